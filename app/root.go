@@ -69,7 +69,9 @@ pod of a cluster, "weir server" serves what kubectl top and autoscalers read.`,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
-	root.AddCommand(newRun(), newServer(getenv), newAgent(getenv), newTop(getenv, local), newExplain(getenv, local), newAutoscaler(getenv, local), newResize(getenv, local), checkcmd.NewCommand(), inspectcmd.NewCommand(getenv), recordingcmd.NewCommand(), newVersion())
+	root.AddCommand(newRun(), newServer(getenv), newAgent(getenv), newVersion())
+	root.AddCommand(newClientCommands(getenv, local)...)
+	root.AddCommand(checkcmd.NewCommand(), inspectcmd.NewCommand(getenv), recordingcmd.NewCommand())
 	root.AddCommand(newTopics()...)
 	return root
 }

@@ -18,9 +18,10 @@ const (
 	Dim   Tint = "\x1b[2m"
 	Red   Tint = "\x1b[31m"
 	Amber Tint = "\x1b[33m"
-
-	resetTint = "\x1b[0m"
 )
+
+// Apply returns a text that a terminal sets off.
+func (t Tint) Apply(text string) string { return string(t) + text + "\x1b[0m" }
 
 // Page is a text for people, which commands print. Every text that is added to it is made
 // Printable.
@@ -80,13 +81,11 @@ func (p *Page) Table(rows [][]string) {
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 3, ' ', 0)
 	for _, row := range rows {
-		for i, cell := range row {
-			if i > 0 {
-				fmt.Fprint(w, "\t")
-			}
-			fmt.Fprint(w, Printable(cell))
+		cells := make([]string, len(row))
+		for i := range row {
+			cells[i] = Printable(row[i])
 		}
-		fmt.Fprintln(w)
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
 	_ = w.Flush() // writing to memory does not fail
 	for line := range strings.Lines(table.String()) {
@@ -107,7 +106,7 @@ func (p *Page) Print(w io.Writer) error {
 
 func (p *Page) addTinted(tint Tint, text string) {
 	if p.Colour && tint != Plain && text != "" {
-		text = string(tint) + text + resetTint
+		text = tint.Apply(text)
 	}
 	p.text.WriteString(text)
 }
@@ -119,21 +118,16 @@ func wrap(text string, room int) []string {
 		return []string{text}
 	}
 	var lines []string
-	var line strings.Builder
-	used := 0
+	line := ""
 	for word := range strings.FieldsSeq(text) {
-		n := utf8.RuneCountInString(word)
-		if used > 0 && used+1+n > room {
-			lines = append(lines, line.String())
-			line.Reset()
-			used = 0
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > room:
+			lines, line = append(lines, line), word
+		default:
+			line += " " + word
 		}
-		if used > 0 {
-			line.WriteByte(' ')
-			used++
-		}
-		line.WriteString(word)
-		used += n
 	}
-	return append(lines, line.String())
+	return append(lines, line)
 }

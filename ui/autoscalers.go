@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
-	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -19,17 +19,15 @@ type autoscalerListBody struct {
 	Rows []autoscalerRow
 	Cut  listRange
 	Off  bool // no autoscaler controller runs
-	None string
 }
 
-// autoscalerRow is an autoscaler in a list.
+// autoscalerRow is an autoscaler in a list. Some fields replace those of the summary.
 type autoscalerRow struct {
+	*decisionreport.DecisionSummary
 	Name, Href string
 	Kind       string
 	State      state
-	Mode       string
 	Replicas   string // "3 → 5"
-	Range      string // "1 to 10"
 	Decided    shownTime
 	Why        string
 }
@@ -37,19 +35,17 @@ type autoscalerRow struct {
 // autoscalers fills the page of all autoscalers. Autoscalers without a metric come first, then
 // those where weir and another controller differ, then those that scale.
 func (p *page) autoscalers() {
-	p.Heading, p.Path = "Autoscalers", p.breadcrumbs()
-	body := &autoscalerListBody{Off: p.opts.Autoscalers == nil, None: "There is no autoscaler, or none with that name."}
-	p.Body = body
+	body := &autoscalerListBody{Off: p.opts.Autoscalers == nil}
+	p.show("Autoscalers", "autoscalers", body)
 	if body.Off {
 		return
 	}
 	all := slices.DeleteFunc(slices.Clone(p.opts.Autoscalers()), func(b decisionreport.DecisionSummary) bool {
 		return !containsFold(b.Namespace+"/"+b.Name, p.query.filter)
 	})
-	order := map[tone]int{bad: 0, warn: 1, good: 2, quiet: 3}
 	slices.SortFunc(all, func(a, b decisionreport.DecisionSummary) int {
 		if p.query.sort != byName {
-			if c := cmp.Compare(order[autoscalerState(&a).Tone], order[autoscalerState(&b).Tone]); c != 0 {
+			if c := cmp.Compare(urgency[autoscalerState(&a).Tone], urgency[autoscalerState(&b).Tone]); c != 0 {
 				return c
 			}
 		}
@@ -64,8 +60,8 @@ func (p *page) autoscalers() {
 func (p *page) autoscalerRow(b *decisionreport.DecisionSummary) autoscalerRow {
 	ref := metric.PodRef{Namespace: metric.Namespace(b.Namespace), Name: metric.PodName(b.Name)}
 	r := autoscalerRow{
-		Name: printable(b.Namespace + "/" + b.Name), Href: p.linkTo(query{view: oneAutoscaler, autoscalerKind: b.Kind, pod: ref}), Kind: shortKind(b.Kind),
-		State: autoscalerState(b), Mode: b.Mode, Replicas: replicas(b.Current, b.Desired), Range: fmt.Sprintf("%d to %d", b.Min, b.Max), Decided: relativeTime(b.At, p.Now),
+		DecisionSummary: b, Name: printable(b.Namespace + "/" + b.Name), Kind: shortKind(b.Kind), State: autoscalerState(b),
+		Href: p.linkTo(query{view: oneAutoscaler, autoscalerKind: b.Kind, pod: ref}), Replicas: replicas(b.Current, b.Desired), Decided: relativeTime(b.At, p.Now),
 	}
 	if r.Why = printable(b.Summary); b.OtherController != nil && !b.OtherController.Agrees {
 		r.Why += ". " + differenceText(b.OtherController)
@@ -117,12 +113,10 @@ func replicas(current, desired int32) string {
 // autoscalerBody is the body of the page of one autoscaler.
 type autoscalerBody struct {
 	*decisionreport.DecisionReport
-	Facts   []fact
+	Facts   facts
 	Differs string
 	Metrics []autoscalerMetric
 	Missing missingReport
-	Steps   []string
-	Next    []string
 }
 
 // autoscalerMetric is the report of one metric as the page shows it.
@@ -137,12 +131,12 @@ type autoscalerMetric struct {
 	MeasuredAt shownTime
 }
 
-// autoscalerPod is how a pod was counted.
+// autoscalerPod is how a pod was counted. Some fields replace those of the Pod.
 type autoscalerPod struct {
-	Name, Href, Class   string
-	Tone                tone
-	Usage, Request, Why string
-	At                  shownTime
+	*decisionreport.Pod
+	Name, Href, Class, Why string
+	Tone                   tone
+	At                     shownTime
 }
 
 // autoscaler fills the page of one autoscaler.
@@ -156,36 +150,22 @@ func (p *page) autoscaler() error {
 		return p.notFound(shortKind(p.query.autoscalerKind) + " " + printable(p.query.pod.String()))
 	}
 	namespace := p.query.pod.Namespace
-	p.Heading, p.Kind = printable(string(p.query.pod.Name)), shortKind(p.query.autoscalerKind)
-	p.Path = p.breadcrumbs(anchor{Text: printable(string(namespace)), Href: p.linkTo(query{view: oneNamespace, pod: metric.PodRef{Namespace: namespace}})})
-	body := &autoscalerBody{DecisionReport: r}
-	body.addFact("replicas", replicas(r.Current, r.Desired))
-	body.addFact("bounds", fmt.Sprintf("%d to %d", r.Min, r.Max))
-	body.addFact("target", printable(r.Target))
-	body.addFact("mode", r.Mode)
-	body.addFact("decided", relativeTime(r.At, p.Now).Text)
-	body.addFact("error", printable(r.WriteError))
+	p.Kind, p.Path = shortKind(p.query.autoscalerKind), append(p.Path, p.namespaceAnchor(namespace)...)
+	body := &autoscalerBody{DecisionReport: r, Missing: p.autoscalerCauses(namespace, r.Missing)}
+	body.Facts.add("replicas", replicas(r.Current, r.Desired))
+	body.Facts.add("bounds", fmt.Sprintf("%d to %d", r.Min, r.Max))
+	body.Facts.add("target", r.Target)
+	body.Facts.add("mode", r.Mode)
+	body.Facts.add("decided", relativeTime(r.At, p.Now).Text)
+	body.Facts.add("error", r.WriteError)
 	if o := r.OtherController; o != nil && !o.Agrees {
 		body.Differs = differenceText(o)
 	}
 	for i := range r.Metrics {
 		body.Metrics = append(body.Metrics, p.autoscalerMetric(namespace, &r.Metrics[i]))
 	}
-	for i := range r.Steps {
-		body.Steps = append(body.Steps, printable(r.Steps[i].Message))
-	}
-	for i := range r.Next {
-		body.Next = append(body.Next, r.Next[i].Message)
-	}
-	body.Missing = p.autoscalerCauses(namespace, r.Missing)
-	p.Body = body
+	p.show(printable(string(p.query.pod.Name)), "autoscaler", body)
 	return nil
-}
-
-func (b *autoscalerBody) addFact(name, value string) {
-	if value != "" {
-		b.Facts = append(b.Facts, fact{Name: name, Value: value})
-	}
 }
 
 func (p *page) autoscalerMetric(namespace metric.Namespace, m *decisionreport.Metric) autoscalerMetric {
@@ -211,23 +191,16 @@ func (p *page) autoscalerMetric(namespace metric.Namespace, m *decisionreport.Me
 	tones := map[string]tone{"Counted": good, "Unready": warn, "Missing": bad}
 	// Pods that were not simply counted come first: readers look for them.
 	pods := slices.Clone(m.Pods)
-	slices.SortStableFunc(pods, func(a, b decisionreport.Pod) int {
-		switch counted := "Counted"; {
-		case a.Class == b.Class || a.Class != counted && b.Class != counted:
-			return 0
-		case b.Class == counted:
-			return -1
-		}
-		return 1
-	})
+	isCounted := map[string]int{"Counted": 1}
+	slices.SortStableFunc(pods, func(a, b decisionreport.Pod) int { return isCounted[a.Class] - isCounted[b.Class] })
 	for i := range pods[:min(len(pods), page100)] {
 		pod := &pods[i]
 		why := pod.Reason
 		if pod.Assumed != "" {
 			why = strings.TrimPrefix(why+"; assumed to use "+pod.Assumed, "; ")
 		}
-		row := autoscalerPod{Name: printable(pod.Name), Class: strings.ToLower(pod.Class), Tone: cmp.Or(tones[pod.Class], quiet),
-			Usage: pod.Usage, Request: pod.Request, Why: why, At: relativeTime(pod.MeasuredAt, p.Now)}
+		row := autoscalerPod{Pod: pod, Name: printable(pod.Name), Class: strings.ToLower(pod.Class), Tone: cmp.Or(tones[pod.Class], quiet),
+			Why: why, At: relativeTime(pod.MeasuredAt, p.Now)}
 		if pod.Class != "NotInTarget" {
 			row.Href = p.linkTo(query{view: onePod, pod: metric.PodRef{Namespace: namespace, Name: metric.PodName(pod.Name)}})
 		}
@@ -238,19 +211,14 @@ func (p *page) autoscalerMetric(namespace metric.Namespace, m *decisionreport.Me
 }
 
 // autoscalerCauses returns the causes of missing metrics as the page shows them.
-func (p *page) autoscalerCauses(namespace metric.Namespace, missing []decisionreport.Cause) missingReport {
-	var drawn missingReport
+func (p *page) autoscalerCauses(namespace metric.Namespace, missing []decisionreport.Cause) (drawn missingReport) {
 	for i := range missing {
 		m := &missing[i]
-		c := cause{State: severityState(m.Severity), Reason: m.Reason + ", " + printable(m.Metric), Message: m.Message, Advice: m.Advice}
-		if n := len(m.Pods); n > 0 {
-			c.Count = humanize.Count(n, "pod")
+		c := explain.Cause{Reason: m.Reason, Why: printable(m.Metric), Severity: m.Severity, Message: m.Message, Advice: m.Advice, Pods: len(m.Pods)}
+		for _, pod := range m.Pods {
+			c.Names = append(c.Names, string(namespace)+"/"+pod)
 		}
-		for _, pod := range m.Pods[:min(len(m.Pods), maxNames)] {
-			c.Names = append(c.Names, p.named(string(namespace)+"/"+pod))
-		}
-		c.Others = len(m.Pods) - len(c.Names)
-		drawn.Causes = append(drawn.Causes, c)
+		drawn.Causes = append(drawn.Causes, p.cause(&c))
 	}
 	return drawn
 }

@@ -101,12 +101,8 @@ func (p *page) cgroups(node metric.NodeName) []listItem[knownCgroup] {
 		}
 		return k
 	}
-	for s := range p.samples(metric.System) {
-		if node == "" || s.Entity.Node == node {
-			mine := &metric.Sample{}
-			mine.CopyFrom(s)
-			get(s.Entity).sample = mine
-		}
+	for _, s := range p.copiesOf(metric.System, node) {
+		get(s.Entity).sample = s
 	}
 	verdicts := p.View.Verdicts()
 	if node != "" {
@@ -139,11 +135,11 @@ func sortTree(items []listItem[knownCgroup]) (ordered []listItem[knownCgroup], d
 	for i, it := range items {
 		byName[it.name] = i
 	}
-	children := make([][]int, len(items))
-	var roots []int
+	const root = -1
+	children := map[int][]int{}
 	for i, it := range items {
-		parent := -1
-		for name := it.name; parent < 0; {
+		parent := root
+		for name := it.name; parent == root; {
 			cut := strings.LastIndexByte(name, '/')
 			if cut <= 0 {
 				break
@@ -153,20 +149,16 @@ func sortTree(items []listItem[knownCgroup]) (ordered []listItem[knownCgroup], d
 				parent = j
 			}
 		}
-		if parent < 0 {
-			roots = append(roots, i)
-		} else {
-			children[parent] = append(children[parent], i)
-		}
+		children[parent] = append(children[parent], i)
 	}
-	var walk func(of []int, d int)
-	walk = func(of []int, d int) {
-		for _, i := range of {
+	var walk func(parent, d int)
+	walk = func(parent, d int) {
+		for _, i := range children[parent] {
 			ordered, depth = append(ordered, items[i]), append(depth, d)
-			walk(children[i], d+1)
+			walk(i, d+1)
 		}
 	}
-	walk(roots, 0)
+	walk(root, 0)
 	return ordered, depth
 }
 

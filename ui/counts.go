@@ -5,17 +5,9 @@ import (
 	"slices"
 
 	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
-
-// countingReader is a View that counts pods with numbers during the first complete walk over
-// all pods. The report of missing numbers needs that walk anyway.
-type countingReader struct {
-	explain.View
-	counts *servedCounts // nil until a walk reached the last pod
-}
 
 // servedCounts is the number of pods with both CPU and memory.
 type servedCounts struct {
@@ -23,59 +15,48 @@ type servedCounts struct {
 	on map[metric.NodeName]int
 }
 
-// Each calls do with each served sample of a kind until do returns false. A sample is valid
-// until do returns.
-func (c *countingReader) Each(kind metric.Kind, do func(*metric.Sample) bool) {
-	if kind != metric.Pod || c.counts != nil {
-		each(c.View, kind, do)
-		return
-	}
-	counts, whole := &servedCounts{map[metric.Namespace]int{}, map[metric.NodeName]int{}}, true
-	each(c.View, kind, func(s *metric.Sample) bool {
-		if s.Entity.Part == "" && complete(s) {
-			counts.in[s.Entity.Namespace]++
-			counts.on[s.Entity.Node]++
-		}
-		whole = do(s)
-		return whole
-	})
-	if whole {
-		c.counts = counts
-	}
-}
-
-// each calls do with each served sample of a kind. The memory sink has a method Each, which
-// copies nothing.
-func each(v explain.View, kind metric.Kind, do func(*metric.Sample) bool) {
-	if v, ok := v.(interface {
-		Each(metric.Kind, func(*metric.Sample) bool)
-	}); ok {
-		v.Each(kind, do)
-		return
-	}
-	v.Samples(kind)(do)
-}
-
 // samples yields the served samples of a kind without those of parts. A sample is valid until
 // the next one.
 func (p *page) samples(kind metric.Kind) iter.Seq[*metric.Sample] {
 	return func(yield func(*metric.Sample) bool) {
-		if p.View != nil {
-			each(p.View, kind, func(s *metric.Sample) bool { return s.Entity.Part != "" || yield(s) })
+		if p.View == nil {
+			return
+		}
+		each := p.View.Samples(kind)
+		if v, ok := p.View.(interface {
+			Each(metric.Kind, func(*metric.Sample) bool)
+		}); ok { // the memory sink's way, which copies nothing
+			each = func(do func(*metric.Sample) bool) { v.Each(kind, do) }
+		}
+		each(func(s *metric.Sample) bool { return s.Entity.Part != "" || yield(s) })
+	}
+}
+
+// copiesOf returns copies of the samples of a kind that are of this node, or of any if node is
+// empty.
+func (p *page) copiesOf(kind metric.Kind, node metric.NodeName) (all []*metric.Sample) {
+	for s := range p.samples(kind) {
+		if node == "" || s.Entity.Node == node {
+			own := &metric.Sample{}
+			own.CopyFrom(s)
+			all = append(all, own)
 		}
 	}
+	return all
 }
 
 // served returns the number of pods with numbers.
 func (p *page) served() *servedCounts {
-	c, ok := p.View.(*countingReader)
-	if !ok {
-		return &servedCounts{}
+	if p.servedPods == nil {
+		p.servedPods = &servedCounts{map[metric.Namespace]int{}, map[metric.NodeName]int{}}
+		for s := range p.samples(metric.Pod) {
+			if complete(s) {
+				p.servedPods.in[s.Entity.Namespace]++
+				p.servedPods.on[s.Entity.Node]++
+			}
+		}
 	}
-	for c.counts == nil {
-		c.Each(metric.Pod, func(*metric.Sample) bool { return true })
-	}
-	return c.counts
+	return p.servedPods
 }
 
 // complete reports whether a sample has CPU and memory.
@@ -84,7 +65,10 @@ func complete(s *metric.Sample) bool {
 }
 
 // podCount is how many pods should have numbers and how many have them.
-type podCount struct{ expected, served int }
+type podCount struct {
+	expected, served int
+	unknown          bool // there is a sum of the pods, and no pod
+}
 
 // podCounts counts the pods of each namespace.
 func (p *page) podCounts() map[metric.Namespace]*podCount {
@@ -150,12 +134,9 @@ func (p *page) isExcluded(node metric.NodeName) bool {
 	return p.excludedNodes[node]
 }
 
-// text writes "28 of 30", or "28" if all have numbers or the expected count is unknown.
+// text writes "28 of 30", or "28" if all have numbers or the number of pods is unknown.
 func (c *podCount) text() string {
-	switch {
-	case c == nil:
-		return "0"
-	case c.expected > c.served:
+	if c.expected > c.served {
 		return humanize.Number(c.served) + " of " + humanize.Number(c.expected)
 	}
 	return humanize.Number(max(c.served, c.expected))

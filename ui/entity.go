@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/humanize"
@@ -18,13 +19,13 @@ type entityBody struct {
 	Summary  string
 	Links    []anchor
 	Cards    []card
-	Others   []fact // other groups that are measured
+	Others   facts // other groups that are measured
 	Findings []finding
 	// Tables are the containers of a pod, or the pods and cgroups of a node.
 	Tables      []table
 	Instances   []instance
 	Reads       []sourceRead
-	Facts       []fact
+	Facts       facts
 	Autoscalers []string
 }
 
@@ -50,27 +51,40 @@ type finding struct {
 // fact is a named value. Full is its long form for a tooltip.
 type fact struct{ Name, Value, Full string }
 
+// facts are named values of which none is empty.
+type facts []fact
+
+func (f *facts) add(name, value string) {
+	if value != "" {
+		*f = append(*f, fact{Name: name, Value: printable(value)})
+	}
+}
+
+func (f *facts) addTime(name string, t shownTime) {
+	if t.Text != "" {
+		*f = append(*f, fact{name, t.Text, t.Full})
+	}
+}
+
 func (p *page) node() error {
 	name := p.query.node
-	p.Heading, p.Path = printable(string(name)), p.breadcrumbs(anchor{Text: "Nodes", Href: p.linkTo(query{view: allNodes})})
-	if p.query.list != "" {
-		if _, ok := p.Node(name); !ok {
-			return p.notFound("node " + strconv.Quote(string(name)))
-		}
-		p.Path = append(p.Path, anchor{Text: p.Heading, Href: p.linkTo(query{view: oneNode, node: name})})
-		p.Body = &entityBody{Tables: []table{p.listOf(name, p.query.list, page100)}}
-		return nil
-	}
-	body, ok := p.nodeThing(name)
+	body, ok := p.nodeBody(name)
 	if !ok {
 		return p.notFound("node " + strconv.Quote(string(name)))
 	}
-	p.Body = body
+	heading := printable(string(name))
+	p.Path = append(p.Path, anchor{Text: "Nodes", Href: p.linkTo(query{view: allNodes})})
+	if p.query.list != "" {
+		p.Path = append(p.Path, anchor{Text: heading, Href: p.linkTo(query{view: oneNode, node: name})})
+		p.Kind = ""
+		body = &entityBody{Tables: []table{p.listOf(name, p.query.list, page100)}}
+	}
+	p.show(heading, "entity", body)
 	return nil
 }
 
-// nodeThing returns the body of the page of a node; false if the node is unknown.
-func (p *page) nodeThing(name metric.NodeName) (*entityBody, bool) {
+// nodeBody returns the body of the page of a node; false if the node is unknown.
+func (p *page) nodeBody(name metric.NodeName) (*entityBody, bool) {
 	e, ok := p.Node(name)
 	if !ok {
 		return nil, false
@@ -82,18 +96,14 @@ func (p *page) nodeThing(name metric.NodeName) (*entityBody, bool) {
 	if pods := p.listOf(name, "pods", page25); pods.Cut.Of > 0 || p.Facts != nil {
 		t.Tables = append(t.Tables, pods)
 	}
-	if cgroups := p.listOf(name, "cgroups", p.listLength(len(t.Tables))); cgroups.Cut.Of > 0 || p.query.filter != "" {
+	most := page25
+	if len(t.Tables) == 0 {
+		most = page100
+	}
+	if cgroups := p.listOf(name, "cgroups", most); cgroups.Cut.Of > 0 || p.query.filter != "" {
 		t.Tables = append(t.Tables, cgroups)
 	}
 	return t, true
-}
-
-// listLength returns the number of rows of a list: more if it is the only list of the page.
-func (p *page) listLength(others int) int {
-	if others == 0 {
-		return page100
-	}
-	return page25
 }
 
 // listOf returns one of the lists of a node.
@@ -110,7 +120,7 @@ func (p *page) pod() error {
 	if !ok {
 		return p.notFound("pod " + strconv.Quote(ref.String()))
 	}
-	p.Heading, p.Path = printable(string(ref.Name)), p.breadcrumbs(p.namespaceAnchor(ref.Namespace)...)
+	p.Path = append(p.Path, p.namespaceAnchor(ref.Namespace)...)
 	sample, containers := p.View.Pod(ref)
 	entity := metric.Entity{Kind: metric.Pod, Node: e.Node, Namespace: ref.Namespace, Pod: ref.Name}
 	t := p.explained(&e, entity, sample, nil)
@@ -125,7 +135,7 @@ func (p *page) pod() error {
 	for i := range e.Containers {
 		p.addDuplicates(t, e.Containers[i].Container, e.Containers[i].Duplicates)
 	}
-	p.Body = t
+	p.show(printable(string(ref.Name)), "entity", t)
 	return nil
 }
 
@@ -135,8 +145,8 @@ func (p *page) container() error {
 	if !ok {
 		return p.notFound("container " + strconv.Quote(ref.String()+"/"+name))
 	}
-	p.Heading = printable(name)
-	p.Path = p.breadcrumbs(append(p.namespaceAnchor(ref.Namespace), anchor{Text: printable(string(ref.Name)), Href: p.linkTo(query{view: onePod, pod: ref})})...)
+	p.Path = append(p.Path, p.namespaceAnchor(ref.Namespace)...)
+	p.Path = append(p.Path, anchor{Text: printable(string(ref.Name)), Href: p.linkTo(query{view: onePod, pod: ref})})
 	entity := metric.Entity{Kind: metric.Container, Node: e.Node, Namespace: ref.Namespace, Pod: ref.Name, Name: name}
 	sample, _ := p.View.Lookup(entity)
 	t := p.explained(&e, entity, sample, p.containerRequests(ref, name))
@@ -144,7 +154,7 @@ func (p *page) container() error {
 		t.addInstance(name, sample)
 	}
 	p.addDuplicates(t, name, e.Duplicates)
-	p.Body = t
+	p.show(printable(name), "entity", t)
 	return nil
 }
 
@@ -170,7 +180,10 @@ func (p *page) explained(e *explain.Explanation, entity metric.Entity, s *metric
 	if e.Kind != "node" && e.Node != "" {
 		p.Where = anchor{Text: printable(string(e.Node)), Href: p.linkTo(query{view: oneNode, node: e.Node})}
 	}
-	t := &entityBody{Summary: e.Summary, Autoscalers: e.Autoscalers, Reads: p.drawReads(e.Reads)}
+	t := &entityBody{Summary: e.Summary, Autoscalers: e.Autoscalers}
+	for i := range e.Reads {
+		t.Reads = append(t.Reads, p.drawRead(&e.Reads[i]))
+	}
 	cpu, memory := p.usageAndTrends(entity, s, spec)
 	t.Cards = []card{{Name: "CPU", resourceUse: cpu}, {Name: "Memory", resourceUse: memory}}
 	for i := range e.Findings {
@@ -233,17 +246,7 @@ func (p *page) finding(f *explain.Finding) finding {
 }
 
 // facts returns what the API server reports about an object.
-func (p *page) facts(e *explain.Explanation) (facts []fact) {
-	add := func(name, value string) {
-		if value != "" {
-			facts = append(facts, fact{Name: name, Value: printable(value)})
-		}
-	}
-	at := func(name string, m shownTime) {
-		if m.Text != "" {
-			facts = append(facts, fact{name, m.Text, m.Full})
-		}
-	}
+func (p *page) facts(e *explain.Explanation) (all facts) {
 	k := e.Known
 	if k == nil {
 		return nil
@@ -252,18 +255,18 @@ func (p *page) facts(e *explain.Explanation) (facts []fact) {
 	if k.Why != "" {
 		state += " (" + k.Why + ")"
 	}
-	add("State", state)
-	add("Phase", string(k.Phase))
-	add("QoS class", k.QoS)
+	all.add("State", state)
+	all.add("Phase", string(k.Phase))
+	all.add("QoS class", k.QoS)
 	if e.Kind != "node" {
-		add("Restarts", strconv.Itoa(int(k.Restarts)))
+		all.add("Restarts", strconv.Itoa(int(k.Restarts)))
 	}
-	at("Started", relativeTime(k.Started, p.Now))
-	at("Deleted", relativeTime(k.Deleted, p.Now))
-	add("UID", string(k.UID))
-	add("Container ID", string(k.ID))
-	at("Last update from the API server", relativeTime(k.AsOf, p.Now))
-	return facts
+	all.addTime("Started", relativeTime(k.Started, p.Now))
+	all.addTime("Deleted", relativeTime(k.Deleted, p.Now))
+	all.add("UID", string(k.UID))
+	all.add("Container ID", string(k.ID))
+	all.addTime("Last update from the API server", relativeTime(k.AsOf, p.Now))
+	return all
 }
 
 // containerTable lists the containers of a pod in the order of its spec.
@@ -279,10 +282,8 @@ func (p *page) containerTable(e *explain.Explanation, served []*metric.Sample) t
 		r := row{Name: printable(c.Container), Href: p.linkTo(query{view: oneContainer, pod: ref, container: c.Container}), State: state{"ok", good}}
 		entity := metric.Entity{Kind: metric.Container, Node: e.Node, Namespace: e.Namespace, Pod: e.Pod, Name: c.Container}
 		var sample *metric.Sample
-		for _, s := range served {
-			if s.Entity.Name == c.Container {
-				sample = s
-			}
+		if i := slices.IndexFunc(served, func(s *metric.Sample) bool { return s.Entity.Name == c.Container }); i >= 0 {
+			sample = served[i]
 		}
 		r.CPU, r.Memory = p.usageAndTrends(entity, sample, p.containerRequests(ref, c.Container))
 		if k := c.Known; k != nil {
@@ -306,7 +307,7 @@ type instance struct {
 	Of      string // the name of the container; "pod" for the cgroup or sandbox of the pod
 	State   state
 	Reason  string
-	Facts   []fact
+	Facts   facts
 	Message string
 	Rule    string
 	Since   shownTime
@@ -322,12 +323,9 @@ func (t *entityBody) addInstance(of string, s *metric.Sample) {
 		}
 	}
 	i := &s.Instance
-	in.Facts = instanceFacts("", i.UID, i.ID, i.Path)
-	if at := i.StartTime(); !at.IsZero() {
-		in.Facts = append([]fact{{Name: "started", Value: at.UTC().Format("2006-01-02T15:04:05.000Z")}}, in.Facts...)
-	}
+	in.Facts = instanceFacts(i.StartTime(), "", i.UID, i.ID, i.Path)
 	if i.Processes >= 0 {
-		in.Facts = append(in.Facts, fact{Name: "processes", Value: fmt.Sprint(i.Processes)})
+		in.Facts.add("processes", fmt.Sprint(i.Processes))
 	}
 	t.Instances = append(t.Instances, in)
 }
@@ -336,24 +334,21 @@ func (t *entityBody) addInstance(of string, s *metric.Sample) {
 func (p *page) addDuplicates(t *entityBody, of string, duplicates []explain.Duplicate) {
 	for i := range duplicates {
 		r := &duplicates[i]
-		in := instance{
+		t.Instances = append(t.Instances, instance{
 			Of: printable(of), State: state{"rejected", quiet}, Reason: r.Reason, Rule: r.Rule, Message: r.Message,
-			Since: relativeTime(r.Since, p.Now), Advice: r.Advice, Facts: instanceFacts(r.Node, r.UID, r.ID, r.Path),
-		}
-		if !r.Started.IsZero() {
-			in.Facts = append([]fact{{Name: "started", Value: r.Started.UTC().Format("2006-01-02T15:04:05.000Z")}}, in.Facts...)
-		}
-		t.Instances = append(t.Instances, in)
+			Since: relativeTime(r.Since, p.Now), Advice: r.Advice, Facts: instanceFacts(r.Started, r.Node, r.UID, r.ID, r.Path),
+		})
 	}
 }
 
 // instanceFacts returns what identifies an instance.
-func instanceFacts(node metric.NodeName, uid metric.PodUID, id metric.ContainerID, path metric.CgroupPath) (facts []fact) {
-	for _, f := range []fact{{"node", string(node), ""}, {"UID", string(uid), ""}, {"ID", string(id), ""}, {"cgroup", string(path), ""}} {
-		if f.Value != "" {
-			f.Value = printable(f.Value)
-			facts = append(facts, f)
-		}
+func instanceFacts(started time.Time, node metric.NodeName, uid metric.PodUID, id metric.ContainerID, path metric.CgroupPath) (all facts) {
+	if !started.IsZero() {
+		all.add("started", started.UTC().Format("2006-01-02T15:04:05.000Z"))
 	}
-	return facts
+	all.add("node", string(node))
+	all.add("UID", string(uid))
+	all.add("ID", string(id))
+	all.add("cgroup", string(path))
+	return all
 }

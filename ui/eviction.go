@@ -3,7 +3,6 @@ package ui
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"net/http"
 	"strconv"
@@ -26,17 +25,16 @@ type Unavailable struct {
 // Error returns Why.
 func (u *Unavailable) Error() string { return u.Why }
 
-// evictionBody is the body of the page of the evictions of a node.
+// evictionBody is the body of the page of the evictions of a node. Some fields replace those of
+// the report.
 type evictionBody struct {
-	Summary    string
+	*document.EvictionReport
 	State      state
-	Facts      []fact
-	Warnings   []string
+	Facts      facts
 	Signals    []evictionSignal
-	Exceeded   []string
+	Exceeded   []document.ExceededLimit
 	Conditions []string
-	Acts       []evictionAction
-	Quiet      bool // there were no recent actions
+	Actions    []evictionAction
 	Watches    []string
 }
 
@@ -46,7 +44,7 @@ type evictionSignal struct {
 	State       state
 	Gauge       gauge
 	Thresholds  []thresholdMark
-	Lines       []fact // what is reclaimed first, which pod is next, which pods are skipped
+	Lines       facts // what is reclaimed first, which pod is next, which pods are skipped
 	Rows        []evictionCandidate
 	More        int // rows that are not shown
 }
@@ -102,9 +100,9 @@ func (p *page) eviction(ctx context.Context) error {
 	case err != nil:
 		return &pageError{http.StatusBadGateway, printable(err.Error()), "Reload the page. The log of weir may say more."}
 	}
-	p.Heading, p.Kind = printable(string(name)), "evictions"
-	p.Path = p.breadcrumbs(anchor{Text: "Nodes", Href: p.linkTo(query{view: allNodes})}, anchor{Text: p.Heading, Href: p.linkTo(query{view: oneNode, node: name})})
-	p.Body = p.evictionBody(r)
+	p.show(printable(string(name)), "eviction", p.evictionBody(r))
+	p.Kind = "evictions"
+	p.Path = append(p.Path, anchor{Text: "Nodes", Href: p.linkTo(query{view: allNodes})}, anchor{Text: p.Heading, Href: p.linkTo(query{view: oneNode, node: name})})
 	return nil
 }
 
@@ -117,27 +115,21 @@ func (p *page) evictionLink(node metric.NodeName) []anchor {
 }
 
 func (p *page) evictionBody(r *document.EvictionReport) *evictionBody {
-	b := &evictionBody{Summary: printable(r.Summary), State: evictionState(r.State), Quiet: len(r.Actions) == 0}
-	b.addFact("mode", printable(r.Mode))
-	b.addFact("read", relativeTime(r.ReadAt, p.Now).Text)
-	b.addFact("woken by", printable(r.WokenBy))
+	b := &evictionBody{EvictionReport: r, State: evictionState(r.State), Exceeded: r.Exceeded[:min(len(r.Exceeded), page25)]}
+	b.Facts.add("mode", r.Mode)
+	b.Facts.add("read", relativeTime(r.ReadAt, p.Now).Text)
+	b.Facts.add("woken by", r.WokenBy)
 	if r.WokenBy != "" {
-		b.addFact("decided after", humanize.Seconds(r.DecidedAfterSeconds))
+		b.Facts.add("decided after", humanize.Seconds(r.DecidedAfterSeconds))
 	}
-	b.addFact("not read", printable(r.ReadError))
+	b.Facts.add("not read", r.ReadError)
 	if r.NoPods() {
-		b.addFact("pods", document.NoPods)
-	}
-	for _, w := range r.Warnings {
-		b.Warnings = append(b.Warnings, printable(w))
+		b.Facts.add("pods", document.NoPods)
 	}
 	for i := range r.Signals[:min(len(r.Signals), maxSignals)] {
 		if s := &r.Signals[i]; !r.IsRedundant(s) {
 			b.Signals = append(b.Signals, p.evictionSignal(s, r.Reclaims))
 		}
-	}
-	for i := range r.Exceeded[:min(len(r.Exceeded), page25)] {
-		b.Exceeded = append(b.Exceeded, printable(r.Exceeded[i].Message))
 	}
 	for i := range r.Conditions {
 		b.Conditions = append(b.Conditions, printable(r.Conditions[i].Type)+" is "+printable(r.Conditions[i].Message))
@@ -146,7 +138,7 @@ func (p *page) evictionBody(r *document.EvictionReport) *evictionBody {
 		b.Conditions = append(b.Conditions, "New pods: "+printable(r.Admission.Message))
 	}
 	for i := range r.Actions[:min(len(r.Actions), maxActions)] {
-		b.Acts = append(b.Acts, p.evictionAction(&r.Actions[i]))
+		b.Actions = append(b.Actions, p.evictionAction(&r.Actions[i]))
 	}
 	for i := range r.Watches {
 		b.Watches = append(b.Watches, printable(r.Watches[i].Message))
@@ -161,12 +153,6 @@ func (p *page) evictionBody(r *document.EvictionReport) *evictionBody {
 		b.Watches = append(b.Watches, "a timer, every "+humanize.Seconds(r.MaxIntervalSeconds))
 	}
 	return b
-}
-
-func (b *evictionBody) addFact(name, value string) {
-	if value != "" {
-		b.Facts = append(b.Facts, fact{Name: name, Value: value})
-	}
 }
 
 // evictionState returns the state of a node.
@@ -196,7 +182,7 @@ func (p *page) evictionSignal(s *document.Signal, reclaims bool) evictionSignal 
 		g.State = state{"no figure", warn}
 	}
 	if s.Doubt != "" && s.Value != nil {
-		g.addLine("doubt", s.Doubt)
+		g.Lines.add("doubt", s.Doubt)
 	}
 	for i := range s.Thresholds {
 		t := &s.Thresholds[i]
@@ -207,23 +193,17 @@ func (p *page) evictionSignal(s *document.Signal, reclaims bool) evictionSignal 
 		g.Thresholds = append(g.Thresholds, m)
 	}
 	g.Gauge = gaugeOf(s, g.State.Tone)
-	g.addLine("first", s.ReclaimMessage(reclaims))
+	g.Lines.add("first", s.ReclaimMessage(reclaims))
 	if s.Ranking == nil || len(s.Ranking.Pods) == 0 {
 		return g
 	}
-	g.addLine("next", s.Ranking.Message)
-	g.addLine("skipped", s.Ranking.SkippedPods())
+	g.Lines.add("next", s.Ranking.Message)
+	g.Lines.add("skipped", s.Ranking.SkippedPods())
 	for i := range s.Ranking.Pods[:min(len(s.Ranking.Pods), maxPods)] {
 		g.Rows = append(g.Rows, p.evictionCandidate(s.Ranking, &s.Ranking.Pods[i]))
 	}
 	g.More = len(s.Ranking.Pods) - len(g.Rows)
 	return g
-}
-
-func (g *evictionSignal) addLine(name, value string) {
-	if value != "" {
-		g.Lines = append(g.Lines, fact{Name: name, Value: printable(value)})
-	}
 }
 
 // thresholdState returns the state of a threshold.
@@ -261,7 +241,10 @@ func gaugeOf(s *document.Signal, t tone) gauge {
 		}
 		return int(math.Round(1000 * min(max(share, 0), 1)))
 	}
-	g := gauge{Tone: t, Width: at(*s.Value)}
+	g := gauge{Title: s.FigureText() + " left", Tone: t, Width: at(*s.Value)}
+	if s.Stall {
+		g.Title = "stalled " + s.Unit.Format(*s.Value) + " of the time"
+	}
 	var marks []string
 	for i := range s.Thresholds {
 		if th := &s.Thresholds[i]; th.Limit != nil {
@@ -269,11 +252,7 @@ func gaugeOf(s *document.Signal, t tone) gauge {
 			marks = append(marks, s.Unit.Format(*th.Limit))
 		}
 	}
-	if s.Stall {
-		g.Title = fmt.Sprintf("stalled %s of the time; thresholds at %s", s.Unit.Format(*s.Value), strings.Join(marks, " and "))
-	} else {
-		g.Title = fmt.Sprintf("%s left; thresholds at %s", s.FigureText(), strings.Join(marks, " and "))
-	}
+	g.Title += "; thresholds at " + strings.Join(marks, " and ")
 	return g
 }
 
@@ -293,12 +272,12 @@ func (p *page) evictionCandidate(r *document.Ranking, pod *document.RankedPod) e
 }
 
 func (p *page) evictionAction(a *document.Action) evictionAction {
-	d := evictionAction{At: relativeTime(a.At, p.Now), Did: state{strings.ToLower(printable(a.Result)), quiet}, Message: printable(a.Message), After: printable(a.Details())}
+	did := state{strings.ToLower(printable(a.Result)), quiet}
 	switch a.Result {
 	case "Killed", "Evicted":
-		d.Did.Tone = bad
+		did.Tone = bad
 	case "Blocked", "Failed", "Refused":
-		d.Did.Tone = warn
+		did.Tone = warn
 	}
-	return d
+	return evictionAction{At: relativeTime(a.At, p.Now), Did: did, Message: a.Message, After: printable(a.Details())}
 }

@@ -35,8 +35,6 @@ type Options struct {
 	// Eviction returns the eviction report of a node, from its agent or for this machine. Its
 	// error may be an *Unavailable. If nil, this weir has no reports.
 	Eviction func(ctx context.Context, node string) (*document.EvictionReport, error)
-	// Title is at the top of each page and names this weir. Default "weir".
-	Title string
 	// Version is at the bottom of each page, if not empty.
 	Version string
 }
@@ -57,9 +55,6 @@ type Handler struct{ opts Options }
 func New(o Options) *Handler {
 	if o.World == nil {
 		panic("ui: Options.World is nil")
-	}
-	if o.Title == "" {
-		o.Title = "weir"
 	}
 	return &Handler{o}
 }
@@ -93,28 +88,19 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // answer returns the status and the page for a request.
 func (h *Handler) answer(r *http.Request) (status int, body []byte) {
 	q, err := parse(r.URL)
-	world := *h.opts.World()
-	if world.View != nil {
-		world.View = &countingReader{View: world.View}
-	}
-	p := &page{World: &world, opts: &h.opts, query: q}
+	p := &page{World: h.opts.World(), opts: &h.opts, query: q}
 	if err == nil {
 		err = p.fill(r.Context())
 	}
 	var sorry *pageError
-	switch {
-	case errors.As(err, &sorry):
+	status = http.StatusOK
+	if errors.As(err, &sorry) {
 		status = sorry.status
 		p.showError(sorry)
-	case err != nil:
-		status = http.StatusInternalServerError
-		p.showError(&pageError{status, "weir could not make this page", err.Error()})
-	default:
-		status = http.StatusOK
 	}
 	p.frame()
 	var out bytes.Buffer
-	if err := views()[p.query.view].ExecuteTemplate(&out, "frame", p); err != nil {
+	if err := templates()[p.Template].ExecuteTemplate(&out, "frame", p); err != nil {
 		// The templates and their data belong to this package, so this is a bug.
 		return http.StatusInternalServerError, []byte("weir could not draw this page: " + err.Error())
 	}

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -50,10 +49,8 @@ func (p *page) nodes() []listItem[knownNode] {
 		return it
 	}
 	p.Facts.EachNode(func(f *cluster.Node) bool { get(f.Name); return true })
-	for s := range p.samples(metric.Node) {
-		mine := &metric.Sample{}
-		mine.CopyFrom(s)
-		get(s.Entity.Node).of.sample = mine
+	for _, s := range p.copiesOf(metric.Node, "") {
+		get(s.Entity.Node).of.sample = s
 	}
 	failing := map[metric.NodeName]bool{}
 	for i := range p.Sources {
@@ -93,30 +90,22 @@ func (p *page) namespaceTable(most int) table {
 	t := table{Title: "Namespaces", What: "Namespace", Counted: true, Sorts: p.sorts(), None: "no pod is known"}
 	counts := p.podCounts()
 	sums := map[metric.Namespace]*metric.Sample{}
-	for s := range p.samples(metric.Namespaced) {
-		mine := &metric.Sample{}
-		mine.CopyFrom(s)
-		sums[s.Entity.Namespace] = mine
-	}
-	names := slices.Collect(maps.Keys(counts))
-	for name := range sums {
-		if counts[name] == nil {
-			names = append(names, name)
+	for _, s := range p.copiesOf(metric.Namespaced, "") {
+		sums[s.Entity.Namespace] = s
+		if counts[s.Entity.Namespace] == nil {
+			counts[s.Entity.Namespace] = &podCount{unknown: true}
 		}
 	}
+	delete(counts, "") // pods whose names are unknown
 	var items []listItem[metric.Namespace]
-	for _, name := range names {
-		if name == "" {
-			continue // pods whose names are unknown
-		}
+	for name, c := range counts {
 		it := listItem[metric.Namespace]{of: name, name: string(name)}
 		it.measure(sums[name])
-		c := counts[name]
 		it.rank = measured
 		switch {
-		case c != nil && c.expected > c.served:
+		case c.expected > c.served:
 			it.rank = missing
-		case c != nil && c.expected == 0 && c.served == 0:
+		case c.expected == 0 && c.served == 0 && !c.unknown:
 			it.rank = idle
 		}
 		items = append(items, it)

@@ -16,14 +16,13 @@ type missingReport struct {
 	Idle    *missingReport // pods with nothing to measure; nil if there are none
 }
 
-// cause is why something is missing.
+// cause is why something is missing, as the page shows it. Some fields replace those of the Cause.
 type cause struct {
+	*explain.Cause
 	State            state
 	Reason           string
 	Where            anchor
 	Count            string
-	Message          string
-	Next, Advice     string
 	Since            shownTime
 	Names            []anchor
 	Others           int
@@ -56,9 +55,7 @@ func (p *page) cause(c *explain.Cause) cause {
 	if c.Why != "" {
 		reason += ", " + c.Why
 	}
-	d := cause{
-		State: severityState(c.Severity), Reason: reason, Message: c.Message, Next: c.Next, Advice: c.Advice, Since: relativeTime(c.Since, p.Now),
-	}
+	d := cause{Cause: c, State: severityState(c.Severity), Reason: reason, Since: relativeTime(c.Since, p.Now)}
 	if c.Node != "" {
 		d.Where = anchor{Text: printable(string(c.Node)), Href: p.linkTo(query{view: oneNode, node: c.Node})}
 	}

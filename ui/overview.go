@@ -2,39 +2,40 @@ package ui
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
-// overviewBody is the body of the overview of a cluster or of one machine.
-type overviewBody struct {
-	Report  missingReport
-	Cards   []card
-	Machine *entityBody // set for one machine without a cluster; then there are no tables
-	Tables  []table
+// reportBody is the body of a page that begins with what is missing.
+type reportBody struct {
+	Report missingReport
+	Cards  []card
+	Tables []table
+	Alone  bool // the page has nothing but what is missing
 }
 
+// overview fills the page of the cluster; without a cluster, the page of this machine.
 func (p *page) overview() {
-	p.Heading = "Overview"
-	body := &overviewBody{}
-	p.Body = body
-	missing := p.Missing()
-	body.Report = p.missingReport(&missing, 5)
+	p.Path = nil
 	if nodes := p.nodes(); p.Facts == nil && len(nodes) == 1 {
-		if machine, ok := p.nodeThing(nodes[0].of.name); ok {
-			p.Heading, p.Kind, body.Machine = printable(nodes[0].name), "this machine", machine
+		if machine, ok := p.nodeBody(nodes[0].of.name); ok {
+			p.show(printable(nodes[0].name), "entity", machine)
+			p.Kind = "this machine"
 			return
 		}
 	}
-	body.Cards = []card{
-		tallyCard("Nodes", missing.Nodes), tallyCard("Pods", missing.Pods), p.sourceCard(),
-		{Name: "CPU of nodes", resourceUse: p.clusterUse(&resources.cpu)}, {Name: "Memory of nodes", resourceUse: p.clusterUse(&resources.memory)},
-	}
-	nodes := p.nodeTable(page25)
-	namespaces := p.namespaceTable(page25)
-	body.Tables = []table{nodes, namespaces}
+	missing := p.Missing()
+	p.show("Overview", "report", &reportBody{
+		Report: p.missingReport(&missing, 5),
+		Cards: []card{
+			tallyCard("Nodes", missing.Nodes), tallyCard("Pods", missing.Pods), p.sourceCard(),
+			{Name: "CPU of nodes", resourceUse: p.clusterUse(&resources.cpu)}, {Name: "Memory of nodes", resourceUse: p.clusterUse(&resources.memory)},
+		},
+		Tables: []table{p.nodeTable(page25), p.namespaceTable(page25)},
+	})
 }
 
 // clusterUse returns the use of r by all nodes that have a number, as a share of the limits of
@@ -76,23 +77,10 @@ func tallyCard(name string, t explain.Tally) card {
 	return c
 }
 
-// missingBody is the body of the page of everything that is missing.
-type missingBody struct {
-	Report missingReport
-	Cards  []card
-}
-
 func (p *page) missing() {
 	r := p.Missing()
-	p.Heading, p.Path = "What is missing, and why", p.breadcrumbs()
-	p.Body = &missingBody{p.missingReport(&r, page100), []card{tallyCard("Nodes", r.Nodes), tallyCard("Pods", r.Pods)}}
-}
-
-// namespaceBody is the body of the page of a namespace.
-type namespaceBody struct {
-	Report missingReport
-	Cards  []card
-	Tables []table
+	cards := []card{tallyCard("Nodes", r.Nodes), tallyCard("Pods", r.Pods)}
+	p.show("What is missing, and why", "report", &reportBody{Report: p.missingReport(&r, page100), Cards: cards, Alone: true})
 }
 
 func (p *page) namespace() error {
@@ -101,18 +89,21 @@ func (p *page) namespace() error {
 	if !ok {
 		return p.notFound(fmt.Sprintf("pod in namespace %q", name))
 	}
-	p.Heading, p.Kind, p.Path = printable(string(name)), "namespace", p.breadcrumbs(anchor{Text: "Namespaces", Href: p.linkTo(query{view: allNamespaces})})
-	body := &namespaceBody{Report: p.missingReport(&r, page25)}
 	sum, _ := p.View.Lookup(metric.Entity{Kind: metric.Namespaced, Namespace: name})
-	body.Cards = []card{
-		tallyCard("Pods", r.Pods), {Name: "CPU of all pods", resourceUse: namespaceUse(&resources.cpu, sum)}, {Name: "Memory of all pods", resourceUse: namespaceUse(&resources.memory, sum)},
-	}
 	pods := p.pods("", name)
 	for i := range pods {
 		pods[i].name = string(pods[i].of.ref.Name) // the heading has the namespace
 	}
-	body.Tables = []table{p.podTable(pods, page100, query{view: oneNamespace, pod: metric.PodRef{Namespace: name}}, true)}
-	p.Body = body
+	p.Kind, p.Path = "namespace", p.breadcrumbs(anchor{Text: "Namespaces", Href: p.linkTo(query{view: allNamespaces})})
+	p.show(printable(string(name)), "report", &reportBody{
+		Report: p.missingReport(&r, page25),
+		Cards: []card{
+			tallyCard("Pods", r.Pods),
+			{Name: "CPU of all pods", resourceUse: namespaceUse(&resources.cpu, sum)},
+			{Name: "Memory of all pods", resourceUse: namespaceUse(&resources.memory, sum)},
+		},
+		Tables: []table{p.podTable(pods, page100, query{view: oneNamespace, pod: metric.PodRef{Namespace: name}}, true)},
+	})
 	return nil
 }
 
@@ -126,21 +117,14 @@ func namespaceUse(r *resource, sum *metric.Sample) resourceUse {
 
 // search fills the page of search results.
 func (p *page) search() error {
-	p.Heading, p.Path = "Search results for "+printable(p.query.filter), p.breadcrumbs()
-	var tables []table
-	all := []table{
+	tables := slices.DeleteFunc([]table{
 		p.nodeTable(page25), p.namespaceTable(page25),
 		p.podTable(p.pods("", ""), page100, query{view: overview}, true), p.cgroupTable("", page25),
-	}
-	for _, t := range all {
-		if t.Cut.Of > 0 {
-			tables = append(tables, t)
-		}
-	}
+	}, func(t table) bool { return t.Cut.Of == 0 })
 	if len(tables) == 0 {
 		return &pageError{404, fmt.Sprintf("No node, namespace, pod or cgroup has %q in its name.", printable(p.query.filter)),
 			"Search for a shorter part of it. Upper and lower case are the same."}
 	}
-	p.Body = tables
+	p.show("Search results for "+printable(p.query.filter), "lists", tables)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"html/template"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,16 +30,14 @@ var style, policy = func() (template.CSS, string) {
 		"'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }()
 
-// views returns the template of each view within the frame. Parsing takes time and some
-// megabytes, so it happens with the first request.
-var views = sync.OnceValue(func() map[view]*template.Template {
-	frame := template.Must(template.New("").Funcs(template.FuncMap{"prose": splitCode}).ParseFS(files, "templates/frame.html", "templates/parts.html"))
-	all := map[view]*template.Template{}
-	for name, file := range map[view]string{
-		overview: "overview", allNodes: "lists", allNamespaces: "lists", found: "lists", oneNode: "thing", onePod: "thing",
-		oneContainer: "thing", oneNamespace: "namespace", allMissing: "missing", allSources: "sources", allAutoscalers: "autoscalers", oneAutoscaler: "autoscaler", oneEviction: "eviction", errorPage: "sorry",
-	} {
-		all[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "templates/"+file+".html"))
+// templates returns the template of each kind of body within the frame. Parsing takes time and
+// some megabytes, so it happens with the first request.
+var templates = sync.OnceValue(func() map[string]*template.Template {
+	frame := template.Must(template.New("").Funcs(template.FuncMap{"prose": splitCode, "printable": printable}).
+		ParseFS(files, "templates/frame.html", "templates/parts.html"))
+	all := map[string]*template.Template{}
+	for _, name := range []string{"lists", "entity", "report", "sources", "autoscalers", "autoscaler", "eviction", "sorry"} {
+		all[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "templates/"+name+".html"))
 	}
 	return all
 })
@@ -56,6 +55,7 @@ type page struct {
 	// Caches for one page.
 	excludedNodes map[metric.NodeName]bool
 	allNodes      []listItem[knownNode]
+	servedPods    *servedCounts
 
 	// Heading is the title, Kind the kind of object, Where its node, and Path the links to the
 	// pages above it.
@@ -63,16 +63,18 @@ type page struct {
 	Kind    string
 	Where   anchor
 	Path    []anchor
-	Body    any
+	// Body is drawn by Template.
+	Template string
+	Body     any
 
 	// Fields of the frame.
-	Style          template.CSS
-	Place, Version string
-	Nav            []anchor
-	Search         searchForm
-	Read           shownTime // when the page was made
-	Refresh        int       // in seconds; 0 for never
-	Toggle         anchor    // turns the refresh on or off
+	Style   template.CSS
+	Version string
+	Nav     []anchor
+	Search  searchForm
+	Read    shownTime // when the page was made
+	Refresh int       // in seconds; 0 for never
+	Toggle  anchor    // turns the refresh on or off
 }
 
 // anchor is a link.
@@ -91,25 +93,22 @@ type keptParameter struct{ Name, Value string }
 
 // fill makes the body of the requested page.
 func (p *page) fill(ctx context.Context) error {
+	withoutRound := []view{allSources, allAutoscalers, oneAutoscaler, oneEviction}
+	if p.View == nil && !slices.Contains(withoutRound, p.query.view) {
+		return p.notReadYet()
+	}
+	p.Path = p.breadcrumbs()
 	switch p.query.view {
 	case allAutoscalers:
 		p.autoscalers()
-		return nil
 	case oneAutoscaler:
 		return p.autoscaler()
 	case oneEviction:
 		return p.eviction(ctx)
-	}
-	if p.View == nil && p.query.view != allSources {
-		return p.notReadYet()
-	}
-	switch p.query.view {
 	case allNodes:
-		p.Heading, p.Path = "Nodes", p.breadcrumbs()
-		p.Body = []table{p.nodeTable(page100)}
+		p.show("Nodes", "lists", []table{p.nodeTable(page100)})
 	case allNamespaces:
-		p.Heading, p.Path = "Namespaces", p.breadcrumbs()
-		p.Body = []table{p.namespaceTable(page100)}
+		p.show("Namespaces", "lists", []table{p.namespaceTable(page100)})
 	case found:
 		return p.search()
 	case oneNode:
@@ -130,9 +129,14 @@ func (p *page) fill(ctx context.Context) error {
 	return nil
 }
 
+// show sets the title and the body of the page.
+func (p *page) show(heading, template string, body any) {
+	p.Heading, p.Template, p.Body = heading, template, body
+}
+
 // frame fills the fields of the frame.
 func (p *page) frame() {
-	p.Style, p.Place, p.Version = style, p.opts.Title, p.opts.Version
+	p.Style, p.Version = style, p.opts.Version
 	for _, n := range []struct {
 		view view
 		text string
@@ -162,10 +166,8 @@ func (p *page) frame() {
 	if p.query.noRefresh {
 		p.Search.Keep = append(p.Search.Keep, keptParameter{"refresh", "off"})
 		p.Toggle = anchor{Text: "reload automatically", Href: other.link()}
-	} else {
-		if p.Refresh = p.refreshSeconds(); p.Refresh > 0 {
-			p.Toggle = anchor{Text: "pause", Href: other.link()}
-		}
+	} else if p.Refresh = p.refreshSeconds(); p.Refresh > 0 {
+		p.Toggle = anchor{Text: "pause", Href: other.link()}
 	}
 	p.Read = relativeTime(p.Now, p.Now)
 }
@@ -206,21 +208,21 @@ type errorBody struct {
 }
 
 func (p *page) showError(why *pageError) {
-	p.Heading, p.Path = "Not found", p.breadcrumbs()
 	a := errorBody{What: why.message, Todo: why.advice}
+	heading := "Not found"
+	p.Path = p.breadcrumbs()
 	switch why.status {
 	case http.StatusServiceUnavailable:
-		p.Heading, p.Path = "No data yet", nil
+		heading, p.Path = "No data yet", nil
 		// Errors contain addresses. A reader of one namespace must not see them.
 		if p.query.pod.Namespace == "" {
 			a.Reads = p.sourceReads("")
 		}
 	case http.StatusBadRequest:
-		p.Heading = "Invalid address"
-	case http.StatusInternalServerError:
-		p.Heading = "Internal error"
+		heading = "Invalid address"
 	}
-	p.query.view, p.Body = errorPage, a
+	p.query.view = errorPage
+	p.show(heading, "sorry", a)
 }
 
 // notReadYet returns the error for a page before the first round.

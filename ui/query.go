@@ -1,7 +1,7 @@
 package ui
 
 import (
-	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -40,8 +40,7 @@ const (
 // sorting is the order of a list.
 type sorting string
 
-// The orders. The default is the worst first, then by whatever a thing has least
-// left of.
+// The orders. The default is the worst first, then what has used the largest share of its limit.
 const (
 	byWorst  sorting = ""
 	byCPU    sorting = "cpu"
@@ -80,7 +79,7 @@ func parse(u *url.URL) (query, error) {
 	}
 	parsed := query{view: overview}
 	chosen := "" // the parameter that chose the view
-	for _, name := range sortedNames(values) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		value := values[name][0]
 		switch {
 		case len(name) > 20 || printable(name) != name:
@@ -107,10 +106,13 @@ func parse(u *url.URL) (query, error) {
 	return parsed, nil
 }
 
-// set takes one parameter, and returns the view that it chooses; empty if it only
-// says more about one.
+// set takes one parameter, and returns the view that it chooses; empty if it only says more about
+// a view.
 func (q *query) set(name, value string) (view, error) {
 	parts := strings.Split(value, "/")
+	if name == "container" && len(parts) == 3 || (name == "pod" || autoscalerKinds[name] != "") && len(parts) == 2 {
+		q.pod = metric.PodRef{Namespace: metric.Namespace(parts[0]), Name: metric.PodName(parts[1])}
+	}
 	switch name {
 	case "node":
 		q.node = metric.NodeName(value)
@@ -123,20 +125,11 @@ func (q *query) set(name, value string) (view, error) {
 		return oneNamespace, require(value != "", "namespace=NAME")
 	case "pod":
 		// A pod whose name is unknown has an empty namespace and its UID as the name.
-		if len(parts) == 2 {
-			q.pod = metric.PodRef{Namespace: metric.Namespace(parts[0]), Name: metric.PodName(parts[1])}
-		}
 		return onePod, require(q.pod.Name != "", "pod=NAMESPACE/NAME")
 	case "container":
-		if len(parts) == 3 {
-			q.pod = metric.PodRef{Namespace: metric.Namespace(parts[0]), Name: metric.PodName(parts[1])}
-			q.container = parts[2]
-		}
+		q.container = parts[len(parts)-1]
 		return oneContainer, require(q.pod.Name != "" && q.container != "", "container=NAMESPACE/POD/NAME")
 	case "hpa", "autoscaler":
-		if len(parts) == 2 {
-			q.pod = metric.PodRef{Namespace: metric.Namespace(parts[0]), Name: metric.PodName(parts[1])}
-		}
 		q.autoscalerKind = autoscalerKinds[name]
 		return oneAutoscaler, require(q.pod.Namespace != "" && q.pod.Name != "", name+"=NAMESPACE/NAME")
 	case "nodes", "namespaces", "missing", "sources", "autoscalers":
@@ -173,15 +166,6 @@ func badQuery(why string) error {
 		"Go back, start at the overview, or look for a name above."}
 }
 
-func sortedNames(values url.Values) []string {
-	names := make([]string, 0, len(values))
-	for name := range values {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
 // link returns the address of the page of q, relative to any other page.
 func (q query) link() string {
 	var b strings.Builder
@@ -207,32 +191,22 @@ func (q query) link() string {
 	case oneContainer:
 		add("container", q.pod.String()+"/"+q.container)
 	case oneAutoscaler:
-		if q.autoscalerKind == autoscalerKinds["hpa"] {
-			add("hpa", q.pod.String())
-		} else {
-			add("autoscaler", q.pod.String())
-		}
+		add(strings.ToLower(shortKind(q.autoscalerKind)), q.pod.String())
 	case allNodes, allNamespaces, allMissing, allSources, allAutoscalers:
 		add(string(q.view), "")
 	}
-	for _, more := range [...]struct{ name, value string }{
-		{"list", q.list}, {"q", q.filter}, {"sort", string(q.sort)}, {"from", positiveText(q.from)},
-	} {
+	for _, more := range [...]struct{ name, value string }{{"list", q.list}, {"q", q.filter}, {"sort", string(q.sort)}} {
 		if more.value != "" {
 			add(more.name, more.value)
 		}
+	}
+	if q.from > 0 {
+		add("from", strconv.Itoa(q.from))
 	}
 	if q.noRefresh {
 		add("refresh", "off")
 	}
 	return "?" + b.String()
-}
-
-func positiveText(n int) string {
-	if n <= 0 {
-		return ""
-	}
-	return fmt.Sprint(n)
 }
 
 // Scope is what an answer shows. Its reader must be allowed to read that.

@@ -3,6 +3,7 @@ package ui
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/humanize"
@@ -27,7 +28,6 @@ type sink struct {
 }
 
 func (p *page) sources() {
-	p.Heading, p.Path = "Sources and sinks", p.breadcrumbs()
 	reads := p.sourceReads(p.query.filter)
 	c := paginate(len(reads), page100, p.query, query{view: allSources})
 	body := &sourcesBody{Reads: reads[c.From:c.To], Cut: c}
@@ -47,7 +47,7 @@ func (p *page) sources() {
 		}
 		slices.SortStableFunc(body.Sinks, func(a, b sink) int { return cmp.Compare(a.Name, b.Name) })
 	}
-	p.Body = body
+	p.show("Sources and sinks", "sources", body)
 }
 
 // sourceCard returns the card that counts failing sources.
@@ -78,30 +78,25 @@ type sourceRead struct {
 	Why                    string
 }
 
-// drawReads returns reads as the page shows them.
-func (p *page) drawReads(reads []explain.Read) (drawn []sourceRead) {
-	for i := range reads {
-		r := &reads[i]
-		d := sourceRead{
-			Source: printable(r.Source), State: state{"ok", good},
-			Last: relativeTime(r.LastRead, p.Now), LastSuccess: relativeTime(r.LastSuccess, p.Now), Due: dueTime(r.Due, p.Now),
-		}
-		// An error includes its reason.
-		if d.Why = printable(r.Error); d.Why == "" && r.Reason != metric.Measured.String() {
-			d.Why = r.Reason
-		}
-		switch {
-		case d.Why != "":
-			d.State = state{"failing", bad}
-			if reason, ok := metric.ParseReason(r.Reason); ok && reason == metric.NodeExcluded {
-				d.State = state{"excluded", quiet}
-			}
-		case r.LastRead.IsZero():
-			d.State = state{"not read yet", warn}
-		}
-		drawn = append(drawn, d)
+// drawRead returns the state of a source as the page shows it.
+func (p *page) drawRead(r *explain.Read) sourceRead {
+	d := sourceRead{
+		Source: printable(r.Source), State: state{"ok", good},
+		Last: relativeTime(r.LastRead, p.Now), LastSuccess: relativeTime(r.LastSuccess, p.Now), Due: dueTime(r.Due, p.Now),
 	}
-	return drawn
+	// An error includes its reason.
+	if d.Why = printable(r.Error); d.Why == "" && r.Reason != metric.Measured.String() {
+		d.Why = r.Reason
+	}
+	switch {
+	case r.Reason == metric.NodeExcluded.String():
+		d.State = state{"excluded", quiet}
+	case d.Why != "":
+		d.State = state{"failing", bad}
+	case r.LastRead.IsZero():
+		d.State = state{"not read yet", warn}
+	}
+	return d
 }
 
 // sourceReads returns the sources whose name or node contains text, failing ones first.
@@ -112,24 +107,19 @@ func (p *page) sourceReads(text string) []sourceRead {
 		if !containsFold(s.Name, text) && !containsFold(string(s.Node), text) {
 			continue
 		}
-		r := sourceRead{
-			Source: printable(s.Name), State: state{"ok", good},
-			Last: relativeTime(s.LastRead, p.Now), LastSuccess: relativeTime(s.LastSuccess, p.Now), Due: dueTime(s.Due, p.Now),
+		read := explain.Read{Source: s.Name, LastRead: s.LastRead, LastSuccess: s.LastSuccess, Due: s.Due}
+		switch {
+		case s.Unread != nil:
+			read.Reason, read.Error, read.Due = metric.NodeExcluded.String(), s.Unread.Error(), time.Time{}
+		case s.Err != nil:
+			read.Error = s.Err.Error()
 		}
+		r := p.drawRead(&read)
 		if s.Node != "" {
 			r.Node = anchor{Text: printable(string(s.Node)), Href: p.linkTo(query{view: oneNode, node: s.Node})}
 		}
-		switch {
-		case s.Unread != nil:
-			r.State, r.Why, r.Due = state{"excluded", quiet}, printable(s.Unread.Error()), shownTime{}
-		case s.Err != nil:
-			r.State, r.Why = state{"failing", bad}, printable(s.Err.Error())
-		case s.LastRead.IsZero():
-			r.State = state{"not read yet", warn}
-		}
 		all = append(all, r)
 	}
-	order := map[tone]int{bad: 0, warn: 1, good: 2, quiet: 3}
-	slices.SortStableFunc(all, func(a, b sourceRead) int { return cmp.Compare(order[a.State.Tone], order[b.State.Tone]) })
+	slices.SortStableFunc(all, func(a, b sourceRead) int { return cmp.Compare(urgency[a.State.Tone], urgency[b.State.Tone]) })
 	return all
 }

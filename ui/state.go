@@ -18,6 +18,9 @@ const (
 	quiet tone = "quiet"
 )
 
+// urgency orders tones: the smallest needs attention most.
+var urgency = map[tone]int{bad: 0, warn: 1, good: 2, quiet: 3}
+
 // state is a word with its colour.
 type state struct {
 	Word string
@@ -54,19 +57,15 @@ func stateOf(f *explain.Finding) state {
 
 // worst returns the most severe finding of CPU and memory; nil if both are ok.
 func worst(e *explain.Explanation) *explain.Finding {
-	order := map[tone]int{bad: 3, warn: 2, quiet: 1}
-	var w *explain.Finding
-	most := 0
-	for i := range e.Findings {
-		f := &e.Findings[i]
-		if f.Group != metric.CPU.String() && f.Group != metric.Memory.String() {
-			continue
-		}
-		if n := order[stateOf(f).Tone]; n > most {
-			w, most = f, n
+	for _, t := range []tone{bad, warn, quiet} {
+		for i := range e.Findings {
+			f := &e.Findings[i]
+			if (f.Group == metric.CPU.String() || f.Group == metric.Memory.String()) && stateOf(f).Tone == t {
+				return f
+			}
 		}
 	}
-	return w
+	return nil
 }
 
 // findingText says in one line why a number is missing or in doubt.

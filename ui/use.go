@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"strconv"
+	"strings"
 	"time"
 
 	"github.com/weir-metrics/weir/humanize"
@@ -26,21 +26,21 @@ type resourceUse struct {
 
 // resource is CPU or memory: its metrics and its format.
 type resource struct {
-	name                               string
-	group                              metric.Group
-	used, request, limit               metric.ID
-	allocatable, capacity, utilization metric.ID
-	format                             func(float64) string
+	name                  string
+	group                 metric.Group
+	used, request, limit  metric.ID
+	allocatable, capacity metric.ID
+	format                func(float64) string
 }
 
 var resources = struct{ cpu, memory resource }{
-	cpu: resource{
+	resource{
 		"CPU", metric.CPU, metric.CPUUsageRate, metric.CPURequest, metric.CPULimit,
-		metric.CPUNodeAllocatable, metric.CPUNodeCapacity, metric.CPUNodeUtilization, humanize.Cores,
+		metric.CPUNodeAllocatable, metric.CPUNodeCapacity, humanize.Cores,
 	},
-	memory: resource{
+	resource{
 		"Memory", metric.Memory, metric.MemoryWorkingSet, metric.MemoryRequest, metric.MemoryLimit,
-		metric.MemoryNodeAllocatable, metric.MemoryNodeCapacity, metric.MemoryNodeUtilization, humanize.Bytes,
+		metric.MemoryNodeAllocatable, metric.MemoryNodeCapacity, humanize.Bytes,
 	},
 }
 
@@ -229,28 +229,25 @@ func drawTrend(name string, points iter.Seq2[time.Time, float64], now time.Time,
 	if tail := now.Sub(before); tail > maxAge {
 		absent += tail
 	}
-	path := make([]byte, 0, 6*len(columns))
+	var path strings.Builder
 	for i, c := range columns {
 		y := lineHeight - 2
 		if high > 0 {
 			// A line on the edge would be cut in half.
 			y = lineHeight - 2 - int(math.Round(c.sum/float64(c.n)/high*(lineHeight-4)))
 		}
-		command := byte('L')
+		command := 'L'
 		if c.moves {
 			command = 'M'
 		}
-		path = append(path, command)
-		path = strconv.AppendInt(path, int64(c.at*lineStep), 10)
-		path = append(path, ' ')
-		path = strconv.AppendInt(path, int64(y), 10)
+		fmt.Fprintf(&path, "%c%d %d", command, c.at*lineStep, y)
 		if c.moves && (i+1 == len(columns) || columns[i+1].moves) {
-			path = append(path, "h0"...) // a dot
+			path.WriteString("h0") // a dot
 		}
 	}
 	title := fmt.Sprintf("%s in the last %s: lowest %s, highest %s, newest %s", name, humanize.Duration(lineTime), format(low), format(high), format(last))
 	if absent > 0 {
 		title += "; no number for " + humanize.Duration(absent)
 	}
-	return trend{string(path), title}
+	return trend{path.String(), title}
 }

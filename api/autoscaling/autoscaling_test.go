@@ -118,7 +118,7 @@ func serve(t *testing.T, o Options) *Client {
 // The client reads what the controller said.
 func TestExplanation(t *testing.T) {
 	c := serve(t, options())
-	got, err := c.Explain(t.Context(), manifest.Autoscaler, "shop", "api")
+	got, err := c.Autoscaler(t.Context(), manifest.Autoscaler, "shop", "api")
 	if diff := cmp.Diff(told, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -127,7 +127,7 @@ func TestExplanation(t *testing.T) {
 // What the controller does not know is decided for the answer, and that says so.
 func TestExplanationOfTheUnknown(t *testing.T) {
 	c := serve(t, options())
-	got, err := c.Explain(t.Context(), manifest.HorizontalPodAutoscaler, "shop", "web")
+	got, err := c.Autoscaler(t.Context(), manifest.HorizontalPodAutoscaler, "shop", "web")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ type Client struct{ weir *weirdev.Client }
 // NewClient returns a client that asks weir.
 func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
 
-// Explain requests the last decision about an autoscaler of a kind (HorizontalPodAutoscaler,
+// Autoscaler requests the last decision about an autoscaler of a kind (HorizontalPodAutoscaler,
 // Autoscaler). An error that the server reports is a *weirdev.Problem, here and in Evaluate.
-func (c *Client) Explain(ctx context.Context, kind, namespace, name string) (*decisionreport.DecisionReport, error) {
+func (c *Client) Autoscaler(ctx context.Context, kind, namespace, name string) (*decisionreport.DecisionReport, error) {
 	r := Request{Namespace: namespace, Kind: kind, Name: name}
 	path, query := r.pathAndQuery()
 	var answer Response

@@ -13,6 +13,8 @@ import (
 type Client struct {
 	base *url.URL
 	http *http.Client
+	// Advise adds to an error what a person can do about it. Nil: nothing is added.
+	Advise func(error) error
 }
 
 // NewClient returns a client of the weir whose root lies at base, which may
@@ -41,7 +43,12 @@ func (c *Client) Post(ctx context.Context, what string, path []string, query url
 	return c.ask(ctx, http.MethodPost, what, path, query, document, body)
 }
 
-func (c *Client) ask(ctx context.Context, method, what string, path []string, query url.Values, document []byte, body any) error {
+func (c *Client) ask(ctx context.Context, method, what string, path []string, query url.Values, document []byte, body any) (err error) {
+	defer func() {
+		if err != nil && c.Advise != nil {
+			err = c.Advise(err)
+		}
+	}()
 	u := c.base.JoinPath(Path)
 	for _, part := range path {
 		if part == "" || part == "." || part == ".." {
@@ -71,9 +78,6 @@ func (c *Client) ask(ctx context.Context, method, what string, path []string, qu
 	}
 	return nil
 }
-
-// Server returns the address that is asked.
-func (c *Client) Server() string { return c.base.Redacted() }
 
 // Moot reports whether a parameter is one that "kubectl get" adds by itself, and
 // that changes nothing.

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/prometheus/common/model"
 	"github.com/spf13/cobra"
@@ -21,18 +20,12 @@ import (
 	"github.com/weir-metrics/weir/api/externalmetrics/rules"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/suggest"
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // NewCommand returns "check", whose subcommands each check one kind of file.
 func NewCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "check",
-		Short: "Find the mistakes in a file before weir reads it",
-		Args:  cli.Subcommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newCheckRules())
-	return cmd
+	return cli.Group("check", "Find the mistakes in a file before weir reads it", "", newCheckRules())
 }
 
 func newCheckRules() *cobra.Command {
@@ -102,8 +95,7 @@ func printMistakes(out io.Writer, file string, mistakes rules.Mistakes) error {
 
 // showRules prints the query that each rule becomes for a namespace.
 func showRules(out io.Writer, r *rules.Rules, namespace string) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "METRIC\tNAMESPACE BY\tOVER\tQUERY IN NAMESPACE "+namespace)
+	rows := [][]string{{"METRIC", "NAMESPACE BY", "OVER", "QUERY IN NAMESPACE " + namespace}}
 	for i := range r.Metrics {
 		m := &r.Metrics[i]
 		query, err := m.QueryFor(namespace, labels.Everything())
@@ -114,32 +106,33 @@ func showRules(out io.Writer, r *rules.Rules, namespace string) error {
 		if m.Window > 0 {
 			over = model.Duration(m.Window).String() // as in the query
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", m.Name, cmp.Or(m.NamespaceLabel, "-"), over, query)
+		rows = append(rows, []string{m.Name, cmp.Or(m.NamespaceLabel, "-"), over, query})
 	}
-	return w.Flush()
+	var answer humanize.Page
+	answer.Table(rows)
+	return answer.Print(out)
 }
 
-// tryRules asks each rule and prints a line for each value.
+// tryRules asks for each metric and prints a line for each value.
 func tryRules(ctx context.Context, out io.Writer, o externalmetrics.Options, namespace string) error {
 	p, err := externalmetrics.New(o)
 	if err != nil {
 		return err
 	}
 	defer p.Close()
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "METRIC\tVALUE\tLABELS")
+	rows := [][]string{{"METRIC", "VALUE", "LABELS"}}
 	failed := 0
 	for _, info := range p.ListAllExternalMetrics() {
-		lines, err := tryRule(ctx, p, info, namespace)
+		values, err := tryRule(ctx, p, info, namespace)
 		if err != nil {
 			failed++
-			lines = []string{fmt.Sprintf("%s\t-\t%v", info.Metric, err)}
+			values = [][]string{{info.Metric, "-", err.Error()}}
 		}
-		for _, line := range lines {
-			fmt.Fprintln(w, line)
-		}
+		rows = append(rows, values...)
 	}
-	if err := w.Flush(); err != nil {
+	var answer humanize.Page
+	answer.Table(rows)
+	if err := answer.Print(out); err != nil {
 		return err
 	}
 	if failed > 0 {
@@ -148,14 +141,14 @@ func tryRules(ctx context.Context, out io.Writer, o externalmetrics.Options, nam
 	return nil
 }
 
-func tryRule(ctx context.Context, p *externalmetrics.Provider, info metricsapi.ExternalMetricInfo, namespace string) (lines []string, err error) {
+func tryRule(ctx context.Context, p *externalmetrics.Provider, info metricsapi.ExternalMetricInfo, namespace string) (rows [][]string, err error) {
 	list, err := p.GetExternalMetric(ctx, namespace, labels.Everything(), info)
 	if err != nil {
 		return nil, err
 	}
 	for _, v := range list.Items {
-		lines = append(lines, fmt.Sprintf("%s\t%s\t%s", v.MetricName, v.Value.String(), labels.Set(v.MetricLabels)))
+		rows = append(rows, []string{v.MetricName, v.Value.String(), labels.Set(v.MetricLabels).String()})
 	}
-	slices.Sort(lines)
-	return lines, nil
+	slices.SortFunc(rows, slices.Compare)
+	return rows, nil
 }

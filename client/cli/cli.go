@@ -88,16 +88,24 @@ func flagError(cmd *cobra.Command, err error) error {
 // OneOf returns an error unless value is among known, naming the nearest. An empty
 // string among known may be meant, but is not offered.
 func OneOf(what, value string, known ...string) error {
-	for _, k := range known {
-		if value == k {
-			return nil
-		}
+	if slices.Contains(known, value) {
+		return nil
 	}
 	known = slices.DeleteFunc(slices.Clone(known), func(k string) bool { return k == "" })
 	if near, ok := suggest.Closest(value, known); ok {
 		return usage{fmt.Errorf("%s cannot be %q: did you mean %q?", what, value, near)}
 	}
 	return usage{fmt.Errorf("%s cannot be %q: there are %s", what, value, strings.Join(known, ", "))}
+}
+
+// Group returns a command that has only subcommands.
+func Group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Long: long, Args: Subcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(commands...)
+	return cmd
 }
 
 // Subcommand is the Args of a command that has only subcommands: it refuses
@@ -113,4 +121,13 @@ func Subcommand(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return OneOf("the command after "+cmd.CommandPath(), args[0], names...)
+}
+
+// ForProgram changes the commands in a text that a weir wrote to what program is called: a user
+// who has kubectl-weir need not have weir.
+func ForProgram(text, program string) string {
+	for _, command := range []string{"explain", "autoscaler", "resize"} {
+		text = strings.ReplaceAll(text, "`weir "+command+" ", "`"+program+" "+command+" ")
+	}
+	return text
 }

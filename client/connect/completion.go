@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/spf13/cobra"
+
 	"github.com/weir-metrics/weir/api/usage"
 )
 
@@ -15,31 +17,56 @@ type Lister interface {
 	List(ctx context.Context, r usage.Resource, q usage.Query) (*usage.List, error)
 }
 
-// patience is how long a shell waits for names after a key was pressed.
-const patience = 3 * time.Second
-
-// Names returns the names of what a list holds, sorted and each once, for a shell
-// to complete: those that it takes as they are, for nodes say what cgroups are
-// called. There are none where nobody answers: a shell is no place for errors.
-func Names(ctx context.Context, w Lister, r usage.Resource, q usage.Query, name func(*usage.Item) string) []string {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+// ListNames returns the names of the items of a list.
+func ListNames(ctx context.Context, w Lister, r usage.Resource, q usage.Query, name func(*usage.Item) string) ([]string, error) {
 	q.Metrics = []string{} // only names are needed
 	list, err := w.List(ctx, r, q)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	var names []string
 	for i := range list.Items {
-		if n := name(&list.Items[i]); n != "" && !strings.ContainsFunc(n, special) {
-			names = append(names, n)
-		}
+		names = append(names, name(&list.Items[i]))
 	}
+	return names, nil
+}
+
+// completionTimeout is how long a shell waits for names after a key was pressed.
+const completionTimeout = 3 * time.Second
+
+// Complete returns the names of the items of a list for a shell, sorted and each once. It leaves
+// out names that a shell does not take as they are. An error gives no names: the user did not
+// run a command.
+func Complete[W Lister](cmd *cobra.Command, connect func() (W, error), r usage.Resource, q usage.Query, name func(*usage.Item) string) []string {
+	w, err := connect()
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	names, _ := ListNames(ctx, w, r, q, name)
+	names = slices.DeleteFunc(names, func(n string) bool { return n == "" || strings.ContainsFunc(n, isSpecial) })
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// special reports whether a character means something to a shell or a terminal.
-func special(r rune) bool {
+// isSpecial reports whether a character means something to a shell or a terminal.
+func isSpecial(r rune) bool {
 	return !unicode.IsGraphic(r) || unicode.IsSpace(r) || strings.ContainsRune("$`\"'\\;&|<>(){}[]!*?#~", r)
+}
+
+// CompleteNode completes the name of a node.
+func CompleteNode[W Lister](connect func() (W, error)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+		node := func(it *usage.Item) string { return string(it.Node) }
+		return Complete(cmd, connect, usage.Nodes, usage.Query{Name: word + "*"}, node), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// CompleteNamespace completes the name of a namespace that has pods.
+func CompleteNamespace[W Lister](connect func() (W, error)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+		namespace := func(it *usage.Item) string { return string(it.Namespace) }
+		return Complete(cmd, connect, usage.Pods, usage.Query{Namespace: word + "*"}, namespace), cobra.ShellCompDirectiveNoFileComp
+	}
 }

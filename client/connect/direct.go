@@ -6,24 +6,24 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/weir-metrics/weir/client/cli"
 )
 
-// Direct returns the weir at the URL server. Assumed says that the user did not
-// name it, but that it is where a weir on this machine usually is.
+// Direct returns the weir at the URL server. Assumed says that the user did not name it: it is
+// where a weir on this machine usually is.
 func Direct(server string, assumed bool) (*Weir, error) {
-	w, err := New(server, &http.Client{}, nil)
-	if err != nil {
-		return nil, err
+	shown := server
+	if u, err := url.Parse(server); err == nil {
+		shown = u.Redacted()
 	}
-	w.advise = func(err error) error { return direct(w.client.Server(), assumed, err) }
-	return w, nil
+	return New(server, &http.Client{}, func(err error) error { return adviseDirect(shown, assumed, err) })
 }
 
-// direct says what to do when a weir that is asked directly does not answer.
-func direct(server string, assumed bool, err error) error {
+// adviseDirect says what to do if the weir at server does not answer.
+func adviseDirect(server string, assumed bool, err error) error {
 	var dial *net.OpError
 	refused := errors.As(err, &dial) && dial.Op == "dial"
 	status, hint, _ := Answer(err)

@@ -1,14 +1,21 @@
+// Package explaincmd is the "explain" command of weir and of kubectl's plugin: why a number is
+// there, is missing or is in doubt. Both commands differ only in how they find a weir to ask.
+//
+// The answer comes first, in a sentence; then, group by group, why it is so, since when, what
+// happens next and what to do. Programs read the same as JSON or YAML. A missing number is an
+// answer and no error: the exit status says only whether there was an answer.
 package explaincmd
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-metrics/weir/api/explainapi"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/connect"
@@ -17,26 +24,26 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Asker answers why. *reach.Weir is one.
+// Asker answers why. *connect.Weir is one.
 type Asker interface {
 	Pod(ctx context.Context, ref metric.PodRef) (*explain.Explanation, error)
 	Container(ctx context.Context, ref metric.PodRef, name string) (*explain.Explanation, error)
 	Node(ctx context.Context, name metric.NodeName) (*explain.Explanation, error)
 	// Missing reports on a namespace, or on the cluster if it is empty.
 	Missing(ctx context.Context, namespace metric.Namespace) (*explain.Report, error)
-	// Autoscaler tells the last decision about an autoscaler of a kind.
+	// Autoscaler returns the last decision about an autoscaler of a kind.
 	Autoscaler(ctx context.Context, kind, namespace, name string) (*decisionreport.DecisionReport, error)
-	// Eviction tells how a node stands with evictions.
+	// Eviction returns the report on evictions of a node.
 	Eviction(ctx context.Context, node string) (*eviction.EvictionReport, error)
-	connect.Lister // tells what else there is, to those who missed a name
+	connect.Lister // for suggestions if a name is unknown
 }
 
 // Options make the command fit its program.
 type Options struct {
-	// Connect says whom to ask. It is called once, after flags are read.
+	// Connect returns the weir to ask. It is called once, after flags are read.
 	Connect func() (Asker, error)
-	// Namespace returns the namespace that is meant where none is named; empty
-	// if one must be named. Nil means that one must.
+	// Namespace returns the namespace of names without one; empty if one must be named. Nil means
+	// that one must.
 	Namespace func() (string, error)
 	// Program is what people type before "explain". Default "weir".
 	Program string
@@ -52,33 +59,24 @@ type asking struct {
 
 // NewCommand returns "explain" with a subcommand for each noun.
 func NewCommand(o Options) *cobra.Command {
+	o.Program = cmp.Or(o.Program, "weir")
 	a := &asking{Options: o}
-	if a.Program == "" {
-		a.Program = "weir"
-	}
-	cmd := &cobra.Command{
-		Use:   "explain",
-		Short: "Say why a number is missing or in doubt, why an autoscaler decides as it does, and who is evicted next",
-		Long: `Say why a number is there, is missing or is in doubt: of a pod, a container or a
+	cmd := cli.Group("explain", "Say why a number is missing or in doubt, why an autoscaler decides as it does, and who is evicted next",
+		`Say why a number is there, is missing or is in doubt: of a pod, a container or a
 node, or of everything that has none, most harmful first; why an autoscaler decides as
 it does; and who is evicted next from a node, and why.`,
-		Args: cli.Subcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+		a.pod(), a.container(), a.node(), a.inNamespace(), a.missing(), a.autoscaler(), a.hpa(), a.eviction())
 	p := cmd.PersistentFlags()
 	p.StringVarP(&a.output, "output", "o", "text", "text, json or yaml")
 	p.DurationVar(&a.timeout, "timeout", 10*time.Second, "time the answer may take")
 	cli.CompleteFlag(cmd, "output", cli.Fixed("text", "json", "yaml"))
-	cmd.AddCommand(a.pod(), a.container(), a.node(), a.inNamespace(), a.missing(), a.autoscaler(), a.hpa(), a.eviction())
 	return cmd
 }
 
-// examples returns lines to type, of which these are the ends.
+// examples returns example commands. The arguments are what follows "explain" in each.
 func (a *asking) examples(ends ...string) string {
-	for i := range ends {
-		ends[i] = "  " + a.Program + " explain " + ends[i]
-	}
-	return strings.Join(ends, "\n")
+	start := "  " + a.Program + " explain "
+	return start + strings.Join(ends, "\n"+start)
 }
 
 func (a *asking) pod() *cobra.Command {
@@ -88,18 +86,18 @@ func (a *asking) pod() *cobra.Command {
 		Short:   "Explain a pod and its containers",
 		Example: a.examples("pod shop/web-1", "pod web-1 -n shop"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ref, err := a.podRef(args)
+			ref, err := a.objectRef("pod", args)
 			if err != nil {
 				return err
 			}
 			return a.explain(cmd, func(ctx context.Context, w Asker) (*explain.Explanation, error) {
 				e, err := w.Pod(ctx, ref)
-				return e, a.orMeant(ctx, w, ref, err)
+				return e, suggestPods(ctx, w, ref, err)
 			})
 		},
-		ValidArgsFunction: a.completePods,
+		ValidArgsFunction: firstArgument(a.completePods),
 	}
-	a.addNamespace(cmd)
+	a.addNamespace(cmd, "namespace, where the name does not begin with one")
 	return cmd
 }
 
@@ -120,7 +118,7 @@ func (a *asking) container() *cobra.Command {
 		},
 		ValidArgsFunction: a.completeContainers,
 	}
-	a.addNamespace(cmd)
+	a.addNamespace(cmd, "namespace, where the name does not begin with one")
 	return cmd
 }
 
@@ -137,10 +135,10 @@ func (a *asking) node() *cobra.Command {
 			}
 			return a.explain(cmd, func(ctx context.Context, w Asker) (*explain.Explanation, error) {
 				e, err := w.Node(ctx, metric.NodeName(name))
-				return e, orMeantNode(ctx, w, name, err)
+				return e, suggestNodes(ctx, w, name, err)
 			})
 		},
-		ValidArgsFunction: a.completeNodes,
+		ValidArgsFunction: firstArgument(connect.CompleteNode(a.Connect)),
 	}
 }
 
@@ -157,7 +155,7 @@ func (a *asking) inNamespace() *cobra.Command {
 			}
 			return a.report(cmd, name)
 		},
-		ValidArgsFunction: a.completeNamespaces,
+		ValidArgsFunction: firstArgument(connect.CompleteNamespace(a.Connect)),
 	}
 }
 
@@ -174,19 +172,23 @@ func (a *asking) missing() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.report(cmd, a.namespace) },
 	}
-	cmd.Flags().StringVarP(&a.namespace, "namespace", "n", "", "only this namespace; all of them if empty")
-	cli.CompleteFlag(cmd, "namespace", a.namespaces)
+	a.addNamespace(cmd, "only this namespace; all of them if empty")
 	return cmd
 }
 
-func (a *asking) addNamespace(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&a.namespace, "namespace", "n", "", "namespace, where the name does not begin with one")
-	cli.CompleteFlag(cmd, "namespace", a.namespaces)
+func (a *asking) addNamespace(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringVarP(&a.namespace, "namespace", "n", "", usage)
+	cli.CompleteFlag(cmd, "namespace", connect.CompleteNamespace(a.Connect))
 }
 
 // explain asks and shows an explanation.
 func (a *asking) explain(cmd *cobra.Command, ask func(context.Context, Asker) (*explain.Explanation, error)) error {
-	return answer(a, cmd, ask, paged(writeExplanation), document)
+	text := func(e *explain.Explanation) error {
+		p := newPage(cmd.OutOrStdout(), a.Program)
+		writeExplanation(p, e)
+		return p.flush()
+	}
+	return answer(a, cmd, ask, text, func(e *explain.Explanation) any { return explainapi.NewExplanation(*e) })
 }
 
 // report asks and shows a report.
@@ -194,13 +196,21 @@ func (a *asking) report(cmd *cobra.Command, namespace string) error {
 	ask := func(ctx context.Context, w Asker) (*explain.Report, error) {
 		return w.Missing(ctx, metric.Namespace(namespace))
 	}
-	return answer(a, cmd, ask, paged(writeReport), reportDocument)
+	text := func(r *explain.Report) error {
+		p := newPage(cmd.OutOrStdout(), a.Program)
+		writeReport(p, r)
+		return p.flush()
+	}
+	return answer(a, cmd, ask, text, func(r *explain.Report) any { return explainapi.NewReport(*r) })
 }
 
-// answer asks once and shows what is answered as the flags want it.
-func answer[T any](a *asking, cmd *cobra.Command, ask func(context.Context, Asker) (*T, error), text func(*cobra.Command, *T) error, document func(*T) any) error {
-	if err := a.check(); err != nil {
+// answer asks once, and writes the answer as text or as a document.
+func answer[T any](a *asking, cmd *cobra.Command, ask func(context.Context, Asker) (*T, error), text func(*T) error, document func(*T) any) error {
+	if err := cli.OneOf("--output", a.output, "text", "json", "yaml"); err != nil {
 		return err
+	}
+	if a.timeout <= 0 {
+		return cli.Usage(fmt.Errorf("--timeout cannot be %v", a.timeout))
 	}
 	w, err := a.Connect()
 	if err != nil {
@@ -209,43 +219,11 @@ func answer[T any](a *asking, cmd *cobra.Command, ask func(context.Context, Aske
 	ctx, cancel := context.WithTimeout(cmd.Context(), a.timeout)
 	defer cancel()
 	found, err := ask(ctx, w)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if a.output != "text" {
+	case a.output != "text":
 		return cli.WriteDocument(cmd.OutOrStdout(), a.output, document(found))
 	}
-	return text(cmd, found)
-}
-
-// paged returns what shows an answer that is written on a page.
-func paged[T any](write func(*page, *T)) func(*cobra.Command, *T) error {
-	return func(cmd *cobra.Command, found *T) error {
-		p := newPage(cmd.OutOrStdout(), cmd.Parent().CommandPath())
-		write(p, found)
-		return p.flush()
-	}
-}
-
-func (a *asking) check() error {
-	if err := cli.OneOf("--output", a.output, "text", "json", "yaml"); err != nil {
-		return err
-	}
-	if a.timeout <= 0 {
-		return cli.Usage(fmt.Errorf("--timeout cannot be %v", a.timeout))
-	}
-	return nil
-}
-
-// one returns the only argument.
-func one(noun string, args []string) (string, error) {
-	switch {
-	case len(args) == 0:
-		return "", cli.Usage(fmt.Errorf("which %s? Name one", noun))
-	case len(args) > 1:
-		return "", cli.Usage(fmt.Errorf("one %s at a time: got %d names", noun, len(args)))
-	case args[0] == "":
-		return "", cli.Usage(errors.New("a name cannot be empty"))
-	}
-	return args[0], nil
+	return text(found)
 }

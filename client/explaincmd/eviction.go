@@ -2,14 +2,13 @@ package explaincmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weir-metrics/weir/api/nodeapi"
-	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/connect"
 	"github.com/weir-metrics/weir/client/terminal"
 	eviction "github.com/weir-metrics/weir/eviction/evictionreport/document"
 )
@@ -34,45 +33,23 @@ asked, as this machine is of its own.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ask := func(ctx context.Context, w Asker) (*eviction.EvictionReport, error) {
-				name, err := theNode(ctx, w, name)
+				name, err := onlyNode(ctx, w, name)
 				if err != nil {
 					return nil, err
 				}
 				r, err := w.Eviction(ctx, name)
-				return r, orMeantNode(ctx, w, name, err)
+				return r, suggestNodes(ctx, w, name, err)
 			}
-			write := func(cmd *cobra.Command, r *eviction.EvictionReport) error {
+			text := func(r *eviction.EvictionReport) error {
 				w := cmd.OutOrStdout()
 				return r.WriteText(w, eviction.TextOptions{All: all, Colour: terminal.Of(w).Colour})
 			}
-			return answer(a, cmd, ask, write, func(r *eviction.EvictionReport) any { return nodeapi.NewEvictionExplanation(r) })
+			return answer(a, cmd, ask, text, func(r *eviction.EvictionReport) any { return nodeapi.NewEvictionExplanation(r) })
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().StringVar(&name, "node", "", "the node; needed where weir knows several")
 	cmd.Flags().BoolVar(&all, "all", false, "all pods in the order in which they would go, and all that was done lately")
-	cli.CompleteFlag(cmd, "node", a.completeNodes)
+	cli.CompleteFlag(cmd, "node", connect.CompleteNode(a.Connect))
 	return cmd
-}
-
-// theNode returns the node that is named, or else the only one there is.
-func theNode(ctx context.Context, w Asker, name string) (string, error) {
-	if name != "" {
-		return name, nil
-	}
-	list, err := w.List(ctx, usage.Nodes, usage.Query{Metrics: []string{}})
-	if err != nil {
-		return "", err
-	}
-	switch len(list.Items) {
-	case 0:
-		return "", cli.Hintf(errors.New("weir knows no node yet"), "Ask again in a few seconds, or name one with --node.")
-	case 1:
-		return string(list.Items[0].Node), nil
-	}
-	var names []string
-	for _, it := range list.Items {
-		names = append(names, string(it.Node))
-	}
-	return "", cli.Usage(fmt.Errorf("which node? Name one with --node: there are %s", orList(names)))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// writeExplanation writes all there is to say of one node, pod or container: the
-// answer in a sentence, then what it rests on.
+// writeExplanation writes the explanation of one node, pod or container: the answer in a
+// sentence, then its evidence.
 func writeExplanation(p *page, e *explain.Explanation) {
 	p.line(0, "", humanize.Bold, e.Summary)
 	p.Gap()
@@ -34,12 +34,8 @@ func writeExplanation(p *page, e *explain.Explanation) {
 	if known != "" || len(e.Autoscalers) > 0 {
 		p.Gap()
 	}
-	if known != "" {
-		p.line(0, "The API server: ", humanize.Plain, known)
-	}
-	if len(e.Autoscalers) > 0 {
-		p.line(0, "Scaled by: ", humanize.Plain, strings.Join(e.Autoscalers, ", "))
-	}
+	p.paragraph("The API server: ", known)
+	p.paragraph("Scaled by: ", strings.Join(e.Autoscalers, ", "))
 }
 
 // well reports whether there is nothing to explain.
@@ -58,7 +54,7 @@ func shared(pod, container *explain.Explanation) bool {
 	for i := range container.Findings {
 		f := &container.Findings[i]
 		if !slices.ContainsFunc(pod.Findings, func(of explain.Finding) bool {
-			// Of the pod it is said by name which container waits.
+			// The pod's message names the container that waits.
 			said := strings.Replace(of.Message, "container "+container.Container+" ", "the container ", 1)
 			return of.Group == f.Group && !of.Served && !f.Served && of.Reason == f.Reason && of.Advice == f.Advice && (of.Message == f.Message || said == f.Message)
 		}) {
@@ -92,8 +88,8 @@ func writeContainer(p *page, pod, e *explain.Explanation) {
 	}
 }
 
-// body writes what became of each group, and who was turned away. Groups of which
-// the same is to be said share it.
+// body writes the finding of each group, and the instances that were rejected. Groups with equal
+// findings share the text.
 func body(p *page, column int, e *explain.Explanation) {
 	written := make([]bool, len(e.Findings))
 	for i := range e.Findings {
@@ -113,8 +109,8 @@ func body(p *page, column int, e *explain.Explanation) {
 	}
 }
 
-// same reports whether two groups lack a number for the same reason. The evidence
-// of the first, which is CPU's if it is among them, stands for all.
+// same reports whether two groups lack a number for the same reason. Of such groups only the
+// evidence of the first is shown.
 func same(a, b *explain.Finding) bool {
 	return !a.Served && !b.Served && a.Reason == b.Reason && a.Severity == b.Severity && a.Message == b.Message &&
 		a.Since.Equal(b.Since) && a.Next == b.Next && a.Advice == b.Advice
@@ -124,15 +120,13 @@ func writeFinding(p *page, column int, at time.Time, groups string, f *explain.F
 	p.line(column, "", weight(f), groups+": "+headline(at, f))
 	column += 2
 	if f.Served && f.Message == "" && !f.LastKnown {
-		return // what it rests on is for those who ask for JSON
+		return // JSON has the evidence
 	}
 	p.item(column, "why", f.Message)
-	for i, fact := range f.Evidence {
-		label := "facts"
-		if i > 0 {
-			label = ""
-		}
+	label := "facts"
+	for _, fact := range f.Evidence {
 		p.item(column, label, fact)
+		label = ""
 	}
 	p.item(column, "rule", f.Rule)
 	p.item(column, "since", moment(f.Since, at))
@@ -165,7 +159,7 @@ func headline(at time.Time, f *explain.Finding) string {
 	return s
 }
 
-// weight is how a finding is set off: the worse, the more.
+// weight returns how a finding is set off: the worse it is, the more.
 func weight(f *explain.Finding) humanize.Tint {
 	switch {
 	case !f.Served && f.Severity == metric.Broken.String():
@@ -176,19 +170,25 @@ func weight(f *explain.Finding) humanize.Tint {
 	return humanize.Plain
 }
 
-func writeDuplicate(p *page, column int, at time.Time, r *explain.Duplicate) {
-	var is []string
-	add := func(format string, value string) {
-		if value != "" {
-			is = append(is, fmt.Sprintf(format, value))
-		}
+// details are parts of a line; empty ones are left out.
+type details []string
+
+func (d *details) add(format, value string) {
+	if value != "" {
+		*d = append(*d, fmt.Sprintf(format, value))
 	}
-	add("on %s", string(r.Node))
-	add("pod UID %s", string(r.UID))
-	add("container %s", short(string(r.ID)))
-	add("cgroup %s", string(r.Path))
-	add("started %s", moment(r.Started, at))
-	p.line(column, "", humanize.Plain, strings.TrimSpace(fmt.Sprintf("turned away (%s): %s", r.Reason, strings.Join(is, ", "))))
+}
+
+func (d details) String() string { return strings.Join(d, ", ") }
+
+func writeDuplicate(p *page, column int, at time.Time, r *explain.Duplicate) {
+	var is details
+	is.add("on %s", string(r.Node))
+	is.add("pod UID %s", string(r.UID))
+	is.add("container %s", shortID(r.ID))
+	is.add("cgroup %s", string(r.Path))
+	is.add("started %s", moment(r.Started, at))
+	p.line(column, "", humanize.Plain, strings.TrimSpace(fmt.Sprintf("turned away (%s): %s", r.Reason, is)))
 	column += 2
 	p.item(column, "why", r.Message)
 	p.item(column, "rule", r.Rule)
@@ -198,93 +198,76 @@ func writeDuplicate(p *page, column int, at time.Time, r *explain.Duplicate) {
 
 // writeRead says how one source of the node is being read.
 func writeRead(p *page, e *explain.Explanation, r *explain.Read) {
-	said := []string{"not read yet"}
-	c := humanize.Plain
+	tint := humanize.Plain
+	var is details
 	switch {
 	case r.Reason != "":
-		c = humanize.Amber
-		said = []string{r.Reason}
-		if !r.LastRead.IsZero() {
-			said = append(said, "last read "+moment(r.LastRead, e.At))
-		}
-		if r.LastSuccess.IsZero() {
-			said = append(said, "never with success")
-		} else {
-			said = append(said, "last success "+moment(r.LastSuccess, e.At))
-		}
-	case !r.LastRead.IsZero():
-		said = []string{"last read " + moment(r.LastRead, e.At)}
+		tint = humanize.Amber
+		is.add("%s", r.Reason)
+		is.add("last read %s", moment(r.LastRead, e.At))
+		is.add("%s", cmp.Or(prefixed("last success ", moment(r.LastSuccess, e.At)), "never with success"))
+	default:
+		is.add("%s", cmp.Or(prefixed("last read ", moment(r.LastRead, e.At)), "not read yet"))
 	}
 	if in := r.Due.Sub(e.At); !r.Due.IsZero() && in > 0 {
-		said = append(said, "next in "+humanize.Duration(in))
+		is.add("next in %s", humanize.Duration(in))
 	}
 	of := ""
-	if e.Kind != "node" && e.Node != "" {
-		of = " of " + string(e.Node)
+	if e.Kind != "node" {
+		of = prefixed(" of ", string(e.Node))
 	}
-	p.line(0, r.Source+of+": ", c, strings.Join(said, ", "))
+	p.line(0, r.Source+of+": ", tint, is.String())
 	p.item(2, "error", r.Error)
 }
 
-// known says what the API server says; empty if it says nothing.
+// prefixed returns text after prefix; empty without a text.
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}
+
+// known returns what the API server says; empty if it says nothing.
 func known(e *explain.Explanation) string {
 	k := e.Known
 	if k == nil {
 		return ""
 	}
-	var said []string
-	add := func(format string, value string) {
-		if value != "" {
-			said = append(said, fmt.Sprintf(format, value))
-		}
-	}
-	add("%s", string(k.Phase))
 	state := k.State
 	if k.Why != "" {
 		state = strings.TrimSpace(state + " (" + k.Why + ")")
 	}
-	add("%s", state)
-	add("%s", k.QoS)
+	var is details
+	is.add("%s", string(k.Phase))
+	is.add("%s", state)
+	is.add("%s", k.QoS)
 	if e.Kind != "node" {
-		add("on %s", string(e.Node))
+		is.add("on %s", string(e.Node))
 	}
-	add("UID %s", string(k.UID))
-	add("container %s", short(string(k.ID)))
-	add("started %s", moment(k.Started, e.At))
-	add("deletion due %s", moment(k.Deleted, e.At))
+	is.add("UID %s", string(k.UID))
+	is.add("container %s", shortID(k.ID))
+	is.add("started %s", moment(k.Started, e.At))
+	is.add("deletion due %s", moment(k.Deleted, e.At))
 	if k.Restarts > 0 {
-		add("restarts: %s", fmt.Sprint(k.Restarts))
+		is.add("restarts: %s", humanize.Number(k.Restarts))
 	}
-	add("heard %s", moment(k.AsOf, e.At))
-	return strings.Join(said, ", ")
+	is.add("heard %s", moment(k.AsOf, e.At))
+	return is.String()
 }
 
-// short cuts a container's ID as the runtimes' own tools do.
-func short(id string) string {
-	if i := strings.LastIndex(id, "/"); i >= 0 {
-		id = id[i+1:]
-	}
-	return id[:min(len(id), 13)]
+// shortID cuts a container's ID as the tools of the runtimes do.
+func shortID(id metric.ContainerID) string {
+	text := string(id)
+	text = text[strings.LastIndex(text, "/")+1:]
+	return text[:min(len(text), 13)]
 }
 
-// moment says when something was or will be: how long ago, and by the clock, with
-// the date where it is another day; empty for an unknown time.
+// moment writes how long ago a time was, or how far ahead it is, and the time by the clock; empty
+// for an unknown time.
 func moment(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	t, now = t.UTC(), now.UTC()
-	layout := "15:04:05"
-	if t.Format(time.DateOnly) != now.Format(time.DateOnly) {
-		layout = time.DateTime
-	}
-	clock := "(" + t.Format(layout) + " UTC)"
-	switch d := now.Sub(t); {
-	case d <= -time.Second:
-		return "in " + humanize.Duration(d) + " " + clock
-	case d < time.Second:
-		return "just now " + clock
-	default:
-		return humanize.Duration(d) + " ago " + clock
-	}
+	return humanize.Ago(t, now) + " (" + humanize.Clock(t, now) + ")"
 }

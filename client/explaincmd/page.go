@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/terminal"
 	"github.com/weir-metrics/weir/humanize"
 )
@@ -13,14 +13,13 @@ import (
 // page is text for people. It is written whole, once it is complete.
 type page struct {
 	humanize.Page
-	to io.Writer
-	// command is what a person types for another answer: "kubectl weir explain".
-	command string
+	to      io.Writer
+	program string // what people type before "explain"
 }
 
-func newPage(w io.Writer, command string) *page {
+func newPage(w io.Writer, program string) *page {
 	t := terminal.Of(w)
-	p := &page{to: w, command: command}
+	p := &page{to: w, program: program}
 	p.Colour = t.Colour
 	if t.Size != nil {
 		if width, _, err := t.Size(); err == nil && width >= humanize.MinPageWidth {
@@ -43,24 +42,27 @@ func (p *page) item(column int, label, text string) {
 	p.Item(column, label, humanize.Plain, shorten(text))
 }
 
-// advise is item for what to do. What weir says to type becomes what this program
-// is called: who has kubectl need not have weir.
+// paragraph writes a line with a lead; nothing if the text is empty.
+func (p *page) paragraph(lead, text string) {
+	if text != "" {
+		p.line(0, lead, humanize.Plain, text)
+	}
+}
+
+// advise is item for advice, with commands as this program is called.
 func (p *page) advise(column int, text string) {
-	p.item(column, "do", strings.ReplaceAll(text, "`weir explain ", "`"+p.command+" "))
+	p.item(column, "do", cli.ForProgram(text, p.program))
 }
 
 // longest is how much is written of one paragraph, in bytes: a server's error may
 // be a page of its own.
 const longest = 1000
 
-// shorten cuts text that nobody would read to its end.
+// shorten cuts a very long text.
 func shorten(text string) string {
 	if len(text) <= longest {
 		return text
 	}
-	cut := longest
-	for cut > longest-utf8.UTFMax && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return fmt.Sprintf("%s... (%d bytes more: -o json has them)", text[:cut], len(text)-cut)
+	start := strings.ToValidUTF8(text[:longest], "") // without a half character at its end
+	return fmt.Sprintf("%s... (%d bytes more: -o json has them)", start, len(text)-len(start))
 }

@@ -10,24 +10,40 @@ import (
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/connect"
 	"github.com/weir-metrics/weir/client/suggest"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
-// podRef reads NAMESPACE/NAME, or NAME with the namespace said elsewhere.
-func (a *asking) podRef(args []string) (metric.PodRef, error) {
-	name, err := one("pod", args)
+// one returns the only argument.
+func one(noun string, args []string) (string, error) {
+	switch {
+	case len(args) == 0:
+		return "", cli.Usage(fmt.Errorf("which %s? Name one", noun))
+	case len(args) > 1:
+		return "", cli.Usage(fmt.Errorf("one %s at a time: got %d names", noun, len(args)))
+	case args[0] == "":
+		return "", cli.Usage(errors.New("a name cannot be empty"))
+	}
+	return args[0], nil
+}
+
+// objectRef parses NAMESPACE/NAME, or NAME with the namespace of the flag or the kubeconfig.
+func (a *asking) objectRef(noun string, args []string) (metric.PodRef, error) {
+	name, err := one(noun, args)
 	if err != nil {
 		return metric.PodRef{}, err
 	}
 	parts := strings.Split(name, "/")
-	if len(parts) > 2 {
+	switch {
+	case len(parts) > 2 && noun == "pod":
 		return metric.PodRef{}, cli.Usage(fmt.Errorf("%q is no NAMESPACE/NAME: a container is explained by explain container", name))
+	case len(parts) > 2:
+		return metric.PodRef{}, cli.Usage(fmt.Errorf("%q is no NAMESPACE/NAME", name))
 	}
 	return a.ref(parts)
 }
 
-// containerRef reads NAMESPACE/POD/NAME, with the last slash perhaps a space, and
-// the namespace perhaps said elsewhere.
+// containerRef parses NAMESPACE/POD/NAME, NAMESPACE/POD NAME or POD NAME.
 func (a *asking) containerRef(args []string) (metric.PodRef, string, error) {
 	parts := strings.Split(strings.Join(args, "/"), "/")
 	if len(args) == 0 || len(args) > 2 || len(parts) < 2 || len(parts) > 3 {
@@ -41,24 +57,22 @@ func (a *asking) containerRef(args []string) (metric.PodRef, string, error) {
 	return ref, parts[last], err
 }
 
-// ref returns the pod of one or two names.
+// ref returns the object of one or two names.
 func (a *asking) ref(names []string) (metric.PodRef, error) {
-	namespace := a.namespace
+	namespace, name := a.namespace, names[len(names)-1]
 	if len(names) == 2 {
 		if namespace != "" && namespace != names[0] {
 			return metric.PodRef{}, cli.Usage(fmt.Errorf("namespace %s or %s? -n says one, %s another", namespace, names[0], strings.Join(names, "/")))
 		}
 		namespace = names[0]
-	}
-	if namespace == "" && len(names) == 1 && a.Namespace != nil {
+	} else if namespace == "" && a.Namespace != nil {
 		var err error
 		if namespace, err = a.Namespace(); err != nil {
 			return metric.PodRef{}, err
 		}
 	}
-	name := names[len(names)-1]
 	switch {
-	case name == "" || len(names) == 2 && names[0] == "":
+	case name == "" || len(names) == 2 && namespace == "":
 		return metric.PodRef{}, cli.Usage(errors.New("a name cannot be empty"))
 	case namespace == "":
 		return metric.PodRef{}, cli.Usage(fmt.Errorf("in which namespace is %s? Write NAMESPACE/%[1]s, or add -n NAMESPACE", name))
@@ -66,59 +80,51 @@ func (a *asking) ref(names []string) (metric.PodRef, error) {
 	return metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(name)}, nil
 }
 
-// orMeant adds to an error about a pod that weir does not know the pod that was
-// perhaps meant. It asks with the caller's rights: what he may not see is not
-// suggested.
-func (a *asking) orMeant(ctx context.Context, w Asker, ref metric.PodRef, err error) error {
+// suggestPods adds to an error about an unknown pod the pods that the user perhaps meant. It asks
+// with the user's rights, so that it suggests nothing that the user may not see.
+func suggestPods(ctx context.Context, w Asker, ref metric.PodRef, err error) error {
 	if !connect.Unknown(err) {
 		return err
 	}
-	none := []string{} // no metrics are needed
-	if list, failed := w.List(ctx, usage.Pods, usage.Query{Name: string(ref.Name), Metrics: none}); failed == nil && len(list.Items) > 0 {
-		var others []string
-		for _, it := range list.Items {
-			others = append(others, fmt.Sprintf("%s/%s", it.Namespace, it.Pod))
-		}
-		return cli.Hintf(err, "There is %s.", orList(others))
+	full := func(it *usage.Item) string { return string(it.Namespace) + "/" + string(it.Pod) }
+	if others, failed := connect.ListNames(ctx, w, usage.Pods, usage.Query{Name: string(ref.Name)}, full); failed == nil && len(others) > 0 {
+		return cli.Hintf(err, "There is %s.", humanize.List(others, mostOthers))
 	}
-	list, failed := w.List(ctx, usage.Pods, usage.Query{Namespace: string(ref.Namespace), Metrics: none})
-	if failed != nil {
-		return err
-	}
-	var names []string
-	for _, it := range list.Items {
-		names = append(names, string(it.Pod))
-	}
+	names, _ := connect.ListNames(ctx, w, usage.Pods, usage.Query{Namespace: string(ref.Namespace)}, podName)
 	if near, ok := suggest.Closest(string(ref.Name), names); ok {
 		return cli.Hintf(err, "Did you mean %s/%s?", ref.Namespace, near)
 	}
 	return err
 }
 
-// orMeantNode is the same for a node.
-func orMeantNode(ctx context.Context, w Asker, name string, err error) error {
+// mostOthers is how many names an error suggests.
+const mostOthers = 3
+
+// suggestNodes is suggestPods for a node.
+func suggestNodes(ctx context.Context, w Asker, name string, err error) error {
 	if !connect.Unknown(err) {
 		return err
 	}
-	list, failed := w.List(ctx, usage.Nodes, usage.Query{Metrics: []string{}})
-	if failed != nil {
-		return err
-	}
-	var names []string
-	for _, it := range list.Items {
-		names = append(names, string(it.Node))
-	}
+	names, _ := connect.ListNames(ctx, w, usage.Nodes, usage.Query{}, nodeName)
 	if near, ok := suggest.Closest(name, names); ok {
 		return cli.Hintf(err, "Did you mean %s?", near)
 	}
 	return err
 }
 
-// orList writes some names, and how many more there are.
-func orList(names []string) string {
-	const most = 3
-	if more := len(names) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+// onlyNode returns the node that is named, or else the only one there is.
+func onlyNode(ctx context.Context, w Asker, name string) (string, error) {
+	if name != "" {
+		return name, nil
 	}
-	return strings.Join(names, " and ")
+	names, err := connect.ListNames(ctx, w, usage.Nodes, usage.Query{}, nodeName)
+	switch {
+	case err != nil:
+		return "", err
+	case len(names) == 0:
+		return "", cli.Hintf(errors.New("weir knows no node yet"), "Ask again in a few seconds, or name one with --node.")
+	case len(names) > 1:
+		return "", cli.Usage(fmt.Errorf("which node? Name one with --node: there are %s", humanize.List(names, mostOthers)))
+	}
+	return names[0], nil
 }

@@ -1,6 +1,7 @@
 package explaincmd
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,33 +20,28 @@ func writeReport(p *page, r *explain.Report) {
 	}
 	p.line(0, "", humanize.Bold, answer)
 	advised := map[string]bool{}
-	for i := range r.Causes {
-		c := &r.Causes[i]
+	all := slices.Concat(r.Causes, r.Idle)
+	for i := range all {
+		c := &all[i]
 		p.Gap()
-		writeCause(p, r.At, c, advised[c.Reason])
-		advised[c.Reason] = true
-	}
-	for i := range r.Idle {
-		c := &r.Idle[i]
-		p.Gap()
-		if i == 0 {
+		if i == len(r.Causes) {
 			p.line(0, "", humanize.Bold, "Nothing to measure, which an autoscaler shows as <unknown> too:")
 		}
 		writeCause(p, r.At, c, advised[c.Reason])
 		advised[c.Reason] = true
 	}
-	if more := command(r); more != "" {
+	if more := example(all); more != "" {
 		p.Gap()
-		p.line(0, "In full: ", humanize.Plain, p.command+" "+more)
+		p.paragraph("In full: ", p.program+" explain "+more)
 	}
 }
 
-// command returns the noun and the name by which to learn more of the first that
-// a report names; empty without any.
-func command(r *explain.Report) string {
-	for _, c := range slices.Concat(r.Causes, r.Idle) {
+// example returns the arguments of explain for the first name of the causes; empty if they have
+// none.
+func example(all []explain.Cause) string {
+	for _, c := range all {
 		for _, name := range c.Names {
-			if kind, name := noun(name); kind != "" && typed(name) {
+			if kind, name := noun(name); kind != "" && isPlain(name) {
 				return kind + " " + name
 			}
 		}
@@ -53,9 +49,9 @@ func command(r *explain.Report) string {
 	return ""
 }
 
-// typed reports whether a name can be typed as it is. Without an API server names
-// are what nodes say, and this one is put where people copy it to a shell.
-func typed(name string) bool {
+// isPlain reports whether a shell takes a name as it is. Without an API server names are what
+// nodes report, and people copy this one to a shell.
+func isPlain(name string) bool {
 	return !strings.HasPrefix(name, "-") && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/") == ""
 }
 
@@ -76,27 +72,19 @@ func noun(name string) (kind, plain string) {
 	return "", name
 }
 
-// writeCause writes one cause. What to do is the same on every node: again says
-// that it was written above.
+// writeCause writes one cause. again says that the advice for its reason was written above.
 func writeCause(p *page, at time.Time, c *explain.Cause, again bool) {
-	head := c.Reason
-	if c.Why != "" {
-		head += ", " + c.Why
-	}
-	if c.Node != "" {
-		head += " on " + string(c.Node)
-	}
-	head += ": " + counts(c)
-	tinted := humanize.Plain
+	head := c.Reason + prefixed(", ", c.Why) + prefixed(" on ", string(c.Node)) + ": " + counts(c)
+	tint := humanize.Plain
 	switch c.Severity {
 	case metric.Broken.String():
-		tinted, head = humanize.Red, head+", broken"
+		tint, head = humanize.Red, head+", broken"
 	case metric.Temporary.String():
-		tinted, head = humanize.Amber, head+", temporary"
+		tint, head = humanize.Amber, head+", temporary"
 	}
-	p.line(0, "", tinted, head)
+	p.line(0, "", tint, head)
 	p.item(2, "why", c.Message)
-	p.item(2, "who", who(c))
+	p.item(2, "who", some(c.Names, c.Pods+c.Nodes))
 	p.item(2, "scaled", some(c.Autoscalers, len(c.Autoscalers)))
 	p.item(2, "since", moment(c.Since, at))
 	p.item(2, "next", c.Next)
@@ -110,40 +98,23 @@ func writeCause(p *page, at time.Time, c *explain.Cause, again bool) {
 // counts says how many lack a number.
 func counts(c *explain.Cause) string {
 	var parts []string
-	for _, n := range []struct {
-		count int
-		noun  string
-	}{{c.Nodes, "node"}, {c.Pods, "pod"}} {
-		switch n.count {
-		case 0:
-		case 1:
-			parts = append(parts, "1 "+n.noun)
-		default:
-			parts = append(parts, fmt.Sprintf("%d %ss", n.count, n.noun))
-		}
+	if c.Nodes > 0 {
+		parts = append(parts, humanize.Count(c.Nodes, "node"))
 	}
-	if len(parts) == 0 {
-		return "none whole"
+	if c.Pods > 0 {
+		parts = append(parts, humanize.Count(c.Pods, "pod"))
 	}
-	return strings.Join(parts, " and ")
-}
-
-// who names those that lack a number.
-func who(c *explain.Cause) string {
-	if len(c.Names) == 0 {
-		return ""
-	}
-	return some(c.Names, c.Pods+c.Nodes)
+	return cmp.Or(humanize.List(parts, 0), "none whole")
 }
 
 // mostNames is how many names a line has.
 const mostNames = 10
 
-// some writes the first names, and how many more of them all there are.
+// some writes the first names, and how many more of all there are.
 func some(names []string, all int) string {
 	names = names[:min(len(names), mostNames)]
 	s := strings.Join(names, ", ")
-	if more := all - len(names); more > 0 {
+	if more := all - len(names); more > 0 && s != "" {
 		s += fmt.Sprintf(" and %d more", more)
 	}
 	return s

@@ -267,7 +267,7 @@ func TestTranscripts(t *testing.T) {
 				var width int
 				d.ScanArgs(t, "width", &width)
 				var out bytes.Buffer
-				p := &page{Page: humanize.Page{Colour: true, Width: width}, to: &out, command: "weir explain"}
+				p := &page{Page: humanize.Page{Colour: true, Width: width}, to: &out, program: "weir"}
 				if what := strings.TrimSpace(d.Input); what == "missing" {
 					writeReport(p, newTown().reports[""])
 				} else {

@@ -20,14 +20,7 @@ import (
 
 // NewCommand returns "inspect". getenv reads the environment.
 func NewCommand(getenv func(string) string) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "inspect",
-		Short: "Look for what is wrong on this machine",
-		Args:  cli.Subcommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newInspectCgroups(getenv))
-	return cmd
+	return cli.Group("inspect", "Look for what is wrong on this machine", "", newInspectCgroups(getenv))
 }
 
 // cgroupsFlags are those of weir inspect cgroups.
@@ -125,7 +118,11 @@ func (f *cgroupsFlags) run(ctx context.Context, out io.Writer) error {
 	if f.clean && !f.dryRun {
 		i.Clean(report)
 	}
-	if err := f.write(out, report); err != nil {
+	write := f.table
+	if f.output == "json" || f.output == "yaml" {
+		write = func(out io.Writer, r *inspect.Report) error { return cli.WriteDocument(out, f.output, r) }
+	}
+	if err := write(out, report); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	if failed := report.Failed(); failed > 0 {
@@ -134,32 +131,24 @@ func (f *cgroupsFlags) run(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// write writes the report as the flags ask for it.
-func (f *cgroupsFlags) write(out io.Writer, r *inspect.Report) error {
-	if f.output == "json" || f.output == "yaml" {
-		return cli.WriteDocument(out, f.output, r)
-	}
-	return f.table(out, r)
-}
-
+// table writes the report for people.
 func (f *cgroupsFlags) table(out io.Writer, r *inspect.Report) error {
 	if err := r.WriteTable(out, f.output == "wide"); err != nil || !f.clean {
 		return err
 	}
 	fmt.Fprintln(out)
-	if !f.dryRun {
-		if len(r.Removals) == 0 {
-			fmt.Fprintln(out, "There is nothing to remove.")
-		}
-		return r.WriteRemovals(out)
+	removable, err := len(r.Removals), error(nil)
+	if f.dryRun {
+		removable, err = r.WritePlan(out)
+	} else {
+		err = r.WriteRemovals(out)
 	}
-	n, err := r.WritePlan(out)
 	switch {
 	case err != nil:
 		return err
-	case n == 0:
+	case removable == 0:
 		fmt.Fprintln(out, "There is nothing to remove.")
-	default:
+	case f.dryRun:
 		fmt.Fprintln(out, "This was a dry run. To remove: --clean --dry-run=false")
 	}
 	return nil

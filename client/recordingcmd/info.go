@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/recordingfile"
@@ -21,19 +21,11 @@ import (
 
 // NewCommand returns "recording".
 func NewCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "recording",
-		Short: "Look into a recorded run, or cut a part out of it",
-		Long: `Look into a recorded run, or cut a part out of it. A run is recorded with
+	return cli.Group("recording", "Look into a recorded run, or cut a part out of it", `Look into a recorded run, or cut a part out of it. A run is recorded with
   weir server --sink=recording:FILE
 and replayed, to the same numbers, with
   weir server --source='recording:FILE?speed=10'
-docs/recording.md describes the file.`,
-		Args: cli.Subcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newInfo(), newCut())
-	return cmd
+docs/recording.md describes the file.`, newInfo(), newCut())
 }
 
 func oneFile(_ *cobra.Command, args []string) error {
@@ -73,25 +65,23 @@ reads the whole file.`,
 
 // contents is what there is in a recording.
 type contents struct {
-	first, last time.Time
-	by          string
-	runs        int
-	sources     map[recordingfile.Source]bool
-	nodes       map[metric.NodeName]bool
-	pods        map[metric.PodRef]bool
-	known       int // pods, by the last facts
-	targets     map[string]bool
-	rounds      int
-	failed      int
-	crossChecks int
-	facts       int
-	samples     int
-	containers  int
-	broken      error // why it ends before its end
+	first, last                       time.Time
+	by                                string
+	sources                           sets.Set[recordingfile.Source]
+	nodes                             sets.Set[metric.NodeName]
+	pods                              sets.Set[metric.PodRef]
+	targets                           sets.Set[scaleTarget]
+	known                             int // pods, by the last facts
+	runs, facts                       int
+	rounds, failedRounds, crossChecks int
+	samples, containers               int
+	broken                            error // why the file cannot be read to its end
 }
 
 func readContents(ctx context.Context, r *recording.Reader) (*contents, error) {
-	c := &contents{sources: map[recordingfile.Source]bool{}, nodes: map[metric.NodeName]bool{}, pods: map[metric.PodRef]bool{}, targets: map[string]bool{}}
+	c := &contents{
+		sources: sets.Set[recordingfile.Source]{}, nodes: sets.Set[metric.NodeName]{}, pods: sets.Set[metric.PodRef]{}, targets: sets.Set[scaleTarget]{},
+	}
 	for ctx.Err() == nil {
 		f, err := r.Next()
 		var cut *recording.TruncatedError
@@ -121,17 +111,17 @@ func (c *contents) add(f *recording.Frame) {
 		c.facts++
 		c.known = f.Facts.Pods()
 	case recording.Scale:
-		c.targets[f.Scale.Resource+"."+f.Scale.Group+"/"+string(f.Scale.Namespace)+"/"+f.Scale.Name] = true
+		c.targets.Insert(scaleTargetOf(f.Scale))
 	case recording.Round:
 		if c.first.IsZero() {
 			c.first = f.Now
 		}
 		c.last = f.Now
 		c.rounds++
-		c.sources[recordingfile.Source{Name: f.Source, Node: f.Node}] = true
+		c.sources.Insert(recordingfile.Source{Name: f.Source, Node: f.Node})
 		c.count(f.Batch)
 		if f.Batch.Failed() {
-			c.failed++
+			c.failedRounds++
 		}
 		if f.Batch.CrossCheck != nil {
 			c.crossChecks++
@@ -143,28 +133,28 @@ func (c *contents) add(f *recording.Frame) {
 func (c *contents) count(b *metric.Batch) {
 	c.samples += len(b.Samples)
 	if b.Node != "" {
-		c.nodes[b.Node] = true
+		c.nodes.Insert(b.Node)
 	}
 	for i := range b.Samples {
 		e := &b.Samples[i].Entity
+		if e.Kind == metric.Container && e.Part == "" {
+			c.containers++
+		}
 		switch e.Kind {
-		case metric.Container:
-			if e.Part == "" {
-				c.containers++
-			}
-			c.pods[e.PodRef()] = true
-		case metric.Pod:
-			c.pods[e.PodRef()] = true
+		case metric.Container, metric.Pod:
+			c.pods.Insert(e.PodRef())
 		case metric.Node:
-			c.nodes[e.Node] = true
+			c.nodes.Insert(e.Node)
 		}
 	}
 }
 
-// write tells it to people.
+// write writes a table for people.
 func (c *contents) write(out io.Writer, path string, size int64) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	line := func(what, format string, args ...any) { fmt.Fprintf(w, what+"\t"+format+"\n", args...) }
+	var rows [][]string
+	line := func(what, format string, args ...any) {
+		rows = append(rows, []string{what, fmt.Sprintf(format, args...)})
+	}
 	line("file", "%s", path)
 	if c.by != "" {
 		line("written by", "%s", c.by)
@@ -179,21 +169,20 @@ func (c *contents) write(out io.Writer, path string, size int64) error {
 	if len(c.targets) > 0 {
 		line("scale targets", "%d", len(c.targets))
 	}
-	line("rounds", "%d, %d of them failed, %d with a cross-check", c.rounds, c.failed, c.crossChecks)
+	line("rounds", "%d, %d of them failed, %d with a cross-check", c.rounds, c.failedRounds, c.crossChecks)
 	line("facts", "%d changes", c.facts)
 	line("samples", "%d, %d of them of containers", c.samples, c.containers)
-	line("size", "%d bytes%s", size, sizePer(size, c.samples, "sample"))
-	whole := "yes"
+	if c.samples > 0 {
+		line("size", "%d bytes, %.1f a sample", size, float64(size)/float64(c.samples))
+	} else {
+		line("size", "%d bytes", size)
+	}
 	if c.broken != nil {
-		whole = "no: " + c.broken.Error()
+		line("whole", "no: %v", c.broken)
+	} else {
+		line("whole", "yes")
 	}
-	line("whole", "%s", whole)
-	return w.Flush()
-}
-
-func sizePer(size int64, n int, what string) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", %.1f a %s", float64(size)/float64(n), what)
+	var p humanize.Page
+	p.Table(rows)
+	return p.Print(out)
 }

@@ -17,7 +17,7 @@ type column struct {
 	wide bool
 	// needs are the metrics that its text is made of, beside CPU and memory.
 	needs []metric.ID
-	// text returns what stands in the column; "" for a number that is missing.
+	// text returns the text of an item; "" for a missing number.
 	text func(*usage.Item) string
 }
 
@@ -27,8 +27,8 @@ func columns(r usage.Resource) []column {
 	case usage.Nodes:
 		return []column{
 			name("NAME", func(it *usage.Item) string { return string(it.Node) }),
-			cpu(), share("CPU%", cpuShare, metric.CPUNodeUtilization, metric.CPUNodeCapacity),
-			memory(), share("MEMORY%", memoryShare, metric.MemoryNodeUtilization, metric.MemoryNodeCapacity),
+			cpu(), share("CPU%", nanocores, metric.CPUNodeUtilization, metric.CPUNodeCapacity),
+			memory(), share("MEMORY%", workingSet, metric.MemoryNodeUtilization, metric.MemoryNodeCapacity),
 			wide(sized("RSS", metric.MemoryRSS)),
 			wide(sized("RX/s", metric.NetworkRxRate)), wide(sized("TX/s", metric.NetworkTxRate)),
 			window(), reason(),
@@ -72,7 +72,7 @@ func columns(r usage.Resource) []column {
 func wide(c column) column { c.wide = true; return c }
 
 func name(title string, text func(*usage.Item) string) column {
-	return column{title: title, text: func(it *usage.Item) string { return humanize.Printable(text(it)) }}
+	return column{title: title, text: text}
 }
 
 func node() column {
@@ -80,21 +80,36 @@ func node() column {
 }
 
 func cpu() column {
-	return column{title: "CPU(cores)", text: func(it *usage.Item) string {
-		if it.CPU == nil {
-			return ""
-		}
-		return humanize.Cores(float64(it.CPU.Nanocores))
-	}}
+	return column{title: "CPU(cores)", text: amount(nanocores, humanize.Cores)}
 }
 
 func memory() column {
-	return column{title: "MEMORY(bytes)", text: func(it *usage.Item) string {
-		if it.Memory == nil {
+	return column{title: "MEMORY(bytes)", text: amount(workingSet, humanize.Bytes)}
+}
+
+func nanocores(it *usage.Item) (float64, bool) {
+	if it.CPU == nil {
+		return 0, false
+	}
+	return float64(it.CPU.Nanocores), true
+}
+
+func workingSet(it *usage.Item) (float64, bool) {
+	if it.Memory == nil {
+		return 0, false
+	}
+	return float64(it.Memory.WorkingSetBytes), true
+}
+
+// amount formats a number of an item; "" if there is none.
+func amount(of func(*usage.Item) (float64, bool), format func(float64) string) func(*usage.Item) string {
+	return func(it *usage.Item) string {
+		v, ok := of(it)
+		if !ok {
 			return ""
 		}
-		return humanize.Bytes(float64(it.Memory.WorkingSetBytes))
-	}}
+		return format(v)
+	}
 }
 
 func window() column {
@@ -124,7 +139,7 @@ func reason() column {
 	return column{title: "REASON", wide: true, text: func(it *usage.Item) string {
 		var said, groups []string
 		for _, r := range it.Reasons {
-			text := r.Reason + " (" + humanize.Printable(r.Message) + ")"
+			text := r.Reason + " (" + r.Message + ")"
 			if i := slices.Index(said, text); i >= 0 {
 				groups[i] += "," + r.Group
 				continue
@@ -139,13 +154,10 @@ func reason() column {
 }
 
 func value(title string, id metric.ID, format func(float64) string) column {
-	return column{title: title, needs: []metric.ID{id}, text: func(it *usage.Item) string {
+	return column{title: title, needs: []metric.ID{id}, text: amount(func(it *usage.Item) (float64, bool) {
 		v, ok := it.Metrics[id.String()]
-		if !ok {
-			return ""
-		}
-		return format(v)
-	}}
+		return v, ok
+	}, format)}
 }
 
 func sized(title string, id metric.ID) column { return value(title, id, humanize.Bytes) }
@@ -154,37 +166,15 @@ func count(title string, id metric.ID) column {
 	return value(title, id, func(v float64) string { return humanize.Decimal(v, 0) })
 }
 
-// share is a percentage of what the node has.
-func share(title string, of func(*usage.Item) (float64, bool), needs ...metric.ID) column {
-	return column{title: title, needs: needs, text: func(it *usage.Item) string {
-		v, ok := of(it)
-		if !ok {
-			return ""
+// share is a percentage of what the node has allocatable, or of its capacity if nobody says what
+// is allocatable.
+func share(title string, used func(*usage.Item) (float64, bool), utilization, capacity metric.ID) column {
+	return column{title: title, needs: []metric.ID{utilization, capacity}, text: amount(func(it *usage.Item) (float64, bool) {
+		if v, ok := it.Metrics[utilization.String()]; ok {
+			return v, true
 		}
-		return humanize.Percent(v)
-	}}
-}
-
-// cpuShare is the share of what is allocatable; of all there is, where nobody
-// says what is allocatable.
-func cpuShare(it *usage.Item) (float64, bool) {
-	if v, ok := it.Metrics[metric.CPUNodeUtilization.String()]; ok {
-		return v, true
-	}
-	all := it.Metrics[metric.CPUNodeCapacity.String()]
-	if it.CPU == nil || all == 0 {
-		return 0, false
-	}
-	return float64(it.CPU.Nanocores) / all, true
-}
-
-func memoryShare(it *usage.Item) (float64, bool) {
-	if v, ok := it.Metrics[metric.MemoryNodeUtilization.String()]; ok {
-		return v, true
-	}
-	all := it.Metrics[metric.MemoryNodeCapacity.String()]
-	if it.Memory == nil || all == 0 {
-		return 0, false
-	}
-	return float64(it.Memory.WorkingSetBytes) / all, true
+		v, ok := used(it)
+		all := it.Metrics[capacity.String()]
+		return v / all, ok && all != 0
+	}, humanize.Percent)}
 }

@@ -1,3 +1,7 @@
+// Package topcmd is the "top" command of weir and of kubectl's plugin: who uses how much, as a
+// table for people or a document for programs. Both commands differ only in how they find a weir.
+//
+// A missing number is shown as "-"; the wide table and the documents say why it is missing.
 package topcmd
 
 import (
@@ -10,6 +14,7 @@ import (
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/connect"
+	"github.com/weir-metrics/weir/client/terminal"
 )
 
 // Options make the command fit its program.
@@ -36,38 +41,36 @@ type flags struct {
 // NewCommand returns "top" with a subcommand for each resource.
 func NewCommand(o Options) *cobra.Command {
 	var f flags
-	top := &cobra.Command{
-		Use:   "top",
-		Short: "Show what nodes, pods, containers and cgroups use",
-		Args:  cli.Subcommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	top := cli.Group("top", "Show what nodes, pods, containers and cgroups use", "")
 	p := top.PersistentFlags()
 	p.StringVarP(&f.output, "output", "o", "", "json, yaml or wide; a narrow table if empty")
 	p.StringVar(&f.sortBy, "sort-by", "name", "cpu, memory or name; the largest comes first")
-	p.BoolVarP(&f.watch, "watch", "w", false, "show it anew every --interval until interrupted")
+	p.BoolVarP(&f.watch, "watch", "w", false, "show it again every --interval until interrupted")
 	p.DurationVar(&f.interval, "interval", 5*time.Second, "time between two looks with --watch, at least 1s")
 	p.DurationVar(&f.timeout, "timeout", 10*time.Second, "time one answer may take")
 	p.BoolVar(&f.noHeaders, "no-headers", false, "leave out the line of titles")
 	p.StringVar(&f.node, "node", "", "only what runs on this node; * and ? stand for others")
 	cli.CompleteFlag(top, "output", cli.Fixed("wide", "json", "yaml"))
 	cli.CompleteFlag(top, "sort-by", cli.Fixed("cpu", "memory", "name"))
-	cli.CompleteFlag(top, "node", f.completing(o, usage.Nodes, func(it *usage.Item) string { return string(it.Node) }))
+	cli.CompleteFlag(top, "node", connect.CompleteNode(o.Connect))
 	for _, r := range usage.Resources() {
 		top.AddCommand(newResource(r, &f, o))
 	}
 	return top
 }
 
-// about says of each resource how its subcommand is called and described.
+// about says how the subcommand of a resource is called and described, and by which name an item
+// is asked for.
 var about = map[usage.Resource]struct {
 	aliases []string
 	short   string
+	name    func(*usage.Item) string
 }{
-	usage.Nodes:      {[]string{"node", "no"}, "Show what nodes use"},
-	usage.Pods:       {[]string{"pod", "po"}, "Show what pods use"},
-	usage.Containers: {[]string{"container"}, "Show what containers use"},
-	usage.Cgroups:    {[]string{"cgroup", "cg"}, "Show what every cgroup uses, whether a pod's or not"},
+	usage.Nodes:      {[]string{"node", "no"}, "Show what nodes use", func(it *usage.Item) string { return string(it.Node) }},
+	usage.Pods:       {[]string{"pod", "po"}, "Show what pods use", func(it *usage.Item) string { return string(it.Pod) }},
+	usage.Containers: {[]string{"container"}, "Show what containers use", func(it *usage.Item) string { return it.Container }},
+	usage.Cgroups: {[]string{"cgroup", "cg"}, "Show what every cgroup uses, whether a pod's or not",
+		func(it *usage.Item) string { return string(it.Cgroup) }},
 }
 
 func newResource(r usage.Resource, f *flags, o Options) *cobra.Command {
@@ -96,19 +99,25 @@ func newResource(r usage.Resource, f *flags, o Options) *cobra.Command {
 			}
 			v := &viewer{
 				lister: lister, resource: r, query: q, flags: f,
-				out: newScreen(cmd.OutOrStdout()), errors: cmd.ErrOrStderr(),
+				out: cmd.OutOrStdout(), errors: cmd.ErrOrStderr(), Terminal: terminal.Of(cmd.OutOrStdout()),
 			}
 			if f.watch {
 				return v.watch(cmd.Context())
 			}
 			return v.once(cmd.Context())
 		},
-		ValidArgsFunction: f.completeName(r, o),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			q, err := f.query(r, []string{word + "*"}, o)
+			if len(args) > 0 || err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return connect.Complete(cmd, o.Connect, r, q, about[r].name), cobra.ShellCompDirectiveNoFileComp
+		},
 	}
 	if r == usage.Pods || r == usage.Containers {
 		cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "only this namespace; * and ? stand for others")
 		cmd.Flags().BoolVarP(&f.all, "all-namespaces", "A", false, "all namespaces")
-		cli.CompleteFlag(cmd, "namespace", f.completing(o, usage.Pods, func(it *usage.Item) string { return string(it.Namespace) }))
+		cli.CompleteFlag(cmd, "namespace", connect.CompleteNamespace(o.Connect))
 	}
 	return cmd
 }

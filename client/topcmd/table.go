@@ -1,13 +1,14 @@
 package topcmd
 
 import (
+	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/humanize"
 )
 
-// missing stands where a number is not there.
+// missing is shown for a number that is not there.
 const missing = "-"
 
 // table is rows of cells; the first row may be titles.
@@ -16,8 +17,8 @@ type table struct {
 	titles bool // whether rows[0] holds them
 }
 
-// layout makes the table of a list. Columns that say the same of every item,
-// as the namespace does where one was asked for, are left out.
+// layout makes the table of a list. It leaves out columns that say the same of every item: the
+// namespace if one was asked for, the node if there is only one.
 func layout(list *usage.List, q usage.Query, wide, titles bool) table {
 	var chosen []column
 	for _, c := range columns(list.Resource) {
@@ -30,19 +31,21 @@ func layout(list *usage.List, q usage.Query, wide, titles bool) table {
 		}
 	}
 	t := table{titles: titles}
+	var row []string
 	if titles {
-		row := make([]string, len(chosen))
-		for i, c := range chosen {
-			row[i] = c.title
+		for _, c := range chosen {
+			row = append(row, c.title)
 		}
 		t.rows = append(t.rows, row)
 	}
 	for i := range list.Items {
-		row := make([]string, len(chosen))
-		for j, c := range chosen {
-			if row[j] = c.text(&list.Items[i]); row[j] == "" && c.title != "REASON" {
-				row[j] = missing
+		row = nil
+		for _, c := range chosen {
+			text := c.text(&list.Items[i])
+			if text == "" && c.title != "REASON" {
+				text = missing
 			}
+			row = append(row, text)
 		}
 		t.rows = append(t.rows, row)
 	}
@@ -58,55 +61,28 @@ func oneNode(items []usage.Item) bool {
 	return true
 }
 
-const (
-	bold  = "\x1b[1m"
-	amber = "\x1b[33m"
-	plain = "\x1b[0m"
+var (
+	anyTitle    = regexp.MustCompile(`\S+`)
+	missingCell = regexp.MustCompile(`(^| )-( |$)`)
 )
 
-// lines writes the table as kubectl does: columns to the left, three spaces
-// apart, no space at the end of a line. A width other than 0 cuts lines there.
-// Colour sets off titles and what is missing.
+// lines returns the table as text. A width other than 0 cuts lines there. Colour sets off titles
+// and what is missing.
 func (t *table) lines(width int, colour bool) []string {
-	var widths []int
-	for _, row := range t.rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+	var p humanize.Page
+	p.Table(t.rows)
+	lines := strings.Split(strings.TrimSuffix(p.String(), "\n"), "\n")
+	for i, line := range lines {
+		if runes := []rune(line); width > 0 && len(runes) > width {
+			line = strings.TrimRight(string(runes[:width]), " ")
 		}
-	}
-	lines := make([]string, len(t.rows))
-	for n, row := range t.rows {
-		var line strings.Builder
-		at := 0 // cells of the terminal written
-		pad := 0
-		for i, cell := range row {
-			if cell == "" {
-				pad += widths[i] + 3
-				continue
-			}
-			if width > 0 && at+pad >= width {
-				break
-			}
-			line.WriteString(strings.Repeat(" ", pad))
-			at += pad
-			runes := utf8.RuneCountInString(cell)
-			pad = widths[i] - runes + 3
-			if width > 0 && at+runes > width {
-				cell, runes = string([]rune(cell)[:width-at]), width-at
-			}
-			at += runes
-			switch {
-			case colour && t.titles && n == 0:
-				cell = bold + cell + plain
-			case colour && cell == missing:
-				cell = amber + cell + plain
-			}
-			line.WriteString(cell)
+		switch {
+		case colour && t.titles && i == 0:
+			line = anyTitle.ReplaceAllStringFunc(line, humanize.Bold.Apply)
+		case colour:
+			line = missingCell.ReplaceAllString(line, "${1}"+humanize.Amber.Apply(missing)+"${2}")
 		}
-		lines[n] = line.String()
+		lines[i] = line
 	}
 	return lines
 }

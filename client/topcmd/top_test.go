@@ -20,7 +20,6 @@ import (
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/connect"
-	"github.com/weir-metrics/weir/client/terminal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -173,16 +172,11 @@ func TestTerminal(t *testing.T) {
 	list := &usage.List{Resource: usage.Pods, Items: newTown().lists[usage.Pods]}
 	table := layout(list, usage.Query{}, false, true)
 
-	var out bytes.Buffer
-	s := &screen{w: &out, Terminal: terminal.Terminal{Colour: true}}
-	if err := s.redraw(table.lines(22, s.Colour), 4); err != nil {
-		t.Fatal(err)
-	}
 	want := "\x1b[H" +
 		"\x1b[1mNAMESPACE\x1b[0m   \x1b[1mNAME\x1b[0m    \x1b[1mCP\x1b[0m\x1b[K\r\n" +
 		"bank        vault   \x1b[33m-\x1b[0m\x1b[K\r\n" +
 		"(2 more lines)\x1b[K\r\n\x1b[J"
-	if got := out.String(); got != want {
+	if got := redraw(table.lines(22, true), 4); got != want {
 		t.Errorf("22 columns by 4 lines\n got: %q\nwant: %q", got, want)
 	}
 	for width := 1; width < 80; width++ {

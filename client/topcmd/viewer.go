@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/connect"
+	"github.com/weir-metrics/weir/client/terminal"
 	"github.com/weir-metrics/weir/humanize"
 )
 
@@ -20,8 +22,9 @@ type viewer struct {
 	resource usage.Resource
 	query    usage.Query
 	flags    *flags
-	out      *screen
+	out      io.Writer
 	errors   io.Writer
+	terminal.Terminal
 }
 
 // ask returns the list, in the order that was asked for.
@@ -36,25 +39,17 @@ func (v *viewer) ask(ctx context.Context) (*usage.List, error) {
 	return list, nil
 }
 
-// order sorts items, the largest first and those without a number last; equals
-// keep the order of their names, in which items came.
+// order sorts items: the largest first, those without a number last. Equal items keep their order,
+// which is by name.
 func order(items []usage.Item, by string) {
-	size := func(it *usage.Item) int64 { return -1 }
-	switch by {
-	case "cpu":
-		size = func(it *usage.Item) int64 {
-			if it.CPU == nil {
-				return -1
-			}
+	size := func(it *usage.Item) int64 {
+		switch {
+		case by == "cpu" && it.CPU != nil:
 			return it.CPU.Nanocores
-		}
-	case "memory":
-		size = func(it *usage.Item) int64 {
-			if it.Memory == nil {
-				return -1
-			}
+		case by == "memory" && it.Memory != nil:
 			return it.Memory.WorkingSetBytes
 		}
+		return -1
 	}
 	slices.SortStableFunc(items, func(a, b usage.Item) int { return cmp.Compare(size(&b), size(&a)) })
 }
@@ -62,24 +57,31 @@ func order(items []usage.Item, by string) {
 // once shows it once.
 func (v *viewer) once(ctx context.Context) error {
 	list, err := v.ask(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if !v.flags.table() {
+	case !v.flags.table():
 		return v.document(list)
-	}
-	if len(list.Items) == 0 {
+	case len(list.Items) == 0:
 		fmt.Fprintln(v.errors, v.nothing())
 		return nil
 	}
-	t := layout(list, v.query, v.flags.output == "wide", !v.flags.noHeaders)
-	if err := v.out.print(t.lines(0, v.out.Colour)); err != nil {
-		return fmt.Errorf("write table: %w", err)
+	if err := v.print(v.lines(list, 0)); err != nil {
+		return err
 	}
-	if n := without(list.Items); n > 0 && v.flags.output != "wide" {
+	if n := incomplete(list.Items); n > 0 && v.flags.output != "wide" {
 		fmt.Fprintf(v.errors, "%d of %d lack a number: -o wide says why.\n", n, len(list.Items))
 	}
 	return nil
+}
+
+// lines returns the table of a list, or a line that says that it is empty.
+func (v *viewer) lines(list *usage.List, width int) []string {
+	if len(list.Items) == 0 {
+		return []string{v.nothing()}
+	}
+	t := layout(list, v.query, v.flags.output == "wide", !v.flags.noHeaders)
+	return t.lines(width, v.Colour)
 }
 
 // nothing says that a list is empty, and of what.
@@ -97,9 +99,8 @@ func (v *viewer) nothing() string {
 	return s + "."
 }
 
-// without counts the items that lack CPU or memory.
-func without(items []usage.Item) int {
-	n := 0
+// incomplete counts the items that lack CPU or memory.
+func incomplete(items []usage.Item) (n int) {
 	for i := range items {
 		if items[i].CPU == nil || items[i].Memory == nil {
 			n++
@@ -111,17 +112,17 @@ func without(items []usage.Item) int {
 // document writes the list as JSON or YAML.
 func (v *viewer) document(list *usage.List) error {
 	if v.flags.output == "yaml" && v.flags.watch {
-		if _, err := io.WriteString(v.out.w, "---\n"); err != nil {
+		if _, err := io.WriteString(v.out, "---\n"); err != nil {
 			return fmt.Errorf("write yaml: %w", err)
 		}
 	}
-	return cli.WriteDocument(v.out.w, v.flags.output, list)
+	return cli.WriteDocument(v.out, v.flags.output, list)
 }
 
-// watch shows it every interval until ctx ends. The first look must succeed;
-// afterwards a weir that is away is waited for.
+// watch shows it every interval until ctx ends. The first request must succeed; after it, watch
+// waits for a weir that does not answer. On a terminal each table replaces the last one.
 func (v *viewer) watch(ctx context.Context) error {
-	drawn := v.out.Size != nil && v.flags.table()
+	drawn := v.Size != nil && v.flags.table()
 	tick := time.NewTicker(v.flags.interval)
 	defer tick.Stop()
 	for first := true; ; first = false {
@@ -131,17 +132,19 @@ func (v *viewer) watch(ctx context.Context) error {
 			return nil
 		case err != nil && first:
 			return err
-		case err != nil && !drawn:
-			fmt.Fprintf(v.errors, "error: %s\n", humanize.Printable(err.Error()))
+		case drawn:
+			err = v.draw(list, err, first)
+		case err != nil:
+			_, err = fmt.Fprintf(v.errors, "error: %s\n", humanize.Printable(err.Error()))
 		case !v.flags.table():
 			err = v.document(list)
-			if err != nil {
-				return err
-			}
+		case first:
+			err = v.print(v.lines(list, 0))
 		default:
-			if err := v.look(list, err, first, drawn); err != nil {
-				return fmt.Errorf("write table: %w", err)
-			}
+			err = v.print(append([]string{""}, v.lines(list, 0)...))
+		}
+		if err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():
@@ -151,33 +154,42 @@ func (v *viewer) watch(ctx context.Context) error {
 	}
 }
 
-// look shows a table, or on a terminal why there is none, once more.
-func (v *viewer) look(list *usage.List, failed error, first, drawn bool) error {
-	width, height := 0, 0
-	if drawn {
-		var err error
-		if width, height, err = v.out.Size(); err != nil {
-			return err
-		}
+// draw shows a list, or why there is none, on the whole terminal.
+func (v *viewer) draw(list *usage.List, failed error, first bool) error {
+	width, height, err := v.Size()
+	if err != nil {
+		return fmt.Errorf("write table: %w", err)
 	}
-	var lines []string
-	switch {
-	case failed != nil:
-		lines = []string{"error: " + humanize.Printable(failed.Error())}
-	case len(list.Items) == 0:
-		lines = []string{v.nothing()}
-	default:
-		t := layout(list, v.query, v.flags.output == "wide", !v.flags.noHeaders)
-		lines = t.lines(width, v.out.Colour)
+	lines := []string{}
+	if failed != nil {
+		lines = append(lines, "error: "+humanize.Printable(failed.Error()))
+	} else {
+		lines = v.lines(list, width)
 	}
-	if drawn {
-		if first {
-			fmt.Fprint(v.out.w, "\x1b[2J")
-		}
-		return v.out.redraw(lines, height)
+	screen := redraw(lines, height)
+	if first {
+		screen = "\x1b[2J" + screen
 	}
-	if !first {
-		lines = append([]string{""}, lines...)
+	if _, err := io.WriteString(v.out, screen); err != nil {
+		return fmt.Errorf("write table: %w", err)
 	}
-	return v.out.print(lines)
+	return nil
+}
+
+// redraw returns what puts lines in the place of the last ones. It overwrites line by line, since
+// a screen that is wiped first flickers.
+func redraw(lines []string, height int) string {
+	if height > 1 && len(lines) > height-1 {
+		cut := len(lines) - (height - 2)
+		lines = append(lines[:height-2:height-2], fmt.Sprintf("(%d more lines)", cut))
+	}
+	return "\x1b[H" + strings.Join(append(lines, ""), "\x1b[K\r\n") + "\x1b[J"
+}
+
+// print adds lines to the output.
+func (v *viewer) print(lines []string) error {
+	if _, err := io.WriteString(v.out, strings.Join(lines, "\n")+"\n"); err != nil {
+		return fmt.Errorf("write table: %w", err)
+	}
+	return nil
 }

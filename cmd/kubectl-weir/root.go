@@ -8,13 +8,18 @@ import (
 	"github.com/weir-metrics/weir/app/version"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/connect"
+	"github.com/weir-metrics/weir/client/evaluatecmd"
 	"github.com/weir-metrics/weir/client/explaincmd"
+	"github.com/weir-metrics/weir/client/resizecmd"
 	"github.com/weir-metrics/weir/client/topcmd"
 )
 
+// program is what people type: kubectl runs plugins by file name.
+const program = "kubectl weir"
+
 // newRoot returns the whole command. getenv reads the environment.
 func newRoot(getenv func(string) string) *cobra.Command {
-	where := location{getenv: getenv}
+	where := connect.Location{Getenv: getenv}
 	root := &cobra.Command{
 		Use:   "kubectl-weir",
 		Short: "Ask weir what nodes, pods and containers use, and why a number is missing",
@@ -22,25 +27,28 @@ func newRoot(getenv func(string) string) *cobra.Command {
 
 The weir of the cluster is reached through the API server, with the rights of your
 kubeconfig. --server names another.`,
-		// kubectl runs plugins by file name, but people type "kubectl weir".
-		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl weir"},
+		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: program},
 		Args:              cli.Subcommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
-	where.addFlags(root.PersistentFlags())
+	where.AddServerFlag(root.PersistentFlags())
+	where.AddClusterFlags(root.PersistentFlags())
+	autoscaler := cli.Group("autoscaler", "Say what an autoscaler's manifest would do", "", evaluatecmd.NewCommand(evaluatecmd.Options{
+		Connect: func() (evaluatecmd.Evaluator, error) { return where.Connect() }, Namespace: where.Namespace, Program: program,
+	}))
 	root.AddCommand(
 		topcmd.NewCommand(topcmd.Options{
-			Connect:   func() (connect.Lister, error) { return where.connect() },
-			Namespace: where.namespace,
+			Connect: func() (connect.Lister, error) { return where.Connect() }, Namespace: where.Namespace,
 		}),
 		explaincmd.NewCommand(explaincmd.Options{
-			Connect:   func() (explaincmd.Asker, error) { return where.connect() },
-			Namespace: where.namespace,
-			Program:   "kubectl weir",
+			Connect: func() (explaincmd.Asker, error) { return where.Connect() }, Namespace: where.Namespace, Program: program,
 		}),
-		newAutoscaler(&where),
-		newResize(&where),
+		resizecmd.NewCommand(resizecmd.Options{
+			Connect: func() (resizecmd.Asker, error) { return where.Connect() }, Cluster: where.Cluster,
+			Namespace: where.Namespace, Program: program,
+		}),
+		autoscaler,
 		&cobra.Command{
 			Use:   "version",
 			Short: "Say which weir this is",
