@@ -270,9 +270,9 @@ type machine struct {
 	// root is the device of the root file system; empty if unknown.
 	root string
 	boot time.Time
-	// disks has the names of hardware disks in /sys/block by major and minor number:
-	// no mapped devices, no disks in memory, no partitions.
-	disks map[[2]uint64]string
+	// disks has the hardware disks in /sys/block as "major:minor": no mapped devices, no disks
+	// in memory, no partitions.
+	disks map[string]bool
 }
 
 // machineAge is the maximum age of a machine. Mounts and CPUs seldom change, and reading them
@@ -308,22 +308,15 @@ func (m *machine) GetVersionInfo() (*model.VersionInfo, error) {
 
 // isDisk reports whether a device is hardware.
 func (m *machine) isDisk(major, minor uint64) bool {
-	_, ok := m.disks[[2]uint64{major, minor}]
-	return ok
+	return m.disks[fmt.Sprintf("%d:%d", major, minor)]
 }
 
-func findDisks(sysBlock string) map[[2]uint64]string {
-	disks := map[[2]uint64]string{}
+func findDisks(sysBlock string) map[string]bool {
+	disks := map[string]bool{}
 	devices, _ := filepath.Glob(path.Join(sysBlock, "*", "device"))
 	for _, d := range devices {
-		dir := path.Dir(d)
-		data, err := os.ReadFile(path.Join(dir, "dev"))
-		if err != nil {
-			continue
-		}
-		var n [2]uint64
-		if _, err := fmt.Sscanf(string(data), "%d:%d", &n[0], &n[1]); err == nil {
-			disks[n] = path.Base(dir)
+		if number, err := os.ReadFile(path.Join(path.Dir(d), "dev")); err == nil {
+			disks[strings.TrimSpace(string(number))] = true
 		}
 	}
 	return disks

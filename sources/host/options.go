@@ -44,11 +44,6 @@ type Options struct {
 // DefaultContainerd is the default path of containerd's socket.
 const DefaultContainerd = "/run/containerd/containerd.sock"
 
-const (
-	defaultNamespace  = "k8s.io"
-	defaultMaxCgroups = 20000
-)
-
 func (o Options) withDefaults(hostname func() (string, error)) (Options, error) {
 	if o.Node == "" {
 		name, err := hostname()
@@ -58,8 +53,8 @@ func (o Options) withDefaults(hostname func() (string, error)) (Options, error) 
 		o.Node = metric.NodeName(name)
 	}
 	o.RootFS = cmp.Or(o.RootFS, "/")
-	o.ContainerdNamespace = cmp.Or(o.ContainerdNamespace, defaultNamespace)
-	o.MaxCgroups = cmp.Or(o.MaxCgroups, defaultMaxCgroups)
+	o.ContainerdNamespace = cmp.Or(o.ContainerdNamespace, "k8s.io")
+	o.MaxCgroups = cmp.Or(o.MaxCgroups, 20000)
 	return o, nil
 }
 
@@ -80,63 +75,45 @@ func (o *Options) mayContain(p metric.CgroupPath) bool {
 	})
 }
 
-type optionParser struct {
-	name, help string
-	set        func(o *Options, value string) error
-}
-
-// optionParsers has the parser of each option, in the order of the help text.
-var optionParsers = []optionParser{
-	{"node", "NAME of this node (default: the host name)", func(o *Options, v string) error {
-		o.Node = metric.NodeName(v)
-		return nil
-	}},
-	{"resolution", "time between two reads, such as 10s", func(o *Options, v string) error {
-		d, err := time.ParseDuration(v)
-		if err == nil && d < time.Second {
+// set sets the option name. It returns errUnknownOption if there is no such option.
+func (o *Options) set(name, value string) (err error) {
+	switch name {
+	case "node":
+		o.Node = metric.NodeName(value)
+	case "resolution":
+		if o.Resolution, err = time.ParseDuration(value); err == nil && o.Resolution < time.Second {
 			err = errors.New("must be at least 1s")
 		}
-		o.Resolution = d
-		return err
-	}},
-	{"prefix", "report only cgroups with this prefix of their path, such as /kubepods; repeatable", func(o *Options, v string) error {
-		if !strings.HasPrefix(v, "/") {
-			return errors.New("must start with /")
+	case "prefix":
+		if !strings.HasPrefix(value, "/") {
+			err = errors.New("must start with /")
 		}
-		o.Prefixes = append(o.Prefixes, v)
-		return nil
-	}},
-	{"rootfs", "directory where the host's / is mounted (default: /)", func(o *Options, v string) error {
-		if !path.IsAbs(v) {
-			return errors.New("must be an absolute path")
+		o.Prefixes = append(o.Prefixes, value)
+	case "rootfs":
+		if !path.IsAbs(value) {
+			err = errors.New("must be an absolute path")
 		}
-		o.RootFS = path.Clean(v)
-		return nil
-	}},
-	{"containerd", "path of containerd's socket, or none (default: " + DefaultContainerd + ")", func(o *Options, v string) error {
-		if v == "none" {
+		o.RootFS = path.Clean(value)
+	case "containerd":
+		o.Containerd = strings.TrimPrefix(value, "unix://")
+		if value == "none" {
 			o.Containerd = ""
-			return nil
+		} else if !path.IsAbs(o.Containerd) {
+			err = errors.New("must be an absolute path or none")
 		}
-		if v = strings.TrimPrefix(v, "unix://"); !path.IsAbs(v) {
-			return errors.New("must be an absolute path or none")
-		}
-		o.Containerd = v
-		return nil
-	}},
-	{"containerd-namespace", "containerd namespace of the kubelet's containers (default: k8s.io)", func(o *Options, v string) error {
-		o.ContainerdNamespace = v
-		return nil
-	}},
-	{"max-cgroups", "most cgroups to report (default: 20000)", func(o *Options, v string) error {
-		n, err := strconv.Atoi(v)
-		if err == nil && n <= 0 {
+	case "containerd-namespace":
+		o.ContainerdNamespace = value
+	case "max-cgroups":
+		if o.MaxCgroups, err = strconv.Atoi(value); err == nil && o.MaxCgroups <= 0 {
 			err = errors.New("must be positive")
 		}
-		o.MaxCgroups = n
-		return err
-	}},
+	default:
+		err = errUnknownOption
+	}
+	return err
 }
+
+var errUnknownOption = errors.New("unknown option")
 
 // ParseOptions parses what follows "--source=host:" on the command line. config is the part
 // before the "?" and must be empty. The error lists every wrong option, and the options that
@@ -147,23 +124,21 @@ func ParseOptions(config string, query url.Values) (Options, error) {
 	if config != "" {
 		errs = append(errs, fmt.Errorf("the source host has no address, but %q was given; options follow a question mark: host:?node=NAME", config))
 	}
-	for _, p := range optionParsers {
-		values := query[p.name]
-		if len(values) > 1 && p.name != "prefix" {
-			errs = append(errs, fmt.Errorf("option %s is given %d times", p.name, len(values)))
-			continue
-		}
-		for _, v := range values {
-			if v == "" {
-				errs = append(errs, fmt.Errorf("option %s has no value", p.name))
-			} else if err := p.set(&o, v); err != nil {
-				errs = append(errs, fmt.Errorf("option %s=%s: %w", p.name, v, err))
+	var unknown []string
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		for i, v := range query[name] {
+			switch err := o.set(name, v); {
+			case i > 0 && name != "prefix":
+				errs = append(errs, fmt.Errorf("option %s is given %d times", name, i+1))
+			case errors.Is(err, errUnknownOption):
+				unknown = append(unknown, name)
+			case v == "":
+				errs = append(errs, fmt.Errorf("option %s has no value", name))
+			case err != nil:
+				errs = append(errs, fmt.Errorf("option %s=%s: %w", name, v, err))
 			}
 		}
 	}
-	unknown := slices.DeleteFunc(slices.Sorted(maps.Keys(query)), func(name string) bool {
-		return slices.ContainsFunc(optionParsers, func(p optionParser) bool { return p.name == name })
-	})
 	if len(unknown) > 0 {
 		errs = append(errs, fmt.Errorf("unknown option %s; there are:\n%s", strings.Join(unknown, ", "), OptionsHelp()))
 	}
@@ -175,9 +150,11 @@ func ParseOptions(config string, query url.Values) (Options, error) {
 
 // OptionsHelp lists the options of ParseOptions, one in each line.
 func OptionsHelp() string {
-	var lines []string
-	for _, p := range optionParsers {
-		lines = append(lines, fmt.Sprintf("  %-21s %s", p.name, p.help))
-	}
-	return strings.Join(lines, "\n")
+	return `  node                  NAME of this node (default: the host name)
+  resolution            time between two reads, such as 10s
+  prefix                report only cgroups with this prefix of their path, such as /kubepods; repeatable
+  rootfs                directory where the host's / is mounted (default: /)
+  containerd            path of containerd's socket, or none (default: ` + DefaultContainerd + `)
+  containerd-namespace  containerd namespace of the kubelet's containers (default: k8s.io)
+  max-cgroups           most cgroups to report (default: 20000)`
 }

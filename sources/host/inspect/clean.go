@@ -55,7 +55,7 @@ func (i *Inspector) remove(c *Cgroup) Removal {
 			break
 		}
 		if err = i.removeIn(c, at); err == nil {
-			done.Removed = append(done.Removed, i.hierarchies[at.Hierarchy].Name)
+			done.Removed = append(done.Removed, at.Name)
 		}
 	}
 	if err != nil {
@@ -73,16 +73,16 @@ func (i *Inspector) checkRemovable(c *Cgroup) error {
 		return fmt.Errorf("it is outside of %s", under)
 	}
 	for _, at := range c.Locations {
-		dir, err := i.openJudged(c, at)
+		dir, err := openJudged(c, at)
 		if cgroupfs.IsRemoved(err) {
 			continue
 		}
 		if err == nil {
-			err = checkEmpty(dir, i.hierarchies[at.Hierarchy])
+			err = checkEmpty(dir, at.Unified)
 			closeRoot(dir)
 		}
 		if err != nil {
-			return fmt.Errorf("in %s: %w", i.hierarchies[at.Hierarchy].Name, err)
+			return fmt.Errorf("in %s: %w", at.Name, err)
 		}
 	}
 	return nil
@@ -90,8 +90,8 @@ func (i *Inspector) checkRemovable(c *Cgroup) error {
 
 // openJudged opens the directory of c in one hierarchy. It follows no link, and returns an
 // error if the inode is not the one that was judged.
-func (i *Inspector) openJudged(c *Cgroup, at Location) (*os.Root, error) {
-	dir, err := os.OpenRoot(i.hierarchies[at.Hierarchy].Dir)
+func openJudged(c *Cgroup, at Location) (*os.Root, error) {
+	dir, err := os.OpenRoot(at.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -127,16 +127,16 @@ func openDirectory(dir *os.Root, name string) (*os.Root, error) {
 }
 
 // checkEmpty returns an error if a process is in dir or below it.
-func checkEmpty(dir *os.Root, h cgroupfs.Hierarchy) error {
+func checkEmpty(dir *os.Root, unified bool) error {
 	procs, err := dir.ReadFile("cgroup.procs")
 	switch {
-	case cgroupfs.IsRemoved(err), errors.Is(err, syscall.EOPNOTSUPP) && h.Unified: // the kernel refuses to remove it if it is in use
+	case cgroupfs.IsRemoved(err), errors.Is(err, syscall.EOPNOTSUPP) && unified: // the kernel refuses to remove it if it is in use
 	case err != nil:
 		return fmt.Errorf("read its processes: %w", err)
 	case len(strings.TrimSpace(string(procs))) > 0:
 		return fmt.Errorf("processes have started in it: %s", strings.Join(strings.Fields(string(procs)), ", "))
 	}
-	return eachBelow(dir, func(below *os.Root, _ string) error { return checkEmpty(below, h) })
+	return eachBelow(dir, func(below *os.Root, _ string) error { return checkEmpty(below, unified) })
 }
 
 // eachBelow opens each directory in dir and calls do with it.
@@ -167,26 +167,25 @@ func eachBelow(dir *os.Root, do func(below *os.Root, name string) error) error {
 
 // removeIn removes c in one hierarchy, its deepest children first.
 func (i *Inspector) removeIn(c *Cgroup, at Location) error {
-	h := i.hierarchies[at.Hierarchy]
-	dir, err := i.openJudged(c, at)
+	dir, err := openJudged(c, at)
 	if cgroupfs.IsRemoved(err) {
 		return nil // someone else removed it
 	}
 	if err != nil {
-		return fmt.Errorf("in %s: %w", h.Name, err)
+		return fmt.Errorf("in %s: %w", at.Name, err)
 	}
 	err = i.removeBelow(dir)
 	closeRoot(dir)
 	if err == nil {
 		var parent *os.Root
-		if parent, err = openUnder(h.Dir, metric.CgroupPath(path.Dir(string(c.Path)))); err == nil {
+		if parent, err = openUnder(at.Dir, metric.CgroupPath(path.Dir(string(c.Path)))); err == nil {
 			err = i.rmdir(parent, path.Base(string(c.Path)))
 			closeRoot(parent)
 		}
 		err = cgroupfs.IgnoreRemoved(err)
 	}
 	if err != nil {
-		return fmt.Errorf("in %s: %w", h.Name, explainRefusal(err))
+		return fmt.Errorf("in %s: %w", at.Name, explainRefusal(err))
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func (j *judging) processEvidence(c *Cgroup) []string {
 		reasons = append(reasons, "it is frozen: its processes neither run nor end until it is thawed")
 	}
 	if n := len(c.Locations); n < len(j.tree.Hierarchies) && n < j.mostHierarchies() {
-		reasons = append(reasons, fmt.Sprintf("it exists in %d of %d hierarchies: %s", n, len(j.tree.Hierarchies), humanize.List(c.hierarchyNames(j.tree.Hierarchies), 0)))
+		reasons = append(reasons, fmt.Sprintf("it exists in %d of %d hierarchies: %s", n, len(j.tree.Hierarchies), humanize.List(c.hierarchyNames(), 0)))
 	}
 	return reasons
 }

@@ -266,7 +266,7 @@ const shownProcesses = 3
 // describe its processes. started is when a status says that it started, or zero.
 func (j *judging) describeCgroup(c *Cgroup, started time.Time) CgroupReport {
 	d := CgroupReport{
-		Path: c.Path, Hierarchies: c.hierarchyNames(j.tree.Hierarchies),
+		Path: c.Path, Hierarchies: c.hierarchyNames(),
 		Processes: c.CountProcesses(), Hidden: c.Unreadable || c.ForeignProcesses > 0 || c.Populated && c.CountProcesses() == 0, Frozen: c.Frozen,
 		Limits: c.Limits.orNil(),
 		Oldest: c.Processes[:min(shownProcesses, len(c.Processes))],

@@ -194,7 +194,7 @@ func TestCleanRefusesWhatIsNotAPods(t *testing.T) {
 	f.cgroup("/kubepods/burstable", "all", "age=1h")
 	f.cgroup("/a/kubepods/pod"+uidOf('A'), "all", "age=1h")
 	i := f.inspector("/b")
-	places := []Location{{0, 1}, {1, 1}, {2, 1}}
+	places := []Location{{Inode: 1}, {Inode: 1}, {Inode: 1}}
 	r := &Report{}
 	for _, c := range []*Cgroup{
 		{Path: "/system.slice/x.service", Locations: places}, {Path: "/kubepods/burstable", Locations: places},

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -18,75 +19,66 @@ import (
 // WriteTable writes r for people: one line for each pod's cgroup, then the reasons for
 // each judgement other than live. wide adds the containers, the limits and all reasons.
 func (r *Report) WriteTable(out io.Writer, wide bool) error {
+	var b bytes.Buffer
 	if len(r.Pods) == 0 {
-		_, err := io.WriteString(out, r.noPodsText())
-		return err
+		r.writeNoPods(&b)
+	} else {
+		r.writePods(&b, wide)
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	limits := func(*CgroupReport) string { return "" }
-	head := ""
+	for _, p := range r.Problems {
+		b.WriteString("Problem: " + printable(p) + "\n")
+	}
+	_, err := b.WriteTo(out)
+	return err
+}
+
+func (r *Report) writePods(b *bytes.Buffer, wide bool) {
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	limits := ""
 	if wide {
-		head = "CPU SHARES\tCPU QUOTA\tMEMORY LIMIT\t"
-		limits = func(d *CgroupReport) string {
-			cpu, quota, memory := d.Limits.columns()
-			return cpu + "\t" + quota + "\t" + memory + "\t"
-		}
+		limits = "CPU SHARES\tCPU QUOTA\tMEMORY LIMIT\t"
 	}
-	fmt.Fprintln(w, "JUDGEMENT\tPOD\tQOS BY PATH\tQOS BY SPEC\tPROCESSES\tAGE\t"+head+"CGROUP")
+	fmt.Fprintln(w, "JUDGEMENT\tPOD\tQOS BY PATH\tQOS BY SPEC\tPROCESSES\tAGE\t"+limits+"CGROUP")
 	atLeast := false
 	for i := range r.Pods {
 		p := &r.Pods[i]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s%s\n", p.Judgement, printable(p.PodName()), cmp.Or(p.PathQoS, "-"), cmp.Or(printable(p.SpecQoS), "-"),
-			p.processColumn(), p.ageColumn(r.Time), limits(&p.CgroupReport), printable(p.Path))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s%s\n", p.Judgement, printable(p.PodName()), cmp.Or(p.PathQoS, "-"), cmp.Or(printable(p.SpecQoS), "-"),
+			p.columns(r.Time, wide), printable(p.Path))
 		atLeast = atLeast || p.SinceFrom == FromDirectory
 		for k := range p.Containers {
 			c := &p.Containers[k]
 			if !wide || c.Path == p.Path { // a container outside of its pod's cgroup: the line above shows it
 				continue
 			}
-			fmt.Fprintf(w, "  %s\t  %s\t\t\t%s\t%s\t%s  %s\n", c.Judgement, cmp.Or(printable(c.Name), "-"), c.processColumn(), c.ageColumn(r.Time),
-				limits(&c.CgroupReport), printable(strings.TrimPrefix(string(c.Path), string(p.Path))))
+			fmt.Fprintf(w, "  %s\t  %s\t\t\t%s  %s\n", c.Judgement, cmp.Or(printable(c.Name), "-"),
+				c.columns(r.Time, wide), printable(strings.TrimPrefix(string(c.Path), string(p.Path))))
 			atLeast = atLeast || c.SinceFrom == FromDirectory
 		}
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	var b strings.Builder
+	_ = w.Flush() // a buffer returns no errors
 	for i := range r.Pods {
-		r.Pods[i].writeReasons(&b, wide)
+		r.Pods[i].writeReasons(b, wide)
 	}
 	b.WriteString("\n" + r.summary())
 	if atLeast {
 		b.WriteString("An age with + is a minimum: it is taken from the modification time of the cgroup's directory.\n")
 	}
-	for _, p := range r.Problems {
-		b.WriteString("Problem: " + printable(p) + "\n")
-	}
-	_, err := io.WriteString(out, b.String())
-	return err
 }
 
-// noPodsText is the text for a machine without cgroups of pods.
-func (r *Report) noPodsText() string {
-	b := strings.Builder{}
-	b.WriteString("No pod cgroups on this machine: ")
-	if len(r.Roots) == 0 {
-		b.WriteString("there is no kubepods cgroup, of the cgroupfs or the systemd driver. Searched:\n")
-	} else {
+// writeNoPods writes the text for a machine without cgroups of pods.
+func (r *Report) writeNoPods(b *bytes.Buffer) {
+	why := "there is no kubepods cgroup, of the cgroupfs or the systemd driver"
+	if len(r.Roots) > 0 {
 		var roots []string
 		for _, root := range r.Roots {
 			roots = append(roots, printable(root))
 		}
-		b.WriteString("there are none in " + humanize.List(roots, 0) + ". Searched:\n")
+		why = "there are none in " + humanize.List(roots, 0)
 	}
+	b.WriteString("No pod cgroups on this machine: " + why + ". Searched:\n")
 	for _, dir := range r.Directories {
 		b.WriteString("  " + printable(dir) + "\n")
 	}
-	for _, p := range r.Problems {
-		b.WriteString("Problem: " + printable(p) + "\n")
-	}
-	return b.String()
 }
 
 // printable returns s with control characters escaped. A process or a cgroup can have any
@@ -124,7 +116,7 @@ func (r *Report) summary() string {
 }
 
 // writeReasons writes the reasons for the judgements on p and its containers.
-func (p *PodReport) writeReasons(b *strings.Builder, wide bool) {
+func (p *PodReport) writeReasons(b *bytes.Buffer, wide bool) {
 	var containers []*ContainerReport
 	for i := range p.Containers {
 		// Only with wide: containers that are live or judged like their pod.
@@ -153,28 +145,30 @@ func (p *PodReport) writeReasons(b *strings.Builder, wide bool) {
 	}
 }
 
-// processColumn returns the number of processes: "3", "3+" if there are more than could
-// be read, "?" if none could.
-func (d *CgroupReport) processColumn() string {
+// columns returns the columns for the processes, the age and, if wide, the limits. The number of
+// processes is "3", "3+" if there are more than could be read, or "?" if none could. An age has
+// a + if it may be more.
+func (d *CgroupReport) columns(now time.Time, wide bool) string {
+	processes := strconv.Itoa(d.Processes)
 	switch {
-	case !d.Hidden:
-		return strconv.Itoa(d.Processes)
-	case d.Processes == 0:
-		return "?"
+	case d.Hidden && d.Processes == 0:
+		processes = "?"
+	case d.Hidden:
+		processes += "+"
 	}
-	return strconv.Itoa(d.Processes) + "+"
-}
-
-// ageColumn returns the age, with a + if it may be older.
-func (d *CgroupReport) ageColumn(now time.Time) string {
-	if d.Since.IsZero() {
-		return "-"
+	age := "-"
+	if !d.Since.IsZero() {
+		age = humanize.Duration(max(0, now.Sub(d.Since)).Truncate(time.Second))
+		if d.SinceFrom == FromDirectory {
+			age += "+"
+		}
 	}
-	age := humanize.Duration(max(0, now.Sub(d.Since)).Truncate(time.Second))
-	if d.SinceFrom == FromDirectory {
-		age += "+"
+	text := processes + "\t" + age + "\t"
+	if wide {
+		cpu, quota, memory := d.Limits.columns()
+		text += cpu + "\t" + quota + "\t" + memory + "\t"
 	}
-	return age
+	return text
 }
 
 // WritePlan writes which cgroups Clean would remove, and returns their number.
@@ -192,7 +186,7 @@ func (r *Report) WritePlan(out io.Writer) (n int, err error) {
 
 // WriteRemovals writes which cgroups Clean removed, and which it could not.
 func (r *Report) WriteRemovals(out io.Writer) error {
-	var b strings.Builder
+	var b bytes.Buffer
 	var units []string
 	for i := range r.Removals {
 		done := &r.Removals[i]
@@ -208,6 +202,6 @@ func (r *Report) WriteRemovals(out io.Writer) error {
 	if len(units) > 0 {
 		fmt.Fprintf(&b, "systemd may still have units for them. To stop these: systemctl stop %s\n", strings.Join(units, " "))
 	}
-	_, err := io.WriteString(out, b.String())
+	_, err := b.WriteTo(out)
 	return err
 }

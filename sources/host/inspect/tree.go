@@ -21,9 +21,8 @@ import (
 
 // Tree has the cgroups of pods on one machine, as one walk found them.
 type Tree struct {
-	// Began and Ended are the start and the end of the walk, by this machine's clock.
-	Began, Ended time.Time
-	Hierarchies  cgroupfs.Hierarchies
+	Ended       time.Time // the end of the walk, by this machine's clock
+	Hierarchies cgroupfs.Hierarchies
 	// Under is the cgroup that was searched: "/" for everything.
 	Under metric.CgroupPath
 	// Roots are the kubepods cgroups, sorted.
@@ -71,8 +70,7 @@ type Cgroup struct {
 
 // Location is a cgroup's directory in one hierarchy.
 type Location struct {
-	// Hierarchy is an index into Tree.Hierarchies.
-	Hierarchy int
+	cgroupfs.Hierarchy
 	// Inode identifies the directory: one created later at the same path has another.
 	Inode uint64
 }
@@ -84,10 +82,10 @@ func (c *Cgroup) CountProcesses() int { return len(c.PIDs) + c.ForeignProcesses 
 func (c *Cgroup) IsEmpty() bool { return c.CountProcesses() == 0 && !c.Populated && !c.Unreadable }
 
 // hierarchyNames returns the names of the hierarchies that contain c.
-func (c *Cgroup) hierarchyNames(all cgroupfs.Hierarchies) []string {
+func (c *Cgroup) hierarchyNames() []string {
 	names := make([]string, 0, len(c.Locations))
 	for _, at := range c.Locations {
-		names = append(names, all[at.Hierarchy].Name)
+		names = append(names, at.Name)
 	}
 	return names
 }
@@ -96,11 +94,11 @@ func (c *Cgroup) hierarchyNames(all cgroupfs.Hierarchies) []string {
 // that cannot be read is in Tree.Problems.
 func (i *Inspector) Read() (*Tree, error) {
 	w := &treeWalk{
-		tree:  &Tree{Began: i.options.Now(), Hierarchies: i.hierarchies, Under: i.options.Under},
+		tree:  &Tree{Hierarchies: i.hierarchies, Under: i.options.Under},
 		found: map[metric.CgroupPath]*foundCgroup{}, roots: map[metric.CgroupPath]bool{},
 	}
 	opened := 0
-	for n, h := range i.hierarchies {
+	for _, h := range i.hierarchies {
 		dir, err := openUnder(h.Dir, i.options.Under)
 		if err != nil {
 			if cgroupfs.IsRemoved(err) {
@@ -111,7 +109,7 @@ func (i *Inspector) Read() (*Tree, error) {
 			continue
 		}
 		opened++
-		w.hierarchy = n
+		w.hierarchy = h
 		w.visit(dir, i.options.Under, nil)
 		closeRoot(dir)
 	}
@@ -143,7 +141,7 @@ func closeRoot(dir *os.Root) { _ = dir.Close() }
 // treeWalk is the state of one walk through all hierarchies.
 type treeWalk struct {
 	tree      *Tree
-	hierarchy int // the one being walked
+	hierarchy cgroupfs.Hierarchy // the one being walked
 	found     map[metric.CgroupPath]*foundCgroup
 	roots     map[metric.CgroupPath]bool
 }
