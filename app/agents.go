@@ -61,9 +61,7 @@ func (a agentsPlan) compile(cluster bool, addressTypes []string) (*agentsPlan, e
 func newAgents(p *plan, facts func() *cluster.Facts) (*nodeapi.Proxy, error) {
 	a := p.Agents
 	if a.Port == 0 {
-		return nodeapi.NewProxy(nodeapi.ProxyOptions{FindAgent: func(string) (string, http.RoundTripper, error) {
-			return "", nil, nodeapi.ErrNoAgents
-		}}), nil
+		return nodeapi.NewProxy(func(string) (string, http.RoundTripper, error) { return "", nil, nodeapi.ErrNoAgents }), nil
 	}
 	kube, err := informer.RESTConfig(*p.Cluster)
 	if err != nil {
@@ -73,10 +71,10 @@ func newAgents(p *plan, facts func() *cluster.Facts) (*nodeapi.Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reach the agents: %w", err)
 	}
-	return nodeapi.NewProxy(nodeapi.ProxyOptions{FindAgent: func(name string) (string, http.RoundTripper, error) {
+	return nodeapi.NewProxy(func(name string) (string, http.RoundTripper, error) {
 		at, err := a.url(facts(), metric.NodeName(name))
 		return at, transport, err
-	}}), nil
+	}), nil
 }
 
 // askAgents is what the page asks of them.

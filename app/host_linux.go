@@ -24,9 +24,8 @@ type hostProvider []manager.Spec
 // Sources returns the one source.
 func (h hostProvider) Sources(*cluster.Facts) []manager.Spec { return h }
 
-// openHost opens the source at once, so that a machine that cannot be read at all
-// is an error of the command and not of every round. It logs what this machine
-// cannot supply.
+// openHost opens the source at once, so that a machine that cannot be read is an error of the
+// command and not of every round. It logs what this machine cannot supply.
 func openHost(w *process, p *hostPlan) error {
 	h, err := host.New(p.Options)
 	if err != nil {
@@ -58,10 +57,10 @@ func openMachine(p *hostPlan, pods nodePods, log *zap.Logger) (*machine, error) 
 	}
 	reader, err := vitals.New(vitals.Options{
 		Node: string(p.Node), Disks: scanner,
-		// The agent's pod has the kubelet's pods alone: beside them lies the key by which
-		// the kubelet is known.
-		KubeletRoot:   firstThere(filepath.Join(p.KubeletRoot, "pods"), p.KubeletRoot),
-		ContainerRoot: firstThere(p.ContainerRoot),
+		// The agent's pod mounts only the kubelet's directory of pods. The one above has the
+		// kubelet's private key.
+		KubeletRoot:   firstExisting(filepath.Join(p.KubeletRoot, "pods"), p.KubeletRoot),
+		ContainerRoot: firstExisting(p.ContainerRoot),
 		Pod: func(uid metric.PodUID) (vitals.Pod, bool) {
 			pod := pods.find(uid)
 			if pod == nil {
@@ -88,9 +87,9 @@ func openMachine(p *hostPlan, pods nodePods, log *zap.Logger) (*machine, error) 
 	}, nil
 }
 
-// firstThere returns the first of the paths that is there; empty, which stands for the
-// root, on a machine without a kubelet.
-func firstThere(paths ...string) string {
+// firstExisting returns the first of the paths that exists. On a machine without a kubelet it
+// returns "", which means the root.
+func firstExisting(paths ...string) string {
 	for _, p := range paths {
 		if _, err := os.Stat(p); err == nil {
 			return p

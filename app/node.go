@@ -30,8 +30,8 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// openInspector opens what looks at this machine's pod cgroups, and the sink of what its
-// kubelet's paths answer with.
+// openInspector opens the inspector of this machine's pod cgroups, and the sink for the kubelet's
+// endpoints.
 func (w *process) openInspector(context.Context) (err error) {
 	host := w.plan.Host
 	if host == nil {
@@ -49,7 +49,7 @@ func (w *process) openInspector(context.Context) (err error) {
 	return nil
 }
 
-// openNodeAPI opens what only the agent of a node knows: by asking agents, or of this
+// openNodeAPI opens the API of node agents: of all nodes, by asking their agents, or of this
 // machine.
 func openNodeAPI(ctx context.Context, w *process) (http.Handler, error) {
 	switch {
@@ -66,16 +66,15 @@ func openNodeAPI(ctx context.Context, w *process) (http.Handler, error) {
 	return nil, nil
 }
 
-// localNode is how this machine is read at the moment of a question.
+// localNode reads this machine at the time of a request.
 type localNode struct {
-	now  func(context.Context) (*stats.Summary, error) // nil where it cannot be read
-	pods func() []*corev1.Pod
+	now  func(context.Context) (*stats.Summary, error) // nil if it cannot be read
+	pods nodePods
 }
 
-// openThisNode opens what is known of this machine beside the rounds of the pipeline: what
-// is read at the moment of a question, who would be evicted, what its pod cgroups hold.
-// What this machine does not give is a warning, since the rest is worth having; but an
-// agent that is to evict must be able to look. A mistake in the flags is an error.
+// openThisNode opens what reads this machine beside the rounds of the pipeline: the summary for a
+// request, the eviction guard, and the report on pod cgroups. If this machine cannot be read, it
+// logs a warning. That is an error only for an agent that evicts.
 func openThisNode(ctx context.Context, w *process) (http.Handler, error) {
 	p := w.plan
 	w.node = &localNode{pods: func() []*corev1.Pod { return nil }}
@@ -107,7 +106,7 @@ func openThisNode(ctx context.Context, w *process) (http.Handler, error) {
 	return nodeapi.NewHandler(o), nil
 }
 
-// openKubeletAPI opens what an agent serves in place of its kubelet.
+// openKubeletAPI opens the kubelet's endpoints of an agent.
 func openKubeletAPI(_ context.Context, w *process) (http.Handler, error) {
 	if w.node == nil {
 		return nil, nil
@@ -180,42 +179,36 @@ func (n nodePods) running(uid metric.PodUID) (map[string]string, bool) {
 	return names, true
 }
 
-// machine is how this machine is read at the moment one asks, beside the rounds of the
-// pipeline.
+// machine reads this machine at any time, beside the rounds of the pipeline.
 type machine struct {
-	// peek reads the node alone, read its pods too, readAll the containers of these as well.
+	// peek reads only the node, read also its pods, readAll also their containers.
 	peek, read, readAll func(context.Context) (*stats.Summary, error)
 	layout              func(context.Context) (images, containers bool, err error)
-	// refresh looks anew at what pods use of disks; scan does in the background.
+	// refresh measures the disk usage of pods now, scan in the background.
 	refresh func(context.Context)
 	scan    func(context.Context) error
-	cgroups func() eviction.Cgroups // where they are now
+	cgroups func() eviction.Cgroups
 	io.Closer
 }
 
-// Where a node's disks are looked at unless the flags say otherwise.
+// The defaults of the flags for the node's disks.
 const (
 	defaultKubeletRoot   = "/var/lib/kubelet"
 	defaultContainerRoot = "/var/lib/containerd"
 )
 
-// has reports whether what is read of the node has the pod.
+// has reports whether the node has the pod now.
 func (m *machine) has(ctx context.Context, uid types.UID) (bool, error) {
 	s, err := m.read(ctx)
 	if s == nil {
 		return false, err
 	}
-	for i := range s.Pods {
-		if s.Pods[i].PodRef.UID == string(uid) {
-			return true, nil
-		}
-	}
-	return false, nil
+	return slices.ContainsFunc(s.Pods, func(p stats.PodStats) bool { return p.PodRef.UID == string(uid) }), nil
 }
 
-// capacities returns what there is of each signal now; zero for what is not known.
+// capacities returns the capacity of each signal now; zero if it is not known.
 func (m *machine) capacities(ctx context.Context) func(eviction.Signal) int64 {
-	s, _ := m.read(ctx) // what it lacks is not known
+	s, _ := m.read(ctx)
 	d := eviction.Decide(&eviction.Input{Now: time.Now(), Settings: kubeletconfig.Default().Settings(), Summary: s})
 	return func(of eviction.Signal) int64 {
 		for i := range d.Observations {
@@ -227,9 +220,9 @@ func (m *machine) capacities(ctx context.Context) func(eviction.Signal) int64 {
 	}
 }
 
-// nodeTransport returns what carries requests to kubelets and agents: as whom the API server
-// knows us, for they ask it who comes, but with a trust of their own. That is the
-// certificates of caFile, or of the cluster if it is empty; or anybody's, if insecure.
+// nodeTransport returns a transport for requests to kubelets and agents. It has the credentials
+// for the API server, which they ask to verify them. It trusts the certificates of caFile, or of
+// the cluster if that is empty; or any, if insecure.
 func nodeTransport(kube *rest.Config, caFile string, insecure bool) (http.RoundTripper, error) {
 	c := rest.CopyConfig(kube)
 	c.ServerName = ""

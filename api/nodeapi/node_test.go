@@ -65,7 +65,7 @@ func ask(t *testing.T, h http.Handler) *Client {
 
 // through returns a proxy to one agent, which knows n1 alone.
 func through(url string, carrier http.RoundTripper) *Proxy {
-	return NewProxy(ProxyOptions{MaxBytes: 4096, FindAgent: func(node string) (string, http.RoundTripper, error) {
+	p := NewProxy(func(node string) (string, http.RoundTripper, error) {
 		switch node {
 		case "n1", "moved":
 			return url, carrier, nil
@@ -75,7 +75,9 @@ func through(url string, carrier http.RoundTripper) *Proxy {
 			return "", nil, errors.New("none of its 0 addresses is of type InternalIP")
 		}
 		return "", nil, fmt.Errorf("find %s: %w", node, ErrUnknown)
-	}})
+	})
+	p.maxBytes = 4096
+	return p
 }
 
 // The agent's report arrives unchanged, directly and through the cluster's weir.
@@ -148,7 +150,7 @@ func TestNobodyAnswers(t *testing.T) {
 
 	hangs := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	impatient := through(serve(t, hangs))
-	impatient.opts.Timeout = time.Millisecond
+	impatient.timeout = time.Millisecond
 	_, err = impatient.Eviction(t.Context(), "n1")
 	check(t, err, 504, "did not answer in time", "overloaded")
 }
@@ -178,7 +180,7 @@ func TestGoesNowhereElse(t *testing.T) {
 		asked = append(asked, r.Method+" "+r.RequestURI+" "+r.Header.Get("Authorization")+r.Header.Get("X-Remote-User"))
 		w.WriteHeader(http.StatusNotFound)
 	}))
-	p := NewProxy(ProxyOptions{FindAgent: func(string) (string, http.RoundTripper, error) { return url, carrier, nil }})
+	p := NewProxy(func(string) (string, http.RoundTripper, error) { return url, carrier, nil })
 	f := func(method, path string, status int, want ...string) {
 		t.Helper()
 		asked = nil

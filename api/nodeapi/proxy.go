@@ -14,7 +14,7 @@ import (
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 )
 
-// Errors of ProxyOptions.FindAgent that lead to answers of their own.
+// Errors of FindAgent that lead to answers of their own.
 var (
 	// ErrUnknown: the cluster has no such node.
 	ErrUnknown = errors.New("there is no such node")
@@ -22,32 +22,21 @@ var (
 	ErrNoAgents = errors.New("this weir asks no agents")
 )
 
-// ProxyOptions configure a Proxy.
-type ProxyOptions struct {
-	// FindAgent returns the root URL of the agent on a node, and the transport for requests to it,
-	// which adds the token. Required. Its error may wrap ErrUnknown or ErrNoAgents.
-	FindAgent func(node string) (url string, carrier http.RoundTripper, err error)
-	// Timeout bounds one request to an agent. Default 5 s.
-	Timeout time.Duration
-	// MaxBytes is the largest answer of an agent. Default 16 MiB.
-	MaxBytes int64
-}
+// FindAgent returns the root URL of the agent on a node, and the transport for requests to it,
+// which adds the token. Its error may wrap ErrUnknown or ErrNoAgents.
+type FindAgent func(node string) (url string, carrier http.RoundTripper, err error)
 
 // Proxy serves the API at Paths for all nodes of a cluster by asking the agent on the node. It
 // forwards only the name of the node and the subresource, and returns only JSON. It may serve many
 // requests at once.
-type Proxy struct{ opts ProxyOptions }
+type Proxy struct {
+	find     FindAgent
+	timeout  time.Duration // of one request to an agent
+	maxBytes int64         // of an agent's answer
+}
 
 // NewProxy returns a Proxy.
-func NewProxy(opts ProxyOptions) *Proxy {
-	if opts.Timeout <= 0 {
-		opts.Timeout = 5 * time.Second
-	}
-	if opts.MaxBytes <= 0 {
-		opts.MaxBytes = 16 << 20
-	}
-	return &Proxy{opts}
-}
+func NewProxy(find FindAgent) *Proxy { return &Proxy{find, 5 * time.Second, 16 << 20} }
 
 // ServeHTTP answers a request about a node.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -71,14 +60,14 @@ func (p *Proxy) Eviction(ctx context.Context, node string) (*document.EvictionRe
 // ask reads the answer of the node's agent into answer. Each error is a *weirdev.Problem that says
 // where it went wrong, and what to do.
 func (p *Proxy) ask(ctx context.Context, r Request, answer any) error {
-	ctx, cancel := context.WithTimeout(ctx, p.opts.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	root, carrier, err := p.opts.FindAgent(r.Node)
+	root, carrier, err := p.find(r.Node)
 	if err != nil {
 		return unreachableProblem(r.Node, err)
 	}
 	client, err := weirdev.NewClient(root, &http.Client{
-		Transport: &limitedTransport{carrier, p.opts.MaxBytes},
+		Transport: &limitedTransport{carrier, p.maxBytes},
 		// An agent never redirects. Following a redirect would send weir's token elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	})

@@ -34,7 +34,6 @@ type Host struct {
 		closed  bool
 		machine *machine
 		looked  time.Time // when machine was read
-		meters  map[metric.CgroupPath]*cgroupMeter
 		runtime *containerd
 		// gaps are the texts that Gaps returns, by subject.
 		gaps map[string]string
@@ -58,7 +57,6 @@ func New(o Options) (*Host, error) {
 	}
 	h := &Host{options: o, mounts: m}
 	h.mu.machine = &machine{boot: boot}
-	h.mu.meters = map[metric.CgroupPath]*cgroupMeter{}
 	h.mu.runtime = newContainerd(o.Containerd, o.ContainerdNamespace)
 	h.mu.gaps = map[string]string{}
 	for _, gap := range m.missingControllers() {
@@ -125,10 +123,6 @@ func (h *Host) Read(ctx context.Context, b *metric.Batch) error {
 		errs.Add(fmt.Errorf("report cgroups: %d of %d are over the limit (raise max-cgroups, or select with prefix)", over, len(dirs)))
 		dirs, whole = dirs[:h.options.MaxCgroups], false
 	}
-	maps.DeleteFunc(h.mu.meters, func(p metric.CgroupPath, _ *cgroupMeter) bool { // of removed cgroups
-		_, found := findCgroup(dirs, p)
-		return !found
-	})
 	r := round{host: h, processes: processes, cgroups: dirs, now: now}
 	r.learnNames(ctx)
 	for i := range dirs {
@@ -156,20 +150,6 @@ func (h *Host) refreshMachine(now time.Time) {
 	if err != nil {
 		h.mu.gaps["machine"] = "the machine: " + err.Error()
 	}
-}
-
-// meterFor returns the meter of a cgroup. It reuses the one of an earlier read unless the
-// cgroup was replaced.
-func (h *Host) meterFor(at cgroupDir) (*cgroupMeter, error) {
-	if m, ok := h.mu.meters[at.path]; ok && m.cgroup == at {
-		return m, nil
-	}
-	m, err := newMeter(&h.mounts, at)
-	if err != nil {
-		return nil, err
-	}
-	h.mu.meters[at.path] = m
-	return m, nil
 }
 
 // round is the state of one read.
@@ -201,7 +181,7 @@ func (r *round) addSample(b *metric.Batch, at *cgroupDir) (missed bool, err erro
 	if what.runtime.Sandbox {
 		return false, nil // its network is in the pod's sample
 	}
-	m, err := r.host.meterFor(*at)
+	m, err := newMeter(&r.host.mounts, at)
 	if err != nil {
 		return true, err
 	}
@@ -210,7 +190,6 @@ func (r *round) addSample(b *metric.Batch, at *cgroupDir) (missed bool, err erro
 		if at.stillExists() {
 			return true, o.err(at.path)
 		}
-		delete(r.host.mu.meters, at.path)
 		return false, nil // it was removed, which is no error
 	}
 	err = o.err(at.path)

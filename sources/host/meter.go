@@ -50,12 +50,12 @@ type observation struct {
 // separately, so one that fails does not affect the others, and each has its own time.
 type cgroupMeter struct {
 	cgroups.Manager // of all controllers
-	cgroup          cgroupDir
+	cgroup          *cgroupDir
 	v2              bool
 	paths           map[string]string
 	parts           []part
 	handler         *libcontainer.Handler
-	current         observation // of the current or last read
+	result          observation // of observe
 }
 
 // part is a set of controllers that are read together.
@@ -73,19 +73,14 @@ var measuredMetrics = container.MetricSet{
 	container.PressureMetrics:    {},
 }
 
-func newMeter(m *cgroupMounts, at cgroupDir) (*cgroupMeter, error) {
+func newMeter(m *cgroupMounts, at *cgroupDir) (*cgroupMeter, error) {
 	name := string(at.path)
-	all := common.MakeCgroupPaths(m.dirs, name)
-	r := &cgroupMeter{cgroup: at, v2: m.v2, paths: map[string]string{}}
-	if m.v2 {
-		r.paths = all
-	}
-	if !m.v2 {
-		for _, c := range controllers {
-			// The root has no pids files.
-			if at.controllers&c.bit != 0 && (c.bit != pids || at.path != "/") {
-				r.paths[c.v1] = all[c.v1]
-			}
+	r := &cgroupMeter{cgroup: at, v2: m.v2, paths: common.MakeCgroupPaths(m.dirs, name)}
+	r.result = observation{ooms: -1, times: map[controllerSet]int64{}}
+	for _, c := range controllers {
+		// The root has no pids files.
+		if at.controllers&c.bit == 0 || c.bit == pids && at.path == "/" {
+			delete(r.paths, c.v1)
 		}
 	}
 	var err error
@@ -116,11 +111,9 @@ func newMeter(m *cgroupMounts, at cgroupDir) (*cgroupMeter, error) {
 	return r, nil
 }
 
-// observe reads the cgroup. It returns false if the cgroup was removed meanwhile. The
-// observation is valid until the next call.
+// observe reads the cgroup, once. It returns false if the cgroup was removed meanwhile.
 func (r *cgroupMeter) observe(machine model.MachineInfoFactory) (*observation, bool) {
-	r.current = observation{ooms: -1, times: map[controllerSet]int64{}}
-	o := &r.current
+	o := &r.result
 	if r.cgroup.controllers&cpuacct != 0 {
 		dir := r.paths["cpuacct"]
 		if r.v2 {
@@ -163,7 +156,7 @@ func (r *cgroupMeter) countsSwap() bool {
 // GetStats reads each part and merges the results. The handler calls it. It keeps errors in
 // the observation, since the handler returns no statistics after an error.
 func (r *cgroupMeter) GetStats() (*cgroups.Stats, error) {
-	o := &r.current
+	o := &r.result
 	o.raw = cgroups.NewStats()
 	for _, p := range r.parts {
 		before := time.Now()

@@ -220,7 +220,7 @@ func TestFillUnlimited(t *testing.T) {
 }
 
 func TestBlamed(t *testing.T) {
-	r := &cgroupMeter{v2: true, cgroup: cgroupDir{path: "/a"}}
+	r := &cgroupMeter{v2: true, cgroup: &cgroupDir{path: "/a"}}
 	all := cpuacct | cpu | memory | pids | blkio
 	err := errors.New("error while statting cgroup v2: [open /sys/fs/cgroup/a/memory.current: permission denied open /sys/fs/cgroup/a/pids.max: permission denied]")
 	if got := r.failedControllers(all, err); got != memory|pids {

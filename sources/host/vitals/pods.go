@@ -16,10 +16,9 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// pod is a pod's cgroup.
+// pod has the figures of a pod's cgroup.
 type pod struct {
-	uid        metric.PodUID
-	path       metric.CgroupPath
+	cgroup     *cgroup
 	memory     *stats.MemoryStats
 	cpu        *stats.CPUStats
 	containers []container
@@ -57,16 +56,18 @@ func (r *round) readPods(s *stats.Summary) {
 	} else if len(above) > 1 {
 		r.errs.Add(fmt.Errorf("read memory of all pods: %s and %s both have pods, and it is not known which one the kubelet uses: remove the leftovers (see weir inspect cgroups)", above[0].path, above[1].path))
 	}
-	slices.SortFunc(found, func(a, b *pod) int { return cmp.Or(cmp.Compare(a.uid, b.uid), cmp.Compare(a.path, b.path)) })
+	slices.SortFunc(found, func(a, b *pod) int {
+		return cmp.Or(cmp.Compare(a.cgroup.UID, b.cgroup.UID), cmp.Compare(a.cgroup.path, b.cgroup.path))
+	})
 	s.Pods = slices.Grow(s.Pods, len(found))
 	for len(found) > 0 {
 		n := 1
-		for n < len(found) && found[n].uid == found[0].uid {
+		for n < len(found) && found[n].cgroup.UID == found[0].cgroup.UID {
 			n++
 		}
 		var known Pod
 		if r.options.Pod != nil {
-			known, _ = r.options.Pod(found[0].uid)
+			known, _ = r.options.Pod(found[0].cgroup.UID)
 		}
 		s.Pods = append(s.Pods, r.podStats(r.choosePod(found[:n], known.Containers), &known))
 		found = found[n:]
@@ -99,7 +100,7 @@ func (r *round) readPodsBelow(above *cgroup) (pods []*pod) {
 // readPod reads a pod's cgroup, the processes below it, and the containers' memory if the depth
 // is Containers.
 func (r *round) readPod(c *cgroup) (*pod, error) {
-	p := &pod{uid: c.UID, path: c.path}
+	p := &pod{cgroup: c}
 	var err, cpuErr, countErr error
 	p.memory, err = r.readMemory(c)
 	p.cpu, cpuErr = r.readCPU(c)
@@ -150,10 +151,10 @@ func (r *round) choosePod(pods []*pod, names map[string]string) *pod {
 	}
 	var paths []string
 	for _, p := range pods {
-		paths = append(paths, string(p.path))
+		paths = append(paths, string(p.cgroup.path))
 	}
-	r.errs.Add(fmt.Errorf("read pod %s: it has %d cgroups (%s), and it is not known which one the pod uses (see weir inspect cgroups)", pods[0].uid, len(pods), strings.Join(paths, ", ")))
-	return &pod{uid: pods[0].uid, hasHidden: true}
+	r.errs.Add(fmt.Errorf("read pod %s: it has %d cgroups (%s), and it is not known which one the pod uses (see weir inspect cgroups)", pods[0].cgroup.UID, len(pods), strings.Join(paths, ", ")))
+	return &pod{cgroup: pods[0].cgroup, hasHidden: true}
 }
 
 // hasNamedContainer reports whether p has a container in names.
@@ -164,7 +165,7 @@ func (p *pod) hasNamedContainer(names map[string]string) bool {
 // podStats returns the figures of a pod with its names and its disk usage.
 func (r *round) podStats(p *pod, known *Pod) stats.PodStats {
 	s := stats.PodStats{
-		PodRef: stats.PodReference{Name: known.Name, Namespace: known.Namespace, UID: string(cmp.Or(known.UID, p.uid))},
+		PodRef: stats.PodReference{Name: known.Name, Namespace: known.Namespace, UID: string(cmp.Or(known.UID, p.cgroup.UID))},
 		Memory: p.memory, CPU: p.cpu,
 	}
 	sandbox := p.sandbox(known.Containers)
@@ -184,7 +185,7 @@ func (r *round) podStats(p *pod, known *Pod) stats.PodStats {
 		}
 	}
 	if r.options.Disks != nil {
-		if d, ok := r.options.Disks.Pod(p.uid); ok {
+		if d, ok := r.options.Disks.Pod(p.cgroup.UID); ok {
 			addDisks(&s, d)
 		}
 	}
