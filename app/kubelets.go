@@ -20,7 +20,7 @@ type kubelets struct {
 	scraper *kubelet.Scraper
 	shares  *shared.Exchange // nil unless replicas share the reading
 	log     *zap.Logger
-	targets []kubelet.Target // of the last answer, which was specs
+	facts   *cluster.Facts // of the last answer, which was specs
 	specs   []manager.Spec
 	open    map[metric.NodeName]*kubelet.NodeSource
 	crowded bool // there are more kubelets than connections that can be kept
@@ -41,10 +41,11 @@ func openKubelets(w *process, p kubeletPlan) error {
 // Sources returns a source for each node. It is called by the manager's
 // goroutine alone.
 func (k *kubelets) Sources(facts *cluster.Facts) []manager.Spec {
-	targets := k.scraper.Targets(facts)
-	if len(targets) == len(k.targets) && (len(targets) == 0 || &targets[0] == &k.targets[0]) {
-		return k.specs // nothing has changed
+	same := k.specs != nil && facts.SameNodes(k.facts)
+	if k.facts = facts; same {
+		return k.specs
 	}
+	targets := k.scraper.Targets(facts)
 	k.warnIfCrowded(len(targets))
 	specs := make([]manager.Spec, 0, len(targets))
 	open := make(map[metric.NodeName]*kubelet.NodeSource, len(targets))
@@ -63,7 +64,7 @@ func (k *kubelets) Sources(facts *cluster.Facts) []manager.Spec {
 			Open: func() (manager.Source, error) { return newNodeReader(node, k.shares), nil },
 		})
 	}
-	k.open, k.targets, k.specs = open, targets, specs
+	k.open, k.specs = open, specs
 	return specs
 }
 

@@ -21,11 +21,11 @@ type Facts struct {
 	// generation is another for each Facts that With returns; 0 for the zero Facts.
 	generation uint64
 
-	nodes shards[metric.NodeName, *Node]
-	pods  shards[metric.Namespace, *podTable]
-	// byNode holds the pods bound to each node. The slices are never changed, only
-	// replaced, and only those of nodes whose pods change.
-	byNode shards[metric.NodeName, nodePods]
+	nodes table[metric.NodeName, *Node]
+	pods  table[metric.Namespace, *NamespacePods]
+	// byNode holds the pods bound to each node. They are never changed, only replaced, and
+	// only those of nodes whose pods change.
+	byNode table[metric.NodeName, *nodePods]
 }
 
 // nodePods are the pods bound to a node, and the number of the change that they are of.
@@ -273,7 +273,7 @@ func (f *Facts) Nodes() int {
 	if f == nil {
 		return 0
 	}
-	return f.nodes.len()
+	return f.nodes.n
 }
 
 // EachNode calls do for every node, in no order, until it returns false.
@@ -288,14 +288,16 @@ func (f *Facts) Pod(ref metric.PodRef) *Pod {
 	if f == nil {
 		return nil
 	}
-	return f.pods.get(ref.Namespace).get(ref.Name)
+	return f.pods.get(ref.Namespace).orNone().get(ref.Name)
 }
 
 // EachPod calls do for every pod, bound to a node or not, in no order, until it
 // returns false.
 func (f *Facts) EachPod(do func(*Pod) bool) {
 	if f != nil {
-		f.pods.each(func(_ metric.Namespace, t *podTable) bool { return t.each(do) })
+		f.pods.each(func(_ metric.Namespace, in *NamespacePods) bool {
+			return in.each(func(_ metric.PodName, p *Pod) bool { return do(p) })
+		})
 	}
 }
 
@@ -305,7 +307,10 @@ func (f *Facts) PodsOn(node metric.NodeName) []*Pod {
 	if f == nil {
 		return nil
 	}
-	return f.byNode.get(node).pods
+	if on := f.byNode.get(node); on != nil {
+		return on.pods
+	}
+	return nil
 }
 
 // PodsGeneration returns the generation of PodsOn: Facts with the same generation have
@@ -314,30 +319,40 @@ func (f *Facts) PodsGeneration(node metric.NodeName) uint64 {
 	if f == nil {
 		return 0
 	}
-	return f.byNode.get(node).generation
+	if on := f.byNode.get(node); on != nil {
+		return on.generation
+	}
+	return 0
 }
 
 // EachNodesPods calls do for every node that pods are bound to, with these, in no order,
 // until it returns false. The slice is that of PodsOn.
 func (f *Facts) EachNodesPods(do func(metric.NodeName, []*Pod) bool) {
 	if f != nil {
-		f.byNode.each(func(node metric.NodeName, on nodePods) bool { return do(node, on.pods) })
+		f.byNode.each(func(node metric.NodeName, on *nodePods) bool { return do(node, on.pods) })
 	}
 }
 
-// PodsIn returns the pods of a namespace, bound to a node or not. The slice must
-// not be changed.
-func (f *Facts) PodsIn(namespace metric.Namespace) []*Pod {
+// PodsIn returns the pods of a namespace, bound to a node or not, in no order.
+func (f *Facts) PodsIn(namespace metric.Namespace) (pods []*Pod) {
+	in := f.Namespace(namespace).orNone()
+	pods = make([]*Pod, 0, in.n)
+	in.each(func(_ metric.PodName, p *Pod) bool { pods = append(pods, p); return true })
+	return pods
+}
+
+// Namespace returns the pods of a namespace, bound to a node or not; nil if there are none.
+func (f *Facts) Namespace(namespace metric.Namespace) *NamespacePods {
 	if f == nil {
 		return nil
 	}
-	return f.pods.get(namespace).all()
+	return f.pods.get(namespace)
 }
 
 // Pods returns how many pods are known.
 func (f *Facts) Pods() (n int) {
 	if f != nil {
-		f.pods.each(func(_ metric.Namespace, t *podTable) bool { n += t.n; return true })
+		f.pods.each(func(_ metric.Namespace, in *NamespacePods) bool { n += in.n; return true })
 	}
 	return n
 }
@@ -363,13 +378,14 @@ func (f *Facts) With(c Change) *Facts {
 		*n = *f
 	}
 	n.Synced, n.At, n.generation = c.Synced, c.At, nextGeneration()
-	nodes := shardsChange[metric.NodeName, *Node]{of: &n.nodes}
+	nodes := map[metric.NodeName]*Node{} // nil: gone
 	for _, name := range c.GoneNodes {
-		nodes.drop(name)
+		nodes[name] = nil
 	}
 	for _, node := range c.Nodes {
-		nodes.set(node.Name, node)
+		nodes[node.Name] = node
 	}
+	n.nodes = n.nodes.with(nodes)
 	if len(c.Pods)+len(c.GonePods) > 0 {
 		n.changePods(c)
 	}
@@ -392,10 +408,10 @@ func (n *Facts) changePods(c Change) {
 		note(p.PodRef, p)
 	}
 
-	pods := shardsChange[metric.Namespace, *podTable]{of: &n.pods}
+	namespaces := map[metric.Namespace]*NamespacePods{}
 	coming := map[metric.NodeName][]*Pod{} // to each node on which anything changes
 	for namespace, changed := range changes {
-		was := n.pods.get(namespace)
+		was := n.pods.get(namespace).orNone()
 		for name, p := range changed {
 			if old := was.get(name); old != nil && old.Node != "" {
 				if _, ok := coming[old.Node]; !ok {
@@ -406,26 +422,26 @@ func (n *Facts) changePods(c Change) {
 				coming[p.Node] = append(coming[p.Node], p)
 			}
 		}
-		if is := was.with(changed); is != nil {
-			pods.set(namespace, is)
-		} else {
-			pods.drop(namespace)
+		namespaces[namespace] = nil
+		if is := was.with(changed); is.n > 0 {
+			namespaces[namespace] = &NamespacePods{is}
 		}
 	}
+	n.pods = n.pods.with(namespaces)
 
-	byNode := shardsChange[metric.NodeName, nodePods]{of: &n.byNode}
+	byNode := map[metric.NodeName]*nodePods{}
 	for node, come := range coming {
-		was := n.byNode.get(node).pods
+		was := n.PodsOn(node)
 		all := make([]*Pod, 0, len(was)+len(come))
 		for _, p := range was {
 			if _, changed := changes[p.Namespace][p.Name]; !changed {
 				all = append(all, p)
 			}
 		}
-		if all = append(all, come...); len(all) == 0 {
-			byNode.drop(node)
-		} else {
-			byNode.set(node, nodePods{all, n.generation})
+		byNode[node] = nil
+		if all = append(all, come...); len(all) > 0 {
+			byNode[node] = &nodePods{all, n.generation}
 		}
 	}
+	n.byNode = n.byNode.with(byNode)
 }

@@ -6,10 +6,8 @@ import "github.com/weir-metrics/weir/metric"
 // batch, and looks up only what may have changed. The zero PodCache is ready to use.
 // It is not safe for concurrent use, and a batch no longer reads it once it is shared. It keeps pods alive, and no Facts.
 type PodCache struct {
-	generation uint64 // of the facts resolved last
-
-	slots *metric.SlotTable
-	given uint64 // its generation then
+	generation     uint64 // of the facts resolved last
+	slotGeneration uint64 // of the slots then
 	// While the generation of the node's pods is this one, every pod in of that is bound
 	// to the node is current.
 	node   metric.NodeName
@@ -28,37 +26,37 @@ func (p *PodCache) Resolve(facts *Facts, b *metric.Batch) {
 		return
 	}
 	b.PodCache, p.generation = p, facts.generation
-	given, onNode := b.Slots.Generation(), facts.PodsGeneration(b.Node)
-	kept := p.slots == b.Slots && p.given == given && p.node == b.Node && p.onNode == onNode
-	p.slots, p.given, p.node, p.onNode = b.Slots, given, b.Node, onNode
+	slotGeneration, onNode := b.Slots.Generation(), facts.PodsGeneration(b.Node)
+	kept := p.slotGeneration == slotGeneration && p.node == b.Node && p.onNode == onNode
+	p.slotGeneration, p.node, p.onNode = slotGeneration, b.Node, onNode
 	if !kept {
-		p.lookUpAll(facts)
+		p.lookUpAll(facts, b.Slots)
 		return
 	}
 	for _, s := range p.unbound {
 		// One that is found now is not of the node's: those have not changed.
-		if e := p.slots.Entity(s); e != nil {
+		if e := b.Slots.Entity(s); e != nil {
 			p.of[s] = facts.Pod(e.PodRef())
 		}
 	}
 }
 
 // lookUpAll looks every pod up.
-func (p *PodCache) lookUpAll(facts *Facts) {
-	n := p.slots.Len()
+func (p *PodCache) lookUpAll(facts *Facts, slots *metric.SlotTable) {
+	n := slots.Len()
 	if cap(p.of) < n {
 		p.of = make([]*Pod, n)
 	}
 	p.of, p.unbound = p.of[:n], nil // before the facts come all are unbound, and none later
 	for s := range uint32(n) {
 		p.of[s] = nil
-		if e := p.slots.Entity(s); e != nil && p.slots.PodOf(s) == s {
+		if e := slots.Entity(s); e != nil && slots.PodOf(s) == s {
 			p.of[s] = facts.Pod(e.PodRef())
 		}
 	}
 	for s := range uint32(n) {
-		own := p.slots.PodOf(s)
-		if own == 0 || p.slots.Entity(s).Pod == "" {
+		own := slots.PodOf(s)
+		if own == 0 || slots.Entity(s).Pod == "" {
 			continue
 		}
 		pod := p.of[own]
@@ -73,7 +71,7 @@ func (p *PodCache) lookUpAll(facts *Facts) {
 // that f does not know.
 func (f *Facts) PodOf(b *metric.Batch, i int) *Pod {
 	s := &b.Samples[i]
-	if p, ok := b.PodCache.(*PodCache); ok && f != nil && s.Slot != 0 && p.generation == f.generation && p.slots == b.Slots && p.given == p.slots.Generation() {
+	if p, ok := b.PodCache.(*PodCache); ok && f != nil && s.Slot != 0 && p.generation == f.generation && p.slotGeneration == b.Slots.Generation() {
 		return p.of[s.Slot]
 	}
 	if s.Entity.Pod == "" {

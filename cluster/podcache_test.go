@@ -22,6 +22,7 @@ func TestPodOfAgreesWithLookingUp(t *testing.T) {
 		var facts *Facts
 		var slots metric.SlotTable
 		var pods PodCache
+		var entities []metric.Entity
 		b := &metric.Batch{Node: "n1"}
 		for range 80 {
 			switch r.IntN(4) {
@@ -40,18 +41,18 @@ func TestPodOfAgreesWithLookingUp(t *testing.T) {
 				}
 				facts = facts.With(c)
 			}
-			if b.Layout == nil || r.IntN(10) == 0 {
-				b.Layout = &metric.Layout{Entities: []metric.Entity{{Kind: metric.Node, Node: "n1"}}}
+			if entities == nil || r.IntN(10) == 0 {
+				entities = []metric.Entity{{Kind: metric.Node, Node: "n1"}}
 				for range r.IntN(12) {
 					ref := ref()
-					b.Layout.Entities = append(b.Layout.Entities, metric.Entity{Kind: metric.Container, Node: "n1", Namespace: ref.Namespace, Pod: ref.Name})
+					entities = append(entities, metric.Entity{Kind: metric.Container, Node: "n1", Namespace: ref.Namespace, Pod: ref.Name})
 				}
 			}
 			if r.IntN(20) == 0 {
 				b.Node = nodes[r.IntN(len(nodes))]
 			}
 			b.Samples = b.Samples[:0]
-			for _, e := range b.Layout.Entities {
+			for _, e := range entities {
 				b.Add(e)
 			}
 			slots.Assign(b)
@@ -83,8 +84,8 @@ func TestPodOfAgreesWithLookingUp(t *testing.T) {
 func TestSharedBatchLooksUp(t *testing.T) {
 	pod := &Pod{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1"}
 	facts := (*Facts)(nil).With(Change{Pods: []*Pod{pod}})
-	b := &metric.Batch{Node: "n1", Layout: &metric.Layout{Entities: []metric.Entity{{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: "web"}}}}
-	b.Add(b.Layout.Entities[0])
+	b := &metric.Batch{Node: "n1"}
+	b.Add(metric.Entity{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: "web"})
 	var pods PodCache
 	b.AssignSlots(new(metric.SlotTable))
 	pods.Resolve(facts, b)
@@ -97,12 +98,9 @@ func TestSharedBatchLooksUp(t *testing.T) {
 
 func TestResolveAllocatesNothing(t *testing.T) {
 	facts := (*Facts)(nil).With(Change{Pods: []*Pod{{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1"}}})
-	b := &metric.Batch{Node: "n1", Layout: &metric.Layout{Entities: []metric.Entity{
-		{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: "web"},
-		{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: "unknown"},
-	}}}
-	for _, e := range b.Layout.Entities {
-		b.Add(e)
+	b := &metric.Batch{Node: "n1"}
+	for _, pod := range []metric.PodName{"web", "unknown"} {
+		b.Add(metric.Entity{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: pod})
 	}
 	all := []*Facts{facts, facts.With(Change{Synced: true})}
 	var pods PodCache

@@ -1,5 +1,7 @@
 package cluster
 
+import "github.com/weir-metrics/weir/metric"
+
 // Since returns the change that makes f of old: old.With(f.Since(old)) says what
 // f says. Where f came of old by a few changes it costs little, for what both
 // share is passed over. old may be nil; f may not.
@@ -8,40 +10,22 @@ func (f *Facts) Since(old *Facts) Change {
 	if old == nil {
 		old = &Facts{}
 	}
-	for i, nodes := range f.nodes {
-		was := old.nodes[i]
-		if nodes.generation == was.generation {
-			continue
+	f.nodes.since(&old.nodes, func(name metric.NodeName, _, is *Node) {
+		if is != nil {
+			c.Nodes = append(c.Nodes, is)
+		} else {
+			c.GoneNodes = append(c.GoneNodes, name)
 		}
-		for name, n := range nodes.entries {
-			if was.entries[name] != n {
-				c.Nodes = append(c.Nodes, n)
+	})
+	f.pods.since(&old.pods, func(_ metric.Namespace, was, is *NamespacePods) {
+		is.Since(was, func(was, is *Pod) {
+			if is != nil {
+				c.Pods = append(c.Pods, is)
+			} else {
+				c.GonePods = append(c.GonePods, was.PodRef)
 			}
-		}
-		for name := range was.entries {
-			if nodes.entries[name] == nil {
-				c.GoneNodes = append(c.GoneNodes, name)
-			}
-		}
-	}
-	put := func(p *Pod) { c.Pods = append(c.Pods, p) }
-	gone := func(p *Pod) { c.GonePods = append(c.GonePods, p.PodRef) }
-	for i, namespaces := range f.pods {
-		was := old.pods[i]
-		if namespaces.generation == was.generation {
-			continue
-		}
-		for name, t := range namespaces.entries {
-			if was.entries[name] != t {
-				t.since(was.entries[name], put, gone)
-			}
-		}
-		for name, t := range was.entries {
-			if namespaces.entries[name] == nil {
-				t.each(func(p *Pod) bool { gone(p); return true })
-			}
-		}
-	}
+		})
+	})
 	return c
 }
 
@@ -52,10 +36,28 @@ func (f *Facts) SameNodes(old *Facts) bool {
 	if f == nil || old == nil {
 		return f == old
 	}
-	for i, nodes := range f.nodes {
-		if nodes.generation != old.nodes[i].generation {
-			return false
-		}
+	return f.nodes.generation == old.nodes.generation
+}
+
+// NamespacePods is the pods of one namespace. It never changes: while Facts have the same
+// NamespacePods of a namespace, its pods are the same, unchanged. It may be nil for none.
+type NamespacePods struct {
+	table[metric.PodName, *Pod]
+}
+
+// noPods are the pods of a namespace without any.
+var noPods = &NamespacePods{}
+
+// orNone returns p, or noPods for nil.
+func (p *NamespacePods) orNone() *NamespacePods {
+	if p == nil {
+		return noPods
 	}
-	return true
+	return p
+}
+
+// Since calls do for each pod that differs from old: was is nil for one that has come, is is
+// nil for one that is gone.
+func (p *NamespacePods) Since(old *NamespacePods, do func(was, is *Pod)) {
+	p.orNone().since(&old.orNone().table, func(_ metric.PodName, was, is *Pod) { do(was, is) })
 }

@@ -52,27 +52,24 @@ func (s *activeVerdict) betterThan(o *activeVerdict, g metric.Group) bool {
 // rejected report comes first, then the verdict of the widest entity, then the
 // outermost layer.
 func (s *activeVerdict) before(o *activeVerdict) bool {
-	return cmp.Or(s.rejectionPenalty()-o.rejectionPenalty(), int(s.kind)-int(o.kind), int(s.reason.Layer())-int(o.reason.Layer())) < 0
+	if c := cmp.Or(s.rejectionPenalty()-o.rejectionPenalty(), int(s.kind)-int(o.kind)); c != 0 {
+		return c < 0
+	}
+	return s.reason.Precedes(o.reason)
 }
 
 // rejectionPenalty returns how weak s is as an explanation because a report was
 // rejected: 0 where none was, 3 where it only says that nothing else was reported.
 func (s *activeVerdict) rejectionPenalty() int {
 	switch {
-	case rejection(s.reason):
+	case s.reason.IsRejection():
 		return 2
-	case s.reason == metric.Incomplete && rejection(s.cause):
+	case s.reason == metric.Incomplete && s.cause.IsRejection():
 		return 1 // it names the container
-	case s.reason == metric.NotReported && rejection(s.cause):
+	case s.reason == metric.NotReported && s.cause.IsRejection():
 		return 3
 	}
 	return 0
-}
-
-// rejection reports whether a verdict of r may be about a rejected instance. Such a
-// verdict does not explain the living one.
-func rejection(r metric.Reason) bool {
-	return r.Layer() == metric.LayerIdentity && r != metric.Ambiguous
 }
 
 // isIrrelevant reports whether v, about a pod or container of the pod's node, cannot
@@ -81,7 +78,7 @@ func rejection(r metric.Reason) bool {
 // depend on the pod's containers.
 func isIrrelevant(v *metric.Verdict, g metric.Group) bool {
 	return v.Reason == metric.OtherNode ||
-		v.Entity.Kind == metric.Container && (g != metric.CPU && g != metric.Memory || rejection(v.Reason) && v.Reason.Foreign())
+		v.Entity.Kind == metric.Container && (g != metric.CPU && g != metric.Memory || v.Reason.IsRejection() && v.Reason.Foreign())
 }
 
 // outcome returns what s means for a pod or a node. The pod is on node.

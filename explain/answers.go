@@ -147,7 +147,7 @@ func explainedGroups(s *metric.Sample, hasVerdict func(metric.Group) bool) []met
 func (f *file) hasVerdict(kind metric.Kind, name string, g metric.Group) bool {
 	return slices.ContainsFunc(f.standings, func(s datedVerdict) bool {
 		e := &s.Entity
-		return s.Group == g && e.Kind == kind && (kind == metric.Pod || e.Name == name) && e.Node == f.node && !rejection(s.Reason)
+		return s.Group == g && e.Kind == kind && (kind == metric.Pod || e.Name == name) && e.Node == f.node && !s.Reason.IsRejection()
 	})
 }
 

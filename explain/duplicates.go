@@ -37,7 +37,7 @@ func isRejected(v *metric.Verdict) bool {
 	if v.Reason == metric.Ambiguous {
 		return v.Instance != (metric.Instance{}) && v.Evidence.Rule != "place"
 	}
-	return rejection(v.Reason)
+	return v.Reason.IsRejection()
 }
 
 // duplicate says what was turned away and why.

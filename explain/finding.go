@@ -222,7 +222,7 @@ func (t *messageWriter) severity(r *Outcome) metric.Severity {
 		return metric.None
 	case r.Served:
 		return g
-	case g == metric.None && rejection(r.Reason):
+	case g == metric.None && r.Reason.IsRejection():
 		g = metric.Temporary // it is all there was
 	}
 	if g == metric.Temporary && !r.Since.IsZero() && t.now.Sub(r.Since) > t.read.lasting() {

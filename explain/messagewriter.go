@@ -276,7 +276,7 @@ func (t *messageWriter) whole(r *Outcome) bool {
 // reasonMessage says a reason with its evidence.
 func (t *messageWriter) reasonMessage(r *Outcome) string {
 	text := first(messages[known(r.Reason)], t.arguments(r))
-	if rejection(r.Reason) && r.Said == "" {
+	if r.Reason.IsRejection() && r.Said == "" {
 		text += ", and nothing else was reported"
 	}
 	return withError(text, r.evidence.Err)

@@ -117,23 +117,6 @@ func (s *Sample) CopyFrom(o *Sample) {
 	s.Values.CopyFrom(&o.Values)
 }
 
-// Layout is which entities a source reports, in which order. It is immutable: two
-// batches of one Layout have the same entity at the same index below len(Entities).
-// Samples that processors add come after those. Parsers make it, and SlotTable and the
-// memory sink save look-ups by it; what else is kept for an entity is kept by its slot.
-type Layout struct {
-	Entities []Entity
-}
-
-// LayoutOf returns a new Layout: that of samples.
-func LayoutOf(samples []Sample) *Layout {
-	l := &Layout{Entities: make([]Entity, len(samples))}
-	for i := range samples {
-		l.Entities[i] = samples[i].Entity
-	}
-	return l
-}
-
 // Batch is what one read of one source gave: samples in the order they were
 // reported, duplicates included. A read that gave nothing is a Batch too, with
 // Err set: an absence needs its reason.
@@ -172,9 +155,6 @@ type Batch struct {
 	Err error
 	// Samples in the order reported.
 	Samples []Sample
-	// Layout names the entities of Samples as the source filled them in, if the
-	// source can tell that they are those of an earlier batch; else nil.
-	Layout *Layout
 	// Verdicts are the reasons with their evidence; what was Measured has none.
 	Verdicts []Verdict
 	// CrossCheck is a second view of the same node read for identity's sake, from an
@@ -182,8 +162,11 @@ type Batch struct {
 	CrossCheck *Batch
 
 	// Slots is the table that the samples' slots are of; nil before they have any. It is
-	// not for sinks.
+	// not for sinks, which have SlotGeneration.
 	Slots *SlotTable
+	// SlotGeneration is the generation of Slots when the batch was shared; 0 before. Two
+	// batches of one SlotGeneration have the same entity at the same slot.
+	SlotGeneration uint64
 	// PodCache is the *cluster.PodCache that answers for this batch's pods; nil if
 	// there is none. It is not for sinks.
 	PodCache any
@@ -247,7 +230,7 @@ func (b *Batch) EnsureBuffers() {
 // Interval, Clock and Exhaustive stay.
 func (b *Batch) Reset() {
 	b.Began, b.Ended = time.Time{}, time.Time{}
-	b.NodeTime, b.Bytes, b.Err, b.CrossCheck, b.Layout, b.PodCache, b.Slots = 0, 0, nil, nil, nil, nil, nil
+	b.NodeTime, b.Bytes, b.Err, b.CrossCheck, b.PodCache, b.Slots, b.SlotGeneration = 0, 0, nil, nil, nil, nil, 0
 	b.Samples = b.Samples[:0]
 	b.Verdicts = b.Verdicts[:0]
 }
@@ -258,7 +241,7 @@ func (b *Batch) CopyFrom(o *Batch) {
 	b.Reset()
 	b.Source, b.Node, b.Began, b.Ended, b.NodeTime = o.Source, o.Node, o.Began, o.Ended, o.NodeTime
 	b.Interval, b.Resolution, b.Exhaustive, b.Cores = o.Interval, o.Resolution, o.Exhaustive, o.Cores
-	b.Bytes, b.Err, b.Layout = o.Bytes, o.Err, o.Layout
+	b.Bytes, b.Err = o.Bytes, o.Err
 	for i := range o.Samples {
 		b.Add(o.Samples[i].Entity).CopyFrom(&o.Samples[i])
 	}
@@ -272,6 +255,9 @@ func (b *Batch) Failed() bool { return b.Err != nil && len(b.Samples) == 0 }
 // called with b (nil for nothing to be done).
 func (b *Batch) Share(n int, recycle func(*Batch)) {
 	b.recycle = recycle
+	if b.Slots != nil {
+		b.SlotGeneration = b.Slots.Generation()
+	}
 	b.PodCache, b.Slots = nil, nil // their owners go on to the next batch
 	b.refs.Store(int32(n))
 }

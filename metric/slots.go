@@ -3,6 +3,8 @@ package metric
 import (
 	"hash/maphash"
 	"math/bits"
+	"slices"
+	"sync/atomic"
 )
 
 // SlotTable gives each entity of one source a slot: a small number, stable from batch to
@@ -16,126 +18,65 @@ import (
 // and may be another entity's from then on. BySlot clears the state of freed slots, so that
 // none is inherited.
 //
-// While a source reports one Layout, slots are copied by index. Otherwise an entity is
-// compared with the one at its index in the last batch, and then looked up in a hash
-// table with open addressing. That holds nothing but slots: a Go map would hold all names again.
+// An entity is compared with the one at its index in the last batch, and then looked up in
+// a hash table with open addressing. That holds nothing but slots: a Go map would hold all
+// names again.
 //
 // The zero SlotTable is empty. Slot 0 is nobody's. It is not safe for concurrent use.
 type SlotTable struct {
-	layout *Layout  // of the last batch; nil if it had none
-	order  []uint32 // the slots of the last batch's samples, or of its Layout's entities
-	slots  []slot   // by number
-	index  []uint32 // the hash table: slots, 0 for none; at most three quarters are in use
-	used   int      // slots in index
-	round  uint32   // counts batches that are not of failed reads
-	given  uint64   // counts slots given to entities
-	free   []uint32
-	freed  []uint32 // those of the batch in hand
+	order      []uint32 // the slots of the last batch's samples
+	slots      []slot   // by number
+	index      []uint32 // the hash table: slots, 0 for none; at most three quarters are in use
+	used       int      // slots in index
+	round      uint32   // counts batches that are not of failed reads, from 1
+	generation uint64
+	free       []uint32
+	freed      []uint32 // those of the batch in hand
 }
 
-// slot is one entity. Nearly all entities lie in the source's Layout.
+// slot is one entity.
 type slot struct {
-	entity *Entity // nil if the slot is free
-	owner  uint32  // 0 if there is none
-	round  uint32  // in which it was last in a batch or kept
+	entity Entity
+	owner  uint32 // 0 if there is none
+	round  uint32 // in which it was last in a batch or kept; 0 if the slot is free
 }
 
 var slotSeed = maphash.MakeSeed()
+
+// slotGenerations counts slots given to entities, by all tables.
+var slotGenerations atomic.Uint64
 
 // Assign begins a round: it gives b's samples their slots, and frees those that nobody
 // has kept. A failed read frees nothing.
 func (t *SlotTable) Assign(b *Batch) {
 	b.Slots, t.freed = t, t.freed[:0]
+	t.round = max(t.round, 1) // 0 marks a free slot
 	if b.Failed() {
 		return
 	}
 	t.freeUnused()
 	t.round++
-	laid := 0 // the samples before are of the Layout
-	if l := b.Layout; l != nil && len(l.Entities) <= len(b.Samples) {
-		laid = len(l.Entities)
-	}
-	if laid > 0 && b.Layout == t.layout { // Fast path
-		for i, s := range t.order {
-			b.Samples[i].Slot = s
-			t.Keep(s)
-		}
-		t.assignFrom(b, laid)
-		return
-	}
 	if len(t.slots) == 0 {
 		t.reserve(len(b.Samples))
 	}
-	old, oldOrder := t.layout, t.order
-	if t.layout = nil; laid > 0 {
-		t.layout = b.Layout
-		t.assignLaid(b, oldOrder)
-		t.assignFrom(b, laid)
-	} else {
-		t.assignUnlaid(b, old != nil)
-	}
-	if old == nil {
-		return
-	}
-	for i, s := range oldOrder { // let go of the old Layout
-		if t.slots[s].entity == &old.Entities[i] {
-			t.slots[s].entity = t.slots[s].entity.clone()
-		}
-	}
-}
-
-// assignLaid assigns slots to the samples of b's Layout, which is new.
-func (t *SlotTable) assignLaid(b *Batch, oldOrder []uint32) {
-	entities := b.Layout.Entities
-	t.order = make([]uint32, len(entities))
-	for i := range entities {
-		e := &entities[i]
-		s := t.guess(e, oldOrder, i)
-		if s == 0 {
-			s = t.give(e, e)
-		}
-		t.slots[s].entity = e
-		t.order[i], b.Samples[i].Slot = s, s
-		t.Keep(s)
-	}
-}
-
-// assignUnlaid assigns slots to the samples of b, which has no Layout.
-func (t *SlotTable) assignUnlaid(b *Batch, copyOrder bool) {
-	old := t.order
-	if n := len(b.Samples); copyOrder || cap(t.order) < n {
-		t.order = make([]uint32, n)
-	}
-	t.order = t.order[:len(b.Samples)]
+	before := len(t.order)
+	t.order = slices.Grow(t.order, max(len(b.Samples)-before, 0))[:len(b.Samples)]
 	for i := range b.Samples {
-		e := &b.Samples[i].Entity
-		s := t.guess(e, old, i)
-		if s == 0 {
-			s = t.give(e, nil)
+		sample := &b.Samples[i]
+		// Fast path: the same entity as in the last batch.
+		if s := t.order[i]; i < before && t.slots[s].entity == sample.Entity {
+			sample.Slot = s
+			t.Keep(s)
+			continue
 		}
-		t.order[i], b.Samples[i].Slot = s, s
-		t.Keep(s)
+		sample.Slot = t.SlotOf(&sample.Entity)
+		t.order[i] = sample.Slot
 	}
-}
-
-// assignFrom assigns slots to the samples of b that lie behind its Layout.
-func (t *SlotTable) assignFrom(b *Batch, i int) {
-	for ; i < len(b.Samples); i++ {
-		b.Samples[i].Slot = t.SlotOf(&b.Samples[i].Entity)
-	}
-}
-
-// guess returns the slot at index i of a batch before, if it is e's; else 0.
-func (t *SlotTable) guess(e *Entity, order []uint32, i int) uint32 {
-	if i < len(order) && *t.slots[order[i]].entity == *e {
-		return order[i]
-	}
-	return 0
 }
 
 // SlotOf returns the slot of e for this round. An entity that has none is given one.
 func (t *SlotTable) SlotOf(e *Entity) uint32 {
-	s := t.give(e, nil)
+	s := t.give(e)
 	t.Keep(s)
 	return s
 }
@@ -156,8 +97,14 @@ func (t *SlotTable) Keep(s uint32) {
 	}
 }
 
-// Entity returns what a slot is of; nil for one that is free. It may not be changed.
-func (t *SlotTable) Entity(s uint32) *Entity { return t.slots[s].entity }
+// Entity returns the entity of a slot; nil for a free slot. It may not be changed, and is
+// good until the slot is freed.
+func (t *SlotTable) Entity(s uint32) *Entity {
+	if t.slots[s].round == 0 {
+		return nil
+	}
+	return &t.slots[s].entity
+}
 
 // Owner returns the slot of the entity that the part s belongs to, or of the pod that the
 // container s is in; 0 for others.
@@ -167,7 +114,7 @@ func (t *SlotTable) Owner(s uint32) uint32 { return t.slots[s].owner }
 func (t *SlotTable) PodOf(s uint32) uint32 {
 	for s != 0 {
 		o := &t.slots[s]
-		if o.owner == 0 && o.entity != nil && o.entity.Kind == Pod {
+		if o.owner == 0 && o.entity.Kind == Pod {
 			return s
 		}
 		s = o.owner
@@ -178,8 +125,9 @@ func (t *SlotTable) PodOf(s uint32) uint32 {
 // Len returns a number larger than every slot.
 func (t *SlotTable) Len() int { return len(t.slots) }
 
-// Generation changes with every slot that is given to an entity.
-func (t *SlotTable) Generation() uint64 { return t.given }
+// Generation changes with every slot that is given to an entity. No two tables have the same
+// generation: while it lasts, a slot is of the same entity.
+func (t *SlotTable) Generation() uint64 { return t.generation }
 
 // Freed returns the slots that were freed as this round began. Some may be given to
 // other entities by now. The slice is the table's own.
@@ -202,8 +150,8 @@ func BySlot[T any](t *SlotTable, state []T) []T {
 // freeUnused frees the slots that were neither in the last batch nor kept then.
 func (t *SlotTable) freeUnused() {
 	for i := range t.slots {
-		if o := &t.slots[i]; o.entity != nil && o.round != t.round {
-			t.unlink(o.entity)
+		if o := &t.slots[i]; o.round != 0 && o.round != t.round {
+			t.unlink(&o.entity)
 			*o = slot{}
 			t.freed = append(t.freed, uint32(i))
 		}
@@ -211,8 +159,8 @@ func (t *SlotTable) freeUnused() {
 	t.free = append(t.free, t.freed...)
 }
 
-// give returns the slot of e. If it is to be made, entity is e in memory that stays; nil for a copy.
-func (t *SlotTable) give(e, entity *Entity) uint32 {
+// give returns the slot of e, which it makes if there is none.
+func (t *SlotTable) give(e *Entity) uint32 {
 	if s := t.Find(e); s != 0 {
 		return s
 	}
@@ -220,26 +168,22 @@ func (t *SlotTable) give(e, entity *Entity) uint32 {
 	switch {
 	case e.Part != "":
 		whole := e.Whole()
-		owner = t.give(&whole, nil)
+		owner = t.give(&whole)
 	case e.Kind == Container:
 		pod := e.OfPod()
-		owner = t.give(&pod, nil)
-	}
-	if entity == nil {
-		entity = e.clone()
+		owner = t.give(&pod)
 	}
 	var s uint32
-	switch n := len(t.free); {
-	case n > 0:
+	if n := len(t.free); n > 0 {
 		s, t.free = t.free[n-1], t.free[:n-1]
-	default:
+	} else {
 		s = uint32(max(len(t.slots), 1))
 		t.reserve(1)
 		t.slots = t.slots[:s+1]
 	}
-	t.slots[s] = slot{entity: entity, owner: owner, round: t.round}
+	t.slots[s] = slot{entity: *e, owner: owner, round: t.round}
 	t.link(s)
-	t.given++
+	t.generation = slotGenerations.Add(1)
 	return s
 }
 
@@ -250,11 +194,6 @@ func (t *SlotTable) reserve(n int) {
 		copy(slots, t.slots)
 		t.slots = slots
 	}
-}
-
-func (e *Entity) clone() *Entity {
-	c := *e
-	return &c
 }
 
 // hash returns where the search for e begins.
@@ -272,7 +211,7 @@ func (t *SlotTable) hash(e *Entity) int {
 // cell returns the index of e's cell, or of the free one it would have.
 func (t *SlotTable) cell(e *Entity) int {
 	for i := t.hash(e); ; i = (i + 1) & (len(t.index) - 1) {
-		if s := t.index[i]; s == 0 || *t.slots[s].entity == *e {
+		if s := t.index[i]; s == 0 || t.slots[s].entity == *e {
 			return i
 		}
 	}
@@ -285,11 +224,11 @@ func (t *SlotTable) link(s uint32) {
 		t.index = make([]uint32, max(16, 2*len(old)))
 		for _, other := range old {
 			if other != 0 {
-				t.index[t.cell(t.slots[other].entity)] = other
+				t.index[t.cell(&t.slots[other].entity)] = other
 			}
 		}
 	}
-	t.index[t.cell(t.slots[s].entity)] = s
+	t.index[t.cell(&t.slots[s].entity)] = s
 	t.used++
 }
 
@@ -299,7 +238,7 @@ func (t *SlotTable) unlink(e *Entity) {
 	mask := len(t.index) - 1
 	gap := t.cell(e)
 	for i := (gap + 1) & mask; t.index[i] != 0; i = (i + 1) & mask {
-		if home := t.hash(t.slots[t.index[i]].entity); (i-home)&mask >= (i-gap)&mask {
+		if home := t.hash(&t.slots[t.index[i]].entity); (i-home)&mask >= (i-gap)&mask {
 			t.index[gap], gap = t.index[i], i
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 )
 
-// Layer says how far out a reason lies. When several reasons hold, the
-// outermost, which is the smallest Layer, wins.
+// Layer says how far out a reason lies. When several reasons hold, the outermost, which is
+// the smallest Layer, is given: see Reason.Precedes.
 type Layer uint8
 
 // The layers, outermost first.
@@ -166,6 +166,14 @@ func (r Reason) Layer() Layer {
 		return LayerPod
 	}
 }
+
+// Precedes reports whether r is given for a missing number rather than o, where both hold:
+// it lies further out. Of two reasons of one layer neither precedes the other.
+func (r Reason) Precedes(o Reason) bool { return r.Layer() < o.Layer() }
+
+// IsRejection reports whether a verdict of r may be about a rejected instance. Such a verdict
+// does not explain why the living one has no number.
+func (r Reason) IsRejection() bool { return r.Layer() == LayerIdentity && r != Ambiguous }
 
 // Foreign reports whether r says that a sample is not of the present pod at all,
 // so that turning it away leaves no gap.

@@ -20,11 +20,10 @@ func TestReusedSlotsInheritNothing(t *testing.T) {
 	for seed := range uint64(30) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		frees, keeps := processors.New(processors.Options{}), processors.New(processors.Options{})
-		exhaustive, laid, parts := r.IntN(2) == 0, r.IntN(2) == 0, r.IntN(2) == 0
+		exhaustive, parts := r.IntN(2) == 0, r.IntN(2) == 0
 		cpu := map[metric.Entity]float64{}
 		now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 		first, count := 0, 1+r.IntN(8)
-		var last *metric.Layout
 		for round := range 60 {
 			now = now.Add(15 * time.Second)
 			b := &metric.Batch{Source: "test", Node: "n1", Interval: 15 * time.Second, Resolution: time.Millisecond, Cores: 4, Exhaustive: exhaustive, NodeTime: now.Unix() * 1e9}
@@ -53,12 +52,6 @@ func TestReusedSlotsInheritNothing(t *testing.T) {
 						add(e)
 					}
 				}
-			}
-			if laid && !b.Failed() {
-				if l := metric.LayoutOf(b.Samples); last == nil || !slices.Equal(l.Entities, last.Entities) {
-					last = l
-				}
-				b.Layout = last
 			}
 			other := &metric.Batch{}
 			other.CopyFrom(b)

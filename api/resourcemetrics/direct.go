@@ -27,16 +27,15 @@ import (
 // whatever else a query says; audits that want the answer; and everything that is not
 // answered 200.
 type directHandler struct {
-	pods       *podStorage
-	nodes      *nodeStorage
+	storages   map[string]*storage // by resource
 	serializer runtime.NegotiatedSerializer
 	scope      *handlers.RequestScope // says which conversions there are
 	json       runtime.Serializer
 	protobuf   runtime.Serializer
 }
 
-func newDirectHandler(pods *podStorage, nodes *nodeStorage, s runtime.NegotiatedSerializer) *directHandler {
-	d := &directHandler{pods: pods, nodes: nodes, serializer: s, scope: &handlers.RequestScope{TableConvertor: pods}}
+func newDirectHandler(storages map[string]*storage, s runtime.NegotiatedSerializer) *directHandler {
+	d := &directHandler{storages: storages, serializer: s, scope: &handlers.RequestScope{TableConvertor: storages[podKind.resource]}}
 	for _, info := range s.SupportedMediaTypes() {
 		switch info.MediaType {
 		case runtime.ContentTypeJSON:
@@ -105,26 +104,19 @@ func (d *directHandler) negotiate(r *http.Request) (encoder, string) {
 // read returns what is to be answered, to be released; ok is false if the library is
 // to say what.
 func (d *directHandler) read(r *http.Request, info *request.RequestInfo) (answer *response, ok bool) {
-	ctx := request.WithNamespace(r.Context(), info.Namespace)
-	answer = &response{list: info.Verb == "list"}
+	of := d.storages[info.Resource]
 	c, ok := filterFromQuery(r, info)
-	if !ok {
+	if of == nil || !ok {
 		return nil, false
 	}
+	ctx := request.WithNamespace(r.Context(), info.Namespace)
+	answer = &response{kind: of.kind, list: info.Verb == "list"}
 	var err error
-	switch {
-	case info.Resource == "pods" && answer.list:
-		answer.kind = podKind
-		answer.usageList, answer.created, err = d.pods.list(ctx, c)
-	case info.Resource == "nodes" && answer.list:
-		answer.kind = nodeKind
-		answer.usageList, answer.created, err = d.nodes.list(ctx, c)
-	case info.Resource == "pods" && info.Verb == "get":
-		answer.kind = podKind
-		answer.usageList, answer.created, err = d.pods.get(ctx, info.Name)
-	case info.Resource == "nodes" && info.Verb == "get":
-		answer.kind = nodeKind
-		answer.usageList, answer.created, err = d.nodes.get(ctx, info.Name)
+	switch info.Verb {
+	case "list":
+		answer.usageList, answer.created, err = of.list(ctx, c)
+	case "get":
+		answer.usageList, answer.created, err = of.get(ctx, info.Name)
 	default:
 		return nil, false
 	}

@@ -27,13 +27,13 @@ type response struct {
 
 // objectKind is the names of a kind.
 type objectKind struct {
-	object, list string
-	byContainer  bool // it has uses by container
+	object, list, resource string
+	isPod                  bool // it has uses by container
 }
 
 var (
-	podKind  = objectKind{"PodMetrics", "PodMetricsList", true}
-	nodeKind = objectKind{"NodeMetrics", "NodeMetricsList", false}
+	podKind  = objectKind{"PodMetrics", "PodMetricsList", "pods", true}
+	nodeKind = objectKind{"NodeMetrics", "NodeMetricsList", "nodes", false}
 )
 
 // name returns the response's kind.
@@ -120,7 +120,7 @@ func (e *jsonEncoder) object(b []byte, d *response, o *encodedObject, i int) []b
 	b = append(b, e.creation...)
 	b = append(b, o.labels.json...)
 	b = append(b, e.timestamps.text(o.window)...)
-	if !d.kind.byContainer {
+	if !d.kind.isPod {
 		b = append(b, ',')
 		return append(appendUsage(b, &o.uses[0]), '}')
 	}
@@ -298,7 +298,7 @@ func (*protobufEncoder) end(b []byte, _ *response) []byte { return append(b, noC
 func (e *protobufEncoder) objectSize(d *response, o *encodedObject) int {
 	n := fieldSize(e.metaSize(o.objectMeta)) + fieldSize(timeSize(unixSeconds(o.window.End))) + fieldSize(1+varintSize(uint64(o.window.Length)))
 	for i := range o.uses {
-		if u := &o.uses[i]; d.kind.byContainer {
+		if u := &o.uses[i]; d.kind.isPod {
 			n += fieldSize(u.containerSize())
 		} else {
 			n += u.size()
@@ -317,7 +317,7 @@ func (e *protobufEncoder) object(b []byte, d *response, o *encodedObject, i int)
 	b = binary.AppendUvarint(append(b, number1), uint64(o.window.Length))
 	for i := range o.uses {
 		u := &o.uses[i]
-		if !d.kind.byContainer {
+		if !d.kind.isPod {
 			b = u.appendFields(b, field4)
 			continue
 		}

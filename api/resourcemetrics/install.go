@@ -109,23 +109,23 @@ func Install(s *genericapiserver.GenericAPIServer, o Options) error {
 	if err != nil {
 		return fmt.Errorf("install metrics.k8s.io: %w", err)
 	}
-	ages, err := newAgeHistograms(o.Registerer)
+	ages, err := newAgeHistogram(o.Registerer)
 	if err != nil {
 		return fmt.Errorf("install metrics.k8s.io: %w", err)
 	}
-	api := &resourceAPI{options: o.withDefaults(), ages: ages, orders: newPodOrderCache()}
-	nodes, pods := &nodeStorage{api}, &podStorage{api}
+	api := &resourceAPI{options: o.withDefaults(), orders: newPodOrderCache()}
+	storages := map[string]*storage{}
+	resources := map[string]rest.Storage{}
+	for _, kind := range []objectKind{nodeKind, podKind} {
+		s := &storage{resourceAPI: api, kind: kind, ages: ages.WithLabelValues(kind.resource)}
+		storages[kind.resource], resources[kind.resource] = s, s
+	}
 	info := genericapiserver.APIGroupInfo{
-		PrioritizedVersions: []schema.GroupVersion{v1beta1.SchemeGroupVersion},
-		VersionedResourcesStorageMap: map[string]map[string]rest.Storage{
-			v1beta1.SchemeGroupVersion.Version: {
-				"nodes": nodes,
-				"pods":  pods,
-			},
-		},
-		OptionsExternalVersion: &schema.GroupVersion{Version: "v1"},
-		Scheme:                 scheme,
-		ParameterCodec:         metav1.ParameterCodec,
+		PrioritizedVersions:          []schema.GroupVersion{v1beta1.SchemeGroupVersion},
+		VersionedResourcesStorageMap: map[string]map[string]rest.Storage{v1beta1.SchemeGroupVersion.Version: resources},
+		OptionsExternalVersion:       &schema.GroupVersion{Version: "v1"},
+		Scheme:                       scheme,
+		ParameterCodec:               metav1.ParameterCodec,
 		// The library's default group would encode CBOR only with a feature gate
 		// that is about storage too.
 		NegotiatedSerializer: serializer.NewCodecFactory(scheme,
@@ -137,7 +137,7 @@ func Install(s *genericapiserver.GenericAPIServer, o Options) error {
 	if err := s.InstallAPIGroup(&info); err != nil {
 		return fmt.Errorf("install metrics.k8s.io: %w", err)
 	}
-	straight := newDirectHandler(pods, nodes, info.NegotiatedSerializer)
+	straight := newDirectHandler(storages, info.NegotiatedSerializer)
 	for _, service := range s.Handler.GoRestfulContainer.RegisteredWebServices() {
 		if service.RootPath() == "/apis/"+groupVersion {
 			service.Filter(straight.filter)
@@ -149,7 +149,6 @@ func Install(s *genericapiserver.GenericAPIServer, o Options) error {
 // resourceAPI is what the two resources share.
 type resourceAPI struct {
 	options Options
-	ages    ageHistograms
 	orders  *podOrderCache
 }
 
@@ -199,11 +198,9 @@ func notServed(resource, name string, why explain.Outcome) error {
 	return err
 }
 
-// ageHistograms counts how old the numbers are that are served.
-type ageHistograms struct{ nodes, pods prometheus.Observer }
-
-// newAgeHistograms registers the histogram with r, which may be nil.
-func newAgeHistograms(r prometheus.Registerer) (ageHistograms, error) {
+// newAgeHistogram registers with r, which may be nil, the histogram of how old the numbers
+// are that are served.
+func newAgeHistogram(r prometheus.Registerer) (*prometheus.HistogramVec, error) {
 	ages := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "weir_api_metric_freshness_seconds",
 		Help: "Age of the numbers that metrics.k8s.io served, by resource, at the time of the answer.",
@@ -212,17 +209,8 @@ func newAgeHistograms(r prometheus.Registerer) (ageHistograms, error) {
 	}, []string{"resource"})
 	if r != nil {
 		if err := r.Register(ages); err != nil {
-			return ageHistograms{}, fmt.Errorf("register weir_api_metric_freshness_seconds: %w", err)
+			return nil, fmt.Errorf("register weir_api_metric_freshness_seconds: %w", err)
 		}
 	}
-	return ageHistograms{nodes: ages.WithLabelValues("nodes"), pods: ages.WithLabelValues("pods")}, nil
-}
-
-// observeAges notes how old the numbers of r are that are being served, and returns the time.
-func (a *resourceAPI) observeAges(ages prometheus.Observer, r *usageList) (now time.Time) {
-	now = a.options.Now()
-	for i := range r.items {
-		ages.Observe(time.Duration(now.UnixNano() - r.items[i].window.End).Seconds())
-	}
-	return now
+	return ages, nil
 }

@@ -65,34 +65,28 @@ var tableColumns = []metav1.TableColumnDefinition{
 	{Name: "Window", Type: "string", Format: "duration", Description: "Time over which CPU was measured"},
 }
 
-// podTable returns a PodMetrics or PodMetricsList as a table.
-func podTable(object runtime.Object) (*metav1.Table, error) {
+// tableOf returns an object or list of the API as a table.
+func tableOf(object runtime.Object) (*metav1.Table, error) {
+	t := &metav1.Table{ColumnDefinitions: tableColumns, Rows: []metav1.TableRow{}}
 	switch o := object.(type) {
 	case *v1beta1.PodMetrics:
-		return &metav1.Table{ColumnDefinitions: tableColumns, Rows: []metav1.TableRow{podRow(o)}}, nil
-	case *v1beta1.PodMetricsList:
-		t := &metav1.Table{ListMeta: o.ListMeta, ColumnDefinitions: tableColumns, Rows: make([]metav1.TableRow, len(o.Items))}
-		for i := range o.Items {
-			t.Rows[i] = podRow(&o.Items[i])
-		}
-		return t, nil
-	}
-	return nil, fmt.Errorf("make a table of pods: unexpected type %T", object)
-}
-
-// nodeTable returns a NodeMetrics or NodeMetricsList as a table.
-func nodeTable(object runtime.Object) (*metav1.Table, error) {
-	switch o := object.(type) {
+		t.Rows = append(t.Rows, podRow(o))
 	case *v1beta1.NodeMetrics:
-		return &metav1.Table{ColumnDefinitions: tableColumns, Rows: []metav1.TableRow{nodeRow(o)}}, nil
-	case *v1beta1.NodeMetricsList:
-		t := &metav1.Table{ListMeta: o.ListMeta, ColumnDefinitions: tableColumns, Rows: make([]metav1.TableRow, len(o.Items))}
+		t.Rows = append(t.Rows, nodeRow(o))
+	case *v1beta1.PodMetricsList:
+		t.ListMeta = o.ListMeta
 		for i := range o.Items {
-			t.Rows[i] = nodeRow(&o.Items[i])
+			t.Rows = append(t.Rows, podRow(&o.Items[i]))
 		}
-		return t, nil
+	case *v1beta1.NodeMetricsList:
+		t.ListMeta = o.ListMeta
+		for i := range o.Items {
+			t.Rows = append(t.Rows, nodeRow(&o.Items[i]))
+		}
+	default:
+		return nil, fmt.Errorf("make a table of metrics: unexpected type %T", object)
 	}
-	return nil, fmt.Errorf("make a table of nodes: unexpected type %T", object)
+	return t, nil
 }
 
 func podRow(p *v1beta1.PodMetrics) metav1.TableRow {

@@ -2,6 +2,7 @@ package resourcemetrics
 
 import (
 	"math/bits"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -22,10 +23,9 @@ func memoryQuantity(u *resourceusage.Usage) resource.Quantity {
 	return *resource.NewQuantity(u.Memory, resource.BinarySI)
 }
 
-// quantityText is how a quantity is written: digits and a suffix.
+// quantityText is how a quantity is written: a number and a suffix.
 type quantityText struct {
 	value  uint64
-	digits uint8 // how many digits value has
 	suffix uint8
 }
 
@@ -51,51 +51,29 @@ func memoryText(bytes int64) quantityText {
 	}
 	thousands := uint8(bits.TrailingZeros64(v) / 10)
 	v >>= 10 * thousands
-	return quantityText{v, countDigits(v), binaryOne + thousands}
+	return quantityText{v, binaryOne + thousands}
 }
 
 // decimalText returns v with the largest suffix that leaves it whole; suffix is what v
 // counts.
 func decimalText(v uint64, suffix uint8) quantityText {
 	if v == 0 {
-		return quantityText{0, 1, decimalOne}
+		return quantityText{0, decimalOne}
 	}
 	for v%1000 == 0 {
 		v /= 1000
 		suffix++
 	}
-	return quantityText{v, countDigits(v), suffix}
+	return quantityText{v, suffix}
 }
 
 // size returns how many bytes q takes.
-func (q quantityText) size() int { return int(q.digits) + len(suffixes[q.suffix]) }
+func (q quantityText) size() int { return countDigits(q.value) + len(suffixes[q.suffix]) }
 
 // append appends q.
 func (q quantityText) append(b []byte) []byte {
-	b = append(b, "00000000000000000000"[:q.digits]...)
-	v, i := q.value, len(b)-1
-	for ; v >= 100; v /= 100 {
-		pair := 2 * (v % 100)
-		b[i], b[i-1] = digitPairs[pair+1], digitPairs[pair]
-		i -= 2
-	}
-	if b[i] = digitPairs[2*v+1]; v >= 10 {
-		b[i-1] = digitPairs[2*v]
-	}
-	return append(b, suffixes[q.suffix]...)
+	return append(strconv.AppendUint(b, q.value, 10), suffixes[q.suffix]...)
 }
-
-// digitPairs are the numbers below 100 in two digits each.
-const digitPairs = "00010203040506070809" +
-	"10111213141516171819" +
-	"20212223242526272829" +
-	"30313233343536373839" +
-	"40414243444546474849" +
-	"50515253545556575859" +
-	"60616263646566676869" +
-	"70717273747576777879" +
-	"80818283848586878889" +
-	"90919293949596979899"
 
 // powersOfTen are the powers of ten.
 var powersOfTen = func() (tens [20]uint64) {
@@ -107,10 +85,10 @@ var powersOfTen = func() (tens [20]uint64) {
 }()
 
 // countDigits returns how many decimal digits v has.
-func countDigits(v uint64) uint8 {
+func countDigits(v uint64) int {
 	n := bits.Len64(v) * 1233 >> 12 // the digits, or one less: 1233/4096 is about log10 of 2
 	if v >= powersOfTen[n] {
 		n++
 	}
-	return uint8(max(n, 1))
+	return max(n, 1)
 }

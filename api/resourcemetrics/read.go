@@ -195,7 +195,11 @@ func (a *usageReader) readPod(r *usageList, ref metric.PodRef, p *cluster.Pod) b
 	if !a.view.PodUsage(ref, &r.pod) || !a.mayServe(p, &r.pod) {
 		return false
 	}
-	r.addPod(&r.pod, r.addMeta(newObjectMeta(ref.Namespace, string(ref.Name), r.labelSets.setOf(labelsOf(p)))))
+	labels := noLabels
+	if p != nil {
+		labels = r.labelSets.setOf(p.Labels)
+	}
+	r.addPod(&r.pod, r.addMeta(newObjectMeta(ref.Namespace, string(ref.Name), labels)))
 	return true
 }
 
@@ -203,7 +207,7 @@ func (a *usageReader) readPod(r *usageList, ref metric.PodRef, p *cluster.Pod) b
 // returns those that run and are not served, if all are chosen.
 func (a *usageReader) scanPods(r *usageList, c listFilter) (missing []*cluster.Pod) {
 	known := a.orders.get()
-	scan := podOrderScan{last: known, facts: a.facts, lookup: nodePodLookup{facts: a.facts}, labelSets: labelSets{}}
+	scan := podOrderScan{last: known, facts: a.facts, lookup: nodePodLookup{facts: a.facts}}
 	everything := c.selectsAll()
 	if everything {
 		r.grow(len(known.pods))
@@ -274,7 +278,7 @@ func (a *usageReader) readNodes(c listFilter, r *usageList) (missing []*cluster.
 		return nil
 	}
 	a.facts.EachNode(func(n *cluster.Node) bool {
-		if c.matches("", string(n.Name), n.Labels) && !a.readNode(r, n.Name, n.Labels) {
+		if c.matches("", string(n.Name), n.Labels) && !a.readNode(r, n.Name, n) {
 			missing = append(missing, n)
 		}
 		return true
@@ -283,20 +287,19 @@ func (a *usageReader) readNodes(c listFilter, r *usageList) (missing []*cluster.
 	return missing
 }
 
-// readNode adds a node and reports whether it is served.
-func (a *usageReader) readNode(r *usageList, name metric.NodeName, labels map[string]string) bool {
+// readNode adds a node and reports whether it is served. n is what the API server says of
+// it, nil if nothing.
+func (a *usageReader) readNode(r *usageList, name metric.NodeName, n *cluster.Node) bool {
 	u, over, ok := a.view.NodeUsage(name)
-	if ok {
-		r.addNode(newObjectMeta("", string(name), r.labelSets.setOf(labels)), u, over)
+	if !ok {
+		return false
 	}
-	return ok
-}
-
-func labelsOf(p *cluster.Pod) map[string]string {
-	if p == nil {
-		return nil
+	labels := noLabels
+	if n != nil {
+		labels = r.labelSets.setOf(n.Labels)
 	}
-	return p.Labels
+	r.addNode(newObjectMeta("", string(name), labels), u, over)
+	return true
 }
 
 // emptySnapshot is the view of a cluster that has nothing to read.

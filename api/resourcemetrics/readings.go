@@ -2,13 +2,11 @@ package resourcemetrics
 
 import (
 	"cmp"
-	"encoding/binary"
-	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/resourceusage"
 )
@@ -54,12 +52,12 @@ type itemStore struct {
 }
 
 // usageLists reuses the memory of a usageList for the next LIST.
-var usageLists = sync.Pool{New: func() any { return &usageList{labelSets: labelSets{}} }}
+var usageLists = sync.Pool{New: func() any { return &usageList{} }}
 
 // release gives r's memory back. What was read must not be used any more.
 func (r *usageList) release() {
 	clear(r.ownMetas) // so that nothing holds on to facts
-	clear(r.labelSets)
+	clear(r.labelSets.byKey)
 	clear(r.texts[:cap(r.texts)])
 	r.itemStore.clear()
 	r.spare.clear()
@@ -107,10 +105,8 @@ func (r *usageList) usagesOf(o *usageItem) []resourceusage.Usage { return r.usag
 
 // sortByName puts the items, each of which has the next subject, in the order of names.
 func (r *usageList) sortByName() {
-	if len(r.items) > 1 {
-		r.order = sortedByName(r.metas, r.order[:0])
-		r.reorder()
-	}
+	r.order = sortedByName(r.metas, r.order[:0])
+	r.reorder()
 }
 
 // sortByMeta puts the items in the order of their subjects, which is that of names.
@@ -153,85 +149,26 @@ func (s *objectMeta) compare(o *objectMeta) int {
 	return cmp.Or(cmp.Compare(s.namespace, o.namespace), strings.Compare(s.name, o.name))
 }
 
-// sortKey is where a subject comes in the order of names.
-type sortKey struct {
-	prefix uint64 // the first bytes of the name, as a number in their order
-	index  int32
-}
-
-// sortedByName appends which of the subjects come first, second and so on: first by counting,
-// into namespaces, then each of those. Most comparisons are of numbers, for strings lie
-// all over the memory. There must be a subject.
+// sortedByName appends the indexes of who in the order of names.
 func sortedByName(who []objectMeta, order []int32) []int32 {
-	ranks := namespaceRanks(who)
-	begin := make([]int, len(ranks)+1) // of each namespace in the order
-	eachNamespaceRank(who, ranks, func(_, rank int) { begin[rank+1]++ })
-	for rank := range len(ranks) {
-		begin[rank+1] += begin[rank]
+	for i := range who {
+		order = append(order, int32(i))
 	}
-	places, next := make([]sortKey, len(who)), slices.Clone(begin)
-	eachNamespaceRank(who, ranks, func(i, rank int) {
-		places[next[rank]] = sortKey{namePrefix(who[i].name), int32(i)}
-		next[rank]++
-	})
-	for rank := range len(ranks) {
-		slices.SortFunc(places[begin[rank]:begin[rank+1]], func(a, b sortKey) int {
-			if a.prefix != b.prefix {
-				return cmp.Compare(a.prefix, b.prefix)
-			}
-			return strings.Compare(who[a.index].name, who[b.index].name)
-		})
-	}
-	for _, p := range places {
-		order = append(order, p.index)
-	}
+	slices.SortFunc(order, func(a, b int32) int { return who[a].compare(&who[b]) })
 	return order
-}
-
-// eachNamespaceRank calls do for each subject with the place of its namespace among them.
-func eachNamespaceRank(who []objectMeta, ranks map[metric.Namespace]int, do func(i, rank int)) {
-	namespace, rank := who[0].namespace, ranks[who[0].namespace]
-	for i := range who {
-		if is := who[i].namespace; is != namespace {
-			namespace, rank = is, ranks[is]
-		}
-		do(i, rank)
-	}
-}
-
-// namespaceRanks returns which namespaces there are, each with its place among them.
-func namespaceRanks(who []objectMeta) map[metric.Namespace]int {
-	ranks := map[metric.Namespace]int{}
-	last := who[0].namespace
-	ranks[last] = 0
-	for i := range who {
-		if is := who[i].namespace; is != last {
-			ranks[is], last = 0, is
-		}
-	}
-	for rank, name := range slices.Sorted(maps.Keys(ranks)) {
-		ranks[name] = rank
-	}
-	return ranks
-}
-
-// namePrefix returns a number that orders names as their first eight bytes do.
-func namePrefix(name string) uint64 {
-	var b [8]byte
-	copy(b[:], name)
-	return binary.BigEndian.Uint64(b[:])
 }
 
 // labelSet is the labels of a subject, and how they are written. It is immutable.
 type labelSet struct {
 	all            map[string]string
+	key            string // cluster.AppendLabelKey
 	json, protobuf []byte
 }
 
 // label is one of a set.
 type label struct{ key, value string }
 
-func newLabelSet(all map[string]string) *labelSet {
+func newLabelSet(all map[string]string, key string) *labelSet {
 	sorted, size := make([]label, 0, len(all)), 0
 	for k, v := range all {
 		sorted = append(sorted, label{k, v})
@@ -241,30 +178,36 @@ func newLabelSet(all map[string]string) *labelSet {
 	text := appendLabels(make([]byte, 0, 2*size+len(`,"labels":{}`)), sorted)
 	n := len(text)
 	text = appendLabelFields(text, sorted)
-	return &labelSet{all: all, json: text[:n:n], protobuf: text[n:]}
+	return &labelSet{all: all, key: key, json: text[:n:n], protobuf: text[n:]}
 }
 
 // noLabels is the set of what has none.
 var noLabels = &labelSet{}
 
-// labelSets are those that were met, by their maps: the pods of a replica set share one.
-type labelSets map[uintptr]*labelSet
+// labelSets are those that were met: the pods of a ReplicaSet share one.
+type labelSets struct {
+	byKey map[string]*labelSet
+	key   []byte // scratch
+}
 
 // setOf returns the set of labels, which nobody changes.
-func (l labelSets) setOf(labels map[string]string) *labelSet {
+func (l *labelSets) setOf(labels map[string]string) *labelSet {
 	if len(labels) == 0 {
 		return noLabels
 	}
-	set := l[mapAddress(labels)]
+	l.key = cluster.AppendLabelKey(l.key[:0], labels)
+	set := l.byKey[string(l.key)]
 	if set == nil {
-		set = newLabelSet(labels)
+		set = newLabelSet(labels, string(l.key))
 		l.add(set)
 	}
 	return set
 }
 
-// add has set be found.
-func (l labelSets) add(set *labelSet) { l[mapAddress(set.all)] = set }
-
-// mapAddress returns which map labels are.
-func mapAddress(labels map[string]string) uintptr { return reflect.ValueOf(labels).Pointer() }
+// add makes set one of those that were met.
+func (l *labelSets) add(set *labelSet) {
+	if l.byKey == nil {
+		l.byKey = map[string]*labelSet{}
+	}
+	l.byKey[set.key] = set
+}

@@ -178,7 +178,7 @@ func addReason(it *Item, rows []listRow, g metric.Group, s *metric.Sample) {
 
 // outermostReason returns the reason of the outer layer; a over b in the same one.
 func outermostReason(a, b metric.Reason) metric.Reason {
-	if b.Layer() < a.Layer() {
+	if b.Precedes(a) {
 		return b
 	}
 	return a

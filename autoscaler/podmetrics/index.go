@@ -2,7 +2,6 @@ package podmetrics
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -14,9 +13,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// labelIndex finds pods by their labels. Pods of one owner share one map of labels (see the pool
-// of package informer), so a selector is matched against maps, not pods, and only against maps
-// with a value that it requires.
+// labelIndex finds pods by their labels. Pods of one owner have equal labels, so a selector is
+// matched against sets of labels, not pods, and only against sets with a value that it requires.
 type labelIndex struct {
 	mu     sync.Mutex
 	spaces map[metric.Namespace]*namespaceIndex
@@ -26,11 +24,11 @@ func newLabelIndex() *labelIndex { return &labelIndex{spaces: map[metric.Namespa
 
 // find returns the pods of a namespace that a selector matches, sorted by name.
 func (x *labelIndex) find(facts *cluster.Facts, namespace metric.Namespace, sel labels.Selector) []*cluster.Pod {
-	pods := facts.PodsIn(namespace)
+	pods := facts.Namespace(namespace)
 	x.mu.Lock()
 	s := x.spaces[namespace]
 	switch {
-	case len(pods) == 0:
+	case pods == nil:
 		delete(x.spaces, namespace)
 	case s == nil:
 		x.dropEmpty(facts)
@@ -38,7 +36,7 @@ func (x *labelIndex) find(facts *cluster.Facts, namespace metric.Namespace, sel 
 		x.spaces[namespace] = s
 	}
 	x.mu.Unlock()
-	if len(pods) == 0 {
+	if pods == nil {
 		return nil
 	}
 	s.mu.Lock()
@@ -49,66 +47,52 @@ func (x *labelIndex) find(facts *cluster.Facts, namespace metric.Namespace, sel 
 
 // dropEmpty drops namespaces without pods.
 func (x *labelIndex) dropEmpty(facts *cluster.Facts) {
-	maps.DeleteFunc(x.spaces, func(n metric.Namespace, _ *namespaceIndex) bool { return len(facts.PodsIn(n)) == 0 })
+	maps.DeleteFunc(x.spaces, func(n metric.Namespace, _ *namespaceIndex) bool { return facts.Namespace(n) == nil })
 }
 
 // namespaceIndex has the pods of one namespace by their labels.
 type namespaceIndex struct {
-	mu sync.Mutex
-	// pods is the slice of the facts that the index was built from.
-	pods   []*cluster.Pod
-	groups map[uintptr]*labelGroup // by the address of their labels
+	mu     sync.Mutex
+	pods   *cluster.NamespacePods // that the index was built from
+	groups map[string]*labelGroup // by cluster.AppendLabelKey
+	key    []byte                 // scratch
 	// keys has the groups by label key and value, for each key that a selector required.
 	keys map[string]map[string][]*labelGroup
 }
 
-// labelGroup is the pods that share one map of labels.
+// labelGroup is the pods with equal labels.
 type labelGroup struct {
-	labels map[string]string // kept, so that no other map gets its address
+	labels map[string]string
 	pods   []*cluster.Pod
 	sorted bool // by name
 }
 
 func newNamespaceIndex() *namespaceIndex {
-	return &namespaceIndex{groups: map[uintptr]*labelGroup{}, keys: map[string]map[string][]*labelGroup{}}
+	return &namespaceIndex{groups: map[string]*labelGroup{}, keys: map[string]map[string][]*labelGroup{}}
 }
 
-// update updates the index to pods. Facts change by removing pods from the list and appending
-// others, which costs one pass here. Any other change costs more, but the result is right.
-func (s *namespaceIndex) update(pods []*cluster.Pod) {
-	if len(pods) == len(s.pods) && &pods[0] == &s.pods[0] {
-		return
-	}
-	kept := 0
-	removed := map[*cluster.Pod]struct{}{}
-	for _, p := range s.pods {
-		if kept < len(pods) && pods[kept] == p {
-			kept++
-		} else {
-			removed[p] = struct{}{}
+// update updates the index to pods.
+func (s *namespaceIndex) update(pods *cluster.NamespacePods) {
+	pods.Since(s.pods, func(was, is *cluster.Pod) {
+		if was != nil {
+			s.removePod(was)
 		}
-	}
-	thinned := map[uintptr]struct{}{}
-	for p := range removed {
-		thinned[labelsAddress(p.Labels)] = struct{}{}
-	}
-	for at := range thinned {
-		s.removePods(at, removed)
-	}
-	for _, p := range pods[kept:] {
-		s.addPod(p)
-	}
+		if is != nil {
+			s.addPod(is)
+		}
+	})
 	s.pods = pods
 }
 
-// removePods removes pods from a group.
-func (s *namespaceIndex) removePods(at uintptr, removed map[*cluster.Pod]struct{}) {
-	g := s.groups[at]
-	g.pods = slices.DeleteFunc(g.pods, func(p *cluster.Pod) bool { _, is := removed[p]; return is })
-	if len(g.pods) > 0 {
+// removePod removes a pod from its group.
+func (s *namespaceIndex) removePod(p *cluster.Pod) {
+	key := s.keyOf(p)
+	g := s.groups[string(key)]
+	if i := slices.Index(g.pods, p); len(g.pods) > 1 {
+		g.pods = slices.Delete(g.pods, i, i+1)
 		return
 	}
-	delete(s.groups, at)
+	delete(s.groups, string(key))
 	for key, values := range s.keys {
 		value, ok := g.labels[key]
 		if !ok {
@@ -122,11 +106,11 @@ func (s *namespaceIndex) removePods(at uintptr, removed map[*cluster.Pod]struct{
 
 // addPod adds a pod to its group.
 func (s *namespaceIndex) addPod(p *cluster.Pod) {
-	at := labelsAddress(p.Labels)
-	g := s.groups[at]
+	of := s.keyOf(p)
+	g := s.groups[string(of)]
 	if g == nil {
 		g = &labelGroup{labels: p.Labels}
-		s.groups[at] = g
+		s.groups[string(of)] = g
 		for key, values := range s.keys {
 			if value, ok := g.labels[key]; ok {
 				values[value] = append(values[value], g)
@@ -137,9 +121,11 @@ func (s *namespaceIndex) addPod(p *cluster.Pod) {
 	g.sorted = len(g.pods) == 1
 }
 
-// labelsAddress returns the address of a map of labels. Equal maps with two addresses make two
-// groups.
-func labelsAddress(labels map[string]string) uintptr { return reflect.ValueOf(labels).Pointer() }
+// keyOf returns the key of a pod's group, valid until the next call.
+func (s *namespaceIndex) keyOf(p *cluster.Pod) []byte {
+	s.key = cluster.AppendLabelKey(s.key[:0], p.Labels)
+	return s.key
+}
 
 // find returns the pods that a selector matches, sorted by name.
 func (s *namespaceIndex) find(sel labels.Selector) (found []*cluster.Pod) {

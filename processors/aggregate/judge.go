@@ -18,7 +18,7 @@ func (w *blame) isSet() bool { return w.reason != metric.Unjudged }
 // add blames a container, unless one with a reason further out is blamed
 // already. Of equals the first stands.
 func (w *blame) add(name string, reason metric.Reason, why metric.Evidence) {
-	if !w.isSet() || reason.Layer() < w.reason.Layer() {
+	if reason.Precedes(w.reason) {
 		*w = blame{name, reason, why}
 	}
 }

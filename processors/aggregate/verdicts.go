@@ -34,10 +34,10 @@ func (v *verdicts) begin(b *metric.Batch) {
 		slot := b.Slots.SlotOf(&o.Entity)
 		if before, ok := v.find(slot, o.Group); ok {
 			// Two steps have spoken: the reason further out stands.
-			if b.Verdicts[before].Reason.Layer() <= o.Reason.Layer() {
-				before = i
-			} else {
+			if o.Reason.Precedes(b.Verdicts[before].Reason) {
 				v.setPlace(slot, i)
+			} else {
+				before = i
 			}
 			b.Verdicts[before].Reason, v.withdrawn = metric.Measured, true
 			continue
@@ -75,7 +75,7 @@ func ofGroup(g metric.Group) int {
 // explain adds a verdict, unless there is one that lies as far out or further,
 // and returns what the one that stands says.
 func (v *verdicts) explain(slot uint32, g metric.Group, reason metric.Reason, why metric.Evidence) (metric.Reason, metric.Evidence) {
-	if i, ok := v.find(slot, g); ok && v.batch.Verdicts[i].Reason.Layer() <= reason.Layer() {
+	if i, ok := v.find(slot, g); ok && !reason.Precedes(v.batch.Verdicts[i].Reason) {
 		return v.batch.Verdicts[i].Reason, v.batch.Verdicts[i].Evidence
 	}
 	v.replace(slot, g, reason, why)

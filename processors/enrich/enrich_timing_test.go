@@ -22,9 +22,8 @@ func asking(n samplenodes.Node) *cluster.Facts {
 	return facts
 }
 
-// lay gives b what a batch has behind identity: its Layout, slots, and the pods found.
-func lay(b *metric.Batch, facts *cluster.Facts) *metric.Batch {
-	b.Layout = metric.LayoutOf(b.Samples)
+// resolved gives b what a batch has behind identity: slots, and the pods found.
+func resolved(b *metric.Batch, facts *cluster.Facts) *metric.Batch {
 	b.AssignSlots(new(metric.SlotTable))
 	new(cluster.PodCache).Resolve(facts, b)
 	return b
@@ -33,7 +32,7 @@ func lay(b *metric.Batch, facts *cluster.Facts) *metric.Batch {
 func TestUnchangedNodeAllocatesNothing(t *testing.T) {
 	n := samplenodes.Node{Pods: 30, Containers: 2}
 	facts := asking(n)
-	b := lay(n.Batch(), facts)
+	b := resolved(n.Batch(), facts)
 	slots := b.Slots
 	e := enrich.New()
 	e.Process(facts, b, n.Round(b, 0))
@@ -56,7 +55,7 @@ func BenchmarkProcess(b *testing.B) {
 	for _, n := range samplenodes.Nodes {
 		b.Run(n.String(), func(b *testing.B) {
 			facts := asking(n)
-			batch := lay(n.Batch(), facts)
+			batch := resolved(n.Batch(), facts)
 			slots := batch.Slots
 			e := enrich.New()
 			b.ReportAllocs()

@@ -45,32 +45,6 @@ func (s *State) mergePartialSamples(b *metric.Batch) {
 		}
 	}
 	b.Samples = b.Samples[:kept]
-	s.rebuildLayout(b)
-}
-
-// rebuildLayout gives b, from which samples are gone, the Layout of what is left: the same
-// as in the last batch, if that is the same.
-func (s *State) rebuildLayout(b *metric.Batch) {
-	if b.Layout == nil {
-		return
-	}
-	if !layoutMatches(s.merged, b) {
-		s.merged = metric.LayoutOf(b.Samples)
-	}
-	b.Layout = s.merged
-}
-
-// layoutMatches reports whether l, which may be nil, is of exactly b's samples.
-func layoutMatches(l *metric.Layout, b *metric.Batch) bool {
-	if l == nil || len(l.Entities) != len(b.Samples) {
-		return false
-	}
-	for i := range b.Samples {
-		if b.Samples[i].Entity != l.Entities[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // mergedAway in State.next marks a sample that has become part of another.

@@ -131,7 +131,6 @@ type memory struct {
 	reported []uint32
 	spare    *track
 	pods     cluster.PodCache
-	merged   *metric.Layout // of the last batch that had partial samples
 	// keepFull is set by tests: tracks are all kept in full, and nothing is judged quickly.
 	keepFull bool
 }

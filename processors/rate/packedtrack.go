@@ -17,14 +17,8 @@ import (
 // an interval: memory and cache misses count, not instructions. BenchmarkFleet measures
 // both.
 //
-// The words of a track lie in packedTracks. The zero packedTrack is of an entity that
-// was never seen. Its words are
-//
-//	head           line, groups in use, and which of these are present:
-//	start, processes, seen, values: which, and each
-//	for each group in use, its head, and which of these are present:
-//	time, read, since, doubt, newest, least; stored readings: time and counters;
-//	window: end, length
+// The words of a track lie in packedTracks. packedTrack.code and track.codeGroup say what
+// they are. The zero packedTrack is of an entity that was never seen.
 type packedTrack struct {
 	at    uint32         // where its words may lie
 	room  uint16         // a row of everything there is has some hundred words
@@ -43,52 +37,18 @@ type instanceNames struct {
 	sandbox metric.ContainerID
 }
 
-// The bits of a track's head word.
 const (
-	headLine      = 0                       // 32 bits
-	headUsed      = 32                      // maxGroups
-	headAbsent    = headUsed + maxGroups    // 4
-	headOrigin    = headAbsent + 4          // 2
-	headSteady    = headOrigin + 2          //
-	headOfPod     = headSteady + 1          // the UID is that of its pod
-	headStart     = headOfPod + 1           // of here on: the word is present
-	headProcesses = headStart + 1           //
-	headValues    = headProcesses + 1       // valueWords
-	headBits      = headValues + valueWords //
-	maxAbsent     = 1<<(headOrigin-headAbsent) - 1
+	absentBits  = 4
+	maxAbsent   = 1<<absentBits - 1
+	entriesBits = 4
 )
 
-// The bits of a group's head word.
-const (
-	groupReason     = 0                                // 8
-	groupImpossible = 8                                // 8
-	groupEntries    = 16                               // 4
-	groupReceived   = 20                               //
-	groupSeries     = 21                               //
-	seriesReceived  = 22                               //
-	seriesReset     = 23                               //
-	seriesStepped   = 24                               //
-	seriesUnsure    = 25                               //
-	groupTime       = 26                               // of here on: the word is present
-	groupRead       = 27                               //
-	groupSince      = 28                               //
-	groupDoubt      = 29                               //
-	groupNewest     = 30                               //
-	groupLeast      = 31                               //
-	groupEnd        = 32                               //
-	groupLength     = 33                               //
-	groupNewestTime = 34                               // of the newest entry
-	groupNewestOf   = 35                               // countersPerGroup: the newest entry's counters
-	groupColumns    = groupNewestOf + countersPerGroup // countersPerGroup: the counters that any entry has
-	groupBits       = groupColumns + countersPerGroup  //
-)
-
-// The catalogue has outgrown a mask where one of these does not compile.
+// The catalogue has outgrown a mask or a head word where one of these does not compile.
 const (
 	_ = uint(maxGroups - metric.NumGroups)
-	_ = uint(64 - headBits)
-	_ = uint(64 - groupBits)
-	_ = uint(1<<(groupReceived-groupEntries) - 1 - maxEntries)
+	_ = uint(64 - (32 + maxGroups + absentBits + 7 + valueWords))
+	_ = uint(64 - (31 + entriesBits + 2*countersPerGroup))
+	_ = uint(1<<entriesBits - 1 - maxEntries)
 )
 
 // usualValues has a bit for each value that most rows hold: those of /metrics/resource.
@@ -102,45 +62,126 @@ var usualValues = func() (present [valueWords]uint64) {
 // empty reports whether the entity was never seen.
 func (r *packedTrack) empty() bool { return r.n == 0 }
 
-// appendUnlessPredicted appends a word, and marks it in a head, unless it is the predicted one.
-func appendUnlessPredicted(words []uint64, head uint64, bit uint, word, predicted uint64) ([]uint64, uint64) {
-	if word == predicted {
-		return words, head
+// codec writes or reads the words of a track, in one order for both. It takes the values
+// that it writes and returns them; when it reads, it returns those that were written.
+//
+// The bits of a head word are small values, and for each word that was predicted or follows
+// the head, whether it follows.
+type codec struct {
+	words   []uint64
+	writing bool
+	next    int  // index of the word that is read next
+	head    int  // index of the present head word
+	bit     uint // of the head word, the next one
+}
+
+// word is a value that takes a word.
+type word interface{ ~int64 | ~uint64 }
+
+// beginHead goes on to a new head word.
+func (c *codec) beginHead() {
+	c.head, c.bit = len(c.words), 0
+	if !c.writing {
+		c.head = c.next
 	}
-	return append(words, word), head | 1<<bit
+	codeWord(c, uint64(0))
+}
+
+// bits codes the n bits of v in the head word.
+func (c *codec) bits(v uint64, n uint) uint64 {
+	at := c.bit
+	c.bit += n
+	if c.writing {
+		c.words[c.head] |= v << at
+		return v
+	}
+	return c.words[c.head] >> at & (1<<n - 1)
+}
+
+func (c *codec) flag(b bool) bool {
+	if b {
+		return c.bits(1, 1) != 0
+	}
+	return c.bits(0, 1) != 0
+}
+
+// codeWord codes v as a word.
+func codeWord[T word](c *codec, v T) T {
+	if c.writing {
+		c.words = append(c.words, uint64(v))
+		return v
+	}
+	c.next++
+	return T(c.words[c.next-1])
+}
+
+// codeUnlessPredicted codes v as a word, unless it is the predicted one.
+func codeUnlessPredicted[T word](c *codec, v, predicted T) T {
+	if c.flag(v != predicted) {
+		return codeWord(c, v)
+	}
+	return predicted
 }
 
 // pack appends the words of t, and keeps the rest of it in r.
 func (r *packedTrack) pack(words []uint64, t *track) []uint64 {
 	r.pod, r.run = t.pod, t.run
-	i := &t.instance
-
-	at := len(words)
-	words = append(words, 0)
-	head := uint64(i.Line)<<headLine | uint64(t.used)<<headUsed | uint64(t.absent)<<headAbsent |
-		uint64(i.Origin)<<headOrigin | bit(t.steady)<<headSteady | bit(r.name(i))<<headOfPod
-	words, head = appendUnlessPredicted(words, head, headStart, uint64(i.Start), 0)
-	words, head = appendUnlessPredicted(words, head, headProcesses, uint64(uint32(i.Processes)), math.MaxUint32)
-	words = append(words, uint64(t.seen))
-	for k, word := range t.last.present {
-		words, head = appendUnlessPredicted(words, head, headValues+uint(k), word, usualValues[k])
-	}
-	for _, value := range t.last.dense[:t.last.n] {
-		words = append(words, math.Float64bits(value))
-	}
-	before := int64(0)
-	for used := t.used; used != 0; used &= used - 1 {
-		g := bits.TrailingZeros16(uint16(used))
-		words = t.packGroup(words, metric.Group(g), before)
-		before = t.groups[g].time
-	}
-	words[at] = head
-	return words
+	c := codec{words: words, writing: true}
+	r.code(&c, t)
+	return c.words
 }
 
-// name keeps what an instance goes by, and reports whether that is the UID of its pod and
+// unpack spreads r, whose words these are, out in t.
+func (r *packedTrack) unpack(words []uint64, t *track) {
+	if len(words) == 0 {
+		*t = track{isNew: true}
+		return
+	}
+	t.pod, t.run, t.isNew = r.pod, r.run, false
+	r.code(&codec{words: words}, t)
+}
+
+// code writes t to c, or reads it.
+func (r *packedTrack) code(c *codec, t *track) {
+	i := &t.instance
+	c.beginHead()
+	i.Line = uint32(c.bits(uint64(i.Line), 32))
+	used := groupMask(c.bits(uint64(t.used), maxGroups))
+	t.absent = uint8(c.bits(uint64(t.absent), absentBits))
+	i.Origin = metric.StartOrigin(c.bits(uint64(i.Origin), 2))
+	t.steady = c.flag(t.steady)
+	if c.writing {
+		c.flag(r.keepNames(i))
+	} else {
+		r.setNames(i, c.flag(false))
+	}
+	i.Start = codeUnlessPredicted(c, i.Start, 0)
+	i.Processes = int32(uint32(codeUnlessPredicted(c, uint64(uint32(i.Processes)), math.MaxUint32)))
+	t.seen = codeUnlessPredicted(c, t.seen, 0)
+	t.last.n = 0
+	for k, present := range t.last.present {
+		present = codeUnlessPredicted(c, present, usualValues[k])
+		t.last.present[k] = present
+		t.last.n += bits.OnesCount64(present)
+	}
+	for k, value := range t.last.dense[:t.last.n] {
+		t.last.dense[k] = math.Float64frombits(codeWord(c, math.Float64bits(value)))
+	}
+	for unused := t.used &^ used; unused != 0; unused &= unused - 1 {
+		t.groups[bits.TrailingZeros16(uint16(unused))] = group{}
+	}
+	t.used = used
+	before := int64(0)
+	for ; used != 0; used &= used - 1 {
+		g := bits.TrailingZeros16(uint16(used))
+		t.codeGroup(c, metric.Group(g), before)
+		before = t.groups[g].time
+	}
+}
+
+// keepNames keeps what an instance goes by, and reports whether that is the UID of its pod and
 // nothing else, as of most containers: then nothing need be kept.
-func (r *packedTrack) name(i *metric.Instance) (ofPod bool) {
+func (r *packedTrack) keepNames(i *metric.Instance) (ofPod bool) {
 	n := instanceNames{i.UID, i.ID, i.Path, i.Inode, i.Sandbox}
 	ofPod = r.pod != nil && n == instanceNames{uid: r.pod.ReportedUID()}
 	switch {
@@ -153,36 +194,78 @@ func (r *packedTrack) name(i *metric.Instance) (ofPod bool) {
 	return ofPod
 }
 
-func bit(b bool) uint64 {
-	if b {
-		return 1
+// setNames gives i what keepNames kept and returned.
+func (r *packedTrack) setNames(i *metric.Instance, ofPod bool) {
+	var n instanceNames
+	switch {
+	case ofPod:
+		n.uid = r.pod.ReportedUID()
+	case r.names != nil:
+		n = *r.names
 	}
-	return 0
+	i.UID, i.ID, i.Path, i.Inode, i.Sandbox = n.uid, n.id, n.path, n.inode, n.sandbox
 }
 
-// packGroup appends the words of a group; before is the time of the group before it.
-func (t *track) packGroup(words []uint64, id metric.Group, before int64) []uint64 {
+// codeGroup writes a group to c, or reads it; before is the time of the group before it.
+func (t *track) codeGroup(c *codec, id metric.Group, before int64) {
 	g := &t.groups[id]
 	sr := &g.series
-	at := len(words)
-	words = append(words, 0)
-	head := uint64(g.reason)<<groupReason | bit(g.received)<<groupReceived | bit(sr.on)<<groupSeries
-	words, head = appendUnlessPredicted(words, head, groupTime, uint64(g.time), uint64(before))
-	words, head = appendUnlessPredicted(words, head, groupRead, uint64(g.read), uint64(t.seen))
-	if sr.on {
-		head |= uint64(sr.impossible)<<groupImpossible | uint64(sr.n)<<groupEntries | bit(sr.received)<<seriesReceived |
-			bit(sr.reset)<<seriesReset | bit(sr.stepped)<<seriesStepped | bit(sr.unsure)<<seriesUnsure
-		words, head = appendUnlessPredicted(words, head, groupSince, uint64(sr.since), uint64(g.read))
-		words, head = appendUnlessPredicted(words, head, groupDoubt, uint64(sr.doubt), 0)
-		words, head = appendUnlessPredicted(words, head, groupNewest, uint64(sr.newest), uint64(sr.last().time))
-		words, head = appendUnlessPredicted(words, head, groupLeast, math.Float64bits(sr.least), 0)
-		words, head = t.packEntries(words, head, id)
+	c.beginHead()
+	g.reason = metric.Reason(c.bits(uint64(g.reason), 8))
+	g.received = c.flag(g.received)
+	g.time = codeUnlessPredicted(c, g.time, before)
+	g.read = codeUnlessPredicted(c, g.read, t.seen)
+	if c.flag(sr.on) {
+		sr.on = true
+		t.codeSeries(c, id)
+	} else if sr.on {
+		*sr = series{}
 	}
-	end := t.predictedEnd(g)
-	words, head = appendUnlessPredicted(words, head, groupEnd, uint64(g.window.End), uint64(end))
-	words, head = appendUnlessPredicted(words, head, groupLength, uint64(g.window.Length), uint64(sr.predictedLength(g.window.End)))
-	words[at] = head
-	return words
+	g.window.End = codeUnlessPredicted(c, g.window.End, t.predictedEnd(g))
+	g.window.Length = codeUnlessPredicted(c, g.window.Length, sr.predictedLength(g.window.End))
+}
+
+// codeSeries writes the series of a group to c, or reads it.
+func (t *track) codeSeries(c *codec, id metric.Group) {
+	g := &t.groups[id]
+	sr := &g.series
+	sr.impossible = uint8(c.bits(uint64(sr.impossible), 8))
+	sr.n = int(c.bits(uint64(sr.n), entriesBits))
+	sr.received, sr.reset = c.flag(sr.received), c.flag(sr.reset)
+	sr.stepped, sr.unsure = c.flag(sr.stepped), c.flag(sr.unsure)
+	sr.since = codeUnlessPredicted(c, sr.since, g.read)
+	sr.doubt = codeUnlessPredicted(c, sr.doubt, 0)
+	sr.least = math.Float64frombits(codeUnlessPredicted(c, math.Float64bits(sr.least), 0))
+	var columns uint64
+	if c.writing {
+		columns = sr.columns(id)
+	}
+	columns = c.bits(columns, countersPerGroup)
+	for i := range sr.n {
+		e := &sr.entries[i]
+		newest := i == sr.n-1
+		if newest {
+			e.time = codeUnlessPredicted(c, e.time, g.time)
+		} else {
+			e.time = codeWord(c, e.time)
+		}
+		if !c.writing {
+			e.counters = noCounters
+		}
+		for k := range counters[id] {
+			value := math.Float64bits(e.counters[k])
+			switch {
+			case columns&(1<<k) == 0:
+				continue
+			case newest:
+				value = codeUnlessPredicted(c, value, t.predictedCounter(id, k))
+			default:
+				value = codeWord(c, value)
+			}
+			e.counters[k] = math.Float64frombits(value)
+		}
+	}
+	sr.newest = codeUnlessPredicted(c, sr.newest, sr.last().time)
 }
 
 // predictedEnd is the end of the window, most likely: a rate is of the last reading.
@@ -200,32 +283,6 @@ func (sr *series) predictedLength(end int64) time.Duration {
 		return 0
 	}
 	return time.Duration(end - sr.entries[0].time)
-}
-
-func (t *track) packEntries(words []uint64, head uint64, id metric.Group) ([]uint64, uint64) {
-	g := &t.groups[id]
-	sr := &g.series
-	columns := sr.columns(id)
-	head |= columns << groupColumns
-	for i := range sr.n {
-		e := &sr.entries[i]
-		newest := i == sr.n-1
-		if newest {
-			words, head = appendUnlessPredicted(words, head, groupNewestTime, uint64(e.time), uint64(g.time))
-		} else {
-			words = append(words, uint64(e.time))
-		}
-		for k := range counters[id] {
-			switch word := math.Float64bits(e.counters[k]); {
-			case columns&(1<<k) == 0:
-			case newest:
-				words, head = appendUnlessPredicted(words, head, groupNewestOf+uint(k), word, t.predictedCounter(id, k))
-			default:
-				words = append(words, word)
-			}
-		}
-	}
-	return words, head
 }
 
 // predictedCounter is a counter of the newest entry, most likely: as it was last
@@ -249,122 +306,4 @@ func (sr *series) columns(id metric.Group) (mask uint64) {
 		}
 	}
 	return mask
-}
-
-// wordReader takes words in the order they were written.
-type wordReader struct {
-	words []uint64
-	next  int
-}
-
-func (r *wordReader) take() uint64 {
-	word := r.words[r.next]
-	r.next++
-	return word
-}
-
-func (r *wordReader) get(head uint64, bit uint, predicted uint64) uint64 {
-	if head&(1<<bit) == 0 {
-		return predicted
-	}
-	return r.take()
-}
-
-// unpack spreads r, whose words these are, out in t.
-func (r *packedTrack) unpack(words []uint64, t *track) {
-	if len(words) == 0 {
-		*t = track{isNew: true}
-		return
-	}
-	in := wordReader{words: words}
-	head := in.take()
-	t.pod, t.run, t.isNew = r.pod, r.run, false
-	i := &t.instance
-	*i = metric.Instance{Line: uint32(head >> headLine), Origin: metric.StartOrigin(head >> headOrigin & 3)}
-	if head&(1<<headOfPod) != 0 {
-		i.UID = r.pod.ReportedUID()
-	} else if n := r.names; n != nil {
-		i.UID, i.ID, i.Path, i.Inode, i.Sandbox = n.uid, n.id, n.path, n.inode, n.sandbox
-	}
-	t.absent, t.steady = uint8(head>>headAbsent&maxAbsent), head&(1<<headSteady) != 0
-	i.Start = int64(in.get(head, headStart, 0))
-	i.Processes = int32(uint32(in.get(head, headProcesses, math.MaxUint32)))
-	t.seen = time.Duration(in.take())
-	t.last.n = 0
-	for k := range t.last.present {
-		word := in.get(head, headValues+uint(k), usualValues[k])
-		t.last.present[k] = word
-		t.last.n += bits.OnesCount64(word)
-	}
-	for k := range t.last.n {
-		t.last.dense[k] = math.Float64frombits(in.take())
-	}
-	was := t.used
-	t.used = groupMask(head >> headUsed)
-	for unused := was &^ t.used; unused != 0; unused &= unused - 1 {
-		t.groups[bits.TrailingZeros16(uint16(unused))] = group{}
-	}
-	before := int64(0)
-	for used := t.used; used != 0; used &= used - 1 {
-		g := bits.TrailingZeros16(uint16(used))
-		t.unpackGroup(&in, metric.Group(g), before)
-		before = t.groups[g].time
-	}
-}
-
-func (t *track) unpackGroup(in *wordReader, id metric.Group, before int64) {
-	g := &t.groups[id]
-	sr := &g.series
-	head := in.take()
-	g.reason, g.received = metric.Reason(head>>groupReason), head&(1<<groupReceived) != 0
-	g.time = int64(in.get(head, groupTime, uint64(before)))
-	g.read = time.Duration(in.get(head, groupRead, uint64(t.seen)))
-	was := sr.on
-	sr.on, sr.n = head&(1<<groupSeries) != 0, 0
-	if sr.on {
-		sr.impossible, sr.received = uint8(head>>groupImpossible), head&(1<<seriesReceived) != 0
-		sr.reset, sr.stepped, sr.unsure = head&(1<<seriesReset) != 0, head&(1<<seriesStepped) != 0, head&(1<<seriesUnsure) != 0
-		sr.since = time.Duration(in.get(head, groupSince, uint64(g.read)))
-		sr.doubt = int64(in.get(head, groupDoubt, 0))
-		newest, told := int64(0), head&(1<<groupNewest) != 0
-		if told {
-			newest = int64(in.take())
-		}
-		sr.least = math.Float64frombits(in.get(head, groupLeast, 0))
-		t.unpackEntries(in, head, id)
-		if !told {
-			newest = sr.last().time
-		}
-		sr.newest = newest
-	} else if was {
-		*sr = series{}
-	}
-	g.window.End = int64(in.get(head, groupEnd, uint64(t.predictedEnd(g))))
-	g.window.Length = time.Duration(in.get(head, groupLength, uint64(sr.predictedLength(g.window.End))))
-}
-
-func (t *track) unpackEntries(in *wordReader, head uint64, id metric.Group) {
-	g := &t.groups[id]
-	sr := &g.series
-	sr.n = int(head >> groupEntries & (1<<(groupReceived-groupEntries) - 1))
-	columns := head >> groupColumns & (1<<countersPerGroup - 1)
-	for i := range sr.n {
-		e := &sr.entries[i]
-		e.counters = noCounters
-		newest := i == sr.n-1
-		if newest {
-			e.time = int64(in.get(head, groupNewestTime, uint64(g.time)))
-		} else {
-			e.time = int64(in.take())
-		}
-		for k := range counters[id] {
-			switch {
-			case columns&(1<<k) == 0:
-			case newest && head&(1<<(groupNewestOf+k)) == 0:
-				e.counters[k] = math.Float64frombits(t.predictedCounter(id, k))
-			default:
-				e.counters[k] = math.Float64frombits(in.take())
-			}
-		}
-	}
 }

@@ -37,7 +37,7 @@ func (r *packedTracks) line(slot uint32) uint32 {
 	if r.empty(slot) {
 		return 0
 	}
-	return uint32(r.wordsOf(slot)[0] >> headLine)
+	return uint32(r.wordsOf(slot)[0])
 }
 
 // clear makes the row one of an entity that was never seen.

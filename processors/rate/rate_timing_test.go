@@ -10,48 +10,36 @@ import (
 	"github.com/weir-metrics/weir/test/samplenodes"
 )
 
-// laidOut returns b, as from a source that tells its layout or from one that does not.
-func laidOut(b *metric.Batch, told bool) *metric.Batch {
-	if told {
-		b.Layout = metric.LayoutOf(b.Samples)
-	}
-	return b
-}
-
 func TestUnchangedNodeAllocatesNothing(t *testing.T) {
-	for _, told := range []bool{false, true} {
-		n := samplenodes.Node{Pods: 30, Containers: 2}
-		facts, b := n.Facts(), laidOut(n.Batch(), told)
-		s := rate.New(rate.Options{})
-		for round := range 3 { // until each series is as long as it gets
-			s.Process(facts, b, n.Round(b, round))
-		}
-		round := 2
-		got := testing.AllocsPerRun(100, func() {
-			round++
-			s.Process(facts, b, n.Round(b, round))
-		})
-		if got != 0 {
-			t.Errorf("layout told %v: %v allocations a round, want 0", told, got)
-		}
-		for i := range b.Samples {
-			if v, ok := b.Samples[i].Values.Get(metric.CPUUsageRate); !ok || v != 1e8 {
-				t.Errorf("layout told %v: %v uses %v nanocores (%v), want 1e8", told, b.Samples[i].Entity, v, ok)
-			}
+	n := samplenodes.Node{Pods: 30, Containers: 2}
+	facts, b := n.Facts(), n.Batch()
+	s := rate.New(rate.Options{})
+	for round := range 3 { // until each series is as long as it gets
+		s.Process(facts, b, n.Round(b, round))
+	}
+	round := 2
+	got := testing.AllocsPerRun(100, func() {
+		round++
+		s.Process(facts, b, n.Round(b, round))
+	})
+	if got != 0 {
+		t.Errorf("%v allocations a round, want 0", got)
+	}
+	for i := range b.Samples {
+		if v, ok := b.Samples[i].Values.Get(metric.CPUUsageRate); !ok || v != 1e8 {
+			t.Errorf("%v uses %v nanocores (%v), want 1e8", b.Samples[i].Entity, v, ok)
 		}
 	}
 }
 
-// BenchmarkProcess measures sources that tell their layout, and those that do not.
 func BenchmarkProcess(b *testing.B) {
 	for _, n := range samplenodes.Nodes {
-		b.Run(n.String(), func(b *testing.B) { benchmarkProcess(b, n, true) })
-		b.Run(n.String()+"/unlaid", func(b *testing.B) { benchmarkProcess(b, n, false) })
+		b.Run(n.String(), func(b *testing.B) { benchmarkProcess(b, n) })
 	}
 }
 
-func benchmarkProcess(b *testing.B, n samplenodes.Node, told bool) {
-	facts, batch := n.Facts(), laidOut(n.Batch(), told)
+func benchmarkProcess(b *testing.B, n samplenodes.Node) {
+	facts, batch := n.Facts(), n.Batch()
 	s := rate.New(rate.Options{})
 	var slots metric.SlotTable
 	var pods cluster.PodCache
@@ -74,7 +62,7 @@ func benchmarkProcess(b *testing.B, n samplenodes.Node, told bool) {
 // keeps has left the processor's caches since its last round.
 func BenchmarkFleet(b *testing.B) {
 	n := samplenodes.Node{Pods: 30, Containers: 2}
-	facts, batch := n.Facts(), laidOut(n.Batch(), true)
+	facts, batch := n.Facts(), n.Batch()
 	for i := range batch.Samples {
 		batch.Samples[i].Instance.UID, batch.Samples[i].Instance.ID = "", ""
 	}

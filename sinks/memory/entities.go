@@ -93,20 +93,13 @@ type namespaceRange struct {
 	kind      metric.Kind
 }
 
-// matchesEntity reports whether entry i has the name and the instance of s. named says that
-// the name is known to match.
-func (d *entityTable) matchesEntity(i int, s *metric.Sample, named bool) bool {
-	e := &d.entries[i]
-	return (named || e.matches(&s.Entity)) && e.isInstance(&s.Instance)
-}
-
 // matchesEntities reports whether the entries are those of sorted samples. d may be nil.
 func (d *entityTable) matchesEntities(sorted []*metric.Sample) bool {
 	if d == nil || len(d.entries) != len(sorted) {
 		return false
 	}
 	for i, s := range sorted {
-		if !d.matchesEntity(i, s, false) {
+		if e := &d.entries[i]; !e.matches(&s.Entity) || !e.isInstance(&s.Instance) {
 			return false
 		}
 	}

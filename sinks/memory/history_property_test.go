@@ -156,7 +156,6 @@ func TestWriteAllocations(t *testing.T) {
 	got := testing.AllocsPerRun(10*packRounds, func() {
 		round++
 		b := c.fill(&c.batch, n, round)
-		b.Layout = n.layout
 		if err := sink.Write(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}

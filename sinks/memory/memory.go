@@ -40,11 +40,11 @@ type sourceKey struct {
 type sourceState struct {
 	published  *sourceView        // the last published
 	generation snapshotGeneration // in which it was
-	// order is the index in the last batch of each entry of the table. Most sources keep
-	// their order.
-	order   []int32
-	layout  *metric.Layout // of that batch
-	history sourceHistory
+	// slots are those that the table's entries had in a batch of slotGeneration, which is 0
+	// if that had no slots.
+	slots          []uint32
+	slotGeneration uint64
+	history        sourceHistory
 }
 
 // scratch is memory that every Write uses again.
@@ -52,7 +52,7 @@ type scratch struct {
 	samples  []*metric.Sample
 	sorted   []*metric.Sample
 	verdicts []*metric.Verdict
-	position map[*metric.Sample]int32
+	bySlot   []*metric.Sample
 	buffers  bufferPool
 }
 
@@ -194,6 +194,7 @@ func (s *Sink) write(b *metric.Batch, node metric.NodeName) {
 	}
 	clear(sc.samples)
 	clear(sc.sorted)
+	clear(sc.bySlot)
 	clear(sc.verdicts)
 }
 
@@ -206,8 +207,8 @@ func (s *Sink) arrange(f *sourceState, b *metric.Batch, node metric.NodeName) (_
 	if f.published != nil {
 		d = f.published.rounds[0].table
 	}
-	if sorted, ok := f.sortAsBefore(d, b, sc); ok {
-		return sorted, d.withLayouts(sorted), false
+	if f.sortBySlot(d, b.SlotGeneration, sc) { // Fast path
+		return sc.sorted, d.withLayouts(sc.sorted), false
 	}
 	sorted := sc.sorted[:0]
 	for _, sample := range sc.samples {
@@ -236,7 +237,10 @@ func (s *Sink) arrange(f *sourceState, b *metric.Batch, node metric.NodeName) (_
 		})
 	}
 	sc.sorted = sorted
-	f.rememberOrder(b, sc, sorted)
+	f.slotGeneration, f.slots = b.SlotGeneration, slices.Grow(f.slots[:0], len(sorted))
+	for _, sample := range sorted {
+		f.slots = append(f.slots, sample.Slot)
+	}
 	if d.matchesEntities(sorted) {
 		return sorted, d.withLayouts(sorted), false
 	}
@@ -251,57 +255,36 @@ func isStored(s *metric.Sample) bool {
 	return !s.Rejected() && (k == metric.Node || k == metric.System || isPodKind(k))
 }
 
-// sortAsBefore returns the samples in d's order if they are those that d describes, in
-// the order of the last round.
-func (f *sourceState) sortAsBefore(d *entityTable, b *metric.Batch, sc *scratch) ([]*metric.Sample, bool) {
-	if d == nil || len(f.order) != len(d.entries) {
-		return nil, false
+// sortBySlot puts the samples of scratch into sorted, in the order of d's entries. It
+// reports whether they are the instances that d describes.
+func (f *sourceState) sortBySlot(d *entityTable, slotGeneration uint64, sc *scratch) bool {
+	if d == nil || slotGeneration == 0 || slotGeneration != f.slotGeneration {
+		return false
 	}
-	kept := 0
+	stored := 0
 	for _, sample := range sc.samples {
-		if isStored(sample) {
-			kept++
+		if !isStored(sample) {
+			continue
+		}
+		if n := int(sample.Slot) + 1 - len(sc.bySlot); n > 0 {
+			sc.bySlot = append(sc.bySlot, make([]*metric.Sample, n)...)
+		}
+		if sc.bySlot[sample.Slot] == nil { // of duplicates the first counts
+			sc.bySlot[sample.Slot] = sample
+			stored++
 		}
 	}
-	if kept != len(d.entries) {
-		return nil, false
+	if stored != len(d.entries) {
+		return false
 	}
-	// Samples that a Layout names have the names they had.
-	named := 0
-	if b.Layout != nil && b.Layout == f.layout && b.Node != "" {
-		named = len(b.Layout.Entities)
-	}
-	sorted := sc.sorted[:0]
-	for i, at := range f.order {
-		if int(at) >= len(sc.samples) {
-			return nil, false
+	sc.sorted = sc.sorted[:0]
+	for i, slot := range f.slots {
+		if int(slot) >= len(sc.bySlot) || sc.bySlot[slot] == nil || !d.entries[i].isInstance(&sc.bySlot[slot].Instance) {
+			return false
 		}
-		sample := sc.samples[at]
-		if !isStored(sample) || !d.matchesEntity(i, sample, int(at) < named) {
-			return nil, false
-		}
-		sorted = append(sorted, sample)
+		sc.sorted = append(sc.sorted, sc.bySlot[slot])
 	}
-	sc.sorted = sorted
-	f.layout = b.Layout
-	return sorted, true
-}
-
-// rememberOrder stores the index in the batch of each sorted sample.
-func (f *sourceState) rememberOrder(b *metric.Batch, sc *scratch, sorted []*metric.Sample) {
-	f.layout = b.Layout
-	if sc.position == nil {
-		sc.position = map[*metric.Sample]int32{}
-	}
-	clear(sc.position)
-	for i, sample := range sc.samples {
-		sc.position[sample] = int32(i)
-	}
-	f.order = slices.Grow(f.order[:0], len(sorted))[:len(sorted)]
-	for i, sample := range sorted {
-		f.order[i] = sc.position[sample]
-	}
-	clear(sc.position)
+	return true
 }
 
 // Forget frees what a source left of a node; of all its nodes if node is empty.

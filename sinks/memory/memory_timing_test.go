@@ -65,7 +65,6 @@ func BenchmarkWrite(b *testing.B) {
 // containers, as old as the oldest.
 func lively(c *fakeCluster, n *nodeNames, index, round int) *metric.Batch {
 	b := c.fill(&c.batch, n, round)
-	b.Layout = n.layout
 	end := b.Ended.UnixNano()
 	for i := range b.Samples {
 		s := &b.Samples[i]

@@ -236,7 +236,7 @@ func mergeGroups(out, s *metric.Sample, held bool) {
 			if served(before) || reason == metric.Unjudged {
 				continue
 			}
-			if before == metric.Unjudged || reason.Layer() <= before.Layer() {
+			if !before.Precedes(reason) {
 				out.Reasons[g] = reason
 			}
 			continue

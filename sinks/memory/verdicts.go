@@ -218,11 +218,10 @@ func (n *nodeView) applicableVerdict(k int, st storedVerdict) storedVerdict {
 			}
 		}
 		for _, other := range v.verdicts.of(st.entity) {
-			mine, theirs := st.reason.Layer(), other.reason.Layer()
-			if theirs == metric.LayerIdentity || other.rejectedWhole() && !st.rejectedWhole() {
+			if other.reason.Layer() == metric.LayerIdentity || other.rejectedWhole() && !st.rejectedWhole() {
 				continue // of another instance: this source has more to say of the present one
 			}
-			if theirs < mine || theirs == mine && o < k {
+			if other.reason.Precedes(st.reason) || o < k && !st.reason.Precedes(other.reason) {
 				st.groups &^= other.groups
 			}
 		}

@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -34,7 +33,7 @@ type nodeNames struct {
 	pods       []metric.Entity
 	containers []metric.Entity
 	ids        []metric.ContainerID
-	layout     *metric.Layout
+	slots      metric.SlotTable
 }
 
 func (c *fakeCluster) names(n int) *nodeNames {
@@ -54,7 +53,6 @@ func (c *fakeCluster) names(n int) *nodeNames {
 			nn.ids = append(nn.ids, metric.ContainerID(fmt.Sprintf("%064d", n*100000+p*100+i)))
 		}
 	}
-	nn.layout = &metric.Layout{Entities: slices.Concat([]metric.Entity{nn.node}, nn.pods, nn.containers)}
 	return nn
 }
 
@@ -102,6 +100,8 @@ func (c *fakeCluster) fill(b *metric.Batch, n *nodeNames, round int) *metric.Bat
 		s.Values.Set(metric.MemoryRequest, 64<<20)
 		s.Values.Set(metric.MemoryLimit, 512<<20)
 	}
+	n.slots.Assign(b)
+	b.Share(1, nil)
 	return b
 }
 

@@ -99,16 +99,6 @@ func Repeatable(t testing.TB, p, other Parser, body []byte, req payload.Request)
 	if diff := cmp.Diff(Lines(&first), Lines(&third)); diff != "" {
 		t.Fatalf("a fresh parser differs (-first +fresh):\n%s", diff)
 	}
-	whole := err == nil && len(first.Verdicts) == 0
-	if got := first.Layout != nil; got != whole {
-		t.Fatalf("there is a layout: %v, want %v (error %v, %d verdicts)", got, whole, err, len(first.Verdicts))
-	}
-	if first.Layout != second.Layout {
-		t.Fatalf("the second parse has another layout than the first")
-	}
-	if first.Layout != nil {
-		WantLayout(t, &first)
-	}
 	if limit := req.Limit() + 1; len(first.Samples) > limit {
 		t.Fatalf("got %d samples, want at most %d", len(first.Samples), limit)
 	}
@@ -129,83 +119,6 @@ func Repeatable(t testing.TB, p, other Parser, body []byte, req payload.Request)
 		}
 	}
 	return &first, err
-}
-
-// WantLayout fails unless b's layout is that of its samples.
-func WantLayout(t testing.TB, b *metric.Batch) {
-	t.Helper()
-	if b.Layout == nil {
-		t.Fatal("there is no layout")
-	}
-	if diff := cmp.Diff(Entities(b), b.Layout.Entities, cmpopts.EquateEmpty()); diff != "" {
-		t.Fatalf("the layout is not that of the samples (-samples +layout):\n%s", diff)
-	}
-}
-
-// Entities returns whom the samples of b are of.
-func Entities(b *metric.Batch) []metric.Entity {
-	var entities []metric.Entity
-	for i := range b.Samples {
-		entities = append(entities, b.Samples[i].Entity)
-	}
-	return entities
-}
-
-// Layouts fails unless p, which parses all captured payloads of that name one after the
-// other, keeps a layout as long as the entities are the same, and only so long, and
-// never writes to one.
-func Layouts(t *testing.T, p Parser, name string) {
-	t.Helper()
-	var last *metric.Layout
-	var entities []metric.Entity // of last, copied
-	kept, made := 0, 0
-	Each(t, name, 2, func(path string, body []byte) {
-		var b metric.Batch
-		if err := p.Parse(body, Request(), &b); err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
-		WantLayout(t, &b)
-		if last != nil {
-			if !slices.Equal(entities, last.Entities) {
-				t.Fatalf("%s: the layout before was written to", path)
-			}
-			if got, want := b.Layout == last, slices.Equal(entities, Entities(&b)); got != want {
-				t.Errorf("%s: it has the layout before: %v, want %v", path, got, want)
-			}
-		}
-		if b.Layout == last {
-			kept++
-		} else {
-			made++
-		}
-		last, entities = b.Layout, Entities(&b)
-	})
-	if kept == 0 || made < 2 {
-		t.Errorf("a layout was kept %d times and made %d times, want some of both", kept, made)
-	}
-
-	// What held samples before has none; an error gives none, and changes nothing.
-	good := Capture(t, "01-steady/00/"+name)
-	var b, more metric.Batch
-	if err := p.Parse(good, Request(), &b); err != nil {
-		t.Fatal(err)
-	}
-	before := b.Layout
-	for _, broken := range [][]byte{slices.Concat(good[:len(good)/2], []byte("\n<")), nil} {
-		more.Reset()
-		if err := p.Parse(broken, Request(), &more); err == nil || more.Layout != nil {
-			t.Errorf("%d of %d bytes: got error %v, layout %v; want an error and no layout", len(broken), len(good), err, more.Layout)
-		}
-	}
-	more.Reset()
-	more.Add(metric.Entity{Kind: metric.Cluster})
-	if err := p.Parse(good, Request(), &more); err != nil || more.Layout != nil {
-		t.Errorf("behind another sample: got error %v, layout %v, want neither", err, more.Layout)
-	}
-	b.Reset()
-	if err := p.Parse(good, Request(), &b); err != nil || b.Layout != before {
-		t.Errorf("after them: got error %v and the layout of before: %v, want it", err, b.Layout == before)
-	}
 }
 
 // Lines renders a batch for comparison, a line a sample.

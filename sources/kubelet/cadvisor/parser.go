@@ -30,7 +30,6 @@ const Clock = time.Millisecond
 type Parser struct {
 	scan          exposition.Scanner
 	lines         payload.NameCache[line]
-	order         payload.Order
 	cgroups       map[string]*cgroup   // by labels
 	paths         map[string]*pathNode // by path
 	lastSeen      map[*family]uint32   // the round of each family's last occurrence
@@ -80,7 +79,7 @@ func New() *Parser {
 // Parse appends the samples in body to b, and sets b.Cores if the payload says
 // how many there are. The error, if any, is a *metric.ReadError:
 // NodeBadPayload, and then nothing is appended, or NodeScrapeError, beside the
-// samples. It sets b.Layout if b held nothing and the payload is whole.
+// samples.
 //
 // Nothing in b refers to body afterwards.
 func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error {
@@ -91,7 +90,6 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 	// A cgroup has about eight sets of labels.
 	p.lines.Max = 8 * req.Limit()
 	p.lines.Begin()
-	p.order.Begin(b)
 	p.sweep()
 	if p.node == nil {
 		p.node = p.cgroup(&labels{id: "/"})
@@ -113,7 +111,6 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 	case failed != "":
 		return payload.ScrapeError(failed)
 	}
-	p.order.End(b)
 	return nil
 }
 

@@ -92,7 +92,7 @@ func (p *Parser) sample(s *subject, k int, g metric.Group) *metric.Sample {
 		p.touched = append(p.touched, s)
 	}
 	for len(s.samples) <= k {
-		s.samples = append(s.samples, p.order.Add(&p.req, p.batch, &s.entity, g))
+		s.samples = append(s.samples, p.req.Add(p.batch, s.entity, g))
 	}
 	if i := s.samples[k]; i >= 0 {
 		return &p.batch.Samples[i]

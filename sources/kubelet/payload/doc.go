@@ -4,6 +4,5 @@
 //	request.go  Request: the read that a payload belongs to; it adds samples and values
 //	number.go   Number: a decimal number without rounding; digits.go eight digits at a time
 //	namecache.go NameCache: what raw bytes mean, so that an unchanged payload allocates nothing
-//	order.go    Order: the layout of a batch, the same while samples come in the same order
 //	errors.go   errors with the line, the offset and an excerpt
 package payload

@@ -35,7 +35,6 @@ type Parser struct {
 	batch      *metric.Batch
 	base       int  // index of this payload's first sample in batch
 	reordered  bool // the samples so far are not those of the last payload
-	overLimit  bool // samples are missing because of the bound
 }
 
 // subject is an entity of the node, and what this payload says about it.
@@ -65,13 +64,12 @@ func NewWithPool(pool *sync.Pool) *Parser { return &Parser{names: subjectCache{p
 
 // Parse appends the samples in body to b. The error, if any, is a
 // *metric.ReadError: NodeBadPayload, and then nothing is appended, or
-// NodeScrapeError, beside the samples. It sets b.Layout if b held nothing and
-// the payload is whole.
+// NodeScrapeError, beside the samples.
 //
 // Nothing in b refers to body afterwards.
 func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error {
 	p.req, p.batch, p.base = req, b, len(b.Samples)
-	p.reordered, p.overLimit = false, false
+	p.reordered = false
 	p.duplicates = p.duplicates[:0]
 	p.names.begin(req.Node, body)
 	defer p.names.end()
@@ -90,11 +88,8 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 	case failed != "":
 		err = payload.ScrapeError(failed)
 	default:
-		if p.reordered || len(b.Samples)-p.base != len(p.names.layout.Entities) {
+		if p.reordered || len(b.Samples)-p.base != len(p.names.entities) {
 			p.names.rebuild(b.Samples[p.base:], p.base)
-		}
-		if p.base == 0 && !p.overLimit {
-			b.Layout = p.names.layout
 		}
 	}
 	return err
@@ -158,7 +153,6 @@ func (p *Parser) subject(kind metric.Kind) *subject {
 	// The bound: samples, verdicts, and the node.
 	s := p.names.find(e, 2*p.req.Limit()+1)
 	if s == nil {
-		p.overLimit = true
 		return nil
 	}
 	p.names.rememberLabels(s, rest, len(labels))
@@ -189,11 +183,10 @@ func (p *Parser) addSample(s *subject, f *family) int32 {
 	e := p.names.entity(s)
 	i := p.req.Add(p.batch, *e, f.id.Describe().Group)
 	if i < 0 {
-		p.overLimit = true
 		return -1
 	}
 	// Fast path: the index is the one of the last payload.
-	if int(s.entity) != at && (at >= len(p.names.layout.Entities) || p.names.layout.Entities[at] != *e) {
+	if int(s.entity) != at && (at >= len(p.names.entities) || p.names.entities[at] != *e) {
 		p.reordered = true
 	}
 	return i + 1

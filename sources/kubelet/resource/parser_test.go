@@ -401,17 +401,11 @@ func FuzzMemory(f *testing.F) {
 			if diff := cmp.Diff(payloadtest.Lines(&want), payloadtest.Lines(&b)); diff != "" {
 				t.Fatalf("after another payload (-alone +after):\n%s", diff)
 			}
-			if (b.Layout == nil) != (want.Layout == nil) {
-				t.Fatalf("after another payload: a layout: %v, want %v", b.Layout != nil, want.Layout != nil)
-			}
-			if b.Layout != nil {
-				payloadtest.WantLayout(t, &b)
-			}
 		}
 	})
 }
 
-// A node's names may cost no more than 8 kB, beside the layout, which is everyone's.
+// A node's names may cost no more than 8 kB, beside the entities that are made of them.
 func TestMemoryOfANode(t *testing.T) {
 	var sb strings.Builder
 	for _, f := range []string{"cpu_usage_seconds_total", "memory_working_set_bytes", "start_time_seconds", "swap_limit_bytes", "swap_usage_bytes"} {
@@ -442,11 +436,11 @@ func TestMemoryOfANode(t *testing.T) {
 			}
 		}
 	}
-	layout := int64(len(b.Layout.Entities)) * int64(reflect.TypeFor[metric.Entity]().Size())
-	got := (heap()-before)/nodes - layout
-	t.Logf("%d bytes beside the layout's %d", got, layout)
+	entities := int64(len(b.Samples)) * int64(reflect.TypeFor[metric.Entity]().Size())
+	got := (heap()-before)/nodes - entities
+	t.Logf("%d bytes beside the entities' %d", got, entities)
 	if got > 8000 {
-		t.Errorf("a node of 30 pods of 2 containers costs %d bytes beside its layout, want at most 8000", got)
+		t.Errorf("a node of 30 pods of 2 containers costs %d bytes beside its entities, want at most 8000", got)
 	}
 	runtime.KeepAlive(parsers)
 }

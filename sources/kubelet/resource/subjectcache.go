@@ -17,19 +17,19 @@ import (
 // form or come in another order are read label by label.
 //
 // Unlike payload.NameCache it keeps no bytes of the lines: between two reads a subject costs
-// 4 bytes and its entity in the layout. With NameCache it costs some 250 bytes, 25 MB at
+// 4 bytes and its entity. With NameCache it costs some 250 bytes, 25 MB at
 // 1,000 nodes of 100 containers, for the endpoint that weir reads by default.
 type subjectCache struct {
-	body   []byte // the present payload
-	layout *metric.Layout
-	// known has the index in layout of each subject of the last payload, ascending.
+	body     []byte          // the present payload
+	entities []metric.Entity // of the samples of the last payload
+	// known has the index in entities of each subject of the last payload, ascending.
 	known []int32
 	first [metric.NumKinds]int32 // index in known of the first subject of each kind
 	// subjects are those of the present payload, in memory of pool. The known ones are first.
 	subjects []subject
 	pool     *sync.Pool // of *[]subject
 	memory   *[]subject
-	// added are the new entities. Their indexes continue those of layout.
+	// added are the new entities. Their indexes continue those of entities.
 	added []metric.Entity
 	next  int // index of the subject that is expected next
 	last  int // index of the subject of the line before; -1 at the beginning of a family
@@ -44,8 +44,8 @@ const maxMissing = 256
 
 // begin prepares n for a payload of that node.
 func (n *subjectCache) begin(node metric.NodeName, body []byte) {
-	if n.layout == nil || len(n.layout.Entities) > 0 && n.layout.Entities[0].Node != node {
-		*n = subjectCache{layout: &metric.Layout{}, pool: n.pool}
+	if len(n.entities) > 0 && n.entities[0].Node != node {
+		*n = subjectCache{pool: n.pool}
 	}
 	n.body = body
 	if n.memory, _ = n.pool.Get().(*[]subject); n.memory == nil {
@@ -62,10 +62,10 @@ func (n *subjectCache) beginFamily(kind metric.Kind) { n.next, n.last = int(n.fi
 
 // entity returns the entity of s. The pointer is valid until the next call of find.
 func (n *subjectCache) entity(s *subject) *metric.Entity {
-	if known := int32(len(n.layout.Entities)); s.entity >= known {
+	if known := int32(len(n.entities)); s.entity >= known {
 		return &n.added[s.entity-known]
 	}
-	return &n.layout.Entities[s.entity]
+	return &n.entities[s.entity]
 }
 
 // match compares the labels at the start of b, the rest of the payload, with those of the
@@ -180,7 +180,7 @@ func (n *subjectCache) find(e metric.Entity, limit int) *subject {
 		}
 		n.intern(&e)
 		i = int32(len(n.subjects))
-		n.subjects = append(n.subjects, subject{entity: int32(len(n.layout.Entities) + len(n.added))})
+		n.subjects = append(n.subjects, subject{entity: int32(len(n.entities) + len(n.added))})
 		n.added = append(n.added, e)
 		n.index[e] = i
 	}
@@ -206,11 +206,14 @@ func (n *subjectCache) internString(s string) string {
 	return s
 }
 
-// rebuild makes a new layout of samples and keeps only the subjects in it. base is the index of the first
+// rebuild makes the entities those of samples and keeps only their subjects. base is the index of the first
 // sample in its batch.
 func (n *subjectCache) rebuild(samples []metric.Sample, base int) {
-	n.layout, n.known, n.first = metric.LayoutOf(samples), nil, [metric.NumKinds]int32{}
-	if slices.ContainsFunc(n.layout.Entities, needsEscapes) {
+	n.entities, n.known, n.first = make([]metric.Entity, len(samples)), nil, [metric.NumKinds]int32{}
+	for i := range samples {
+		n.entities[i] = samples[i].Entity
+	}
+	if slices.ContainsFunc(n.entities, needsEscapes) {
 		return // the names of this node are not recognised by their bytes
 	}
 	for i := range n.subjects {
@@ -221,7 +224,7 @@ func (n *subjectCache) rebuild(samples []metric.Sample, base int) {
 	n.known = slices.Clip(n.known)
 	slices.Sort(n.known)
 	for i, entity := range slices.Backward(n.known) {
-		n.first[n.layout.Entities[entity].Kind] = int32(i)
+		n.first[n.entities[entity].Kind] = int32(i)
 	}
 }
 

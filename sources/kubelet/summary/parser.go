@@ -32,7 +32,6 @@ const Clock = time.Second
 type Parser struct {
 	scan     scanner
 	names    payload.NameCache[subject]
-	order    payload.Order
 	lastID   uint32
 	key      []byte
 	readings []reading
@@ -74,7 +73,7 @@ func New() *Parser { return &Parser{} }
 
 // Parse appends the samples in body to b. The error, if any, is a
 // *metric.ReadError with NodeBadPayload or NodeWrongIdentity, and then nothing
-// is appended. It sets b.Layout if b held nothing and all samples are within the bound.
+// is appended.
 //
 // Nothing in b refers to body afterwards.
 func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error {
@@ -83,7 +82,6 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 	p.readings = p.readings[:0]
 	p.names.Max = maxNames(&req)
 	p.names.Begin()
-	p.order.Begin(b)
 	p.scan = scanner{body: body}
 
 	known := p.readSummary()
@@ -100,8 +98,6 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 	}
 	if err != nil {
 		b.Samples = b.Samples[:base]
-	} else {
-		p.order.End(b)
 	}
 	p.scan, p.batch, p.nodeName, p.zeroPressure = scanner{}, nil, nil, [maxPressureDepth][]byte{}
 	return err
@@ -196,7 +192,7 @@ func (p *Parser) setEntity(s, parent *subject, kind byte, raw []byte) {
 
 // addSample appends a sample of s and returns its index, or -1 beyond the bound.
 func (p *Parser) addSample(s *subject, g metric.Group) int32 {
-	i := p.order.Add(&p.req, p.batch, &s.entity, g)
+	i := p.req.Add(p.batch, s.entity, g)
 	if i >= 0 {
 		p.batch.Samples[i].Instance.UID = s.uid
 	}

@@ -13,31 +13,28 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// The quick way and a Layout only save work: whatever a node reports,
-// and however often that changes, the outcome is that of the long way without a
-// Layout.
-func TestLayoutChangesNothing(t *testing.T) {
+// The quick way only saves work: whatever a node reports, and however often that changes,
+// the outcome is that of the long way.
+func TestQuickWayChangesNothing(t *testing.T) {
 	quick := 0
 	for seed := range uint64(200) {
 		w := newWorld(seed)
-		slow, bare, laid := New(Options{}), New(Options{}), New(Options{})
+		slow, s := New(Options{}), New(Options{})
 		slow.keepFull = true
 		for round := range 60 {
 			w.turn()
-			want, wantDoubt := w.judgedBy(slow, false)
-			for _, s := range []*State{bare, laid} {
-				at := fmt.Sprintf("seed %d, round %d, with a Layout %v", seed, round, s == laid)
-				got, doubt := w.judgedBy(s, s == laid)
-				if doubt != wantDoubt {
-					t.Fatalf("%s: doubts %v, the long way %v", at, doubt, wantDoubt)
-				}
-				compare(t, at, got, want)
+			want, wantDoubt := w.judgedBy(slow)
+			at := fmt.Sprintf("seed %d, round %d", seed, round)
+			got, doubt := w.judgedBy(s)
+			if doubt != wantDoubt {
+				t.Fatalf("%s: doubts %v, the long way %v", at, doubt, wantDoubt)
 			}
-			if got, want := remembered(laid), remembered(slow); !reflect.DeepEqual(got, want) {
+			compare(t, at, got, want)
+			if got, want := remembered(s), remembered(slow); !reflect.DeepEqual(got, want) {
 				t.Fatalf("seed %d, round %d: it is remembered\n got %+v\nwant %+v", seed, round, got, want)
 			}
-			for k := range laid.tracks {
-				if laid.tracks[k].full == nil && laid.tracks[k].id != 0 {
+			for k := range s.tracks {
+				if s.tracks[k].full == nil && s.tracks[k].id != 0 {
 					quick++
 				}
 			}
@@ -85,13 +82,6 @@ func compare(t *testing.T, at string, got, want *metric.Batch) {
 	if len(got.Verdicts)+len(want.Verdicts) > 0 && !reflect.DeepEqual(got.Verdicts, want.Verdicts) {
 		t.Fatalf("%s: verdicts\n got %+v\nwant %+v", at, got.Verdicts, want.Verdicts)
 	}
-	if l := got.Layout; l != nil {
-		for i, e := range l.Entities {
-			if got.Samples[i].Entity != e {
-				t.Fatalf("%s: sample %d is of %v, its Layout says %v", at, i, got.Samples[i].Entity, e)
-			}
-		}
-	}
 }
 
 // world is a node on which everything goes wrong now and then.
@@ -106,7 +96,6 @@ type world struct {
 	born         int
 	facts        *cluster.Facts
 	batch        metric.Batch
-	layout       *metric.Layout
 }
 
 type pod struct {
@@ -335,25 +324,13 @@ func (w *world) limb(b *metric.Batch, e metric.Entity, p *pod) {
 func (w *world) judgedBy(s interface {
 	Process(*cluster.Facts, *metric.Batch, time.Time)
 	NeedsCrossCheck(*cluster.Facts, *metric.Batch, time.Time) bool
-}, laid bool) (*metric.Batch, bool) {
+}) (*metric.Batch, bool) {
 	b := &metric.Batch{}
 	b.CopyFrom(&w.batch)
-	if laid && len(b.Samples) > 0 && w.layoutOf(b) {
-		b.Layout = w.layout
-	}
 	doubts := s.NeedsCrossCheck(w.facts, b, w.now)
 	if doubts {
 		b.CrossCheck = w.batch.CrossCheck
 	}
 	s.Process(w.facts, b, w.now)
 	return b, doubts
-}
-
-// layoutOf makes w.layout that of b, the same as before if it was; now and then it
-// has none to give.
-func (w *world) layoutOf(b *metric.Batch) bool {
-	if w.layout == nil || !layoutMatches(w.layout, b) || w.wrong() {
-		w.layout = metric.LayoutOf(b.Samples)
-	}
-	return !w.wrong()
 }

@@ -12,31 +12,28 @@ import (
 	"github.com/weir-metrics/weir/processors/enrich"
 )
 
-// A Layout only saves work: whatever of some pods a batch holds, in whatever order,
-// the outcome is the same without one.
-func TestLayoutChangesNothing(t *testing.T) {
+// Slots and found pods only save work: whatever of some pods a batch holds, in whatever
+// order, the outcome is the same without them.
+func TestSlotsChangeNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	added := 0
 	for world := range 300 {
 		facts := someFacts(r, now)
-		bare, laid := enrich.New(), enrich.New()
+		bare, slotted := enrich.New(), enrich.New()
 		var slots metric.SlotTable
 		var pods cluster.PodCache
-		var layout *metric.Layout
 		var entities []metric.Entity
 		for round := range 10 {
 			now = now.Add(15 * time.Second)
-			if layout == nil || r.IntN(3) == 0 {
+			if entities == nil || r.IntN(3) == 0 {
 				entities = someEntities(r)
-				layout = &metric.Layout{Entities: entities}
 			}
 			without, with := &metric.Batch{Node: "n1"}, &metric.Batch{Node: "n1"}
 			for _, e := range entities {
 				fill(r, without.Add(e), now)
 			}
 			with.CopyFrom(without)
-			with.Layout = layout
 			with.AssignSlots(&slots)
 			pods.Resolve(facts, with)
 			for range r.IntN(2) * r.IntN(4) { // rate holds some more
@@ -48,9 +45,9 @@ func TestLayoutChangesNothing(t *testing.T) {
 			}
 			reported := len(without.Samples)
 			bare.Process(facts, without, now)
-			laid.Process(facts, with, now)
+			slotted.Process(facts, with, now)
 			if !reflect.DeepEqual(with.Samples, without.Samples) || !reflect.DeepEqual(with.Verdicts, without.Verdicts) {
-				t.Fatalf("world %d, round %d: with a Layout\n got %+v %+v\nwant %+v %+v", world, round, with.Samples, with.Verdicts, without.Samples, without.Verdicts)
+				t.Fatalf("world %d, round %d: with slots\n got %+v %+v\nwant %+v %+v", world, round, with.Samples, with.Verdicts, without.Samples, without.Verdicts)
 			}
 			added += len(with.Samples) - reported
 		}

@@ -1,0 +1,19 @@
+package cluster
+
+import "slices"
+
+// AppendLabelKey appends a text that is the same for equal labels only, to find by it what
+// pods with equal labels share.
+func AppendLabelKey(key []byte, labels map[string]string) []byte {
+	var array [16]string
+	names := array[:0]
+	for name := range labels {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		key = append(append(key, name...), 0)
+		key = append(append(key, labels[name]...), 0)
+	}
+	return key
+}
