@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A line of /metrics/cadvisor is about a cgroup.
+// A cgroupLine is the input of the lines of /metrics/cadvisor about one cgroup.
 type cgroupLine struct {
 	kind                        cgroupKind
 	container, path, image      string
@@ -15,7 +15,7 @@ type cgroupLine struct {
 	received, sent              int64
 	interfaces                  int
 	nodeMemory, cores, lastSeen int64
-	empty                       bool // nothing ever ran in it
+	empty                       bool // no process ever ran in it
 }
 
 type cgroupKind uint8
@@ -35,14 +35,14 @@ func (c *Container) image() string {
 
 const pauseImage = "images.example/pause:3.10"
 
-// appendCAdvisor appends what /metrics/cadvisor says.
+// appendCAdvisor appends the answer of /metrics/cadvisor.
 func (n *Node) appendCAdvisor(dst []byte, s *scratch, now int64) []byte {
 	s.lines = n.cgroupLines(s.lines[:0], s, now)
 	dst = appendHeader(dst, "cadvisor_version_info", "A metric with a constant '1' value labeled by kernel version, OS version, docker version, cadvisor version & cadvisor revision.", "gauge")
 	dst = append(dst, "cadvisor_version_info{cadvisorRevision=\"\",cadvisorVersion=\"\",dockerVersion=\"\",kernelVersion=\"6.12.0\",osVersion=\"Debian GNU/Linux 12 (bookworm)\"} 1\n"...)
 	for i := range cadvisorFamilies {
 		if cadvisorFamilies[i].name == "container_sockets" {
-			// Families come in the order of their names.
+			// Families are in the order of their names.
 			dst = appendHeader(dst, "container_scrape_error", "1 if there was an error while getting container metrics, 0 otherwise", "gauge")
 			dst = append(dst, "container_scrape_error 0\n"...)
 		}
@@ -101,7 +101,8 @@ func (n *Node) cgroupLines(lines []cgroupLine, s *scratch, now int64) []cgroupLi
 	return lines
 }
 
-// emptyTwin returns the pod's cgroup under another QoS class, made at a moment.
+// emptyTwin returns the pod's empty cgroup in another QoS class. made is its
+// start time.
 func (p *Pod) emptyTwin(r *reading, made, last int64) cgroupLine {
 	return cgroupLine{
 		kind: podGroup, path: p.path(true), namespace: p.Namespace, pod: p.Name,
@@ -124,17 +125,17 @@ func (r *reading) line(last int64) cgroupLine {
 	return l
 }
 
-// family is a metric of /metrics/cadvisor. Labels stand in the order of the
-// alphabet: container, then one of early, id, image, then the interface, name,
-// namespace, pod, then one of late.
+// family is a metric of /metrics/cadvisor. Labels are in alphabetical order:
+// container, then one of early, id, image, then the interface, name, namespace,
+// pod, then one of late.
 type family struct {
 	name, help, typ string
-	early, late     []string // a label each, as `cpu="total"`
-	network         bool     // a line for each interface
+	early, late     []string // one label each, such as `cpu="total"`
+	network         bool     // it has a line for each interface
 	unstamped       bool
 	only            func(*cgroupLine) bool
-	// value of a line; the numbers are the indexes of early and late, or of
-	// the interface.
+	// value returns the value of a line. early is an index into the labels in
+	// early, or the index of the interface; late is an index into late.
 	value func(l *cgroupLine, early, late int) float64
 }
 
@@ -177,13 +178,13 @@ func (f *family) append(dst []byte, lines []cgroupLine) []byte {
 		i = j
 	}
 	if len(dst) == begin {
-		return dst[:header] // a family without lines is not mentioned
+		return dst[:header] // a family without lines has no header
 	}
 	return dst
 }
 
-// interfaceNames are a node's; a sandbox has the last. The value is asked for
-// 0, eth0, or 1, cni0.
+// interfaceNames are the interfaces of a node; a sandbox has only the last one.
+// The index that value gets is 0 for eth0 and 1 for cni0.
 var interfaceNames = [...]string{"cni0", "eth0"}
 
 func (f *family) appendLine(dst []byte, l *cgroupLine, early, iface, late string, v float64) []byte {

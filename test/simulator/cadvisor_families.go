@@ -1,7 +1,7 @@
 package simulator
 
-// cadvisorFamilies are the metrics of /metrics/cadvisor that are about cgroups,
-// in the kubelet's order.
+// cadvisorFamilies are the cgroup metrics of /metrics/cadvisor, in the
+// kubelet's order.
 var cadvisorFamilies = [...]family{
 	{
 		name: "container_cpu_cfs_burst_periods_total", help: "Number of periods when burst occurs.", typ: "counter",
@@ -324,7 +324,8 @@ func constant(v float64) func(*cgroupLine, int, int) float64 {
 	return func(*cgroupLine, int, int) float64 { return v }
 }
 
-// networkValue returns eth0's bytes divided by unit; cni0 mirrors half of them.
+// networkValue returns the bytes of eth0, divided by unit. For cni0 it returns
+// half of the opposite direction.
 func networkValue(receive bool, unit int64) func(*cgroupLine, int, int) float64 {
 	return func(l *cgroupLine, iface, _ int) float64 {
 		if receive == (iface == 0) {
@@ -339,7 +340,8 @@ func hasNetwork(l *cgroupLine) bool { return l.interfaces > 0 }
 func isLimited(l *cgroupLine) bool  { return l.limits.cpuLimit > 0 }
 func isUnit(l *cgroupLine) bool     { return l.kind >= sandboxUnit }
 
-// units returns v where processes live, and 0 in groups of groups.
+// units returns v for a cgroup that contains processes, and 0 for one that
+// contains only cgroups.
 func units(l *cgroupLine, v float64) float64 {
 	if l.kind == kubeGroup || l.kind == podGroup {
 		return 0
@@ -347,8 +349,8 @@ func units(l *cgroupLine, v float64) float64 {
 	return v
 }
 
-// ticks cuts CPU time as the kernel counts user and system time: in hundredths
-// of a second.
+// ticks rounds CPU time down to hundredths of a second, the unit in which the
+// kernel counts user and system time. The result is in seconds.
 func ticks(ns int64) float64 { return float64(ns/10_000_000) / 100 }
 
 // pages rounds bytes down to whole pages.

@@ -15,21 +15,22 @@ import (
 	"time"
 )
 
-// An Authority signs a serving certificate for each node, when it is first
-// asked for one: system:node:NAME, for the node's name and address.
+// An Authority signs a serving certificate for each node when the node first
+// needs it. The subject is system:node:NAME, and the certificate is for the
+// node's name and address.
 type Authority struct {
 	key     *ecdsa.PrivateKey
 	root    *x509.Certificate
 	pem     []byte
-	nodeKey *ecdsa.PrivateKey // one for all nodes: keys are costly, and these guard nothing
+	nodeKey *ecdsa.PrivateKey // one for all nodes: keys are expensive to make, and these protect nothing
 	valid   time.Time
 
 	mu    sync.Mutex
 	certs map[string]*tls.Certificate
 }
 
-// NewAuthority makes a certificate authority that is valid for ten years
-// around now.
+// NewAuthority makes a certificate authority that is valid from five years
+// before now to five years after it.
 func NewAuthority(now time.Time) (*Authority, error) {
 	a := &Authority{certs: map[string]*tls.Certificate{}, valid: now}
 	var err error
@@ -55,7 +56,7 @@ func NewAuthority(now time.Time) (*Authority, error) {
 	return a, nil
 }
 
-// PEM returns the certificate that clients trust.
+// PEM returns the authority's certificate, which clients trust.
 func (a *Authority) PEM() []byte { return a.pem }
 
 // Certificate returns the node's serving certificate.
@@ -63,8 +64,8 @@ func (a *Authority) Certificate(n *Node) (*tls.Certificate, error) {
 	return a.shown(n, nil, NoStyle)
 }
 
-// ServerCertificate returns a certificate for a host that is no node: a name or an
-// address.
+// ServerCertificate returns a certificate for a host that is not a node. host
+// is a name or an address.
 func (a *Authority) ServerCertificate(host string) (*tls.Certificate, error) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(0x5e12e12), Subject: pkix.Name{CommonName: host},
@@ -83,8 +84,9 @@ func (a *Authority) ServerCertificate(host string) (*tls.Certificate, error) {
 	return &tls.Certificate{Certificate: [][]byte{der, a.root.Raw}, PrivateKey: a.nodeKey}, nil
 }
 
-// shown returns the certificate shown at n's address: n's own, or that of the
-// node which has taken its place, perhaps with something wrong.
+// shown returns the certificate that the server at n's address presents: that
+// of n, or that of the node that answers instead of it. wrong says what is
+// wrong with it.
 func (a *Authority) shown(n, as *Node, wrong Style) (*tls.Certificate, error) {
 	if as == nil {
 		as = n

@@ -2,8 +2,8 @@ package simulator
 
 import "strings"
 
-// qosPath returns the cgroup of a QoS class on the node, or of all pods for an
-// empty one. Guaranteed pods have no cgroup of their class.
+// qosPath returns the cgroup of a QoS class on the node; an empty class means
+// the cgroup of all pods. Guaranteed pods have no cgroup of their class.
 func (n *Node) qosPath(qos string) string {
 	class := strings.ToLower(qos)
 	if qos == "Guaranteed" {
@@ -20,8 +20,8 @@ func (n *Node) qosPath(qos string) string {
 	return "/kubepods/" + class
 }
 
-// path returns the pod's cgroup, or with second set one of another QoS class
-// that has been left there.
+// path returns the pod's cgroup. With second set, it returns a cgroup in
+// another QoS class, which remained there.
 func (p *Pod) path(second bool) string {
 	qos := p.QoS
 	if second {
@@ -38,7 +38,7 @@ func (p *Pod) path(second bool) string {
 	return parent + "/" + strings.TrimSuffix(slice, ".slice") + "-pod" + strings.ReplaceAll(p.ReportedUID(), "-", "_") + ".slice"
 }
 
-// path returns the cgroup of what was read.
+// path returns the path of the cgroup that was read.
 func (r *reading) path() string {
 	path := r.pod.path(r.second)
 	switch {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A ChangeKind is what happened to an API object.
+// A ChangeKind says what happened to an API object.
 type ChangeKind uint8
 
 // The kinds of change.
@@ -18,7 +18,7 @@ const (
 // String returns the type of a watch event.
 func (k ChangeKind) String() string { return [...]string{"ADDED", "MODIFIED", "DELETED"}[k] }
 
-// A Change is something that the API server learns about a node or pod.
+// A Change is one change of a Node or Pod object at the API server.
 type Change struct {
 	At   int64 // nanoseconds since the Unix epoch
 	Kind ChangeKind
@@ -26,23 +26,25 @@ type Change struct {
 	Pod  *Pod // nil if the change is the node's own
 }
 
-// statusEvery is how often a kubelet writes its node's status though nothing changes.
+// statusEvery is how often a kubelet writes its node's status if nothing
+// changes.
 const statusEvery = 300 * second
 
-// Follower tells what changes in a fleet, in order. It looks only at nodes on which
-// something does: that is computed, not searched for. It is for one goroutine.
+// Follower returns the changes in a fleet in order of time. It computes when
+// the next change happens on each node and skips nodes without one. Only one
+// goroutine may use it.
 type Follower struct {
 	fleet *Fleet
 	at    int64
 	next  []int64 // for each node, when something changes on it next
 }
 
-// Follow returns a Follower that tells what changes after since.
+// Follow returns a Follower for the changes after since.
 func (f *Fleet) Follow(since time.Time) *Follower {
 	return &Follower{fleet: f, at: since.UnixNano(), next: make([]int64, len(f.nodes))}
 }
 
-// Changes appends to dst what has changed up to now, and was not told before.
+// Changes appends to dst the changes up to now that it has not yet returned.
 func (w *Follower) Changes(dst []Change, now time.Time) []Change {
 	t := now.UnixNano()
 	if t <= w.at {
@@ -76,8 +78,8 @@ func (w *Follower) Changes(dst []Change, now time.Time) []Change {
 	return dst
 }
 
-// moments calls do for every moment at which the Node object changes in (after, upto], and
-// for the next one.
+// moments calls do for every moment in (after, upto] at which the Node object
+// changes, and for the next one after it.
 func (n *Node) moments(after, upto int64, do func(at int64, kind ChangeKind)) {
 	phase := n.key.between("status", 0, statusEvery)
 	for at := (after-phase)/statusEvery*statusEvery + phase; ; at += statusEvery {
@@ -97,7 +99,8 @@ func (n *Node) moments(after, upto int64, do func(at int64, kind ChangeKind)) {
 	}
 }
 
-// moments calls do for every moment at which the Pod object changes, in no order.
+// moments calls do for every moment at which the Pod object changes. The order
+// is not defined.
 func (p *Pod) moments(do func(at int64, kind ChangeKind)) {
 	if p.bound >= p.unbound {
 		return
@@ -127,8 +130,8 @@ func (p *Pod) moments(do func(at int64, kind ChangeKind)) {
 	}
 }
 
-// Version returns when the Pod object changed last, up to now and not before the
-// fleet's start: its resource version.
+// Version returns the Pod object's resource version: the time of its last
+// change up to now, but not before the fleet's start.
 func (p *Pod) Version(now time.Time) int64 {
 	p.Node.mu.RLock()
 	defer p.Node.mu.RUnlock()
@@ -141,7 +144,7 @@ func (p *Pod) Version(now time.Time) int64 {
 	return version
 }
 
-// Version is as Pod.Version, for the Node object.
+// Version is like Pod.Version, for the Node object.
 func (n *Node) Version(now time.Time) int64 {
 	version, t := n.fleet.options.Start.UnixNano(), now.UnixNano()
 	n.moments(t, t, func(at int64, _ ChangeKind) {

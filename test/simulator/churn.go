@@ -5,31 +5,32 @@ import (
 	"time"
 )
 
-// Churn replaces pods for ever: each place for a pod on a node gets another pod
-// once in 1/Options.Churn minutes, at a moment that the place's key chooses. A fleet
-// with churn is no longer a table made once: a node makes the pods of the moment it is
-// asked about, and forgets those that ended memory ago. It is still the same for
-// everybody who asks in time, in whatever order.
+// Churn replaces pods without end: each place for a pod on a node gets another
+// pod once in 1/Options.Churn minutes, at a time that depends on the place's
+// key. With churn, the pods of a fleet are not all made at the start: a node
+// makes the pods that exist at the requested moment, and forgets those that
+// ended longer ago than memory. The answers still do not depend on the order of
+// the requests, as long as they are not older than that.
 
-// memory is for how long a node remembers pods that churn has ended. Truth about
-// them is gone after that.
+// memory is how long a node remembers pods that churn has ended. After that,
+// Truth no longer has them.
 const memory = 5 * 60 * second
 
-// churn is what a node needs to replace its pods.
+// churn is the state that a node needs to replace its pods.
 type churn struct {
 	period int64
-	places []*Pod // whose pod it is now
-	due    int64  // when the next is replaced; never without churn
-	past   past   // of pods that are forgotten: the node's counters go on
+	places []*Pod // the present pod of each place
+	due    int64  // when the next pod is replaced; never without churn
+	past   past   // of the pods that are forgotten: the node's counters include it
 }
 
-// past is what pods have used that a node has forgotten.
+// past is the usage of the pods that a node has forgotten.
 type past struct {
 	cpu    map[string]int64 // by QoS class
 	rx, tx int64
 }
 
-// startChurn prepares n, whose pods are as New made them.
+// startChurn prepares n, which still has the pods that New made.
 func (n *Node) startChurn(perMinute float64) {
 	n.churn.due = never
 	if perMinute <= 0 {
@@ -41,8 +42,8 @@ func (n *Node) startChurn(perMinute float64) {
 	n.churn.due = n.nextDue(n.fleet.options.Start.UnixNano())
 }
 
-// dueAfter returns when the pod in a place is replaced next after t: never for one
-// that no controller would replace.
+// dueAfter returns when the pod in a place is replaced next after t. For a
+// static pod it returns never.
 func (n *Node) dueAfter(place int, t int64) int64 {
 	if n.churn.places[place].owner.kind == "Node" {
 		return never
@@ -62,8 +63,8 @@ func (n *Node) nextDue(t int64) int64 {
 	return due
 }
 
-// Advance makes what churn has replaced until now on every node. Whoever asks a node
-// does so for that node; it is for those who go by Pods alone.
+// Advance replaces pods on every node up to now. Requests to one node do this
+// for that node; Advance is for callers that only use Pods.
 func (f *Fleet) Advance(now time.Time) {
 	if f.options.Churn > 0 {
 		for _, n := range f.nodes {
@@ -81,7 +82,7 @@ func (n *Node) advance(now int64) {
 	if n.churn.due > now {
 		return
 	}
-	n.pods = slices.Clone(n.pods) // others may be reading it
+	n.pods = slices.Clone(n.pods) // another goroutine may be reading it
 	for n.churn.due <= now {
 		at := n.churn.due
 		for place, p := range n.churn.places {
@@ -109,7 +110,8 @@ func (n *Node) advance(now int64) {
 	n.order()
 }
 
-// used returns the CPU of forgotten pods of a QoS class, or of all for an empty one.
+// used returns the CPU of the forgotten pods of a QoS class; an empty class
+// means all.
 func (p *past) used(qos string) (sum int64) {
 	for class, cpu := range p.cpu {
 		if qos == "" || qos == class {

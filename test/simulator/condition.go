@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// condition is a fault that holds for a while, attached to what it is about.
-// Times are nanoseconds since the Unix epoch.
+// condition is a fault with its begin and end, attached to the node, pod or
+// container that it concerns. Times are nanoseconds since the Unix epoch.
 type condition struct {
 	Fault
 	from, until int64
 }
 
-// holds returns the first condition of that kind that holds at now, or nil.
+// holds returns the first condition of that kind that is in effect at now, or
+// nil.
 func holds(cs []condition, k Kind, now int64) *condition {
 	for i := range cs {
 		if c := &cs[i]; c.Kind == k && c.from <= now && now < c.until {
@@ -34,8 +35,8 @@ func (n *Node) clock(t int64) int64 {
 	return shown
 }
 
-// seen returns the moment at which the node saw last what it reports at now:
-// now itself, or when its reports began to stand still.
+// seen returns the moment of the state that the node reports at now: now
+// itself, or the begin of a Stale fault.
 func (n *Node) seen(now int64) int64 {
 	if c := holds(n.faults, Stale, now); c != nil {
 		return c.from
@@ -43,7 +44,7 @@ func (n *Node) seen(now int64) int64 {
 	return now
 }
 
-// seen is as Node.seen, for what the node says of the pod.
+// seen is like Node.seen, for the pod's state.
 func (p *Pod) seen(now int64) int64 {
 	now = p.Node.seen(now)
 	if c := holds(p.faults, Stale, now); c != nil {
@@ -52,8 +53,8 @@ func (p *Pod) seen(now int64) int64 {
 	return now
 }
 
-// apply makes the faults part of the fleet, in the order of their times. It is
-// an error if one concerns nothing: it is misspelt.
+// apply makes the faults part of the fleet, in the order of their times. A
+// fault that matches nothing is an error, because it is probably misspelt.
 func (f *Fleet) apply(faults []Fault) error {
 	faults = slices.Clone(faults)
 	slices.SortStableFunc(faults, func(a, b Fault) int { return int(min(max(a.At-b.At, -1), 1)) })
@@ -69,7 +70,8 @@ func (f *Fleet) apply(faults []Fault) error {
 	return nil
 }
 
-// applyOne returns how many nodes, pods or containers it concerns.
+// applyOne applies one fault. It returns how many nodes, pods or containers the
+// fault concerns.
 func (f *Fleet) applyOne(c condition) (hits int) {
 	if c.Kind == TwoNodes {
 		return f.twoNodes(c)
@@ -87,8 +89,8 @@ func (f *Fleet) applyOne(c condition) (hits int) {
 			continue
 		}
 		for _, p := range slices.Clone(n.pods) {
-			// An earlier generation of a pod is history: faults are about the
-			// one that has the name now.
+			// A fault concerns only the pod that has the name now, not an earlier
+			// generation of it.
 			if c.hits(p.Namespace, p.Name) && p.unbound == never && p.bound < never {
 				hits += p.apply(c)
 			}
@@ -97,7 +99,8 @@ func (f *Fleet) applyOne(c condition) (hits int) {
 	return hits
 }
 
-// apply returns how many pods or containers it concerns.
+// apply applies the condition to the pod. It returns how many pods or
+// containers it concerns.
 func (p *Pod) apply(c condition) (hits int) {
 	switch {
 	case c.Kind == Replace, c.Kind == Pending, c.Kind == Duplicate && c.Style == OldInstance:
@@ -122,7 +125,7 @@ func (p *Pod) apply(c condition) (hits int) {
 			container.restart(c.from, c.until, 0)
 		case c.Kind == Reset:
 			container.reset(c.from)
-		default: // Jitter, Missing, Zero, Leap, Duplicate under two paths
+		default: // Jitter, Missing, Zero, Leap, Duplicate with two paths
 			container.faults = append(container.faults, c)
 		}
 		hits++
@@ -141,8 +144,8 @@ func (c *Container) last(t int64) *instance {
 	return found
 }
 
-// restart ends the current run at end and starts another after a while. If end
-// is later than that, two runs live side by side.
+// restart ends the current run at end and starts another after at, by default
+// about a second later. If end is later than that, two runs exist side by side.
 func (c *Container) restart(at, end int64, pause time.Duration) {
 	old := c.last(at)
 	if old == nil || old.until <= at {
@@ -157,7 +160,7 @@ func (c *Container) restart(at, end int64, pause time.Duration) {
 	c.runs = append(c.runs, newInstance(k, at+gap, c.peak, c.limit))
 }
 
-// reset makes the counter begin again from 0 in the same run.
+// reset makes the counter begin at 0 again in the same run.
 func (c *Container) reset(at int64) {
 	old := c.last(at)
 	if old == nil || old.until <= at {
@@ -170,8 +173,8 @@ func (c *Container) reset(at int64) {
 	c.runs = append(c.runs, next)
 }
 
-// twoNodes lets other nodes report the pod: an older one of its name, which
-// the API server has forgotten, that lives on there.
+// twoNodes makes other nodes report an older pod of the same name, which still
+// runs there and which the API server no longer has.
 func (f *Fleet) twoNodes(c condition) (hits int) {
 	var pods []*Pod
 	for _, n := range f.nodes {
@@ -197,7 +200,7 @@ func (f *Fleet) twoNodes(c condition) (hits int) {
 			}
 			old.sandbox.until = c.until
 			if c.At > 0 {
-				// Until then, the node does not speak of it.
+				// Until then, the node does not report it.
 				hidden := condition{Fault: Fault{Kind: Missing, Pod: p.Name}, until: c.from}
 				old.faults = append(old.faults, hidden)
 			}

@@ -5,19 +5,20 @@ import (
 	"time"
 )
 
-// Conduct is how a node's server behaves at a moment, beyond what it says.
+// Conduct is how a node's server behaves at a moment, apart from the content of
+// its answers.
 type Conduct struct {
-	Delay  time.Duration // how long it thinks
-	Hang   bool          // it accepts, and never answers
+	Delay  time.Duration // how long it waits before it answers
+	Hang   bool          // it accepts connections, and never answers
 	Down   bool          // it closes the connection
-	Status int           // with which it refuses whoever asks; 0 if it does not
-	// Certificate is how the certificate that it shows is wrong: SelfSigned,
-	// WrongName or Expired.
+	Status int           // the error status that it answers; 0 for none
+	// Certificate says what is wrong with its certificate: SelfSigned, WrongName or
+	// Expired.
 	Certificate Style
-	// As is the node that answers in its place; nil if it is itself.
+	// As is the node that answers instead of it, or nil.
 	As *Node
-	// Changed is when who answers (Certificate, As) changed last, in nanoseconds
-	// since the Unix epoch: connections that are older do not outlive it.
+	// Changed is when Certificate or As changed last, in nanoseconds since the Unix
+	// epoch. Older connections are closed.
 	Changed int64
 }
 
@@ -59,7 +60,7 @@ func (n *Node) Conduct(now time.Time) Conduct {
 	return c
 }
 
-// impostor returns the first other node whose name matches, or nil.
+// impostor returns the first other node that matches the pattern, or nil.
 func (n *Node) impostor(pattern string) *Node {
 	for _, other := range n.fleet.nodes {
 		if other != n && match(pattern, other.Name) {
@@ -69,11 +70,11 @@ func (n *Node) impostor(pattern string) *Node {
 	return nil
 }
 
-// Listed reports whether the API server knows the node at now.
+// Listed reports whether the API server has the node at now.
 func (n *Node) Listed(now time.Time) bool { return holds(n.faults, Unlisted, now.UnixNano()) == nil }
 
-// Failing reports whether the node says at now that it could not collect. Its
-// summary is then an error.
+// Failing reports whether the node reports at now that it could not collect.
+// Its summary is then an error.
 func (n *Node) Failing(now time.Time) bool {
 	return holds(n.faults, ScrapeError, now.UnixNano()) != nil
 }

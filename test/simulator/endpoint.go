@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// An Endpoint is something a kubelet answers.
+// An Endpoint is an endpoint of a kubelet.
 type Endpoint uint8
 
 // The endpoints.
@@ -14,7 +14,7 @@ const (
 	Summary                          // /stats/summary
 	SummaryCPUMemory                 // /stats/summary?only_cpu_and_memory=true
 	CAdvisor                         // /metrics/cadvisor
-	StatsContainer                   // POST /stats/container/, as kubelets had until 1.20
+	StatsContainer                   // POST /stats/container/, which kubelets had until 1.20
 	PodList                          // /pods
 	numEndpoints     int      = iota
 )
@@ -31,7 +31,8 @@ func (e Endpoint) String() string {
 	return fmt.Sprintf("endpoint %d", uint8(e))
 }
 
-// ContentType returns the header that a kubelet sends with it.
+// ContentType returns the Content-Type header that a kubelet sends with the
+// answer.
 func (e Endpoint) ContentType() string {
 	if e == Resource || e == CAdvisor {
 		return "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
@@ -73,7 +74,8 @@ func (f *Fleet) Append(dst []byte, n *Node, e Endpoint, now time.Time) []byte {
 	return dst
 }
 
-// appendFailure appends what a kubelet says whose container runtime is away.
+// appendFailure appends what a kubelet answers if its container runtime does
+// not answer.
 func (n *Node) appendFailure(dst []byte, e Endpoint) []byte {
 	switch e {
 	case Resource:
@@ -86,8 +88,8 @@ func (n *Node) appendFailure(dst []byte, e Endpoint) []byte {
 	}
 }
 
-// Payload is Append with the node's name, for who asks rarely. It returns nil
-// for a node that does not exist.
+// Payload is like Append, with the node's name and without a buffer. It returns
+// nil if the node does not exist.
 func (f *Fleet) Payload(node string, e Endpoint, now time.Time) []byte {
 	n := f.Node(node)
 	if n == nil {
@@ -96,7 +98,7 @@ func (f *Fleet) Payload(node string, e Endpoint, now time.Time) []byte {
 	return f.Append(nil, n, e, now)
 }
 
-// spoil turns the answer in dst[begin:] into garbage.
+// spoil makes garbage of the answer in dst[begin:].
 func spoil(dst []byte, begin int, style Style, k key) []byte {
 	answer := dst[begin:]
 	switch style {

@@ -10,12 +10,12 @@ import (
 var (
 	namespaces = [...]string{"shop", "data", "payments", "search", "media"}
 	apps       = [...]string{"web", "cart", "checkout", "catalogue", "invoice", "mailer", "search", "thumbs", "ledger", "orders", "stock", "feed", "login", "export", "quotes", "billing"}
-	// containers names a pod's containers in order.
+	// containerNames are the names of a pod's containers, in order.
 	containerNames = [...]string{"app", "proxy", "log-shipper", "metrics", "sync"}
 )
 
-// suffixAlphabet is the one Kubernetes draws name suffixes from: no vowels, so
-// no words.
+// suffixAlphabet has the characters that Kubernetes uses for name suffixes: it
+// has no vowels, so that suffixes are not words.
 const suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 
 func (k key) suffix(n int) string {
@@ -54,12 +54,13 @@ func containerName(i int) string {
 	return fmt.Sprintf("side-%d", i-len(containerNames)+1)
 }
 
-// owner is what a pod belongs to: its kind and name, and how its pods are named.
+// owner is the owner of a pod: its kind and name.
 type owner struct{ kind, name string }
 
-// nameOf returns the namespace, name and owner of the pth pod of a node:
-// a DaemonSet's first, then a static pod's, then mostly Deployments', every
-// fifth a StatefulSet's. attempt draws another suffix if the name is taken.
+// nameOf returns the namespace, name and owner of the pth pod of a node: the
+// first belongs to a DaemonSet, the second is a static pod, then every fifth
+// belongs to a StatefulSet and all others to Deployments. If the name is taken,
+// another attempt gives another suffix.
 func nameOf(k key, node string, index, p, attempt int) (namespace, name string, of owner) {
 	switch {
 	case p == 0:
@@ -70,7 +71,8 @@ func nameOf(k key, node string, index, p, attempt int) (namespace, name string, 
 	app := apps[(p*7+index)%len(apps)]
 	namespace = namespaces[(p*3+index/len(apps))%len(namespaces)]
 	if p%5 == 4 {
-		// The ordinal is unique: the slot names the set, the node the ordinal.
+		// The name is unique: p gives the set's name, and the node's index gives the
+		// ordinal.
 		set := fmt.Sprintf("%s-store-%d", apps[p%len(apps)], p/5)
 		return namespaces[p%len(namespaces)], fmt.Sprintf("%s-%d", set, index), owner{"StatefulSet", set}
 	}

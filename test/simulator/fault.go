@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Kind is what goes wrong.
+// A Kind says what goes wrong.
 type Kind uint8
 
 // The kinds of fault. README.md says what each does to which endpoint.
@@ -15,25 +15,25 @@ const (
 	Replace                 // a pod ends; another of its name starts (new UID)
 	Duplicate               // two instances, or one seen twice
 	TwoNodes                // another node reports the pod too
-	Pending                 // a pod of its name is made anew, and does not start
+	Pending                 // a new pod of this name is bound, and does not start
 	Finish                  // a container ends for good
-	Terminate               // a pod is being deleted, and its node was faster
-	Reset                   // a counter falls though nothing restarted
-	Leap                    // a counter claims time that nobody used
+	Terminate               // a pod is being deleted, and its containers have already ended
+	Reset                   // a counter falls without a restart
+	Leap                    // a counter contains CPU time that nobody used
 	Jitter                  // start times move from scrape to scrape
 	Missing                 // not reported
-	Zero                    // reported as 0, now: how a kubelet writes "unread"
-	Stale                   // values and times stand still
+	Zero                    // reported as 0 at the present time, as a kubelet writes "unread"
+	Stale                   // values and times do not change
 	ClockStep               // a node's clock jumps
 	Slow                    // a node answers late
-	Hang                    // a node accepts, and never answers
+	Hang                    // a node accepts connections, and never answers
 	Down                    // a node closes connections
-	Garbage                 // a node answers nonsense
-	Refuse                  // a node refuses whoever asks
-	Certificate             // a node shows a certificate that does not verify
+	Garbage                 // a node's answer cannot be parsed
+	Refuse                  // a node answers 401 or 403
+	Certificate             // a node's certificate does not verify
 	Impostor                // another node answers at the node's address
-	ScrapeError             // a node says it could not collect
-	NotReady                // the API server calls the node not ready
+	ScrapeError             // a node reports that it could not collect
+	NotReady                // the API server reports that the node is not ready
 	NoAddress               // the API server knows no address of the node
 	Unlisted                // the API server does not know the node
 	numKinds    int  = iota
@@ -59,24 +59,24 @@ type Style uint8
 // The styles.
 const (
 	NoStyle Style = iota
-	// OldInstance: a pod is deleted by force and made again, while the old
-	// one's cgroup lives on.
+	// OldInstance: a pod is deleted by force and created again, and the cgroup of
+	// the old pod remains.
 	OldInstance
 	// TwoLines: a container of the same name starts beside the first, in the
 	// same pod.
 	TwoLines
 	// TwoPaths: one container is seen under two cgroup paths.
 	TwoPaths
-	// TwoQoS: a second, empty cgroup of the pod lies in the directory of
-	// another QoS class.
+	// TwoQoS: a second, empty cgroup of the pod exists in the directory of another
+	// QoS class.
 	TwoQoS
-	// Binary, HTML and Truncated are varieties of Garbage: bytes that are no
-	// text, a proxy's error page, and half an answer.
+	// Binary, HTML and Truncated are varieties of Garbage: bytes that are not text,
+	// the error page of a proxy, and half an answer.
 	Binary
 	HTML
 	Truncated
-	// Unauthorized and Forbidden are varieties of Refuse: 401, it does not know
-	// who asks, and 403, it does and will not answer.
+	// Unauthorized and Forbidden are varieties of Refuse: status 401 and status
+	// 403.
 	Unauthorized
 	Forbidden
 	// SelfSigned, WrongName and Expired are varieties of Certificate.
@@ -106,26 +106,26 @@ func (s Style) String() string {
 // does not use are zero.
 type Fault struct {
 	Kind Kind
-	// Node, Pod and Container select: * stands for any characters, ? for one.
-	// Pod is NAME or NAMESPACE/NAME. For TwoNodes, Node is the second node.
+	// Node, Pod and Container are patterns: * matches any characters, ? matches
+	// one. Pod is NAME or NAMESPACE/NAME. For TwoNodes, Node is the second node.
 	Node, Pod, Container string
-	// At is when it begins, after the fleet's start. For is how long it lasts;
-	// 0 is for ever. For a Restart or Replace it is the time until the next
-	// instance starts, by default about a second.
+	// At is when the fault begins, relative to the fleet's start. For is how long
+	// it lasts; 0 means that it does not end. For Restart and Replace, For is the
+	// time until the next instance starts, by default about a second.
 	At, For time.Duration
 	// Delay is how long a Slow node takes.
 	Delay time.Duration
-	// By is how far a clock steps, or a counter leaps.
+	// By is how far a clock jumps, or how much a counter is too high.
 	By time.Duration
-	// Spread is how far a start moves, either way.
+	// Spread is the largest error of a start time, in both directions.
 	Spread time.Duration
 	Style  Style
-	// As is the node that answers in the place of Node.
+	// As is the node that answers instead of Node.
 	As string
 }
 
-// String returns the fault in the language that Parse reads; Parse(f.String())
-// is f.
+// String returns the fault in the language that Parse reads. Parse(f.String())
+// returns f.
 func (f Fault) String() string {
 	var b strings.Builder
 	b.WriteString(f.Kind.String())
@@ -182,7 +182,7 @@ func (p part) String() string {
 	return strings.Join(names, ", ")
 }
 
-// rule says which parts a kind of fault must and may have.
+// rule says which parts a kind of fault must have and which it may have.
 type rule struct{ must, may part }
 
 func (r rule) needs(p part) bool  { return r.must&p != 0 }
@@ -216,7 +216,7 @@ var grammar = [numKinds]rule{
 	Unlisted:    {must: inNode, may: inAt | inFor},
 }
 
-// stylesOf lists the varieties of each kind. The first is meant if none is named.
+// stylesOf lists the varieties of each kind. The first one is the default.
 var stylesOf = [numKinds][]Style{
 	Duplicate:   {OldInstance, TwoLines, TwoPaths, TwoQoS},
 	Garbage:     {Binary, HTML, Truncated},

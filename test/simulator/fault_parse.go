@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A ParseError is a fault that could not be read, and where.
+// A ParseError says why a fault could not be parsed, and at which position.
 type ParseError struct {
 	Line   int // from 1; 0 if the text was a single fault
 	Column int // byte in the line, from 1
@@ -23,8 +23,8 @@ func (e *ParseError) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Msg)
 }
 
-// ReadFaults reads one fault a line. Empty lines and what follows a # are
-// skipped. The error of a bad line is a *ParseError.
+// ReadFaults reads faults, one on each line. It skips empty lines and
+// everything after a #. The error of a bad line is a *ParseError.
 func ReadFaults(r io.Reader) ([]Fault, error) {
 	var faults []Fault
 	lines := bufio.NewScanner(r)
@@ -81,7 +81,7 @@ func parse(text string) (f Fault, err *ParseError) {
 	for _, w := range words[1:] {
 		name, value, ok := strings.Cut(w.text, "=")
 		if _, err := time.ParseDuration(w.text); !ok && err == nil && f.Kind == Slow {
-			// "slow node=x 5s" reads well.
+			// The short form "slow node=x 5s".
 			name, value, ok = "delay", w.text, true
 			w.column -= len("delay=")
 		}
@@ -173,7 +173,7 @@ func partNamed(name string) part {
 	return 0
 }
 
-// word is a word of a fault and the byte it starts at, from 1.
+// word is a word of a fault, with the byte at which it starts, counted from 1.
 type word struct {
 	text   string
 	column int
@@ -247,13 +247,13 @@ func (w word) duration(least time.Duration) (time.Duration, *ParseError) {
 	return d, err
 }
 
-// match reports whether name matches the pattern: * stands for any characters,
-// ? for one. An empty pattern matches all.
+// match reports whether name matches the pattern: * matches any characters, ?
+// matches one. An empty pattern matches all names.
 func match(pattern, name string) bool {
 	if pattern == "" {
 		return true
 	}
-	// On a mismatch, go back to the last star and let it take one more.
+	// On a mismatch, go back to the last star and let it match one more character.
 	p, n, star, taken := 0, 0, -1, 0
 	for n < len(name) {
 		switch {
@@ -276,7 +276,7 @@ func match(pattern, name string) bool {
 	return p == len(pattern)
 }
 
-// hits reports whether the fault is about that pod.
+// hits reports whether the fault's Pod pattern matches that pod.
 func (f *Fault) hits(namespace, pod string) bool {
 	ns, name, ok := strings.Cut(f.Pod, "/")
 	if !ok {

@@ -11,12 +11,13 @@ import (
 	"time"
 )
 
-// never is the end of what does not end, in nanoseconds since the Unix epoch.
+// never is a time after all others, in nanoseconds since the Unix epoch. It is
+// the end of everything that does not end.
 const never = math.MaxInt64
 
-// A Fleet is a number of simulated nodes. Apart from Pod.Adopt, and what churn
-// does, it never changes. It may be used by several goroutines; with churn, only
-// what Fleet and Node have, AppendAs, AppendObject, Bound and Version.
+// A Fleet is a number of simulated nodes. Only Pod.Adopt and churn change it.
+// Several goroutines may use it; with churn, they may only use the methods of
+// Fleet and Node, and AppendAs, AppendObject, Bound and Version.
 type Fleet struct {
 	options Options
 	seed    key
@@ -35,22 +36,22 @@ type Node struct {
 	fleet    *Fleet
 	key      key
 	boot     int64
-	// systemd says how the node spells cgroups, and that it has cgroup v2, with
-	// pressure.
+	// systemd says that the node names cgroups as the systemd driver does, and has
+	// cgroup v2 with pressure (PSI).
 	systemd         bool
 	kubelet, kernel instance
 	runtime         instance
-	pods            []*Pod       // every pod that ever was, oldest generation first
+	pods            []*Pod       // every pod that the node ever ran, oldest generation first
 	byContainer     []*Container // in the order of /metrics/resource
 	byPod           []*Pod       // in the order of /metrics/resource
 	faults          []condition
 
-	mu    sync.RWMutex // guards pods, their order and their lives, which churn changes
+	mu    sync.RWMutex // guards pods, their order and their instances, which churn changes
 	churn churn
 }
 
-// Pod is a simulated pod of one UID. A pod that is deleted and made again under
-// its name is two of them.
+// Pod is a simulated pod of one UID. A pod that is deleted and created again
+// under the same name is two Pods.
 type Pod struct {
 	Node            *Node
 	Namespace, Name string
@@ -64,9 +65,9 @@ type Pod struct {
 	sandbox         instance
 	cgroup          key // of its housekeeping
 	rx, tx          wave
-	// The API server binds the pod to the node in [bound, unbound), which is
-	// empty for one it does not know, and says that it started at start. Its cgroup
-	// lives in [begun, gone).
+	// The API server has the pod bound to the node in [bound, unbound), and reports
+	// start as its start time. The interval is empty if the API server does not
+	// have the pod. The pod's cgroup exists in [begun, gone).
 	start, begun, gone, bound, unbound int64
 	faults                             []condition
 	address                            netip.Addr
@@ -87,17 +88,17 @@ type Container struct {
 // resources are requests and limits in millicores and bytes; 0 is none.
 type resources struct{ cpuRequest, cpuLimit, memoryRequest, memoryLimit int64 }
 
-// instance is one life of a counter: a run of a container, a sandbox, a
-// daemon's cgroup. Times are nanoseconds since the Unix epoch.
+// instance is one life of a counter: a run of a container, a sandbox, or the
+// cgroup of a daemon. Times are nanoseconds since the Unix epoch.
 type instance struct {
 	key   key
 	start int64 // as reported
 	from  int64 // when the counter was 0: start, or a reset
-	until int64 // when the cgroup goes, or the next reset
+	until int64 // when the cgroup is removed, or the next reset
 	wave  wave
 	tide  tide
-	// follows says that the run is the same container as the one before it,
-	// whose counter was reset.
+	// follows says that this is the same container as the run before it, after a
+	// reset of its counter.
 	follows bool
 }
 
@@ -105,10 +106,12 @@ func newInstance(k key, start, peak, memory int64) instance {
 	return instance{key: k, start: start, from: start, until: never, wave: newWave(k, peak), tide: newTide(k, memory)}
 }
 
-// id returns the container ID, which is not kept: there may be millions.
+// id returns the container ID. It is computed each time, because there may be
+// millions.
 func (i *instance) id() string { return i.key.id() }
 
-// cpu returns the counter at t; it stands still when the instance has ended.
+// cpu returns the counter at t. It does not change after the instance has
+// ended.
 func (i *instance) cpu(t int64) int64 { return i.wave.at(min(t, i.until) - i.from) }
 
 // alive reports whether the instance's cgroup exists at t.
@@ -224,8 +227,8 @@ func (p *Pod) live(start int64, k key) {
 	p.rx, p.tx = newWave(k.with("rx"), 4<<20), newWave(k.with("tx"), 1<<20)
 }
 
-// again returns the pod that takes the name of p at start: another UID, other
-// containers.
+// again returns a new pod that has the name of p from start on. It has another
+// UID and other containers.
 func (p *Pod) again(start int64) *Pod {
 	k := p.key.with("again").num(start)
 	n := &Pod{
@@ -258,7 +261,7 @@ func limitsFor(qos string, k key, peak, memory int64) resources {
 	return r
 }
 
-// order sorts what /metrics/resource lists.
+// order sorts the pods and containers in the order of /metrics/resource.
 func (n *Node) order() {
 	n.byPod = slices.Clone(n.pods)
 	n.byContainer = n.byContainer[:0]
@@ -298,20 +301,20 @@ func (f *Fleet) At(a netip.Addr) *Node {
 	return f.nodes[i]
 }
 
-// Start returns the moment the faults are relative to.
+// Start returns the moment that the faults' times are relative to.
 func (f *Fleet) Start() time.Time { return f.options.Start }
 
-// Pods returns every pod the node ever runs, whatever the time, those that take
-// another's name later included; with churn, those it remembers. The slice must not be
-// changed.
+// Pods returns every pod that the node ever runs, at any time, also pods that
+// later take the name of another. With churn, it returns those that the node
+// remembers. The slice must not be changed.
 func (n *Node) Pods() []*Pod {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	return n.pods
 }
 
-// PodsAt returns the pods that the API server knows on the node at now, in no order
-// that means anything.
+// PodsAt appends to dst the pods that the API server has on the node at now.
+// The order is not defined.
 func (n *Node) PodsAt(dst []*Pod, now time.Time) []*Pod {
 	t := now.UnixNano()
 	n.advance(t)
@@ -331,11 +334,11 @@ func (p *Pod) Labels() map[string]string { return map[string]string{"app": p.own
 // UID returns the pod's metadata.uid.
 func (p *Pod) UID() string { return *p.uid.Load() }
 
-// Adopt gives the pod the UID that an API server has chosen.
+// Adopt gives the pod the UID that an API server has given it.
 func (p *Pod) Adopt(uid string) { p.uid.Store(&uid) }
 
-// ReportedUID returns what the kubelet reports as the pod's UID: for a static
-// pod, the hash of its manifest.
+// ReportedUID returns the UID that the kubelet reports for the pod: for a
+// static pod, the hash of its manifest.
 func (p *Pod) ReportedUID() string {
 	if p.hash != "" {
 		return p.hash
@@ -343,7 +346,7 @@ func (p *Pod) ReportedUID() string {
 	return p.UID()
 }
 
-// Bound reports whether the API server, if there is one, knows the pod at t.
+// Bound reports whether the API server has the pod at t.
 func (p *Pod) Bound(t time.Time) bool {
 	p.Node.mu.RLock()
 	defer p.Node.mu.RUnlock()

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Form is how an API object is written.
+// Form is the encoding of an API object.
 type Form struct {
-	Protobuf bool  // else JSON
-	Typed    bool  // with kind and apiVersion, which protobuf has outside of the object
+	Protobuf bool  // otherwise JSON
+	Typed    bool  // with kind and apiVersion, which protobuf has outside the object
 	Metadata bool  // as PartialObjectMetadata: no spec, no status
 	Version  int64 // metadata.resourceVersion; 0 for none
 }
@@ -31,7 +31,7 @@ func (f Form) version(w *writer) {
 	}
 }
 
-// write appends an object of that schema, whose members do writes.
+// write appends an object of that schema. The function do writes its members.
 func (f Form) write(dst []byte, schema message, do func(*writer)) []byte {
 	w := &writer{b: dst}
 	if f.Protobuf {
@@ -47,15 +47,15 @@ func (f Form) write(dst []byte, schema message, do func(*writer)) []byte {
 	return w.b
 }
 
-// AppendAs appends the Pod as an API server would show it at now.
+// AppendAs appends the Pod as an API server returns it at now.
 func (p *Pod) AppendAs(dst []byte, form Form, now time.Time) []byte {
 	p.Node.mu.RLock()
 	defer p.Node.mu.RUnlock()
 	return form.write(dst, podSchema, func(w *writer) { p.object(w, now.UnixNano(), form) })
 }
 
-// AppendAs appends the Node as an API server would show it at now; port is where
-// its kubelet listens.
+// AppendAs appends the Node as an API server returns it at now. port is the
+// port of its kubelet.
 func (n *Node) AppendAs(dst []byte, form Form, port int, now time.Time) []byte {
 	return form.write(dst, nodeSchema, func(w *writer) { n.object(w, port, now, form) })
 }
