@@ -7,8 +7,8 @@ import (
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
-// A rate read from two payloads is the one that Truth knows. Both are pure
-// functions of time: nothing has to be waited for.
+// A rate that is read from two payloads is the one that Truth returns. Both are
+// pure functions of time, so the test waits for nothing.
 func Example() {
 	fault, err := simulator.Parse("restart pod=*-store-0-0 container=app at=30s")
 	if err != nil {

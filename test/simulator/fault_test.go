@@ -128,8 +128,9 @@ func TestMatch(t *testing.T) {
 	f("**", "", true)
 }
 
-// FuzzParse: what is accepted prints as something that means the same, and
-// prints the same again; what is refused says where, within the text.
+// FuzzParse checks that the text of every accepted fault parses to the same
+// fault and prints the same again, and that every error gives a position within
+// the text.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"restart pod=shop/web-* container=app at=30s", "duplicate pod=a at=1s for=2s style=two-paths", "jitter pod=* start=±2s",

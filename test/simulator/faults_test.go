@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// victimOf returns the pod that the faults of these tests are about: the fifth
-// of the first node, a StatefulSet's.
+// victimOf returns the pod that the faults of these tests concern: the fifth
+// pod of the first node, which belongs to a StatefulSet.
 func victimOf(t *testing.T, f *Fleet) *Pod {
 	t.Helper()
 	p := f.Nodes()[0].Pods()[4]
@@ -21,7 +21,7 @@ func victimOf(t *testing.T, f *Fleet) *Pod {
 	return p
 }
 
-// line is a container's CPU as one endpoint gives it.
+// line is a container's CPU line of one endpoint.
 type line struct {
 	name string // of the container
 	path string // cadvisor only
@@ -29,7 +29,7 @@ type line struct {
 	cpu  float64
 }
 
-// lines returns the CPU lines of the victim's containers.
+// lines returns the CPU lines of the StatefulSet pods' containers.
 func lines(t *testing.T, f *Fleet, n *Node, e Endpoint, now time.Time) (found []line) {
 	t.Helper()
 	for _, m := range families(t, f.Append(nil, n, e, now))["container_cpu_usage_seconds_total"].Metric {
@@ -41,7 +41,8 @@ func lines(t *testing.T, f *Fleet, n *Node, e Endpoint, now time.Time) (found []
 	return found
 }
 
-// starts returns the start lines of the victim's container app, in seconds.
+// starts returns the start lines of the containers named app in those pods, in
+// seconds.
 func starts(t *testing.T, f *Fleet, now time.Time) (found []float64) {
 	t.Helper()
 	for _, m := range families(t, f.Append(nil, f.Nodes()[0], Resource, now))["container_start_time_seconds"].Metric {

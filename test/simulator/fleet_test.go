@@ -57,7 +57,8 @@ func TestNewRefuses(t *testing.T) {
 	f(Options{Start: start, Faults: []Fault{{Kind: Restart, Pod: "nowhere/*"}}}, "it concerns no node, pod or container")
 }
 
-// TestNodesNeverUseMoreThanTheyHave adds everything up, second by second.
+// TestNodesNeverUseMoreThanTheyHave compares the node's usage with its cores,
+// second by second.
 func TestNodesNeverUseMoreThanTheyHave(t *testing.T) {
 	for _, o := range []Options{{Pods: 1, Containers: 1}, {Pods: 30, Cores: 2}, {Pods: 110, Containers: 4, Cores: 64}} {
 		f := newFleet(t, o)

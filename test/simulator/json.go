@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// writer appends JSON, or protobuf. Its methods must be called in an order that makes sense;
-// every value is known, so nothing is escaped but quotes and backslashes.
+// writer appends JSON or protobuf. The caller must call its methods in a valid
+// order. It escapes only quotes and backslashes, because all values are known.
 type writer struct {
 	b      []byte
-	pretty bool // a line a value, a space a level, as the kubelet's summary is written
+	pretty bool // one value on each line, indented by one space a level, as in the kubelet's summary
 	depth  int
 	comma  bool
 	proto  *proto // not nil: protobuf, see proto.go
@@ -63,7 +63,7 @@ func (w *writer) close(c byte) {
 	w.comma = true
 }
 
-// object begins the member name, an object; end ends it.
+// object begins an object with that name. end ends it.
 func (w *writer) object(name string) {
 	if w.proto != nil {
 		w.begin(name, false)
@@ -73,7 +73,7 @@ func (w *writer) object(name string) {
 	w.open('{')
 }
 
-// array begins the member name, an array; endArray ends it.
+// array begins an array with that name. endArray ends it.
 func (w *writer) array(name string) {
 	if w.proto != nil {
 		w.begin(name, true)
@@ -143,7 +143,7 @@ func (w *writer) quote(v string) {
 	w.b = append(w.b, '"')
 }
 
-// time writes whole seconds, as metav1.Time does: the rest is cut off.
+// time writes whole seconds, rounded down, as metav1.Time does.
 func (w *writer) time(name string, ns int64) {
 	if w.proto != nil {
 		w.protoTime(name, ns)

@@ -2,9 +2,9 @@ package simulator
 
 import "slices"
 
-// replace ends the pod at c.from, as far as the API server knows, and starts
-// another under its name. Of an OldInstance, the chosen containers live on. One
-// that is Pending is bound at once, and its containers start when the fault ends.
+// replace ends the pod at c.from in the API server and starts another with its
+// name. With OldInstance, the matching containers keep running. With Pending,
+// the new pod is bound at once, and its containers start when the fault ends.
 func (p *Pod) replace(c condition) (hits int) {
 	if p.bound > c.from {
 		return 0
@@ -26,7 +26,7 @@ func (p *Pod) replace(c condition) (hits int) {
 			hits++
 		}
 		if n := len(container.runs); n > 1 && container.runs[n-1].from > c.from {
-			container.runs = container.runs[:n-1] // it was to restart, and never will
+			container.runs = container.runs[:n-1] // it would restart after its end
 		}
 		container.end(until)
 	}
@@ -47,13 +47,13 @@ func (p *Pod) replace(c condition) (hits int) {
 	return hits
 }
 
-// lasting returns the faults that the next pod of a name has too: not how this
-// one ended.
+// lasting returns the faults that also apply to the next pod of the name.
+// Finish and Terminate do not.
 func lasting(cs []condition) []condition {
 	return slices.DeleteFunc(slices.Clone(cs), func(c condition) bool { return c.Kind == Finish || c.Kind == Terminate })
 }
 
-// delay lets a pod that is bound come to life only at begun, perhaps never.
+// delay makes a bound pod start at begun, which may be never.
 func (p *Pod) delay(begun int64) {
 	p.begun = begun
 	p.sandbox.shift(begun)
@@ -62,8 +62,8 @@ func (p *Pod) delay(begun int64) {
 	}
 }
 
-// shift moves the beginning of an instance to begun, or a little later than
-// that as it was later than its pod.
+// shift moves the start of an instance to between 0.1 and 1 s after begun. If
+// begun is never, the instance never starts.
 func (i *instance) shift(begun int64) {
 	if begun == never {
 		i.start, i.from = never, never
@@ -73,8 +73,8 @@ func (i *instance) shift(begun int64) {
 	i.from = i.start
 }
 
-// finish ends the chosen containers for good at c.from; the pod, once all of
-// its containers have.
+// finish ends the matching containers for good at c.from. The pod ends when all
+// its containers have ended.
 func (p *Pod) finish(c condition) (hits int) {
 	ended := true
 	for _, container := range p.Containers {
@@ -91,7 +91,7 @@ func (p *Pod) finish(c condition) (hits int) {
 	return hits
 }
 
-// phase returns what the API server calls the pod's phase at now.
+// phase returns the pod's phase as the API server reports it at now.
 func (p *Pod) phase(now int64) string {
 	begun, ended, failed := false, true, false
 	for _, c := range p.Containers {
@@ -111,8 +111,9 @@ func (p *Pod) phase(now int64) string {
 	return "Running"
 }
 
-// terminate ends the chosen containers at c.from. The API server, which knows
-// that the pod is being deleted, takes them for running until the object goes.
+// terminate ends the matching containers at c.from. The API server has the pod
+// as being deleted and still reports them as running until the object is
+// deleted.
 func (p *Pod) terminate(c condition) (hits int) {
 	ended := true
 	for _, container := range p.Containers {
@@ -134,7 +135,7 @@ func (p *Pod) terminate(c condition) (hits int) {
 	return hits
 }
 
-// end lets no run live beyond at.
+// end makes all runs end at the given time at the latest.
 func (c *Container) end(at int64) {
 	for i := range c.runs {
 		c.runs[i].until = min(c.runs[i].until, at)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// lifeReport is what /pods says of a pod, as far as these tests care.
+// lifeReport is the part of a pod in /pods that these tests read.
 type lifeReport struct {
 	Metadata struct {
 		UID               string    `json:"uid"`
@@ -23,7 +23,8 @@ type lifeReport struct {
 	} `json:"status"`
 }
 
-// readLife returns what /pods says of the victim at now, and whether it speaks of it.
+// readLife returns the victim in /pods at now. It returns false if /pods does
+// not list it.
 func readLife(t *testing.T, f *Fleet, now time.Time) (said lifeReport, ok bool) {
 	t.Helper()
 	var list struct {
@@ -52,7 +53,7 @@ func readLife(t *testing.T, f *Fleet, now time.Time) (said lifeReport, ok bool) 
 	return lifeReport{}, false
 }
 
-// states returns the states of the victim's containers, with their reasons.
+// states returns the states of the victim's containers with their reasons.
 func (s *lifeReport) states() (all []string) {
 	for _, c := range s.Status.ContainerStatuses {
 		for name, state := range c.State {
@@ -93,7 +94,7 @@ func TestPending(t *testing.T) {
 		t.Errorf("for ever: got %s, %q; want Pending, ImagePullBackOff", got.Status.Phase, got.states())
 	}
 	for e := range Endpoint(numEndpoints) {
-		f.Append(nil, n, e, after(3600)) // whatever never starts is nowhere added up
+		f.Append(nil, n, e, after(3600)) // no sum includes a container that never starts
 	}
 	if got := f.Nodes()[0].CPU(after(3600)); got < f.Nodes()[0].CPU(after(29)) {
 		t.Errorf("the node's counter fell to %d", got)

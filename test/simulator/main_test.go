@@ -12,7 +12,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // start is when the fleets of these tests start.
 var start = time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
 
-// newFleet returns a small fleet with faults, one a line.
+// newFleet returns a small fleet with faults, each in the fault language.
 func newFleet(t testing.TB, o Options, faults ...string) *Fleet {
 	t.Helper()
 	for _, text := range faults {

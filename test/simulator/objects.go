@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// appendPods appends what /pods says: the pods that the node believes in.
+// appendPods appends the answer of /pods: the pods that the node has at now.
 func (n *Node) appendPods(dst []byte, now int64) []byte {
 	w := &writer{b: dst}
 	w.open('{')
@@ -26,7 +26,7 @@ func (n *Node) appendPods(dst []byte, now int64) []byte {
 	return w.b
 }
 
-// AppendObject appends the Pod as an API server would show it at now, in JSON.
+// AppendObject appends the Pod as an API server returns it at now, in JSON.
 func (p *Pod) AppendObject(dst []byte, now time.Time) []byte {
 	return p.AppendAs(dst, Form{Typed: true}, now)
 }
@@ -115,12 +115,12 @@ func (r resources) write(w *writer) {
 	quantities("requests", r.cpuRequest, r.memoryRequest)
 }
 
-// gracePeriod is how many seconds a pod has to end.
+// gracePeriod is the grace period of a deleted pod, in seconds.
 const gracePeriod = 30
 
 func (p *Pod) status(w *writer, now int64) {
 	if d := holds(p.faults, Terminate, now); d != nil {
-		now = d.from - 1 // nobody has told the API server what happened since
+		now = d.from - 1 // the API server does not know what has happened since
 	}
 	ready := true
 	for _, c := range p.Containers {
@@ -224,7 +224,7 @@ func (c *Container) status(w *writer, now int64) {
 	w.bool("started", alive)
 }
 
-// terminated writes the state of a container that has finished.
+// terminated writes the terminated state of a container that has finished.
 func (c *condition) terminated(w *writer, n *Node, run *instance) {
 	reason, code := "Completed", int64(0)
 	if c.Style == HasFailed {
@@ -245,8 +245,8 @@ func waiting(w *writer, reason string) {
 	w.end()
 }
 
-// AppendObject appends the Node as an API server would show it at now, in
-// JSON; port is where its kubelet listens.
+// AppendObject appends the Node as an API server returns it at now, in JSON.
+// port is the port of its kubelet.
 func (n *Node) AppendObject(dst []byte, port int, now time.Time) []byte {
 	return n.AppendAs(dst, Form{Typed: true}, port, now)
 }

@@ -10,27 +10,27 @@ type Options struct {
 	// Nodes, Pods and Containers are the numbers of nodes, of pods on each node
 	// and of containers in each pod. Default 1, 30 and 2.
 	Nodes, Pods, Containers int
-	// Cores of each node. Default 8. All containers together never use more
-	// than four fifths of them, whatever Pods and Containers are.
+	// Cores is the number of cores of each node. Default 8. All containers together
+	// never use more than four fifths of them, whatever Pods and Containers are.
 	Cores int
 	// Seed chooses names, IDs and every counter.
 	Seed uint64
 	// Start is the moment that the faults' times are relative to. Pods are
 	// older: they started in the three days before. Required.
 	Start time.Time
-	// Fresh makes every sample as old as the request, as with statistics from
-	// the container runtime. Otherwise they are up to 15 s old.
+	// Fresh makes every sample as old as the request, as a kubelet with statistics
+	// from the container runtime does. Otherwise samples are up to 15 s old.
 	Fresh bool
 	// NamesAreAddresses names each node by its address, 127.1.0.1, instead of
 	// node-0001.
 	NamesAreAddresses bool
-	// Churn is how many of the pods are replaced in a minute, from 0 to 1.
+	// Churn is the fraction of the pods that is replaced each minute, from 0 to 1.
 	Churn float64
-	// Faults happen at their times. See Parse.
+	// Faults are applied at their times. See Parse.
 	Faults []Fault
 }
 
-// maxNodes is what fits between 127.1.0.1 and 127.255.255.254.
+// maxNodes is the number of addresses between 127.1.0.1 and 127.255.255.254.
 const maxNodes = 0xfe_ffff - 1
 
 func (o Options) withDefaults() (Options, error) {

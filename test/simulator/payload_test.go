@@ -22,7 +22,7 @@ func captured(t *testing.T, name string) []byte {
 	return capture.Read(t, "01-steady/00/"+name)
 }
 
-// families parses text with Prometheus' own parser.
+// families parses text with Prometheus' parser.
 func families(t *testing.T, text []byte) map[string]*dto.MetricFamily {
 	t.Helper()
 	p := expfmt.NewTextParser(model.LegacyValidation)
@@ -33,8 +33,8 @@ func families(t *testing.T, text []byte) map[string]*dto.MetricFamily {
 	return f
 }
 
-// shape is the text without lines of numbers: every comment, and after it the
-// names of the labels of its lines, each combination once.
+// shape returns the text without its numbers: every comment, and after it the
+// label names of its lines, each combination once.
 func shape(text []byte) (lines []string) {
 	seen := map[string]bool{}
 	for l := range strings.Lines(string(text)) {
@@ -75,7 +75,7 @@ func TestResourceHasTheShapeOfTheCapture(t *testing.T) {
 
 func TestCAdvisorHasTheShapeOfTheCapture(t *testing.T) {
 	f := newFleet(t, Options{})
-	// Memory that keeps without power is the one thing no simulated node has.
+	// Simulated nodes have no non-volatile memory.
 	notHere := func(l string) bool { return strings.Contains(l, "machine_nvm_capacity") }
 	want := slices.DeleteFunc(shape(captured(t, "cadvisor.prom")), notHere)
 	got := shape(f.Payload("node-0001", CAdvisor, start))
@@ -128,8 +128,8 @@ func TestSummaryHasTheShapeOfTheCapture(t *testing.T) {
 	got := f.Payload("node-0001", Summary, start)
 	volume := func(p string) bool { return strings.Contains(p, ".volume") }
 	want := slices.DeleteFunc(keysOf(t, captured(t, "summary.json")), volume)
-	// A node without swap for some, with some for others: the capture's system
-	// container "pods" has memory left, the daemons have no limit.
+	// In the capture, the system container "pods" has available memory and the
+	// daemons have no limit.
 	if d := cmp.Diff(want, keysOf(t, got)); d != "" {
 		t.Errorf("/stats/summary (-capture +simulated):\n%s", d)
 	}
@@ -150,9 +150,8 @@ func labelsOf(m *dto.Metric) map[string]string {
 	return labels
 }
 
-// TestResourceIsExact: read when it is asked (Fresh) and asked at a whole
-// millisecond, every counter is to the last digit what Truth says of its
-// timestamp.
+// TestResourceIsExact checks that with Fresh, at whole milliseconds, every
+// counter is exactly the Truth at its timestamp.
 func TestResourceIsExact(t *testing.T) {
 	f := newFleet(t, Options{Nodes: 4, Pods: 12, Containers: 3, Fresh: true})
 	checked := 0
@@ -191,9 +190,9 @@ func TestResourceIsExact(t *testing.T) {
 	}
 }
 
-// TestRateOverAWindowIsTheTrueRate goes through housekeeping: two readings of
-// one line give (C(t2)-C(t1))/(t2-t1), up to their times' being cut to
-// milliseconds.
+// TestRateOverAWindowIsTheTrueRate checks rates without Fresh: two readings of
+// one line give (C(t2)-C(t1))/(t2-t1), except for the rounding of their times
+// to milliseconds.
 func TestRateOverAWindowIsTheTrueRate(t *testing.T) {
 	f := newFleet(t, Options{Pods: 10})
 	n := f.Nodes()[0]
@@ -221,7 +220,7 @@ func TestRateOverAWindowIsTheTrueRate(t *testing.T) {
 				if u.Namespace+"/"+u.Pod+"/"+u.Container != name {
 					continue
 				}
-				// A millisecond at either end, at the container's peak.
+				// The error is at most a millisecond at each end, at the container's peak.
 				peak := 0.8 * float64(n.Cores) / 20
 				if off := math.Abs(rate - u.Rate); off > peak*0.002/(float64(cur.ms-prev.ms)/1000) {
 					t.Errorf("%s: rate %v over [%d, %d], truth %v", name, rate, prev.ms, cur.ms, u.Rate)
@@ -235,8 +234,8 @@ func TestRateOverAWindowIsTheTrueRate(t *testing.T) {
 	}
 }
 
-// TestSummaryCutsTimesToSeconds: the value belongs to the exact instant, the
-// label to its second.
+// TestSummaryCutsTimesToSeconds checks that the value is that of the exact
+// time, and that the reported time is rounded down to the second.
 func TestSummaryCutsTimesToSeconds(t *testing.T) {
 	f := newFleet(t, Options{Fresh: true})
 	now := start.Add(90*time.Second + 987654321)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// BenchmarkAppend writes one node's answers: 30 pods of 2 containers, as in the
-// shapes that the pipeline is measured with.
+// BenchmarkAppend writes one node's answers. The node has 30 pods of 2
+// containers, as in the benchmarks of the pipeline.
 func BenchmarkAppend(b *testing.B) {
 	for e := range Endpoint(numEndpoints) {
 		for _, fresh := range []bool{false, true} {

@@ -1,13 +1,13 @@
 package simulator
 
-// The same calls that write an object as JSON write it as protobuf if the writer
-// has a schema: which number each member has, and of what type it is. So there is one
-// description of each object, and it cannot say different things in two encodings.
-// Field numbers are those of k8s.io/api/core/v1/generated.proto and
+// The calls that write an object as JSON also write it as protobuf if the
+// writer has a schema: the number and the type of each member. So there is one
+// description of each object, and the two encodings cannot differ. Field
+// numbers are those of k8s.io/api/core/v1/generated.proto and
 // k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto.
 
 // A message is the schema of an object: its members by their JSON names. A
-// member that is not in it (kind, apiVersion) is not written.
+// member that is not in the schema (kind, apiVersion) is not written.
 type message map[string]field
 
 type field struct {
@@ -82,18 +82,19 @@ var (
 
 // proto is the part of a writer that writes protobuf.
 type proto struct {
-	levels []level // of messages that are open
+	levels []level // the messages that are open
 }
 
 type level struct {
-	field        // whose content is being written
+	field        // the field that is being written
 	skip    bool // the schema does not have it
-	message bool // it has a length, at begin; a list and a map have none
+	message bool // it has a length, which is written at begin; a list and a map have none
 	begin   int
 }
 
-// lengthBytes are reserved for a length, which is known only when its message ends:
-// a varint may be longer than it need be. Three bytes are 2 MiB.
+// lengthBytes are reserved for a length, which is known only when its message
+// ends. A varint may have more bytes than it needs. Three bytes are enough for
+// 2 MiB.
 const lengthBytes = 3
 
 func (w *writer) tag(number, wire byte) {
@@ -120,7 +121,7 @@ func (w *writer) text(number byte, v string) {
 
 func (w *writer) top() *level { return &w.proto.levels[len(w.proto.levels)-1] }
 
-// member returns the schema of a member of what is open.
+// member returns the schema of a member of the message that is open.
 func (w *writer) member(name string) (f field, ok bool) {
 	top := w.top()
 	if top.skip {
@@ -130,7 +131,8 @@ func (w *writer) member(name string) (f field, ok bool) {
 	return f, ok
 }
 
-// begin opens the member name: a message, or with many set a list of them.
+// begin opens the member of that name: a message, or with many set, a list of
+// messages.
 func (w *writer) begin(name string, many bool) {
 	f, ok := w.member(name)
 	l := level{field: f, skip: !ok}
@@ -164,13 +166,13 @@ func (w *writer) finish() {
 	w.proto.levels = w.proto.levels[:len(w.proto.levels)-1]
 }
 
-// fill writes the length of the message whose length is at begin.
+// fill writes the length of the message at begin, up to the present end.
 func (w *writer) fill(begin int) {
 	n := len(w.b) - begin - lengthBytes
 	w.b[begin], w.b[begin+1], w.b[begin+2] = byte(n)|0x80, byte(n>>7)|0x80, byte(n>>14)
 }
 
-// protoText writes the member name, or an entry of a map.
+// protoText writes the member of that name, or an entry of a map.
 func (w *writer) protoText(name, v string) {
 	top := w.top()
 	if top.skip || top.kind != texts && top.kind != quantities {

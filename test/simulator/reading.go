@@ -1,7 +1,7 @@
 package simulator
 
-// A reading is what a kubelet knows of one cgroup at the time of a request.
-// Times are nanoseconds since the Unix epoch.
+// A reading is the kubelet's last reading of one cgroup at the time of a
+// request. Times are nanoseconds since the Unix epoch.
 type reading struct {
 	pod       *Pod
 	container *Container // nil for a pod or sandbox
@@ -9,23 +9,24 @@ type reading struct {
 	second    bool       // seen under the container's second path
 	at        int64      // when the cgroup was read
 	stamp     int64      // what the node's clock showed then
-	start     int64      // as reported
+	start     int64      // as the node reports it
 	cpu       int64      // nanoseconds
 	memory    int64      // bytes, the working set
-	zero      bool       // it could not be read
+	zero      bool       // the kubelet could not read it
 }
 
-// secondPathAge is how much later the second path of a container was made.
+// secondPathAge is the time between the creation of a container's first and
+// second path, in nanoseconds.
 const secondPathAge = 20_500_000_000
 
-// scratch is what one payload needs while it is written.
+// scratch has the buffers that are needed to write one payload.
 type scratch struct {
 	containers, pods []reading
 	lines            []cgroupLine
 }
 
-// moment returns when the cgroup of that key, which can be read since first,
-// was read last.
+// moment returns when the cgroup of that key was last read. first is the time
+// of its first reading.
 func (n *Node) moment(k key, first, now int64) int64 {
 	if n.fleet.options.Fresh {
 		return now
@@ -33,7 +34,7 @@ func (n *Node) moment(k key, first, now int64) int64 {
 	return max(housekeeping(k, now), first)
 }
 
-// readable returns when an instance is read for the first time.
+// readable returns when an instance is first read.
 func (n *Node) readable(i *instance) int64 {
 	if n.fleet.options.Fresh || i.start == never {
 		return i.start
@@ -44,8 +45,8 @@ func (n *Node) readable(i *instance) int64 {
 // hidden reports whether the node does not report the pod at now.
 func (p *Pod) hidden(now int64) bool { return holds(p.faults, Missing, now) != nil }
 
-// readPod returns what the node says of the pod's own cgroup at now, and
-// whether it says anything.
+// readPod returns the node's reading of the pod's own cgroup at now. It returns
+// false if there is none.
 func (p *Pod) readPod(now int64) (reading, bool) {
 	if p.hidden(now) {
 		return reading{}, false
@@ -68,13 +69,13 @@ func (p *Pod) readPod(now int64) (reading, bool) {
 	return r, true
 }
 
-// unread turns the reading into what a kubelet writes for what it could not
-// read: 0, now.
+// unread sets the reading to what a kubelet writes for a cgroup that it could
+// not read: 0, at the time of the request.
 func (r *reading) unread(now int64) {
 	r.cpu, r.memory, r.stamp, r.at, r.zero = 0, 0, now, now, true
 }
 
-// jitter returns by how much start times are off at now.
+// jitter returns the error of start times at now, in nanoseconds.
 func (p *Pod) jitter(faults []condition, now int64) int64 {
 	c := holds(faults, Jitter, now)
 	if c == nil {
@@ -83,7 +84,7 @@ func (p *Pod) jitter(faults []condition, now int64) int64 {
 	return p.key.num(now/second).between("start", -int64(c.Spread), int64(c.Spread)+1)
 }
 
-// readSandbox is as readPod, for the pod's sandbox.
+// readSandbox is like readPod, for the pod's sandbox.
 func (p *Pod) readSandbox(now int64) (reading, bool) {
 	if p.hidden(now) {
 		return reading{}, false
@@ -99,9 +100,9 @@ func (p *Pod) readSandbox(now int64) (reading, bool) {
 	return r, true
 }
 
-// read appends what the node says of the container at now: a reading for each
-// run that it sees. With paths, a container under two paths gives two
-// readings; otherwise one, now of the one path, now of the other.
+// read appends the node's readings of the container at now: one for each run
+// that it sees. With paths set, a container with two paths gives two readings;
+// otherwise one, sometimes from the one path and sometimes from the other.
 func (c *Container) read(dst []reading, now int64, paths bool) []reading {
 	p := c.Pod
 	if p.hidden(now) || holds(c.faults, Missing, now) != nil {
@@ -138,12 +139,12 @@ func twoPaths(cs []condition, now int64) bool {
 	return c != nil && c.Style == TwoPaths
 }
 
-// readRun reads the ith run, whose cgroup's key is k.
+// readRun reads the ith run. k is the key of its cgroup.
 func (c *Container) readRun(i int, k key, first, seen, now int64) reading {
 	p := c.Pod
 	run := &c.runs[i]
 	r := reading{pod: p, container: c, run: run, at: p.Node.moment(k, first, seen)}
-	// The last reading may be from before a counter was reset.
+	// The last reading may be older than a reset of the counter.
 	for run.follows && r.at < run.from {
 		i--
 		run = &c.runs[i]
@@ -157,7 +158,7 @@ func (c *Container) readRun(i int, k key, first, seen, now int64) reading {
 	return r
 }
 
-// leapt returns by how much the counter of a run is too high at a moment.
+// leapt returns by how much a run's counter is too high at a moment.
 func (c *Container) leapt(run *instance, at int64) (by int64) {
 	for i := range c.faults {
 		if f := &c.faults[i]; f.Kind == Leap && run.from <= f.from && f.from <= at {
@@ -168,7 +169,7 @@ func (c *Container) leapt(run *instance, at int64) (by int64) {
 }
 
 // rate returns the mean rate in nanocores between a reading and the
-// housekeeping before it, given the counter as a function of time.
+// housekeeping before it. counter returns the counter at a time.
 func (n *Node) rate(k key, at, since int64, counter func(int64) int64) int64 {
 	before := at - 10*second
 	if !n.fleet.options.Fresh {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestReadme: the table of faults has every kind and style, and no other.
+// TestReadme checks that the table of faults has every kind and style, and no
+// other.
 func TestReadme(t *testing.T) {
 	b, err := os.ReadFile("README.md")
 	if err != nil {

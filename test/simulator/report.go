@@ -2,23 +2,23 @@ package simulator
 
 import "time"
 
-// Clock returns what the node's clock shows at now.
+// Clock returns the time that the node's clock shows at now.
 func (n *Node) Clock(now time.Time) time.Time { return time.Unix(0, n.clock(now.UnixNano())) }
 
 // A Life is one life of a container's counter: a run, or the part of a run
-// until or since its counter was reset. Times are nanoseconds since the Unix
-// epoch, true whatever the node's clock shows.
+// before or after a reset of its counter. Times are nanoseconds since the Unix
+// epoch, and do not depend on the node's clock.
 type Life struct {
 	Container *Container
 	ID        string // of the run, without a scheme
 	Started   int64  // when the run started
 	From      int64  // when the counter was 0: the start, or the last reset
-	Until     int64  // when the counter ends; math.MaxInt64 for never
+	Until     int64  // when the counter ends; math.MaxInt64 if it does not
 	run       *instance
 }
 
-// Lives returns every life of every container of the node, whatever the time:
-// of pods the API server does not know, too.
+// Lives returns every life of every container that the node ever runs, also of
+// pods that the API server does not have.
 func (n *Node) Lives() []*Life {
 	var all []*Life
 	for _, p := range n.pods {
@@ -33,32 +33,32 @@ func (n *Node) Lives() []*Life {
 }
 
 // CPU returns the counter at a moment, in nanoseconds of CPU time: 0 before the
-// life began, its last value after it has ended.
+// life begins, and its last value after the life has ended.
 func (l *Life) CPU(at int64) int64 { return l.run.cpu(at) }
 
-// Present reports whether l is the life that the API server's word, were it
-// immediate, is about at that moment: of the pod that has the name, on its node,
-// the run that began last.
+// Present reports whether l is the life that an API server without delay would
+// report at that moment: the API server has the pod, and l is the run of its
+// container that began last and still runs.
 func (l *Life) Present(at int64) bool {
 	p := l.Container.Pod
 	return p.bound <= at && at < p.unbound && l.Container.current(at) == l.run && l.run.alive(at)
 }
 
-// A Report is a line about a container as a node gives it at a moment. Times
+// A Report is a line about a container as a node reports it at a moment. Times
 // are nanoseconds since the Unix epoch.
 type Report struct {
 	Life   *Life
-	At     int64 // when the node really took the reading
-	Stamp  int64 // what its clock showed then
-	Start  int64 // as it reports it
+	At     int64 // when the node took the reading
+	Stamp  int64 // the time that its clock showed then
+	Start  int64 // as the node reports it
 	CPU    int64 // nanoseconds of CPU time
-	Unread bool  // it wrote 0 for what it could not read
+	Unread bool  // the node wrote 0 because it could not read the cgroup
 	Second bool  // under the container's second path
 }
 
-// Reports appends to dst what the node says of its containers at now, with the
-// life each line is truly of: one of lives, which Node.Lives gave. The
-// endpoint's cut of times is not in it.
+// Reports appends to dst the lines that the node reports about its containers
+// at now, each with the life that it really belongs to. lives is the result of
+// Node.Lives. Times are not yet rounded as the endpoint rounds them.
 func (n *Node) Reports(dst []Report, lives []*Life, e Endpoint, now int64) []Report {
 	var readings []reading
 	for _, p := range n.pods {

@@ -2,7 +2,7 @@ package simulator
 
 import "strconv"
 
-// appendResource appends what /metrics/resource says.
+// appendResource appends the answer of /metrics/resource.
 func (n *Node) appendResource(dst []byte, s *scratch, now int64) []byte {
 	s.containers, s.pods = s.containers[:0], s.pods[:0]
 	for i := 0; i < len(n.byContainer); {
@@ -95,9 +95,9 @@ func (n *Node) appendResource(dst []byte, s *scratch, now int64) []byte {
 
 const scrapeErrorHelp = "[STABLE] 1 if there was an error while getting container metrics, 0 otherwise"
 
-// appendStarts appends one start for each name: a start has no label that
-// tells two instances apart and no timestamp, so a kubelet can say only one
-// of them, and nothing says which.
+// appendStarts appends one start line for each name. A start line has no
+// timestamp and no label that distinguishes two instances, so a kubelet can
+// report only one of them, and nothing says which.
 func (n *Node) appendStarts(dst []byte, rs []reading, now int64) []byte {
 	dst = appendHeader(dst, "container_start_time_seconds", "[STABLE] Start time of the container since unix epoch in seconds", "gauge")
 	for i := 0; i < len(rs); {
@@ -121,7 +121,7 @@ func sameName(a, b *Container) bool {
 	return a.Name == b.Name && a.Pod.Name == b.Pod.Name && a.Pod.Namespace == b.Pod.Namespace
 }
 
-// sortByStamp orders lines of one name as a kubelet does. There are seldom more
+// sortByStamp sorts lines of one name as a kubelet does. There is seldom more
 // than one.
 func sortByStamp(rs []reading) {
 	for i := 1; i < len(rs); i++ {
@@ -163,7 +163,7 @@ func appendContainer(dst []byte, name string, c *Container) []byte {
 	return append(dst, `"} `...)
 }
 
-// appendFloat formats as Prometheus' text format does.
+// appendFloat formats a number as Prometheus' text format does.
 func appendFloat(dst []byte, v float64) []byte {
 	if v == 0 {
 		return append(dst, '0')
@@ -171,7 +171,7 @@ func appendFloat(dst []byte, v float64) []byte {
 	return strconv.AppendFloat(dst, v, 'g', -1, 64)
 }
 
-// appendStamp ends a line with a time in milliseconds.
+// appendStamp ends a line with a timestamp in milliseconds.
 func appendStamp(dst []byte, ns int64) []byte {
 	dst = append(dst, ' ')
 	dst = strconv.AppendInt(dst, ns/1e6, 10)

@@ -21,19 +21,20 @@ import (
 // ServerOptions configure a Server.
 type ServerOptions struct {
 	Fleet *Fleet // required
-	// Authority signs what each node shows. Nil serves plain HTTP.
+	// Authority signs the certificates of the nodes. Without one, the server serves
+	// plain HTTP.
 	Authority *Authority
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
-	// Grace is how long a request may go on when the server is told to end.
+	// Grace is how long a request may still take after the server was stopped.
 	// Default 2 s.
 	Grace time.Duration
-	// Log takes what goes wrong with connections. Default: nowhere.
+	// Log receives the errors of connections. Default: none.
 	Log *log.Logger
 }
 
-// Server answers for every node of a fleet on one port: the address that a
-// connection was made to says which node is meant.
+// Server answers for every node of a fleet on one port. The local address of a
+// connection selects the node.
 type Server struct {
 	o       ServerOptions
 	buffers sync.Pool // of *[]byte
@@ -63,8 +64,8 @@ func NewServer(o ServerOptions) *Server {
 	return s
 }
 
-// Serve answers on l, which it closes, until ctx ends and what is under way has
-// ended too. It returns nil if that is why it ended.
+// Serve answers on l until ctx ends and the requests in progress have ended,
+// and closes l. It returns nil if it ended because of ctx.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	l = &choosy{l, s}
 	if s.o.Authority != nil {
@@ -84,7 +85,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return s.serve(ctx, l, s)
 }
 
-// serve runs an HTTP server until ctx ends. Requests that hang on ctx end with
+// serve runs an HTTP server until ctx ends. Requests that wait for ctx end with
 // it.
 func (s *Server) serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	server := &http.Server{
@@ -117,8 +118,8 @@ func (s *Server) serve(ctx context.Context, l net.Listener, h http.Handler) erro
 	return nil
 }
 
-// madeKey is the key of when a request's connection was made, in nanoseconds
-// since the Unix epoch.
+// madeKey is the context key of the time at which a request's connection was
+// made, in nanoseconds since the Unix epoch.
 type madeKey struct{}
 
 // choosy refuses connections to nodes that are down.
@@ -139,8 +140,8 @@ func (c *choosy) Accept() (net.Conn, error) {
 			return conn, nil
 		}
 		if tcp, ok := conn.(*net.TCPConn); ok {
-			// A reset, as from a machine where nothing listens. If that is not
-			// to be had, an ordinary end will do.
+			// This sends a reset, like a machine where nothing listens. If it fails, the
+			// connection is closed normally.
 			_ = tcp.SetLinger(0)
 		}
 		conn.Close()
@@ -159,7 +160,8 @@ func (s *Server) node(a net.Addr) *Node {
 	return s.o.Fleet.At(ip)
 }
 
-// ServeHTTP answers one request as the node of the connection's local address.
+// ServeHTTP answers one request for the node that has the connection's local
+// address.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	n := s.node(local)
@@ -171,7 +173,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	made, ok := r.Context().Value(madeKey{}).(int64)
 	switch outlived := ok && made < c.Changed; {
 	case outlived && r.ProtoMajor > 1:
-		w.Header().Set("Connection", "close") // ends this one, when the answer has been sent
+		w.Header().Set("Connection", "close") // closes this connection after the answer
 		http.Error(w, "another node has this address now", http.StatusMisdirectedRequest)
 		return
 	case outlived, c.Down:
@@ -240,7 +242,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, n *Node, e Endpo
 	}
 	w.Header().Set("Content-Type", e.ContentType())
 	w.Header().Set("Date", n.Clock(now).UTC().Format(http.TimeFormat))
-	// What cannot be written has no reader any more.
+	// An error means that the client has gone.
 	if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		w.Header().Set("Content-Length", strconv.Itoa(len(*buffer)))
 		_, _ = w.Write(*buffer)
@@ -254,13 +256,13 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, n *Node, e Endpo
 	_ = z.Close()
 }
 
-// TruthHandler serves what was really used, as JSON lists of Usage:
+// TruthHandler serves the true usage, as JSON lists of Usage:
 //
 //	GET /truth?from=NS&to=NS   over a window, in nanoseconds since the Unix epoch
-//	GET /truth/at?t=NS         at a moment: a window of no length
+//	GET /truth/at?t=NS         at a moment: a window of length 0
 //
-// A missing to or t is now, a missing from the fleet's start; node=NAME asks
-// for one node only.
+// The default of to and t is now, that of from is the fleet's start. node=NAME
+// limits the answer to one node.
 func TruthHandler(f *Fleet, now func() time.Time) http.Handler {
 	mux := http.NewServeMux()
 	answer := func(w http.ResponseWriter, r *http.Request, from, to time.Time) {
@@ -277,7 +279,7 @@ func TruthHandler(f *Fleet, now func() time.Time) http.Handler {
 			list = []Usage{}
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(list) // or the reader has gone
+		_ = json.NewEncoder(w).Encode(list) // an error means that the client has gone
 	}
 	moment := func(w http.ResponseWriter, r *http.Request, name string, std time.Time) (time.Time, bool) {
 		text := r.URL.Query().Get(name)
@@ -314,7 +316,7 @@ func TruthHandler(f *Fleet, now func() time.Time) http.Handler {
 	return mux
 }
 
-// ServeTruth serves TruthHandler on l, which it closes, until ctx ends.
+// ServeTruth serves TruthHandler on l until ctx ends, and closes l.
 func (s *Server) ServeTruth(ctx context.Context, l net.Listener) error {
 	return s.serve(ctx, l, TruthHandler(s.o.Fleet, s.o.Now))
 }

@@ -17,14 +17,14 @@ import (
 	"time"
 )
 
-// serveFleet serves f until the test ends, at a clock that stands at now.
+// serveFleet serves f until the test ends, with a clock that always shows now.
 // It returns the port.
 func serveFleet(t *testing.T, f *Fleet, a *Authority, now time.Time) int {
 	t.Helper()
 	return serveFleetAt(t, f, a, func() time.Time { return now })
 }
 
-// serveFleetAt is serveFleet with a clock that goes.
+// serveFleetAt is like serveFleet, with a clock that moves.
 func serveFleetAt(t *testing.T, f *Fleet, a *Authority, now func() time.Time) int {
 	t.Helper()
 	l, err := net.Listen("tcp4", ":0")
@@ -202,7 +202,8 @@ func TestServerFaults(t *testing.T) {
 	}
 }
 
-// TestServerRefuses: what keeps a reader from an answer, or makes it another's.
+// TestServerRefuses tests the faults in which a node gives no answer, or the
+// answer of another node.
 func TestServerRefuses(t *testing.T) {
 	f := newFleet(t, Options{Nodes: 5}, "refuse node=node-0001", "refuse node=node-0002 style=forbidden", "impostor node=node-0003 as=node-0005", "scrapeerror node=node-0004")
 	a := newAuthority(t)
@@ -239,8 +240,8 @@ func TestServerShowsWrongCertificates(t *testing.T) {
 	}
 }
 
-// TestConnectionsDoNotOutliveTheirCertificate: who keeps one open meets the
-// new certificate all the same.
+// TestConnectionsDoNotOutliveTheirCertificate checks that a client with an open
+// connection also gets the new certificate.
 func TestConnectionsDoNotOutliveTheirCertificate(t *testing.T) {
 	f := newFleet(t, Options{Nodes: 2}, "impostor node=node-0001 as=node-0002 at=10s")
 	a := newAuthority(t)
@@ -261,8 +262,8 @@ func TestConnectionsDoNotOutliveTheirCertificate(t *testing.T) {
 	}
 }
 
-// TestServeEndsWhileANodeHangs: a request that would never end does not keep
-// the process.
+// TestServeEndsWhileANodeHangs checks that a hanging request does not prevent
+// the end of the process.
 func TestServeEndsWhileANodeHangs(t *testing.T) {
 	f := newFleet(t, Options{}, "hang node=node-0001")
 	l, err := net.Listen("tcp4", ":0")
@@ -281,7 +282,7 @@ func TestServeEndsWhileANodeHangs(t *testing.T) {
 		hung <- err
 	}()
 	<-arrived // the connection is accepted
-	<-arrived // it is noted when
+	<-arrived // the connection's time is read
 	<-arrived // the request is being handled
 	cancel()
 	if err := <-ended; err != nil {
@@ -292,7 +293,7 @@ func TestServeEndsWhileANodeHangs(t *testing.T) {
 	}
 }
 
-// announcing returns a clock that tells c of each time it is read.
+// announcing returns a clock that sends to c each time it is read.
 func announcing(c chan<- struct{}) func() time.Time {
 	return func() time.Time {
 		c <- struct{}{}

@@ -1,9 +1,9 @@
 package simulator
 
-// appendStatsContainer appends what POST /stats/container/ with
-// {"containerName":"/","subcontainers":true,"num_stats":1} says: every cgroup
-// of the node by its path, with one reading. Two paths of one container change
-// places from second to second, as Go's maps made them.
+// appendStatsContainer appends the answer of POST /stats/container/ with
+// {"containerName":"/","subcontainers":true,"num_stats":1}: every cgroup of the
+// node by its path, with one reading. The order of two paths of one container
+// changes from second to second, as in a kubelet, where it comes from a Go map.
 func (n *Node) appendStatsContainer(dst []byte, s *scratch, now int64) []byte {
 	w := &writer{b: dst}
 	w.open('{')

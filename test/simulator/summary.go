@@ -1,13 +1,13 @@
 package simulator
 
-// What the node's disk is made of, as every payload says it.
+// The size and free space of a node's disk, the same in every payload.
 const (
 	diskBytes, diskFree   = 270_553_174_016, 72_338_526_208
 	diskInodes, inodeFree = 16_777_216, 16_151_064
 )
 
-// appendSummary appends what /stats/summary says, or with full unset what it
-// says with only_cpu_and_memory=true.
+// appendSummary appends the answer of /stats/summary, or with full unset the
+// answer with only_cpu_and_memory=true.
 func (n *Node) appendSummary(dst []byte, s *scratch, now int64, full bool) []byte {
 	w := &writer{b: dst, pretty: true}
 	w.open('{')
@@ -61,8 +61,8 @@ func (n *Node) summarise(w *writer, now int64, full bool) {
 	w.end()
 }
 
-// summariseSystem writes a system container; its figures are those of a
-// daemon, or of all pods for nil.
+// summariseSystem writes a system container. Its figures are those of daemon,
+// or those of all pods if daemon is nil.
 func (n *Node) summariseSystem(w *writer, name string, seen int64, daemon *instance, full bool) {
 	k := n.key.with("cgroup " + name)
 	at := n.moment(k, n.boot, seen)
@@ -133,8 +133,8 @@ func (p *Pod) summarise(w *writer, s *scratch, now int64, full bool) {
 	w.end()
 }
 
-// memoryLimit is the limit of the pod's cgroup: it has one if all its
-// containers have.
+// memoryLimit returns the limit of the pod's cgroup, in bytes: the sum of its
+// containers' limits, or 0 if one of them has none.
 func (p *Pod) memoryLimit() (sum int64) {
 	for _, c := range p.Containers {
 		if c.limits.memoryLimit == 0 {
@@ -176,7 +176,7 @@ type figures struct {
 	cpu, rate, memory int64
 	limit             int64 // of memory; 0 for none
 	faults            int64
-	psi               bool // the node has pressure: otherwise all of it is 0
+	psi               bool // the node has pressure (PSI); otherwise all of it is 0
 }
 
 func (f *figures) write(w *writer) {
@@ -207,8 +207,8 @@ func (f *figures) writeIO(w *writer) {
 	w.end()
 }
 
-// writePSI writes the pressure: some is the nanoseconds in which something
-// waited, full a quarter of it.
+// writePSI writes the pressure. some is the time in which at least one task
+// waited, in nanoseconds; full is a quarter of it.
 func (f *figures) writePSI(w *writer, some int64) {
 	if !f.psi {
 		some = 0

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// TargetsFile returns the nodes as weir reads them from a file: NAME=HOST:PORT,
-// one a line.
+// TargetsFile returns the nodes in the format that weir reads from a file:
+// NAME=HOST:PORT, one on each line.
 func (f *Fleet) TargetsFile(port int) []byte {
 	var b []byte
 	for _, n := range f.nodes {
@@ -15,10 +15,11 @@ func (f *Fleet) TargetsFile(port int) []byte {
 	return b
 }
 
-// Source returns the --source of weir that reads this fleet. With a file that
-// holds TargetsFile, it refers to that; without one, it lists the nodes, or
-// where their names are their addresses, gives the range. caFile and insecure
-// say how the fleet is served: with TLS unless insecure.
+// Source returns the value of weir's --source that reads this fleet.
+// targetsFile is a file with the content of TargetsFile. If it is empty, the
+// value lists the nodes, or gives the range of their addresses if nodes are
+// named by address. The fleet is served with TLS unless insecure is set; caFile
+// is the authority's certificate.
 func (f *Fleet) Source(port int, targetsFile, caFile string, insecure bool) string {
 	var b strings.Builder
 	b.WriteString("kubelet:?targets=")

@@ -2,39 +2,40 @@ package simulator
 
 import "time"
 
-// Usage is what one life of a container's counter really used in a window.
+// Usage is the true usage of one life of a container's counter in a window.
 type Usage struct {
 	Node      string `json:"node"`
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
-	// UID is the pod's as the API server knows it; a kubelet reports the hash
-	// of a static pod's manifest instead.
+	// UID is the pod's UID at the API server. For a static pod, a kubelet reports
+	// the hash of its manifest instead.
 	UID       string `json:"uid"`
 	Container string `json:"container"`
 	ID        string `json:"id"`
-	// Started is when the run started. From and To are the window, cut to the
-	// life of the counter. All are nanoseconds since the Unix epoch.
+	// Started is when the run started. From and To are the part of the window in
+	// which the counter existed. All are nanoseconds since the Unix epoch.
 	Started int64 `json:"started"`
 	From    int64 `json:"from"`
 	To      int64 `json:"to"`
-	// CPUFrom and CPUTo are the counter there, in nanoseconds of CPU time.
+	// CPUFrom and CPUTo are the counter at From and To, in nanoseconds of CPU time.
 	CPUFrom int64 `json:"cpuFrom"`
 	CPUTo   int64 `json:"cpuTo"`
-	// Rate is (CPUTo - CPUFrom) / (To - From) in cores; 0 for an empty window.
+	// Rate is (CPUTo - CPUFrom) / (To - From), in cores; 0 for an empty window.
 	Rate float64 `json:"rate"`
 	// Memory is the working set at To, in bytes.
 	Memory int64 `json:"memory"`
 	// Received and Sent are the pod's network counters at To, in bytes.
 	Received int64 `json:"received"`
 	Sent     int64 `json:"sent"`
-	// Current says that it is the run that the API server names at the end of
-	// the window: a reader that serves any other is wrong.
+	// Current says that this is the run that the API server reports at the end of
+	// the window. A reader that serves another run is wrong.
 	Current bool `json:"current"`
 }
 
-// Truth returns what was really used between two moments: one Usage for every
-// counter that lived in [from, to], a counter that was reset being two. Faults
-// that only make a node lie (Zero, Stale, Missing, ...) change nothing here.
+// Truth returns the true usage between two moments: one Usage for every counter
+// that existed in [from, to]. A counter that was reset counts as two. Faults
+// that only change what a node reports (Zero, Stale, Missing, ...) change
+// nothing here.
 func (f *Fleet) Truth(from, to time.Time) []Usage {
 	var all []Usage
 	for _, n := range f.nodes {
@@ -43,7 +44,7 @@ func (f *Fleet) Truth(from, to time.Time) []Usage {
 	return all
 }
 
-// Truth is Fleet.Truth of one node.
+// Truth is like Fleet.Truth, for one node.
 func (n *Node) Truth(from, to time.Time) []Usage {
 	return n.appendTruth(nil, from.UnixNano(), to.UnixNano())
 }

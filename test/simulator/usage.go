@@ -2,13 +2,13 @@ package simulator
 
 import "time"
 
-// current returns the run that the API server names at t: the one that began
-// last. It is nil before the first.
+// current returns the run that the API server reports at t: the one that began
+// last. It is nil before the first run.
 func (c *Container) current(t int64) *instance { return c.last(t) }
 
-// CPU returns what the container's current run has used at that moment, in
-// nanoseconds of CPU time: what its counter really is, whatever is reported. It
-// is 0 before the run starts and stands still after it has ended.
+// CPU returns the true counter of the container's current run at that moment,
+// in nanoseconds of CPU time. It does not depend on what is reported. It is 0
+// before the run starts and does not change after the run has ended.
 func (c *Container) CPU(at time.Time) int64 {
 	if r := c.current(at.UnixNano()); r != nil {
 		return r.cpu(at.UnixNano())
@@ -16,8 +16,8 @@ func (c *Container) CPU(at time.Time) int64 {
 	return 0
 }
 
-// ID returns the ID of the container's current run, without a scheme; empty
-// before the first.
+// ID returns the ID of the container's current run, without a scheme. It is
+// empty before the first run.
 func (c *Container) ID(at time.Time) string {
 	if r := c.current(at.UnixNano()); r != nil {
 		return r.id()
@@ -25,7 +25,8 @@ func (c *Container) ID(at time.Time) string {
 	return ""
 }
 
-// Started returns when the container's current run started, or the zero time.
+// Started returns when the container's current run started, or the zero time if
+// there was none.
 func (c *Container) Started(at time.Time) time.Time {
 	if r := c.current(at.UnixNano()); r != nil {
 		return time.Unix(0, r.start)
@@ -33,7 +34,7 @@ func (c *Container) Started(at time.Time) time.Time {
 	return time.Time{}
 }
 
-// Memory returns the container's working set in bytes; 0 while no run lives.
+// Memory returns the container's working set in bytes, or 0 if no run exists.
 func (c *Container) Memory(at time.Time) int64 {
 	t := at.UnixNano()
 	if r := c.current(t); r != nil && r.alive(t) {
@@ -42,8 +43,8 @@ func (c *Container) Memory(at time.Time) int64 {
 	return 0
 }
 
-// CPU returns what the pod's cgroup has counted: all runs of all its
-// containers, those that ended included, and its sandbox.
+// CPU returns the counter of the pod's cgroup, in nanoseconds of CPU time: the
+// sum of its sandbox and of all runs of its containers, also those that ended.
 func (p *Pod) CPU(at time.Time) int64 { return p.cpu(at.UnixNano()) }
 
 func (p *Pod) cpu(t int64) int64 {
@@ -73,8 +74,8 @@ func (p *Pod) memory(t int64) (sum int64) {
 	return sum
 }
 
-// Network returns the bytes that the pod's interface has received and sent;
-// for a pod on the host's network, what the node's has.
+// Network returns the bytes that the pod's interface has received and sent. For
+// a pod on the host's network, these are the node's.
 func (p *Pod) Network(at time.Time) (received, sent int64) { return p.network(at.UnixNano()) }
 
 func (p *Pod) network(t int64) (received, sent int64) {
@@ -85,15 +86,16 @@ func (p *Pod) network(t int64) (received, sent int64) {
 	return p.rx.at(life), p.tx.at(life)
 }
 
-// CPU returns what the node has used since it booted: all that ever ran in its
-// pods, its daemons and its kernel.
+// CPU returns what the node has used since it booted, in nanoseconds of CPU
+// time: all pods it ever ran, its daemons and its kernel.
 func (n *Node) CPU(at time.Time) int64 { return n.cpu(at.UnixNano()) }
 
 func (n *Node) cpu(t int64) int64 {
 	return n.podsCPU(t, "") + n.kubelet.cpu(t) + n.runtime.cpu(t) + n.kernel.cpu(t)
 }
 
-// podsCPU sums the pods of a QoS class, or of all for an empty one.
+// podsCPU returns the sum of the pods of a QoS class; an empty class means all
+// pods.
 func (n *Node) podsCPU(t int64, qos string) (sum int64) {
 	sum = n.churn.past.used(qos)
 	for _, p := range n.pods {
@@ -120,8 +122,8 @@ func (n *Node) podsMemory(t int64, qos string) (sum int64) {
 	return sum
 }
 
-// network returns what the node's interface has carried: what its pods have,
-// and a little of its own.
+// network returns the bytes that the node's interface has received and sent:
+// those of its pods, and a small amount of its own.
 func (n *Node) network(t int64) (received, sent int64) {
 	life := t - n.boot
 	received, sent = n.churn.past.rx+(1<<29)+used(4000, life), n.churn.past.tx+(1<<28)+used(9000, life)
@@ -134,8 +136,8 @@ func (n *Node) network(t int64) (received, sent int64) {
 	return received, sent
 }
 
-// countedCPU is cpu as the node's counter shows it: a reset takes what was
-// there away.
+// countedCPU returns the node's counter as it is reported: cpu minus its value
+// at the last reset.
 func (n *Node) countedCPU(t int64) int64 {
 	var lost int64
 	for i := range n.faults {

@@ -4,28 +4,28 @@ import "math/bits"
 
 const second = int64(1e9)
 
-// A wave is a counter: how much of something was used in the first life
-// nanoseconds of an instance's life. It never falls and is an exact integer.
-// Rates are units a second: with nanocores as the rate, the counter is in
-// nanoseconds of CPU time; with bytes a second, in bytes.
+// A wave is a counter: the usage in the first life nanoseconds of an instance.
+// It never falls and is an exact integer. Rates are units per second: with
+// nanocores as the rate, the counter is in nanoseconds of CPU time; with bytes
+// per second, it is in bytes.
 //
 //	base   ────────────────   always
-//	ramp   ╱╲╱╲╱╲╱╲╱╲╱╲╱╲   up and down again, so the counter bends everywhere
+//	ramp   ╱╲╱╲╱╲╱╲╱╲╱╲╱╲   up and down, so that the counter is never linear
 //	burst  ▁█▁▁█▁▁█▁▁█▁▁█   seconds
 //	step   ▁▁▁▁▁▁████████   minutes
-//	first  █▁▁▁▁▁▁▁▁▁▁▁▁▁   once: what it costs to start
+//	first  █▁▁▁▁▁▁▁▁▁▁▁▁▁   once: the cost of the start
 type wave struct {
 	base        int64
 	ramp        ramp
 	burst, step pulse
 	first       pulse // period is not used
-	phase       int64 // where in its cycles the instance starts
-	before      int64 // what the cycles had counted there
+	phase       int64 // the position in its cycles at which the instance starts
+	before      int64 // the sum of the cycles at that position
 }
 
-// newWave returns the wave of an instance whose rate never exceeds peak. One
-// in sixteen sleeps: it uses nothing for a minute or two, then bursts, because
-// real containers do idle, and a rate of zero is a value.
+// newWave returns the wave of an instance. Its rate never exceeds peak. One
+// wave in sixteen sleeps: it uses nothing for a minute or two and then has a
+// burst. Real containers are idle too, and a rate of zero is a value.
 func newWave(k key, peak int64) wave {
 	part := func(what string, low, high int64) int64 {
 		return int64(float64(peak) / 1000 * float64(k.between(what, low, high)))
@@ -49,11 +49,11 @@ func newWave(k key, peak int64) wave {
 	return w
 }
 
-// awkward returns a period between low and high that neither divides nor is
-// divided by an interval at which people scrape: over a whole number of
-// periods, any wave is a straight line.
+// awkward returns a period between low and high that does not divide a usual
+// scrape interval and is not divided by one. Over a whole number of periods,
+// every wave is a straight line.
 func awkward(k key, low, high int64) int64 {
-	near := func(a, b int64) bool { // a is a whole number of b, or within a twelfth
+	near := func(a, b int64) bool { // reports whether a is a multiple of b, or within a twelfth of b of one
 		rest := a % b
 		return rest < b/12 || rest > b-b/12
 	}
@@ -69,7 +69,8 @@ func awkward(k key, low, high int64) int64 {
 	}
 }
 
-// at returns the counter after life nanoseconds; 0 before the instance began.
+// at returns the counter after life nanoseconds. It is 0 before the instance
+// begins.
 func (w *wave) at(life int64) int64 {
 	if life <= 0 {
 		return 0
@@ -81,14 +82,14 @@ func (w *wave) cycles(t int64) int64 {
 	return used(w.base, t) + w.ramp.at(t) + w.burst.at(t) + w.step.at(t)
 }
 
-// used returns rate × t, t in nanoseconds, rounded down.
+// used returns rate × t, rounded down. t is in nanoseconds.
 func used(rate, t int64) int64 {
 	hi, lo := bits.Mul64(uint64(rate), uint64(t))
 	q, _ := bits.Div64(hi, lo, uint64(second))
 	return int64(q)
 }
 
-// A ramp's rate rises evenly from 0 to rate in half a period and falls back.
+// A ramp rises linearly from 0 to rate in half a period and then falls back.
 type ramp struct{ rate, half int64 }
 
 func (r ramp) at(t int64) int64 {
@@ -110,7 +111,8 @@ func (r ramp) rising(x int64) int64 {
 	return int64(q)
 }
 
-// A pulse's rate is rate in the first on nanoseconds of every period.
+// A pulse has its rate in the first on nanoseconds of every period, and 0 in
+// the rest.
 type pulse struct{ rate, period, on int64 }
 
 func (p pulse) at(t int64) int64 {
@@ -122,8 +124,8 @@ func (p pulse) at(t int64) int64 {
 
 const page = 4096
 
-// A tide is a gauge in bytes that rises and falls by whole pages between low
-// and high.
+// A tide is a gauge in bytes. It rises and falls between low and high, in whole
+// pages.
 type tide struct{ low, high, half int64 }
 
 // newTide returns the memory of an instance that stays below limit.
@@ -136,7 +138,7 @@ func newTide(k key, limit int64) tide {
 	}
 }
 
-// at returns the bytes at t, nanoseconds of any origin.
+// at returns the bytes at now, in nanoseconds since any origin.
 func (t tide) at(now int64) int64 {
 	x := now % (2 * t.half)
 	if x > t.half {

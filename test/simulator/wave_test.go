@@ -29,8 +29,8 @@ func TestWaveNeverFallsNorExceedsItsPeak(t *testing.T) {
 			step := k.num(i).between("step", 1, 1<<(10+i%25))
 			at += step
 			v := w.at(at)
-			// Five parts are each rounded down, so a difference is off by at
-			// most a few units.
+			// Five parts are each rounded down, so a difference is wrong by at most a few
+			// units.
 			if limit := used(peak, step) + 8; v < last || v-last > limit {
 				t.Fatalf("from %d to %d ns: counter went from %d to %d, want a rise of 0 to %d", at-step, at, last, v, limit)
 			}
@@ -40,7 +40,7 @@ func TestWaveNeverFallsNorExceedsItsPeak(t *testing.T) {
 }
 
 // TestWaveIsTheIntegralOfItsRate compares with a second implementation that
-// knows only the formulas, in exact rational arithmetic.
+// uses only the formulas, in exact rational arithmetic.
 func TestWaveIsTheIntegralOfItsRate(t *testing.T) {
 	rat := func(v int64) *big.Rat { return new(big.Rat).SetInt64(v) }
 	// area is rate × t / 1e9.
@@ -74,7 +74,7 @@ func TestWaveIsTheIntegralOfItsRate(t *testing.T) {
 			want.Sub(want, total(w.phase))
 			want.Add(want, area(rat(w.first.rate), rat(min(life, w.first.on))))
 			diff := new(big.Rat).Sub(want, rat(w.at(life)))
-			// Each whole ramp is rounded down once, everything else once.
+			// Each whole ramp is rounded down once, and so is each other part.
 			off, _ := diff.Float64()
 			if limit := float64(2*((w.phase+life)/w.ramp.half) + 12); off > limit || off < -limit {
 				t.Fatalf("at(%d) = %d, want %s within %.0f", life, w.at(life), want.FloatString(3), limit)
@@ -83,8 +83,8 @@ func TestWaveIsTheIntegralOfItsRate(t *testing.T) {
 	})
 }
 
-// TestWaveIsNotLinear holds a wrong window against it: the mean over one
-// scrape interval is not that over the next, nor that over two.
+// TestWaveIsNotLinear checks that the means over two neighbouring scrape
+// intervals almost always differ, so that a wrong window gives a wrong rate.
 func TestWaveIsNotLinear(t *testing.T) {
 	const interval = 15 * second
 	waves(t, func(t *testing.T, w wave, peak int64) {

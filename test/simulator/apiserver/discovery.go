@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// groups are what the server has: each group's version and its resources.
+// groups are the API groups of the server: each group's version and its
+// resources.
 var groups = map[string][]metav1.APIResource{
 	"v1": {
 		{Name: "nodes", SingularName: "node", Kind: "Node", Verbs: read},
@@ -28,7 +29,8 @@ var groups = map[string][]metav1.APIResource{
 
 var read = metav1.Verbs{"get", "list", "watch"}
 
-// discover answers what is served, if that is what the path asks.
+// discover answers the request if it asks for version or discovery. It returns
+// false if not.
 func discover(w http.ResponseWriter, path string) bool {
 	var answer any
 	switch path {
@@ -58,6 +60,6 @@ func discover(w http.ResponseWriter, path string) bool {
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(answer) // or the client has gone
+	_ = json.NewEncoder(w).Encode(answer) // an error means that the client has gone
 	return true
 }

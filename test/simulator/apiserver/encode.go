@@ -10,14 +10,15 @@ import (
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
-// encoding is how the answers to a request are written.
+// encoding is the encoding of the answers to a request.
 type encoding struct {
 	form      simulator.Form
-	api, kind string // of one object, as its own or as metadata
+	api, kind string // of one object, as itself or as metadata
 	port      int
 }
 
-// encodingOf returns what the request accepts: protobuf if it is named first, else JSON.
+// encodingOf returns the encoding that the request accepts: protobuf if it
+// comes first, otherwise JSON.
 func encodingOf(r *http.Request, q query, port int) encoding {
 	e := encoding{api: q.api, kind: q.kind, port: port}
 	accept, _, _ := strings.Cut(r.Header.Get("Accept"), ",")
@@ -39,7 +40,7 @@ func (e encoding) contentType(watch bool) string {
 	return "application/json"
 }
 
-// object appends the object that a change or a list is about, as it is at now.
+// object appends the object of a change or of a list, as it is at now.
 func (e encoding) object(dst []byte, o object, version int64, now time.Time) []byte {
 	form := e.form
 	form.Version = version
@@ -49,7 +50,7 @@ func (e encoding) object(dst []byte, o object, version int64, now time.Time) []b
 	return o.node.AppendAs(dst, form, e.port, now)
 }
 
-// object is a node or a pod of it.
+// object is a node, or one of its pods.
 type object struct {
 	node *simulator.Node
 	pod  *simulator.Pod
@@ -62,11 +63,12 @@ func (o object) version(now time.Time) int64 {
 	return o.node.Version(now)
 }
 
-// magic begins every object in protobuf: what follows is a runtime.Unknown.
+// magic is the prefix of every object in protobuf. A runtime.Unknown follows
+// it.
 var magic = []byte{'k', '8', 's', 0}
 
-// appendTyped appends magic and a runtime.Unknown that says its type, up to its raw
-// content, of which size bytes are to follow.
+// appendTyped appends magic and a runtime.Unknown with its type, up to its raw
+// content. The caller appends that content, which has size bytes.
 func appendTyped(dst []byte, api, kind string, size int) []byte {
 	dst = append(dst, magic...)
 	typed := appendText(nil, 1, api)
@@ -82,7 +84,8 @@ func appendText(dst []byte, number byte, s string) []byte {
 	return append(dst, s...)
 }
 
-// whole appends an object with its type, as the answer to a GET and in a watch.
+// whole appends an object with its type, as in the answer to a GET and in a
+// watch.
 func (e encoding) whole(dst, content []byte) []byte {
 	if !e.form.Protobuf {
 		return append(dst, content...)
@@ -90,7 +93,7 @@ func (e encoding) whole(dst, content []byte) []byte {
 	return append(appendTyped(dst, e.api, e.kind, len(content)), content...)
 }
 
-// event appends a watch event about an object that is written already.
+// event appends a watch event. object is the encoded object of the event.
 func (e encoding) event(dst []byte, kind string, object []byte) []byte {
 	if !e.form.Protobuf {
 		dst = append(dst, `{"type":"`...)
@@ -107,8 +110,8 @@ func (e encoding) event(dst []byte, kind string, object []byte) []byte {
 	return append(dst, frame...)
 }
 
-// bookmark appends the event that says that nothing was left out up to a version; with
-// initial, that all there was has been told.
+// bookmark appends a bookmark event: the watch has sent everything up to this
+// version. With initial, it also says that the initial events are complete.
 func (e encoding) bookmark(dst []byte, version int64, initial bool) []byte {
 	v := strconv.FormatInt(version, 10)
 	if e.form.Protobuf {

@@ -8,18 +8,18 @@ import (
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
-// history is what has changed lately, for watches to be told. It holds a few dozen
-// bytes a change: the object is written when it is told.
+// history has the last changes, for watches. It needs a few dozen bytes for
+// each change, because objects are encoded when they are sent.
 type history struct {
-	begin time.Time // a watch may start from here or later
+	begin time.Time // watches may start from this time or later
 	size  int
 
 	mu struct {
 		sync.Mutex
 		changes []simulator.Change
-		since   int64         // every change after it is in changes
-		until   int64         // up to when the fleet has been followed
-		more    chan struct{} // closed when until has moved
+		since   int64         // changes has every change after this time
+		until   int64         // changes has every change up to this time
+		more    chan struct{} // closed when until has changed
 		ended   bool
 	}
 }
@@ -31,12 +31,13 @@ func newHistory(size int, begin time.Time) *history {
 	return h
 }
 
-// add records what has changed up to now, and wakes the watches.
+// add records the changes up to now, and wakes the watches.
 func (h *history) add(changes []simulator.Change, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if over := len(h.mu.changes) + len(changes) - h.size; over > 0 && len(h.mu.changes) > 0 {
-		// Half goes at a time, so that moving the rest costs little a change.
+		// Half of the changes are removed at a time, so that moving the rest costs
+		// little per change.
 		over = min(max(over, h.size/2), len(h.mu.changes))
 		h.mu.since = h.mu.changes[over-1].At
 		h.mu.changes = append([]simulator.Change(nil), h.mu.changes[over:]...)
@@ -56,9 +57,9 @@ func (h *history) end() {
 	h.mu.more = make(chan struct{})
 }
 
-// after returns the changes after a moment, until when they are complete, and what
-// tells that there is more. gone says that some are no longer known, ended that no
-// more will come.
+// after returns the changes after t, the time up to which they are complete,
+// and a channel that is closed when there are more. gone says that some changes
+// after t are no longer in the history. ended says that there will be no more.
 func (h *history) after(t int64) (changes []simulator.Change, until int64, more <-chan struct{}, gone, ended bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -7,8 +7,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Kubeconfig returns the file with which clients reach the server at a URL. ca is what
-// they verify it with, in PEM; empty for plain HTTP.
+// Kubeconfig returns a kubeconfig file for the server at a URL. ca is the
+// certificate with which clients verify the server, in PEM; it is empty for
+// plain HTTP.
 func Kubeconfig(url string, ca []byte) ([]byte, error) {
 	const name = "simulated"
 	config := api.NewConfig()

@@ -13,8 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// leases are the Leases of the cluster, in memory. They can be created, updated if nobody
-// else was faster, got, listed and deleted; not watched, nor patched.
+// leases are the Leases of the cluster, in memory. They can be created,
+// updated, got, listed and deleted, but not watched or patched. An update with
+// an old resource version is a conflict.
 type leases struct {
 	mu      sync.Mutex
 	version int64
@@ -23,7 +24,7 @@ type leases struct {
 
 func newLeases() *leases { return &leases{all: map[types.NamespacedName]*coordinationv1.Lease{}} }
 
-// serve answers for namespaces/NAMESPACE/leases[/NAME].
+// serve answers requests for namespaces/NAMESPACE/leases[/NAME].
 func (l *leases) serve(w http.ResponseWriter, r *http.Request, path []string) {
 	var at types.NamespacedName
 	if len(path) > 2 && path[0] == "namespaces" {

@@ -13,10 +13,10 @@ import (
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
-// query says which objects are meant.
+// query selects objects.
 type query struct {
-	resource  string // nodes, pods, or another of which there are none
-	api, kind string // of one of them
+	resource  string // nodes, pods, or another resource that has no objects
+	api, kind string // of one object
 	namespace string // "" for all
 	name      string // "" for all
 	node      string // of pods; "" for all
@@ -24,7 +24,8 @@ type query struct {
 	fields    fields.Selector
 }
 
-// complete reads the selectors of the request.
+// complete sets the remaining fields from the resource and from the request's
+// selectors.
 func (q *query) complete(r *http.Request) (err error) {
 	switch q.resource {
 	case "nodes":
@@ -42,7 +43,7 @@ func (q *query) complete(r *http.Request) (err error) {
 	return nil
 }
 
-// matches reports whether the object is one of those meant.
+// matches reports whether the query selects the object.
 func (q *query) matches(o object) bool {
 	if (o.pod == nil) != (q.resource == "nodes") {
 		return false
@@ -59,7 +60,8 @@ func (q *query) matches(o object) bool {
 	}))
 }
 
-// each calls do for every object that is meant, as of now, until it returns false.
+// each calls do for every object that the query selects, as of now, until do
+// returns false.
 func (q *query) each(fleet *simulator.Fleet, now time.Time, do func(object) bool) {
 	if q.resource != "nodes" && q.resource != "pods" {
 		return
@@ -124,9 +126,9 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, q query, e encoding
 // flushAt is how many bytes are collected before they are written.
 const flushAt = 64 << 10
 
-// list writes all objects as of now. In protobuf the length comes first, so each is
-// written twice, the first time only to be measured: a list of a million pods is
-// never in memory.
+// list writes all objects as of now. In protobuf the length of the list comes
+// first, so each object is encoded twice, the first time only to measure it. A
+// list of a million pods is therefore never in memory as a whole.
 func (s *Server) list(w http.ResponseWriter, q query, e encoding) {
 	now := s.o.Now()
 	version := strconv.FormatInt(now.UnixNano(), 10)
@@ -167,5 +169,5 @@ func (s *Server) list(w http.ResponseWriter, q query, e encoding) {
 	if !e.form.Protobuf {
 		buffer = append(buffer, "]}\n"...)
 	}
-	_, _ = w.Write(buffer) // or the reader has gone
+	_, _ = w.Write(buffer) // an error means that the client has gone
 }

@@ -13,10 +13,10 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// maxBody bounds what is read of a request.
+// maxBody limits how much of a request's body is read.
 const maxBody = 1 << 20
 
-// decode reads an API object, in the encoding that the request names.
+// decode reads an API object in the encoding that the request declares.
 func decode(r *http.Request, into runtime.Object) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
 	if err != nil {
@@ -28,7 +28,7 @@ func decode(r *http.Request, into runtime.Object) error {
 	return nil
 }
 
-// respond writes an API object, in the encoding that the request accepts.
+// respond writes an API object in the encoding that the request accepts.
 func respond(w http.ResponseWriter, r *http.Request, code int, o runtime.Object) {
 	mime := runtime.ContentTypeJSON
 	if strings.HasPrefix(r.Header.Get("Accept"), runtime.ContentTypeProtobuf) {
@@ -46,10 +46,10 @@ func respond(w http.ResponseWriter, r *http.Request, code int, o runtime.Object)
 	if version.Version == "" || version.Version == runtime.APIVersionInternal {
 		version = schema.GroupVersion{Version: "v1"}
 	}
-	_ = scheme.Codecs.EncoderForVersion(info.Serializer, version).Encode(o, w) // or the client has gone
+	_ = scheme.Codecs.EncoderForVersion(info.Serializer, version).Encode(o, w) // an error means that the client has gone
 }
 
-// review says yes: whoever shows a token is simulated, and may do everything.
+// review answers yes: every token is valid and may do everything.
 func review(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/tokenreviews"):
@@ -84,7 +84,8 @@ func review(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// drop accepts an object and forgets it: its author is told that it exists.
+// drop accepts an object and answers that it was created, but does not store
+// it.
 func drop(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
 	if err != nil {

@@ -13,19 +13,19 @@ import (
 // Options configure a Server.
 type Options struct {
 	Fleet *simulator.Fleet // required
-	// Port is where the kubelets listen, as Nodes say it.
+	// Port is the kubelets' port in the Node objects.
 	Port int
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
-	// Tick is the time between two looks at what has changed. Default 250 ms.
+	// Tick is the time between two checks for changes. Default 250 ms.
 	Tick time.Duration
 	// Bookmark is the time between two bookmarks in a watch. Default 1 m.
 	Bookmark time.Duration
-	// History is how many changes are kept; a watch from before them is told 410.
+	// History is how many changes are kept. A watch from before them gets 410 Gone.
 	// Default 100,000.
 	History int
-	// WithoutWatchList refuses watches that begin with what there is, as API servers
-	// before 1.32 do: clients list instead.
+	// WithoutWatchList rejects watches that begin with the existing objects, as API
+	// servers before 1.32 do. Clients then list first.
 	WithoutWatchList bool
 }
 
@@ -45,8 +45,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Server is an http.Handler that answers as an API server would. Run must be running
-// for watches to be told anything.
+// Server is an http.Handler that answers as an API server. Watches get changes
+// only while Run is running.
 type Server struct {
 	o       Options
 	history *history
@@ -59,7 +59,7 @@ func New(o Options) *Server {
 	return &Server{o: o, history: newHistory(o.History, o.Now()), leases: newLeases()}
 }
 
-// Run follows the fleet until ctx ends, and ends all watches then.
+// Run follows the fleet until ctx ends. Then it ends all watches.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.history.end()
 	follower := s.o.Fleet.Follow(s.history.begin)
@@ -99,7 +99,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// core answers for the group of nodes and pods.
+// core answers requests for the core group, which has nodes and pods.
 func (s *Server) core(w http.ResponseWriter, r *http.Request, parts []string) {
 	q := query{resource: parts[0]}
 	if parts[0] == "namespaces" && len(parts) > 2 {
@@ -125,7 +125,7 @@ func (s *Server) core(w http.ResponseWriter, r *http.Request, parts []string) {
 	}
 }
 
-// nothing is a list, or a watch, of what there is none of.
+// nothing answers a LIST or WATCH of a resource that has no objects.
 func (s *Server) nothing(w http.ResponseWriter, r *http.Request, version, resource string) {
 	q := query{resource: resource, api: version, kind: kinds[resource]}
 	if q.kind == "" {
@@ -139,13 +139,13 @@ func (s *Server) nothing(w http.ResponseWriter, r *http.Request, version, resour
 	s.objects(w, r, q)
 }
 
-// kinds of which there are none.
+// kinds are the kinds of the resources that have no objects.
 var kinds = map[string]string{
 	"namespaces": "Namespace", "configmaps": "ConfigMap", "services": "Service", "events": "Event",
 	"horizontalpodautoscalers": "HorizontalPodAutoscaler", "resourcequotas": "ResourceQuota", "limitranges": "LimitRange",
 }
 
-// status is the API's Status, as far as clients look at it.
+// status has the fields of the API's Status that clients use.
 type status struct {
 	Kind       string   `json:"kind"`
 	APIVersion string   `json:"apiVersion"`
@@ -160,9 +160,9 @@ func failure(code int, reason, message string) status {
 	return status{Kind: "Status", APIVersion: "v1", Status: "Failure", Message: message, Reason: reason, Code: code}
 }
 
-// refuse answers with a Status, which every client reads in JSON.
+// refuse answers with a Status in JSON, which every client can read.
 func refuse(w http.ResponseWriter, _ *http.Request, code int, reason, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(failure(code, reason, message)) // or the client has gone
+	_ = json.NewEncoder(w).Encode(failure(code, reason, message)) // an error means that the client has gone
 }

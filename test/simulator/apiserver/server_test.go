@@ -79,7 +79,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// config is a client's, in protobuf or JSON.
+// config returns a client's configuration, for protobuf or JSON.
 func (w *testServer) config(protobuf bool) *rest.Config {
 	c := &rest.Config{Host: w.url, QPS: -1}
 	if protobuf {
@@ -96,7 +96,8 @@ func (w *testServer) client(t *testing.T, protobuf bool) *kubernetes.Clientset {
 	return client
 }
 
-// want is what the seeder would write at now: every pod that is bound, every node that is listed.
+// want returns the objects that the seeder would write at now: every pod that
+// is bound, and every node that is listed.
 func (w *testServer) want(t *testing.T, now time.Time) (pods map[string]*corev1.Pod, nodes map[string]*corev1.Node) {
 	t.Helper()
 	pods, nodes = map[string]*corev1.Pod{}, map[string]*corev1.Node{}
@@ -117,15 +118,15 @@ func (w *testServer) want(t *testing.T, now time.Time) (pods map[string]*corev1.
 	return pods, nodes
 }
 
-// plain takes away what the seeder's objects have not: the version, and the kind, which
-// clients drop.
+// plain removes what the seeder's objects do not have: the version, and the
+// kind, which clients drop.
 func plain(o *metav1.ObjectMeta, kind *metav1.TypeMeta) {
 	o.ResourceVersion = ""
 	*kind = metav1.TypeMeta{}
 }
 
-// TestListsAreWhatTheSeederWrites holds both encodings against the objects that package
-// seed writes to a real API server.
+// TestListsAreWhatTheSeederWrites compares both encodings with the objects that
+// package seed writes to a real API server.
 func TestListsAreWhatTheSeederWrites(t *testing.T) {
 	w := newTestServer(t, simulator.Options{Nodes: 3, Pods: 12, Containers: 2}, Options{},
 		"restart pod=*-store-0-0 at=10s", "replace pod=shop/* at=20s", "finish pod=*-store-1-1 at=5s style=failed",
@@ -197,8 +198,9 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-// TestInformersFollowChurn runs real informers, with and without watch-lists, in both
-// encodings, while pods are replaced, and wants them to end with what the seeder would write.
+// TestInformersFollowChurn runs real informers, with and without watch-lists,
+// in both encodings, while pods are replaced. At the end they must have what
+// the seeder would write.
 func TestInformersFollowChurn(t *testing.T) {
 	for _, test := range []struct {
 		name                       string
@@ -245,7 +247,8 @@ func TestInformersFollowChurn(t *testing.T) {
 	}
 }
 
-// TestTooOld: a watch from before what is kept is told so, and a client lists again.
+// TestTooOld checks that a watch from before the history gets 410 Gone, and
+// that a client then lists again.
 func TestTooOld(t *testing.T) {
 	w := newTestServer(t, simulator.Options{Nodes: 4, Pods: 20, Churn: 1}, Options{History: 10})
 	client := w.client(t, true)
@@ -321,7 +324,7 @@ func TestLeases(t *testing.T) {
 	}
 }
 
-// eventually waits for wrong to say nothing.
+// eventually waits until wrong returns "".
 func eventually(t *testing.T, wrong func() string) {
 	t.Helper()
 	deadline := time.After(10 * time.Second)

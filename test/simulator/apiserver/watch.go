@@ -9,7 +9,7 @@ import (
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
-// watcher is one watch under way.
+// watcher is one watch that is running.
 type watcher struct {
 	server *Server
 	w      http.ResponseWriter
@@ -19,7 +19,7 @@ type watcher struct {
 	one    []byte
 }
 
-// watch tells what changes until the request ends.
+// watch sends changes until the request ends.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, e encoding) {
 	values := r.URL.Query()
 	asked := values.Get("resourceVersion")
@@ -54,7 +54,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, e encodi
 	t.follow(r, from, bookmarks)
 }
 
-// begin tells all there is, and returns as of when.
+// begin sends all objects, and returns the time as of which it did.
 func (t *watcher) begin(end bool) int64 {
 	now := t.server.o.Now()
 	t.q.each(t.server.o.Fleet, now, func(o object) bool {
@@ -68,7 +68,7 @@ func (t *watcher) begin(end bool) int64 {
 	return now.UnixNano()
 }
 
-// follow tells what changes after from.
+// follow sends the changes after from.
 func (t *watcher) follow(r *http.Request, from int64, bookmarks bool) {
 	timeout := time.Duration(1<<63 - 1)
 	if seconds, err := strconv.Atoi(r.URL.Query().Get("timeoutSeconds")); err == nil && seconds > 0 {
@@ -107,7 +107,7 @@ func (t *watcher) follow(r *http.Request, from int64, bookmarks bool) {
 	}
 }
 
-// send writes the event that a change is to this watch, if it is one.
+// send writes the event of a change, if this watch selects the object.
 func (t *watcher) send(c *simulator.Change) {
 	o := object{c.Node, c.Pod}
 	if !t.q.matches(o) {
@@ -115,13 +115,14 @@ func (t *watcher) send(c *simulator.Change) {
 	}
 	at := time.Unix(0, c.At)
 	if c.Kind == simulator.Deleted {
-		at = time.Unix(0, c.At-1) // as it was at last
+		at = time.Unix(0, c.At-1) // as it was just before the deletion
 	}
 	t.one = t.e.object(t.one[:0], o, c.At, at)
 	t.buffer = t.e.event(t.buffer, c.Kind.String(), t.one)
 }
 
-// expired tells a watch that has fallen behind what is kept to begin anew.
+// expired sends 410 Gone to a watch that is older than the history. The client
+// must start again.
 func (t *watcher) expired() {
 	s := failure(http.StatusGone, "Expired", "too old resource version: the watch has fallen behind")
 	if t.e.form.Protobuf {

@@ -1,11 +1,11 @@
 // Package seed writes a simulated fleet's nodes and pods to a real API server
-// and keeps them true: statuses follow restarts, replaced pods are deleted and
-// made again, nodes stay ready.
+// and keeps them up to date: it updates statuses after restarts, deletes and
+// creates pods that are replaced, and keeps nodes ready.
 //
-// It is the one door of the simulator to Kubernetes' client. What the objects
-// say is decided by package simulator, whose JSON is read here into the API's
-// own types; owner references are left out, for their owners do not exist and
-// a garbage collector would delete the pods.
+// Only this package of the simulator uses Kubernetes' client. Package simulator
+// makes the content of the objects, as JSON; this package reads that JSON into
+// the API's types. It leaves out owner references, because the owners do not
+// exist and the garbage collector would delete the pods.
 package seed
 
 import (
@@ -35,24 +35,24 @@ type Options struct {
 	Port int
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
-	// Interval is the time between two looks at what has changed. Default 2 s.
+	// Interval is the time between two Syncs. Default 2 s.
 	Interval time.Duration
-	// Heartbeat is the time between two reports of a node's readiness. Default
-	// 20 s, half of what a node controller waits.
+	// Heartbeat is the time between two writes of a node's status. Default 20 s,
+	// half of the time that a node controller waits.
 	Heartbeat time.Duration
-	// Workers is how many requests may be under way at once. Default 8.
+	// Workers is the number of requests that may run at the same time. Default 8.
 	Workers int
-	Log     *zap.Logger // default: nowhere
+	Log     *zap.Logger // default: none
 }
 
-// Seeder keeps an API server's nodes and pods as the fleet has them.
+// Seeder writes a fleet's nodes and pods to an API server and updates them.
 type Seeder struct {
 	o     Options
 	nodes []*node
 	seed  maphash.Seed
 }
 
-// node is what the Seeder knows of one node. One goroutine at a time has it.
+// node is the Seeder's state of one node. Only one goroutine at a time uses it.
 type node struct {
 	*simulator.Node
 	made      bool
@@ -60,16 +60,16 @@ type node struct {
 	pods      map[*simulator.Pod]*pod
 }
 
-// pod is what the Seeder has done about one pod.
+// pod is the Seeder's state of one pod.
 type pod struct {
 	made, gone bool
-	ending     bool // it is being deleted, at its leisure
-	// Sums of the object as last seen and of the status as last written: most
-	// looks find nothing new, and are to cost little.
+	ending     bool // it is being deleted with its grace period
+	// Hashes of the last object and of the last status that was written. Usually
+	// nothing has changed, and that case must be cheap.
 	seen, status uint64
 }
 
-// New returns a Seeder; Sync or Run makes it work.
+// New returns a Seeder that is not started. Call Sync or Run.
 func New(o Options) *Seeder {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -93,8 +93,8 @@ func New(o Options) *Seeder {
 	return s
 }
 
-// Run calls Sync again and again until ctx ends. An API server that does not
-// answer is asked again.
+// Run calls Sync at every Interval until ctx ends. It logs errors and
+// continues.
 func (s *Seeder) Run(ctx context.Context) error {
 	ticks := time.NewTicker(s.o.Interval)
 	defer ticks.Stop()
@@ -111,7 +111,7 @@ func (s *Seeder) Run(ctx context.Context) error {
 }
 
 // Sync makes the API server's objects those of the fleet at this moment. It
-// goes on after an error, and returns the first of each node.
+// continues after an error, and returns the first error of each node.
 func (s *Seeder) Sync(ctx context.Context) error {
 	if err := s.namespaces(ctx); err != nil {
 		return err
@@ -194,7 +194,7 @@ func (s *Seeder) sync(ctx context.Context, n *node) error {
 	return nil
 }
 
-// report makes the node if need be and writes its status.
+// report creates the node if it does not exist, and writes its status.
 func (s *Seeder) report(ctx context.Context, n *node, now time.Time) error {
 	object, err := Node(n.Node, s.o.Port, now)
 	if err != nil {
@@ -226,8 +226,9 @@ func (s *Seeder) report(ctx context.Context, n *node, now time.Time) error {
 	return nil
 }
 
-// create makes the pod, adopts the UID that the API server gives it, and returns
-// it. A pod of an earlier run of the simulator is taken over.
+// create creates the pod, adopts the UID that the API server gives it, and
+// returns it. If an earlier run of the simulator has created the pod, create
+// takes it over.
 func (s *Seeder) create(ctx context.Context, n *node, p *simulator.Pod, known *pod, now time.Time) (*corev1.Pod, error) {
 	object, err := Pod(p, now)
 	if err != nil {
@@ -242,7 +243,7 @@ func (s *Seeder) create(ctx context.Context, n *node, p *simulator.Pod, known *p
 		}
 		for _, other := range n.Pods() {
 			if other != p && other.UID() == string(made.UID) {
-				// It is the one this pod replaces. The next Sync finds it gone.
+				// This pod replaces the other one. The next Sync finds that it is gone.
 				return nil, s.remove(ctx, other)
 			}
 		}
@@ -257,8 +258,9 @@ func (s *Seeder) create(ctx context.Context, n *node, p *simulator.Pod, known *p
 	return made, nil
 }
 
-// status writes the pod's status if it has changed. The object that was just made,
-// if any, is updated, which costs the API server less than a patch.
+// status writes the pod's status if it has changed. It updates made, the object
+// that was just created, if there is one. That costs the API server less than a
+// patch.
 func (s *Seeder) status(ctx context.Context, p *simulator.Pod, known *pod, made *corev1.Pod, now time.Time) error {
 	if !known.made {
 		return nil
@@ -297,7 +299,7 @@ func (s *Seeder) write(ctx context.Context, p *simulator.Pod, object, made *core
 	if made != nil {
 		made.Status = object.Status
 		_, err := pods.UpdateStatus(ctx, made, metav1.UpdateOptions{})
-		if !apierrors.IsConflict(err) { // somebody else was faster: patched, then
+		if !apierrors.IsConflict(err) { // another writer was faster: patch instead
 			return err
 		}
 	}
@@ -305,11 +307,11 @@ func (s *Seeder) write(ctx context.Context, p *simulator.Pod, object, made *core
 	return err
 }
 
-// remove deletes the pod at once, if it is still the one of that UID.
+// remove deletes the pod at once, if it still has the same UID.
 func (s *Seeder) remove(ctx context.Context, p *simulator.Pod) error { return s.delete(ctx, p, 0) }
 
-// delete deletes the pod within so many seconds, if it is still the one of that
-// UID. Who waits for its kubelet waits for ever.
+// delete deletes the pod with a grace period in seconds, if it still has the
+// same UID. Nobody else ends the grace period, because there is no kubelet.
 func (s *Seeder) delete(ctx context.Context, p *simulator.Pod, grace int64) error {
 	uid := types.UID(p.UID())
 	err := s.o.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{
@@ -342,8 +344,8 @@ func read(p *simulator.Pod, raw []byte) (*corev1.Pod, error) {
 	return &object, nil
 }
 
-// Node returns the simulated node as an API object, as it is at now; port is
-// where its kubelet listens.
+// Node returns the simulated node as an API object, as it is at now. port is
+// the port of its kubelet.
 func Node(n *simulator.Node, port int, now time.Time) (*corev1.Node, error) {
 	var object corev1.Node
 	if err := json.Unmarshal(n.AppendObject(nil, port, now), &object); err != nil {

@@ -41,8 +41,8 @@ func newFleet(t *testing.T, faults ...string) *simulator.Fleet {
 	return f
 }
 
-// TestObjectsAreTheAPIsOwn: the JSON that the simulator writes has no member
-// that the API's types do not know.
+// TestObjectsAreTheAPIsOwn checks that the simulator's JSON has no member that
+// the API's types do not have.
 func TestObjectsAreTheAPIsOwn(t *testing.T) {
 	f := newFleet(t, "restart pod=*-store-0-0 at=5s")
 	strict := func(doc []byte, into any) {
@@ -74,7 +74,7 @@ func TestObjectsAreTheAPIsOwn(t *testing.T) {
 	}
 }
 
-// newClient returns a client to an API server in memory that gives UIDs, as a
+// newClient returns a client of an API server in memory that gives UIDs, as a
 // real one does.
 func newClient() *fake.Clientset {
 	c := fake.NewClientset()
@@ -154,7 +154,7 @@ func TestSyncFollowsTheFleet(t *testing.T) {
 		t.Error("the kubelet does not report the UID that the API server gave")
 	}
 
-	// Nothing has changed: nothing is written.
+	// Nothing has changed, so nothing is written.
 	client.ClearActions()
 	sync(21 * time.Second)
 	for _, a := range client.Actions() {
@@ -193,16 +193,16 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestSyncFollowsLivesAndLists: a pod that is being deleted is deleted at its
-// leisure, one that has finished stays, and a node that is not listed goes and
-// comes back.
+// TestSyncFollowsLivesAndLists checks that a pod that is being deleted gets its
+// grace period, that one that has finished stays, and that a node that is not
+// listed is deleted and later created again.
 func TestSyncFollowsLivesAndLists(t *testing.T) {
 	f := newFleet(t, "terminate pod=*-store-0-0 at=10s", "finish pod=*-store-0-1 at=10s style=failed", "unlisted node=node-0003 at=10s for=30s")
 	client, now := newClient(), start
 	var graces []int64
 	client.PrependReactor("delete", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		graces = append(graces, *a.(clienttesting.DeleteActionImpl).DeleteOptions.GracePeriodSeconds)
-		return true, nil, nil // it ends when its kubelet says so, which never does
+		return true, nil, nil // the pod would end when its kubelet says so, and there is none
 	})
 	s := New(Options{Client: client, Fleet: f, Port: 10250, Now: func() time.Time { return now }, Workers: 1, Heartbeat: time.Second})
 	ctx := context.Background()
