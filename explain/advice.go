@@ -10,59 +10,51 @@ import (
 // nextStep says what will happen by itself, as seen at now, without a full stop: "a
 // second reading is due in 9s". It is empty where nothing is foreseen.
 func nextStep(r metric.Reason, ev metric.Evidence, now time.Time) string {
-	if s := nexts[known(r)]; s.always != "" || s.due == "" {
-		return s.always
-	} else if ev.Due != 0 {
-		in := time.Unix(0, ev.Due).Sub(now)
-		if in < time.Second/2 {
-			return s.due + " is under way"
-		}
-		return s.due + " is due in " + humanize.Duration(in.Round(time.Second))
+	switch r {
+	case metric.PodPending, metric.ContainerNotStarted:
+		return "it is measured once it runs"
+	case metric.PodTerminating:
+		return "it ends when the pod is gone"
+	case metric.Ambiguous:
+		return "the choice is kept for as long as both are reported"
 	}
-	return ""
+	what := awaited(known(r))
+	if what == "" || ev.Due == 0 {
+		return ""
+	}
+	if in := time.Unix(0, ev.Due).Sub(now); in >= time.Second/2 {
+		return what + " is due in " + humanize.Duration(in.Round(time.Second))
+	}
+	return what + " is under way"
 }
 
-// next is what happens by itself: something that is due, or what is so whenever
-// it comes.
-type next struct{ due, always string }
-
-var nexts = [metric.NumReasons]next{
-	metric.PodPending:          {always: "it is measured once it runs"},
-	metric.PodTerminating:      {always: "it ends when the pod is gone"},
-	metric.ContainerNotStarted: {always: "it is measured once it runs"},
-
-	metric.NodeNotReady:      {due: "the next attempt"},
-	metric.NodeNotScrapedYet: {due: "the first reading"},
-	metric.WarmingUp:         {due: "a second reading"},
-
-	metric.NodeUnreachable:   {due: "the next attempt"},
-	metric.NodeCertificate:   {due: "the next attempt"},
-	metric.NodeUnauthorized:  {due: "the next attempt"},
-	metric.NodeTimeout:       {due: "the next attempt"},
-	metric.NodeBadPayload:    {due: "the next attempt"},
-	metric.NodeWrongIdentity: {due: "the next attempt"},
-	metric.NodeScrapeError:   {due: "the next attempt"},
-
-	metric.NotReported: {due: "the next reading"},
-	metric.NoData:      {due: "the next reading"},
-	metric.OverLimit:   {due: "the next reading"},
-
-	metric.OtherNode:     {due: "the next reading"},
-	metric.OldPod:        {due: "the next reading"},
-	metric.OldContainer:  {due: "the next reading"},
-	metric.DeadCgroup:    {due: "the next reading"},
-	metric.OlderStart:    {due: "the next reading"},
-	metric.Discontinuous: {due: "the next reading"},
-	metric.Ambiguous:     {always: "the choice is kept for as long as both are reported"},
-
-	metric.FirstSample:  {due: "a second reading"},
-	metric.TooYoung:     {due: "a reading that is long enough after the start"},
-	metric.CounterReset: {due: "a second reading since it fell"},
-	metric.ClockStep:    {due: "a second reading by the new clock"},
-	metric.Stale:        {due: "the next reading"},
-	metric.Impossible:   {due: "a second reading since the leap"},
-
-	metric.Incomplete: {due: "the next reading"},
+// awaited returns what can end a reason; empty if nothing that weir does.
+func awaited(r metric.Reason) string {
+	switch r {
+	case metric.NodeNotScrapedYet:
+		return "the first reading"
+	case metric.WarmingUp, metric.FirstSample:
+		return "a second reading"
+	case metric.NodeNotReady:
+		return "the next attempt"
+	case metric.TooYoung:
+		return "a reading that is long enough after the start"
+	case metric.CounterReset:
+		return "a second reading since it fell"
+	case metric.ClockStep:
+		return "a second reading by the new clock"
+	case metric.Impossible:
+		return "a second reading since the leap"
+	case metric.Unsupported, metric.NotApplicable:
+		return ""
+	}
+	switch r.Layer() {
+	case metric.LayerScrape:
+		return "the next attempt"
+	case metric.LayerReport, metric.LayerIdentity, metric.LayerRate, metric.LayerPod:
+		return "the next reading"
+	}
+	return ""
 }
 
 // Advice says what a person can do about a reason, in a sentence or two; empty if

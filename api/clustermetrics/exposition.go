@@ -152,15 +152,7 @@ func familyType(d *metric.Descriptor) string {
 }
 
 func (x *exposition) header(name, help, kind string) {
-	x.buf = append(x.buf, "# HELP "...)
-	x.buf = append(x.buf, name...)
-	x.buf = append(x.buf, ' ')
-	x.buf = append(x.buf, help...)
-	x.buf = append(x.buf, "\n# TYPE "...)
-	x.buf = append(x.buf, name...)
-	x.buf = append(x.buf, ' ')
-	x.buf = append(x.buf, kind...)
-	x.buf = append(x.buf, '\n')
+	x.buf = fmt.Appendf(x.buf, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
 }
 
 func (x *exposition) gauge(name, help string, value int) {
@@ -175,32 +167,14 @@ func (x *exposition) flush() {
 	x.buf = x.buf[:0]
 }
 
-// appendValue appends v in Prometheus' base unit.
+// appendValue appends v in Prometheus' base unit: what is whole in the catalogue's unit
+// without an exponent.
 func appendValue(buf []byte, v float64, u metric.Unit) []byte {
-	factor := u.Prometheus()
-	whole := v == math.Trunc(v) && math.Abs(v) < 1<<53
-	switch {
-	case whole && factor == 1:
-		return strconv.AppendInt(buf, int64(v), 10)
-	case whole && factor == 1e-9 && v >= 0:
-		return appendNano(buf, int64(v))
+	format := byte('g')
+	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+		format = 'f'
 	}
-	return strconv.AppendFloat(buf, series.Value(v, u), 'g', -1, 64)
-}
-
-// appendNano appends n billionths, exactly.
-func appendNano(buf []byte, n int64) []byte {
-	buf = strconv.AppendInt(buf, n/1e9, 10)
-	n %= 1e9
-	if n == 0 {
-		return buf
-	}
-	buf = append(buf, '.')
-	for digit := int64(1e8); n > 0; digit /= 10 {
-		buf = append(buf, byte('0'+n/digit))
-		n %= digit
-	}
-	return buf
+	return strconv.AppendFloat(buf, series.Value(v, u), format, -1, 64)
 }
 
 // seriesTable holds the series of the entities of a kind, or of one kind of their
@@ -285,29 +259,12 @@ func appendLabels(buf []byte, l *series.Labels) []byte {
 		buf = append(buf, sep)
 		buf = append(buf, p.Name...)
 		buf = append(buf, '=', '"')
-		buf = appendEscaped(buf, p.Value)
+		buf = append(buf, escaper.Replace(strings.ToValidUTF8(p.Value, "\uFFFD"))...)
 		buf = append(buf, '"')
 		sep = ','
 	}
 	return append(buf, '}')
 }
 
-// appendEscaped appends s as a label's value.
-func appendEscaped(buf []byte, s string) []byte {
-	if !strings.ContainsAny(s, "\\\"\n") {
-		return append(buf, strings.ToValidUTF8(s, "\uFFFD")...)
-	}
-	for _, r := range s { // what is not UTF-8 becomes U+FFFD
-		switch r {
-		case '\\':
-			buf = append(buf, `\\`...)
-		case '"':
-			buf = append(buf, `\"`...)
-		case '\n':
-			buf = append(buf, `\n`...)
-		default:
-			buf = append(buf, string(r)...)
-		}
-	}
-	return buf
-}
+// escaper writes what cannot be in a label's value.
+var escaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
