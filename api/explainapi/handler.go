@@ -1,7 +1,6 @@
 package explainapi
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -17,38 +16,34 @@ type Options struct {
 	World func() *explain.World
 }
 
-// Handler serves the API at Paths. It may be used by many requests at once.
-type Handler struct {
-	opts Options
+// NewHandler returns a handler for all of Paths, which may serve many requests at once.
+func NewHandler(opts Options) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer, err := opts.answer(w, r)
+		weirdev.Respond(w, answer, err)
+	})
 }
 
-// NewHandler returns a Handler.
-func NewHandler(opts Options) *Handler { return &Handler{opts} }
-
-// ServeHTTP answers a request for an explanation or a report.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		weirdev.Fail(w, &weirdev.Problem{Status: http.StatusMethodNotAllowed, Message: "an explanation cannot be changed", Hint: "GET it."})
-		return
+// answer returns an explanation or a report.
+func (o Options) answer(w http.ResponseWriter, r *http.Request) (any, error) {
+	if err := weirdev.OnlyReads(w, r, "an explanation cannot be changed", "GET it."); err != nil {
+		return nil, err
 	}
 	request, err := ParseRequest(r)
-	if p := (*weirdev.Problem)(nil); errors.As(err, &p) {
-		weirdev.Fail(w, p)
-		return
+	if err != nil {
+		return nil, err
 	}
-	world := h.opts.World()
+	world := o.World()
 	blind := world.View == nil && (world.Facts == nil || !world.Facts.Synced)
 	body, ok := find(world, request)
 	switch {
 	case ok && !(blind && request.Missing):
-		weirdev.Answer(w, http.StatusOK, body)
+		return body, nil
 	case blind:
-		weirdev.Fail(w, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "nothing has been measured yet",
-			Hint: "Ask again in a few seconds; weir's /readyz says what is waited for."})
-	default:
-		weirdev.Fail(w, unknown(world, request))
+		return nil, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "nothing has been measured yet",
+			Hint: "Ask again in a few seconds; weir's /readyz says what is waited for."}
 	}
+	return nil, unknown(world, request)
 }
 
 // find returns the answer as JSON has it; false if weir does not know what is

@@ -24,7 +24,6 @@
 //
 // # Rules that change
 //
-// While Run runs, the file is read again when it changes, also where a ConfigMap
-// is swapped beneath it. A new file with mistakes changes nothing: the rules before
+// While Run runs, the file is read again every few seconds. A new file with mistakes changes nothing: the rules before
 // it stay, the mistakes are logged, and weir_external_rules_valid is 0.
 package externalmetrics

@@ -296,7 +296,7 @@ func TestAConfigMapIsSwapped(t *testing.T) {
 		t.Fatal(err)
 	}
 	core, logged := observer.New(zap.InfoLevel)
-	p, err := New(Options{File: filepath.Join(dir, "rules.yaml"), Logger: zap.New(core), Registerer: prometheus.NewRegistry()})
+	p, err := New(Options{File: filepath.Join(dir, "rules.yaml"), Reread: 20 * time.Millisecond, Logger: zap.New(core), Registerer: prometheus.NewRegistry()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ type Provider struct {
 	mu struct {
 		sync.Mutex
 		broken error  // why the file could not be used when last read
-		tell   func() // those whom a change of rules concerns; may be nil
+		tell   func() // called after a change of the rules; may be nil
 	}
 }
 
@@ -240,8 +240,7 @@ type Options struct {
 	// MaxQueries is how many queries run at once; 0 means 16. Other queries wait until their
 	// deadline.
 	MaxQueries int
-	// Reread is how often the file is read without a notification of a change, which some file
-	// systems do not send. 0 means a minute.
+	// Reread is how often the file is read again; 0 means every 5 seconds.
 	Reread time.Duration
 	// Logger gets a line for each reload; nil for none.
 	Logger *zap.Logger
@@ -257,7 +256,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.MaxQueries = 16
 	}
 	if o.Reread == 0 {
-		o.Reread = time.Minute
+		o.Reread = 5 * time.Second
 	}
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()

@@ -6,51 +6,25 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
 	"go.uber.org/zap"
 
 	"github.com/weir-metrics/weir/api/externalmetrics/rules"
 	"github.com/weir-metrics/weir/history/promclient"
 )
 
-// settleTime is how long a file must be unchanged before it is read: editors write in several
-// steps.
-const settleTime = 100 * time.Millisecond
-
-// Run reads the file again whenever it changes, until ctx ends. Mistakes in it are logged and
-// counted and do not end Run. It returns nil when everything it started has ended.
+// Run reads the file again at intervals, until ctx ends, and so follows editors and ConfigMaps
+// alike. Mistakes in it are logged and counted and do not end Run.
 func (p *Provider) Run(ctx context.Context) error {
 	defer p.Close()
 	log := p.options.Logger
-	// A ConfigMap's files are links that are swapped, and editors replace files:
-	// only the directory sees all that.
-	var events <-chan fsnotify.Event
-	watcher, err := fsnotify.NewWatcher()
-	if err == nil {
-		defer func() { _ = watcher.Close() }()
-		events, err = watcher.Events, watcher.Add(filepath.Dir(p.options.File))
-	}
-	if err != nil {
-		log.Warn("cannot watch the file of rules; it is read at intervals", zap.String("file", p.options.File), zap.Duration("interval", p.options.Reread), zap.Error(err))
-	}
-	still := time.NewTimer(0) // it may have changed since New read it
-	defer still.Stop()
 	again := time.NewTicker(p.options.Reread)
 	defer again.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case _, ok := <-events:
-			if !ok {
-				events = nil
-			}
-			still.Reset(settleTime)
-			continue
-		case <-still.C:
 		case <-again.C:
 		}
 		switch changed, err := p.reload(); {

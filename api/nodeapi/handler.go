@@ -2,7 +2,6 @@ package nodeapi
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/weir-metrics/weir/api/weirdev"
@@ -51,13 +50,5 @@ func respond(w http.ResponseWriter, r *http.Request, answer func(context.Context
 	if err == nil {
 		body, err = answer(r.Context(), request)
 	}
-	if err == nil {
-		weirdev.Answer(w, http.StatusOK, body)
-		return
-	}
-	p, ok := errors.AsType[*weirdev.Problem](err)
-	if !ok {
-		p = &weirdev.Problem{Status: http.StatusInternalServerError, Message: err.Error(), Hint: "weir's log may say more."}
-	}
-	weirdev.Fail(w, p)
+	weirdev.Respond(w, body, err)
 }

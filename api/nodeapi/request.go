@@ -58,9 +58,8 @@ func ParseRequest(r *http.Request) (Request, error) {
 
 // parseReadRequest is ParseRequest, and refuses methods that do not only read.
 func parseReadRequest(w http.ResponseWriter, r *http.Request) (Request, error) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		return Request{}, &weirdev.Problem{Status: http.StatusMethodNotAllowed, Message: "what a node tells cannot be changed", Hint: "GET it."}
+	if err := weirdev.OnlyReads(w, r, "what a node tells cannot be changed", "GET it."); err != nil {
+		return Request{}, err
 	}
 	return ParseRequest(r)
 }

@@ -3,7 +3,6 @@ package resizeapi
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -56,18 +55,13 @@ func NewHandler(opts Options) *Handler {
 // ServeHTTP answers a request for recommendations.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, err := h.answer(w, r)
-	if p := (*weirdev.Problem)(nil); errors.As(err, &p) {
-		weirdev.Fail(w, p)
-		return
-	}
-	weirdev.Answer(w, http.StatusOK, answer)
+	weirdev.Respond(w, answer, err)
 }
 
 // answer returns the list. Its errors are *weirdev.Problem.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (*RecommendationList, error) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		return nil, &weirdev.Problem{Status: http.StatusMethodNotAllowed, Message: "a recommendation cannot be changed", Hint: "GET it. `weir resize apply` follows one."}
+	if err := weirdev.OnlyReads(w, r, "a recommendation cannot be changed", "GET it. `weir resize apply` follows one."); err != nil {
+		return nil, err
 	}
 	request, err := ParseRequest(r)
 	if err != nil {

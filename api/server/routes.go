@@ -89,28 +89,13 @@ func (t *routeTable) serveMatched(next http.Handler) http.Handler {
 		case m.bad != "":
 			responsewriters.ErrorNegotiated(errors.NewBadRequest(m.bad), t.serializer, schema.GroupVersion{}, w, r)
 		default:
-			// What the filters have learnt is in r's context, what the
-			// pattern matched in the path values.
-			h := m.handler
-			for _, name := range pathNames(m.request.Pattern) {
-				r.SetPathValue(name, m.request.PathValue(name))
-			}
-			r.Pattern = m.request.Pattern
-			h.ServeHTTP(w, r)
+			// The context has what the filters know of the caller. They may have taken
+			// credentials out of the header.
+			matched := m.request.WithContext(r.Context())
+			matched.Header, matched.Body = r.Header, r.Body
+			m.handler.ServeHTTP(w, matched)
 		}
 	})
-}
-
-// pathNames returns the wildcards of a pattern.
-func pathNames(pattern string) []string {
-	var names []string
-	for part := range strings.SplitSeq(pattern, "/") {
-		name, found := strings.CutPrefix(part, "{")
-		if name = strings.TrimSuffix(strings.TrimSuffix(name, "}"), "..."); found && name != "$" {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // pathInfoResolver tells weir's own paths from those of resources, with which they share

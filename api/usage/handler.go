@@ -3,7 +3,6 @@ package usage
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 
@@ -34,23 +33,11 @@ func NewHandler(opts Options) http.Handler {
 
 // ServeHTTP answers a request for a list.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		weirdev.Fail(w, &weirdev.Problem{Status: http.StatusMethodNotAllowed, Message: "usage cannot be changed", Hint: "GET it."})
+	request, view, err := h.request(w, r)
+	if err != nil {
+		weirdev.Respond(w, nil, err)
 		return
 	}
-	request, err := ParseRequest(r)
-	if p := (*weirdev.Problem)(nil); errors.As(err, &p) {
-		weirdev.Fail(w, p)
-		return
-	}
-	view := h.opts.Snapshot()
-	if view == nil {
-		weirdev.Fail(w, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "nothing has been measured yet",
-			Hint: "Ask again in a few seconds; weir's /readyz says what is waited for."})
-		return
-	}
-
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	if r.Method == http.MethodHead {
@@ -58,6 +45,23 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// A write fails only when the reader has gone, and then nobody is left to tell.
 	_ = writeList(w, request.Resource, request.Query, view, h.opts.Facts())
+}
+
+// request returns what is asked for, and the state to answer from.
+func (h *handler) request(w http.ResponseWriter, r *http.Request) (Request, SampleReader, error) {
+	if err := weirdev.OnlyReads(w, r, "usage cannot be changed", "GET it."); err != nil {
+		return Request{}, nil, err
+	}
+	request, err := ParseRequest(r)
+	if err != nil {
+		return Request{}, nil, err
+	}
+	view := h.opts.Snapshot()
+	if view == nil {
+		return Request{}, nil, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "nothing has been measured yet",
+			Hint: "Ask again in a few seconds; weir's /readyz says what is waited for."}
+	}
+	return request, view, nil
 }
 
 // writeList streams a list: one item is in memory as JSON at a time.

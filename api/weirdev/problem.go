@@ -2,6 +2,7 @@ package weirdev
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -59,6 +60,29 @@ func Answer(w http.ResponseWriter, code int, body any) {
 // Fail answers with a problem.
 func Fail(w http.ResponseWriter, p *Problem) {
 	Answer(w, p.Status, status{"Status", "v1", "Failure", reasons[p.Status], p.Status, p.Message, p.Hint})
+}
+
+// Respond answers with body, or, if err is not nil, with the problem that it is.
+func Respond(w http.ResponseWriter, body any, err error) {
+	if err == nil {
+		Answer(w, http.StatusOK, body)
+		return
+	}
+	p, ok := errors.AsType[*Problem](err)
+	if !ok {
+		p = &Problem{Status: http.StatusInternalServerError, Message: err.Error(), Hint: "weir's log may say more."}
+	}
+	Fail(w, p)
+}
+
+// OnlyReads returns nil for a request that reads; for another, a problem with this message
+// and hint.
+func OnlyReads(w http.ResponseWriter, r *http.Request, message, hint string) error {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return nil
+	}
+	w.Header().Set("Allow", "GET, HEAD")
+	return &Problem{Status: http.StatusMethodNotAllowed, Message: message, Hint: hint}
 }
 
 // problem reads an answer that is none to the question: a Problem of ours, or
