@@ -50,8 +50,7 @@ func (a agentsPlan) compile(cluster bool, addressTypes []string) (*agentsPlan, e
 	case a.CAFile != "" && a.Insecure:
 		return nil, cli.Usage(errors.New("--agent-insecure-tls accepts any certificate, so --agent-ca-file has no use: drop one of the two"))
 	case a.Port != 0 && !cluster:
-		return nil, cli.Hintf(cli.Usage(errors.New("--agent-port needs a cluster, whose nodes have agents")),
-			"Name it with --kubeconfig=FILE or --in-cluster, or leave --agent-port out.")
+		return nil, needsCluster("--agent-port", "whose nodes have agents")
 	}
 	a.AddressTypes = addressTypes
 	return &a, nil

@@ -35,6 +35,7 @@ import (
 	"github.com/weir-metrics/weir/app/httpserver"
 	"github.com/weir-metrics/weir/app/version"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/ui"
 )
@@ -133,12 +134,12 @@ var apis = []api{{
 }, {
 	open:  openAutoscaling,
 	paths: autoscaling.Paths(), rights: autoscaling.Rights, resources: autoscaling.APIResources,
-	elsewhere: noCluster404{},
+	elsewhere: http.HandlerFunc(refuseWithoutCluster),
 }, {
 	open:  openResize,
 	paths: resizeapi.Paths(), rights: resizeapi.Rights, resources: resizeapi.APIResources,
 	links:     []link{{weirdev.Path + resizeapi.Resource, "which requests could be smaller, as JSON"}},
-	elsewhere: noCluster404{},
+	elsewhere: http.HandlerFunc(refuseWithoutCluster),
 }, {
 	open:  openNodeAPI,
 	paths: nodeapi.Paths(), rights: nodeapi.Rights, resources: nodeapi.APIResources,
@@ -199,24 +200,19 @@ func (w *process) openAPIs(ctx context.Context) error {
 
 // serveLocally puts the row on the local server.
 func (s *servedAPI) serveLocally(mux *httpserver.Mux) {
-	handler := s.handler
-	if handler == nil {
-		handler = s.elsewhere
-	}
-	if handler == nil {
-		return
-	}
-	paths := s.paths
+	handler, paths := s.handler, s.paths
 	if s.localPaths != nil {
 		paths = s.localPaths
 	}
-	for _, path := range paths {
-		mux.Handle(path, "", handler)
-	}
-	if s.handler != nil {
+	if handler != nil {
 		for _, l := range s.links {
 			mux.List(l.path, l.about)
 		}
+	} else if handler = s.elsewhere; handler == nil {
+		return
+	}
+	for _, path := range paths {
+		mux.Handle(path, "", handler)
 	}
 }
 
@@ -252,10 +248,8 @@ func usageLinks() (links []link) {
 	return links
 }
 
-// noCluster404 answers what only the weir of a whole cluster can.
-type noCluster404 struct{}
-
-func (noCluster404) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+// refuseWithoutCluster answers what only the weir of a whole cluster can answer.
+func refuseWithoutCluster(w http.ResponseWriter, _ *http.Request) {
 	weirdev.Fail(w, &weirdev.Problem{Status: http.StatusNotFound, Message: "this weir does not watch a whole cluster, so it knows no autoscalers and no workloads' requests",
 		Hint: "Ask the weir of a cluster: with `kubectl weir`, or with --server=URL."})
 }
@@ -284,8 +278,7 @@ func openUI(_ context.Context, w *process) (http.Handler, error) {
 			}
 			return func(func(time.Time, float64) bool) {}
 		},
-		Sinks: func() []ui.Sink {
-			var all []ui.Sink
+		Sinks: func() (all []ui.Sink) {
 			for _, s := range w.manager.Sinks() {
 				all = append(all, ui.Sink{Name: s.Name, LastSuccess: s.Succeeded, Err: s.Err, Queued: s.Queued, Dropped: s.Dropped})
 			}
@@ -300,7 +293,7 @@ func openUI(_ context.Context, w *process) (http.Handler, error) {
 
 // apiFlags choose what is served.
 type apiFlags struct {
-	named apiList
+	named []string // nil unless --apis is given
 	rules string
 }
 
@@ -311,17 +304,31 @@ func (a *apiFlags) addFlags(f *pflag.FlagSet) {
 			about = append(about, apis[i].name+" ("+apis[i].about+")")
 		}
 	}
-	last := len(about) - 1
-	f.Var(&a.named, "apis", "what to serve of "+strings.Join(about[:last], ", ")+" and "+about[last]+
-		", separated by commas; empty for none (default resource,custom,model, and external with --external-rules)")
+	f.Func("apis", "`NAMES` of what to serve of "+humanize.List(about, 0)+
+		", separated by commas; empty for none (default resource,custom,model, and external with --external-rules)", a.setNamed)
 	f.StringVar(&a.rules, "external-rules", "", "`FILE` that says which external metrics there are and how to ask Prometheus for them")
+}
+
+// setNamed adds the APIs that --apis names.
+func (a *apiFlags) setNamed(text string) error {
+	a.named = append(a.named, "") // given, perhaps without a name
+	for name := range strings.SplitSeq(text, ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		if err := cli.OneOf("an API", name, apiNames()...); err != nil {
+			return err
+		}
+		a.named = append(a.named, name)
+	}
+	return nil
 }
 
 // compile returns the names of what to serve.
 func (a *apiFlags) compile() ([]string, error) {
 	var chosen []string
 	for _, name := range apiNames() {
-		if a.named.given && slices.Contains(a.named.names, name) || !a.named.given && (name != external || a.rules != "") {
+		if slices.Contains(a.named, name) || a.named == nil && (name != external || a.rules != "") {
 			chosen = append(chosen, name)
 		}
 	}
@@ -344,30 +351,3 @@ func apiNames() (names []string) {
 	}
 	return names
 }
-
-// apiList is the value of --apis.
-type apiList struct {
-	given bool
-	names []string
-}
-
-// Set adds the APIs named in text.
-func (l *apiList) Set(text string) error {
-	l.given = true
-	for name := range strings.SplitSeq(text, ",") {
-		if name = strings.TrimSpace(name); name == "" {
-			continue
-		}
-		if err := cli.OneOf("an API", name, apiNames()...); err != nil {
-			return err
-		}
-		l.names = append(l.names, name)
-	}
-	return nil
-}
-
-// String writes the names.
-func (l *apiList) String() string { return strings.Join(l.names, ",") }
-
-// Type is the placeholder in the help text.
-func (l *apiList) Type() string { return "NAMES" }

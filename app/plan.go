@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -20,34 +21,23 @@ import (
 	"github.com/weir-metrics/weir/sources/player"
 )
 
-// config is what the flags of run, server and agent say, before anything is
-// made of it.
+// config is what the flags of run, server and agent say, before it is checked and completed.
 type config struct {
+	plan           plan // what flags set as it is
 	sources, sinks stageflag.List
 	history        stageflag.List
-	resolution     time.Duration
-	maxReads       int
-
-	listen string
-	open   bool
-	pprof  bool
-
-	cluster clusterflag.Flags
-
-	apis *apiFlags // nil for commands that serve none
-
-	log logging.Options
+	cluster        clusterflag.Flags
+	log            logging.Options
 }
 
 // newConfig returns the defaults of a command that may have the named sources.
 func newConfig(resolution time.Duration, sources ...string) *config {
 	return &config{
-		sources:    stageflag.List{What: "source", Known: sources},
-		sinks:      stageflag.List{What: "sink", Known: stageNames(sinks)},
-		history:    historyflag.New(),
-		resolution: resolution,
-		listen:     httpserver.DefaultAddress,
-		log:        logging.Default(),
+		plan:    plan{Resolution: resolution, Listen: httpserver.DefaultAddress},
+		sources: stageflag.List{What: "source", Known: sources},
+		sinks:   stageflag.List{What: "sink", Known: stageNames(sinks)},
+		history: historyflag.New(),
+		log:     logging.Default(),
 	}
 }
 
@@ -63,26 +53,15 @@ func (c *config) addPipelineFlags(f *pflag.FlagSet) {
 	f.Var(&c.sources, "source", "where samples come from, see weir help sources; repeatable")
 	f.Var(&c.sinks, "sink", sinkUsage())
 	f.Var(&c.history, "history", historyflag.Usage)
-	f.DurationVar(&c.resolution, "metric-resolution", c.resolution, "time between two reads of a source, unless the source's resolution option says otherwise")
-	f.IntVar(&c.maxReads, "max-reads", 128, "most sources read at one moment")
+	f.DurationVar(&c.plan.Resolution, "metric-resolution", c.plan.Resolution, "time between two reads of a source, unless the source's resolution option says otherwise")
+	f.IntVar(&c.plan.MaxReads, "max-reads", 128, "most sources read at one moment")
 }
 
 // addListenFlags adds the flags of what is served without asking who reads.
 func (c *config) addListenFlags(f *pflag.FlagSet) {
-	f.StringVar(&c.listen, "listen", c.listen, "`HOST:PORT` to serve on")
-	f.BoolVar(&c.open, "allow-unauthenticated", false, "serve on addresses that other machines can reach, without authentication")
-	f.BoolVar(&c.pprof, "pprof", false, "serve profiles of this process at /debug/pprof/")
-}
-
-// check refuses what no command can do.
-func (c *config) check() error {
-	if c.resolution < time.Second {
-		return cli.Usage(fmt.Errorf("--metric-resolution cannot be %v: at least 1s", c.resolution))
-	}
-	if c.maxReads < 1 {
-		return cli.Usage(fmt.Errorf("--max-reads cannot be %d", c.maxReads))
-	}
-	return c.cluster.Check()
+	f.StringVar(&c.plan.Listen, "listen", c.plan.Listen, "`HOST:PORT` to serve on")
+	f.BoolVar(&c.plan.Open, "allow-unauthenticated", false, "serve on addresses that other machines can reach, without authentication")
+	f.BoolVar(&c.plan.Pprof, "pprof", false, "serve profiles of this process at /debug/pprof/")
 }
 
 // plan is what a command will do, checked and with every default filled in. It is plain
@@ -123,10 +102,17 @@ type plan struct {
 
 // compile makes a plan of the flags. Source is what is read if they name none.
 func (c *config) compile(source string) (*plan, error) {
-	if err := c.check(); err != nil {
+	p := new(plan)
+	*p = c.plan
+	switch {
+	case p.Resolution < time.Second:
+		return nil, cli.Usage(fmt.Errorf("--metric-resolution cannot be %v: at least 1s", p.Resolution))
+	case p.MaxReads < 1:
+		return nil, cli.Usage(fmt.Errorf("--max-reads cannot be %d", p.MaxReads))
+	}
+	if err := c.cluster.Check(); err != nil {
 		return nil, err
 	}
-	p := &plan{MaxReads: c.maxReads, Resolution: c.resolution, Listen: c.listen, Open: c.open, Pprof: c.pprof}
 	named := c.sources.Stages
 	if len(named) == 0 {
 		named = []stageflag.Stage{{Name: source}}
@@ -136,13 +122,6 @@ func (c *config) compile(source string) (*plan, error) {
 	}
 	if err := p.addStages("sink", sinks, c.sinks.Stages); err != nil {
 		return nil, err
-	}
-	if c.apis != nil {
-		var err error
-		if p.APIs, err = c.apis.compile(); err != nil {
-			return nil, err
-		}
-		p.ExternalRules = c.apis.rules
 	}
 	if c.cluster.Given() || p.needsCluster() {
 		o := c.cluster.Options()
@@ -157,10 +136,5 @@ func (c *config) compile(source string) (*plan, error) {
 
 // needsCluster reports whether the nodes to read are a cluster's.
 func (p *plan) needsCluster() bool {
-	for i := range p.Kubelets {
-		if len(p.Kubelets[i].Targets) == 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Kubelets, func(k kubeletPlan) bool { return len(k.Targets) == 0 })
 }

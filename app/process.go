@@ -17,6 +17,7 @@ import (
 	"github.com/weir-metrics/weir/api/custommetrics"
 	"github.com/weir-metrics/weir/api/externalmetrics"
 	"github.com/weir-metrics/weir/api/kubeletapi"
+	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/app/httpserver"
 	"github.com/weir-metrics/weir/app/version"
 	"github.com/weir-metrics/weir/autoscaler/controller"
@@ -254,8 +255,8 @@ func (w *process) serveLocally(context.Context) error {
 }
 
 // pipelineCheck is what /readyz waits for.
-func (w *process) pipelineCheck() httpserver.Check {
-	return httpserver.Check{Name: "pipeline", WaitsFor: func() []string {
+func (w *process) pipelineCheck() server.Check {
+	return server.Check{Name: "pipeline", WaitsFor: func() []string {
 		if err := w.manager.Ready(); err != nil {
 			return []string{err.Error()}
 		}

@@ -109,7 +109,7 @@ func TestServerAndPlayAgree(t *testing.T) {
 		t.Fatalf("%d rounds, want 37 with rates in the end:\n%s", rounds, want)
 	}
 	c := newConfig(time.Second, "recording")
-	c.listen, c.maxReads = "127.0.0.1:0", 1
+	c.plan.Listen, c.plan.MaxReads = "127.0.0.1:0", 1
 	c.sources.Stages = []stageflag.Stage{{Name: "recording", Config: path, Options: map[string][]string{"speed": {"max"}}}}
 	p, err := c.compile("")
 	if err != nil {

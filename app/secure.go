@@ -31,11 +31,11 @@ func (w *process) openSecureServer(ctx context.Context) error {
 	if w.plan.Secure == nil {
 		return nil
 	}
-	v, ready := version.Get(), w.pipelineCheck()
+	v := version.Get()
 	c := server.Config{
 		Kubeconfig: w.plan.Cluster.Kubeconfig,
 		Version:    kubeversion.Info{GitVersion: v.Version, GitCommit: v.Commit, GoVersion: v.Go, Platform: v.System},
-		Ready:      []server.Check{{Name: ready.Name, WaitsFor: ready.WaitsFor}},
+		Ready:      []server.Check{w.pipelineCheck()},
 		Metrics:    w.registry,
 		Logger:     logging.Logr(w.log).WithName("server"),
 	}

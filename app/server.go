@@ -2,6 +2,7 @@ package app
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,18 +54,15 @@ as a kubelet looks itself.`,
 type serverFlags struct {
 	*config
 	compatFlags
+	apis        apiFlags
 	secure      *server.Options
 	lease       string
-	sharedReads bool
-	hpaEvents   bool
 	autoscalers *autoscalerFlags
 	agents      agentsPlan
 }
 
 func newServerFlags() *serverFlags {
-	s := &serverFlags{config: newConfig(serverResolution, "kubelet", "host", "recording"), secure: server.NewOptions(), autoscalers: newAutoscalerFlags()}
-	s.apis = &apiFlags{}
-	return s
+	return &serverFlags{config: newConfig(serverResolution, "kubelet", "host", "recording"), secure: server.NewOptions(), autoscalers: newAutoscalerFlags()}
 }
 
 // addTo adds the flags to cmd, and groups them in its help.
@@ -89,12 +87,12 @@ func (s *serverFlags) addTo(cmd *cobra.Command) {
 // addReplicaFlags adds the flags about several weirs side by side.
 func (s *serverFlags) addReplicaFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.lease, "lease", "weir", "`NAME` of the Lease by which replicas agree on whose numbers all answer with; empty for none. Needs POD_NAME, POD_NAMESPACE and POD_IP in the environment")
-	f.BoolVar(&s.sharedReads, "share-reads", false, "read each node by one of the replicas, which hands what it read to the others; they know each other by a Lease each. Needs what --lease needs")
+	f.BoolVar(&s.plan.SharedReads, "share-reads", false, "read each node by one of the replicas, which hands what it read to the others; they know each other by a Lease each. Needs what --lease needs")
 }
 
 // addEventFlags adds the flags about what weir says unasked.
 func (s *serverFlags) addEventFlags(f *pflag.FlagSet) {
-	f.BoolVar(&s.hpaEvents, "hpa-events", false, "write Events on HorizontalPodAutoscalers whose pods have no metrics, with the reasons, and name those autoscalers in explanations")
+	f.BoolVar(&s.plan.HPAEvents, "hpa-events", false, "write Events on HorizontalPodAutoscalers whose pods have no metrics, with the reasons, and name those autoscalers in explanations")
 }
 
 // compile makes a plan of the flags, in the environment of the process.
@@ -106,9 +104,12 @@ func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, er
 	if err != nil {
 		return nil, err
 	}
-	if p.HPAEvents = s.hpaEvents; p.HPAEvents && p.Cluster == nil {
-		return nil, cli.Hintf(cli.Usage(errors.New("--hpa-events needs a cluster, whose autoscalers it watches")),
-			"Name it with --kubeconfig=FILE or --in-cluster, or leave --hpa-events out.")
+	if p.APIs, err = s.apis.compile(); err != nil {
+		return nil, err
+	}
+	p.ExternalRules = s.apis.rules
+	if p.HPAEvents && p.Cluster == nil {
+		return nil, needsCluster("--hpa-events", "whose autoscalers it watches")
 	}
 	if p.Autoscalers, err = s.autoscalers.compile(p.Cluster != nil); err != nil {
 		return nil, err
@@ -117,21 +118,27 @@ func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, er
 		return nil, err
 	}
 	if err := p.secureWith(s.secure, s.given, inPod); err != nil || p.Secure == nil {
+		p.SharedReads = false // there is nobody to share with
 		return p, err
 	}
 	p.Lease = podLease(s.lease, s.secure.SecureServing.BindPort, getenv)
-	if p.Lease == nil && s.lease != "" && s.given("lease") {
-		return nil, cli.Hintf(cli.Usage(errors.New("--lease needs to know which pod this is")),
-			"Set POD_NAME, POD_NAMESPACE and POD_IP in the environment, from the pod's own fields.")
-	}
-	if p.SharedReads = s.sharedReads; p.SharedReads && p.Lease == nil {
-		return nil, cli.Hintf(cli.Usage(errors.New("--share-reads needs --lease, and to know which pod this is")),
-			"Set POD_NAME, POD_NAMESPACE and POD_IP in the environment, from the pod's own fields.")
+	const setPod = "Set POD_NAME, POD_NAMESPACE and POD_IP in the environment, from the pod's own fields."
+	switch {
+	case p.Lease == nil && s.lease != "" && s.given("lease"):
+		return nil, cli.Hintf(cli.Usage(errors.New("--lease needs to know which pod this is")), setPod)
+	case p.Lease == nil && p.SharedReads:
+		return nil, cli.Hintf(cli.Usage(errors.New("--share-reads needs --lease, and to know which pod this is")), setPod)
 	}
 	if !s.given("listen") {
 		p.Listen = "" // or whoever reaches the pod's loopback is not asked
 	}
 	return p, nil
+}
+
+// needsCluster returns the error of a flag without a cluster; why is a relative clause.
+func needsCluster(flag, why string) error {
+	return cli.Hintf(cli.Usage(fmt.Errorf("%s needs a cluster, %s", flag, why)),
+		"Name it with --kubeconfig=FILE or --in-cluster, or leave %s out.", flag)
 }
 
 // noCluster explains why the API server cannot be asked.

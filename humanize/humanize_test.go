@@ -97,14 +97,3 @@ func TestBytesAreQuantities(t *testing.T) {
 		}
 	}
 }
-
-func TestAppendAllocatesNothing(t *testing.T) {
-	b := make([]byte, 0, 64)
-	if n := testing.AllocsPerRun(100, func() {
-		b = humanize.AppendBytes(b[:0], 1683<<20)
-		b = humanize.AppendCores(b, 1683e9)
-		b = humanize.AppendDuration(b, 90*time.Second)
-	}); n != 0 {
-		t.Errorf("%v allocations, want none", n)
-	}
-}

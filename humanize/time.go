@@ -10,37 +10,32 @@ const day = 24 * time.Hour
 // Duration writes a length of time in its two largest units, without zeros: "3d4h",
 // "2h5m", "1m30s". Below a minute it has tenths of a second ("12.4s", "0.7s"), below
 // 100 ms tenths of a millisecond ("1.9ms"), below 1 ms microseconds ("250µs").
-func Duration(d time.Duration) string { return string(AppendDuration(nil, d)) }
-
-// AppendDuration appends what Duration returns.
-func AppendDuration(b []byte, d time.Duration) []byte {
-	if d < 0 {
-		b, d = append(b, '-'), -d
-	}
+func Duration(d time.Duration) string {
 	switch {
+	case d < 0:
+		return "-" + Duration(-d)
 	case d == 0:
-		return append(b, "0s"...)
+		return "0s"
 	case d < time.Millisecond-time.Microsecond/2:
-		return append(strconv.AppendInt(b, int64(d.Round(time.Microsecond)/time.Microsecond), 10), "µs"...)
+		return Number(d.Round(time.Microsecond)/time.Microsecond) + "µs"
 	case d < 100*time.Millisecond-time.Millisecond/20:
-		return append(AppendDecimal(b, float64(d)/float64(time.Millisecond), 1), "ms"...)
+		return Decimal(float64(d)/float64(time.Millisecond), 1) + "ms"
 	case d < time.Minute-time.Second/20:
-		return append(AppendDecimal(b, d.Seconds(), 1), 's')
+		return Decimal(d.Seconds(), 1) + "s"
 	case d < time.Hour-time.Second/2:
-		return appendTwo(b, d.Round(time.Second), time.Minute, 'm', time.Second, 's')
+		return twoUnits(d.Round(time.Second), time.Minute, "m", time.Second, "s")
 	case d < day-time.Minute/2:
-		return appendTwo(b, d.Round(time.Minute), time.Hour, 'h', time.Minute, 'm')
-	default:
-		return appendTwo(b, d.Round(time.Hour), day, 'd', time.Hour, 'h')
+		return twoUnits(d.Round(time.Minute), time.Hour, "h", time.Minute, "m")
 	}
+	return twoUnits(d.Round(time.Hour), day, "d", time.Hour, "h")
 }
 
-func appendTwo(b []byte, d, large time.Duration, largeName byte, small time.Duration, smallName byte) []byte {
-	b = append(strconv.AppendInt(b, int64(d/large), 10), largeName)
+func twoUnits(d, large time.Duration, largeName string, small time.Duration, smallName string) string {
+	s := strconv.Itoa(int(d/large)) + largeName
 	if rest := d % large / small; rest > 0 {
-		b = append(strconv.AppendInt(b, int64(rest), 10), smallName)
+		s += strconv.Itoa(int(rest)) + smallName
 	}
-	return b
+	return s
 }
 
 // Seconds is Duration of so many seconds.

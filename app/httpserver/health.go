@@ -4,28 +4,21 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-)
 
-// Check is one condition of readiness.
-type Check struct {
-	// Name is a word for it: "sources".
-	Name string
-	// WaitsFor returns what is waited for, one short line each; none if the
-	// condition holds.
-	WaitsFor func() []string
-}
+	"github.com/weir-metrics/weir/api/server"
+)
 
 // HandleHealth serves /livez and /healthz, which answer as long as the process
 // does, and /readyz, which says 503 and what is waited for until every check
 // holds.
-func (m *Mux) HandleHealth(checks ...Check) {
+func (m *Mux) HandleHealth(checks ...server.Check) {
 	alive := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	m.Handle("/livez", "whether the process lives", alive)
 	m.Handle("/healthz", "as /livez, by its older name", alive)
 	m.Handle("/readyz", "whether everything is served, and if not, what is waited for", ready(checks))
 }
 
-func ready(checks []Check) http.Handler {
+func ready(checks []server.Check) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		var text strings.Builder
 		holds := true

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/client/cli"
 )
 
@@ -118,7 +119,7 @@ func TestServeEndsInOrder(t *testing.T) {
 func TestReadyzSaysWhatIsWaitedFor(t *testing.T) {
 	waits := []string{"host was not read yet"}
 	m := NewMux("weir")
-	m.HandleHealth(Check{"listening", func() []string { return nil }}, Check{"sources", func() []string { return waits }})
+	m.HandleHealth(server.Check{Name: "listening", WaitsFor: func() []string { return nil }}, server.Check{Name: "sources", WaitsFor: func() []string { return waits }})
 	expect := func(path string, status int, body string) {
 		t.Helper()
 		w := httptest.NewRecorder()

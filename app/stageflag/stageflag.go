@@ -4,13 +4,14 @@
 //	--source=kubelet:?endpoint=summary&resolution=30s
 //	--sink=log:/var/log/usage.json?format=json
 //
-// It knows the form and nothing of what the names mean: a Set of names is given
-// to it, so that a misspelt one is noticed where it is written.
+// It knows the form, not what the names mean. A List has the known names, so that a misspelt one
+// is an error of its flag.
 package stageflag
 
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/weir-metrics/weir/client/suggest"
@@ -34,19 +35,15 @@ func Parse(s string) (Stage, error) {
 	if name == "" {
 		return Stage{}, fmt.Errorf("%q has no name: write NAME[:CONFIG][?OPTIONS]", s)
 	}
-	for _, c := range name {
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
-			return Stage{}, fmt.Errorf("%q is no name: write NAME[:CONFIG][?OPTIONS], as in kubelet:?endpoint=summary", name)
-		}
+	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		return Stage{}, fmt.Errorf("%q is no name: write NAME[:CONFIG][?OPTIONS], as in kubelet:?endpoint=summary", name)
 	}
 	options, err := url.ParseQuery(query)
 	if err != nil {
 		return Stage{}, fmt.Errorf("read options %q of %s: %w", query, name, err)
 	}
-	for option := range options {
-		if option == "" {
-			return Stage{}, fmt.Errorf("options %q of %s have a value without a name", query, name)
-		}
+	if options.Has("") {
+		return Stage{}, fmt.Errorf("options %q of %s have a value without a name", query, name)
 	}
 	return Stage{Name: name, Config: config, Options: options}, nil
 }
@@ -79,11 +76,9 @@ func (l *List) Set(text string) error {
 	if err != nil {
 		return err
 	}
-	for _, k := range l.Known {
-		if s.Name == k {
-			l.Stages = append(l.Stages, s)
-			return nil
-		}
+	if slices.Contains(l.Known, s.Name) {
+		l.Stages = append(l.Stages, s)
+		return nil
 	}
 	if near, ok := suggest.Closest(s.Name, l.Known); ok {
 		return fmt.Errorf("no %s is called %q: did you mean %q?", l.What, s.Name, near)

@@ -24,7 +24,7 @@ type api struct {
 
 // openAPI listens where the flags say, and writes the kubeconfig of its clients. It
 // returns nil if no API server is wanted.
-func (f *flags) openAPI(ctx context.Context, fleet *simulator.Fleet, authority *simulator.Authority, port int, complaints *log.Logger) (*api, error) {
+func (f *flags) openAPI(ctx context.Context, fleet *simulator.Fleet, authority *simulator.Authority, port int, complaints *log.Logger) (_ *api, err error) {
 	if f.apiServer == "" {
 		if f.kubeconfigFile != "" {
 			return nil, errors.New("--kubeconfig-file without an API server: give --api-server HOST:PORT")
@@ -40,13 +40,17 @@ func (f *flags) openAPI(ctx context.Context, fleet *simulator.Fleet, authority *
 	if err != nil {
 		return nil, fmt.Errorf("listen for the API server: %w", err)
 	}
+	defer func() {
+		if err != nil {
+			l.Close()
+		}
+	}()
 	a := &api{server: apiserver.New(apiserver.Options{Fleet: fleet, Port: port}), listener: l}
 	a.http = &http.Server{Handler: a.server, ReadHeaderTimeout: 10 * time.Second, ErrorLog: complaints}
 	url, ca := "http://"+l.Addr().String(), []byte(nil)
 	if authority != nil {
 		certificate, err := authority.ServerCertificate(host)
 		if err != nil {
-			l.Close()
 			return nil, err
 		}
 		a.http.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*certificate}}
@@ -58,7 +62,6 @@ func (f *flags) openAPI(ctx context.Context, fleet *simulator.Fleet, authority *
 			err = os.WriteFile(f.kubeconfigFile, file, 0o600)
 		}
 		if err != nil {
-			l.Close()
 			return nil, fmt.Errorf("write kubeconfig: %w", err)
 		}
 	}

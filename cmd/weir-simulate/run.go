@@ -21,9 +21,8 @@ import (
 	"github.com/weir-metrics/weir/test/simulator/seed"
 )
 
-// run serves until ctx ends. It writes what there is to know to out, and what
-// goes wrong to complaints. If ready is not nil, it is called once everything
-// listens.
+// run serves until ctx ends. It writes addresses to out and errors to complaints. If ready is not
+// nil, it is called once everything listens.
 func run(ctx context.Context, f flags, out, complaints io.Writer, ready func(kubelets, truth net.Addr)) (err error) {
 	log := zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(zap.NewDevelopmentEncoderConfig()), zapcore.AddSync(complaints), zap.InfoLevel))
 	if f.fleet.Faults, err = f.readFaults(); err != nil {
@@ -51,55 +50,46 @@ func run(ctx context.Context, f flags, out, complaints io.Writer, ready func(kub
 	if err != nil {
 		return fmt.Errorf("listen for kubelets: %w", err)
 	}
+	defer kubelets.Close() // where serving does not
+	server := simulator.NewServer(options)
+	parts := []func(context.Context) error{func(ctx context.Context) error { return server.Serve(ctx, kubelets) }}
 	var truth net.Listener
+	var truthAddr net.Addr
 	if f.truth != "" {
 		if truth, err = listen.Listen(ctx, "tcp", f.truth); err != nil {
-			kubelets.Close()
 			return fmt.Errorf("listen for truth: %w", err)
 		}
+		defer truth.Close()
+		truthAddr = truth.Addr()
+		parts = append(parts, func(ctx context.Context) error { return server.ServeTruth(ctx, truth) })
 	}
 	port := kubelets.Addr().(*net.TCPAddr).Port
 	seeder, err := f.prepare(fleet, options.Authority, port, log)
 	if err != nil {
-		kubelets.Close()
-		if truth != nil {
-			truth.Close()
-		}
 		return err
+	}
+	if seeder != nil {
+		parts = append(parts, seeder.Run)
 	}
 	api, err := f.openAPI(ctx, fleet, options.Authority, port, options.Log)
 	if err != nil {
-		kubelets.Close()
-		if truth != nil {
-			truth.Close()
-		}
 		return err
+	}
+	if api != nil {
+		parts = append(parts, func(ctx context.Context) error { return api.serve(ctx, f.shutdownGrace) })
 	}
 	describe(out, f, fleet, port, truth, api)
 
-	server := simulator.NewServer(options)
 	// Whichever ends first ends the others.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wait sync.WaitGroup
-	errs := make([]error, 4)
-	start := func(i int, run func(context.Context) error) {
+	errs := make([]error, len(parts))
+	for i, run := range parts {
 		wait.Go(func() {
 			defer cancel()
 			errs[i] = run(ctx)
 		})
-	}
-	start(0, func(ctx context.Context) error { return server.Serve(ctx, kubelets) })
-	var truthAddr net.Addr
-	if truth != nil {
-		truthAddr = truth.Addr()
-		start(1, func(ctx context.Context) error { return server.ServeTruth(ctx, truth) })
-	}
-	if seeder != nil {
-		start(2, seeder.Run)
-	}
-	if api != nil {
-		start(3, func(ctx context.Context) error { return api.serve(ctx, f.shutdownGrace) })
 	}
 	if ready != nil {
 		ready(kubelets.Addr(), truthAddr)
