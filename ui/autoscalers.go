@@ -51,7 +51,7 @@ func (p *page) autoscalers() {
 		}
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 	})
-	body.Cut = paginate(len(all), page100, p.query, query{view: allAutoscalers})
+	body.Cut = p.paginate(len(all), page100, query{view: allAutoscalers})
 	for i := range all[body.Cut.From:body.Cut.To] {
 		body.Rows = append(body.Rows, p.autoscalerRow(&all[body.Cut.From+i]))
 	}

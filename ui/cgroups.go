@@ -16,16 +16,10 @@ func (p *page) cgroupTable(node metric.NodeName, most int) table {
 	if !p.byPath(node) {
 		t.Title, t.What = "System containers", "System container"
 	}
-	items := sortAndFilter(p.cgroups(node), &p.query)
-	t.Cut = paginate(len(items), most, p.listQuery(oneNode), query{view: oneNode, node: node, list: "cgroups"})
+	items, verdicts := p.cgroups(node)
+	items = sortAndFilter(items, &p.query)
+	t.Cut = p.paginate(len(items), most, query{view: oneNode, node: node, list: "cgroups"})
 	items = items[t.Cut.From:t.Cut.To]
-	whole := map[metric.NodeName]*metric.Sample{}
-	machine := func(node metric.NodeName) *metric.Sample {
-		if _, ok := whole[node]; !ok {
-			whole[node], _ = p.View.Lookup(metric.Entity{Kind: metric.Node, Node: node})
-		}
-		return whole[node]
-	}
 	depth := make([]int, len(items))
 	if p.query.filter == "" && p.query.sort != byName {
 		items, depth = sortTree(items)
@@ -35,30 +29,25 @@ func (p *page) cgroupTable(node metric.NodeName, most int) table {
 		if depth[i] > 0 {
 			r.Name = printable(relativeName(items[:i], depth[:i], &it, depth[i]))
 		}
-		s := it.of
-		if s.sample != nil {
-			r.CPU, r.Memory = p.usageAndTrends(s.entity, s.sample, nil)
-			of := machine(s.entity.Node)
-			resources.cpu.shareOfNode(&r.CPU, s.sample, of)
-			resources.memory.shareOfNode(&r.Memory, s.sample, of)
+		if it.sample != nil {
+			r.CPU, r.Memory = p.usageAndTrends(it.entity, it.sample, nil)
+			whole, _ := p.View.Lookup(metric.Entity{Kind: metric.Node, Node: it.entity.Node})
+			resources.cpu.shareOfNode(&r.CPU, it.sample, whole)
+			resources.memory.shareOfNode(&r.Memory, it.sample, whole)
 		}
-		r.State, r.Why = s.state()
+		r.State, r.Why = cgroupState(it.sample, verdicts[it.entity])
 		t.add(r)
 	}
 	return t
 }
 
-// knownCgroup is a cgroup with its sample and verdicts.
-type knownCgroup struct {
-	entity  metric.Entity
-	sample  *metric.Sample
-	reasons [2]metric.Verdict // of CPU and memory; the zero Verdict if measured
-}
+// cgroupVerdicts are the verdicts on CPU and memory of a cgroup; the zero Verdict if measured.
+type cgroupVerdicts [2]metric.Verdict
 
-// state returns the state of a cgroup, and the reason in one line if it is not ok. Package
+// cgroupState returns the state of a cgroup, and the reason in one line if it is not ok. Package
 // explain does not explain cgroups, so the reason comes from the verdict.
-func (k *knownCgroup) state() (state, string) {
-	for _, v := range k.reasons {
+func cgroupState(sample *metric.Sample, verdicts cgroupVerdicts) (state, string) {
+	for _, v := range verdicts {
 		if v.Reason == metric.Unjudged {
 			continue
 		}
@@ -72,7 +61,7 @@ func (k *knownCgroup) state() (state, string) {
 		v.Evidence.Err = nil // the node's own page has it once
 		return s, v.Group.String() + " " + v.Reason.String() + ": " + explain.Message(v.Reason, v.Group, v.Evidence)
 	}
-	if value(k.sample, metric.CPUUsageRate) < 0 || value(k.sample, metric.MemoryWorkingSet) < 0 {
+	if sample == nil || !complete(sample) {
 		return state{"none", quiet}, ""
 	}
 	return state{"ok", good}, ""
@@ -89,48 +78,44 @@ func (p *page) byPath(node metric.NodeName) bool {
 	return false
 }
 
-// cgroups returns the cgroups of a node that belong to no pod; those of all nodes if node is
-// empty.
-func (p *page) cgroups(node metric.NodeName) []listItem[knownCgroup] {
-	all := map[metric.Entity]*knownCgroup{}
-	get := func(e metric.Entity) *knownCgroup {
-		k := all[e]
-		if k == nil {
-			k = &knownCgroup{entity: e}
-			all[e] = k
-		}
-		return k
-	}
+// cgroups returns the cgroups of a node that belong to no pod, and their verdicts; those of all
+// nodes if node is empty.
+func (p *page) cgroups(node metric.NodeName) (items []listItem, verdicts map[metric.Entity]cgroupVerdicts) {
+	samples, verdicts := map[metric.Entity]*metric.Sample{}, map[metric.Entity]cgroupVerdicts{}
 	for _, s := range p.copiesOf(metric.System, node) {
-		get(s.Entity).sample = s
+		samples[s.Entity] = s
 	}
-	verdicts := p.View.Verdicts()
+	all := p.View.Verdicts()
 	if node != "" {
-		verdicts = p.View.VerdictsOn(node)
+		all = p.View.VerdictsOn(node)
 	}
-	for v := range verdicts {
+	for v := range all {
 		if v.Entity.Kind != metric.System || v.Entity.Part != "" || v.Group > metric.Memory || v.Reason.Layer() == metric.LayerIdentity {
 			continue
 		}
-		get(v.Entity).reasons[v.Group] = v
+		both := verdicts[v.Entity]
+		both[v.Group] = v
+		verdicts[v.Entity] = both
+		if samples[v.Entity] == nil {
+			samples[v.Entity] = nil // it has a row
+		}
 	}
-	items := make([]listItem[knownCgroup], 0, len(all))
-	for e, k := range all {
+	for e, s := range samples {
 		if e.Name == "/" {
 			continue // the node itself
 		}
-		it := listItem[knownCgroup]{of: *k, name: e.Name}
-		it.measure(k.sample)
+		it := listItem{entity: e, name: e.Name, sample: s}
+		it.measure(s)
 		// A cgroup without a number is no fault: many kernels do not count CPU for some
 		// cgroups. Cgroups are therefore sorted by use alone.
 		it.rank = measured
 		items = append(items, it)
 	}
-	return items
+	return items, verdicts
 }
 
 // sortTree puts each item below its nearest ancestor by path. Siblings keep their order.
-func sortTree(items []listItem[knownCgroup]) (ordered []listItem[knownCgroup], depth []int) {
+func sortTree(items []listItem) (ordered []listItem, depth []int) {
 	byName := make(map[string]int, len(items))
 	for i, it := range items {
 		byName[it.name] = i
@@ -163,7 +148,7 @@ func sortTree(items []listItem[knownCgroup]) (ordered []listItem[knownCgroup], d
 }
 
 // relativeName returns the name of it without the name of its parent in the list.
-func relativeName(before []listItem[knownCgroup], depth []int, it *listItem[knownCgroup], d int) string {
+func relativeName(before []listItem, depth []int, it *listItem, d int) string {
 	for i := range slices.Backward(before) {
 		if depth[i] == d-1 {
 			return strings.TrimPrefix(it.name, before[i].name+"/")

@@ -105,8 +105,8 @@ func (p *page) podCountOn(node metric.NodeName) *podCount {
 			continue
 		}
 		c.expected++
-		k := knownPod{f.PodRef, node, f}
-		if s, ok := p.View.Lookup(k.entity()); ok && complete(s) {
+		e := metric.Entity{Kind: metric.Pod, Node: node, Namespace: f.Namespace, Pod: f.Name}
+		if s, ok := p.View.Lookup(e); ok && complete(s) {
 			c.served++
 		}
 	}

@@ -11,70 +11,56 @@ import (
 
 // nodeTable lists nodes, those with problems first.
 func (p *page) nodeTable(most int) table {
-	t := table{Title: "Nodes", What: "Node", Counted: true, Trends: true, Sorts: p.sorts(), None: "no node is known"}
-	items := sortAndFilter(p.nodes(), &p.query)
-	t.Cut = paginate(len(items), most, p.listQuery(allNodes), query{view: allNodes})
-	for _, it := range items[t.Cut.From:t.Cut.To] {
-		n := it.of
-		r := row{Name: printable(it.name), Href: p.linkTo(query{view: oneNode, node: n.name}), Pods: p.podCountOn(n.name).text()}
-		r.CPU, r.Memory = p.usageAndTrends(metric.Entity{Kind: metric.Node, Node: n.name}, n.sample, p.spec(n.name))
-		r.State, r.Why = p.nodeState(&it)
-		if f := p.Facts.Node(n.name); f != nil && !f.Ready {
+	t := table{Title: "Nodes", What: "Node", Counted: true, Trends: true, None: "no node is known"}
+	p.addRows(&t, p.nodes(), most, query{view: allNodes}, func(it *listItem) row {
+		name := it.entity.Node
+		r := row{Href: p.linkTo(query{view: oneNode, node: name}), Pods: p.podCountOn(name).text()}
+		r.CPU, r.Memory = p.usageAndTrends(it.entity, it.sample, p.spec(name))
+		r.State, r.Why = p.nodeState(it)
+		if f := p.Facts.Node(name); f != nil && !f.Ready {
 			r.Note = "not ready"
 		}
-		t.add(r)
-	}
+		return r
+	})
 	return t
-}
-
-// knownNode is a node with its sample.
-type knownNode struct {
-	name   metric.NodeName
-	sample *metric.Sample
 }
 
 // nodes returns all nodes: those known to the API server, those that are read, and those with
 // numbers.
-func (p *page) nodes() []listItem[knownNode] {
+func (p *page) nodes() []listItem {
 	if p.allNodes != nil {
 		return slices.Clone(p.allNodes) // callers sort it in place
 	}
-	all := map[metric.NodeName]*listItem[knownNode]{}
-	get := func(name metric.NodeName) *listItem[knownNode] {
-		it := all[name]
-		if it == nil {
-			it = &listItem[knownNode]{of: knownNode{name: name}, name: string(name)}
-			all[name] = it
+	all := map[metric.NodeName]*listItem{}
+	get := func(name metric.NodeName) *listItem {
+		if all[name] == nil {
+			all[name] = &listItem{entity: metric.Entity{Kind: metric.Node, Node: name}, name: string(name)}
 		}
-		return it
+		return all[name]
 	}
 	p.Facts.EachNode(func(f *cluster.Node) bool { get(f.Name); return true })
 	for _, s := range p.copiesOf(metric.Node, "") {
-		get(s.Entity.Node).of.sample = s
+		get(s.Entity.Node).sample = s
 	}
 	failing := map[metric.NodeName]bool{}
 	for i := range p.Sources {
-		s := &p.Sources[i]
-		if s.Node == "" {
-			continue
+		if s := &p.Sources[i]; s.Node != "" {
+			get(s.Node)
+			failing[s.Node] = failing[s.Node] || s.Err != nil
 		}
-		get(s.Node)
-		failing[s.Node] = failing[s.Node] || s.Err != nil
 	}
-	items := make([]listItem[knownNode], 0, len(all))
 	for name, it := range all {
-		it.measure(it.of.sample)
-		it.share = max(resources.cpu.shareOf(it.of.sample, p.spec(name)), resources.memory.shareOf(it.of.sample, p.spec(name)))
+		it.measure(it.sample)
+		it.share = max(resources.cpu.shareOf(it.sample, p.spec(name)), resources.memory.shareOf(it.sample, p.spec(name)))
 		switch {
 		case p.isExcluded(name) && it.rank == missing:
 			it.rank = idle
 		case failing[name] && it.rank == measured:
 			it.rank = doubtful // its numbers are the last known values
 		}
-		items = append(items, *it)
+		p.allNodes = append(p.allNodes, *it)
 	}
-	p.allNodes = items
-	return slices.Clone(items)
+	return slices.Clone(p.allNodes)
 }
 
 // spec returns the capacity of a node according to the API server; nil if unknown.
@@ -87,7 +73,7 @@ func (p *page) spec(node metric.NodeName) *metric.Values {
 
 // namespaceTable lists namespaces: those with missing numbers first, then by use.
 func (p *page) namespaceTable(most int) table {
-	t := table{Title: "Namespaces", What: "Namespace", Counted: true, Sorts: p.sorts(), None: "no pod is known"}
+	t := table{Title: "Namespaces", What: "Namespace", Counted: true, None: "no pod is known"}
 	counts := p.podCounts()
 	sums := map[metric.Namespace]*metric.Sample{}
 	for _, s := range p.copiesOf(metric.Namespaced, "") {
@@ -97,10 +83,10 @@ func (p *page) namespaceTable(most int) table {
 		}
 	}
 	delete(counts, "") // pods whose names are unknown
-	var items []listItem[metric.Namespace]
+	var items []listItem
 	for name, c := range counts {
-		it := listItem[metric.Namespace]{of: name, name: string(name)}
-		it.measure(sums[name])
+		it := listItem{entity: metric.Entity{Kind: metric.Namespaced, Namespace: name}, name: string(name), sample: sums[name]}
+		it.measure(it.sample)
 		it.rank = measured
 		switch {
 		case c.expected > c.served:
@@ -110,24 +96,18 @@ func (p *page) namespaceTable(most int) table {
 		}
 		items = append(items, it)
 	}
-	items = sortAndFilter(items, &p.query)
-	t.Cut = paginate(len(items), most, p.listQuery(allNamespaces), query{view: allNamespaces})
-	for _, it := range items[t.Cut.From:t.Cut.To] {
-		r := row{Name: printable(it.name), Href: p.linkTo(query{view: oneNamespace, pod: metric.PodRef{Namespace: it.of}})}
-		r.CPU, r.Memory = p.namespaceShare(&resources.cpu, sums[it.of]), p.namespaceShare(&resources.memory, sums[it.of])
-		c := counts[it.of]
-		r.Pods = c.text()
-		switch it.rank {
-		case missing:
-			r.State = state{"missing", bad}
-			r.Why = humanize.Count(c.expected-c.served, "pod") + " without numbers"
-		case idle:
-			r.State = state{"idle", quiet}
-		default:
-			r.State = state{"ok", good}
+	p.addRows(&t, items, most, query{view: allNamespaces}, func(it *listItem) row {
+		name := it.entity.Namespace
+		c := counts[name]
+		r := row{
+			Href: p.linkTo(query{view: oneNamespace, pod: metric.PodRef{Namespace: name}}), Pods: c.text(), State: rankState(it.rank),
+			CPU: p.namespaceShare(&resources.cpu, it.sample), Memory: p.namespaceShare(&resources.memory, it.sample),
 		}
-		t.add(r)
-	}
+		if it.rank == missing {
+			r.Why = humanize.Count(c.expected-c.served, "pod") + " without numbers"
+		}
+		return r
+	})
 	return t
 }
 
@@ -143,40 +123,26 @@ func (p *page) namespaceShare(r *resource, sum *metric.Sample) resourceUse {
 	return u
 }
 
-// knownPod is a pod with its facts; facts is nil if the API server does not know it.
-type knownPod struct {
-	ref   metric.PodRef
-	node  metric.NodeName
-	facts *cluster.Pod
-}
-
-func (k *knownPod) entity() metric.Entity {
-	return metric.Entity{Kind: metric.Pod, Node: k.node, Namespace: k.ref.Namespace, Pod: k.ref.Name}
-}
-
 // podTable lists pods, those with problems first. whole is the query of the page with the
 // complete list.
-func (p *page) podTable(pods []listItem[knownPod], most int, whole query, node bool) table {
-	t := table{Title: "Pods", What: "Pod", Trends: true, Sorts: p.sorts(), None: "no pods"}
-	items := sortAndFilter(pods, &p.query)
-	t.Cut = paginate(len(items), most, p.query, whole)
-	for _, it := range items[t.Cut.From:t.Cut.To] {
-		k := it.of
-		r := row{Name: printable(it.name), Href: p.linkTo(query{view: onePod, pod: k.ref})}
-		sample, _ := p.View.Lookup(k.entity())
-		r.CPU, r.Memory = p.usageAndTrends(k.entity(), sample, nil)
-		if node && k.node != "" {
-			r.Note = "on " + printable(string(k.node))
+func (p *page) podTable(pods []listItem, most int, whole query, node bool) table {
+	t := table{Title: "Pods", What: "Pod", Trends: true, None: "no pods"}
+	p.addRows(&t, pods, most, whole, func(it *listItem) row {
+		r := row{Href: p.linkTo(query{view: onePod, pod: it.entity.PodRef()})}
+		sample, _ := p.View.Lookup(it.entity)
+		r.CPU, r.Memory = p.usageAndTrends(it.entity, sample, nil)
+		if node && it.entity.Node != "" {
+			r.Note = "on " + printable(string(it.entity.Node))
 		}
-		r.State, r.Why = p.podState(&it)
-		t.add(r)
-	}
+		r.State, r.Why = p.podState(it)
+		return r
+	})
 	return t
 }
 
 // pods returns the pods of a node or a namespace, or all pods if both are empty: the pods
 // known to the API server or, without it, the pods that nodes report.
-func (p *page) pods(node metric.NodeName, namespace metric.Namespace) []listItem[knownPod] {
+func (p *page) pods(node metric.NodeName, namespace metric.Namespace) []listItem {
 	l := podList{page: p, node: node, namespace: namespace, at: map[metric.PodRef]int{}}
 	switch {
 	case node != "":
@@ -193,7 +159,7 @@ func (p *page) pods(node metric.NodeName, namespace metric.Namespace) []listItem
 	closed := p.Facts != nil && p.Facts.Synced // pods unknown to the API server are not served
 	if closed && node != "" {
 		for i := range l.items {
-			if s, ok := p.View.Lookup(l.items[i].of.entity()); ok {
+			if s, ok := p.View.Lookup(l.items[i].entity); ok {
 				l.items[i].measureKnown(s)
 			}
 		}
@@ -226,13 +192,14 @@ type podList struct {
 	page      *page
 	node      metric.NodeName
 	namespace metric.Namespace
-	items     []listItem[knownPod]
+	items     []listItem
 	at        map[metric.PodRef]int
 }
 
 // addKnown adds a pod known to the API server.
 func (l *podList) addKnown(f *cluster.Pod) bool {
-	it := l.add(knownPod{f.PodRef, f.Node, f})
+	it := l.add(metric.Entity{Kind: metric.Pod, Node: f.Node, Namespace: f.Namespace, Pod: f.Name})
+	it.pod = f
 	switch {
 	case l.page.shouldHaveNumbers(f):
 	case f.Phase == cluster.Running && !l.page.isExcluded(f.Node):
@@ -245,7 +212,7 @@ func (l *podList) addKnown(f *cluster.Pod) bool {
 
 // find returns the item of a pod, or nil if the pod is not of this list. If add is set, it
 // adds a missing item.
-func (l *podList) find(e metric.Entity, add bool) *listItem[knownPod] {
+func (l *podList) find(e metric.Entity, add bool) *listItem {
 	if l.node != "" && e.Node != l.node || l.namespace != "" && e.Namespace != l.namespace {
 		return nil
 	}
@@ -255,12 +222,12 @@ func (l *podList) find(e metric.Entity, add bool) *listItem[knownPod] {
 	if !add {
 		return nil
 	}
-	return l.add(knownPod{ref: e.PodRef(), node: e.Node})
+	return l.add(metric.Entity{Kind: metric.Pod, Node: e.Node, Namespace: e.Namespace, Pod: e.Pod})
 }
 
-func (l *podList) add(k knownPod) *listItem[knownPod] {
-	l.at[k.ref] = len(l.items)
-	it := listItem[knownPod]{of: k, name: strings.TrimPrefix(k.ref.String(), "/")} // a pod without a name is listed by its UID
+func (l *podList) add(e metric.Entity) *listItem {
+	l.at[e.PodRef()] = len(l.items)
+	it := listItem{entity: e, name: strings.TrimPrefix(e.PodRef().String(), "/")} // a pod without a name is listed by its UID
 	it.measure(nil)
 	l.items = append(l.items, it)
 	return &l.items[len(l.items)-1]

@@ -37,7 +37,7 @@ const maxNames = 12
 // at the position in the query.
 func (p *page) missingReport(r *explain.Report, most int) missingReport {
 	drawn := missingReport{Summary: r.Summary}
-	drawn.Cut = paginate(len(r.Causes), most, p.listQuery(allMissing), query{view: allMissing})
+	drawn.Cut = p.paginate(len(r.Causes), most, query{view: allMissing})
 	for i := range r.Causes[drawn.Cut.From:drawn.Cut.To] {
 		drawn.Causes = append(drawn.Causes, p.cause(&r.Causes[drawn.Cut.From+i]))
 	}

@@ -21,7 +21,7 @@ type reportBody struct {
 func (p *page) overview() {
 	p.Path = nil
 	if nodes := p.nodes(); p.Facts == nil && len(nodes) == 1 {
-		if machine, ok := p.nodeBody(nodes[0].of.name); ok {
+		if machine, ok := p.nodeBody(nodes[0].entity.Node); ok {
 			p.show(printable(nodes[0].name), "entity", machine)
 			p.Kind = "this machine"
 			return
@@ -44,13 +44,13 @@ func (p *page) clusterUse(r *resource) (u resourceUse) {
 	var used, has float64
 	var of string
 	for _, it := range p.nodes() {
-		v := value(it.of.sample, r.used)
+		v := value(it.sample, r.used)
 		if v < 0 {
 			continue
 		}
 		used += v
 		u.Text = r.format(used)
-		whole, by := r.limitOf(it.of.sample, p.spec(it.of.name))
+		whole, by := r.limitOf(it.sample, p.spec(it.entity.Node))
 		has, of = has+whole, by
 	}
 	if u.Text != "" && has > 0 {
@@ -92,7 +92,7 @@ func (p *page) namespace() error {
 	sum, _ := p.View.Lookup(metric.Entity{Kind: metric.Namespaced, Namespace: name})
 	pods := p.pods("", name)
 	for i := range pods {
-		pods[i].name = string(pods[i].of.ref.Name) // the heading has the namespace
+		pods[i].name = string(pods[i].entity.Pod) // the heading has the namespace
 	}
 	p.Kind, p.Path = "namespace", p.breadcrumbs(anchor{Text: "Namespaces", Href: p.linkTo(query{view: allNamespaces})})
 	p.show(printable(string(name)), "report", &reportBody{
@@ -119,7 +119,7 @@ func namespaceUse(r *resource, sum *metric.Sample) resourceUse {
 func (p *page) search() error {
 	tables := slices.DeleteFunc([]table{
 		p.nodeTable(page25), p.namespaceTable(page25),
-		p.podTable(p.pods("", ""), page100, query{view: overview}, true), p.cgroupTable("", page25),
+		p.podTable(p.pods("", ""), page100, query{view: found}, true), p.cgroupTable("", page25),
 	}, func(t table) bool { return t.Cut.Of == 0 })
 	if len(tables) == 0 {
 		return &pageError{404, fmt.Sprintf("No node, namespace, pod or cgroup has %q in its name.", printable(p.query.filter)),

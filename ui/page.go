@@ -54,7 +54,7 @@ type page struct {
 	sampleAges map[metric.NodeName]time.Duration
 	// Caches for one page.
 	excludedNodes map[metric.NodeName]bool
-	allNodes      []listItem[knownNode]
+	allNodes      []listItem
 	servedPods    *servedCounts
 
 	// Heading is the title, Kind the kind of object, Where its node, and Path the links to the

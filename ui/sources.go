@@ -29,7 +29,7 @@ type sink struct {
 
 func (p *page) sources() {
 	reads := p.sourceReads(p.query.filter)
-	c := paginate(len(reads), page100, p.query, query{view: allSources})
+	c := p.paginate(len(reads), page100, query{view: allSources})
 	body := &sourcesBody{Reads: reads[c.From:c.To], Cut: c}
 	if p.opts.Sinks != nil {
 		for _, s := range p.opts.Sinks() {

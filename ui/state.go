@@ -80,14 +80,14 @@ func findingText(f *explain.Finding) string {
 }
 
 // nodeState returns the state of a node, and the reason in one line if it is not ok.
-func (p *page) nodeState(it *listItem[knownNode]) (state, string) {
+func (p *page) nodeState(it *listItem) (state, string) {
 	if it.rank == measured {
 		return state{"ok", good}, ""
 	}
-	if e, ok := p.Node(it.of.name); ok {
+	if e, ok := p.Node(it.entity.Node); ok {
 		if f := worst(&e); f != nil {
 			s := stateOf(f)
-			if p.isExcluded(it.of.name) {
+			if p.isExcluded(it.entity.Node) {
 				s = state{"excluded", quiet}
 			}
 			return s, findingText(f)
@@ -97,17 +97,17 @@ func (p *page) nodeState(it *listItem[knownNode]) (state, string) {
 }
 
 // podState returns the state of a pod, and the reason in one line if it is not ok.
-func (p *page) podState(it *listItem[knownPod]) (state, string) {
+func (p *page) podState(it *listItem) (state, string) {
 	if it.rank == measured {
 		return state{"ok", good}, ""
 	}
-	f := p.podFinding(&it.of)
+	f := p.podFinding(it)
 	if f == nil {
 		return rankState(it.rank), ""
 	}
 	s := stateOf(f)
-	if it.rank == idle && it.of.facts != nil {
-		s = state{strings.ToLower(string(it.of.facts.Phase)), s.Tone}
+	if it.rank == idle && it.pod != nil {
+		s = state{strings.ToLower(string(it.pod.Phase)), s.Tone}
 	}
 	return s, findingText(f)
 }
@@ -115,13 +115,13 @@ func (p *page) podState(it *listItem[knownPod]) (state, string) {
 // podFinding returns the most severe finding of a pod; nil if it is ok or unknown. World.Why
 // is tried first, because it does not walk over all verdicts; it does not report memory if CPU
 // is ok.
-func (p *page) podFinding(k *knownPod) *explain.Finding {
-	if k.facts != nil {
-		if f := p.Why(k.facts); stateOf(&f).Tone != good {
+func (p *page) podFinding(it *listItem) *explain.Finding {
+	if it.pod != nil {
+		if f := p.Why(it.pod); stateOf(&f).Tone != good {
 			return &f
 		}
 	}
-	if e, ok := p.Pod(k.ref); ok {
+	if e, ok := p.Pod(it.entity.PodRef()); ok {
 		return worst(&e)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -96,13 +97,16 @@ func (p *page) sorts() map[sorting]anchor {
 	return all
 }
 
-// listQuery returns the query with its position in a list only if the query is for view v.
-func (p *page) listQuery(v view) query {
-	q := p.query
-	if q.view != v {
-		q.from = 0
+// addRows sorts items and adds a row for each that the page shows. whole is the query of the page
+// with the complete list.
+func (p *page) addRows(t *table, items []listItem, most int, whole query, draw func(*listItem) row) {
+	items = sortAndFilter(items, &p.query)
+	t.Sorts, t.Cut = p.sorts(), p.paginate(len(items), most, whole)
+	for i := t.Cut.From; i < t.Cut.To; i++ {
+		r := draw(&items[i])
+		r.Name = printable(items[i].name)
+		t.add(r)
 	}
-	return q
 }
 
 // rank sorts items: the smallest needs attention most.
@@ -117,16 +121,18 @@ const (
 )
 
 // listItem is an item of a list with its sort keys.
-type listItem[T any] struct {
-	of          T
+type listItem struct {
+	entity      metric.Entity
 	name        string
+	sample      *metric.Sample // nil for a pod, and without numbers
+	pod         *cluster.Pod   // nil for anything else, and if the API server does not know the pod
 	rank        rank
 	cpu, memory float64 // negative if there is none
 	share       float64 // of what it may use, the larger of the two; negative if unknown
 }
 
 // measure sets the sort keys from a sample, which may be nil.
-func (it *listItem[T]) measure(s *metric.Sample) {
+func (it *listItem) measure(s *metric.Sample) {
 	it.cpu, it.memory, it.share = value(s, metric.CPUUsageRate), value(s, metric.MemoryWorkingSet), -1
 	switch {
 	case it.cpu < 0 || it.memory < 0:
@@ -140,7 +146,7 @@ func (it *listItem[T]) measure(s *metric.Sample) {
 
 // measureKnown sets the sort keys from a sample and keeps the rank if the sample has no
 // numbers.
-func (it *listItem[T]) measureKnown(s *metric.Sample) {
+func (it *listItem) measureKnown(s *metric.Sample) {
 	was := it.rank
 	if it.measure(s); it.rank == missing {
 		it.rank = was
@@ -148,11 +154,11 @@ func (it *listItem[T]) measureKnown(s *metric.Sample) {
 }
 
 // sortAndFilter sorts items and removes those whose name does not contain the filter.
-func sortAndFilter[T any](items []listItem[T], q *query) []listItem[T] {
+func sortAndFilter(items []listItem, q *query) []listItem {
 	if q.filter != "" {
-		items = slices.DeleteFunc(items, func(it listItem[T]) bool { return !containsFold(it.name, q.filter) })
+		items = slices.DeleteFunc(items, func(it listItem) bool { return !containsFold(it.name, q.filter) })
 	}
-	slices.SortFunc(items, func(a, b listItem[T]) int {
+	slices.SortFunc(items, func(a, b listItem) int {
 		var first int
 		switch q.sort {
 		case byCPU:
@@ -185,15 +191,15 @@ type listRange struct {
 // Left returns the number of items after the part as text.
 func (c listRange) Left() string { return humanize.Number(c.Of - c.To) }
 
-// paginate returns which of n items a page shows: at most so many from q.from on. whole is the
-// query of the page with the complete list.
-func paginate(n, most int, q, whole query) listRange {
+// paginate returns which of n items a page shows, at most so many. whole is the query of the page
+// with the complete list; on that page the query says where to begin.
+func (p *page) paginate(n, most int, whole query) listRange {
 	c := listRange{Of: n}
-	if q.from > 0 {
-		c.From = min(q.from, max(0, n-1)/most*most)
+	if p.query.view == whole.view {
+		c.From = min(p.query.from, max(0, n-1)/most*most)
 	}
 	c.To = min(c.From+most, n)
-	whole.filter, whole.sort, whole.noRefresh = q.filter, q.sort, q.noRefresh
+	whole.filter, whole.sort, whole.noRefresh = p.query.filter, p.query.sort, p.query.noRefresh
 	if c.To < n {
 		whole.from = c.To
 		c.More = whole.link()
