@@ -167,7 +167,7 @@ func (a *resourceAPI) newReader() (*usageReader, error) {
 		if facts == nil || facts.Nodes() > 0 {
 			return nil, unavailable("weir has just started and has read no node yet")
 		}
-		view = emptySnapshot{}
+		view = nil
 	}
 	return &usageReader{view: view, facts: facts, options: &a.options, orders: a.orders}, nil
 }

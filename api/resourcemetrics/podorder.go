@@ -87,7 +87,6 @@ type podOrderScan struct {
 	// boundElsewhere holds pods that are served with the numbers of a node they are not
 	// bound to.
 	boundElsewhere map[metric.PodRef]bool
-	lookup         nodePodLookup
 	labelSets      labelSets
 }
 
@@ -118,13 +117,13 @@ func (c *podOrderScan) findPod(u *resourceusage.PodUsage, read int) (who int32, 
 	}
 	node := &c.nodes[n]
 	if node.before != nil && u.Index < len(node.before.positions) && node.before.positions[u.Index] != notListed {
-		if u.LastKnownAt != 0 && !resourceusage.MayServePod(c.lookup.find(u), *u.UID, u.LastKnownAt) {
+		if u.LastKnownAt != 0 && !resourceusage.MayServePod(c.facts.Pod(*u.PodRef), *u.UID, u.LastKnownAt) {
 			return 0, false
 		}
 		node.served++
 		return node.before.positions[u.Index], true
 	}
-	p := c.lookup.find(u)
+	p := c.facts.Pod(*u.PodRef)
 	if !resourceusage.MayServePod(p, *u.UID, u.LastKnownAt) {
 		return 0, false
 	}

@@ -2,9 +2,7 @@ package resourcemetrics
 
 import (
 	"cmp"
-	"iter"
 	"slices"
-	"time"
 
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,7 +81,7 @@ func (n selectableFields) Has(field string) bool {
 
 // usageReader is all that one request needs.
 type usageReader struct {
-	view    UsageReader
+	view    UsageReader    // nil for a cluster without nodes
 	facts   *cluster.Facts // nil where there is no API server
 	options *Options
 	orders  *podOrderCache
@@ -192,7 +190,7 @@ func notListedPods(running []*cluster.Pod, r *usageList) (missing []*cluster.Pod
 // readPod adds one pod and reports whether it is served. p is what the API
 // server says of it, nil if nothing.
 func (a *usageReader) readPod(r *usageList, ref metric.PodRef, p *cluster.Pod) bool {
-	if !a.view.PodUsage(ref, &r.pod) || !a.mayServe(p, &r.pod) {
+	if a.view == nil || !a.view.PodUsage(ref, &r.pod) || !a.mayServe(p, &r.pod) {
 		return false
 	}
 	labels := noLabels
@@ -207,12 +205,12 @@ func (a *usageReader) readPod(r *usageList, ref metric.PodRef, p *cluster.Pod) b
 // returns those that run and are not served, if all are chosen.
 func (a *usageReader) scanPods(r *usageList, c listFilter) (missing []*cluster.Pod) {
 	known := a.orders.get()
-	scan := podOrderScan{last: known, facts: a.facts, lookup: nodePodLookup{facts: a.facts}}
+	scan := podOrderScan{last: known, facts: a.facts}
 	everything := c.selectsAll()
 	if everything {
 		r.grow(len(known.pods))
 	}
-	a.view.EachPodUsage(func(u *resourceusage.PodUsage) bool {
+	add := func(u *resourceusage.PodUsage) bool {
 		who, ok := scan.findPod(u, len(r.items))
 		if !ok {
 			return true
@@ -221,7 +219,10 @@ func (a *usageReader) scanPods(r *usageList, c listFilter) (missing []*cluster.P
 			r.addPod(u, who)
 		}
 		return true
-	})
+	}
+	if a.view != nil {
+		a.view.EachPodUsage(add)
+	}
 	if everything {
 		missing = scan.missingPods(r.items)
 	}
@@ -230,38 +231,6 @@ func (a *usageReader) scanPods(r *usageList, c listFilter) (missing []*cluster.P
 	r.metas = next.pods
 	r.sortByMeta()
 	return missing
-}
-
-// nodePodLookup finds the facts of pods that come node by node. Those of one node are few
-// and lie together, while a look-up among all pods is at the mercy of the cache.
-type nodePodLookup struct {
-	facts *cluster.Facts
-	node  metric.NodeName
-	pods  []*cluster.Pod // bound to the node
-	next  int            // the one after that found last
-}
-
-// maxScannedPods is how many pods are too many to go through for each.
-const maxScannedPods = 128
-
-// find returns what facts say of the pod of u; nil if nothing.
-func (n *nodePodLookup) find(u *resourceusage.PodUsage) *cluster.Pod {
-	if u.Node != n.node {
-		n.node, n.pods, n.next = u.Node, n.facts.PodsOn(u.Node), 0
-	}
-	if len(n.pods) <= maxScannedPods {
-		for range n.pods {
-			if n.next >= len(n.pods) {
-				n.next = 0
-			}
-			p := n.pods[n.next]
-			n.next++
-			if p.Name == u.Name && p.Namespace == u.Namespace {
-				return p
-			}
-		}
-	}
-	return n.facts.Pod(*u.PodRef) // bound elsewhere, say
 }
 
 // readNodes reads what is served of the chosen nodes, in the order of names, and returns
@@ -290,6 +259,9 @@ func (a *usageReader) readNodes(c listFilter, r *usageList) (missing []*cluster.
 // readNode adds a node and reports whether it is served. n is what the API server says of
 // it, nil if nothing.
 func (a *usageReader) readNode(r *usageList, name metric.NodeName, n *cluster.Node) bool {
+	if a.view == nil {
+		return false
+	}
 	u, over, ok := a.view.NodeUsage(name)
 	if !ok {
 		return false
@@ -300,27 +272,4 @@ func (a *usageReader) readNode(r *usageList, name metric.NodeName, n *cluster.No
 	}
 	r.addNode(newObjectMeta("", string(name), labels), u, over)
 	return true
-}
-
-// emptySnapshot is the view of a cluster that has nothing to read.
-type emptySnapshot struct{}
-
-func (emptySnapshot) At() time.Time                                        { return time.Time{} }
-func (emptySnapshot) EachPodUsage(func(*resourceusage.PodUsage) bool)      {}
-func (emptySnapshot) PodUsage(metric.PodRef, *resourceusage.PodUsage) bool { return false }
-func (emptySnapshot) NodeUsage(metric.NodeName) (u resourceusage.Usage, over metric.Window, ok bool) {
-	return
-}
-func (emptySnapshot) Each(metric.Kind, func(*metric.Sample) bool)                    {}
-func (emptySnapshot) EachOn(metric.NodeName, metric.Kind, func(*metric.Sample) bool) {}
-func (emptySnapshot) Lookup(metric.Entity) (*metric.Sample, bool)                    { return nil, false }
-func (emptySnapshot) Pod(metric.PodRef) (*metric.Sample, []*metric.Sample)           { return nil, nil }
-func (emptySnapshot) Samples(metric.Kind) iter.Seq[*metric.Sample] {
-	return func(func(*metric.Sample) bool) {}
-}
-func (emptySnapshot) Verdicts() iter.Seq2[metric.Verdict, time.Time] {
-	return func(func(metric.Verdict, time.Time) bool) {}
-}
-func (n emptySnapshot) VerdictsOn(metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
-	return n.Verdicts()
 }

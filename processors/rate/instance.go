@@ -6,46 +6,38 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// life says whether a sample goes on where the last one stood.
-type life uint8
-
-const (
-	continues life = iota
-	begins
-)
-
-// compareInstance decides whether sample is of the instance that t follows. A name that
+// isSameInstance decides whether sample is of the instance that t follows. A name that
 // only one instance can have decides, whatever the start says; without one, a
 // start after the last sample does, unless the counter is too large for so
 // short a life: then the start is wrong, as cgroup times are.
-func (s *State) compareInstance(t *track, sample *metric.Sample) life {
+func (s *State) isSameInstance(t *track, sample *metric.Sample) bool {
 	p, c := &t.instance, &sample.Instance
 	switch {
 	case p.Inode != 0 && c.Inode != 0:
-		return sameIf(p.Inode == c.Inode && p.Path == c.Path)
+		return p.Inode == c.Inode && p.Path == c.Path
 	case p.ID != "" && c.ID != "":
-		return sameIf(p.ID == c.ID)
+		return p.ID == c.ID
 	case p.UID != "" && c.UID != "" && p.UID != c.UID:
-		return begins
+		return false
 	case p.Line != 0 && c.Line != 0 && p.Line != c.Line && !t.resumes(sample):
-		return begins
+		return false
 	}
 	sr := &t.groups[metric.CPU].series
 	if c.Start == 0 || sr.n == 0 {
-		return continues
+		return true
 	}
 	prev := sr.last()
 	if c.Start <= prev.time {
-		return continues
+		return true
 	}
 	cpu, ok := sample.Values.Get(metric.CPUUsage)
 	switch {
 	case !ok || math.IsNaN(prev.counters[0]) || cpu < prev.counters[0]:
-		return begins
+		return false
 	case s.cores.capacity > 0 && cpu > s.cores.capacity*float64(sample.Times[metric.CPU]-c.Start):
-		return continues
+		return true
 	default:
-		return begins
+		return false
 	}
 }
 
@@ -56,13 +48,6 @@ func (t *track) resumes(sample *metric.Sample) bool {
 	was, ok := t.last.get(metric.CPUUsage)
 	is, reported := sample.Values.Get(metric.CPUUsage)
 	return ok && reported && is >= was && t.instance.Start != 0 && t.instance.Start == sample.Instance.Start
-}
-
-func sameIf(same bool) life {
-	if same {
-		return continues
-	}
-	return begins
 }
 
 // readingOf returns a sample's first counter of group g, as evidence.

@@ -87,12 +87,12 @@ func (s *State) repeatMissingGroup(t *track, sample *metric.Sample, g metric.Gro
 // copyLastKnown copies the last rates of group g, and if all is set its other values,
 // into sample.
 func (t *track) copyLastKnown(sample *metric.Sample, g metric.Group, all bool) {
-	t.last.each(func(id metric.ID, value float64) {
+	for i, id := range t.last.present.All() {
 		d := id.Describe()
 		if d.Group == g && (all || d.Type == metric.Rate) {
-			sample.Values.Set(id, value)
+			sample.Values.Set(id, t.last.dense[i])
 		}
-	})
+	}
 	sample.Rates[g] = t.groups[g].window
 	if all {
 		sample.Times[g] = t.groups[g].time
@@ -154,11 +154,11 @@ func (t *track) fillLastKnown(sample *metric.Sample, held uint16) {
 			sample.Times[g], sample.Reasons[g] = last.time, last.reason
 		}
 	}
-	t.last.each(func(id metric.ID, value float64) {
+	for i, id := range t.last.present.All() {
 		if held&(1<<id.Describe().Group) != 0 {
-			sample.Values.Set(id, value)
+			sample.Values.Set(id, t.last.dense[i])
 		}
-	})
+	}
 }
 
 // hasEnded reports whether an entity that was not reported has ended, rather than

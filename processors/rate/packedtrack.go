@@ -46,15 +46,15 @@ const (
 // The catalogue has outgrown a mask or a head word where one of these does not compile.
 const (
 	_ = uint(maxGroups - metric.NumGroups)
-	_ = uint(64 - (32 + maxGroups + absentBits + 7 + valueWords))
+	_ = uint(64 - (32 + maxGroups + absentBits + 7 + len(metric.IDSet{})))
 	_ = uint(64 - (31 + entriesBits + 2*countersPerGroup))
 	_ = uint(1<<entriesBits - 1 - maxEntries)
 )
 
 // usualValues has a bit for each value that most rows hold: those of /metrics/resource.
-var usualValues = func() (present [valueWords]uint64) {
+var usualValues = func() (present metric.IDSet) {
 	for _, id := range [...]metric.ID{metric.CPUUsage, metric.CPUUsageRate, metric.MemoryWorkingSet, metric.MemorySwap} {
-		present[id/64] |= 1 << (id % 64)
+		present.Add(id)
 	}
 	return present
 }()
@@ -158,12 +158,10 @@ func (r *packedTrack) code(c *codec, t *track) {
 	i.Start = codeUnlessPredicted(c, i.Start, 0)
 	i.Processes = int32(uint32(codeUnlessPredicted(c, uint64(uint32(i.Processes)), math.MaxUint32)))
 	t.seen = codeUnlessPredicted(c, t.seen, 0)
-	t.last.n = 0
 	for k, present := range t.last.present {
-		present = codeUnlessPredicted(c, present, usualValues[k])
-		t.last.present[k] = present
-		t.last.n += bits.OnesCount64(present)
+		t.last.present[k] = codeUnlessPredicted(c, present, usualValues[k])
 	}
+	t.last.n = t.last.present.Len()
 	for k, value := range t.last.dense[:t.last.n] {
 		t.last.dense[k] = math.Float64frombits(codeWord(c, math.Float64bits(value)))
 	}

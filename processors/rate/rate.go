@@ -141,24 +141,24 @@ func (s *State) followInstance(t *track, pod *cluster.Pod, sample *metric.Sample
 		}
 	}
 	run := presentRun(pod, sample)
-	life := continues
+	same := true
 	if !t.isNew {
-		life = s.compareInstance(t, sample)
+		same = s.isSameInstance(t, sample)
 		if t.pod != nil && pod != nil && t.pod != pod && t.pod.ReportedUID() != pod.ReportedUID() {
-			life = begins
+			same = false
 		}
 		if t.run != nil && run != nil && t.run != run && t.run.ID != run.ID && t.endsBefore(run) {
-			life = begins
+			same = false
 		}
 	}
-	if life == begins {
+	if !same {
 		doubtful := t.startIsDoubtful(pod, sample, b)
 		t.clear()
 		if doubtful {
 			t.resetBaselines()
 		}
 	}
-	t.steady = life == continues && steady(&t.instance, &sample.Instance, sample)
+	t.steady = same && steady(&t.instance, &sample.Instance, sample)
 	s.recordStartMove(t, sample)
 	if was, is := t.instance.Sandbox, sample.Instance.Sandbox; was != "" && is != "" && was != is && t.groups[metric.Network].series.on {
 		// A sandbox that was replaced takes its network counters along.

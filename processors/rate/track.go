@@ -1,7 +1,6 @@
 package rate
 
 import (
-	"math/bits"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -53,17 +52,14 @@ const maxGroups = 16
 // groupMask is a set of groups: bit g is group g.
 type groupMask uint16
 
-// valueWords is how many 64-bit words hold one bit for each metric.
-const valueWords = (int(metric.NumMetrics) + 63) / 64
-
 // values are metric.Values in memory that is there already.
 type values struct {
-	present [valueWords]uint64
+	present metric.IDSet
 	dense   [metric.NumMetrics]float64 // in the catalogue's order, those present
 	n       int
 }
 
-func (v *values) reset() { v.present, v.n = [valueWords]uint64{}, 0 }
+func (v *values) reset() { v.present, v.n = metric.IDSet{}, 0 }
 
 // keep makes v hold what o holds.
 func (v *values) keep(o *metric.Values) {
@@ -72,26 +68,7 @@ func (v *values) keep(o *metric.Values) {
 }
 
 func (v *values) get(id metric.ID) (float64, bool) {
-	word, bit := id/64, uint64(1)<<(id%64)
-	if v.present[word]&bit == 0 {
-		return 0, false
-	}
-	n := bits.OnesCount64(v.present[word] & (bit - 1))
-	for w := range word {
-		n += bits.OnesCount64(v.present[w])
-	}
-	return v.dense[n], true
-}
-
-// each calls do for each value, in the catalogue's order.
-func (v *values) each(do func(metric.ID, float64)) {
-	i := 0
-	for w, word := range v.present {
-		for ; word != 0; word &= word - 1 {
-			do(metric.ID(w*64+bits.TrailingZeros64(word)), v.dense[i])
-			i++
-		}
-	}
+	return v.dense[min(v.present.Rank(id), len(v.dense)-1)], v.present.Has(id)
 }
 
 // keep notes how sample is served.

@@ -99,7 +99,7 @@ func (d *entityTable) matchesEntities(sorted []*metric.Sample) bool {
 		return false
 	}
 	for i, s := range sorted {
-		if e := &d.entries[i]; !e.matches(&s.Entity) || !e.isInstance(&s.Instance) {
+		if e := &d.entries[i]; e.compareEntity(&s.Entity) != 0 || !e.isInstance(&s.Instance) {
 			return false
 		}
 	}
@@ -279,11 +279,7 @@ func (d *entityTable) rangeIn(kind metric.Kind, namespace metric.Namespace) (fro
 
 // rangeOfPod returns the entries of one pod: of kind Pod or of kind Container.
 func (d *entityTable) rangeOfPod(kind metric.Kind, ref metric.PodRef) (from, to int) {
-	from, to = d.rangeIn(kind, ref.Namespace)
-	entries := d.entries[from:to]
-	to = from + sort.Search(len(entries), func(i int) bool { return entries[i].pod.Name > ref.Name })
-	from += sort.Search(len(entries), func(i int) bool { return entries[i].pod.Name >= ref.Name })
-	return from, to
+	return equalRange(len(d.entries), func(i int) int { return d.entries[i].comparePod(kind, ref) })
 }
 
 // pods returns the pods that have an entry, themselves or by a container,
@@ -350,18 +346,6 @@ func (n entityName) podRef() metric.PodRef {
 	return n.pod.PodRef
 }
 
-// matches reports whether n is the name of e, whose node may be left empty.
-func (n entityName) matches(e *metric.Entity) bool {
-	w := n.local.Value()
-	if w.kind != e.Kind || w.name != e.Name || w.part != e.Part {
-		return false
-	}
-	if n.pod == nil {
-		return !hasPodIdentity(e)
-	}
-	return n.pod.Name == e.Pod && n.pod.Namespace == e.Namespace
-}
-
 // compare orders the names of one node's entities as metric.Entity.Compare
 // orders the entities.
 func (n entityName) compare(o entityName) int {
@@ -380,25 +364,34 @@ func (n entityName) compare(o entityName) int {
 	return cmp.Or(strings.Compare(w.name, v.name), strings.Compare(w.part, v.part))
 }
 
-// compareEntity compares n with the name of e.
-func (n entityName) compareEntity(e *metric.Entity) int {
-	w := n.local.Value()
-	if w.kind != e.Kind {
-		return int(w.kind) - int(e.Kind)
+// comparePod compares n with the names of a kind in a pod.
+func (n entityName) comparePod(kind metric.Kind, ref metric.PodRef) int {
+	if w := n.local.Value(); w.kind != kind {
+		return int(w.kind) - int(kind)
 	}
-	if c := comparePods(n.podRef(), e.PodRef()); c != 0 {
+	return comparePods(n.podRef(), ref)
+}
+
+// compareEntity compares n with the name of e, whose node may be left empty.
+func (n entityName) compareEntity(e *metric.Entity) int {
+	if c := n.comparePod(e.Kind, e.PodRef()); c != 0 {
 		return c
 	}
+	w := n.local.Value()
 	return cmp.Or(strings.Compare(w.name, e.Name), strings.Compare(w.part, e.Part))
 }
 
-// sameEntity compares two entities of one node. A source may leave
-// Node empty in its samples.
-func sameEntity(a, b *metric.Entity) bool {
-	return a.Kind == b.Kind && a.Namespace == b.Namespace && a.Pod == b.Pod && a.Name == b.Name && a.Part == b.Part
+// equalRange returns the range of the sorted elements below n for which compare returns 0.
+func equalRange(n int, compare func(i int) int) (from, to int) {
+	from = sort.Search(n, func(i int) bool { return compare(i) >= 0 })
+	for to = from; to < n && compare(to) == 0; {
+		to++
+	}
+	return from, to
 }
 
-// compareEntities orders the entities of one node as metric.Entity.Compare does.
+// compareEntities orders the entities of one node as metric.Entity.Compare does. A source may
+// leave Node empty in its samples.
 func compareEntities(a, b *metric.Entity) int {
 	if a.Kind != b.Kind {
 		return int(a.Kind) - int(b.Kind)

@@ -217,7 +217,7 @@ func (s *Sink) arrange(f *sourceState, b *metric.Batch, node metric.NodeName) (_
 		}
 	}
 	slices.SortStableFunc(sorted, func(a, b *metric.Sample) int { return compareEntities(&a.Entity, &b.Entity) })
-	sorted = slices.CompactFunc(sorted, func(a, b *metric.Sample) bool { return sameEntity(&a.Entity, &b.Entity) })
+	sorted = slices.CompactFunc(sorted, func(a, b *metric.Sample) bool { return compareEntities(&a.Entity, &b.Entity) == 0 })
 
 	room := s.opts.MaxEntities - s.mu.entities
 	if d != nil {

@@ -49,11 +49,15 @@ func (o *Options) sortSources(views []*sourceView) {
 // sampleReader is the memory a reader decodes into, so that it allocates for the
 // first entity only.
 type sampleReader struct {
-	out       metric.Sample
-	perSource []metric.Sample // by the source
-	has       []bool
-	from      []int
-	to        []int
+	out     metric.Sample
+	sources []sourceReader
+}
+
+// sourceReader is what a sampleReader keeps for one source.
+type sourceReader struct {
+	sample   metric.Sample
+	has      bool // the source has the present entity
+	from, to int  // the entries yet to be read
 }
 
 // entryRange returns a range of entries of an entityTable.
@@ -84,13 +88,13 @@ func (n *nodeView) each(in entryRange, rd *sampleReader, do func(*metric.Sample)
 	}
 	rd.resize(len(n.sources))
 	for k, v := range n.sources {
-		rd.from[k], rd.to[k] = in(v.rounds[0].table)
+		rd.sources[k].from, rd.sources[k].to = in(v.rounds[0].table)
 	}
 	for {
 		var next *entityEntry
 		for k, v := range n.sources {
-			if rd.from[k] < rd.to[k] {
-				e := &v.rounds[0].table.entries[rd.from[k]]
+			if of := &rd.sources[k]; of.from < of.to {
+				e := &v.rounds[0].table.entries[of.from]
 				if next == nil || e.compare(next.entityName) < 0 {
 					next = e
 				}
@@ -100,11 +104,11 @@ func (n *nodeView) each(in entryRange, rd *sampleReader, do func(*metric.Sample)
 			return true
 		}
 		for k, v := range n.sources {
-			r := &v.rounds[0]
-			rd.has[k] = rd.from[k] < rd.to[k] && r.table.entries[rd.from[k]].compare(next.entityName) == 0
-			if rd.has[k] {
-				r.decode(rd.from[k], &rd.perSource[k])
-				rd.from[k]++
+			r, of := &v.rounds[0], &rd.sources[k]
+			of.has = of.from < of.to && r.table.entries[of.from].compare(next.entityName) == 0
+			if of.has {
+				r.decode(of.from, &of.sample)
+				of.from++
 			}
 		}
 		if rd.merge() && !do(&rd.out) {
@@ -126,22 +130,17 @@ func (n *nodeView) find(e *metric.Entity, rd *sampleReader) bool {
 	}
 	rd.resize(len(n.sources))
 	for k, v := range n.sources {
-		r := &v.rounds[0]
+		r, of := &v.rounds[0], &rd.sources[k]
 		var i int
-		if i, rd.has[k] = r.table.find(e); rd.has[k] {
-			r.decode(i, &rd.perSource[k])
+		if i, of.has = r.table.find(e); of.has {
+			r.decode(i, &of.sample)
 		}
 	}
 	return rd.merge()
 }
 
 func (rd *sampleReader) resize(n int) {
-	for len(rd.perSource) < n {
-		rd.perSource = append(rd.perSource, metric.Sample{})
-		rd.has = append(rd.has, false)
-		rd.from, rd.to = append(rd.from, 0), append(rd.to, 0)
-	}
-	rd.perSource, rd.has, rd.from, rd.to = rd.perSource[:n], rd.has[:n], rd.from[:n], rd.to[:n]
+	rd.sources = slices.Grow(rd.sources[:0], n)[:n]
 }
 
 // merge puts together what the sources that have the entity said of it, the
@@ -153,11 +152,11 @@ func (rd *sampleReader) merge() bool {
 	values.Reset()
 	*out = metric.Sample{Values: values}
 	begun := false
-	for k := range rd.perSource {
-		if !rd.has[k] {
+	for k := range rd.sources {
+		if !rd.sources[k].has {
 			continue
 		}
-		if s := &rd.perSource[k]; !begun {
+		if s := &rd.sources[k].sample; !begun {
 			begun = true
 			out.Entity, out.Instance = s.Entity, s.Instance
 		} else {
@@ -166,9 +165,9 @@ func (rd *sampleReader) merge() bool {
 	}
 	// The least preferred first, so that the preferred overwrite them.
 	for _, held := range [...]bool{true, false} {
-		for k := len(rd.perSource) - 1; k >= 0; k-- {
-			if rd.has[k] {
-				mergeGroups(out, &rd.perSource[k], held)
+		for k := len(rd.sources) - 1; k >= 0; k-- {
+			if of := &rd.sources[k]; of.has {
+				mergeGroups(out, &of.sample, held)
 			}
 		}
 	}
@@ -177,16 +176,15 @@ func (rd *sampleReader) merge() bool {
 
 // dropOlderInstances leaves out sources that report an older instance than another source.
 func (rd *sampleReader) dropOlderInstances() {
-	latest := -1
-	for k := range rd.perSource {
-		if rd.has[k] && (latest < 0 || rd.perSource[k].Instance.Start > rd.perSource[latest].Instance.Start) {
-			latest = k
+	var latest *metric.Instance
+	for k := range rd.sources {
+		if of := &rd.sources[k]; of.has && (latest == nil || of.sample.Instance.Start > latest.Start) {
+			latest = &of.sample.Instance
 		}
 	}
-	for k := range rd.perSource {
-		if rd.has[k] && !sameInstance(&rd.perSource[k].Instance, &rd.perSource[latest].Instance) {
-			rd.has[k] = false
-		}
+	for k := range rd.sources {
+		of := &rd.sources[k]
+		of.has = of.has && sameInstance(&of.sample.Instance, latest)
 	}
 }
 

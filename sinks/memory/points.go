@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
-	"sort"
 
 	"github.com/weir-metrics/weir/metric"
 )
@@ -240,22 +239,13 @@ func sortPoints(points []Point) []Point {
 
 // rowsOf returns the rows of e: more than one if its layout was replaced.
 func (p *historyView) rowsOf(e *metric.Entity) []historyRow {
-	from := sort.Search(len(p.rows), func(n int) bool { return p.rows[n].compareEntity(e) >= 0 })
-	to := from
-	for to < len(p.rows) && p.rows[to].matches(e) {
-		to++
-	}
+	from, to := equalRange(len(p.rows), func(n int) int { return p.rows[n].compareEntity(e) })
 	return p.rows[from:to]
 }
 
 // containerRows returns the rows of a pod's containers and their parts.
 func (p *historyView) containerRows(ref metric.PodRef) []historyRow {
-	e := metric.Entity{Kind: metric.Container, Namespace: ref.Namespace, Pod: ref.Name}
-	from := sort.Search(len(p.rows), func(n int) bool { return p.rows[n].compareEntity(&e) >= 0 })
-	to := from
-	for to < len(p.rows) && p.rows[to].podRef() == ref {
-		to++
-	}
+	from, to := equalRange(len(p.rows), func(n int) int { return p.rows[n].comparePod(metric.Container, ref) })
 	return p.rows[from:to]
 }
 

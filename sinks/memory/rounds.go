@@ -69,7 +69,7 @@ func appendRecord(data []uint64, sh *recordLayout, s *metric.Sample) []uint64 {
 		data = append(data, uint64(s.Instance.Processes))
 	}
 	for id, v := range s.Values.All() {
-		if sh.present[id/64]>>(id%64)&1 != 0 {
+		if sh.present.Has(id) {
 			data = append(data, math.Float64bits(v))
 		}
 	}
@@ -138,21 +138,15 @@ func (r *round) decode(i int, s *metric.Sample) {
 	if sh.processes {
 		s.Instance.Processes = int32(rec[n-1])
 	}
-	for w, word := range sh.present {
-		for ; word != 0; word &= word - 1 {
-			s.Values.Set(metric.ID(w*64+bits.TrailingZeros64(word)), math.Float64frombits(rec[n]))
-			n++
-		}
+	for k, id := range sh.present.All() {
+		s.Values.Set(id, math.Float64frombits(rec[n+k]))
 	}
 }
-
-// presentWords is how many 64-bit words hold one bit for each metric.
-const presentWords = (int(metric.NumMetrics) + 63) / 64
 
 // recordLayout is everything a sample has apart from its numbers. Most samples of a node share
 // a few layouts.
 type recordLayout struct {
-	present             [presentWords]uint64 // the metrics that have a value in the record
+	present             metric.IDSet // the metrics that have a value in the record
 	reasons             [metric.NumGroups]metric.Reason
 	received, lastKnown uint16
 	times, windows      groupMask // the groups with a time, with a window
@@ -189,7 +183,7 @@ func windowEnd(g metric.Group) timestampKey { return timestampKey(2*g + 1) }
 func (s *recordLayout) serves(g metric.Group) bool { return served(s.reasons[g]) }
 
 // empty reports whether there is nothing to serve.
-func (s *recordLayout) empty() bool { return s.present == [presentWords]uint64{} }
+func (s *recordLayout) empty() bool { return s.present == metric.IDSet{} }
 
 // hasTimestamp reports whether records have a timestamp for key k.
 func (s *recordLayout) hasTimestamp(k timestampKey) bool { return s.timestampKeys>>k&1 != 0 }
@@ -204,25 +198,14 @@ func (s *recordLayout) headWords() int {
 }
 
 // recordWords is how many words a record takes.
-func (s *recordLayout) recordWords() int {
-	n := s.headWords()
-	for _, w := range s.present {
-		n += bits.OnesCount64(w)
-	}
-	return n
-}
+func (s *recordLayout) recordWords() int { return s.headWords() + s.present.Len() }
 
 // valueIndex returns where in a record the value of id is, and whether there is one.
 func (s *recordLayout) valueIndex(id metric.ID) (int, bool) {
-	word, bit := id/64, id%64
-	if s.present[word]>>bit&1 == 0 {
+	if !s.present.Has(id) {
 		return 0, false
 	}
-	n := s.headWords() + bits.OnesCount64(s.present[word]&(1<<bit-1))
-	for w := range word {
-		n += bits.OnesCount64(s.present[w])
-	}
-	return n, true
+	return s.headWords() + s.present.Rank(id), true
 }
 
 // served reports whether a group with reason r is served.
@@ -279,24 +262,20 @@ func timestampGroups(s *metric.Sample) (times, windows groupMask) {
 }
 
 // presentIn returns the metrics of s that may be served.
-func presentIn(s *metric.Sample) (present [presentWords]uint64) {
-	for id := range s.Values.All() {
-		present[id/64] |= 1 << (id % 64)
-	}
+func presentIn(s *metric.Sample) metric.IDSet {
+	present, _ := s.Values.Dense()
 	for g, r := range s.Reasons {
 		if !served(r) {
-			for w := range present {
-				present[w] &^= metricsOfGroup[g][w]
-			}
+			present.Remove(&metricsOfGroup[g])
 		}
 	}
 	return present
 }
 
-// metricsOfGroup are the metrics of each group, one bit each.
-var metricsOfGroup = func() (of [metric.NumGroups][presentWords]uint64) {
+// metricsOfGroup are the metrics of each group.
+var metricsOfGroup = func() (of [metric.NumGroups]metric.IDSet) {
 	for id, d := range metric.Catalogue {
-		of[d.Group][id/64] |= 1 << (id % 64)
+		of[d.Group].Add(metric.ID(id))
 	}
 	return of
 }()

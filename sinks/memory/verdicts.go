@@ -4,7 +4,6 @@ import (
 	"iter"
 	"reflect"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
@@ -26,11 +25,7 @@ type verdictIndex []storedVerdict
 
 // of returns the verdicts of e.
 func (all verdictIndex) of(e *metric.Entity) verdictIndex {
-	from := sort.Search(len(all), func(i int) bool { return compareEntities(all[i].entity, e) >= 0 })
-	to := from
-	for to < len(all) && sameEntity(all[to].entity, e) {
-		to++
-	}
+	from, to := equalRange(len(all), func(i int) int { return compareEntities(all[i].entity, e) })
 	return all[from:to]
 }
 
@@ -49,7 +44,7 @@ func newVerdictIndex(node metric.NodeName, verdicts []*metric.Verdict, before ve
 		evidence *metric.Evidence
 	)
 	for i, v := range verdicts {
-		if i == 0 || !sameEntity(&verdicts[i-1].Entity, &v.Entity) {
+		if i == 0 || compareEntities(&verdicts[i-1].Entity, &v.Entity) != 0 {
 			first = len(all)
 			earlier = before.of(&v.Entity)
 		}
