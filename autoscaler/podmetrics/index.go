@@ -13,8 +13,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// labelIndex finds pods by their labels. Pods of one owner have equal labels, so a selector is
-// matched against sets of labels, not pods, and only against sets with a value that it requires.
+// labelIndex finds pods by their labels. A selector is matched only against pods with a value that
+// it requires.
 type labelIndex struct {
 	mu     sync.Mutex
 	spaces map[metric.Namespace]*namespaceIndex
@@ -25,146 +25,92 @@ func newLabelIndex() *labelIndex { return &labelIndex{spaces: map[metric.Namespa
 // find returns the pods of a namespace that a selector matches, sorted by name.
 func (x *labelIndex) find(facts *cluster.Facts, namespace metric.Namespace, sel labels.Selector) []*cluster.Pod {
 	pods := facts.Namespace(namespace)
-	x.mu.Lock()
-	s := x.spaces[namespace]
-	switch {
-	case pods == nil:
-		delete(x.spaces, namespace)
-	case s == nil:
-		x.dropEmpty(facts)
-		s = newNamespaceIndex()
-		x.spaces[namespace] = s
-	}
-	x.mu.Unlock()
 	if pods == nil {
 		return nil
 	}
+	x.mu.Lock()
+	s := x.spaces[namespace]
+	if s == nil {
+		// Drop namespaces without pods.
+		maps.DeleteFunc(x.spaces, func(n metric.Namespace, _ *namespaceIndex) bool { return facts.Namespace(n) == nil })
+		s = &namespaceIndex{labels: map[string]podsByValue{}}
+		x.spaces[namespace] = s
+	}
+	x.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.update(pods)
-	return s.find(sel)
+	return s.find(sel, func() []*cluster.Pod { return facts.PodsIn(namespace) })
 }
 
-// dropEmpty drops namespaces without pods.
-func (x *labelIndex) dropEmpty(facts *cluster.Facts) {
-	maps.DeleteFunc(x.spaces, func(n metric.Namespace, _ *namespaceIndex) bool { return facts.Namespace(n) == nil })
-}
-
-// namespaceIndex has the pods of one namespace by their labels.
+// namespaceIndex has the pods of one namespace by the labels that selectors required.
 type namespaceIndex struct {
 	mu     sync.Mutex
 	pods   *cluster.NamespacePods // that the index was built from
-	groups map[string]*labelGroup // by cluster.AppendLabelKey
-	key    []byte                 // scratch
-	// keys has the groups by label key and value, for each key that a selector required.
-	keys map[string]map[string][]*labelGroup
+	labels map[string]podsByValue
 }
 
-// labelGroup is the pods with equal labels.
-type labelGroup struct {
-	labels map[string]string
-	pods   []*cluster.Pod
-	sorted bool // by name
-}
-
-func newNamespaceIndex() *namespaceIndex {
-	return &namespaceIndex{groups: map[string]*labelGroup{}, keys: map[string]map[string][]*labelGroup{}}
-}
+// podsByValue are pods by their value of a label.
+type podsByValue map[string]map[*cluster.Pod]bool
 
 // update updates the index to pods.
 func (s *namespaceIndex) update(pods *cluster.NamespacePods) {
 	pods.Since(s.pods, func(was, is *cluster.Pod) {
-		if was != nil {
-			s.removePod(was)
-		}
-		if is != nil {
-			s.addPod(is)
+		for label, index := range s.labels {
+			if was != nil {
+				index.remove(label, was)
+			}
+			if is != nil {
+				index.add(label, is)
+			}
 		}
 	})
 	s.pods = pods
 }
 
-// removePod removes a pod from its group.
-func (s *namespaceIndex) removePod(p *cluster.Pod) {
-	key := s.keyOf(p)
-	g := s.groups[string(key)]
-	if i := slices.Index(g.pods, p); len(g.pods) > 1 {
-		g.pods = slices.Delete(g.pods, i, i+1)
-		return
-	}
-	delete(s.groups, string(key))
-	for key, values := range s.keys {
-		value, ok := g.labels[key]
-		if !ok {
-			continue
+func (v podsByValue) add(label string, p *cluster.Pod) {
+	if value, ok := p.Labels[label]; ok {
+		if v[value] == nil {
+			v[value] = map[*cluster.Pod]bool{}
 		}
-		if values[value] = slices.DeleteFunc(values[value], func(o *labelGroup) bool { return o == g }); len(values[value]) == 0 {
-			delete(values, value)
-		}
+		v[value][p] = true
 	}
 }
 
-// addPod adds a pod to its group.
-func (s *namespaceIndex) addPod(p *cluster.Pod) {
-	of := s.keyOf(p)
-	g := s.groups[string(of)]
-	if g == nil {
-		g = &labelGroup{labels: p.Labels}
-		s.groups[string(of)] = g
-		for key, values := range s.keys {
-			if value, ok := g.labels[key]; ok {
-				values[value] = append(values[value], g)
-			}
-		}
+func (v podsByValue) remove(label string, p *cluster.Pod) {
+	value := p.Labels[label]
+	delete(v[value], p)
+	if len(v[value]) == 0 {
+		delete(v, value)
 	}
-	g.pods = append(g.pods, p)
-	g.sorted = len(g.pods) == 1
 }
 
-// keyOf returns the key of a pod's group, valid until the next call.
-func (s *namespaceIndex) keyOf(p *cluster.Pod) []byte {
-	s.key = cluster.AppendLabelKey(s.key[:0], p.Labels)
-	return s.key
-}
-
-// find returns the pods that a selector matches, sorted by name.
-func (s *namespaceIndex) find(sel labels.Selector) (found []*cluster.Pod) {
-	requirements, selects := sel.Requirements()
-	if !selects {
-		return nil
-	}
-	groups := 0
-	take := func(g *labelGroup) {
-		if !sel.Matches(labels.Set(g.labels)) {
-			return
+// find returns the pods that a selector matches, sorted by name. all returns all pods of the
+// namespace.
+func (s *namespaceIndex) find(sel labels.Selector, all func() []*cluster.Pod) (found []*cluster.Pod) {
+	take := func(p *cluster.Pod) {
+		if sel.Matches(labels.Set(p.Labels)) {
+			found = append(found, p)
 		}
-		if !g.sorted {
-			slices.SortFunc(g.pods, byName)
-			g.sorted = true
-		}
-		groups++
-		found = append(found, g.pods...)
 	}
-	if few, ok := s.smallestGroups(requirements); ok {
-		for _, g := range few {
-			take(g)
+	requirements, _ := sel.Requirements()
+	if few, ok := s.fewest(requirements, all); ok {
+		for p := range few {
+			take(p)
 		}
 	} else {
-		for _, g := range s.groups {
-			take(g)
+		for _, p := range all() {
+			take(p)
 		}
 	}
-	if groups > 1 {
-		slices.SortFunc(found, byName)
-	}
+	slices.SortFunc(found, func(a, b *cluster.Pod) int { return strings.Compare(string(a.Name), string(b.Name)) })
 	return found
 }
 
-// smallestGroups returns the shortest list of groups that one of the requirements allows; ok is
-// false if none limits them.
-func (s *namespaceIndex) smallestGroups(requirements labels.Requirements) (few []*labelGroup, ok bool) {
-	for i := range requirements {
-		r := &requirements[i]
+// fewest returns the fewest pods that one of the requirements allows; ok is false if none requires
+// one value of a label.
+func (s *namespaceIndex) fewest(requirements labels.Requirements, all func() []*cluster.Pod) (few map[*cluster.Pod]bool, ok bool) {
+	for _, r := range requirements {
 		switch r.Operator() {
 		case selection.Equals, selection.DoubleEquals, selection.In:
 		default:
@@ -174,27 +120,17 @@ func (s *namespaceIndex) smallestGroups(requirements labels.Requirements) (few [
 		if len(values) != 1 {
 			continue
 		}
-		if with := s.groupsByValue(r.Key())[values[0]]; !ok || len(with) < len(few) {
-			few, ok = with, true
+		index := s.labels[r.Key()]
+		if index == nil {
+			index = podsByValue{}
+			for _, p := range all() {
+				index.add(r.Key(), p)
+			}
+			s.labels[r.Key()] = index
+		}
+		if pods := index[values[0]]; !ok || len(pods) < len(few) {
+			few, ok = pods, true
 		}
 	}
 	return few, ok
 }
-
-// groupsByValue returns the groups by their value of a key.
-func (s *namespaceIndex) groupsByValue(key string) map[string][]*labelGroup {
-	values := s.keys[key]
-	if values != nil {
-		return values
-	}
-	values = map[string][]*labelGroup{}
-	for _, g := range s.groups {
-		if value, ok := g.labels[key]; ok {
-			values[value] = append(values[value], g)
-		}
-	}
-	s.keys[key] = values
-	return values
-}
-
-func byName(p, q *cluster.Pod) int { return strings.Compare(string(p.Name), string(q.Name)) }

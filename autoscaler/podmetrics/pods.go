@@ -23,17 +23,13 @@ func (l *Reader) Pods(namespace string, sel labels.Selector) ([]autoscaler.Pod, 
 	}
 	found := l.index.find(facts, metric.Namespace(namespace), sel)
 	pods := make([]autoscaler.Pod, 0, len(found))
-	containers := 0
-	for _, p := range found {
-		containers += len(p.Containers)
-	}
-	slab := make([]autoscaler.Container, 0, containers)
 	for _, p := range found {
 		if l.at.IsZero() {
-			slab = appendPod(&pods, slab, p)
+			pods = append(pods, podOf(p))
 		} else if existedAt(p, l.at) {
-			slab = appendPod(&pods, slab, p)
-			pods[len(pods)-1].Terminating = !p.Deleted.IsZero() && !p.Deleted.After(l.at)
+			was := podOf(p)
+			was.Terminating = was.Terminating && !p.Deleted.After(l.at)
+			pods = append(pods, was)
 		}
 	}
 	return pods, nil
@@ -48,27 +44,24 @@ func existedAt(p *cluster.Pod, at time.Time) bool {
 	return !p.Started.After(at)
 }
 
-// appendPod appends what a decision uses of p. Its containers use the rest of slab; appendPod
-// returns the new rest.
-func appendPod(pods *[]autoscaler.Pod, slab []autoscaler.Container, p *cluster.Pod) []autoscaler.Container {
-	from := len(slab)
+// podOf returns what a decision uses of a pod.
+func podOf(p *cluster.Pod) autoscaler.Pod {
+	containers := make([]autoscaler.Container, 0, len(p.Containers))
 	// Regular containers come first, as in Kubernetes' controller: an error names the first
 	// container without a request.
 	for _, regular := range [...]bool{true, false} {
 		for i := range p.Containers {
 			c := &p.Containers[i]
 			if c.Role != cluster.Ephemeral && (c.Role == cluster.Regular) == regular {
-				slab = append(slab, autoscaler.Container{Name: c.Name, Role: c.Role, Requests: requests(c.Spec.Values())})
+				containers = append(containers, autoscaler.Container{Name: c.Name, Role: c.Role, Requests: requests(c.Spec.Values())})
 			}
 		}
 	}
-	*pods = append(*pods, autoscaler.Pod{
+	return autoscaler.Pod{
 		Name: string(p.Name), Labels: p.Labels, Phase: p.Phase, Terminating: !p.Deleted.IsZero(),
-		Started: p.Started, Ready: p.Ready, ReadySince: p.ReadySince,
-		Containers: slab[from:len(slab):len(slab)],
-		Requests:   requests(p.Spec.Values()), PodLevel: p.PodLevel, Overhead: requests(p.Overhead.Values()),
-	})
-	return slab
+		Started: p.Started, Ready: p.Ready, ReadySince: p.ReadySince, Containers: containers,
+		Requests: requests(p.Spec.Values()), PodLevel: p.PodLevel, Overhead: requests(p.Overhead.Values()),
+	}
 }
 
 // requests returns the requests among values.
