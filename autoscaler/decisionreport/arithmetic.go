@@ -200,11 +200,7 @@ func assumptionTexts(m *autoscaler.MetricDecision, s metricFormat) (all []string
 					assumed += " together"
 				}
 			}
-			is := "is"
-			if n > 1 {
-				is = "are"
-			}
-			all = append(all, fmt.Sprintf("%s %s %s assumed to use %s", humanize.Count(n, "pod"), of.words, is, assumed))
+			all = append(all, fmt.Sprintf("%s %s %s assumed to use %s", humanize.Count(n, "pod"), of.words, humanize.IsAre(n), assumed))
 		}
 	}
 	if len(all) == 0 { // pods without a number, at a ratio of exactly 1

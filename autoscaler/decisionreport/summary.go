@@ -2,6 +2,7 @@ package decisionreport
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/weir-metrics/weir/autoscaler"
@@ -26,20 +27,20 @@ func (t *reporter) summary(missing []Cause) string {
 
 // changeText says how the count changes.
 func (t *reporter) changeText() string {
-	may := t.Mode != Active
-	switch {
+	count := humanize.Count(t.Current, "replica")
+	switch acts := t.Mode == Active; {
 	case t.undecided() && len(t.Steps) == 0 && len(t.Metrics) == 0 && t.Current == 0 && t.Desired == 0:
 		return "no decision" // not even the count is known
 	case t.undecided():
-		return fmt.Sprintf("no decision, stays at %s", humanize.Count(t.Current, "replica"))
-	case t.Desired == t.Current && may:
-		return fmt.Sprintf("would stay at %s", humanize.Count(t.Current, "replica"))
+		return "no decision, stays at " + count
+	case t.Desired == t.Current && acts:
+		return "stays at " + count
 	case t.Desired == t.Current:
-		return fmt.Sprintf("stays at %s", humanize.Count(t.Current, "replica"))
-	case may:
-		return fmt.Sprintf("would go %d → %s", t.Current, humanize.Count(t.Desired, "replica"))
+		return "would stay at " + count
+	case acts:
+		return fmt.Sprintf("%d → %s", t.Current, humanize.Count(t.Desired, "replica"))
 	}
-	return fmt.Sprintf("%d → %s", t.Current, humanize.Count(t.Desired, "replica"))
+	return fmt.Sprintf("would go %d → %s", t.Current, humanize.Count(t.Desired, "replica"))
 }
 
 // undecided reports whether an error prevented a decision.
@@ -48,12 +49,7 @@ func (t *reporter) undecided() bool {
 }
 
 func (t *reporter) hasStep(kind autoscaler.StepKind) bool {
-	for i := range t.Steps {
-		if t.Steps[i].Kind == kind {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.Steps, func(s autoscaler.Step) bool { return s.Kind == kind })
 }
 
 // reasonText says why.
@@ -122,9 +118,7 @@ func (t *reporter) limitText(m *autoscaler.MetricDecision) string {
 			return fmt.Sprintf("%sa count at most doubles in one step", asks)
 		case autoscaler.StepMax:
 			return fmt.Sprintf("%smaxReplicas is %d", asks, s.Limit)
-		case autoscaler.StepMin:
-			return fmt.Sprintf("%sminReplicas is %d", asks, s.Limit)
-		case autoscaler.StepLeaveZero:
+		case autoscaler.StepMin, autoscaler.StepLeaveZero:
 			return fmt.Sprintf("%sminReplicas is %d", asks, s.Limit)
 		}
 	}
@@ -142,11 +136,7 @@ func (t *reporter) failedMetricsText(missing []Cause) string {
 	if len(names) == 0 {
 		return ""
 	}
-	is := " is <unknown>"
-	if len(names) > 1 {
-		is = " are <unknown>"
-	}
-	line := strings.Join(names, " and ") + is
+	line := fmt.Sprintf("%s %s <unknown>", strings.Join(names, " and "), humanize.IsAre(len(names)))
 	c := firstCause(missing, names[0])
 	switch {
 	case c == nil:

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -68,11 +69,7 @@ func causesOf(gaps []missingPod) []*missingCause {
 // pods have none, whose reasons were not looked up.
 func missingNote(namespace metric.Namespace, running int, gaps []missingPod, others int) string {
 	lacking := len(gaps) + others
-	has := "have"
-	if lacking == 1 {
-		has = "has"
-	}
-	note := fmt.Sprintf("%d of %d pods %s no CPU or memory. ", lacking, running, has)
+	note := fmt.Sprintf("%d of %d pods %s no CPU or memory. ", lacking, running, humanize.HasHave(lacking))
 	if running == 1 {
 		note = "The only pod has no CPU or memory. "
 	}

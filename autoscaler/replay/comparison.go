@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -45,58 +46,16 @@ func (r *Comparison) recordedTotals() *Totals {
 	return r.Runs[len(r.Runs)-1].Recorded
 }
 
-// warnings returns the warnings of all runs, each once.
-func (r *Comparison) warnings() (list []string) {
-	seen := map[string]bool{}
-	for _, run := range r.Runs {
-		for _, w := range run.Warnings {
-			if !seen[w] {
-				seen[w] = true
-				list = append(list, w)
+// eachOnce returns the elements of the runs' lists, each once.
+func eachOnce[T comparable](runs []NamedRun, list func(NamedRun) []T) (all []T) {
+	for _, run := range runs {
+		for _, e := range list(run) {
+			if !slices.Contains(all, e) {
+				all = append(all, e)
 			}
 		}
 	}
-	return list
-}
-
-// gaps returns the gaps of all runs, each once.
-func (r *Comparison) gaps() (list []Gap) {
-	seen := map[Gap]bool{}
-	for _, run := range r.Runs {
-		for _, g := range run.Gaps {
-			if !seen[g] {
-				seen[g] = true
-				list = append(list, g)
-			}
-		}
-	}
-	return list
-}
-
-// TotalsChange is the difference between two totals.
-type TotalsChange struct {
-	// PodHours is the change in pod-hours, PodHoursShare its share of the earlier ones; 0 if
-	// there were none.
-	PodHours      float64
-	PodHoursShare float64
-	// Above is the change in time above target, Events in scale events.
-	Above  time.Duration
-	Events int
-	Peak   int32
-}
-
-// Compare returns the difference between two totals.
-func Compare(before, after *Totals) TotalsChange {
-	c := TotalsChange{
-		PodHours: after.PodHours - before.PodHours,
-		Above:    (after.Above - before.Above).Duration(),
-		Events:   after.Ups + after.Downs - before.Ups - before.Downs,
-		Peak:     after.Peak - before.Peak,
-	}
-	if before.PodHours > 0 {
-		c.PodHoursShare = c.PodHours / before.PodHours
-	}
-	return c
+	return all
 }
 
 // String writes a gap: "cpu from 2026-01-05 10:00:00 UTC to 2026-01-05 10:05:00 UTC (5m)".

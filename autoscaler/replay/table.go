@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -113,12 +112,9 @@ func (r *Comparison) writeTotals(w io.Writer) {
 	for i := range r.Runs {
 		head, all = append(head, r.Runs[i].Name), append(all, &r.Runs[i].Totals)
 	}
-	compared := len(all) > 1
-	var change TotalsChange
-	alike := true
+	before, after := all[max(len(all)-2, 0)], all[len(all)-1]
+	compared, alike := len(all) > 1, before.Known == after.Known
 	if compared {
-		before, after := all[len(all)-2], all[len(all)-1]
-		change, alike = Compare(before, after), before.Known == after.Known
 		head = append(head, "CHANGE")
 	}
 	writeRow(w, head...)
@@ -136,27 +132,25 @@ func (r *Comparison) writeTotals(w io.Writer) {
 		// One that counts less time than the other has less of everything.
 		write("time counted", "", func(t *Totals) string { return humanize.Duration(t.Known.Duration()) })
 	}
-	write("pod-hours", fmt.Sprintf("%+.2f (%+.0f%%)", change.PodHours, change.PodHoursShare*100), func(t *Totals) string { return fmt.Sprintf("%.2f", t.PodHours) })
-	write("above target", signedDuration(change.Above), func(t *Totals) string { return timeShare(t.Above, t) })
+	share := 0.0
+	if before.PodHours > 0 {
+		share = (after.PodHours - before.PodHours) / before.PodHours
+	}
+	write("pod-hours", fmt.Sprintf("%+.2f (%+.0f%%)", after.PodHours-before.PodHours, share*100), func(t *Totals) string { return fmt.Sprintf("%.2f", t.PodHours) })
+	write("above target", signedDuration((after.Above - before.Above).Duration()), func(t *Totals) string { return timeShare(t.Above, t) })
 	write("above CPU limit", "", func(t *Totals) string { return timeShare(t.AboveLimit, t) })
 	write("at maxReplicas", "", func(t *Totals) string { return timeShare(t.AtMax, t) })
-	write("scale events", fmt.Sprintf("%+d", change.Events), func(t *Totals) string { return fmt.Sprintf("%d (%d up, %d down)", t.Ups+t.Downs, t.Ups, t.Downs) })
+	write("scale events", fmt.Sprintf("%+d", after.Ups+after.Downs-before.Ups-before.Downs), func(t *Totals) string { return fmt.Sprintf("%d (%d up, %d down)", t.Ups+t.Downs, t.Ups, t.Downs) })
 	write("pods, least to most", "", func(t *Totals) string { return fmt.Sprintf("%d to %d", t.Least, t.Peak) })
-	for _, name := range r.metrics() {
+	names := func(run NamedRun) (names []string) {
+		for _, m := range run.Totals.Metrics {
+			names = append(names, m.Name)
+		}
+		return names
+	}
+	for _, name := range eachOnce(r.Runs, names) {
 		write(name+", mean and peak", "", func(t *Totals) string { return metricUse(t, name) })
 	}
-}
-
-// metrics returns the names of the metrics in all runs' totals, each once.
-func (r *Comparison) metrics() (names []string) {
-	for _, run := range r.Runs {
-		for _, m := range run.Totals.Metrics {
-			if !slices.Contains(names, m.Name) {
-				names = append(names, m.Name)
-			}
-		}
-	}
-	return names
 }
 
 // metricUse writes the used share of a metric's target.
@@ -187,7 +181,7 @@ func signedDuration(d time.Duration) string {
 // writeUncertainties writes gaps and warnings.
 func (r *Comparison) writeUncertainties(w io.Writer) {
 	const most = 10
-	gaps := r.gaps()
+	gaps := eachOnce(r.Runs, func(run NamedRun) []Gap { return run.Gaps })
 	if len(gaps) > 0 {
 		fmt.Fprintln(w, "\nUnknown:")
 	}
@@ -197,7 +191,7 @@ func (r *Comparison) writeUncertainties(w io.Writer) {
 	if len(gaps) > most {
 		fmt.Fprintf(w, "  and %d more gaps\n", len(gaps)-most)
 	}
-	if warnings := r.warnings(); len(warnings) > 0 {
+	if warnings := eachOnce(r.Runs, func(run NamedRun) []string { return run.Warnings }); len(warnings) > 0 {
 		fmt.Fprintln(w, "\nWarnings:")
 		for _, text := range warnings {
 			fmt.Fprintf(w, "  %s.\n", text)
