@@ -16,7 +16,7 @@ import (
 	"github.com/weir-metrics/weir/app/stageflag"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/cluster/informer"
-	"github.com/weir-metrics/weir/history/promclient"
+	"github.com/weir-metrics/weir/history"
 	"github.com/weir-metrics/weir/sinks/memory"
 	"github.com/weir-metrics/weir/sources/player"
 )
@@ -75,7 +75,7 @@ type plan struct {
 	Prometheus clustermetrics.Options
 	RecordTo   string // the file of the run's recording; empty for none
 	// History is the Prometheus that knows what was before; nil for none.
-	History    *promclient.Options
+	History    *history.Options
 	Cluster    *informer.Options // nil without a cluster
 	MaxReads   int
 	Resolution time.Duration // of sources that have none of their own

@@ -27,7 +27,6 @@ import (
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/history"
-	"github.com/weir-metrics/weir/history/promclient"
 	"github.com/weir-metrics/weir/history/weirseries"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
@@ -186,11 +185,11 @@ func (w *process) openHistory(context.Context) error {
 	if w.plan.History == nil {
 		return nil
 	}
-	client, err := promclient.New(*w.plan.History)
+	client, err := history.New(*w.plan.History)
 	if err != nil {
 		return fmt.Errorf("--history: %w", err)
 	}
-	w.past = weirseries.New(weirseries.Options{History: history.New(history.Options{Client: client}), Logger: w.log, Registerer: w.registry})
+	w.past = weirseries.New(weirseries.Options{History: client, Logger: w.log, Registerer: w.registry})
 	w.add(Part{Name: "history", Close: func() error { client.Close(); return nil }})
 	return nil
 }
@@ -338,7 +337,7 @@ func (v apiView) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.
 			first = time.Unix(0, points[0].Time)
 		}
 		for _, p := range v.past.PointsBefore(first, e, id, from, to) {
-			if !yield(time.Unix(0, p.Time), p.Value) {
+			if !yield(p.At, p.Value) {
 				return
 			}
 		}

@@ -9,12 +9,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/api/metricsgroup"
-	"github.com/weir-metrics/weir/history/promclient"
+	"github.com/weir-metrics/weir/history"
 )
 
 // queryFailure returns the error for the client of a failed query, and the result to count.
 func queryFailure(metric string, timeout time.Duration, err error) (result string, told error) {
-	var no *promclient.Error
+	var no *history.Error
 	var waited *queueTimeout
 	switch {
 	case errors.As(err, &waited):

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/weir-metrics/weir/history/promclient"
+	"github.com/weir-metrics/weir/history"
 	"github.com/weir-metrics/weir/test/promtest"
 )
 
@@ -60,7 +60,7 @@ func startPrometheus(t *testing.T) string {
 	config := fmt.Sprintf("global: {scrape_interval: 1s, scrape_timeout: 1s}\nscrape_configs:\n- job_name: queues\n  honor_labels: true\n  static_configs: [{targets: [%q]}]\n",
 		strings.TrimPrefix(target.URL, "http://"))
 	url, log := promtest.Start(t, t.TempDir(), config)
-	c, err := promclient.New(promclient.Options{URL: url})
+	c, err := history.New(history.Options{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/externalmetrics/rules"
 	"github.com/weir-metrics/weir/api/metricsgroup"
-	"github.com/weir-metrics/weir/history/promclient"
+	"github.com/weir-metrics/weir/history"
 )
 
 // Provider answers requests for external metrics. It is safe for concurrent use.
@@ -44,7 +44,7 @@ type Provider struct {
 // loadedRules are the rules in use. They are immutable.
 type loadedRules struct {
 	rules  *rules.Rules
-	client *promclient.Client
+	client *history.Client
 	source string // what was read
 }
 
@@ -136,7 +136,7 @@ func (p *Provider) answer(ctx context.Context, s *loadedRules, m *rules.Metric, 
 }
 
 // runQuery sends a query once a slot is free.
-func (p *Provider) runQuery(ctx context.Context, s *loadedRules, query string) (*promclient.Answer, error) {
+func (p *Provider) runQuery(ctx context.Context, s *loadedRules, query string) (*history.Answer, error) {
 	began := time.Now()
 	defer func() { p.telemetry.duration.Observe(time.Since(began).Seconds()) }()
 	ctx, cancel := context.WithTimeout(ctx, s.rules.Prometheus.Timeout)
@@ -165,7 +165,7 @@ func (c *queueTimeout) Error() string {
 func (c *queueTimeout) Unwrap() error { return c.err }
 
 // value converts a series to the API's type.
-func value(m *rules.Metric, s promclient.InstantValue) (external_metrics.ExternalMetricValue, error) {
+func value(m *rules.Metric, s history.InstantValue) (external_metrics.ExternalMetricValue, error) {
 	of := maps.Clone(s.Labels)
 	delete(of, "__name__")
 	v := external_metrics.ExternalMetricValue{

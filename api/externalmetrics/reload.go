@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/weir-metrics/weir/api/externalmetrics/rules"
-	"github.com/weir-metrics/weir/history/promclient"
+	"github.com/weir-metrics/weir/history"
 )
 
 // Run reads the file again at intervals, until ctx ends, and so follows editors and ConfigMaps
@@ -100,7 +100,7 @@ func (p *Provider) load() (*loadedRules, error) {
 		return nil, err
 	}
 	s := &loadedRules{rules: r, source: string(content)}
-	options := promclient.Options{
+	options := history.Options{
 		URL: r.Prometheus.URL, CAFile: r.Prometheus.CAFile, BearerTokenFile: r.Prometheus.BearerTokenFile,
 		Username: r.Prometheus.Username, PasswordFile: r.Prometheus.PasswordFile, Headers: r.Prometheus.Headers,
 	}
@@ -114,7 +114,7 @@ func (p *Provider) load() (*loadedRules, error) {
 		}
 		s.source += string(pem)
 	}
-	if s.client, err = promclient.New(options); err != nil {
+	if s.client, err = history.New(options); err != nil {
 		return nil, err
 	}
 	return s, nil

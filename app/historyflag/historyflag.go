@@ -10,7 +10,7 @@ import (
 
 	"github.com/weir-metrics/weir/app/stageflag"
 	"github.com/weir-metrics/weir/client/cli"
-	"github.com/weir-metrics/weir/history/promclient"
+	"github.com/weir-metrics/weir/history"
 )
 
 // Usage is the help of --history.
@@ -37,7 +37,7 @@ func New() stageflag.List {
 }
 
 // Compile reads --history; nil for none.
-func Compile(given stageflag.List) (*promclient.Options, error) {
+func Compile(given stageflag.List) (*history.Options, error) {
 	if len(given.Stages) == 0 {
 		return nil, nil
 	}
@@ -55,8 +55,8 @@ func Compile(given stageflag.List) (*promclient.Options, error) {
 // are far less.
 const MaxAnswer = 64 << 20
 
-func parse(s stageflag.Stage) (*promclient.Options, error) {
-	o := &promclient.Options{URL: s.Config, MaxAnswer: MaxAnswer}
+func parse(s stageflag.Stage) (*history.Options, error) {
+	o := &history.Options{URL: s.Config, MaxAnswer: MaxAnswer}
 	if u, err := url.Parse(s.Config); err != nil || u.Host == "" {
 		return nil, fmt.Errorf("%q is no address of a server: write --history=prometheus:http://HOST:PORT", s.Config)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/history"
 )
 
 // city is a workload under a real autoscaler, as much finer than the model as a
@@ -118,8 +119,8 @@ func (c *city) record(span, step time.Duration) *Trace {
 				sum += c.use(i, now)
 			}
 		}
-		app.CPU = append(app.CPU, Value{now, sum})
-		t.Replicas = append(t.Replicas, Value{now, float64(len(c.pods))})
+		app.CPU = append(app.CPU, history.Point{At: now, Value: sum})
+		t.Replicas = append(t.Replicas, history.Point{At: now, Value: float64(len(c.pods))})
 	}
 	t.Containers = []Container{app}
 	return t

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/history"
 )
 
 // began is when all traces of the tests begin.
@@ -113,7 +114,7 @@ func readSeries(t *testing.T, trace *Trace, words []string) (string, Series) {
 			end = began.Add(length(t, next))
 		}
 		for at := began.Add(length(t, at)); at.Before(end); at = at.Add(trace.Step) {
-			s = append(s, Value{at, ptr(resource.MustParse(value)).AsApproximateFloat64()})
+			s = append(s, history.Point{At: at, Value: ptr(resource.MustParse(value)).AsApproximateFloat64()})
 		}
 	}
 	return words[0], s

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/history"
 )
 
 // Trace is the data of a workload over time.
@@ -55,17 +56,11 @@ type Startup struct {
 }
 
 // Series is a value over time, in order of time.
-type Series []Value
-
-// Value is a value at a time.
-type Value struct {
-	At    time.Time
-	Value float64
-}
+type Series []history.Point
 
 // At returns the last value not after t, if it is younger than hold.
 func (s Series) At(t time.Time, hold time.Duration) (float64, bool) {
-	i, found := slices.BinarySearchFunc(s, t, func(v Value, t time.Time) int { return v.At.Compare(t) })
+	i, found := slices.BinarySearchFunc(s, t, func(p history.Point, t time.Time) int { return p.At.Compare(t) })
 	if !found {
 		i--
 	}

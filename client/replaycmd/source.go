@@ -24,7 +24,6 @@ import (
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/recordingfile"
 	"github.com/weir-metrics/weir/history"
-	"github.com/weir-metrics/weir/history/promclient"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
@@ -108,24 +107,24 @@ func (s *source) fromPrometheus(ctx context.Context, q traceRequest, progress io
 	if err != nil {
 		return nil, err
 	}
-	client, err := promclient.New(*o)
+	began := time.Now()
+	o.Progress = func(query string, piece, of int) {
+		if time.Since(began) > progressDelay {
+			fmt.Fprintf(progress, "asking Prometheus, part %d of %d: %s\n", piece, of, query)
+		}
+	}
+	client, err := history.New(*o)
 	if err != nil {
 		return nil, fmt.Errorf("reach the Prometheus: %w", err)
 	}
 	defer client.Close()
-	began := time.Now()
-	h := history.New(history.Options{Client: client, Progress: func(query string, piece, of int) {
-		if time.Since(began) > progressDelay {
-			fmt.Fprintf(progress, "asking Prometheus, part %d of %d: %s\n", piece, of, query)
-		}
-	}})
 	if q.to.IsZero() {
 		q.to = time.Now()
 	}
 	if q.from.IsZero() {
 		q.from = q.to.Add(-24 * time.Hour)
 	}
-	trace, err := promreplay.Read(ctx, h, promreplay.Request{
+	trace, err := promreplay.Read(ctx, client, promreplay.Request{
 		Namespace: q.namespace, Kind: q.kind, Name: q.name, Autoscaler: q.autoscaler,
 		Pods: s.pods, From: q.from, To: q.to, Resources: q.needs.Resources, Named: queries,
 	})
@@ -137,13 +136,13 @@ func (s *source) fromPrometheus(ctx context.Context, q traceRequest, progress io
 }
 
 // server returns which Prometheus is asked, and how.
-func (s *source) server() (*promclient.Options, error) {
+func (s *source) server() (*history.Options, error) {
 	o, err := historyflag.Compile(s.history)
 	if err != nil {
 		return nil, err
 	}
 	if o == nil {
-		o = &promclient.Options{URL: s.prometheus, CAFile: s.caFile, BearerTokenFile: s.tokenFile, Headers: s.headers, MaxAnswer: historyflag.MaxAnswer}
+		o = &history.Options{URL: s.prometheus, CAFile: s.caFile, BearerTokenFile: s.tokenFile, Headers: s.headers, MaxAnswer: historyflag.MaxAnswer}
 	}
 	for name := range o.Headers {
 		if http.CanonicalHeaderKey(name) == "Authorization" {

@@ -16,7 +16,6 @@ import (
 	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/history"
-	"github.com/weir-metrics/weir/history/promclient"
 	"github.com/weir-metrics/weir/resize"
 	"github.com/weir-metrics/weir/resize/promusage"
 )
@@ -71,13 +70,13 @@ func (p *prometheusFlags) recommend(ctx context.Context, client kubernetes.Inter
 	if err != nil {
 		return nil, err
 	}
-	asker, err := promclient.New(promclient.Options{URL: p.url, CAFile: p.caFile, BearerTokenFile: p.tokenFile, Headers: p.headers, MaxAnswer: maxAnswerBytes})
+	asker, err := history.New(history.Options{URL: p.url, CAFile: p.caFile, BearerTokenFile: p.tokenFile, Headers: p.headers, MaxAnswer: maxAnswerBytes})
 	if err != nil {
 		return nil, fmt.Errorf("--prometheus: %w", err)
 	}
 	defer asker.Close()
 	now := time.Now()
-	used, err := promusage.Read(ctx, history.New(history.Options{Client: asker}),
+	used, err := promusage.Read(ctx, asker,
 		promusage.Request{Namespace: r.Namespace, Pod: r.Pod, From: now.Add(-p.span), To: now})
 	if err != nil {
 		return nil, err

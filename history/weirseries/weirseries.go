@@ -20,7 +20,7 @@ import (
 
 // Options name the server. History is required.
 type Options struct {
-	History *history.History
+	History *history.Client
 	// Timeout bounds one request; default 5 s.
 	Timeout time.Duration
 	// Keep is how long an answer is cached, and how long no request is sent after one failed;
@@ -46,13 +46,6 @@ type Reader struct {
 	}
 }
 
-// Point is a value, in the catalogue's unit, at a time in nanoseconds since the Unix
-// epoch.
-type Point struct {
-	Time  int64
-	Value float64
-}
-
 // seriesRequest is one request: an entity's metric, or that of all pods or containers of a
 // namespace, because a client that shows one usually shows the others too.
 type seriesRequest struct {
@@ -66,7 +59,7 @@ type seriesRequest struct {
 type cachedAnswer struct {
 	at     time.Time
 	done   chan struct{}
-	points map[metric.Entity][]Point
+	points map[metric.Entity][]history.Point
 }
 
 // New returns a Reader with an empty cache.
@@ -101,7 +94,7 @@ const maxSharedSpan = time.Hour
 // Points returns the points of a metric of an entity from one time to another, both included, in
 // order of time, at least 15 s apart. It returns none if the server has none or cannot be
 // reached. It waits for Options.Timeout at most.
-func (p *Reader) Points(e metric.Entity, id metric.ID, from, to time.Time) []Point {
+func (p *Reader) Points(e metric.Entity, id metric.ID, from, to time.Time) []history.Point {
 	step := history.Step(to.Sub(from))
 	q := seriesRequest{
 		of: e, id: id, step: step,
@@ -122,7 +115,7 @@ func (p *Reader) Points(e metric.Entity, id metric.ID, from, to time.Time) []Poi
 }
 
 // ask answers q from the cache, or sends one request for all callers.
-func (p *Reader) ask(q seriesRequest) map[metric.Entity][]Point {
+func (p *Reader) ask(q seriesRequest) map[metric.Entity][]history.Point {
 	p.mu.Lock()
 	now := p.o.Now()
 	for k, a := range p.mu.answers {
@@ -168,24 +161,24 @@ func (p *Reader) recordOutcome(err error) {
 }
 
 // read sends a request to Prometheus.
-func (p *Reader) read(q seriesRequest) (map[metric.Entity][]Point, error) {
+func (p *Reader) read(q seriesRequest) (map[metric.Entity][]history.Point, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.o.Timeout)
 	defer cancel()
 	lines, err := p.o.History.Range(ctx, q.query(), time.Unix(0, q.from), time.Unix(0, q.to), q.step)
 	if err != nil {
 		return nil, err
 	}
-	found := map[metric.Entity][]Point{}
+	found := map[metric.Entity][]history.Point{}
 	unit := q.id.Describe().Unit
 	for _, l := range lines {
 		of := q.of
 		if q.all {
 			of.Pod, of.Name = metric.PodName(l.Labels["pod"]), l.Labels["container"]
 		}
-		points := make([]Point, 0, len(l.Points))
+		points := make([]history.Point, 0, len(l.Points))
 		for _, at := range l.Points {
 			if v := series.FromValue(at.Value, unit); !math.IsNaN(v) {
-				points = append(points, Point{at.Time.UnixNano(), v})
+				points = append(points, history.Point{At: at.At, Value: v})
 			}
 		}
 		found[of] = points
@@ -224,7 +217,7 @@ const (
 // PointsBefore returns what was before the points that weir's memory has of the time from
 // from to to. The first of these points is at first; zero if memory has none. Without a
 // from the question reaches as far back as memory could. A nil Past knows nothing.
-func (p *Reader) PointsBefore(first time.Time, e metric.Entity, id metric.ID, from, to time.Time) []Point {
+func (p *Reader) PointsBefore(first time.Time, e metric.Entity, id metric.ID, from, to time.Time) []history.Point {
 	if p == nil {
 		return nil
 	}

@@ -14,7 +14,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/weir-metrics/weir/history"
-	"github.com/weir-metrics/weir/history/promclient"
 	"github.com/weir-metrics/weir/history/weirseries"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/test/promtest"
@@ -50,16 +49,16 @@ func TestPoints(t *testing.T) {
 	}, `weir_node_cpu_usage_cores`, end, 1)
 	p := weirseries.New(weirseries.Options{History: h})
 	from := end.Add(-time.Minute)
-	points := func(value func(i int) float64) (want []weirseries.Point) {
+	points := func(value func(i int) float64) (want []history.Point) {
 		for i := 36; i <= 40; i++ {
-			want = append(want, weirseries.Point{Time: start.Add(time.Duration(i) * 15 * time.Second).UnixNano(), Value: value(i)})
+			want = append(want, history.Point{At: start.Add(time.Duration(i) * 15 * time.Second), Value: value(i)})
 		}
 		return want
 	}
 	for name, c := range map[string]struct {
 		e    metric.Entity
 		id   metric.ID
-		want []weirseries.Point
+		want []history.Point
 	}{
 		"a container's CPU, in nanocores": {app, metric.CPUUsageRate, points(func(i int) float64 { return float64(i) * 1e6 })},
 		"another's memory":                {other, metric.MemoryWorkingSet, points(func(i int) float64 { return float64(4096 + i) })},
@@ -85,14 +84,14 @@ func TestPoints(t *testing.T) {
 
 // However many ask, one question goes out; and none for a while after one has failed.
 func TestAsksOnce(t *testing.T) {
-	client, err := promclient.New(promclient.Options{URL: "http://" + promtest.Address(t)}) // nobody listens
+	client, err := history.New(history.Options{URL: "http://" + promtest.Address(t)}) // nobody listens
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
 	now := time.Unix(1_800_000_000, 0)
 	registry := prometheus.NewRegistry()
-	p := weirseries.New(weirseries.Options{History: history.New(history.Options{Client: client}), Registerer: registry, Now: func() time.Time { return now }})
+	p := weirseries.New(weirseries.Options{History: client, Registerer: registry, Now: func() time.Time { return now }})
 	ask := func() {
 		var wait sync.WaitGroup
 		for range 10 {

@@ -43,7 +43,7 @@ func (u *Usage) Points(namespace, pod, container string, r resize.Resource) []re
 
 // Read reads the usage of CPU and memory. It is not an error if the server has no readings of a
 // container: Points is then empty.
-func Read(ctx context.Context, h *history.History, r Request) (*Usage, error) {
+func Read(ctx context.Context, h *history.Client, r Request) (*Usage, error) {
 	step := stepFor(r.To.Sub(r.From))
 	// Truncate the times, so that the same request a minute later gives the same readings.
 	from, to := r.From.Truncate(step), r.To.Truncate(step)
@@ -59,7 +59,7 @@ func Read(ctx context.Context, h *history.History, r Request) (*Usage, error) {
 			for _, line := range lines {
 				k := containerKey{line.Labels["namespace"], line.Labels["pod"], line.Labels["container"], what}
 				for _, p := range line.Points {
-					told[k] = append(told[k], resize.UsagePoint{At: p.Time, Value: p.Value})
+					told[k] = append(told[k], resize.UsagePoint(p))
 				}
 			}
 			for k, points := range told {

@@ -65,7 +65,7 @@ func exposition(w io.Writer) {
 }
 
 // start fills a real Prometheus with the exposition, and returns what asks it.
-func start(t *testing.T) *history.History {
+func start(t *testing.T) *history.Client {
 	t.Helper()
 	return promtest.Filled(t, exposition, "container_memory_working_set_bytes", began, 1)
 }

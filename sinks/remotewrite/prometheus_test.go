@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-metrics/weir/history/promclient"
+	"github.com/weir-metrics/weir/history"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/test/promtest"
 )
@@ -31,7 +31,7 @@ func TestPrometheus(t *testing.T) {
 		sample.Rates[metric.CPU].End += by
 		return b
 	}
-	client, err := promclient.New(promclient.Options{URL: "http://" + address})
+	client, err := history.New(history.Options{URL: "http://" + address})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-metrics/weir/history/promclient"
+	"github.com/weir-metrics/weir/history"
 	"github.com/weir-metrics/weir/test/commands"
 	"github.com/weir-metrics/weir/test/promtest"
 )
@@ -37,7 +37,7 @@ func TestOutage(t *testing.T) {
 		"--source=kubelet:?targets=@"+targets+"&ca="+ca, "--sink=remotewrite:http://"+address+"/api/v1/write?flush=1s")
 	server := w.Address(t)
 
-	client, err := promclient.New(promclient.Options{URL: "http://" + address})
+	client, err := history.New(history.Options{URL: "http://" + address})
 	if err != nil {
 		t.Fatal(err)
 	}

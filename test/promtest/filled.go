@@ -11,13 +11,12 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/history"
-	"github.com/weir-metrics/weir/history/promclient"
 )
 
 // Filled starts a Prometheus that holds what exposition writes, in the format OpenMetrics,
 // and returns what asks it: once query has so many series at a time. Without promtool the
 // test is skipped.
-func Filled(t testing.TB, exposition func(io.Writer), query string, at time.Time, series int) *history.History {
+func Filled(t testing.TB, exposition func(io.Writer), query string, at time.Time, series int) *history.Client {
 	t.Helper()
 	if _, err := exec.LookPath("promtool"); err != nil {
 		t.Skip("no promtool in $PATH: apt-get install prometheus")
@@ -37,7 +36,7 @@ func Filled(t testing.TB, exposition func(io.Writer), query string, at time.Time
 		t.Fatalf("%v\n%s", err, out)
 	}
 	url, log := Start(t, dir, "global: {}\n", "--storage.tsdb.retention.time=100y")
-	client, err := promclient.New(promclient.Options{URL: url})
+	client, err := history.New(history.Options{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +45,7 @@ func Filled(t testing.TB, exposition func(io.Writer), query string, at time.Time
 	defer cancel()
 	for {
 		if a, err := client.Query(ctx, query, at); err == nil && len(a.Series) == series {
-			return history.New(history.Options{Client: client})
+			return client
 		}
 		select {
 		case <-ctx.Done():

@@ -21,7 +21,6 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/replay"
 	"github.com/weir-metrics/weir/history"
-	"github.com/weir-metrics/weir/history/promclient"
 )
 
 // Request says what to read.
@@ -56,7 +55,7 @@ func (e *AbsentError) Error() string {
 }
 
 // Read returns the trace. An *AbsentError names data that the server does not have.
-func Read(ctx context.Context, h *history.History, r Request) (*replay.Trace, error) {
+func Read(ctx context.Context, h *history.Client, r Request) (*replay.Trace, error) {
 	if r.Pods == "" {
 		r.Pods = replay.PodsOf(r.Kind, r.Name)
 	}
@@ -81,7 +80,7 @@ func Read(ctx context.Context, h *history.History, r Request) (*replay.Trace, er
 // traceReader is a Read in progress.
 type traceReader struct {
 	ctx        context.Context
-	history    *history.History
+	history    *history.Client
 	request    *Request
 	trace      *replay.Trace
 	containers map[string]*replay.Container
@@ -95,39 +94,34 @@ func (rd *traceReader) addNote(format string, args ...any) {
 
 // bestAnswer returns the answer of the first candidate that covers nine tenths of the time, or
 // else of the one that covers most; no data is not an error. wrap makes the query.
-func (rd *traceReader) bestAnswer(what string, from []candidateQuery, wrap func(string) string) ([]promclient.TimeSeries, candidateQuery, error) {
-	var best []promclient.TimeSeries
-	var chosen candidateQuery
+func (rd *traceReader) bestAnswer(what string, from []string, wrap func(string) string) (lines []history.TimeSeries, query string, err error) {
 	covered := 0
-	for _, c := range from {
-		if c.query == "" {
-			continue
-		}
-		lines, err := rd.history.Range(rd.ctx, wrap(c.query), rd.request.From, rd.request.To, rd.request.Step)
+	for _, candidate := range from {
+		found, err := rd.history.Range(rd.ctx, wrap(candidate), rd.request.From, rd.request.To, rd.request.Step)
 		if err != nil {
-			return nil, c, fmt.Errorf("read %s: %w", what, err)
+			return nil, "", fmt.Errorf("read %s: %w", what, err)
 		}
 		points := 0
-		for _, l := range lines {
+		for _, l := range found {
 			points = max(points, len(l.Points))
 		}
 		if points > covered {
-			best, chosen, covered = lines, c, points
+			lines, query, covered = found, candidate, points
 		}
 		if points*10 >= 9*int(rd.request.To.Sub(rd.request.From)/rd.request.Step) {
 			break
 		}
 	}
-	return best, chosen, nil
+	return lines, query, nil
 }
 
 func unwrapped(query string) string { return query }
 
-func series(points []promclient.Point) replay.Series {
+func series(points []history.Point) replay.Series {
 	s := make(replay.Series, 0, len(points))
 	for _, p := range points {
 		if !math.IsNaN(p.Value) && !math.IsInf(p.Value, 0) {
-			s = append(s, replay.Value{At: p.Time, Value: p.Value})
+			s = append(s, p)
 		}
 	}
 	return s
@@ -149,15 +143,11 @@ func (rd *traceReader) readUsage() error {
 			if !needed {
 				continue
 			}
-			tried := make([]string, len(from))
-			for i, c := range from {
-				tried[i] = c.query
-			}
-			return &AbsentError{resource + " use of pods " + rd.request.Pods + " in namespace " + rd.request.Namespace, tried}
+			return &AbsentError{resource + " use of pods " + rd.request.Pods + " in namespace " + rd.request.Namespace, from}
 		}
 		rd.keepContainers(resource, lines)
 		if rd.measured == nil {
-			counted, err := rd.history.Range(rd.ctx, "count(count by (pod) ("+chosen.query+"))", rd.request.From, rd.request.To, rd.request.Step)
+			counted, err := rd.history.Range(rd.ctx, "count(count by (pod) ("+chosen+"))", rd.request.From, rd.request.To, rd.request.Step)
 			if err != nil {
 				return fmt.Errorf("count pods: %w", err)
 			}
@@ -171,7 +161,7 @@ func (rd *traceReader) readUsage() error {
 
 // keepContainers assigns series to containers. A container that is measured for less than half of
 // the time of others is an init or debug container, and is left out.
-func (rd *traceReader) keepContainers(resource string, lines []promclient.TimeSeries) {
+func (rd *traceReader) keepContainers(resource string, lines []history.TimeSeries) {
 	most := 0
 	for _, l := range lines {
 		most = max(most, len(l.Points))
@@ -214,7 +204,7 @@ func (rd *traceReader) readSpecs() error {
 	return nil
 }
 
-func (rd *traceReader) setSpec(what, resource string, l promclient.TimeSeries) {
+func (rd *traceReader) setSpec(what, resource string, l history.TimeSeries) {
 	c := rd.containers[l.Labels["container"]]
 	if c == nil || len(l.Points) == 0 {
 		return
@@ -268,7 +258,7 @@ func (rd *traceReader) readReplicas() error {
 
 // readStartup reads how long pods took to become ready, if kube-state-metrics has it.
 func (rd *traceReader) readStartup() error {
-	answer, err := rd.history.Now(rd.ctx, rd.request.startupQuery(rd.request.To.Sub(rd.request.From)), rd.request.To)
+	answer, err := rd.history.Query(rd.ctx, rd.request.startupQuery(rd.request.To.Sub(rd.request.From)), rd.request.To)
 	if err != nil {
 		return fmt.Errorf("read startup times: %w", err)
 	}

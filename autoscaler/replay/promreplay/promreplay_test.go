@@ -15,7 +15,6 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/replay"
 	"github.com/weir-metrics/weir/history"
-	"github.com/weir-metrics/weir/history/promclient"
 	"github.com/weir-metrics/weir/test/promtest"
 )
 
@@ -86,7 +85,7 @@ func exposition(w io.Writer) {
 }
 
 // start fills a real Prometheus with the exposition, and returns what asks it.
-func start(t *testing.T) *history.History {
+func start(t *testing.T) *history.Client {
 	t.Helper()
 	return promtest.Filled(t, exposition, "queue_length", began, 2)
 }
@@ -170,7 +169,7 @@ func TestReadSaysWhatIsAbsent(t *testing.T) {
 	}
 	r := request()
 	r.Named = map[string]string{"bad": "("}
-	var no *promclient.Error
+	var no *history.Error
 	if _, err := Read(t.Context(), h, r); !errors.As(err, &no) || no.Kind != "bad_data" {
 		t.Errorf("bad PromQL: got %v, want Prometheus' bad_data", err)
 	}

@@ -6,9 +6,6 @@ import (
 	"time"
 )
 
-// candidateQuery is one way to query something, with the source of its metrics.
-type candidateQuery struct{ source, query string }
-
 // selector returns the label matchers of the target's pods.
 func (r *Request) selector(more ...string) string {
 	all := append([]string{fmt.Sprintf("namespace=%q", r.Namespace), fmt.Sprintf("pod=~%q", r.Pods)}, more...)
@@ -19,46 +16,46 @@ func (r *Request) selector(more ...string) string {
 func maxByContainer(query string) string { return "max by (pod, container) (" + query + ")" }
 
 // usageQueries returns the queries for the pods' usage of a resource.
-func (r *Request) usageQueries(resource string) []candidateQuery {
+func (r *Request) usageQueries(resource string) []string {
 	real := r.selector(`container!=""`, `container!="POD"`)
 	if resource == "memory" {
-		return []candidateQuery{
-			{"weir", maxByContainer("weir_container_memory_working_set_bytes" + r.selector())},
-			{"cAdvisor", maxByContainer("container_memory_working_set_bytes" + real)},
+		return []string{
+			maxByContainer("weir_container_memory_working_set_bytes" + r.selector()),
+			maxByContainer("container_memory_working_set_bytes" + real),
 		}
 	}
-	return []candidateQuery{
-		{"weir", maxByContainer("weir_container_cpu_usage_cores" + r.selector())},
+	return []string{
+		maxByContainer("weir_container_cpu_usage_cores" + r.selector()),
 		// Two minutes have two readings one minute apart, so the mean age of the rate is one
 		// minute. That of the metrics APIs is 15 s; the offset corrects the difference.
-		{"cAdvisor", maxByContainer("rate(container_cpu_usage_seconds_total" + real + "[2m] offset -45s)")},
+		maxByContainer("rate(container_cpu_usage_seconds_total" + real + "[2m] offset -45s)"),
 	}
 }
 
 // specQueries returns the queries for a container's request or limit of a resource.
-func (r *Request) specQueries(what, resource string) []candidateQuery {
+func (r *Request) specQueries(what, resource string) []string {
 	unit := map[string]string{"cpu": "cores", "memory": "bytes"}[resource]
-	return []candidateQuery{
-		{"weir", fmt.Sprintf("max by (container) (weir_container_%s_%s_%s%s)", resource, what, unit, r.selector())},
-		{"kube-state-metrics", fmt.Sprintf("max by (container) (kube_pod_container_resource_%ss%s)", what, r.selector(fmt.Sprintf("resource=%q", resource)))},
+	return []string{
+		fmt.Sprintf("max by (container) (weir_container_%s_%s_%s%s)", resource, what, unit, r.selector()),
+		fmt.Sprintf("max by (container) (kube_pod_container_resource_%ss%s)", what, r.selector(fmt.Sprintf("resource=%q", resource))),
 	}
 }
 
 // replicaQueries returns the queries for the count of pods.
-func (r *Request) replicaQueries() []candidateQuery {
-	var list []candidateQuery
+func (r *Request) replicaQueries() []string {
+	var list []string
 	asked := map[string]string{
 		"Deployment":  "kube_deployment_spec_replicas",
 		"StatefulSet": "kube_statefulset_replicas",
 		"ReplicaSet":  "kube_replicaset_spec_replicas",
 	}
 	if m := asked[r.Kind]; m != "" {
-		list = append(list, candidateQuery{"kube-state-metrics", fmt.Sprintf("max(%s{namespace=%q,%s=%q})", m, r.Namespace, strings.ToLower(r.Kind), r.Name)})
+		list = append(list, fmt.Sprintf("max(%s{namespace=%q,%s=%q})", m, r.Namespace, strings.ToLower(r.Kind), r.Name))
 	}
 	if r.Autoscaler != "" {
-		list = append(list, candidateQuery{"kube-state-metrics", fmt.Sprintf("max(kube_horizontalpodautoscaler_status_current_replicas{namespace=%q,horizontalpodautoscaler=%q})", r.Namespace, r.Autoscaler)})
+		list = append(list, fmt.Sprintf("max(kube_horizontalpodautoscaler_status_current_replicas{namespace=%q,horizontalpodautoscaler=%q})", r.Namespace, r.Autoscaler))
 	}
-	return append(list, candidateQuery{"the pods measured", ""})
+	return list
 }
 
 // startupQuery returns the query for the startup time of each pod that started in the span.

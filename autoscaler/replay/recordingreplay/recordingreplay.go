@@ -23,6 +23,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/replay"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/history"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
 )
@@ -140,7 +141,7 @@ func (c *Collector) AddRound(now time.Time, facts *cluster.Facts, usage UsageRea
 	if c.target != nil {
 		there = int(c.target.Replicas)
 	}
-	c.trace.Replicas = append(c.trace.Replicas, replay.Value{At: now, Value: float64(there)})
+	c.trace.Replicas = append(c.trace.Replicas, history.Point{At: now, Value: float64(there)})
 	c.measure(now, ready, usage)
 }
 
@@ -223,9 +224,9 @@ func (s *podSum) add(v *metric.Values, id metric.ID) {
 func (s *podSum) append(to *replay.Series, now time.Time, pods int) {
 	switch {
 	case pods == 0:
-		*to = append(*to, replay.Value{At: now})
+		*to = append(*to, history.Point{At: now})
 	case s.pods*2 >= pods:
-		*to = append(*to, replay.Value{At: now, Value: s.value / float64(s.pods) * float64(pods)})
+		*to = append(*to, history.Point{At: now, Value: s.value / float64(s.pods) * float64(pods)})
 	}
 }
 
@@ -259,7 +260,7 @@ func (c *Collector) measure(now time.Time, ready []*cluster.Pod, usage UsageRead
 			}
 		}
 	}
-	c.zeros = append(c.zeros, replay.Value{At: now})
+	c.zeros = append(c.zeros, history.Point{At: now})
 	for name, of := range c.containers {
 		if having[name] > 0 {
 			of.points++

@@ -1,4 +1,4 @@
-package promclient
+package history
 
 import (
 	"context"
@@ -32,6 +32,9 @@ type Options struct {
 	Headers                map[string]string
 	// MaxAnswer bounds an answer's size in bytes; 0 means the constant MaxAnswer.
 	MaxAnswer int64
+	// Progress, if not nil, is called before each request of Range with its number and the number
+	// of all.
+	Progress func(query string, piece, of int)
 }
 
 // Client queries one server. It is safe for concurrent use.

@@ -11,15 +11,13 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-
-	"github.com/weir-metrics/weir/history/promclient"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // prometheus answers query_range with two series: the time itself, and one that
 // ended at a time. As a real one, it refuses more than 11,000 points.
-func prometheus(t *testing.T, ended time.Time) (*promclient.Client, *int) {
+func prometheus(t *testing.T, ended time.Time) (*Client, *int) {
 	asked := 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked++
@@ -51,7 +49,7 @@ func prometheus(t *testing.T, ended time.Time) (*promclient.Client, *int) {
 		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"matrix","result":[%s]}}`, result)
 	}))
 	t.Cleanup(s.Close)
-	c, err := promclient.New(promclient.Options{URL: s.URL})
+	c, err := New(Options{URL: s.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,8 +63,8 @@ func TestRangeOfManyPieces(t *testing.T) {
 	to := from.Add(7 * 24 * time.Hour)
 	client, asked := prometheus(t, from.Add(time.Hour))
 	var told []string
-	h := New(Options{Client: client, Progress: func(query string, piece, of int) { told = append(told, fmt.Sprintf("%s %d/%d", query, piece, of)) }})
-	lines, err := h.Range(t.Context(), "time()", from, to, time.Minute)
+	client.options.Progress = func(query string, piece, of int) { told = append(told, fmt.Sprintf("%s %d/%d", query, piece, of)) }
+	lines, err := client.Range(t.Context(), "time()", from, to, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,8 +81,8 @@ func TestRangeOfManyPieces(t *testing.T) {
 		t.Fatalf("got %d points, want %d", n, want)
 	}
 	for i, p := range lines[0].Points {
-		if want := from.Add(time.Duration(i) * time.Minute); !p.Time.Equal(want) || p.Value != float64(want.Unix()) {
-			t.Fatalf("point %d is %v at %s, want %d at %s", i, p.Value, p.Time, want.Unix(), want)
+		if want := from.Add(time.Duration(i) * time.Minute); !p.At.Equal(want) || p.Value != float64(want.Unix()) {
+			t.Fatalf("point %d is %v at %s, want %d at %s", i, p.Value, p.At, want.Unix(), want)
 		}
 	}
 }
@@ -92,10 +90,9 @@ func TestRangeOfManyPieces(t *testing.T) {
 func TestRangeEnds(t *testing.T) {
 	from := time.Unix(1_700_000_000, 0)
 	client, asked := prometheus(t, from)
-	h := New(Options{Client: client})
 	for points, pieces := range map[int]int{1: 1, pointsPerRequest: 1, pointsPerRequest + 1: 2, 2 * pointsPerRequest: 2, 2*pointsPerRequest + 1: 3} {
 		*asked = 0
-		lines, err := h.Range(t.Context(), "x", from, from.Add(time.Duration(points-1)*15*time.Second), 15*time.Second)
+		lines, err := client.Range(t.Context(), "x", from, from.Add(time.Duration(points-1)*15*time.Second), 15*time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +100,7 @@ func TestRangeEnds(t *testing.T) {
 			t.Errorf("%d points: got %d in %d pieces, want %d pieces", points, got, *asked, pieces)
 		}
 	}
-	if _, err := h.Range(t.Context(), "x", from, from.Add(-time.Second), time.Second); err == nil {
+	if _, err := client.Range(t.Context(), "x", from, from.Add(-time.Second), time.Second); err == nil {
 		t.Error("a range that ends before it begins gave no error")
 	}
 }
@@ -114,13 +111,13 @@ func TestRangeSaysWhichPieceFailed(t *testing.T) {
 		json.NewEncoder(w).Encode(map[string]string{"status": "error", "errorType": "timeout", "error": "query timed out"})
 	}))
 	defer s.Close()
-	client, err := promclient.New(promclient.Options{URL: s.URL})
+	client, err := New(Options{URL: s.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer client.Close()
 	from := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
-	_, err = New(Options{Client: client}).Range(t.Context(), "up", from, from.Add(time.Hour), time.Minute)
+	_, err = client.Range(t.Context(), "up", from, from.Add(time.Hour), time.Minute)
 	if want := "query up from 2026-01-05T00:00:00Z to 2026-01-05T01:00:00Z: Prometheus answered 503: timeout: query timed out"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -1,4 +1,4 @@
-package promclient
+package history
 
 import (
 	"encoding/json"

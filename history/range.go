@@ -1,0 +1,134 @@
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// pointsPerRequest is half of what Prometheus returns of a series at most, so that each answer is
+// quick.
+const pointsPerRequest = 5500
+
+// Point is a value at a time.
+type Point struct {
+	At    time.Time
+	Value float64
+}
+
+// TimeSeries is one series over time.
+type TimeSeries struct {
+	Labels map[string]string
+	// Points are in order of time, on the requested steps. Steps without a value have no point.
+	Points []Point
+}
+
+// Step returns the distance of points for a span: 15 s up to a day, 30 s up to three days, 60 s
+// beyond.
+func Step(span time.Duration) time.Duration {
+	switch day := 24 * time.Hour; {
+	case span <= day:
+		return 15 * time.Second
+	case span <= 3*day:
+		return 30 * time.Second
+	}
+	return time.Minute
+}
+
+// Range returns the result of a query from one time to another, both included, at every step.
+// It asks in pieces that the server answers. Series are sorted by their labels, each whole.
+func (c *Client) Range(ctx context.Context, query string, from, to time.Time, step time.Duration) ([]TimeSeries, error) {
+	if step <= 0 || to.Before(from) {
+		return nil, fmt.Errorf("ask from %s to %s in steps of %s: there is no such time", from.Format(time.RFC3339), to.Format(time.RFC3339), step)
+	}
+	span := pointsPerRequest * step
+	pieces := int(to.Sub(from)/span) + 1
+	byLabels := map[string]*TimeSeries{}
+	for i := range pieces {
+		if c.options.Progress != nil {
+			c.options.Progress(query, i+1, pieces)
+		}
+		start := from.Add(time.Duration(i) * span)
+		end := start.Add(span - step)
+		if end.After(to) {
+			end = to
+		}
+		series, err := c.queryRange(ctx, query, start, end, step)
+		if err != nil {
+			return nil, fmt.Errorf("query %s from %s to %s: %w", query, start.Format(time.RFC3339), end.Format(time.RFC3339), err)
+		}
+		for _, s := range series {
+			key := labelsKey(s.Labels)
+			if whole := byLabels[key]; whole != nil {
+				whole.Points = append(whole.Points, s.Points...)
+			} else {
+				byLabels[key] = &s
+			}
+		}
+	}
+	all := make([]TimeSeries, 0, len(byLabels))
+	for _, key := range slices.Sorted(maps.Keys(byLabels)) {
+		all = append(all, *byLabels[key])
+	}
+	return all, nil
+}
+
+// labelsKey returns a string that is unique for a set of labels.
+func labelsKey(labels map[string]string) (key string) {
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		key += fmt.Sprintf("%q=%q,", name, labels[name])
+	}
+	return key
+}
+
+// queryRange is Range for one piece.
+func (c *Client) queryRange(ctx context.Context, query string, from, to time.Time, step time.Duration) ([]TimeSeries, error) {
+	status, body, err := c.post(ctx, "query_range", url.Values{
+		"query": {query}, "start": {seconds(from)}, "end": {seconds(to)},
+		"step": {strconv.FormatFloat(step.Seconds(), 'f', 3, 64)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return decodeRange(status, body)
+}
+
+// decodeRange decodes the answer of query_range.
+func decodeRange(status int, body []byte) ([]TimeSeries, error) {
+	a, err := envelope(status, body)
+	if err != nil {
+		return nil, err
+	}
+	if a.Data.Type != "matrix" {
+		return nil, fmt.Errorf("read Prometheus' answer: it is a %q and not a matrix", a.Data.Type)
+	}
+	var matrix []struct {
+		Metric map[string]string `json:"metric"`
+		Values []point           `json:"values"`
+		// A histogram's: its points are not numbers.
+		Histograms []json.RawMessage `json:"histograms"`
+	}
+	if err := json.Unmarshal(a.Data.Result, &matrix); err != nil {
+		return nil, fmt.Errorf("read Prometheus' answer: %w", err)
+	}
+	var all []TimeSeries
+	for _, s := range matrix {
+		if len(s.Histograms) > 0 {
+			return nil, fmt.Errorf("the query gives a histogram where it should give a number: put histogram_quantile(), histogram_count() or the like around it")
+		}
+		line := TimeSeries{Labels: s.Metric, Points: make([]Point, len(s.Values))}
+		for i, p := range s.Values {
+			line.Points[i] = Point{p.time(), p.value}
+			if i > 0 && !line.Points[i].At.After(line.Points[i-1].At) {
+				return nil, fmt.Errorf("read Prometheus' answer: its points are not in order of time")
+			}
+		}
+		all = append(all, line)
+	}
+	return all, nil
+}
