@@ -1,16 +1,18 @@
-// Package exact checks the two promises that matter most against a simulator
-// that knows the truth: a served rate is right, and what can be known is served.
+// Package exact checks weir's two most important promises against a simulator
+// that knows the truth: a served rate is right, and a number that can be known
+// is served.
 //
-// Thousands of random schedules are played through the whole pipeline: restarts,
+// It plays thousands of random schedules through the whole pipeline: restarts,
 // pods that are replaced, duplicates of every style, a pod that two nodes
-// report, counters that fall, starts that jitter, zeros, clocks that step,
-// answers that come late or not at all. After every round
+// report, counters that fall, start times that jitter, zeros, clocks that jump,
+// and answers that come late or not at all. After every round
 //
-//   - each rate that is served, flagged or not, must be what the counter of the
-//     right run really did over the window that weir states (truth_test.go);
-//   - each pod that an oracle calls decidable must be served, and Ambiguous may
-//     stand only where the oracle finds nothing that tells rivals apart
-//     (oracle_test.go says what these words mean).
+//   - each rate that is served, whether Measured or Ambiguous, must be what the
+//     counter of the right run did over the window that weir states
+//     (truth_test.go);
+//   - each pod that an oracle calls decidable must be served, and Ambiguous is
+//     only allowed where the oracle finds nothing that distinguishes the
+//     duplicates (oracle_test.go defines these words).
 package exact
 
 import (
@@ -27,17 +29,18 @@ var (
 	report = flag.Int("report", 20, "how many rounds that the oracle would have served to tell of")
 )
 
-// wanted is the least share of decidable pod-rounds that are served.
+// wanted is the smallest acceptable share of decidable pod-rounds that are
+// served.
 const wanted = 0.999
 
 // shares counts pod-rounds.
 type shares struct {
-	asked     int // of pods that run
+	asked     int // of pods with a running container
 	served    int
 	ambiguous int // of those served
 	decidable int
 	unserved  int // of those decidable
-	unseen    int // container-rounds whose counter began again, and nothing could show it
+	unseen    int // container-rounds whose counter was reset without anything that could show it
 }
 
 func (s *shares) add(o shares) {
@@ -60,7 +63,8 @@ func TestServedRatesAreTheTruth(t *testing.T) {
 	total, of := shares{}, map[string]shares{}
 	var left []string
 	t.Run("seeds", func(t *testing.T) {
-		// In slices, since a subtest costs more than a schedule.
+		// Each subtest plays a slice of the seeds, because a subtest costs more than a
+		// schedule.
 		const slices = 64
 		for slice := range uint64(slices) {
 			t.Run(fmt.Sprint(slice), func(t *testing.T) {

@@ -7,10 +7,10 @@ import (
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
-// delivery is one answer that reached weir, or none.
+// delivery is one answer that reached weir, or a round without one.
 type delivery struct {
 	now, made       int64 // when it came, and when the node wrote it
-	was, is         int64 // how far the node's clock was ahead, an answer ago and now
+	was, is         int64 // how far the node's clock was ahead at the answer before and at this one
 	ok              bool
 	reports, second []simulator.Report
 	facts           *cluster.Facts
@@ -18,23 +18,23 @@ type delivery struct {
 	cores           int64 // of the node
 }
 
-// observer is what one endpoint's answers have told so far.
+// observer is what one endpoint's answers have shown so far.
 type observer struct {
 	endpoint simulator.Endpoint
 	answers  int
 	trails   map[*simulator.Life]*trail
 	mentions map[string]*mention
 	appeared map[pair]bool
-	together map[pair]int64 // when last
+	together map[pair]int64 // when they were last reported together
 }
 
-// pair is two lives of one name, the present one first.
+// pair is two lives of one name. In appeared, the present one is first.
 type pair struct{ l, other *simulator.Life }
 
 // trail is what was delivered of one life.
 type trail struct {
 	readings        []reading
-	minStart        int64 // as reported, where a line tells whose start it is; 0 if none did
+	minStart        int64 // as reported, from lines that show which life the start belongs to; 0 if there was none
 	maxStart        int64
 	uid             bool // a line of it carried the pod's UID
 	firstCPU        int64
@@ -44,16 +44,16 @@ type trail struct {
 
 type reading struct{ stamp, shift, delivered int64 }
 
-// mention is when a name was last reported.
+// mention says when a name was last reported.
 type mention struct {
 	answer int
 	last   int64 // when it came
-	broken int64 // when it was back after two answers without it
+	broken int64 // when it was reported again after it was missing from two answers
 	alone  *simulator.Life
 	made   int64
 }
 
-// observe takes in a delivery.
+// observe adds a delivery.
 func (e *observer) observe(d delivery) {
 	if e.mentions == nil {
 		e.mentions, e.appeared, e.together = map[string]*mention{}, map[pair]bool{}, map[pair]int64{}
@@ -99,8 +99,8 @@ func (e *observer) observe(d delivery) {
 	}
 }
 
-// forget drops what told the lives of a name apart: it was not reported for so
-// long that it may be another's.
+// forget drops what distinguished the lives of a name. The name was not
+// reported for so long that a new report may be about another life.
 func (e *observer) forget(name string) {
 	for l, t := range e.trails {
 		if nameOf(l) == name {
@@ -114,8 +114,8 @@ func (e *observer) forget(name string) {
 	}
 }
 
-// meet notes which lives were reported side by side, and which of them came
-// while the other was known.
+// meet notes which lives were reported together, and which of them appeared
+// while the other was already known.
 func (e *observer) meet(of []*simulator.Report, m *mention, d delivery) {
 	mixed := map[pair]bool{}
 	for _, x := range of {
@@ -136,8 +136,9 @@ func (e *observer) meet(of []*simulator.Report, m *mention, d delivery) {
 				e.lose(y.Life)
 				continue
 			}
-			// That y is the one that was alone shows by its counter, which must have been
-			// heard; and an answer that left both out may have left out either before.
+			// y must be the life that was reported alone before. Its counter shows that, so
+			// its counter must be known. After an answer without either, that would not be
+			// certain.
 			if e.trails[x.Life] == nil && m.alone == y.Life && m.made < x.Life.From && e.followed(y.Life) && m.answer+1 == e.answers {
 				e.appeared[pair{x.Life, y.Life}] = true
 			}
@@ -145,9 +146,9 @@ func (e *observer) meet(of []*simulator.Report, m *mention, d delivery) {
 	}
 }
 
-// survive drops what is known of a life that is left of two that were reported side
-// by side in the answer before, by an endpoint that names neither, if its counter
-// could as well go on from the other's.
+// survive handles a life that is reported alone after two were reported
+// together, by an endpoint that names neither. It drops what is known of both
+// if the counter could also be the continuation of the other's.
 func (e *observer) survive(x *simulator.Report, d delivery) {
 	t := e.trails[x.Life]
 	if e.endpoint != simulator.Resource || t == nil || len(d.second) > 0 || x.Unread {
@@ -164,15 +165,15 @@ func (e *observer) survive(x *simulator.Report, d delivery) {
 	}
 }
 
-// followed reports whether a life's counter has been heard.
+// followed reports whether a reading of the life's counter was delivered.
 func (e *observer) followed(l *simulator.Life) bool {
 	t := e.trails[l]
 	return t != nil && len(t.readings) > 0
 }
 
-// mixed reports whether x, whose counter has been heard before, and y could be
-// taken for each other by an endpoint that names neither: each counter could as
-// well go on from where the other was.
+// mixed reports whether x, whose counter is known, and y could be confused at
+// an endpoint that names neither: each counter could also be the continuation
+// of the other's.
 func (e *observer) mixed(x, y *simulator.Report, m *mention, d delivery) bool {
 	t, o := e.trails[x.Life], e.trails[y.Life]
 	if t == nil || len(t.readings) == 0 || len(d.second) > 0 || x.Unread || y.Unread {
@@ -180,13 +181,13 @@ func (e *observer) mixed(x, y *simulator.Report, m *mention, d delivery) bool {
 	}
 	room := d.cores * (d.now - m.last + int64(20*time.Second))
 	may := func(from, to int64) bool { return to >= from && to-from <= room }
-	if o == nil || len(o.readings) == 0 { // y has just come
+	if o == nil || len(o.readings) == 0 { // y is new
 		return may(t.lastCPU, y.CPU) && may(0, x.CPU)
 	}
 	return may(t.lastCPU, y.CPU) && may(o.lastCPU, x.CPU)
 }
 
-// lose drops what is known of a life by following its line.
+// lose drops what is known of a life because its line was followed.
 func (e *observer) lose(l *simulator.Life) {
 	if t := e.trails[l]; t != nil {
 		*t = trail{last: t.last, lastCPU: t.lastCPU, firstCPU: t.firstCPU}
@@ -216,7 +217,7 @@ func (e *observer) trail(l *simulator.Life) *trail {
 	return t
 }
 
-// read takes in a line's counter.
+// read adds the counter of a line.
 func (e *observer) read(r *simulator.Report, d delivery) {
 	t := e.trail(r.Life)
 	t.last = d.now
@@ -226,10 +227,10 @@ func (e *observer) read(r *simulator.Report, d delivery) {
 	stamp := r.Stamp / int64(e.cut()) * int64(e.cut())
 	shift := r.Stamp - r.At
 	if n := len(t.readings); n > 0 && t.readings[n-1].shift == shift && stamp <= t.readings[n-1].stamp {
-		return // the same again, or a late one
+		return // a repeated line, or a late one
 	}
 	if d.was != d.is && stamp <= d.now+d.was+int64(time.Second) {
-		return // for all that can be known, from before the clock stepped
+		return // this may be from before the clock stepped
 	}
 	if len(t.readings) == 0 {
 		t.firstCPU = r.CPU
@@ -238,7 +239,7 @@ func (e *observer) read(r *simulator.Report, d delivery) {
 	t.readings = append(t.readings, reading{stamp, shift, d.now})
 }
 
-// start takes in a line's start, and that it names its pod.
+// start adds the start time of a line, and whether the line names its pod.
 func (e *observer) start(r *simulator.Report) {
 	t := e.trail(r.Life)
 	if t.minStart == 0 || r.Start < t.minStart {
@@ -248,7 +249,7 @@ func (e *observer) start(r *simulator.Report) {
 	t.uid = t.uid || e.endpoint != simulator.Resource
 }
 
-// cut is how finely the endpoint tells time.
+// cut is the resolution of the endpoint's timestamps.
 func (e *observer) cut() time.Duration {
 	if e.endpoint == simulator.Summary {
 		return time.Second
@@ -256,7 +257,8 @@ func (e *observer) cut() time.Duration {
 	return time.Millisecond
 }
 
-// justReported reports whether an answer speaks of the present run of a container.
+// justReported reports whether an answer contains the present run of a
+// container.
 func justReported(name string, d delivery) bool {
 	for i := range d.reports {
 		if l := d.reports[i].Life; nameOf(l) == name && l.Present(d.now) {

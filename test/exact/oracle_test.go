@@ -9,38 +9,44 @@ import (
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
-// The oracle says what could be known. It hears what weir hears, but is told of
-// each line which life of which container it is truly of, and when it was truly
-// read; it shares no rule with the processors.
+// The oracle says what could be known. It gets what weir gets, and also, for
+// each line, which life of which container the line really belongs to and when
+// it was really read. It shares no rule with the processors.
 //
-// A pod-round is one pod that the API server has bound to a node and that has a
-// container running, at one round of that node. It is decidable if each
-// container of the pod runs and, of its present life (the run that truly is the
-// pod's present one, since its counter last began at 0), in one endpoint's answers
+// A pod-round is one round of a node, for one pod that the API server has bound
+// to the node and that has a running container. It is decidable if all
+// containers of the pod run and if, for the present life of each container
+// (since its counter last began at 0), the answers of one endpoint fulfil these
+// conditions:
 //
-//   - two readings were delivered, readable and in order, whose timestamps differ
-//     by ten seconds, the shortest window that weir promises (thirty where they are cut to
-//     the second, or the cuts alone would be too large an error); the node's clock did not step
-//     between them (an answer that shows that it stepped may still hold readings from
-//     before, so of these only those count whose time the clock would not have
-//     shown without the step); and the later of them was delivered no longer ago than last
-//     numbers stand: three intervals, at least a minute;
-//   - without an API server, the container was not left out of two answers
-//     between them or since: nothing then tells a container that is missed from
-//     one that is gone;
-//   - what was delivered tells that life from every other life of its name that
-//     was delivered (see tells). Lines of /metrics/resource name nothing, so what
-//     is known of one is known only as long as its counter can be followed: not
-//     beyond an answer in which two counters could as well have changed places;
-//   - and the API server's word, where there is one, has arrived: while weir is
-//     told of another pod or run, the evidence contradicts itself.
+//   - Two readable readings were delivered in order, at least ten seconds apart
+//     by their timestamps. Ten seconds is the shortest window that weir promises.
+//     Where timestamps are rounded down to seconds, it is thirty, because the
+//     rounding would be too large an error of a shorter window.
+//   - The node's clock did not step between the two readings. An answer that
+//     shows a step may also contain readings from before it; of these, only
+//     readings count with a time that the clock could not have shown without the
+//     step.
+//   - The later reading was delivered within the hold: three intervals, but at
+//     least a minute.
+//   - Without an API server, no two answers in a row lacked the container between
+//     the two readings or later. Otherwise nothing distinguishes a missing
+//     container from one that has ended.
+//   - What was delivered distinguishes that life from every other life of its
+//     name that was delivered (see distinguishes). Lines of /metrics/resource
+//     name no instance, so a life is only known while its counter can be
+//     followed: not after an answer in which two counters could have been
+//     exchanged.
+//   - With an API server, the cluster facts are up to date. While weir sees facts
+//     about another pod or run, its evidence contradicts itself.
 //
-// Ambiguous is legitimate while two lives of one name were delivered side by
-// side lately and nothing delivered tells them apart. What is then served must
-// be true of one of these two.
+// Ambiguous is allowed while two lives of one name were recently delivered
+// together and nothing that was delivered distinguishes them. The number that
+// is then served must be true of one of the two.
 
-// least is the shortest window weir promises where e tells time in milliseconds; in
-// whole seconds, the ends of a window as short would be off by a tenth of it.
+// least returns the shortest window that weir promises for an endpoint. It is
+// longer where timestamps are whole seconds: the rounding of both ends would be
+// a tenth of a window of ten seconds.
 func least(e simulator.Endpoint) time.Duration {
 	if e == simulator.Summary {
 		return 30 * time.Second
@@ -48,11 +54,11 @@ func least(e simulator.Endpoint) time.Duration {
 	return 10 * time.Second
 }
 
-// hold is how long last numbers stand.
+// hold returns how long a last known value is served, in nanoseconds.
 func hold(interval time.Duration) int64 { return int64(max(3*interval, time.Minute)) }
 
 // measurable reports whether a rate of l could have been measured from what was
-// delivered, and still stands.
+// delivered, not longer ago than the hold.
 func (e *observer) measurable(l *simulator.Life, shift int64, d delivery) (ok bool, reason string) {
 	t, m := e.trails[l], e.mentions[nameOf(l)]
 	if t == nil || m == nil {
@@ -79,11 +85,11 @@ func (e *observer) measurable(l *simulator.Life, shift int64, d delivery) (ok bo
 	return false, "no two readings"
 }
 
-// startSlack is by how much starts must differ to say which is later.
+// startSlack is by how much start times must differ to say which is later.
 const startSlack = 2 * time.Second
 
-// distinguishes reports whether what e delivered tells that l is the present life, and
-// rival is not.
+// distinguishes reports whether what e delivered shows that l is the present
+// life and other is not.
 func (e *observer) distinguishes(l, other *simulator.Life, facts *cluster.Facts) bool {
 	if l.ID == other.ID {
 		return true // one container, whose counter was reset
@@ -101,11 +107,12 @@ func (e *observer) distinguishes(l, other *simulator.Life, facts *cluster.Facts)
 	if _, ok := e.together[pair{l, other}]; ok {
 		return false
 	}
-	// One came after the other.
+	// They were never delivered together: one came after the other.
 	return t.minStart > o.lastStamp || t.firstCPU < o.lastCPU || e.endpoint == simulator.CAdvisor
 }
 
-// isDistinct reports whether the API server's word tells l from rival.
+// isDistinct reports whether the cluster facts distinguish l from the other
+// life.
 func (e *observer) isDistinct(l, isDistinct *simulator.Life, t, o *trail, facts *cluster.Facts) bool {
 	pod := l.Container.Pod
 	pf := facts.Pod(metric.PodRef{Namespace: metric.Namespace(pod.Namespace), Name: metric.PodName(pod.Name)})
@@ -123,8 +130,8 @@ func (e *observer) isDistinct(l, isDistinct *simulator.Life, t, o *trail, facts 
 	return o.minStart != 0 && started-o.maxStart > int64(startSlack)
 }
 
-// duplicates returns the lives of a name that were delivered side by side lately, and
-// that nothing tells apart.
+// duplicates returns the lives of a name that were recently delivered together
+// and that nothing distinguishes.
 func (p *play) duplicates(name string, d delivery) (list []*simulator.Life) {
 	lives := p.lives[name]
 	for _, l := range lives {
@@ -137,8 +144,8 @@ func (p *play) duplicates(name string, d delivery) (list []*simulator.Life) {
 	return list
 }
 
-// confused reports whether two lives were delivered side by side lately by an
-// endpoint that does not tell them apart, or by two nodes.
+// confused reports whether two lives were recently delivered together by an
+// endpoint that does not distinguish them, or were delivered by two nodes.
 func (p *play) confused(l, other *simulator.Life, d delivery) bool {
 	for _, s := range p.sources {
 		if at, ok := s.observer.together[pair{l, other}]; ok && d.now-at <= 2*hold(d.interval) && !s.observer.distinguishes(l, other, d.facts) {
@@ -155,7 +162,7 @@ func (p *play) confused(l, other *simulator.Life, d delivery) bool {
 	return false
 }
 
-// trailOf returns what was heard of a life, from the first endpoint that did.
+// trailOf returns the trail of a life from the first endpoint that has one.
 func (p *play) trailOf(l *simulator.Life) *trail {
 	for _, s := range p.sources {
 		if t := s.observer.trails[l]; t != nil {
@@ -202,7 +209,7 @@ func (p *play) count(s *source, d delivery) {
 	}
 }
 
-// decidable reports whether what was delivered tells what the pod uses.
+// decidable reports whether what was delivered shows what the pod uses.
 func (p *play) decidable(pod *simulator.Pod, present []*simulator.Life, shift int64, d delivery) (ok bool, reason string) {
 	if len(present) < len(pod.Containers) {
 		return false, "a container does not run"
@@ -243,7 +250,7 @@ sources:
 	return false, reason
 }
 
-// reasons tells what weir says of a pod and its containers.
+// reasons returns weir's reasons for a pod and its containers, as text.
 func (p *play) reasons(s *source, ref metric.PodRef) (text string) {
 	for i := range s.batch.Samples {
 		sample := &s.batch.Samples[i]

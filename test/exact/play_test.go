@@ -37,7 +37,7 @@ func parserOf(e simulator.Endpoint) (parser, time.Duration) {
 	}
 }
 
-// play is a schedule being played.
+// play plays one schedule.
 type play struct {
 	t *testing.T
 	schedule
@@ -46,10 +46,10 @@ type play struct {
 	sources  []*source
 	lives    map[string][]*simulator.Life // of each container, of all nodes
 	sink     *memory.Sink
-	known    map[metric.PodUID]time.Time // since when weir knows a pod
+	known    map[metric.PodUID]time.Time // since when weir's cluster facts have a pod
 	buf      []byte
 	shares   shares
-	left     []string // decidable and not served
+	left     []string // pod-rounds that are decidable and not served
 	reported bool
 }
 
@@ -65,8 +65,8 @@ type source struct {
 	next     time.Time
 	round    int
 	lives    []*simulator.Life
-	ahead    int64          // the node's clock, at the last answer
-	word     *cluster.Facts // as it was at the last round
+	ahead    int64          // how far the node's clock was ahead at the last answer
+	word     *cluster.Facts // the cluster facts of the last round
 	observer observer
 }
 
@@ -106,12 +106,12 @@ func newPlay(t *testing.T, seed uint64) *play {
 	return p
 }
 
-// nameOf is how a reader names the container.
+// nameOf returns the container's name as a reader sees it.
 func nameOf(l *simulator.Life) string {
 	return l.Container.Pod.Namespace + "/" + l.Container.Pod.Name + "/" + l.Container.Name
 }
 
-// endpoints names what the nodes are read by.
+// endpoints returns the name of the nodes' endpoint, or "mixed".
 func (p *play) endpoints() string {
 	if len(p.views) > 1 {
 		return "mixed"
@@ -157,13 +157,14 @@ func (p *play) round(s *source) {
 	b.Reset()
 	b.Began, b.Ended = now, now
 	d := delivery{now: now.UnixNano(), facts: facts, interval: b.Interval, cores: int64(s.node.Cores)}
-	// The first answer always comes: of what a clock did before it nothing tells.
+	// The first answer always arrives, because nothing shows what a clock did
+	// before it.
 	if p.r.Float64() < p.missed && s.observer.answers > 0 {
 		b.Err = &metric.ReadError{Reason: metric.NodeTimeout, Err: errMissed}
 	} else {
 		made := now
 		if p.r.Float64() < p.late {
-			// An answer that was under way while newer ones overtook it.
+			// This answer was overtaken by newer ones.
 			made = now.Add(-time.Duration(p.r.Int64N(int64(20 * time.Second))))
 		}
 		p.parse(s.parser, s, s.endpoint, made, now, b)
@@ -189,7 +190,7 @@ func (p *play) round(s *source) {
 	p.check(s, d)
 }
 
-// parse fills b with what the node says at a moment.
+// parse fills b with the node's answer at a moment.
 func (p *play) parse(by parser, s *source, e simulator.Endpoint, at, now time.Time, b *metric.Batch) {
 	p.buf = p.fleet.Append(p.buf[:0], s.node, e, at)
 	if err := by.Parse(p.buf, payload.Request{Node: b.Node, Received: now.UnixNano()}, b); err != nil {
@@ -199,8 +200,8 @@ func (p *play) parse(by parser, s *source, e simulator.Endpoint, at, now time.Ti
 	b.NodeTime = s.node.Clock(now).Truncate(time.Second).UnixNano()
 }
 
-// factsAt returns what weir knows at now of what the API server says, which it
-// learns late; nil where there is none.
+// factsAt returns the cluster facts that weir has at now. They lag behind the
+// API server. It returns nil if there is no API server.
 func (p *play) factsAt(now time.Time) *cluster.Facts {
 	if !p.facts {
 		return nil
@@ -225,7 +226,7 @@ func (p *play) factsAt(now time.Time) *cluster.Facts {
 	return facts
 }
 
-// failf tells of a number that is wrong.
+// failf reports a wrong number.
 func (p *play) failf(format string, args ...any) {
 	p.t.Helper()
 	p.t.Errorf("%s (%v)", fmt.Sprintf(format, args...), p.schedule)

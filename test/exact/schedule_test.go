@@ -9,25 +9,24 @@ import (
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
-// schedule is what one seed plays.
+// schedule is the random schedule of one seed.
 type schedule struct {
 	seed     uint64
 	options  simulator.Options
-	views    []simulator.Endpoint // that each node is read by
-	second   bool                 // a node answers for /metrics/resource
+	views    []simulator.Endpoint // the endpoints by which each node is read
+	second   bool                 // /metrics/resource has a cross-check from a second endpoint
 	facts    bool                 // there is an API server
-	lag      time.Duration        // by which its word comes late
+	lag      time.Duration        // how late the cluster facts are
 	begins   time.Duration        // when weir starts, after the fleet's start
 	rounds   int                  // of each view
 	interval time.Duration        // at first
 	changes  map[int]time.Duration
-	missed   float64 // share of answers that never come
+	missed   float64 // share of answers that never arrive
 	late     float64 // share of answers that are older than they should be
 	wobble   time.Duration
 }
 
-// kinds returns, each, a fault that may happen, of a random pod, container and
-// time.
+// kinds are functions that return a fault of a random pod, container and time.
 var kinds = []func(c *chooser) string{
 	func(c *chooser) string { return c.f("restart pod=%s at=%s", c.pod(), c.at()) },
 	func(c *chooser) string {
@@ -61,13 +60,13 @@ var kinds = []func(c *chooser) string{
 	func(c *chooser) string { return c.f("zero pod=%s at=%s%s", c.pod(), c.at(), c.span(5, 60)) },
 	func(c *chooser) string { return c.f("stale pod=%s at=%s%s", c.pod(), c.at(), c.span(5, 90)) },
 	func(c *chooser) string { return c.f("stale node=%s at=%s%s", c.node(), c.at(), c.span(5, 90)) },
-	// What a node's clock did before weir first asked nothing tells.
+	// Nothing shows what a node's clock did before weir's first read.
 	func(c *chooser) string {
 		return c.f("clockstep node=%s at=%s by=%s", c.node(), c.within(c.begun, c.until), c.step())
 	},
 }
 
-// chooser chooses what a fault is about.
+// chooser chooses the parts of a fault.
 type chooser struct {
 	r     *rand.Rand
 	fleet *simulator.Fleet
@@ -94,7 +93,7 @@ func (c *chooser) within(low, high time.Duration) time.Duration {
 	return (low + time.Duration(c.r.Int64N(int64(high-low)))).Truncate(time.Millisecond)
 }
 
-// span is how long a fault lasts, in seconds; seldom for ever.
+// span returns how long a fault lasts, in seconds. Sometimes it does not end.
 func (c *chooser) span(low, high int) string {
 	if c.r.IntN(12) == 0 {
 		return ""
@@ -102,7 +101,8 @@ func (c *chooser) span(low, high int) string {
 	return " for=" + c.within(time.Duration(low)*time.Second, time.Duration(high)*time.Second).String()
 }
 
-// step is by how far a clock jumps: seconds, minutes or hours, either way.
+// step returns how far a clock jumps: seconds, minutes or hours, in either
+// direction.
 func (c *chooser) step() string {
 	by := []time.Duration{c.within(leastStep, time.Minute), c.within(time.Minute, 2*time.Hour)}[c.r.IntN(2)]
 	if c.r.IntN(2) == 0 {
@@ -111,14 +111,14 @@ func (c *chooser) step() string {
 	return by.String()
 }
 
-// leastStep is the smallest step of a clock that is played: a node tells its time
-// in whole seconds, and smaller steps do not always show.
+// leastStep is the smallest step of a clock in a schedule. A node reports its
+// time in whole seconds, so smaller steps are not always visible.
 const leastStep = 2100 * time.Millisecond
 
 func pick[T any](r *rand.Rand, of []T) T { return of[r.IntN(len(of))] }
 
-// build returns the schedule's fleet. A fault that comes while its pod is between
-// two lives concerns nothing, and is left out.
+// build returns the schedule's fleet. It drops a fault that matches nothing
+// because its pod is between two lives at that time.
 func (s *schedule) build() (*simulator.Fleet, error) {
 	all := s.options.Faults
 	fleet, err := simulator.New(s.options)
@@ -201,7 +201,7 @@ func newSchedule(seed uint64) (schedule, error) {
 	return s, nil
 }
 
-// String tells the schedule to people.
+// String returns the schedule as text for people.
 func (s schedule) String() string {
 	text := fmt.Sprintf("-seed %d: %v of %d nodes × %d pods × %d containers, fresh %v, from %v every %v", s.seed, s.views, s.options.Nodes, s.options.Pods, s.options.Containers, s.options.Fresh, s.begins.Round(time.Second), s.interval)
 	if s.facts {

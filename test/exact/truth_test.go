@@ -10,11 +10,11 @@ import (
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
-// accuracy is how far a rate may be off where the node's timestamps are exact,
-// relative to the rate: far less than the one percent that is promised.
+// accuracy is the largest relative error of a rate where the node's timestamps
+// are exact. It is far below the one percent that is promised.
 const accuracy = 1e-6
 
-// check holds what is served after a round of s against the truth, and counts.
+// check compares what is served after a round of s with the truth, and counts.
 func (p *play) check(s *source, d delivery) {
 	p.checkContainers(s, d)
 	p.checkPods(s, d)
@@ -33,7 +33,8 @@ func (p *play) checkContainers(s *source, d delivery) {
 		}
 		return
 	}
-	// Which node has a pod is settled only where the nodes' batches meet.
+	// The node of a pod is decided only in the sink, where the batches of all nodes
+	// meet.
 	clock := s.clock
 	if len(p.views) > 1 {
 		clock = time.Second
@@ -92,11 +93,12 @@ func (p *play) checkContainer(sample *metric.Sample, clock time.Duration, d deli
 	p.failf("%v at %v: %.6f cores over %v to %v (%v), and %s", sample.Entity, p.at(d.now), got/1e9, w.Length, p.at(w.End), sample.Reasons[metric.CPU], reason)
 }
 
-// right reports whether l is the instance to serve with a window that ended
-// then: it was the present one at that time, or nothing that was delivered lately
-// tells of a later one, or the API server's word as it was delivered is about it (what is not reported for as long as last numbers stand, or by
-// a node that no longer reports it, may be gone). A number that the API server's word, as it was delivered,
-// calls another's must not stand.
+// right reports whether it is right to serve l with a window that ends at end.
+// The cluster facts decide first: l must not be served if they name another pod
+// or run and l is not present now, and it may be served if they name l.
+// Otherwise l must have been present at the end of the window, or no later life
+// was recently delivered: what was not reported for the hold, or is no longer
+// reported by its node, may have ended.
 func (p *play) right(l *simulator.Life, end, cut int64, d delivery) bool {
 	if p.denied(l) && !l.Present(d.now) {
 		return false
@@ -118,7 +120,7 @@ func (p *play) right(l *simulator.Life, end, cut int64, d delivery) bool {
 	return true
 }
 
-// named reports whether the API server's word, late as it may be, is about l.
+// named reports whether the cluster facts name l. They may be late.
 func (p *play) named(l *simulator.Life) bool {
 	pod := l.Container.Pod
 	for _, s := range p.sources {
@@ -131,8 +133,8 @@ func (p *play) named(l *simulator.Life) bool {
 	return false
 }
 
-// denied reports whether the API server's word, as it was at the last round of
-// each endpoint of the node, was about another pod or run.
+// denied reports whether the cluster facts of the last round name another pod
+// or run, for every endpoint of the node.
 func (p *play) denied(l *simulator.Life) bool {
 	pod := l.Container.Pod
 	for _, s := range p.sources {
@@ -151,8 +153,8 @@ func (p *play) denied(l *simulator.Life) bool {
 	return true
 }
 
-// lately reports whether a reading of l has reached weir, and its node has not
-// been silent of it since.
+// lately reports whether a reading of l was delivered within the hold. With
+// several nodes, the node's last answer must also contain the name.
 func (p *play) lately(l *simulator.Life, d delivery) bool {
 	for _, s := range p.sources {
 		t, m := s.observer.trails[l], s.observer.mentions[nameOf(l)]
@@ -166,7 +168,7 @@ func (p *play) lately(l *simulator.Life, d delivery) bool {
 	return false
 }
 
-// delivered reports whether any reading of l has reached weir.
+// delivered reports whether any reading of l was delivered.
 func (p *play) delivered(l *simulator.Life) bool {
 	for _, s := range p.sources {
 		if s.observer.trails[l] != nil {
@@ -176,10 +178,10 @@ func (p *play) delivered(l *simulator.Life) bool {
 	return false
 }
 
-// unseen reports whether the counter began again in the window and nothing that
-// was delivered could show it: it has passed where it was, under the same start and
-// name or under none, and the API server's word has not come yet. No reader of that
-// endpoint can know.
+// unseen reports whether the counter began at 0 again in the window and nothing
+// that was delivered could show it: the counter is above its earlier value, the
+// start and name are the same or are not reported, and the cluster facts are
+// not up to date yet. No reader of that endpoint can know.
 func (p *play) unseen(lives []*simulator.Life, sample *metric.Sample, rate float64, clock time.Duration, d delivery) bool {
 	for _, was := range lives {
 		for _, is := range lives {
@@ -198,19 +200,20 @@ func (p *play) unseen(lives []*simulator.Life, sample *metric.Sample, rate float
 	return false
 }
 
-// moved reports whether a counter that was l's at the window's begin and is's at its
-// end moved at that rate in the window of sample.
-// Timestamps were cut to clock, so the true ends lie in a clock's tick behind
-// them, and the rate between what the counter says at either end of the ticks.
+// moved reports whether the counter moved at that rate in the window of sample,
+// if it was l's at the begin and is's at the end. Timestamps are rounded down
+// to clock, so each true end is up to one clock tick later. The rate must be
+// between the smallest and the largest that these ends allow.
 func (p *play) moved(l, is *simulator.Life, sample *metric.Sample, rate float64, clock time.Duration) bool {
 	w := sample.Rates[metric.CPU]
 	from, cut := w.End-int64(w.Length), int64(clock)
 	cutStart := cut
 	if apart := from - sample.Instance.Start; max(apart, -apart) <= int64(w.Length)/200 {
 		if from%int64(time.Second) == 0 {
-			cutStart = int64(time.Second) // measured from a start that the node cuts
+			cutStart = int64(time.Second) // the window begins at a start that the node rounds down to seconds
 		} else {
-			// Starts jitter by milliseconds; within half of what is promised, they may.
+			// Starts jitter by milliseconds. That is allowed up to half of the promised
+			// error.
 			from, cutStart = from-int64(w.Length)/200, int64(w.Length)/100
 		}
 	}
@@ -234,11 +237,11 @@ func (p *play) moved(l, is *simulator.Life, sample *metric.Sample, rate float64,
 	return false
 }
 
-// span is a stretch of true time in which a node's clock was ahead by shift.
+// span is an interval of true time in which a node's clock was ahead by shift.
 type span struct{ from, to, shift int64 }
 
-// really returns when a node's clock showed from to to: more than once, or
-// never, if it was put back or forward.
+// really returns the intervals of true time in which a node's clock showed from
+// to to. After steps of the clock, there may be several or none.
 func (p *play) really(n *simulator.Node, from, to int64) (spans []span) {
 	seg := span{from: math.MinInt64 / 2}
 	for _, next := range append(p.stepsOf(n), span{from: math.MaxInt64 / 2}) {
@@ -251,15 +254,15 @@ func (p *play) really(n *simulator.Node, from, to int64) (spans []span) {
 	return spans
 }
 
-// stepsOf returns when a node's clock stepped, and by how much it was ahead
-// from then on, in order.
+// stepsOf returns the steps of a node's clock in order: when it stepped, and
+// how far it was ahead from then on.
 func (p *play) stepsOf(n *simulator.Node) (steps []span) {
 	for _, f := range p.options.Faults {
 		if f.Kind == simulator.ClockStep && f.Node == n.Name {
 			steps = append(steps, span{from: p.options.Start.Add(f.At).UnixNano(), shift: int64(f.By)})
 		}
 	}
-	for i := range steps { // few: sort by insertion
+	for i := range steps { // there are few, so sort by insertion
 		for j := i; j > 0 && steps[j].from < steps[j-1].from; j-- {
 			steps[j], steps[j-1] = steps[j-1], steps[j]
 		}
@@ -280,8 +283,8 @@ func (p *play) aheadAt(n *simulator.Node, now int64) (shift int64) {
 	return shift
 }
 
-// checkPods checks that a pod that is served is the sum of its containers, of all
-// that the node has just reported.
+// checkPods checks that a served pod is the sum of its containers, and contains
+// every container that the node has just reported.
 func (p *play) checkPods(s *source, d delivery) {
 	sums := map[metric.PodRef]float64{}
 	names := map[string]bool{}
@@ -301,7 +304,7 @@ func (p *play) checkPods(s *source, d delivery) {
 		if !slices.ContainsFunc(s.batch.Samples, func(c metric.Sample) bool {
 			return c.Entity.Kind == metric.Container && c.Entity.PodRef() == sample.Entity.PodRef() && !c.Rejected()
 		}) {
-			continue // only its own cgroup is known
+			continue // only the pod's own cgroup is known
 		}
 		if want := sums[sample.Entity.PodRef()]; !ok || math.Abs(got-want) > 1e-9*math.Max(want, 1) {
 			p.failf("%v uses %v nanocores, its containers %v", sample.Entity, got, want)
@@ -315,7 +318,7 @@ func (p *play) checkPods(s *source, d delivery) {
 	}
 }
 
-// at tells a moment by its distance from the fleet's start.
+// at returns a moment as its distance from the fleet's start.
 func (p *play) at(ns int64) string {
 	return time.Unix(0, ns).Sub(p.options.Start).Round(time.Millisecond).String()
 }
