@@ -13,15 +13,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// deleteNode takes a node away at a test's end.
+// deleteNode deletes a node at the end of a test.
 func (w *testCluster) deleteNode(t *testing.T, name string) {
 	if err := w.kube.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestAccess asks weir's pod itself, past the API server, as nobody, as a user
-// without rights and as one with rights in one namespace.
+// TestAccess sends requests directly to weir's pod, without the API server:
+// without credentials, as a user without rights, and as a user with rights in
+// one namespace.
 func TestAccess(t *testing.T) {
 	w := sharedCluster
 	namespace := w.namespace(t, "access")
@@ -92,7 +93,7 @@ func TestAccess(t *testing.T) {
 		"/api/v1/model/namespaces/kube-system/pods/":                                   http.StatusForbidden,
 		"/apis/weir.dev/v1alpha1/namespaces/kube-system/pods":                          http.StatusForbidden,
 		"/apis/weir.dev/v1alpha1/namespaces/kube-system/pods/nobody/explanation":       http.StatusForbidden,
-		// It may read the pods' metrics, and not autoscalers.
+		// This user may read the pods' metrics, but not autoscalers.
 		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/autoscalers/web/explanation":              http.StatusForbidden,
 		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/horizontalpodautoscalers/web/explanation": http.StatusForbidden,
 		"/apis/weir.dev/v1alpha1/pods":                               http.StatusForbidden,
@@ -105,8 +106,8 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// wantStatus asks for a path and compares the answer's status with those that
-// may be.
+// wantStatus sends a request for a path and checks that the status of the
+// answer is one of want.
 func wantStatus(t *testing.T, who string, c *rest.Config, path string, want ...int) {
 	t.Helper()
 	client, err := rest.HTTPClientFor(c)

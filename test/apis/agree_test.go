@@ -17,14 +17,14 @@ import (
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
 )
 
-// use is what a container uses.
+// use is the usage of a container.
 type use struct{ millicores, bytes float64 }
 
-// answer is one LIST of pods: what is claimed of their containers, by
+// answer is the answer to one LIST of pods: a claim for each container, by
 // "pod/container".
 type answer map[string]claim
 
-// list asks a server for a namespace's pods.
+// list lists the metrics of a namespace's pods from one server.
 func list(ctx context.Context, c *metricsclient.Clientset, namespace string) (answer, error) {
 	pods, err := c.MetricsV1beta1().PodMetricses(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -40,6 +40,7 @@ func list(ctx context.Context, c *metricsclient.Clientset, namespace string) (an
 }
 
 // serves waits until a server serves exactly these containers of a namespace.
+// It returns how long that took.
 func serves(t *testing.T, who string, c *metricsclient.Clientset, namespace string, want ...string) time.Duration {
 	t.Helper()
 	slices.Sort(want)
@@ -57,8 +58,8 @@ func serves(t *testing.T, who string, c *metricsclient.Clientset, namespace stri
 
 const mebi = 1 << 20
 
-// steady are the pods the two servers are compared on, and what each of their
-// containers is known to use.
+// steady are the containers of the pods on which the two servers are compared,
+// with their known usage.
 var steady = map[string]use{
 	"idle/app":      {1, 64 * mebi},
 	"small/app":     {5, 64 * mebi},
@@ -72,7 +73,8 @@ var steady = map[string]use{
 }
 
 // steadyPods returns the pods of steady. One has an init container that ends,
-// which is not counted, and one a restartable one, which is.
+// which is not counted. Another has a restartable init container, which is
+// counted.
 func steadyPods() []*corev1.Pod {
 	consumer := func(key string) corev1.Container {
 		u := steady[key]
@@ -96,13 +98,14 @@ func steadyPods() []*corev1.Pod {
 	return append(pods, withSidecar)
 }
 
-// TestAgrees compares what weir and metrics-server say of the same steady pods
-// at the same moments, in consecutive rounds. On a machine that is short of CPU even
-// a steady pod does not get what it wants, and the two look at different windows: so
-// each is held to what the kernel counted over its own window. No round is left out.
-// A pod of several containers has one window for all, while each was measured over
-// its own: what differs from the kernel's count must then be, to a thousandth, the
-// rate between two counts of that very container that the kubelet told.
+// TestAgrees compares what weir and metrics-server report about the same steady
+// pods at the same time, in consecutive rounds. If the machine is short of CPU,
+// even a steady pod does not get what it wants, and the two servers use
+// different windows. So each number is compared with what the kernel counted
+// over its own window. No round is left out. A pod of several containers has
+// one window in the API, but each container was measured over its own. So a
+// number that differs from the kernel's count must be the rate between two
+// counts of that container that the kubelet reported, to a thousandth.
 func TestAgrees(t *testing.T) {
 	t.Parallel()
 	const (
@@ -118,8 +121,8 @@ func TestAgrees(t *testing.T) {
 	t.Logf("weir serves all after %v", serves(t, "weir", w.weir, namespace, names...).Round(100*time.Millisecond))
 	serves(t, "metrics-server", w.peer, namespace, names...)
 	truths, counts := w.kernels(t, namespace), w.counts(t, namespace, names)
-	// A rate that spans the start, or began before the kernel's counters were read,
-	// is of neither; three more rounds and none does.
+	// A rate over the start, or from before the first reading of the kernel's
+	// counters, cannot be judged. After three more rounds there are no such rates.
 	wait(t, 4*resolution)
 
 	var ours, theirs [rounds]answer
@@ -182,7 +185,7 @@ func TestAgrees(t *testing.T) {
 	}
 	t.Logf("%d rounds, CPU at most %.2fm off what the kernel counted, and %d of %d numbers the rate between two counts of the kubelet's; largest differences between the two servers:",
 		rounds, worstOff, rates, rounds*len(names))
-	if rates < rounds*len(names)*9/10 { // the kubelet may be read a moment after weir read it
+	if rates < rounds*len(names)*9/10 { // the kubelet may have been read here a moment after weir read it
 		t.Errorf("%d of %d numbers are the rate between two counts that the kubelet told of that container", rates, rounds*len(names))
 	}
 	for _, name := range names {
@@ -190,8 +193,8 @@ func TestAgrees(t *testing.T) {
 	}
 }
 
-// kernels begins to count what each running container of a namespace uses, by
-// "pod/container".
+// kernels starts to read the kernel's counters of each running container of a
+// namespace, by "pod/container".
 func (w *testCluster) kernels(t *testing.T, namespace string) map[string]*kernel {
 	t.Helper()
 	pods, err := w.kube.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
@@ -211,7 +214,7 @@ func (w *testCluster) kernels(t *testing.T, namespace string) map[string]*kernel
 	return all
 }
 
-// wait lets d go by, unless the test ends.
+// wait waits for d, or until the test ends.
 func wait(t *testing.T, d time.Duration) {
 	t.Helper()
 	select {

@@ -26,8 +26,8 @@ const (
 )
 
 // TestAutoscalerSpecs sends the same specifications to the real API server as a
-// HorizontalPodAutoscaler and as an Autoscaler. What it refuses of the one it
-// refuses of the other, and what it fills in is the same.
+// HorizontalPodAutoscaler and as an Autoscaler. The API server must reject the
+// same ones of both, and set the same defaults.
 func TestAutoscalerSpecs(t *testing.T) {
 	w := sharedCluster
 	namespace := w.namespace(t, "specs")
@@ -145,15 +145,16 @@ func TestAutoscalerSpecs(t *testing.T) {
 	refused("no such selection", behavior(`scaleUp: {selectPolicy: Random}`), "Random")
 	refused("a negative tolerance", behavior(`scaleUp: {tolerance: "-0.1"}`), "tolerance")
 
-	// What a HorizontalPodAutoscaler has not.
+	// What a HorizontalPodAutoscaler does not have.
 	if _, _, err := send(autoscalers, "Autoscaler", whole+`mode: Maybe`); err == nil || !strings.Contains(err.Error(), `"Active", "DryRun"`) {
 		t.Errorf("mode Maybe: got %v, want an error that names the modes", err)
 	}
 	if _, raw, err := send(autoscalers, "Autoscaler", whole+`mode: DryRun`); err != nil || raw["mode"] != "DryRun" {
 		t.Errorf("mode DryRun: got %v, %v", raw["mode"], err)
 	}
-	// Scaling to zero is a gate of the API server's for the one, and a flag of weir's
-	// for the other: such a specification is valid.
+	// For a HorizontalPodAutoscaler, scaling to zero needs a feature gate of the
+	// API server. For an Autoscaler it needs a flag of weir, and the specification
+	// is valid.
 	if _, _, err := send(autoscalers, "Autoscaler", whole+`minReplicas: 0, metrics: [`+external+`]`); err != nil {
 		t.Errorf("a minimum of 0 with an external metric: %v", err)
 	}

@@ -23,13 +23,13 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 )
 
-// weirUser is whom the API server sees when weir asks it for something.
+// weirUser is the user that weir is for the API server.
 const weirUser = "system:serviceaccount:weir-system:weir"
 
 var autoscalers = schema.GroupVersionResource{Group: "autoscaling.weir.dev", Version: "v1alpha1", Resource: "autoscalers"}
 
-// autoscaler is an Autoscaler, as one reads it who knows HorizontalPodAutoscalers:
-// nothing here is weir's own type.
+// autoscaler is an Autoscaler, with the types of HorizontalPodAutoscalers. It
+// uses no type of weir, so it tests the format.
 type autoscaler struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -39,13 +39,12 @@ type autoscaler struct {
 	} `json:"spec"`
 	Status struct {
 		autoscalingv2.HorizontalPodAutoscalerStatus `json:",inline"`
-		// Conditions hides the field of the same name, whose elements have no
-		// observedGeneration.
+		// Conditions hides the field of the same name, which has no observedGeneration.
 		Conditions []metav1.Condition `json:"conditions"`
 	} `json:"status,omitzero"`
 }
 
-// newAutoscaler returns an Autoscaler in the form in which it is sent.
+// newAutoscaler returns an Autoscaler as an object that can be sent.
 func newAutoscaler(name, mode string, spec autoscalingv2.HorizontalPodAutoscalerSpec) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&spec)
 	if err != nil {
@@ -60,7 +59,7 @@ func newAutoscaler(name, mode string, spec autoscalingv2.HorizontalPodAutoscaler
 	return u, nil
 }
 
-// autoscaler makes an Autoscaler.
+// autoscaler creates an Autoscaler.
 func (w *testCluster) autoscaler(t *testing.T, namespace, name, mode string, spec autoscalingv2.HorizontalPodAutoscalerSpec) {
 	t.Helper()
 	u, err := newAutoscaler(name, mode, spec)
@@ -72,7 +71,7 @@ func (w *testCluster) autoscaler(t *testing.T, namespace, name, mode string, spe
 	}
 }
 
-// getAutoscaler returns an Autoscaler as it is now.
+// getAutoscaler returns an Autoscaler in its present state.
 func (w *testCluster) getAutoscaler(ctx context.Context, namespace, name string) (*autoscaler, error) {
 	u, err := w.dynamic.Resource(autoscalers).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -89,7 +88,7 @@ func (w *testCluster) getAutoscaler(ctx context.Context, namespace, name string)
 	return &a, nil
 }
 
-// weirKnowsCPU waits until weir has a number for an Autoscaler on CPU.
+// weirKnowsCPU waits until the status of an Autoscaler on CPU has a number.
 func (w *testCluster) weirKnowsCPU(t *testing.T, namespace, name string) {
 	t.Helper()
 	eventually(t, "Autoscaler "+name+" knows the CPU", 2*time.Minute, func() error {
@@ -101,8 +100,8 @@ func (w *testCluster) weirKnowsCPU(t *testing.T, namespace, name string) {
 	})
 }
 
-// hasCondition waits until an Autoscaler has a condition, False if it lacks it, and
-// returns it.
+// hasCondition waits until an Autoscaler has a condition with that status, and
+// returns it. A missing condition counts as False.
 func (w *testCluster) hasCondition(t *testing.T, namespace, name, kind string, want metav1.ConditionStatus, within time.Duration) (c metav1.Condition) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("Autoscaler %s has condition %s %s", name, kind, want), within, func() error {
@@ -122,8 +121,8 @@ func (w *testCluster) hasCondition(t *testing.T, namespace, name, kind string, w
 	return c
 }
 
-// explanation returns the last decision of weir's about an autoscaler, asked through
-// the API server.
+// explanation returns weir's last decision about an autoscaler, through the API
+// server.
 func (w *testCluster) explanation(ctx context.Context, namespace, resource, name string) (*decisionreport.DecisionReport, error) {
 	b, err := w.kube.RESTClient().Get().AbsPath("/apis/weir.dev/v1alpha1/namespaces", namespace, resource, name, "explanation").DoRaw(ctx)
 	if err != nil {
@@ -136,8 +135,9 @@ func (w *testCluster) explanation(ctx context.Context, namespace, resource, name
 	return &r, nil
 }
 
-// audit returns who wrote to the objects of a namespace since these tests began: the
-// audit log of a cluster that was up already has more.
+// audit returns the matching audit events of the objects of a namespace since
+// these tests began. The audit log of a cluster that already ran has older
+// ones.
 func (w *testCluster) audit(t *testing.T, namespace string, match func(*auditv1.Event) bool) []auditv1.Event {
 	t.Helper()
 	all, err := w.Audit(func(e *auditv1.Event) bool {
@@ -149,19 +149,19 @@ func (w *testCluster) audit(t *testing.T, namespace string, match func(*auditv1.
 	return all
 }
 
-// writes returns what weir wrote to the objects of a namespace.
+// writes returns weir's writes to the objects of a namespace.
 func (w *testCluster) writes(t *testing.T, namespace string) []auditv1.Event {
 	t.Helper()
 	return w.audit(t, namespace, func(e *auditv1.Event) bool { return e.User.Username == weirUser })
 }
 
-// ofScale reports whether a write is one of a Deployment's scale.
+// ofScale reports whether an event is about the scale of that Deployment.
 func ofScale(e *auditv1.Event, deployment string) bool {
 	o := e.ObjectRef
 	return o.APIGroup == "apps" && o.Resource == "deployments" && o.Subresource == "scale" && o.Name == deployment
 }
 
-// listed tells kinds of writes, each with how often there was one.
+// listed returns the kinds of writes as text, with the number of each.
 func listed(writes []auditv1.Event) string {
 	count := map[string]int{}
 	for _, e := range writes {

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// faults is the table of what was done to pods and what weir says of it.
+// faults is the table of the causes that were injected, with weir's reasons.
 type faults struct {
 	w         *testCluster
 	t         *testing.T
@@ -26,7 +26,7 @@ type faults struct {
 	began     time.Time
 }
 
-// fault is a cause that was injected, and the reason that is true of it.
+// fault is a cause that was injected, and the reason that is correct for it.
 type fault struct {
 	cause, of, want string
 	asks            explainer
@@ -37,8 +37,9 @@ type fault struct {
 	message string
 }
 
-// explain returns the reason by name for which a pod, or a container "pod/container",
-// has no CPU, "Measured" if it has, and what is said of it.
+// explain returns the name of the reason why a pod, or a container
+// "pod/container", has no CPU, and its message. The reason is "Measured" if
+// there is a number.
 func (f *faults) explain(asks explainer, of string) (reason, message string) {
 	name, inside, isContainer := strings.Cut(of, "/")
 	ref := metric.PodRef{Namespace: metric.Namespace(f.namespace), Name: metric.PodName(name)}
@@ -52,8 +53,8 @@ func (f *faults) explain(asks explainer, of string) (reason, message string) {
 	return reasonIn(e)
 }
 
-// expect asks a weir until it gives the reason for a pod or container, for at most
-// so long.
+// expect asks a weir until it gives the reason for a pod or container, but not
+// longer than within.
 func (f *faults) expect(cause, of, want string, asks explainer, within time.Duration) {
 	f.t.Helper()
 	row := &fault{cause: cause, of: of, want: want, asks: asks}
@@ -73,9 +74,9 @@ func (f *faults) expect(cause, of, want string, asks explainer, within time.Dura
 	}
 }
 
-// expectState is expect where the reason is what the API server says of a
-// container's state, the same before and after weir is asked. It may be another
-// a moment later, so weir is not asked again.
+// expectState is like expect, for a reason that must match the container's
+// state at the API server. That state must be the same before and after weir is
+// asked. It may soon change, so expectLastKnown does not ask again.
 func (f *faults) expectState(cause, of, container string, asks explainer) {
 	f.t.Helper()
 	row := &fault{cause: cause, of: of, asks: asks, passing: true}
@@ -93,8 +94,8 @@ func (f *faults) expectState(cause, of, container string, asks explainer) {
 	f.t.Logf("%6.1fs  %s: %s", time.Since(f.began).Seconds(), cause, row.got)
 }
 
-// expectOneOf is expect where several reasons are true, and the words tell the
-// cause whichever it is.
+// expectOneOf is like expect, for a fault with several correct reasons. The
+// message must contain words.
 func (f *faults) expectOneOf(cause, of, words string, asks explainer, reasons ...string) {
 	f.t.Helper()
 	row := &fault{cause: cause, of: of, asks: asks, want: reasons[0], passing: true}
@@ -112,10 +113,11 @@ func (f *faults) expectOneOf(cause, of, words string, asks explainer, reasons ..
 	f.t.Logf("%6.1fs  %s: %s", time.Since(f.began).Seconds(), cause, row.got)
 }
 
-// passes says that the last row's reason may be another soon.
+// passes says that the last row's reason may soon change.
 func (f *faults) passes() { f.rows[len(f.rows)-1].passing = true }
 
-// expectLastKnown asks again for what was asked: an answer that was right must stay.
+// expectLastKnown asks again for every row that may not change. The reason must
+// still be the same.
 func (f *faults) expectLastKnown() {
 	f.t.Helper()
 	for _, row := range f.rows {
@@ -149,8 +151,9 @@ func (f *faults) table() {
 	f.t.Logf("%d of %d causes are named, %d%%:\n%s", right, len(f.rows), 100*right/max(1, len(f.rows)), table.String())
 }
 
-// stateOf returns the reason that the API server's word of a pod's container
-// means. One that ends again and again has ended for a while, and then waits.
+// stateOf returns the reason that matches the state of a pod's container at the
+// API server. A container that crashes again and again is terminated for a
+// while, and then waits.
 func (f *faults) stateOf(of string) string {
 	f.t.Helper()
 	name, inside, _ := strings.Cut(of, "/")
@@ -170,7 +173,8 @@ func (f *faults) stateOf(of string) string {
 	return "Measured"
 }
 
-// nodeIs waits until the API server has the real node's condition so.
+// nodeIs waits until the real node's Ready condition has that status at the API
+// server.
 func (f *faults) nodeIs(want corev1.ConditionStatus) {
 	f.t.Helper()
 	eventually(f.t, "the node's condition Ready is "+string(want), 3*time.Minute, func() error {

@@ -31,8 +31,8 @@ import (
 
 const (
 	root = "../.."
-	// prometheusPort is where the test's Prometheus listens on the node, and
-	// where weir's rules look for it (testdata/weir/rules.yaml).
+	// prometheusPort is the port of the test's Prometheus on the node. weir's rules
+	// (testdata/weir/rules.yaml) use it.
 	prometheusPort = 19090
 )
 
@@ -41,12 +41,12 @@ type testCluster struct {
 	*harness.Cluster
 	config *rest.Config // the administrator's
 	kube   *kubernetes.Clientset
-	// aggregated asks the API server, weir one of weir's pods and peer
-	// metrics-server's pod.
+	// aggregated is a client of the API server, weir of one of weir's pods, and
+	// peer of metrics-server's pod.
 	aggregated, weir, peer *metricsclient.Clientset
 	dynamic                *dynamic.DynamicClient
 
-	answers turns // who answers for metrics.k8s.io
+	answers turns // who serves metrics.k8s.io
 	began   time.Time
 }
 
@@ -75,8 +75,8 @@ func run(m *testing.M) int {
 	return code
 }
 
-// build starts a cluster, or takes the one that is named, and installs weir and
-// metrics-server in it. Down takes away what build made.
+// build starts a cluster, or opens the one that WEIR_E2E_CLUSTER names, and
+// installs weir and metrics-server in it. down removes what build made.
 func build(ctx context.Context) (w *testCluster, down func(), err error) {
 	c, down, err := start(ctx, os.Getenv("WEIR_E2E_CLUSTER"))
 	if err != nil {
@@ -86,7 +86,7 @@ func build(ctx context.Context) (w *testCluster, down func(), err error) {
 	if w.config, err = c.RESTConfig(); err != nil {
 		return w, down, err
 	}
-	w.config.QPS, w.config.Burst = 200, 400 // tests look often
+	w.config.QPS, w.config.Burst = 200, 400 // tests send many requests
 	w.config.WarningHandler = rest.NoWarnings{}
 	if w.kube, err = kubernetes.NewForConfig(w.config); err != nil {
 		return w, down, err
@@ -115,8 +115,8 @@ func build(ctx context.Context) (w *testCluster, down func(), err error) {
 	return w, down, err
 }
 
-// start starts a cluster, or opens the one that is named. Down ends what was
-// started.
+// start starts a cluster, or opens the one of that name. down stops the cluster
+// if start started it.
 func start(ctx context.Context, name string) (c *harness.Cluster, down func(), err error) {
 	down = func() {}
 	if name != "" {
@@ -128,7 +128,7 @@ func start(ctx context.Context, name string) (c *harness.Cluster, down func(), e
 		return nil, down, err
 	}
 	return c, func() {
-		// Not ctx: after an interrupt nothing may be left behind either.
+		// This does not use ctx, because it must also clean up after an interrupt.
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := c.Down(ctx); err != nil {
@@ -137,7 +137,7 @@ func start(ctx context.Context, name string) (c *harness.Cluster, down func(), e
 	}, nil
 }
 
-// loadMetricsServer makes an image of the released program and loads it.
+// loadMetricsServer builds an image of the released program and loads it.
 func (w *testCluster) loadMetricsServer(ctx context.Context) error {
 	dir, err := os.MkdirTemp("", "weir-e2e-*")
 	if err != nil {
@@ -151,8 +151,8 @@ func (w *testCluster) loadMetricsServer(ctx context.Context) error {
 	return w.LoadImage(ctx, tarball)
 }
 
-// install applies a kustomization, in which NODE stands for the node's address,
-// and waits until its Deployments are rolled out and its APIs answer.
+// install applies a kustomization and waits until its Deployments are rolled
+// out and its APIs answer. It replaces NODE by the node's address.
 func (w *testCluster) install(ctx context.Context, dir string) error {
 	manifests, stderr, err := w.Kubectl(ctx, "kustomize", "--load-restrictor=LoadRestrictionsNone", dir)
 	if err != nil {
@@ -187,8 +187,9 @@ func (w *testCluster) uninstall(t *testing.T, dir string) {
 	}
 }
 
-// direct returns a client of one ready pod, past the API server's aggregation.
-// The pod knows the administrator by the cluster's client CA.
+// direct returns a client of one ready pod, without the API server's
+// aggregation. The pod accepts the administrator's certificate, because it
+// trusts the cluster's client CA.
 func (w *testCluster) direct(ctx context.Context, namespace, selector string, port int) (*metricsclient.Clientset, error) {
 	pods, err := w.kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, FieldSelector: "status.phase=Running"})
 	if err != nil {
@@ -210,7 +211,8 @@ func (w *testCluster) to(ip string, port int) *rest.Config {
 	return c
 }
 
-// logClusterState writes what one would look at first.
+// logClusterState writes the state of the cluster, to find the cause of a
+// failure.
 func (w *testCluster) logClusterState(ctx context.Context, to io.Writer) {
 	for _, args := range [][]string{
 		{"get", "pods", "-A", "-o", "wide"},
@@ -230,7 +232,7 @@ func tail(s string, n int) string {
 	return string(bytes.Join(lines[max(0, len(lines)-n):], nil))
 }
 
-// namespace makes a namespace that ends with the test.
+// namespace creates a namespace that is deleted at the end of the test.
 func (w *testCluster) namespace(t *testing.T, name string) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -246,8 +248,8 @@ func (w *testCluster) namespace(t *testing.T, name string) string {
 	return name
 }
 
-// container returns a container that runs the test workload, and asks for little:
-// there are dozens of them on two cores.
+// container returns a container that runs the test workload. Its requests are
+// small, because dozens of them run on two cores.
 func container(name string, args ...string) corev1.Container {
 	return corev1.Container{
 		Name: name, Image: harness.WorkloadImage, ImagePullPolicy: corev1.PullNever, Args: args,
@@ -258,7 +260,7 @@ func container(name string, args ...string) corev1.Container {
 	}
 }
 
-// pod returns a pod of containers, which stops at once.
+// pod returns a pod of these containers. It has no grace period.
 func pod(name string, containers ...corev1.Container) *corev1.Pod {
 	grace := int64(0)
 	return &corev1.Pod{
@@ -267,7 +269,7 @@ func pod(name string, containers ...corev1.Container) *corev1.Pod {
 	}
 }
 
-// create makes a pod.
+// create creates a pod.
 func (w *testCluster) create(t *testing.T, namespace string, p *corev1.Pod) {
 	t.Helper()
 	if _, err := w.kube.CoreV1().Pods(namespace).Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
@@ -275,7 +277,7 @@ func (w *testCluster) create(t *testing.T, namespace string, p *corev1.Pod) {
 	}
 }
 
-// kubectl runs kubectl, which must succeed, and returns what it prints.
+// kubectl runs kubectl and returns its output. The test fails if kubectl fails.
 func (w *testCluster) kubectl(t *testing.T, args ...string) string {
 	t.Helper()
 	out, stderr, err := w.Kubectl(t.Context(), args...)
@@ -285,8 +287,8 @@ func (w *testCluster) kubectl(t *testing.T, args ...string) string {
 	return out
 }
 
-// eventually asks every 200 ms until does answers nil, for at most so long, and
-// returns how long that took.
+// eventually calls does every 200 ms until it returns nil, and returns how long
+// that took. The test fails after within.
 func eventually(t *testing.T, what string, within time.Duration, does func() error) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -296,7 +298,8 @@ func eventually(t *testing.T, what string, within time.Duration, does func() err
 	return time.Since(began)
 }
 
-// again asks every 200 ms until does answers nil, for at most so long.
+// again calls does every 200 ms until it returns nil. It returns the last error
+// after within.
 func again(ctx context.Context, within time.Duration, does func() error) error {
 	began := time.Now()
 	tick := time.NewTicker(200 * time.Millisecond)
@@ -317,7 +320,7 @@ func again(ctx context.Context, within time.Duration, does func() error) error {
 	}
 }
 
-// background calls does every so often until it returns false, at most until the test
+// background calls does at this interval until it returns false or the test
 // ends.
 func background(t *testing.T, every time.Duration, does func() bool) {
 	t.Helper()
@@ -339,7 +342,8 @@ func background(t *testing.T, every time.Duration, does func() bool) {
 	t.Cleanup(running.Wait)
 }
 
-// get returns what a URL of plain HTTP answers, which must be 200 OK.
+// get sends a GET to a URL of plain HTTP and returns the body. A status other
+// than 200 is an error.
 func get(ctx context.Context, url string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

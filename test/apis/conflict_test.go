@@ -11,8 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestConflict gives a Deployment two autoscalers. The younger of weir's, or the one
-// beside a HorizontalPodAutoscaler, writes nothing until the other is gone.
+// TestConflict gives a Deployment two autoscalers. The younger Autoscaler, and
+// an Autoscaler beside a HorizontalPodAutoscaler, write nothing until the other
+// one is gone.
 func TestConflict(t *testing.T) {
 	t.Parallel()
 	w := sharedCluster
@@ -20,13 +21,13 @@ func TestConflict(t *testing.T) {
 	for _, name := range []string{"hpas", "weirs"} {
 		w.loadable(t, namespace, name)
 	}
-	// The HorizontalPodAutoscaler never scales, so that every write would be weir's.
+	// The HorizontalPodAutoscaler never scales, so every write is weir's.
 	w.autoscale(t, namespace, "hpas", following("hpas", 5, onCPU(100000)))
 	w.autoscaler(t, namespace, "hpas", "Active", following("hpas", 5, onCPU(50)))
-	// The older one never scales either.
+	// The older Autoscaler never scales either.
 	w.autoscaler(t, namespace, "weirs-older", "Active", following("weirs", 5, onCPU(100000)))
 	w.hasCondition(t, namespace, "weirs-older", "ScalingActive", metav1.ConditionTrue, 2*time.Minute)
-	// The same target, spelled otherwise.
+	// The same target in another API version.
 	younger := following("weirs", 5, onCPU(50))
 	younger.ScaleTargetRef.APIVersion = "apps/v1beta1"
 	w.autoscaler(t, namespace, "weirs-younger", "Active", younger)

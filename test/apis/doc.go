@@ -1,18 +1,21 @@
-// Package apis tests weir's metrics APIs as a cluster uses them: a real
-// Kubernetes cluster, weir in a pod from its own image and manifests, and real
-// clients: kubectl, the HorizontalPodAutoscaler's controller, Prometheus. Next
-// to it runs metrics-server, the peer that every time and number is compared with.
+// Package apis tests weir's metrics APIs as a cluster uses them: in a real
+// Kubernetes cluster, with weir in a pod from its own image and manifests, and
+// with real clients (kubectl, the HorizontalPodAutoscaler's controller,
+// Prometheus). metrics-server runs next to weir, and every time and number is
+// compared with it.
 //
-// What is said of a container is judged by what the kernel counts of its cgroup
-// (TestSurvivingDuplicate), and a reason by what was done (TestEveryAbsenceHasItsCause).
+// A container's numbers are compared with what the kernel counts in its cgroup
+// (TestSurvivingDuplicate), and a reason with the cause that was injected
+// (TestEveryAbsenceHasItsCause).
 //
-// Tests that take minutes and mostly wait run side by side, after the others. Those
-// that ask the API server for metrics.k8s.io say of whom it is to ask it, and wait for
-// each other (resourceMetricsFrom).
+// Tests that take minutes and mostly wait run in parallel, after the others.
+// Those that read metrics.k8s.io through the API server say which server must
+// serve it, and wait for each other (resourceMetricsFrom).
 //
-// What an autoscaler wrote, and what it did not, is read in the API server's audit log.
+// The API server's audit log shows what an autoscaler wrote, and what it did
+// not.
 //
 // The tests need root and the build tag e2e; make e2e runs them. The variable
-// WEIR_E2E_CLUSTER names a cluster that is up already (go run ./test/cluster up)
-// and is left up.
+// WEIR_E2E_CLUSTER names a cluster that already runs (go run ./test/cluster
+// up). The tests do not stop that cluster.
 package apis

@@ -12,7 +12,7 @@ import (
 )
 
 // TestDropIn runs weir from metrics-server's own Deployment, with its arguments
-// and its rights: the image and the command are all that is changed.
+// and its rights. Only the image and the command are changed.
 func TestDropIn(t *testing.T) {
 	w := sharedCluster
 	if err := w.install(t.Context(), filepath.Join("testdata", "drop-in")); err != nil {

@@ -11,8 +11,9 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// TestDryRun has two Autoscalers see the same load, of which one only says what it
-// would do. What weir then wrote is read in the API server's audit log.
+// TestDryRun creates two Autoscalers with the same load. One of them is in mode
+// DryRun and only reports its decisions. The API server's audit log shows what
+// weir wrote.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	w := sharedCluster
@@ -59,7 +60,8 @@ func TestDryRun(t *testing.T) {
 	}
 	t.Logf("the dry run explains: %s", e.Summary)
 
-	// A minute more of what could have been written, and then the way down.
+	// A minute more, in which the DryRun Autoscaler must not write, and then
+	// scaling down.
 	wait(t, time.Minute)
 	if err := want(few, many)(); err != nil {
 		t.Errorf("a minute later: %v", err)
@@ -74,7 +76,7 @@ func TestDryRun(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// The log has a write a moment after it was made: of the last, too.
+	// A write appears in the audit log a moment later, also the last one.
 	var writes []auditv1.Event
 	eventually(t, "the audit log has the Active one's writes", 10*time.Second, func() error {
 		writes = w.writes(t, namespace)

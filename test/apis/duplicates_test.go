@@ -19,36 +19,37 @@ import (
 )
 
 const (
-	// duplicateApart is the time between two rounds: no divisor of the
-	// resolution, so that rounds fall early and late between two reads.
+	// duplicateApart is the time between two rounds. It does not divide the
+	// resolution, so rounds fall at different times between two reads.
 	duplicateApart = 10 * time.Second
-	// newContainerGrace is how long a new container may be without metrics. A kubelet looks
-	// at it every 10 to 15 s, and weir asks every 15 s: the first answer may be of
-	// its first seconds, which make no rate, and the next may repeat it. On a busy
-	// machine a kubelet may leave out a look.
+	// newContainerGrace is how long a new container may be without metrics. A
+	// kubelet reads its cgroup every 10 to 15 s, and weir reads the kubelet every
+	// 15 s. The first answer may be from the container's first seconds, which give
+	// no rate, and the next may repeat it. On a busy machine a kubelet may skip a
+	// reading.
 	newContainerGrace = 75 * time.Second
 	duplicateRounds   = 14
-	// The container that is asked for, and the other of its name.
+	// The usage of the container under test, and of the other of its name.
 	ownCores, otherCores = 30, 80
 	ownBytes, otherBytes = 24 * mebi, 56 * mebi
 )
 
-// duplicate is a container that is not alone with its name.
+// duplicate is a container with a duplicate: another instance of the same name.
 type duplicate struct {
 	what                      string // in words
 	namespace, pod, container string
 	truth                     *kernel
 	born                      time.Time
-	grace                     time.Duration // after born, in which there may be no metrics
-	twice                     int           // in how many rounds, at least, the kubelet names it twice
+	grace                     time.Duration // time after born in which there may be no metrics
+	twice                     int           // in how many rounds, at least, the kubelet reports it twice
 	earlier                   *kernel       // of the container's earlier run; nil if there was none
 	then                      map[int]func() string
 }
 
-// TestSurvivingDuplicate has another instance of a container's name live on beside
-// it, in each way that a kubelet lets happen, and compares in consecutive rounds
-// what weir and metrics-server say with what the kernel counts of the container
-// itself.
+// TestSurvivingDuplicate keeps another instance of a container's name beside
+// the container, in each way that a kubelet allows. In consecutive rounds, it
+// compares what weir and metrics-server report with what the kernel counts in
+// the container's own cgroup.
 func TestSurvivingDuplicate(t *testing.T) {
 	t.Parallel()
 	w := sharedCluster
@@ -68,18 +69,19 @@ func TestSurvivingDuplicate(t *testing.T) {
 }
 
 // forced deletes a StatefulSet's pod by force. Its process ignores SIGTERM and
-// burns on beside the new pod of the same name, until the kubelet finds a pod that
-// nobody wants.
+// uses CPU beside the new pod of the same name, until the kubelet finds that
+// the pod no longer exists.
 func (w *testCluster) forced(t *testing.T, namespace string) duplicate {
 	old := w.statefulSet(t, namespace, "--deaf")
 	w.deleteByForce(t, old)
 	d := w.successor(t, old)
-	d.what, d.twice = "an old pod deleted by force, that ignores SIGTERM", 0 // for seconds only
+	d.what, d.twice = "an old pod deleted by force, that ignores SIGTERM", 0 // for a few seconds only
 	return d
 }
 
-// stuck freezes a StatefulSet's pod, as processes hang that wait for a disk, and
-// deletes it by force. It stands still beside the new pod until it is thawed.
+// stuck freezes a StatefulSet's pod, like processes that wait for a disk, and
+// deletes it by force. It exists beside the new pod, without any usage, until
+// it is thawed.
 func (w *testCluster) stuck(t *testing.T, namespace string) duplicate {
 	old := w.statefulSet(t, namespace)
 	g := w.freeze(t, old)
@@ -95,7 +97,8 @@ func (w *testCluster) stuck(t *testing.T, namespace string) duplicate {
 	return d
 }
 
-// burning is stuck with a stray process that burns in the old container's cgroup.
+// burning is like stuck, with a stray process that uses CPU in the old
+// container's cgroup.
 func (w *testCluster) burning(t *testing.T, namespace string) duplicate {
 	old := w.statefulSet(t, namespace)
 	g := w.freeze(t, old)
@@ -106,7 +109,7 @@ func (w *testCluster) burning(t *testing.T, namespace string) duplicate {
 	return d
 }
 
-// freeze freezes a pod until the test ends.
+// freeze freezes a pod until the end of the test.
 func (w *testCluster) freeze(t *testing.T, p *corev1.Pod) harness.PodCgroup {
 	t.Helper()
 	g := w.PodCgroup(p.Status.QOSClass, p.UID)
@@ -117,8 +120,8 @@ func (w *testCluster) freeze(t *testing.T, p *corev1.Pod) harness.PodCgroup {
 	return g
 }
 
-// leftBehind kills a container's process while a stray one is in its cgroup: the
-// container runs again under another ID, and the old cgroup lives on.
+// leftBehind kills a container's process while a stray process is in its
+// cgroup. The container restarts with another ID, and the old cgroup remains.
 func (w *testCluster) leftBehind(t *testing.T, namespace string) duplicate {
 	w.create(t, namespace, pod("web", container("app", own()...)))
 	p := w.runs(t, namespace, "web")
@@ -152,8 +155,9 @@ func (w *testCluster) leftBehind(t *testing.T, namespace string) duplicate {
 	return d
 }
 
-// twoClasses makes a second cgroup of a pod under another QoS class, as a pod had
-// whose class changed: empty, and then with a process in a container's cgroup.
+// twoClasses creates a second cgroup of a pod in another QoS class, as after a
+// change of the pod's class. It is empty at first, and later has a process in a
+// container's cgroup.
 func (w *testCluster) twoClasses(t *testing.T, namespace string) duplicate {
 	w.create(t, namespace, pod("web", container("app", own()...)))
 	p := w.runs(t, namespace, "web")
@@ -186,8 +190,8 @@ func (w *testCluster) twoClasses(t *testing.T, namespace string) duplicate {
 	return d
 }
 
-// twoPaths makes a second cgroup of a running container under another QoS class, by
-// the container's own ID: the two paths that Heapster fell over.
+// twoPaths creates a second cgroup of a running container in another QoS class,
+// with the same container ID. Heapster failed with these two paths.
 func (w *testCluster) twoPaths(t *testing.T, namespace string) duplicate {
 	w.create(t, namespace, pod("web", container("app", own()...)))
 	p := w.runs(t, namespace, "web")
@@ -210,15 +214,15 @@ func (w *testCluster) twoPaths(t *testing.T, namespace string) duplicate {
 	return d
 }
 
-// own are the arguments of the container that is asked for.
+// own returns the arguments of the container under test.
 func own() []string { return consumes(ownCores, ownBytes) }
 
 func consumes(millicores, bytes int) []string {
 	return []string{"use", fmt.Sprintf("--millicores=%d", millicores), fmt.Sprintf("--bytes=%d", bytes)}
 }
 
-// statefulSet makes a StatefulSet of one pod that uses much, waits until both
-// servers know it, and has the next pod of its name use little.
+// statefulSet creates a StatefulSet of one pod that uses much, and waits until
+// both servers serve it. The next pod of the name will use little.
 func (w *testCluster) statefulSet(t *testing.T, namespace string, more ...string) (old *corev1.Pod) {
 	one, grace := int32(1), int64(600)
 	p := pod("db", container("app", append(consumes(otherCores, otherBytes), more...)...))
@@ -256,7 +260,7 @@ func (w *testCluster) deleteByForce(t *testing.T, p *corev1.Pod) {
 	w.kubectl(t, "delete", "pod", p.Name, "-n", p.Namespace, "--force", "--grace-period=0")
 }
 
-// successor waits until another pod of the old one's name runs.
+// successor waits until another pod of the same name runs.
 func (w *testCluster) successor(t *testing.T, old *corev1.Pod) duplicate {
 	var p *corev1.Pod
 	eventually(t, "another "+old.Name+" runs", time.Minute, func() error {
@@ -283,7 +287,7 @@ func (w *testCluster) runs(t *testing.T, namespace, name string) (p *corev1.Pod)
 	return p
 }
 
-// duplicateOf begins to count what a pod's only container uses.
+// duplicateOf starts to read the kernel's counters of a pod's only container.
 func (w *testCluster) duplicateOf(t *testing.T, p *corev1.Pod) duplicate {
 	t.Helper()
 	status := p.Status.ContainerStatuses[0]
@@ -294,7 +298,8 @@ func (w *testCluster) duplicateOf(t *testing.T, p *corev1.Pod) duplicate {
 	}
 }
 
-// stray has a process burn in a cgroup that is not its own until the test ends.
+// stray starts a process that uses CPU in a cgroup that is not its own, until
+// the end of the test.
 func (w *testCluster) stray(t *testing.T, name string, g harness.PodCgroup) {
 	t.Helper()
 	if err := w.StartIn(t.Context(), g, name, consumes(otherCores, otherBytes)...); err != nil {

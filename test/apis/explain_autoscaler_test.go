@@ -19,10 +19,10 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 )
 
-// kindsOfAutoscaler are what explain calls them.
+// kindsOfAutoscaler are the kinds of autoscaler, as arguments of explain.
 var kindsOfAutoscaler = []string{"hpa", "autoscaler"}
 
-// explains asks with kubectl weir why an autoscaler decided as it did.
+// explains runs kubectl weir and returns its report about an autoscaler.
 func (p plugin) explains(t *testing.T, args ...string) (*decisionreport.DecisionReport, error) {
 	t.Helper()
 	out, err := p.run(t.Context(), append(args, "-o", "json")...)
@@ -36,8 +36,8 @@ func (p plugin) explains(t *testing.T, args ...string) (*decisionreport.Decision
 	return &r, nil
 }
 
-// missing says what lacks if a report does not name exactly these pods with a
-// reason.
+// missing returns an error if a report does not name exactly these pods, each
+// with one of these reasons.
 func missing(r *decisionreport.DecisionReport, reasons []string, pods ...string) error {
 	var named []string
 	for _, c := range r.Missing {
@@ -56,9 +56,9 @@ func missing(r *decisionreport.DecisionReport, reasons []string, pods ...string)
 	return nil
 }
 
-// TestUnknown makes autoscalers that lack their metric, as kubectl get hpa shows
-// with <unknown>, and asks why with kubectl weir: it names the pods and what is wrong
-// with each.
+// TestUnknown creates autoscalers without their metric, for which kubectl get
+// hpa shows <unknown>, and asks kubectl weir why. It names the pods and what is
+// wrong with each.
 func TestUnknown(t *testing.T) {
 	t.Parallel()
 	w := sharedCluster
@@ -97,20 +97,20 @@ func TestUnknown(t *testing.T) {
 		t.Logf("kubectl weir explain hpa %s/%s:\n%s", namespace, name, out)
 	}
 
-	// Two pods that do not say what they request.
+	// Two pods without a CPU request.
 	app := container("app", "use", "--millicores=5", "--bytes=1Mi")
 	delete(app.Resources.Requests, corev1.ResourceCPU)
 	w.deployment(t, namespace, "requestless", app)
 	w.kubectl(t, "scale", "deployment", "requestless", "-n", namespace, "--replicas=2")
 	both(namespace, "requestless", 2)
-	// A selector that matches no pod: the namespace has room for none.
+	// A selector that matches no pod: the namespace's quota allows none.
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "no-pods"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: {}}}}
 	if _, err := w.kube.CoreV1().ResourceQuotas(none).Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	w.deployment(t, none, "podless", container("app", "pause"))
 	both(none, "podless", 1)
-	// Beside a pod that is measured, one that waits for a node with a free port.
+	// One pod that is measured, and one that waits for a node with a free port.
 	app = container("app", "pause")
 	app.Ports = []corev1.ContainerPort{{ContainerPort: 8080, HostPort: 18480}}
 	w.deployment(t, namespace, "half", app)
@@ -150,7 +150,7 @@ func TestUnknown(t *testing.T) {
 		return nil
 	})
 
-	// A pod that began this moment: what it lacks passes by itself.
+	// A pod that has just started: its number is missing only for a short time.
 	began := time.Now()
 	w.deployment(t, namespace, "young", container("app", "use", "--millicores=5", "--bytes=1Mi"))
 	both(namespace, "young", 1)
@@ -166,7 +166,7 @@ func TestUnknown(t *testing.T) {
 		pods := names(namespace, "young")
 		for _, c := range r.Missing {
 			if c.Reason == "NoPods" {
-				continue // it was not made yet
+				continue // the pod was not created yet
 			}
 			if len(pods) == 1 && !slices.Equal(c.Pods, pods) && len(c.Pods) > 0 {
 				t.Errorf("reason %s is said of %q, want of %q", c.Reason, c.Pods, pods)
@@ -185,7 +185,7 @@ func TestUnknown(t *testing.T) {
 		t.Error("nothing was said of a pod that had just begun")
 	}
 
-	// The real controller has the same trouble.
+	// The cluster's own controller has the same problem.
 	for of, name := range map[string]string{namespace: "requestless", none: "podless"} {
 		eventually(t, "the HPA "+name+" is <unknown>", 3*time.Minute, func() error {
 			out := w.kubectl(t, "get", "hpa", name, "-n", of)
@@ -194,7 +194,7 @@ func TestUnknown(t *testing.T) {
 			}
 			return nil
 		})
-		// Each decides in its own time, so that one may be a step ahead.
+		// Each decides at its own times, so one may be a step ahead.
 		eventually(t, "the Autoscaler "+name+" has the HPA's conditions", 3*time.Minute, func() error {
 			a, err := w.getAutoscaler(t.Context(), of, name)
 			if err != nil {
@@ -217,8 +217,8 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// TestEvaluate asks with kubectl weir what manifests would do on the metrics of this
-// moment, of autoscalers that there are and of one that there is not.
+// TestEvaluate asks kubectl weir what manifests would do with the present
+// metrics, for autoscalers that exist and for one that does not.
 func TestEvaluate(t *testing.T) {
 	t.Parallel()
 	w := sharedCluster
@@ -251,7 +251,7 @@ func TestEvaluate(t *testing.T) {
 	}
 	for _, kind := range []string{"HorizontalPodAutoscaler", "Autoscaler"} {
 		file := write("web", kind, following("web", 5, onCPU(50)))
-		// Of four replicas one uses 24m and three are not there.
+		// Of four replicas, one uses 24m and three do not exist.
 		for _, replicas := range []int32{few, 4} {
 			eventually(t, fmt.Sprintf("%s of a file would scale %d replicas", kind, replicas), 90*time.Second, func() error {
 				args := []string{"autoscaler", "evaluate", "-f", file, "-n", namespace}
@@ -308,7 +308,7 @@ func TestEvaluate(t *testing.T) {
 	if out, err := outsider.run(t.Context(), "autoscaler", "evaluate", "-f", file, "-n", namespace); err == nil || !strings.Contains(err.Error(), "cannot") && !strings.Contains(err.Error(), "orbidden") {
 		t.Errorf("evaluate in a namespace of others: got %v, %q; want it forbidden", err, out)
 	}
-	// Where nobody shadows it, and where somebody does: an HPA that is there.
+	// The explanation of an HPA that exists.
 	w.autoscale(t, namespace, "web", following("web", 5, onCPU(50)))
 	eventually(t, "kubectl weir explain hpa", time.Minute, func() error {
 		r, err := admin.explains(t, "explain", "hpa", namespace+"/web")

@@ -25,8 +25,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// explainer says why. A *explainapi.Client asks one weir, past the API server, and
-// a plugin as a user does, through it.
+// explainer explains why a number is missing. A *explainapi.Client asks one
+// weir directly, and a plugin asks through the API server, as a user does.
 type explainer interface {
 	Pod(context.Context, metric.PodRef) (*explain.Explanation, error)
 	Container(context.Context, metric.PodRef, string) (*explain.Explanation, error)
@@ -59,8 +59,8 @@ type plugin struct {
 	kubeconfig string
 }
 
-// user returns the plugin of a user who may read the metrics of one namespace, as
-// whoever may view it.
+// user returns the plugin of a user with the role view in one namespace. Such a
+// user may read the metrics of that namespace.
 func (w *testCluster) user(t *testing.T, name, namespace string) plugin {
 	t.Helper()
 	w.views(t, name, namespace)
@@ -71,7 +71,7 @@ func (w *testCluster) user(t *testing.T, name, namespace string) plugin {
 	return p
 }
 
-// views lets a user view a namespace, as Kubernetes' own role of that name says.
+// views gives a user the ClusterRole view in a namespace.
 func (w *testCluster) views(t *testing.T, name, namespace string) {
 	t.Helper()
 	binding := &rbacv1.RoleBinding{
@@ -84,7 +84,7 @@ func (w *testCluster) views(t *testing.T, name, namespace string) {
 	}
 }
 
-// run runs kubectl weir.
+// run runs kubectl weir and returns its output.
 func (p plugin) run(ctx context.Context, args ...string) (stdout string, err error) {
 	bin, err := filepath.Abs(filepath.Join(root, "bin"))
 	if err != nil {
@@ -122,7 +122,7 @@ func (p plugin) explain(ctx context.Context, args ...string) (*explain.Explanati
 	return &e.Explanation, nil
 }
 
-// reasonIn returns the reason for an explanation's CPU, and what is said of it.
+// reasonIn returns the reason for an explanation's CPU, and its message.
 func reasonIn(e *explain.Explanation) (reason, message string) {
 	for _, f := range e.Findings {
 		if f.Group == "cpu" {
@@ -132,8 +132,8 @@ func reasonIn(e *explain.Explanation) (reason, message string) {
 	return "no finding", e.Summary
 }
 
-// TestExplain asks with kubectl weir, through the API server and as users who may
-// read one namespace each.
+// TestExplain asks kubectl weir through the API server, as users who may read
+// one namespace each.
 func TestExplain(t *testing.T) {
 	w := sharedCluster
 	mine, other := w.namespace(t, "explained"), w.namespace(t, "explained-not")

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// fakeNode is a node that only the API server knows, ready by its word.
+// fakeNode is a node that exists only in the API server, which has it as ready.
 type fakeNode struct {
 	name    string
 	address string // none if empty
@@ -19,8 +19,8 @@ type fakeNode struct {
 	labels  map[string]string
 }
 
-// addFakeNodes makes ghosts, and on each a pod of its name that runs by the API server's
-// word.
+// addFakeNodes creates fake nodes, and on each a pod of the same name that the
+// API server has as running.
 func (w *testCluster) addFakeNodes(t *testing.T, namespace string, nodes ...fakeNode) {
 	t.Helper()
 	for _, g := range nodes {
@@ -45,7 +45,7 @@ func (w *testCluster) addFakeNodes(t *testing.T, namespace string, nodes ...fake
 	}
 }
 
-// pretend makes a pod that runs on a node by the API server's word alone.
+// pretend creates a pod that runs on a node only in the API server.
 func (w *testCluster) pretend(t *testing.T, namespace, name, node string) {
 	t.Helper()
 	p := pod(name, container("app", "pause"))
@@ -63,7 +63,7 @@ func (w *testCluster) pretend(t *testing.T, namespace, name, node string) {
 	if _, err := w.kube.CoreV1().Pods(namespace).UpdateStatus(t.Context(), p, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // no kubelet will confirm that it has ended
+	t.Cleanup(func() { // no kubelet will confirm that the pod has ended
 		none := int64(0)
 		err := w.kube.CoreV1().Pods(namespace).Delete(context.Background(), name, metav1.DeleteOptions{GracePeriodSeconds: &none})
 		if err != nil && !apierrors.IsNotFound(err) {

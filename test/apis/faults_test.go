@@ -24,8 +24,8 @@ import (
 	"github.com/weir-metrics/weir/explain"
 )
 
-// TestEveryAbsenceHasItsCause does to pods and to their node what happens to them
-// in clusters, and asks weir why there are no metrics.
+// TestEveryAbsenceHasItsCause injects the faults of real clusters into pods and
+// their node, and asks weir why there are no metrics.
 func TestEveryAbsenceHasItsCause(t *testing.T) {
 	w := sharedCluster
 	f := &faults{w: w, t: t, namespace: w.namespace(t, "faults"), began: time.Now()}
@@ -42,10 +42,12 @@ func TestEveryAbsenceHasItsCause(t *testing.T) {
 	f.node()
 }
 
-// resolution is how often weir reads a node, and a little for it to be read.
+// resolution is the interval between two reads of a node, plus time for the
+// read itself.
 const resolution = 20 * time.Second
 
-// pods are the faults of a pod, or of a node that only the API server knows.
+// pods injects the faults of a pod, or of a node that exists only in the API
+// server.
 func (f *faults) pods() {
 	w, t := f.w, f.t
 	weir := w.user(t, "faults-viewer", f.namespace)
@@ -104,10 +106,10 @@ func (f *faults) pods() {
 	f.expect("its node has no address", "no-address", "NodeNoAddress", weir, resolution)
 	f.expect("its node is left out by --node-selector", "left-out", "NodeExcluded", weir, resolution)
 	f.expect("nothing listens at its node's address", "nobody-listens", "NodeUnreachable", weir, resolution)
-	f.passes() // the API server finds in a minute that the node is not ready
+	f.passes() // within a minute, the API server finds that the node is not ready
 	f.expect("another node answers at its node's address", "another-answers", "NodeWrongIdentity", weir, resolution)
 	f.expect("its node does not exist", "no-node", "NodeUnknown", weir, resolution)
-	f.passes() // and then it deletes the pod
+	f.passes() // the pod is deleted later
 	f.expect("the kubelet's CA is unknown to weir", "steady", "NodeCertificate", outsider, resolution)
 	f.expect("nothing was done", "steady", "Measured", weir, 2*resolution)
 	f.expect("one of its two containers ends again and again", "half", "Measured", weir, 2*resolution)
@@ -126,8 +128,9 @@ func (f *faults) pods() {
 	f.report()
 }
 
-// expectYoungPod makes a pod and asks why it has no metrics until it has. All that may be
-// said is that it has not started, has not been read or is too young.
+// expectYoungPod creates a pod and asks why it has no metrics until it has
+// some. The only allowed reasons are that it has not started, that it has not
+// been read, or that it is too young.
 func (f *faults) expectYoungPod(asks explainer) {
 	f.t.Helper()
 	began := time.Now()
@@ -140,7 +143,7 @@ func (f *faults) expectYoungPod(asks explainer) {
 			return nil
 		}
 		if reason == "no explanation" && len(said) == 0 {
-			return errors.New(message) // weir has not heard of it yet
+			return errors.New(message) // weir does not know the pod yet
 		}
 		if !slices.Contains(said, reason) {
 			said, row.message = append(said, reason), message
@@ -158,8 +161,8 @@ func (f *faults) expectYoungPod(asks explainer) {
 	f.rows = append(f.rows, row)
 }
 
-// report holds that the report of all that is missing names these pods by their
-// causes.
+// report checks that the report of all missing numbers names these pods by
+// their causes.
 func (f *faults) report() {
 	f.t.Helper()
 	admin := plugin{f.w, f.w.Kubeconfig()}
@@ -185,10 +188,10 @@ func (f *faults) report() {
 	}
 }
 
-// node are the faults of the real node. While it is not ready no Service leads to
-// its pods, of which weir is one: weir is asked itself. A weir that has never read
-// the node has nothing to stand in for what is missing, and says at once what one
-// that has run for long says when its last numbers are too old.
+// node injects the faults of the real node. While the node is not ready, no
+// Service leads to its pods, so requests go directly to weir's pod. A weir that
+// has never read the node has no last known values, so it reports at once what
+// another weir reports when its last known values are stale.
 func (f *faults) node() {
 	w, t := f.w, f.t
 	restarts := func(component string) {
@@ -197,7 +200,7 @@ func (f *faults) node() {
 		}
 	}
 	itself := w.itself(t)
-	t.Cleanup(func() { // or others meet a node that is not ready
+	t.Cleanup(func() { // other tests need a node that is ready
 		_, stderr, err := w.Kubectl(context.Background(), "wait", "--for=condition=Ready", "node/"+w.Node(), "--timeout=60s")
 		if err != nil {
 			t.Errorf("%v: %s", err, stderr)
@@ -212,7 +215,7 @@ func (f *faults) node() {
 	f.ends("containerd")
 	without := w.another(t, "weir-scrape-error", anotherWeirPort+2)
 	f.expectOneOf("the container runtime has ended", "steady", "says that it could not collect", without,
-		"NodeScrapeError", "NodeNotReady") // by whether the API server knows yet
+		"NodeScrapeError", "NodeNotReady") // which one depends on whether the API server knows it yet
 	f.nodeIs(corev1.ConditionFalse)
 	f.expect("the container runtime has ended, and the node is not ready", "steady", "NodeNotReady", without, resolution)
 	restarts("containerd")
@@ -227,7 +230,7 @@ func (f *faults) node() {
 	f.expect("the kubelet has not answered for a minute", "steady", "NodeNotReady", itself, 90*time.Second)
 
 	restore := f.withdraw("nodes/metrics", "nodes/stats")
-	restarts("kubelet") // which remembers for five minutes what weir may do
+	restarts("kubelet") // the kubelet caches weir's rights for five minutes
 	f.nodeIs(corev1.ConditionTrue)
 	f.expect("weir may not read kubelets any more", "steady", "NodeUnauthorized", itself, resolution)
 	f.announced(hpaevents.MetricsMissing, "The only pod has no CPU or memory")
@@ -236,9 +239,9 @@ func (f *faults) node() {
 	f.announced(hpaevents.MetricsComplete, "")
 }
 
-// announced waits for an Event on the autoscaler, as kubectl describe shows it. The
-// node has been silent for longer than weir waits before it speaks, but one Event
-// follows another in a minute at the earliest.
+// announced waits for an Event on the autoscaler, as kubectl describe shows it.
+// The node has not answered for longer than weir waits before the first Event,
+// but there is at least a minute between two Events.
 func (f *faults) announced(reason, note string) {
 	f.t.Helper()
 	of := metav1.ListOptions{FieldSelector: "involvedObject.kind=HorizontalPodAutoscaler,involvedObject.name=scaled,reason=" + reason}
@@ -258,7 +261,8 @@ func (f *faults) announced(reason, note string) {
 	f.t.Logf("%6.1fs  %s after %.0fs", time.Since(f.began).Seconds(), reason, took.Seconds())
 }
 
-// ends ends a component of the node, which runs again when the test has ended.
+// ends stops a component of the node. It is started again at the end of the
+// test.
 func (f *faults) ends(component string) {
 	f.t.Helper()
 	if err := f.w.KillProcess(f.t.Context(), component); err != nil {
@@ -275,8 +279,8 @@ func (f *faults) ends(component string) {
 	})
 }
 
-// withdraw takes resources away from what weir may read. Restore gives them back,
-// as the test's end does.
+// withdraw removes resources from weir's rights. restore gives them back; the
+// end of the test does the same.
 func (f *faults) withdraw(resources ...string) (restore func()) {
 	f.t.Helper()
 	roles := f.w.kube.RbacV1().ClusterRoles()

@@ -15,11 +15,11 @@ import (
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
 )
 
-// sighting is when a server was first seen to serve a pod with a sample taken at
-// a time.
+// sighting is the time at which a server was first seen to serve a sample of a
+// pod, and the time of that sample.
 type sighting struct{ seen, sample time.Time }
 
-// watcher asks a server for a namespace's pods several times a second and
+// watcher lists a namespace's pods from one server several times a second and
 // remembers each new sample.
 type watcher struct {
 	mu        sync.Mutex
@@ -57,8 +57,8 @@ func watch(ctx context.Context, c *metricsclient.Clientset, namespace string) *w
 	return w
 }
 
-// first returns how long after a container's start its pod was first served with
-// a sample of that life.
+// first returns the time from a container's start until its pod was first
+// served with a sample from after that start.
 func (w *watcher) first(pod string, started time.Time) (time.Duration, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -70,13 +70,13 @@ func (w *watcher) first(pod string, started time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// TestFirstMetric measures how soon after its start a container is served, new
-// pods and containers that restarted in place, by weir and by metrics-server.
+// TestFirstMetric measures how soon after its start a container is served by
+// weir and by metrics-server, for new pods and for containers that restarted.
 func TestFirstMetric(t *testing.T) {
 	const (
 		pods     = 30
 		restarts = 12
-		apart    = 1700 * time.Millisecond // no multiple fits the resolution
+		apart    = 1700 * time.Millisecond // no multiple of it is the resolution
 		patience = 90 * time.Second
 	)
 	w := sharedCluster
@@ -137,7 +137,7 @@ func TestFirstMetric(t *testing.T) {
 	}
 }
 
-// restart has a pod's container end with an error, and waits until it runs
+// restart makes a pod's container end with an error, and waits until it runs
 // again.
 func (w *testCluster) restart(t *testing.T, namespace, pod string) {
 	t.Helper()
@@ -159,7 +159,8 @@ func (w *testCluster) restart(t *testing.T, namespace, pod string) {
 	})
 }
 
-// startOf returns when the pod's container started; zero if it does not run.
+// startOf returns when the pod's container started, or the zero time if it does
+// not run.
 func startOf(p *corev1.Pod) time.Time {
 	for _, s := range p.Status.ContainerStatuses {
 		if s.State.Running != nil {
@@ -169,7 +170,8 @@ func startOf(p *corev1.Pod) time.Time {
 	return time.Time{}
 }
 
-// quantile returns the smallest of d that at least a share q of d do not exceed.
+// quantile returns the smallest of d that is not exceeded by at least a share q
+// of d.
 func quantile(d []time.Duration, q float64) time.Duration {
 	sorted := slices.Sorted(slices.Values(d))
 	i := int(q*float64(len(sorted))+0.999999) - 1

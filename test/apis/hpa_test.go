@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// deployment makes a Deployment of one replica.
+// deployment creates a Deployment of one replica.
 func (w *testCluster) deployment(t *testing.T, namespace, name string, c corev1.Container) {
 	t.Helper()
 	one, p := int32(1), pod(name, c)
@@ -35,8 +35,8 @@ func (w *testCluster) deployment(t *testing.T, namespace, name string, c corev1.
 	}
 }
 
-// following returns the specification of an autoscaler that has a Deployment follow
-// metrics without delay.
+// following returns the specification of an autoscaler that scales a Deployment
+// by metrics, without stabilization.
 func following(name string, most int32, metrics ...autoscalingv2.MetricSpec) autoscalingv2.HorizontalPodAutoscalerSpec {
 	one, none := int32(1), int32(0)
 	return autoscalingv2.HorizontalPodAutoscalerSpec{
@@ -49,7 +49,7 @@ func following(name string, most int32, metrics ...autoscalingv2.MetricSpec) aut
 	}
 }
 
-// onCPU is a metric: so many percent of the CPU that is asked for.
+// onCPU returns a metric: this percentage of the CPU request.
 func onCPU(percent int32) autoscalingv2.MetricSpec {
 	return autoscalingv2.MetricSpec{
 		Type: autoscalingv2.ResourceMetricSourceType,
@@ -59,7 +59,7 @@ func onCPU(percent int32) autoscalingv2.MetricSpec {
 	}
 }
 
-// autoscale makes a HorizontalPodAutoscaler.
+// autoscale creates a HorizontalPodAutoscaler.
 func (w *testCluster) autoscale(t *testing.T, namespace, name string, spec autoscalingv2.HorizontalPodAutoscalerSpec) {
 	t.Helper()
 	h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
@@ -68,8 +68,8 @@ func (w *testCluster) autoscale(t *testing.T, namespace, name string, spec autos
 	}
 }
 
-// knowsCPU waits until the cluster's own controller has a number for an autoscaler
-// on CPU.
+// knowsCPU waits until the cluster's own controller has a number for an
+// autoscaler on CPU.
 func (w *testCluster) knowsCPU(t *testing.T, namespace, name string) {
 	t.Helper()
 	eventually(t, "the autoscaler of "+name+" knows the CPU", 2*time.Minute, func() error {
@@ -81,7 +81,7 @@ func (w *testCluster) knowsCPU(t *testing.T, namespace, name string) {
 	})
 }
 
-// knownCPU says what lacks if an autoscaler's status has no utilization.
+// knownCPU returns an error if an autoscaler's status has no utilization.
 func knownCPU(current []autoscalingv2.MetricStatus) error {
 	if len(current) == 0 || current[0].Resource == nil || current[0].Resource.Current.AverageUtilization == nil {
 		return fmt.Errorf("its status has %+v", current)
@@ -89,8 +89,8 @@ func knownCPU(current []autoscalingv2.MetricStatus) error {
 	return nil
 }
 
-// reaches waits until the controller has the Deployment scaled to so many
-// replicas, and returns how long that took.
+// reaches waits until the controller has scaled the Deployment to this number
+// of replicas, and returns how long that took.
 func (w *testCluster) reaches(t *testing.T, namespace, name string, replicas int32) time.Duration {
 	t.Helper()
 	return eventually(t, fmt.Sprintf("%s is scaled to %d", name, replicas), 3*time.Minute, func() error {
@@ -109,7 +109,7 @@ func (w *testCluster) reaches(t *testing.T, namespace, name string, replicas int
 	})
 }
 
-// addressOf returns the address of a pod of an app, once one is ready.
+// addressOf waits until a pod of an app is ready, and returns its address.
 func (w *testCluster) addressOf(t *testing.T, namespace, app string) (ip string) {
 	t.Helper()
 	eventually(t, "a pod of "+app+" runs", time.Minute, func() error {
@@ -128,12 +128,12 @@ func (w *testCluster) addressOf(t *testing.T, namespace, app string) (ip string)
 	return ip
 }
 
-// TestHPAOnCPU has the cluster's own autoscaler follow a load up and down, on
-// weir's metrics and on metrics-server's.
+// TestHPAOnCPU checks that the cluster's own autoscaler follows a load up and
+// down, with weir's metrics and with metrics-server's.
 func TestHPAOnCPU(t *testing.T) {
 	t.Parallel()
 	w := sharedCluster
-	const cycles = 2 // a measurement falls now early, now late between two reads
+	const cycles = 2 // a change falls at different times between two reads
 	type times struct{ up, down time.Duration }
 	scale := func(t *testing.T, namespace string) (took times) {
 		w.namespace(t, namespace)
@@ -143,7 +143,7 @@ func TestHPAOnCPU(t *testing.T) {
 		w.autoscale(t, namespace, "web", following("web", 4, onCPU(50)))
 		w.knowsCPU(t, namespace, "web")
 		for range cycles {
-			// Of 100m asked for, 140m are used: 140% of one replica, 47% of three.
+			// 140m of the 100m request are used: 140% of one replica, 47% of three.
 			if err := w.settle(t.Context(), namespace, "web"); err != nil {
 				t.Fatal(err)
 			}
@@ -169,15 +169,16 @@ func TestHPAOnCPU(t *testing.T) {
 		weir.up.Seconds(), weir.down.Seconds(), peer.up.Seconds(), peer.down.Seconds())
 }
 
-// TestHPAOnPodsMetric has the cluster's autoscaler follow a metric that
-// metrics-server has not: what each pod sends.
+// TestHPAOnPodsMetric checks that the cluster's autoscaler follows a metric
+// that metrics-server does not have: the bytes that each pod sends.
 func TestHPAOnPodsMetric(t *testing.T) {
 	t.Parallel()
 	w := sharedCluster
 	namespace := w.namespace(t, "hpa-pods")
 	w.create(t, namespace, pod("server", container("app", "serve", "--listen=:8080")))
 	ip := w.addressOf(t, namespace, "server")
-	// Each replica sends 40 kB/s, twice the target: up to the most there may be.
+	// Each replica sends 40 kB/s, twice the target, so the Deployment is scaled to
+	// the maximum.
 	w.deployment(t, namespace, "sender", container("app", "traffic", "--to=http://"+ip+":8080/sink", "--bytes-per-second=40000"))
 	target := resource.MustParse("20k")
 	began := time.Now()
@@ -192,8 +193,8 @@ func TestHPAOnPodsMetric(t *testing.T) {
 	t.Logf("an HPA on a Pods metric scales 1 → 3 in %.1fs", time.Since(began).Seconds())
 }
 
-// TestHPAOnObjectMetric has the cluster's autoscaler follow what a namespace
-// uses together.
+// TestHPAOnObjectMetric checks that the cluster's autoscaler follows the sum of
+// a namespace.
 func TestHPAOnObjectMetric(t *testing.T) {
 	t.Parallel()
 	w := sharedCluster
@@ -214,8 +215,8 @@ func TestHPAOnObjectMetric(t *testing.T) {
 	t.Logf("an HPA on an Object metric scales 1 → 3 in %.1fs", time.Since(began).Seconds())
 }
 
-// TestHPAOnExternalMetric has the cluster's autoscaler follow a number that a
-// real Prometheus collects, through weir's rules.
+// TestHPAOnExternalMetric checks that the cluster's autoscaler follows a number
+// that a real Prometheus collects, through weir's rules.
 func TestHPAOnExternalMetric(t *testing.T) {
 	t.Parallel()
 	w := sharedCluster
@@ -250,7 +251,7 @@ func TestHPAOnExternalMetric(t *testing.T) {
 	t.Logf("an HPA on an external metric: up %.1fs, down %.1fs after the number changed", up.Seconds(), down.Seconds())
 }
 
-// prometheus runs a Prometheus that scrapes target for the test's length.
+// prometheus runs a Prometheus that scrapes target until the end of the test.
 func (w *testCluster) prometheus(t *testing.T, target, namespace string) {
 	t.Helper()
 	path, err := exec.LookPath("prometheus")

@@ -14,21 +14,21 @@ import (
 	"github.com/weir-metrics/weir/test/cluster/harness"
 )
 
-// counted is what the kernel had counted of a cgroup at a moment.
+// counted is a reading of a cgroup's counters at a moment.
 type counted struct {
 	at time.Time
 	harness.Use
 }
 
-// kernel is what the kernel counts of one container's own cgroup, read several
-// times a second: the truth, whoever else goes by the container's name.
+// kernel has the kernel's counters of one container's own cgroup, read several
+// times a second. This is the truth, even if the container has duplicates.
 type kernel struct {
 	mu       sync.Mutex
 	readings []counted
 }
 
-// count reads a cgroup until the test ends. The container started at born, or
-// up to a second later: the API server tells whole seconds.
+// count reads a cgroup until the end of the test. The container started at born
+// or up to a second later, because the API server reports whole seconds.
 func count(t *testing.T, g harness.PodCgroup, born time.Time) *kernel {
 	t.Helper()
 	k := &kernel{readings: []counted{{at: born}}}
@@ -47,18 +47,18 @@ func count(t *testing.T, g harness.PodCgroup, born time.Time) *kernel {
 	if err := read(); err != nil {
 		t.Fatal(err)
 	}
-	// Once the container has ended, what is asked for later is not there.
+	// A request for a time after the end of the container finds no reading.
 	background(t, 200*time.Millisecond, func() bool { return read() == nil })
 	return k
 }
 
-// early is how long before its start, as the API server tells it, a container may
-// have been made: its window may begin then, when it had used nothing.
+// early is how long before its start at the API server a container may have
+// been created. Its window may begin then, with no usage yet.
 const early = 10 * time.Second
 
-// cpuAt returns the CPU time counted by then, between the readings around it. A
-// window that begins with the container holds all that was ever counted: what it
-// took to start the container is the container's own.
+// cpuAt returns the CPU time up to a moment, interpolated between the readings
+// around it. At the start of the container it is 0: the CPU time that the start
+// needs belongs to the container.
 func (k *kernel) cpuAt(at time.Time) (time.Duration, bool) {
 	if born := k.readings[0].at; at.Before(k.readings[1].at) && !at.After(born.Add(time.Second)) {
 		return 0, at.After(born.Add(-early))
@@ -75,10 +75,11 @@ func (k *kernel) cpuAt(at time.Time) (time.Duration, bool) {
 	return before.CPU + time.Duration(share*float64(after.CPU-before.CPU)), true
 }
 
-// memoryBetween returns the least and the most memory in use in a span of time.
+// memoryBetween returns the smallest and the largest working set in an
+// interval.
 func (k *kernel) memoryBetween(from, to time.Time) (least, most float64) {
 	least = math.Inf(1)
-	for _, c := range k.readings[1:] { // the first is the birth
+	for _, c := range k.readings[1:] { // the first is the start
 		if v := float64(c.WorkingSet); !c.at.Before(from) && !c.at.After(to) {
 			least, most = min(least, v), max(most, v)
 		}
@@ -86,18 +87,19 @@ func (k *kernel) memoryBetween(from, to time.Time) (least, most float64) {
 	return least, most
 }
 
-// claim is what a server says a container uses.
+// claim is what a server reports as a container's usage.
 type claim struct {
-	at     time.Time // the end of the window, cut to a whole second by the API
+	at     time.Time // the end of the window, rounded down to a second by the API
 	window time.Duration
 	use
 }
 
 var errEarlierLife = errors.New("the window begins before the container started")
 
-// judge returns what the container truly used over the claim's window, and by
-// which share the claim is off. The window ends somewhere in the second that the
-// claim tells: the claim has the benefit of that doubt, in steps of a twentieth.
+// judge returns the true usage over the claim's window, and the relative error
+// of the claim. The window ends somewhere in the second that the claim names.
+// judge tries steps of a twentieth of a second and takes the one with the
+// smallest error.
 func (k *kernel) judge(c claim) (truth use, off use, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -124,5 +126,5 @@ func (k *kernel) judge(c claim) (truth use, off use, err error) {
 	return truth, off, nil
 }
 
-// percent says a share.
+// percent returns a share as text.
 func percent(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestKubectl asks with kubectl what people ask.
+// TestKubectl runs the kubectl commands that people use.
 func TestKubectl(t *testing.T) {
 	w := sharedCluster
 	namespace := w.namespace(t, "kubectl")
@@ -68,8 +68,8 @@ func TestKubectl(t *testing.T) {
 			t.Errorf("get --raw %s: no JSON: %.200s", path, out)
 		}
 	}
-	// The rest of what weir serves is no aggregated API, and the API server's proxy
-	// takes away who one is: it is asked for at weir itself.
+	// The rest of what weir serves is not an aggregated API, and the API server's
+	// proxy does not pass on the user. So these requests go directly to weir.
 	itself := "--server=https://" + w.podsOf(t, "weir-system", "app.kubernetes.io/name=weir")[0].Status.PodIP + ":10250"
 	for _, path := range []string{
 		"/api/v1/model/namespaces/" + namespace + "/pods/web/metrics/memory/working_set",
@@ -82,7 +82,8 @@ func TestKubectl(t *testing.T) {
 	}
 }
 
-// TestAbsenceHasAReason asks for what cannot be there: the answer says why.
+// TestAbsenceHasAReason asks for numbers that cannot exist. The answer must say
+// why.
 func TestAbsenceHasAReason(t *testing.T) {
 	w := sharedCluster
 	namespace := w.namespace(t, "absent")
@@ -117,7 +118,7 @@ func TestAbsenceHasAReason(t *testing.T) {
 		t.Errorf("kubectl top pod done: got %v, %q; want an error with the reason", err, stderr)
 	}
 
-	// A node that weir is told to leave out.
+	// A node that weir is configured to skip.
 	excluded := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "ghost", Labels: map[string]string{"weir.test/skip": "true"}}}
 	if _, err := w.kube.CoreV1().Nodes().Create(t.Context(), excluded, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

@@ -14,18 +14,19 @@ import (
 	"github.com/weir-metrics/weir/test/cluster/harness"
 )
 
-// counts are what the kubelet tells of the CPU time of containers, by
-// "pod/container", each with when it was counted.
+// counts are the CPU times that the kubelet reports for containers, by
+// "pod/container", each with its timestamp.
 type counts struct {
 	mu sync.Mutex
 	of map[string][]counted
 }
 
-// counts reads what the kubelet tells of containers of a namespace until the test ends.
+// counts reads the kubelet's counters of these containers until the end of the
+// test.
 func (w *testCluster) counts(t *testing.T, namespace string, names []string) *counts {
 	t.Helper()
 	c := &counts{of: map[string][]counted{}}
-	// The kubelet counts anew every ten seconds or so.
+	// The kubelet reads its cgroups about every ten seconds.
 	background(t, 2*time.Second, func() bool {
 		body, err := w.metricsResource(t.Context())
 		if err == nil {
@@ -39,7 +40,7 @@ func (w *testCluster) counts(t *testing.T, namespace string, names []string) *co
 	return c
 }
 
-// add takes what is new in an answer.
+// add adds the new counts of an answer.
 func (c *counts) add(body, namespace string, names []string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,9 +63,10 @@ func (c *counts) add(body, namespace string, names []string) error {
 	return nil
 }
 
-// has reports whether a claim is the rate between two counts of that container, to a
-// thousandth. The window that is told of a pod is that of the container whose window
-// ends first: others end after it, by less than the longest time between two counts.
+// has reports whether a claim is the rate between two counts of that container,
+// to a thousandth. The window of a pod is that of the container whose window
+// ends first. Other windows end later, by less than the longest time between
+// two counts.
 func (c *counts) has(name string, want claim) bool {
 	const apart = 20 * time.Second
 	c.mu.Lock()
@@ -85,7 +87,8 @@ func (c *counts) has(name string, want claim) bool {
 	return false
 }
 
-// metricsResource returns what the kubelet's /metrics/resource says at the moment.
+// metricsResource returns the present answer of the kubelet's
+// /metrics/resource.
 func (w *testCluster) metricsResource(ctx context.Context) (string, error) {
 	return get(ctx, fmt.Sprintf("http://%s:10255/metrics/resource", w.NodeIP()))
 }

@@ -15,7 +15,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// leader returns the pod that holds weir's Lease, and for how long it holds.
+// leader returns the pod that has weir's Lease, and the Lease's duration.
 func (w *testCluster) leader(ctx context.Context) (*corev1.Pod, time.Duration, error) {
 	lease, err := w.kube.CoordinationV1().Leases("weir-system").Get(ctx, "weir", metav1.GetOptions{})
 	if err != nil {
@@ -36,7 +36,7 @@ func (w *testCluster) leader(ctx context.Context) (*corev1.Pod, time.Duration, e
 	return nil, 0, fmt.Errorf("the Lease is held by %s, which is none of %d pods", *lease.Spec.HolderIdentity, len(pods.Items))
 }
 
-// by returns the pod whose token a write was made with.
+// by returns the name of the pod that wrote, from the token of the request.
 func by(e *auditv1.Event) string {
 	if names := e.User.Extra["authentication.kubernetes.io/pod-name"]; len(names) == 1 {
 		return names[0]
@@ -44,9 +44,9 @@ func by(e *auditv1.Event) string {
 	return "no pod"
 }
 
-// TestLeaderKilled kills the leader of two weirs while an Autoscaler waits out its
-// stabilization window. The other remembers as much: the target is scaled down when
-// the window is over, and not before.
+// TestLeaderKilled kills the leader of two weirs during an Autoscaler's
+// stabilization window. The other has the same history: it scales the target
+// down when the window is over, and not before.
 func TestLeaderKilled(t *testing.T) {
 	const window = 75 * time.Second
 	w := sharedCluster
@@ -67,7 +67,7 @@ func TestLeaderKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wait(t, 30*time.Second) // all three pods are read, and the count has settled
+	wait(t, 30*time.Second) // all three pods are read, and the number of replicas no longer changes
 	if _, after := seen.of("web", up.Add(time.Millisecond)); len(after) > 0 {
 		t.Fatalf("the load is steady, and the count is not: %s", inWords(after, up))
 	}
@@ -94,7 +94,8 @@ func TestLeaderKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	killed := time.Now()
-	// Its processes first: an orderly end would give the Lease back.
+	// The processes are killed first, because on an orderly end weir would release
+	// the Lease.
 	if err := w.PodCgroup(led.Status.QOSClass, led.UID).Kill(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +109,7 @@ func TestLeaderKilled(t *testing.T) {
 	})
 	t.Logf("the leader was killed %.1fs after the load was gone; the other took over %.1fs later (the Lease holds for %v)",
 		killed.Sub(dropped).Seconds(), took.Seconds(), lease)
-	if took > lease+8*time.Second { // it looks every 2 to 4.4 s, and asks twice
+	if took > lease+8*time.Second { // a replica tries every 2 to 4.4 s, and needs two tries
 		t.Errorf("taking over took %v, want the Lease's %v and 8s at most", took, lease)
 	}
 
@@ -118,8 +119,8 @@ func TestLeaderKilled(t *testing.T) {
 	}
 	_, after := seen.of("web", dropped)
 	t.Logf("the load was gone, and the Deployment was scaled: %s", inWords(after, dropped))
-	// The last recommendation of three was made when the load was dropped, or in the
-	// five seconds before it.
+	// The last recommendation of three was made when the load was removed, or in
+	// the five seconds before.
 	if early := window - 5*time.Second; after[0].at.Sub(dropped) < early {
 		t.Errorf("scaled down %v after the load was gone, want it to wait for the window of %v", after[0].at.Sub(dropped), window)
 	}
@@ -128,8 +129,8 @@ func TestLeaderKilled(t *testing.T) {
 			t.Errorf("without load the Deployment was scaled: %s", inWords(after, dropped))
 		}
 	}
-	// Two reads of the node bring the load's end, and the new leader may begin its
-	// window when it takes over.
+	// The end of the load is visible after two reads of the node, and the new
+	// leader may begin its window when it takes over.
 	if late := window + 45*time.Second + lease; down.Sub(dropped) > late {
 		t.Errorf("scaled down %v after the load was gone, want it within %v", down.Sub(dropped), late)
 	}

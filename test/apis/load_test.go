@@ -17,9 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// The load of these tests: a pod asks for 20m and is to use half of it. One that
-// uses 24m is 120% of itself, which asks for 2.4 replicas, and 40% of three, which
-// asks for 2.4 again: what the others use as they start changes nothing.
+// The load of these tests: a pod requests 20m and the target is half of that. A
+// pod that uses 24m is at 120%, which needs 2.4 replicas. With three replicas
+// the mean is 40%, which needs 2.4 again, so the small usage of the others at
+// their start changes nothing.
 const (
 	requested = "20m"
 	busy      = 24
@@ -27,7 +28,7 @@ const (
 	many, few = 3, 1
 )
 
-// loadable makes a Deployment of one replica whose load can be changed.
+// loadable creates a Deployment of one replica with a load that can be changed.
 func (w *testCluster) loadable(t *testing.T, namespace, name string) {
 	t.Helper()
 	app := container("app", "serve", "--listen=:8080")
@@ -35,8 +36,8 @@ func (w *testCluster) loadable(t *testing.T, namespace, name string) {
 	w.deployment(t, namespace, name, app)
 }
 
-// settle waits until a Deployment has no more pods than it is to have: one that is to
-// go would take the load with it.
+// settle waits until a Deployment has no more pods than it wants. Otherwise the
+// load could be on a pod that is about to end.
 func (w *testCluster) settle(ctx context.Context, namespace, name string) error {
 	return again(ctx, time.Minute, func() error {
 		d, err := w.kube.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -50,7 +51,7 @@ func (w *testCluster) settle(ctx context.Context, namespace, name string) error 
 	})
 }
 
-// load has one pod of a Deployment use so much CPU, and the others none.
+// load makes one pod of a Deployment use this much CPU, and the others none.
 func (w *testCluster) load(ctx context.Context, namespace, name string, millicores int) error {
 	pods, err := w.kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + name})
 	if err != nil {
@@ -76,12 +77,13 @@ func (w *testCluster) load(ctx context.Context, namespace, name string, millicor
 	return nil
 }
 
-// burn has a workload's server use so much CPU from now on.
+// burn makes a workload's server use this much CPU from now on.
 func burn(ctx context.Context, ip string, millicores int) error {
 	return setLoad(ctx, ip, fmt.Sprintf("/burn?millicores=%d", millicores))
 }
 
-// visit asks a workload's server for something, whose answer does not matter.
+// visit sends a request to a workload's server. The body of the answer is
+// ignored.
 func visit(t *testing.T, ip, path string) {
 	t.Helper()
 	if err := setLoad(t.Context(), ip, path); err != nil {
@@ -89,9 +91,9 @@ func visit(t *testing.T, ip, path string) {
 	}
 }
 
-// setLoad asks a workload's server for something. A container is ready as soon as it
-// runs, a moment before its server listens, so that one that does not answer is
-// asked again.
+// setLoad sends a request to a workload's server. A container is ready as soon
+// as it runs, a moment before its server listens, so setLoad tries again if
+// there is no answer.
 func setLoad(ctx context.Context, ip, path string) error {
 	return again(ctx, 30*time.Second, func() error {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -101,18 +103,18 @@ func setLoad(ctx context.Context, ip, path string) error {
 	})
 }
 
-// change is when a Deployment was seen to be asked for another count of replicas.
+// change is a change of a Deployment's wanted number of replicas.
 type change struct {
 	at       time.Time
 	replicas int32
 }
 
-// scales remembers what each Deployment of a namespace was asked for, and when.
+// scales has the changes of each Deployment of a namespace, with their times.
 type scales struct {
 	mu      sync.Mutex
 	all     map[string][]change
 	changed chan struct{} // closed at the next change
-	err     error         // why no more is seen
+	err     error         // why no more changes are seen
 }
 
 // watchScales watches the Deployments of a namespace until the test ends.
@@ -133,7 +135,7 @@ func (w *testCluster) watchScales(t *testing.T, namespace string) *scales {
 	return s
 }
 
-// see notes an object that a watch brought; nil at its end.
+// see notes an object from the watch, or nil at its end.
 func (s *scales) see(now time.Time, object runtime.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,8 +150,8 @@ func (s *scales) see(now time.Time, object runtime.Object) {
 	s.changed = make(chan struct{})
 }
 
-// of returns what a Deployment was asked for since a time, and before that the
-// last count.
+// of returns a Deployment's changes since a time, and the last number of
+// replicas before it.
 func (s *scales) of(name string, since time.Time) (before int32, after []change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,8 +164,9 @@ func (s *scales) of(name string, since time.Time) (before int32, after []change)
 	return before, nil
 }
 
-// waitForReplicas waits until a Deployment is asked for a count after a time, and returns
-// when it first was asked for another one and when for this.
+// waitForReplicas waits until a Deployment's wanted number of replicas is set
+// to this one after a time. It returns when the number first changed, and when
+// it first was this one.
 func (s *scales) waitForReplicas(ctx context.Context, name string, replicas int32, since time.Time, within time.Duration) (first, final time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -188,7 +191,7 @@ func (s *scales) waitForReplicas(ctx context.Context, name string, replicas int3
 	}
 }
 
-// inWords tells counts and how long after a time they were asked for.
+// inWords returns the changes as text, with their time after since.
 func inWords(changes []change, since time.Time) string {
 	if len(changes) == 0 {
 		return "no change"

@@ -8,13 +8,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// object is what is read of a manifest.
+// object has the fields that are read from a manifest.
 type object struct {
 	Kind     string
 	Metadata struct{ Namespace, Name string }
 }
 
-// named is an object's name.
+// named is the namespace and name of an object.
 type named struct{ namespace, name string }
 
 // objectsOf returns the objects of a kind among manifests.

@@ -29,7 +29,7 @@ func (w *testCluster) podsOf(t *testing.T, namespace, selector string) (running 
 	return running
 }
 
-// twoReplicas has two weirs side by side until the test ends.
+// twoReplicas runs two replicas of weir until the end of the test.
 func (w *testCluster) twoReplicas(t *testing.T) {
 	t.Helper()
 	w.kubectl(t, "scale", "deployment", "weir", "-n", "weir-system", "--replicas=2")
@@ -38,7 +38,7 @@ func (w *testCluster) twoReplicas(t *testing.T) {
 		if _, stderr, err := w.Kubectl(ctx, "scale", "deployment", "weir", "-n", "weir-system", "--replicas=1"); err != nil {
 			t.Errorf("scale down: %v: %s", err, stderr)
 		}
-		// Other tests ask a weir that stays.
+		// Other tests need a weir that remains.
 		if _, stderr, err := w.Kubectl(ctx, "rollout", "status", "deployment", "weir", "-n", "weir-system", "--timeout=60s"); err != nil {
 			t.Errorf("%v: %s", err, stderr)
 		}
@@ -51,9 +51,9 @@ func (w *testCluster) twoReplicas(t *testing.T) {
 	w.kubectl(t, "rollout", "status", "deployment", "weir", "-n", "weir-system", "--timeout=120s")
 }
 
-// TestReplicas runs two weirs side by side. Whichever answers, time does not run
-// backwards; and a rolling restart loses no pod and no request of a client that
-// lists once a second.
+// TestReplicas runs two replicas of weir. Whichever answers, times never go
+// back. A client that lists once a second loses no pod and no request during a
+// rolling restart.
 func TestReplicas(t *testing.T) {
 	w := sharedCluster
 	namespace := w.namespace(t, "replicas")
@@ -80,7 +80,7 @@ func TestReplicas(t *testing.T) {
 	}
 
 	newest := map[string]time.Time{}
-	for i := range 225 { // three resolutions, each replica in turn
+	for i := range 225 { // three resolutions, alternating between the replicas
 		pods, err := replicas[i%2].MetricsV1beta1().PodMetricses(namespace).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)

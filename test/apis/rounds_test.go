@@ -19,13 +19,14 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// podReading is what one server answered in a round: a claim, or why there is none.
+// podReading is the answer of one server in a round: a claim, or the reason why
+// there is none.
 type podReading struct {
 	claim
 	reason string // empty: there is a claim
 }
 
-// ask asks a server for one container.
+// ask gets one container from a server.
 func ask(ctx context.Context, c *metricsclient.Clientset, d *duplicate) podReading {
 	m, err := c.MetricsV1beta1().PodMetricses(d.namespace).Get(ctx, d.pod, metav1.GetOptions{})
 	if err != nil {
@@ -39,15 +40,15 @@ func ask(ctx context.Context, c *metricsclient.Clientset, d *duplicate) podReadi
 	return podReading{reason: "without the container"}
 }
 
-// claimOf returns what an answer says of a container.
+// claimOf returns what an answer says about a container.
 func claimOf(p *metricsv1beta1.PodMetrics, c *metricsv1beta1.ContainerMetrics) claim {
 	return claim{p.Timestamp.Time, p.Window.Duration, use{
 		c.Usage.Cpu().AsApproximateFloat64() * 1000, c.Usage.Memory().AsApproximateFloat64(),
 	}}
 }
 
-// reasonOf returns the reason that an error of metrics.k8s.io names, or what it
-// says if it names none.
+// reasonOf returns the reason in an error of metrics.k8s.io, or the text of the
+// error if it has none.
 func reasonOf(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
@@ -61,8 +62,8 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// compare asks both servers for a container in rounds, and then judges what they
-// told by what the kernel counted. No round is left out.
+// compare gets a container from both servers in rounds, and then compares the
+// answers with the kernel's counters. No round is left out.
 func (w *testCluster) compare(t *testing.T, d duplicate) {
 	type round struct {
 		age           time.Duration
@@ -141,7 +142,8 @@ func (w *testCluster) compare(t *testing.T, d duplicate) {
 	}
 }
 
-// expectDuplicates holds that weir tells of the other instance, and why it is not the one.
+// expectDuplicates checks that weir reports the other instance, and why it is
+// not the living one.
 func (w *testCluster) expectDuplicates(t *testing.T, d *duplicate) {
 	t.Helper()
 	e, err := w.itself(t).Container(t.Context(), metric.PodRef{Namespace: metric.Namespace(d.namespace), Name: metric.PodName(d.pod)}, d.container)
@@ -157,8 +159,8 @@ func (w *testCluster) expectDuplicates(t *testing.T, d *duplicate) {
 	}
 }
 
-// judge returns the truth of a claim and its error, of the container's present run
-// or, for a number that was measured before it began, of the earlier one.
+// judge returns the truth of a claim and its error, for the container's present
+// run. For a claim from before that run it uses the earlier run.
 func (d *duplicate) judge(c claim) (truth, off use, err error) {
 	if truth, off, err = d.truth.judge(c); err != nil && d.earlier != nil && c.at.Before(d.born) {
 		return d.earlier.judge(c)
@@ -166,8 +168,8 @@ func (d *duplicate) judge(c claim) (truth, off use, err error) {
 	return truth, off, err
 }
 
-// linesOf returns how many values the kubelet's /metrics/resource has for the
-// container's CPU at the moment.
+// linesOf returns how many CPU lines the kubelet's /metrics/resource has for
+// the container at present.
 func (w *testCluster) linesOf(t *testing.T, d *duplicate) int {
 	t.Helper()
 	body, err := w.metricsResource(t.Context())

@@ -13,17 +13,17 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// hpaController is whom the API server sees when Kubernetes' own controller of
-// HorizontalPodAutoscalers asks it for something.
+// hpaController is the user that Kubernetes' own controller of
+// HorizontalPodAutoscalers is for the API server.
 const hpaController = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
 
-// TestShadow has a HorizontalPodAutoscaler go through steps of load, and weir decide
-// beside it on the same metrics. Of each change that the API server's audit log has,
-// weir says that it would have made it too, and of none that it would have made
-// another; and it touches nothing.
+// TestShadow changes the load of a HorizontalPodAutoscaler in steps, while weir
+// decides beside it on the same metrics. For each change in the API server's
+// audit log, weir must report that it would have made the same one, and never
+// that it would have made another. weir must not write anything.
 func TestShadow(t *testing.T) {
 	w := sharedCluster
-	w.resourceMetricsFrom(t, ours) // before others can want metrics-server, so that those have one turn, after this
+	w.resourceMetricsFrom(t, ours) // before other tests can want metrics-server, so that those all have their turn after this
 	t.Parallel()
 	namespace := w.namespace(t, "shadow")
 	w.loadable(t, namespace, "web")
@@ -36,10 +36,11 @@ func TestShadow(t *testing.T) {
 	w.knowsCPU(t, namespace, "web")
 	compared := w.compares(t, namespace, "web")
 	// Until weir has watched for a whole window, and for the longest period of a
-	// policy, it remembers less than the controller.
+	// policy, it has less history than the controller.
 	wait(t, 30*time.Second)
 
-	// Down always to no load: the pod that has it may be among those that end.
+	// Each step down removes the whole load, because the pod that has it may be one
+	// of those that end.
 	for _, step := range []struct {
 		load     int
 		replicas int32
@@ -53,9 +54,9 @@ func TestShadow(t *testing.T) {
 		} else {
 			t.Logf("a load of %dm: %d replicas after %.1fs", step.load, step.replicas, final.Sub(changed).Seconds())
 		}
-		compared.look(t, 20*time.Second) // and the count stays
+		compared.look(t, 20*time.Second) // the number of replicas does not change
 	}
-	compared.look(t, 25*time.Second) // until all that is open is judged
+	compared.look(t, 25*time.Second) // until weir has judged all changes
 
 	changes := w.audit(t, namespace, func(e *auditv1.Event) bool { return e.User.Username == hpaController && ofScale(e, "web") })
 	var others []string
@@ -73,7 +74,7 @@ func TestShadow(t *testing.T) {
 	}
 	t.Logf("of all HorizontalPodAutoscalers:\n%s", w.shadowCounts(t))
 
-	// The control: the log has who does write the object's status.
+	// The control: the log must contain the writer of the object's status.
 	statuses := w.audit(t, namespace, func(e *auditv1.Event) bool {
 		return e.User.Username == hpaController && e.ObjectRef.Resource == "horizontalpodautoscalers" && e.ObjectRef.Subresource == "status"
 	})
@@ -85,13 +86,14 @@ func TestShadow(t *testing.T) {
 	}
 }
 
-// comparisons are what weir says of changes of one HorizontalPodAutoscaler's target.
+// comparisons are weir's comparisons for changes of one
+// HorizontalPodAutoscaler's target.
 type comparisons struct {
 	ask   func() ([]string, error)
 	lines []string // each once, in order
 }
 
-// compares returns what asks weir for its comparisons.
+// compares returns comparisons that ask weir for its lines.
 func (w *testCluster) compares(t *testing.T, namespace, name string) *comparisons {
 	t.Helper()
 	return &comparisons{ask: func() ([]string, error) {
@@ -108,12 +110,12 @@ func (w *testCluster) compares(t *testing.T, namespace, name string) *comparison
 				lines = append(lines, line)
 			}
 		}
-		slices.Reverse(lines) // weir says the newest first
+		slices.Reverse(lines) // the newest is first in weir's answer
 		return lines, nil
 	}}
 }
 
-// look asks every second for a while.
+// look collects the comparisons every second for this time.
 func (c *comparisons) look(t *testing.T, d time.Duration) {
 	t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); wait(t, time.Second) {
@@ -130,7 +132,7 @@ func (c *comparisons) look(t *testing.T, d time.Duration) {
 	}
 }
 
-// shadowCounts returns the lines of weir's own metrics that count agreement.
+// shadowCounts returns the lines of weir's own metrics about agreement.
 func (w *testCluster) shadowCounts(t *testing.T) string {
 	t.Helper()
 	itself := "--server=https://" + w.podsOf(t, "weir-system", "app.kubernetes.io/name=weir")[0].Status.PodIP + ":10250"

@@ -15,29 +15,31 @@ import (
 )
 
 const (
-	// pairs of Deployments have their load changed steps times each, up and down
-	// in turn.
+	// The number of pairs of Deployments, and how many times the load of each pair
+	// is changed, alternating up and down.
 	pairs, steps = 5, 4
 	// apart is the time between two steps of a pair. Both servers read the node
-	// every 15 s, each at its own moments: steps fall on every second of that.
+	// every 15 s, each at its own times, and steps fall on every second of these
+	// 15 s.
 	apart     = 46 * time.Second
 	staggered = 15 * time.Second / pairs
 )
 
-// step is how long a change of load took to change the count of replicas.
+// step is how long it took until a change of load changed the number of
+// replicas.
 type step struct {
 	pair       int
 	up         bool
 	weir, peer reaction
 }
 
-// reaction is how long it took until another count was asked for, and until the
-// right one was.
+// reaction is how long it took until the number of replicas first changed, and
+// until it was the right one.
 type reaction struct{ first, final time.Duration }
 
-// TestAutoscalerSteps has weir's Autoscaler and the cluster's own, which asks
-// metrics-server, follow the same steps of load, each with a Deployment of its own,
-// and measures which is sooner.
+// TestAutoscalerSteps compares weir's Autoscaler with the cluster's own, which
+// uses metrics-server. Both follow the same steps of load, each with its own
+// Deployments. The test measures which is faster.
 func TestAutoscalerSteps(t *testing.T) {
 	t.Parallel()
 	w := sharedCluster
@@ -76,7 +78,7 @@ func TestAutoscalerSteps(t *testing.T) {
 	for _, up := range []bool{true, false} {
 		judgeSteps(t, slices.DeleteFunc(slices.Clone(all), func(s step) bool { return s.up != up }), up)
 	}
-	// Each was scaled by its own.
+	// Each Deployment was scaled only by its own autoscaler.
 	for i := range pairs {
 		for name, want := range map[string]string{ofWeir(i): weirUser, ofPeer(i): hpaController} {
 			writes := w.audit(t, namespace, func(e *auditv1.Event) bool { return ofScale(e, name) })
@@ -109,7 +111,7 @@ func (w *testCluster) walk(ctx context.Context, seen *scales, namespace string, 
 		if i/2%2 == 1 {
 			slices.Reverse(sides) // neither is always the first
 		}
-		for _, side := range sides { // it may have reached its count this moment
+		for _, side := range sides { // a Deployment may have reached its number of replicas just now
 			if err := w.settle(ctx, namespace, side.name); err != nil {
 				return done, err
 			}
@@ -133,7 +135,7 @@ func (w *testCluster) walk(ctx context.Context, seen *scales, namespace string, 
 	return done, nil
 }
 
-// until waits for a time.
+// until waits until a time.
 func until(ctx context.Context, at time.Time) error {
 	timer := time.NewTimer(time.Until(at))
 	defer timer.Stop()
@@ -145,8 +147,8 @@ func until(ctx context.Context, at time.Time) error {
 	}
 }
 
-// judgeSteps logs the steps of one direction, and holds weir to be no later than
-// its peer.
+// judgeSteps logs the steps of one direction, and checks that weir is not later
+// than the cluster's autoscaler.
 func judgeSteps(t *testing.T, all []step, up bool) {
 	t.Helper()
 	direction := map[bool]string{true: "up", false: "down"}[up]
@@ -190,8 +192,9 @@ func judgeSteps(t *testing.T, all []step, up bool) {
 	}
 }
 
-// What chance may do to weir's median and to its worst of ten steps on two busy
-// cores: a third of the time between two reads of a node, and all of it.
+// The allowed differences of weir's median and of its worst of ten steps, by
+// chance on two busy cores: a third of the time between two reads of a node,
+// and all of it.
 const (
 	byChance  = 5 * time.Second
 	byBadLuck = 15 * time.Second

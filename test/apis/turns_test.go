@@ -10,23 +10,23 @@ import (
 	"time"
 )
 
-// who answers for metrics.k8s.io: a namespace and the Service in it.
+// The servers of metrics.k8s.io: a namespace and the Service in it.
 var (
 	ours   = named{"weir-system", "weir"}
 	theirs = named{"metrics-server", "metrics-server"}
 )
 
-// turns have tests wait for each other that want another server to answer for
-// metrics.k8s.io. Those that want the same one run side by side.
+// turns makes tests wait for each other if they want different servers for
+// metrics.k8s.io. Tests that want the same server run in parallel.
 type turns struct {
 	mu      sync.Mutex
-	who     named         // answers, while users > 0
-	users   int           // tests that count on it
+	who     named         // the server, while users > 0
+	users   int           // tests that use it
 	changed chan struct{} // closed when the last of them ends
 }
 
-// take waits until it is the turn of those who want who. The first of them does do
-// before the others go on.
+// take waits for a turn with the server who. The first test of the turn calls
+// do before the others continue.
 func (u *turns) take(ctx context.Context, who named, do func()) error {
 	for {
 		u.mu.Lock()
@@ -49,8 +49,8 @@ func (u *turns) take(ctx context.Context, who named, do func()) error {
 	}
 }
 
-// give ends one's turn. The last of those who want a server does undo before the
-// next have theirs.
+// give ends a test's turn. The last test of a turn calls undo before the next
+// turn.
 func (u *turns) give(undo func()) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -60,8 +60,8 @@ func (u *turns) give(undo func()) {
 	}
 }
 
-// resourceMetricsFrom has the API server ask a Service for metrics.k8s.io until the
-// test ends. It waits for tests that want another.
+// resourceMetricsFrom registers a Service for metrics.k8s.io until the end of
+// the test. It waits for tests that want another one.
 func (w *testCluster) resourceMetricsFrom(t *testing.T, who named) {
 	t.Helper()
 	if err := w.answers.take(t.Context(), who, func() { w.register(t.Context(), t, who) }); err != nil {

@@ -12,13 +12,12 @@ import (
 	"github.com/weir-metrics/weir/api/explainapi"
 )
 
-// anotherWeirPort is where the first of a test's further weirs serves.
+// anotherWeirPort is the port of the first additional weir of a test.
 const anotherWeirPort = 18443
 
-// another starts a further weir as a process on the node, with the
-// administrator's rights, that reads kubelets with further options every five seconds.
-// It has read nothing yet, and so has no earlier numbers to stand in for what it
-// cannot read.
+// another starts an additional weir as a process on the node, with the
+// administrator's rights and these options. It reads kubelets every five
+// seconds. It has not read anything yet, so it has no last known values.
 func (w *testCluster) another(t *testing.T, name string, port int, options ...string) *explainapi.Client {
 	t.Helper()
 	binary, err := filepath.Abs(filepath.Join(root, "bin", "weir"))
