@@ -181,11 +181,7 @@ func (r *round) addSample(b *metric.Batch, at *cgroupDir) (missed bool, err erro
 	if what.runtime.Sandbox {
 		return false, nil // its network is in the pod's sample
 	}
-	m, err := newMeter(&r.host.mounts, at)
-	if err != nil {
-		return true, err
-	}
-	o, ok := m.observe(r.host.mu.machine)
+	o, ok := readCgroup(&r.host.mounts, at, r.host.mu.machine)
 	if !ok {
 		if at.stillExists() {
 			return true, o.err(at.path)
@@ -209,14 +205,14 @@ func (r *round) addSample(b *metric.Batch, at *cgroupDir) (missed bool, err erro
 	}
 	if what.entity.Kind == metric.Node {
 		n := nodeReader{rootFS: r.host.options.RootFS, machine: r.host.mu.machine}
-		return false, errors.Join(err, n.read(b, i, o, m.v2))
+		return false, errors.Join(err, n.read(b, i, o))
 	}
 	r.setStart(s, &what, o)
-	fillCgroup(s, o, m.v2)
+	fillCgroup(s, o)
 	if o.stats.DiskIo != nil {
 		common.AssignDeviceNamesToDiskStats((*common.MachineInfoNamer)(r.host.mu.machine.info), o.stats.DiskIo)
 	}
-	devices := fillIO(s, o, m.v2, r.host.mu.machine.isDisk)
+	devices := fillIO(s, o, r.host.mu.machine.isDisk)
 	completeTimes(s, time.Now())
 	for _, d := range devices {
 		name := d.Device

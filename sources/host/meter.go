@@ -25,16 +25,15 @@ import (
 
 // observation is the result of one read of a cgroup.
 type observation struct {
+	v2 bool
 	// cpu is the CPU time; cpu.at is zero if it was not read.
 	cpu cpuReading
 	// stats are cAdvisor's statistics. raw are those of libcontainer, with fields that
-	// cAdvisor leaves out. Only the fields of the controllers in read are valid.
+	// cAdvisor leaves out. Only the fields of the controllers in times are valid.
 	stats *model.ContainerStats
 	raw   *cgroups.Stats
 	spec  model.ContainerSpec
-	// read are the controllers that were read without an error. times has the time of
-	// each, in Unix nanoseconds.
-	read  controllerSet
+	// times has the time, in Unix nanoseconds, of each controller that was read without an error.
 	times map[controllerSet]int64
 	// ooms is the number of OOM kills, or -1 if it is unknown.
 	ooms int64
@@ -43,25 +42,19 @@ type observation struct {
 	errs []error
 }
 
-// cgroupMeter reads one cgroup through cAdvisor.
+// has reports whether a controller was read without an error.
+func (o *observation) has(c controllerSet) bool { return o.times[c] != 0 }
+
+// cgroupReader reads one cgroup through cAdvisor.
 //
 // It is a layer between cAdvisor's handler and libcontainer's cgroup managers. It
 // implements the manager that the handler calls. Its GetStats reads each controller
 // separately, so one that fails does not affect the others, and each has its own time.
-type cgroupMeter struct {
+type cgroupReader struct {
 	cgroups.Manager // of all controllers
 	cgroup          *cgroupDir
-	v2              bool
 	paths           map[string]string
-	parts           []part
-	handler         *libcontainer.Handler
-	result          observation // of observe
-}
-
-// part is a set of controllers that are read together.
-type part struct {
-	bits    controllerSet
-	manager cgroups.Manager
+	observation
 }
 
 // measuredMetrics are the metrics that the handler reads. Processes are not among them:
@@ -73,10 +66,11 @@ var measuredMetrics = container.MetricSet{
 	container.PressureMetrics:    {},
 }
 
-func newMeter(m *cgroupMounts, at *cgroupDir) (*cgroupMeter, error) {
-	name := string(at.path)
-	r := &cgroupMeter{cgroup: at, v2: m.v2, paths: common.MakeCgroupPaths(m.dirs, name)}
-	r.result = observation{ooms: -1, times: map[controllerSet]int64{}}
+// readCgroup reads a cgroup. It returns false if that is not possible, as after its removal.
+func readCgroup(m *cgroupMounts, at *cgroupDir, machine model.MachineInfoFactory) (*observation, bool) {
+	r := &cgroupReader{cgroup: at, paths: common.MakeCgroupPaths(m.dirs, string(at.path))}
+	r.observation = observation{v2: m.v2, ooms: -1, times: map[controllerSet]int64{}}
+	o := &r.observation
 	for _, c := range controllers {
 		// The root has no pids files.
 		if at.controllers&c.bit == 0 || c.bit == pids && at.path == "/" {
@@ -84,64 +78,40 @@ func newMeter(m *cgroupMounts, at *cgroupDir) (*cgroupMeter, error) {
 		}
 	}
 	var err error
-	if r.Manager, err = libcontainer.NewCgroupManager(name, r.paths); err != nil {
-		return nil, fmt.Errorf("open cgroup %s: %w", at.path, err)
+	if r.Manager, err = libcontainer.NewCgroupManager(string(at.path), r.paths); err != nil {
+		o.addError(err)
+		return o, false
 	}
-	r.handler = libcontainer.NewHandler(r, "/", 0, measuredMetrics)
-	if m.v2 {
-		r.parts = []part{{at.controllers, r.Manager}}
-		return r, nil
-	}
-	for _, bits := range [...]controllerSet{cpuacct | cpu, memory, pids, blkio} {
-		own := map[string]string{}
-		for _, c := range controllers {
-			if dir, ok := r.paths[c.v1]; ok && bits&c.bit != 0 {
-				own[c.v1] = dir
-			}
-		}
-		if len(own) == 0 {
-			continue
-		}
-		manager, err := libcontainer.NewCgroupManager(name, own)
-		if err != nil {
-			return nil, fmt.Errorf("open cgroup %s: %w", at.path, err)
-		}
-		r.parts = append(r.parts, part{bits & at.controllers, manager})
-	}
-	return r, nil
-}
-
-// observe reads the cgroup, once. It returns false if the cgroup was removed meanwhile.
-func (r *cgroupMeter) observe(machine model.MachineInfoFactory) (*observation, bool) {
-	o := &r.result
-	if r.cgroup.controllers&cpuacct != 0 {
+	if at.controllers&cpuacct != 0 {
 		dir := r.paths["cpuacct"]
-		if r.v2 {
+		if o.v2 {
 			dir = r.paths[""]
 		}
-		var err error
-		if o.cpu, err = readCPUTime(dir, r.v2); err != nil {
-			o.errs = append(o.errs, err)
-		}
+		o.cpu, err = readCPUTime(dir, o.v2)
+		o.addError(err)
 	}
-	var err error
-	if o.stats, err = r.handler.GetStats(); err != nil {
-		o.errs = append(o.errs, err)
-	}
+	o.stats, err = libcontainer.NewHandler(r, "/", 0, measuredMetrics).GetStats()
+	o.addError(err)
 	if o.spec, err = common.GetSpec(r.paths, machine, false, false); err != nil {
-		o.errs = append(o.errs, fmt.Errorf("read limits: %w", err))
+		o.addError(fmt.Errorf("read limits: %w", err))
 	}
-	if r.cgroup.controllers&memory != 0 {
+	if at.controllers&memory != 0 {
 		if n, err := r.OOMKillCount(); err == nil && n <= math.MaxInt64 {
 			o.ooms = int64(n)
 		}
 		o.swap = r.countsSwap()
 	}
 	// libcontainer returns zero and no error for a file that was removed.
-	return o, o.stats != nil && r.cgroup.stillExists()
+	return o, o.stats != nil && at.stillExists()
 }
 
-func (r *cgroupMeter) countsSwap() bool {
+func (o *observation) addError(err error) {
+	if err != nil {
+		o.errs = append(o.errs, err)
+	}
+}
+
+func (r *cgroupReader) countsSwap() bool {
 	file := path.Join(r.paths["memory"], "memory.memsw.usage_in_bytes")
 	if r.v2 {
 		if r.cgroup.path == "/" {
@@ -153,50 +123,73 @@ func (r *cgroupMeter) countsSwap() bool {
 	return err == nil
 }
 
-// GetStats reads each part and merges the results. The handler calls it. It keeps errors in
+// GetStats reads each controller and merges the results. The handler calls it. It keeps errors in
 // the observation, since the handler returns no statistics after an error.
-func (r *cgroupMeter) GetStats() (*cgroups.Stats, error) {
-	o := &r.result
+func (r *cgroupReader) GetStats() (*cgroups.Stats, error) {
+	o := &r.observation
 	o.raw = cgroups.NewStats()
-	for _, p := range r.parts {
+	readTogether := []controllerSet{cpuacct | cpu, memory, pids, blkio}
+	if o.v2 {
+		readTogether = []controllerSet{r.cgroup.controllers}
+	}
+	for _, bits := range readTogether {
+		manager := r.managerOf(bits)
+		if manager == nil {
+			continue
+		}
 		before := time.Now()
-		st, err := p.manager.GetStats()
+		st, err := manager.GetStats()
 		at := before.Add(time.Since(before) / 2)
-		good := p.bits
-		if err != nil {
-			if r.isIgnorable(err) {
-				err = nil
-			} else {
-				o.errs = append(o.errs, err)
-			}
-			good &^= r.failedControllers(p.bits, err)
+		failed := controllerSet(0)
+		if err != nil && !r.isIgnorable(err) {
+			o.addError(err)
+			failed = r.failedControllers(bits, err)
 		}
 		if st == nil {
 			continue
 		}
-		o.read |= good
 		for _, c := range controllers {
-			if good&c.bit != 0 {
+			if bits&r.cgroup.controllers&^failed&c.bit != 0 {
 				o.times[c.bit] = at.UnixNano()
 			}
 		}
-		mergeStats(o.raw, st, p.bits)
+		mergeStats(o.raw, st, bits)
 	}
 	return o.raw, nil
 }
 
+// managerOf returns a manager that reads only the controllers in bits; nil if the cgroup has none
+// of them. On version 2 it reads all.
+func (r *cgroupReader) managerOf(bits controllerSet) cgroups.Manager {
+	if r.v2 {
+		return r.Manager
+	}
+	own := map[string]string{}
+	for _, c := range controllers {
+		if dir, ok := r.paths[c.v1]; ok && bits&c.bit != 0 {
+			own[c.v1] = dir
+		}
+	}
+	if len(own) == 0 {
+		return nil
+	}
+	manager, err := libcontainer.NewCgroupManager(string(r.cgroup.path), own)
+	if err != nil {
+		r.addError(err)
+		return nil
+	}
+	return manager
+}
+
 // isIgnorable reports whether err is about files that the version 2 root never has.
-func (r *cgroupMeter) isIgnorable(err error) bool {
+func (r *cgroupReader) isIgnorable(err error) bool {
 	return r.v2 && r.cgroup.path == "/" && strings.Contains(err.Error(), "no such file")
 }
 
-// failedControllers returns the controllers in bits that err is about. On version 1 a part is
-// one controller. On version 2 all are read together, and libcontainer joins the errors into
+// failedControllers returns the controllers in bits that err is about. On version 1, bits are
+// of one hierarchy. On version 2 all are read together, and libcontainer joins the errors into
 // one text, from which only the file names tell the controllers.
-func (r *cgroupMeter) failedControllers(bits controllerSet, err error) controllerSet {
-	if err == nil {
-		return 0
-	}
+func (r *cgroupReader) failedControllers(bits controllerSet, err error) controllerSet {
 	if !r.v2 {
 		return bits
 	}

@@ -34,12 +34,12 @@ type nodeReader struct {
 }
 
 // read sets the metrics of the node's sample, b.Samples[at], and adds its parts.
-func (n *nodeReader) read(b *metric.Batch, at int, o *observation, v2 bool) error {
+func (n *nodeReader) read(b *metric.Batch, at int, o *observation) error {
 	proc := path.Join(n.rootFS, "proc")
 	s := &b.Samples[at]
 	s.Instance.Start, s.Instance.Origin = n.machine.boot.UnixNano(), metric.StartRuntime
 	fillCPU(s, o)
-	fillMemory(s, o, v2)
+	fillMemory(s, o)
 	err := errors.Join(
 		n.fillMemory(s, proc),
 		n.fillProcesses(s, proc),

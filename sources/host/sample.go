@@ -16,17 +16,17 @@ import (
 )
 
 // fillCgroup sets every metric in o, for a cgroup other than the node's.
-func fillCgroup(s *metric.Sample, o *observation, v2 bool) {
+func fillCgroup(s *metric.Sample, o *observation) {
 	fillCPU(s, o)
-	if o.read&cpu != 0 {
+	if o.has(cpu) {
 		setValue(s, metric.CPUThrottled, o.stats.Cpu.CFS.ThrottledTime)
 		setValue(s, metric.CPUPeriods, o.stats.Cpu.CFS.Periods)
 		setValue(s, metric.CPUThrottledPeriods, o.stats.Cpu.CFS.ThrottledPeriods)
 	}
-	fillMemory(s, o, v2)
-	if o.read&memory != 0 {
+	fillMemory(s, o)
+	if o.has(memory) {
 		failures := o.stats.Memory.Failcnt
-		if v2 {
+		if o.v2 {
 			failures = o.stats.Memory.Events.Max
 		}
 		setValue(s, metric.MemoryFailures, failures)
@@ -34,17 +34,17 @@ func fillCgroup(s *metric.Sample, o *observation, v2 bool) {
 			setValue(s, metric.MemoryOOMEvents, uint64(o.ooms))
 		}
 	}
-	if o.read&blkio != 0 {
+	if o.has(blkio) {
 		s.Times[metric.IO] = o.times[blkio]
 	}
-	if o.read&pids != 0 {
+	if o.has(pids) {
 		setValue(s, metric.ProcessThreads, o.raw.PidsStats.Current)
 		if limit := o.raw.PidsStats.Limit; limit > 0 { // 0 is libcontainer's "max"
 			setValue(s, metric.ProcessLimit, limit)
 		}
 		s.Times[metric.Process] = o.times[pids]
 	}
-	fillLimits(s, o, v2)
+	fillLimits(s, o)
 }
 
 func fillCPU(s *metric.Sample, o *observation) {
@@ -52,7 +52,7 @@ func fillCPU(s *metric.Sample, o *observation) {
 		setValue(s, metric.CPUUsage, o.cpu.nanoseconds)
 		s.Times[metric.CPU] = o.cpu.at.UnixNano()
 	}
-	if o.read&cpuacct != 0 {
+	if o.has(cpuacct) {
 		setValue(s, metric.CPUUser, o.stats.Cpu.Usage.User)
 		setValue(s, metric.CPUSystem, o.stats.Cpu.Usage.System)
 	}
@@ -65,9 +65,9 @@ func fillCPU(s *metric.Sample, o *observation) {
 	fillPressure(s, o.raw.CpuStats.PSI, metric.CPUPressureSome, metric.CPUPressureFull)
 }
 
-func fillMemory(s *metric.Sample, o *observation, v2 bool) {
+func fillMemory(s *metric.Sample, o *observation) {
 	fillPressure(s, o.raw.MemoryStats.PSI, metric.MemoryPressureSome, metric.MemoryPressureFull)
-	if o.read&memory == 0 {
+	if !o.has(memory) {
 		return
 	}
 	m := o.stats.Memory
@@ -77,8 +77,8 @@ func fillMemory(s *metric.Sample, o *observation, v2 bool) {
 	setValue(s, metric.MemoryRSS, m.RSS)
 	setValue(s, metric.MemoryCache, m.Cache)
 	setValue(s, metric.MemoryMappedFile, m.MappedFile)
-	setValue(s, metric.MemoryPageFaults, pageFaults(o, "pgfault", v2))
-	setValue(s, metric.MemoryMajorPageFaults, pageFaults(o, "pgmajfault", v2))
+	setValue(s, metric.MemoryPageFaults, pageFaults(o, "pgfault"))
+	setValue(s, metric.MemoryMajorPageFaults, pageFaults(o, "pgmajfault"))
 	if o.swap {
 		setValue(s, metric.MemorySwap, m.Swap)
 	}
@@ -86,8 +86,8 @@ func fillMemory(s *metric.Sample, o *observation, v2 bool) {
 
 // pageFaults returns a counter of memory.stat for the cgroup and all below it. cAdvisor's
 // counter does not include those below on version 1.
-func pageFaults(o *observation, key string, v2 bool) uint64 {
-	if !v2 {
+func pageFaults(o *observation, key string) uint64 {
+	if !o.v2 {
 		if n, ok := o.raw.MemoryStats.Stats["total_"+key]; ok {
 			return n
 		}
@@ -96,16 +96,16 @@ func pageFaults(o *observation, key string, v2 bool) uint64 {
 }
 
 // fillLimits sets the limits of the cgroup, where it has any, and what is left of them.
-func fillLimits(s *metric.Sample, o *observation, v2 bool) {
+func fillLimits(s *metric.Sample, o *observation) {
 	if c := o.spec.Cpu; o.spec.HasCpu && c.Quota > 0 && c.Period > 0 {
 		s.Values.Set(metric.CPULimit, float64(c.Quota)/float64(c.Period)*1e9)
 	}
 	m := o.spec.Memory
-	if !o.spec.HasMemory || m.Limit >= cgroupfs.NoLimit || m.Limit == 0 && !v2 {
+	if !o.spec.HasMemory || m.Limit >= cgroupfs.NoLimit || m.Limit == 0 && !o.v2 {
 		m.Limit = math.MaxUint64
 	} else {
 		setValue(s, metric.MemoryLimit, m.Limit)
-		if o.read&memory != 0 {
+		if o.has(memory) {
 			setValue(s, metric.MemoryAvailable, subtract(m.Limit, o.stats.Memory.WorkingSet))
 		}
 	}
@@ -113,14 +113,14 @@ func fillLimits(s *metric.Sample, o *observation, v2 bool) {
 	if !o.swap || m.SwapLimit >= cgroupfs.NoLimit {
 		return
 	}
-	if !v2 {
+	if !o.v2 {
 		if m.Limit == math.MaxUint64 || m.SwapLimit == 0 {
 			return
 		}
 		m.SwapLimit = subtract(m.SwapLimit, m.Limit)
 	}
 	setValue(s, metric.SwapLimit, m.SwapLimit)
-	if o.read&memory != 0 {
+	if o.has(memory) {
 		setValue(s, metric.MemorySwapAvailable, subtract(m.SwapLimit, o.stats.Memory.Swap))
 	}
 }
@@ -129,9 +129,9 @@ func fillLimits(s *metric.Sample, o *observation, v2 bool) {
 // device. physical reports whether a device is hardware rather than mapped onto another. If
 // some are, only those are summed, since bytes to a mapped device are counted again on the
 // device below it.
-func fillIO(s *metric.Sample, o *observation, v2 bool, physical func(major, minor uint64) bool) []model.PerDiskStats {
+func fillIO(s *metric.Sample, o *observation, physical func(major, minor uint64) bool) []model.PerDiskStats {
 	fillPressure(s, o.raw.BlkioStats.PSI, metric.IOPressureSome, metric.IOPressureFull)
-	if o.read&blkio == 0 || o.stats.DiskIo == nil {
+	if !o.has(blkio) || o.stats.DiskIo == nil {
 		return nil
 	}
 	devices := o.stats.DiskIo.IoServiceBytes
@@ -140,7 +140,7 @@ func fillIO(s *metric.Sample, o *observation, v2 bool, physical func(major, mino
 	})
 	// Version 1 counts nothing for a device without a policy. On version 2 a missing
 	// line means no I/O.
-	if len(devices) == 0 && !v2 {
+	if len(devices) == 0 && !o.v2 {
 		return nil
 	}
 	var all, below [2]uint64

@@ -118,7 +118,6 @@ func constructed() *observation {
 			HasCpu: true, Cpu: model.CpuSpec{Quota: 20000, Period: 100000},
 			HasMemory: true, Memory: model.MemorySpec{Limit: 2000, SwapLimit: 2500},
 		},
-		read:  cpuacct | cpu | memory | pids | blkio,
 		times: map[controllerSet]int64{},
 		ooms:  3,
 		swap:  true,
@@ -159,8 +158,9 @@ func TestFill(t *testing.T) {
 		}
 		s := &metric.Sample{Instance: metric.Instance{Start: 1e9}}
 		o := constructed()
-		fillCgroup(s, o, v2)
-		if n := len(fillIO(s, o, v2, vda)); n != 2 {
+		o.v2 = v2
+		fillCgroup(s, o)
+		if n := len(fillIO(s, o, vda)); n != 2 {
 			t.Errorf("devices = %d, want 2", n)
 		}
 		completeTimes(s, time.Unix(10, 0))
@@ -176,12 +176,13 @@ func TestFill(t *testing.T) {
 // What was not read is absent, although the structures have zeros.
 func TestFillUnread(t *testing.T) {
 	o := constructed()
-	o.read, o.cpu, o.ooms, o.spec = memory, cpuReading{}, -1, model.ContainerSpec{}
+	o.times = map[controllerSet]int64{memory: 1}
+	o.cpu, o.ooms, o.spec = cpuReading{}, -1, model.ContainerSpec{}
 	o.raw.CpuStats.PSI, o.raw.MemoryStats.PSI = nil, nil
 	o.swap = false
 	s := &metric.Sample{}
-	fillCgroup(s, o, false)
-	if devices := fillIO(s, o, false, func(_, _ uint64) bool { return true }); devices != nil {
+	fillCgroup(s, o)
+	if devices := fillIO(s, o, func(_, _ uint64) bool { return true }); devices != nil {
 		t.Errorf("devices = %v, want none", devices)
 	}
 	completeTimes(s, time.Unix(11, 0))
@@ -197,7 +198,8 @@ func TestFillUnread(t *testing.T) {
 	o.stats.DiskIo.IoServiceBytes = nil
 	for v2, want := range map[bool]bool{false: false, true: true} {
 		s := &metric.Sample{}
-		fillIO(s, o, v2, func(_, _ uint64) bool { return false })
+		o.v2 = v2
+		fillIO(s, o, func(_, _ uint64) bool { return false })
 		if got := s.Values.Has(metric.DiskReadBytes); got != want {
 			t.Errorf("v2 %v: has disk bytes = %v, want %v", v2, got, want)
 		}
@@ -209,8 +211,9 @@ func TestFillUnlimited(t *testing.T) {
 		o := constructed()
 		o.spec.Memory = model.MemorySpec{Limit: limit, SwapLimit: limit}
 		o.spec.Cpu.Quota = 0
+		o.v2 = v2
 		s := &metric.Sample{}
-		fillCgroup(s, o, v2)
+		fillCgroup(s, o)
 		for _, id := range []metric.ID{metric.CPULimit, metric.MemoryLimit, metric.MemoryAvailable, metric.SwapLimit, metric.MemorySwapAvailable} {
 			if v, ok := s.Values.Get(id); ok {
 				t.Errorf("v2 %v: %v = %v, want absent", v2, id, v)
@@ -220,7 +223,7 @@ func TestFillUnlimited(t *testing.T) {
 }
 
 func TestBlamed(t *testing.T) {
-	r := &cgroupMeter{v2: true, cgroup: &cgroupDir{path: "/a"}}
+	r := &cgroupReader{observation: observation{v2: true}, cgroup: &cgroupDir{path: "/a"}}
 	all := cpuacct | cpu | memory | pids | blkio
 	err := errors.New("error while statting cgroup v2: [open /sys/fs/cgroup/a/memory.current: permission denied open /sys/fs/cgroup/a/pids.max: permission denied]")
 	if got := r.failedControllers(all, err); got != memory|pids {
