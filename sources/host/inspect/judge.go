@@ -55,7 +55,7 @@ type judging struct {
 // judgePod judges a pod's cgroup, and those of its containers.
 func (j *judging) judgePod(c *Cgroup) PodReport {
 	p := PodReport{
-		CgroupReport: j.describeCgroup(c, time.Time{}),
+		CgroupReport: j.describeCgroup(c),
 		UID:          c.UID, Driver: c.Driver, PathQoS: c.QoS, cgroup: c,
 	}
 	facts := j.podsByUID[c.UID]
@@ -77,7 +77,7 @@ func (j *judging) judgePod(c *Cgroup) PodReport {
 	default:
 		j.judgeUnlisted(&p, own, others)
 		for _, below := range c.Containers {
-			p.Containers = append(p.Containers, j.newContainer(below, time.Time{}, p.Judgement, "it is judged like its pod's cgroup"))
+			p.Containers = append(p.Containers, j.newContainer(below, p.Judgement, "it is judged like its pod's cgroup"))
 		}
 	}
 	switch p.Judgement {
@@ -116,9 +116,7 @@ func (j *judging) chooseOwn(uid metric.PodUID, spec podcgroup.QoS) (own *Cgroup,
 
 // judgeOwn judges the cgroup that a listed pod uses.
 func (j *judging) judgeOwn(p *PodReport, facts *cluster.Pod, others []*Cgroup) {
-	if !facts.Started.IsZero() {
-		p.Since, p.SinceFrom = facts.Started, FromStatus
-	}
+	p.setStarted(facts.Started)
 	own := p.Reasons
 	switch {
 	case p.SpecQoS != "" && p.PathQoS != p.SpecQoS:
@@ -246,7 +244,7 @@ func (j *judging) judgeOutsidePod(c *Cgroup) PodReport {
 	var one ContainerReport
 	if facts == nil {
 		judgement, reason := j.judgeUnlistedUID(c)
-		one = j.newContainer(c, time.Time{}, judgement, reason)
+		one = j.newContainer(c, judgement, reason)
 	} else {
 		p.Namespace, p.Name, p.SpecQoS = facts.Namespace, facts.Name, podcgroup.QoS(facts.QoS)
 		one = j.judgeContainer(c, facts, nil)
@@ -263,8 +261,8 @@ func (j *judging) judgeOutsidePod(c *Cgroup) PodReport {
 const shownProcesses = 3
 
 // describeCgroup returns what is known of c, without a judgement: its reasons only
-// describe its processes. started is when a status says that it started, or zero.
-func (j *judging) describeCgroup(c *Cgroup, started time.Time) CgroupReport {
+// describe its processes.
+func (j *judging) describeCgroup(c *Cgroup) CgroupReport {
 	d := CgroupReport{
 		Path: c.Path, Hierarchies: c.hierarchyNames(),
 		Processes: c.CountProcesses(), Hidden: c.Unreadable || c.ForeignProcesses > 0 || c.Populated && c.CountProcesses() == 0, Frozen: c.Frozen,
@@ -278,11 +276,15 @@ func (j *judging) describeCgroup(c *Cgroup, started time.Time) CgroupReport {
 	if began := c.startedBy(); began.Before(c.EarliestModified) {
 		d.Since, d.SinceFrom = began, FromProcess
 	}
-	if !started.IsZero() {
-		d.Since, d.SinceFrom = started, FromStatus
-	}
 	d.Reasons = j.processEvidence(c)
 	return d
+}
+
+// setStarted sets the start from a status, if it has one.
+func (d *CgroupReport) setStarted(at time.Time) {
+	if !at.IsZero() {
+		d.Since, d.SinceFrom = at, FromStatus
+	}
 }
 
 // mostHierarchies returns the largest number of hierarchies that one pod's cgroup is in.

@@ -8,8 +8,8 @@ import (
 )
 
 // newContainer returns a container's cgroup with a judgement and its reason.
-func (j *judging) newContainer(c *Cgroup, started time.Time, judgement Judgement, reason string) ContainerReport {
-	d := j.describeCgroup(c, started)
+func (j *judging) newContainer(c *Cgroup, judgement Judgement, reason string) ContainerReport {
+	d := j.describeCgroup(c)
 	d.Judgement, d.Reasons = judgement, append([]string{reason}, d.Reasons...)
 	return ContainerReport{CgroupReport: d, ID: c.ID, Runtime: c.Runtime}
 }
@@ -18,27 +18,29 @@ func (j *judging) newContainer(c *Cgroup, started time.Time, judgement Judgement
 // sandbox, or nil if it is not known.
 func (j *judging) judgeContainer(c *Cgroup, facts *cluster.Pod, sandbox *Cgroup) ContainerReport {
 	state, ended := statusOf(facts, c.ID)
-	var one ContainerReport
-	switch {
-	case state != nil && !ended && c.IsEmpty():
-		one = j.newContainer(c, state.StartedAt, Empty, "nothing runs in it, although the pod's status says that container "+state.Name+" is running")
-	case state != nil && !ended:
-		one = j.newContainer(c, state.StartedAt, Live, "the pod's status names it as container "+state.Name)
-	case state != nil:
-		one = j.newContainer(c, time.Time{}, OldContainer, "the pod's status names it as an ended run of container "+state.Name)
-	case c == sandbox:
-		one = j.newContainer(c, time.Time{}, Live, "no container's status names it: it is the pod's sandbox")
-	case c.IsEmpty():
-		one = j.newContainer(c, time.Time{}, Empty, "nothing runs in it, and no container's status names it")
-	case j.justStarted(c):
-		one = j.newContainer(c, time.Time{}, Live, "no container's status names it, but it is less than a minute old: the status may not have it yet")
-	default:
-		one = j.newContainer(c, time.Time{}, OldContainer, "no container's status names it, and it is not the pod's sandbox")
-	}
 	if state != nil {
+		one := j.newContainer(c, Live, "the pod's status names it as container "+state.Name)
 		one.Name = state.Name
+		switch {
+		case ended:
+			one.Judgement, one.Reasons[0] = OldContainer, "the pod's status names it as an ended run of container "+state.Name
+			return one
+		case c.IsEmpty():
+			one.Judgement = Empty
+			one.Reasons[0] = "nothing runs in it, although the pod's status says that container " + state.Name + " is running"
+		}
+		one.setStarted(state.StartedAt)
+		return one
 	}
-	return one
+	switch {
+	case c == sandbox:
+		return j.newContainer(c, Live, "no container's status names it: it is the pod's sandbox")
+	case c.IsEmpty():
+		return j.newContainer(c, Empty, "nothing runs in it, and no container's status names it")
+	case j.justStarted(c):
+		return j.newContainer(c, Live, "no container's status names it, but it is less than a minute old: the status may not have it yet")
+	}
+	return j.newContainer(c, OldContainer, "no container's status names it, and it is not the pod's sandbox")
 }
 
 // statusOf returns the container with id in its status, and whether that run has ended.
@@ -99,7 +101,7 @@ func (j *judging) judgeDuplicateContainers(c, own *Cgroup, facts *cluster.Pod) (
 				}
 			}
 		}
-		one := j.newContainer(below, time.Time{}, Duplicate, reason)
+		one := j.newContainer(below, Duplicate, reason)
 		if state, _ := statusOf(facts, below.ID); state != nil {
 			one.Name = state.Name
 		}
