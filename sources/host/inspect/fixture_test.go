@@ -147,7 +147,7 @@ func (f *fixture) process(pid, command, state string, age time.Duration) {
 		f.t.Fatal(err)
 	}
 	start := transcript.Epoch.Add(-age).Sub(f.boot).Milliseconds() / 10
-	f.write(filepath.Join(dir, "stat"), fmt.Sprintf("%s (%s) %s 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 %d 1000 2000\n", pid, command, state, start))
+	f.write(filepath.Join(dir, "stat"), fmt.Sprintf("%s (%s) %s 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 %d 1000 2000%s\n", pid, command, state, start, strings.Repeat(" 0", 28)))
 }
 
 // inspector returns an Inspector of the machine that removes cgroups as the kernel does.

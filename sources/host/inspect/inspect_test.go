@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -189,42 +188,30 @@ func TestNewNeedsHierarchies(t *testing.T) {
 	}
 }
 
-func TestParseStat(t *testing.T) {
-	boot := time.Unix(1000, 0)
-	got, err := parseStat([]byte("4711 (a) (b c) D 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12345 1000 2000\n"), boot)
-	want := Process{PID: 4711, Command: "a) (b c", State: "D", Started: time.Unix(1123, 450e6)}
-	if err != nil || got != want {
-		t.Errorf("parseStat: got %+v, %v, want %+v", got, err, want)
+func TestProcessTable(t *testing.T) {
+	f := newFixture(t, "v2")
+	f.process("4711", "a) (b c", "D", 1500*time.Millisecond)
+	f.process("12", "app", "R", time.Minute)
+	if err := os.WriteFile(filepath.Join(f.proc, "12", "stat"), []byte("12 (app) R 1"), 0o644); err != nil {
+		t.Fatal(err)
 	}
-	for _, bad := range []string{"", "1", "(x) R", "x (y) R 1", "1 )x( R", "1 (x) R 1 2 3", "1 (x) R 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 -5 1"} {
-		if p, err := parseStat([]byte(bad), boot); err == nil {
-			t.Errorf("parseStat(%q) = %+v, want an error", bad, p)
+	table, err := newProcessTable(f.proc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Process{PID: 4711, Command: "a) (b c", State: "D", Started: transcript.Epoch.Add(-1500 * time.Millisecond)}
+	if got := table.find(4711); got == nil || got.PID != want.PID || got.Command != want.Command || got.State != want.State || !got.Started.Equal(want.Started) {
+		t.Errorf("find: got %+v, want %+v", got, want)
+	}
+	for _, pid := range []int{12, 13} { // torn, ended
+		if got := table.find(pid); got != nil {
+			t.Errorf("find(%d) = %+v, want none", pid, got)
 		}
-	}
-	if at, err := parseBoot([]byte("cpu 1\nbtime 77\nprocesses 3\n")); err != nil || !at.Equal(time.Unix(77, 0)) {
-		t.Errorf("parseBoot: %v, %v, want 77 s", at, err)
 	}
 	for _, bad := range []string{"", "btime x\n"} {
-		if at, err := parseBoot([]byte(bad)); err == nil {
-			t.Errorf("parseBoot(%q) = %v, want an error", bad, at)
+		f.write(filepath.Join(f.proc, "stat"), bad)
+		if table, err := newProcessTable(f.proc); err == nil || table.find(4711) != nil {
+			t.Errorf("with %q: no error, or a process", bad)
 		}
 	}
-}
-
-func FuzzParseStat(f *testing.F) {
-	f.Add(4711, "burn", "D", uint64(12345))
-	f.Add(1, ") R 1 2 3 (", "S", uint64(0))
-	f.Fuzz(func(t *testing.T, pid int, command, state string, start uint64) {
-		if pid < 1 || strings.ContainsAny(state, " ()\t\n\v\f\r\u0085\u00a0") || len(state) != 1 || start > 1<<40 {
-			t.Skip()
-		}
-		line := fmt.Sprintf("%d (%s) %s 1 1 1 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 %d 1 2\n", pid, command, state, start)
-		got, err := parseStat([]byte(line), time.Unix(0, 0))
-		if err != nil {
-			t.Fatalf("parseStat(%q): %v", line, err)
-		}
-		if got.PID != pid || got.Command != command || got.State != state || uint64(got.Started.UnixMilli()) != start*10 {
-			t.Errorf("parseStat(%q) = %+v", line, got)
-		}
-	})
 }
