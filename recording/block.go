@@ -31,6 +31,7 @@ const (
 	maxPayload = 16 << 20 // of a block, compressed
 	maxBlock   = 16 << 20 // of a block, decompressed
 	maxRecord  = 8 << 20
+	maxMemory  = 4 << 30 // that a reader keeps: enough for 5,000 nodes of 100 pods each
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -159,7 +159,7 @@ func TestScaleTargets(t *testing.T) {
 // What a reader remembers is bounded.
 func TestMemoryIsBounded(t *testing.T) {
 	file, _ := record(t, 60)
-	r := must(recording.NewReaderOptions(bytes.NewReader(file), recording.ReaderOptions{Memory: 20_000}))
+	r := must(recording.NewReaderMemory(bytes.NewReader(file), 20_000))
 	defer r.Close()
 	for {
 		_, err := r.Next()
@@ -184,7 +184,7 @@ func TestEmptySamplesCount(t *testing.T) {
 	}
 	check(t, w.Round(b, nil, began))
 	check(t, w.Close())
-	r := must(recording.NewReaderOptions(&out, recording.ReaderOptions{Memory: 1 << 20}))
+	r := must(recording.NewReaderMemory(&out, 1<<20))
 	defer r.Close()
 	for {
 		_, err := r.Next()
@@ -250,7 +250,7 @@ func FuzzReader(f *testing.F) {
 	}
 	f.Add(recording.Unpacked(out.Bytes()))
 	f.Fuzz(func(t *testing.T, frames []byte) {
-		r := must(recording.NewReaderOptions(bytes.NewReader(recording.Packed(frames)), recording.ReaderOptions{Memory: 16 << 20}))
+		r := must(recording.NewReaderMemory(bytes.NewReader(recording.Packed(frames)), 16<<20))
 		defer r.Close()
 		var again bytes.Buffer
 		w := must(recording.NewWriter(&again, recording.Options{Begin: began}))

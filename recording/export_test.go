@@ -2,9 +2,19 @@ package recording
 
 import (
 	"bytes"
+	"io"
 
 	"github.com/klauspost/compress/zstd"
 )
+
+// NewReaderMemory is NewReader with another bound on memory.
+func NewReaderMemory(from io.Reader, memory int64) (*Reader, error) {
+	r, err := NewReader(from)
+	if err == nil {
+		r.memory = memory
+	}
+	return r, err
+}
 
 // Packed returns a file of one block that has these records, so that a fuzzer needs to
 // know nothing of compression and checksums.

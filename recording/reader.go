@@ -15,8 +15,8 @@ import (
 
 // Reader reads a recording, which may be damaged or made up. It is for one goroutine.
 type Reader struct {
-	o      ReaderOptions
 	blocks blockReader
+	memory int64 // about how many bytes it may keep between two Begin records
 	z      *zstd.Decoder
 	block  []byte // decompressed
 	rest   []byte // the records of block that are not read yet
@@ -33,11 +33,8 @@ type Reader struct {
 
 // NewReader returns a Reader of r. The error is a *NoRecordingError if r is not a
 // recording, and a *TruncatedError if it ends within the header.
-func NewReader(r io.Reader) (*Reader, error) { return NewReaderOptions(r, ReaderOptions{}) }
-
-// NewReaderOptions is NewReader with other bounds than the defaults.
-func NewReaderOptions(r io.Reader, o ReaderOptions) (*Reader, error) {
-	rd := &Reader{o: o.withDefaults(), blocks: blockReader{r: r}, codec: codec{decoding: true}}
+func NewReader(r io.Reader) (*Reader, error) {
+	rd := &Reader{memory: maxMemory, blocks: blockReader{r: r}, codec: codec{decoding: true}}
 	if err := rd.blocks.readHeader(); err != nil {
 		return nil, err
 	}
@@ -134,7 +131,7 @@ func (r *Reader) decode(kind Kind, b *metric.Batch) (f Frame, ok bool) {
 	f = Frame{Kind: kind, Now: r.now}
 	switch {
 	case kind == Begin:
-		c.reset(time.Time{}, r.o.Memory)
+		c.reset(time.Time{}, r.memory)
 		r.begun, r.facts, r.pending = true, recentFacts{}, nil
 		c.beginning(&f)
 	case !r.begun:

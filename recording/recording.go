@@ -146,20 +146,6 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// ReaderOptions bound a Reader. The zero ReaderOptions means the defaults.
-type ReaderOptions struct {
-	// Memory is about how many bytes a Reader keeps of a file between two Begin records.
-	// Default 4 GiB, enough for 5,000 nodes of 100 pods each.
-	Memory int64
-}
-
-func (o ReaderOptions) withDefaults() ReaderOptions {
-	if o.Memory <= 0 {
-		o.Memory = 4 << 30
-	}
-	return o
-}
-
 // NoRecordingError says that a file is not a recording that can be read.
 type NoRecordingError struct{ Why string }
 
