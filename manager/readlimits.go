@@ -32,14 +32,12 @@ func (s readSlots) take(ctx context.Context, patience time.Duration) bool {
 	default:
 	}
 	// Slow path: wait; a channel serves its waiters in order.
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	select {
 	case s <- struct{}{}:
 		return true
 	case <-ctx.Done():
-		return false
-	case <-timer.C:
 		return false
 	}
 }
