@@ -16,11 +16,9 @@ const grace = time.Second
 // fill is Source.Read or SecondReader.ReadSecond.
 type fill func(ctx context.Context, b *metric.Batch) error
 
-// caller makes the calls of one source: one at a time, each in a slot and on a
-// deadline. A call is made by the goroutine that wants it, for handing it to another
-// and back costs more than all the rest of it. That goroutine is lost if the call
-// ignores its deadline; then the watchdog, which is but a timer until that moment,
-// goes on in its place.
+// caller makes the calls of one source: one at a time, each with a slot and a deadline. The
+// goroutine of the round makes the call itself, because another goroutine costs more than the
+// rest of the call. If the call ignores its deadline, the watchdog, a timer, continues the round.
 //
 // Fields outside mu belong to the round that runs.
 type caller struct {
@@ -28,16 +26,16 @@ type caller struct {
 	limits  readLimits
 	meters  *kindMeters
 
-	began time.Time // when the last call was made
+	began time.Time // when the last call began
 	late  bool      // the last call did not end before its deadline
-	slots readSlots // where the call's slot is from
+	slots readSlots // that the call's slot is from
 
 	mu struct {
 		sync.Mutex
 		phase phase
-		watch *time.Timer   // while a call runs
-		due   time.Time     // when watch has something to do
-		lost  func(error)   // goes on when the call is abandoned
+		watch *time.Timer   // the watchdog, while a call runs
+		due   time.Time     // when the watchdog acts
+		lost  func(error)   // continues the round when the call is abandoned
 		ended chan struct{} // closed when an abandoned call ends
 	}
 }
@@ -48,16 +46,16 @@ type phase uint8
 const (
 	idle      phase = iota // there is none
 	running                // it is in time, and has a slot
-	late                   // it should have ended, and has the grace to
-	abandoned              // it runs, and nobody waits for it
+	late                   // its deadline has passed, the grace has not
+	abandoned              // it runs, and no round waits for it
 )
 
 func newCaller(timeout time.Duration, limits readLimits, meters *kindMeters) *caller {
 	return &caller{timeout: timeout, limits: limits, meters: meters}
 }
 
-// admit waits for a slot, which call gives back. Its error says why there can be
-// no call in this round.
+// admit waits for a slot, which call gives back. The error says why there can be no call in this
+// round.
 func (c *caller) admit(ctx context.Context) error {
 	if c.stuck() {
 		return &metric.ReadError{Reason: metric.NodeTimeout,
@@ -77,20 +75,19 @@ func (c *caller) admit(ctx context.Context) error {
 	return nil
 }
 
-// call has f fill b, and returns its error. It must have been admitted. If f
-// ignores its deadline or ctx, b is lost, for it still belongs to f, and another
-// goroutine calls lost with what is wrong. The caller's goroutine has then no more
-// business with the source: kept is false, whenever f returns.
+// call calls f with b after admit, and returns its error. If f ignores its deadline or ctx, b
+// stays with f, and another goroutine calls lost with the error. When f returns, kept is false,
+// and this goroutine must not use the source any more.
 func (c *caller) call(ctx context.Context, f fill, b *metric.Batch, lost func(error)) (kept bool, err error) {
 	c.began = time.Now()
 	b.Began = c.began
 	deadline := c.began.Add(c.timeout)
-	ctx, cancel := context.WithDeadline(ctx, deadline) // 2 to 3 µs; a scrape of a node takes 320
-	defer cancel()                                     // for what may still wait for it
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
 	c.start(deadline, lost)
 	err = guard(func() error { return f(ctx, b) })
 	kept = c.finish()
-	// Who waits on the deadline itself, as a dial does, may end before the watchdog comes.
+	// A dial, for example, has the deadline itself and may end before the watchdog acts.
 	late := ctx.Err() != nil || !time.Now().Before(deadline)
 	if !kept {
 		return false, nil
@@ -99,8 +96,7 @@ func (c *caller) call(ctx context.Context, f fill, b *metric.Batch, lost func(er
 	return true, judged(err)
 }
 
-// callAside does the same in a goroutine of its own, for a round that cannot be gone
-// on with elsewhere.
+// callAside is call in another goroutine, for a round that no other goroutine can continue.
 func (c *caller) callAside(ctx context.Context, f fill, b *metric.Batch) (kept bool, err error) {
 	type outcome struct {
 		kept bool
@@ -128,7 +124,7 @@ func (c *caller) start(deadline time.Time, lost func(error)) {
 	}
 }
 
-// finish ends a call, and reports whether it was still waited for.
+// finish ends a call. It returns false if the call was abandoned.
 func (c *caller) finish() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,7 +142,7 @@ func (c *caller) finish() bool {
 	return true
 }
 
-// watch looks after a call that is past its deadline, or past the grace after that.
+// watch acts on a call when its deadline has passed, and again after the grace.
 func (c *caller) watch() {
 	c.mu.Lock()
 	if time.Now().Before(c.mu.due) { // it was set for a call that has just ended
@@ -163,8 +159,7 @@ func (c *caller) watch() {
 	c.mu.Unlock()
 }
 
-// cancelCall tells that the context of a call has ended, or that of the next will have: one
-// that runs has only the grace left.
+// cancelCall says that the context of calls has ended: a call that runs has only the grace left.
 func (c *caller) cancelCall() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,16 +168,15 @@ func (c *caller) cancelCall() {
 	}
 }
 
-// overdue gives a call whose context has ended the grace to notice. Its slot is free from
-// now on, so that a call that hangs delays no other source. c.mu is held.
+// overdue gives a call whose context has ended the grace to notice. It frees the slot, so that a
+// call that hangs delays no other source. c.mu is held.
 func (c *caller) overdue() {
 	c.release()
 	c.mu.phase, c.mu.due = late, time.Now().Add(grace)
 	c.mu.watch.Reset(grace)
 }
 
-// abandon leaves a call behind, and goes on in its place. It lets go of c.mu, which is
-// held.
+// abandon stops waiting for a call, and continues its round. It unlocks c.mu, which is held.
 func (c *caller) abandon() {
 	c.mu.phase, c.late = abandoned, true
 	c.mu.ended = make(chan struct{})
@@ -206,7 +200,7 @@ func (c *caller) stuck() bool {
 	return c.mu.phase == abandoned
 }
 
-// awaitStuck waits for an abandoned call to end, however long that takes.
+// awaitStuck waits for an abandoned call to end.
 func (c *caller) awaitStuck() {
 	c.mu.Lock()
 	ended := c.mu.ended

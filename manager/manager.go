@@ -2,7 +2,9 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -18,8 +20,7 @@ import (
 // large cluster change many times a second.
 const minReconcileGap = 200 * time.Millisecond
 
-// Manager reads sources and leads what they say to the sinks. Make one with
-// New.
+// Manager reads sources and gives what they read to the sinks.
 type Manager struct {
 	options   Options
 	telemetry *telemetry
@@ -29,19 +30,19 @@ type Manager struct {
 	recorders []*sinkWriter
 
 	began    atomic.Pointer[time.Time] // when Run was called; nil before
-	complete atomic.Pointer[time.Time] // when all sources were there for the first time; nil before
+	complete atomic.Pointer[time.Time] // when all sources were known for the first time; nil before
 	ready    atomic.Bool
 
-	sourcesCtx     context.Context // parent of every source's
+	sourcesCtx     context.Context // Run's
 	stopSinks      context.CancelFunc
 	runners        sync.WaitGroup // sources that have not ended
-	abandonedReads sync.WaitGroup // abandoned reads of those that have
+	abandonedReads sync.WaitGroup // abandoned reads of sources that have ended
 	wake           chan struct{}  // a source has ended: ask the providers again
 
 	// Of Run's goroutine.
 	answers []answer
 	twice   map[string]bool // names that two sources have
-	settled bool            // the sources are those that the answers name
+	settled bool            // the running sources are those of the answers
 
 	mu struct {
 		sync.Mutex
@@ -51,8 +52,8 @@ type Manager struct {
 	}
 }
 
-// New returns a Manager that does nothing until Run is called. It panics if its
-// metrics are registered already.
+// New returns a Manager that does nothing before Run. It panics if its metrics are registered
+// already.
 func New(options Options) *Manager {
 	m := &Manager{options: options.withDefaults(), wake: make(chan struct{}, 1)}
 	m.telemetry = newTelemetry(options.Registerer)
@@ -80,18 +81,15 @@ func New(options Options) *Manager {
 	return m
 }
 
-// Run reads until ctx ends. It then stops the sources, has the sinks write what
-// they have queued, and returns nil once everything it began has ended; if
-// that takes longer than Options.Shutdown, an error that names what still runs.
-// Run can be called once.
+// Run reads until ctx ends. Then it stops the sources, waits until the sinks have written their
+// queues, and returns nil when everything has ended. If that takes longer than Options.Shutdown,
+// the error names what still runs. Run can be called once.
 func (m *Manager) Run(ctx context.Context) error {
 	now := time.Now()
 	if !m.began.CompareAndSwap(nil, &now) {
-		return fmt.Errorf("the manager has been run before")
+		return errors.New("the manager has been run before")
 	}
-	var stopSources context.CancelFunc
-	m.sourcesCtx, stopSources = context.WithCancel(ctx)
-	defer stopSources()
+	m.sourcesCtx = ctx
 	if m.options.Player != nil {
 		m.play(ctx, m.options.Player)
 	} else {
@@ -100,9 +98,10 @@ func (m *Manager) Run(ctx context.Context) error {
 	return m.shutdown()
 }
 
-// drive keeps the sources those that the providers name until ctx ends.
+// drive asks the providers and adjusts the sources until ctx ends.
 func (m *Manager) drive(ctx context.Context) {
 	changed := m.options.FactsChanged
+	soon := min(minReconcileGap, m.options.Refresh)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var asked time.Time
@@ -112,11 +111,11 @@ func (m *Manager) drive(ctx context.Context) {
 			return
 		case _, open := <-changed:
 			if !open {
-				changed = nil // a closed channel would be ready for ever
+				changed = nil // a closed channel is always ready
 			}
-			timer.Reset(time.Until(asked.Add(min(minReconcileGap, m.options.Refresh))))
+			timer.Reset(time.Until(asked.Add(soon)))
 		case <-m.wake:
-			timer.Reset(time.Until(asked.Add(min(minReconcileGap, m.options.Refresh))))
+			timer.Reset(time.Until(asked.Add(soon)))
 		case <-timer.C:
 			if ctx.Err() != nil {
 				return // both were ready
@@ -128,27 +127,22 @@ func (m *Manager) drive(ctx context.Context) {
 	}
 }
 
-// shutdown ends everything, first to last in the direction of the flow.
+// shutdown ends sources, then sinks, then waits for abandoned reads.
 func (m *Manager) shutdown() error {
 	ctx, cancel := context.WithTimeout(context.Background(), m.options.Shutdown)
 	defer cancel()
-	// Sinks are cut off a little before that, so that those which heed their
-	// context still end in time.
+	// The context of sinks ends a little earlier, so that they can end in time.
 	reserve := min(grace, m.options.Shutdown/4)
 	cutOff := time.AfterFunc(m.options.Shutdown-reserve, m.stopSinks)
 	defer cutOff.Stop()
 	defer m.stopSinks()
 
 	m.mu.Lock()
-	all := make([]*runner, 0, len(m.mu.sources))
-	for _, r := range m.mu.sources {
-		all = append(all, r)
-	}
+	all := slices.Collect(maps.Values(m.mu.sources))
 	m.mu.Unlock()
 	for _, r := range all {
 		r.stop()
 	}
-
 	await(ctx, ended(&m.runners))
 	for _, o := range m.writers {
 		o.queue.close()
@@ -206,34 +200,34 @@ func (m *Manager) leftovers() error {
 	return fmt.Errorf("shut down: %d still run after %v: %s%s", n, m.options.Shutdown, strings.Join(names, ", "), more)
 }
 
-// publish hands b to every sink, and raw, unless it is nil, to every recorder. From here
-// on nobody writes them, until the last has released them to p. The sinkWriter it returns, if
-// any, is for the caller to drain when there is nothing else to do; others that nobody
-// sees to get a goroutine, for one slow sink must not delay another.
-func (m *Manager) publish(b *metric.Batch, raw item, p *pool) (yours *sinkWriter) {
-	yours = share(b, m.sinks, item{batch: b}, p, nil)
+// publish gives b to every sink, and raw, unless it has no batch, to every recorder. Batches are
+// not changed any more until the last of them has released them to p. If a queue must be drained,
+// the caller drains the one that publish returns when it has nothing else to do. Other queues get
+// a goroutine each, because one slow sink must not delay another.
+func (m *Manager) publish(b *metric.Batch, raw item, p *pool) (drain *sinkWriter) {
+	drain = share(item{batch: b}, m.sinks, p, nil)
 	if raw.batch != nil {
-		yours = share(raw.batch, m.recorders, raw, p, yours)
+		drain = share(raw, m.recorders, p, drain)
 	}
-	return yours
+	return drain
 }
 
-func share(b *metric.Batch, writers []*sinkWriter, it item, p *pool, yours *sinkWriter) *sinkWriter {
+func share(it item, writers []*sinkWriter, p *pool, drain *sinkWriter) *sinkWriter {
 	if len(writers) == 0 {
-		p.recycle(b)
-		return yours
+		p.recycle(it.batch)
+		return drain
 	}
-	b.Share(len(writers), p.put)
+	it.batch.Share(len(writers), p.put)
 	for _, o := range writers {
 		switch {
 		case !o.offer(it):
-		case yours == nil:
-			yours = o
+		case drain == nil:
+			drain = o
 		default:
 			go o.drain()
 		}
 	}
-	return yours
+	return drain
 }
 
 // pool returns the batches of a kind of source. m.mu is held.
@@ -246,7 +240,7 @@ func (m *Manager) pool(kind string) *pool {
 	return p
 }
 
-// remove takes a source out of the books, and has the sinks forget it.
+// remove removes a source, and tells the sinks to forget it.
 func (m *Manager) remove(r *runner) {
 	for _, o := range m.writers {
 		if o.queue.forget(r.spec.Kind, r.spec.Node) {
@@ -264,19 +258,16 @@ func (m *Manager) remove(r *runner) {
 	m.runners.Done()
 }
 
-// closeWhenAbandonedReadEnds waits for the abandoned read of a source that has ended, to close the
-// source after it.
+// closeWhenAbandonedReadEnds closes a source that has ended when its abandoned read ends.
 func (m *Manager) closeWhenAbandonedReadEnds(r *runner) {
 	m.mu.Lock()
 	m.mu.abandonedReads[r] = true
 	m.mu.Unlock()
-	m.abandonedReads.Add(1)
-	go func() {
-		defer m.abandonedReads.Done()
+	m.abandonedReads.Go(func() {
 		r.caller.awaitStuck()
 		r.close()
 		m.mu.Lock()
 		delete(m.mu.abandonedReads, r)
 		m.mu.Unlock()
-	}()
+	})
 }

@@ -1,26 +1,27 @@
 package manager
 
-import "time"
+import (
+	"hash/fnv"
+	"time"
+)
 
-// settle is the time from a source's first read to its second: long enough for
-// a rate, and short enough that a restart of weir costs little.
+// settle is the time from a source's first read to its second: long enough for a rate, and short
+// after a restart of weir.
 const settle = 10 * time.Second
 
-// firstSpread is how far apart the first reads of sources that appear together
-// lie on average. Each begins with a handshake, which takes about as much CPU.
+// firstSpread is the average time between the first reads of sources that appear together. Each
+// begins with a handshake, which takes about as much CPU.
 const firstSpread = time.Millisecond
 
-// beat is how long after each other the steady places of sources lie, unless they are
-// the same. A process that wakes up for one source finds its code and tables gone from
-// the processor's caches; one that then reads a dozen pays for that once. For a thousand
-// nodes that halves what a read costs.
+// beat is the time between the steady places of sources, unless they are the same. A process that
+// wakes up has lost its code and tables from the processor's caches. If it then reads a dozen
+// sources, it pays for that once: for a thousand nodes a read costs half (docs/performance.md).
 const beat = 250 * time.Millisecond
 
-// timetable says when the rounds of one source are due: the first at once, the
-// second when a rate can be had, all others at the source's steady place,
-// which is every instant whose Unix time is offset modulo interval. The offset
-// is a hash of the source's name, in whole beats, so sources are spread over the
-// interval and replicas of weir agree on it without talking.
+// timetable says when the rounds of one source are due: the first at once, the second when there
+// can be a rate, all others at the source's steady place: when the Unix time is offset modulo
+// interval. The offset is a hash of the source's name, in whole beats. So sources are spread over
+// the interval, and replicas of weir read a source at the same time.
 type timetable struct {
 	offset, interval time.Duration
 }
@@ -30,27 +31,24 @@ func newTimetable(name string, interval time.Duration) timetable {
 	return timetable{offset: offset.Truncate(min(beat, interval/10)), interval: interval}
 }
 
-// first returns how long the first read waits if so many sources appear at
-// once: not at all for one, and in the order of their steady places for more, over
-// half an interval at most.
+// first returns how long the first read waits if so many sources appear together: one source does
+// not wait, more are read in the order of their steady places, within half an interval.
 func (t timetable) first(together int) time.Duration {
 	spread := min(time.Duration(together-1)*firstSpread, t.interval/2)
 	return time.Duration(float64(t.offset) / float64(t.interval) * float64(spread))
 }
 
-// next returns when the next round is due, given that the round'th (from 1) was
-// due at due and has ended now, and how many places were missed meanwhile. A
-// round that met newcomers is followed by one halfway to the next place.
+// next returns when the next round is due, and how many places were missed. The round'th (from 1)
+// was due at due and has ended now. After a round with newcomers, the next is halfway to the next
+// place.
 //
-// Rounds keep a third of an interval between them. Without that, a clock that is
-// slewed forwards while we wait would have the same place come twice, and the
-// second read and a place right after it would both be read.
+// Rounds keep a third of an interval between them. Otherwise a clock that is slewed forwards would
+// give the same place twice, and the second read could be right before a place.
 func (t timetable) next(round int, due, now time.Time, newcomers bool) (next time.Time, missed int) {
 	if round == 1 {
 		return now.Add(min(settle, t.interval)), 0
 	}
-	// Elapsed time is monotonic where due and now are readings of this
-	// machine's clock: setting the clock misses nothing.
+	// Elapsed time is monotonic, so setting the clock misses nothing.
 	missed = t.placesWithin(due, now.Sub(due))
 	places := t
 	if newcomers {
@@ -88,15 +86,12 @@ func (t timetable) placesWithin(from time.Time, d time.Duration) int {
 	return int((t.phase(from) + max(d, 0)) / t.interval)
 }
 
-// hash is FNV-1a with a finaliser. Names that differ in their last digit have
-// FNV hashes that differ by a small multiple of its prime, which would put
-// neighbours of a numbered fleet at regular distances; the finaliser
-// (splitmix64's) scatters them.
+// hash is FNV-1a with the finaliser of splitmix64, which spreads names that differ only in their
+// last digit.
 func hash(name string) uint64 {
-	h := uint64(14695981039346656037)
-	for i := range len(name) {
-		h = (h ^ uint64(name[i])) * 1099511628211
-	}
+	fnv1a := fnv.New64a()
+	_, _ = fnv1a.Write([]byte(name))
+	h := fnv1a.Sum64()
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
 	h = (h ^ h>>27) * 0x94d049bb133111eb
 	return h ^ h>>31

@@ -12,38 +12,32 @@ import (
 
 // Options is what a Manager runs. The zero value runs nothing, and is valid.
 type Options struct {
-	// Providers say which sources there are. Names must be unique among all of
-	// them; of two Specs of one name, the first counts.
+	// Providers say which sources there are. Of two Specs of one name, the first counts.
 	Providers []Provider
-	// Pipeline returns the processors of a source, in the order they are
-	// called, with fresh state. It is called once for each source, and again
-	// after one of its processors panicked. nil means no processors.
+	// Pipeline returns the processors of a source in their order, with fresh state. It is called
+	// once for each source, and again after one of its processors panicked. Default: none.
 	Pipeline func(Spec) []Processor
 	// Sinks take the batches of all sources.
 	Sinks []NamedSink
-	// Player has rounds that were read before; nil, as nearly always, for none. With
-	// it no provider is asked and no clock but the player's matters: its rounds go
-	// through the pipeline one after the other, and wait for sinks that are slow.
+	// Player has recorded rounds. If it is set, no provider is asked, and the player's clock is
+	// used: its rounds go through the pipeline one after the other, and wait for slow sinks.
 	Player Player
 
-	// Facts returns the facts of the moment, at little cost. nil, and returning
-	// nil, both mean that there is no cluster to know anything of.
+	// Facts returns the present facts, at little cost. Without a cluster it is nil or returns nil.
 	Facts func() *cluster.Facts
-	// FactsChanged receives when the facts may have changed in a way that
-	// concerns providers. A buffer of one and a non-blocking send suffice. nil
-	// means that there is no cluster; otherwise facts are waited for.
+	// FactsChanged receives when the facts may have changed for providers. A buffer of one and a
+	// non-blocking send suffice. Nil means that there is no cluster; otherwise the manager waits
+	// for facts.
 	FactsChanged <-chan struct{}
 
-	// MaxReads bounds how many reads run at once; default 128. A quarter of
-	// them is set apart for sources whose last read timed out, so that they
-	// never keep a healthy one waiting.
+	// MaxReads bounds how many reads run at once; default 128. A quarter of them is for sources
+	// whose last read timed out, so that they never delay a healthy one.
 	MaxReads int
 	// Refresh is the longest time between two questions to the providers;
 	// default 5 s.
 	Refresh time.Duration
-	// Shutdown bounds how long Run goes on after its context has ended: for
-	// running reads to notice, and for sinks to write what they have queued;
-	// default 10 s.
+	// Shutdown bounds how long Run goes on after its context has ended, until reads end and sinks
+	// have written their queues; default 10 s.
 	Shutdown time.Duration
 
 	// Logger takes one line an event; default none.
@@ -58,7 +52,7 @@ type NamedSink struct {
 	// Name is unique among the sinks: "memory". It labels metrics.
 	Name string
 	Sink Sink
-	// Recorder, instead of Sink, takes what the processors are given.
+	// Recorder, in place of Sink, takes what the processors are given.
 	Recorder Recorder
 	// Queue is how many batches may wait for the sink; default 256.
 	Queue int
@@ -72,8 +66,8 @@ const (
 	defaultTimeout  = 10 * time.Second
 )
 
-// withDefaults returns o with every zero field replaced by its default. The
-// caller's Sinks stay as they are.
+// withDefaults returns o with defaults in place of zero values. The caller's Sinks stay as they
+// are.
 func (o Options) withDefaults() Options {
 	if o.Pipeline == nil {
 		o.Pipeline = func(Spec) []Processor { return nil }
@@ -118,7 +112,6 @@ func (s Spec) withDefaults() Spec {
 	return s
 }
 
-// spareBatches is how many batches of one kind are kept to be filled again:
-// enough for those that are in the hands of a processor or a sink at one
-// moment, which is far fewer than there are sources.
+// spareBatches is how many batches of one kind are kept to be filled again. Processors and sinks
+// have far fewer at one moment than there are sources.
 func spareBatches(o Options) int { return min(o.MaxReads, 8*runtime.GOMAXPROCS(0)) }

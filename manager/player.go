@@ -12,13 +12,12 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// play leads the rounds of a player through the pipeline and to the sinks, one
-// after the other, and then waits for ctx to end: what was played last is still
-// there to be read.
+// play processes the rounds of a player and gives them to the sinks, one after the other. Then it
+// waits for ctx to end, because the last numbers can still be read.
 func (m *Manager) play(ctx context.Context, p Player) {
-	cast := map[played]*runner{}
+	sources := map[recordedSource]*runner{}
 	defer func() {
-		for _, r := range cast {
+		for _, r := range sources {
 			r.end()
 		}
 	}()
@@ -38,35 +37,35 @@ func (m *Manager) play(ctx context.Context, p Player) {
 			<-ctx.Done()
 			return
 		}
-		who := played{b.Source, b.Node}
-		r := cast[who]
+		key := recordedSource{b.Source, b.Node}
+		r := sources[key]
 		if gone {
 			if r != nil {
 				r.end()
-				delete(cast, who)
+				delete(sources, key)
 			}
 			spare.recycle(b)
 			continue
 		}
 		if r == nil {
-			r = m.cast(b, spare)
-			cast[who] = r
+			r = m.startRecorded(b, spare)
+			sources[key] = r
 		}
 		for _, o := range m.writers {
 			o.queue.await(ctx)
 		}
-		r.perform(b, facts, now)
+		r.playRound(b, facts, now)
 	}
 }
 
-// played names a source in a recording.
-type played struct {
+// recordedSource names a source in a recording.
+type recordedSource struct {
 	source string
 	node   metric.NodeName
 }
 
-// cast returns the source that b is the first round of.
-func (m *Manager) cast(b *metric.Batch, spare *pool) *runner {
+// startRecorded returns a new source, whose first round is b.
+func (m *Manager) startRecorded(b *metric.Batch, spare *pool) *runner {
 	spec := Spec{Name: b.Source + "/" + string(b.Node), Kind: b.Source, Node: b.Node, Interval: b.Interval}.withDefaults()
 	m.mu.Lock()
 	r := m.runner(spec)
@@ -83,21 +82,21 @@ func (m *Manager) cast(b *metric.Batch, spare *pool) *runner {
 	return r
 }
 
-// perform is a round of which the read was recorded.
-func (r *runner) perform(b *metric.Batch, facts *cluster.Facts, now time.Time) {
+// playRound is a round whose read was recorded.
+func (r *runner) playRound(b *metric.Batch, facts *cluster.Facts, now time.Time) {
 	r.meters.rounds.Inc()
 	r.meters.read.out.Add(float64(len(b.Samples)))
 	r.answered = !b.Failed()
 	raw := r.lead(b, facts, now)
 	r.note(b)
-	r.date(b)
+	r.setRecordedTimes(b)
 	if o := r.m.publish(b, raw, r.pool); o != nil {
 		go o.drain()
 	}
 }
 
-// date puts the recorded times into the status, in the place of ours.
-func (r *runner) date(b *metric.Batch) {
+// setRecordedTimes sets the times of the status to those of the recording.
+func (r *runner) setRecordedTimes(b *metric.Batch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := &r.mu.status

@@ -6,41 +6,38 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// pool keeps batches to be filled again. The sources of one kind share one: a
-// batch is in use for milliseconds of an interval, so a fleet of thousands
-// needs a few dozen, where one spare batch for each source would hold hundreds
-// of megabytes between rounds.
+// pool keeps batches to be filled again. The sources of one kind share one pool: a batch is in
+// use for milliseconds of an interval, so thousands of sources need a few dozen. A batch for each
+// source would take hundreds of megabytes.
 //
-// The memory of a batch, its room, is kept apart from it, and is lent when the first
-// sample is added. Of the sources that are read together, those whose answers have yet
-// to come have no room, and the few that are worked on go round in the same.
+// The memory of a batch is kept apart from it. A batch gets it with its first sample, so sources
+// whose answers have not arrived have none.
 type pool struct {
 	put      func(*metric.Batch) // recycle, bound once
-	allocate func(*metric.Batch) // furnish, bound once
+	allocate func(*metric.Batch) // ensureBuffers, bound once
 
 	mu struct {
 		sync.Mutex
-		free  []*metric.Batch // without room
-		rooms []room          // the last used first, for its memory is warm
+		free    []*metric.Batch // without buffers
+		buffers []buffers       // the last is used first: it is in the processor's caches
 	}
 }
 
-// room is the memory of a batch.
-type room struct {
+// buffers are the memory of a batch.
+type buffers struct {
 	samples  []metric.Sample
 	verdicts []metric.Verdict
 }
 
-// fewVerdicts is how many verdicts a batch always has room for. A node that is read for
-// the first time, or cannot be read, has two for each entity and half a kilobyte for
-// each, which is far more than its samples; most rounds have none. Room that was not
-// used in a round is given up.
+// fewVerdicts is how many verdicts a batch always has memory for. A node that is read for the
+// first time, or cannot be read, has two verdicts of half a kilobyte for each entity, which is far
+// more than its samples; most rounds have none. Memory that a round did not use is freed.
 const fewVerdicts = 16
 
-// newPool returns a pool that keeps at most size batches, and as many rooms.
+// newPool returns a pool that keeps at most size batches, and as many buffers.
 func newPool(size int) *pool {
 	p := &pool{}
-	p.mu.free, p.mu.rooms = make([]*metric.Batch, 0, size), make([]room, 0, size)
+	p.mu.free, p.mu.buffers = make([]*metric.Batch, 0, size), make([]buffers, 0, size)
 	p.put, p.allocate = p.recycle, p.ensureBuffers
 	return p
 }
@@ -57,12 +54,11 @@ func (p *pool) get() *metric.Batch {
 	return b
 }
 
-// ensureBuffers gives a batch that has no sample yet the memory of an earlier one, if there is
-// some.
+// ensureBuffers gives a batch without samples the memory of an earlier one, if there is some.
 func (p *pool) ensureBuffers(b *metric.Batch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := pop(&p.mu.rooms)
+	r := pop(&p.mu.buffers)
 	b.Samples, b.Verdicts = r.samples, append(r.verdicts, b.Verdicts...)
 }
 
@@ -76,13 +72,13 @@ func (p *pool) recycle(b *metric.Batch) {
 	}
 	b.Reset()
 	b.Resolution, b.Exhaustive, b.Cores = 0, false, 0
-	r := room{b.Samples, b.Verdicts}
+	r := buffers{b.Samples, b.Verdicts}
 	b.Samples, b.Verdicts = nil, nil
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	push(&p.mu.free, b)
 	if cap(r.samples) > 0 || cap(r.verdicts) > 0 {
-		push(&p.mu.rooms, r)
+		push(&p.mu.buffers, r)
 	}
 }
 
@@ -95,7 +91,7 @@ func pop[T any](from *[]T) (last T) {
 	return last
 }
 
-// push appends v if there is room for it.
+// push appends v if its capacity suffices.
 func push[T any](to *[]T, v T) {
 	if len(*to) < cap(*to) {
 		*to = append(*to, v)

@@ -19,8 +19,8 @@ func TestPoolGivesUpRoomForVerdicts(t *testing.T) {
 		b.Verdicts = b.Verdicts[:round.verdicts]
 		p.recycle(b)
 		got := 0
-		if n := len(p.mu.rooms); n > 0 {
-			got = cap(p.mu.rooms[n-1].verdicts)
+		if n := len(p.mu.buffers); n > 0 {
+			got = cap(p.mu.buffers[n-1].verdicts)
 		}
 		if got != round.kept {
 			t.Errorf("room after a round with %d verdicts: got %d, want %d", round.verdicts, got, round.kept)
@@ -45,7 +45,7 @@ func TestPoolLendsRoomLate(t *testing.T) {
 		at = got
 		p.recycle(b)
 	}
-	if got := len(p.mu.rooms); got != 1 {
+	if got := len(p.mu.buffers); got != 1 {
 		t.Errorf("rooms: got %d, want 1", got)
 	}
 }

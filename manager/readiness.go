@@ -2,6 +2,7 @@ package manager
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,30 +10,26 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// enough is the share of the reachable nodes that must have rates before weir's
-// answers are worth asking for.
+// enough is the share of the reachable nodes that must have rates before weir is ready.
 const enough = 0.95
 
-// Ready returns nil when the answers built from the sources are worth asking
-// for: 95% of the nodes that can be reached have rates. Where that does not come
-// about, it is ready nevertheless two intervals and a timeout after all sources
-// were there to be read: better most numbers than none. Once ready, it remains
-// so. The error says what is waited for, in words that anybody may read: no
-// address, and no name of a node.
+// Ready returns nil when 95% of the reachable nodes have rates, or two intervals and a timeout
+// after all sources were known: most numbers are better than none. Once ready, the manager stays
+// ready. The error says what weir waits for. Everybody may read it: it names no address and no
+// node.
 //
-// A node is reachable if the last read of any of its sources brought something,
-// or is still to come; that the API server calls it NotReady is of no account.
-// Nodes that are left out on purpose do not count.
+// A node is reachable if the last read of any of its sources gave something or is still to come,
+// even if the API server calls it NotReady. Nodes that are left out on purpose do not count.
 func (m *Manager) Ready() error {
 	if m.ready.Load() {
 		return nil
 	}
 	if m.began.Load() == nil {
-		return fmt.Errorf("the manager does not run yet")
+		return errors.New("the manager does not run yet")
 	}
 	complete := m.complete.Load()
 	if complete == nil {
-		return fmt.Errorf("waiting for the API server's list of nodes and pods")
+		return errors.New("waiting for the API server's list of nodes and pods")
 	}
 	if err := readiness(m.Status(), time.Since(*complete)); err != nil {
 		return err
@@ -41,8 +38,7 @@ func (m *Manager) Ready() error {
 	return nil
 }
 
-// known reports whether facts are all there is to know, so that the sources
-// which follow from them are all there are.
+// known reports whether facts are complete, and so the sources that follow from them.
 func (m *Manager) known(facts *cluster.Facts) bool {
 	if m.options.FactsChanged == nil && facts == nil {
 		return true // no cluster
@@ -50,10 +46,10 @@ func (m *Manager) known(facts *cluster.Facts) bool {
 	return facts != nil && facts.Synced
 }
 
-// nodeReads is what the sources of one node have achieved together.
+// nodeReads is what any source of one node has achieved.
 type nodeReads struct{ reached, rated bool }
 
-// readiness judges sources so long after they were all there.
+// readiness is Ready for these sources, which were all known for so long.
 func readiness(sources []SourceStatus, up time.Duration) error {
 	nodes := map[string]nodeReads{}
 	var interval, timeout time.Duration

@@ -65,8 +65,8 @@ func (o *sinkWriter) offer(it item) (yours bool) {
 	return false
 }
 
-// drain writes until the queue is empty. It takes as long as the sink does, so it is the
-// last thing that its goroutine does.
+// drain writes until the queue is empty. It takes as long as the sink does, so a goroutine calls it
+// last.
 func (o *sinkWriter) drain() {
 	for {
 		it, ok := o.queue.next()

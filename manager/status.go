@@ -20,19 +20,17 @@ type SourceStatus struct {
 	Interval, Timeout time.Duration
 	// Unread is why the source is left out on purpose; nil for one that is read.
 	Unread error
-	// Began is when the last round began, Succeeded when the last round without
-	// an error was done; zero if there was none.
+	// Began is when the last round began, Succeeded when the last round without an error ended;
+	// zero without one.
 	Began, Succeeded time.Time
-	// Rounds and Successes count the rounds done, and those without an error.
+	// Rounds and Successes count the rounds, and those without an error.
 	Rounds, Successes int
-	// Err is the error of the last round done; nil if it had none, or if the
-	// source is left out on purpose. What was read beside it may have been
-	// served.
+	// Err is the error of the last round; nil if it had none, or if the source is left out on
+	// purpose. The round may have served numbers all the same.
 	Err error
-	// Reached reports whether the last read done brought something, or at least
-	// no error.
+	// Reached reports whether the last read gave something, or at least no error.
 	Reached bool
-	// Rated reports whether any round has made a rate that could be served.
+	// Rated reports whether any round had a rate that could be served.
 	Rated bool
 	// Due is when the next round begins; in the past while one runs.
 	Due time.Time
@@ -64,9 +62,8 @@ func (r *runner) begin() {
 	r.mu.status.Began = now
 }
 
-// note notes how the round that made b went. A source is logged when it begins
-// to fail, when it fails for another reason, and when it answers again; not
-// when it fails once more.
+// note notes the result of the round of b. A source is logged when it begins to fail, when it
+// fails for another reason, and when it answers again.
 func (r *runner) note(b *metric.Batch) {
 	if r.spec.Unread != nil {
 		return
@@ -101,9 +98,8 @@ func (r *runner) note(b *metric.Batch) {
 	}
 }
 
-// rated reports whether b has the CPU rates that its source can give: those of
-// some containers, who started only now, do not make up for the others, who are
-// seen for the first time.
+// rated reports whether b has nearly all the CPU rates that its source can give: few of its
+// samples wait for their first rate.
 func rated(b *metric.Batch) bool {
 	var rates, first int
 	for i := range b.Samples {

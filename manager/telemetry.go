@@ -17,8 +17,8 @@ const (
 	stageSecondRead = "second_read"
 )
 
-// telemetry holds what the manager counts about itself. Labels are a source's
-// kind, never its name: 5,000 nodes make no more series than one.
+// telemetry has the manager's own metrics. Their label is the kind of a source, never its name:
+// 5,000 nodes make no more series than one.
 type telemetry struct {
 	duration  *prometheus.HistogramVec // stage, kind
 	in, out   *prometheus.CounterVec   // stage, kind
@@ -55,8 +55,7 @@ func newTelemetry(reg prometheus.Registerer) *telemetry {
 		duration: auto.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "weir_stage_duration_seconds",
 			Help: "Time a stage took for one batch.",
-			// 10 µs for a step over an idle node to 42 s for a read that is
-			// given half a minute.
+			// From 10 µs, a step of a small node, to 42 s, a read with half a minute of time.
 			Buckets: prometheus.ExponentialBuckets(10e-6, 4, 12),
 		}, []string{"stage", "kind"}),
 		in:        counter("weir_stage_samples_in_total", "Samples a stage was given.", "stage", "kind"),
@@ -88,8 +87,7 @@ func newTelemetry(reg prometheus.Registerer) *telemetry {
 	return t
 }
 
-// kindMeters are the meters of one kind of source, found once so that a round
-// looks up nothing.
+// kindMeters are the meters of one kind of source.
 type kindMeters struct {
 	name                       string
 	all                        *telemetry
@@ -161,8 +159,8 @@ func (k *kindMeters) erred(stage string, err error) {
 	}
 }
 
-// processorName is what metrics call a processor: its Name method's answer if
-// it has one, else its package, which is one idea: "*rate.Processor" is "rate".
+// processorName is the label of a processor: its Name if it has that method, else its package:
+// "*rate.Processor" is "rate".
 func processorName(p Processor) string {
 	if n, ok := p.(interface{ Name() string }); ok {
 		return n.Name()
