@@ -15,7 +15,7 @@ import (
 // play processes the rounds of a player and gives them to the sinks, one after the other. Then it
 // waits for ctx to end, because the last numbers can still be read.
 func (m *Manager) play(ctx context.Context, p Player) {
-	sources := map[recordedSource]*runner{}
+	sources := map[metric.SourceKey]*runner{}
 	defer func() {
 		for _, r := range sources {
 			r.end()
@@ -37,7 +37,7 @@ func (m *Manager) play(ctx context.Context, p Player) {
 			<-ctx.Done()
 			return
 		}
-		key := recordedSource{b.Source, b.Node}
+		key := b.Key()
 		r := sources[key]
 		if gone {
 			if r != nil {
@@ -56,12 +56,6 @@ func (m *Manager) play(ctx context.Context, p Player) {
 		}
 		r.playRound(b, facts, now)
 	}
-}
-
-// recordedSource names a source in a recording.
-type recordedSource struct {
-	source string
-	node   metric.NodeName
 }
 
 // startRecorded returns a new source, whose first round is b.

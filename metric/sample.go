@@ -176,6 +176,15 @@ type Batch struct {
 	allocate func(*Batch) // see SetAllocator; nil once it was called
 }
 
+// SourceKey identifies the source of a batch.
+type SourceKey struct {
+	Source string
+	Node   NodeName
+}
+
+// Key returns the key of b's source.
+func (b *Batch) Key() SourceKey { return SourceKey{b.Source, b.Node} }
+
 // Add appends an empty sample for e, in the memory of an earlier round's where
 // there is some, and returns it. The pointer is valid until the next Add.
 func (b *Batch) Add(e Entity) *Sample {

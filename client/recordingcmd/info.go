@@ -67,7 +67,7 @@ reads the whole file.`,
 type contents struct {
 	first, last                       time.Time
 	by                                string
-	sources                           sets.Set[recordingfile.Source]
+	sources                           sets.Set[metric.SourceKey]
 	nodes                             sets.Set[metric.NodeName]
 	pods                              sets.Set[metric.PodRef]
 	targets                           sets.Set[scaleTarget]
@@ -80,7 +80,7 @@ type contents struct {
 
 func readContents(ctx context.Context, r *recording.Reader) (*contents, error) {
 	c := &contents{
-		sources: sets.Set[recordingfile.Source]{}, nodes: sets.Set[metric.NodeName]{}, pods: sets.Set[metric.PodRef]{}, targets: sets.Set[scaleTarget]{},
+		sources: sets.Set[metric.SourceKey]{}, nodes: sets.Set[metric.NodeName]{}, pods: sets.Set[metric.PodRef]{}, targets: sets.Set[scaleTarget]{},
 	}
 	for ctx.Err() == nil {
 		f, err := r.Next()
@@ -118,7 +118,7 @@ func (c *contents) add(f *recording.Frame) {
 		}
 		c.last = f.Now
 		c.rounds++
-		c.sources.Insert(recordingfile.Source{Name: f.Source, Node: f.Node})
+		c.sources.Insert(metric.SourceKey{Source: f.Source, Node: f.Node})
 		c.count(f.Batch)
 		if f.Batch.Failed() {
 			c.failedRounds++

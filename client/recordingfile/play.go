@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/weir-metrics/weir/manager"
+	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/sinks/memory"
 )
@@ -22,7 +23,7 @@ func Play(ctx context.Context, path string, pipeline func(manager.Spec) []manage
 	}
 	defer file.Close()
 	defer r.Close()
-	p := &pipelinePlayer{memory: memory.New(memory.Options{}), pipeline: pipeline, sources: map[Source][]manager.Processor{}}
+	p := &pipelinePlayer{memory: memory.New(memory.Options{}), pipeline: pipeline, sources: map[metric.SourceKey][]manager.Processor{}}
 	for ctx.Err() == nil {
 		f, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -46,29 +47,29 @@ func Play(ctx context.Context, path string, pipeline func(manager.Spec) []manage
 type pipelinePlayer struct {
 	memory   *memory.Sink
 	pipeline func(manager.Spec) []manager.Processor
-	sources  map[Source][]manager.Processor
+	sources  map[metric.SourceKey][]manager.Processor
 }
 
 // play does with a frame what the weir did that recorded it.
 func (p *pipelinePlayer) play(ctx context.Context, f *recording.Frame) error {
-	who := Source{Name: f.Source, Node: f.Node}
+	key := metric.SourceKey{Source: f.Source, Node: f.Node}
 	switch f.Kind {
 	case recording.Begin:
 		if f.Fresh {
-			for who := range p.sources {
-				p.memory.Forget(who.Name, who.Node)
+			for key := range p.sources {
+				p.memory.Forget(key.Source, key.Node)
 			}
 			clear(p.sources)
 		}
 	case recording.Gone:
 		p.memory.Forget(f.Source, f.Node)
-		delete(p.sources, who)
+		delete(p.sources, key)
 	case recording.Round:
-		processors := p.sources[who]
+		processors := p.sources[key]
 		if processors == nil {
 			b := f.Batch
 			processors = p.pipeline(manager.Spec{Name: f.Source + "/" + string(f.Node), Kind: f.Source, Node: f.Node, Interval: b.Interval})
-			p.sources[who] = processors
+			p.sources[key] = processors
 		}
 		for _, step := range processors {
 			step.Process(f.Facts, f.Batch, f.Now)

@@ -11,15 +11,8 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/client/cli"
-	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
 )
-
-// Source names a source in a recording.
-type Source struct {
-	Name string
-	Node metric.NodeName
-}
 
 // Open opens the recording at path. The caller closes both results.
 func Open(path string) (*os.File, *recording.Reader, error) {

@@ -26,18 +26,13 @@ type Sink struct {
 
 	mu     sync.Mutex // guards what follows
 	file   *os.File
-	writer *recording.Writer // nil while writing fails
-	size   int64             // of file, without what writer wrote
-	since  time.Time         // of the first round in file
-	failed time.Time         // when writing failed; zero if it did not
-	ran    bool              // this run has written something
-	gone   []source          // while writing failed
-	damage error             // of the existing file, which was set aside
-}
-
-type source struct {
-	name string
-	node metric.NodeName
+	writer *recording.Writer  // nil while writing fails
+	size   int64              // of file, without what writer wrote
+	since  time.Time          // of the first round in file
+	failed time.Time          // when writing failed; zero if it did not
+	ran    bool               // this run has written something
+	gone   []metric.SourceKey // while writing failed
+	damage error              // of the existing file, which was set aside
 }
 
 // Open opens the file. An existing recording is continued at the end of its last whole block. A
@@ -133,7 +128,7 @@ func (s *Sink) Forget(name string, node metric.NodeName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.writer == nil {
-		s.gone = append(s.gone, source{name, node})
+		s.gone = append(s.gone, metric.SourceKey{Source: name, Node: node})
 		return
 	}
 	// An error is that of the next round, too.
@@ -183,7 +178,7 @@ func (s *Sink) catchUp(now time.Time) error {
 	}
 	err := s.writer.Facts(nil, now) // no facts, but a Begin if one is due
 	for _, g := range s.gone {
-		err = errors.Join(err, s.writer.Gone(g.name, g.node))
+		err = errors.Join(err, s.writer.Gone(g.Source, g.Node))
 	}
 	s.gone = nil
 	return err

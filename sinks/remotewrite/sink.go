@@ -27,7 +27,7 @@ type Sink struct {
 
 	mu struct {
 		sync.Mutex
-		feeds   map[feedKey]*feed
+		feeds   map[metric.SourceKey]*feed
 		entries map[metric.Entity]*entry
 		request *request
 		since   time.Time // of the request's first sample
@@ -35,11 +35,6 @@ type Sink struct {
 	// modern: the receiver accepts version 2.0; old: it accepts 1.0 only. Only Run uses
 	// these.
 	modern, old bool
-}
-
-type feedKey struct {
-	source string
-	node   metric.NodeName
 }
 
 // New returns a Sink that has sent nothing yet. The error is about the receiver's
@@ -61,7 +56,7 @@ func New(o Options) (*Sink, error) {
 	for k := range s.names {
 		s.names[k] = map[string]*names{}
 	}
-	s.mu.feeds, s.mu.entries, s.mu.request = map[feedKey]*feed{}, map[metric.Entity]*entry{}, newRequest()
+	s.mu.feeds, s.mu.entries, s.mu.request = map[metric.SourceKey]*feed{}, map[metric.Entity]*entry{}, newRequest()
 	return s, nil
 }
 
@@ -73,7 +68,7 @@ func (s *Sink) Write(_ context.Context, b *metric.Batch) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.feed(feedKey{b.Source, b.Node})
+	f := s.feed(b.Key())
 	f.round++
 	at := b.Ended.UnixMilli()
 	for i := range b.Samples {
@@ -89,7 +84,7 @@ func (s *Sink) Write(_ context.Context, b *metric.Batch) error {
 func (s *Sink) Forget(source string, node metric.NodeName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := feedKey{source, node}
+	key := metric.SourceKey{Source: source, Node: node}
 	if f := s.mu.feeds[key]; f != nil {
 		f.round++
 		s.drop(f)
@@ -97,7 +92,7 @@ func (s *Sink) Forget(source string, node metric.NodeName) {
 	}
 }
 
-func (s *Sink) feed(key feedKey) *feed {
+func (s *Sink) feed(key metric.SourceKey) *feed {
 	f := s.mu.feeds[key]
 	if f == nil {
 		f = &feed{met: map[*entry]uint32{}}

@@ -17,7 +17,7 @@ func (s *Sink) totals(now time.Time) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.feed(feedKey{source: "sums"})
+	f := s.feed(metric.SourceKey{Source: "sums"})
 	f.round++
 	for _, k := range [...]metric.Kind{metric.Cluster, metric.Namespaced} {
 		view.Each(k, func(sample *metric.Sample) bool {

@@ -69,8 +69,8 @@ type Player struct {
 	reader *recording.Reader
 	speed  float64
 
-	known map[source]bool // sources with a round in this run
-	gone  []source        // returned before the next round
+	known map[metric.SourceKey]bool // sources with a round in this run
+	gone  []metric.SourceKey        // returned before the next round
 
 	// anchor is the recorded time that was played at the time began; zero before the first round
 	// of a run.
@@ -80,13 +80,8 @@ type Player struct {
 	now   atomic.Pointer[time.Time]
 }
 
-type source struct {
-	name string
-	node metric.NodeName
-}
-
-func compare(a, b source) int {
-	return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(string(a.node), string(b.node)))
+func compare(a, b metric.SourceKey) int {
+	return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Node, b.Node))
 }
 
 // Open opens a recording.
@@ -102,7 +97,7 @@ func Open(o Options) (*Player, error) {
 	if o.Speed == 0 {
 		o.Speed = 1
 	}
-	return &Player{file: f, reader: r, speed: o.Speed, known: map[source]bool{}}, nil
+	return &Player{file: f, reader: r, speed: o.Speed, known: map[metric.SourceKey]bool{}}, nil
 }
 
 // Facts returns the facts of the last round; nil without a cluster.
@@ -121,7 +116,7 @@ func (p *Player) Now() time.Time {
 func (p *Player) Next(ctx context.Context, b *metric.Batch) (facts *cluster.Facts, now time.Time, gone bool, err error) {
 	for {
 		if len(p.gone) > 0 {
-			b.Source, b.Node = p.gone[0].name, p.gone[0].node
+			b.Source, b.Node = p.gone[0].Source, p.gone[0].Node
 			p.gone = p.gone[1:]
 			return p.Facts(), p.Now(), true, nil
 		}
@@ -142,14 +137,14 @@ func (p *Player) Next(ctx context.Context, b *metric.Batch) (facts *cluster.Fact
 		case recording.Facts:
 			p.facts.Store(f.Facts)
 		case recording.Gone:
-			s := source{f.Source, f.Node}
+			s := metric.SourceKey{Source: f.Source, Node: f.Node}
 			delete(p.known, s)
 			p.gone = append(p.gone, s)
 		case recording.Round:
 			if err := p.await(ctx, f.Now); err != nil {
 				return nil, now, false, err
 			}
-			p.known[source{f.Source, f.Node}] = true
+			p.known[b.Key()] = true
 			p.facts.Store(f.Facts)
 			p.now.Store(&f.Now)
 			return f.Facts, f.Now, false, nil

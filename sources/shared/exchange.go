@@ -143,7 +143,7 @@ func (x *Exchange) Read(ctx context.Context, b *metric.Batch, do func(context.Co
 		x.hub.publish(b, err)
 		return err
 	}
-	if got := x.await(ctx, m.peers[ownerName], key{b.Source, b.Node}); got != nil {
+	if got := x.await(ctx, m.peers[ownerName], b.Key()); got != nil {
 		x.meters.peer.Inc()
 		b.CopyFrom(got)
 		x.mail.recycle(got)
@@ -156,7 +156,7 @@ func (x *Exchange) Read(ctx context.Context, b *metric.Batch, do func(context.Co
 }
 
 // await waits for the batch of a peer; nil if it does not arrive in time.
-func (x *Exchange) await(ctx context.Context, p *peer, k key) *metric.Batch {
+func (x *Exchange) await(ctx context.Context, p *peer, k metric.SourceKey) *metric.Batch {
 	lost, box := p.lost(), x.mail.box(k)
 	b := poll(box) // replicas read a node at the same time, so nearly always there is one
 	if lost == nil {

@@ -6,32 +6,26 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// key identifies a source, as in a batch.
-type key struct {
-	source string
-	node   metric.NodeName
-}
-
 // mailbox holds the newest batch of each source that has arrived and was not taken.
 type mailbox struct {
 	mu    sync.Mutex
-	boxes map[key]chan *metric.Batch // of one
+	boxes map[metric.SourceKey]chan *metric.Batch // of one
 	free  sync.Pool
 }
 
 func newMailbox() *mailbox {
-	return &mailbox{boxes: map[key]chan *metric.Batch{}, free: sync.Pool{New: func() any { return new(metric.Batch) }}}
+	return &mailbox{boxes: map[metric.SourceKey]chan *metric.Batch{}, free: sync.Pool{New: func() any { return new(metric.Batch) }}}
 }
 
 // box returns the channel that the batches of a source arrive in.
-func (m *mailbox) box(k key) <-chan *metric.Batch {
+func (m *mailbox) box(k metric.SourceKey) <-chan *metric.Batch {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.open(k)
 }
 
 // open returns the box of a source. m.mu is held.
-func (m *mailbox) open(k key) chan *metric.Batch {
+func (m *mailbox) open(k metric.SourceKey) chan *metric.Batch {
 	if m.boxes[k] == nil {
 		m.boxes[k] = make(chan *metric.Batch, 1)
 	}
@@ -44,7 +38,7 @@ func (m *mailbox) put(b *metric.Batch) {
 	c.CopyFrom(b)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	box := m.open(key{b.Source, b.Node})
+	box := m.open(b.Key())
 	m.recycle(poll(box))
 	box <- c
 }

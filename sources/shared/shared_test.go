@@ -175,7 +175,7 @@ func TestALostReplica(t *testing.T) {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		if len(b.mail.box(key{"kubelet:resource", metric.NodeName(theirs)})) == 1 {
+		if len(b.mail.box(metric.SourceKey{Source: "kubelet:resource", Node: metric.NodeName(theirs)})) == 1 {
 			break
 		}
 		if time.Now().After(deadline) {
