@@ -60,7 +60,7 @@ func New(opts Options) (*Scraper, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.transport = fetch.New(fetch.Options{TLS: tlsConfig, MaxIdle: opts.MaxIdle})
+	s.transport = fetch.New(tlsConfig, opts.MaxIdle)
 	if s.roundTripper, err = s.withIdentity(); err != nil {
 		return nil, err
 	}

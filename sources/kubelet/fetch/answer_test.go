@@ -32,7 +32,7 @@ func FuzzAnswer(f *testing.F) {
 			return ours, nil
 		}
 		mine := newTransport(t, Options{Dial: dial})
-		std := &http.Transport{DialContext: dial, MaxResponseHeaderBytes: DefaultMaxHeaderBytes, DisableCompression: true}
+		std := &http.Transport{DialContext: dial, MaxResponseHeaderBytes: mine.maxHeaderBytes, DisableCompression: true}
 		t.Cleanup(std.CloseIdleConnections)
 		got, err := get(t.Context(), mine, "http://h/")
 		want, stdErr := get(t.Context(), std, "http://h/")

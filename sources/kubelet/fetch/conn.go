@@ -58,20 +58,20 @@ func (s *answerBuffer) lendTo(c *conn) {
 	s.records = nil
 }
 
-// dial connects to a server. For https the connection reads into the memory of s.
-func (t *Transport) dial(ctx context.Context, to server, s *answerBuffer) (*conn, error) {
+// connect connects to a server. For https the connection reads into the memory of s.
+func (t *Transport) connect(ctx context.Context, to server, s *answerBuffer) (*conn, error) {
 	t.mu.Lock()
 	c := &conn{server: to, closeCount: t.mu.closeCount}
 	t.mu.Unlock()
 	var err error
-	if c.Conn, err = t.opts.Dial(ctx, "tcp", to.host); err != nil {
+	if c.Conn, err = t.dial(ctx, "tcp", to.host); err != nil {
 		return nil, err
 	}
 	c.readable = newReadableWaiter(c.Conn)
 	if to.scheme == "http" {
 		return c, nil
 	}
-	if err := c.startTLS(ctx, t.opts.TLS, s); err != nil {
+	if err := c.startTLS(ctx, t.tls, s); err != nil {
 		c.Conn.Close()
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (t *Transport) exchange(c *conn, req *http.Request, out []byte, s *answerBu
 	s.source = limitedSource{conn: c.Conn}
 	s.reader.Reset(&s.source)
 	if err == nil {
-		resp, err = s.readHead(req, t.opts.MaxHeaderBytes)
+		resp, err = s.readHead(req, t.maxHeaderBytes)
 	}
 	if err != nil {
 		gotBytes = s.source.gotBytes

@@ -14,43 +14,18 @@ import (
 	"time"
 )
 
-// Options say how servers are reached. The zero Options suits servers whose
-// certificates lead to the system's authorities.
-type Options struct {
-	// TLS configures connections of https. If it has no ServerName, the host of the URL is
-	// used. Sessions are never resumed and connections never renegotiated. Default nil: the
-	// zero tls.Config.
-	TLS *tls.Config
-	// Dial connects. Default: a net.Dialer with TCP keep-alive.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// IdleTimeout is how long a connection may be idle before it is closed. Default
-	// DefaultIdleTimeout.
-	IdleTimeout time.Duration
-	// MaxIdle bounds the idle connections. Beyond it a connection is closed when its
-	// answer has ended, and the older idle ones stay: servers are asked in turn, so closing the one
-	// that is idle the longest would close exactly the one that is needed next. Default 0: no limit.
-	MaxIdle int
-	// MaxHeaderBytes bounds the head of an answer. Default
-	// DefaultMaxHeaderBytes.
-	MaxHeaderBytes int64
-}
-
-// The defaults.
-const (
-	DefaultIdleTimeout    = 3 * time.Minute
-	DefaultMaxHeaderBytes = 64 << 10
-)
-
-// keepAlive is the time between TCP probes of an idle connection.
-const keepAlive = 30 * time.Second
-
 // ErrProtocol is wrapped by the error for an answer that is not HTTP/1.
 var ErrProtocol = errors.New("the server does not speak HTTP/1.1")
 
 // Transport is an http.RoundTripper. Its methods may be called by several goroutines at
 // once. Concurrent requests to one server use one connection each; one of them is kept.
 type Transport struct {
-	opts     Options
+	tls            *tls.Config
+	maxIdle        int // 0: no limit
+	dial           func(ctx context.Context, network, address string) (net.Conn, error)
+	idleTimeout    time.Duration // how long a connection may be idle before it is closed
+	maxHeaderBytes int64         // of the head of an answer
+
 	requests sync.Pool // of *bytes.Buffer: requests as they are sent
 	buffers  sync.Pool // of *answerBuffer
 	mu       struct {
@@ -78,23 +53,19 @@ func serverOf(u *url.URL) (server, error) {
 	return server{u.Scheme, host}, nil
 }
 
-// New returns a Transport. It opens no connection.
-func New(opts Options) *Transport {
-	if opts.TLS == nil {
-		opts.TLS = new(tls.Config)
+// New returns a Transport. It opens no connection. If config has no ServerName, connections of
+// https use the host of the URL. Sessions are never resumed and connections never renegotiated.
+//
+// maxIdle bounds the idle connections; 0 means no limit. Beyond it a connection is closed when its
+// answer has ended, and the older idle ones stay: servers are asked in turn, so closing the one
+// that is idle the longest would close exactly the one that is needed next.
+func New(config *tls.Config, maxIdle int) *Transport {
+	config = config.Clone()
+	config.SessionTicketsDisabled, config.Renegotiation = true, tls.RenegotiateNever
+	t := &Transport{
+		tls: config, maxIdle: maxIdle, dial: (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext,
+		idleTimeout: 3 * time.Minute, maxHeaderBytes: 64 << 10,
 	}
-	opts.TLS = opts.TLS.Clone()
-	opts.TLS.SessionTicketsDisabled, opts.TLS.Renegotiation = true, tls.RenegotiateNever
-	if opts.Dial == nil {
-		opts.Dial = (&net.Dialer{KeepAlive: keepAlive}).DialContext
-	}
-	if opts.IdleTimeout == 0 {
-		opts.IdleTimeout = DefaultIdleTimeout
-	}
-	if opts.MaxHeaderBytes == 0 {
-		opts.MaxHeaderBytes = DefaultMaxHeaderBytes
-	}
-	t := &Transport{opts: opts}
 	t.mu.idle = map[server]*conn{}
 	t.requests.New = func() any { return new(bytes.Buffer) }
 	t.buffers.New = func() any { return newAnswerBuffer() }
@@ -127,7 +98,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		// The server has closed the connection while it was idle.
 	}
 	s := t.buffers.Get().(*answerBuffer)
-	c, err := t.dial(req.Context(), to, s)
+	c, err := t.connect(req.Context(), to, s)
 	if err != nil {
 		t.putBuffer(s)
 		return nil, contextError(req.Context(), err)
@@ -148,7 +119,7 @@ func (t *Transport) takeIdle(to server) *conn {
 	c := t.mu.idle[to]
 	delete(t.mu.idle, to)
 	t.mu.Unlock()
-	if c != nil && time.Since(c.lastUsed) > t.opts.IdleTimeout {
+	if c != nil && time.Since(c.lastUsed) > t.idleTimeout {
 		c.Close()
 		return nil
 	}
@@ -160,7 +131,7 @@ func (t *Transport) putIdle(c *conn) {
 	c.lastUsed = time.Now()
 	t.mu.Lock()
 	old := t.removeExpired(c.lastUsed)
-	hasSpace := t.opts.MaxIdle == 0 || len(t.mu.idle) < t.opts.MaxIdle
+	hasSpace := t.maxIdle == 0 || len(t.mu.idle) < t.maxIdle
 	if hasSpace && t.mu.idle[c.server] == nil && c.closeCount == t.mu.closeCount {
 		t.mu.idle[c.server] = c
 	} else {
@@ -171,14 +142,14 @@ func (t *Transport) putIdle(c *conn) {
 }
 
 // removeExpired removes and returns the connections that were idle for longer than
-// IdleTimeout. It looks once in an IdleTimeout, so that no timer is needed. t.mu is held.
+// idleTimeout. It looks once in an idleTimeout, so that no timer is needed. t.mu is held.
 func (t *Transport) removeExpired(now time.Time) (old []*conn) {
-	if now.Sub(t.mu.sweptAt) < t.opts.IdleTimeout {
+	if now.Sub(t.mu.sweptAt) < t.idleTimeout {
 		return nil
 	}
 	t.mu.sweptAt = now
 	for to, c := range t.mu.idle {
-		if now.Sub(c.lastUsed) > t.opts.IdleTimeout {
+		if now.Sub(c.lastUsed) > t.idleTimeout {
 			delete(t.mu.idle, to)
 			old = append(old, c)
 		}

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -22,9 +23,25 @@ import (
 
 const hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
+// Options replace what New sets, unless they are zero.
+type Options struct {
+	TLS            *tls.Config
+	MaxIdle        int
+	Dial           func(ctx context.Context, network, address string) (net.Conn, error)
+	IdleTimeout    time.Duration
+	MaxHeaderBytes int64
+}
+
 func newTransport(t testing.TB, o Options) *Transport {
 	t.Helper()
-	tr := New(o)
+	if o.TLS == nil {
+		o.TLS = new(tls.Config)
+	}
+	tr := New(o.TLS, o.MaxIdle)
+	if o.Dial != nil {
+		tr.dial = o.Dial
+	}
+	tr.idleTimeout, tr.maxHeaderBytes = cmp.Or(o.IdleTimeout, tr.idleTimeout), cmp.Or(o.MaxHeaderBytes, tr.maxHeaderBytes)
 	t.Cleanup(tr.CloseIdleConnections)
 	return tr
 }
