@@ -62,7 +62,7 @@ func (p *Parser) duplicateSample(s *subject, d *duplicates, f *family, k int, t 
 		}
 	}
 	for len(d.samples) <= k {
-		i := p.addSample(s, f)
+		i := p.addSample(f)
 		d.samples = append(d.samples, i)
 		if s.sample == 0 {
 			s.sample = i

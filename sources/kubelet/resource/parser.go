@@ -33,15 +33,11 @@ type Parser struct {
 	duplicates []duplicates // of this payload
 	req        payload.Request
 	batch      *metric.Batch
-	base       int  // index of this payload's first sample in batch
-	reordered  bool // the samples so far are not those of the last payload
 }
 
 // subject is an entity of the node, and what this payload says about it.
 type subject struct {
 	start int64
-	// entity is the index of its entity; see subjectCache.
-	entity int32
 	// sample is 1 + the index of its sample in the batch; 0 without one, -1 beyond the
 	// bound.
 	sample int32
@@ -68,8 +64,8 @@ func NewWithPool(pool *sync.Pool) *Parser { return &Parser{names: subjectCache{p
 //
 // Nothing in b refers to body afterwards.
 func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error {
-	p.req, p.batch, p.base = req, b, len(b.Samples)
-	p.reordered = false
+	base := len(b.Samples)
+	p.req, p.batch = req, b
 	p.duplicates = p.duplicates[:0]
 	p.names.begin(req.Node, body)
 	defer p.names.end()
@@ -84,13 +80,11 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 	p.scan.Reset(nil)
 	switch {
 	case err != nil:
-		b.Samples = b.Samples[:p.base]
+		b.Samples = b.Samples[:base]
 	case failed != "":
 		err = payload.ScrapeError(failed)
-	default:
-		if p.reordered || len(b.Samples)-p.base != len(p.names.entities) {
-			p.names.rebuild(b.Samples[p.base:], p.base)
-		}
+	case p.names.isChanged():
+		p.names.keep()
 	}
 	return err
 }
@@ -130,9 +124,9 @@ func (p *Parser) readLines() (failed string, known bool) {
 // labels name no entity or are not valid.
 func (p *Parser) subject(kind metric.Kind) *subject {
 	// Fast path: the same lines in the same order as the last time.
-	if s, n := p.names.match(kind, p.scan.Rest()); n > 0 && p.scan.ValueAt(n) {
+	if n := p.names.match(kind, p.scan.Rest()); n > 0 && p.scan.ValueAt(n) {
 		p.scan.Advance(n)
-		return s
+		return &p.names.subjects[p.names.last]
 	}
 	// Slow path: find where the labels end and read them.
 	labels := p.scan.Labels()
@@ -151,10 +145,10 @@ func (p *Parser) subject(kind metric.Kind) *subject {
 	}
 	e.Node = p.req.Node
 	// The bound: samples, verdicts, and the node.
-	s := p.names.find(e, 2*p.req.Limit()+1)
-	if s == nil {
+	if !p.names.find(e, 2*p.req.Limit()+1) {
 		return nil
 	}
+	s := &p.names.subjects[p.names.last]
 	p.names.rememberLabels(s, rest, len(labels))
 	return s
 }
@@ -172,22 +166,17 @@ func (p *Parser) takeLine(s *subject, f *family, n payload.Number, t int64) {
 		return
 	}
 	if s.sample == 0 {
-		s.sample = p.addSample(s, f)
+		s.sample = p.addSample(f)
 	}
 	p.setValue(s.sample-1, f, n, t)
 }
 
-// addSample appends a sample of s and returns 1 + its index, or -1 beyond the bound.
-func (p *Parser) addSample(s *subject, f *family) int32 {
-	at := len(p.batch.Samples) - p.base
-	e := p.names.entity(s)
-	i := p.req.Add(p.batch, *e, f.id.Describe().Group)
+// addSample appends a sample of the present line's subject. It returns 1 + its index, or -1 beyond
+// the bound.
+func (p *Parser) addSample(f *family) int32 {
+	i := p.req.Add(p.batch, p.names.entities[p.names.last], f.id.Describe().Group)
 	if i < 0 {
 		return -1
-	}
-	// Fast path: the index is the one of the last payload.
-	if int(s.entity) != at && (at >= len(p.names.entities) || p.names.entities[at] != *e) {
-		p.reordered = true
 	}
 	return i + 1
 }
@@ -238,4 +227,4 @@ func (p *Parser) setStart(i int32, start int64) {
 }
 
 // Names returns how many names are kept.
-func (p *Parser) Names() int { return len(p.names.known) }
+func (p *Parser) Names() int { return p.names.known }

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -17,22 +18,20 @@ import (
 // form or come in another order are read label by label.
 //
 // Unlike payload.NameCache it keeps no bytes of the lines: between two reads a subject costs
-// 4 bytes and its entity. With NameCache it costs some 250 bytes, 25 MB at
-// 1,000 nodes of 100 containers, for the endpoint that weir reads by default.
+// only its entity. With NameCache it costs some 250 bytes, 25 MB at 1,000 nodes of 100
+// containers, for the endpoint that weir reads by default.
 type subjectCache struct {
-	body     []byte          // the present payload
-	entities []metric.Entity // of the samples of the last payload
-	// known has the index in entities of each subject of the last payload, ascending.
-	known []int32
-	first [metric.NumKinds]int32 // index in known of the first subject of each kind
-	// subjects are those of the present payload, in memory of pool. The known ones are first.
-	subjects []subject
-	pool     *sync.Pool // of *[]subject
+	body []byte // the present payload
+	// entities are those of subjects, by index. The first known of them are those of the last
+	// payload, in the order of their samples.
+	entities []metric.Entity
+	known    int
+	first    [metric.NumKinds]int // index of the first known subject of each kind
+	subjects []subject            // of the present payload, in memory of pool
+	pool     *sync.Pool           // of *[]subject
 	memory   *[]subject
-	// added are the new entities. Their indexes continue those of entities.
-	added []metric.Entity
-	next  int // index of the subject that is expected next
-	last  int // index of the subject of the line before; -1 at the beginning of a family
+	next     int // index of the subject that is expected next
+	last     int // index of the subject of the line before; -1 at the beginning of a family
 	// index finds subjects by entity; interned has one string for equal strings. Both are made when a
 	// new entity comes, and dropped at the end of the payload.
 	index    map[metric.Entity]int32
@@ -51,42 +50,32 @@ func (n *subjectCache) begin(node metric.NodeName, body []byte) {
 	if n.memory, _ = n.pool.Get().(*[]subject); n.memory == nil {
 		n.memory = new([]subject)
 	}
-	n.subjects = slices.Grow((*n.memory)[:0], len(n.known))[:len(n.known)]
-	for i, entity := range n.known {
-		n.subjects[i] = subject{entity: entity}
-	}
+	n.subjects = slices.Grow((*n.memory)[:0], n.known)[:n.known]
+	clear(n.subjects)
 }
 
 // beginFamily prepares n for the lines of a family.
-func (n *subjectCache) beginFamily(kind metric.Kind) { n.next, n.last = int(n.first[kind]), -1 }
-
-// entity returns the entity of s. The pointer is valid until the next call of find.
-func (n *subjectCache) entity(s *subject) *metric.Entity {
-	if known := int32(len(n.entities)); s.entity >= known {
-		return &n.added[s.entity-known]
-	}
-	return &n.entities[s.entity]
-}
+func (n *subjectCache) beginFamily(kind metric.Kind) { n.next, n.last = n.first[kind], -1 }
 
 // match compares the labels at the start of b, the rest of the payload, with those of the
-// subjects that are expected there. It returns the subject and the length of its labels with
-// the blank behind them; 0 if none matches.
-func (n *subjectCache) match(kind metric.Kind, b []byte) (s *subject, size int) {
+// subjects that are expected there. It returns the length of the labels with the blank behind
+// them; 0 if none matches. last is then the index of the subject.
+func (n *subjectCache) match(kind metric.Kind, b []byte) (size int) {
 	if size = n.labelsSize(n.next, kind, b); size > 0 {
 		n.last = n.next
 		n.next++
-		return &n.subjects[n.last], size
+		return size
 	}
 	if size = n.labelsSize(n.last, kind, b); size > 0 { // a duplicate
-		return &n.subjects[n.last], size
+		return size
 	}
 	for i := n.next + 1; i <= n.next+maxMissing && i < len(n.subjects); i++ {
 		if size = n.labelsSize(i, kind, b); size > 0 {
 			n.next, n.last = i+1, i
-			return &n.subjects[i], size
+			return size
 		}
 	}
-	return nil, 0
+	return 0
 }
 
 // labelsSize returns the length of the labels of subject i, with the blank behind them, if b
@@ -98,13 +87,13 @@ func (n *subjectCache) labelsSize(i int, kind metric.Kind, b []byte) int {
 	}
 	s := &n.subjects[i]
 	// Fast path: an earlier line of the payload has the same labels.
-	if size := int(s.labelsSize); size > 0 && len(b) >= size && string(b[:size]) == string(n.body[s.labelsAt:int(s.labelsAt)+size]) && n.entity(s).Kind == kind {
+	if size := int(s.labelsSize); size > 0 && len(b) >= size && string(b[:size]) == string(n.body[s.labelsAt:int(s.labelsAt)+size]) && n.entities[i].Kind == kind {
 		return size
 	}
-	if i >= len(n.known) {
+	if i >= n.known {
 		return 0
 	}
-	size := writtenSize(n.entity(s), kind, b)
+	size := writtenSize(&n.entities[i], kind, b)
 	if size > 0 {
 		n.rememberLabels(s, b, size)
 	}
@@ -161,14 +150,13 @@ func writtenSize(e *metric.Entity, kind metric.Kind, b []byte) int {
 	return size
 }
 
-// find returns the subject of e, and adds it if it is new. It returns nil if e is new and
-// there are limit subjects already.
-func (n *subjectCache) find(e metric.Entity, limit int) *subject {
+// find sets last to the index of the subject of e, which it adds if it is new. It returns false if e is
+// new and there are limit subjects already.
+func (n *subjectCache) find(e metric.Entity, limit int) bool {
 	if n.index == nil {
 		n.index = make(map[metric.Entity]int32, len(n.subjects))
 		n.interned = map[string]string{}
-		for i := range n.subjects {
-			known := *n.entity(&n.subjects[i])
+		for i, known := range n.entities {
 			n.index[known] = int32(i)
 			n.intern(&known)
 		}
@@ -176,19 +164,18 @@ func (n *subjectCache) find(e metric.Entity, limit int) *subject {
 	i, known := n.index[e]
 	if !known {
 		if len(n.subjects) >= limit && e.Kind != metric.Node {
-			return nil
+			return false
 		}
 		n.intern(&e)
 		i = int32(len(n.subjects))
-		n.subjects = append(n.subjects, subject{entity: int32(len(n.entities) + len(n.added))})
-		n.added = append(n.added, e)
+		n.subjects, n.entities = append(n.subjects, subject{}), append(n.entities, e)
 		n.index[e] = i
 	}
 	// Behind a new subject, the subject that was expected here comes next.
 	if n.last = int(i); known || n.last == n.next {
 		n.next = n.last + 1
 	}
-	return &n.subjects[i]
+	return true
 }
 
 // intern makes e share strings with the entities before it.
@@ -206,26 +193,39 @@ func (n *subjectCache) internString(s string) string {
 	return s
 }
 
-// rebuild makes the entities those of samples and keeps only their subjects. base is the index of the first
-// sample in its batch.
-func (n *subjectCache) rebuild(samples []metric.Sample, base int) {
-	n.entities, n.known, n.first = make([]metric.Entity, len(samples)), nil, [metric.NumKinds]int32{}
-	for i := range samples {
-		n.entities[i] = samples[i].Entity
-	}
-	if slices.ContainsFunc(n.entities, needsEscapes) {
-		return // the names of this node are not recognised by their bytes
-	}
+// keep makes the subjects that have a sample the known ones, in the order of their samples.
+func (n *subjectCache) keep() {
+	var sampled []int
 	for i := range n.subjects {
-		if s := &n.subjects[i]; s.sample > 0 {
-			n.known = append(n.known, s.sample-1-int32(base))
+		if n.subjects[i].sample > 0 {
+			sampled = append(sampled, i)
 		}
 	}
-	n.known = slices.Clip(n.known)
-	slices.Sort(n.known)
-	for i, entity := range slices.Backward(n.known) {
-		n.first[n.entities[entity].Kind] = int32(i)
+	slices.SortFunc(sampled, func(a, b int) int { return cmp.Compare(n.subjects[a].sample, n.subjects[b].sample) })
+	entities := make([]metric.Entity, len(sampled))
+	for i, at := range sampled {
+		entities[i] = n.entities[at]
 	}
+	if slices.ContainsFunc(entities, needsEscapes) {
+		entities = nil // the names of this node are not recognised by their bytes
+	}
+	n.entities, n.known, n.first = entities, len(entities), [metric.NumKinds]int{}
+	for i, e := range slices.Backward(entities) {
+		n.first[e.Kind] = i
+	}
+}
+
+// isChanged reports whether a line was read label by label, or a known subject has no sample.
+func (n *subjectCache) isChanged() bool {
+	if n.index != nil {
+		return true
+	}
+	for i := range n.subjects {
+		if n.subjects[i].sample == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // needsEscapes reports whether a name of e needs escapes in labels.
@@ -235,9 +235,11 @@ func needsEscapes(e metric.Entity) bool {
 		strings.ContainsAny(e.Name, escaped)
 }
 
-// end returns the memory to the pool.
+// end drops the subjects that are not known, and returns the memory to the pool.
 func (n *subjectCache) end() {
 	*n.memory = n.subjects
 	n.pool.Put(n.memory)
-	n.body, n.subjects, n.memory, n.added, n.index, n.interned = nil, nil, nil, nil, nil, nil
+	clear(n.entities[n.known:])
+	n.entities = n.entities[:n.known]
+	n.body, n.subjects, n.memory, n.index, n.interned = nil, nil, nil, nil, nil
 }
