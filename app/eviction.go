@@ -34,11 +34,10 @@ import (
 	"github.com/weir-metrics/weir/ui"
 )
 
-// maxLookInterval is how often this machine is looked at, whatever the kernel says: as often as
-// the kubelet looks.
+// maxLookInterval is the longest time between two rounds: the kubelet's interval.
 const maxLookInterval = 10 * time.Second
 
-// evictor guards this machine, with what that needs beside itself.
+// evictor has the guard of this machine, and the parts that the guard needs.
 type evictor struct {
 	plan      *evictionPlan
 	node      metric.NodeName
@@ -117,19 +116,16 @@ func openEvictor(ctx context.Context, p *plan, m *machine, pods nodePods, of *in
 	return e, nil
 }
 
-// settings are what is decided by. Who has no thresholds of their own decides as the
-// kubelet does, to tell what it will do.
+// settings returns the settings of decisions. Without thresholds in mode observe they are the
+// kubelet's, to say what the kubelet will do.
 func (p *evictionPlan) settings(kubelet *kubeletconfig.Kubelet) *eviction.Settings {
-	if len(p.Own) == 0 && p.Mode == execute.Observe {
-		return kubelet.Settings()
+	if len(p.Thresholds) == 0 && p.Mode == execute.Observe {
+		return &kubelet.Settings
 	}
-	return &eviction.Settings{
-		Thresholds: p.Own, TransitionPeriod: p.TransitionPeriod,
-		MaxPodGraceSeconds: p.MaxPodGraceSeconds, LocalLimits: p.LocalLimits,
-	}
+	return &p.Settings
 }
 
-// askKubeletTimeout is how long a kubelet may take to tell its thresholds.
+// askKubeletTimeout bounds the request for a kubelet's thresholds.
 const askKubeletTimeout = 5 * time.Second
 
 // askKubelet asks this node's kubelet for its eviction thresholds. A kubelet that does not
@@ -144,7 +140,7 @@ func (e *evictor) askKubelet(ctx context.Context, kube *rest.Config) (*kubeletco
 	defer cancel()
 	client := &http.Client{
 		Transport: transport,
-		// A kubelet sends nobody elsewhere, least of all with our token.
+		// A kubelet does not redirect, and our token must not follow a redirect.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	kubelet, warning := kubeletconfig.FetchOrDefault(ctx, client, at.URL)
@@ -154,16 +150,16 @@ func (e *evictor) askKubelet(ctx context.Context, kube *rest.Config) (*kubeletco
 	return kubelet, nil
 }
 
-// record returns what writes Events on pods. What is not written soon is dropped: an
-// eviction waits for nobody's Events.
+// record returns a recorder of Events on pods. It drops Events that it cannot write soon, so that
+// no eviction waits for them.
 func (e *evictor) record(client kubernetes.Interface) record.EventRecorder {
 	e.events = record.NewBroadcaster()
 	e.events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	return e.events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "weir-agent", Host: string(e.node)})
 }
 
-// pods returns the pods of this node, or why they are not known: a node whose pods are
-// not known must not be taken for one that has none.
+// pods returns the pods of this node. It returns an error if they are not known, which differs
+// from no pods.
 func (e *evictor) pods() ([]*corev1.Pod, error) {
 	facts := e.cluster.Facts()
 	switch {
@@ -175,14 +171,13 @@ func (e *evictor) pods() ([]*corev1.Pod, error) {
 	return e.cluster.NodePods(), nil
 }
 
-// maxFactsAge is how long the API server may have said nothing for its list of pods to be
-// taken for complete. It speaks about once a minute even if nothing changes.
+// maxFactsAge is the age up to which the API server's list of pods counts as complete. The API
+// server sends something about once a minute even if nothing changes.
 const maxFactsAge = 2 * time.Minute
 
-// ended reports whether a pod, by the UID that the runtime knows, will run nothing any
-// more. Of static pods the runtime knows a hash, and whether such a pod has ended only the
-// kubelet knows. While the API server is silent there may be pods that only the kubelet
-// has heard of.
+// ended reports whether a pod, by the UID that the runtime has, will run no container any more. The
+// runtime has a hash instead of the UID of a static pod, and only the kubelet knows whether that pod
+// has ended. While the API server is silent, there may be pods that only the kubelet knows.
 func (e *evictor) ended(uid types.UID) bool {
 	if e.cluster == nil || len(uid) != len("01234567-89ab-cdef-0123-456789abcdef") {
 		return false
@@ -193,7 +188,7 @@ func (e *evictor) ended(uid types.UID) bool {
 	return e.nodePods.find(metric.PodUID(uid)) == nil
 }
 
-// report tells how the node stands.
+// report returns the report on evictions of the node.
 func (e *evictor) report() *evictionreport.Report {
 	return evictionreport.New(e.guard.Last(), e.guard.RecentActions(), evictionreport.Options{
 		Node: string(e.node), Mode: string(e.plan.Mode), Warnings: e.warnings, Now: time.Now(),
@@ -201,7 +196,7 @@ func (e *evictor) report() *evictionreport.Report {
 	})
 }
 
-// page is report, for the page, which may be asked for any node.
+// page returns the report for the page, or an error if it is asked about another node.
 func (e *evictor) page(_ context.Context, node string) (*document.EvictionReport, error) {
 	if node != string(e.node) {
 		return nil, &ui.Unavailable{Status: http.StatusNotFound, Why: fmt.Sprintf("this is the weir of node %s alone", e.node),
@@ -224,8 +219,8 @@ func (e *evictor) run(ctx context.Context) error {
 	return errors.Join(err, <-watched)
 }
 
-// withdraw takes back what was published of the node, since nobody else will. The agent
-// that may come next publishes anew.
+// withdraw removes the published conditions and taints from the node. No other component does. The
+// next agent publishes them again.
 func (e *evictor) withdraw() {
 	if e.publisher == nil {
 		return

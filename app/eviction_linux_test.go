@@ -53,7 +53,7 @@ func TestEvictionPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &evictionPlan{Mode: execute.Observe, Events: true, TransitionPeriod: 5 * time.Minute, Kubelet: kubeletAddress{URL: "https://127.0.0.1:10250"}}
+	want := &evictionPlan{Mode: execute.Observe, Events: true, Settings: eviction.Settings{TransitionPeriod: 5 * time.Minute}, Kubelet: kubeletAddress{URL: "https://127.0.0.1:10250"}}
 	if diff := cmp.Diff(want, p.Eviction); diff != "" {
 		t.Errorf("without flags (-want +got):\n%s", diff)
 	}
@@ -71,7 +71,7 @@ func TestEvictionPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	var thresholds []string
-	for _, th := range p.Eviction.Own {
+	for _, th := range p.Eviction.Thresholds {
 		thresholds = append(thresholds, th.String())
 	}
 	wantThresholds := []string{

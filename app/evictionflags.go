@@ -19,19 +19,14 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet"
 )
 
-// evictionOff is the word of --eviction for nothing at all; the others are those of
-// execute.Mode.
+// evictionOff is the value of --eviction for nothing at all. The others are those of execute.Mode.
 const evictionOff = "off"
 
-// evictionPlan is what to decide about this node's pods, and how far to go.
+// evictionPlan says how to decide about this node's pods, and what to do.
 type evictionPlan struct {
 	Mode execute.Mode
-	// Own are the thresholds given; nil stands for the kubelet's.
-	Own              []eviction.Threshold
-	TransitionPeriod time.Duration
-	// MaxPodGraceSeconds, LocalLimits: see eviction.Settings.
-	MaxPodGraceSeconds int64
-	LocalLimits        bool
+	// Settings are those of the flags. Without Thresholds, mode observe uses the kubelet's settings.
+	eviction.Settings
 	// Events are written about pods, Conditions and Taints about the node.
 	Events, Conditions, Taints bool
 	// Reclaim is the path of the runtime's socket; empty for leaving images and ended
@@ -49,8 +44,8 @@ type kubeletAddress struct {
 	Insecure    bool
 }
 
-// evictionFlags are the flags about eviction. Those that the kubelet has are called as
-// the kubelet's, are written as there, and have its defaults.
+// evictionFlags are the flags about eviction. Those that the kubelet has too have the kubelet's
+// names, forms and defaults.
 type evictionFlags struct {
 	evictionPlan
 	mode        string
@@ -62,7 +57,7 @@ type evictionFlags struct {
 func newEvictionFlags() *evictionFlags {
 	return &evictionFlags{
 		mode:         string(execute.Observe),
-		evictionPlan: evictionPlan{Mode: execute.Observe, Events: true, TransitionPeriod: 5 * time.Minute},
+		evictionPlan: evictionPlan{Mode: execute.Observe, Events: true, Settings: eviction.Settings{TransitionPeriod: 5 * time.Minute}},
 	}
 }
 
@@ -85,15 +80,14 @@ func (e *evictionFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&e.reclaim, "eviction-reclaim", "", "`unix:///PATH` of the container runtime's socket, by which unused images and ended containers are removed before pods go; it is as good as root")
 }
 
-// alone returns what to decide on a machine that is of no cluster: nobody can be
-// evicted there.
+// alone returns the plan for a machine without a cluster, where no pod can be evicted.
 func (e *evictionFlags) alone() *evictionPlan {
 	p := e.evictionPlan
 	p.Events = false
 	return &p
 }
 
-// agentEnvironment are what the process runs in.
+// agentEnvironment describes the surroundings of the process.
 type agentEnvironment struct {
 	cluster bool   // there is an API server to ask
 	named   bool   // this node's name was said
@@ -102,7 +96,7 @@ type agentEnvironment struct {
 	address string // this machine's, if it was said
 }
 
-// compile returns what to decide; nil for nothing.
+// compile returns the plan of the flags; nil for --eviction=off.
 func (e *evictionFlags) compile(in agentEnvironment) (*evictionPlan, error) {
 	p := e.evictionPlan
 	own, err := eviction.Parse(&e.config)
@@ -111,7 +105,7 @@ func (e *evictionFlags) compile(in agentEnvironment) (*evictionPlan, error) {
 			"Write them as for the kubelet: --eviction-hard='memory.available<200Mi,nodefs.available<10%%' "+
 				"--eviction-soft='memory.available<500Mi' --eviction-soft-grace-period=memory.available=90s")
 	}
-	p.Own, p.MaxPodGraceSeconds, p.Self = own, int64(e.maxPodGrace), in.self
+	p.Thresholds, p.MaxPodGraceSeconds, p.Self = own, int64(e.maxPodGrace), in.self
 	if p.Kubelet.URL == "" {
 		p.Kubelet.URL = "https://" + net.JoinHostPort(cmp.Or(in.address, "127.0.0.1"), strconv.Itoa(kubelet.DefaultPort))
 	}
@@ -155,7 +149,7 @@ func isHTTPS(text string) bool {
 	return err == nil && u.Scheme == "https" && u.Hostname() != "" && strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.User == nil
 }
 
-// checkOff refuses what would be of no use.
+// checkOff refuses flags that have no use with --eviction=off.
 func (e *evictionFlags) checkOff(own []eviction.Threshold) error {
 	if len(own) > 0 || e.reclaim != "" || e.Conditions || e.Taints {
 		return cli.Hintf(cli.Usage(errors.New("--eviction=off decides nothing, and other flags say by what to decide")),
@@ -164,7 +158,7 @@ func (e *evictionFlags) checkOff(own []eviction.Threshold) error {
 	return nil
 }
 
-// checkActing refuses to evict where it is not clear what, from where or by which
+// checkActing refuses to evict without a cluster, the names of the node and of the own pod, or
 // thresholds.
 func (e *evictionFlags) checkActing(own []eviction.Threshold, in agentEnvironment) error {
 	missing := func(what, next string) error {

@@ -209,7 +209,7 @@ func (m *machine) has(ctx context.Context, uid types.UID) (bool, error) {
 // capacities returns the capacity of each signal now; zero if it is not known.
 func (m *machine) capacities(ctx context.Context) func(eviction.Signal) int64 {
 	s, _ := m.read(ctx)
-	d := eviction.Decide(&eviction.Input{Now: time.Now(), Settings: kubeletconfig.Default().Settings(), Summary: s})
+	d := eviction.Decide(&eviction.Input{Now: time.Now(), Settings: &kubeletconfig.Default().Settings, Summary: s})
 	return func(of eviction.Signal) int64 {
 		for i := range d.Observations {
 			if o := &d.Observations[i]; o.Signal == of {

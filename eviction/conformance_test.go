@@ -367,10 +367,7 @@ func asSet(list []vectorThreshold) []vectorThreshold {
 
 // kubeletDescription returns the kubelet's name for the notifier of a threshold.
 func kubeletDescription(t *Threshold) string {
-	s := "soft "
-	if t.Hard() {
-		s = "hard "
-	}
+	s := t.Kind() + " "
 	if t.Signal == AllocatableMemoryAvailable {
 		s += "allocatable "
 	}

@@ -261,24 +261,15 @@ const (
 // Collections returns what is removed for a signal before a pod is evicted, in order. Nothing can
 // be removed for memory and process ids, nor for nodefs if images have a file system of their own.
 func (l Layout) Collections(s Signal) []Collection {
-	switch s {
-	case NodeFsAvailable, NodeFsInodesFree:
-		if l.separate() {
-			return nil
-		}
-		if l.split() {
-			return []Collection{UnusedContainers}
-		}
-	case ContainerFsAvailable, ContainerFsInodesFree:
-		if l.split() {
-			return []Collection{UnusedContainers}
-		}
-	case ImageFsAvailable, ImageFsInodesFree:
-		if l.split() {
-			return []Collection{UnusedImages}
-		}
-	default:
+	node := s == NodeFsAvailable || s == NodeFsInodesFree
+	image := s == ImageFsAvailable || s == ImageFsInodesFree
+	switch {
+	case s.Condition() != corev1.NodeDiskPressure, l.separate() && node:
 		return nil
+	case l.split() && image:
+		return []Collection{UnusedImages}
+	case l.split():
+		return []Collection{UnusedContainers}
 	}
 	return []Collection{UnusedContainers, UnusedImages}
 }

@@ -1,6 +1,7 @@
 package eviction
 
 import (
+	"cmp"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,22 +42,15 @@ func exceededLimits(pods []*corev1.Pod, statsByUID map[string]*stats.PodStats, l
 		if s == nil {
 			continue
 		}
-		e, ok := emptyDirExceeds(pod, s)
-		if !ok {
-			e, ok = podExceeds(pod, s)
-		}
-		if !ok {
-			e, ok = containerExceeds(pod, s, !l.DedicatedImageFs)
-		}
-		if ok {
+		if e := cmp.Or(emptyDirExceeds(pod, s), podExceeds(pod, s), containerExceeds(pod, s, !l.DedicatedImageFs)); e != nil {
 			e.pod, e.Pod = pod, refOf(pod)
-			list = append(list, e)
+			list = append(list, *e)
 		}
 	}
 	return list
 }
 
-func emptyDirExceeds(pod *corev1.Pod, s *stats.PodStats) (ExceededLimit, bool) {
+func emptyDirExceeds(pod *corev1.Pod, s *stats.PodStats) *ExceededLimit {
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
 		if v.EmptyDir == nil || v.EmptyDir.SizeLimit == nil || v.EmptyDir.SizeLimit.Sign() <= 0 {
@@ -70,54 +64,53 @@ func emptyDirExceeds(pod *corev1.Pod, s *stats.PodStats) (ExceededLimit, bool) {
 		}
 		used, limit := byteQuantity(n), v.EmptyDir.SizeLimit.DeepCopy()
 		if n != nil && used.Cmp(limit) > 0 {
-			return ExceededLimit{Kind: EmptyDirLimit, Name: v.Name, Used: used, Limit: limit,
-				message: fmt.Sprintf("Usage of EmptyDir volume %q exceeds the limit %q. ", v.Name, limit.String())}, true
+			return &ExceededLimit{Kind: EmptyDirLimit, Name: v.Name, Used: used, Limit: limit,
+				message: fmt.Sprintf("Usage of EmptyDir volume %q exceeds the limit %q. ", v.Name, limit.String())}
 		}
 	}
-	return ExceededLimit{}, false
+	return nil
 }
 
-func podExceeds(pod *corev1.Pod, s *stats.PodStats) (ExceededLimit, bool) {
+func podExceeds(pod *corev1.Pod, s *stats.PodStats) *ExceededLimit {
 	limit, ok := resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{})[corev1.ResourceEphemeralStorage]
 	if !ok || s.EphemeralStorage == nil {
-		return ExceededLimit{}, false
+		return nil
 	}
 	used := byteQuantity(s.EphemeralStorage.UsedBytes)
 	if used.Cmp(limit) <= 0 {
-		return ExceededLimit{}, false
+		return nil
 	}
-	return ExceededLimit{Kind: PodLimit, Used: used, Limit: limit,
-		message: fmt.Sprintf("Pod ephemeral local storage usage exceeds the total limit of containers %s. ", limit.String())}, true
+	return &ExceededLimit{Kind: PodLimit, Used: used, Limit: limit,
+		message: fmt.Sprintf("Pod ephemeral local storage usage exceeds the total limit of containers %s. ", limit.String())}
 }
 
-func containerExceeds(pod *corev1.Pod, s *stats.PodStats, rootfs bool) (ExceededLimit, bool) {
+func containerExceeds(pod *corev1.Pod, s *stats.PodStats, rootfs bool) *ExceededLimit {
 	for i := range s.Containers {
 		c := &s.Containers[i]
-		limit, ok := storageLimit(pod, c.Name)
-		if !ok {
-			continue
+		limit := storageLimit(pod, c.Name)
+		if limit.Value() == 0 {
+			continue // none
 		}
 		used := usedBytes(c.Logs)
 		if rootfs {
 			used.Add(usedBytes(c.Rootfs))
 		}
 		if limit.Cmp(used) < 0 {
-			return ExceededLimit{Kind: ContainerLimit, Name: c.Name, Used: used, Limit: limit,
-				message: fmt.Sprintf("Container %s exceeded its local ephemeral storage limit %q. ", c.Name, limit.String())}, true
+			return &ExceededLimit{Kind: ContainerLimit, Name: c.Name, Used: used, Limit: limit,
+				message: fmt.Sprintf("Container %s exceeded its local ephemeral storage limit %q. ", c.Name, limit.String())}
 		}
 	}
-	return ExceededLimit{}, false
+	return nil
 }
 
-// storageLimit returns the limit of a regular container; a limit of zero is none.
-func storageLimit(pod *corev1.Pod, name string) (resource.Quantity, bool) {
+// storageLimit returns the limit of a regular container; zero for none.
+func storageLimit(pod *corev1.Pod, name string) resource.Quantity {
 	for i := range pod.Spec.Containers {
 		if c := &pod.Spec.Containers[i]; c.Name == name {
-			limit, ok := c.Resources.Limits[corev1.ResourceEphemeralStorage]
-			return limit.DeepCopy(), ok && limit.Value() != 0
+			return c.Resources.Limits[corev1.ResourceEphemeralStorage].DeepCopy()
 		}
 	}
-	return resource.Quantity{}, false
+	return resource.Quantity{}
 }
 
 func usedBytes(fs *stats.FsStats) resource.Quantity {

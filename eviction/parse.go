@@ -25,23 +25,33 @@ type Config struct {
 	Pressure []string `json:"pressure,omitempty"`
 }
 
-// Parse returns the thresholds of a configuration, or one error that joins all mistakes.
+// Parse returns the thresholds of a configuration, or one error that joins all mistakes, always in
+// the same order.
 func Parse(c *Config) ([]Threshold, error) {
-	p := &configParser{}
-	list := p.parseThresholds(c.EvictionHard)
-	soft := p.parseThresholds(c.EvictionSoft)
-	graces := p.parseGracePeriods(c.EvictionSoftGracePeriod)
-	reclaims := p.parseMinReclaims(c.EvictionMinimumReclaim)
-	for i := range soft {
-		grace, ok := graces[soft[i].Signal]
-		if !ok {
-			p.addMistake("soft threshold %s has no grace period: give evictionSoftGracePeriod one for it", soft[i].Signal)
+	hard, mistakes := parseEach(c.EvictionHard, parseLimit)
+	soft, wrong := parseEach(c.EvictionSoft, parseLimit)
+	mistakes = append(mistakes, wrong...)
+	graces, wrong := parseEach(c.EvictionSoftGracePeriod, parseGracePeriod)
+	mistakes = append(mistakes, wrong...)
+	reclaims, wrong := parseEach(c.EvictionMinimumReclaim, parseMinReclaim)
+	mistakes = append(mistakes, wrong...)
+
+	var list []Threshold
+	for _, s := range Signals() {
+		if v := hard[s]; v != nil {
+			list = append(list, Threshold{Signal: s, Value: *v, MinReclaim: reclaims[s]})
 		}
-		soft[i].Grace = grace
 	}
-	list = append(list, soft...)
-	for i := range list {
-		list[i].MinReclaim = reclaims[list[i].Signal]
+	for _, s := range Signals() {
+		v := soft[s]
+		if v == nil {
+			continue
+		}
+		grace, ok := graces[s]
+		if !ok {
+			mistakes = append(mistakes, fmt.Errorf("soft threshold %s has no grace period: give evictionSoftGracePeriod one for it", s))
+		}
+		list = append(list, Threshold{Signal: s, Value: *v, Grace: grace, MinReclaim: reclaims[s]})
 	}
 	if slices.Contains(c.EnforceNodeAllocatable, "pods") {
 		// All pods together have a limit: evict before they reach it.
@@ -55,92 +65,78 @@ func Parse(c *Config) ([]Threshold, error) {
 	for _, s := range c.Pressure {
 		t, err := ParsePressure(s)
 		if err != nil {
-			p.mistakes = append(p.mistakes, err)
+			mistakes = append(mistakes, err)
 		}
 		list = append(list, t)
 	}
-	if len(p.mistakes) > 0 {
-		return nil, errors.Join(p.mistakes...)
+	if len(mistakes) > 0 {
+		return nil, errors.Join(mistakes...)
 	}
 	return list, nil
 }
 
-// configParser collects mistakes, so that Parse can report all of them, always in the same order.
-type configParser struct{ mistakes []error }
-
-func (p *configParser) addMistake(format string, args ...any) {
-	p.mistakes = append(p.mistakes, fmt.Errorf(format, args...))
-}
-
-// eachSignal calls f for each statement, in the order of Signals. An unknown signal is a mistake.
-func (p *configParser) eachSignal(statements map[string]string, f func(Signal, string) error) {
+// parseEach parses the value of each signal. An unknown signal is a mistake.
+func parseEach[T any](statements map[string]string, parse func(string) (T, error)) (values map[Signal]T, mistakes []error) {
+	values = map[Signal]T{}
 	for _, s := range Signals() {
-		if val, ok := statements[string(s)]; ok {
-			if err := f(s, val); err != nil {
-				p.addMistake("%s %q: %w", s, val, err)
-			}
+		text, ok := statements[string(s)]
+		if !ok {
+			continue
 		}
+		value, err := parse(text)
+		if err != nil {
+			mistakes = append(mistakes, fmt.Errorf("%s %q: %w", s, text, err))
+			continue
+		}
+		values[s] = value
 	}
 	for _, name := range slices.Sorted(maps.Keys(statements)) {
 		if !slices.Contains(Signals(), Signal(name)) {
-			p.addMistake("%q is no signal the kubelet knows", name)
+			mistakes = append(mistakes, fmt.Errorf("%q is no signal the kubelet knows", name))
 		}
 	}
+	return values, mistakes
 }
 
-func (p *configParser) parseThresholds(statements map[string]string) []Threshold {
-	var list []Threshold
-	p.eachSignal(statements, func(s Signal, val string) error {
-		if val == "0%" || val == "100%" {
-			return nil // means no threshold, as in the kubelet
-		}
-		v, err := parseValue(val)
-		switch {
-		case err != nil:
-			return err
-		case v.Quantity == nil && v.Fraction < 0, v.Quantity == nil && v.Fraction > 1:
-			return errors.New("not between 0% and 100%")
-		case v.Quantity != nil && v.Quantity.Sign() <= 0:
-			return errors.New("not positive")
-		}
-		list = append(list, Threshold{Signal: s, Value: v})
-		return nil
-	})
-	return list
+// parseLimit parses the value of a threshold; nil for none.
+func parseLimit(text string) (*Value, error) {
+	if text == "0%" || text == "100%" {
+		return nil, nil // means no threshold, as in the kubelet
+	}
+	v, err := parseValue(text)
+	switch {
+	case err != nil:
+		return nil, err
+	case v.Quantity == nil && v.Fraction < 0, v.Quantity == nil && v.Fraction > 1:
+		return nil, errors.New("not between 0% and 100%")
+	case v.Quantity != nil && v.Quantity.Sign() <= 0:
+		return nil, errors.New("not positive")
+	}
+	return &v, nil
 }
 
-func (p *configParser) parseGracePeriods(statements map[string]string) map[Signal]time.Duration {
-	m := map[Signal]time.Duration{}
-	p.eachSignal(statements, func(s Signal, val string) error {
-		grace, err := time.ParseDuration(val)
-		switch {
-		case err != nil:
-			return fmt.Errorf("parse the grace period: %w", err)
-		case grace < 0:
-			return errors.New("a grace period cannot be negative")
-		}
-		m[s] = grace
-		return nil
-	})
-	return m
+func parseGracePeriod(text string) (time.Duration, error) {
+	grace, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("parse the grace period: %w", err)
+	case grace < 0:
+		return 0, errors.New("a grace period cannot be negative")
+	}
+	return grace, nil
 }
 
-func (p *configParser) parseMinReclaims(statements map[string]string) map[Signal]*Value {
-	m := map[Signal]*Value{}
-	p.eachSignal(statements, func(s Signal, val string) error {
-		v, err := parseValue(val)
-		switch {
-		case err != nil:
-			return err
-		case v.Quantity == nil && v.Fraction <= 0:
-			return errors.New("a minimum reclaim in percent must be positive")
-		case v.Quantity != nil && v.Quantity.Sign() < 0:
-			return errors.New("a minimum reclaim cannot be negative")
-		}
-		m[s] = &v
-		return nil
-	})
-	return m
+func parseMinReclaim(text string) (*Value, error) {
+	v, err := parseValue(text)
+	switch {
+	case err != nil:
+		return nil, err
+	case v.Quantity == nil && v.Fraction <= 0:
+		return nil, errors.New("a minimum reclaim in percent must be positive")
+	case v.Quantity != nil && v.Quantity.Sign() < 0:
+		return nil, errors.New("a minimum reclaim cannot be negative")
+	}
+	return &v, nil
 }
 
 // parseValue parses a quantity or a percentage. The division is of 32-bit floats, as in the

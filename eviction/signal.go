@@ -25,19 +25,6 @@ const (
 	PIDAvailable               Signal = "pid.available"
 )
 
-// Signals returns the kubelet's signals in the order in which they are acted on. Within that, hard
-// thresholds precede soft ones. Pressure signals of memory follow the two signals of memory; those
-// of cpu and io are last.
-func Signals() []Signal {
-	return []Signal{
-		MemoryAvailable, AllocatableMemoryAvailable,
-		NodeFsAvailable, NodeFsInodesFree,
-		ImageFsAvailable, ImageFsInodesFree,
-		ContainerFsAvailable, ContainerFsInodesFree,
-		PIDAvailable,
-	}
-}
-
 // The resources, as the kubelet names them in messages and Events.
 const (
 	resourceMemory = string(corev1.ResourceMemory)
@@ -64,36 +51,47 @@ type signalTraits struct {
 // memoryFirst separates the ranks of memory from all others: memory is acted on first, hard or soft.
 const memoryFirst = 10
 
+// signals are the kubelet's signals in the order in which they are acted on.
+var signals = []struct {
+	Signal
+	signalTraits
+}{
+	{MemoryAvailable, signalTraits{resourceMemory, corev1.NodeMemoryPressure, 0}},
+	{AllocatableMemoryAvailable, signalTraits{resourceMemory, corev1.NodeMemoryPressure, 1}},
+	{NodeFsAvailable, signalTraits{resourceDisk, corev1.NodeDiskPressure, 11}},
+	{NodeFsInodesFree, signalTraits{resourceInodes, corev1.NodeDiskPressure, 12}},
+	{ImageFsAvailable, signalTraits{resourceDisk, corev1.NodeDiskPressure, 13}},
+	{ImageFsInodesFree, signalTraits{resourceInodes, corev1.NodeDiskPressure, 14}},
+	{ContainerFsAvailable, signalTraits{resourceDisk, corev1.NodeDiskPressure, 15}},
+	{ContainerFsInodesFree, signalTraits{resourceInodes, corev1.NodeDiskPressure, 16}},
+	{PIDAvailable, signalTraits{resourcePIDs, corev1.NodePIDPressure, 17}},
+}
+
+// Signals returns the kubelet's signals in the order in which they are acted on. Within that, hard
+// thresholds precede soft ones. Pressure signals of memory follow the two signals of memory; those
+// of cpu and io are last.
+func Signals() []Signal {
+	list := make([]Signal, len(signals))
+	for i := range signals {
+		list[i] = signals[i].Signal
+	}
+	return list
+}
+
 // traits returns the properties of a signal; zero for an unknown one.
 func (s Signal) traits() signalTraits {
-	switch s {
-	case MemoryAvailable:
-		return signalTraits{resourceMemory, corev1.NodeMemoryPressure, 0}
-	case AllocatableMemoryAvailable:
-		return signalTraits{resourceMemory, corev1.NodeMemoryPressure, 1}
-	case NodeFsAvailable:
-		return signalTraits{resourceDisk, corev1.NodeDiskPressure, 11}
-	case NodeFsInodesFree:
-		return signalTraits{resourceInodes, corev1.NodeDiskPressure, 12}
-	case ImageFsAvailable:
-		return signalTraits{resourceDisk, corev1.NodeDiskPressure, 13}
-	case ImageFsInodesFree:
-		return signalTraits{resourceInodes, corev1.NodeDiskPressure, 14}
-	case ContainerFsAvailable:
-		return signalTraits{resourceDisk, corev1.NodeDiskPressure, 15}
-	case ContainerFsInodesFree:
-		return signalTraits{resourceInodes, corev1.NodeDiskPressure, 16}
-	case PIDAvailable:
-		return signalTraits{resourcePIDs, corev1.NodePIDPressure, 17}
+	for i := range signals {
+		if signals[i].Signal == s {
+			return signals[i].signalTraits
+		}
 	}
 	of, _, _, ok := s.splitPressure()
-	if !ok {
+	switch {
+	case !ok:
 		return signalTraits{}
-	}
-	switch of {
-	case "memory":
+	case of == "memory":
 		return signalTraits{resourceMemory, corev1.NodeMemoryPressure, 2}
-	case "cpu":
+	case of == "cpu":
 		return signalTraits{resourceCPU, NodeCPUPressure, 18}
 	default:
 		return signalTraits{resourceIO, NodeIOPressure, 19}
@@ -101,6 +99,7 @@ func (s Signal) traits() signalTraits {
 }
 
 // splitPressure splits a pressure signal: memory.pressure.some.avg10 into memory, some and avg10.
+// It returns false for another signal.
 func (s Signal) splitPressure() (of, share, window string, ok bool) {
 	parts := strings.Split(string(s), ".")
 	if len(parts) != 4 || parts[1] != "pressure" {
@@ -113,7 +112,7 @@ func (s Signal) splitPressure() (of, share, window string, ok bool) {
 	return of, share, window, ok
 }
 
-// Pressure reports whether the signal is a pressure stall figure of the kernel, of which more is
+// Pressure reports whether the signal is a pressure stall figure of the kernel. A higher figure is
 // worse.
 func (s Signal) Pressure() bool {
 	_, _, _, ok := s.splitPressure()

@@ -36,6 +36,14 @@ type Value struct {
 // Hard reports whether pods are evicted at once.
 func (t *Threshold) Hard() bool { return t.Grace == 0 }
 
+// Kind returns "hard" or "soft".
+func (t *Threshold) Kind() string {
+	if t.Hard() {
+		return "hard"
+	}
+	return "soft"
+}
+
 // String returns the threshold as text: "memory.available<100Mi for 1m30s".
 func (t Threshold) String() string {
 	s := string(t.Signal)

@@ -3,6 +3,7 @@ package resize
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -110,14 +111,11 @@ func qosChangeMessage(was, is Class) string {
 }
 
 func containerNames(p *Pod) string {
-	s := ""
+	names := make([]string, len(p.Containers))
 	for i := range p.Containers {
-		if i > 0 {
-			s += ", "
-		}
-		s += p.Containers[i].Name
+		names[i] = p.Containers[i].Name
 	}
-	return s
+	return strings.Join(names, ", ")
 }
 
 // Quantity returns an amount of a resource as Kubernetes writes it: "250m", "64Mi".

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -145,20 +146,19 @@ func amounts(list corev1.ResourceList) (a Amounts) {
 }
 
 // resizing describes the conditions of a resize in progress.
-func resizing(p *corev1.Pod) (words string) {
+func resizing(p *corev1.Pod) string {
+	var texts []string
 	for _, c := range p.Status.Conditions {
 		if c.Status != corev1.ConditionTrue || c.Type != corev1.PodResizePending && c.Type != corev1.PodResizeInProgress {
 			continue
 		}
-		if words != "" {
-			words += "; "
-		}
-		words += string(c.Type)
+		text := string(c.Type)
 		if c.Reason != "" {
-			words += fmt.Sprintf(" (%s: %s)", c.Reason, c.Message)
+			text += fmt.Sprintf(" (%s: %s)", c.Reason, c.Message)
 		}
+		texts = append(texts, text)
 	}
-	return words
+	return strings.Join(texts, "; ")
 }
 
 // oldKubelet reports whether the kubelet cannot resize in place. The API server uses the same sign: a

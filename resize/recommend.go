@@ -106,13 +106,12 @@ type adviser struct {
 func (d *adviser) advise(refused *Refusal) Advice {
 	request, limit := d.container.Requests.Get(d.resource), d.container.Limits.Get(d.resource)
 	a := Advice{Container: d.container.Name, Resource: d.resource, Request: optionalQuantity(d.resource, request), Limit: optionalQuantity(d.resource, limit)}
-	from, to := span(d.points)
 	stay := func(reason Reason, format string, args ...any) Advice {
 		a.Reason, a.Message = reason, fmt.Sprintf(format, args...)
 		return a
 	}
 	if len(d.points) > 0 {
-		a.Used = d.figure(from, to)
+		a.Used = d.figure()
 	}
 	switch {
 	case refused != nil:
@@ -125,8 +124,8 @@ func (d *adviser) advise(refused *Refusal) Advice {
 		return stay(NotRunning, "the container does not run")
 	case a.Used == nil:
 		return stay(NoHistory, "it was not measured: `weir explain pod` says why")
-	case to.Sub(from) < d.options.MinHistory:
-		return stay(ShortHistory, "it was measured for %s, and at least %s are needed", humanize.Duration(to.Sub(from).Round(time.Second)), humanize.Duration(d.options.MinHistory))
+	case a.Used.To.Sub(a.Used.From) < d.options.MinHistory:
+		return stay(ShortHistory, "it was measured for %s, and at least %s are needed", a.Used.duration(), humanize.Duration(d.options.MinHistory))
 	}
 
 	need, why := d.need(a.Used)
@@ -164,7 +163,8 @@ func (d *adviser) advise(refused *Refusal) Advice {
 	return a
 }
 
-func (d *adviser) figure(from, to time.Time) *Usage {
+func (d *adviser) figure() *Usage {
+	from, to := span(d.points)
 	aim := d.options.aim(d.resource)
 	value := quantile(d.points, aim.Percentile)
 	if d.resource == CPU {
@@ -278,10 +278,12 @@ func FormatAmount(r Resource, value int64) string {
 func (f *Usage) describe(r Resource) string {
 	amount := FormatAmount(r, quantityValue(r, &f.Value))
 	if f.Percentile == 100 {
-		return fmt.Sprintf("the highest of %d readings over %s is %s", f.Samples, humanize.Duration(f.To.Sub(f.From).Round(time.Second)), amount)
+		return fmt.Sprintf("the highest of %d readings over %s is %s", f.Samples, f.duration(), amount)
 	}
-	return fmt.Sprintf("%.4g%% of %d readings over %s are at most %s", f.Percentile, f.Samples, humanize.Duration(f.To.Sub(f.From).Round(time.Second)), amount)
+	return fmt.Sprintf("%.4g%% of %d readings over %s are at most %s", f.Percentile, f.Samples, f.duration(), amount)
 }
+
+func (f *Usage) duration() string { return humanize.Duration(f.To.Sub(f.From).Round(time.Second)) }
 
 // UsagePoint is the usage of a container at a time: cores, or bytes of working set.
 type UsagePoint struct {
@@ -311,17 +313,10 @@ func validPoints(points []UsagePoint) []UsagePoint {
 // maxValue is larger than any usage in cores or bytes. It keeps sums within int64.
 const maxValue = 1 << 53
 
-// span returns the time from the first of the points to the last.
+// span returns the time from the first of the points to the last. Points must not be empty.
 func span(points []UsagePoint) (from, to time.Time) {
-	for i, p := range points {
-		if i == 0 || p.At.Before(from) {
-			from = p.At
-		}
-		if i == 0 || p.At.After(to) {
-			to = p.At
-		}
-	}
-	return from, to
+	byTime := func(a, b UsagePoint) int { return a.At.Compare(b.At) }
+	return slices.MinFunc(points, byTime).At, slices.MaxFunc(points, byTime).At
 }
 
 // Total is what several recommendations free together.

@@ -88,7 +88,7 @@ func (a *applyCommand) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	client, err := a.clusterClient()
+	client, err := a.Cluster()
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (a *applyCommand) run(cmd *cobra.Command) error {
 	out := cmd.OutOrStdout()
 	machine := a.output != "text"
 	applier := apply.New(apply.Options{
-		Client: client, Restart: a.restart, Timeout: a.wait, Cgroups: a.cgroups(),
+		Client: client, Restart: a.restart, Timeout: a.wait, Cgroups: a.cgroups,
 		Progress: func(s apply.State) { // to stderr if programs read stdout
 			to := out
 			if machine {
@@ -184,7 +184,6 @@ func (a *applyCommand) resizeRequest(ctx context.Context, cmd *cobra.Command, cl
 		request.Changes = changes
 		return request, err
 	}
-	a.timeout = requestTimeout
 	question, err := a.request(cmd.Flags(), []string{namespace + "/" + pod})
 	if err != nil {
 		return request, err
@@ -199,7 +198,7 @@ func (a *applyCommand) resizeRequest(ctx context.Context, cmd *cobra.Command, cl
 	rec := list.Items[0]
 	if request.UID, request.Changes = rec.UID, rec.Changes(); len(request.Changes) == 0 {
 		return request, cli.Hintf(fmt.Errorf("no request of pod %s/%s is to change: %s", namespace, pod, unchangedText(list.Unchanged)),
-			"%s resize recommend %s/%s says why.", cmp.Or(a.Program, "weir"), namespace, pod)
+			"%s resize recommend %s/%s says why.", a.Program, namespace, pod)
 	}
 	return request, nil
 }
@@ -252,22 +251,17 @@ func (a *applyCommand) namedChanges(ctx context.Context, client kubernetes.Inter
 	return a.changes, nil
 }
 
-// cgroups returns a function that asks weir about the cgroups of a pod; nil without a weir.
-func (a *applyCommand) cgroups() func(context.Context, string, string) ([]apply.Cgroup, error) {
-	if a.Connect == nil {
-		return nil
+// cgroups asks weir about the cgroups of a pod.
+func (a *applyCommand) cgroups(ctx context.Context, node, uid string) ([]apply.Cgroup, error) {
+	w, err := a.Connect()
+	if err != nil {
+		return nil, err
 	}
-	return func(ctx context.Context, node, uid string) ([]apply.Cgroup, error) {
-		w, err := a.Connect()
-		if err != nil {
-			return nil, err
-		}
-		report, err := withTimeout(ctx, func(ctx context.Context) (json.RawMessage, error) { return w.PodCgroups(ctx, node) })
-		if err != nil {
-			return nil, err
-		}
-		return readCgroups(report, uid)
+	report, err := withTimeout(ctx, func(ctx context.Context) (json.RawMessage, error) { return w.PodCgroups(ctx, node) })
+	if err != nil {
+		return nil, err
 	}
+	return readCgroups(report, uid)
 }
 
 // resultKind is the kind of the answer in JSON and YAML.

@@ -13,10 +13,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/kubernetes"
@@ -65,7 +63,6 @@ kubelet until it has done it, and checks that nothing was restarted.`,
 type commonFlags struct {
 	Options
 	namespace, output string
-	timeout           time.Duration
 }
 
 // parsePod parses NAMESPACE/POD, or POD with the namespace of the flags.
@@ -88,19 +85,4 @@ func (c *commonFlags) parsePod(text string) (namespace, pod string, err error) {
 		return "", "", cli.Usage(fmt.Errorf("in which namespace is %s? Write NAMESPACE/%[1]s, or add -n NAMESPACE", pod))
 	}
 	return namespace, pod, nil
-}
-
-func (c *commonFlags) checkTimeout() error {
-	if c.timeout <= 0 {
-		return cli.Usage(fmt.Errorf("--timeout cannot be %v", c.timeout))
-	}
-	return nil
-}
-
-// clusterClient returns the cluster's client, or an error without a cluster.
-func (c *commonFlags) clusterClient() (kubernetes.Interface, error) {
-	if c.Cluster == nil {
-		return nil, errors.New("this program knows no cluster")
-	}
-	return c.Cluster()
 }

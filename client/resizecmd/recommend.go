@@ -21,6 +21,7 @@ type recommendCommand struct {
 	commonFlags
 	prometheus prometheusFlags
 	everywhere bool
+	timeout    time.Duration
 }
 
 func newRecommend(o Options) *cobra.Command {
@@ -57,6 +58,9 @@ weir remembers a quarter of an hour. With --prometheus the readings are of as lo
 func (r *recommendCommand) run(cmd *cobra.Command, args []string) error {
 	if err := cli.OneOf("--output", r.output, "", "wide", "json", "yaml"); err != nil {
 		return err
+	}
+	if r.timeout <= 0 {
+		return cli.Usage(fmt.Errorf("--timeout cannot be %v", r.timeout))
 	}
 	request, err := r.request(cmd.Flags(), args)
 	if err != nil {
@@ -102,9 +106,6 @@ func flagText(flag *pflag.Flag) string { return strings.Trim(flag.Value.String()
 // request returns the Request of the flags.
 func (r *recommendCommand) request(f *pflag.FlagSet, args []string) (resizeapi.Request, error) {
 	none := resizeapi.Request{}
-	if err := r.checkTimeout(); err != nil {
-		return none, err
-	}
 	if r.everywhere && (r.namespace != "" || len(args) > 0) {
 		return none, cli.Usage(errors.New("--all-namespaces excludes a namespace and a pod"))
 	}
@@ -136,7 +137,7 @@ func (r *recommendCommand) request(f *pflag.FlagSet, args []string) (resizeapi.R
 // recommend asks weir, or computes the recommendations itself from the readings of Prometheus.
 func (r *recommendCommand) recommend(ctx context.Context, request resizeapi.Request) (*resizeapi.RecommendationList, error) {
 	if r.prometheus.url != "" {
-		client, err := r.clusterClient()
+		client, err := r.Cluster()
 		if err != nil {
 			return nil, err
 		}

@@ -216,10 +216,7 @@ func shortageText(s *document.Signal, t *document.Threshold) string {
 	if s.Stall {
 		return fmt.Sprintf("%s is %s, above %s", s.Name, s.Unit.Format(*s.Value), s.Unit.Format(*t.Limit))
 	}
-	kind := "soft"
-	if t.Hard {
-		kind = "hard"
-	}
+	kind := t.Kind()
 	if t.State == document.Reclaiming {
 		return fmt.Sprintf("%s is %s, past the %s threshold of %s but not yet at %s, where it ends", s.Name, s.Unit.Format(*s.Value), kind, s.Unit.Format(*t.Limit), s.Unit.Format(*t.Goal))
 	}

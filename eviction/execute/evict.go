@@ -90,11 +90,8 @@ func hasSeveralBudgets(err error) bool {
 // needs 2 healthy pods and has 2 currently". There is no field for it.
 func budgetName(message string) string {
 	rest, ok := strings.CutPrefix(message, "The disruption budget ")
-	if !ok {
-		return ""
-	}
-	name, _, ok := strings.Cut(rest, " ")
-	if !ok {
+	name, _, found := strings.Cut(rest, " ")
+	if !ok || !found {
 		return ""
 	}
 	return name

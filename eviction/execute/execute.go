@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -177,10 +178,7 @@ func (o *Outcome) setFailed(err error, doing string) {
 
 // hasCondition reports whether the pod already has the condition.
 func hasCondition(pod *corev1.Pod, c *corev1.PodCondition) bool {
-	for i := range pod.Status.Conditions {
-		if h := &pod.Status.Conditions[i]; h.Type == c.Type {
-			return h.Status == c.Status && h.Reason == c.Reason && h.Message == c.Message
-		}
-	}
-	return false
+	return slices.ContainsFunc(pod.Status.Conditions, func(h corev1.PodCondition) bool {
+		return h.Type == c.Type && h.Status == c.Status && h.Reason == c.Reason && h.Message == c.Message
+	})
 }

@@ -22,19 +22,19 @@ func (x *Executor) awaitRemoval(ctx context.Context, o *Outcome) {
 	tick := time.NewTicker(x.opts.CleanupPoll)
 	defer tick.Stop()
 	where := "was not checked"
-	for !o.Removed {
+	for !o.Removed && ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-			o.Waited = time.Since(began)
-			o.Message += fmt.Sprintf("; after %v it %s: stopped waiting for it", o.Waited.Round(time.Millisecond), where)
-			x.metrics.observeRemoval(o)
-			return
 		case <-tick.C:
 			o.Removed, where = x.isRemoved(ctx, o, where)
 		}
 	}
 	o.Waited = time.Since(began)
-	o.Message += fmt.Sprintf("; it was gone after %v", o.Waited.Round(time.Millisecond))
+	if waited := o.Waited.Round(time.Millisecond); o.Removed {
+		o.Message += fmt.Sprintf("; it was gone after %v", waited)
+	} else {
+		o.Message += fmt.Sprintf("; after %v it %s: stopped waiting for it", waited, where)
+	}
 	x.metrics.observeRemoval(o)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -117,13 +118,9 @@ func (g *Guard) pods() ([]*corev1.Pod, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the node's pods: %w", err)
 	}
-	active := make([]*corev1.Pod, 0, len(list))
-	for _, p := range list {
-		if p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
-			active = append(active, p)
-		}
-	}
-	return active, nil
+	return slices.DeleteFunc(slices.Clone(list), func(p *corev1.Pod) bool {
+		return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+	}), nil
 }
 
 // blockedUntil is a pod that is skipped until some time.

@@ -4,7 +4,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/notify"
 )
 
@@ -105,7 +104,7 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 	for i := range d.Thresholds {
 		t := &d.Thresholds[i]
 		left, ok := t.Distance()
-		labels := [2]string{string(t.Threshold.Signal), thresholdKind(&t.Threshold)}
+		labels := [2]string{string(t.Threshold.Signal), t.Threshold.Kind()}
 		if !ok || t.Observation.Doubt != "" || seen[labels] {
 			continue
 		}
@@ -124,11 +123,4 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 		}
 		gauge(m.condition, reported, string(c.Type))
 	}
-}
-
-func thresholdKind(t *eviction.Threshold) string {
-	if t.Hard() {
-		return "hard"
-	}
-	return "soft"
 }

@@ -24,7 +24,7 @@ type Options struct {
 	// error says. Without a summary nothing is decided.
 	Read func(context.Context) (*stats.Summary, error)
 	// Poll reads the node without its pods. It is called every PollInterval for the disks and
-	// process ids, of which the kernel gives no notice. With nil they are only read in rounds.
+	// process ids, since the kernel gives no notice of them. With nil they are only read in rounds.
 	Poll func(context.Context) (*stats.Summary, error)
 	// Layout returns eviction.Layout's fields. It is called until it succeeds; nil means one file
 	// system.

@@ -1,6 +1,7 @@
 package kubeletconfig
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,26 +16,13 @@ import (
 	"github.com/weir-metrics/weir/eviction"
 )
 
-// Kubelet is the eviction configuration of a kubelet.
+// Kubelet is the eviction configuration of a kubelet. Its settings decide as the kubelet does, except
+// on figures that cannot be right.
 type Kubelet struct {
-	// Config is the configuration. Thresholds are those that it leads to.
-	Config     eviction.Config
-	Thresholds []eviction.Threshold
-	// TransitionPeriod, MaxPodGraceSeconds and LocalLimits are as in eviction.Settings.
-	TransitionPeriod   time.Duration
-	MaxPodGraceSeconds int64
-	LocalLimits        bool
+	eviction.Settings
 	// KernelMemcgNotification: the kernel also wakes the kubelet when memory runs short. Without it
 	// the kubelet only reads its figures every 10 s.
 	KernelMemcgNotification bool
-}
-
-// Settings returns settings that decide as the kubelet does, except on figures that cannot be right.
-func (k *Kubelet) Settings() *eviction.Settings {
-	return &eviction.Settings{
-		Thresholds: k.Thresholds, TransitionPeriod: k.TransitionPeriod,
-		MaxPodGraceSeconds: k.MaxPodGraceSeconds, LocalLimits: k.LocalLimits,
-	}
 }
 
 // defaultHard returns the kubelet's default hard thresholds
@@ -95,16 +83,16 @@ func Parse(configz []byte) (*Kubelet, error) {
 }
 
 func newKubelet(c *kubeletConfiguration) (*Kubelet, error) {
-	k := &Kubelet{
-		Config: c.Config, TransitionPeriod: c.EvictionPressureTransitionPeriod.Duration, MaxPodGraceSeconds: c.EvictionMaxPodGracePeriod,
-		KernelMemcgNotification: c.KernelMemcgNotification, LocalLimits: c.LocalStorageCapacityIsolation == nil || *c.LocalStorageCapacityIsolation,
-	}
-	if k.TransitionPeriod == 0 {
-		k.TransitionPeriod = 5 * time.Minute
-	}
-	var err error
-	k.Thresholds, err = eviction.Parse(&k.Config)
-	return k, err
+	thresholds, err := eviction.Parse(&c.Config)
+	return &Kubelet{
+		Settings: eviction.Settings{
+			Thresholds:         thresholds,
+			TransitionPeriod:   cmp.Or(c.EvictionPressureTransitionPeriod.Duration, 5*time.Minute),
+			MaxPodGraceSeconds: c.EvictionMaxPodGracePeriod,
+			LocalLimits:        c.LocalStorageCapacityIsolation == nil || *c.LocalStorageCapacityIsolation,
+		},
+		KernelMemcgNotification: c.KernelMemcgNotification,
+	}, err
 }
 
 // maxConfigzBytes is larger than any kubelet's configuration.

@@ -14,7 +14,7 @@ type activeEvents struct {
 	token    int32
 	want     EventCounters
 	file     *kernelFile
-	counters []counter
+	counters map[string]uint64
 }
 
 func openEvents(k *kernel, want EventCounters) (*activeEvents, error) {
@@ -42,7 +42,7 @@ func openEvents(k *kernel, want EventCounters) (*activeEvents, error) {
 }
 
 // readChanges reads the counters and returns those that changed.
-func (e *activeEvents) readChanges() ([]Change, error) {
+func (e *activeEvents) readChanges() ([]CounterChange, error) {
 	b, err := e.file.read()
 	if err != nil {
 		return nil, err

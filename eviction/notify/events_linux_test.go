@@ -32,7 +32,7 @@ func TestEventsOnTheKernel(t *testing.T) {
 			memoryload.Join(t, filepath.Dir(dir), w.PID)
 		}
 		s, _ := await(t, notices, "the change", func(notify.Source) bool { return true })
-		want := notify.Source{Watch: watch, Changes: []notify.Change{{Counter: "populated", From: 1 - to, To: to}}}
+		want := notify.Source{Watch: watch, Changes: []notify.CounterChange{{Counter: "populated", From: 1 - to, To: to}}}
 		if d := cmp.Diff(want, s); d != "" {
 			t.Errorf("-want +got:\n%s", d)
 		}

@@ -17,7 +17,7 @@ func TestBurstsMakeOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := EventCounters{Path: "a"}, EventCounters{Path: "b"}
 		change := func(w Watch, from, to uint64) Source {
-			return Source{Watch: w, Changes: []Change{{"high", from, to}}}
+			return Source{Watch: w, Changes: []CounterChange{{"high", from, to}}}
 		}
 		start := time.Now()
 		at := func(ms time.Duration) time.Time { return start.Add(ms * time.Millisecond) }

@@ -37,7 +37,7 @@ type Source struct {
 	// since its last notice, or since it was registered. Changes are set for EventCounters.
 	Crossing *Crossing
 	Stalled  time.Duration
-	Changes  []Change
+	Changes  []CounterChange
 }
 
 // Crossing is the usage of a UsageThreshold when the notice came. The kernel gives notice in both
@@ -52,8 +52,8 @@ type Crossing struct {
 // Above reports whether the usage is at or above the figure.
 func (c Crossing) Above() bool { return c.Usage >= c.Figure }
 
-// Change is a change of a counter in an EventCounters file.
-type Change struct {
+// CounterChange is a change of a counter in an EventCounters file.
+type CounterChange struct {
 	Counter  string
 	From, To uint64
 }
@@ -139,7 +139,7 @@ func (s Source) mergeLater(later Source) Source {
 		later.Crossing = s.Crossing
 	}
 	for _, c := range s.Changes {
-		if i := slices.IndexFunc(later.Changes, func(l Change) bool { return l.Counter == c.Counter }); i >= 0 {
+		if i := slices.IndexFunc(later.Changes, func(l CounterChange) bool { return l.Counter == c.Counter }); i >= 0 {
 			later.Changes[i].From = c.From
 		} else {
 			later.Changes = append(later.Changes, c)

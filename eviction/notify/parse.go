@@ -3,7 +3,9 @@ package notify
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,39 +51,25 @@ func parseStallTotals(b []byte) (stallTotals, error) {
 	return t, nil
 }
 
-// counter is a line of a cgroup's counter file.
-type counter struct {
-	name  string
-	value uint64
-}
-
 // parseCounters parses lines with a name and a number.
-func parseCounters(b []byte) (list []counter, err error) {
-	for len(b) > 0 {
-		var line []byte
-		line, b, _ = bytes.Cut(b, []byte{'\n'})
-		name, value, ok := bytes.Cut(line, []byte{' '})
-		if len(line) == 0 {
-			continue
+func parseCounters(b []byte) (map[string]uint64, error) {
+	counters := map[string]uint64{}
+	for line := range strings.Lines(string(b)) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		n, err := strconv.ParseUint(value, 10, 64)
+		if name == "" || err != nil {
+			return nil, fmt.Errorf("parse counters: %q is no name and number", truncate([]byte(line)))
 		}
-		n, err := strconv.ParseUint(string(value), 10, 64)
-		if !ok || len(name) == 0 || err != nil {
-			return nil, fmt.Errorf("parse counters: %q is no name and number", truncate(line))
-		}
-		list = append(list, counter{string(name), n})
+		counters[name] = n
 	}
-	return list, nil
+	return counters, nil
 }
 
-// changedCounters returns the counters that changed. A new one counts from zero.
-func changedCounters(was, is []counter) (list []Change) {
-	before := make(map[string]uint64, len(was))
-	for _, c := range was {
-		before[c.name] = c.value
-	}
-	for _, c := range is {
-		if from := before[c.name]; from != c.value {
-			list = append(list, Change{c.name, from, c.value})
+// changedCounters returns the counters that changed, by name. A new one counts from zero.
+func changedCounters(was, is map[string]uint64) (list []CounterChange) {
+	for _, name := range slices.Sorted(maps.Keys(is)) {
+		if was[name] != is[name] {
+			list = append(list, CounterChange{name, was[name], is[name]})
 		}
 	}
 	return list

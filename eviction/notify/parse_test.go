@@ -3,6 +3,7 @@ package notify
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -50,7 +51,7 @@ func TestChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]Change{{"high", 3, 5}, {"oom", 0, 2}}, changedCounters(was, is)); d != "" {
+	if d := cmp.Diff([]CounterChange{{"high", 3, 5}, {"oom", 0, 2}}, changedCounters(was, is)); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
 }
@@ -85,11 +86,11 @@ func FuzzParseCounters(f *testing.F) {
 			return
 		}
 		var out []byte
-		for _, c := range list {
-			out = fmt.Appendf(out, "%s %d\n", c.name, c.value)
+		for name, value := range list {
+			out = fmt.Appendf(out, "%s %d\n", name, value)
 		}
 		again, err := parseCounters(out)
-		if err != nil || !slices.Equal(list, again) {
+		if err != nil || !maps.Equal(list, again) {
 			t.Errorf("%v became %v, %v", list, again, err)
 		}
 	})

@@ -198,51 +198,46 @@ func unknownSubresource(err error) bool {
 	return details == nil || details.Name == ""
 }
 
-// patchOf returns the patch. Containers merge by name and resources by theirs, so everything else
-// stays.
-func patchOf(p *Plan) map[string]any {
-	spec := map[string]any{}
-	lists := map[string][]any{}
-	for i := range p.pod.Spec.InitContainers {
-		lists["initContainers"] = p.patchContainer(lists["initContainers"], p.pod.Spec.InitContainers[i].Name)
-	}
-	for i := range p.pod.Spec.Containers {
-		lists["containers"] = p.patchContainer(lists["containers"], p.pod.Spec.Containers[i].Name)
-	}
-	for field, list := range lists {
-		if len(list) > 0 {
-			spec[field] = list
-		}
-	}
-	return map[string]any{
-		"metadata": map[string]any{"uid": p.pod.UID, "resourceVersion": p.pod.ResourceVersion},
-		"spec":     spec,
-	}
+// podPatch is a strategic merge patch. Containers merge by name and resources by theirs, so everything
+// else stays.
+type podPatch struct {
+	Metadata struct {
+		ResourceVersion string    `json:"resourceVersion"`
+		UID             types.UID `json:"uid"`
+	} `json:"metadata"`
+	Spec struct {
+		Containers     []containerPatch `json:"containers,omitempty"`
+		InitContainers []containerPatch `json:"initContainers,omitempty"`
+	} `json:"spec"`
 }
 
-// patchContainer adds a container's changes to the list, if there are any.
-func (p *Plan) patchContainer(list []any, name string) []any {
-	requests, limits := map[resize.Resource]string{}, map[resize.Resource]string{}
-	for _, c := range p.changes {
-		if c.Container != name {
-			continue
+type containerPatch struct {
+	Name      string                      `json:"name"`
+	Resources corev1.ResourceRequirements `json:"resources"`
+}
+
+func patchOf(p *Plan) (patch podPatch) {
+	patch.Metadata.UID, patch.Metadata.ResourceVersion = p.pod.UID, p.pod.ResourceVersion
+	patch.Spec.InitContainers = p.patchContainers(p.pod.Spec.InitContainers)
+	patch.Spec.Containers = p.patchContainers(p.pod.Spec.Containers)
+	return patch
+}
+
+// patchContainers returns the patches of the containers that change.
+func (p *Plan) patchContainers(containers []corev1.Container) (patches []containerPatch) {
+	for i := range containers {
+		patch := containerPatch{containers[i].Name, corev1.ResourceRequirements{Requests: corev1.ResourceList{}, Limits: corev1.ResourceList{}}}
+		for _, c := range p.changes {
+			if c.Container == patch.Name && c.Request.Set {
+				patch.Resources.Requests[corev1.ResourceName(c.Resource)] = *resize.Quantity(c.Resource, c.Request.Value)
+			}
+			if c.Container == patch.Name && c.Limit.Set {
+				patch.Resources.Limits[corev1.ResourceName(c.Resource)] = *resize.Quantity(c.Resource, c.Limit.Value)
+			}
 		}
-		if c.Request.Set {
-			requests[c.Resource] = resize.Quantity(c.Resource, c.Request.Value).String()
-		}
-		if c.Limit.Set {
-			limits[c.Resource] = resize.Quantity(c.Resource, c.Limit.Value).String()
+		if len(patch.Resources.Requests)+len(patch.Resources.Limits) > 0 {
+			patches = append(patches, patch)
 		}
 	}
-	resources := map[string]any{}
-	if len(requests) > 0 {
-		resources["requests"] = requests
-	}
-	if len(limits) > 0 {
-		resources["limits"] = limits
-	}
-	if len(resources) == 0 {
-		return list
-	}
-	return append(list, map[string]any{"name": name, "resources": resources})
+	return patches
 }
