@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command cluster runs a real Kubernetes cluster of one node on this machine,
-// for trying weir and for its end-to-end tests.
+// Command cluster runs a real Kubernetes cluster of one node on this machine.
+// Use it to try weir, and for its end-to-end tests.
 package main
 
 import (
@@ -94,7 +94,7 @@ func newDown(o *harness.Options) *cobra.Command {
 			c, err := open(cmd.Context(), *o)
 			if errors.Is(err, harness.ErrNotFound) {
 				fmt.Fprintln(cmd.OutOrStdout(), err)
-				return nil // which is what was asked for
+				return nil // the cluster is already down
 			}
 			if err != nil {
 				return err

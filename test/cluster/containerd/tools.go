@@ -1,7 +1,8 @@
 //go:build tools
 
-// Package containerd pins containerd and the programs beside it, in a module of its own: it excludes versions of
-// modules that the other programs of a cluster need.
+// Package containerd pins the versions of containerd and its helper programs.
+// It is a module of its own, because it excludes versions of modules that the
+// other programs of a cluster need.
 package containerd
 
 import (

@@ -8,11 +8,11 @@ import (
 	"net/netip"
 )
 
-// RegisterAPIService makes an API group and version answered by a server outside
-// any pod: on the node, or on this machine at [Cluster.HostIP]. It makes a
-// Service without selector in kube-system, its endpoint and the APIService, and
-// returns when the API server finds it available. The server's certificate is
-// not verified.
+// RegisterAPIService makes a server outside any pod serve an API group and
+// version. The server runs on the node, or on this machine at [Cluster.HostIP].
+// RegisterAPIService creates a Service without selector in kube-system, its
+// endpoint and the APIService, and returns when the API server reports it as
+// available. The server's certificate is not verified.
 func (c *Cluster) RegisterAPIService(ctx context.Context, group, version string, server netip.AddrPort) error {
 	name := version + "." + group
 	err := c.Apply(ctx, fmt.Sprintf(`apiVersion: v1
@@ -47,7 +47,7 @@ spec:
 	return nil
 }
 
-// UnregisterAPIService takes back what RegisterAPIService made.
+// UnregisterAPIService removes what RegisterAPIService created.
 func (c *Cluster) UnregisterAPIService(ctx context.Context, group, version string) error {
 	service := serviceName(group, version)
 	_, _, err := c.Kubectl(ctx, "delete", "--ignore-not-found", "-n", "kube-system",
@@ -58,7 +58,7 @@ func (c *Cluster) UnregisterAPIService(ctx context.Context, group, version strin
 	return nil
 }
 
-// serviceName is a DNS label of its own for each group and version.
+// serviceName returns a DNS label that is different for each group and version.
 func serviceName(group, version string) string {
 	b := []byte("outside-" + version + "-" + group)
 	for i := range b {

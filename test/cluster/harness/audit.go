@@ -16,15 +16,16 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// auditPolicy says which requests the API server writes down.
+// auditPolicy says which requests the API server logs.
 //
 //go:embed audit.yaml
 var auditPolicy []byte
 
 func (c *Cluster) auditDir() string { return filepath.Join(c.dir, "audit") }
 
-// auditArgs are the API server's flags. It writes an event before it goes on with
-// the request's connection, and starts a new file at 100 MB.
+// auditArgs returns the API server's flags for its audit log. The API server
+// writes an event before it continues with the request, and starts a new file
+// at 100 MB.
 func (c *Cluster) auditArgs() []string {
 	return []string{
 		"--audit-policy-file=" + filepath.Join(c.dir, "audit.yaml"),
@@ -33,15 +34,15 @@ func (c *Cluster) auditArgs() []string {
 	}
 }
 
-// Audit returns what the API server's audit log has of writes so far, in the order
-// in which they came, those that match answers true to; nil matches all. What each
-// write has is for audit.yaml to say: its user, verb and object, and of scales and
-// autoscalers what was sent.
+// Audit returns the writes that the API server's audit log contains so far, in
+// order of time: those for which match returns true, or all if match is nil.
+// audit.yaml defines the content of an event: the user, verb and object, and
+// for scales and autoscalers the object that was sent.
 //
-// A write is there a moment after its caller has the answer. Who holds that there
-// was none looks for a later one of the same kind first.
+// A write appears in the log a moment after its caller has the answer. A test
+// that expects no write must first wait for a later write of the same kind.
 func (c *Cluster) Audit(match func(*auditv1.Event) bool) ([]auditv1.Event, error) {
-	files, err := filepath.Glob(filepath.Join(c.auditDir(), "audit*.log")) // those that are full have their time in the name
+	files, err := filepath.Glob(filepath.Join(c.auditDir(), "audit*.log")) // full files have a time in their name
 	if err != nil {
 		return nil, fmt.Errorf("find audit log: %w", err)
 	}
@@ -52,7 +53,7 @@ func (c *Cluster) Audit(match func(*auditv1.Event) bool) ([]auditv1.Event, error
 	for _, path := range files {
 		b, err := os.ReadFile(path)
 		if errors.Is(err, os.ErrNotExist) {
-			continue // renamed since: it is read by its new name next time
+			continue // it was renamed, and is read under its new name next time
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read audit log: %w", err)
@@ -69,8 +70,8 @@ func (c *Cluster) Audit(match func(*auditv1.Event) bool) ([]auditv1.Event, error
 	return all, nil
 }
 
-// parseAudit reads a log, one event a line. A last line without its end is being
-// written.
+// parseAudit parses a log with one event on each line. It ignores a last line
+// without a line end, because that line is still being written.
 func parseAudit(b []byte, match func(*auditv1.Event) bool) (events []auditv1.Event, err error) {
 	for n := 1; ; n++ {
 		line, rest, whole := bytes.Cut(b, []byte{'\n'})

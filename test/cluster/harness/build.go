@@ -25,20 +25,21 @@ import (
 // containerd, containerd-shim-runc-v2, ctr, metrics-server.
 type Programs map[string]string
 
-// Path returns where a program is, or an empty string.
+// Path returns the path of a program, or an empty string.
 func (p Programs) Path(name string) string { return p[name] }
 
 // Names returns the programs' names, sorted.
 func (p Programs) Names() []string { return slices.Sorted(maps.Keys(p)) }
 
-// A module is a Go module beside this package that pins programs.
+// A module is a Go module beside this package that pins the versions of
+// programs.
 type module struct {
 	folder   string
 	packages map[string]string // program: main package
 	flags    []string
 }
 
-// product is the module whose source tree holds the harness.
+// product is the module that contains the harness.
 const product = "github.com/weir-metrics/weir"
 
 func modules() []module {
@@ -54,8 +55,8 @@ func modules() []module {
 			"kubectl":                 "k8s.io/kubernetes/cmd/kubectl",
 			"kubelet":                 "k8s.io/kubernetes/cmd/kubelet",
 		},
-		// The version in the programs is set at link time; without it each calls
-		// itself v0.0.0 and refuses to speak with the others.
+		// The version of the programs is set at link time. Without it, each program
+		// reports v0.0.0, and the others refuse to work with it.
 		flags: []string{"-ldflags", "-s -w -X " + versionVar + "gitVersion=v1.36.3 -X " + versionVar + "gitMajor=1 -X " + versionVar + "gitMinor=36"},
 	}, {
 		folder: "containerd",
@@ -72,9 +73,9 @@ func modules() []module {
 	}}
 }
 
-// Build builds the programs of a cluster that the user's cache lacks: some
-// minutes the first time, then milliseconds. Several processes may call it at
-// once; one builds and the others wait.
+// Build builds the programs of a cluster that are not in the user's cache. This
+// takes some minutes the first time, then milliseconds. If several processes
+// call it at the same time, one builds and the others wait.
 func Build(ctx context.Context, out io.Writer) (Programs, error) {
 	root, err := sourceRoot(ctx)
 	if err != nil {
@@ -110,8 +111,8 @@ func build(ctx context.Context, root string, p *progress) (Programs, error) {
 	return programs, nil
 }
 
-// key names what the module's programs are built from: equal keys, equal
-// programs.
+// key returns a hash of everything that the module's programs are built from.
+// Equal keys mean equal programs.
 func (m module) key(dir fs.FS, goVersion string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q\n", goVersion, m.flags)
@@ -137,10 +138,11 @@ func (m module) buildInto(ctx context.Context, dir, bin string, p *progress) err
 		return err
 	}
 	defer unlock()
-	if exists(bin) { // the other build made it
+	if exists(bin) { // another process has built it
 		return nil
 	}
-	// Built aside and renamed when whole: a folder of the right name is complete.
+	// The programs are built in another folder, which is renamed at the end. So a
+	// folder with the right name is complete.
 	aside := bin + ".partial"
 	if err := os.RemoveAll(aside); err != nil {
 		return err
@@ -172,7 +174,7 @@ func (m module) buildInto(ctx context.Context, dir, bin string, p *progress) err
 	return os.Rename(aside, bin)
 }
 
-// watch says which programs are built as the go command writes them.
+// watch reports each program when the go command has written it.
 func (m module) watch(dir string, p *progress, done <-chan struct{}) {
 	waiting := maps.Clone(m.packages)
 	look := func() {
@@ -196,8 +198,8 @@ func (m module) watch(dir string, p *progress, done <-chan struct{}) {
 	}
 }
 
-// builtName is the file name that go build gives a main package: its path's
-// last element that is not a major version.
+// builtName returns the file name that go build gives a main package: the last
+// element of its path that is not a major version.
 func builtName(pkg string) string {
 	elements := strings.Split(pkg, "/")
 	last := elements[len(elements)-1]
@@ -207,7 +209,7 @@ func builtName(pkg string) string {
 	return last
 }
 
-// goCommand runs the go command in a folder and returns what it printed.
+// goCommand runs the go command in a folder and returns its output.
 func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
@@ -223,8 +225,8 @@ func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) 
 	return out.Bytes(), nil
 }
 
-// sourceRoot returns the folder of weir's source, which the programs' modules
-// and the workload's image are built from.
+// sourceRoot returns the folder of weir's source. The programs' modules and the
+// workload's image are built from it.
 func sourceRoot(ctx context.Context) (string, error) {
 	out, err := goCommand(ctx, "", "list", "-m", "-f", "{{.Dir}}", product)
 	root := strings.TrimSpace(string(out))
@@ -234,7 +236,7 @@ func sourceRoot(ctx context.Context) (string, error) {
 	return root, nil
 }
 
-// cacheDir is where programs and, unless told otherwise, clusters lie.
+// cacheDir returns the folder of programs and, by default, of clusters.
 func cacheDir() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -248,7 +250,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// lastLines returns the end of a log.
+// lastLines returns the last n lines of a log.
 func lastLines(b []byte, n int) string {
 	lines := strings.Split(strings.TrimRight(string(b), "\n"), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")

@@ -19,9 +19,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A cgroup is a path below the root of every cgroup hierarchy. All that a
-// cluster starts, pods included, stays in the cluster's cgroup, so whom to end is never a
-// guess.
+// A cgroup is a path below the root of every cgroup hierarchy. Everything that
+// a cluster starts, pods included, stays in the cluster's cgroup, so it is
+// always clear which processes belong to it.
 type cgroup string
 
 const cgroupPrefix = "/weir-cluster-"
@@ -29,11 +29,11 @@ const cgroupPrefix = "/weir-cluster-"
 // cgroupOf returns the cgroup of the cluster of that name.
 func cgroupOf(cluster string) cgroup { return cgroup(cgroupPrefix + cluster) }
 
-// child returns the cgroup of that name below g.
+// child returns the cgroup with that name below g.
 func (g cgroup) child(name string) cgroup { return g + cgroup("/"+name) }
 
-// check holds that g is a cluster's or below one: kill and remove would otherwise
-// be the end of this machine's own processes.
+// check returns an error if g is not the cgroup of a cluster or below one.
+// Otherwise kill and remove could end this machine's own processes.
 func (g cgroup) check() error {
 	name, _, _ := strings.Cut(strings.TrimPrefix(string(g), cgroupPrefix), "/")
 	if !strings.HasPrefix(string(g), cgroupPrefix) || !validName.MatchString(name) || string(g) != filepath.Clean(string(g)) {
@@ -42,8 +42,8 @@ func (g cgroup) check() error {
 	return nil
 }
 
-// hierarchies returns where the cgroup hierarchies are mounted: version 1's
-// controllers and its named hierarchies, and version 2's.
+// hierarchies returns the mount points of the cgroup hierarchies: of version
+// 1's controllers and named hierarchies, and of version 2.
 func hierarchies() ([]string, error) {
 	b, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -61,7 +61,8 @@ func parseHierarchies(mountinfo []byte) []string {
 	for s := bufio.NewScanner(bytes.NewReader(mountinfo)); s.Scan(); {
 		before, after, ok := strings.Cut(s.Text(), " - ")
 		fields, kind := strings.Fields(before), strings.Fields(after)
-		// Field 4 is the root of the mount: another cgroup's bind mount is none.
+		// Field 4 is the root of the mount. A bind mount of another cgroup is not a
+		// hierarchy.
 		if !ok || len(fields) < 5 || len(kind) < 1 || fields[3] != "/" {
 			continue
 		}
@@ -72,7 +73,7 @@ func parseHierarchies(mountinfo []byte) []string {
 	return found
 }
 
-// dirs returns the cgroup's folder in each hierarchy.
+// dirs returns the cgroup's folders, one for each hierarchy.
 func (g cgroup) dirs() ([]string, error) {
 	if err := g.check(); err != nil {
 		return nil, err
@@ -87,8 +88,8 @@ func (g cgroup) dirs() ([]string, error) {
 	return roots, nil
 }
 
-// make makes the cgroup in every hierarchy. With spread its children get the
-// controllers too, which in version 2 forbids it processes of its own.
+// make creates the cgroup in every hierarchy. With spread, its children get the
+// controllers too; in version 2, the cgroup itself can then have no processes.
 func (g cgroup) make(spread bool) error {
 	dirs, err := g.dirs()
 	if err != nil {
@@ -98,7 +99,8 @@ func (g cgroup) make(spread bool) error {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			return fmt.Errorf("make cgroup: %w", err)
 		}
-		// A new version 1 cpuset has neither CPUs nor memory, and refuses processes.
+		// A new version 1 cpuset has no CPUs and no memory, and accepts no processes
+		// until it has both.
 		for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 			b, err := os.ReadFile(filepath.Join(filepath.Dir(d), file))
 			if err != nil {
@@ -132,7 +134,7 @@ func (g cgroup) processes() ([]int, error) {
 		for _, sub := range tree(d) {
 			b, err := os.ReadFile(filepath.Join(sub, "cgroup.procs"))
 			if err != nil {
-				continue // gone meanwhile, or a threaded cgroup
+				continue // it is gone, or it is a threaded cgroup
 			}
 			for _, f := range strings.Fields(string(b)) {
 				if pid, err := strconv.Atoi(f); err == nil && pid > 0 {
@@ -145,7 +147,7 @@ func (g cgroup) processes() ([]int, error) {
 	return slices.Compact(pids), nil
 }
 
-// tree returns a cgroup's folder and those below it, parents first.
+// tree returns a cgroup's folder and all folders below it, parents first.
 func tree(dir string) []string {
 	var found []string
 	//nolint:errcheck // what vanishes meanwhile needs no visit
@@ -158,8 +160,8 @@ func tree(dir string) []string {
 	return found
 }
 
-// thaw lets the processes of every frozen cgroup below go on: version 1's do not
-// die before.
+// thaw thaws every frozen cgroup in g. In version 1, frozen processes do not
+// end.
 func (g cgroup) thaw() error {
 	dirs, err := g.dirs()
 	if err != nil {
@@ -179,7 +181,8 @@ func (g cgroup) thaw() error {
 	return nil
 }
 
-// kill ends every process in the cgroup and below, until there is none.
+// kill ends every process in the cgroup and below it, and waits until there is
+// none.
 func (g cgroup) kill(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -205,7 +208,7 @@ func (g cgroup) kill(ctx context.Context) error {
 	return nil
 }
 
-// remove removes the cgroup and those below it.
+// remove removes the cgroup and all cgroups below it.
 func (g cgroup) remove(ctx context.Context) error {
 	dirs, err := g.dirs()
 	if err != nil {
@@ -219,7 +222,7 @@ func (g cgroup) remove(ctx context.Context) error {
 			last = nil
 			for _, sub := range slices.Backward(tree(d)) {
 				if err := os.Remove(sub); err != nil && !errors.Is(err, fs.ErrNotExist) {
-					last = err // a process that was killed is still leaving
+					last = err // a process that was killed has not ended yet
 				}
 			}
 			return last == nil, nil

@@ -20,8 +20,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// UserConfig returns the client configuration of a user with the given name and
-// groups, with a certificate made for it. What it may do is for RBAC to say.
+// UserConfig returns the client configuration of a user with this name and
+// these groups, with a new certificate. RBAC decides what the user may do.
 func (c *Cluster) UserConfig(name string, groups ...string) (*rest.Config, error) {
 	ca, user, err := c.credentials(name, groups)
 	if err != nil {
@@ -32,7 +32,8 @@ func (c *Cluster) UserConfig(name string, groups ...string) (*rest.Config, error
 		TLSClientConfig: rest.TLSClientConfig{
 			CAData: ca, CertData: user.certificate, KeyData: user.key,
 		},
-		// Tests ask in bursts; the client's own limit would be what they measure.
+		// Tests send bursts of requests. A limit in the client would change what they
+		// measure.
 		QPS:   -1,
 		Proxy: func(*http.Request) (*url.URL, error) { return nil, nil }, // the cluster is on this machine
 	}, nil
@@ -46,8 +47,8 @@ func (c *Cluster) credentials(name string, groups []string) (ca []byte, user pai
 	return ca, user, err
 }
 
-// WriteKubeconfig writes a kubeconfig of such a user as [Cluster.UserConfig]
-// returns.
+// WriteKubeconfig writes a kubeconfig of a user, as [Cluster.UserConfig]
+// describes.
 func (c *Cluster) WriteKubeconfig(path, name string, groups ...string) error {
 	ca, user, err := c.credentials(name, groups)
 	if err != nil {
@@ -73,8 +74,8 @@ func (c *Cluster) writeAdminKubeconfig() error {
 	return c.WriteKubeconfig(c.Kubeconfig(), "kubernetes-admin", "system:masters")
 }
 
-// Kubectl runs the cluster's own kubectl as its administrator. The error, where
-// kubectl fails, carries what it complained of.
+// Kubectl runs the cluster's kubectl as its administrator. If kubectl fails,
+// the error contains its message.
 func (c *Cluster) Kubectl(ctx context.Context, args ...string) (stdout, stderr string, err error) {
 	return c.kubectl(ctx, nil, args)
 }
@@ -87,7 +88,7 @@ func (c *Cluster) Apply(ctx context.Context, manifests string) error {
 
 func (c *Cluster) kubectl(ctx context.Context, stdin io.Reader, args []string) (stdout, stderr string, err error) {
 	cmd := exec.CommandContext(ctx, c.Binary("kubectl"), append([]string{"--kubeconfig", c.Kubeconfig()}, args...)...)
-	// The cache of discovery must not be another cluster's of the same address.
+	// A discovery cache of another cluster with the same address must not be used.
 	cmd.Env = append(os.Environ(), "KUBECACHEDIR="+filepath.Join(c.dir, "kubectl-cache"), "HOME="+c.dir, "NO_PROXY=*", "no_proxy=*")
 	var out, errs bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &errs

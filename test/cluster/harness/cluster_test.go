@@ -24,8 +24,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestCluster goes through the life of a cluster, beside whatever else runs on
-// this machine, and holds Down to leaving nothing.
+// TestCluster tests a cluster from Start to Down, on a machine where other
+// programs run, and checks that Down leaves nothing behind.
 func TestCluster(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute) // the programs may have to be built
 	defer cancel()
@@ -39,7 +39,7 @@ func TestCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Whatever fails, and even if the test's context has ended.
+	// This also runs after a failure, and after the end of the test's context.
 	t.Cleanup(func() {
 		if err := c.Down(context.Background()); err != nil {
 			t.Errorf("end the cluster again: %v", err)
@@ -90,7 +90,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// machine lists what a cluster could leave behind.
+// machine returns everything on this machine that a cluster could leave behind.
 func machine(t *testing.T) []string {
 	t.Helper()
 	var found []string
@@ -161,7 +161,7 @@ func machine(t *testing.T) []string {
 			found = append(found, "process "+name)
 		}
 	}
-	// Counters of packets and times are no difference.
+	// Counters of packets and times are not a difference.
 	found = slices.DeleteFunc(found, func(s string) bool {
 		return strings.HasPrefix(s, "iptables-save: #") || strings.HasPrefix(s, "iptables-save: :")
 	})
@@ -213,7 +213,7 @@ func testService(ctx context.Context, t *testing.T, c *Cluster) {
 	}
 	kubectl(ctx, t, c, "rollout", "status", "deployment/web", "--timeout=60s")
 	address := kubectl(ctx, t, c, "get", "service", "web", "-o", "jsonpath={.spec.clusterIP}")
-	// Any answer is one of a pod's: nothing else listens there.
+	// Only a pod can answer, because nothing else listens there.
 	client := prober()
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -230,8 +230,8 @@ func testService(ctx context.Context, t *testing.T, c *Cluster) {
 	}
 }
 
-// testAudit holds that the API server writes down who changes a scale, and what is
-// sent, and not who reads it.
+// testAudit checks that the audit log says who changes a scale and what was
+// sent, and does not contain reads.
 func testAudit(ctx context.Context, t *testing.T, c *Cluster) {
 	kubectl(ctx, t, c, "get", "--raw", "/apis/apps/v1/namespaces/default/deployments/web/scale")
 	kubectl(ctx, t, c, "scale", "deployment/web", "--replicas=3")
@@ -264,7 +264,8 @@ func testMetrics(ctx context.Context, t *testing.T, c *Cluster) {
 	defer cancel()
 	var want, got string
 	err := poll(ctx, time.Second, func() (bool, error) {
-		// Asked for each time: the first may be the one that the audit's test scaled away.
+		// The name is read each time, because testAudit may have scaled the first pod
+		// away.
 		pod := kubectl(ctx, t, c, "get", "pods", "-l", "app=web", "-o", "jsonpath={.items[0].metadata.name}")
 		want = fmt.Sprintf("container_cpu_usage_seconds_total{container=%q,namespace=%q,pod=%q}", "web", "default", pod)
 		got = kubectl(ctx, t, c, "get", "--raw", "/api/v1/nodes/"+c.Node()+"/proxy/metrics/resource")
@@ -301,7 +302,7 @@ func testMetricsServer(ctx context.Context, t *testing.T, c *Cluster) {
 	}
 }
 
-// testOutside holds that a server on this machine can be an aggregated API.
+// testOutside checks that a server on this machine can serve an aggregated API.
 func testOutside(ctx context.Context, t *testing.T, c *Cluster) {
 	server, address := serveDiscovery(t, c.HostIP())
 	defer server.Close()
@@ -320,7 +321,8 @@ func testOutside(ctx context.Context, t *testing.T, c *Cluster) {
 	}
 }
 
-// testRestart holds that pods live on while their kubelet and runtime restart.
+// testRestart checks that pods continue to run while their kubelet and runtime
+// restart.
 func testRestart(ctx context.Context, t *testing.T, c *Cluster) {
 	const restarts = "jsonpath={.items[*].status.containerStatuses[*].restartCount}"
 	for _, name := range []string{"containerd", "kubelet"} {
@@ -352,7 +354,8 @@ func testSideBySide(ctx context.Context, t *testing.T, o Options) {
 	testService(ctx, t, second)
 }
 
-// testUsers holds that a certificate gives a name and groups, and nothing more.
+// testUsers checks that a certificate gives a user its name and groups, and
+// nothing more.
 func testUsers(ctx context.Context, t *testing.T, c *Cluster) {
 	for _, user := range []struct {
 		groups []string
@@ -382,7 +385,7 @@ func testUsers(ctx context.Context, t *testing.T, c *Cluster) {
 	}
 }
 
-// testFailure holds that a start that fails says why and leaves only its logs.
+// testFailure checks that a failed start says why and leaves only its logs.
 func testFailure(ctx context.Context, t *testing.T, o Options) {
 	o.Name += "-f"
 	o.APIServerArgs = []string{"--no-such-flag"}
@@ -397,7 +400,8 @@ func testFailure(ctx context.Context, t *testing.T, o Options) {
 		t.Errorf("open what did not start: got %v, want %v", err, ErrNotFound)
 	}
 
-	// The same name in another folder is another cluster, but has the same cgroup.
+	// The same name in another folder is another cluster, but it has the same
+	// cgroup.
 	taken := o
 	taken.Name, taken.Dir, taken.APIServerArgs = strings.TrimSuffix(o.Name, "-f"), t.TempDir(), nil
 	if _, err := Start(ctx, taken); err == nil || !strings.Contains(err.Error(), "--name") {
@@ -405,7 +409,8 @@ func testFailure(ctx context.Context, t *testing.T, o Options) {
 	}
 }
 
-// serveDiscovery serves what the aggregation layer asks of a group.
+// serveDiscovery serves the answers that the aggregation layer needs for a
+// group.
 func serveDiscovery(t *testing.T, host netip.Addr) (io.Closer, netip.AddrPort) {
 	t.Helper()
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

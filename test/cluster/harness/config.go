@@ -19,9 +19,9 @@ type hostTools struct {
 	cni  string // folder of network plugins
 }
 
-// findHostTools finds them, or says which Debian packages lack: programs in the
-// folders of path, network plugins in the first of plugins that has them. Where no
-// pod will run, what only pods need may lack.
+// findHostTools finds programs in the folders of path, and network plugins in
+// the first folder of plugins that has them. Its error names the Debian
+// packages that are missing. With noPods, it does not need what only pods need.
 func findHostTools(path, plugins []string, noPods bool) (hostTools, error) {
 	var t hostTools
 	var missing, packages []string
@@ -59,7 +59,7 @@ func findHostTools(path, plugins []string, noPods bool) (hostTools, error) {
 }
 
 // WorkloadImage is the image of test/cluster/workload, which every cluster has.
-// It is also the image of pods' sandboxes.
+// Pods' sandboxes use it too.
 const WorkloadImage = "weir.test/workload:latest"
 
 // writeConfigs writes the configuration of the runtime, the network plugins, the
@@ -90,7 +90,7 @@ func (c *Cluster) writeConfigs(t hostTools) error {
 		write("cni/10-weir.conflist", network),
 		write("kubelet.yaml", kubelet),
 		write("audit.yaml", auditPolicy),
-		write("resolv.conf", nil), // no DNS: nothing but Services' addresses is there to find
+		write("resolv.conf", nil), // no DNS: there are only the addresses of Services
 	)
 }
 
@@ -142,7 +142,7 @@ func (c *Cluster) networkConfig() map[string]any {
 				"type":        "bridge",
 				"bridge":      "cni0",
 				"isGateway":   true,
-				"hairpinMode": true, // a pod may call the Service it is behind
+				"hairpinMode": true, // a pod may call a Service of which it is an endpoint
 				"ipam": map[string]any{
 					"type":   "host-local",
 					"ranges": [][]map[string]string{{{"subnet": c.state.Network.Pods.String()}}},
@@ -167,22 +167,23 @@ func (c *Cluster) kubeletConfig() map[string]any {
 		"authorization":            map[string]any{"mode": "Webhook"},
 		"tlsCertFile":              p.path("kubelet.crt"),
 		"tlsPrivateKeyFile":        p.path("kubelet.key"),
-		"readOnlyPort":             10255, // unauthenticated, as a second way for tests to look
+		"readOnlyPort":             10255, // unauthenticated, so that tests can read the kubelet directly
 		"healthzBindAddress":       "0.0.0.0",
 		"healthzPort":              10248,
 		"cgroupDriver":             "cgroupfs",
 		"cgroupRoot":               c.state.Cgroup,
-		"kubeletCgroups":           string(c.group("kubelet")), // where it is already; so it reports its own use
+		"kubeletCgroups":           string(c.group("kubelet")), // its present cgroup, so that it reports its own usage
 		"failCgroupV1":             false,
 		"failSwapOn":               false,
 		"containerRuntimeEndpoint": "unix://" + containerdSocket,
 		"resolvConf":               filepath.Join(c.dir, "resolv.conf"),
 		"staticPodPath":            filepath.Join(c.dir, "manifests"),
-		// The disk is this machine's and fuller than a node's; tests evict on purpose.
+		// The disk is this machine's and fuller than a node's. Tests cause evictions
+		// themselves.
 		"evictionHard": map[string]string{
 			"memory.available": "100Mi", "nodefs.available": "1%", "nodefs.inodesFree": "1%", "imagefs.available": "1%", "imagefs.inodesFree": "1%",
 		},
-		"imageGCHighThresholdPercent": 100, // nothing could be pulled again
+		"imageGCHighThresholdPercent": 100, // a removed image cannot be pulled again
 		"imageGCLowThresholdPercent":  99,
 		"shutdownGracePeriod":         "0s",
 	}

@@ -8,18 +8,20 @@ import (
 	"strconv"
 )
 
-// NodeDisk is a file system of the node's own, for what the kubelet and the
-// runtime write: pods' volumes and logs, images, containers' layers. So a test
-// can fill it, and neither meets nor troubles whoever else uses this machine's.
+// NodeDisk is a separate file system of the node, for everything that the
+// kubelet and the runtime write: pods' volumes and logs, images, and
+// containers' layers. So a test can fill it without effect on other programs of
+// this machine, and they have no effect on the test.
 //
-// It is ext4 in a file (mounted through a loop device), or else a tmpfs; where
-// neither can be mounted, Start fails and says so. The zero value is for none.
+// It is ext4 in a file that is mounted through a loop device, or a tmpfs. If
+// neither can be mounted, Start returns an error. The zero value means no
+// separate disk.
 type NodeDisk struct {
-	Bytes  int64 // how large; images take the first few hundred MiB
-	Inodes int64 // how many files and folders fit
+	Bytes  int64 // size; images need the first few hundred MiB
+	Inodes int64 // maximum number of files and folders
 }
 
-// args are what node.sh makes of it.
+// args returns the arguments for node.sh.
 func (d NodeDisk) args() ([]string, error) {
 	if d == (NodeDisk{}) {
 		return nil, nil
@@ -30,7 +32,8 @@ func (d NodeDisk) args() ([]string, error) {
 	return []string{strconv.FormatInt(d.Bytes, 10), strconv.FormatInt(d.Inodes, 10)}, nil
 }
 
-// NodePath returns where this machine finds a path of the node's file system.
+// NodePath returns the path on this machine of a path in the node's file
+// system.
 func (c *Cluster) NodePath(path string) (string, error) {
 	node, ok := c.process(holder)
 	if !ok || !node.Alive() {

@@ -3,25 +3,25 @@
 // Package harness builds and runs a real Kubernetes cluster of one node on this
 // machine, for tests: etcd, kube-apiserver, kube-controller-manager,
 // kube-scheduler, kube-proxy, containerd and kubelet, built from the Go modules
-// beside this package. It needs root, Linux and three Debian packages; no
-// registry, no Docker, no virtual machine.
+// beside this package. It needs root, Linux and three Debian packages. It needs
+// no registry, no Docker and no virtual machine.
 //
-// # How a cluster is kept apart
+// # How a cluster is isolated
 //
-// Everything of a cluster lives in a network namespace and a mount namespace of
-// its own, held by one process, and in a cgroup named after it. So every cluster
-// uses the well-known ports and folders (6443, /var/lib/kubelet), many run side
-// by side, and when its last process is gone, so are its mounts, interfaces,
-// routes and iptables rules. This machine is joined to it by one pair of virtual
-// interfaces, over which it reaches the API server, pods by their addresses and
-// Services by theirs.
+// Each cluster has its own network namespace and mount namespace, which one
+// process keeps open, and a cgroup named after the cluster. So every cluster
+// uses the usual ports and folders (6443, /var/lib/kubelet), and many clusters
+// can run at the same time. When its last process has ended, its mounts,
+// interfaces, routes and iptables rules are gone too. One pair of virtual
+// interfaces connects this machine to the cluster. Over it, this machine
+// reaches the API server, pods and Services by their addresses.
 //
 // # Files
 //
-// A cluster's folder holds state.json (what runs: see [State]), logs/, audit/
-// (who changed what: see [Cluster.Audit]), pki/, kubeconfig and the node's own
-// folders. Programs are cached outside, by the
-// hash of what they are built from. [Cluster.Down] removes the folder.
+// A cluster's folder contains state.json (what runs: see [State]), logs/,
+// audit/ (who changed what: see [Cluster.Audit]), pki/, kubeconfig and the
+// node's own folders. Programs are in a cache outside this folder, by the hash
+// of what they are built from. [Cluster.Down] removes the folder.
 package harness
 
 import (
@@ -39,45 +39,45 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Options say which cluster, and how it differs from the usual one. The zero
+// Options select a cluster and say how it differs from the default. The zero
 // value is a cluster named "weir".
 type Options struct {
-	// Name names the cluster, its cgroup and its node. Lower-case letters,
-	// digits and dashes, at most 40. Default "weir".
+	// Name is the name of the cluster, its cgroup and its node: lower-case letters,
+	// digits and dashes, at most 40 characters. Default "weir".
 	Name string
-	// Dir is the folder under which each cluster has one of its name. Default:
+	// Dir is the folder that contains the clusters' folders. Default:
 	// weir-cluster/clusters in the user's cache folder.
 	Dir string
-	// Progress receives a line for each step taken. Default: none.
+	// Progress receives a line for each completed step. Default: none.
 	Progress io.Writer
 
-	// Arguments added after the harness's own, so that they win.
+	// These arguments come after the harness's own, so they take precedence.
 	APIServerArgs, ControllerManagerArgs, SchedulerArgs, ProxyArgs, KubeletArgs []string
 	// KubeletConfig replaces top-level fields of the kubelet's configuration.
 	KubeletConfig map[string]any
-	// NodeDisk is what the kubelet and the runtime write to. Default: the disk of
-	// Dir, which is this machine's.
+	// NodeDisk is a separate disk for the kubelet and the runtime. Default: the
+	// disk of Dir, which is this machine's.
 	NodeDisk NodeDisk
-	// ControlPlane leaves out all but etcd and kube-apiserver: no node, and nobody
-	// who schedules, collects or makes service accounts, which no pod then needs.
-	// For tests that write nodes and pods themselves, thousands of them.
+	// ControlPlane starts only etcd and kube-apiserver. There is no node, no
+	// scheduler and no controller, and pods need no service account. Use it for
+	// tests that write thousands of nodes and pods themselves.
 	ControlPlane bool
 }
 
-// Errors that a caller can act on.
+// Errors that a caller can handle.
 var (
-	// ErrRunning: Start was asked for a cluster that exists. Use Open.
+	// ErrRunning: the cluster that Start should start already runs. Use Open.
 	ErrRunning = errors.New("cluster is running")
-	// ErrNotFound: no cluster of that name in that folder.
+	// ErrNotFound: the folder has no cluster of that name.
 	ErrNotFound = errors.New("no such cluster")
-	// ErrHostTools: this machine lacks a program that Debian has.
+	// ErrHostTools: this machine lacks a program that Debian has as a package.
 	ErrHostTools = errors.New("host tools missing")
 )
 
-// A Cluster is a cluster that runs. Its methods may be called by several
-// goroutines at once.
+// A Cluster is a cluster that was started. Several goroutines may call its
+// methods at the same time.
 type Cluster struct {
-	mu       sync.Mutex // of state, once started
+	mu       sync.Mutex // guards state, after Start
 	state    State
 	dir      string
 	progress *progress
@@ -114,10 +114,11 @@ func (o Options) withDefaults() (Options, error) {
 
 var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
-// Start builds what is missing, starts a cluster and returns when its node is
-// ready, or its API server where there is no node. What it starts outlives this process; end it with [Cluster.Down]. When
-// a component fails, the error carries the last lines of its log, and nothing is
-// left running; the logs stay until the next Start of that name.
+// Start builds the programs that are missing, starts a cluster and returns when
+// its node is ready, or its API server if there is no node. The cluster's
+// processes do not end with this process; use [Cluster.Down]. If a component
+// fails, the error contains the last lines of its log, and Start stops
+// everything. The logs remain until the next Start with that name.
 func Start(ctx context.Context, o Options) (*Cluster, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -142,7 +143,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 			return nil, fmt.Errorf("%w: %s in %s", ErrRunning, o.Name, c.dir)
 		}
 		c.state = old
-		if err := c.clear(ctx); err != nil { // what a crash or a reboot left
+		if err := c.clear(ctx); err != nil { // removes what a crash or a reboot left
 			return nil, fmt.Errorf("clear what is left of cluster %s: %w", o.Name, err)
 		}
 	}
@@ -162,7 +163,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 		return nil, err
 	}
 	if err := c.start(ctx, tools); err != nil {
-		// The caller's context may be why it failed; clearing must still happen.
+		// The caller's context may have ended, but clear must run in any case.
 		clearCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		if clearErr := c.clear(clearCtx); clearErr != nil {
@@ -175,9 +176,9 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// Open returns a cluster that [Start] started, here or in another process,
-// whether or not it still runs: see [Cluster.Running]. Only Name, Dir and Progress
-// of the options count.
+// Open returns a cluster that [Start] started in this or another process. The
+// cluster may have stopped: see [Cluster.Running]. Open uses only Name, Dir and
+// Progress of the options.
 func Open(ctx context.Context, o Options) (*Cluster, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -193,8 +194,8 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// claim takes the cluster's folder and cgroup. From then on what is in the
-// cgroup is this cluster's, to be ended with it.
+// claim takes the cluster's folder and cgroup. From then on, everything in the
+// cgroup belongs to the cluster and ends with it.
 func (c *Cluster) claim() error {
 	running, err := cgroup(c.state.Cgroup).processes()
 	if err != nil {
@@ -212,7 +213,8 @@ func (c *Cluster) claim() error {
 	return c.state.write(c.dir)
 }
 
-// Down ends every process of the cluster and removes everything it made.
+// Down ends every process of the cluster and removes everything that the
+// cluster created.
 func (c *Cluster) Down(ctx context.Context) error {
 	unlock, err := lockFile(ctx, c.dir+".lock", nil)
 	if err != nil {
@@ -231,8 +233,8 @@ func (c *Cluster) Down(ctx context.Context) error {
 	return nil
 }
 
-// clear ends the processes and removes what is not a file. It is safe to call
-// at any stage of a start, and twice.
+// clear ends the processes and removes everything that is not a file. It may be
+// called at any stage of a start, and more than once.
 func (c *Cluster) clear(ctx context.Context) error {
 	group := cgroup(c.state.Cgroup)
 	return errors.Join(
@@ -242,9 +244,9 @@ func (c *Cluster) clear(ctx context.Context) error {
 	)
 }
 
-// Running reports whether the cluster's node still stands: false after a reboot,
-// when Start clears what is left and starts anew. For each component see
-// [Cluster.Status].
+// Running reports whether the process with the cluster's namespaces runs. After
+// a reboot it does not; Start then removes what is left and starts the cluster
+// again. [Cluster.Status] reports on each component.
 func (c *Cluster) Running() bool {
 	p, ok := c.process(holder)
 	return ok && c.state.Boot == bootID() && p.Alive()
@@ -259,20 +261,20 @@ func (c *Cluster) Dir() string { return c.dir }
 // Node returns the name of the one node.
 func (c *Cluster) Node() string { return c.state.Node }
 
-// NodeIP returns the node's address: of the API server (port 6443), the kubelet
-// (10250) and every process of [Cluster.StartProcess]. This machine and pods
-// reach it.
+// NodeIP returns the node's address. The API server (port 6443), the kubelet
+// (10250) and every process of [Cluster.StartProcess] have this address. This
+// machine and pods can reach it.
 func (c *Cluster) NodeIP() netip.Addr { return c.state.Network.Node }
 
-// HostIP returns the address under which pods and the API server reach this
-// machine: for a server that a test runs outside the cluster.
+// HostIP returns the address at which pods and the API server reach this
+// machine. Use it for a server that a test runs outside the cluster.
 func (c *Cluster) HostIP() netip.Addr { return c.state.Network.Host }
 
 // Binary returns the path of one of the built programs, such as "kubectl" or
 // "metrics-server".
 func (c *Cluster) Binary(name string) string { return c.state.Programs.Path(name) }
 
-// BinaryDir returns the folder in which a program lies, for PATH.
+// BinaryDir returns the folder of a program, for PATH.
 func (c *Cluster) BinaryDir(name string) string { return filepath.Dir(c.Binary(name)) }
 
 // Log returns the path of a component's log.
@@ -280,12 +282,12 @@ func (c *Cluster) Log(component string) string {
 	return filepath.Join(c.dir, "logs", component+".log")
 }
 
-// CA returns the path of the certificate of the authority that signs the API
-// server, its clients and the kubelet.
+// CA returns the path of the CA certificate that signs the certificates of the
+// API server, its clients and the kubelet.
 func (c *Cluster) CA() string { return filepath.Join(c.dir, "pki", "ca.crt") }
 
-// FrontProxyCA returns the path of the certificate of the authority that signs
-// the aggregation layer's client certificate.
+// FrontProxyCA returns the path of the CA certificate that signs the
+// aggregation layer's client certificate.
 func (c *Cluster) FrontProxyCA() string { return filepath.Join(c.dir, "pki", "front-proxy-ca.crt") }
 
 // Kubeconfig returns the path of the cluster administrator's kubeconfig.

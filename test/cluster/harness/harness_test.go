@@ -91,7 +91,7 @@ func TestAlive(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	// Until it is waited for it is a zombie, and that is not alive.
+	// Until Wait it is a zombie, which does not count as alive.
 	if err := poll(t.Context(), time.Millisecond, func() (bool, error) { return !p.Alive(), nil }); err != nil {
 		t.Errorf("alive after it was killed: %v", err)
 	}
@@ -119,7 +119,8 @@ func FuzzParseStat(f *testing.F) {
 	})
 }
 
-// TestKey holds that a build is named by all that it is made from.
+// TestKey checks that the key of a build depends on everything that the build
+// uses.
 func TestKey(t *testing.T) {
 	dir := func(mod, sum string) fstest.MapFS {
 		return fstest.MapFS{"go.mod": {Data: []byte(mod)}, "go.sum": {Data: []byte(sum)}}
@@ -224,7 +225,7 @@ broken
 	}
 }
 
-// TestCgroupCheck holds that no mistake makes Down end this machine's own
+// TestCgroupCheck checks that no mistake makes Down end this machine's own
 // processes.
 func TestCgroupCheck(t *testing.T) {
 	for _, good := range []cgroup{"/weir-cluster-a", "/weir-cluster-a-b/system/etcd", cgroupOf("weir").child("x")} {
@@ -324,7 +325,8 @@ func TestLockFile(t *testing.T) {
 	if err != nil {
 		t.Fatalf("after it was given back: %v", err)
 	}
-	// Who waits for a file that its holder removes must not take the removed one.
+	// A process that waits for the lock must not take a file that was removed in
+	// the meantime.
 	remove := func() {
 		if err := os.Remove(path); err != nil {
 			t.Error(err)

@@ -11,8 +11,9 @@ import (
 	"strconv"
 )
 
-// LoadImage makes an image from a tarball (of docker save, or an OCI layout)
-// known to the node. Pods need imagePullPolicy Never or IfNotPresent.
+// LoadImage loads an image into the node's runtime from a tarball (of docker
+// save, or an OCI layout). Pods that use it need imagePullPolicy Never or
+// IfNotPresent.
 func (c *Cluster) LoadImage(ctx context.Context, tarball string) error {
 	f, err := os.Open(tarball)
 	if err != nil {
@@ -32,9 +33,9 @@ func (c *Cluster) LoadImage(ctx context.Context, tarball string) error {
 	return nil
 }
 
-// BuildImage writes an image of one static binary, with deploy/image, that starts
-// it as /NAME of the file's name with the given arguments unless a pod says
-// otherwise. Load it with LoadImage.
+// BuildImage writes an image of one static binary, with deploy/image. The image
+// runs the binary as /NAME, where NAME is its file name, with these arguments
+// unless a pod sets others. LoadImage loads the image.
 func (c *Cluster) BuildImage(ctx context.Context, tarball, image, binary string, arguments ...string) error {
 	args := []string{"run", ".", "--name", image, "--binary", binary, "--out", tarball}
 	for _, a := range arguments {
@@ -46,7 +47,7 @@ func (c *Cluster) BuildImage(ctx context.Context, tarball, image, binary string,
 	return nil
 }
 
-// loadWorkload builds the image that sandboxes and tests' pods run.
+// loadWorkload builds and loads the image that sandboxes and tests' pods run.
 func (c *Cluster) loadWorkload(ctx context.Context) error {
 	binary, tarball := filepath.Join(c.dir, "workload"), filepath.Join(c.dir, "workload.tar")
 	if _, err := goCommand(ctx, c.state.Source, "build", "-ldflags", "-s -w", "-o", binary, "./test/cluster/workload"); err != nil {

@@ -13,10 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile takes the lock of a file, which it makes where there is none, and
-// returns what gives it back. The kernel gives it back too when the process
-// ends. Whoever has it may remove the file before. While another process has it,
-// waiting is called once, where not nil.
+// lockFile locks a file, which it creates if it does not exist, and returns a
+// function that unlocks it. The kernel also unlocks it when the process ends.
+// The process that has the lock may remove the file before it unlocks it. If
+// another process has the lock, lockFile calls waiting once, unless waiting is
+// nil.
 func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("take lock: %w", err)
@@ -43,7 +44,7 @@ func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), 
 			return false, err
 		}
 		lockFile = f
-		return current(f, path), nil // who had it may have removed the file
+		return current(f, path), nil // the process that had the lock may have removed the file
 	})
 	if err != nil {
 		return nil, fmt.Errorf("take lock %s: %w", path, err)
@@ -51,7 +52,7 @@ func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), 
 	return func() { lockFile.Close() }, nil
 }
 
-// current reports whether path still is the open file f.
+// current reports whether path is still the file that is open as f.
 func current(f *os.File, path string) bool {
 	opened, err := f.Stat()
 	if err != nil {
@@ -61,8 +62,8 @@ func current(f *os.File, path string) bool {
 	return err == nil && os.SameFile(opened, there)
 }
 
-// poll calls f until it says it is done, fails, or ctx ends. Real processes give
-// no other notice that they are ready.
+// poll calls f until it returns done or an error, or ctx ends. Real processes
+// have no other way to show that they are ready.
 func poll(ctx context.Context, every time.Duration, f func() (done bool, err error)) error {
 	t := time.NewTicker(every)
 	defer t.Stop()
@@ -78,8 +79,8 @@ func poll(ctx context.Context, every time.Duration, f func() (done bool, err err
 	}
 }
 
-// removeAll removes a folder, again while the kernel still lets go of mounts in
-// it.
+// removeAll removes a folder. It tries again while the kernel still unmounts
+// something in it.
 func removeAll(ctx context.Context, dir string) error {
 	var last error
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)

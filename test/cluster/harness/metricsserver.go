@@ -14,20 +14,20 @@ import (
 
 // MetricsServer is a metrics-server that runs on the cluster's node.
 type MetricsServer struct {
-	// Address is where it serves, for [Cluster.RegisterAPIService].
+	// Address is the address of its API, for [Cluster.RegisterAPIService].
 	Address netip.AddrPort
-	// Config reaches it directly, past the API server, as the cluster's
-	// administrator: a client of k8s.io/metrics made from it asks metrics-server
-	// even while another server owns metrics.k8s.io.
+	// Config is the configuration of a client that reaches metrics-server directly,
+	// without the API server, as the cluster's administrator. A client of
+	// k8s.io/metrics with it asks metrics-server even while another server serves
+	// metrics.k8s.io.
 	Config *rest.Config
-	// Process is its name for [Cluster.Log] and [Cluster.StopProcess].
+	// Process is the name for [Cluster.Log] and [Cluster.StopProcess].
 	Process string
 }
 
-// StartMetricsServer starts metrics-server, the peer that weir is compared with,
-// measuring every 15 seconds unless args say otherwise. It registers nothing:
-// metrics.k8s.io stays whose it is. Args follow the harness's own, so that they
-// win.
+// StartMetricsServer starts metrics-server, which weir is compared with. By
+// default it measures every 15 seconds. It does not register metrics.k8s.io.
+// args come after the harness's own arguments, so they take precedence.
 func (c *Cluster) StartMetricsServer(ctx context.Context, args ...string) (*MetricsServer, error) {
 	const name, port = "metrics-server", 4443
 	kubeconfig := filepath.Join(c.dir, name+".kubeconfig")

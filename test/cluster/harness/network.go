@@ -16,17 +16,17 @@ import (
 	"strings"
 )
 
-// Network is how a cluster is addressed: three of the four /24 networks of
-// a /22 in 10.0.0.0/8 that this machine did not use.
+// Network has the addresses of a cluster: three of the four /24 networks of a
+// /22 in 10.0.0.0/8 that this machine did not use.
 type Network struct {
 	Host     netip.Addr   `json:"host"`     // this machine's end of the link
 	Node     netip.Addr   `json:"node"`     // the node's end
-	Link     netip.Prefix `json:"link"`     // what both ends share
+	Link     netip.Prefix `json:"link"`     // the network of both ends
 	Pods     netip.Prefix `json:"pods"`     // pods' addresses
 	Services netip.Prefix `json:"services"` // Services' cluster addresses
 }
 
-// networkOf lays out the cluster's networks in the /22 that begins at base.
+// networkOf returns the cluster's networks in the /22 that begins at base.
 func networkOf(base netip.Addr) Network {
 	at := func(third, fourth byte) netip.Addr {
 		b := base.As4()
@@ -43,9 +43,9 @@ func networkOf(base netip.Addr) Network {
 	}
 }
 
-// chooseNetwork returns a network that overlaps none in use. It begins to look
-// at a place that depends on the name, so that a cluster usually gets the same
-// addresses again.
+// chooseNetwork returns a network that overlaps none in use. The first one it
+// tries depends on the name, so a cluster usually gets the same addresses
+// again.
 func chooseNetwork(name string, used []netip.Prefix) (Network, error) {
 	const blocks = 64 * 64 // 10.64.0.0/22 to 10.127.252.0/22
 	h := fnv.New32a()
@@ -62,14 +62,14 @@ func chooseNetwork(name string, used []netip.Prefix) (Network, error) {
 
 func free(p netip.Prefix, used []netip.Prefix) bool {
 	for _, u := range used {
-		if u.Bits() > 0 && u.Overlaps(p) { // the default route takes nothing away
+		if u.Bits() > 0 && u.Overlaps(p) { // the default route does not use an address range
 			return false
 		}
 	}
 	return true
 }
 
-// usedNetworks returns what this machine has routes to.
+// usedNetworks returns the networks to which this machine has routes.
 func usedNetworks(ctx context.Context) ([]netip.Prefix, error) {
 	out, err := output(exec.CommandContext(ctx, "ip", "-json", "-4", "route", "show", "table", "all"))
 	if err != nil {
@@ -102,9 +102,9 @@ func parseRoutes(b []byte) ([]netip.Prefix, error) {
 	return used, nil
 }
 
-// connect makes the link between this machine and the namespace of process pid,
-// and chooses the addresses on it. Both happen under one lock, so that of two
-// clusters that start at once each sees the other's.
+// connect creates the link between this machine and the namespace of process
+// pid, and chooses its addresses. Both happen under one lock, so two clusters
+// that start at the same time get different addresses.
 func connect(ctx context.Context, s *State, pid int) error {
 	cache, err := cacheDir()
 	if err != nil {
@@ -133,9 +133,9 @@ route add %[5]s via %[6]s dev %[1]s
 	if err := ipBatch(ctx, outside); err != nil {
 		return fmt.Errorf("connect this machine: %w", err)
 	}
-	// The route to Services is only for the kernel to let such packets set out;
-	// kube-proxy's rules then send them elsewhere. Where there is no rule, nobody
-	// answers for the address and the caller is told so.
+	// The route to Services only makes the kernel send such packets; kube-proxy's
+	// rules then redirect them. If there is no rule, nothing has the address, and
+	// the caller gets an error.
 	inside := fmt.Sprintf(`link set lo up
 address add %[1]s/24 dev eth0
 link set eth0 up
@@ -147,7 +147,8 @@ route add %[2]s dev eth0
 	return nil
 }
 
-// ipBatch runs ip with a batch of commands, within a command where given.
+// ipBatch runs ip with a batch of commands. If within is given, it is the
+// command that runs ip.
 func ipBatch(ctx context.Context, batch string, within ...string) error {
 	args := slices.Concat(within, []string{"ip", "-batch", "-"})
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
@@ -157,8 +158,8 @@ func ipBatch(ctx context.Context, batch string, within ...string) error {
 }
 
 // removeLink removes this machine's end of the link, and with it the other end
-// and the routes. The kernel does so by itself, but some time after the last
-// process of the namespace.
+// and the routes. The kernel would also do this, but some time after the last
+// process of the namespace has ended.
 func removeLink(ctx context.Context, name string) error {
 	if !exists("/sys/class/net/" + name) {
 		return nil
@@ -169,8 +170,8 @@ func removeLink(ctx context.Context, name string) error {
 	return nil
 }
 
-// output runs a command and returns what it printed; what it complained of is
-// in the error.
+// output runs a command and returns its standard output. An error contains its
+// standard error.
 func output(cmd *exec.Cmd) ([]byte, error) {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs

@@ -20,7 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nodeScript becomes the process that holds the cluster's namespaces.
+// nodeScript is the script of the process that keeps the cluster's namespaces
+// open.
 //
 //go:embed node.sh
 var nodeScript []byte
@@ -33,19 +34,20 @@ type component struct {
 	name    string
 	path    string
 	args    []string
-	address string // where it serves, for people
-	health  string // URL that answers 200 when it is ready; empty: it is ready at once
+	address string // where it serves, as text for people
+	health  string // URL that answers 200 when it is ready; if empty, it is ready at once
 }
 
-// launch detaches its arguments: LOG, cgroup folders, "--" and a command. It
-// joins the cgroups first, so that nothing the command starts can miss them, and
-// prints the command's process number.
+// launch is a script with the arguments LOG, cgroup folders, "--" and a
+// command. It runs the command in the background and prints its process ID. It
+// joins the cgroups first, so that everything the command starts is in them.
 const launch = `log=$1; shift
 while [ "$1" != -- ]; do echo 0 >"$1/cgroup.procs" || exit 1; shift; done; shift
 setsid "$@" </dev/null >>"$log" 2>&1 &
 echo $!`
 
-// hold starts the process that holds the cluster's namespaces, and connects them.
+// hold starts the process that keeps the cluster's namespaces open, and
+// connects them.
 func (c *Cluster) hold(ctx context.Context) error {
 	script := filepath.Join(c.dir, "node.sh")
 	if err := os.WriteFile(script, nodeScript, 0o700); err != nil {
@@ -71,10 +73,10 @@ func (c *Cluster) hold(ctx context.Context) error {
 	return c.state.write(c.dir)
 }
 
-// StartProcess starts a program on the node, outside any pod: with the node's
-// addresses, mounts and cgroup, and its output in [Cluster.Log]. It returns when
-// health, a URL, answers with status 200; at once where health is empty. Down
-// ends it.
+// StartProcess starts a program on the node, outside any pod. The program has
+// the node's addresses, mounts and cgroup, and its output is in [Cluster.Log].
+// StartProcess returns when the URL health answers with status 200, or at once
+// if health is empty. Down ends the program.
 func (c *Cluster) StartProcess(ctx context.Context, name, path string, args []string, health string) error {
 	if !validName.MatchString(name) {
 		return fmt.Errorf("start process %q: use lower-case letters, digits and dashes for its name", name)
@@ -87,8 +89,8 @@ func (c *Cluster) group(process string) cgroup {
 	return cgroup(c.state.Cgroup).child("system").child(process)
 }
 
-// StopProcess ends a process that was started, such as "kubelet" or what
-// StartProcess started, and waits until it is gone.
+// StopProcess ends a process of the cluster, such as "kubelet" or one that
+// StartProcess started, and waits until it has ended.
 func (c *Cluster) StopProcess(ctx context.Context, name string) error {
 	if name == holder {
 		return errors.New("stop process: the node holds everything else; use Down")
@@ -99,8 +101,8 @@ func (c *Cluster) StopProcess(ctx context.Context, name string) error {
 	return c.group(name).kill(ctx)
 }
 
-// KillProcess ends a process as a crash does: what it started lives on. It returns
-// when the process is gone.
+// KillProcess ends a process as a crash does: the processes that it started
+// continue. It returns when the process has ended.
 func (c *Cluster) KillProcess(ctx context.Context, name string) error {
 	p, ok := c.process(name)
 	if !ok || name == holder {
@@ -120,8 +122,8 @@ func (c *Cluster) KillProcess(ctx context.Context, name string) error {
 	return nil
 }
 
-// PauseProcess stops a process as SIGSTOP does: it keeps its connections and
-// answers nobody. ResumeProcess has it go on.
+// PauseProcess stops a process with SIGSTOP: it keeps its connections and does
+// not answer. ResumeProcess continues it.
 func (c *Cluster) PauseProcess(name string) error { return c.signal(name, unix.SIGSTOP) }
 
 // ResumeProcess undoes PauseProcess.
@@ -164,8 +166,8 @@ func (c *Cluster) launch(ctx context.Context, k component, within []string) (Pro
 	}
 	args := slices.Concat(within, []string{"sh", "-c", launch, "sh", c.Log(k.name)}, dirs, []string{"--", k.path}, k.args)
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	// Nothing of the caller's environment, whose proxies and debugging switches are
-	// not the cluster's. containerd finds its shim by PATH.
+	// The caller's environment is not passed on, because its proxies and debugging
+	// switches are not for the cluster. containerd finds its shim in PATH.
 	cmd.Env = []string{"PATH=" + c.BinaryDir("containerd") + ":/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + c.dir}
 	out, err := output(cmd)
 	if err != nil {
@@ -182,7 +184,7 @@ func (c *Cluster) launch(ctx context.Context, k component, within []string) (Pro
 	return p, c.remember(p)
 }
 
-// await polls until ready or until the process ends.
+// await polls until ready returns true or the process ends.
 func (c *Cluster) await(ctx context.Context, p Process, ready func() bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, 90*time.Second, errors.New("not ready after 90s"))
 	defer cancel()
@@ -201,7 +203,7 @@ func (c *Cluster) await(ctx context.Context, p Process, ready func() bool) error
 	return nil
 }
 
-// tail returns the end of a component's log, to be put into an error.
+// tail returns the end of a component's log, for an error.
 func (c *Cluster) tail(name string) string {
 	b, err := os.ReadFile(c.Log(name))
 	if err != nil || len(b) == 0 {
@@ -210,7 +212,7 @@ func (c *Cluster) tail(name string) string {
 	return "  last lines of " + c.Log(name) + ":\n    " + strings.ReplaceAll(lastLines(b, 15), "\n", "\n    ")
 }
 
-// remember puts a process into the state, in the place of one of the same name.
+// remember adds a process to the state, or replaces the one of the same name.
 func (c *Cluster) remember(p Process) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

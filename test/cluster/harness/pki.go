@@ -19,11 +19,12 @@ import (
 	"time"
 )
 
-// pki is the folder of a cluster's keys and certificates, NAME.key and NAME.crt.
+// pki is the folder of a cluster's keys and certificates: NAME.key and
+// NAME.crt.
 type pki string
 
-// subject is whom a certificate names. One with hosts or addresses is for a
-// server, the others are for clients.
+// subject is the subject of a certificate. With hosts or addresses it is a
+// server's, otherwise a client's.
 type subject struct {
 	name   string
 	groups []string
@@ -33,7 +34,7 @@ type subject struct {
 
 const lifetime = 365 * 24 * time.Hour
 
-// authority makes a certificate authority.
+// authority creates a certificate authority.
 func (p pki) authority(file, name string) error {
 	c, err := template(subject{name: name})
 	if err != nil {
@@ -53,7 +54,7 @@ func (p pki) authority(file, name string) error {
 	return p.write(file, pair)
 }
 
-// issue writes a key and a certificate that an authority signed.
+// issue writes a new key and a certificate signed by an authority.
 func (p pki) issue(file, authority string, s subject) error {
 	pair, err := p.pair(authority, s)
 	if err != nil {
@@ -65,7 +66,7 @@ func (p pki) issue(file, authority string, s subject) error {
 // A pair is a certificate and its key, in PEM.
 type pair struct{ certificate, key []byte }
 
-// pair returns a new key and a certificate that an authority signed.
+// pair returns a new key and a certificate signed by an authority.
 func (p pki) pair(authority string, s subject) (pair, error) {
 	c, err := template(s)
 	if err != nil {
@@ -103,7 +104,7 @@ func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
-// key makes a key pair without a certificate: NAME.key and NAME.pub.
+// key creates a key pair without a certificate: NAME.key and NAME.pub.
 func (p pki) key(file string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -194,5 +195,5 @@ func (p pki) readPEM(file string) ([]byte, error) {
 	return block.Bytes, nil
 }
 
-// path returns a file's path.
+// path returns the path of a file.
 func (p pki) path(file string) string { return filepath.Join(string(p), file) }

@@ -20,20 +20,21 @@ import (
 )
 
 // PodCgroup is the cgroup of a pod or of one of its containers, in every
-// hierarchy. It need not exist: a test may make one where the kubelet would not.
+// hierarchy. It does not have to exist: a test may create one where the kubelet
+// would not.
 type PodCgroup struct{ group cgroup }
 
-// PodCgroup returns the cgroup that a pod of that class has.
+// PodCgroup returns the cgroup of a pod with that QoS class and UID.
 func (c *Cluster) PodCgroup(class corev1.PodQOSClass, uid types.UID) PodCgroup {
 	g := cgroup(c.state.Cgroup).child("kubepods")
-	if class != corev1.PodQOSGuaranteed { // which have no folder of their class
+	if class != corev1.PodQOSGuaranteed { // guaranteed pods have no folder of their class
 		g = g.child(strings.ToLower(string(class)))
 	}
 	return PodCgroup{g.child("pod" + string(uid))}
 }
 
-// Container returns the cgroup of a container of the pod, by its ID with or
-// without the runtime's name.
+// Container returns the cgroup of a container of the pod. id is the container's
+// ID, with or without the runtime's name.
 func (g PodCgroup) Container(id string) PodCgroup {
 	if _, bare, ok := strings.Cut(id, "://"); ok {
 		id = bare
@@ -41,30 +42,31 @@ func (g PodCgroup) Container(id string) PodCgroup {
 	return PodCgroup{g.group.child(id)}
 }
 
-// String returns its path below each hierarchy's root.
+// String returns the path below each hierarchy's root.
 func (g PodCgroup) String() string { return string(g.group) }
 
-// Make makes it, and what lies above it. With parent it may have children, but
-// no processes of its own.
+// Make creates the cgroup and its parents. With parent, the cgroup may have
+// children, but no processes of its own.
 func (g PodCgroup) Make(parent bool) error { return g.group.make(parent) }
 
-// Remove removes it and those below it, from which every process must have gone.
+// Remove removes the cgroup and all below it. All their processes must have
+// ended.
 func (g PodCgroup) Remove(ctx context.Context) error { return g.group.remove(ctx) }
 
-// Processes returns the processes in it and below it.
+// Processes returns the IDs of the processes in the cgroup and below it.
 func (g PodCgroup) Processes() ([]int, error) { return g.group.processes() }
 
-// Kill thaws it and ends every process in it and below it.
+// Kill thaws the cgroup and ends every process in it and below it.
 func (g PodCgroup) Kill(ctx context.Context) error { return g.group.kill(ctx) }
 
-// Freeze holds every process in it and below it still, as one is that hangs in
-// the kernel: it does not even die.
+// Freeze stops every process in the cgroup and below it, as if it waited in the
+// kernel: it cannot even end.
 func (g PodCgroup) Freeze() error { return g.freeze("FROZEN", "1") }
 
 // Thaw undoes Freeze.
 func (g PodCgroup) Thaw() error { return g.freeze("THAWED", "0") }
 
-// freeze writes the wanted state where the freezer of either version is.
+// freeze writes the state to the freezer's file of version 1 or 2.
 func (g PodCgroup) freeze(v1, v2 string) error {
 	dirs, err := g.group.dirs()
 	if err != nil {
@@ -84,13 +86,13 @@ func (g PodCgroup) freeze(v1, v2 string) error {
 	return nil
 }
 
-// Use is what the kernel itself counts of a cgroup.
+// Use is the kernel's count of a cgroup's usage.
 type Use struct {
-	CPU        time.Duration // since the cgroup was made
+	CPU        time.Duration // since the cgroup was created
 	WorkingSet int64         // bytes in use, less the inactive page cache
 }
 
-// Use reads it. The error is fs.ErrNotExist once the cgroup is gone.
+// Use reads the counters. The error is fs.ErrNotExist if the cgroup is gone.
 func (g PodCgroup) Use() (Use, error) {
 	dirs, err := g.group.dirs()
 	if err != nil {
@@ -103,7 +105,7 @@ func (g PodCgroup) Use() (Use, error) {
 	return u, nil
 }
 
-// MachineUse reads the same of this whole machine, which is the node's own use.
+// MachineUse reads the usage of this whole machine, which is also the node's.
 func MachineUse() (Use, error) {
 	roots, err := hierarchies()
 	if err != nil {
@@ -116,11 +118,11 @@ func MachineUse() (Use, error) {
 	return u, nil
 }
 
-// readUse finds the counters in whichever of a cgroup's folders has them.
+// readUse reads the counters from those of the cgroup's folders that have them.
 func readUse(dirs []string) (u Use, err error) {
 	var cpu, memory bool
 	for _, d := range dirs {
-		// Version 1 keeps CPU time in nanoseconds in a file of its own.
+		// Version 1 has CPU time in nanoseconds in a file of its own.
 		if v, err := readNumber(filepath.Join(d, "cpuacct.usage")); err == nil {
 			u.CPU, cpu = time.Duration(v), true
 		} else if v, err := readField(filepath.Join(d, "cpu.stat"), "usage_usec"); err == nil && !cpu {
@@ -168,10 +170,10 @@ func readField(path, name string) (int64, error) {
 	return 0, fmt.Errorf("no %s in %s", name, path)
 }
 
-// StartIn starts the test workload on the node and moves it into a pod's cgroup,
-// whose use of CPU and memory it then is: a process that outlived its container.
-// What tells the kubelet and the runtime whom to end stays its own. StopProcess
-// or Down ends it.
+// StartIn starts the test workload on the node and moves it into a pod's
+// cgroup, like a process that has outlived its container. Its CPU and memory
+// count there, but the kubelet and the runtime do not see it as a process of
+// the pod. StopProcess or Down ends it.
 func (c *Cluster) StartIn(ctx context.Context, g PodCgroup, name string, args ...string) error {
 	if err := c.StartProcess(ctx, name, filepath.Join(c.dir, "workload"), args, ""); err != nil {
 		return err

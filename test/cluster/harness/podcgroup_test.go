@@ -43,7 +43,7 @@ func TestReadUse(t *testing.T) {
 	}
 	cpuacct := folder(map[string]string{"cpuacct.usage": "1500000000\n"})
 	memory := folder(map[string]string{"memory.usage_in_bytes": "9000\n", "memory.stat": "inactive_file 1\ntotal_inactive_file 1000\n"})
-	// Version 2 beside version 1 counts CPU too, to the microsecond.
+	// Version 2 beside version 1 also counts CPU, in microseconds.
 	unified := folder(map[string]string{"cpu.stat": "usage_usec 1499999\nuser_usec 7\n"})
 	two := folder(map[string]string{
 		"cpu.stat": "usage_usec 2500000\n", "memory.current": "500\n", "memory.stat": "anon 5\ninactive_file 900\n",

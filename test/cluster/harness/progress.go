@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// progress writes a line for each step that is done.
+// progress writes a line for each completed step.
 type progress struct {
 	mu    sync.Mutex
 	w     io.Writer
@@ -24,7 +24,8 @@ func (p *progress) logf(format string, args ...any) {
 	fmt.Fprintf(p.w, "%6.1fs  %s\n", time.Since(p.start).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// step does f and says how long it took; of a failure its caller tells.
+// step runs f and writes how long it took. If f fails, it writes nothing and
+// returns the error.
 func (p *progress) step(name string, f func() error) error {
 	begin := time.Now()
 	if err := f(); err != nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// serveTLS serves on this machine, at an address that the cluster reaches.
+// serveTLS serves on this machine, at an address that the cluster can reach.
 func serveTLS(t *testing.T, host netip.Addr, handler http.Handler) (io.Closer, netip.AddrPort) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(handler)

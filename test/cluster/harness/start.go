@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// start brings up a cluster whose programs are there and whose folder is claimed.
-// What can go side by side does: the control plane, and runtime and image.
+// start starts a cluster after its programs are built and its folder is
+// claimed. The control plane starts in parallel with the runtime and the image.
 func (c *Cluster) start(ctx context.Context, tools hostTools) error {
 	group := cgroup(c.state.Cgroup)
 	if err := errors.Join(group.make(true), group.child("system").make(true)); err != nil {
@@ -38,7 +38,7 @@ func (c *Cluster) start(ctx context.Context, tools hostTools) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	abort := func(err error) error { // the first error ends the other half's waiting
+	abort := func(err error) error { // the first error ends the waiting of the other half
 		if err != nil {
 			cancel(err)
 		}
@@ -59,15 +59,15 @@ func (c *Cluster) start(ctx context.Context, tools hostTools) error {
 	if err := c.progress.step("node ready", func() error { return c.awaitNode(ctx) }); err != nil {
 		return err
 	}
-	return c.startComponent(ctx, c.proxy()) // not before: it waits half a minute for its node
+	return c.startComponent(ctx, c.proxy()) // not earlier, because it waits half a minute for its node
 }
 
 func (c *Cluster) startComponent(ctx context.Context, k component) error {
 	return c.progress.step(k.name, func() error { return c.run(ctx, k) })
 }
 
-// startAPIServer starts it, what it keeps its objects in, and writes who may
-// reach it.
+// startAPIServer starts etcd and the API server, and writes the rights of its
+// clients.
 func (c *Cluster) startAPIServer(ctx context.Context) error {
 	for _, k := range []component{c.etcd(), c.apiServer()} {
 		if err := c.startComponent(ctx, k); err != nil {
@@ -98,7 +98,7 @@ func (c *Cluster) startRuntime(ctx context.Context) error {
 
 func (c *Cluster) pki() pki { return pki(filepath.Join(c.dir, "pki")) }
 
-// writePKI makes the authorities and the certificates of every component.
+// writePKI creates the authorities and the certificates of all components.
 func (c *Cluster) writePKI() error {
 	p, n := c.pki(), c.state.Network
 	if err := errors.Join(
@@ -113,7 +113,7 @@ func (c *Cluster) writePKI() error {
 		p.issue("apiserver", "ca", subject{
 			name:  "kube-apiserver",
 			hosts: []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"},
-			ips:   []netip.Addr{loopback, n.Node, n.Services.Addr().Next()}, // the first is the kubernetes Service's
+			ips:   []netip.Addr{loopback, n.Node, n.Services.Addr().Next()}, // the first address is that of the kubernetes Service
 		}),
 		p.issue("kubelet", "ca", subject{
 			name: "system:node:" + c.state.Node, groups: []string{"system:nodes"},
@@ -133,7 +133,7 @@ func (c *Cluster) url(scheme string, port int, path string) string {
 }
 
 func (c *Cluster) etcd() component {
-	const client = "http://127.0.0.1:2379" // loopback inside the namespace: only the node's processes reach it
+	const client = "http://127.0.0.1:2379" // the loopback of the namespace: only the node's processes can reach it
 	return component{
 		name: "etcd", path: c.Binary("etcd"), address: client,
 		health: c.url("http", 2381, "/health"),
@@ -142,7 +142,7 @@ func (c *Cluster) etcd() component {
 			"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
 			"--listen-peer-urls=http://127.0.0.1:2380",
 			"--listen-metrics-urls=" + c.url("http", 2381, ""),
-			"--unsafe-no-fsync", // its data does not outlive the cluster
+			"--unsafe-no-fsync", // its data is removed with the cluster
 			"--log-level=warn",
 		},
 	}
@@ -152,7 +152,7 @@ func (c *Cluster) apiServer() component {
 	p, n := c.pki(), c.state.Network
 	var alone []string
 	if c.options.ControlPlane {
-		alone = []string{"--disable-admission-plugins=ServiceAccount"} // it waits for accounts that nobody makes
+		alone = []string{"--disable-admission-plugins=ServiceAccount"} // it would wait for service accounts that no controller creates
 	}
 	return component{
 		name: "kube-apiserver", path: c.Binary("kube-apiserver"),
@@ -186,7 +186,7 @@ func (c *Cluster) controllerManager() component {
 			"--leader-elect=false", "--use-service-account-credentials",
 			"--root-ca-file=" + p.path("ca.crt"), "--service-account-private-key-file=" + p.path("service-account.key"),
 			"--cluster-signing-cert-file=" + p.path("ca.crt"), "--cluster-signing-key-file=" + p.path("ca.key"),
-			// A test sees a HorizontalPodAutoscaler decide within seconds, not minutes.
+			// In a test, a HorizontalPodAutoscaler decides within seconds, not minutes.
 			"--horizontal-pod-autoscaler-sync-period=5s",
 			"--horizontal-pod-autoscaler-downscale-stabilization=20s",
 			"--horizontal-pod-autoscaler-initial-readiness-delay=5s",
@@ -216,7 +216,7 @@ func (c *Cluster) proxy() component {
 			"--hostname-override=" + c.state.Node,
 			"--proxy-mode=iptables", "--cluster-cidr=" + c.state.Network.Pods.String(),
 			"--healthz-bind-address=0.0.0.0:10256",
-			// Limits of the whole machine, which stay as they are.
+			// These are limits of the whole machine, which must not change.
 			"--conntrack-max-per-core=0", "--conntrack-tcp-timeout-established=0", "--conntrack-tcp-timeout-close-wait=0",
 		}, c.options.ProxyArgs),
 	}
@@ -243,12 +243,12 @@ func (c *Cluster) kubelet() component {
 	}
 }
 
-// RestartComponent ends one of the cluster's own components, if it runs, and
-// starts it again with the same flags; what it had started, such as the runtime's
-// containers, lives on: "etcd", "kube-apiserver",
+// RestartComponent ends one of the cluster's components, if it runs, and starts
+// it again with the same flags. The processes that it started, such as the
+// runtime's containers, continue. name is "etcd", "kube-apiserver",
 // "kube-controller-manager", "kube-scheduler", "kube-proxy", "containerd" or
-// "kubelet". After Open the flags are the usual ones, without those of Start's
-// options.
+// "kubelet". After Open, the flags are the default ones, without those of
+// Start's options.
 func (c *Cluster) RestartComponent(ctx context.Context, name string) error {
 	for _, k := range []component{
 		c.etcd(), c.apiServer(), c.controllerManager(), c.scheduler(), c.proxy(), c.containerd(), c.kubelet(),

@@ -17,8 +17,8 @@ import (
 
 const stateFile = "state.json"
 
-// State is what a cluster's folder remembers of it, so that another process can
-// reach and end it.
+// State is the content of a cluster's state.json. With it, another process can
+// use and stop the cluster.
 type State struct {
 	Name      string    `json:"name"`
 	Node      string    `json:"node"`
@@ -28,18 +28,18 @@ type State struct {
 	Programs  Programs  `json:"programs"`
 	Source    string    `json:"source"` // weir's source tree
 	Created   time.Time `json:"created"`
-	Boot      string    `json:"boot"` // the kernel's boot ID: processes do not outlive it
+	Boot      string    `json:"boot"` // the kernel's boot ID: processes end at a reboot
 	Processes []Process `json:"processes"`
 }
 
-// Process is one process of a cluster. A number alone could by now be a
-// stranger's; number and start time together are one process.
+// Process is one process of a cluster. The process ID alone could belong to
+// another process by now. Process ID and start time together identify it.
 type Process struct {
 	Name    string `json:"name"`
 	PID     int    `json:"pid"`
 	Started uint64 `json:"started"` // clock ticks after boot, as in /proc/PID/stat
 	Address string `json:"address,omitempty"`
-	Health  string `json:"health,omitempty"` // URL that answers 200 when it is well
+	Health  string `json:"health,omitempty"` // URL that answers 200 when it is healthy
 }
 
 func newState(o Options, source string, p Programs, now time.Time) State {
@@ -68,7 +68,8 @@ func readState(dir string) (State, error) {
 	return s, nil
 }
 
-// write replaces the file in one step: a reader sees the old state or the new.
+// write replaces the file in one step, so a reader sees the old or the new
+// state.
 func (s State) write(dir string) error {
 	b, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -84,7 +85,7 @@ func (s State) write(dir string) error {
 	return nil
 }
 
-// Alive reports whether any process of the cluster still runs.
+// Alive reports whether any process of the cluster runs.
 func (s State) Alive() bool {
 	for _, p := range s.Processes {
 		if s.Boot == bootID() && p.Alive() {
@@ -94,15 +95,15 @@ func (s State) Alive() bool {
 	return false
 }
 
-// Alive reports whether this very process runs: a zombie does not, nor does
-// another process that was given the same number.
+// Alive reports whether exactly this process runs. A zombie does not count, nor
+// does another process with the same process ID.
 func (p Process) Alive() bool {
 	started, state, err := processStat(p.PID)
 	return err == nil && started == p.Started && state != 'Z' && state != 'X'
 }
 
 // processStat returns when a process started, in clock ticks after boot, and
-// its state's letter.
+// the letter of its state.
 func processStat(pid int) (started uint64, state byte, err error) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -112,7 +113,7 @@ func processStat(pid int) (started uint64, state byte, err error) {
 }
 
 func parseStat(b []byte) (started uint64, state byte, err error) {
-	// The name in parentheses may itself hold spaces and parentheses.
+	// The name in parentheses may itself contain spaces and parentheses.
 	end := bytes.LastIndexByte(b, ')')
 	if end < 0 {
 		return 0, 0, fmt.Errorf("read process: no name in %q", b)
@@ -129,11 +130,11 @@ func parseStat(b []byte) (started uint64, state byte, err error) {
 }
 
 func bootID() string {
-	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // absent: every boot is one
+	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without it, all boots count as one
 	return strings.TrimSpace(string(b))
 }
 
-// within reports whether path is folder or lies in it.
+// within reports whether path is folder or is in it.
 func within(path, folder string) bool {
 	return path == folder || strings.HasPrefix(path, folder+"/")
 }

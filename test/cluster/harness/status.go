@@ -6,15 +6,16 @@ import (
 	"context"
 )
 
-// Status says how one process of a cluster is.
+// Status is the state of one process of a cluster.
 type Status struct {
 	Process
-	// Problem says what is wrong with it, in a few words; empty: it is well.
+	// Problem says what is wrong, in a few words. It is empty if the process is
+	// healthy.
 	Problem string `json:"problem,omitempty"`
 }
 
-// Status asks every process of the cluster how it is, in the order in which
-// they were started.
+// Status checks every process of the cluster, in the order in which they were
+// started.
 func (c *Cluster) Status(ctx context.Context) []Status {
 	client := prober()
 	c.mu.Lock()

@@ -1,7 +1,8 @@
 //go:build tools
 
-// Package kubernetes pins the programs of a Kubernetes cluster, in a module of its own so that their hundreds of
-// requirements stay out of weir's. The harness builds each of them with go build.
+// Package kubernetes pins the versions of a Kubernetes cluster's programs. It
+// is a module of its own, so that their hundreds of requirements do not become
+// weir's. The harness builds each program with go build.
 package kubernetes
 
 import (

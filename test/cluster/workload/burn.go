@@ -9,34 +9,35 @@ import (
 )
 
 const (
-	// period is how long one turn of burning and resting takes. Ten
-	// milliseconds are far below any metrics window, and below the CFS
-	// bandwidth period, so that a CPU limit above the level never throttles.
+	// period is how long one turn takes, in which a worker burns CPU and rests. Ten
+	// milliseconds are far below any metrics window, and below the CFS bandwidth
+	// period, so a CPU limit above the level never throttles.
 	period = 10 * time.Millisecond
-	// least is the smallest burn worth waking up for; a lower level has
+	// least is the shortest burn for which a worker wakes up. Lower levels have
 	// longer periods instead.
 	least = 200 * time.Microsecond
-	// forget bounds the debt: what a busy machine kept from the process is made
-	// up for as far as this much time's worth, the rest is forgotten. Else a
-	// process that stood still for a minute would burn at full speed for one.
+	// forget bounds the debt. If a busy machine gives the process too little CPU,
+	// it later burns more, but only for this much time; the rest is forgotten.
+	// Otherwise a process that was stopped for a minute would burn at full speed
+	// for a minute.
 	forget = time.Second
 )
 
-// burner keeps the CPU use of this process at a level.
+// burner keeps the CPU usage of this process at a level.
 //
 // Errors do not add up: a turn burns until the process's CPU clock shows what
-// it should show at the turn's end, so what one turn used too much, the next
+// it should show at the end of the turn. If one turn used too much, the next
 // uses less.
 type burner struct {
 	mu struct {
 		sync.Mutex
 		level   level
-		at      time.Time     // since when the level holds
-		cpu     time.Duration // what the CPU clock showed then
+		at      time.Time     // when the level was set
+		cpu     time.Duration // the CPU clock at that time
 		changed chan struct{} // closed when the level changes
-		started int           // workers that run
+		started int           // workers that were started
 	}
-	wake chan struct{} // tells run that more workers may be needed
+	wake chan struct{} // wakes run when more workers may be needed
 }
 
 func newBurner(l level) *burner {
@@ -46,7 +47,7 @@ func newBurner(l level) *burner {
 	return b
 }
 
-// set changes the level from now on.
+// set changes the level.
 func (b *burner) set(l level) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -66,8 +67,8 @@ func (b *burner) get() level {
 	return b.mu.level
 }
 
-// run burns until ctx ends, with one thread for each core of the highest
-// level that was asked for.
+// run burns until ctx ends, with one thread for each core of the highest level
+// that was set.
 func (b *burner) run(ctx context.Context) {
 	var workers sync.WaitGroup
 	defer workers.Wait()
@@ -76,7 +77,7 @@ func (b *burner) run(ctx context.Context) {
 		need, have := threads(b.mu.level), b.mu.started
 		b.mu.started = max(need, have)
 		b.mu.Unlock()
-		if need+1 > runtime.GOMAXPROCS(0) { // it follows the container's CPU limit
+		if need+1 > runtime.GOMAXPROCS(0) { // GOMAXPROCS follows the container's CPU limit
 			runtime.GOMAXPROCS(need + 1)
 		}
 		for i := have; i < need; i++ {
@@ -90,10 +91,11 @@ func (b *burner) run(ctx context.Context) {
 	}
 }
 
-// threads is how many are needed to reach the level.
+// threads returns how many threads the level needs.
 func threads(l level) int { return int((l + 999) / 1000) }
 
-// work is one thread's turns; number i rests while the level does without it.
+// work runs the turns of one thread. Thread number i rests while the level does
+// not need it.
 func (b *burner) work(ctx context.Context, i int) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -122,11 +124,11 @@ func (b *burner) work(ctx context.Context, i int) {
 type turn struct {
 	level   level
 	end     time.Time
-	goal    time.Duration // what the process's CPU clock shall show at the end
+	goal    time.Duration // what the process's CPU clock should show at the end
 	changed <-chan struct{}
 }
 
-// turn plans the period that begins now, when the CPU clock shows cpu.
+// turn plans the period that begins now. cpu is what the CPU clock shows.
 func (b *burner) turn(now time.Time, cpu time.Duration) turn {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -142,12 +144,12 @@ func (b *burner) turn(now time.Time, cpu time.Duration) turn {
 	return turn{level: l, end: end, goal: b.mu.cpu + share(l, end.Sub(b.mu.at)), changed: b.mu.changed}
 }
 
-// share is the CPU time that a level takes in d of time.
+// share returns the CPU time of a level in d.
 func share(l level, d time.Duration) time.Duration {
 	return time.Duration(float64(d) * float64(l) / 1000)
 }
 
-// spin burns a few microseconds.
+// spin burns CPU for a few microseconds.
 func spin() {
 	x := uint64(1)
 	for range 4000 {
@@ -156,12 +158,12 @@ func spin() {
 	runtime.KeepAlive(x)
 }
 
-// cpuTime is what all threads of this process have used so far, user and
-// system, to the microsecond.
+// cpuTime returns the CPU time that all threads of this process have used so
+// far, user and system, in steps of a microsecond.
 func cpuTime() time.Duration {
 	var use syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
-		panic(err) // only a bad address makes it fail
+		panic(err) // only an invalid address makes it fail
 	}
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }

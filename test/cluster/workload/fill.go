@@ -11,12 +11,13 @@ import (
 	"syscall"
 )
 
-// filler fills folders: a volume, or any other folder for the container's own
-// layer. Bytes are allocated rather than written: the disk counts them all the
-// same, and neither time nor page cache goes into them.
+// filler fills folders: a volume, or a folder in the container's own layer. It
+// allocates bytes instead of writing them. The disk counts them in the same
+// way, and they cost no time and no page cache.
 type filler struct{ mu sync.Mutex }
 
-// fill makes the folder hold a file of so many bytes and so many empty files.
+// fill makes the folder contain one file of this many bytes and this many empty
+// files.
 func (f *filler) fill(dir string, bytes size, files int) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestFill holds that what is filled is what the file system counts.
+// TestFill checks that the file system counts what was filled.
 func TestFill(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "volume")
 	var f filler

@@ -7,17 +7,17 @@ import (
 	"syscall"
 )
 
-// memory is anonymous memory that was written to, page by page, and so is
-// resident. It is mapped rather than allocated: it must neither wake the
-// garbage collector nor be doubled by it.
+// memory is anonymous memory. Every page is written to, so that it is resident.
+// It is mapped and not allocated on the heap, so that it does not wake the
+// garbage collector and is not doubled by it.
 type memory struct {
-	changing sync.Mutex // held by whoever changes it
+	changing sync.Mutex // locked while the size changes
 	mu       sync.Mutex
 	data     [][]byte
 }
 
-// hold makes the memory n bytes large. What is held already stays if n is more,
-// so that use rises and never dips on its way.
+// hold makes the memory n bytes large. If n is larger than the present size,
+// the existing memory remains, so that usage rises without a dip.
 func (m *memory) hold(n size) error {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -34,7 +34,7 @@ func (m *memory) hold(n size) error {
 		return fmt.Errorf("hold %d bytes of memory: %w", n, err)
 	}
 	for i := 0; i < len(data); i += os.Getpagesize() {
-		data[i] = byte(i>>12) | 1 // what is not written need not be there
+		data[i] = byte(i>>12) | 1 // a page that is not written to may not be resident
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -42,7 +42,7 @@ func (m *memory) hold(n size) error {
 	return nil
 }
 
-// size returns how much is held.
+// size returns the size of the memory.
 func (m *memory) size() (n size) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -52,7 +52,7 @@ func (m *memory) size() (n size) {
 	return n
 }
 
-// release gives it back.
+// release frees the memory.
 func (m *memory) release() {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -63,7 +63,7 @@ func (m *memory) drop() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, d := range m.data {
-		_ = syscall.Munmap(d) // fails only for memory that was never mapped
+		_ = syscall.Munmap(d) // it fails only for memory that was never mapped
 	}
 	m.data = nil
 }

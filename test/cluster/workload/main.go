@@ -1,11 +1,11 @@
-// Command workload is what the containers of test pods run: a consumer whose
-// use of CPU, memory, disk and network is known, so that what a metrics pipeline
-// says of it can be judged. It needs nothing but itself, and is also the
-// sandbox (pause) of clusters that can pull no image.
+// Command workload runs in the containers of test pods. It consumes known
+// amounts of CPU, memory, disk and network, so that the numbers of a metrics
+// pipeline can be checked. It needs no other files. It is also the sandbox
+// image (pause) of clusters that cannot pull images.
 //
-// CPU is held to a level by feedback from the process's own CPU clock: over
-// any ten seconds a process on an unhurried machine uses within 1% of what it
-// was told. Whatever else the process does counts into the level.
+// It keeps its CPU usage at a level by feedback from the process's own CPU
+// clock: over any ten seconds, a process on a machine that is not busy is
+// within 1% of the level. Everything that the process does counts.
 package main
 
 import (
@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// exitCode ends the process with that status, as asked for.
+// exitCode is the exit status of the process, if a command sets one.
 type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit with status %d", int(c)) }
@@ -56,8 +56,8 @@ N of bytes may end in Ki, Mi or Gi; D is a duration such as 30s. Every command
 ends with status 0 on SIGTERM, unless it is deaf to it.
 `
 
-// run is main with its surroundings passed in; it returns when the command is
-// done or ctx ends.
+// run is main with its arguments and outputs as parameters. It returns when the
+// command is done or ctx ends.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
 		return errors.New("no command: want one of pause, burn, hold, use, fill, serve, traffic, exit, crash")
@@ -101,14 +101,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// command is one subcommand while its flags are read.
+// command is a subcommand, while its flags are parsed.
 type command struct {
 	name   string
 	flags  *flag.FlagSet
 	stdout io.Writer
 }
 
-// load is what a command uses besides its own work.
+// load is the usage of a command besides its own work.
 type load struct {
 	millicores level
 	bytes      size
@@ -121,7 +121,7 @@ func (c command) load() *load {
 	return l
 }
 
-// carry uses what l says until ctx ends or, where d is not 0, for d.
+// carry uses what l says for d, or until ctx ends if d is 0.
 func (l *load) carry(ctx context.Context, d time.Duration) error {
 	if d > 0 {
 		var cancel context.CancelFunc
@@ -174,11 +174,11 @@ func (c command) crash() func(context.Context) error {
 		if err := live(ctx, l, *after); err != nil || ctx.Err() != nil {
 			return err
 		}
-		panic("crash, as asked for") // no signal: the kernel spares process 1 of a container
+		panic("crash, as asked for") // not a signal, because the kernel does not kill process 1 of a container
 	}
 }
 
-// live carries l for d, which may be 0.
+// live uses what l says for d. If d is 0, it returns at once.
 func live(ctx context.Context, l *load, d time.Duration) error {
 	if d <= 0 {
 		return nil

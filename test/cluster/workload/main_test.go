@@ -16,8 +16,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// asWorkload makes the test binary the program itself, for tests that need a
-// process of its own.
+// asWorkload makes the test binary run as the workload, for tests that need a
+// separate process.
 const asWorkload = "RUN_AS_WORKLOAD"
 
 func TestMain(m *testing.M) {
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// program returns the workload with args, not yet started.
+// program returns the workload with args. It is not started yet.
 func program(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
@@ -36,9 +36,10 @@ func program(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestBurnUsesTheGivenCores judges a process by the kernel's own account of
-// it. The upper bound is the point and holds on any machine; the lower one
-// leaves room for a machine that is too busy to give what was asked for.
+// TestBurnUsesTheGivenCores compares a process's usage with the kernel's count.
+// The upper bound is the important one and holds on any machine. The lower
+// bound allows for a machine that is too busy to give the process what it
+// wants.
 func TestBurnUsesTheGivenCores(t *testing.T) {
 	empty := program(t.Context(), t, "exit")
 	if out, err := empty.CombinedOutput(); err != nil {
@@ -74,11 +75,11 @@ func TestTurns(t *testing.T) {
 	f(0, 0, 0, 10*ms, 0)
 	f(500, 0, 0, 10*ms, 5*ms)
 	f(500, 10*ms, 5*ms, 10*ms, 10*ms)
-	f(500, 10*ms, 7*ms, 10*ms, 10*ms)        // used too much: the next turn burns 3ms only
+	f(500, 10*ms, 7*ms, 10*ms, 10*ms)        // used too much: the next turn burns only 3ms
 	f(2500, 100*ms, 250*ms, 10*ms, 275*ms)   // several cores
-	f(1, 0, 0, 200*ms, 200*time.Microsecond) // too little for 10ms turns
-	f(500, 900*ms, 0, 10*ms, 455*ms)         // kept from the CPU: made up for ...
-	f(500, 10*time.Second, 0, 10*ms, 505*ms) // ... as far as a second's worth
+	f(1, 0, 0, 200*ms, 200*time.Microsecond) // too little for turns of 10ms
+	f(500, 900*ms, 0, 10*ms, 455*ms)         // got too little CPU, which is made up for ...
+	f(500, 10*time.Second, 0, 10*ms, 505*ms) // ... up to one second of it
 }
 
 func TestLevelChangesAtOnce(t *testing.T) {
@@ -131,8 +132,8 @@ func TestExitAndCrash(t *testing.T) {
 	f(1, "dance")
 }
 
-// TestSIGTERMEndsServe waits for the program's first line: a signal that came
-// before it listens to them would end it as well, but with another status.
+// TestSIGTERMEndsServe waits for the program's first line. An earlier signal
+// would also end the program, but with another status.
 func TestSIGTERMEndsServe(t *testing.T) {
 	cmd := program(t.Context(), t, "serve", "--listen", "127.0.0.1:0", "--millicores", "10")
 	stdout, err := cmd.StdoutPipe()
@@ -178,7 +179,7 @@ func TestCommandsEndWithTheirContext(t *testing.T) {
 
 func TestIgnoredSIGTERM(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // which is what SIGTERM does
+	cancel() // SIGTERM has the same effect
 	began := time.Now()
 	if err := run(ctx, []string{"burn", "--deaf", "--millicores", "1", "--for", "50ms"}, io.Discard, io.Discard); err != nil {
 		t.Fatal(err)
@@ -242,7 +243,7 @@ func TestReapTakesWhatOthersLeft(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("process %d is still there", pid)
 		}
-		time.Sleep(time.Millisecond) // a real process: nothing else tells
+		time.Sleep(time.Millisecond) // a real process: there is no event to wait for
 	}
 }
 

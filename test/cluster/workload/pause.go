@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// pause waits for ctx to end. Process 1 of a pod's shared process namespace
-// inherits what other containers leave behind: it reaps that.
+// pause waits for ctx to end. It also reaps processes: process 1 of a pod's
+// shared process namespace inherits those that other containers leave behind.
 func pause(ctx context.Context) error {
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
@@ -23,8 +23,8 @@ func pause(ctx context.Context) error {
 	}
 }
 
-// reap takes the status of every child that has ended. Signals merge, so one
-// may stand for many.
+// reap reads the status of every child that has ended. Signals merge, so there
+// may be several children for one signal.
 func reap() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)

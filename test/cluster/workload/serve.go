@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// server is a workload that changes on request.
+// server is a workload that changes its usage on request.
 type server struct {
 	burner *burner
 	memory memory
 	filler filler
-	base   level // where a /burn with seconds returns to
+	base   level // the level after a /burn with seconds
 
-	exits chan int // what to end with
+	exits chan int // exit codes to end with
 
 	mu struct {
 		sync.Mutex
@@ -69,7 +69,7 @@ func (s *server) run(ctx context.Context, listener net.Listener) error {
 		grace, done := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer done()
 		if web.Shutdown(grace) != nil {
-			_ = web.Close() // what lasts longer than the grace is cut off
+			_ = web.Close() // requests that last longer than the grace are cut off
 		}
 	})
 	defer s.stopRevert()
@@ -85,8 +85,8 @@ func (s *server) run(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// handler is the page of switches. GET is enough for all of them, so that a
-// pod proxy or wget can turn them.
+// handler returns the handler of all requests that change the workload. GET is
+// enough for all of them, so that a pod proxy or wget can send them.
 func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
@@ -101,8 +101,8 @@ func (s *server) handler() http.Handler {
 	return mux
 }
 
-// serveBurn sets the level; with seconds it returns to that of the start
-// after them.
+// serveBurn sets the level. With seconds, the level returns to its initial
+// value after that time.
 func (s *server) serveBurn(w http.ResponseWriter, r *http.Request) {
 	var l level
 	if err := l.Set(r.FormValue("millicores")); err != nil {
@@ -137,7 +137,7 @@ func (s *server) stopRevert() {
 	}
 }
 
-// serveHold changes how much memory is held.
+// serveHold changes how much memory is allocated.
 func (s *server) serveHold(w http.ResponseWriter, r *http.Request) {
 	var n size
 	if err := n.Set(r.FormValue("bytes")); err != nil {
@@ -185,10 +185,10 @@ func serveBytes(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", n.String())
-	_, _ = io.Copy(w, io.LimitReader(zeros{}, int64(n))) // the client may leave
+	_, _ = io.Copy(w, io.LimitReader(zeros{}, int64(n))) // an error means that the client has gone
 }
 
-// serveSink swallows a body.
+// serveSink reads a body and discards it.
 func (s *server) serveSink(w http.ResponseWriter, r *http.Request) {
 	buffer := make([]byte, 32<<10)
 	for {
@@ -197,7 +197,7 @@ func (s *server) serveSink(w http.ResponseWriter, r *http.Request) {
 		s.mu.received += int64(n)
 		s.mu.Unlock()
 		if err != nil {
-			break // the end, or a client that left
+			break // the end of the body, or a client that has gone
 		}
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -216,7 +216,7 @@ func (s *server) serveSet(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%v\n", v)
 }
 
-// serveExit ends the process once it has answered.
+// serveExit ends the process after it has answered.
 func (s *server) serveExit(w http.ResponseWriter, r *http.Request) {
 	code, err := strconv.ParseUint(r.FormValue("code"), 10, 8)
 	if err != nil {
@@ -226,11 +226,11 @@ func (s *server) serveExit(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, code)
 	select {
 	case s.exits <- int(code):
-	default: // it ends already
+	default: // it is already ending
 	}
 }
 
-// serveMetrics writes the gauge, and the truth about the process, in the
+// serveMetrics writes the gauge, and the true usage of the process, in the
 // Prometheus text format.
 func (s *server) serveMetrics(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
@@ -252,7 +252,7 @@ func (s *server) serveMetrics(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// zeros reads as zeros without end.
+// zeros is an endless reader of zeros.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {

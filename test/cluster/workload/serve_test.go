@@ -27,7 +27,7 @@ func resident(t *testing.T) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// serving starts a server that burns nothing and returns its URL.
+// serving starts a server that burns no CPU and returns its URL.
 func serving(t *testing.T) (*server, string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -129,19 +129,19 @@ func TestBurnForSecondsReturnsToTheStart(t *testing.T) {
 		f("/burn?millicores=500&seconds=10")
 		time.Sleep(9 * time.Second)
 		want(500)
-		f("/burn?millicores=300&seconds=10") // takes the place of the first
+		f("/burn?millicores=300&seconds=10") // replaces the first
 		time.Sleep(9 * time.Second)
 		want(300)
 		time.Sleep(2 * time.Second)
 		want(7)
 		f("/burn?millicores=400&seconds=1")
-		f("/burn?millicores=200") // for good
+		f("/burn?millicores=200") // without an end
 		time.Sleep(time.Hour)
 		want(200)
 	})
 }
 
-// discard is a ResponseWriter for answers nobody reads.
+// discard is a ResponseWriter for answers that no test reads.
 type discard struct{}
 
 func (discard) Header() http.Header         { return http.Header{} }
@@ -183,7 +183,7 @@ func TestTrafficArrives(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d bytes arrived in 10s, want 100,000 in a tenth of a second", received())
 		}
-		time.Sleep(5 * time.Millisecond) // a real connection: nothing else tells
+		time.Sleep(5 * time.Millisecond) // a real connection: there is no event to wait for
 	}
 	cancel()
 	if err := <-done; err != nil {

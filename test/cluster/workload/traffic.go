@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	beat  = 50 * time.Millisecond // traffic is sent in equal pieces this often
-	retry = time.Second           // after the receiver failed
+	beat  = 50 * time.Millisecond // traffic is sent in equal pieces at this interval
+	retry = time.Second           // wait after the receiver failed
 )
 
 func (c command) traffic() func(context.Context) error {
@@ -40,7 +40,7 @@ func (c command) traffic() func(context.Context) error {
 	}
 }
 
-// send posts one endless body at the rate, until the receiver or ctx ends it.
+// send posts one endless body at this rate, until the receiver or ctx ends it.
 func send(ctx context.Context, target string, rate size) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target, &paced{ctx: ctx, rate: rate, start: time.Now()})
 	if err != nil {
@@ -54,8 +54,9 @@ func send(ctx context.Context, target string, rate size) error {
 	return fmt.Errorf("send: the receiver answered %s instead of taking more", response.Status)
 }
 
-// paced reads as zeros that become available at a rate. What could not be
-// read in time is not made up for beyond a second's worth, as with burning.
+// paced is a reader of zeros that become available at a rate. If they could not
+// be read in time, at most one second's bytes are made up for later, as in
+// burner.
 type paced struct {
 	ctx   context.Context
 	rate  size
@@ -63,7 +64,7 @@ type paced struct {
 	given int64
 }
 
-// Read waits for the next beat and returns what is due by then.
+// Read waits for the next beat and returns the bytes that are due by then.
 func (p *paced) Read(buffer []byte) (int, error) {
 	for {
 		due := int64(time.Since(p.start).Seconds()*float64(p.rate)) - p.given
@@ -82,7 +83,7 @@ func (p *paced) Read(buffer []byte) (int, error) {
 	}
 }
 
-// rest waits for d and says whether ctx lasted so long.
+// rest waits for d. It returns false if ctx ends before that.
 func rest(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

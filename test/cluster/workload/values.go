@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// level is CPU in thousandths of a core; a flag's value.
+// level is CPU in thousandths of a core. It is the value of a flag.
 type level int64
 
-// maxLevel bounds the threads that a mistyped number starts.
+// maxLevel limits the threads that a mistyped number can start.
 const maxLevel = 64_000
 
 func (l *level) String() string { return strconv.FormatInt(int64(*l), 10) }
 
-// Set reads "250"; "250m", as Kubernetes writes it, is the same.
+// Set parses "250". "250m", as Kubernetes writes it, means the same.
 func (l *level) Set(v string) error {
 	n, err := strconv.ParseInt(strings.TrimSuffix(v, "m"), 10, 64)
 	if err != nil || n < 0 || n > maxLevel {
@@ -25,12 +25,12 @@ func (l *level) Set(v string) error {
 	return nil
 }
 
-// size is a number of bytes; a flag's value.
+// size is a number of bytes. It is the value of a flag.
 type size int64
 
 func (s *size) String() string { return strconv.FormatInt(int64(*s), 10) }
 
-// Set reads "1048576", "1024Ki", "1Mi", "1Gi".
+// Set parses "1048576", "1024Ki", "1Mi", "1Gi".
 func (s *size) Set(v string) error {
 	number, shift := v, 0
 	for i, unit := range []string{"Ki", "Mi", "Gi"} {
