@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagGroups are a command's flags as its help shows them: under titles, for there
-// are more than anyone reads in one go.
+// flagGroups are the flags of a command as its help shows them: under titles, because there are
+// many.
 type flagGroups struct {
 	cmd *cobra.Command
 	all []flagGroup
@@ -33,23 +33,16 @@ func newFlagGroups(cmd *cobra.Command) *flagGroups {
 }
 
 // add adds the flags that fill defines to the command, under a title.
-func (g *flagGroups) add(title string, fill ...func(*pflag.FlagSet)) {
-	g.put(flagGroup{title: title}, fill...)
-}
+func (g *flagGroups) add(title string, fill ...func(*pflag.FlagSet)) { g.refer(title, "", fill...) }
 
-// refer adds flags that the help leaves to another page: the command that shows
-// it.
+// refer adds flags that the help leaves to another page: the command that shows it.
 func (g *flagGroups) refer(title, page string, fill ...func(*pflag.FlagSet)) {
-	g.put(flagGroup{title: title, page: page}, fill...)
-}
-
-func (g *flagGroups) put(to flagGroup, fill ...func(*pflag.FlagSet)) {
-	to.set = pflag.NewFlagSet(to.title, pflag.ContinueOnError)
+	set := pflag.NewFlagSet(title, pflag.ContinueOnError)
 	for _, f := range fill {
-		f(to.set)
+		f(set)
 	}
-	g.all = append(g.all, to)
-	g.cmd.Flags().AddFlagSet(to.set)
+	g.all = append(g.all, flagGroup{title, set, page})
+	g.cmd.Flags().AddFlagSet(set)
 }
 
 // usage writes how the command is called and its flags by group; those of no

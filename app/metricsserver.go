@@ -87,44 +87,27 @@ var metricsServerFlags = []metricsServerFlag{
 	{flag: "strict-transport-security-directives", fate: refused, harmless: []string{""}, means: "leave it out: it is for browsers"},
 }
 
-// valuelessFlags are the flags of counterparts that need no value.
-var valuelessFlags = []string{
-	"deprecated-kubelet-completely-insecure", "emulation-forward-compatible", "log-json-split-stream",
-	"log-text-split-stream", "runtime-config-emulation-forward-compatible", "shutdown-send-retry-after",
-}
-
-// addUnusedFlags adds the flags that weir takes only to refuse them, or to do nothing.
-// They are not in the help.
+// addUnusedFlags adds the flags that weir takes only to refuse them, or to do nothing. They are
+// not in the help. A flag refuses a value unless it asks for what weir does anyway.
 func addUnusedFlags(f *pflag.FlagSet) {
 	for i := range metricsServerFlags {
 		c := &metricsServerFlags[i]
 		if c.fate == kept {
 			continue
 		}
-		flag := f.VarPF(unusedFlag{c}, c.flag, "", c.means)
+		f.Func(c.flag, c.means, func(value string) error {
+			if c.fate == idle || slices.Contains(c.harmless, value) {
+				return nil
+			}
+			return errors.New("weir does not have this flag of metrics-server; " + c.means)
+		})
+		flag := f.Lookup(c.flag)
 		flag.Hidden = true
-		if slices.Contains(valuelessFlags, c.flag) {
-			flag.NoOptDefVal = "true"
+		if slices.Contains(c.harmless, "false") {
+			flag.NoOptDefVal = "true" // it needs no value
 		}
 	}
 }
-
-// unusedFlag is the value of such a flag.
-type unusedFlag struct{ *metricsServerFlag }
-
-// Set refuses a value, unless it asks for nothing.
-func (o unusedFlag) Set(value string) error {
-	if o.fate == idle || slices.Contains(o.harmless, value) {
-		return nil
-	}
-	return errors.New("weir does not have this flag of metrics-server; " + o.means)
-}
-
-// String returns the default, which is nothing.
-func (o unusedFlag) String() string { return "" }
-
-// Type is the placeholder in a help text that does not show it.
-func (o unusedFlag) Type() string { return string(o.fate) }
 
 // compatFlags is what metrics-server's flags say, so that a Deployment of it needs
 // another command and no other arguments. Where no --source is given they make

@@ -158,7 +158,7 @@ func (w *process) listen(ctx context.Context) error {
 	w.localURL = "http://" + connectAddress(listener.Addr().String())
 	w.urls = append(w.urls, w.localURL)
 	w.add(Part{Name: "local server", EndsFirst: true, Close: listener.Close, Run: func(ctx context.Context) error {
-		return httpserver.Serve(ctx, listener, w.mux, httpserver.Options{Grace: grace / 2, Logger: w.log})
+		return httpserver.Serve(ctx, listener, w.mux, grace/2, w.log)
 	}})
 	return nil
 }

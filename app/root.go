@@ -28,8 +28,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -69,32 +67,11 @@ pod of a cluster, "weir server" serves what kubectl top and autoscalers read.`,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
-	root.AddCommand(newRun(), newServer(getenv), newAgent(getenv), newVersion())
+	root.AddCommand(newRun(), newServer(getenv), newAgent(getenv), version.NewCommand())
 	root.AddCommand(newClientCommands(getenv, local)...)
 	root.AddCommand(checkcmd.NewCommand(), inspectcmd.NewCommand(getenv), recordingcmd.NewCommand())
 	root.AddCommand(newTopics()...)
 	return root
-}
-
-func newVersion() *cobra.Command {
-	var output string
-	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Say which weir this is",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cli.OneOf("--output", output, "", "json"); err != nil {
-				return err
-			}
-			if output == "json" {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(version.Get())
-			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), version.Get())
-			return err
-		},
-	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "json; a line if empty")
-	return cmd
 }
 
 // newTopics returns pages of help that belong to no command.

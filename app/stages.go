@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -154,9 +155,8 @@ func sinkUsage() string {
 			always = append(always, sinks[i].name)
 		}
 	}
-	fixed := humanize.List(always, len(always))
 	return fmt.Sprintf("where results go: %s; %s are always there, and named only for their options, see weir help sinks; repeatable",
-		humanize.List(stageNames(sinks), len(sinks)), fixed)
+		humanize.List(stageNames(sinks), 0), humanize.List(always, 0))
 }
 
 // stageHelp writes the rows of a table for a page of help.
@@ -170,26 +170,19 @@ func stageHelp(table []stage) string {
 
 // addStages parses stages by a table. Those that are always there are added unnamed.
 func (p *plan) addStages(flag string, table []stage, named []stageflag.Stage) error {
-	opens := map[string]func(*process) error{} // of stages of which there is one
+	var all []stageflag.Stage
 	for i := range table {
-		if row := &table[i]; row.always {
-			open, err := row.parse(p, stageflag.Stage{Name: row.name})
-			if err != nil {
-				return err
-			}
-			opens[row.name] = open
+		if table[i].always {
+			all = append(all, stageflag.Stage{Name: table[i].name})
 		}
 	}
-	for _, s := range named {
-		row := findStage(table, s.Name)
-		var err error
+	opens := map[string]func(*process) error{}
+	for _, s := range append(all, named...) {
+		row := &table[slices.Index(stageNames(table), s.Name)] // the flag has checked the name
 		if row.twice != "" && opens[s.Name] != nil {
-			err = errors.New(row.twice)
+			return cli.Usage(fmt.Errorf("--%s=%s: %s", flag, s.Name, row.twice))
 		}
-		var open func(*process) error
-		if err == nil {
-			open, err = row.parse(p, s)
-		}
+		open, err := row.parse(p, s)
 		if err != nil {
 			return cli.Usage(fmt.Errorf("--%s=%s: %w", flag, s.Name, err))
 		}
@@ -201,16 +194,6 @@ func (p *plan) addStages(flag string, table []stage, named []stageflag.Stage) er
 		}
 	}
 	return nil
-}
-
-// findStage returns the row of a name that the flag has checked.
-func findStage(table []stage, name string) *stage {
-	for i := range table {
-		if table[i].name == name {
-			return &table[i]
-		}
-	}
-	panic("app: no stage " + name)
 }
 
 // argument returns what follows the name and its colon, as sinks read it.
@@ -288,10 +271,8 @@ func parseKubelets(p *plan, s stageflag.Stage) (func(*process) error, error) {
 	if k.Options, err = kubelet.ParseOptions(s.Config, options); err != nil {
 		return nil, err
 	}
-	for i := range p.Kubelets {
-		if p.Kubelets[i].kind() == k.kind() {
-			return nil, fmt.Errorf("%s is named twice: name each endpoint once", k.kind())
-		}
+	if slices.ContainsFunc(p.Kubelets, func(other kubeletPlan) bool { return other.kind() == k.kind() }) {
+		return nil, fmt.Errorf("%s is named twice: name each endpoint once", k.kind())
 	}
 	p.Kubelets = append(p.Kubelets, k)
 	return openAllKubelets, nil

@@ -40,12 +40,5 @@
 // or container shows nothing of other namespaces and no read errors, because errors contain
 // addresses.
 //
-// # Files
-//
-// handler.go has the Handler and its options, query.go parses a query and writes links, page.go
-// fills and frames a page. Each of overview.go, lists.go (nodes, namespaces and pods),
-// cgroups.go, entity.go (one node, pod or container), missing.go, sources.go, autoscalers.go and
-// eviction.go fills views. table.go sorts and cuts lists, counts.go counts pods, use.go has the
-// use of CPU and memory with its lines, state.go the state of an item, and format.go times and
-// texts. templates has the HTML.
+// README.md lists the files.
 package ui

@@ -58,27 +58,10 @@ func loopback(host string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// Options configure Serve.
-type Options struct {
-	// Grace is how long requests that are under way may take to end; 5s if 0.
-	Grace time.Duration
-	// Logger hears of connections that fail; nil for nobody.
-	Logger *zap.Logger
-}
-
-// Serve answers on ln until ctx ends, lets what is under way finish, and
-// returns once nothing runs any more.
-func Serve(ctx context.Context, ln net.Listener, h http.Handler, o Options) error {
-	if o.Grace == 0 {
-		o.Grace = 5 * time.Second
-	}
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
-	}
-	errorLog, err := zap.NewStdLogAt(o.Logger, zap.DebugLevel)
-	if err != nil {
-		return fmt.Errorf("make error log: %w", err)
-	}
+// Serve answers on ln until ctx ends. It gives requests some time to finish, and returns when
+// nothing runs any more.
+func Serve(ctx context.Context, ln net.Listener, h http.Handler, grace time.Duration, log *zap.Logger) error {
+	errorLog, _ := zap.NewStdLogAt(log, zap.DebugLevel) // it knows this level
 	srv := &http.Server{
 		Handler:           h,
 		ErrorLog:          errorLog,
@@ -92,11 +75,10 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, o Options) erro
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.Grace)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	if err := srv.Shutdown(grace); err != nil {
-		// The patient way took too long: what is under way is cut off.
-		o.Logger.Warn("requests were cut off at shutdown", zap.Duration("after", o.Grace))
+	if err := srv.Shutdown(ctx); err != nil {
+		log.Warn("requests were cut off at shutdown", zap.Duration("after", grace))
 		_ = srv.Close() // it closes the listener, which Shutdown has closed
 	}
 	<-failed //nolint:errcheck // Shutdown ends it without one

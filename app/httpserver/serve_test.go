@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"go.uber.org/zap"
 
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/client/cli"
@@ -88,7 +89,7 @@ func TestServeEndsInOrder(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			served, answered := make(chan error, 1), make(chan string, 1)
-			go func() { served <- Serve(ctx, ln, h, Options{Grace: test.grace}) }()
+			go func() { served <- Serve(ctx, ln, h, test.grace, zap.NewNop()) }()
 			go func() {
 				client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 				resp, err := client.Get("http://" + ln.Addr().String())

@@ -2,9 +2,14 @@
 package version
 
 import (
+	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-metrics/weir/client/cli"
 )
 
 // release is set by the linker: -X github.com/weir-metrics/weir/app/version.release=v1.2.3.
@@ -57,4 +62,26 @@ func (i Info) String() string {
 		commit += ", "
 	}
 	return fmt.Sprintf("weir %s (%s%s, %s)", i.Version, commit, i.Go, i.System)
+}
+
+// NewCommand returns "version".
+func NewCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Say which weir this is",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cli.OneOf("--output", output, "", "json"); err != nil {
+				return err
+			}
+			if output == "json" {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(Get())
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), Get())
+			return err
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "json; a line if empty")
+	return cmd
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/weir-metrics/weir/app/version"
@@ -49,15 +47,7 @@ kubeconfig. --server names another.`,
 			Namespace: where.Namespace, Program: program,
 		}),
 		autoscaler,
-		&cobra.Command{
-			Use:   "version",
-			Short: "Say which weir this is",
-			Args:  cobra.NoArgs,
-			RunE: func(cmd *cobra.Command, _ []string) error {
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), version.Get())
-				return err
-			},
-		},
+		version.NewCommand(),
 	)
 	return root
 }
