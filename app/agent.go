@@ -20,7 +20,7 @@ func newAgent(getenv func(string) string) *cobra.Command {
 		Use:   "agent",
 		Short: "Measure this node of a cluster, and watch over it",
 		Long: `Measure every cgroup of this node, and serve what was measured. With a cluster
-named, pods' requests and limits stand beside what they use.
+named, it serves the pods' requests and limits too.
 
 The agent looks at the node whenever the kernel says that something runs short, and
 every ten seconds, and decides which pod would have to go, as the kubelet does.

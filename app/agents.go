@@ -22,8 +22,8 @@ import (
 	"github.com/weir-metrics/weir/ui"
 )
 
-// agentsPlan is how a server asks the agents on nodes what only they know. They are
-// trusted as kubelets are: by a certificate, or, if that is wanted, blindly.
+// agentsPlan is how a server reaches the agents on nodes. It verifies their certificates, unless it
+// is told to accept any.
 type agentsPlan struct {
 	Port     int // 0: there are none
 	CAFile   string
@@ -38,8 +38,7 @@ func (a *agentsPlan) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&a.Insecure, "agent-insecure-tls", false, "accept any certificate of an agent, which signs its own: an attacker who can act as a node then sees weir's token")
 }
 
-// compile checks the flags; cluster is whether there is one. Without agents the plan
-// says so to whoever asks for them.
+// compile checks the flags; cluster is whether there is one.
 func (a agentsPlan) compile(cluster bool, addressTypes []string) (*agentsPlan, error) {
 	switch {
 	case a.Port < 0 || a.Port > 65535:

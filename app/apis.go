@@ -278,9 +278,9 @@ func openUI(_ context.Context, w *process) (http.Handler, error) {
 			}
 			return func(func(time.Time, float64) bool) {}
 		},
-		Sinks: func() (all []ui.Sink) {
+		Sinks: func() (all []ui.SinkState) {
 			for _, s := range w.manager.Sinks() {
-				all = append(all, ui.Sink{Name: s.Name, LastSuccess: s.Succeeded, Err: s.Err, Queued: s.Queued, Dropped: s.Dropped})
+				all = append(all, ui.SinkState{Name: s.Name, LastSuccess: s.Succeeded, Err: s.Err, Queued: s.Queued, Dropped: s.Dropped})
 			}
 			return all
 		},

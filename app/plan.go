@@ -57,7 +57,7 @@ func (c *config) addPipelineFlags(f *pflag.FlagSet) {
 	f.IntVar(&c.plan.MaxReads, "max-reads", 128, "most sources read at one moment")
 }
 
-// addListenFlags adds the flags of what is served without asking who reads.
+// addListenFlags adds the flags of the local server, which does not authenticate its readers.
 func (c *config) addListenFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.plan.Listen, "listen", c.plan.Listen, "`HOST:PORT` to serve on")
 	f.BoolVar(&c.plan.Open, "allow-unauthenticated", false, "serve on addresses that other machines can reach, without authentication")
@@ -79,14 +79,14 @@ type plan struct {
 	Cluster    *informer.Options // nil without a cluster
 	MaxReads   int
 	Resolution time.Duration // of sources that have none of their own
-	Listen     string        // empty: nothing is served without asking who reads
+	Listen     string        // of the local server; empty for none
 	Open       bool          // to others than this machine
 	Pprof      bool
 	APIs       []string // names of the table apis that are served
 	// ExternalRules is the file that says which external metrics there are;
 	// empty unless they are served.
 	ExternalRules string
-	Secure        *server.Options // nil: nobody is asked who reads
+	Secure        *server.Options // nil: there is no secured server
 	Lease         *lease          // nil for a weir that is alone
 	// SharedReads has the replicas share the reading of kubelets.
 	SharedReads bool

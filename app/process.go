@@ -85,7 +85,7 @@ type process struct {
 
 	apis     []servedAPI
 	mux      *httpserver.Mux
-	localURL string   // where whoever asks is answered; empty for nowhere
+	localURL string   // of the local server; empty without one
 	urls     []string // where weir serves
 }
 
@@ -146,7 +146,7 @@ func (w *process) openCluster(context.Context) (err error) {
 	return nil
 }
 
-// listen opens the port on which whoever asks is answered.
+// listen opens the port of the local server, which does not authenticate its readers.
 func (w *process) listen(ctx context.Context) error {
 	if w.plan.Listen == "" {
 		return nil

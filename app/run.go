@@ -13,8 +13,8 @@ import (
 	"github.com/weir-metrics/weir/client/cli"
 )
 
-// runResolution is the time between two reads of this machine. It costs little,
-// and whoever runs weir by hand is watching.
+// runResolution is the time between two reads of this machine. A read costs little, and a user who
+// runs weir by hand is watching.
 const runResolution = 5 * time.Second
 
 func newRun() *cobra.Command {

@@ -83,7 +83,7 @@ func makeServer(ctx context.Context, o *server.Options, c server.Config) (*serve
 		case done <- made{s, err}:
 		case <-ctx.Done():
 			if err == nil {
-				_ = s.Close() // nobody waits any more
+				_ = s.Close() // the caller has returned
 			}
 		}
 	}()
@@ -192,13 +192,12 @@ func memberUpdater(kube *rest.Config, shares *shared.Exchange, self string) func
 	}
 }
 
-// agentPort is where an agent serves whom the cluster lets read.
+// agentPort is the port of an agent's secured server.
 const agentPort = 10290
 
-// newAgentSecure returns the secured server's options for an agent. No Service has to
-// learn that it ends. And it begins to measure, and to watch over its node, where the API
-// server is away: what cannot be looked up is by which proxies requests come, and none
-// come to an agent.
+// newAgentSecure returns the secured server's options for an agent. No Service has to learn that it
+// ends. It starts without the API server, too: what it cannot look up then is the configuration of
+// proxies in front of it, and an agent has none.
 func newAgentSecure() *server.Options {
 	o := server.NewOptions()
 	o.SecureServing.BindPort = agentPort
@@ -211,9 +210,8 @@ func newAgentSecure() *server.Options {
 // leaves out.
 const secureTopic = "secure-serving"
 
-// commonSecureFlags are the flags of the secured server that one may well need, in
-// weir's words. All others are as Kubernetes' own servers have them, and so many
-// that nobody would find these among them.
+// commonSecureFlags are the flags of the secured server that users may need, in weir's words. The
+// many others are as Kubernetes' own servers have them, on a page of help of their own.
 var commonSecureFlags = map[string]string{
 	"secure-port":                    "port to serve HTTPS on; 0 for none. Outside of pods only if given",
 	"bind-address":                   "`ADDRESS` to serve it on; 0.0.0.0 and :: are all there are",

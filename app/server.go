@@ -130,7 +130,7 @@ func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, er
 		return nil, cli.Hintf(cli.Usage(errors.New("--share-reads needs --lease, and to know which pod this is")), setPod)
 	}
 	if !s.given("listen") {
-		p.Listen = "" // or whoever reaches the pod's loopback is not asked
+		p.Listen = "" // it would not authenticate those who reach the pod's loopback
 	}
 	return p, nil
 }

@@ -304,14 +304,11 @@ func (p *page) containerTable(e *explain.Explanation, served []*metric.Sample) t
 // instance is one run of a pod or container: the one that is counted, or one that was
 // rejected.
 type instance struct {
-	Of      string // the name of the container; "pod" for the cgroup or sandbox of the pod
-	State   state
-	Reason  string
-	Facts   facts
-	Message string
-	Rule    string
-	Since   shownTime
-	Advice  string
+	explain.Duplicate        // of a rejected instance
+	Of                string // the name of the container; "pod" for the cgroup or sandbox of the pod
+	State             state
+	Facts             facts
+	Since             shownTime // replaces that of the Duplicate
 }
 
 // addInstance adds the instance that the served numbers belong to.
@@ -335,8 +332,8 @@ func (p *page) addDuplicates(t *entityBody, of string, duplicates []explain.Dupl
 	for i := range duplicates {
 		r := &duplicates[i]
 		t.Instances = append(t.Instances, instance{
-			Of: printable(of), State: state{"rejected", quiet}, Reason: r.Reason, Rule: r.Rule, Message: r.Message,
-			Since: relativeTime(r.Since, p.Now), Advice: r.Advice, Facts: instanceFacts(r.Started, r.Node, r.UID, r.ID, r.Path),
+			Duplicate: *r, Of: printable(of), State: state{"rejected", quiet},
+			Since: relativeTime(r.Since, p.Now), Facts: instanceFacts(r.Started, r.Node, r.UID, r.ID, r.Path),
 		})
 	}
 }

@@ -25,7 +25,7 @@ type Options struct {
 	// the last fifteen minutes.
 	Points func(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64]
 	// Sinks returns the state of each sink. If nil, the page shows no sinks.
-	Sinks func() []Sink
+	Sinks func() []SinkState
 	// Autoscalers returns the last decision about each autoscaler in one line. If nil, no
 	// controller runs and the page says how to start one.
 	Autoscalers func() []decisionreport.DecisionSummary
@@ -39,8 +39,8 @@ type Options struct {
 	Version string
 }
 
-// Sink is the state of one sink.
-type Sink struct {
+// SinkState is the state of one sink.
+type SinkState struct {
 	Name        string
 	LastSuccess time.Time // zero if there was none
 	Err         error     // of the last write

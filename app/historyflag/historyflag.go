@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/weir-metrics/weir/app/stageflag"
@@ -22,7 +23,7 @@ const Help = `weir remembers fifteen minutes. A Prometheus-compatible server tha
 (--sink=remotewrite), knows weir's series for longer:
   --history=prometheus:http://prometheus:9090
 The model API (start=) and the page's lines then go back as far as it does, and have
-no gap after weir was started anew. While it does not answer, they begin with weir's
+no gap after weir was restarted. While it does not answer, they begin with weir's
 own memory.
 
   ca                    file of certificates that the server's must lead to
@@ -36,53 +37,45 @@ func New() stageflag.List {
 	return stageflag.List{What: "history", Known: []string{"prometheus"}}
 }
 
-// Compile reads --history; nil for none.
-func Compile(given stageflag.List) (*history.Options, error) {
-	if len(given.Stages) == 0 {
-		return nil, nil
-	}
-	o, err := parse(given.Stages[0])
-	if err == nil && len(given.Stages) > 1 {
-		err = errors.New("one server is asked: name one")
-	}
-	if err != nil {
-		return nil, cli.Usage(fmt.Errorf("--history: %w", err))
-	}
-	return o, nil
-}
-
 // MaxAnswer bounds one of Prometheus' answers, in bytes: 5,500 points of a few containers
 // are far less.
 const MaxAnswer = 64 << 20
 
+// Compile reads --history; nil for none.
+func Compile(given stageflag.List) (*history.Options, error) {
+	switch len(given.Stages) {
+	case 0:
+		return nil, nil
+	case 1:
+		o, err := parse(given.Stages[0])
+		if err != nil {
+			return nil, cli.Usage(fmt.Errorf("--history: %w", err))
+		}
+		return o, nil
+	}
+	return nil, cli.Usage(errors.New("--history: one server is asked: name one"))
+}
+
 func parse(s stageflag.Stage) (*history.Options, error) {
-	o := &history.Options{URL: s.Config, MaxAnswer: MaxAnswer}
 	if u, err := url.Parse(s.Config); err != nil || u.Host == "" {
 		return nil, fmt.Errorf("%q is no address of a server: write --history=prometheus:http://HOST:PORT", s.Config)
 	}
-	for name, given := range s.Options {
-		last := given[len(given)-1]
-		switch name {
-		case "ca":
-			o.CAFile = last
-		case "token-file":
-			o.BearerTokenFile = last
-		case "username":
-			o.Username = last
-		case "password-file":
-			o.PasswordFile = last
-		case "header":
-			o.Headers = map[string]string{}
-			for _, h := range given {
-				key, value, ok := strings.Cut(h, "=")
-				if !ok || key == "" {
-					return nil, fmt.Errorf("header %q is no NAME=VALUE", h)
-				}
-				o.Headers[key] = value
-			}
-		default:
-			return nil, fmt.Errorf("no option is called %q: there are ca, header, password-file, token-file, username", name)
+	known := []string{"ca", "header", "password-file", "token-file", "username"}
+	for name := range s.Options {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("no option is called %q: there are %s", name, strings.Join(known, ", "))
 		}
+	}
+	o := &history.Options{
+		URL: s.Config, MaxAnswer: MaxAnswer, CAFile: s.Options.Get("ca"), BearerTokenFile: s.Options.Get("token-file"),
+		Username: s.Options.Get("username"), PasswordFile: s.Options.Get("password-file"), Headers: map[string]string{},
+	}
+	for _, h := range s.Options["header"] {
+		key, value, ok := strings.Cut(h, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("header %q is no NAME=VALUE", h)
+		}
+		o.Headers[key] = value
 	}
 	if (o.Username == "") != (o.PasswordFile == "") {
 		return nil, errors.New("username and password-file belong together: give both")

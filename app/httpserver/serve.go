@@ -21,9 +21,8 @@ import (
 // look for it.
 const DefaultAddress = "127.0.0.1:8087"
 
-// Listen opens address. An address that others than this machine can reach is
-// refused unless open is set: what is served is not for everyone, and nobody
-// asks who reads it.
+// Listen opens address. It refuses an address that other machines can reach, unless open is set:
+// this server does not authenticate its readers.
 func Listen(ctx context.Context, address string, open bool) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

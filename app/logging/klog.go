@@ -11,32 +11,30 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// klog is global, and to set its logger while somebody logs is a race: it is set
-// once, and what is behind it changes.
+// klog is global, and setting its logger while a library logs is a race. So it is set once, to a
+// sink whose logger can change.
 var (
 	klogTo   atomic.Pointer[zap.Logger]
 	klogOnce sync.Once
 )
 
-// TakeKlog makes everything that is logged through klog in this process, by
-// client-go and cAdvisor, go to log. It is for main to call; the last call holds.
+// TakeKlog sends to log everything that this process logs through klog, as client-go and cAdvisor
+// do. The last call counts.
 func TakeKlog(log *zap.Logger) {
 	klogTo.Store(log.WithOptions(zap.AddCallerSkip(1)))
 	klogOnce.Do(func() { klog.SetLogger(logr.New(&sink{})) })
 }
 
-// Logr returns log for those of weir's own packages that speak to logr, as the
-// libraries do which they stand on. V(0) is info, V(1) debug.
+// Logr returns log for weir's own packages that use logr. V(0) is info, V(1) debug.
 func Logr(log *zap.Logger) logr.Logger {
 	return logr.New(&sink{log: log.WithOptions(zap.AddCallerSkip(1)), own: true})
 }
 
-// sink is a logr.LogSink on zap. V(n) becomes zap's level -n; but what a library
-// says at V(0) is of interest to its authors more than to weir's operators, so
-// it is one step quieter: debug.
+// sink is a logr.LogSink on zap. V(n) becomes zap's level -n, and for a library one step less: its
+// V(0) interests its authors more than weir's operators.
 type sink struct {
 	log *zap.Logger // nil: where klog goes now
-	own bool        // weir itself speaks
+	own bool        // it logs for weir itself
 }
 
 func (s *sink) to() *zap.Logger {

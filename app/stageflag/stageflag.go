@@ -21,8 +21,8 @@ import (
 type Stage struct {
 	// Name says which: "kubelet".
 	Name string
-	// Config is what stands between the first colon and the first question mark:
-	// a URL, a path; often empty.
+	// Config is the text between the first colon and the first question mark: a URL, a path;
+	// often empty.
 	Config string
 	// Options are the query parameters. Never nil.
 	Options url.Values

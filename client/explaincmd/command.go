@@ -126,7 +126,7 @@ func (a *asking) node() *cobra.Command {
 	return &cobra.Command{
 		Use:     "node NAME",
 		Aliases: []string{"nodes", "no"},
-		Short:   "Explain a node, and how reading it fares",
+		Short:   "Explain a node, and how it is read",
 		Example: a.examples("node n1"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, err := one("node", args)

@@ -20,7 +20,7 @@ func (a *asking) eviction() *cobra.Command {
 		Use:     "eviction [--node NODE]",
 		Aliases: []string{"evictions"},
 		Short:   "Explain how near a node is to evicting pods, and who would go next",
-		Long: `Explain how a node stands with evictions: each signal and how far it is from each
+		Long: `Explain how near a node is to evicting pods: each signal and how far it is from each
 threshold, who would go next for it and why, what was done lately, and what wakes the
 agent that looks after it. Without --node it is the only node of the weir that is
 asked, as this machine is of its own.`,

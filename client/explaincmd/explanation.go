@@ -252,7 +252,7 @@ func known(e *explain.Explanation) string {
 	if k.Restarts > 0 {
 		is.add("restarts: %s", humanize.Number(k.Restarts))
 	}
-	is.add("heard %s", moment(k.AsOf, e.At))
+	is.add("updated %s", moment(k.AsOf, e.At))
 	return is.String()
 }
 

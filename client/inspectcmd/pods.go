@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	// askTimeout is how long whoever knows the pods may take to answer.
+	// askTimeout is how long the kubelet or the API server may take to answer.
 	askTimeout = 30 * time.Second
 	// maxPodList bounds the answer: a node has some hundred pods of some
 	// kilobytes each.
@@ -57,7 +57,7 @@ func (p *podFlags) addFlags(f *pflag.FlagSet) {
 	p.cluster.Add(f)
 }
 
-// asks reports whether the flags name somebody.
+// asks reports whether the flags name a source of pods.
 func (p *podFlags) asks() bool { return p.pods != "" || p.cluster.Given() }
 
 // isURL reports whether --pods is one, rather than a file.
@@ -65,7 +65,7 @@ func (p *podFlags) isURL() bool {
 	return strings.HasPrefix(p.pods, "http://") || strings.HasPrefix(p.pods, "https://")
 }
 
-// verifies reports whether whoever is asked is who they should be.
+// verifies reports whether the server that is asked proves who it is.
 func (p *podFlags) verifies() bool { return !p.insecure && !strings.HasPrefix(p.pods, "http://") }
 
 func (p *podFlags) check() error {
@@ -80,7 +80,7 @@ func (p *podFlags) check() error {
 	return p.cluster.Check()
 }
 
-// ask returns this node's pods; nil if the flags name nobody to ask.
+// ask returns this node's pods; nil if the flags name no source of pods.
 func (p *podFlags) ask(ctx context.Context) (*inspect.Pods, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

@@ -166,8 +166,8 @@ func count(title string, id metric.ID) column {
 	return value(title, id, func(v float64) string { return humanize.Decimal(v, 0) })
 }
 
-// share is a percentage of what the node has allocatable, or of its capacity if nobody says what
-// is allocatable.
+// share is a percentage of what the node has allocatable, or of its capacity if that is
+// unknown.
 func share(title string, used func(*usage.Item) (float64, bool), utilization, capacity metric.ID) column {
 	return column{title: title, needs: []metric.ID{utilization, capacity}, text: amount(func(it *usage.Item) (float64, bool) {
 		if v, ok := it.Metrics[utilization.String()]; ok {

@@ -19,7 +19,7 @@ import (
 
 // Options make the command fit its program.
 type Options struct {
-	// Connect says whom to ask. It is called once, after flags are read.
+	// Connect returns the weir to ask. It is called once, after flags are read.
 	Connect func() (connect.Lister, error)
 	// Namespace returns the namespace that is meant where none is named; empty
 	// for all of them. Nil means all.

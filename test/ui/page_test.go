@@ -20,8 +20,8 @@ import (
 
 // page returns the page of a town.
 func page(w *samplecluster.Cluster) http.Handler {
-	return ui.New(ui.Options{World: w.World, Points: w.Points, Version: "v0.4.0", Sinks: func() []ui.Sink {
-		return []ui.Sink{
+	return ui.New(ui.Options{World: w.World, Points: w.Points, Version: "v0.4.0", Sinks: func() []ui.SinkState {
+		return []ui.SinkState{
 			{Name: "memory", LastSuccess: samplecluster.Noon.Add(-3 * time.Second)},
 			{Name: "log", LastSuccess: samplecluster.Noon.Add(-2 * time.Minute), Err: errors.New("write /var/log/weir: no space left on device"), Queued: 12},
 		}
