@@ -77,15 +77,16 @@ func (h *Handler) tree() *tree {
 
 // ServeHTTP answers at a kubelet's paths.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch {
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		w.Header().Set("Allow", "GET, HEAD")
-		weirdev.Fail(w, &weirdev.Problem{Status: http.StatusMethodNotAllowed, Message: "the endpoint is read-only", Hint: "GET it."})
-	case r.URL.Path == ResourcePath:
+	if err := weirdev.OnlyReads(w, r, "the endpoint is read-only", "GET it."); err != nil {
+		weirdev.Respond(w, nil, err)
+		return
+	}
+	switch r.URL.Path {
+	case ResourcePath:
 		h.resource.ServeHTTP(w, r)
-	case r.URL.Path == CAdvisorPath:
+	case CAdvisorPath:
 		h.cadvisor.ServeHTTP(w, r)
-	case r.URL.Path == SummaryPath:
+	case SummaryPath:
 		h.summary(w, r)
 	default:
 		weirdev.Fail(w, &weirdev.Problem{Status: http.StatusNotFound, Message: r.URL.Path + " is not served here",

@@ -45,8 +45,12 @@ func (h *Handler) answer(ctx context.Context, request Request) (any, error) {
 
 // respond writes the answer to a request. An error that is not a *weirdev.Problem is an internal one.
 func respond(w http.ResponseWriter, r *http.Request, answer func(context.Context, Request) (any, error)) {
-	request, err := parseReadRequest(w, r)
 	var body any
+	var request Request
+	err := weirdev.OnlyReads(w, r, "what a node reports cannot be changed", "GET it.")
+	if err == nil {
+		request, err = ParseRequest(r)
+	}
 	if err == nil {
 		body, err = answer(r.Context(), request)
 	}

@@ -56,14 +56,6 @@ func ParseRequest(r *http.Request) (Request, error) {
 	return Request{Node: names[1], Subresource: parts[2]}, nil
 }
 
-// parseReadRequest is ParseRequest, and refuses methods that do not only read.
-func parseReadRequest(w http.ResponseWriter, r *http.Request) (Request, error) {
-	if err := weirdev.OnlyReads(w, r, "what a node tells cannot be changed", "GET it."); err != nil {
-		return Request{}, err
-	}
-	return ParseRequest(r)
-}
-
 // path returns the path below weirdev.Path.
 func (r Request) path() []string { return []string{nodesResource, r.Node, r.Subresource} }
 

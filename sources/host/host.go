@@ -182,13 +182,12 @@ func (r *round) addSample(b *metric.Batch, at *cgroupDir) (missed bool, err erro
 		return false, nil // its network is in the pod's sample
 	}
 	o, ok := readCgroup(&r.host.mounts, at, r.host.mu.machine)
-	if !ok {
-		if at.stillExists() {
-			return true, o.err(at.path)
-		}
+	if !ok && !at.stillExists() {
 		return false, nil // it was removed, which is no error
 	}
-	err = o.err(at.path)
+	if err = errors.Join(o.errs...); !ok {
+		return true, err
+	}
 
 	i := len(b.Samples)
 	s := b.Add(what.entity)

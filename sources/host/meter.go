@@ -19,7 +19,6 @@ import (
 	"github.com/google/cadvisor/lib/model"
 	"github.com/opencontainers/cgroups"
 
-	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
@@ -79,7 +78,7 @@ func readCgroup(m *cgroupMounts, at *cgroupDir, machine model.MachineInfoFactory
 	}
 	var err error
 	if r.Manager, err = libcontainer.NewCgroupManager(string(at.path), r.paths); err != nil {
-		o.addError(err)
+		r.addError(err)
 		return o, false
 	}
 	if at.controllers&cpuacct != 0 {
@@ -88,12 +87,12 @@ func readCgroup(m *cgroupMounts, at *cgroupDir, machine model.MachineInfoFactory
 			dir = r.paths[""]
 		}
 		o.cpu, err = readCPUTime(dir, o.v2)
-		o.addError(err)
+		r.addError(err)
 	}
 	o.stats, err = libcontainer.NewHandler(r, "/", 0, measuredMetrics).GetStats()
-	o.addError(err)
+	r.addError(err)
 	if o.spec, err = common.GetSpec(r.paths, machine, false, false); err != nil {
-		o.addError(fmt.Errorf("read limits: %w", err))
+		r.addError(fmt.Errorf("read limits: %w", err))
 	}
 	if at.controllers&memory != 0 {
 		if n, err := r.OOMKillCount(); err == nil && n <= math.MaxInt64 {
@@ -105,9 +104,9 @@ func readCgroup(m *cgroupMounts, at *cgroupDir, machine model.MachineInfoFactory
 	return o, o.stats != nil && at.stillExists()
 }
 
-func (o *observation) addError(err error) {
+func (r *cgroupReader) addError(err error) {
 	if err != nil {
-		o.errs = append(o.errs, err)
+		r.errs = append(r.errs, fmt.Errorf("read cgroup %s: %w", r.cgroup.path, err))
 	}
 }
 
@@ -142,7 +141,7 @@ func (r *cgroupReader) GetStats() (*cgroups.Stats, error) {
 		at := before.Add(time.Since(before) / 2)
 		failed := controllerSet(0)
 		if err != nil && !r.isIgnorable(err) {
-			o.addError(err)
+			r.addError(err)
 			failed = r.failedControllers(bits, err)
 		}
 		if st == nil {
@@ -223,15 +222,6 @@ func mergeStats(to, from *cgroups.Stats, bits controllerSet) {
 	to.CpuStats.PSI = cmp.Or(to.CpuStats.PSI, from.CpuStats.PSI)
 	to.MemoryStats.PSI = cmp.Or(to.MemoryStats.PSI, from.MemoryStats.PSI)
 	to.BlkioStats.PSI = cmp.Or(to.BlkioStats.PSI, from.BlkioStats.PSI)
-}
-
-// err joins the errors of reading the cgroup at p.
-func (o *observation) err(p metric.CgroupPath) error {
-	errs := make([]error, len(o.errs))
-	for i, err := range o.errs {
-		errs[i] = fmt.Errorf("read cgroup %s: %w", p, err)
-	}
-	return errors.Join(errs...)
 }
 
 // cpuReading is a cgroup's CPU time and when it was read.

@@ -180,7 +180,7 @@ func (l *podScan) countContainers(uid metric.PodUID, logs map[string]diskUse) {
 	// If no process of the pod is visible, its containers cannot be found.
 	l.unknown = l.unknown || !known || len(running) > 0 && len(seen) == 0
 	unnamed := 0
-	for _, id := range slices.Sorted(maps.Keys(seen)) {
+	for id := range seen {
 		if _, ok := running[string(id)]; !ok {
 			unnamed++
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -221,7 +222,6 @@ func (s *Scanner) listPods(p *pace) (*nodeScan, error) {
 	for _, name := range names {
 		if uid, ok := podcgroup.NormalizeUID(name); ok {
 			v.dirs[uid] = path.Join(pods, name)
-			v.pods = append(v.pods, uid)
 		}
 	}
 	logs := s.opts.hostPath(s.opts.PodLogs)
@@ -234,21 +234,17 @@ func (s *Scanner) listPods(p *pace) (*nodeScan, error) {
 		}
 	}
 
-	if len(v.pods) > 0 && len(layers.pods) == 0 {
+	if len(v.dirs) > 0 && len(layers.pods) == 0 {
 		all.Add(fmt.Errorf("find containers: no process of any pod is in %s: mount the host's /proc and set Proc", s.opts.Proc))
 	}
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for uid := range s.mu.pods {
-		if v.dirs[uid] == "" {
-			delete(s.mu.pods, uid)
-		}
-	}
+	maps.DeleteFunc(s.mu.pods, func(uid metric.PodUID, _ podResult) bool { return v.dirs[uid] == "" })
 	for uid, f := range s.mu.pods {
 		v.lastDurations[uid] = f.took
 	}
-	slices.SortFunc(v.pods, func(a, b metric.PodUID) int {
+	v.pods = slices.SortedFunc(maps.Keys(v.dirs), func(a, b metric.PodUID) int {
 		return cmp.Or(cmp.Compare(v.lastDurations[a], v.lastDurations[b]), cmp.Compare(a, b))
 	})
 	return v, all.Err()

@@ -99,11 +99,11 @@ func (l *Limits) orNil() *Limits {
 	return l
 }
 
-// columns returns the columns of a table: shares or weight, quota and period, memory.
-func (l *Limits) columns() (cpu, quota, memory string) {
-	cpu, quota, memory = "-", "-", "-"
+// columns returns the columns of a table: shares or weight, quota and period, memory. l may be nil.
+func (l *Limits) columns() string {
+	cpu, quota, memory := "-", "-", "-"
 	if l == nil {
-		return cpu, quota, memory
+		l = &Limits{}
 	}
 	switch {
 	case l.Shares != nil:
@@ -123,5 +123,5 @@ func (l *Limits) columns() (cpu, quota, memory string) {
 	case l.Memory != nil:
 		memory = humanize.Bytes(float64(*l.Memory))
 	}
-	return cpu, quota, memory
+	return cpu + "\t" + quota + "\t" + memory + "\t"
 }

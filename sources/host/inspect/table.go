@@ -84,18 +84,14 @@ func (r *Report) writeNoPods(b *bytes.Buffer) {
 // printable returns s with control characters escaped. A process or a cgroup can have any
 // name, also one with terminal commands.
 func printable[S ~string](s S) string {
-	text := strings.ToValidUTF8(string(s), string(unicode.ReplacementChar))
-	if !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return text
-	}
 	var b strings.Builder
-	for _, r := range text {
-		quoted := string(r)
-		if !unicode.IsPrint(r) {
-			quoted = strconv.QuoteRuneToASCII(r)
-			quoted = quoted[1 : len(quoted)-1]
+	for _, r := range strings.ToValidUTF8(string(s), string(unicode.ReplacementChar)) {
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+			continue
 		}
-		b.WriteString(quoted)
+		quoted := strconv.QuoteRuneToASCII(r)
+		b.WriteString(quoted[1 : len(quoted)-1])
 	}
 	return b.String()
 }
@@ -165,8 +161,7 @@ func (d *CgroupReport) columns(now time.Time, wide bool) string {
 	}
 	text := processes + "\t" + age + "\t"
 	if wide {
-		cpu, quota, memory := d.Limits.columns()
-		text += cpu + "\t" + quota + "\t" + memory + "\t"
+		text += d.Limits.columns()
 	}
 	return text
 }

@@ -48,11 +48,6 @@ const (
 	Standalone
 )
 
-// String returns the lower-case name of k.
-func (k Kind) String() string {
-	return [...]string{"other", "root", "class", "pod", "container", "inside", "standalone"}[k]
-}
-
 // QoS is a quality-of-service class, as in the API. It is empty if the path has none.
 type QoS string
 
