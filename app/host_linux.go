@@ -61,13 +61,13 @@ func openMachine(p *hostPlan, pods nodePods, log *zap.Logger) (*machine, error) 
 		// kubelet's private key.
 		KubeletRoot:   firstExisting(filepath.Join(p.KubeletRoot, "pods"), p.KubeletRoot),
 		ContainerRoot: firstExisting(p.ContainerRoot),
-		Pod: func(uid metric.PodUID) (vitals.Pod, bool) {
+		Pod: func(uid metric.PodUID) (vitals.PodNames, bool) {
 			pod := pods.find(uid)
 			if pod == nil {
-				return vitals.Pod{}, false
+				return vitals.PodNames{}, false
 			}
 			containers, _ := pods.running(uid)
-			return vitals.Pod{Namespace: pod.Namespace, Name: pod.Name, UID: metric.PodUID(pod.UID), Containers: containers}, true
+			return vitals.PodNames{Namespace: pod.Namespace, Name: pod.Name, UID: metric.PodUID(pod.UID), Containers: containers}, true
 		},
 	})
 	if err != nil {

@@ -44,13 +44,13 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Pod is the disk usage of a pod. The Scanner does not change it after returning it.
-type Pod struct {
+// PodUsage is the disk usage of a pod. The Scanner does not change it after returning it.
+type PodUsage struct {
 	// At is when the scan of the pod ended.
 	At time.Time
 	// Containers are the running containers by name. If Options.Containers does not know
 	// the pod, they are by ID and include the sandbox.
-	Containers map[string]Container
+	Containers map[string]ContainerUsage
 	// Volumes are the volumes whose files the kubelet counts: emptyDirs (also in memory),
 	// config maps, secrets, projected volumes and the downward API.
 	Volumes []stats.VolumeStats
@@ -59,8 +59,8 @@ type Pod struct {
 	Ephemeral *stats.FsStats
 }
 
-// Container is the disk usage of a container. A field is nil if it is not known.
-type Container struct{ Rootfs, Logs *stats.FsStats }
+// ContainerUsage is the disk usage of a container. A field is nil if it is not known.
+type ContainerUsage struct{ Rootfs, Logs *stats.FsStats }
 
 // Options configure a Scanner.
 type Options struct {

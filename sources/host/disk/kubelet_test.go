@@ -152,16 +152,16 @@ func kubeletSays(ctx context.Context, t *testing.T, kube *kubernetes.Clientset, 
 		if p.PodRef.UID != string(pod.UID) {
 			continue
 		}
-		all := &Pod{Ephemeral: p.EphemeralStorage, Volumes: p.VolumeStats, Containers: map[string]Container{}}
+		all := &PodUsage{Ephemeral: p.EphemeralStorage, Volumes: p.VolumeStats, Containers: map[string]ContainerUsage{}}
 		for _, c := range p.Containers {
-			all.Containers[c.Name] = Container{c.Rootfs, c.Logs}
+			all.Containers[c.Name] = ContainerUsage{c.Rootfs, c.Logs}
 		}
 		return weirSays(all)
 	}
 	return nil
 }
 
-func weirSays(p *Pod) map[string]diskUse {
+func weirSays(p *PodUsage) map[string]diskUse {
 	all := map[string]diskUse{"ephemeral": whole(p.Ephemeral)}
 	for _, v := range p.Volumes {
 		name := v.Name

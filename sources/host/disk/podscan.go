@@ -48,7 +48,7 @@ type nodeScan struct {
 type podScan struct {
 	*nodeScan
 	ctx   context.Context
-	pod   *Pod
+	pod   *PodUsage
 	total diskUse
 	errs  []error // if there are any, there is no sum
 	// unknown is true if there is no sum, for a reason that is not an error.
@@ -57,8 +57,8 @@ type podScan struct {
 
 // scanPod returns the usage of a pod, which is never nil. The error joins the reasons for its
 // nil fields.
-func (v *nodeScan) scanPod(ctx context.Context, uid metric.PodUID) (*Pod, error) {
-	l := podScan{nodeScan: v, ctx: ctx, pod: &Pod{Containers: map[string]Container{}}}
+func (v *nodeScan) scanPod(ctx context.Context, uid metric.PodUID) (*PodUsage, error) {
+	l := podScan{nodeScan: v, ctx: ctx, pod: &PodUsage{Containers: map[string]ContainerUsage{}}}
 	dir := v.dirs[uid]
 	l.countVolumes(dir)
 	l.countEtcHosts(path.Join(dir, "etc-hosts"))
@@ -187,17 +187,17 @@ func (l *podScan) countContainers(uid metric.PodUID, logs map[string]diskUse) {
 	}
 	if !known {
 		for _, id := range slices.Sorted(maps.Keys(seen)) {
-			l.pod.Containers[string(id)] = Container{Rootfs: l.countLayer(uid, id)}
+			l.pod.Containers[string(id)] = ContainerUsage{Rootfs: l.countLayer(uid, id)}
 		}
 		for name, u := range logs {
-			l.pod.Containers[name] = Container{Logs: l.fsStats(l.logs[uid], u)}
+			l.pod.Containers[name] = ContainerUsage{Logs: l.fsStats(l.logs[uid], u)}
 		}
 		return
 	}
 	// One is the sandbox. Any other started so recently that its name is not known yet.
 	l.unknown = l.unknown || unnamed > 1
 	for _, id := range slices.Sorted(maps.Keys(running)) {
-		c := Container{Rootfs: l.countLayer(uid, metric.ContainerID(id))}
+		c := ContainerUsage{Rootfs: l.countLayer(uid, metric.ContainerID(id))}
 		if u, ok := logs[running[id]]; ok {
 			c.Logs = l.fsStats(l.logs[uid], u)
 			l.total.add(u)

@@ -51,7 +51,7 @@ type Scanner struct {
 // podResult is the result of the last scan of a pod, with its start. took is the duration of
 // the last background scan.
 type podResult struct {
-	pod   *Pod
+	pod   *PodUsage
 	began time.Time
 	took  time.Duration
 }
@@ -73,7 +73,7 @@ func New(opts Options) (*Scanner, error) {
 const maxResultAge = time.Hour
 
 // Pod returns the result of the last scan of a pod, if it is not older than an hour.
-func (s *Scanner) Pod(uid metric.PodUID) (*Pod, bool) {
+func (s *Scanner) Pod(uid metric.PodUID) (*PodUsage, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	f, ok := s.mu.pods[uid]

@@ -250,7 +250,7 @@ func TestPodsComeAndGo(t *testing.T) {
 func TestAnOldFindingTellsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScanner(t, Options{})
-		s.storeResult(uid, podResult{pod: &Pod{At: time.Now()}, began: time.Now()})
+		s.storeResult(uid, podResult{pod: &PodUsage{At: time.Now()}, began: time.Now()})
 		time.Sleep(time.Hour)
 		if _, ok := s.Pod(uid); !ok {
 			t.Error("nothing is known after an hour")
@@ -285,7 +285,7 @@ func TestPodTakesLong(t *testing.T) {
 	}
 	s := newScanner(t, n.options())
 	s.podTimeout = time.Nanosecond
-	look := func(slow bool, pods, unknown int, problem error) (of *Pod) {
+	look := func(slow bool, pods, unknown int, problem error) (of *PodUsage) {
 		t.Helper()
 		r := s.scanPods(context.Background(), slow)
 		if r.Pods != pods || r.Unknown != unknown || r.Slow != slow || !errors.Is(r.Problems, problem) {
@@ -396,7 +396,7 @@ func TestRun(t *testing.T) {
 		if len(slow) > 0 {
 			t.Errorf("scans of slow pods at %v, and there are none", slow)
 		}
-		s.storeResult(uid, podResult{pod: &Pod{}, began: time.Now(), took: time.Minute})
+		s.storeResult(uid, podResult{pod: &PodUsage{}, began: time.Now(), took: time.Minute})
 		time.Sleep(31 * time.Second)
 		synctest.Wait()
 		cancel()

@@ -137,7 +137,7 @@ func capturedMachine(t *testing.T, round string) *Reader {
 	captured(t, round, "pods.json", &pods)
 	for i := range pods.Items {
 		p := &pods.Items[i]
-		known := Pod{Namespace: p.Namespace, Name: p.Name, Containers: map[string]string{}}
+		known := PodNames{Namespace: p.Namespace, Name: p.Name, Containers: map[string]string{}}
 		for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 			for _, c := range list {
 				if _, id, ok := strings.Cut(c.ContainerID, "://"); ok {

@@ -28,22 +28,22 @@ type fixture struct {
 	t      *testing.T
 	v      int // index into versions
 	root   string
-	known  map[metric.PodUID]Pod
+	known  map[metric.PodUID]PodNames
 	disks  disks
 	reader *Reader
 }
 
 // disks is the disk usage of pods.
-type disks map[metric.PodUID]*disk.Pod
+type disks map[metric.PodUID]*disk.PodUsage
 
-func (d disks) Pod(uid metric.PodUID) (*disk.Pod, bool) {
+func (d disks) Pod(uid metric.PodUID) (*disk.PodUsage, bool) {
 	p, ok := d[uid]
 	return p, ok
 }
 
 // newFixture creates a machine with 100 MiB of memory and no pods.
 func newFixture(t *testing.T, v int) *fixture {
-	f := &fixture{t: t, v: v, root: t.TempDir(), known: map[metric.PodUID]Pod{}, disks: disks{}}
+	f := &fixture{t: t, v: v, root: t.TempDir(), known: map[metric.PodUID]PodNames{}, disks: disks{}}
 	f.write("proc/meminfo", "MemTotal: 102400 kB\nMemFree: 1 kB\nBuffers: 1024 kB\nCached: 20480 kB\nInactive(file): 4096 kB\nAnonPages: 10240 kB\n")
 	f.write("proc/loadavg", "0.20 0.18 0.12 1/80 11206\n")
 	f.write("proc/sys/kernel/pid_max", "32768\n")
@@ -144,7 +144,7 @@ func (f *fixture) bytes(text string) uint64 {
 func (f *fixture) pod(line string) {
 	words := strings.Fields(expand(line))
 	namespace, name, _ := strings.Cut(words[1], "/")
-	p := Pod{Namespace: namespace, Name: name, Containers: map[string]string{}}
+	p := PodNames{Namespace: namespace, Name: name, Containers: map[string]string{}}
 	for _, word := range words[2:] {
 		key, text, _ := strings.Cut(word, "=")
 		if key == "uid" {
@@ -159,7 +159,7 @@ func (f *fixture) pod(line string) {
 // disk adds the disk usage of a pod from a line: {A} volume=5Mi ephemeral=7Mi app=1Mi.
 func (f *fixture) disk(line string) {
 	words := strings.Fields(expand(line))
-	p := &disk.Pod{Containers: map[string]disk.Container{}}
+	p := &disk.PodUsage{Containers: map[string]disk.ContainerUsage{}}
 	for _, word := range words[1:] {
 		key, text, _ := strings.Cut(word, "=")
 		used := f.bytes(text)
@@ -170,7 +170,7 @@ func (f *fixture) disk(line string) {
 		case "ephemeral":
 			p.Ephemeral = fs
 		default:
-			p.Containers[key] = disk.Container{Rootfs: fs}
+			p.Containers[key] = disk.ContainerUsage{Rootfs: fs}
 		}
 	}
 	f.disks[metric.PodUID(words[0])] = p
@@ -182,7 +182,7 @@ func (f *fixture) open() *Reader {
 	if f.reader == nil {
 		o := Options{
 			Node: "n1", Mount: filepath.Join(f.root, "cgroup"), Proc: filepath.Join(f.root, "proc"), Disks: f.disks,
-			Pod: func(uid metric.PodUID) (Pod, bool) { p, ok := f.known[uid]; return p, ok },
+			Pod: func(uid metric.PodUID) (PodNames, bool) { p, ok := f.known[uid]; return p, ok },
 		}
 		r, err := New(o)
 		if err != nil {

@@ -23,8 +23,8 @@ import (
 // Figures equal those read directly from the kernel while the processes sleep.
 func TestLivePod(t *testing.T) {
 	const pod = "/kubepods/burstable/pod" + uid
-	m := newMachine(t, Options{Pod: func(of metric.PodUID) (Pod, bool) {
-		return Pod{Namespace: "shop", Name: "web", Containers: map[string]string{id("a"): "app"}}, of == uid
+	m := newMachine(t, Options{Pod: func(of metric.PodUID) (PodNames, bool) {
+		return PodNames{Namespace: "shop", Name: "web", Containers: map[string]string{id("a"): "app"}}, of == uid
 	}})
 	m.start(pod + "/" + id("a"))
 	m.start(pod + "/" + id("a") + "/nested")

@@ -65,7 +65,7 @@ func (r *round) readPods(s *stats.Summary) {
 		for n < len(found) && found[n].cgroup.UID == found[0].cgroup.UID {
 			n++
 		}
-		var known Pod
+		var known PodNames
 		if r.options.Pod != nil {
 			known, _ = r.options.Pod(found[0].cgroup.UID)
 		}
@@ -163,7 +163,7 @@ func (p *pod) hasNamedContainer(names map[string]string) bool {
 }
 
 // podStats returns the figures of a pod with its names and its disk usage.
-func (r *round) podStats(p *pod, known *Pod) stats.PodStats {
+func (r *round) podStats(p *pod, known *PodNames) stats.PodStats {
 	s := stats.PodStats{
 		PodRef: stats.PodReference{Name: known.Name, Namespace: known.Namespace, UID: string(cmp.Or(known.UID, p.cgroup.UID))},
 		Memory: p.memory, CPU: p.cpu,
@@ -211,7 +211,7 @@ func (p *pod) sandbox(names map[string]string) int {
 
 // addDisks adds the disk usage of a pod. It adds containers that have no cgroup any more, since
 // they still have a writable layer.
-func addDisks(s *stats.PodStats, d *disk.Pod) {
+func addDisks(s *stats.PodStats, d *disk.PodUsage) {
 	s.VolumeStats, s.EphemeralStorage = d.Volumes, d.Ephemeral
 	for name, c := range d.Containers {
 		i := slices.IndexFunc(s.Containers, func(has stats.ContainerStats) bool { return has.Name == name })

@@ -69,11 +69,11 @@ const (
 
 // Disks returns the disk usage of pods. *disk.Scanner implements it.
 type Disks interface {
-	Pod(uid metric.PodUID) (*disk.Pod, bool)
+	Pod(uid metric.PodUID) (*disk.PodUsage, bool)
 }
 
-// Pod has the names of a pod, which its cgroup does not have.
-type Pod struct {
+// PodNames has the names of a pod, which its cgroup does not have.
+type PodNames struct {
 	Namespace, Name string
 	// UID is the UID for the summary. A static pod has another one at the API server than
 	// in its cgroup's path. Empty means the one in the path.
@@ -102,5 +102,5 @@ type Options struct {
 	// Disks returns the disk usage of pods; nil if it is not known.
 	Disks Disks
 	// Pod returns the names of a pod, given the UID in its cgroup's path; nil if there are none.
-	Pod func(uid metric.PodUID) (Pod, bool)
+	Pod func(uid metric.PodUID) (PodNames, bool)
 }
