@@ -19,27 +19,27 @@ type reading struct {
 	err     error     // if none went well the last time, why
 }
 
-// newReading sums up sources as of now. The times of one that is left out say
+// newReading sums up sources as of now. The times of one that is excluded say
 // nothing.
 func newReading(sources []Source, now time.Time) *reading {
 	r := &reading{sources: sources}
-	well := false
+	reads, well := false, false
 	for i := range sources {
 		s := &sources[i]
 		if s.Unread != nil {
 			r.unread = s.Unread
 			continue
 		}
+		reads = true
 		r.success = later(r.success, s.LastSuccess)
-		if reads := !s.Due.IsZero() && s.Due.Before(now); !reads {
+		if running := !s.Due.IsZero() && s.Due.Before(now); !running {
 			r.last = later(r.last, s.LastRead) // else this one has brought nothing yet
 		}
 		if r.due.IsZero() || !s.Due.IsZero() && s.Due.Before(r.due) {
 			r.due = s.Due
 		}
-		if s.Err == nil && !s.LastRead.IsZero() {
-			well = true
-		} else if s.Err != nil && r.err == nil {
+		well = well || s.Err == nil && !s.LastRead.IsZero()
+		if s.Err != nil && r.err == nil {
 			r.err = s.Err
 		}
 	}
@@ -47,10 +47,8 @@ func newReading(sources []Source, now time.Time) *reading {
 	if well {
 		r.err = nil
 	}
-	for i := range sources {
-		if sources[i].Unread == nil {
-			r.unread = nil
-		}
+	if reads {
+		r.unread = nil
 	}
 	return r
 }

@@ -18,9 +18,7 @@
 //
 // Counters are served and listed too, under names that end in "_total"; an
 // autoscaler wants the rate beside them. GET /apis/custom.metrics.k8s.io/v1beta2
-// lists what the catalogue has for pods, nodes and namespaces, whether or not the
-// configured sources supply it at the moment: what a client discovers does not
-// come and go with a node.
+// lists what the catalogue has, whether or not the configured sources supply it.
 //
 // # Objects
 //
@@ -54,11 +52,4 @@
 // nearest thousandth, beyond which HPAs do not look. The timestamp and the window
 // are those of the measurement; the window is 0 for what is not a rate, and absent
 // where the node gave a rate without saying over what.
-//
-// # Absence
-//
-// A number that is not there is a 404 whose message says why. A selector that
-// finds numbers for some objects gives those, with a Warning header that counts the
-// others by reason; with none at all it is a 404, for an empty list would tell an
-// HPA's owner nothing.
 package custommetrics

@@ -66,28 +66,15 @@ func ParseRequest(r *http.Request) (Request, error) {
 // parsePath reads a path, with what is escaped in it as it came.
 func parsePath(escaped string) (r Request, ok bool) {
 	parts, names, ok := weirdev.Parts(escaped)
-	if !ok {
-		return Request{}, false
-	}
-	is := func(words ...string) bool {
-		if len(words) != len(parts) {
-			return false
-		}
-		for i, w := range words {
-			if w != "" && parts[i] != w {
-				return false
-			}
-		}
-		return true
-	}
 	switch {
-	case is("missing"):
+	case !ok:
+	case len(parts) == 1 && parts[0] == "missing":
 		return Request{Missing: true}, true
-	case is("namespaces", "", "missing"):
+	case len(parts) == 3 && parts[0] == "namespaces" && parts[2] == "missing":
 		return Request{Missing: true, Namespace: metric.Namespace(names[1])}, true
-	case is("nodes", "", "explanation"):
+	case len(parts) == 3 && parts[0] == "nodes" && parts[2] == "explanation":
 		return Request{Node: metric.NodeName(names[1])}, true
-	case is("namespaces", "", "pods", "", "explanation"):
+	case len(parts) == 5 && parts[0] == "namespaces" && parts[2] == "pods" && parts[4] == "explanation":
 		return Request{Namespace: metric.Namespace(names[1]), Pod: metric.PodName(names[3])}, true
 	}
 	return Request{}, false

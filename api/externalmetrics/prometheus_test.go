@@ -103,7 +103,7 @@ func TestARealPrometheus(t *testing.T) {
 		{"empty", "queue_depth", "", "the query of queue_depth gives nothing for namespace=empty"},
 		{"shop", "per_worker", "", "the query of per_worker gives +Inf, which is no number an autoscaler can use"},
 		{"empty", "one", "", "the query of one gives NaN: perhaps it divides by zero"},
-		{"shop", "nothing", "", "there is no external metric nothing: the file of rules has queue_depth, queue_depth_total, all_queues, per_worker, looking_back, precise, many_to_many, one"},
+		{"shop", "nothing", "", "there is no external metric nothing: the file of rules has queue_depth, queue_depth_total, all_queues, per_worker, looking_back, precise, many_to_many and one"},
 		{"shop", "queue_depth", "replicas>3", `queue_depth: the metric selector compares replicas by "gt", which Prometheus cannot: choose by =, !=, in, notin or existence`},
 	} {
 		if got := ask(t, c, test.namespace, test.metric, test.selector); got != test.want {

@@ -25,6 +25,7 @@ import (
 	"github.com/weir-metrics/weir/api/externalmetrics/rules"
 	"github.com/weir-metrics/weir/api/metricsgroup"
 	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // Provider answers requests for external metrics. It is safe for concurrent use.
@@ -206,13 +207,9 @@ func quantity(v float64) (resource.Quantity, bool) {
 func ruleNames(r *rules.Rules) string {
 	var all []string
 	for i := range r.Metrics {
-		if i == 10 {
-			all = append(all, fmt.Sprintf("and %d more", len(r.Metrics)-i))
-			break
-		}
 		all = append(all, r.Metrics[i].Name)
 	}
-	return strings.Join(all, ", ")
+	return humanize.List(all, 10)
 }
 
 // narrowedBy lists the matchers that a query was narrowed by.

@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // NotFound returns an error with status 404.
@@ -36,10 +37,5 @@ func Error(code int32, reason metav1.StatusReason, format string, args ...any) e
 
 // Warn adds a warning to the answer, without what a header cannot carry.
 func Warn(ctx context.Context, agent, text string) {
-	warning.AddWarning(ctx, agent, strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, "?")))
+	warning.AddWarning(ctx, agent, humanize.Printable(text))
 }

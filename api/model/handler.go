@@ -7,13 +7,12 @@ import (
 	"net/http"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -173,13 +172,7 @@ func (q *request) writeJSON(v any) *requestError {
 // warn says in a header what the answer leaves out, for people: old clients do
 // not read it.
 func (q *request) warn(format string, args ...any) {
-	// Names from the path may hold anything, a header may not.
-	text := strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == utf8.RuneError {
-			return '?'
-		}
-		return r
-	}, fmt.Sprintf(format, args...))
+	text := humanize.Printable(fmt.Sprintf(format, args...)) // names from the path may hold anything, a header may not
 	if len(text) > maxWarning {
 		text = strings.ToValidUTF8(text[:maxWarning], "") + "..."
 	}

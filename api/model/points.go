@@ -312,13 +312,8 @@ type point struct {
 	value float64
 }
 
-// pointGrid is the row of moments, one step apart, at which the model has points.
-//
-// Heapster read all nodes at once and gave all numbers of a round one
-// timestamp, and its clients add up points of many pods by equal timestamps.
-// weir reads each node at a moment of its own. Points are therefore put on a
-// grid that all entities share: the point at T is the newest number from
-// before T+step, if it is no older than reach.
+// pointGrid is the row of moments, one step apart, at which the model has points. The point
+// at T is the newest number from before T+step, if it is no older than maxAge.
 type pointGrid struct {
 	step   int64 // nanoseconds
 	maxAge int64

@@ -47,7 +47,7 @@ func fillItem(it *Item, r Resource, rows []listRow, facts *cluster.Facts, c *met
 	it.Restarts = restartCount(facts, e)
 
 	for g := range metric.Group(metric.NumGroups) {
-		if !c.groups[g] && !wantsGroup(c, g) {
+		if !c.groups[g] && !c.shown[g] {
 			continue
 		}
 		s := bestSample(rows, g)
@@ -61,16 +61,6 @@ func fillItem(it *Item, r Resource, rows []listRow, facts *cluster.Facts, c *met
 			addReason(it, rows, g, s)
 		}
 	}
-}
-
-// wantsGroup reports whether any metric of g was asked for.
-func wantsGroup(c *metricChoice, g metric.Group) bool {
-	for id, yes := range c.metrics {
-		if yes && metric.Catalogue[id].Group == g {
-			return true
-		}
-	}
-	return false
 }
 
 // bestSample returns the sample whose numbers of g are to be shown: of those that may

@@ -73,11 +73,11 @@ func ParseQuery(v url.Values) (Query, error) {
 	return q, nil
 }
 
-// metricChoice is which metrics go into Item.Metrics, and so which groups' reasons
-// are told.
+// metricChoice is which metrics go into Item.Metrics, and which reasons into Item.Reasons.
 type metricChoice struct {
 	metrics [metric.NumMetrics]bool
-	groups  [metric.NumGroups]bool
+	shown   [metric.NumGroups]bool // groups with a chosen metric
+	groups  [metric.NumGroups]bool // groups with reasons
 }
 
 func chooseMetrics(patterns []string) (*metricChoice, error) {
@@ -86,7 +86,7 @@ func chooseMetrics(patterns []string) (*metricChoice, error) {
 	take := func(d *metric.Descriptor) {
 		// Those two have fields of their own.
 		if d.ID != metric.CPUUsageRate && d.ID != metric.MemoryWorkingSet {
-			c.metrics[d.ID] = true
+			c.metrics[d.ID], c.shown[d.Group] = true, true
 		}
 		if patterns != nil {
 			c.groups[d.Group] = true

@@ -9,6 +9,8 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // query checks m's query, which is at n. selected is the node of selectorMetrics, or nil.
@@ -61,7 +63,7 @@ func (p *fileParser) query(m *Metric, n, selected *yaml.Node) {
 	for _, name := range m.SelectorMetrics {
 		if !slices.Contains(names, name) {
 			known := slices.DeleteFunc(slices.Clone(names), func(s string) bool { return s == "" })
-			m := p.addMistake(selected, "selectorMetrics names %s, which is not in the query: there are %s", name, joinNames(known))
+			m := p.addMistake(selected, "selectorMetrics names %s, which is not in the query: there are %s", name, humanize.List(known, 0))
 			m.Wrong, m.Known = name, known
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // field is a key of a mapping.
@@ -20,23 +22,21 @@ type fields map[string]field
 
 // names returns the keys, required ones first.
 func (f fields) names() []string {
-	names := slices.Sorted(maps.Keys(f))
-	slices.SortStableFunc(names, func(a, b string) int {
-		switch ra, rb := f[a].required, f[b].required; {
-		case ra && !rb:
-			return -1
-		case rb && !ra:
-			return 1
+	var required, optional []string
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		if f[name].required {
+			required = append(required, name)
+		} else {
+			optional = append(optional, name)
 		}
-		return 0
-	})
-	return names
+	}
+	return append(required, optional...)
 }
 
 // mapping reads n by its fields. what names n in mistakes.
 func (p *fileParser) mapping(n *yaml.Node, what string, known fields) {
 	if n.Kind != yaml.MappingNode {
-		p.addMistake(n, "%s is %s: it needs %s", what, kindOf(n), joinNames(known.names()))
+		p.addMistake(n, "%s is %s: it needs %s", what, kindOf(n), humanize.List(known.names(), 0))
 		return
 	}
 	seen := map[string]bool{}
@@ -45,7 +45,7 @@ func (p *fileParser) mapping(n *yaml.Node, what string, known fields) {
 		f, ok := known[key.Value]
 		switch {
 		case !ok || key.Kind != yaml.ScalarNode:
-			m := p.addMistake(key, "unknown key %q: %s has %s", key.Value, what, joinNames(known.names()))
+			m := p.addMistake(key, "unknown key %q: %s has %s", key.Value, what, humanize.List(known.names(), 0))
 			m.Wrong, m.Known = key.Value, known.names()
 		case seen[key.Value]:
 			p.addMistake(key, "%s is there twice: leave one out", key.Value)
@@ -143,12 +143,4 @@ func valueText(n *yaml.Node) string {
 		return fmt.Sprintf("%q", n.Value)
 	}
 	return kindOf(n)
-}
-
-// joinNames joins names: "a, b and c".
-func joinNames(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
