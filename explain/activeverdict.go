@@ -139,15 +139,15 @@ func (s *activeVerdict) outdated(p *cluster.Pod, read *reading) bool {
 	return s.overtaken(p)
 }
 
-// speaks reports whether v can be why CPU or memory is not served.
-func speaks(v *metric.Verdict) bool {
+// concernsUsage reports whether v can be why CPU or memory is not served.
+func concernsUsage(v *metric.Verdict) bool {
 	return (v.Group == metric.CPU || v.Group == metric.Memory) && v.Entity.Part == "" &&
 		v.Reason.Layer() != metric.LayerNone && v.Reason != metric.Ambiguous
 }
 
-// speaksOf reports whether v can be why group g of something is not served. What
+// concernsGroup reports whether v can be why group g of something is not served. What
 // keeps CPU and memory from being read keeps the rest.
-func speaksOf(v *metric.Verdict, g metric.Group) bool {
+func concernsGroup(v *metric.Verdict, g metric.Group) bool {
 	return (v.Group == g || v.Reason.Layer() <= metric.LayerScrape) && v.Entity.Part == "" &&
 		v.Reason.Layer() != metric.LayerNone && v.Reason != metric.Ambiguous
 }

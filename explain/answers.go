@@ -10,7 +10,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// served are the groups that are always told of.
+// served are the groups that are always explained.
 var served = [...]metric.Group{metric.CPU, metric.Memory}
 
 // Pod explains a pod; false if nothing is known of it. While pods have not been
@@ -18,13 +18,13 @@ var served = [...]metric.Group{metric.CPU, metric.Memory}
 func (w *World) Pod(ref metric.PodRef) (Explanation, bool) {
 	f := w.open(ref, w.verdicts())
 	if !f.known() {
-		return w.unlisted(Explanation{Kind: "pod", Namespace: ref.Namespace, Pod: ref.Name})
+		return w.notListedYet(Explanation{Kind: "pod", Namespace: ref.Namespace, Pod: ref.Name})
 	}
 	e := f.explain(metric.Pod, "")
 	for _, name := range f.names() {
 		e.Containers = append(e.Containers, f.explain(metric.Container, name))
 	}
-	e.Summary += f.leftOut(e.Findings, e.Containers)
+	e.Summary += f.missingContainers(e.Findings, e.Containers)
 	e.Reads = w.reads(f.node, false)
 	if w.Autoscalers != nil && f.facts != nil {
 		e.Autoscalers = w.Autoscalers(f.facts)
@@ -39,7 +39,7 @@ func (w *World) Container(ref metric.PodRef, name string) (Explanation, bool) {
 		if f.known() {
 			return Explanation{}, false
 		}
-		return w.unlisted(Explanation{Kind: "container", Namespace: ref.Namespace, Pod: ref.Name, Container: name})
+		return w.notListedYet(Explanation{Kind: "container", Namespace: ref.Namespace, Pod: ref.Name, Container: name})
 	}
 	e := f.explain(metric.Container, name)
 	e.Reads = w.reads(f.node, false)
@@ -47,7 +47,7 @@ func (w *World) Container(ref metric.PodRef, name string) (Explanation, bool) {
 }
 
 // Why says why a pod of the API server's has no CPU and memory, in full; of one
-// that has, what became of its CPU. It reads what stands on the pod's node only.
+// that has, what became of its CPU. It reads only the verdicts of the pod's node.
 func (w *World) Why(p *cluster.Pod) Finding {
 	f := w.open(p.PodRef, w.verdictsOn(p.Node))
 	f.facts, f.node = p, p.Node
@@ -61,8 +61,8 @@ func (w *World) Why(p *cluster.Pod) Finding {
 	return cpu
 }
 
-// unlisted is the answer about what nobody has spoken of yet.
-func (w *World) unlisted(e Explanation) (Explanation, bool) {
+// notListedYet is the answer about a name that was neither listed nor measured yet.
+func (w *World) notListedYet(e Explanation) (Explanation, bool) {
 	if w.Facts == nil || w.Facts.Synced {
 		return Explanation{}, false
 	}
@@ -70,7 +70,7 @@ func (w *World) unlisted(e Explanation) (Explanation, bool) {
 	for _, g := range served {
 		e.Findings = append(e.Findings, Finding{
 			Group: g.String(), Reason: metric.WarmingUp.String(), Severity: metric.Temporary.String(),
-			Message: unheardOf,
+			Message: notListedMessage,
 			Next:    "it is known once the API server has listed them",
 			Advice:  "If it stays, weir cannot reach the API server or may not list nodes and pods: see its log.",
 		})
@@ -112,9 +112,9 @@ func (f *file) explain(kind metric.Kind, name string) Explanation {
 	return e
 }
 
-// leftOut tells which containers are not in the numbers of a pod that is served,
+// missingContainers says which containers are not in the numbers of a pod that is served,
 // as sentences to add to what was said of it. Init containers end as they should.
-func (f *file) leftOut(pod []Finding, containers []Explanation) (text string) {
+func (f *file) missingContainers(pod []Finding, containers []Explanation) (text string) {
 	if !pod[0].Served || !pod[1].Served {
 		return ""
 	}
@@ -135,7 +135,7 @@ func explainedGroups(s *metric.Sample, hasVerdict func(metric.Group) bool) []met
 		if g == metric.CPU || g == metric.Memory || g == metric.Spec {
 			continue
 		}
-		if s != nil && (numbered(s, g) || s.Reasons[g].Layer() != metric.LayerNone) || hasVerdict(g) {
+		if s != nil && (hasNumber(s, g) || s.Reasons[g].Layer() != metric.LayerNone) || hasVerdict(g) {
 			groups = append(groups, g)
 		}
 	}
@@ -145,7 +145,7 @@ func explainedGroups(s *metric.Sample, hasVerdict func(metric.Group) bool) []met
 // hasVerdict reports whether a verdict is about a group of the pod (kind Pod) or
 // container.
 func (f *file) hasVerdict(kind metric.Kind, name string, g metric.Group) bool {
-	return slices.ContainsFunc(f.standings, func(s datedVerdict) bool {
+	return slices.ContainsFunc(f.verdicts, func(s datedVerdict) bool {
 		e := &s.Entity
 		return s.Group == g && e.Kind == kind && (kind == metric.Pod || e.Name == name) && e.Node == f.node && !s.Reason.IsRejection()
 	})

@@ -22,7 +22,7 @@ type causeKey struct {
 // cause is a Cause in the making.
 type cause struct {
 	Cause
-	ruling   Outcome // of the first
+	outcome  Outcome // of the first
 	severity metric.Severity
 	names    []named
 	scaled   map[string]bool
@@ -37,7 +37,7 @@ type named struct {
 }
 
 // cause returns the cause to which something on node of which is holds is
-// counted; nil if there is nothing to tell of it.
+// counted; nil if it has none.
 func (r *reporter) cause(is *Outcome, node metric.NodeName) *cause {
 	if is.Served && is.Reason != metric.Ambiguous || is.Reason == metric.PodFinished {
 		return nil
@@ -50,7 +50,7 @@ func (r *reporter) cause(is *Outcome, node metric.NodeName) *cause {
 	}
 	c := r.causes[key]
 	if c == nil {
-		c = &cause{ruling: *is, scaled: map[string]bool{}}
+		c = &cause{outcome: *is, scaled: map[string]bool{}}
 		r.causes[key] = c
 	}
 	t := r.messageWriter(node, metric.Pod)
@@ -84,7 +84,7 @@ func (n named) String() string {
 // finish puts a cause into words.
 func (r *reporter) finish(key causeKey, c *cause) Cause {
 	out := c.Cause
-	is := c.ruling
+	is := c.outcome
 	is.Container, is.Said = "", key.said
 	if c.Pods+c.Nodes > 1 && key.node == "" {
 		is.Since = time.Time{} // each has its own
@@ -106,9 +106,9 @@ func (r *reporter) finish(key causeKey, c *cause) Cause {
 	return out
 }
 
-// join makes one cause of those that hold of many nodes alike: of more than two
+// joinNodes makes one cause of those that hold of many nodes alike: of more than two
 // that pass, of more than maxNames that do not. Nobody reads a line a node.
-func (r *reporter) join() {
+func (r *reporter) joinNodes() {
 	nodes := map[causeKey]int{}
 	alike := func(key causeKey) causeKey { key.node = ""; return key }
 	for key := range r.causes {

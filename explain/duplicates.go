@@ -9,10 +9,10 @@ import (
 )
 
 // duplicates returns the instances that went by the name of the pod (kind Pod) or of
-// one of its containers and were turned away, wherever they were reported.
+// one of its containers and were rejected, wherever they were reported.
 func (f *file) duplicates(kind metric.Kind, name string) (duplicates []Duplicate) {
-	for i := range f.standings {
-		s := &f.standings[i]
+	for i := range f.verdicts {
+		s := &f.verdicts[i]
 		e := &s.Entity
 		if e.Kind != kind || kind == metric.Container && e.Name != name || !isRejected(&s.Verdict) {
 			continue
@@ -30,7 +30,7 @@ func (f *file) duplicates(kind metric.Kind, name string) (duplicates []Duplicate
 	return duplicates
 }
 
-// isRejected reports whether v is about an instance that was turned away. Of an
+// isRejected reports whether v is about an instance that was rejected. Of an
 // Ambiguous choice the loser's verdict names its instance; what is said of the
 // chosen one does not, or was settled between nodes.
 func isRejected(v *metric.Verdict) bool {
@@ -40,7 +40,7 @@ func isRejected(v *metric.Verdict) bool {
 	return v.Reason.IsRejection()
 }
 
-// duplicate says what was turned away and why.
+// duplicate says what was rejected and why.
 func (f *file) duplicate(s *datedVerdict) Duplicate {
 	i, got := &s.Instance, &s.Evidence.Got
 	r := Duplicate{

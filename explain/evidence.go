@@ -65,7 +65,7 @@ func (t *messageWriter) evidence(r *Outcome, sample *metric.Sample) (lines []str
 }
 
 // writeReading says what was seen of an instance; nothing of none. Identity weighs
-// instances by their CPU counters, whatever group it speaks of. Of the counters of
+// instances by their CPU counters, whatever its group. Of the counters of
 // other groups the evidence holds one without a name.
 func (t *messageWriter) writeReading(r *Outcome, s *metric.CounterReading) string {
 	var parts []string

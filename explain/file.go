@@ -11,16 +11,16 @@ import (
 
 // file is all there is on one pod.
 type file struct {
-	w          *World
-	ref        metric.PodRef
-	facts      *cluster.Pod    // nil if the API server does not know it
-	node       metric.NodeName // empty if it is nowhere
-	pod        *metric.Sample
-	containers []*metric.Sample
-	standings  []datedVerdict // on the pod and its containers, wherever they were reported
-	onNode     *activeVerdict // what stands against its node
-	read       *reading
-	nodeRuling *Outcome
+	w           *World
+	ref         metric.PodRef
+	facts       *cluster.Pod    // nil if the API server does not know it
+	node        metric.NodeName // empty if it is nowhere
+	pod         *metric.Sample
+	containers  []*metric.Sample
+	verdicts    []datedVerdict // on the pod and its containers, wherever they were reported
+	nodeVerdict *activeVerdict // why its node is not served; nil if it is
+	read        *reading
+	nodeOutcome *Outcome
 }
 
 // open gathers what is known of a pod.
@@ -34,23 +34,23 @@ func (w *World) open(ref metric.PodRef, verdicts iter.Seq2[metric.Verdict, time.
 		switch v.Entity.Kind {
 		case metric.Pod, metric.Container:
 			if v.Entity.PodRef() == ref && v.Entity.Part == "" {
-				f.standings = append(f.standings, datedVerdict{v, newActiveVerdict(&v, since)})
+				f.verdicts = append(f.verdicts, datedVerdict{v, newActiveVerdict(&v, since)})
 			}
 		case metric.Node:
-			if st := newActiveVerdict(&v, since); speaks(&v) && st.betterThan(nodes[v.Entity.Node], metric.CPU) {
+			if st := newActiveVerdict(&v, since); concernsUsage(&v) && st.betterThan(nodes[v.Entity.Node], metric.CPU) {
 				nodes[v.Entity.Node] = &st
 			}
 		}
 	}
-	f.node = f.place()
-	f.onNode = nodes[f.node]
+	f.node = f.findNode()
+	f.nodeVerdict = nodes[f.node]
 	f.read = w.readingOf(f.node)
 	return f
 }
 
-// place returns the node a pod is on: where the API server says, else where it
+// findNode returns the node a pod is on: where the API server says, else where it
 // is measured, else where anything was said of it.
-func (f *file) place() metric.NodeName {
+func (f *file) findNode() metric.NodeName {
 	switch {
 	case f.facts != nil:
 		return f.facts.Node
@@ -58,15 +58,15 @@ func (f *file) place() metric.NodeName {
 		return f.pod.Entity.Node
 	case len(f.containers) > 0:
 		return f.containers[0].Entity.Node
-	case len(f.standings) > 0:
-		return f.standings[0].Entity.Node
+	case len(f.verdicts) > 0:
+		return f.verdicts[0].Entity.Node
 	}
 	return ""
 }
 
-// known reports whether anybody has spoken of the pod.
+// known reports whether anything is known of the pod.
 func (f *file) known() bool {
-	return f.facts != nil || f.pod != nil || len(f.containers) > 0 || len(f.standings) > 0
+	return f.facts != nil || f.pod != nil || len(f.containers) > 0 || len(f.verdicts) > 0
 }
 
 // gone reports whether the API server has listed its pods and this one is not
@@ -74,7 +74,7 @@ func (f *file) known() bool {
 func (f *file) gone() bool { return f.facts == nil && f.w.Facts != nil && f.w.Facts.Synced }
 
 // names returns the pod's containers: those of its spec in their order, then
-// others that were spoken of.
+// others that have a sample or a verdict.
 func (f *file) names() (names []string) {
 	if f.facts != nil {
 		for i := range f.facts.Containers {
@@ -85,8 +85,8 @@ func (f *file) names() (names []string) {
 	for _, s := range f.containers {
 		others = append(others, s.Entity.Name)
 	}
-	for i := range f.standings {
-		if e := &f.standings[i].Entity; e.Kind == metric.Container {
+	for i := range f.verdicts {
+		if e := &f.verdicts[i].Entity; e.Kind == metric.Container {
 			others = append(others, e.Name)
 		}
 	}
@@ -114,9 +114,9 @@ func (f *file) sample(kind metric.Kind, name string) *metric.Sample {
 
 // ofNode says what became of the pod's node.
 func (f *file) ofNode() Outcome {
-	if f.nodeRuling == nil {
-		r := f.w.ruleNode(f.node, metric.CPU, f.w.lookNode(f.node), f.onNode, f.read)
-		f.nodeRuling = &r
+	if f.nodeOutcome == nil {
+		r := f.w.judgeNode(f.node, metric.CPU, f.w.lookNode(f.node), f.nodeVerdict, f.read)
+		f.nodeOutcome = &r
 	}
-	return *f.nodeRuling
+	return *f.nodeOutcome
 }

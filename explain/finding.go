@@ -13,21 +13,21 @@ import (
 // of its containers is not served, or nil.
 func (f *file) best(kind metric.Kind, name string, g metric.Group) *datedVerdict {
 	var best *datedVerdict
-	for i := range f.standings {
-		s := &f.standings[i]
+	for i := range f.verdicts {
+		s := &f.verdicts[i]
 		concerned := kind == metric.Pod && !isIrrelevant(&s.Verdict, g) ||
 			kind == metric.Container && s.Entity.Kind == kind && s.Entity.Name == name && s.Reason != metric.OtherNode
 		elsewhere := (f.node != "" || f.facts != nil) && s.Entity.Node != f.node
-		if concerned && !elsewhere && speaksOf(&s.Verdict, g) && !(f.facts != nil && s.overtaken(f.facts)) && s.betterThan(best.active(), g) {
+		if concerned && !elsewhere && concernsGroup(&s.Verdict, g) && !(f.facts != nil && s.overtaken(f.facts)) && s.betterThan(best.active(), g) {
 			best = s
 		}
 	}
 	return best
 }
 
-// rule says what became of group g of the pod (kind Pod) or of one of its containers, of
+// judge says what became of group g of the pod (kind Pod) or of one of its containers, of
 // which l was seen, and returns the best verdict.
-func (f *file) rule(kind metric.Kind, name string, g metric.Group, l readings) (r Outcome, best *datedVerdict) {
+func (f *file) judge(kind metric.Kind, name string, g metric.Group, l measurement) (r Outcome, best *datedVerdict) {
 	best = f.best(kind, name, g)
 	switch st := best.active(); {
 	case f.gone():
@@ -36,11 +36,11 @@ func (f *file) rule(kind metric.Kind, name string, g metric.Group, l readings) (
 			r.Since = st.since
 		}
 	case f.facts == nil:
-		r = f.ruleUnknown(g, l, st)
+		r = f.judgeUnlisted(g, l, st)
 	case kind == metric.Pod:
-		r = rulePod(f.facts, g, l, st, func() *reading { return f.read }, f.ofNode)
+		r = judgePod(f.facts, g, l, st, func() *reading { return f.read }, f.ofNode)
 	default:
-		r = f.ruleContainer(name, g, l, st)
+		r = f.judgeContainer(name, g, l, st)
 	}
 	r.group = g
 	if kind == metric.Container {
@@ -53,7 +53,7 @@ func (f *file) rule(kind metric.Kind, name string, g metric.Group, l readings) (
 // its containers.
 func (f *file) finding(kind metric.Kind, name string, g metric.Group) Finding {
 	sample := f.sample(kind, name)
-	r, best := f.rule(kind, name, g, look(sample, g))
+	r, best := f.judge(kind, name, g, measure(sample, g))
 	switch {
 	case best == nil || r.Served || kind == metric.Pod && r.Reason.Layer() == metric.LayerLife: // of its life the API server says all
 	case r.Reason == best.Reason:
@@ -72,7 +72,7 @@ func (f *file) finding(kind metric.Kind, name string, g metric.Group) Finding {
 	t := f.messageWriter(kind)
 	t.container, t.asked = name, g
 	if kind == metric.Pod {
-		t.lacks = f.lacks(r.Container)
+		t.missing = f.lacks(r.Container)
 	}
 	return t.finding(&r, g, sample)
 }
@@ -80,8 +80,8 @@ func (f *file) finding(kind metric.Kind, name string, g metric.Group) Finding {
 // chosen returns what is said of the instance that was chosen among equals of the
 // pod (kind Pod) or container; nil if nothing is.
 func (f *file) chosen(kind metric.Kind, name string, g metric.Group) *datedVerdict {
-	for i := range f.standings {
-		s := &f.standings[i]
+	for i := range f.verdicts {
+		s := &f.verdicts[i]
 		e := &s.Entity
 		if s.Reason == metric.Ambiguous && s.Group == g && e.Kind == kind && (kind == metric.Pod || e.Name == name) && e.Node == f.node && !isRejected(&s.Verdict) {
 			return s
@@ -96,7 +96,7 @@ func (f *file) lacks(container string) (groups []metric.Group) {
 		return nil
 	}
 	for _, g := range served {
-		if !look(f.sample(metric.Container, container), g).numbered {
+		if !measure(f.sample(metric.Container, container), g).complete {
 			groups = append(groups, g)
 		}
 	}
@@ -111,8 +111,8 @@ func (f *file) formerly() string {
 // at returns the verdict on a container that gave its pod the reason, if it can
 // be of group g; nil if there is none.
 func (f *file) at(container string, reason metric.Reason, g metric.Group) (found *datedVerdict) {
-	for i := range f.standings {
-		s := &f.standings[i]
+	for i := range f.verdicts {
+		s := &f.verdicts[i]
 		if s.Entity.Kind == metric.Container && s.Entity.Name == container && s.Reason == reason && s.Entity.Node == f.node &&
 			(found == nil || s.Group == g) {
 			found = s
@@ -121,25 +121,25 @@ func (f *file) at(container string, reason metric.Reason, g metric.Group) (found
 	return found
 }
 
-// ruleUnknown says what became of a pod of which only nodes speak.
-func (f *file) ruleUnknown(g metric.Group, l readings, st *activeVerdict) Outcome {
+// judgeUnlisted says what became of a pod that only nodes report.
+func (f *file) judgeUnlisted(g metric.Group, l measurement, st *activeVerdict) Outcome {
 	switch {
-	case l.numbered:
+	case l.complete:
 		return l.outcome(g)
-	case l.lacking:
-		return l.without(g)
+	case l.metricMissing:
+		return l.withoutMetric(g)
 	case st != nil:
 		return st.outcome(f.node)
 	}
 	if n := f.ofNode(); !n.Served && n.Reason.Layer() <= metric.LayerScrape {
 		return n
 	}
-	return Outcome{Reason: l.short()}
+	return Outcome{Reason: l.missingReason()}
 }
 
-// ruleContainer says what became of group g of a container that the API server knows, of
+// judgeContainer says what became of group g of a container that the API server knows, of
 // which l was seen. st is the best verdict, or nil.
-func (f *file) ruleContainer(name string, g metric.Group, l readings, st *activeVerdict) Outcome {
+func (f *file) judgeContainer(name string, g metric.Group, l measurement, st *activeVerdict) Outcome {
 	p := f.facts
 	if st != nil && st.outdated(p, f.read) {
 		st = nil
@@ -147,14 +147,14 @@ func (f *file) ruleContainer(name string, g metric.Group, l readings, st *active
 	c := p.Container(name)
 	switch {
 	case p.Phase == cluster.Succeeded || p.Phase == cluster.Failed:
-		return Outcome{Reason: metric.PodFinished, Said: string(p.Phase), Since: ended(p)}
-	case l.numbered && (l.uid == "" || p.HasUID(l.uid)):
+		return Outcome{Reason: metric.PodFinished, Said: string(p.Phase), Since: endOf(p)}
+	case l.complete && (l.uid == "" || p.HasUID(l.uid)):
 		return l.outcome(g)
-	case l.lacking && (l.uid == "" || p.HasUID(l.uid)):
-		return l.without(g)
+	case l.metricMissing && (l.uid == "" || p.HasUID(l.uid)):
+		return l.withoutMetric(g)
 	case p.Phase != cluster.Running || p.Node == "":
 		if c != nil && c.State == cluster.StateTerminated {
-			return still(p, c, st)
+			return notRunning(p, c, st)
 		}
 		r := pending(p, g)
 		if p.Node != "" && c != nil {
@@ -162,7 +162,7 @@ func (f *file) ruleContainer(name string, g metric.Group, l readings, st *active
 		}
 		return r
 	case c != nil && c.State != cluster.StateRunning:
-		return still(p, c, st)
+		return notRunning(p, c, st)
 	case st != nil:
 		return st.outcome(f.node)
 	}
@@ -173,14 +173,14 @@ func (f *file) ruleContainer(name string, g metric.Group, l readings, st *active
 	if n.over != nil && !l.reported {
 		return n.over.dropped()
 	}
-	if l.reported && !l.numbered && l.short().Layer() != metric.LayerLife {
-		return Outcome{Reason: l.short()}
+	if l.reported && !l.complete && l.missingReason().Layer() != metric.LayerLife {
+		return Outcome{Reason: l.missingReason()}
 	}
-	since := began(p)
+	since := startOf(p)
 	if c != nil {
 		since = later(c.StartedAt, p.KnownAt)
 	}
-	return late(g, p.Node, since, f.read)
+	return startedAfterRead(g, p.Node, since, f.read)
 }
 
 // finding says r in full. sample holds the numbers, if there are any.
@@ -231,8 +231,8 @@ func (t *messageWriter) severity(r *Outcome) metric.Severity {
 	return g
 }
 
-// due returns when the reason may next change; zero if nobody knows. The next
-// read of the node is the best word, for rounds are put in for newcomers; but a
+// due returns when the reason may next change; zero if unknown. It is the
+// next read of the node, since extra rounds are made for new pods; but a
 // verdict may know that it is too early.
 func (t *messageWriter) due(r *Outcome) time.Time {
 	switch r.Reason.Layer() {

@@ -72,7 +72,7 @@ type messageWriter struct {
 	pod       *cluster.Pod
 	facts     *cluster.Node
 	read      *reading
-	lacks     []metric.Group // what the container at fault has not
+	missing   []metric.Group // what the container at fault has not
 }
 
 func (f *file) messageWriter(kind metric.Kind) *messageWriter {
@@ -253,11 +253,11 @@ func (t *messageWriter) message(r *Outcome, lastKnown bool) string {
 	if r.Container == "" || t.kind == metric.Container || r.Reason.Layer() == metric.LayerLife {
 		return text
 	}
-	if len(t.lacks) == 0 {
+	if len(t.missing) == 0 {
 		return fmt.Sprintf("container %s: %s", r.Container, text)
 	}
-	names := make([]string, len(t.lacks))
-	for i, g := range t.lacks {
+	names := make([]string, len(t.missing))
+	for i, g := range t.missing {
 		names[i] = noun(g)
 	}
 	text = fmt.Sprintf("container %s has no %s: %s", r.Container, humanize.Or(names), text)
@@ -270,7 +270,7 @@ func (t *messageWriter) message(r *Outcome, lastKnown bool) string {
 // whole reports whether the group asked about is missing only because the container
 // lacks another.
 func (t *messageWriter) whole(r *Outcome) bool {
-	return len(t.lacks) > 0 && r.Container != "" && t.kind != metric.Container && r.Reason.Layer() != metric.LayerLife && !slices.Contains(t.lacks, t.asked)
+	return len(t.missing) > 0 && r.Container != "" && t.kind != metric.Container && r.Reason.Layer() != metric.LayerLife && !slices.Contains(t.missing, t.asked)
 }
 
 // reasonMessage says a reason with its evidence.
@@ -282,7 +282,7 @@ func (t *messageWriter) reasonMessage(r *Outcome) string {
 	return withError(text, r.evidence.Err)
 }
 
-// lastKnownMessage says why the last known value stands in for one that is missing.
+// lastKnownMessage says why the last known value is served.
 func (t *messageWriter) lastKnownMessage(r *Outcome) string {
 	text := "the last read did not bring it, and the last known value is served"
 	if t.read.err != nil {

@@ -13,41 +13,41 @@ import (
 func (w *World) Node(name metric.NodeName) (Explanation, bool) {
 	c := w.openNode(name)
 	if !c.known() {
-		return w.unlisted(Explanation{Kind: "node", Node: name})
+		return w.notListedYet(Explanation{Kind: "node", Node: name})
 	}
 	e := Explanation{Kind: "node", Node: name, At: w.Now, Known: w.knownNode(name), Reads: w.reads(name, true)}
 	for _, g := range explainedGroups(c.sample, func(g metric.Group) bool {
-		return slices.ContainsFunc(c.standings, func(s datedVerdict) bool { return s.Group == g })
+		return slices.ContainsFunc(c.verdicts, func(s datedVerdict) bool { return s.Group == g })
 	}) {
 		e.Findings = append(e.Findings, c.finding(g))
 	}
-	e.Summary = summary("node "+string(name), e.Findings) + c.ofDropped() + c.ofPods()
+	e.Summary = summary("node "+string(name), e.Findings) + c.droppedText() + c.podsText()
 	return e, true
 }
 
 // nodeFile is all there is on one node.
 type nodeFile struct {
-	w         *World
-	name      metric.NodeName
-	sample    *metric.Sample
-	standings []datedVerdict // on the node itself
-	said      bool           // of it or anything on it
-	read      *reading
+	w           *World
+	name        metric.NodeName
+	sample      *metric.Sample
+	verdicts    []datedVerdict // on the node itself
+	hasVerdicts bool           // of it or anything on it
+	read        *reading
 }
 
 func (w *World) openNode(name metric.NodeName) *nodeFile {
 	c := &nodeFile{w: w, name: name, sample: w.lookup(metric.Entity{Kind: metric.Node, Node: name}), read: w.readingOf(name)}
 	for v, since := range w.verdictsOn(name) {
-		c.said = true
+		c.hasVerdicts = true
 		if v.Entity.Kind == metric.Node && v.Entity.Part == "" {
-			c.standings = append(c.standings, datedVerdict{v, newActiveVerdict(&v, since)})
+			c.verdicts = append(c.verdicts, datedVerdict{v, newActiveVerdict(&v, since)})
 		}
 	}
 	return c
 }
 
 func (c *nodeFile) known() bool {
-	if c.w.Facts.Node(c.name) != nil || c.sample != nil || c.said || len(c.w.Facts.PodsOn(c.name)) > 0 {
+	if c.w.Facts.Node(c.name) != nil || c.sample != nil || c.hasVerdicts || len(c.w.Facts.PodsOn(c.name)) > 0 {
 		return true
 	}
 	return slices.ContainsFunc(c.w.Sources, func(s Source) bool { return s.Node == c.name })
@@ -56,8 +56,8 @@ func (c *nodeFile) known() bool {
 // best returns the verdict that explains best why group g of the node is not served, or nil.
 func (c *nodeFile) best(g metric.Group) *datedVerdict {
 	var best *datedVerdict
-	for i := range c.standings {
-		if s := &c.standings[i]; speaksOf(&s.Verdict, g) && s.betterThan(best.active(), g) {
+	for i := range c.verdicts {
+		if s := &c.verdicts[i]; concernsGroup(&s.Verdict, g) && s.betterThan(best.active(), g) {
 			best = s
 		}
 	}
@@ -67,7 +67,7 @@ func (c *nodeFile) best(g metric.Group) *datedVerdict {
 // finding says what became of one group of the node's metrics.
 func (c *nodeFile) finding(g metric.Group) Finding {
 	s := c.best(g)
-	r := c.w.ruleNode(c.name, g, look(c.sample, g), s.active(), c.read)
+	r := c.w.judgeNode(c.name, g, measure(c.sample, g), s.active(), c.read)
 	r.group = g
 	if s != nil && !r.Served && (r.Reason == s.Reason || s.Reason == metric.Incomplete) {
 		r.evidence, r.Since = s.Evidence, s.since
@@ -76,19 +76,19 @@ func (c *nodeFile) finding(g metric.Group) Finding {
 	return t.finding(&r, g, c.sample)
 }
 
-// ofDropped tells how much of the node was dropped at a limit, as a sentence.
-func (c *nodeFile) ofDropped() string {
-	for i := range c.standings {
-		if e := &c.standings[i].Evidence; c.standings[i].Reason == metric.OverLimit && e.Got.Value > 0 {
+// droppedText says how much of the node was dropped at a limit, as a sentence.
+func (c *nodeFile) droppedText() string {
+	for i := range c.verdicts {
+		if e := &c.verdicts[i].Evidence; c.verdicts[i].Reason == metric.OverLimit && e.Got.Value > 0 {
 			return fmt.Sprintf(" %s entities on it were dropped at the configured limit of %s.", humanize.Decimal(e.Got.Value, 0), humanize.Decimal(e.Limit, 0))
 		}
 	}
 	return ""
 }
 
-// ofPods tells how many of the pods on the node are served, as a sentence to add
+// podsText says how many of the pods on the node are served, as a sentence to add
 // to what was said of the node; nothing where the API server names none.
-func (c *nodeFile) ofPods() string {
+func (c *nodeFile) podsText() string {
 	pods := c.w.Facts.PodsOn(c.name)
 	var expected, got, shared int
 	survey := c.w.SurveyOf()

@@ -10,7 +10,7 @@ import (
 )
 
 // Outcome is what became of one pod, container or node, of its CPU and memory
-// together or of another metric: cheap to make for many. Brief says it in a
+// together or of another metric: cheap to make for many. ShortMessage says it in a
 // sentence, World.Why and the answers in full.
 type Outcome struct {
 	// Reason is Measured, or Ambiguous, for what is served; else why it is not.
@@ -41,45 +41,45 @@ func (r *Outcome) Expected() bool {
 	return r.Served || r.Reason.Layer() != metric.LayerLife && r.Reason != metric.NodeExcluded
 }
 
-// readings is what is measured of one thing.
-type readings struct {
-	reported  bool // there is a sample
-	numbered  bool // with every number that was asked for
-	ambiguous bool
-	uid       metric.PodUID
-	held      int64         // see resourceusage.LastKnownAt
-	reason    metric.Reason // of the first number that is not there
-	lacking   bool          // its group has others: this one is never told
+// measurement is what is measured of one thing.
+type measurement struct {
+	reported      bool // there is a sample
+	complete      bool // with every number that was asked for
+	ambiguous     bool
+	uid           metric.PodUID
+	lastKnownAt   int64         // see resourceusage.LastKnownAt
+	reason        metric.Reason // of the first number that is not there
+	metricMissing bool          // its group has others, but not this one
 }
 
-// look returns what s, which may be nil, holds of groups.
-func look(s *metric.Sample, groups ...metric.Group) readings {
+// measure returns what s, which may be nil, holds of groups.
+func measure(s *metric.Sample, groups ...metric.Group) measurement {
 	if s == nil {
-		return readings{}
+		return measurement{}
 	}
-	l := readings{reported: true, numbered: true, uid: s.Instance.UID, held: resourceusage.LastKnownAt(s)}
+	l := measurement{reported: true, complete: true, uid: s.Instance.UID, lastKnownAt: resourceusage.LastKnownAt(s)}
 	for _, g := range groups {
-		if !numbered(s, g) {
-			if l.numbered {
+		if !hasNumber(s, g) {
+			if l.complete {
 				l.reason = s.Reasons[g]
 			}
-			l.numbered = false
+			l.complete = false
 		}
 		l.ambiguous = l.ambiguous || s.Reasons[g] == metric.Ambiguous
 	}
 	return l
 }
 
-// lookFor returns what s, which may be nil, holds of a metric.
-func lookFor(s *metric.Sample, id metric.ID) readings {
+// measureMetric returns what s, which may be nil, holds of a metric.
+func measureMetric(s *metric.Sample, id metric.ID) measurement {
 	g := id.Describe().Group
-	l := look(s, g)
+	l := measure(s, g)
 	if s == nil || id == metric.CPUUsageRate || id == metric.MemoryWorkingSet {
 		return l
 	}
 	v, ok := s.Values.Get(id)
-	l.numbered = ok && s.Servable(g) && !math.IsNaN(v) && !math.IsInf(v, 0)
-	if l.lacking = !ok && s.Servable(g); l.lacking {
+	l.complete = ok && s.Servable(g) && !math.IsNaN(v) && !math.IsInf(v, 0)
+	if l.metricMissing = !ok && s.Servable(g); l.metricMissing {
 		l.reason = metric.Unsupported
 		if g == metric.Spec {
 			l.reason = metric.NotApplicable
@@ -88,9 +88,9 @@ func lookFor(s *metric.Sample, id metric.ID) readings {
 	return l
 }
 
-// numbered reports whether s has the number that group g is there for. What is
+// hasNumber reports whether s has the number that group g is there for. What is
 // no amount is no number: it would be served as one.
-func numbered(s *metric.Sample, g metric.Group) bool {
+func hasNumber(s *metric.Sample, g metric.Group) bool {
 	var id metric.ID
 	switch g {
 	case metric.CPU:
@@ -104,7 +104,7 @@ func numbered(s *metric.Sample, g metric.Group) bool {
 	return ok && s.Servable(g) && v >= 0 && !math.IsInf(v, 1)
 }
 
-func (l readings) outcome(g metric.Group) Outcome {
+func (l measurement) outcome(g metric.Group) Outcome {
 	r := Outcome{Reason: metric.Measured, Served: true, group: g}
 	if l.ambiguous {
 		r.Reason = metric.Ambiguous
@@ -112,9 +112,9 @@ func (l readings) outcome(g metric.Group) Outcome {
 	return r
 }
 
-// without returns what becomes of a metric of which nobody tells while others of
-// its group are told.
-func (l readings) without(g metric.Group) Outcome {
+// withoutMetric returns what becomes of a metric that is not supplied while others of its
+// group are.
+func (l measurement) withoutMetric(g metric.Group) Outcome {
 	r := Outcome{Reason: l.reason, group: g}
 	if g == metric.Spec {
 		r.Said = "none is set"
@@ -122,26 +122,26 @@ func (l readings) without(g metric.Group) Outcome {
 	return r
 }
 
-// short returns why what is reported has no number.
-func (l readings) short() metric.Reason {
+// missingReason returns why what is reported has no number.
+func (l measurement) missingReason() metric.Reason {
 	if l.reason.Layer() == metric.LayerNone || l.reason == metric.Ambiguous {
 		return metric.NotReported
 	}
 	return l.reason
 }
 
-// rulePod says what became of group asked of a pod that the API server knows. Of
+// judgePod says what became of group asked of a pod that the API server knows. Of
 // several reasons the outermost wins; what the API server says now is newer than
 // any verdict. st is the verdict to go by, nil if there is none; how the node is
 // read and what became of it is asked only if it matters.
-func rulePod(p *cluster.Pod, asked metric.Group, l readings, st *activeVerdict, read func() *reading, node func() Outcome) Outcome {
+func judgePod(p *cluster.Pod, asked metric.Group, l measurement, st *activeVerdict, read func() *reading, node func() Outcome) Outcome {
 	g := asked
 	if st != nil {
 		g = st.group
 	}
 	switch {
 	case p.Phase == cluster.Succeeded || p.Phase == cluster.Failed:
-		return Outcome{Reason: metric.PodFinished, Said: string(p.Phase), Since: ended(p), group: g}
+		return Outcome{Reason: metric.PodFinished, Said: string(p.Phase), Since: endOf(p), group: g}
 	case p.Phase != cluster.Running || p.Node == "":
 		return pending(p, g)
 	case asked == metric.Network && p.HostNetwork:
@@ -153,15 +153,15 @@ func rulePod(p *cluster.Pod, asked metric.Group, l readings, st *activeVerdict, 
 	}
 	if l.uid == "" || p.HasUID(l.uid) {
 		switch {
-		case l.numbered && l.held != 0 && p.EndedSince(l.held): // what is held of it has ended
+		case l.complete && l.lastKnownAt != 0 && p.EndedSince(l.lastKnownAt): // the last known value is of a run that has ended
 			l.reported = false
-		case l.numbered:
+		case l.complete:
 			return l.outcome(g)
-		case l.lacking:
-			return l.without(asked)
+		case l.metricMissing:
+			return l.withoutMetric(asked)
 		}
 	}
-	if r, rests := resting(p, g, st); rests {
+	if r, rests := nothingRuns(p, g, st); rests {
 		return r
 	}
 	if st != nil && !st.outdated(p, read()) {
@@ -176,21 +176,21 @@ func rulePod(p *cluster.Pod, asked metric.Group, l readings, st *activeVerdict, 
 	}
 	other := l.reported && l.uid != "" && !p.HasUID(l.uid)
 	switch {
-	case other && !read().last.Before(began(p)):
+	case other && !read().last.Before(startOf(p)):
 		return Outcome{Reason: metric.OldPod, group: g, evidence: metric.Evidence{
 			Rule: "uid", Got: metric.CounterReading{UID: l.uid}, Other: metric.CounterReading{UID: p.UID, Start: nanos(p.Started)},
 		}}
-	case l.reported && !other && l.short().Layer() != metric.LayerLife && l.short() != metric.Incomplete:
+	case l.reported && !other && l.missingReason().Layer() != metric.LayerLife && l.missingReason() != metric.Incomplete:
 		// Else the API server has since said otherwise, of the pod or of the container
 		// for which it was incomplete.
-		return Outcome{Reason: l.short(), group: g}
+		return Outcome{Reason: l.missingReason(), group: g}
 	}
-	return late(asked, p.Node, began(p), read())
+	return startedAfterRead(asked, p.Node, startOf(p), read())
 }
 
-// late says what became of something that began at a time and of which nobody has
-// spoken. Of CPU and memory somebody would have, had the node been read since.
-func late(asked metric.Group, node metric.NodeName, since time.Time, read *reading) Outcome {
+// startedAfterRead says what became of something that began at a time and has neither
+// sample nor verdict. CPU and memory would have one if the node had been read since.
+func startedAfterRead(asked metric.Group, node metric.NodeName, since time.Time, read *reading) Outcome {
 	if asked != metric.CPU && asked != metric.Memory && !read.last.Before(since) {
 		return Outcome{Reason: metric.NotReported, group: asked}
 	}
@@ -221,10 +221,10 @@ func pending(p *cluster.Pod, g metric.Group) Outcome {
 	return r
 }
 
-// resting says why nothing of a pod that has started needs to be measured; false if
+// nothingRuns says why nothing of a pod that has started needs to be measured; false if
 // a container runs that does. It is what one of its containers waits for, else how
 // the first ended.
-func resting(p *cluster.Pod, g metric.Group, st *activeVerdict) (r Outcome, rests bool) {
+func nothingRuns(p *cluster.Pod, g metric.Group, st *activeVerdict) (r Outcome, rests bool) {
 	for i := range p.Containers {
 		c := &p.Containers[i]
 		switch {
@@ -232,17 +232,17 @@ func resting(p *cluster.Pod, g metric.Group, st *activeVerdict) (r Outcome, rest
 			return Outcome{}, false
 		case c.Role != cluster.Regular && c.Role != cluster.Sidecar:
 		case !rests, r.Reason == metric.ContainerFinished && c.State != cluster.StateTerminated:
-			r, rests = still(p, c, st), true
+			r, rests = notRunning(p, c, st), true
 		}
 	}
 	r.group = g
 	return r, rests
 }
 
-// still says why a container that does not run now has no numbers. Of a pod that is
+// notRunning says why a container that does not run now has no numbers. Of a pod that is
 // being deleted it will not come back. Where st has said the same for longer than
 // since its last run ended, that counts: it runs for moments only.
-func still(p *cluster.Pod, c *cluster.Container, st *activeVerdict) Outcome {
+func notRunning(p *cluster.Pod, c *cluster.Container, st *activeVerdict) Outcome {
 	r := Outcome{Reason: metric.ContainerNotStarted, Container: c.Name, Said: c.StateReason(), Since: c.EndedAt()}
 	switch {
 	case !p.Deleted.IsZero():
@@ -256,9 +256,9 @@ func still(p *cluster.Pod, c *cluster.Container, st *activeVerdict) Outcome {
 	return r
 }
 
-// began returns when a pod last began to be one that should be measured, as far
+// startOf returns when a pod last began to be one that should be measured, as far
 // as anyone says.
-func began(p *cluster.Pod) time.Time {
+func startOf(p *cluster.Pod) time.Time {
 	t := p.Started
 	if p.KnownAt.After(t) {
 		t = p.KnownAt
@@ -271,8 +271,8 @@ func began(p *cluster.Pod) time.Time {
 	return t
 }
 
-// ended returns when the last of a pod's containers ended.
-func ended(p *cluster.Pod) (t time.Time) {
+// endOf returns when the last of a pod's containers ended.
+func endOf(p *cluster.Pod) (t time.Time) {
 	for i := range p.Containers {
 		if e := p.Containers[i].EndedAt(); e.After(t) {
 			t = e
@@ -281,13 +281,13 @@ func ended(p *cluster.Pod) (t time.Time) {
 	return t
 }
 
-// ruleNode says what became of group asked of a node. st is the verdict on it to
+// judgeNode says what became of group asked of a node. st is the verdict on it to
 // go by, nil if there is none.
-func (w *World) ruleNode(name metric.NodeName, asked metric.Group, l readings, st *activeVerdict, read *reading) Outcome {
+func (w *World) judgeNode(name metric.NodeName, asked metric.Group, l measurement, st *activeVerdict, read *reading) Outcome {
 	switch {
-	case l.lacking:
-		return l.without(asked)
-	case l.numbered:
+	case l.metricMissing:
+		return l.withoutMetric(asked)
+	case l.complete:
 		r := l.outcome(asked)
 		if st != nil && st.reason == metric.OverLimit {
 			r.over = st
@@ -313,7 +313,7 @@ func (w *World) ruleNode(name metric.NodeName, asked metric.Group, l readings, s
 			r.evidence.Cause, r.Reason = r.Reason, metric.NodeNotReady
 		}
 	case l.reported:
-		r.Reason = l.short()
+		r.Reason = l.missingReason()
 	case w.View != nil && !read.last.IsZero():
 		r.Reason = metric.NotReported
 	}

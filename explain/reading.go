@@ -78,7 +78,7 @@ func (r *reading) lasting() time.Duration {
 	return d
 }
 
-// every returns the shortest time between two reads; 0 if nobody knows.
+// every returns the shortest time between two reads; 0 if unknown.
 func (r *reading) every() time.Duration {
 	var every time.Duration
 	for i := range r.sources {
@@ -100,7 +100,7 @@ func (w *World) readingOf(node metric.NodeName) *reading {
 	return newReading(sources, w.Now)
 }
 
-// reads returns how the node's sources fare. Errors name addresses, and are told
+// reads returns the states of the node's sources. Errors name addresses, and are said
 // only of the node itself.
 func (w *World) reads(node metric.NodeName, errors bool) (reads []Read) {
 	for _, s := range w.readingOf(node).sources {

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// maxNames is how many names a cause gives; its counts tell the rest.
+// maxNames is how many names a cause gives. Its counts are of all.
 const maxNames = 10
 
 // Namespace reports everything that is missing in a namespace; false if nothing is
@@ -137,7 +137,7 @@ func (r *reporter) messageWriter(node metric.NodeName, kind metric.Kind) *messag
 // what is in doubt, then what passes; of those what concerns autoscalers, then
 // what concerns the most, then what has lasted the longest.
 func (r *reporter) report(of string) Report {
-	r.join()
+	r.joinNodes()
 	keys := slices.SortedFunc(maps.Keys(r.causes), func(x, y causeKey) int {
 		a, b := r.causes[x], r.causes[y]
 		return cmp.Or(
@@ -168,7 +168,7 @@ func truth(b bool) int {
 	return 0
 }
 
-// compareSince puts what has lasted longer first, and what nobody knows last.
+// compareSince puts what has lasted longer first, and unknown times last.
 func compareSince(a, b time.Time) int {
 	if a.IsZero() != b.IsZero() {
 		return truth(a.IsZero()) - truth(b.IsZero())
@@ -182,7 +182,7 @@ func (r *reporter) summary(of string) string {
 	var all []string
 	switch {
 	case w.Facts != nil && !w.Facts.Synced:
-		all = append(all, unheardOf)
+		all = append(all, notListedMessage)
 	case w.View == nil:
 		all = append(all, "weir has just started and has not read any node yet")
 	}

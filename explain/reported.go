@@ -6,22 +6,22 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// reportedPod is what is known of a pod of which only nodes speak.
+// reportedPod is what is known of a pod that only nodes report.
 type reportedPod struct {
 	podState
 	measured metric.NodeName // where
 	judged   metric.NodeName // where the verdict was made
 }
 
-// reported counts the pods of some namespaces of which only nodes speak, on a
+// reported counts the pods of some namespaces that only nodes report, on a
 // machine without a cluster. It reports whether there are any.
 func (r *reporter) reported(in func(metric.Namespace) bool) bool {
-	pods := r.walk(in)
+	pods := r.reportedPods(in)
 	for ref, p := range pods {
 		node := cmp.Or(p.measured, p.judged)
 		ofNode := r.s.Node(node)
-		f := &file{w: r.s.w, ref: ref, node: node, read: r.s.reading(node), nodeRuling: &ofNode}
-		is := f.ruleUnknown(metric.CPU, p.readings, p.best)
+		f := &file{w: r.s.w, ref: ref, node: node, read: r.s.reading(node), nodeOutcome: &ofNode}
+		is := f.judgeUnlisted(metric.CPU, p.measurement, p.best)
 		if is.Reason == metric.Ambiguous {
 			is.Since = p.doubt
 		}
@@ -34,8 +34,8 @@ func (r *reporter) reported(in func(metric.Namespace) bool) bool {
 	return len(pods) > 0
 }
 
-// walk gathers what nodes say of pods.
-func (r *reporter) walk(in func(metric.Namespace) bool) map[metric.PodRef]*reportedPod {
+// reportedPods gathers what nodes say of pods.
+func (r *reporter) reportedPods(in func(metric.Namespace) bool) map[metric.PodRef]*reportedPod {
 	pods := map[metric.PodRef]*reportedPod{}
 	if r.s.w.View == nil {
 		return pods
@@ -59,7 +59,7 @@ func (r *reporter) walk(in func(metric.Namespace) bool) map[metric.PodRef]*repor
 				continue
 			}
 		}
-		p.readings, p.measured = r.s.look(sample), sample.Entity.Node
+		p.measurement, p.measured = r.s.measure(sample), sample.Entity.Node
 	}
 	for v, since := range r.s.w.View.Verdicts() {
 		e := &v.Entity
@@ -68,7 +68,7 @@ func (r *reporter) walk(in func(metric.Namespace) bool) map[metric.PodRef]*repor
 		}
 		p := of(e)
 		before := p.best
-		if r.s.hear(&p.podState, &v, since); p.best != before {
+		if r.s.noteVerdict(&p.podState, &v, since); p.best != before {
 			p.judged = e.Node
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 // Rule says what became of a metric of an entity, which may be of any kind; false
 // if nothing is known of the entity. A pod's or container's node may be left empty.
-// Where several metrics are given, it speaks of the first that is not served: of a
+// Where several metrics are given, it is about the first that is not served: of a
 // pod, CPU and memory are what it is served by.
 func (w *World) Rule(e metric.Entity, about ...metric.ID) (r Outcome, known bool) {
 	for _, id := range about {
@@ -17,13 +17,13 @@ func (w *World) Rule(e metric.Entity, about ...metric.ID) (r Outcome, known bool
 		}
 	}
 	if !known && w.Facts != nil && !w.Facts.Synced {
-		return Outcome{Reason: metric.WarmingUp, Said: unheardOf}, true
+		return Outcome{Reason: metric.WarmingUp, Said: notListedMessage}, true
 	}
 	return r, known
 }
 
-// unheardOf is said of everything while pods and nodes have not been listed.
-const unheardOf = "weir has just started and has not heard yet which pods and nodes there are"
+// notListedMessage is said of everything while pods and nodes have not been listed.
+const notListedMessage = "weir has just started and has not heard yet which pods and nodes there are"
 
 func (w *World) rule(e metric.Entity, id metric.ID) (Outcome, bool) {
 	g := id.Describe().Group
@@ -38,16 +38,16 @@ func (w *World) rule(e metric.Entity, id metric.ID) (Outcome, bool) {
 			return w.SurveyOf(id).Pod(p), true
 		}
 		f := w.openAnywhere(e.PodRef())
-		r, _ := f.rule(metric.Pod, "", g, lookFor(f.pod, id))
+		r, _ := f.judge(metric.Pod, "", g, measureMetric(f.pod, id))
 		return r, f.known()
 	case metric.Container:
 		f := w.openAnywhere(e.PodRef())
-		r, _ := f.rule(metric.Container, e.Name, g, lookFor(f.sample(metric.Container, e.Name), id))
+		r, _ := f.judge(metric.Container, e.Name, g, measureMetric(f.sample(metric.Container, e.Name), id))
 		return r, slices.Contains(f.names(), e.Name)
 	case metric.System:
-		return w.ruleSystem(e, id)
+		return w.judgeSystem(e, id)
 	default:
-		return w.ruleSum(e, id)
+		return w.judgeSum(e, id)
 	}
 }
 
@@ -60,40 +60,40 @@ func (w *World) openAnywhere(ref metric.PodRef) *file {
 	return w.open(ref, w.verdicts())
 }
 
-// ruleSystem says what became of a cgroup of a node that belongs to no pod.
-func (w *World) ruleSystem(e metric.Entity, id metric.ID) (Outcome, bool) {
-	g, l := id.Describe().Group, lookFor(w.lookup(e), id)
+// judgeSystem says what became of a cgroup of a node that belongs to no pod.
+func (w *World) judgeSystem(e metric.Entity, id metric.ID) (Outcome, bool) {
+	g, l := id.Describe().Group, measureMetric(w.lookup(e), id)
 	var st *activeVerdict
 	for v, since := range w.verdictsOn(e.Node) {
-		if v.Entity == e && speaksOf(&v, g) {
+		if v.Entity == e && concernsGroup(&v, g) {
 			keep(&st, &v, since, g)
 		}
 	}
 	switch {
-	case l.numbered:
+	case l.complete:
 		return l.outcome(g), true
-	case l.lacking:
-		return l.without(g), true
+	case l.metricMissing:
+		return l.withoutMetric(g), true
 	case st != nil:
 		return st.outcome(e.Node), true
 	}
 	if n := w.SurveyOf().Node(e.Node); l.reported && !n.Served && n.Reason.Layer() <= metric.LayerScrape {
 		return n, true
 	}
-	return Outcome{Reason: l.short(), group: g}, l.reported
+	return Outcome{Reason: l.missingReason(), group: g}, l.reported
 }
 
-// ruleSum says what became of a sum over pods: of a namespace or the cluster. It
+// judgeSum says what became of a sum over pods: of a namespace or the cluster. It
 // has what one of them has, and nothing is said against it.
-func (w *World) ruleSum(e metric.Entity, id metric.ID) (Outcome, bool) {
-	l := lookFor(w.lookup(e), id)
+func (w *World) judgeSum(e metric.Entity, id metric.ID) (Outcome, bool) {
+	l := measureMetric(w.lookup(e), id)
 	switch {
-	case l.numbered:
+	case l.complete:
 		return l.outcome(id.Describe().Group), true
-	case l.lacking:
-		return l.without(id.Describe().Group), true
+	case l.metricMissing:
+		return l.withoutMetric(id.Describe().Group), true
 	case l.reported, e.Kind == metric.Cluster, len(w.Facts.PodsIn(e.Namespace)) > 0:
-		return Outcome{Reason: l.short()}, true
+		return Outcome{Reason: l.missingReason()}, true
 	}
 	for v := range w.verdicts() {
 		if v.Entity.Namespace == e.Namespace {

@@ -24,19 +24,19 @@ type Survey struct {
 // nodeState is what is known of a node and of the pods that the API server binds
 // to it.
 type nodeState struct {
-	stand *activeVerdict // against its CPU and memory; nil if nothing is
-	other *activeVerdict // against what the survey is about, if that is another
-	pods  map[metric.PodRef]*podState
-	ruled *Outcome // of CPU and memory
-	read  *reading
+	usage   *activeVerdict // against its CPU and memory; nil if nothing is
+	group   *activeVerdict // against what the survey is about, if that is another
+	pods    map[metric.PodRef]*podState
+	outcome *Outcome // of CPU and memory
+	read    *reading
 }
 
 // podState is what is known of a pod.
 type podState struct {
-	readings
+	measurement
 	facts  *cluster.Pod   // nil if the API server does not know it
 	looked bool           // for its sample, where it is bound
-	best   *activeVerdict // what stands against it; nil if nothing is
+	best   *activeVerdict // why it is not served; nil if no verdict says
 	doubt  time.Time      // since when the instance is one chosen among equals
 }
 
@@ -69,12 +69,12 @@ func (s *Survey) group() metric.Group {
 	return s.about[0].Describe().Group
 }
 
-// look returns what a sample, which may be nil, holds of what is asked about.
-func (s *Survey) look(sample *metric.Sample) readings {
+// measure returns what a sample, which may be nil, holds of what is asked about.
+func (s *Survey) measure(sample *metric.Sample) measurement {
 	if len(s.about) == 0 {
-		return look(sample, metric.CPU, metric.Memory)
+		return measure(sample, metric.CPU, metric.Memory)
 	}
-	return lookFor(sample, s.about[0])
+	return measureMetric(sample, s.about[0])
 }
 
 // on returns what is known of a node and its pods.
@@ -98,36 +98,36 @@ func (s *Survey) on(name metric.NodeName) *nodeState {
 		s.w.View.EachOn(name, metric.Pod, func(sample *metric.Sample) bool {
 			if e := &sample.Entity; e.Part == "" {
 				if p := n.pods[e.PodRef()]; p != nil {
-					p.readings, p.looked = s.look(sample), true
+					p.measurement, p.looked = s.measure(sample), true
 				}
 			}
 			return true
 		})
 	}
-	s.listen(name, n)
+	s.noteVerdicts(name, n)
 	return n
 }
 
-// listen notes the verdicts of a node. Those on a pod that is bound elsewhere are
+// noteVerdicts notes the verdicts of a node. Those on a pod that is bound elsewhere are
 // no reason for the present one's absence.
-func (s *Survey) listen(name metric.NodeName, n *nodeState) {
+func (s *Survey) noteVerdicts(name metric.NodeName, n *nodeState) {
 	var last metric.PodRef // a verdict was about: the next is often too
 	var pod *podState
 	for v, since := range s.w.verdictsOn(name) {
 		switch v.Entity.Kind {
 		case metric.Node:
-			if speaks(&v) {
-				keep(&n.stand, &v, since, metric.CPU)
+			if concernsUsage(&v) {
+				keep(&n.usage, &v, since, metric.CPU)
 			}
 			if s.concerns(&v) {
-				keep(&n.other, &v, since, s.group())
+				keep(&n.group, &v, since, s.group())
 			}
 		case metric.Pod, metric.Container:
 			if ref := v.Entity.PodRef(); ref != last {
 				last, pod = ref, n.pods[ref]
 			}
 			if pod != nil {
-				s.hear(pod, &v, since)
+				s.noteVerdict(pod, &v, since)
 			}
 		}
 	}
@@ -136,9 +136,9 @@ func (s *Survey) listen(name metric.NodeName, n *nodeState) {
 // concerns reports whether v can be why what is asked about is not served.
 func (s *Survey) concerns(v *metric.Verdict) bool {
 	if len(s.about) == 0 {
-		return speaks(v)
+		return concernsUsage(v)
 	}
-	return speaksOf(v, s.group())
+	return concernsGroup(v, s.group())
 }
 
 // keep keeps v if it explains better why group g is not served than the one that was kept.
@@ -149,9 +149,9 @@ func keep(kept **activeVerdict, v *metric.Verdict, since time.Time, g metric.Gro
 	}
 }
 
-// hear notes a verdict on pod p or a container of it, if it explains better than the one
+// noteVerdict notes a verdict on pod p or a container of it, if it explains better than the one
 // that was kept why p lacks what is asked about.
-func (s *Survey) hear(p *podState, v *metric.Verdict, since time.Time) {
+func (s *Survey) noteVerdict(p *podState, v *metric.Verdict, since time.Time) {
 	if v.Reason == metric.Ambiguous {
 		if v.Entity.Kind == metric.Pod && v.Entity.Part == "" && !isRejected(v) {
 			p.doubt = since
@@ -203,17 +203,17 @@ func (s *Survey) Node(name metric.NodeName) Outcome {
 		return s.ofNode(name)
 	}
 	sample := s.w.lookup(metric.Entity{Kind: metric.Node, Node: name})
-	return s.w.ruleNode(name, s.group(), s.look(sample), s.on(name).other, s.reading(name))
+	return s.w.judgeNode(name, s.group(), s.measure(sample), s.on(name).group, s.reading(name))
 }
 
 // ofNode says what became of a node's CPU and memory.
 func (s *Survey) ofNode(name metric.NodeName) Outcome {
 	n := s.on(name)
-	if n.ruled == nil {
-		r := s.w.ruleNode(name, metric.CPU, s.w.lookNode(name), n.stand, s.reading(name))
-		n.ruled = &r
+	if n.outcome == nil {
+		r := s.w.judgeNode(name, metric.CPU, s.w.lookNode(name), n.usage, s.reading(name))
+		n.outcome = &r
 	}
-	return *n.ruled
+	return *n.outcome
 }
 
 // Pod says what became of a pod that the API server knows.
@@ -223,9 +223,9 @@ func (s *Survey) Pod(p *cluster.Pod) Outcome {
 		known = &podState{}
 	}
 	if !known.looked && p.Node != "" {
-		known.readings, known.looked = s.look(s.find(p)), true
+		known.measurement, known.looked = s.measure(s.find(p)), true
 	}
-	r := rulePod(p, s.group(), known.readings, known.best, func() *reading { return s.reading(p.Node) }, func() Outcome { return s.ofNode(p.Node) })
+	r := judgePod(p, s.group(), known.measurement, known.best, func() *reading { return s.reading(p.Node) }, func() Outcome { return s.ofNode(p.Node) })
 	if r.Reason == metric.Ambiguous {
 		r.Since = known.doubt
 	}
@@ -267,6 +267,6 @@ func (w *World) lookup(e metric.Entity) *metric.Sample {
 }
 
 // lookNode returns what is measured of a node.
-func (w *World) lookNode(name metric.NodeName) readings {
-	return look(w.lookup(metric.Entity{Kind: metric.Node, Node: name}), metric.CPU, metric.Memory)
+func (w *World) lookNode(name metric.NodeName) measurement {
+	return measure(w.lookup(metric.Entity{Kind: metric.Node, Node: name}), metric.CPU, metric.Memory)
 }

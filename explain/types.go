@@ -23,11 +23,11 @@ type Explanation struct {
 	// Findings are what became of each group of metrics: of CPU and memory
 	// always, of another where it has numbers or a reason.
 	Findings []Finding `json:"findings"`
-	// Duplicates are the instances that went by this name and were turned away.
+	// Duplicates are the instances with this name that were rejected.
 	Duplicates []Duplicate `json:"duplicates,omitempty"`
 	// Containers are those of a pod, in the order of its spec.
 	Containers []Explanation `json:"containers,omitempty"`
-	// Reads are how reading the node fares, one for each source.
+	// Reads are the states of reading the node, one for each source.
 	Reads []Read `json:"reads,omitempty"`
 	// Autoscalers are the HorizontalPodAutoscalers that scale by a pod, as
 	// namespace/name, where weir watches them.
@@ -46,7 +46,7 @@ type Known struct {
 	Started  time.Time          `json:"started,omitzero"`
 	Deleted  time.Time          `json:"deleted,omitzero"`
 	Restarts int32              `json:"restarts,omitempty"`
-	// AsOf is when weir last heard from the API server.
+	// AsOf is when the API server last answered.
 	AsOf time.Time `json:"asOf,omitzero"`
 }
 
@@ -64,7 +64,7 @@ type Finding struct {
 	Number *float64 `json:"number,omitempty"`
 	// Time is when the number was read, by the node's clock.
 	Time time.Time `json:"time,omitzero"`
-	// LastKnown says that the last read brought no number and an earlier one stands.
+	// LastKnown says that the last read brought no number and an earlier one is served.
 	LastKnown bool `json:"lastKnown,omitempty"`
 	// Message says the reason in a sentence, with the evidence in it.
 	Message string `json:"message,omitempty"`
@@ -86,7 +86,7 @@ type Finding struct {
 	Severity string `json:"severity,omitempty"`
 }
 
-// Duplicate is an instance that went by an entity's name and was turned away.
+// Duplicate is an instance with an entity's name that was rejected.
 type Duplicate struct {
 	Node    metric.NodeName    `json:"node,omitempty"`
 	UID     metric.PodUID      `json:"uid,omitempty"`

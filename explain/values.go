@@ -36,7 +36,7 @@ func value(s *metric.Sample, g metric.Group) (string, *float64) {
 		return humanize.Bytes(v), &v
 	}
 	var parts []string
-	for _, p := range says[g] {
+	for _, p := range groupMetrics[g] {
 		if v, ok := get(p.id); ok {
 			parts = append(parts, fmt.Sprintf(p.format, amount(p.id, v)))
 		}
@@ -44,8 +44,8 @@ func value(s *metric.Sample, g metric.Group) (string, *float64) {
 	return strings.Join(parts, ", "), nil
 }
 
-// says are the metrics by which a group is told.
-var says = map[metric.Group][]struct {
+// groupMetrics are the metrics that describe a group.
+var groupMetrics = map[metric.Group][]struct {
 	id     metric.ID
 	format string
 }{

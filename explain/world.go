@@ -20,14 +20,13 @@ type View interface {
 	// EachOn calls do with what is served of the entities of a kind on one node,
 	// each good until do returns, until it returns false.
 	EachOn(node metric.NodeName, kind metric.Kind, do func(*metric.Sample) bool)
-	// Verdicts yields what stands against numbers that are missing or
-	// doubtful, with the time since which it has stood. VerdictsOn yields those of
-	// one node.
+	// Verdicts yields the verdicts on numbers that are missing or doubtful, with the
+	// time since when each holds. VerdictsOn yields those of one node.
 	Verdicts() iter.Seq2[metric.Verdict, time.Time]
 	VerdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time]
 }
 
-// Source is how one source fares.
+// Source is the state of one source.
 type Source struct {
 	Name                  string
 	Node                  metric.NodeName // empty for a source of many
@@ -47,6 +46,6 @@ type World struct {
 	Facts   *cluster.Facts
 	Sources []Source
 	// Autoscalers returns the HorizontalPodAutoscalers that scale by a pod, as
-	// namespace/name; nil if nobody watches them.
+	// namespace/name; nil if they are not watched.
 	Autoscalers func(*cluster.Pod) []string
 }

@@ -19,9 +19,8 @@ type MetricsReader interface {
 	// that may be served, until do returns false. A sample is good until do
 	// returns. No entity comes twice.
 	Each(kind metric.Kind, do func(*metric.Sample) bool)
-	// Verdicts yields what stands against numbers that are missing or
-	// doubtful, with the time since which it has stood; those of one node
-	// together.
+	// Verdicts yields the verdicts on numbers that are missing or doubtful, with the
+	// time since when each holds; those of one node together.
 	Verdicts() iter.Seq2[metric.Verdict, time.Time]
 }
 

@@ -1,12 +1,12 @@
 // Package custommetrics serves custom.metrics.k8s.io: every metric of the
 // catalogue that pods, nodes and namespaces have, to the HorizontalPodAutoscaler
-// and whoever else asks. The library sigs.k8s.io/custom-metrics-apiserver speaks
+// and other clients. The library sigs.k8s.io/custom-metrics-apiserver implements
 // the protocol, in the versions v1beta2 and v1beta1; a Provider answers.
 //
 // # Names
 //
 // A metric goes by its Prometheus name in the catalogue (docs/metrics.md), which
-// is in base units, without the prefix that the path already tells:
+// is in base units, without the prefix, which the path has already:
 // "network_receive_bytes_per_second", "cpu_usage_cores",
 // "memory_working_set_bytes". So
 //
@@ -27,8 +27,7 @@
 //	nodes/NAME/METRIC                  a node; NAME may be *
 //	namespaces/NS/metrics/METRIC       a namespace: the sum of its pods
 //
-// A node is in no namespace, so an HPA, which speaks for one namespace, cannot
-// refer to one.
+// A node is in no namespace, so an HPA, which is in one, cannot refer to one.
 //
 // # Metric selectors
 //

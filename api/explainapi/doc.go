@@ -15,7 +15,6 @@
 //
 // # Answer
 //
-// An Explanation or a Report as JSON, with apiVersion and kind. What weir has
-// never heard of is 404; but 503 as long as neither has anything been measured nor
-// the API server said what there is. Errors are a Problem.
+// An Explanation or a Report as JSON, with apiVersion and kind. An unknown name is
+// 404; but 503 until something was measured or the API server has listed its objects. Errors are a Problem.
 package explainapi

@@ -77,7 +77,7 @@ func find(w *explain.World, r Request) (any, bool) {
 
 func (r Request) pod() metric.PodRef { return metric.PodRef{Namespace: r.Namespace, Name: r.Pod} }
 
-// unknown says that weir has never heard of what is asked for, and where to look.
+// unknown says that weir does not know what is asked for, and where to look.
 // Of other pods it says nothing: who may ask for this one may not for those.
 func unknown(w *explain.World, r Request) *weirdev.Problem {
 	p := &weirdev.Problem{Status: http.StatusNotFound, Message: "weir knows no " + r.String()}

@@ -10,8 +10,8 @@ import (
 )
 
 // Explanation is an answer about one node, pod or container as JSON. Its kind is
-// "NodeExplanation", "PodExplanation" or "ContainerExplanation"; that of the
-// embedded answer is told by it.
+// "NodeExplanation", "PodExplanation" or "ContainerExplanation"; the kind of the
+// embedded answer follows from it.
 type Explanation struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`

@@ -37,8 +37,8 @@ type Provider struct {
 
 	mu struct {
 		sync.Mutex
-		broken error  // why the file could not be used when last read
-		tell   func() // called after a change of the rules; may be nil
+		broken  error  // why the file could not be used when last read
+		changed func() // called after a change of the rules; may be nil
 	}
 }
 

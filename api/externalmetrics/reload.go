@@ -74,18 +74,18 @@ func (p *Provider) reload() (changed bool, err error) {
 			}
 		}
 	}
-	if p.mu.tell != nil {
-		p.mu.tell()
+	if p.mu.changed != nil {
+		p.mu.changed()
 	}
 	return true, nil
 }
 
-// onRulesChange calls tell now and after each change of the rules.
-func (p *Provider) onRulesChange(tell func()) {
+// onRulesChange calls do now and after each change of the rules.
+func (p *Provider) onRulesChange(do func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.tell = tell
-	tell()
+	p.mu.changed = do
+	do()
 }
 
 // load reads the file and creates its client. The certificates are part of what was read: a new

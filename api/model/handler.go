@@ -38,8 +38,8 @@ type Options struct {
 	// Facts returns what the API server says; nil, or returning nil, without a
 	// cluster. Label selectors need it.
 	Facts func() *cluster.Facts
-	// Sources returns how reading fares, for the reasons of what is missing. Left
-	// out: nobody tells.
+	// Sources returns the states of the sources, for the reasons of what is missing.
+	// Default: none.
 	Sources func() []explain.Source
 	// Now returns the time. Default time.Now.
 	Now func() time.Time
@@ -159,8 +159,7 @@ func (q *request) writeHeader() {
 	h.Set("X-Content-Type-Options", "nosniff")
 }
 
-// writeJSON answers with v. A write fails only when the reader has gone, and then
-// nobody is left to tell.
+// writeJSON answers with v. A write fails only when the reader has gone.
 func (q *request) writeJSON(v any) *requestError {
 	q.writeHeader()
 	enc := json.NewEncoder(q.w)

@@ -42,7 +42,7 @@ type route struct {
 	answer func(*request) *requestError
 }
 
-// scope is whose numbers an answer shows, for the review of who may see it.
+// scope says which numbers an answer shows, for the review of who may see it.
 type scope uint8
 
 const (

@@ -145,7 +145,7 @@ func (q *request) writePodList() *requestError {
 			found = q.appendSeries(found, &measured, e, id)
 		}
 		body = appendResult(body, found, id)
-		if len(body) > 1<<15 { // a list may be of thousands: not all of it is held
+		if len(body) > 1<<15 { // a list may be of thousands: it is not kept in memory
 			if _, err := q.w.Write(body); err != nil {
 				return nil // the reader has gone
 			}

@@ -61,8 +61,8 @@ func (a routeAuthorizer) ConditionsAwareAuthorize(ctx context.Context, at author
 	return authorizer.ConditionsAwareDecisionFromParts(a.Authorize(ctx, at))
 }
 
-// rejectAnonymous refuses those who are nobody, except where everybody may go: they get
-// 401, whatever rights a cluster gave to system:anonymous.
+// rejectAnonymous answers anonymous callers 401, whatever rights a cluster gave to
+// system:anonymous, except on paths that are open to all.
 type rejectAnonymous struct {
 	authenticator.Request
 	alwaysAllowed authorizer.Authorizer

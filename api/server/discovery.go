@@ -26,7 +26,7 @@ type Group struct {
 	schema.GroupVersion
 	// Resources are what the group's discovery lists. A subresource is called
 	// "pods/explanation" and follows what its resource says of namespaces. Verbs
-	// are those of access reviews, so that discovery tells what to grant.
+	// are those of access reviews, so that discovery says what to grant.
 	Resources []metav1.APIResource
 }
 
@@ -113,7 +113,7 @@ func configureOpenAPI(g *genericapiserver.Config, c Config) {
 	g.OpenAPIV3Config.Info.Version = c.Version.GitVersion
 }
 
-// newScheme returns the types that the server speaks itself: errors and
+// newScheme returns the types that the server itself writes: errors and
 // discovery. Each API has its own beside them.
 func newScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
@@ -123,7 +123,7 @@ func newScheme() *runtime.Scheme {
 	return s
 }
 
-// ownVersion makes /version tell weir's version; which features of the library
+// ownVersion makes /version answer weir's version; which features of the library
 // are on still goes by the library's.
 type ownVersion struct {
 	basecompatibility.EffectiveVersion

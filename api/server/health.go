@@ -18,7 +18,7 @@ import (
 
 // Check is one condition of readiness or of life.
 type Check struct {
-	// Name is a word for it: "nodes".
+	// Name is one word: "nodes".
 	Name string
 	// WaitsFor returns what is waited for, one short line each; none if the
 	// condition holds. Everyone who reaches the port may read the lines.
@@ -92,7 +92,7 @@ func metricsHandler(own prometheus.Gatherer) http.Handler {
 }
 
 // gatherBoth returns the families of first, and those of second that first has not:
-// both may tell of the process and of Go's runtime.
+// both may have those of the process and of Go's runtime.
 func gatherBoth(first, second prometheus.Gatherer) ([]*dto.MetricFamily, error) {
 	if first == nil {
 		return second.Gather()

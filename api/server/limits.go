@@ -9,13 +9,12 @@ import (
 )
 
 // answerGrace is how much longer than a request may take its answer may take to leave,
-// so that a client still hears of a timeout.
+// so that a client still receives the message of a timeout.
 const answerGrace = 2 * time.Second
 
 // requestLimits bound what a client can make a request cost in time and bytes. The
-// library bounds how long headers may take and how long a handler may; a body
-// that arrives drop by drop and an answer that nobody reads it would bear with
-// for ever, each with a place among the requests that are under way.
+// library bounds how long headers and a handler may take, but not how long a body may
+// arrive or an answer may wait for its reader.
 type requestLimits struct {
 	body  time.Duration // for a body to arrive
 	write time.Duration // for the answer to leave, counted from the request
@@ -23,7 +22,7 @@ type requestLimits struct {
 }
 
 // maxQuery is how long a query may be, in bytes. Rules read it before anybody
-// has authenticated, and each pod of a LIST is held against the selectors in it.
+// has authenticated, and each pod of a LIST is compared with the selectors in it.
 const maxQuery = 32 << 10
 
 func (l requestLimits) apply(next http.Handler) http.Handler {
@@ -93,7 +92,7 @@ func (l *trackingListener) closeAll() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.mu.open {
-		_ = c.Conn.Close() // whoever used it hears of it
+		_ = c.Conn.Close() // its user gets an error
 	}
 	return len(l.mu.open)
 }

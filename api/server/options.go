@@ -13,11 +13,11 @@ import (
 // Options are what the command line says about the server. Make them with
 // NewOptions, which has the defaults.
 type Options struct {
-	// SecureServing is the port, the certificate and what TLS may be spoken.
+	// SecureServing is the port, the certificate and the versions of TLS.
 	// Port 0 means that nothing is served. SecureServing.Listener, if set, is
 	// served on instead of the address.
 	SecureServing *genericoptions.SecureServingOptionsWithLoopback
-	// Authentication is how callers are told apart.
+	// Authentication is how callers are recognised.
 	Authentication *genericoptions.DelegatingAuthenticationOptions
 	// Authorization is how their rights are learnt.
 	Authorization *genericoptions.DelegatingAuthorizationOptions
@@ -48,9 +48,8 @@ type Options struct {
 }
 
 // NewOptions returns the defaults: those of metrics-server, except that a
-// self-signed certificate is kept in memory unless --cert-dir says where to,
-// that profiles are off, and that the server goes on for 5s when it is told to
-// end.
+// self-signed certificate is kept in memory unless --cert-dir names a directory,
+// that profiles are off, and that the server serves for 5s after the signal to stop.
 func NewOptions() *Options {
 	o := &Options{
 		SecureServing:       genericoptions.NewSecureServingOptions().WithLoopback(),

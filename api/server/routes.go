@@ -29,7 +29,7 @@ type routeMatch struct {
 	handler http.Handler   // answers
 	request *http.Request  // as the pattern matched it, with path values
 	rights  []rights.Right // what the caller needs
-	bad     string         // why the path cannot be taken at its word, if so
+	bad     string         // why the path is ambiguous; empty if it is not
 }
 
 type matchKey struct{}
@@ -98,7 +98,7 @@ func (t *routeTable) serveMatched(next http.Handler) http.Handler {
 	})
 }
 
-// pathInfoResolver tells weir's own paths from those of resources, with which they share
+// pathInfoResolver separates weir's own paths from those of resources, which have the same
 // the beginning: /api/v1/model is not the resource "model" of the core group.
 type pathInfoResolver struct{ request.RequestInfoResolver }
 

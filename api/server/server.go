@@ -30,7 +30,7 @@ import (
 // Config is what the rest of the program gives to the server. The zero Config
 // serves discovery and health.
 type Config struct {
-	// Kubeconfig is the file that tells how to reach the cluster's API server
+	// Kubeconfig is the file that says how to reach the cluster's API server
 	// for reviews, where --authentication-kubeconfig or
 	// --authorization-kubeconfig does not. Empty: the service account of the
 	// pod this process runs in.
@@ -54,8 +54,8 @@ type Config struct {
 	// Peer is the certificate by which other replicas know this one; nil
 	// without any.
 	Peer *peer.Certificate
-	// Logger hears what the server itself has to say; the zero Logger drops
-	// it. The library logs through klog, which is for main to bridge.
+	// Logger gets the server's own messages; the zero Logger drops them. The
+	// library logs through klog, which is for main to bridge.
 	Logger logr.Logger
 }
 

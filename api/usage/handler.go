@@ -43,7 +43,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	// A write fails only when the reader has gone, and then nobody is left to tell.
+	// A write fails only when the reader has gone.
 	_ = writeList(w, request.Resource, request.Query, view, h.opts.Facts())
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// isShown reports whether a group's numbers may be shown: nothing stands against
-// them, or a choice between equals was made and is marked.
+// isShown reports whether a group's numbers may be shown: they are measured, or
+// of an instance that was chosen among equals, which is marked.
 func isShown(r metric.Reason) bool {
 	return r == metric.Measured || r == metric.Unjudged || r == metric.Ambiguous
 }
@@ -31,7 +31,7 @@ func sameItem(r Resource, a, b *listRow) bool {
 	return a.entity == b.entity
 }
 
-// fillItem fills it from the rows that speak of one thing.
+// fillItem fills it from the rows of one thing.
 func fillItem(it *Item, r Resource, rows []listRow, facts *cluster.Facts, c *metricChoice) {
 	metrics := it.Metrics
 	clear(metrics)
@@ -111,7 +111,7 @@ func fillNumbers(it *Item, s *metric.Sample, g metric.Group, c *metricChoice) {
 			it.CPU = &CPU{Nanocores: int64(math.Round(value)), Time: timeAt(end), WindowSeconds: w.Length.Seconds(), LastKnown: held}
 		case id == metric.MemoryWorkingSet:
 			it.Memory = &Memory{WorkingSetBytes: int64(math.Round(value)), Time: timeAt(s.Times[g]), LastKnown: held}
-		case c.metrics[id] && !math.IsNaN(value) && !math.IsInf(value, 0): // JSON has no word for those
+		case c.metrics[id] && !math.IsNaN(value) && !math.IsInf(value, 0): // JSON cannot write those
 			if it.Metrics == nil {
 				it.Metrics = map[string]float64{}
 			}
@@ -143,7 +143,7 @@ func addReason(it *Item, rows []listRow, g metric.Group, s *metric.Sample) {
 	}
 	verdict, since := verdictBehind(rows, g, s, reason)
 	if reason == metric.Unjudged && verdict != nil && s != nil && s.LastKnown&(1<<g) != 0 {
-		reason = verdict.Evidence.Cause // the number stands in for one that was missed
+		reason = verdict.Evidence.Cause // it is the last known value
 	}
 	if reason == metric.Unjudged {
 		if !missing {
@@ -189,8 +189,8 @@ func hasSample(rows []listRow) bool {
 	return rows[0].sample != nil
 }
 
-// verdictBehind returns the verdict that a reason rests on, and since when it has
-// stood. With Unjudged it returns what stands beside a held number.
+// verdictBehind returns the verdict that a reason rests on, and since when it holds. With
+// Unjudged it returns the verdict beside a last known value.
 func verdictBehind(rows []listRow, g metric.Group, s *metric.Sample, reason metric.Reason) (*metric.Verdict, time.Time) {
 	for i := range rows {
 		v := rows[i].verdict

@@ -122,7 +122,7 @@ func fits(pattern, s string) bool { return pattern == "" || series.Match(pattern
 type Request struct {
 	Resource Resource
 	Query    Query
-	// Everywhere says that the answer may tell of more than the one namespace
+	// Everywhere says that the answer may show more than the one namespace
 	// that Query then names.
 	Everywhere bool
 }

@@ -17,8 +17,8 @@ type SampleReader interface {
 	// not be changed. An entity may have several, of several sources or
 	// instances; parts of entities may be among them and are passed over.
 	Samples(kind metric.Kind) iter.Seq[*metric.Sample]
-	// Verdicts yields what stands against numbers that are missing or doubtful,
-	// each with the time since which it has stood. What it yields is valid
+	// Verdicts yields the verdicts on numbers that are missing or doubtful, each
+	// with the time since when it holds. What it yields is valid
 	// until the next step.
 	Verdicts() iter.Seq2[metric.Verdict, time.Time]
 }

@@ -78,7 +78,7 @@ type Item struct {
 	// Metrics holds what else was asked for, by the catalogue's name and in the
 	// catalogue's unit (docs/metrics.md).
 	Metrics map[string]float64 `json:"metrics,omitempty"`
-	// Reasons tell why a group has no number, or what must be known about the
+	// Reasons say why a group has no number, or what must be known about the
 	// one it has.
 	Reasons []Reason `json:"reasons,omitempty"`
 }

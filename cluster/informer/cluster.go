@@ -31,7 +31,7 @@ type Options struct {
 	// each of thousands of nodes does not follow the whole cluster. Facts then know
 	// of nothing else, and NodePods has the pods. Default: every node.
 	Node metric.NodeName
-	// Logger is told when the API server cannot be reached. Default: nobody is.
+	// Logger gets a line when the API server cannot be reached. Default: none.
 	Logger *zap.Logger
 	// Now reads our clock. Default: time.Now.
 	Now func() time.Time
@@ -111,7 +111,7 @@ func RESTConfig(o Options) (*rest.Config, error) {
 
 // Facts returns what is known now: nil until the API server has answered.
 // Facts.Synced is set once both nodes and pods have been listed; Facts.At is
-// when the API server last spoke. It takes no lock.
+// when the API server last answered. It takes no lock.
 func (c *Cluster) Facts() *cluster.Facts { return c.facts.Load() }
 
 // Changed returns a channel that receives after facts have changed: at once

@@ -11,5 +11,5 @@
 //	                                                 50 ms
 //
 // Cluster owns all goroutines; convert.go is pure. While the API server is away
-// the last facts stay, and Facts.At stands still.
+// the last facts stay, and Facts.At does not change.
 package informer

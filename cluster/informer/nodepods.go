@@ -36,7 +36,7 @@ func (c *Cluster) NodePods() []*v1.Pod {
 }
 
 // with returns the pods after what p says; n may be nil. Until pods have been listed
-// there are none to speak of.
+// there are none.
 func (n *nodePods) with(p *pending) *nodePods {
 	if !p.listedPods || n != nil && !p.allPods && len(p.pods) == 0 {
 		return n

@@ -33,7 +33,7 @@ type pending struct {
 	// listedNodes and listedPods say that a whole list has been received, now
 	// or earlier.
 	listedNodes, listedPods bool
-	at                      time.Time // when the API server spoke last
+	at                      time.Time // when the API server answered last
 }
 
 func newQueue() *queue {
@@ -92,7 +92,7 @@ func (q *queue) change(at time.Time, do func(*pending)) {
 	}
 }
 
-// take returns what has been collected and begins anew.
+// take returns what has been collected and empties the queue.
 func (q *queue) take() pending {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -34,7 +34,7 @@ func (c *Cluster) reflectors() []*cache.Reflector {
 		convert: func(p *v1.Pod) podView {
 			view := podView{facts: podFacts(p, c.opts.Now(), shared)}
 			if c.opts.Node != "" {
-				p.ManagedFields = nil // often half of a pod, and nobody's concern here
+				p.ManagedFields = nil // often half of a pod, and not needed
 				view.whole = p
 			}
 			return view
@@ -62,7 +62,7 @@ func (c *Cluster) reflectors() []*cache.Reflector {
 	}
 }
 
-// only asks for no more than what is of Options.Node, whose name is in a field.
+// only limits a request to Options.Node, by the field with its name.
 func (c *Cluster) only(field string, o metav1.ListOptions) metav1.ListOptions {
 	if c.opts.Node != "" {
 		o.FieldSelector = fields.OneTermEqualSelector(field, string(c.opts.Node)).String()
@@ -71,7 +71,7 @@ func (c *Cluster) only(field string, o metav1.ListOptions) metav1.ListOptions {
 }
 
 // reflector returns what keeps into in step with the API server's objects of
-// one kind. A reflector speaks of some of its troubles only in its own log, so
+// one kind. A reflector reports some errors only in its own log, so
 // the requests are watched here: one line when they begin to fail, one when
 // they succeed again.
 func (c *Cluster) reflector(

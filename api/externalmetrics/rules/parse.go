@@ -90,7 +90,7 @@ func (p *fileParser) syntax(err error) {
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
 		line, _ := strconv.Atoi(m[1])
 		at = &yaml.Node{Line: line, Column: 1}
-		text, where = text[len(m[0]):], "from about here on this is not YAML" // the library tells no more
+		text, where = text[len(m[0]):], "from about here on this is not YAML" // the library says no more
 	}
 	p.addMistake(at, "%s: %s", where, strings.TrimPrefix(text, "yaml: "))
 }
