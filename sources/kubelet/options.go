@@ -1,9 +1,11 @@
 package kubelet
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -96,53 +98,31 @@ func DefaultAddressTypes() []string {
 
 // withDefaults returns o with defaults in place of zero values.
 func (o Options) withDefaults() Options {
-	def := func(s *string, v string) {
-		if *s == "" {
-			*s = v
-		}
-	}
-	def((*string)(&o.Endpoint), string(Resource))
-	def(&o.Scheme, "https")
 	if len(o.AddressTypes) == 0 {
 		o.AddressTypes = DefaultAddressTypes()
 	}
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
-	if o.MaxIdle == 0 {
-		o.MaxIdle = MaxConnections()
-	}
-	if o.MaxBytes == 0 {
-		o.MaxBytes = DefaultMaxBytes
-	}
-	if o.MaxSamples == 0 {
-		o.MaxSamples = payload.DefaultMaxSamples
-	}
-	if o.MaxConcurrent == 0 {
-		o.MaxConcurrent = DefaultMaxConcurrent
-	}
+	o.Endpoint = cmp.Or(o.Endpoint, Resource)
+	o.Scheme = cmp.Or(o.Scheme, "https")
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	o.MaxIdle = cmp.Or(o.MaxIdle, MaxConnections())
+	o.MaxBytes = cmp.Or(o.MaxBytes, DefaultMaxBytes)
+	o.MaxSamples = cmp.Or(o.MaxSamples, payload.DefaultMaxSamples)
+	o.MaxConcurrent = cmp.Or(o.MaxConcurrent, DefaultMaxConcurrent)
 	return o
 }
 
 // validate returns what is wrong with o, which has its defaults.
 func (o *Options) validate() error {
-	switch o.Endpoint {
-	case Resource, Summary, CAdvisor:
-	default:
+	switch {
+	case !slices.Contains([]Endpoint{Resource, Summary, CAdvisor}, o.Endpoint):
 		return fmt.Errorf("endpoint %q is unknown; use resource, summary or cadvisor", o.Endpoint)
-	}
-	switch o.Scheme {
-	case "https", "http":
-	default:
+	case o.Scheme != "https" && o.Scheme != "http":
 		return fmt.Errorf("scheme %q is unknown; use https or http", o.Scheme)
-	}
-	if o.Port < 0 || o.Port > 65535 {
+	case o.Port < 0 || o.Port > 65535:
 		return fmt.Errorf("port %d is out of range; use 1 to 65535, or 0 for the port in the node's status", o.Port)
-	}
-	if (o.CertFile == "") != (o.KeyFile == "") {
+	case (o.CertFile == "") != (o.KeyFile == ""):
 		return errors.New("a client certificate needs both client-cert and client-key; give the other one too")
-	}
-	if o.Insecure && o.CAFile != "" {
+	case o.Insecure && o.CAFile != "":
 		return errors.New("insecure-tls accepts any certificate, so ca has no use; drop one of the two")
 	}
 	for name, v := range map[string]int64{

@@ -39,25 +39,13 @@ var options = []option{
 	{"token-file", "FILE with a bearer token, read again when it changes", func(o *Options, v string) error { o.TokenFile = v; return nil }},
 }
 
-// OptionNames returns the names of the options that ParseOptions knows, sorted.
-func OptionNames() []string {
-	names := make([]string, 0, len(options))
-	for _, o := range options {
-		names = append(names, o.name)
-	}
-	return names
-}
-
-// OptionsHelp describes the options that ParseOptions knows, a line each.
+// OptionsHelp describes the options of ParseOptions, one in each line.
 func OptionsHelp() string {
-	var b strings.Builder
-	for i, o := range options {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		fmt.Fprintf(&b, "  %-21s %s", o.name, o.help)
+	var lines []string
+	for _, o := range options {
+		lines = append(lines, fmt.Sprintf("  %-21s %s", o.name, o.help))
 	}
-	return b.String()
+	return strings.Join(lines, "\n")
 }
 
 // ParseOptions parses what follows "--source=kubelet:". config is empty,
@@ -72,7 +60,11 @@ func ParseOptions(config string, query url.Values) (Options, error) {
 	for name, values := range query {
 		i := slices.IndexFunc(options, func(o option) bool { return o.name == name })
 		if i < 0 {
-			return Options{}, fmt.Errorf("kubelet has no option %q; the options are %s", name, strings.Join(OptionNames(), ", "))
+			var names []string
+			for _, o := range options {
+				names = append(names, o.name)
+			}
+			return Options{}, fmt.Errorf("kubelet has no option %q; the options are %s", name, strings.Join(names, ", "))
 		}
 		if len(values) > 1 && name != "targets" {
 			return Options{}, fmt.Errorf("option %s is given %d times; give it once", name, len(values))

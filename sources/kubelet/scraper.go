@@ -124,11 +124,6 @@ func (s *Scraper) clientCertificate() (pair *tls.Certificate, changed bool, err 
 
 // acquire waits for permission to read; release ends the read.
 func (s *Scraper) acquire(ctx context.Context) error {
-	select { // Fast path: it does not wait for ctx
-	case s.permits <- struct{}{}:
-		return nil
-	default:
-	}
 	select {
 	case s.permits <- struct{}{}:
 		return nil
