@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -34,7 +35,7 @@ type Reader struct {
 // NewReader returns a Reader of r. The error is a *NoRecordingError if r is not a
 // recording, and a *TruncatedError if it ends within the header.
 func NewReader(r io.Reader) (*Reader, error) {
-	rd := &Reader{memory: maxMemory, blocks: blockReader{r: r}, codec: codec{decoding: true}}
+	rd := &Reader{memory: maxMemory, blocks: blockReader{r: bufio.NewReaderSize(r, 64<<10)}, codec: codec{decoding: true}}
 	if err := rd.blocks.readHeader(); err != nil {
 		return nil, err
 	}

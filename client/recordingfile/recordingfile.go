@@ -3,7 +3,6 @@
 package recordingfile
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +19,7 @@ func Open(path string) (*os.File, *recording.Reader, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the recording: %w", err)
 	}
-	r, err := recording.NewReader(bufio.NewReaderSize(file, 1<<20))
+	r, err := recording.NewReader(file)
 	if err != nil {
 		err = fmt.Errorf("read %s: %w", path, err)
 		var none *recording.NoRecordingError

@@ -1,7 +1,6 @@
 package recorder
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -93,7 +92,7 @@ func endOf(f *os.File) (size int64, since time.Time, err error) {
 	if !info.Mode().IsRegular() {
 		return 0, since, errors.New("this is not a regular file: name another")
 	}
-	r, err := recording.NewReader(bufio.NewReaderSize(f, 1<<20))
+	r, err := recording.NewReader(f)
 	var none *recording.NoRecordingError
 	var cut *recording.TruncatedError
 	switch {

@@ -1,7 +1,6 @@
 package player
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -90,7 +89,7 @@ func Open(o Options) (*Player, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the recording: %w", err)
 	}
-	r, err := recording.NewReader(bufio.NewReaderSize(f, 1<<20))
+	r, err := recording.NewReader(f)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("play %s: %w", o.Path, err), f.Close())
 	}

@@ -1,7 +1,6 @@
 package shared
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -74,7 +73,7 @@ func (p *peer) readStream(ctx context.Context) (hadStream bool, err error) {
 	if response.StatusCode != http.StatusOK {
 		return false, fmt.Errorf("the answer has status %s", response.Status)
 	}
-	reader, err := recording.NewReader(bufio.NewReaderSize(response.Body, 64<<10))
+	reader, err := recording.NewReader(response.Body)
 	if err != nil {
 		return false, contextError(ctx, err)
 	}
