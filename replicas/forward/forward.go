@@ -1,21 +1,21 @@
 // Package forward makes several replicas answer as one.
 //
-// Each replica measures for itself, at moments of its own, so two answers from
-// two replicas can differ, and the later one can have the earlier timestamp. A
-// replica that is not the leader therefore hands reads on to the leader, after
-// it has authenticated and authorized the reader itself: only the path, the
-// query and what encodings are accepted travel on, under the replica's own
-// credentials. When the leader cannot be reached in time, does not answer, or has
-// not what is asked for (it may be of another version), the replica answers from
-// what it has measured; it is warm.
+// Each replica measures at its own moments, so the answers of two replicas can differ, and the
+// later one can have the earlier timestamp. So a replica that is not the leader forwards reads to
+// the leader, after it has authenticated and authorized the reader. It sends only the path, the
+// query and the accepted encodings, with its own credentials. If the leader does not answer in
+// time, or does not have what is asked for (its version may differ), the replica answers from its
+// own numbers.
 //
-// A request is handed on once at most: the header says that it was.
+// A request is forwarded once at most: a header marks it.
 package forward
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"net/http"
 	"net/http/httputil"
@@ -26,8 +26,8 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Header marks a request that was handed on. The replica that receives it
-// answers it itself, so a client may set it to ask one replica for its own answer.
+// Header marks a forwarded request. The replica that receives it answers it itself, so a client
+// may set it to get the answer of one replica.
 const Header = "Weir-Forwarded"
 
 // Options configure New.
@@ -37,31 +37,24 @@ type Options struct {
 	Leader func() (url string, transport http.RoundTripper, self bool)
 	// Timeout is how long the leader may take to begin its answer; 1s if 0.
 	Timeout time.Duration
-	// Pause is how long a leader that could not be reached is not asked again,
-	// so that each of many requests need not wait for it; 1s if 0.
+	// Pause is how long a leader that could not be reached is not asked again, so that not every
+	// request waits for it; 1s if 0.
 	Pause time.Duration
 	// Logger logs when the leader cannot be reached or refuses, at most once a
 	// minute; the zero Logger drops it.
 	Logger logr.Logger
 }
 
-// forwardedHeaders are the headers that are handed on: those that decide what the answer
-// looks like. Who asks is known here, and nobody else's affair.
+// forwardedHeaders are the headers that are forwarded: those that decide the form of the answer.
 var forwardedHeaders = []string{"Accept", "Accept-Encoding"}
 
-// maxForwardedBytes is how many bytes of a request's line and kept headers are handed on.
-// More than that is no ordinary read, and the leader, which sees credentials
-// beside it, might not take what this replica took.
+// maxForwardedBytes bounds a request's line and its forwarded headers. The leader also gets
+// credentials with it, so it might refuse a larger request that this replica accepted.
 const maxForwardedBytes = 64 << 10
 
-// New returns what wraps a handler of reads. Only GET is handed on.
+// New returns a wrapper for a handler of reads. Only GET is forwarded.
 func New(o Options) func(http.Handler) http.Handler {
-	if o.Timeout == 0 {
-		o.Timeout = time.Second
-	}
-	if o.Pause == 0 {
-		o.Pause = time.Second
-	}
+	o.Timeout, o.Pause = cmp.Or(o.Timeout, time.Second), cmp.Or(o.Pause, time.Second)
 	if o.Logger.GetSink() == nil {
 		o.Logger = logr.Discard()
 	}
@@ -100,7 +93,7 @@ func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.forward(w, r, target, transport)
 }
 
-// forwardedSize returns how many bytes of r would be handed on.
+// forwardedSize returns how many bytes of r would be forwarded.
 func forwardedSize(r *http.Request) int {
 	n := len(r.RequestURI)
 	for _, name := range forwardedHeaders {
@@ -111,7 +104,7 @@ func forwardedSize(r *http.Request) int {
 	return n
 }
 
-// forwardedRequest returns r as it is handed on.
+// forwardedRequest returns r as it is forwarded.
 func forwardedRequest(ctx context.Context, r *http.Request) *http.Request {
 	out := r.WithContext(ctx)
 	out.Header = http.Header{Header: {"1"}}
@@ -124,7 +117,7 @@ func forwardedRequest(ctx context.Context, r *http.Request) *http.Request {
 	return out
 }
 
-// leaderStatus is an answer of the leader that is none to the reader's question.
+// leaderStatus is a status of the leader that is not an answer to the reader.
 type leaderStatus int
 
 func (e leaderStatus) Error() string {
@@ -144,7 +137,7 @@ func (f *forwarder) forward(w http.ResponseWriter, r *http.Request, target *url.
 			p.Out.URL.RawQuery = p.In.URL.RawQuery
 		},
 		Transport: transport,
-		ErrorLog:  log.New(discardLog{}, "", 0), // a reader that goes away is no news
+		ErrorLog:  log.New(io.Discard, "", 0), // a reader that goes away is not logged
 		ModifyResponse: func(response *http.Response) error {
 			if !slow.Stop() {
 				return errTimeout
@@ -152,12 +145,12 @@ func (f *forwarder) forward(w http.ResponseWriter, r *http.Request, target *url.
 			switch code := response.StatusCode; {
 			case code == http.StatusUnauthorized, code == http.StatusForbidden, code == http.StatusNotFound,
 				code == http.StatusTooManyRequests, code >= 500:
-				// Not found may be an API that a leader of another version has not.
+				// Not found: a leader of another version may not have the API.
 				return leaderStatus(code)
 			}
 			for name := range w.Header() {
-				if name != "Warning" { // of these there may be several
-					response.Header.Del(name) // this replica has said it already
+				if name != "Warning" { // of which there may be several
+					response.Header.Del(name) // this replica has set it already
 				}
 			}
 			return nil
@@ -165,7 +158,7 @@ func (f *forwarder) forward(w http.ResponseWriter, r *http.Request, target *url.
 		// Nothing is written yet when this is called.
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			if r.Context().Err() != nil {
-				return // it is the reader who has gone
+				return // the reader has gone
 			}
 			if cause := context.Cause(ctx); cause != nil {
 				err = cause
@@ -188,14 +181,10 @@ func (f *forwarder) leaderFailed(leader string, err error) {
 	case answer == http.StatusUnauthorized, answer == http.StatusForbidden:
 		message = "the leader refused this replica; its service account needs every right that readers have; this replica answers the request itself"
 	default:
-		return // a busy leader, or one that is not warm: no news
+		return // the leader is busy, or does not have all numbers yet
 	}
 	if said := f.lastLogged.Load(); said == nil || now.Sub(*said) > time.Minute {
 		f.lastLogged.Store(&now)
 		f.opts.Logger.Info(message, "leader", leader, "cause", err.Error())
 	}
 }
-
-type discardLog struct{}
-
-func (discardLog) Write(b []byte) (int, error) { return len(b), nil }

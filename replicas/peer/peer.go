@@ -1,13 +1,11 @@
 // Package peer lets the replicas of a weir recognise each other.
 //
-// Each makes itself a certificate when it starts, for no other name than Name,
-// and publishes it where the others look (package leader: an annotation of the
-// Lease). Whoever calls a replica asks for that name and trusts that certificate
-// alone. So it does not matter who signed the certificate that is served to
-// everyone else, what names it has, and when it is replaced.
+// Each replica makes a certificate for Name when it starts, and publishes it in an annotation of
+// a Lease (package leader). A replica that calls another one asks for that name and trusts only
+// that certificate. So the certificate for other clients can have any names and any issuer.
 //
-// The caller shows the credentials with which it talks to the API server, which
-// is why only a weir may be able to write where certificates are published.
+// The caller sends its credentials for the API server. So only a weir may have the right to
+// write these Leases.
 package peer
 
 import (
@@ -32,13 +30,11 @@ import (
 // Name is the server name under which a replica shows its certificate.
 const Name = "weir-peer"
 
-// certificateLifetime is how long a certificate holds, into the past as into the future: longer
-// than any process lives, and whatever the clock of the caller says. It is
-// believed because it was published, not because it is young.
+// certificateLifetime is how long a certificate is valid, into the past and into the future: longer
+// than any process lives, so that the caller's clock does not matter.
 const certificateLifetime = 10 * 365 * 24 * time.Hour
 
-// Certificate is what a replica is known by. It does not change while the
-// process lives.
+// Certificate is the certificate of a replica. It does not change while the process lives.
 type Certificate struct{ cert, key []byte }
 
 // NewCertificate makes one.
@@ -52,7 +48,7 @@ func NewCertificate() (*Certificate, error) {
 		return nil, fmt.Errorf("make serial number: %w", err)
 	}
 	now := time.Now()
-	// It signs itself, and is the one root that a caller trusts.
+	// It signs itself, and is the only root that a caller trusts.
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: Name}, DNSNames: []string{Name},
 		NotBefore: now.Add(-certificateLifetime), NotAfter: now.Add(certificateLifetime),
@@ -75,11 +71,11 @@ func NewCertificate() (*Certificate, error) {
 // PEM returns the public part, to be published.
 func (c *Certificate) PEM() []byte { return c.cert }
 
-// KeyPEM returns the private key, for whoever serves.
+// KeyPEM returns the private key, for the server.
 func (c *Certificate) KeyPEM() []byte { return c.key }
 
-// Transports calls peers with the credentials of a client of the API server. It
-// may be used by many goroutines.
+// Transports calls peers with the credentials of a client of the API server. Its methods may be
+// called by several goroutines.
 type Transports struct {
 	config *rest.Config
 
@@ -90,8 +86,8 @@ type Transports struct {
 	}
 }
 
-// NewTransports returns Transports with the credentials of kube, a token or a
-// client certificate. Everything else in it is disregarded.
+// NewTransports returns Transports with the credentials of kube: a token or a client certificate.
+// The rest of kube is ignored.
 func NewTransports(kube *rest.Config) *Transports {
 	c := rest.AnonymousClientConfig(kube)
 	c.BearerToken, c.BearerTokenFile = kube.BearerToken, kube.BearerTokenFile
@@ -101,12 +97,12 @@ func NewTransports(kube *rest.Config) *Transports {
 	c.UserAgent = "weir-peer"
 	c.Dial, c.Transport, c.WrapTransport = nil, nil, nil
 	c.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } // pods reach pods
-	c.DisableCompression = true                                         // what is asked for is what the reader asked for
+	c.DisableCompression = true                                         // the reader decides about it
 	return &Transports{config: c}
 }
 
-// For returns how to call the peer at address, HOST:PORT, that has published
-// certificate. It keeps the connections to one peer, the one asked for last.
+// For returns how to call the peer at address, HOST:PORT, with this certificate. It keeps the
+// connections to one peer, the last one.
 func (t *Transports) For(address string, certificate []byte) (http.RoundTripper, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,9 +124,9 @@ func (t *Transports) For(address string, certificate []byte) (http.RoundTripper,
 	return transport, nil
 }
 
-// Route turns what package leader knows into what package forward asks: the URL
-// of the leader and how to call it, or that it is this process itself. An
-// unknown leader, and one whose certificate cannot be read, is no other's.
+// Route returns, from what package leader knows, what package forward needs: the URL of the leader
+// and how to call it, or that this process answers itself. It does so too if the leader is unknown
+// or its certificate cannot be read.
 func (t *Transports) Route(leader func() (address string, certificate []byte, self bool)) func() (string, http.RoundTripper, bool) {
 	return func() (string, http.RoundTripper, bool) {
 		address, certificate, self := leader()

@@ -1,9 +1,6 @@
-// Package recorder writes what the processors are given into a file, so that
-// the run can be replayed: for a bug report, to try another version of weir or another
-// autoscaler on the same week.
+// Package recorder writes what the processors are given into a file, so that the run can be
+// replayed: for a bug report, or to try another version of weir or another autoscaler.
 //
-// It takes batches before the pipeline and not after it (manager.Recorder), with
-// the facts and the moment that go with them. Package weir/recording has the
-// format; this one has the file: its limits, what becomes of one that is there already, and
-// what happens when a disk is full.
+// It takes batches before the pipeline (manager.Recorder), with their facts and times. Package
+// recording has the format; this package has the file: its limits, existing files, full disks.
 package recorder

@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// lock makes f this process' until it is closed: two that wrote one file would
-// write over each other.
+// lock locks f until it is closed, so that no other process writes it.
 func lock(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {

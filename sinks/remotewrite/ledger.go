@@ -14,35 +14,25 @@ const maxLabels = 32
 
 type label = series.Label
 
-// feed is one source of one node: which entities it spoke of, and in which of its
-// rounds last.
+// feed is one source of one node: its entities, each with the round that last had it.
 type feed struct {
 	round uint32
 	met   map[*entry]uint32
 }
 
-// entry is an entity and what was sent of it. Several sources may speak of one entity:
-// whichever has a newer value, that is sent.
+// entry is an entity and what was sent of it. Several sources may report one entity: a value is
+// sent if it is newer than the last one.
 type entry struct {
 	entity metric.Entity
 	part   string
 	labels []label
 	before int  // how many labels come before __name__
 	wanted bool // its names pass the filter
-	feeds  int  // that have met it
-	// sent are the times of what was sent last, in milliseconds since the Unix epoch:
-	// of each group's readings, and of its rates. live marks the metrics whose series
-	// have not ended.
+	feeds  int  // that report it
+	// sent are the times of what was sent last, in milliseconds since the Unix epoch.
 	sent times
-	live [words]uint64
+	live [metric.NumMetrics]bool // the metrics whose series have not ended
 }
-
-// words is how many 64-bit words hold one bit for each metric.
-const words = (int(metric.NumMetrics) + 63) / 64
-
-func (e *entry) lives(id metric.ID) bool { return e.live[id/64]&(1<<(id%64)) != 0 }
-func (e *entry) begin(id metric.ID)      { e.live[id/64] |= 1 << (id % 64) }
-func (e *entry) end(id metric.ID)        { e.live[id/64] &^= 1 << (id % 64) }
 
 // times are those of each group's readings, and of its rates.
 type times [2][metric.NumGroups]int64

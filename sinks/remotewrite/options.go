@@ -177,7 +177,7 @@ func ParseOptions(spec string) (Options, error) {
 	return o, o.checkLabels()
 }
 
-// authenticate sets who we are.
+// authenticate sets the credentials.
 func (o *Options) authenticate(user, password, token string) error {
 	switch {
 	case user != "" && token != "":
@@ -207,7 +207,7 @@ func (o *Options) headers(given []string) error {
 	return nil
 }
 
-// checkLabels holds external labels to what a label may be called.
+// checkLabels checks the names of external labels.
 func (o *Options) checkLabels() error {
 	for name := range o.ExternalLabels {
 		if !model.LegacyValidation.IsValidLabelName(name) || strings.HasPrefix(name, "__") {

@@ -113,7 +113,7 @@ func (s *Sink) take(f *feed, sample *metric.Sample, at int64) {
 		return
 	}
 	n := s.namesOf(sample.Entity.Kind, e.part)
-	before := e.sent // for all metrics of a group have one time
+	before := e.sent // because all metrics of a group have one time
 	for id, value := range sample.Values.All() {
 		d := &metric.Catalogue[id]
 		if !sample.Servable(d.Group) || n[id].name == "" {
@@ -127,7 +127,7 @@ func (s *Sink) take(f *feed, sample *metric.Sample, at int64) {
 			continue
 		}
 		*e.sent.of(id) = t
-		e.begin(id)
+		e.live[id] = true
 		s.send(e, id, series.Value(value, d.Unit), t)
 	}
 	if e.feeds == 1 {
@@ -155,8 +155,8 @@ func (s *Sink) drop(f *feed) {
 // after the last value.
 func (s *Sink) end(e *entry, keep func(metric.ID) bool) {
 	for id := range metric.NumMetrics {
-		if e.lives(id) && !keep(id) {
-			e.end(id)
+		if e.live[id] && !keep(id) {
+			e.live[id] = false
 			s.send(e, id, stale, *e.sent.of(id)+1)
 		}
 	}
