@@ -1,7 +1,6 @@
 package autoscaler
 
 import (
-	"fmt"
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -168,8 +167,6 @@ type Step struct {
 // StepKind names a step.
 type StepKind uint8
 
-// The kinds. A step is in Decision.Steps if it was taken, even where it changed
-// nothing.
 const (
 	// The kinds of steps. Decision.Steps has each step that was taken, even if it changed
 	// nothing.
@@ -210,14 +207,7 @@ var (
 		"PolicyUp", "PolicyDown", "Doubling", "Max", "Min", "LeaveZero"}
 )
 
-func (o Outcome) String() string     { return enumName(outcomeNames[:], uint8(o)) }
-func (c Class) String() string       { return enumName(classNames[:], uint8(c)) }
-func (w ClassReason) String() string { return enumName(classReasonNames[:], uint8(w)) }
-func (k StepKind) String() string    { return enumName(stepKindNames[:], uint8(k)) }
-
-func enumName(list []string, i uint8) string {
-	if int(i) < len(list) {
-		return list[i]
-	}
-	return fmt.Sprint("unknown ", i)
-}
+func (o Outcome) String() string     { return outcomeNames[o] }
+func (c Class) String() string       { return classNames[c] }
+func (w ClassReason) String() string { return classReasonNames[w] }
+func (k StepKind) String() string    { return stepKindNames[k] }

@@ -36,7 +36,7 @@ func requestOf(p *Pod, container string, resource corev1.ResourceName, podLevel 
 		if c.Role != cluster.Regular && c.Role != cluster.Sidecar {
 			continue
 		}
-		a := c.Requests.amount(resource)
+		a := c.Requests.Amount(resource)
 		if !a.Set {
 			return 0, firstMissingRequest(p, resource)
 		}
@@ -51,7 +51,7 @@ func containerRequest(p *Pod, name string, resource corev1.ResourceName) (int64,
 		if c.Name != name || c.Role != cluster.Regular && c.Role != cluster.Sidecar {
 			continue
 		}
-		a := c.Requests.amount(resource)
+		a := c.Requests.Amount(resource)
 		if !a.Set {
 			return 0, missingRequestError(p, c, resource)
 		}
@@ -65,7 +65,7 @@ func containerRequest(p *Pod, name string, resource corev1.ResourceName) (int64,
 func firstMissingRequest(p *Pod, resource corev1.ResourceName) error {
 	for _, role := range [...]cluster.Role{cluster.Regular, cluster.Sidecar} {
 		for i := range p.Containers {
-			if c := &p.Containers[i]; c.Role == role && !c.Requests.amount(resource).Set {
+			if c := &p.Containers[i]; c.Role == role && !c.Requests.Amount(resource).Set {
 				return missingRequestError(p, c, resource)
 			}
 		}
@@ -80,11 +80,11 @@ func missingRequestError(p *Pod, c *Container, resource corev1.ResourceName) err
 // podLevelRequest returns what the scheduler counts for a pod with pod-level requests: these, or
 // the containers' requests if the resource is not among them, plus the overhead.
 func podLevelRequest(p *Pod, resource corev1.ResourceName) Amount {
-	sum := p.Requests.amount(resource)
+	sum := p.Requests.Amount(resource)
 	if !sum.Set {
 		sum = sumContainers(p, resource)
 	}
-	return addCapped(sum, p.Overhead.amount(resource))
+	return addCapped(sum, p.Overhead.Amount(resource))
 }
 
 // sumContainers adds up the containers' requests as the scheduler does. Regular containers and
@@ -94,7 +94,7 @@ func sumContainers(p *Pod, resource corev1.ResourceName) Amount {
 	var sum, sidecars, most Amount
 	for i := range p.Containers {
 		c := &p.Containers[i]
-		a := c.Requests.amount(resource)
+		a := c.Requests.Amount(resource)
 		switch c.Role {
 		case cluster.Regular:
 			sum = addCapped(sum, a)
@@ -125,7 +125,8 @@ func largerAmount(a, b Amount) Amount {
 	return a
 }
 
-func (r *Requests) amount(name corev1.ResourceName) Amount {
+// Amount returns the request of a resource; unset unless it is CPU or memory.
+func (r *Requests) Amount(name corev1.ResourceName) Amount {
 	switch name {
 	case corev1.ResourceCPU:
 		return r.CPU

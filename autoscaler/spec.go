@@ -2,6 +2,7 @@ package autoscaler
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -242,12 +243,7 @@ func (v *validator) checkRules(r *autoscalingv2.HPAScalingRules, p *field.Path) 
 		v.addInvalid(p.Child("stabilizationWindowSeconds"), *w, fmt.Sprintf("must be between 0 and %d", longestWindow))
 	}
 	if s := r.SelectPolicy; s != nil {
-		switch *s {
-		case autoscalingv2.MaxChangePolicySelect, autoscalingv2.MinChangePolicySelect, autoscalingv2.DisabledPolicySelect:
-		default:
-			v.mistakes = append(v.mistakes, field.NotSupported(p.Child("selectPolicy"), *s, []string{
-				string(autoscalingv2.DisabledPolicySelect), string(autoscalingv2.MaxChangePolicySelect), string(autoscalingv2.MinChangePolicySelect)}))
-		}
+		checkOneOf(v, *s, p.Child("selectPolicy"), autoscalingv2.DisabledPolicySelect, autoscalingv2.MaxChangePolicySelect, autoscalingv2.MinChangePolicySelect)
 	}
 	if len(r.Policies) == 0 {
 		v.addRequired(p.Child("policies"), "must have at least one policy; selectPolicy: Disabled forbids every change")
@@ -260,13 +256,14 @@ func (v *validator) checkRules(r *autoscalingv2.HPAScalingRules, p *field.Path) 
 	}
 }
 
-func (v *validator) checkPolicy(r *autoscalingv2.HPAScalingPolicy, p *field.Path) {
-	switch r.Type {
-	case autoscalingv2.PodsScalingPolicy, autoscalingv2.PercentScalingPolicy:
-	default:
-		v.mistakes = append(v.mistakes, field.NotSupported(p.Child("type"), r.Type,
-			[]string{string(autoscalingv2.PercentScalingPolicy), string(autoscalingv2.PodsScalingPolicy)}))
+func checkOneOf[T ~string](v *validator, value T, p *field.Path, valid ...T) {
+	if !slices.Contains(valid, value) {
+		v.mistakes = append(v.mistakes, field.NotSupported(p, value, valid))
 	}
+}
+
+func (v *validator) checkPolicy(r *autoscalingv2.HPAScalingPolicy, p *field.Path) {
+	checkOneOf(v, r.Type, p.Child("type"), autoscalingv2.PercentScalingPolicy, autoscalingv2.PodsScalingPolicy)
 	if r.Value <= 0 {
 		v.addInvalid(p.Child("value"), r.Value, "must be at least 1")
 	}

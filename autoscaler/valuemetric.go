@@ -143,10 +143,6 @@ func sumOrOverflow(values []int64) int64 {
 	return sum
 }
 
-// What a conversion of a floating-point number outside an integer's range gives is
-// left to the processor. These give what amd64 does, everywhere: the smallest
-// integer, for numbers too large and for what is not a number as well.
-
 // toInt32 converts f as amd64 does, on every processor: a number outside the range, and NaN,
 // become the smallest integer. Go leaves this conversion to the processor.
 func toInt32(f float64) int32 {

@@ -10,8 +10,7 @@
 //
 // The body of a POST is the manifest of a HorizontalPodAutoscaler (autoscaling/v2)
 // or an Autoscaler, in YAML or JSON, of at most 1 MiB. TIME is RFC 3339, or how long
-// ago: "5m". An evaluation changes nothing, neither in the cluster nor in weir; it is
-// a POST because its question is a document.
+// ago: "5m". An evaluation changes nothing.
 //
 // # Answer
 //

@@ -34,31 +34,11 @@
 // change is forgotten too early by as much as the new leader's clock is ahead.
 //
 // For a moment two replicas can both believe that they lead. A scale is written only over the
-// count that was decided on, and within WriteTimeout, which is shorter than the time that a
+// count that was decided on, and within writeTimeout, which is shorter than the time that a
 // Lease guarantees between two leaders.
 //
-// # What it costs
-//
-// Like Kubernetes' controller, each decision reads one scale from the API server: it must be
-// current. 10,000 objects in a period of 15 seconds are 667 requests a second from each
-// replica. Workers limits how many run at once; there is no limit per second. Statuses are
-// few (below). A pass over 10,000 objects takes the controller 0.4 s of one core, without
-// reading metrics.
-//
-// # What is not acted on
-//
-// An Autoscaler in mode DryRun reports what it would do; its memory follows the changes that
-// others make to the target. An Active one whose target belongs to a HorizontalPodAutoscaler,
-// or to an older Active Autoscaler, has the condition Conflict and does the same. Two targets
-// are the same if their resource and name are, however the manifests spell them. Nothing is
-// acted on before both kinds have been listed.
-//
-// # Statuses
-//
-// A status is written at once if it has another count, another status or reason of a
-// condition, an error, a new generation, or a decision worth keeping. The values of metrics,
-// messages and explanations change with every decision; for these alone a status is written
-// once in StatusInterval. Kubernetes' controller writes them every time.
+// docs/autoscaler.md says what a decision costs the API server, what counts as a conflict, and when
+// a status is written.
 //
 // # Shadowing
 //

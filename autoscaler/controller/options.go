@@ -57,14 +57,6 @@ type Options struct {
 	PeekInterval time.Duration
 	// Workers is how many decisions run at once. Default: 5.
 	Workers int
-	// SyncTimeout bounds one decision; most of it is the read of the scale. Default: 10s.
-	SyncTimeout time.Duration
-	// WriteTimeout bounds the write of a scale. It must be less than the time between two leaders
-	// that a Lease guarantees (its duration less the renew deadline). Default: 4s.
-	WriteTimeout time.Duration
-	// StatusInterval is the least time between two writes of a status in which only values and
-	// explanations changed. Default: 1m.
-	StatusInterval time.Duration
 	// Resolution is how old the metrics of a controller may be. Two controllers may use metrics
 	// that far apart, which comparisons allow for. Default: 15s.
 	Resolution time.Duration
@@ -99,12 +91,20 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	o.Workers = cmp.Or(o.Workers, 5)
 	o.Period = cmp.Or(o.Period, 15*time.Second)
-	o.SyncTimeout = cmp.Or(o.SyncTimeout, 10*time.Second)
-	o.WriteTimeout = cmp.Or(o.WriteTimeout, 4*time.Second)
-	o.StatusInterval = cmp.Or(o.StatusInterval, time.Minute)
 	o.Resolution = cmp.Or(o.Resolution, 15*time.Second)
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
 	return o, nil
 }
+
+const (
+	// syncTimeout bounds one decision; most of it is the read of the scale.
+	syncTimeout = 10 * time.Second
+	// writeTimeout bounds the write of a scale. It must be less than the time between two leaders
+	// that a Lease guarantees (its duration less the renew deadline).
+	writeTimeout = 4 * time.Second
+	// statusInterval is the least time between two writes of a status in which only values and
+	// explanations changed.
+	statusInterval = time.Minute
+)

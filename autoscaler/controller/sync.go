@@ -32,7 +32,7 @@ func (c *Controller) sync(ctx context.Context, k objectKey) time.Duration {
 		return 0
 	}
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, c.opts.SyncTimeout)
+	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
 	e := c.getEntry(o)
 	if k.kind == hpaKind {
@@ -110,7 +110,7 @@ func concludeUnwritten(d *autoscaler.Decision) autoscaler.Completion {
 // writeScale changes the target. The end of the process does not interrupt it, because the result
 // would then be unknown.
 func (c *Controller) writeScale(ctx context.Context, h *scaleclient.Handle, replicas int32) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.opts.WriteTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	if !c.opts.IsLeader() {
 		return fmt.Errorf("change the scale of %s: another replica leads now", h.WorkloadID)
@@ -168,18 +168,18 @@ func (c *Controller) sameTarget(ctx context.Context, id scaleclient.WorkloadID, 
 // eventConflict is the reason of the Event at the beginning of a conflict.
 const eventConflict = "Conflict"
 
-// publishStatus writes the status if it must be written at once or StatusInterval has passed.
+// publishStatus writes the status if it must be written at once or statusInterval has passed.
 func (c *Controller) publishStatus(ctx context.Context, o *scalingObject, e *entry, r statusUpdate) {
 	now := r.record.decision.At
 	next, fresh := r.nextStatus()
 	if fresh && r.conflict != "" && !autoscaler.ConditionTrue(r.old.Conditions, v1alpha1.ConditionConflict) {
 		c.events.Event(o.autoscaler, corev1.EventTypeWarning, eventConflict, r.conflict)
 	}
-	if !fresh && (now.Sub(e.statusAt) < c.opts.StatusInterval-c.opts.Period/2 || sameValues(r.old, next)) {
+	if !fresh && (now.Sub(e.statusAt) < statusInterval-c.opts.Period/2 || sameValues(r.old, next)) {
 		return
 	}
 	r.addSentences(next)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.opts.WriteTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	if err := c.writeStatus(ctx, o, next); err != nil {
 		c.metrics.countError(failedStatus)

@@ -144,12 +144,6 @@ func (t *reporter) requestCause(m *autoscaler.MetricDecision) (Cause, bool) {
 		return Cause{}, false
 	}
 	resource := resourceOf(m, spec)
-	amount := func(r *autoscaler.Requests) autoscaler.Amount {
-		if unitOf(resource) == byteCount {
-			return r.Memory
-		}
-		return r.CPU
-	}
 	container := ""
 	if spec.ContainerResource != nil {
 		container = spec.ContainerResource.Container
@@ -167,7 +161,7 @@ func (t *reporter) requestCause(m *autoscaler.MetricDecision) (Cause, bool) {
 		for j := range p.Containers {
 			c := &p.Containers[j]
 			counts := c.Role == cluster.Regular || c.Role == cluster.Sidecar
-			if counts && !p.PodLevel && (container == "" || container == c.Name) && !amount(&c.Requests).Set {
+			if counts && !p.PodLevel && (container == "" || container == c.Name) && !c.Requests.Amount(resource).Set {
 				lines = append(lines, fmt.Sprintf("pod %s: container %s has no %s request", p.Name, c.Name, resource))
 			}
 		}

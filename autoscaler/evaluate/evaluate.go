@@ -1,3 +1,5 @@
+// Package evaluate answers what a specification would do with the pods and metrics of now, or of
+// an earlier time in weir's history. It reads and never writes.
 package evaluate
 
 import (
@@ -58,16 +60,10 @@ type Options struct {
 // ErrTimeUnknown is the error for a time that weir has no data of.
 var ErrTimeUnknown = errors.New("nothing is known of that time")
 
-// EvaluatedDecision is a decision with its input.
+// EvaluatedDecision is a decision with what its report needs.
 type EvaluatedDecision struct {
 	Decision *autoscaler.Decision
-	Input    *autoscaler.Input
-	// Verdict says why a pod has no number; see decisionreport.Context.
-	Verdict func(i int, pod string) (decisionreport.Verdict, bool)
-	// NoMemory is set if no earlier decision was available.
-	NoMemory bool
-	// Notes say what was assumed.
-	Notes []string
+	decisionreport.Context
 }
 
 // Evaluate decides what spec, with its defaults filled in, would do with its target in the
@@ -87,7 +83,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, object types.NamespacedName, s
 	if in.Status == nil {
 		in.Status = &autoscalingv2.HorizontalPodAutoscalerStatus{}
 	}
-	res := &EvaluatedDecision{Input: in, NoMemory: o.Memory == nil, Notes: notes}
+	res := &EvaluatedDecision{Context: decisionreport.Context{Input: in, NoMemory: o.Memory == nil, Notes: notes}}
 	e.fillInput(ctx, source, in, o)
 	if o.Memory != nil {
 		in.Memory = *o.Memory
@@ -154,5 +150,6 @@ func (e *Evaluator) fillInput(ctx context.Context, source PodMetrics, in *autosc
 
 // Report returns the report of the decision for a kind of autoscaler.
 func (r *EvaluatedDecision) Report(kind string) *decisionreport.DecisionReport {
-	return decisionreport.New(r.Decision, decisionreport.Context{Kind: kind, Input: r.Input, Verdict: r.Verdict, NoMemory: r.NoMemory, Notes: r.Notes})
+	r.Kind = kind
+	return decisionreport.New(r.Decision, r.Context)
 }

@@ -8,24 +8,12 @@ import (
 	"unicode/utf8"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	"k8s.io/client-go/kubernetes/fake"
 
 	core "github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/scaleclient"
-	"github.com/weir-metrics/weir/autoscaler/watcher"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
-
-// defaults returns Options with every default.
-func defaults(t *testing.T) Options {
-	t.Helper()
-	o, err := Options{Watcher: &watcher.Watcher{}, Client: fake.NewClientset(), Scales: noScales{}, World: func() *explain.World { return nil }}.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
 
 type noScales struct{}
 

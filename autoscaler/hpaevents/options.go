@@ -31,29 +31,6 @@ type Options struct {
 	// Instance names this process in Events. Default: "weir".
 	Instance string
 
-	// Interval is the time between two checks of the pods. Default: 15s.
-	Interval time.Duration
-	// Grace is how long a pod must be without numbers before an Event, for reasons that stay
-	// until somebody acts. Default: 30s.
-	Grace time.Duration
-	// TemporaryGrace is the same for temporary reasons, such as a pod that has just started;
-	// longer than Grace. Default: 2m.
-	TemporaryGrace time.Duration
-	// RepeatInterval is the least time between two Events on one autoscaler with the same
-	// reasons. Default: 5m.
-	RepeatInterval time.Duration
-	// MinInterval is the least time between two Events on one autoscaler. Default: 1m.
-	MinInterval time.Duration
-	// Burst is how many Events may be written at once for all autoscalers. Every is the time
-	// until one more may be written. Default: 25, and one in 2s.
-	Burst int
-	Every time.Duration
-	// Refresh is after how long the selector of a workload is read again; a new workload is read
-	// at once. Default: 30m.
-	Refresh time.Duration
-	// LookupGap is the least time between two such reads. Default: 200ms.
-	LookupGap time.Duration
-
 	// Registerer takes the weir_hpa_ metrics. Default: none.
 	Registerer prometheus.Registerer
 	// Logger gets what cannot be read or written. Default: no log.
@@ -68,17 +45,30 @@ func (o Options) withDefaults() (Options, error) {
 		o.IsLeader = func() bool { return true }
 	}
 	o.Instance = cmp.Or(o.Instance, "weir")
-	o.Burst = cmp.Or(o.Burst, 25)
-	o.Interval = cmp.Or(o.Interval, 15*time.Second)
-	o.Grace = cmp.Or(o.Grace, 30*time.Second)
-	o.TemporaryGrace = max(cmp.Or(o.TemporaryGrace, 2*time.Minute), o.Grace)
-	o.RepeatInterval = cmp.Or(o.RepeatInterval, 5*time.Minute)
-	o.MinInterval = cmp.Or(o.MinInterval, time.Minute)
-	o.Every = cmp.Or(o.Every, 2*time.Second)
-	o.Refresh = cmp.Or(o.Refresh, 30*time.Minute)
-	o.LookupGap = cmp.Or(o.LookupGap, 200*time.Millisecond)
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
 	return o, nil
 }
+
+const (
+	// checkInterval is the time between two checks of the pods.
+	checkInterval = 15 * time.Second
+	// grace is how long a pod must be without numbers before an Event, for reasons that stay until
+	// somebody acts. temporaryGrace is the same for temporary reasons, such as a pod that has just
+	// started.
+	grace          = 30 * time.Second
+	temporaryGrace = 2 * time.Minute
+	// repeatInterval is the least time between two Events on one autoscaler with the same reasons,
+	// minInterval between any two.
+	repeatInterval = 5 * time.Minute
+	minInterval    = time.Minute
+	// burst is how many Events may be written at once for all autoscalers, eventInterval the time
+	// until one more may be written.
+	burst         = 25
+	eventInterval = 2 * time.Second
+	// refreshInterval is after how long the selector of a workload is read again; a new workload is
+	// read at once. lookupGap is the least time between two such reads.
+	refreshInterval = 30 * time.Minute
+	lookupGap       = 200 * time.Millisecond
+)

@@ -33,7 +33,7 @@ func New(o Options) (*Reporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Reporter{opts: o, targets: newTargetSet(o.Scales, o.Refresh), written: map[string]prometheus.Counter{}}
+	a := &Reporter{opts: o, targets: newTargetSet(o.Scales), written: map[string]prometheus.Counter{}}
 	auto := promauto.With(o.Registerer)
 	said := auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_hpa_events_total", Help: "Events written on HorizontalPodAutoscalers, by reason."}, []string{"reason"})
 	for _, reason := range []string{MetricsMissing, MetricsComplete} {
@@ -68,7 +68,7 @@ func (a *Reporter) Autoscalers(p *cluster.Pod) (names []string) {
 // logged and the request is repeated. Call it once, and run Options.Watcher beside it.
 func (a *Reporter) Run(ctx context.Context) error {
 	var parts sync.WaitGroup
-	parts.Go(func() { a.targets.refreshSelectors(ctx, a.opts.LookupGap, a.lookupFailed) })
+	parts.Go(func() { a.targets.refreshSelectors(ctx, a.lookupFailed) })
 	a.loop(ctx)
 	parts.Wait()
 	return nil
@@ -82,10 +82,10 @@ func (a *Reporter) lookupFailed(w workloadRef, err error) {
 		zap.String("namespace", string(w.namespace)), zap.String("kind", w.kind), zap.String("name", w.name), zap.Error(err))
 }
 
-// loop checks the pods every Interval.
+// loop checks the pods every checkInterval.
 func (a *Reporter) loop(ctx context.Context) {
-	throttle := newEventThrottle(a.opts)
-	tick := time.NewTicker(a.opts.Interval)
+	throttle := newEventThrottle(burst)
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	failing := false
 	for {

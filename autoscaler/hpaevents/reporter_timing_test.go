@@ -19,7 +19,7 @@ import (
 func large(b *testing.B) (*Reporter, *explain.World) {
 	sink := memory.New(memory.Options{})
 	c := cluster.Change{Synced: true, At: time.Now()}
-	t := newTargetSet(noScales{}, time.Hour)
+	t := newTargetSet(noScales{})
 	b.Cleanup(t.queue.ShutDown)
 	seen := map[string]bool{}
 	for n := range 1000 {
@@ -60,7 +60,7 @@ func large(b *testing.B) (*Reporter, *explain.World) {
 // is well.
 func BenchmarkLook(b *testing.B) {
 	a, w := large(b)
-	throttle := newEventThrottle(Options{Burst: 1})
+	throttle := newEventThrottle(1)
 	b.ReportAllocs()
 	for b.Loop() {
 		if got := throttle.decideEvents(time.Now(), checkAll(a.targets, w.Facts, w.Survey()), true, nil); got != nil {

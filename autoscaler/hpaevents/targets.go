@@ -43,10 +43,9 @@ type workloadRef struct {
 // targetSet keeps the autoscalers and the selectors of their workloads, which it reads again after
 // a while. It is safe for concurrent use.
 type targetSet struct {
-	scales  scaleclient.Reader
-	refresh time.Duration
-	queue   workqueue.TypedRateLimitingInterface[workloadRef] // workloads to read
-	index   *selectorindex.Index[*hpaInfo]                    // autoscalers whose selector is known
+	scales scaleclient.Reader
+	queue  workqueue.TypedRateLimitingInterface[workloadRef] // workloads to read
+	index  *selectorindex.Index[*hpaInfo]                    // autoscalers whose selector is known
 
 	mu struct {
 		sync.Mutex
@@ -62,10 +61,10 @@ type workload struct {
 	hpas     map[*hpaInfo]bool
 }
 
-func newTargetSet(scales scaleclient.Reader, refresh time.Duration) *targetSet {
+func newTargetSet(scales scaleclient.Reader) *targetSet {
 	t := &targetSet{
-		scales: scales, refresh: refresh, index: selectorindex.New[*hpaInfo](),
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[workloadRef](time.Minute, refresh)),
+		scales: scales, index: selectorindex.New[*hpaInfo](),
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[workloadRef](time.Minute, refreshInterval)),
 	}
 	t.mu.hpas, t.mu.workloads = map[types.NamespacedName]*hpaInfo{}, map[workloadRef]*workload{}
 	return t
@@ -143,11 +142,11 @@ func (t *targetSet) withSelector() (list []*hpaInfo) {
 // lookupTimeout bounds one lookup.
 const lookupTimeout = 10 * time.Second
 
-// refreshSelectors reads the selectors that are due, at most one in each gap, until ctx ends.
+// refreshSelectors reads the selectors that are due, at most one in each lookupGap, until ctx ends.
 // failed receives errors.
-func (t *targetSet) refreshSelectors(ctx context.Context, gap time.Duration, failed func(workloadRef, error)) {
+func (t *targetSet) refreshSelectors(ctx context.Context, failed func(workloadRef, error)) {
 	context.AfterFunc(ctx, t.queue.ShutDown)
-	limiter := rate.NewLimiter(rate.Every(gap), 1)
+	limiter := rate.NewLimiter(rate.Every(lookupGap), 1)
 	for {
 		w, end := t.queue.Get()
 		if end {
@@ -205,7 +204,7 @@ func (t *targetSet) recordLookup(ref workloadRef, selector labels.Selector, err 
 	} else {
 		t.queue.Forget(ref)
 		// What came in one list does not come due together.
-		t.queue.AddAfter(ref, wait.Jitter(t.refresh*3/4, 1./3))
+		t.queue.AddAfter(ref, wait.Jitter(refreshInterval*3/4, 1./3))
 	}
 	w.selector = selector
 	for h := range w.hpas {

@@ -31,12 +31,12 @@ func (f *flaky) Get(context.Context, string, autoscalingv2.CrossVersionObjectRef
 func TestLookupsBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flaky{err: errors.New("connection refused")}
-		c := newTargetSet(f, 30*time.Minute)
+		c := newTargetSet(f)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			c.refreshSelectors(ctx, 200*time.Millisecond, func(workloadRef, error) {})
+			c.refreshSelectors(ctx, func(workloadRef, error) {})
 		}()
 		pass := func(d time.Duration) (known bool) {
 			time.Sleep(d) // of the bubble's time
@@ -87,7 +87,7 @@ func TestLookupsBackOff(t *testing.T) {
 
 // The workload of two autoscalers is read once.
 func TestTargetsAreShared(t *testing.T) {
-	c := newTargetSet(&flaky{}, 30*time.Minute)
+	c := newTargetSet(&flaky{})
 	defer c.queue.ShutDown()
 	a, b := hpa("a"), hpa("b")
 	a.Spec.ScaleTargetRef.Name, b.Spec.ScaleTargetRef.Name = "web", "web"

@@ -49,9 +49,8 @@ type pendingEvent struct {
 // eventThrottle decides which Events are due. It keeps the last Event of each autoscaler and has
 // no clock, client or goroutine.
 type eventThrottle struct {
-	grace, temporaryGrace, repeat, minInterval time.Duration
-	limiter                                    *rate.Limiter // of Events of all autoscalers
-	records                                    map[types.UID]*hpaRecord
+	limiter *rate.Limiter // of Events of all autoscalers
+	records map[types.UID]*hpaRecord
 }
 
 // hpaRecord is what is kept of one autoscaler.
@@ -67,10 +66,9 @@ type hpaRecord struct {
 	count     int
 }
 
-func newEventThrottle(o Options) *eventThrottle {
+func newEventThrottle(burst int) *eventThrottle {
 	return &eventThrottle{
-		grace: o.Grace, temporaryGrace: o.TemporaryGrace, repeat: o.RepeatInterval, minInterval: o.MinInterval,
-		limiter: rate.NewLimiter(rate.Every(o.Every), o.Burst),
+		limiter: rate.NewLimiter(rate.Every(eventInterval), burst),
 		records: map[types.UID]*hpaRecord{},
 	}
 }
@@ -85,7 +83,7 @@ func (b *eventThrottle) decideEvents(now time.Time, checks []podCheck, leads boo
 		b.recordMissing(&checks[i], now)
 	}
 	for uid, r := range b.records {
-		if !seen[uid] || r.idle(now, b.repeat) {
+		if !seen[uid] || r.idle(now) {
 			delete(b.records, uid)
 		} else if !leads {
 			*r = hpaRecord{since: r.since}
@@ -134,19 +132,19 @@ func (b *eventThrottle) recordMissing(s *podCheck, now time.Time) {
 }
 
 // idle reports whether the record can be dropped.
-func (r *hpaRecord) idle(now time.Time, long time.Duration) bool {
-	return len(r.since) == 0 && r.reasons == "" && now.Sub(r.lastEvent) >= long
+func (r *hpaRecord) idle(now time.Time) bool {
+	return len(r.since) == 0 && r.reasons == "" && now.Sub(r.lastEvent) >= repeatInterval
 }
 
 // decideEvent returns the Event that is due for one autoscaler, if any.
 func (b *eventThrottle) decideEvent(s *podCheck, now time.Time, why func(*cluster.Pod) missingPod) (pendingEvent, bool) {
 	r := b.records[s.hpa.uid]
-	if s.running == 0 || now.Sub(r.lastEvent) < b.minInterval || now.Before(r.next) {
+	if s.running == 0 || now.Sub(r.lastEvent) < minInterval || now.Before(r.next) {
 		return pendingEvent{}, false // without pods nothing is missing or complete
 	}
 	var late []*cluster.Pod
 	for _, p := range s.missing {
-		if now.Sub(r.since[p.UID]) >= b.grace {
+		if now.Sub(r.since[p.UID]) >= grace {
 			late = append(late, p)
 		}
 	}
@@ -154,7 +152,7 @@ func (b *eventThrottle) decideEvent(s *podCheck, now time.Time, why func(*cluste
 	switch others := max(0, len(late)-maxExplained); {
 	case len(gaps) > 0:
 		reasons := reasonsOf(gaps)
-		if reasons == r.reasons && now.Sub(r.lastEvent) < b.repeat {
+		if reasons == r.reasons && now.Sub(r.lastEvent) < repeatInterval {
 			break
 		}
 		return b.addEvent(s.hpa, now, reasons, missingNote(s.hpa.namespace, s.running, gaps, others))
@@ -162,7 +160,7 @@ func (b *eventThrottle) decideEvent(s *podCheck, now time.Time, why func(*cluste
 		return b.addEvent(s.hpa, now, "", completeNote(s.running-harmless))
 	}
 	if len(late) > 0 {
-		r.next = now.Add(b.grace) // a lookup before that would find the same
+		r.next = now.Add(grace) // a lookup before that would find the same
 	}
 	return pendingEvent{}, false
 }
@@ -181,7 +179,7 @@ func (b *eventThrottle) explainMissing(r *hpaRecord, late []*cluster.Pod, now ti
 		switch {
 		case g.severity == metric.None:
 			harmless++
-		case g.severity == metric.Temporary && now.Sub(r.since[p.UID]) < b.temporaryGrace:
+		case g.severity == metric.Temporary && now.Sub(r.since[p.UID]) < temporaryGrace:
 		default:
 			gaps = append(gaps, g)
 		}

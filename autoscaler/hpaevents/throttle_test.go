@@ -30,11 +30,11 @@ func TestBook(t *testing.T) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "book":
-				o := defaults(t)
+				limit := burst
 				if d.HasArg("burst") {
-					d.ScanArgs(t, "burst", &o.Burst)
+					d.ScanArgs(t, "burst", &limit)
 				}
-				b = newEventThrottle(o)
+				b = newEventThrottle(limit)
 				return ""
 			case "look":
 				return look(t, d, b)
@@ -118,7 +118,7 @@ func podsOf(pattern string) (names []string) {
 
 // A book forgets autoscalers that are gone, and those of which all is well.
 func TestBookForgets(t *testing.T) {
-	b := newEventThrottle(defaults(t))
+	b := newEventThrottle(burst)
 	gaps := map[metric.PodRef]missingPod{}
 	why := func(p *cluster.Pod) missingPod { return gaps[p.PodRef] }
 	ill := []podCheck{sightOf(t, "web pods=1 web-1:NodeTimeout", gaps), sightOf(t, "api pods=1 api-1:NodeTimeout", gaps)}

@@ -16,8 +16,6 @@ import (
 // stated otherwise.
 type Options struct {
 	Settings autoscaler.Settings
-	// Sync is the time between two decisions; 15 s if zero.
-	Sync time.Duration
 	// Startup is the time until a new pod is ready.
 	Startup time.Duration
 	// MetricDelay is the time until a new pod has its first sample.
@@ -33,13 +31,15 @@ type Options struct {
 	Saturation float64
 }
 
+// syncPeriod is the time between two decisions.
+const syncPeriod = 15 * time.Second
+
 // DefaultOptions returns the options for a trace: its own startup time, else 30 s; a
 // first sample 30 s after the start, measured over 30 s; throttled from 95% of the
 // limit on; and Kubernetes' settings.
 func DefaultOptions(t *Trace) Options {
 	o := Options{
 		Settings:    autoscaler.DefaultSettings(),
-		Sync:        15 * time.Second,
 		Startup:     30 * time.Second,
 		MetricDelay: 30 * time.Second,
 		Window:      30 * time.Second,
@@ -106,16 +106,13 @@ func Run(t *Trace, spec *autoscalingv2.HorizontalPodAutoscalerSpec, o Options) (
 	if !t.To.After(t.From) {
 		return nil, fmt.Errorf("replay from %s to %s: there is no time between them", t.From.Format(time.RFC3339), t.To.Format(time.RFC3339))
 	}
-	if o.Sync <= 0 {
-		o.Sync = 15 * time.Second
-	}
 	r := &run{trace: t, spec: spec, options: &o, targets: list, result: &RunResult{Min: minReplicas(spec), Max: spec.MaxReplicas}}
 	r.object = types.NamespacedName{Namespace: t.Namespace, Name: spec.ScaleTargetRef.Name}
 	r.workload = newModelWorkload(t, &o, r.initial(), t.From)
 	tol := tolerance(spec, &o.Settings)
 	r.meter, r.recorded = newMeter(t, list, tol, spec.MaxReplicas), newMeter(t, list, tol, spec.MaxReplicas)
-	for now := t.From; now.Before(t.To); now = now.Add(o.Sync) {
-		r.sync(now, min(o.Sync, t.To.Sub(now)))
+	for now := t.From; now.Before(t.To); now = now.Add(syncPeriod) {
+		r.sync(now, min(syncPeriod, t.To.Sub(now)))
 	}
 	r.finish()
 	return r.result, nil
@@ -287,7 +284,7 @@ func (r *run) saturated(c *Container) time.Duration {
 	for _, p := range r.result.Points {
 		used, ok := c.CPU.At(p.At, r.trace.maxAge())
 		if ok && p.Recorded > 0 && used*1000 >= r.options.Saturation*float64(c.Limits.CPU.Milli)*float64(p.Recorded) {
-			at += r.options.Sync
+			at += syncPeriod
 		}
 	}
 	return at

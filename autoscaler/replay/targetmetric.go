@@ -7,6 +7,7 @@ import (
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/weir-metrics/weir/autoscaler"
@@ -77,13 +78,13 @@ func (tg *targetMetric) resource(t *Trace, goal autoscalingv2.MetricTarget, reso
 		return fmt.Errorf("%s: only cpu and memory can be replayed", resource)
 	}
 	tg.bytes = resource == "memory"
-	wholePod := tg.spec.Resource != nil
+	name, wholePod := corev1.ResourceName(resource), tg.spec.Resource != nil
 	if wholePod {
-		tg.request = amountOf(t.Overhead, resource).Milli
+		tg.request = t.Overhead.Amount(name).Milli
 	}
-	podLevel := wholePod && t.PodLevel != nil && amountOf(*t.PodLevel, resource).Set
+	podLevel := wholePod && t.PodLevel != nil && t.PodLevel.Amount(name).Set
 	if podLevel {
-		tg.request += amountOf(*t.PodLevel, resource).Milli
+		tg.request += t.PodLevel.Amount(name).Milli
 	}
 	for i := range t.Containers {
 		c := &t.Containers[i]
@@ -97,7 +98,7 @@ func (tg *targetMetric) resource(t *Trace, goal autoscalingv2.MetricTarget, reso
 		if podLevel {
 			continue
 		}
-		request := amountOf(c.Requests, resource)
+		request := c.Requests.Amount(name)
 		if goal.AverageUtilization != nil && !request.Set {
 			return fmt.Errorf("the target is a share of what pods request, and container %s requests no %s, as far as the trace knows", c.Name, resource)
 		}

@@ -84,17 +84,6 @@ func (c *Container) usage(resource string) Series {
 	return nil
 }
 
-// amountOf returns the amount of a resource; unset unless it is cpu or memory.
-func amountOf(r autoscaler.Requests, resource string) autoscaler.Amount {
-	switch resource {
-	case "cpu":
-		return r.CPU
-	case "memory":
-		return r.Memory
-	}
-	return autoscaler.Amount{}
-}
-
 // StartupOf returns the median of delays. It sorts them.
 func StartupOf(delays []time.Duration) Startup {
 	if len(delays) == 0 {

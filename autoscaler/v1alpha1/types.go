@@ -1,8 +1,17 @@
+// Package v1alpha1 has the API group autoscaling.weir.dev with the kind Autoscaler: a
+// HorizontalPodAutoscaler with a mode, which weir acts on.
+//
+// The specification has all fields of autoscaling/v2, so that a manifest of a
+// HorizontalPodAutoscaler becomes one of an Autoscaler with another apiVersion and kind. The
+// schema is in deploy/kustomize/components/autoscaler/crd.yaml; a test compares it with these
+// types.
 package v1alpha1
 
 import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weir-metrics/weir/autoscaler"
 )
 
 // Autoscaler scales a workload by its metrics.
@@ -135,3 +144,12 @@ const (
 	// ConditionDryRun is True while the mode is DryRun.
 	ConditionDryRun autoscalingv2.HorizontalPodAutoscalerConditionType = "DryRun"
 )
+
+// SetDefaults fills in the defaults of the API server, for an Autoscaler from a file or from a
+// cluster with an older schema.
+func SetDefaults(a *Autoscaler) {
+	if a.Spec.Mode == "" {
+		a.Spec.Mode = Active
+	}
+	autoscaler.Default(&a.Spec.HorizontalPodAutoscalerSpec)
+}

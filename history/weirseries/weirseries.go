@@ -21,11 +21,6 @@ import (
 // Options name the server. History is required.
 type Options struct {
 	History *history.Client
-	// Timeout bounds one request; default 5 s.
-	Timeout time.Duration
-	// Keep is how long an answer is cached, and how long no request is sent after one failed;
-	// default 15 s.
-	Keep time.Duration
 	// Logger gets the first of consecutive failures. Default: no log.
 	Logger *zap.Logger
 	// Registerer takes weir_history_questions_total. Default: none.
@@ -33,6 +28,12 @@ type Options struct {
 	// Now reads the clock. Default time.Now.
 	Now func() time.Time
 }
+
+const (
+	requestTimeout = 5 * time.Second
+	// cacheTime is how long an answer is cached, and how long no request is sent after one failed.
+	cacheTime = 15 * time.Second
+)
 
 // Reader reads weir's series. It is safe for concurrent use.
 type Reader struct {
@@ -64,12 +65,6 @@ type cachedAnswer struct {
 
 // New returns a Reader with an empty cache.
 func New(o Options) *Reader {
-	if o.Timeout <= 0 {
-		o.Timeout = 5 * time.Second
-	}
-	if o.Keep <= 0 {
-		o.Keep = 15 * time.Second
-	}
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
@@ -93,7 +88,7 @@ const maxSharedSpan = time.Hour
 
 // Points returns the points of a metric of an entity from one time to another, both included, in
 // order of time, at least 15 s apart. It returns none if the server has none or cannot be
-// reached. It waits for Options.Timeout at most.
+// reached. It waits for requestTimeout at most.
 func (p *Reader) Points(e metric.Entity, id metric.ID, from, to time.Time) []history.Point {
 	step := history.Step(to.Sub(from))
 	q := seriesRequest{
@@ -119,7 +114,7 @@ func (p *Reader) ask(q seriesRequest) map[metric.Entity][]history.Point {
 	p.mu.Lock()
 	now := p.o.Now()
 	for k, a := range p.mu.answers {
-		if now.Sub(a.at) > p.o.Keep {
+		if now.Sub(a.at) > cacheTime {
 			delete(p.mu.answers, k)
 		}
 	}
@@ -157,12 +152,12 @@ func (p *Reader) recordOutcome(err error) {
 	if p.mu.failing.IsZero() {
 		p.o.Logger.Warn("the past cannot be asked for: what is shown begins with weir's own memory", zap.Error(err))
 	}
-	p.mu.failing = p.o.Now().Add(p.o.Keep)
+	p.mu.failing = p.o.Now().Add(cacheTime)
 }
 
 // read sends a request to Prometheus.
 func (p *Reader) read(q seriesRequest) (map[metric.Entity][]history.Point, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), p.o.Timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	lines, err := p.o.History.Range(ctx, q.query(), time.Unix(0, q.from), time.Unix(0, q.to), q.step)
 	if err != nil {

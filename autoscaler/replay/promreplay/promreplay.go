@@ -33,8 +33,6 @@ type Request struct {
 	// Pods is a regular expression of the pods' names; replay.PodsOf(Kind, Name) if empty.
 	Pods     string
 	From, To time.Time
-	// Step is the distance of points; history.Step if zero.
-	Step time.Duration
 	// Resources are required: "cpu", "memory".
 	Resources []string
 	// Named are queries of custom and external metrics by name. The series of a query are added
@@ -59,13 +57,11 @@ func Read(ctx context.Context, h *history.Client, r Request) (*replay.Trace, err
 	if r.Pods == "" {
 		r.Pods = replay.PodsOf(r.Kind, r.Name)
 	}
-	if r.Step == 0 {
-		r.Step = history.Step(r.To.Sub(r.From))
-	}
+	step := history.Step(r.To.Sub(r.From))
 	// Steady points: the same question tomorrow gives the same answers.
-	r.From, r.To = r.From.Truncate(r.Step), r.To.Truncate(r.Step)
+	r.From, r.To = r.From.Truncate(step), r.To.Truncate(step)
 	rd := &traceReader{ctx: ctx, history: h, request: &r, containers: map[string]*replay.Container{},
-		trace: &replay.Trace{Namespace: r.Namespace, Target: r.Kind + "/" + r.Name, From: r.From, To: r.To, Step: r.Step, Named: map[string]replay.Series{}}}
+		trace: &replay.Trace{Namespace: r.Namespace, Target: r.Kind + "/" + r.Name, From: r.From, To: r.To, Step: step, Named: map[string]replay.Series{}}}
 	for _, read := range []func() error{rd.readUsage, rd.readSpecs, rd.readReplicas, rd.readStartup, rd.readNamed} {
 		if err := read(); err != nil {
 			return nil, err
@@ -92,12 +88,17 @@ func (rd *traceReader) addNote(format string, args ...any) {
 	rd.trace.Notes = append(rd.trace.Notes, fmt.Sprintf(format, args...))
 }
 
+// query returns the result of a query over the time of the trace.
+func (rd *traceReader) query(query string) ([]history.TimeSeries, error) {
+	return rd.history.Range(rd.ctx, query, rd.request.From, rd.request.To, rd.trace.Step)
+}
+
 // bestAnswer returns the answer of the first candidate that covers nine tenths of the time, or
 // else of the one that covers most; no data is not an error. wrap makes the query.
 func (rd *traceReader) bestAnswer(what string, from []string, wrap func(string) string) (lines []history.TimeSeries, query string, err error) {
 	covered := 0
 	for _, candidate := range from {
-		found, err := rd.history.Range(rd.ctx, wrap(candidate), rd.request.From, rd.request.To, rd.request.Step)
+		found, err := rd.query(wrap(candidate))
 		if err != nil {
 			return nil, "", fmt.Errorf("read %s: %w", what, err)
 		}
@@ -108,7 +109,7 @@ func (rd *traceReader) bestAnswer(what string, from []string, wrap func(string) 
 		if points > covered {
 			lines, query, covered = found, candidate, points
 		}
-		if points*10 >= 9*int(rd.request.To.Sub(rd.request.From)/rd.request.Step) {
+		if points*10 >= 9*int(rd.request.To.Sub(rd.request.From)/rd.trace.Step) {
 			break
 		}
 	}
@@ -147,7 +148,7 @@ func (rd *traceReader) readUsage() error {
 		}
 		rd.keepContainers(resource, lines)
 		if rd.measured == nil {
-			counted, err := rd.history.Range(rd.ctx, "count(count by (pod) ("+chosen+"))", rd.request.From, rd.request.To, rd.request.Step)
+			counted, err := rd.query("count(count by (pod) (" + chosen + "))")
 			if err != nil {
 				return fmt.Errorf("count pods: %w", err)
 			}
@@ -240,7 +241,7 @@ func (rd *traceReader) readReplicas() error {
 	}
 	rd.trace.Replicas = series(lines[0].Points)
 	short, of := 0, 0
-	hold := rd.request.Step * 5 / 2
+	hold := rd.trace.Step * 5 / 2
 	for _, v := range rd.trace.Replicas {
 		if n, ok := rd.measured.At(v.At, hold); ok && v.Value > 0 {
 			of++
@@ -277,7 +278,7 @@ func (rd *traceReader) readNamed() error {
 	for _, name := range slices.Sorted(maps.Keys(rd.request.Named)) {
 		query := rd.request.Named[name]
 		// The line break ends a comment at the end of the query.
-		lines, err := rd.history.Range(rd.ctx, "sum("+query+"\n)", rd.request.From, rd.request.To, rd.request.Step)
+		lines, err := rd.query("sum(" + query + "\n)")
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
 		}

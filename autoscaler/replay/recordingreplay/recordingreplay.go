@@ -28,6 +28,10 @@ import (
 	"github.com/weir-metrics/weir/recording"
 )
 
+// leastStep is the least time between two points. If rounds are further apart, there is one point
+// for each round.
+const leastStep = 15 * time.Second
+
 // Options name the workload.
 type Options struct {
 	Namespace metric.Namespace
@@ -36,9 +40,6 @@ type Options struct {
 	// Selector selects the pods. If nil, the selector of the recorded target does; before it is
 	// known, the pods' names do.
 	Selector labels.Selector
-	// Step is the least time between two points; 15 s if zero. If rounds are further apart,
-	// there is one point for each round.
-	Step time.Duration
 	// From and To bound the trace; zero means the bounds of the recording.
 	From, To time.Time
 	// Named are the custom metrics of pods to keep, by their names in weir's
@@ -74,9 +75,6 @@ type containerTrace struct {
 
 // New returns a collector. The error is about a metric that weir does not know.
 func New(o Options) (*Collector, error) {
-	if o.Step == 0 {
-		o.Step = 15 * time.Second
-	}
 	for _, name := range o.Named {
 		if _, ok := metric.ByName(name); !ok {
 			return nil, fmt.Errorf("a recording has weir's own metrics only, and %s is none", name)
@@ -88,7 +86,7 @@ func New(o Options) (*Collector, error) {
 	}
 	return &Collector{
 		options: o, names: names, selector: o.Selector, containers: map[string]*containerTrace{}, starting: map[metric.PodUID]bool{},
-		trace: replay.Trace{Namespace: string(o.Namespace), Target: o.Kind + "/" + o.Name, Step: o.Step, Named: map[string]replay.Series{}},
+		trace: replay.Trace{Namespace: string(o.Namespace), Target: o.Kind + "/" + o.Name, Step: leastStep, Named: map[string]replay.Series{}},
 	}, nil
 }
 
@@ -120,11 +118,11 @@ func (c *Collector) AddRound(now time.Time, facts *cluster.Facts, usage UsageRea
 	if facts == nil || !facts.Synced || !c.within(now) || now.Before(c.next) {
 		return
 	}
-	c.next = now.Truncate(c.options.Step).Add(c.options.Step)
+	c.next = now.Truncate(leastStep).Add(leastStep)
 	if c.trace.From.IsZero() {
 		c.trace.From = now
 	}
-	c.trace.To = now.Add(c.options.Step)
+	c.trace.To = now.Add(leastStep)
 	var ready []*cluster.Pod
 	there := 0
 	for _, p := range facts.PodsIn(c.options.Namespace) {
