@@ -17,7 +17,7 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet/summary"
 )
 
-// decoder decodes one payload. It may keep memory and names from call to call.
+// decoder decodes one payload. It may keep memory and names for the next call.
 type decoder func(body []byte) error
 
 // contender is a parser that is compared.
@@ -26,7 +26,8 @@ type contender struct {
 	new  func() decoder
 }
 
-// contenders returns all that can read the endpoint, weir's first and the floor last.
+// contenders returns all parsers that can read the endpoint. weir's is the
+// first, and the floor is the last.
 func contenders(e endpoint) []contender {
 	list := []contender{{"weir", func() decoder { return weir(e) }}}
 	if e == summaryEndpoint {
@@ -37,7 +38,7 @@ func contenders(e endpoint) []contender {
 	return append(list, contender{"bytes.IndexByte", func() decoder { return floor }})
 }
 
-// parser is what weir's parsers are.
+// parser is the interface of weir's parsers.
 type parser interface {
 	Parse(body []byte, req payload.Request, b *metric.Batch) error
 }
@@ -49,7 +50,8 @@ func weirParser(e endpoint) parser {
 	return resource.New()
 }
 
-// weir fills one batch again and again, as the manager does.
+// weir returns weir's parser as a decoder. It fills one batch again and again,
+// as the manager does.
 func weir(e endpoint) decoder {
 	p := weirParser(e)
 	var b metric.Batch
@@ -59,7 +61,7 @@ func weir(e endpoint) decoder {
 	}
 }
 
-// floor looks at each byte once, for one that is not there.
+// floor reads each byte once, to search for a byte that does not occur.
 func floor(body []byte) error {
 	if bytes.IndexByte(body, 0) >= 0 {
 		return errors.New("a zero byte")
@@ -69,8 +71,8 @@ func floor(body []byte) error {
 
 // expositions are other parsers of the text format.
 var expositions = []contender{
-	// As Prometheus scrapes a target whose series it knows: the bytes of the series
-	// are the key of its cache, and no labels are made.
+	// As Prometheus scrapes a target with known series: the bytes of the series are
+	// the key of its cache, and no labels are made.
 	{"textparse", func() decoder {
 		table := labels.NewSymbolTable()
 		return func(body []byte) error { return textparsed(body, table, nil, func([]byte, int64, float64) {}) }
@@ -89,8 +91,8 @@ var expositions = []contender{
 	}},
 }
 
-// textparsed calls do with each series, its time (0 if it has none) and value, and
-// fills l before, unless it is nil.
+// textparsed calls do with each series, its time in milliseconds (0 if it has
+// none) and its value. If l is not nil, it sets l to the labels first.
 func textparsed(body []byte, table *labels.SymbolTable, l *labels.Labels, do func(series []byte, ms int64, v float64)) error {
 	p := textparse.NewPromParser(body, table, false)
 	for {

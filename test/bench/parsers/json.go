@@ -32,12 +32,12 @@ var unmarshalers = []unmarshaler{
 	{"json-iterator", jsoniter.ConfigFastest.Unmarshal},
 	{"easyjson, generated", func(body []byte, v any) error { return easyjson.Unmarshal(body, v.(*document.Summary)) }},
 	{"bytedance/sonic", sonic.Unmarshal},
-	// It does not check what strings hold.
+	// It does not validate the content of strings.
 	{"bytedance/sonic, fastest", sonic.ConfigFastest.Unmarshal},
 }
 
-// structs are the unmarshalers as contenders. Each keeps its document from payload to
-// payload, so that slices need not grow again.
+// structs returns the unmarshalers as contenders. Each keeps its document from
+// payload to payload, so that slices do not grow again.
 func structs() []contender {
 	var list []contender
 	for _, u := range unmarshalers {

@@ -1,11 +1,12 @@
-// Command parsers compares weir's parsers of a kubelet's answers with others on the
-// same bytes, and with bytes.IndexByte, which only looks at each byte: the floor.
+// Command parsers compares weir's parsers of a kubelet's answers with others on
+// the same bytes, and with bytes.IndexByte, which only reads each byte: the
+// floor.
 //
 //	go run -C test/bench ./parsers
 //
-// prints a table for each payload: the best of several rounds, in which all take
-// turns, by CPU time of the whole process, so that the garbage collector's part
-// counts. See README.md.
+// It prints a table for each payload, with the best of several rounds. In a
+// round, all parsers take turns. The unit is CPU time of the whole process, so
+// the garbage collector is included. See README.md.
 package main
 
 import (
@@ -43,14 +44,14 @@ func run(rounds int, slice time.Duration) error {
 	return nil
 }
 
-// result is what one contender cost in its best round.
+// result is the cost of one contender in its best round.
 type result struct {
 	name   string
-	each   time.Duration // of CPU time a payload
-	allocs float64       // a payload
+	each   time.Duration // CPU time per payload
+	allocs float64       // per payload
 }
 
-// compare lets all contenders take turns.
+// compare measures all contenders, which take turns.
 func compare(p payloads, rounds int, slice time.Duration) ([]result, error) {
 	list := contenders(p.endpoint)
 	results := make([]result, len(list))
@@ -74,7 +75,7 @@ func compare(p payloads, rounds int, slice time.Duration) ([]result, error) {
 	return results, nil
 }
 
-// turn decodes the bodies again and again for about that long.
+// turn decodes the bodies repeatedly for about the time of slice.
 func turn(decode decoder, bodies [][]byte, slice time.Duration) (each time.Duration, allocs float64, err error) {
 	for _, body := range bodies { // warm caches
 		if err := decode(body); err != nil {
@@ -98,11 +99,11 @@ func turn(decode decoder, bodies [][]byte, slice time.Duration) (each time.Durat
 	return cpu / time.Duration(n), float64(after.Mallocs-before.Mallocs) / float64(n), nil
 }
 
-// cpuTime is what this process has used.
+// cpuTime returns the CPU time that this process has used.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err) // it has no other errors than a bad argument
+		panic(err) // the only possible error is an invalid argument
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

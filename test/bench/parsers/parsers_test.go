@@ -45,7 +45,7 @@ func BenchmarkParsers(b *testing.B) {
 	}
 }
 
-// batches returns what weir makes of each body, by one parser.
+// batches returns weir's batch for each body. One parser parses them all.
 func batches(t *testing.T, p payloads) []*metric.Batch {
 	t.Helper()
 	parser := weirParser(p.endpoint)
@@ -60,7 +60,8 @@ func batches(t *testing.T, p payloads) []*metric.Batch {
 	return all
 }
 
-// weir's parser and textparse read the same numbers with the same times.
+// TestExpositionsAgree checks that weir's parser and textparse read the same
+// numbers with the same times.
 func TestExpositionsAgree(t *testing.T) {
 	for _, p := range loaded(t) {
 		if p.endpoint != resourceEndpoint {
@@ -73,7 +74,7 @@ func TestExpositionsAgree(t *testing.T) {
 				for id, v := range s.Values.All() {
 					at := s.Times[id.Describe().Group]
 					if id == metric.MemorySwap {
-						at = 0 // of the working set, whose group it shares
+						at = 0 // it has the time of the working set, which is in the same group
 					}
 					got[fmt.Sprint(s.Entity, " ", id)] = fmt.Sprintf("%.0f at %d", v, at/1e6)
 				}
@@ -96,7 +97,7 @@ func TestExpositionsAgree(t *testing.T) {
 	}
 }
 
-// expect adds what a series says to want, as TestExpositionsAgree writes it.
+// expect adds a series to want, in the form of TestExpositionsAgree.
 func expect(want map[string]string, l *labels.Labels, ms int64, v float64) {
 	name := l.Get(labels.MetricName)
 	kind, family, _ := strings.Cut(name, "_")
@@ -109,7 +110,7 @@ func expect(want map[string]string, l *labels.Labels, ms int64, v float64) {
 	case "node":
 		e.Kind = metric.Node
 	default:
-		return // whether the kubelet failed
+		return // the kubelet's scrape error
 	}
 	switch family {
 	case "cpu_usage_seconds_total":
@@ -125,8 +126,8 @@ func expect(want map[string]string, l *labels.Labels, ms int64, v float64) {
 	}
 }
 
-// Every JSON library decodes the same document, and those that make trees find the
-// same numbers.
+// TestJSONLibrariesAgree checks that every JSON library decodes the same
+// document, and that those that make trees find the same numbers.
 func TestJSONLibrariesAgree(t *testing.T) {
 	for _, p := range loaded(t) {
 		if p.endpoint != summaryEndpoint {
@@ -164,7 +165,7 @@ func TestJSONLibrariesAgree(t *testing.T) {
 	}
 }
 
-// sum adds up all whole numbers in v.
+// sum returns the sum of all integers in v.
 func sum(v reflect.Value) (n uint64) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -183,7 +184,8 @@ func sum(v reflect.Value) (n uint64) {
 	return n
 }
 
-// weir's decoder reads the numbers of the document.
+// TestSummaryAgrees checks that weir's decoder reads the numbers of the
+// document.
 func TestSummaryAgrees(t *testing.T) {
 	for _, p := range loaded(t) {
 		if p.endpoint != summaryEndpoint {
@@ -244,7 +246,8 @@ func numbers(want map[string]float64, e metric.Entity, cpu *document.CPU, memory
 	set(want, e, metric.MemorySwap, swap.SwapUsageBytes)
 }
 
-// set leaves out zero, which a document cannot tell from absent.
+// set does not add zero, because a document does not distinguish zero from a
+// missing number.
 func set(want map[string]float64, e metric.Entity, id metric.ID, v uint64) {
 	if v != 0 {
 		want[fmt.Sprint(e, " ", id)] = float64(v)

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
-// endpoint is what a payload is the answer of.
+// endpoint is the endpoint of a payload.
 type endpoint string
 
 const (
@@ -16,19 +16,19 @@ const (
 	summaryEndpoint  endpoint = "summary"
 )
 
-// payloads are the answers of one node in successive rounds: the same names, other
-// numbers, as a parser meets them.
+// payloads are the answers of one node in successive rounds: the same names
+// with different numbers, as a parser gets them.
 type payloads struct {
 	name     string
 	endpoint endpoint
 	bodies   [][]byte
 }
 
-// successive is how many rounds of a node are parsed in turn.
+// successive is the number of rounds of a node that are parsed in turn.
 const successive = 8
 
-// load returns the payloads to compare on: of a real kubelet, captured, and of simulated
-// nodes of 30 pods of 2 containers.
+// load returns the payloads of the comparison: those captured from a real
+// kubelet, and those of simulated nodes with 30 pods of 2 containers.
 func load() ([]payloads, error) {
 	all := []payloads{
 		{name: "resource, captured", endpoint: resourceEndpoint},
@@ -41,7 +41,8 @@ func load() ([]payloads, error) {
 		func() ([][]byte, error) { return captured("resource.prom") },
 		func() ([][]byte, error) { return simulated(simulator.Resource, 0) },
 		func() ([][]byte, error) { return captured("summary.json") },
-		// Pressure is all zeros, as where it was captured; on the other node it is nowhere.
+		// On the first simulated node, all pressure is zero, as in the capture. On the
+		// second one, none of it is.
 		func() ([][]byte, error) { return simulated(simulator.Summary, 0) },
 		func() ([][]byte, error) { return simulated(simulator.Summary, 1) },
 	} {
@@ -53,7 +54,7 @@ func load() ([]payloads, error) {
 	return all, nil
 }
 
-// captured returns what a real kubelet answered.
+// captured returns the answers of a real kubelet.
 func captured(file string) (bodies [][]byte, err error) {
 	for i := range successive {
 		body, err := capture.Load(fmt.Sprintf("01-steady/%02d/%s", i, file))
@@ -65,7 +66,7 @@ func captured(file string) (bodies [][]byte, err error) {
 	return bodies, nil
 }
 
-// simulated returns what the simulated node of that index answers.
+// simulated returns the answers of the simulated node with that index.
 func simulated(e simulator.Endpoint, node int) (bodies [][]byte, err error) {
 	start := time.Date(2026, 11, 21, 4, 0, 0, 0, time.UTC)
 	fleet, err := simulator.New(simulator.Options{Start: start, Nodes: 2})

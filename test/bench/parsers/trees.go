@@ -7,8 +7,9 @@ import (
 	"github.com/valyala/fastjson"
 )
 
-// trees are the libraries that make a tree of the payload, which is then walked for
-// the numbers: all but PSI's averages, which weir does not read either.
+// trees are the libraries that make a tree of the payload. The benchmark then
+// adds up all numbers in the tree, except PSI's averages, which weir does not
+// read either.
 var trees = []contender{
 	{"valyala/fastjson", func() decoder {
 		var p fastjson.Parser
@@ -53,7 +54,8 @@ func fastNumbers(v *fastjson.Value) (sum uint64) {
 	return sum
 }
 
-// simdSum is fastSum for simdjson-go; tape is memory of an earlier call, or nil.
+// simdSum is like fastSum, for simdjson-go. tape is the memory of an earlier
+// call, or nil.
 func simdSum(tape *simdjson.ParsedJson, body []byte) (uint64, *simdjson.ParsedJson, error) {
 	tape, err := simdjson.Parse(body, tape, simdjson.WithCopyStrings(false))
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/go-faster/jx"
 )
 
-// walks are the libraries that call back or are called for each value, and make
-// nothing. The numbers are added up, as they are in trees.
+// walks are the libraries that go from value to value and make no tree. The
+// benchmark adds up the numbers, as for trees.
 var walks = []contender{
 	{"go-faster/jx", func() decoder {
 		d := jx.DecodeBytes(nil)
@@ -28,7 +28,7 @@ var walks = []contender{
 	}},
 }
 
-// jxSum returns the sum of the numbers in the value that d is before.
+// jxSum returns the sum of the numbers in the next value of d.
 func jxSum(d *jx.Decoder) (sum uint64, err error) {
 	switch d.Next() {
 	case jx.Object:
@@ -85,10 +85,10 @@ func jsonparserSum(value []byte, kind jsonparser.ValueType) (sum uint64, err err
 	return sum, err
 }
 
-// visitor adds up the numbers that it is told of.
+// visitor adds up the numbers that it visits.
 type visitor struct {
 	sum     uint64
-	average bool // of the value to come
+	average bool // the next value is one of PSI's averages
 }
 
 func visitorSum(body []byte) (uint64, error) {

@@ -18,23 +18,25 @@ import (
 	"time"
 )
 
-// A child is a process that this one started. It ends with it, however that ends.
+// A child is a process that this process started. It ends when this process
+// ends, even after a crash.
 type child struct {
 	name    string
 	pid     int
 	began   time.Time
 	log     string
 	process *os.Process
-	ended   chan struct{} // closed when it has been waited for
-	err     error         // then: how it ended
+	ended   chan struct{} // closed after the process has ended
+	err     error         // set before ended is closed: how the process ended
 	latest  struct {
 		sync.Mutex
-		line []byte // that it last wrote
+		line []byte // the last line that it wrote
 	}
 }
 
-// start starts a program whose complaints go to a log in dir. Nothing of the
-// environment is handed on: neither proxies nor debugging switches nor GC settings.
+// start starts a program with a log in dir for its standard error. The program
+// gets no environment variables of this process, so no proxies, debugging
+// switches or GC settings.
 func start(dir, name, path string, args ...string) (*child, error) {
 	c := &child{name: name, log: filepath.Join(dir, name+".log"), ended: make(chan struct{})}
 	log, err := os.OpenFile(c.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -45,7 +47,8 @@ func start(dir, name, path string, args ...string) (*child, error) {
 	cmd := exec.Command(path, args...)
 	cmd.Dir, cmd.Stderr = dir, log
 	cmd.Env = []string{"HOME=" + dir, "PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
-	// In a group of its own: Ctrl-C comes to us, and we end it.
+	// The child has its own process group: Ctrl-C reaches only this process, which
+	// then ends the child.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -74,7 +77,7 @@ func (c *child) read(out io.Reader) {
 	}
 }
 
-// said reads the line that the process last wrote into v.
+// said decodes the last line of the process's standard output into v.
 func (c *child) said(v any) error {
 	c.latest.Lock()
 	defer c.latest.Unlock()
@@ -87,7 +90,7 @@ func (c *child) said(v any) error {
 	return nil
 }
 
-// alive returns an error that says how the process ended, if it has.
+// alive returns an error that says how the process ended, or nil if it runs.
 func (c *child) alive() error {
 	select {
 	case <-c.ended:
@@ -97,7 +100,7 @@ func (c *child) alive() error {
 	}
 }
 
-// tail returns the end of its log, to be put into an error.
+// tail returns the end of the process's log, for an error.
 func (c *child) tail() string {
 	b, err := os.ReadFile(c.log)
 	if err != nil || len(b) == 0 {
@@ -107,7 +110,7 @@ func (c *child) tail() string {
 	return "  " + strings.Join(lines[max(0, len(lines)-12):], "\n  ")
 }
 
-// stop ends the process, asking first, and waits until it is gone.
+// stop ends the process, first with SIGTERM, and waits until it has ended.
 func (c *child) stop() {
 	_ = c.process.Signal(syscall.SIGTERM)
 	patience := time.NewTimer(15 * time.Second)
@@ -120,7 +123,7 @@ func (c *child) stop() {
 	}
 }
 
-// wait lets time pass while the process lives.
+// wait waits for d. It returns an error if the process ends before that.
 func (c *child) wait(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -134,7 +137,8 @@ func (c *child) wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// until asks again and again until done, or until the process or the patience ends.
+// until calls done repeatedly until it returns true. It returns an error if the
+// process ends or the patience is over.
 func (c *child) until(ctx context.Context, what string, every, patience time.Duration, done func() (bool, error)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%s: not within %v; see %s", what, patience, c.log))
 	defer cancel()

@@ -20,24 +20,25 @@ import (
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
-// A world is the cluster that both programs measure: a control plane, kubelets,
-// and what they really had.
+// environment is the cluster that both programs measure: a control plane,
+// kubelets, and the fleet with the true usage.
 type environment struct {
 	options    Options
 	dir        string // of logs, certificates and kubeconfigs
 	weir       string
 	cluster    *harness.Cluster
 	kubelets   *child
-	ca         string // the kubelets' authority
+	ca         string // path of the kubelets' CA
 	kubeconfig string
-	admin      []tls.Certificate // who asks
+	admin      []tls.Certificate // the client certificate of requests
 	port       int               // of the kubelets
 	fleet      *simulator.Fleet
 	logf       func(format string, args ...any)
 }
 
-// newEnvironment starts the control plane and the kubelets, and returns when the API
-// server has every pod. End it with close, also after an error.
+// newEnvironment starts the control plane and the kubelets, and returns when
+// the API server has every pod. The caller must call close, also after an
+// error.
 func newEnvironment(ctx context.Context, o Options, dir string, logf func(string, ...any)) (*environment, error) {
 	w := &environment{options: o, dir: dir, logf: logf, ca: filepath.Join(dir, "kubelets.pem"), kubeconfig: filepath.Join(dir, "kubeconfig")}
 	var err error
@@ -121,7 +122,8 @@ func (w *environment) startKubelets(ctx context.Context) error {
 	return nil
 }
 
-// count returns how many pods the API server has, for people; 0 if it does not say.
+// count returns the number of pods in the API server, for progress messages. It
+// returns 0 if the API server does not answer.
 func count(ctx context.Context, client kubernetes.Interface) int64 {
 	list, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -134,7 +136,7 @@ func count(ctx context.Context, client kubernetes.Interface) int64 {
 	return n
 }
 
-// close ends everything that was started.
+// close ends everything that newEnvironment started.
 func (w *environment) close() error {
 	if w.kubelets != nil {
 		w.kubelets.stop()
@@ -142,7 +144,7 @@ func (w *environment) close() error {
 	if w.cluster == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // whatever became of the caller's
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // independent of the caller's context
 	defer cancel()
 	return w.cluster.Down(ctx)
 }

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// fetched is what the process of the fetch floor says of itself, five times a
+// fetched is the state that the process of the fetch floor prints, five times a
 // second.
 type fetched struct {
 	Scrapes int64 `json:"scrapes"`
@@ -27,13 +27,14 @@ type fetched struct {
 	Bytes   int64 `json:"bytes"`
 }
 
-// beat is weir's: nodes that are due within it are read together. The stricter of the
-// floors has the same rhythm, for a fetch alone costs a process with cold caches twice as
-// much or more.
+// beat is the same as weir's: nodes that are due within one beat are read
+// together. The stricter floor has the same rhythm, because a single fetch
+// costs a process with cold caches at least twice as much.
 const beat = 250 * time.Millisecond
 
-// newFloor returns the command that fetches every node's resource metrics once a
-// resolution and drops them: what any program in Go pays before it looks at a byte.
+// newFloor returns the command that fetches every node's resource metrics once
+// in each resolution and drops them. Every program in Go pays at least this
+// cost.
 func newFloor() *cobra.Command {
 	var ca string
 	var nodes, port int
@@ -54,7 +55,7 @@ func newFloor() *cobra.Command {
 			for _, n := range fleet.Nodes() {
 				urls = append(urls, fmt.Sprintf("https://%s:%d/metrics/resource", n.Address, port))
 			}
-			fleet = nil // what is measured is the fetching
+			fleet = nil // only the fetches are measured
 			return fetch(cmd.Context(), client, urls, resolution, together, json.NewEncoder(cmd.OutOrStdout()))
 		},
 	}
@@ -89,8 +90,8 @@ func fetcher(ca string, asPeer bool) (*http.Client, error) {
 	}, nil
 }
 
-// fetch gets each URL once a resolution, spread evenly over it; those due within the same
-// span of together at once.
+// fetch gets each URL once in each resolution, spread evenly over it. URLs that
+// are due within the same time of length together are fetched at once.
 func fetch(ctx context.Context, client *http.Client, urls []string, resolution, together time.Duration, out *json.Encoder) error {
 	var scrapes, failed, size atomic.Int64
 	var wait sync.WaitGroup

@@ -22,7 +22,7 @@ import (
 	"github.com/weir-metrics/weir/test/simulator/seed"
 )
 
-// podName names a pod.
+// podName is the name of a pod.
 type podName struct{ namespace, name string }
 
 func label(p *simulator.Pod, now time.Time) string {
@@ -33,8 +33,8 @@ func label(p *simulator.Pod, now time.Time) string {
 	return object.Labels["app"]
 }
 
-// newest returns when the newest sample was taken that a kubelet would hand out of
-// each pod at that moment: the older one of its containers'.
+// newest returns, for each pod, the time of the newest sample that a kubelet
+// would return at that moment. For several containers, it is the older one.
 func newest(fleet *simulator.Fleet, at time.Time) map[podName]time.Time {
 	samples := map[podName]time.Time{}
 	var payload []byte
@@ -50,7 +50,8 @@ func newest(fleet *simulator.Fleet, at time.Time) map[podName]time.Time {
 	return samples
 }
 
-// sample reads whose CPU time a line of resource metrics gives, and of when it is:
+// sample returns the pod and the timestamp of a line of resource metrics with
+// CPU time. It returns false for other lines.
 //
 //	container_cpu_usage_seconds_total{container="app",namespace="shop",pod="web-1"} 4.5 1795227284000
 func sample(line []byte) (podName, time.Time, bool) {
@@ -72,14 +73,14 @@ func sample(line []byte) (podName, time.Time, bool) {
 	return podName{value("namespace"), value("pod")}, time.UnixMilli(ms), err == nil
 }
 
-// staleness is how old what was served is.
+// staleness is the age of the samples of an answer.
 type staleness struct {
-	ages []float64 // of each pod, in seconds, when it was asked for
-	lags []float64 // behind the newest sample that its node had then, in seconds
+	ages []float64 // of each pod's sample at the request, in seconds
+	lags []float64 // of each pod's sample behind the newest one that its node had then, in seconds
 }
 
-// stale judges one LIST of all pods. Pods that its node no longer has are left out:
-// that they are served for a moment is for other tests to judge.
+// stale computes the staleness of one LIST of all pods. It ignores pods that
+// their node no longer has; other tests check how long these are served.
 func stale(fleet *simulator.Fleet, a answer) (staleness, error) {
 	var list metrics.PodMetricsList
 	if err := json.Unmarshal(a.body, &list); err != nil {
@@ -100,10 +101,11 @@ func stale(fleet *simulator.Fleet, a answer) (staleness, error) {
 	return s, nil
 }
 
-// exactness compares each container's rate that weir serves with what was really
-// used in its window, and returns the largest relative error and how many were
-// compared. Served are whole nanocores: what rounding to one explains is no error.
-// metrics-server's windows are whole seconds, within which no rate is exact.
+// exactness compares each container's rate that weir serves with the true usage
+// in its window. It returns the largest relative error and the number of rates.
+// Rates are served in whole nanocores, and the rounding does not count as an
+// error. metrics-server's windows are whole seconds, so its rates are never
+// exact.
 func exactness(ctx context.Context, fleet *simulator.Fleet, base string, client *http.Client) (worst float64, compared int, err error) {
 	weir, err := weirdev.NewClient(base, client)
 	if err != nil {
@@ -113,7 +115,7 @@ func exactness(ctx context.Context, fleet *simulator.Fleet, base string, client 
 	if err != nil {
 		return 0, 0, fmt.Errorf("ask for exact windows: %w", err)
 	}
-	pods := map[podName][]*simulator.Pod{} // in churn, all that had or will have the name
+	pods := map[podName][]*simulator.Pod{} // with churn, all pods that ever have the name
 	for _, n := range fleet.Nodes() {
 		for _, p := range n.Pods() {
 			name := podName{p.Namespace, p.Name}
@@ -128,13 +130,13 @@ func exactness(ctx context.Context, fleet *simulator.Fleet, base string, client 
 		to, window := it.CPU.Time, time.Duration(math.Round(it.CPU.WindowSeconds*1e9))
 		for _, p := range pods[podName{string(it.Namespace), string(it.Pod)}] {
 			for _, c := range p.Containers {
-				// Windows begin with a sample, whose time is of whole milliseconds, or with
-				// the container.
+				// A window begins at a sample, with a time in whole milliseconds, or at the
+				// start of the container.
 				from := to.Add(-window).Round(time.Millisecond)
 				if started := c.Started(to); to.Add(-window).Sub(started).Abs() < 2*time.Microsecond {
 					from = started
 				}
-				// A window in which a pod or container was replaced is for other tests.
+				// Other tests check windows in which a pod or container was replaced.
 				if c.Name != it.Container || !p.Bound(from) || !p.Bound(to) || c.ID(from) != c.ID(to) || c.Started(to).After(from) {
 					continue
 				}

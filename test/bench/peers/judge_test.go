@@ -32,7 +32,8 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// TestStale serves each pod's sample of ten seconds ago, but one of twenty.
+// TestStale serves a sample of ten seconds ago for each pod, and one of twenty
+// seconds ago for one pod.
 func TestStale(t *testing.T) {
 	fleet, err := Shape{Nodes: 2, Pods: 4, Containers: 2, Start: began}.fleet()
 	if err != nil {
@@ -66,8 +67,9 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestFleetsAreTheSame: what judges is what serves, faults included, and so many
-// pods are replaced.
+// TestFleetsAreTheSame checks that the fleet that judges is the one that
+// serves, with the same faults, and that the expected number of pods is
+// replaced.
 func TestFleetsAreTheSame(t *testing.T) {
 	shape := Shape{Nodes: 10, Pods: 20, Containers: 2, Start: began, Quiet: time.Minute, Churn: 10 * time.Minute}
 	text, err := json.Marshal(shape)
@@ -95,7 +97,7 @@ func TestFleetsAreTheSame(t *testing.T) {
 			t.Errorf("%s: two fleets of one shape differ", n.Name)
 		}
 	}
-	// 1% of 200 pods a minute for ten minutes.
+	// 1% of 200 pods, each minute for ten minutes.
 	if got, want := pods-200, 20; got != want {
 		t.Errorf("%d pods are replaced, want %d", got, want)
 	}

@@ -21,15 +21,16 @@ import (
 	"github.com/weir-metrics/weir/test/simulator/seed"
 )
 
-// state is what the process of the kubelets says of itself, a line of JSON each.
+// state is the state that the process of the kubelets prints, one JSON object
+// on each line.
 type state struct {
 	Port   int  `json:"port"`
 	Seeded bool `json:"seeded"`
 }
 
 // newKubelets returns the command that serves the kubelets and keeps the API
-// server true to them: weir-simulate, but as fast as the API server takes it, and
-// with the faults of a Shape.
+// server up to date with them. It is like weir-simulate, but as fast as the API
+// server allows, and with the faults of a Shape.
 func newKubelets() *cobra.Command {
 	var shape, ca, kubeconfig string
 	c := &cobra.Command{
@@ -61,7 +62,7 @@ func serveKubelets(ctx context.Context, s Shape, ca, kubeconfig string, out *jso
 		return fmt.Errorf("write authority: %w", err)
 	}
 	var listen net.ListenConfig
-	l, err := listen.Listen(ctx, "tcp4", ":0") // every node has an address of its own
+	l, err := listen.Listen(ctx, "tcp4", ":0") // every node has its own address
 	if err != nil {
 		return fmt.Errorf("listen for kubelets: %w", err)
 	}
@@ -95,13 +96,15 @@ func serveKubelets(ctx context.Context, s Shape, ca, kubeconfig string, out *jso
 	return errors.Join(err, <-served)
 }
 
-// wholeMilliseconds is the clock of the kubelets: resource metrics give times to a
-// millisecond, in which a container can use much of what it uses in a resolution. So
-// each value is of exactly the time that it is given with.
+// wholeMilliseconds is the clock of the kubelets. Resource metrics have
+// timestamps in milliseconds, and in one millisecond a container can use much
+// of what it uses in a resolution. With this clock, each value is exactly that
+// of its timestamp.
 func wholeMilliseconds() time.Time { return time.Now().Truncate(time.Millisecond) }
 
-// newSeeder returns a seeder that the client does not slow down. Nodes report once
-// in five minutes, as kubelets do when nothing has changed, and what has after a second.
+// newSeeder returns a seeder without a rate limit in its client. Nodes report
+// every five minutes, as kubelets do if nothing has changed. Changes are
+// written after a second.
 func newSeeder(fleet *simulator.Fleet, kubeconfig string, port int) (*seed.Seeder, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

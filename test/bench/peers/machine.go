@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Machine says where and of what was measured.
+// Machine describes the machine and the programs of the measurement.
 type Machine struct {
 	Time     time.Time         `json:"time"`
 	CPU      string            `json:"cpu"`
@@ -22,14 +22,15 @@ type Machine struct {
 	MemoryMB int64             `json:"memoryMiB"`
 	Kernel   string            `json:"kernel"`
 	Go       string            `json:"go"`
-	Load     float64           `json:"load"` // average of the minute before
+	Load     float64           `json:"load"` // load average of the minute before
 	Programs map[string]string `json:"programs"`
 }
 
-// describeMachine reads what /proc tells; what it does not is left out.
+// describeMachine reads the description from /proc. What it cannot read stays
+// empty.
 func describeMachine() Machine {
 	read := func(path string) string {
-		b, _ := os.ReadFile(path) // left out
+		b, _ := os.ReadFile(path) // empty after an error
 		return strings.TrimSpace(string(b))
 	}
 	m := Machine{
@@ -37,14 +38,14 @@ func describeMachine() Machine {
 		CPU: cmp.Or(field(read("/proc/cpuinfo"), "model name"), runtime.GOARCH), Kernel: read("/proc/sys/kernel/osrelease"),
 	}
 	total, _, _ := strings.Cut(field(read("/proc/meminfo"), "MemTotal"), " ")
-	kib, _ := strconv.ParseInt(total, 10, 64) // 0: not known
+	kib, _ := strconv.ParseInt(total, 10, 64) // 0 if not known
 	m.MemoryMB = kib >> 10
 	load, _, _ := strings.Cut(read("/proc/loadavg"), " ")
-	m.Load, _ = strconv.ParseFloat(load, 64) // 0: not known
+	m.Load, _ = strconv.ParseFloat(load, 64) // 0 if not known
 	return m
 }
 
-// field returns what follows the first "name :" of a file of such lines.
+// field returns the value of the first line "name : value".
 func field(text, name string) string {
 	for line := range strings.Lines(text) {
 		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
@@ -54,7 +55,8 @@ func field(text, name string) string {
 	return ""
 }
 
-// programVersions returns each program's version and what compiled it.
+// programVersions returns each program's version and the version of its
+// compiler.
 func programVersions(programs []program) map[string]string {
 	versions := map[string]string{}
 	for _, p := range programs {
@@ -68,7 +70,7 @@ func version(p program) string {
 	if err != nil {
 		return "unknown"
 	}
-	for _, m := range append(info.Deps, &info.Main) { // a module of ours pins it
+	for _, m := range append(info.Deps, &info.Main) { // a module of this repository pins it
 		if m.Path == "sigs.k8s.io/"+p.name {
 			return m.Version + ", " + info.GoVersion
 		}

@@ -1,9 +1,9 @@
 //go:build linux
 
-// Command peers measures weir beside metrics-server, and beside what it costs to
-// fetch the same bytes and drop them: on one machine, under one real API server,
-// on the same simulated kubelets, alone and in turn. README.md, one folder up,
-// says what each row means.
+// Command peers measures weir beside metrics-server, and beside the cost of
+// fetching the same bytes and dropping them: on one machine, with one real API
+// server and the same simulated kubelets, one program at a time. README.md, one
+// folder up, explains each row.
 package main
 
 import (
@@ -66,7 +66,7 @@ table of ratios. Needs root (namespaces) and Linux; about an hour and a half for
 	return root
 }
 
-// Options say what is measured, for how long and on how large a cluster.
+// Options say what is measured, for how long, and the size of the cluster.
 type Options struct {
 	Shape       Shape         `json:"shape"`
 	Resolution  time.Duration `json:"resolution"`
@@ -95,7 +95,7 @@ func defaults() Options {
 	}
 }
 
-// shorten shortens what no flag says the length of.
+// shorten shortens every time that no flag sets.
 func (o *Options) shorten(given func(flag string) bool) {
 	short := Options{Rounds: 1, ChurnRounds: 1, Warm: 30 * time.Second, Window: 45 * time.Second, FloorWindow: 30 * time.Second, Burst: 2 * time.Second, Requests: 20, Looks: 5}
 	for flag, set := range map[string]func(){

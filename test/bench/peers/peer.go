@@ -15,12 +15,13 @@ import (
 	"time"
 )
 
-// A program is one that is measured.
+// A program is one of the programs that are measured.
 type program struct {
 	name string
 	path string
 	args []string
-	// scrapes and failures begin the lines of its own counters on /metrics.
+	// scrapes and failures are the prefixes of the lines of its own counters on
+	// /metrics.
 	scrapes, failures string
 }
 
@@ -32,9 +33,9 @@ const (
 	peerFetch = "fetch, HTTP/2 gzip"
 )
 
-// peers returns both programs, with the same settings: who may ask is for the same
-// API server to say, kubelets are verified by the same authority and are read as
-// often.
+// peers returns both programs with the same settings: the same API server
+// authorizes requests, the same CA verifies kubelets, and kubelets are read at
+// the same interval.
 func (w *environment) peers(port int) []program {
 	o := w.options
 	common := []string{
@@ -49,7 +50,7 @@ func (w *environment) peers(port int) []program {
 	}
 }
 
-// A target is a program that runs and is asked.
+// A target is a running program that gets requests.
 type target struct {
 	*child
 	program program
@@ -74,14 +75,14 @@ func (t *target) stop() {
 	t.child.stop()
 }
 
-// An answer is what a server said to one request.
+// An answer is the answer of a server to one request.
 type answer struct {
 	body  []byte
 	asked time.Time
 	took  time.Duration // to the last byte
 }
 
-// ask asks for a path. It reuses buffer.
+// ask sends a GET for a path. It reuses buffer.
 func (t *target) ask(ctx context.Context, path, accept, encoding string, buffer []byte) (answer, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.base+path, nil)
 	if err != nil {
@@ -106,15 +107,15 @@ func (t *target) ask(ctx context.Context, path, accept, encoding string, buffer 
 	case response.StatusCode != http.StatusOK:
 		return a, fmt.Errorf("ask %s for %s: status %s: %.200s", t.name, path, response.Status, a.body)
 	}
-	// Small answers are not compressed for those who could read it either.
+	// Small answers are not compressed, even if the client accepts that.
 	if got := response.Header.Get("Content-Encoding"); got != "" && got != encoding {
 		return a, fmt.Errorf("ask %s for %s: it answers in encoding %q, not %q", t.name, path, got, encoding)
 	}
 	return a, nil
 }
 
-// counts returns how many nodes' metrics the program has read by its own account,
-// and how many it could not.
+// counts returns how many reads of nodes have succeeded and failed, by the
+// program's own counters.
 func (t *target) counts(ctx context.Context) (scrapes, failures float64, err error) {
 	a, err := t.ask(ctx, "/metrics", "text/plain", "", nil)
 	if err != nil {
@@ -123,7 +124,7 @@ func (t *target) counts(ctx context.Context) (scrapes, failures float64, err err
 	if scrapes, err = counter(a.body, t.program.scrapes); err != nil {
 		return 0, 0, fmt.Errorf("count %s's scrapes: %w", t.name, err)
 	}
-	failures, _ = counter(a.body, t.program.failures) // absent until there is one
+	failures, _ = counter(a.body, t.program.failures) // missing until there is a failure
 	return scrapes, failures, nil
 }
 
@@ -137,7 +138,7 @@ func counter(text []byte, series string) (float64, error) {
 	return 0, fmt.Errorf("no series %s", series)
 }
 
-// freePort returns a port that nobody listens on.
+// freePort returns a port on which nothing listens.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

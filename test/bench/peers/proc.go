@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// userHZ is the unit of times in /proc, which is 100 on every architecture that Go
-// runs on.
+// userHZ is the unit of times in /proc: 100 per second on every architecture
+// that Go supports.
 const userHZ = 100
 
-// cpuTime returns the user and system time of all threads of a process, those that
-// have ended too, to 10 ms.
+// cpuTime returns the user and system time of all threads of a process, also of
+// those that have ended, in steps of 10 ms.
 func cpuTime(pid int) (time.Duration, error) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -26,7 +26,7 @@ func cpuTime(pid int) (time.Duration, error) {
 }
 
 func parseCPUTime(stat []byte) (time.Duration, error) {
-	// The name in parentheses may itself hold spaces and parentheses.
+	// The name in parentheses may itself contain spaces and parentheses.
 	end := bytes.LastIndexByte(stat, ')')
 	if end < 0 {
 		return 0, fmt.Errorf("read CPU time: no name in %q", stat)
@@ -46,10 +46,10 @@ func parseCPUTime(stat []byte) (time.Duration, error) {
 	return time.Duration(ticks) * (time.Second / userHZ), nil
 }
 
-// resident is what a process has in memory, in bytes.
+// resident is the resident memory of a process, in bytes.
 type resident struct {
 	now  int64 // VmRSS
-	most int64 // VmHWM: the most it ever had
+	most int64 // VmHWM, the maximum since its start
 }
 
 func memory(pid int) (resident, error) {

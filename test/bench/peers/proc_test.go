@@ -33,7 +33,7 @@ func TestParseMemory(t *testing.T) {
 	}
 }
 
-// TestOwnProcess reads what the kernel really writes.
+// TestOwnProcess reads the kernel's real files.
 func TestOwnProcess(t *testing.T) {
 	m, err := memory(os.Getpid())
 	if err != nil || m.now < 1<<20 || m.most < m.now {

@@ -20,14 +20,14 @@ const (
 	nodesPath  = "/apis/metrics.k8s.io/v1beta1/nodes"
 )
 
-// A request is a kind of request that both servers are asked.
+// A request is a kind of request that both servers get.
 type request struct {
 	key, title             string
 	path, accept, encoding string
-	bound                  float64 // at most this much of metrics-server's time; 0: no bound
+	bound                  float64 // largest ratio of weir's time to metrics-server's; 0 for none
 }
 
-// kinds returns all kinds, without paths.
+// kinds returns all kinds of requests, without paths.
 func kinds() []request {
 	return []request{
 		{key: "list json", title: "LIST all pods, JSON", accept: asJSON, bound: 1. / 8},
@@ -40,7 +40,7 @@ func kinds() []request {
 	}
 }
 
-// requests returns all kinds with what they ask for of this fleet.
+// requests returns all kinds of requests, with paths for this fleet.
 func requests(fleet *simulator.Fleet) []request {
 	namespace, app, pod := application(fleet)
 	inNamespace := "/apis/metrics.k8s.io/v1beta1/namespaces/" + namespace + "/pods"
@@ -60,14 +60,14 @@ func requests(fleet *simulator.Fleet) []request {
 	return all
 }
 
-// application returns an application whose number of pods is the median of all
-// applications', and one of its pods.
+// application returns an application and one of its pods. Its number of pods is
+// the median of all applications.
 func application(fleet *simulator.Fleet) (namespace, app, pod string) {
 	type of struct{ namespace, app string }
 	pods := map[of][]string{}
 	for _, n := range fleet.Nodes() {
 		for i, p := range n.Pods() {
-			if i < 2 || !p.Bound(fleet.Start()) { // DaemonSets' and static pods; those to come
+			if i < 2 || !p.Bound(fleet.Start()) { // DaemonSets' and static pods, and pods that start later
 				continue
 			}
 			o := of{p.Namespace, label(p, fleet.Start())}
@@ -88,9 +88,9 @@ func application(fleet *simulator.Fleet) (namespace, app, pod string) {
 	return o.namespace, o.app, pods[o][0]
 }
 
-// burst asks one kind of request again and again, one at a time, and writes down
-// how long each took, what the answer weighs and what it cost the server: its CPU
-// time, less what it uses in that time when nobody asks.
+// burst sends requests of one kind, one at a time. It records how long each
+// took, the size of the answer, and the server's CPU time per request, less the
+// CPU time that the server uses without requests.
 func (t *target) burst(ctx context.Context, r request, o Options, idle float64, turn *Turn) (last answer, err error) {
 	var took []float64
 	cpu, err := cpuTime(t.pid)

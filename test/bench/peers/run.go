@@ -21,14 +21,15 @@ const (
 	churnScenario  = "churn"
 )
 
-// A Result is everything that was measured, for a later run to be compared with.
+// A Result contains all measurements, so that a later run can be compared with
+// it.
 type Result struct {
 	Machine Machine `json:"machine"`
 	Options Options `json:"options"`
 	Turns   []Turn  `json:"turns"`
 }
 
-// measure runs every scenario and writes the tables.
+// measure runs all scenarios and writes the tables.
 func measure(ctx context.Context, o Options, out, progress io.Writer) (err error) {
 	scenarios := []string{staticScenario, churnScenario}
 	if o.Only != "" {
@@ -67,10 +68,10 @@ func measure(ctx context.Context, o Options, out, progress io.Writer) (err error
 	if len(result.Turns) == 0 {
 		return err
 	}
-	return errors.Join(err, result.write(out, o.Out)) // what was measured before an error is worth having
+	return errors.Join(err, result.write(out, o.Out)) // the measurements before an error are written too
 }
 
-// scenario gives every program its turns on one cluster, and adds them to the result.
+// scenario runs every program on one cluster, and adds the turns to the result.
 func (o Options) scenario(ctx context.Context, name, dir string, logf func(string, ...any), result *Result) (err error) {
 	rounds, fill := o.Rounds, o.Fill
 	o.Shape.Start = time.Now()
@@ -107,7 +108,7 @@ func (o Options) scenario(ctx context.Context, name, dir string, logf func(strin
 			result.Turns = append(result.Turns, *t)
 		}
 		for i := range programs {
-			p := programs[(i+round)%len(programs)] // neither always goes first
+			p := programs[(i+round)%len(programs)] // the order changes each round
 			t, old := begin(p.name), time.Duration(0)
 			if p.name == weirName && round == rounds-1 {
 				old = fill
@@ -121,14 +122,15 @@ func (o Options) scenario(ctx context.Context, name, dir string, logf func(strin
 	return nil
 }
 
-// longest is more than so many rounds take, seeding included.
+// longest returns an upper bound for the time of this many rounds, with
+// seeding.
 func (o Options) longest(rounds int) time.Duration {
 	bursts := 7 * max(2*o.Burst, time.Duration(o.Requests)*time.Second)
 	each := 2*(o.Warm+o.Window+bursts+2*time.Minute+time.Duration(2+o.Looks)*o.Resolution) + 2*(o.FloorWindow+3*o.Resolution)
 	return 10*time.Minute + time.Duration(rounds)*each
 }
 
-// write prints the tables, and writes files of them and of the raw numbers.
+// write prints the tables, and writes them and the raw numbers to files.
 func (r *Result) write(out io.Writer, files []string) error {
 	text := r.render(plain)
 	if _, err := io.WriteString(out, text); err != nil {

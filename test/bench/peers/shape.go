@@ -9,27 +9,27 @@ import (
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
-// Shape is the cluster that is measured. A fleet of simulated kubelets is a pure
-// function of it: the process that serves them and the one that judges what was
-// served of them make the same.
+// Shape is the cluster that is measured. The fleet of simulated kubelets is a
+// pure function of it, so the process that serves the kubelets and the one that
+// judges the answers have the same fleet.
 type Shape struct {
 	Nodes        int  `json:"nodes"`
 	Pods         int  `json:"pods"`
 	Containers   int  `json:"containers"`
 	Housekeeping bool `json:"housekeeping,omitempty"`
-	// Start is when the fleet came to be.
+	// Start is the start of the fleet.
 	Start time.Time `json:"start,omitzero"`
-	// Churn is for how long pods are replaced and containers restarted, from Quiet
-	// after Start on; 0 for a cluster that stands still.
+	// Churn is for how long pods are replaced and containers restarted. It begins
+	// Quiet after Start. It is 0 for a cluster without changes.
 	Quiet time.Duration `json:"quiet,omitempty"`
 	Churn time.Duration `json:"churn,omitempty"`
 }
 
-// churned is the share of all pods that is replaced each minute. As many others
-// have a container restart, which writes their status.
+// churned is the share of all pods that is replaced each minute. In as many
+// others a container restarts, which changes their status.
 const churned = 0.01
 
-// fleet makes the fleet.
+// fleet returns the fleet.
 func (s Shape) fleet() (*simulator.Fleet, error) {
 	o := simulator.Options{Nodes: s.Nodes, Pods: s.Pods, Containers: s.Containers, Seed: 1, Start: s.Start, Fresh: !s.Housekeeping}
 	if s.Churn > 0 {
@@ -46,14 +46,14 @@ func (s Shape) fleet() (*simulator.Fleet, error) {
 	return fleet, nil
 }
 
-// faults spreads replacements and restarts evenly over time and over the nodes. A
-// pod's turn comes again when all others have had theirs.
+// faults returns replacements and restarts, spread evenly over time and over
+// the nodes. A pod is only chosen again after all others.
 func (s Shape) faults(nodes []*simulator.Node) []simulator.Fault {
 	type victim struct{ node, pod string }
 	var victims []victim
 	for i := range s.Pods {
 		for _, n := range nodes {
-			// DaemonSets' and static pods, at 0 and 1, stay.
+			// The DaemonSet's and the static pod, at 0 and 1, are not replaced.
 			if p := n.Pods(); i >= 2 && i < len(p) {
 				victims = append(victims, victim{n.Name, p[i].Namespace + "/" + p[i].Name})
 			}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestMain lets the test's own binary be the processes that it starts.
+// TestMain lets the test binary be the processes that the test starts.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && slices.Contains([]string{"kubelets", "floor"}, os.Args[1]) {
 		main()
@@ -19,8 +19,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestSmoke gives weir one short turn on a small cluster: it serves every pod, its
-// rates are exact, each kind of request is answered, and what was started has ended.
+// TestSmoke runs weir for one short turn on a small cluster. It must serve
+// every pod with exact rates and answer each kind of request, and everything
+// that was started must have ended.
 func TestSmoke(t *testing.T) {
 	o := defaults()
 	o.Shape = Shape{Nodes: 5, Pods: 4, Containers: 2, Start: time.Now()}

@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// quantile returns the smallest value that a share q of all values do not exceed
-// (the nearest rank: always a value that was measured), NaN of none.
+// quantile returns the smallest value that is not exceeded by a share q of all
+// values (the nearest rank, so it is always one of the values). It returns NaN
+// if there are no values.
 func quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()

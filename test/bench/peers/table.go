@@ -10,17 +10,17 @@ import (
 	"text/tabwriter"
 )
 
-// A row is one line of a table. What was not measured is NaN.
+// A row is one line of a table. A number that was not measured is NaN.
 type row struct {
 	title, unit string
 	weir, peer  float64
-	// bound is what the ratio of both must not exceed; where absolute, what weir's
-	// own number must not. 0: none.
+	// bound is the largest allowed ratio of weir's number to metrics-server's. With
+	// absolute, it is the largest allowed number of weir. 0 means no bound.
 	bound    float64
 	absolute bool
 }
 
-// ratio is weir's number over metrics-server's.
+// ratio is weir's number divided by metrics-server's.
 func (r row) ratio() float64 {
 	if r.absolute {
 		return math.NaN()
@@ -28,8 +28,8 @@ func (r row) ratio() float64 {
 	return r.weir / r.peer
 }
 
-// holds says whether the bound does: "yes", "NO", or nothing where none is or one
-// number is missing.
+// holds says whether the bound is kept: "yes", "NO", or "" if there is no bound
+// or a number is missing.
 func (r row) holds() string {
 	v := r.ratio()
 	if r.absolute {
@@ -45,7 +45,7 @@ func (r row) holds() string {
 	}
 }
 
-// wanted describes the bound.
+// wanted returns the bound as text.
 func (r row) wanted() string {
 	if r.bound == 0 {
 		return ""
@@ -56,8 +56,9 @@ func (r row) wanted() string {
 	return "ratio ≤ " + number(r.bound)
 }
 
-// rows makes the table of a scenario of all its turns: of each number the median of
-// the rounds, of each kind of request the quantiles over all rounds' requests.
+// rows returns the table of a scenario, from all its turns. A number is the
+// median of the rounds. For each kind of request, quantiles are over the
+// requests of all rounds.
 func rows(turns []Turn, scenario string) []row {
 	values := func(program, key string) []float64 {
 		var vs []float64
@@ -119,8 +120,8 @@ func rows(turns []Turn, scenario string) []row {
 	return slices.DeleteFunc(table, func(r row) bool { return math.IsNaN(r.weir) && math.IsNaN(r.peer) })
 }
 
-// full takes weir's memory of the turn in which its history was full, if there was
-// one, and says in the title whether it was.
+// full uses weir's memory of the turn in which its history was full, if there
+// was one. The title says whether there was.
 func full(turns []Turn, scenario string, r row) row {
 	const history = 15 * 60
 	for _, t := range turns {
@@ -134,7 +135,7 @@ func full(turns []Turn, scenario string, r row) row {
 	return r
 }
 
-// number prints three digits or so.
+// number prints about three digits.
 func number(v float64) string {
 	switch a := math.Abs(v); {
 	case math.IsNaN(v) || math.IsInf(v, 0):
@@ -152,7 +153,7 @@ func number(v float64) string {
 	}
 }
 
-// A style prints a table: its cells, the first line of which is the header.
+// A style prints a table. The first line of cells is the header.
 type style func(cells [][]string) string
 
 func plain(cells [][]string) string {
@@ -161,7 +162,7 @@ func plain(cells [][]string) string {
 	for _, line := range cells {
 		fmt.Fprintln(w, strings.TrimRight(strings.Join(line, "\t"), "\t"))
 	}
-	w.Flush() // into a Builder: it cannot fail
+	w.Flush() // a write to a Builder cannot fail
 	return b.String()
 }
 
@@ -176,7 +177,7 @@ func markdown(cells [][]string) string {
 	return b.String()
 }
 
-// render prints the header and a table for each scenario that was measured.
+// render returns the header and a table for each scenario that was measured.
 func (r *Result) render(as style) string {
 	var b strings.Builder
 	m, o := r.Machine, r.Options

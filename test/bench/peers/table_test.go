@@ -13,8 +13,8 @@ func turnOf(program string, round int, values map[string]float64) Turn {
 	return Turn{Scenario: staticScenario, Program: program, Round: round, Values: values, Requests: map[string][]float64{}}
 }
 
-// TestRows: medians of rounds, the worst where the worst counts, and quantiles over
-// the requests of all rounds.
+// TestRows checks medians of rounds, worst values where these count, and
+// quantiles over the requests of all rounds.
 func TestRows(t *testing.T) {
 	one, two := turnOf(weirName, 1, map[string]float64{"cpu": 600, "lag": 1.1, "rate error": 0, "age": 90, "rss": 200}),
 		turnOf(weirName, 2, map[string]float64{"cpu": 700, "lag": 1.3, "rate error": 1e-9, "age": 960, "rss": 250})

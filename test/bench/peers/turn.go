@@ -11,28 +11,28 @@ import (
 	"time"
 )
 
-// A Turn is one program's measured run, alone on its cluster.
+// A Turn is one measured run of a program, alone on its cluster.
 type Turn struct {
 	Scenario string `json:"scenario"`
 	Round    int    `json:"round"`
 	Program  string `json:"program"`
-	// Values by what they are of; units are in their rows, see rows.
+	// Values are the measured numbers by key. Their units are in rows.
 	Values map[string]float64 `json:"values"`
-	// Requests holds how long each request took to its last byte, in milliseconds,
-	// in the order asked, by its kind.
+	// Requests has the duration of each request to its last byte, in milliseconds,
+	// in the order of the requests, by kind.
 	Requests map[string][]float64 `json:"requests,omitempty"`
 }
 
 func (t *Turn) set(key string, v float64) { t.Values[key] = v }
 
-// atLeast keeps the largest value.
+// atLeast keeps the larger of the old and the new value.
 func (t *Turn) atLeast(key string, v float64) {
 	if old, ok := t.Values[key]; !ok || v > old {
 		t.Values[key] = v
 	}
 }
 
-// turn runs and measures a program. It waits until the program is old enough.
+// turn runs and measures a program. It waits until the program has run for old.
 func (w *environment) turn(ctx context.Context, p program, base string, old time.Duration, turn *Turn) error {
 	t, err := w.startProgram(p, base)
 	if err != nil {
@@ -61,7 +61,7 @@ func (w *environment) turn(ctx context.Context, p program, base string, old time
 			return err
 		}
 		w.logf("  %-32s %4d times, p50 %7.2f ms, %d bytes", r.title, len(turn.Requests[r.key]), quantile(turn.Requests[r.key], .5), len(last.body))
-		if r.key == "list json" { // has been asked without a pause for a whole resolution, if not in a hurry
+		if r.key == "list json" { // without --quick, these requests have run without a pause for a whole resolution
 			s, err := stale(w.fleet, last)
 			if err != nil {
 				return err
@@ -79,8 +79,8 @@ func (w *environment) turn(ctx context.Context, p program, base string, old time
 
 func mebibytes(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
-// first waits until nearly every node's pods are served. It asks for one pod of each
-// node, which costs a thirtieth of asking for all.
+// first waits until pods of nearly every node are served. It lists one pod of
+// each node, which costs a thirtieth of listing all.
 func (w *environment) first(ctx context.Context, t *target, turn *Turn) error {
 	const one = "/apis/metrics.k8s.io/v1beta1/namespaces/kube-system/pods?labelSelector=app%3Dnode-agent"
 	return t.until(ctx, "99% of nodes' pods to be served", 200*time.Millisecond, 5*time.Minute, func() (bool, error) {
@@ -101,8 +101,8 @@ func (w *environment) first(ctx context.Context, t *target, turn *Turn) error {
 	})
 }
 
-// steady measures CPU and memory over a window in which nobody asks, and returns how
-// many seconds of CPU a second costs.
+// steady measures CPU and memory over a window without requests. It returns the
+// CPU seconds per second.
 func (w *environment) steady(ctx context.Context, t *target, turn *Turn) (idle float64, err error) {
 	before, failedBefore, err := t.counts(ctx)
 	if err != nil {
@@ -138,7 +138,7 @@ func (w *environment) steady(ctx context.Context, t *target, turn *Turn) (idle f
 	if err != nil {
 		return 0, err
 	}
-	turn.set("failed", max(0, failed-failedBefore)) // weir has a gauge of those that fail now
+	turn.set("failed", max(0, failed-failedBefore)) // weir's is a gauge of the reads that fail at present
 	want := float64(w.options.Shape.Nodes) * lasted.Seconds() / w.options.Resolution.Seconds()
 	if got := scrapes - before; math.Abs(got-want) > 0.1*want+1 {
 		w.logf("  NOTE: %s read nodes %.0f times, %.0f were due; %.0f reads failed", t.name, got, want, failed-failedBefore)
@@ -151,14 +151,14 @@ func (w *environment) steady(ctx context.Context, t *target, turn *Turn) (idle f
 	return (after - cpu).Seconds() / lasted.Seconds(), nil
 }
 
-// wholeRounds makes a window a multiple of the resolution: metrics-server reads all
-// nodes at the beginning of each.
+// wholeRounds rounds a window up to a multiple of the resolution, because
+// metrics-server reads all nodes at the beginning of each.
 func wholeRounds(window, resolution time.Duration) time.Duration {
 	return max(1, (window+resolution-1)/resolution) * resolution
 }
 
-// fresh judges what is served at several moments, which fall on different parts of a
-// resolution.
+// fresh measures the staleness of LISTs at several moments, at different parts
+// of a resolution.
 func (w *environment) fresh(ctx context.Context, t *target, turn *Turn) error {
 	resolution := w.options.Resolution
 	var lags, ages []float64
@@ -181,7 +181,8 @@ func (w *environment) fresh(ctx context.Context, t *target, turn *Turn) error {
 			turn.atLeast("rate error", worst)
 			turn.set("rates compared", turn.Values["rates compared"]+float64(compared))
 		}
-		// The golden section's smaller part: steps that never meet.
+		// The smaller part of the golden section: such steps never repeat a part of the
+		// resolution.
 		if err := t.wait(ctx, time.Duration(0.382*float64(resolution))); err != nil {
 			return err
 		}
@@ -193,7 +194,7 @@ func (w *environment) fresh(ctx context.Context, t *target, turn *Turn) error {
 	return nil
 }
 
-// floor measures a mere fetch of what both programs read.
+// floor measures a plain fetch of what both programs read.
 func (w *environment) floor(ctx context.Context, self, name string, turn *Turn) error {
 	o := w.options
 	args := []string{

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// curve is what is measured at one resolution, and what came of it.
+// curve has the measurements at one resolution, and the lines through them.
 type curve struct {
 	Resolution time.Duration `json:"resolution"`
 	Points     []point       `json:"points"`
-	Fits       *fits         `json:"fits,omitempty"` // nil if it takes more points
-	nodes      []int         // to be measured
+	Fits       *fits         `json:"fits,omitempty"` // nil if there are too few points
+	nodes      []int         // the numbers of nodes to measure
 }
 
-// parseCurve reads RESOLUTION:N,N,... as in 15s:100,1000.
+// parseCurve parses RESOLUTION:N,N,... such as 15s:100,1000.
 func parseCurve(text string) (c curve, err error) {
 	resolution, numbers, ok := strings.Cut(text, ":")
 	if c.Resolution, err = time.ParseDuration(resolution); !ok || err != nil || c.Resolution < time.Second {
@@ -32,7 +32,8 @@ func parseCurve(text string) (c curve, err error) {
 	return c, nil
 }
 
-// measure measures the curve's points, and tells each as soon as it is known.
+// measure measures the curve's points, and prints each as soon as it is
+// measured.
 func (c *curve) measure(ctx context.Context, p plan) error {
 	fmt.Print(c.title(p) + header)
 	for _, n := range c.nodes {
@@ -53,7 +54,7 @@ func (c *curve) measure(ctx context.Context, p plan) error {
 	return nil
 }
 
-// title says what the curve is of.
+// title describes the curve.
 func (c *curve) title(p plan) string {
 	_, window := p.times(c.Resolution)
 	over := "TLS"
@@ -64,7 +65,7 @@ func (c *curve) title(p plan) string {
 		c.Resolution, over, p.pods, p.containers, p.churn, window)
 }
 
-// text is the curve in Markdown.
+// text returns the curve in Markdown.
 func (c *curve) text(p plan) string {
 	var b strings.Builder
 	b.WriteString(c.title(p) + header)

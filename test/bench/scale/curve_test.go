@@ -30,7 +30,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// Windows are of whole resolutions, and never so short that chance decides.
+// TestTimes checks that windows are whole resolutions and long enough.
 func TestTimes(t *testing.T) {
 	f := func(resolution, settle, window time.Duration) {
 		t.Helper()

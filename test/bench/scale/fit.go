@@ -5,16 +5,16 @@ import (
 	"math"
 )
 
-// line is the least-squares line through points, and how much of their spread it
-// explains (R²: 1 is all).
+// line is the least-squares line through points. R2 is the share of their
+// variance that it explains (1 is all).
 type line struct {
 	Slope     float64 `json:"slope"`
 	Intercept float64 `json:"intercept"`
 	R2        float64 `json:"r2"`
 }
 
-// fit returns the line through the points (x, y). With fewer than two different x
-// there is none: all is NaN.
+// fit returns the line through the points (x, y). With fewer than two different
+// x, all fields are NaN.
 func fit(x, y []float64) line {
 	n := float64(len(x))
 	var mx, my float64
@@ -38,13 +38,15 @@ func fit(x, y []float64) line {
 	return l
 }
 
-// fits are the lines of what should be linear in the number of nodes.
+// fits are the lines of the values that should be linear in the number of
+// nodes.
 type fits struct {
 	CPU    line `json:"cpuCores"`
 	Memory line `json:"memoryBytes"`
 }
 
-// fitAll returns the lines through the points. ok is whether there are any.
+// fitAll returns the lines through the points. ok is false if there are too few
+// points.
 func fitAll(points []point) (f fits, ok bool) {
 	var x, cpu, memory []float64
 	for _, p := range points {
@@ -54,7 +56,7 @@ func fitAll(points []point) (f fits, ok bool) {
 	return f, !math.IsNaN(f.CPU.Slope)
 }
 
-// String says the lines in words.
+// String returns the lines as text.
 func (f fits) String() string {
 	return fmt.Sprintf("CPU: %.3g cores and %.3g millicores a node (R² %.4f).\nMemory: %.0f MiB and %.0f KiB a node (R² %.4f).\n",
 		f.CPU.Intercept, 1000*f.CPU.Slope, f.CPU.R2, f.Memory.Intercept/(1<<20), f.Memory.Slope/(1<<10), f.Memory.R2)

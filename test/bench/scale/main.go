@@ -1,14 +1,14 @@
-// Command scale measures one weir as clusters grow: for each number of nodes it starts
-// weir-simulate (kubelets and API server) and weir server against it, waits until
-// every node has been read a few times, and measures what weir costs and how old its
-// numbers are.
+// Command scale measures one weir for several sizes of cluster. For each number
+// of nodes, it starts weir-simulate (kubelets and API server) and weir server
+// against it, waits until every node has been read a few times, and measures
+// the cost of weir and the age of its numbers.
 //
 //	make bench-scale
 //	go run ./scale --curve 15s:1000 --settle 45s
 //
-// What it prints is, for each resolution, a table and a straight line through it: what
-// a node costs, what weir costs without one, and how straight it is. Ctrl-C ends
-// everything that was started.
+// It prints a table for each resolution and a straight line through its points:
+// the cost of a node, the cost of weir without nodes, and how well the line
+// fits. Ctrl-C ends everything that was started.
 package main
 
 import (
@@ -32,13 +32,13 @@ func main() {
 	}
 }
 
-// plan is what is measured.
+// plan says what is measured.
 type plan struct {
 	curves           []curve
 	pods, containers int
 	housekeeping     bool
 	plain            bool
-	settle, window   time.Duration // 0: by the resolution
+	settle, window   time.Duration // 0 for a default that depends on the resolution
 	ready            time.Duration
 	churn            string
 	weir, simulate   string
@@ -46,8 +46,8 @@ type plan struct {
 	markdown, json   string
 }
 
-// everything is what is measured unless a flag says otherwise: up to the supported size
-// at the usual resolution, then as far as both sides get on a small machine.
+// everything is the default of what is measured: up to the supported size at
+// the usual resolution, then as far as both sides get on a small machine.
 const everything = "15s:100,1000,5000 60s:5000,15000,30000"
 
 func parse(args []string) (plan, error) {
@@ -87,8 +87,9 @@ func parse(args []string) (plan, error) {
 	return p, nil
 }
 
-// times returns how long weir runs before it is measured, and for how long it is: for
-// whole resolutions, in which each node is read as often as any other.
+// times returns how long weir runs before the measurement, and the length of
+// the measurement. That is a multiple of the resolution, so that all nodes are
+// read equally often.
 func (p plan) times(resolution time.Duration) (settle, window time.Duration) {
 	settle, window = p.settle, p.window
 	if settle == 0 {
@@ -112,7 +113,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	var failed error
 	for i := range p.curves {
-		// What was measured before something went wrong is told all the same.
+		// After an error, the earlier measurements are still written.
 		if failed = p.curves[i].measure(ctx, p); failed != nil {
 			break
 		}

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// supported is up to how many nodes weir is measured as it is; above it may read more
-// of them at a time.
+// supported is the largest number of nodes that weir supports with its default
+// settings. Above it, the benchmark lets weir read more nodes at a time.
 const supported = 5000
 
-// measure runs a weir over so many simulated nodes.
+// measure runs a weir with this many simulated nodes.
 func measure(ctx context.Context, p plan, resolution time.Duration, nodes int) (point, error) {
 	got := point{Nodes: nodes}
 	dir, err := os.MkdirTemp("", "weir-scale-")
@@ -43,14 +43,15 @@ func measure(ctx context.Context, p plan, resolution time.Duration, nodes int) (
 	}
 	flags := strings.Fields(p.extra)
 	if nodes > supported {
-		// A thousand reads a second that take a tenth of one are a hundred at a time.
+		// A thousand reads a second of 0.1 s each are a hundred at a time.
 		source += "&max-concurrent=512"
 		flags = append([]string{"--max-reads=640"}, flags...)
 	}
 	if most := connections(); nodes > most {
-		args = append(args, "--connections", strconv.Itoa(most)) // weir, under the same limit, keeps fewer
+		args = append(args, "--connections", strconv.Itoa(most)) // weir has the same limit and keeps fewer open
 	}
-	// Its pods are half of the memory at the right end of the curve, and make no garbage.
+	// With many nodes, the simulator's pods take half of the memory, and they make
+	// no garbage.
 	simulator, err := start(ctx, []string{"GOGC=25"}, p.simulate, args...)
 	if err != nil {
 		return got, err
@@ -80,7 +81,7 @@ func measure(ctx context.Context, p plan, resolution time.Duration, nodes int) (
 	return got, err
 }
 
-// watch measures over the window.
+// watch measures during the window.
 func watch(ctx context.Context, resolution, window time.Duration, base string, weir, simulator *process, got *point) error {
 	cpu, err := weir.cpu()
 	if err != nil {
@@ -125,7 +126,7 @@ func watch(ctx context.Context, resolution, window time.Duration, base string, w
 	if got.Files, err = weir.files(); err != nil {
 		return err
 	}
-	// Only now, for to ask it costs CPU as well.
+	// This request comes after the window, because it costs CPU too.
 	if got.Oldest, err = oldest(ctx, base); err != nil {
 		return err
 	}
@@ -139,15 +140,15 @@ func watch(ctx context.Context, resolution, window time.Duration, base string, w
 	got.SimCores = (simAfter - simCPU).Seconds() / elapsed.Seconds()
 	got.Reads = after.good - before.good
 	got.PerScrape = float64((cpuAfter - cpu).Microseconds()) / float64(max(got.Reads, 1))
-	// Every node is read once in each resolution; which of them fall on the two ends of the
-	// window is chance, but not more than one a node.
+	// Every node is read once in each resolution. At the two ends of the window,
+	// chance decides, by at most one read per node.
 	due := int64(float64(got.Nodes) * elapsed.Seconds() / resolution.Seconds())
 	got.Missed = max(due-got.Reads-int64(got.Nodes)/100, after.bad-before.bad, 0)
 	return nil
 }
 
-// reads are how many reads of nodes have ended well, and how many have not or were
-// never begun.
+// reads has the number of reads that succeeded, and of those that failed or
+// were not started.
 type reads struct{ good, bad int64 }
 
 func readsOf(ctx context.Context, base string) (r reads, err error) {
@@ -226,7 +227,8 @@ func answers(ctx context.Context, url string) bool {
 	return true
 }
 
-// until waits for done, but not longer than most, and not for a process that has ended.
+// until waits until done returns true. It returns an error after the time most,
+// or if the process ends.
 func until(ctx context.Context, most time.Duration, of *process, done func() bool) error {
 	deadline := time.Now().Add(most)
 	for !done() {

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// process is a program that was started, and where it writes.
+// process is a program that was started, with its output.
 type process struct {
 	cmd   *exec.Cmd
 	said  bytes.Buffer
 	ended chan error
 }
 
-// start runs a program until its stop is called or ctx ends, with env added to the
+// start runs a program until stop is called or ctx ends. env is added to the
 // environment.
 func start(ctx context.Context, env []string, file string, args ...string) (*process, error) {
 	p := &process{cmd: exec.CommandContext(ctx, file, args...), ended: make(chan error, 1)}
@@ -38,11 +38,11 @@ func start(ctx context.Context, env []string, file string, args ...string) (*pro
 
 // stop ends the program and waits for it.
 func (p *process) stop() {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // the program may have ended already
 	<-p.ended
 }
 
-// died returns an error if the program has ended by itself.
+// died returns an error if the program has ended.
 func (p *process) died() error {
 	select {
 	case err := <-p.ended:
@@ -54,8 +54,8 @@ func (p *process) died() error {
 	}
 }
 
-// ticksPerSecond is the unit of /proc/PID/stat: USER_HZ, which is 100 on every Linux that
-// Go runs on.
+// ticksPerSecond is the unit of /proc/PID/stat: USER_HZ, which is 100 on every
+// Linux that Go supports.
 const ticksPerSecond = 100
 
 // cpu returns the CPU time that the process has used.
@@ -64,7 +64,7 @@ func (p *process) cpu() (time.Duration, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read CPU time: %w", err)
 	}
-	// The second field is the name in parentheses, which may hold anything.
+	// The second field is the name in parentheses, which may contain any character.
 	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
 	var sum int64
 	for _, i := range []int{11, 12} { // utime and stime, counted from the third field
@@ -77,7 +77,7 @@ func (p *process) cpu() (time.Duration, error) {
 	return time.Duration(sum) * time.Second / ticksPerSecond, nil
 }
 
-// memory returns the bytes that are resident, and the most that ever were.
+// memory returns the resident bytes, now and at the maximum.
 func (p *process) memory() (now, peak int64, err error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
@@ -105,8 +105,8 @@ func (p *process) files() (int, error) {
 	return len(all), nil
 }
 
-// connections returns how many connections fit into one process beside a few other
-// files.
+// connections returns how many connections fit into the open-file limit of a
+// process, beside a few other files.
 func connections() int {
 	const others = 200
 	var limit syscall.Rlimit

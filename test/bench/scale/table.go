@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// point is what one number of nodes came to.
+// point has the measurements for one number of nodes.
 type point struct {
 	Nodes     int           `json:"nodes"`
-	Cores     float64       `json:"cores"`     // of CPU, weir's
-	PerScrape float64       `json:"perScrape"` // µs of weir's CPU a read of a node
-	Steady    int64         `json:"steady"`    // bytes resident: the most at any look in the window
-	Peak      int64         `json:"peak"`      // bytes resident: the most since weir started
-	Files     int           `json:"files"`     // that weir had open at the end of the window: nearly all are connections
-	Oldest    time.Duration `json:"oldest"`    // age of the oldest node's sample at the end of the window
+	Cores     float64       `json:"cores"`     // CPU of weir
+	PerScrape float64       `json:"perScrape"` // µs of weir's CPU for a read of a node
+	Steady    int64         `json:"steady"`    // resident bytes: the largest reading in the window
+	Peak      int64         `json:"peak"`      // resident bytes: the maximum since weir's start
+	Files     int           `json:"files"`     // of weir at the end of the window; nearly all are connections
+	Oldest    time.Duration `json:"oldest"`    // age of the oldest served node sample at the end of the window
 	Ready     time.Duration `json:"ready"`     // from weir's start
 	Reads     int64         `json:"reads"`     // in the window
-	Missed    int64         `json:"missed"`    // reads that should have been in the window and were not, or failed
+	Missed    int64         `json:"missed"`    // reads that failed, or that should have started in the window and did not
 	SimCores  float64       `json:"simulatorCores"`
 	SimMemory int64         `json:"simulatorMemory"` // bytes resident
 	Took      time.Duration `json:"took"`            // the whole measurement, from the simulator's start
@@ -34,7 +34,7 @@ func (p point) row() string {
 		p.Nodes, p.Cores, p.PerScrape, p.Steady>>20, p.Peak>>20, p.Files, p.Oldest.Seconds(), p.Ready.Seconds(), p.Reads, p.Missed, p.SimCores, p.SimMemory>>20, p.Took.Seconds())
 }
 
-// write writes the files that were asked for.
+// write writes the files that the flags name.
 func (p plan) write() error {
 	if p.markdown != "" {
 		var all []string

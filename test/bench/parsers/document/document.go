@@ -1,10 +1,10 @@
-// Package document is a kubelet's summary as JSON libraries decode it: the fields that
-// weir reads, and no others.
+// Package document has the types into which JSON libraries decode a kubelet's
+// summary: the fields that weir reads, and no others.
 //
-// It is made to favour them. Numbers are values, so that what is absent cannot be
-// told from zero and nothing is allocated for them (the API's own type has a pointer for
-// each), and times are left as text. Weir's decoder tells absent from zero and
-// turns times into nanoseconds.
+// The types favour the libraries. Numbers are values, so a missing number
+// cannot be distinguished from zero, and nothing is allocated for numbers (the
+// API's own types have a pointer for each). Times are strings. weir's decoder
+// distinguishes missing numbers from zero and converts times to nanoseconds.
 package document
 
 //go:generate go run github.com/mailru/easyjson/easyjson -all document.go
@@ -15,7 +15,7 @@ type Summary struct {
 	Pods []Pod `json:"pods"`
 }
 
-// Node is the node's part of it.
+// Node is the part of the answer about the node.
 type Node struct {
 	NodeName         string      `json:"nodeName"`
 	StartTime        string      `json:"startTime"`
@@ -37,7 +37,7 @@ type Node struct {
 	} `json:"rlimit"`
 }
 
-// Pod is one of its pods.
+// Pod is the part of the answer about a pod.
 type Pod struct {
 	PodRef struct {
 		Name      string `json:"name"`
