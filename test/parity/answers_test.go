@@ -15,8 +15,8 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// answer makes the metrics APIs answer for metrics so that each has about the ratio
-// of usage to target that ratio gives for it.
+// answer sets the answers of the metrics APIs so that the ratio of usage to
+// target of metric i is about ratio(i).
 func (s *scene) answer(w *testInput, metrics []autoscalingv2.MetricSpec, pods int, target autoscaler.Scale, ratio func(i int) float64) {
 	w.Custom, w.Object, w.External = map[string][]custom.MetricValue{}, map[string]custom.MetricValue{}, map[string][]external.ExternalMetricValue{}
 	use := map[corev1.ResourceName]float64{}
@@ -68,7 +68,7 @@ func (s *scene) answer(w *testInput, metrics []autoscalingv2.MetricSpec, pods in
 	}
 }
 
-// perPod is what a container uses if it uses just the target.
+// perPod returns the usage of a container that is exactly at the target.
 func (s *scene) perPod(name corev1.ResourceName, t autoscalingv2.MetricTarget) float64 {
 	if t.AverageUtilization != nil {
 		return s.request(name) * float64(*t.AverageUtilization) / 100
@@ -83,7 +83,7 @@ func milliOf(q *resource.Quantity) float64 {
 	return float64(q.MilliValue())
 }
 
-// sampled is when a sample was taken; mostly the same for all.
+// sampled returns the time of a sample. It is mostly the same for all samples.
 func (s *scene) sampled() time.Time {
 	return s.now.Add(-time.Duration(one(s.random, 15, 15, 15, 15, 0, 30, 100, -5)) * time.Second)
 }
@@ -92,8 +92,8 @@ func (s *scene) window() time.Duration {
 	return one(s.random, 30*time.Second, 30*time.Second, 30*time.Second, time.Minute, 15*time.Second, 0)
 }
 
-// resourceItems are what metrics.k8s.io says of pods. Each container uses about so
-// much of each resource, in thousandths.
+// resourceItems returns the answer of metrics.k8s.io for pods. usage returns
+// the approximate usage of a container by resource, in thousandths.
 func (s *scene) resourceItems(pods []*corev1.Pod, usage func() map[corev1.ResourceName]int64) []metricsapi.PodMetrics {
 	var items []metricsapi.PodMetrics
 	add := func(name string, containers ...string) {
@@ -143,7 +143,7 @@ func (s *scene) resourceItems(pods []*corev1.Pod, usage func() map[corev1.Resour
 	return items
 }
 
-// customItems are what custom.metrics.k8s.io says of pods.
+// customItems returns the answer of custom.metrics.k8s.io for pods.
 func (s *scene) customItems(pods []*corev1.Pod, usage func() int64) []custom.MetricValue {
 	var items []custom.MetricValue
 	add := func(name string) {
@@ -175,7 +175,7 @@ func (s *scene) customItems(pods []*corev1.Pod, usage func() int64) []custom.Met
 	return items
 }
 
-// externalItems are about as much as total, in parts.
+// externalItems returns items with a sum of about total.
 func (s *scene) externalItems(total float64) []external.ExternalMetricValue {
 	parts := one(s.random, 1, 1, 1, 2, 3)
 	if s.gaps && s.percent(5) {
@@ -194,12 +194,12 @@ func (s *scene) externalItems(total float64) []external.ExternalMetricValue {
 	return items
 }
 
-// whole is a float as an integer that is not beyond either end.
+// whole rounds f to an integer and keeps it within ±9e18.
 func whole(f float64) int64 {
 	return int64(min(max(math.Round(f), -9e18), 9e18))
 }
 
-// jitter is a usage near mean.
+// jitter returns a usage near mean.
 func (s *scene) jitter(mean float64) int64 {
 	if s.even {
 		return whole(mean)
@@ -209,7 +209,7 @@ func (s *scene) jitter(mean float64) int64 {
 
 var resourceNames = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
 
-// request is what a container of the scene asks for, in thousandths.
+// request returns the request of a container of the scene, in thousandths.
 func (s *scene) request(resource corev1.ResourceName) float64 {
 	if resource == corev1.ResourceMemory {
 		return float64(s.memory)

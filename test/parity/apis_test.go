@@ -27,16 +27,18 @@ import (
 
 var errAPI = errors.New("the API does not answer")
 
-// apis answer upstream's clients from a world, and for the controller from a step.
+// apis answers upstream's clients from a test input, and the controller from a
+// step.
 type apis struct {
 	testInput *testInput
 	step      *step
-	// What was written.
+	// The writes so far.
 	updates []int32
 	status  *autoscalingv2.HorizontalPodAutoscalerStatus
 }
 
-// The metrics APIs. What is embedded is nil: upstream calls nothing else.
+// The metrics APIs. The embedded interfaces are nil, because upstream calls no
+// other methods.
 
 type resourceAPI struct {
 	resourceclient.PodMetricsInterface
@@ -82,7 +84,8 @@ func (a externalAPI) List(metric string, _ labels.Selector) (*external.ExternalM
 	return nil, errAPI
 }
 
-// podInformer lists pods from the informer's own cache, unless that is to fail.
+// podInformer lists pods from the informer's own cache, unless the input makes
+// it fail.
 type podInformer struct {
 	coreinformers.PodInformer
 	*apis
@@ -117,7 +120,7 @@ func (p podNamespaceLister) List(selector labels.Selector) ([]*corev1.Pod, error
 	return p.PodNamespaceLister.List(selector)
 }
 
-// mapper finds the resource of a kind.
+// mapper finds the API resource of a kind.
 type mapper struct {
 	meta.RESTMapper
 	*apis
@@ -166,7 +169,7 @@ func (a scaleAPI) Update(_ context.Context, resource schema.GroupResource, s *au
 	return s, nil
 }
 
-// scaleUpdate answers the n-th update of the scale, from 0.
+// scaleUpdate returns the error of the nth update of the scale, counted from 0.
 func (f *faults) scaleUpdate(n int) error {
 	switch {
 	case n >= len(f.ScaleUpdates):
@@ -194,7 +197,8 @@ func (a statusAPI) UpdateStatus(_ context.Context, hpa *autoscalingv2.Horizontal
 	return hpa, nil
 }
 
-// stored returns a status as the API server gives it back: times in whole seconds.
+// stored returns a status as the API server returns it: with times in whole
+// seconds.
 func stored(status *autoscalingv2.HorizontalPodAutoscalerStatus) *autoscalingv2.HorizontalPodAutoscalerStatus {
 	s := status.DeepCopy()
 	if s.LastScaleTime != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// TestCalculator compares calls of upstream's ReplicaCalculator with what weir derives
-// for one metric.
+// TestCalculator compares calls of upstream's ReplicaCalculator with weir's
+// proposal for one metric.
 func TestCalculator(t *testing.T) {
 	up := newUpstream(t.Context())
 	run(t, func(t *testing.T, number uint64, gates autoscaler.Settings, seen coverage) (difference string) {
@@ -36,7 +36,7 @@ func TestCalculator(t *testing.T) {
 	}, calculatorBranches)
 }
 
-// proposal is what a call returns.
+// proposal is the result of a call.
 type proposal struct {
 	Replicas    int32
 	Utilization int32
@@ -52,7 +52,7 @@ func (p proposal) String() string {
 	return fmt.Sprintf("%d replicas, usage %d, %d%%, measured %s", p.Replicas, p.Usage, p.Utilization, p.At.Format(time.StampMilli))
 }
 
-// tolerances are those that hold for the call.
+// tolerances returns the tolerances of the call.
 func (c *call) tolerances() tolerances {
 	t := tolerances{down: c.Config.Tolerance, up: c.Config.Tolerance}
 	if c.Behavior != nil && c.Config.ConfigurableTolerance {
@@ -66,7 +66,8 @@ func (c *call) tolerances() tolerances {
 	return t
 }
 
-// upstream makes the call, and names the method called.
+// upstream makes the call with upstream's code, and returns the name of the
+// method.
 func (c *call) upstream(u *upstream) (method string, p proposal) {
 	u.setGates(c.Config.Settings)
 	u.see(&c.Input)
@@ -127,7 +128,7 @@ func (c *call) upstream(u *upstream) (method string, p proposal) {
 	return method, p
 }
 
-// ours makes the call.
+// ours makes the call with weir's code.
 func (c *call) ours() autoscaler.MetricDecision {
 	settings := c.Config.Settings
 	spec := &autoscalingv2.HorizontalPodAutoscalerSpec{Metrics: []autoscalingv2.MetricSpec{c.Metric}, Behavior: c.Behavior}
@@ -135,8 +136,7 @@ func (c *call) ours() autoscaler.MetricDecision {
 	return autoscaler.Propose(c.Input.input(time.Now(), &settings, spec, nil, target), 0)
 }
 
-// difference makes the call on both sides and returns how they differ, "" if they do
-// not.
+// difference makes the call with both and returns the difference, or "".
 func (c *call) difference(u *upstream, seen coverage) string {
 	method, want := c.upstream(u)
 	m := c.ours()
@@ -155,7 +155,7 @@ func (c *call) difference(u *upstream, seen coverage) string {
 	return b.String()
 }
 
-// classes compares how the pods were counted, where upstream does so.
+// classes compares the classes of the pods, where upstream has classes.
 func (c *call) classes(u *upstream, m *autoscaler.MetricDecision) string {
 	if m.Err != nil {
 		return ""

@@ -23,22 +23,22 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// BenchmarkCPU decides on CPU utilization, the metric most autoscalers have, once an
+// BenchmarkCPU decides on CPU utilization, the most common metric, once in each
 // operation. Compare the columns with: benchstat -col /by
 //
-//   - upstream: ReplicaCalculator.GetResourceReplicas alone. Its lister returns a list
-//     made before, its metrics client the map of samples (in a rollout a copy of it,
-//     since the calculator changes it).
-//   - upstream-client: the same with its own lister, over an indexer, and with its own
-//     metrics client, over an API that has the PodMetrics ready: what the controller
-//     does, without the request and without decoding the answer.
-//   - weir: autoscaler.Propose, which does what the calculator does and keeps how each
-//     pod was counted. Its reading lists the samples by pod, as weir's memory does.
-//     The decision before is handed back, as replay does.
-//   - weir-fresh: the same in memory of its own each time, as weir's controller needs
-//     it, which keeps the last decision of each autoscaler to explain it.
-//   - weir-decide: autoscaler.Decide and Conclude, handed back too: with windows,
-//     policies, status, conditions and events.
+//   - upstream: ReplicaCalculator.GetResourceReplicas alone. Its lister returns a
+//     list that exists already, its metrics client the map of samples (in a
+//     rollout a copy of it, because the calculator changes it).
+//   - upstream-client: the same with upstream's lister, over an indexer, and its
+//     metrics client, over an API that has the PodMetrics ready. This is what the
+//     controller does, without the request and without decoding the answer.
+//   - weir: autoscaler.Propose, which does the work of the calculator and also
+//     keeps the class of each pod. Its reading lists the samples by pod, as weir's
+//     memory does. It reuses the memory of the previous decision, as replay does.
+//   - weir-fresh: the same in new memory each time. weir's controller does this,
+//     because it keeps the last decision of each autoscaler for explanations.
+//   - weir-decide: autoscaler.Decide and Conclude, also with reused memory: with
+//     windows, policies, status, conditions and events.
 func BenchmarkCPU(b *testing.B) {
 	for _, shape := range shapes() {
 		f := newFleet(b, shape)
@@ -54,12 +54,12 @@ func BenchmarkCPU(b *testing.B) {
 	}
 }
 
-// BenchmarkSpeedup reports how many decisions of weir's take the time of one of
-// upstream's: x for the calculators alone, x-fresh for the same without memory handed
-// back, x-client for upstream's with its lister and client, x-decide for a whole
-// decision of weir's to upstream's calculator alone.
-// They take turns, and each side's fastest turn counts: on a busy machine the others
-// tell of the machine.
+// BenchmarkSpeedup reports how many of weir's decisions take the time of one of
+// upstream's: x for the calculators alone, x-fresh for the same without reused
+// memory, x-client for upstream with its lister and client, and x-decide for a
+// whole decision of weir compared with upstream's calculator alone. The sides
+// take turns, and the fastest turn of each counts: on a busy machine, the
+// slower ones show only the load of the machine.
 func BenchmarkSpeedup(b *testing.B) {
 	for _, shape := range shapes() {
 		f := newFleet(b, shape)
@@ -87,7 +87,7 @@ func BenchmarkSpeedup(b *testing.B) {
 	}
 }
 
-// shape is a target's size and state.
+// shape is the size and state of a target.
 type shape struct {
 	pods    int
 	rollout bool // one pod in five is starting, one in ten has no sample
@@ -110,7 +110,7 @@ func shapes() (list []shape) {
 	return list
 }
 
-// fleet is the same target for both sides.
+// fleet is one target for both sides.
 type fleet struct {
 	bare, client *podautoscaler.ReplicaCalculator
 	within       podautoscaler.Tolerances
@@ -213,7 +213,7 @@ func (f *fleet) sides() []side {
 	}
 }
 
-// readyMetrics is a metrics client that has the samples.
+// readyMetrics is a metrics client that already has the samples.
 type readyMetrics struct {
 	metrics.MetricsClient
 	samples metrics.PodMetricsInfo
@@ -228,7 +228,7 @@ func (r readyMetrics) GetResourceMetric(context.Context, corev1.ResourceName, st
 	return r.samples, r.at, nil
 }
 
-// readyPods is a lister that has the list.
+// readyPods is a lister that already has the list.
 type readyPods struct {
 	corelisters.PodLister
 	corelisters.PodNamespaceLister

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// coverage counts what the cases met.
+// coverage counts the branches that the cases met.
 type coverage map[string]int
 
 func (c coverage) add(what string) { c[what]++ }
@@ -54,7 +54,7 @@ var stepKinds = map[autoscaler.StepKind]string{
 	autoscaler.StepMax: "max", autoscaler.StepMin: "min", autoscaler.StepLeaveZero: "leave zero",
 }
 
-// call notes what a call of the calculator met.
+// call counts the branches of a call of the calculator.
 func (c coverage) call(k *call, method string, m *autoscaler.MetricDecision, want proposal) {
 	outcome := outcomes[m.Outcome]
 	if want.Err != nil {
@@ -83,7 +83,7 @@ func (c coverage) call(k *call, method string, m *autoscaler.MetricDecision, wan
 	}
 }
 
-// step notes what a reconcile met.
+// step counts the branches of a reconcile.
 func (c coverage) step(s *step, before *autoscaler.Memory, o *ours, want *outcome) {
 	c.add("action: reconcile")
 	for _, taken := range o.last.Steps {
@@ -130,7 +130,8 @@ func (c coverage) step(s *step, before *autoscaler.Memory, o *ours, want *outcom
 	}
 }
 
-// edges notes recommendations and changes exactly as old as what forgets them.
+// edges counts recommendations and changes with exactly the age at which they
+// are forgotten.
 func (c coverage) edges(s *step, before *autoscaler.Memory, o *ours) {
 	age := func(r autoscaler.Recommendation) int64 { return int64(o.last.At.Sub(r.At)) }
 	for _, r := range before.Recommendations {
@@ -159,7 +160,8 @@ func (c coverage) edges(s *step, before *autoscaler.Memory, o *ours) {
 	}
 }
 
-// calculatorBranches and reconcileBranches are what a run of some size must meet.
+// calculatorBranches and reconcileBranches are the branches that a run with
+// enough cases must meet.
 var calculatorBranches = lines(`
 containerAverageValue: error
 containerAverageValue: recounted

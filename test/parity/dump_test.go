@@ -12,7 +12,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// The printed cases give times as offsets from the start of the case.
+// Printed cases contain times as offsets from the start of the case.
 
 func epoch() time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }
 

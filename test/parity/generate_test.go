@@ -13,9 +13,9 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// scene is how the worlds of one case are made: what its pods ask for, how long a
-// pod counts as young, and how much may be wrong. Most of what can go wrong makes
-// the plain paths unreachable, so many scenes leave it out.
+// scene says how the inputs of one case are made: the requests of its pods, how
+// long a pod counts as young, and what may be wrong. Many scenes leave most
+// faults out, because with faults the normal paths are seldom reached.
 type scene struct {
 	random
 	now      time.Time
@@ -44,8 +44,8 @@ func newScene(r random, now time.Time, c config) *scene {
 	}
 }
 
-// newConfig draws a controller's flags. Feature gates are drawn for a block of cases,
-// since upstream's are the process's.
+// newConfig returns random flags of a controller. Feature gates are chosen once
+// for a block of cases, because upstream's belong to the process.
 func newConfig(r random, gates autoscaler.Settings) config {
 	s := gates
 	s.Tolerance = one(r, 0.1, 0.1, 0.1, 0.1, 0, 0.05, 0.3, 1)
@@ -55,7 +55,7 @@ func newConfig(r random, gates autoscaler.Settings) config {
 	return config{s}
 }
 
-// newGates draws the feature gates of a block.
+// newGates returns random feature gates for a block.
 func newGates(r random) autoscaler.Settings {
 	return autoscaler.Settings{
 		ConfigurableTolerance: r.percent(85),
@@ -64,12 +64,13 @@ func newGates(r random) autoscaler.Settings {
 	}
 }
 
-// edge is an instant at, or a little off, another.
+// edge returns a time equal to t, or very close to it.
 func (s *scene) edge(t time.Time) time.Time {
 	return t.Add(one(s.random, 0, 0, 0, -time.Second, time.Second, -time.Nanosecond, time.Nanosecond, 500*time.Millisecond))
 }
 
-// ratio is usage to target, mostly near where a decision turns.
+// ratio returns a ratio of usage to target, mostly near one at which the
+// decision changes.
 func (s *scene) ratio() float64 {
 	t := s.config.Tolerance
 	switch s.IntN(12) {
@@ -93,7 +94,8 @@ func (s *scene) ratio() float64 {
 	return s.Float64() * 3
 }
 
-// milli is a quantity of milli-units, often with a fraction that is to be rounded.
+// milli returns a quantity of about v milli-units, often with a fraction that
+// needs rounding.
 func (s *scene) milli(v int64) resource.Quantity {
 	if v > math.MaxInt64/2_000_000 || v < math.MinInt64/2_000_000 || s.percent(50) {
 		return *resource.NewMilliQuantity(v, resource.DecimalSI)
@@ -101,7 +103,7 @@ func (s *scene) milli(v int64) resource.Quantity {
 	return *resource.NewScaledQuantity(v*1_000_000-one[int64](s.random, 0, 1, 499_999, 500_000, 999_999), resource.Nano)
 }
 
-// wild is a quantity near an end of what 64 bits of thousandths hold.
+// wild returns a quantity near a limit of 64 bits of thousandths.
 func (s *scene) wild(negative bool) resource.Quantity {
 	q := resource.MustParse(one(s.random, "9223372036854775807m", "9223372036854775m", "4611686018427387904m", "9E", "10E", "1P", "9P",
 		"9223372036854775807", "9223372036854775807n", "92233720368547758m", "1n", "0", "3074457345618258603m", "18446744073709551616m", "12345678901234567890n"))
@@ -111,7 +113,7 @@ func (s *scene) wild(negative bool) resource.Quantity {
 	return q
 }
 
-// target is what a metric of Pods, Object or External is compared with.
+// target returns a target value for a metric of type Pods, Object or External.
 func (s *scene) target() *resource.Quantity {
 	q := *resource.NewMilliQuantity(one[int64](s.random, 1, 10, 100, 333, 500, 1000, 1000, 10000, 123456, 1e9, 1e12), resource.DecimalSI)
 	if s.extreme && s.percent(30) {
@@ -120,7 +122,7 @@ func (s *scene) target() *resource.Quantity {
 	return &q
 }
 
-// metric draws the metric of that number: its source and its target.
+// metric returns a random metric with that number in its name.
 func (s *scene) metric(number int) autoscalingv2.MetricSpec {
 	id := autoscalingv2.MetricIdentifier{Name: fmt.Sprintf("m%d", number)}
 	if s.percent(10) {
@@ -142,7 +144,7 @@ func (s *scene) metric(number int) autoscalingv2.MetricSpec {
 	}
 	resource := one(s.random, corev1.ResourceCPU, corev1.ResourceCPU, corev1.ResourceMemory)
 	if s.gaps && s.percent(2) {
-		resource = corev1.ResourceEphemeralStorage // which no metrics API measures
+		resource = corev1.ResourceEphemeralStorage // no metrics API measures it
 	}
 	object := autoscalingv2.CrossVersionObjectReference{APIVersion: "networking.k8s.io/v1", Kind: "Ingress", Name: "front"}
 	if s.percent(10) {
@@ -178,7 +180,8 @@ func (s *scene) metric(number int) autoscalingv2.MetricSpec {
 	return autoscalingv2.MetricSpec{Type: autoscalingv2.ExternalMetricSourceType, External: &autoscalingv2.ExternalMetricSource{Metric: id, Target: average}}
 }
 
-// share is an average-value target that is a part of a container's request.
+// share returns an average-value target that is a fraction of a container's
+// request.
 func (s *scene) share(name corev1.ResourceName) *resource.Quantity {
 	q := *resource.NewMilliQuantity(max(1, whole(s.request(name)*one(s.random, 0.1, 0.5, 0.8, 1))), resource.DecimalSI)
 	if s.extreme && s.percent(30) {
@@ -187,7 +190,7 @@ func (s *scene) share(name corev1.ResourceName) *resource.Quantity {
 	return &q
 }
 
-// newCall draws one call of the calculator.
+// newCall returns a random call of the calculator.
 func newCall(r random, now time.Time, gates autoscaler.Settings) *call {
 	c := &call{Config: newConfig(r, gates), Selector: one(r, "app=web", "app=web", "app=web", "app in (web,other)")}
 	s := newScene(r, now, c.Config)
@@ -206,14 +209,14 @@ func newCall(r random, now time.Time, gates autoscaler.Settings) *call {
 	c.Metric = s.metric(0)
 	if c.Behavior != nil && gates.ConfigurableTolerance {
 		if t := one(r, c.Behavior.ScaleUp.Tolerance, c.Behavior.ScaleDown.Tolerance); t != nil {
-			s.config.Tolerance = t.AsApproximateFloat64() // what ratio aims at
+			s.config.Tolerance = t.AsApproximateFloat64() // ratio uses it
 		}
 	}
 	s.answer(&c.Input, []autoscalingv2.MetricSpec{c.Metric}, n, autoscaler.Scale{SpecReplicas: c.Current, StatusReplicas: c.Current}, func(int) float64 { return s.ratio() })
 	return c
 }
 
-// newTolerance draws a tolerance of a specification.
+// newTolerance returns a random tolerance for a specification.
 func newTolerance(r random) *resource.Quantity {
 	if r.percent(40) {
 		return nil
@@ -222,7 +225,7 @@ func newTolerance(r random) *resource.Quantity {
 	return &q
 }
 
-// newRules draws scaling rules with so many policies.
+// newRules returns random scaling rules with this many policies.
 func newRules(r random, policies int) *autoscalingv2.HPAScalingRules {
 	selected := one(r, autoscalingv2.MaxChangePolicySelect, autoscalingv2.MaxChangePolicySelect, autoscalingv2.MinChangePolicySelect)
 	if r.percent(5) {

@@ -18,8 +18,8 @@ const (
 	name      = "web"
 )
 
-// testInput is what the API servers answer at one instant, in their own objects. Both
-// sides are fed from it and from nothing else.
+// testInput has the answers of the API servers at one moment, as their own
+// objects. Both sides get all their input from it.
 type testInput struct {
 	Pods     []*corev1.Pod // of the whole cluster
 	PodsFail bool
@@ -31,7 +31,7 @@ type testInput struct {
 	External map[string][]external.ExternalMetricValue
 }
 
-// config is what holds for all autoscalers of a controller.
+// config has the settings of a controller for all its autoscalers.
 type config struct {
 	autoscaler.Settings
 }
@@ -41,17 +41,17 @@ type call struct {
 	Config   config
 	Input    testInput
 	Selector string
-	Current  int32 // the target's count: of its status for AverageValue of Object and External
+	Current  int32 // the target's number of replicas; for AverageValue of Object and External, that of its status
 	Metric   autoscalingv2.MetricSpec
-	// Behavior holds tolerances; nil for those of Config.
+	// Behavior has the tolerances. If it is nil, those of Config apply.
 	Behavior *autoscalingv2.HorizontalPodAutoscalerBehavior
 }
 
 // sequence is the life of one autoscaler.
 type sequence struct {
 	Config config
-	Reuse  bool                                        // weir's controller hands each decision back for the next
-	Status autoscalingv2.HorizontalPodAutoscalerStatus // at first
+	Reuse  bool                                        // weir's controller reuses the memory of each decision for the next
+	Status autoscalingv2.HorizontalPodAutoscalerStatus // at the start
 	Steps  []step
 }
 
@@ -60,13 +60,13 @@ type action string
 
 const (
 	reconcile action = "reconcile"
-	deletion  action = "delete"  // the object is deleted, and another of its name made
+	deletion  action = "delete"  // the object is deleted, and another of the same name is created
 	restart   action = "restart" // of the controller
 )
 
-// step is one reconcile, or what comes between two.
+// step is one reconcile, or an event between two.
 type step struct {
-	After  time.Duration // the step before
+	After  time.Duration // time after the previous step
 	Action action
 	Spec   autoscalingv2.HorizontalPodAutoscalerSpec
 	Target autoscaler.Scale
@@ -75,13 +75,13 @@ type step struct {
 	Faults faults
 }
 
-// otherTarget is another autoscaler that the controller knows.
+// otherTarget is another autoscaler of the same controller.
 type otherTarget struct{ Namespace, Name, Selector string }
 
-// faults are what fails in a step, for that step only.
+// faults are the failures of one step.
 type faults struct {
 	Scale        string         // the scale lookup: "", "kind", "mappings", "get", "first"
-	ScaleUpdates []scaleFailure // answers to updates of the scale, in order; then success
+	ScaleUpdates []scaleFailure // answers to updates of the scale, in order; later ones succeed
 	ScaleRefresh bool           // reading the scale again after a failed update
 	Status       bool           // the status update
 }

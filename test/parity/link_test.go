@@ -13,8 +13,8 @@ import (
 	"k8s.io/kubernetes/pkg/controller/podautoscaler/metrics"
 )
 
-// What Kubernetes does not export is reached here, and only here: one reconcile, the
-// classes of pods, and fields. Nothing in it is changed or copied.
+// Only this file uses what Kubernetes does not export: one reconcile, the
+// classes of pods, and fields. It changes and copies nothing of Kubernetes.
 
 //go:linkname reconcileKey k8s.io/kubernetes/pkg/controller/podautoscaler.(*HorizontalController).reconcileKey
 func reconcileKey(a *podautoscaler.HorizontalController, ctx context.Context, key string) (deleted bool, err error)
@@ -22,11 +22,11 @@ func reconcileKey(a *podautoscaler.HorizontalController, ctx context.Context, ke
 //go:linkname groupPods k8s.io/kubernetes/pkg/controller/podautoscaler.groupPods
 func groupPods(pods []*corev1.Pod, samples metrics.PodMetricsInfo, resource corev1.ResourceName, initialization, readinessDelay time.Duration) (ready int, unready, missing, ignored sets.Set[string])
 
-// tolerances are podautoscaler.Tolerances, field by field.
+// tolerances has the fields of podautoscaler.Tolerances.
 type tolerances struct{ down, up float64 }
 
-// recommendation and change are upstream's timestampedRecommendation and
-// timestampedScaleEvent, field by field.
+// recommendation and change have the fields of upstream's
+// timestampedRecommendation and timestampedScaleEvent.
 type recommendation struct {
 	Replicas int32
 	At       time.Time
@@ -42,8 +42,8 @@ func (t tolerances) upstream() podautoscaler.Tolerances {
 	return *(*podautoscaler.Tolerances)(unsafe.Pointer(&t))
 }
 
-// field returns a field of the struct that object points to, exported or not, as a T
-// of the same layout.
+// field returns a field of the struct that object points to, exported or not,
+// as a T. T must have the same layout.
 func field[T any](object any, name string) *T {
 	f := reflect.ValueOf(object).Elem().FieldByName(name)
 	if !f.IsValid() {
@@ -55,7 +55,7 @@ func field[T any](object any, name string) *T {
 	return (*T)(unsafe.Pointer(f.UnsafeAddr()))
 }
 
-// checkLayouts panics if a mirrored struct is not what it mirrors.
+// checkLayouts panics if a struct here differs from upstream's.
 func checkLayouts() {
 	same := func(mirror, original reflect.Type) {
 		if mirror.Size() != original.Size() || mirror.NumField() != original.NumField() {

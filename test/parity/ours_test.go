@@ -22,7 +22,7 @@ import (
 // self is the autoscaler under test.
 var self = types.NamespacedName{Namespace: namespace, Name: name}
 
-// input is a world in the terms of weir's autoscaler.
+// input returns a test input as the input of weir's autoscaler.
 func (w *testInput) input(now time.Time, settings *autoscaler.Settings, spec *autoscalingv2.HorizontalPodAutoscalerSpec,
 	status *autoscalingv2.HorizontalPodAutoscalerStatus, target autoscaler.Scale) *autoscaler.Input {
 	in := &autoscaler.Input{
@@ -33,7 +33,7 @@ func (w *testInput) input(now time.Time, settings *autoscaler.Settings, spec *au
 	selector, err := labels.Parse(target.Selector)
 	switch {
 	case err != nil || target.Selector == "":
-		// Decide parses it itself, and finds the same.
+		// Decide parses the selector itself, and gets the same result.
 	case w.PodsFail:
 		in.PodsErr = errAPI
 	default:
@@ -97,7 +97,7 @@ func requestsOf(list corev1.ResourceList) (r autoscaler.Requests) {
 
 var errEmpty = errors.New("the metrics API returned no metrics")
 
-// read answers for one metric as the metrics APIs would.
+// read returns the reading of one metric, as from the metrics APIs.
 func (w *testInput) read(m *autoscalingv2.MetricSpec) (r autoscaler.Reading) {
 	selector := func(id autoscalingv2.MetricIdentifier) error {
 		_, err := metav1.LabelSelectorAsSelector(id.Selector)
@@ -118,7 +118,7 @@ func (w *testInput) read(m *autoscalingv2.MetricSpec) (r autoscaler.Reading) {
 			if item.WindowSeconds != nil {
 				s.Window = time.Duration(*item.WindowSeconds) * time.Second
 			}
-			r.Samples = append(r.Samples, s) // where a pod comes twice, Decide takes the later
+			r.Samples = append(r.Samples, s) // if a pod occurs twice, Decide uses the later one
 		}
 		r.At = items[0].Timestamp.Time
 	case autoscalingv2.ObjectMetricSourceType:
@@ -142,7 +142,7 @@ func (w *testInput) read(m *autoscalingv2.MetricSpec) (r autoscaler.Reading) {
 	return r
 }
 
-// noReading returns why there is no reading.
+// noReading returns the reason why there is no reading, or nil.
 func noReading(selector error, answered bool, items int) error {
 	switch {
 	case selector != nil:
@@ -182,18 +182,19 @@ func (w *testInput) readResource(resource corev1.ResourceName, container string)
 	return r
 }
 
-// ours is weir's autoscaler: what its controller carries from one decision to the
-// next.
+// ours is weir's autoscaler, with what its controller keeps from one decision
+// to the next.
 type ours struct {
 	memory autoscaler.Memory
 	last   *autoscaler.Decision
-	reuse  bool   // hand the last decision back
-	broken string // a rule of weir's own that a decision broke
+	reuse  bool   // reuse the memory of the last decision
+	broken string // a rule of weir that a decision broke
 }
 
 func (o *ours) forget() { o.memory = autoscaler.Memory{} }
 
-// reconcile decides once and concludes after what the step's faults do to the write.
+// reconcile decides once, and concludes after the write that the step's faults
+// allow.
 func (o *ours) reconcile(s *step, settings *autoscaler.Settings, status *autoscalingv2.HorizontalPodAutoscalerStatus, now time.Time) (outcome, autoscalingv2.HorizontalPodAutoscalerStatus) {
 	in := s.Input.input(now, settings, &s.Spec, status, s.Target)
 	in.Memory = o.memory
@@ -240,7 +241,8 @@ func (o *ours) reconcile(s *step, settings *autoscaler.Settings, status *autosca
 	return result, done.Status
 }
 
-// given is what a decision must leave as it is.
+// given returns, as text, the parts of the input that a decision must not
+// change.
 func given(in *autoscaler.Input) string {
 	var b strings.Builder
 	b.WriteString(printMemory(in.Memory))
@@ -254,8 +256,8 @@ func given(in *autoscaler.Input) string {
 	return b.String()
 }
 
-// unlinked returns how a decision's steps fail to lead from the current count to the
-// desired one, "" if they do lead there.
+// unlinked returns how a decision's steps fail to lead from the current number
+// of replicas to the desired one, or "".
 func unlinked(d *autoscaler.Decision) string {
 	if len(d.Steps) == 0 {
 		return ""

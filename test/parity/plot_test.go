@@ -13,21 +13,22 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// plot makes up the steps of a sequence as it goes, since what comes next hangs on
-// what was decided: the target has the count that was written, mostly, and a step
-// often comes just when something remembered is about to be forgotten.
+// plot makes the steps of a sequence one by one, because the next step depends
+// on the last decision. The target usually has the number of replicas that was
+// written, and a step often comes exactly when something remembered is about to
+// be forgotten.
 type plot struct {
 	*scene
-	steps  int // still to come
+	steps  int // the number of steps that follow
 	simple bool
 	spec   autoscalingv2.HorizontalPodAutoscalerSpec
-	wanted int32 // about what the first metric is to ask for
-	count  int32 // of the target
+	wanted int32 // approximately what the first metric should propose
+	count  int32 // replicas of the target
 	past   []time.Time
 	others []otherTarget
 }
 
-// newPlot begins a sequence at now.
+// newPlot returns a sequence that starts at now.
 func newPlot(r random, now time.Time, gates autoscaler.Settings) (*sequence, *plot) {
 	q := &sequence{Config: newConfig(r, gates), Reuse: r.percent(50)}
 	p := &plot{scene: newScene(r, now, q.Config), steps: r.between(1, 16), simple: r.percent(45)}
@@ -44,7 +45,7 @@ func newPlot(r random, now time.Time, gates autoscaler.Settings) (*sequence, *pl
 	if r.percent(40) {
 		q.Status = p.status()
 	}
-	if gates.ScaleToZero && r.percent(12) { // scaled to zero by the controller that went before
+	if gates.ScaleToZero && r.percent(12) { // an earlier controller scaled it to zero
 		p.count = 0
 		q.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{
 			Type: autoscalingv2.ScaledToZero, Status: corev1.ConditionTrue, Reason: "ScaledToZero", LastTransitionTime: metav1.NewTime(now.Add(-time.Hour)),
@@ -56,7 +57,7 @@ func newPlot(r random, now time.Time, gates autoscaler.Settings) (*sequence, *pl
 	return q, p
 }
 
-// status is one that an earlier controller may have left.
+// status returns a status that an earlier controller may have left.
 func (p *plot) status() autoscalingv2.HorizontalPodAutoscalerStatus {
 	since := metav1.NewTime(p.now.Add(-time.Hour))
 	s := autoscalingv2.HorizontalPodAutoscalerStatus{CurrentReplicas: p.count, DesiredReplicas: int32(p.IntN(10))}
@@ -88,7 +89,7 @@ func (p *plot) bounds() {
 
 func (p *plot) metrics() {
 	p.spec.Metrics = nil
-	if p.simple { // one metric that asks for just what is wanted
+	if p.simple { // one metric that proposes exactly what is wanted
 		average := resource.MustParse("1")
 		p.spec.Metrics = []autoscalingv2.MetricSpec{{Type: autoscalingv2.ExternalMetricSourceType, External: &autoscalingv2.ExternalMetricSource{
 			Metric: autoscalingv2.MetricIdentifier{Name: "m0"},
@@ -100,7 +101,7 @@ func (p *plot) metrics() {
 		p.spec.Metrics = append(p.spec.Metrics, p.metric(i))
 	}
 	if p.percent(1) {
-		p.spec.Metrics = nil // what no API server stores
+		p.spec.Metrics = nil // an API server would not accept it
 	}
 	if p.percent(2) {
 		p.spec.Metrics = append(p.spec.Metrics, autoscalingv2.MetricSpec{Type: "Weather"})
@@ -119,11 +120,11 @@ func (p *plot) behavior() {
 		p.spec.Behavior.ScaleDown.StabilizationWindowSeconds = nil
 	}
 	if p.percent(1) {
-		one(p.random, p.spec.Behavior.ScaleUp, p.spec.Behavior.ScaleDown).Policies = []autoscalingv2.HPAScalingPolicy{} // what no API server stores
+		one(p.random, p.spec.Behavior.ScaleUp, p.spec.Behavior.ScaleDown).Policies = []autoscalingv2.HPAScalingPolicy{} // an API server would not accept it
 	}
 }
 
-// periods are what something is remembered for.
+// periods returns the times for which something is remembered.
 func (p *plot) periods() []time.Duration {
 	list := []time.Duration{p.config.DownscaleStabilization}
 	if b := p.spec.Behavior; b != nil {
@@ -139,7 +140,7 @@ func (p *plot) periods() []time.Duration {
 	return list
 }
 
-// after is how long to wait for the next step.
+// after returns the time until the next step.
 func (p *plot) after() time.Duration {
 	if len(p.past) > 0 && p.percent(45) {
 		edge := p.edge(one(p.random, p.past...).Add(one(p.random, p.periods()...)))
@@ -150,8 +151,8 @@ func (p *plot) after() time.Duration {
 	return time.Duration(one(p.random, 15, 15, 15, 15, 1, 30, 30, 60, p.between(1, 400))) * time.Second
 }
 
-// next returns the next step; ok is false if there is none. Last is what became of
-// the one before.
+// next returns the next step; ok is false if there is none. last is the outcome
+// of the previous step.
 func (p *plot) next(last *outcome, fell *faults) (s step, ok bool) {
 	if p.steps--; p.steps < 0 {
 		return step{}, false
@@ -197,12 +198,13 @@ func (p *plot) windows() {
 	}
 }
 
-// moved gives the target the count it was last scaled to, or another.
+// moved sets the target to the number of replicas it was last scaled to, or to
+// another.
 func (p *plot) moved(last *outcome, fell *faults) {
 	if last != nil && len(last.Updates) > 0 && fell.scaleUpdate(len(last.Updates)-1) == nil && !p.percent(4) {
-		p.count = max(0, last.Updates[0]) // an API server takes no negative count
+		p.count = max(0, last.Updates[0]) // an API server accepts no negative number
 	}
-	if p.percent(6) { // somebody's hand
+	if p.percent(6) { // somebody scales by hand
 		p.count = one(p.random, 0, 1, p.spec.MaxReplicas, min(p.spec.MaxReplicas, math.MaxInt32-1)+1, int32(p.between(0, 20)))
 		if least := p.spec.MinReplicas; least != nil && p.percent(50) {
 			p.count = max(0, *least-1)
@@ -213,14 +215,14 @@ func (p *plot) moved(last *outcome, fell *faults) {
 	}
 }
 
-// want moves the load.
+// want changes the load.
 func (p *plot) want() {
 	least := int32(1)
 	if p.spec.MinReplicas != nil {
 		least = *p.spec.MinReplicas
 	}
 	switch p.IntN(10) {
-	case 0, 1, 2: // stays
+	case 0, 1, 2: // no change
 	case 3:
 		p.wanted = least + int32(p.between(-1, 1))
 	case 4:

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// podList makes so many pods of the target, and now and then some of others.
+// podList returns n pods of the target, and sometimes some pods of others.
 func (s *scene) podList(n int) []*corev1.Pod {
 	pods := make([]*corev1.Pod, 0, n+2)
 	for i := range n {
@@ -67,7 +67,7 @@ func (s *scene) pod(name string) *corev1.Pod {
 	return p
 }
 
-// requests are a container's.
+// requests returns the requests of a container.
 func (s *scene) requests() corev1.ResourceList {
 	if s.gaps && s.percent(3) {
 		return nil
@@ -79,8 +79,9 @@ func (s *scene) requests() corev1.ResourceList {
 	if s.percent(20) {
 		list[corev1.ResourceCPU] = *resource.NewMilliQuantity(s.cpu*int64(s.between(0, 3)), resource.DecimalSI)
 	}
-	// Pod-level requests are added up as quantities. What a sum beyond 64 bits of
-	// thousandths (9 PB) becomes hangs on how each was written, so there are none.
+	// Pod-level requests are added as quantities. If a sum does not fit in 64 bits
+	// of thousandths (9 PB), the result depends on how each quantity was written,
+	// so such requests are not generated.
 	if s.extreme && !s.levels && s.percent(30) {
 		list[corev1.ResourceMemory] = *resource.NewQuantity(one[int64](s.random, 1e15, 9e15, 0), resource.BinarySI)
 	}
@@ -90,7 +91,8 @@ func (s *scene) requests() corev1.ResourceList {
 	return list
 }
 
-// levelRequests are a pod's own, or its overhead: of some resources only.
+// levelRequests returns the requests of a pod itself, or its overhead, for some
+// resources only.
 func (s *scene) levelRequests() corev1.ResourceList {
 	list := corev1.ResourceList{}
 	if s.percent(60) {
@@ -108,7 +110,7 @@ func (s *scene) levelRequests() corev1.ResourceList {
 	return list
 }
 
-// age gives a pod its phase, its start and its readiness.
+// age sets a pod's phase, start and readiness.
 func (s *scene) age(p *corev1.Pod) {
 	at := func(t time.Time) metav1.Time { return metav1.NewTime(t) }
 	started := s.now.Add(-time.Duration(s.between(600, 90000)) * time.Second)
@@ -132,13 +134,13 @@ func (s *scene) age(p *corev1.Pod) {
 		t := at(s.now.Add(-time.Second))
 		p.DeletionTimestamp = &t
 	}
-	switch s.IntN(4) { // its start
+	switch s.IntN(4) { // the start of the pod
 	case 0:
 		started = s.edge(s.now.Add(-s.config.CPUInitialization))
 	case 1:
 		started = s.now.Add(-time.Duration(s.between(0, 400)) * time.Second)
 	}
-	switch s.IntN(6) { // its last change of readiness
+	switch s.IntN(6) { // the last change of its readiness
 	case 0:
 		since = s.edge(started.Add(s.config.InitialReadinessDelay))
 	case 1:

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// TestReconcile compares upstream's controller with weir's decisions through the
+// TestReconcile compares upstream's controller with weir's decisions over the
 // lives of autoscalers.
 func TestReconcile(t *testing.T) {
 	up := newUpstream(t.Context())
@@ -37,8 +37,8 @@ func TestReconcile(t *testing.T) {
 	}, reconcileBranches)
 }
 
-// play makes each step as next gives it, which it appends to q.Steps, and returns the
-// first difference.
+// play plays each step that next returns and appends it to q.Steps. It returns
+// the first difference, or "".
 func (q *sequence) play(u *upstream, next func(last *outcome, fell *faults) (step, bool), seen coverage) string {
 	u.configure(q.Config)
 	u.forget()
@@ -83,7 +83,7 @@ func (q *sequence) play(u *upstream, next func(last *outcome, fell *faults) (ste
 	}
 }
 
-// replay plays the steps again.
+// replay plays the steps of the sequence again.
 func (q *sequence) replay(u *upstream) string {
 	steps := q.Steps
 	again := *q
@@ -97,13 +97,14 @@ func (q *sequence) replay(u *upstream) string {
 	}, coverage{})
 }
 
-// differ returns how two outcomes of a step differ. Was is the status before.
+// differ returns the difference between two outcomes of a step, or "". was is
+// the status before the step.
 func differ(s *step, want, got *outcome, was, status *autoscalingv2.HorizontalPodAutoscalerStatus) string {
 	var b strings.Builder
 	note := func(what string, want, got any) {
 		fmt.Fprintf(&b, "%s:\n  upstream: %v\n  weir:     %v\n", what, want, got)
 	}
-	// Whether the status could be written is for the controller to tell.
+	// A failed update of the status is reported by the controller, not by Decide.
 	if statusFailed := s.Faults.Status && want.Status != nil; !statusFailed && (want.Err == nil) != (got.Err == nil) {
 		note("error", want.Err, got.Err)
 	}
@@ -126,7 +127,7 @@ func differ(s *step, want, got *outcome, was, status *autoscalingv2.HorizontalPo
 	return b.String()
 }
 
-// wordless is a status as it is stored, without what is worded freely.
+// wordless returns a status as it is stored, without free text.
 func wordless(status *autoscalingv2.HorizontalPodAutoscalerStatus) *autoscalingv2.HorizontalPodAutoscalerStatus {
 	s := stored(status)
 	for i := range s.Conditions {
@@ -135,8 +136,9 @@ func wordless(status *autoscalingv2.HorizontalPodAutoscalerStatus) *autoscalingv
 	return s
 }
 
-// eventsOf are a step's events. Errors are worded freely; what happened to the scale
-// is not. That the status could not be written is for the controller to tell.
+// eventsOf returns the events of a step. The text of errors is free; the text
+// about the scale is not. A failed update of the status is reported by the
+// controller, not by Decide.
 func eventsOf(o *outcome) (list []string) {
 	for _, e := range o.Events {
 		if e.Reason == "FailedUpdateStatus" {

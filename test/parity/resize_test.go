@@ -16,8 +16,8 @@ import (
 	"github.com/weir-metrics/weir/resize"
 )
 
-// somePod returns a pod whose requests and limits are absent, zero or of a few values, so
-// that every class comes up.
+// somePod returns a pod with requests and limits that are absent, zero or one
+// of a few values, so that every QoS class occurs.
 func somePod(r *rand.Rand) *corev1.Pod {
 	some := func(quantities ...string) (resource.Quantity, bool) {
 		i := r.IntN(len(quantities) + 1)
@@ -60,7 +60,8 @@ func somePod(r *rand.Rand) *corev1.Pod {
 	return pod
 }
 
-// The QoS class that a resize would cross is the class that the API server reckons.
+// TestQoSClassIsKubernetes checks that weir and the API server compute the same
+// QoS class.
 func TestQoSClassIsKubernetes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	seen := map[corev1.PodQOSClass]int{}
@@ -79,8 +80,8 @@ func TestQoSClassIsKubernetes(t *testing.T) {
 	}
 }
 
-// inServer makes of a pod one that the API server holds: valid but for its resources, with
-// defaults, running.
+// inServer makes a pod one that the API server could have: running, with
+// defaults, and valid except perhaps for its resources.
 func inServer(t *testing.T, pod *corev1.Pod) *core.Pod {
 	t.Helper()
 	pod.ObjectMeta = metav1.ObjectMeta{Namespace: "shop", Name: "cart", UID: "1", ResourceVersion: "1", Annotations: pod.Annotations}
@@ -109,14 +110,15 @@ func inServer(t *testing.T, pod *corev1.Pod) *core.Pod {
 	return &to
 }
 
-// What Check refuses, Kubernetes' validation refuses, and the other way round.
+// TestResizesAreRefusedAsKubernetesRefusesThem checks that Check rejects a
+// resize exactly if Kubernetes' validation rejects it.
 func TestResizesAreRefusedAsKubernetesRefusesThem(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	options := validation.PodValidationOptions{}
 	tried, refused := 0, 0
 	for tried < 20_000 {
 		pod := somePod(r)
-		pod.Spec.Resources, pod.Spec.InitContainers = nil, nil // which other rules hold, too
+		pod.Spec.Resources, pod.Spec.InitContainers = nil, nil // other rules apply to these
 		switch r.IntN(10) {
 		case 0:
 			pod.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
@@ -125,7 +127,7 @@ func TestResizesAreRefusedAsKubernetesRefusesThem(t *testing.T) {
 		}
 		before := inServer(t, pod)
 		if errs := validation.ValidatePodCreate(before, options); len(errs) > 0 {
-			continue // as a request above its limit
+			continue // for example a request above its limit
 		}
 		tried++
 		to := pod.DeepCopy()
@@ -144,7 +146,7 @@ func TestResizesAreRefusedAsKubernetesRefusesThem(t *testing.T) {
 						}
 					}
 				}
-				// Requests and limits may be one map; they are two in an API server.
+				// Here, requests and limits may share a map. In an API server they do not.
 				c.Resources = *c.Resources.DeepCopy()
 				set(c.Resources.Requests, &change.Request)
 				set(c.Resources.Limits, &change.Limit)

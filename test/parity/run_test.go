@@ -16,15 +16,15 @@ var (
 	shown = flag.Bool("coverage", false, "print how often each branch was met")
 )
 
-// block is how many cases share their feature gates: upstream's belong to the
-// process, and are slow to set.
+// block is the number of cases with the same feature gates. Upstream's gates
+// belong to the process, and it takes time to set them.
 const block = 64
 
-// enough is how many cases must meet every branch.
+// enough is the number of cases that must meet every branch.
 const enough = 10_000
 
-// run runs half of the cases, one by one on a clock that stands still, and fails with
-// the first few differences, or if a branch was never met.
+// run runs half of the cases, one at a time, with a clock that does not move.
+// It fails with the first few differences, or if a branch was never met.
 func run(t *testing.T, once func(t *testing.T, number uint64, gates autoscaler.Settings, seen coverage) string, branches []string) {
 	count := max(1, *cases/2)
 	seen := coverage{}
@@ -52,7 +52,7 @@ func run(t *testing.T, once func(t *testing.T, number uint64, gates autoscaler.S
 	}
 }
 
-// guarded returns what find does, or that it panicked.
+// guarded returns the result of find, or a text if it panicked.
 func guarded(find func() string) (difference string) {
 	defer func() {
 		if p := recover(); p != nil {

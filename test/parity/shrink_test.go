@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// shrink returns the smallest case it finds that still fails: it leaves out what can
-// be left out, one thing at a time, until nothing more can.
+// shrink returns the smallest case it finds that still fails. It removes one
+// thing at a time, until it can remove nothing more.
 func shrink[T interface{ smaller() []T }](c T, fails func(T) bool) T {
 again:
 	for {
@@ -21,7 +21,7 @@ again:
 	}
 }
 
-// smaller returns the case with one thing less each.
+// smaller returns copies of the case, each with one thing removed.
 func (c *call) smaller() (list []*call) {
 	edit := func(change func(*call)) {
 		s := *c
@@ -45,7 +45,7 @@ func (q *sequence) smaller() (list []*sequence) {
 		list = append(list, &s)
 	}
 	for i := range q.Steps {
-		edit(func(s *sequence) { // the times of the other steps stay
+		edit(func(s *sequence) { // the other steps keep their times
 			if i+1 < len(s.Steps) {
 				s.Steps[i+1].After += s.Steps[i].After
 			}

@@ -26,23 +26,24 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// upstream is Kubernetes' own controller over APIs that answer from a world.
+// upstream is Kubernetes' own controller, with APIs that answer from a test
+// input.
 type upstream struct {
 	controller *podautoscaler.HorizontalController
 	client     metrics.MetricsClient
 	hpas, pods cache.Indexer
 	apis       *apis
 	events     *events
-	gates      autoscaler.Settings // the feature gates as last set, and nothing else
+	gates      autoscaler.Settings // the feature gates that were set last, and nothing else
 }
 
-// newUpstream returns a controller whose background work ends with ctx.
+// newUpstream returns a controller. Its background work ends with ctx.
 func newUpstream(ctx context.Context) *upstream {
 	checkLayouts()
 	klog.SetOutput(io.Discard)
 	klog.LogToStderr(false)
-	utilruntime.ErrorHandlers = nil // they log, and pause between errors
-	retry.DefaultRetry.Duration = 0 // so that the clock stands still in a step, as weir's does
+	utilruntime.ErrorHandlers = nil // these log, and pause between errors
+	retry.DefaultRetry.Duration = 0 // so that the clock does not move in a step, as in weir's
 
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 	hpas, pods := factory.Autoscaling().V2().HorizontalPodAutoscalers(), factory.Core().V1().Pods()
@@ -59,7 +60,8 @@ func newUpstream(ctx context.Context) *upstream {
 	return u
 }
 
-// configure sets flags and feature gates as if the controller had started with them.
+// configure sets flags and feature gates as if the controller had been started
+// with them.
 func (u *upstream) configure(c config) {
 	*field[float64](u.controller, "tolerance") = c.Tolerance
 	*field[time.Duration](u.controller, "downscaleStabilisationWindow") = c.DownscaleStabilization
@@ -71,7 +73,8 @@ func (u *upstream) calculator(c config) *podautoscaler.ReplicaCalculator {
 	return podautoscaler.NewReplicaCalculator(u.client, listerOver(u.pods, u.apis), c.CPUInitialization, c.InitialReadinessDelay)
 }
 
-// setGates sets the feature gates, unless they are so already: it takes its time.
+// setGates sets the feature gates if they are different, because setting them
+// takes time.
 func (u *upstream) setGates(s autoscaler.Settings) {
 	s = autoscaler.Settings{ConfigurableTolerance: s.ConfigurableTolerance, ScaleToZero: s.ScaleToZero, PodLevelResources: s.PodLevelResources}
 	if u.gates == s {
@@ -82,7 +85,7 @@ func (u *upstream) setGates(s autoscaler.Settings) {
 		string(features.HPAConfigurableTolerance): s.ConfigurableTolerance,
 		string(features.HPAScaleToZero):           s.ScaleToZero,
 		string(features.PodLevelResources):        s.PodLevelResources,
-		// These need PodLevelResources; the autoscaler does not ask for them.
+		// These need PodLevelResources; the autoscaler does not use them.
 		string(features.InPlacePodLevelResourcesVerticalScaling): false,
 		string(features.PodLevelResourceManagers):                false,
 	})
@@ -91,7 +94,7 @@ func (u *upstream) setGates(s autoscaler.Settings) {
 	}
 }
 
-// see gives the APIs and caches a world to answer from.
+// see sets the test input for the APIs and caches.
 func (u *upstream) see(w *testInput) {
 	u.apis.testInput = w
 	objects := make([]any, len(w.Pods))
@@ -103,7 +106,7 @@ func (u *upstream) see(w *testInput) {
 	}
 }
 
-// forget makes the controller what it was at its start.
+// forget resets the controller to its state at the start.
 func (u *upstream) forget() {
 	if err := u.hpas.Replace(nil, ""); err != nil {
 		panic(err)
@@ -114,17 +117,17 @@ func (u *upstream) forget() {
 	(*field[*selectors.BiMultimap](u.controller, "hpaSelectors")).KeepOnlySelectors(nil)
 }
 
-// outcome is what can be seen of a reconcile, of either side.
+// outcome is what can be observed of a reconcile on either side.
 type outcome struct {
 	Err     error
-	Updates []int32 // counts written, or tried, to the scale
-	// Status is the one written, or tried; nil if none was.
+	Updates []int32 // numbers of replicas that it wrote to the scale, or tried to write
+	// Status is the status that it wrote or tried to write, or nil.
 	Status *autoscalingv2.HorizontalPodAutoscalerStatus
 	Events []autoscaler.Event
 	Memory autoscaler.Memory
 }
 
-// reconcile reconciles once.
+// reconcile runs one reconcile.
 func (u *upstream) reconcile(s *step, status *autoscalingv2.HorizontalPodAutoscalerStatus) outcome {
 	u.see(&s.Input)
 	u.apis.step, u.apis.updates, u.apis.status = s, nil, nil
@@ -172,7 +175,7 @@ func parse(selector string) labels.Selector {
 	return s
 }
 
-// events records what a controller tells of.
+// events records the events of a controller.
 type events struct{ list []autoscaler.Event }
 
 func (e *events) Event(_ runtime.Object, kind, reason, message string) {
