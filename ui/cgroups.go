@@ -1,7 +1,7 @@
 package ui
 
 import (
-	"slices"
+	"path"
 	"strings"
 
 	"github.com/weir-metrics/weir/explain"
@@ -19,21 +19,17 @@ func (p *page) cgroupTable(node metric.NodeName, most int) table {
 	items, verdicts := p.cgroups(node)
 	items = sortAndFilter(items, &p.query)
 	t.Cut = p.paginate(len(items), most, query{view: oneNode, node: node, list: "cgroups"})
-	items = items[t.Cut.From:t.Cut.To]
-	depth := make([]int, len(items))
+	order := flat
 	if p.query.filter == "" && p.query.sort != byName {
-		items, depth = sortTree(items)
+		order = tree
 	}
-	for i, it := range items {
-		r := row{Name: printable(it.name), Full: printable(it.name), Depth: min(depth[i], 8)}
-		if depth[i] > 0 {
-			r.Name = printable(relativeName(items[:i], depth[:i], &it, depth[i]))
-		}
+	for _, it := range order(items[t.Cut.From:t.Cut.To]) {
+		r := row{Name: printable(it.label), Full: printable(it.name), Depth: min(it.depth, 8)}
 		if it.sample != nil {
 			r.CPU, r.Memory = p.usageAndTrends(it.entity, it.sample, nil)
 			whole, _ := p.View.Lookup(metric.Entity{Kind: metric.Node, Node: it.entity.Node})
-			resources.cpu.shareOfNode(&r.CPU, it.sample, whole)
-			resources.memory.shareOfNode(&r.Memory, it.sample, whole)
+			resources.cpu.compareWith(&r.CPU, it.sample, value(whole, metric.CPUNodeCapacity), "of %s capacity")
+			resources.memory.compareWith(&r.Memory, it.sample, value(whole, metric.MemoryNodeCapacity), "of %s capacity")
 		}
 		r.State, r.Why = cgroupState(it.sample, verdicts[it.entity])
 		t.add(r)
@@ -114,45 +110,49 @@ func (p *page) cgroups(node metric.NodeName) (items []listItem, verdicts map[met
 	return items, verdicts
 }
 
-// sortTree puts each item below its nearest ancestor by path. Siblings keep their order.
-func sortTree(items []listItem) (ordered []listItem, depth []int) {
-	byName := make(map[string]int, len(items))
-	for i, it := range items {
-		byName[it.name] = i
-	}
-	const root = -1
-	children := map[int][]int{}
-	for i, it := range items {
-		parent := root
-		for name := it.name; parent == root; {
-			cut := strings.LastIndexByte(name, '/')
-			if cut <= 0 {
-				break
-			}
-			name = name[:cut]
-			if j, ok := byName[name]; ok {
-				parent = j
-			}
-		}
-		children[parent] = append(children[parent], i)
-	}
-	var walk func(parent, d int)
-	walk = func(parent, d int) {
-		for _, i := range children[parent] {
-			ordered, depth = append(ordered, items[i]), append(depth, d)
-			walk(i, d+1)
-		}
-	}
-	walk(root, 0)
-	return ordered, depth
+// treeItem is an item of a tree. Its label is its name without the name of its parent.
+type treeItem struct {
+	listItem
+	depth int
+	label string
 }
 
-// relativeName returns the name of it without the name of its parent in the list.
-func relativeName(before []listItem, depth []int, it *listItem, d int) string {
-	for i := range slices.Backward(before) {
-		if depth[i] == d-1 {
-			return strings.TrimPrefix(it.name, before[i].name+"/")
+// flat returns items as a tree without branches.
+func flat(items []listItem) (all []treeItem) {
+	for _, it := range items {
+		all = append(all, treeItem{it, 0, it.name})
+	}
+	return all
+}
+
+// tree puts each item below its nearest ancestor by path. Siblings keep their order.
+func tree(items []listItem) (all []treeItem) {
+	known := map[string]bool{}
+	for _, it := range items {
+		known[it.name] = true
+	}
+	children := map[string][]listItem{} // by the name of the parent; empty for none
+	for _, it := range items {
+		parent := path.Dir(it.name)
+		for !known[parent] && len(parent) > 1 {
+			parent = path.Dir(parent)
+		}
+		if !known[parent] {
+			parent = ""
+		}
+		children[parent] = append(children[parent], it)
+	}
+	var walk func(parent string, depth int)
+	walk = func(parent string, depth int) {
+		for _, it := range children[parent] {
+			label := it.name
+			if parent != "" {
+				label = strings.TrimPrefix(label, parent+"/")
+			}
+			all = append(all, treeItem{it, depth, label})
+			walk(it.name, depth+1)
 		}
 	}
-	return it.name
+	walk("", 0)
+	return all
 }

@@ -114,12 +114,8 @@ func (p *page) namespaceTable(most int) table {
 // namespaceShare returns the use of a namespace as a share of the use of all namespaces.
 func (p *page) namespaceShare(r *resource, sum *metric.Sample) resourceUse {
 	u := r.usageOf(sum, nil)
-	u.Share, u.Of, u.Level = "", "", ""
 	all, _ := p.View.Lookup(metric.Entity{Kind: metric.Cluster})
-	if used, of := value(sum, r.used), value(all, r.used); used >= 0 && of > 0 {
-		u.Of = "of " + r.format(of) + " that all pods use"
-		u.setShare(used / of)
-	}
+	r.compareWith(&u, sum, value(all, r.used), "of %s that all pods use")
 	return u
 }
 

@@ -95,13 +95,13 @@ func (u *resourceUse) setShare(of float64) {
 	u.Width = int(math.Round(100 * min(of, 1)))
 }
 
-// shareOfNode makes u, the use in s, a share of the capacity of the node, so that the cgroups
-// of a node can be compared.
-func (r *resource) shareOfNode(u *resourceUse, s, node *metric.Sample) {
+// compareWith makes u, the use in s, a share of a whole, which of describes; without a whole, u has
+// no share.
+func (r *resource) compareWith(u *resourceUse, s *metric.Sample, whole float64, of string) {
 	u.Share, u.Of, u.Level = "", "", ""
-	if used, has := value(s, r.used), value(node, r.capacity); used >= 0 && has > 0 {
-		u.Of = fmt.Sprintf("of %s capacity", r.format(has))
-		u.setShare(used / has)
+	if used := value(s, r.used); used >= 0 && whole > 0 {
+		u.Of = fmt.Sprintf(of, r.format(whole))
+		u.setShare(used / whole)
 	}
 }
 
