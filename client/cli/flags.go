@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,4 +41,30 @@ func ParseDays(text string) (time.Duration, bool) {
 		return 0, false
 	}
 	return time.Duration(n) * 24 * time.Hour, true
+}
+
+// ParseRef parses NAMESPACE/NAME, or NAME with the namespace of the flag -n, or else the one that
+// fallback returns, which may be nil.
+func ParseRef(text, flag string, fallback func() (string, error)) (namespace, name string, err error) {
+	namespace, name, both := strings.Cut(text, "/")
+	switch {
+	case strings.Contains(name, "/"):
+		return "", "", Usage(fmt.Errorf("%q is no NAMESPACE/NAME", text))
+	case both && flag != "" && flag != namespace:
+		return "", "", Usage(fmt.Errorf("namespace %s or %s? -n says one, %s another", flag, namespace, text))
+	case !both:
+		namespace, name = flag, text
+		if namespace == "" && fallback != nil {
+			if namespace, err = fallback(); err != nil {
+				return "", "", err
+			}
+		}
+	}
+	switch {
+	case name == "" || both && namespace == "":
+		return "", "", Usage(errors.New("a name cannot be empty"))
+	case namespace == "":
+		return "", "", Usage(fmt.Errorf("in which namespace is %s? Write NAMESPACE/%[1]s, or add -n NAMESPACE", name))
+	}
+	return namespace, name, nil
 }

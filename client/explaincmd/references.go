@@ -29,55 +29,29 @@ func one(noun string, args []string) (string, error) {
 
 // objectRef parses NAMESPACE/NAME, or NAME with the namespace of the flag or the kubeconfig.
 func (a *asking) objectRef(noun string, args []string) (metric.PodRef, error) {
-	name, err := one(noun, args)
+	text, err := one(noun, args)
 	if err != nil {
 		return metric.PodRef{}, err
 	}
-	parts := strings.Split(name, "/")
-	switch {
-	case len(parts) > 2 && noun == "pod":
-		return metric.PodRef{}, cli.Usage(fmt.Errorf("%q is no NAMESPACE/NAME: a container is explained by explain container", name))
-	case len(parts) > 2:
-		return metric.PodRef{}, cli.Usage(fmt.Errorf("%q is no NAMESPACE/NAME", name))
+	if noun == "pod" && strings.Count(text, "/") > 1 {
+		return metric.PodRef{}, cli.Usage(fmt.Errorf("%q is no NAMESPACE/NAME: a container is explained by explain container", text))
 	}
-	return a.ref(parts)
+	namespace, name, err := cli.ParseRef(text, a.namespace, a.Namespace)
+	return metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(name)}, err
 }
 
 // containerRef parses NAMESPACE/POD/NAME, NAMESPACE/POD NAME or POD NAME.
 func (a *asking) containerRef(args []string) (metric.PodRef, string, error) {
-	parts := strings.Split(strings.Join(args, "/"), "/")
-	if len(args) == 0 || len(args) > 2 || len(parts) < 2 || len(parts) > 3 {
+	text := strings.Join(args, "/")
+	cut := strings.LastIndexByte(text, '/')
+	switch {
+	case len(args) == 0 || len(args) > 2 || cut < 0 || strings.Count(text, "/") > 2:
 		return metric.PodRef{}, "", cli.Usage(fmt.Errorf("%q is no container: write NAMESPACE/POD/NAME, or POD NAME with -n", strings.Join(args, " ")))
-	}
-	last := len(parts) - 1
-	if parts[last] == "" {
+	case cut == len(text)-1:
 		return metric.PodRef{}, "", cli.Usage(errors.New("a name cannot be empty"))
 	}
-	ref, err := a.ref(parts[:last])
-	return ref, parts[last], err
-}
-
-// ref returns the object of one or two names.
-func (a *asking) ref(names []string) (metric.PodRef, error) {
-	namespace, name := a.namespace, names[len(names)-1]
-	if len(names) == 2 {
-		if namespace != "" && namespace != names[0] {
-			return metric.PodRef{}, cli.Usage(fmt.Errorf("namespace %s or %s? -n says one, %s another", namespace, names[0], strings.Join(names, "/")))
-		}
-		namespace = names[0]
-	} else if namespace == "" && a.Namespace != nil {
-		var err error
-		if namespace, err = a.Namespace(); err != nil {
-			return metric.PodRef{}, err
-		}
-	}
-	switch {
-	case name == "" || len(names) == 2 && namespace == "":
-		return metric.PodRef{}, cli.Usage(errors.New("a name cannot be empty"))
-	case namespace == "":
-		return metric.PodRef{}, cli.Usage(fmt.Errorf("in which namespace is %s? Write NAMESPACE/%[1]s, or add -n NAMESPACE", name))
-	}
-	return metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(name)}, nil
+	namespace, pod, err := cli.ParseRef(text[:cut], a.namespace, a.Namespace)
+	return metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(pod)}, text[cut+1:], err
 }
 
 // suggestPods adds to an error about an unknown pod the pods that the user perhaps meant. It asks

@@ -13,8 +13,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/kubernetes"
@@ -67,22 +65,5 @@ type commonFlags struct {
 
 // parsePod parses NAMESPACE/POD, or POD with the namespace of the flags.
 func (c *commonFlags) parsePod(text string) (namespace, pod string, err error) {
-	namespace, pod, ok := strings.Cut(text, "/")
-	if !ok {
-		namespace, pod = c.namespace, text
-	}
-	if namespace == "" && !ok && c.Namespace != nil {
-		if namespace, err = c.Namespace(); err != nil {
-			return "", "", err
-		}
-	}
-	switch {
-	case pod == "" || ok && namespace == "" || strings.Contains(pod, "/"):
-		return "", "", cli.Usage(fmt.Errorf("%q is no NAMESPACE/POD", text))
-	case ok && c.namespace != "" && c.namespace != namespace:
-		return "", "", cli.Usage(fmt.Errorf("namespace %s or %s? -n says one, %s another", c.namespace, namespace, text))
-	case namespace == "":
-		return "", "", cli.Usage(fmt.Errorf("in which namespace is %s? Write NAMESPACE/%[1]s, or add -n NAMESPACE", pod))
-	}
-	return namespace, pod, nil
+	return cli.ParseRef(text, c.namespace, c.Namespace)
 }
