@@ -189,7 +189,7 @@ func (e *evictor) ended(uid types.UID) bool {
 }
 
 // report returns the report on evictions of the node.
-func (e *evictor) report() *evictionreport.Report {
+func (e *evictor) report() *document.EvictionReport {
 	return evictionreport.New(e.guard.Last(), e.guard.RecentActions(), evictionreport.Options{
 		Node: string(e.node), Mode: string(e.plan.Mode), Warnings: e.warnings, Now: time.Now(),
 		Reclaims: e.reclaimer != nil, MaxInterval: maxLookInterval, PollInterval: guard.PollInterval,

@@ -189,9 +189,9 @@ func play(t *testing.T, v *vector, parity bool, f func(int, *Decision, vectorAct
 		}
 		switch step.LayoutError {
 		case "imageFs":
-			in.ImageFsErr = errVector
+			in.LayoutErr = errVector
 		case "containerFs":
-			in.ContainerFsErr = errVector
+			in.Layout.DedicatedContainerFs = false // as in a kubelet that does not know
 		}
 		if step.StatsError {
 			in.SummaryErr = errVector
@@ -236,9 +236,9 @@ func TestOnlyDoubtsDiffer(t *testing.T) {
 		differs := false
 		play(t, v, false, func(i int, d *Decision, got vectorAction) bool {
 			for _, k := range d.Kills {
-				for _, doubt := range d.Doubts {
-					if doubt.Pod == k.Pod || doubt.Pod == (PodRef{}) && string(doubt.Signal) == k.Signal {
-						t.Errorf("%s step %d: evicts %v for %s, which it doubts: %s", v.ID, i, k.Pod, k.Signal, doubt.Reason)
+				for _, doubt := range doubts(d) {
+					if doubt.pod == k.Pod || doubt.pod == (PodRef{}) && string(doubt.signal) == k.Signal {
+						t.Errorf("%s step %d: evicts %v for %s, which it doubts: %s", v.ID, i, k.Pod, k.Signal, doubt.reason)
 					}
 				}
 			}
@@ -246,7 +246,7 @@ func TestOnlyDoubtsDiffer(t *testing.T) {
 				return true
 			}
 			differs = true
-			if len(d.Doubts) == 0 {
+			if len(doubts(d)) == 0 {
 				t.Errorf("%s step %d: differs from the kubelet without a doubt", v.ID, i)
 			}
 			return false

@@ -26,15 +26,11 @@ func Decide(in *Input) *Decision {
 	}
 	begins := !in.State.LayoutKnown
 	if begins {
-		if in.ImageFsErr != nil {
-			d.Outcome, d.Err = OutcomeNoLayout, fmt.Errorf("tell whether images have a file system of their own: %w", in.ImageFsErr)
+		if in.LayoutErr != nil {
+			d.Outcome, d.Err = OutcomeNoLayout, fmt.Errorf("tell whether images have a file system of their own: %w", in.LayoutErr)
 			return d
 		}
-		layout := in.Layout
-		if in.ContainerFsErr != nil {
-			layout.DedicatedContainerFs = false
-		}
-		d.State.Layout, d.State.LayoutKnown = layout, true
+		d.State.Layout, d.State.LayoutKnown = in.Layout, true
 	}
 	d.Layout = d.State.Layout
 	if err := in.SummaryErr; err != nil || in.Summary == nil {
@@ -77,9 +73,6 @@ func (t *ThresholdState) compare(in *Input, d *Decision) {
 	signal := t.Threshold.Signal
 	o := findObservation(d.Observations, signal)
 	t.Observation = o
-	if why := figureDoubt(o); why != "" {
-		d.Doubts = appendDoubt(d.Doubts, Doubt{Signal: signal, Reason: why})
-	}
 	if o != nil && !signal.Pressure() {
 		t.Limit, t.Goal = t.Threshold.limitAndGoal(o.Capacity)
 	}
@@ -101,14 +94,6 @@ func (t *ThresholdState) compare(in *Input, d *Decision) {
 	t.InForce = met >= t.Threshold.Grace
 	t.SettledAt = signal.settledAt(in.Evicted, in.Now)
 	t.Remaining = max(0, t.Threshold.Grace-met)
-}
-
-// appendDoubt adds a doubt unless the list has it.
-func appendDoubt(list []Doubt, d Doubt) []Doubt {
-	if slices.Contains(list, d) {
-		return list
-	}
-	return append(list, d)
 }
 
 // updateConditions sets the conditions from the thresholds that are met, in force or not.
@@ -190,11 +175,6 @@ func (d *Decision) chooseAction(in *Input) {
 	}
 	d.Ranking = in.rank(&t.Threshold, d.Layout, statsByUID)
 	d.Victim = slices.IndexFunc(d.Ranking, func(r RankedPod) bool { return r.Skipped == NotSkipped })
-	for i := range d.Ranking {
-		if r := &d.Ranking[i]; r.Doubt != "" {
-			d.Doubts = append(d.Doubts, Doubt{Signal: signal, Pod: r.Pod, Reason: r.Doubt})
-		}
-	}
 	if d.Victim >= 0 {
 		pod := d.Ranking[d.Victim].pod
 		d.plannedKill = newKill(pod, statsByUID[string(pod.UID)], t, in.Settings)
@@ -274,16 +254,12 @@ func (l Layout) Collections(s Signal) []Collection {
 	return []Collection{UnusedContainers, UnusedImages}
 }
 
-// Reclaimed is the result of the collections.
+// Reclaimed is the result of the collections, by the summary after them. It is empty without one.
 type Reclaimed struct {
-	// Observations are those after the collections. Open are the thresholds that are still met
-	// with their minimum reclaim added. If there is none, no pod is evicted.
 	Observations []Observation
-	Open         []Threshold
-	// Doubts are the figures that are missing or cannot be right. They count as not met.
-	Doubts []Doubt
-	// Err is why there is no summary after the collections.
-	Err error
+	// Open are the thresholds that are still met with their minimum reclaim added. If there is
+	// none, no pod is evicted.
+	Open []Threshold
 }
 
 // AfterReclaim returns the decision after the collections of Reclaim. It is given the summary read
@@ -298,24 +274,14 @@ func (d *Decision) AfterReclaim(s *stats.Summary, err error) *Decision {
 		return d
 	}
 	after := *d
-	after.Reclaim = nil
-	after.Reclaimed = &Reclaimed{Err: err}
-	if err == nil && s == nil {
-		after.Reclaimed.Err = errNoSummary
-	}
-	if after.Reclaimed.Err == nil {
-		r := after.Reclaimed
+	r := &Reclaimed{}
+	after.Reclaim, after.Reclaimed = nil, r
+	if err == nil && s != nil {
 		r.Observations = observeSummary(s, time.Time{}) // it is later than d.At by an unknown time
 		for i := range d.Thresholds {
 			t := &d.Thresholds[i].Threshold
-			if t.Signal.Pressure() {
-				continue
-			}
 			o := findObservation(r.Observations, t.Signal)
-			if why := figureDoubt(o); why != "" {
-				r.Doubts = appendDoubt(r.Doubts, Doubt{Signal: t.Signal, Reason: why})
-			}
-			if isUsable(o, d.parity) && o.crosses(t, true) {
+			if !t.Signal.Pressure() && isUsable(o, d.parity) && o.crosses(t, true) {
 				r.Open = append(r.Open, *t)
 			}
 		}

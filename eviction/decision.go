@@ -41,8 +41,6 @@ type Decision struct {
 	// Kills are the pods to evict: at most one for a threshold, or every pod that exceeds a
 	// limit of local storage.
 	Kills []Kill
-	// Doubts are the figures that are missing or cannot be right.
-	Doubts []Doubt
 	// State is for the next decision.
 	State State
 
@@ -126,19 +124,6 @@ type Kill struct {
 	Annotations map[string]string
 	// Condition is for the pod's status; nil for limits of local storage.
 	Condition *corev1.PodCondition
-}
-
-// Doubt is a figure that is missing or cannot be right: a capacity of zero, more available than
-// the capacity, a number that does not fit 64 bits, a time in the future. No pod is evicted for
-// such a figure. If it is a signal's, the signal's thresholds are not met and their grace periods
-// restart. If it is a pod's, the pod is skipped. With Settings.Parity doubts are listed, but have
-// no effect.
-type Doubt struct {
-	// Signal names the signal. Pod is set if the figure is that pod's, and empty if it is the
-	// node's.
-	Signal Signal
-	Pod    PodRef
-	Reason string
 }
 
 var errNoSummary = errors.New("no summary was given")

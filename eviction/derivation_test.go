@@ -110,7 +110,7 @@ func node(in *Input, d *datadriven.TestData) (*stats.Summary, error) {
 		}
 	}
 	if d.HasArg("no-layout") {
-		in.ImageFsErr = errors.New("the runtime does not answer")
+		in.LayoutErr = errors.New("the runtime does not answer")
 	}
 	later := &stats.Summary{}
 	changes := false
@@ -391,13 +391,43 @@ func tell(b *strings.Builder, d *Decision) {
 		}
 		b.WriteByte('\n')
 	}
-	for _, doubt := range d.Doubts {
-		fmt.Fprintf(b, "  doubt about %s", doubt.Signal)
-		if doubt.Pod != (PodRef{}) {
-			fmt.Fprintf(b, " of %s", doubt.Pod.Name)
+	for _, doubt := range doubts(d) {
+		fmt.Fprintf(b, "  doubt about %s", doubt.signal)
+		if doubt.pod != (PodRef{}) {
+			fmt.Fprintf(b, " of %s", doubt.pod.Name)
 		}
-		fmt.Fprintf(b, ": %s\n", doubt.Reason)
+		fmt.Fprintf(b, ": %s\n", doubt.reason)
 	}
+}
+
+// doubt is a figure that is missing or cannot be right: the node's, or that of a pod.
+type doubt struct {
+	signal Signal
+	pod    PodRef
+	reason string
+}
+
+func doubts(d *Decision) (list []doubt) {
+	for i := range d.Thresholds {
+		t := &d.Thresholds[i]
+		n := doubt{signal: t.Threshold.Signal, reason: figureDoubt(t.Observation)}
+		if n.reason != "" && !slices.Contains(list, n) {
+			list = append(list, n)
+		}
+	}
+	for i := range d.Ranking {
+		if r := &d.Ranking[i]; r.Doubt != "" {
+			list = append(list, doubt{d.Thresholds[d.Acting].Threshold.Signal, r.Pod, r.Doubt})
+		}
+	}
+	return list
+}
+
+func figureDoubt(o *Observation) string {
+	if o == nil {
+		return "there is no figure"
+	}
+	return o.Doubt
 }
 
 // tellEnd writes what a decision comes to.
@@ -413,8 +443,11 @@ func tellEnd(b *strings.Builder, d *Decision) {
 		for _, t := range d.Reclaimed.Open {
 			fmt.Fprintf(b, ", still %v", t)
 		}
-		for _, doubt := range d.Reclaimed.Doubts {
-			fmt.Fprintf(b, ", doubt about %s: %s", doubt.Signal, doubt.Reason)
+		for i := range d.Thresholds {
+			t := &d.Thresholds[i]
+			if why := figureDoubt(findObservation(d.Reclaimed.Observations, t.Threshold.Signal)); why != "" && d.Reclaimed.Observations != nil {
+				fmt.Fprintf(b, ", doubt about %s: %s", t.Threshold.Signal, why)
+			}
 		}
 	}
 	b.WriteByte('\n')

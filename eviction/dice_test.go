@@ -184,9 +184,7 @@ func (d *dice) rounds() (list []*Input, after []*stats.Summary) {
 		case 0:
 			in.Summary, in.SummaryErr = nil, errors.New("no summary")
 		case 1:
-			in.ImageFsErr = errors.New("no layout")
-		case 2:
-			in.ContainerFsErr = errors.New("no layout")
+			in.LayoutErr = errors.New("no layout")
 		}
 		list = append(list, in)
 		after = append(after, d.summary(now, pods))

@@ -24,7 +24,7 @@
 //
 // It differs from the kubelet in four ways. It accepts the kernel's pressure stall figures as
 // signals (ParsePressure), and waits after an eviction until their averages have settled
-// (Input.Evicted). It evicts no pod for a figure that cannot be right (Doubt), unless
+// (Input.Evicted). It evicts no pod for a figure that cannot be right (Observation.Doubt), unless
 // Settings.Parity is set. It skips the pod that runs it (Input.Self). It skips pods that cannot
 // be evicted now (Input.Blocked).
 //

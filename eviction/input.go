@@ -22,7 +22,7 @@ type Settings struct {
 	LocalLimits bool
 	// Parity decides as the kubelet does on figures that are missing or cannot be right: it
 	// uses them as they are, and evicts a pod without statistics first. It is for comparisons
-	// with the kubelet. Without it no pod is evicted for such a figure: see Doubt.
+	// with the kubelet. Without it no pod is evicted for such a figure: see Observation.Doubt and RankedPod.Doubt.
 	Parity bool
 }
 
@@ -30,11 +30,10 @@ type Settings struct {
 type Input struct {
 	Now      time.Time
 	Settings *Settings
-	// Layout is the layout of the node's disks. It is only read until State.LayoutKnown. With an
-	// ImageFsErr nothing is decided; with a ContainerFsErr,
-	// containers count as having no file system of their own.
-	Layout                     Layout
-	ImageFsErr, ContainerFsErr error
+	// Layout is the layout of the node's disks. It is only read until State.LayoutKnown. LayoutErr is
+	// why it is not known; then nothing is decided.
+	Layout    Layout
+	LayoutErr error
 	// Pods are the pods on the node that have not ended.
 	Pods []*corev1.Pod
 	// Summary is what is in use, as the kubelet's summary API has it. A nil figure is

@@ -21,8 +21,10 @@ type Observation struct {
 	Stall float64
 	// Time is when it was measured. Zero is not known, and counts as now.
 	Time time.Time
-	// Doubt is why the figure cannot be right; empty if it can. Such a figure counts as missing,
-	// unless Settings.Parity is set.
+	// Doubt is why the figure cannot be right; empty if it can: a capacity of zero, more available
+	// than the capacity, a number that does not fit 64 bits, a time in the future. Such a figure
+	// counts as missing, unless Settings.Parity is set: the signal's thresholds are not met, and
+	// their grace periods restart.
 	Doubt string
 }
 
@@ -166,14 +168,6 @@ func findObservation(list []Observation, s Signal) *Observation {
 		}
 	}
 	return nil
-}
-
-// figureDoubt returns why an observation is not used; empty if it is.
-func figureDoubt(o *Observation) string {
-	if o == nil {
-		return "there is no figure"
-	}
-	return o.Doubt
 }
 
 // isUsable reports whether a decision uses an observation. With parity it uses any.

@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/pager"
 
 	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/client/cli"
@@ -96,9 +98,6 @@ func (p *prometheusFlags) recommend(ctx context.Context, client kubernetes.Inter
 	return list, nil
 }
 
-// podsPerPage is how many pods one request reads.
-const podsPerPage = 500
-
 // readPods reads the requested pods from the API server, without those that have ended. The API
 // server sorts them by namespace and name.
 func readPods(ctx context.Context, client kubernetes.Interface, r resizeapi.Request) ([]*resize.Pod, error) {
@@ -110,18 +109,17 @@ func readPods(ctx context.Context, client kubernetes.Interface, r resizeapi.Requ
 		return []*resize.Pod{resize.FromPod(pod)}, nil
 	}
 	var pods []*resize.Pod
-	for o := (metav1.ListOptions{Limit: podsPerPage}); ; {
-		list, err := client.CoreV1().Pods(r.Namespace).List(ctx, o)
-		if err != nil {
-			return nil, fmt.Errorf("list pods: %w", err)
+	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return client.CoreV1().Pods(r.Namespace).List(ctx, o)
+	})
+	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
+		if pod := o.(*corev1.Pod); pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			pods = append(pods, resize.FromPod(pod))
 		}
-		for i := range list.Items {
-			if phase := list.Items[i].Status.Phase; phase != corev1.PodSucceeded && phase != corev1.PodFailed {
-				pods = append(pods, resize.FromPod(&list.Items[i]))
-			}
-		}
-		if o.Continue = list.Continue; o.Continue == "" {
-			return pods, nil
-		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list pods: %w", err)
 	}
+	return pods, nil
 }

@@ -12,9 +12,6 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// Report is the report on evictions of a node.
-type Report = document.EvictionReport
-
 // ModeOff is the mode in which weir does not read the node.
 const ModeOff = "off"
 
@@ -37,11 +34,11 @@ type Options struct {
 
 // New returns the report. last is the newest round, nil before the first. acts are the rounds in
 // which something was done, newest first. New does not change them.
-func New(last *guard.Round, acts []*guard.Round, c Options) *Report {
+func New(last *guard.Round, acts []*guard.Round, c Options) *document.EvictionReport {
 	if c.Now.IsZero() {
 		c.Now = time.Now()
 	}
-	r := &Report{
+	r := &document.EvictionReport{
 		Node: c.Node, Mode: c.Mode, State: document.Starting, At: c.Now.UTC(),
 		Signals: []document.Signal{}, Warnings: c.Warnings, Reclaims: c.Reclaims || c.Mode == string(execute.Observe), MaxIntervalSeconds: c.MaxInterval.Seconds(), PollSeconds: c.PollInterval.Seconds(),
 	}
@@ -58,7 +55,7 @@ func New(last *guard.Round, acts []*guard.Round, c Options) *Report {
 }
 
 // fillFromRound sets the fields that come from a round.
-func fillFromRound(r *Report, round *guard.Round) {
+func fillFromRound(r *document.EvictionReport, round *guard.Round) {
 	d := round.Decision
 	r.ReadAt, r.DecidedAt = round.ReadAt.UTC(), round.DecidedAt.UTC()
 	if len(round.Notice.Sources) > 0 {
@@ -110,7 +107,7 @@ func nodeState(d *eviction.Decision) document.NodeState {
 }
 
 // summaryText returns the answer in a sentence.
-func summaryText(r *Report) string {
+func summaryText(r *document.EvictionReport) string {
 	name := cmp.Or(r.Node, "this node") + ": "
 	switch r.State {
 	case document.Off:
@@ -130,7 +127,7 @@ func summaryText(r *Report) string {
 }
 
 // evictingText returns the summary if a pod is, or would be, evicted.
-func evictingText(r *Report) string {
+func evictingText(r *document.EvictionReport) string {
 	verb := "is evicted"
 	if r.Mode == string(execute.Observe) {
 		verb = "would be evicted; the mode is observe"
@@ -163,7 +160,7 @@ func evictingText(r *Report) string {
 }
 
 // reclaimText says what is removed before a pod is evicted.
-func reclaimText(r *Report, s *document.Signal) string {
+func reclaimText(r *document.EvictionReport, s *document.Signal) string {
 	if len(s.ReclaimsFirst) == 0 || !r.Reclaims {
 		return ""
 	}
@@ -178,7 +175,7 @@ func victimName(s *document.Signal) string {
 }
 
 // pressureText returns the summary if a threshold is met and no pod is evicted.
-func pressureText(r *Report) string {
+func pressureText(r *document.EvictionReport) string {
 	for _, want := range [...]document.ThresholdState{document.InForce, document.GracePeriod, document.Reclaiming} {
 		for i := range r.Signals {
 			s := &r.Signals[i]
@@ -193,7 +190,7 @@ func pressureText(r *Report) string {
 }
 
 // noEvictionText says why no pod is evicted although a threshold is met.
-func noEvictionText(r *Report, s *document.Signal, t *document.Threshold) string {
+func noEvictionText(r *document.EvictionReport, s *document.Signal, t *document.Threshold) string {
 	switch {
 	case t.State == document.GracePeriod:
 		return fmt.Sprintf("; if that lasts for another %s, %s is evicted", humanize.Seconds(t.RemainingSeconds), victimName(s))
@@ -225,7 +222,7 @@ func shortageText(s *document.Signal, t *document.Threshold) string {
 
 // normalText returns the summary if no threshold is met. It names the nearest threshold, by the
 // distance in percent of the capacity.
-func normalText(r *Report) string {
+func normalText(r *document.EvictionReport) string {
 	var at *document.Signal
 	var nearest *document.Threshold
 	blind := 0

@@ -98,13 +98,13 @@ func (s *scene) report(t *testing.T, d *datadriven.TestData) string {
 }
 
 // again compares a report with what a reader makes of it.
-func again(t *testing.T, r *Report) {
+func again(t *testing.T, r *document.EvictionReport) {
 	t.Helper()
 	text, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var read Report
+	var read document.EvictionReport
 	if err := json.Unmarshal(text, &read); err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func (s *scene) round(t *testing.T, d *datadriven.TestData) {
 		case "no-summary":
 			in.Summary, in.SummaryErr = nil, errors.New("open /host/sys/fs/cgroup/memory: permission denied")
 		case "no-layout":
-			in.ImageFsErr = errors.New("the runtime does not answer")
+			in.LayoutErr = errors.New("the runtime does not answer")
 		case "capture":
 			in.Now = captured(t, a.Vals[0], in)
 		default:

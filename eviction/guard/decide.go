@@ -85,7 +85,7 @@ func (g *Guard) readAndDecide(ctx context.Context, notice notify.Notice) *Round 
 func (g *Guard) decide(ctx context.Context, r *Round) {
 	in := &eviction.Input{Settings: g.opts.Settings, Self: g.opts.Self, Blocked: g.blockedNow(g.opts.Now()), Evicted: g.evictedAt, State: g.state}
 	if !g.state.LayoutKnown {
-		in.Layout.DedicatedImageFs, in.Layout.DedicatedContainerFs, in.ImageFsErr = g.opts.Layout(ctx)
+		in.Layout.DedicatedImageFs, in.Layout.DedicatedContainerFs, in.LayoutErr = g.opts.Layout(ctx)
 	}
 	var podsErr error
 	in.Pods, podsErr = g.pods()

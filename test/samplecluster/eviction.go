@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/evictionreport"
+	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/eviction/guard"
 	"github.com/weir-metrics/weir/eviction/notify"
@@ -20,7 +21,7 @@ import (
 
 // UnderPressure is what the agent of a node tells that is out of memory: a pod went before, and
 // another is held by its budget.
-func UnderPressure(t testing.TB, node string) *evictionreport.Report {
+func UnderPressure(t testing.TB, node string) *document.EvictionReport {
 	thresholds, err := eviction.Parse(&eviction.Config{
 		EvictionHard:            map[string]string{"memory.available": "100Mi", "nodefs.available": "10%", "imagefs.available": "15%"},
 		EvictionSoft:            map[string]string{"memory.available": "500Mi"},

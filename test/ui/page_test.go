@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-metrics/weir/eviction/evictionreport"
+	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/test/samplecluster"
 	"github.com/weir-metrics/weir/ui"
 )
@@ -30,7 +30,7 @@ func page(w *samplecluster.Cluster) http.Handler {
 
 // guarded returns the page of a town whose nodes have agents.
 func guarded(t *testing.T) http.Handler {
-	return ui.New(ui.Options{World: samplecluster.Failing(t).World, Eviction: func(_ context.Context, node string) (*evictionreport.Report, error) {
+	return ui.New(ui.Options{World: samplecluster.Failing(t).World, Eviction: func(_ context.Context, node string) (*document.EvictionReport, error) {
 		return samplecluster.UnderPressure(t, node), nil
 	}})
 }
