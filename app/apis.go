@@ -231,8 +231,8 @@ func (s *servedAPI) serveSecurely(w *process, to *server.Server) error {
 
 // ownGroup is weir's own API group as discovery lists it. The verbs are those that RBAC
 // asks for.
-func ownGroup() server.Group {
-	g := server.Group{GroupVersion: schema.GroupVersion{Group: weirdev.Group, Version: weirdev.Version}}
+func ownGroup() server.AnnouncedGroup {
+	g := server.AnnouncedGroup{GroupVersion: schema.GroupVersion{Group: weirdev.Group, Version: weirdev.Version}}
 	for i := range apis {
 		if apis[i].resources != nil {
 			g.Resources = append(g.Resources, apis[i].resources()...)

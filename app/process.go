@@ -254,8 +254,8 @@ func (w *process) serveLocally(context.Context) error {
 }
 
 // pipelineCheck is what /readyz waits for.
-func (w *process) pipelineCheck() server.Check {
-	return server.Check{Name: "pipeline", WaitsFor: func() []string {
+func (w *process) pipelineCheck() server.HealthCheck {
+	return server.HealthCheck{Name: "pipeline", WaitsFor: func() []string {
 		if err := w.manager.Ready(); err != nil {
 			return []string{err.Error()}
 		}
@@ -362,12 +362,12 @@ func (w *process) explainInput() *explain.World {
 }
 
 // sourceStates returns the state of each source in the types of package explain.
-func (w *process) sourceStates() []explain.Source {
+func (w *process) sourceStates() []explain.SourceState {
 	all := w.status()
-	sources := make([]explain.Source, len(all))
+	sources := make([]explain.SourceState, len(all))
 	for i := range all {
 		s := &all[i]
-		sources[i] = explain.Source{
+		sources[i] = explain.SourceState{
 			Name: s.Kind, Node: s.Node, Interval: s.Interval,
 			LastRead: s.Began, LastSuccess: s.Succeeded, Due: s.Due, Unread: s.Unread, Err: s.Err,
 		}

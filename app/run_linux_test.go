@@ -96,7 +96,7 @@ func (w *weir) get(t *testing.T, path string) (status int, body string) {
 func (w *weir) explain(t *testing.T, words ...string) (got struct {
 	Kind     string
 	Findings []explain.Finding
-	Causes   []explain.Cause
+	Causes   []explain.MissingCause
 	Reads    []explain.Read
 }) {
 	t.Helper()

@@ -35,7 +35,7 @@ func (w *process) openSecureServer(ctx context.Context) error {
 	c := server.Config{
 		Kubeconfig: w.plan.Cluster.Kubeconfig,
 		Version:    kubeversion.Info{GitVersion: v.Version, GitCommit: v.Commit, GoVersion: v.Go, Platform: v.System},
-		Ready:      []server.Check{w.pipelineCheck()},
+		Ready:      []server.HealthCheck{w.pipelineCheck()},
 		Metrics:    w.registry,
 		Logger:     logging.Logr(w.log).WithName("server"),
 	}

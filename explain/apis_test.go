@@ -50,7 +50,7 @@ func newAPIs(t *testing.T) *apis {
 	a := &apis{}
 	seen := func() *memory.Snapshot { return a.world.View.(*memory.Snapshot) }
 	facts := func() *cluster.Facts { return a.world.Facts }
-	sources := func() []explain.Source { return a.world.Sources }
+	sources := func() []explain.SourceState { return a.world.Sources }
 	now := func() time.Time { return a.world.Now }
 	scheme, err := resourcemetrics.NewScheme()
 	if err != nil {

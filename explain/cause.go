@@ -21,7 +21,7 @@ type causeKey struct {
 
 // cause is a Cause in the making.
 type cause struct {
-	Cause
+	MissingCause
 	outcome  Outcome // of the first
 	severity metric.Severity
 	names    []named
@@ -82,8 +82,8 @@ func (n named) String() string {
 }
 
 // finish puts a cause into words.
-func (r *reporter) finish(key causeKey, c *cause) Cause {
-	out := c.Cause
+func (r *reporter) finish(key causeKey, c *cause) MissingCause {
+	out := c.MissingCause
 	is := c.outcome
 	is.Container, is.Said = "", key.said
 	if c.Pods+c.Nodes > 1 && key.node == "" {

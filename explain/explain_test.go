@@ -234,7 +234,7 @@ func ask(w *explain.World, what, subject string, asJSON bool) (string, error) {
 	switch a := answer.(type) {
 	case explain.Explanation:
 		describe(&out, &a, "")
-	case explain.Report:
+	case explain.MissingReport:
 		report(&out, &a)
 	case explain.Finding:
 		finding(&out, &a, "")
@@ -347,7 +347,7 @@ func finding(out *strings.Builder, f *explain.Finding, indent string) {
 	}
 }
 
-func report(out *strings.Builder, r *explain.Report) {
+func report(out *strings.Builder, r *explain.MissingReport) {
 	fmt.Fprintf(out, "%s\nnodes %+v, pods %+v\n", r.Summary, r.Nodes, r.Pods)
 	for i, c := range slices.Concat(r.Causes, r.Idle) {
 		if i == len(r.Causes) {

@@ -25,7 +25,7 @@ func large(t testing.TB, failing int) *explain.World {
 	for n := range 1000 {
 		node := metric.NodeName(fmt.Sprintf("node-%04d", n))
 		change.Nodes = append(change.Nodes, &cluster.Node{Name: node, Ready: true})
-		w.Sources = append(w.Sources, explain.Source{Name: "kubelet:resource", Node: node, Interval: 15 * time.Second, LastRead: transcript.Epoch, LastSuccess: transcript.Epoch, Due: transcript.Epoch.Add(15 * time.Second)})
+		w.Sources = append(w.Sources, explain.SourceState{Name: "kubelet:resource", Node: node, Interval: 15 * time.Second, LastRead: transcript.Epoch, LastSuccess: transcript.Epoch, Due: transcript.Epoch.Add(15 * time.Second)})
 		for p := range 30 {
 			pod := &cluster.Pod{
 				PodRef: metric.PodRef{Namespace: metric.Namespace(fmt.Sprintf("team-%02d", p)), Name: metric.PodName(fmt.Sprintf("app-%04d-%02d-7c5ddbdf54-x2x4z", n, p))},

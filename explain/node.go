@@ -50,7 +50,7 @@ func (c *nodeFile) known() bool {
 	if c.w.Facts.Node(c.name) != nil || c.sample != nil || c.hasVerdicts || len(c.w.Facts.PodsOn(c.name)) > 0 {
 		return true
 	}
-	return slices.ContainsFunc(c.w.Sources, func(s Source) bool { return s.Node == c.name })
+	return slices.ContainsFunc(c.w.Sources, func(s SourceState) bool { return s.Node == c.name })
 }
 
 // best returns the verdict that explains best why group g of the node is not served, or nil.

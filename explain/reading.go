@@ -11,7 +11,7 @@ import (
 
 // reading is how a node is being read, by all of its sources together.
 type reading struct {
-	sources []Source
+	sources []SourceState
 	last    time.Time // the newest read of any, the present one left out
 	success time.Time // the newest that went well
 	due     time.Time // the next
@@ -21,7 +21,7 @@ type reading struct {
 
 // newReading sums up sources as of now. The times of one that is excluded say
 // nothing.
-func newReading(sources []Source, now time.Time) *reading {
+func newReading(sources []SourceState, now time.Time) *reading {
 	r := &reading{sources: sources}
 	reads, well := false, false
 	for i := range sources {
@@ -91,7 +91,7 @@ func (r *reading) every() time.Duration {
 
 // readingOf returns how a node is read.
 func (w *World) readingOf(node metric.NodeName) *reading {
-	var sources []Source
+	var sources []SourceState
 	for i := range w.Sources {
 		if s := &w.Sources[i]; s.Node == node || s.Node == "" {
 			sources = append(sources, *s)

@@ -19,7 +19,7 @@ const maxNames = 10
 // Namespace reports everything that is missing in a namespace; false if nothing is
 // known of it. While pods have not been listed, it cannot be said of any name that
 // there is no such namespace.
-func (w *World) Namespace(name metric.Namespace) (Report, bool) {
+func (w *World) Namespace(name metric.Namespace) (MissingReport, bool) {
 	pods := w.Facts.PodsIn(name)
 	r := newReporter(w.surveyOfPods(pods))
 	for _, p := range pods {
@@ -28,7 +28,7 @@ func (w *World) Namespace(name metric.Namespace) (Report, bool) {
 	switch {
 	case w.Facts == nil && !r.reported(func(n metric.Namespace) bool { return n == name }),
 		w.Facts != nil && w.Facts.Synced && len(pods) == 0:
-		return Report{}, false
+		return MissingReport{}, false
 	}
 	report := r.report("namespace " + string(name))
 	report.Namespace = name
@@ -37,7 +37,7 @@ func (w *World) Namespace(name metric.Namespace) (Report, bool) {
 
 // Missing reports everything that is missing in the cluster. It goes from node to
 // node, for what is said of a node's pods lies together.
-func (w *World) Missing() Report {
+func (w *World) Missing() MissingReport {
 	r := newReporter(w.Survey())
 	nodes := w.nodes()
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
@@ -136,7 +136,7 @@ func (r *reporter) messageWriter(node metric.NodeName, kind metric.Kind) *messag
 // report returns what was counted, the most harmful first: what is broken, then
 // what is in doubt, then what passes; of those what concerns autoscalers, then
 // what concerns the most, then what has lasted the longest.
-func (r *reporter) report(of string) Report {
+func (r *reporter) report(of string) MissingReport {
 	r.joinNodes()
 	keys := slices.SortedFunc(maps.Keys(r.causes), func(x, y causeKey) int {
 		a, b := r.causes[x], r.causes[y]
@@ -148,7 +148,7 @@ func (r *reporter) report(of string) Report {
 			compareKeys(x, y),
 		)
 	})
-	report := Report{At: r.s.w.Now, Nodes: r.nodes, Pods: r.pods, Causes: []Cause{}}
+	report := MissingReport{At: r.s.w.Now, Nodes: r.nodes, Pods: r.pods, Causes: []MissingCause{}}
 	for _, key := range keys {
 		c := r.finish(key, r.causes[key])
 		if key.idle {

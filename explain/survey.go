@@ -18,7 +18,7 @@ type Survey struct {
 	few     bool                               // only a few of a node's pods will be asked about
 	bound   map[metric.NodeName][]*cluster.Pod // which; nil for any
 	nodes   map[metric.NodeName]*nodeState
-	sources map[metric.NodeName][]Source // once they were asked for
+	sources map[metric.NodeName][]SourceState // once they were asked for
 }
 
 // nodeState is what is known of a node and of the pods that the API server binds
@@ -191,7 +191,7 @@ func (s *Survey) sort() {
 	if s.sources != nil {
 		return
 	}
-	s.sources = make(map[metric.NodeName][]Source, len(s.w.Sources))
+	s.sources = make(map[metric.NodeName][]SourceState, len(s.w.Sources))
 	for _, source := range s.w.Sources {
 		s.sources[source.Node] = append(s.sources[source.Node], source)
 	}

@@ -110,18 +110,18 @@ type Read struct {
 	Error       string    `json:"error,omitempty"` // only in what is said of the node itself
 }
 
-// Report is everything that is missing in a cluster or a namespace.
-type Report struct {
+// MissingReport is everything that is missing in a cluster or a namespace.
+type MissingReport struct {
 	Namespace metric.Namespace `json:"namespace,omitempty"` // empty for the whole cluster
 	At        time.Time        `json:"at"`
 	Summary   string           `json:"summary"`
 	Nodes     Tally            `json:"nodes,omitzero"` // of a cluster
 	Pods      Tally            `json:"pods"`
 	// Causes are why something is missing, the most harmful first.
-	Causes []Cause `json:"causes"`
+	Causes []MissingCause `json:"causes"`
 	// Idle are why there is nothing to measure of pods that autoscalers may wait
 	// for all the same, in that order; those that have finished are only counted.
-	Idle []Cause `json:"idle,omitempty"`
+	Idle []MissingCause `json:"idle,omitempty"`
 }
 
 // Tally counts what should have CPU and memory, and what has.
@@ -134,8 +134,8 @@ type Tally struct {
 	Idle int `json:"idle,omitempty"`
 }
 
-// Cause is one reason for which something is missing or in doubt.
-type Cause struct {
+// MissingCause is one reason for which something is missing or in doubt.
+type MissingCause struct {
 	Reason   string `json:"reason"`
 	Severity string `json:"severity"`
 	// Why is, of the idle, what the API server says besides: "ErrImagePull".

@@ -26,8 +26,8 @@ type View interface {
 	VerdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time]
 }
 
-// Source is the state of one source.
-type Source struct {
+// SourceState is the state of one source.
+type SourceState struct {
 	Name                  string
 	Node                  metric.NodeName // empty for a source of many
 	Interval              time.Duration
@@ -44,7 +44,7 @@ type World struct {
 	View View
 	// Facts are nil without a cluster.
 	Facts   *cluster.Facts
-	Sources []Source
+	Sources []SourceState
 	// Autoscalers returns the HorizontalPodAutoscalers that scale by a pod, as
 	// namespace/name; nil if they are not watched.
 	Autoscalers func(*cluster.Pod) []string

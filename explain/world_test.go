@@ -24,12 +24,12 @@ type world struct {
 	read      bool // something was
 	facts     *cluster.Facts
 	pipelines map[string]*processors.Pipeline
-	sources   map[string]*explain.Source
+	sources   map[string]*explain.SourceState
 	scaled    map[string]string // autoscaler → beginning of the pods' namespace/name
 }
 
 func newWorld() *world {
-	return &world{sink: memory.New(memory.Options{}), pipelines: map[string]*processors.Pipeline{}, sources: map[string]*explain.Source{}, scaled: map[string]string{}}
+	return &world{sink: memory.New(memory.Options{}), pipelines: map[string]*processors.Pipeline{}, sources: map[string]*explain.SourceState{}, scaled: map[string]string{}}
 }
 
 // at returns the world as of a moment.
@@ -138,10 +138,10 @@ func (w *world) learn(lines []string, at time.Time, synced bool) error {
 }
 
 // source returns how one source of one node fares, to be changed.
-func (w *world) source(name string, node metric.NodeName) *explain.Source {
+func (w *world) source(name string, node metric.NodeName) *explain.SourceState {
 	key := string(node) + " " + name
 	if w.sources[key] == nil {
-		w.sources[key] = &explain.Source{Name: name, Node: node, Interval: 15 * time.Second}
+		w.sources[key] = &explain.SourceState{Name: name, Node: node, Interval: 15 * time.Second}
 	}
 	return w.sources[key]
 }

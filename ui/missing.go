@@ -18,7 +18,7 @@ type missingReport struct {
 
 // cause is why something is missing, as the page shows it. Some fields replace those of the Cause.
 type cause struct {
-	*explain.Cause
+	*explain.MissingCause
 	State            state
 	Reason           string
 	Where            anchor
@@ -35,7 +35,7 @@ const maxNames = 12
 
 // missingReport returns a report with at most so many causes. On a page of its own it begins
 // at the position in the query.
-func (p *page) missingReport(r *explain.Report, most int) missingReport {
+func (p *page) missingReport(r *explain.MissingReport, most int) missingReport {
 	drawn := missingReport{Summary: r.Summary}
 	drawn.Cut = p.paginate(len(r.Causes), most, query{view: allMissing})
 	for i := range r.Causes[drawn.Cut.From:drawn.Cut.To] {
@@ -50,12 +50,12 @@ func (p *page) missingReport(r *explain.Report, most int) missingReport {
 	return drawn
 }
 
-func (p *page) cause(c *explain.Cause) cause {
+func (p *page) cause(c *explain.MissingCause) cause {
 	reason := c.Reason
 	if c.Why != "" {
 		reason += ", " + c.Why
 	}
-	d := cause{Cause: c, State: severityState(c.Severity), Reason: reason, Since: relativeTime(c.Since, p.Now)}
+	d := cause{MissingCause: c, State: severityState(c.Severity), Reason: reason, Since: relativeTime(c.Since, p.Now)}
 	if c.Node != "" {
 		d.Where = anchor{Text: printable(string(c.Node)), Href: p.linkTo(query{view: oneNode, node: c.Node})}
 	}

@@ -36,7 +36,7 @@ type Options struct {
 	// Facts returns what the API server says. Required.
 	Facts func() *cluster.Facts
 	// Sources returns the state of the sources, for reasons. Default: none.
-	Sources func() []explain.Source
+	Sources func() []explain.SourceState
 	// Now returns the time. Default time.Now.
 	Now func() time.Time
 }
@@ -52,7 +52,7 @@ var _ provider.CustomMetricsProvider = (*Provider)(nil)
 // New returns a Provider.
 func New(o Options) *Provider {
 	if o.Sources == nil {
-		o.Sources = func() []explain.Source { return nil }
+		o.Sources = func() []explain.SourceState { return nil }
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -32,16 +32,16 @@ func (c *Client) Node(ctx context.Context, name metric.NodeName) (*explain.Expla
 
 // Missing reports what is missing in a namespace, or in the cluster if it is
 // empty.
-func (c *Client) Missing(ctx context.Context, namespace metric.Namespace) (*explain.Report, error) {
-	var r Report
+func (c *Client) Missing(ctx context.Context, namespace metric.Namespace) (*explain.MissingReport, error) {
+	var r ReportDocument
 	if err := c.get(ctx, Request{Missing: true, Namespace: namespace}, &r); err != nil {
 		return nil, err
 	}
-	return &r.Report, nil
+	return &r.MissingReport, nil
 }
 
 func (c *Client) explain(ctx context.Context, r Request) (*explain.Explanation, error) {
-	var e Explanation
+	var e ExplanationDocument
 	if err := c.get(ctx, r, &e); err != nil {
 		return nil, err
 	}

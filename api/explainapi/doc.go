@@ -15,6 +15,6 @@
 //
 // # Answer
 //
-// An Explanation or a Report as JSON, with apiVersion and kind. An unknown name is
+// An ExplanationDocument or a ReportDocument as JSON, with apiVersion and kind. An unknown name is
 // 404; but 503 until something was measured or the API server has listed its objects. Errors are a Problem.
 package explainapi

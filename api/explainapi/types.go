@@ -9,34 +9,36 @@ import (
 	"github.com/weir-metrics/weir/explain"
 )
 
-// Explanation is an answer about one node, pod or container as JSON. Its kind is
+// ExplanationDocument is an answer about one node, pod or container as JSON. Its kind is
 // "NodeExplanation", "PodExplanation" or "ContainerExplanation"; the kind of the
 // embedded answer follows from it.
-type Explanation struct {
+type ExplanationDocument struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	explain.Explanation
 }
 
 // NewExplanation returns e with its apiVersion and kind.
-func NewExplanation(e explain.Explanation) *Explanation {
-	return &Explanation{weirdev.APIVersion, strings.ToUpper(e.Kind[:1]) + e.Kind[1:] + "Explanation", e}
+func NewExplanation(e explain.Explanation) *ExplanationDocument {
+	return &ExplanationDocument{weirdev.APIVersion, strings.ToUpper(e.Kind[:1]) + e.Kind[1:] + "Explanation", e}
 }
 
-// Report is an answer about everything that is missing as JSON. Its kind is
+// ReportDocument is an answer about everything that is missing as JSON. Its kind is
 // "MissingReport".
-type Report struct {
+type ReportDocument struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	explain.Report
+	explain.MissingReport
 }
 
 // NewReport returns r with its apiVersion and kind.
-func NewReport(r explain.Report) *Report { return &Report{weirdev.APIVersion, "MissingReport", r} }
+func NewReport(r explain.MissingReport) *ReportDocument {
+	return &ReportDocument{weirdev.APIVersion, "MissingReport", r}
+}
 
 // UnmarshalJSON is part of json.Unmarshaler. It refuses what is of another kind.
-func (e *Explanation) UnmarshalJSON(b []byte) error {
-	type plain Explanation // without this method
+func (e *ExplanationDocument) UnmarshalJSON(b []byte) error {
+	type plain ExplanationDocument // without this method
 	if err := json.Unmarshal(b, (*plain)(e)); err != nil {
 		return err
 	}
@@ -48,8 +50,8 @@ func (e *Explanation) UnmarshalJSON(b []byte) error {
 }
 
 // UnmarshalJSON is part of json.Unmarshaler. It refuses what is of another kind.
-func (r *Report) UnmarshalJSON(b []byte) error {
-	type plain Report // without this method
+func (r *ReportDocument) UnmarshalJSON(b []byte) error {
+	type plain ReportDocument // without this method
 	if err := json.Unmarshal(b, (*plain)(r)); err != nil {
 		return err
 	}

@@ -106,7 +106,7 @@ func (p *Provider) GetExternalMetric(ctx context.Context, namespace string, sele
 }
 
 // answer runs the query of m and returns the result to count.
-func (p *Provider) answer(ctx context.Context, s *loadedRules, m *rules.Metric, namespace string, selector labels.Selector) (*external_metrics.ExternalMetricValueList, string, error) {
+func (p *Provider) answer(ctx context.Context, s *loadedRules, m *rules.Rule, namespace string, selector labels.Selector) (*external_metrics.ExternalMetricValueList, string, error) {
 	if m.NamespaceLabel != "" && namespace == "" {
 		return nil, resultSelector, metricsgroup.BadRequest("%s is read in a namespace: ask for namespaces/NAMESPACE/%s", m.Name, m.Name)
 	}
@@ -166,7 +166,7 @@ func (c *queueTimeout) Error() string {
 func (c *queueTimeout) Unwrap() error { return c.err }
 
 // value converts a series to the API's type.
-func value(m *rules.Metric, s history.InstantValue) (external_metrics.ExternalMetricValue, error) {
+func value(m *rules.Rule, s history.InstantValue) (external_metrics.ExternalMetricValue, error) {
 	of := maps.Clone(s.Labels)
 	delete(of, "__name__")
 	v := external_metrics.ExternalMetricValue{
@@ -213,7 +213,7 @@ func ruleNames(r *rules.Rules) string {
 }
 
 // narrowedBy lists the matchers that a query was narrowed by.
-func narrowedBy(m *rules.Metric, namespace string, selector labels.Selector) string {
+func narrowedBy(m *rules.Rule, namespace string, selector labels.Selector) string {
 	var by []string
 	if m.NamespaceLabel != "" {
 		by = append(by, fmt.Sprintf("%s=%s", m.NamespaceLabel, namespace))

@@ -40,7 +40,7 @@ type Options struct {
 	Facts func() *cluster.Facts
 	// Sources returns the states of the sources, for the reasons of what is missing.
 	// Default: none.
-	Sources func() []explain.Source
+	Sources func() []explain.SourceState
 	// Now returns the time. Default time.Now.
 	Now func() time.Time
 	// Resolution is how often sources are read, and so how far apart the
@@ -61,7 +61,7 @@ func NewHandler(opts Options) http.Handler {
 		opts.Facts = func() *cluster.Facts { return nil }
 	}
 	if opts.Sources == nil {
-		opts.Sources = func() []explain.Source { return nil }
+		opts.Sources = func() []explain.SourceState { return nil }
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now

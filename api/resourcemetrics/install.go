@@ -54,7 +54,7 @@ type Options struct {
 	Facts func() *cluster.Facts
 	// Sources returns how reading fares, for the reasons of what is missing. Left
 	// out: nobody tells.
-	Sources func() []explain.Source
+	Sources func() []explain.SourceState
 	// Registerer takes the metrics of this API. Left out: there are none.
 	Registerer prometheus.Registerer
 	// Now returns the time. Default time.Now.
@@ -66,7 +66,7 @@ func (o Options) withDefaults() Options {
 		o.Facts = func() *cluster.Facts { return nil }
 	}
 	if o.Sources == nil {
-		o.Sources = func() []explain.Source { return nil }
+		o.Sources = func() []explain.SourceState { return nil }
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -99,8 +99,8 @@ func TestExcludedNode(t *testing.T) {
 		}
 	}
 	o := w.options()
-	o.Sources = func() []explain.Source {
-		return []explain.Source{{Name: "excluded", Node: "n3", Unread: &metric.ReadError{Reason: metric.NodeExcluded, Err: errors.New("its labels do not match")}}}
+	o.Sources = func() []explain.SourceState {
+		return []explain.SourceState{{Name: "excluded", Node: "n3", Unread: &metric.ReadError{Reason: metric.NodeExcluded, Err: errors.New("its labels do not match")}}}
 	}
 	c, warned := client(t, serve(t, o), "")
 	list, err := c.MetricsV1beta1().NodeMetricses().List(t.Context(), metav1.ListOptions{})

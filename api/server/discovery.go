@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/core"
 )
 
-// Group is an API group whose paths are served by Handle rather than by storage.
-type Group struct {
+// AnnouncedGroup is an API group whose paths are served by Handle rather than by storage.
+type AnnouncedGroup struct {
 	schema.GroupVersion
 	// Resources are what the group's discovery lists. A subresource is called
 	// "pods/explanation" and follows what its resource says of namespaces. Verbs
@@ -39,7 +39,7 @@ var storageVerbs = []string{"delete", "deletecollection", "patch", "update", "wa
 // aggregating API server finds it available and clients learn its resources. It
 // serves nothing else of it: that is Handle's. Announce is called before Run, once
 // for each group.
-func (s *Server) Announce(g Group) error {
+func (s *Server) Announce(g AnnouncedGroup) error {
 	if err := g.check(); err != nil {
 		return fmt.Errorf("announce %s: %w", g.GroupVersion, err)
 	}
@@ -67,7 +67,7 @@ func (s *Server) Announce(g Group) error {
 }
 
 // check says what is wrong with a group, before a client stumbles over it.
-func (g *Group) check() error {
+func (g *AnnouncedGroup) check() error {
 	if g.Group == "" || g.Version == "" {
 		return errors.New("a group needs a name and a version")
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // mill is a group with a path of each shape.
-var mill = server.Group{
+var mill = server.AnnouncedGroup{
 	GroupVersion: schema.GroupVersion{Group: "mill.example", Version: "v1alpha1"},
 	Resources: []metav1.APIResource{
 		{Name: "grists", Kind: "Grist", Namespaced: true, Verbs: metav1.Verbs{"list"}},
@@ -119,7 +119,7 @@ func TestAnnouncedPathsKeepTheirRules(t *testing.T) {
 func TestAnnounceRefuses(t *testing.T) {
 	c := newCluster(t)
 	start(t, c, nil, func(s *server.Server) {
-		f := func(want string, change func(*server.Group)) {
+		f := func(want string, change func(*server.AnnouncedGroup)) {
 			t.Helper()
 			g := mill
 			g.Resources = slices.Clone(mill.Resources)
@@ -128,12 +128,12 @@ func TestAnnounceRefuses(t *testing.T) {
 				t.Errorf("got %v, want it to say %q", err, want)
 			}
 		}
-		f("a group needs a name and a version", func(g *server.Group) { g.Version = "" })
-		f(`resource "wheels" needs a name, a kind and verbs`, func(g *server.Group) { g.Resources[2].Kind = "" })
-		f(`resource "wheels" has verbs [list watch]`, func(g *server.Group) { g.Resources[2].Verbs = metav1.Verbs{"list", "watch"} })
-		f(`resource "grists" has verbs [delete]`, func(g *server.Group) { g.Resources[0].Verbs = metav1.Verbs{"delete"} })
-		f(`resource "grists" has verbs [list create]`, func(g *server.Group) { g.Resources[0].Verbs = metav1.Verbs{"list", "create"} })
-		f(`resources "grists" and "wheels" share the kind Grist`, func(g *server.Group) { g.Resources[2].Kind = "Grist" })
-		f("scope do not match", func(g *server.Group) { g.Resources[1].Namespaced = false })
+		f("a group needs a name and a version", func(g *server.AnnouncedGroup) { g.Version = "" })
+		f(`resource "wheels" needs a name, a kind and verbs`, func(g *server.AnnouncedGroup) { g.Resources[2].Kind = "" })
+		f(`resource "wheels" has verbs [list watch]`, func(g *server.AnnouncedGroup) { g.Resources[2].Verbs = metav1.Verbs{"list", "watch"} })
+		f(`resource "grists" has verbs [delete]`, func(g *server.AnnouncedGroup) { g.Resources[0].Verbs = metav1.Verbs{"delete"} })
+		f(`resource "grists" has verbs [list create]`, func(g *server.AnnouncedGroup) { g.Resources[0].Verbs = metav1.Verbs{"list", "create"} })
+		f(`resources "grists" and "wheels" share the kind Grist`, func(g *server.AnnouncedGroup) { g.Resources[2].Kind = "Grist" })
+		f("scope do not match", func(g *server.AnnouncedGroup) { g.Resources[1].Namespaced = false })
 	})
 }

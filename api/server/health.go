@@ -16,8 +16,8 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/restclient" // requests to the API server, counted
 )
 
-// Check is one condition of readiness or of life.
-type Check struct {
+// HealthCheck is one condition of readiness or of life.
+type HealthCheck struct {
 	// Name is one word: "nodes".
 	Name string
 	// WaitsFor returns what is waited for, one short line each; none if the
@@ -25,7 +25,7 @@ type Check struct {
 	WaitsFor func() []string
 }
 
-func (c Check) checker() healthz.HealthChecker {
+func (c HealthCheck) checker() healthz.HealthChecker {
 	return healthz.NamedCheck(c.Name, func(*http.Request) error {
 		if waits := c.WaitsFor(); len(waits) > 0 {
 			return fmt.Errorf("waits: %s", strings.Join(waits, "; "))
@@ -37,7 +37,7 @@ func (c Check) checker() healthz.HealthChecker {
 // showReasons puts into the answer of a failing health endpoint what the checks wait
 // for. The library's handler withholds the reason, not knowing what it contains;
 // ours are made to be read by whoever wonders why a pod does not become ready.
-func showReasons(next http.Handler, endpoint string, checks []Check) http.Handler {
+func showReasons(next http.Handler, endpoint string, checks []HealthCheck) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != endpoint || len(checks) == 0 {
 			next.ServeHTTP(w, r)
@@ -60,7 +60,7 @@ func showReasons(next http.Handler, endpoint string, checks []Check) http.Handle
 // withheldLine is the line the library writes for a check that fails.
 func withheldLine(name string) string { return "[-]" + name + " failed: reason withheld\n" }
 
-func failureLines(c Check) string {
+func failureLines(c HealthCheck) string {
 	waits := c.WaitsFor()
 	if len(waits) == 0 {
 		return withheldLine(c.Name) // it holds by now, but the answer is made

@@ -43,9 +43,9 @@ type Config struct {
 	// Version is what /version answers.
 	Version version.Info
 	// Ready are the conditions of /readyz, besides the server's own.
-	Ready []Check
+	Ready []HealthCheck
 	// Alive are the conditions of /livez and /healthz.
-	Alive []Check
+	Alive []HealthCheck
 	// Metrics are served at /metrics, beside the library's; may be nil.
 	Metrics prometheus.Gatherer
 	// Data wraps whatever serves measurements, behind authentication and
@@ -113,7 +113,7 @@ func (s *Server) build(g *genericapiserver.Config, c Config) error {
 		return fmt.Errorf("set up features: %w", err)
 	}
 	if trusts := g.Authentication.RequestHeaderConfig; trusts != nil && !o.Authentication.TolerateInClusterLookupFailure {
-		c.Ready = append([]Check{proxyCheck(trusts)}, c.Ready...)
+		c.Ready = append([]HealthCheck{proxyCheck(trusts)}, c.Ready...)
 	}
 	s.configure(g, c)
 
@@ -270,8 +270,8 @@ func authenticate(g *genericapiserver.Config, o Options, kubeconfig string) (ope
 // proxyCheck holds once the certificate is known that the aggregating API server
 // shows. The library reads it only after it has begun to listen, and answers 401
 // to everybody who comes over the aggregator until then.
-func proxyCheck(trusts *authenticatorfactory.RequestHeaderConfig) Check {
-	return Check{Name: "authentication", WaitsFor: func() []string {
+func proxyCheck(trusts *authenticatorfactory.RequestHeaderConfig) HealthCheck {
+	return HealthCheck{Name: "authentication", WaitsFor: func() []string {
 		if _, ok := trusts.CAContentProvider.VerifyOptions(); !ok {
 			return []string{"requestheader-client-ca-file was not read yet from the ConfigMap extension-apiserver-authentication"}
 		}

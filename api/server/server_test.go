@@ -297,8 +297,8 @@ func TestHealth(t *testing.T) {
 	waits.Store(&[]string{"3 of 20 nodes have no rates yet", "the API server has not answered"})
 	ills.Store(&[]string{})
 	r := start(t, c, func(_ *server.Options, config *server.Config) {
-		config.Ready = []server.Check{{Name: "nodes", WaitsFor: func() []string { return *waits.Load() }}}
-		config.Alive = []server.Check{{Name: "rounds", WaitsFor: func() []string { return *ills.Load() }}}
+		config.Ready = []server.HealthCheck{{Name: "nodes", WaitsFor: func() []string { return *waits.Load() }}}
+		config.Alive = []server.HealthCheck{{Name: "rounds", WaitsFor: func() []string { return *ills.Load() }}}
 	}, nil)
 	expect := func(path string, code int, contains ...string) {
 		t.Helper()

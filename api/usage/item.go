@@ -108,9 +108,9 @@ func fillNumbers(it *Item, s *metric.Sample, g metric.Group, c *metricChoice) {
 			if end == 0 {
 				end = s.Times[g]
 			}
-			it.CPU = &CPU{Nanocores: int64(math.Round(value)), Time: timeAt(end), WindowSeconds: w.Length.Seconds(), LastKnown: held}
+			it.CPU = &CPUUsage{Nanocores: int64(math.Round(value)), Time: timeAt(end), WindowSeconds: w.Length.Seconds(), LastKnown: held}
 		case id == metric.MemoryWorkingSet:
-			it.Memory = &Memory{WorkingSetBytes: int64(math.Round(value)), Time: timeAt(s.Times[g]), LastKnown: held}
+			it.Memory = &MemoryUsage{WorkingSetBytes: int64(math.Round(value)), Time: timeAt(s.Times[g]), LastKnown: held}
 		case c.metrics[id] && !math.IsNaN(value) && !math.IsInf(value, 0): // JSON cannot write those
 			if it.Metrics == nil {
 				it.Metrics = map[string]float64{}
@@ -151,7 +151,7 @@ func addReason(it *Item, rows []listRow, g metric.Group, s *metric.Sample) {
 		}
 		reason = metric.NotReported
 	}
-	said := Reason{Group: g.String(), Reason: reason.String(), Since: since.UTC()}
+	said := GroupReason{Group: g.String(), Reason: reason.String(), Since: since.UTC()}
 	if since.IsZero() {
 		said.Since = time.Time{}
 	}

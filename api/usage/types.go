@@ -73,18 +73,18 @@ type Item struct {
 	// the pod's together.
 	Restarts *int32 `json:"restarts,omitempty"`
 
-	CPU    *CPU    `json:"cpu,omitempty"`
-	Memory *Memory `json:"memory,omitempty"`
+	CPU    *CPUUsage    `json:"cpu,omitempty"`
+	Memory *MemoryUsage `json:"memory,omitempty"`
 	// Metrics holds what else was asked for, by the catalogue's name and in the
 	// catalogue's unit (docs/metrics.md).
 	Metrics map[string]float64 `json:"metrics,omitempty"`
 	// Reasons say why a group has no number, or what must be known about the
 	// one it has.
-	Reasons []Reason `json:"reasons,omitempty"`
+	Reasons []GroupReason `json:"reasons,omitempty"`
 }
 
-// CPU is CPU time used in each second of the window that ends at Time.
-type CPU struct {
+// CPUUsage is CPUUsage time used in each second of the window that ends at Time.
+type CPUUsage struct {
 	Nanocores int64     `json:"nanocores"`
 	Time      time.Time `json:"time"`
 	// WindowSeconds is how long the window was; 0 if the node did not say.
@@ -93,16 +93,16 @@ type CPU struct {
 	LastKnown bool `json:"lastKnown,omitempty"`
 }
 
-// Memory is memory in use less the inactive page cache, at Time.
-type Memory struct {
+// MemoryUsage is memory in use less the inactive page cache, at Time.
+type MemoryUsage struct {
 	WorkingSetBytes int64     `json:"workingSetBytes"`
 	Time            time.Time `json:"time"`
 	// LastKnown says that the last read had no number and this is the last known value.
 	LastKnown bool `json:"lastKnown,omitempty"`
 }
 
-// Reason is what became of a group of metrics that was not plainly measured.
-type Reason struct {
+// GroupReason is what became of a group of metrics that was not plainly measured.
+type GroupReason struct {
 	Group  string `json:"group"`  // "cpu", "memory", "network", ...
 	Reason string `json:"reason"` // one of docs/reasons.md
 	// Message says the same in a sentence, with the evidence.

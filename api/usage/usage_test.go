@@ -237,8 +237,8 @@ func TestClientReadsWhatTheHandlerWrote(t *testing.T) {
 	two := int32(2)
 	want := &List{APIVersion: "weir.dev/v1alpha1", Kind: "ContainerUsageList", Resource: Containers, Items: []Item{{
 		Node: "n1", Namespace: "shop", Pod: "web", Container: "app", Restarts: &two,
-		CPU:     &CPU{Nanocores: 100e6, Time: noon, WindowSeconds: 15},
-		Memory:  &Memory{WorkingSetBytes: 180 << 20, Time: noon},
+		CPU:     &CPUUsage{Nanocores: 100e6, Time: noon, WindowSeconds: 15},
+		Memory:  &MemoryUsage{WorkingSetBytes: 180 << 20, Time: noon},
 		Metrics: map[string]float64{"memory/rss": 100 << 20},
 	}}}
 	if diff := cmp.Diff(want, list); diff != "" {

@@ -11,14 +11,14 @@ import (
 // HandleHealth serves /livez and /healthz, which answer as long as the process
 // does, and /readyz, which says 503 and what is waited for until every check
 // holds.
-func (m *Mux) HandleHealth(checks ...server.Check) {
+func (m *Mux) HandleHealth(checks ...server.HealthCheck) {
 	alive := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	m.Handle("/livez", "whether the process lives", alive)
 	m.Handle("/healthz", "as /livez, by its older name", alive)
 	m.Handle("/readyz", "whether everything is served, and if not, what is waited for", ready(checks))
 }
 
-func ready(checks []server.Check) http.Handler {
+func ready(checks []server.HealthCheck) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		var text strings.Builder
 		holds := true

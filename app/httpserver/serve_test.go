@@ -120,7 +120,7 @@ func TestServeEndsInOrder(t *testing.T) {
 func TestReadyzSaysWhatIsWaitedFor(t *testing.T) {
 	waits := []string{"host was not read yet"}
 	m := NewMux("weir")
-	m.HandleHealth(server.Check{Name: "listening", WaitsFor: func() []string { return nil }}, server.Check{Name: "sources", WaitsFor: func() []string { return waits }})
+	m.HandleHealth(server.HealthCheck{Name: "listening", WaitsFor: func() []string { return nil }}, server.HealthCheck{Name: "sources", WaitsFor: func() []string { return waits }})
 	expect := func(path string, status int, body string) {
 		t.Helper()
 		w := httptest.NewRecorder()

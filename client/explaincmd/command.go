@@ -30,7 +30,7 @@ type Asker interface {
 	Container(ctx context.Context, ref metric.PodRef, name string) (*explain.Explanation, error)
 	Node(ctx context.Context, name metric.NodeName) (*explain.Explanation, error)
 	// Missing reports on a namespace, or on the cluster if it is empty.
-	Missing(ctx context.Context, namespace metric.Namespace) (*explain.Report, error)
+	Missing(ctx context.Context, namespace metric.Namespace) (*explain.MissingReport, error)
 	// Autoscaler returns the last decision about an autoscaler of a kind.
 	Autoscaler(ctx context.Context, kind, namespace, name string) (*decisionreport.DecisionReport, error)
 	// Eviction returns the report on evictions of a node.
@@ -193,15 +193,15 @@ func (a *asking) explain(cmd *cobra.Command, ask func(context.Context, Asker) (*
 
 // report asks and shows a report.
 func (a *asking) report(cmd *cobra.Command, namespace string) error {
-	ask := func(ctx context.Context, w Asker) (*explain.Report, error) {
+	ask := func(ctx context.Context, w Asker) (*explain.MissingReport, error) {
 		return w.Missing(ctx, metric.Namespace(namespace))
 	}
-	text := func(r *explain.Report) error {
+	text := func(r *explain.MissingReport) error {
 		p := newPage(cmd.OutOrStdout(), a.Program)
 		writeReport(p, r)
 		return p.flush()
 	}
-	return answer(a, cmd, ask, text, func(r *explain.Report) any { return explainapi.NewReport(*r) })
+	return answer(a, cmd, ask, text, func(r *explain.MissingReport) any { return explainapi.NewReport(*r) })
 }
 
 // answer asks once, and writes the answer as text or as a document.

@@ -13,7 +13,7 @@ import (
 )
 
 // writeReport writes everything that is missing, one cause after the other.
-func writeReport(p *page, r *explain.Report) {
+func writeReport(p *page, r *explain.MissingReport) {
 	answer := r.Summary
 	if len(r.Causes) == 0 && r.Nodes.Expected+r.Pods.Expected > 0 {
 		answer = "Nothing is missing. " + answer
@@ -38,7 +38,7 @@ func writeReport(p *page, r *explain.Report) {
 
 // example returns the arguments of explain for the first name of the causes; empty if they have
 // none.
-func example(all []explain.Cause) string {
+func example(all []explain.MissingCause) string {
 	for _, c := range all {
 		for _, name := range c.Names {
 			if kind, name := noun(name); kind != "" && isPlain(name) {
@@ -73,7 +73,7 @@ func noun(name string) (kind, plain string) {
 }
 
 // writeCause writes one cause. again says that the advice for its reason was written above.
-func writeCause(p *page, at time.Time, c *explain.Cause, again bool) {
+func writeCause(p *page, at time.Time, c *explain.MissingCause, again bool) {
 	head := c.Reason + prefixed(", ", c.Why) + prefixed(" on ", string(c.Node)) + ": " + counts(c)
 	tint := humanize.Plain
 	switch c.Severity {
@@ -96,7 +96,7 @@ func writeCause(p *page, at time.Time, c *explain.Cause, again bool) {
 }
 
 // counts says how many lack a number.
-func counts(c *explain.Cause) string {
+func counts(c *explain.MissingCause) string {
 	var parts []string
 	if c.Nodes > 0 {
 		parts = append(parts, humanize.Count(c.Nodes, "node"))

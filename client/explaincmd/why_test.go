@@ -34,7 +34,7 @@ func before(d time.Duration) time.Time { return noon.Add(-d) }
 // has just begun, one beside which another was turned away, and a node that hangs.
 type town struct {
 	explanations map[string]*explain.Explanation
-	reports      map[metric.Namespace]*explain.Report
+	reports      map[metric.Namespace]*explain.MissingReport
 	items        map[usage.Resource][]usage.Item
 }
 
@@ -63,7 +63,7 @@ func (t *town) Node(_ context.Context, name metric.NodeName) (*explain.Explanati
 	return t.find("node " + string(name))
 }
 
-func (t *town) Missing(_ context.Context, namespace metric.Namespace) (*explain.Report, error) {
+func (t *town) Missing(_ context.Context, namespace metric.Namespace) (*explain.MissingReport, error) {
 	r, ok := t.reports[namespace]
 	if !ok {
 		return nil, unknown("pod in namespace " + string(namespace))
@@ -195,7 +195,7 @@ func newTown() *town {
 	fresh.Summary = "Pod shop/new has no CPU or memory: the pod has not started; container app waits: ErrImagePull."
 	fresh.Containers = []explain.Explanation{wait("container", "app", "the pod has not started; the container waits: ErrImagePull")}
 
-	causes := []explain.Cause{{
+	causes := []explain.MissingCause{{
 		Reason: "NodeTimeout", Severity: "broken", Node: "n2", Message: "the node did not answer in time", Next: "the next attempt is due in 7 s",
 		Advice: "See whether the node is overloaded.", Since: before(20 * time.Minute), Pods: 12, Nodes: 1,
 		Names: []string{"node/n2", "bank/ledger", "bank/vault"}, Autoscalers: []string{"bank/ledger"},
@@ -206,18 +206,18 @@ func newTown() *town {
 		explanations: map[string]*explain.Explanation{
 			"pod shop/web-1": web, "pod shop/api": api, "pod bank/ledger": &ledger, "pod shop/new": &fresh, "container shop/api/app": &app, "container bank/vault/db": db, "node n2": n2,
 		},
-		reports: map[metric.Namespace]*explain.Report{
+		reports: map[metric.Namespace]*explain.MissingReport{
 			"": {At: noon, Summary: "1 of 2 nodes and 17 of 30 pods have CPU and memory.",
 				Nodes: explain.Tally{Expected: 2, Served: 1}, Pods: explain.Tally{Expected: 30, Served: 17}, Causes: causes},
 			"shop": {Namespace: "shop", At: noon, Summary: "1 of 2 pods have CPU and memory.", Pods: explain.Tally{Expected: 2, Served: 1}, Causes: causes[1:]},
-			"calm": {Namespace: "calm", At: noon, Summary: "3 of 3 pods have CPU and memory.", Pods: explain.Tally{Expected: 3, Served: 3}, Causes: []explain.Cause{}},
-			"storm": {Namespace: "storm", At: noon, Summary: "0 of 40 pods have CPU and memory.", Pods: explain.Tally{Expected: 40}, Causes: []explain.Cause{
+			"calm": {Namespace: "calm", At: noon, Summary: "3 of 3 pods have CPU and memory.", Pods: explain.Tally{Expected: 3, Served: 3}, Causes: []explain.MissingCause{}},
+			"storm": {Namespace: "storm", At: noon, Summary: "0 of 40 pods have CPU and memory.", Pods: explain.Tally{Expected: 40}, Causes: []explain.MissingCause{
 				{Reason: "NodeTimeout", Severity: "broken", Node: "n2", Message: "node n2 did not answer in time", Advice: "See whether it is overloaded. `weir explain node n2` tells more.", Pods: 25,
 					Names: []string{"storm/$(reboot)", "storm/-rf"}, Autoscalers: strings.Split("a,b,c,d,e,f,g,h,i,j,k,l", ",")},
 				{Reason: "NodeTimeout", Severity: "broken", Node: "n3", Message: "node n3 did not answer in time", Advice: "See whether it is overloaded. `weir explain node n3` tells more.", Pods: 15,
 					Names: []string{"storm/web-1"}},
 			}},
-			"idle": {Namespace: "idle", At: noon, Summary: "No pod of namespace idle should have CPU and memory now.", Pods: explain.Tally{Idle: 4}, Causes: []explain.Cause{}, Idle: []explain.Cause{
+			"idle": {Namespace: "idle", At: noon, Summary: "No pod of namespace idle should have CPU and memory now.", Pods: explain.Tally{Idle: 4}, Causes: []explain.MissingCause{}, Idle: []explain.MissingCause{
 				{Reason: "PodPending", Severity: "broken", Why: "ErrImageNeverPull", Message: "the pod has not started; a container waits: ErrImageNeverPull", Next: "it is measured once it runs",
 					Advice: "`kubectl describe pod` tells what it waits for: a node with room, a volume or an image.", Since: before(20 * time.Minute), Pods: 2, Names: []string{"idle/a/app", "idle/b/app"}, Autoscalers: []string{"idle/web"}},
 				{Reason: "ContainerFinished", Severity: "none", Why: "Completed", Message: "the container has ended: Completed", Pods: 1, Names: []string{"idle/c/app"}},

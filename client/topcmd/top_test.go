@@ -50,13 +50,13 @@ func (t *town) List(_ context.Context, r usage.Resource, q usage.Query) (*usage.
 }
 
 func used(it usage.Item, nanocores, bytes int64) usage.Item {
-	it.CPU = &usage.CPU{Nanocores: nanocores, Time: noon, WindowSeconds: 15.02}
-	it.Memory = &usage.Memory{WorkingSetBytes: bytes, Time: noon}
+	it.CPU = &usage.CPUUsage{Nanocores: nanocores, Time: noon, WindowSeconds: 15.02}
+	it.Memory = &usage.MemoryUsage{WorkingSetBytes: bytes, Time: noon}
 	return it
 }
 
 func newTown() *town {
-	late := []usage.Reason{
+	late := []usage.GroupReason{
 		{Group: "cpu", Reason: "NodeTimeout", Message: "the node did not answer in time"},
 		{Group: "memory", Reason: "NodeTimeout", Message: "the node did not answer in time"},
 	}
@@ -69,9 +69,9 @@ func newTown() *town {
 	web.Metrics = map[string]float64{"cpu/utilization": 0.5, "memory/utilization": 0.9}
 	held := used(usage.Item{Node: "n1", Namespace: "shop", Pod: "web-2"}, 90_000_000, 300<<20)
 	held.CPU.LastKnown = true
-	held.Reasons = []usage.Reason{{Group: "cpu", Reason: "NodeTimeout", Message: "the node did not answer in time"}}
-	young := usage.Item{Node: "n2", Namespace: "bank", Pod: "vault", Memory: &usage.Memory{WorkingSetBytes: 5 << 20, Time: noon},
-		Reasons: []usage.Reason{{Group: "cpu", Reason: "FirstSample", Message: "it was seen once, and a rate needs two readings"}}}
+	held.Reasons = []usage.GroupReason{{Group: "cpu", Reason: "NodeTimeout", Message: "the node did not answer in time"}}
+	young := usage.Item{Node: "n2", Namespace: "bank", Pod: "vault", Memory: &usage.MemoryUsage{WorkingSetBytes: 5 << 20, Time: noon},
+		Reasons: []usage.GroupReason{{Group: "cpu", Reason: "FirstSample", Message: "it was seen once, and a rate needs two readings"}}}
 	app := web
 	app.Container = "app"
 	return &town{lists: map[usage.Resource][]usage.Item{

@@ -115,7 +115,7 @@ func (p plugin) explain(ctx context.Context, args ...string) (*explain.Explanati
 	if err != nil {
 		return nil, err
 	}
-	var e explainapi.Explanation
+	var e explainapi.ExplanationDocument
 	if err := json.Unmarshal([]byte(out), &e); err != nil {
 		return nil, fmt.Errorf("read explanation: %w", err)
 	}

@@ -176,13 +176,13 @@ func (f *faults) report() {
 		f.t.Error(err)
 		return
 	}
-	var report explainapi.Report
+	var report explainapi.ReportDocument
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		f.t.Fatal(err)
 	}
 	for pod, reason := range map[string]string{"no-address": "NodeNoAddress", "another-answers": "NodeWrongIdentity"} {
 		name := f.namespace + "/" + pod
-		if !slices.ContainsFunc(report.Causes, func(c explain.Cause) bool { return c.Reason == reason && slices.Contains(c.Names, name) }) {
+		if !slices.ContainsFunc(report.Causes, func(c explain.MissingCause) bool { return c.Reason == reason && slices.Contains(c.Names, name) }) {
 			f.t.Errorf("explain missing does not have %s for %s: %+v", reason, name, report.Causes)
 		}
 	}

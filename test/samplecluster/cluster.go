@@ -46,7 +46,7 @@ type Node struct {
 	reports  []*report
 	Fails    func(at time.Time) error // nil for a node that never fails
 	leftOut  error
-	status   explain.Source
+	status   explain.SourceState
 	exhausts bool
 	Alone    bool
 }

@@ -48,7 +48,7 @@ type source struct {
 	target   kubelet.Target
 	read     kubelet.Source
 	pipeline *processors.Pipeline
-	status   explain.Source
+	status   explain.SourceState
 }
 
 // raise builds the stage of a situation: the fleet with its faults, its server, and
@@ -167,7 +167,7 @@ func (g *stage) round() {
 		if src == nil {
 			src = &source{
 				pipeline: processors.New(processors.Options{}),
-				status:   explain.Source{Name: "kubelet:resource", Node: name, Interval: interval},
+				status:   explain.SourceState{Name: "kubelet:resource", Node: name, Interval: interval},
 			}
 			g.sources[name] = src
 		}
@@ -179,7 +179,7 @@ func (g *stage) round() {
 	g.facts.EachNode(func(n *cluster.Node) bool {
 		if !g.scraper.IsSelected(n) { // a source that is left out on purpose
 			err := &metric.ReadError{Reason: metric.NodeExcluded, Err: fmt.Errorf("its labels do not match the selector")}
-			src := &source{pipeline: processors.New(processors.Options{}), status: explain.Source{Name: "excluded", Node: n.Name, Interval: interval, Unread: err}}
+			src := &source{pipeline: processors.New(processors.Options{}), status: explain.SourceState{Name: "excluded", Node: n.Name, Interval: interval, Unread: err}}
 			b := &metric.Batch{Source: "excluded", Node: n.Name, Interval: interval, Err: err, Began: g.now, Ended: g.now}
 			src.pipeline.Process(g.facts, b, g.now)
 			g.publish(src, b)

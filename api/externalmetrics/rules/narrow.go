@@ -14,7 +14,7 @@ import (
 
 // QueryFor returns the query for a caller in a namespace with a selector. Rules that are not
 // namespaced ignore the namespace. The error is about the selector.
-func (m *Metric) QueryFor(namespace string, selector selectors.Selector) (string, error) {
+func (m *Rule) QueryFor(namespace string, selector selectors.Selector) (string, error) {
 	expr, err := queryParser.ParseExpr(m.Query)
 	if err != nil {
 		return "", fmt.Errorf("parse query: %w", err)

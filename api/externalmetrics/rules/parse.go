@@ -21,7 +21,7 @@ const MaxSize = 1 << 20
 // Parse reads a file's content; file is its name, for mistakes. The error is a
 // Mistakes with all that is wrong.
 func Parse(file string, content []byte) (*Rules, error) {
-	p := &fileParser{file: file, source: strings.Split(string(content), "\n"), rules: &Rules{byName: map[string]*Metric{}}}
+	p := &fileParser{file: file, source: strings.Split(string(content), "\n"), rules: &Rules{byName: map[string]*Rule{}}}
 	p.read(content)
 	if len(p.mistakes) > 0 {
 		p.mistakes.sort()
@@ -209,7 +209,7 @@ func (p *fileParser) metrics(n *yaml.Node) {
 var metricName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,252}$`)
 
 // metric reads a rule; name is the node of its name, nil if there is none.
-func (p *fileParser) metric(n *yaml.Node) (m Metric, name *yaml.Node) {
+func (p *fileParser) metric(n *yaml.Node) (m Rule, name *yaml.Node) {
 	m.Line = n.Line
 	namespaced := true
 	var query, label, selected *yaml.Node

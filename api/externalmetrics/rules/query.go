@@ -14,7 +14,7 @@ import (
 )
 
 // query checks m's query, which is at n. selected is the node of selectorMetrics, or nil.
-func (p *fileParser) query(m *Metric, n, selected *yaml.Node) {
+func (p *fileParser) query(m *Rule, n, selected *yaml.Node) {
 	expr, err := queryParser.ParseExpr(m.Query)
 	if err != nil {
 		var all parser.ParseErrors

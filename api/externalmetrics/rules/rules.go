@@ -10,9 +10,9 @@ import (
 type Rules struct {
 	Prometheus Prometheus
 	// Metrics are in the order of the file.
-	Metrics []Metric
+	Metrics []Rule
 
-	byName map[string]*Metric
+	byName map[string]*Rule
 }
 
 // Prometheus is how to reach the server.
@@ -37,8 +37,8 @@ const DefaultTimeout = 10 * time.Second
 // DefaultNamespaceLabel is the label with a series' namespace if the rule has none.
 const DefaultNamespaceLabel = "namespace"
 
-// Metric is one rule.
-type Metric struct {
+// Rule is one rule.
+type Rule struct {
 	// Name is the metric's name in HPAs and in RBAC, as a resource of external.metrics.k8s.io.
 	Name string
 	Help string
@@ -57,7 +57,7 @@ type Metric struct {
 }
 
 // Metric returns the rule of that name, or nil.
-func (r *Rules) Metric(name string) *Metric { return r.byName[name] }
+func (r *Rules) Metric(name string) *Rule { return r.byName[name] }
 
 // queryParser parses queries without experimental features, which the server may not know; info()
 // would read metrics that the query does not name.

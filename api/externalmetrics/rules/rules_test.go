@@ -88,7 +88,7 @@ metrics:
 			URL: "https://prometheus.monitoring:9090/prom", Timeout: 3 * time.Second, CAFile: "ca.crt",
 			Username: "weir", PasswordFile: "password", Headers: map[string]string{"X-Scope-OrgID": "shop"},
 		},
-		Metrics: []Metric{
+		Metrics: []Rule{
 			{Name: "queue_depth", Help: "Jobs that wait.", Query: "sum by (queue) (queue_depth)", NamespaceLabel: "kubernetes_namespace", SelectorMetrics: []string{"queue_depth"}, Line: 9},
 			{Name: "requests:rate5m", Query: "sum(rate(requests_total[5m]))", Window: 5 * time.Minute, Line: 14},
 		},
@@ -162,7 +162,7 @@ func FuzzParse(f *testing.F) {
 
 // narrowed asks for m and checks that every metric in the query is narrowed to
 // the namespace, and as the selector says.
-func narrowed(t *testing.T, m *Metric, namespace string, selector selectors.Selector) {
+func narrowed(t *testing.T, m *Rule, namespace string, selector selectors.Selector) {
 	t.Helper()
 	query, err := m.QueryFor(namespace, selector)
 	if err != nil {
@@ -202,7 +202,7 @@ func FuzzSelector(f *testing.F) {
 	for _, s := range []string{"", "a=b", "a!=b,c in (d,e.f,g-h),i notin (j),k,!l", "app.kubernetes.io/name=x", "a in (,b)", "a=", "a notin (b,c_.d)"} {
 		f.Add(s, "shop", "b")
 	}
-	m := &Metric{Query: `sum by (queue) (rate(depth{a="b"}[5m])) / on () group_left () limit`, NamespaceLabel: "namespace"}
+	m := &Rule{Query: `sum by (queue) (rate(depth{a="b"}[5m])) / on () group_left () limit`, NamespaceLabel: "namespace"}
 	f.Fuzz(func(t *testing.T, selector, namespace, value string) {
 		s, err := selectors.Parse(selector)
 		if err != nil {
