@@ -168,7 +168,14 @@ func (w *walker) visit(root int, p metric.CgroupPath) {
 		return
 	}
 	if w.options.includes(p) {
-		w.addCgroup(root, p, dir, st.Ino, h.controllers)
+		if w.found[p] == nil {
+			w.found[p] = &cgroupDir{path: p, ref: podcgroup.Parse(p), dir: dir, inode: st.Ino, hierarchy: root}
+		}
+		bits := h.controllers
+		if w.mounts.v2 {
+			bits &= enabledControllers(dir)
+		}
+		w.found[p].controllers |= bits
 	}
 	// The links of a directory are its name, its "." and the ".." of each child. With
 	// two it has no children, as most cgroups. File systems that do not count links
@@ -187,31 +194,15 @@ func (w *walker) visit(root int, p metric.CgroupPath) {
 	}
 }
 
-func (w *walker) addCgroup(root int, p metric.CgroupPath, dir string, inode uint64, bits controllerSet) {
-	at, ok := w.found[p]
-	if !ok {
-		at = &cgroupDir{path: p, ref: podcgroup.Parse(p), dir: dir, inode: inode, hierarchy: root}
-		w.found[p] = at
-	}
-	if w.mounts.v2 {
-		bits &= enabledControllers(dir)
-	}
-	at.controllers |= bits
-}
-
 // enabledControllers returns the controllers of a version 2 cgroup. cpuacct is always among
 // them, since every cgroup counts CPU time.
 func enabledControllers(dir string) controllerSet {
 	has := cpuacct
-	data, err := os.ReadFile(path.Join(dir, "cgroup.controllers"))
-	if err != nil {
-		return has
-	}
-	for name := range strings.FieldsSeq(string(data)) {
-		for _, c := range controllers[1:] {
-			if c.v2 == name {
-				has |= c.bit
-			}
+	data, _ := os.ReadFile(path.Join(dir, "cgroup.controllers"))
+	enabled := strings.Fields(string(data))
+	for _, c := range controllers[1:] {
+		if slices.Contains(enabled, c.v2) {
+			has |= c.bit
 		}
 	}
 	return has
@@ -221,9 +212,4 @@ func enabledControllers(dir string) controllerSet {
 func (p *cgroupDir) stillExists() bool {
 	var st unix.Stat_t
 	return unix.Stat(p.dir, &st) == nil && st.Ino == p.inode
-}
-
-// parentPath returns the path above p; the parent of "/" is "/".
-func parentPath(p metric.CgroupPath) metric.CgroupPath {
-	return metric.CgroupPath(path.Dir(string(p)))
 }

@@ -108,10 +108,12 @@ func (n *nodeReader) fillProcesses(s *metric.Sample, proc string) error {
 	setValue(s, metric.ProcessThreads, uint64(threads))
 	limit := uint64(0)
 	for _, name := range [...]string{"threads-max", "pid_max"} {
-		var v uint64
-		if data, err := os.ReadFile(path.Join(proc, "sys/kernel", name)); err != nil {
+		data, err := os.ReadFile(path.Join(proc, "sys/kernel", name))
+		if err != nil {
 			return fmt.Errorf("read limit of processes: %w", err)
-		} else if _, err := fmt.Sscan(string(data), &v); err != nil {
+		}
+		v, err := cgroupfs.ParseUint(data)
+		if err != nil {
 			return fmt.Errorf("read limit of processes: %s: %w", name, err)
 		}
 		if limit == 0 || v < limit {

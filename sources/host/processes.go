@@ -5,6 +5,7 @@ package host
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -55,7 +56,7 @@ func countProcesses(dirs []cgroupDir, proc string) (processCounts, []error) {
 	for _, d := range slices.Backward(dirs) {
 		c := counts[d.path]
 		for above := d.path; above != "/"; {
-			above = parentPath(above)
+			above = metric.CgroupPath(path.Dir(string(above)))
 			if parent, ok := counts[above]; ok {
 				if parent.hierarchy == c.hierarchy {
 					parent.addBelow(c)
@@ -114,18 +115,11 @@ func openFiles(fds string) int64 {
 	if st.Size > 0 {
 		return st.Size
 	}
-	dir, err := os.Open(fds)
-	if os.IsNotExist(err) {
-		return 0
-	} else if err != nil {
+	entries, err := os.ReadDir(fds)
+	if errors.Is(err, fs.ErrPermission) {
 		return -1
 	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return 0 // the process ended meanwhile
-	}
-	return int64(len(names))
+	return int64(len(entries)) // none if the process ended meanwhile
 }
 
 func isUnsupported(err error) bool {

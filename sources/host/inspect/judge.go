@@ -16,7 +16,7 @@ import (
 // Judge compares every cgroup in the tree with the pods of this node and gives each a
 // Judgement. pods may be nil: then most are Unknown. now is the time by this machine's clock.
 func Judge(t *Tree, pods *Pods, now time.Time) *Report {
-	j := &judging{tree: t, pods: pods, now: now, podsByUID: pods.byUID(), cgroupsByUID: map[metric.PodUID][]*Cgroup{}}
+	j := &judging{tree: t, pods: pods, now: now, cgroupsByUID: map[metric.PodUID][]*Cgroup{}}
 	r := &Report{Time: t.Ended, Cgroups: t.Hierarchies.Mode(), Roots: append([]metric.CgroupPath{}, t.Roots...), Pods: []PodReport{}}
 	for _, h := range t.Hierarchies {
 		r.Directories = append(r.Directories, strings.TrimSuffix(h.Dir+string(t.Under), "/"))
@@ -25,7 +25,7 @@ func Judge(t *Tree, pods *Pods, now time.Time) *Report {
 		r.Problems = append(r.Problems, err.Error())
 	}
 	if pods != nil {
-		r.PodsFrom, r.PodsAt = pods.From, &pods.At
+		r.PodsFrom, r.PodsAt, j.podsByUID = pods.From, &pods.At, pods.byUID()
 		if j.doubt = pods.doubtReason(t, j.podsByUID); j.doubt != "" {
 			r.Problems = append(r.Problems, j.doubt)
 		}

@@ -31,9 +31,6 @@ type podsByUID map[metric.PodUID]*cluster.Pod
 
 func (p *Pods) byUID() podsByUID {
 	n := podsByUID{}
-	if p == nil {
-		return n
-	}
 	for _, pod := range p.List {
 		for _, uid := range [...]metric.PodUID{pod.UID, pod.ReportedUID()} {
 			if uid, ok := podcgroup.NormalizeUID(string(uid)); ok {
