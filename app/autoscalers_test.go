@@ -222,7 +222,7 @@ func TestRecordedRunHoldsTargets(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	var targets []*recording.Target
+	var targets []*recording.ScaleTarget
 	for {
 		frame, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -239,7 +239,7 @@ func TestRecordedRunHoldsTargets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []*recording.Target{{
+	want := []*recording.ScaleTarget{{
 		Group: "apps", Resource: "deployments", Namespace: "shop", Name: "web", Replicas: 3, Current: 1, Selector: "app=web", HPA: "web", Spec: spec,
 	}}
 	if diff := cmp.Diff(want, targets); diff != "" {

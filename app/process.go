@@ -69,7 +69,7 @@ type process struct {
 	shares   *shared.Exchange
 	memory   *memory.Sink
 	past     *weirseries.Reader
-	record   func(*recording.Target, time.Time) // the scale of an autoscaler's target
+	record   func(*recording.ScaleTarget, time.Time) // the scale of an autoscaler's target
 	elector  *leader.Elector
 
 	// For explanations, autoscalers and the page.

@@ -351,7 +351,7 @@ func openRecorder(w *process, o recorder.Options) error {
 		w.log.Warn("the existing recording cannot be continued: it is kept as a full file, and a new one is started", zap.Error(err))
 	}
 	w.log.Info("recording", zap.String("file", o.Path))
-	w.record = func(t *recording.Target, now time.Time) {
+	w.record = func(t *recording.ScaleTarget, now time.Time) {
 		// That a file cannot be written is logged by the rounds that go into it.
 		if err := sink.Scale(t, now); err != nil {
 			w.log.Debug("a scale target is not recorded", zap.String("target", string(t.Namespace)+"/"+t.Name), zap.Error(err))

@@ -131,7 +131,7 @@ func TestOthersAreNoRecording(t *testing.T) {
 func TestScaleTargets(t *testing.T) {
 	var out bytes.Buffer
 	w := must(recording.NewWriter(&out, recording.Options{Begin: began, By: "weir test"}))
-	want := &recording.Target{
+	want := &recording.ScaleTarget{
 		Group: "apps", Resource: "deployments", Namespace: "shop", Name: "web", Replicas: 3, Current: 2, Selector: "app=web",
 		HPA: "web", Spec: []byte(`{"maxReplicas":10}`),
 	}

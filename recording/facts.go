@@ -128,8 +128,8 @@ func (c *codec) requirements(n protowire.Number, r *cluster.Requirements) {
 	*r = cluster.NewRequirements(&v)
 }
 
-// target describes Target.
-func (c *codec) target(t *Target) {
+// target describes ScaleTarget.
+func (c *codec) target(t *ScaleTarget) {
 	name(c, 1, &t.Group)
 	name(c, 2, &t.Resource)
 	name(c, 3, &t.Namespace)

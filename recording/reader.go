@@ -127,7 +127,7 @@ func (r *Reader) nextBlock() error {
 }
 
 // decode reads the message of a record.
-func (r *Reader) decode(kind Kind, b *metric.Batch) (f Frame, ok bool) {
+func (r *Reader) decode(kind FrameKind, b *metric.Batch) (f Frame, ok bool) {
 	c := &r.codec
 	f = Frame{Kind: kind, Now: r.now}
 	switch {
@@ -149,7 +149,7 @@ func (r *Reader) decode(kind Kind, b *metric.Batch) (f Frame, ok bool) {
 		c.source(1, &f.Source, &f.Node)
 		f.Facts = r.facts.newest()
 	case kind == Scale:
-		f.Scale = new(Target)
+		f.Scale = new(ScaleTarget)
 		c.scale(&f.Now, f.Scale)
 		f.Facts = r.facts.newest()
 	}

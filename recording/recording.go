@@ -38,13 +38,13 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Kind says what a Frame is about.
-type Kind uint8
+// FrameKind says what a Frame is about.
+type FrameKind uint8
 
 // The kinds of frame. The number + 1 is the field of Record.
 const (
 	// Begin: later records refer to nothing before it.
-	Begin Kind = iota + 1
+	Begin FrameKind = iota + 1
 	// Facts: the API server said something new.
 	Facts
 	// Round: a source was read.
@@ -59,7 +59,7 @@ const (
 var kindNames = [...]string{Begin: "begin", Facts: "facts", Round: "round", Gone: "gone", Scale: "scale"}
 
 // String returns the lower-case name of k.
-func (k Kind) String() string {
+func (k FrameKind) String() string {
 	if int(k) < len(kindNames) && kindNames[k] != "" {
 		return kindNames[k]
 	}
@@ -68,7 +68,7 @@ func (k Kind) String() string {
 
 // Frame is one event of a recording.
 type Frame struct {
-	Kind Kind
+	Kind FrameKind
 	// Now is the time of the event by the clock of the weir that recorded it: of a Round
 	// the time that the processors got, of Facts when they arrived, of a Scale when it was
 	// seen. A Gone has the time of the frame before.
@@ -83,7 +83,7 @@ type Frame struct {
 	Source string
 	Node   metric.NodeName
 	// Scale is the target of a Scale frame. It may be kept.
-	Scale *Target
+	Scale *ScaleTarget
 	// Fresh says of a Begin that a new run begins: a pipeline starts without any state.
 	// Otherwise the run goes on.
 	Fresh bool
@@ -91,8 +91,8 @@ type Frame struct {
 	By string
 }
 
-// Target is a resource with a scale subresource.
-type Target struct {
+// ScaleTarget is a resource with a scale subresource.
+type ScaleTarget struct {
 	// Group and Resource are as in a URL: "apps", "deployments".
 	Group, Resource string
 	Namespace       metric.Namespace

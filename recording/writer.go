@@ -17,7 +17,7 @@ import (
 // recordNames is the field of Record with new names. The fields of the kinds follow it.
 const recordNames protowire.Number = 1
 
-func (k Kind) field() protowire.Number { return protowire.Number(k) + recordNames }
+func (k FrameKind) field() protowire.Number { return protowire.Number(k) + recordNames }
 
 // Writer writes a recording. It is for one goroutine.
 //
@@ -83,7 +83,7 @@ func (w *Writer) Gone(source string, node metric.NodeName) error {
 }
 
 // Scale writes the state of a scale target.
-func (w *Writer) Scale(t *Target, now time.Time) error {
+func (w *Writer) Scale(t *ScaleTarget, now time.Time) error {
 	if err := w.beginIfDue(now); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (w *Writer) referTo(facts *cluster.Facts, now time.Time) (uint64, error) {
 }
 
 // record appends a record to the block, and writes the block if it is full or old.
-func (w *Writer) record(kind Kind, now time.Time, fill func(*codec)) error {
+func (w *Writer) record(kind FrameKind, now time.Time, fill func(*codec)) error {
 	if w.err != nil {
 		return w.err
 	}
@@ -215,7 +215,7 @@ func (c *codec) source(first protowire.Number, source *string, node *metric.Node
 }
 
 // scale describes a Scale record.
-func (c *codec) scale(now *time.Time, t *Target) {
+func (c *codec) scale(now *time.Time, t *ScaleTarget) {
 	c.instant(1, now)
 	if outer, ok := c.begin(2); ok {
 		c.target(t)

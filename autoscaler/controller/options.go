@@ -64,7 +64,7 @@ type Options struct {
 	// RecordTarget receives a target when it is first seen, when its replicas or its autoscaler's
 	// specification change, every five minutes (a recording may continue in another file), and
 	// when it is no longer followed. Several goroutines call it. Default: none.
-	RecordTarget func(*recording.Target, time.Time)
+	RecordTarget func(*recording.ScaleTarget, time.Time)
 	// Registerer takes the weir_autoscaler_ metrics. Default: none.
 	Registerer prometheus.Registerer
 	// Logger gets a line for each rescale and for what cannot be read or written. Default: no

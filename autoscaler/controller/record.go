@@ -19,7 +19,7 @@ const recordInterval = 5 * time.Minute
 
 // recorded is what was recorded of a target and when; at is zero if nothing was.
 type recorded struct {
-	target *recording.Target
+	target *recording.ScaleTarget
 	spec   *autoscalingv2.HorizontalPodAutoscalerSpec
 	at     time.Time
 }
@@ -41,7 +41,7 @@ func (c *Controller) recordTarget(o *scalingObject, e *entry, l *targetState, ow
 	case l.ScaleErr != nil:
 		return
 	}
-	t := &recording.Target{
+	t := &recording.ScaleTarget{
 		Group: l.handle.Resource.Group, Resource: l.handle.Resource.Resource, Namespace: metric.Namespace(o.namespace), Name: l.handle.Name,
 		Replicas: l.Scale.SpecReplicas, Current: l.Scale.StatusReplicas, Selector: l.Scale.Selector,
 	}
@@ -81,5 +81,5 @@ func (c *Controller) recordGone(k objectKey, e *entry) {
 	if t == nil || slices.ContainsFunc(c.catalog.othersWithTarget(k, types.NamespacedName{Namespace: k.namespace, Name: t.Name}), c.recordsSpec) {
 		return
 	}
-	c.opts.RecordTarget(&recording.Target{Group: t.Group, Resource: t.Resource, Namespace: t.Namespace, Name: t.Name, Gone: true}, time.Now())
+	c.opts.RecordTarget(&recording.ScaleTarget{Group: t.Group, Resource: t.Resource, Namespace: t.Namespace, Name: t.Name, Gone: true}, time.Now())
 }

@@ -472,7 +472,7 @@ func TestRecord(t *testing.T) {
 		var mu sync.Mutex
 		var lines []string
 		s.options.Shadow = true
-		s.options.RecordTarget = func(r *recording.Target, _ time.Time) {
+		s.options.RecordTarget = func(r *recording.ScaleTarget, _ time.Time) {
 			mu.Lock()
 			defer mu.Unlock()
 			line := fmt.Sprintf("%s.%s %s/%s", r.Resource, r.Group, r.Namespace, r.Name)

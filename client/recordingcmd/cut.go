@@ -92,7 +92,7 @@ func cut(ctx context.Context, r *recording.Reader, out io.Writer, from, to recor
 			err = errors.Join(err, w.Close())
 		}
 	}()
-	targets := map[scaleTarget]*recording.Target{} // as they were before the part begins
+	targets := map[scaleTarget]*recording.ScaleTarget{} // as they were before the part begins
 	for {
 		if err := ctx.Err(); err != nil {
 			return rounds, err
@@ -152,7 +152,7 @@ type scaleTarget struct {
 	name            string
 }
 
-func scaleTargetOf(t *recording.Target) scaleTarget {
+func scaleTargetOf(t *recording.ScaleTarget) scaleTarget {
 	return scaleTarget{t.Group, t.Resource, t.Namespace, t.Name}
 }
 

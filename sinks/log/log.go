@@ -20,7 +20,6 @@ type Sink struct {
 
 // New returns a Sink that writes to out, with one call for each batch.
 func New(out io.Writer, o Options) *Sink {
-	o = o.withDefaults()
 	s := &Sink{out: out, verbose: o.Verbose, append: appendText}
 	if o.Format == JSON {
 		s.append = appendJSON

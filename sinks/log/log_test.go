@@ -117,8 +117,8 @@ func BenchmarkWrite(b *testing.B) {
 	for len(batch.Samples) < 91 {
 		batch.Add(metric.Entity{}).CopyFrom(&batch.Samples[0])
 	}
-	for _, o := range []Options{{}, {Verbose: true}, {Format: JSON, Verbose: true}} {
-		b.Run(string(o.withDefaults().Format)+map[bool]string{true: "/verbose"}[o.Verbose], func(b *testing.B) {
+	for _, o := range []Options{{Format: Text}, {Format: Text, Verbose: true}, {Format: JSON, Verbose: true}} {
+		b.Run(string(o.Format)+map[bool]string{true: "/verbose"}[o.Verbose], func(b *testing.B) {
 			s := New(&bytes.Buffer{}, o)
 			s.out = discard{}
 			b.ReportAllocs()

@@ -25,13 +25,6 @@ type Options struct {
 	Verbose bool
 }
 
-func (o Options) withDefaults() Options {
-	if o.Format == "" {
-		o.Format = Text
-	}
-	return o
-}
-
 // ParseOptions reads what follows "log:" in --sink=log:[?OPTIONS], for
 // instance "?format=json&verbose=true". ?verbose alone will do.
 func ParseOptions(spec string) (Options, error) {

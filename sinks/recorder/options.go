@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -30,12 +31,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.MaxSize == 0 {
-		o.MaxSize = 1 << 30
-	}
-	if o.Keep == 0 {
-		o.Keep = 1
-	}
+	o.MaxSize, o.Keep = cmp.Or(o.MaxSize, 1<<30), cmp.Or(o.Keep, 1)
 	return o
 }
 

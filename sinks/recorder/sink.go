@@ -135,7 +135,7 @@ func (s *Sink) Forget(name string, node metric.NodeName) {
 }
 
 // Scale writes what is known of a scale target.
-func (s *Sink) Scale(t *recording.Target, now time.Time) error {
+func (s *Sink) Scale(t *recording.ScaleTarget, now time.Time) error {
 	return s.write(now, func() error { return s.writer.Scale(t, now) })
 }
 

@@ -118,7 +118,7 @@ func startCost(b *testing.B) []string {
 
 // BenchmarkCost is what reads of many nodes cost this process in CPU time, the
 // kernel's part included: "floor" is net/http fetching the bytes and dropping
-// them, "read" is Node.Read. In "turn" one read follows another; in "spread" 66
+// them, "read" is NodeReader.Read. In "turn" one read follows another; in "spread" 66
 // begin in a second, as with 1,000 nodes at 15 s, so that every one of them wakes
 // a process that sleeps. heap-kB/conn is what a node's idle connection, and the
 // node, keep alive.

@@ -29,18 +29,18 @@ type nodeEndpoint struct {
 	url    *url.URL
 }
 
-// Node reads one kubelet. It is a source for the manager.
-type Node struct {
+// NodeReader reads one kubelet. It is a source for the manager.
+type NodeReader struct {
 	target   Target
 	scraper  *Scraper
 	endpoint *nodeEndpoint
 }
 
-// CrossCheckedNode is a Node whose endpoint names neither UIDs nor container IDs. It can read a
+// CrossCheckedReader is a NodeReader whose endpoint names neither UIDs nor container IDs. It can read a
 // second endpoint, which names UIDs.
-type CrossCheckedNode struct{ *Node }
+type CrossCheckedReader struct{ *NodeReader }
 
-// Source is what Open returns: a *Node or a CrossCheckedNode.
+// Source is what Open returns: a *NodeReader or a CrossCheckedReader.
 type Source interface {
 	Read(ctx context.Context, b *metric.Batch) error
 	Close() error
@@ -48,13 +48,13 @@ type Source interface {
 
 // Open returns the source for a target. It does no I/O.
 func (s *Scraper) Open(t Target) Source {
-	n := &Node{target: t, scraper: s, endpoint: s.newEndpoint(s.opts.Endpoint)}
+	n := &NodeReader{target: t, scraper: s, endpoint: s.newEndpoint(s.opts.Endpoint)}
 	if t.Path != "" {
 		n.endpoint.path = t.Path
 	}
 	n.endpoint.url = n.url(n.endpoint.path)
 	if s.opts.Endpoint == Resource {
-		return CrossCheckedNode{n}
+		return CrossCheckedReader{n}
 	}
 	return n
 }
@@ -71,18 +71,18 @@ func (s *Scraper) newEndpoint(e Endpoint) *nodeEndpoint {
 	}
 }
 
-func (n *Node) url(path string) *url.URL {
+func (n *NodeReader) url(path string) *url.URL {
 	return &url.URL{Scheme: n.scraper.opts.Scheme, Host: n.target.Address, Path: path}
 }
 
 // Read fills b with one read of the node's endpoint. Its error is a *metric.ReadError.
-func (n *Node) Read(ctx context.Context, b *metric.Batch) error {
+func (n *NodeReader) Read(ctx context.Context, b *metric.Batch) error {
 	return n.read(ctx, n.endpoint, b)
 }
 
 // ReadSecond fills b with the CPU and memory of /stats/summary, which names the UIDs of
 // pods. It is called seldom, so its parser is not kept.
-func (t CrossCheckedNode) ReadSecond(ctx context.Context, b *metric.Batch) error {
+func (t CrossCheckedReader) ReadSecond(ctx context.Context, b *metric.Batch) error {
 	e := t.scraper.newEndpoint(Summary)
 	e.url = t.url(e.path)
 	e.url.RawQuery = "only_cpu_and_memory=true"
@@ -90,13 +90,13 @@ func (t CrossCheckedNode) ReadSecond(ctx context.Context, b *metric.Batch) error
 }
 
 // Close closes the idle connection to the node. The node may still be read, over a new one.
-func (n *Node) Close() error {
+func (n *NodeReader) Close() error {
 	n.scraper.transport.Forget(n.endpoint.url)
 	return nil
 }
 
 // read reads an endpoint of the node into b.
-func (n *Node) read(ctx context.Context, e *nodeEndpoint, b *metric.Batch) error {
+func (n *NodeReader) read(ctx context.Context, e *nodeEndpoint, b *metric.Batch) error {
 	b.Resolution = e.clock
 	b.Began = time.Now()
 	err := n.tryRead(ctx, e, b)
@@ -106,7 +106,7 @@ func (n *Node) read(ctx context.Context, e *nodeEndpoint, b *metric.Batch) error
 	return err
 }
 
-func (n *Node) tryRead(ctx context.Context, e *nodeEndpoint, b *metric.Batch) error {
+func (n *NodeReader) tryRead(ctx context.Context, e *nodeEndpoint, b *metric.Batch) error {
 	s := n.scraper
 	if n.target.Err != nil {
 		return n.target.Err
@@ -141,7 +141,7 @@ func (n *Node) tryRead(ctx context.Context, e *nodeEndpoint, b *metric.Batch) er
 
 // fetch reads the payload of an endpoint. Beside an error it returns what arrived of the payload, or
 // nil.
-func (n *Node) fetch(ctx context.Context, e *nodeEndpoint) (*buffer, error) {
+func (n *NodeReader) fetch(ctx context.Context, e *nodeEndpoint) (*buffer, error) {
 	header, err := n.scraper.header()
 	if err != nil {
 		return nil, &metric.ReadError{Reason: metric.NodeUnauthorized, Err: err}

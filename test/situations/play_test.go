@@ -200,7 +200,7 @@ func (g *stage) listed() (targets []kubelet.Target) {
 func (g *stage) read(src *source) {
 	b := g.fetch(src, src.read.Read)
 	// Asked as the manager asks, but where there is nobody to ask.
-	if second, ok := src.read.(kubelet.CrossCheckedNode); ok && !g.s.noSecondRead && !b.Failed() && src.pipeline.NeedsCrossCheck(g.facts, b, g.now) {
+	if second, ok := src.read.(kubelet.CrossCheckedReader); ok && !g.s.noSecondRead && !b.Failed() && src.pipeline.NeedsCrossCheck(g.facts, b, g.now) {
 		if w := g.fetch(src, second.ReadSecond); w.Err == nil {
 			b.CrossCheck = w
 		}

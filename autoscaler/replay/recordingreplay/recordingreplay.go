@@ -62,7 +62,7 @@ type Collector struct {
 	next       time.Time
 	containers map[string]*containerTrace
 	zeros      replay.Series          // zero at each point, for containers that appear later
-	target     *recording.Target      // as last recorded; nil if it was not
+	target     *recording.ScaleTarget // as last recorded; nil if it was not
 	starting   map[metric.PodUID]bool // pods seen before they were ready
 	delays     []time.Duration
 }
@@ -91,7 +91,7 @@ func New(o Options) (*Collector, error) {
 }
 
 // AddTarget adds a recorded target. Targets of other workloads are ignored.
-func (c *Collector) AddTarget(t *recording.Target, now time.Time) {
+func (c *Collector) AddTarget(t *recording.ScaleTarget, now time.Time) {
 	if t.Namespace != c.options.Namespace || t.Name != c.options.Name || t.Resource != strings.ToLower(c.options.Kind)+"s" {
 		return
 	}

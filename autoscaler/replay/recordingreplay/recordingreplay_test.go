@@ -128,8 +128,8 @@ func TestScale(t *testing.T) {
 	k := collect(t, Options{From: at(15), To: at(60)})
 	pods := facts(pod("strange-1", -600, 0), pod(a, -600, 0))
 	use := used{ref("strange-1"): 0.5, ref(a): 1}
-	k.AddTarget(&recording.Target{Group: "apps", Resource: "deployments", Namespace: "shop", Name: "web", Replicas: 4, Selector: "app=strange"}, at(16))
-	k.AddTarget(&recording.Target{Group: "apps", Resource: "statefulsets", Namespace: "shop", Name: "web", Replicas: 9}, at(17))
+	k.AddTarget(&recording.ScaleTarget{Group: "apps", Resource: "deployments", Namespace: "shop", Name: "web", Replicas: 4, Selector: "app=strange"}, at(16))
+	k.AddTarget(&recording.ScaleTarget{Group: "apps", Resource: "statefulsets", Namespace: "shop", Name: "web", Replicas: 9}, at(17))
 	k.AddRound(at(0), pods, use)
 	k.AddRound(at(30), pods, use)
 	k.AddRound(at(60), pods, use)
@@ -147,7 +147,7 @@ func TestScale(t *testing.T) {
 // What was told of the target before the trace begins still holds in it.
 func TestScaleFromBefore(t *testing.T) {
 	k := collect(t, Options{From: at(15)})
-	k.AddTarget(&recording.Target{Group: "apps", Resource: "deployments", Namespace: "shop", Name: "web", Replicas: 4}, at(0))
+	k.AddTarget(&recording.ScaleTarget{Group: "apps", Resource: "deployments", Namespace: "shop", Name: "web", Replicas: 4}, at(0))
 	k.AddRound(at(30), facts(pod(a, -600, 0)), used{ref(a): 1})
 	trace, err := k.Trace()
 	if err != nil {

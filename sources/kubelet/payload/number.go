@@ -28,9 +28,6 @@ const (
 	notFinite      // NaN or an infinity: no measurement
 )
 
-// NumberOf returns n as a Number.
-func NumberOf(n uint64) Number { return Number{Mantissa: n} }
-
 // pow10 holds the powers of ten that a float64 represents exactly.
 var pow10 = [...]float64{
 	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,

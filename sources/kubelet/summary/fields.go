@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
 
 // psiScale turns PSI totals into nanoseconds. The API's documentation says that they are
@@ -257,6 +256,3 @@ func (p *Parser) storeReadings(i int32, h header) {
 }
 
 func (p *Parser) dropReadings(h header) { p.readings = p.readings[:h.from] }
-
-// maxNames is the bound on names: one and a half times the bound on samples.
-func maxNames(req *payload.Request) int { return req.Limit() + req.Limit()/2 }

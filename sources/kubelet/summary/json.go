@@ -250,7 +250,7 @@ func (s *scanner) number() (n payload.Number, ok bool) {
 	// Fast path: one digit, as most numbers of pressure have.
 	if i := s.pos + 1; c-'0' <= 9 && i < len(s.body) && (s.body[i] == ',' || s.body[i] == '\n') {
 		s.pos = i
-		return payload.NumberOf(uint64(c - '0')), true
+		return payload.Number{Mantissa: uint64(c - '0')}, true
 	}
 	size := 0
 	if c == '-' || c-'0' <= 9 {

@@ -80,7 +80,7 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 	base := len(b.Samples)
 	p.req, p.batch, p.nodeName = req, b, nil
 	p.readings = p.readings[:0]
-	p.names.Max = maxNames(&req)
+	p.names.Max = req.Limit() * 3 / 2 // not every name has a sample
 	p.names.Begin()
 	p.scan = scanner{body: body}
 
