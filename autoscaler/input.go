@@ -58,7 +58,7 @@ type Pod struct {
 	Phase       cluster.Phase
 	Terminating bool
 	Started     time.Time // status.startTime; zero if not set
-	Ready       Readiness
+	Ready       cluster.Readiness
 	ReadySince  time.Time // the Ready condition's last transition
 	// Containers are the regular and init containers, without ephemeral ones.
 	Containers []Container
@@ -68,9 +68,6 @@ type Pod struct {
 	PodLevel bool
 	Overhead Requests
 }
-
-// Readiness is the status of a pod's Ready condition.
-type Readiness = cluster.Readiness
 
 // Container is what a decision uses of a container.
 type Container struct {

@@ -165,7 +165,7 @@ func (s *podMetric) classify(m *MetricDecision, samples []PodSample) error {
 			p.setSample(sample)
 		}
 		if m.Percent && requestErr == nil {
-			p.Request, requestErr = requestOf(pod, s.container, s.resource, s.in.Settings.PodLevelResources)
+			p.Request, requestErr = RequestOf(pod, s.container, s.resource, s.in.Settings.PodLevelResources)
 		}
 		p.Class, p.Reason = s.classifyPod(pod, sample)
 		switch p.Class {

@@ -10,13 +10,9 @@ import (
 )
 
 // RequestOf returns the request that a pod's or container's utilization is a share of, in
-// thousandths. The error says which request is missing. It uses pod-level requests; see
-// Settings.PodLevelResources.
-func RequestOf(p *Pod, container string, resource corev1.ResourceName) (int64, error) {
-	return requestOf(p, container, resource, true)
-}
-
-func requestOf(p *Pod, container string, resource corev1.ResourceName, podLevel bool) (int64, error) {
+// thousandths. The error says which request is missing. With podLevel it uses pod-level requests;
+// see Settings.PodLevelResources.
+func RequestOf(p *Pod, container string, resource corev1.ResourceName, podLevel bool) (int64, error) {
 	if podLevel && p.PodLevel && container == "" {
 		a := podLevelRequest(p, resource)
 		if !a.Set {

@@ -173,7 +173,7 @@ func (p *vectorPod) pod() Pod {
 	}
 	if p.Ready != nil {
 		q.ReadySince = at(p.Ready.LastTransitionTime)
-		q.Ready = map[corev1.ConditionStatus]Readiness{
+		q.Ready = map[corev1.ConditionStatus]cluster.Readiness{
 			corev1.ConditionTrue: cluster.ReadyTrue, corev1.ConditionFalse: cluster.ReadyFalse, corev1.ConditionUnknown: cluster.ReadyUnknown,
 		}[p.Ready.Status]
 	}

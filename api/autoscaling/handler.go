@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -19,18 +18,13 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/manifest"
 )
 
-// Evaluator evaluates specifications. *evaluate.Evaluator does.
-type Evaluator interface {
-	Evaluate(ctx context.Context, object types.NamespacedName, spec *autoscalingv2.HorizontalPodAutoscalerSpec, o evaluate.Options) (*evaluate.EvaluatedDecision, error)
-}
-
 // Options configure a Handler.
 type Options struct {
 	// Explain returns the report of the last decision about an autoscaler; false if the
 	// controller does not know it. Nil where no controller runs.
 	Explain func(kind, namespace, name string) (*decisionreport.DecisionReport, bool)
 	// Evaluator evaluates specifications. Nil where that is impossible, as without an API server.
-	Evaluator Evaluator
+	Evaluator *evaluate.Evaluator
 	// Read reads an autoscaler from the API server, to explain one that the controller does not
 	// know; its errors are Kubernetes'. Nil: such requests fail.
 	Read func(ctx context.Context, kind, namespace, name string) (*manifest.Manifest, error)

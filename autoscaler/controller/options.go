@@ -2,13 +2,11 @@ package controller
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/weir-metrics/weir/autoscaler"
@@ -18,13 +16,6 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/watcher"
 	"github.com/weir-metrics/weir/recording"
 )
-
-// Scales reads and writes the scales of targets; scaleclient.Client does.
-type Scales interface {
-	scaleclient.Scales
-	// WorkloadID returns the workload that ref names, whether or not it exists.
-	WorkloadID(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (scaleclient.WorkloadID, error)
-}
 
 // Options configure a Controller.
 type Options struct {
@@ -41,7 +32,7 @@ type Options struct {
 	// Autoscalers reads and writes the status of Autoscalers. Required for Act.
 	Autoscalers v1alpha1.Getter
 	// Scales reads and writes targets. Required.
-	Scales Scales
+	Scales scaleclient.Scales
 	// Metrics provides pods and metrics. Required.
 	Metrics evaluate.PodMetrics
 	// IsLeader reports whether this replica writes. Default: always.

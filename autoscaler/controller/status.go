@@ -17,7 +17,6 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
-	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
@@ -35,12 +34,10 @@ type statusUpdate struct {
 	record       *decisionRecord
 	completion   autoscaler.Completion
 	old          *v1alpha1.AutoscalerStatus
-	conflict     string
+	entry        *entry
 	wrote        bool
 	settings     *autoscaler.Settings
 	scaleUnknown bool // the scale is not known
-	memoryValid  bool // there is a memory, of target
-	target       scaleclient.WorkloadID
 }
 
 // nextStatus returns the status after the decision, without its sentences, and whether it must be
@@ -57,9 +54,9 @@ func (r *statusUpdate) nextStatus() (next *v1alpha1.AutoscalerStatus, fresh bool
 	case o.mode == decisionreport.DryRun:
 		next.Conditions = autoscaler.RemoveCondition(next.Conditions, v1alpha1.ConditionConflict)
 		next.Conditions = autoscaler.SetCondition(next.Conditions, v1alpha1.ConditionDryRun, corev1.ConditionTrue, "ModeIsDryRun", "the target is not changed; desiredReplicas is what it would be changed to", now)
-	case r.conflict != "":
+	case r.record.conflict != "":
 		next.Conditions = autoscaler.RemoveCondition(next.Conditions, v1alpha1.ConditionDryRun)
-		next.Conditions = autoscaler.SetCondition(next.Conditions, v1alpha1.ConditionConflict, corev1.ConditionTrue, "TargetIsTaken", r.conflict, now)
+		next.Conditions = autoscaler.SetCondition(next.Conditions, v1alpha1.ConditionConflict, corev1.ConditionTrue, "TargetIsTaken", r.record.conflict, now)
 	default:
 		next.Conditions = autoscaler.RemoveCondition(next.Conditions, v1alpha1.ConditionDryRun)
 		if !r.scaleUnknown { // otherwise no conflict was looked for
@@ -71,9 +68,9 @@ func (r *statusUpdate) nextStatus() (next *v1alpha1.AutoscalerStatus, fresh bool
 	}
 	next.Targets = targetsText(o.spec, next.CurrentMetrics)
 	next.Memory = r.old.Memory
-	if r.memoryValid {
+	if r.entry.memoryValid {
 		next.Memory = statusMemory(r.completion.Memory, o.spec, r.settings, d.At)
-		next.Memory.Target = targetName(r.target)
+		next.Memory.Target = targetName(r.entry.target)
 	}
 	next.Decisions = r.old.Decisions
 	next.Explanation = r.old.Explanation

@@ -93,9 +93,8 @@ func (c *Controller) decideAndAct(ctx context.Context, o *scalingObject, e *entr
 		return
 	}
 	c.writeEvents(o, d, done, wrote)
-	c.publishStatus(ctx, o, e, statusUpdate{
-		object: o, record: t, completion: done, old: status, conflict: conflict, wrote: wrote, settings: c.opts.Settings,
-		scaleUnknown: l.ScaleErr != nil, memoryValid: e.memoryValid, target: e.target,
+	c.publishStatus(ctx, statusUpdate{
+		object: o, record: t, completion: done, old: status, entry: e, wrote: wrote, settings: c.opts.Settings, scaleUnknown: l.ScaleErr != nil,
 	})
 }
 
@@ -169,11 +168,12 @@ func (c *Controller) sameTarget(ctx context.Context, id scaleclient.WorkloadID, 
 const eventConflict = "Conflict"
 
 // publishStatus writes the status if it must be written at once or statusInterval has passed.
-func (c *Controller) publishStatus(ctx context.Context, o *scalingObject, e *entry, r statusUpdate) {
+func (c *Controller) publishStatus(ctx context.Context, r statusUpdate) {
+	o, e := r.object, r.entry
 	now := r.record.decision.At
 	next, fresh := r.nextStatus()
-	if fresh && r.conflict != "" && !autoscaler.ConditionTrue(r.old.Conditions, v1alpha1.ConditionConflict) {
-		c.events.Event(o.autoscaler, corev1.EventTypeWarning, eventConflict, r.conflict)
+	if fresh && r.record.conflict != "" && !autoscaler.ConditionTrue(r.old.Conditions, v1alpha1.ConditionConflict) {
+		c.events.Event(o.autoscaler, corev1.EventTypeWarning, eventConflict, r.record.conflict)
 	}
 	if !fresh && (now.Sub(e.statusAt) < statusInterval-c.opts.Period/2 || sameValues(r.old, next)) {
 		return

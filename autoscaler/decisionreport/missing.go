@@ -150,9 +150,8 @@ func (t *reporter) requestCause(m *autoscaler.MetricDecision) (Cause, bool) {
 	}
 	var pods, lines []string
 	for i := range t.Input.Pods {
-		p := t.Input.Pods[i]
-		p.PodLevel = p.PodLevel && t.settings().PodLevelResources
-		_, err := autoscaler.RequestOf(&p, container, resource)
+		p, podLevel := &t.Input.Pods[i], t.settings().PodLevelResources
+		_, err := autoscaler.RequestOf(p, container, resource, podLevel)
 		if err == nil {
 			continue
 		}
@@ -161,7 +160,7 @@ func (t *reporter) requestCause(m *autoscaler.MetricDecision) (Cause, bool) {
 		for j := range p.Containers {
 			c := &p.Containers[j]
 			counts := c.Role == cluster.Regular || c.Role == cluster.Sidecar
-			if counts && !p.PodLevel && (container == "" || container == c.Name) && !c.Requests.Amount(resource).Set {
+			if counts && !(p.PodLevel && podLevel) && (container == "" || container == c.Name) && !c.Requests.Amount(resource).Set {
 				lines = append(lines, fmt.Sprintf("pod %s: container %s has no %s request", p.Name, c.Name, resource))
 			}
 		}

@@ -113,8 +113,7 @@ func (s *Client) Update(ctx context.Context, h *Handle, replicas int32) error {
 	return nil
 }
 
-// WorkloadID returns the workload that ref names in a namespace, whether or not it exists. It
-// asks the API server only for kinds.
+// WorkloadID is part of Scales. It asks the API server only for kinds.
 func (s *Client) WorkloadID(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (WorkloadID, error) {
 	mappings, err := s.mappings(ctx, ref)
 	if err != nil {

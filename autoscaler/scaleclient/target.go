@@ -28,6 +28,8 @@ type Scales interface {
 	// Update sets the number of replicas. Like Kubernetes' controller it repeats the write on a
 	// conflict, unless the count changed: the new count was decided on the old one.
 	Update(ctx context.Context, h *Handle, replicas int32) error
+	// WorkloadID returns the workload that ref names, whether or not it exists.
+	WorkloadID(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (WorkloadID, error)
 }
 
 // Handle is a scale as it was read, for one Update.

@@ -118,14 +118,9 @@ func (rd *traceReader) bestAnswer(what string, from []string, wrap func(string) 
 
 func unwrapped(query string) string { return query }
 
+// series returns the points that are numbers. It changes points.
 func series(points []history.Point) replay.Series {
-	s := make(replay.Series, 0, len(points))
-	for _, p := range points {
-		if !math.IsNaN(p.Value) && !math.IsInf(p.Value, 0) {
-			s = append(s, p)
-		}
-	}
-	return s
+	return slices.DeleteFunc(points, func(p history.Point) bool { return math.IsNaN(p.Value) || math.IsInf(p.Value, 0) })
 }
 
 // readUsage reads the usage of containers and how many pods were measured.
