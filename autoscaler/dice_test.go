@@ -202,9 +202,9 @@ func (d *dice) memory() Memory {
 	for range d.roll(5) {
 		m.Recommendations = append(m.Recommendations, Recommendation{int32(d.roll(24)), d.ago()})
 	}
-	change := func() (list []Change) {
+	change := func() (list []ReplicaChange) {
 		for range d.roll(4) {
-			list = append(list, Change{int32(d.roll(24)), d.ago(), d.chance(4)})
+			list = append(list, ReplicaChange{int32(d.roll(24)), d.ago(), d.chance(4)})
 		}
 		return list
 	}

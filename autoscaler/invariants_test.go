@@ -107,9 +107,9 @@ func pure(t *testing.T, in, untouched *Input, d *Decision) {
 			t.Errorf("wrote %v behind the end of the recommendations", r)
 		}
 	}
-	for _, list := range [][]Change{in.Memory.Ups, in.Memory.Downs} {
+	for _, list := range [][]ReplicaChange{in.Memory.Ups, in.Memory.Downs} {
 		for _, c := range list[len(list):cap(list)] {
-			if c != (Change{}) {
+			if c != (ReplicaChange{}) {
 				t.Errorf("wrote %v behind the end of the changes", c)
 			}
 		}

@@ -15,7 +15,7 @@ import (
 // period, so the memory has about as many entries as there are decisions in the longest window.
 type Memory struct {
 	Recommendations []Recommendation
-	Ups, Downs      []Change
+	Ups, Downs      []ReplicaChange
 }
 
 // Recommendation is the count that the metrics asked for at a time.
@@ -24,8 +24,8 @@ type Recommendation struct {
 	At       time.Time
 }
 
-// Change is a change of the count that was carried out.
-type Change struct {
+// ReplicaChange is a change of the count that was carried out.
+type ReplicaChange struct {
 	Replicas int32 // positive in both directions
 	At       time.Time
 	Outdated bool // older than every policy's period when last checked
@@ -38,22 +38,22 @@ func (m Memory) WithChange(behavior *autoscalingv2.HorizontalPodAutoscalerBehavi
 		return m
 	}
 	if to > from {
-		m.Ups = appendChange(m.Ups, scaleUpRules(behavior), Change{Replicas: to - from, At: at})
+		m.Ups = appendChange(m.Ups, scaleUpRules(behavior), ReplicaChange{Replicas: to - from, At: at})
 	} else {
-		m.Downs = appendChange(m.Downs, scaleDownRules(behavior), Change{Replicas: from - to, At: at})
+		m.Downs = appendChange(m.Downs, scaleDownRules(behavior), ReplicaChange{Replicas: from - to, At: at})
 	}
 	return m
 }
 
 // appendChange returns a copy of the changes with one more. The new change overwrites the last
 // outdated one, even if a longer period would reach back to it later.
-func appendChange(old []Change, rules *autoscalingv2.HPAScalingRules, c Change) []Change {
+func appendChange(old []ReplicaChange, rules *autoscalingv2.HPAScalingRules, c ReplicaChange) []ReplicaChange {
 	var longest int32
 	for i := range rules.Policies {
 		longest = max(longest, rules.Policies[i].PeriodSeconds)
 	}
 	cutoff := c.At.Add(-seconds(longest))
-	changes := make([]Change, len(old), len(old)+1)
+	changes := make([]ReplicaChange, len(old), len(old)+1)
 	copy(changes, old)
 	place := -1
 	for i := range changes {
@@ -97,7 +97,7 @@ func (m Memory) withRecommendation(place int, r Recommendation) Memory {
 
 // replicasChangedWithin adds up the changes of a period. A change exactly as old as the period
 // does not count.
-func replicasChangedWithin(changes []Change, period time.Duration, now time.Time) int32 {
+func replicasChangedWithin(changes []ReplicaChange, period time.Duration, now time.Time) int32 {
 	cutoff := now.Add(-period)
 	var n int32
 	for i := range changes {

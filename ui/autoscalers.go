@@ -121,7 +121,7 @@ type autoscalerBody struct {
 
 // autoscalerMetric is the report of one metric as the page shows it.
 type autoscalerMetric struct {
-	decisionreport.Metric
+	decisionreport.MetricReport
 	State      state
 	Error      string
 	Asks       string
@@ -131,9 +131,9 @@ type autoscalerMetric struct {
 	MeasuredAt shownTime
 }
 
-// autoscalerPod is how a pod was counted. Some fields replace those of the Pod.
+// autoscalerPod is how a pod was counted. Some fields replace those of the PodReport.
 type autoscalerPod struct {
-	*decisionreport.Pod
+	*decisionreport.PodReport
 	Name, Href, Class, Why string
 	Tone                   tone
 	At                     shownTime
@@ -168,8 +168,8 @@ func (p *page) autoscaler() error {
 	return nil
 }
 
-func (p *page) autoscalerMetric(namespace metric.Namespace, m *decisionreport.Metric) autoscalerMetric {
-	d := autoscalerMetric{Metric: *m, State: state{"ok", good}, Error: printable(m.Error), MeasuredAt: relativeTime(m.MeasuredAt, p.Now)}
+func (p *page) autoscalerMetric(namespace metric.Namespace, m *decisionreport.MetricReport) autoscalerMetric {
+	d := autoscalerMetric{MetricReport: *m, State: state{"ok", good}, Error: printable(m.Error), MeasuredAt: relativeTime(m.MeasuredAt, p.Now)}
 	d.Name = printable(m.Name)
 	switch {
 	case m.Error != "":
@@ -192,14 +192,14 @@ func (p *page) autoscalerMetric(namespace metric.Namespace, m *decisionreport.Me
 	// Pods that were not simply counted come first: readers look for them.
 	pods := slices.Clone(m.Pods)
 	isCounted := map[string]int{"Counted": 1}
-	slices.SortStableFunc(pods, func(a, b decisionreport.Pod) int { return isCounted[a.Class] - isCounted[b.Class] })
+	slices.SortStableFunc(pods, func(a, b decisionreport.PodReport) int { return isCounted[a.Class] - isCounted[b.Class] })
 	for i := range pods[:min(len(pods), page100)] {
 		pod := &pods[i]
 		why := pod.Reason
 		if pod.Assumed != "" {
 			why = strings.TrimPrefix(why+"; assumed to use "+pod.Assumed, "; ")
 		}
-		row := autoscalerPod{Pod: pod, Name: printable(pod.Name), Class: strings.ToLower(pod.Class), Tone: cmp.Or(tones[pod.Class], quiet),
+		row := autoscalerPod{PodReport: pod, Name: printable(pod.Name), Class: strings.ToLower(pod.Class), Tone: cmp.Or(tones[pod.Class], quiet),
 			Why: why, At: relativeTime(pod.MeasuredAt, p.Now)}
 		if pod.Class != "NotInTarget" {
 			row.Href = p.linkTo(query{view: onePod, pod: metric.PodRef{Namespace: namespace, Name: metric.PodName(pod.Name)}})
@@ -211,7 +211,7 @@ func (p *page) autoscalerMetric(namespace metric.Namespace, m *decisionreport.Me
 }
 
 // autoscalerCauses returns the causes of missing metrics as the page shows them.
-func (p *page) autoscalerCauses(namespace metric.Namespace, missing []decisionreport.Cause) (drawn missingReport) {
+func (p *page) autoscalerCauses(namespace metric.Namespace, missing []decisionreport.MissingCause) (drawn missingReport) {
 	for i := range missing {
 		m := &missing[i]
 		c := explain.MissingCause{Reason: m.Reason, Why: printable(m.Metric), Severity: m.Severity, Message: m.Message, Advice: m.Advice, Pods: len(m.Pods)}

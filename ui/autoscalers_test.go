@@ -48,8 +48,8 @@ func decisions() []decision {
 			in.Pods = append(in.Pods, autoscaler.Pod{Name: pod, Phase: cluster.Running, Started: samplecluster.Noon.Add(-time.Hour), Ready: cluster.ReadyTrue,
 				Containers: []autoscaler.Container{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 100, Set: true}}}}})
 		}
-		return decision{autoscaler.Decide(in), decisionreport.Context{Kind: kind, Mode: mode, Input: in, Verdict: func(_ int, pod string) (decisionreport.Verdict, bool) {
-			return decisionreport.Verdict{Reason: "NodeTimeout", Message: "node n3 did not answer in time", Advice: "See whether the node is overloaded. `weir explain node n3` tells more."}, pod == "web-4"
+		return decision{autoscaler.Decide(in), decisionreport.Context{Kind: kind, Mode: mode, Input: in, Verdict: func(_ int, pod string) (decisionreport.PodVerdict, bool) {
+			return decisionreport.PodVerdict{Reason: "NodeTimeout", Message: "node n3 did not answer in time", Advice: "See whether the node is overloaded. `weir explain node n3` tells more."}, pod == "web-4"
 		}}}
 	}
 	sample := func(pod string, milli int64) autoscaler.PodSample {

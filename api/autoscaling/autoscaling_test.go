@@ -57,8 +57,8 @@ func (village) Readings(_ context.Context, now time.Time, _ string, _ labels.Sel
 	return func(int) autoscaler.Reading { return r }
 }
 
-func (village) Verdicts(string, *autoscalingv2.HorizontalPodAutoscalerSpec) func(int, string) (decisionreport.Verdict, bool) {
-	return func(int, string) (decisionreport.Verdict, bool) { return decisionreport.Verdict{}, false }
+func (village) Verdicts(string, *autoscalingv2.HorizontalPodAutoscalerSpec) func(int, string) (decisionreport.PodVerdict, bool) {
+	return func(int, string) (decisionreport.PodVerdict, bool) { return decisionreport.PodVerdict{}, false }
 }
 
 func (village) Get(context.Context, string, autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *scaleclient.Handle, error) {
@@ -67,7 +67,7 @@ func (village) Get(context.Context, string, autoscalingv2.CrossVersionObjectRefe
 
 // told is what a controller says of the one autoscaler it knows.
 var told = &decisionreport.DecisionReport{Autoscaler: decisionreport.Object{Kind: manifest.Autoscaler, Namespace: "shop", Name: "api"}, At: noon, Mode: decisionreport.DryRun,
-	Summary: "api: would stay at 1 replica", Current: 1, Desired: 1, Metrics: []decisionreport.Metric{}, Steps: []decisionreport.Step{}}
+	Summary: "api: would stay at 1 replica", Current: 1, Desired: 1, Metrics: []decisionreport.MetricReport{}, Steps: []decisionreport.StepReport{}}
 
 // options are those of a weir whose controller knows shop/api alone.
 func options() Options {

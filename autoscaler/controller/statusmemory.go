@@ -50,7 +50,7 @@ func summarizeRecommendations(all []autoscaler.Recommendation, window time.Durat
 	return list[max(0, len(list)-maxSlices):]
 }
 
-func statusChanges(all []autoscaler.Change, sign int32, period time.Duration, now time.Time) (list []v1alpha1.Change) {
+func statusChanges(all []autoscaler.ReplicaChange, sign int32, period time.Duration, now time.Time) (list []v1alpha1.Change) {
 	for _, c := range all {
 		if now.Sub(c.At) <= period {
 			list = append(list, v1alpha1.Change{Time: ceilSecond(c.At), Replicas: sign * c.Replicas})
@@ -95,9 +95,9 @@ func memoryFromStatus(n *v1alpha1.Memory, now time.Time) (m autoscaler.Memory) {
 	}
 	for _, c := range n.Changes {
 		if c.Replicas > 0 {
-			m.Ups = append(m.Ups, autoscaler.Change{Replicas: c.Replicas, At: past(c.Time)})
+			m.Ups = append(m.Ups, autoscaler.ReplicaChange{Replicas: c.Replicas, At: past(c.Time)})
 		} else if c.Replicas < 0 {
-			m.Downs = append(m.Downs, autoscaler.Change{Replicas: -c.Replicas, At: past(c.Time)})
+			m.Downs = append(m.Downs, autoscaler.ReplicaChange{Replicas: -c.Replicas, At: past(c.Time)})
 		}
 	}
 	return m

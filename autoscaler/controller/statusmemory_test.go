@@ -34,9 +34,9 @@ func TestNotedIsNeverBolder(t *testing.T) {
 			m.Recommendations = append(m.Recommendations, autoscaler.Recommendation{Replicas: int32(rnd.IntN(50)), At: when})
 			switch rnd.IntN(4) {
 			case 0:
-				m.Ups = append(m.Ups, autoscaler.Change{Replicas: 1 + int32(rnd.IntN(4)), At: when})
+				m.Ups = append(m.Ups, autoscaler.ReplicaChange{Replicas: 1 + int32(rnd.IntN(4)), At: when})
 			case 1:
-				m.Downs = append(m.Downs, autoscaler.Change{Replicas: 1 + int32(rnd.IntN(4)), At: when})
+				m.Downs = append(m.Downs, autoscaler.ReplicaChange{Replicas: 1 + int32(rnd.IntN(4)), At: when})
 			}
 		}
 		status := statusMemory(m, spec, &settings, now)
@@ -76,7 +76,7 @@ func extremes(m autoscaler.Memory, now time.Time, window int32) (low, high int32
 	return low, high, any
 }
 
-func sum(all []autoscaler.Change, now time.Time, period int32) (n int32) {
+func sum(all []autoscaler.ReplicaChange, now time.Time, period int32) (n int32) {
 	for _, c := range all {
 		if now.Sub(c.At) < time.Duration(period)*time.Second {
 			n += c.Replicas
@@ -114,8 +114,8 @@ func TestFutureIsNow(t *testing.T) {
 	}, at(0))
 	want := autoscaler.Memory{
 		Recommendations: []autoscaler.Recommendation{{Replicas: 3, At: at(-5)}, {Replicas: 5, At: at(0)}, {Replicas: 4, At: at(0)}},
-		Ups:             []autoscaler.Change{{Replicas: 2, At: at(0)}},
-		Downs:           []autoscaler.Change{{Replicas: 1, At: at(-7)}},
+		Ups:             []autoscaler.ReplicaChange{{Replicas: 2, At: at(0)}},
+		Downs:           []autoscaler.ReplicaChange{{Replicas: 1, At: at(-7)}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

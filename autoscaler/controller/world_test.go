@@ -181,8 +181,8 @@ func (w *world) Readings(_ context.Context, now time.Time, _ string, sel labels.
 }
 
 // Verdicts is part of Metrics.
-func (*world) Verdicts(string, *autoscalingv2.HorizontalPodAutoscalerSpec) func(int, string) (decisionreport.Verdict, bool) {
-	return func(int, string) (decisionreport.Verdict, bool) { return decisionreport.Verdict{}, false }
+func (*world) Verdicts(string, *autoscalingv2.HorizontalPodAutoscalerSpec) func(int, string) (decisionreport.PodVerdict, bool) {
+	return func(int, string) (decisionreport.PodVerdict, bool) { return decisionreport.PodVerdict{}, false }
 }
 
 // scalers are Autoscalers in the store that client-go's fakes have.

@@ -66,9 +66,9 @@ func resourceOf(m *autoscaler.MetricDecision, spec *autoscalingv2.MetricSpec) co
 }
 
 // metricReport reports one metric.
-func (t *reporter) metricReport(m *autoscaler.MetricDecision, decides bool) Metric {
+func (t *reporter) metricReport(m *autoscaler.MetricDecision, decides bool) MetricReport {
 	s := t.format(m)
-	out := Metric{
+	out := MetricReport{
 		Name: m.Name, Type: string(m.Type), Decides: decides, Reason: m.Reason, Outcome: m.Outcome.String(),
 		ToleranceDown: m.ToleranceDown, ToleranceUp: m.ToleranceUp, MeasuredAt: m.At.UTC(), Target: t.targetText(m, s),
 	}
@@ -136,8 +136,8 @@ func (t *reporter) levelText(m *autoscaler.MetricDecision) string {
 }
 
 // podReport reports how a pod was counted.
-func (t *reporter) podReport(m *autoscaler.MetricDecision, s metricFormat, p *autoscaler.ClassifiedPod) Pod {
-	out := Pod{Name: p.Pod, Class: p.Class.String(), Reason: t.classReasonText(m, p)}
+func (t *reporter) podReport(m *autoscaler.MetricDecision, s metricFormat, p *autoscaler.ClassifiedPod) PodReport {
+	out := PodReport{Name: p.Pod, Class: p.Class.String(), Reason: t.classReasonText(m, p)}
 	if p.HasSample {
 		out.Usage, out.MeasuredAt = s.unit.exact(p.Usage), p.At().UTC()
 		if p.Window > 0 {

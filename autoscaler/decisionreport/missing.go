@@ -18,24 +18,24 @@ import (
 var severityOrder = map[string]int{metric.Broken.String(): 0, metric.Temporary.String(): 1, metric.None.String(): 2}
 
 // missingCauses returns the reasons why metrics or pods have no number.
-func (t *reporter) missingCauses() []Cause {
-	var all []Cause
+func (t *reporter) missingCauses() []MissingCause {
+	var all []MissingCause
 	for i := range t.Metrics {
 		all = append(all, t.metricCauses(&t.Metrics[i])...)
 	}
-	slices.SortStableFunc(all, func(a, b Cause) int {
+	slices.SortStableFunc(all, func(a, b MissingCause) int {
 		return cmp.Or(cmp.Compare(severityOrder[a.Severity], severityOrder[b.Severity]), cmp.Compare(len(b.Pods), len(a.Pods)))
 	})
 	return all
 }
 
 // metricCauses returns the reasons why a metric, or pods in it, have no number.
-func (t *reporter) metricCauses(m *autoscaler.MetricDecision) []Cause {
+func (t *reporter) metricCauses(m *autoscaler.MetricDecision) []MissingCause {
 	ofPods := m.Type == autoscalingv2.ResourceMetricSourceType || m.Type == autoscalingv2.ContainerResourceMetricSourceType || m.Type == autoscalingv2.PodsMetricSourceType
 	if m.Err != nil && t.Input != nil && t.Input.PodsErr == nil && len(t.Input.Pods) == 0 && (ofPods || errors.Is(m.Err, autoscaler.ErrNoPods)) {
-		return []Cause{t.noPodsCause(m)}
+		return []MissingCause{t.noPodsCause(m)}
 	}
-	var all []Cause
+	var all []MissingCause
 	explained := true
 	if ofPods {
 		all, explained = t.podCauses(m)
@@ -44,10 +44,10 @@ func (t *reporter) metricCauses(m *autoscaler.MetricDecision) []Cause {
 		return all
 	}
 	if c, ok := t.requestCause(m); ok {
-		all = append([]Cause{c}, all...)
+		all = append([]MissingCause{c}, all...)
 	}
 	if len(all) == 0 || !explained {
-		all = append([]Cause{{Metric: m.Name, Reason: m.Reason, Severity: metric.Broken.String(), Message: errorText(m), Advice: advice[m.Type]}}, all...)
+		all = append([]MissingCause{{Metric: m.Name, Reason: m.Reason, Severity: metric.Broken.String(), Message: errorText(m), Advice: advice[m.Type]}}, all...)
 	}
 	return all
 }
@@ -62,9 +62,9 @@ var advice = map[autoscalingv2.MetricSourceType]string{
 }
 
 // noPodsCause reports that a target has no pods.
-func (t *reporter) noPodsCause(m *autoscaler.MetricDecision) Cause {
+func (t *reporter) noPodsCause(m *autoscaler.MetricDecision) MissingCause {
 	selector := t.Input.Scale.Selector
-	return Cause{
+	return MissingCause{
 		Metric: m.Name, Reason: "NoPods", Severity: metric.Broken.String(), Message: fmt.Sprintf("no pod matches the target's selector %q", selector),
 		Advice: fmt.Sprintf("Check that the target's pods exist and have these labels: `kubectl get pods -n %s -l '%s'`.", t.Object.Namespace, selector),
 	}
@@ -73,10 +73,10 @@ func (t *reporter) noPodsCause(m *autoscaler.MetricDecision) Cause {
 // podCauses groups the pods without a sample that counts by reason. explained is false if the
 // metric could not be read and nothing explains the missing sample of some pod: then the error is
 // not a problem of the pods.
-func (t *reporter) podCauses(m *autoscaler.MetricDecision) (all []Cause, explained bool) {
+func (t *reporter) podCauses(m *autoscaler.MetricDecision) (all []MissingCause, explained bool) {
 	explained = true
-	add := func(c Cause, pod string) {
-		i := slices.IndexFunc(all, func(o Cause) bool { return o.Reason == c.Reason && o.Advice == c.Advice })
+	add := func(c MissingCause, pod string) {
+		i := slices.IndexFunc(all, func(o MissingCause) bool { return o.Reason == c.Reason && o.Advice == c.Advice })
 		if i < 0 {
 			all, i = append(all, c), len(all)
 		}
@@ -95,7 +95,7 @@ func (t *reporter) podCauses(m *autoscaler.MetricDecision) (all []Cause, explain
 			}
 		case (p.Class == autoscaler.Unready || p.Class == autoscaler.Ignored) && m.Err != nil && m.Count == 0:
 			// Nothing counted, and this is one of the reasons.
-			add(Cause{Metric: m.Name, Reason: uncountedReasons[p.Reason], Severity: metric.Temporary.String(), Message: t.classReasonText(m, p), Advice: uncountedAdvice[p.Reason]}, p.Pod)
+			add(MissingCause{Metric: m.Name, Reason: uncountedReasons[p.Reason], Severity: metric.Temporary.String(), Message: t.classReasonText(m, p), Advice: uncountedAdvice[p.Reason]}, p.Pod)
 		}
 	}
 	return all, explained
@@ -114,8 +114,8 @@ var uncountedAdvice = map[autoscaler.ClassReason]string{
 }
 
 // sampleCause returns why a pod has no number.
-func (t *reporter) sampleCause(m *autoscaler.MetricDecision, pod string) (_ Cause, known bool) {
-	c := Cause{Metric: m.Name, Reason: "NoSample", Severity: metric.Broken.String(), Message: "the metrics API has no entry for it",
+func (t *reporter) sampleCause(m *autoscaler.MetricDecision, pod string) (_ MissingCause, known bool) {
+	c := MissingCause{Metric: m.Name, Reason: "NoSample", Severity: metric.Broken.String(), Message: "the metrics API has no entry for it",
 		Advice: fmt.Sprintf("Run `weir explain namespace %s` to see what is known about its pods.", t.Object.Namespace)}
 	if t.Verdict == nil {
 		return c, false
@@ -138,10 +138,10 @@ const missingRequest = "MissingRequest"
 const maxRequests = 5
 
 // requestCause names the containers without the request that a utilization is a share of.
-func (t *reporter) requestCause(m *autoscaler.MetricDecision) (Cause, bool) {
+func (t *reporter) requestCause(m *autoscaler.MetricDecision) (MissingCause, bool) {
 	spec := t.spec(m.Index)
 	if t.Input == nil || spec == nil || !isUtilization(spec) {
-		return Cause{}, false
+		return MissingCause{}, false
 	}
 	resource := resourceOf(m, spec)
 	container := ""
@@ -169,12 +169,12 @@ func (t *reporter) requestCause(m *autoscaler.MetricDecision) (Cause, bool) {
 		}
 	}
 	if len(lines) == 0 {
-		return Cause{}, false
+		return MissingCause{}, false
 	}
 	if more := len(lines) - maxRequests; more > 0 {
 		lines = append(lines[:maxRequests], fmt.Sprintf("and %d more", more))
 	}
-	return Cause{
+	return MissingCause{
 		Metric: m.Name, Reason: missingRequest, Severity: metric.Broken.String(), Message: strings.Join(lines, "; "), Pods: pods,
 		Advice: fmt.Sprintf("A utilization is a share of the request: give every container a %s request, sidecars included. Or scale by an AverageValue, or by one container (ContainerResource).", resource),
 	}, true

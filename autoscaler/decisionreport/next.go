@@ -114,7 +114,7 @@ func (t *reporter) limitedByPolicy(from, to int32) bool {
 }
 
 // policyAllowance says when a policy allows more: when the oldest change has left its period.
-func (t *reporter) policyAllowance(s *autoscaler.Step, changes []autoscaler.Change) []NextChange {
+func (t *reporter) policyAllowance(s *autoscaler.Step, changes []autoscaler.ReplicaChange) []NextChange {
 	if s.Policy == nil {
 		return nil
 	}

@@ -43,7 +43,7 @@ func New(d *autoscaler.Decision, c Context) *DecisionReport {
 	r := &DecisionReport{
 		Autoscaler: Object{c.Kind, d.Object.Namespace, d.Object.Name}, At: d.At.UTC(), Mode: c.Mode, Target: t.Target,
 		Current: d.Current, Desired: d.Desired, Min: t.Min, Max: t.Max, Rescale: d.Rescale, RescaleReason: d.RescaleReason,
-		Metrics: []Metric{}, Steps: []Step{}, OtherController: c.OtherController,
+		Metrics: []MetricReport{}, Steps: []StepReport{}, OtherController: c.OtherController,
 	}
 	if d.Err != nil {
 		r.Error = d.Err.Error()

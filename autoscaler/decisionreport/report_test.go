@@ -99,7 +99,7 @@ type scene struct {
 	in       autoscaler.Input
 	context  Context
 	readings map[int]*autoscaler.Reading
-	verdicts map[string]Verdict
+	verdicts map[string]PodVerdict
 	zeroed   bool
 }
 
@@ -113,7 +113,7 @@ func (s *scene) reading(i int) *autoscaler.Reading {
 func (s *scene) decide(t *testing.T, d *datadriven.TestData) *DecisionReport {
 	settings := autoscaler.DefaultSettings()
 	settings.ScaleToZero = true
-	s.readings, s.verdicts = map[int]*autoscaler.Reading{}, map[string]Verdict{}
+	s.readings, s.verdicts = map[int]*autoscaler.Reading{}, map[string]PodVerdict{}
 	replicas, status, kind, selector := 3, -1, "HorizontalPodAutoscaler", "app=web"
 	s.context = Context{Mode: Active, Input: &s.in, NoMemory: d.HasArg("forgetful")}
 	for _, arg := range d.CmdArgs {
@@ -156,7 +156,7 @@ func (s *scene) decide(t *testing.T, d *datadriven.TestData) *DecisionReport {
 		}
 	}
 	s.in.ReadMetric = func(i int) autoscaler.Reading { return *s.reading(i) }
-	s.context.Verdict = func(i int, pod string) (Verdict, bool) {
+	s.context.Verdict = func(i int, pod string) (PodVerdict, bool) {
 		v, ok := s.verdicts[fmt.Sprint(i, pod)]
 		return v, ok
 	}
@@ -194,13 +194,13 @@ func (s *scene) line(t *testing.T, line string) error {
 	case "verdict":
 		parts := strings.Split(rest, `"`)
 		of := strings.Fields(parts[0])
-		s.verdicts[fmt.Sprint(at, of[0])] = Verdict{Reason: of[1], Message: parts[1], Advice: parts[3]}
+		s.verdicts[fmt.Sprint(at, of[0])] = PodVerdict{Reason: of[1], Message: parts[1], Advice: parts[3]}
 	case "recommended":
 		s.in.Memory.Recommendations = append(s.in.Memory.Recommendations, autoscaler.Recommendation{Replicas: int32(number(t, words[0])), At: noon.Add(length(t, words[1]))})
 	case "added":
-		s.in.Memory.Ups = append(s.in.Memory.Ups, autoscaler.Change{Replicas: int32(number(t, words[0])), At: noon.Add(length(t, words[1]))})
+		s.in.Memory.Ups = append(s.in.Memory.Ups, autoscaler.ReplicaChange{Replicas: int32(number(t, words[0])), At: noon.Add(length(t, words[1]))})
 	case "removed":
-		s.in.Memory.Downs = append(s.in.Memory.Downs, autoscaler.Change{Replicas: int32(number(t, words[0])), At: noon.Add(length(t, words[1]))})
+		s.in.Memory.Downs = append(s.in.Memory.Downs, autoscaler.ReplicaChange{Replicas: int32(number(t, words[0])), At: noon.Add(length(t, words[1]))})
 	case "noscale":
 		s.in.ScaleErr = errors.New(rest)
 	case "write":

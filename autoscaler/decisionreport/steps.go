@@ -18,8 +18,8 @@ var hasLimit = map[autoscaler.StepKind]bool{
 }
 
 // stepReport reports one step.
-func (t *reporter) stepReport(s *autoscaler.Step) Step {
-	out := Step{Kind: s.Kind.String(), From: s.From, To: s.To, At: s.At.UTC(), Message: t.stepText(s)}
+func (t *reporter) stepReport(s *autoscaler.Step) StepReport {
+	out := StepReport{Kind: s.Kind.String(), From: s.From, To: s.To, At: s.At.UTC(), Message: t.stepText(s)}
 	if hasLimit[s.Kind] {
 		limit := s.Limit
 		out.Limit = &limit

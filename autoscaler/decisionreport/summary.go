@@ -10,7 +10,7 @@ import (
 )
 
 // summary returns the decision and its reason in one sentence.
-func (t *reporter) summary(missing []Cause) string {
+func (t *reporter) summary(missing []MissingCause) string {
 	line := fmt.Sprintf("%s: %s", t.Object.Name, t.changeText())
 	switch why := t.reasonText(missing); {
 	case why == "":
@@ -53,7 +53,7 @@ func (t *reporter) hasStep(kind autoscaler.StepKind) bool {
 }
 
 // reasonText says why.
-func (t *reporter) reasonText(missing []Cause) string {
+func (t *reporter) reasonText(missing []MissingCause) string {
 	unknown := t.failedMetricsText(missing)
 	if t.undecided() {
 		if unknown != "" {
@@ -126,7 +126,7 @@ func (t *reporter) limitText(m *autoscaler.MetricDecision) string {
 }
 
 // failedMetricsText says which metrics failed, and the first reason; empty if none did.
-func (t *reporter) failedMetricsText(missing []Cause) string {
+func (t *reporter) failedMetricsText(missing []MissingCause) string {
 	var names []string
 	for i := range t.Metrics {
 		if t.Metrics[i].Err != nil {
@@ -151,7 +151,7 @@ func (t *reporter) failedMetricsText(missing []Cause) string {
 
 // firstCause returns the cause to report for a metric. A cause without pods comes first: then
 // nothing could be read.
-func firstCause(missing []Cause, name string) (found *Cause) {
+func firstCause(missing []MissingCause, name string) (found *MissingCause) {
 	for i := range missing {
 		c := &missing[i]
 		if c.Metric == name && (found == nil || len(found.Pods) > 0 && len(c.Pods) == 0) {

@@ -96,11 +96,11 @@ func (p *textWriter) header(r *DecisionReport) {
 
 // hasFailedMetric reports whether the report of a metric has an error.
 func (r *DecisionReport) hasFailedMetric() bool {
-	return slices.ContainsFunc(r.Metrics, func(m Metric) bool { return m.Error != "" })
+	return slices.ContainsFunc(r.Metrics, func(m MetricReport) bool { return m.Error != "" })
 }
 
 // metric writes one metric.
-func (p *textWriter) metric(m *Metric) {
+func (p *textWriter) metric(m *MetricReport) {
 	p.Gap()
 	if m.Error != "" {
 		p.Line(0, humanize.Red, fmt.Sprintf("%s: <unknown>%s (%s)", m.Name, targetSuffix(m), m.Reason))
@@ -121,7 +121,7 @@ func (p *textWriter) metric(m *Metric) {
 	}
 }
 
-func targetSuffix(m *Metric) string {
+func targetSuffix(m *MetricReport) string {
 	if m.Target == "" {
 		return ""
 	}
@@ -129,7 +129,7 @@ func targetSuffix(m *Metric) string {
 }
 
 // displayQuantity writes a quantity of a metric as the arithmetic does.
-func displayQuantity(m *Metric, text string) string {
+func displayQuantity(m *MetricReport, text string) string {
 	q, err := resource.ParseQuantity(text)
 	if err != nil {
 		return text // a percentage
@@ -180,7 +180,7 @@ const maxRows = 50
 
 // podTable writes how each pod was counted. If there are too many, pods that were not counted
 // come first.
-func (p *textWriter) podTable(r *DecisionReport, m *Metric) {
+func (p *textWriter) podTable(r *DecisionReport, m *MetricReport) {
 	if len(m.Pods) == 0 {
 		return
 	}
@@ -204,7 +204,7 @@ func (p *textWriter) podTable(r *DecisionReport, m *Metric) {
 }
 
 // shownPods returns the pods of a table, in their order.
-func shownPods(pods []Pod) []Pod {
+func shownPods(pods []PodReport) []PodReport {
 	if len(pods) <= maxRows {
 		return pods
 	}
@@ -215,7 +215,7 @@ func shownPods(pods []Pod) []Pod {
 			countedRows--
 		}
 	}
-	var rows []Pod
+	var rows []PodReport
 	for i := range pods {
 		switch {
 		case len(rows) == maxRows:
@@ -231,7 +231,7 @@ func shownPods(pods []Pod) []Pod {
 }
 
 // sampleAge writes the age of a pod's number and its window.
-func sampleAge(now time.Time, pod *Pod) string {
+func sampleAge(now time.Time, pod *PodReport) string {
 	if pod.MeasuredAt.IsZero() {
 		return "–"
 	}

@@ -80,8 +80,8 @@ func TestBriefs(t *testing.T) {
 // line stays one.
 func TestTextIsSafe(t *testing.T) {
 	d, c := crowd(2, 1)
-	c.Verdict = func(int, string) (Verdict, bool) {
-		return Verdict{Reason: "NodeTimeout", Message: "\x1b[2J\nroot#", Advice: "\u202eevil"}, true
+	c.Verdict = func(int, string) (PodVerdict, bool) {
+		return PodVerdict{Reason: "NodeTimeout", Message: "\x1b[2J\nroot#", Advice: "\u202eevil"}, true
 	}
 	c.OtherController = &OtherController{Desired: 1, Difference: "\x07"}
 	c.WriteErr = errors.New("\x1b]0;title\x07")

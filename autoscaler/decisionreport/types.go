@@ -30,11 +30,11 @@ type DecisionReport struct {
 	Error      string `json:"error,omitempty"`
 	WriteError string `json:"writeError,omitempty"`
 	// Metrics are in the order of the specification; empty if no metric was read.
-	Metrics []Metric `json:"metrics"`
+	Metrics []MetricReport `json:"metrics"`
 	// Steps lead from the metrics' largest proposal to Desired, in order.
-	Steps []Step `json:"steps"`
+	Steps []StepReport `json:"steps"`
 	// Missing is what is missing and why, the most severe first.
-	Missing []Cause `json:"missing,omitempty"`
+	Missing []MissingCause `json:"missing,omitempty"`
 	// Next is what happens without a new metric, in order of time.
 	Next []NextChange `json:"next,omitempty"`
 	// Notes are other sentences for the reader, for example that no memory was available.
@@ -51,8 +51,8 @@ type Object struct {
 	Name      string `json:"name"`
 }
 
-// Metric is the count that one metric asks for, and how it was computed.
-type Metric struct {
+// MetricReport is the count that one metric asks for, and how it was computed.
+type MetricReport struct {
 	Name string `json:"name"` // "cpu", "cpu of container app", "http_requests"
 	Type string `json:"type"` // Resource, ContainerResource, Pods, Object or External
 	// Decides is set if this metric's proposal was the largest.
@@ -80,7 +80,7 @@ type Metric struct {
 	Arithmetic string    `json:"arithmetic,omitempty"`
 	MeasuredAt time.Time `json:"measuredAt,omitzero"`
 	// Pods are how each pod was counted, by name; empty for metrics that read no pods.
-	Pods []Pod `json:"pods,omitempty"`
+	Pods []PodReport `json:"pods,omitempty"`
 }
 
 // Recount is a ratio with assumed usage for the pods without a number, which damps the change.
@@ -91,8 +91,8 @@ type Recount struct {
 	Arithmetic string `json:"arithmetic"`
 }
 
-// Pod is how a pod was counted.
-type Pod struct {
+// PodReport is how a pod was counted.
+type PodReport struct {
 	Name string `json:"name"`
 	// Class is "Counted", "Unready", "Missing", "Ignored" or "NotInTarget".
 	Class   string `json:"class"`
@@ -104,12 +104,12 @@ type Pod struct {
 	// Assumed is the usage that the recount took for the pod.
 	Assumed string `json:"assumed,omitempty"`
 	// Reason says why the pod is in its class.
-	Reason  string   `json:"reason,omitempty"`
-	Verdict *Verdict `json:"verdict,omitempty"`
+	Reason  string      `json:"reason,omitempty"`
+	Verdict *PodVerdict `json:"verdict,omitempty"`
 }
 
-// Step is one step from the metrics' largest proposal to the desired count.
-type Step struct {
+// StepReport is one step from the metrics' largest proposal to the desired count.
+type StepReport struct {
 	// Kind is "Disabled", "AboveMax", "BelowMin", "Propose", "StabilizeDown",
 	// "StabilizeUp", "PolicyUp", "PolicyDown", "Doubling", "Max", "Min" or
 	// "LeaveZero".
@@ -126,8 +126,8 @@ type Step struct {
 	Message string    `json:"message"`
 }
 
-// Cause is one reason why a metric, or some pods in it, have no number.
-type Cause struct {
+// MissingCause is one reason why a metric, or some pods in it, have no number.
+type MissingCause struct {
 	Metric   string `json:"metric"`
 	Reason   string `json:"reason"`
 	Severity string `json:"severity"` // "broken", "temporary" or "none"
@@ -145,8 +145,8 @@ type NextChange struct {
 	Message  string `json:"message"`
 }
 
-// Verdict is why a pod has no number, in the words of package explain.
-type Verdict struct {
+// PodVerdict is why a pod has no number, in the words of package explain.
+type PodVerdict struct {
 	Reason  string `json:"reason"`  // TooYoung, NodeTimeout ...
 	Message string `json:"message"` // with its evidence
 	Advice  string `json:"advice,omitempty"`
@@ -170,7 +170,7 @@ type Context struct {
 	Input *autoscaler.Input
 	// Verdict returns why a pod has no sample of the metric Spec.Metrics[i]; false if that is
 	// unknown. May be nil.
-	Verdict func(i int, pod string) (Verdict, bool)
+	Verdict func(i int, pod string) (PodVerdict, bool)
 	// NoMemory is set if earlier decisions were not available, so that stabilization windows and
 	// policies had no effect.
 	NoMemory bool

@@ -25,7 +25,7 @@ type PodMetrics interface {
 	Readings(ctx context.Context, now time.Time, namespace string, selector labels.Selector, spec *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.Pod) func(i int) autoscaler.Reading
 	// Verdicts returns a function that says why a pod has no number of the metric
 	// spec.Metrics[i].
-	Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAutoscalerSpec) func(i int, pod string) (decisionreport.Verdict, bool)
+	Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAutoscalerSpec) func(i int, pod string) (decisionreport.PodVerdict, bool)
 }
 
 // Evaluator evaluates specifications. It is safe for concurrent use.

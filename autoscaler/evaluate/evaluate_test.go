@@ -45,8 +45,8 @@ func (v village) Readings(_ context.Context, now time.Time, _ string, _ labels.S
 	return func(int) autoscaler.Reading { return r }
 }
 
-func (village) Verdicts(string, *autoscalingv2.HorizontalPodAutoscalerSpec) func(int, string) (decisionreport.Verdict, bool) {
-	return func(int, string) (decisionreport.Verdict, bool) { return decisionreport.Verdict{}, false }
+func (village) Verdicts(string, *autoscalingv2.HorizontalPodAutoscalerSpec) func(int, string) (decisionreport.PodVerdict, bool) {
+	return func(int, string) (decisionreport.PodVerdict, bool) { return decisionreport.PodVerdict{}, false }
 }
 
 func (v village) Get(_ context.Context, _ string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *scaleclient.Handle, error) {

@@ -15,16 +15,16 @@ import (
 // Verdicts returns a function that says why a pod has no sample of the metric spec.Metrics[i], in
 // the words of package explain; false if that is unknown. Readers of an earlier time know no
 // reasons. All reasons are of the moment of the first call. It is safe for concurrent use.
-func (l *Reader) Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAutoscalerSpec) func(i int, pod string) (decisionreport.Verdict, bool) {
+func (l *Reader) Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAutoscalerSpec) func(i int, pod string) (decisionreport.PodVerdict, bool) {
 	now := sync.OnceValue(func() *explain.World { return l.options.World() })
-	return func(i int, pod string) (decisionreport.Verdict, bool) {
+	return func(i int, pod string) (decisionreport.PodVerdict, bool) {
 		if l.options.World == nil || !l.at.IsZero() || i < 0 || i >= len(spec.Metrics) {
-			return decisionreport.Verdict{}, false
+			return decisionreport.PodVerdict{}, false
 		}
 		world := now()
 		p := world.Facts.Pod(metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(pod)})
 		if p == nil {
-			return decisionreport.Verdict{}, false
+			return decisionreport.PodVerdict{}, false
 		}
 		switch m := &spec.Metrics[i]; {
 		case m.Type == autoscalingv2.ResourceMetricSourceType && m.Resource != nil:
@@ -37,26 +37,26 @@ func (l *Reader) Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAut
 		case m.Type == autoscalingv2.PodsMetricSourceType && m.Pods != nil:
 			return metricVerdict(world, p, m.Pods.Metric.Name)
 		}
-		return decisionreport.Verdict{}, false
+		return decisionreport.PodVerdict{}, false
 	}
 }
 
 // findingVerdict returns why something is not served; false if it is.
-func findingVerdict(f explain.Finding) (decisionreport.Verdict, bool) {
+func findingVerdict(f explain.Finding) (decisionreport.PodVerdict, bool) {
 	if f.Served {
-		return decisionreport.Verdict{}, false
+		return decisionreport.PodVerdict{}, false
 	}
-	return decisionreport.Verdict{Reason: f.Reason, Message: f.Message, Advice: f.Advice}, true
+	return decisionreport.PodVerdict{Reason: f.Reason, Message: f.Message, Advice: f.Advice}, true
 }
 
 // containerVerdict returns why a container of a served pod is not served.
-func containerVerdict(world *explain.World, p *cluster.Pod, m *autoscalingv2.ContainerResourceMetricSource) (decisionreport.Verdict, bool) {
+func containerVerdict(world *explain.World, p *cluster.Pod, m *autoscalingv2.ContainerResourceMetricSource) (decisionreport.PodVerdict, bool) {
 	if p.Container(m.Container) == nil {
-		return decisionreport.Verdict{Reason: metric.NotReported.String(), Message: "the pod has no container " + m.Container}, true
+		return decisionreport.PodVerdict{Reason: metric.NotReported.String(), Message: "the pod has no container " + m.Container}, true
 	}
 	e, known := world.Container(p.PodRef, m.Container)
 	if !known {
-		return decisionreport.Verdict{}, false
+		return decisionreport.PodVerdict{}, false
 	}
 	group := metric.CPU
 	if m.Name == corev1.ResourceMemory {
@@ -67,20 +67,20 @@ func containerVerdict(world *explain.World, p *cluster.Pod, m *autoscalingv2.Con
 			return findingVerdict(f)
 		}
 	}
-	return decisionreport.Verdict{}, false
+	return decisionreport.PodVerdict{}, false
 }
 
 // metricVerdict returns why a pod lacks a metric of the catalogue.
-func metricVerdict(world *explain.World, p *cluster.Pod, name string) (decisionreport.Verdict, bool) {
+func metricVerdict(world *explain.World, p *cluster.Pod, name string) (decisionreport.PodVerdict, bool) {
 	id, ok := metric.ByName(name)
 	if !ok {
-		return decisionreport.Verdict{}, false
+		return decisionreport.PodVerdict{}, false
 	}
 	why := world.SurveyOf(id).Pod(p)
 	if why.Served {
-		return decisionreport.Verdict{}, false
+		return decisionreport.PodVerdict{}, false
 	}
 	reason := why.Reason.String()
 	message := why.Message()
-	return decisionreport.Verdict{Reason: reason, Message: message, Advice: explain.Advice(why.Reason)}, true
+	return decisionreport.PodVerdict{Reason: reason, Message: message, Advice: explain.Advice(why.Reason)}, true
 }

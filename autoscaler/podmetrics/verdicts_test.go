@@ -38,7 +38,7 @@ func TestVerdicts(t *testing.T) {
 	}}
 	l := podmetrics.New(w.options())
 	told := l.Verdicts("shop", spec)
-	f := func(i int, pod string, want ...decisionreport.Verdict) {
+	f := func(i int, pod string, want ...decisionreport.PodVerdict) {
 		t.Helper()
 		got, known := told(i, pod)
 		if known != (len(want) > 0) {
@@ -52,15 +52,15 @@ func TestVerdicts(t *testing.T) {
 		}
 	}
 	f(0, "well")
-	f(0, "young", decisionreport.Verdict{Reason: "FirstSample", Message: "container app has no CPU: it was seen once, and a rate needs two readings", Advice: explain.Advice(metric.FirstSample)})
-	f(0, "crash", decisionreport.Verdict{Reason: "ContainerNotStarted", Message: "container app is waiting to start: CrashLoopBackOff", Advice: explain.Advice(metric.ContainerNotStarted)})
-	timeout := decisionreport.Verdict{Reason: "NodeTimeout", Message: "node n2 did not answer in time", Advice: explain.Advice(metric.NodeTimeout) + " `weir explain node n2` tells more."}
+	f(0, "young", decisionreport.PodVerdict{Reason: "FirstSample", Message: "container app has no CPU: it was seen once, and a rate needs two readings", Advice: explain.Advice(metric.FirstSample)})
+	f(0, "crash", decisionreport.PodVerdict{Reason: "ContainerNotStarted", Message: "container app is waiting to start: CrashLoopBackOff", Advice: explain.Advice(metric.ContainerNotStarted)})
+	timeout := decisionreport.PodVerdict{Reason: "NodeTimeout", Message: "node n2 did not answer in time", Advice: explain.Advice(metric.NodeTimeout) + " `weir explain node n2` tells more."}
 	f(0, "lost", timeout)
 	f(0, "nobody")
-	f(1, "well", decisionreport.Verdict{Reason: "NotReported", Message: "node n1 answered and did not mention it", Advice: explain.Advice(metric.NotReported)})
+	f(1, "well", decisionreport.PodVerdict{Reason: "NotReported", Message: "node n1 answered and did not mention it", Advice: explain.Advice(metric.NotReported)})
 	f(1, "lost", timeout)
-	f(2, "well", decisionreport.Verdict{Reason: "NotReported", Message: "the pod has no container nobody"})
-	f(3, "well", decisionreport.Verdict{Reason: "Unsupported", Message: "this source or kernel cannot supply it", Advice: explain.Advice(metric.Unsupported)})
+	f(2, "well", decisionreport.PodVerdict{Reason: "NotReported", Message: "the pod has no container nobody"})
+	f(3, "well", decisionreport.PodVerdict{Reason: "Unsupported", Message: "this source or kernel cannot supply it", Advice: explain.Advice(metric.Unsupported)})
 	f(4, "well")
 	f(9, "well")
 

@@ -101,7 +101,7 @@ func (c *city) second(now time.Time) {
 func (c *city) record(span, step time.Duration) *Trace {
 	request := autoscaler.Requests{CPU: autoscaler.Amount{Milli: 500, Set: true}}
 	t := &Trace{Namespace: "shop", Target: "Deployment/web", From: began, To: began.Add(span), Step: step, Startup: Startup{Median: 22 * time.Second, Pods: 9}}
-	app := Container{Name: "app", Requests: request}
+	app := TraceContainer{Name: "app", Requests: request}
 	long := began.Add(-time.Hour)
 	for range 3 {
 		c.add(long, 0)
@@ -122,7 +122,7 @@ func (c *city) record(span, step time.Duration) *Trace {
 		app.CPU = append(app.CPU, history.Point{At: now, Value: sum})
 		t.Replicas = append(t.Replicas, history.Point{At: now, Value: float64(len(c.pods))})
 	}
-	t.Containers = []Container{app}
+	t.Containers = []TraceContainer{app}
 	return t
 }
 

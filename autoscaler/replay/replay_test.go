@@ -64,7 +64,7 @@ func length(t *testing.T, text string) time.Duration {
 
 func readTrace(t *testing.T, d *datadriven.TestData) *Trace {
 	trace := &Trace{Namespace: "shop", Target: "Deployment/web", From: began, Named: map[string]Series{}, Startup: Startup{Median: 20 * time.Second, Pods: 3}}
-	app := Container{Name: "app"}
+	app := TraceContainer{Name: "app"}
 	for _, arg := range d.CmdArgs {
 		switch v := arg.Vals[0]; arg.Key {
 		case "for":
@@ -96,7 +96,7 @@ func readTrace(t *testing.T, d *datadriven.TestData) *Trace {
 			trace.Named[name] = series
 		}
 	}
-	trace.Containers = []Container{app}
+	trace.Containers = []TraceContainer{app}
 	return trace
 }
 

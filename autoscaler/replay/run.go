@@ -57,8 +57,8 @@ type RunResult struct {
 	Min int32 `json:"min"`
 	Max int32 `json:"max"`
 	// Points has one point for each sync.
-	Points []Point `json:"points"`
-	Totals Totals  `json:"totals"`
+	Points []SyncPoint `json:"points"`
+	Totals Totals      `json:"totals"`
 	// Recorded are the totals of the recorded workload, by the targets of this specification; nil
 	// if the trace has no counts of pods.
 	Recorded *Totals `json:"recorded,omitempty"`
@@ -68,8 +68,8 @@ type RunResult struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Point is one sync.
-type Point struct {
+// SyncPoint is one sync.
+type SyncPoint struct {
 	At time.Time `json:"at"`
 	// Current is the count of pods before the decision, Desired the count after it, Ready how
 	// many of Current were ready.
@@ -173,7 +173,7 @@ func (r *run) sync(now time.Time, span time.Duration) {
 		Overlapping: []types.NamespacedName{r.object},
 		ReadMetric:  func(i int) autoscaler.Reading { return r.targets[i].readingAt(now, w) },
 	})
-	p := Point{At: now, Current: current, Desired: current, Ready: int32(w.ready(now)), Recommendation: -1, Use: -1, Demand: -1, Recorded: -1, Reason: describeDecision(d)}
+	p := SyncPoint{At: now, Current: current, Desired: current, Ready: int32(w.ready(now)), Recommendation: -1, Use: -1, Demand: -1, Recorded: -1, Reason: describeDecision(d)}
 	if d.Chosen >= 0 && d.Chosen < len(d.Metrics) && d.Metrics[d.Chosen].Err == nil {
 		p.Recommendation = d.Metrics[d.Chosen].Proposal
 	}
@@ -276,7 +276,7 @@ func (r *run) warnings() (list []string) {
 }
 
 // saturated returns how long container c was throttled, by the recorded count of pods.
-func (r *run) saturated(c *Container) time.Duration {
+func (r *run) saturated(c *TraceContainer) time.Duration {
 	if !c.Limits.CPU.Set || c.Limits.CPU.Milli <= 0 || r.options.Saturation <= 0 {
 		return 0
 	}

@@ -39,23 +39,23 @@ const svgStyle = `
 // curve is one line of the picture. Each value is valid until the next point.
 type curve struct {
 	name, class string
-	points      []Point
-	value       func(*Point) float64 // negative if unknown
+	points      []SyncPoint
+	value       func(*SyncPoint) float64 // negative if unknown
 }
 
 // curves returns the demand in pods that would use the target exactly, the recorded count, the
 // count of each run and the bounds of the last one.
 func (r *Comparison) curves() []curve {
 	last := r.Runs[len(r.Runs)-1]
-	all := []curve{{"demand at the target of " + last.Name, "demand", last.Points, func(p *Point) float64 { return p.Demand }}}
+	all := []curve{{"demand at the target of " + last.Name, "demand", last.Points, func(p *SyncPoint) float64 { return p.Demand }}}
 	if last.Recorded != nil {
-		all = append(all, curve{"recorded", "recorded", last.Points, func(p *Point) float64 { return float64(p.Recorded) }})
+		all = append(all, curve{"recorded", "recorded", last.Points, func(p *SyncPoint) float64 { return float64(p.Recorded) }})
 	}
 	for i, run := range r.Runs {
-		all = append(all, curve{run.Name, fmt.Sprintf("run%d", i%2), run.Points, func(p *Point) float64 { return float64(p.Desired) }})
+		all = append(all, curve{run.Name, fmt.Sprintf("run%d", i%2), run.Points, func(p *SyncPoint) float64 { return float64(p.Desired) }})
 	}
 	bound := func(name string, n int32) curve {
-		return curve{fmt.Sprintf("%s %d", name, n), "bound", last.Points, func(*Point) float64 { return float64(n) }}
+		return curve{fmt.Sprintf("%s %d", name, n), "bound", last.Points, func(*SyncPoint) float64 { return float64(n) }}
 	}
 	return append(all, bound("minReplicas", last.Min), bound("maxReplicas", last.Max))
 }

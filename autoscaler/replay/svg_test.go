@@ -16,9 +16,9 @@ var evening = time.Date(2026, 1, 5, 22, 0, 0, 0, time.UTC)
 
 // smallComparison compares two runs of three hours.
 func smallComparison() *Comparison {
-	points := func(counts ...int32) (list []Point) {
+	points := func(counts ...int32) (list []SyncPoint) {
 		for i, n := range counts {
-			list = append(list, Point{
+			list = append(list, SyncPoint{
 				At: evening.Add(time.Duration(i) * 30 * time.Minute), Desired: n,
 				Demand: []float64{2, 4.5, 7, -1, 3, 3}[i], Recorded: []int32{2, 2, 8, -1, 5, 5}[i],
 			})

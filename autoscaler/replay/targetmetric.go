@@ -50,11 +50,11 @@ func targetMetrics(t *Trace, spec *autoscalingv2.HorizontalPodAutoscalerSpec) ([
 		switch {
 		case m.Resource != nil:
 			tg.name = string(m.Resource.Name)
-			err = tg.resource(t, m.Resource.Target, tg.name, func(c *Container) bool { return c.Role != cluster.Init })
+			err = tg.resource(t, m.Resource.Target, tg.name, func(c *TraceContainer) bool { return c.Role != cluster.Init })
 		case m.ContainerResource != nil:
 			resource, container := string(m.ContainerResource.Name), m.ContainerResource.Container
 			tg.name = resource + " of container " + container
-			err = tg.resource(t, m.ContainerResource.Target, resource, func(c *Container) bool { return c.Name == container })
+			err = tg.resource(t, m.ContainerResource.Target, resource, func(c *TraceContainer) bool { return c.Name == container })
 		case m.Pods != nil:
 			err = tg.named(t, m.Pods.Metric.Name, m.Pods.Target)
 		case m.Object != nil:
@@ -73,7 +73,7 @@ func targetMetrics(t *Trace, spec *autoscalingv2.HorizontalPodAutoscalerSpec) ([
 }
 
 // resource fills in tg for the chosen containers.
-func (tg *targetMetric) resource(t *Trace, goal autoscalingv2.MetricTarget, resource string, chosen func(*Container) bool) error {
+func (tg *targetMetric) resource(t *Trace, goal autoscalingv2.MetricTarget, resource string, chosen func(*TraceContainer) bool) error {
 	if resource != "cpu" && resource != "memory" {
 		return fmt.Errorf("%s: only cpu and memory can be replayed", resource)
 	}

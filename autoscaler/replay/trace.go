@@ -21,7 +21,7 @@ type Trace struct {
 	// half steps; a longer distance is a gap.
 	Step time.Duration
 	// Containers are the containers of each pod, by name.
-	Containers []Container
+	Containers []TraceContainer
 	// PodLevel are the pod-level requests, spec.resources.requests; nil if there are none.
 	PodLevel *autoscaler.Requests
 	// Overhead is the overhead of the pods' RuntimeClass.
@@ -37,8 +37,8 @@ type Trace struct {
 	Notes []string
 }
 
-// Container is one container of each pod.
-type Container struct {
+// TraceContainer is one container of each pod.
+type TraceContainer struct {
 	Name string
 	// Role is Regular, Init or Sidecar.
 	Role     cluster.Role
@@ -74,7 +74,7 @@ func (s Series) At(t time.Time, hold time.Duration) (float64, bool) {
 func (t *Trace) maxAge() time.Duration { return max(t.Step, time.Second) * 5 / 2 }
 
 // usage returns the series of a resource; nil unless it is cpu or memory.
-func (c *Container) usage(resource string) Series {
+func (c *TraceContainer) usage(resource string) Series {
 	switch resource {
 	case "cpu":
 		return c.CPU

@@ -49,7 +49,7 @@ func decided(kind, mode, namespace, name string, pods []string, err error) *deci
 			reading.Samples = append(reading.Samples, autoscaler.PodSample{Pod: pod, Milli: 80, At: before(4 * time.Second), Window: 15 * time.Second})
 		}
 	}
-	return decisionreport.New(autoscaler.Decide(in), decisionreport.Context{Kind: kind, Mode: mode, Input: in, Verdict: func(int, string) (decisionreport.Verdict, bool) {
-		return decisionreport.Verdict{Reason: "NodeTimeout", Message: "node n2 did not answer in time", Advice: "See whether the node is overloaded. `weir explain node n2` tells more."}, err != nil
+	return decisionreport.New(autoscaler.Decide(in), decisionreport.Context{Kind: kind, Mode: mode, Input: in, Verdict: func(int, string) (decisionreport.PodVerdict, bool) {
+		return decisionreport.PodVerdict{Reason: "NodeTimeout", Message: "node n2 did not answer in time", Advice: "See whether the node is overloaded. `weir explain node n2` tells more."}, err != nil
 	}})
 }

@@ -188,7 +188,7 @@ func setRequests(t *replay.Trace, requests map[string]string) error {
 			}
 			container = t.Containers[0].Name
 		}
-		i := slices.IndexFunc(t.Containers, func(c replay.Container) bool { return c.Name == container })
+		i := slices.IndexFunc(t.Containers, func(c replay.TraceContainer) bool { return c.Name == container })
 		if i < 0 {
 			return cli.Usage(fmt.Errorf("--request %s: the pods have no container %s", what, container))
 		}

@@ -120,7 +120,7 @@ func (c coverage) step(s *step, before *autoscaler.Memory, o *ours, want *outcom
 		}
 		c.edges(s, before, o)
 	}
-	for _, side := range [][2][]autoscaler.Change{{before.Ups, want.Memory.Ups}, {before.Downs, want.Memory.Downs}} {
+	for _, side := range [][2][]autoscaler.ReplicaChange{{before.Ups, want.Memory.Ups}, {before.Downs, want.Memory.Downs}} {
 		switch a, b := side[0], side[1]; {
 		case len(b) > len(a):
 			c.add("memory: change added")
@@ -147,7 +147,7 @@ func (c coverage) edges(s *step, before *autoscaler.Memory, o *ours) {
 	if s.Spec.Behavior == nil {
 		return
 	}
-	for _, side := range [][]autoscaler.Change{before.Ups, before.Downs} {
+	for _, side := range [][]autoscaler.ReplicaChange{before.Ups, before.Downs} {
 		for _, change := range side {
 			for _, rules := range []*autoscalingv2.HPAScalingRules{s.Spec.Behavior.ScaleUp, s.Spec.Behavior.ScaleDown} {
 				for _, policy := range rules.Policies {

@@ -152,7 +152,7 @@ func printMemory(m autoscaler.Memory) string {
 	}
 	for _, side := range []struct {
 		name string
-		list []autoscaler.Change
+		list []autoscaler.ReplicaChange
 	}{{"ups", m.Ups}, {"downs", m.Downs}} {
 		fmt.Fprintf(&b, "; %s", side.name)
 		for _, c := range side.list {

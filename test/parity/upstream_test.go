@@ -157,9 +157,9 @@ func (u *upstream) reconcile(s *step, status *autoscalingv2.HorizontalPodAutosca
 	for _, r := range (*field[map[string][]recommendation](u.controller, "recommendations"))[key] {
 		o.Memory.Recommendations = append(o.Memory.Recommendations, autoscaler.Recommendation{Replicas: r.Replicas, At: r.At})
 	}
-	changes := func(name string) (list []autoscaler.Change) {
+	changes := func(name string) (list []autoscaler.ReplicaChange) {
 		for _, c := range (*field[map[string][]change](u.controller, name))[key] {
-			list = append(list, autoscaler.Change{Replicas: c.Replicas, At: c.At, Outdated: c.Outdated})
+			list = append(list, autoscaler.ReplicaChange{Replicas: c.Replicas, At: c.At, Outdated: c.Outdated})
 		}
 		return list
 	}

@@ -60,7 +60,7 @@ func Read(ctx context.Context, h *history.Client, r Request) (*replay.Trace, err
 	step := history.Step(r.To.Sub(r.From))
 	// Steady points: the same question tomorrow gives the same answers.
 	r.From, r.To = r.From.Truncate(step), r.To.Truncate(step)
-	rd := &traceReader{ctx: ctx, history: h, request: &r, containers: map[string]*replay.Container{},
+	rd := &traceReader{ctx: ctx, history: h, request: &r, containers: map[string]*replay.TraceContainer{},
 		trace: &replay.Trace{Namespace: r.Namespace, Target: r.Kind + "/" + r.Name, From: r.From, To: r.To, Step: step, Named: map[string]replay.Series{}}}
 	for _, read := range []func() error{rd.readUsage, rd.readSpecs, rd.readReplicas, rd.readStartup, rd.readNamed} {
 		if err := read(); err != nil {
@@ -79,7 +79,7 @@ type traceReader struct {
 	history    *history.Client
 	request    *Request
 	trace      *replay.Trace
-	containers map[string]*replay.Container
+	containers map[string]*replay.TraceContainer
 	// measured is how many pods were measured, used if no count is found.
 	measured replay.Series
 }
@@ -170,7 +170,7 @@ func (rd *traceReader) keepContainers(resource string, lines []history.TimeSerie
 		}
 		c := rd.containers[name]
 		if c == nil {
-			c = &replay.Container{Name: name}
+			c = &replay.TraceContainer{Name: name}
 			rd.containers[name] = c
 		}
 		if resource == "cpu" {

@@ -69,7 +69,7 @@ type Collector struct {
 
 // containerTrace is a container, with the number of points in which a pod had it.
 type containerTrace struct {
-	replay.Container
+	replay.TraceContainer
 	points int
 }
 
@@ -181,7 +181,7 @@ func (c *Collector) keepSpecs(p *cluster.Pod) {
 		}
 		of := c.containers[f.Name]
 		if of == nil {
-			of = &containerTrace{Container: replay.Container{Name: f.Name, Role: f.Role, CPU: slices.Clone(c.zeros), Memory: slices.Clone(c.zeros)}}
+			of = &containerTrace{TraceContainer: replay.TraceContainer{Name: f.Name, Role: f.Role, CPU: slices.Clone(c.zeros), Memory: slices.Clone(c.zeros)}}
 			c.containers[f.Name] = of
 		}
 		of.Requests, of.Limits = amounts(f.Spec.Values(), metric.CPURequest, metric.MemoryRequest), amounts(f.Spec.Values(), metric.CPULimit, metric.MemoryLimit)
@@ -290,7 +290,7 @@ func (c *Collector) Trace() (*replay.Trace, error) {
 			t.Notes = append(t.Notes, fmt.Sprintf("container %s was in pods for %d%% of the time: taken for one that does not stay, and left out", name, of.points*100/most))
 			continue
 		}
-		t.Containers = append(t.Containers, of.Container)
+		t.Containers = append(t.Containers, of.TraceContainer)
 	}
 	if len(t.Containers) == 0 {
 		return nil, fmt.Errorf("the recording has no pods of %s in namespace %s", t.Target, t.Namespace)
