@@ -108,34 +108,33 @@ func (h *Host) Read(ctx context.Context, b *metric.Batch) error {
 		return &metric.ReadError{Reason: metric.NodeScrapeError, Err: fmt.Errorf("read host: %w", os.ErrClosed)}
 	}
 	now := time.Now()
-	b.Resolution, b.Exhaustive = time.Nanosecond, false
+	b.Resolution = time.Nanosecond
 	h.refreshMachine(now)
 	b.Cores = float64(h.mu.machine.info.NumCores)
 
 	var errs cgroupfs.ErrorList
 	dirs, listErrs := listCgroups(&h.mounts, &h.options)
 	errs.Add(listErrs...)
-	whole := len(listErrs) == 0 // whether every cgroup has a sample
+	b.Exhaustive = len(listErrs) == 0 // whether every cgroup has a sample
 	// A count of processes includes the cgroups below, so it needs all of them.
 	processes, countErrs := countProcesses(dirs, path.Join(h.options.RootFS, "proc"))
 	errs.Add(countErrs...)
 	if over := len(dirs) - h.options.MaxCgroups; over > 0 {
 		errs.Add(fmt.Errorf("report cgroups: %d of %d are over the limit (raise max-cgroups, or select with prefix)", over, len(dirs)))
-		dirs, whole = dirs[:h.options.MaxCgroups], false
+		dirs, b.Exhaustive = dirs[:h.options.MaxCgroups], false
 	}
 	r := round{host: h, processes: processes, cgroups: dirs, now: now}
 	r.learnNames(ctx)
 	for i := range dirs {
 		if err := ctx.Err(); err != nil {
 			errs.Add(fmt.Errorf("read cgroups: %d of %d not read: %w", len(dirs)-i, len(dirs), err))
-			whole = false
+			b.Exhaustive = false
 			break
 		}
 		missed, err := r.addSample(b, &dirs[i])
 		errs.Add(err)
-		whole = whole && !missed
+		b.Exhaustive = b.Exhaustive && !missed
 	}
-	b.Exhaustive = whole
 	return readError(ctx, &errs)
 }
 

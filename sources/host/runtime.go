@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,13 +83,8 @@ func (n *cgroupNamer) name(p metric.CgroupPath, ref podcgroup.Ref) cgroupNames {
 		out.entity.Kind = metric.Pod
 	case podcgroup.Container:
 		out.entity = n.pod(ref)
-		out.entity.Kind, out.entity.Name = metric.Container, string(ref.ID)
-		if c, ok := n.containers[ref.ID]; ok {
-			out.runtime = c
-			if c.Name != "" {
-				out.entity.Name = c.Name
-			}
-		}
+		out.runtime = n.containers[ref.ID]
+		out.entity.Kind, out.entity.Name = metric.Container, cmp.Or(out.runtime.Name, string(ref.ID))
 	}
 	return out
 }
@@ -96,11 +92,11 @@ func (n *cgroupNamer) name(p metric.CgroupPath, ref podcgroup.Ref) cgroupNames {
 // pod returns an entity with the pod's names from the runtime, or else with its UID.
 func (n *cgroupNamer) pod(ref podcgroup.Ref) metric.Entity {
 	e := metric.Entity{Node: n.node, Pod: metric.PodName(ref.UID)}
-	c, ok := n.containers[ref.ID]
-	if !ok || ref.ID == "" || c.Pod == "" {
-		c, ok = n.pods[ref.UID]
+	c := n.containers[ref.ID]
+	if c.Pod == "" {
+		c = n.pods[ref.UID]
 	}
-	if ok && c.Pod != "" {
+	if c.Pod != "" {
 		e.Namespace, e.Pod = c.Namespace, c.Pod
 	}
 	return e
