@@ -14,7 +14,7 @@ type Facts struct {
 	// Synced reports whether nodes and pods have been listed whole at least
 	// once. Until then a pod's absence proves nothing.
 	Synced bool
-	// At is when these facts were learnt, by our clock. It stands still while
+	// At is when these facts were learnt, by our clock. It does not change while
 	// the API server is away.
 	At time.Time
 
@@ -392,7 +392,7 @@ func (f *Facts) With(c Change) *Facts {
 	return n
 }
 
-// changePods applies what c says of pods to n, of which nobody knows yet.
+// changePods applies what c says of pods to n, which is not shared yet.
 func (n *Facts) changePods(c Change) {
 	changes := map[metric.Namespace]map[metric.PodName]*Pod{} // nil: gone
 	note := func(ref metric.PodRef, p *Pod) {

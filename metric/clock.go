@@ -3,7 +3,7 @@ package metric
 import "time"
 
 // NodeClock follows a node's clock through the answers of one source, by the
-// time the node says it is. The zero NodeClock has heard nothing yet.
+// time the node says it is. The zero NodeClock knows nothing yet.
 type NodeClock struct {
 	// MinAhead and MaxAhead bound how far the node's clock is ahead of ours; both are 0
 	// while Known is not set.

@@ -60,7 +60,7 @@ type Sample struct {
 	// and Times holds the middle of our request. Such a time is never paired
 	// with a node's. Bit g is group g.
 	Received uint16
-	// LastKnown marks a sample that was not in this read: the last one stands until
+	// LastKnown marks groups that were not in this read: their last values are repeated until
 	// it is too old. Bit g is group g.
 	LastKnown uint16
 
@@ -125,7 +125,7 @@ func (s *Sample) CopyFrom(o *Sample) {
 //
 // A Batch is filled by a source, changed in place by the processors, and then
 // handed to the sinks, all within its one goroutine until that last step. From
-// then on nobody writes it. Each sink calls Release when it has taken what it
+// then on it is not changed. Each sink calls Release when it has taken what it
 // needs; after the last Release the Batch goes back to be filled again, so no
 // one may keep a pointer into it.
 type Batch struct {

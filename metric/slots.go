@@ -22,7 +22,7 @@ import (
 // a hash table with open addressing. That holds nothing but slots: a Go map would hold all
 // names again.
 //
-// The zero SlotTable is empty. Slot 0 is nobody's. It is not safe for concurrent use.
+// The zero SlotTable is empty. Slot 0 is never given. It is not safe for concurrent use.
 type SlotTable struct {
 	order      []uint32 // the slots of the last batch's samples
 	slots      []slot   // by number
@@ -46,8 +46,8 @@ var slotSeed = maphash.MakeSeed()
 // slotGenerations counts slots given to entities, by all tables.
 var slotGenerations atomic.Uint64
 
-// Assign begins a round: it gives b's samples their slots, and frees those that nobody
-// has kept. A failed read frees nothing.
+// Assign begins a round: it gives b's samples their slots, and frees those that no
+// step has kept. A failed read frees nothing.
 func (t *SlotTable) Assign(b *Batch) {
 	b.Slots, t.freed = t, t.freed[:0]
 	t.round = max(t.round, 1) // 0 marks a free slot

@@ -22,7 +22,7 @@ type Usage struct {
 	Memory int64  // bytes: the working set
 }
 
-// PodUsage is the usage of a pod all of whose required containers were measured.
+// PodUsage is the usage of a pod. All its required containers were measured.
 type PodUsage struct {
 	// PodRef and UID identify the pod; the UID is empty where the source reports none.
 	// They are pointers because a LIST recognises most pods by Index and reads neither.

@@ -22,7 +22,7 @@ import (
 // directHandler answers what nearly everybody asks, a GET or a LIST of objects in plain JSON
 // or in protobuf, perhaps by label, without objects: the answer is appended straight
 // from readings, in the very bytes that the library would have made of the objects. It
-// stands where the library's own handlers of the group do, behind all its filters. All
+// takes the place of the library's own handlers of the group, behind all its filters. All
 // else it leaves to them: tables, metadata alone, YAML, CBOR and indented JSON; watching;
 // whatever else a query says; audits that want the answer; and everything that is not
 // answered 200.

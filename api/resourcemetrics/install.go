@@ -53,7 +53,7 @@ type Options struct {
 	// out: there never is one.
 	Facts func() *cluster.Facts
 	// Sources returns how reading fares, for the reasons of what is missing. Left
-	// out: nobody tells.
+	// out: it is unknown.
 	Sources func() []explain.SourceState
 	// Registerer takes the metrics of this API. Left out: there are none.
 	Registerer prometheus.Registerer

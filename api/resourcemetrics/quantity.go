@@ -26,6 +26,7 @@ func memoryQuantity(u *resourceusage.Usage) resource.Quantity {
 // quantityText is how a quantity is written: a number and a suffix.
 type quantityText struct {
 	value  uint64
+	digits uint8 // how many digits value has
 	suffix uint8
 }
 
@@ -51,24 +52,24 @@ func memoryText(bytes int64) quantityText {
 	}
 	thousands := uint8(bits.TrailingZeros64(v) / 10)
 	v >>= 10 * thousands
-	return quantityText{v, binaryOne + thousands}
+	return quantityText{v, countDigits(v), binaryOne + thousands}
 }
 
 // decimalText returns v with the largest suffix that leaves it whole; suffix is what v
 // counts.
 func decimalText(v uint64, suffix uint8) quantityText {
 	if v == 0 {
-		return quantityText{0, decimalOne}
+		return quantityText{0, 1, decimalOne}
 	}
 	for v%1000 == 0 {
 		v /= 1000
 		suffix++
 	}
-	return quantityText{v, suffix}
+	return quantityText{v, countDigits(v), suffix}
 }
 
 // size returns how many bytes q takes.
-func (q quantityText) size() int { return countDigits(q.value) + len(suffixes[q.suffix]) }
+func (q quantityText) size() int { return int(q.digits) + len(suffixes[q.suffix]) }
 
 // append appends q.
 func (q quantityText) append(b []byte) []byte {
@@ -85,10 +86,10 @@ var powersOfTen = func() (tens [20]uint64) {
 }()
 
 // countDigits returns how many decimal digits v has.
-func countDigits(v uint64) int {
+func countDigits(v uint64) uint8 {
 	n := bits.Len64(v) * 1233 >> 12 // the digits, or one less: 1233/4096 is about log10 of 2
 	if v >= powersOfTen[n] {
 		n++
 	}
-	return max(n, 1)
+	return uint8(max(n, 1))
 }

@@ -35,14 +35,14 @@ func FuzzQuantity(f *testing.F) {
 
 // TestWidth is where numbers get a digit more.
 func TestWidth(t *testing.T) {
-	f := func(v uint64, want int) {
+	f := func(v uint64, want uint8) {
 		t.Helper()
 		if got := countDigits(v); got != want {
 			t.Errorf("%d: got %d digits, want %d", v, got, want)
 		}
 	}
 	f(0, 1)
-	for digits, v := 1, uint64(1); digits <= 19; digits, v = digits+1, v*10 {
+	for digits, v := uint8(1), uint64(1); digits <= 19; digits, v = digits+1, v*10 {
 		f(v, digits)
 		f(v*10-1, digits)
 	}

@@ -190,7 +190,7 @@ type labelSets struct {
 	key   []byte // scratch
 }
 
-// setOf returns the set of labels, which nobody changes.
+// setOf returns the set of labels. They must not be changed.
 func (l *labelSets) setOf(labels map[string]string) *labelSet {
 	if len(labels) == 0 {
 		return noLabels

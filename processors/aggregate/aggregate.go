@@ -31,11 +31,7 @@ type Aggregator struct {
 	pods        []*pod           // by the pod's slot; nil where there is none
 	known       int              // pods that there are
 	currentPods []*pod           // the pods of this round: reported, or expected
-	// bound are the pods bound to a node, in the order of the facts of this generation.
-	bound           []*pod
-	boundNode       metric.NodeName
-	boundGeneration uint64
-	unmetPods       []*pod // pods that were not met
+	unmetPods   []*pod           // pods that were not met
 	// rejected are the containers of which a sample in this batch was rejected, by their
 	// pods; nil if there are none, as of nearly every batch.
 	rejected map[*pod][]rejectedContainer

@@ -16,7 +16,7 @@ type blame struct {
 func (w *blame) isSet() bool { return w.reason != metric.Unjudged }
 
 // add blames a container, unless one with a reason further out is blamed
-// already. Of equals the first stands.
+// already. Of equals the first is kept.
 func (w *blame) add(name string, reason metric.Reason, why metric.Evidence) {
 	if reason.Precedes(w.reason) {
 		*w = blame{name, reason, why}

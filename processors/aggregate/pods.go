@@ -15,7 +15,6 @@ type pod struct {
 	facts    *cluster.Pod // nil if the API server does not know it
 	otherPod *cluster.Pod // what it knows by this name on this node instead
 	round    uint32       // when it was met last
-	gone     bool         // no longer among the Aggregator's pods
 
 	own     int32   // index of the pod's own sample, or none
 	members []int32 // the indexes of its containers' samples that were not rejected
@@ -174,18 +173,10 @@ func (a *Aggregator) expect(facts *cluster.Facts, b *metric.Batch) {
 
 // expectBound adds the pods that are bound to the node.
 func (a *Aggregator) expectBound(facts *cluster.Facts, b *metric.Batch) {
-	node := b.Node
-	on, generation := facts.PodsOn(node), facts.PodsGeneration(node)
-	// Fast path: the same pods as in the last batch.
-	if same := node == a.boundNode && generation == a.boundGeneration && len(on) == len(a.bound); !same {
-		a.boundNode, a.boundGeneration, a.bound = node, generation, make([]*pod, len(on))
-	}
-	for i, f := range on {
-		p := a.bound[i]
-		if p == nil || p.gone {
-			p = a.podAt(b.Slots.SlotOf(&metric.Entity{Kind: metric.Pod, Node: node, Namespace: f.Namespace, Pod: f.Name}))
-			a.bound[i] = p
-		}
+	e := metric.Entity{Kind: metric.Pod, Node: b.Node}
+	for _, f := range facts.PodsOn(b.Node) {
+		e.Namespace, e.Pod = f.Namespace, f.Name
+		p := a.podAt(b.Slots.SlotOf(&e))
 		a.addCurrent(p, b)
 		p.current = f
 	}
@@ -210,7 +201,7 @@ func (a *Aggregator) expectReported(facts *cluster.Facts, b *metric.Batch) {
 		switch {
 		case p == nil || p.round == a.round:
 		case facts != nil && facts.Synced, !slices.ContainsFunc(p.reported, func(r report) bool { return a.expects(r, b) }):
-			p.gone, a.pods[slot] = true, nil
+			a.pods[slot] = nil
 			a.known--
 		default:
 			a.unmetPods = append(a.unmetPods, p)
@@ -237,7 +228,7 @@ func (a *Aggregator) remember(p *pod, b *metric.Batch) {
 	p.reported = slices.DeleteFunc(p.reported, func(r report) bool { return !a.expects(r, b) && p.member(b, r.name) == none })
 	for _, m := range p.members {
 		if b.Samples[m].LastKnown != 0 {
-			continue // an earlier report that still stands
+			continue // it repeats an earlier report
 		}
 		name := b.Samples[m].Entity.Name
 		i := slices.IndexFunc(p.reported, func(r report) bool { return r.name == name })

@@ -33,7 +33,7 @@ func (v *verdicts) begin(b *metric.Batch) {
 		}
 		slot := b.Slots.SlotOf(&o.Entity)
 		if before, ok := v.find(slot, o.Group); ok {
-			// Two steps have spoken: the reason further out stands.
+			// Two steps gave a reason: the outer one is kept.
 			if o.Reason.Precedes(b.Verdicts[before].Reason) {
 				v.setPlace(slot, i)
 			} else {
@@ -73,7 +73,7 @@ func ofGroup(g metric.Group) int {
 }
 
 // explain adds a verdict, unless there is one that lies as far out or further,
-// and returns what the one that stands says.
+// and returns what the kept one says.
 func (v *verdicts) explain(slot uint32, g metric.Group, reason metric.Reason, why metric.Evidence) (metric.Reason, metric.Evidence) {
 	if i, ok := v.find(slot, g); ok && !reason.Precedes(v.batch.Verdicts[i].Reason) {
 		return v.batch.Verdicts[i].Reason, v.batch.Verdicts[i].Evidence
@@ -103,7 +103,7 @@ func (v *verdicts) evidence(e *metric.Entity, reason metric.Reason) metric.Evide
 	return metric.Evidence{}
 }
 
-// removeObsolete makes verdicts agree with what is served: a number that stands has none,
+// removeObsolete makes verdicts agree with what is served: a number that is served has none,
 // unless its instance was chosen without support. Then a verdict on that instance
 // says beside what it was chosen.
 func (v *verdicts) removeObsolete() {

@@ -68,7 +68,7 @@ func (s *State) chain(b *metric.Batch) {
 	}
 	for k, first := range s.first {
 		if first < 0 && s.tracks[k].id != 0 {
-			s.open(k, s.lastAnswer, s.answers-1) // nothing will be heard of its line
+			s.open(k, s.lastAnswer, s.answers-1) // its line is not in this batch
 		}
 	}
 }
@@ -82,7 +82,8 @@ func none(old []int32, n int) []int32 {
 	return list
 }
 
-// followsAnother reports whether a sample shares the fate of another, being a part or a limb.
+// followsAnother reports whether a sample is judged with another one: it is a part or a
+// partial sample.
 func followsAnother(sample *metric.Sample) bool {
 	return sample.Entity.Part != "" || isPartialSample(sample)
 }

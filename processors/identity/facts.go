@@ -53,7 +53,7 @@ func factsCover(facts *cluster.Facts, e *metric.Entity) bool {
 func (s *State) contradiction(facts *cluster.Facts, b *metric.Batch, sample *metric.Sample, pod *cluster.Pod, known *core) (metric.Reason, string) {
 	e, start := &sample.Entity, startOf(sample, known)
 	// A fact cannot speak of what began after it was learnt, unless time has
-	// passed in which the API server would have told us.
+	// passed in which the API server would have reported it.
 	outlived := start > pod.KnownAt.UnixNano() && facts.At.UnixNano()-start < int64(b.Interval)
 
 	if pod.Node != "" && b.Node != "" && pod.Node != b.Node && !outlived {

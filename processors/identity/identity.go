@@ -44,7 +44,7 @@ type Options struct {
 type State struct {
 	options        Options
 	now            time.Time     // of the last batch
-	clock          time.Duration // since the first batch; stands still while reads fail
+	clock          time.Duration // since the first batch; it stops while reads fail
 	lastAnswer     time.Duration // the clock at the answer before
 	answers        uint32        // rounds that gave something
 	lastID         uint32        // of the newest line
@@ -53,7 +53,7 @@ type State struct {
 	node           metric.NodeClock
 	hasOldPods     bool          // some track has a past
 	clockStepped   time.Duration // when the node's clock was last found to have stepped, by ours; negative if never
-	drift          bool          // what the answer before told may be of before that step
+	drift          bool          // the readings of the last answer may be older than that step
 
 	memory
 	grouping

@@ -260,7 +260,7 @@ func (s *State) applyCrossCheck(t *track, b *metric.Batch) {
 			l.start, l.origin = w.Start, w.Origin
 		}
 	}
-	// Whose line another has taken begins one of its own.
+	// A candidate begins a new line if a cross-check gave its line to another one.
 	for ci := range s.candidates {
 		for cj := range s.candidates {
 			if c := &s.candidates[ci]; ci != cj && c.line == s.candidates[cj].line && !c.crossChecked {

@@ -281,7 +281,7 @@ func (s *State) stillAmbiguous(t *track, facts *cluster.Facts, b *metric.Batch) 
 		for j := range t.lines {
 			r := &t.lines[j]
 			if t.younger(c, r, b) {
-				continue // its start has since been told
+				continue // its start is known by now
 			}
 			if r.lost == metric.Ambiguous && r.rule == ruleContinuity && r.lostTo == t.lines[c.line].id && !s.taken(j) && s.clock-r.seen <= s.rememberFor(b) {
 				return true

@@ -18,7 +18,7 @@ func (s *State) clockStepped(b *metric.Batch) bool {
 	case b.NodeTime != 0:
 		return s.node.Follow(b)
 	case b.Failed():
-		return false // nobody has told the time
+		return false // there is no time to compare with
 	}
 	s.node = metric.NodeClock{}
 	return s.readingsStepped(b)

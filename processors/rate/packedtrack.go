@@ -131,7 +131,7 @@ func (r *packedTrack) pack(words []uint64, t *track) []uint64 {
 	return c.words
 }
 
-// unpack spreads r, whose words these are, out in t.
+// unpack fills t with r, which has these words.
 func (r *packedTrack) unpack(words []uint64, t *track) {
 	if len(words) == 0 {
 		*t = track{isNew: true}

@@ -94,7 +94,7 @@ func (s *State) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
 		}
 		if s.reported[slot] {
 			// A second report of an entity identity has no opinion of: a part
-			// reported twice. The first stands.
+			// reported twice. The first is kept.
 			sample.Reject(metric.Discontinuous)
 			continue
 		}

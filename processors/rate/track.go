@@ -11,7 +11,7 @@ import (
 // a row.
 type track struct {
 	instance metric.Instance
-	pod      *cluster.Pod       // whom the API server named when it was last read
+	pod      *cluster.Pod       // of the API server, when the entity was last read
 	run      *cluster.Container // the run the API server named when it was last read
 	seen     time.Duration      // when it was last reported and believed, by our clock
 	isNew    bool               // it never was

@@ -43,7 +43,7 @@ func (s bufferPool) take(words int) []uint64 {
 	return make([]uint64, 0, size)
 }
 
-// giveBack gives back a slice that nobody reads any more.
+// giveBack gives back a slice without readers.
 func (s bufferPool) giveBack(data []uint64) { s[cap(data)] = data[:0] }
 
 // newRound returns the round of samples, which are in d's order. It appends the records to
