@@ -1,5 +1,5 @@
-// Package captures replays what a real kubelet said, through identity and
-// rate, and judges every number against the kernel's own counters.
+// Package captures replays the captured answers of a real kubelet through
+// identity and rate, and compares every number with the kernel's own counters.
 package captures
 
 import (
@@ -21,28 +21,30 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
-// A served rate may differ from the kernel's by this much: the kernel's counters
-// were read at other moments than the kubelet's, some seconds apart, and the
-// load within is not even.
+// The allowed difference between a served rate and the kernel's count. The
+// kernel's counters were read some seconds before or after the kubelet's, and
+// the load is not even.
 const (
 	relativeTolerance = 0.15
 	absoluteTolerance = 12 // millicores
 )
 
-// mixed lists what no reader can get right, because the node itself mixes two
-// cgroups under one name: a second cgroup with the ID of a living container.
-// /metrics/resource and /stats/summary then report the one or the other as the
-// same line; only /metrics/cadvisor, which names paths, tells them apart. The golden
-// page keeps the numbers.
+// mixed lists the endpoints of scenarios in which no reader can be right,
+// because the node itself mixes two cgroups of one name: there is a second
+// cgroup with the ID of a running container. /metrics/resource and
+// /stats/summary then report sometimes the one and sometimes the other in the
+// same line. Only /metrics/cadvisor has paths, which distinguish them. The
+// golden page contains the numbers.
 var mixed = map[string][]string{"03f-one-container-two-paths": {"resource", "summary"}}
 
-// returns names the container of a scenario that is believed again after another of
-// its name was: the second one was stopped, and the API server says so.
+// returns maps a scenario to a container that is the living instance again
+// after another of its name was: the second one was stopped, and the API server
+// reports that.
 var returns = map[string]string{"03d-two-instances-one-pod": "main"}
 
-// TestReplay writes one golden page for each scenario: for each endpoint and
-// round how much was served, the largest error, and what was absent or turned
-// away, and why.
+// TestReplay compares each scenario with a golden page. For each endpoint and
+// round, the page has the number of served entities, the largest error, and
+// what was missing or rejected, with the reasons.
 func TestReplay(t *testing.T) {
 	for _, scenario := range scenarios(t) {
 		t.Run(scenario, func(t *testing.T) {
@@ -98,8 +100,8 @@ func replay(t *testing.T, e *endpoint, list []*round, k kernel, page *strings.Bu
 	}
 }
 
-// judge compares every served container with the kernel and writes the round's
-// lines.
+// judge compares every served container with the kernel's count and writes the
+// lines of the round.
 func judge(t *testing.T, e *endpoint, r *round, b *metric.Batch, k kernel, page *strings.Builder, mayErr bool) {
 	served, judged := 0, 0
 	var lines []string
@@ -173,8 +175,8 @@ func judge(t *testing.T, e *endpoint, r *round, b *metric.Batch, k kernel, page 
 	}
 }
 
-// wholePods counts the pods that are served, and checks that each is served
-// whole: with the sum of its containers, every required one among them.
+// wholePods counts the pods that are served. It checks that each served pod is
+// the sum of its containers and includes all required ones.
 func wholePods(t *testing.T, r *round, b *metric.Batch) (served int) {
 	t.Helper()
 	for i := range b.Samples {
@@ -197,7 +199,7 @@ func wholePods(t *testing.T, r *round, b *metric.Batch) (served int) {
 		}
 		facts := r.facts.Pod(p.Entity.PodRef())
 		if facts == nil {
-			continue // borne with for one resolution
+			continue // the pod is not in the facts, which is allowed for one resolution
 		}
 		for k := range facts.Containers {
 			if c := &facts.Containers[k]; c.Required() && !have[c.Name] {

@@ -13,10 +13,11 @@ import (
 	"github.com/weir-metrics/weir/test/capture"
 )
 
-// TestTwoPathsOneContainer is the case that weir was begun for: an old kubelet reports one
-// container under two cgroup paths, with creation times 20.5 s apart. In every order of
-// arrival one container is served, with 250 millicores and 180 MiB, and the other path has
-// a verdict. weir does not read that endpoint; its numbers test identity here.
+// TestTwoPathsOneContainer replays the case for which weir was written: an old
+// kubelet reports one container with two cgroup paths, created 20.5 s apart. In
+// every order of arrival one container must be served, with 250 millicores and
+// 180 MiB, and the other path must have a verdict. weir does not read that
+// endpoint; the test uses its numbers for identity.
 func TestTwoPathsOneContainer(t *testing.T) {
 	var bodies [2]map[string]json.RawMessage
 	for i, name := range []string{"round1.json", "round2.json"} {
@@ -71,11 +72,11 @@ func TestTwoPathsOneContainer(t *testing.T) {
 	}
 }
 
-// addContainers adds a sample of each container in the answer of an old kubelet's
+// addContainers adds a sample for each container in an old kubelet's answer of
 // /stats/container/, in a random order.
 func addContainers(t *testing.T, answer map[string]json.RawMessage, r *rand.Rand, b *metric.Batch) {
 	t.Helper()
-	paths := slices.Sorted(maps.Keys(answer)) // so that the order depends on the seed only
+	paths := slices.Sorted(maps.Keys(answer)) // so that the order depends only on the seed
 	r.Shuffle(len(paths), func(i, j int) { paths[i], paths[j] = paths[j], paths[i] })
 	for _, path := range paths {
 		var c struct {

@@ -19,10 +19,10 @@ import (
 	"github.com/weir-metrics/weir/test/capture"
 )
 
-// node is the captured node's name.
+// node is the name of the captured node.
 const node metric.NodeName = "node1"
 
-// interval is about how far apart the captured rounds are.
+// interval is the approximate time between the captured rounds.
 const interval = 10 * time.Second
 
 // round is one captured round.
@@ -39,7 +39,7 @@ type round struct {
 	cgroups []cgroup
 }
 
-// cgroup is one line of the kernel's own account.
+// cgroup is one line of the kernel's counters.
 type cgroup struct {
 	Path   string `json:"id"`
 	Time   int64  `json:"t_ns"`
@@ -61,7 +61,7 @@ func scenarios(t *testing.T) (names []string) {
 	return names
 }
 
-// rounds reads the numbered rounds of a scenario, in order.
+// rounds returns the numbered rounds of a scenario, in order.
 func rounds(t *testing.T, scenario string) (list []*round) {
 	t.Helper()
 	for _, dir := range capture.Glob(t, scenario+"/[0-9][0-9]") {
@@ -70,8 +70,8 @@ func rounds(t *testing.T, scenario string) (list []*round) {
 			t.Fatalf("%s: %v", dir, err)
 		}
 		if pods, ok := r.read(t, "pods.json"); ok {
-			// Learnt when the answer came; a pod's first sight is settled by
-			// the replay, which knows the earlier rounds.
+			// The facts have the time of the answer. The replay sets when a pod was first
+			// seen, because it knows the earlier rounds.
 			var err error
 			r.facts, err = informer.FactsFromPods(pods, time.Unix(0, r.meta.Endpoints["pods.json"].End))
 			if err != nil {
@@ -88,7 +88,8 @@ func rounds(t *testing.T, scenario string) (list []*round) {
 	return list
 }
 
-// read returns a file of the round, unpacked, if it was captured.
+// read returns the unpacked content of a file of the round, and whether it was
+// captured.
 func (r *round) read(t *testing.T, name string) ([]byte, bool) {
 	t.Helper()
 	if e, ok := r.meta.Endpoints[name]; ok && e.Status != 200 {
@@ -97,7 +98,7 @@ func (r *round) read(t *testing.T, name string) ([]byte, bool) {
 	return capture.Find(t, filepath.Join(r.dir, name))
 }
 
-// endpoint is one way to ask the kubelet.
+// endpoint is an endpoint of the kubelet.
 type endpoint struct {
 	name, file string
 	clock      time.Duration
@@ -114,7 +115,7 @@ var endpoints = []endpoint{
 	{"cadvisor", "cadvisor.prom", cadvisor.Clock, func() parser { return cadvisor.New() }},
 }
 
-// fill reads the round's answer of an endpoint into b, as a source would.
+// fill parses the round's answer of an endpoint into b, as a source would.
 func (e *endpoint) fill(t *testing.T, r *round, p parser, b *metric.Batch) {
 	t.Helper()
 	b.Reset()
@@ -123,7 +124,8 @@ func (e *endpoint) fill(t *testing.T, r *round, p parser, b *metric.Batch) {
 	b.Began, b.Ended = time.Unix(0, times.Start), time.Unix(0, times.End)
 	body, ok := r.read(t, e.file)
 	if !ok {
-		// As the scraper judges: no answer, or one that says that it failed.
+		// Like the scraper: without an answer the node is unreachable, and status 500
+		// means that its scrape failed.
 		reason := metric.NodeUnreachable
 		if times.Status == http.StatusInternalServerError {
 			reason = metric.NodeScrapeError
@@ -134,7 +136,7 @@ func (e *endpoint) fill(t *testing.T, r *round, p parser, b *metric.Batch) {
 	b.Err = p.Parse(body, payload.Request{Node: node, Expect: node, Received: payload.Midpoint(b.Began, b.Ended)}, b)
 }
 
-// kernel is the kernel's account of each container over the whole scenario.
+// kernel has the kernel's counters of each container over the whole scenario.
 type kernel map[string][]cgroup
 
 func account(list []*round) kernel {
@@ -148,8 +150,8 @@ func account(list []*round) kernel {
 }
 
 // used returns the CPU rate in millicores that the kernel counted for a cgroup
-// between two moments, by interpolation between its readings, and whether they
-// cover the time.
+// between two moments, interpolated between readings. It returns false if the
+// readings do not cover that time.
 func (k kernel) used(path string, from, to int64) (float64, bool) {
 	a, okA := k.at(path, from)
 	b, okB := k.at(path, to)
@@ -174,8 +176,8 @@ func (k kernel) at(path string, at int64) (float64, bool) {
 	return 0, false
 }
 
-// path returns the cgroup of a container that runs, by its ID and its pod's
-// class and UID.
+// path returns the cgroup of a running container, by its ID and its pod's class
+// and UID.
 func (k kernel) path(pod *cluster.Pod, id metric.ContainerID) string {
 	class := map[string]string{"Burstable": "/kubepods/burstable", "BestEffort": "/kubepods/besteffort", "Guaranteed": "/kubepods"}[pod.QoS]
 	return strings.Join([]string{class, "pod" + string(pod.ReportedUID()), string(id)}, "/")

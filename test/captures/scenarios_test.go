@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What the goldens may show.
+// Patterns of lines in golden pages.
 const (
 	oldPod    = `turned away: OldPod, rule uid`
 	allServed = `^\d\d: \d+ pods served; \d+ containers served, [1-9]\d* judged$`
@@ -17,10 +17,10 @@ const (
 	lastKnown = `last number stands`
 )
 
-// happened is what the captures' README says of each scenario, and what the golden
-// page must therefore show for resource, summary and cadvisor: each pattern matches
-// some line. An endpoint that is empty has nothing to show: the kubelet did not speak
-// of it there.
+// happened has what the captures' README says about each scenario, and the
+// patterns that the golden page must therefore contain for resource, summary
+// and cadvisor: each pattern must match a line. An endpoint has no patterns if
+// the kubelet did not report the event there.
 var happened = []struct {
 	scenario, what              string
 	resource, summary, cadvisor []string
@@ -57,16 +57,16 @@ var happened = []struct {
 		[]string{`missing: NodeScrapeError`}, []string{`missing: NodeScrapeError`}, []string{`missing: NotReported`}},
 }
 
-// silent are the scenarios that have nothing to show of identity: their goldens hold
-// the numbers.
+// silent are the scenarios that show nothing about identity. Their golden pages
+// only have numbers.
 var silent = []string{
 	"02c-ends-and-starts-finely", "03a-fine", "05-resize", "06-memory-pressure", "06b-memory-pressure-evicted",
 	"06c-memory-pressure-kernel-notification", "07-startup",
 }
 
-// TestGoldensShowWhatHappened: the golden pages say what the captures' README says.
-// That all numbers are right, that no choice alternates and that losers' verdicts name
-// the rule is TestReplay's.
+// TestGoldensShowWhatHappened checks that the golden pages show what the
+// captures' README says. TestReplay checks that all numbers are right, that no
+// decision alternates, and that the verdicts on rejected samples name the rule.
 func TestGoldensShowWhatHappened(t *testing.T) {
 	expected := slices.Clone(silent)
 	for _, h := range happened {

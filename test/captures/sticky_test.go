@@ -7,13 +7,14 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// believed is which instances of each name were believed, in the order of a replay.
+// believed has the living instances of each name, in the order of a replay.
 type believed map[metric.Entity][]metric.Instance
 
-// follow notes the instances believed in a round, and fails where a choice goes back:
-// from one instance to another, and to the first again. A container that restarts
-// goes on to its next run; nothing real goes back, unless gone by itself: the
-// scenario where a second container is stopped lists its name in returns.
+// follow notes the living instances of a round, and fails if a decision goes
+// back to an earlier instance. A container that restarts continues with its
+// next run, so the living instance never becomes an earlier one. The only
+// exception is a scenario in which a second container is stopped; returns is
+// its name.
 func (all believed) follow(t *testing.T, e *endpoint, r *round, b *metric.Batch, returns string) {
 	t.Helper()
 	for i := range b.Samples {
@@ -24,7 +25,7 @@ func (all believed) follow(t *testing.T, e *endpoint, r *round, b *metric.Batch,
 		seen := all[s.Entity]
 		n := len(seen)
 		if n > 0 && sameInstance(&seen[n-1], &s.Instance) {
-			seen[n-1] = s.Instance // perhaps with more names
+			seen[n-1] = s.Instance // it may have more names now
 			continue
 		}
 		for j := range seen {
@@ -36,7 +37,8 @@ func (all believed) follow(t *testing.T, e *endpoint, r *round, b *metric.Batch,
 	}
 }
 
-// sameInstance compares what the report names, else the line that identity follows.
+// sameInstance compares the ID or the path if both instances have one,
+// otherwise the line that identity follows.
 func sameInstance(a, b *metric.Instance) bool {
 	switch {
 	case a.ID != "" && b.ID != "":
@@ -53,8 +55,7 @@ func label(i *metric.Instance) string {
 	return string(i.UID) + " " + string(i.ID) + " " + string(i.Path)
 }
 
-// checkLosers fails for a sample that was turned away and whose verdict does not
-// name the rule.
+// checkLosers fails if the verdict on a rejected sample does not name the rule.
 func checkLosers(t *testing.T, e *endpoint, r *round, b *metric.Batch) {
 	t.Helper()
 	for i := range b.Samples {
@@ -68,12 +69,12 @@ func checkLosers(t *testing.T, e *endpoint, r *round, b *metric.Batch) {
 	}
 }
 
-// isPartial reports whether a sample holds only what rules cannot weigh, such as the
-// network of a pod's sandbox: it shares the fate of the pod's own, which has the
-// verdict.
+// isPartial reports whether a sample has only numbers without rules of their
+// own, such as the network of a pod's sandbox. Such a sample is rejected
+// together with the pod's own sample, which has the verdict.
 func isPartial(s *metric.Sample) bool { return s.Times[metric.CPU] == 0 && s.Times[metric.Memory] == 0 }
 
-// verdictOn returns identity's verdict on a sample that was turned away, or nil.
+// verdictOn returns identity's verdict on a rejected sample, or nil.
 func verdictOn(b *metric.Batch, s *metric.Sample) *metric.Verdict {
 	for i := range b.Verdicts {
 		v := &b.Verdicts[i]

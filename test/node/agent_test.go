@@ -14,11 +14,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// capabilities are the bits of those that an agent may be given (linux/capability.h).
+// capabilities are the numbers of the capabilities that an agent may have
+// (linux/capability.h).
 var capabilities = map[corev1.Capability]uint{"DAC_READ_SEARCH": 2}
 
-// TestPrivileges looks at the agent's process, as the kernel has it, and at what an
-// agent with fewer rights says that it lacks.
+// TestPrivileges checks the rights of the agent's process in the kernel, and
+// what an agent with fewer rights reports as missing.
 func TestPrivileges(t *testing.T) {
 	w := sharedCluster
 	w.agent(t, "least")
@@ -72,8 +73,8 @@ func TestPrivileges(t *testing.T) {
 	})
 }
 
-// agentStatus returns fields of /proc/PID/status of the agent's process, read as
-// hexadecimal.
+// agentStatus returns fields of /proc/PID/status of the agent's process, parsed
+// as hexadecimal numbers.
 func (w *testCluster) agentStatus(t *testing.T, fields ...string) map[string]uint64 {
 	t.Helper()
 	p := w.agentPod(t)

@@ -17,8 +17,8 @@ import (
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
 )
 
-// TestAgentScraped has a weir that reads the agent in the kubelet's place, and holds
-// what it answers to what the kernel counts.
+// TestAgentScraped runs a weir that reads the agent instead of the kubelet, and
+// compares its numbers with the kernel's count.
 func TestAgentScraped(t *testing.T) {
 	const (
 		port       = 18443
@@ -55,8 +55,8 @@ func TestAgentScraped(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// What is served is of a window that ends before it is: each answer is compared with
-	// what the kernel counted from the first on.
+	// The window of an answer ends before the answer. So each answer is compared
+	// with the kernel's count from the first answer on.
 	began := time.Now()
 	before, err := group.Use()
 	if err != nil {
@@ -90,8 +90,8 @@ func TestAgentScraped(t *testing.T) {
 	}
 }
 
-// TestAgentMetrics has Prometheus' own tool look at what the agent serves in the
-// kubelet's place.
+// TestAgentMetrics checks with Prometheus' promtool what the agent serves
+// instead of the kubelet.
 func TestAgentMetrics(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
@@ -113,7 +113,8 @@ func TestAgentMetrics(t *testing.T) {
 		cmd.Stdin = answer.Body
 		out, err := cmd.CombinedOutput()
 		answer.Body.Close()
-		// Status 3: it reads them, and would name some otherwise than the kubelet does.
+		// With status 3, promtool could parse the metrics, but does not like some
+		// names. They are the kubelet's.
 		if exit := cmd.ProcessState.ExitCode(); exit != 0 && exit != 3 || answer.StatusCode != 200 {
 			t.Errorf("%s (%s): promtool: %v\n%s", path, answer.Status, err, out)
 		} else {

@@ -15,8 +15,9 @@ import (
 	"github.com/weir-metrics/weir/eviction/execute"
 )
 
-// TestBudget has a PodDisruptionBudget in the way of an eviction: nothing happens to
-// the pod, and weir names the budget. Once that is gone, so is the pod.
+// TestBudget creates a PodDisruptionBudget that forbids an eviction. The pod
+// must remain, and weir must name the budget. Without the budget, the pod must
+// be evicted.
 func TestBudget(t *testing.T) {
 	w := sharedCluster
 	namespace := w.namespace(t, "budget")
@@ -45,7 +46,8 @@ func TestBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Far above what there is: the node is short of memory by this alone.
+	// This is far above the available memory, so the node is short of memory by
+	// definition.
 	soft := fmt.Sprintf("memory.available<%d", available+(w.capacity-available)/2)
 	w.agent(t, "evict", "SOFT", soft)
 	eventually(t, "weir says that the budget is in the way", time.Minute, func() error {

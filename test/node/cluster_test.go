@@ -28,20 +28,21 @@ const (
 	mi   = int64(1) << 20
 )
 
-// The node's disk, and the kubelet's thresholds on it; those of memory follow what
-// the machine has left.
+// The size of the node's disk, and the kubelet's thresholds for it. The
+// threshold for memory depends on the machine's free memory.
 const (
 	diskBytes  = 2048 * mi
 	diskInodes = 60000
 
 	kubeletBytes  = 300 * mi
 	kubeletInodes = 5000
-	// Before the kubelet evicts, half of the memory that is left may be used, or the
-	// most of these: for the pods of a test, and for what else goes on on this machine.
+	// The kubelet evicts after half of the free memory was used, within these
+	// bounds. The pods of a test use that memory, and other processes of this
+	// machine.
 	leastRoom, mostRoom = 3 * 1024 * mi, 8 * 1024 * mi
 )
 
-// testCluster is the cluster that all tests of this package share.
+// testCluster is the cluster of all tests of this package.
 type testCluster struct {
 	*harness.Cluster
 	config   *rest.Config // the administrator's
@@ -49,7 +50,7 @@ type testCluster struct {
 	capacity int64 // memory of the machine
 	memory   int64 // the kubelet's threshold of memory.available
 
-	installed string // the manifests of weir that are in force
+	installed string // the manifests of weir that are applied
 }
 
 var sharedCluster *testCluster
@@ -78,8 +79,9 @@ func run(m *testing.M) int {
 	return code
 }
 
-// build starts the cluster and installs weir in it, server and agent. The world is
-// there, to be ended, once the cluster is.
+// build starts the cluster and installs weir in it, server and agent. It
+// returns the testCluster also after an error if the cluster was started, so
+// that the caller can stop it.
 func build(ctx context.Context) (*testCluster, error) {
 	capacity, err := memoryCapacity()
 	if err != nil {
@@ -105,10 +107,12 @@ func build(ctx context.Context) (*testCluster, error) {
 				"nodefs.available":  fmt.Sprint(kubeletBytes),
 				"nodefs.inodesFree": fmt.Sprint(kubeletInodes),
 			},
-			// Longer than from one report of the node's status to the next, so that the
-			// condition is seen; and no longer, since then no pods are taken.
+			// Longer than the time between two reports of the node's status, so that the
+			// condition is visible. Not longer than that, because under pressure the node
+			// accepts no pods.
 			"evictionPressureTransitionPeriod": "12s",
-			// What pods' volumes hold, which the kubelet ranks by.
+			// The kubelet ranks pods by the size of their volumes, so it must be up to
+			// date.
 			"volumeStatsAggPeriod": "3s",
 		},
 	})
@@ -138,8 +142,8 @@ func build(ctx context.Context) (*testCluster, error) {
 	return w, nil
 }
 
-// end takes the cluster down, whatever became of the tests' context: after an
-// interrupt nothing may be left behind either.
+// end stops the cluster. It does not use the tests' context, so it also works
+// after an interrupt.
 func (w *testCluster) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -148,7 +152,8 @@ func (w *testCluster) end() {
 	}
 }
 
-// memoryCapacity is what the kubelet takes for the node's memory.
+// memoryCapacity returns the memory of the node as the kubelet sees it, in
+// bytes.
 func memoryCapacity() (int64, error) {
 	var info syscall.Sysinfo_t
 	if err := syscall.Sysinfo(&info); err != nil {
@@ -157,7 +162,8 @@ func memoryCapacity() (int64, error) {
 	return int64(info.Totalram) * int64(info.Unit), nil
 }
 
-// logClusterState writes what one would look at first.
+// logClusterState writes the state of the cluster, to find the cause of a
+// failure.
 func (w *testCluster) logClusterState(ctx context.Context, to io.Writer) {
 	for _, args := range [][]string{
 		{"get", "pods", "-A", "-o", "wide"},
@@ -177,7 +183,7 @@ func tail(s string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "")
 }
 
-// namespace makes a namespace that ends with the test.
+// namespace creates a namespace that is deleted at the end of the test.
 func (w *testCluster) namespace(t *testing.T, name string) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -185,7 +191,7 @@ func (w *testCluster) namespace(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// At once, so that the next test finds the node as this one did.
+		// Without a grace period, so that the next test has the node in the same state.
 		now := int64(0)
 		all := metav1.DeleteOptions{GracePeriodSeconds: &now}
 		err := w.kube.CoreV1().Pods(name).DeleteCollection(context.Background(), all, metav1.ListOptions{})
@@ -199,7 +205,7 @@ func (w *testCluster) namespace(t *testing.T, name string) string {
 	return name
 }
 
-// kubectl runs kubectl, which must succeed, and returns what it prints.
+// kubectl runs kubectl and returns its output. The test fails if kubectl fails.
 func (w *testCluster) kubectl(t *testing.T, args ...string) string {
 	t.Helper()
 	out, _, err := w.Kubectl(t.Context(), args...)
@@ -209,7 +215,8 @@ func (w *testCluster) kubectl(t *testing.T, args ...string) string {
 	return out
 }
 
-// eventually asks every 100 ms until does answers nil, for at most so long.
+// eventually calls does every 100 ms until it returns nil. The test fails after
+// within.
 func eventually(t *testing.T, what string, within time.Duration, does func() error) {
 	t.Helper()
 	deadline := time.After(within)

@@ -12,22 +12,24 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// A fate is what was seen to become of a pod, and when; zero for what did not.
+// A fate says what happened to a pod, and when. A time is zero if it did not
+// happen.
 type fate struct {
 	pod                              string
 	target, deletion, gone, finished time.Time
 	reason, message                  string // of the condition DisruptionTarget
 }
 
-// fates are those of a namespace's pods, and the conditions of the node.
+// fates are the fates of a namespace's pods, and the conditions of the node.
 type fates struct {
 	mu         sync.Mutex
-	order      []*fate // by when they first became a target, or were deleted
+	order      []*fate // in the order in which they became a target or were deleted
 	of         map[string]*fate
-	conditions map[corev1.NodeConditionType]time.Time // first seen True
+	conditions map[corev1.NodeConditionType]time.Time // when a condition was first seen as True
 }
 
-// fates watches until the test ends those that have had no such fate yet.
+// fates watches the pods of a namespace until the end of the test. It ignores
+// pods that are already a target or being deleted.
 func (w *testCluster) fates(t *testing.T, namespace string) *fates {
 	t.Helper()
 	f := &fates{of: map[string]*fate{}, conditions: map[corev1.NodeConditionType]time.Time{}}
@@ -105,7 +107,7 @@ func (f *fates) node(n *corev1.Node, now time.Time) {
 	}
 }
 
-// evicted returns the fates of those that have one, first first.
+// evicted returns all fates, in order of time.
 func (f *fates) evicted() (all []fate) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

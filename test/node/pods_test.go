@@ -18,7 +18,7 @@ import (
 	"github.com/weir-metrics/weir/test/cluster/harness"
 )
 
-// classes are the priorities that pods here have.
+// classes are the priority classes of the pods in these tests.
 var classes = map[string]int32{"node-test-low": -10, "node-test-high": 1000, "node-test-highest": 2000}
 
 func (w *testCluster) createClasses(ctx context.Context) error {
@@ -31,7 +31,8 @@ func (w *testCluster) createClasses(ctx context.Context) error {
 	return nil
 }
 
-// requests returns little CPU, and so much memory and disk.
+// requests returns requests of little CPU, and of this much memory and disk in
+// bytes.
 func requests(memory, disk int64) corev1.ResourceList {
 	return corev1.ResourceList{
 		corev1.ResourceCPU:              resource.MustParse("5m"),
@@ -40,8 +41,9 @@ func requests(memory, disk int64) corev1.ResourceList {
 	}
 }
 
-// pod returns a pod on the node, with a volume at /data, that does what it is told
-// over HTTP. The scheduler is not asked: it would keep pods from a node under pressure.
+// pod returns a pod on the node, with a volume at /data. By default it runs a
+// server that changes its usage on request. The pod has a node name and does
+// not use the scheduler, which would not place pods on a node under pressure.
 func (w *testCluster) pod(name, class string, requests corev1.ResourceList, args ...string) *corev1.Pod {
 	grace := int64(5)
 	if len(args) == 0 {
@@ -61,7 +63,7 @@ func (w *testCluster) pod(name, class string, requests corev1.ResourceList, args
 	}
 }
 
-// create makes pods and returns them as they run.
+// create creates pods, waits until they run, and returns them.
 func (w *testCluster) create(t *testing.T, namespace string, pods ...*corev1.Pod) map[string]*corev1.Pod {
 	t.Helper()
 	eventually(t, "the node takes pods", time.Minute, func() error { return w.waitForNoPressure(t.Context()) })
@@ -84,7 +86,7 @@ func (w *testCluster) create(t *testing.T, namespace string, pods ...*corev1.Pod
 	return running
 }
 
-// sendCommand asks a pod's workload for something.
+// sendCommand sends a request to a pod's workload.
 func sendCommand(p *corev1.Pod, path string) error {
 	answer, err := http.Get("http://" + p.Status.PodIP + ":8080" + path)
 	if err != nil {
@@ -101,7 +103,8 @@ func sendCommand(p *corev1.Pod, path string) error {
 	return nil
 }
 
-// orderLoad asks until it is done: a container may run a moment before its server listens.
+// orderLoad sends a request until it succeeds, because a container may run a
+// moment before its server listens.
 func orderLoad(t *testing.T, p *corev1.Pod, path string) {
 	t.Helper()
 	eventually(t, p.Name+" does "+path, 20*time.Second, func() error { return sendCommand(p, path) })

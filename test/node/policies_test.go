@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// testPolicies asks, in the name of an agent that may kill, for what the API server
-// must not let it do. Nothing is done: these are dry runs.
+// testPolicies sends requests with the identity of an agent in mode kill, which
+// the API server must deny or allow. They are dry runs, so nothing changes.
 func (w *testCluster) testPolicies(t *testing.T, namespace string) {
 	server, err := w.kube.CoreV1().Pods("weir-system").List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(server.Items) == 0 {
@@ -39,7 +39,7 @@ func (w *testCluster) testPolicies(t *testing.T, namespace string) {
 		what  string
 		node  string
 		does  func(*kubernetes.Clientset) error
-		error string // empty: it may
+		error string // empty if it is allowed
 	}{
 		{"delete a pod of its node", w.Node(), deletes(namespace, "filler", &second), ""},
 		{"mark a pod of its node", w.Node(), marks(corev1.DisruptionTarget, ""), ""},

@@ -19,9 +19,9 @@ import (
 	"github.com/weir-metrics/weir/eviction/execute"
 )
 
-// TestPressure has the node run short of one thing after the other: first with weir
-// in mode kill, then with weir looking on while the kubelet evicts. The same pod
-// must go.
+// TestPressure makes the node short of one resource after the other: first with
+// weir in mode kill, then with weir in mode observe while the kubelet evicts.
+// The same pod must be evicted.
 func TestPressure(t *testing.T) {
 	w := sharedCluster
 	shortages := []*shortage{w.memoryShortage(), w.diskShortage(t), w.inodeShortage(t)}
@@ -70,7 +70,7 @@ func TestPressure(t *testing.T) {
 	t.Logf("from crossing the own threshold:\n%s", table.String())
 }
 
-// testKill has weir evict before the kubelet.
+// testKill makes weir evict before the kubelet does.
 func (w *testCluster) testKill(t *testing.T, s *shortage, namespace string) *crisis {
 	began := time.Now()
 	c := w.meet(t, s, namespace, s.weir())
@@ -89,7 +89,7 @@ func (w *testCluster) testKill(t *testing.T, s *shortage, namespace string) *cri
 		}
 	}
 	if at, crossed := c.crossings.of(t, s.kubelet); crossed {
-		// Other processes of this machine may do that, to memory.
+		// Other processes of this machine may use memory too.
 		t.Logf("the kubelet's threshold was crossed too, %s after weir's", c.after(at))
 	}
 	w.killedAsTheKubelet(t, namespace+"/"+s.victim, began)
@@ -109,8 +109,9 @@ func (w *testCluster) testKill(t *testing.T, s *shortage, namespace string) *cri
 	return c
 }
 
-// killedAsTheKubelet holds that the victim was first marked, then deleted, that very
-// pod in that very state, and that nobody else was touched.
+// killedAsTheKubelet checks that the victim was first marked and then deleted,
+// with preconditions for its UID and resource version, and that weir wrote to
+// no other pod.
 func (w *testCluster) killedAsTheKubelet(t *testing.T, victim string, since time.Time) {
 	t.Helper()
 	var actions []string
@@ -139,8 +140,8 @@ func (w *testCluster) killedAsTheKubelet(t *testing.T, victim string, since time
 	}
 }
 
-// seesAll holds that an agent without thresholds of its own has the kubelet's, and that
-// the kernel gives it all the notice it asks for.
+// seesAll checks that an agent without its own thresholds has the kubelet's,
+// and that the kernel sends it all the notices that it requests.
 func (w *testCluster) seesAll(t *testing.T, shortages []*shortage) {
 	t.Helper()
 	r, err := w.report(t.Context())
@@ -165,7 +166,7 @@ func (w *testCluster) seesAll(t *testing.T, shortages []*shortage) {
 	}
 }
 
-// testObserve has the kubelet evict, while weir tells whom it will.
+// testObserve makes the kubelet evict, while weir reports which pod it expects.
 func (w *testCluster) testObserve(t *testing.T, s *shortage, namespace string) *crisis {
 	c := w.meet(t, s, namespace, s.kubelet)
 	if c.victim.pod != s.victim || c.victim.reason != corev1.PodReasonTerminationByKubelet {
@@ -183,10 +184,11 @@ func (w *testCluster) testObserve(t *testing.T, s *shortage, namespace string) *
 	return c
 }
 
-// wroteOnlyEvents holds that agents wrote nothing but Events since then.
+// wroteOnlyEvents checks that agents have written nothing but Events since a
+// time.
 func (w *testCluster) wroteOnlyEvents(t *testing.T, since time.Time) {
-	// A write is in the log a moment after its caller has the answer: once this one is,
-	// those before it are.
+	// A write appears in the log a moment later. When this write is in the log, all
+	// earlier ones are too.
 	mark := w.namespace(t, "mark")
 	eventually(t, "the audit log has a later write", 20*time.Second, func() error {
 		all, err := w.Audit(func(e *auditv1.Event) bool { return e.ObjectRef.Resource == "namespaces" && e.ObjectRef.Name == mark })
@@ -209,7 +211,8 @@ func (w *testCluster) wroteOnlyEvents(t *testing.T, since time.Time) {
 	t.Logf("an agent that observed three evictions wrote %d Events and nothing else", events)
 }
 
-// waitForNoPressure says what pressure the node is under, if any: then it takes no pods.
+// waitForNoPressure returns an error that names the node's pressure conditions.
+// Under pressure, the node accepts no pods.
 func (w *testCluster) waitForNoPressure(ctx context.Context) error {
 	n, err := w.kube.CoreV1().Nodes().Get(ctx, w.Node(), metav1.GetOptions{})
 	if err != nil {
@@ -223,16 +226,17 @@ func (w *testCluster) waitForNoPressure(ctx context.Context) error {
 	return nil
 }
 
-// crisis is what is seen of one shortage.
+// crisis is what was seen of one shortage.
 type crisis struct {
 	*fates
 	crossings *crossings
-	crossed   time.Time // the threshold of whoever is to evict
+	crossed   time.Time // the threshold of the one that should evict
 	victim    fate
 	pressure  time.Time // when the node was seen to have the condition
 }
 
-// after says how long after the crossing something was; nothing for never.
+// after returns the time from the crossing to at, as text. It is empty if at is
+// zero.
 func (c *crisis) after(at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -243,8 +247,8 @@ func (c *crisis) after(at time.Time) string {
 	return fmt.Sprintf("%.3fs", at.Sub(c.crossed).Seconds())
 }
 
-// meet brings a shortage about, until somebody is evicted: less than threshold is
-// left. Weir must have named who before.
+// meet causes a shortage until a pod is evicted: less than threshold is
+// available. weir must have named the pod before.
 func (w *testCluster) meet(t *testing.T, s *shortage, namespace string, threshold int64) *crisis {
 	t.Helper()
 	c := &crisis{fates: w.fates(t, namespace)}
@@ -252,7 +256,7 @@ func (w *testCluster) meet(t *testing.T, s *shortage, namespace string, threshol
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer orderLoad(t, filler, s.take(0)) // and so the next one finds the node as this one did
+	defer orderLoad(t, filler, s.take(0)) // so that the next test has the node in the same state
 	taken := w.press(t, s, filler, 0, threshold+s.near, func() error {
 		r, err := w.report(t.Context())
 		if err != nil {
@@ -284,12 +288,13 @@ func (w *testCluster) meet(t *testing.T, s *shortage, namespace string, threshol
 	return c
 }
 
-// cast makes the pods that take part, has them take what they are to take, and waits
-// until the kubelet knows.
+// cast creates the pods of the test, makes them use their resources, and waits
+// until the kubelet's statistics show that.
 //
-// Of those that use more than they request the greedy ones have the lowest priority, and
-// of these they use most. Low has a lower one, but what it requested; only that nobody
-// can request inodes, so that everybody uses more of these.
+// The greedy pods have the lowest priority of those that use more than they
+// request, and of these they use most. Low has a lower priority, but does not
+// use more than it requested. Only for inodes is this different: nobody can
+// request inodes, so every pod uses more than it requested.
 func (w *testCluster) cast(t *testing.T, namespace string, shortages []*shortage) {
 	t.Helper()
 	little, plenty := requests(10*mi, mi), requests(600*mi, 400*mi)
@@ -299,7 +304,7 @@ func (w *testCluster) cast(t *testing.T, namespace string, shortages []*shortage
 		w.pod("low", "node-test-low", plenty),
 		w.pod("filler", "node-test-highest", little),
 	}
-	takes := map[string]int64{"modest": 1, "high": 4, "low": 4} // units
+	takes := map[string]int64{"modest": 1, "high": 4, "low": 4} // in units of the shortage
 	running := w.create(t, namespace, pods...)
 	for _, s := range shortages {
 		for name, units := range takes {

@@ -21,18 +21,19 @@ import (
 	"github.com/weir-metrics/weir/resize/apply"
 )
 
-const sizes = "sizes" // the namespace of pods to resize
+const sizes = "sizes" // the namespace of the pods to resize
 
-// history is how long a container must have been measured: tests have no ten minutes.
+// history is the shortest history of a container for a recommendation. The
+// default of ten minutes is too long for tests.
 const history = "--min-history=30s"
 
-// createSizes makes pods to resize before any test runs: there is something to
-// recommend only once they were measured for a while.
+// createSizes creates the pods to resize before any test runs, because a
+// recommendation needs a history.
 func (w *testCluster) createSizes(ctx context.Context) error {
 	if _, err := w.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: sizes}}, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	// They stay when other tests have the node run short.
+	// They must not be evicted when other tests make the node short of memory.
 	const critical = "system-node-critical"
 	roomy := w.pod("roomy", critical, requests(256*mi, mi), "use", "--millicores=20", fmt.Sprintf("--bytes=%d", 40*mi))
 	roomy.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("200m")
@@ -46,7 +47,7 @@ func (w *testCluster) createSizes(ctx context.Context) error {
 	return nil
 }
 
-// TestResize lowers a pod's requests to what is recommended, in place.
+// TestResize reduces a pod's requests to the recommended ones, in place.
 func TestResize(t *testing.T) {
 	w := sharedCluster
 	const pod = sizes + "/roomy"
@@ -75,7 +76,7 @@ func TestResize(t *testing.T) {
 	t.Logf("weir resize recommend %s\n%s", pod, w.kubectlWeir(t, "resize", "recommend", pod, history))
 
 	before, sharesBefore := w.sized(t, "roomy")
-	// A dry run first: nothing changes.
+	// First a dry run, which must not change anything.
 	w.kubectlWeir(t, "resize", "apply", "--pod", pod, "--recommended", history)
 	if p, shares := w.sized(t, "roomy"); p.Generation != before.Generation || shares != sharesBefore {
 		t.Errorf("a dry run: generation %d, then %d; CPU shares %s, then %s", before.Generation, p.Generation, sharesBefore, shares)
@@ -105,7 +106,7 @@ func TestResize(t *testing.T) {
 	}
 	t.Logf("CPU shares of the container: %s, now %s; done after %.1fs", sharesBefore, sharesAfter, result.TookSeconds)
 
-	// Less than its limit, and it would be Burstable.
+	// With a request below its limit it would be Burstable.
 	out, err := w.weir(t.Context(), "resize", "apply", "--pod", sizes+"/guaranteed", "--memory", "64Mi", "--yes")
 	if err == nil || !strings.Contains(err.Error()+out, "QoS") {
 		t.Errorf("a change that would alter the QoS class: got %v, want it to be refused with the reason\n%s", err, out)

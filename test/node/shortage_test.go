@@ -19,30 +19,31 @@ import (
 	"github.com/weir-metrics/weir/test/cluster/harness"
 )
 
-// A shortage is of something that the node may run out of, and that pods can be made
-// to take.
+// A shortage is the lack of one resource. Pods can be made to use that
+// resource.
 type shortage struct {
 	name      string
 	signal    string
 	condition corev1.NodeConditionType
-	// victim is the pod of the cast that must go (cast).
+	// victim is the pod that must be evicted (see cast).
 	victim string
-	// kubelet is the kubelet's threshold, and weir's is above it by margin.
+	// kubelet is the kubelet's threshold. weir's threshold is higher by margin.
 	kubelet, margin int64
-	// near is how far above a threshold weir looks anew at what pods use.
+	// near is the distance above a threshold at which weir reads again what pods
+	// use.
 	near int64
-	// unit is a little of it.
+	// unit is a small amount of the resource.
 	unit int64
-	// available says how much there is now.
+	// available returns the available amount.
 	available func() (int64, error)
-	// take is what a pod is told to take so much of it in all, and taken what the
-	// kubelet's statistics have of that.
+	// take returns the request that makes a pod use n of the resource in total.
+	// taken returns a pod's usage in the kubelet's statistics.
 	take  func(n int64) string
 	taken func(*stats.PodStats) *uint64
 }
 
-// used is what the kubelet believes a pod to use: it finds out by and by, and ranks
-// by that.
+// used returns a pod's usage in the kubelet's statistics, which lag behind. The
+// kubelet ranks pods by it.
 func (w *testCluster) used(ctx context.Context, s *shortage, uid types.UID) (int64, error) {
 	out, _, err := w.Kubectl(ctx, "get", "--raw", "/api/v1/nodes/"+w.Node()+"/proxy/stats/summary")
 	if err != nil {
@@ -115,7 +116,8 @@ func (w *testCluster) inodeShortage(t *testing.T) *shortage {
 	}
 }
 
-// statfs returns a function that reads a figure of the node's disk.
+// statfs returns a function that reads a field of the node disk's file system
+// statistics.
 func (w *testCluster) statfs(t *testing.T, figure func(*unix.Statfs_t) int64) func() (int64, error) {
 	path, err := w.NodePath("/var/lib/kubelet")
 	if err != nil {
@@ -130,9 +132,9 @@ func (w *testCluster) statfs(t *testing.T, figure func(*unix.Statfs_t) int64) fu
 	}
 }
 
-// press has a pod, which has taken so much, take until no more than so much is left,
-// and more whenever others give some back, until done answers nil. It returns how much
-// the pod has taken by then.
+// press makes a pod take more until at most left is available, and again
+// whenever other pods free some, until done returns nil. taken is what the pod
+// has already. press returns what the pod has at the end.
 func (w *testCluster) press(t *testing.T, s *shortage, filler *corev1.Pod, taken, left int64, done func() error) (by int64) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -146,7 +148,7 @@ func (w *testCluster) press(t *testing.T, s *shortage, filler *corev1.Pod, taken
 		by = taken
 	}()
 	eventually(t, fmt.Sprintf("press for %s", s.signal), 90*time.Second, done)
-	return 0 // which is said above, once it takes no more
+	return 0 // the return value is set above, after the pod has stopped taking more
 }
 
 func (s *shortage) press(ctx context.Context, filler *corev1.Pod, taken *int64, left int64) error {
@@ -158,8 +160,8 @@ func (s *shortage) press(ctx context.Context, filler *corev1.Pod, taken *int64, 
 			return err
 		}
 		if over := available - left; over > 0 {
-			// In one go to where it is near, then in little steps: the crossing is to be
-			// seen when it happens, not after the figure has fallen far below.
+			// First take most of it in one step, then small steps. So the crossing is seen
+			// when it happens, and not when much less is left.
 			*taken += max(over-2*s.unit, min(over, s.unit/4))
 			if err := sendCommand(filler, s.take(*taken)); err != nil {
 				return fmt.Errorf("take %d: %w", *taken, err)
@@ -173,7 +175,8 @@ func (s *shortage) press(ctx context.Context, filler *corev1.Pod, taken *int64, 
 	}
 }
 
-// crossings are when what is available was first seen to be less than thresholds.
+// crossings has, for each threshold, when less than it was first seen to be
+// available.
 type crossings struct {
 	mu    sync.Mutex
 	first map[int64]time.Time
@@ -181,7 +184,8 @@ type crossings struct {
 	err   error
 }
 
-// watch reads what is available several hundred times a second until the test ends.
+// watch reads the available amount several hundred times a second until the end
+// of the test.
 func (s *shortage) watch(t *testing.T, thresholds ...int64) *crossings {
 	c := &crossings{first: map[int64]time.Time{}, least: 1 << 62}
 	var watching sync.WaitGroup
@@ -213,7 +217,7 @@ func (s *shortage) watch(t *testing.T, thresholds ...int64) *crossings {
 	return c
 }
 
-// of returns when a threshold was crossed, if it was.
+// of returns when a threshold was crossed, and whether it was.
 func (c *crossings) of(t *testing.T, threshold int64) (at time.Time, ok bool) {
 	t.Helper()
 	c.mu.Lock()
@@ -225,7 +229,7 @@ func (c *crossings) of(t *testing.T, threshold int64) (at time.Time, ok bool) {
 	return at, ok
 }
 
-// lowest returns the least that was seen.
+// lowest returns the smallest amount that was seen.
 func (c *crossings) lowest() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -25,9 +25,9 @@ const (
 	agentUser = "system:serviceaccount:weir-agents:weir-agent"
 )
 
-// install applies weir with an agent as in a folder of testdata; a placeholder in the
-// manifests stands for what it is replaced by. It returns when all is rolled out, and
-// takes back what another agent had been granted.
+// install applies the manifests of weir with an agent, from a folder of
+// testdata. It replaces placeholders in the manifests and removes the rights of
+// an earlier agent. It returns when everything is rolled out.
 func (w *testCluster) install(ctx context.Context, dir string, placeholders ...string) error {
 	manifests, _, err := w.Kubectl(ctx, "kustomize", "--load-restrictor=LoadRestrictionsNone", filepath.Join("testdata", dir))
 	if err != nil {
@@ -58,8 +58,8 @@ func (w *testCluster) install(ctx context.Context, dir string, placeholders ...s
 	return err
 }
 
-// agent has the agent run as in a folder of testdata, in that mode, and returns when it
-// has looked at the node.
+// agent installs the agent of a folder of testdata, and returns when the agent
+// has read the node.
 func (w *testCluster) agent(t *testing.T, dir string, placeholders ...string) {
 	t.Helper()
 	began := time.Now()
@@ -80,8 +80,8 @@ func (w *testCluster) agent(t *testing.T, dir string, placeholders ...string) {
 	t.Logf("the agent of testdata/%s runs after %.1fs", dir, time.Since(began).Seconds())
 }
 
-// report asks weir's server how the node stands with evictions, by way of the API
-// server.
+// report returns the node's report about evictions from weir's server, through
+// the API server.
 func (w *testCluster) report(ctx context.Context) (*nodeapi.EvictionExplanation, error) {
 	out, _, err := w.Kubectl(ctx, "get", "--raw", "/apis/weir.dev/v1alpha1/nodes/"+w.Node()+"/eviction")
 	if err != nil {
@@ -110,7 +110,8 @@ func (w *testCluster) weir(ctx context.Context, args ...string) (string, error) 
 	return out.String(), nil
 }
 
-// kubectlWeir runs it, which must succeed.
+// kubectlWeir runs kubectl weir and returns its output. The test fails if it
+// fails.
 func (w *testCluster) kubectlWeir(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := w.weir(t.Context(), args...)
@@ -120,7 +121,7 @@ func (w *testCluster) kubectlWeir(t *testing.T, args ...string) string {
 	return out
 }
 
-// rankingFor returns what a report says of who would go for a signal.
+// rankingFor returns the ranking for a signal in a report.
 func rankingFor(r *nodeapi.EvictionExplanation, signal string) (*document.Ranking, error) {
 	for _, s := range r.Signals {
 		if s.Name != signal {
@@ -134,7 +135,7 @@ func rankingFor(r *nodeapi.EvictionExplanation, signal string) (*document.Rankin
 	return nil, fmt.Errorf("weir watches no %s: %s", signal, r.Summary)
 }
 
-// passed lists who is passed over in a ranking, and why.
+// passed returns, as text, the pods that a ranking skips, with the reasons.
 func passed(r *document.Ranking) string {
 	var b strings.Builder
 	for i := range r.Pods {
@@ -145,7 +146,7 @@ func passed(r *document.Ranking) string {
 	return b.String()
 }
 
-// writes returns what agents wrote since a time, by the audit log.
+// writes returns what agents have written since a time, from the audit log.
 func (w *testCluster) writes(t *testing.T, since time.Time) []auditv1.Event {
 	t.Helper()
 	events, err := w.Audit(func(e *auditv1.Event) bool {
@@ -157,7 +158,7 @@ func (w *testCluster) writes(t *testing.T, since time.Time) []auditv1.Event {
 	return events
 }
 
-// written says a write in words: "patch pods/status shop/web".
+// written returns a write as text: "patch pods/status shop/web".
 func written(e *auditv1.Event) string {
 	resource := e.ObjectRef.Resource
 	if e.ObjectRef.Subresource != "" {

@@ -9,9 +9,10 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// describeAnswers writes what weir says of the situation's pod, its containers and its node: of
-// each the reason for CPU, and that for memory where it is another; and who was
-// turned away in its name, by which rule.
+// describeAnswers returns what weir says about the situation's pod, its
+// containers and its node: for each the reason for CPU, and the reason for
+// memory if it differs. It also names the reason and rule of rejected
+// duplicates.
 //
 //	pod Incomplete, app CounterReset/Measured, proxy Measured, node Measured
 func (g *stage) describeAnswers() string {
@@ -37,8 +38,8 @@ func (g *stage) describeAnswers() string {
 	return strings.Join(parts, ", ")
 }
 
-// reasons returns the reason for CPU, and with a slash that for memory where it
-// differs; a number that stands in for a missed one is "last known".
+// reasons returns the reason for CPU and, if it differs, a slash and the reason
+// for memory. A last known value is "last known".
 func reasons(e *explain.Explanation, groups []string) string {
 	if groups == nil {
 		groups = []string{"cpu", "memory"}

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const interval = 15 * time.Second
 
-// stage is where a situation is played.
+// stage plays a situation.
 type stage struct {
 	t       *testing.T
 	s       *situation
@@ -43,7 +43,7 @@ type stage struct {
 	sink    *memory.Sink
 }
 
-// source is one node being read.
+// source is one node that is read.
 type source struct {
 	target   kubelet.Target
 	read     kubelet.Source
@@ -51,8 +51,8 @@ type source struct {
 	status   explain.SourceState
 }
 
-// raise builds the stage of a situation: the fleet with its faults, its server, and
-// a scraper that trusts it.
+// raise returns the stage of a situation: the fleet with its faults, its
+// server, and a scraper that trusts the server.
 func raise(t *testing.T, s *situation, authority *simulator.Authority) *stage {
 	t.Helper()
 	g := &stage{t: t, s: s, now: time.Now().Truncate(time.Second), sources: map[metric.NodeName]*source{}, sink: memory.New(s.memory)}
@@ -74,7 +74,7 @@ func raise(t *testing.T, s *situation, authority *simulator.Authority) *stage {
 		t.Fatal(err)
 	}
 	options := s.options
-	options.CAFile = ca // its timeout is the one thing here that real time decides
+	options.CAFile = ca // only its timeout depends on real time here
 	if g.scraper, err = kubelet.New(options); err != nil {
 		t.Fatal(err)
 	}
@@ -103,8 +103,8 @@ func (g *stage) serve(authority *simulator.Authority) {
 	})
 }
 
-// play lets the situation happen, a round every fifteen seconds, and returns what
-// weir then says of it.
+// play plays the situation, with a round every fifteen seconds, and returns
+// what weir says at the end.
 func (g *stage) play() string {
 	start := g.now
 	for at := time.Duration(0); at <= g.s.last; at += interval {
@@ -121,7 +121,7 @@ func (g *stage) play() string {
 	return g.describeAnswers()
 }
 
-// learn returns what the API server says now.
+// learn returns the facts that the API server has now.
 func (g *stage) learn() *cluster.Facts {
 	var nodes corev1.NodeList
 	var pods corev1.PodList
@@ -142,7 +142,7 @@ func (g *stage) learn() *cluster.Facts {
 	return informer.FactsFromList(&nodes, &pods, g.now)
 }
 
-// round reads every node once, as the manager would.
+// round reads every node once, as the manager does.
 func (g *stage) round() {
 	targets := map[metric.NodeName]kubelet.Target{}
 	var order []metric.NodeName
@@ -177,7 +177,7 @@ func (g *stage) round() {
 		g.read(src)
 	}
 	g.facts.EachNode(func(n *cluster.Node) bool {
-		if !g.scraper.IsSelected(n) { // a source that is left out on purpose
+		if !g.scraper.IsSelected(n) { // its labels do not match the selector
 			err := &metric.ReadError{Reason: metric.NodeExcluded, Err: fmt.Errorf("its labels do not match the selector")}
 			src := &source{pipeline: processors.New(processors.Options{}), status: explain.SourceState{Name: "excluded", Node: n.Name, Interval: interval, Unread: err}}
 			b := &metric.Batch{Source: "excluded", Node: n.Name, Interval: interval, Err: err, Began: g.now, Ended: g.now}
@@ -188,7 +188,7 @@ func (g *stage) round() {
 	})
 }
 
-// listed returns the targets where no API server tells them.
+// listed returns the targets for a situation without an API server.
 func (g *stage) listed() (targets []kubelet.Target) {
 	for _, n := range g.fleet.Nodes() {
 		targets = append(targets, kubelet.Target{Node: metric.NodeName(n.Name), Address: fmt.Sprintf("%v:%d", n.Address, g.port)})
@@ -196,10 +196,11 @@ func (g *stage) listed() (targets []kubelet.Target) {
 	return targets
 }
 
-// read reads one node over the wire and leads the batch through the pipeline.
+// read reads one node over the network and passes the batch through the
+// pipeline.
 func (g *stage) read(src *source) {
 	b := g.fetch(src, src.read.Read)
-	// Asked as the manager asks, but where there is nobody to ask.
+	// As in the manager, except in situations without a cross-check.
 	if second, ok := src.read.(kubelet.CrossCheckedReader); ok && !g.s.noSecondRead && !b.Failed() && src.pipeline.NeedsCrossCheck(g.facts, b, g.now) {
 		if w := g.fetch(src, second.ReadSecond); w.Err == nil {
 			b.CrossCheck = w
@@ -212,7 +213,7 @@ func (g *stage) read(src *source) {
 func (g *stage) fetch(src *source, read func(context.Context, *metric.Batch) error) *metric.Batch {
 	b := &metric.Batch{Source: src.status.Name, Node: src.status.Node, Interval: interval}
 	b.Err = read(context.Background(), b)
-	b.Began, b.Ended = g.now, g.now // the stage's time, not ours
+	b.Began, b.Ended = g.now, g.now // the time of the stage, not the real time
 	return b
 }
 
@@ -227,7 +228,7 @@ func (g *stage) publish(src *source, b *metric.Batch) {
 	g.sources[b.Node] = src
 }
 
-// world is what answers are made of.
+// world returns the input of explanations.
 func (g *stage) world() *explain.World {
 	w := &explain.World{Now: g.now, Facts: g.facts}
 	if snapshot := g.sink.Snapshot(); snapshot != nil && !snapshot.At().IsZero() {
@@ -238,5 +239,3 @@ func (g *stage) world() *explain.World {
 	}
 	return w
 }
-
-// Verdicts yields what stands against numbers.

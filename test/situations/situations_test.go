@@ -14,10 +14,10 @@ import (
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
-// situation is what befalls a pod of two containers, app and proxy, or its node;
-// and what weir must say of it after the last round.
+// situation is a fault of a pod with two containers, app and proxy, or of its
+// node, and what weir must say after the last round.
 type situation struct {
-	cause  string // in words
+	cause  string // as text
 	faults []string
 	last   time.Duration // the last round; there is one every 15 s from the start
 	want   string
@@ -25,14 +25,14 @@ type situation struct {
 	options      kubelet.Options
 	memory       memory.Options
 	alone        bool     // there is no API server
-	noSecondRead bool     // no second view can be had
-	unread       bool     // weir has read nothing yet
+	noSecondRead bool     // there is no cross-check
+	unread       bool     // weir has not read anything yet
 	hostnet      bool     // the pod is the one in the host's network
-	groups       []string // the metrics in question; CPU and memory by default
+	groups       []string // the metrics that are compared; by default CPU and memory
 }
 
-// victim returns the pod that the situation is about: the StatefulSet's of the
-// first node, or the DaemonSet's.
+// victim returns the pod of the situation: the StatefulSet's pod on the first
+// node, or the DaemonSet's.
 func (g *stage) victim() *simulator.Pod {
 	if g.s.hostnet {
 		return g.fleet.Nodes()[0].Pods()[0]
@@ -42,7 +42,7 @@ func (g *stage) victim() *simulator.Pod {
 
 const whole = "pod Measured, app Measured, proxy Measured, node Measured"
 
-// all that is wrong is the node's
+// everywhere is the text if the only problem is the node's.
 func everywhere(r metric.Reason) string {
 	return fmt.Sprintf("pod %[1]v, app %[1]v, proxy %[1]v, node %[1]v", r)
 }
@@ -153,7 +153,7 @@ var situations = []situation{
 		alone: true, noSecondRead: true, want: "pod Ambiguous (not Ambiguous by continuity), app Ambiguous (not Ambiguous by , Discontinuous by continuity), proxy Measured, node Measured"},
 	{cause: "starts jitter by seconds", faults: []string{"jitter pod=*-store-0-0 start=±3s"}, last: 90 * time.Second, want: whole},
 
-	// From counters to use.
+	// From counters to rates.
 	{cause: "a container restarts, seconds ago", faults: []string{"restart pod=*-store-0-0 container=app at=55s"}, last: 60 * time.Second,
 		want: "pod TooYoung, app TooYoung/Measured, proxy Measured, node Measured"},
 	{cause: "a container restarted, half a minute ago", faults: []string{"restart pod=*-store-0-0 container=app at=55s"}, last: 90 * time.Second, want: whole},
@@ -176,15 +176,15 @@ var situations = []situation{
 		options: kubelet.Options{Endpoint: kubelet.Summary}, want: "pod NotApplicable, app nothing, proxy nothing, node Measured"},
 }
 
-// untold are reasons that no simulated kubelet can give cause for.
+// untold are the reasons that no simulated kubelet can cause.
 var untold = map[metric.Reason]bool{
 	metric.Unjudged:    true,
-	metric.Unsupported: true, // of a kernel that lacks something
-	metric.Incomplete:  true, // whoever asks is told the container's reason instead
+	metric.Unsupported: true, // a kernel lacks something
+	metric.Incomplete:  true, // an answer has the container's reason instead
 }
 
-// TestSituations prints the table of what was done and what weir says, and fails
-// on any line that is not the truth.
+// TestSituations prints the table of faults and of what weir says, and fails
+// for every wrong line.
 func TestSituations(t *testing.T) {
 	authority, err := simulator.NewAuthority(time.Now())
 	if err != nil {
