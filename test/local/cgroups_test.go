@@ -20,8 +20,8 @@ import (
 	"github.com/weir-metrics/weir/test/commands"
 )
 
-// burn uses CPU in a pattern until it is killed: "busy/period" in milliseconds,
-// or "idle".
+// burn uses CPU in a pattern until it is killed. The pattern is "busy/period"
+// in milliseconds, or "idle".
 func burn(pattern string) {
 	runtime.GOMAXPROCS(1)
 	busy, period, ok := strings.Cut(pattern, "/")
@@ -38,8 +38,8 @@ func burn(pattern string) {
 	}
 }
 
-// hierarchies returns the mount points a cgroup must be made in, and the file
-// that counts its CPU time in the first of them.
+// hierarchies returns the mount points in which a cgroup must be created, and a
+// function that reads a cgroup's CPU time in the first of them.
 func hierarchies(t *testing.T) (roots []string, counter func(dir string) (int64, error)) {
 	t.Helper()
 	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
@@ -65,7 +65,7 @@ func hierarchies(t *testing.T) (roots []string, counter func(dir string) (int64,
 	}
 }
 
-// makeCgroup makes a cgroup in every hierarchy and starts a burner in it.
+// makeCgroup creates a cgroup in every hierarchy and starts a burner in it.
 func makeCgroup(t *testing.T, roots []string, path, pattern string) {
 	t.Helper()
 	burner := exec.Command(os.Args[0])
@@ -77,7 +77,7 @@ func makeCgroup(t *testing.T, roots []string, path, pattern string) {
 		_ = burner.Process.Kill()
 		_ = burner.Wait()
 		for _, root := range roots {
-			// The kernel may need a moment to empty the cgroup.
+			// The kernel may need a moment until the cgroup is empty.
 			for range 50 {
 				if err := os.Remove(filepath.Join(root, path)); err == nil || os.IsNotExist(err) {
 					break
@@ -97,7 +97,7 @@ func makeCgroup(t *testing.T, roots []string, path, pattern string) {
 	}
 }
 
-// limit gives a cgroup a CPU and a memory limit that it never reaches.
+// limit gives a cgroup a CPU limit and a memory limit that it never reaches.
 func limit(t *testing.T, roots []string, path string) {
 	t.Helper()
 	set := func(root, file, value string) {
@@ -122,7 +122,7 @@ func limit(t *testing.T, roots []string, path string) {
 	}
 }
 
-// watcher reads a cgroup's own counter over and over.
+// watcher repeatedly reads a cgroup's own counter.
 type watcher struct {
 	mu     sync.Mutex
 	times  []int64
@@ -135,7 +135,7 @@ func (w *watcher) add(at, count int64) {
 	w.times, w.counts = append(w.times, at), append(w.counts, count)
 }
 
-// at returns the counter at a moment between two readings.
+// at returns the counter at a moment, interpolated between two readings.
 func (w *watcher) at(moment int64) (float64, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -148,14 +148,14 @@ func (w *watcher) at(moment int64) (float64, bool) {
 	return 0, false
 }
 
-// TestThisMachine is what a newcomer does: weir run, weir top cgroups, curl.
-// Three cgroups are made, and every rate weir serves of them must agree with
-// the kernel's counter over the same window.
+// TestThisMachine does what a new user does: weir run, weir top cgroups, curl.
+// It creates some cgroups, and every rate that weir serves for them must agree
+// with the kernel's counter over the same window.
 func TestThisMachine(t *testing.T) {
 	roots, counter := hierarchies(t)
 	top := fmt.Sprintf("/weir-e2e-%d", os.Getpid())
 	bursty, outer, inner, idle := top+"-bursty", top+"-outer", top+"-outer/inner", top+"-idle"
-	makeCgroup(t, roots, bursty, "230/700") // bursts whose period shares nothing with a scrape's
+	makeCgroup(t, roots, bursty, "230/700") // the period of the bursts does not divide the time between two reads
 	makeCgroup(t, roots, outer, "idle")
 	makeCgroup(t, roots, inner, "30/100")
 	makeCgroup(t, roots, idle, "idle")
@@ -219,7 +219,7 @@ func TestThisMachine(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(300 * time.Millisecond) // let the watchers read past the windows' ends
+			time.Sleep(300 * time.Millisecond) // let the watchers read beyond the ends of the windows
 			for _, item := range list.Items {
 				w := watchers[string(item.Cgroup)]
 				if w == nil || item.CPU == nil {
@@ -238,8 +238,8 @@ func TestThisMachine(t *testing.T) {
 				seen[string(item.Cgroup)][end] = true
 				want := (b - a) / float64(length) * 1e9
 				got := float64(item.CPU.Nanocores)
-				// A tenth of a millicore more than 5%: an idle process uses
-				// next to nothing, and the two reads are not of one instant.
+				// The tolerance is 5% and a tenth of a millicore. An idle process uses almost
+				// nothing, and the two reads are at different moments.
 				if diff := got - want; max(diff, -diff) > 0.05*want+1e5 {
 					wrong++
 					t.Errorf("%s over %.3f s: %.2fm, the kernel counted %.2fm", item.Cgroup, item.CPU.WindowSeconds, got/1e6, want/1e6)
@@ -319,8 +319,8 @@ func promtool(t *testing.T, exposition []byte) {
 	}
 }
 
-// unsupported says why this machine, without a cluster, has no such metric of
-// that kind; empty if it must have it.
+// unsupported says why this machine, without a cluster, does not have this
+// metric for this kind. It is empty if the machine must have it.
 func unsupported(k metric.Kind, d *metric.Descriptor) string {
 	v1 := true
 	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {

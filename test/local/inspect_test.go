@@ -19,16 +19,16 @@ import (
 	"github.com/weir-metrics/weir/test/commands"
 )
 
-// pods are a tree of pods' cgroups in the kernel, below a parent of its own: real
-// clusters may run on this machine at the same time.
+// pods is a tree of pods' cgroups in the kernel, below a separate parent,
+// because real clusters may run on this machine at the same time.
 type pods struct {
 	t      *testing.T
 	parent string
 	roots  []string // mount points
 }
 
-// newPods makes the parent, which is gone with everything below it when the test
-// ends.
+// newPods creates the parent. It is removed with everything below it at the end
+// of the test.
 func newPods(t *testing.T, parent string, roots []string) *pods {
 	t.Helper()
 	p := &pods{t: t, parent: parent, roots: roots}
@@ -45,7 +45,7 @@ func newPods(t *testing.T, parent string, roots []string) *pods {
 	return p
 }
 
-// remove removes a cgroup and those below it.
+// remove removes a cgroup and all cgroups below it.
 func (p *pods) remove(dir string) {
 	var below []string
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -55,7 +55,7 @@ func (p *pods) remove(dir string) {
 		return nil
 	})
 	for _, at := range slices.Backward(below) {
-		for range 50 { // the kernel may need a moment to empty it
+		for range 50 { // the kernel may need a moment until it is empty
 			if err := os.Remove(at); err == nil || os.IsNotExist(err) {
 				break
 			}
@@ -64,7 +64,7 @@ func (p *pods) remove(dir string) {
 	}
 }
 
-// add makes a cgroup in some of the hierarchies; all if none is named.
+// add creates a cgroup in these hierarchies, or in all if there are none.
 func (p *pods) add(path string, roots ...string) {
 	p.t.Helper()
 	if len(roots) == 0 {
@@ -77,7 +77,7 @@ func (p *pods) add(path string, roots ...string) {
 	}
 }
 
-// sleep starts a process that sleeps in a cgroup, in some of the hierarchies.
+// sleep starts a process that sleeps in a cgroup, in these hierarchies.
 func (p *pods) sleep(path string, roots ...string) *exec.Cmd {
 	p.t.Helper()
 	p.add(path, roots...)
@@ -103,7 +103,7 @@ func end(c *exec.Cmd) {
 	_ = c.Wait()
 }
 
-// old makes every cgroup below the parent look an hour old, but for those named.
+// old makes every cgroup below the parent look an hour old, except those named.
 func (p *pods) old(but ...string) {
 	p.t.Helper()
 	hourAgo := time.Now().Add(-time.Hour)
@@ -117,8 +117,8 @@ func (p *pods) old(but ...string) {
 	}
 }
 
-// directories returns the directories of the parent and below it in every
-// hierarchy.
+// directories returns the directories of the parent and of everything below it,
+// in every hierarchy.
 func (p *pods) directories() map[string]bool {
 	found := map[string]bool{}
 	for _, root := range p.roots {
@@ -132,8 +132,8 @@ func (p *pods) directories() map[string]bool {
 	return found
 }
 
-// TestInspectCgroups lets weir inspect find and clean leftovers in the kernel's own
-// hierarchies.
+// TestInspectCgroups checks that weir inspect finds and removes leftovers in
+// the kernel's own hierarchies.
 func TestInspectCgroups(t *testing.T) {
 	t.Run("as mounted", func(t *testing.T) {
 		roots, _ := hierarchies(t)
@@ -148,13 +148,13 @@ func TestInspectCgroups(t *testing.T) {
 	})
 }
 
-// inspectCgroups makes the leftovers in some hierarchies, and tells weir with flags
-// where they are.
+// inspectCgroups creates the leftovers in these hierarchies, and runs weir
+// inspect with these flags.
 func inspectCgroups(t *testing.T, roots []string, flags ...string) {
 	parent := fmt.Sprintf("/weir-inspect-%d", os.Getpid())
 	p := newPods(t, parent, roots)
 	other := newPods(t, parent+"-other", roots)
-	one := p.roots[len(p.roots)-1:] // on version 1 one controller of several
+	one := p.roots[len(p.roots)-1:] // with version 1, one controller of several
 	uid := func(c string) string { return strings.Repeat(c, 8) + "-0000-4000-8000-" + strings.Repeat(c, 12) }
 	id := strings.Repeat("1", 64)
 
@@ -189,7 +189,7 @@ func inspectCgroups(t *testing.T, roots []string, flags ...string) {
 		return string(out), err
 	}
 
-	// What it finds, and what it thinks of it.
+	// The report without --clean.
 	out, err := run("-o", "json")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -223,7 +223,7 @@ func inspectCgroups(t *testing.T, roots []string, flags ...string) {
 		t.Errorf("%s is not in the report", path)
 	}
 
-	// A dry run changes nothing.
+	// A dry run must not change anything.
 	before := p.directories()
 	out, err = run("--clean")
 	if err != nil {
@@ -234,7 +234,7 @@ func inspectCgroups(t *testing.T, roots []string, flags ...string) {
 		t.Errorf("a dry run left %d directories of %d", n, len(before))
 	}
 
-	// What may go goes, in every hierarchy, and nothing else does.
+	// What can be removed is removed in every hierarchy, and nothing else.
 	out, err = run("--clean", "--dry-run=false")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -251,7 +251,7 @@ func inspectCgroups(t *testing.T, roots []string, flags ...string) {
 	}
 	expect(empty, partial, systemd)
 
-	// When the last process has ended, its cgroup can go too.
+	// After the last process has ended, its cgroup can be removed too.
 	end(sleeper)
 	commands.Eventually(t, 10*time.Second, func() error {
 		if out, err = run("--clean", "--dry-run=false"); err != nil {
@@ -265,7 +265,7 @@ func inspectCgroups(t *testing.T, roots []string, flags ...string) {
 	expect(empty, partial, systemd, stuck)
 	t.Logf("and when the stuck process has ended:\n%s", out)
 
-	// A cgroup outside of the root is none of its business.
+	// weir must not remove a cgroup outside the root.
 	for _, root := range other.roots {
 		if _, err := os.Stat(filepath.Join(root, other.parent, outside)); err != nil {
 			t.Errorf("a cgroup outside of the root: %v", err)

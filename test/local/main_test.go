@@ -1,8 +1,8 @@
 //go:build e2e
 
 // Package local runs the built commands as a user does: on this machine's own
-// cgroups, judged by the kernel's counters, and on simulated kubelets, judged
-// by the simulator's truth. make e2e builds the commands first.
+// cgroups, compared with the kernel's counters, and on simulated kubelets,
+// compared with the simulator's truth. make e2e builds the commands first.
 package local
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/weir-metrics/weir/api/weirdev"
 )
 
-// burnEnv makes a copy of this test binary burn CPU instead of testing.
+// burnEnv is the environment variable that makes this test binary burn CPU.
 const burnEnv = "WEIR_TEST_BURN"
 
 func TestMain(m *testing.M) {
@@ -47,7 +47,8 @@ func get(url string) ([]byte, error) {
 	return body, nil
 }
 
-// used reads what weir says each node, pod, container or cgroup uses.
+// used returns the usage of each node, pod, container or cgroup that weir
+// serves.
 func used(url string, r usage.Resource, query string) (usage.List, error) {
 	var list usage.List
 	body, err := get(url + weirdev.Path + string(r) + query)
@@ -57,7 +58,7 @@ func used(url string, r usage.Resource, query string) (usage.List, error) {
 	return list, json.Unmarshal(body, &list)
 }
 
-// families counts the samples of each metric in an exposition.
+// families returns the number of samples of each metric in an exposition.
 func families(exposition []byte) map[string]int {
 	n := map[string]int{}
 	for s := bufio.NewScanner(bytes.NewReader(exposition)); s.Scan(); {

@@ -23,8 +23,9 @@ var outage = flag.Duration("outage", 20*time.Second, "how long the receiver of T
 
 var written = regexp.MustCompile(`(?m)^weir_remotewrite_samples_total\{result="(\w+)"\} (\S+)$`)
 
-// TestOutage kills the Prometheus that weir writes to, and starts it again: it then has
-// each sample that weir sent, of each series one for each round, and none was dropped.
+// TestOutage kills the Prometheus that weir writes to, and starts it again. It
+// must then have every sample, one of each series for each round, and weir must
+// not have dropped any.
 func TestOutage(t *testing.T) {
 	const resolution = 5 * time.Second
 	dir, address := t.TempDir(), promtest.Address(t)
@@ -52,7 +53,8 @@ func TestOutage(t *testing.T) {
 		}
 		return answer.Series[0].Value, nil
 	}
-	// all counts the samples of all metrics, each by a question of its own: a range has no name.
+	// all returns the number of samples of all metrics. It sends a query for each
+	// metric, because a range function drops the name.
 	all := func() (total float64, err error) {
 		names, err := client.Query(t.Context(), `count by (__name__) ({__name__=~"weir_.+"})`, time.Now())
 		if err == nil && len(names.Series) == 0 {
@@ -84,7 +86,7 @@ func TestOutage(t *testing.T) {
 
 	var sent, stored float64
 	commands.Eventually(t, time.Minute, func() error {
-		// What was read in the outage is there once something newer is.
+		// The samples of the outage have arrived when a newer one has.
 		newest, err := ask(`max(timestamp(weir_node_memory_working_set_bytes))`)
 		if err != nil {
 			return err
@@ -104,7 +106,7 @@ func TestOutage(t *testing.T) {
 		}
 		return nil
 	})
-	// Of each node a sample for each round that was under way while the receiver was dead.
+	// One sample of each node for each round while the receiver was down.
 	within := fmt.Sprintf("[%ds] @ %d", int(back.Sub(died).Seconds()), back.Unix())
 	for query, want := range map[string]float64{
 		`count(count_over_time(weir_node_memory_working_set_bytes` + within + `))`:      20,
@@ -119,7 +121,7 @@ func TestOutage(t *testing.T) {
 	t.Logf("dead for %.0f s: %.0f samples sent, %.0f stored", back.Sub(died).Seconds(), sent, stored)
 }
 
-// results reads what became of the samples that weir was to write.
+// results returns weir's counters of the samples that it had to write.
 func results(server string) (map[string]float64, error) {
 	body, err := get(server + "/metrics")
 	if err != nil {

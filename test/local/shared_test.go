@@ -24,13 +24,13 @@ import (
 	"github.com/weir-metrics/weir/test/promtest"
 )
 
-// sharer is a weir server that shares the reading of nodes with others.
+// sharer is a weir server that shares its reads of nodes with others.
 type sharer struct {
 	*commands.Process
 	name, local, secure string
 }
 
-// sharedResolution is short, for the test waits for rounds.
+// sharedResolution is short because the test waits for rounds.
 const sharedResolution = 5 * time.Second
 
 func startSharer(t *testing.T, name, kubeconfig, ca string) *sharer {
@@ -48,7 +48,8 @@ func startSharer(t *testing.T, name, kubeconfig, ca string) *sharer {
 	return &sharer{p, name, p.Address(t), "https://" + address}
 }
 
-// list reads all pods of metrics.k8s.io, as the aggregator would ask for them.
+// list returns all pods of metrics.k8s.io, with the aggregator's kind of
+// request.
 func (s *sharer) list(ctx context.Context, client *http.Client) (*metricsv1beta1.PodMetricsList, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.secure+"/apis/metrics.k8s.io/v1beta1/pods", nil)
 	if err != nil {
@@ -73,7 +74,7 @@ func (s *sharer) list(ctx context.Context, client *http.Client) (*metricsv1beta1
 
 var counter = regexp.MustCompile(`(?m)^(weir_shared_\S+) (\S+)$`)
 
-// shares reads the weir_shared_ metrics.
+// shares returns the weir_shared_ metrics.
 func (s *sharer) shares() (map[string]float64, error) {
 	body, err := get(s.local + "/metrics")
 	if err != nil {
@@ -89,9 +90,10 @@ func (s *sharer) shares() (map[string]float64, error) {
 	return found, nil
 }
 
-// TestSharedReads runs two replicas that share the reading of forty nodes: each node is
-// read once, and both answer for all. One of them crashes: no LIST of the other lacks a
-// pod or is older than before, and it reads all nodes itself when the Lease has passed.
+// TestSharedReads runs two replicas that share the reads of forty nodes. Each
+// node is read once, and both replicas answer for all nodes. After one of them
+// crashes, no LIST of the other lacks a pod or is older than before, and when
+// the Lease has expired it reads all nodes itself.
 func TestSharedReads(t *testing.T) {
 	t.Parallel()
 	const nodes, pods = 40, 40 * 5
@@ -131,7 +133,7 @@ func TestSharedReads(t *testing.T) {
 			}
 		}
 	}
-	time.Sleep(sharedResolution) // for rounds under way when they met
+	time.Sleep(sharedResolution) // for rounds in progress when they met
 	both(&before)
 	const rounds = 3
 	time.Sleep(rounds * sharedResolution)
@@ -145,7 +147,7 @@ func TestSharedReads(t *testing.T) {
 		}
 	}
 
-	// Whoever leads is the one to crash: the other has to answer by itself, too.
+	// The leader is the one that crashes, so the other must answer by itself.
 	if _, err := b.list(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +173,8 @@ func TestSharedReads(t *testing.T) {
 		time.Sleep(200 * time.Millisecond)
 	}
 	t.Logf("%d LISTs after the crash, each of all pods, no sample older than %v; the nodes were taken over after %v", answers, worst.Round(time.Millisecond), taken.Round(time.Millisecond))
-	// A sample's timestamp is cut to a second; a round may have been under way.
+	// A sample's timestamp is rounded down to a second, and a round may have been
+	// in progress.
 	if limit := 2*sharedResolution + 3*time.Second; worst > limit {
 		t.Errorf("a sample was %v old, want at most %v", worst, limit)
 	}

@@ -17,9 +17,10 @@ import (
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
-// TestTwoHundredNodes lets weir server scrape two hundred simulated kubelets, of
-// which one hangs and one sends garbage. Every container's rate on the others
-// must be exactly the simulator's, and as fresh as if all were well.
+// TestTwoHundredNodes runs weir server on two hundred simulated kubelets, one
+// of which hangs and one of which sends garbage. For the others, every
+// container's rate must be exactly the simulator's, and as fresh as without
+// faults.
 func TestTwoHundredNodes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -55,7 +56,7 @@ func TestTwoHundredNodes(t *testing.T) {
 		}
 		return nil
 	})
-	// Two more rounds, so that windows are of the steady state.
+	// Two more rounds, so that the windows are those of the steady state.
 	time.Sleep(2 * resolution)
 	for range 3 {
 		var err error
@@ -78,7 +79,7 @@ func TestTwoHundredNodes(t *testing.T) {
 			}
 		}
 		t.Logf("%d rates, each the simulator's; the oldest sample is %v old", exact, oldest.Round(time.Second))
-		// A kubelet's sample is up to 15 s old when it is scraped.
+		// A kubelet's sample may already be 15 s old when it is read.
 		if limit := resolution + 15*time.Second + 5*time.Second; oldest > limit {
 			t.Errorf("a sample is %v old, want at most %v: a hanging node must not delay others", oldest, limit)
 		}
@@ -113,9 +114,9 @@ func measured(list usage.List) (n int) {
 	return n
 }
 
-// agrees asks the simulator what a container really used over the window weir
-// says it measured. The node cuts times to milliseconds, so each end of the window
-// lies within one behind the time it gave.
+// agrees compares a rate with the true usage over weir's window. The node
+// rounds times down to milliseconds, so each end of the window is up to a
+// millisecond later than its timestamp.
 func agrees(t *testing.T, truth string, item *usage.Item) bool {
 	t.Helper()
 	to := item.CPU.Time.UnixNano()
@@ -130,7 +131,7 @@ func agrees(t *testing.T, truth string, item *usage.Item) bool {
 	window := float64(to - from)
 	got := float64(item.CPU.Nanocores) / 1e9
 	l, h := float64(low)/window, float64(high)/window
-	const slack = 2e-9 // nanocores are whole
+	const slack = 2e-9 // rates are whole nanocores
 	if got < l-slack || got > h+slack {
 		t.Errorf("%s/%s/%s: %.9f cores, truth is between %.9f and %.9f", item.Namespace, item.Pod, item.Container, got, l, h)
 		return false
@@ -138,7 +139,8 @@ func agrees(t *testing.T, truth string, item *usage.Item) bool {
 	return true
 }
 
-// asked returns the CPU nanoseconds a container used between two moments.
+// asked returns the CPU time that a container used between two moments, in
+// nanoseconds.
 func asked(t *testing.T, truth string, item *usage.Item, from, to int64) (int64, bool) {
 	t.Helper()
 	body, err := get(fmt.Sprintf("%s?node=%s&from=%d&to=%d", truth, url.QueryEscape(string(item.Node)), from, to))

@@ -1,5 +1,5 @@
-// Package payloadtest serves tests of the parsers: the captured payloads of a
-// real kubelet, and comparisons of batches.
+// Package payloadtest helps to test the parsers: it has the captured payloads
+// of a real kubelet, and comparisons of batches.
 package payloadtest
 
 import (
@@ -21,20 +21,21 @@ import (
 	"github.com/weir-metrics/weir/test/capture"
 )
 
-// Node is the node all captures are of.
+// Node is the node of all captures.
 const Node metric.NodeName = "node1"
 
-// Received is the time Request says a payload was received at.
+// Received is the time at which Request says that a payload was received, in
+// nanoseconds since the Unix epoch.
 var Received = time.Date(2026, 11, 21, 4, 22, 40, 0, time.UTC).UnixNano()
 
-// Request is what a test that does not care reads for.
+// Request returns a request for tests that need no special one.
 func Request() payload.Request {
 	return payload.Request{Node: Node, Expect: Node, Received: Received}
 }
 
-// Each calls do with every captured payload of that name, such as
-// "resource.prom": the path below the captures without the extension, and the bytes. It
-// fails if there are fewer than want.
+// Each calls do for every captured payload with that file name, such as
+// "resource.prom". path is the path below the captures without the extension.
+// The test fails if there are fewer than want.
 func Each(t testing.TB, name string, want int, do func(path string, body []byte)) {
 	t.Helper()
 	paths := append(capture.Glob(t, "*/*/"+name), capture.Glob(t, "*/*/*/"+name)...)
@@ -48,8 +49,8 @@ func Each(t testing.TB, name string, want int, do func(path string, body []byte)
 	}
 }
 
-// answered reports whether the kubelet answered the request for a captured file
-// with all it has, rather than with an error, by its status or in the payload.
+// answered reports whether the kubelet sent a captured file completely, without
+// an error in its status or in the payload.
 func answered(t testing.TB, file string) bool {
 	t.Helper()
 	if bytes.Contains(capture.Read(t, file), []byte("\nresource_scrape_error 1")) {
@@ -68,22 +69,22 @@ func answered(t testing.TB, file string) bool {
 	return meta.Endpoints[path.Base(file)].Status == http.StatusOK
 }
 
-// Capture returns one captured payload by its path below the captures:
+// Capture returns one captured payload by its path below the captures, such as
 // "01-steady/00/resource.prom".
 func Capture(t testing.TB, path string) []byte {
 	t.Helper()
 	return capture.Read(t, path)
 }
 
-// Parser is what all parsers are.
+// Parser is the interface of all parsers.
 type Parser interface {
 	Parse(body []byte, req payload.Request, b *metric.Batch) error
 }
 
-// Repeatable fails unless p gives the same for body again, and other gives it too.
-// It returns what they gave. No sample may lack an entity, hold a value its
-// level does not have, a negative one, or one without a time, and there may be no
-// more samples than the request allows.
+// Repeatable parses body with p twice and with other once, and fails unless all
+// three results are equal. It returns the batch and the error. Every sample
+// must have an entity and only values of its level, which must not be negative
+// and must have a time. There must not be more samples than the request allows.
 func Repeatable(t testing.TB, p, other Parser, body []byte, req payload.Request) (*metric.Batch, error) {
 	t.Helper()
 	var first, second, third metric.Batch
@@ -121,7 +122,7 @@ func Repeatable(t testing.TB, p, other Parser, body []byte, req payload.Request)
 	return &first, err
 }
 
-// Lines renders a batch for comparison, a line a sample.
+// Lines returns a batch as text for comparisons, with a line for each sample.
 func Lines(b *metric.Batch) []string {
 	lines := make([]string, 0, len(b.Samples))
 	for i := range b.Samples {
@@ -136,7 +137,7 @@ func Lines(b *metric.Batch) []string {
 	return lines
 }
 
-// Find returns the samples of e, without regard to its node.
+// Find returns the samples of e, on any node.
 func Find(b *metric.Batch, e metric.Entity) []*metric.Sample {
 	var found []*metric.Sample
 	for i := range b.Samples {
@@ -147,7 +148,7 @@ func Find(b *metric.Batch, e metric.Entity) []*metric.Sample {
 	return found
 }
 
-// Want fails unless s has the value want for id.
+// Want fails unless the value of id in s is want.
 func Want(t testing.TB, s *metric.Sample, id metric.ID, want float64) {
 	t.Helper()
 	if got, ok := s.Values.Get(id); !ok || got != want {
@@ -165,7 +166,7 @@ func WantAbsent(t testing.TB, s *metric.Sample, ids ...metric.ID) {
 	}
 }
 
-// NoAllocations fails if parsing body again costs an allocation.
+// NoAllocations fails if another parse of body allocates memory.
 func NoAllocations(t *testing.T, p Parser, body []byte) {
 	t.Helper()
 	var b metric.Batch
@@ -181,7 +182,7 @@ func NoAllocations(t *testing.T, p Parser, body []byte) {
 	}
 }
 
-// Benchmark parses body again and again, and reports the cost of a pod.
+// Benchmark parses body repeatedly, and reports the cost per pod.
 func Benchmark(b *testing.B, p Parser, body []byte) {
 	b.Helper()
 	var batch metric.Batch
@@ -206,13 +207,13 @@ func Benchmark(b *testing.B, p Parser, body []byte) {
 	b.ReportMetric(float64(len(batch.Samples)), "samples")
 }
 
-// Seeds adds a few captured payloads of that name, and pieces of them, to a
-// fuzz corpus.
+// Seeds adds some captured payloads with that file name, and parts of them, to
+// a fuzz corpus.
 func Seeds(f *testing.F, name string) {
 	f.Helper()
 	for i, path := range capture.Glob(f, "0[1238]*/0[05]/"+name) {
 		body := capture.Read(f, path)
-		// Whole payloads make the fuzzer slow; a few pieces say as much.
+		// Whole payloads make the fuzzer slow, and some parts are enough.
 		from := (i * 997) % max(len(body)-2000, 1)
 		f.Add(body[:min(len(body), 1500)])
 		f.Add(body[from:min(len(body), from+2000)])

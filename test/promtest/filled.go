@@ -13,9 +13,9 @@ import (
 	"github.com/weir-metrics/weir/history"
 )
 
-// Filled starts a Prometheus that holds what exposition writes, in the format OpenMetrics,
-// and returns what asks it: once query has so many series at a time. Without promtool the
-// test is skipped.
+// Filled starts a Prometheus with the samples that exposition writes in the
+// format OpenMetrics. It returns a client when query has this number of series
+// at that time. It skips the test if there is no promtool.
 func Filled(t testing.TB, exposition func(io.Writer), query string, at time.Time, series int) *history.Client {
 	t.Helper()
 	if _, err := exec.LookPath("promtool"); err != nil {

@@ -11,9 +11,10 @@ import (
 	"testing"
 )
 
-// Start starts the Prometheus in $PATH with a configuration and its data in dir/data,
-// until the test ends, and returns its URL, which may not answer yet, and what
-// returns its log. Without a Prometheus the test is skipped.
+// Start starts the Prometheus in $PATH with this configuration and its data in
+// dir/data, until the end of the test. It returns its URL, which may not answer
+// yet, and a function that returns its log. It skips the test if there is no
+// Prometheus.
 func Start(t testing.TB, dir, config string, flags ...string) (url string, log func() string) {
 	t.Helper()
 	address := Address(t)
@@ -22,7 +23,7 @@ func Start(t testing.TB, dir, config string, flags ...string) (url string, log f
 	return "http://" + address, log
 }
 
-// Address returns an address of this machine where nobody listens.
+// Address returns an address of this machine on which nothing listens.
 func Address(t testing.TB) string {
 	t.Helper()
 	var listen net.ListenConfig
@@ -34,7 +35,8 @@ func Address(t testing.TB) string {
 	return free.Addr().String()
 }
 
-// StartAt is Start at an address, with what ends it by a signal and waits until it has ended.
+// StartAt is like Start, at an address. It also returns a function that ends
+// Prometheus with a signal and waits until it has ended.
 func StartAt(t testing.TB, address, dir, config string, flags ...string) (stop func(syscall.Signal), log func() string) {
 	t.Helper()
 	binary, err := exec.LookPath("prometheus")
@@ -60,7 +62,7 @@ func StartAt(t testing.TB, address, dir, config string, flags ...string) (stop f
 		if err := cmd.Process.Signal(by); err != nil {
 			t.Errorf("end Prometheus: %v", err)
 		}
-		_ = cmd.Wait() // it ends by the signal
+		_ = cmd.Wait() // it ends because of the signal
 	}
 	return stop, func() string {
 		text, _ := os.ReadFile(said.Name())

@@ -21,7 +21,7 @@ type parser interface {
 	Parse(body []byte, req payload.Request, b *metric.Batch) error
 }
 
-// endpoints are the ways to ask the kubelet that was captured.
+// endpoints are the endpoints of the captured kubelet.
 var endpoints = []struct {
 	file  string
 	clock time.Duration
@@ -32,7 +32,8 @@ var endpoints = []struct {
 	{"cadvisor.prom", cadvisor.Clock, func() parser { return cadvisor.New() }},
 }
 
-// What a real kubelet said replays to the same numbers.
+// TestCapturesOfARealKubelet checks that the replay of a real kubelet's answers
+// gives the same numbers.
 func TestCapturesOfARealKubelet(t *testing.T) {
 	scenarios := capture.Glob(t, "*/00")
 	if len(scenarios) < 10 {
@@ -97,7 +98,7 @@ func readCapture(t *testing.T, dir string) *capturedRound {
 	return c
 }
 
-// read returns what a file holds, unpacked; nil without one.
+// read returns the unpacked content of a file, or nil if there is none.
 func (c *capturedRound) read(t *testing.T, name string) []byte {
 	t.Helper()
 	body, _ := capture.Find(t, filepath.Join(c.dir, name))

@@ -1,4 +1,4 @@
-// Package recordings records runs and replays them, and holds every number and
-// verdict of the replay to those of the run: bit for bit, on what a real kubelet
-// said and on simulated ones with everything that can go wrong.
+// Package recordings records runs and replays them, and compares every number
+// and verdict of the replay with the run, bit for bit: with the answers of a
+// real kubelet, and with simulated kubelets with every fault.
 package recordings

@@ -20,7 +20,7 @@ import (
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
-// troubles are what goes wrong in a simulated cluster, %d of its nodes and pods.
+// troubles are the faults of a simulated cluster.
 var troubles = []string{
 	"restart pod=%[1]s at=70s", "restart pod=%[1]s at=110s for=25s", "replace pod=%[1]s at=150s",
 	"duplicate pod=%[1]s at=40s for=80s style=old-instance", "duplicate pod=%[1]s at=60s for=90s style=two-lines",
@@ -30,7 +30,8 @@ var troubles = []string{
 	"twonodes pod=%[1]s node=%[3]s at=90s for=90s",
 }
 
-// Simulated clusters replay to the same numbers, whatever goes wrong in them.
+// TestSimulatedClusters checks that the replays of simulated clusters give the
+// same numbers, whatever their faults.
 func TestSimulatedClusters(t *testing.T) {
 	secondReads := 0
 	for seed := range uint64(6) {
@@ -65,7 +66,7 @@ func simulate(t *testing.T, seed uint64) (secondReads int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// One that comes while its pod is between two lives concerns nothing.
+		// A fault that comes while its pod is between two lives matches nothing.
 		if _, err := simulator.New(with(o, f)); err == nil {
 			o = with(o, f)
 		}
@@ -138,7 +139,8 @@ func with(o simulator.Options, f simulator.Fault) simulator.Options {
 	return o
 }
 
-// factsAt returns what the API server says, with each pod known since it was first seen.
+// factsAt returns the facts of the API server. A pod's KnownAt is when it was
+// first seen.
 func factsAt(t *testing.T, fleet *simulator.Fleet, known map[metric.PodUID]time.Time, now time.Time) *cluster.Facts {
 	t.Helper()
 	var all corev1.PodList

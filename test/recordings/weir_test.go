@@ -23,7 +23,7 @@ import (
 	"github.com/weir-metrics/weir/sinks/memory"
 )
 
-// weir is a pipeline and its sinks, without a clock.
+// weir has pipelines and a memory sink, without a clock.
 type weir struct {
 	t      *testing.T
 	memory *memory.Sink
@@ -47,7 +47,7 @@ func (w *weir) chain(b *metric.Batch) *processors.Pipeline {
 	return w.chains[k]
 }
 
-// take leads b through the pipeline, and says what came of it.
+// take passes b through the pipeline and returns the result as text.
 func (w *weir) take(b *metric.Batch, facts *cluster.Facts, now time.Time) string {
 	w.t.Helper()
 	w.chain(b).Process(facts, b, now)
@@ -57,8 +57,8 @@ func (w *weir) take(b *metric.Batch, facts *cluster.Facts, now time.Time) string
 	return describeBatch(b)
 }
 
-// shown is all that readers see: samples, history, verdicts, how nodes fare, and
-// the exposition.
+// shown returns everything that readers can see: samples, history, verdicts,
+// the states of the sources, and the exposition.
 func (w *weir) shown() string {
 	var out bytes.Buffer
 	snapshot := w.memory.Snapshot()
@@ -83,7 +83,7 @@ func (w *weir) shown() string {
 	return out.String()
 }
 
-// livePipeline is a weir that records what it does.
+// livePipeline is a weir that records its run.
 type livePipeline struct {
 	*weir
 	file   bytes.Buffer
@@ -101,7 +101,8 @@ func newLive(t *testing.T, begin time.Time) *livePipeline {
 	return l
 }
 
-// round is one round: testify fills the batch of a witness, if there is one to ask.
+// round processes and records one round. readSecond returns the batch of the
+// cross-check; it is nil if there is none.
 func (l *livePipeline) round(b *metric.Batch, facts *cluster.Facts, now time.Time, readSecond func() *metric.Batch) {
 	l.t.Helper()
 	if readSecond != nil && !b.Failed() && l.chain(b).NeedsCrossCheck(facts, b, now) {
@@ -116,7 +117,8 @@ func (l *livePipeline) round(b *metric.Batch, facts *cluster.Facts, now time.Tim
 	}
 }
 
-// replay replays what was recorded, and compares.
+// replay replays the recording and compares the results. It returns the number
+// of cross-checks.
 func (l *livePipeline) replay() (secondReads int) {
 	l.t.Helper()
 	if err := l.writer.Close(); err != nil {
@@ -166,13 +168,13 @@ func (l *livePipeline) replay() (secondReads int) {
 	return secondReads
 }
 
-// describeBatch says all that there is in a batch, a line each sample and verdict, sorted:
-// some processors take entities in no order.
+// describeBatch returns the whole batch as text: a line for each sample and
+// verdict, sorted, because the order of some processors is not defined.
 func describeBatch(b *metric.Batch) string {
 	var lines []string
 	for i := range b.Samples {
 		s := b.Samples[i]
-		s.Slot = 0 // slots are given in the order of the facts, which a recording does not keep
+		s.Slot = 0 // slots depend on the order of the facts, which a recording does not contain
 		lines = append(lines, fmt.Sprintf("%+v\n", s))
 	}
 	for i := range b.Verdicts {
@@ -184,7 +186,7 @@ func describeBatch(b *metric.Batch) string {
 		strings.Join(lines, "")
 }
 
-// failure says what a recording keeps of an error.
+// failure returns the part of an error that a recording contains.
 func failure(err error) string {
 	var read *metric.ReadError
 	errors.As(err, &read)

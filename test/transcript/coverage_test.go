@@ -14,18 +14,18 @@ import (
 
 const root = "../.."
 
-// pipeline is where the behaviour of processors is told.
+// pipeline are the folders with the transcripts of processors.
 var pipeline = []string{"processors/identity/testdata", "processors/rate/testdata", "processors/enrich/testdata", "processors/aggregate/testdata"}
 
-// elsewhere are the reasons that no processor gives, for there is no batch to give
-// them in; and where they are told.
+// elsewhere has the reasons that no processor gives, because there is no batch,
+// and the folders of their transcripts.
 var elsewhere = map[metric.Reason]string{
 	metric.NodeUnknown:       "explain/testdata",
 	metric.NodeNotScrapedYet: "explain/testdata",
 }
 
-// TestEveryReasonHasATranscript: what the closed list promises, some transcript ends
-// in.
+// TestEveryReasonHasATranscript checks that every reason is in the output of a
+// transcript.
 func TestEveryReasonHasATranscript(t *testing.T) {
 	given := map[string]map[string]bool{}
 	for _, dir := range append(slices.Clone(pipeline), "explain/testdata") {
@@ -46,8 +46,8 @@ func TestEveryReasonHasATranscript(t *testing.T) {
 	}
 }
 
-// TestEveryRuleHasATranscript: each rule by which identity decides shows in some
-// verdict.
+// TestEveryRuleHasATranscript checks that each rule of identity is in a verdict
+// of a transcript.
 func TestEveryRuleHasATranscript(t *testing.T) {
 	given := outcomes(t, "processors/identity/testdata")
 	rules := rulesOf(t, "processors/identity")
@@ -64,8 +64,8 @@ func TestEveryRuleHasATranscript(t *testing.T) {
 	}
 }
 
-// TestTranscriptsOpenWithProse: a transcript says what happens in the world before
-// it says what weir makes of it.
+// TestTranscriptsOpenWithProse checks that a transcript begins with a
+// description of what happens.
 func TestTranscriptsOpenWithProse(t *testing.T) {
 	for _, dir := range pipeline {
 		for _, path := range files(t, dir) {
@@ -81,7 +81,7 @@ func TestTranscriptsOpenWithProse(t *testing.T) {
 	}
 }
 
-// outcomes returns the lines of output of the transcripts in dir: what follows
+// outcomes returns the output lines of the transcripts in dir: the lines after
 // ---- until the next empty line.
 func outcomes(t *testing.T, dir string) (lines []string) {
 	t.Helper()
@@ -90,7 +90,7 @@ func outcomes(t *testing.T, dir string) (lines []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, blank := false, "" // a double ---- has blank lines in its output, and another at its end
+		out, blank := false, "" // after a double ----, the output may contain empty lines, and ends with another double ----
 		for line := range strings.Lines(string(body)) {
 			line = strings.TrimSpace(line)
 			switch {
@@ -132,7 +132,7 @@ func words(lines []string) map[string]bool {
 	return all
 }
 
-// rulesOf returns the names of the rules that identity gives as evidence.
+// rulesOf returns the names of identity's rules, as they are in the evidence.
 func rulesOf(t *testing.T, dir string) (rules []string) {
 	t.Helper()
 	name := regexp.MustCompile(`(?m)^\s*rule[A-Z]\w*\s*= "([^"]+)"`)

@@ -10,9 +10,9 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Describe writes what a batch says after its last step in the order of
-// entities: a line for each sample with its values, and for each verdict that no
-// sample's line shows one of its own.
+// Describe returns a batch after its last step as text, in the order of
+// entities: a line for each sample with its values, and a line for each verdict
+// that is not in the line of a sample.
 func Describe(b *metric.Batch) string {
 	type line struct {
 		entity metric.Entity
@@ -44,7 +44,8 @@ func Describe(b *metric.Batch) string {
 	return out.String()
 }
 
-// describeSample writes a sample, and marks the verdicts that it has written.
+// describeSample returns a sample as text, and marks in shown the verdicts that
+// the text contains.
 func describeSample(b *metric.Batch, s *metric.Sample, shown []bool) string {
 	name := s.Entity.String()
 	if id := s.Instance.ID; id != "" {
@@ -55,7 +56,8 @@ func describeSample(b *metric.Batch, s *metric.Sample, shown []bool) string {
 	if s.Instance.Path != "" {
 		name += " " + string(s.Instance.Path)
 	}
-	// describe writes the sample's verdict on g. If all is set it marks those on other groups, too.
+	// describe returns the sample's verdict on g. With all set, it also marks the
+	// verdicts on other groups.
 	describe := func(g metric.Group, all bool) string {
 		text := s.Reasons[g].String()
 		for i := range b.Verdicts {
@@ -102,7 +104,7 @@ func describeSample(b *metric.Batch, s *metric.Sample, shown []bool) string {
 	return strings.TrimSpace(name + "  " + strings.Join(groups, "; "))
 }
 
-// describeValues writes the values of a group, but for counters.
+// describeValues returns the values of a group, except counters.
 func describeValues(s *metric.Sample, g metric.Group) string {
 	var values []string
 	for id, v := range s.Values.All() {
@@ -113,7 +115,7 @@ func describeValues(s *metric.Sample, g metric.Group) string {
 	return strings.Join(values, " ")
 }
 
-// describeName shortens the names that fill these transcripts.
+// describeName returns short names for frequent metrics.
 func describeName(id metric.ID) string {
 	switch id {
 	case metric.CPUUsageRate:
@@ -141,7 +143,7 @@ func describeAmount(id metric.ID, v float64) string {
 	return number(v)
 }
 
-// describeVerdict writes a reason with its evidence.
+// describeVerdict returns a reason with its evidence.
 func describeVerdict(v *metric.Verdict) string {
 	e := &v.Evidence
 	var parts []string

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// parseFacts reads the input of the command facts.
+// parseFacts parses the input of the command facts.
 func parseFacts(args map[string]string, input string) (*cluster.Facts, error) {
 	at, err := Moment(cmp.Or(args["at"], "0s"))
 	if err != nil {
@@ -145,7 +145,8 @@ func fillContainer(c *cluster.Container, attrs map[string]string) (err error) {
 	return nil
 }
 
-// addRequirement reads cpu=100m/200m: a request and a limit, either of which may be empty.
+// addRequirement parses cpu=100m/200m: a request and a limit. Either may be
+// empty.
 func addRequirement(v *cluster.Requirements, key, amounts string) error {
 	var request, limit metric.ID
 	parse := Bytes

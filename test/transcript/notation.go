@@ -9,7 +9,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Lines returns the lines of a command's input that are not empty, trimmed.
+// Lines returns the lines of a command's input that are not empty, without
+// surrounding spaces.
 func Lines(input string) (out []string) {
 	for line := range strings.Lines(input) {
 		if line = strings.TrimSpace(line); line != "" {
@@ -19,7 +20,7 @@ func Lines(input string) (out []string) {
 	return out
 }
 
-// Moment reads an offset from Epoch, such as -1h or 15s.
+// Moment parses an offset from Epoch, such as -1h or 15s.
 func Moment(offset string) (time.Time, error) {
 	d, err := time.ParseDuration(offset)
 	if err != nil {
@@ -28,12 +29,12 @@ func Moment(offset string) (time.Time, error) {
 	return Epoch.Add(d), nil
 }
 
-// Offset returns how long after Epoch a moment is. The moment is in nanoseconds
-// since the Unix epoch.
+// Offset returns the time from Epoch to a moment. at is in nanoseconds since
+// the Unix epoch.
 func Offset(at int64) time.Duration { return time.Unix(0, at).Sub(Epoch) }
 
-// Entity reads the name of an entity: node, system/cron, shop/web, shop/web/app,
-// each perhaps with a part, as in shop/web[interface:eth0].
+// Entity parses the name of an entity: node, system/cron, shop/web or
+// shop/web/app, each optionally with a part, as in shop/web[interface:eth0].
 func Entity(node metric.NodeName, name string) metric.Entity {
 	name, part, _ := strings.Cut(strings.TrimSuffix(name, "]"), "[")
 	e := metric.Entity{Node: node, Part: part}
@@ -54,7 +55,7 @@ func Entity(node metric.NodeName, name string) metric.Entity {
 	return e
 }
 
-// Bytes reads an amount such as 10Mi.
+// Bytes parses an amount of bytes such as 10Mi.
 func Bytes(v string) (float64, error) {
 	factor := 1.0
 	for _, u := range [...]struct {
@@ -69,7 +70,7 @@ func Bytes(v string) (float64, error) {
 	return n * factor, err
 }
 
-// cores reads 250m or 2 as nanocores.
+// cores parses 250m or 2 and returns nanocores.
 func cores(v string) (float64, error) {
 	milli, isMilli := strings.CutSuffix(v, "m")
 	n, err := strconv.ParseFloat(milli, 64)

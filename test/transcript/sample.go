@@ -11,18 +11,18 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// value is how an attribute of a sample is read.
+// value is the metric of an attribute, with its parser.
 type value struct {
 	id    metric.ID
 	parse func(string) (float64, error)
 }
 
-// counters are the values of a sample as a source reads it, rates those of a
-// sample as the step rate leaves it.
+// counters are the values of a sample as a source reads it; rates are those of
+// a sample after the step rate.
 var (
 	counters = map[string]value{
 		"cpu":   {metric.CPUUsage, func(v string) (float64, error) { d, err := time.ParseDuration(v); return float64(d), err }},
-		"cores": {metric.CPUUsageRate, cores}, // a rate given by the node
+		"cores": {metric.CPUUsageRate, cores}, // a rate that the node reports
 		"mem":   {metric.MemoryWorkingSet, Bytes},
 		"rx":    {metric.NetworkRx, Bytes},
 	}
@@ -38,8 +38,8 @@ var (
 	}
 )
 
-// addSample adds to b the sample that a line names, with its instance, and returns
-// the line's other attributes and the sample's time.
+// addSample adds to b the sample of a line, with its instance. It returns the
+// line's other attributes and the sample's time.
 func addSample(b *metric.Batch, line string, now time.Time) (s *metric.Sample, rest map[string]string, at time.Time, err error) {
 	name, attrs := fields(line)
 	s, at = b.Add(Entity(b.Node, name)), now
@@ -83,7 +83,7 @@ func addSample(b *metric.Batch, line string, now time.Time) (s *metric.Sample, r
 	return s, rest, at, nil
 }
 
-// addCounters adds to b what a line of observe says.
+// addCounters adds to b the sample of a line of observe.
 func addCounters(b *metric.Batch, line string, now time.Time) error {
 	s, attrs, at, err := addSample(b, line, now)
 	if err != nil {
@@ -108,7 +108,7 @@ func addCounters(b *metric.Batch, line string, now time.Time) error {
 	return nil
 }
 
-// addRates adds to b what a line of rated says.
+// addRates adds to b the sample of a line of rated.
 func addRates(b *metric.Batch, line string, now time.Time) error {
 	s, attrs, at, err := addSample(b, line, now)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package transcript is the language in which the pipeline's behaviour is
-// written down and tested. Files in testdata are prose, commands and their exact
-// output; go test -rewrite writes the output anew, and the diff is what gets
-// reviewed.
+// Package transcript is the language of the pipeline's transcripts. Files in
+// testdata contain prose, commands and their exact output. go test -rewrite
+// writes the output again, and the diff is reviewed.
 //
 // Commands:
 //
@@ -30,15 +29,15 @@
 //	failed [at=30s] NodeTimeout
 //	    the same with lines as rated has them
 //
-// date= is what the node says its clock shows, cut to the second as HTTP does.
-// The output begins with "asks for a second read" where identity would have one;
-// whether there is one is up to the observation.
+// date= is the time that the node's clock shows, rounded down to the second as
+// in HTTP. The output begins with "asks for a second read" if identity wants a
+// cross-check. The observation says whether there is one.
 //
-// Times are offsets from an epoch; a sample's time is that of the observation
-// unless given.
+// Times are offsets from an epoch. A sample's time is that of the observation
+// by default.
 //
-// facts.go reads facts, sample.go samples, notation.go times, names and amounts;
-// describe.go writes the output.
+// facts.go parses facts, sample.go samples, and notation.go times, names and
+// amounts. describe.go writes the output.
 package transcript
 
 import (
@@ -57,20 +56,20 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Processor is a step of the pipeline under test.
+// Processor is a step of the pipeline that is tested.
 type Processor interface {
 	Process(facts *cluster.Facts, b *metric.Batch, now time.Time)
 }
 
-// crossChecker is a Processor that may want a second read.
+// crossChecker is a Processor that may want a cross-check.
 type crossChecker interface {
 	NeedsCrossCheck(facts *cluster.Facts, b *metric.Batch, now time.Time) bool
 }
 
-// Epoch is the moment all offsets count from.
+// Epoch is the time that offsets are relative to.
 var Epoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// Run runs every file in dir, each with pipelines of its own.
+// Run runs every file in dir, each with its own pipelines.
 func Run(t *testing.T, dir string, pipeline func() []Processor) {
 	t.Helper()
 	datadriven.Walk(t, dir, func(t *testing.T, path string) {
@@ -91,7 +90,7 @@ type session struct {
 	facts             *cluster.Facts
 }
 
-// run is a pipeline and the batch that goes through it.
+// run is a pipeline and the batch that passes through it.
 type run struct {
 	steps []Processor
 	batch *metric.Batch
@@ -127,7 +126,7 @@ func (s *session) run(d *datadriven.TestData) (string, error) {
 	return "", fmt.Errorf("unknown command %q", d.Cmd)
 }
 
-// open begins a new source.
+// open starts a new source.
 func (s *session) open(args map[string]string) error {
 	interval, err := time.ParseDuration(cmp.Or(args["interval"], "15s"))
 	if err != nil {
@@ -154,7 +153,8 @@ func (s *session) open(args map[string]string) error {
 	return nil
 }
 
-// observe puts a read of the source through the pipeline and describes what comes of it.
+// observe passes a read of the source through the pipeline and returns the
+// result as text.
 func (r *run) observe(facts *cluster.Facts, args map[string]string, given []string, add func(*metric.Batch, string, time.Time) error) (string, error) {
 	now, err := Moment(cmp.Or(args["at"], "0s"))
 	if err != nil {

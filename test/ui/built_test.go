@@ -15,7 +15,7 @@ import (
 	"github.com/weir-metrics/weir/test/commands"
 )
 
-// shows waits until a page holds all of these.
+// shows waits until a page contains all of these texts.
 func shows(t *testing.T, url string, want ...string) {
 	t.Helper()
 	commands.Eventually(t, 90*time.Second, func() error {
@@ -37,8 +37,8 @@ func shows(t *testing.T, url string, want ...string) {
 	})
 }
 
-// TestThisMachine opens the page of a weir that measures this machine, as make run
-// starts it.
+// TestThisMachine opens the page of a weir that measures this machine, started
+// as make run does.
 func TestThisMachine(t *testing.T) {
 	b := newBrowser(t)
 	url := commands.Start(t, "weir", "run", "--listen=127.0.0.1:0").Address(t) + "/ui/"
@@ -48,8 +48,8 @@ func TestThisMachine(t *testing.T) {
 	b.open(t, "this-machine-sources", url+"?sources", wide).has(t, "host", "memory", "ok")
 }
 
-// TestSimulated opens the page of a weir that reads simulated kubelets without an
-// API server, of which one hangs and one sends garbage.
+// TestSimulated opens the page of a weir that reads simulated kubelets without
+// an API server. One of them hangs and one sends garbage.
 func TestSimulated(t *testing.T) {
 	b := newBrowser(t)
 	dir := t.TempDir()

@@ -17,10 +17,11 @@ import (
 	"time"
 )
 
-// browser opens pages in Chromium, each in a process and profile of its own.
+// browser opens pages in Chromium, each in a new process with a new profile.
 type browser struct{ path, pictures string }
 
-// newBrowser finds Chromium. Where tests must not be skipped, it must be there.
+// newBrowser finds Chromium. If there is none, it skips the test, or fails it
+// where tests must not be skipped.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -42,21 +43,21 @@ func newBrowser(t *testing.T) *browser {
 	return nil
 }
 
-// window is how a page is looked at.
+// window is the window in which a page is opened.
 type window struct {
 	width, height int
 	dark          bool
 }
 
-// seen is what came of a page.
+// seen is what the browser made of a page.
 type seen struct {
-	document   string // as the browser holds it
+	document   string // the document in the browser, as HTML
 	complaints []string
 	picture    image.Image
 	file       string
 }
 
-// open opens a page and keeps its picture by that name.
+// open opens a page and stores its picture under that name.
 func (b *browser) open(t *testing.T, name, url string, w window) *seen {
 	t.Helper()
 	s := &seen{file: filepath.Join(b.pictures, name+".png")}
@@ -78,8 +79,8 @@ func (b *browser) open(t *testing.T, name, url string, w window) *seen {
 	}
 	s.document = out.String()
 	for line := range strings.Lines(log.String()) {
-		// What is written to the console: violations of the policy, what could not
-		// be loaded, errors of scripts.
+		// These are messages on the console: violations of the policy, resources that
+		// could not be loaded, and errors of scripts.
 		if strings.Contains(line, "CONSOLE") {
 			s.complaints = append(s.complaints, strings.TrimSpace(line))
 		}
@@ -96,15 +97,16 @@ func (b *browser) open(t *testing.T, name, url string, w window) *seen {
 	return s
 }
 
-// command returns a browser without a window and with a profile of its own, which
-// ends with ctx, and so do the processes that it starts.
+// command returns a browser without a window, with a new profile. It ends with
+// ctx, together with the processes that it started.
 func (b *browser) command(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	profile, err := os.MkdirTemp("", "weir-ui")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Not t.TempDir: a browser that is killed may leave a file at the last moment.
+	// This does not use t.TempDir, because a browser that is killed may still
+	// create a file.
 	t.Cleanup(func() { _ = os.RemoveAll(profile) })
 	cmd := exec.CommandContext(ctx, b.path, append([]string{
 		"--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run",
@@ -116,15 +118,15 @@ func (b *browser) command(ctx context.Context, t *testing.T, args ...string) *ex
 	return cmd
 }
 
-// brightness returns how bright the ground of a picture is, from 0 to 1: that of
-// its first pixel.
+// brightness returns the brightness of a picture's background, from 0 to 1. It
+// uses the first pixel.
 func (s *seen) brightness() float64 {
 	r, g, b, _ := s.picture.At(s.picture.Bounds().Min.X, s.picture.Bounds().Min.Y).RGBA()
 	return float64(r+g+b) / (3 * 0xffff)
 }
 
-// has checks that the document holds all of these, and that the browser had
-// nothing to complain about.
+// has checks that the document contains all of these texts, and that the
+// browser reported no problem.
 func (s *seen) has(t *testing.T, want ...string) {
 	t.Helper()
 	for _, text := range want {

@@ -18,7 +18,7 @@ import (
 	"github.com/weir-metrics/weir/ui"
 )
 
-// page returns the page of a town.
+// page returns the page of a sample cluster.
 func page(w *samplecluster.Cluster) http.Handler {
 	return ui.New(ui.Options{World: w.World, Points: w.Points, Version: "v0.4.0", Sinks: func() []ui.SinkState {
 		return []ui.SinkState{
@@ -28,7 +28,7 @@ func page(w *samplecluster.Cluster) http.Handler {
 	}})
 }
 
-// guarded returns the page of a town whose nodes have agents.
+// guarded returns the page of a sample cluster with agents on its nodes.
 func guarded(t *testing.T) http.Handler {
 	return ui.New(ui.Options{World: samplecluster.Failing(t).World, Eviction: func(_ context.Context, node string) (*document.EvictionReport, error) {
 		return samplecluster.UnderPressure(t, node), nil
@@ -47,13 +47,13 @@ func serve(t *testing.T, handlers map[string]http.Handler) (url string) {
 	return server.URL
 }
 
-// TestPages opens the views of a cluster of failures, of one that is well and of a
-// machine, light and dark, wide and narrow.
+// TestPages opens the views of a cluster with failures, of a healthy one and of
+// a machine, light and dark, wide and narrow.
 func TestPages(t *testing.T) {
 	b := newBrowser(t)
 	url := serve(t, map[string]http.Handler{
 		"/ui/": page(samplecluster.Failing(t)),
-		// As an API server's proxy shows it.
+		// The path through the API server.
 		"/apis/weir.dev/v1alpha1/ui/": page(samplecluster.Healthy(t)),
 		"/machine/ui/":                page(samplecluster.SingleMachine(t)),
 		"/empty/ui/":                  page(samplecluster.New(t)),
@@ -98,8 +98,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestConsoleErrorsAreFound opens a page that does what its policy forbids: were
-// nothing heard of that, the other tests would prove nothing.
+// TestConsoleErrorsAreFound opens a page that violates its policy. The browser
+// must report that; otherwise the other tests would prove nothing.
 func TestConsoleErrorsAreFound(t *testing.T) {
 	b := newBrowser(t)
 	url := serve(t, map[string]http.Handler{"/": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -112,11 +112,11 @@ func TestConsoleErrorsAreFound(t *testing.T) {
 	}
 }
 
-// TestComesAgain leaves a page alone in the browser: it asks for itself again.
+// TestComesAgain checks that an open page reloads itself.
 func TestComesAgain(t *testing.T) {
 	b := newBrowser(t)
 	asked := make(chan struct{}, 100)
-	h := page(samplecluster.SingleMachine(t)) // which is read every 5 s
+	h := page(samplecluster.SingleMachine(t)) // it is read every 5 s
 	url := serve(t, map[string]http.Handler{"/ui/": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked <- struct{}{}
 		h.ServeHTTP(w, r)
@@ -129,7 +129,7 @@ func TestComesAgain(t *testing.T) {
 	}
 	defer func() {
 		cancel()
-		_ = cmd.Wait() // it is killed
+		_ = cmd.Wait() // it was killed
 	}()
 	for range 2 {
 		select {
@@ -140,8 +140,8 @@ func TestComesAgain(t *testing.T) {
 	}
 }
 
-// TestFits lets another page, which may run a script, measure pages in windows
-// from a telephone's to a wide screen's: nothing is wider than the window.
+// TestFits measures pages from another page, which may run a script, in windows
+// from a telephone's to a wide screen's. Nothing may be wider than the window.
 func TestFits(t *testing.T) {
 	b := newBrowser(t)
 	h := guarded(t)
@@ -186,7 +186,7 @@ addEventListener("load", () => {
 	}
 }
 
-// framed lets a page be shown in a frame, which its policy forbids.
+// framed allows a page in a frame, which its policy forbids.
 type framed struct{ http.ResponseWriter }
 
 func (f framed) WriteHeader(status int) {

@@ -1,5 +1,5 @@
-// Package vectors reads conformance vectors, for tests: what Kubernetes' own code
-// decided, one JSON object a line.
+// Package vectors reads conformance vectors for tests: decisions of Kubernetes'
+// own code, one JSON object on each line.
 package vectors
 
 import (
@@ -12,13 +12,13 @@ import (
 	"testing"
 )
 
-// Folder names the environment variable for a folder of vectors other than those
-// in testdata. Each set lies in a folder of its own below it.
+// Folder is the environment variable for a folder of vectors to be used instead
+// of testdata. Each set has its own folder below it.
 const Folder = "WEIR_CONFORMANCE_DIR"
 
-// Each calls f with every line of a set's files, *.jsonl and *.jsonl.gz, by name. A
-// set without files, and an error of f's, fail the test. The line is good until f
-// returns.
+// Each calls f for every line of a set's files, *.jsonl and *.jsonl.gz, in the
+// order of their names. The test fails if a set has no files or f returns an
+// error. The line is valid only until f returns.
 func Each(t testing.TB, set string, f func(line []byte) error) {
 	t.Helper()
 	root := "testdata"
@@ -44,7 +44,7 @@ func Each(t testing.TB, set string, f func(line []byte) error) {
 	}
 }
 
-// longest is more than a line of any set has.
+// longest is larger than every line of every set.
 const longest = 16 << 20
 
 func lines(name string, f func([]byte) error) error {
