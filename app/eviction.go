@@ -34,8 +34,8 @@ import (
 	"github.com/weir-metrics/weir/ui"
 )
 
-// maxLookInterval is the longest time between two rounds: the kubelet's interval.
-const maxLookInterval = 10 * time.Second
+// maxRoundInterval is the longest time between two rounds: the kubelet's interval.
+const maxRoundInterval = 10 * time.Second
 
 // evictor has the guard of this machine, and the parts that the guard needs.
 type evictor struct {
@@ -63,7 +63,7 @@ func openEvictor(ctx context.Context, p *plan, m *machine, pods nodePods, of *in
 	}()
 	o := guard.Options{
 		Node: string(e.node), Self: types.UID(e.plan.Self), Read: m.read, Poll: m.peek, Layout: m.layout, Refresh: m.refresh, Cgroups: m.cgroups,
-		Notify: notify.Options{MaxInterval: maxLookInterval}, Registerer: registry, Logger: slog.New(logr.ToSlogHandler(logging.Logr(log).WithName("eviction"))),
+		Notify: notify.Options{MaxInterval: maxRoundInterval}, Registerer: registry, Logger: slog.New(logr.ToSlogHandler(logging.Logr(log).WithName("eviction"))),
 	}
 	x := execute.Options{
 		Mode: e.plan.Mode, Node: string(e.node), Self: o.Self, NoPod: o.Self == "", OnNode: m.has, Registerer: registry,
@@ -192,7 +192,7 @@ func (e *evictor) ended(uid types.UID) bool {
 func (e *evictor) report() *document.EvictionReport {
 	return evictionreport.New(e.guard.Last(), e.guard.RecentActions(), evictionreport.Options{
 		Node: string(e.node), Mode: string(e.plan.Mode), Warnings: e.warnings, Now: time.Now(),
-		Reclaims: e.reclaimer != nil, MaxInterval: maxLookInterval, PollInterval: guard.PollInterval,
+		Reclaims: e.reclaimer != nil, MaxInterval: maxRoundInterval, PollInterval: guard.PollInterval,
 	})
 }
 

@@ -49,7 +49,7 @@ type kubeletAddress struct {
 type evictionFlags struct {
 	evictionPlan
 	mode        string
-	config      eviction.Config
+	config      eviction.ThresholdConfig
 	maxPodGrace int32
 	reclaim     string
 }

@@ -95,16 +95,16 @@ func priority(pod *corev1.Pod) int32 {
 	return 0
 }
 
-func refOf(pod *corev1.Pod) PodRef {
-	return PodRef{Name: pod.Name, Namespace: pod.Namespace, UID: string(pod.UID)}
+func refOf(pod *corev1.Pod) PodIdentity {
+	return PodIdentity{Name: pod.Name, Namespace: pod.Namespace, UID: string(pod.UID)}
 }
 
-// PodRef names a pod.
-type PodRef struct {
+// PodIdentity names a pod.
+type PodIdentity struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
 	UID       string `json:"uid"`
 }
 
 // String returns namespace/name.
-func (r PodRef) String() string { return r.Namespace + "/" + r.Name }
+func (r PodIdentity) String() string { return r.Namespace + "/" + r.Name }

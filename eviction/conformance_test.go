@@ -46,7 +46,7 @@ func TestConformance(t *testing.T) {
 }
 
 func checkParse(t *testing.T, v *vector) {
-	thresholds, err := Parse(&v.Config.Config)
+	thresholds, err := Parse(&v.Config.ThresholdConfig)
 	if got := err != nil; got != v.Expect.Error {
 		t.Fatalf("error %v (%v), want %v", got, err, v.Expect.Error)
 	}
@@ -68,7 +68,7 @@ func written(t *Threshold) vectorThreshold {
 	return vectorThreshold{Signal: t.Signal, Value: writtenValue(&t.Value), GracePeriodSeconds: t.Grace.Seconds()}
 }
 
-func writtenValue(v *Value) vectorValue {
+func writtenValue(v *ThresholdValue) vectorValue {
 	if v.Quantity == nil {
 		return vectorValue{Percentage: new(float64(v.Fraction))}
 	}
@@ -93,7 +93,7 @@ func (t vectorThreshold) key() string {
 func checkRank(t *testing.T, v *vector) {
 	in := &Input{Now: t0, Settings: &Settings{Parity: true}, Pods: v.Pods, Summary: &stats.Summary{Pods: v.Stats}}
 	var got []string
-	for _, r := range in.Rank(&Threshold{Signal: v.Signal}, Layout(v.Layout)) {
+	for _, r := range in.Rank(&Threshold{Signal: v.Signal}, DiskLayout(v.Layout)) {
 		got = append(got, r.Pod.Name)
 	}
 	groups := v.Expect.Groups
@@ -126,7 +126,7 @@ func checkAdmit(t *testing.T, v *vector) {
 }
 
 func checkNotifier(t *testing.T, v *vector) {
-	config := Config{EvictionHard: map[string]string{string(v.Threshold.Signal): v.Threshold.Value}}
+	config := ThresholdConfig{EvictionHard: map[string]string{string(v.Threshold.Signal): v.Threshold.Value}}
 	list, err := Parse(&config)
 	if err != nil || len(list) != 1 {
 		t.Fatalf("parse the threshold: %v, %v", list, err)
@@ -173,7 +173,7 @@ func play(t *testing.T, v *vector, parity bool, f func(int, *Decision, vectorAct
 	t.Helper()
 	var (
 		settings = v.Config.settings(t, parity)
-		state    State
+		state    DecisionState
 		now      = t0
 	)
 	pods := map[string]*corev1.Pod{}
@@ -183,7 +183,7 @@ func play(t *testing.T, v *vector, parity bool, f func(int, *Decision, vectorAct
 	for i := range v.Steps {
 		step := &v.Steps[i]
 		now = now.Add(time.Duration(step.AdvanceSeconds * float64(time.Second)))
-		in := &Input{Now: now, Settings: settings, Layout: Layout(v.Layout), State: state}
+		in := &Input{Now: now, Settings: settings, Layout: DiskLayout(v.Layout), State: state}
 		for _, name := range step.ActivePods {
 			in.Pods = append(in.Pods, pods[name])
 		}
@@ -237,7 +237,7 @@ func TestOnlyDoubtsDiffer(t *testing.T) {
 		play(t, v, false, func(i int, d *Decision, got vectorAction) bool {
 			for _, k := range d.Kills {
 				for _, doubt := range doubts(d) {
-					if doubt.pod == k.Pod || doubt.pod == (PodRef{}) && string(doubt.signal) == k.Signal {
+					if doubt.pod == k.Pod || doubt.pod == (PodIdentity{}) && string(doubt.signal) == k.Signal {
 						t.Errorf("%s step %d: evicts %v for %s, which it doubts: %s", v.ID, i, k.Pod, k.Signal, doubt.reason)
 					}
 				}

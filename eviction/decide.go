@@ -240,7 +240,7 @@ const (
 
 // Collections returns what is removed for a signal before a pod is evicted, in order. Nothing can
 // be removed for memory and process ids, nor for nodefs if images have a file system of their own.
-func (l Layout) Collections(s Signal) []Collection {
+func (l DiskLayout) Collections(s Signal) []Collection {
 	node := s == NodeFsAvailable || s == NodeFsInodesFree
 	image := s == ImageFsAvailable || s == ImageFsInodesFree
 	switch {

@@ -15,7 +15,7 @@ import (
 // crowded returns a node with n pods of two containers, low on nothing.
 func crowded(tb testing.TB, n int) *Input {
 	tb.Helper()
-	thresholds, err := Parse(&Config{
+	thresholds, err := Parse(&ThresholdConfig{
 		EvictionHard:           map[string]string{"memory.available": "100Mi", "nodefs.available": "10%", "nodefs.inodesFree": "5%", "imagefs.available": "15%", "imagefs.inodesFree": "5%", "pid.available": "10%"},
 		EnforceNodeAllocatable: []string{"pods"},
 		Pressure:               []string{"memory.pressure.some.avg10>20"},
@@ -26,7 +26,7 @@ func crowded(tb testing.TB, n int) *Input {
 	in := &Input{
 		Now:      t0,
 		Settings: &Settings{Thresholds: thresholds, TransitionPeriod: 5 * time.Minute, LocalLimits: true},
-		State:    State{LayoutKnown: true},
+		State:    DecisionState{LayoutKnown: true},
 		Summary:  &stats.Summary{},
 	}
 	const gi = uint64(1 << 30)

@@ -11,10 +11,10 @@ import (
 // Decision is what to do now, with its derivation.
 type Decision struct {
 	At      time.Time
-	Outcome Outcome
+	Outcome DecisionOutcome
 	// Err is why nothing could be decided: OutcomeNoLayout, OutcomeNoSummary.
 	Err    error
-	Layout Layout
+	Layout DiskLayout
 	// Observations are the signals' figures, in the order of Signals.
 	Observations []Observation
 	// Thresholds are all thresholds, including those derived for containerfs, in the order in
@@ -42,30 +42,30 @@ type Decision struct {
 	// limit of local storage.
 	Kills []Kill
 	// State is for the next decision.
-	State State
+	State DecisionState
 
 	parity      bool
 	plannedKill *Kill
 }
 
-// Outcome is the result of a decision.
-type Outcome string
+// DecisionOutcome is the result of a decision.
+type DecisionOutcome string
 
 // The outcomes.
 const (
-	OutcomeNoThresholds  Outcome = "NoThresholds"  // there is no threshold, and limits are not enforced
-	OutcomeNoLayout      Outcome = "NoLayout"      // the layout of the disks is not known: nothing changes
-	OutcomeNoSummary     Outcome = "NoSummary"     // there are no figures: nothing changes
-	OutcomeLocalLimit    Outcome = "LocalLimit"    // pods exceed a limit of local storage and are evicted
-	OutcomeNoneInForce   Outcome = "NoneInForce"   // no threshold is in force
-	OutcomeStale         Outcome = "Stale"         // thresholds are in force, but an earlier decision acted on the same figures
-	OutcomeReclaim       Outcome = "Reclaim"       // remove something first, then call AfterReclaim
-	OutcomeReclaimed     Outcome = "Reclaimed"     // what was removed is enough
-	OutcomeEvict         Outcome = "Evict"         // a pod is evicted
-	OutcomeNoPods        Outcome = "NoPods"        // there is no pod to evict
-	OutcomeNoCandidate   Outcome = "NoCandidate"   // all pods are skipped
-	OutcomeConditionOnly Outcome = "ConditionOnly" // no pod is evicted for this signal: only its node condition is set
-	OutcomeSettling      Outcome = "Settling"      // pressure thresholds are in force, but the averages include the time before the last eviction
+	OutcomeNoThresholds  DecisionOutcome = "NoThresholds"  // there is no threshold, and limits are not enforced
+	OutcomeNoLayout      DecisionOutcome = "NoLayout"      // the layout of the disks is not known: nothing changes
+	OutcomeNoSummary     DecisionOutcome = "NoSummary"     // there are no figures: nothing changes
+	OutcomeLocalLimit    DecisionOutcome = "LocalLimit"    // pods exceed a limit of local storage and are evicted
+	OutcomeNoneInForce   DecisionOutcome = "NoneInForce"   // no threshold is in force
+	OutcomeStale         DecisionOutcome = "Stale"         // thresholds are in force, but an earlier decision acted on the same figures
+	OutcomeReclaim       DecisionOutcome = "Reclaim"       // remove something first, then call AfterReclaim
+	OutcomeReclaimed     DecisionOutcome = "Reclaimed"     // what was removed is enough
+	OutcomeEvict         DecisionOutcome = "Evict"         // a pod is evicted
+	OutcomeNoPods        DecisionOutcome = "NoPods"        // there is no pod to evict
+	OutcomeNoCandidate   DecisionOutcome = "NoCandidate"   // all pods are skipped
+	OutcomeConditionOnly DecisionOutcome = "ConditionOnly" // no pod is evicted for this signal: only its node condition is set
+	OutcomeSettling      DecisionOutcome = "Settling"      // pressure thresholds are in force, but the averages include the time before the last eviction
 )
 
 // ThresholdState is a threshold compared with its signal.
@@ -110,7 +110,7 @@ func (t *ThresholdState) Distance() (float64, bool) {
 
 // Kill is the eviction of a pod.
 type Kill struct {
-	Pod PodRef
+	Pod PodIdentity
 	// Signal is a threshold's signal, or one of EmptyDirLimit, PodLimit and ContainerLimit.
 	Signal string
 	// Hard: the threshold is hard, or a limit is exceeded. PodDisruptionBudgets do not count.

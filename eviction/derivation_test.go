@@ -33,14 +33,14 @@ func TestDerivation(t *testing.T) {
 	datadriven.Walk(t, "testdata/derivation", func(t *testing.T, path string) {
 		var (
 			settings *Settings
-			layout   Layout
-			state    State
+			layout   DiskLayout
+			state    DecisionState
 		)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "node":
-				state = State{}
-				layout = Layout{DedicatedImageFs: d.HasArg("imagefs") || d.HasArg("split"), DedicatedContainerFs: d.HasArg("split")}
+				state = DecisionState{}
+				layout = DiskLayout{DedicatedImageFs: d.HasArg("imagefs") || d.HasArg("split"), DedicatedContainerFs: d.HasArg("split")}
 				var err error
 				if settings, err = configured(d); err != nil {
 					return err.Error() + "\n"
@@ -76,7 +76,7 @@ func TestDerivation(t *testing.T) {
 }
 
 func configured(d *datadriven.TestData) (*Settings, error) {
-	config := &Config{}
+	config := &ThresholdConfig{}
 	if err := yaml.UnmarshalStrict([]byte(d.Input), config); err != nil {
 		return nil, err
 	}
@@ -393,7 +393,7 @@ func tell(b *strings.Builder, d *Decision) {
 	}
 	for _, doubt := range doubts(d) {
 		fmt.Fprintf(b, "  doubt about %s", doubt.signal)
-		if doubt.pod != (PodRef{}) {
+		if doubt.pod != (PodIdentity{}) {
 			fmt.Fprintf(b, " of %s", doubt.pod.Name)
 		}
 		fmt.Fprintf(b, ": %s\n", doubt.reason)
@@ -403,7 +403,7 @@ func tell(b *strings.Builder, d *Decision) {
 // doubt is a figure that is missing or cannot be right: the node's, or that of a pod.
 type doubt struct {
 	signal Signal
-	pod    PodRef
+	pod    PodIdentity
 	reason string
 }
 

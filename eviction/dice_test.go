@@ -62,8 +62,8 @@ func (d *dice) quantity() resource.Quantity {
 }
 
 // config is of thresholds that are often met.
-func (d *dice) config() *Config {
-	c := &Config{EvictionHard: map[string]string{}, EvictionSoft: map[string]string{}, EvictionSoftGracePeriod: map[string]string{}, EvictionMinimumReclaim: map[string]string{}}
+func (d *dice) config() *ThresholdConfig {
+	c := &ThresholdConfig{EvictionHard: map[string]string{}, EvictionSoft: map[string]string{}, EvictionSoftGracePeriod: map[string]string{}, EvictionMinimumReclaim: map[string]string{}}
 	values := []string{"20Mi", "40Mi", "10%", "60%", "1", "0%", "100.0%", "2048.5", "1e30"}
 	for _, s := range Signals() {
 		if !d.chance(3) {
@@ -81,7 +81,7 @@ func (d *dice) config() *Config {
 		c.EnforceNodeAllocatable = []string{"pods"}
 	}
 	if d.chance(8) {
-		c = &Config{Pressure: []string{pick(d, "memory.pressure.some.avg10>20", "io.pressure.some.avg300>50")}}
+		c = &ThresholdConfig{Pressure: []string{pick(d, "memory.pressure.some.avg10>20", "io.pressure.some.avg300>50")}}
 	} else if d.chance(3) {
 		c.Pressure = []string{pick(d, "memory.pressure.some.avg10>20", "cpu.pressure.full.avg60>5 for 10s until 1", "io.pressure.some.avg300>50")}
 	}
@@ -166,7 +166,7 @@ func (d *dice) rounds() (list []*Input, after []*stats.Summary) {
 	if settings.Thresholds, err = Parse(d.config()); err != nil {
 		panic(err)
 	}
-	layout := Layout{DedicatedImageFs: d.chance(2), DedicatedContainerFs: d.chance(3)}
+	layout := DiskLayout{DedicatedImageFs: d.chance(2), DedicatedContainerFs: d.chance(3)}
 	now, pods := t0, d.pods()
 	for range 1 + d.roll(4) {
 		now = now.Add(time.Duration(d.roll(50)) * time.Second)

@@ -30,9 +30,9 @@
 //
 // Files:
 //
-//   - input.go: Settings, Input, and the State that one decision leaves for the next.
+//   - input.go: Settings, Input, and the DecisionState that one decision passes to the next.
 //   - decide.go: Decide, and AfterReclaim for the second half of a round.
-//   - decision.go: Decision and its closed lists (Outcome, SkipReason, RankKey) with their names.
+//   - decision.go: Decision and its outcomes.
 //   - signal.go, threshold.go: signals; thresholds, their order, those derived for containerfs,
 //     and the notice that a memory cgroup gives for one.
 //   - parse.go: thresholds from a configuration, or all mistakes in it.

@@ -32,7 +32,7 @@ type Input struct {
 	Settings *Settings
 	// Layout is the layout of the node's disks. It is only read until State.LayoutKnown. LayoutErr is
 	// why it is not known; then nothing is decided.
-	Layout    Layout
+	Layout    DiskLayout
 	LayoutErr error
 	// Pods are the pods on the node that have not ended.
 	Pods []*corev1.Pod
@@ -52,7 +52,7 @@ type Input struct {
 	// the weight is left) no pod is evicted for that signal. Its condition is still reported.
 	Evicted time.Time
 	// State is Decision.State of the decision before; zero for the first.
-	State State
+	State DecisionState
 }
 
 // BlockedPod is a pod that cannot be evicted now.
@@ -63,10 +63,10 @@ type BlockedPod struct {
 	Hard bool
 }
 
-// State is what one decision passes to the next. Decide returns a new State and does not change
-// the old one.
-type State struct {
-	Layout      Layout
+// DecisionState is what one decision passes to the next. Decide returns a new one and does not
+// change the old one.
+type DecisionState struct {
+	Layout      DiskLayout
 	LayoutKnown bool
 	// Thresholds are those that are met, or in force and not resolved.
 	Thresholds []MetThreshold
@@ -102,7 +102,7 @@ type SignalTime struct {
 	Time   time.Time
 }
 
-func (s *State) metThreshold(t *Threshold) *MetThreshold {
+func (s *DecisionState) metThreshold(t *Threshold) *MetThreshold {
 	for i := range s.Thresholds {
 		if s.Thresholds[i].Threshold.equal(t) {
 			return &s.Thresholds[i]
@@ -113,7 +113,7 @@ func (s *State) metThreshold(t *Threshold) *MetThreshold {
 
 // isNewer reports whether an observation is newer than the signal's last. An observation without
 // a time is newer, and so is a signal's first observation.
-func (s *State) isNewer(o *Observation) bool {
+func (s *DecisionState) isNewer(o *Observation) bool {
 	for i := range s.LastMeasured {
 		if s.LastMeasured[i].Signal == o.Signal {
 			return o.Time.IsZero() || o.Time.After(s.LastMeasured[i].Time)

@@ -19,7 +19,7 @@ import (
 // TestInvariants holds decisions about random nodes to what must hold of every one.
 func TestInvariants(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	outcomes := map[Outcome]int{}
+	outcomes := map[DecisionOutcome]int{}
 	for range 400 {
 		bytes := throw(random, 1500)
 		for _, d := range holds(t, bytes) {
@@ -30,7 +30,7 @@ func TestInvariants(t *testing.T) {
 		}
 	}
 	// The nodes are worth something only if they lead somewhere.
-	for _, o := range []Outcome{OutcomeNoLayout, OutcomeNoSummary, OutcomeLocalLimit, OutcomeNoneInForce, OutcomeStale, OutcomeReclaim,
+	for _, o := range []DecisionOutcome{OutcomeNoLayout, OutcomeNoSummary, OutcomeLocalLimit, OutcomeNoneInForce, OutcomeStale, OutcomeReclaim,
 		OutcomeReclaimed, OutcomeEvict, OutcomeNoPods, OutcomeNoCandidate, OutcomeConditionOnly, OutcomeSettling} {
 		if outcomes[o] == 0 {
 			t.Errorf("no outcome %v in %v: make the nodes livelier", o, outcomes)
@@ -62,7 +62,7 @@ func holds(t *testing.T, bytes []byte) []*Decision {
 	rounds, after := (&dice{bytes}).rounds()
 	untouched, untouchedAfter := (&dice{bytes}).rounds()
 	var list []*Decision
-	var state State
+	var state DecisionState
 	for i, in := range rounds {
 		in.State, untouched[i].State = state, state
 		before := clone(t, state)
@@ -143,7 +143,7 @@ func withoutStalls(s *stats.Summary) *stats.Summary {
 // follows wants a decision to follow from its own derivation.
 func follows(t *testing.T, in *Input, d *Decision) {
 	t.Helper()
-	pods := map[PodRef]*corev1.Pod{}
+	pods := map[PodIdentity]*corev1.Pod{}
 	for _, pod := range in.Pods {
 		pods[refOf(pod)] = pod
 	}
@@ -268,7 +268,7 @@ func FuzzSummary(f *testing.F) {
 	f.Add([]byte(`{"node":{"rlimit":{"maxpid":1,"curproc":9}},"pods":null}`))
 	settings := &Settings{LocalLimits: true}
 	var err error
-	if settings.Thresholds, err = Parse(&Config{EvictionHard: map[string]string{
+	if settings.Thresholds, err = Parse(&ThresholdConfig{EvictionHard: map[string]string{
 		"memory.available": "100.0%", "nodefs.available": "99.9%", "imagefs.inodesFree": "60%", "pid.available": "50", "allocatableMemory.available": "1Gi",
 	}}); err != nil {
 		f.Fatal(err)
@@ -299,7 +299,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(s, s, "30s")
 	}
 	f.Fuzz(func(t *testing.T, value, reclaim, grace string) {
-		c := &Config{EvictionSoft: map[string]string{"nodefs.available": value}, EvictionSoftGracePeriod: map[string]string{"nodefs.available": grace},
+		c := &ThresholdConfig{EvictionSoft: map[string]string{"nodefs.available": value}, EvictionSoftGracePeriod: map[string]string{"nodefs.available": grace},
 			EvictionMinimumReclaim: map[string]string{"nodefs.available": reclaim}}
 		list, err := Parse(c)
 		if err == nil {

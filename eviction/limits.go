@@ -19,7 +19,7 @@ const (
 
 // ExceededLimit is a limit of local storage that a pod exceeds.
 type ExceededLimit struct {
-	Pod PodRef
+	Pod PodIdentity
 	// Kind is EmptyDirLimit, PodLimit or ContainerLimit. Name is the name of the volume or the
 	// container.
 	Kind, Name  string
@@ -35,7 +35,7 @@ type ExceededLimit struct {
 // exceededLimits returns the pods that exceed a limit, in the given order, each with the first
 // limit that it exceeds. They are all evicted at once, whether or not the node is low on a
 // resource.
-func exceededLimits(pods []*corev1.Pod, statsByUID map[string]*stats.PodStats, l Layout) []ExceededLimit {
+func exceededLimits(pods []*corev1.Pod, statsByUID map[string]*stats.PodStats, l DiskLayout) []ExceededLimit {
 	var list []ExceededLimit
 	for _, pod := range pods {
 		s := statsByUID[string(pod.UID)]

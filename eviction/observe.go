@@ -237,7 +237,7 @@ func ParsePressure(s string) (Threshold, error) {
 		if !ok || until < 0 || until > t.Value.Stall {
 			return fail("what it lasts until must not be above the threshold")
 		}
-		t.MinReclaim, words = &Value{Stall: until}, words[2:]
+		t.MinReclaim, words = &ThresholdValue{Stall: until}, words[2:]
 	}
 	if len(words) > 0 {
 		return fail("what does " + words[0] + " mean")

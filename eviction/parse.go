@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Config are thresholds as KubeletConfiguration has them. There are no defaults: an absent map is
+// ThresholdConfig are thresholds as KubeletConfiguration has them. There are no defaults: an absent map is
 // empty.
-type Config struct {
+type ThresholdConfig struct {
 	EvictionHard            map[string]string `json:"evictionHard,omitempty"`
 	EvictionSoft            map[string]string `json:"evictionSoft,omitempty"`
 	EvictionSoftGracePeriod map[string]string `json:"evictionSoftGracePeriod,omitempty"`
@@ -27,7 +27,7 @@ type Config struct {
 
 // Parse returns the thresholds of a configuration, or one error that joins all mistakes, always in
 // the same order.
-func Parse(c *Config) ([]Threshold, error) {
+func Parse(c *ThresholdConfig) ([]Threshold, error) {
 	hard, mistakes := parseEach(c.EvictionHard, parseLimit)
 	soft, wrong := parseEach(c.EvictionSoft, parseLimit)
 	mistakes = append(mistakes, wrong...)
@@ -99,7 +99,7 @@ func parseEach[T any](statements map[string]string, parse func(string) (T, error
 }
 
 // parseLimit parses the value of a threshold; nil for none.
-func parseLimit(text string) (*Value, error) {
+func parseLimit(text string) (*ThresholdValue, error) {
 	if text == "0%" || text == "100%" {
 		return nil, nil // means no threshold, as in the kubelet
 	}
@@ -126,7 +126,7 @@ func parseGracePeriod(text string) (time.Duration, error) {
 	return grace, nil
 }
 
-func parseMinReclaim(text string) (*Value, error) {
+func parseMinReclaim(text string) (*ThresholdValue, error) {
 	v, err := parseValue(text)
 	switch {
 	case err != nil:
@@ -141,25 +141,25 @@ func parseMinReclaim(text string) (*Value, error) {
 
 // parseValue parses a quantity or a percentage. The division is of 32-bit floats, as in the
 // kubelet.
-func parseValue(val string) (Value, error) {
+func parseValue(val string) (ThresholdValue, error) {
 	if !strings.HasSuffix(val, "%") {
 		if decimalExponent(val) > 99 {
-			return Value{}, errors.New("an exponent beyond 99") // which would keep ParseQuantity busy for minutes
+			return ThresholdValue{}, errors.New("an exponent beyond 99") // which would keep ParseQuantity busy for minutes
 		}
 		q, err := resource.ParseQuantity(val)
 		if err != nil {
-			return Value{}, fmt.Errorf("parse the quantity: %w", err)
+			return ThresholdValue{}, fmt.Errorf("parse the quantity: %w", err)
 		}
-		return Value{Quantity: &q}, nil
+		return ThresholdValue{Quantity: &q}, nil
 	}
 	f, err := strconv.ParseFloat(strings.TrimRight(val, "%"), 32)
 	if err != nil {
-		return Value{}, fmt.Errorf("parse the percentage: %w", err)
+		return ThresholdValue{}, fmt.Errorf("parse the percentage: %w", err)
 	}
 	if f != f {
-		return Value{}, errors.New("not a number")
+		return ThresholdValue{}, errors.New("not a number")
 	}
-	return Value{Fraction: float32(f) / 100}, nil
+	return ThresholdValue{Fraction: float32(f) / 100}, nil
 }
 
 // decimalExponent returns the exponent of a number like 1e3 or 1e-3, without its sign; zero if

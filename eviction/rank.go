@@ -14,7 +14,7 @@ import (
 
 // RankedPod is a pod with the keys that order evictions.
 type RankedPod struct {
-	Pod PodRef
+	Pod PodIdentity
 	// NoStats: the summary does not have the pod. The kubelet evicts such pods first (for
 	// process ids: first of their priority).
 	NoStats bool
@@ -65,14 +65,14 @@ const (
 // Rank returns the pods in the order of eviction for a threshold, as Decide ranks them once it is
 // in force: the first victim first. It is nil for a signal that no pod is evicted for, or without a
 // summary. The kubelet's order of equal pods is random; this order is total.
-func (in *Input) Rank(t *Threshold, l Layout) []RankedPod {
+func (in *Input) Rank(t *Threshold, l DiskLayout) []RankedPod {
 	if in.Summary == nil {
 		return nil
 	}
 	return in.rank(t, l, byUID(in.Summary.Pods))
 }
 
-func (in *Input) rank(t *Threshold, l Layout, statsByUID map[string]*stats.PodStats) []RankedPod {
+func (in *Input) rank(t *Threshold, l DiskLayout, statsByUID map[string]*stats.PodStats) []RankedPod {
 	of := t.Signal.Resource()
 	if of == "" || of == resourceIO {
 		return nil
@@ -201,7 +201,7 @@ type podParts struct{ rootfs, logs, volumes bool }
 
 // partsOn returns the parts of pods that are on the file system of a disk signal. Image layers are
 // shared by pods and are not measured, so with a split layout nothing is on imagefs.
-func (l Layout) partsOn(s Signal) podParts {
+func (l DiskLayout) partsOn(s Signal) podParts {
 	image := s == ImageFsAvailable || s == ImageFsInodesFree
 	node := s == NodeFsAvailable || s == NodeFsInodesFree
 	switch {

@@ -40,7 +40,7 @@ func eager(t testing.TB) *Input {
 	t.Helper()
 	in := &Input{Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Settings: &Settings{}}
 	var err error
-	if in.Settings.Thresholds, err = Parse(&Config{
+	if in.Settings.Thresholds, err = Parse(&ThresholdConfig{
 		EvictionHard: map[string]string{"memory.available": "100.0%", "nodefs.available": "100.0%", "nodefs.inodesFree": "100.0%", "pid.available": "99%"},
 		Pressure:     []string{"cpu.pressure.some.avg10>1"},
 	}); err != nil {

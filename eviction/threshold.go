@@ -13,17 +13,17 @@ import (
 // Threshold is the figure at which a signal becomes a reason to evict.
 type Threshold struct {
 	Signal Signal
-	Value  Value
+	Value  ThresholdValue
 	// Grace is how long it must be met before a pod is evicted for it. A threshold with zero is
 	// hard.
 	Grace time.Duration
 	// MinReclaim is what must be available beyond Value to end the threshold once it is in force;
 	// nil for nothing. For a pressure signal it is the stall that ends it.
-	MinReclaim *Value
+	MinReclaim *ThresholdValue
 }
 
-// Value is an amount, a fraction of the capacity, or a stall; exactly one.
-type Value struct {
+// ThresholdValue is an amount, a fraction of the capacity, or a stall; exactly one.
+type ThresholdValue struct {
 	// Quantity is an amount in the signal's unit. It is never changed.
 	Quantity *resource.Quantity
 	// Fraction is a share of the capacity: 0.1 for "10%". It is a 32-bit float as in the kubelet,
@@ -68,7 +68,7 @@ func (t Threshold) String() string {
 func formatNumber(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
 // String returns an amount, or a percentage.
-func (v Value) String() string {
+func (v ThresholdValue) String() string {
 	switch {
 	case v.Quantity != nil:
 		q := *v.Quantity
@@ -82,14 +82,14 @@ func (v Value) String() string {
 
 // amountOf returns the value as an amount, given the capacity. A fraction is always in binary
 // format, even of inodes, as the kubelet prints it.
-func (v *Value) amountOf(capacity int64) resource.Quantity {
+func (v *ThresholdValue) amountOf(capacity int64) resource.Quantity {
 	if v.Quantity != nil {
 		return v.Quantity.DeepCopy()
 	}
 	return *resource.NewQuantity(int64(float64(capacity)*float64(v.Fraction)), resource.BinarySI)
 }
 
-func (v *Value) equal(w *Value) bool {
+func (v *ThresholdValue) equal(w *ThresholdValue) bool {
 	if v.Quantity == nil || w.Quantity == nil {
 		return v.Quantity == w.Quantity && v.Fraction == w.Fraction && v.Stall == w.Stall
 	}
@@ -140,8 +140,8 @@ func trueFirst(a, b bool) int {
 	}
 }
 
-// Layout says which file systems images and containers are on.
-type Layout struct {
+// DiskLayout says which file systems images and containers are on.
+type DiskLayout struct {
 	// DedicatedImageFs: images have a file system of their own. DedicatedContainerFs: containers
 	// are not on that one but on nodefs (the kubelet calls it "split"). DedicatedContainerFs
 	// alone is not a real configuration: it counts as one file system, except that no
@@ -149,14 +149,14 @@ type Layout struct {
 	DedicatedImageFs, DedicatedContainerFs bool
 }
 
-func (l Layout) split() bool { return l.DedicatedImageFs && l.DedicatedContainerFs }
+func (l DiskLayout) split() bool { return l.DedicatedImageFs && l.DedicatedContainerFs }
 
-func (l Layout) separate() bool { return l.DedicatedImageFs && !l.DedicatedContainerFs }
+func (l DiskLayout) separate() bool { return l.DedicatedImageFs && !l.DedicatedContainerFs }
 
 // withContainerFs returns the thresholds with those of containerfs. They are copies of those of
 // the file system that containers are on, and replace what is configured for containerfs. Those
 // from index added on replace nothing.
-func withContainerFs(thresholds []Threshold, l Layout) (list []Threshold, added int) {
+func withContainerFs(thresholds []Threshold, l DiskLayout) (list []Threshold, added int) {
 	list = slices.Clone(thresholds)
 	bytes, inodes := NodeFsAvailable, NodeFsInodesFree
 	switch {

@@ -44,7 +44,7 @@ type vector struct {
 }
 
 type vectorConfig struct {
-	Config
+	ThresholdConfig
 	TransitionPeriod   string          `json:"evictionPressureTransitionPeriod"`
 	MaxPodGraceSeconds int64           `json:"evictionMaxPodGracePeriod"`
 	LocalLimits        bool            `json:"localStorageCapacityIsolation"`
@@ -53,7 +53,7 @@ type vectorConfig struct {
 
 func (c *vectorConfig) settings(t *testing.T, parity bool) *Settings {
 	t.Helper()
-	thresholds, err := Parse(&c.Config)
+	thresholds, err := Parse(&c.ThresholdConfig)
 	if err != nil {
 		t.Fatalf("parse the configuration: %v", err)
 	}

@@ -10,16 +10,16 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-// Change is the new request, limit or both of a container's resource. An Amount that is not set stays
+// ResourceChange is the new request, limit or both of a container's resource. An Amount that is not set stays
 // as it is.
-type Change struct {
+type ResourceChange struct {
 	Container      string
 	Resource       Resource
 	Request, Limit Amount
 }
 
 // With returns p after changes. The error names a container that p does not have.
-func (p *Pod) With(changes []Change) (*Pod, error) {
+func (p *Pod) With(changes []ResourceChange) (*Pod, error) {
 	after := *p
 	after.Containers = slices.Clone(p.Containers)
 	for _, change := range changes {
@@ -43,7 +43,7 @@ func (p *Pod) With(changes []Change) (*Pod, error) {
 // Check returns why changes cannot be made to p in place; nothing if they can. The rules are those of
 // Kubernetes' validation (ValidatePodResize) and of resize policies. It does not check what only the
 // cluster knows, such as room on the node. The error is that of With.
-func Check(p *Pod, changes []Change) ([]Refusal, error) {
+func Check(p *Pod, changes []ResourceChange) ([]Refusal, error) {
 	after, err := p.With(changes)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func Check(p *Pod, changes []Change) ([]Refusal, error) {
 // podRefusals returns why no container of the pod can be changed in place.
 func (p *Pod) podRefusals() []Refusal {
 	var all []Refusal
-	add := func(reason Reason, message string) { all = append(all, Refusal{reason, message}) }
+	add := func(reason AdviceReason, message string) { all = append(all, Refusal{reason, message}) }
 	if p.Static {
 		add(Static, "it is a static pod: change its manifest on the node")
 	}
@@ -90,7 +90,7 @@ func (p *Pod) podRefusals() []Refusal {
 }
 
 // changeRefusals returns why a change of one container cannot be made in place.
-func (p *Pod) changeRefusals(change Change) (all []Refusal) {
+func (p *Pod) changeRefusals(change ResourceChange) (all []Refusal) {
 	c := p.Container(change.Container)
 	if c.Role == cluster.Init {
 		all = append(all, Refusal{InitContainer, c.Name + " is an init container, which ends before the others start"})

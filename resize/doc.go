@@ -19,6 +19,6 @@
 // Package resize/apply carries a change out. Package resize/promusage reads the usage of days from a
 // Prometheus.
 //
-// Files: recommend.go has Recommend; check.go has Change and Check; pod.go has Pod, its QoS class and
+// Files: recommend.go has Recommend; check.go has ResourceChange and Check; pod.go has Pod, its QoS class and
 // what the scheduler reserves; reason.go the reasons; options.go the options.
 package resize

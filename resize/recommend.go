@@ -41,17 +41,17 @@ type Advice struct {
 	// Request and Limit are the present ones; nil if there is none.
 	Request *resource.Quantity `json:"request,omitempty"`
 	Limit   *resource.Quantity `json:"limit,omitempty"`
-	Used    *Usage             `json:"used,omitempty"` // nil if nothing was measured
+	Used    *UsageFigure       `json:"used,omitempty"` // nil if nothing was measured
 	// Proposed is the proposed request; nil if the request stays. ProposedLimit is the limit that must
 	// change with it; nil if none must.
 	Proposed      *resource.Quantity `json:"proposed,omitempty"`
 	ProposedLimit *resource.Quantity `json:"proposedLimit,omitempty"`
-	Reason        Reason             `json:"reason"`
+	Reason        AdviceReason       `json:"reason"`
 	Message       string             `json:"message"`
 }
 
-// Usage is the usage as one number.
-type Usage struct {
+// UsageFigure is the usage as one number.
+type UsageFigure struct {
 	Percentile float64           `json:"percentile"`
 	Value      resource.Quantity `json:"value"` // rounded up to millicores, bytes
 	Samples    int               `json:"samples"`
@@ -106,7 +106,7 @@ type adviser struct {
 func (d *adviser) advise(refused *Refusal) Advice {
 	request, limit := d.container.Requests.Get(d.resource), d.container.Limits.Get(d.resource)
 	a := Advice{Container: d.container.Name, Resource: d.resource, Request: optionalQuantity(d.resource, request), Limit: optionalQuantity(d.resource, limit)}
-	stay := func(reason Reason, format string, args ...any) Advice {
+	stay := func(reason AdviceReason, format string, args ...any) Advice {
 		a.Reason, a.Message = reason, fmt.Sprintf(format, args...)
 		return a
 	}
@@ -153,7 +153,7 @@ func (d *adviser) advise(refused *Refusal) Advice {
 		}
 		why += ", of which the limit allows " + FormatAmount(d.resource, need)
 	}
-	if bars := d.pod.changeRefusals(Change{Container: d.container.Name, Resource: d.resource}); len(bars) > 0 {
+	if bars := d.pod.changeRefusals(ResourceChange{Container: d.container.Name, Resource: d.resource}); len(bars) > 0 {
 		return stay(bars[0].Reason, "%s; but %s", why, bars[0].Message)
 	}
 	a.Proposed, a.Message = Quantity(d.resource, need), why
@@ -163,18 +163,18 @@ func (d *adviser) advise(refused *Refusal) Advice {
 	return a
 }
 
-func (d *adviser) figure() *Usage {
+func (d *adviser) figure() *UsageFigure {
 	from, to := span(d.points)
 	aim := d.options.aim(d.resource)
 	value := quantile(d.points, aim.Percentile)
 	if d.resource == CPU {
 		value = math.Round(value*1e9) / 1e6 // the kernel counts in nanoseconds
 	}
-	return &Usage{Percentile: aim.Percentile, Value: *Quantity(d.resource, int64(math.Ceil(value))), Samples: len(d.points), From: from.UTC(), To: to.UTC()}
+	return &UsageFigure{Percentile: aim.Percentile, Value: *Quantity(d.resource, int64(math.Ceil(value))), Samples: len(d.points), From: from.UTC(), To: to.UTC()}
 }
 
 // need returns the request that fits the usage, and how it is computed.
-func (d *adviser) need(used *Usage) (need int64, why string) {
+func (d *adviser) need(used *UsageFigure) (need int64, why string) {
 	aim := d.options.aim(d.resource)
 	value, step := used.Value.MilliValue(), int64(1)
 	if d.resource == Memory {
@@ -235,13 +235,13 @@ func (rec *Recommendation) addGuaranteedNotes(p *Pod) {
 }
 
 // Changes returns the changes of the proposals.
-func (rec *Recommendation) Changes() (changes []Change) {
+func (rec *Recommendation) Changes() (changes []ResourceChange) {
 	for i := range rec.Requests {
 		a := &rec.Requests[i]
 		if a.Proposed == nil {
 			continue
 		}
-		change := Change{Container: a.Container, Resource: a.Resource, Request: Of(quantityValue(a.Resource, a.Proposed))}
+		change := ResourceChange{Container: a.Container, Resource: a.Resource, Request: Of(quantityValue(a.Resource, a.Proposed))}
 		if a.ProposedLimit != nil {
 			change.Limit = Of(quantityValue(a.Resource, a.ProposedLimit))
 		}
@@ -275,7 +275,7 @@ func FormatAmount(r Resource, value int64) string {
 }
 
 // describe describes the usage: "95% of 60 readings over 14m45s are at most 62m".
-func (f *Usage) describe(r Resource) string {
+func (f *UsageFigure) describe(r Resource) string {
 	amount := FormatAmount(r, quantityValue(r, &f.Value))
 	if f.Percentile == 100 {
 		return fmt.Sprintf("the highest of %d readings over %s is %s", f.Samples, f.duration(), amount)
@@ -283,7 +283,9 @@ func (f *Usage) describe(r Resource) string {
 	return fmt.Sprintf("%.4g%% of %d readings over %s are at most %s", f.Percentile, f.Samples, f.duration(), amount)
 }
 
-func (f *Usage) duration() string { return humanize.Duration(f.To.Sub(f.From).Round(time.Second)) }
+func (f *UsageFigure) duration() string {
+	return humanize.Duration(f.To.Sub(f.From).Round(time.Second))
+}
 
 // UsagePoint is the usage of a container at a time: cores, or bytes of working set.
 type UsagePoint struct {

@@ -28,7 +28,7 @@ func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			w := &world{used: map[string][]UsagePoint{}}
-			var changes []Change
+			var changes []ResourceChange
 			for line := range strings.Lines(d.Input) {
 				words := strings.Fields(line)
 				switch words[0] {
@@ -158,7 +158,7 @@ func (w *world) readUsed(t *testing.T, words []string) {
 }
 
 // readChanges reads "app requests=cpu:100m limits=cpu:200m".
-func readChanges(t *testing.T, words []string) (changes []Change) {
+func readChanges(t *testing.T, words []string) (changes []ResourceChange) {
 	t.Helper()
 	for _, word := range words[1:] {
 		key, v, _ := strings.Cut(word, "=")
@@ -167,7 +167,7 @@ func readChanges(t *testing.T, words []string) (changes []Change) {
 			if !a.Get(r).Set {
 				continue
 			}
-			c := Change{Container: words[0], Resource: r, Request: a.Get(r)}
+			c := ResourceChange{Container: words[0], Resource: r, Request: a.Get(r)}
 			if key == "limits" {
 				c.Request, c.Limit = c.Limit, c.Request
 			}
@@ -236,7 +236,7 @@ func (w *world) recommend(t *testing.T, d *datadriven.TestData) string {
 	return out.String()
 }
 
-func (w *world) check(t *testing.T, changes []Change) string {
+func (w *world) check(t *testing.T, changes []ResourceChange) string {
 	refusals, err := Check(w.pod, changes)
 	if err != nil {
 		return "error: " + err.Error() + "\n"

@@ -102,7 +102,7 @@ func describeList(l *RecommendationList) string {
 
 func TestAnswers(t *testing.T) {
 	c := serve(t, Options{})
-	f := func(r Request, want string, stay map[resize.Reason]int) {
+	f := func(r Request, want string, stay map[resize.AdviceReason]int) {
 		t.Helper()
 		l, err := c.Recommend(t.Context(), r)
 		if err != nil {
@@ -124,13 +124,13 @@ func TestAnswers(t *testing.T) {
 	const vault = "bank/vault app cpu Shrink 1->23m app memory NoRequest\n"
 	const cart = "shop/cart app cpu Shrink 500m->23m app memory NoRequest\n"
 	const web = "shop/web app cpu Shrink 30m->23m app memory NoRequest\n"
-	f(NewRequest("", ""), vault+cart+web, map[resize.Reason]int{resize.NoRequest: 3})
-	f(NewRequest("shop", ""), cart+web, map[resize.Reason]int{resize.NoRequest: 2})
-	f(NewRequest("shop", "web"), web, map[resize.Reason]int{resize.NoRequest: 1})
+	f(NewRequest("", ""), vault+cart+web, map[resize.AdviceReason]int{resize.NoRequest: 3})
+	f(NewRequest("shop", ""), cart+web, map[resize.AdviceReason]int{resize.NoRequest: 2})
+	f(NewRequest("shop", "web"), web, map[resize.AdviceReason]int{resize.NoRequest: 1})
 
-	f(parameters(t, NewRequest("shop", ""), "resources=cpu", "floor=100m"), "shop/cart app cpu Shrink 500m->100m\n", map[resize.Reason]int{resize.Fits: 1})
-	f(parameters(t, NewRequest("shop", ""), "resources=cpu", "floor=100m", "all=true"), "shop/cart app cpu Shrink 500m->100m\nshop/web app cpu Fits\n", map[resize.Reason]int{resize.Fits: 1})
-	f(parameters(t, NewRequest("shop", "web"), "resources=cpu", "floor=100m"), "shop/web app cpu Fits\n", map[resize.Reason]int{resize.Fits: 1})
+	f(parameters(t, NewRequest("shop", ""), "resources=cpu", "floor=100m"), "shop/cart app cpu Shrink 500m->100m\n", map[resize.AdviceReason]int{resize.Fits: 1})
+	f(parameters(t, NewRequest("shop", ""), "resources=cpu", "floor=100m", "all=true"), "shop/cart app cpu Shrink 500m->100m\nshop/web app cpu Fits\n", map[resize.AdviceReason]int{resize.Fits: 1})
+	f(parameters(t, NewRequest("shop", "web"), "resources=cpu", "floor=100m"), "shop/web app cpu Fits\n", map[resize.AdviceReason]int{resize.Fits: 1})
 }
 
 // One pod is read from the API server, which knows of resize policies.

@@ -29,14 +29,14 @@ type RecommendationList struct {
 	// Items are sorted by namespace and name.
 	Items []*resize.Recommendation `json:"items"`
 	// Unchanged counts the requests that stay, by reason, also those of pods that are not in Items.
-	Unchanged map[resize.Reason]int `json:"unchanged,omitempty"`
+	Unchanged map[resize.AdviceReason]int `json:"unchanged,omitempty"`
 	// Notes are sentences about the limits of the answer.
 	Notes []string `json:"notes,omitempty"`
 }
 
 // NewList returns a list without items.
 func NewList(at time.Time, source string) *RecommendationList {
-	return &RecommendationList{APIVersion: weirdev.APIVersion, Kind: ListKind, At: at.UTC(), Source: source, Items: []*resize.Recommendation{}, Unchanged: map[resize.Reason]int{}}
+	return &RecommendationList{APIVersion: weirdev.APIVersion, Kind: ListKind, At: at.UTC(), Source: source, Items: []*resize.Recommendation{}, Unchanged: map[resize.AdviceReason]int{}}
 }
 
 // Add adds a pod's recommendation. Unless all is set, one without a proposal is only counted.

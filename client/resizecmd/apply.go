@@ -30,7 +30,7 @@ type applyCommand struct {
 	recommended                        bool
 	dryRun, yes, restart               bool
 	wait                               time.Duration
-	changes                            []resize.Change // the changes of the flags, of one container
+	changes                            []resize.ResourceChange // the changes of the flags, of one container
 }
 
 func newApply(o Options) *cobra.Command {
@@ -101,7 +101,7 @@ func (a *applyCommand) run(cmd *cobra.Command) error {
 	machine := a.output != "text"
 	applier := apply.New(apply.Options{
 		Client: client, Restart: a.restart, Timeout: a.wait, Cgroups: a.cgroups,
-		Progress: func(s apply.State) { // to stderr if programs read stdout
+		Progress: func(s apply.ResizeState) { // to stderr if programs read stdout
 			to := out
 			if machine {
 				to = cmd.ErrOrStderr()
@@ -209,7 +209,7 @@ func (a *applyCommand) readChanges() error {
 		resource       resize.Resource
 		request, limit string
 	}{{resize.CPU, a.cpu, a.cpuLimit}, {resize.Memory, a.memory, a.memoryLimit}} {
-		change := resize.Change{Resource: r.resource}
+		change := resize.ResourceChange{Resource: r.resource}
 		for _, v := range []struct {
 			flag, text string
 			to         *resize.Amount
@@ -231,7 +231,7 @@ func (a *applyCommand) readChanges() error {
 }
 
 // namedChanges returns the changes of the flags. Without --container they are for the pod's only container.
-func (a *applyCommand) namedChanges(ctx context.Context, client kubernetes.Interface, namespace, pod string) ([]resize.Change, error) {
+func (a *applyCommand) namedChanges(ctx context.Context, client kubernetes.Interface, namespace, pod string) ([]resize.ResourceChange, error) {
 	if a.container == "" {
 		p, err := withTimeout(ctx, func(ctx context.Context) (*corev1.Pod, error) {
 			return client.CoreV1().Pods(namespace).Get(ctx, pod, metav1.GetOptions{})

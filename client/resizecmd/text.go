@@ -127,7 +127,7 @@ func totals(list []*resize.Recommendation) [][]string {
 }
 
 // unchangedReasons describe the reasons why requests stay.
-var unchangedReasons = map[resize.Reason]string{
+var unchangedReasons = map[resize.AdviceReason]string{
 	resize.Fits:          "fit what is used",
 	resize.TooLow:        "are below what is used (--up)",
 	resize.NoRequest:     "ask for nothing",
@@ -146,10 +146,10 @@ var unchangedReasons = map[resize.Reason]string{
 }
 
 // unchangedText says how many requests stay and why, the most frequent reason first.
-func unchangedText(by map[resize.Reason]int) string {
+func unchangedText(by map[resize.AdviceReason]int) string {
 	sum := 0
 	var words []string
-	for _, r := range slices.SortedFunc(maps.Keys(by), func(a, b resize.Reason) int { return cmp.Or(by[b]-by[a], cmp.Compare(a, b)) }) {
+	for _, r := range slices.SortedFunc(maps.Keys(by), func(a, b resize.AdviceReason) int { return cmp.Or(by[b]-by[a], cmp.Compare(a, b)) }) {
 		sum += by[r]
 		words = append(words, fmt.Sprintf("%d %s", by[r], cmp.Or(unchangedReasons[r], "are "+string(r))))
 	}
@@ -232,7 +232,7 @@ var stageTexts = map[apply.Stage]string{
 	apply.Gone:       "There is nothing left to resize",
 }
 
-func stateText(s apply.State) string {
+func stateText(s apply.ResizeState) string {
 	text := stageTexts[s.Stage]
 	if s.Message != "" {
 		text += ": " + strings.TrimSuffix(s.Message, ".")

@@ -28,12 +28,12 @@ func roundActions(round *guard.Round) []document.Action {
 	return list
 }
 
-func newAction(o *execute.Outcome) document.Action {
+func newAction(o *execute.ActionOutcome) document.Action {
 	a := document.Action{
 		At: o.At.UTC(), Result: string(o.Result), Mode: string(o.Mode), Signal: o.Signal, Hard: o.Hard, Collection: string(o.Collection),
 		GraceSeconds: o.GraceSeconds, Budget: o.Budget, Removed: o.Removed, WaitedSeconds: o.Waited.Seconds(), Message: o.Message,
 	}
-	if o.Pod != (eviction.PodRef{}) {
+	if o.Pod != (eviction.PodIdentity{}) {
 		a.Pod = o.Pod.String()
 	}
 	if !o.NotBefore.IsZero() {

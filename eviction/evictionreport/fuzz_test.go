@@ -23,7 +23,7 @@ func FuzzOf(f *testing.F) {
 	f.Add([]byte(`{"node":{"memory":{"availableBytes":1,"workingSetBytes":1},"fs":{"availableBytes":5,"capacityBytes":0}}}`), 12.5)
 	f.Add([]byte(`{"node":{"fs":{"availableBytes":18446744073709551615,"capacityBytes":18446744073709551615,"inodes":1,"inodesFree":9},"rlimit":{"maxpid":-1,"curproc":9}}}`), math.NaN())
 	f.Add([]byte(`{"node":{"memory":{"time":"2100-01-01T00:00:00Z","availableBytes":1,"workingSetBytes":10000000000000000000}},"pods":[{"podRef":{"uid":"a"},"memory":{"workingSetBytes":18446744073709551615}}]}`), math.Inf(1))
-	thresholds, err := eviction.Parse(&eviction.Config{
+	thresholds, err := eviction.Parse(&eviction.ThresholdConfig{
 		EvictionHard: map[string]string{"memory.available": "10%", "nodefs.available": "10%", "nodefs.inodesFree": "5%", "imagefs.available": "1Gi", "pid.available": "10%"},
 		Pressure:     []string{"memory.pressure.some.avg10>20 until 10", "io.pressure.some.avg10>20"},
 	})

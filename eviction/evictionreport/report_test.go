@@ -26,7 +26,7 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 //	round [at=-2s] [no-summary] [no-layout] [capture=SCENARIO/ROUND]
 //	report [mode=observe] [reclaims] [floor=10s] [all] [json]
 //
-// settings forgets everything, and takes thresholds as eviction.Config has them. round
+// settings forgets everything, and takes thresholds as eviction.ThresholdConfig has them. round
 // decides about the node below, a line each, or about the answers of a real kubelet and its
 // API server (then noon is two seconds later):
 //

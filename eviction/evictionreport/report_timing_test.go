@@ -14,7 +14,7 @@ import (
 
 // BenchmarkOf makes the report of a node with 110 pods and the kubelet's default thresholds.
 func BenchmarkOf(b *testing.B) {
-	thresholds, err := eviction.Parse(&eviction.Config{EvictionHard: map[string]string{
+	thresholds, err := eviction.Parse(&eviction.ThresholdConfig{EvictionHard: map[string]string{
 		"memory.available": "100Mi", "nodefs.available": "10%", "nodefs.inodesFree": "5%", "imagefs.available": "15%", "imagefs.inodesFree": "5%"}})
 	if err != nil {
 		b.Fatal(err)

@@ -25,20 +25,20 @@ import (
 // scene is a node and its rounds.
 type scene struct {
 	settings *eviction.Settings
-	layout   eviction.Layout
-	state    eviction.State
+	layout   eviction.DiskLayout
+	state    eviction.DecisionState
 	last     *guard.Round
 	acts     []*guard.Round
 }
 
 func newScene(t *testing.T, d *datadriven.TestData) *scene {
-	config := &eviction.Config{}
+	config := &eviction.ThresholdConfig{}
 	if err := yaml.UnmarshalStrict([]byte(d.Input), config); err != nil {
 		d.Fatalf(t, "%v", err)
 	}
 	s := &scene{
 		settings: &eviction.Settings{TransitionPeriod: 5 * time.Minute, MaxPodGraceSeconds: 60, LocalLimits: d.HasArg("limits")},
-		layout:   eviction.Layout{DedicatedImageFs: d.HasArg("split"), DedicatedContainerFs: d.HasArg("split")},
+		layout:   eviction.DiskLayout{DedicatedImageFs: d.HasArg("split"), DedicatedContainerFs: d.HasArg("split")},
 	}
 	var err error
 	if s.settings.Thresholds, err = eviction.Parse(config); err != nil {
@@ -50,7 +50,7 @@ func newScene(t *testing.T, d *datadriven.TestData) *scene {
 // round decides about a node, and carries out nothing but what mode observe would.
 func (s *scene) round(t *testing.T, d *datadriven.TestData) {
 	in := &eviction.Input{Now: noon.Add(-2 * time.Second), Settings: s.settings, Layout: s.layout, State: s.state, Summary: &stats.Summary{}}
-	r := &guard.Round{Input: in, Notice: notify.Notice{Sources: []notify.Source{{}}}}
+	r := &guard.Round{Input: in, Notice: notify.Notice{Sources: []notify.NoticeSource{{}}}}
 	for _, a := range d.CmdArgs {
 		switch a.Key {
 		case "at":
@@ -110,11 +110,11 @@ func watch(t *testing.T, in *eviction.Input, name string) notify.Watch {
 func circumstance(t *testing.T, r *guard.Round, words []string) bool {
 	switch words[0] {
 	case "woken":
-		source := notify.Source{Watch: watch(t, r.Input, words[1]), Stalled: 500 * time.Millisecond}
+		source := notify.NoticeSource{Watch: watch(t, r.Input, words[1]), Stalled: 500 * time.Millisecond}
 		if w, ok := source.Watch.(notify.UsageThreshold); ok {
 			source.Crossing = &notify.Crossing{Usage: w.Bytes + 4096, Figure: w.Bytes}
 		}
-		r.Notice.Sources = []notify.Source{source}
+		r.Notice.Sources = []notify.NoticeSource{source}
 	case "watch":
 		r.Watching = append(r.Watching, watch(t, r.Input, words[1]))
 	case "unwatched":
@@ -125,7 +125,7 @@ func circumstance(t *testing.T, r *guard.Round, words []string) bool {
 		r.ReadErr = errors.New(strings.Join(words[1:], " "))
 	case "did":
 		namespace, name, _ := strings.Cut(words[2], "/")
-		o := execute.Outcome{Result: execute.Result(words[1]), Mode: execute.Kill, Pod: eviction.PodRef{Namespace: namespace, Name: name, UID: "uid-" + name}, Signal: "memory.available", Message: strings.Join(words[3:], " ")}
+		o := execute.ActionOutcome{Result: execute.Result(words[1]), Mode: execute.Kill, Pod: eviction.PodIdentity{Namespace: namespace, Name: name, UID: "uid-" + name}, Signal: "memory.available", Message: strings.Join(words[3:], " ")}
 		switch o.Result {
 		case execute.Blocked:
 			o.Budget, o.NotBefore = "web", noon.Add(8*time.Second)

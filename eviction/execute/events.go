@@ -34,7 +34,7 @@ type lastEvent struct {
 	at     time.Time
 }
 
-func (t *eventThrottle) record(k *eviction.Kill, o *Outcome) {
+func (t *eventThrottle) record(k *eviction.Kill, o *ActionOutcome) {
 	reason, message := eviction.Reason, k.Message
 	switch o.Result {
 	case Evicted, Killed:

@@ -20,7 +20,7 @@ import (
 // evict uses the Eviction API. The only precondition is the UID: the API server itself checks
 // whether the pod becomes ready meanwhile, and with a resourceVersion the request would fail at
 // every status update of the kubelet.
-func (x *Executor) evict(ctx context.Context, o *Outcome) {
+func (x *Executor) evict(ctx context.Context, o *ActionOutcome) {
 	pod, ok := x.readPod(ctx, o)
 	if !ok {
 		return
@@ -59,7 +59,7 @@ func (x *Executor) evict(ctx context.Context, o *Outcome) {
 
 // setBlocked reports whether a PodDisruptionBudget is the reason for the refusal, and then sets the
 // outcome. An overloaded API server answers with the same status code.
-func setBlocked(err error, o *Outcome) bool {
+func setBlocked(err error, o *ActionOutcome) bool {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) || answer.Status().Details == nil {
 		return false
@@ -98,7 +98,7 @@ func budgetName(message string) string {
 }
 
 // readPod reads the pod, and reports whether it may be evicted. If not, the outcome is set.
-func (x *Executor) readPod(ctx context.Context, o *Outcome) (*corev1.Pod, bool) {
+func (x *Executor) readPod(ctx context.Context, o *ActionOutcome) (*corev1.Pod, bool) {
 	ctx, cancel := context.WithTimeout(ctx, x.opts.RequestTimeout)
 	defer cancel()
 	pod, err := x.opts.Client.CoreV1().Pods(o.Pod.Namespace).Get(ctx, o.Pod.Name, metav1.GetOptions{})
@@ -111,7 +111,7 @@ func (x *Executor) readPod(ctx context.Context, o *Outcome) (*corev1.Pod, bool) 
 
 // mayEvict reports whether the pod may be evicted, regardless of the decision. The agent's own pod
 // is refused earlier, by its UID.
-func (x *Executor) mayEvict(pod *corev1.Pod, o *Outcome) bool {
+func (x *Executor) mayEvict(pod *corev1.Pod, o *ActionOutcome) bool {
 	switch {
 	case pod.UID != types.UID(o.Pod.UID):
 		o.setResult(Gone, "did not evict pod %s: it is gone, and another (UID %s) has its name", o.Pod, pod.UID)
@@ -132,7 +132,7 @@ func hasEnded(pod *corev1.Pod) bool {
 }
 
 // setTerminating sets the outcome of a pod that is already terminating.
-func (o *Outcome) setTerminating(pod *corev1.Pod) {
+func (o *ActionOutcome) setTerminating(pod *corev1.Pod) {
 	o.setResult(Terminating, "did not evict pod %s: it is already terminating, until %s", o.Pod, formatTime(pod.DeletionTimestamp.Time))
 }
 
@@ -143,7 +143,7 @@ const ConditionReason = "TerminationByWeir"
 // kill deletes the pod and ignores budgets. It writes the condition first: a Job with a
 // podFailurePolicy that ignores disruptions must find it when the pod fails. If the condition
 // cannot be written, the pod stays.
-func (x *Executor) kill(ctx context.Context, k *eviction.Kill, o *Outcome) {
+func (x *Executor) kill(ctx context.Context, k *eviction.Kill, o *ActionOutcome) {
 	for try := 1; ; try++ {
 		pod, ok := x.readPod(ctx, o)
 		if !ok {

@@ -62,11 +62,11 @@ func (x *Executor) Mode() Mode { return x.opts.Mode }
 // one pod is evicted. The pods after it are deferred: the figures will have changed, and the next
 // decision names them again if necessary. Execute returns when the pod is gone, at the latest
 // CleanupTimeout after its grace period, or when ctx ends, which does not undo anything.
-func (x *Executor) Execute(ctx context.Context, d *eviction.Decision) []Outcome {
+func (x *Executor) Execute(ctx context.Context, d *eviction.Decision) []ActionOutcome {
 	if len(d.Kills) == 0 {
 		return nil
 	}
-	outcomes := make([]Outcome, len(d.Kills))
+	outcomes := make([]ActionOutcome, len(d.Kills))
 	busy := !x.round.TryLock()
 	if !busy {
 		defer x.round.Unlock()
@@ -75,7 +75,7 @@ func (x *Executor) Execute(ctx context.Context, d *eviction.Decision) []Outcome 
 	for i := range d.Kills {
 		k := &d.Kills[i]
 		o := &outcomes[i]
-		*o = Outcome{
+		*o = ActionOutcome{
 			At: time.Now(), Mode: x.opts.Mode, Pod: k.Pod, Signal: k.Signal, Hard: k.Hard,
 			GraceSeconds: max(minGraceSeconds, k.GraceSeconds),
 		}
@@ -102,7 +102,7 @@ func (x *Executor) Execute(ctx context.Context, d *eviction.Decision) []Outcome 
 }
 
 // executeKill carries out a kill, and reports whether the pod may be terminating after it.
-func (x *Executor) executeKill(ctx context.Context, k *eviction.Kill, o *Outcome) (left bool) {
+func (x *Executor) executeKill(ctx context.Context, k *eviction.Kill, o *ActionOutcome) (left bool) {
 	key := attempt{types.UID(k.Pod.UID), x.opts.Mode == Kill && o.Hard}
 	if w := x.backoff.next(key, o.At); w != nil {
 		o.NotBefore, o.Budget, o.Err = w.until, w.last.Budget, w.last.Err
@@ -154,16 +154,16 @@ func requestedDelay(err error) time.Duration {
 func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // setResult sets the result and the message.
-func (o *Outcome) setResult(did Result, format string, args ...any) {
+func (o *ActionOutcome) setResult(did Result, format string, args ...any) {
 	o.Result, o.Message = did, fmt.Sprintf(format, args...)
 }
 
-func (o *Outcome) setRefused(why string) {
+func (o *ActionOutcome) setRefused(why string) {
 	o.setResult(Refused, "did not evict pod %s: %s", o.Pod, why)
 }
 
 // setFailed sets the result of an error: Gone for a pod that was not found, or else Failed.
-func (o *Outcome) setFailed(err error, doing string) {
+func (o *ActionOutcome) setFailed(err error, doing string) {
 	if apierrors.IsNotFound(err) {
 		o.setResult(Gone, "did not evict pod %s: it is gone", o.Pod)
 		return

@@ -22,7 +22,7 @@ var began = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func diff(t *testing.T, what string, want, got any) {
 	t.Helper()
-	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Outcome{}), cmpopts.IgnoreFields(Outcome{}, "Err")); d != "" {
+	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(ActionOutcome{}), cmpopts.IgnoreFields(ActionOutcome{}, "Err")); d != "" {
 		t.Errorf("%s (-want +got):\n%s", what, d)
 	}
 }
@@ -40,9 +40,9 @@ func TestAHardThresholdMarksThePodAndDeletesIt(t *testing.T) {
 			"delete web/app grace=1 uid=uid-app version=8",
 			"get web/app",
 		}, s.log)
-		diff(t, "outcome", Outcome{
+		diff(t, "outcome", ActionOutcome{
 			At: began, Result: Killed, Mode: Kill, Hard: true, Signal: "memory.available", GraceSeconds: 1,
-			Pod: eviction.PodRef{Namespace: "web", Name: "app", UID: "uid-app"}, Removed: true, Waited: time.Second,
+			Pod: eviction.PodIdentity{Namespace: "web", Name: "app", UID: "uid-app"}, Removed: true, Waited: time.Second,
 			Message: "deleted pod web/app with a grace period of 1 s, for memory.available; it was gone after 1s",
 		}, o)
 	})
@@ -296,13 +296,13 @@ func TestABudgetBlocksAndIsAskedAgainLater(t *testing.T) {
 			return nil
 		}
 		x := executor(t, s, func(o *Options) { o.Mode = Evict })
-		round := func() Outcome {
+		round := func() ActionOutcome {
 			return only(t, x.Execute(t.Context(), decision(time.Minute, killOf("app", 1))))
 		}
 		words := "did not evict pod web/app for memory.available: PodDisruptionBudget web/front does not allow it (" + why + ")"
 		for _, wait := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second} {
 			o := round()
-			diff(t, "outcome", Outcome{
+			diff(t, "outcome", ActionOutcome{
 				At: time.Now(), Result: Blocked, Mode: Evict, Signal: "memory.available", GraceSeconds: 1, Pod: killOf("app", 1).Pod,
 				Budget: "front", NotBefore: time.Now().Add(wait), Message: words,
 			}, o)

@@ -45,13 +45,13 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return m
 }
 
-func (m *metrics) countOutcome(o *Outcome) {
+func (m *metrics) countOutcome(o *ActionOutcome) {
 	m.outcomes.WithLabelValues(o.Signal, string(o.Result)).Inc()
 }
 
-func (m *metrics) observeRequest(o *Outcome) { m.acting.Observe(time.Since(o.At).Seconds()) }
+func (m *metrics) observeRequest(o *ActionOutcome) { m.acting.Observe(time.Since(o.At).Seconds()) }
 
-func (m *metrics) observeRemoval(o *Outcome) {
+func (m *metrics) observeRemoval(o *ActionOutcome) {
 	m.cleanup.Observe(o.Waited.Seconds())
 	if !o.Removed {
 		m.timeouts.Inc()

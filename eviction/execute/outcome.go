@@ -8,15 +8,15 @@ import (
 	"github.com/weir-metrics/weir/eviction"
 )
 
-// Outcome is the result of one Kill or Collection of a decision.
-type Outcome struct {
+// ActionOutcome is the result of one Kill or Collection of a decision.
+type ActionOutcome struct {
 	At     time.Time `json:"at"`
 	Result Result    `json:"result"`
 	Mode   Mode      `json:"mode"`
 	// Pod, Signal and Hard are those of the Kill.
-	Pod    eviction.PodRef `json:"pod,omitzero"`
-	Signal string          `json:"signal"`
-	Hard   bool            `json:"hard,omitempty"`
+	Pod    eviction.PodIdentity `json:"pod,omitzero"`
+	Signal string               `json:"signal"`
+	Hard   bool                 `json:"hard,omitempty"`
 	// Collection is set instead of Pod for a collection; Freed is what it removed.
 	Collection eviction.Collection `json:"collection,omitempty"`
 	Freed      Freed               `json:"freed,omitzero"`
@@ -40,7 +40,7 @@ type Outcome struct {
 
 // Denied reports whether the API server refused the request and will do so again: a right is
 // missing, or a policy forbids it.
-func (o *Outcome) Denied() bool {
+func (o *ActionOutcome) Denied() bool {
 	return o.Result == Failed && !isAmbiguous(o.Err) && !apierrors.IsTooManyRequests(o.Err) &&
 		!apierrors.IsServiceUnavailable(o.Err) && !apierrors.IsUnauthorized(o.Err) && !apierrors.IsConflict(o.Err)
 }

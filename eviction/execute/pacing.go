@@ -39,7 +39,7 @@ type attempt struct {
 type retryState struct {
 	until time.Time
 	times int
-	last  Outcome
+	last  ActionOutcome
 }
 
 // retryBackoff has the attempts that were blocked or failed.
@@ -64,7 +64,7 @@ func (b *retryBackoff) next(a attempt, now time.Time) *retryState {
 
 // failed returns when to try again: after first, doubled for each earlier failure up to most, but
 // not before the API server's requested delay.
-func (b *retryBackoff) failed(a attempt, now time.Time, first, most, asked time.Duration, o Outcome) time.Time {
+func (b *retryBackoff) failed(a attempt, now time.Time, first, most, asked time.Duration, o ActionOutcome) time.Time {
 	w := b.waits[a]
 	if w == nil {
 		w = &retryState{}

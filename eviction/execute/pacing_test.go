@@ -33,7 +33,7 @@ func TestOnePodAtATimeFromManyGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(pod("a"), pod("b"))
 		x := executor(t, s, nil)
-		first := make(chan []Outcome)
+		first := make(chan []ActionOutcome)
 		go func() { first <- x.Execute(t.Context(), decision(0, killOf("a", 1))) }()
 		synctest.Wait() // it waits for the pod
 		second := only(t, x.Execute(t.Context(), decision(0, killOf("b", 1))))
@@ -191,7 +191,7 @@ func TestAnAwayServerIsAskedAgainSoon(t *testing.T) {
 			s := newServer(pod("app"))
 			s.before = func(string, int) error { return answer }
 			x := executor(t, s, nil)
-			var o Outcome
+			var o ActionOutcome
 			for range 12 {
 				o = only(t, x.Execute(t.Context(), decision(0, killOf("app", 1))))
 				time.Sleep(time.Until(o.NotBefore))
@@ -209,7 +209,7 @@ func TestBackoffIsBoundedAndForgets(t *testing.T) {
 	now := began
 	var got []time.Duration
 	for range 100 {
-		until := b.failed(key, now, 10*time.Second, 5*time.Minute, 0, Outcome{})
+		until := b.failed(key, now, 10*time.Second, 5*time.Minute, 0, ActionOutcome{})
 		got = append(got, until.Sub(now))
 		now = until
 	}

@@ -23,7 +23,7 @@ type Freed struct {
 
 // Reclaim carries out the collections of a decision, in order, and returns an outcome for each. If
 // one fails, it continues with the next.
-func (x *Executor) Reclaim(ctx context.Context, d *eviction.Decision) []Outcome {
+func (x *Executor) Reclaim(ctx context.Context, d *eviction.Decision) []ActionOutcome {
 	if len(d.Reclaim) == 0 {
 		return nil
 	}
@@ -32,10 +32,10 @@ func (x *Executor) Reclaim(ctx context.Context, d *eviction.Decision) []Outcome 
 		t := &d.Thresholds[d.Acting].Threshold
 		signal, hard = string(t.Signal), t.Hard()
 	}
-	outcomes := make([]Outcome, len(d.Reclaim))
+	outcomes := make([]ActionOutcome, len(d.Reclaim))
 	for i, c := range d.Reclaim {
 		o := &outcomes[i]
-		*o = Outcome{At: time.Now(), Mode: x.opts.Mode, Signal: signal, Hard: hard, Collection: c}
+		*o = ActionOutcome{At: time.Now(), Mode: x.opts.Mode, Signal: signal, Hard: hard, Collection: c}
 		switch {
 		case x.opts.Mode == Observe:
 			o.setResult(Observed, "would remove %s for %s; the mode is observe", collectionText(c), signal)
@@ -57,7 +57,7 @@ func collectionText(c eviction.Collection) string {
 	return "every ended container"
 }
 
-func (x *Executor) removeUnused(ctx context.Context, c eviction.Collection, o *Outcome) {
+func (x *Executor) removeUnused(ctx context.Context, c eviction.Collection, o *ActionOutcome) {
 	ctx, cancel := context.WithTimeout(ctx, x.opts.ReclaimTimeout)
 	defer cancel()
 	freed, err := x.opts.Reclaimer.Reclaim(ctx, c)

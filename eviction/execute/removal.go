@@ -11,7 +11,7 @@ import (
 )
 
 // awaitRemoval waits until the pod is gone, and adds the result to the outcome.
-func (x *Executor) awaitRemoval(ctx context.Context, o *Outcome) {
+func (x *Executor) awaitRemoval(ctx context.Context, o *ActionOutcome) {
 	began := time.Now()
 	timeout := x.opts.CleanupTimeout
 	if o.Result != Terminating { // its grace period was set by someone else, and may be hours
@@ -39,7 +39,7 @@ func (x *Executor) awaitRemoval(ctx context.Context, o *Outcome) {
 }
 
 // isRemoved reports whether the pod is gone, or else where it still is. was is the previous answer.
-func (x *Executor) isRemoved(ctx context.Context, o *Outcome, was string) (bool, string) {
+func (x *Executor) isRemoved(ctx context.Context, o *ActionOutcome, was string) (bool, string) {
 	requested, cancel := context.WithTimeout(ctx, x.opts.RequestTimeout)
 	defer cancel()
 	uid := types.UID(o.Pod.UID)

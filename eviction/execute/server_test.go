@@ -195,7 +195,7 @@ func pod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 
 func killOf(name string, grace int64) eviction.Kill {
 	return eviction.Kill{
-		Pod:    eviction.PodRef{Namespace: "web", Name: name, UID: "uid-" + name},
+		Pod:    eviction.PodIdentity{Namespace: "web", Name: name, UID: "uid-" + name},
 		Signal: string(eviction.MemoryAvailable), GraceSeconds: grace,
 		Message:     "The node was low on resource: memory. ",
 		Annotations: map[string]string{"starved_resource": "memory"},
@@ -232,7 +232,7 @@ func executor(t *testing.T, s *server, change func(*Options)) *Executor {
 }
 
 // only returns the one outcome there must be, without its error.
-func only(t *testing.T, list []Outcome) Outcome {
+func only(t *testing.T, list []ActionOutcome) ActionOutcome {
 	t.Helper()
 	if len(list) != 1 {
 		t.Fatalf("got %d outcomes, want 1: %+v", len(list), list)

@@ -41,7 +41,7 @@ func (g *Guard) carryOut(ctx context.Context, r *Round) *Round {
 
 // execute carries out the kills of a decision. A pod that is evicted for a soft threshold may have
 // a grace period of minutes or hours. The wait for it ends once a hard threshold must be acted on.
-func (g *Guard) execute(ctx context.Context, d *eviction.Decision) []execute.Outcome {
+func (g *Guard) execute(ctx context.Context, d *eviction.Decision) []execute.ActionOutcome {
 	if len(d.Kills) == 0 || d.Kills[0].Hard || g.opts.Executor.Mode() == execute.Observe {
 		return g.opts.Executor.Execute(ctx, d)
 	}
@@ -72,7 +72,7 @@ func (g *Guard) hardThresholdNow(ctx context.Context) bool {
 }
 
 // rememberResult sets from an outcome what the next decisions need.
-func (g *Guard) rememberResult(o *execute.Outcome) {
+func (g *Guard) rememberResult(o *execute.ActionOutcome) {
 	now := g.opts.Now()
 	if o.Result.PodLeaves() {
 		g.evictedAt = now
@@ -113,7 +113,7 @@ func (g *Guard) recordActions(r *Round) {
 }
 
 // sameResult reports whether two outcomes are equal and changed nothing.
-func sameResult(a, b execute.Outcome) bool {
+func sameResult(a, b execute.ActionOutcome) bool {
 	return a.Result == b.Result && a.Pod == b.Pod && a.Signal == b.Signal && a.Collection == b.Collection &&
 		!a.Result.PodLeaves() && a.Result != execute.Collected
 }

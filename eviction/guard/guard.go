@@ -25,7 +25,7 @@ type Guard struct {
 
 	running sync.Mutex // locked by Run; guards the fields below
 	// state, blocked and evictedAt are inputs of the next decision.
-	state     eviction.State
+	state     eviction.DecisionState
 	blocked   map[types.UID]blockedUntil
 	evictedAt time.Time
 	// refreshedAt is when Options.Refresh was last called.
@@ -193,7 +193,7 @@ type Round struct {
 	// listed. The decision was made without them.
 	ReadErr error
 	// Outcomes are those of the collections, then those of the pods.
-	Outcomes []execute.Outcome
+	Outcomes []execute.ActionOutcome
 	// RepeatedSince is when the first round with these outcomes ended; zero if they are new.
 	RepeatedSince time.Time
 	// Watching are the active watches. Unwatched says what cannot be watched.

@@ -262,7 +262,7 @@ func TestAnAverageSettlesBeforeTheNextGoes(t *testing.T) {
 		n.pod("app", 2*gib)
 		n.pod("small", gib)
 		n.stall = 40
-		g := n.guard(execute.Kill, eviction.Config{Pressure: []string{"memory.pressure.some.avg10>20"}})
+		g := n.guard(execute.Kill, eviction.ThresholdConfig{Pressure: []string{"memory.pressure.some.avg10>20"}})
 		if r := n.timer(g); len(r.Outcomes) != 1 || !r.Outcomes[0].Result.PodLeaves() {
 			t.Fatalf("got %v, want a pod to go", said(r))
 		}
@@ -382,7 +382,7 @@ func TestACrossingIsLookedAtAgain(t *testing.T) {
 			return read(ctx)
 		}
 		crossing := func(usage int64) notify.Notice {
-			return notify.Notice{At: time.Now(), Sources: []notify.Source{{Watch: notify.UsageThreshold{Name: "memory.available<1Gi"}, Crossing: &notify.Crossing{Usage: usage, Figure: 7 * gib}}}}
+			return notify.Notice{At: time.Now(), Sources: []notify.NoticeSource{{Watch: notify.UsageThreshold{Name: "memory.available<1Gi"}, Crossing: &notify.Crossing{Usage: usage, Figure: 7 * gib}}}}
 		}
 		g.runRound(t.Context(), n.notifier, crossing(7*gib))
 		if r := g.Last(); r.Decision.Outcome != eviction.OutcomeEvict || n.reads != 3 || r.DecidedAt.Sub(r.Notice.At) != 2*recheckPause {
@@ -450,7 +450,7 @@ func TestADiskIsPeekedAt(t *testing.T) {
 	n := newNode(t)
 	published := make(chan *eviction.Decision, 100)
 	var full atomic.Bool
-	g := n.guard(execute.Observe, eviction.Config{EvictionHard: map[string]string{"nodefs.available": "10Gi"}}, func(o *Options) {
+	g := n.guard(execute.Observe, eviction.ThresholdConfig{EvictionHard: map[string]string{"nodefs.available": "10Gi"}}, func(o *Options) {
 		o.Notify.MaxInterval = time.Hour
 		o.Publish = func(_ context.Context, d *eviction.Decision) { published <- d }
 		read := func(ctx context.Context) (*stats.Summary, error) {
@@ -495,7 +495,7 @@ func TestNewSaysWhatIsMissing(t *testing.T) {
 
 func TestWatches(t *testing.T) {
 	n := newNode(t)
-	config := eviction.Config{
+	config := eviction.ThresholdConfig{
 		EvictionHard:            map[string]string{"memory.available": "1Gi", "nodefs.available": "10%"},
 		EvictionSoft:            map[string]string{"memory.available": "25%"},
 		EvictionSoftGracePeriod: map[string]string{"memory.available": "30s"},

@@ -52,7 +52,7 @@ func TestFromCrossingToDecision(t *testing.T) {
 		s.Pods = append(s.Pods, stats.PodStats{PodRef: stats.PodReference{Namespace: "web", Name: "hog", UID: "uid-hog"}, Memory: s.Node.Memory})
 		return s, nil
 	}
-	thresholds, err := eviction.Parse(&eviction.Config{EvictionHard: map[string]string{"memory.available": strconv.Itoa(capacity - figure)}})
+	thresholds, err := eviction.Parse(&eviction.ThresholdConfig{EvictionHard: map[string]string{"memory.available": strconv.Itoa(capacity - figure)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestFromCrossingToDecision(t *testing.T) {
 	for range crossings {
 		crossed := h.CrossFigure(dir, figure)
 		r := await(t, g, evicts)
-		if len(r.Decision.Kills) != 1 || r.Decision.Kills[0].Pod.Name != "hog" || !slices.ContainsFunc(r.Notice.Sources, func(s notify.Source) bool { return s.Crossing != nil }) {
+		if len(r.Decision.Kills) != 1 || r.Decision.Kills[0].Pod.Name != "hog" || !slices.ContainsFunc(r.Notice.Sources, func(s notify.NoticeSource) bool { return s.Crossing != nil }) {
 			t.Fatalf("decided %+v on notice of %v, want the pod to go for a crossing", r.Decision.Kills, r.Notice)
 		}
 		all = append(all, memoryload.Clock()-time.Since(r.DecidedAt)-crossed)

@@ -18,7 +18,7 @@ func TestMetricsTellOfTheLastRound(t *testing.T) {
 		n.pod("app", gib)
 		n.free, n.stall = 2*gib, 12.5
 		r := prometheus.NewPedanticRegistry()
-		config := eviction.Config{
+		config := eviction.ThresholdConfig{
 			EvictionHard: map[string]string{"memory.available": "1Gi", "imagefs.available": "5%"},
 			EvictionSoft: map[string]string{"memory.available": "3Gi"}, EvictionSoftGracePeriod: map[string]string{"memory.available": "30s"},
 			Pressure: []string{"memory.pressure.some.avg10>20"},

@@ -160,7 +160,7 @@ func (n *node) react(a clienttesting.Action) (bool, runtime.Object, error) {
 }
 
 // guard returns a Guard of the node, with thresholds as flags would say them.
-func (n *node) guard(mode execute.Mode, config eviction.Config, change ...func(*Options)) *Guard {
+func (n *node) guard(mode execute.Mode, config eviction.ThresholdConfig, change ...func(*Options)) *Guard {
 	n.t.Helper()
 	thresholds, err := eviction.Parse(&config)
 	if err != nil {
@@ -198,12 +198,12 @@ func (n *node) guard(mode execute.Mode, config eviction.Config, change ...func(*
 // timer starts a round, as after MaxInterval.
 func (n *node) timer(g *Guard) *Round {
 	n.t.Helper()
-	g.runRound(n.t.Context(), n.notifier, notify.Notice{At: time.Now(), Sources: []notify.Source{{}}})
+	g.runRound(n.t.Context(), n.notifier, notify.Notice{At: time.Now(), Sources: []notify.NoticeSource{{}}})
 	return g.Last()
 }
 
 var (
-	hardMemory = eviction.Config{EvictionHard: map[string]string{"memory.available": "1Gi"}}
-	softMemory = eviction.Config{EvictionSoft: map[string]string{"memory.available": "1Gi"}, EvictionSoftGracePeriod: map[string]string{"memory.available": "30s"}}
-	hardDisk   = eviction.Config{EvictionHard: map[string]string{"nodefs.available": "10%"}}
+	hardMemory = eviction.ThresholdConfig{EvictionHard: map[string]string{"memory.available": "1Gi"}}
+	softMemory = eviction.ThresholdConfig{EvictionSoft: map[string]string{"memory.available": "1Gi"}, EvictionSoftGracePeriod: map[string]string{"memory.available": "30s"}}
+	hardDisk   = eviction.ThresholdConfig{EvictionHard: map[string]string{"nodefs.available": "10%"}}
 )

@@ -26,7 +26,7 @@ type Options struct {
 	// Poll reads the node without its pods. It is called every PollInterval for the disks and
 	// process ids, since the kernel gives no notice of them. With nil they are only read in rounds.
 	Poll func(context.Context) (*stats.Summary, error)
-	// Layout returns eviction.Layout's fields. It is called until it succeeds; nil means one file
+	// Layout returns eviction.DiskLayout's fields. It is called until it succeeds; nil means one file
 	// system.
 	Layout func(context.Context) (images, containers bool, err error)
 	// Pods returns the node's pods, which may include ended ones; nil for none.

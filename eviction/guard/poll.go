@@ -23,8 +23,8 @@ func (g *Guard) poll(ctx context.Context, n *notify.Notifier) {
 	})
 }
 
-// everyPoll calls look every PollInterval until ctx ends.
-func everyPoll(ctx context.Context, look func()) {
+// everyPoll calls check every PollInterval until ctx ends.
+func everyPoll(ctx context.Context, check func()) {
 	ticker := time.NewTicker(PollInterval)
 	defer ticker.Stop()
 	for {
@@ -32,7 +32,7 @@ func everyPoll(ctx context.Context, look func()) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			look()
+			check()
 		}
 	}
 }

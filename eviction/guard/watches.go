@@ -15,7 +15,7 @@ import (
 
 // updateWatches updates the notifier after a decision, and sets the round's watches.
 func (g *Guard) updateWatches(n *notify.Notifier, r *Round) {
-	gone := slices.ContainsFunc(r.Notice.Sources, func(s notify.Source) bool { return s.Gone })
+	gone := slices.ContainsFunc(r.Notice.Sources, func(s notify.NoticeSource) bool { return s.Gone })
 	if r.Input.Summary == nil || !r.Decision.RefreshNotifiers && !gone {
 		return
 	}
@@ -27,7 +27,7 @@ func (g *Guard) updateWatches(n *notify.Notifier, r *Round) {
 		refused = n.Update(watches...)
 	}
 	for _, err := range refused {
-		var e *notify.Error
+		var e *notify.WatchError
 		if errors.As(err, &e) {
 			watches = slices.DeleteFunc(watches, func(w notify.Watch) bool { return w == e.Watch })
 		}
@@ -82,7 +82,7 @@ func memoryStallTrigger() notify.Watch {
 
 // isUnsupported reports whether the kernel never gives notice of a cgroup's usage.
 func isUnsupported(err error) bool {
-	var e *notify.Error
+	var e *notify.WatchError
 	if !errors.As(err, &e) {
 		return false
 	}

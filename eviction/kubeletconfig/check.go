@@ -97,7 +97,7 @@ func comparableAmounts(t, o *eviction.Threshold, capacity int64) (theirs, ours f
 	if (t.Value.Quantity == nil) == (o.Value.Quantity == nil) {
 		capacity = 1
 	}
-	amount := func(v *eviction.Value) float64 {
+	amount := func(v *eviction.ThresholdValue) float64 {
 		if v.Quantity != nil {
 			q := v.Quantity.DeepCopy()
 			return q.AsApproximateFloat64()

@@ -37,7 +37,7 @@ func defaultHard() map[string]string {
 
 // Default returns a kubelet without any configuration.
 func Default() *Kubelet {
-	k, err := newKubelet(&kubeletConfiguration{Config: eviction.Config{EvictionHard: defaultHard()}})
+	k, err := newKubelet(&kubeletConfiguration{ThresholdConfig: eviction.ThresholdConfig{EvictionHard: defaultHard()}})
 	if err != nil {
 		panic(err) // the defaults are thresholds
 	}
@@ -46,7 +46,7 @@ func Default() *Kubelet {
 
 // kubeletConfiguration has the fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1) that are needed.
 type kubeletConfiguration struct {
-	eviction.Config
+	eviction.ThresholdConfig
 	EvictionPressureTransitionPeriod metav1.Duration `json:"evictionPressureTransitionPeriod"`
 	EvictionMaxPodGracePeriod        int64           `json:"evictionMaxPodGracePeriod"`
 	MergeDefaultEvictionSettings     bool            `json:"mergeDefaultEvictionSettings"`
@@ -83,7 +83,7 @@ func Parse(configz []byte) (*Kubelet, error) {
 }
 
 func newKubelet(c *kubeletConfiguration) (*Kubelet, error) {
-	thresholds, err := eviction.Parse(&c.Config)
+	thresholds, err := eviction.Parse(&c.ThresholdConfig)
 	return &Kubelet{
 		Settings: eviction.Settings{
 			Thresholds:         thresholds,

@@ -119,14 +119,14 @@ func TestAsk(t *testing.T) {
 func TestCheck(t *testing.T) {
 	datadriven.RunTest(t, "testdata/check.txt", func(t *testing.T, d *datadriven.TestData) string {
 		var both struct {
-			Kubelet, Weir eviction.Config
+			Kubelet, Weir eviction.ThresholdConfig
 			Woken         bool
 			Capacity      map[eviction.Signal]int64
 		}
 		if err := yaml.UnmarshalStrict([]byte(d.Input), &both); err != nil {
 			d.Fatalf(t, "%v", err)
 		}
-		k, err := newKubelet(&kubeletConfiguration{Config: both.Kubelet, KernelMemcgNotification: both.Woken})
+		k, err := newKubelet(&kubeletConfiguration{ThresholdConfig: both.Kubelet, KernelMemcgNotification: both.Woken})
 		if err != nil {
 			d.Fatalf(t, "%v", err)
 		}

@@ -41,7 +41,7 @@ func machine() *corev1.Node {
 // decision is of a node with thresholds for memory and a disk, under these pressures.
 func decision(t *testing.T, under ...corev1.NodeConditionType) *eviction.Decision {
 	t.Helper()
-	list, err := eviction.Parse(&eviction.Config{EvictionHard: map[string]string{"memory.available": "200Mi", "nodefs.available": "12%"}})
+	list, err := eviction.Parse(&eviction.ThresholdConfig{EvictionHard: map[string]string{"memory.available": "200Mi", "nodefs.available": "12%"}})
 	if err != nil {
 		t.Fatal(err)
 	}

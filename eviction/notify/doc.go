@@ -38,7 +38,7 @@
 //
 //   - notifier.go: Notifier with Update, Run and Close.
 //   - watch.go: what can be watched, and the errors of watches.
-//   - notice.go: Notice and Source, and the mailbox that joins notices until they are delivered.
+//   - notice.go: Notice and NoticeSource, and the mailbox that joins notices until they are delivered.
 //   - kernel_linux.go: the epoll set, and reading of kernel files; kernel_other.go: no notices.
 //   - threshold_linux.go, trigger_linux.go, events_linux.go: one kind of watch each.
 //   - parse.go: parsers of cgroup and pressure files.

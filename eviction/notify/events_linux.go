@@ -61,14 +61,14 @@ func (e *activeEvents) readChanges() ([]CounterChange, error) {
 func (e *activeEvents) update(Watch) error {
 	changed, err := e.readChanges()
 	if len(changed) > 0 {
-		e.kernel.report(time.Now(), Source{Watch: e.want, Changes: changed})
+		e.kernel.report(time.Now(), NoticeSource{Watch: e.want, Changes: changed})
 	}
 	return err
 }
 
-func (e *activeEvents) readNotice() (Source, bool, error) {
+func (e *activeEvents) readNotice() (NoticeSource, bool, error) {
 	changed, err := e.readChanges()
-	return Source{Watch: e.want, Changes: changed}, len(changed) > 0, err
+	return NoticeSource{Watch: e.want, Changes: changed}, len(changed) > 0, err
 }
 
 func (e *activeEvents) close() {

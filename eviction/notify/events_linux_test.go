@@ -31,8 +31,8 @@ func TestEventsOnTheKernel(t *testing.T) {
 		} else {
 			memoryload.Join(t, filepath.Dir(dir), w.PID)
 		}
-		s, _ := await(t, notices, "the change", func(notify.Source) bool { return true })
-		want := notify.Source{Watch: watch, Changes: []notify.CounterChange{{Counter: "populated", From: 1 - to, To: to}}}
+		s, _ := await(t, notices, "the change", func(notify.NoticeSource) bool { return true })
+		want := notify.NoticeSource{Watch: watch, Changes: []notify.CounterChange{{Counter: "populated", From: 1 - to, To: to}}}
 		if d := cmp.Diff(want, s); d != "" {
 			t.Errorf("-want +got:\n%s", d)
 		}
@@ -61,7 +61,7 @@ func TestMemoryEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	memoryload.Start(t, dir).Command("grow %d", 9*mebi)
-	s, _ := await(t, notices, "memory.high", func(s notify.Source) bool { return len(s.Changes) > 0 })
+	s, _ := await(t, notices, "memory.high", func(s notify.NoticeSource) bool { return len(s.Changes) > 0 })
 	if c := s.Changes[0]; c.Counter != "high" || c.To <= c.From {
 		t.Errorf("told %v, want high to rise", s)
 	}

@@ -48,7 +48,7 @@ func update(n *notify.Notifier, watches ...notify.Watch) error {
 }
 
 // await returns the first source that is wanted.
-func await(t testing.TB, notices <-chan heard, what string, want func(notify.Source) bool) (notify.Source, heard) {
+func await(t testing.TB, notices <-chan heard, what string, want func(notify.NoticeSource) bool) (notify.NoticeSource, heard) {
 	t.Helper()
 	late := time.After(20 * time.Second)
 	for {
@@ -65,6 +65,6 @@ func await(t testing.TB, notices <-chan heard, what string, want func(notify.Sou
 	}
 }
 
-func above(s notify.Source) bool { return s.Crossing != nil && s.Crossing.Above() }
-func below(s notify.Source) bool { return s.Crossing != nil && !s.Crossing.Above() }
-func gone(s notify.Source) bool  { return s.Gone }
+func above(s notify.NoticeSource) bool { return s.Crossing != nil && s.Crossing.Above() }
+func below(s notify.NoticeSource) bool { return s.Crossing != nil && !s.Crossing.Above() }
+func gone(s notify.NoticeSource) bool  { return s.Gone }

@@ -18,7 +18,7 @@ import (
 // use Go's poller: a pressure trigger is reset as soon as it is polled, so Go's poller would
 // consume the notice.
 type kernel struct {
-	report func(time.Time, Source)
+	report func(time.Time, NoticeSource)
 	follow time.Duration
 	epoll  int
 	wakeFD int // an eventfd that wakes run
@@ -37,7 +37,7 @@ type activeWatch interface {
 	// update changes it to a watch with the same key.
 	update(Watch) error
 	// readNotice returns what happened; false for nothing.
-	readNotice() (Source, bool, error)
+	readNotice() (NoticeSource, bool, error)
 	// close closes its descriptors.
 	close()
 }
@@ -48,7 +48,7 @@ const recheckInterval = 5 * time.Millisecond
 // wakeToken is the token of wakeFD. Those of watches count from 1.
 const wakeToken = 0
 
-func newKernel(put func(time.Time, Source), follow time.Duration) (*kernel, error) {
+func newKernel(put func(time.Time, NoticeSource), follow time.Duration) (*kernel, error) {
 	k := &kernel{report: put, follow: follow, wakeFD: -1}
 	k.mu.tokens, k.mu.held = map[int32]activeWatch{}, map[string]activeWatch{}
 	var err error
@@ -92,14 +92,14 @@ func (k *kernel) update(watches []Watch) (errs []error) {
 				k.remove(w.key())
 			}
 			if !cgroupRemoved(err) {
-				errs = append(errs, &Error{w, err})
+				errs = append(errs, &WatchError{w, err})
 				continue
 			}
 			// Another cgroup may have the name of the removed one.
 		}
 		h, err := k.open(w)
 		if err != nil {
-			errs = append(errs, &Error{w, err})
+			errs = append(errs, &WatchError{w, err})
 			continue
 		}
 		k.mu.held[w.key()] = h
@@ -217,7 +217,7 @@ func (k *kernel) pollThresholds(due bool) {
 
 // handleNotice reports the notice of a watch. It removes a watch whose cgroup is gone, since its
 // descriptor would stay ready forever. The next Update reports other errors.
-func (k *kernel) handleNotice(at time.Time, s Source, tell bool, err error) {
+func (k *kernel) handleNotice(at time.Time, s NoticeSource, tell bool, err error) {
 	if cgroupRemoved(err) {
 		s.Gone, tell = true, true
 		k.remove(s.Watch.key())

@@ -11,11 +11,11 @@ import (
 // kernel gives no notices on this system.
 type kernel struct{}
 
-func newKernel(func(time.Time, Source), time.Duration) (*kernel, error) { return &kernel{}, nil }
+func newKernel(func(time.Time, NoticeSource), time.Duration) (*kernel, error) { return &kernel{}, nil }
 
 func (*kernel) update(watches []Watch) (errs []error) {
 	for _, w := range watches {
-		errs = append(errs, &Error{w, unsupported(runtime.GOOS + " gives no such notice, Linux does")})
+		errs = append(errs, &WatchError{w, unsupported(runtime.GOOS + " gives no such notice, Linux does")})
 	}
 	return errs
 }

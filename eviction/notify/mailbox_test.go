@@ -16,8 +16,8 @@ import (
 func TestBurstsMakeOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := EventCounters{Path: "a"}, EventCounters{Path: "b"}
-		change := func(w Watch, from, to uint64) Source {
-			return Source{Watch: w, Changes: []CounterChange{{"high", from, to}}}
+		change := func(w Watch, from, to uint64) NoticeSource {
+			return NoticeSource{Watch: w, Changes: []CounterChange{{"high", from, to}}}
 		}
 		start := time.Now()
 		at := func(ms time.Duration) time.Time { return start.Add(ms * time.Millisecond) }
@@ -47,7 +47,7 @@ func TestBurstsMakeOneCall(t *testing.T) {
 		}()
 		for _, put := range []struct {
 			ms time.Duration
-			s  Source
+			s  NoticeSource
 		}{
 			{50, change(a, 0, 1)},
 			{60, change(a, 1, 2)}, // during the call
@@ -118,7 +118,7 @@ func TestRunEndsWithItsContextAndNotTwice(t *testing.T) {
 		})
 	}
 	go func() { ended <- run() }()
-	if s := (<-called).Sources; !slices.ContainsFunc(s, Source.Timer) {
+	if s := (<-called).Sources; !slices.ContainsFunc(s, NoticeSource.Timer) {
 		t.Errorf("with nothing watched: %v", s)
 	}
 	if err := run(); err == nil {

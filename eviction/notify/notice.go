@@ -14,7 +14,7 @@ type Notice struct {
 	At time.Time
 	// Sources are in the order in which they came; there is at least one. A watch that gave
 	// notice several times is listed once, with the latest figures.
-	Sources []Source
+	Sources []NoticeSource
 }
 
 // String lists the sources.
@@ -26,8 +26,8 @@ func (n Notice) String() string {
 	return strings.Join(words, "; ")
 }
 
-// Source is one thing that gave notice.
-type Source struct {
+// NoticeSource is one thing that gave notice.
+type NoticeSource struct {
 	// Watch is what was asked for; nil for the timer.
 	Watch Watch
 	// Gone: the cgroup was removed, and the watch ended. The next Update that names it tries
@@ -59,10 +59,10 @@ type CounterChange struct {
 }
 
 // Timer reports whether the source is the timer.
-func (s Source) Timer() bool { return s.Watch == nil }
+func (s NoticeSource) Timer() bool { return s.Watch == nil }
 
 // String says what happened.
-func (s Source) String() string {
+func (s NoticeSource) String() string {
 	switch {
 	case s.Timer():
 		return "timer"
@@ -103,14 +103,14 @@ type mailbox struct {
 func newMailbox() *mailbox { return &mailbox{ready: make(chan struct{}, 1)} }
 
 // add adds a source that came at a time.
-func (m *mailbox) add(at time.Time, s Source) {
+func (m *mailbox) add(at time.Time, s NoticeSource) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.mu.Sources) == 0 {
 		m.mu.At = at
 		m.ready <- struct{}{} // never blocks: takeAll empties both
 	}
-	i := slices.IndexFunc(m.mu.Sources, func(o Source) bool { return o.Watch.key() == s.Watch.key() })
+	i := slices.IndexFunc(m.mu.Sources, func(o NoticeSource) bool { return o.Watch.key() == s.Watch.key() })
 	if i < 0 {
 		m.mu.Sources = append(m.mu.Sources, s)
 		return
@@ -132,7 +132,7 @@ func (m *mailbox) takeAll() Notice {
 }
 
 // mergeLater joins a source with a later one of the same watch.
-func (s Source) mergeLater(later Source) Source {
+func (s NoticeSource) mergeLater(later NoticeSource) NoticeSource {
 	later.Gone = later.Gone || s.Gone
 	later.Stalled += s.Stalled
 	if later.Crossing == nil {

@@ -48,7 +48,7 @@ func New(o Options) (*Notifier, error) {
 // Update sets everything that is watched from now on. An existing watch with the same key stays,
 // or changes to its new figure without a gap. A watch that is not named ends.
 //
-// The result has an *Error for each watch that fails; the others are active. The next Update
+// The result has a *WatchError for each watch that fails; the others are active. The next Update
 // tries again.
 //
 // A UsageThreshold that is already crossed when it is registered, or when its figure changes,
@@ -63,7 +63,7 @@ func (n *Notifier) Update(watches ...Watch) []error { return n.kernel.update(wat
 func (n *Notifier) WakeWithin(d time.Duration) { n.wakeWithin.Store(int64(max(d, 1))) }
 
 // NotifyPoll gives notice of a change that the caller found by polling.
-func (n *Notifier) NotifyPoll() { n.mailbox.add(time.Now(), Source{Watch: Poll{}}) }
+func (n *Notifier) NotifyPoll() { n.mailbox.add(time.Now(), NoticeSource{Watch: Poll{}}) }
 
 // Run calls f for every notice, one call at a time, until the context ends, which is no error. Its
 // goroutines have ended when it returns.
@@ -122,7 +122,7 @@ func (m *mailbox) deliver(ctx context.Context, floor, gap time.Duration, sooner 
 		}
 		notice := m.takeAll()
 		if len(notice.Sources) == 0 {
-			notice = Notice{At: time.Now(), Sources: []Source{{}}}
+			notice = Notice{At: time.Now(), Sources: []NoticeSource{{}}}
 		}
 		pause.Reset(gap)
 		timer.Reset(floor)

@@ -68,8 +68,8 @@ func (t *activeThreshold) update(w Watch) error {
 }
 
 // registerAndRead registers the figure and checks whether it is already crossed.
-func (t *activeThreshold) registerAndRead() (Source, bool, error) {
-	source := Source{Watch: t.want}
+func (t *activeThreshold) registerAndRead() (NoticeSource, bool, error) {
+	source := NoticeSource{Watch: t.want}
 	figure, err := t.wantedFigure()
 	if err != nil {
 		return source, false, err
@@ -169,8 +169,8 @@ func (t *activeThreshold) readUsage() (*Crossing, error) {
 	return c, nil
 }
 
-func (t *activeThreshold) readNotice() (Source, bool, error) {
-	source := Source{Watch: t.want}
+func (t *activeThreshold) readNotice() (NoticeSource, bool, error) {
+	source := NoticeSource{Watch: t.want}
 	if !drainEventfd(t.event) {
 		return source, false, nil // no event
 	}

@@ -73,7 +73,7 @@ func TestThresholdCrossedBefore(t *testing.T) {
 	n, notices := listen(t, notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond})
 	for _, step := range []struct {
 		figure int64
-		want   func(notify.Source) bool
+		want   func(notify.NoticeSource) bool
 	}{{8 * mebi, above}, {8 * mebi, nil}, {32 * mebi, below}, {31*mebi + 5, nil}, {4 * mebi, above}} {
 		if err := update(n, usageOf(dir, "soft", step.figure)); err != nil {
 			t.Fatal(err)
@@ -118,12 +118,12 @@ func TestThresholdFollowsTheCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Command("cache %s %d", filepath.Join(t.TempDir(), "file"), 2*limit)
-	s, _ := await(t, notices, "the figure being above the limit", func(s notify.Source) bool {
+	s, _ := await(t, notices, "the figure being above the limit", func(s notify.NoticeSource) bool {
 		return below(s) && s.Crossing.Figure > limit
 	})
 	t.Log("full of cache:", s)
 	w.Command("grow %d", workingSet+2*mebi)
-	s, _ = await(t, notices, "the working set", func(s notify.Source) bool {
+	s, _ = await(t, notices, "the working set", func(s notify.NoticeSource) bool {
 		return above(s) && s.Crossing.Figure <= limit
 	})
 	t.Log("grown:", s)
@@ -143,7 +143,7 @@ func TestThresholdOfACgroupRemoved(t *testing.T) {
 	if s, _ := await(t, notices, "the removal", gone); s.Watch != notify.Watch(watch) {
 		t.Errorf("gone: %v, want %v", s.Watch, watch)
 	}
-	var e *notify.Error
+	var e *notify.WatchError
 	if err := update(n, watch); !errors.As(err, &e) || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("update without the cgroup: %v", err)
 	}

@@ -91,8 +91,8 @@ func (t *activeTrigger) update(Watch) error {
 	return err
 }
 
-func (t *activeTrigger) readNotice() (Source, bool, error) {
-	source := Source{Watch: t.want}
+func (t *activeTrigger) readNotice() (NoticeSource, bool, error) {
+	source := NoticeSource{Watch: t.want}
 	total, _, err := t.readTotal()
 	if err != nil {
 		return source, true, err

@@ -36,7 +36,7 @@ func TestTriggerOnTheKernel(t *testing.T) {
 	}
 	start := time.Now()
 	w.Command("burn")
-	s, _ := await(t, notices, "the stall", func(s notify.Source) bool { return s.Watch != nil })
+	s, _ := await(t, notices, "the stall", func(s notify.NoticeSource) bool { return s.Watch != nil })
 	t.Logf("after %s: %v", time.Since(start).Round(time.Millisecond), s)
 	if s.Watch != notify.Watch(watch) || s.Stalled < watch.Stall {
 		t.Errorf("woken by %v, want %v stalled for %s at least", s, watch, watch.Stall)
@@ -57,7 +57,7 @@ func TestTriggerOfMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Command("cache %s %d", filepath.Join(t.TempDir(), "file"), 64*mebi)
-	s, _ := await(t, notices, "the stall", func(s notify.Source) bool { return s.Watch != nil })
+	s, _ := await(t, notices, "the stall", func(s notify.NoticeSource) bool { return s.Watch != nil })
 	t.Log(s)
 	if s.Stalled < watch.Stall {
 		t.Errorf("woken by %v, want %s at least", s, watch.Stall)

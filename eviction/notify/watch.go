@@ -110,19 +110,19 @@ func (t StallTrigger) share() string {
 // again.
 var ErrUnsupported = errors.New("not supported here")
 
-// Error is why a watch is not active, or no longer updated.
-type Error struct {
+// WatchError is why a watch is not active, or no longer updated.
+type WatchError struct {
 	Watch Watch
 	Err   error
 }
 
 // Error says what failed and why, and what remains.
-func (e *Error) Error() string {
+func (e *WatchError) Error() string {
 	return "watch " + e.Watch.String() + ": " + e.Err.Error() + "; the other watches and the timer remain"
 }
 
 // Unwrap returns the cause; it may be ErrUnsupported.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *WatchError) Unwrap() error { return e.Err }
 
 // unsupported is an ErrUnsupported that says what is missing.
 type unsupported string

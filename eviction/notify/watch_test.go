@@ -13,8 +13,8 @@ import (
 
 func TestOf(t *testing.T) {
 	amount := func(n uint64) *uint64 { return &n }
-	mib := func(n int64) eviction.Value {
-		return eviction.Value{Quantity: resource.NewQuantity(n<<20, resource.BinarySI)}
+	mib := func(n int64) eviction.ThresholdValue {
+		return eviction.ThresholdValue{Quantity: resource.NewQuantity(n<<20, resource.BinarySI)}
 	}
 	s := &stats.Summary{Node: stats.NodeStats{
 		Memory: &stats.MemoryStats{UsageBytes: amount(700 << 20), WorkingSetBytes: amount(600 << 20), AvailableBytes: amount(400 << 20)},

@@ -16,10 +16,10 @@ import (
 // Result is the result of a resize.
 type Result struct {
 	*Plan
-	State
+	ResizeState
 	// Generation is the pod's generation after the patch.
 	Generation int64 `json:"generation,omitempty"`
-	// TimedOut: the timeout ended the wait, and State is the state at that time.
+	// TimedOut: the timeout ended the wait, and the state is that of then.
 	TimedOut    bool    `json:"timedOut,omitempty"`
 	TookSeconds float64 `json:"tookSeconds,omitempty"`
 	// Containers are all running containers, and whether they are the same as before.
@@ -82,8 +82,8 @@ func (a *Applier) wait(ctx context.Context, pod *corev1.Pod, r *Result) (*corev1
 	asked := &PendingResize{UID: r.UID, Generation: r.Generation, Changes: r.changes}
 	began := time.Now()
 	for {
-		if s := StageOf(pod, asked); s != r.State {
-			r.State = s
+		if s := StageOf(pod, asked); s != r.ResizeState {
+			r.ResizeState = s
 			a.opts.Progress(s)
 		}
 		if r.Stage.Final() {

@@ -125,7 +125,7 @@ func play(t *testing.T, s *server, o Options, r Request) string {
 	var out strings.Builder
 	synctest.Test(t, func(t *testing.T) {
 		o.Client = s.client
-		o.Progress = func(state State) { fmt.Fprintf(&out, "%s %s\n", state.Stage, state.Message) }
+		o.Progress = func(state ResizeState) { fmt.Fprintf(&out, "%s %s\n", state.Stage, state.Message) }
 		a := New(o)
 		plan, err := a.Plan(t.Context(), r)
 		if err != nil {
@@ -239,7 +239,7 @@ func TestRefusals(t *testing.T) {
 	f("another pod", "refused: pod default/resize-burst: another pod has that name by now", func(_ *server, r *Request) { r.UID = "other" })
 	f("no container", "refused: pod default/resize-burst has no container app: it has main, side", func(_ *server, r *Request) { r.Changes[0].Container = "app" })
 	f("no change", "refused: the containers are asked to have what they have", func(_ *server, r *Request) {
-		r.Changes = []resize.Change{{Container: "main", Resource: resize.CPU, Request: resize.Of(200)}}
+		r.Changes = []resize.ResourceChange{{Container: "main", Resource: resize.CPU, Request: resize.Of(200)}}
 	})
 	f("an old API server", "refused: this API server cannot resize pods in place, which takes Kubernetes 1.33 or later", func(s *server, _ *Request) {
 		s.before = func(verb string) error {

@@ -15,7 +15,7 @@ func TestInspect(t *testing.T) {
 	own := Cgroup{Path: "/pod", Pod: true}
 	f := func(r resize.Resource, checked bool, why string, found ...Cgroup) {
 		t.Helper()
-		c := checkCgroups(found, pod, []resize.Change{{Container: "app", Resource: r, Request: resize.Of(1)}})
+		c := checkCgroups(found, pod, []resize.ResourceChange{{Container: "app", Resource: r, Request: resize.Of(1)}})
 		if c.Checked != checked || strings.Join(c.Problems, "; ")+c.UncheckedReason != why {
 			t.Errorf("got %+v, want checked %v: %s", c, checked, why)
 		}

@@ -30,7 +30,7 @@ type Options struct {
 	// Timeout bounds the wait for the kubelet. Default 2 m.
 	Timeout time.Duration
 	// Progress, if not nil, is called with each change of the state during Apply.
-	Progress func(State)
+	Progress func(ResizeState)
 }
 
 // Applier resizes pods.
@@ -40,7 +40,7 @@ type Applier struct{ opts Options }
 func New(o Options) *Applier {
 	o.Timeout = cmp.Or(o.Timeout, 2*time.Minute)
 	if o.Progress == nil {
-		o.Progress = func(State) {}
+		o.Progress = func(ResizeState) {}
 	}
 	return &Applier{o}
 }
@@ -50,24 +50,24 @@ type Request struct {
 	Namespace, Pod string
 	// UID is the UID that the pod must have; empty for any.
 	UID     string
-	Changes []resize.Change
+	Changes []resize.ResourceChange
 }
 
 // Plan is a resize that the API server accepted in a dry run.
 type Plan struct {
-	Namespace string       `json:"namespace"`
-	Pod       string       `json:"pod"`
-	UID       string       `json:"uid"`
-	Node      string       `json:"node"`
-	QoS       resize.Class `json:"qosClass"`
-	Steps     []Step       `json:"changes"`
+	Namespace string        `json:"namespace"`
+	Pod       string        `json:"pod"`
+	UID       string        `json:"uid"`
+	Node      string        `json:"node"`
+	QoS       resize.Class  `json:"qosClass"`
+	Steps     []ValueChange `json:"changes"`
 
-	changes []resize.Change
+	changes []resize.ResourceChange
 	pod     *corev1.Pod // as it was read
 }
 
-// Step is one value that changes.
-type Step struct {
+// ValueChange is one value that changes.
+type ValueChange struct {
 	Container string          `json:"container"`
 	Resource  resize.Resource `json:"resource"`
 	Field     string          `json:"field"` // "request" or "limit"
@@ -146,13 +146,13 @@ func (a *Applier) plan(ctx context.Context, r Request) (*Plan, error) {
 }
 
 // addChange adds a change without the values that stay the same.
-func (p *Plan) addChange(c *resize.Container, change resize.Change) {
+func (p *Plan) addChange(c *resize.Container, change resize.ResourceChange) {
 	tell := func(what string, was resize.Amount, is *resize.Amount) {
 		if !is.Set || *is == was {
 			is.Set = false
 			return
 		}
-		step := Step{Container: c.Name, Resource: change.Resource, Field: what, To: resize.FormatAmount(change.Resource, is.Value)}
+		step := ValueChange{Container: c.Name, Resource: change.Resource, Field: what, To: resize.FormatAmount(change.Resource, is.Value)}
 		if was.Set {
 			step.From = resize.FormatAmount(change.Resource, was.Value)
 		}

@@ -73,10 +73,10 @@ func steps(t *testing.T) (list []*step) {
 }
 
 // changes returns what the step's patch asks for.
-func (s *step) changes() (changes []resize.Change) {
+func (s *step) changes() (changes []resize.ResourceChange) {
 	for _, c := range slices.Concat(s.Patch.Spec.InitContainers, s.Patch.Spec.Containers) {
 		for _, r := range resize.Resources() {
-			change := resize.Change{Container: c.Name, Resource: r}
+			change := resize.ResourceChange{Container: c.Name, Resource: r}
 			for list, to := range map[*corev1.ResourceList]*resize.Amount{&c.Resources.Requests: &change.Request, &c.Resources.Limits: &change.Limit} {
 				if q, ok := (*list)[corev1.ResourceName(r)]; ok {
 					*to = resize.Of(q.Value())

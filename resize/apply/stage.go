@@ -35,8 +35,8 @@ const (
 // Final reports whether the stage cannot change any more.
 func (s Stage) Final() bool { return s == Infeasible || s == Done || s == Superseded || s == Gone }
 
-// State is a stage with the kubelet's message.
-type State struct {
+// ResizeState is a stage with the kubelet's message.
+type ResizeState struct {
 	Stage   Stage  `json:"stage,omitempty"`
 	Message string `json:"message,omitempty"`
 }
@@ -46,23 +46,23 @@ type PendingResize struct {
 	UID string
 	// Generation is the pod's generation (metadata.generation) after the patch.
 	Generation int64
-	Changes    []resize.Change
+	Changes    []resize.ResourceChange
 }
 
 // StageOf returns the stage of a resize by the pod in the API server; p is nil if the pod is gone. It
 // ignores conditions of an earlier generation.
-func StageOf(p *corev1.Pod, asked *PendingResize) State {
+func StageOf(p *corev1.Pod, asked *PendingResize) ResizeState {
 	switch {
 	case p == nil:
-		return State{Gone, "the pod was deleted"}
+		return ResizeState{Gone, "the pod was deleted"}
 	case string(p.UID) != asked.UID:
-		return State{Gone, "the pod was deleted, and another has its name"}
+		return ResizeState{Gone, "the pod was deleted, and another has its name"}
 	case p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed:
-		return State{Gone, "the pod ended: its phase is " + string(p.Status.Phase)}
+		return ResizeState{Gone, "the pod ended: its phase is " + string(p.Status.Phase)}
 	}
 	for _, c := range asked.Changes {
 		if words := difference(specResources(p, c.Container), c); words != "" {
-			return State{Superseded, "somebody asked for something else since: " + words}
+			return ResizeState{Superseded, "somebody asked for something else since: " + words}
 		}
 	}
 	seen := func(generation int64) bool { return generation == 0 || generation >= asked.Generation } // 0: not reported
@@ -72,36 +72,36 @@ func StageOf(p *corev1.Pod, asked *PendingResize) State {
 		}
 		switch {
 		case c.Type == corev1.PodResizePending && c.Reason == corev1.PodReasonInfeasible:
-			return State{Infeasible, c.Message}
+			return ResizeState{Infeasible, c.Message}
 		case c.Type == corev1.PodResizePending:
-			return State{Deferred, c.Message}
+			return ResizeState{Deferred, c.Message}
 		case c.Type == corev1.PodResizeInProgress && c.Reason == corev1.PodReasonError:
-			return State{Failing, c.Message}
+			return ResizeState{Failing, c.Message}
 		case c.Type == corev1.PodResizeInProgress:
-			return State{InProgress, c.Message}
+			return ResizeState{InProgress, c.Message}
 		}
 	}
 	if !seen(p.Status.ObservedGeneration) {
-		return State{Stage: Asked}
+		return ResizeState{Stage: Asked}
 	}
 	for _, c := range asked.Changes {
 		s := containerStatus(p, c.Container)
 		if s == nil || s.Resources == nil {
-			return State{Asked, "the kubelet does not report the resources of " + c.Container}
+			return ResizeState{Asked, "the kubelet does not report the resources of " + c.Container}
 		}
 		allocated := s.AllocatedResources[corev1.ResourceName(c.Resource)]
 		if c.Request.Set && !sameAmount(c.Resource, allocated, c.Request) {
-			return State{Asked, fmt.Sprintf("the kubelet has %s of %s allocated to %s", allocated.String(), c.Resource, c.Container)}
+			return ResizeState{Asked, fmt.Sprintf("the kubelet has %s of %s allocated to %s", allocated.String(), c.Resource, c.Container)}
 		}
 		if words := difference(s.Resources, c); words != "" {
-			return State{InProgress, "the kubelet reports " + words}
+			return ResizeState{InProgress, "the kubelet reports " + words}
 		}
 	}
-	return State{Stage: Done}
+	return ResizeState{Stage: Done}
 }
 
 // difference says which resources differ from a change; empty if none does.
-func difference(r *corev1.ResourceRequirements, c resize.Change) string {
+func difference(r *corev1.ResourceRequirements, c resize.ResourceChange) string {
 	if r == nil {
 		return "no container " + c.Container
 	}

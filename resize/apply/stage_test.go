@@ -85,7 +85,7 @@ func TestStagesOfRounds(t *testing.T) {
 // What else can become of a pod.
 func TestStageOfOthers(t *testing.T) {
 	s := steps(t)[0]
-	f := func(change func(*corev1.Pod), want State) {
+	f := func(change func(*corev1.Pod), want ResizeState) {
 		t.Helper()
 		p := s.at(t, &s.Trace[0])
 		change(p)
@@ -93,25 +93,25 @@ func TestStageOfOthers(t *testing.T) {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	}
-	f(func(p *corev1.Pod) { p.UID = "other" }, State{Gone, "the pod was deleted, and another has its name"})
-	f(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, State{Gone, "the pod ended: its phase is Failed"})
+	f(func(p *corev1.Pod) { p.UID = "other" }, ResizeState{Gone, "the pod was deleted, and another has its name"})
+	f(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, ResizeState{Gone, "the pod ended: its phase is Failed"})
 	f(func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Limits = nil },
-		State{Superseded, "somebody asked for something else since: a cpu limit of 0 for main"})
+		ResizeState{Superseded, "somebody asked for something else since: a cpu limit of 0 for main"})
 	f(func(p *corev1.Pod) {
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible, Message: "no", ObservedGeneration: 2}}
-	}, State{Infeasible, "no"})
+	}, ResizeState{Infeasible, "no"})
 	f(func(p *corev1.Pod) {
 		// What is left of an earlier resize says nothing.
 		p.Status.ObservedGeneration = 1
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible, ObservedGeneration: 1}}
-	}, State{Stage: Asked})
+	}, ResizeState{Stage: Asked})
 	f(func(p *corev1.Pod) {
 		// A kubelet that tells no generations.
 		p.Status.ObservedGeneration, p.Status.Conditions = 0, nil
 		p.Status.ContainerStatuses[0].AllocatedResources = nil
-	}, State{Asked, "the kubelet has 0 of cpu allocated to main"})
-	f(func(p *corev1.Pod) { p.Status.Conditions = nil }, State{InProgress, "the kubelet reports a cpu request of 200m for main"})
-	if got, want := StageOf(nil, s.asked(t)), (State{Gone, "the pod was deleted"}); got != want {
+	}, ResizeState{Asked, "the kubelet has 0 of cpu allocated to main"})
+	f(func(p *corev1.Pod) { p.Status.Conditions = nil }, ResizeState{InProgress, "the kubelet reports a cpu request of 200m for main"})
+	if got, want := StageOf(nil, s.asked(t)), (ResizeState{Gone, "the pod was deleted"}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -23,8 +23,8 @@ type Request struct {
 	From, To       time.Time
 }
 
-// Usage is the usage of containers. The zero Usage, and a nil one, are empty.
-type Usage struct {
+// ContainerUsage is the usage of containers. The zero ContainerUsage, and a nil one, are empty.
+type ContainerUsage struct {
 	series map[containerKey][]resize.UsagePoint
 }
 
@@ -34,7 +34,7 @@ type containerKey struct {
 }
 
 // Points returns the usage of a resource by a container, in order of time.
-func (u *Usage) Points(namespace, pod, container string, r resize.Resource) []resize.UsagePoint {
+func (u *ContainerUsage) Points(namespace, pod, container string, r resize.Resource) []resize.UsagePoint {
 	if u == nil {
 		return nil
 	}
@@ -43,11 +43,11 @@ func (u *Usage) Points(namespace, pod, container string, r resize.Resource) []re
 
 // Read reads the usage of CPU and memory. It is not an error if the server has no readings of a
 // container: Points is then empty.
-func Read(ctx context.Context, h *history.Client, r Request) (*Usage, error) {
+func Read(ctx context.Context, h *history.Client, r Request) (*ContainerUsage, error) {
 	step := stepFor(r.To.Sub(r.From))
 	// Truncate the times, so that the same request a minute later gives the same readings.
 	from, to := r.From.Truncate(step), r.To.Truncate(step)
-	u := &Usage{map[containerKey][]resize.UsagePoint{}}
+	u := &ContainerUsage{map[containerKey][]resize.UsagePoint{}}
 	for _, what := range resize.Resources() {
 		// The first query with readings of a container counts.
 		for _, query := range r.queries(what, step) {
@@ -55,14 +55,14 @@ func Read(ctx context.Context, h *history.Client, r Request) (*Usage, error) {
 			if err != nil {
 				return nil, fmt.Errorf("read %s use: %w", what, err)
 			}
-			told := map[containerKey][]resize.UsagePoint{}
+			found := map[containerKey][]resize.UsagePoint{}
 			for _, line := range lines {
 				k := containerKey{line.Labels["namespace"], line.Labels["pod"], line.Labels["container"], what}
 				for _, p := range line.Points {
-					told[k] = append(told[k], resize.UsagePoint(p))
+					found[k] = append(found[k], resize.UsagePoint(p))
 				}
 			}
-			for k, points := range told {
+			for k, points := range found {
 				if u.series[k] == nil {
 					u.series[k] = points
 				}

@@ -131,11 +131,11 @@ func TestResizesAreRefusedAsKubernetesRefusesThem(t *testing.T) {
 		}
 		tried++
 		to := pod.DeepCopy()
-		var changes []resize.Change
+		var changes []resize.ResourceChange
 		for i := range to.Spec.Containers {
 			c := &to.Spec.Containers[i]
 			for _, name := range resize.Resources() {
-				change := resize.Change{Container: c.Name, Resource: name}
+				change := resize.ResourceChange{Container: c.Name, Resource: name}
 				set := func(list corev1.ResourceList, amount *resize.Amount) {
 					if list != nil && r.IntN(2) == 0 {
 						q := *resize.Quantity(name, []int64{0, 50, 100, 1000}[r.IntN(4)])

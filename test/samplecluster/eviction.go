@@ -22,7 +22,7 @@ import (
 // UnderPressure is what the agent of a node tells that is out of memory: a pod went before, and
 // another is held by its budget.
 func UnderPressure(t testing.TB, node string) *document.EvictionReport {
-	thresholds, err := eviction.Parse(&eviction.Config{
+	thresholds, err := eviction.Parse(&eviction.ThresholdConfig{
 		EvictionHard:            map[string]string{"memory.available": "100Mi", "nodefs.available": "10%", "imagefs.available": "15%"},
 		EvictionSoft:            map[string]string{"memory.available": "500Mi"},
 		EvictionSoftGracePeriod: map[string]string{"memory.available": "1m30s"},
@@ -60,14 +60,14 @@ func UnderPressure(t testing.TB, node string) *document.EvictionReport {
 	}
 	d := eviction.Decide(in)
 	last := &guard.Round{
-		Notice: notify.Notice{At: now.Add(-time.Millisecond), Sources: []notify.Source{{}}}, ReadAt: now, DecidedAt: now, Input: in, Decision: d,
+		Notice: notify.Notice{At: now.Add(-time.Millisecond), Sources: []notify.NoticeSource{{}}}, ReadAt: now, DecidedAt: now, Input: in, Decision: d,
 		Watching:  []notify.Watch{notify.StallTrigger{Path: "/proc/pressure/memory", Stall: 400 * time.Millisecond, Window: 2 * time.Second}},
 		Unwatched: []error{errors.New("watch memory.available: this kernel has no cgroup v1")},
 	}
-	before := &guard.Round{DecidedAt: now, Notice: notify.Notice{At: now, Sources: []notify.Source{{}}}, Outcomes: []execute.Outcome{
-		{At: now.Add(-time.Minute), Result: execute.Blocked, Mode: execute.Kill, Pod: eviction.PodRef{Namespace: "shop", Name: "web-1"}, NotBefore: Noon.Add(time.Minute),
+	before := &guard.Round{DecidedAt: now, Notice: notify.Notice{At: now, Sources: []notify.NoticeSource{{}}}, Outcomes: []execute.ActionOutcome{
+		{At: now.Add(-time.Minute), Result: execute.Blocked, Mode: execute.Kill, Pod: eviction.PodIdentity{Namespace: "shop", Name: "web-1"}, NotBefore: Noon.Add(time.Minute),
 			Message: "did not evict pod shop/web-1 for memory.available: PodDisruptionBudget shop/web does not allow it"},
-		{At: now.Add(-30 * time.Second), Result: execute.Killed, Mode: execute.Kill, Pod: eviction.PodRef{Namespace: "shop", Name: "hog"}, Removed: true, Waited: time.Second,
+		{At: now.Add(-30 * time.Second), Result: execute.Killed, Mode: execute.Kill, Pod: eviction.PodIdentity{Namespace: "shop", Name: "hog"}, Removed: true, Waited: time.Second,
 			Message: "deleted pod shop/hog with a grace period of 1 s, for memory.available"},
 	}}
 	return evictionreport.New(last, []*guard.Round{before}, evictionreport.Options{

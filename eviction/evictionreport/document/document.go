@@ -22,7 +22,7 @@ type EvictionReport struct {
 	// to the decision.
 	WokenBy             string  `json:"wokenBy,omitempty"`
 	DecidedAfterSeconds float64 `json:"decidedAfterSeconds,omitempty"`
-	// Outcome is the result of the decision: NoneInForce, Evict, ... (eviction.Outcome). Error
+	// Outcome is the result of the decision: NoneInForce, Evict, ... (eviction.DecisionOutcome). Error
 	// is why there is no decision. ReadError is what could not be read; the decision was made
 	// without it.
 	Outcome   string `json:"outcome,omitempty"`
