@@ -16,9 +16,6 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// agent is the name of the sender in warnings.
-const agent = "weir"
-
 // missingObject is an object without a number, and why.
 type missingObject struct {
 	entity metric.Entity
@@ -113,8 +110,7 @@ func (q *metricRequest) warn(ctx context.Context, missing []metric.Entity, of in
 		return
 	}
 	all := q.absences(missing)
-	metricsgroup.Warn(ctx, agent, fmt.Sprintf("%d of %d %s have no %s: %s", len(all), of, q.object.resource, q.descriptor.Prometheus, countReasons(all)))
-	metricsgroup.Warn(ctx, agent, fmt.Sprintf("%v: %s", all[0].entity, all[0].why.ShortMessage()))
+	warn(ctx, fmt.Sprintf("%d of %d %s have no %s", len(all), of, q.object.resource, q.descriptor.Prometheus), all)
 }
 
 // warnOfGaps adds warnings about pods missing from a namespace's sum.
@@ -141,11 +137,15 @@ func (q *metricRequest) warnOfGaps(ctx context.Context, namespace metric.Namespa
 		// What a pod does not have is no gap in the sum.
 		return !a.why.Expected() || a.why.Reason == metric.NotApplicable || a.why.Reason == metric.Unsupported
 	})
-	if len(gaps) == 0 {
-		return
+	if len(gaps) > 0 {
+		warn(ctx, fmt.Sprintf("the sum lacks %d of %d pods", len(gaps), of), gaps)
 	}
-	metricsgroup.Warn(ctx, agent, fmt.Sprintf("the sum lacks %d of %d pods: %s", len(gaps), of, countReasons(gaps)))
-	metricsgroup.Warn(ctx, agent, fmt.Sprintf("%v: %s", gaps[0].entity, gaps[0].why.ShortMessage()))
+}
+
+// warn adds two warnings: what is missing, with the reasons counted, and the first object.
+func warn(ctx context.Context, what string, missing []missingObject) {
+	metricsgroup.Warn(ctx, "weir", what+": "+countReasons(missing))
+	metricsgroup.Warn(ctx, "weir", fmt.Sprintf("%v: %s", missing[0].entity, missing[0].why.ShortMessage()))
 }
 
 // countReasons counts the reasons, most frequent first: "3 NodeTimeout, 1 PodPending".

@@ -2,6 +2,8 @@ package explainapi
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/explain"
@@ -14,8 +16,8 @@ type Client struct{ weir *weirdev.Client }
 // NewClient returns a client that asks weir.
 func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
 
-// Pod explains a pod. What the server itself says is wrong is a *wire.Problem, here and
-// below.
+// Pod explains a pod. What the server itself says is wrong is a *weirdev.Problem,
+// here and below.
 func (c *Client) Pod(ctx context.Context, ref metric.PodRef) (*explain.Explanation, error) {
 	return c.explain(ctx, Request{Namespace: ref.Namespace, Pod: ref.Name})
 }
@@ -33,19 +35,27 @@ func (c *Client) Node(ctx context.Context, name metric.NodeName) (*explain.Expla
 // Missing reports what is missing in a namespace, or in the cluster if it is
 // empty.
 func (c *Client) Missing(ctx context.Context, namespace metric.Namespace) (*explain.MissingReport, error) {
-	var r ReportDocument
-	if err := c.get(ctx, Request{Missing: true, Namespace: namespace}, &r); err != nil {
+	request := Request{Missing: true, Namespace: namespace}
+	var d ReportDocument
+	if err := c.get(ctx, request, &d); err != nil {
 		return nil, err
 	}
-	return &r.MissingReport, nil
+	if d.Kind != "MissingReport" || d.APIVersion != weirdev.APIVersion {
+		return nil, fmt.Errorf("read the answer about %v: a %s of %s is no report of %s", request, d.Kind, d.APIVersion, weirdev.APIVersion)
+	}
+	return &d.MissingReport, nil
 }
 
 func (c *Client) explain(ctx context.Context, r Request) (*explain.Explanation, error) {
-	var e ExplanationDocument
-	if err := c.get(ctx, r, &e); err != nil {
+	var d ExplanationDocument
+	if err := c.get(ctx, r, &d); err != nil {
 		return nil, err
 	}
-	return &e.Explanation, nil
+	of, ok := strings.CutSuffix(d.Kind, "Explanation")
+	if d.Explanation.Kind = strings.ToLower(of); !ok || of == "" || d.APIVersion != weirdev.APIVersion {
+		return nil, fmt.Errorf("read the answer about %v: a %s of %s is no explanation of %s", r, d.Kind, d.APIVersion, weirdev.APIVersion)
+	}
+	return &d.Explanation, nil
 }
 
 // get asks for r and reads the answer into body.

@@ -36,7 +36,7 @@ type Request struct {
 }
 
 // ParseRequest reads the path and the query of r. What is wrong with them is a
-// *wire.Problem. Who decides what a caller must be allowed goes by the same reading as
+// *weirdev.Problem. Who decides what a caller must be allowed goes by the same reading as
 // who answers.
 func ParseRequest(r *http.Request) (Request, error) {
 	request, ok := parsePath(r.URL.EscapedPath())

@@ -26,24 +26,22 @@ type Options struct {
 	// Features are the profiles, off by default.
 	Features *genericoptions.FeatureOptions
 
-	// RequestTimeout is how long a request may take; 60s by default.
+	// RequestTimeout is how long a request may take.
 	RequestTimeout time.Duration
 	// MaxRequests is how many reading requests are answered at the same time;
-	// further ones get 429. 400 by default.
+	// further ones get 429.
 	MaxRequests int
-	// MaxMutatingRequests is the same for all other requests; 200 by default.
+	// MaxMutatingRequests is the same for all other requests.
 	MaxMutatingRequests int
 	// ShutdownDelay is how long the server goes on serving, while /readyz
-	// fails, before it takes no more requests: time for Endpoints to learn of
-	// it. 5s by default.
+	// fails, before it takes no more requests: time for Endpoints to learn of it.
 	ShutdownDelay time.Duration
 	// ShutdownGrace is how long requests that are then still under way may
-	// take; after that they are cut off. 15s by default.
+	// take; after that they are cut off.
 	ShutdownGrace time.Duration
-	// BodyTimeout is how long the body of a request may take to arrive; 10s by
-	// default. Nothing weir serves reads a body.
+	// BodyTimeout is how long the body of a request may take to arrive.
 	BodyTimeout time.Duration
-	// MaxBodyBytes is how much of a body may be read; 1 MiB by default.
+	// MaxBodyBytes is how much of a body may be read.
 	MaxBodyBytes int64
 }
 

@@ -128,7 +128,7 @@ type Request struct {
 }
 
 // ParseRequest reads the path and the query of r. What is wrong with them is a
-// *wire.Problem. Who decides what a caller must be allowed goes by the same reading as
+// *weirdev.Problem. Who decides what a caller must be allowed goes by the same reading as
 // who answers.
 func ParseRequest(r *http.Request) (Request, error) {
 	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), weirdev.Path)

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Resource is what a list is of. It lies at wire.Path, or at wire.Path,
+// Resource is what a list is of. It lies at weirdev.Path, or there at
 // namespaces/NAMESPACE.
 type Resource string
 
