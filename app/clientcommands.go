@@ -20,7 +20,9 @@ func newClientCommands(getenv func(string) string, local string) []*cobra.Comman
 	top := topcmd.NewCommand(topcmd.Options{Connect: func() (connect.Lister, error) { return where.Connect() }})
 	explain := explaincmd.NewCommand(explaincmd.Options{Connect: func() (explaincmd.Asker, error) { return where.Connect() }})
 	evaluate := evaluatecmd.NewCommand(evaluatecmd.Options{Connect: func() (evaluatecmd.Evaluator, error) { return where.Connect() }})
-	resize := resizecmd.NewCommand(resizecmd.Options{Connect: func() (resizecmd.Asker, error) { return where.Connect() }, Cluster: where.Cluster})
+	resize := resizecmd.NewCommand(resizecmd.Options{
+		Connect: func() (resizecmd.Asker, error) { return where.Connect() }, Cluster: where.Cluster,
+	})
 	for _, cmd := range []*cobra.Command{top, explain, evaluate, resize} {
 		where.AddServerFlag(cmd.PersistentFlags())
 	}

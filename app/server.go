@@ -62,7 +62,8 @@ type serverFlags struct {
 }
 
 func newServerFlags() *serverFlags {
-	return &serverFlags{config: newConfig(serverResolution, "kubelet", "host", "recording"), secure: server.NewOptions(), autoscalers: newAutoscalerFlags()}
+	c := newConfig(serverResolution, "kubelet", "host", "recording")
+	return &serverFlags{config: c, secure: server.NewOptions(), autoscalers: newAutoscalerFlags()}
 }
 
 // addTo adds the flags to cmd, and groups them in its help.

@@ -214,7 +214,9 @@ func (p *page) autoscalerMetric(namespace metric.Namespace, m *decisionreport.Me
 func (p *page) autoscalerCauses(namespace metric.Namespace, missing []decisionreport.MissingCause) (drawn missingReport) {
 	for i := range missing {
 		m := &missing[i]
-		c := explain.MissingCause{Reason: m.Reason, Why: printable(m.Metric), Severity: m.Severity, Message: m.Message, Advice: m.Advice, Pods: len(m.Pods)}
+		c := explain.MissingCause{
+			Reason: m.Reason, Why: printable(m.Metric), Severity: m.Severity, Message: m.Message, Advice: m.Advice, Pods: len(m.Pods),
+		}
 		for _, pod := range m.Pods {
 			c.Names = append(c.Names, string(namespace)+"/"+pod)
 		}

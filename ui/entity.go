@@ -73,9 +73,9 @@ func (p *page) node() error {
 		return p.notFound("node " + strconv.Quote(string(name)))
 	}
 	heading := printable(string(name))
-	p.Path = append(p.Path, anchor{Text: "Nodes", Href: p.linkTo(query{view: allNodes})})
+	p.Path = append(p.Path, p.nodesAnchor())
 	if p.query.list != "" {
-		p.Path = append(p.Path, anchor{Text: heading, Href: p.linkTo(query{view: oneNode, node: name})})
+		p.Path = append(p.Path, p.nodeAnchor(name))
 		p.Kind = ""
 		body = &entityBody{Tables: []table{p.listOf(name, p.query.list, page100)}}
 	}
@@ -167,6 +167,14 @@ func (p *page) containerRequests(ref metric.PodRef, name string) *metric.Values 
 	return nil
 }
 
+func (p *page) nodesAnchor() anchor {
+	return anchor{Text: "Nodes", Href: p.linkTo(query{view: allNodes})}
+}
+
+func (p *page) nodeAnchor(node metric.NodeName) anchor {
+	return anchor{Text: printable(string(node)), Href: p.linkTo(query{view: oneNode, node: node})}
+}
+
 func (p *page) namespaceAnchor(namespace metric.Namespace) []anchor {
 	if namespace == "" {
 		return nil
@@ -178,7 +186,7 @@ func (p *page) namespaceAnchor(namespace metric.Namespace) []anchor {
 func (p *page) explained(e *explain.Explanation, entity metric.Entity, s *metric.Sample, spec *metric.Values) *entityBody {
 	p.Kind = e.Kind
 	if e.Kind != "node" && e.Node != "" {
-		p.Where = anchor{Text: printable(string(e.Node)), Href: p.linkTo(query{view: oneNode, node: e.Node})}
+		p.Where = p.nodeAnchor(e.Node)
 	}
 	t := &entityBody{Summary: e.Summary, Autoscalers: e.Autoscalers}
 	for i := range e.Reads {

@@ -102,7 +102,7 @@ func (p *page) eviction(ctx context.Context) error {
 	}
 	p.show(printable(string(name)), "eviction", p.evictionBody(r))
 	p.Kind = "evictions"
-	p.Path = append(p.Path, anchor{Text: "Nodes", Href: p.linkTo(query{view: allNodes})}, anchor{Text: p.Heading, Href: p.linkTo(query{view: oneNode, node: name})})
+	p.Path = append(p.Path, p.nodesAnchor(), p.nodeAnchor(name))
 	return nil
 }
 

@@ -57,7 +57,7 @@ func (p *page) cause(c *explain.MissingCause) cause {
 	}
 	d := cause{MissingCause: c, State: severityState(c.Severity), Reason: reason, Since: relativeTime(c.Since, p.Now)}
 	if c.Node != "" {
-		d.Where = anchor{Text: printable(string(c.Node)), Href: p.linkTo(query{view: oneNode, node: c.Node})}
+		d.Where = p.nodeAnchor(c.Node)
 	}
 	var counts []string
 	if c.Nodes > 0 {

@@ -32,7 +32,8 @@ func (p *page) overview() {
 		Report: p.missingReport(&missing, 5),
 		Cards: []card{
 			tallyCard("Nodes", missing.Nodes), tallyCard("Pods", missing.Pods), p.sourceCard(),
-			{Name: "CPU of nodes", resourceUse: p.clusterUse(&resources.cpu)}, {Name: "Memory of nodes", resourceUse: p.clusterUse(&resources.memory)},
+			{Name: "CPU of nodes", resourceUse: p.clusterUse(&resources.cpu)},
+			{Name: "Memory of nodes", resourceUse: p.clusterUse(&resources.memory)},
 		},
 		Tables: []table{p.nodeTable(page25), p.namespaceTable(page25)},
 	})

@@ -116,7 +116,7 @@ func (p *page) sourceReads(text string) []sourceRead {
 		}
 		r := p.drawRead(&read)
 		if s.Node != "" {
-			r.Node = anchor{Text: printable(string(s.Node)), Href: p.linkTo(query{view: oneNode, node: s.Node})}
+			r.Node = p.nodeAnchor(s.Node)
 		}
 		all = append(all, r)
 	}

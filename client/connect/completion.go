@@ -37,7 +37,9 @@ const completionTimeout = 3 * time.Second
 // Complete returns the names of the items of a list for a shell, sorted and each once. It leaves
 // out names that a shell does not take as they are. An error gives no names: the user did not
 // run a command.
-func Complete[W Lister](cmd *cobra.Command, connect func() (W, error), r usage.Resource, q usage.Query, name func(*usage.Item) string) []string {
+func Complete[W Lister](
+	cmd *cobra.Command, connect func() (W, error), r usage.Resource, q usage.Query, name func(*usage.Item) string,
+) []string {
 	w, err := connect()
 	if err != nil {
 		return nil

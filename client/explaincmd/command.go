@@ -205,7 +205,9 @@ func (a *asking) report(cmd *cobra.Command, namespace string) error {
 }
 
 // answer asks once, and writes the answer as text or as a document.
-func answer[T any](a *asking, cmd *cobra.Command, ask func(context.Context, Asker) (*T, error), text func(*T) error, document func(*T) any) error {
+func answer[T any](
+	a *asking, cmd *cobra.Command, ask func(context.Context, Asker) (*T, error), text func(*T) error, document func(*T) any,
+) error {
 	if err := cli.OneOf("--output", a.output, "text", "json", "yaml"); err != nil {
 		return err
 	}

@@ -80,7 +80,8 @@ type contents struct {
 
 func readContents(ctx context.Context, r *recording.Reader) (*contents, error) {
 	c := &contents{
-		sources: sets.Set[metric.SourceKey]{}, nodes: sets.Set[metric.NodeName]{}, pods: sets.Set[metric.PodRef]{}, targets: sets.Set[scaleTarget]{},
+		sources: sets.Set[metric.SourceKey]{}, nodes: sets.Set[metric.NodeName]{},
+		pods: sets.Set[metric.PodRef]{}, targets: sets.Set[scaleTarget]{},
 	}
 	for ctx.Err() == nil {
 		f, err := r.Next()
