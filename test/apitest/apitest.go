@@ -1,5 +1,5 @@
-// Package apitest is what the tests of the Kubernetes APIs share: a real generic
-// API server with one API on it, and a client's ears for warnings.
+// Package apitest helps to test the Kubernetes APIs: it has a real generic API
+// server with one API, and collects the warnings that a client gets.
 package apitest
 
 import (
@@ -21,18 +21,19 @@ import (
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/core"
 )
 
-// Main runs the tests of a package and fails if a goroutine is left over.
+// Main runs the tests of a package. It fails if a goroutine still runs at the
+// end.
 func Main(m *testing.M) {
 	goleak.VerifyTestMain(m,
-		// The generic server starts these and has no way to stop them.
+		// The generic server starts these and cannot stop them.
 		goleak.IgnoreAnyFunction("k8s.io/apiserver/pkg/server/filters.(*requestWatermark).tick"),
 		goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"),
 		goleak.IgnoreAnyFunction("k8s.io/client-go/util/workqueue.(*Typed[...]).updateUnfinishedWorkLoop"),
 	)
 }
 
-// Serve starts an API server on which install puts an API of the types that
-// scheme knows and definitions describe, and returns how to reach it.
+// Serve starts an API server and returns the configuration of its clients.
+// install installs an API with types that scheme and definitions describe.
 func Serve(t testing.TB, scheme *runtime.Scheme, definitions common.GetOpenAPIDefinitions, install func(*genericapiserver.GenericAPIServer) error) *rest.Config {
 	t.Helper()
 	all := func(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
@@ -63,8 +64,8 @@ func Serve(t testing.TB, scheme *runtime.Scheme, definitions common.GetOpenAPIDe
 	return &rest.Config{Host: frontServer.URL, Transport: transport, QPS: -1}
 }
 
-// Warnings collects what a client is warned of, as its rest.Config's
-// WarningHandler. It is safe for concurrent use.
+// Warnings collects the warnings that a client gets. It is the WarningHandler
+// of its rest.Config. Several goroutines may use it.
 type Warnings struct {
 	mu struct {
 		sync.Mutex
@@ -72,7 +73,8 @@ type Warnings struct {
 	}
 }
 
-// HandleWarningHeader notes a text, and who gives it if that is not weir.
+// HandleWarningHeader records a text, with its code and agent if they are not
+// weir's.
 func (w *Warnings) HandleWarningHeader(code int, agent, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -82,7 +84,7 @@ func (w *Warnings) HandleWarningHeader(code int, agent, text string) {
 	w.mu.texts = append(w.mu.texts, text)
 }
 
-// Take returns what was collected since it was last called.
+// Take returns the texts since the last call.
 func (w *Warnings) Take() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package capture reads what was captured from a real kubelet, for tests. A
-// scenario is one archive, testdata/captures/SCENARIO.tar.zst; a name in this
-// package is SCENARIO/FILE, such as "01-steady/00/resource.prom".
+// Package capture reads files that were captured from a real kubelet, for
+// tests. A scenario is one archive, testdata/captures/SCENARIO.tar.zst. A name
+// in this package is SCENARIO/FILE, such as "01-steady/00/resource.prom".
 package capture
 
 import (
@@ -22,7 +22,8 @@ import (
 
 const extension = ".tar.zst"
 
-// Load returns the file of that name; fs.ErrNotExist if there is none.
+// Load returns the content of the file with that name. The error is
+// fs.ErrNotExist if there is none.
 func Load(name string) ([]byte, error) {
 	scenario, file, _ := strings.Cut(path.Clean(name), "/")
 	files, err := open(scenario)
@@ -32,7 +33,7 @@ func Load(name string) ([]byte, error) {
 	return fs.ReadFile(files, file)
 }
 
-// Read is Load that fails the test where there is no such file.
+// Read is like Load, but the test fails if there is no such file.
 func Read(t testing.TB, name string) []byte {
 	t.Helper()
 	b, err := Load(name)
@@ -42,7 +43,7 @@ func Read(t testing.TB, name string) []byte {
 	return b
 }
 
-// Find is Read for a file that need not exist.
+// Find is like Read, for a file that may not exist.
 func Find(t testing.TB, name string) (b []byte, found bool) {
 	t.Helper()
 	b, err := Load(name)
@@ -55,8 +56,8 @@ func Find(t testing.TB, name string) (b []byte, found bool) {
 	return b, true
 }
 
-// Glob returns the names of files and folders that match a pattern of
-// path.Match, sorted: "*/*/pods.json".
+// Glob returns the sorted names of the files and folders that match a pattern
+// of path.Match, such as "*/*/pods.json".
 func Glob(t testing.TB, pattern string) (names []string) {
 	t.Helper()
 	folder, err := root()
@@ -85,7 +86,7 @@ func Glob(t testing.TB, pattern string) (names []string) {
 	return names
 }
 
-// opened holds the scenarios that were unpacked, by name.
+// opened has the scenarios that were unpacked, by name.
 var opened sync.Map
 
 func open(scenario string) (fs.FS, error) {
@@ -130,7 +131,8 @@ func unpack(archive string) (fstest.MapFS, error) {
 	}
 }
 
-// root returns the folder of the archives, found from the folder of any package.
+// root returns the folder of the archives. It works in the folder of any
+// package.
 func root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

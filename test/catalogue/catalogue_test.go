@@ -1,5 +1,6 @@
-// Package catalogue tests that the catalogue of metrics can grow: a new rate and a new group
-// are a few lines in package metric. The processors and the memory sink need no edit.
+// Package catalogue tests that the catalogue of metrics can grow: a new rate
+// and a new group need only a few lines in package metric, and no change in the
+// processors or the memory sink.
 package catalogue
 
 import (
@@ -13,7 +14,8 @@ import (
 
 const root = "../.."
 
-// added are the lines to add: each after the first line that is equal to its key.
+// added has the lines to add: each after the first line that is equal to its
+// key.
 var added = map[string]map[string]string{
 	"metric/catalogue.go": {
 		"	CPUPressureFullRate":  "	CPUUserRate",
@@ -24,13 +26,13 @@ var added = map[string]map[string]string{
 	"metric/sample.go": {"	Accelerator": "	Thermal"},
 }
 
-// replaced are texts to replace, where a list is written in one line.
+// replaced has the texts to replace, for lists that are written in one line.
 var replaced = map[string][2]string{
 	"metric/sample.go": {`"accelerator", "spec"`, `"accelerator", "thermal", "spec"`},
 }
 
-// program measures a container that used 3 s of CPU time in user mode in 15 s, and a
-// node that is 40 degrees warm.
+// program measures a container that used 3 s of CPU time in user mode within
+// 15 s, and a node with a temperature of 40 degrees.
 const program = `package main
 
 import (
@@ -127,7 +129,7 @@ stored 40 true read after 30s points 2
 	}
 }
 
-// copyFile copies a file of the repository into the module, with the lines to add.
+// copyFile copies a file of the repository into the module and adds the lines.
 func copyFile(t *testing.T, module, path string) error {
 	src, err := os.ReadFile(path)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package commands runs the commands that make build has built, for the tests that use
-// them as a user does.
+// Package commands runs the commands that make build has built, for tests that
+// use them as a user does.
 package commands
 
 import (
@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Path returns the path of a built command, as seen from a test two folders below
-// the root.
+// Path returns the path of a built command, for a test two folders below the
+// root.
 func Path(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("../../bin", name))
@@ -39,31 +39,32 @@ type Process struct {
 	out    bytes.Buffer
 }
 
-// Write takes what the command writes.
+// Write appends to the output of the command.
 func (p *Process) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.out.Write(b)
 }
 
-// Output returns what the command has written.
+// Output returns what the command has written so far.
 func (p *Process) Output() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.out.String()
 }
 
-// Start runs a built command until the test ends; it must then end by itself
-// when asked to.
+// Start runs a built command until the end of the test. The command must then
+// end when it gets a signal.
 func Start(t *testing.T, name string, args ...string) *Process {
 	t.Helper()
 	return StartWith(t, nil, name, args...)
 }
 
-// StartWith is Start with more variables in the environment, each as NAME=value.
+// StartWith is like Start, with additional environment variables, each as
+// NAME=value.
 func StartWith(t *testing.T, env []string, name string, args ...string) *Process {
 	t.Helper()
-	// The test's context ends before its clean-up, which asks politely.
+	// The test's context ends before the clean-up, which sends SIGTERM first.
 	p := &Process{cmd: exec.CommandContext(context.WithoutCancel(t.Context()), Path(t, name), args...)}
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stdout, p.cmd.Stderr = p, p
@@ -93,14 +94,14 @@ func StartWith(t *testing.T, env []string, name string, args ...string) *Process
 	return p
 }
 
-// Kill ends p as a crash does, and waits until it has ended.
+// Kill ends p with SIGKILL, as in a crash, and waits until it has ended.
 func (p *Process) Kill(t *testing.T) {
 	t.Helper()
 	p.killed = true
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = p.cmd.Wait() // it ends by the signal
+	_ = p.cmd.Wait() // it ends because of the signal
 }
 
 func tail(s string, n int) string {
@@ -108,10 +109,10 @@ func tail(s string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// serving matches the line in which weir says where it serves.
+// serving matches the line with weir's address.
 var serving = regexp.MustCompile(`weir serves on (http://\S+)`)
 
-// Address waits until p says where it serves.
+// Address waits until p prints its address, and returns it.
 func (p *Process) Address(t *testing.T) (url string) {
 	t.Helper()
 	Eventually(t, 30*time.Second, func() error {
@@ -125,8 +126,8 @@ func (p *Process) Address(t *testing.T) (url string) {
 	return url
 }
 
-// Eventually waits until ok holds, and fails the test with what it said last if
-// it never does.
+// Eventually waits until ok returns nil. If it does not within the time, the
+// test fails with its last error.
 func Eventually(t *testing.T, within time.Duration, ok func() error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)

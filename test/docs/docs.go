@@ -1,5 +1,5 @@
-// Package docs writes the pages of documentation that are derived from code.
-// make generate writes them. A test fails while a page and the code differ.
+// Package docs writes the pages of the documentation that are generated from
+// code. make generate runs it. A test fails while a page and the code differ.
 package docs
 
 import (
@@ -53,8 +53,9 @@ interface, volume or accelerator of the entity.
 	return b.String()
 }
 
-// heapsterUnit returns the unit in which Heapster's APIs serve d. It is the unit of d's
-// kind of number, with two exceptions, as in api/model/units.go.
+// heapsterUnit returns the unit in which Heapster's APIs serve d. It is the
+// usual unit of d's kind of number, with two exceptions, as in
+// api/model/units.go.
 func heapsterUnit(d *metric.Descriptor) string {
 	switch d.ID {
 	case metric.Uptime:

@@ -14,11 +14,11 @@ var (
 	fenced  = regexp.MustCompile("(?s)```.*?```")
 	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
-	dropped = regexp.MustCompile(`[^\p{L}\p{N} _-]`) // from a heading, to make its anchor
+	dropped = regexp.MustCompile(`[^\p{L}\p{N} _-]`) // the characters of a heading that are not in its anchor
 )
 
-// TestLinksLeadSomewhere follows each link from one page of the project to
-// another file of it.
+// TestLinksLeadSomewhere checks that each link from a page of the project to
+// another file leads to an existing file and heading.
 func TestLinksLeadSomewhere(t *testing.T) {
 	const root = "../.."
 	pages := 0
@@ -57,7 +57,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// anchors returns what the headings of a page are called in links.
+// anchors returns the anchors of a page's headings.
 func anchors(page string) (all []string) {
 	for _, m := range heading.FindAllStringSubmatch(page, -1) {
 		all = append(all, strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))

@@ -8,7 +8,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// The beginnings of the lines in a reason's section that are derived from package metric.
+// The prefixes of the lines in a reason's section that are generated from
+// package metric.
 const (
 	headingOf = "### "
 	summaryOf = "**"
@@ -27,14 +28,14 @@ var layers = map[metric.Layer]string{
 	metric.LayerNone:     "No reason",
 }
 
-// Reasons returns docs/reasons.md with its derived lines up to date: each reason's
-// sentence, its severity, and its advice, as package metric has them. page is the current
-// text; all other lines of it are written by hand and stay. Reasons returns an error if
-// the page does not have exactly one section for each reason, in the order of the reasons
-// and with both derived lines.
+// Reasons returns docs/reasons.md with its generated lines up to date: each
+// reason's sentence, severity and advice, from package metric. page is the
+// present text; its other lines are not changed. Reasons returns an error
+// unless the page has exactly one section for each reason, in the order of the
+// reasons, with both generated lines.
 func Reasons(page string) (string, error) {
 	lines := strings.Split(page, "\n")
-	layer, next := "", 0 // the heading above, and the reason whose section is to come
+	layer, next := "", 0 // the heading above, and the reason of the next section
 	var reason *metric.Reason
 	var said, advised bool
 	end := func() error {

@@ -23,7 +23,8 @@ func TestReasonsPageIsUpToDate(t *testing.T) {
 	}
 }
 
-// The table at the top names every reason, and leads to its section.
+// TestReasonsTableIsWhole checks that the table at the top has every reason
+// with a link to its section.
 func TestReasonsTableIsWhole(t *testing.T) {
 	table, _, _ := strings.Cut(read(t, reasonsPage), "\n## ")
 	for r := range metric.Reason(metric.NumReasons) {
@@ -33,7 +34,8 @@ func TestReasonsTableIsWhole(t *testing.T) {
 	}
 }
 
-// A page that lacks a reason, or has one too many, is an error that says which.
+// TestReasonsPageIsWhole checks that a missing or additional reason is an error
+// that names it.
 func TestReasonsPageIsWhole(t *testing.T) {
 	page := read(t, reasonsPage)
 	for _, test := range []struct{ from, to, want string }{

@@ -16,17 +16,18 @@ import (
 
 const page = 4096
 
-// childEnv makes the test binary a child.
+// childEnv is the environment variable that makes the test binary a child.
 const childEnv = "WEIR_TEST_HOG"
 
-// Child returns unless this process is the child: which does what it is told, a line each,
-// and answers with a line:
+// Child returns unless this process is the child. The child reads orders, one
+// on each line, and answers each with a line:
 //
-//	cross FILE FIGURE  use memory until FILE says FIGURE, and 4 MiB more; answers when
-//	grow BYTES         use so much memory
-//	free               give all memory back
+//	cross FILE FIGURE  use memory until FILE contains FIGURE, and 4 MiB more; the answer is a time
+//	                   shortly before that
+//	grow BYTES         use this much memory
+//	free               free all memory
 //	cache FILE BYTES   fill the page cache with a new file
-//	burn               have two threads contend for one processor until the end
+//	burn               run two threads on one processor until the end
 func Child() {
 	if os.Getenv(childEnv) == "" {
 		return
@@ -65,7 +66,7 @@ func obey() {
 			must(err)
 			figure, buf := number(2), make([]byte, 32)
 			for {
-				before := Clock() // so the crossing was after this
+				before := Clock() // the crossing is after this
 				touch(8)
 				n, err := f.ReadAt(buf, 0)
 				if !errors.Is(err, io.EOF) {
@@ -109,7 +110,7 @@ func obey() {
 						}
 					}
 					must(unix.SchedSetaffinity(0, &one))
-					for n := 0; ; n++ { // and nothing else
+					for n := 0; ; n++ { // burn CPU
 						_ = n
 					}
 				}()

@@ -2,5 +2,5 @@
 
 package memoryload
 
-// Child does nothing: there are no cgroups here.
+// Child does nothing: this system has no cgroups.
 func Child() {}

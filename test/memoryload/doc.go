@@ -1,5 +1,5 @@
-// Package memoryload is a child process in cgroups of its own that uses up memory or processor when
-// it is told to: for tests of what the kernel says about that.
+// Package memoryload runs a child process in its own cgroups, which uses memory
+// or CPU on order. It is for tests of the kernel's notices.
 //
-// The child is the test binary once more, so TestMain begins with Child.
+// The child is the same test binary, so TestMain must call Child first.
 package memoryload

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Clock is a clock that two processes share.
+// Clock returns the time of a clock that all processes share.
 func Clock() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
@@ -24,7 +24,7 @@ func Clock() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// Process is the child.
+// Process is the child process.
 type Process struct {
 	PID int
 	t   testing.TB
@@ -32,7 +32,7 @@ type Process struct {
 	out *bufio.Scanner
 }
 
-// Command gives an order and returns the answer.
+// Command sends an order and returns the answer.
 func (h *Process) Command(format string, args ...any) string {
 	h.t.Helper()
 	if _, err := fmt.Fprintf(h.in, format+"\n", args...); err != nil {
@@ -44,8 +44,8 @@ func (h *Process) Command(format string, args ...any) string {
 	return h.out.Text()
 }
 
-// CrossFigure has the child use memory until the cgroup at dir uses figure bytes, and a little more.
-// It returns a time of Clock shortly before that.
+// CrossFigure makes the child use memory until the cgroup at dir uses figure
+// bytes, and a little more. It returns a time of Clock shortly before that.
 func (h *Process) CrossFigure(dir string, figure int64) time.Duration {
 	h.t.Helper()
 	answer := h.Command("cross %s %d", filepath.Join(dir, "memory.usage_in_bytes"), figure)
@@ -56,7 +56,7 @@ func (h *Process) CrossFigure(dir string, figure int64) time.Duration {
 	return time.Duration(ns)
 }
 
-// Start starts a child in cgroups, which ends with the test.
+// Start starts a child in these cgroups. It ends with the test.
 func Start(t testing.TB, cgroups ...string) *Process {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -83,7 +83,7 @@ func Start(t testing.TB, cgroups ...string) *Process {
 	return &Process{cmd.Process.Pid, t, in, bufio.NewScanner(out)}
 }
 
-// Join puts a process into a cgroup.
+// Join moves a process into a cgroup.
 func Join(t testing.TB, dir string, pid int) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o644); err != nil {
@@ -91,8 +91,9 @@ func Join(t testing.TB, dir string, pid int) {
 	}
 }
 
-// MemoryCgroup makes a memory cgroup of version 1 below ours, which goes with the test; where there can be none the
-// test is skipped.
+// MemoryCgroup creates a memory cgroup of version 1 below this process's
+// cgroup, and removes it at the end of the test. It skips the test if that is
+// not possible.
 func MemoryCgroup(t testing.TB) string {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/cgroup")
@@ -112,7 +113,7 @@ func MemoryCgroup(t testing.TB) string {
 	return ""
 }
 
-// UnifiedCgroup makes a cgroup of version 2 likewise.
+// UnifiedCgroup does the same with a cgroup of version 2.
 func UnifiedCgroup(t testing.TB) string {
 	t.Helper()
 	for _, mount := range []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup"} {
@@ -131,12 +132,14 @@ func cgroup(t testing.TB, parent string) string {
 	if err != nil {
 		t.Skipf("may not make a cgroup of our own: %v", err)
 	}
-	// The child was registered to end later, so it has ended by now, all but its memory.
+	// Clean-ups run in reverse order, so the child has already ended. Only its
+	// memory may remain.
 	t.Cleanup(func() { Remove(t, dir) })
 	return dir
 }
 
-// Remove removes a cgroup, which the kernel may hold for a moment after its last process.
+// Remove removes a cgroup. It tries again, because the kernel may use the
+// cgroup for a moment after its last process.
 func Remove(t testing.TB, dir string) {
 	t.Helper()
 	for start := time.Now(); ; time.Sleep(time.Millisecond) {

@@ -1,5 +1,5 @@
-// Package rooms holds the test of the house's one structural rule: nobody
-// imports sideways. The table is that of docs/architecture.md.
+// Package rooms tests the rule for imports: a room imports only what its row in
+// the table of docs/architecture.md allows.
 package rooms
 
 import (
@@ -13,15 +13,15 @@ import (
 
 const module = "github.com/weir-metrics/weir/"
 
-// room says what a folder's packages may import of ours, apart from what lies
-// in the same folder and below it.
+// room says which of our packages the packages of a folder may import, apart
+// from those in the same folder and below it.
 type room struct {
-	folder string // the room; with a trailing /* each sub-folder is one
+	folder string // the room; with a trailing /*, each sub-folder is a room
 	may    []string
 }
 
 var table = []room{
-	{"humanize", nil}, // everybody may import it
+	{"humanize", nil}, // every room may import it
 	{"metric", nil},
 	{"resourceusage", []string{"metric", "cluster"}},
 	{"recording", []string{"metric", "cluster"}},
@@ -46,7 +46,7 @@ var table = []room{
 	{"test", []string{"*"}},
 }
 
-// heavyModules are third-party packages that only the named folders may import.
+// heavyModules are third-party packages that only these folders may import.
 var heavyModules = map[string][]string{
 	"k8s.io/client-go/informers":        {"cluster"},
 	"k8s.io/client-go/listers":          {"cluster"},
@@ -77,7 +77,7 @@ func packages(t *testing.T) (list []pkg) {
 	}
 }
 
-// roomOf returns the room a package of ours lies in, as a path, and its row.
+// roomOf returns the path of the room of one of our packages, and its row.
 func roomOf(path string) (string, *room) {
 	for i := range table {
 		r := &table[i]

@@ -1,7 +1,6 @@
-// Package samplecluster makes small clusters and machines in known states, measured by the
-// real pipeline into the real memory: what nodes report and what the API server
-// says is written down, and everything else follows. It is for tests of what is
-// shown to people.
+// Package samplecluster makes small clusters and machines in known states, for
+// tests of what people see. It defines what nodes report and what the API
+// server says. The real pipeline and memory sink do the rest.
 package samplecluster
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/weir-metrics/weir/sinks/memory"
 )
 
-// Noon is when towns are looked at.
+// Noon is the time at which sample clusters are read.
 var Noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 // round is the time between two reads of a node.
@@ -34,7 +33,7 @@ type Cluster struct {
 	scaled map[metric.PodRef][]string
 }
 
-// Node is a node of a town, with what it reports.
+// Node is a node of a sample cluster, with what it reports.
 type Node struct {
 	name     metric.NodeName
 	source   string
@@ -51,24 +50,24 @@ type Node struct {
 	Alone    bool
 }
 
-// report is one thing that a node reports in each round.
+// report is an entity that a node reports in each round.
 type report struct {
 	entity   metric.Entity
 	instance metric.Instance
-	cores    float64 // used, about
+	cores    float64 // approximate usage
 	bytes    float64
-	swing    float64 // how much of that comes and goes
+	swing    float64 // share of that which rises and falls
 	limits   map[metric.ID]float64
-	from     time.Time // not before
+	from     time.Time // earliest time at which it is reported
 	noCPU    bool
 }
 
-// New returns a town without nodes, of which nothing was read.
+// New returns a cluster without nodes and without reads.
 func New(t testing.TB) *Cluster {
 	return &Cluster{t: t, memory: memory.New(memory.Options{}), began: Noon.Add(-20 * time.Minute)}
 }
 
-// Node adds a node that a kubelet speaks for.
+// Node adds a node that is read from its kubelet.
 func (w *Cluster) Node(name string, cores, gibibytes float64) *Node {
 	n := &Node{
 		name: metric.NodeName(name), source: "kubelet:cadvisor", interval: round, cores: cores, bytes: gibibytes * (1 << 30),
@@ -78,7 +77,7 @@ func (w *Cluster) Node(name string, cores, gibibytes float64) *Node {
 	return n
 }
 
-// Itself has the node report what it uses as a whole.
+// Itself makes the node report its own usage.
 func (n *Node) Itself(cores, gibibytes float64) *Node {
 	n.add(metric.Entity{Kind: metric.Node, Node: n.name}, cores, gibibytes*(1<<30)).swing = 0.2
 	return n
@@ -92,7 +91,7 @@ func (n *Node) add(e metric.Entity, cores, bytes float64) *report {
 	return r
 }
 
-// Container has the node report a container.
+// Container makes the node report a container.
 func (n *Node) Container(namespace, pod, name string, cores, mebibytes float64) *report {
 	r := n.add(metric.Entity{
 		Kind: metric.Container, Namespace: metric.Namespace(namespace), Pod: metric.PodName(pod), Name: name,
@@ -103,14 +102,14 @@ func (n *Node) Container(namespace, pod, name string, cores, mebibytes float64) 
 	return r
 }
 
-// System has the node report a cgroup of no pod.
+// System makes the node report a cgroup of no pod.
 func (n *Node) System(path string, cores, mebibytes float64) *report {
 	r := n.add(metric.Entity{Kind: metric.System, Name: path}, cores, mebibytes*(1<<20))
 	r.instance.Path = metric.CgroupPath(path)
 	return r
 }
 
-// UID returns the UID of a pod of that name.
+// UID returns the UID of the pod with that name.
 func UID(namespace, pod string) metric.PodUID {
 	h := hash(namespace + "/" + pod)
 	return metric.PodUID(fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", h, h>>4&0xffff, h>>8&0xfff, h>>12&0xfff, uint64(h)*7919))
@@ -129,7 +128,7 @@ func hash(s string) (h uint32) {
 	return h
 }
 
-// Run lets time pass from the beginning to noon: each node is read in its round.
+// Run reads each node in its rounds, from the beginning to noon.
 func (w *Cluster) Run() *Cluster {
 	for at := w.began; !at.After(Noon.Add(-3 * time.Second)); at = at.Add(time.Second) {
 		for i, n := range w.nodes {
@@ -172,11 +171,12 @@ func (w *Cluster) read(n *Node, at time.Time) {
 	}
 }
 
-// fill adds what r reports to a batch: use that swings, and its integral.
+// fill adds to a batch what r reports: a usage that rises and falls, and its
+// integral.
 func (r *report) fill(b *metric.Batch, n *Node, at time.Time) {
 	s := b.Add(r.entity)
 	s.Instance = r.instance
-	// The phase differs between things, the period is of some minutes.
+	// Each entity has another phase and a period of some minutes.
 	h := hash(r.entity.String())
 	period := float64(120 + h%400)
 	since := at.Sub(time.Unix(0, r.instance.Start)).Seconds()
@@ -200,7 +200,7 @@ func (r *report) fill(b *metric.Batch, n *Node, at time.Time) {
 	}
 }
 
-// World returns everything there is to say of the town, at noon.
+// World returns the input of explanations, at noon.
 func (w *Cluster) World() *explain.World {
 	world := &explain.World{Now: Noon, Facts: w.facts}
 	if s := w.memory.Snapshot(); !s.At().IsZero() {
@@ -215,7 +215,7 @@ func (w *Cluster) World() *explain.World {
 	return world
 }
 
-// Points returns what is remembered of a metric of an entity.
+// Points returns the history of a metric of an entity.
 func (w *Cluster) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
 	return func(yield func(time.Time, float64) bool) {
 		for _, p := range w.memory.Snapshot().History(e, id, from, to) {
@@ -226,7 +226,7 @@ func (w *Cluster) Points(e metric.Entity, id metric.ID, from, to time.Time) iter
 	}
 }
 
-// Knows has the API server say something.
+// Knows adds a change to the facts of the API server.
 func (w *Cluster) Knows(c cluster.Change) {
 	c.Synced, c.At = true, Noon.Add(-2*time.Second)
 	w.facts = w.facts.With(c)

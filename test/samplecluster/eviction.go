@@ -19,8 +19,8 @@ import (
 	"github.com/weir-metrics/weir/eviction/notify"
 )
 
-// UnderPressure is what the agent of a node tells that is out of memory: a pod went before, and
-// another is held by its budget.
+// UnderPressure returns the report of an agent on a node that is out of memory.
+// One pod was evicted before, and another is protected by its budget.
 func UnderPressure(t testing.TB, node string) *document.EvictionReport {
 	thresholds, err := eviction.Parse(&eviction.ThresholdConfig{
 		EvictionHard:            map[string]string{"memory.available": "100Mi", "nodefs.available": "10%", "imagefs.available": "15%"},

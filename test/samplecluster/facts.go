@@ -7,7 +7,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Facts is what the API server says of a node.
+// Facts returns the API server's facts about a node.
 func (n *Node) Facts(ready bool) *cluster.Node {
 	f := &cluster.Node{Name: n.name, Ready: ready}
 	f.Spec.Set(metric.CPUNodeCapacity, n.cores*1e9)
@@ -17,7 +17,7 @@ func (n *Node) Facts(ready bool) *cluster.Node {
 	return f
 }
 
-// PodFacts is what the API server says of a pod whose containers all run.
+// PodFacts returns the API server's facts about a pod. All its containers run.
 func PodFacts(node, namespace, pod string, containers ...string) *cluster.Pod {
 	f := &cluster.Pod{
 		PodRef: metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(pod)}, UID: UID(namespace, pod),

@@ -12,17 +12,18 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Certificate is how reading a kubelet with a foreign certificate ends.
+// Certificate returns the error of a read from a kubelet with an unknown
+// certificate.
 func Certificate(time.Time) error {
 	return &metric.ReadError{Reason: metric.NodeCertificate, Err: errors.New("tls: failed to verify certificate: x509: certificate signed by unknown authority")}
 }
 
-// late is the error of a read that takes too long.
+// late returns the error of a read that takes too long.
 func late(host string) error {
 	return &url.Error{Op: "Get", URL: "https://" + host + ":10250/metrics/cadvisor", Err: context.DeadlineExceeded}
 }
 
-// Failing is a cluster in which nearly everything that can go wrong has.
+// Failing returns a cluster with nearly every kind of failure.
 func Failing(t testing.TB) *Cluster {
 	w := New(t)
 	n1 := w.Node("n1", 4, 16).Itself(1.1, 6)
@@ -40,11 +41,11 @@ func Failing(t testing.TB) *Cluster {
 	n1.Container("shop", "web-1", "proxy", 0.02, 24)
 	n1.Container("shop", "cart-0", "cart", 0.12, 90)
 	n1.Container("kube-system", "kube-proxy-n1", "kube-proxy", 0.003, 18)
-	// Two reports of one container; the older run survives in a cgroup.
+	// Two reports of one container; the older run still has a cgroup.
 	old := n1.Container("shop", "web-1", "app", 0, 40)
 	old.instance.ID = "01d" + id("shop", "web-1", "old")[3:]
 	old.instance.Path = "/kubepods/besteffort/pod" + metric.CgroupPath(old.instance.UID) + "/" + metric.CgroupPath(old.instance.ID)
-	// Two that nothing tells apart.
+	// Two that cannot be distinguished.
 	for _, cores := range []float64{0.05, 0.03} {
 		vault := n1.Container("bank", "vault-0", "vault", cores, 70)
 		vault.instance.ID, vault.instance.Path, vault.instance.UID = "", "", ""
@@ -116,7 +117,7 @@ func Failing(t testing.TB) *Cluster {
 	return w.Run()
 }
 
-// Healthy is a cluster in which all is well.
+// Healthy returns a cluster without failures.
 func Healthy(t testing.TB) *Cluster {
 	w := New(t)
 	var c cluster.Change
@@ -134,7 +135,7 @@ func Healthy(t testing.TB) *Cluster {
 	return w.Run()
 }
 
-// SingleMachine is one machine without a cluster, as weir run sees it.
+// SingleMachine returns one machine without a cluster, as weir run measures it.
 func SingleMachine(t testing.TB) *Cluster {
 	w := New(t)
 	n := w.Node("workbench", 8, 32)
@@ -153,8 +154,8 @@ func SingleMachine(t testing.TB) *Cluster {
 	return w.Run()
 }
 
-// Large is a cluster of many nodes with thirty pods each, in twenty namespaces. One
-// node in fifty fails. Only its last minute is measured.
+// Large returns a cluster of many nodes with thirty pods each, in twenty
+// namespaces. One node in fifty fails. Only the last three rounds are measured.
 func Large(t testing.TB, nodes int) *Cluster {
 	w := New(t)
 	w.began = Noon.Add(-3 * round)

@@ -1,6 +1,6 @@
-// Package samplenodes holds the shapes of nodes that the pipeline's benchmarks and
-// allocation tests share, so that the cost of one stage can be compared with
-// another's.
+// Package samplenodes has the shapes of nodes that the benchmarks and
+// allocation tests of the pipeline share, so that the costs of its stages can
+// be compared.
 package samplenodes
 
 import (
@@ -11,25 +11,27 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Node is a node of so many pods with so many containers each.
+// Node is the shape of a node: its number of pods, and of containers in each
+// pod.
 type Node struct{ Pods, Containers int }
 
-// Nodes are the shapes to benchmark: a small node, a usual one, a full one.
+// Nodes are the shapes for benchmarks: a small node, a usual one and a full
+// one.
 var Nodes = []Node{{Pods: 10, Containers: 1}, {Pods: 30, Containers: 2}, {Pods: 110, Containers: 3}}
 
-// String names the shape: "30pods×2".
+// String returns the name of the shape, such as "30pods×2".
 func (n Node) String() string { return fmt.Sprintf("%dpods×%d", n.Pods, n.Containers) }
 
 // Name is the node's name in Facts and Batch.
 const Name metric.NodeName = "node-1"
 
-// Epoch is when round 0 is.
+// Epoch is the time of round 0.
 var Epoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // Interval is the time between two rounds.
 const Interval = 15 * time.Second
 
-// Facts returns what the API server says of the node: all pods run.
+// Facts returns the API server's facts about the node. All its pods run.
 func (n Node) Facts() *cluster.Facts {
 	started := Epoch.Add(-time.Hour)
 	node := &cluster.Node{Name: Name, Ready: true}
@@ -48,8 +50,8 @@ func (n Node) Facts() *cluster.Facts {
 	return (*cluster.Facts)(nil).With(change)
 }
 
-// Batch returns a batch as /metrics/cadvisor would fill it: the node, and each
-// pod with its containers.
+// Batch returns a batch like one from /metrics/cadvisor: the node, and each pod
+// with its containers.
 func (n Node) Batch() *metric.Batch {
 	b := &metric.Batch{Source: "bench", Node: Name, Interval: Interval, Resolution: time.Millisecond, Cores: 64}
 	b.Add(metric.Entity{Kind: metric.Node, Node: Name})
@@ -68,8 +70,8 @@ func (n Node) Batch() *metric.Batch {
 	return b
 }
 
-// Round fills b with what round r reads, and returns when that is: each
-// sample used a tenth of a core since the last.
+// Round fills b with the read of round r, and returns the time of that round.
+// Each sample has used a tenth of a core since the round before.
 func (n Node) Round(b *metric.Batch, r int) time.Time {
 	now := Epoch.Add(time.Duration(r) * Interval)
 	b.Verdicts, b.Slots = b.Verdicts[:0], nil

@@ -1,6 +1,6 @@
-// Command generate writes the derived pages of documentation, and the derived
-// lines of those written by hand. Run it from the repository's root:
-// go run ./test/docs/generate.
+// Command generate writes the generated pages of the documentation, and the
+// generated lines of other pages. Run it in the root of the repository: go run
+// ./test/docs/generate.
 package main
 
 import (
