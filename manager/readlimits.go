@@ -32,12 +32,14 @@ func (s readSlots) take(ctx context.Context, patience time.Duration) bool {
 	default:
 	}
 	// Slow path: wait; a channel serves its waiters in order.
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
 	select {
 	case s <- struct{}{}:
 		return true
 	case <-ctx.Done():
+		return false
+	case <-timer.C:
 		return false
 	}
 }
