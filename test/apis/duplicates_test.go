@@ -36,7 +36,7 @@ const (
 
 // duplicate is a container with a duplicate: another instance of the same name.
 type duplicate struct {
-	what                      string // in words
+	what                      string // as text
 	namespace, pod, container string
 	truth                     *kernel
 	born                      time.Time

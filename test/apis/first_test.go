@@ -76,7 +76,7 @@ func TestFirstMetric(t *testing.T) {
 	const (
 		pods     = 30
 		restarts = 12
-		apart    = 1700 * time.Millisecond // no multiple of it is the resolution
+		apart    = 1700 * time.Millisecond // it does not divide the resolution
 		patience = 90 * time.Second
 	)
 	w := sharedCluster
@@ -170,8 +170,8 @@ func startOf(p *corev1.Pod) time.Time {
 	return time.Time{}
 }
 
-// quantile returns the smallest of d that is not exceeded by at least a share q
-// of d.
+// quantile returns the smallest value in d for which at least a share q of all
+// values is not larger.
 func quantile(d []time.Duration, q float64) time.Duration {
 	sorted := slices.Sorted(slices.Values(d))
 	i := int(q*float64(len(sorted))+0.999999) - 1

@@ -201,9 +201,9 @@ func (p *play) unseen(lives []*simulator.Life, sample *metric.Sample, rate float
 }
 
 // moved reports whether the counter moved at that rate in the window of sample,
-// if it was l's at the begin and is's at the end. Timestamps are rounded down
-// to clock, so each true end is up to one clock tick later. The rate must be
-// between the smallest and the largest that these ends allow.
+// if it was l's at the beginning and is's at the end. Timestamps are rounded
+// down to clock, so each true end is up to one clock tick later. The rate must
+// be between the smallest and the largest that these ends allow.
 func (p *play) moved(l, is *simulator.Life, sample *metric.Sample, rate float64, clock time.Duration) bool {
 	w := sample.Rates[metric.CPU]
 	from, cut := w.End-int64(w.Length), int64(clock)

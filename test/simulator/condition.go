@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// condition is a fault with its begin and end, attached to the node, pod or
+// condition is a fault with its beginning and end, attached to the node, pod or
 // container that it concerns. Times are nanoseconds since the Unix epoch.
 type condition struct {
 	Fault
@@ -36,7 +36,7 @@ func (n *Node) clock(t int64) int64 {
 }
 
 // seen returns the moment of the state that the node reports at now: now
-// itself, or the begin of a Stale fault.
+// itself, or the beginning of a Stale fault.
 func (n *Node) seen(now int64) int64 {
 	if c := holds(n.faults, Stale, now); c != nil {
 		return c.from

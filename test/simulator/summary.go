@@ -208,7 +208,7 @@ func (f *figures) writeIO(w *writer) {
 }
 
 // writePSI writes the pressure. some is the time in which at least one task
-// waited, in nanoseconds; full is a quarter of it.
+// waited; full is a quarter of it.
 func (f *figures) writePSI(w *writer, some int64) {
 	if !f.psi {
 		some = 0

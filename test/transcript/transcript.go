@@ -5,29 +5,29 @@
 // Commands:
 //
 //	source interval=15s clock=1ms cores=4 node=n1 [exhaustive] [keep-facts]
-//	    a new source and pipeline, and no facts unless they are kept; the line comes first in a file
+//	    a new source and pipeline, without facts unless keep-facts is set; this command is the first in a file
 //	facts [at=0s] [unsynced]
 //	    node n1 [notready] [cpu=4] [mem=8Gi] [disk=10Gi] [free-cpu=3] [free-mem=7Gi]
 //	    pod shop/web [uid=u1] [node=n1] [phase=Running] [started=-5m] [deleted] [qos=Burstable] [hash=…] [mirror] [known=-5m] [hostnet] [cpu=50m/100m] [mem=…]
 //	    container shop/web/app [id=c1] [waiting|terminated] [why=…] [started=-5m] [last=c0] [init|sidecar|ephemeral] [cpu=100m/200m] [mem=64Mi/128Mi] [disk=…] [gpu=1]
-//	    everything the API server says from now on; amounts are request/limit, free- is what is allocatable
+//	    all facts of the API server from now on; amounts are request/limit, free- is allocatable
 //	observe at=15s [date=15s]
 //	    shop/web/app [uid=] [id=] [path=] [inode=] [start=-5m] [cpu=10s] [mem=10Mi] [procs=1] [time=14s] [runtime|mtime]
 //	    shop/web [rx=1000]   a pod;   node [cpu=]   the node;   system/kubelet   a system container;   shop/web[interface:eth0]   a part
-//	    second …             a line of the second read of the node
+//	    second …             a line of the node's cross-check
 //	    counters, as a source reads them
 //	rated [at=15s]
 //	    shop/web/app cpu=250m mem=10Mi [rss=8Mi] [rx=5] [window=15s] [last-known] [ambiguous] [rejected=OldPod [rule=uid]]
-//	    cpu=FirstSample, a reason in a number's place, is a group without numbers;
-//	    absent, with reasons only, is an entity without a sample that has verdicts
-//	    (of a bound: cpu=OverLimit [bound=8])
-//	    samples with rates and reasons, as identity and rate leave them: so every
-//	    combination can be written. They are also put to a second pipeline in
-//	    reverse order, whose output must be the same
+//	    cpu=FirstSample, a reason instead of a number, is a group without numbers;
+//	    absent, with only reasons, is an entity with verdicts but no sample
+//	    (for a bound: cpu=OverLimit [bound=8])
+//	    samples with rates and reasons, as after identity and rate, so that every
+//	    combination can be written. A second pipeline gets them in reverse order,
+//	    and its output must be the same
 //	fail at=30s NodeTimeout
-//	    a read that failed; its lines are the counters it gave nevertheless
+//	    a read that failed; its lines are the counters that it still returned
 //	failed [at=30s] NodeTimeout
-//	    the same with lines as rated has them
+//	    the same, with lines as in rated
 //
 // date= is the time that the node's clock shows, rounded down to the second as
 // in HTTP. The output begins with "asks for a second read" if identity wants a

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary be the processes that the test starts.
+// TestMain makes the test binary run as the processes that the test starts.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && slices.Contains([]string{"kubelets", "floor"}, os.Args[1]) {
 		main()

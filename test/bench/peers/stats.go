@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// quantile returns the smallest value that is not exceeded by a share q of all
-// values (the nearest rank, so it is always one of the values). It returns NaN
-// if there are no values.
+// quantile returns the smallest value for which at least a share q of all
+// values is not larger (the nearest rank, so it is always one of the values).
+// It returns NaN if there are no values.
 func quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()

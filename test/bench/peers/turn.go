@@ -86,7 +86,7 @@ func (w *environment) first(ctx context.Context, t *target, turn *Turn) error {
 	return t.until(ctx, "99% of nodes' pods to be served", 200*time.Millisecond, 5*time.Minute, func() (bool, error) {
 		a, err := t.ask(ctx, one, asJSON, "", nil)
 		if err != nil {
-			return false, nil //nolint:nilerr // it does not listen yet, or has nothing to tell
+			return false, nil //nolint:nilerr // it does not listen yet, or has no metrics yet
 		}
 		served := bytes.Count(a.body, []byte(`"timestamp":`))
 		since := time.Since(t.began).Seconds()

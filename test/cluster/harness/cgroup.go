@@ -150,7 +150,7 @@ func (g cgroup) processes() ([]int, error) {
 // tree returns a cgroup's folder and all folders below it, parents first.
 func tree(dir string) []string {
 	var found []string
-	//nolint:errcheck // what vanishes meanwhile needs no visit
+	//nolint:errcheck // a folder that is gone needs no visit
 	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
 			found = append(found, path)

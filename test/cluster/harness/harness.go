@@ -169,7 +169,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 		if clearErr := c.clear(clearCtx); clearErr != nil {
 			err = fmt.Errorf("%w\nand then: clear: %w", err, clearErr)
 		} else {
-			os.Remove(filepath.Join(c.dir, stateFile)) //nolint:errcheck // the error to tell is the first
+			os.Remove(filepath.Join(c.dir, stateFile)) //nolint:errcheck // the first error is returned
 		}
 		return nil, fmt.Errorf("start cluster %s: %w\nlogs: %s", o.Name, err, filepath.Join(c.dir, "logs"))
 	}

@@ -238,7 +238,7 @@ func prober() *http.Client {
 		Timeout: 5 * time.Second,
 		Transport: &http.Transport{
 			DisableKeepAlives: true,
-			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // asks only whether it lives
+			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // it only checks whether the process answers
 		},
 	}
 }

@@ -60,7 +60,7 @@ func allocate(path string, bytes size) (err error) {
 		return fmt.Errorf("cut %s: %w", path, err)
 	}
 	if bytes == 0 {
-		return nil // nothing is refused to be allocated
+		return nil // fallocate rejects a length of 0
 	}
 	if err := syscall.Fallocate(int(file.Fd()), 0, 0, int64(bytes)); err != nil {
 		return fmt.Errorf("allocate %d bytes in %s: %w", bytes, path, err)
