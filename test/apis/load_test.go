@@ -164,9 +164,9 @@ func (s *scales) of(name string, since time.Time) (before int32, after []change)
 	return before, nil
 }
 
-// waitForReplicas waits until a Deployment's wanted number of replicas is set
-// to this one after a time. It returns when the number first changed, and when
-// it first was this one.
+// waitForReplicas waits until a Deployment wants this number of replicas. It
+// only counts changes after since. It returns the times of the first change and
+// of the change to this number.
 func (s *scales) waitForReplicas(ctx context.Context, name string, replicas int32, since time.Time, within time.Duration) (first, final time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -13,8 +13,8 @@ type believed map[metric.Entity][]metric.Instance
 // follow notes the living instances of a round, and fails if a decision goes
 // back to an earlier instance. A container that restarts continues with its
 // next run, so the living instance never becomes an earlier one. The only
-// exception is a scenario in which a second container is stopped; returns is
-// its name.
+// exception is the container with the name returns, in a scenario where a
+// second container is stopped.
 func (all believed) follow(t *testing.T, e *endpoint, r *round, b *metric.Batch, returns string) {
 	t.Helper()
 	for i := range b.Samples {

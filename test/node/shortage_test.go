@@ -175,8 +175,8 @@ func (s *shortage) press(ctx context.Context, filler *corev1.Pod, taken *int64, 
 	}
 }
 
-// crossings has, for each threshold, when less than it was first seen to be
-// available.
+// crossings has, for each threshold, the time at which the available amount was
+// first seen below it.
 type crossings struct {
 	mu    sync.Mutex
 	first map[int64]time.Time
