@@ -95,7 +95,7 @@ func runPod(t *testing.T) string {
 
 // An agent stands in for its node's kubelet: it asks for the same rights, and a weir
 // server reads it as it reads a kubelet.
-func TestAgentStandsInForItsKubelet(t *testing.T) {
+func TestAgentServesTheKubeletAPI(t *testing.T) {
 	cgroup := runPod(t)
 	list := metav1.ListMeta{ResourceVersion: "1"}
 	api := httptest.NewTLSServer(&reviewing{
@@ -117,7 +117,7 @@ func TestAgentStandsInForItsKubelet(t *testing.T) {
 	}
 	w := begin(t, "agent", "--kubeconfig="+kubeconfig(t, api, "secret"), "--node-name=n1", "--eviction=off",
 		"--source=host:?prefix="+cgroup, "--bind-address=127.0.0.1", "--secure-port="+port, "--authentication-skip-lookup", "--listen=127.0.0.1:0")
-	local, door, _ := strings.Cut(w.url, " and ")
+	local, listener, _ := strings.Cut(w.url, " and ")
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	ask := func(url, token string) (int, string) {
 		t.Helper()
@@ -140,7 +140,7 @@ func TestAgentStandsInForItsKubelet(t *testing.T) {
 		return resp.StatusCode, string(b)
 	}
 	until(t, 30*time.Second, "the pod is served by name", func() bool {
-		status, body := ask(door+"/metrics/cadvisor", "prom")
+		status, body := ask(listener+"/metrics/cadvisor", "prom")
 		return status == http.StatusOK && strings.Contains(body, `image="example.org/app:1"`)
 	})
 
@@ -160,7 +160,7 @@ func TestAgentStandsInForItsKubelet(t *testing.T) {
 			{"/livez", 200, 200, 200, 200},
 		} {
 			for token, want := range map[string]int{"weir": c.weir, "prom": c.prom, "eve": c.eve, "": c.none} {
-				if status, body := ask(door+c.path, token); status != want {
+				if status, body := ask(listener+c.path, token); status != want {
 					t.Errorf("GET %s as %q: %d, want %d\n%.300s", c.path, token, status, want, body)
 				}
 			}
@@ -205,7 +205,7 @@ func TestAgentStandsInForItsKubelet(t *testing.T) {
 	})
 
 	t.Run("pod cgroups", func(t *testing.T) {
-		_, body := ask(door+weirdev.Path+"nodes/n1/podcgroups", "weir")
+		_, body := ask(listener+weirdev.Path+"nodes/n1/podcgroups", "weir")
 		var r inspect.Report
 		if err := json.Unmarshal([]byte(body), &r); err != nil {
 			t.Fatalf("%v\n%s", err, body)

@@ -127,7 +127,7 @@ var apis = []api{{
 	links:      usageLinks(),
 }, {
 	open: func(_ context.Context, w *process) (http.Handler, error) {
-		return explainapi.NewHandler(explainapi.Options{World: w.explainInput}), nil
+		return explainapi.NewHandler(explainapi.Options{Explainer: w.explainInput}), nil
 	},
 	paths: explainapi.Paths(), rights: explainapi.Rights, resources: explainapi.APIResources,
 	links: []link{{weirdev.Path + "missing", "what has no number, and why, as JSON"}},
@@ -271,7 +271,7 @@ func openExternal(_ context.Context, w *process) (_ http.Handler, err error) {
 func openUI(_ context.Context, w *process) (http.Handler, error) {
 	view := viewAs(w, func(v apiView) *apiView { return &v })
 	o := ui.Options{
-		World: w.explainInput, Version: version.Get().Version, Eviction: w.eviction,
+		Explainer: w.explainInput, Version: version.Get().Version, Eviction: w.eviction,
 		Points: func(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
 			if v := view(); v != nil {
 				return v.Points(e, id, from, to)

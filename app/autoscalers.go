@@ -143,7 +143,7 @@ func (p *plan) wholeCluster() bool { return p.Cluster != nil && p.Cluster.Node =
 // newPodMetrics returns where decisions get pods and metrics from.
 func newPodMetrics(w *process) *podmetrics.Reader {
 	o := podmetrics.Options{
-		View: viewAs(w, func(v apiView) podmetrics.UsageReader { return v }), Facts: w.facts, World: w.explainInput,
+		View: viewAs(w, func(v apiView) podmetrics.UsageReader { return v }), Facts: w.facts, Explainer: w.explainInput,
 		Custom: w.custom, MaxAge: max(time.Minute, 3*w.plan.Resolution), HistoryLength: w.plan.Memory.History,
 	}
 	if w.external != nil { // and not an interface that holds a nil

@@ -116,9 +116,9 @@ func newShopServer(t *testing.T) (*shopServer, *httptest.Server) {
 		},
 	}
 	*s.hpa.Spec.MinReplicas = 1
-	front := httptest.NewTLSServer(s)
-	t.Cleanup(front.Close)
-	return s, front
+	proxy := httptest.NewTLSServer(s)
+	t.Cleanup(proxy.Close)
+	return s, proxy
 }
 
 // decision asks w for the explanation of the autoscaler of shop/web; ok is whether
@@ -138,8 +138,8 @@ func (w *weir) decision(t *testing.T) (r decisionreport.DecisionReport, ok bool)
 // A weir that shadows decides by what it measures, writes nothing, and says which
 // pods lack a number and why: the kubelet of their node does not answer.
 func TestServerShadowsAutoscalers(t *testing.T) {
-	api, front := newShopServer(t)
-	w := begin(t, "server", "--listen=127.0.0.1:0", "--kubeconfig="+kubeconfig(t, front, "secret"), "--metric-resolution=1s", "--secure-port=0",
+	api, proxy := newShopServer(t)
+	w := begin(t, "server", "--listen=127.0.0.1:0", "--kubeconfig="+kubeconfig(t, proxy, "secret"), "--metric-resolution=1s", "--secure-port=0",
 		"--shadow-hpa", "--autoscaler-sync-period=1s", "--logging-format=json")
 	var got decisionreport.DecisionReport
 	until(t, 20*time.Second, "a decision with a reason", func() bool {
@@ -162,8 +162,8 @@ func TestServerShadowsAutoscalers(t *testing.T) {
 
 // A weir that runs no controller explains an autoscaler by a decision of its own.
 func TestServerExplainsUnwatchedAutoscalers(t *testing.T) {
-	_, front := newShopServer(t)
-	w := begin(t, "server", "--listen=127.0.0.1:0", "--kubeconfig="+kubeconfig(t, front, "secret"), "--metric-resolution=1s", "--secure-port=0", "--logging-format=json")
+	_, proxy := newShopServer(t)
+	w := begin(t, "server", "--listen=127.0.0.1:0", "--kubeconfig="+kubeconfig(t, proxy, "secret"), "--metric-resolution=1s", "--secure-port=0", "--logging-format=json")
 	var got decisionreport.DecisionReport
 	until(t, 20*time.Second, "a decision", func() bool {
 		var ok bool
@@ -181,7 +181,7 @@ func TestServerExplainsUnwatchedAutoscalers(t *testing.T) {
 // A weir that shadows and records has in its recording what the autoscaler's target
 // asked for, and for what: a replay knows it from there, and not from counting pods.
 func TestRecordedRunHoldsTargets(t *testing.T) {
-	api, front := newShopServer(t)
+	api, proxy := newShopServer(t)
 	api.replicas = 3 // two of which have no pod as yet
 	thousand := resource.MustParse("1000")
 	api.hpa.Spec.Metrics = []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
@@ -204,7 +204,7 @@ func TestRecordedRunHoldsTargets(t *testing.T) {
 	dir := t.TempDir()
 	file, hpa := filepath.Join(dir, "run.weirrec"), filepath.Join(dir, "hpa.yaml")
 	t.Run("record", func(t *testing.T) {
-		w := begin(t, "server", "--listen=127.0.0.1:0", "--kubeconfig="+kubeconfig(t, front, "secret"), "--metric-resolution=1s", "--secure-port=0",
+		w := begin(t, "server", "--listen=127.0.0.1:0", "--kubeconfig="+kubeconfig(t, proxy, "secret"), "--metric-resolution=1s", "--secure-port=0",
 			"--kubelet-use-node-status-port", "--shadow-hpa", "--autoscaler-sync-period=1s", "--sink=memory", "--sink=recording:"+file, "--logging-format=json")
 		until(t, 20*time.Second, "a first reading", func() bool { // the rate of CPU takes longer
 			got, ok := w.decision(t)

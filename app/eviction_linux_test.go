@@ -248,8 +248,8 @@ func TestAgentStartsWithoutTheAPIServer(t *testing.T) {
 	api := httptest.NewTLSServer(http.NotFoundHandler())
 	config := kubeconfig(t, api, "secret")
 	api.Close()
-	local, door := free(t), free(t)
-	_, port, err := net.SplitHostPort(door)
+	local, listener := free(t), free(t)
+	_, port, err := net.SplitHostPort(listener)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,8 @@ import (
 // config is what the flags of run, server and agent say, before it is checked and completed.
 type config struct {
 	plan           plan // what flags set as it is
-	sources, sinks stageflag.List
-	history        stageflag.List
+	sources, sinks stageflag.StageList
+	history        stageflag.StageList
 	cluster        clusterflag.Flags
 	log            logging.Options
 }
@@ -34,8 +34,8 @@ type config struct {
 func newConfig(resolution time.Duration, sources ...string) *config {
 	return &config{
 		plan:    plan{Resolution: resolution, Listen: httpserver.DefaultAddress},
-		sources: stageflag.List{What: "source", Known: sources},
-		sinks:   stageflag.List{What: "sink", Known: stageNames(sinks)},
+		sources: stageflag.StageList{What: "source", Known: sources},
+		sinks:   stageflag.StageList{What: "sink", Known: stageNames(sinks)},
 		history: historyflag.New(),
 		log:     logging.Default(),
 	}

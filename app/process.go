@@ -224,7 +224,7 @@ func (w *process) openHPAEvents(context.Context) error {
 	if err != nil {
 		return err
 	}
-	o := hpaevents.Options{Watcher: watch, Client: clients.kube, Scales: clients.scales, World: w.explainInput, Registerer: w.registry, Logger: w.log, IsLeader: w.isLeader}
+	o := hpaevents.Options{Watcher: watch, Client: clients.kube, Scales: clients.scales, Explainer: w.explainInput, Registerer: w.registry, Logger: w.log, IsLeader: w.isLeader}
 	if w.plan.Lease != nil {
 		o.Instance = w.plan.Lease.identity
 	}
@@ -350,8 +350,8 @@ func (v apiView) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.
 }
 
 // explainInput returns what explanations are made of, as of now.
-func (w *process) explainInput() *explain.World {
-	in := &explain.World{Now: w.now(), Facts: w.facts(), Sources: w.sourceStates()}
+func (w *process) explainInput() *explain.Explainer {
+	in := &explain.Explainer{Now: w.now(), Facts: w.facts(), Sources: w.sourceStates()}
 	if w.announcer != nil {
 		in.Autoscalers = w.announcer.Autoscalers
 	}

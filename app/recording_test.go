@@ -52,7 +52,7 @@ func recordedRun(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts := (*cluster.Facts)(nil).With(cluster.Change{Synced: true, At: start})
+	facts := (*cluster.Facts)(nil).With(cluster.FactsChange{Synced: true, At: start})
 	parser := resource.New()
 	for at := start; at.Before(start.Add(5 * time.Minute)); at = at.Add(15 * time.Second) {
 		for i, n := range fleet.Nodes() {

@@ -124,7 +124,7 @@ func (w *process) joinReplicas(l lease, c *server.Config) error {
 	// of them acts once this one does no longer: so the election ends after these.
 	w.add(Part{Name: "leader election", Run: w.elector.Run})
 	if w.shares != nil {
-		roll, err := members.New(members.Options{
+		registry, err := members.New(members.Options{
 			Client: client.CoordinationV1(), Namespace: l.namespace, Name: l.name, Replica: l.identity, Self: self,
 			Changed: memberUpdater(kube, w.shares, self.Identity), Logger: c.Logger.WithName("members"),
 		})
@@ -132,7 +132,7 @@ func (w *process) joinReplicas(l lease, c *server.Config) error {
 			return err
 		}
 		// It leaves at once: the others read its nodes while it answers its last requests.
-		w.add(Part{Name: "membership of replicas", Run: roll.Run, EndsFirst: true})
+		w.add(Part{Name: "membership of replicas", Run: registry.Run, EndsFirst: true})
 	}
 	transports := peer.NewTransports(kube)
 	w.add(Part{Name: "connections to replicas", Close: func() error { transports.Close(); return nil }})

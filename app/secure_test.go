@@ -391,14 +391,14 @@ func TestPodsSayNothingOfAddresses(t *testing.T) {
 	}
 
 	var facts *cluster.Facts
-	facts = facts.With(cluster.Change{Synced: true, At: now, Nodes: []*cluster.Node{{Name: "n1"}}, Pods: []*cluster.Pod{{
+	facts = facts.With(cluster.FactsChange{Synced: true, At: now, Nodes: []*cluster.Node{{Name: "n1"}}, Pods: []*cluster.Pod{{
 		PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Phase: cluster.Running,
 		Containers: []cluster.Container{{Name: "app", State: cluster.StateRunning}},
 	}}})
 	f := &process{memory: sink, now: time.Now, facts: func() *cluster.Facts { return facts }, status: func() []manager.SourceStatus {
 		return []manager.SourceStatus{{Name: "kubelet:resource/n1", Kind: "kubelet:resource", Node: "n1", Began: now, Err: why}}
 	}}
-	h := explainapi.NewHandler(explainapi.Options{World: f.explainInput})
+	h := explainapi.NewHandler(explainapi.Options{Explainer: f.explainInput})
 	for path, want := range map[string]bool{
 		"nodes/n1/explanation":                               true,
 		"namespaces/shop/pods/web/explanation":               false,

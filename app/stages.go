@@ -362,7 +362,7 @@ func openRecorder(w *process, o recorder.Options) error {
 
 func openRemoteWrite(w *process, o remotewrite.Options) error {
 	o.Interval, o.IsLeader, o.Logger, o.Registerer = w.plan.Resolution, w.isLeader, w.log, w.registry
-	o.View = func() remotewrite.View {
+	o.View = func() remotewrite.SnapshotReader {
 		if snapshot := w.snapshot(); snapshot != nil {
 			return snapshot
 		}

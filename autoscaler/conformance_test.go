@@ -143,9 +143,9 @@ func checkReplicas(t *testing.T, v *vector) {
 // checkReconcile plays an autoscaler's life; the test is its API server.
 func checkReconcile(t *testing.T, v *vector) {
 	var (
-		world  vectorStep
-		status = v.InitialStatus.status()
-		memory Memory
+		fixture vectorStep
+		status  = v.InitialStatus.status()
+		memory  Memory
 	)
 	for i := range v.Steps {
 		step := &v.Steps[i]
@@ -157,8 +157,8 @@ func checkReconcile(t *testing.T, v *vector) {
 			memory = Memory{}
 			continue
 		}
-		inherit(&world, step)
-		r := play(v, &world, step, &status, memory)
+		inherit(&fixture, step)
+		r := play(v, &fixture, step, &status, memory)
 		r.compare(t, step)
 		if t.Failed() {
 			t.Fatalf("step %d, at %d", i, step.At)
@@ -171,21 +171,21 @@ func checkReconcile(t *testing.T, v *vector) {
 }
 
 // inherit fills in what a step leaves as it was.
-func inherit(world, step *vectorStep) {
+func inherit(fixture, step *vectorStep) {
 	if step.Spec != nil {
-		world.Spec = step.Spec
+		fixture.Spec = step.Spec
 	}
 	if step.Target != nil {
-		world.Target = step.Target
+		fixture.Target = step.Target
 	}
 	if step.OtherHPAs != nil {
-		world.OtherHPAs = step.OtherHPAs
+		fixture.OtherHPAs = step.OtherHPAs
 	}
 	if step.Pods != nil {
-		world.Pods = step.Pods
+		fixture.Pods = step.Pods
 	}
 	if step.Metrics != nil {
-		world.Metrics = step.Metrics
+		fixture.Metrics = step.Metrics
 	}
 }
 
@@ -199,19 +199,19 @@ type played struct {
 	write    string
 }
 
-func play(v *vector, world, step *vectorStep, status *autoscalingv2.HorizontalPodAutoscalerStatus, memory Memory) *played {
+func play(v *vector, fixture, step *vectorStep, status *autoscalingv2.HorizontalPodAutoscalerStatus, memory Memory) *played {
 	in := &Input{
 		Now:        at(step.At),
 		Settings:   v.Config.settings(),
 		Object:     types.NamespacedName{Namespace: v.Namespace, Name: v.Name},
-		Spec:       world.Spec.DeepCopy(),
+		Spec:       fixture.Spec.DeepCopy(),
 		Status:     status,
 		Memory:     memory,
-		Scale:      Scale{world.Target.SpecReplicas, world.Target.StatusReplicas, world.Target.Selector},
-		Pods:       selected(*world.Pods, v.Namespace, world.Target.Selector),
-		ReadMetric: func(i int) Reading { return world.Metrics.read(&world.Spec.Metrics[i]) },
+		Scale:      Scale{fixture.Target.SpecReplicas, fixture.Target.StatusReplicas, fixture.Target.Selector},
+		Pods:       selected(*fixture.Pods, v.Namespace, fixture.Target.Selector),
+		ReadMetric: func(i int) Reading { return fixture.Metrics.read(&fixture.Spec.Metrics[i]) },
 	}
-	_, in.ScaleErr = schema.ParseGroupVersion(world.Spec.ScaleTargetRef.APIVersion)
+	_, in.ScaleErr = schema.ParseGroupVersion(fixture.Spec.ScaleTargetRef.APIVersion)
 	switch step.Faults.ScaleLookup {
 	case "unknownKind", "noMappings", "getError":
 		in.ScaleErr = errors.New(step.Faults.ScaleLookup)
@@ -219,7 +219,7 @@ func play(v *vector, world, step *vectorStep, status *autoscalingv2.HorizontalPo
 	if step.Faults.PodList {
 		in.Pods, in.PodsErr = nil, errors.New("the pod list fails")
 	}
-	in.Overlapping = rivals(v, world)
+	in.Overlapping = otherTargets(v, fixture)
 
 	r := &played{before: *status.DeepCopy(), write: "unchanged"}
 	r.d = Decide(in)
@@ -287,9 +287,9 @@ func carryOut(d *Decision, a actions) Completion {
 	return done
 }
 
-// rivals are the autoscalers with a pod of the target.
-func rivals(v *vector, world *vectorStep) []types.NamespacedName {
-	mine, err := labels.Parse(world.Target.Selector)
+// otherTargets are the autoscalers with a pod of the target.
+func otherTargets(v *vector, fixture *vectorStep) []types.NamespacedName {
+	mine, err := labels.Parse(fixture.Target.Selector)
 	if err != nil {
 		return nil
 	}
@@ -299,16 +299,16 @@ func rivals(v *vector, world *vectorStep) []types.NamespacedName {
 		if err != nil || namespace != v.Namespace {
 			return
 		}
-		for i := range *world.Pods {
-			p := &(*world.Pods)[i]
+		for i := range *fixture.Pods {
+			p := &(*fixture.Pods)[i]
 			if (p.Namespace == "" || p.Namespace == v.Namespace) && mine.Matches(labels.Set(p.Labels)) && theirs.Matches(labels.Set(p.Labels)) {
 				list = append(list, types.NamespacedName{Namespace: namespace, Name: name})
 				return
 			}
 		}
 	}
-	matched(v.Namespace, v.Name, world.Target.Selector)
-	for _, o := range *world.OtherHPAs {
+	matched(v.Namespace, v.Name, fixture.Target.Selector)
+	for _, o := range *fixture.OtherHPAs {
 		matched(o.Namespace, o.Name, o.Selector)
 	}
 	return list

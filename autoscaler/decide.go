@@ -37,7 +37,7 @@ func Decide(in *Input) *Decision {
 	case current == 0 && !(scaledByAutoscaler && (lowest != 0 || d.hasOutsideMetric)):
 		// A person or another program scaled the target to zero. Autoscaling stays off.
 		d.Desired = 0
-		d.Steps = append(d.Steps, Step{Kind: StepDisabled})
+		d.Steps = append(d.Steps, DerivationStep{Kind: StepDisabled})
 		d.setCondition(autoscalingv2.ScalingActive, corev1.ConditionFalse, "ScalingDisabled",
 			"scaling is off while the target has zero replicas")
 		if !in.Settings.ScaleToZero {
@@ -60,7 +60,7 @@ const belowMinReason = "Current number of replicas below Spec.MinReplicas"
 // correctToBound sets a count that is outside its bounds to the bound. The metrics are not read.
 func (d *Decision) correctToBound(kind StepKind, to int32) {
 	d.Desired, d.Rescale = to, true
-	d.Steps = append(d.Steps, Step{Kind: kind, From: d.Current, To: to, Limit: to})
+	d.Steps = append(d.Steps, DerivationStep{Kind: kind, From: d.Current, To: to, Limit: to})
 }
 
 // decideByMetrics decides by the metrics, then applies windows, policies and bounds.
@@ -77,8 +77,8 @@ func (d *Decision) decideByMetrics(in *Input, scaledByAutoscaler bool) {
 
 	// A negative metric may propose a negative count.
 	desired := max(proposal, 0)
-	d.Steps = make([]Step, 0, 5)
-	d.addStep(Step{Kind: StepPropose, From: d.Current, To: desired})
+	d.Steps = make([]DerivationStep, 0, 5)
+	d.addStep(DerivationStep{Kind: StepPropose, From: d.Current, To: desired})
 	if desired > d.Current {
 		d.RescaleReason = d.chosenMetricName(proposal) + " above target"
 	} else if desired < d.Current {
@@ -94,7 +94,7 @@ func (d *Decision) decideByMetrics(in *Input, scaledByAutoscaler bool) {
 	if d.Current == 0 && d.minReplicas != 0 && scaledByAutoscaler {
 		from := desired
 		desired = max(desired, d.minReplicas)
-		d.addStep(Step{Kind: StepLeaveZero, From: from, To: desired, Limit: d.minReplicas})
+		d.addStep(DerivationStep{Kind: StepLeaveZero, From: from, To: desired, Limit: d.minReplicas})
 		if desired != from && d.RescaleReason == "" {
 			d.RescaleReason = belowMinReason
 		}
@@ -228,7 +228,7 @@ func (d *Decision) targetText() string {
 	return ref.Kind + " " + d.Object.Namespace + "/" + ref.Name
 }
 
-func (d *Decision) addStep(s Step) { d.Steps = append(d.Steps, s) }
+func (d *Decision) addStep(s DerivationStep) { d.Steps = append(d.Steps, s) }
 
 // seconds converts a number of seconds.
 func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }

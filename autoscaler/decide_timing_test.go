@@ -39,12 +39,12 @@ func crowd(n int) *Input {
 	Default(in.Spec)
 	var samples []PodSample
 	for i := range n {
-		p := Pod{
+		p := PodInput{
 			Name: fmt.Sprintf("web-7d4b9c6f5d-%05d", i), Phase: cluster.Running, Started: now.Add(-time.Hour),
 			Ready: cluster.ReadyTrue, ReadySince: now.Add(-59 * time.Minute),
-			Containers: []Container{
-				{Name: "app", Requests: Requests{CPU: Amount{Milli: 500, Set: true}}},
-				{Name: "proxy", Requests: Requests{CPU: Amount{Milli: 100, Set: true}}},
+			Containers: []ContainerInput{
+				{Name: "app", Requests: Requests{CPU: MilliQuantity{Milli: 500, Set: true}}},
+				{Name: "proxy", Requests: Requests{CPU: MilliQuantity{Milli: 100, Set: true}}},
 			},
 		}
 		if i%20 == 3 {
@@ -67,7 +67,7 @@ func BenchmarkDecide(b *testing.B) {
 			in := crowd(n)
 			in.Selector = labels.SelectorFromSet(labels.Set{"app": "web"})
 			for i := range 20 {
-				in.Memory.Recommendations = append(in.Memory.Recommendations, Recommendation{int32(n), t0.Add(time.Duration(i-20) * 15 * time.Second)})
+				in.Memory.Recommendations = append(in.Memory.Recommendations, ReplicaRecommendation{int32(n), t0.Add(time.Duration(i-20) * 15 * time.Second)})
 			}
 			b.ReportAllocs()
 			for b.Loop() {

@@ -27,7 +27,7 @@ type Decision struct {
 	Metrics []MetricDecision
 	Chosen  int
 	// Steps lead from the metrics' largest proposal to Desired, in order.
-	Steps []Step
+	Steps []DerivationStep
 	// Memory is the memory for the next decision if nothing is written; see Completion.
 	Memory Memory
 
@@ -66,7 +66,7 @@ type MetricDecision struct {
 	RecountedRatio float64
 	RecountedPods  int
 	// Outcome is how the ratio became a count.
-	Outcome Outcome
+	Outcome RatioOutcome
 	// ToleranceDown and ToleranceUp are the tolerances that were applied.
 	ToleranceDown, ToleranceUp float64
 	// Pods are the target's pods by name, then the samples of pods that the target does not have.
@@ -77,22 +77,22 @@ type MetricDecision struct {
 	At time.Time
 }
 
-// Outcome is how a metric's ratio became a count.
-type Outcome uint8
+// RatioOutcome is how a metric's ratio became a count.
+type RatioOutcome uint8
 
 // The outcomes.
 const (
-	OutcomeNone     Outcome = iota // there was an error
-	Scaled                         // the ratio times the pods, rounded up
-	WithinTolerance                // the ratio is close to 1: the current count
-	WouldReverse                   // with the pods without a number the direction would reverse: the current count
-	FromZero                       // no pods: the ratio itself, rounded up
+	OutcomeNone     RatioOutcome = iota // there was an error
+	Scaled                              // the ratio times the pods, rounded up
+	WithinTolerance                     // the ratio is close to 1: the current count
+	WouldReverse                        // with the pods without a number the direction would reverse: the current count
+	FromZero                            // no pods: the ratio itself, rounded up
 )
 
 // ClassifiedPod is how one pod was counted.
 type ClassifiedPod struct {
 	Pod    string
-	Class  Class
+	Class  PodClass
 	Reason ClassReason
 	// Usage, End and Window are the pod's sample, set with HasSample. End is in nanoseconds since
 	// the Unix epoch, 0 if unknown. It is not a time.Time because that contains a pointer, and there
@@ -116,16 +116,16 @@ func (p *ClassifiedPod) At() time.Time {
 	return time.Unix(0, p.End)
 }
 
-// Class is whether and how a pod counts.
-type Class uint8
+// PodClass is whether and how a pod counts.
+type PodClass uint8
 
 // The classes.
 const (
-	Counted     Class = iota // its sample is used; it is a ready pod
-	Unready                  // its sample is not used; assumed to use nothing when scaling up
-	Missing                  // it has no sample; its assumed usage damps the change
-	Ignored                  // not part of the calculation
-	NotInTarget              // a sample of a pod that the target does not have
+	Counted     PodClass = iota // its sample is used; it is a ready pod
+	Unready                     // its sample is not used; assumed to use nothing when scaling up
+	Missing                     // it has no sample; its assumed usage damps the change
+	Ignored                     // not part of the calculation
+	NotInTarget                 // a sample of a pod that the target does not have
 )
 
 // ClassReason is why a pod is in its class.
@@ -147,8 +147,8 @@ const (
 	ReasonNotInTarget                       // the target does not own the pod
 )
 
-// Step is one step from the metrics' largest proposal to the desired count.
-type Step struct {
+// DerivationStep is one step from the metrics' largest proposal to the desired count.
+type DerivationStep struct {
 	Kind StepKind
 	// From is the count before the step, To the count after it.
 	From, To int32
@@ -207,7 +207,7 @@ var (
 		"PolicyUp", "PolicyDown", "Doubling", "Max", "Min", "LeaveZero"}
 )
 
-func (o Outcome) String() string     { return outcomeNames[o] }
-func (c Class) String() string       { return classNames[c] }
-func (w ClassReason) String() string { return classReasonNames[w] }
-func (k StepKind) String() string    { return stepKindNames[k] }
+func (o RatioOutcome) String() string { return outcomeNames[o] }
+func (c PodClass) String() string     { return classNames[c] }
+func (w ClassReason) String() string  { return classReasonNames[w] }
+func (k StepKind) String() string     { return stepKindNames[k] }

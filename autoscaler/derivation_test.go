@@ -24,7 +24,7 @@ import (
 //	decide at=TIME replicas=N [anew] [fails]
 //
 // spec forgets everything, and takes the specification below; decide anew forgets what
-// was decided. decide takes the world, a line each: pods (name, then what differs from a container
+// was decided. decide takes the input, a line each: pods (name, then what differs from a container
 // app that requests 1 CPU and is ready for an hour) and values of metrics (metric
 // INDEX values). The outcome is carried out, unless the write fails.
 func TestDerivation(t *testing.T) {
@@ -64,7 +64,7 @@ func TestDerivation(t *testing.T) {
 					done = Completion{}
 				}
 				in := &Input{Settings: &settings, Object: types.NamespacedName{Namespace: "shop", Name: "web"}, Spec: spec, Status: &done.Status, Memory: done.Memory}
-				if err := world(in, d); err != nil {
+				if err := fixture(in, d); err != nil {
 					d.Fatalf(t, "%v", err)
 				}
 				decision := Decide(in)
@@ -73,7 +73,7 @@ func TestDerivation(t *testing.T) {
 					failed = errors.New("the API server is away")
 				}
 				done = decision.Conclude(failed)
-				return tell(decision, &done)
+				return describeDecision(decision, &done)
 			}
 			d.Fatalf(t, "unknown command")
 			return ""
@@ -81,8 +81,8 @@ func TestDerivation(t *testing.T) {
 	})
 }
 
-// world fills in what a decide command says.
-func world(in *Input, d *datadriven.TestData) error {
+// fixture fills in what a decide command says.
+func fixture(in *Input, d *datadriven.TestData) error {
 	var offset, replicas string
 	for _, a := range d.CmdArgs {
 		switch a.Key {
@@ -143,13 +143,13 @@ func value(readings map[int]*Reading, words []string) error {
 
 // pod adds a pod, or, if it is a stranger, only its sample. Its use is of metric 0.
 func pod(in *Input, readings map[int]*Reading, words []string) error {
-	p := Pod{
+	p := PodInput{
 		Name: words[0], Phase: cluster.Running, Started: in.Now.Add(-time.Hour),
 		Ready: cluster.ReadyTrue, ReadySince: in.Now.Add(-time.Hour),
-		Containers: []Container{{Name: "app", Requests: Requests{CPU: Amount{1000, true}}}},
+		Containers: []ContainerInput{{Name: "app", Requests: Requests{CPU: MilliQuantity{1000, true}}}},
 	}
 	s := PodSample{Pod: p.Name, At: in.Now.Add(-20 * time.Second), Window: 15 * time.Second}
-	sampled, stranger := false, false
+	sampled, outsider := false, false
 	for _, w := range words[1:] {
 		key, val, _ := strings.Cut(w, "=")
 		milli, age := int64(0), time.Duration(0)
@@ -172,7 +172,7 @@ func pod(in *Input, readings map[int]*Reading, words []string) error {
 		case "request":
 			p.Containers[0].Requests.CPU.Milli = milli
 		case "unrequested":
-			p.Containers[0].Requests.CPU = Amount{}
+			p.Containers[0].Requests.CPU = MilliQuantity{}
 		case "age":
 			p.Started = in.Now.Add(-age)
 		case "ready":
@@ -182,12 +182,12 @@ func pod(in *Input, readings map[int]*Reading, words []string) error {
 		case "terminating":
 			p.Terminating = true
 		case "stranger":
-			stranger = true
+			outsider = true
 		default:
 			p.Phase = cluster.Phase(w)
 		}
 	}
-	if !stranger {
+	if !outsider {
 		in.Pods = append(in.Pods, p)
 	}
 	r := readings[0]
@@ -201,8 +201,8 @@ func pod(in *Input, readings map[int]*Reading, words []string) error {
 	return nil
 }
 
-// tell writes a decision with its derivation.
-func tell(d *Decision, done *Completion) string {
+// describeDecision writes a decision with its derivation.
+func describeDecision(d *Decision, done *Completion) string {
 	var b strings.Builder
 	verb := "stays at"
 	if d.Rescale {
@@ -214,7 +214,7 @@ func tell(d *Decision, done *Completion) string {
 	}
 	b.WriteByte('\n')
 	for i := range d.Metrics {
-		tellMetric(&b, &d.Metrics[i], i == d.Chosen)
+		describeMetric(&b, &d.Metrics[i], i == d.Chosen)
 	}
 	for _, s := range d.Steps {
 		fmt.Fprintf(&b, "  step %v: %d -> %d", s.Kind, s.From, s.To)
@@ -244,7 +244,7 @@ func tell(d *Decision, done *Completion) string {
 	return b.String()
 }
 
-func tellMetric(b *strings.Builder, m *MetricDecision, chosen bool) {
+func describeMetric(b *strings.Builder, m *MetricDecision, chosen bool) {
 	mark := " "
 	if chosen {
 		mark = "*"

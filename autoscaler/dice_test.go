@@ -39,7 +39,7 @@ func (d *dice) milli() int64 {
 
 func (d *dice) ago() time.Time { return t0.Add(-time.Duration(d.roll(256)*d.roll(8)) * time.Second) }
 
-// input is of a specification that an API server would store, in any world whatever.
+// input is of a specification that an API server would store, in any state of its pods.
 func (d *dice) input() *Input {
 	settings := DefaultSettings()
 	settings.ScaleToZero = d.chance(3)
@@ -148,18 +148,18 @@ func (d *dice) metric() autoscalingv2.MetricSpec {
 	}
 }
 
-func (d *dice) pod(i int) Pod {
-	p := Pod{
+func (d *dice) pod(i int) PodInput {
+	p := PodInput{
 		Name:        fmt.Sprintf("web-%d", i),
 		Phase:       pick(d, cluster.Running, cluster.Running, cluster.Running, cluster.Pending, cluster.Failed, cluster.Succeeded),
 		Terminating: d.chance(8),
 		Started:     pick(d, d.ago(), time.Time{}),
 		Ready:       pick(d, cluster.ReadyTrue, cluster.ReadyTrue, cluster.ReadyFalse, cluster.ReadyUnknown, cluster.ReadyAbsent),
 		ReadySince:  d.ago(),
-		Containers:  []Container{{"app", cluster.Regular, d.requests()}},
+		Containers:  []ContainerInput{{"app", cluster.Regular, d.requests()}},
 	}
 	if d.chance(3) {
-		p.Containers = append(p.Containers, Container{"side", pick(d, cluster.Sidecar, cluster.Init, cluster.Regular), d.requests()})
+		p.Containers = append(p.Containers, ContainerInput{"side", pick(d, cluster.Sidecar, cluster.Init, cluster.Regular), d.requests()})
 	}
 	if d.chance(5) {
 		p.Requests, p.Overhead, p.PodLevel = d.requests(), d.requests(), true
@@ -168,8 +168,8 @@ func (d *dice) pod(i int) Pod {
 }
 
 func (d *dice) requests() Requests {
-	amount := func() Amount {
-		return Amount{Milli: pick(d, 100, 1000, 0, int64(d.roll(256)), math.MaxInt64), Set: !d.chance(16)}
+	amount := func() MilliQuantity {
+		return MilliQuantity{Milli: pick(d, 100, 1000, 0, int64(d.roll(256)), math.MaxInt64), Set: !d.chance(16)}
 	}
 	return Requests{CPU: amount(), Memory: amount()}
 }
@@ -200,7 +200,7 @@ func (d *dice) reading(kind autoscalingv2.MetricSourceType) Reading {
 func (d *dice) memory() Memory {
 	var m Memory
 	for range d.roll(5) {
-		m.Recommendations = append(m.Recommendations, Recommendation{int32(d.roll(24)), d.ago()})
+		m.Recommendations = append(m.Recommendations, ReplicaRecommendation{int32(d.roll(24)), d.ago()})
 	}
 	change := func() (list []ReplicaChange) {
 		for range d.roll(4) {

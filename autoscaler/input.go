@@ -30,7 +30,7 @@ type Input struct {
 	// Selector is Scale.Selector, parsed; nil if the caller did not parse it.
 	Selector labels.Selector
 	// Pods are the pods that Scale.Selector matches, by name; PodsErr is why they are unknown.
-	Pods    []Pod
+	Pods    []PodInput
 	PodsErr error
 	// Overlapping are all autoscalers whose target's selector matches one of Pods, this one
 	// included. With more than one, no metric is read.
@@ -51,8 +51,8 @@ type Scale struct {
 	Selector       string // of the pods, in the syntax of a query
 }
 
-// Pod is what a decision uses of a pod.
-type Pod struct {
+// PodInput is what a decision uses of a pod.
+type PodInput struct {
 	Name        string
 	Labels      labels.Set // to find other autoscalers of the pod; decisions do not use them
 	Phase       cluster.Phase
@@ -61,7 +61,7 @@ type Pod struct {
 	Ready       cluster.Readiness
 	ReadySince  time.Time // the Ready condition's last transition
 	// Containers are the regular and init containers, without ephemeral ones.
-	Containers []Container
+	Containers []ContainerInput
 	// Requests are the pod-level requests, spec.resources.requests. PodLevel is set if there are
 	// any, of CPU, memory or huge pages.
 	Requests Requests
@@ -69,8 +69,8 @@ type Pod struct {
 	Overhead Requests
 }
 
-// Container is what a decision uses of a container.
-type Container struct {
+// ContainerInput is what a decision uses of a container.
+type ContainerInput struct {
 	Name     string
 	Role     cluster.Role
 	Requests Requests
@@ -78,12 +78,12 @@ type Container struct {
 
 // Requests are the requests of CPU and memory.
 type Requests struct {
-	CPU, Memory Amount
+	CPU, Memory MilliQuantity
 }
 
-// Amount is a quantity in thousandths (millicores, milli-bytes), rounded away from zero as
+// MilliQuantity is a quantity in thousandths (millicores, milli-bytes), rounded away from zero as
 // resource.Quantity.MilliValue does.
-type Amount struct {
+type MilliQuantity struct {
 	Milli int64
 	Set   bool // false if it is not given
 }

@@ -56,24 +56,24 @@ func FuzzDecide(f *testing.F) {
 	f.Fuzz(func(t *testing.T, bytes []byte) { holds(t, bytes) })
 }
 
-// holds decides of the world that the bytes make, and checks what must hold.
+// holds decides about the input that the bytes make, and checks what must hold.
 func holds(t *testing.T, bytes []byte) *Decision {
 	t.Helper()
-	world := func() *Input { return (&dice{bytes}).input() }
-	in := world()
+	fixture := func() *Input { return (&dice{bytes}).input() }
+	in := fixture()
 	if err := Validate(in.Spec, *in.Settings); err != nil {
 		t.Fatalf("the dice made a specification that no API server stores: %v", err)
 	}
 	d := Decide(in)
-	pure(t, in, world(), d)
+	pure(t, in, fixture(), d)
 	bounded(t, in, d)
 	leads(t, d)
 	for i := range d.Metrics {
 		derives(t, in, &d.Metrics[i])
 	}
-	orderless(t, world(), d)
-	again := world()
-	again.Reuse = Decide(world())
+	orderless(t, fixture(), d)
+	again := fixture()
+	again.Reuse = Decide(fixture())
 	if diff := cmp.Diff(d, Decide(again), same); diff != "" {
 		t.Errorf("in memory used before the decision differs:\n%s", diff)
 	}
@@ -103,7 +103,7 @@ func pure(t *testing.T, in, untouched *Input, d *Decision) {
 		t.Errorf("the input was changed:\n%s", diff)
 	}
 	for _, r := range in.Memory.Recommendations[len(in.Memory.Recommendations):cap(in.Memory.Recommendations)] {
-		if r != (Recommendation{}) {
+		if r != (ReplicaRecommendation{}) {
 			t.Errorf("wrote %v behind the end of the recommendations", r)
 		}
 	}

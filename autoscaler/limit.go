@@ -55,13 +55,13 @@ func (d *Decision) limit(in *Input, from int32) int32 {
 
 func (d *Decision) capAt(kind StepKind, from, limit int32) int32 {
 	to := min(from, limit)
-	d.addStep(Step{Kind: kind, From: from, To: to, Limit: limit})
+	d.addStep(DerivationStep{Kind: kind, From: from, To: to, Limit: limit})
 	return to
 }
 
 func (d *Decision) raiseToMin(from int32) int32 {
 	to := max(from, d.minReplicas)
-	d.addStep(Step{Kind: StepMin, From: from, To: to, Limit: d.minReplicas})
+	d.addStep(DerivationStep{Kind: StepMin, From: from, To: to, Limit: d.minReplicas})
 	return to
 }
 
@@ -86,7 +86,7 @@ func (d *Decision) setLimitedCondition(from, to int32, r limitReason) {
 
 // scaleUpLimit returns a step with the largest count that the policies allow, and the policy that
 // decided.
-func (d *Decision) scaleUpLimit(in *Input) Step {
+func (d *Decision) scaleUpLimit(in *Input) DerivationStep {
 	rules := scaleUpRules(in.Spec.Behavior)
 	return d.policyLimit(in, rules, selectPolicy(rules) == autoscalingv2.MinChangePolicySelect, func(start int32, p *autoscalingv2.HPAScalingPolicy) int32 {
 		if p.Type == autoscalingv2.PodsScalingPolicy {
@@ -99,7 +99,7 @@ func (d *Decision) scaleUpLimit(in *Input) Step {
 
 // scaleDownLimit returns a step with the smallest count that the policies allow, and the policy
 // that decided.
-func (d *Decision) scaleDownLimit(in *Input) Step {
+func (d *Decision) scaleDownLimit(in *Input) DerivationStep {
 	rules := scaleDownRules(in.Spec.Behavior)
 	return d.policyLimit(in, rules, selectPolicy(rules) != autoscalingv2.MinChangePolicySelect, func(start int32, p *autoscalingv2.HPAScalingPolicy) int32 {
 		if p.Type == autoscalingv2.PodsScalingPolicy {
@@ -111,12 +111,12 @@ func (d *Decision) scaleDownLimit(in *Input) Step {
 
 // policyLimit returns a step with the lowest or highest count that a policy allows. Each policy
 // starts from the count at the beginning of its period.
-func (d *Decision) policyLimit(in *Input, rules *autoscalingv2.HPAScalingRules, lowest bool, allows func(start int32, p *autoscalingv2.HPAScalingPolicy) int32) Step {
+func (d *Decision) policyLimit(in *Input, rules *autoscalingv2.HPAScalingRules, lowest bool, allows func(start int32, p *autoscalingv2.HPAScalingPolicy) int32) DerivationStep {
 	if selectPolicy(rules) == autoscalingv2.DisabledPolicySelect {
-		return Step{Limit: d.Current}
+		return DerivationStep{Limit: d.Current}
 	}
 	// Where there is no policy this is left, as it is with Kubernetes.
-	best := Step{Limit: math.MinInt32}
+	best := DerivationStep{Limit: math.MinInt32}
 	if lowest {
 		best.Limit = math.MaxInt32
 	}
@@ -132,9 +132,9 @@ func (d *Decision) policyLimit(in *Input, rules *autoscalingv2.HPAScalingRules, 
 
 // changesWithinPeriod returns a step with the replicas that were changed within a policy's
 // period.
-func (d *Decision) changesWithinPeriod(in *Input, p *autoscalingv2.HPAScalingPolicy) Step {
+func (d *Decision) changesWithinPeriod(in *Input, p *autoscalingv2.HPAScalingPolicy) DerivationStep {
 	period := seconds(p.PeriodSeconds)
-	return Step{
+	return DerivationStep{
 		Policy:  p,
 		Window:  period,
 		Added:   replicasChangedWithin(d.Memory.Ups, period, in.Now),
@@ -154,7 +154,7 @@ func selectPolicy(r *autoscalingv2.HPAScalingRules) autoscalingv2.ScalingPolicyS
 func (d *Decision) stabilizeWithoutBehavior(in *Input, desired int32) int32 {
 	window := in.Settings.DownscaleStabilization
 	cutoff := in.Now.Add(-window)
-	best := Recommendation{desired, in.Now}
+	best := ReplicaRecommendation{desired, in.Now}
 	place := -1
 	for i, r := range d.Memory.Recommendations {
 		if r.At.Before(cutoff) {
@@ -163,8 +163,8 @@ func (d *Decision) stabilizeWithoutBehavior(in *Input, desired int32) int32 {
 			best = r
 		}
 	}
-	d.Memory = d.Memory.withRecommendation(place, Recommendation{desired, in.Now})
-	d.addStep(Step{Kind: StepStabilizeDown, From: desired, To: best.Replicas, Window: window, At: best.At, Limit: best.Replicas})
+	d.Memory = d.Memory.withRecommendation(place, ReplicaRecommendation{desired, in.Now})
+	d.addStep(DerivationStep{Kind: StepStabilizeDown, From: desired, To: best.Replicas, Window: window, At: best.At, Limit: best.Replicas})
 	d.setStabilizedCondition(best.Replicas != desired, true)
 	return best.Replicas
 }
@@ -175,7 +175,7 @@ func (d *Decision) stabilizeWithoutBehavior(in *Input, desired int32) int32 {
 func (d *Decision) stabilize(in *Input, desired int32) int32 {
 	up, down := scaleUpWindow(in.Spec.Behavior), scaleDownWindow(in.Spec.Behavior, in.Settings)
 	upCutoff, downCutoff := in.Now.Add(-up), in.Now.Add(-down)
-	low := Recommendation{desired, in.Now}
+	low := ReplicaRecommendation{desired, in.Now}
 	high := low
 	place := -1
 	for i, r := range d.Memory.Recommendations {
@@ -189,14 +189,14 @@ func (d *Decision) stabilize(in *Input, desired int32) int32 {
 			place = i
 		}
 	}
-	d.Memory = d.Memory.withRecommendation(place, Recommendation{desired, in.Now})
+	d.Memory = d.Memory.withRecommendation(place, ReplicaRecommendation{desired, in.Now})
 
 	to := min(max(d.Current, low.Replicas), high.Replicas)
 	switch {
 	case desired > d.Current:
-		d.addStep(Step{Kind: StepStabilizeUp, From: desired, To: to, Window: up, At: low.At, Limit: low.Replicas})
+		d.addStep(DerivationStep{Kind: StepStabilizeUp, From: desired, To: to, Window: up, At: low.At, Limit: low.Replicas})
 	case desired < d.Current:
-		d.addStep(Step{Kind: StepStabilizeDown, From: desired, To: to, Window: down, At: high.At, Limit: high.Replicas})
+		d.addStep(DerivationStep{Kind: StepStabilizeDown, From: desired, To: to, Window: down, At: high.At, Limit: high.Replicas})
 	}
 	d.setStabilizedCondition(to != desired, desired < d.Current)
 	return to

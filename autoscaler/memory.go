@@ -14,12 +14,12 @@ import (
 // Each decision adds at most one entry and overwrites an entry that is older than every window or
 // period, so the memory has about as many entries as there are decisions in the longest window.
 type Memory struct {
-	Recommendations []Recommendation
+	Recommendations []ReplicaRecommendation
 	Ups, Downs      []ReplicaChange
 }
 
-// Recommendation is the count that the metrics asked for at a time.
-type Recommendation struct {
+// ReplicaRecommendation is the count that the metrics asked for at a time.
+type ReplicaRecommendation struct {
 	Replicas int32
 	At       time.Time
 }
@@ -76,19 +76,19 @@ func appendChange(old []ReplicaChange, rules *autoscalingv2.HPAScalingRules, c R
 // whole window.
 func (m Memory) withFirstRecommendation(current int32, now time.Time) Memory {
 	if len(m.Recommendations) == 0 {
-		m.Recommendations = []Recommendation{{current, now}}
+		m.Recommendations = []ReplicaRecommendation{{current, now}}
 	}
 	return m
 }
 
 // withRecommendation returns the memory with one more recommendation. It overwrites the one at
 // index place, unless place is negative.
-func (m Memory) withRecommendation(place int, r Recommendation) Memory {
+func (m Memory) withRecommendation(place int, r ReplicaRecommendation) Memory {
 	n := len(m.Recommendations)
 	if place < 0 {
 		place, n = n, n+1
 	}
-	list := make([]Recommendation, n)
+	list := make([]ReplicaRecommendation, n)
 	copy(list, m.Recommendations)
 	list[place] = r
 	m.Recommendations = list

@@ -23,7 +23,7 @@ func Propose(in *Input, i int) MetricDecision {
 // calculation is what the metrics of one decision share.
 type calculation struct {
 	in                         *Input
-	pods                       []Pod // by name after sortPods
+	pods                       []PodInput // by name after sortPods
 	toleranceDown, toleranceUp float64
 	startedAfter               time.Time // a pod that started later is in its CPU initialization period
 }
@@ -46,7 +46,7 @@ func newCalculation(in *Input) *calculation {
 
 // sortPods sorts the pods by name. Lists of pods are usually sorted already.
 func (c *calculation) sortPods() {
-	byName := func(a, b Pod) int { return strings.Compare(a.Name, b.Name) }
+	byName := func(a, b PodInput) int { return strings.Compare(a.Name, b.Name) }
 	if !slices.IsSortedFunc(c.pods, byName) {
 		c.pods = slices.Clone(c.pods)
 		slices.SortStableFunc(c.pods, byName)

@@ -225,7 +225,7 @@ func notInTargetPod(s *PodSample) ClassifiedPod {
 
 // classifyPod returns the class of a pod and the reason. Only CPU metrics consider readiness: the
 // CPU of a starting pod does not show what it will need.
-func (s *podMetric) classifyPod(p *Pod, sample *PodSample) (Class, ClassReason) {
+func (s *podMetric) classifyPod(p *PodInput, sample *PodSample) (PodClass, ClassReason) {
 	switch {
 	case p.Terminating:
 		return Ignored, ReasonTerminating

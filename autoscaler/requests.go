@@ -12,7 +12,7 @@ import (
 // RequestOf returns the request that a pod's or container's utilization is a share of, in
 // thousandths. The error says which request is missing. With podLevel it uses pod-level requests;
 // see Settings.PodLevelResources.
-func RequestOf(p *Pod, container string, resource corev1.ResourceName, podLevel bool) (int64, error) {
+func RequestOf(p *PodInput, container string, resource corev1.ResourceName, podLevel bool) (int64, error) {
 	if podLevel && p.PodLevel && container == "" {
 		a := podLevelRequest(p, resource)
 		if !a.Set {
@@ -41,7 +41,7 @@ func RequestOf(p *Pod, container string, resource corev1.ResourceName, podLevel 
 	return sum, nil
 }
 
-func containerRequest(p *Pod, name string, resource corev1.ResourceName) (int64, error) {
+func containerRequest(p *PodInput, name string, resource corev1.ResourceName) (int64, error) {
 	for i := range p.Containers {
 		c := &p.Containers[i]
 		if c.Name != name || c.Role != cluster.Regular && c.Role != cluster.Sidecar {
@@ -58,7 +58,7 @@ func containerRequest(p *Pod, name string, resource corev1.ResourceName) (int64,
 
 // firstMissingRequest names the first container without a request. Like Kubernetes, it prefers
 // regular containers.
-func firstMissingRequest(p *Pod, resource corev1.ResourceName) error {
+func firstMissingRequest(p *PodInput, resource corev1.ResourceName) error {
 	for _, role := range [...]cluster.Role{cluster.Regular, cluster.Sidecar} {
 		for i := range p.Containers {
 			if c := &p.Containers[i]; c.Role == role && !c.Requests.Amount(resource).Set {
@@ -69,13 +69,13 @@ func firstMissingRequest(p *Pod, resource corev1.ResourceName) error {
 	return nil
 }
 
-func missingRequestError(p *Pod, c *Container, resource corev1.ResourceName) error {
+func missingRequestError(p *PodInput, c *ContainerInput, resource corev1.ResourceName) error {
 	return fmt.Errorf("container %s of pod %s has no request of %s: set resources.requests.%s", c.Name, p.Name, resource, resource)
 }
 
 // podLevelRequest returns what the scheduler counts for a pod with pod-level requests: these, or
 // the containers' requests if the resource is not among them, plus the overhead.
-func podLevelRequest(p *Pod, resource corev1.ResourceName) Amount {
+func podLevelRequest(p *PodInput, resource corev1.ResourceName) MilliQuantity {
 	sum := p.Requests.Amount(resource)
 	if !sum.Set {
 		sum = sumContainers(p, resource)
@@ -86,8 +86,8 @@ func podLevelRequest(p *Pod, resource corev1.ResourceName) Amount {
 // sumContainers adds up the containers' requests as the scheduler does. Regular containers and
 // sidecars run together. An init container runs beside the sidecars that precede it, and counts
 // only if that sum is larger.
-func sumContainers(p *Pod, resource corev1.ResourceName) Amount {
-	var sum, sidecars, most Amount
+func sumContainers(p *PodInput, resource corev1.ResourceName) MilliQuantity {
+	var sum, sidecars, most MilliQuantity
 	for i := range p.Containers {
 		c := &p.Containers[i]
 		a := c.Requests.Amount(resource)
@@ -106,15 +106,15 @@ func sumContainers(p *Pod, resource corev1.ResourceName) Amount {
 }
 
 // addCapped adds two amounts, up to math.MaxInt64.
-func addCapped(a, b Amount) Amount {
+func addCapped(a, b MilliQuantity) MilliQuantity {
 	sum := a.Milli + b.Milli
 	if a.Milli > 0 && b.Milli > 0 && sum < 0 {
 		sum = math.MaxInt64
 	}
-	return Amount{sum, a.Set || b.Set}
+	return MilliQuantity{sum, a.Set || b.Set}
 }
 
-func largerAmount(a, b Amount) Amount {
+func largerAmount(a, b MilliQuantity) MilliQuantity {
 	if b.Set && (!a.Set || b.Milli > a.Milli) {
 		return b
 	}
@@ -122,12 +122,12 @@ func largerAmount(a, b Amount) Amount {
 }
 
 // Amount returns the request of a resource; unset unless it is CPU or memory.
-func (r *Requests) Amount(name corev1.ResourceName) Amount {
+func (r *Requests) Amount(name corev1.ResourceName) MilliQuantity {
 	switch name {
 	case corev1.ResourceCPU:
 		return r.CPU
 	case corev1.ResourceMemory:
 		return r.Memory
 	}
-	return Amount{}
+	return MilliQuantity{}
 }

@@ -144,12 +144,12 @@ var t0 = time.Unix(1_700_000_000, 0).UTC()
 func at(offset int64) time.Time { return t0.Add(time.Duration(offset) * time.Second) }
 
 // selected returns the pods of a namespace that a selector matches.
-func selected(pods []vectorPod, namespace, selector string) []Pod {
+func selected(pods []vectorPod, namespace, selector string) []PodInput {
 	sel, err := labels.Parse(selector)
 	if err != nil {
 		return nil // the decision says so
 	}
-	var list []Pod
+	var list []PodInput
 	for i := range pods {
 		p := &pods[i]
 		if p.Namespace != "" && p.Namespace != namespace || !sel.Matches(labels.Set(p.Labels)) {
@@ -160,8 +160,8 @@ func selected(pods []vectorPod, namespace, selector string) []Pod {
 	return list
 }
 
-func (p *vectorPod) pod() Pod {
-	q := Pod{
+func (p *vectorPod) pod() PodInput {
+	q := PodInput{
 		Name:        p.Name,
 		Phase:       p.Phase,
 		Terminating: p.Terminating,
@@ -183,22 +183,22 @@ func (p *vectorPod) pod() Pod {
 		}
 	}
 	for _, c := range p.Containers {
-		q.Containers = append(q.Containers, Container{c.Name, cluster.Regular, requests(c.Resources.Requests)})
+		q.Containers = append(q.Containers, ContainerInput{c.Name, cluster.Regular, requests(c.Resources.Requests)})
 	}
 	for _, c := range p.InitContainers {
 		role := cluster.Init
 		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
 			role = cluster.Sidecar
 		}
-		q.Containers = append(q.Containers, Container{c.Name, role, requests(c.Resources.Requests)})
+		q.Containers = append(q.Containers, ContainerInput{c.Name, role, requests(c.Resources.Requests)})
 	}
 	return q
 }
 
 func requests(list corev1.ResourceList) Requests {
-	amount := func(name corev1.ResourceName) Amount {
+	amount := func(name corev1.ResourceName) MilliQuantity {
 		q, set := list[name]
-		return Amount{q.MilliValue(), set}
+		return MilliQuantity{q.MilliValue(), set}
 	}
 	return Requests{CPU: amount(corev1.ResourceCPU), Memory: amount(corev1.ResourceMemory)}
 }
@@ -347,7 +347,7 @@ type vectorFaults struct {
 	StatusUpdate          bool
 }
 
-// vectorStep is a step. One of the five keys of the world that is absent is as in the
+// vectorStep is a step. One of the five keys of the input that is absent is as in the
 // step before.
 type vectorStep struct {
 	At     int64

@@ -129,12 +129,12 @@ const (
 	Ephemeral      // put in to debug
 )
 
-// State is a container's state.
-type State uint8
+// ContainerState is a container's state.
+type ContainerState uint8
 
 // The states. StateUnknown means the status does not mention the container.
 const (
-	StateUnknown State = iota
+	StateUnknown ContainerState = iota
 	StateWaiting
 	StateRunning // running
 	StateTerminated
@@ -151,7 +151,7 @@ type Container struct {
 	Spec      Requirements
 	Restarts  int32
 	Role      Role
-	State     State
+	State     ContainerState
 }
 
 // PreviousRun is what the API server says of runs of a container that have ended, and of why it
@@ -357,8 +357,8 @@ func (f *Facts) Pods() (n int) {
 	return n
 }
 
-// Change is a set of changes to Facts.
-type Change struct {
+// FactsChange is a set of changes to Facts.
+type FactsChange struct {
 	Synced bool
 	At     time.Time
 	Nodes  []*Node // new or changed
@@ -372,7 +372,7 @@ type Change struct {
 // With returns facts with the change applied; f itself stays as it is. What
 // did not change is shared, so a change costs little however many pods there are. f
 // may be nil.
-func (f *Facts) With(c Change) *Facts {
+func (f *Facts) With(c FactsChange) *Facts {
 	n := &Facts{}
 	if f != nil {
 		*n = *f
@@ -393,7 +393,7 @@ func (f *Facts) With(c Change) *Facts {
 }
 
 // changePods applies what c says of pods to n, which is not shared yet.
-func (n *Facts) changePods(c Change) {
+func (n *Facts) changePods(c FactsChange) {
 	changes := map[metric.Namespace]map[metric.PodName]*Pod{} // nil: gone
 	note := func(ref metric.PodRef, p *Pod) {
 		if changes[ref.Namespace] == nil {

@@ -18,7 +18,7 @@ func TestFactsAgainstMaps(t *testing.T) {
 	want := map[metric.PodRef]*Pod{}
 	nodes := map[metric.NodeName]*Node{}
 	for round := range 60 {
-		var c Change
+		var c FactsChange
 		size := []int{1, 3, 40, 3000}[r.IntN(4)]
 		next := maps.Clone(want)
 		for range size {
@@ -71,7 +71,7 @@ func TestFactsAgainstMaps(t *testing.T) {
 }
 
 // touches reports whether c changes a pod that is on the node, before or after.
-func touches(c Change, was map[metric.PodRef]*Pod, node metric.NodeName) bool {
+func touches(c FactsChange, was map[metric.PodRef]*Pod, node metric.NodeName) bool {
 	on := func(ref metric.PodRef) bool { return was[ref] != nil && was[ref].Node == node }
 	return slices.ContainsFunc(c.GonePods, on) ||
 		slices.ContainsFunc(c.Pods, func(p *Pod) bool { return p.Node == node || on(p.PodRef) })
@@ -136,7 +136,7 @@ func TestRequirementsAreShared(t *testing.T) {
 
 func TestSameNodes(t *testing.T) {
 	node := &Node{Name: "n1"}
-	facts := (*Facts)(nil).With(Change{Nodes: []*Node{node}})
+	facts := (*Facts)(nil).With(FactsChange{Nodes: []*Node{node}})
 	f := func(says string, a, b *Facts, want bool) {
 		t.Helper()
 		if got := a.SameNodes(b); got != want {
@@ -145,8 +145,8 @@ func TestSameNodes(t *testing.T) {
 	}
 	f("no cluster", nil, nil, true)
 	f("the first facts", facts, nil, false)
-	f("a pod more", facts.With(Change{Pods: []*Pod{{PodRef: metric.PodRef{Namespace: "a", Name: "p"}}}}), facts, true)
-	f("a node more", facts.With(Change{Nodes: []*Node{{Name: "n2"}}}), facts, false)
-	f("a node replaced", facts.With(Change{Nodes: []*Node{{Name: "n1", Ready: true}}}), facts, false)
-	f("a node gone", facts.With(Change{GoneNodes: []metric.NodeName{"n1"}}), facts, false)
+	f("a pod more", facts.With(FactsChange{Pods: []*Pod{{PodRef: metric.PodRef{Namespace: "a", Name: "p"}}}}), facts, true)
+	f("a node more", facts.With(FactsChange{Nodes: []*Node{{Name: "n2"}}}), facts, false)
+	f("a node replaced", facts.With(FactsChange{Nodes: []*Node{{Name: "n1", Ready: true}}}), facts, false)
+	f("a node gone", facts.With(FactsChange{GoneNodes: []metric.NodeName{"n1"}}), facts, false)
 }

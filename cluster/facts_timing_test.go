@@ -12,7 +12,7 @@ import (
 func BenchmarkWith(b *testing.B) {
 	for _, pods := range []int{30_000, 150_000} {
 		for _, in := range []int{pods, 30} {
-			var c Change
+			var c FactsChange
 			for i := range pods {
 				c.Pods = append(c.Pods, &Pod{
 					PodRef: metric.PodRef{Namespace: metric.Namespace(fmt.Sprint("ns-", i/in)), Name: metric.PodName(fmt.Sprint("web-5d4f8c7b9-", i))},
@@ -26,7 +26,7 @@ func BenchmarkWith(b *testing.B) {
 				i := 0
 				for b.Loop() {
 					p := *c.Pods[i%pods]
-					f = f.With(Change{Pods: []*Pod{&p}})
+					f = f.With(FactsChange{Pods: []*Pod{&p}})
 					i += 7919
 				}
 			})

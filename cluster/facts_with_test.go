@@ -16,8 +16,8 @@ func TestFactsShareAndStayAsTheyAre(t *testing.T) {
 		return &Pod{PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(name)}, UID: metric.PodUID(uid), Node: node}
 	}
 	var none *Facts
-	one := none.With(Change{Synced: true, At: at, Pods: []*Pod{pod("web", "u1", "n1"), pod("db", "u2", "n1")}})
-	two := one.With(Change{Synced: true, At: at, Pods: []*Pod{pod("web", "u3", "n2")}, GonePods: []metric.PodRef{{Namespace: "shop", Name: "db"}}})
+	one := none.With(FactsChange{Synced: true, At: at, Pods: []*Pod{pod("web", "u1", "n1"), pod("db", "u2", "n1")}})
+	two := one.With(FactsChange{Synced: true, At: at, Pods: []*Pod{pod("web", "u3", "n2")}, GonePods: []metric.PodRef{{Namespace: "shop", Name: "db"}}})
 
 	check := func(f *Facts, ref metric.PodRef, want metric.PodUID) {
 		t.Helper()
@@ -52,7 +52,7 @@ func TestFactsAgreeWithAList(t *testing.T) {
 		var f *Facts
 		want := map[metric.PodRef]*Pod{}
 		for range 60 {
-			var c Change
+			var c FactsChange
 			for range r.IntN(5) {
 				if gone := ref(); r.IntN(3) == 0 {
 					c.GonePods = append(c.GonePods, gone)

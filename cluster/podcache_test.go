@@ -32,7 +32,7 @@ func TestPodOfAgreesWithLookingUp(t *testing.T) {
 					facts = nil
 				}
 			default:
-				c := Change{Synced: true, At: time.Unix(1, 0)}
+				c := FactsChange{Synced: true, At: time.Unix(1, 0)}
 				for range r.IntN(3) {
 					c.Pods = append(c.Pods, &Pod{PodRef: ref(), Node: nodes[r.IntN(len(nodes))]})
 				}
@@ -64,7 +64,7 @@ func TestPodOfAgreesWithLookingUp(t *testing.T) {
 			extra := ref() // some processor adds it
 			e := metric.Entity{Kind: metric.Pod, Node: "n1", Namespace: extra.Namespace, Pod: extra.Name}
 			b.Add(e).Slot = slots.SlotOf(&e)
-			other := facts.With(Change{GonePods: []metric.PodRef{extra}})
+			other := facts.With(FactsChange{GonePods: []metric.PodRef{extra}})
 			for i := range b.Samples {
 				for _, f := range []*Facts{facts, other} {
 					got, want := f.PodOf(b, i), f.Pod(b.Samples[i].Entity.PodRef())
@@ -83,7 +83,7 @@ func TestPodOfAgreesWithLookingUp(t *testing.T) {
 // What is kept belongs to the source's next batch as soon as this one is shared.
 func TestSharedBatchLooksUp(t *testing.T) {
 	pod := &Pod{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1"}
-	facts := (*Facts)(nil).With(Change{Pods: []*Pod{pod}})
+	facts := (*Facts)(nil).With(FactsChange{Pods: []*Pod{pod}})
 	b := &metric.Batch{Node: "n1"}
 	b.Add(metric.Entity{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: "web"})
 	var pods PodCache
@@ -97,12 +97,12 @@ func TestSharedBatchLooksUp(t *testing.T) {
 }
 
 func TestResolveAllocatesNothing(t *testing.T) {
-	facts := (*Facts)(nil).With(Change{Pods: []*Pod{{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1"}}})
+	facts := (*Facts)(nil).With(FactsChange{Pods: []*Pod{{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1"}}})
 	b := &metric.Batch{Node: "n1"}
 	for _, pod := range []metric.PodName{"web", "unknown"} {
 		b.Add(metric.Entity{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: pod})
 	}
-	all := []*Facts{facts, facts.With(Change{Synced: true})}
+	all := []*Facts{facts, facts.With(FactsChange{Synced: true})}
 	var pods PodCache
 	b.AssignSlots(new(metric.SlotTable))
 	pods.Resolve(facts, b)

@@ -5,8 +5,8 @@ import "github.com/weir-metrics/weir/metric"
 // Since returns the change that makes f of old: old.With(f.Since(old)) says what
 // f says. Where f came of old by a few changes it costs little, for what both
 // share is passed over. old may be nil; f may not.
-func (f *Facts) Since(old *Facts) Change {
-	c := Change{Synced: f.Synced, At: f.At}
+func (f *Facts) Since(old *Facts) FactsChange {
+	c := FactsChange{Synced: f.Synced, At: f.At}
 	if old == nil {
 		old = &Facts{}
 	}

@@ -58,11 +58,11 @@ func TestDerivation(t *testing.T) {
 				}
 				decision := Decide(in)
 				var b strings.Builder
-				tell(&b, decision)
+				describeDecision(&b, decision)
 				if len(decision.Reclaim) > 0 {
 					decision = decision.AfterReclaim(after, nil)
 					fmt.Fprintf(&b, "after that: ")
-					tellEnd(&b, decision)
+					describeOutcome(&b, decision)
 				}
 				state = decision.State
 				return b.String()
@@ -328,9 +328,9 @@ func pod(in *Input, s *stats.Summary, words []string) error {
 	return nil
 }
 
-// tell writes a decision with its derivation.
-func tell(b *strings.Builder, d *Decision) {
-	tellEnd(b, d)
+// describeDecision writes a decision with its derivation.
+func describeDecision(b *strings.Builder, d *Decision) {
+	describeOutcome(b, d)
 	for i := range d.Thresholds {
 		t := &d.Thresholds[i]
 		mark := " "
@@ -430,8 +430,8 @@ func figureDoubt(o *Observation) string {
 	return o.Doubt
 }
 
-// tellEnd writes what a decision comes to.
-func tellEnd(b *strings.Builder, d *Decision) {
+// describeOutcome writes what a decision comes to.
+func describeOutcome(b *strings.Builder, d *Decision) {
 	fmt.Fprint(b, d.Outcome)
 	if len(d.Reclaim) > 0 {
 		fmt.Fprintf(b, " %v", d.Reclaim)

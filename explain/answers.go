@@ -15,7 +15,7 @@ var served = [...]metric.Group{metric.CPU, metric.Memory}
 
 // Pod explains a pod; false if nothing is known of it. While pods have not been
 // listed, it cannot be said of any name that there is no such pod.
-func (w *World) Pod(ref metric.PodRef) (Explanation, bool) {
+func (w *Explainer) Pod(ref metric.PodRef) (Explanation, bool) {
 	f := w.open(ref, w.verdicts())
 	if !f.known() {
 		return w.notListedYet(Explanation{Kind: "pod", Namespace: ref.Namespace, Pod: ref.Name})
@@ -33,7 +33,7 @@ func (w *World) Pod(ref metric.PodRef) (Explanation, bool) {
 }
 
 // Container explains one container of a pod; false if nothing is known of it.
-func (w *World) Container(ref metric.PodRef, name string) (Explanation, bool) {
+func (w *Explainer) Container(ref metric.PodRef, name string) (Explanation, bool) {
 	f := w.open(ref, w.verdicts())
 	if !slices.Contains(f.names(), name) {
 		if f.known() {
@@ -48,7 +48,7 @@ func (w *World) Container(ref metric.PodRef, name string) (Explanation, bool) {
 
 // Why says why a pod of the API server's has no CPU and memory, in full; of one
 // that has, what became of its CPU. It reads only the verdicts of the pod's node.
-func (w *World) Why(p *cluster.Pod) Finding {
+func (w *Explainer) Why(p *cluster.Pod) Finding {
 	f := w.open(p.PodRef, w.verdictsOn(p.Node))
 	f.facts, f.node = p, p.Node
 	cpu := f.finding(metric.Pod, "", metric.CPU)
@@ -62,7 +62,7 @@ func (w *World) Why(p *cluster.Pod) Finding {
 }
 
 // notListedYet is the answer about a name that was neither listed nor measured yet.
-func (w *World) notListedYet(e Explanation) (Explanation, bool) {
+func (w *Explainer) notListedYet(e Explanation) (Explanation, bool) {
 	if w.Facts == nil || w.Facts.Synced {
 		return Explanation{}, false
 	}
@@ -80,7 +80,7 @@ func (w *World) notListedYet(e Explanation) (Explanation, bool) {
 }
 
 // verdicts returns all verdicts that hold.
-func (w *World) verdicts() iter.Seq2[metric.Verdict, time.Time] {
+func (w *Explainer) verdicts() iter.Seq2[metric.Verdict, time.Time] {
 	if w.View == nil {
 		return func(func(metric.Verdict, time.Time) bool) {}
 	}
@@ -88,7 +88,7 @@ func (w *World) verdicts() iter.Seq2[metric.Verdict, time.Time] {
 }
 
 // verdictsOn returns the verdicts of one node.
-func (w *World) verdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
+func (w *Explainer) verdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
 	if w.View == nil {
 		return w.verdicts()
 	}

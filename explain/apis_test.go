@@ -31,9 +31,9 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// apis are the APIs that say why a number is missing, on one world after another.
+// apis are the APIs that say why a number is missing, on one fixture after another.
 type apis struct {
-	world    *explain.World
+	fixture  *explain.Explainer
 	resource func(path string) *http.Response
 	custom   *custommetrics.Provider
 	model    http.Handler
@@ -48,10 +48,10 @@ func (remembering) Points(metric.Entity, metric.ID, time.Time, time.Time) iter.S
 
 func newAPIs(t *testing.T) *apis {
 	a := &apis{}
-	seen := func() *memory.Snapshot { return a.world.View.(*memory.Snapshot) }
-	facts := func() *cluster.Facts { return a.world.Facts }
-	sources := func() []explain.SourceState { return a.world.Sources }
-	now := func() time.Time { return a.world.Now }
+	seen := func() *memory.Snapshot { return a.fixture.View.(*memory.Snapshot) }
+	facts := func() *cluster.Facts { return a.fixture.Facts }
+	sources := func() []explain.SourceState { return a.fixture.Sources }
+	now := func() time.Time { return a.fixture.Now }
 	scheme, err := resourcemetrics.NewScheme()
 	if err != nil {
 		t.Fatal(err)
@@ -78,11 +78,11 @@ func TestAPIsSayWhatIsExplained(t *testing.T) {
 	a := newAPIs(t)
 	for seed := range uint64(40) {
 		chance := rand.New(rand.NewPCG(seed, 4))
-		w := newWorld()
+		w := newFixture()
 		for round := range 12 {
 			now := transcript.Epoch.Add(time.Duration(round) * 15 * time.Second)
 			randomRound(t, chance, w, round, now)
-			if a.world = w.at(now.Add(time.Duration(chance.IntN(15)) * time.Second)); a.world.View == nil || a.world.Facts == nil || !a.world.Facts.Synced {
+			if a.fixture = w.at(now.Add(time.Duration(chance.IntN(15)) * time.Second)); a.fixture.View == nil || a.fixture.Facts == nil || !a.fixture.Facts.Synced {
 				continue // there is nothing to be said yet
 			}
 			a.compare(t)
@@ -96,9 +96,9 @@ func TestAPIsSayWhatIsExplained(t *testing.T) {
 func (a *apis) compare(t *testing.T) {
 	t.Helper()
 	missing := map[string]int{} // running pods by the reason explained
-	a.world.Facts.EachPod(func(p *cluster.Pod) bool {
-		e, _ := a.world.Pod(p.PodRef)
-		why := a.world.Why(p)
+	a.fixture.Facts.EachPod(func(p *cluster.Pod) bool {
+		e, _ := a.fixture.Pod(p.PodRef)
+		why := a.fixture.Why(p)
 		if p.Phase == cluster.Running && !why.Served && why.Reason != "NodeExcluded" && !strings.HasPrefix(why.Reason, "Container") && why.Reason != "PodTerminating" && why.Reason != "PodPending" {
 			missing[why.Reason]++
 		}
@@ -118,8 +118,8 @@ func (a *apis) compare(t *testing.T) {
 		}
 		return true
 	})
-	a.world.Facts.EachNode(func(n *cluster.Node) bool {
-		e, _ := a.world.Node(n.Name)
+	a.fixture.Facts.EachNode(func(n *cluster.Node) bool {
+		e, _ := a.fixture.Node(n.Name)
 		f := &e.Findings[0]
 		if f.Served {
 			f = &e.Findings[1]

@@ -2,12 +2,12 @@
 // one container, pod or node, and for everything that is missing, grouped by
 // cause.
 //
-// It is pure: a World holds what was measured, the verdicts on it, what the API
+// It is pure: a Explainer holds what was measured, the verdicts on it, what the API
 // server says and how reads go, all as of one moment, and every answer is a function
 // of it. An answer is data, with its sentences already in it, so that a command, a
 // page and an Event say the same.
 //
-// Files: world.go has what is known, reading.go how a node is read. outcome.go judges a
+// Files: explainer.go has what is known, reading.go how a node is read. outcome.go judges a
 // pod or node, from the verdicts that activeverdict.go weighs; survey.go judges many, rule.go
 // any metric of anything. messages.go has the sentences, as templates with named
 // arguments (template.go), messagewriter.go fills them in, values.go writes values and

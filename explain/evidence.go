@@ -93,7 +93,7 @@ func (t *messageWriter) writeReading(r *Outcome, s *metric.CounterReading) strin
 }
 
 // knownPod returns what the API server says of a pod; nil if it says nothing.
-func (w *World) knownPod(p *cluster.Pod) *Known {
+func (w *Explainer) knownPod(p *cluster.Pod) *Known {
 	if p == nil {
 		return nil
 	}
@@ -106,7 +106,7 @@ func (w *World) knownPod(p *cluster.Pod) *Known {
 
 // knownContainer returns what the API server says of a container; nil if it
 // says nothing.
-func (w *World) knownContainer(c *cluster.Container) *Known {
+func (w *Explainer) knownContainer(c *cluster.Container) *Known {
 	if c == nil {
 		return nil
 	}

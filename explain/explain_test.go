@@ -19,7 +19,7 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// TestTranscripts runs the files in testdata, each with a world of its own: the
+// TestTranscripts runs the files in testdata, each with a fixture of its own: the
 // whole pipeline and a memory sink. go test -rewrite writes their output anew.
 //
 //	sink entities=2
@@ -42,7 +42,7 @@ import (
 //	    ask briefly, of a pod, a container, node/n1, namespace/shop, system/n1/kubelet or cluster
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		w := newWorld()
+		w := newFixture()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			out, err := w.run(d)
 			if err != nil {
@@ -53,7 +53,7 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-func (w *world) run(d *datadriven.TestData) (string, error) {
+func (w *fixture) run(d *datadriven.TestData) (string, error) {
 	subject := ""
 	r := reader{attrs: map[string]string{}}
 	for i, a := range d.CmdArgs {
@@ -126,9 +126,9 @@ func (w *world) run(d *datadriven.TestData) (string, error) {
 	return out, err
 }
 
-// agree reports where a world's answers about a pod contradict each other, or
+// agree reports where an explainer's answers about a pod contradict each other, or
 // lack what each must have.
-func agree(w *explain.World) (err error) {
+func agree(w *explain.Explainer) (err error) {
 	survey := w.Survey()
 	w.Facts.EachPod(func(p *cluster.Pod) bool {
 		r, why := survey.Pod(p), w.Why(p)
@@ -182,19 +182,19 @@ var ofGroup = map[string]metric.ID{
 }
 
 // rules reports where what Rule says of e's metrics is not what the findings do.
-func rules(w *explain.World, e *explain.Explanation, of metric.Entity) (err error) {
+func rules(w *explain.Explainer, e *explain.Explanation, of metric.Entity) (err error) {
 	for i := range e.Findings {
 		f := &e.Findings[i]
 		r, known := w.Rule(of, ofGroup[f.Group])
-		brief := r.ShortMessage()
+		short := r.ShortMessage()
 		switch {
 		case !known:
 			err = errors.Join(err, fmt.Errorf("%v: Rule knows nothing of what is explained", of))
 		case f.Served && r.Reason == metric.Unsupported: // the group has other numbers
 		case r.Reason.String() != f.Reason || r.Served != f.Served:
-			err = errors.Join(err, fmt.Errorf("%v, %s: the finding says %s (served: %v), Rule %s (%v)", of, f.Group, f.Reason, f.Served, brief, r.Served))
-		case !strings.HasSuffix(brief, "("+f.Reason+")") || strings.Contains(brief, address) || len(brief) < len(f.Reason)+10:
-			err = errors.Join(err, fmt.Errorf("%v, %s: %q says too much or too little", of, f.Group, brief))
+			err = errors.Join(err, fmt.Errorf("%v, %s: the finding says %s (served: %v), Rule %s (%v)", of, f.Group, f.Reason, f.Served, short, r.Served))
+		case !strings.HasSuffix(short, "("+f.Reason+")") || strings.Contains(short, address) || len(short) < len(f.Reason)+10:
+			err = errors.Join(err, fmt.Errorf("%v, %s: %q says too much or too little", of, f.Group, short))
 		}
 	}
 	return err
@@ -203,8 +203,8 @@ func rules(w *explain.World, e *explain.Explanation, of metric.Entity) (err erro
 // address is in every error of a read.
 const address = "10.0.0.1"
 
-// ask returns what a world answers.
-func ask(w *explain.World, what, subject string, asJSON bool) (string, error) {
+// ask returns what an explainer answers.
+func ask(w *explain.Explainer, what, subject string, asJSON bool) (string, error) {
 	var answer any
 	known := true
 	switch e := entity(subject); what {
@@ -242,8 +242,8 @@ func ask(w *explain.World, what, subject string, asJSON bool) (string, error) {
 	return out.String(), nil
 }
 
-// briefly returns what a world says of metrics in few words.
-func briefly(w *explain.World, subject string, names map[string]string) string {
+// briefly returns what an explainer says of metrics in few words.
+func briefly(w *explain.Explainer, subject string, names map[string]string) string {
 	e := entity(subject)
 	kind, name, _ := strings.Cut(subject, "/")
 	switch kind {

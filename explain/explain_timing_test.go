@@ -17,11 +17,11 @@ import (
 
 // large is a cluster of 1,000 nodes with 30 pods of two containers each, of which
 // every so many nodes fail.
-func large(t testing.TB, failing int) *explain.World {
+func large(t testing.TB, failing int) *explain.Explainer {
 	t.Helper()
 	sink := memory.New(memory.Options{})
-	change := cluster.Change{Synced: true, At: transcript.Epoch}
-	w := &explain.World{Now: transcript.Epoch.Add(time.Second), Autoscalers: func(*cluster.Pod) []string { return []string{"shop/web"} }}
+	change := cluster.FactsChange{Synced: true, At: transcript.Epoch}
+	w := &explain.Explainer{Now: transcript.Epoch.Add(time.Second), Autoscalers: func(*cluster.Pod) []string { return []string{"shop/web"} }}
 	for n := range 1000 {
 		node := metric.NodeName(fmt.Sprintf("node-%04d", n))
 		change.Nodes = append(change.Nodes, &cluster.Node{Name: node, Ready: true})

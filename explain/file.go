@@ -11,7 +11,7 @@ import (
 
 // file is all there is on one pod.
 type file struct {
-	w           *World
+	w           *Explainer
 	ref         metric.PodRef
 	facts       *cluster.Pod    // nil if the API server does not know it
 	node        metric.NodeName // empty if it is nowhere
@@ -24,7 +24,7 @@ type file struct {
 }
 
 // open gathers what is known of a pod.
-func (w *World) open(ref metric.PodRef, verdicts iter.Seq2[metric.Verdict, time.Time]) *file {
+func (w *Explainer) open(ref metric.PodRef, verdicts iter.Seq2[metric.Verdict, time.Time]) *file {
 	f := &file{w: w, ref: ref, facts: w.Facts.Pod(ref), pod: w.lookupPod(ref)}
 	if w.View != nil {
 		_, f.containers = w.View.Pod(ref)

@@ -265,11 +265,11 @@ func (t *messageWriter) due(r *Outcome) time.Time {
 }
 
 // next says what happens by itself.
-func (t *messageWriter) next(r *Outcome, held bool) string {
+func (t *messageWriter) next(r *Outcome, lastKnown bool) string {
 	switch {
-	case r.Served && r.Reason == metric.Measured && !held:
+	case r.Served && r.Reason == metric.Measured && !lastKnown:
 		return ""
-	case held && r.Reason == metric.Measured:
+	case lastKnown && r.Reason == metric.Measured:
 		return nextStep(metric.NotReported, r.evidence, t.now)
 	case r.Late:
 		return nextStep(metric.NotReported, r.evidence, t.now)

@@ -10,7 +10,7 @@ import (
 
 // Node explains a node; false if nothing is known of it. While nodes have not
 // been listed, it cannot be said of any name that there is no such node.
-func (w *World) Node(name metric.NodeName) (Explanation, bool) {
+func (w *Explainer) Node(name metric.NodeName) (Explanation, bool) {
 	c := w.openNode(name)
 	if !c.known() {
 		return w.notListedYet(Explanation{Kind: "node", Node: name})
@@ -27,7 +27,7 @@ func (w *World) Node(name metric.NodeName) (Explanation, bool) {
 
 // nodeFile is all there is on one node.
 type nodeFile struct {
-	w           *World
+	w           *Explainer
 	name        metric.NodeName
 	sample      *metric.Sample
 	verdicts    []datedVerdict // on the node itself
@@ -35,7 +35,7 @@ type nodeFile struct {
 	read        *reading
 }
 
-func (w *World) openNode(name metric.NodeName) *nodeFile {
+func (w *Explainer) openNode(name metric.NodeName) *nodeFile {
 	c := &nodeFile{w: w, name: name, sample: w.lookup(metric.Entity{Kind: metric.Node, Node: name}), read: w.readingOf(name)}
 	for v, since := range w.verdictsOn(name) {
 		c.hasVerdicts = true
@@ -115,7 +115,7 @@ func (c *nodeFile) podsText() string {
 }
 
 // knownNode returns what the API server says of a node; nil if it says nothing.
-func (w *World) knownNode(name metric.NodeName) *Known {
+func (w *Explainer) knownNode(name metric.NodeName) *Known {
 	n := w.Facts.Node(name)
 	if n == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 
 // Outcome is what became of one pod, container or node, of its CPU and memory
 // together or of another metric: cheap to make for many. ShortMessage says it in a
-// sentence, World.Why and the answers in full.
+// sentence, Explainer.Why and the answers in full.
 type Outcome struct {
 	// Reason is Measured, or Ambiguous, for what is served; else why it is not.
 	Reason metric.Reason
@@ -283,7 +283,7 @@ func endOf(p *cluster.Pod) (t time.Time) {
 
 // judgeNode says what became of group asked of a node. st is the verdict on it to
 // go by, nil if there is none.
-func (w *World) judgeNode(name metric.NodeName, asked metric.Group, l measurement, st *activeVerdict, read *reading) Outcome {
+func (w *Explainer) judgeNode(name metric.NodeName, asked metric.Group, l measurement, st *activeVerdict, read *reading) Outcome {
 	switch {
 	case l.metricMissing:
 		return l.withoutMetric(asked)

@@ -19,7 +19,7 @@ func TestAnswersAgreeWhateverHappens(t *testing.T) {
 	for seed := range uint64(200) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			chance := rand.New(rand.NewPCG(seed, 4))
-			w := newWorld()
+			w := newFixture()
 			for round := range 12 {
 				now := transcript.Epoch.Add(time.Duration(round) * 15 * time.Second)
 				randomRound(t, chance, w, round, now)
@@ -58,7 +58,7 @@ func TestAnswersAgreeWhateverHappens(t *testing.T) {
 }
 
 // randomRound lets w learn and observe what chance has in store for a round.
-func randomRound(t *testing.T, chance *rand.Rand, w *world, round int, now time.Time) {
+func randomRound(t *testing.T, chance *rand.Rand, w *fixture, round int, now time.Time) {
 	t.Helper()
 	if chance.IntN(3) > 0 {
 		if err := w.learn(randomFacts(chance, round), now, chance.IntN(5) > 0); err != nil {

@@ -90,7 +90,7 @@ func (r *reading) every() time.Duration {
 }
 
 // readingOf returns how a node is read.
-func (w *World) readingOf(node metric.NodeName) *reading {
+func (w *Explainer) readingOf(node metric.NodeName) *reading {
 	var sources []SourceState
 	for i := range w.Sources {
 		if s := &w.Sources[i]; s.Node == node || s.Node == "" {
@@ -102,7 +102,7 @@ func (w *World) readingOf(node metric.NodeName) *reading {
 
 // reads returns the states of the node's sources. Errors name addresses, and are said
 // only of the node itself.
-func (w *World) reads(node metric.NodeName, errors bool) (reads []Read) {
+func (w *Explainer) reads(node metric.NodeName, errors bool) (reads []Read) {
 	for _, s := range w.readingOf(node).sources {
 		r := Read{Source: s.Name, LastRead: utc(s.LastRead), LastSuccess: utc(s.LastSuccess), Due: utc(s.Due)}
 		err := s.Err

@@ -19,7 +19,7 @@ const maxNames = 10
 // Namespace reports everything that is missing in a namespace; false if nothing is
 // known of it. While pods have not been listed, it cannot be said of any name that
 // there is no such namespace.
-func (w *World) Namespace(name metric.Namespace) (MissingReport, bool) {
+func (w *Explainer) Namespace(name metric.Namespace) (MissingReport, bool) {
 	pods := w.Facts.PodsIn(name)
 	r := newReporter(w.surveyOfPods(pods))
 	for _, p := range pods {
@@ -37,7 +37,7 @@ func (w *World) Namespace(name metric.Namespace) (MissingReport, bool) {
 
 // Missing reports everything that is missing in the cluster. It goes from node to
 // node, for what is said of a node's pods lies together.
-func (w *World) Missing() MissingReport {
+func (w *Explainer) Missing() MissingReport {
 	r := newReporter(w.Survey())
 	nodes := w.nodes()
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
@@ -59,7 +59,7 @@ func (w *World) Missing() MissingReport {
 }
 
 // nodes returns every node that is known or read.
-func (w *World) nodes() map[metric.NodeName]bool {
+func (w *Explainer) nodes() map[metric.NodeName]bool {
 	names := map[metric.NodeName]bool{}
 	w.Facts.EachNode(func(n *cluster.Node) bool {
 		names[n.Name] = true

@@ -10,7 +10,7 @@ import (
 // if nothing is known of the entity. A pod's or container's node may be left empty.
 // Where several metrics are given, it is about the first that is not served: of a
 // pod, CPU and memory are what it is served by.
-func (w *World) Rule(e metric.Entity, about ...metric.ID) (r Outcome, known bool) {
+func (w *Explainer) Rule(e metric.Entity, about ...metric.ID) (r Outcome, known bool) {
 	for _, id := range about {
 		if r, known = w.rule(e, id); !known || !r.Served {
 			break
@@ -25,7 +25,7 @@ func (w *World) Rule(e metric.Entity, about ...metric.ID) (r Outcome, known bool
 // notListedMessage is said of everything while pods and nodes have not been listed.
 const notListedMessage = "weir has just started and has not heard yet which pods and nodes there are"
 
-func (w *World) rule(e metric.Entity, id metric.ID) (Outcome, bool) {
+func (w *Explainer) rule(e metric.Entity, id metric.ID) (Outcome, bool) {
 	g := id.Describe().Group
 	switch e.Kind {
 	case metric.Node:
@@ -53,7 +53,7 @@ func (w *World) rule(e metric.Entity, id metric.ID) (Outcome, bool) {
 
 // openAnywhere gathers what is known of a pod on the node it is on, or, where the
 // API server does not say, on any.
-func (w *World) openAnywhere(ref metric.PodRef) *file {
+func (w *Explainer) openAnywhere(ref metric.PodRef) *file {
 	if p := w.Facts.Pod(ref); p != nil {
 		return w.open(ref, w.verdictsOn(p.Node))
 	}
@@ -61,7 +61,7 @@ func (w *World) openAnywhere(ref metric.PodRef) *file {
 }
 
 // judgeSystem says what became of a cgroup of a node that belongs to no pod.
-func (w *World) judgeSystem(e metric.Entity, id metric.ID) (Outcome, bool) {
+func (w *Explainer) judgeSystem(e metric.Entity, id metric.ID) (Outcome, bool) {
 	g, l := id.Describe().Group, measureMetric(w.lookup(e), id)
 	var st *activeVerdict
 	for v, since := range w.verdictsOn(e.Node) {
@@ -85,7 +85,7 @@ func (w *World) judgeSystem(e metric.Entity, id metric.ID) (Outcome, bool) {
 
 // judgeSum says what became of a sum over pods: of a namespace or the cluster. It
 // has what one of them has, and nothing is said against it.
-func (w *World) judgeSum(e metric.Entity, id metric.ID) (Outcome, bool) {
+func (w *Explainer) judgeSum(e metric.Entity, id metric.ID) (Outcome, bool) {
 	l := measureMetric(w.lookup(e), id)
 	switch {
 	case l.complete:

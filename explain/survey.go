@@ -13,7 +13,7 @@ import (
 // asked about, so that whoever asks node by node finds it at hand. It is not safe
 // for concurrent use.
 type Survey struct {
-	w       *World
+	w       *Explainer
 	about   []metric.ID                        // one, or none for CPU and memory
 	few     bool                               // only a few of a node's pods will be asked about
 	bound   map[metric.NodeName][]*cluster.Pod // which; nil for any
@@ -41,18 +41,18 @@ type podState struct {
 }
 
 // Survey answers for many.
-func (w *World) Survey() *Survey {
+func (w *Explainer) Survey() *Survey {
 	return &Survey{w: w, nodes: make(map[metric.NodeName]*nodeState, w.Facts.Nodes())}
 }
 
 // SurveyOf returns a Survey that answers for a few, of CPU and memory together or,
 // if one is given, of another metric.
-func (w *World) SurveyOf(about ...metric.ID) *Survey {
+func (w *Explainer) SurveyOf(about ...metric.ID) *Survey {
 	return &Survey{w: w, about: about, few: true, nodes: map[metric.NodeName]*nodeState{}}
 }
 
 // surveyOfPods returns a Survey that answers for these pods only.
-func (w *World) surveyOfPods(pods []*cluster.Pod) *Survey {
+func (w *Explainer) surveyOfPods(pods []*cluster.Pod) *Survey {
 	s := w.SurveyOf()
 	s.bound = map[metric.NodeName][]*cluster.Pod{}
 	for _, p := range pods {
@@ -243,7 +243,7 @@ func (s *Survey) find(p *cluster.Pod) *metric.Sample {
 
 // lookupPod returns what is served of a pod, or nil: on the node that the API
 // server binds it to, or else where the view has it.
-func (w *World) lookupPod(ref metric.PodRef) *metric.Sample {
+func (w *Explainer) lookupPod(ref metric.PodRef) *metric.Sample {
 	e := metric.Entity{Kind: metric.Pod, Namespace: ref.Namespace, Pod: ref.Name}
 	if p := w.Facts.Pod(ref); p != nil && p.Node != "" {
 		e.Node = p.Node
@@ -256,7 +256,7 @@ func (w *World) lookupPod(ref metric.PodRef) *metric.Sample {
 }
 
 // lookup returns what is served of an entity, or nil.
-func (w *World) lookup(e metric.Entity) *metric.Sample {
+func (w *Explainer) lookup(e metric.Entity) *metric.Sample {
 	if w.View == nil {
 		return nil
 	}
@@ -267,6 +267,6 @@ func (w *World) lookup(e metric.Entity) *metric.Sample {
 }
 
 // lookNode returns what is measured of a node.
-func (w *World) lookNode(name metric.NodeName) measurement {
+func (w *Explainer) lookNode(name metric.NodeName) measurement {
 	return measure(w.lookup(metric.Entity{Kind: metric.Node, Node: name}), metric.CPU, metric.Memory)
 }

@@ -62,14 +62,16 @@ func TestRangeOfManyPieces(t *testing.T) {
 	from := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	to := from.Add(7 * 24 * time.Hour)
 	client, asked := prometheus(t, from.Add(time.Hour))
-	var told []string
-	client.options.Progress = func(query string, piece, of int) { told = append(told, fmt.Sprintf("%s %d/%d", query, piece, of)) }
+	var progress []string
+	client.options.Progress = func(query string, piece, of int) {
+		progress = append(progress, fmt.Sprintf("%s %d/%d", query, piece, of))
+	}
 	lines, err := client.Range(t.Context(), "time()", from, to, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *asked != 2 || strings.Join(told, ", ") != "time() 1/2, time() 2/2" {
-		t.Errorf("asked %d times, told %v, want 2 pieces", *asked, told)
+	if *asked != 2 || strings.Join(progress, ", ") != "time() 1/2, time() 2/2" {
+		t.Errorf("asked %d times, told %v, want 2 pieces", *asked, progress)
 	}
 	if len(lines) != 2 || lines[0].Labels["s"] != "all" || lines[1].Labels["s"] != "some" {
 		t.Fatalf("got %d lines, want all and some", len(lines))

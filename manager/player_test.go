@@ -90,10 +90,10 @@ func (p *page) Forget(source string, node metric.NodeName) {
 	p.lines = append(p.lines, fmt.Sprintf("%s %s gone", source, node))
 }
 
-// told is a source of one sample.
-type told struct{}
+// sampleSource is a source of one sample.
+type sampleSource struct{}
 
-func (told) Read(_ context.Context, b *metric.Batch) error {
+func (sampleSource) Read(_ context.Context, b *metric.Batch) error {
 	s := b.Add(metric.Entity{Kind: metric.Node, Node: b.Node})
 	s.Values.Set(metric.CPUUsage, 7)
 	return nil
@@ -107,12 +107,12 @@ func (s specs) Sources(*cluster.Facts) []Spec { return s }
 // came to then, at the times of then, and no sink that is slow loses any of it.
 func TestWhatIsRecordedPlays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		facts := (*cluster.Facts)(nil).With(cluster.Change{Synced: true})
+		facts := (*cluster.Facts)(nil).With(cluster.FactsChange{Synced: true})
 		pipeline := func(Spec) []Processor { return []Processor{&marker{}} }
 		var sources specs
 		for i := range 3 {
 			node := metric.NodeName(fmt.Sprint("n", i))
-			sources = append(sources, Spec{Name: string(node), Kind: "k", Node: node, Open: func() (Source, error) { return told{}, nil }})
+			sources = append(sources, Spec{Name: string(node), Kind: "k", Node: node, Open: func() (Source, error) { return sampleSource{}, nil }})
 		}
 		run := func(o Options, d time.Duration) {
 			t.Helper()

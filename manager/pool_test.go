@@ -30,7 +30,7 @@ func TestPoolGivesUpRoomForVerdicts(t *testing.T) {
 
 // A batch takes memory when its first sample is added: of many that wait for their
 // sources, those that come one after the other take the same.
-func TestPoolLendsRoomLate(t *testing.T) {
+func TestPoolAllocatesLate(t *testing.T) {
 	p := newPool(4)
 	all := []*metric.Batch{p.get(), p.get(), p.get()}
 	var at *metric.Sample

@@ -14,7 +14,7 @@ import (
 )
 
 func TestReadiness(t *testing.T) {
-	fares := map[string]SourceStatus{
+	statuses := map[string]SourceStatus{
 		"rated":      {Rounds: 2, Reached: true, Rated: true},
 		"read":       {Rounds: 2, Reached: true},
 		"unread":     {}, // as yet
@@ -53,7 +53,7 @@ func TestReadiness(t *testing.T) {
 		var sources []SourceStatus
 		for _, g := range c.sources {
 			for i := range g.n {
-				s := fares[g.how]
+				s := statuses[g.how]
 				s.Name = fmt.Sprintf("%s %d", g.how, i)
 				s.Node = metric.NodeName(s.Name)
 				s.Interval, s.Timeout = max(s.Interval, 15*time.Second), 10*time.Second
@@ -121,12 +121,12 @@ func TestReadyOverTime(t *testing.T) {
 		// However long the API server is away, weir is not ready without it.
 		h.until(time.Minute)
 		ready("waiting for the API server's list of nodes and pods")
-		facts.Store((&cluster.Facts{}).With(cluster.Change{}))
+		facts.Store((&cluster.Facts{}).With(cluster.FactsChange{}))
 		h.until(2 * time.Minute)
 		ready("waiting for the API server's list of nodes and pods")
 
 		// The time since then is what counts.
-		facts.Store(facts.Load().With(cluster.Change{Synced: true}))
+		facts.Store(facts.Load().With(cluster.FactsChange{Synced: true}))
 		h.provide(cached().spec("a", interval, timeout), refused.spec("b", interval, timeout), left)
 		h.until(2*time.Minute + time.Second)
 		ready("waiting for rates: 0 of 1 reachable nodes have them, 1 more fail (ready without them in 34s)")
@@ -161,7 +161,7 @@ func TestReadyTenSecondsAfterStart(t *testing.T) {
 		for i := range nodes {
 			specs = append(specs, quick().spec(fmt.Sprintf("n%d", i), time.Minute, 10*time.Second))
 		}
-		h := build(t, Options{Facts: func() *cluster.Facts { return (&cluster.Facts{}).With(cluster.Change{Synced: true}) }}, specs...)
+		h := build(t, Options{Facts: func() *cluster.Facts { return (&cluster.Facts{}).With(cluster.FactsChange{Synced: true}) }}, specs...)
 		h.until(settle)
 		if h.m.Ready() == nil {
 			t.Error("ready before the second reads")

@@ -102,7 +102,7 @@ func TestSinkThatFails(t *testing.T) {
 func TestPipeline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDiary()
-		facts := (*cluster.Facts)(nil).With(cluster.Change{Synced: true})
+		facts := (*cluster.Facts)(nil).With(cluster.FactsChange{Synced: true})
 		assembled := 0
 		h := build(t, Options{
 			Facts: func() *cluster.Facts { return facts },
@@ -151,21 +151,21 @@ func TestPipeline(t *testing.T) {
 // seer is a place with a second view.
 type seer struct {
 	*place
-	testify func(ctx context.Context, b *metric.Batch) error
+	readSecond func(ctx context.Context, b *metric.Batch) error
 }
 
-func (s seer) ReadSecond(ctx context.Context, b *metric.Batch) error { return s.testify(ctx, b) }
+func (s seer) ReadSecond(ctx context.Context, b *metric.Batch) error { return s.readSecond(ctx, b) }
 
-// doubter doubts whatever it is told to.
-type doubter struct{ rounds *int }
+// crossCheckSource doubts whatever it is told to.
+type crossCheckSource struct{ rounds *int }
 
-func (d doubter) NeedsCrossCheck(_ *cluster.Facts, b *metric.Batch, _ time.Time) bool {
+func (d crossCheckSource) NeedsCrossCheck(_ *cluster.Facts, b *metric.Batch, _ time.Time) bool {
 	*d.rounds++
 	return true
 }
-func (d doubter) Process(*cluster.Facts, *metric.Batch, time.Time) {}
+func (d crossCheckSource) Process(*cluster.Facts, *metric.Batch, time.Time) {}
 
-func TestWitness(t *testing.T) {
+func TestSecondRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDiary()
 		let := make(chan struct{})
@@ -178,7 +178,7 @@ func TestWitness(t *testing.T) {
 				b.Add(metric.Entity{Kind: metric.Node})
 				return nil
 			}},
-			testify: func(_ context.Context, b *metric.Batch) error {
+			readSecond: func(_ context.Context, b *metric.Batch) error {
 				asked++
 				switch asked {
 				case 1:
@@ -196,7 +196,7 @@ func TestWitness(t *testing.T) {
 		spec.Open = func() (Source, error) { return s, nil }
 		h := build(t, Options{
 			Sinks:    []NamedSink{d.named()},
-			Pipeline: func(Spec) []Processor { return []Processor{doubter{&doubted}} },
+			Pipeline: func(Spec) []Processor { return []Processor{crossCheckSource{&doubted}} },
 		}, spec)
 		third := steady("a", h.start, settle)
 		h.until(third + 2*interval)
@@ -243,10 +243,10 @@ func TestBatchesAreRecycled(t *testing.T) {
 			return rounds
 		}
 		h.until(time.Minute)
-		held := rounds()
-		for i, b := range held {
-			if slices.Contains(held[:i], b) {
-				t.Errorf("round %d of %d: got a batch that a sink has, want another", i+1, len(held))
+		before := rounds()
+		for i, b := range before {
+			if slices.Contains(before[:i], b) {
+				t.Errorf("round %d of %d: got a batch that a sink has, want another", i+1, len(before))
 			}
 		}
 		close(let)

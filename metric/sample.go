@@ -225,13 +225,13 @@ func (b *Batch) AddAt(slot uint32) *Sample {
 // SetAllocator has lend give b, which is empty, its memory when that is first needed. A
 // batch that waits for its source to answer needs none, and a few that do not wait can
 // share what is warm in the processor's caches.
-func (b *Batch) SetAllocator(lend func(*Batch)) { b.allocate = lend }
+func (b *Batch) SetAllocator(allocate func(*Batch)) { b.allocate = allocate }
 
 // EnsureBuffers gives b the memory it has yet to be lent, if it has.
 func (b *Batch) EnsureBuffers() {
-	if lend := b.allocate; lend != nil {
+	if allocate := b.allocate; allocate != nil {
 		b.allocate = nil
-		lend(b)
+		allocate(b)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 func TestSlotsAgreeWithAMap(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	reused := 0
-	for world := range 200 {
+	for fixture := range 200 {
 		var table SlotTable
 		var state []Entity // by slot, as a step keeps it
 		slots := map[Entity]uint32{}
@@ -56,23 +56,23 @@ func TestSlotsAgreeWithAMap(t *testing.T) {
 			given := 0
 			check := func(e Entity, s uint32) {
 				if want, ok := slots[e]; ok && s != want {
-					t.Fatalf("world %d, round %d: %v has slot %d, had %d", world, round, e, s, want)
+					t.Fatalf("fixture %d, round %d: %v has slot %d, had %d", fixture, round, e, s, want)
 				}
 				if _, ok := slots[e]; !ok {
 					for other, of := range slots {
 						if of == s {
-							t.Fatalf("world %d, round %d: %v has the slot %d of %v", world, round, e, s, other)
+							t.Fatalf("fixture %d, round %d: %v has the slot %d of %v", fixture, round, e, s, other)
 						}
 					}
 					if state[s] != (Entity{}) {
-						t.Fatalf("world %d, round %d: slot %d of %v has state of %v", world, round, s, e, state[s])
+						t.Fatalf("fixture %d, round %d: slot %d of %v has state of %v", fixture, round, s, e, state[s])
 					}
 					given++
 				} else if state[s] != e {
-					t.Fatalf("world %d, round %d: slot %d of %v has lost its state: %v", world, round, s, e, state[s])
+					t.Fatalf("fixture %d, round %d: slot %d of %v has lost its state: %v", fixture, round, s, e, state[s])
 				}
 				if *table.Entity(s) != e || table.Find(&e) != s {
-					t.Fatalf("world %d, round %d: slot %d of %v: Entity %v, Find %d", world, round, s, e, *table.Entity(s), table.Find(&e))
+					t.Fatalf("fixture %d, round %d: slot %d of %v: Entity %v, Find %d", fixture, round, s, e, *table.Entity(s), table.Find(&e))
 				}
 				slots[e], state[s] = s, e
 			}
@@ -93,14 +93,14 @@ func TestSlotsAgreeWithAMap(t *testing.T) {
 				}
 			}
 			if got := table.Generation() != was; got != (given > 0) {
-				t.Fatalf("world %d, round %d: %d slots were given, another Generation: %v", world, round, given, got)
+				t.Fatalf("fixture %d, round %d: %d slots were given, another Generation: %v", fixture, round, given, got)
 			}
 			for e, s := range slots {
 				if r.IntN(4) == 0 {
 					table.Keep(s)
 				}
 				if table.Find(&e) != s {
-					t.Fatalf("world %d, round %d: %v is lost", world, round, e)
+					t.Fatalf("fixture %d, round %d: %v is lost", fixture, round, e)
 				}
 			}
 			if r.IntN(4) == 0 {

@@ -34,8 +34,8 @@ type Step interface {
 
 // Pipeline holds the steps of one source. It is not safe for concurrent use.
 type Pipeline struct {
-	Identity  *identity.State
-	Rate      *rate.State
+	Identity  *identity.Identifier
+	Rate      *rate.Calculator
 	Enrich    *enrich.Enricher
 	Aggregate *aggregate.Aggregator
 }

@@ -21,9 +21,9 @@ func record(t *testing.T, n int) (file []byte, ends []int) {
 	t.Helper()
 	var out bytes.Buffer
 	w := must(recording.NewWriter(&out, recording.Options{Begin: began, Flush: -1}))
-	world := newWorld(7, 2)
+	fixture := newFixture(7, 2)
 	for range n {
-		r := world.step()
+		r := fixture.step()
 		check(t, w.Round(r.b, r.facts, r.now))
 		ends = append(ends, out.Len())
 	}
@@ -135,7 +135,7 @@ func TestScaleTargets(t *testing.T) {
 		Group: "apps", Resource: "deployments", Namespace: "shop", Name: "web", Replicas: 3, Current: 2, Selector: "app=web",
 		HPA: "web", Spec: []byte(`{"maxReplicas":10}`),
 	}
-	facts := (*cluster.Facts)(nil).With(cluster.Change{Synced: true, At: began})
+	facts := (*cluster.Facts)(nil).With(cluster.FactsChange{Synced: true, At: began})
 	check(t, w.Scale(want, began.Add(time.Second)))
 	check(t, w.Facts(facts, began.Add(2*time.Second)))
 	check(t, w.Facts(facts, began.Add(3*time.Second))) // is no news
@@ -238,9 +238,9 @@ func TestGoneAfterABegin(t *testing.T) {
 func FuzzReader(f *testing.F) {
 	var out bytes.Buffer
 	w := must(recording.NewWriter(&out, recording.Options{Begin: began}))
-	world := newWorld(3, 2)
+	fixture := newFixture(3, 2)
 	for range 4 {
-		r := world.step()
+		r := fixture.step()
 		if err := w.Round(r.b, r.facts, r.now); err != nil {
 			f.Fatal(err)
 		}

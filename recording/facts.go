@@ -16,8 +16,8 @@ const (
 	containerSize = 384
 )
 
-// change describes a cluster.Change. more says that the next record continues it.
-func (c *codec) change(f *cluster.Change, more *bool) {
+// change describes a cluster.FactsChange. more says that the next record continues it.
+func (c *codec) change(f *cluster.FactsChange, more *bool) {
 	c.boolean(1, &f.Synced)
 	c.boolean(2, more)
 	c.instant(3, &f.At)
@@ -171,10 +171,10 @@ func (r *recentFacts) newest() *cluster.Facts {
 }
 
 // split cuts a change into parts that fit into a record each.
-func split(c cluster.Change, do func(part *cluster.Change, more bool) error) error {
+func split(c cluster.FactsChange, do func(part *cluster.FactsChange, more bool) error) error {
 	const most = 4096
 	for {
-		part := cluster.Change{Synced: c.Synced, At: c.At}
+		part := cluster.FactsChange{Synced: c.Synced, At: c.At}
 		part.Nodes, c.Nodes = cutAt(c.Nodes, most)
 		part.Pods, c.Pods = cutAt(c.Pods, most)
 		part.GoneNodes, c.GoneNodes = cutAt(c.GoneNodes, most)

@@ -28,7 +28,7 @@ type Reader struct {
 	codec   codec
 	begun   bool
 	facts   recentFacts
-	pending *cluster.Change // a change that the next record continues
+	pending *cluster.FactsChange // a change that the next record continues
 	now     time.Time
 }
 
@@ -159,7 +159,7 @@ func (r *Reader) decode(kind FrameKind, b *metric.Batch) (f Frame, ok bool) {
 
 // change reads a change of facts, and reports whether it is complete.
 func (r *Reader) change() bool {
-	var change cluster.Change
+	var change cluster.FactsChange
 	var more bool
 	r.codec.change(&change, &more)
 	if r.codec.err != nil {

@@ -31,11 +31,11 @@ var equal = cmp.Options{
 	cmp.Comparer(sameError),
 	// The order of the pods of a node or namespace means nothing.
 	cmpopts.SortSlices(func(a, b *cluster.Pod) bool { return a.String() < b.String() }),
-	cmp.Transformer("facts", told),
+	cmp.Transformer("facts", factsAsText),
 }
 
-// told is what facts say, by every way to ask.
-func told(f *cluster.Facts) any {
+// factsAsText is what facts say, by every way to ask.
+func factsAsText(f *cluster.Facts) any {
 	all := struct {
 		Synced bool
 		At     time.Time
@@ -79,9 +79,9 @@ type round struct {
 	now   time.Time
 }
 
-// world makes rounds that are alike from one to the next, as those of a cluster
+// fixture makes rounds that are alike from one to the next, as those of a cluster
 // are, with whatever may happen to them.
-type world struct {
+type fixture struct {
 	*rand.Rand
 	now    time.Time
 	facts  []*cluster.Facts
@@ -90,22 +90,22 @@ type world struct {
 	serial int
 }
 
-func newWorld(seed uint64, nodes int) *world {
-	w := &world{Rand: rand.New(rand.NewPCG(seed, 1)), now: began, facts: []*cluster.Facts{nil}, rows: map[metric.NodeName][]metric.Sample{}}
+func newFixture(seed uint64, nodes int) *fixture {
+	w := &fixture{Rand: rand.New(rand.NewPCG(seed, 1)), now: began, facts: []*cluster.Facts{nil}, rows: map[metric.NodeName][]metric.Sample{}}
 	for i := range nodes {
 		w.nodes = append(w.nodes, metric.NodeName(fmt.Sprintf("node-%d", i)))
 	}
 	return w
 }
 
-func (w *world) chance(p float64) bool { return w.Float64() < p }
+func (w *fixture) chance(p float64) bool { return w.Float64() < p }
 
-func (w *world) unique(what string) string {
+func (w *fixture) unique(what string) string {
 	w.serial++
 	return fmt.Sprintf("%s-%d", what, w.serial)
 }
 
-func (w *world) container(node metric.NodeName) metric.Sample {
+func (w *fixture) container(node metric.NodeName) metric.Sample {
 	s := metric.Sample{
 		Entity: metric.Entity{Kind: metric.Container, Node: node, Namespace: "shop", Pod: metric.PodName(w.unique("pod")), Name: "app"},
 		Instance: metric.Instance{
@@ -132,7 +132,7 @@ func (w *world) container(node metric.NodeName) metric.Sample {
 	return s
 }
 
-func (w *world) value() float64 {
+func (w *fixture) value() float64 {
 	switch w.IntN(8) {
 	case 0:
 		return w.NormFloat64()
@@ -145,7 +145,7 @@ func (w *world) value() float64 {
 }
 
 // step lets a second or so pass, and returns the next round.
-func (w *world) step() round {
+func (w *fixture) step() round {
 	w.now = w.now.Add(time.Duration(w.Int64N(2e9)))
 	if w.chance(0.2) {
 		w.learn()
@@ -159,7 +159,7 @@ func (w *world) step() round {
 	return round{b, facts, w.now}
 }
 
-func (w *world) batch(node metric.NodeName) *metric.Batch {
+func (w *fixture) batch(node metric.NodeName) *metric.Batch {
 	rows := w.rows[node]
 	for len(rows) < 3 || w.chance(0.3) {
 		rows = slices.Insert(rows, w.IntN(len(rows)+1), w.container(node))
@@ -226,22 +226,22 @@ func (w *world) batch(node metric.NodeName) *metric.Batch {
 		}}
 	}
 	if w.chance(0.1) {
-		witness := w.batch(node)
-		witness.CrossCheck = nil
-		b.CrossCheck = witness
+		second := w.batch(node)
+		second.CrossCheck = nil
+		b.CrossCheck = second
 	}
 	return b
 }
 
-func (w *world) failure() error {
+func (w *fixture) failure() error {
 	read := &metric.ReadError{Reason: metric.NodeTimeout, Err: fmt.Errorf("get: %w", context.DeadlineExceeded)}
 	return []error{errors.New(w.unique("oh")), read, fmt.Errorf("read it: %w", read), &metric.ReadError{Reason: metric.NodeUnreachable, Err: errors.New("no route")}, context.DeadlineExceeded}[w.IntN(5)]
 }
 
 // learn makes new facts.
-func (w *world) learn() {
+func (w *fixture) learn() {
 	last := w.facts[len(w.facts)-1]
-	c := cluster.Change{Synced: w.chance(0.9), At: w.now}
+	c := cluster.FactsChange{Synced: w.chance(0.9), At: w.now}
 	for range w.IntN(4) {
 		p := &cluster.Pod{
 			PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(fmt.Sprint("pod-", w.IntN(20)))},
@@ -284,7 +284,7 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 			Begin: began, By: "weir", Block: []int{0, 1, 5000}[seed%3], Flush: []time.Duration{0, -1, time.Second}[seed%3],
 			Restart: []time.Duration{0, 20 * time.Second}[seed%2],
 		}
-		w := newWorld(seed, 3)
+		w := newFixture(seed, 3)
 		var rounds []round
 		var file bytes.Buffer
 		writer := must(recording.NewWriter(&file, o))

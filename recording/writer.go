@@ -114,7 +114,7 @@ func (w *Writer) referTo(facts *cluster.Facts, now time.Time) (uint64, error) {
 	if at := slices.Index(w.facts.list, facts); at >= 0 {
 		return uint64(at) + 1, nil
 	}
-	err := split(facts.Since(w.facts.newest()), func(part *cluster.Change, more bool) error {
+	err := split(facts.Since(w.facts.newest()), func(part *cluster.FactsChange, more bool) error {
 		return w.record(Facts, now, func(c *codec) { c.change(part, &more) })
 	})
 	w.facts.add(facts)

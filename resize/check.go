@@ -19,7 +19,7 @@ type ResourceChange struct {
 }
 
 // With returns p after changes. The error names a container that p does not have.
-func (p *Pod) With(changes []ResourceChange) (*Pod, error) {
+func (p *PodResources) With(changes []ResourceChange) (*PodResources, error) {
 	after := *p
 	after.Containers = slices.Clone(p.Containers)
 	for _, change := range changes {
@@ -43,7 +43,7 @@ func (p *Pod) With(changes []ResourceChange) (*Pod, error) {
 // Check returns why changes cannot be made to p in place; nothing if they can. The rules are those of
 // Kubernetes' validation (ValidatePodResize) and of resize policies. It does not check what only the
 // cluster knows, such as room on the node. The error is that of With.
-func Check(p *Pod, changes []ResourceChange) ([]Refusal, error) {
+func Check(p *PodResources, changes []ResourceChange) ([]Refusal, error) {
 	after, err := p.With(changes)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func Check(p *Pod, changes []ResourceChange) ([]Refusal, error) {
 }
 
 // podRefusals returns why no container of the pod can be changed in place.
-func (p *Pod) podRefusals() []Refusal {
+func (p *PodResources) podRefusals() []Refusal {
 	var all []Refusal
 	add := func(reason AdviceReason, message string) { all = append(all, Refusal{reason, message}) }
 	if p.Static {
@@ -90,7 +90,7 @@ func (p *Pod) podRefusals() []Refusal {
 }
 
 // changeRefusals returns why a change of one container cannot be made in place.
-func (p *Pod) changeRefusals(change ResourceChange) (all []Refusal) {
+func (p *PodResources) changeRefusals(change ResourceChange) (all []Refusal) {
 	c := p.Container(change.Container)
 	if c.Role == cluster.Init {
 		all = append(all, Refusal{InitContainer, c.Name + " is an init container, which ends before the others start"})
@@ -110,7 +110,7 @@ func qosChangeMessage(was, is Class) string {
 	return s
 }
 
-func containerNames(p *Pod) string {
+func containerNames(p *PodResources) string {
 	names := make([]string, len(p.Containers))
 	for i := range p.Containers {
 		names[i] = p.Containers[i].Name

@@ -1,7 +1,7 @@
 // Package resize recommends requests that fit the usage, and says which requests can be changed in
 // place, without a restart.
 //
-// The package is pure: it computes a Recommendation from a pod and the usage of its containers.
+// The package is pure: it computes a PodRecommendation from a pod and the usage of its containers.
 //
 //	p := resize.FromPod(pod)                       // or FromFacts
 //	r := resize.Recommend(p, use, resize.Defaults())

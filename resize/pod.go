@@ -47,8 +47,8 @@ func (a *Amounts) of(r Resource) *Amount {
 	return &a.CPU
 }
 
-// Pod has what is needed to resize a pod.
-type Pod struct {
+// PodResources has what is needed to resize a pod.
+type PodResources struct {
 	Namespace, Name, UID, Node string
 	// QoS is the class in the pod's status, by which the kubelet chose the pod's cgroup. If it is empty,
 	// ClassOf applies.
@@ -70,11 +70,11 @@ type Pod struct {
 	// OldKubelet: the node's kubelet cannot resize in place, since it does not report the resources of
 	// containers.
 	OldKubelet bool
-	Containers []Container // init containers first, as they start
+	Containers []ContainerResources // init containers first, as they start
 }
 
-// Container is a container of a pod.
-type Container struct {
+// ContainerResources is a container of a pod.
+type ContainerResources struct {
 	Name             string
 	Role             cluster.Role
 	Running          bool
@@ -84,8 +84,8 @@ type Container struct {
 }
 
 // Container returns the container of that name, or nil.
-func (p *Pod) Container(name string) *Container {
-	i := slices.IndexFunc(p.Containers, func(c Container) bool { return c.Name == name })
+func (p *PodResources) Container(name string) *ContainerResources {
+	i := slices.IndexFunc(p.Containers, func(c ContainerResources) bool { return c.Name == name })
 	if i < 0 {
 		return nil
 	}
@@ -93,12 +93,12 @@ func (p *Pod) Container(name string) *Container {
 }
 
 // String returns namespace/name.
-func (p *Pod) String() string { return p.Namespace + "/" + p.Name }
+func (p *PodResources) String() string { return p.Namespace + "/" + p.Name }
 
 // FromPod converts a pod of the API server. Requests and limits are those of the spec, whether or not
 // the kubelet has applied them.
-func FromPod(p *corev1.Pod) *Pod {
-	to := &Pod{
+func FromPod(p *corev1.Pod) *PodResources {
+	to := &PodResources{
 		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Node: p.Spec.NodeName,
 		QoS: Class(p.Status.QOSClass), Phase: string(p.Status.Phase), Terminating: p.DeletionTimestamp != nil,
 		Windows: p.Spec.OS != nil && p.Spec.OS.Name == corev1.Windows, Resizing: resizing(p), OldKubelet: oldKubelet(p),
@@ -121,8 +121,8 @@ func FromPod(p *corev1.Pod) *Pod {
 	return to
 }
 
-func newContainer(c *corev1.Container, role cluster.Role, statuses []corev1.ContainerStatus) Container {
-	to := Container{Name: c.Name, Role: role, Requests: amounts(c.Resources.Requests), Limits: amounts(c.Resources.Limits)}
+func newContainer(c *corev1.Container, role cluster.Role, statuses []corev1.ContainerStatus) ContainerResources {
+	to := ContainerResources{Name: c.Name, Role: role, Requests: amounts(c.Resources.Requests), Limits: amounts(c.Resources.Limits)}
 	for _, s := range statuses {
 		to.Running = to.Running || s.Name == c.Name && s.State.Running != nil
 	}
@@ -174,8 +174,8 @@ func oldKubelet(p *corev1.Pod) bool {
 
 // FromFacts converts a pod of the cluster facts. They do not have resize policies, Resizing,
 // OldKubelet and Windows.
-func FromFacts(p *cluster.Pod) *Pod {
-	to := &Pod{
+func FromFacts(p *cluster.Pod) *PodResources {
+	to := &PodResources{
 		Namespace: string(p.Namespace), Name: string(p.Name), UID: string(p.UID), Node: string(p.Node),
 		QoS: Class(p.QoS), Phase: string(p.Phase), Terminating: !p.Deleted.IsZero(), Static: p.Mirror,
 	}
@@ -183,7 +183,7 @@ func FromFacts(p *cluster.Pod) *Pod {
 	to.PodLevel.Set = p.PodLevel || p.Spec.Len() > 0
 	for i := range p.Containers {
 		if c := &p.Containers[i]; c.Role != cluster.Ephemeral { // it cannot have requests
-			to.Containers = append(to.Containers, Container{
+			to.Containers = append(to.Containers, ContainerResources{
 				Name: c.Name, Role: c.Role, Running: c.State == cluster.StateRunning, Requests: requests(c.Spec), Limits: limits(c.Spec),
 			})
 		}
@@ -224,10 +224,10 @@ const (
 // (k8s.io/kubernetes/pkg/apis/core/v1/helper/qos). Requests and limits of all containers are added,
 // and zero counts as not set. A pod is Guaranteed if every container has both limits and the sums of
 // requests and limits are equal. Requests and limits of the pod itself replace those of its containers.
-func ClassOf(p *Pod) Class {
+func ClassOf(p *PodResources) Class {
 	var requests, limits Amounts
 	guaranteed := true
-	add := func(of []Container) {
+	add := func(of []ContainerResources) {
 		for i := range of {
 			addPositive(&requests, &of[i].Requests)
 			addPositive(&limits, &of[i].Limits)
@@ -235,7 +235,7 @@ func ClassOf(p *Pod) Class {
 		}
 	}
 	if p.PodLevel.Set {
-		add([]Container{{Requests: p.PodLevel.Requests, Limits: p.PodLevel.Limits}})
+		add([]ContainerResources{{Requests: p.PodLevel.Requests, Limits: p.PodLevel.Limits}})
 	} else {
 		add(p.Containers)
 	}
@@ -259,7 +259,7 @@ func addPositive(sum, a *Amounts) {
 }
 
 // class returns the class in the pod's status, or else ClassOf.
-func (p *Pod) class() Class {
+func (p *PodResources) class() Class {
 	if p.QoS != "" {
 		return p.QoS
 	}
@@ -269,7 +269,7 @@ func (p *Pod) class() Class {
 // Reserved returns what the scheduler reserves on the node for p, without the overhead of its
 // RuntimeClass: the sum of the containers that run at once, or what an init container needs together
 // with the sidecars started before it, if that is more (KEP 753).
-func Reserved(p *Pod) (sum Amounts) {
+func Reserved(p *PodResources) (sum Amounts) {
 	for _, r := range Resources() {
 		if own := p.PodLevel.Requests.Get(r); own.Set {
 			*sum.of(r) = own

@@ -21,10 +21,10 @@ func (d dice) amounts() (a Amounts) {
 	return a
 }
 
-func (d dice) pod() *Pod {
-	p := &Pod{Namespace: "shop", Name: "cart", Phase: string(cluster.Running)}
+func (d dice) pod() *PodResources {
+	p := &PodResources{Namespace: "shop", Name: "cart", Phase: string(cluster.Running)}
 	for i := range 1 + d.IntN(3) {
-		c := Container{Name: string(rune('a' + i)), Running: d.IntN(8) > 0, Role: []cluster.Role{cluster.Regular, cluster.Regular, cluster.Sidecar, cluster.Init}[d.IntN(4)], Limits: d.amounts()}
+		c := ContainerResources{Name: string(rune('a' + i)), Running: d.IntN(8) > 0, Role: []cluster.Role{cluster.Regular, cluster.Regular, cluster.Sidecar, cluster.Init}[d.IntN(4)], Limits: d.amounts()}
 		for _, r := range Resources() {
 			limit := c.Limits.Get(r)
 			switch d.IntN(4) {

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// Recommendation is the advice about a pod's requests.
-type Recommendation struct {
+// PodRecommendation is the advice about a pod's requests.
+type PodRecommendation struct {
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
 	UID       string `json:"uid,omitempty"`
@@ -64,8 +64,8 @@ const minChange = 0.05
 
 // Recommend returns the recommendation for p. use returns the usage of a resource by a container, in
 // any order; impossible values are ignored. Recommend keeps no reference to p.
-func Recommend(p *Pod, use func(container string, r Resource) []UsagePoint, o Options) *Recommendation {
-	rec := &Recommendation{Namespace: p.Namespace, Pod: p.Name, UID: p.UID, Node: p.Node, QoS: p.class(), Requests: []Advice{}}
+func Recommend(p *PodResources, use func(container string, r Resource) []UsagePoint, o Options) *PodRecommendation {
+	rec := &PodRecommendation{Namespace: p.Namespace, Pod: p.Name, UID: p.UID, Node: p.Node, QoS: p.class(), Requests: []Advice{}}
 	refused := p.firstRefusal()
 	for i := range p.Containers {
 		for _, r := range Resources() {
@@ -80,7 +80,7 @@ func Recommend(p *Pod, use func(container string, r Resource) []UsagePoint, o Op
 }
 
 // firstRefusal returns why no request of the pod can change; nil if one may.
-func (p *Pod) firstRefusal() *Refusal {
+func (p *PodResources) firstRefusal() *Refusal {
 	switch bars := p.podRefusals(); {
 	case len(bars) > 0:
 		return &bars[0]
@@ -94,8 +94,8 @@ func (p *Pod) firstRefusal() *Refusal {
 
 // adviser computes the advice about one container's request of one resource.
 type adviser struct {
-	pod       *Pod
-	container *Container
+	pod       *PodResources
+	container *ContainerResources
 	resource  Resource
 	options   *Options
 	points    []UsagePoint
@@ -189,7 +189,7 @@ func (d *adviser) need(used *UsageFigure) (need int64, why string) {
 
 // refuseClassChange refuses proposals that would change the pod's class, sums up what is freed, and
 // adds notes.
-func (rec *Recommendation) refuseClassChange(p *Pod) {
+func (rec *PodRecommendation) refuseClassChange(p *PodResources) {
 	after, _ := p.With(rec.Changes()) // no error: the changes are of p's own containers
 	if is := ClassOf(after); is != rec.QoS && len(rec.Changes()) > 0 {
 		for i := range rec.Requests {
@@ -217,7 +217,7 @@ func (rec *Recommendation) refuseClassChange(p *Pod) {
 }
 
 // addGuaranteedNotes adds notes about what a kubelet may refuse for a Guaranteed pod.
-func (rec *Recommendation) addGuaranteedNotes(p *Pod) {
+func (rec *PodRecommendation) addGuaranteedNotes(p *PodResources) {
 	pinned, memory := false, false
 	for _, c := range rec.Changes() {
 		if rec.QoS == Guaranteed {
@@ -235,7 +235,7 @@ func (rec *Recommendation) addGuaranteedNotes(p *Pod) {
 }
 
 // Changes returns the changes of the proposals.
-func (rec *Recommendation) Changes() (changes []ResourceChange) {
+func (rec *PodRecommendation) Changes() (changes []ResourceChange) {
 	for i := range rec.Requests {
 		a := &rec.Requests[i]
 		if a.Proposed == nil {
@@ -330,7 +330,7 @@ type Total struct {
 
 // Totals sums up what recommendations free, by the name that nameOf gives each: its node's, its
 // namespace's. It ignores recommendations without a proposal.
-func Totals(list []*Recommendation, nameOf func(*Recommendation) string) (totals []Total) {
+func Totals(list []*PodRecommendation, nameOf func(*PodRecommendation) string) (totals []Total) {
 	for _, rec := range list {
 		if len(rec.Changes()) == 0 {
 			continue

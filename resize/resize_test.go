@@ -16,9 +16,9 @@ import (
 // begin is when the first reading of every container is taken.
 var begin = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// world is a pod, and what its containers used.
-type world struct {
-	pod  *Pod
+// fixture is a pod, and what its containers used.
+type fixture struct {
+	pod  *PodResources
 	used map[string][]UsagePoint // by container and resource
 }
 
@@ -27,7 +27,7 @@ type world struct {
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			w := &world{used: map[string][]UsagePoint{}}
+			w := &fixture{used: map[string][]UsagePoint{}}
 			var changes []ResourceChange
 			for line := range strings.Lines(d.Input) {
 				words := strings.Fields(line)
@@ -75,9 +75,9 @@ func amountsOf(t *testing.T, text string) (a Amounts) {
 	return a
 }
 
-func (w *world) readPod(t *testing.T, words []string) {
+func (w *fixture) readPod(t *testing.T, words []string) {
 	t.Helper()
-	w.pod = &Pod{Namespace: "shop", Name: words[0], Node: "n1", Phase: string(cluster.Running)}
+	w.pod = &PodResources{Namespace: "shop", Name: words[0], Node: "n1", Phase: string(cluster.Running)}
 	for _, word := range words[1:] {
 		key, v, _ := strings.Cut(word, "=")
 		switch key {
@@ -103,9 +103,9 @@ func (w *world) readPod(t *testing.T, words []string) {
 	}
 }
 
-func (w *world) readContainer(t *testing.T, words []string) {
+func (w *fixture) readContainer(t *testing.T, words []string) {
 	t.Helper()
-	c := Container{Name: words[0], Running: true}
+	c := ContainerResources{Name: words[0], Running: true}
 	for _, word := range words[1:] {
 		key, v, _ := strings.Cut(word, "=")
 		switch key {
@@ -129,7 +129,7 @@ func (w *world) readContainer(t *testing.T, words []string) {
 }
 
 // readUsed reads "app cpu 15s 40m*59 62m": readings a quarter of a minute apart.
-func (w *world) readUsed(t *testing.T, words []string) {
+func (w *fixture) readUsed(t *testing.T, words []string) {
 	t.Helper()
 	every, err := time.ParseDuration(words[2])
 	if err != nil {
@@ -177,7 +177,7 @@ func readChanges(t *testing.T, words []string) (changes []ResourceChange) {
 	return changes
 }
 
-func (w *world) options(t *testing.T, d *datadriven.TestData) Options {
+func (w *fixture) options(t *testing.T, d *datadriven.TestData) Options {
 	t.Helper()
 	o := Defaults()
 	o.Up, o.Limits = d.HasArg("up"), d.HasArg("limits")
@@ -208,7 +208,7 @@ func (w *world) options(t *testing.T, d *datadriven.TestData) Options {
 	return o
 }
 
-func (w *world) recommend(t *testing.T, d *datadriven.TestData) string {
+func (w *fixture) recommend(t *testing.T, d *datadriven.TestData) string {
 	var out strings.Builder
 	rec := Recommend(w.pod, func(c string, r Resource) []UsagePoint { return w.used[c+"/"+string(r)] }, w.options(t, d))
 	for _, a := range rec.Requests {
@@ -236,7 +236,7 @@ func (w *world) recommend(t *testing.T, d *datadriven.TestData) string {
 	return out.String()
 }
 
-func (w *world) check(t *testing.T, changes []ResourceChange) string {
+func (w *fixture) check(t *testing.T, changes []ResourceChange) string {
 	refusals, err := Check(w.pod, changes)
 	if err != nil {
 		return "error: " + err.Error() + "\n"

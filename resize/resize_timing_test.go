@@ -15,7 +15,7 @@ func BenchmarkRecommend(b *testing.B) {
 	for i := range points {
 		points[i] = UsagePoint{begin.Add(time.Duration(i) * 15 * time.Second), d.Float64() / 10}
 	}
-	p := &Pod{Phase: string(cluster.Running), Containers: []Container{
+	p := &PodResources{Phase: string(cluster.Running), Containers: []ContainerResources{
 		{Name: "app", Running: true, Requests: Amounts{Of(500), Of(512 << 20)}},
 		{Name: "log", Running: true, Requests: Amounts{Of(500), Of(512 << 20)}},
 	}}

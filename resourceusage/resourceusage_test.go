@@ -43,21 +43,21 @@ func TestMayServe(t *testing.T) {
 	half := sample("a", 1, 1)
 	half.Values.Delete(metric.MemoryWorkingSet)
 	f("CPU alone", running, half, false)
-	held := sample("a", 1, 1)
-	held.LastKnown, held.Rates[metric.CPU] = 1<<metric.CPU, metric.Window{End: 5.7e9, Length: time.Second}
+	lastKnown := sample("a", 1, 1)
+	lastKnown.LastKnown, lastKnown.Rates[metric.CPU] = 1<<metric.CPU, metric.Window{End: 5.7e9, Length: time.Second}
 	ended := func(at int64, role cluster.Role) *cluster.Pod {
 		c := cluster.Container{Name: "app", State: cluster.StateRunning, Role: role, Previous: cluster.NewPreviousRun("", time.Unix(at, 0), "")}
 		return &cluster.Pod{UID: "a", Phase: cluster.Running, Containers: []cluster.Container{c}}
 	}
-	f("last known value, and nothing has ended", running, held, true)
-	f("last known value since after a run ended", ended(4, cluster.Regular), held, true)
-	f("last known value of a run that has ended in that second, perhaps after", ended(5, cluster.Regular), held, false)
-	f("last known value of a run that has ended", ended(6, cluster.Regular), held, false)
-	f("last known value of a sidecar's", ended(6, cluster.Sidecar), held, false)
-	f("last known value while init has ended", ended(6, cluster.Init), held, true)
+	f("last known value, and nothing has ended", running, lastKnown, true)
+	f("last known value since after a run ended", ended(4, cluster.Regular), lastKnown, true)
+	f("last known value of a run that has ended in that second, perhaps after", ended(5, cluster.Regular), lastKnown, false)
+	f("last known value of a run that has ended", ended(6, cluster.Regular), lastKnown, false)
+	f("last known value of a sidecar's", ended(6, cluster.Sidecar), lastKnown, false)
+	f("last known value while init has ended", ended(6, cluster.Init), lastKnown, true)
 	f("read while a run has ended", ended(6, cluster.Regular), sample("a", 1, 1), true)
-	held.Rates[metric.CPU] = metric.Window{}
-	f("last known value with a time alone", ended(6, cluster.Regular), held, false)
+	lastKnown.Rates[metric.CPU] = metric.Window{}
+	f("last known value with a time alone", ended(6, cluster.Regular), lastKnown, false)
 }
 
 // Numbers are whole, and within what an int64 holds; the time is the rate's, if it has a

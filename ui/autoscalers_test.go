@@ -37,7 +37,7 @@ func decisions() []decision {
 				Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
 					Name: "cpu", Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &percent}}}},
 			},
-			Memory: autoscaler.Memory{Recommendations: []autoscaler.Recommendation{{Replicas: replicas, At: samplecluster.Noon.Add(-time.Hour)}}},
+			Memory: autoscaler.Memory{Recommendations: []autoscaler.ReplicaRecommendation{{Replicas: replicas, At: samplecluster.Noon.Add(-time.Hour)}}},
 			Scale:  autoscaler.Scale{SpecReplicas: replicas, StatusReplicas: replicas, Selector: "app=" + name},
 			ReadMetric: func(int) autoscaler.Reading {
 				return autoscaler.Reading{Samples: samples, At: samplecluster.Noon, Err: err}
@@ -45,8 +45,8 @@ func decisions() []decision {
 		}
 		autoscaler.Default(in.Spec)
 		for _, pod := range pods {
-			in.Pods = append(in.Pods, autoscaler.Pod{Name: pod, Phase: cluster.Running, Started: samplecluster.Noon.Add(-time.Hour), Ready: cluster.ReadyTrue,
-				Containers: []autoscaler.Container{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 100, Set: true}}}}})
+			in.Pods = append(in.Pods, autoscaler.PodInput{Name: pod, Phase: cluster.Running, Started: samplecluster.Noon.Add(-time.Hour), Ready: cluster.ReadyTrue,
+				Containers: []autoscaler.ContainerInput{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.MilliQuantity{Milli: 100, Set: true}}}}})
 		}
 		return decision{autoscaler.Decide(in), decisionreport.Context{Kind: kind, Mode: mode, Input: in, Verdict: func(_ int, pod string) (decisionreport.PodVerdict, bool) {
 			return decisionreport.PodVerdict{Reason: "NodeTimeout", Message: "node n3 did not answer in time", Advice: "See whether the node is overloaded. `weir explain node n3` tells more."}, pod == "web-4"
@@ -66,7 +66,7 @@ func decisions() []decision {
 
 // scaled returns the page of a town with autoscalers.
 func scaled(w *samplecluster.Cluster, all []decision) *ui.Handler {
-	return ui.New(ui.Options{World: w.World,
+	return ui.New(ui.Options{Explainer: w.Explainer,
 		Autoscalers: func() (briefs []decisionreport.DecisionSummary) {
 			for _, d := range all {
 				briefs = append(briefs, decisionreport.Summarize(d.Decision, d.Context))

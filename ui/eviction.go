@@ -272,12 +272,12 @@ func (p *page) evictionCandidate(r *document.Ranking, pod *document.RankedPod) e
 }
 
 func (p *page) evictionAction(a *document.Action) evictionAction {
-	did := state{strings.ToLower(printable(a.Result)), quiet}
+	result := state{strings.ToLower(printable(a.Result)), quiet}
 	switch a.Result {
 	case "Killed", "Evicted":
-		did.Tone = bad
+		result.Tone = bad
 	case "Blocked", "Failed", "Refused":
-		did.Tone = warn
+		result.Tone = warn
 	}
-	return evictionAction{At: relativeTime(a.At, p.Now), Did: did, Message: a.Message, After: printable(a.Details())}
+	return evictionAction{At: relativeTime(a.At, p.Now), Did: result, Message: a.Message, After: printable(a.Details())}
 }

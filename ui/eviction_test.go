@@ -16,7 +16,7 @@ import (
 // guarded returns the page of a cluster with agents on n1, which is pressed, and n2, which has
 // only begun; that of n3 does not answer.
 func guarded(t testing.TB) *ui.Handler {
-	return ui.New(ui.Options{World: samplecluster.Failing(t).World, Eviction: func(_ context.Context, node string) (*document.EvictionReport, error) {
+	return ui.New(ui.Options{Explainer: samplecluster.Failing(t).Explainer, Eviction: func(_ context.Context, node string) (*document.EvictionReport, error) {
 		switch node {
 		case "n1":
 			return samplecluster.UnderPressure(t, node), nil
@@ -56,7 +56,7 @@ func TestEvictionLeads(t *testing.T) {
 
 // Where there is no pod that is said once, and not with each signal.
 func TestNoPods(t *testing.T) {
-	h := ui.New(ui.Options{World: samplecluster.Failing(t).World, Eviction: func(_ context.Context, node string) (*document.EvictionReport, error) {
+	h := ui.New(ui.Options{Explainer: samplecluster.Failing(t).Explainer, Eviction: func(_ context.Context, node string) (*document.EvictionReport, error) {
 		r := samplecluster.UnderPressure(t, node)
 		for i := range r.Signals {
 			r.Signals[i].Ranking = &document.Ranking{Message: "there is no pod to evict", Pods: []document.RankedPod{}}

@@ -17,9 +17,9 @@ import (
 
 // Options are the sources of the data on the page.
 type Options struct {
-	// World returns the current state of weir. Required. Its View is nil before the first
+	// Explainer returns the current state of weir. Required. Its View is nil before the first
 	// round.
-	World func() *explain.World
+	Explainer func() *explain.Explainer
 	// Points returns the recorded values of a metric of an entity between two times, both
 	// included, oldest first, in the unit of the catalogue. If nil, the page has no lines of
 	// the last fifteen minutes.
@@ -51,10 +51,10 @@ type SinkState struct {
 // Handler serves the page. It keeps no state between requests.
 type Handler struct{ opts Options }
 
-// New returns a Handler. It panics if Options.World is nil.
+// New returns a Handler. It panics if Options.Explainer is nil.
 func New(o Options) *Handler {
-	if o.World == nil {
-		panic("ui: Options.World is nil")
+	if o.Explainer == nil {
+		panic("ui: Options.Explainer is nil")
 	}
 	return &Handler{o}
 }
@@ -88,7 +88,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // answer returns the status and the page for a request.
 func (h *Handler) answer(r *http.Request) (status int, body []byte) {
 	q, err := parse(r.URL)
-	p := &page{World: h.opts.World(), opts: &h.opts, query: q}
+	p := &page{Explainer: h.opts.Explainer(), opts: &h.opts, query: q}
 	if err == nil {
 		err = p.fill(r.Context())
 	}

@@ -48,7 +48,7 @@ const retrySeconds = 5
 // page is the data of one answer: the query, the state of weir, and the fields that the
 // template reads.
 type page struct {
-	*explain.World
+	*explain.Explainer
 	opts       *Options
 	query      query
 	sampleAges map[metric.NodeName]time.Duration

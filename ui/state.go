@@ -112,7 +112,7 @@ func (p *page) podState(it *listItem) (state, string) {
 	return s, findingText(f)
 }
 
-// podFinding returns the most severe finding of a pod; nil if it is ok or unknown. World.Why
+// podFinding returns the most severe finding of a pod; nil if it is ok or unknown. Explainer.Why
 // is tried first, because it does not walk over all verdicts; it does not report memory if CPU
 // is ok.
 func (p *page) podFinding(it *listItem) *explain.Finding {

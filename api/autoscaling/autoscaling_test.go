@@ -41,15 +41,15 @@ spec:
 // village has one Deployment of three pods, each of which uses 40% of its request.
 type village struct{}
 
-func (village) Pods(string, labels.Selector) (pods []autoscaler.Pod, err error) {
+func (village) Pods(string, labels.Selector) (pods []autoscaler.PodInput, err error) {
 	for _, name := range []string{"web-1", "web-2", "web-3"} {
-		pods = append(pods, autoscaler.Pod{Name: name, Phase: cluster.Running, Ready: cluster.ReadyTrue, Started: noon.Add(-time.Hour),
-			Containers: []autoscaler.Container{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 100, Set: true}}}}})
+		pods = append(pods, autoscaler.PodInput{Name: name, Phase: cluster.Running, Ready: cluster.ReadyTrue, Started: noon.Add(-time.Hour),
+			Containers: []autoscaler.ContainerInput{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.MilliQuantity{Milli: 100, Set: true}}}}})
 	}
 	return pods, nil
 }
 
-func (village) Readings(_ context.Context, now time.Time, _ string, _ labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.Pod) func(int) autoscaler.Reading {
+func (village) Readings(_ context.Context, now time.Time, _ string, _ labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(int) autoscaler.Reading {
 	r := autoscaler.Reading{At: now}
 	for i := range pods {
 		r.Samples = append(r.Samples, autoscaler.PodSample{Pod: pods[i].Name, Milli: 40, At: now, Window: 15 * time.Second})
@@ -65,8 +65,8 @@ func (village) Get(context.Context, string, autoscalingv2.CrossVersionObjectRefe
 	return autoscaler.Scale{SpecReplicas: 3, StatusReplicas: 3, Selector: "app=web"}, nil, nil
 }
 
-// told is what a controller says of the one autoscaler it knows.
-var told = &decisionreport.DecisionReport{Autoscaler: decisionreport.Object{Kind: manifest.Autoscaler, Namespace: "shop", Name: "api"}, At: noon, Mode: decisionreport.DryRun,
+// report is what a controller says of the one autoscaler it knows.
+var report = &decisionreport.DecisionReport{Autoscaler: decisionreport.Object{Kind: manifest.Autoscaler, Namespace: "shop", Name: "api"}, At: noon, Mode: decisionreport.DryRun,
 	Summary: "api: would stay at 1 replica", Current: 1, Desired: 1, Metrics: []decisionreport.MetricReport{}, Steps: []decisionreport.StepReport{}}
 
 // options are those of a weir whose controller knows shop/api alone.
@@ -75,7 +75,7 @@ func options() Options {
 	return Options{
 		Now: now,
 		Explain: func(kind, namespace, name string) (*decisionreport.DecisionReport, bool) {
-			return told, kind == told.Autoscaler.Kind && namespace+"/"+name == "shop/api"
+			return report, kind == report.Autoscaler.Kind && namespace+"/"+name == "shop/api"
 		},
 		Evaluator: &evaluate.Evaluator{PodMetrics: village{}, Scales: village{}, Now: now, PodMetricsAt: func(at time.Time) (evaluate.PodMetrics, error) {
 			if at.Before(noon.Add(-15 * time.Minute)) {
@@ -94,7 +94,7 @@ func options() Options {
 			return nil, apierrors.NewNotFound(resource, name)
 		},
 		Memory: func(kind, namespace, name string) (autoscaler.Memory, bool) {
-			return autoscaler.Memory{Recommendations: []autoscaler.Recommendation{{Replicas: 3, At: noon.Add(-time.Minute)}}}, name == "remembered"
+			return autoscaler.Memory{Recommendations: []autoscaler.ReplicaRecommendation{{Replicas: 3, At: noon.Add(-time.Minute)}}}, name == "remembered"
 		},
 	}
 }
@@ -119,7 +119,7 @@ func serve(t *testing.T, o Options) *Client {
 func TestExplanation(t *testing.T) {
 	c := serve(t, options())
 	got, err := c.Autoscaler(t.Context(), manifest.Autoscaler, "shop", "api")
-	if diff := cmp.Diff(told, got); err != nil || diff != "" {
+	if diff := cmp.Diff(report, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }

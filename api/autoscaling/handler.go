@@ -90,8 +90,8 @@ func notAllowed(w http.ResponseWriter, allow, message, hint string) error {
 // explain reports the last decision, or one that is made for the answer.
 func (h *Handler) explain(ctx context.Context, r Request) (*Response, error) {
 	if h.opts.Explain != nil {
-		if told, ok := h.opts.Explain(r.Kind, r.Namespace, r.Name); ok {
-			return NewResponse(ExplanationKind, told), nil
+		if report, ok := h.opts.Explain(r.Kind, r.Namespace, r.Name); ok {
+			return NewResponse(ExplanationKind, report), nil
 		}
 	}
 	if h.opts.Read == nil || h.opts.Evaluator == nil {

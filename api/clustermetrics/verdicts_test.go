@@ -109,7 +109,7 @@ func TestVerdicts(t *testing.T) {
 
 // Where nothing stands against anything, the series of nodes, pods and
 // containers say so. A question about one namespace is told only what there is.
-func TestVerdictsThatDoNotStand(t *testing.T) {
+func TestOverruledVerdicts(t *testing.T) {
 	all := func(string) bool { return true }
 	var (
 		reasons = metric.NumReasons - 2 // of pods: all but Unjudged and Measured

@@ -306,7 +306,7 @@ func TestWhatIsListedIsAnswered(t *testing.T) {
 }
 
 func TestBeforeTheFirstRound(t *testing.T) {
-	w := &world{sink: memory.New(memory.Options{})}
+	w := &fixture{sink: memory.New(memory.Options{})}
 	c, _ := client(t, serve(t, w))
 	want := "weir has just started and has read no node yet"
 	if got := get(t, c, "Pod shop/web-0", "cpu_usage_cores", ""); !strings.Contains(got, want) {
@@ -363,7 +363,7 @@ func TestTheIndexFollowsTheFacts(t *testing.T) {
 	w := village(t)
 	c, _ := client(t, serve(t, w))
 	before := list(t, c.NamespacedMetrics("shop"), "Pod", "app=web", "cpu_usage_cores", "")
-	w.facts = w.facts.With(cluster.Change{Synced: true, At: noon.Add(time.Second), GonePods: []metric.PodRef{{Namespace: "shop", Name: "web-1"}}})
+	w.facts = w.facts.With(cluster.FactsChange{Synced: true, At: noon.Add(time.Second), GonePods: []metric.PodRef{{Namespace: "shop", Name: "web-1"}}})
 	after := list(t, c.NamespacedMetrics("shop"), "Pod", "app=web", "cpu_usage_cores", "")
 	if want := "Pod shop/web-0 250m at 0s over 30s"; after != want || before == want {
 		t.Errorf("before web-1 was deleted:\n%s\nafter:\n%s", before, after)

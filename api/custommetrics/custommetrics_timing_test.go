@@ -11,7 +11,7 @@ import (
 // BenchmarkSelector asks for 50 pods of a namespace of 100, in a cluster of
 // 30,000, as one autoscaler does each quarter of a minute.
 func BenchmarkSelector(b *testing.B) {
-	p := New(town(b, 1000, 30).options())
+	p := New(testCluster(b, 1000, 30).options())
 	info := provider.CustomMetricInfo{GroupResource: schema.GroupResource{Resource: "pods"}, Namespaced: true, Metric: "network_receive_bytes_per_second"}
 	half := labels.SelectorFromSet(labels.Set{"half": "1"})
 	for name, selector := range map[string]labels.Selector{"pods": labels.Everything(), "interface": labels.SelectorFromSet(labels.Set{"interface": "eth0"})} {

@@ -23,8 +23,8 @@ type missingObject struct {
 }
 
 // explanation returns what reasons are made of: the state that the answer is read from.
-func (q *metricRequest) explanation() *explain.World {
-	return &explain.World{Now: q.options.Now(), View: q.view, Facts: q.facts, Sources: q.options.Sources()}
+func (q *metricRequest) explanation() *explain.Explainer {
+	return &explain.Explainer{Now: q.options.Now(), View: q.view, Facts: q.facts, Sources: q.options.Sources()}
 }
 
 // absences returns why each of the objects has no number, in their order.

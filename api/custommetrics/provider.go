@@ -21,7 +21,7 @@ import (
 
 // SampleReader is one immutable state of samples and verdicts.
 type SampleReader interface {
-	explain.View
+	explain.SnapshotReader
 	// At returns when the newest number was read.
 	At() time.Time
 	// Each calls do for the sample of every entity of a kind, parts included, until do returns

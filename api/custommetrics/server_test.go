@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { apitest.Main(m) }
 
 // serve starts a real API server with the custom metrics of w, and returns how
 // to reach it.
-func serve(t *testing.T, w *world) *rest.Config {
+func serve(t *testing.T, w *fixture) *rest.Config {
 	t.Helper()
 	return apitest.Serve(t, apiserver.Scheme, generated.GetOpenAPIDefinitions, func(s *genericserver.GenericAPIServer) error {
 		return Install(s, New(w.options()))

@@ -84,23 +84,23 @@ func measured(e metric.Entity) *metric.Sample {
 }
 
 // village is a node with a pod that is measured, and a pod that waits for a node.
-func village() *explain.World {
+func village() *explain.Explainer {
 	var facts *cluster.Facts
-	facts = facts.With(cluster.Change{Synced: true, At: noon, Nodes: []*cluster.Node{{Name: "n1"}}, Pods: []*cluster.Pod{
+	facts = facts.With(cluster.FactsChange{Synced: true, At: noon, Nodes: []*cluster.Node{{Name: "n1"}}, Pods: []*cluster.Pod{
 		{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Phase: cluster.Running,
 			Containers: []cluster.Container{{Name: "app", State: cluster.StateRunning}}},
 		{PodRef: metric.PodRef{Namespace: "bank", Name: "vault"}, Phase: cluster.Pending},
 	}})
-	return &explain.World{Now: noon, Facts: facts, View: &fixed{samples: []*metric.Sample{
+	return &explain.Explainer{Now: noon, Facts: facts, View: &fixed{samples: []*metric.Sample{
 		measured(metric.Entity{Kind: metric.Node, Node: "n1"}),
 		measured(metric.Entity{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: "web"}),
 		measured(metric.Entity{Kind: metric.Container, Node: "n1", Namespace: "shop", Pod: "web", Name: "app"}),
 	}}}
 }
 
-func serve(t *testing.T, w *explain.World) *httptest.Server {
+func serve(t *testing.T, w *explain.Explainer) *httptest.Server {
 	t.Helper()
-	h := NewHandler(Options{World: func() *explain.World { return w }})
+	h := NewHandler(Options{Explainer: func() *explain.Explainer { return w }})
 	mux := http.NewServeMux()
 	for _, path := range Paths() {
 		mux.Handle(path, h)
@@ -110,7 +110,7 @@ func serve(t *testing.T, w *explain.World) *httptest.Server {
 	return srv
 }
 
-// The client reads what the handler wrote, which is what the world answers.
+// The client reads what the handler wrote, which is what the explainer answers.
 func TestThereAndBack(t *testing.T) {
 	w := village()
 	c := client(t, serve(t, w).URL, nil)
@@ -139,7 +139,7 @@ func TestThereAndBack(t *testing.T) {
 	report, err = c.Missing(t.Context(), "")
 	same("cluster", &all, report, err)
 	if !ok || !ok2 || !ok3 || !ok4 || pod.Kind != "pod" || !pod.Findings[0].Served {
-		t.Errorf("the world answers too little: pod %v %+v, container %v, node %v, namespace %v", ok, pod, ok2, ok3, ok4)
+		t.Errorf("the explainer answers too little: pod %v %+v, container %v, node %v, namespace %v", ok, pod, ok2, ok3, ok4)
 	}
 }
 
@@ -172,11 +172,11 @@ func TestKinds(t *testing.T) {
 // A problem says what is wrong, what to do, and in Kubernetes' words which it is.
 func TestProblems(t *testing.T) {
 	var unsynced *cluster.Facts
-	unsynced = unsynced.With(cluster.Change{})
+	unsynced = unsynced.With(cluster.FactsChange{})
 	alone := village()
 	alone.Facts = nil
 	for name, test := range map[string]struct {
-		world        *explain.World
+		explainer    *explain.Explainer
 		method, path string
 		status       int
 		message      string
@@ -190,13 +190,13 @@ func TestProblems(t *testing.T) {
 		"parameter":   {village(), "GET", "missing?container=app", 400, `unknown parameter "container"`, "Only container, of a pod, is known."},
 		"twice":       {village(), "GET", "namespaces/shop/pods/web/explanation?container=a&container=b", 400, "container names one container", "Leave it out for the whole pod."},
 		"method":      {village(), "POST", "missing", 405, "an explanation cannot be changed", "GET it."},
-		"too early":   {&explain.World{Now: noon}, "GET", "missing", 503, "nothing has been measured yet", "Ask again in a few seconds; weir's /readyz says what is waited for."},
-		"not synced":  {&explain.World{Now: noon, Facts: unsynced}, "GET", "missing", 503, "nothing has been measured yet", "Ask again in a few seconds; weir's /readyz says what is waited for."},
-		"too early 2": {&explain.World{Now: noon}, "GET", "nodes/n1/explanation", 503, "nothing has been measured yet", "Ask again in a few seconds; weir's /readyz says what is waited for."},
+		"too early":   {&explain.Explainer{Now: noon}, "GET", "missing", 503, "nothing has been measured yet", "Ask again in a few seconds; weir's /readyz says what is waited for."},
+		"not synced":  {&explain.Explainer{Now: noon, Facts: unsynced}, "GET", "missing", 503, "nothing has been measured yet", "Ask again in a few seconds; weir's /readyz says what is waited for."},
+		"too early 2": {&explain.Explainer{Now: noon}, "GET", "nodes/n1/explanation", 503, "nothing has been measured yet", "Ask again in a few seconds; weir's /readyz says what is waited for."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := httptest.NewRecorder()
-			NewHandler(Options{World: func() *explain.World { return test.world }}).ServeHTTP(w, httptest.NewRequest(test.method, weirdev.Path+test.path, nil))
+			NewHandler(Options{Explainer: func() *explain.Explainer { return test.explainer }}).ServeHTTP(w, httptest.NewRequest(test.method, weirdev.Path+test.path, nil))
 			var got struct {
 				Kind, APIVersion, Status, Reason, Message, Hint string
 				Code                                            int

@@ -12,8 +12,8 @@ import (
 
 // Options configure a Handler.
 type Options struct {
-	// World returns what is known now. Required.
-	World func() *explain.World
+	// Explainer returns what is known now. Required.
+	Explainer func() *explain.Explainer
 }
 
 // NewHandler returns a handler for all of Paths, which may serve many requests at once.
@@ -33,9 +33,9 @@ func (o Options) answer(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	world := o.World()
-	blind := world.View == nil && (world.Facts == nil || !world.Facts.Synced)
-	body, ok := find(world, request)
+	explainer := o.Explainer()
+	blind := explainer.View == nil && (explainer.Facts == nil || !explainer.Facts.Synced)
+	body, ok := find(explainer, request)
 	switch {
 	case ok && !(blind && request.Missing):
 		return body, nil
@@ -43,12 +43,12 @@ func (o Options) answer(w http.ResponseWriter, r *http.Request) (any, error) {
 		return nil, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "nothing has been measured yet",
 			Hint: "Ask again in a few seconds; weir's /readyz says what is waited for."}
 	}
-	return nil, unknown(world, request)
+	return nil, unknown(explainer, request)
 }
 
 // find returns the answer as JSON has it; false if weir does not know what is
 // asked for.
-func find(w *explain.World, r Request) (any, bool) {
+func find(w *explain.Explainer, r Request) (any, bool) {
 	if r.Missing {
 		if r.Namespace == "" {
 			return NewReport(w.Missing()), true
@@ -79,7 +79,7 @@ func (r Request) pod() metric.PodRef { return metric.PodRef{Namespace: r.Namespa
 
 // unknown says that weir does not know what is asked for, and where to look.
 // Of other pods it says nothing: who may ask for this one may not for those.
-func unknown(w *explain.World, r Request) *weirdev.Problem {
+func unknown(w *explain.Explainer, r Request) *weirdev.Problem {
 	p := &weirdev.Problem{Status: http.StatusNotFound, Message: "weir knows no " + r.String()}
 	who := "Neither the API server nor any node speaks of it."
 	if w.Facts == nil {

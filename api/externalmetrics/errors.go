@@ -13,7 +13,7 @@ import (
 )
 
 // queryFailure returns the error for the client of a failed query, and the result to count.
-func queryFailure(metric string, timeout time.Duration, err error) (result string, told error) {
+func queryFailure(metric string, timeout time.Duration, err error) (result string, answer error) {
 	var no *history.Error
 	var waited *queueTimeout
 	switch {

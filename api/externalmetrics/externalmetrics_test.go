@@ -180,7 +180,7 @@ func TestQueriesTakeTurns(t *testing.T) {
 	}
 }
 
-func TestCredentialsAreReadAnew(t *testing.T) {
+func TestCredentialsAreReadAgain(t *testing.T) {
 	seen := make(chan http.Header, 10)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen <- r.Header

@@ -28,17 +28,17 @@ var (
 	began = time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC).UnixNano()
 )
 
-// world is a round in the making.
-type world struct{ metric.Batch }
+// fixture is a round in the making.
+type fixture struct{ metric.Batch }
 
-func newWorld() *world {
-	w := &world{metric.Batch{Source: "host", Node: node, Exhaustive: true, Ended: time.Unix(0, read)}}
+func newFixture() *fixture {
+	w := &fixture{metric.Batch{Source: "host", Node: node, Exhaustive: true, Ended: time.Unix(0, read)}}
 	w.add(metric.Entity{Kind: metric.Node}, "/", "", "", 100)
 	return w
 }
 
 // add adds a cgroup that used so many seconds of CPU and MiB of memory.
-func (w *world) add(e metric.Entity, path metric.CgroupPath, uid metric.PodUID, id metric.ContainerID, used float64) *metric.Sample {
+func (w *fixture) add(e metric.Entity, path metric.CgroupPath, uid metric.PodUID, id metric.ContainerID, used float64) *metric.Sample {
 	e.Node = node
 	s := w.Add(e)
 	s.Instance = metric.Instance{Path: path, UID: uid, ID: id, Start: began, Origin: metric.StartRuntime}
@@ -56,7 +56,7 @@ func (w *world) add(e metric.Entity, path metric.CgroupPath, uid metric.PodUID, 
 const uid = "80cd749e-fe99-4226-bfc9-fe1dcb4e4831"
 
 // pod adds a pod shop/NAME and its container app, named by the runtime.
-func (w *world) pod(name metric.PodName, used float64) (pod, app *metric.Sample) {
+func (w *fixture) pod(name metric.PodName, used float64) (pod, app *metric.Sample) {
 	dir := metric.CgroupPath("/kubepods/burstable/pod" + uid + string(name))
 	e := metric.Entity{Kind: metric.Pod, Namespace: "shop", Pod: name}
 	w.add(e, dir, metric.PodUID(uid+string(name)), "", used)
@@ -85,11 +85,11 @@ func want(t *testing.T, got []string, want ...string) {
 
 // A counter is told before a rate can be made of it, and never one that is another
 // instance's, was not read, or stands in for one that was missed.
-func TestWhatIsTold(t *testing.T) {
+func TestSummaryOfPods(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		set  func(*metric.Sample)
-		told bool
+		name     string
+		set      func(*metric.Sample)
+		reported bool
 	}{
 		{"measured", func(*metric.Sample) {}, true},
 		{"no rate yet", func(s *metric.Sample) { s.Reasons[metric.CPU] = metric.FirstSample }, true},
@@ -101,20 +101,20 @@ func TestWhatIsTold(t *testing.T) {
 		{"an earlier reading", func(s *metric.Sample) { s.LastKnown |= 1 << metric.CPU }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld()
+			w := newFixture()
 			_, app := w.pod("web", 10)
 			c.set(app)
 			h := handler(t, &w.Batch, kubeletapi.Options{})
-			var told []string
-			if c.told {
-				told = []string{`container_cpu_usage_seconds_total{container="app",namespace="shop",pod="web"} 9 1795233600123`}
+			var reported []string
+			if c.reported {
+				reported = []string{`container_cpu_usage_seconds_total{container="app",namespace="shop",pod="web"} 9 1795233600123`}
 			}
-			want(t, lines(t, h, kubeletapi.ResourcePath, "container_cpu_usage_seconds_total"), told...)
+			want(t, lines(t, h, kubeletapi.ResourcePath, "container_cpu_usage_seconds_total"), reported...)
 			pods := ofSummary.parse(t, serve(t, h, kubeletapi.SummaryPath))
 			if got := slices.ContainsFunc(pods.Samples, func(s metric.Sample) bool {
 				return s.Entity.Kind == metric.Container && s.Values.Has(metric.CPUUsage)
-			}); got != c.told {
-				t.Errorf("the summary has CPU time: %t, want %t", got, c.told)
+			}); got != c.reported {
+				t.Errorf("the summary has CPU time: %t, want %t", got, c.reported)
 			}
 			want(t, lines(t, h, kubeletapi.ResourcePath, "resource_scrape_error"), "resource_scrape_error 0")
 		})
@@ -124,7 +124,7 @@ func TestWhatIsTold(t *testing.T) {
 // Who has no runtime to ask names pods by the facts; who is in neither is told only by
 // path.
 func TestNamesByFacts(t *testing.T) {
-	w := newWorld()
+	w := newFixture()
 	for _, p := range []struct{ uid, id string }{{uid, "c0ffee"}, {"00000000-0000-0000-0000-000000000000", "decade"}} {
 		dir := metric.CgroupPath("/kubepods/pod" + p.uid)
 		w.add(metric.Entity{Kind: metric.Pod, Pod: metric.PodName(p.uid)}, dir, metric.PodUID(p.uid), "", 10)
@@ -132,7 +132,7 @@ func TestNamesByFacts(t *testing.T) {
 		// Its sandbox, which nobody names.
 		w.add(metric.Entity{Kind: metric.Container, Pod: metric.PodName(p.uid), Name: "5a4db0"}, dir+"/5a4db0", metric.PodUID(p.uid), "5a4db0", 1)
 	}
-	facts := (*cluster.Facts)(nil).With(cluster.Change{Synced: true, Pods: []*cluster.Pod{{
+	facts := (*cluster.Facts)(nil).With(cluster.FactsChange{Synced: true, Pods: []*cluster.Pod{{
 		PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, UID: uid, Node: node,
 		Containers: []cluster.Container{{Name: "app", ID: "c0ffee"}},
 	}}})
@@ -158,7 +158,7 @@ func TestNamesByFacts(t *testing.T) {
 // Whatever a cgroup is called, the answer stays one, and each name itself.
 func TestOddNames(t *testing.T) {
 	odd := []string{`quo"te`, `back\slash`, "line\nfeed", "ünï", "comma,equals={}", `bad` + "\xff", `bad\xff`}
-	w := newWorld()
+	w := newFixture()
 	for _, name := range odd {
 		w.add(metric.Entity{Kind: metric.System, Name: "/" + name}, metric.CgroupPath("/"+name), "", "", 1)
 		w.add(metric.Entity{Kind: metric.Container, Namespace: "shop", Pod: "web", Name: name}, metric.CgroupPath("/c/"+name), "", "", 1)
@@ -213,10 +213,10 @@ func TestNothingReadYet(t *testing.T) {
 
 // Another source's batch is passed over, and a source that is gone leaves nothing.
 func TestNewest(t *testing.T) {
-	w := newWorld()
+	w := newFixture()
 	n := kubeletapi.NewNewest("host")
 	h := kubeletapi.NewHandler(kubeletapi.Options{Newest: n})
-	other := newWorld()
+	other := newFixture()
 	other.Source = "kubelet:resource"
 	for _, b := range []*metric.Batch{&w.Batch, &other.Batch} {
 		if err := n.Write(t.Context(), b); err != nil {
@@ -231,7 +231,7 @@ func TestNewest(t *testing.T) {
 
 // cAdvisor counts a process where it is; the host counts it in all cgroups above too.
 func TestProcessesAreCountedOnce(t *testing.T) {
-	w := newWorld()
+	w := newFixture()
 	pod, app := w.pod("web", 10)
 	for s, n := range map[*metric.Sample]float64{&w.Samples[0]: 30, pod: 4, app: 3} {
 		s.Values.Set(metric.ProcessCount, n)
@@ -276,7 +276,7 @@ func TestLint(t *testing.T) {
 }
 
 func TestMethodsAndPaths(t *testing.T) {
-	h := handler(t, &newWorld().Batch, kubeletapi.Options{})
+	h := handler(t, &newFixture().Batch, kubeletapi.Options{})
 	for _, path := range kubeletapi.Paths() {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, nil))

@@ -18,8 +18,8 @@ import (
 )
 
 // The kubelet's own rate is told only where the pipeline stands by it.
-func TestRateIsToldIfMeasured(t *testing.T) {
-	w := newWorld()
+func TestRateIsServedIfMeasured(t *testing.T) {
+	w := newFixture()
 	_, app := w.pod("web", 10)
 	app.Reasons[metric.CPU] = metric.TooYoung
 	var got stats.Summary
@@ -36,7 +36,7 @@ func TestRateIsToldIfMeasured(t *testing.T) {
 
 // A summary has the round's counters over what was read anew.
 func TestSummaryOverBase(t *testing.T) {
-	w := newWorld()
+	w := newFixture()
 	w.pod("web", 10)
 	root := w.add(metric.Entity{Kind: metric.System, Name: "/kubepods"}, "/kubepods", "", "", 50)
 	root.Values.Set(metric.CPUPressureSome, 3e6)
@@ -67,8 +67,8 @@ func TestSummaryOverBase(t *testing.T) {
 	if err := json.Unmarshal(serve(t, handler(t, &w.Batch, kubeletapi.Options{Base: base}), kubeletapi.SummaryPath), &got); err != nil {
 		t.Fatal(err)
 	}
-	var told []string
-	say := func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) }
+	var reported []string
+	addLine := func(format string, args ...any) { reported = append(reported, fmt.Sprintf(format, args...)) }
 	cpu := func(c *stats.CPUStats) string {
 		if c == nil {
 			return "no CPU"
@@ -78,17 +78,17 @@ func TestSummaryOverBase(t *testing.T) {
 	memory := func(m *stats.MemoryStats) string {
 		return fmt.Sprintf("%d bytes, %d faults at %s", *m.WorkingSetBytes, *m.PageFaults, m.Time.UTC().Format("15:04:05"))
 	}
-	say("%s: %s; %s; %d free", got.Node.NodeName, cpu(got.Node.CPU), memory(got.Node.Memory), *got.Node.Fs.AvailableBytes)
+	addLine("%s: %s; %s; %d free", got.Node.NodeName, cpu(got.Node.CPU), memory(got.Node.Memory), *got.Node.Fs.AvailableBytes)
 	for _, c := range got.Node.SystemContainers {
-		say("%s: %s, stalled %d µs, %v%%; %s", c.Name, cpu(c.CPU), c.CPU.PSI.Some.Total, c.CPU.PSI.Some.Avg10, memory(c.Memory))
+		addLine("%s: %s, stalled %d µs, %v%%; %s", c.Name, cpu(c.CPU), c.CPU.PSI.Some.Total, c.CPU.PSI.Some.Avg10, memory(c.Memory))
 	}
 	for _, p := range got.Pods {
-		say("%s/%s %s: %s; %s; %d volumes", p.PodRef.Namespace, p.PodRef.Name, p.PodRef.UID, cpu(p.CPU), memory(p.Memory), len(p.VolumeStats))
+		addLine("%s/%s %s: %s; %s; %d volumes", p.PodRef.Namespace, p.PodRef.Name, p.PodRef.UID, cpu(p.CPU), memory(p.Memory), len(p.VolumeStats))
 		for _, c := range p.Containers {
-			say("  %s: %s; %s; logs %t", c.Name, cpu(c.CPU), memory(c.Memory), c.Logs != nil)
+			addLine("  %s: %s; %s; logs %t", c.Name, cpu(c.CPU), memory(c.Memory), c.Logs != nil)
 		}
 	}
-	want(t, told,
+	want(t, reported,
 		"node1: CPU 100000000000 ns at 04:00:00; 111 bytes, 70 faults at 04:00:05; 5 free",
 		"pods: CPU 50000000000 ns at 04:00:00, stalled 3000 µs, 1.5%; 99 bytes, 70 faults at 04:00:05",
 		"shop/new began-since: no CPU; 1 bytes, 70 faults at 04:00:05; 0 volumes",
@@ -103,9 +103,9 @@ func TestSummaryOverBase(t *testing.T) {
 // server's.
 func TestStaticPodIsOne(t *testing.T) {
 	const hash = "4e0055337d07e43ec2b2a6916d310071"
-	w := newWorld()
+	w := newFixture()
 	w.add(metric.Entity{Kind: metric.Pod, Pod: hash}, "/kubepods/burstable/pod"+hash, hash, "", 10)
-	facts := (*cluster.Facts)(nil).With(cluster.Change{Synced: true, Pods: []*cluster.Pod{{
+	facts := (*cluster.Facts)(nil).With(cluster.FactsChange{Synced: true, Pods: []*cluster.Pod{{
 		PodRef: metric.PodRef{Namespace: "kube-system", Name: "static-node1"}, UID: uid, ConfigHash: cluster.NewConfigHash(hash), Mirror: true, Node: node,
 	}}})
 	base := func(context.Context) (*stats.Summary, error) {

@@ -19,7 +19,7 @@ import (
 // ModelReader reads one immutable snapshot: samples, and the verdicts on missing
 // numbers.
 type ModelReader interface {
-	explain.View
+	explain.SnapshotReader
 	// Each calls do for every entity of a kind, and its parts, that has a
 	// number to serve, in the order of metric.Entity.Compare, until do returns
 	// false. The sample holds only what is served, is good until do returns,

@@ -12,9 +12,9 @@ import (
 	"github.com/weir-metrics/weir/sinks/memory"
 )
 
-// town returns a namespace of so many pods of one container on nodes of 30,
+// testCluster returns a namespace of so many pods of one container on nodes of 30,
 // after fifteen minutes, and the pods' names.
-func town(b *testing.B, pods int) (ModelReader, []string) {
+func testCluster(b *testing.B, pods int) (ModelReader, []string) {
 	b.Helper()
 	sink := memory.New(memory.Options{})
 	var names []string
@@ -55,7 +55,7 @@ func (d *discard) Write(p []byte) (int, error) { d.bytes += len(p); return len(p
 // for (fifteen minutes), and an old HPA (five).
 func BenchmarkPodList(b *testing.B) {
 	for _, pods := range []int{30, 1000} {
-		v, names := town(b, pods)
+		v, names := testCluster(b, pods)
 		h := handlerOf(v, nil)
 		for _, c := range []struct{ name, query string }{
 			{"15min", ""},
@@ -78,7 +78,7 @@ func BenchmarkPodList(b *testing.B) {
 
 // BenchmarkExport is /api/v1/metric-export.
 func BenchmarkExport(b *testing.B) {
-	v, names := town(b, 1000)
+	v, names := testCluster(b, 1000)
 	h := handlerOf(v, nil)
 	r := httptest.NewRequest(http.MethodGet, exportPath, nil)
 	w := &discard{header: http.Header{}}
@@ -91,7 +91,7 @@ func BenchmarkExport(b *testing.B) {
 
 // BenchmarkUsageList is the old HPA's and kubectl top's list of a namespace.
 func BenchmarkUsageList(b *testing.B) {
-	v, names := town(b, 1000)
+	v, names := testCluster(b, 1000)
 	h := handlerOf(v, nil)
 	r := httptest.NewRequest(http.MethodGet, usageRoot+"/namespaces/team/pods", nil)
 	w := &discard{header: http.Header{}}

@@ -11,17 +11,17 @@ import (
 // kubelets call otherwise.
 var systemNames = map[string]string{"docker-daemon": "runtime", "system": "misc"}
 
-// explainWorld is what reasons are made of: the very state the answer is read from. Only
+// explainer is what reasons are made of: the very state the answer is read from. Only
 // an answer that lacks something asks for it.
-func (q *request) explainWorld() *explain.World {
-	return &explain.World{Now: q.now, View: q.view, Facts: q.facts, Sources: q.opts.Sources()}
+func (q *request) explainer() *explain.Explainer {
+	return &explain.Explainer{Now: q.now, View: q.view, Facts: q.facts, Sources: q.opts.Sources()}
 }
 
 // isKnown reports whether anything is known of e: numbers, facts or a verdict.
 func (q *request) isKnown(e metric.Entity) bool {
 	_, known := q.view.Lookup(e)
 	if !known {
-		_, known = q.explainWorld().Rule(e, metric.CPUUsageRate)
+		_, known = q.explainer().Rule(e, metric.CPUUsageRate)
 	}
 	return known
 }
@@ -70,7 +70,7 @@ func (q *request) explainMissing(e metric.Entity, id metric.ID) string {
 	if !id.Describe().Kinds.Has(e.Kind) {
 		return fmt.Sprintf("%v is not kept of a %v", id, e.Kind)
 	}
-	why, known := q.explainWorld().Rule(e.Whole(), id)
+	why, known := q.explainer().Rule(e.Whole(), id)
 	if !known {
 		return "nothing is known of " + entityNoun(e)
 	}
@@ -79,7 +79,7 @@ func (q *request) explainMissing(e metric.Entity, id metric.ID) string {
 
 // explainNotServed is the answer about a node or pod that is not served, with the reason.
 func (q *request) explainNotServed() *requestError {
-	why, known := q.explainWorld().Rule(q.entity, metric.CPUUsageRate, metric.MemoryWorkingSet)
+	why, known := q.explainer().Rule(q.entity, metric.CPUUsageRate, metric.MemoryWorkingSet)
 	switch {
 	case !known:
 		return q.unknownEntity(q.entity)

@@ -25,8 +25,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// calm is the report of the agent of n1.
-var calm = &document.EvictionReport{
+// noPressure is the report of the agent of n1.
+var noPressure = &document.EvictionReport{
 	Node: "n1", Mode: "observe", State: document.Normal, Summary: "n1: no threshold is met", At: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC),
 	Signals: []document.Signal{{Name: "memory.available", Unit: document.Bytes, Thresholds: []document.Threshold{{Text: "memory.available<100Mi", State: document.Unknown}}}},
 }
@@ -34,7 +34,7 @@ var calm = &document.EvictionReport{
 // agent is the agent of n1.
 func agent() http.Handler {
 	h := NewHandler(Options{
-		Node: "n1", Eviction: func() *document.EvictionReport { return calm },
+		Node: "n1", Eviction: func() *document.EvictionReport { return noPressure },
 		PodCgroups: func(context.Context) (any, error) { return map[string]int{"podsFound": 7}, nil },
 	})
 	mux := http.NewServeMux()
@@ -89,7 +89,7 @@ func TestAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if diff := cmp.Diff(calm, got); diff != "" {
+		if diff := cmp.Diff(noPressure, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		cgroups, err := c.PodCgroups(t.Context(), "n1")
@@ -97,8 +97,8 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%s: got %s, %v", name, cgroups, err)
 		}
 	}
-	told, err := through(serve(t, agent())).Eviction(t.Context(), "n1")
-	if diff := cmp.Diff(calm, told); err != nil || diff != "" {
+	report, err := through(serve(t, agent())).Eviction(t.Context(), "n1")
+	if diff := cmp.Diff(noPressure, report); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
@@ -160,9 +160,9 @@ func TestTLS(t *testing.T) {
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // the client closes the connection
 	s.StartTLS()
 	defer s.Close()
-	stranger := &http.Transport{} // it trusts only the system's authorities
-	defer stranger.CloseIdleConnections()
-	_, err := through(s.URL, stranger).Eviction(t.Context(), "n1")
+	outsider := &http.Transport{} // it trusts only the system's authorities
+	defer outsider.CloseIdleConnections()
+	_, err := through(s.URL, outsider).Eviction(t.Context(), "n1")
 	check(t, err, 502, "a certificate that weir does not trust", "--agent-ca-file")
 	if _, err := through(s.URL, s.Client().Transport).Eviction(t.Context(), "n1"); err != nil {
 		t.Error(err)

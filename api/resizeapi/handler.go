@@ -144,7 +144,7 @@ type usageMemory struct {
 }
 
 // recommend returns the recommendation for a pod by the readings in memory.
-func (m usageMemory) recommend(p *resize.Pod, node metric.NodeName, o *resize.Options) *resize.Recommendation {
+func (m usageMemory) recommend(p *resize.PodResources, node metric.NodeName, o *resize.Options) *resize.PodRecommendation {
 	return resize.Recommend(p, func(container string, r resize.Resource) (points []resize.UsagePoint) {
 		e := metric.Entity{Kind: metric.Container, Node: node, Namespace: metric.Namespace(p.Namespace), Pod: metric.PodName(p.Name), Name: container}
 		id, unit := metric.MemoryWorkingSet, 1.0

@@ -44,7 +44,7 @@ func facts() *cluster.Facts {
 		return &cluster.Pod{PodRef: metric.PodRef{Namespace: namespace, Name: name}, Node: "n1", UID: "1", Phase: phase, QoS: "Burstable", Containers: []cluster.Container{c}}
 	}
 	var f *cluster.Facts
-	return f.With(cluster.Change{Synced: true, At: now, Pods: []*cluster.Pod{
+	return f.With(cluster.FactsChange{Synced: true, At: now, Pods: []*cluster.Pod{
 		pod("shop", "cart", cluster.Running, 0.5), pod("shop", "web", cluster.Running, 0.03), pod("shop", "job", cluster.Succeeded, 3), pod("bank", "vault", cluster.Running, 1),
 	}})
 }

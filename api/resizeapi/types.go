@@ -27,7 +27,7 @@ type RecommendationList struct {
 	From time.Time `json:"from,omitzero"`
 	To   time.Time `json:"to,omitzero"`
 	// Items are sorted by namespace and name.
-	Items []*resize.Recommendation `json:"items"`
+	Items []*resize.PodRecommendation `json:"items"`
 	// Unchanged counts the requests that stay, by reason, also those of pods that are not in Items.
 	Unchanged map[resize.AdviceReason]int `json:"unchanged,omitempty"`
 	// Notes are sentences about the limits of the answer.
@@ -36,11 +36,11 @@ type RecommendationList struct {
 
 // NewList returns a list without items.
 func NewList(at time.Time, source string) *RecommendationList {
-	return &RecommendationList{APIVersion: weirdev.APIVersion, Kind: ListKind, At: at.UTC(), Source: source, Items: []*resize.Recommendation{}, Unchanged: map[resize.AdviceReason]int{}}
+	return &RecommendationList{APIVersion: weirdev.APIVersion, Kind: ListKind, At: at.UTC(), Source: source, Items: []*resize.PodRecommendation{}, Unchanged: map[resize.AdviceReason]int{}}
 }
 
 // Add adds a pod's recommendation. Unless all is set, one without a proposal is only counted.
-func (l *RecommendationList) Add(rec *resize.Recommendation, all bool) {
+func (l *RecommendationList) Add(rec *resize.PodRecommendation, all bool) {
 	for i := range rec.Requests {
 		a := &rec.Requests[i]
 		if !a.Reason.Changes() {

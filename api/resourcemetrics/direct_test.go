@@ -20,9 +20,9 @@ import (
 )
 
 // strange is a cluster of what no API server would take, and of numbers from end to end.
-func strange(t testing.TB) *world {
+func strange(t testing.TB) *fixture {
 	t.Helper()
-	w := newWorld()
+	w := newFixture()
 	names := []string{
 		"plain", `quote"d`, `back\slash`, "<html>&", "line\nend", "tab\t", "\x00\x1f\x7f", "ünïcødé", "世界", "\u2028\u2029", "\xff\xfe", "emoji🙂",
 		strings.Repeat("n", 127), strings.Repeat("n", 128), strings.Repeat("n", 300),
@@ -69,9 +69,9 @@ func strange(t testing.TB) *world {
 // which has no effect but that the library writes the answer. The two must be one to the
 // byte.
 func TestDirect(t *testing.T) {
-	large := newWorld()
+	large := newFixture()
 	fill(t, large, 4, 200, 2)
-	for name, w := range map[string]*world{"village": village(t), "strange": strange(t), "large": large} {
+	for name, w := range map[string]*fixture{"village": village(t), "strange": strange(t), "large": large} {
 		config := serve(t, w.options())
 		paths := []string{
 			"/nodes", "/nodes/n1", "/nodes/n2", "/nodes/nobody", "/pods", "/namespaces/shop/pods", "/namespaces/nowhere/pods", "/namespaces/plain/pods",
@@ -135,7 +135,7 @@ func ask(t *testing.T, config *rest.Config, path, accept, packed string) string 
 // TestDirectIsCounted holds what is answered directly to the library's own counters,
 // and to saying its length where it is known before.
 func TestDirectIsCounted(t *testing.T) {
-	w := newWorld()
+	w := newFixture()
 	fill(t, w, 4, 200, 2)
 	config := serve(t, w.options())
 	apimetrics.Register()

@@ -26,7 +26,7 @@ import (
 // UsageReader reads one immutable snapshot: samples, and the verdicts on missing
 // numbers.
 type UsageReader interface {
-	explain.View
+	explain.SnapshotReader
 	// At returns when the newest number in the view was read; zero if nothing
 	// has been.
 	At() time.Time

@@ -19,9 +19,9 @@ import (
 
 // fill makes w a cluster of so many nodes, pods on each and containers in each,
 // ten pods to an application.
-func fill(t testing.TB, w *world, nodes, pods, containers int) {
+func fill(t testing.TB, w *fixture, nodes, pods, containers int) {
 	t.Helper()
-	var change cluster.Change
+	var change cluster.FactsChange
 	change.Synced, change.At = true, noon
 	perNode := map[metric.NodeName][]*cluster.Pod{}
 	labels := map[string]map[string]string{} // as package cluster shares them
@@ -60,7 +60,7 @@ func fill(t testing.TB, w *world, nodes, pods, containers int) {
 // BenchmarkRequests is one request to a cluster of 30,000 pods through the API
 // server's whole chain, decoding left out.
 func BenchmarkRequests(b *testing.B) {
-	w := newWorld()
+	w := newFixture()
 	fill(b, w, 1000, 30, 2)
 	request(b, serve(b, w.options()), http.StatusOK, []asked{
 		{"all pods/JSON", "/pods", "application/json", "identity"},
@@ -78,7 +78,7 @@ func BenchmarkRequests(b *testing.B) {
 // BenchmarkMissing is one request to a cluster of 30,000 pods of which every tenth
 // node does not answer.
 func BenchmarkMissing(b *testing.B) {
-	w := newWorld()
+	w := newFixture()
 	fill(b, w, 1000, 30, 2)
 	for n := range 100 {
 		away := batch(metric.NodeName(fmt.Sprintf("node-%04d", 10*n)))
@@ -124,7 +124,7 @@ func request(b *testing.B, config *rest.Config, status int, all []asked) {
 // TestBothWays holds the two ways of reading pods, a walk over all and a look-up
 // of a few, to one answer.
 func TestBothWays(t *testing.T) {
-	w := newWorld()
+	w := newFixture()
 	fill(t, w, 10, 10, 3)
 	c, _ := client(t, serve(t, w.options()), "")
 	all, err := c.MetricsV1beta1().PodMetricses("").List(t.Context(), metav1.ListOptions{})

@@ -15,16 +15,16 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// explainWorld is what reasons are made of: the very state the answer is read from. Only
+// explainer is what reasons are made of: the very state the answer is read from. Only
 // an answer that lacks something asks for it.
-func (a *usageReader) explainWorld() *explain.World {
-	return &explain.World{Now: a.options.Now(), View: a.view, Facts: a.facts, Sources: a.options.Sources()}
+func (a *usageReader) explainer() *explain.Explainer {
+	return &explain.Explainer{Now: a.options.Now(), View: a.view, Facts: a.facts, Sources: a.options.Sources()}
 }
 
 // reasonFor says why a pod or node is not served; known is false if nobody has ever
 // spoken of it.
 func (a *usageReader) reasonFor(e metric.Entity) (r explain.Outcome, known bool) {
-	r, known = a.explainWorld().Rule(e, metric.CPUUsageRate, metric.MemoryWorkingSet)
+	r, known = a.explainer().Rule(e, metric.CPUUsageRate, metric.MemoryWorkingSet)
 	return withoutContainers(r), known
 }
 
@@ -108,7 +108,7 @@ func (a *usageReader) warnPods(ctx context.Context, served int, missing []*clust
 	if len(missing) == 0 {
 		return // Fast path: no verdict needs to be read
 	}
-	survey := a.explainWorld().SurveyOf()
+	survey := a.explainer().SurveyOf()
 	lacks := make([]missingItem, 0, len(missing))
 	for _, p := range missing {
 		lacks = append(lacks, missingItem{p.String(), withoutContainers(survey.Pod(p))})
@@ -121,7 +121,7 @@ func (a *usageReader) warnNodes(ctx context.Context, served int, missing []*clus
 	if len(missing) == 0 {
 		return
 	}
-	survey := a.explainWorld().SurveyOf()
+	survey := a.explainer().SurveyOf()
 	lacks := make([]missingItem, 0, len(missing))
 	for _, n := range missing {
 		lacks = append(lacks, missingItem{string(n.Name), survey.Node(n.Name)})

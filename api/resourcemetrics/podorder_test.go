@@ -17,16 +17,16 @@ import (
 	"github.com/weir-metrics/weir/sinks/memory"
 )
 
-// TestRoll lets pods come, go, move, change and fail to be measured between LISTs, and
+// TestPodOrder lets pods come, go, move, change and fail to be measured between LISTs, and
 // holds what a server answers that remembers the last LIST to what one says that has never
 // been asked.
-func TestRoll(t *testing.T) {
+func TestPodOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	w := newWorld()
+	w := newFixture()
 	options := w.options()
 	warm := serve(t, options)
 	nodes := []metric.NodeName{"n1", "n2", "n3", "n4"}
-	var change cluster.Change
+	var change cluster.FactsChange
 	change.Synced, change.At = true, noon
 	for _, n := range nodes {
 		change.Nodes = append(change.Nodes, &cluster.Node{Name: n, Ready: true})
@@ -34,7 +34,7 @@ func TestRoll(t *testing.T) {
 	w.facts = w.facts.With(change)
 	answered := 0
 	for round := range 60 {
-		next := cluster.Change{Synced: true, At: noon.Add(time.Duration(round) * time.Second)}
+		next := cluster.FactsChange{Synced: true, At: noon.Add(time.Duration(round) * time.Second)}
 		for range r.IntN(4) {
 			p := running([]string{"shop", "data"}[r.IntN(2)], fmt.Sprint("pod-", r.IntN(12)), nodes[r.IntN(len(nodes))], "app", "a", "b")
 			switch r.IntN(6) {
@@ -126,8 +126,8 @@ func warnsOfAll(t *testing.T, answer string, facts *cluster.Facts) {
 
 // Numbers that are held, for the last read came between two runs of a container, end as
 // soon as the API server tells of that: in a LIST, in the next one, and in a GET.
-func TestHeldUntilTold(t *testing.T) {
-	w := newWorld()
+func TestLastKnownUntilReported(t *testing.T) {
+	w := newFixture()
 	web := running("shop", "web", "n1", "web", "app")
 	w.know([]*cluster.Node{{Name: "n1", Ready: true}}, []*cluster.Pod{web})
 	b := batch("n1")
@@ -138,7 +138,7 @@ func TestHeldUntilTold(t *testing.T) {
 		if want == 0 {
 			restarted := *web
 			restarted.Containers = []cluster.Container{{Name: "app", State: cluster.StateRunning, Previous: cluster.NewPreviousRun("", noon.Add(time.Second), "")}}
-			w.facts = w.facts.With(cluster.Change{Synced: true, At: noon, Pods: []*cluster.Pod{&restarted}})
+			w.facts = w.facts.With(cluster.FactsChange{Synced: true, At: noon, Pods: []*cluster.Pod{&restarted}})
 		}
 		list, err := c.MetricsV1beta1().PodMetricses("").List(t.Context(), metav1.ListOptions{})
 		if err != nil || len(list.Items) != want {
@@ -152,8 +152,8 @@ func TestHeldUntilTold(t *testing.T) {
 
 // A pod that one node reports and the API server has bound to another is not remembered:
 // it may end without a change of what is known of the first.
-func TestRollElsewhere(t *testing.T) {
-	w := newWorld()
+func TestPodOrderOfMovedPods(t *testing.T) {
+	w := newFixture()
 	web := running("shop", "web", "n1", "web", "app")
 	w.know([]*cluster.Node{{Name: "n1", Ready: true}}, []*cluster.Pod{web})
 	b := batch("n1")
@@ -168,6 +168,6 @@ func TestRollElsewhere(t *testing.T) {
 		if err != nil || len(list.Items) != want {
 			t.Fatalf("got %d pods and %v, want %d", len(list.Items), err, want)
 		}
-		w.facts = w.facts.With(cluster.Change{Synced: true, At: noon, GonePods: []metric.PodRef{web.PodRef}})
+		w.facts = w.facts.With(cluster.FactsChange{Synced: true, At: noon, GonePods: []metric.PodRef{web.PodRef}})
 	}
 }

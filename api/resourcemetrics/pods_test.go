@@ -276,7 +276,7 @@ func TestReplacedPod(t *testing.T) {
 // TestNoAmount has a rate and a working set that are no amounts: neither is
 // served as one.
 func TestNoAmount(t *testing.T) {
-	w := newWorld()
+	w := newFixture()
 	web, db := running("shop", "web", "n1", "web", "app"), running("shop", "db", "n1", "db", "app")
 	w.know([]*cluster.Node{{Name: "n1", Ready: true}}, []*cluster.Pod{web, db})
 	b := batch("n1")

@@ -21,17 +21,17 @@ import (
 
 func TestUnavailable(t *testing.T) {
 	const unread = "weir has just started and has read no node yet"
-	const unheard = "weir has not heard yet from the API server which pods and nodes there are"
-	known := (*cluster.Facts)(nil).With(cluster.Change{Synced: true, Nodes: []*cluster.Node{{Name: "n1"}}})
+	const notSynced = "weir has not heard yet from the API server which pods and nodes there are"
+	known := (*cluster.Facts)(nil).With(cluster.FactsChange{Synced: true, Nodes: []*cluster.Node{{Name: "n1"}}})
 	for name, tc := range map[string]struct {
 		view  resourcemetrics.UsageReader
 		facts *cluster.Facts
 		want  string
 	}{
 		"no view":          {facts: known, want: unread},
-		"an empty view":    {view: newWorld().sink.Snapshot(), facts: known, want: unread},
+		"an empty view":    {view: newFixture().sink.Snapshot(), facts: known, want: unread},
 		"neither":          {want: unread},
-		"facts not synced": {view: village(t).sink.Snapshot(), facts: known.With(cluster.Change{}), want: unheard},
+		"facts not synced": {view: village(t).sink.Snapshot(), facts: known.With(cluster.FactsChange{}), want: notSynced},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := serve(t, resourcemetrics.Options{
@@ -69,7 +69,7 @@ func TestRetry(t *testing.T) {
 func TestNoNodes(t *testing.T) {
 	c, warned := client(t, serve(t, resourcemetrics.Options{
 		Snapshot: func() resourcemetrics.UsageReader { return nil },
-		Facts:    func() *cluster.Facts { return (*cluster.Facts)(nil).With(cluster.Change{Synced: true}) },
+		Facts:    func() *cluster.Facts { return (*cluster.Facts)(nil).With(cluster.FactsChange{Synced: true}) },
 	}), "")
 	list, err := c.MetricsV1beta1().PodMetricses("").List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) != 0 {
@@ -82,7 +82,7 @@ func TestNoNodes(t *testing.T) {
 
 // TestStandalone serves kubelets that belong to no cluster.
 func TestStandalone(t *testing.T) {
-	w := newWorld()
+	w := newFixture()
 	b := batch("alone")
 	measured(b, nodeEntity("alone"), 0, 15*time.Second, 1e9, 1<<30)
 	whole, part := running("default", "whole", "alone", ""), running("default", "part", "alone", "")

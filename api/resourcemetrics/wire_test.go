@@ -114,7 +114,7 @@ func TestEncodings(t *testing.T) {
 }
 
 func TestGzip(t *testing.T) {
-	w := newWorld()
+	w := newFixture()
 	fill(t, w, 4, 200, 2) // the library leaves small answers as they are
 	config := serve(t, w.options())
 	_, plain := get(t, config, apiPath+"/pods", "Accept-Encoding", "identity")

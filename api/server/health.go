@@ -43,16 +43,16 @@ func showReasons(next http.Handler, endpoint string, checks []HealthCheck) http.
 			next.ServeHTTP(w, r)
 			return
 		}
-		held := &bufferedResponse{header: w.Header(), code: http.StatusOK}
-		next.ServeHTTP(held, r)
-		body := held.body.String()
-		if held.code != http.StatusOK {
+		response := &bufferedResponse{header: w.Header(), code: http.StatusOK}
+		next.ServeHTTP(response, r)
+		body := response.body.String()
+		if response.code != http.StatusOK {
 			for _, c := range checks {
 				body = strings.Replace(body, withheldLine(c.Name), failureLines(c), 1)
 			}
 		}
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-		w.WriteHeader(held.code)
+		w.WriteHeader(response.code)
 		_, _ = w.Write([]byte(body)) // fails only when the reader has gone
 	})
 }

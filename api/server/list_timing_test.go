@@ -31,7 +31,7 @@ func stored(b *testing.B, nodes int, now time.Time) (*memory.Sink, *cluster.Fact
 		b.Fatal(err)
 	}
 	labels := map[string]map[string]string{} // as package cluster shares them
-	change := cluster.Change{Synced: true, At: now}
+	change := cluster.FactsChange{Synced: true, At: now}
 	for _, n := range fleet.Nodes() {
 		change.Nodes = append(change.Nodes, &cluster.Node{Name: metric.NodeName(n.Name), Ready: true, Labels: n.Labels()})
 		for _, p := range n.PodsAt(nil, now) {
@@ -166,7 +166,7 @@ func BenchmarkList(b *testing.B) {
 					next = (next + 1) % len(reads)
 				}
 				if q.changes > 0 {
-					change := cluster.Change{Synced: true, At: now}
+					change := cluster.FactsChange{Synced: true, At: now}
 					for i := range q.changes {
 						pod := *said.Load().PodsOn(reads[(next+i)%len(reads)].Node)[0]
 						young := pod // which no node has measured yet

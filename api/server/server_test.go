@@ -224,12 +224,12 @@ func TestDottedPathIsBad(t *testing.T) {
 	}
 }
 
-func TestCallersAreTold(t *testing.T) {
+func TestCallersGetErrors(t *testing.T) {
 	c := newCluster(t)
 	c.user("jane", "list pods.metrics.k8s.io web")
 	r := start(t, c, nil, model)
 	const path = "/api/v1/model/namespaces/web/"
-	stranger := newAuthority(t, "stranger")
+	outsider := newAuthority(t, "stranger")
 	certificate := func(cert tls.Certificate) asker {
 		return func(_ *http.Request, c *tls.Config) { c.Certificates = []tls.Certificate{cert} }
 	}
@@ -241,12 +241,12 @@ func TestCallersAreTold(t *testing.T) {
 	}{
 		"a token":                              {bearer("token-of-jane"), 200},
 		"a certificate of the cluster":         {jane, 200},
-		"a certificate of nobody":              {certificate(stranger.client(t, "jane")), 401},
+		"a certificate of nobody":              {certificate(outsider.client(t, "jane")), 401},
 		"the proxy for jane":                   {behindProxy(c.proxyCA.client(t, "front-proxy-client"), "jane"), 200},
 		"the proxy for anonymous":              {behindProxy(c.proxyCA.client(t, "front-proxy-client"), "system:anonymous"), 401},
 		"the proxy's CA under another name":    {behindProxy(c.proxyCA.client(t, "somebody"), "jane"), 401},
 		"headers with the cluster's CA":        {behindProxy(c.clientCA.client(t, "front-proxy-client"), "jane"), 403},
-		"headers with nobody's CA":             {behindProxy(stranger.client(t, "front-proxy-client"), "jane"), 401},
+		"headers with nobody's CA":             {behindProxy(outsider.client(t, "front-proxy-client"), "jane"), 401},
 		"headers without a certificate at all": {func(r *http.Request, _ *tls.Config) { r.Header.Set("X-Remote-User", "jane") }, 401},
 	} {
 		if got := r.get(t, path, test.as); got.code != test.code {

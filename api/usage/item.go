@@ -98,7 +98,7 @@ func hasGroup(s *metric.Sample, g metric.Group) bool {
 
 // fillNumbers puts what s says of g into it.
 func fillNumbers(it *Item, s *metric.Sample, g metric.Group, c *metricChoice) {
-	held := s.LastKnown&(1<<g) != 0
+	lastKnown := s.LastKnown&(1<<g) != 0
 	for id, value := range s.Values.All() {
 		switch {
 		case metric.Catalogue[id].Group != g:
@@ -108,9 +108,9 @@ func fillNumbers(it *Item, s *metric.Sample, g metric.Group, c *metricChoice) {
 			if end == 0 {
 				end = s.Times[g]
 			}
-			it.CPU = &CPUUsage{Nanocores: int64(math.Round(value)), Time: timeAt(end), WindowSeconds: w.Length.Seconds(), LastKnown: held}
+			it.CPU = &CPUUsage{Nanocores: int64(math.Round(value)), Time: timeAt(end), WindowSeconds: w.Length.Seconds(), LastKnown: lastKnown}
 		case id == metric.MemoryWorkingSet:
-			it.Memory = &MemoryUsage{WorkingSetBytes: int64(math.Round(value)), Time: timeAt(s.Times[g]), LastKnown: held}
+			it.Memory = &MemoryUsage{WorkingSetBytes: int64(math.Round(value)), Time: timeAt(s.Times[g]), LastKnown: lastKnown}
 		case c.metrics[id] && !math.IsNaN(value) && !math.IsInf(value, 0): // JSON cannot write those
 			if it.Metrics == nil {
 				it.Metrics = map[string]float64{}

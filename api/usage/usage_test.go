@@ -132,7 +132,7 @@ func village() (*fixed, *cluster.Facts) {
 	add(measured(metric.Entity{Kind: metric.System, Node: "n2", Name: "runtime"}, 6e6, 8192))
 
 	var facts *cluster.Facts
-	facts = facts.With(cluster.Change{Synced: true, At: noon, Pods: []*cluster.Pod{{
+	facts = facts.With(cluster.FactsChange{Synced: true, At: noon, Pods: []*cluster.Pod{{
 		PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Phase: cluster.Running,
 		Containers: []cluster.Container{{Name: "app", Restarts: 2}, {Name: "proxy", Restarts: 1}},
 	}}})

@@ -33,8 +33,8 @@ own memory.
   username              to send, with the password`
 
 // New returns the flag, to which nothing is given yet.
-func New() stageflag.List {
-	return stageflag.List{What: "history", Known: []string{"prometheus"}}
+func New() stageflag.StageList {
+	return stageflag.StageList{What: "history", Known: []string{"prometheus"}}
 }
 
 // MaxAnswer bounds one of Prometheus' answers, in bytes: 5,500 points of a few containers
@@ -42,7 +42,7 @@ func New() stageflag.List {
 const MaxAnswer = 64 << 20
 
 // Compile reads --history; nil for none.
-func Compile(given stageflag.List) (*history.Options, error) {
+func Compile(given stageflag.StageList) (*history.Options, error) {
 	switch len(given.Stages) {
 	case 0:
 		return nil, nil

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestListenRefusesTheWorld(t *testing.T) {
+func TestListenRefusesPublicAddresses(t *testing.T) {
 	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0", "example.org:0"} {
 		ln, err := Listen(t.Context(), address, false)
 		if err == nil {

@@ -58,7 +58,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-func TestWhoIsHeard(t *testing.T) {
+func TestLevelsOfLoggers(t *testing.T) {
 	var out bytes.Buffer
 	log, err := New(Options{Level: "info", Format: "json"}, &out)
 	if err != nil {

@@ -4,7 +4,7 @@
 //	--source=kubelet:?endpoint=summary&resolution=30s
 //	--sink=log:/var/log/usage.json?format=json
 //
-// It knows the form, not what the names mean. A List has the known names, so that a misspelt one
+// It knows the form, not what the names mean. A StageList has the known names, so that a misspelt one
 // is an error of its flag.
 package stageflag
 
@@ -60,8 +60,8 @@ func (s Stage) String() string {
 	return out
 }
 
-// List is a repeatable flag (a pflag.Value) for stages of known names.
-type List struct {
+// StageList is a repeatable flag (a pflag.Value) for stages of known names.
+type StageList struct {
 	// What names the kind of stage in errors: "source" or "sink".
 	What string
 	// Known are the names there are.
@@ -71,7 +71,7 @@ type List struct {
 }
 
 // Set adds a stage.
-func (l *List) Set(text string) error {
+func (l *StageList) Set(text string) error {
 	s, err := Parse(text)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (l *List) Set(text string) error {
 }
 
 // String writes the stages, space between them.
-func (l *List) String() string {
+func (l *StageList) String() string {
 	texts := make([]string, len(l.Stages))
 	for i, s := range l.Stages {
 		texts[i] = s.String()
@@ -99,4 +99,4 @@ func (l *List) String() string {
 }
 
 // Type is the placeholder in the help text.
-func (l *List) Type() string { return "NAME[:CONFIG][?OPTIONS]" }
+func (l *StageList) Type() string { return "NAME[:CONFIG][?OPTIONS]" }

@@ -46,7 +46,7 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func TestSetKnowsTheNames(t *testing.T) {
-	l := List{What: "source", Known: []string{"kubelet", "host"}}
+	l := StageList{What: "source", Known: []string{"kubelet", "host"}}
 	for text, want := range map[string]string{
 		"kublet:?a=b": `no source is called "kublet": did you mean "kubelet"?`,
 		"influxdb":    `no source is called "influxdb": there are kubelet, host`,

@@ -276,8 +276,8 @@ func (j *comparer) takeHolds() int {
 
 // withinSkew reports whether two times are at most maxSkew apart. The time of a change is cut to
 // seconds.
-func withinSkew(a, b time.Time, reach time.Duration) bool {
-	return a.Sub(b).Abs() <= reach+time.Second
+func withinSkew(a, b time.Time, skew time.Duration) bool {
+	return a.Sub(b).Abs() <= skew+time.Second
 }
 
 func textOrNothing(s string) string {

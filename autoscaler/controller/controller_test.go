@@ -20,11 +20,11 @@ import (
 
 func TestActiveScales(t *testing.T) {
 	staged(t, func(s *stage) {
-		s.world.set("web", 2, 2000) // a core each, where half is wanted
+		s.fixture.set("web", 2, 2000) // a core each, where half is wanted
 		s.scaler("web", nil)
 		r := s.lead()
 		s.pass(time.Minute)
-		if diff := cmp.Diff([]string{"web 2 to 4"}, s.world.written()); diff != "" {
+		if diff := cmp.Diff([]string{"web 2 to 4"}, s.fixture.written()); diff != "" {
 			t.Errorf("written (-want +got):\n%s", diff)
 		}
 		status := s.status("web")
@@ -69,7 +69,7 @@ func TestActiveScales(t *testing.T) {
 // while nothing changes.
 func TestStatusIsWrittenRarely(t *testing.T) {
 	staged(t, func(s *stage) {
-		s.world.set("web", 4, 2000)
+		s.fixture.set("web", 4, 2000)
 		s.scaler("web", nil)
 		r := s.lead()
 		s.pass(time.Minute)
@@ -81,7 +81,7 @@ func TestStatusIsWrittenRarely(t *testing.T) {
 			t.Errorf("while all stays the same: got %d writes, want no more", got)
 		}
 		for i := range 40 {
-			s.world.use("web", 2000+int64(i%3)*20)
+			s.fixture.use("web", 2000+int64(i%3)*20)
 			s.pass(15 * time.Second)
 		}
 		if got := s.statusWrites(); got < 9 || got > 11 {
@@ -93,7 +93,7 @@ func TestStatusIsWrittenRarely(t *testing.T) {
 
 func TestDryRunWritesNoScale(t *testing.T) {
 	staged(t, func(s *stage) {
-		s.world.set("web", 2, 2000)
+		s.fixture.set("web", 2, 2000)
 		s.scaler("web", func(a *v1alpha1.Autoscaler) { a.Spec.Mode = v1alpha1.DryRun })
 		// Another controller's target: a dry run may look on.
 		if err := s.client.Tracker().Add(&autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: halfACore("web")}); err != nil {
@@ -101,7 +101,7 @@ func TestDryRunWritesNoScale(t *testing.T) {
 		}
 		r := s.lead()
 		s.pass(10 * time.Minute)
-		if got := s.world.written(); got != nil {
+		if got := s.fixture.written(); got != nil {
 			t.Errorf("a dry run wrote %v", got)
 		}
 		status := s.status("web")
@@ -123,8 +123,8 @@ func TestDryRunWritesNoScale(t *testing.T) {
 
 func TestConflict(t *testing.T) {
 	staged(t, func(s *stage) {
-		s.world.set("web", 2, 2000)
-		s.world.set("api", 2, 2000)
+		s.fixture.set("web", 2, 2000)
+		s.fixture.set("api", 2, 2000)
 		s.scaler("web", nil)
 		s.pass(time.Second)
 		s.scaler("api", nil)
@@ -138,7 +138,7 @@ func TestConflict(t *testing.T) {
 		}
 		r := s.lead()
 		s.pass(time.Minute)
-		if diff := cmp.Diff([]string{"api 2 to 4"}, s.world.written()); diff != "" {
+		if diff := cmp.Diff([]string{"api 2 to 4"}, s.fixture.written()); diff != "" {
 			t.Errorf("written (-want +got):\n%s", diff)
 		}
 		for name, want := range map[string]string{"web": "True: TargetIsTaken", "api": "False: TargetIsOwn", "younger": "True: TargetIsTaken"} {
@@ -159,7 +159,7 @@ func TestConflict(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.pass(time.Minute)
-		if diff := cmp.Diff([]string{"api 2 to 4", "web 2 to 4"}, s.world.written()); diff != "" {
+		if diff := cmp.Diff([]string{"api 2 to 4", "web 2 to 4"}, s.fixture.written()); diff != "" {
 			t.Errorf("written after the HorizontalPodAutoscaler was deleted (-want +got):\n%s", diff)
 		}
 		r.stop()
@@ -178,10 +178,10 @@ func shrinks(window, period int32) func(*v1alpha1.Autoscaler) {
 
 // shrunk waits for the first write and returns after how long it came.
 func (s *stage) shrunk(limit time.Duration) time.Duration {
-	began, before := time.Now(), len(s.world.written())
+	began, before := time.Now(), len(s.fixture.written())
 	for time.Since(began) < limit {
 		s.pass(time.Second)
-		if len(s.world.written()) > before {
+		if len(s.fixture.written()) > before {
 			return time.Since(began)
 		}
 	}
@@ -192,11 +192,11 @@ func (s *stage) shrunk(limit time.Duration) time.Duration {
 // has seen what it saw, and lets go when it would have.
 func TestStandbyTakesOver(t *testing.T) {
 	staged(t, func(s *stage) {
-		s.world.set("web", 8, 4000)
+		s.fixture.set("web", 8, 4000)
 		s.scaler("web", shrinks(300, 15))
 		a, b := s.lead(), s.start()
 		s.pass(10 * time.Minute)
-		s.world.use("web", 500)
+		s.fixture.use("web", 500)
 		s.pass(2 * time.Minute)
 		s.leader.Store(nil)
 		a.stop()
@@ -207,7 +207,7 @@ func TestStandbyTakesOver(t *testing.T) {
 		if least, most := 150*time.Second, 165*time.Second+15*time.Second; got < least || got > most {
 			t.Errorf("the standby scaled down after %v, want %v to %v", got, least, most)
 		}
-		if got, want := s.world.written()[0], "web 8 to 7"; got != want {
+		if got, want := s.fixture.written()[0], "web 8 to 7"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		b.stop()
@@ -218,11 +218,11 @@ func TestStandbyTakesOver(t *testing.T) {
 // seen a whole window.
 func TestColdStartHoldsForAWindow(t *testing.T) {
 	staged(t, func(s *stage) {
-		s.world.set("web", 8, 4000)
+		s.fixture.set("web", 8, 4000)
 		s.scaler("web", shrinks(300, 15))
 		a := s.lead()
 		s.pass(10 * time.Minute)
-		s.world.use("web", 500)
+		s.fixture.use("web", 500)
 		s.pass(4 * time.Minute)
 		a.stop()
 		c := s.lead()
@@ -240,7 +240,7 @@ func TestPoliciesOutliveTheLeader(t *testing.T) {
 		for _, mute := range []bool{true, false} {
 			t.Run(fmt.Sprintf("warm=%v mute=%v", warm, mute), func(t *testing.T) {
 				staged(t, func(s *stage) {
-					s.world.set("web", 8, 4000)
+					s.fixture.set("web", 8, 4000)
 					s.scaler("web", shrinks(0, 600))
 					a := s.lead()
 					var b *replica
@@ -248,12 +248,12 @@ func TestPoliciesOutliveTheLeader(t *testing.T) {
 						b = s.start()
 					}
 					s.pass(5 * time.Minute)
-					s.world.use("web", 500)
+					s.fixture.use("web", 500)
 					if mute {
 						// It dies between the two writes.
 						s.leader.Store(nil)
 						a.stop()
-						if err := s.world.Update(t.Context(), mustHandle(t, s), 7); err != nil {
+						if err := s.fixture.Update(t.Context(), mustHandle(t, s), 7); err != nil {
 							t.Fatal(err)
 						}
 					} else {
@@ -261,7 +261,7 @@ func TestPoliciesOutliveTheLeader(t *testing.T) {
 						s.leader.Store(nil)
 						a.stop()
 					}
-					if diff := cmp.Diff([]string{"web 8 to 7"}, s.world.written()); diff != "" {
+					if diff := cmp.Diff([]string{"web 8 to 7"}, s.fixture.written()); diff != "" {
 						t.Fatalf("before the end (-want +got):\n%s", diff)
 					}
 					if !warm {
@@ -269,11 +269,11 @@ func TestPoliciesOutliveTheLeader(t *testing.T) {
 					}
 					s.leader.Store(b)
 					s.pass(9 * time.Minute)
-					if diff := cmp.Diff([]string{"web 8 to 7"}, s.world.written()); diff != "" {
+					if diff := cmp.Diff([]string{"web 8 to 7"}, s.fixture.written()); diff != "" {
 						t.Errorf("within the period (-want +got):\n%s", diff)
 					}
 					s.pass(2 * time.Minute)
-					if diff := cmp.Diff([]string{"web 8 to 7", "web 7 to 6"}, s.world.written()); diff != "" {
+					if diff := cmp.Diff([]string{"web 8 to 7", "web 7 to 6"}, s.fixture.written()); diff != "" {
 						t.Errorf("after it (-want +got):\n%s", diff)
 					}
 					b.stop()
@@ -286,15 +286,15 @@ func TestPoliciesOutliveTheLeader(t *testing.T) {
 // Who does not lead writes nothing, whatever it decides.
 func TestFollowersWriteNothing(t *testing.T) {
 	staged(t, func(s *stage) {
-		s.world.set("web", 2, 2000)
+		s.fixture.set("web", 2, 2000)
 		s.scaler("web", nil)
 		r := s.start()
 		s.pass(5 * time.Minute)
-		if got := s.world.written(); got != nil || s.statusWrites() != 0 || s.events() != nil {
+		if got := s.fixture.written(); got != nil || s.statusWrites() != 0 || s.events() != nil {
 			t.Errorf("a follower wrote %v, %d statuses and the Events %v", got, s.statusWrites(), s.events())
 		}
-		if tell, ok := r.Explain(v1alpha1.Kind, "shop", "web"); !ok || tell.Desired != 4 {
-			t.Errorf("it explains %v, want that 4 are needed", tell)
+		if report, ok := r.Explain(v1alpha1.Kind, "shop", "web"); !ok || report.Desired != 4 {
+			t.Errorf("it explains %v, want that 4 are needed", report)
 		}
 		r.stop()
 	})
@@ -303,8 +303,8 @@ func TestFollowersWriteNothing(t *testing.T) {
 // What goes wrong is said, and tried again.
 func TestFailures(t *testing.T) {
 	staged(t, func(s *stage) {
-		s.world.set("web", 2, 2000)
-		s.world.refuse = errors.New("the API server is full")
+		s.fixture.set("web", 2, 2000)
+		s.fixture.refuse = errors.New("the API server is full")
 		s.scaler("web", nil)
 		r := s.lead()
 		s.pass(20 * time.Second)
@@ -315,27 +315,27 @@ func TestFailures(t *testing.T) {
 		if got := s.events(); !slices.ContainsFunc(got, func(e string) bool { return strings.HasPrefix(e, "web FailedRescale: New size: 4; ") }) {
 			t.Errorf("got the Events %v", got)
 		}
-		s.world.mu.Lock()
-		s.world.refuse, s.world.blind = nil, true
-		s.world.mu.Unlock()
+		s.fixture.mu.Lock()
+		s.fixture.refuse, s.fixture.blind = nil, true
+		s.fixture.mu.Unlock()
 		s.pass(20 * time.Second)
 		status = s.status("web")
 		if got, want := condition(&status, autoscalingv2.ScalingActive), "False: FailedGetResourceMetric"; got != want {
 			t.Errorf("ScalingActive: got %q, want %q", got, want)
 		}
-		s.world.mu.Lock()
-		s.world.blind, s.world.silent = false, errors.New("the API server is away")
-		s.world.mu.Unlock()
+		s.fixture.mu.Lock()
+		s.fixture.blind, s.fixture.silent = false, errors.New("the API server is away")
+		s.fixture.mu.Unlock()
 		s.pass(20 * time.Second)
 		status = s.status("web")
 		if got, want := condition(&status, autoscalingv2.AbleToScale), "False: FailedGetScale"; got != want {
 			t.Errorf("AbleToScale: got %q, want %q", got, want)
 		}
-		s.world.mu.Lock()
-		s.world.silent = nil
-		s.world.mu.Unlock()
+		s.fixture.mu.Lock()
+		s.fixture.silent = nil
+		s.fixture.mu.Unlock()
 		s.pass(20 * time.Second)
-		if diff := cmp.Diff([]string{"web 2 to 4"}, s.world.written()); diff != "" {
+		if diff := cmp.Diff([]string{"web 2 to 4"}, s.fixture.written()); diff != "" {
 			t.Errorf("in the end (-want +got):\n%s", diff)
 		}
 		r.stop()
@@ -349,7 +349,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	w := newWorld()
+	w := newFixture()
 	watch, err := watcher.New(watcher.Options{Client: fake.NewClientset()})
 	if err != nil {
 		t.Fatal(err)

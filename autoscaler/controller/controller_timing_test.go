@@ -17,19 +17,19 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/watcher"
 )
 
-// unchanging is a world in which nothing changes, and nothing has to be made anew to say
+// unchanging is a fixture in which nothing changes, and nothing has to be made again to say
 // so.
 type unchanging struct {
-	*world
-	pods    []autoscaler.Pod
+	*fixture
+	pods    []autoscaler.PodInput
 	samples []autoscaler.PodSample
 }
 
 // Pods is part of Metrics.
-func (u *unchanging) Pods(string, labels.Selector) ([]autoscaler.Pod, error) { return u.pods, nil }
+func (u *unchanging) Pods(string, labels.Selector) ([]autoscaler.PodInput, error) { return u.pods, nil }
 
 // Readings is part of Metrics.
-func (u *unchanging) Readings(_ context.Context, now time.Time, _ string, _ labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, _ []autoscaler.Pod) func(int) autoscaler.Reading {
+func (u *unchanging) Readings(_ context.Context, now time.Time, _ string, _ labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, _ []autoscaler.PodInput) func(int) autoscaler.Reading {
 	return func(int) autoscaler.Reading { return autoscaler.Reading{At: now, Samples: u.samples} }
 }
 
@@ -40,9 +40,9 @@ func BenchmarkSync10000(b *testing.B) {
 	const objects = 10_000
 	for _, mode := range []v1alpha1.Mode{v1alpha1.Active, v1alpha1.DryRun} {
 		b.Run(string(mode), func(b *testing.B) {
-			w := newWorld()
+			w := newFixture()
 			w.set("web", 10, 5000)
-			u := &unchanging{world: w}
+			u := &unchanging{fixture: w}
 			var err error
 			if u.pods, err = w.Pods("", labels.Everything()); err != nil {
 				b.Fatal(err)

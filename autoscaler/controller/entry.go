@@ -152,7 +152,7 @@ func (e *entry) restoreMemory(o *scalingObject, status *v1alpha1.AutoscalerStatu
 // seedRecommendation adds the current count as a recommendation, so that a controller that did
 // not observe the target does not scale it down at once.
 func (e *entry) seedRecommendation(l *targetState) {
-	e.memory.Recommendations = append(slices.Clip(e.memory.Recommendations), autoscaler.Recommendation{Replicas: l.Scale.SpecReplicas, At: l.Now})
+	e.memory.Recommendations = append(slices.Clip(e.memory.Recommendations), autoscaler.ReplicaRecommendation{Replicas: l.Scale.SpecReplicas, At: l.Now})
 }
 
 // statusReplicas returns the count that the target had after the last decision in a status.

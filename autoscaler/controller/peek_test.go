@@ -17,9 +17,9 @@ func TestPeek(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.options.PeekInterval = time.Second
 		s.options.Period = time.Hour
-		s.world.set("web", 4, 2000) // half a core each, as is wanted
-		s.world.set("dry", 4, 2000)
-		s.world.set("outside", 4, 2000)
+		s.fixture.set("web", 4, 2000) // half a core each, as is wanted
+		s.fixture.set("dry", 4, 2000)
+		s.fixture.set("outside", 4, 2000)
 		s.scaler("web", nil)
 		s.scaler("dry", func(a *v1alpha1.Autoscaler) { a.Spec.Mode = v1alpha1.DryRun })
 		s.scaler("outside", func(a *v1alpha1.Autoscaler) {
@@ -41,17 +41,17 @@ func TestPeek(t *testing.T) {
 		for _, name := range []string{"web", "dry", "outside"} {
 			first[name] = decided(name)
 		}
-		s.world.use("web", 2100) // within the tolerance
+		s.fixture.use("web", 2100) // within the tolerance
 		s.pass(10 * time.Second)
 		if !decided("web").Equal(first["web"]) {
 			t.Error("web was decided about again, and nothing asked for another count")
 		}
 
 		for _, name := range []string{"web", "dry", "outside"} {
-			s.world.use(name, 4000)
+			s.fixture.use(name, 4000)
 		}
 		s.pass(1500 * time.Millisecond)
-		if diff := cmp.Diff([]string{"web 4 to 8"}, s.world.written()); diff != "" {
+		if diff := cmp.Diff([]string{"web 4 to 8"}, s.fixture.written()); diff != "" {
 			t.Errorf("written (-want +got):\n%s", diff)
 		}
 		dry := decided("dry")

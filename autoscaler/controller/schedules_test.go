@@ -28,7 +28,7 @@ import (
 // written fails the test unless these writes of scales, and no others, were made.
 func (s *stage) written(when string, want ...string) {
 	s.t.Helper()
-	if diff := cmp.Diff(want, s.world.written(), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(want, s.fixture.written(), cmpopts.EquateEmpty()); diff != "" {
 		s.t.Errorf("%s, written (-want +got):\n%s", when, diff)
 	}
 }
@@ -36,9 +36,9 @@ func (s *stage) written(when string, want ...string) {
 // A write whose answer never came may have been made: a policy counts it.
 func TestUnansweredWriteCounts(t *testing.T) {
 	staged(t, func(s *stage) {
-		s.world.set("web", 8, 500)
+		s.fixture.set("web", 8, 500)
 		s.scaler("web", shrinks(0, 600))
-		s.world.hangs = errors.New("context deadline exceeded")
+		s.fixture.hangs = errors.New("context deadline exceeded")
 		r := s.lead()
 		s.pass(9 * time.Minute)
 		s.written("within the period", "web 8 to 7")
@@ -52,20 +52,20 @@ func TestUnansweredWriteCounts(t *testing.T) {
 // status noted of the changes is not lost over that.
 func TestColdStartWithoutScale(t *testing.T) {
 	staged(t, func(s *stage) {
-		s.world.set("web", 8, 500)
+		s.fixture.set("web", 8, 500)
 		s.scaler("web", shrinks(0, 600))
 		a := s.lead()
 		s.pass(time.Minute)
 		s.written("before the end", "web 8 to 7")
 		a.stop()
-		s.world.now(func() { s.world.silent = errors.New("the API server is away") })
+		s.fixture.now(func() { s.fixture.silent = errors.New("the API server is away") })
 		b := s.lead()
 		s.pass(2 * time.Minute)
 		status := s.status("web")
 		if got := condition(&status, autoscalingv2.AbleToScale); got != "False: FailedGetScale" || status.Memory == nil || len(status.Memory.Changes) != 1 || len(status.Decisions) != 1 {
 			t.Errorf("got AbleToScale %q, the memory %+v and the decisions %+v; want the change of before", got, status.Memory, status.Decisions)
 		}
-		s.world.now(func() { s.world.silent = nil })
+		s.fixture.now(func() { s.fixture.silent = nil })
 		s.pass(6 * time.Minute)
 		s.written("within the period", "web 8 to 7")
 		s.pass(3 * time.Minute)
@@ -79,13 +79,13 @@ func TestColdStartWithoutScale(t *testing.T) {
 // no longer remembered.
 func TestOutageHoldsForAWindow(t *testing.T) {
 	staged(t, func(s *stage) {
-		s.world.set("web", 8, 4000)
+		s.fixture.set("web", 8, 4000)
 		s.scaler("web", shrinks(300, 15))
 		r := s.lead()
 		s.pass(10 * time.Minute)
-		s.world.now(func() { s.world.silent = errors.New("the API server is away") })
+		s.fixture.now(func() { s.fixture.silent = errors.New("the API server is away") })
 		s.pass(10 * time.Minute)
-		s.world.now(func() { s.world.silent, s.world.load["web"] = nil, 500 })
+		s.fixture.now(func() { s.fixture.silent, s.fixture.load["web"] = nil, 500 })
 		if got := s.shrunk(10 * time.Minute); got < 5*time.Minute-15*time.Second || got > 5*time.Minute+30*time.Second {
 			t.Errorf("scaled down %v after the outage, want five minutes", got)
 		}
@@ -100,8 +100,8 @@ func TestAnotherTarget(t *testing.T) {
 	for _, takesOver := range []bool{false, true} {
 		t.Run(fmt.Sprintf("takesOver=%v", takesOver), func(t *testing.T) {
 			staged(t, func(s *stage) {
-				s.world.set("web", 2, 1000)
-				s.world.set("api", 8, 500)
+				s.fixture.set("web", 2, 1000)
+				s.fixture.set("api", 8, 500)
 				s.scaler("web", shrinks(300, 600))
 				a := s.lead()
 				s.pass(10 * time.Minute)
@@ -137,9 +137,9 @@ func TestAnotherTargetAtZero(t *testing.T) {
 		settings := autoscaler.DefaultSettings()
 		settings.ScaleToZero = true
 		s.options.Settings = &settings
-		s.world.outside = []int64{2000}
-		s.world.set("web", 0, 0)
-		s.world.set("api", 0, 0)
+		s.fixture.outside = []int64{2000}
+		s.fixture.set("web", 0, 0)
+		s.fixture.set("api", 0, 0)
 		s.scaler("web", func(a *v1alpha1.Autoscaler) {
 			a.Spec.Metrics = []autoscalingv2.MetricSpec{{Type: autoscalingv2.ExternalMetricSourceType, External: &autoscalingv2.ExternalMetricSource{
 				Target: autoscalingv2.MetricTarget{Type: autoscalingv2.ValueMetricType, Value: resource.NewQuantity(1, resource.DecimalSI)},
@@ -160,7 +160,7 @@ func TestAnotherTargetAtZero(t *testing.T) {
 		r.stop()
 		r = s.lead()
 		s.pass(time.Minute)
-		if got := s.world.written(); len(got) == 0 || got[0] != "web 0 to 2" {
+		if got := s.fixture.written(); len(got) == 0 || got[0] != "web 0 to 2" {
 			t.Errorf("written to its own: %v, want at first web 0 to 2", got)
 		}
 		r.stop()
@@ -170,7 +170,7 @@ func TestAnotherTargetAtZero(t *testing.T) {
 // An object that is deleted and made again is another.
 func TestRecreated(t *testing.T) {
 	staged(t, func(s *stage) {
-		s.world.set("web", 8, 500)
+		s.fixture.set("web", 8, 500)
 		s.scaler("web", shrinks(300, 15))
 		r := s.lead()
 		s.pass(4*time.Minute + 30*time.Second)
@@ -194,7 +194,7 @@ func TestDeletedLeavesNothing(t *testing.T) {
 		hpas := s.client.AutoscalingV2().HorizontalPodAutoscalers("shop")
 		for n := range 10 {
 			name := fmt.Sprintf("web%d", n)
-			s.world.set(name, 2, 2000)
+			s.fixture.set(name, 2, 2000)
 			if n%2 == 0 {
 				s.scaler(name, nil)
 				continue
@@ -229,8 +229,8 @@ func TestDeletedLeavesNothing(t *testing.T) {
 func TestKindIsMissing(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.options.Shadow = true
-		s.world.set("web", 2, 2000)
-		s.world.set("theirs", 2, 2000)
+		s.fixture.set("web", 2, 2000)
+		s.fixture.set("theirs", 2, 2000)
 		s.scaler("web", nil)
 		h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "theirs"}, Spec: halfACore("theirs")}
 		if _, err := s.client.AutoscalingV2().HorizontalPodAutoscalers("shop").Create(t.Context(), h, metav1.CreateOptions{}); err != nil {
@@ -268,7 +268,7 @@ func TestKindIsMissing(t *testing.T) {
 // on when that is gone, with what happened meanwhile in its memory.
 func TestConflictComesAndGoes(t *testing.T) {
 	staged(t, func(s *stage) {
-		s.world.set("web", 8, 500)
+		s.fixture.set("web", 8, 500)
 		s.scaler("web", shrinks(0, 600))
 		r := s.lead()
 		s.pass(time.Minute)
@@ -284,9 +284,9 @@ func TestConflictComesAndGoes(t *testing.T) {
 		if got, want := condition(&status, v1alpha1.ConditionConflict), "True: TargetIsTaken"; got != want {
 			t.Errorf("Conflict: got %q, want %q", got, want)
 		}
-		s.world.now(func() { s.world.replicas["web"] = 6 }) // the other's doing
+		s.fixture.now(func() { s.fixture.replicas["web"] = 6 }) // the other's doing
 		s.pass(time.Minute)
-		s.world.now(func() { s.world.blind = true }) // that it ends does not depend on metrics
+		s.fixture.now(func() { s.fixture.blind = true }) // that it ends does not depend on metrics
 		if err := hpas.Delete(t.Context(), "theirs", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +295,7 @@ func TestConflictComesAndGoes(t *testing.T) {
 		if got, want := condition(&status, v1alpha1.ConditionConflict), "False: TargetIsOwn"; got != want {
 			t.Errorf("Conflict: got %q, want %q", got, want)
 		}
-		s.world.now(func() { s.world.blind = false })
+		s.fixture.now(func() { s.fixture.blind = false })
 		s.pass(7 * time.Minute)
 		s.written("within the period of the other's change", "web 8 to 7")
 		s.pass(3 * time.Minute)
@@ -307,7 +307,7 @@ func TestConflictComesAndGoes(t *testing.T) {
 // Of two Autoscalers made in one second it is the first by name, in every replica.
 func TestTwins(t *testing.T) {
 	staged(t, func(s *stage) {
-		s.world.set("web", 2, 2000)
+		s.fixture.set("web", 2, 2000)
 		for _, name := range []string{"c", "b", "a"} {
 			s.scaler(name, func(a *v1alpha1.Autoscaler) { a.Spec.ScaleTargetRef.Name = "web" })
 		}
@@ -328,16 +328,16 @@ func TestTwins(t *testing.T) {
 // never learns that it did not lead. A policy counts what the other did.
 func TestDeposedUnnoticed(t *testing.T) {
 	staged(t, func(s *stage) {
-		s.world.set("web", 8, 4000)
+		s.fixture.set("web", 8, 4000)
 		s.scaler("web", shrinks(0, 600))
 		a := s.lead()
 		s.pass(5 * time.Minute)
-		tell, ok := a.Explain(v1alpha1.Kind, "shop", "web")
+		report, ok := a.Explain(v1alpha1.Kind, "shop", "web")
 		if !ok {
 			t.Fatal("no decision")
 		}
-		s.pass(time.Second - time.Since(tell.At)%time.Second)
-		s.world.use("web", 500)
+		s.pass(time.Second - time.Since(report.At)%time.Second)
+		s.fixture.use("web", 500)
 		b := s.lead() // its first round is at once
 		s.pass(time.Second)
 		s.written("by the other", "web 8 to 7")
@@ -352,7 +352,7 @@ func TestDeposedUnnoticed(t *testing.T) {
 // A status that cannot be written is said once, and written when it can be.
 func TestStatusCannotBeWritten(t *testing.T) {
 	staged(t, func(s *stage) {
-		s.world.set("web", 2, 2000)
+		s.fixture.set("web", 2, 2000)
 		s.scaler("web", nil)
 		var mu sync.Mutex
 		conflicts, forbidden := 0, true
@@ -390,7 +390,7 @@ func TestStatusCannotBeWritten(t *testing.T) {
 // Nothing is scaled to zero by a weir that would never scale it up again.
 func TestZeroIsOne(t *testing.T) {
 	staged(t, func(s *stage) {
-		s.world.set("web", 2, 0)
+		s.fixture.set("web", 2, 0)
 		s.scaler("web", func(a *v1alpha1.Autoscaler) {
 			shrinks(0, 15)(a)
 			a.Spec.MinReplicas = new(int32(0))
@@ -398,9 +398,9 @@ func TestZeroIsOne(t *testing.T) {
 		r := s.lead()
 		s.pass(5 * time.Minute)
 		s.written("", "web 2 to 1")
-		tell, _ := r.Explain(v1alpha1.Kind, "shop", "web")
-		if !slices.ContainsFunc(tell.Notes, func(n string) bool { return strings.Contains(n, "--autoscaler-scale-to-zero") }) {
-			t.Errorf("got the notes %q, want one that says why not to 0", tell.Notes)
+		report, _ := r.Explain(v1alpha1.Kind, "shop", "web")
+		if !slices.ContainsFunc(report.Notes, func(n string) bool { return strings.Contains(n, "--autoscaler-scale-to-zero") }) {
+			t.Errorf("got the notes %q, want one that says why not to 0", report.Notes)
 		}
 		r.stop()
 	})
@@ -409,15 +409,15 @@ func TestZeroIsOne(t *testing.T) {
 // A mistake of weir's costs a round, and not the process.
 func TestPanicIsSurvived(t *testing.T) {
 	staged(t, func(s *stage) {
-		s.world.set("web", 2, 2000)
+		s.fixture.set("web", 2, 2000)
 		s.scaler("web", nil)
-		s.world.confuse = true
+		s.fixture.confuse = true
 		r := s.lead()
 		s.pass(time.Minute)
 		if got := testutil.ToFloat64(r.metrics.errors.WithLabelValues(failedPanic)); got < 4 || got > 5 {
 			t.Errorf("got %v panics, want one a round", got)
 		}
-		s.world.now(func() { s.world.confuse = false })
+		s.fixture.now(func() { s.fixture.confuse = false })
 		s.pass(15 * time.Second)
 		s.written("afterwards", "web 2 to 4")
 		r.stop()
@@ -425,16 +425,16 @@ func TestPanicIsSurvived(t *testing.T) {
 }
 
 // Whose target is gone has no claim on pods that another's selector matches now.
-func TestGoneTargetIsNoRival(t *testing.T) {
+func TestGoneTargetIsNoConflict(t *testing.T) {
 	staged(t, func(s *stage) {
-		s.world.set("old", 2, 2000)
+		s.fixture.set("old", 2, 2000)
 		s.scaler("old", nil)
 		r := s.lead()
 		s.pass(time.Minute)
 		if n := r.selectors.Len(); n != 1 {
 			t.Fatalf("got %d selectors, want one", n)
 		}
-		s.world.now(func() { delete(s.world.replicas, "old") })
+		s.fixture.now(func() { delete(s.fixture.replicas, "old") })
 		s.pass(time.Minute)
 		if n := r.selectors.Len(); n != 0 {
 			t.Errorf("got %d selectors, want none", n)
@@ -446,9 +446,9 @@ func TestGoneTargetIsNoRival(t *testing.T) {
 // However long an error is, a status stays small.
 func TestStatusIsBounded(t *testing.T) {
 	staged(t, func(s *stage) {
-		s.world.set("web", 2, 2000)
+		s.fixture.set("web", 2, 2000)
 		s.scaler("web", nil)
-		s.world.silent = errors.New(strings.Repeat("away, ", 100_000))
+		s.fixture.silent = errors.New(strings.Repeat("away, ", 100_000))
 		r := s.lead()
 		s.pass(time.Minute)
 		for _, c := range s.status("web").Conditions {
@@ -492,7 +492,7 @@ func TestRecord(t *testing.T) {
 			}
 			lines = nil
 		}
-		s.world.set("web", 4, 2000)
+		s.fixture.set("web", 4, 2000)
 		s.scaler("dry", func(a *v1alpha1.Autoscaler) {
 			a.Spec.Mode, a.Spec.ScaleTargetRef.Name = v1alpha1.DryRun, "web"
 		})
@@ -506,7 +506,7 @@ func TestRecord(t *testing.T) {
 		}
 		s.pass(time.Minute)
 		recorded("an HPA does", "deployments.apps shop/web 4 of 4 app=web, theirs: true")
-		s.world.set("web", 5, 2000)
+		s.fixture.set("web", 5, 2000)
 		s.pass(time.Minute)
 		recorded("another count", "deployments.apps shop/web 5 of 5 app=web, theirs: true")
 		s.pass(5 * time.Minute)
@@ -516,7 +516,7 @@ func TestRecord(t *testing.T) {
 		}
 		s.pass(time.Minute)
 		recorded("the HPA is gone", "deployments.apps shop/web gone", "deployments.apps shop/web 5 of 5 app=web, : false")
-		s.world.now(func() { delete(s.world.replicas, "web") })
+		s.fixture.now(func() { delete(s.fixture.replicas, "web") })
 		s.pass(time.Minute)
 		recorded("so is the Deployment", "deployments.apps shop/web gone")
 		r.stop()

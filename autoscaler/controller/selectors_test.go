@@ -47,10 +47,10 @@ func TestOverlapping(t *testing.T) {
 		})
 	}
 	for n, text := range texts {
-		var pods []autoscaler.Pod
+		var pods []autoscaler.PodInput
 		for name, set := range sets {
 			if parse(t, text).Matches(set) {
-				pods = append(pods, autoscaler.Pod{Name: name, Labels: set})
+				pods = append(pods, autoscaler.PodInput{Name: name, Labels: set})
 			}
 		}
 		var want []types.NamespacedName
@@ -70,7 +70,7 @@ func TestOverlapping(t *testing.T) {
 	for _, o := range c.catalog.mu.objects {
 		o.mode = decisionreport.DryRun
 	}
-	if got := c.overlapping(owners[0], []autoscaler.Pod{{Name: "a", Labels: sets["a"]}}); len(got) != 1 {
+	if got := c.overlapping(owners[0], []autoscaler.PodInput{{Name: "a", Labels: sets["a"]}}); len(got) != 1 {
 		t.Errorf("got %v although no other object writes", got)
 	}
 }

@@ -18,7 +18,7 @@ import (
 // decisionInputs are the inputs of a decision about a shadowed object.
 type decisionInputs struct {
 	spec     *autoscalingv2.HorizontalPodAutoscalerSpec
-	pods     []autoscaler.Pod
+	pods     []autoscaler.PodInput
 	readings []autoscaler.Reading // of each metric; a metric that was not read has an error
 }
 
@@ -37,14 +37,14 @@ func (c *Controller) shadowHPA(ctx context.Context, o *scalingObject, e *entry, 
 		return // the process ends
 	}
 	c.recordTarget(o, e, l, true)
-	reach := c.opts.Period + c.opts.Resolution
+	lookBack := c.opts.Period + c.opts.Resolution
 	if e.comparer == nil {
-		e.comparer = &comparer{maxSkew: reach}
+		e.comparer = &comparer{maxSkew: lookBack}
 	}
 	e.pendingChanges = append(e.pendingChanges, changes...)
 	var found []comparison
 	if l.ScaleErr == nil {
-		if l.Now.Sub(e.seenAt) > reach {
+		if l.Now.Sub(e.seenAt) > lookBack {
 			found = e.comparer.addGap(l.Now.Add(c.memoryLength(o)))
 		}
 		e.seenAt = l.Now
@@ -136,15 +136,15 @@ func (c *Controller) decideAsBefore(ctx context.Context, o *scalingObject, l *ta
 
 // podsBefore returns the pods as they were before a change: without the pods created since, and
 // with the earlier deletion state. earlier are the pods of the last read, by name.
-func podsBefore(now, earlier []autoscaler.Pod, at time.Time) []autoscaler.Pod {
-	was := func(name string) *autoscaler.Pod {
-		i, ok := slices.BinarySearchFunc(earlier, name, func(p autoscaler.Pod, name string) int { return strings.Compare(p.Name, name) })
+func podsBefore(now, earlier []autoscaler.PodInput, at time.Time) []autoscaler.PodInput {
+	was := func(name string) *autoscaler.PodInput {
+		i, ok := slices.BinarySearchFunc(earlier, name, func(p autoscaler.PodInput, name string) int { return strings.Compare(p.Name, name) })
 		if !ok {
 			return nil
 		}
 		return &earlier[i]
 	}
-	kept := make([]autoscaler.Pod, 0, len(now))
+	kept := make([]autoscaler.PodInput, 0, len(now))
 	for _, p := range now {
 		old := was(p.Name)
 		if old == nil && (p.Started.IsZero() || p.Started.After(at)) {

@@ -22,10 +22,10 @@ func (s *stage) rescales(name string, to int32) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	from := s.world.count(name)
-	s.world.mu.Lock()
-	s.world.replicas[name], s.world.grown[name] = to, growth{from, time.Now().Add(time.Second)}
-	s.world.mu.Unlock()
+	from := s.fixture.count(name)
+	s.fixture.mu.Lock()
+	s.fixture.replicas[name], s.fixture.grown[name] = to, growth{from, time.Now().Add(time.Second)}
+	s.fixture.mu.Unlock()
 	now := metav1.NewTime(time.Now().Truncate(time.Second))
 	h.Status.CurrentReplicas, h.Status.DesiredReplicas, h.Status.LastScaleTime = from, to, &now
 	if _, err := hpas.UpdateStatus(s.t.Context(), h, metav1.UpdateOptions{}); err != nil {
@@ -36,7 +36,7 @@ func (s *stage) rescales(name string, to int32) {
 func TestShadow(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.options = Options{Shadow: true}
-		s.world.set("web", 4, 2000)
+		s.fixture.set("web", 4, 2000)
 		h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1"}, Spec: halfACore("web")}
 		h.Status.DesiredReplicas, h.Status.CurrentReplicas = 4, 4
 		hpas := s.client.AutoscalingV2().HorizontalPodAutoscalers("shop")
@@ -46,12 +46,12 @@ func TestShadow(t *testing.T) {
 		r := s.lead()
 		s.pass(6 * time.Minute)
 		// The load doubles, and the controller is the first to look.
-		s.world.use("web", 4000)
+		s.fixture.use("web", 4000)
 		s.rescales("web", 8)
 		s.pass(time.Minute)
-		tell, ok := r.Explain(hpaKind, "shop", "web")
-		if !ok || tell.OtherController == nil || !tell.OtherController.Agrees || tell.OtherController.Desired != 8 || tell.Mode != "Shadow" {
-			t.Fatalf("got %+v, want that the two agree on 8", tell)
+		report, ok := r.Explain(hpaKind, "shop", "web")
+		if !ok || report.OtherController == nil || !report.OtherController.Agrees || report.OtherController.Desired != 8 || report.Mode != "Shadow" {
+			t.Fatalf("got %+v, want that the two agree on 8", report)
 		}
 		if got := testutil.ToFloat64(r.metrics.agreements.WithLabelValues("rescale")); got != 1 {
 			t.Errorf("got %v agreements, want 1", got)
@@ -59,12 +59,12 @@ func TestShadow(t *testing.T) {
 		// It goes on to what nothing asks for.
 		s.rescales("web", 12)
 		s.pass(time.Minute)
-		tell, _ = r.Explain(hpaKind, "shop", "web")
-		if tell.OtherController.Agrees || !strings.Contains(tell.OtherController.Difference, "differed: 12 to 12, weir 8, NotFollowed") {
-			t.Errorf("got %+v, want that weir would go back to 8", tell.OtherController)
+		report, _ = r.Explain(hpaKind, "shop", "web")
+		if report.OtherController.Agrees || !strings.Contains(report.OtherController.Difference, "differed: 12 to 12, weir 8, NotFollowed") {
+			t.Errorf("got %+v, want that weir would go back to 8", report.OtherController)
 		}
-		if !slices.ContainsFunc(tell.Notes, func(n string) bool { return strings.Contains(n, "differed: 8 to 12, weir 8, NoChange") }) {
-			t.Errorf("got the notes %q, want that weir would have held 8", tell.Notes)
+		if !slices.ContainsFunc(report.Notes, func(n string) bool { return strings.Contains(n, "differed: 8 to 12, weir 8, NoChange") }) {
+			t.Errorf("got the notes %q, want that weir would have held 8", report.Notes)
 		}
 		if got := testutil.ToFloat64(r.metrics.differences.WithLabelValues(reasonNoChange)); got != 1 {
 			t.Errorf("got %v differences, want 1", got)
@@ -73,8 +73,8 @@ func TestShadow(t *testing.T) {
 			t.Errorf("got %d lines of it in the log, want one for each", got)
 		}
 		// Nothing was touched.
-		if s.world.written() != nil || s.events() != nil {
-			t.Errorf("written: %v, Events: %v", s.world.written(), s.events())
+		if s.fixture.written() != nil || s.events() != nil {
+			t.Errorf("written: %v, Events: %v", s.fixture.written(), s.events())
 		}
 		for _, a := range s.client.Actions() {
 			if a.GetSubresource() == "" && !slices.Contains([]string{"list", "watch", "create", "get"}, a.GetVerb()) {
@@ -91,7 +91,7 @@ func TestShadow(t *testing.T) {
 func TestShadowsWindowEndsLater(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.options = Options{Shadow: true}
-		s.world.set("web", 8, 4000)
+		s.fixture.set("web", 8, 4000)
 		window := int32(60)
 		spec := halfACore("web")
 		spec.Behavior = &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleDown: &autoscalingv2.HPAScalingRules{StabilizationWindowSeconds: &window}}
@@ -103,20 +103,20 @@ func TestShadowsWindowEndsLater(t *testing.T) {
 		}
 		r := s.lead()
 		s.pass(3 * time.Minute)
-		tell, ok := r.Explain(hpaKind, "shop", "web")
-		if !ok || tell.Desired != 8 {
-			t.Fatalf("got %+v, want 8 desired", tell)
+		report, ok := r.Explain(hpaKind, "shop", "web")
+		if !ok || report.Desired != 8 {
+			t.Fatalf("got %+v, want 8 desired", report)
 		}
-		s.world.use("web", 2000)
-		s.pass(50*time.Second - time.Since(tell.At)) // weir still remembers that 8 was recommended
-		if tell, _ = r.Explain(hpaKind, "shop", "web"); tell.Desired != 8 || *tell.Metrics[0].Proposal != 4 {
-			t.Fatalf("got %+v, want that the window holds 8", tell)
+		s.fixture.use("web", 2000)
+		s.pass(50*time.Second - time.Since(report.At)) // weir still remembers that 8 was recommended
+		if report, _ = r.Explain(hpaKind, "shop", "web"); report.Desired != 8 || *report.Metrics[0].Proposal != 4 {
+			t.Fatalf("got %+v, want that the window holds 8", report)
 		}
 		s.rescales("web", 4)
 		s.pass(time.Minute)
-		tell, _ = r.Explain(hpaKind, "shop", "web")
-		if !tell.OtherController.Agrees || !slices.ContainsFunc(tell.Notes, func(n string) bool { return strings.Contains(n, "agreed: 8 to 4, weir 4") }) {
-			t.Errorf("got %+v, notes %q; want that the two agree on 4", tell.OtherController, tell.Notes)
+		report, _ = r.Explain(hpaKind, "shop", "web")
+		if !report.OtherController.Agrees || !slices.ContainsFunc(report.Notes, func(n string) bool { return strings.Contains(n, "agreed: 8 to 4, weir 4") }) {
+			t.Errorf("got %+v, notes %q; want that the two agree on 4", report.OtherController, report.Notes)
 		}
 		r.stop()
 	})
@@ -124,12 +124,12 @@ func TestShadowsWindowEndsLater(t *testing.T) {
 
 func TestAsBefore(t *testing.T) {
 	early, late := at(-100), at(5)
-	earlier := []autoscaler.Pod{{Name: "a", Started: early}, {Name: "b", Started: early, Terminating: true}, {Name: "d"}}
-	now := []autoscaler.Pod{
+	earlier := []autoscaler.PodInput{{Name: "a", Started: early}, {Name: "b", Started: early, Terminating: true}, {Name: "d"}}
+	now := []autoscaler.PodInput{
 		{Name: "a", Started: early, Terminating: true}, {Name: "b", Started: early, Terminating: true},
 		{Name: "c", Started: late}, {Name: "d"}, {Name: "e"}, {Name: "f", Started: early},
 	}
-	want := []autoscaler.Pod{{Name: "a", Started: early}, {Name: "b", Started: early, Terminating: true}, {Name: "d"}, {Name: "f", Started: early}}
+	want := []autoscaler.PodInput{{Name: "a", Started: early}, {Name: "b", Started: early, Terminating: true}, {Name: "d"}, {Name: "f", Started: early}}
 	if diff := cmp.Diff(want, podsBefore(now, earlier, at(0))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -116,19 +116,19 @@ func (r *statusUpdate) worthKeeping(made v1alpha1.Decision) bool {
 
 // addSentences fills in the sentences.
 func (r *statusUpdate) addSentences(next *v1alpha1.AutoscalerStatus) {
-	tell := r.record.report()
+	report := r.record.report()
 	if len(next.Decisions) > 0 && next.Decisions[0].Reason == "" {
 		next.Decisions = slices.Clone(next.Decisions)
-		next.Decisions[0].Reason = truncate(tell.Summary, maxPodSentence)
+		next.Decisions[0].Reason = truncate(report.Summary, maxPodSentence)
 	}
-	next.Explanation = statusExplanation(tell)
+	next.Explanation = statusExplanation(report)
 }
 
 // statusExplanation returns as much of a report as fits into a status: pods without a number
 // first, in the order of the metrics.
-func statusExplanation(tell *decisionreport.DecisionReport) *v1alpha1.Explanation {
-	e := &v1alpha1.Explanation{Time: metav1.NewTime(tell.At), Summary: truncate(tell.Summary, maxSentence)}
-	for _, m := range tell.Metrics {
+func statusExplanation(report *decisionreport.DecisionReport) *v1alpha1.Explanation {
+	e := &v1alpha1.Explanation{Time: metav1.NewTime(report.At), Summary: truncate(report.Summary, maxSentence)}
+	for _, m := range report.Metrics {
 		for _, p := range m.Pods {
 			if p.Class == "Counted" {
 				continue
@@ -182,7 +182,7 @@ func needsImmediateWrite(old, next *v1alpha1.AutoscalerStatus) bool {
 func sameValues(old, next *v1alpha1.AutoscalerStatus) bool {
 	a, b := old.DeepCopy(), next.DeepCopy()
 	a.Explanation, b.Explanation = nil, nil
-	reach := func(s *v1alpha1.AutoscalerStatus) (low, high int32) {
+	rangeOf := func(s *v1alpha1.AutoscalerStatus) (low, high int32) {
 		if s.Memory == nil || len(s.Memory.Recommendations) == 0 {
 			return 0, 0
 		}
@@ -193,8 +193,8 @@ func sameValues(old, next *v1alpha1.AutoscalerStatus) bool {
 		s.Memory.Recommendations = nil
 		return low, high
 	}
-	lowA, highA := reach(a)
-	lowB, highB := reach(b)
+	lowA, highA := rangeOf(a)
+	lowB, highB := rangeOf(b)
 	return lowA == lowB && highA == highB && equality.Semantic.DeepEqual(a, b)
 }
 

@@ -33,10 +33,10 @@ func statusMemory(m autoscaler.Memory, spec *autoscalingv2.HorizontalPodAutoscal
 
 // summarizeRecommendations returns the lowest and highest recommendation in each slice of a
 // window.
-func summarizeRecommendations(all []autoscaler.Recommendation, window time.Duration, now time.Time) (list []v1alpha1.Recommendations) {
+func summarizeRecommendations(all []autoscaler.ReplicaRecommendation, window time.Duration, now time.Time) (list []v1alpha1.Recommendations) {
 	slice := max(window/10, time.Second)
-	all = slices.DeleteFunc(slices.Clone(all), func(r autoscaler.Recommendation) bool { return now.Sub(r.At) > window })
-	slices.SortStableFunc(all, func(a, b autoscaler.Recommendation) int { return a.At.Compare(b.At) })
+	all = slices.DeleteFunc(slices.Clone(all), func(r autoscaler.ReplicaRecommendation) bool { return now.Sub(r.At) > window })
+	slices.SortStableFunc(all, func(a, b autoscaler.ReplicaRecommendation) int { return a.At.Compare(b.At) })
 	var at int64
 	for _, r := range all {
 		place := r.At.UnixNano() / int64(slice)
@@ -88,9 +88,9 @@ func memoryFromStatus(n *v1alpha1.Memory, now time.Time) (m autoscaler.Memory) {
 		return t.Time
 	}
 	for _, r := range n.Recommendations {
-		m.Recommendations = append(m.Recommendations, autoscaler.Recommendation{Replicas: r.Max, At: past(r.Time)})
+		m.Recommendations = append(m.Recommendations, autoscaler.ReplicaRecommendation{Replicas: r.Max, At: past(r.Time)})
 		if r.Min != r.Max {
-			m.Recommendations = append(m.Recommendations, autoscaler.Recommendation{Replicas: r.Min, At: past(r.Time)})
+			m.Recommendations = append(m.Recommendations, autoscaler.ReplicaRecommendation{Replicas: r.Min, At: past(r.Time)})
 		}
 	}
 	for _, c := range n.Changes {

@@ -31,7 +31,7 @@ func TestNotedIsNeverBolder(t *testing.T) {
 		var m autoscaler.Memory
 		for ago := 3700.0; ago > 0; ago -= 5 + 20*rnd.Float64() {
 			when := now.Add(-time.Duration(ago * float64(time.Second)))
-			m.Recommendations = append(m.Recommendations, autoscaler.Recommendation{Replicas: int32(rnd.IntN(50)), At: when})
+			m.Recommendations = append(m.Recommendations, autoscaler.ReplicaRecommendation{Replicas: int32(rnd.IntN(50)), At: when})
 			switch rnd.IntN(4) {
 			case 0:
 				m.Ups = append(m.Ups, autoscaler.ReplicaChange{Replicas: 1 + int32(rnd.IntN(4)), At: when})
@@ -94,7 +94,7 @@ func TestNoted(t *testing.T) {
 	if diff := cmp.Diff(autoscaler.Memory{}, memoryFromStatus(nil, at(0))); diff != "" {
 		t.Errorf("nothing recalled (-want +got):\n%s", diff)
 	}
-	m := autoscaler.Memory{Recommendations: []autoscaler.Recommendation{
+	m := autoscaler.Memory{Recommendations: []autoscaler.ReplicaRecommendation{
 		{Replicas: 9, At: at(31)}, {Replicas: 3, At: at(1)}, {Replicas: 5, At: at(16).Add(time.Millisecond)}, {Replicas: 7, At: at(-400)},
 	}}
 	want := &v1alpha1.Memory{Recommendations: []v1alpha1.Recommendations{
@@ -113,7 +113,7 @@ func TestFutureIsNow(t *testing.T) {
 		Changes:         []v1alpha1.Change{{Time: year, Replicas: 2}, {Time: metav1.NewTime(at(-7)), Replicas: -1}},
 	}, at(0))
 	want := autoscaler.Memory{
-		Recommendations: []autoscaler.Recommendation{{Replicas: 3, At: at(-5)}, {Replicas: 5, At: at(0)}, {Replicas: 4, At: at(0)}},
+		Recommendations: []autoscaler.ReplicaRecommendation{{Replicas: 3, At: at(-5)}, {Replicas: 5, At: at(0)}, {Replicas: 4, At: at(0)}},
 		Ups:             []autoscaler.ReplicaChange{{Replicas: 2, At: at(0)}},
 		Downs:           []autoscaler.ReplicaChange{{Replicas: 1, At: at(-7)}},
 	}

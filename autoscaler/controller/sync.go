@@ -242,7 +242,7 @@ type selectorOwner struct {
 
 // overlapping returns the object and the others of its kind that scale other targets with one of
 // its pods, by name.
-func (c *Controller) overlapping(own selectorOwner, pods []autoscaler.Pod) []types.NamespacedName {
+func (c *Controller) overlapping(own selectorOwner, pods []autoscaler.PodInput) []types.NamespacedName {
 	found := map[types.NamespacedName]bool{own.namespacedName(): true}
 	for i := range pods {
 		for other := range c.selectors.Matching(own.namespace, pods[i].Labels) {

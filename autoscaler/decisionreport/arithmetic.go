@@ -172,7 +172,7 @@ func (t *reporter) recountText(m *autoscaler.MetricDecision, s metricFormat) str
 // assumptionTexts writes the assumed usage of pods without a number.
 func assumptionTexts(m *autoscaler.MetricDecision, s metricFormat) (all []string) {
 	type kind struct {
-		class   autoscaler.Class
+		class   autoscaler.PodClass
 		nonzero bool
 	}
 	counts, amount := map[kind]int{}, map[kind]int64{}
@@ -184,7 +184,7 @@ func assumptionTexts(m *autoscaler.MetricDecision, s metricFormat) (all []string
 		}
 	}
 	for _, of := range []struct {
-		class autoscaler.Class
+		class autoscaler.PodClass
 		words string
 	}{{autoscaler.Missing, "without a number"}, {autoscaler.Unready, "not ready"}} {
 		for _, nonzero := range []bool{true, false} {

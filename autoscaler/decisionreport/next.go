@@ -37,7 +37,7 @@ const maxNext = 3
 
 // expiringRecommendations predicts the counts as recommendations leave the window of a step.
 // beyond(a, b) reports whether recommendation a limits the change more than b.
-func (t *reporter) expiringRecommendations(s *autoscaler.Step, beyond func(a, b int32) bool) (all []NextChange) {
+func (t *reporter) expiringRecommendations(s *autoscaler.DerivationStep, beyond func(a, b int32) bool) (all []NextChange) {
 	now, limit := t.Desired, s.Limit
 	for len(all) < maxNext && beyond(limit, s.From) {
 		// The count stays until the last recommendation of it, or of more, has left the window.
@@ -114,7 +114,7 @@ func (t *reporter) limitedByPolicy(from, to int32) bool {
 }
 
 // policyAllowance says when a policy allows more: when the oldest change has left its period.
-func (t *reporter) policyAllowance(s *autoscaler.Step, changes []autoscaler.ReplicaChange) []NextChange {
+func (t *reporter) policyAllowance(s *autoscaler.DerivationStep, changes []autoscaler.ReplicaChange) []NextChange {
 	if s.Policy == nil {
 		return nil
 	}

@@ -15,11 +15,11 @@ import (
 type reporter struct {
 	*autoscaler.Decision
 	Context
-	pods map[string]*autoscaler.Pod // by name
+	pods map[string]*autoscaler.PodInput // by name
 }
 
 func newReporter(d *autoscaler.Decision, c Context) *reporter {
-	t := &reporter{Decision: d, Context: c, pods: map[string]*autoscaler.Pod{}}
+	t := &reporter{Decision: d, Context: c, pods: map[string]*autoscaler.PodInput{}}
 	if in := c.Input; in != nil {
 		for i := range in.Pods {
 			t.pods[in.Pods[i].Name] = &in.Pods[i]

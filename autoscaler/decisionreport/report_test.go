@@ -144,7 +144,7 @@ func (s *scene) decide(t *testing.T, d *datadriven.TestData) *DecisionReport {
 	s.in = autoscaler.Input{
 		Now: noon, Settings: &settings, Object: types.NamespacedName{Namespace: "shop", Name: "web"}, Spec: &s.spec,
 		Status: &autoscalingv2.HorizontalPodAutoscalerStatus{}, Scale: autoscaler.Scale{SpecReplicas: int32(replicas), StatusReplicas: int32(status), Selector: selector},
-		Memory: autoscaler.Memory{Recommendations: []autoscaler.Recommendation{{Replicas: int32(replicas), At: noon.Add(-2 * time.Hour)}}},
+		Memory: autoscaler.Memory{Recommendations: []autoscaler.ReplicaRecommendation{{Replicas: int32(replicas), At: noon.Add(-2 * time.Hour)}}},
 	}
 	if s.zeroed {
 		s.in.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{Type: autoscalingv2.ScaledToZero, Status: corev1.ConditionTrue}}
@@ -196,7 +196,7 @@ func (s *scene) line(t *testing.T, line string) error {
 		of := strings.Fields(parts[0])
 		s.verdicts[fmt.Sprint(at, of[0])] = PodVerdict{Reason: of[1], Message: parts[1], Advice: parts[3]}
 	case "recommended":
-		s.in.Memory.Recommendations = append(s.in.Memory.Recommendations, autoscaler.Recommendation{Replicas: int32(number(t, words[0])), At: noon.Add(length(t, words[1]))})
+		s.in.Memory.Recommendations = append(s.in.Memory.Recommendations, autoscaler.ReplicaRecommendation{Replicas: int32(number(t, words[0])), At: noon.Add(length(t, words[1]))})
 	case "added":
 		s.in.Memory.Ups = append(s.in.Memory.Ups, autoscaler.ReplicaChange{Replicas: int32(number(t, words[0])), At: noon.Add(length(t, words[1]))})
 	case "removed":
@@ -216,19 +216,19 @@ func (s *scene) line(t *testing.T, line string) error {
 	return nil
 }
 
-func pod(t *testing.T, words []string) autoscaler.Pod {
-	p := autoscaler.Pod{Name: words[0], Phase: cluster.Running, Started: noon.Add(-time.Hour), Ready: cluster.ReadyTrue, ReadySince: noon.Add(-50 * time.Minute),
-		Containers: []autoscaler.Container{{Name: "app"}}}
+func pod(t *testing.T, words []string) autoscaler.PodInput {
+	p := autoscaler.PodInput{Name: words[0], Phase: cluster.Running, Started: noon.Add(-time.Hour), Ready: cluster.ReadyTrue, ReadySince: noon.Add(-50 * time.Minute),
+		Containers: []autoscaler.ContainerInput{{Name: "app"}}}
 	for _, w := range words[1:] {
 		switch key, value, _ := strings.Cut(w, "="); key {
 		case "cpu":
-			p.Containers[0].Requests.CPU = autoscaler.Amount{Milli: milli(value), Set: true}
+			p.Containers[0].Requests.CPU = autoscaler.MilliQuantity{Milli: milli(value), Set: true}
 		case "memory":
-			p.Containers[0].Requests.Memory = autoscaler.Amount{Milli: milli(value), Set: true}
+			p.Containers[0].Requests.Memory = autoscaler.MilliQuantity{Milli: milli(value), Set: true}
 		case "sidecar":
-			c := autoscaler.Container{Name: "sidecar", Role: cluster.Sidecar}
+			c := autoscaler.ContainerInput{Name: "sidecar", Role: cluster.Sidecar}
 			if value != "none" {
-				c.Requests.CPU = autoscaler.Amount{Milli: milli(value), Set: true}
+				c.Requests.CPU = autoscaler.MilliQuantity{Milli: milli(value), Set: true}
 			}
 			p.Containers = append(p.Containers, c)
 		case "phase":

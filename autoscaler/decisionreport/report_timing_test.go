@@ -2,7 +2,7 @@ package decisionreport
 
 import "testing"
 
-// BenchmarkOf tells a decision about ten pods; BenchmarkBriefOf tells it in a line.
+// BenchmarkOf tells a decision about ten pods; BenchmarkShortMessage tells it in a line.
 func BenchmarkOf(b *testing.B) {
 	d, c := crowd(10, 1)
 	for b.Loop() {
@@ -10,7 +10,7 @@ func BenchmarkOf(b *testing.B) {
 	}
 }
 
-func BenchmarkBriefOf(b *testing.B) {
+func BenchmarkShortMessage(b *testing.B) {
 	d, c := crowd(10, 1)
 	for b.Loop() {
 		Summarize(d, c)

@@ -18,7 +18,7 @@ var hasLimit = map[autoscaler.StepKind]bool{
 }
 
 // stepReport reports one step.
-func (t *reporter) stepReport(s *autoscaler.Step) StepReport {
+func (t *reporter) stepReport(s *autoscaler.DerivationStep) StepReport {
 	out := StepReport{Kind: s.Kind.String(), From: s.From, To: s.To, At: s.At.UTC(), Message: t.stepText(s)}
 	if hasLimit[s.Kind] {
 		limit := s.Limit
@@ -43,7 +43,7 @@ func policyText(p *autoscalingv2.HPAScalingPolicy) string {
 }
 
 // stepText says what a step did.
-func (t *reporter) stepText(s *autoscaler.Step) string {
+func (t *reporter) stepText(s *autoscaler.DerivationStep) string {
 	became := fmt.Sprintf("stays %d", s.To)
 	if s.From != s.To {
 		became = fmt.Sprintf("%d becomes %d", s.From, s.To)
@@ -74,7 +74,7 @@ func (t *reporter) stepText(s *autoscaler.Step) string {
 }
 
 // proposalText says which metric asks for the highest count.
-func (t *reporter) proposalText(s *autoscaler.Step) string {
+func (t *reporter) proposalText(s *autoscaler.DerivationStep) string {
 	var asked []string
 	for i := range t.Metrics {
 		m := &t.Metrics[i]
@@ -94,7 +94,7 @@ func (t *reporter) proposalText(s *autoscaler.Step) string {
 }
 
 // stabilizationText says which recommendation of a window decided.
-func (t *reporter) stabilizationText(s *autoscaler.Step, became string) string {
+func (t *reporter) stabilizationText(s *autoscaler.DerivationStep, became string) string {
 	direction, extreme := "scaleDown", "higher"
 	if s.Kind == autoscaler.StepStabilizeUp {
 		direction, extreme = "scaleUp", "lower"
@@ -110,7 +110,7 @@ func (t *reporter) stabilizationText(s *autoscaler.Step, became string) string {
 }
 
 // allowanceText says what a policy allows.
-func (t *reporter) allowanceText(s *autoscaler.Step, became string) string {
+func (t *reporter) allowanceText(s *autoscaler.DerivationStep, became string) string {
 	direction, most, changed, done := "scaleUp", "at most", s.Added, "added"
 	if s.Kind == autoscaler.StepPolicyDown {
 		direction, most, changed, done = "scaleDown", "at least", s.Removed, "removed"

@@ -49,7 +49,7 @@ func (t *reporter) undecided() bool {
 }
 
 func (t *reporter) hasStep(kind autoscaler.StepKind) bool {
-	return slices.ContainsFunc(t.Steps, func(s autoscaler.Step) bool { return s.Kind == kind })
+	return slices.ContainsFunc(t.Steps, func(s autoscaler.DerivationStep) bool { return s.Kind == kind })
 }
 
 // reasonText says why.

@@ -32,8 +32,8 @@ func crowd(pods, missing int) (*autoscaler.Decision, Context) {
 	autoscaler.Default(in.Spec)
 	for i := range pods {
 		name := fmt.Sprintf("web-%03d", i)
-		in.Pods = append(in.Pods, autoscaler.Pod{Name: name, Phase: cluster.Running, Started: noon.Add(-3600e9), Ready: cluster.ReadyTrue,
-			Containers: []autoscaler.Container{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 100, Set: true}}}}})
+		in.Pods = append(in.Pods, autoscaler.PodInput{Name: name, Phase: cluster.Running, Started: noon.Add(-3600e9), Ready: cluster.ReadyTrue,
+			Containers: []autoscaler.ContainerInput{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.MilliQuantity{Milli: 100, Set: true}}}}})
 		if i < pods-missing {
 			reading.Samples = append(reading.Samples, autoscaler.PodSample{Pod: name, Milli: 80, At: noon, Window: 15e9})
 		}

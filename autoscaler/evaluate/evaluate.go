@@ -20,9 +20,9 @@ import (
 // PodMetrics provides the pods and metrics of one moment. *podmetrics.Reader does.
 type PodMetrics interface {
 	// Pods returns the pods of a namespace that a selector matches, by name.
-	Pods(namespace string, selector labels.Selector) ([]autoscaler.Pod, error)
+	Pods(namespace string, selector labels.Selector) ([]autoscaler.PodInput, error)
 	// Readings returns a function that reads the metric spec.Metrics[i].
-	Readings(ctx context.Context, now time.Time, namespace string, selector labels.Selector, spec *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.Pod) func(i int) autoscaler.Reading
+	Readings(ctx context.Context, now time.Time, namespace string, selector labels.Selector, spec *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(i int) autoscaler.Reading
 	// Verdicts returns a function that says why a pod has no number of the metric
 	// spec.Metrics[i].
 	Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAutoscalerSpec) func(i int, pod string) (decisionreport.PodVerdict, bool)
@@ -36,7 +36,7 @@ type Evaluator struct {
 	// Nil if there is no history.
 	PodMetricsAt func(at time.Time) (PodMetrics, error)
 	// Scales reads the target. Required.
-	Scales scaleclient.Reader
+	Scales scaleclient.ScaleReader
 	// Settings apply to all autoscalers. Default: autoscaler.DefaultSettings.
 	Settings *autoscaler.Settings
 	// Now is the clock. Default time.Now.
@@ -90,7 +90,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, object types.NamespacedName, s
 	} else {
 		// Without any recommendation the present count would be taken for one, and
 		// no specification would ever scale down.
-		in.Memory.Recommendations = []autoscaler.Recommendation{{Replicas: in.Scale.SpecReplicas, At: time.Unix(0, 0)}}
+		in.Memory.Recommendations = []autoscaler.ReplicaRecommendation{{Replicas: in.Scale.SpecReplicas, At: time.Unix(0, 0)}}
 	}
 	res.Verdict = source.Verdicts(object.Namespace, spec)
 	res.Decision = autoscaler.Decide(in)

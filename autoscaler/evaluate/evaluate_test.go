@@ -27,17 +27,17 @@ type village struct {
 	scale autoscaler.Scale
 }
 
-func (v village) Pods(namespace string, selector labels.Selector) (pods []autoscaler.Pod, err error) {
+func (v village) Pods(namespace string, selector labels.Selector) (pods []autoscaler.PodInput, err error) {
 	for _, name := range v.pods {
 		if namespace == "shop" && selector.Matches(labels.Set{"app": "web"}) {
-			pods = append(pods, autoscaler.Pod{Name: name, Phase: cluster.Running, Ready: cluster.ReadyTrue, Started: noon.Add(-time.Hour),
-				Containers: []autoscaler.Container{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 100, Set: true}}}}})
+			pods = append(pods, autoscaler.PodInput{Name: name, Phase: cluster.Running, Ready: cluster.ReadyTrue, Started: noon.Add(-time.Hour),
+				Containers: []autoscaler.ContainerInput{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.MilliQuantity{Milli: 100, Set: true}}}}})
 		}
 	}
 	return pods, nil
 }
 
-func (v village) Readings(_ context.Context, now time.Time, _ string, _ labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.Pod) func(int) autoscaler.Reading {
+func (v village) Readings(_ context.Context, now time.Time, _ string, _ labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(int) autoscaler.Reading {
 	r := autoscaler.Reading{At: now}
 	for i := range pods {
 		r.Samples = append(r.Samples, autoscaler.PodSample{Pod: pods[i].Name, Milli: v.milli, At: now, Window: 15 * time.Second})
@@ -92,7 +92,7 @@ func TestEvaluate(t *testing.T) {
 	f("earlier: 160%", Options{At: noon.Add(-5 * time.Minute)}, 8, true, 1)
 	f("earlier, of a known count", Options{At: noon.Add(-5 * time.Minute), Replicas: &six}, 8, true, 0)
 	f("another count above what may be", Options{Replicas: ptr(12)}, 10, true, 0)
-	f("held by what is remembered", Options{Memory: &autoscaler.Memory{Recommendations: []autoscaler.Recommendation{{Replicas: 3, At: noon.Add(-time.Minute)}}}}, 3, false, 0)
+	f("held by what is remembered", Options{Memory: &autoscaler.Memory{Recommendations: []autoscaler.ReplicaRecommendation{{Replicas: 3, At: noon.Add(-time.Minute)}}}}, 3, false, 0)
 }
 
 func ptr(n int32) *int32 { return &n }

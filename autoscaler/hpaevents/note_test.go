@@ -52,8 +52,8 @@ func TestNoteIsBounded(t *testing.T) {
 
 func TestGapOf(t *testing.T) {
 	for name, c := range map[string]struct {
-		ruling explain.Outcome
-		want   missingPod
+		outcome explain.Outcome
+		want    missingPod
 	}{
 		"of the node": {
 			explain.Outcome{Reason: metric.NodeTimeout, Node: "n1"},
@@ -76,7 +76,7 @@ func TestGapOf(t *testing.T) {
 			missingPod{pod: "web-1", reason: metric.Ambiguous, sentence: explain.Message(metric.Ambiguous, metric.CPU, metric.Evidence{}), severity: metric.None},
 		},
 	} {
-		if got := newMissingPod("web-1", c.ruling); got != c.want {
+		if got := newMissingPod("web-1", c.outcome); got != c.want {
 			t.Errorf("%s: got %+v, want %+v", name, got, c.want)
 		}
 	}

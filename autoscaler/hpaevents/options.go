@@ -22,9 +22,9 @@ type Options struct {
 	// Client creates and patches Events (events.k8s.io). Required.
 	Client kubernetes.Interface
 	// Scales reads the selectors of workloads. Required.
-	Scales scaleclient.Reader
-	// World returns what answers are made of now. Required.
-	World func() *explain.World
+	Scales scaleclient.ScaleReader
+	// Explainer returns what answers are made of now. Required.
+	Explainer func() *explain.Explainer
 	// IsLeader reports whether this replica writes Events. All replicas watch, so that any can take
 	// over. Default: always.
 	IsLeader func() bool
@@ -38,7 +38,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() (Options, error) {
-	if o.Watcher == nil || o.Client == nil || o.Scales == nil || o.World == nil {
+	if o.Watcher == nil || o.Client == nil || o.Scales == nil || o.Explainer == nil {
 		return o, errors.New("the Events on autoscalers need a watcher, a client, scales and the state to explain")
 	}
 	if o.IsLeader == nil {

@@ -101,14 +101,14 @@ func (a *Reporter) loop(ctx context.Context) {
 // checkPods checks the pods of all autoscalers and writes Events. It returns whether the last
 // write failed; of consecutive failures the first is logged.
 func (a *Reporter) checkPods(ctx context.Context, b *eventThrottle, failing bool) bool {
-	world := a.opts.World()
-	if world == nil || world.View == nil || world.Facts == nil || !world.Facts.Synced {
+	explainer := a.opts.Explainer()
+	if explainer == nil || explainer.View == nil || explainer.Facts == nil || !explainer.Facts.Synced {
 		return failing
 	}
-	survey := world.Survey()
+	survey := explainer.Survey()
 	why := func(p *cluster.Pod) missingPod { return newMissingPod(p.Name, survey.Pod(p)) }
 	silent := false // the API server is: the others would each wait as long
-	for _, n := range b.decideEvents(time.Now(), checkAll(a.targets, world.Facts, survey), a.opts.IsLeader(), why) {
+	for _, n := range b.decideEvents(time.Now(), checkAll(a.targets, explainer.Facts, survey), a.opts.IsLeader(), why) {
 		if silent {
 			b.retract(n)
 			continue

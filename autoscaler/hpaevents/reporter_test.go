@@ -64,7 +64,7 @@ func (w *workloads) Get(_ context.Context, namespace string, ref autoscalingv2.C
 // stage is a running Announcer and what surrounds it.
 type stage struct {
 	*Reporter
-	*world
+	*fixture
 	client   *fake.Clientset
 	scales   *workloads
 	leads    *atomic.Bool
@@ -80,7 +80,7 @@ func running(t *testing.T, do func(t *testing.T, s *stage), objects ...runtime.O
 	synctest.Test(t, func(t *testing.T) {
 		core, logged := observer.New(zap.InfoLevel)
 		s := &stage{
-			world: newWorld(t), client: fake.NewClientset(objects...), registry: prometheus.NewRegistry(), logged: logged, leads: new(atomic.Bool),
+			fixture: newFixture(t), client: fake.NewClientset(objects...), registry: prometheus.NewRegistry(), logged: logged, leads: new(atomic.Bool),
 			scales: &workloads{}, refuses: new(atomic.Bool),
 		}
 		s.leads.Store(true)
@@ -93,7 +93,7 @@ func running(t *testing.T, do func(t *testing.T, s *stage), objects ...runtime.O
 			t.Fatal(err)
 		}
 		s.Reporter, err = New(Options{
-			Watcher: w, Client: s.client, Scales: s.scales, World: s.now, IsLeader: s.leads.Load, Instance: "weir-0",
+			Watcher: w, Client: s.client, Scales: s.scales, Explainer: s.now, IsLeader: s.leads.Load, Instance: "weir-0",
 			Registerer: s.registry, Logger: zap.New(core),
 		})
 		if err != nil {

@@ -16,9 +16,9 @@ import (
 
 // large is a cluster of 1,000 nodes × 30 pods in ten namespaces, with an
 // autoscaler for every ten pods.
-func large(b *testing.B) (*Reporter, *explain.World) {
+func large(b *testing.B) (*Reporter, *explain.Explainer) {
 	sink := memory.New(memory.Options{})
-	c := cluster.Change{Synced: true, At: time.Now()}
+	c := cluster.FactsChange{Synced: true, At: time.Now()}
 	t := newTargetSet(noScales{})
 	b.Cleanup(t.queue.ShutDown)
 	seen := map[string]bool{}
@@ -53,7 +53,7 @@ func large(b *testing.B) (*Reporter, *explain.World) {
 			b.Fatal(err)
 		}
 	}
-	return &Reporter{targets: t}, &explain.World{Now: time.Now(), View: sink.Snapshot(), Facts: (*cluster.Facts)(nil).With(c)}
+	return &Reporter{targets: t}, &explain.Explainer{Now: time.Now(), View: sink.Snapshot(), Facts: (*cluster.Facts)(nil).With(c)}
 }
 
 // BenchmarkLook is one look at 30,000 pods under 3,340 autoscalers, of which all

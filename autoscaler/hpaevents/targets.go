@@ -43,7 +43,7 @@ type workloadRef struct {
 // targetSet keeps the autoscalers and the selectors of their workloads, which it reads again after
 // a while. It is safe for concurrent use.
 type targetSet struct {
-	scales scaleclient.Reader
+	scales scaleclient.ScaleReader
 	queue  workqueue.TypedRateLimitingInterface[workloadRef] // workloads to read
 	index  *selectorindex.Index[*hpaInfo]                    // autoscalers whose selector is known
 
@@ -61,7 +61,7 @@ type workload struct {
 	hpas     map[*hpaInfo]bool
 }
 
-func newTargetSet(scales scaleclient.Reader) *targetSet {
+func newTargetSet(scales scaleclient.ScaleReader) *targetSet {
 	t := &targetSet{
 		scales: scales, index: selectorindex.New[*hpaInfo](),
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[workloadRef](time.Minute, refreshInterval)),

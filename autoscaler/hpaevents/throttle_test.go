@@ -16,7 +16,7 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// TestBook runs the transcripts of testdata/book:
+// TestEventThrottle runs the transcripts of testdata/throttle:
 //
 //	book [burst=25]
 //	    a book that remembers nothing, of default Options
@@ -24,8 +24,8 @@ import (
 //	    web pods=3 web-1:NodeTimeout web-2:FirstSample
 //	    the pods of an autoscaler, and why some have no numbers; what is said is
 //	    printed. A follower has not the word; refused, nothing can be written
-func TestBook(t *testing.T) {
-	datadriven.Walk(t, "testdata/book", func(t *testing.T, path string) {
+func TestEventThrottle(t *testing.T) {
+	datadriven.Walk(t, "testdata/throttle", func(t *testing.T, path string) {
 		var b *eventThrottle
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
@@ -53,12 +53,12 @@ func look(t *testing.T, d *datadriven.TestData, b *eventThrottle) string {
 		d.Fatalf(t, "%v", err)
 	}
 	gaps := map[metric.PodRef]missingPod{}
-	var sights []podCheck
+	var checks []podCheck
 	for _, line := range transcript.Lines(d.Input) {
-		sights = append(sights, sightOf(t, line, gaps))
+		checks = append(checks, parseCheck(t, line, gaps))
 	}
 	var out strings.Builder
-	for _, n := range b.decideEvents(now, sights, !d.HasArg("follower"), func(p *cluster.Pod) missingPod { return gaps[p.PodRef] }) {
+	for _, n := range b.decideEvents(now, checks, !d.HasArg("follower"), func(p *cluster.Pod) missingPod { return gaps[p.PodRef] }) {
 		if n.count > 1 {
 			fmt.Fprintf(&out, "%s %s (%d times since %v): %s\n", n.hpa.full, n.reason(), n.count, n.first.Sub(transcript.Epoch), n.note)
 		} else {
@@ -74,9 +74,9 @@ func look(t *testing.T, d *datadriven.TestData, b *eventThrottle) string {
 	return out.String()
 }
 
-// sightOf reads a line such as "web pods=3 web-1:NodeTimeout web-2:TooYoung",
+// parseCheck reads a line such as "web pods=3 web-1:NodeTimeout web-2:TooYoung",
 // and notes why pods have no numbers. web-[1-60]:Stale are sixty.
-func sightOf(t *testing.T, line string, gaps map[metric.PodRef]missingPod) podCheck {
+func parseCheck(t *testing.T, line string, gaps map[metric.PodRef]missingPod) podCheck {
 	t.Helper()
 	words := strings.Fields(line)
 	s := podCheck{hpa: &hpaInfo{namespace: "shop", name: words[0], uid: types.UID(words[0]), full: "shop/" + words[0], resource: true, pods: true}}
@@ -117,12 +117,12 @@ func podsOf(pattern string) (names []string) {
 }
 
 // A book forgets autoscalers that are gone, and those of which all is well.
-func TestBookForgets(t *testing.T) {
+func TestEventThrottleForgets(t *testing.T) {
 	b := newEventThrottle(burst)
 	gaps := map[metric.PodRef]missingPod{}
 	why := func(p *cluster.Pod) missingPod { return gaps[p.PodRef] }
-	ill := []podCheck{sightOf(t, "web pods=1 web-1:NodeTimeout", gaps), sightOf(t, "api pods=1 api-1:NodeTimeout", gaps)}
-	well := []podCheck{sightOf(t, "web pods=1", gaps)}
+	ill := []podCheck{parseCheck(t, "web pods=1 web-1:NodeTimeout", gaps), parseCheck(t, "api pods=1 api-1:NodeTimeout", gaps)}
+	well := []podCheck{parseCheck(t, "web pods=1", gaps)}
 	b.decideEvents(transcript.Epoch, ill, true, why)
 	if got := len(b.records); got != 2 {
 		t.Fatalf("got %d records, want 2", got)

@@ -33,7 +33,7 @@ func TestReadingsAreTheAPIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var w *world
+	var w *fixture
 	config := apitest.Serve(t, scheme, resourcemetrics.OpenAPIDefinitions, func(s *genericapiserver.GenericAPIServer) error {
 		return resourcemetrics.Install(s, resourcemetrics.Options{
 			Snapshot: func() resourcemetrics.UsageReader { return w.sink.Snapshot() },
@@ -51,7 +51,7 @@ func TestReadingsAreTheAPIs(t *testing.T) {
 	samples, lacking, errors := 0, 0, 0
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 0))
-		w = randomWorld(t, r)
+		w = randomFixture(t, r)
 		l := podmetrics.New(w.options())
 		for _, namespace := range []string{"shop", "data", "void"} {
 			for _, text := range []string{"app=web", "app=web,tier!=back", "app in (web,api)", "tier", ""} {
@@ -148,16 +148,16 @@ func fromAPI(ctx context.Context, client versioned.Interface, namespace string, 
 	return reading
 }
 
-// randomWorld is a small cluster with some of every trouble.
-func randomWorld(t testing.TB, r *rand.Rand) *world {
-	w := newWorld(t)
+// randomFixture is a small cluster with some of every trouble.
+func randomFixture(t testing.TB, r *rand.Rand) *fixture {
+	w := newFixture(t)
 	nodes := []metric.NodeName{"n1", "n2", "n3"}
 	sets := []map[string]string{{"app": "web", "tier": "front"}, {"app": "web", "tier": "back"}, {"app": "api"}, nil}
 	var pods []*cluster.Pod
 	for i := range r.IntN(14) {
 		p := running([]string{"shop", "data"}[r.IntN(2)], fmt.Sprintf("p%02d", i), nodes[r.IntN(3)], sets[r.IntN(4)])
 		for _, name := range []string{"mesh", "app", "init", "debug"}[:1+r.IntN(4)] {
-			c := cluster.Container{Name: name, State: []cluster.State{cluster.StateRunning, cluster.StateRunning, cluster.StateRunning, cluster.StateWaiting, cluster.StateTerminated}[r.IntN(5)]}
+			c := cluster.Container{Name: name, State: []cluster.ContainerState{cluster.StateRunning, cluster.StateRunning, cluster.StateRunning, cluster.StateWaiting, cluster.StateTerminated}[r.IntN(5)]}
 			switch name {
 			case "mesh":
 				c.Role = []cluster.Role{cluster.Sidecar, cluster.Regular}[r.IntN(2)]
@@ -222,7 +222,7 @@ func randomWorld(t testing.TB, r *rand.Rand) *world {
 
 // Before there is anything to read, live says what the API says.
 func TestNothingReadYet(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	l := podmetrics.New(w.options())
 	if _, err := l.Pods("shop", labels.Everything()); err == nil || err.Error() != "weir has not heard yet from the API server which pods there are" {
 		t.Errorf("pods of nobody knows which: got %v", err)

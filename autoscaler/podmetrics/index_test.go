@@ -11,8 +11,8 @@ import (
 
 // What was known of a namespace goes with it, although nobody asks about it again.
 func TestDeletedNamespacesAreForgotten(t *testing.T) {
-	pod := func(namespace metric.Namespace) cluster.Change {
-		return cluster.Change{Synced: true, Pods: []*cluster.Pod{{PodRef: metric.PodRef{Namespace: namespace, Name: "web"}}}}
+	pod := func(namespace metric.Namespace) cluster.FactsChange {
+		return cluster.FactsChange{Synced: true, Pods: []*cluster.Pod{{PodRef: metric.PodRef{Namespace: namespace, Name: "web"}}}}
 	}
 	var facts *cluster.Facts
 	facts = facts.With(pod("old"))
@@ -20,7 +20,7 @@ func TestDeletedNamespacesAreForgotten(t *testing.T) {
 	if got := x.find(facts, "old", labels.Everything()); len(got) != 1 {
 		t.Fatalf("%d pods in old, want 1", len(got))
 	}
-	facts = facts.With(cluster.Change{Synced: true, GonePods: []metric.PodRef{{Namespace: "old", Name: "web"}}}).With(pod("new"))
+	facts = facts.With(cluster.FactsChange{Synced: true, GonePods: []metric.PodRef{{Namespace: "old", Name: "web"}}}).With(pod("new"))
 	if got := x.find(facts, "new", labels.Everything()); len(got) != 1 || len(x.spaces) != 1 || x.spaces["new"] == nil {
 		t.Errorf("%d pods in new, and %d namespaces are remembered; want 1 and 1", len(got), len(x.spaces))
 	}

@@ -17,10 +17,10 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// town is a large cluster with its autoscalers: each has ten pods of two containers,
+// testCluster is a large cluster with its autoscalers: each has ten pods of two containers,
 // and goes by their CPU. Thirty pods are on a node.
-type town struct {
-	*world
+type testCluster struct {
+	*fixture
 	all []*scaler
 }
 
@@ -35,9 +35,9 @@ type scaler struct {
 
 const podsOfOne = 10
 
-func newTown(b *testing.B, autoscalers, namespaces int) *town {
+func newTestCluster(b *testing.B, autoscalers, namespaces int) *testCluster {
 	b.Helper()
-	t := &town{world: newWorld(b)}
+	t := &testCluster{fixture: newFixture(b)}
 	var pods []*cluster.Pod
 	for i := range autoscalers {
 		name, namespace := fmt.Sprintf("app-%05d", i), fmt.Sprintf("team-%03d", i%namespaces)
@@ -80,7 +80,7 @@ func newTown(b *testing.B, autoscalers, namespaces int) *town {
 func ptr[T any](v T) *T { return &v }
 
 // sync decides for all autoscalers once, as the controller does.
-func (t *town) sync(l *podmetrics.Reader, settings *autoscaler.Settings, now time.Time) error {
+func (t *testCluster) sync(l *podmetrics.Reader, settings *autoscaler.Settings, now time.Time) error {
 	ctx := context.Background()
 	for _, s := range t.all {
 		pods, err := l.Pods(s.object.Namespace, s.selector)
@@ -106,7 +106,7 @@ func BenchmarkSync(b *testing.B) {
 	const autoscalers = 10_000
 	for _, namespaces := range []int{100, 1} {
 		b.Run(fmt.Sprintf("%dautoscalers×%dpods/%dnamespaces", autoscalers, autoscalers*podsOfOne, namespaces), func(b *testing.B) {
-			t := newTown(b, autoscalers, namespaces)
+			t := newTestCluster(b, autoscalers, namespaces)
 			l, settings := podmetrics.New(t.options()), autoscaler.DefaultSettings()
 			now := noon.Add(time.Second)
 			if err := t.sync(l, &settings, now); err != nil {
@@ -129,7 +129,7 @@ func BenchmarkSync(b *testing.B) {
 }
 
 // change gives one pod of each of a hundred autoscalers another readiness.
-func (t *town) change(round int) {
+func (t *testCluster) change(round int) {
 	var changed []*cluster.Pod
 	for i := range 100 {
 		s := t.all[(round*100+i)%len(t.all)]

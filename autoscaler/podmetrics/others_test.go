@@ -21,8 +21,8 @@ import (
 )
 
 // shop is two pods of an application with a container each, and one of another's.
-func shop(t *testing.T) *world {
-	w := newWorld(t)
+func shop(t *testing.T) *fixture {
+	w := newFixture(t)
 	web := map[string]string{"app": "web"}
 	pods := []*cluster.Pod{
 		running("shop", "web-0", "n1", web, "app"), running("shop", "web-1", "n1", web, "app"),
@@ -34,7 +34,7 @@ func shop(t *testing.T) *world {
 }
 
 // readAll reads every pod's containers now: so many times 250m and 1000 bytes.
-func (w *world) readAll(pods []*cluster.Pod, times float64) {
+func (w *fixture) readAll(pods []*cluster.Pod, times float64) {
 	b := w.batch("n1")
 	for i, p := range pods {
 		for _, c := range p.Containers {

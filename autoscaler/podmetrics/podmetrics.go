@@ -81,8 +81,8 @@ type Options struct {
 	External ExternalMetrics
 	// Timeout bounds one request to Custom or External; 0 means 30 s.
 	Timeout time.Duration
-	// World returns what explanations are made of. Nil: no reasons are given.
-	World func() *explain.World
+	// Explainer returns what explanations are made of. Nil: no reasons are given.
+	Explainer func() *explain.Explainer
 	// MaxAge is how old the last known value of a metric may be; 0 means a minute. Only At uses
 	// it: the current state has applied that rule already.
 	MaxAge time.Duration

@@ -16,13 +16,13 @@ import (
 var errPodsUnknown = errors.New("weir has not heard yet from the API server which pods there are")
 
 // Pods returns the pods of a namespace that a selector matches, sorted by name.
-func (l *Reader) Pods(namespace string, sel labels.Selector) ([]autoscaler.Pod, error) {
+func (l *Reader) Pods(namespace string, sel labels.Selector) ([]autoscaler.PodInput, error) {
 	facts := l.options.Facts()
 	if facts == nil || !facts.Synced {
 		return nil, errPodsUnknown
 	}
 	found := l.index.find(facts, metric.Namespace(namespace), sel)
-	pods := make([]autoscaler.Pod, 0, len(found))
+	pods := make([]autoscaler.PodInput, 0, len(found))
 	for _, p := range found {
 		if l.at.IsZero() {
 			pods = append(pods, podOf(p))
@@ -45,19 +45,19 @@ func existedAt(p *cluster.Pod, at time.Time) bool {
 }
 
 // podOf returns what a decision uses of a pod.
-func podOf(p *cluster.Pod) autoscaler.Pod {
-	containers := make([]autoscaler.Container, 0, len(p.Containers))
+func podOf(p *cluster.Pod) autoscaler.PodInput {
+	containers := make([]autoscaler.ContainerInput, 0, len(p.Containers))
 	// Regular containers come first, as in Kubernetes' controller: an error names the first
 	// container without a request.
 	for _, regular := range [...]bool{true, false} {
 		for i := range p.Containers {
 			c := &p.Containers[i]
 			if c.Role != cluster.Ephemeral && (c.Role == cluster.Regular) == regular {
-				containers = append(containers, autoscaler.Container{Name: c.Name, Role: c.Role, Requests: requests(c.Spec.Values())})
+				containers = append(containers, autoscaler.ContainerInput{Name: c.Name, Role: c.Role, Requests: requests(c.Spec.Values())})
 			}
 		}
 	}
-	return autoscaler.Pod{
+	return autoscaler.PodInput{
 		Name: string(p.Name), Labels: p.Labels, Phase: p.Phase, Terminating: !p.Deleted.IsZero(),
 		Started: p.Started, Ready: p.Ready, ReadySince: p.ReadySince, Containers: containers,
 		Requests: requests(p.Spec.Values()), PodLevel: p.PodLevel, Overhead: requests(p.Overhead.Values()),
@@ -67,10 +67,10 @@ func podOf(p *cluster.Pod) autoscaler.Pod {
 // requests returns the requests among values.
 func requests(v *metric.Values) (r autoscaler.Requests) {
 	if nanocores, ok := v.Get(metric.CPURequest); ok {
-		r.CPU = autoscaler.Amount{Milli: millicores(int64(nanocores)), Set: true}
+		r.CPU = autoscaler.MilliQuantity{Milli: millicores(int64(nanocores)), Set: true}
 	}
 	if bytes, ok := v.Get(metric.MemoryRequest); ok {
-		r.Memory = autoscaler.Amount{Milli: milliBytes(bytes), Set: true}
+		r.Memory = autoscaler.MilliQuantity{Milli: milliBytes(bytes), Set: true}
 	}
 	return r
 }

@@ -20,8 +20,8 @@ import (
 
 // A pod is told as it is, its regular containers first and no ephemeral one, each
 // request in thousandths rounded up.
-func TestPodsTold(t *testing.T) {
-	w := newWorld(t)
+func TestVerdictsOfPods(t *testing.T) {
+	w := newFixture(t)
 	p := running("shop", "web", "n1", map[string]string{"app": "web"})
 	p.Ready, p.ReadySince, p.Deleted = cluster.ReadyFalse, noon.Add(-time.Minute), noon
 	p.PodLevel = true
@@ -37,15 +37,15 @@ func TestPodsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []autoscaler.Pod{{
+	want := []autoscaler.PodInput{{
 		Name: "web", Labels: labels.Set{"app": "web"}, Phase: cluster.Running, Terminating: true, Started: noon.Add(-time.Hour), Ready: cluster.ReadyFalse, ReadySince: noon.Add(-time.Minute),
-		Containers: []autoscaler.Container{
-			{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Set: true}, Memory: autoscaler.Amount{Milli: 1000 << 50, Set: true}}},
+		Containers: []autoscaler.ContainerInput{
+			{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.MilliQuantity{Set: true}, Memory: autoscaler.MilliQuantity{Milli: 1000 << 50, Set: true}}},
 			{Name: "setup", Role: cluster.Init},
-			{Name: "mesh", Role: cluster.Sidecar, Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 2, Set: true}}},
+			{Name: "mesh", Role: cluster.Sidecar, Requests: autoscaler.Requests{CPU: autoscaler.MilliQuantity{Milli: 2, Set: true}}},
 		},
-		Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 1, Set: true}}, PodLevel: true,
-		Overhead: autoscaler.Requests{Memory: autoscaler.Amount{Milli: 100, Set: true}},
+		Requests: autoscaler.Requests{CPU: autoscaler.MilliQuantity{Milli: 1, Set: true}}, PodLevel: true,
+		Overhead: autoscaler.Requests{Memory: autoscaler.MilliQuantity{Milli: 100, Set: true}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -55,7 +55,7 @@ func TestPodsTold(t *testing.T) {
 // The index finds what going through all pods finds, whatever changes.
 func TestIndexFindsWhatASearchFinds(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
-	w := newWorld(t)
+	w := newFixture(t)
 	w.know()
 	l := podmetrics.New(w.options())
 	sets := []map[string]string{nil}
@@ -66,7 +66,7 @@ func TestIndexFindsWhatASearchFinds(t *testing.T) {
 	known := map[metric.PodRef]*cluster.Pod{}
 	found := 0
 	for round := range 400 {
-		c := cluster.Change{Synced: true}
+		c := cluster.FactsChange{Synced: true}
 		if round%97 == 96 { // everything is listed anew
 			w.facts = nil
 			for _, p := range known {
@@ -124,7 +124,7 @@ func TestIndexFindsWhatASearchFinds(t *testing.T) {
 
 // Several ask at once while the facts change; the race detector looks on.
 func TestPodsForMany(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	var mu sync.Mutex
 	o := w.options()
 	o.Facts = func() *cluster.Facts {
@@ -140,7 +140,7 @@ func TestPodsForMany(t *testing.T) {
 		readers.Go(func() {
 			for range 200 {
 				pods, err := l.Pods("shop", sel)
-				if err != nil || len(pods) == 0 || !slices.IsSortedFunc(pods, func(a, b autoscaler.Pod) int { return strings.Compare(a.Name, b.Name) }) {
+				if err != nil || len(pods) == 0 || !slices.IsSortedFunc(pods, func(a, b autoscaler.PodInput) int { return strings.Compare(a.Name, b.Name) }) {
 					t.Errorf("got %d pods, %v", len(pods), err)
 					return
 				}

@@ -17,7 +17,7 @@ import (
 
 // Readings returns Input.ReadMetric for a target whose selector sel matches pods. All resource
 // metrics are read from one state. The function is for one goroutine.
-func (l *Reader) Readings(ctx context.Context, now time.Time, namespace string, sel labels.Selector, spec *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.Pod) func(i int) autoscaler.Reading {
+func (l *Reader) Readings(ctx context.Context, now time.Time, namespace string, sel labels.Selector, spec *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(i int) autoscaler.Reading {
 	r := &targetReader{Reader: l, ctx: ctx, now: now, namespace: namespace, selector: sel, pods: pods}
 	return func(i int) autoscaler.Reading {
 		if i < 0 || i >= len(spec.Metrics) {
@@ -34,7 +34,7 @@ type targetReader struct {
 	now       time.Time
 	namespace string
 	selector  labels.Selector
-	pods      []autoscaler.Pod
+	pods      []autoscaler.PodInput
 
 	usage *podUsages // of the pods, after the first resource metric
 }

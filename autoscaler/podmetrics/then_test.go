@@ -16,8 +16,8 @@ import (
 
 // Ten minutes are remembered, in which use grows by 250m a minute; web-1 started in
 // the middle of them.
-func remembering(t *testing.T) (*world, podmetrics.Options) {
-	w := newWorld(t)
+func remembering(t *testing.T) (*fixture, podmetrics.Options) {
+	w := newFixture(t)
 	web := map[string]string{"app": "web"}
 	pods := []*cluster.Pod{running("shop", "web-0", "n1", web, "app", "mesh"), running("shop", "web-1", "n1", web, "app")}
 	pods[1].Started = noon.Add(5*time.Minute + 10*time.Second)
@@ -118,7 +118,7 @@ func TestAtOfATerminatingPod(t *testing.T) {
 	}
 }
 
-func TestAtKnowsItsReach(t *testing.T) {
+func TestAtRefusesWhatIsTooOld(t *testing.T) {
 	_, o := remembering(t)
 	f := func(after time.Duration, want string) {
 		t.Helper()

@@ -16,26 +16,26 @@ import (
 // the words of package explain; false if that is unknown. Readers of an earlier time know no
 // reasons. All reasons are of the moment of the first call. It is safe for concurrent use.
 func (l *Reader) Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAutoscalerSpec) func(i int, pod string) (decisionreport.PodVerdict, bool) {
-	now := sync.OnceValue(func() *explain.World { return l.options.World() })
+	now := sync.OnceValue(func() *explain.Explainer { return l.options.Explainer() })
 	return func(i int, pod string) (decisionreport.PodVerdict, bool) {
-		if l.options.World == nil || !l.at.IsZero() || i < 0 || i >= len(spec.Metrics) {
+		if l.options.Explainer == nil || !l.at.IsZero() || i < 0 || i >= len(spec.Metrics) {
 			return decisionreport.PodVerdict{}, false
 		}
-		world := now()
-		p := world.Facts.Pod(metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(pod)})
+		explainer := now()
+		p := explainer.Facts.Pod(metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(pod)})
 		if p == nil {
 			return decisionreport.PodVerdict{}, false
 		}
 		switch m := &spec.Metrics[i]; {
 		case m.Type == autoscalingv2.ResourceMetricSourceType && m.Resource != nil:
-			return findingVerdict(world.Why(p))
+			return findingVerdict(explainer.Why(p))
 		case m.Type == autoscalingv2.ContainerResourceMetricSourceType && m.ContainerResource != nil:
-			if why := world.Why(p); !why.Served {
+			if why := explainer.Why(p); !why.Served {
 				return findingVerdict(why)
 			}
-			return containerVerdict(world, p, m.ContainerResource)
+			return containerVerdict(explainer, p, m.ContainerResource)
 		case m.Type == autoscalingv2.PodsMetricSourceType && m.Pods != nil:
-			return metricVerdict(world, p, m.Pods.Metric.Name)
+			return metricVerdict(explainer, p, m.Pods.Metric.Name)
 		}
 		return decisionreport.PodVerdict{}, false
 	}
@@ -50,11 +50,11 @@ func findingVerdict(f explain.Finding) (decisionreport.PodVerdict, bool) {
 }
 
 // containerVerdict returns why a container of a served pod is not served.
-func containerVerdict(world *explain.World, p *cluster.Pod, m *autoscalingv2.ContainerResourceMetricSource) (decisionreport.PodVerdict, bool) {
+func containerVerdict(fixture *explain.Explainer, p *cluster.Pod, m *autoscalingv2.ContainerResourceMetricSource) (decisionreport.PodVerdict, bool) {
 	if p.Container(m.Container) == nil {
 		return decisionreport.PodVerdict{Reason: metric.NotReported.String(), Message: "the pod has no container " + m.Container}, true
 	}
-	e, known := world.Container(p.PodRef, m.Container)
+	e, known := fixture.Container(p.PodRef, m.Container)
 	if !known {
 		return decisionreport.PodVerdict{}, false
 	}
@@ -71,12 +71,12 @@ func containerVerdict(world *explain.World, p *cluster.Pod, m *autoscalingv2.Con
 }
 
 // metricVerdict returns why a pod lacks a metric of the catalogue.
-func metricVerdict(world *explain.World, p *cluster.Pod, name string) (decisionreport.PodVerdict, bool) {
+func metricVerdict(fixture *explain.Explainer, p *cluster.Pod, name string) (decisionreport.PodVerdict, bool) {
 	id, ok := metric.ByName(name)
 	if !ok {
 		return decisionreport.PodVerdict{}, false
 	}
-	why := world.SurveyOf(id).Pod(p)
+	why := fixture.SurveyOf(id).Pod(p)
 	if why.Served {
 		return decisionreport.PodVerdict{}, false
 	}

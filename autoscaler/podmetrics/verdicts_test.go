@@ -16,7 +16,7 @@ import (
 
 // Each pod without a number has its reason, and the advice that goes with it.
 func TestVerdicts(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	web := map[string]string{"app": "web"}
 	well, young, crash, lost := running("shop", "well", "n1", web, "app", "mesh"), running("shop", "young", "n1", web, "app"),
 		running("shop", "crash", "n1", web, "app"), running("shop", "lost", "n2", web, "app")
@@ -37,10 +37,10 @@ func TestVerdicts(t *testing.T) {
 		of("cpu", ""), of("cpu", "mesh"), of("memory", "nobody"), pod("memory_rss_bytes", nil), external("queue", nil),
 	}}
 	l := podmetrics.New(w.options())
-	told := l.Verdicts("shop", spec)
+	verdicts := l.Verdicts("shop", spec)
 	f := func(i int, pod string, want ...decisionreport.PodVerdict) {
 		t.Helper()
-		got, known := told(i, pod)
+		got, known := verdicts(i, pod)
 		if known != (len(want) > 0) {
 			t.Errorf("metric %d of %s: got %+v, %v", i, pod, got, known)
 			return

@@ -74,7 +74,7 @@ func quantity(metric string, milli int64) string {
 }
 
 // describeStep writes a limit that changed the count; empty if it changed nothing.
-func describeStep(s *autoscaler.Step) string {
+func describeStep(s *autoscaler.DerivationStep) string {
 	if s.Kind == autoscaler.StepDisabled {
 		return "at 0 replicas: not scaled"
 	}
@@ -100,7 +100,7 @@ func describeStep(s *autoscaler.Step) string {
 	return ""
 }
 
-func describePolicy(s *autoscaler.Step) string {
+func describePolicy(s *autoscaler.DerivationStep) string {
 	if s.Policy == nil {
 		return fmt.Sprintf("kept at %d: scaling this way is disabled", s.To)
 	}

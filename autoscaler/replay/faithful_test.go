@@ -74,8 +74,8 @@ func (c *city) second(now time.Time) {
 		Scale: autoscaler.Scale{SpecReplicas: int32(len(c.pods)), StatusReplicas: int32(len(c.pods)), Selector: "a=b"}, Overlapping: []types.NamespacedName{self}}
 	reading := autoscaler.Reading{At: now}
 	for _, p := range c.pods {
-		seen := autoscaler.Pod{Name: p.name, Phase: cluster.Running, Started: p.started, Ready: cluster.ReadyTrue, ReadySince: p.ready,
-			Containers: []autoscaler.Container{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 500, Set: true}}}}}
+		seen := autoscaler.PodInput{Name: p.name, Phase: cluster.Running, Started: p.started, Ready: cluster.ReadyTrue, ReadySince: p.ready,
+			Containers: []autoscaler.ContainerInput{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.MilliQuantity{Milli: 500, Set: true}}}}}
 		if now.Before(p.ready) {
 			seen.Ready, seen.ReadySince = cluster.ReadyFalse, p.started
 		}
@@ -99,7 +99,7 @@ func (c *city) second(now time.Time) {
 // record runs c for a time, and returns what a Prometheus would have kept of it: the
 // sum of what was measured, and the count of pods.
 func (c *city) record(span, step time.Duration) *Trace {
-	request := autoscaler.Requests{CPU: autoscaler.Amount{Milli: 500, Set: true}}
+	request := autoscaler.Requests{CPU: autoscaler.MilliQuantity{Milli: 500, Set: true}}
 	t := &Trace{Namespace: "shop", Target: "Deployment/web", From: began, To: began.Add(span), Step: step, Startup: Startup{Median: 22 * time.Second, Pods: 9}}
 	app := TraceContainer{Name: "app", Requests: request}
 	long := began.Add(-time.Hour)

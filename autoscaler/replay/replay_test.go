@@ -72,11 +72,11 @@ func readTrace(t *testing.T, d *datadriven.TestData) *Trace {
 		case "step":
 			trace.Step = length(t, v)
 		case "request":
-			app.Requests.CPU = autoscaler.Amount{Milli: ptr(resource.MustParse(v)).MilliValue(), Set: true}
+			app.Requests.CPU = autoscaler.MilliQuantity{Milli: ptr(resource.MustParse(v)).MilliValue(), Set: true}
 		case "memory-request":
-			app.Requests.Memory = autoscaler.Amount{Milli: ptr(resource.MustParse(v)).MilliValue(), Set: true}
+			app.Requests.Memory = autoscaler.MilliQuantity{Milli: ptr(resource.MustParse(v)).MilliValue(), Set: true}
 		case "limit":
-			app.Limits.CPU = autoscaler.Amount{Milli: ptr(resource.MustParse(v)).MilliValue(), Set: true}
+			app.Limits.CPU = autoscaler.MilliQuantity{Milli: ptr(resource.MustParse(v)).MilliValue(), Set: true}
 		case "startup":
 			trace.Startup = Startup{}
 		default:

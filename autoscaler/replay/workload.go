@@ -14,10 +14,10 @@ type modelWorkload struct {
 	options *Options
 	prefix  string // of the pods' names
 	// template is what all pods have in common.
-	template autoscaler.Pod
+	template autoscaler.PodInput
 	created  int
 	pods     []modelPod
-	view     []autoscaler.Pod // reused by podsAt
+	view     []autoscaler.PodInput // reused by podsAt
 }
 
 // modelPod is one pod of the model, with the times of its states.
@@ -29,9 +29,9 @@ type modelPod struct {
 // newModelWorkload returns a workload of n pods that have run for a day.
 func newModelWorkload(t *Trace, o *Options, n int32, now time.Time) *modelWorkload {
 	_, name, _ := strings.Cut(t.Target, "/")
-	w := &modelWorkload{options: o, prefix: strings.ToLower(name), template: autoscaler.Pod{Phase: cluster.Running, Overhead: t.Overhead}}
+	w := &modelWorkload{options: o, prefix: strings.ToLower(name), template: autoscaler.PodInput{Phase: cluster.Running, Overhead: t.Overhead}}
 	for _, c := range t.Containers {
-		w.template.Containers = append(w.template.Containers, autoscaler.Container{Name: c.Name, Role: c.Role, Requests: c.Requests})
+		w.template.Containers = append(w.template.Containers, autoscaler.ContainerInput{Name: c.Name, Role: c.Role, Requests: c.Requests})
 	}
 	if t.PodLevel != nil {
 		w.template.PodLevel, w.template.Requests = true, *t.PodLevel
@@ -70,7 +70,7 @@ func (w *modelWorkload) ready(now time.Time) (n int) {
 
 // podsAt returns the pods as the API server would list them, by name. They are valid until the
 // next call.
-func (w *modelWorkload) podsAt(now time.Time) []autoscaler.Pod {
+func (w *modelWorkload) podsAt(now time.Time) []autoscaler.PodInput {
 	w.view = w.view[:0]
 	for i := range w.pods {
 		p := &w.pods[i]

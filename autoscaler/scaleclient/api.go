@@ -56,7 +56,7 @@ func New(config *rest.Config) (*Client, error) {
 	return s, nil
 }
 
-// Get is part of Reader. If a kind has several resources, it returns the scale of the first that
+// Get is part of ScaleReader. If a kind has several resources, it returns the scale of the first that
 // has one; if none has, the error of the first.
 func (s *Client) Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *Handle, error) {
 	mappings, err := s.mappings(ctx, ref)

@@ -36,7 +36,7 @@ func TestScales(t *testing.T) {
 	}
 	var rollouts atomic.Bool
 	var discoveries atomic.Int64
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		groups := group("apps", "v1")
 		if rollouts.Load() {
 			groups += "," + group("argoproj.io", "v1alpha1")
@@ -63,10 +63,10 @@ func TestScales(t *testing.T) {
 		}
 		_, _ = w.Write([]byte(text))
 	}))
-	defer front.Close()
+	defer proxy.Close()
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	scales, err := New(&rest.Config{Host: front.URL, Transport: transport, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf"}})
+	scales, err := New(&rest.Config{Host: proxy.URL, Transport: transport, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,17 +117,17 @@ func TestScales(t *testing.T) {
 // end of the process.
 func TestScalesOfASilentServer(t *testing.T) {
 	asked := make(chan string, 1)
-	front := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case asked <- r.URL.Path:
 		default: // one is enough
 		}
 		<-r.Context().Done()
 	}))
-	defer front.Close()
+	defer proxy.Close()
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	scales, err := New(&rest.Config{Host: front.URL, Transport: transport, QPS: -1})
+	scales, err := New(&rest.Config{Host: proxy.URL, Transport: transport, QPS: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,11 +214,11 @@ func TestUpdate(t *testing.T) {
 	f := func(meddle, leaves, gets, updates, replicas int, wrong string) {
 		t.Helper()
 		s := &server{replicas: 3, version: 7, meddle: meddle, leaves: leaves}
-		front := httptest.NewServer(s)
-		defer front.Close()
+		proxy := httptest.NewServer(s)
+		defer proxy.Close()
 		transport := &http.Transport{}
 		defer transport.CloseIdleConnections()
-		scales, err := New(&rest.Config{Host: front.URL, Transport: transport, QPS: -1})
+		scales, err := New(&rest.Config{Host: proxy.URL, Transport: transport, QPS: -1})
 		if err != nil {
 			t.Fatal(err)
 		}

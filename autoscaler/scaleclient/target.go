@@ -15,8 +15,8 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// Reader reads the scale subresources of workloads; Client does.
-type Reader interface {
+// ScaleReader reads the scale subresources of workloads; Client does.
+type ScaleReader interface {
 	// Get reads the scale of what ref names in a namespace. The handle is for Update. The error
 	// is one of Kubernetes' (NotFound), or says what is wrong with ref.
 	Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *Handle, error)
@@ -24,7 +24,7 @@ type Reader interface {
 
 // Scales reads and writes the scale subresources of workloads; Client does.
 type Scales interface {
-	Reader
+	ScaleReader
 	// Update sets the number of replicas. Like Kubernetes' controller it repeats the write on a
 	// conflict, unless the count changed: the new count was decided on the old one.
 	Update(ctx context.Context, h *Handle, replicas int32) error

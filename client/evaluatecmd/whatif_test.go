@@ -34,17 +34,17 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 // request now, and 20% at any time before.
 type village struct{ milli int64 }
 
-func (village) Pods(namespace string, _ labels.Selector) (pods []autoscaler.Pod, err error) {
+func (village) Pods(namespace string, _ labels.Selector) (pods []autoscaler.PodInput, err error) {
 	for _, name := range []string{"web-1", "web-2", "web-3"} {
 		if namespace == "shop" {
-			pods = append(pods, autoscaler.Pod{Name: name, Phase: cluster.Running, Ready: cluster.ReadyTrue, Started: noon.Add(-time.Hour),
-				Containers: []autoscaler.Container{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 100, Set: true}}}}})
+			pods = append(pods, autoscaler.PodInput{Name: name, Phase: cluster.Running, Ready: cluster.ReadyTrue, Started: noon.Add(-time.Hour),
+				Containers: []autoscaler.ContainerInput{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.MilliQuantity{Milli: 100, Set: true}}}}})
 		}
 	}
 	return pods, nil
 }
 
-func (v village) Readings(_ context.Context, now time.Time, _ string, _ labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.Pod) func(int) autoscaler.Reading {
+func (v village) Readings(_ context.Context, now time.Time, _ string, _ labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(int) autoscaler.Reading {
 	r := autoscaler.Reading{At: now}
 	for i := range pods {
 		r.Samples = append(r.Samples, autoscaler.PodSample{Pod: pods[i].Name, Milli: v.milli, At: now.Add(-5 * time.Second), Window: 15 * time.Second})

@@ -16,7 +16,7 @@ import (
 
 // Autoscaler tells what is decided about shop/web, an HPA that weir shadows, and
 // bank/ledger, an Autoscaler that lacks its metric.
-func (t *town) Autoscaler(_ context.Context, kind, namespace, name string) (*decisionreport.DecisionReport, error) {
+func (t *testCluster) Autoscaler(_ context.Context, kind, namespace, name string) (*decisionreport.DecisionReport, error) {
 	switch kind + " " + namespace + "/" + name {
 	case manifest.HorizontalPodAutoscaler + " shop/web":
 		return decided(kind, decisionreport.Shadow, namespace, name, []string{"web-1", "web-2"}, nil), nil
@@ -43,8 +43,8 @@ func decided(kind, mode, namespace, name string, pods []string, err error) *deci
 	}
 	autoscaler.Default(in.Spec)
 	for _, pod := range pods {
-		in.Pods = append(in.Pods, autoscaler.Pod{Name: pod, Phase: cluster.Running, Started: before(time.Hour), Ready: cluster.ReadyTrue,
-			Containers: []autoscaler.Container{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 100, Set: true}}}}})
+		in.Pods = append(in.Pods, autoscaler.PodInput{Name: pod, Phase: cluster.Running, Started: before(time.Hour), Ready: cluster.ReadyTrue,
+			Containers: []autoscaler.ContainerInput{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.MilliQuantity{Milli: 100, Set: true}}}}})
 		if err == nil {
 			reading.Samples = append(reading.Samples, autoscaler.PodSample{Pod: pod, Milli: 80, At: before(4 * time.Second), Window: 15 * time.Second})
 		}

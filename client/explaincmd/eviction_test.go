@@ -11,18 +11,18 @@ import (
 )
 
 // Eviction tells how n1 stands, which is well; on n2 there is no agent.
-func (t *town) Eviction(_ context.Context, node string) (*eviction.EvictionReport, error) {
+func (t *testCluster) Eviction(_ context.Context, node string) (*eviction.EvictionReport, error) {
 	switch node {
 	case "n1":
-		return calm(node), nil
+		return noPressure(node), nil
 	case "n2":
 		return nil, connect.Advised(&weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "no agent answers on node n2: connection refused", Hint: "Install deploy/kustomize/components/agent."})
 	}
 	return nil, unknown("node " + node)
 }
 
-// calm is a node that has memory left, and a pod with a name that no terminal should obey.
-func calm(node string) *eviction.EvictionReport {
+// noPressure is a node that has memory left, and a pod with a name that no terminal should obey.
+func noPressure(node string) *eviction.EvictionReport {
 	number := func(v float64) *float64 { return &v }
 	return &eviction.EvictionReport{
 		Node: node, Mode: "observe", State: eviction.Normal, Summary: node + ": no threshold is met", At: noon,

@@ -30,9 +30,9 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 // before returns the moment that long before noon.
 func before(d time.Duration) time.Time { return noon.Add(-d) }
 
-// town is a weir whose answers stand still. It has a pod that is served, one that
+// testCluster is a weir whose answers stand still. It has a pod that is served, one that
 // has just begun, one beside which another was turned away, and a node that hangs.
-type town struct {
+type testCluster struct {
 	explanations map[string]*explain.Explanation
 	reports      map[metric.Namespace]*explain.MissingReport
 	items        map[usage.Resource][]usage.Item
@@ -43,7 +43,7 @@ func unknown(what string) error {
 	return connect.Advised(&weirdev.Problem{Status: http.StatusNotFound, Message: "weir knows no " + what, Hint: "Is the name right?"})
 }
 
-func (t *town) find(what string) (*explain.Explanation, error) {
+func (t *testCluster) find(what string) (*explain.Explanation, error) {
 	e, ok := t.explanations[what]
 	if !ok {
 		return nil, unknown(what)
@@ -51,19 +51,19 @@ func (t *town) find(what string) (*explain.Explanation, error) {
 	return e, nil
 }
 
-func (t *town) Pod(_ context.Context, ref metric.PodRef) (*explain.Explanation, error) {
+func (t *testCluster) Pod(_ context.Context, ref metric.PodRef) (*explain.Explanation, error) {
 	return t.find("pod " + ref.String())
 }
 
-func (t *town) Container(_ context.Context, ref metric.PodRef, name string) (*explain.Explanation, error) {
+func (t *testCluster) Container(_ context.Context, ref metric.PodRef, name string) (*explain.Explanation, error) {
 	return t.find("container " + ref.String() + "/" + name)
 }
 
-func (t *town) Node(_ context.Context, name metric.NodeName) (*explain.Explanation, error) {
+func (t *testCluster) Node(_ context.Context, name metric.NodeName) (*explain.Explanation, error) {
 	return t.find("node " + string(name))
 }
 
-func (t *town) Missing(_ context.Context, namespace metric.Namespace) (*explain.MissingReport, error) {
+func (t *testCluster) Missing(_ context.Context, namespace metric.Namespace) (*explain.MissingReport, error) {
 	r, ok := t.reports[namespace]
 	if !ok {
 		return nil, unknown("pod in namespace " + string(namespace))
@@ -71,7 +71,7 @@ func (t *town) Missing(_ context.Context, namespace metric.Namespace) (*explain.
 	return r, nil
 }
 
-func (t *town) List(_ context.Context, r usage.Resource, q usage.Query) (*usage.List, error) {
+func (t *testCluster) List(_ context.Context, r usage.Resource, q usage.Query) (*usage.List, error) {
 	if q.Namespace == "secret" {
 		return nil, errors.New("forbidden")
 	}
@@ -95,7 +95,7 @@ func measured(group, value string) explain.Finding {
 	return explain.Finding{Group: group, Reason: "Measured", Served: true, Value: value, Time: before(3 * time.Second), Severity: "none"}
 }
 
-func newTown() *town {
+func newTestCluster() *testCluster {
 	quarter, amount := 0.25, float64(180<<20)
 	cpu, memory := measured("cpu", "250m over 12.4s"), measured("memory", "180Mi")
 	cpu.Number, memory.Number = &quarter, &amount
@@ -202,7 +202,7 @@ func newTown() *town {
 	}, {
 		Reason: "FirstSample", Severity: "temporary", Message: "it was seen once, and a rate needs two readings", Pods: 1, Names: []string{"shop/api/app"},
 	}}
-	return &town{
+	return &testCluster{
 		explanations: map[string]*explain.Explanation{
 			"pod shop/web-1": web, "pod shop/api": api, "pod bank/ledger": &ledger, "pod shop/new": &fresh, "container shop/api/app": &app, "container bank/vault/db": db, "node n2": n2,
 		},
@@ -247,7 +247,7 @@ func run(ctx context.Context, o Options, args ...string) string {
 	return out.String()
 }
 
-func inTown() (Asker, error) { return newTown(), nil }
+func inTestCluster() (Asker, error) { return newTestCluster(), nil }
 
 // tags shows colours as words.
 var tags = strings.NewReplacer(string(humanize.Bold), "<bold>", string(humanize.Amber), "<amber>", string(humanize.Red), "<red>", string(humanize.Dim), "<dim>", "\x1b[0m", "</>")
@@ -258,7 +258,7 @@ var tags = strings.NewReplacer(string(humanize.Bold), "<bold>", string(humanize.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
 		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
-			o := Options{Connect: inTown}
+			o := Options{Connect: inTestCluster}
 			if d.Cmd == "kubectl" {
 				o.Namespace = func() (string, error) { return "shop", nil }
 				o.Program = "kubectl weir"
@@ -269,9 +269,9 @@ func TestTranscripts(t *testing.T) {
 				var out bytes.Buffer
 				p := &page{Page: humanize.Page{Colour: true, Width: width}, to: &out, program: "weir"}
 				if what := strings.TrimSpace(d.Input); what == "missing" {
-					writeReport(p, newTown().reports[""])
+					writeReport(p, newTestCluster().reports[""])
 				} else {
-					writeExplanation(p, newTown().explanations[what])
+					writeExplanation(p, newTestCluster().explanations[what])
 				}
 				if err := p.flush(); err != nil {
 					t.Fatal(err)
@@ -294,7 +294,7 @@ func TestTranscripts(t *testing.T) {
 // What weir has never heard of is looked for with the caller's rights, and where
 // he has none nothing is suggested.
 func TestSuggestsOnlyWhatMayBeSeen(t *testing.T) {
-	got := run(t.Context(), Options{Connect: inTown}, "explain", "pod", "secret/ap")
+	got := run(t.Context(), Options{Connect: inTestCluster}, "explain", "pod", "secret/ap")
 	want := "error: weir knows no pod secret/ap\nIs the name right?\nexit status 1\n"
 	if got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
@@ -302,14 +302,14 @@ func TestSuggestsOnlyWhatMayBeSeen(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
-	slow := Options{Connect: func() (Asker, error) { return hanging{newTown()}, nil }}
+	slow := Options{Connect: func() (Asker, error) { return hanging{newTestCluster()}, nil }}
 	if got, want := run(t.Context(), slow, "explain", "node", "n1", "--timeout=1ms"), "error: context deadline exceeded\nexit status 1\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
 // hanging never answers about nodes.
-type hanging struct{ *town }
+type hanging struct{ *testCluster }
 
 func (hanging) Node(ctx context.Context, _ metric.NodeName) (*explain.Explanation, error) {
 	<-ctx.Done()

@@ -61,7 +61,7 @@ func recordRun(t *testing.T, path string) {
 		p.Containers[0].Spec.Set(metric.CPURequest, 1e9)
 		pods = append(pods, p)
 	}
-	facts := (*cluster.Facts)(nil).With(cluster.Change{Synced: true, At: recorded, Pods: pods, Nodes: []*cluster.Node{{Name: "n1", Ready: true}}})
+	facts := (*cluster.Facts)(nil).With(cluster.FactsChange{Synced: true, At: recorded, Pods: pods, Nodes: []*cluster.Node{{Name: "n1", Ready: true}}})
 	used := 100e9 // nanoseconds of each
 	for now := recorded; now.Before(recorded.Add(10 * time.Minute)); now = now.Add(15 * time.Second) {
 		b := &metric.Batch{Source: "kubelet:resource", Node: "n1", Began: now, Ended: now, Interval: 15 * time.Second, Resolution: time.Millisecond}

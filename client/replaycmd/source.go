@@ -46,7 +46,7 @@ type source struct {
 
 	prometheus, caFile, tokenFile string
 	headers                       map[string]string
-	history                       stageflag.List // the same server, as weir server is told of it
+	history                       stageflag.StageList // the same server, as weir server is told of it
 	pods                          string
 	queries                       []string // NAME=PROMQL
 }
@@ -196,7 +196,7 @@ func setRequests(t *replay.Trace, requests map[string]string) error {
 		if err != nil || q.Sign() <= 0 || q.MilliValue() == math.MaxInt64 {
 			return cli.Usage(fmt.Errorf("--request %s: %q is no quantity above zero", what, text))
 		}
-		amount := autoscaler.Amount{Milli: q.MilliValue(), Set: true}
+		amount := autoscaler.MilliQuantity{Milli: q.MilliValue(), Set: true}
 		switch name {
 		case "cpu":
 			t.Containers[i].Requests.CPU = amount

@@ -100,15 +100,15 @@ func (p *prometheusFlags) recommend(ctx context.Context, client kubernetes.Inter
 
 // readPods reads the requested pods from the API server, without those that have ended. The API
 // server sorts them by namespace and name.
-func readPods(ctx context.Context, client kubernetes.Interface, r resizeapi.Request) ([]*resize.Pod, error) {
+func readPods(ctx context.Context, client kubernetes.Interface, r resizeapi.Request) ([]*resize.PodResources, error) {
 	if r.Pod != "" {
 		pod, err := client.CoreV1().Pods(r.Namespace).Get(ctx, r.Pod, metav1.GetOptions{})
 		if err != nil {
 			return nil, fmt.Errorf("read pod: %w", err)
 		}
-		return []*resize.Pod{resize.FromPod(pod)}, nil
+		return []*resize.PodResources{resize.FromPod(pod)}, nil
 	}
-	var pods []*resize.Pod
+	var pods []*resize.PodResources
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return client.CoreV1().Pods(r.Namespace).List(ctx, o)
 	})

@@ -86,8 +86,8 @@ func (r *recommendCommand) run(cmd *cobra.Command, args []string) error {
 
 // applyHint returns a function for the command that applies a pod's recommendation, with the same
 // flags.
-func (r *recommendCommand) applyHint(f *pflag.FlagSet) func(*resize.Recommendation) string {
-	return func(rec *resize.Recommendation) string {
+func (r *recommendCommand) applyHint(f *pflag.FlagSet) func(*resize.PodRecommendation) string {
+	return func(rec *resize.PodRecommendation) string {
 		line := fmt.Sprintf("%s resize apply --pod %s/%s --recommended", r.Program, rec.Namespace, rec.Pod)
 		f.Visit(func(flag *pflag.Flag) {
 			switch flag.Name {

@@ -40,8 +40,8 @@ import (
 
 var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// world is a cluster whose kubelets resize at once, and the weir that measures it.
-type world struct {
+// fixture is a cluster whose kubelets resize at once, and the weir that measures it.
+type fixture struct {
 	pods  map[string]*corev1.Pod
 	agent bool // on the nodes
 	// obeys says whether kubelets do what they are asked; if not, they say so.
@@ -50,8 +50,8 @@ type world struct {
 	forbids bool
 }
 
-func newWorld() *world {
-	w := &world{pods: map[string]*corev1.Pod{}, agent: true, obeys: true}
+func newFixture() *fixture {
+	w := &fixture{pods: map[string]*corev1.Pod{}, agent: true, obeys: true}
 	for _, p := range []*corev1.Pod{
 		pod("shop/cart-0", "n1", container("app", "500m", "512Mi", "1", "1Gi"), container("log", "50m", "32Mi", "", "")),
 		pod("shop/cart-1", "n2", container("app", "500m", "512Mi", "1", "1Gi"), container("log", "50m", "32Mi", "", "")),
@@ -107,7 +107,7 @@ func obey(p *corev1.Pod) {
 
 // client returns the cluster's client. A pod that was patched is resized when it is next
 // looked at.
-func (w *world) client() kubernetes.Interface {
+func (w *fixture) client() kubernetes.Interface {
 	client := fake.NewClientset()
 	client.PrependReactor("*", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		if list, ok := a.(clienttesting.ListActionImpl); ok {
@@ -160,7 +160,7 @@ func (w *world) client() kubernetes.Interface {
 }
 
 // Points is what weir remembers: a quarter of an hour of everything.
-func (w *world) Points(e metric.Entity, id metric.ID, _, _ time.Time) iter.Seq2[time.Time, float64] {
+func (w *fixture) Points(e metric.Entity, id metric.ID, _, _ time.Time) iter.Seq2[time.Time, float64] {
 	used := map[string][2]float64{"app": {0.062e9, 180 << 20}, "log": {0.041e9, 29 << 20}, "db": {0.2e9, 400 << 20}, "vault": {0.02e9, 100 << 20}}[e.Name]
 	return func(yield func(time.Time, float64) bool) {
 		for at := now.Add(-15 * time.Minute); at.Before(now); at = at.Add(15 * time.Second) {
@@ -176,7 +176,7 @@ func (w *world) Points(e metric.Entity, id metric.ID, _, _ time.Time) iter.Seq2[
 }
 
 // facts are what weir's watch has of the pods, through the code that makes them.
-func (w *world) facts() *cluster.Facts {
+func (w *fixture) facts() *cluster.Facts {
 	list := &corev1.PodList{}
 	for _, p := range w.pods {
 		list.Items = append(list.Items, *p)
@@ -187,7 +187,7 @@ func (w *world) facts() *cluster.Facts {
 // asker is the weir of the cluster.
 type asker struct {
 	*connect.Weir
-	w *world
+	w *fixture
 }
 
 // PodCgroups answers as the agent of a node with cgroups of version 1.
@@ -200,7 +200,7 @@ func (a asker) PodCgroups(_ context.Context, node string) (json.RawMessage, erro
 		if p.Spec.NodeName != node {
 			continue
 		}
-		of := inspect.PodReport{UID: metric.PodUID(p.UID), Driver: podcgroup.Cgroupfs}
+		of := inspect.PodCgroups{UID: metric.PodUID(p.UID), Driver: podcgroup.Cgroupfs}
 		of.Path = metric.CgroupPath("/kubepods/burstable/pod" + string(p.UID))
 		for _, c := range p.Spec.Containers {
 			shares := c.Resources.Requests.Cpu().MilliValue() * 1024 / 1000
@@ -213,8 +213,8 @@ func (a asker) PodCgroups(_ context.Context, node string) (json.RawMessage, erro
 	return json.Marshal(report)
 }
 
-// command returns the command of a program in the world.
-func (w *world) command(t *testing.T, server *httptest.Server) *cobra.Command {
+// command returns the command of a program with the fixture's servers.
+func (w *fixture) command(t *testing.T, server *httptest.Server) *cobra.Command {
 	root := &cobra.Command{Use: "weir", Args: cli.Subcommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	root.AddCommand(NewCommand(Options{
 		Connect: func() (Asker, error) {
@@ -230,11 +230,11 @@ func (w *world) command(t *testing.T, server *httptest.Server) *cobra.Command {
 var varying = regexp.MustCompile(`took [0-9.]+[µm]?s|"tookSeconds": [0-9.e-]+`)
 
 // The transcripts are what a user types and sees. A line that begins with "given" changes
-// the world first.
+// the fixture first.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			w := newWorld()
+			w := newFixture()
 			handler := resizeapi.NewHandler(resizeapi.Options{Usage: func() resizeapi.UsageReader { return w }, Facts: w.facts, Now: func() time.Time { return now },
 				Pod: func(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
 					return w.client().CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})

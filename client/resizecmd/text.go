@@ -36,7 +36,7 @@ func amount(r resize.Resource, q *resource.Quantity) string {
 
 // writeList describes recommendations for many pods. all also lists what stays; follow returns the
 // command that applies one.
-func (r *recommendCommand) writeList(p *humanize.Page, l *resizeapi.RecommendationList, all bool, follow func(*resize.Recommendation) string) {
+func (r *recommendCommand) writeList(p *humanize.Page, l *resizeapi.RecommendationList, all bool, follow func(*resize.PodRecommendation) string) {
 	wide := r.output == "wide"
 	titles := []string{"NAMESPACE", "POD", "CONTAINER", "RESOURCE", "REQUEST", "USED", "PROPOSED", "FREES"}
 	if wide {
@@ -46,7 +46,7 @@ func (r *recommendCommand) writeList(p *humanize.Page, l *resizeapi.Recommendati
 		titles = append(titles, "REASON")
 	}
 	rows := [][]string{titles}
-	var first *resize.Recommendation
+	var first *resize.PodRecommendation
 	for _, rec := range l.Items {
 		for i := range rec.Requests {
 			a := &rec.Requests[i]
@@ -82,7 +82,7 @@ func (r *recommendCommand) writeList(p *humanize.Page, l *resizeapi.Recommendati
 	}
 }
 
-func row(rec *resize.Recommendation, a *resize.Advice, wide, all bool) []string {
+func row(rec *resize.PodRecommendation, a *resize.Advice, wide, all bool) []string {
 	used, frees, readings := missing, missing, missing
 	if f := a.Used; f != nil {
 		used = fmt.Sprintf("%s (%.4g%%)", amount(a.Resource, &f.Value), f.Percentile)
@@ -107,7 +107,7 @@ func row(rec *resize.Recommendation, a *resize.Advice, wide, all bool) []string 
 }
 
 // totals has a row for each node and namespace, where there are several, and one for all.
-func totals(list []*resize.Recommendation) [][]string {
+func totals(list []*resize.PodRecommendation) [][]string {
 	rows := [][]string{{"FREES ON", "PODS", "CPU", "MEMORY"}}
 	add := func(what string, totals []resize.Total) {
 		for _, t := range totals {
@@ -115,13 +115,13 @@ func totals(list []*resize.Recommendation) [][]string {
 			rows = append(rows, []string{strings.TrimSpace(what + " " + t.Name), humanize.Number(t.Pods), humanize.Cores(cpu * 1e9), humanize.Bytes(memory)})
 		}
 	}
-	nodes := resize.Totals(list, func(rec *resize.Recommendation) string { return rec.Node })
+	nodes := resize.Totals(list, func(rec *resize.PodRecommendation) string { return rec.Node })
 	add("node", nodes)
-	if namespaces := resize.Totals(list, func(rec *resize.Recommendation) string { return rec.Namespace }); len(namespaces) > 1 {
+	if namespaces := resize.Totals(list, func(rec *resize.PodRecommendation) string { return rec.Namespace }); len(namespaces) > 1 {
 		add("namespace", namespaces)
 	}
 	if len(nodes) > 1 {
-		add("all nodes", resize.Totals(list, func(*resize.Recommendation) string { return "" }))
+		add("all nodes", resize.Totals(list, func(*resize.PodRecommendation) string { return "" }))
 	}
 	return rows
 }
@@ -164,7 +164,7 @@ func unchangedText(by map[resize.AdviceReason]int) string {
 }
 
 // writePod describes the recommendation for one pod.
-func (r *recommendCommand) writePod(p *humanize.Page, l *resizeapi.RecommendationList, follow func(*resize.Recommendation) string) {
+func (r *recommendCommand) writePod(p *humanize.Page, l *resizeapi.RecommendationList, follow func(*resize.PodRecommendation) string) {
 	line := func(text string) { p.Line(0, humanize.Plain, text) }
 	for _, rec := range l.Items {
 		crosses := false

@@ -26,13 +26,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// town answers from lists that stand still. It remembers the last query.
-type town struct {
+// testCluster answers from lists that stand still. It remembers the last query.
+type testCluster struct {
 	lists map[usage.Resource][]usage.Item
 	asked usage.Query
 }
 
-func (t *town) List(_ context.Context, r usage.Resource, q usage.Query) (*usage.List, error) {
+func (t *testCluster) List(_ context.Context, r usage.Resource, q usage.Query) (*usage.List, error) {
 	t.asked = q
 	list := &usage.List{APIVersion: weirdev.APIVersion, Kind: r.Kind() + "List", Resource: r}
 	for _, it := range t.lists[r] {
@@ -55,7 +55,7 @@ func used(it usage.Item, nanocores, bytes int64) usage.Item {
 	return it
 }
 
-func newTown() *town {
+func newTestCluster() *testCluster {
 	late := []usage.GroupReason{
 		{Group: "cpu", Reason: "NodeTimeout", Message: "the node did not answer in time"},
 		{Group: "memory", Reason: "NodeTimeout", Message: "the node did not answer in time"},
@@ -67,16 +67,16 @@ func newTown() *town {
 	three := int32(3)
 	web := used(usage.Item{Node: "n1", Namespace: "shop", Pod: "web-1", Restarts: &three}, 250_000_000, 180<<20)
 	web.Metrics = map[string]float64{"cpu/utilization": 0.5, "memory/utilization": 0.9}
-	held := used(usage.Item{Node: "n1", Namespace: "shop", Pod: "web-2"}, 90_000_000, 300<<20)
-	held.CPU.LastKnown = true
-	held.Reasons = []usage.GroupReason{{Group: "cpu", Reason: "NodeTimeout", Message: "the node did not answer in time"}}
+	lastKnown := used(usage.Item{Node: "n1", Namespace: "shop", Pod: "web-2"}, 90_000_000, 300<<20)
+	lastKnown.CPU.LastKnown = true
+	lastKnown.Reasons = []usage.GroupReason{{Group: "cpu", Reason: "NodeTimeout", Message: "the node did not answer in time"}}
 	young := usage.Item{Node: "n2", Namespace: "bank", Pod: "vault", Memory: &usage.MemoryUsage{WorkingSetBytes: 5 << 20, Time: noon},
 		Reasons: []usage.GroupReason{{Group: "cpu", Reason: "FirstSample", Message: "it was seen once, and a rate needs two readings"}}}
 	app := web
 	app.Container = "app"
-	return &town{lists: map[usage.Resource][]usage.Item{
+	return &testCluster{lists: map[usage.Resource][]usage.Item{
 		usage.Nodes:      {n1, n2, {Node: "n3", Reasons: late}},
-		usage.Pods:       {young, web, held},
+		usage.Pods:       {young, web, lastKnown},
 		usage.Containers: {app},
 		usage.Cgroups: {
 			used(usage.Item{Node: "n1", Cgroup: "/"}, 1_234_567_890, 3<<30),
@@ -108,7 +108,7 @@ func TestTranscripts(t *testing.T) {
 				if words[0] != "weir" {
 					t.Fatalf("%s: %q is no command of weir's", d.Pos, line)
 				}
-				out.WriteString(run(t.Context(), newTown(), words[1:]...))
+				out.WriteString(run(t.Context(), newTestCluster(), words[1:]...))
 			}
 			return out.String()
 		})
@@ -125,7 +125,7 @@ func TestAsksForWhatIsShown(t *testing.T) {
 		"cgroups /kubepods* -o wide":       {Name: "/kubepods*", Metrics: []string{"memory/rss", "process/count"}},
 		"pods --sort-by=cpu --output=yaml": {},
 	} {
-		lister := newTown()
+		lister := newTestCluster()
 		out := run(t.Context(), lister, strings.Fields("top "+args)...)
 		if diff := cmp.Diff(want, lister.asked); diff != "" {
 			t.Errorf("weir top %s asked (-want +got):\n%s\n%s", args, diff, out)
@@ -135,9 +135,9 @@ func TestAsksForWhatIsShown(t *testing.T) {
 
 // flaky fails at its second look and is interrupted at its fourth.
 type flaky struct {
-	town   *town
-	looks  int
-	cancel context.CancelFunc
+	testCluster *testCluster
+	looks       int
+	cancel      context.CancelFunc
 }
 
 func (f *flaky) List(ctx context.Context, r usage.Resource, q usage.Query) (*usage.List, error) {
@@ -149,14 +149,14 @@ func (f *flaky) List(ctx context.Context, r usage.Resource, q usage.Query) (*usa
 		f.cancel()
 		return nil, ctx.Err()
 	}
-	return f.town.List(ctx, r, q)
+	return f.testCluster.List(ctx, r, q)
 }
 
 func TestWatchGoesOnAfterAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		began := time.Now()
-		got := run(ctx, &flaky{town: newTown(), cancel: cancel}, "top", "containers", "--watch", "--interval=2s", "-n", "shop")
+		got := run(ctx, &flaky{testCluster: newTestCluster(), cancel: cancel}, "top", "containers", "--watch", "--interval=2s", "-n", "shop")
 		look := "POD     NAME   CPU(cores)   MEMORY(bytes)\n" +
 			"web-1   app    250m         180Mi\n"
 		if want := look + "error: connection refused\n\n" + look; got != want {
@@ -169,7 +169,7 @@ func TestWatchGoesOnAfterAnError(t *testing.T) {
 }
 
 func TestTerminal(t *testing.T) {
-	list := &usage.List{Resource: usage.Pods, Items: newTown().lists[usage.Pods]}
+	list := &usage.List{Resource: usage.Pods, Items: newTestCluster().lists[usage.Pods]}
 	table := layout(list, usage.Query{}, false, true)
 
 	want := "\x1b[H" +

@@ -296,7 +296,7 @@ func must(t *testing.T, err error) {
 
 // A reflector waits out refused connections and excess requests without looking
 // at its context. It must not come to know of them, or the process ends late.
-func TestReflectorsAreNotToldWhatTheyWouldWaitOut(t *testing.T) {
+func TestReflectorsRetryAtOnce(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	gone := apierrors.NewResourceExpired("too old")
 	for _, err := range []error{refused, apierrors.NewTooManyRequests("later", 1)} {

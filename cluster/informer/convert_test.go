@@ -17,7 +17,7 @@ import (
 type flat struct {
 	Name    string
 	Role    cluster.Role
-	State   cluster.State
+	State   cluster.ContainerState
 	ID      metric.ContainerID
 	LastID  metric.ContainerID
 	Started string

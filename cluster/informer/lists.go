@@ -14,7 +14,7 @@ import (
 // given moment, as if weir had been there all along: each pod is known since it
 // was created. Either list may be nil.
 func FactsFromList(nodes *v1.NodeList, pods *v1.PodList, at time.Time) *cluster.Facts {
-	c := cluster.Change{Synced: true, At: at}
+	c := cluster.FactsChange{Synced: true, At: at}
 	if nodes != nil {
 		for i := range nodes.Items {
 			c.Nodes = append(c.Nodes, nodeFacts(&nodes.Items[i]))

@@ -89,7 +89,7 @@ func BenchmarkConvert(b *testing.B) {
 
 // BenchmarkApply is one publication after one pod of 150,000 has changed.
 func BenchmarkApply(b *testing.B) {
-	var c cluster.Change
+	var c cluster.FactsChange
 	for i := range 150_000 {
 		c.Pods = append(c.Pods, podFacts(pod(fmt.Sprint("web-", i), fmt.Sprint("uid-", i), fmt.Sprint("n", i/30)), time.Time{}, newPool()))
 	}

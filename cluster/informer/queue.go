@@ -109,7 +109,7 @@ func (p *pending) apply(old *cluster.Facts) (facts *cluster.Facts, changed bool)
 			pod.KnownAt = before.KnownAt
 		}
 	}
-	c := cluster.Change{Synced: p.listedNodes && p.listedPods, At: p.at}
+	c := cluster.FactsChange{Synced: p.listedNodes && p.listedPods, At: p.at}
 	c.Nodes, c.GoneNodes = compare(p.nodes, p.allNodes, old.Node, old.EachNode, func(n *cluster.Node) metric.NodeName { return n.Name })
 	c.Pods, c.GonePods = compare(p.pods, p.allPods, old.Pod, old.EachPod, func(pod *cluster.Pod) metric.PodRef { return pod.PodRef })
 	changed = old == nil || old.Synced != c.Synced || len(c.Nodes)+len(c.GoneNodes)+len(c.Pods)+len(c.GonePods) > 0

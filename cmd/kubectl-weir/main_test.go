@@ -33,12 +33,12 @@ import (
 // newWeir returns a weir that has just begun: it knows of pods and has read none.
 func newWeir() http.Handler {
 	var facts *cluster.Facts
-	facts = facts.With(cluster.Change{Synced: true, At: time.Now(), Nodes: []*cluster.Node{{Name: "n1"}}, Pods: []*cluster.Pod{
+	facts = facts.With(cluster.FactsChange{Synced: true, At: time.Now(), Nodes: []*cluster.Node{{Name: "n1"}}, Pods: []*cluster.Pod{
 		{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Phase: cluster.Pending},
 		{PodRef: metric.PodRef{Namespace: "bank", Name: "vault"}, Phase: cluster.Pending},
 	}})
 	mux := http.NewServeMux()
-	answers := explainapi.NewHandler(explainapi.Options{World: func() *explain.World { return &explain.World{Now: time.Now(), Facts: facts} }})
+	answers := explainapi.NewHandler(explainapi.Options{Explainer: func() *explain.Explainer { return &explain.Explainer{Now: time.Now(), Facts: facts} }})
 	for _, path := range explainapi.Paths() {
 		mux.Handle(path, answers)
 	}

@@ -21,7 +21,7 @@ const (
 // eventThrottle records Events. It does not repeat an Event of a pod until the result changes or
 // some time has passed, since every decision, seconds apart, names the same pod again.
 type eventThrottle struct {
-	recorder Recorder
+	recorder EventRecorder
 	repeat   time.Duration
 
 	mu   sync.Mutex

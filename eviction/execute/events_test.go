@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-var _ Recorder = record.EventRecorder(nil)
+var _ EventRecorder = record.EventRecorder(nil)
 
 type events []string
 
@@ -80,10 +80,10 @@ func TestMetrics(t *testing.T) {
 		s.linger = time.Hour
 		time.Sleep(time.Minute)
 		x.Execute(t.Context(), decision(0, killOf("stays", 1)))
-		f := func(signal string, did Result, want float64) {
+		f := func(signal string, result Result, want float64) {
 			t.Helper()
-			if got := testutil.ToFloat64(x.metrics.outcomes.WithLabelValues(signal, string(did))); got != want {
-				t.Errorf("outcomes of %s %s: got %v, want %v", signal, did, got, want)
+			if got := testutil.ToFloat64(x.metrics.outcomes.WithLabelValues(signal, string(result))); got != want {
+				t.Errorf("outcomes of %s %s: got %v, want %v", signal, result, got, want)
 			}
 		}
 		f("memory.available", Killed, 2)

@@ -154,8 +154,8 @@ func requestedDelay(err error) time.Duration {
 func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // setResult sets the result and the message.
-func (o *ActionOutcome) setResult(did Result, format string, args ...any) {
-	o.Result, o.Message = did, fmt.Sprintf(format, args...)
+func (o *ActionOutcome) setResult(result Result, format string, args ...any) {
+	o.Result, o.Message = result, fmt.Sprintf(format, args...)
 }
 
 func (o *ActionOutcome) setRefused(why string) {

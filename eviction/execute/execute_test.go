@@ -129,20 +129,20 @@ func TestObserveAsksNothing(t *testing.T) {
 }
 
 // The decision says nothing against these pods: what they are now does.
-func TestAPodIsLookedAtAfresh(t *testing.T) {
+func TestPodIsReadAgain(t *testing.T) {
 	critical := int32(2_000_000_000)
 	annotate := func(key, value string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) { p.Annotations = map[string]string{key: value} }
 	}
-	f := func(name string, change func(*corev1.Pod), did Result, words string) {
+	f := func(name string, change func(*corev1.Pod), result Result, words string) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
 			for _, grace := range []time.Duration{0, time.Minute} {
 				s := newServer(pod("app", change))
 				o := only(t, executor(t, s, nil).Execute(t.Context(), decision(grace, killOf("app", 1))))
 				diff(t, "requests", []string{"get web/app"}, s.log)
-				if o.Result != did || o.Message != "did not evict pod web/app: "+words {
-					t.Errorf("got %s: %s; want %s: ...%s", o.Result, o.Message, did, words)
+				if o.Result != result || o.Message != "did not evict pod web/app: "+words {
+					t.Errorf("got %s: %s; want %s: ...%s", o.Result, o.Message, result, words)
 				}
 			}
 		})
@@ -175,7 +175,7 @@ func TestAKillWithoutUID(t *testing.T) {
 }
 
 func TestAPodThatEndsAlready(t *testing.T) {
-	f := func(name string, grace time.Duration, had int64, did Result, words string, writes ...string) {
+	f := func(name string, grace time.Duration, had int64, result Result, words string, writes ...string) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -184,8 +184,8 @@ func TestAPodThatEndsAlready(t *testing.T) {
 					p.DeletionGracePeriodSeconds = &had
 				}))
 				o := only(t, executor(t, s, nil).Execute(t.Context(), decision(grace, killOf("app", 2))))
-				if o.Result != did || o.Message != words {
-					t.Errorf("got %s: %s\nwant %s: %s", o.Result, o.Message, did, words)
+				if o.Result != result || o.Message != words {
+					t.Errorf("got %s: %s\nwant %s: %s", o.Result, o.Message, result, words)
 				}
 				var deletions []string
 				for _, l := range s.wrote() {
@@ -197,9 +197,9 @@ func TestAPodThatEndsAlready(t *testing.T) {
 			})
 		})
 	}
-	const told = "did not evict pod web/app: it is already terminating, until 2000-01-01T01:00:00Z; after 30s it was still in the API: stopped waiting for it"
-	f("soft", time.Minute, 3600, Terminating, told)
-	f("soon enough", 0, 2, Terminating, told)
+	const refusal = "did not evict pod web/app: it is already terminating, until 2000-01-01T01:00:00Z; after 30s it was still in the API: stopped waiting for it"
+	f("soft", time.Minute, 3600, Terminating, refusal)
+	f("soon enough", 0, 2, Terminating, refusal)
 	f("hard, and it takes too long", 0, 3600, Killed,
 		"deleted pod web/app with a grace period of 2 s, for memory.available; it was already terminating, with a grace period of 3600 s; it was gone after 2s",
 		"delete web/app grace=2 uid=uid-app version=8")

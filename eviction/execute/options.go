@@ -32,7 +32,7 @@ type Options struct {
 	Reclaimer Reclaimer
 	// Recorder gets an Event for what was done or would be: once for a pod until the result
 	// changes or RepeatEvents has passed. It may be nil. It also gets Events in mode Observe.
-	Recorder Recorder
+	Recorder EventRecorder
 	// Registerer takes the metrics; nil for none.
 	Registerer prometheus.Registerer
 
@@ -49,8 +49,8 @@ type Options struct {
 	RepeatEvents   time.Duration // 10m
 }
 
-// Recorder records Events. A record.EventRecorder implements it.
-type Recorder interface {
+// EventRecorder records Events. A record.EventRecorder implements it.
+type EventRecorder interface {
 	AnnotatedEventf(object runtime.Object, annotations map[string]string, eventtype, reason, messageFmt string, args ...any)
 }
 

@@ -20,11 +20,11 @@ func TestOnePodARound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(pod("a", func(p *corev1.Pod) { p.Spec.NodeName = "n2" }), pod("b"), pod("c"))
 		list := executor(t, s, nil).Execute(t.Context(), decision(0, killOf("a", 1), killOf("b", 1), killOf("c", 1)))
-		var did []Result
+		var result []Result
 		for _, o := range list {
-			did = append(did, o.Result)
+			result = append(result, o.Result)
 		}
-		diff(t, "did", []Result{Refused, Killed, Deferred}, did)
+		diff(t, "did", []Result{Refused, Killed, Deferred}, result)
 		diff(t, "words", "did not evict pod web/c: one pod is evicted at a time, and another eviction is in progress", list[2].Message)
 	})
 }

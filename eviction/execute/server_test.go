@@ -77,14 +77,14 @@ func (s *server) react(a clienttesting.Action) (runtime.Object, error) {
 		s.note("patch %s/%s/%s %s %s", a.Namespace, name, a.Subresource, a.PatchType, a.Patch)
 	case clienttesting.DeleteActionImpl:
 		name, options = a.Name, &a.DeleteOptions
-		s.note("delete %s/%s %s", a.Namespace, name, tell(options))
+		s.note("delete %s/%s %s", a.Namespace, name, describeOptions(options))
 	case clienttesting.CreateActionImpl:
 		e, ok := a.Object.(*policyv1.Eviction)
 		if !ok {
 			return nil, fmt.Errorf("unexpected creation of %T", a.Object)
 		}
 		verb, name, options = "evict", e.Name, e.DeleteOptions
-		s.note("%s %s/%s %s", a.Subresource, e.Namespace, name, tell(options))
+		s.note("%s %s/%s %s", a.Subresource, e.Namespace, name, describeOptions(options))
 	default:
 		return nil, fmt.Errorf("unexpected request %s %v", verb, a.GetResource())
 	}
@@ -111,7 +111,7 @@ func (s *server) note(format string, args ...any) {
 	s.log = append(s.log, fmt.Sprintf(format, args...))
 }
 
-func tell(o *metav1.DeleteOptions) string {
+func describeOptions(o *metav1.DeleteOptions) string {
 	line := fmt.Sprintf("grace=%d", *o.GracePeriodSeconds)
 	if p := o.Preconditions; p != nil && p.UID != nil {
 		line += " uid=" + string(*p.UID)

@@ -42,7 +42,7 @@ func passed(r *Round) (list []string) {
 	return list
 }
 
-func TestObserveTellsWhoWouldGo(t *testing.T) {
+func TestObserveNamesThePod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		n.pod("app", gib)
@@ -153,7 +153,7 @@ func TestABudgetDoesNotHoldUpAHardThreshold(t *testing.T) {
 
 // Not even in mode kill, which could only tell it to end once more.
 func TestAPodThatDoesNotEndIsPassedOver(t *testing.T) {
-	f := func(name string, mode execute.Mode, change func(*node), did execute.Result) {
+	f := func(name string, mode execute.Mode, change func(*node), result execute.Result) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -163,8 +163,8 @@ func TestAPodThatDoesNotEndIsPassedOver(t *testing.T) {
 				n.free = 500 * mib
 				change(n)
 				g := n.guard(mode, hardMemory)
-				if r := n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Pod.Name != "app" || r.Outcomes[0].Result != did || r.Outcomes[0].Removed {
-					t.Errorf("got %v, want it to be %s, and not to end", said(r), did)
+				if r := n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Pod.Name != "app" || r.Outcomes[0].Result != result || r.Outcomes[0].Removed {
+					t.Errorf("got %v, want it to be %s, and not to end", said(r), result)
 				}
 				time.Sleep(10 * time.Second)
 				if r := n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Pod.Name != "small" {
@@ -217,7 +217,7 @@ func TestAHardThresholdEndsTheWaitOfASoftOne(t *testing.T) {
 
 // What an answer says of the pod lets the next go; that there is none does not.
 func TestAPodThatMayNotGoIsPassedOver(t *testing.T) {
-	f := func(name string, change func(*node), did execute.Result, next string) {
+	f := func(name string, change func(*node), result execute.Result, next string) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
 			for _, mode := range []execute.Mode{execute.Evict, execute.Kill} {
@@ -228,8 +228,8 @@ func TestAPodThatMayNotGoIsPassedOver(t *testing.T) {
 					n.free = 500 * mib
 					change(n)
 					g := n.guard(mode, hardMemory)
-					if r := n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Pod.Name != "app" || r.Outcomes[0].Result != did {
-						t.Errorf("mode %s: got %v, want app %s", mode, said(r), did)
+					if r := n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Pod.Name != "app" || r.Outcomes[0].Result != result {
+						t.Errorf("mode %s: got %v, want app %s", mode, said(r), result)
 					}
 					time.Sleep(500 * time.Millisecond)
 					if r := n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Pod.Name != next {
@@ -279,7 +279,7 @@ func TestAnAverageSettlesBeforeTheNextGoes(t *testing.T) {
 	})
 }
 
-func TestDisksAreLookedAtAnewBeforeSomebodyGoes(t *testing.T) {
+func TestDisksAreReadAgainBeforeAnEviction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		n.pod("was", 3*gib)
@@ -335,7 +335,7 @@ func TestACollectionIsFollowedByARead(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeReadIsTold(t *testing.T) {
+func TestReadErrorsAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		n.pod("app", gib)

@@ -79,9 +79,9 @@ func TestFromCrossingToDecision(t *testing.T) {
 		}
 	}()
 
-	calm := func(r *Round) bool { return r.Decision.Outcome == eviction.OutcomeNoneInForce }
+	noneInForce := func(r *Round) bool { return r.Decision.Outcome == eviction.OutcomeNoneInForce }
 	evicts := func(r *Round) bool { return r.Decision.Outcome == eviction.OutcomeEvict }
-	if r := await(t, g, calm); len(r.Watching) != 1 || len(r.Unwatched) > 0 {
+	if r := await(t, g, noneInForce); len(r.Watching) != 1 || len(r.Unwatched) > 0 {
 		t.Fatalf("watching %v, not %v", r.Watching, r.Unwatched)
 	}
 	var all, reads []time.Duration
@@ -94,7 +94,7 @@ func TestFromCrossingToDecision(t *testing.T) {
 		all = append(all, memoryload.Clock()-time.Since(r.DecidedAt)-crossed)
 		reads = append(reads, r.DecidedAt.Sub(r.Notice.At))
 		h.Command("free")
-		await(t, g, calm)
+		await(t, g, noneInForce)
 	}
 	slices.Sort(all)
 	slices.Sort(reads)

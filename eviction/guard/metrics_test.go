@@ -12,7 +12,7 @@ import (
 	"github.com/weir-metrics/weir/eviction/execute"
 )
 
-func TestMetricsTellOfTheLastRound(t *testing.T) {
+func TestMetricsOfTheLastRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		n.pod("app", gib)

@@ -85,9 +85,9 @@ func taints(n *corev1.Node) (list []string) {
 }
 
 const (
-	calmDisk   = "weir.dev/DiskPressure False EvictionThresholdNotMet by weir's thresholds: nodefs.available<12%"
-	calmMemory = "weir.dev/MemoryPressure False EvictionThresholdNotMet by weir's thresholds: memory.available<200Mi"
-	lowMemory  = "weir.dev/MemoryPressure True EvictionThresholdMet by weir's thresholds: memory.available<200Mi"
+	noDiskPressure   = "weir.dev/DiskPressure False EvictionThresholdNotMet by weir's thresholds: nodefs.available<12%"
+	noMemoryPressure = "weir.dev/MemoryPressure False EvictionThresholdNotMet by weir's thresholds: memory.available<200Mi"
+	lowMemory        = "weir.dev/MemoryPressure True EvictionThresholdMet by weir's thresholds: memory.available<200Mi"
 )
 
 var others = []string{"MemoryPressure False KubeletHasSufficientMemory", "Ready True"}
@@ -96,13 +96,13 @@ func TestConditionsAndTaintsComeAndGo(t *testing.T) {
 	n, c := serve(t, machine())
 	p := publisher(t, c)
 	p.Publish(t.Context(), decision(t))
-	calm := n.now()
-	diff(t, "conditions", append(slices.Clone(others), calmDisk, calmMemory), describeConditions(calm))
-	diff(t, "taints", []string{"gpu=yes:NoExecute", "weir.dev/tried:NoSchedule"}, taints(calm))
+	noPressure := n.now()
+	diff(t, "conditions", append(slices.Clone(others), noDiskPressure, noMemoryPressure), describeConditions(noPressure))
+	diff(t, "taints", []string{"gpu=yes:NoExecute", "weir.dev/tried:NoSchedule"}, taints(noPressure))
 
 	p.Publish(t.Context(), decision(t, corev1.NodeMemoryPressure))
 	low := n.now()
-	diff(t, "conditions", append(slices.Clone(others), calmDisk, lowMemory), describeConditions(low))
+	diff(t, "conditions", append(slices.Clone(others), noDiskPressure, lowMemory), describeConditions(low))
 	diff(t, "taints", []string{"gpu=yes:NoExecute", "weir.dev/tried:NoSchedule", "weir.dev/memory-pressure:NoSchedule"}, taints(low))
 
 	writes := n.writes
@@ -113,15 +113,15 @@ func TestConditionsAndTaintsComeAndGo(t *testing.T) {
 	}
 
 	p.Publish(t.Context(), decision(t))
-	diff(t, "conditions", describeConditions(calm), describeConditions(n.now()))
-	diff(t, "taints", taints(calm), taints(n.now()))
+	diff(t, "conditions", describeConditions(noPressure), describeConditions(n.now()))
+	diff(t, "taints", taints(noPressure), taints(n.now()))
 
 	p.Publish(t.Context(), decision(t, corev1.NodeMemoryPressure))
 	if err := p.Withdraw(t.Context()); err != nil {
 		t.Error(err)
 	}
 	diff(t, "conditions at the end", others, describeConditions(n.now()))
-	diff(t, "taints at the end", taints(calm), taints(n.now()))
+	diff(t, "taints at the end", taints(noPressure), taints(n.now()))
 }
 
 func TestATransitionKeepsItsTime(t *testing.T) {
@@ -181,7 +181,7 @@ func TestAFailureIsTriedAgain(t *testing.T) {
 	}
 	n.before = nil
 	p.Publish(t.Context(), decision(t))
-	diff(t, "conditions", append(slices.Clone(others), calmDisk, calmMemory), describeConditions(n.now()))
+	diff(t, "conditions", append(slices.Clone(others), noDiskPressure, noMemoryPressure), describeConditions(n.now()))
 }
 
 func TestTaintKeys(t *testing.T) {

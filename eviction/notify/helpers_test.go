@@ -9,25 +9,25 @@ import (
 	"github.com/weir-metrics/weir/eviction/notify"
 )
 
-// heard is a notice and when it was passed on.
-type heard struct {
+// recordedNotices is a notice and when it was passed on.
+type recordedNotices struct {
 	notify.Notice
 	when time.Time
 }
 
 // listen runs a notifier until the test ends.
-func listen(t testing.TB, o notify.Options) (*notify.Notifier, <-chan heard) {
+func listen(t testing.TB, o notify.Options) (*notify.Notifier, <-chan recordedNotices) {
 	t.Helper()
 	n, err := notify.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	notices := make(chan heard, 1000)
+	notices := make(chan recordedNotices, 1000)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
 		ended <- n.Run(ctx, func(_ context.Context, notice notify.Notice) {
-			notices <- heard{notice, time.Now()}
+			notices <- recordedNotices{notice, time.Now()}
 		})
 	}()
 	t.Cleanup(func() {
@@ -48,7 +48,7 @@ func update(n *notify.Notifier, watches ...notify.Watch) error {
 }
 
 // await returns the first source that is wanted.
-func await(t testing.TB, notices <-chan heard, what string, want func(notify.NoticeSource) bool) (notify.NoticeSource, heard) {
+func await(t testing.TB, notices <-chan recordedNotices, what string, want func(notify.NoticeSource) bool) (notify.NoticeSource, recordedNotices) {
 	t.Helper()
 	late := time.After(20 * time.Second)
 	for {

@@ -25,10 +25,10 @@ type kernel struct {
 
 	mu struct {
 		sync.Mutex
-		closed bool
-		token  int32                  // of the newest descriptor
-		tokens map[int32]activeWatch  // what is in the epoll set
-		held   map[string]activeWatch // by key
+		closed  bool
+		token   int32                  // of the newest descriptor
+		tokens  map[int32]activeWatch  // what is in the epoll set
+		watches map[string]activeWatch // by key
 	}
 }
 
@@ -50,7 +50,7 @@ const wakeToken = 0
 
 func newKernel(put func(time.Time, NoticeSource), follow time.Duration) (*kernel, error) {
 	k := &kernel{report: put, follow: follow, wakeFD: -1}
-	k.mu.tokens, k.mu.held = map[int32]activeWatch{}, map[string]activeWatch{}
+	k.mu.tokens, k.mu.watches = map[int32]activeWatch{}, map[string]activeWatch{}
 	var err error
 	if k.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("create epoll: %w", err)
@@ -76,13 +76,13 @@ func (k *kernel) update(watches []Watch) (errs []error) {
 	for _, w := range watches {
 		wanted[w.key()] = true
 	}
-	for key := range k.mu.held {
+	for key := range k.mu.watches {
 		if !wanted[key] {
 			k.remove(key)
 		}
 	}
 	for _, w := range watches {
-		h, ok := k.mu.held[w.key()]
+		h, ok := k.mu.watches[w.key()]
 		if ok {
 			err := h.update(w)
 			if err == nil {
@@ -102,7 +102,7 @@ func (k *kernel) update(watches []Watch) (errs []error) {
 			errs = append(errs, &WatchError{w, err})
 			continue
 		}
-		k.mu.held[w.key()] = h
+		k.mu.watches[w.key()] = h
 	}
 	k.wake() // run may be waiting without a timeout
 	return errs
@@ -138,8 +138,8 @@ func (k *kernel) removeToken(token int32) { delete(k.mu.tokens, token) }
 
 // remove ends a watch.
 func (k *kernel) remove(key string) {
-	h := k.mu.held[key]
-	delete(k.mu.held, key)
+	h := k.mu.watches[key]
+	delete(k.mu.watches, key)
 	h.close()
 }
 
@@ -175,8 +175,8 @@ func (k *kernel) handleEvent(at time.Time, token int32) {
 	}
 	// A descriptor that was closed meanwhile has no token any more.
 	if h, ok := k.mu.tokens[token]; ok {
-		source, tell, err := h.readNotice()
-		k.handleNotice(at, source, tell, err)
+		source, changed, err := h.readNotice()
+		k.handleNotice(at, source, changed, err)
 	}
 }
 
@@ -186,7 +186,7 @@ func (k *kernel) timeout(next time.Time) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	timeout := -1
-	for _, h := range k.mu.held {
+	for _, h := range k.mu.watches {
 		t, ok := h.(*activeThreshold)
 		switch {
 		case !ok:
@@ -204,25 +204,25 @@ func (k *kernel) pollThresholds(due bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	due = due && k.follow > 0
-	for _, h := range k.mu.held {
+	for _, h := range k.mu.watches {
 		t, ok := h.(*activeThreshold)
 		if !ok || !due && t.rechecks == 0 {
 			continue
 		}
 		t.rechecks = max(0, t.rechecks-1)
-		source, tell, err := t.registerAndRead()
-		k.handleNotice(time.Now(), source, tell, err)
+		source, changed, err := t.registerAndRead()
+		k.handleNotice(time.Now(), source, changed, err)
 	}
 }
 
 // handleNotice reports the notice of a watch. It removes a watch whose cgroup is gone, since its
 // descriptor would stay ready forever. The next Update reports other errors.
-func (k *kernel) handleNotice(at time.Time, s NoticeSource, tell bool, err error) {
+func (k *kernel) handleNotice(at time.Time, s NoticeSource, changed bool, err error) {
 	if cgroupRemoved(err) {
-		s.Gone, tell = true, true
+		s.Gone, changed = true, true
 		k.remove(s.Watch.key())
 	}
-	if tell {
+	if changed {
 		k.report(at, s)
 	}
 }
@@ -241,7 +241,7 @@ func (k *kernel) close() error {
 		return nil
 	}
 	k.mu.closed = true
-	for key := range k.mu.held {
+	for key := range k.mu.watches {
 		k.remove(key)
 	}
 	err := unix.Close(k.epoll)

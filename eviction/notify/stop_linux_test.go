@@ -37,7 +37,7 @@ func TestStopIsClean(t *testing.T) {
 	following := usageOf(mem, "following", mebi)
 	following.WorkingSet = mebi
 	trigger := notify.StallTrigger{Path: filepath.Join(dir, "cpu.pressure"), Stall: time.Second, Window: 2 * time.Second}
-	var held []int
+	var watches []int
 	for i := range int64(3) {
 		err := update(n, usageOf(mem, "hard", (i+1)*mebi), usageOf(mem, "soft", mebi), following,
 			trigger, notify.EventCounters{Path: filepath.Join(dir, "cgroup.events")},
@@ -45,12 +45,12 @@ func TestStopIsClean(t *testing.T) {
 		if err == nil {
 			t.Error("no error for what cannot be watched")
 		}
-		held = append(held, descriptors(t)-before)
+		watches = append(watches, descriptors(t)-before)
 	}
 	// epoll and its kicker; two for each threshold, three for one that follows; one each
 	// for the trigger and the events.
-	if held[0] != 2+2+2+3+1+1 || held[2] != held[0] {
-		t.Errorf("descriptors after each update: %v, want 11 each", held)
+	if watches[0] != 2+2+2+3+1+1 || watches[2] != watches[0] {
+		t.Errorf("descriptors after each update: %v, want 11 each", watches)
 	}
 	if err := update(n, trigger); err != nil {
 		t.Error(err)

@@ -60,8 +60,8 @@ func openThreshold(k *kernel, want UsageThreshold) (*activeThreshold, error) {
 // update registers the new figure if it differs from the last.
 func (t *activeThreshold) update(w Watch) error {
 	t.want = w.(UsageThreshold)
-	source, tell, err := t.registerAndRead()
-	if tell {
+	source, changed, err := t.registerAndRead()
+	if changed {
 		t.kernel.report(time.Now(), source)
 	}
 	return err

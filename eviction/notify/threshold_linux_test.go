@@ -26,7 +26,7 @@ func usageOf(dir, name string, figure int64) notify.UsageThreshold {
 
 // cross has the worker cross the figure and returns how long before the call of Run's
 // function, and before the wake, that was.
-func cross(t testing.TB, w *memoryload.Process, dir string, figure int64, notices <-chan heard) (call, wake time.Duration) {
+func cross(t testing.TB, w *memoryload.Process, dir string, figure int64, notices <-chan recordedNotices) (call, wake time.Duration) {
 	t.Helper()
 	crossed := w.CrossFigure(dir, figure)
 	_, n := await(t, notices, "the crossing", above)

@@ -22,16 +22,16 @@ import (
 func TestEveryAbsenceHasOneReason(t *testing.T) {
 	numbers, reasons := 0, map[metric.Reason]int{}
 	for seed := range uint64(400) {
-		w := newWorld(seed)
+		w := newFixture(seed)
 		for range 12 {
 			facts, b, now := w.round()
 			for _, p := range w.steps {
 				p.Process(facts, b, now)
 			}
-			standing := standingOf(b)
+			byKey := reasonsByKey(b)
 			for e := range expected(facts, b.Node) {
 				for _, g := range []metric.Group{metric.CPU, metric.Memory} {
-					got := standing[key{e, g}]
+					got := byKey[key{e, g}]
 					if served(b, e, g) {
 						numbers++
 						if len(got) != 0 {
@@ -64,9 +64,9 @@ type key struct {
 	group  metric.Group
 }
 
-// standingOf returns the reasons that stand against numbers: all but those of
+// reasonsByKey returns the reasons that stand against numbers: all but those of
 // samples turned away, and doubts.
-func standingOf(b *metric.Batch) map[key][]metric.Reason {
+func reasonsByKey(b *metric.Batch) map[key][]metric.Reason {
 	all := map[key][]metric.Reason{}
 	for i := range b.Verdicts {
 		v := &b.Verdicts[i]
@@ -110,8 +110,8 @@ func served(b *metric.Batch, e metric.Entity, g metric.Group) bool {
 	return false
 }
 
-// world is a node that lives at random.
-type world struct {
+// fixture is a node that lives at random.
+type fixture struct {
 	random *rand.Rand
 	steps  []transcript.Processor
 	pods   []*cluster.Pod
@@ -122,8 +122,8 @@ type world struct {
 	cpu    map[string]float64
 }
 
-func newWorld(seed uint64) *world {
-	w := &world{
+func newFixture(seed uint64) *fixture {
+	w := &fixture{
 		random: rand.New(rand.NewPCG(seed, 9)), now: transcript.Epoch, cpu: map[string]float64{},
 		steps: []transcript.Processor{processors.New(processors.Options{})},
 		batch: metric.Batch{Source: "test", Node: "n1", Interval: 15 * time.Second, Resolution: time.Millisecond, Cores: 4},
@@ -136,9 +136,9 @@ func newWorld(seed uint64) *world {
 }
 
 // chance is true once in n times.
-func (w *world) chance(n int) bool { return w.random.IntN(n) == 0 }
+func (w *fixture) chance(n int) bool { return w.random.IntN(n) == 0 }
 
-func (w *world) pod(name string) *cluster.Pod {
+func (w *fixture) pod(name string) *cluster.Pod {
 	w.made++
 	started := w.now.Add(-time.Duration(w.random.IntN(120)) * time.Second)
 	p := &cluster.Pod{
@@ -154,7 +154,7 @@ func (w *world) pod(name string) *cluster.Pod {
 	for i := range w.random.IntN(4) {
 		w.made++
 		p.Containers = append(p.Containers, cluster.Container{
-			Name: fmt.Sprintf("c%d", i), State: cluster.State(w.random.IntN(8) % 4), Role: cluster.Role(w.random.IntN(4)),
+			Name: fmt.Sprintf("c%d", i), State: cluster.ContainerState(w.random.IntN(8) % 4), Role: cluster.Role(w.random.IntN(4)),
 			ID: metric.ContainerID(fmt.Sprintf("id%d", w.made)), StartedAt: started.Add(time.Second),
 		})
 		if c := &p.Containers[i]; w.chance(2) {
@@ -164,8 +164,8 @@ func (w *world) pod(name string) *cluster.Pod {
 	return p
 }
 
-// round lets time pass, changes the world a little, and has the node report it.
-func (w *world) round() (*cluster.Facts, *metric.Batch, time.Time) {
+// round lets time pass, changes the pods a little, and has the node report it.
+func (w *fixture) round() (*cluster.Facts, *metric.Batch, time.Time) {
 	w.now = w.now.Add(time.Duration(5+w.random.IntN(40)) * time.Second)
 	for i, p := range w.pods {
 		changed := *p
@@ -182,7 +182,7 @@ func (w *world) round() (*cluster.Facts, *metric.Batch, time.Time) {
 		w.pods[i] = &changed
 	}
 	if !w.chance(5) { // else the API server is away
-		change := cluster.Change{Synced: !w.chance(10), At: w.now}
+		change := cluster.FactsChange{Synced: !w.chance(10), At: w.now}
 		for _, p := range w.pods {
 			if w.chance(12) {
 				change.GonePods = append(change.GonePods, p.PodRef)
@@ -239,7 +239,7 @@ func (w *world) round() (*cluster.Facts, *metric.Batch, time.Time) {
 
 // report adds a sample of e, which may lack a group, hold zeros or a counter that
 // fell.
-func (w *world) report(b *metric.Batch, e metric.Entity, in metric.Instance) {
+func (w *fixture) report(b *metric.Batch, e metric.Entity, in metric.Instance) {
 	s := b.Add(e)
 	in.Processes = -1
 	s.Instance = in

@@ -21,8 +21,8 @@ type total struct {
 	times [metric.NumGroups]int64
 	rates [metric.NumGroups]metric.Window
 	// received and held are those of the parts.
-	received, held uint16
-	ambiguous      string // the first, by name, of the parts that are
+	received, lastKnown uint16
+	ambiguous           string // the first, by name, of the parts that are
 }
 
 // add counts a part in.
@@ -35,7 +35,7 @@ func (a *Aggregator) add(t *total, s *metric.Sample) {
 	}
 	for _, g := range wholeGroups {
 		bit := uint16(1) << g
-		t.held |= s.LastKnown & bit
+		t.lastKnown |= s.LastKnown & bit
 		if t.count == 0 || older(s.Times[g], s.Rates[g], t.times[g], t.rates[g]) {
 			t.times[g], t.rates[g] = s.Times[g], s.Rates[g]
 			t.received = t.received&^bit | s.Received&bit
@@ -92,7 +92,7 @@ func (a *Aggregator) finish(t *total, b *metric.Batch, slot uint32, i int32) int
 			s.Rates[g] = t.rates[g]
 		}
 		s.Received = s.Received&^bit | t.received&bit
-		s.LastKnown = s.LastKnown&^bit | t.held&bit
+		s.LastKnown = s.LastKnown&^bit | t.lastKnown&bit
 		s.Reasons[g] = metric.Measured
 		if t.ambiguous != "" {
 			s.Reasons[g] = metric.Ambiguous

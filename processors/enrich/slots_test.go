@@ -18,7 +18,7 @@ func TestSlotsChangeNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	added := 0
-	for world := range 300 {
+	for fixture := range 300 {
 		facts := someFacts(r, now)
 		bare, slotted := enrich.New(), enrich.New()
 		var slots metric.SlotTable
@@ -47,7 +47,7 @@ func TestSlotsChangeNothing(t *testing.T) {
 			bare.Process(facts, without, now)
 			slotted.Process(facts, with, now)
 			if !reflect.DeepEqual(with.Samples, without.Samples) || !reflect.DeepEqual(with.Verdicts, without.Verdicts) {
-				t.Fatalf("world %d, round %d: with slots\n got %+v %+v\nwant %+v %+v", world, round, with.Samples, with.Verdicts, without.Samples, without.Verdicts)
+				t.Fatalf("fixture %d, round %d: with slots\n got %+v %+v\nwant %+v %+v", fixture, round, with.Samples, with.Verdicts, without.Samples, without.Verdicts)
 			}
 			added += len(with.Samples) - reported
 		}
@@ -60,7 +60,7 @@ func TestSlotsChangeNothing(t *testing.T) {
 func someFacts(r *rand.Rand, now time.Time) *cluster.Facts {
 	node := &cluster.Node{Name: "n1"}
 	node.Spec.Set(metric.CPUNodeCapacity, 4e9)
-	change := cluster.Change{Synced: true, At: now, Nodes: []*cluster.Node{node}}
+	change := cluster.FactsChange{Synced: true, At: now, Nodes: []*cluster.Node{node}}
 	for i := range 4 {
 		p := &cluster.Pod{PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(fmt.Sprint("p", i))}, UID: metric.PodUID(fmt.Sprint("u", i)),
 			Node: "n1", Phase: cluster.Running, Started: now, HostNetwork: r.IntN(3) == 0}

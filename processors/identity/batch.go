@@ -19,7 +19,7 @@ type grouping struct {
 }
 
 // groupSamples chains the samples of each entity, once for a batch.
-func (s *State) groupSamples(b *metric.Batch, now time.Time) {
+func (s *Identifier) groupSamples(b *metric.Batch, now time.Time) {
 	if s.batch == b && s.size == len(b.Samples) {
 		return
 	}
@@ -58,7 +58,7 @@ func (e *entry) putForward(by int64) {
 }
 
 // chain fills in first and next.
-func (s *State) chain(b *metric.Batch) {
+func (s *Identifier) chain(b *metric.Batch) {
 	s.first, s.winner = none(s.first, len(s.tracks)), none(s.winner, len(s.tracks))
 	s.next = none(s.next, len(b.Samples))
 	for i := len(b.Samples) - 1; i >= 0; i-- {
@@ -90,15 +90,15 @@ func followsAnother(sample *metric.Sample) bool {
 
 // leads reports whether sample i is the one by which its entity comes up for
 // judgement.
-func (s *State) leads(b *metric.Batch, i int) bool {
+func (s *Identifier) leads(b *metric.Batch, i int) bool {
 	return !s.chained || !followsAnother(&b.Samples[i]) && s.first[trackOf(b, i)] == int32(i)
 }
 
 // alone reports whether sample i, which leads, is the only one of its entity.
-func (s *State) alone(i int) bool { return !s.chained || s.next[i] < 0 }
+func (s *Identifier) alone(i int) bool { return !s.chained || s.next[i] < 0 }
 
 // after returns the next sample of i's entity; -1 if there is none.
-func (s *State) after(i int32) int32 {
+func (s *Identifier) after(i int32) int32 {
 	if !s.chained {
 		return -1
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // applyFacts rejects what the API server contradicts, even a lone sample.
-func (s *State) applyFacts(t *track, facts *cluster.Facts, b *metric.Batch) {
+func (s *Identifier) applyFacts(t *track, facts *cluster.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		c := &s.candidates[i]
 		if reason, evidence := s.contradicts(facts, b, int(c.sample), &t.lines[c.line].core, t); reason != metric.Measured {
@@ -19,7 +19,7 @@ func (s *State) applyFacts(t *track, facts *cluster.Facts, b *metric.Batch) {
 
 // contradicts returns the reason why the facts rule out that an instance of
 // sample i's pod or container is the present one, or Measured if they do not.
-func (s *State) contradicts(facts *cluster.Facts, b *metric.Batch, i int, known *core, t *track) (metric.Reason, metric.Evidence) {
+func (s *Identifier) contradicts(facts *cluster.Facts, b *metric.Batch, i int, known *core, t *track) (metric.Reason, metric.Evidence) {
 	sample := &b.Samples[i]
 	if !factsCover(facts, &sample.Entity) {
 		return metric.Measured, metric.Evidence{}
@@ -50,7 +50,7 @@ func factsCover(facts *cluster.Facts, e *metric.Entity) bool {
 // contradiction returns the reason why the sample, an instance of which so much is known,
 // is not of the pod that the API server knows or of its container's present run, and
 // the rule; Measured if it may be.
-func (s *State) contradiction(facts *cluster.Facts, b *metric.Batch, sample *metric.Sample, pod *cluster.Pod, known *core) (metric.Reason, string) {
+func (s *Identifier) contradiction(facts *cluster.Facts, b *metric.Batch, sample *metric.Sample, pod *cluster.Pod, known *core) (metric.Reason, string) {
 	e, start := &sample.Entity, startOf(sample, known)
 	// A fact cannot speak of what began after it was learnt, unless time has
 	// passed in which the API server would have reported it.
@@ -106,7 +106,7 @@ func startOf(sample *metric.Sample, known *core) int64 {
 // unknownPod bears with a pod the API server has never known for one resolution,
 // since we may hear of it later than its node did. One that it knew has been
 // deleted, though its node may go on reporting it.
-func (s *State) unknownPod(facts *cluster.Facts, b *metric.Batch, start int64, t *track) (metric.Reason, metric.Evidence) {
+func (s *Identifier) unknownPod(facts *cluster.Facts, b *metric.Batch, start int64, t *track) (metric.Reason, metric.Evidence) {
 	if t.unknown < 0 {
 		t.unknown = s.clock
 	}
@@ -118,7 +118,7 @@ func (s *State) unknownPod(facts *cluster.Facts, b *metric.Batch, start int64, t
 
 // wouldKnow reports whether an instance began so long before the facts were learnt
 // that they would tell of it, were it the present one.
-func (s *State) wouldKnow(facts *cluster.Facts, start int64, origin metric.StartOrigin, b *metric.Batch) bool {
+func (s *Identifier) wouldKnow(facts *cluster.Facts, start int64, origin metric.StartOrigin, b *metric.Batch) bool {
 	began := start - int64(s.clockError())
 	return start != 0 && origin != metric.StartCgroup && facts.At.UnixNano()-began > int64(max(b.Interval, 30*time.Second))
 }
@@ -126,7 +126,7 @@ func (s *State) wouldKnow(facts *cluster.Facts, start int64, origin metric.Start
 // clockError returns by how much the node's clock is surely wrong, if it is by more
 // than two clocks of a cluster should differ: what the API server says is by
 // other clocks.
-func (s *State) clockError() time.Duration {
+func (s *Identifier) clockError() time.Duration {
 	switch {
 	case s.node.MinAhead > startSlack:
 		return s.node.MinAhead

@@ -28,7 +28,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Options configure a State. The zero Options is ready to use.
+// Options configure a Identifier. The zero Options is ready to use.
 type Options struct {
 	// RememberFor is how long a line that is no longer reported is remembered, and a
 	// loser is turned away though its rival was not seen. Default: three
@@ -39,9 +39,9 @@ type Options struct {
 	CrossCheckEvery time.Duration
 }
 
-// State is what identity remembers of one source. It is not safe for
-// concurrent use.
-type State struct {
+// Identifier decides which sample is the living instance of each entity of one source. It
+// keeps what it remembers by slot. It is not safe for concurrent use.
+type Identifier struct {
 	options        Options
 	now            time.Time     // of the last batch
 	clock          time.Duration // since the first batch; it stops while reads fail
@@ -73,18 +73,18 @@ type candidate struct {
 }
 
 // New returns the state for one source.
-func New(o Options) *State {
+func New(o Options) *Identifier {
 	if o.CrossCheckEvery <= 0 {
 		o.CrossCheckEvery = 30 * time.Second
 	}
-	return &State{options: o, lastCrossCheck: -o.CrossCheckEvery, clockStepped: -1}
+	return &Identifier{options: o, lastCrossCheck: -o.CrossCheckEvery, clockStepped: -1}
 }
 
 // Process turns away every sample of b that is not the truth: it condemns it
 // with a reason of metric.LayerIdentity and adds the verdict. Samples that stay
 // get their Instance.Line, and what is known of their instance beyond the
 // report. Groups that hold a kubelet's zeros for "could not read" become NoData.
-func (s *State) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
+func (s *Identifier) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
 	s.groupSamples(b, now)
 	s.pods.Resolve(facts, b)
 	s.cores = facts.CoresOf(b)
@@ -119,7 +119,7 @@ func (s *State) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
 // NeedsCrossCheck reports whether a second read is wanted: an entity is reported more than
 // once, nothing in the report or in memory tells the reports apart, and none was
 // asked for lately.
-func (s *State) NeedsCrossCheck(_ *cluster.Facts, b *metric.Batch, now time.Time) bool {
+func (s *Identifier) NeedsCrossCheck(_ *cluster.Facts, b *metric.Batch, now time.Time) bool {
 	s.groupSamples(b, now)
 	if !s.chained || s.clock-s.lastCrossCheck < s.options.CrossCheckEvery {
 		return false
@@ -148,7 +148,7 @@ func (s *State) NeedsCrossCheck(_ *cluster.Facts, b *metric.Batch, now time.Time
 }
 
 // judgeEntity decides between the samples of one entity.
-func (s *State) judgeEntity(i int, facts *cluster.Facts, b *metric.Batch) {
+func (s *Identifier) judgeEntity(i int, facts *cluster.Facts, b *metric.Batch) {
 	k := trackOf(b, i)
 	t := s.open(k, s.lastAnswer, s.answers-1)
 	t.first = int32(i)
@@ -209,7 +209,7 @@ func (s *State) judgeEntity(i int, facts *cluster.Facts, b *metric.Batch) {
 const maxDuplicates = 16
 
 // limitDuplicates turns away what lies beyond maxDuplicates, with one verdict.
-func (s *State) limitDuplicates(t *track, b *metric.Batch) {
+func (s *Identifier) limitDuplicates(t *track, b *metric.Batch) {
 	n := 0
 	for i := t.first; i >= 0; i = s.after(i) {
 		if n++; n < maxDuplicates {
@@ -230,7 +230,7 @@ func (s *State) limitDuplicates(t *track, b *metric.Batch) {
 }
 
 // rememberFor returns how long unseen lines are remembered.
-func (s *State) rememberFor(b *metric.Batch) time.Duration {
+func (s *Identifier) rememberFor(b *metric.Batch) time.Duration {
 	if s.options.RememberFor > 0 {
 		return s.options.RememberFor
 	}
@@ -238,7 +238,7 @@ func (s *State) rememberFor(b *metric.Batch) time.Duration {
 }
 
 // reject turns a candidate away.
-func (s *State) reject(t *track, c *candidate, b *metric.Batch, reason metric.Reason, evidence metric.Evidence) {
+func (s *Identifier) reject(t *track, c *candidate, b *metric.Batch, reason metric.Reason, evidence metric.Evidence) {
 	sample, l := &b.Samples[c.sample], &t.lines[c.line]
 	c.rejected = true
 	sample.Reject(reason)

@@ -34,7 +34,7 @@ func TestStateIsSmall(t *testing.T) {
 	const nodes, limit = 100, 24_000
 	n := samplenodes.Node{Pods: 30, Containers: 2}
 	facts, b := n.Facts(), n.Batch()
-	states := make([]*identity.State, nodes)
+	states := make([]*identity.Identifier, nodes)
 	before := heap()
 	for i := range states {
 		states[i] = identity.New(identity.Options{})

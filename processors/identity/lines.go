@@ -10,7 +10,7 @@ import (
 
 // match fills s.candidates with the samples of t and gives each its line, a new
 // one where none fits.
-func (s *State) match(t *track, b *metric.Batch) {
+func (s *Identifier) match(t *track, b *metric.Batch) {
 	s.candidates = s.candidates[:0]
 	for i := t.first; i >= 0; i = s.after(i) {
 		s.candidates = append(s.candidates, candidate{sample: i, line: -1})
@@ -63,7 +63,7 @@ func (s *State) match(t *track, b *metric.Batch) {
 }
 
 // startLine gives a candidate a line of its own.
-func (s *State) startLine(t *track, c *candidate, sample *metric.Sample) {
+func (s *Identifier) startLine(t *track, c *candidate, sample *metric.Sample) {
 	s.lastID++
 	t.lines = append(t.lines, lineOf(s.lastID, sample, s.clock, s.answers))
 	c.line, c.newLine = len(t.lines)-1, true
@@ -72,13 +72,13 @@ func (s *State) startLine(t *track, c *candidate, sample *metric.Sample) {
 // newborn reports whether a sample that goes on from no line is of an instance
 // that has begun since the answer before: that one spoke of the entity and not of
 // this, whose counter is no larger than what can have been used since.
-func (s *State) newborn(t *track, sample *metric.Sample) bool {
+func (s *Identifier) newborn(t *track, sample *metric.Sample) bool {
 	cpu, ok := sample.Values.Get(metric.CPUUsage)
 	since := reportTime(sample) - t.latest
 	return ok && cpu > 0 && t.latest != 0 && t.answer+1 == s.answers && s.cores > 0 && since > 0 && cpu <= s.cores*float64(since)
 }
 
-func (s *State) taken(line int) bool {
+func (s *Identifier) taken(line int) bool {
 	for i := range s.candidates {
 		if s.candidates[i].line == line {
 			return true
@@ -102,7 +102,7 @@ const (
 // heading, and a large sum more where the starts differ. Of several
 // assignments the one with the smallest such distances is taken; the sum of
 // increases would not tell them apart, being the same for all.
-func (s *State) fits(l *line, sample *metric.Sample) (cost float64, ok bool) {
+func (s *Identifier) fits(l *line, sample *metric.Sample) (cost float64, ok bool) {
 	o := &sample.Instance
 	if l.path != "" && o.Path != "" && l.path != o.Path || l.inode != 0 && o.Inode != 0 && l.inode != o.Inode {
 		return 0, false
@@ -112,7 +112,7 @@ func (s *State) fits(l *line, sample *metric.Sample) (cost float64, ok bool) {
 
 // goesOn is fits but for the cgroup's path: sameGroup says that both have one inode,
 // adrift whether the line is.
-func (s *State) goesOn(l *core, sample *metric.Sample, sameGroup, adrift bool) (cost float64, ok bool) {
+func (s *Identifier) goesOn(l *core, sample *metric.Sample, sameGroup, adrift bool) (cost float64, ok bool) {
 	o := &sample.Instance
 	if l.uid != "" && o.UID != "" && l.uid != o.UID || l.container != "" && o.ID != "" && l.container != o.ID {
 		return 0, false
@@ -177,12 +177,12 @@ const steppedReadings = 35 * time.Second
 
 // clockUnsure reports whether a time told when our clock was at seen may be of before a
 // step of the node's clock, and the next of after it.
-func (s *State) clockUnsure(seen time.Duration) bool {
+func (s *Identifier) clockUnsure(seen time.Duration) bool {
 	return s.clockStepped >= 0 && (seen <= s.clockStepped || s.clock-s.clockStepped <= steppedReadings)
 }
 
 // follow brings a line up to its new report.
-func (s *State) follow(l *line, sample *metric.Sample) {
+func (s *Identifier) follow(l *line, sample *metric.Sample) {
 	adrift, unread := s.clockUnsure(l.seen), l.cpu < 0
 	l.seen, l.answer = s.clock, s.answers
 	if o := &sample.Instance; o.Path != "" {
@@ -229,7 +229,7 @@ func (l *core) follow(sample *metric.Sample, adrift bool) {
 // belongs to which pod UID and start. Both views come from one cache of the
 // kubelet's, so the right pair's counters are equal or next to each other. A sample
 // that was taken for a line of another name goes over to its own.
-func (s *State) applyCrossCheck(t *track, b *metric.Batch) {
+func (s *Identifier) applyCrossCheck(t *track, b *metric.Batch) {
 	if b.CrossCheck == nil || len(s.candidates) < 2 {
 		return
 	}
@@ -282,7 +282,7 @@ func (l *line) agrees(w *metric.Instance, clock time.Duration) bool {
 
 // crossCheckOf returns what the second read says of a sample, if its counter is plainly
 // the second read's and no other is.
-func (s *State) crossCheckOf(t *track, b *metric.Batch, i int32) *metric.Instance {
+func (s *Identifier) crossCheckOf(t *track, b *metric.Batch, i int32) *metric.Instance {
 	best, second, found := math.Inf(1), math.Inf(1), -1
 	for wi := range b.CrossCheck.Samples {
 		w := &b.CrossCheck.Samples[wi]
@@ -306,7 +306,7 @@ func (s *State) crossCheckOf(t *track, b *metric.Batch, i int32) *metric.Instanc
 }
 
 // otherIsAsNear reports whether another candidate is as near to the second read w.
-func (s *State) otherIsAsNear(b *metric.Batch, w *metric.Sample, but int32, d float64) bool {
+func (s *Identifier) otherIsAsNear(b *metric.Batch, w *metric.Sample, but int32, d float64) bool {
 	for _, c := range s.candidates {
 		if c.sample != but && distance(&b.Samples[c.sample], w) <= 4*d+float64(20*time.Millisecond) {
 			return true

@@ -10,7 +10,7 @@ func isPartialSample(s *metric.Sample) bool {
 
 // mergePartialSamples folds partial samples into the sample they belong to, so that an entity has one
 // sample: a pod's network is reported with its sandbox, beside the pod's cgroup.
-func (s *State) mergePartialSamples(b *metric.Batch) {
+func (s *Identifier) mergePartialSamples(b *metric.Batch) {
 	joined := 0
 	for i := range b.Samples {
 		sample, w := &b.Samples[i], s.winner[trackOf(b, i)]
@@ -47,5 +47,5 @@ func (s *State) mergePartialSamples(b *metric.Batch) {
 	b.Samples = b.Samples[:kept]
 }
 
-// mergedAway in State.next marks a sample that has become part of another.
+// mergedAway in Identifier.next marks a sample that has become part of another.
 const mergedAway = -2

@@ -6,7 +6,7 @@ import (
 )
 
 // applyPod turns away containers of another pod than the one believed.
-func (s *State) applyPod(b *metric.Batch, t *track) {
+func (s *Identifier) applyPod(b *metric.Batch, t *track) {
 	e := &b.Samples[t.first].Entity
 	if e.Kind != metric.Container || s.remaining() < 2 {
 		return
@@ -35,7 +35,7 @@ func (s *State) applyPod(b *metric.Batch, t *track) {
 
 // judgePart lets a device, interface or volume share the fate of the instance
 // it belongs to.
-func (s *State) judgePart(i int, facts *cluster.Facts, b *metric.Batch) {
+func (s *Identifier) judgePart(i int, facts *cluster.Facts, b *metric.Batch) {
 	part, k := &b.Samples[i], trackOf(b, i)
 	if s.winner[k] < 0 && s.first[k] < 0 {
 		// Reported alone: only the facts can speak.
@@ -82,7 +82,7 @@ func belongs(part, whole *metric.Sample) bool {
 }
 
 // oldPodOf returns the old pod of the pod that sample i is of, if it has one.
-func (s *State) oldPodOf(b *metric.Batch, i int32) metric.PodUID {
+func (s *Identifier) oldPodOf(b *metric.Batch, i int32) metric.PodUID {
 	k := s.podTrack(b, i)
 	if k < 0 || s.tracks[k].full == nil {
 		return ""

@@ -18,7 +18,7 @@ import (
 func TestQuickWayChangesNothing(t *testing.T) {
 	quick := 0
 	for seed := range uint64(200) {
-		w := newWorld(seed)
+		w := newFixture(seed)
 		slow, s := New(Options{}), New(Options{})
 		slow.keepFull = true
 		for round := range 60 {
@@ -46,7 +46,7 @@ func TestQuickWayChangesNothing(t *testing.T) {
 }
 
 // remembered returns what s knows of each entity, in full.
-func remembered(s *State) map[metric.Entity]track {
+func remembered(s *Identifier) map[metric.Entity]track {
 	m := s.memory
 	m.tracks, m.spare = slices.Clone(m.tracks), nil
 	all := map[metric.Entity]track{}
@@ -84,28 +84,28 @@ func compare(t *testing.T, at string, got, want *metric.Batch) {
 	}
 }
 
-// world is a node on which everything goes wrong now and then.
-type world struct {
+// fixture is a node on which everything goes wrong now and then.
+type fixture struct {
 	*rand.Rand
-	named, paths bool // reports carry UIDs and IDs, paths
-	limbs, parts bool
-	calm         int // one in so many goes wrong
-	now          time.Time
-	step         time.Duration // of the node's clock
-	pods         []*pod
-	born         int
-	facts        *cluster.Facts
-	batch        metric.Batch
+	named, paths   bool // reports carry UIDs and IDs, paths
+	partial, parts bool
+	faultEvery     int // one in so many goes wrong
+	now            time.Time
+	step           time.Duration // of the node's clock
+	pods           []*pod
+	born           int
+	facts          *cluster.Facts
+	batch          metric.Batch
 }
 
 type pod struct {
-	name     metric.PodName
-	uid      metric.PodUID
-	own      run
-	runs     []run // of the container app, and of what is left of older ones
-	other    run   // of the container side
-	told     bool
-	reported bool
+	name       metric.PodName
+	uid        metric.PodUID
+	own        run
+	runs       []run // of the container app, and of what is left of older ones
+	other      run   // of the container side
+	isReported bool
+	reported   bool
 }
 
 type run struct {
@@ -118,10 +118,10 @@ type run struct {
 	ends  int // rounds until it is no longer reported; negative: it lives
 }
 
-func newWorld(seed uint64) *world {
+func newFixture(seed uint64) *fixture {
 	r := rand.New(rand.NewPCG(seed, 7))
-	w := &world{Rand: r, now: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), calm: 10 + r.IntN(200)}
-	w.named, w.paths, w.limbs, w.parts = r.IntN(2) == 0, r.IntN(4) == 0, r.IntN(3) == 0, r.IntN(2) == 0
+	w := &fixture{Rand: r, now: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), faultEvery: 10 + r.IntN(200)}
+	w.named, w.paths, w.partial, w.parts = r.IntN(2) == 0, r.IntN(4) == 0, r.IntN(3) == 0, r.IntN(2) == 0
 	w.batch = metric.Batch{Source: "test", Node: "n1", Interval: 15 * time.Second, Resolution: time.Millisecond, Cores: float64(r.IntN(2) * 4)}
 	for i := range 1 + r.IntN(5) {
 		p := &pod{name: metric.PodName(fmt.Sprint("web-", i)), reported: true}
@@ -131,31 +131,31 @@ func newWorld(seed uint64) *world {
 	return w
 }
 
-func (w *world) wrong() bool { return w.IntN(w.calm) == 0 }
+func (w *fixture) wrong() bool { return w.IntN(w.faultEvery) == 0 }
 
-func (w *world) run(uid metric.PodUID) run {
+func (w *fixture) run(uid metric.PodUID) run {
 	w.born++
 	return run{uid: uid, id: metric.ContainerID(fmt.Sprint("c", w.born)), start: w.now.Add(-time.Duration(w.IntN(20)) * time.Second), pace: w.Float64(), ends: -1}
 }
 
 // begin puts a new pod in the place of p.
-func (w *world) begin(p *pod) {
+func (w *fixture) begin(p *pod) {
 	w.born++
 	p.uid = metric.PodUID(fmt.Sprint("u", w.born))
 	for i := range p.runs {
 		p.runs[i].ends = w.IntN(5)
 	}
-	p.own, p.other, p.told = w.run(p.uid), w.run(p.uid), false
+	p.own, p.other, p.isReported = w.run(p.uid), w.run(p.uid), false
 	p.runs = append(p.runs, w.run(p.uid))
 }
 
 // turn lets an interval pass, and whatever happens in it.
-func (w *world) turn() {
+func (w *fixture) turn() {
 	w.now = w.now.Add(w.batch.Interval)
 	if w.wrong() {
 		w.step += time.Duration(w.IntN(200)-100) * time.Second
 	}
-	change := cluster.Change{Synced: true, At: w.now}
+	change := cluster.FactsChange{Synced: true, At: w.now}
 	for _, p := range w.pods {
 		if w.wrong() {
 			p.reported = !p.reported
@@ -166,7 +166,7 @@ func (w *world) turn() {
 		if w.wrong() {
 			last := &p.runs[len(p.runs)-1]
 			last.ends = w.IntN(4)
-			p.runs, p.told = append(p.runs, w.run(p.uid)), false
+			p.runs, p.isReported = append(p.runs, w.run(p.uid)), false
 		}
 		p.runs = slices.DeleteFunc(p.runs, func(r run) bool { return r.ends == 0 })
 		for i := range p.runs {
@@ -176,9 +176,9 @@ func (w *world) turn() {
 		w.live(&p.other)
 		switch {
 		case w.wrong():
-			change.GonePods, p.told = append(change.GonePods, metric.PodRef{Namespace: "shop", Name: p.name}), false
-		case !p.told && w.IntN(3) == 0, w.wrong():
-			change.Pods, p.told = append(change.Pods, w.factsOf(p)), true
+			change.GonePods, p.isReported = append(change.GonePods, metric.PodRef{Namespace: "shop", Name: p.name}), false
+		case !p.isReported && w.IntN(3) == 0, w.wrong():
+			change.Pods, p.isReported = append(change.Pods, w.factsOf(p)), true
 		}
 	}
 	if w.facts != nil || w.IntN(4) == 0 {
@@ -187,7 +187,7 @@ func (w *world) turn() {
 	w.report()
 }
 
-func (w *world) live(r *run) {
+func (w *fixture) live(r *run) {
 	r.ends--
 	switch {
 	case w.wrong(): // not read anew
@@ -203,7 +203,7 @@ func (w *world) live(r *run) {
 	r.at = w.now
 }
 
-func (w *world) factsOf(p *pod) *cluster.Pod {
+func (w *fixture) factsOf(p *pod) *cluster.Pod {
 	f := &cluster.Pod{PodRef: metric.PodRef{Namespace: "shop", Name: p.name}, UID: p.uid, Node: "n1", Phase: cluster.Running,
 		Started: p.own.start, KnownAt: w.now, QoS: "Burstable"}
 	if w.wrong() {
@@ -219,7 +219,7 @@ func (w *world) factsOf(p *pod) *cluster.Pod {
 }
 
 // report fills the batch with what the node says.
-func (w *world) report() {
+func (w *fixture) report() {
 	b := &w.batch
 	b.Reset()
 	b.Began, b.Ended = w.now, w.now.Add(5*time.Millisecond)
@@ -231,33 +231,33 @@ func (w *world) report() {
 		return
 	}
 	node := run{start: w.now.Add(-time.Hour), cpu: float64(w.now.Unix()) * 1e9, at: w.now}
-	w.say(b, metric.Entity{Kind: metric.Node, Node: "n1"}, &node)
+	w.addReport(b, metric.Entity{Kind: metric.Node, Node: "n1"}, &node)
 	for _, p := range w.pods {
 		if !p.reported || w.wrong() {
 			continue
 		}
 		e := metric.Entity{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: p.name}
-		w.say(b, e, &p.own)
-		if w.limbs {
-			w.limb(b, e, p)
+		w.addReport(b, e, &p.own)
+		if w.partial {
+			w.reportPartial(b, e, p)
 		}
 		if w.parts {
 			e.Part = "interface:eth0"
-			w.limb(b, e, p)
+			w.reportPartial(b, e, p)
 			e.Part = ""
 		}
 		e.Kind = metric.Container
 		for i := range p.runs {
 			e.Name = "app"
-			w.say(b, e, &p.runs[i])
+			w.addReport(b, e, &p.runs[i])
 		}
 		if w.parts {
 			e.Part = "device:/dev/vda1"
-			w.limb(b, e, p)
+			w.reportPartial(b, e, p)
 			e.Part = ""
 		}
 		e.Name = "side"
-		w.say(b, e, &p.other)
+		w.addReport(b, e, &p.other)
 	}
 	if w.wrong() {
 		w.Shuffle(len(b.Samples), func(i, j int) { b.Samples[i], b.Samples[j] = b.Samples[j], b.Samples[i] })
@@ -278,7 +278,7 @@ func (w *world) report() {
 	}
 }
 
-func (w *world) say(b *metric.Batch, e metric.Entity, r *run) {
+func (w *fixture) addReport(b *metric.Batch, e metric.Entity, r *run) {
 	if w.wrong() || w.parts && w.wrong() {
 		return
 	}
@@ -313,7 +313,7 @@ func (w *world) say(b *metric.Batch, e metric.Entity, r *run) {
 	s.Times[metric.Memory] = at
 }
 
-func (w *world) limb(b *metric.Batch, e metric.Entity, p *pod) {
+func (w *fixture) reportPartial(b *metric.Batch, e metric.Entity, p *pod) {
 	s := b.Add(e)
 	s.Instance.UID, s.Instance.ID = p.uid, "sandbox"
 	s.Values.Set(metric.NetworkRx, 1)
@@ -321,7 +321,7 @@ func (w *world) limb(b *metric.Batch, e metric.Entity, p *pod) {
 }
 
 // judgedBy returns what s makes of a copy of the batch.
-func (w *world) judgedBy(s interface {
+func (w *fixture) judgedBy(s interface {
 	Process(*cluster.Facts, *metric.Batch, time.Time)
 	NeedsCrossCheck(*cluster.Facts, *metric.Batch, time.Time) bool
 }) (*metric.Batch, bool) {

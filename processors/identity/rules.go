@@ -28,7 +28,7 @@ const startSlack = time.Second
 // what it could not read: both are 0, or the CPU counter is 0 after it was
 // positive. It reports whether any sample had that. A source that names the
 // cgroup's inode has read the kernel itself: there an empty cgroup's 0 is 0.
-func (s *State) markUnread(t *track, b *metric.Batch) (any bool) {
+func (s *Identifier) markUnread(t *track, b *metric.Batch) (any bool) {
 	for i := range s.candidates {
 		sample, l := &b.Samples[s.candidates[i].sample], &t.lines[s.candidates[i].line]
 		if k := sample.Entity.Kind; k != metric.Container && k != metric.Pod || sample.Instance.Inode != 0 {
@@ -54,7 +54,7 @@ func (s *State) markUnread(t *track, b *metric.Batch) (any bool) {
 
 // reportUnread adds the verdicts for what markUnread marked and no rule
 // rejected.
-func (s *State) reportUnread(t *track, b *metric.Batch) {
+func (s *Identifier) reportUnread(t *track, b *metric.Batch) {
 	for _, c := range s.candidates {
 		sample := &b.Samples[c.sample]
 		if sample.Rejected() {
@@ -74,7 +74,7 @@ func (s *State) reportUnread(t *track, b *metric.Batch) {
 
 // applyOldPod rejects containers of a pod of which another container was found to be
 // older than one of the pod that has the name now.
-func (s *State) applyOldPod(t *track, b *metric.Batch) {
+func (s *Identifier) applyOldPod(t *track, b *metric.Batch) {
 	e := &b.Samples[t.first].Entity
 	if !s.hasOldPods || e.Kind != metric.Container {
 		return
@@ -92,7 +92,7 @@ func (s *State) applyOldPod(t *track, b *metric.Batch) {
 }
 
 // remaining counts the candidates that are still in.
-func (s *State) remaining() (n int) {
+func (s *Identifier) remaining() (n int) {
 	for _, c := range s.candidates {
 		if !c.rejected {
 			n++
@@ -102,7 +102,7 @@ func (s *State) remaining() (n int) {
 }
 
 // applyLife prefers what holds processes to what holds none.
-func (s *State) applyLife(t *track, b *metric.Batch) {
+func (s *Identifier) applyLife(t *track, b *metric.Batch) {
 	if s.remaining() < 2 {
 		return
 	}
@@ -125,7 +125,7 @@ func (s *State) applyLife(t *track, b *metric.Batch) {
 // applyViews keeps one of several paths under which one container, or one pod,
 // is reported: the one in the directory of the pod's QoS class, else the one
 // kept before, else the one whose path sorts first.
-func (s *State) applyViews(t *track, facts *cluster.Facts, b *metric.Batch) {
+func (s *Identifier) applyViews(t *track, facts *cluster.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		for j := range s.candidates[:i] {
 			x, y := &s.candidates[j], &s.candidates[i]
@@ -153,7 +153,7 @@ func sameThing(a, b *metric.Sample) bool {
 	return a.Entity.Kind == metric.Pod && x.UID != "" && x.UID == y.UID
 }
 
-func (s *State) preferView(t *track, facts *cluster.Facts, b *metric.Batch, y, x *candidate) bool {
+func (s *Identifier) preferView(t *track, facts *cluster.Facts, b *metric.Batch, y, x *candidate) bool {
 	ix, iy := &b.Samples[x.sample].Instance, &b.Samples[y.sample].Instance
 	if pod := facts.PodOf(b, int(x.sample)); pod != nil && pod.QoS != "" {
 		inX, inY := inClass(ix.Path, pod.QoS), inClass(iy.Path, pod.QoS)
@@ -185,7 +185,7 @@ func inClass(path metric.CgroupPath, qos string) bool {
 
 // choose leaves at most one candidate in. It reports whether nothing supports
 // the choice.
-func (s *State) choose(t *track, facts *cluster.Facts, b *metric.Batch) (ambiguous bool) {
+func (s *Identifier) choose(t *track, facts *cluster.Facts, b *metric.Batch) (ambiguous bool) {
 	t.guessed = s.remaining() > 1
 	switch s.remaining() {
 	case 0:
@@ -233,7 +233,7 @@ func (s *State) choose(t *track, facts *cluster.Facts, b *metric.Batch) (ambiguo
 }
 
 // unread reports whether c's counter is unread, and has been for longer than bear.
-func (s *State) unread(t *track, c candidate, b *metric.Batch, bear time.Duration) bool {
+func (s *Identifier) unread(t *track, c candidate, b *metric.Batch, bear time.Duration) bool {
 	sample := &b.Samples[c.sample]
 	return sample.Reasons[metric.CPU] == metric.NoData && (bear == 0 || reportTime(sample)-t.lines[c.line].time > int64(bear))
 }
@@ -242,7 +242,7 @@ func (s *State) unread(t *track, c candidate, b *metric.Batch, bear time.Duratio
 // lately: the rival is missed for once, and the number is still not its. What
 // the API server says is the present run is never turned away so, nor what was
 // turned away for no reason and is now told to be the younger.
-func (s *State) rejectFormerLoser(t *track, facts *cluster.Facts, b *metric.Batch) {
+func (s *Identifier) rejectFormerLoser(t *track, facts *cluster.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		c := &s.candidates[i]
 		l := &t.lines[c.line]
@@ -269,7 +269,7 @@ func (s *State) rejectFormerLoser(t *track, facts *cluster.Facts, b *metric.Batc
 // stillAmbiguous reports whether the only candidate left was once preferred, for no
 // reason, to a rival that is missed now but was seen lately: the choice is no
 // better founded for that.
-func (s *State) stillAmbiguous(t *track, facts *cluster.Facts, b *metric.Batch) bool {
+func (s *Identifier) stillAmbiguous(t *track, facts *cluster.Facts, b *metric.Batch) bool {
 	if len(t.lines) == 1 {
 		return false
 	}
@@ -308,13 +308,13 @@ func (t *track) younger(c *candidate, r *line, b *metric.Batch) bool {
 }
 
 // rejectFor turns c away in favour of its rival.
-func (s *State) rejectFor(t *track, c *candidate, rival candidate, b *metric.Batch, reason metric.Reason, rule string) {
-	winner := &t.lines[rival.line]
+func (s *Identifier) rejectFor(t *track, c *candidate, kept candidate, b *metric.Batch, reason metric.Reason, rule string) {
+	winner := &t.lines[kept.line]
 	t.lines[c.line].lostTo = winner.id
 	if old := t.lines[c.line].uid; reason == metric.OlderStart && old != "" && winner.uid != "" && old != winner.uid {
 		if k := s.podTrack(b, c.sample); k >= 0 {
 			s.openJudged(k).oldPod, s.hasOldPods = old, true
 		}
 	}
-	s.reject(t, c, b, reason, metric.Evidence{Rule: rule, Other: readingOf(&b.Samples[rival.sample], winner)})
+	s.reject(t, c, b, reason, metric.Evidence{Rule: rule, Other: readingOf(&b.Samples[kept.sample], winner)})
 }

@@ -13,7 +13,7 @@ const stillness = 3
 
 // applyStart prefers the later start, and where starts are known and equal
 // the counter that moves. What once won by moving may rest.
-func (s *State) applyStart(t *track, facts *cluster.Facts, b *metric.Batch) {
+func (s *Identifier) applyStart(t *track, facts *cluster.Facts, b *metric.Batch) {
 	if s.remaining() < 2 {
 		return
 	}
@@ -64,7 +64,7 @@ const startJitter = 5 * time.Second
 // have used since the answer before, is the younger; and one whose start is long
 // before that of the present run, which the API server tells, is not that run, if
 // another may be.
-func (s *State) applyBirth(t *track, facts *cluster.Facts, b *metric.Batch) {
+func (s *Identifier) applyBirth(t *track, facts *cluster.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		young := &s.candidates[i]
 		if young.rejected || t.start(*young, b) != 0 {

@@ -9,7 +9,7 @@ import (
 
 // markSwapped marks candidates whose counters could as well go on from each other's
 // lines.
-func (s *State) markSwapped(t *track, b *metric.Batch) {
+func (s *Identifier) markSwapped(t *track, b *metric.Batch) {
 	for i := range s.candidates {
 		for j := range s.candidates {
 			x, y := &s.candidates[i], &s.candidates[j]
@@ -27,7 +27,7 @@ func (s *State) markSwapped(t *track, b *metric.Batch) {
 // findMissingLine returns the line that was reported last time and is missed now, if the
 // candidate could go on from it as well as from its own: which of them is missed
 // nothing tells then. It returns 0 if there is none.
-func (s *State) findMissingLine(t *track, b *metric.Batch, c *candidate) uint32 {
+func (s *Identifier) findMissingLine(t *track, b *metric.Batch, c *candidate) uint32 {
 	sample, own := &b.Samples[c.sample], &t.lines[c.line]
 	right, ok := s.couldContinue(own, sample)
 	if !ok || !sameStart(own.start, sample.Instance.Start) {
@@ -48,7 +48,7 @@ func (s *State) findMissingLine(t *track, b *metric.Batch, c *candidate) uint32 
 // separateSwapped gives lines of their own to candidates that are mixed up and of which no
 // second read came: what was known of their lines is no longer known of either. One that
 // is left of two is believed, but for no reason.
-func (s *State) separateSwapped(t *track, b *metric.Batch) {
+func (s *Identifier) separateSwapped(t *track, b *metric.Batch) {
 	for i := range s.candidates {
 		c := &s.candidates[i]
 		if !c.swapped || c.crossChecked {
@@ -64,14 +64,14 @@ func (s *State) separateSwapped(t *track, b *metric.Batch) {
 }
 
 // startOwnLine gives a candidate a line of its own in place of the one it has.
-func (s *State) startOwnLine(t *track, c *candidate, b *metric.Batch) {
+func (s *Identifier) startOwnLine(t *track, c *candidate, b *metric.Batch) {
 	t.lines[c.line].seen = -2 * s.rememberFor(b) // it is done with
 	s.startLine(t, c, &b.Samples[c.sample])
 }
 
 // couldBeSwapped reports whether x and y, which has a line or has just begun one, could be
 // the other way round as well.
-func (s *State) couldBeSwapped(t *track, b *metric.Batch, x, y *candidate) bool {
+func (s *Identifier) couldBeSwapped(t *track, b *metric.Batch, x, y *candidate) bool {
 	sx, sy := &b.Samples[x.sample], &b.Samples[y.sample]
 	lx, ly := &t.lines[x.line], &t.lines[y.line]
 	if sameReading(sx, sy) && (y.newLine || lx.cpu == ly.cpu && lx.time == ly.time) {
@@ -117,7 +117,7 @@ func sameReading(a, b *metric.Sample) bool {
 
 // couldContinue is fits for a counter that goes on without a name, and no faster than the
 // node's cores allow.
-func (s *State) couldContinue(l *line, sample *metric.Sample) (cost float64, ok bool) {
+func (s *Identifier) couldContinue(l *line, sample *metric.Sample) (cost float64, ok bool) {
 	cost, ok = s.fits(l, sample)
 	cpu, _ := sample.Values.Get(metric.CPUUsage)
 	o := &sample.Instance
@@ -136,7 +136,7 @@ func (s *State) couldContinue(l *line, sample *metric.Sample) (cost float64, ok 
 
 // close reports whether the counters of two lines are so near to each other that
 // they may be mixed up.
-func (s *State) close(t *track) bool {
+func (s *Identifier) close(t *track) bool {
 	for i := range t.lines {
 		for j := range t.lines[:i] {
 			if s.cores > 0 && math.Abs(t.lines[i].cpu-t.lines[j].cpu) < s.cores*float64(time.Minute) {

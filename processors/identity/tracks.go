@@ -92,7 +92,7 @@ func (m *memory) open(k int, seen time.Duration, answer uint32) *track {
 }
 
 // openJudged is open for a track of which the batch in hand is known already.
-func (s *State) openJudged(k int) *track { return s.open(k, s.clock, s.answers) }
+func (s *Identifier) openJudged(k int) *track { return s.open(k, s.clock, s.answers) }
 
 // shut keeps of track k no more than is needed after so many answers.
 func (m *memory) shut(k int, answers uint32) {

@@ -8,7 +8,7 @@ import (
 // judgeUnchanged judges sample i, alone of its entity, if all is well with it: its line goes on,
 // its counter was read, and the API server has nothing against it. It does what judge
 // would do then, for nearly every sample there is, and reports whether it did.
-func (s *State) judgeUnchanged(i int, facts *cluster.Facts, b *metric.Batch) bool {
+func (s *Identifier) judgeUnchanged(i int, facts *cluster.Facts, b *metric.Batch) bool {
 	sample := &b.Samples[i]
 	e, in := &s.tracks[trackOf(b, i)], &sample.Instance
 	if e.full != nil || e.id == 0 || in.Path != "" || s.hasOldPods && sample.Entity.Kind == metric.Container {

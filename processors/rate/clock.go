@@ -13,7 +13,7 @@ const stepLimit = 35 * time.Second
 
 // clockStepped reports whether the node's clock jumped since the last read: by
 // what the node says its time is, or else by its readings.
-func (s *State) clockStepped(b *metric.Batch) bool {
+func (s *Calculator) clockStepped(b *metric.Batch) bool {
 	switch {
 	case b.NodeTime != 0:
 		return s.node.Follow(b)
@@ -31,7 +31,7 @@ func (s *State) clockStepped(b *metric.Batch) bool {
 //
 // Smaller steps cannot be told from statistics that are a little older or
 // younger than usual.
-func (s *State) readingsStepped(b *metric.Batch) bool {
+func (s *Calculator) readingsStepped(b *metric.Batch) bool {
 	var stepped, voters, back int
 	var t track
 	for i := range b.Samples {
@@ -71,7 +71,7 @@ func (s *State) readingsStepped(b *metric.Batch) bool {
 // itself shows the step. And the first reading
 // of a series is doubted if, by what the node says its time is, it is older than
 // statistics ever are, or yet to come.
-func (s *State) timeIsSure(sr *series, at int64, b *metric.Batch) bool {
+func (s *Calculator) timeIsSure(sr *series, at int64, b *metric.Batch) bool {
 	first := sr.newest == 0 && sr.doubt == 0
 	if sr.unsure || first && s.stepped >= 0 && s.clock-s.stepped <= stepLimit {
 		if s.node.Known {

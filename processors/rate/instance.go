@@ -10,7 +10,7 @@ import (
 // only one instance can have decides, whatever the start says; without one, a
 // start after the last sample does, unless the counter is too large for so
 // short a life: then the start is wrong, as cgroup times are.
-func (s *State) isSameInstance(t *track, sample *metric.Sample) bool {
+func (s *Calculator) isSameInstance(t *track, sample *metric.Sample) bool {
 	p, c := &t.instance, &sample.Instance
 	switch {
 	case p.Inode != 0 && c.Inode != 0:

@@ -13,7 +13,7 @@ import (
 const forgetAfter = 10 * time.Minute
 
 // lastKnownFor returns how long last numbers stand.
-func (s *State) lastKnownFor(b *metric.Batch) time.Duration {
+func (s *Calculator) lastKnownFor(b *metric.Batch) time.Duration {
 	if s.options.LastKnownFor > 0 {
 		return s.options.LastKnownFor
 	}
@@ -30,7 +30,7 @@ func markMeasured(sample *metric.Sample, g metric.Group) {
 // repeatLastKnown serves the last numbers of the groups that this sample left open: the
 // node sent the same reading again, an older one, or zeros for what it could
 // not read.
-func (s *State) repeatLastKnown(t *track, sample *metric.Sample, b *metric.Batch) {
+func (s *Calculator) repeatLastKnown(t *track, sample *metric.Sample, b *metric.Batch) {
 	for i := range metric.NumGroups {
 		g := metric.Group(i)
 		if sample.Times[g] == 0 && t.used&(1<<g) == 0 {
@@ -68,7 +68,7 @@ func (s *State) repeatLastKnown(t *track, sample *metric.Sample, b *metric.Batch
 }
 
 // repeatMissingGroup lets the last numbers of a group stand that was left out of the report.
-func (s *State) repeatMissingGroup(t *track, sample *metric.Sample, g metric.Group, b *metric.Batch) {
+func (s *Calculator) repeatMissingGroup(t *track, sample *metric.Sample, g metric.Group, b *metric.Batch) {
 	last := &t.groups[g]
 	if g > metric.Network || last.time == 0 || !last.hasNumbers() {
 		return
@@ -100,7 +100,7 @@ func (t *track) copyLastKnown(sample *metric.Sample, g metric.Group, all bool) {
 }
 
 // rejectGroup gives a group its reason and adds the verdict.
-func (s *State) rejectGroup(sample *metric.Sample, g metric.Group, reason metric.Reason, b *metric.Batch, t *track) {
+func (s *Calculator) rejectGroup(sample *metric.Sample, g metric.Group, reason metric.Reason, b *metric.Batch, t *track) {
 	sample.Reasons[g] = reason
 	b.Verdicts = append(b.Verdicts, metric.Verdict{
 		Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: reason,
@@ -110,7 +110,7 @@ func (s *State) rejectGroup(sample *metric.Sample, g metric.Group, reason metric
 
 // addMissing lets the last numbers of what was not reported stand, as long as
 // nothing says it is gone and they are not too old.
-func (s *State) addMissing(t *track, facts *cluster.Facts, b *metric.Batch) {
+func (s *Calculator) addMissing(t *track, facts *cluster.Facts, b *metric.Batch) {
 	for slot := range s.tracks.len() {
 		if s.reported[slot] || s.tracks.empty(slot) {
 			continue
@@ -127,35 +127,35 @@ func (s *State) addMissing(t *track, facts *cluster.Facts, b *metric.Batch) {
 			continue
 		}
 		b.Slots.Keep(slot)
-		var held uint16
+		var lastKnown uint16
 		for g := range t.groups {
 			if last := &t.groups[g]; last.hasNumbers() && s.clock-last.since() <= s.lastKnownFor(b) {
-				held |= 1 << g
+				lastKnown |= 1 << g
 			}
 		}
-		s.explainMissing(e, t, b, held)
-		if held != 0 {
-			t.fillLastKnown(b.AddAt(slot), held)
+		s.explainMissing(e, t, b, lastKnown)
+		if lastKnown != 0 {
+			t.fillLastKnown(b.AddAt(slot), lastKnown)
 		}
 	}
 }
 
 // fillLastKnown makes sample, which is of an entity that was not reported, what was last
 // served of the groups in held.
-func (t *track) fillLastKnown(sample *metric.Sample, held uint16) {
-	sample.Instance, sample.LastKnown = t.instance, held
+func (t *track) fillLastKnown(sample *metric.Sample, lastKnown uint16) {
+	sample.Instance, sample.LastKnown = t.instance, lastKnown
 	for g := range t.groups {
 		last := &t.groups[g]
 		sample.Rates[g] = last.window
 		if last.received {
 			sample.Received |= 1 << g
 		}
-		if held&(1<<g) != 0 {
+		if lastKnown&(1<<g) != 0 {
 			sample.Times[g], sample.Reasons[g] = last.time, last.reason
 		}
 	}
 	for i, id := range t.last.present.All() {
-		if held&(1<<id.Describe().Group) != 0 {
+		if lastKnown&(1<<id.Describe().Group) != 0 {
 			sample.Values.Set(id, t.last.dense[i])
 		}
 	}
@@ -163,7 +163,7 @@ func (t *track) fillLastKnown(sample *metric.Sample, held uint16) {
 
 // hasEnded reports whether an entity that was not reported has ended, rather than
 // been missed.
-func (s *State) hasEnded(facts *cluster.Facts, e *metric.Entity, t *track, b *metric.Batch) bool {
+func (s *Calculator) hasEnded(facts *cluster.Facts, e *metric.Entity, t *track, b *metric.Batch) bool {
 	if b.Exhaustive && b.Err == nil {
 		return true
 	}
@@ -241,7 +241,7 @@ func (t *track) endsBefore(run *cluster.Container) bool {
 
 // explainMissing adds the verdicts of an entity that has no sample and whose
 // last numbers are no longer served.
-func (s *State) explainMissing(e *metric.Entity, t *track, b *metric.Batch, held uint16) {
+func (s *Calculator) explainMissing(e *metric.Entity, t *track, b *metric.Batch, lastKnown uint16) {
 	if e.Part != "" {
 		return
 	}
@@ -251,7 +251,7 @@ func (s *State) explainMissing(e *metric.Entity, t *track, b *metric.Batch, held
 		reason = read.Reason
 	}
 	for _, g := range [...]metric.Group{metric.CPU, metric.Memory} {
-		if t.groups[g].time != 0 && held&(1<<g) == 0 {
+		if t.groups[g].time != 0 && lastKnown&(1<<g) == 0 {
 			b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: *e, Instance: t.instance, Group: g, Reason: reason, Evidence: evidence})
 		}
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Options configure a State. The zero Options is ready to use.
+// Options configure a Calculator. The zero Options is ready to use.
 type Options struct {
 	// MinWindow is the shortest window a rate is measured over. Default 10 s.
 	MinWindow time.Duration
@@ -30,9 +30,9 @@ type Options struct {
 	LastKnownFor time.Duration
 }
 
-// State is what rate remembers of one source. It is not safe for concurrent
-// use.
-type State struct {
+// Calculator calculates the rates of one source. It keeps the earlier counters by slot. It
+// is not safe for concurrent use.
+type Calculator struct {
 	options  Options
 	slots    metric.SlotTable // used if no step before has one
 	tracks   packedTracks     // by slot
@@ -51,17 +51,17 @@ type State struct {
 }
 
 // New returns the state for one source.
-func New(o Options) *State {
+func New(o Options) *Calculator {
 	if o.MinWindow <= 0 {
 		o.MinWindow = 10 * time.Second
 	}
-	return &State{options: o, stepped: -1, startMoved: -1}
+	return &Calculator{options: o, stepped: -1, startMoved: -1}
 }
 
 // Process sets the rates of b's samples, gives each group its verdict, and adds
 // the samples that stand in for missing ones. Samples that identity rejected are
 // left alone.
-func (s *State) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
+func (s *Calculator) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
 	if s.epoch.IsZero() {
 		s.epoch = now
 	}
@@ -117,7 +117,7 @@ func (s *State) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
 
 // dropRejected forgets what it holds of an entity if identity has now found that very
 // line to be another's: what would stand in is what was turned away.
-func (s *State) dropRejected(rejected *metric.Sample) {
+func (s *Calculator) dropRejected(rejected *metric.Sample) {
 	slot := rejected.Slot
 	if s.reported[slot] {
 		return
@@ -133,7 +133,7 @@ func (s *State) dropRejected(rejected *metric.Sample) {
 
 // followInstance takes in a sample of a pod that the API server knows, or of none: t goes on
 // with it or begins anew.
-func (s *State) followInstance(t *track, pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) {
+func (s *Calculator) followInstance(t *track, pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) {
 	t.seen, t.absent = s.clock, 0
 	for g, at := range sample.Times {
 		if at != 0 && at != t.groups[g].time && sample.Reasons[g] != metric.NoData {
@@ -174,7 +174,7 @@ func (s *State) followInstance(t *track, pod *cluster.Pod, sample *metric.Sample
 }
 
 // measure sets the rates and the verdict of one group of a sample.
-func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, pod *cluster.Pod, b *metric.Batch) {
+func (s *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, pod *cluster.Pod, b *metric.Batch) {
 	at := sample.Times[g]
 	if sample.LastKnown&(1<<g) != 0 || sample.Reasons[g] != metric.Unjudged && sample.Reasons[g] != metric.Ambiguous {
 		return
@@ -249,7 +249,7 @@ func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, pod *cl
 
 // rejectReading gives a group of a sample that holds a new reading its verdict, which may
 // change when it is due. other is what the reading was compared with.
-func (s *State) rejectReading(sample *metric.Sample, g metric.Group, reason metric.Reason, due time.Duration, other metric.CounterReading, b *metric.Batch) {
+func (s *Calculator) rejectReading(sample *metric.Sample, g metric.Group, reason metric.Reason, due time.Duration, other metric.CounterReading, b *metric.Batch) {
 	if g == metric.Memory {
 		// Gauges need no pair: only the fault rates are missing.
 		markMeasured(sample, g)

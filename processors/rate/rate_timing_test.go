@@ -66,7 +66,7 @@ func BenchmarkFleet(b *testing.B) {
 	for i := range batch.Samples {
 		batch.Samples[i].Instance.UID, batch.Samples[i].Instance.ID = "", ""
 	}
-	fleet := make([]*rate.State, 1000)
+	fleet := make([]*rate.Calculator, 1000)
 	slots := make([]metric.SlotTable, len(fleet))
 	pods := make([]cluster.PodCache, len(fleet))
 	for i := range fleet {

@@ -166,7 +166,7 @@ func (sr *series) dropOldest(n int) {
 }
 
 // pair sets the rates of group g from two entries, unless they cannot be right.
-func (s *State) pair(g metric.Group, sample *metric.Sample, prev, cur *entry, b *metric.Batch, sr *series) metric.Reason {
+func (s *Calculator) pair(g metric.Group, sample *metric.Sample, prev, cur *entry, b *metric.Batch, sr *series) metric.Reason {
 	if sr.fell(cur) {
 		return metric.CounterReset
 	}
@@ -196,7 +196,7 @@ const coarseWindows = 3
 
 // shortest returns the shortest window that a rate may be over: two ends that are
 // each known to the second say little over ten.
-func (s *State) shortest(b *metric.Batch) time.Duration {
+func (s *Calculator) shortest(b *metric.Batch) time.Duration {
 	if coarse(b) {
 		return coarseWindows * s.options.MinWindow
 	}
@@ -204,12 +204,12 @@ func (s *State) shortest(b *metric.Batch) time.Duration {
 }
 
 // target returns the window to aim for.
-func (s *State) target(b *metric.Batch) time.Duration {
+func (s *Calculator) target(b *metric.Batch) time.Duration {
 	return early(max(s.shortest(b), b.Interval*2/3))
 }
 
 // least returns the shortest window to serve where no longer one can be had.
-func (s *State) least(b *metric.Batch) time.Duration { return early(s.shortest(b)) }
+func (s *Calculator) least(b *metric.Batch) time.Duration { return early(s.shortest(b)) }
 
 // early lets a pair pass that was read a scheduler's delay too early.
 func early(window time.Duration) time.Duration { return window - window/20 }

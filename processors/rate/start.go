@@ -10,7 +10,7 @@ import (
 
 // fromStart measures the CPU of a young instance from its start, when its
 // counter was 0.
-func (s *State) fromStart(t *track, pod *cluster.Pod, sample *metric.Sample, e *entry, b *metric.Batch) metric.Reason {
+func (s *Calculator) fromStart(t *track, pod *cluster.Pod, sample *metric.Sample, e *entry, b *metric.Batch) metric.Reason {
 	i := &sample.Instance
 	if i.Start == 0 || math.IsNaN(e.counters[0]) || sample.Entity.Kind != metric.Container || sample.Entity.Part != "" {
 		return metric.FirstSample
@@ -38,7 +38,7 @@ func (s *State) fromStart(t *track, pod *cluster.Pod, sample *metric.Sample, e *
 
 // leastLife returns how long an instance must have lived to be measured from its
 // start.
-func (s *State) leastLife(i *metric.Instance, b *metric.Batch) time.Duration {
+func (s *Calculator) leastLife(i *metric.Instance, b *metric.Batch) time.Duration {
 	if i.Start%int64(time.Second) == 0 {
 		// Cut to a whole second, as /metrics/cadvisor does though its samples'
 		// times are finer.
@@ -50,7 +50,7 @@ func (s *State) leastLife(i *metric.Instance, b *metric.Batch) time.Duration {
 // steppedSince reports whether a start may be from before the node's clock was
 // stepped: by the clock as it was, then, while the readings are by another. After a step
 // back the clock shows times that it has shown before, so that nothing tells.
-func (s *State) steppedSince(start int64, b *metric.Batch) bool {
+func (s *Calculator) steppedSince(start int64, b *metric.Batch) bool {
 	if s.stepped < 0 || s.clock-s.stepped > forgetAfter {
 		return false
 	}
@@ -70,7 +70,7 @@ func steady(was, is *metric.Instance, sample *metric.Sample) bool {
 // start is believed to the millisecond as long as this node's starts, of which
 // there was an answer before, stand still; and if nobody else claims to be the
 // container.
-func (s *State) confirmed(pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) bool {
+func (s *Calculator) confirmed(pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) bool {
 	if s.answers < 2 || s.startsMove(b) || sample.Reasons[metric.CPU] == metric.Ambiguous {
 		return false
 	}
@@ -80,7 +80,7 @@ func (s *State) confirmed(pod *cluster.Pod, sample *metric.Sample, b *metric.Bat
 
 // startsMove reports whether starts were lately seen to wander: before, or in the
 // batch in hand.
-func (s *State) startsMove(b *metric.Batch) bool {
+func (s *Calculator) startsMove(b *metric.Batch) bool {
 	if s.scanned != s.round {
 		s.scanned = s.round
 		var t track
@@ -96,7 +96,7 @@ func (s *State) startsMove(b *metric.Batch) bool {
 }
 
 // recordStartMove notes if the start of what t follows is not what it was.
-func (s *State) recordStartMove(t *track, sample *metric.Sample) {
+func (s *Calculator) recordStartMove(t *track, sample *metric.Sample) {
 	was, is := &t.instance, &sample.Instance
 	if was.Start == is.Start || was.Start == 0 || is.Start == 0 || is.Origin != metric.StartReported || was.Line != is.Line || was.ID != is.ID {
 		return

@@ -28,7 +28,7 @@ type replica struct {
 func join(t *testing.T, client *fake.Clientset, name string) *replica {
 	t.Helper()
 	r := &replica{ended: make(chan error, 1)}
-	roll, err := New(Options{
+	registry, err := New(Options{
 		Client: client.CoordinationV1(), Namespace: "weir-system", Name: "weir", Replica: "pod-" + name,
 		Self: Member{Identity: name, Address: "10.0.0.1:443", Certificate: "PEM of " + name},
 		Changed: func(all []Member) {
@@ -47,7 +47,7 @@ func join(t *testing.T, client *fake.Clientset, name string) *replica {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	r.leave = cancel
-	go func() { r.ended <- roll.Run(ctx) }()
+	go func() { r.ended <- registry.Run(ctx) }()
 	return r
 }
 

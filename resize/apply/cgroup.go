@@ -36,7 +36,7 @@ type CgroupCheck struct {
 
 // checkCgroups compares the node's cgroups with the expected values of the pod's containers. A
 // memory request is not part of a cgroup.
-func checkCgroups(found []Cgroup, after *resize.Pod, changes []resize.ResourceChange) *CgroupCheck {
+func checkCgroups(found []Cgroup, after *resize.PodResources, changes []resize.ResourceChange) *CgroupCheck {
 	c := &CgroupCheck{Found: found}
 	pods := 0
 	for i := range found {
@@ -78,7 +78,7 @@ type cgroupValue struct {
 
 // expectedValues returns the values of a container's cgroup that a change sets, as kubelets compute
 // them. It leaves out the weight of version 2, since runtimes use different formulas.
-func expectedValues(g *Cgroup, c *resize.Container, change resize.ResourceChange) []cgroupValue {
+func expectedValues(g *Cgroup, c *resize.ContainerResources, change resize.ResourceChange) []cgroupValue {
 	request, limit := c.Requests.Get(change.Resource), c.Limits.Get(change.Resource)
 	if change.Resource == resize.Memory {
 		if !limit.Set {

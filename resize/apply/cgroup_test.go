@@ -9,7 +9,7 @@ import (
 
 // What a node says is compared only where it says it.
 func TestInspect(t *testing.T) {
-	pod := &resize.Pod{Containers: []resize.Container{{Name: "app",
+	pod := &resize.PodResources{Containers: []resize.ContainerResources{{Name: "app",
 		Requests: resize.Amounts{CPU: resize.Of(100), Memory: resize.Of(64 << 20)}, Limits: resize.Amounts{Memory: resize.Of(128 << 20), CPU: resize.Of(5)}}}}
 	number := func(n int64) *int64 { return &n }
 	own := Cgroup{Path: "/pod", Pod: true}

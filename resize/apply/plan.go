@@ -146,8 +146,8 @@ func (a *Applier) plan(ctx context.Context, r Request) (*Plan, error) {
 }
 
 // addChange adds a change without the values that stay the same.
-func (p *Plan) addChange(c *resize.Container, change resize.ResourceChange) {
-	tell := func(what string, was resize.Amount, is *resize.Amount) {
+func (p *Plan) addChange(c *resize.ContainerResources, change resize.ResourceChange) {
+	addChange := func(what string, was resize.Amount, is *resize.Amount) {
 		if !is.Set || *is == was {
 			is.Set = false
 			return
@@ -158,8 +158,8 @@ func (p *Plan) addChange(c *resize.Container, change resize.ResourceChange) {
 		}
 		p.Steps = append(p.Steps, step)
 	}
-	tell("request", c.Requests.Get(change.Resource), &change.Request)
-	tell("limit", c.Limits.Get(change.Resource), &change.Limit)
+	addChange("request", c.Requests.Get(change.Resource), &change.Request)
+	addChange("limit", c.Limits.Get(change.Resource), &change.Limit)
 	if change.Request.Set || change.Limit.Set {
 		p.changes = append(p.changes, change)
 	}

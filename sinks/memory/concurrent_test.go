@@ -100,8 +100,8 @@ func TestForgetFrees(t *testing.T) {
 	if got := sink.Stats(); got != (Stats{}) {
 		t.Errorf("after Forget: got %+v, want nothing", got)
 	}
-	if left, held := int64(heap())-int64(empty), int64(full)-int64(empty); left > held/10 {
-		t.Errorf("%d bytes are left of %d", left, held)
+	if left, lastKnown := int64(heap())-int64(empty), int64(full)-int64(empty); left > lastKnown/10 {
+		t.Errorf("%d bytes are left of %d", left, lastKnown)
 	}
 	runtime.KeepAlive(sink)
 }

@@ -180,7 +180,7 @@ func TestPodWithContainers(t *testing.T) {
 	}
 }
 
-func TestNodesTellOfReads(t *testing.T) {
+func TestNodesHaveTheTimesOfReads(t *testing.T) {
 	sink := New(Options{})
 	b := at("s", "n1", 0)
 	use(b, metric.Entity{Kind: metric.Node, Node: "n1"}, 1, 1)

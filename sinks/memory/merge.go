@@ -164,10 +164,10 @@ func (rd *sampleReader) merge() bool {
 		}
 	}
 	// The least preferred first, so that the preferred overwrite them.
-	for _, held := range [...]bool{true, false} {
+	for _, lastKnown := range [...]bool{true, false} {
 		for k := len(rd.sources) - 1; k >= 0; k-- {
 			if of := &rd.sources[k]; of.has {
-				mergeGroups(out, &of.sample, held)
+				mergeGroups(out, &of.sample, lastKnown)
 			}
 		}
 	}
@@ -224,9 +224,9 @@ func fillInstance(i, o *metric.Instance) {
 }
 
 // mergeGroups copies groups of s to out: those with a repeated last known value, or the others.
-func mergeGroups(out, s *metric.Sample, held bool) {
+func mergeGroups(out, s *metric.Sample, lastKnown bool) {
 	for g := range metric.NumGroups {
-		if s.LastKnown&(1<<g) != 0 != held {
+		if s.LastKnown&(1<<g) != 0 != lastKnown {
 			continue
 		}
 		before, reason := out.Reasons[g], s.Reasons[g]
@@ -247,7 +247,7 @@ func mergeGroups(out, s *metric.Sample, held bool) {
 		out.LastKnown = out.LastKnown&^(1<<g) | s.LastKnown&(1<<g)
 	}
 	for id, v := range s.Values.All() {
-		if s.LastKnown&(1<<metric.Catalogue[id].Group) != 0 == held {
+		if s.LastKnown&(1<<metric.Catalogue[id].Group) != 0 == lastKnown {
 			out.Values.Set(id, v)
 		}
 	}

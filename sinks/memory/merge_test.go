@@ -74,7 +74,7 @@ func TestServedGoesBeforePreference(t *testing.T) {
 	value(t, s, metric.MemoryWorkingSet, 20)
 }
 
-func TestFreshGoesBeforeHeld(t *testing.T) {
+func TestFreshGoesBeforeLastKnown(t *testing.T) {
 	sink, p := resourceAndSummary(t, Options{}, func(resource, _ *metric.Sample) { resource.LastKnown = 1 << metric.CPU })
 	s, _ := sink.Snapshot().Lookup(p)
 	value(t, s, metric.CPUUsageRate, 1)
@@ -83,7 +83,7 @@ func TestFreshGoesBeforeHeld(t *testing.T) {
 
 // The summary still shows the container that ended: nothing of it may be mixed
 // into the new one, nor stand in for it.
-func TestOlderLifeIsNotHeard(t *testing.T) {
+func TestOlderRunIsIgnored(t *testing.T) {
 	sink, p := resourceAndSummary(t, Options{}, func(resource, summary *metric.Sample) {
 		summary.Instance.Start, summary.Instance.Origin = epoch.Add(-time.Hour).UnixNano(), metric.StartReported
 		resource.Instance.Start, resource.Instance.Origin = epoch.Add(10*time.Second).UnixNano(), metric.StartReported

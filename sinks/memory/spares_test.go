@@ -22,17 +22,17 @@ func TestRoundsNobodySawAreWrittenOver(t *testing.T) {
 		}
 	}
 	arrays := map[*uint64]bool{}
-	held := map[*Snapshot]float64{}
+	lastKnown := map[*Snapshot]float64{}
 	for i := range 40 {
 		writeBoth()
 		if i%10 == 9 {
-			held[sink.Snapshot()] = float64(round)
+			lastKnown[sink.Snapshot()] = float64(round)
 		}
 		for _, f := range sink.mu.sources {
 			arrays[&f.published.rounds[0].words[0]] = true
 		}
 	}
-	for snap, want := range held {
+	for snap, want := range lastKnown {
 		for n := range 2 {
 			s, ok := snap.Lookup(on(nodeName(n), pod("a", "web-"+string(nodeName(n)))))
 			if !ok {

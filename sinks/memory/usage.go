@@ -132,11 +132,11 @@ func (r *round) podUsage(pod, at int, u *resourceusage.PodUsage) (next int, ok b
 	if !ok {
 		return at, false
 	}
-	var held int64
+	var lastKnown int64
 	if sh, _ := r.record(pod); sh.lastKnown&(1<<metric.CPU) != 0 {
-		held = over.End
+		lastKnown = over.End
 	}
-	*u = resourceusage.PodUsage{PodRef: &e.pod.PodRef, UID: e.podUID(), Node: r.table.node, LastKnownAt: held, Containers: u.Containers[:0], Generation: r.table.generation, Index: pod - r.table.kinds[metric.Pod]}
+	*u = resourceusage.PodUsage{PodRef: &e.pod.PodRef, UID: e.podUID(), Node: r.table.node, LastKnownAt: lastKnown, Containers: u.Containers[:0], Generation: r.table.generation, Index: pod - r.table.kinds[metric.Pod]}
 	for end := r.table.kinds[metric.Container+1]; at < end; at++ {
 		c := &r.table.entries[at]
 		if c.pod != e.pod { // a table has one podIdentity for each pod

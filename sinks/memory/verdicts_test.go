@@ -15,8 +15,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// say lists standings as people would: entity, group, reason, since.
-func say(s *Snapshot) (all []string) {
+// describeVerdicts lists standings as people would: entity, group, reason, since.
+func describeVerdicts(s *Snapshot) (all []string) {
 	for v, since := range s.Verdicts() {
 		all = append(all, fmt.Sprintf("%v on %v %v: %v since %v", v.Entity, v.Entity.Node, v.Group, v.Reason, since.Sub(epoch)))
 	}
@@ -25,7 +25,7 @@ func say(s *Snapshot) (all []string) {
 
 func expect(t *testing.T, s *Snapshot, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(want, say(s)); diff != "" {
+	if diff := cmp.Diff(want, describeVerdicts(s)); diff != "" {
 		t.Errorf("verdicts (-want +got):\n%s", diff)
 	}
 }
@@ -136,7 +136,7 @@ func heap() uint64 {
 
 // A source that turned away all it was told of a container has less to say of it than
 // one that sees the present run; without that, the reason further out stands alone.
-func TestTurnedAwaySaysLess(t *testing.T) {
+func TestRejectedHasNoValues(t *testing.T) {
 	for cause, want := range map[metric.Reason][]string{
 		metric.OldContainer: {"a/p/app on n1 cpu: FirstSample since 0s", "a/p/app on n1 cpu: NotReported since 0s"},
 		metric.Unjudged:     {"a/p/app on n1 cpu: NotReported since 0s"},

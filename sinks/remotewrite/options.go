@@ -44,7 +44,7 @@ type Options struct {
 
 	// View returns the newest state, of which the sums of namespaces and of the
 	// cluster are sent every Interval; nil before there is one. Left out: no sums.
-	View func() View
+	View func() SnapshotReader
 	// Interval is the time between two sums; default 15 s.
 	Interval time.Duration
 
@@ -58,8 +58,8 @@ type Options struct {
 	Registerer prometheus.Registerer
 }
 
-// View is one immutable state of what was measured.
-type View interface {
+// SnapshotReader is one immutable state of what was measured.
+type SnapshotReader interface {
 	// Each calls do for every entity of a kind that has a number to serve, until it
 	// returns false.
 	Each(kind metric.Kind, do func(*metric.Sample) bool)

@@ -160,10 +160,10 @@ func TestWhatIsSent(t *testing.T) {
 	write(t, s, batch("n1", 0))
 	write(t, s, batch("n1", 1))
 	write(t, s, batch("n1", 1)) // a cached reading
-	held := batch("n1", 1)
-	held.Samples[0].LastKnown = 1 << metric.CPU
-	held.Samples[0].Times[metric.Memory] += 15_000e6
-	write(t, s, held)
+	lastKnown := batch("n1", 1)
+	lastKnown.Samples[0].LastKnown = 1 << metric.CPU
+	lastKnown.Samples[0].Times[metric.Memory] += 15_000e6
+	write(t, s, lastKnown)
 	unmeasured := batch("n1", 3)
 	unmeasured.Samples[0].Reasons[metric.CPU] = metric.CounterReset
 	write(t, s, unmeasured)

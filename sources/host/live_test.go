@@ -127,22 +127,22 @@ func TestReadIsFreshUnderLoad(t *testing.T) {
 	pacer := startBurner(t, nil) // in another cgroup: it only makes time pass
 	h := newHost(t, Options{Prefixes: []string{"/" + name}})
 
-	type sight struct {
+	type observation struct {
 		value float64
 		at    time.Time
 	}
-	hand := func() sight {
+	hand := func() observation {
 		c, err := readCPUTime(dir, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return sight{float64(c.nanoseconds), c.at}
+		return observation{float64(c.nanoseconds), c.at}
 	}
-	var weir, kernel [2]sight
+	var weir, kernel [2]observation
 	for i := range weir {
 		before := hand()
 		s := find(read(t, h), "/"+name)
-		weir[i] = sight{value(t, s, metric.CPUUsage), s.Time(metric.CPU)}
+		weir[i] = observation{value(t, s, metric.CPUUsage), s.Time(metric.CPU)}
 		after := hand()
 		kernel[i] = after
 		if weir[i].value < before.value || weir[i].value > after.value {
@@ -153,7 +153,7 @@ func TestReadIsFreshUnderLoad(t *testing.T) {
 		}
 		pacer.do("burn 500ms")
 	}
-	rate := func(s [2]sight) float64 {
+	rate := func(s [2]observation) float64 {
 		return (s[1].value - s[0].value) / float64(s[1].at.Round(0).Sub(s[0].at.Round(0)))
 	}
 	got, want := rate(weir), rate(kernel)

@@ -25,8 +25,8 @@ import (
 // registry is a containerd with given containers.
 type registry struct {
 	containers.UnimplementedContainersServer
-	held  map[string]*containers.Container
-	asked int
+	containers map[string]*containers.Container
+	asked      int
 }
 
 func (r *registry) Get(ctx context.Context, q *containers.GetContainerRequest) (*containers.GetContainerResponse, error) {
@@ -34,7 +34,7 @@ func (r *registry) Get(ctx context.Context, q *containers.GetContainerRequest) (
 	if md, _ := metadata.FromIncomingContext(ctx); strings.Join(md.Get("containerd-namespace"), "") != "k8s.io" {
 		return nil, status.Error(codes.FailedPrecondition, "namespace is required")
 	}
-	c, ok := r.held[q.ID]
+	c, ok := r.containers[q.ID]
 	if !ok {
 		return nil, status.Error(codes.NotFound, q.ID)
 	}
@@ -59,7 +59,7 @@ func TestContainerd(t *testing.T) {
 	labels := func(name, kind string) map[string]string {
 		return map[string]string{labelPod: "web", labelNamespace: "shop", labelUID: "U_1", labelName: name, labelKind: kind}
 	}
-	r := &registry{held: map[string]*containers.Container{
+	r := &registry{containers: map[string]*containers.Container{
 		app:   {ID: app, Labels: labels("app", "container"), CreatedAt: timestamppb.New(time.Unix(1e9, 5))},
 		pause: {ID: pause, Labels: labels("", "sandbox")},
 	}}
@@ -93,7 +93,7 @@ func TestContainerd(t *testing.T) {
 		t.Errorf("known (-want +got):\n%s", diff)
 	}
 	learn(3, "") // no request for known containers, or those that containerd did not know
-	r.held[gone] = &containers.Container{ID: gone}
+	r.containers[gone] = &containers.Container{ID: gone}
 	now = now.Add(namesRetry)
 	learn(4, "")
 

@@ -128,14 +128,14 @@ func TestResourceTestifiesFromSummary(t *testing.T) {
 		w.Write(packed)
 	})
 	src := a.scraper(Options{}).Open(Target{Node: "node1", Address: address})
-	witness, ok := src.(interface {
+	second, ok := src.(interface {
 		ReadSecond(context.Context, *metric.Batch) error
 	})
 	if !ok {
 		t.Fatalf("%T cannot testify", src)
 	}
 	var b metric.Batch
-	if err := witness.ReadSecond(t.Context(), &b); err != nil {
+	if err := second.ReadSecond(t.Context(), &b); err != nil {
 		t.Fatal(err)
 	}
 	uids := map[metric.PodUID]bool{}
@@ -272,7 +272,7 @@ func TestConcurrencyIsBounded(t *testing.T) {
 }
 
 func TestCertificates(t *testing.T) {
-	a, stranger := newAuthority(t), newAuthority(t)
+	a, outsider := newAuthority(t), newAuthority(t)
 	address := a.kubelet("n1", answer(tiny))
 	_, port, _ := net.SplitHostPort(address)
 	target := Target{Node: "n1", Address: address}
@@ -280,7 +280,7 @@ func TestCertificates(t *testing.T) {
 	if _, err := read(t, a.scraper(Options{}), target); err != nil {
 		t.Errorf("a certificate that verifies: %v", err)
 	}
-	_, err := read(t, stranger.scraper(Options{}), target)
+	_, err := read(t, outsider.scraper(Options{}), target)
 	wantReason(t, err, metric.NodeCertificate, "unknown authority")
 	_, err = read(t, a.scraper(Options{}), Target{Node: "n1", Address: "localhost:" + port})
 	wantReason(t, err, metric.NodeCertificate, "localhost")

@@ -134,7 +134,7 @@ func TestParseTargetsRefuses(t *testing.T) {
 }
 
 func TestTargetsOfFacts(t *testing.T) {
-	facts := (*cluster.Facts)(nil).With(cluster.Change{Nodes: []*cluster.Node{
+	facts := (*cluster.Facts)(nil).With(cluster.FactsChange{Nodes: []*cluster.Node{
 		{Name: "n2", KubeletPort: 10249, Labels: map[string]string{"pool": "a"}, Addresses: []cluster.NodeAddress{{Type: "Hostname", Address: "host2"}, {Type: "InternalIP", Address: "10.0.0.2"}}},
 		{Name: "n1", Labels: map[string]string{"pool": "a"}, Addresses: []cluster.NodeAddress{{Type: "Hostname", Address: "host1"}}},
 		{Name: "n3", Labels: map[string]string{"pool": "a"}, Addresses: []cluster.NodeAddress{{Type: "Other", Address: "x"}}},
@@ -184,15 +184,15 @@ func TestTargetsOfFacts(t *testing.T) {
 func TestTargetsStay(t *testing.T) {
 	s := newScraper(t, Options{})
 	node := &cluster.Node{Name: "n1", Addresses: []cluster.NodeAddress{{Type: "InternalIP", Address: "10.0.0.1"}}}
-	facts := (*cluster.Facts)(nil).With(cluster.Change{Nodes: []*cluster.Node{node}})
+	facts := (*cluster.Facts)(nil).With(cluster.FactsChange{Nodes: []*cluster.Node{node}})
 	first := s.Targets(facts)
-	facts = facts.With(cluster.Change{Pods: []*cluster.Pod{{PodRef: metric.PodRef{Namespace: "a", Name: "p"}, Node: "n1"}}})
+	facts = facts.With(cluster.FactsChange{Pods: []*cluster.Pod{{PodRef: metric.PodRef{Namespace: "a", Name: "p"}, Node: "n1"}}})
 	if second := s.Targets(facts); &second[0] != &first[0] {
 		t.Error("a pod has changed, and the targets were made anew")
 	}
 	moved := *node
 	moved.Addresses = []cluster.NodeAddress{{Type: "InternalIP", Address: "10.0.0.2"}}
-	facts = facts.With(cluster.Change{Nodes: []*cluster.Node{&moved}})
+	facts = facts.With(cluster.FactsChange{Nodes: []*cluster.Node{&moved}})
 	if got := s.Targets(facts)[0].Address; got != "10.0.0.2:10250" || first[0].Address != "10.0.0.1:10250" {
 		t.Errorf("the node has moved: got %s, and %s in the slice from before", got, first[0].Address)
 	}

@@ -36,7 +36,7 @@ func tape(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	facts := (*cluster.Facts)(nil).With(cluster.Change{Synced: true, At: began})
+	facts := (*cluster.Facts)(nil).With(cluster.FactsChange{Synced: true, At: began})
 	round := func(node metric.NodeName, at time.Time) {
 		if err := w.Round(&metric.Batch{Source: "s", Node: node, Began: at, Ended: at}, facts, at); err != nil {
 			t.Fatal(err)

@@ -60,19 +60,19 @@ func meet(t *testing.T, all ...*replica) {
 		r.SetMembers(r.name, members)
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; {
-		deaf := 0
+		silent := 0
 		for _, r := range all {
 			for _, p := range r.members.Load().peers {
 				if p.lost() == nil {
-					deaf++
+					silent++
 				}
 			}
 		}
-		if deaf == 0 {
+		if silent == 0 {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%d of the streams are not heard", deaf)
+			t.Fatalf("%d of the streams are not heard", silent)
 		}
 		time.Sleep(time.Millisecond) // for a real connection
 	}

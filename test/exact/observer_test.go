@@ -12,7 +12,7 @@ type delivery struct {
 	now, made       int64 // when it came, and when the node wrote it
 	was, is         int64 // how far the node's clock was ahead at the answer before and at this one
 	ok              bool
-	reports, second []simulator.Report
+	reports, second []simulator.ReportedSample
 	facts           *cluster.Facts
 	interval        time.Duration
 	cores           int64 // of the node
@@ -62,7 +62,7 @@ func (e *observer) observe(d delivery) {
 		return
 	}
 	e.answers++
-	lines := map[string][]*simulator.Report{}
+	lines := map[string][]*simulator.ReportedSample{}
 	for i := range d.reports {
 		name := nameOf(d.reports[i].Life)
 		lines[name] = append(lines[name], &d.reports[i])
@@ -116,7 +116,7 @@ func (e *observer) forget(name string) {
 
 // meet notes which lives were reported together, and which of them appeared
 // while the other was already known.
-func (e *observer) meet(of []*simulator.Report, m *mention, d delivery) {
+func (e *observer) meet(of []*simulator.ReportedSample, m *mention, d delivery) {
 	mixed := map[pair]bool{}
 	for _, x := range of {
 		for _, y := range of {
@@ -149,7 +149,7 @@ func (e *observer) meet(of []*simulator.Report, m *mention, d delivery) {
 // survive handles a life that is reported alone after two were reported
 // together, by an endpoint that names neither. It drops what is known of both
 // if the counter could also be the continuation of the other's.
-func (e *observer) survive(x *simulator.Report, d delivery) {
+func (e *observer) survive(x *simulator.ReportedSample, d delivery) {
 	t := e.trails[x.Life]
 	if e.endpoint != simulator.Resource || t == nil || len(d.second) > 0 || x.Unread {
 		return
@@ -174,7 +174,7 @@ func (e *observer) followed(l *simulator.Life) bool {
 // mixed reports whether x, whose counter is known, and y could be confused at
 // an endpoint that names neither: each counter could also be the continuation
 // of the other's.
-func (e *observer) mixed(x, y *simulator.Report, m *mention, d delivery) bool {
+func (e *observer) mixed(x, y *simulator.ReportedSample, m *mention, d delivery) bool {
 	t, o := e.trails[x.Life], e.trails[y.Life]
 	if t == nil || len(t.readings) == 0 || len(d.second) > 0 || x.Unread || y.Unread {
 		return false
@@ -199,7 +199,7 @@ func (e *observer) lose(l *simulator.Life) {
 	}
 }
 
-func alone(of []*simulator.Report) bool {
+func alone(of []*simulator.ReportedSample) bool {
 	for _, r := range of {
 		if r.Life != of[0].Life {
 			return false
@@ -218,7 +218,7 @@ func (e *observer) trail(l *simulator.Life) *trail {
 }
 
 // read adds the counter of a line.
-func (e *observer) read(r *simulator.Report, d delivery) {
+func (e *observer) read(r *simulator.ReportedSample, d delivery) {
 	t := e.trail(r.Life)
 	t.last = d.now
 	if r.Unread || r.CPU == 0 {
@@ -240,7 +240,7 @@ func (e *observer) read(r *simulator.Report, d delivery) {
 }
 
 // start adds the start time of a line, and whether the line names its pod.
-func (e *observer) start(r *simulator.Report) {
+func (e *observer) start(r *simulator.ReportedSample) {
 	t := e.trail(r.Life)
 	if t.minStart == 0 || r.Start < t.minStart {
 		t.minStart = r.Start

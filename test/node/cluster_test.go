@@ -65,7 +65,7 @@ func run(m *testing.M) int {
 		defer w.end()
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "make the world:", err)
+		fmt.Fprintln(os.Stderr, "start the cluster:", err)
 		if w != nil {
 			w.logClusterState(ctx, os.Stderr)
 		}

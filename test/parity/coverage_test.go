@@ -28,17 +28,17 @@ func (c coverage) String() string {
 	return b.String()
 }
 
-var outcomes = map[autoscaler.Outcome]string{
+var outcomes = map[autoscaler.RatioOutcome]string{
 	autoscaler.OutcomeNone: "error", autoscaler.Scaled: "scaled", autoscaler.WithinTolerance: "within tolerance",
 	autoscaler.WouldReverse: "would turn", autoscaler.FromZero: "from zero",
 }
 
-var classes = map[autoscaler.Class]string{
+var classes = map[autoscaler.PodClass]string{
 	autoscaler.Counted: "counted", autoscaler.Unready: "unready", autoscaler.Missing: "missing",
 	autoscaler.Ignored: "ignored", autoscaler.NotInTarget: "stranger",
 }
 
-func className(c autoscaler.Class) string { return classes[c] }
+func className(c autoscaler.PodClass) string { return classes[c] }
 
 var whys = map[autoscaler.ClassReason]string{
 	autoscaler.ReasonReady: "ready", autoscaler.ReasonTerminating: "terminating", autoscaler.ReasonFailed: "failed",
@@ -133,7 +133,7 @@ func (c coverage) step(s *step, before *autoscaler.Memory, o *ours, want *outcom
 // edges counts recommendations and changes with exactly the age at which they
 // are forgotten.
 func (c coverage) edges(s *step, before *autoscaler.Memory, o *ours) {
-	age := func(r autoscaler.Recommendation) int64 { return int64(o.last.At.Sub(r.At)) }
+	age := func(r autoscaler.ReplicaRecommendation) int64 { return int64(o.last.At.Sub(r.At)) }
 	for _, r := range before.Recommendations {
 		if s.Spec.Behavior == nil {
 			continue

@@ -43,18 +43,18 @@ func (w *testInput) input(now time.Time, settings *autoscaler.Settings, spec *au
 }
 
 // pods returns the pods of the namespace that a selector matches, by name.
-func (w *testInput) pods(selector labels.Selector) (pods []autoscaler.Pod) {
+func (w *testInput) pods(selector labels.Selector) (pods []autoscaler.PodInput) {
 	for _, pod := range w.Pods {
 		if pod.Namespace == namespace && selector.Matches(labels.Set(pod.Labels)) {
 			pods = append(pods, podOf(pod))
 		}
 	}
-	slices.SortFunc(pods, func(a, b autoscaler.Pod) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(pods, func(a, b autoscaler.PodInput) int { return strings.Compare(a.Name, b.Name) })
 	return pods
 }
 
-func podOf(pod *corev1.Pod) autoscaler.Pod {
-	p := autoscaler.Pod{
+func podOf(pod *corev1.Pod) autoscaler.PodInput {
+	p := autoscaler.PodInput{
 		Name: pod.Name, Phase: cluster.Phase(pod.Status.Phase), Terminating: pod.DeletionTimestamp != nil,
 		Overhead: requestsOf(pod.Spec.Overhead), PodLevel: resourcehelpers.IsPodLevelRequestsSet(pod),
 	}
@@ -73,22 +73,22 @@ func podOf(pod *corev1.Pod) autoscaler.Pod {
 		p.Requests = requestsOf(r.Requests)
 	}
 	for _, c := range pod.Spec.Containers {
-		p.Containers = append(p.Containers, autoscaler.Container{Name: c.Name, Role: cluster.Regular, Requests: requestsOf(c.Resources.Requests)})
+		p.Containers = append(p.Containers, autoscaler.ContainerInput{Name: c.Name, Role: cluster.Regular, Requests: requestsOf(c.Resources.Requests)})
 	}
 	for _, c := range pod.Spec.InitContainers {
 		role := cluster.Init
 		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
 			role = cluster.Sidecar
 		}
-		p.Containers = append(p.Containers, autoscaler.Container{Name: c.Name, Role: role, Requests: requestsOf(c.Resources.Requests)})
+		p.Containers = append(p.Containers, autoscaler.ContainerInput{Name: c.Name, Role: role, Requests: requestsOf(c.Resources.Requests)})
 	}
 	return p
 }
 
 func requestsOf(list corev1.ResourceList) (r autoscaler.Requests) {
-	amount := func(name corev1.ResourceName) (a autoscaler.Amount) {
+	amount := func(name corev1.ResourceName) (a autoscaler.MilliQuantity) {
 		if q, ok := list[name]; ok {
-			a = autoscaler.Amount{Milli: q.MilliValue(), Set: true}
+			a = autoscaler.MilliQuantity{Milli: q.MilliValue(), Set: true}
 		}
 		return a
 	}
@@ -206,7 +206,7 @@ func (o *ours) reconcile(s *step, settings *autoscaler.Settings, status *autosca
 		selector := parse(other.Selector)
 		if slices.ContainsFunc(s.Input.Pods, func(p *corev1.Pod) bool {
 			return p.Namespace == namespace && other.Namespace == namespace && selector.Matches(labels.Set(p.Labels)) &&
-				slices.ContainsFunc(in.Pods, func(ours autoscaler.Pod) bool { return ours.Name == p.Name })
+				slices.ContainsFunc(in.Pods, func(ours autoscaler.PodInput) bool { return ours.Name == p.Name })
 		}) {
 			in.Overlapping = append(in.Overlapping, types.NamespacedName{Namespace: other.Namespace, Name: other.Name})
 		}

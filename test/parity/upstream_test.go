@@ -155,7 +155,7 @@ func (u *upstream) reconcile(s *step, status *autoscalingv2.HorizontalPodAutosca
 	_, err := reconcileKey(u.controller, context.Background(), key)
 	o := outcome{Err: err, Updates: u.apis.updates, Status: u.apis.status, Events: u.events.list}
 	for _, r := range (*field[map[string][]recommendation](u.controller, "recommendations"))[key] {
-		o.Memory.Recommendations = append(o.Memory.Recommendations, autoscaler.Recommendation{Replicas: r.Replicas, At: r.At})
+		o.Memory.Recommendations = append(o.Memory.Recommendations, autoscaler.ReplicaRecommendation{Replicas: r.Replicas, At: r.At})
 	}
 	changes := func(name string) (list []autoscaler.ReplicaChange) {
 		for _, c := range (*field[map[string][]change](u.controller, name))[key] {

@@ -200,19 +200,19 @@ func (r *report) fill(b *metric.Batch, n *Node, at time.Time) {
 	}
 }
 
-// World returns the input of explanations, at noon.
-func (w *Cluster) World() *explain.World {
-	world := &explain.World{Now: Noon, Facts: w.facts}
+// Explainer returns the input of explanations, at noon.
+func (w *Cluster) Explainer() *explain.Explainer {
+	explainer := &explain.Explainer{Now: Noon, Facts: w.facts}
 	if s := w.memory.Snapshot(); !s.At().IsZero() {
-		world.View = s
+		explainer.View = s
 	}
 	for _, n := range w.nodes {
-		world.Sources = append(world.Sources, n.status)
+		explainer.Sources = append(explainer.Sources, n.status)
 	}
 	if w.scaled != nil {
-		world.Autoscalers = func(p *cluster.Pod) []string { return w.scaled[p.PodRef] }
+		explainer.Autoscalers = func(p *cluster.Pod) []string { return w.scaled[p.PodRef] }
 	}
-	return world
+	return explainer
 }
 
 // Points returns the history of a metric of an entity.
@@ -227,7 +227,7 @@ func (w *Cluster) Points(e metric.Entity, id metric.ID, from, to time.Time) iter
 }
 
 // Knows adds a change to the facts of the API server.
-func (w *Cluster) Knows(c cluster.Change) {
+func (w *Cluster) Knows(c cluster.FactsChange) {
 	c.Synced, c.At = true, Noon.Add(-2*time.Second)
 	w.facts = w.facts.With(c)
 }

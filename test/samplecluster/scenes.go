@@ -104,7 +104,7 @@ func Failing(t testing.TB) *Cluster {
 			}
 		}
 	}
-	w.Knows(cluster.Change{
+	w.Knows(cluster.FactsChange{
 		Nodes: []*cluster.Node{n1.Facts(true), n2.Facts(true), n3.Facts(true), n4.Facts(true), n5.Facts(true), n6.Facts(false)},
 		Pods:  pods,
 	})
@@ -120,7 +120,7 @@ func Failing(t testing.TB) *Cluster {
 // Healthy returns a cluster without failures.
 func Healthy(t testing.TB) *Cluster {
 	w := New(t)
-	var c cluster.Change
+	var c cluster.FactsChange
 	for i := range 3 {
 		name := fmt.Sprintf("n%d", i+1)
 		n := w.Node(name, 4, 16).Itself(0.6+float64(i)/2, 3+2*float64(i))
@@ -159,7 +159,7 @@ func SingleMachine(t testing.TB) *Cluster {
 func Large(t testing.TB, nodes int) *Cluster {
 	w := New(t)
 	w.began = Noon.Add(-3 * round)
-	var c cluster.Change
+	var c cluster.FactsChange
 	for i := range nodes {
 		name := fmt.Sprintf("node-%04d", i)
 		n := w.Node(name, 16, 64).Itself(4+float64(i%10), 30)

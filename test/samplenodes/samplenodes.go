@@ -37,7 +37,7 @@ func (n Node) Facts() *cluster.Facts {
 	node := &cluster.Node{Name: Name, Ready: true}
 	node.Spec.Set(metric.CPUNodeCapacity, 64e9)
 	node.Spec.Set(metric.CPUNodeAllocatable, 63e9)
-	change := cluster.Change{Synced: true, At: Epoch, Nodes: []*cluster.Node{node}}
+	change := cluster.FactsChange{Synced: true, At: Epoch, Nodes: []*cluster.Node{node}}
 	n.each(func(p, c int) {
 		if c < 0 {
 			change.Pods = append(change.Pods, &cluster.Pod{PodRef: podRef(p), UID: uid(p), Node: Name,

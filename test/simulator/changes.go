@@ -18,8 +18,8 @@ const (
 // String returns the type of a watch event.
 func (k ChangeKind) String() string { return [...]string{"ADDED", "MODIFIED", "DELETED"}[k] }
 
-// A Change is one change of a Node or Pod object at the API server.
-type Change struct {
+// A PodChange is one change of a Node or Pod object at the API server.
+type PodChange struct {
 	At   int64 // nanoseconds since the Unix epoch
 	Kind ChangeKind
 	Node *Node
@@ -45,7 +45,7 @@ func (f *Fleet) Follow(since time.Time) *Follower {
 }
 
 // Changes appends to dst the changes up to now that it has not yet returned.
-func (w *Follower) Changes(dst []Change, now time.Time) []Change {
+func (w *Follower) Changes(dst []PodChange, now time.Time) []PodChange {
 	t := now.UnixNano()
 	if t <= w.at {
 		return dst
@@ -63,7 +63,7 @@ func (w *Follower) Changes(dst []Change, now time.Time) []Change {
 			case at > t:
 				w.next[i] = min(w.next[i], at)
 			case at > w.at:
-				dst = append(dst, Change{At: at, Kind: kind, Node: n, Pod: p})
+				dst = append(dst, PodChange{At: at, Kind: kind, Node: n, Pod: p})
 			}
 		}
 		record(n.churn.due, Modified, nil)
@@ -74,7 +74,7 @@ func (w *Follower) Changes(dst []Change, now time.Time) []Change {
 		n.mu.RUnlock()
 	}
 	w.at = t
-	slices.SortStableFunc(dst[first:], func(a, b Change) int { return int(min(max(a.At-b.At, -1), 1)) })
+	slices.SortStableFunc(dst[first:], func(a, b PodChange) int { return int(min(max(a.At-b.At, -1), 1)) })
 	return dst
 }
 

@@ -44,9 +44,9 @@ func (l *Life) Present(at int64) bool {
 	return p.bound <= at && at < p.unbound && l.Container.current(at) == l.run && l.run.alive(at)
 }
 
-// A Report is a line about a container as a node reports it at a moment. Times
+// A ReportedSample is a line about a container as a node reports it at a moment. Times
 // are nanoseconds since the Unix epoch.
-type Report struct {
+type ReportedSample struct {
 	Life   *Life
 	At     int64 // when the node took the reading
 	Stamp  int64 // the time that its clock showed then
@@ -59,7 +59,7 @@ type Report struct {
 // Reports appends to dst the lines that the node reports about its containers
 // at now, each with the life that it really belongs to. lives is the result of
 // Node.Lives. Times are not yet rounded as the endpoint rounds them.
-func (n *Node) Reports(dst []Report, lives []*Life, e Endpoint, now int64) []Report {
+func (n *Node) Reports(dst []ReportedSample, lives []*Life, e Endpoint, now int64) []ReportedSample {
 	var readings []reading
 	for _, p := range n.pods {
 		for _, c := range p.Containers {
@@ -70,7 +70,7 @@ func (n *Node) Reports(dst []Report, lives []*Life, e Endpoint, now int64) []Rep
 		r := &readings[i]
 		for _, l := range lives {
 			if l.ID == r.run.id() && (l.From <= r.at || !l.run.follows) && r.at < l.Until {
-				dst = append(dst, Report{Life: l, At: r.at, Stamp: r.stamp, Start: r.start, CPU: r.cpu, Unread: r.zero, Second: r.second})
+				dst = append(dst, ReportedSample{Life: l, At: r.at, Stamp: r.stamp, Start: r.start, CPU: r.cpu, Unread: r.zero, Second: r.second})
 				break
 			}
 		}

@@ -16,7 +16,7 @@ import (
 //
 //	pod Incomplete, app CounterReset/Measured, proxy Measured, node Measured
 func (g *stage) describeAnswers() string {
-	w := g.world()
+	w := g.explainer()
 	victim := g.victim()
 	ref := metric.PodRef{Namespace: metric.Namespace(victim.Namespace), Name: metric.PodName(victim.Name)}
 	var parts []string

@@ -228,9 +228,9 @@ func (g *stage) publish(src *source, b *metric.Batch) {
 	g.sources[b.Node] = src
 }
 
-// world returns the input of explanations.
-func (g *stage) world() *explain.World {
-	w := &explain.World{Now: g.now, Facts: g.facts}
+// explainer returns the input of explanations.
+func (g *stage) explainer() *explain.Explainer {
+	w := &explain.Explainer{Now: g.now, Facts: g.facts}
 	if snapshot := g.sink.Snapshot(); snapshot != nil && !snapshot.At().IsZero() {
 		w.View = snapshot
 	}

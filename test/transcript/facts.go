@@ -17,7 +17,7 @@ func parseFacts(args map[string]string, input string) (*cluster.Facts, error) {
 		return nil, err
 	}
 	_, unsynced := args["unsynced"]
-	c := cluster.Change{Synced: !unsynced, At: at}
+	c := cluster.FactsChange{Synced: !unsynced, At: at}
 	pods := map[metric.PodRef]*cluster.Pod{}
 	for _, line := range Lines(input) {
 		kind, rest, _ := strings.Cut(line, " ")

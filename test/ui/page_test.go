@@ -20,7 +20,7 @@ import (
 
 // page returns the page of a sample cluster.
 func page(w *samplecluster.Cluster) http.Handler {
-	return ui.New(ui.Options{World: w.World, Points: w.Points, Version: "v0.4.0", Sinks: func() []ui.SinkState {
+	return ui.New(ui.Options{Explainer: w.Explainer, Points: w.Points, Version: "v0.4.0", Sinks: func() []ui.SinkState {
 		return []ui.SinkState{
 			{Name: "memory", LastSuccess: samplecluster.Noon.Add(-3 * time.Second)},
 			{Name: "log", LastSuccess: samplecluster.Noon.Add(-2 * time.Minute), Err: errors.New("write /var/log/weir: no space left on device"), Queued: 12},
@@ -30,7 +30,7 @@ func page(w *samplecluster.Cluster) http.Handler {
 
 // guarded returns the page of a sample cluster with agents on its nodes.
 func guarded(t *testing.T) http.Handler {
-	return ui.New(ui.Options{World: samplecluster.Failing(t).World, Eviction: func(_ context.Context, node string) (*document.EvictionReport, error) {
+	return ui.New(ui.Options{Explainer: samplecluster.Failing(t).Explainer, Eviction: func(_ context.Context, node string) (*document.EvictionReport, error) {
 		return samplecluster.UnderPressure(t, node), nil
 	}})
 }

@@ -215,9 +215,9 @@ func (rd *traceReader) setSpec(what, resource string, l history.TimeSeries) {
 	}
 	// Bytes are whole; cores have thousandths, rounded up as quantities are.
 	if resource == "memory" {
-		to.Memory = autoscaler.Amount{Milli: int64(math.Round(last) * 1000), Set: true}
+		to.Memory = autoscaler.MilliQuantity{Milli: int64(math.Round(last) * 1000), Set: true}
 	} else {
-		to.CPU = autoscaler.Amount{Milli: int64(math.Ceil(math.Round(last*1e9) / 1e6)), Set: true}
+		to.CPU = autoscaler.MilliQuantity{Milli: int64(math.Ceil(math.Round(last*1e9) / 1e6)), Set: true}
 	}
 }
 

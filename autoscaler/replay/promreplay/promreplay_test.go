@@ -104,10 +104,10 @@ func TestRead(t *testing.T) {
 		t.Fatalf("containers %v, want app alone", trace.Containers)
 	}
 	app := trace.Containers[0]
-	if want := (autoscaler.Requests{CPU: autoscaler.Amount{Milli: 500, Set: true}}); app.Name != "app" || app.Requests != want {
+	if want := (autoscaler.Requests{CPU: autoscaler.MilliQuantity{Milli: 500, Set: true}}); app.Name != "app" || app.Requests != want {
 		t.Errorf("got container %s requesting %v, want app requesting %v", app.Name, app.Requests, want)
 	}
-	if want := (autoscaler.Requests{CPU: autoscaler.Amount{Milli: 1000, Set: true}}); app.Limits != want {
+	if want := (autoscaler.Requests{CPU: autoscaler.MilliQuantity{Milli: 1000, Set: true}}); app.Limits != want {
 		t.Errorf("got limits %v, want %v", app.Limits, want)
 	}
 	for _, test := range []struct {

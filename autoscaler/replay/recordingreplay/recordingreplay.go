@@ -53,8 +53,8 @@ type UsageReader interface {
 	Pod(metric.PodRef) (pod *metric.Sample, containers []*metric.Sample)
 }
 
-// Collector collects a trace. It is for one goroutine.
-type Collector struct {
+// RecordingCollector collects a trace. It is for one goroutine.
+type RecordingCollector struct {
 	options    Options
 	names      *regexp.Regexp
 	selector   labels.Selector
@@ -74,7 +74,7 @@ type containerTrace struct {
 }
 
 // New returns a collector. The error is about a metric that weir does not know.
-func New(o Options) (*Collector, error) {
+func New(o Options) (*RecordingCollector, error) {
 	for _, name := range o.Named {
 		if _, ok := metric.ByName(name); !ok {
 			return nil, fmt.Errorf("a recording has weir's own metrics only, and %s is none", name)
@@ -84,14 +84,14 @@ func New(o Options) (*Collector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("match pods: %w", err)
 	}
-	return &Collector{
+	return &RecordingCollector{
 		options: o, names: names, selector: o.Selector, containers: map[string]*containerTrace{}, starting: map[metric.PodUID]bool{},
 		trace: replay.Trace{Namespace: string(o.Namespace), Target: o.Kind + "/" + o.Name, Step: leastStep, Named: map[string]replay.Series{}},
 	}, nil
 }
 
 // AddTarget adds a recorded target. Targets of other workloads are ignored.
-func (c *Collector) AddTarget(t *recording.ScaleTarget, now time.Time) {
+func (c *RecordingCollector) AddTarget(t *recording.ScaleTarget, now time.Time) {
 	if t.Namespace != c.options.Namespace || t.Name != c.options.Name || t.Resource != strings.ToLower(c.options.Kind)+"s" {
 		return
 	}
@@ -109,12 +109,12 @@ func (c *Collector) AddTarget(t *recording.ScaleTarget, now time.Time) {
 	}
 }
 
-func (c *Collector) within(now time.Time) bool {
+func (c *RecordingCollector) within(now time.Time) bool {
 	return !now.Before(c.options.From) && (c.options.To.IsZero() || now.Before(c.options.To))
 }
 
 // AddRound adds the state after a round. Only the first round in each step counts.
-func (c *Collector) AddRound(now time.Time, facts *cluster.Facts, usage UsageReader) {
+func (c *RecordingCollector) AddRound(now time.Time, facts *cluster.Facts, usage UsageReader) {
 	if facts == nil || !facts.Synced || !c.within(now) || now.Before(c.next) {
 		return
 	}
@@ -144,7 +144,7 @@ func (c *Collector) AddRound(now time.Time, facts *cluster.Facts, usage UsageRea
 }
 
 // selects reports whether p is one of the target's pods that count as replicas.
-func (c *Collector) selects(p *cluster.Pod) bool {
+func (c *RecordingCollector) selects(p *cluster.Pod) bool {
 	if !p.Deleted.IsZero() || p.Phase == cluster.Failed || p.Phase == cluster.Succeeded {
 		return false
 	}
@@ -155,7 +155,7 @@ func (c *Collector) selects(p *cluster.Pod) bool {
 }
 
 // learnStartup records how long p took to become ready, if it started within the trace.
-func (c *Collector) learnStartup(p *cluster.Pod) {
+func (c *RecordingCollector) learnStartup(p *cluster.Pod) {
 	if p.Started.IsZero() || p.Started.Before(c.trace.From) {
 		return
 	}
@@ -173,7 +173,7 @@ func (c *Collector) learnStartup(p *cluster.Pod) {
 }
 
 // keepSpecs keeps the containers and requests of p. The last pod decides.
-func (c *Collector) keepSpecs(p *cluster.Pod) {
+func (c *RecordingCollector) keepSpecs(p *cluster.Pod) {
 	for i := range p.Containers {
 		f := &p.Containers[i]
 		if f.Role == cluster.Ephemeral {
@@ -197,10 +197,10 @@ func (c *Collector) keepSpecs(p *cluster.Pod) {
 // amounts returns CPU and memory in thousandths, rounded up as quantities are.
 func amounts(v *metric.Values, cpu, memory metric.ID) (r autoscaler.Requests) {
 	if nanocores, ok := v.Get(cpu); ok {
-		r.CPU = autoscaler.Amount{Milli: int64(math.Ceil(nanocores / 1e6)), Set: true}
+		r.CPU = autoscaler.MilliQuantity{Milli: int64(math.Ceil(nanocores / 1e6)), Set: true}
 	}
 	if bytes, ok := v.Get(memory); ok {
-		r.Memory = autoscaler.Amount{Milli: int64(math.Ceil(bytes)) * 1000, Set: true}
+		r.Memory = autoscaler.MilliQuantity{Milli: int64(math.Ceil(bytes)) * 1000, Set: true}
 	}
 	return r
 }
@@ -229,7 +229,7 @@ func (s *podSum) append(to *replay.Series, now time.Time, pods int) {
 }
 
 // measure adds a point to each series.
-func (c *Collector) measure(now time.Time, ready []*cluster.Pod, usage UsageReader) {
+func (c *RecordingCollector) measure(now time.Time, ready []*cluster.Pod, usage UsageReader) {
 	if len(ready) == 0 {
 		return // the demand is unknown
 	}
@@ -274,7 +274,7 @@ func (c *Collector) measure(now time.Time, ready []*cluster.Pod, usage UsageRead
 }
 
 // Trace returns the trace. The error says what to check if it is empty.
-func (c *Collector) Trace() (*replay.Trace, error) {
+func (c *RecordingCollector) Trace() (*replay.Trace, error) {
 	t := c.trace
 	if t.From.IsZero() {
 		return nil, errors.New("the recording has no round in that time for which the API server's facts are known")

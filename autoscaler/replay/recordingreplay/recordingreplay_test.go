@@ -53,7 +53,7 @@ func pod(name string, started, ready int) *cluster.Pod {
 }
 
 func facts(pods ...*cluster.Pod) *cluster.Facts {
-	return (*cluster.Facts)(nil).With(cluster.Change{Synced: true, At: began, Pods: pods})
+	return (*cluster.Facts)(nil).With(cluster.FactsChange{Synced: true, At: began, Pods: pods})
 }
 
 const a, b, c = "web-5d4f8c7b9-aaaaa", "web-5d4f8c7b9-bbbbb", "web-5d4f8c7b9-ccccc"
@@ -62,7 +62,7 @@ func ref(name string) metric.PodRef {
 	return metric.PodRef{Namespace: "shop", Name: metric.PodName(name)}
 }
 
-func collect(t *testing.T, o Options) *Collector {
+func collect(t *testing.T, o Options) *RecordingCollector {
 	t.Helper()
 	o.Namespace, o.Kind, o.Name = "shop", "Deployment", "web"
 	collector, err := New(o)
@@ -101,7 +101,7 @@ func TestTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	app := trace.Containers[0]
-	if len(trace.Containers) != 1 || app.Name != "app" || app.Requests.CPU != (autoscaler.Amount{Milli: 250, Set: true}) || app.Requests.Memory.Set || app.Limits.CPU.Milli != 1000 {
+	if len(trace.Containers) != 1 || app.Name != "app" || app.Requests.CPU != (autoscaler.MilliQuantity{Milli: 250, Set: true}) || app.Requests.Memory.Set || app.Limits.CPU.Milli != 1000 {
 		t.Errorf("got containers %+v", trace.Containers)
 	}
 	for seconds, want := range map[int]float64{0: 0.75, 15: 0.75, 30: 0.75, 45: 0.75, 75: 0.75} {

@@ -75,7 +75,7 @@ func TestContainers(t *testing.T) {
 }
 
 // Options.Ended may not know a new pod yet: a pod with a ready sandbox has not ended.
-func TestContainersOfAPodNotHeardOfYet(t *testing.T) {
+func TestContainersOfAnUnknownPod(t *testing.T) {
 	f := &fake{ready: []string{"new"}, containers: []*runtime.Container{
 		container("init", "new", "init", 1, exited), container("job", "job", "app", 1, exited),
 	}}

@@ -107,7 +107,7 @@ func (f *fake) RemoveContainer(ctx context.Context, q *runtime.RemoveContainerRe
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.containers = slices.DeleteFunc(f.containers, func(c *runtime.Container) bool { return c.Id == q.ContainerId })
-	f.tell(q.ContainerId)
+	f.reportContainer(q.ContainerId)
 	return &runtime.RemoveContainerResponse{}, nil
 }
 
@@ -130,11 +130,11 @@ func (f *fake) RemoveImage(ctx context.Context, q *runtime.RemoveImageRequest) (
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.images = slices.DeleteFunc(f.images, func(i *runtime.Image) bool { return i.Id == q.Image.Image })
-	f.tell(q.Image.Image)
+	f.reportContainer(q.Image.Image)
 	return &runtime.RemoveImageResponse{}, nil
 }
 
-func (f *fake) tell(id string) {
+func (f *fake) reportContainer(id string) {
 	if f.removed != nil {
 		f.removed(id)
 	}

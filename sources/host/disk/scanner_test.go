@@ -247,7 +247,7 @@ func TestPodsComeAndGo(t *testing.T) {
 	has()
 }
 
-func TestAnOldFindingTellsNothing(t *testing.T) {
+func TestOldScanIsNotUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScanner(t, Options{})
 		s.storeResult(uid, podResult{pod: &PodUsage{At: time.Now()}, began: time.Now()})

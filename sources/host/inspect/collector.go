@@ -7,12 +7,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// collectInterval is the maximum age of a report: a Collector inspects the machine no more often.
+// collectInterval is the maximum age of a report: a CgroupCollector inspects the machine no more often.
 const collectInterval = time.Minute
 
-// Collector is a Prometheus collector of the leftover cgroups on this machine. It inspects
+// CgroupCollector is a Prometheus collector of the leftover cgroups on this machine. It inspects
 // the machine in Collect and starts no goroutine.
-type Collector struct {
+type CgroupCollector struct {
 	inspector *Inspector
 	pods      func() *Pods
 	now       func() time.Time
@@ -23,10 +23,10 @@ type Collector struct {
 	}
 }
 
-// NewCollector returns a Collector. pods returns this node's pods, or nil if there is no list
+// NewCollector returns a CgroupCollector. pods returns this node's pods, or nil if there is no list
 // of them. It is called after i has read the cgroups.
-func NewCollector(i *Inspector, pods func() *Pods) *Collector {
-	return &Collector{inspector: i, pods: pods, now: time.Now}
+func NewCollector(i *Inspector, pods func() *Pods) *CgroupCollector {
+	return &CgroupCollector{inspector: i, pods: pods, now: time.Now}
 }
 
 var (
@@ -44,14 +44,14 @@ var (
 )
 
 // Describe implements prometheus.Collector.
-func (c *Collector) Describe(to chan<- *prometheus.Desc) {
+func (c *CgroupCollector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range [...]*prometheus.Desc{leftoverDesc, processesDesc, oldestDesc, podsDesc, problemsDesc} {
 		to <- d
 	}
 }
 
 // Collect inspects the machine if the last report is too old, and sends the metrics.
-func (c *Collector) Collect(to chan<- prometheus.Metric) {
+func (c *CgroupCollector) Collect(to chan<- prometheus.Metric) {
 	r := c.latest()
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
@@ -98,7 +98,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 }
 
 // latest returns a report no older than collectInterval, or nil if the machine cannot be read.
-func (c *Collector) latest() *Report {
+func (c *CgroupCollector) latest() *Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()

@@ -17,7 +17,7 @@ import (
 // Judgement. pods may be nil: then most are Unknown. now is the time by this machine's clock.
 func Judge(t *Tree, pods *Pods, now time.Time) *Report {
 	j := &judging{tree: t, pods: pods, now: now, cgroupsByUID: map[metric.PodUID][]*Cgroup{}}
-	r := &Report{Time: t.Ended, Cgroups: t.Hierarchies.Mode(), Roots: append([]metric.CgroupPath{}, t.Roots...), Pods: []PodReport{}}
+	r := &Report{Time: t.Ended, Cgroups: t.Hierarchies.Mode(), Roots: append([]metric.CgroupPath{}, t.Roots...), Pods: []PodCgroups{}}
 	for _, h := range t.Hierarchies {
 		r.Directories = append(r.Directories, strings.TrimSuffix(h.Dir+string(t.Under), "/"))
 	}
@@ -53,8 +53,8 @@ type judging struct {
 }
 
 // judgePod judges a pod's cgroup, and those of its containers.
-func (j *judging) judgePod(c *Cgroup) PodReport {
-	p := PodReport{
+func (j *judging) judgePod(c *Cgroup) PodCgroups {
+	p := PodCgroups{
 		CgroupReport: j.describeCgroup(c),
 		UID:          c.UID, Driver: c.Driver, PathQoS: c.QoS, cgroup: c,
 	}
@@ -115,7 +115,7 @@ func (j *judging) chooseOwn(uid metric.PodUID, spec podcgroup.QoS) (own *Cgroup,
 }
 
 // judgeOwn judges the cgroup that a listed pod uses.
-func (j *judging) judgeOwn(p *PodReport, facts *cluster.Pod, others []*Cgroup) {
+func (j *judging) judgeOwn(p *PodCgroups, facts *cluster.Pod, others []*Cgroup) {
 	p.setStarted(facts.Started)
 	own := p.Reasons
 	switch {
@@ -177,7 +177,7 @@ func duplicateReason(c, own *Cgroup, others []*Cgroup, spec podcgroup.QoS) strin
 }
 
 // judgeUnlisted judges the cgroup of a pod that is not in the list of pods.
-func (j *judging) judgeUnlisted(p *PodReport, own *Cgroup, others []*Cgroup) {
+func (j *judging) judgeUnlisted(p *PodCgroups, own *Cgroup, others []*Cgroup) {
 	evidence := p.Reasons
 	judgement, reason := j.judgeUnlistedUID(p.cgroup)
 	p.Judgement, p.Reasons = judgement, []string{reason}
@@ -238,8 +238,8 @@ func (j *judging) countOutsidePod(uid metric.PodUID) (n int) {
 }
 
 // judgeOutsidePod judges a container's cgroup outside of its pod's.
-func (j *judging) judgeOutsidePod(c *Cgroup) PodReport {
-	p := PodReport{UID: c.UID, PathQoS: c.QoS, cgroup: c}
+func (j *judging) judgeOutsidePod(c *Cgroup) PodCgroups {
+	p := PodCgroups{UID: c.UID, PathQoS: c.QoS, cgroup: c}
 	facts := j.podsByUID[c.UID]
 	var one ContainerReport
 	if facts == nil {

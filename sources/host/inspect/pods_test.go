@@ -14,14 +14,14 @@ func TestPodsOn(t *testing.T) {
 	at := time.Unix(1000, 0)
 	web := &cluster.Pod{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, UID: "u1", Node: "n1"}
 	var none *cluster.Facts
-	known := none.With(cluster.Change{Synced: true, At: at, Pods: []*cluster.Pod{web}})
+	known := none.With(cluster.FactsChange{Synced: true, At: at, Pods: []*cluster.Pod{web}})
 	if p := PodsOn("n1", known); p == nil || len(p.List) != 1 || p.List[0] != web || !p.At.Equal(at) || p.Static {
 		t.Errorf("pods on n1: %+v, want shop/web, as of %v, without static pods", p, at)
 	}
 	if p := PodsOn("n2", known); p == nil || len(p.List) != 0 {
 		t.Errorf("pods on n2: %+v, want an empty list", p)
 	}
-	for _, facts := range []*cluster.Facts{nil, {}, none.With(cluster.Change{Pods: []*cluster.Pod{web}})} {
+	for _, facts := range []*cluster.Facts{nil, {}, none.With(cluster.FactsChange{Pods: []*cluster.Pod{web}})} {
 		if p := PodsOn("n1", facts); p != nil {
 			t.Errorf("pods by facts that are not whole: %+v, want none", p)
 		}

@@ -200,7 +200,7 @@ func TestCleanRefusesWhatIsNotAPods(t *testing.T) {
 		{Path: "/system.slice/x.service", Locations: places}, {Path: "/kubepods/burstable", Locations: places},
 		{Path: metric.CgroupPath("/a/kubepods/pod" + uidOf('A')), Locations: places}, {Path: "/../kubepods/x", Locations: places},
 	} {
-		r.Pods = append(r.Pods, PodReport{Removable: true, cgroup: c})
+		r.Pods = append(r.Pods, PodCgroups{Removable: true, cgroup: c})
 	}
 	for n, done := range i.Clean(r) {
 		if done.Failed == "" || len(done.Removed) > 0 {

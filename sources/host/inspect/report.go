@@ -23,7 +23,7 @@ type Report struct {
 	PodsAt *time.Time `json:"podsAt,omitempty"`
 	// Pods are the cgroups of pods, sorted by path, and after them the cgroups of
 	// containers that lie outside of any pod's cgroup.
-	Pods []PodReport `json:"pods"`
+	Pods []PodCgroups `json:"pods"`
 	// Problems are what could not be read, and doubts about the list of pods.
 	Problems []string `json:"problems,omitempty"`
 	// Removals are the results of Clean; absent before it is called.
@@ -78,8 +78,8 @@ const (
 	FromDirectory Origin = "directory"
 )
 
-// PodReport is the judgement on a pod's cgroup.
-type PodReport struct {
+// PodCgroups is the judgement on a pod's cgroup.
+type PodCgroups struct {
 	CgroupReport
 	UID metric.PodUID `json:"uid"`
 	// Namespace and Name are the pod's; empty if the pod is not listed.
@@ -103,7 +103,7 @@ type PodReport struct {
 }
 
 // PodName returns "namespace/name", or "-" for a pod that is not listed.
-func (p *PodReport) PodName() string {
+func (p *PodCgroups) PodName() string {
 	if p.Name == "" {
 		return "-"
 	}

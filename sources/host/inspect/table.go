@@ -112,7 +112,7 @@ func (r *Report) summary() string {
 }
 
 // writeReasons writes the reasons for the judgements on p and its containers.
-func (p *PodReport) writeReasons(b *bytes.Buffer, wide bool) {
+func (p *PodCgroups) writeReasons(b *bytes.Buffer, wide bool) {
 	var containers []*ContainerReport
 	for i := range p.Containers {
 		// Only with wide: containers that are live or judged like their pod.

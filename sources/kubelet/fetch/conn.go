@@ -45,16 +45,16 @@ func newAnswerBuffer() *answerBuffer {
 	return s
 }
 
-// lendTo lends the memory for TLS records to c, if c takes it. Close of the answer takes it back.
+// giveMemoryTo lends the memory for TLS records to c, if c takes it. Close of the answer takes it back.
 // A connection that ends before keeps it.
-func (s *answerBuffer) lendTo(c *conn) {
-	if !c.tlsBuffer.CanLend() {
+func (s *answerBuffer) giveMemoryTo(c *conn) {
+	if !c.tlsBuffer.CanGiveMemory() {
 		return
 	}
 	if s.records == nil {
 		s.records = make([]byte, 0, recordsSize)
 	}
-	c.tlsBuffer.Lend(s.records)
+	c.tlsBuffer.GiveMemory(s.records)
 	s.records = nil
 }
 
@@ -91,7 +91,7 @@ func (c *conn) startTLS(ctx context.Context, shared *tls.Config, s *answerBuffer
 	}
 	secured := tls.Client(c.Conn, own)
 	c.tlsBuffer = tlsmemory.BufferOf(secured)
-	s.lendTo(c)
+	s.giveMemoryTo(c)
 	if err := secured.HandshakeContext(ctx); err != nil {
 		var record tls.RecordHeaderError
 		if errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/" {
@@ -127,7 +127,7 @@ func (t *Transport) exchange(c *conn, req *http.Request, out []byte, s *answerBu
 	}
 	if s == nil {
 		s = t.buffers.Get().(*answerBuffer)
-		s.lendTo(c)
+		s.giveMemoryTo(c)
 	}
 	s.source = limitedSource{conn: c.Conn}
 	s.reader.Reset(&s.source)

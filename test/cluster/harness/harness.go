@@ -18,7 +18,7 @@
 //
 // # Files
 //
-// A cluster's folder contains state.json (what runs: see [State]), logs/,
+// A cluster's folder contains state.json (what runs: see [ClusterRecord]), logs/,
 // audit/ (who changed what: see [Cluster.Audit]), pki/, kubeconfig and the
 // node's own folders. Programs are in a cache outside this folder, by the hash
 // of what they are built from. [Cluster.Down] removes the folder.
@@ -78,7 +78,7 @@ var (
 // methods at the same time.
 type Cluster struct {
 	mu       sync.Mutex // guards state, after Start
-	state    State
+	state    ClusterRecord
 	dir      string
 	progress *progress
 	options  Options

@@ -84,8 +84,8 @@ func TestAlive(t *testing.T) {
 	if !p.Alive() || outsider.Alive() {
 		t.Errorf("alive: got %v for the process and %v for one of its number that started earlier", p.Alive(), outsider.Alive())
 	}
-	s := State{Boot: bootID(), Processes: []Process{p}}
-	if other := (State{Boot: "another", Processes: []Process{p}}); !s.Alive() || other.Alive() {
+	s := ClusterRecord{Boot: bootID(), Processes: []Process{p}}
+	if other := (ClusterRecord{Boot: "another", Processes: []Process{p}}); !s.Alive() || other.Alive() {
 		t.Errorf("state alive: got %v, and %v after a reboot", s.Alive(), other.Alive())
 	}
 	if err := cmd.Process.Kill(); err != nil {

@@ -105,7 +105,7 @@ func parseRoutes(b []byte) ([]netip.Prefix, error) {
 // connect creates the link between this machine and the namespace of process
 // pid, and chooses its addresses. Both happen under one lock, so two clusters
 // that start at the same time get different addresses.
-func connect(ctx context.Context, s *State, pid int) error {
+func connect(ctx context.Context, s *ClusterRecord, pid int) error {
 	cache, err := cacheDir()
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 )
 
 func TestPodCgroupsHaveTheirClass(t *testing.T) {
-	c := &Cluster{state: State{Cgroup: "/weir-cluster-a"}}
+	c := &Cluster{state: ClusterRecord{Cgroup: "/weir-cluster-a"}}
 	f := func(g PodCgroup, want string) {
 		t.Helper()
 		if g.String() != want {

@@ -17,9 +17,9 @@ import (
 
 const stateFile = "state.json"
 
-// State is the content of a cluster's state.json. With it, another process can
+// ClusterRecord is the content of a cluster's state.json. With it, another process can
 // use and stop the cluster.
-type State struct {
+type ClusterRecord struct {
 	Name      string    `json:"name"`
 	Node      string    `json:"node"`
 	Cgroup    string    `json:"cgroup"`    // below each hierarchy's root, with a leading slash
@@ -42,9 +42,9 @@ type Process struct {
 	Health  string `json:"health,omitempty"` // URL that answers 200 when it is healthy
 }
 
-func newState(o Options, source string, p Programs, now time.Time) State {
+func newState(o Options, source string, p Programs, now time.Time) ClusterRecord {
 	sum := sha256.Sum256([]byte(filepath.Join(o.Dir, o.Name)))
-	return State{
+	return ClusterRecord{
 		Name:      o.Name,
 		Node:      o.Name + "-node",
 		Cgroup:    string(cgroupOf(o.Name)),
@@ -56,8 +56,8 @@ func newState(o Options, source string, p Programs, now time.Time) State {
 	}
 }
 
-func readState(dir string) (State, error) {
-	var s State
+func readState(dir string) (ClusterRecord, error) {
+	var s ClusterRecord
 	b, err := os.ReadFile(filepath.Join(dir, stateFile))
 	if err != nil {
 		return s, fmt.Errorf("read state: %w", err)
@@ -70,7 +70,7 @@ func readState(dir string) (State, error) {
 
 // write replaces the file in one step, so a reader sees the old or the new
 // state.
-func (s State) write(dir string) error {
+func (s ClusterRecord) write(dir string) error {
 	b, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write state: %w", err)
@@ -86,7 +86,7 @@ func (s State) write(dir string) error {
 }
 
 // Alive reports whether any process of the cluster runs.
-func (s State) Alive() bool {
+func (s ClusterRecord) Alive() bool {
 	for _, p := range s.Processes {
 		if s.Boot == bootID() && p.Alive() {
 			return true

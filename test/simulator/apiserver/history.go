@@ -16,7 +16,7 @@ type history struct {
 
 	mu struct {
 		sync.Mutex
-		changes []simulator.Change
+		changes []simulator.PodChange
 		since   int64         // changes has every change after this time
 		until   int64         // changes has every change up to this time
 		more    chan struct{} // closed when until has changed
@@ -32,7 +32,7 @@ func newHistory(size int, begin time.Time) *history {
 }
 
 // add records the changes up to now, and wakes the watches.
-func (h *history) add(changes []simulator.Change, now time.Time) {
+func (h *history) add(changes []simulator.PodChange, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if over := len(h.mu.changes) + len(changes) - h.size; over > 0 && len(h.mu.changes) > 0 {
@@ -40,7 +40,7 @@ func (h *history) add(changes []simulator.Change, now time.Time) {
 		// little per change.
 		over = min(max(over, h.size/2), len(h.mu.changes))
 		h.mu.since = h.mu.changes[over-1].At
-		h.mu.changes = append([]simulator.Change(nil), h.mu.changes[over:]...)
+		h.mu.changes = append([]simulator.PodChange(nil), h.mu.changes[over:]...)
 	}
 	h.mu.changes = append(h.mu.changes, changes...)
 	h.mu.until = now.UnixNano()
@@ -60,7 +60,7 @@ func (h *history) end() {
 // after returns the changes after t, the time up to which they are complete,
 // and a channel that is closed when there are more. gone says that some changes
 // after t are no longer in the history. ended says that there will be no more.
-func (h *history) after(t int64) (changes []simulator.Change, until int64, more <-chan struct{}, gone, ended bool) {
+func (h *history) after(t int64) (changes []simulator.PodChange, until int64, more <-chan struct{}, gone, ended bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	all := h.mu.changes

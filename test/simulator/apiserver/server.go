@@ -65,7 +65,7 @@ func (s *Server) Run(ctx context.Context) error {
 	follower := s.o.Fleet.Follow(s.history.begin)
 	ticks := time.NewTicker(s.o.Tick)
 	defer ticks.Stop()
-	var changes []simulator.Change
+	var changes []simulator.PodChange
 	for {
 		select {
 		case <-ctx.Done():

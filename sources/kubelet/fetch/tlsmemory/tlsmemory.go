@@ -60,12 +60,12 @@ func BufferOf(c *tls.Conn) Buffer {
 	return b
 }
 
-// CanLend reports whether the connection takes memory: it belongs to a Buffer and holds
+// CanGiveMemory reports whether the connection takes memory: it belongs to a Buffer and holds
 // nothing unread.
-func (b Buffer) CanLend() bool { return b.records != nil && b.IsEmpty() }
+func (b Buffer) CanGiveMemory() bool { return b.records != nil && b.IsEmpty() }
 
-// Lend makes the connection read records into memory. CanLend must be true.
-func (b Buffer) Lend(memory []byte) { *b.records = *bytes.NewBuffer(memory[:0]) }
+// GiveMemory makes the connection read records into memory. CanGiveMemory must be true.
+func (b Buffer) GiveMemory(memory []byte) { *b.records = *bytes.NewBuffer(memory[:0]) }
 
 // IsEmpty reports whether everything that arrived has been read. It is true for the zero
 // Buffer.

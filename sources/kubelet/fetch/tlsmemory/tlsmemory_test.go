@@ -52,10 +52,10 @@ func TestAConnectionKeepsNothing(t *testing.T) {
 		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: h\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
-		if !b.CanLend() {
+		if !b.CanGiveMemory() {
 			t.Fatal("the connection takes no memory")
 		}
-		b.Lend(memory)
+		b.GiveMemory(memory)
 		if _, err := io.ReadFull(c, make([]byte, 1<<18)); err != nil {
 			t.Fatal(err)
 		}

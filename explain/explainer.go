@@ -8,8 +8,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// View is one immutable state of what was measured.
-type View interface {
+// SnapshotReader is one immutable state of what was measured.
+type SnapshotReader interface {
 	// Lookup returns what is served of one entity; a pod's or container's node
 	// may be left empty.
 	Lookup(e metric.Entity) (*metric.Sample, bool)
@@ -37,11 +37,11 @@ type SourceState struct {
 	Err                   error     // of the last read
 }
 
-// World is everything an answer is made of, as of one moment.
-type World struct {
+// Explainer is everything an answer is made of, as of one moment.
+type Explainer struct {
 	Now time.Time
 	// View is nil before the first round.
-	View View
+	View SnapshotReader
 	// Facts are nil without a cluster.
 	Facts   *cluster.Facts
 	Sources []SourceState

@@ -23,16 +23,16 @@ func TestMain(m *testing.M) { apitest.Main(m) }
 // noon is when everything was read, and a second later everything is asked.
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// world is a real memory sink, filled by the pipeline's last step, and the
+// fixture is a real memory sink, filled by the pipeline's last step, and the
 // facts beside it.
-type world struct {
+type fixture struct {
 	sink  *memory.Sink
 	facts *cluster.Facts
 }
 
-func newWorld() *world { return &world{sink: memory.New(memory.Options{})} }
+func newFixture() *fixture { return &fixture{sink: memory.New(memory.Options{})} }
 
-func (w *world) options() resourcemetrics.Options {
+func (w *fixture) options() resourcemetrics.Options {
 	return resourcemetrics.Options{
 		Snapshot: func() resourcemetrics.UsageReader { return w.sink.Snapshot() },
 		Facts:    func() *cluster.Facts { return w.facts },
@@ -41,12 +41,12 @@ func (w *world) options() resourcemetrics.Options {
 }
 
 // know makes the facts hold these nodes and pods.
-func (w *world) know(nodes []*cluster.Node, pods []*cluster.Pod) {
-	w.facts = w.facts.With(cluster.Change{Synced: true, At: noon, Nodes: nodes, Pods: pods})
+func (w *fixture) know(nodes []*cluster.Node, pods []*cluster.Pod) {
+	w.facts = w.facts.With(cluster.FactsChange{Synced: true, At: noon, Nodes: nodes, Pods: pods})
 }
 
 // write aggregates b by the facts, as the pipeline does, and stores it.
-func (w *world) write(t testing.TB, b *metric.Batch) {
+func (w *fixture) write(t testing.TB, b *metric.Batch) {
 	t.Helper()
 	a := aggregate.New()
 	before := batch(b.Node) // it has been read before: nobody is warming up
@@ -96,9 +96,9 @@ func running(namespace, name string, node metric.NodeName, app string, container
 }
 
 // village is a small cluster with one of each trouble.
-func village(t testing.TB) *world {
+func village(t testing.TB) *fixture {
 	t.Helper()
-	w := newWorld()
+	w := newFixture()
 	web0 := running("shop", "web-0", "n1", "web", "app")
 	web0.Labels["tier"] = "front"
 	web0.Containers = append(web0.Containers,

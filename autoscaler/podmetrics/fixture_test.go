@@ -31,22 +31,22 @@ func (v view) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq
 	}
 }
 
-// world is a real memory sink, filled by the pipeline's last step, and the facts
+// fixture is a real memory sink, filled by the pipeline's last step, and the facts
 // beside it.
-type world struct {
+type fixture struct {
 	t     testing.TB
 	sink  *memory.Sink
 	facts *cluster.Facts
 	now   time.Time
 }
 
-func newWorld(t testing.TB) *world {
-	return &world{t: t, sink: memory.New(memory.Options{}), now: noon}
+func newFixture(t testing.TB) *fixture {
+	return &fixture{t: t, sink: memory.New(memory.Options{}), now: noon}
 }
 
 // know makes the facts hold these pods, and the nodes they are on.
-func (w *world) know(pods ...*cluster.Pod) {
-	c := cluster.Change{Synced: true, At: w.now, Pods: pods}
+func (w *fixture) know(pods ...*cluster.Pod) {
+	c := cluster.FactsChange{Synced: true, At: w.now, Pods: pods}
 	for _, p := range pods {
 		if p.Node != "" && w.facts.Node(p.Node) == nil {
 			c.Nodes = append(c.Nodes, &cluster.Node{Name: p.Node, Ready: true})
@@ -55,7 +55,7 @@ func (w *world) know(pods ...*cluster.Pod) {
 	w.facts = w.facts.With(c)
 }
 
-func (w *world) options() podmetrics.Options {
+func (w *fixture) options() podmetrics.Options {
 	return podmetrics.Options{
 		View: func() podmetrics.UsageReader {
 			if s := w.sink.Snapshot(); !s.At().IsZero() {
@@ -68,19 +68,19 @@ func (w *world) options() podmetrics.Options {
 			View:  func() custommetrics.SampleReader { return w.sink.Snapshot() },
 			Facts: func() *cluster.Facts { return w.facts },
 		}),
-		World: func() *explain.World {
-			return &explain.World{Now: w.now, View: w.sink.Snapshot(), Facts: w.facts}
+		Explainer: func() *explain.Explainer {
+			return &explain.Explainer{Now: w.now, View: w.sink.Snapshot(), Facts: w.facts}
 		},
 	}
 }
 
 // batch returns what is read now of a node, to be filled.
-func (w *world) batch(node metric.NodeName) *metric.Batch {
+func (w *fixture) batch(node metric.NodeName) *metric.Batch {
 	return &metric.Batch{Source: "kubelet:resource", Node: node, Interval: 15 * time.Second, Resolution: time.Millisecond, Began: w.now, Ended: w.now}
 }
 
 // write aggregates b by the facts, as the pipeline does, and stores it.
-func (w *world) write(b *metric.Batch) {
+func (w *fixture) write(b *metric.Batch) {
 	w.t.Helper()
 	a := aggregate.New()
 	before := w.batch(b.Node) // it has been read before: nobody is warming up

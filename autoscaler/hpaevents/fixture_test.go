@@ -12,28 +12,28 @@ import (
 	"github.com/weir-metrics/weir/sinks/memory"
 )
 
-// world is what a test says was measured, kept by the real memory sink.
-type world struct {
+// fixture is what a test says was measured, kept by the real memory sink.
+type fixture struct {
 	t     *testing.T
 	mu    sync.Mutex
 	sink  *memory.Sink
 	facts *cluster.Facts
 }
 
-func newWorld(t *testing.T) *world { return &world{t: t, sink: memory.New(memory.Options{})} }
+func newFixture(t *testing.T) *fixture { return &fixture{t: t, sink: memory.New(memory.Options{})} }
 
-// now is Options.World.
-func (w *world) now() *explain.World {
+// now is Options.Explainer.
+func (w *fixture) now() *explain.Explainer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return &explain.World{Now: time.Now(), View: w.sink.Snapshot(), Facts: w.facts}
+	return &explain.Explainer{Now: time.Now(), View: w.sink.Snapshot(), Facts: w.facts}
 }
 
 // runs has the API server say that pods run, each on a node of its own.
-func (w *world) runs(pods ...metric.PodName) {
+func (w *fixture) runs(pods ...metric.PodName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := cluster.Change{Synced: true, At: time.Now()}
+	c := cluster.FactsChange{Synced: true, At: time.Now()}
 	for _, name := range pods {
 		node := metric.NodeName("node-of-" + name)
 		c.Nodes = append(c.Nodes, &cluster.Node{Name: node, Ready: true})
@@ -47,7 +47,7 @@ func (w *world) runs(pods ...metric.PodName) {
 }
 
 // read has a pod's node read, without error if r is Measured.
-func (w *world) read(pod metric.PodName, r metric.Reason) {
+func (w *fixture) read(pod metric.PodName, r metric.Reason) {
 	w.t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -40,9 +40,9 @@ import (
 
 var _ evaluate.PodMetrics = (*podmetrics.Reader)(nil)
 
-// world is a cluster with workloads whose pods always share a load: what is asked
+// fixture is a cluster with workloads whose pods always share a load: what is asked
 // for is there at once.
-type world struct {
+type fixture struct {
 	mu       sync.Mutex
 	replicas map[string]int32 // by name
 	load     map[string]int64 // of all pods of a workload together, in milli-cores
@@ -62,43 +62,43 @@ type growth struct {
 	at   time.Time
 }
 
-func newWorld() *world {
-	return &world{replicas: map[string]int32{}, load: map[string]int64{}, grown: map[string]growth{}}
+func newFixture() *fixture {
+	return &fixture{replicas: map[string]int32{}, load: map[string]int64{}, grown: map[string]growth{}}
 }
 
-func (w *world) set(name string, replicas int32, load int64) {
+func (w *fixture) set(name string, replicas int32, load int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.replicas[name], w.load[name] = replicas, load
 }
 
-func (w *world) use(name string, load int64) {
+func (w *fixture) use(name string, load int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.load[name] = load
 }
 
-// now changes the world.
-func (w *world) now(change func()) {
+// now changes the fixture.
+func (w *fixture) now(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	change()
 }
 
-func (w *world) count(name string) int32 {
+func (w *fixture) count(name string) int32 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.replicas[name]
 }
 
-func (w *world) written() []string {
+func (w *fixture) written() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.writes)
 }
 
 // Get is part of Scales.
-func (w *world) Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *scaleclient.Handle, error) {
+func (w *fixture) Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *scaleclient.Handle, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.silent != nil {
@@ -113,7 +113,7 @@ func (w *world) Get(ctx context.Context, namespace string, ref autoscalingv2.Cro
 }
 
 // WorkloadID is part of Scales.
-func (w *world) WorkloadID(_ context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (scaleclient.WorkloadID, error) {
+func (w *fixture) WorkloadID(_ context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (scaleclient.WorkloadID, error) {
 	if ref.Kind != "Deployment" {
 		return scaleclient.WorkloadID{}, errors.New("discovery is broken")
 	}
@@ -121,7 +121,7 @@ func (w *world) WorkloadID(_ context.Context, namespace string, ref autoscalingv
 }
 
 // Update is part of Scales.
-func (w *world) Update(_ context.Context, h *scaleclient.Handle, replicas int32) error {
+func (w *fixture) Update(_ context.Context, h *scaleclient.Handle, replicas int32) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.refuse != nil {
@@ -132,7 +132,7 @@ func (w *world) Update(_ context.Context, h *scaleclient.Handle, replicas int32)
 	return w.hangs
 }
 
-func (w *world) selected(sel labels.Selector) (name string) {
+func (w *fixture) selected(sel labels.Selector) (name string) {
 	for n := range w.replicas {
 		if sel.Matches(labels.Set{"app": n}) {
 			return n
@@ -142,30 +142,30 @@ func (w *world) selected(sel labels.Selector) (name string) {
 }
 
 // Pods is part of Metrics: they have long been ready, and request a core each.
-func (w *world) Pods(_ string, sel labels.Selector) ([]autoscaler.Pod, error) {
+func (w *fixture) Pods(_ string, sel labels.Selector) ([]autoscaler.PodInput, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.confuse {
 		panic("what pods?")
 	}
-	name, core := w.selected(sel), autoscaler.Requests{CPU: autoscaler.Amount{Milli: 1000, Set: true}}
-	var pods []autoscaler.Pod
+	name, core := w.selected(sel), autoscaler.Requests{CPU: autoscaler.MilliQuantity{Milli: 1000, Set: true}}
+	var pods []autoscaler.PodInput
 	for i := range w.replicas[name] {
 		started := time.Now().Add(-time.Hour)
 		if g := w.grown[name]; !g.at.IsZero() && i >= g.from {
 			started = g.at
 		}
-		pods = append(pods, autoscaler.Pod{
+		pods = append(pods, autoscaler.PodInput{
 			Name: fmt.Sprintf("%s-%02d", name, i), Labels: labels.Set{"app": name}, Phase: cluster.Running, Started: started,
 			Ready: cluster.ReadyTrue, ReadySince: time.Now().Add(-time.Hour),
-			Containers: []autoscaler.Container{{Name: "app", Requests: core}},
+			Containers: []autoscaler.ContainerInput{{Name: "app", Requests: core}},
 		})
 	}
 	return pods, nil
 }
 
 // Readings is part of Metrics.
-func (w *world) Readings(_ context.Context, now time.Time, _ string, sel labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.Pod) func(int) autoscaler.Reading {
+func (w *fixture) Readings(_ context.Context, now time.Time, _ string, sel labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(int) autoscaler.Reading {
 	return func(int) autoscaler.Reading {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -181,7 +181,7 @@ func (w *world) Readings(_ context.Context, now time.Time, _ string, sel labels.
 }
 
 // Verdicts is part of Metrics.
-func (*world) Verdicts(string, *autoscalingv2.HorizontalPodAutoscalerSpec) func(int, string) (decisionreport.PodVerdict, bool) {
+func (*fixture) Verdicts(string, *autoscalingv2.HorizontalPodAutoscalerSpec) func(int, string) (decisionreport.PodVerdict, bool) {
 	return func(int, string) (decisionreport.PodVerdict, bool) { return decisionreport.PodVerdict{}, false }
 }
 
@@ -224,7 +224,7 @@ func (s *scalers) Autoscalers(namespace string) v1alpha1.Interface {
 // stage is a cluster and the replicas of weir that run in it.
 type stage struct {
 	t       *testing.T
-	world   *world
+	fixture *fixture
 	client  *fake.Clientset
 	scalers *scalers
 	leader  atomic.Pointer[replica] // who leads; nil for nobody
@@ -245,7 +245,7 @@ func staged(t *testing.T, play func(s *stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		core, logged := observer.New(zap.InfoLevel)
-		s := &stage{t: t, world: newWorld(), client: fake.NewClientset(), scalers: newScalers(t), logged: logged, log: zap.New(core), options: Options{Act: true}}
+		s := &stage{t: t, fixture: newFixture(), client: fake.NewClientset(), scalers: newScalers(t), logged: logged, log: zap.New(core), options: Options{Act: true}}
 		play(s)
 	})
 }
@@ -255,7 +255,7 @@ func (s *stage) start() *replica {
 	s.t.Helper()
 	r := &replica{registry: prometheus.NewRegistry()}
 	o := s.options
-	o.Client, o.Autoscalers, o.Scales, o.Metrics, o.Logger, o.Registerer = s.client, s.scalers, s.world, s.world, s.log, r.registry
+	o.Client, o.Autoscalers, o.Scales, o.Metrics, o.Logger, o.Registerer = s.client, s.scalers, s.fixture, s.fixture, s.log, r.registry
 	o.IsLeader = func() bool { return s.leader.Load() == r }
 	w, err := watcher.New(watcher.Options{Client: s.client, Autoscalers: s.scalers, Logger: s.log})
 	if err != nil {
@@ -393,7 +393,7 @@ func (s *stage) statusWrites() (n int) {
 
 func mustHandle(t *testing.T, s *stage) *scaleclient.Handle {
 	t.Helper()
-	_, h, err := s.world.Get(t.Context(), "shop", halfACore("web").ScaleTargetRef)
+	_, h, err := s.fixture.Get(t.Context(), "shop", halfACore("web").ScaleTargetRef)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// world is the real pipeline and memory sink, and what surrounds them.
-type world struct {
+// fixture is the real pipeline and memory sink, and what surrounds them.
+type fixture struct {
 	sink      *memory.Sink
 	read      bool // something was
 	facts     *cluster.Facts
@@ -28,13 +28,13 @@ type world struct {
 	scaled    map[string]string // autoscaler → beginning of the pods' namespace/name
 }
 
-func newWorld() *world {
-	return &world{sink: memory.New(memory.Options{}), pipelines: map[string]*processors.Pipeline{}, sources: map[string]*explain.SourceState{}, scaled: map[string]string{}}
+func newFixture() *fixture {
+	return &fixture{sink: memory.New(memory.Options{}), pipelines: map[string]*processors.Pipeline{}, sources: map[string]*explain.SourceState{}, scaled: map[string]string{}}
 }
 
-// at returns the world as of a moment.
-func (w *world) at(now time.Time) *explain.World {
-	e := &explain.World{Now: now, Facts: w.facts}
+// at returns the fixture as of a moment.
+func (w *fixture) at(now time.Time) *explain.Explainer {
+	e := &explain.Explainer{Now: now, Facts: w.facts}
 	if w.read {
 		e.View = w.sink.Snapshot()
 	}
@@ -77,8 +77,8 @@ func attributes(line string) (name string, attrs map[string]string) {
 }
 
 // learn makes lines all that the API server says.
-func (w *world) learn(lines []string, at time.Time, synced bool) error {
-	c := cluster.Change{Synced: synced, At: at}
+func (w *fixture) learn(lines []string, at time.Time, synced bool) error {
+	c := cluster.FactsChange{Synced: synced, At: at}
 	w.facts.EachNode(func(n *cluster.Node) bool { c.GoneNodes = append(c.GoneNodes, n.Name); return true })
 	w.facts.EachPod(func(p *cluster.Pod) bool { c.GonePods = append(c.GonePods, p.PodRef); return true })
 	pods := map[metric.PodRef]*cluster.Pod{}
@@ -115,7 +115,7 @@ func (w *world) learn(lines []string, at time.Time, synced bool) error {
 				Name: e.Name, State: cluster.StateRunning, ID: metric.ContainerID(r.text("id")), Previous: cluster.NewPreviousRun(metric.ContainerID(r.text("last")), r.moment("ended"), r.text("why")),
 				StartedAt: r.moment("started"), Restarts: int32(r.number("restarts")),
 			}
-			for flag, state := range map[string]cluster.State{"waiting": cluster.StateWaiting, "terminated": cluster.StateTerminated, "unknown": cluster.StateUnknown} {
+			for flag, state := range map[string]cluster.ContainerState{"waiting": cluster.StateWaiting, "terminated": cluster.StateTerminated, "unknown": cluster.StateUnknown} {
 				if r.flag(flag) {
 					f.State = state
 				}
@@ -138,7 +138,7 @@ func (w *world) learn(lines []string, at time.Time, synced bool) error {
 }
 
 // source returns how one source of one node fares, to be changed.
-func (w *world) source(name string, node metric.NodeName) *explain.SourceState {
+func (w *fixture) source(name string, node metric.NodeName) *explain.SourceState {
 	key := string(node) + " " + name
 	if w.sources[key] == nil {
 		w.sources[key] = &explain.SourceState{Name: name, Node: node, Interval: 15 * time.Second}
@@ -148,7 +148,7 @@ func (w *world) source(name string, node metric.NodeName) *explain.SourceState {
 
 // observe lets a node be read: lines are what it reports, or verdict lines that
 // no processor makes.
-func (w *world) observe(b *metric.Batch, lines []string) error {
+func (w *fixture) observe(b *metric.Batch, lines []string) error {
 	now := b.Ended
 	for _, line := range lines {
 		if rest, ok := strings.CutPrefix(line, "verdict "); ok {

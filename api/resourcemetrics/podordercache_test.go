@@ -16,17 +16,17 @@ import (
 
 // LISTs at the same time, some of which began earlier and go by older facts or an older
 // view than others, leave each other rolls that are good for whoever finds them.
-func TestRollBetweenLists(t *testing.T) {
+func TestPodOrderBetweenLists(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	sink := memory.New(memory.Options{})
-	facts := (*cluster.Facts)(nil).With(cluster.Change{Synced: true, At: noon})
+	facts := (*cluster.Facts)(nil).With(cluster.FactsChange{Synced: true, At: noon})
 	var (
 		views []UsageReader
 		known []*cluster.Facts
 	)
 	for round := range 30 {
-		change := cluster.Change{Synced: true, At: noon}
+		change := cluster.FactsChange{Synced: true, At: noon}
 		for range r.IntN(4) {
 			p := &cluster.Pod{
 				PodRef: metric.PodRef{Namespace: []metric.Namespace{"shop", "data"}[r.IntN(2)], Name: metric.PodName(fmt.Sprint("pod-", r.IntN(12)))},
@@ -63,8 +63,8 @@ func TestRollBetweenLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := func(view, facts int, c listFilter, rolls *podOrderCache) string {
-		a := usageReader{view: views[view], facts: known[facts], orders: rolls}
+	list := func(view, facts int, c listFilter, orders *podOrderCache) string {
+		a := usageReader{view: views[view], facts: known[facts], orders: orders}
 		read := usageLists.Get().(*usageList)
 		defer read.release()
 		missing := a.readPods(c, read)

@@ -14,13 +14,13 @@ import (
 // noon is when everything was read.
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// world is a real memory sink and the facts beside it.
-type world struct {
+// fixture is a real memory sink and the facts beside it.
+type fixture struct {
 	sink  *memory.Sink
 	facts *cluster.Facts
 }
 
-func (w *world) options() Options {
+func (w *fixture) options() Options {
 	return Options{
 		View: func() SampleReader {
 			if s := w.sink.Snapshot(); s != nil && !s.At().IsZero() {
@@ -33,7 +33,7 @@ func (w *world) options() Options {
 	}
 }
 
-func (w *world) write(t testing.TB, b *metric.Batch) {
+func (w *fixture) write(t testing.TB, b *metric.Batch) {
 	t.Helper()
 	if err := w.sink.Write(t.Context(), b); err != nil {
 		t.Fatalf("write %s: %v", b.Node, err)
@@ -71,8 +71,8 @@ func add(b *metric.Batch, e metric.Entity, age, window time.Duration, values map
 }
 
 // village is a small cluster with one of each trouble.
-func village(t testing.TB) *world {
-	w := &world{sink: memory.New(memory.Options{})}
+func village(t testing.TB) *fixture {
+	w := &fixture{sink: memory.New(memory.Options{})}
 	running := func(namespace, name, app string) *cluster.Pod {
 		return &cluster.Pod{
 			PodRef: metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(name)},
@@ -83,7 +83,7 @@ func village(t testing.TB) *world {
 	web0, web1 := running("shop", "web-0", "web"), running("shop", "web-1", "web")
 	done, young, lost, agent := running("shop", "web-done", "web"), running("shop", "web-young", "web"), running("shop", "web-lost", "web"), running("kube-system", "agent", "agent")
 	done.Phase, young.Phase, young.Node, lost.Node, agent.HostNetwork = cluster.Succeeded, cluster.Pending, "", "n2", true
-	w.facts = w.facts.With(cluster.Change{
+	w.facts = w.facts.With(cluster.FactsChange{
 		Synced: true, At: noon,
 		Nodes: []*cluster.Node{{Name: "n1", Ready: true, Labels: map[string]string{"zone": "a"}}, {Name: "n2", Labels: map[string]string{"zone": "b"}}},
 		Pods:  []*cluster.Pod{web0, web1, done, young, lost, agent, running("shop", "api", "api")},
@@ -138,11 +138,11 @@ func village(t testing.TB) *world {
 	return w
 }
 
-// town is a cluster of many pods in namespaces of 100, each pod with two
+// testCluster is a cluster of many pods in namespaces of 100, each pod with two
 // interfaces.
-func town(t testing.TB, nodes, pods int) *world {
-	w := &world{sink: memory.New(memory.Options{})}
-	change := cluster.Change{Synced: true, At: noon}
+func testCluster(t testing.TB, nodes, pods int) *fixture {
+	w := &fixture{sink: memory.New(memory.Options{})}
+	change := cluster.FactsChange{Synced: true, At: noon}
 	for n := range nodes {
 		node := fmt.Sprintf("node-%04d", n)
 		b := batch(metric.NodeName(node))

@@ -142,7 +142,7 @@ func village(t testing.TB) (ModelReader, *cluster.Facts) {
 		}
 	}
 	var facts *cluster.Facts
-	return view{sink.Snapshot()}, facts.With(cluster.Change{
+	return view{sink.Snapshot()}, facts.With(cluster.FactsChange{
 		Synced: true, At: noon,
 		Nodes: []*cluster.Node{node("n1", "a"), node("n2", "b"), node("n3", "b")},
 		Pods: []*cluster.Pod{
