@@ -167,9 +167,9 @@ type DerivationStep struct {
 // StepKind names a step.
 type StepKind uint8
 
+// The kinds of steps. Decision.Steps has each step that was taken, even if it changed
+// nothing.
 const (
-	// The kinds of steps. Decision.Steps has each step that was taken, even if it changed
-	// nothing.
 	StepDisabled      StepKind = iota // the target has zero replicas and is not scaled
 	StepAboveMax                      // the current count is above maxReplicas; no metric is read
 	StepBelowMin                      // the current count is below minReplicas; no metric is read

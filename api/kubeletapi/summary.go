@@ -43,7 +43,8 @@ func (t *tree) summary(base *stats.Summary) *stats.Summary {
 		p.overlay(&one)
 		pods = append(pods, one)
 	}
-	base.Pods = append(pods, slices.DeleteFunc(base.Pods, func(b stats.PodStats) bool { return b.PodRef.Name == "" })...)
+	unnamed := func(b stats.PodStats) bool { return b.PodRef.Name == "" }
+	base.Pods = slices.Concat(pods, slices.DeleteFunc(base.Pods, unnamed))
 	slices.SortStableFunc(base.Pods, func(a, b stats.PodStats) int {
 		return cmp.Or(cmp.Compare(a.PodRef.Namespace, b.PodRef.Namespace), cmp.Compare(a.PodRef.Name, b.PodRef.Name))
 	})

@@ -112,7 +112,8 @@ func (s *storage) get(ctx context.Context, name string) (r *usageList, now time.
 	}
 	r = usageLists.Get().(*usageList)
 	e := metric.Entity{Kind: metric.Node, Node: metric.NodeName(name)}
-	exists, served := a.facts == nil, false
+	exists := a.facts == nil
+	var served bool
 	if s.kind.isPod {
 		e = metric.Entity{Kind: metric.Pod, Namespace: metric.Namespace(request.NamespaceValue(ctx)), Pod: metric.PodName(name)}
 		p := a.facts.Pod(e.PodRef())

@@ -137,7 +137,8 @@ func (f *cgroupsFlags) table(out io.Writer, r *inspect.Report) error {
 		return err
 	}
 	fmt.Fprintln(out)
-	removable, err := len(r.Removals), error(nil)
+	removable := len(r.Removals)
+	var err error
 	if f.dryRun {
 		removable, err = r.WritePlan(out)
 	} else {
