@@ -9,11 +9,11 @@ import (
 	"net/http"
 )
 
-// buffer holds a payload while it is parsed, and the memory that decompressing it needs. Buffers
-// are shared by all nodes.
+// buffer is the memory in which one payload is read, decompressed and parsed. All nodes share a
+// pool of buffers.
 type buffer struct {
 	body    bytes.Buffer
-	date    int64 // the Date header of the answer in nanoseconds since the Unix epoch; 0 without one
+	date    int64 // the Date header of the answer in nanoseconds since the Unix epoch; 0 if there is none
 	limited io.LimitedReader
 	gzip    *gzip.Reader
 	packed  *bufio.Reader // gzip reads from it
@@ -22,13 +22,13 @@ type buffer struct {
 const (
 	// initialBytes is the size of a new buffer: the payload of a small node.
 	initialBytes = 32 << 10
-	// maxTrustedBytes is the largest Content-Length that memory is reserved for at once.
+	// maxTrustedBytes is the largest Content-Length for which memory is reserved at once.
 	maxTrustedBytes = 1 << 20
-	// maxPooledBytes is the size of the largest buffer that is kept for other nodes.
+	// maxPooledBytes is the largest capacity of a buffer that goes back to the pool.
 	maxPooledBytes = 8 << 20
 )
 
-// putBuffer keeps a buffer for another read.
+// putBuffer returns a buffer to the pool.
 func (s *Scraper) putBuffer(b *buffer) {
 	if b.limited.R = nil; b.body.Cap() <= maxPooledBytes {
 		s.buffers.Put(b)

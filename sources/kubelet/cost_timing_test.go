@@ -20,16 +20,14 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// costServer, set in the environment, makes the test binary the server of
-// BenchmarkCost: the client's process time is then the client's alone.
+// costServer is an environment variable that makes the test binary the server of BenchmarkCost. A
+// separate process keeps the server's CPU time out of the measurement.
 const costServer = "WEIR_TEST_COST_SERVER"
 
-// costNodes is the number of nodes that are read in turn, each over a connection
-// of its own.
+// costNodes is the number of nodes that are read in turn, each over its own connection.
 const costNodes = 1000
 
-// costPayload is what a node of 30 pods with 2 containers each reports at
-// /metrics/resource: 37 kB.
+// costPayload is the /metrics/resource payload of a node with 30 pods of 2 containers: 37 kB.
 func costPayload() []byte {
 	var b strings.Builder
 	family := func(name, kind string, lines func(add func(labels string, v float64))) {
@@ -64,7 +62,7 @@ func costPayload() []byte {
 	return []byte(b.String())
 }
 
-// serveCost answers until its standard input ends. It prints its port.
+// serveCost serves until its standard input ends. It prints its port.
 func serveCost() {
 	payload := costPayload()
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -81,8 +79,7 @@ func serveCost() {
 	io.Copy(io.Discard, os.Stdin)
 }
 
-// startCost starts a server in a process of its own and returns the addresses of
-// its nodes.
+// startCost starts the server in another process and returns the addresses of its nodes.
 func startCost(b *testing.B) []string {
 	b.Helper()
 	server := exec.Command(os.Args[0])
@@ -116,12 +113,11 @@ func startCost(b *testing.B) []string {
 	return addresses
 }
 
-// BenchmarkCost is what reads of many nodes cost this process in CPU time, the
-// kernel's part included: "floor" is net/http fetching the bytes and dropping
-// them, "read" is NodeReader.Read. In "turn" one read follows another; in "spread" 66
-// begin in a second, as with 1,000 nodes at 15 s, so that every one of them wakes
-// a process that sleeps. heap-kB/conn is what a node's idle connection, and the
-// node, keep alive.
+// BenchmarkCost measures the CPU time that this process, including its part of the kernel, needs to
+// read many nodes. "floor" uses net/http to fetch the bytes and discards them; "read" is
+// NodeReader.Read. In "turn" one read follows another. In "spread" 66 reads begin in a second, as
+// with 1,000 nodes at 15 s, so every read wakes an idle process. heap-kB/conn is the heap that an
+// idle connection and its node keep.
 //
 //	go test -bench=Cost -benchtime=3000x ./sources/kubelet
 func BenchmarkCost(b *testing.B) {
@@ -171,8 +167,8 @@ func BenchmarkCost(b *testing.B) {
 	}
 }
 
-// measureCost makes b.N reads at a pace, after enough of them that each node has
-// its connection and the server its stride.
+// measureCost makes b.N reads at a pace. It first reads each node, so that the connections exist
+// and the server is warm.
 func measureCost(b *testing.B, pace string, reads []func(context.Context) error) {
 	b.Helper()
 	do := func(i int) {

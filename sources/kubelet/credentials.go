@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// The files of a pod's service account.
+// The paths of a pod's service account.
 const (
 	serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 	inClusterToken = serviceAccount + "/token"
@@ -44,8 +44,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// loadCA returns the certificates in a file; nil, which stands for the system's, if path
-// is empty.
+// loadCA returns the certificates in a file. It returns nil, which means the system's certificates,
+// if path is empty.
 func loadCA(path string) (*x509.CertPool, error) {
 	if path == "" {
 		return nil, nil
@@ -61,15 +61,15 @@ func loadCA(path string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// applyIdentity sets from opts.Identity the CA and the client certificate that no file
-// option sets.
+// applyIdentity sets the CA and the client certificate of opts.Identity where no file option sets
+// them.
 func (s *Scraper) applyIdentity(config *tls.Config) error {
 	identity, err := transport.TLSConfigFor(s.opts.Identity)
 	if err != nil {
 		return fmt.Errorf("use the kubeconfig's credentials for kubelets: %w", err)
 	}
 	if identity == nil {
-		return nil // it has no TLS settings
+		return nil // the identity has no TLS settings
 	}
 	if s.opts.CAFile == "" && !s.opts.Insecure {
 		config.RootCAs = identity.RootCAs
@@ -93,16 +93,16 @@ func (s *Scraper) withIdentity() (http.RoundTripper, error) {
 	return rt, nil
 }
 
-// fileCache keeps what was made of files. It makes it again when a file changes. If a file cannot
-// be read any more, or two do not match because one of them is being replaced, the last value stays
-// in use.
+// fileCache keeps a value that was loaded from files, and loads it again when a file changes. If a
+// file cannot be read any more, or two files do not match because one is being replaced, the last
+// good value stays in use.
 type fileCache[T any] struct {
 	paths []string
 	load  func() (T, error)
 	mu    struct {
 		sync.Mutex
 		loaded bool
-		seen   []os.FileInfo // the files when value was made
+		seen   []os.FileInfo // the files when value was loaded
 		value  T
 	}
 }
@@ -134,7 +134,8 @@ func sameFile(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
-// newHeaderCache returns the header of requests, with the bearer token in a file if path is not empty.
+// newHeaderCache returns the header of requests. It has the bearer token of a file if path is not
+// empty.
 // The header must not be changed.
 func newHeaderCache(path string, gzip bool) *fileCache[http.Header] {
 	header := http.Header{"Accept-Encoding": {"identity"}, "User-Agent": {"weir"}}
@@ -158,7 +159,7 @@ func newHeaderCache(path string, gzip bool) *fileCache[http.Header] {
 	}}
 }
 
-// newKeyPairCache returns the client certificate in two files.
+// newKeyPairCache returns a cache of the client certificate in two files.
 func newKeyPairCache(cert, key string) *fileCache[*tls.Certificate] {
 	return &fileCache[*tls.Certificate]{paths: []string{cert, key}, load: func() (*tls.Certificate, error) {
 		pair, err := tls.LoadX509KeyPair(cert, key)

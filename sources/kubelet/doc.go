@@ -1,15 +1,15 @@
-// Package kubelet reads samples from kubelets: of each node one endpoint
-// (/metrics/resource, /stats/summary or /metrics/cadvisor), over one connection that is
-// kept between reads.
+// Package kubelet reads samples from kubelets. It reads one endpoint of each node
+// (/metrics/resource, /stats/summary or /metrics/cadvisor), over one connection that stays open
+// between reads.
 //
-// A Scraper holds what all nodes share: the transport (package fetch), credentials,
-// buffers, the bound on concurrent reads. Targets returns the nodes to read, Open returns
-// a source that reads one of them. Every error is a *metric.ReadError; its Reason is the
-// verdict for what is missing. An error of one node does not affect others.
+// A Scraper has what all nodes share: the transport (package fetch), credentials, buffers, and the
+// bound on concurrent reads. Targets returns the nodes to read. Open returns a source that reads
+// one of them. Every error is a *metric.ReadError; its Reason becomes the verdict on what is
+// missing. An error of one node does not affect others.
 //
-// The package judges no number: duplicate lines, zeros for what the kubelet could not
-// read, and counters that fall go to the processors as they are. It does check that the
-// node that answers is the node that was asked.
+// The package does not judge numbers. Duplicate lines, zeros for values that the kubelet could not
+// read, and counters that fall go unchanged to the processors. It does check that the node that
+// answers is the node that was asked.
 //
 //	scraper.go      Scraper: the transport, the bound on concurrent reads
 //	node.go         a read of one node

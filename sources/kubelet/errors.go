@@ -15,7 +15,7 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
 
-// readError returns a *metric.ReadError that wraps err with what was being done.
+// readError returns a *metric.ReadError that wraps err with a description of the failed step.
 func readError(reason metric.Reason, doing string, err error) error {
 	return &metric.ReadError{Reason: reason, Err: fmt.Errorf("%s: %w", doing, err)}
 }
@@ -47,10 +47,10 @@ func reasonOf(err error) metric.Reason {
 	}
 }
 
-// maxErrorBytes bounds what is read of the body of an error.
+// maxErrorBytes bounds how much of an error's body is read.
 const maxErrorBytes = 512
 
-// statusError returns the error for an answer with another status than 200.
+// statusError returns the error for an answer with a status other than 200.
 func statusError(resp *http.Response, path string) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBytes))
 	hint := ""

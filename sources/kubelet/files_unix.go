@@ -4,9 +4,9 @@ package kubelet
 
 import "syscall"
 
-// MaxConnections returns how many idle connections this process should keep at most: three quarters of its
-// limit of open files. The rest is for reads in progress, the API server and clients. It
-// is 0 if the limit is not known.
+// MaxConnections returns how many idle connections this process should keep at most: three quarters
+// of its limit on open files. The rest is for reads in progress, the API server and clients. It
+// returns 0 if the limit is not known.
 func MaxConnections() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

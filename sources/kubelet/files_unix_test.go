@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A quarter of the files is left for what is no idle connection.
+// TestConnections checks that a quarter of the files is left for other uses than idle connections.
 func TestConnections(t *testing.T) {
 	var before syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {

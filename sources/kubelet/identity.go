@@ -7,12 +7,12 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// nodeUserPrefix begins the common name of a kubelet's certificate, if the cluster issued
-// it.
+// nodeUserPrefix is the prefix of the common name in a kubelet's certificate that the cluster
+// issued.
 const nodeUserPrefix = "system:node:"
 
-// checkIdentity returns an error if the certificate of the server is that of another node.
-// commonName is the certificate's; a certificate without a node's name is accepted.
+// checkIdentity returns an error if the server's certificate belongs to another node. commonName is
+// the common name of the certificate. A certificate without a node's name is accepted.
 func checkIdentity(commonName string, t *Target) error {
 	name, ok := strings.CutPrefix(commonName, nodeUserPrefix)
 	if !ok || t.Guessed || name == string(t.Node) {

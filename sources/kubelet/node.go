@@ -36,11 +36,11 @@ type NodeReader struct {
 	endpoint *nodeEndpoint
 }
 
-// CrossCheckedReader is a NodeReader whose endpoint names neither UIDs nor container IDs. It can read a
-// second endpoint, which names UIDs.
+// CrossCheckedReader is a NodeReader whose endpoint has neither UIDs nor container IDs. It can read
+// a second endpoint, which has the UIDs of pods.
 type CrossCheckedReader struct{ *NodeReader }
 
-// Source is what Open returns: a *NodeReader or a CrossCheckedReader.
+// Source is the result of Open: a *NodeReader or a CrossCheckedReader.
 type Source interface {
 	Read(ctx context.Context, b *metric.Batch) error
 	Close() error
@@ -80,8 +80,8 @@ func (n *NodeReader) Read(ctx context.Context, b *metric.Batch) error {
 	return n.read(ctx, n.endpoint, b)
 }
 
-// ReadSecond fills b with the CPU and memory of /stats/summary, which names the UIDs of
-// pods. It is called seldom, so its parser is not kept.
+// ReadSecond fills b with the CPU and memory of /stats/summary, which has the UIDs of pods. It is
+// rarely called, so its parser is not kept.
 func (t CrossCheckedReader) ReadSecond(ctx context.Context, b *metric.Batch) error {
 	e := t.scraper.newEndpoint(Summary)
 	e.url = t.url(e.path)
@@ -139,8 +139,8 @@ func (n *NodeReader) tryRead(ctx context.Context, e *nodeEndpoint, b *metric.Bat
 	return err
 }
 
-// fetch reads the payload of an endpoint. Beside an error it returns what arrived of the payload, or
-// nil.
+// fetch reads the payload of an endpoint. If it fails, it also returns the part of the payload that
+// arrived, or nil.
 func (n *NodeReader) fetch(ctx context.Context, e *nodeEndpoint) (*buffer, error) {
 	header, err := n.scraper.header()
 	if err != nil {
@@ -161,7 +161,7 @@ func (n *NodeReader) fetch(ctx context.Context, e *nodeEndpoint) (*buffer, error
 	if resp.StatusCode != http.StatusOK {
 		return nil, statusError(resp, e.path)
 	}
-	// Taken only now, so that reads that wait for their node hold no buffer.
+	// Reads that still wait for their node have no buffer: it is taken only here.
 	buf := n.scraper.buffers.Get().(*buffer)
 	buf.body.Reset()
 	buf.date = 0
@@ -170,8 +170,8 @@ func (n *NodeReader) fetch(ctx context.Context, e *nodeEndpoint) (*buffer, error
 	}
 	err = buf.readBody(resp, n.scraper.opts.MaxBytes)
 	if err == nil {
-		// A server may end a chunked body regularly, but too early, because we close the connection at
-		// the deadline. Such a payload is not used.
+		// A server may end a chunked body regularly but too early, because we close the connection at the
+		// deadline. Such a payload is not used.
 		err = ctx.Err()
 	}
 	if err != nil {

@@ -28,7 +28,7 @@ import (
 	"github.com/weir-metrics/weir/test/capture"
 )
 
-// gzipped returns body as a kubelet sends it.
+// gzipped returns body compressed as by a kubelet.
 func gzipped(t testing.TB, body []byte) []byte {
 	t.Helper()
 	var packed bytes.Buffer
@@ -65,7 +65,7 @@ func read(t *testing.T, s *Scraper, target Target) (*metric.Batch, error) {
 	return b, err
 }
 
-// wantReason fails unless err has the reason and its text holds words.
+// wantReason fails the test unless err has the reason and its text contains words.
 func wantReason(t *testing.T, err error, reason metric.Reason, words string) {
 	t.Helper()
 	var re *metric.ReadError
@@ -317,7 +317,7 @@ func TestAnotherNodeAnswers(t *testing.T) {
 	wantReason(t, err, metric.NodeWrongIdentity, `the summary is of node "n7"`)
 }
 
-// Compressed answers come only to who asks for them.
+// TestGzip checks that only a source with the gzip option gets compressed answers.
 func TestGzip(t *testing.T) {
 	a := newAuthority(t)
 	var got string
@@ -342,7 +342,7 @@ func TestGzip(t *testing.T) {
 	f(Options{Gzip: true}, "gzip")
 }
 
-// A source that is closed leaves no connection, and can be read again.
+// TestCloseOfANode checks that a closed source leaves no connection, and can be read again.
 func TestCloseOfANode(t *testing.T) {
 	a := newAuthority(t)
 	var connections atomic.Int32
@@ -390,7 +390,7 @@ func TestTokenFollowsItsFile(t *testing.T) {
 	write(t, path, []byte("the second"))
 	f("Bearer the second")
 	write(t, path, nil)
-	f("Bearer the second") // half written: keep what we have
+	f("Bearer the second") // a half written file: the last good token stays in use
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -424,7 +424,7 @@ func TestClientCertificateFollowsItsFiles(t *testing.T) {
 		}
 	}
 	f("weir")
-	install("weir, renewed") // also on the connection that is open
+	install("weir, renewed") // the new certificate is used although a connection is open
 	f("weir, renewed")
 	write(t, dir+"/tls.key", []byte("half of a key"))
 	f("weir, renewed")
@@ -433,8 +433,8 @@ func TestClientCertificateFollowsItsFiles(t *testing.T) {
 	wantReason(t, err, metric.NodeUnauthorized, "certificate")
 }
 
-// A kubeconfig's credentials are shown to kubelets as metrics-server shows them,
-// unless files of their own are given.
+// TestIdentityOfKubeconfig checks that the credentials of a kubeconfig are sent to kubelets, as
+// metrics-server does, unless a file option is set.
 func TestIdentityOfKubeconfig(t *testing.T) {
 	a := newAuthority(t)
 	var name, header string

@@ -9,8 +9,7 @@ import (
 	"github.com/weir-metrics/weir/test/capture"
 )
 
-// BenchmarkRead is one read of a node over a kept connection, the server's side
-// included.
+// BenchmarkRead measures one read of a node over a kept connection, including the server's part.
 func BenchmarkRead(b *testing.B) {
 	plain := capture.Read(b, "01-steady/00/resource.prom")
 	packed := gzipped(b, plain)

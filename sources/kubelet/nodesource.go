@@ -10,22 +10,21 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// NodeSource is the source of one node wherever the node is: a node that gets another
-// address stays the same source, and what the pipeline knows of it stays. Its methods may
-// be called by several goroutines.
+// NodeSource is the source of one node. It stays the same source when the node's address changes,
+// so the pipeline keeps its state of the node. Several goroutines may call its methods.
 type NodeSource struct {
 	scraper *Scraper
 	mu      struct {
 		sync.Mutex
 		target Target
-		opened Source // nil: to be opened for target
+		opened Source // nil if no source is open for target
 	}
 }
 
-// NewNodeSource returns a NodeSource that has no target yet: Move gives it one.
+// NewNodeSource returns a NodeSource without a target. Move sets the target.
 func NewNodeSource(s *Scraper) *NodeSource { return &NodeSource{scraper: s} }
 
-// Move sets where the node is, and reports whether anything has changed.
+// Move sets the address of the node, and reports whether anything has changed.
 func (e *NodeSource) Move(t Target) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -35,13 +34,14 @@ func (e *NodeSource) Move(t Target) bool {
 		return false
 	}
 	e.mu.target = t
-	// A read of the old address may be running. Closing only leaves it without a
-	// connection to return, so its error does not matter.
+	// A read of the old address may still be running. After Close its connection is not kept, so the
+	// error of Close does not matter.
 	_ = e.closeOpened()
 	return true
 }
 
-// closeOpened closes the source of the present target, if it was opened. e.mu is held.
+// closeOpened closes the source for the current target, if it was opened. The caller has locked
+// e.mu.
 func (e *NodeSource) closeOpened() error {
 	opened := e.mu.opened
 	if e.mu.opened = nil; opened == nil {
@@ -50,12 +50,12 @@ func (e *NodeSource) closeOpened() error {
 	return opened.Close()
 }
 
-// sameText compares errors that are created again each time they occur.
+// sameText reports whether two errors have the same text. The errors are created again each time.
 func sameText(a, b error) bool {
 	return (a == nil) == (b == nil) && (a == nil || a.Error() == b.Error())
 }
 
-// Source returns the source at the present address.
+// Source returns the source for the current address.
 func (e *NodeSource) Source() Source {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -65,19 +65,19 @@ func (e *NodeSource) Source() Source {
 	return e.mu.opened
 }
 
-// Read reads the node at its present address.
+// Read reads the node at its current address.
 func (e *NodeSource) Read(ctx context.Context, b *metric.Batch) error { return e.Source().Read(ctx, b) }
 
-// Close closes the connection to the node. A later Read opens another.
+// Close closes the connection to the node. A later Read opens a new one.
 func (e *NodeSource) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.closeOpened()
 }
 
-// Excluded returns the nodes of a cluster that none of the scrapers reads because no node
-// selector matches their labels, and the reason in words. It returns nothing if no scraper
-// has a selector. Host is a node that is read otherwise; empty for none.
+// Excluded returns the nodes of a cluster that no scraper reads because no node selector matches
+// their labels, and the reason as an error. It returns nothing if no scraper has a selector. host
+// is a node that is read in another way; empty if there is none.
 func Excluded(scrapers []*Scraper, facts *cluster.Facts, host metric.NodeName) ([]metric.NodeName, error) {
 	var selectors []string
 	for _, s := range scrapers {

@@ -27,58 +27,53 @@ const (
 // Options say which nodes to read, how to reach them and which endpoint to read. The zero
 // Options reads /metrics/resource of every node over HTTPS.
 type Options struct {
-	// Endpoint to read. Default Resource.
+	// Endpoint is the endpoint to read. Default Resource.
 	Endpoint Endpoint
 	// Scheme is "https" or "http". Default "https".
 	Scheme string
-	// Port of every kubelet. Default 0: the port in the node's status, or
-	// DefaultPort where it has none.
+	// Port is the port of every kubelet. Default 0: the port in the node's status, or DefaultPort if
+	// the status has none.
 	Port int
-	// StatusPort prefers the port in the node's status to Port, which is then
-	// for nodes whose status has none.
+	// StatusPort prefers the port in the node's status to Port. Port is then used for nodes that have
+	// no port in their status.
 	StatusPort bool
-	// AddressTypes in order of preference. Default DefaultAddressTypes.
+	// AddressTypes are the types of node addresses to use, in order of preference. Default
+	// DefaultAddressTypes.
 	AddressTypes []string
-	// Selector leaves out nodes whose labels it does not match. Default nil:
-	// no node is left out.
+	// Selector excludes nodes whose labels it does not match. Default nil: no node is excluded.
 	Selector labels.Selector
-	// Targets is a static list of kubelets that replaces the nodes of the
-	// cluster; see ParseTargets. An entry "@FILE" stands for the lines of a
-	// file.
+	// Targets is a static list of kubelets. It replaces the nodes of the cluster; see ParseTargets. An
+	// entry "@FILE" means the lines of that file.
 	Targets []string
 
-	// CAFile holds the certificates that kubelets' certificates must lead to.
-	// Default: in a cluster its CA, otherwise the system's.
+	// CAFile has the CA certificates that verify the kubelets' certificates. Default: the cluster's CA
+	// in a cluster, otherwise the system's.
 	CAFile string
-	// Insecure accepts any certificate: for tests.
+	// Insecure accepts any certificate. It is for tests.
 	Insecure bool
-	// CertFile and KeyFile are our client certificate. They are read again
-	// when they change.
+	// CertFile and KeyFile are weir's client certificate. They are read again when they change.
 	CertFile, KeyFile string
-	// TokenFile holds a bearer token. It is read again when it changes.
-	// Default: in a cluster the service account's, if there is no client
-	// certificate.
+	// TokenFile has a bearer token. It is read again when it changes. Default: in a cluster the token
+	// of the service account, if there is no client certificate.
 	TokenFile string
-	// Identity has the credentials and the CA of a kubeconfig. They replace the service
-	// account where no file above is set, over HTTPS only. Its own insecure setting is ignored: only
-	// Insecure switches verification off.
+	// Identity has the credentials and the CA of a kubeconfig. They replace the service account where
+	// no file above is set, and only over HTTPS. Its own insecure setting is ignored: only Insecure
+	// switches verification off.
 	Identity *transport.Config
 
-	// Timeout of one read. Default DefaultTimeout.
+	// Timeout is the limit on the time of one read. Default DefaultTimeout.
 	Timeout time.Duration
-	// MaxBytes bounds a payload, uncompressed. Default DefaultMaxBytes.
+	// MaxBytes bounds the size of an uncompressed payload. Default DefaultMaxBytes.
 	MaxBytes int64
-	// MaxSamples bounds the samples of one read. Default
-	// payload.DefaultMaxSamples.
+	// MaxSamples bounds the number of samples in one read. Default payload.DefaultMaxSamples.
 	MaxSamples int
-	// MaxConcurrent bounds the reads at one time. Default
-	// DefaultMaxConcurrent.
+	// MaxConcurrent bounds the number of concurrent reads. Default DefaultMaxConcurrent.
 	MaxConcurrent int
-	// MaxIdle bounds the connections that are kept open between reads; kubelets beyond it
-	// get a new connection for each read. Default MaxConnections().
+	// MaxIdle bounds the number of connections that stay open between reads. Kubelets beyond this
+	// number get a new connection for each read. Default MaxConnections().
 	MaxIdle int
-	// Gzip asks for compressed payloads, for expensive links: compressing costs both
-	// sides more CPU than encrypting and sending the larger payload.
+	// Gzip asks for compressed payloads. It is for expensive links: compression costs both sides more
+	// CPU than the encryption and transfer of the larger payload.
 	Gzip bool
 }
 
@@ -90,8 +85,7 @@ const (
 	DefaultMaxConcurrent = 64
 )
 
-// DefaultAddressTypes returns the types of node addresses in the order they are
-// tried.
+// DefaultAddressTypes returns the types of node addresses in the order in which they are tried.
 func DefaultAddressTypes() []string {
 	return []string{"InternalIP", "ExternalIP", "Hostname", "InternalDNS", "ExternalDNS"}
 }
@@ -111,7 +105,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// validate returns what is wrong with o, which has its defaults.
+// validate returns what is wrong with o. The defaults are already set.
 func (o *Options) validate() error {
 	switch {
 	case !slices.Contains([]Endpoint{Resource, Summary, CAdvisor}, o.Endpoint):

@@ -18,7 +18,7 @@ type option struct {
 	set        func(o *Options, value string) error
 }
 
-// options lists them, by name.
+// options lists the options by name.
 var options = []option{
 	{"address-types", "in order of preference (default InternalIP,ExternalIP,Hostname,...)", func(o *Options, v string) error { o.AddressTypes = split(v, ","); return nil }},
 	{"ca", "FILE of certificates that the kubelets' must lead to", func(o *Options, v string) error { o.CAFile = v; return nil }},
@@ -39,7 +39,7 @@ var options = []option{
 	{"token-file", "FILE with a bearer token, read again when it changes", func(o *Options, v string) error { o.TokenFile = v; return nil }},
 }
 
-// OptionsHelp describes the options of ParseOptions, one in each line.
+// OptionsHelp describes the options of ParseOptions, one on each line.
 func OptionsHelp() string {
 	var lines []string
 	for _, o := range options {
@@ -48,10 +48,10 @@ func OptionsHelp() string {
 	return strings.Join(lines, "\n")
 }
 
-// ParseOptions parses what follows "--source=kubelet:". config is empty,
-// "SCHEME://" for a scheme, "SCHEME://:PORT" for a port on every node, or
-// "SCHEME://HOST[:PORT]" for a single kubelet. query holds the rest. Both come with
-// their defaults and are checked, but no file is opened.
+// ParseOptions parses the text after "--source=kubelet:". config is empty, "SCHEME://" for a
+// scheme, "SCHEME://:PORT" for a port on every node, or "SCHEME://HOST[:PORT]" for a single
+// kubelet. query has the options after the question mark. The result has its defaults and is
+// checked, but no file is opened.
 func ParseOptions(config string, query url.Values) (Options, error) {
 	var o Options
 	if err := o.config(config); err != nil {
@@ -90,7 +90,7 @@ func ParseOptions(config string, query url.Values) (Options, error) {
 	return o, nil
 }
 
-// config takes the part between the source's name and the question mark.
+// config parses the part between the source's name and the question mark.
 func (o *Options) config(config string) error {
 	if config == "" {
 		return nil
@@ -111,7 +111,7 @@ func (o *Options) config(config string) error {
 	return nil
 }
 
-// port returns the port for targets that name none.
+// port returns the port for targets that have none of their own.
 func (o *Options) port() int {
 	if o.Port != 0 {
 		return o.Port
@@ -119,7 +119,7 @@ func (o *Options) port() int {
 	return DefaultPort
 }
 
-// split cuts s at any of the separators and leaves out what is empty.
+// split splits s at any of the separators and omits empty parts.
 func split(s, separators string) []string {
 	parts := strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(separators, r) })
 	for i := range parts {
@@ -128,7 +128,7 @@ func split(s, separators string) []string {
 	return slices.DeleteFunc(parts, func(p string) bool { return p == "" })
 }
 
-// boolean parses a switch; "?insecure-tls" alone turns it on.
+// boolean parses a switch; "?insecure-tls" without a value switches it on.
 func boolean(v string) (bool, error) {
 	if v == "" {
 		return true, nil

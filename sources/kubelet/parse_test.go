@@ -18,7 +18,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// parseSource parses what follows "--source=kubelet:".
+// parseSource parses the text after "--source=kubelet:".
 func parseSource(t *testing.T, s string) (Options, error) {
 	t.Helper()
 	config, query, _ := strings.Cut(s, "?")
@@ -180,7 +180,8 @@ func TestTargetsOfFacts(t *testing.T) {
 	}
 }
 
-// While the nodes are as they were the targets are the same slice, whatever becomes of pods.
+// TestTargetsStay checks that Targets returns the same slice while the nodes do not change, even if
+// pods do.
 func TestTargetsStay(t *testing.T) {
 	s := newScraper(t, Options{})
 	node := &cluster.Node{Name: "n1", Addresses: []cluster.NodeAddress{{Type: "InternalIP", Address: "10.0.0.1"}}}
@@ -244,8 +245,8 @@ func TestResourcePath(t *testing.T) {
 	f("/"+strings.Repeat("a", 1024), "", "annotation metrics.k8s.io/resource-metrics-path is ignored: it is 1025 bytes long, and a path has at most 1024")
 }
 
-// Whatever a node's annotation says, the request goes to that node's kubelet
-// and nowhere else.
+// FuzzResourcePath checks that the request goes only to the node's own kubelet, for any value of
+// the node's annotation.
 func FuzzResourcePath(f *testing.F) {
 	for _, s := range []string{"/metrics/node", "metrics", "//elsewhere/x", "/%2e%2e/x", "/%zz", "?a", "/ä"} {
 		f.Add(s)

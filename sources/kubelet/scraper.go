@@ -13,29 +13,28 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
 
-// Scraper holds what the reads of all nodes share. Its methods may be called by
-// several goroutines at once.
+// Scraper has what the reads of all nodes share. Several goroutines may call its methods at once.
 type Scraper struct {
 	opts   Options
-	static []Target // nil: the nodes of the cluster
+	static []Target // nil means the nodes of the cluster
 
 	transport    *fetch.Transport
 	roundTripper http.RoundTripper            // transport, with the credentials of opts.Identity if they are used
-	headers      *fileCache[http.Header]      // of requests
+	headers      *fileCache[http.Header]      // the header of requests
 	pair         *fileCache[*tls.Certificate] // nil without a client certificate
 	permits      chan struct{}                // one for each concurrent read
-	buffers      sync.Pool                    // of *buffer
-	parserMemory sync.Pool                    // of the parsers of /metrics/resource
+	buffers      sync.Pool                    // *buffer
+	parserMemory sync.Pool                    // memory of the parsers of /metrics/resource
 
-	lastTargets struct { // what Targets returned last
+	lastTargets struct { // the last result of Targets
 		sync.Mutex
 		facts   *cluster.Facts
 		targets []Target // nil before the first call
 	}
 }
 
-// New returns a Scraper. It reads the files of the CA, credentials and targets that opts
-// names, and opens no connection.
+// New returns a Scraper. It reads the files of the CA, credentials and targets that opts names. It
+// opens no connection.
 func New(opts Options) (*Scraper, error) {
 	opts = opts.withDefaults().withServiceAccount(exists)
 	if err := opts.validate(); err != nil {
@@ -97,7 +96,7 @@ func (s *Scraper) tlsConfig() (*tls.Config, error) {
 	return config, nil
 }
 
-// header returns the header of a request with our credentials. It must not be changed.
+// header returns the header of a request with weir's credentials. The caller must not change it.
 func (s *Scraper) header() (http.Header, error) {
 	header, _, err := s.headers.get()
 	if err != nil {
@@ -108,13 +107,13 @@ func (s *Scraper) header() (http.Header, error) {
 	}
 	_, changed, err := s.clientCertificate()
 	if changed {
-		// Open connections use the old certificate.
+		// Open connections still use the old certificate.
 		s.transport.CloseIdleConnections()
 	}
 	return header, err
 }
 
-// clientCertificate returns our certificate, and whether it has changed since the last call.
+// clientCertificate returns weir's certificate, and whether it has changed since the last call.
 func (s *Scraper) clientCertificate() (pair *tls.Certificate, changed bool, err error) {
 	if pair, changed, err = s.pair.get(); err != nil {
 		return nil, false, fmt.Errorf("read client certificate: %w", err)
@@ -122,7 +121,7 @@ func (s *Scraper) clientCertificate() (pair *tls.Certificate, changed bool, err 
 	return pair, changed, nil
 }
 
-// acquire waits for permission to read; release ends the read.
+// acquire waits until the read may begin. release ends the read.
 func (s *Scraper) acquire(ctx context.Context) error {
 	select {
 	case s.permits <- struct{}{}:
@@ -140,7 +139,7 @@ func (s *Scraper) Close() error {
 	return nil
 }
 
-// parseRequest describes a read to the parser of its payload.
+// parseRequest returns the description of a read for the parser of its payload.
 func (s *Scraper) parseRequest(t *Target, began, ended time.Time) payload.Request {
 	r := payload.Request{
 		Node: t.Node, Expect: t.Node,

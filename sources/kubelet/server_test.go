@@ -80,7 +80,7 @@ func (a *authority) issue(commonName string) (cert, key []byte) {
 		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})
 }
 
-// pool returns the pool that holds the authority.
+// pool returns a pool with the authority's certificate.
 func (a *authority) pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
@@ -101,7 +101,7 @@ func write(t *testing.T, path string, content []byte) string {
 	return path
 }
 
-// kubelet starts a TLS server whose certificate names a node.
+// kubelet starts a TLS server with a certificate for a node.
 func (a *authority) kubelet(node metric.NodeName, h http.HandlerFunc, change ...func(*tls.Config)) (address string) {
 	a.t.Helper()
 	cert, key := a.issue(nodeUserPrefix + string(node))

@@ -18,7 +18,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// maxTargets bounds a static list: a mistyped range could be huge.
+// maxTargets bounds a static list, because a mistyped range could be huge.
 const maxTargets = 1 << 16
 
 // Target is a kubelet to read.
@@ -26,21 +26,22 @@ type Target struct {
 	Node metric.NodeName
 	// Address is "host:port".
 	Address string
-	// Path replaces /metrics/resource: the value of the node's PathAnnotation. Empty without one.
+	// Path replaces /metrics/resource: it is the value of the node's PathAnnotation. It is empty if
+	// there is none.
 	Path string
-	// PathError says what is wrong with the PathAnnotation; the usual path is read
-	// then. Nil if nothing is wrong.
+	// PathError says what is wrong with the PathAnnotation; /metrics/resource is then read. It is nil
+	// if nothing is wrong.
 	PathError error
-	// Guessed says that Node is only the host of a static target, so that the kubelet may
-	// report another name.
+	// Guessed says that Node is only the host of a static target. The kubelet may then report another
+	// name.
 	Guessed bool
 	// Err is set if the node cannot be read at all: a *metric.ReadError with NodeNoAddress.
 	Err error
 }
 
 // Targets returns the kubelets to read, sorted by name: those of the static list if there is one,
-// else those of the nodes that the selector matches. The slice must not be changed. It
-// is the same one as long as the nodes do not change.
+// else those of the nodes that the selector matches. The caller must not change the slice. As long
+// as the nodes do not change, Targets returns the same slice.
 func (s *Scraper) Targets(facts *cluster.Facts) []Target {
 	if s.static != nil {
 		return s.static
@@ -67,8 +68,8 @@ func (s *Scraper) targetsOf(facts *cluster.Facts) []Target {
 	return targets
 }
 
-// IsSelected reports whether the node selector matches a node. A node that it does not match is
-// NodeExcluded.
+// IsSelected reports whether the node selector matches a node. A node that it does not match gets
+// the reason NodeExcluded.
 func (s *Scraper) IsSelected(n *cluster.Node) bool {
 	return s.opts.Selector == nil || s.opts.Selector.Matches(labels.Set(n.Labels))
 }
@@ -77,7 +78,7 @@ func sortTargets(targets []Target) {
 	slices.SortFunc(targets, func(a, b Target) int { return cmp.Compare(a.Node, b.Node) })
 }
 
-// targetOf returns the address and path of a node.
+// targetOf returns the target of a node, with its address and path.
 func targetOf(n *cluster.Node, o *Options) Target {
 	port := o.port()
 	if (o.Port == 0 || o.StatusPort) && n.KubeletPort != 0 {
@@ -102,14 +103,14 @@ func targetOf(n *cluster.Node, o *Options) Target {
 }
 
 // PathAnnotation is the annotation of a Node with the path at which its kubelet serves
-// /metrics/resource. metrics-server defines it.
+// /metrics/resource. metrics-server defines the annotation.
 const PathAnnotation = "metrics.k8s.io/resource-metrics-path"
 
-// maxPath bounds the annotation, in bytes: Kubernetes allows 256 KiB.
+// maxPath bounds the annotation, in bytes. Kubernetes allows 256 KiB.
 const maxPath = 1024
 
-// resourcePath returns the path in a node's PathAnnotation; empty without one. A value that is not
-// a path is an error.
+// resourcePath returns the path in a node's PathAnnotation, or an empty path if there is none. A
+// value that is not a path is an error.
 func resourcePath(n *cluster.Node) (string, error) {
 	path := n.Annotations[PathAnnotation]
 	if path == "" {
@@ -212,7 +213,7 @@ func parseTarget(entry string, port int) ([]Target, error) {
 	return []Target{t}, nil
 }
 
-// splitHostPort splits an address that may lack a port.
+// splitHostPort splits an address. The address may have no port.
 func splitHostPort(address string, port int) (host, p string, err error) {
 	if host = strings.TrimSuffix(strings.TrimPrefix(address, "["), "]"); isIP(host) {
 		return host, strconv.Itoa(port), nil
@@ -231,7 +232,7 @@ func splitHostPort(address string, port int) (host, p string, err error) {
 	return host, p, nil
 }
 
-// addressRange parses "FIRST-LAST" of IP addresses.
+// addressRange parses a range "FIRST-LAST" of IP addresses.
 func addressRange(host string) (first, last netip.Addr, ok bool) {
 	a, b, dash := strings.Cut(host, "-")
 	if !dash {

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// role is what a cgroup is.
+// role is the kind of a cgroup.
 type role uint8
 
 const (
@@ -16,24 +16,25 @@ const (
 	roleContainer             // a container of a pod
 )
 
-// pathNode is a path in the cgroup hierarchy, with the processes that this payload reports
-// there.
+// pathNode is a path in the cgroup hierarchy, with the number of processes that this payload
+// reports for it.
 type pathNode struct {
 	parent       *pathNode
-	round        uint32 // of its last occurrence, or of one below it
+	round        uint32 // the last round in which it, or a path below it, occurred
 	hasProcesses bool   // this payload reports processes
 	own, below   int32  // processes in the cgroup itself and below it
 }
 
-// begin prepares pl and its ancestors for the payload of this round.
+// begin prepares pl and its ancestors for the payload of the current round.
 func (pl *pathNode) begin(round uint32) {
 	for ; pl != nil && pl.round != round; pl = pl.parent {
 		*pl = pathNode{parent: pl.parent, round: round}
 	}
 }
 
-// cgroup is a cgroup of the node under certain labels, and what this payload says about
-// it. A restarted kubelet may report a path before it knows the pod; with the pod's labels it is another
+// cgroup is a cgroup of the node under one set of labels, with the values that this payload reports
+// for it. A restarted kubelet may report a path before it knows the pod. The same path with the
+// pod's labels is then another cgroup here.
 // cgroup here.
 type cgroup struct {
 	subject
@@ -45,11 +46,11 @@ type cgroup struct {
 	quota, period float64
 	start         int64
 	interfaces    int      // in this payload, without lo
-	eth0          bool     // one of them is eth0
-	onlyInterface *subject // the last one
+	eth0          bool     // whether one of them is eth0
+	onlyInterface *subject // the last interface
 }
 
-// begin prepares c for the payload of this round.
+// begin prepares c for the payload of the current round.
 func (c *cgroup) begin(round uint32) {
 	if c.round == round {
 		return
@@ -88,8 +89,8 @@ func newCgroup(l *labels, at *pathNode) *cgroup {
 	return c
 }
 
-// podUID returns the UID in a pod's or container's cgroup path, as the API
-// server writes it; empty if there is none. The form depends on the cgroup driver:
+// podUID returns the UID in the cgroup path of a pod or container, in the form of the API server.
+// It is empty if the path has none. The form in the path depends on the cgroup driver:
 //
 //	/kubepods/burstable/pod80cd749e-fe99-4226-bfc9-fe1dcb4e4831/...
 //	/kubepods.slice/kubepods-pod80cd749e_fe99_4226_bfc9_fe1dcb4e4831.slice/...
@@ -123,7 +124,7 @@ func containerID(path string) metric.ContainerID {
 	return metric.ContainerID(last[strings.LastIndexByte(last, ':')+1:])
 }
 
-// countProcesses adds up the processes below each path. A pod's own cgroup has none: they
+// countProcesses adds up the processes below each path. A pod's own cgroup has no processes; they
 // are in the cgroups of its containers.
 func (p *Parser) countProcesses() {
 	for _, pl := range p.withProcesses {

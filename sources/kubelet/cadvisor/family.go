@@ -2,36 +2,36 @@ package cadvisor
 
 import "github.com/weir-metrics/weir/metric"
 
-// use says what the lines of a family are used for.
+// use says how the lines of a family are used.
 type use uint8
 
 const (
-	set       use = iota // the value of the cgroup
-	sum                  // one line for each CPU; their sum is the value of the cgroup
-	faults               // page faults; a label has their kind
-	network              // of an interface
-	disk                 // of a device; their sum is also the value of the cgroup
-	volume               // of a file system
-	gpu                  // of an accelerator
-	startTime            // of the cgroup
-	processes            // in the cgroup; also tells identity that the cgroup is alive
-	quota                // microseconds of CPU in each period
-	period               // microseconds
-	limit                // 0 means there is none
-	machine              // of the node; the labels are the machine's IDs
+	set       use = iota // the value is the cgroup's
+	sum                  // one line for each CPU; the cgroup's value is their sum
+	faults               // page faults; a label says which kind
+	network              // the value is an interface's
+	disk                 // the value is a device's; the cgroup's value is their sum
+	volume               // the value is a file system's
+	gpu                  // the value is an accelerator's
+	startTime            // the start time of the cgroup
+	processes            // the number of processes in the cgroup; identity also uses it to see that the cgroup is alive
+	quota                // CPU quota, in microseconds for each period
+	period               // CPU period, in microseconds
+	limit                // a limit; 0 means that there is none
+	machine              // the value is the node's; the labels have the machine's IDs
 	failure              // 1 if the kubelet could not read everything
 )
 
-// family says what a family of the endpoint means.
+// family describes a family of the endpoint.
 type family struct {
 	use use
 	id  metric.ID
-	// scale is the power of ten from the family's unit to the metric's: 9 from seconds to
+	// scale is the exponent of ten between the family's unit and the metric's unit: 9 from seconds to
 	// nanoseconds, -3 from thousandths, -2 from percent.
 	scale int8
 }
 
-// families are the families that weir has a metric for, by name.
+// families has the families that have a metric in weir, by name.
 var families = map[string]*family{
 	"container_cpu_usage_seconds_total":         {sum, metric.CPUUsage, 9},
 	"container_cpu_user_seconds_total":          {set, metric.CPUUser, 9},
@@ -39,7 +39,7 @@ var families = map[string]*family{
 	"container_cpu_cfs_throttled_seconds_total": {set, metric.CPUThrottled, 9},
 	"container_cpu_cfs_periods_total":           {set, metric.CPUPeriods, 0},
 	"container_cpu_cfs_throttled_periods_total": {set, metric.CPUThrottledPeriods, 0},
-	// cAdvisor keeps the load in thousandths and does not divide here.
+	// cAdvisor's load is in thousandths.
 	"container_cpu_load_average_10s":               {set, metric.CPULoad, -3},
 	"container_pressure_cpu_waiting_seconds_total": {set, metric.CPUPressureSome, 9},
 	"container_pressure_cpu_stalled_seconds_total": {set, metric.CPUPressureFull, 9},

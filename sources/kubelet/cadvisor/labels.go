@@ -2,15 +2,15 @@ package cadvisor
 
 import "github.com/weir-metrics/weir/sources/kubelet/exposition"
 
-// labels are the labels of a line that weir uses.
+// labels has the labels of a line that weir uses.
 type labels struct {
-	id, name, namespace, pod, container string // of the cgroup
-	cpu, iface, device, accelerator     string // of the line
+	id, name, namespace, pod, container string // these name the cgroup
+	cpu, iface, device, accelerator     string // these name a part of it
 	failure, scope                      string
 }
 
-// parse reads raw, as exposition.Scanner.Labels returned it. It returns false if raw is
-// not a list of labels. Kubelets before 1.16 write pod_name and container_name.
+// parse parses raw, which exposition.Scanner.Labels returned. It returns false if raw is not a list
+// of labels. Kubelets before 1.16 write pod_name and container_name.
 func (l *labels) parse(raw []byte) bool {
 	return exposition.EachLabel(raw, func(name []byte, value string) {
 		switch string(name) {

@@ -1,10 +1,11 @@
-// Package cadvisor turns a kubelet's /metrics/cadvisor into samples: one for every cgroup
-// that the kubelet watches, with its path, and with its ID for containers of pods.
+// Package cadvisor turns a kubelet's /metrics/cadvisor into samples: one for every cgroup that the
+// kubelet watches. A sample has the cgroup's path, and the container ID if it is a container of a
+// pod.
 //
-// If the kubelet reports a pod's sandbox, the pod has two samples: one of its cgroup, and
-// one of the sandbox with the network counters, which begin and end with the sandbox. The
-// sandbox's other numbers are part of the pod's. A container under two paths has two
-// samples: identity chooses.
+// If the kubelet reports a pod's sandbox, the pod has two samples: one of its cgroup, and one of
+// the sandbox with the network counters, because these counters begin and end with the sandbox. The
+// sandbox's other numbers are already in the pod's. A container that has two paths has two samples;
+// identity decides which one is living.
 //
 //	parser.go  payload → lines; which cgroup the labels of a line name
 //	family.go  the table of families
@@ -25,16 +26,16 @@ import (
 // Clock is the resolution of the endpoint's timestamps.
 const Clock = time.Millisecond
 
-// Parser turns payloads of one node into samples. It keeps the names of the node, so that
-// an unchanged payload allocates nothing. It is for one goroutine.
+// Parser turns payloads of one node into samples. It keeps the names of the node, so that an
+// unchanged payload allocates nothing. Only one goroutine may use it at a time.
 type Parser struct {
 	scan          exposition.Scanner
 	lines         payload.NameCache[line]
 	cgroups       map[string]*cgroup   // by labels
 	paths         map[string]*pathNode // by path
-	lastSeen      map[*family]uint32   // the round of each family's last occurrence
-	touched       []*subject           // with samples in this payload
-	withProcesses []*pathNode          // with processes in this payload
+	lastSeen      map[*family]uint32   // the last round in which each family occurred
+	touched       []*subject           // the subjects that have samples in this payload
+	withProcesses []*pathNode          // the paths with processes in this payload
 	round         uint32
 	req           payload.Request
 	batch         *metric.Batch
@@ -46,21 +47,21 @@ type subject struct {
 	entity  metric.Entity
 	cgroup  *cgroup
 	seen    bool
-	samples []int32 // indexes in batch; -1 beyond the bound
+	samples []int32 // indexes in batch; -1 if the bound on samples was reached
 }
 
-// line says what a set of labels means: which cgroup, and which part of it.
+// line says what a set of labels refers to: a cgroup, and a part of it.
 type line struct {
-	cgroup *cgroup  // nil: weir has no metric for it
-	part   *subject // nil: the cgroup itself
+	cgroup *cgroup  // nil if weir has no metric for it
+	part   *subject // nil for the cgroup itself
 	labels labelUse
-	// count is how many lines with these labels family has had in round.
+	// count is the number of lines with these labels that family has had in round.
 	family *family
 	round  uint32
 	count  int
 }
 
-// labelUse says what the labels add to the meaning of a family.
+// labelUse says what a label adds to the meaning of a family.
 type labelUse uint8
 
 const (
@@ -71,23 +72,22 @@ const (
 	eth0                 // interface="eth0"
 )
 
-// New returns a Parser without names.
+// New returns a Parser that knows no names yet.
 func New() *Parser {
 	return &Parser{cgroups: map[string]*cgroup{}, paths: map[string]*pathNode{}, lastSeen: map[*family]uint32{}}
 }
 
-// Parse appends the samples in body to b, and sets b.Cores if the payload says
-// how many there are. The error, if any, is a *metric.ReadError:
-// NodeBadPayload, and then nothing is appended, or NodeScrapeError, beside the
-// samples.
+// Parse appends the samples in body to b, and sets b.Cores if the payload has the number of CPUs.
+// The error, if any, is a *metric.ReadError. With NodeBadPayload nothing is appended; with
+// NodeScrapeError the samples are.
 //
-// Nothing in b refers to body afterwards.
+// b does not refer to body afterwards.
 func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error {
 	base := len(b.Samples)
 	p.req, p.batch = req, b
 	p.touched, p.withProcesses = p.touched[:0], p.withProcesses[:0]
 	p.round++
-	// A cgroup has about eight sets of labels.
+	// A cgroup has about eight different sets of labels.
 	p.lines.Max = 8 * req.Limit()
 	p.lines.Begin()
 	p.sweep()
@@ -114,8 +114,8 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 	return nil
 }
 
-// readLines reads all lines. It returns the family that says that the kubelet failed, if
-// one does, and whether there is a known family.
+// readLines reads all lines. If the kubelet reports that it could not read everything, failed is
+// the family that says so. known is whether the payload has a known family.
 func (p *Parser) readLines() (failed string, known bool) {
 	var f *family
 	for p.scan.Next() {
@@ -155,9 +155,9 @@ func (p *Parser) readLines() (failed string, known bool) {
 	return failed, known
 }
 
-// line returns what the present line's labels say and moves to its value.
+// line returns the meaning of the current line's labels, and moves to its value.
 func (p *Parser) line() *line {
-	// Fast path: the same lines in the same order as the last time.
+	// Fast path: the lines come in the same order as in the last payload.
 	name := p.lines.Next(p.scan.Rest())
 	if name == nil || !p.scan.ValueAt(len(name.Key())) {
 		// Slow path: find where the labels end.
@@ -179,7 +179,7 @@ func (p *Parser) line() *line {
 	return &name.Data
 }
 
-// maxPath is the kernel's bound on paths.
+// maxPath is the kernel's limit on the length of a path.
 const maxPath = 4096
 
 // newLine returns the meaning of labels that were not seen before.
@@ -245,11 +245,11 @@ func (p *Parser) pathNode(path string) *pathNode {
 	return pl
 }
 
-// keepRounds is how many rounds a cgroup is kept that no longer occurs. It is longer than
-// package payload keeps lines, which point to cgroups.
+// keepRounds is the number of rounds for which a cgroup is kept after it last occurred. It is
+// longer than package payload keeps lines, because lines point to cgroups.
 const keepRounds = 16
 
-// sweep removes the cgroups that have not occurred for keepRounds.
+// sweep removes the cgroups that have not occurred for keepRounds rounds.
 func (p *Parser) sweep() {
 	if p.round%keepRounds != 0 && len(p.cgroups) <= 4*p.req.Limit() {
 		return

@@ -17,8 +17,7 @@ import (
 	"github.com/weir-metrics/weir/test/payloadtest"
 )
 
-// plain are families whose lines are a cgroup's values as they are, or in
-// seconds.
+// plain has the families with values that need no conversion except from seconds.
 var plain = map[string]metric.ID{
 	"container_cpu_usage_seconds_total":         metric.CPUUsage,
 	"container_cpu_user_seconds_total":          metric.CPUUser,
@@ -38,8 +37,8 @@ var plain = map[string]metric.ID{
 	"container_fs_limit_bytes":                  metric.FilesystemLimit,
 }
 
-// reference parses body with Prometheus' own parser and returns the plain
-// values by cgroup path, part and metric; and the start of each cgroup.
+// reference parses body with Prometheus' own parser. It returns the plain values by cgroup path,
+// part and metric, and the start time of each cgroup.
 func reference(t *testing.T, body []byte) (values map[string]string, starts map[string]int64) {
 	t.Helper()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
@@ -102,7 +101,7 @@ func TestCapturesAgreeWithReferenceParser(t *testing.T) {
 	checked, round := 0, 0
 	payloadtest.Each(t, "cadvisor.prom", 308, func(path string, body []byte) {
 		if round++; round%5 != 1 {
-			// The reference is slow; the others must at least parse.
+			// The reference is slow, so the other captures are only parsed.
 			if err := p.Parse(body, payloadtest.Request(), new(metric.Batch)); err != nil {
 				t.Errorf("%s: %v", path, err)
 			}
@@ -120,7 +119,7 @@ func TestCapturesAgreeWithReferenceParser(t *testing.T) {
 				t.Errorf("%s: %v starts at %d, want %d", path, s.Entity, s.Instance.Start, want)
 			}
 			for id, v := range s.Values.All() {
-				// A pod's or node's own network is eth0's again.
+				// The network of a pod or node repeats the values of eth0.
 				if wanted[id] && (s.Entity.Part != "" || id.Describe().Group != metric.Network) {
 					got[fmt.Sprint(s.Instance.Path, " ", s.Entity.Part, " ", id)] = fmt.Sprintf("%.0f at %d", v, s.Times[id.Describe().Group])
 				}
@@ -157,7 +156,7 @@ func TestExactValues(t *testing.T) {
 		t.Errorf("instance is %+v, want %+v", web[0].Instance, want)
 	}
 	payloadtest.Want(t, web[0], metric.CPUUsage, 383757177783)
-	payloadtest.Want(t, web[0], metric.CPULimit, 1e8) // quota 10000 of a period of 100000
+	payloadtest.Want(t, web[0], metric.CPULimit, 1e8) // a quota of 10000 in a period of 100000
 	payloadtest.Want(t, web[0], metric.MemoryPageFaults, 6656)
 	payloadtest.Want(t, web[0], metric.MemoryMajorPageFaults, 0)
 	payloadtest.Want(t, web[0], metric.MemoryLimit, 67108864)
@@ -219,7 +218,7 @@ func TestOneContainerUnderTwoPathsIsTwoSamples(t *testing.T) {
 	}
 }
 
-// parse parses lines about /metrics/cadvisor.
+// parse parses the lines as a payload of /metrics/cadvisor.
 func parse(t *testing.T, lines ...string) *metric.Batch {
 	t.Helper()
 	b, err := payloadtest.Repeatable(t, cadvisor.New(), cadvisor.New(), []byte(strings.Join(lines, "\n")+"\n"), payloadtest.Request())

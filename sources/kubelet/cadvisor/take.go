@@ -67,7 +67,7 @@ func (p *Parser) takeLine(l *line, f *family, n payload.Number, t int64) {
 	}
 }
 
-// valueOf returns n in the unit of f's metric.
+// valueOf returns n in the unit of the family's metric.
 func valueOf(f *family, n payload.Number) (float64, bool) {
 	if f.scale == 9 {
 		ns, ok := n.Scaled(9)
@@ -83,7 +83,8 @@ func valueOf(f *family, n payload.Number) (float64, bool) {
 	return v, ok
 }
 
-// sample returns the k-th sample of s; nil beyond the bound. It appends the sample if it does not exist.
+// sample returns the k-th sample of s; nil if the bound on samples is reached. It appends the
+// sample if it does not exist.
 func (p *Parser) sample(s *subject, k int, g metric.Group) *metric.Sample {
 	if !s.seen {
 		s.seen = true
@@ -151,7 +152,7 @@ func (p *Parser) takeMachine(f *family, n payload.Number, t int64) {
 	p.set(&p.node.subject, 0, f.id, v, t)
 }
 
-// completeSamples sets what is known only at the end of the payload.
+// completeSamples sets the values that are known only at the end of the payload.
 func (p *Parser) completeSamples() {
 	for _, s := range p.touched {
 		if c := s.cgroup; s == &c.subject {
@@ -178,7 +179,7 @@ func (p *Parser) completeSamples() {
 	}
 }
 
-// setCPULimit computes the CPU limit from quota and period.
+// setCPULimit computes the CPU limit from the quota and the period.
 func (p *Parser) setCPULimit(c *cgroup) {
 	if c.quota > 0 && c.period > 0 && c.entity.Kind != metric.Node {
 		for k := range c.samples {

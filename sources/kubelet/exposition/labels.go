@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// EachLabel calls do with each label of raw, as Scanner.Labels returned it, in order.
-// Values have their escapes resolved. It returns false if raw is not a list of labels.
+// EachLabel calls do with each label of raw, in order. Scanner.Labels returned raw. Escapes in
+// values are resolved. It returns false if raw is not a list of labels.
 //
-// It allocates a string for each value. Use it for labels that were not seen before.
+// It allocates a string for each value, so use it only for labels that were not seen before.
 func EachLabel(raw []byte, do func(name []byte, value string)) bool {
 	i := skipBlanks(raw, 0)
 	if i >= len(raw) {
@@ -48,7 +48,8 @@ func EachLabel(raw []byte, do func(name []byte, value string)) bool {
 	}
 }
 
-// labelName parses a plain or quoted label name and returns it with its length; 0 if there is none.
+// labelName parses a plain or quoted label name. It returns the name and its length, or 0 if there
+// is none.
 func labelName(b []byte) (name []byte, quoted bool, n int) {
 	if len(b) > 0 && b[0] == '"' {
 		s, n := quotedString(b)
@@ -58,8 +59,8 @@ func labelName(b []byte) (name []byte, quoted bool, n int) {
 	return b[:n], false, n
 }
 
-// quotedString parses a string in double quotes, with \\, \" and \n, and
-// returns it with its length; 0 if there is none.
+// quotedString parses a string in double quotes, with the escapes \\, \" and \n. It returns the
+// string and its length, or 0 if there is none.
 func quotedString(b []byte) (string, int) {
 	if len(b) == 0 || b[0] != '"' {
 		return "", 0

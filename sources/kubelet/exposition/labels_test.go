@@ -8,7 +8,7 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet/exposition"
 )
 
-// labels returns raw's labels as "name=value;...".
+// labels returns the labels in raw as "name=value;...".
 func labels(raw string) (string, bool) {
 	var sb strings.Builder
 	ok := exposition.EachLabel([]byte(raw), func(name []byte, value string) {

@@ -1,9 +1,9 @@
-// Package exposition reads the lines of a Prometheus text payload without allocating:
-// family, raw labels, value, time. It does not know what any family means.
+// Package exposition reads the lines of a Prometheus text payload without allocating: family, raw
+// labels, value, time. It does not know the meaning of a family.
 //
-// It accepts what payloads differ in: CRLF, OpenMetrics' exemplars, "# EOF" and times in
-// seconds, blanks, escapes, unknown families. A line that is not valid ends the walk with
-// an error that has its line number and offset.
+// It accepts the variants that occur in payloads: CRLF, OpenMetrics' exemplars, "# EOF" and times
+// in seconds, blanks, escapes, unknown families. A line that is not valid ends the scan with an
+// error that has its line number and offset.
 //
 // textparse, Prometheus' own parser, takes 5 to 9 times as long (docs/performance.md).
 package exposition
@@ -22,9 +22,9 @@ import (
 //	}
 //	return s.Err()
 type Scanner struct {
-	// Name is the family of the present line. It is valid as long as the payload is.
+	// Name is the family of the current line. It is valid as long as the payload is.
 	Name []byte
-	// Changed reports whether the family differs from the line before.
+	// Changed reports whether the family differs from that of the line before.
 	Changed bool
 
 	body []byte
@@ -35,11 +35,11 @@ type Scanner struct {
 // Reset begins a payload.
 func (s *Scanner) Reset(body []byte) { *s = Scanner{body: body} }
 
-// Err returns the error that ended the walk before the end of the payload.
+// Err returns the error that ended the scan before the end of the payload.
 func (s *Scanner) Err() error { return s.err }
 
-// Next moves to the next line with a value, behind its family's name. It returns false at
-// the end, and at a line that is not valid.
+// Next moves to the next line that has a value, and to the end of its family's name. It returns
+// false at the end, and at a line that is not valid.
 func (s *Scanner) Next() bool {
 	if s.err != nil {
 		return false
@@ -55,7 +55,7 @@ func (s *Scanner) Next() bool {
 	return s.nextFamily()
 }
 
-// nextFamily is Next if blanks, a comment or another family come first.
+// nextFamily does the work of Next if blanks, a comment or another family come first.
 func (s *Scanner) nextFamily() bool {
 	for s.pos < len(s.body) {
 		switch s.body[s.pos] {
@@ -91,22 +91,22 @@ func nameLen(b []byte) int {
 	return len(b)
 }
 
-// Rest returns the payload from the present position on.
+// Rest returns the payload from the current position on.
 func (s *Scanner) Rest() []byte { return s.body[s.pos:] }
 
-// Advance moves n bytes on: the length of the labels.
+// Advance moves n bytes forward, over the labels.
 func (s *Scanner) Advance(n int) { s.pos += n }
 
-// ValueAt reports whether a value can begin n bytes from here: there is neither a blank nor
-// an opening brace. If so, n bytes that are the labels of another line are also all the labels of this line.
+// ValueAt reports whether a value can begin n bytes from here: the byte there is neither a blank
+// nor an opening brace. If so, and the n bytes equal the labels of another line, they are all the
+// labels of this line.
 func (s *Scanner) ValueAt(n int) bool {
 	i := s.pos + n
 	return i < len(s.body) && s.body[i] != ' ' && s.body[i] != '\t' && s.body[i] != '{'
 }
 
-// Labels returns the bytes from here to the value: the labels in braces with the blanks
-// around them, or only blanks. It does not move. If no value follows, it returns nil and
-// the walk ends.
+// Labels returns the bytes from here to the value: the labels in braces with the blanks around
+// them, or only blanks. It does not move. If no value follows, it returns nil and the scan ends.
 func (s *Scanner) Labels() []byte {
 	b := s.body[s.pos:]
 	i := skipBlanks(b, 0)
@@ -153,7 +153,7 @@ func skipBlanks(b []byte, i int) int {
 	return i
 }
 
-// ValueOnly is Value of a line whose labels do not matter.
+// ValueOnly reads the value and time of the current line, for a line whose labels are not needed.
 func (s *Scanner) ValueOnly() (n payload.Number, t int64, ok bool) {
 	labels := s.Labels()
 	if labels == nil {
@@ -163,7 +163,7 @@ func (s *Scanner) ValueOnly() (n payload.Number, t int64, ok bool) {
 	return s.Value()
 }
 
-// minMilliseconds is below any time in milliseconds of this century, and above any in
+// minMilliseconds is less than any time of this century in milliseconds, and more than any in
 // seconds.
 const minMilliseconds = 100_000_000_000
 
@@ -193,8 +193,8 @@ func (s *Scanner) Value() (n payload.Number, t int64, ok bool) {
 	return s.timeSlow(n, b, i)
 }
 
-// timeSlow reads what follows a value: blanks, an optional time, an optional exemplar,
-// the end of the line.
+// timeSlow reads the rest of a line after its value: blanks, an optional time, an optional
+// exemplar, the end of the line.
 func (s *Scanner) timeSlow(n payload.Number, b []byte, i int) (payload.Number, int64, bool) {
 	var t int64
 	end := i
@@ -233,7 +233,7 @@ func (s *Scanner) timeSlow(n payload.Number, b []byte, i int) (payload.Number, i
 	return n, t, true
 }
 
-// Skip moves to the next line without reading this one.
+// Skip moves to the next line without reading the current one.
 func (s *Scanner) Skip() {
 	if i := bytes.IndexByte(s.body[s.pos:], '\n'); i >= 0 {
 		s.pos += i + 1
@@ -242,7 +242,7 @@ func (s *Scanner) Skip() {
 	s.pos = len(s.body)
 }
 
-// Fail ends the walk with an error at the present position.
+// Fail ends the scan with an error at the current position.
 func (s *Scanner) Fail(what string) {
 	if s.err == nil {
 		s.err = payload.ParseError(s.body, s.pos, what)

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzAnswer gives the same bytes to this Transport and to net/http's: both take
-// them for the same answer, or neither does.
+// FuzzAnswer sends the same bytes to this Transport and to that of net/http. Both must return the
+// same answer, or both must fail.
 func FuzzAnswer(f *testing.F) {
 	for _, s := range []string{
 		hello,
@@ -37,7 +37,7 @@ func FuzzAnswer(f *testing.F) {
 		got, err := get(t.Context(), mine, "http://h/")
 		want, stdErr := get(t.Context(), std, "http://h/")
 		if want.Status == http.StatusSwitchingProtocols || !strings.HasPrefix(want.Proto, "HTTP/1.") {
-			want = answer{Failed: true} // nobody asked for it
+			want = answer{Failed: true} // the client never asks for another protocol
 		}
 		if got.Failed && want.Failed {
 			return

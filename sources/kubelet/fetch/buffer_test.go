@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A request that waits for its answer holds no buffer.
+// TestWaitingMemory checks that a request that waits for its answer has no buffer.
 func TestWaitingMemory(t *testing.T) {
 	const requests = 4
 	asked, answer := make(chan struct{}), make(chan struct{})
@@ -21,7 +21,7 @@ func TestWaitingMemory(t *testing.T) {
 	defer srv.Close()
 	var transports []*Transport
 	var lent atomic.Int32
-	for range requests { // each of which keeps one connection
+	for range requests { // each request keeps one connection
 		tr := newTransport(t, Options{TLS: &tls.Config{InsecureSkipVerify: true}})
 		go func() { <-asked; answer <- struct{}{} }()
 		wantHello(t, tr, srv.URL)

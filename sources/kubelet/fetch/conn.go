@@ -19,24 +19,26 @@ import (
 // conn is a connection to a server. It carries at most one request at a time.
 type conn struct {
 	net.Conn
-	readable       *readableWaiter  // nil if the connection is not one of the operating system
+	readable       *readableWaiter  // nil if the connection has no file descriptor
 	tlsBuffer      tlsmemory.Buffer // zero without TLS
 	server         server
 	peerCommonName string
-	lastUsed       time.Time // when its last answer ended
-	closeCount     int       // Transport.mu.closeCount when the connection was made
+	lastUsed       time.Time // the end of its last answer
+	closeCount     int       // Transport.mu.closeCount when the connection was opened
 }
 
-// answerBuffer is the memory that reading one answer needs. Connections have no buffers of their
-// own. A request takes an answerBuffer when the answer begins to arrive, so of many servers that are asked at
-// the same time, the few whose answers are being read share buffers that are warm in the processor's caches.
+// answerBuffer is the memory that is needed to read one answer. Connections have no buffers of
+// their own: a request takes an answerBuffer when its answer begins to arrive. If many servers are
+// asked at the same time, only the few answers that are being read need buffers, and those buffers
+// stay in the processor's caches.
 type answerBuffer struct {
 	records []byte // for conn.tlsBuffer; nil while it is lent
 	source  limitedSource
 	reader  *bufio.Reader // reads source
 }
 
-// recordsSize holds the answer of a usual node, so that one read of the socket takes it all.
+// recordsSize is enough for the answer of a usual node, so that one read of the socket gets all of
+// it.
 const recordsSize = 64 << 10
 
 func newAnswerBuffer() *answerBuffer {
@@ -45,8 +47,8 @@ func newAnswerBuffer() *answerBuffer {
 	return s
 }
 
-// giveMemoryTo lends the memory for TLS records to c, if c takes it. Close of the answer takes it back.
-// A connection that ends before keeps it.
+// giveMemoryTo lends the memory for TLS records to c, if c accepts it. Close of the answer takes it
+// back. A connection that ends before that keeps the memory.
 func (s *answerBuffer) giveMemoryTo(c *conn) {
 	if !c.tlsBuffer.CanGiveMemory() {
 		return
@@ -58,7 +60,7 @@ func (s *answerBuffer) giveMemoryTo(c *conn) {
 	s.records = nil
 }
 
-// connect connects to a server. For https the connection reads into the memory of s.
+// connect connects to a server. With https the connection reads into the memory of s.
 func (t *Transport) connect(ctx context.Context, to server, s *answerBuffer) (*conn, error) {
 	t.mu.Lock()
 	c := &conn{server: to, closeCount: t.mu.closeCount}
@@ -78,7 +80,7 @@ func (t *Transport) connect(ctx context.Context, to server, s *answerBuffer) (*c
 	return c, nil
 }
 
-// startTLS performs the TLS handshake.
+// startTLS does the TLS handshake.
 func (c *conn) startTLS(ctx context.Context, shared *tls.Config, s *answerBuffer) error {
 	own := shared
 	if shared.ServerName == "" {
@@ -107,19 +109,20 @@ func (c *conn) startTLS(ctx context.Context, shared *tls.Config, s *answerBuffer
 	return nil
 }
 
-// longAgo is a deadline that makes every waiting call on a connection fail at once.
+// longAgo is a deadline that makes every blocked call on a connection fail at once.
 var longAgo = time.Unix(1, 0)
 
 func (c *conn) expireDeadline() {
-	_ = c.SetDeadline(longAgo) // fails only on a closed connection, on which no call waits
+	_ = c.SetDeadline(longAgo) // it fails only on a closed connection, where no call is blocked
 }
 
-// exchange sends a request on a connection and returns the answer. s is the buffer that the new
-// connection already reads into; nil for a kept connection, which gets one when the answer arrives. On an error the
-// connection is closed, and gotBytes says whether any byte of an answer arrived.
+// exchange sends a request on a connection and returns the answer. s is the buffer that a new
+// connection already reads into. It is nil for a kept connection, which gets a buffer when the
+// answer arrives. On an error the connection is closed, and gotBytes says whether any byte of an
+// answer arrived.
 func (t *Transport) exchange(c *conn, req *http.Request, out []byte, s *answerBuffer) (resp *http.Response, gotBytes bool, err error) {
 	ctx := req.Context()
-	// The connection has no deadline of its own: the end of ctx aborts it.
+	// The connection has no deadline of its own; the end of ctx aborts the request.
 	stop := context.AfterFunc(ctx, c.expireDeadline)
 	_, err = c.Write(out)
 	if err == nil && s == nil {
@@ -148,10 +151,10 @@ func (t *Transport) exchange(c *conn, req *http.Request, out []byte, s *answerBu
 	return resp, true, nil
 }
 
-// maxInformational bounds the answers of status 1xx that may come before the answer.
+// maxInformational bounds the number of 1xx answers before the final answer.
 const maxInformational = 5
 
-// readHead reads the head of the answer to a request.
+// readHead reads the status line and the header of the answer to a request.
 func (s *answerBuffer) readHead(req *http.Request, limit int64) (*http.Response, error) {
 	for range maxInformational {
 		s.source.left = limit
@@ -159,7 +162,7 @@ func (s *answerBuffer) readHead(req *http.Request, limit int64) (*http.Response,
 		switch {
 		case err != nil && errors.Is(s.source.err, io.EOF) && !s.source.gotBytes:
 			return nil, fmt.Errorf("the server closed the connection without an answer: %w", io.EOF)
-		case err != nil && s.source.err != nil: // reading failed, not parsing
+		case err != nil && s.source.err != nil: // the read failed, not the parser
 			return nil, s.source.err
 		case err != nil:
 			return nil, fmt.Errorf("%w: %w", ErrProtocol, err)
@@ -175,10 +178,10 @@ func (s *answerBuffer) readHead(req *http.Request, limit int64) (*http.Response,
 	return nil, fmt.Errorf("%w: more than %d informational answers, and no final one", ErrProtocol, maxInformational)
 }
 
-// limitedSource reads a connection up to a limit.
+// limitedSource reads from a connection up to a limit.
 type limitedSource struct {
 	conn     net.Conn
-	left     int64 // how many bytes may still be read
+	left     int64 // bytes that may still be read
 	gotBytes bool
 	err      error // the error of the last read
 }
@@ -203,7 +206,7 @@ func (s *limitedSource) Read(p []byte) (int, error) {
 type body struct {
 	content   io.ReadCloser
 	atEnd     bool // content was read to its end
-	closes    bool // the connection ends with this answer
+	closes    bool // the server closes the connection after this answer
 	ctx       context.Context
 	stop      func() bool // stops waiting for the end of ctx
 	transport *Transport
@@ -211,8 +214,8 @@ type body struct {
 	buffer    *answerBuffer // nil after Close
 }
 
-// PeerCommonName returns the common name in the certificate of the server that sent resp. It is empty
-// for http, and if resp.Body is not the one that a Transport returned.
+// PeerCommonName returns the common name in the certificate of the server that sent resp. It is
+// empty for http, and if resp.Body is not one that a Transport returned.
 func PeerCommonName(resp *http.Response) string {
 	if b, ok := resp.Body.(*body); ok {
 		return b.conn.peerCommonName
@@ -236,14 +239,16 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the request. The connection is kept if the answer was read to its end and nothing follows it.
+// Close ends the request. The connection is kept if the answer was read to its end and no more
+// bytes arrived.
 func (b *body) Close() error {
 	s, c := b.buffer, b.conn
 	if s == nil {
 		return nil
 	}
 	b.buffer = nil
-	// Unread bytes are an answer to no request, or the server's notice that it closes the connection.
+	// Unread bytes are an answer without a request, or the server's notice that it closes the
+	// connection.
 	empty := s.reader.Buffered() == 0 && c.tlsBuffer.IsEmpty()
 	if empty {
 		if memory := c.tlsBuffer.TakeBack(); memory != nil {
@@ -258,14 +263,14 @@ func (b *body) Close() error {
 	return nil
 }
 
-// readableWaiter waits until a connection has something to read, without a buffer to read it into.
+// readableWaiter waits until a connection has something to read. It needs no buffer.
 type readableWaiter struct {
 	raw    syscall.RawConn
 	check  func(fd uintptr) bool // isReadableOrAgain, bound once
 	called bool
 }
 
-// newReadableWaiter returns the readableWaiter of c; nil if c is not a connection of the operating system.
+// newReadableWaiter returns the readableWaiter of c, or nil if c has no file descriptor.
 func newReadableWaiter(c net.Conn) *readableWaiter {
 	s, ok := c.(syscall.Conn)
 	if !ok {
@@ -280,8 +285,8 @@ func newReadableWaiter(c net.Conn) *readableWaiter {
 	return w
 }
 
-// wait returns when the connection has something to read, its deadline has passed or it has ended. The
-// next read returns the error, if there is one. A nil readableWaiter does not wait.
+// wait returns when the connection has something to read, has passed its deadline or has ended. If
+// there is an error, the next read returns it. A nil readableWaiter does not wait.
 func (w *readableWaiter) wait() {
 	if w != nil {
 		w.called = false
@@ -289,8 +294,8 @@ func (w *readableWaiter) wait() {
 	}
 }
 
-// isReadableOrAgain reports whether there is something to read. The runtime calls it once, and again when
-// the poller says that the connection has become readable.
+// isReadableOrAgain reports whether there is something to read. The runtime calls it once at first,
+// and a second time when the poller reports that the connection is readable.
 func (w *readableWaiter) isReadableOrAgain(fd uintptr) bool {
 	if w.called {
 		return true

@@ -1,16 +1,16 @@
-// Package fetch is an http.RoundTripper that asks many servers over HTTP/1.1, each of them
-// every few seconds, as a scraper does. It keeps one idle connection to each server. The
-// goroutine that calls RoundTrip writes the request and reads the answer itself.
+// Package fetch has an http.RoundTripper for scrapers: it asks many servers over HTTP/1.1, each of
+// them every few seconds. It keeps one idle connection to each server. The goroutine that calls
+// RoundTrip writes the request and reads the answer itself.
 //
-// net/http's Transport gives each connection two goroutines and two buffers, which suits many requests on few
-// connections. A scraper has a thousand connections that are used one after the other:
-// each request would wake both goroutines, and the buffers would be idle nearly all of the
-// time. BenchmarkCost of sources/kubelet compares the two. Answers are parsed by
-// net/http here too (http.ReadResponse).
+// net/http's Transport gives each connection two goroutines and two buffers. That suits many
+// requests on few connections. A scraper has a thousand connections and uses one after the other:
+// each request would wake both goroutines, and the buffers would be unused nearly all of the time.
+// BenchmarkCost of sources/kubelet compares the two. Answers are parsed with net/http here too
+// (http.ReadResponse).
 //
-// It leaves out HTTP/2, proxies, redirects, cookies, pipelining, compression, request bodies and
-// resumed TLS sessions. PeerCommonName says what name the certificate of a server has; answers have no other
-// TLS state, because it would be kept as long as the connection.
+// The package does not support HTTP/2, proxies, redirects, cookies, pipelining, compression,
+// request bodies and resumed TLS sessions. PeerCommonName returns the name in the certificate of a
+// server. Answers have no other TLS state, because the connection would keep it in memory.
 //
 //	transport.go  Transport: RoundTrip and the idle connections
 //	conn.go       one connection: dial, send a request, read the answer

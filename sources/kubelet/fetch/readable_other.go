@@ -2,5 +2,5 @@
 
 package fetch
 
-// isReadable returns true: on this system only a blocking read can tell.
+// isReadable returns true, because on this system only a blocking read can find out.
 func isReadable(uintptr) bool { return true }

@@ -4,7 +4,7 @@ package fetch
 
 import "syscall"
 
-// isReadable reports whether a read from fd would not block. It reads nothing.
+// isReadable reports whether a read from fd would return at once. It reads nothing.
 func isReadable(fd uintptr) bool {
 	var b [1]byte
 	_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK)

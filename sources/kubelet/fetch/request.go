@@ -9,7 +9,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// writeRequest writes a request as it is sent.
+// writeRequest writes a request in the form in which it is sent.
 func writeRequest(to *bytes.Buffer, req *http.Request) error {
 	switch {
 	case req.Body != nil && req.Body != http.NoBody:

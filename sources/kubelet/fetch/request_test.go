@@ -50,8 +50,8 @@ func TestWriteRequestRefuses(t *testing.T) {
 	f("with a body cannot be sent", func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader("x")) })
 }
 
-// What is written is what net/http's server reads: nothing that is put into a
-// request makes another of it.
+// FuzzRequest checks that net/http's server reads the request that was written: no part of a
+// request can change its meaning.
 func FuzzRequest(f *testing.F) {
 	f.Add("/metrics/resource", "a=b", "10.0.0.1:10250", "Authorization", "Bearer x")
 	f.Add("/a b", "", "h", "X", "y\r\nZ: w")
@@ -67,7 +67,7 @@ func FuzzRequest(f *testing.F) {
 		from := bufio.NewReader(bytes.NewReader(wire.Bytes()))
 		got, err := http.ReadRequest(from)
 		if err != nil {
-			return // it is refused: harmless
+			return // the request is refused, which is safe
 		}
 		sent, err := io.ReadAll(got.Body)
 		if err != nil || len(sent) > 0 || from.Buffered() != 0 {

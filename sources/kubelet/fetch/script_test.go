@@ -9,12 +9,11 @@ import (
 	"testing"
 )
 
-// script is a server that says, connection by connection, what it was told to say:
-// one answer for each request, as bytes. After the last answer of a connection it
-// closes it.
+// script is a server that sends prepared bytes: for each connection, one answer for each request.
+// It closes a connection after its last answer.
 type script struct {
 	listener net.Listener
-	made     chan net.Conn // each connection that was made
+	made     chan net.Conn // each connection that was opened
 }
 
 func newScript(t testing.TB, connections ...[]string) *script {
@@ -50,8 +49,7 @@ func newScript(t testing.TB, connections ...[]string) *script {
 	return s
 }
 
-// play gives each request on a connection its answer. An answer that is empty is
-// none: the connection ends.
+// play sends the answer to each request on a connection. An empty answer ends the connection.
 func play(c net.Conn, answers []string) {
 	defer c.Close()
 	from := bufio.NewReader(c)
@@ -69,19 +67,20 @@ func play(c net.Conn, answers []string) {
 	}
 }
 
-// url is where the script is played.
+// url returns the URL of the server.
 func (s *script) url() string { return "http://" + s.listener.Addr().String() + "/x" }
 
-// answer is what came of a request, to be compared.
+// answer is the result of a request, in a form that can be compared.
 type answer struct {
 	Proto  string
 	Status int
 	Header http.Header
 	Body   string
-	Failed bool // before the body or in it
+	Failed bool // whether it failed, before the body or in it
 }
 
-// get asks with any RoundTripper, and returns why there is no whole answer too.
+// get sends a request with any RoundTripper. If the answer is not complete, it also returns the
+// reason.
 func get(ctx context.Context, rt http.RoundTripper, url string) (answer, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -14,51 +14,51 @@ import (
 	"time"
 )
 
-// ErrProtocol is wrapped by the error for an answer that is not HTTP/1.
+// ErrProtocol says that the server's answer is not HTTP/1. The errors of RoundTrip wrap it.
 var ErrProtocol = errors.New("the server does not speak HTTP/1.1")
 
 // Transport is an http.RoundTripper. Its methods may be called by several goroutines at
 // once. Concurrent requests to one server use one connection each; one of them is kept.
 type Transport struct {
 	tls            *tls.Config
-	maxIdle        int // 0: no limit
+	maxIdle        int // 0 means no limit
 	dial           func(ctx context.Context, network, address string) (net.Conn, error)
 	idleTimeout    time.Duration // how long a connection may be idle before it is closed
-	maxHeaderBytes int64         // of the head of an answer
+	maxHeaderBytes int64         // the limit on the header of an answer
 
-	requests sync.Pool // of *bytes.Buffer: requests as they are sent
-	buffers  sync.Pool // of *answerBuffer
+	requests sync.Pool // *bytes.Buffer with a request to send
+	buffers  sync.Pool // *answerBuffer
 	mu       struct {
 		sync.Mutex
 		idle       map[server]*conn
-		closeCount int       // calls of CloseIdleConnections
-		sweptAt    time.Time // when removeExpired last looked
+		closeCount int       // number of calls of CloseIdleConnections
+		sweptAt    time.Time // the last time that removeExpired searched
 	}
 }
 
-// server is the other end of a connection.
+// server identifies the server of a connection.
 type server struct {
 	scheme, host string // host is "host:port"
 }
 
-// serverOf returns the server a URL names.
+// serverOf returns the server that a URL names.
 func serverOf(u *url.URL) (server, error) {
 	if u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return server{}, fmt.Errorf("%q names no server: write http://HOST:PORT or https://HOST:PORT", u.Redacted())
 	}
 	host := u.Host
-	if u.Port() == "" { // package net resolves names of services as ports
+	if u.Port() == "" { // package net also accepts a service name as port
 		host = net.JoinHostPort(u.Hostname(), u.Scheme)
 	}
 	return server{u.Scheme, host}, nil
 }
 
-// New returns a Transport. It opens no connection. If config has no ServerName, connections of
-// https use the host of the URL. Sessions are never resumed and connections never renegotiated.
+// New returns a Transport. It opens no connection. If config has no ServerName, https connections
+// use the host of the URL. Sessions are never resumed and connections are never renegotiated.
 //
-// maxIdle bounds the idle connections; 0 means no limit. Beyond it a connection is closed when its
-// answer has ended, and the older idle ones stay: servers are asked in turn, so closing the one
-// that is idle the longest would close exactly the one that is needed next.
+// maxIdle bounds the number of idle connections; 0 means no limit. If the limit is reached, a
+// connection is closed after its answer, and the older idle ones stay. Servers are asked in turn,
+// so the connection that has been idle the longest is the one that is needed next.
 func New(config *tls.Config, maxIdle int) *Transport {
 	config = config.Clone()
 	config.SessionTicketsDisabled, config.Renegotiation = true, tls.RenegotiateNever
@@ -72,11 +72,12 @@ func New(config *tls.Config, maxIdle int) *Transport {
 	return t
 }
 
-// RoundTrip sends a GET or HEAD request without a body and returns its answer. Close the
-// body of the answer: if it was read to its end, the next request uses the same connection.
+// RoundTrip sends a GET or HEAD request without a body and returns its answer. The caller must
+// close the body of the answer. If the body was read to its end, the next request uses the same
+// connection.
 //
-// The request's context bounds everything, reading the body included. If a kept connection
-// ends before the first byte of an answer, the request is sent a second time on a new one.
+// The request's context limits everything, including the read of the body. If a kept connection
+// ends before the first byte of an answer, the request is sent again on a new one.
 //
 // Errors wrap those of the context, net, crypto/tls and crypto/x509, or ErrProtocol.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -95,7 +96,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err == nil || gotBytes || isTimeout(err) || req.Context().Err() != nil {
 			return resp, err
 		}
-		// The server has closed the connection while it was idle.
+		// The server closed the connection while it was idle.
 	}
 	s := t.buffers.Get().(*answerBuffer)
 	c, err := t.connect(req.Context(), to, s)
@@ -107,7 +108,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// putBuffer keeps a buffer for another answer.
+// putBuffer returns a buffer to the pool.
 func (t *Transport) putBuffer(s *answerBuffer) {
 	s.source = limitedSource{}
 	t.buffers.Put(s)
@@ -141,8 +142,9 @@ func (t *Transport) putIdle(c *conn) {
 	closeAll(old)
 }
 
-// removeExpired removes and returns the connections that were idle for longer than
-// idleTimeout. It looks once in an idleTimeout, so that no timer is needed. t.mu is held.
+// removeExpired removes and returns the connections that have been idle for longer than
+// idleTimeout. It searches once in each idleTimeout, so no timer is needed. The caller has locked
+// t.mu.
 func (t *Transport) removeExpired(now time.Time) (old []*conn) {
 	if now.Sub(t.mu.sweptAt) < t.idleTimeout {
 		return nil
@@ -168,8 +170,8 @@ func (t *Transport) Forget(u *url.URL) {
 	}
 }
 
-// CloseIdleConnections closes the idle connections now, and the others when their answer
-// has been read.
+// CloseIdleConnections closes the idle connections now, and the others after their answers have
+// been read.
 func (t *Transport) CloseIdleConnections() {
 	t.mu.Lock()
 	all := make([]*conn, 0, len(t.mu.idle))
@@ -188,12 +190,12 @@ func closeAll(conns []*conn) {
 	}
 }
 
-// isTimeout reports whether err is that of a deadline.
+// isTimeout reports whether err is the error of a deadline.
 func isTimeout(err error) bool {
 	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// contextError returns the error of the context if the context has ended, else err.
+// contextError returns the context's error if the context has ended, else err.
 func contextError(ctx context.Context, err error) error {
 	if cause := ctx.Err(); cause != nil {
 		return cause

@@ -23,7 +23,7 @@ import (
 
 const hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
-// Options replace what New sets, unless they are zero.
+// Options has the fields of a Transport that a test changes. Zero fields keep what New sets.
 type Options struct {
 	TLS            *tls.Config
 	MaxIdle        int
@@ -46,7 +46,7 @@ func newTransport(t testing.TB, o Options) *Transport {
 	return tr
 }
 
-// wantHello fails unless a request is answered by hello.
+// wantHello fails the test unless the answer to a request is hello.
 func wantHello(t *testing.T, tr *Transport, url string) {
 	t.Helper()
 	if got, err := get(t.Context(), tr, url); err != nil || got.Body != "hello" {
@@ -107,7 +107,7 @@ func TestConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 		resp.Body.Close()
-		resp.Body.Close() // twice does no harm
+		resp.Body.Close() // a second Close has no effect
 		if _, err := resp.Body.Read(make([]byte, 1)); !errors.Is(err, http.ErrBodyReadAfterClose) {
 			t.Errorf("read of a closed body: got error %v", err)
 		}
@@ -115,8 +115,8 @@ func TestConnections(t *testing.T) {
 	}, []string{hello, hello}, []string{hello})
 }
 
-// A connection that lay idle for too long is not used, and those of servers that
-// nobody asks any more are closed when another's answer ends.
+// TestIdleTimeout checks that a connection that was idle for too long is not used. Idle connections
+// to servers that are no longer asked are closed when another answer ends.
 func TestIdleTimeout(t *testing.T) {
 	s := newScript(t, []string{hello, hello}, []string{hello, hello})
 	tr := newTransport(t, Options{IdleTimeout: time.Nanosecond})
@@ -134,8 +134,8 @@ func TestIdleTimeout(t *testing.T) {
 	}
 }
 
-// Of three servers that are asked in turn, where two connections may lie unused, two
-// keep theirs.
+// TestMaxIdle asks three servers in turn with a limit of two idle connections: two servers keep
+// theirs.
 func TestMaxIdle(t *testing.T) {
 	tr := newTransport(t, Options{MaxIdle: 2})
 	thrice := []string{hello, hello, hello}
@@ -157,7 +157,8 @@ func TestMaxIdle(t *testing.T) {
 	}
 }
 
-// Only a kept connection without a byte of an answer makes for a second try.
+// TestNoSecondTry checks that a request is sent again only if a kept connection ends without a byte
+// of an answer.
 func TestNoSecondTry(t *testing.T) {
 	f := func(says, want string, connections ...[]string) {
 		t.Helper()
@@ -197,7 +198,7 @@ func TestNotHTTP(t *testing.T) {
 	f("two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", "Content-Length")
 }
 
-// The context ends a request wherever it is, and its error says so.
+// TestContext checks that the context ends a request in every phase, and that the error says so.
 func TestContext(t *testing.T) {
 	head := func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "hel")
@@ -223,7 +224,7 @@ func TestContext(t *testing.T) {
 		}
 		srv.Close()
 	}
-	// A kept connection, whose second request is waited for without a buffer.
+	// The second request on this kept connection waits for its answer without a buffer.
 	var unanswered atomic.Int32
 	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/nothing" {
@@ -249,7 +250,7 @@ func TestContext(t *testing.T) {
 	if got := unanswered.Load(); got > 2 {
 		t.Errorf("on a kept connection: asked %d times, want 2, for there is no second try", got)
 	}
-	// A server that accepts and says nothing at all, not even TLS.
+	// This server accepts connections and sends nothing, not even a TLS handshake.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -262,9 +263,9 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// Each answer over TLS comes with the name in the certificate the server has shown, also
-// on a kept connection and after its address has passed to another, although sessions
-// could be resumed, by either version of TLS; and plain servers are told from others.
+// TestTLS checks PeerCommonName with both TLS versions: on new and kept connections, and after
+// another server has taken over the address, although sessions could be resumed. Plain servers have
+// no name.
 func TestTLS(t *testing.T) {
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS.DidResume {
@@ -309,7 +310,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// certificate returns one that names name, signed by itself.
+// certificate returns a self-signed certificate for name.
 func certificate(t *testing.T, name string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -7,11 +7,11 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// excerptBytes is how many bytes of a bad payload an error quotes.
+// excerptBytes is the largest part of a bad payload that an error quotes.
 const excerptBytes = 60
 
-// ParseError returns the error for a payload that does not parse: what is wrong, the line
-// and byte offset, and a short excerpt from there. Its reason is metric.NodeBadPayload.
+// ParseError returns the error for a payload that cannot be parsed. It has the problem, the line,
+// the byte offset, and a short excerpt. Its reason is metric.NodeBadPayload.
 func ParseError(body []byte, offset int, what string) error {
 	offset = min(max(offset, 0), len(body))
 	line := 1 + bytes.Count(body[:offset], []byte{'\n'})
@@ -37,9 +37,8 @@ func Excerpt(body []byte) string {
 	return fmt.Sprintf("%q%s", body, more)
 }
 
-// ScrapeError returns the error for a node that answers but says that it could not
-// collect everything; family is the gauge that says so. Its reason is
-// metric.NodeScrapeError.
+// ScrapeError returns the error for a node that answers but reports that it could not collect
+// everything. family is the gauge that reports it. Its reason is metric.NodeScrapeError.
 func ScrapeError(family string) error {
 	return &metric.ReadError{
 		Reason: metric.NodeScrapeError,

@@ -1,41 +1,41 @@
 package payload
 
 const (
-	// keepRounds is how many rounds a name is kept that no longer occurs: a container that
-	// is missing from a read or two is not a new name.
+	// keepRounds is the number of rounds for which a name is kept after it last occurred. A container
+	// that is missing from one or two reads does not become a new name.
 	keepRounds = 4
-	// sweepEvery is how many rounds pass between two searches for names to remove.
+	// sweepEvery is the number of rounds between two searches for names to remove.
 	sweepEvery = 4
 )
 
-// CachedName is a name as it arrived, with what it means.
+// CachedName is the bytes of a name, with their meaning.
 type CachedName[T any] struct {
 	Data  T
 	key   string
 	next  *CachedName[T] // the name that followed it in the last payload
-	round uint32         // of its last occurrence
+	round uint32         // the last round in which it occurred
 }
 
 // Key returns the bytes of the name.
 func (n *CachedName[T]) Key() string { return n.key }
 
-// NameCache maps the bytes of names to their meaning, so that a known name is neither
-// parsed nor allocated again. Payloads keep the order of their lines, so the name that
-// followed the last found one in the payload before is tried first: one comparison instead
-// of a map lookup. The zero NameCache is ready to use.
+// NameCache maps the bytes of names to their meaning, so that a known name is neither parsed nor
+// allocated again. Payloads keep the order of their lines. NameCache therefore first tries the name
+// that followed the last found one in the previous payload: one comparison instead of a map lookup.
+// The zero NameCache is ready to use.
 //
-// It is bounded: names that do not occur for keepRounds rounds are removed, and beyond Max
-// new names are not kept.
+// Its size is bounded: names that have not occurred for keepRounds rounds are removed, and new
+// names beyond Max are not kept.
 type NameCache[T any] struct {
-	// Max bounds the names that are kept; 0 means DefaultMaxSamples.
+	// Max bounds the number of names; 0 means DefaultMaxSamples.
 	Max   int
 	byKey map[string]*CachedName[T]
-	first *CachedName[T]  // of a payload
+	first *CachedName[T]  // the first name of a payload
 	link  **CachedName[T] // to the name expected next: field next of the last found one, or first
 	round uint32
 }
 
-// Begin begins a payload.
+// Begin starts a payload.
 func (c *NameCache[T]) Begin() {
 	c.round++
 	c.link = &c.first
@@ -47,7 +47,7 @@ func (c *NameCache[T]) Begin() {
 	}
 }
 
-// sweep removes the names that have not occurred for keepRounds.
+// sweep removes the names that have not occurred for keepRounds rounds.
 func (c *NameCache[T]) sweep() {
 	before := len(c.byKey)
 	for key, name := range c.byKey {
@@ -66,8 +66,8 @@ func (c *NameCache[T]) Remove(name *CachedName[T]) {
 	c.unlink()
 }
 
-// unlink drops the order of names. A removed name must not be found through its
-// neighbour: one key would have two names.
+// unlink forgets the order of the names. Otherwise a removed name could be found through the name
+// before it, and one key would have two names.
 func (c *NameCache[T]) unlink() {
 	c.first = nil
 	c.link = &c.first
@@ -76,8 +76,8 @@ func (c *NameCache[T]) unlink() {
 	}
 }
 
-// Next returns the name expected next if b begins with its key, else nil. A returned name
-// counts as found.
+// Next returns the name that is expected next if b begins with its key, else nil. A name that it
+// returns counts as found.
 func (c *NameCache[T]) Next(b []byte) *CachedName[T] {
 	name := *c.link
 	if name == nil || len(b) < len(name.key) || string(b[:len(name.key)]) != name.key {
@@ -88,8 +88,8 @@ func (c *NameCache[T]) Next(b []byte) *CachedName[T] {
 	return name
 }
 
-// Find returns the name of that key, and whether it was known. The caller fills the Data
-// of a new name.
+// Find returns the name with that key, and whether it was known. The caller must set the Data of a
+// new name.
 func (c *NameCache[T]) Find(key []byte) (*CachedName[T], bool) {
 	name := *c.link
 	if name == nil || string(key) != name.key {
@@ -103,7 +103,7 @@ func (c *NameCache[T]) Find(key []byte) (*CachedName[T], bool) {
 			limit = DefaultMaxSamples
 		}
 		if len(c.byKey) >= limit {
-			// It is not linked, because a link would keep it.
+			// The name is not linked, because a link would keep it in memory.
 			name.round = c.round
 			return name, false
 		}

@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// Number is a decimal number as it was written: Mantissa × 10^Exponent. Seconds become whole
-// nanoseconds without a binary fraction in between.
+// Number is a decimal number exactly as it was written: Mantissa × 10^Exponent. Seconds become
+// whole nanoseconds without a binary fraction in between.
 //
-// It has at most four fields and four words: Go does not keep a larger struct in registers.
+// It has no more than four fields and four words, because Go does not keep a larger struct in
+// registers.
 type Number struct {
 	Mantissa uint64
 	Exponent int
@@ -18,40 +19,40 @@ type Number struct {
 	value    float64 // the nearest float64 of a long number
 }
 
-// kind says what a number is beside its digits.
+// kind is what a number is apart from its digits.
 type kind uint8
 
 const (
 	plain     kind = iota
-	long           // it has more digits than Mantissa holds: value is the nearest float64
-	negative       // no measurement, except -0
-	notFinite      // NaN or an infinity: no measurement
+	long           // a number with more digits than Mantissa can represent; value is the nearest float64
+	negative       // not a measurement, unless it is -0
+	notFinite      // NaN or an infinity, which is not a measurement
 )
 
-// pow10 holds the powers of ten that a float64 represents exactly.
+// pow10 has the powers of ten that a float64 represents exactly.
 var pow10 = [...]float64{
 	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 }
 
-// upow10 holds the powers of ten that a uint64 represents.
+// upow10 has the powers of ten that a uint64 represents.
 var upow10 = [...]uint64{
 	1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
 }
 
-// maxExponent is above the exponent of any float64; larger exponents become maxExponent.
+// maxExponent is larger than the exponent of any float64; larger exponents are set to it.
 const maxExponent = 10_000
 
-// ParseNumber parses the number at the start of b. It returns the number and its length in
-// bytes: 0 if there is none. It reads plain and scientific notation, and NaN and Inf in any case.
+// ParseNumber parses the number at the start of b. It returns the number and its length in bytes,
+// or 0 if there is none. It reads plain and scientific notation, and NaN and Inf in any case.
 func ParseNumber(b []byte) (n Number, i int) {
-	// Fast path: up to sixteen digits, perhaps a point and up to sixteen more, perhaps an
-	// exponent; nineteen digits at most, and not at the payload's end.
-	if len(b) < 40 { // the most that is read below
+	// Fast path: up to sixteen digits, optionally a point and up to sixteen more digits, optionally an
+	// exponent; at most nineteen digits, and not at the end of the payload.
+	if len(b) < 40 { // the code below reads at most 40 bytes
 		return parseNumberSlow(b)
 	}
-	if c := uint64(b[0] - '0'); b[1] == '.' && c <= 9 { // the form of every number with an exponent
+	if c := uint64(b[0] - '0'); b[1] == '.' && c <= 9 { // every number with an exponent has this form
 		n.Mantissa, i = c, 1
 	} else if n.Mantissa, i = Digits(b); i == 0 {
 		return parseNumberSlow(b)
@@ -150,8 +151,7 @@ func parseNumberSlow(b []byte) (Number, int) {
 	return n, i
 }
 
-// parseExponent parses a signed integer and returns it with its length, 0 if there
-// is none.
+// parseExponent parses a signed integer and returns it with its length, or 0 if there is none.
 func parseExponent(b []byte) (e, size int) {
 	// Fast path: "+06".
 	if len(b) > 3 && b[0] == '+' && b[1]-'0' <= 9 && b[2]-'0' <= 9 && b[3]-'0' > 9 {
@@ -198,7 +198,7 @@ func (n Number) Value() (float64, bool) {
 	return f, !math.IsInf(f, 0)
 }
 
-// isMeasurement reports whether n is neither negative nor NaN nor infinite.
+// isMeasurement reports whether n can be a measurement: neither negative nor NaN nor infinite.
 func (n Number) isMeasurement() bool {
 	return n.kind <= long || n.kind == negative && n.Mantissa == 0
 }

@@ -51,7 +51,8 @@ func TestWhatIsNoValue(t *testing.T) {
 	}
 }
 
-// What strconv reads, ParseNumber reads with the same result.
+// FuzzParseNumber checks that ParseNumber gives the same result as strconv for what strconv can
+// parse.
 func FuzzParseNumber(f *testing.F) {
 	for _, s := range []string{"0", "1.5", "1.7952270355832574e+09", "4.18779136e+09", "123456789012345678901234567890", "1e400", "1e-400", ".5", "5.", "0e0", "9007199254740993", "-3",
 		"1234567.12345678 ", "0.000000000000001 1795234949671\n", "1234567.123456789012345,       ", "123456.7890123456e-3 .......", "1.2345678/2345678", "1.:       ........",

@@ -10,27 +10,26 @@ import (
 // containers has far fewer.
 const DefaultMaxSamples = 50_000
 
-// Request describes the read that a payload is the answer to.
+// Request describes the read whose answer is the payload.
 type Request struct {
 	// Node is the node of the samples.
 	Node metric.NodeName
-	// Expect is the node that a payload must name if it names one; empty accepts any, for
-	// targets whose name is only guessed.
+	// Expect is the name that the payload must have for its node, if it has one. Empty accepts any
+	// name; it is used for targets whose node name is only a guess.
 	Expect metric.NodeName
-	// Received replaces a time that the node did not give: the middle of the request, in
-	// nanoseconds since the Unix epoch.
+	// Received is the middle of the request, in nanoseconds since the Unix epoch. It replaces a time
+	// that the node did not give.
 	Received int64
-	// MaxSamples bounds the samples; 0 means DefaultMaxSamples.
+	// MaxSamples bounds the number of samples; 0 means DefaultMaxSamples.
 	MaxSamples int
 }
 
-// Midpoint returns the time halfway between two others, in nanoseconds since the Unix
-// epoch.
+// Midpoint returns the time in the middle between two times, in nanoseconds since the Unix epoch.
 func Midpoint(began, ended time.Time) int64 {
 	return began.Add(ended.Sub(began) / 2).UnixNano()
 }
 
-// Limit returns the bound on samples.
+// Limit returns the bound on the number of samples.
 func (r *Request) Limit() int {
 	if r.MaxSamples > 0 {
 		return r.MaxSamples
@@ -38,9 +37,9 @@ func (r *Request) Limit() int {
 	return DefaultMaxSamples
 }
 
-// Add appends a sample of e to b and returns its index in b.Samples. Beyond the bound it
-// appends the verdict OverLimit on group g of e instead and returns -1. The sample of the
-// node itself is always added. Verdicts have the same bound as samples.
+// Add appends a sample of e to b and returns its index in b.Samples. If the bound is reached, it
+// appends the verdict OverLimit on group g of e instead and returns -1. The sample of the node
+// itself is always added. The number of verdicts has the same bound.
 func (r *Request) Add(b *metric.Batch, e metric.Entity, g metric.Group) int32 {
 	limit := r.Limit()
 	if len(b.Samples) < limit || e.Kind == metric.Node && e.Part == "" {
@@ -56,9 +55,9 @@ func (r *Request) Add(b *metric.Batch, e metric.Entity, g metric.Group) int32 {
 	return -1
 }
 
-// SetTime sets the time of group g of s to t, in nanoseconds since the Unix epoch. If t is
-// not positive the node gave none: the middle of the request is used until the node gives
-// one. The first time that the node gives for a group is kept.
+// SetTime sets the time of group g of s to t, in nanoseconds since the Unix epoch. If t is not
+// positive, the node gave no time: the middle of the request is used until the node gives one. The
+// first time that the node gives for a group is kept.
 func (r *Request) SetTime(s *metric.Sample, g metric.Group, t int64) {
 	switch bit := uint16(1) << g; {
 	case t > 0 && (s.Times[g] == 0 || s.Received&bit != 0):
@@ -70,7 +69,7 @@ func (r *Request) SetTime(s *metric.Sample, g metric.Group, t int64) {
 	}
 }
 
-// Set stores a value in s, and the time t of its group; see SetTime.
+// Set stores a value in s, and the time t of its group. See SetTime.
 func (r *Request) Set(s *metric.Sample, id metric.ID, value float64, t int64) {
 	s.Values.Set(id, value)
 	r.SetTime(s, id.Describe().Group, t)

@@ -5,14 +5,14 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
 
-// duplicates is what a payload says about an entity that has several lines in one family.
+// duplicates has the samples and start times of an entity that has several lines in one family.
 type duplicates struct {
-	samples []int32          // as subject.sample, in order of appearance
-	starts  []int64          // in order of appearance; 0 for one that is no time
-	lines   [numValues]int32 // how many lines of each family so far
+	samples []int32          // in the form of subject.sample, in order of appearance
+	starts  []int64          // in order of appearance; 0 if the value is not a time
+	lines   [numValues]int32 // the number of lines of each family so far
 }
 
-// takeDuplicate takes a line about s if this or an earlier family has a second line about s.
+// takeDuplicate stores a line about s if this family or an earlier one has a second line about s.
 func (p *Parser) takeDuplicate(s *subject, f *family, n payload.Number, t int64) {
 	if s.duplicates == 0 {
 		p.startDuplicates(s)
@@ -28,9 +28,9 @@ func (p *Parser) takeDuplicate(s *subject, f *family, n payload.Number, t int64)
 	p.setValue(p.duplicateSample(s, d, f, k, t)-1, f, n, t)
 }
 
-// startDuplicates begins the duplicates of s, which has had one line of each family so far.
+// startDuplicates starts the duplicates of s, which so far has had at most one line of each family.
 func (p *Parser) startDuplicates(s *subject) {
-	// The memory of the last payload is used again.
+	// The memory of the last payload is reused.
 	if len(p.duplicates) < cap(p.duplicates) {
 		p.duplicates = p.duplicates[:len(p.duplicates)+1]
 	} else {
@@ -50,9 +50,10 @@ func (p *Parser) startDuplicates(s *subject) {
 	}
 }
 
-// duplicateSample returns the sample of the k-th line of family f about s, in the form of
-// subject.sample. That is the k-th sample; but if a sample without this family has the
-// time of the line, it is that one: of two containers of one name, one may be missing from a family.
+// duplicateSample returns the sample for the k-th line of family f about s, in the form of
+// subject.sample. It is the k-th sample, with one exception: if a sample that has no value of this
+// family has the time of the line, it is that sample. This matters if two containers have one name
+// and one of them is missing from a family.
 func (p *Parser) duplicateSample(s *subject, d *duplicates, f *family, k int, t int64) int32 {
 	if len(d.samples) > 1 && t != 0 {
 		for _, i := range d.samples {

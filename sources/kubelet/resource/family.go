@@ -5,7 +5,7 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet/exposition"
 )
 
-// value says what the lines of a family hold.
+// value says what the lines of a family contain.
 type value uint8
 
 const (
@@ -18,15 +18,15 @@ const (
 	numValues
 )
 
-// family says what a family of the endpoint means.
+// family describes a family of the endpoint.
 type family struct {
 	kind  metric.Kind
 	value value
 	id    metric.ID
-	scale int // seconds to nanoseconds: 9
+	scale int // power of ten; 9 from seconds to nanoseconds
 }
 
-// families are all families of the endpoint, those of older kubelets too, by name.
+// families has all families of the endpoint, including those of older kubelets, by name.
 var families = map[string]*family{
 	"container_cpu_usage_seconds_total":  {metric.Container, cpu, metric.CPUUsage, 9},
 	"container_memory_working_set_bytes": {metric.Container, memory, metric.MemoryWorkingSet, 0},
@@ -43,8 +43,8 @@ var families = map[string]*family{
 	"scrape_error":                       {metric.Node, failure, 0, 0}, // until Kubernetes 1.28
 }
 
-// entityOf returns the entity that labels name. ok is false if they name none, valid is
-// false if they are not a list of labels.
+// entityOf returns the entity that labels name. ok is false if they name none. valid is false if
+// they are not a list of labels.
 func entityOf(kind metric.Kind, labels []byte) (e metric.Entity, ok, valid bool) {
 	e.Kind = kind
 	valid = exposition.EachLabel(labels, func(name []byte, value string) {

@@ -2,10 +2,10 @@
 // working set and swap of the node, of pods and of containers, each with the
 // node's time in milliseconds.
 //
-// The endpoint has neither pod UIDs nor container IDs. For two containers of one name it
-// has two lines with the same labels; both are kept, as two samples of one entity, for
-// package identity to judge. Start times have no timestamp, so of two equal lines the
-// kubelet writes one: if an entity has fewer starts than samples, no sample gets a start.
+// The endpoint has neither pod UIDs nor container IDs. If two containers have the same name, it has
+// two lines with the same labels; both become samples of one entity, and package identity judges
+// them. Start times have no timestamp, so the kubelet writes two equal lines only once: if an
+// entity has fewer start times than samples, no sample gets a start time.
 //
 //	parser.go       lines → samples
 //	family.go       the table of families
@@ -25,8 +25,8 @@ import (
 // Clock is the resolution of the endpoint's timestamps.
 const Clock = time.Millisecond
 
-// Parser turns payloads of one node into samples. It keeps the names of the node, so that
-// an unchanged payload allocates nothing. It is for one goroutine.
+// Parser turns payloads of one node into samples. It keeps the names of the node, so that an
+// unchanged payload allocates nothing. Only one goroutine may use it at a time.
 type Parser struct {
 	scan       exposition.Scanner
 	names      subjectCache
@@ -35,34 +35,33 @@ type Parser struct {
 	batch      *metric.Batch
 }
 
-// subject is an entity of the node, and what this payload says about it.
+// subject is an entity of the node, with what this payload says about it.
 type subject struct {
 	start int64
-	// sample is 1 + the index of its sample in the batch; 0 without one, -1 beyond the
-	// bound.
+	// sample is 1 + the index of its sample in the batch. It is 0 if it has no sample, and -1 if the
+	// bound on samples was reached.
 	sample int32
-	// duplicates is 1 + its index in Parser.duplicates; 0 if no family has two lines of it.
+	// duplicates is 1 + its index in Parser.duplicates; 0 if no family has two lines about it.
 	duplicates int32
-	// body[labelsAt:][:labelsSize] are its labels with the blank behind them; labelsSize is
-	// 0 before its first line.
+	// body[labelsAt:][:labelsSize] are its labels with the blank after them. labelsSize is 0 before
+	// its first line.
 	labelsAt   int32
 	labelsSize uint16
-	// values has a bit for each value that has had a line.
+	// values has a bit for each value that had a line.
 	values uint8
 }
 
-// New returns a Parser without names.
+// New returns a Parser that knows no names yet.
 func New() *Parser { return NewWithPool(&sync.Pool{}) }
 
-// NewWithPool returns a Parser without names that takes the memory for parsing a payload
-// from pool. Parsers can share a pool; nothing else may use it.
+// NewWithPool returns a Parser that knows no names yet. It takes the memory that it parses a
+// payload with from pool. Several parsers can share a pool; nothing else may use it.
 func NewWithPool(pool *sync.Pool) *Parser { return &Parser{names: subjectCache{pool: pool}} }
 
-// Parse appends the samples in body to b. The error, if any, is a
-// *metric.ReadError: NodeBadPayload, and then nothing is appended, or
-// NodeScrapeError, beside the samples.
+// Parse appends the samples in body to b. The error, if any, is a *metric.ReadError. With
+// NodeBadPayload nothing is appended; with NodeScrapeError the samples are.
 //
-// Nothing in b refers to body afterwards.
+// b does not refer to body afterwards.
 func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error {
 	base := len(b.Samples)
 	p.req, p.batch = req, b
@@ -89,8 +88,8 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 	return err
 }
 
-// readLines reads all lines. It returns the family that says that the kubelet failed, if
-// one does, and whether there is a known family.
+// readLines reads all lines. If the kubelet reports that it could not read everything, failed is
+// the family that says so. known is whether the payload has a known family.
 func (p *Parser) readLines() (failed string, known bool) {
 	var f *family
 	for p.scan.Next() {
@@ -120,10 +119,10 @@ func (p *Parser) readLines() (failed string, known bool) {
 	return failed, known
 }
 
-// subject returns the subject of the present line and moves to its value. It is nil if the
-// labels name no entity or are not valid.
+// subject returns the subject of the current line, and moves to the line's value. It returns nil if
+// the labels name no entity or are not valid.
 func (p *Parser) subject(kind metric.Kind) *subject {
-	// Fast path: the same lines in the same order as the last time.
+	// Fast path: the lines come in the same order as in the last payload.
 	if n := p.names.match(kind, p.scan.Rest()); n > 0 && p.scan.ValueAt(n) {
 		p.scan.Advance(n)
 		return &p.names.subjects[p.names.last]
@@ -144,7 +143,7 @@ func (p *Parser) subject(kind metric.Kind) *subject {
 		return nil
 	}
 	e.Node = p.req.Node
-	// The bound: samples, verdicts, and the node.
+	// The bound counts samples, verdicts and the node.
 	if !p.names.find(e, 2*p.req.Limit()+1) {
 		return nil
 	}
@@ -171,8 +170,8 @@ func (p *Parser) takeLine(s *subject, f *family, n payload.Number, t int64) {
 	p.setValue(s.sample-1, f, n, t)
 }
 
-// addSample appends a sample of the present line's subject. It returns 1 + its index, or -1 beyond
-// the bound.
+// addSample appends a sample of the current line's subject. It returns 1 + its index, or -1 if the
+// bound is reached.
 func (p *Parser) addSample(f *family) int32 {
 	i := p.req.Add(p.batch, p.names.entities[p.names.last], f.id.Describe().Group)
 	if i < 0 {
@@ -211,7 +210,7 @@ func (p *Parser) setStarts() {
 	for i := range p.duplicates {
 		d := &p.duplicates[i]
 		if len(d.starts) != len(d.samples) {
-			continue // it is not known which start is of which sample
+			continue // it is not known which start belongs to which sample
 		}
 		for k, at := range d.samples {
 			if at > 0 && d.starts[k] > 0 {

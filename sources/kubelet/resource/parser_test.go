@@ -20,9 +20,9 @@ import (
 	"github.com/weir-metrics/weir/test/payloadtest"
 )
 
-// reference parses body with Prometheus' own parser, and returns for each
-// entity and metric the values in the order of their lines: "shop/web/web
-// cpu/usage" → ["383757177783 at 1795234949671000000"].
+// reference parses body with Prometheus' own parser. It returns the values of each entity and
+// metric, in the order of their lines: "shop/web/web cpu/usage" → ["383757177783 at
+// 1795234949671000000"].
 func reference(t *testing.T, body []byte) map[string][]string {
 	t.Helper()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
@@ -66,8 +66,8 @@ func reference(t *testing.T, body []byte) map[string][]string {
 	return want
 }
 
-// render leaves out the time of swap: its group goes by the time of the working
-// set, and a kubelet that has not read swap writes 0 and the present.
+// render omits the time of swap. The time of its group is that of the working set, and a kubelet
+// that has not read swap writes 0 with the current time.
 func render(id metric.ID, v float64, t int64) string {
 	if id == metric.MemorySwap {
 		return fmt.Sprintf("%.0f", v)
@@ -99,7 +99,7 @@ func TestCapturesAgreeWithReferenceParser(t *testing.T) {
 			t.Errorf("%s (-reference +got):\n%s", path, diff)
 		}
 	})
-	// Counted by grep over all captures.
+	// This number was counted with grep over all captures.
 	if want := 3844 + 3844 + 1509 + 3821 + 3*320 + 2599 + 2599 + 2595; values != want {
 		t.Errorf("got %d values in all captures, want %d", values, want)
 	}
@@ -134,7 +134,7 @@ func TestExactValues(t *testing.T) {
 	payloadtest.Want(t, node[0], metric.MemoryWorkingSet, 4187791360)
 }
 
-// parse parses body given without its last line feed.
+// parse parses the lines as a payload without a line feed at the end.
 func parse(t *testing.T, lines ...string) (*metric.Batch, error) {
 	t.Helper()
 	return payloadtest.Repeatable(t, resource.New(), resource.New(), []byte(strings.Join(lines, "\n")+"\n"), payloadtest.Request())
@@ -378,7 +378,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// What is remembered of one payload changes nothing about what the next one says.
+// FuzzMemory checks that the state of one payload does not change the result of the next one.
 func FuzzMemory(f *testing.F) {
 	node := payloadtest.Capture(f, "01-steady/00/resource.prom")
 	f.Add(node[:2000], node[500:2500])
@@ -391,7 +391,7 @@ func FuzzMemory(f *testing.F) {
 		p := resource.New()
 		for range 2 {
 			var b, before metric.Batch
-			// Whatever the first one is worth.
+			// The result of the first payload does not matter.
 			_ = p.Parse(one, req, &before)
 			var want metric.Batch
 			wantErr := resource.New().Parse(two, req, &want)
@@ -405,7 +405,7 @@ func FuzzMemory(f *testing.F) {
 	})
 }
 
-// A node's names may cost no more than 8 kB, beside the entities that are made of them.
+// TestMemoryOfANode checks that the names of a node need at most 8 kB beside the entities.
 func TestMemoryOfANode(t *testing.T) {
 	var sb strings.Builder
 	for _, f := range []string{"cpu_usage_seconds_total", "memory_working_set_bytes", "start_time_seconds", "swap_limit_bytes", "swap_usage_bytes"} {
@@ -445,7 +445,7 @@ func TestMemoryOfANode(t *testing.T) {
 	runtime.KeepAlive(parsers)
 }
 
-// heap returns how many bytes are in use.
+// heap returns the number of bytes in use on the heap.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC()

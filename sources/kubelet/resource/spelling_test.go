@@ -12,8 +12,8 @@ import (
 	"github.com/weir-metrics/weir/test/payloadtest"
 )
 
-// What is recognised by its bytes is what it is when read label by label: a blank before
-// the labels is no kubelet's, and changes nothing.
+// FuzzSpelling checks that both ways to read labels give the same result. No kubelet writes a blank
+// before the labels, so that form is read label by label.
 func FuzzSpelling(f *testing.F) {
 	payloadtest.Seeds(f, "resource.prom")
 	node := payloadtest.Capture(f, "01-steady/00/resource.prom")

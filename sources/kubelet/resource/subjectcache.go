@@ -10,35 +10,35 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// subjectCache has the subjects of the last payload in their order and, while a payload is
-// parsed, those that are new in it. A line is recognised by comparing it with the labels
-// that a kubelet writes for the subject that is expected there. A kubelet sorts the lines of
-// each family by their labels, so the expected subject is the one behind that of the line
-// before, and the lines of some subjects may be missing. Lines that are written in another
-// form or come in another order are read label by label.
+// subjectCache has the subjects of the last payload in their order. While a payload is parsed it
+// also has the new ones. A line is recognised by a comparison with the labels that a kubelet writes
+// for the expected subject. A kubelet sorts the lines of each family by their labels, so the
+// expected subject is the one after that of the line before; the lines of some subjects may be
+// missing. Lines in another form or order are read label by label.
 //
-// Unlike payload.NameCache it keeps no bytes of the lines: between two reads a subject costs
-// only its entity. With NameCache it costs some 250 bytes, 25 MB at 1,000 nodes of 100
-// containers, for the endpoint that weir reads by default.
+// Unlike payload.NameCache it keeps no bytes of the lines: between two reads a subject needs only
+// the memory of its entity. With NameCache a subject needs some 250 bytes, which is 25 MB for 1,000
+// nodes of 100 containers at the default endpoint.
 type subjectCache struct {
-	body []byte // the present payload
-	// entities are those of subjects, by index. The first known of them are those of the last
+	body []byte // the current payload
+	// entities has the entity of each subject, by index. The first known entities come from the last
 	// payload, in the order of their samples.
 	entities []metric.Entity
 	known    int
 	first    [metric.NumKinds]int // index of the first known subject of each kind
-	subjects []subject            // of the present payload, in memory of pool
+	subjects []subject            // subjects of the current payload, in memory from pool
 	pool     *sync.Pool           // of *[]subject
 	memory   *[]subject
-	next     int // index of the subject that is expected next
+	next     int // index of the subject expected next
 	last     int // index of the subject of the line before; -1 at the beginning of a family
-	// index finds subjects by entity; interned has one string for equal strings. Both are made when a
-	// new entity comes, and dropped at the end of the payload.
+	// index finds subjects by entity; interned has one string for equal strings. Both are created when
+	// a new entity occurs, and dropped at the end of the payload.
 	index    map[metric.Entity]int32
 	interned map[string]string
 }
 
-// maxMissing is how many subjects may be missing from a family before a line is read label by label.
+// maxMissing is the number of subjects that may be missing from a family before a line is read
+// label by label.
 const maxMissing = 256
 
 // begin prepares n for a payload of that node.
@@ -57,9 +57,9 @@ func (n *subjectCache) begin(node metric.NodeName, body []byte) {
 // beginFamily prepares n for the lines of a family.
 func (n *subjectCache) beginFamily(kind metric.Kind) { n.next, n.last = n.first[kind], -1 }
 
-// match compares the labels at the start of b, the rest of the payload, with those of the
-// subjects that are expected there. It returns the length of the labels with the blank behind
-// them; 0 if none matches. last is then the index of the subject.
+// match compares the labels at the start of b with those of the subjects that are expected next. b
+// is the rest of the payload. It returns the length of the labels with the blank after them, or 0
+// if none matches. last is then the index of the subject.
 func (n *subjectCache) match(kind metric.Kind, b []byte) (size int) {
 	if size = n.labelsSize(n.next, kind, b); size > 0 {
 		n.last = n.next
@@ -78,9 +78,9 @@ func (n *subjectCache) match(kind metric.Kind, b []byte) (size int) {
 	return 0
 }
 
-// labelsSize returns the length of the labels of subject i, with the blank behind them, if b
-// begins with them and the subject is of that kind; else 0. The labels are those of an earlier
-// line of the payload, or else what a kubelet writes.
+// labelsSize returns the length of the labels of subject i, with the blank after them, if b begins
+// with them and the subject has that kind; else 0. The labels come from an earlier line of the
+// payload, or are those that a kubelet writes.
 func (n *subjectCache) labelsSize(i int, kind metric.Kind, b []byte) int {
 	if i < 0 || i >= len(n.subjects) {
 		return 0
@@ -107,8 +107,8 @@ func (n *subjectCache) rememberLabels(s *subject, b []byte, size int) {
 	}
 }
 
-// writtenSize returns the length of the labels that a kubelet writes for e, with the blank
-// behind them, if b begins with them and e is of that kind; else 0. No name of e needs escapes.
+// writtenSize returns the length of the labels that a kubelet writes for e, with the blank after
+// them, if b begins with them and e has that kind; else 0. The names in e must not need escapes.
 func writtenSize(e *metric.Entity, kind metric.Kind, b []byte) int {
 	const container, namespace, pod, end = `{container="`, `",namespace="`, `",pod="`, `"} `
 	const first = `{namespace="` // of a pod
@@ -150,8 +150,8 @@ func writtenSize(e *metric.Entity, kind metric.Kind, b []byte) int {
 	return size
 }
 
-// find sets last to the index of the subject of e, which it adds if it is new. It returns false if e is
-// new and there are limit subjects already.
+// find sets last to the index of the subject of e, and adds the subject if it is new. It returns
+// false if e is new and there are already limit subjects.
 func (n *subjectCache) find(e metric.Entity, limit int) bool {
 	if n.index == nil {
 		n.index = make(map[metric.Entity]int32, len(n.subjects))
@@ -171,14 +171,14 @@ func (n *subjectCache) find(e metric.Entity, limit int) bool {
 		n.subjects, n.entities = append(n.subjects, subject{}), append(n.entities, e)
 		n.index[e] = i
 	}
-	// Behind a new subject, the subject that was expected here comes next.
+	// After a new subject, the subject that was expected here comes next.
 	if n.last = int(i); known || n.last == n.next {
 		n.next = n.last + 1
 	}
 	return true
 }
 
-// intern makes e share strings with the entities before it.
+// intern makes e share its strings with the entities before it.
 func (n *subjectCache) intern(e *metric.Entity) {
 	e.Namespace = metric.Namespace(n.internString(string(e.Namespace)))
 	e.Pod = metric.PodName(n.internString(string(e.Pod)))
@@ -207,7 +207,7 @@ func (n *subjectCache) keep() {
 		entities[i] = n.entities[at]
 	}
 	if slices.ContainsFunc(entities, needsEscapes) {
-		entities = nil // the names of this node are not recognised by their bytes
+		entities = nil // the lines of this node are read label by label
 	}
 	n.entities, n.known, n.first = entities, len(entities), [metric.NumKinds]int{}
 	for i, e := range slices.Backward(entities) {

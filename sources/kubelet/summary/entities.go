@@ -50,7 +50,7 @@ func (p *Parser) readPod() {
 	s := &p.scan
 	ref := p.peekMember("podRef")
 	if ref == nil || ref[0] != '{' {
-		s.skip() // without a name
+		s.skip() // it has no name
 		return
 	}
 	self := p.child(nil, keyPod, ref)
@@ -95,7 +95,7 @@ func (p *Parser) readContainer(pod *subject, kind byte) {
 	s := &p.scan
 	name := p.peekMember("name")
 	if len(name) <= len(`""`) || name[0] != '"' {
-		s.skip() // without a name
+		s.skip() // it has no name
 		return
 	}
 	self := p.child(pod, kind, name[1:len(name)-1])
@@ -129,7 +129,7 @@ func (p *Parser) readContainer(pod *subject, kind byte) {
 	p.setStart(from, self.entity.Kind, start)
 }
 
-// readUsage reads a member that nodes, pods and containers have in common.
+// readUsage reads a member that nodes, pods and containers can have.
 func (p *Parser) readUsage(i int32, key []byte) {
 	switch string(key) {
 	case "cpu":
@@ -145,8 +145,8 @@ func (p *Parser) readUsage(i int32, key []byte) {
 	}
 }
 
-// readCPU reads CPU use. The kubelet's own rate is used only if there is no counter. Its
-// window is not known.
+// readCPU reads CPU usage. The kubelet's own rate is used only if there is no counter; its window
+// is not known.
 func (p *Parser) readCPU(i int32) {
 	h := p.readObject(&cpuObject, nil)
 	_, counter := p.reading(h, metric.CPUUsage)
@@ -163,9 +163,8 @@ func (p *Parser) readCPU(i int32) {
 	}
 }
 
-// readNetwork reads the counters of the default interface, which are the entity's own, and
-// those of every interface. Interfaces have the time of the network object, which may come
-// after them.
+// readNetwork reads the counters of the default interface, which become the entity's own, and those
+// of every interface. Interfaces get the time of the network object, which may come after them.
 func (p *Parser) readNetwork(parent *subject, i int32) {
 	from := len(p.batch.Samples)
 	h := p.readObject(&networkObject, func(p *Parser, key []byte) bool {
@@ -190,7 +189,7 @@ func (p *Parser) readNetwork(parent *subject, i int32) {
 	}
 }
 
-// readFilesystem reads a file system as a part of parent, and returns its used bytes.
+// readFilesystem reads a file system as a part of parent, and returns the bytes in use.
 func (p *Parser) readFilesystem(parent *subject, kind byte) (used float64, ok bool) {
 	h := p.readObject(&fsObject, nil)
 	used, ok = p.reading(h, metric.FilesystemUsage)
@@ -201,8 +200,8 @@ func (p *Parser) readFilesystem(parent *subject, kind byte) (used float64, ok bo
 	return used, ok
 }
 
-// readAccelerator reads an object of "accelerators", which has no time. Its duty cycle is
-// in percent.
+// readAccelerator reads an object of "accelerators". It has no time, and its duty cycle is in
+// percent.
 func (p *Parser) readAccelerator(parent *subject) {
 	h := p.readObject(&acceleratorObject, nil)
 	if len(h.name) == 0 {

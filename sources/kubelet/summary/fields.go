@@ -6,24 +6,24 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// psiScale turns PSI totals into nanoseconds. The API's documentation says that they are
+// psiScale converts PSI totals to nanoseconds. The API's documentation says that they are
 // nanoseconds, but kubelets pass on the kernel's microseconds.
 const psiScale = 1000
 
-// field is a number in an object and the metric it is.
+// field is a number in an object, with its metric.
 type field struct {
 	name string
 	id   metric.ID
 }
 
-// object describes one kind of object in a summary: its numbers in the order in which
-// kubelets write them, and the metrics of its pressure.
+// object describes one kind of object in a summary: its numbers in the order in which kubelets
+// write them, and the metrics of its pressure.
 type object struct {
 	fields     []field
 	some, full metric.ID
 }
 
-// The objects. CPUUsageRate stands for usageNanoCores.
+// The kinds of objects. CPUUsageRate is usageNanoCores.
 var (
 	cpuObject = object{
 		fields: []field{{"usageNanoCores", metric.CPUUsageRate}, {"usageCoreNanoSeconds", metric.CPUUsage}},
@@ -59,8 +59,8 @@ var (
 		{"inodes", metric.FilesystemInodes},
 		{"inodesUsed", metric.FilesystemInodesUsed},
 	}}
-	// ephemeralObject is what a pod uses of the node's file system. The size of that file
-	// system is in the node's object.
+	// ephemeralObject is a pod's use of the node's file system. The size of that file system is in the
+	// node's object.
 	ephemeralObject = object{fields: []field{
 		{"usedBytes", metric.EphemeralStorageUsage},
 		{"inodesUsed", metric.FilesystemInodesUsed},
@@ -77,25 +77,25 @@ var (
 	}}
 )
 
-// averages are the members of a pressure object behind its total.
+// averages are the members of a pressure object after its total.
 var averages = [...]string{"avg10", "avg60", "avg300"}
 
-// reading is a number that was read, in the unit of its metric.
+// reading is a number from the payload, in the unit of its metric.
 type reading struct {
 	id    metric.ID
 	value float64
 }
 
-// header has the members of an object that are no readings.
+// header has the members of an object that are not readings.
 type header struct {
-	time int64  // 0 if it gives none
-	name []byte // unresolved; of an interface, volume or accelerator
-	from int    // its readings are Parser.readings[from:]
+	time int64  // 0 if the object has none
+	name []byte // with its escapes; the name of an interface, volume or accelerator
+	from int    // the object's readings are Parser.readings[from:]
 }
 
-// readObject reads an object of kind o and pushes its numbers on Parser.readings. The caller uses them and
-// calls dropReadings or storeReadings. Unknown members go to other, which reads the value
-// or returns false.
+// readObject reads an object of kind o and pushes its numbers on Parser.readings. The caller uses
+// them and calls dropReadings or storeReadings. For members that o does not have it calls other,
+// which reads the value or returns false.
 func (p *Parser) readObject(o *object, other func(p *Parser, key []byte) bool) header {
 	h := header{from: len(p.readings)}
 	s := &p.scan
@@ -129,8 +129,8 @@ func (p *Parser) readObject(o *object, other func(p *Parser, key []byte) bool) h
 	return h
 }
 
-// readExpected reads the members that follow in the order in which kubelets write them,
-// from field next on. Some may be absent.
+// readExpected reads the members that follow in the order in which kubelets write them, beginning
+// with field next. Some may be absent.
 func (p *Parser) readExpected(o *object, next int) {
 	for i := next; i < len(o.fields); i++ {
 		if p.scan.moveTo(o.fields[i].name) {
@@ -150,7 +150,7 @@ func (p *Parser) readPressure(o *object) {
 		return
 	}
 	s.peek()
-	// Fast path: most pressure is 0, in the same bytes as before.
+	// Fast path: most pressure is 0, with the same bytes as before.
 	from, depth := s.pos, s.depth
 	if depth < len(p.zeroPressure) {
 		if q := p.zeroPressure[depth]; len(q) > 0 && len(s.body)-from >= len(q) && string(s.body[from:from+len(q)]) == string(q) {
@@ -208,12 +208,12 @@ func (p *Parser) readNumber(id metric.ID, scale float64) {
 	}
 }
 
-// readTime reads a time; it is 0 for null.
+// readTime reads a time; null gives 0.
 func (p *Parser) readTime(c *minuteCache) int64 {
 	s := &p.scan
 	at := s.pos
 	s.peek()
-	// Fast path: the minute of the last one.
+	// Fast path: the time is in the same minute as the last one.
 	if b := s.body[s.pos:]; len(b) > 21 && b[0] == '"' && b[21] == '"' {
 		if t, ok := c.same(b[1:21]); ok {
 			s.pos += 22

@@ -10,11 +10,11 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
 
-// maxDepth bounds nesting; a summary needs eight levels.
+// maxDepth bounds the nesting of objects; a summary needs eight levels.
 const maxDepth = 64
 
-// scanner reads a JSON text without allocating. After its first error all methods report
-// the end of what they read.
+// scanner reads a JSON text without allocating. After its first error every method behaves as at
+// the end of the text.
 type scanner struct {
 	body  []byte
 	pos   int
@@ -29,7 +29,7 @@ func (s *scanner) fail(what string) {
 	}
 }
 
-// peek returns the next byte that is not white space; 0 at the end.
+// peek returns the next byte that is not white space, or 0 at the end.
 func (s *scanner) peek() byte {
 	if i := s.pos; i+1 < len(s.body) {
 		if s.body[i] > ' ' {
@@ -43,8 +43,8 @@ func (s *scanner) peek() byte {
 	return s.peekSlow()
 }
 
-// peekSlow is peek if white space comes first. A third of a kubelet's payload is white space: a
-// line feed, and a blank for each level.
+// peekSlow does the work of peek if white space comes first. A third of a kubelet's payload is
+// white space: after each line feed, one blank for each level.
 func (s *scanner) peekSlow() byte {
 	b, i := s.body, s.pos
 	for ; i < len(b); i++ {
@@ -69,8 +69,8 @@ func (s *scanner) peekSlow() byte {
 // blanks are eight blanks.
 const blanks = 0x2020202020202020
 
-// open enters an object or array. It returns false if it is empty or null, and on an
-// error. Use, for '{' and likewise for '[':
+// open enters an object or array. It returns false if it is empty or null, and on an error. The use
+// for '{', and likewise for '[':
 //
 //	for more := s.open('{'); more; more = s.more('}') {
 //		switch string(s.key()) { ... }
@@ -104,8 +104,8 @@ func (s *scanner) open(bracket byte) bool {
 	return true
 }
 
-// more reports whether another member follows. If not, it leaves the object or array that
-// close ends.
+// more reports whether another member follows. If not, it leaves the object or array, which ends
+// with close.
 func (s *scanner) more(close byte) bool {
 	if s.err != nil {
 		return false
@@ -123,7 +123,7 @@ func (s *scanner) more(close byte) bool {
 	return false
 }
 
-// key reads a member's name and the colon.
+// key reads the name of a member and the colon.
 func (s *scanner) key() []byte {
 	k := s.text()
 	if s.pos+1 < len(s.body) && s.body[s.pos] == ':' { // fast path
@@ -143,8 +143,8 @@ func (s *scanner) key() []byte {
 	return k
 }
 
-// enterAt opens an object and moves to the value of its first member, if that has this
-// name and a kubelet's white space. Otherwise it does nothing and returns false.
+// enterAt opens an object and moves to the value of its first member, if the member has this name
+// and the white space is a kubelet's. Otherwise it does nothing and returns false.
 func (s *scanner) enterAt(name string) bool {
 	if s.depth >= maxDepth || !s.skipTo('{', name) {
 		return false
@@ -153,12 +153,11 @@ func (s *scanner) enterAt(name string) bool {
 	return true
 }
 
-// moveTo moves to the value of the next member, if that has this name and a kubelet's
-// white space. Otherwise it does nothing and returns false. It replaces more, key and a
-// comparison.
+// moveTo moves to the value of the next member, if the member has this name and the white space is
+// a kubelet's. Otherwise it does nothing and returns false. It replaces more, key and a comparison.
 func (s *scanner) moveTo(name string) bool { return s.skipTo(',', name) }
 
-// skipTo moves behind mark, a line feed, blanks and that name, if they are next.
+// skipTo moves past mark, a line feed, blanks and that name, if they come next.
 func (s *scanner) skipTo(mark byte, name string) bool {
 	b := s.body[s.pos:]
 	if len(b) < len(name)+16 || b[0] != mark || b[1] != '\n' {
@@ -175,8 +174,8 @@ func (s *scanner) skipTo(mark byte, name string) bool {
 	return true
 }
 
-// text reads a string and returns the bytes between its quotes; see unescape. It is nil on
-// an error.
+// text reads a string and returns the bytes between its quotes, with escapes; see unescape. It
+// returns nil on an error.
 func (s *scanner) text() []byte {
 	if s.err != nil {
 		return nil
@@ -228,7 +227,7 @@ func ordinary(w uint64) int {
 	return bits.TrailingZeros64(special&high) / 8
 }
 
-// name reads a string or null; null is the empty name.
+// name reads a string or null. For null it returns an empty name.
 func (s *scanner) name() []byte {
 	if s.err == nil && s.peek() == 'n' {
 		s.literal("null")
@@ -237,7 +236,7 @@ func (s *scanner) name() []byte {
 	return s.text()
 }
 
-// number reads a number or null, for which ok is false.
+// number reads a number or null. For null ok is false.
 func (s *scanner) number() (n payload.Number, ok bool) {
 	if s.err != nil {
 		return n, false
@@ -247,7 +246,7 @@ func (s *scanner) number() (n payload.Number, ok bool) {
 		s.literal("null")
 		return n, false
 	}
-	// Fast path: one digit, as most numbers of pressure have.
+	// Fast path: one digit, as in most numbers of pressure.
 	if i := s.pos + 1; c-'0' <= 9 && i < len(s.body) && (s.body[i] == ',' || s.body[i] == '\n') {
 		s.pos = i
 		return payload.Number{Mantissa: uint64(c - '0')}, true
@@ -264,7 +263,7 @@ func (s *scanner) number() (n payload.Number, ok bool) {
 	return n, true
 }
 
-// literal reads true, false or null.
+// literal reads the literal w: true, false or null.
 func (s *scanner) literal(w string) {
 	if len(s.body)-s.pos < len(w) || string(s.body[s.pos:s.pos+len(w)]) != w {
 		s.fail("not a value")
@@ -273,7 +272,7 @@ func (s *scanner) literal(w string) {
 	s.pos += len(w)
 }
 
-// skip skips a value of any kind.
+// skip skips a value of any type.
 func (s *scanner) skip() {
 	if s.err != nil {
 		return
@@ -302,8 +301,8 @@ func (s *scanner) skip() {
 	}
 }
 
-// skipNumber skips digits with at most one point, if a comma or a line feed follows them.
-// Otherwise it does not move and returns false.
+// skipNumber skips digits with at most one point, if a comma or a line feed follows. Otherwise it
+// does not move and returns false.
 func (s *scanner) skipNumber() bool {
 	point := false
 	for i, c := range s.body[s.pos:] {
@@ -321,14 +320,14 @@ func (s *scanner) skipNumber() bool {
 	return false
 }
 
-// end fails unless only white space is left.
+// end fails if anything but white space is left.
 func (s *scanner) end() {
 	if s.err == nil && s.peek() != 0 || s.pos < len(s.body) {
 		s.fail("more than one value")
 	}
 }
 
-// unescape resolves the escapes in raw, as text returned it.
+// unescape resolves the escapes in raw, which text returned.
 func unescape(raw []byte) string {
 	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
 		return string(raw)

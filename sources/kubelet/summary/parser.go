@@ -2,16 +2,15 @@
 // containers, pods with their UIDs, their containers, volumes and interfaces. Times are
 // whole seconds of the node's clock.
 //
-// Containers have a name only; two containers of one name in a pod are two samples. A part
-// of an entity (an interface, a volume, the image file system) is a sample of its own with
-// Entity.Part set.
+// Containers have only a name; two containers of one name in a pod are two samples. A part of an
+// entity (an interface, a volume, the image file system) is a separate sample with Entity.Part set.
 //
 //	parser.go    Parser, and which entity an object is about
 //	entities.go  node, pod, container: objects → samples
 //	fields.go    the table of objects and their numbers
 //	json.go      a JSON scanner that allocates nothing; time.go times
 //
-// The fastest general parser found takes 1.35 times as long, encoding/json 9 times
+// The fastest general JSON parser takes 1.35 times as long, encoding/json 9 times
 // (docs/performance.md).
 package summary
 
@@ -27,8 +26,8 @@ import (
 // Clock is the resolution of the endpoint's timestamps.
 const Clock = time.Second
 
-// Parser turns payloads of one node into samples. It keeps the names of the node, so that
-// an unchanged payload allocates nothing. It is for one goroutine.
+// Parser turns payloads of one node into samples. It keeps the names of the node, so that an
+// unchanged payload allocates nothing. Only one goroutine may use it at a time.
 type Parser struct {
 	scan     scanner
 	names    payload.NameCache[subject]
@@ -38,19 +37,19 @@ type Parser struct {
 	req      payload.Request
 	batch    *metric.Batch
 	nodeName []byte
-	// measured has the minute of the last measurement, started that of the last start.
+	// measured has the minute of the last measurement, started the minute of the last start time.
 	measured, started minuteCache
-	// zeroPressure has, for each depth, the bytes of an object of this payload in which all
-	// pressure is 0, "full" before "some".
+	// zeroPressure has, for each depth, the bytes of an object in this payload with zero pressure
+	// everywhere, "full" before "some".
 	zeroPressure [maxPressureDepth][]byte
 }
 
-// maxPressureDepth is more than the depth of any pressure object.
+// maxPressureDepth is larger than the depth of any pressure object.
 const maxPressureDepth = 8
 
 // subject is an entity of the node.
 type subject struct {
-	id     uint32 // distinguishes the children of one subject from another's
+	id     uint32 // part of the key of its children, so that two subjects can have children of one name
 	entity metric.Entity
 	uid    metric.PodUID
 }
@@ -68,19 +67,18 @@ const (
 	keyAccelerator = 'a'
 )
 
-// New returns a Parser without names.
+// New returns a Parser that knows no names yet.
 func New() *Parser { return &Parser{} }
 
-// Parse appends the samples in body to b. The error, if any, is a
-// *metric.ReadError with NodeBadPayload or NodeWrongIdentity, and then nothing
-// is appended.
+// Parse appends the samples in body to b. The error, if any, is a *metric.ReadError with
+// NodeBadPayload or NodeWrongIdentity; nothing is appended then.
 //
-// Nothing in b refers to body afterwards.
+// b does not refer to body afterwards.
 func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error {
 	base := len(b.Samples)
 	p.req, p.batch, p.nodeName = req, b, nil
 	p.readings = p.readings[:0]
-	p.names.Max = req.Limit() * 3 / 2 // not every name has a sample
+	p.names.Max = req.Limit() * 3 / 2 // some names have no sample
 	p.names.Begin()
 	p.scan = scanner{body: body}
 
@@ -128,8 +126,8 @@ func (p *Parser) readSummary() (known bool) {
 	return known
 }
 
-// child returns the subject of that kind and name below parent; below the node if parent is
-// nil. File systems (keyImageFS, keyContainerFS, keyLogs) have no name.
+// child returns the subject of that kind and name below parent, or below the node if parent is nil.
+// File systems (keyImageFS, keyContainerFS, keyLogs) have no name.
 func (p *Parser) child(parent *subject, kind byte, raw []byte) *subject {
 	var id uint32
 	if parent != nil {
@@ -148,7 +146,7 @@ func (p *Parser) child(parent *subject, kind byte, raw []byte) *subject {
 	return s
 }
 
-// setEntity fills a new subject.
+// setEntity sets the entity of a new subject.
 func (p *Parser) setEntity(s, parent *subject, kind byte, raw []byte) {
 	if parent != nil {
 		s.entity, s.uid = parent.entity, parent.uid
@@ -190,7 +188,7 @@ func (p *Parser) setEntity(s, parent *subject, kind byte, raw []byte) {
 	}
 }
 
-// addSample appends a sample of s and returns its index, or -1 beyond the bound.
+// addSample appends a sample of s and returns its index, or -1 if the bound is reached.
 func (p *Parser) addSample(s *subject, g metric.Group) int32 {
 	i := p.req.Add(p.batch, s.entity, g)
 	if i >= 0 {
@@ -199,7 +197,7 @@ func (p *Parser) addSample(s *subject, g metric.Group) int32 {
 	return i
 }
 
-// setStart sets the start time of the samples of that kind from index from on.
+// setStart sets the start time of the samples of that kind, beginning at index from.
 func (p *Parser) setStart(from int, kind metric.Kind, t int64) {
 	if t <= 0 {
 		return
@@ -211,9 +209,8 @@ func (p *Parser) setStart(from int, kind metric.Kind, t int64) {
 	}
 }
 
-// peekMember returns the value of a member of the object at the present position, and does
-// not move. It is nil if there is no such member. Kubelets write names first, so the search is
-// short.
+// peekMember returns the value of a member of the object at the current position. It does not move.
+// It returns nil if there is no such member. Kubelets write names first, so the search is short.
 func (p *Parser) peekMember(name string) []byte {
 	s := &p.scan
 	pos, depth := s.pos, s.depth

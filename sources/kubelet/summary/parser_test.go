@@ -15,7 +15,7 @@ import (
 	"github.com/weir-metrics/weir/test/payloadtest"
 )
 
-// The reference is encoding/json into maps, and a table of paths.
+// The reference uses encoding/json with maps, and a table of paths.
 type object = map[string]any
 
 var usagePaths = map[string]metric.ID{
@@ -65,7 +65,7 @@ type reference struct {
 	want map[string]int
 }
 
-// at returns what lies at a path of member names, nil if nothing does.
+// at returns the value at a path of member names, or nil if there is none.
 func at(o object, path string) any {
 	var v any = o
 	for name := range strings.SplitSeq(path, ".") {
@@ -89,7 +89,7 @@ func nanos(v any) int64 {
 	return t.UnixNano()
 }
 
-// values notes the values at paths in o as those of e.
+// values records the values at paths in o as values of e.
 func (r *reference) values(e metric.Entity, in string, o object, prefix string, paths map[string]metric.ID) {
 	for path, id := range paths {
 		n, ok := at(o, prefix+path).(json.Number)
@@ -107,7 +107,7 @@ func (r *reference) values(e metric.Entity, in string, o object, prefix string, 
 	}
 }
 
-// parts notes what belongs to parts of e.
+// parts records the values of the parts of e.
 func (r *reference) parts(e metric.Entity, in string, o object) {
 	interfaces, _ := at(o, "network.interfaces").([]any)
 	for _, v := range interfaces {
@@ -178,7 +178,7 @@ func TestCapturesAgreeWithReferenceParser(t *testing.T) {
 	values, round := 0, 0
 	check := func(path string, body []byte) {
 		if round++; round%4 != 1 {
-			// The reference is slow; the others must at least parse.
+			// The reference is slow, so the other captures are only parsed.
 			if err := p.Parse(body, payloadtest.Request(), new(metric.Batch)); err != nil {
 				t.Errorf("%s: %v", path, err)
 			}

@@ -13,7 +13,8 @@ import (
 	"github.com/weir-metrics/weir/test/payloadtest"
 )
 
-// What is read by guessing at a kubelet's own spelling is what is read from any other.
+// wantSpelling checks that the fast paths for a kubelet's own spelling give the same result as the
+// general parser.
 func wantSpelling(t *testing.T, body []byte) {
 	t.Helper()
 	req := payloadtest.Request()
@@ -60,7 +61,7 @@ func TestSpellingOfCaptures(t *testing.T) {
 	for _, path := range []string{"01-steady/00/summary.json", "08-kubelet-restart/00/summary.json"} {
 		body := payloadtest.Capture(t, path)
 		wantSpelling(t, body)
-		// Pressure where there was none, and less of the rest.
+		// These payloads have pressure in other places, and fewer of the other numbers.
 		wantSpelling(t, bytes.ReplaceAll(body, []byte(`"total": 0,`), []byte(`"total": 1234567,`)))
 		wantSpelling(t, bytes.Replace(body, []byte(`"total": 0,`), []byte(`"total": 1234567,`), 3))
 		wantSpelling(t, bytes.ReplaceAll(body, []byte(`"full": {`), []byte(`"less": {`)))

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// minuteCache keeps the minute of the last time that was read: most times of a summary
-// are within a few seconds of each other.
+// minuteCache keeps the minute of the last time that was read, because most times of a summary are
+// within a few seconds of each other.
 type minuteCache struct {
-	head, tail uint64 // "2026-11-" and "21T04:22", as they are in memory
+	head, tail uint64 // "2026-11-" and "21T04:22", as words in memory
 	minute     int64  // in nanoseconds since the Unix epoch
 }
 
@@ -30,12 +30,12 @@ func (c *minuteCache) keep(raw []byte, t int64) {
 	}
 }
 
-// parseTime returns the time in nanoseconds since the Unix epoch, and whether raw
-// is a time of RFC 3339. It is 0 for a time before 1970 (Go's zero time) or after 2261 (too
-// late for nanoseconds).
+// parseTime returns the time in nanoseconds since the Unix epoch, and whether raw is a time of RFC
+// 3339. It returns 0 for a time before 1970 (Go's zero time) or after 2261 (too late for int64
+// nanoseconds).
 func parseTime(raw []byte) (int64, bool) {
 	var t time.Time
-	if t.UnmarshalText(raw) != nil { // it allocates nothing, but is stricter than Parse
+	if t.UnmarshalText(raw) != nil { // UnmarshalText allocates nothing, but is stricter than Parse
 		var err error
 		if t, err = time.Parse(time.RFC3339Nano, string(raw)); err != nil {
 			return 0, false

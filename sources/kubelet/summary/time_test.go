@@ -6,7 +6,8 @@ import (
 )
 
 func TestTimesAreThoseOfPackageTime(t *testing.T) {
-	// Every hour and a second of a leap year, of one that is none, and of the ends.
+	// The times are every hour and one second of these years: a leap year, others, and the first and
+	// last year.
 	for _, year := range []int{1970, 1999, 2000, 2026, 2028, 2100, 2261} {
 		for at := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC); at.Year() == year; at = at.Add(time.Hour + time.Second) {
 			text := at.Format(time.RFC3339)
@@ -41,7 +42,7 @@ func FuzzTime(f *testing.F) {
 	})
 }
 
-// What a minuteCache knows to be a time of its minute is the one that parseTime says.
+// FuzzClock checks that a time from minuteCache is the one that parseTime returns.
 func FuzzClock(f *testing.F) {
 	f.Add("2026-11-21T04:22:40Z", "2026-11-21T04:22:59Z")
 	f.Add("2026-11-21T04:22:40Z", "2026-11-21T04:22:60Z")

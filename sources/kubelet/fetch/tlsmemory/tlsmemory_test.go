@@ -21,7 +21,8 @@ func TestThisGoVersionIsTested(t *testing.T) {
 	}
 }
 
-// A connection keeps nothing of its handshake and of what it read, and works on afterwards.
+// TestAConnectionKeepsNothing checks that a connection keeps no memory of its handshake and of what
+// it read, and that it still works afterwards.
 func TestAConnectionKeepsNothing(t *testing.T) {
 	if !Enabled() {
 		t.Skip("switched off by the build tag weir_plain_tls")
