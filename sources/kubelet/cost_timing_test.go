@@ -167,8 +167,8 @@ func BenchmarkCost(b *testing.B) {
 	}
 }
 
-// measureCost makes b.N reads at a pace. It first reads each node, so that the connections exist
-// and the server is warm.
+// measureCost makes b.N reads at a pace. It first reads each node several times, so that the
+// connections exist and the server is warm.
 func measureCost(b *testing.B, pace string, reads []func(context.Context) error) {
 	b.Helper()
 	do := func(i int) {

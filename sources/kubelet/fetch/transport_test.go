@@ -263,9 +263,9 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// TestTLS checks PeerCommonName with both TLS versions: on new and kept connections, and after
-// another server has taken over the address, although sessions could be resumed. Plain servers have
-// no name.
+// TestTLS checks with both TLS versions that PeerCommonName returns the name in the server's
+// certificate, on new and kept connections, and that sessions are not resumed. It also checks the
+// errors for a server without TLS and for an unknown scheme.
 func TestTLS(t *testing.T) {
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS.DidResume {
