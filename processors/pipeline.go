@@ -1,13 +1,13 @@
 // Package processors is the pipeline: the steps that every batch goes through between
 // its source and the sinks, in their order. Each step is a package of its own.
 //
-//	identity   decides which sample is the truth where an entity is reported twice
+//	identity   decides which sample is the living instance if an entity is reported twice
 //	rate       turns counters into rates, and repeats last known values
 //	enrich     adds requests, limits and capacity, as the API server says them
 //	aggregate  adds up pods and nodes, and says why a number is missing
 //
-// What a step keeps of an entity from batch to batch, it keeps by the entity's slot
-// (metric.SlotTable). The first step that meets a batch assigns the slots, for all steps.
+// Each step keeps its state of an entity by the entity's slot (metric.SlotTable). The first
+// step assigns the slots of a batch for all steps.
 package processors
 
 import (

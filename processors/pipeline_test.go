@@ -13,8 +13,8 @@ import (
 	"github.com/weir-metrics/weir/processors"
 )
 
-// Pods come and go, and slots with them. A pipeline whose slots are given anew says what one
-// says that never frees any.
+// Pods come and go, and their slots are freed and used again. The results are those of a
+// pipeline that never frees a slot.
 func TestReusedSlotsInheritNothing(t *testing.T) {
 	freed := 0
 	for seed := range uint64(30) {
@@ -76,7 +76,7 @@ func TestReusedSlotsInheritNothing(t *testing.T) {
 	}
 }
 
-// sorted returns what b holds in an order that does not depend on slots, and without them.
+// sorted returns a copy of b without slots, in an order that does not depend on them.
 func sorted(b *metric.Batch) *metric.Batch {
 	c := &metric.Batch{}
 	c.CopyFrom(b)

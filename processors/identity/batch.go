@@ -7,18 +7,19 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// grouping is which samples of the batch in hand are of one entity.
+// grouping says which samples of the current batch belong to the same entity.
 type grouping struct {
 	batch *metric.Batch
-	size  int // of its samples
-	// chained says that some entity has several samples, or one that does not speak
-	// for it: a part or a partial sample. Only then do the following say anything.
+	size  int // number of samples
+	// chained says that an entity has several samples, a part or a partial sample. The fields
+	// below are valid only if it is true.
 	chained       bool
-	first, winner []int32 // by slot: the track's first sample, the one believed; -1 if none
-	next          []int32 // the next sample of the same entity; -1 ends
+	first, winner []int32 // by slot: the first sample of the entity, and the chosen one; -1 if none
+	next          []int32 // the next sample of the same entity; -1 at the end
 }
 
-// groupSamples chains the samples of each entity, once for a batch.
+// groupSamples chains the samples of each entity. A second call with the same batch does
+// nothing.
 func (s *Identifier) groupSamples(b *metric.Batch, now time.Time) {
 	if s.batch == b && s.size == len(b.Samples) {
 		return
@@ -68,12 +69,12 @@ func (s *Identifier) chain(b *metric.Batch) {
 	}
 	for k, first := range s.first {
 		if first < 0 && s.tracks[k].id != 0 {
-			s.open(k, s.lastAnswer, s.answers-1) // its line is not in this batch
+			s.open(k, s.lastAnswer, s.answers-1) // the batch does not report it
 		}
 	}
 }
 
-// none returns n times -1, in the memory of old.
+// none returns a list of n times -1. It reuses the memory of old.
 func none(old []int32, n int) []int32 {
 	list := slices.Grow(old[:0], n)[:n]
 	for i := range list {
@@ -82,19 +83,19 @@ func none(old []int32, n int) []int32 {
 	return list
 }
 
-// followsAnother reports whether a sample is judged with another one: it is a part or a
-// partial sample.
+// followsAnother reports whether a sample is judged together with its entity's main sample: it
+// is a part or a partial sample.
 func followsAnother(sample *metric.Sample) bool {
 	return sample.Entity.Part != "" || isPartialSample(sample)
 }
 
-// leads reports whether sample i is the one by which its entity comes up for
-// judgement.
+// leads reports whether sample i is the first of its entity. The entity is judged when its
+// first sample is reached.
 func (s *Identifier) leads(b *metric.Batch, i int) bool {
 	return !s.chained || !followsAnother(&b.Samples[i]) && s.first[trackOf(b, i)] == int32(i)
 }
 
-// alone reports whether sample i, which leads, is the only one of its entity.
+// alone reports whether sample i, which leads, is the only sample of its entity.
 func (s *Identifier) alone(i int) bool { return !s.chained || s.next[i] < 0 }
 
 // after returns the next sample of i's entity; -1 if there is none.

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// applyFacts rejects what the API server contradicts, even a lone sample.
+// applyFacts rejects candidates that the API server contradicts, even a lone one.
 func (s *Identifier) applyFacts(t *track, facts *cluster.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		c := &s.candidates[i]
@@ -17,8 +17,8 @@ func (s *Identifier) applyFacts(t *track, facts *cluster.Facts, b *metric.Batch)
 	}
 }
 
-// contradicts returns the reason why the facts rule out that an instance of
-// sample i's pod or container is the present one, or Measured if they do not.
+// contradicts returns the reason why sample i is not the present instance of its pod or
+// container according to the facts. It returns Measured if the facts do not rule it out.
 func (s *Identifier) contradicts(facts *cluster.Facts, b *metric.Batch, i int, known *core, t *track) (metric.Reason, metric.Evidence) {
 	sample := &b.Samples[i]
 	if !factsCover(facts, &sample.Entity) {
@@ -42,18 +42,19 @@ func (s *Identifier) contradicts(facts *cluster.Facts, b *metric.Batch, i int, k
 	return reason, metric.Evidence{}
 }
 
-// factsCover reports whether the facts speak of such an entity as e.
+// factsCover reports whether the facts are synced and e is a pod or container, so that they can
+// contradict it.
 func factsCover(facts *cluster.Facts, e *metric.Entity) bool {
 	return facts != nil && facts.Synced && (e.Kind == metric.Pod || e.Kind == metric.Container) && e.Namespace != ""
 }
 
-// contradiction returns the reason why the sample, an instance of which so much is known,
-// is not of the pod that the API server knows or of its container's present run, and
-// the rule; Measured if it may be.
+// contradiction returns the reason why the sample does not belong to pod or to the present run
+// of its container, and the rule. It returns Measured if nothing contradicts the sample. known
+// is what is known of the sample's instance.
 func (s *Identifier) contradiction(facts *cluster.Facts, b *metric.Batch, sample *metric.Sample, pod *cluster.Pod, known *core) (metric.Reason, string) {
 	e, start := &sample.Entity, startOf(sample, known)
-	// A fact cannot speak of what began after it was learnt, unless time has
-	// passed in which the API server would have reported it.
+	// Facts say nothing about an instance that began after they were learnt. That ends after
+	// one interval, in which the API server would have reported it.
 	outlived := start > pod.KnownAt.UnixNano() && facts.At.UnixNano()-start < int64(b.Interval)
 
 	if pod.Node != "" && b.Node != "" && pod.Node != b.Node && !outlived {
@@ -95,7 +96,8 @@ func (s *Identifier) contradiction(facts *cluster.Facts, b *metric.Batch, sample
 	return metric.Measured, ""
 }
 
-// startOf returns when a sample began: as it says itself, else as is known of its line.
+// startOf returns when a sample's instance began: the reported start, else the one known of its
+// line.
 func startOf(sample *metric.Sample, known *core) int64 {
 	if sample.Instance.Start != 0 {
 		return sample.Instance.Start
@@ -103,9 +105,9 @@ func startOf(sample *metric.Sample, known *core) int64 {
 	return known.start
 }
 
-// unknownPod bears with a pod the API server has never known for one resolution,
-// since we may hear of it later than its node did. One that it knew has been
-// deleted, though its node may go on reporting it.
+// unknownPod accepts a pod that the API server has never known for one interval: weir may learn
+// of it later than its node. A pod that it once knew is deleted, even if the node still reports
+// it.
 func (s *Identifier) unknownPod(facts *cluster.Facts, b *metric.Batch, start int64, t *track) (metric.Reason, metric.Evidence) {
 	if t.unknown < 0 {
 		t.unknown = s.clock
@@ -116,16 +118,16 @@ func (s *Identifier) unknownPod(facts *cluster.Facts, b *metric.Batch, start int
 	return metric.OldPod, metric.Evidence{Rule: ruleUID}
 }
 
-// wouldKnow reports whether an instance began so long before the facts were learnt
-// that they would tell of it, were it the present one.
+// wouldKnow reports whether an instance began so long before the facts were learnt that they
+// would name it if it were the present one.
 func (s *Identifier) wouldKnow(facts *cluster.Facts, start int64, origin metric.StartOrigin, b *metric.Batch) bool {
 	began := start - int64(s.clockError())
 	return start != 0 && origin != metric.StartCgroup && facts.At.UnixNano()-began > int64(max(b.Interval, 30*time.Second))
 }
 
-// clockError returns by how much the node's clock is surely wrong, if it is by more
-// than two clocks of a cluster should differ: what the API server says is by
-// other clocks.
+// clockError returns by how much the node's clock is ahead at least, negative if it is behind.
+// It returns 0 for less than startSlack, which is normal between two clocks of a cluster. Times
+// from the API server are by other clocks.
 func (s *Identifier) clockError() time.Duration {
 	switch {
 	case s.node.MinAhead > startSlack:
@@ -136,8 +138,8 @@ func (s *Identifier) clockError() time.Duration {
 	return 0
 }
 
-// presentRun returns the container's present run, as the API server tells it, if sample
-// i's start is that run's; else nil.
+// presentRun returns the container as the API server reports it, if it is running and its start
+// is that of sample i; else nil.
 func presentRun(facts *cluster.Facts, b *metric.Batch, i int) *cluster.Container {
 	e, start := &b.Samples[i].Entity, b.Samples[i].Instance.Start
 	if e.Kind != metric.Container || start == 0 {
@@ -150,9 +152,9 @@ func presentRun(facts *cluster.Facts, b *metric.Batch, i int) *cluster.Container
 	return c
 }
 
-// learnNames takes in by what name the API server calls the line of sample i, if its start
-// is that of the present run: once the name passes to another pod or run, this line is
-// the old one's.
+// learnNames gives the line of sample i the UID and the container ID that the API server
+// reports, if its start is that of the present run. When the name later passes to another pod
+// or run, the line still belongs to the old one.
 func (l *core) learnNames(facts *cluster.Facts, b *metric.Batch, i int) {
 	if l.uid != "" && l.container != "" {
 		return

@@ -1,23 +1,20 @@
-// Package identity decides which sample is the truth when a node reports one
-// container twice: an old pod of the same name, an old run whose cgroup
-// survived, one container under two cgroup paths, a pod that has moved to
-// another node. Whatever is turned away keeps a verdict that names the rule and
-// the rival.
+// Package identity decides which sample is the living instance when a node reports one
+// container twice: an old pod of the same name, an old run whose cgroup survived, one container
+// under two cgroup paths, a pod that has moved to another node. A rejected sample keeps a
+// verdict that names the rule and the sample that was preferred.
 //
-// The rules, strongest first, are those of README.md; each is one
-// function in facts.go (what the API server says), start.go, pods.go or rules.go.
-// What the API server says can reject a lone sample; the other rules only choose
-// between rivals. A choice that nothing supports is
-// made once, kept, and marked Ambiguous: it never alternates.
+// README.md lists the rules, strongest first. Each rule is one function in facts.go (what the
+// API server says), start.go, pods.go or rules.go. What the API server says can reject a lone
+// sample; the other rules only choose between several candidates. A choice without evidence is
+// made once, kept and marked Ambiguous: it never alternates.
 //
 // # Lines
 //
-// /metrics/resource names neither pod UIDs nor container IDs. So identity keeps
-// for each entity the lines it has seen: a line is one instance as its reports
-// show it, recognised by ID, UID, path or start where the report has them, and
-// else by its counter's going on. What was once learnt of a line, from a second read
-// or when it was alone, is remembered with it, until its counter could as well
-// have changed places with another's (swapped.go).
+// /metrics/resource names neither pod UIDs nor container IDs. So identity keeps the lines of
+// each entity. A line is one instance as its reports show it. It is recognised by ID, UID, path
+// or start where the report has them, else by a counter that continues. What a second read or
+// the API server said about a line stays with the line, until its counter and another one may
+// have changed places (swapped.go).
 package identity
 
 import (
@@ -28,32 +25,32 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Options configure a Identifier. The zero Options is ready to use.
+// Options configure an Identifier. The zero Options is ready to use.
 type Options struct {
-	// RememberFor is how long a line that is no longer reported is remembered, and a
-	// loser is turned away though its rival was not seen. Default: three
-	// intervals of the source, at least 60 s.
+	// RememberFor is how long a line is remembered that is no longer reported. For as long, a
+	// sample that lost to it stays rejected. Default: three intervals of the source, at least
+	// 60 s.
 	RememberFor time.Duration
 	// CrossCheckEvery is the least time between two requests for a second read.
 	// Default 30 s.
 	CrossCheckEvery time.Duration
 }
 
-// Identifier decides which sample is the living instance of each entity of one source. It
-// keeps what it remembers by slot. It is not safe for concurrent use.
+// Identifier decides which sample is the living instance of each entity of one source. Its
+// state is kept by slot. It is not safe for concurrent use.
 type Identifier struct {
 	options        Options
 	now            time.Time     // of the last batch
 	clock          time.Duration // since the first batch; it stops while reads fail
-	lastAnswer     time.Duration // the clock at the answer before
-	answers        uint32        // rounds that gave something
+	lastAnswer     time.Duration // clock at the previous answer
+	answers        uint32        // reads that succeeded
 	lastID         uint32        // of the newest line
 	lastCrossCheck time.Duration
 	cores          float64 // of the node; 0 if unknown
 	node           metric.NodeClock
-	hasOldPods     bool          // some track has a past
-	clockStepped   time.Duration // when the node's clock was last found to have stepped, by ours; negative if never
-	drift          bool          // the readings of the last answer may be older than that step
+	hasOldPods     bool          // a track has an oldPod
+	clockStepped   time.Duration // clock when the node's clock last stepped; negative if never
+	drift          bool          // the readings of the last answer may be from before that step
 
 	memory
 	grouping
@@ -61,13 +58,13 @@ type Identifier struct {
 	candidates []candidate
 }
 
-// candidate is a sample that may be the truth, with its line.
+// candidate is a sample that may be the living instance, with its line.
 type candidate struct {
 	sample       int32
 	line         int // index in track.lines
 	rejected     bool
 	newLine      bool   // the line is new
-	swapped      bool   // it may as well be of another line
+	swapped      bool   // it could continue another line as well
 	missingLine  uint32 // that line, if no candidate has it
 	crossChecked bool   // a second read says that the sample is the line's
 }
@@ -80,15 +77,15 @@ func New(o Options) *Identifier {
 	return &Identifier{options: o, lastCrossCheck: -o.CrossCheckEvery, clockStepped: -1}
 }
 
-// Process turns away every sample of b that is not the truth: it condemns it
-// with a reason of metric.LayerIdentity and adds the verdict. Samples that stay
-// get their Instance.Line, and what is known of their instance beyond the
-// report. Groups that hold a kubelet's zeros for "could not read" become NoData.
+// Process rejects every sample of b that is not the living instance, with a reason of
+// metric.LayerIdentity, and adds the verdict. A sample that remains gets its Instance.Line and
+// what is known of its instance beyond the report. A group where a kubelet wrote 0 for what it
+// could not read gets the reason NoData.
 func (s *Identifier) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
 	s.groupSamples(b, now)
 	s.pods.Resolve(facts, b)
 	s.cores = facts.CoresOf(b)
-	// A pod's own sample first: which UID lives decides on its containers.
+	// Pods come first: the UID that is chosen for a pod decides about its containers.
 	for _, pods := range [...]bool{true, false} {
 		for i := range b.Samples {
 			if (b.Samples[i].Entity.Kind == metric.Pod) != pods || !s.leads(b, i) {
@@ -117,8 +114,8 @@ func (s *Identifier) Process(facts *cluster.Facts, b *metric.Batch, now time.Tim
 }
 
 // NeedsCrossCheck reports whether a second read is wanted: an entity is reported more than
-// once, nothing in the report or in memory tells the reports apart, and none was
-// asked for lately.
+// once, neither the report nor earlier rounds distinguish the samples, and the last second read
+// was at least CrossCheckEvery ago.
 func (s *Identifier) NeedsCrossCheck(_ *cluster.Facts, b *metric.Batch, now time.Time) bool {
 	s.groupSamples(b, now)
 	if !s.chained || s.clock-s.lastCrossCheck < s.options.CrossCheckEvery {
@@ -204,11 +201,11 @@ func (s *Identifier) judgeEntity(i int, facts *cluster.Facts, b *metric.Batch) {
 	s.shut(k, s.answers)
 }
 
-// maxDuplicates bounds the samples of one entity that are weighed against each
-// other. Nothing healthy reports three.
+// maxDuplicates is the largest number of samples of one entity that are compared with each
+// other. A healthy node does not report three.
 const maxDuplicates = 16
 
-// limitDuplicates turns away what lies beyond maxDuplicates, with one verdict.
+// limitDuplicates rejects the samples beyond maxDuplicates, with one verdict.
 func (s *Identifier) limitDuplicates(t *track, b *metric.Batch) {
 	n := 0
 	for i := t.first; i >= 0; i = s.after(i) {
@@ -229,7 +226,7 @@ func (s *Identifier) limitDuplicates(t *track, b *metric.Batch) {
 	}
 }
 
-// rememberFor returns how long unseen lines are remembered.
+// rememberFor returns how long lines are remembered that are not reported.
 func (s *Identifier) rememberFor(b *metric.Batch) time.Duration {
 	if s.options.RememberFor > 0 {
 		return s.options.RememberFor
@@ -237,7 +234,7 @@ func (s *Identifier) rememberFor(b *metric.Batch) time.Duration {
 	return max(3*b.Interval, time.Minute)
 }
 
-// reject turns a candidate away.
+// reject rejects a candidate and adds its verdicts for CPU and memory.
 func (s *Identifier) reject(t *track, c *candidate, b *metric.Batch, reason metric.Reason, evidence metric.Evidence) {
 	sample, l := &b.Samples[c.sample], &t.lines[c.line]
 	c.rejected = true
@@ -249,13 +246,14 @@ func (s *Identifier) reject(t *track, c *candidate, b *metric.Batch, reason metr
 	}
 }
 
-// readingOf returns what is known of a sample's instance, as evidence.
+// readingOf returns what is known of a sample's instance, as evidence of a verdict.
 func readingOf(sample *metric.Sample, l *line) metric.CounterReading {
 	cpu, _ := sample.Values.Get(metric.CPUUsage)
 	return metric.CounterReading{Time: reportTime(sample), Start: l.start, Value: cpu, UID: l.uid, ID: l.container, Path: l.path}
 }
 
-// reportTime returns when the sample was taken, by the node's clock.
+// reportTime returns when the sample was taken, by the node's clock: the time of CPU, else of
+// memory.
 func reportTime(s *metric.Sample) int64 {
 	if t := s.Times[metric.CPU]; t != 0 {
 		return t

@@ -10,8 +10,7 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// Rates run behind identity in every transcript: what identity chose shows best
-// in the numbers.
+// Every transcript also runs rate: its numbers show what identity chose.
 func TestTranscripts(t *testing.T) {
 	transcript.Run(t, "testdata", func() []transcript.Processor {
 		p := processors.New(processors.Options{})
@@ -19,8 +18,8 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// A kubelet gone mad may send one line ten thousand times. That costs its own
-// verdict, not our afternoon.
+// A faulty kubelet may send one line ten thousand times. The cost is one verdict, and little
+// time.
 func TestManyDuplicatesAreBounded(t *testing.T) {
 	s := identity.New(identity.Options{})
 	b := &metric.Batch{Node: "n1", Interval: 15 * time.Second, Resolution: time.Millisecond}

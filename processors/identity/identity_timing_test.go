@@ -28,8 +28,8 @@ func TestUnchangedNodeAllocatesNothing(t *testing.T) {
 	}
 }
 
-// What is remembered of a node of 30 pods and 60 containers, of which there may be
-// thousands, is below 24 kB: 12 kB of them are the entities, which all steps find by slot.
+// The state of a node of 30 pods and 60 containers is below 24 kB. A cluster may have thousands
+// of nodes. The entities take 12 kB of it, and all steps find them by slot.
 func TestStateIsSmall(t *testing.T) {
 	const nodes, limit = 100, 24_000
 	n := samplenodes.Node{Pods: 30, Containers: 2}

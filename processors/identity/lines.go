@@ -8,14 +8,14 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// match fills s.candidates with the samples of t and gives each its line, a new
-// one where none fits.
+// match fills s.candidates with the samples of t and assigns each one to a line. A sample that
+// fits no line begins a new one.
 func (s *Identifier) match(t *track, b *metric.Batch) {
 	s.candidates = s.candidates[:0]
 	for i := t.first; i >= 0; i = s.after(i) {
 		s.candidates = append(s.candidates, candidate{sample: i, line: -1})
 	}
-	// Fast path: one sample, and the line that was believed last goes on.
+	// Fast path: one sample continues the only line.
 	if len(s.candidates) == 1 && len(t.lines) == 1 {
 		if _, ok := s.fits(&t.lines[0], &b.Samples[t.first]); ok {
 			s.candidates[0].line = 0
@@ -24,7 +24,7 @@ func (s *Identifier) match(t *track, b *metric.Batch) {
 	}
 	limit := s.rememberFor(b)
 	t.lines = slices.DeleteFunc(t.lines, func(l line) bool { return s.clock-l.seen > limit })
-	for { // the best pair first; there are seldom more than two of each
+	for { // the best pair first; there are seldom more than two samples and two lines
 		bestCost, bestC, bestL := math.Inf(1), -1, -1
 		for ci := range s.candidates {
 			if s.candidates[ci].line >= 0 {
@@ -69,9 +69,9 @@ func (s *Identifier) startLine(t *track, c *candidate, sample *metric.Sample) {
 	c.line, c.newLine = len(t.lines)-1, true
 }
 
-// newborn reports whether a sample that goes on from no line is of an instance
-// that has begun since the answer before: that one spoke of the entity and not of
-// this, whose counter is no larger than what can have been used since.
+// newborn reports whether a sample that continues no line began after the previous answer: that
+// answer reported the entity without this sample, and the sample's counter is no larger than
+// what the node's cores can have used since.
 func (s *Identifier) newborn(t *track, sample *metric.Sample) bool {
 	cpu, ok := sample.Values.Get(metric.CPUUsage)
 	since := reportTime(sample) - t.latest
@@ -87,9 +87,9 @@ func (s *Identifier) taken(line int) bool {
 	return false
 }
 
-// A start that differs outweighs any distance between counters; a counter that
-// fell outweighs that only just less. One that could not be read comes last of
-// those that fit, after lines that the answer before did not have.
+// Costs that fits adds to the distance between counters, the largest first: the starts differ,
+// the counter fell, a counter could not be read, the previous answer did not report the line.
+// Each cost outweighs all smaller ones.
 const (
 	startMismatch = 1e18
 	counterFell   = 1e17
@@ -97,11 +97,10 @@ const (
 	absentPenalty = 1e15
 )
 
-// fits reports whether sample may be the line's next report, and how badly it
-// fits: the distance of its counter, in nanoseconds, from where the line was
-// heading, and a large sum more where the starts differ. Of several
-// assignments the one with the smallest such distances is taken; the sum of
-// increases would not tell them apart, being the same for all.
+// fits reports whether sample may be the line's next report, and how badly it fits. The cost is
+// the distance, in nanoseconds, of its counter from where the line was heading, and the
+// constants above. Of several assignments, the one with the smallest costs is taken. The sum of
+// the increases cannot decide: it is the same for all assignments.
 func (s *Identifier) fits(l *line, sample *metric.Sample) (cost float64, ok bool) {
 	o := &sample.Instance
 	if l.path != "" && o.Path != "" && l.path != o.Path || l.inode != 0 && o.Inode != 0 && l.inode != o.Inode {
@@ -110,8 +109,8 @@ func (s *Identifier) fits(l *line, sample *metric.Sample) (cost float64, ok bool
 	return s.goesOn(&l.core, sample, l.inode != 0 && o.Inode != 0, s.clockUnsure(l.seen))
 }
 
-// goesOn is fits but for the cgroup's path: sameGroup says that both have one inode,
-// adrift whether the line is.
+// goesOn is fits without the comparison of cgroup paths. sameGroup says that line and sample
+// have the same inode, adrift that their times may lie on two sides of a clock step.
 func (s *Identifier) goesOn(l *core, sample *metric.Sample, sameGroup, adrift bool) (cost float64, ok bool) {
 	o := &sample.Instance
 	if l.uid != "" && o.UID != "" && l.uid != o.UID || l.container != "" && o.ID != "" && l.container != o.ID {
@@ -122,7 +121,7 @@ func (s *Identifier) goesOn(l *core, sample *metric.Sample, sameGroup, adrift bo
 		cost = startMismatch
 	}
 	cpu, reported := sample.Values.Get(metric.CPUUsage)
-	if !reported || l.cpu < 0 || cpu == 0 { // a 0 may mean "unread": it proves nothing
+	if !reported || l.cpu < 0 || cpu == 0 { // a 0 may mean that the kubelet could not read it
 		return cost + unproven, true
 	}
 	elapsed := float64(reportTime(sample) - l.time)
@@ -130,8 +129,7 @@ func (s *Identifier) goesOn(l *core, sample *metric.Sample, sameGroup, adrift bo
 		return cost + math.Abs(cpu-l.cpu-float64(l.rate)*elapsed), true
 	}
 	if adrift {
-		// Times from before and after a step cannot be compared: only the
-		// counters are left.
+		// Times from before and after a step cannot be compared. Only the counters can.
 		if cpu < l.cpu && (l.start == 0 || l.start != o.Start) {
 			return 0, false
 		}
@@ -140,22 +138,22 @@ func (s *Identifier) goesOn(l *core, sample *metric.Sample, sameGroup, adrift bo
 	switch {
 	case elapsed < 0 && cpu <= l.cpu: // an older reading of the same line
 	case cpu < l.cpu && o.Start != 0 && o.Start <= l.time:
-		return cost + counterFell + l.cpu - cpu, true // a reset: it began before the line's last report
+		return cost + counterFell + l.cpu - cpu, true // a reset: the instance began before the line's last report
 	case cpu < l.cpu:
 		return 0, false
-	case elapsed == 0 && cpu != l.cpu && s.batch.Resolution < time.Second: // else both may be of one second
+	case elapsed == 0 && cpu != l.cpu && s.batch.Resolution < time.Second: // with a resolution of 1 s, both may be from the same second
 		return 0, false
 	case elapsed < 0 && cpu > l.cpu:
 		return 0, false
 	case o.Start > l.time && (s.cores <= 0 || cpu <= s.cores*lifeOf(o.Start, l.time, sample)):
-		return 0, false // it began after the line's last report, and has had time for its counter
+		return 0, false // it began after the line's last report, and can have used this much since
 	}
 	return cost + math.Abs(cpu-l.cpu-float64(l.rate)*elapsed), true
 }
 
-// lifeOf returns for how long an instance can have lived that began after the last
-// report of another, in nanoseconds: since its start, or, if that lies after its own
-// reading and so is wrong, since that report.
+// lifeOf returns for how long, in nanoseconds, an instance that began after the last report of
+// another one can have lived: since its start, or since that report if the start lies after the
+// instance's own reading and is therefore wrong.
 func lifeOf(start, last int64, sample *metric.Sample) float64 {
 	at := reportTime(sample)
 	if start > at {
@@ -164,24 +162,24 @@ func lifeOf(start, last int64, sample *metric.Sample) float64 {
 	return float64(at - start)
 }
 
-// sameStart reports whether two starts are of one instance as far as they say
-// when it began: equal, or one of them cut to the second, as a second read tells it.
+// sameStart reports whether two starts may be of one instance: one is unknown, they are equal,
+// or one of them is the other one cut to the second, as a second read reports it.
 func sameStart(a, b int64) bool {
 	cut := func(start int64) int64 { return start - start%int64(time.Second) }
 	return a == 0 || b == 0 || a == b || cut(a) == b || a == cut(b)
 }
 
-// steppedReadings is for how long after a step of its clock a node may report
-// what it read before: longer than statistics lag.
+// steppedReadings is for how long after a step of its clock a node may report times from before
+// it. Statistics lag by less than this.
 const steppedReadings = 35 * time.Second
 
-// clockUnsure reports whether a time told when our clock was at seen may be of before a
-// step of the node's clock, and the next of after it.
+// clockUnsure reports whether a time that was read at seen, by our clock, may be from before a
+// step of the node's clock, and the next one from after it.
 func (s *Identifier) clockUnsure(seen time.Duration) bool {
 	return s.clockStepped >= 0 && (seen <= s.clockStepped || s.clock-s.clockStepped <= steppedReadings)
 }
 
-// follow brings a line up to its new report.
+// follow updates a line with its new report.
 func (s *Identifier) follow(l *line, sample *metric.Sample) {
 	adrift, unread := s.clockUnsure(l.seen), l.cpu < 0
 	l.seen, l.answer = s.clock, s.answers
@@ -225,10 +223,10 @@ func (l *core) follow(sample *metric.Sample, adrift bool) {
 	}
 }
 
-// applyCrossCheck takes in what the batch's second read says of the candidates: which counter
-// belongs to which pod UID and start. Both views come from one cache of the
-// kubelet's, so the right pair's counters are equal or next to each other. A sample
-// that was taken for a line of another name goes over to its own.
+// applyCrossCheck applies the batch's second read to the candidates: it says which counter
+// belongs to which pod UID and start. The kubelet answers both reads from one cache, so the
+// counters of a matching pair are equal or next to each other. A sample that was assigned to
+// the line of another UID or start moves to its own line.
 func (s *Identifier) applyCrossCheck(t *track, b *metric.Batch) {
 	if b.CrossCheck == nil || len(s.candidates) < 2 {
 		return
@@ -252,7 +250,7 @@ func (s *Identifier) applyCrossCheck(t *track, b *metric.Batch) {
 		}
 		c.crossChecked = true
 		if l := &t.lines[c.line]; c.swapped && (l.uid == "" || l.start == 0) {
-			s.startOwnLine(t, c, b) // the second read names the sample, not what it was taken to go on from
+			s.startOwnLine(t, c, b) // the second read names the sample, not the line it was assigned to
 		}
 		l := &t.lines[c.line]
 		l.uid = w.UID
@@ -270,8 +268,8 @@ func (s *Identifier) applyCrossCheck(t *track, b *metric.Batch) {
 	}
 }
 
-// agrees reports whether nothing known of the line speaks against its being what
-// a second read names.
+// agrees reports whether the line may be the instance that a second read names: neither UID nor
+// start contradict it.
 func (l *line) agrees(w *metric.Instance, clock time.Duration) bool {
 	if l.uid != "" && l.uid != w.UID {
 		return false
@@ -280,8 +278,8 @@ func (l *line) agrees(w *metric.Instance, clock time.Duration) bool {
 	return l.start == 0 || w.Start == 0 || max(apart, -apart) <= int64(startSlack+clock)
 }
 
-// crossCheckOf returns what the second read says of a sample, if its counter is plainly
-// the second read's and no other is.
+// crossCheckOf returns the instance that the second read reports for a sample, if exactly one
+// counter of the second read matches, and it matches no other candidate; else nil.
 func (s *Identifier) crossCheckOf(t *track, b *metric.Batch, i int32) *metric.Instance {
 	best, second, found := math.Inf(1), math.Inf(1), -1
 	for wi := range b.CrossCheck.Samples {
@@ -305,7 +303,8 @@ func (s *Identifier) crossCheckOf(t *track, b *metric.Batch, i int32) *metric.In
 	return &b.CrossCheck.Samples[found].Instance
 }
 
-// otherIsAsNear reports whether another candidate is as near to the second read w.
+// otherIsAsNear reports whether a candidate other than but is about as near to the second read
+// w as the distance d.
 func (s *Identifier) otherIsAsNear(b *metric.Batch, w *metric.Sample, but int32, d float64) bool {
 	for _, c := range s.candidates {
 		if c.sample != but && distance(&b.Samples[c.sample], w) <= 4*d+float64(20*time.Millisecond) {

@@ -2,14 +2,14 @@ package identity
 
 import "github.com/weir-metrics/weir/metric"
 
-// isPartialSample reports whether a sample speaks only of groups that rules cannot weigh,
-// such as a pod's network beside its cgroup: it follows the entity's main sample.
+// isPartialSample reports whether a sample has neither CPU nor memory, such as a pod's network
+// beside its cgroup. The rules cannot judge it: it follows the entity's main sample.
 func isPartialSample(s *metric.Sample) bool {
 	return s.Times[metric.CPU] == 0 && s.Times[metric.Memory] == 0
 }
 
-// mergePartialSamples folds partial samples into the sample they belong to, so that an entity has one
-// sample: a pod's network is reported with its sandbox, beside the pod's cgroup.
+// mergePartialSamples merges partial samples into the chosen sample of their entity. A pod's
+// network, for instance, is reported with its sandbox, beside the pod's cgroup.
 func (s *Identifier) mergePartialSamples(b *metric.Batch) {
 	joined := 0
 	for i := range b.Samples {
@@ -39,7 +39,7 @@ func (s *Identifier) mergePartialSamples(b *metric.Batch) {
 	kept := 0
 	for i := range b.Samples {
 		if s.next[i] != mergedAway {
-			// Swapped, not copied: each sample keeps its own memory.
+			// The samples are swapped, not copied: each one keeps its own memory.
 			b.Samples[kept], b.Samples[i] = b.Samples[i], b.Samples[kept]
 			kept++
 		}
@@ -47,5 +47,5 @@ func (s *Identifier) mergePartialSamples(b *metric.Batch) {
 	b.Samples = b.Samples[:kept]
 }
 
-// mergedAway in Identifier.next marks a sample that has become part of another.
+// mergedAway in Identifier.next marks a sample that was merged into another one.
 const mergedAway = -2

@@ -5,7 +5,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// applyPod turns away containers of another pod than the one believed.
+// applyPod rejects containers of another pod UID than the chosen one, if a container of the
+// chosen UID is there.
 func (s *Identifier) applyPod(b *metric.Batch, t *track) {
 	e := &b.Samples[t.first].Entity
 	if e.Kind != metric.Container || s.remaining() < 2 {
@@ -33,12 +34,11 @@ func (s *Identifier) applyPod(b *metric.Batch, t *track) {
 	}
 }
 
-// judgePart lets a device, interface or volume share the fate of the instance
-// it belongs to.
+// judgePart rejects a device, interface or volume if the instance it belongs to is rejected.
 func (s *Identifier) judgePart(i int, facts *cluster.Facts, b *metric.Batch) {
 	part, k := &b.Samples[i], trackOf(b, i)
 	if s.winner[k] < 0 && s.first[k] < 0 {
-		// Reported alone: only the facts can speak.
+		// The entity has no sample of its own. Only the facts can contradict the part.
 		t := s.open(k, s.lastAnswer, s.answers-1)
 		in := &part.Instance
 		known := core{uid: in.UID, container: in.ID, start: in.Start, origin: in.Origin}
@@ -64,9 +64,9 @@ func (s *Identifier) judgePart(i int, facts *cluster.Facts, b *metric.Batch) {
 	}
 }
 
-// belongs reports whether nothing says that part is of another instance than
-// whole. A pod's network is counted in its sandbox, whose ID and path are not
-// the pod's, so for pods only the UID is compared.
+// belongs reports whether part may be of the same instance as whole. A pod's network is counted
+// in its sandbox, which has another ID and path than the pod, so for pods only the UID is
+// compared.
 func belongs(part, whole *metric.Sample) bool {
 	p, w := &part.Instance, &whole.Instance
 	if p.UID != "" && w.UID != "" && p.UID != w.UID {
@@ -81,7 +81,7 @@ func belongs(part, whole *metric.Sample) bool {
 	return p.Path == w.Path || p.Path == "" || w.Path == ""
 }
 
-// oldPodOf returns the old pod of the pod that sample i is of, if it has one.
+// oldPodOf returns the old UID of the pod that sample i belongs to; "" if none is known.
 func (s *Identifier) oldPodOf(b *metric.Batch, i int32) metric.PodUID {
 	k := s.podTrack(b, i)
 	if k < 0 || s.tracks[k].full == nil {

@@ -13,8 +13,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// The quick way only saves work: whatever a node reports, and however often that changes,
-// the outcome is that of the long way.
+// The fast path only saves work: whatever a node reports, its outcome is that of the long way.
 func TestQuickWayChangesNothing(t *testing.T) {
 	quick := 0
 	for seed := range uint64(200) {
@@ -45,7 +44,7 @@ func TestQuickWayChangesNothing(t *testing.T) {
 	}
 }
 
-// remembered returns what s knows of each entity, in full.
+// remembered returns the state of s for each entity, in full.
 func remembered(s *Identifier) map[metric.Entity]track {
 	m := s.memory
 	m.tracks, m.spare = slices.Clone(m.tracks), nil
@@ -61,7 +60,7 @@ func remembered(s *Identifier) map[metric.Entity]track {
 		m.spare, t.first, t.lines = nil, 0, append([]line(nil), t.lines...)
 		for i := range t.lines {
 			if l := &t.lines[i]; l.cpu >= 0 {
-				l.since = 0 // it matters no more
+				l.since = 0 // it no longer matters
 			}
 		}
 		all[*s.slots.Entity(uint32(k))] = t
@@ -84,12 +83,12 @@ func compare(t *testing.T, at string, got, want *metric.Batch) {
 	}
 }
 
-// fixture is a node on which everything goes wrong now and then.
+// fixture is a node on which every fault happens now and then.
 type fixture struct {
 	*rand.Rand
-	named, paths   bool // reports carry UIDs and IDs, paths
+	named, paths   bool // reports have UIDs and IDs; reports have paths
 	partial, parts bool
-	faultEvery     int // one in so many goes wrong
+	faultEvery     int // one event in this many is a fault
 	now            time.Time
 	step           time.Duration // of the node's clock
 	pods           []*pod
@@ -102,7 +101,7 @@ type pod struct {
 	name       metric.PodName
 	uid        metric.PodUID
 	own        run
-	runs       []run // of the container app, and of what is left of older ones
+	runs       []run // of the container app, the present and older ones
 	other      run   // of the container side
 	isReported bool
 	reported   bool
@@ -138,7 +137,7 @@ func (w *fixture) run(uid metric.PodUID) run {
 	return run{uid: uid, id: metric.ContainerID(fmt.Sprint("c", w.born)), start: w.now.Add(-time.Duration(w.IntN(20)) * time.Second), pace: w.Float64(), ends: -1}
 }
 
-// begin puts a new pod in the place of p.
+// begin replaces p by a new pod of the same name.
 func (w *fixture) begin(p *pod) {
 	w.born++
 	p.uid = metric.PodUID(fmt.Sprint("u", w.born))
@@ -149,7 +148,7 @@ func (w *fixture) begin(p *pod) {
 	p.runs = append(p.runs, w.run(p.uid))
 }
 
-// turn lets an interval pass, and whatever happens in it.
+// turn advances by one interval and changes pods, runs and facts at random.
 func (w *fixture) turn() {
 	w.now = w.now.Add(w.batch.Interval)
 	if w.wrong() {
@@ -190,7 +189,7 @@ func (w *fixture) turn() {
 func (w *fixture) live(r *run) {
 	r.ends--
 	switch {
-	case w.wrong(): // not read anew
+	case w.wrong(): // not read again
 		return
 	case w.wrong() && w.wrong(): //nolint:staticcheck // two random draws
 		r.cpu /= 2
@@ -218,7 +217,7 @@ func (w *fixture) factsOf(p *pod) *cluster.Pod {
 	return f
 }
 
-// report fills the batch with what the node says.
+// report fills the batch with the node's answer.
 func (w *fixture) report() {
 	b := &w.batch
 	b.Reset()
@@ -320,7 +319,7 @@ func (w *fixture) reportPartial(b *metric.Batch, e metric.Entity, p *pod) {
 	s.Times[metric.Network] = w.now.UnixNano()
 }
 
-// judgedBy returns what s makes of a copy of the batch.
+// judgedBy returns a copy of the batch after s has processed it.
 func (w *fixture) judgedBy(s interface {
 	Process(*cluster.Facts, *metric.Batch, time.Time)
 	NeedsCrossCheck(*cluster.Facts, *metric.Batch, time.Time) bool

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// The names of the rules, as evidence gives them.
+// The names of the rules in the evidence of a verdict.
 const (
 	rulePlace       = "place"
 	ruleUID         = "uid"
@@ -21,13 +21,13 @@ const (
 	ruleContinuity  = "continuity"
 )
 
-// startSlack allows for clocks of one machine that are cut to whole seconds.
+// startSlack is by how much two times of one machine may differ that are cut to whole seconds.
 const startSlack = time.Second
 
-// markUnread gives CPU and memory the reason NoData where a kubelet wrote 0 for
-// what it could not read: both are 0, or the CPU counter is 0 after it was
-// positive. It reports whether any sample had that. A source that names the
-// cgroup's inode has read the kernel itself: there an empty cgroup's 0 is 0.
+// markUnread gives CPU and memory the reason NoData where a kubelet wrote 0 for what it could
+// not read: both are 0, or the CPU counter is 0 after it was positive. It reports whether it
+// found any. A source that reports the cgroup's inode read the kernel itself: its 0 is a real
+// 0.
 func (s *Identifier) markUnread(t *track, b *metric.Batch) (any bool) {
 	for i := range s.candidates {
 		sample, l := &b.Samples[s.candidates[i].sample], &t.lines[s.candidates[i].line]
@@ -52,8 +52,7 @@ func (s *Identifier) markUnread(t *track, b *metric.Batch) (any bool) {
 	return any
 }
 
-// reportUnread adds the verdicts for what markUnread marked and no rule
-// rejected.
+// reportUnread adds the verdicts for samples that markUnread marked and no rule rejected.
 func (s *Identifier) reportUnread(t *track, b *metric.Batch) {
 	for _, c := range s.candidates {
 		sample := &b.Samples[c.sample]
@@ -72,8 +71,8 @@ func (s *Identifier) reportUnread(t *track, b *metric.Batch) {
 	}
 }
 
-// applyOldPod rejects containers of a pod of which another container was found to be
-// older than one of the pod that has the name now.
+// applyOldPod rejects containers of a UID that lost by its start in another container of the
+// pod.
 func (s *Identifier) applyOldPod(t *track, b *metric.Batch) {
 	e := &b.Samples[t.first].Entity
 	if !s.hasOldPods || e.Kind != metric.Container {
@@ -91,7 +90,7 @@ func (s *Identifier) applyOldPod(t *track, b *metric.Batch) {
 	}
 }
 
-// remaining counts the candidates that are still in.
+// remaining counts the candidates that are not rejected.
 func (s *Identifier) remaining() (n int) {
 	for _, c := range s.candidates {
 		if !c.rejected {
@@ -101,7 +100,7 @@ func (s *Identifier) remaining() (n int) {
 	return n
 }
 
-// applyLife prefers what holds processes to what holds none.
+// applyLife rejects candidates without processes if another candidate has some.
 func (s *Identifier) applyLife(t *track, b *metric.Batch) {
 	if s.remaining() < 2 {
 		return
@@ -122,9 +121,8 @@ func (s *Identifier) applyLife(t *track, b *metric.Batch) {
 	}
 }
 
-// applyViews keeps one of several paths under which one container, or one pod,
-// is reported: the one in the directory of the pod's QoS class, else the one
-// kept before, else the one whose path sorts first.
+// applyViews keeps one of several paths under which one container or pod is reported: the one
+// in the directory of the pod's QoS class, else the one chosen before, else the first by name.
 func (s *Identifier) applyViews(t *track, facts *cluster.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		for j := range s.candidates[:i] {
@@ -140,8 +138,7 @@ func (s *Identifier) applyViews(t *track, facts *cluster.Facts, b *metric.Batch)
 	}
 }
 
-// sameThing reports whether two samples are views of one container or pod under
-// two paths.
+// sameThing reports whether two samples are one container or pod under two paths.
 func sameThing(a, b *metric.Sample) bool {
 	x, y := &a.Instance, &b.Instance
 	if x.Path == "" || y.Path == "" || x.Path == y.Path {
@@ -167,8 +164,8 @@ func (s *Identifier) preferView(t *track, facts *cluster.Facts, b *metric.Batch,
 	return iy.Path < ix.Path
 }
 
-// inClass reports whether a pod's cgroup path lies in the directory of a QoS
-// class, in either driver's spelling. Guaranteed pods lie in none.
+// inClass reports whether a pod's cgroup path lies in the directory of a QoS class, as the
+// cgroupfs or the systemd driver names it. Guaranteed pods have no such directory.
 func inClass(path metric.CgroupPath, qos string) bool {
 	p := string(path)
 	burstable := strings.Contains(p, "/burstable/") || strings.Contains(p, "-burstable")
@@ -183,8 +180,7 @@ func inClass(path metric.CgroupPath, qos string) bool {
 	}
 }
 
-// choose leaves at most one candidate in. It reports whether nothing supports
-// the choice.
+// choose leaves at most one candidate. It reports whether the choice has no evidence.
 func (s *Identifier) choose(t *track, facts *cluster.Facts, b *metric.Batch) (ambiguous bool) {
 	t.guessed = s.remaining() > 1
 	switch s.remaining() {
@@ -205,7 +201,7 @@ func (s *Identifier) choose(t *track, facts *cluster.Facts, b *metric.Batch) (am
 			winner = i
 		}
 	}
-	if winner < 0 { // all unread
+	if winner < 0 { // no counter could be read
 		for i, c := range s.candidates {
 			if !c.rejected {
 				winner = i
@@ -221,7 +217,7 @@ func (s *Identifier) choose(t *track, facts *cluster.Facts, b *metric.Batch) (am
 		l := &t.lines[c.line]
 		if doubt := l.lost == metric.Ambiguous || l.cpu < 0; b.Samples[c.sample].Reasons[metric.CPU] == metric.NoData {
 			s.rejectFor(t, c, s.candidates[winner], b, metric.Discontinuous, ruleContinuity)
-			if doubt { // that it cannot be read makes the other no surer
+			if doubt { // a counter that cannot be read is no evidence for the other one
 				ambiguous, l.lost = true, metric.Ambiguous
 			}
 			continue
@@ -232,16 +228,17 @@ func (s *Identifier) choose(t *track, facts *cluster.Facts, b *metric.Batch) (am
 	return ambiguous
 }
 
-// unread reports whether c's counter is unread, and has been for longer than bear.
+// unread reports whether the counter of c could not be read, and, unless bear is 0, was last
+// read longer ago than bear.
 func (s *Identifier) unread(t *track, c candidate, b *metric.Batch, bear time.Duration) bool {
 	sample := &b.Samples[c.sample]
 	return sample.Reasons[metric.CPU] == metric.NoData && (bear == 0 || reportTime(sample)-t.lines[c.line].time > int64(bear))
 }
 
-// rejectFormerLoser turns a lone candidate away if it lost to a rival that was seen
-// lately: the rival is missed for once, and the number is still not its. What
-// the API server says is the present run is never turned away so, nor what was
-// turned away for no reason and is now told to be the younger.
+// rejectFormerLoser rejects the last candidate if it lost to a line that was seen lately: that
+// line is missing from this answer, and the number is still not the living instance's. The
+// present run by the API server is not rejected so. Nor is a candidate that lost without
+// evidence, if its start is now known to be the later one.
 func (s *Identifier) rejectFormerLoser(t *track, facts *cluster.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		c := &s.candidates[i]
@@ -250,13 +247,13 @@ func (s *Identifier) rejectFormerLoser(t *track, facts *cluster.Facts, b *metric
 			continue
 		}
 		if presentRun(facts, b, int(c.sample)) != nil || b.Exhaustive && l.rule == ruleViews {
-			continue // the present run, or the last path to it
+			continue // the present run, or the only path that is left
 		}
 		for j := range t.lines {
 			r := &t.lines[j]
 			switch {
 			case r.id != l.lostTo || s.clock-r.seen > s.rememberFor(b):
-			case s.taken(j) && r.disproved(): // it is not missed
+			case s.taken(j) && r.disproved(): // it is reported, and is not the living instance either
 			case l.lost == metric.Ambiguous && t.younger(c, r, b):
 			default:
 				s.reject(t, c, b, l.lost, metric.Evidence{Rule: l.rule, Other: metric.CounterReading{Start: r.start, UID: r.uid, ID: r.container}})
@@ -266,9 +263,8 @@ func (s *Identifier) rejectFormerLoser(t *track, facts *cluster.Facts, b *metric
 	}
 }
 
-// stillAmbiguous reports whether the only candidate left was once preferred, for no
-// reason, to a rival that is missed now but was seen lately: the choice is no
-// better founded for that.
+// stillAmbiguous reports whether the last candidate was once preferred without evidence to a
+// line that is missing now and was seen lately. The choice still has no evidence then.
 func (s *Identifier) stillAmbiguous(t *track, facts *cluster.Facts, b *metric.Batch) bool {
 	if len(t.lines) == 1 {
 		return false
@@ -291,8 +287,8 @@ func (s *Identifier) stillAmbiguous(t *track, facts *cluster.Facts, b *metric.Ba
 	return false
 }
 
-// disproved reports whether the line was turned away last because it is not the
-// present run, rather than for being empty or the other of two.
+// disproved reports whether the line was last rejected because it is not the present run. A
+// line without processes, or the second path of one container, is not disproved.
 func (l *line) disproved() bool {
 	switch l.lost {
 	case metric.OtherNode, metric.OldPod, metric.OldContainer, metric.OlderStart:
@@ -301,13 +297,14 @@ func (l *line) disproved() bool {
 	return false
 }
 
-// younger reports whether both starts are known, and c's is the later.
+// younger reports whether both starts are known, and that of c is later by more than
+// startSlack.
 func (t *track) younger(c *candidate, r *line, b *metric.Batch) bool {
 	start := t.start(*c, b)
 	return start != 0 && r.start != 0 && start-r.start-r.shift > int64(startSlack)
 }
 
-// rejectFor turns c away in favour of its rival.
+// rejectFor rejects c in favour of kept.
 func (s *Identifier) rejectFor(t *track, c *candidate, kept candidate, b *metric.Batch, reason metric.Reason, rule string) {
 	winner := &t.lines[kept.line]
 	t.lines[c.line].lostTo = winner.id

@@ -7,12 +7,11 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// stillness is how many new readings without movement tell a counter that rests
-// for good from one that moves.
+// stillness is how many new readings without an increase show that a counter is at rest.
 const stillness = 3
 
-// applyStart prefers the later start, and where starts are known and equal
-// the counter that moves. What once won by moving may rest.
+// applyStart prefers the later start, and where starts are known and equal the counter that
+// moves. The line that won because its counter moved may rest later.
 func (s *Identifier) applyStart(t *track, facts *cluster.Facts, b *metric.Batch) {
 	if s.remaining() < 2 {
 		return
@@ -56,14 +55,13 @@ func (s *Identifier) applyStart(t *track, facts *cluster.Facts, b *metric.Batch)
 	}
 }
 
-// startJitter is by how much a start may be reported too early or late, and a little.
+// startJitter is by how much a reported start may be wrong, with some margin.
 const startJitter = 5 * time.Second
 
-// applyBirth decides between candidates of which not all say when they started:
-// a line that came up beside another, with no more on its counter than it can
-// have used since the answer before, is the younger; and one whose start is long
-// before that of the present run, which the API server tells, is not that run, if
-// another may be.
+// applyBirth decides where one candidate has no start. It wins in two cases: its line appeared
+// after the other one, with no more on its counter than it can have used since the previous
+// answer; or the other candidate's start is long before that of the present run, as the API
+// server reports it.
 func (s *Identifier) applyBirth(t *track, facts *cluster.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		young := &s.candidates[i]
@@ -90,13 +88,13 @@ func (s *Identifier) applyBirth(t *track, facts *cluster.Facts, b *metric.Batch)
 	}
 }
 
-// futureStart is by how much a start must lie after its own reading for the node's clock to
-// have been put back in between: a start that merely wanders, and one beside a reading
-// from a cache, stay below it.
+// futureStart is how far a start must lie after its own reading to show that the node's clock
+// was put back in between. A start that jitters, or one beside a cached reading, stays below
+// it.
 const futureStart = 35 * time.Second
 
-// start returns when the candidate's instance began, if that is known from
-// better than a cgroup's modification time; else 0.
+// start returns when the candidate's instance began; 0 if that is unknown, or known only from a
+// cgroup's modification time.
 func (t *track) start(c candidate, b *metric.Batch) int64 {
 	l, in := &t.lines[c.line], &b.Samples[c.sample].Instance
 	start, origin, path, id := l.start, l.origin, l.path, l.container
@@ -108,7 +106,7 @@ func (t *track) start(c candidate, b *metric.Batch) int64 {
 	}
 	start += l.shift
 	if read := b.Samples[c.sample].Times[metric.CPU]; read != 0 && start-read > int64(futureStart) {
-		return 1 // by a clock that was put back since: before all that began after that
+		return 1 // by a clock that was put back since: older than all other starts
 	}
 	return start
 }

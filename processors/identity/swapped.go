@@ -7,8 +7,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// markSwapped marks candidates whose counters could as well go on from each other's
-// lines.
+// markSwapped marks candidates that may have changed places: each counter could continue the
+// other's line as well, or one line is missing and the counter could continue either.
 func (s *Identifier) markSwapped(t *track, b *metric.Batch) {
 	for i := range s.candidates {
 		for j := range s.candidates {
@@ -24,9 +24,9 @@ func (s *Identifier) markSwapped(t *track, b *metric.Batch) {
 	}
 }
 
-// findMissingLine returns the line that was reported last time and is missed now, if the
-// candidate could go on from it as well as from its own: which of them is missed
-// nothing tells then. It returns 0 if there is none.
+// findMissingLine returns a line that the previous answer reported and this one does not, if
+// the candidate could continue it as well as its own line. Nothing says then which of the two
+// lines is missing. It returns 0 if there is no such line.
 func (s *Identifier) findMissingLine(t *track, b *metric.Batch, c *candidate) uint32 {
 	sample, own := &b.Samples[c.sample], &t.lines[c.line]
 	right, ok := s.couldContinue(own, sample)
@@ -45,9 +45,10 @@ func (s *Identifier) findMissingLine(t *track, b *metric.Batch, c *candidate) ui
 	return 0
 }
 
-// separateSwapped gives lines of their own to candidates that are mixed up and of which no
-// second read came: what was known of their lines is no longer known of either. One that
-// is left of two is believed, but for no reason.
+// separateSwapped gives new lines to candidates that may have changed places, if no second read
+// names them. What was known of their old lines is no longer true of either. A missing line
+// counts as one that lost to the candidate without evidence, so that the candidate stays
+// Ambiguous.
 func (s *Identifier) separateSwapped(t *track, b *metric.Batch) {
 	for i := range s.candidates {
 		c := &s.candidates[i]
@@ -63,14 +64,14 @@ func (s *Identifier) separateSwapped(t *track, b *metric.Batch) {
 	}
 }
 
-// startOwnLine gives a candidate a line of its own in place of the one it has.
+// startOwnLine gives a candidate a new line in place of its present one.
 func (s *Identifier) startOwnLine(t *track, c *candidate, b *metric.Batch) {
-	t.lines[c.line].seen = -2 * s.rememberFor(b) // it is done with
+	t.lines[c.line].seen = -2 * s.rememberFor(b) // the next match drops it
 	s.startLine(t, c, &b.Samples[c.sample])
 }
 
-// couldBeSwapped reports whether x and y, which has a line or has just begun one, could be
-// the other way round as well.
+// couldBeSwapped reports whether the counters of x and y could belong to each other's lines as
+// well. The line of x is an old one. That of y may be new.
 func (s *Identifier) couldBeSwapped(t *track, b *metric.Batch, x, y *candidate) bool {
 	sx, sy := &b.Samples[x.sample], &b.Samples[y.sample]
 	lx, ly := &t.lines[x.line], &t.lines[y.line]
@@ -79,7 +80,7 @@ func (s *Identifier) couldBeSwapped(t *track, b *metric.Batch, x, y *candidate) 
 	}
 	right, ok := s.couldContinue(lx, sx)
 	if !ok {
-		return false // the right one is far off already; the other way is no better
+		return false // the assignment that was taken fits badly itself; the other one is no better
 	}
 	wrong, ok := s.couldContinue(lx, sy)
 	if !ok {
@@ -100,29 +101,29 @@ func (s *Identifier) couldBeSwapped(t *track, b *metric.Batch, x, y *candidate) 
 	return lx.unpaced() || !y.newLine && ly.unpaced() || confusable(right, wrong)
 }
 
-// unpaced reports whether the line was seen once only, so that nothing says how fast
-// its counter goes.
+// unpaced reports whether the line has one reading only, so that the rate of its counter is
+// unknown.
 func (l *line) unpaced() bool { return l.rate == 0 && l.still == 0 }
 
-// confusable reports whether an assignment of counters to lines is hardly worse
-// than the one that was preferred.
+// confusable reports whether the other assignment of counters to lines is hardly worse than the
+// one that was taken. right and wrong are their costs.
 func confusable(right, wrong float64) bool { return wrong < 4*right+float64(time.Millisecond) }
 
-// sameReading reports whether two samples say the same of the CPU.
+// sameReading reports whether two samples have the same CPU counter and time.
 func sameReading(a, b *metric.Sample) bool {
 	x, okX := a.Values.Get(metric.CPUUsage)
 	y, okY := b.Values.Get(metric.CPUUsage)
 	return okX && okY && x == y && a.Times[metric.CPU] == b.Times[metric.CPU]
 }
 
-// couldContinue is fits for a counter that goes on without a name, and no faster than the
-// node's cores allow.
+// couldContinue is fits for samples that no ID or inode identifies. It also returns false if
+// the counter grew faster than the node's cores allow.
 func (s *Identifier) couldContinue(l *line, sample *metric.Sample) (cost float64, ok bool) {
 	cost, ok = s.fits(l, sample)
 	cpu, _ := sample.Values.Get(metric.CPUUsage)
 	o := &sample.Instance
 	if apart := l.start - o.Start; cost >= startMismatch && max(apart, -apart) > int64(startJitter) {
-		cost -= startMismatch // its starts are not to be followed
+		cost -= startMismatch // starts this far apart do not decide here
 	}
 	if !ok || cost >= unproven || l.container != "" && o.ID != "" || l.inode != 0 && o.Inode != 0 {
 		return cost, false
@@ -134,8 +135,8 @@ func (s *Identifier) couldContinue(l *line, sample *metric.Sample) (cost float64
 	return cost, true
 }
 
-// close reports whether the counters of two lines are so near to each other that
-// they may be mixed up.
+// close reports whether the counters of two lines are so near to each other that the lines may
+// be confused.
 func (s *Identifier) close(t *track) bool {
 	for i := range t.lines {
 		for j := range t.lines[:i] {

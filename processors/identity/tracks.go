@@ -7,52 +7,52 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// track is what is remembered of one entity.
+// track is what identity remembers of one entity.
 type track struct {
-	first   int32         // its first sample in the batch in hand
-	answer  uint32        // that reported it last
-	seen    time.Duration // when it was reported last, if the last answer does not report it
-	latest  int64         // its newest time then
-	guessed bool          // no evidence chose the sample believed
+	first   int32         // its first sample in the current batch
+	answer  uint32        // the last one that reported it
+	seen    time.Duration // when it was reported last; only valid if the last answer does not report it
+	latest  int64         // newest time of its samples in that answer
+	guessed bool          // the choice had no evidence
 	known   bool          // the API server knew the pod in an earlier round
-	oldPod  metric.PodUID // of a pod: one whose containers are older than another's
-	unknown time.Duration // since when the API server does not know the pod; negative if it does
+	oldPod  metric.PodUID // for a pod: UID of an earlier pod of this name, recognised by an older container
+	unknown time.Duration // clock since when the API server does not know the pod; negative if it does
 	lines   []line
-	chosen  uint32 // the line believed last; 0 if none
-	moved   uint32 // the line that won by its counter's moving; 0 if none
+	chosen  uint32 // the line that was chosen last; 0 if none
+	moved   uint32 // the line that won because its counter moved; 0 if none
 }
 
-// line is one instance of an entity as its reports show it.
+// line is one instance of an entity, as its reports show it.
 type line struct {
 	core
 	path   metric.CgroupPath
 	inode  uint64
 	seen   time.Duration
-	answer uint32        // it was last seen in
-	lostTo uint32        // the line it was turned away for last
-	since  int64         // when the answer before had its newest reading, if that did not have the line; else 0
-	rule   string        // by which it was turned away last
-	lost   metric.Reason // why; Measured if it was not
+	answer uint32        // the last one that reported it
+	lostTo uint32        // the line that was preferred when it was last rejected
+	since  int64         // newest time of the previous answer, if the line first appeared after it; else 0
+	rule   string        // the rule that rejected it last
+	lost   metric.Reason // the reason; Measured if it was not rejected
 }
 
-// core is what there is to remember of a line that nothing is wrong with.
+// core is what must be remembered of a line that has no problem.
 type core struct {
-	uid       metric.PodUID // this and the next as reported, or as learnt besides
+	uid       metric.PodUID // as reported, or as a second read or the API server says; also the next field
 	container metric.ContainerID
 	start     int64
 	time      int64   // of the last new report, by the node's clock
 	cpu       float64 // nanoseconds; negative if not reported
-	shift     int64   // by how much the node's clock was put forward since it began
+	shift     int64   // by how much the node's clock was put forward since the line began
 	id        uint32
-	first     uint32  // the answer it was first seen in
-	rate      float32 // CPU nanoseconds per nanosecond, between the last two
-	still     uint8   // new reports since the counter last moved, as far as stillness
+	first     uint32  // the first answer that reported it
+	rate      float32 // CPU nanoseconds per nanosecond, between the last two reports
+	still     uint8   // new reports since the counter last moved, at most stillness
 	origin    metric.StartOrigin
-	born      bool // it cannot have begun long before the answer before
-	known     bool // of an entry only: track.known, where there is room for it
+	born      bool // its counter shows that it began after the previous answer
+	known     bool // only in an entry: track.known
 }
 
-// lineOf returns a line that begins with sample.
+// lineOf returns a new line that begins with sample.
 func lineOf(id uint32, sample *metric.Sample, seen time.Duration, answer uint32) line {
 	in := &sample.Instance
 	return line{
@@ -61,17 +61,16 @@ func lineOf(id uint32, sample *metric.Sample, seen time.Duration, answer uint32)
 	}
 }
 
-// entry is a track as it is kept from round to round. Nearly every entity has one
-// line, which was reported and believed in the last answer: of that the core says
-// everything, and tracks lie close together. What more there is to tell of
-// another is in full.
+// entry is a track between two rounds. Nearly every entity has one line, which the last answer
+// reported and identity chose. For these the core is enough, and the entries are contiguous in
+// memory. All others need full.
 type entry struct {
 	core
-	full *track // nil where core says everything; its id is 0 for an entity without lines
+	full *track // nil if core is enough; the id of core is 0 for an entity without lines
 }
 
-// open returns track k whole, to be worked on until shut. An entry of which nothing is
-// wrong was seen last at the given time, in the given answer.
+// open returns track k in full, for use until shut. seen and answer say when an entry that has
+// only a core was reported last.
 func (m *memory) open(k int, seen time.Duration, answer uint32) *track {
 	e := &m.tracks[k]
 	if e.full != nil {
@@ -91,10 +90,10 @@ func (m *memory) open(k int, seen time.Duration, answer uint32) *track {
 	return t
 }
 
-// openJudged is open for a track of which the batch in hand is known already.
+// openJudged is open for a track that the current batch reports and that was judged already.
 func (s *Identifier) openJudged(k int) *track { return s.open(k, s.clock, s.answers) }
 
-// shut keeps of track k no more than is needed after so many answers.
+// shut reduces track k to its core if that is enough after the given answer.
 func (m *memory) shut(k int, answers uint32) {
 	e := &m.tracks[k]
 	t := e.full
@@ -108,8 +107,8 @@ func (m *memory) shut(k int, answers uint32) {
 	m.spare = t
 }
 
-// plain reports whether a core says everything about t: it has no lines, or one that is
-// in the latest answer. When a line began matters only until its counter is read.
+// plain reports whether a core is enough for t: it has no lines, or one line that the latest
+// answer reported, with a counter that was read. line.since only matters until then.
 func (t *track) plain(answers uint32) bool {
 	if t.guessed || t.oldPod != "" || t.unknown >= 0 || t.moved != 0 || len(t.lines) > 1 {
 		return false
@@ -124,18 +123,18 @@ func (t *track) plain(answers uint32) bool {
 
 // memory holds the tracks by the slots of their entities. A part has no track of its own.
 type memory struct {
-	slots  metric.SlotTable // of the source: all steps use it
+	slots  metric.SlotTable // of the source; all steps use it
 	tracks []entry
-	// reported is the answer that reported each entity last, or a part of it; 0 if none is
-	// remembered.
+	// reported is the last answer that reported each entity or a part of it; 0 if the entity is
+	// not remembered.
 	reported []uint32
 	spare    *track
 	pods     cluster.PodCache
-	// keepFull is set by tests: tracks are all kept in full, and nothing is judged quickly.
+	// keepFull is set by tests: all tracks are kept in full, and the fast path is not used.
 	keepFull bool
 }
 
-// trackOf returns the track of a sample.
+// trackOf returns the track of a sample, which for a part is that of its owner.
 func trackOf(b *metric.Batch, i int) int {
 	s := &b.Samples[i]
 	if s.Entity.Part != "" {
@@ -144,9 +143,9 @@ func trackOf(b *metric.Batch, i int) int {
 	return int(s.Slot)
 }
 
-// assignTracks gives each sample of b a track. What the answer before reported, at the given
-// time, and this one does not, is kept in full. It returns whether some entity has several
-// samples, or one that does not speak for it.
+// assignTracks records which entities b reports. An entity that only the previous answer
+// reported, at seen, gets a full track. It returns whether an entity has several samples, a
+// part or a partial sample.
 func (m *memory) assignTracks(b *metric.Batch, seen time.Duration, answer uint32) (chained bool) {
 	m.tracks, m.reported = metric.BySlot(b.Slots, m.tracks), metric.BySlot(b.Slots, m.reported)
 	for i := range b.Samples {
@@ -162,8 +161,8 @@ func (m *memory) assignTracks(b *metric.Batch, seen time.Duration, answer uint32
 	return chained
 }
 
-// forget drops the tracks of what was not reported since, and keeps the slots of what was
-// but is not in the given answer.
+// forget drops the tracks of entities that were last reported before since. It keeps the slots
+// of the other entities that are not in the given answer.
 func (m *memory) forget(b *metric.Batch, since time.Duration, answer uint32) {
 	for k, last := range m.reported {
 		switch {
@@ -176,7 +175,8 @@ func (m *memory) forget(b *metric.Batch, since time.Duration, answer uint32) {
 	}
 }
 
-// podTrack returns the track of the pod that sample i is of or in; -1 if none is remembered.
+// podTrack returns the track of the pod that sample i is or belongs to; -1 if none is
+// remembered.
 func (m *memory) podTrack(b *metric.Batch, i int32) int {
 	if k := b.Slots.PodOf(b.Samples[i].Slot); k != 0 && m.reported[k] != 0 {
 		return int(k)

@@ -5,9 +5,10 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// judgeUnchanged judges sample i, alone of its entity, if all is well with it: its line goes on,
-// its counter was read, and the API server has nothing against it. It does what judge
-// would do then, for nearly every sample there is, and reports whether it did.
+// judgeUnchanged is the fast path for sample i, the only one of its entity, if it has no
+// problem: its line continues, its counter was read, and the API server does not contradict it.
+// The result is that of judgeEntity. It returns false and changes nothing if the sample needs
+// judgeEntity.
 func (s *Identifier) judgeUnchanged(i int, facts *cluster.Facts, b *metric.Batch) bool {
 	sample := &b.Samples[i]
 	e, in := &s.tracks[trackOf(b, i)], &sample.Instance
