@@ -3,12 +3,12 @@ package metric
 // ID names a metric: an index into the catalogue.
 type ID uint8
 
-// Descriptor is everything that is known about a metric. Every name, unit and
-// help text in every API is derived from it.
+// Descriptor describes a metric. All names, units and help texts of the APIs are derived from
+// it.
 type Descriptor struct {
 	ID ID
-	// Name is Heapster's name, and for metrics Heapster did not have, one in
-	// its manner: "cpu/usage_rate".
+	// Name is Heapster's name. A metric that Heapster did not have has a name of the same form:
+	// "cpu/usage_rate".
 	Name string
 	// Prometheus is the name after "weir_<kind>_", in base units:
 	// "cpu_usage_cores".
@@ -18,13 +18,12 @@ type Descriptor struct {
 	Group      Group
 	// Kinds are the kinds of entity that have the metric.
 	Kinds KindSet
-	// Parts says which parts of an entity have the metric beside or instead of
-	// the entity itself: "device", "interface", "volume", "accelerator", or
-	// empty.
+	// Parts says which part of an entity has the metric, beside or instead of the entity
+	// itself: "device", "interface", "volume", "accelerator", or empty.
 	Parts string
-	// RateOf is, for a rate, the cumulative metric it is the rate of.
+	// RateOf is the cumulative metric that a rate is calculated from.
 	RateOf ID
-	// NotInHeapster marks metrics Heapster did not have.
+	// NotInHeapster marks metrics that Heapster did not have.
 	NotInHeapster bool
 	Help          string
 }
@@ -123,7 +122,7 @@ const (
 	EphemeralStorageNodeReservation
 	EphemeralStorageNodeUtilization
 
-	// NumMetrics counts the metrics.
+	// NumMetrics is the number of metrics.
 	NumMetrics
 )
 
@@ -236,8 +235,8 @@ func (id ID) String() string {
 	return "unknown"
 }
 
-// ByName returns the metric of that name, Heapster's ("cpu/usage_rate") or
-// Prometheus' without its prefix ("cpu_usage_cores"), and whether there is one.
+// ByName returns the metric with this name, and whether there is one. The name is Heapster's
+// ("cpu/usage_rate") or Prometheus' without its prefix ("cpu_usage_cores").
 func ByName(name string) (ID, bool) {
 	id, ok := names[name]
 	return id, ok

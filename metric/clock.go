@@ -2,34 +2,33 @@ package metric
 
 import "time"
 
-// NodeClock follows a node's clock through the answers of one source, by the
-// time the node says it is. The zero NodeClock knows nothing yet.
+// NodeClock compares a node's clock with ours, by the time that the node reports in the answers
+// of one source. The zero NodeClock knows nothing yet.
 type NodeClock struct {
-	// MinAhead and MaxAhead bound how far the node's clock is ahead of ours; both are 0
-	// while Known is not set.
+	// MinAhead and MaxAhead are the bounds of how far the node's clock is ahead of ours. Both
+	// are 0 while Known is false.
 	MinAhead, MaxAhead time.Duration
 	Known              bool
-	// LatestBeforeStep is, at a step, the latest that the clock could have shown in that
-	// answer without it, in nanoseconds since the Unix epoch.
+	// LatestBeforeStep is set at a step: the latest time that the clock could have shown in
+	// that answer without the step, in nanoseconds since the Unix epoch.
 	LatestBeforeStep int64
-	// StepSize is by how much the last step put the clock forward, within a second or
-	// so.
+	// StepSize is by how much the last step put the clock forward, to about a second.
 	StepSize time.Duration
 
 	epoch time.Time
 	at    time.Duration // of the last answer, since epoch
 }
 
-// A clock that is being set right without a step may gain or lose a part in
-// driftPart, twice what kernels do, and shows a little unevenly.
+// A clock that is adjusted without a step may gain or lose one part in driftPart, twice what
+// kernels do, and driftLeast for jitter.
 const (
 	driftPart  = 1000
 	driftLeast = 20 * time.Millisecond
 )
 
-// Follow takes in an answer and reports whether the clock was stepped since the
-// last: steps of two seconds and more always show, smaller ones sometimes.
-// An answer that does not tell the node's time is passed over.
+// Follow updates c with the answer b and reports whether the clock stepped since the last
+// answer. Steps of two seconds or more always show, smaller ones sometimes. An answer without
+// the node's time changes nothing.
 func (c *NodeClock) Follow(b *Batch) (stepped bool) {
 	if b.NodeTime == 0 {
 		return false
@@ -37,7 +36,7 @@ func (c *NodeClock) Follow(b *Batch) (stepped bool) {
 	if c.epoch.IsZero() {
 		c.epoch = b.Began
 	}
-	// By our clock since the epoch, which nobody sets.
+	// By our monotonic clock since the epoch.
 	epoch, began, ended := c.epoch.UnixNano(), b.Began.Sub(c.epoch), b.Ended.Sub(c.epoch)
 	shown := time.Duration(b.NodeTime - epoch)
 	low, high := shown-ended, shown+time.Second-began

@@ -8,14 +8,14 @@ import (
 func TestNodeClock(t *testing.T) {
 	start := time.Unix(1_800_000_000, 300_000_000)
 	var c NodeClock
-	// said is how far the node's clock is really ahead when each answer is written.
+	// said is how far the node's clock is ahead when each answer is written.
 	for i, said := range []struct {
 		ahead   time.Duration
-		silent  bool // the answer does not tell the time
+		silent  bool // the answer has no time
 		stepped bool
 	}{
 		{ahead: 2 * time.Second},
-		{ahead: 2*time.Second + 5*time.Millisecond}, // it is being set right, slowly
+		{ahead: 2*time.Second + 5*time.Millisecond}, // it is adjusted slowly
 		{ahead: time.Hour, silent: true},
 		{ahead: 2*time.Second + 10*time.Millisecond},
 		{ahead: 5 * time.Second, stepped: true},

@@ -2,29 +2,27 @@ package metric
 
 import "strings"
 
-// The names below are all strings, and none can be passed for another.
+// The names below are all strings of different types, so that none can be passed for another.
 type (
 	// NodeName is the name of a Node object, or the host name of a machine
 	// without a cluster.
 	NodeName string
 	// Namespace is the name of a namespace.
 	Namespace string
-	// PodName is a pod's metadata.name. A pod that only its cgroup speaks of
-	// goes by its UID, in no namespace.
+	// PodName is a pod's metadata.name. If only a pod's cgroup is known, it is the pod's UID,
+	// in no namespace.
 	PodName string
-	// PodUID is a pod's metadata.uid, lower case and with dashes as the API
-	// server writes it; for static pods a node may report the hash of their
-	// manifest instead (annotation kubernetes.io/config.hash).
+	// PodUID is a pod's metadata.uid, in lower case and with dashes as the API server writes
+	// it. For static pods a node may report the hash of their manifest instead (annotation
+	// kubernetes.io/config.hash).
 	PodUID string
-	// ContainerID is a runtime's container ID without a scheme
-	// ("containerd://" is cut off).
+	// ContainerID is a runtime's container ID without its scheme ("containerd://").
 	ContainerID string
-	// CgroupPath is a cgroup's path below its hierarchy's root, "/" first.
+	// CgroupPath is a cgroup's path below the root of its hierarchy. It begins with "/".
 	CgroupPath string
 )
 
-// Kind says what an Entity is. Its order is the order of output: the widest
-// first.
+// Kind says what an Entity is. Its order is the order of output: the largest first.
 type Kind uint8
 
 // The kinds of entity.
@@ -49,30 +47,28 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Entity is what a metric is about, as a reader names it. It is comparable and
-// serves as a key. Which run of a container, or which of two pods of one name,
-// is not part of the name: that is what an Instance tells.
+// Entity is what a metric is about, by the names that readers use. It is comparable and serves
+// as a key. It does not distinguish two runs of a container or two pods of one name: Instance
+// does.
 //
-// Fields that do not apply are empty: a node has only Kind and Node; a
-// namespace only Kind and Namespace.
+// Fields that do not apply are empty: a node has only Kind and Node; a namespace only Kind and
+// Namespace.
 type Entity struct {
 	Kind      Kind
 	Node      NodeName
 	Namespace Namespace
 	Pod       PodName
-	// Name is a container's name (its ID where no one names it), or a system
-	// container's: its cgroup path, or the name a kubelet gives it ("kubelet",
-	// "runtime", "pods").
+	// Name is a container's name, or its ID if its name is not known. For a system container it
+	// is the cgroup path, or the name that a kubelet gives it ("kubelet", "runtime", "pods").
 	Name string
-	// Part is empty for the entity itself. A device, network interface,
-	// volume or accelerator of the entity carries "device:/dev/vda1",
-	// "interface:eth0", "volume:data" or "accelerator:0": values of parts are
-	// never counted into the entity by addition, since the entity's own value
-	// is reported beside them.
+	// Part is empty for the entity itself. For a device, network interface, volume or
+	// accelerator of the entity it is "device:/dev/vda1", "interface:eth0", "volume:data" or
+	// "accelerator:0". Values of parts are never added up to the entity's value: that is
+	// reported beside them.
 	Part string
 }
 
-// PodRef names a pod as people do.
+// PodRef names a pod by namespace and name.
 type PodRef struct {
 	Namespace Namespace
 	Name      PodName
@@ -81,8 +77,8 @@ type PodRef struct {
 // String returns "namespace/name".
 func (r PodRef) String() string { return string(r.Namespace) + "/" + string(r.Name) }
 
-// ContainerRef names a container as counters do: the name is unique only
-// within one pod, and only its UID tells that pod from the next of its name.
+// ContainerRef names a container by the UID of its pod. A container's name is unique only
+// within one pod, and the UID distinguishes pods of the same name.
 type ContainerRef struct {
 	UID  PodUID
 	Name string
@@ -92,8 +88,7 @@ type ContainerRef struct {
 // node, system container, namespace or cluster.
 func (e Entity) PodRef() PodRef { return PodRef{e.Namespace, e.Pod} }
 
-// Whole returns e without its part: the entity a device or interface belongs
-// to.
+// Whole returns e without its part: the entity that a device or interface belongs to.
 func (e Entity) Whole() Entity { e.Part = ""; return e }
 
 // OfPod returns the pod a container belongs to, on the same node.
@@ -154,40 +149,38 @@ func (e Entity) Compare(o Entity) int {
 	return strings.Compare(e.Part, o.Part)
 }
 
-// StartOrigin says how much a start time is worth.
+// StartOrigin says how reliable a start time is.
 type StartOrigin uint8
 
 // Where a start time comes from.
 const (
 	StartUnknown StartOrigin = iota
-	// StartCgroup is the modification time of a cgroup directory, which wanders
-	// (a child made or removed moves it) and differs between hierarchies.
+	// StartCgroup is the modification time of a cgroup directory. It moves when a child is made
+	// or removed, and differs between hierarchies.
 	StartCgroup
-	// StartReported is what a kubelet reports without saying whence.
+	// StartReported is what a kubelet reports without saying where it has it from.
 	StartReported
-	// StartRuntime is what the container runtime recorded, or the kernel's boot
-	// time.
+	// StartRuntime is the time that the container runtime recorded, or the kernel's boot time.
 	StartRuntime
 )
 
-// Instance is what a counter lives and dies with: a container run, a sandbox,
-// a pod's cgroup, a boot. Counters of two instances are never subtracted.
-// Unknown fields are empty.
+// Instance is one life of an entity's counters: a container run, a sandbox, a pod's cgroup, a
+// boot. Counters of two instances are never subtracted. Unknown fields are empty.
 type Instance struct {
 	UID   PodUID
 	ID    ContainerID
 	Path  CgroupPath
 	Inode uint64 // of the cgroup directory
-	// Start is when the instance's counters were zero, in nanoseconds since
-	// the Unix epoch; 0 if unknown.
+	// Start is when the instance's counters were zero, in nanoseconds since the Unix epoch; 0
+	// if unknown.
 	Start  int64
 	Origin StartOrigin
-	// Processes is the number of processes in the instance's cgroup and those
-	// below it; negative if the source does not say.
+	// Processes is the number of processes in the instance's cgroup and below it; negative if
+	// the source does not report it.
 	Processes int32
-	// Sandbox is the ID of a pod's sandbox, in which its network is counted.
+	// Sandbox is the ID of the pod's sandbox, which counts its network.
 	Sandbox ContainerID
-	// Line is given by identity: reports with equal Line are held to be of one
-	// instance where nothing else names it. 0 before identity.
+	// Line is set by identity: if nothing else names the instance, reports with the same Line
+	// are of one instance. 0 before identity.
 	Line uint32
 }

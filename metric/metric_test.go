@@ -9,7 +9,7 @@ import (
 )
 
 func TestValuesAgreesWithAMap(t *testing.T) {
-	// The dumb second implementation: a map.
+	// The simple second implementation is a map.
 	check := func(seed uint64) bool {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var v Values

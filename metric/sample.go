@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Group is a set of metrics that are read at one moment and share its
-// timestamp and its verdict.
+// Group is a set of metrics that are read at one moment and share one timestamp and one
+// verdict.
 type Group uint8
 
 // The groups.
@@ -18,12 +18,12 @@ const (
 	IO
 	Process
 	Accelerator
-	Spec          // what was asked for or given: requests, limits, capacity; and uptime
+	Spec          // requests, limits, capacity and uptime
 	NumGroups int = iota
 )
 
-// Sample.Received and Sample.LastKnown have a bit for each group: this does not compile
-// if there are more groups than bits.
+// Sample.Received and Sample.LastKnown have a bit for each group. This does not compile if
+// there are more groups than bits.
 const _ = uint(16 - NumGroups)
 
 var groupNames = [NumGroups]string{"cpu", "memory", "network", "filesystem", "io", "process", "accelerator", "spec"}
@@ -36,44 +36,42 @@ func (g Group) String() string {
 	return "unknown"
 }
 
-// Window is the time a rate was measured over: the served rate is
-// (C(End)-C(End-Length))/Length. The zero Window means there is no rate.
+// Window is the time over which a rate was measured: the rate is (C(End)-C(End-Length))/Length.
+// The zero Window means that there is no rate.
 type Window struct {
 	End    int64         // nanoseconds since the Unix epoch, by the node's clock
-	Length time.Duration // 0 with a non-zero End: the node gave a rate without saying over what
+	Length time.Duration // 0 with a non-zero End: the node reported a rate without its window
 }
 
-// Sample is what one read says of one instance of one entity. A source fills
-// Entity, Instance, Values and Times; the processors add the rest.
+// Sample is what one read says of one instance of one entity. A source fills Entity, Instance,
+// Values and Times; the processors add the rest.
 type Sample struct {
 	Entity   Entity
 	Instance Instance
 	Values   Values
-	// Times is when each group was read by the node, in nanoseconds since the
-	// Unix epoch; 0 where no metric of the group was read.
+	// Times is when the node read each group, in nanoseconds since the Unix epoch; 0 if no
+	// metric of the group was read.
 	Times [NumGroups]int64
-	// Reasons is the verdict on each group: Measured, or why its numbers are
-	// not to be served. Unjudged until a processor has spoken. The evidence
-	// lies in Batch.Verdicts.
+	// Reasons is the verdict on each group: Measured, or why its numbers are not served. It is
+	// Unjudged until a processor has decided. The evidence is in Batch.Verdicts.
 	Reasons [NumGroups]Reason
-	// Received marks groups whose time is not the node's: the node gave none,
-	// and Times holds the middle of our request. Such a time is never paired
-	// with a node's. Bit g is group g.
+	// Received marks groups without a time of the node: Times has the middle of our request
+	// instead. Such a time is never paired with a node's time. Bit g is group g.
 	Received uint16
-	// LastKnown marks groups that were not in this read: their last values are repeated until
-	// it is too old. Bit g is group g.
+	// LastKnown marks groups that were not in this read: their last known values are repeated
+	// for the time of the hold. Bit g is group g.
 	LastKnown uint16
 
 	rejected bool
 
-	// Slot is the entity's number in Batch.Slots; 0 before it has one.
+	// Slot is the entity's number in Batch.Slots; 0 before it is assigned.
 	Slot uint32
 
-	// Rates is over which window the rate metrics of each group were measured.
+	// Rates is the window of the rates of each group.
 	Rates [NumGroups]Window
 }
 
-// Servable reports whether group g of s holds numbers that may be served.
+// Servable reports whether the numbers of group g may be served.
 func (s *Sample) Servable(g Group) bool {
 	return !s.rejected && (s.Reasons[g] == Measured || s.Reasons[g] == Ambiguous)
 }
@@ -94,9 +92,9 @@ func (i *Instance) StartTime() time.Time {
 	return time.Unix(0, i.Start)
 }
 
-// Reject gives every group the reason r, so that none of the sample's numbers
-// is served. A reason of identity rejects the sample: it is a number of
-// something else, kept only for its verdict.
+// Reject gives every group the reason r, so that none of the sample's numbers is served. A
+// reason of LayerIdentity rejects the sample as a whole: its numbers belong to another
+// instance, and it is kept only for its verdict.
 func (s *Sample) Reject(r Reason) {
 	for g := range s.Reasons {
 		s.Reasons[g] = r
@@ -104,12 +102,11 @@ func (s *Sample) Reject(r Reason) {
 	s.rejected = r.Layer() == LayerIdentity
 }
 
-// Rejected reports whether identity turned the sample away whole. A sample
-// that was chosen among rivals nothing tells apart is Ambiguous and not
-// rejected; those it was preferred to are.
+// Rejected reports whether identity rejected the whole sample. If nothing distinguishes several
+// samples, the chosen one is Ambiguous and not rejected; the others are rejected.
 func (s *Sample) Rejected() bool { return s.rejected }
 
-// CopyFrom makes s hold what o holds, in memory of its own.
+// CopyFrom makes s a copy of o that shares no memory with it.
 func (s *Sample) CopyFrom(o *Sample) {
 	values := s.Values
 	*s = *o
@@ -117,63 +114,61 @@ func (s *Sample) CopyFrom(o *Sample) {
 	s.Values.CopyFrom(&o.Values)
 }
 
-// Batch is what one read of one source gave: samples in the order they were
-// reported, duplicates included. A read that gave nothing is a Batch too, with
-// Err set: an absence needs its reason.
+// Batch is the result of one read of one source: samples in the order they were reported,
+// duplicates included. A failed read is a Batch too, with Err set: each absence needs its
+// reason.
 //
 // # Life of a batch
 //
-// A Batch is filled by a source, changed in place by the processors, and then
-// handed to the sinks, all within its one goroutine until that last step. From
-// then on it is not changed. Each sink calls Release when it has taken what it
-// needs; after the last Release the Batch goes back to be filled again, so no
-// one may keep a pointer into it.
+// A source fills a Batch, the processors change it in place, and the sinks get it. Until that
+// last step it belongs to one goroutine. From then on it is not changed. Each sink calls
+// Release when it no longer needs the Batch. After the last Release it is filled again, so no
+// sink may keep a pointer into it.
 type Batch struct {
-	// Source is the configured source: "kubelet:resource", "host".
+	// Source is the configured source, such as "kubelet:resource" or "host".
 	Source string
-	// Node is the node the batch claims to be from; empty for a source of many.
+	// Node is the node that the batch claims to be from; empty for a source of many nodes.
 	Node NodeName
-	// Began and Ended bracket the read, by this machine's monotonic clock.
+	// Began and Ended are when the read began and ended, by this machine's monotonic clock.
 	Began, Ended time.Time
-	// NodeTime is what the node's clock showed when it answered, cut to a whole
-	// second, in nanoseconds since the Unix epoch; 0 if it did not say.
+	// NodeTime is what the node's clock showed when it answered, cut to a whole second, in
+	// nanoseconds since the Unix epoch; 0 if the node does not report it.
 	NodeTime int64
-	// Interval is the steady time between two reads of the source.
+	// Interval is the time between two reads of the source.
 	Interval time.Duration
-	// Resolution is the resolution of the timestamps in Samples: 1ns on the host,
-	// 1ms in /metrics/resource, 1s in /stats/summary.
+	// Resolution is the resolution of the timestamps in Samples: 1ns on the host, 1ms in
+	// /metrics/resource, 1s in /stats/summary.
 	Resolution time.Duration
-	// Exhaustive says the source sees everything there is: what it does not
-	// report is gone, rather than missed.
+	// Exhaustive says that the source sees every entity: one that it does not report is gone.
 	Exhaustive bool
-	// Cores is how many CPUs the source says the node has; 0 if it does not.
+	// Cores is how many CPUs the node has, as the source reports it; 0 if it does not.
 	Cores float64
-	// Bytes is the size of the payload, uncompressed.
+	// Bytes is the uncompressed size of the payload.
 	Bytes int
-	// Err is why the read failed, wholly or in part. errors.As finds a *ReadError
-	// in it, whose Reason is the verdict for what is missing.
+	// Err is why the read failed, as a whole or in part. errors.As finds a *ReadError in it;
+	// its Reason is the verdict for missing numbers.
 	Err error
-	// Samples in the order reported.
+	// Samples are in the order of the report.
 	Samples []Sample
-	// Verdicts are the reasons with their evidence; what was Measured has none.
+	// Verdicts are the reasons with their evidence. Measured groups have none.
 	Verdicts []Verdict
-	// CrossCheck is a second view of the same node read for identity's sake, from an
-	// endpoint that names UIDs and container IDs; nil nearly always.
+	// CrossCheck is a second read of the same node for identity, from an endpoint that names
+	// UIDs and container IDs. It is nearly always nil.
 	CrossCheck *Batch
 
-	// Slots is the table that the samples' slots are of; nil before they have any. It is
-	// not for sinks, which have SlotGeneration.
+	// Slots is the table that assigned the samples' slots; nil before. Sinks do not have it;
+	// they use SlotGeneration.
 	Slots *SlotTable
 	// SlotGeneration is the generation of Slots when the batch was shared; 0 before. Two
-	// batches of one SlotGeneration have the same entity at the same slot.
+	// batches with the same SlotGeneration have the same entity at the same slot.
 	SlotGeneration uint64
-	// PodCache is the *cluster.PodCache that answers for this batch's pods; nil if
-	// there is none. It is not for sinks.
+	// PodCache is the *cluster.PodCache for this batch's pods; nil if there is none. Sinks do
+	// not have it.
 	PodCache any
 
 	refs     atomic.Int32
 	recycle  func(*Batch)
-	allocate func(*Batch) // see SetAllocator; nil once it was called
+	allocate func(*Batch) // see SetAllocator; nil after the call
 }
 
 // SourceKey identifies the source of a batch.
@@ -185,15 +180,15 @@ type SourceKey struct {
 // Key returns the key of b's source.
 func (b *Batch) Key() SourceKey { return SourceKey{b.Source, b.Node} }
 
-// Add appends an empty sample for e, in the memory of an earlier round's where
-// there is some, and returns it. The pointer is valid until the next Add.
+// Add appends an empty sample for e and returns it. It reuses the memory of earlier rounds. The
+// pointer is valid until the next Add.
 func (b *Batch) Add(e Entity) *Sample {
 	n := len(b.Samples)
 	if n < cap(b.Samples) {
 		b.Samples = b.Samples[:n+1]
 		s := &b.Samples[n]
 		s.Values.Reset()
-		// Field by field: a whole Sample would be made elsewhere and copied here.
+		// Field by field: the compiler would build a whole Sample elsewhere and copy it.
 		s.Entity, s.Instance = e, Instance{Processes: -1}
 		s.Times, s.Rates, s.Reasons = [NumGroups]int64{}, [NumGroups]Window{}, [NumGroups]Reason{}
 		s.Received, s.LastKnown, s.rejected, s.Slot = 0, 0, false, 0
@@ -207,27 +202,27 @@ func (b *Batch) Add(e Entity) *Sample {
 	return &b.Samples[n]
 }
 
-// AssignSlots gives b's samples slots of t, unless they have slots already: the first
-// step of a pipeline does it for all.
+// AssignSlots gives b's samples slots of t, unless they have slots already. The first step of a
+// pipeline does it for all steps.
 func (b *Batch) AssignSlots(t *SlotTable) {
 	if b.Slots == nil {
 		t.Assign(b)
 	}
 }
 
-// AddAt appends an empty sample for the entity of a slot, as Add does.
+// AddAt is Add for the entity of a slot.
 func (b *Batch) AddAt(slot uint32) *Sample {
 	s := b.Add(*b.Slots.Entity(slot))
 	s.Slot = slot
 	return s
 }
 
-// SetAllocator has lend give b, which is empty, its memory when that is first needed. A
-// batch that waits for its source to answer needs none, and a few that do not wait can
-// share what is warm in the processor's caches.
+// SetAllocator sets the function that gives b, which is empty, its memory when that is first
+// needed. A batch that waits for its source to answer needs none. The few that do not wait can
+// share memory that is in the processor's caches.
 func (b *Batch) SetAllocator(allocate func(*Batch)) { b.allocate = allocate }
 
-// EnsureBuffers gives b the memory it has yet to be lent, if it has.
+// EnsureBuffers calls the function of SetAllocator, if it was not called yet.
 func (b *Batch) EnsureBuffers() {
 	if allocate := b.allocate; allocate != nil {
 		b.allocate = nil
@@ -235,8 +230,8 @@ func (b *Batch) EnsureBuffers() {
 	}
 }
 
-// Reset empties b for the next read and keeps its memory. Source, Node,
-// Interval, Clock and Exhaustive stay.
+// Reset empties b for the next read and keeps its memory. Source, Node, Interval, Resolution,
+// Exhaustive and Cores do not change.
 func (b *Batch) Reset() {
 	b.Began, b.Ended = time.Time{}, time.Time{}
 	b.NodeTime, b.Bytes, b.Err, b.CrossCheck, b.PodCache, b.Slots, b.SlotGeneration = 0, 0, nil, nil, nil, nil, 0
@@ -244,8 +239,8 @@ func (b *Batch) Reset() {
 	b.Verdicts = b.Verdicts[:0]
 }
 
-// CopyFrom makes b hold what o holds, in memory of its own, but for the
-// Witness, of which b has none.
+// CopyFrom makes b a copy of o that shares no memory with it. The copy has no CrossCheck and no
+// slots.
 func (b *Batch) CopyFrom(o *Batch) {
 	b.Reset()
 	b.Source, b.Node, b.Began, b.Ended, b.NodeTime = o.Source, o.Node, o.Began, o.Ended, o.NodeTime
@@ -257,21 +252,21 @@ func (b *Batch) CopyFrom(o *Batch) {
 	b.Verdicts = append(b.Verdicts, o.Verdicts...)
 }
 
-// Failed reports whether the read gave nothing at all.
+// Failed reports whether the read failed and has no samples.
 func (b *Batch) Failed() bool { return b.Err != nil && len(b.Samples) == 0 }
 
-// Share readies b for n readers. When each has called Release, recycle is
-// called with b (nil for nothing to be done).
+// Share prepares b for n readers. After n calls of Release it calls recycle with b, unless
+// recycle is nil. Share takes the slot table and the pod cache away from b.
 func (b *Batch) Share(n int, recycle func(*Batch)) {
 	b.recycle = recycle
 	if b.Slots != nil {
 		b.SlotGeneration = b.Slots.Generation()
 	}
-	b.PodCache, b.Slots = nil, nil // their owners go on to the next batch
+	b.PodCache, b.Slots = nil, nil // their owners use them for the next batch
 	b.refs.Store(int32(n))
 }
 
-// Release says that one reader is done with b.
+// Release says that one reader no longer needs b.
 func (b *Batch) Release() {
 	if b.refs.Add(-1) == 0 && b.recycle != nil {
 		b.recycle(b)

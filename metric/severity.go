@@ -1,24 +1,23 @@
 package metric
 
-// Severity says how bad it is that a number is missing.
+// Severity says how serious an absence is.
 type Severity uint8
 
-// The severities, the least first.
+// The severities, the least serious first.
 const (
-	// None: there is nothing to miss, or the number is there.
+	// None: the number is there, or there should be none.
 	None Severity = iota
 	// Temporary: it ends by itself, soon.
 	Temporary
-	// Broken: it stays until somebody does something.
+	// Broken: it remains until somebody acts.
 	Broken
 )
 
 // String returns "none", "temporary" or "broken".
 func (g Severity) String() string { return [...]string{"none", "temporary", "broken"}[g] }
 
-// Severity returns how bad r is. What identity turned away leaves no gap by
-// itself, so that its reasons are None; where such a report was all there was, the
-// gap is a Temporary one.
+// Severity returns how serious r is. A sample that identity rejected leaves no gap, so the
+// reasons of identity are None. If it was the only sample, the gap has its own reason.
 func (r Reason) Severity() Severity {
 	switch r {
 	case Unjudged, Measured, PodFinished, ContainerFinished, NodeExcluded, NotApplicable, Unsupported,

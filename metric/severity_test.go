@@ -2,7 +2,8 @@ package metric
 
 import "testing"
 
-// Only what identity turns away, and what nobody misses, is no trouble at all.
+// Only reasons of rejected samples, and of numbers that should not be there, have severity
+// None.
 func TestSeverity(t *testing.T) {
 	for r := range Reason(NumReasons) {
 		got := r.Severity()

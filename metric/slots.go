@@ -7,47 +7,45 @@ import (
 	"sync/atomic"
 )
 
-// SlotTable gives each entity of one source a slot: a small number, stable from batch to
-// batch, by which every step keeps what it knows of the entity in a slice. The table is
-// the one answer to "the same entity as in the last batch of this source".
+// SlotTable gives each entity of one source a slot: a small number that stays the same from
+// batch to batch. Every step keeps its state of the entity in a slice, by slot.
 //
-// Samples of one entity in a batch share its slot. The slot of a part has an owner, the
-// slot of the entity it belongs to; the slot of a container is owned by that of its pod,
-// whether or not the pod is reported. A slot lives while it, or a slot it owns, is in a batch
-// or is kept by a step (Keep). If neither happens in a round the slot is free at the next Assign,
-// and may be another entity's from then on. BySlot clears the state of freed slots, so that
-// none is inherited.
+// Samples of one entity in a batch share its slot. A slot may have an owner: for a part it is
+// the slot of its entity, for a container the slot of its pod, whether or not the pod is
+// reported. A slot stays in use while it, or a slot that it owns, is in a batch or is kept by a
+// step (Keep). After a round with neither, the next Assign frees it, and another entity may get
+// it. BySlot clears the state of freed slots.
 //
-// An entity is compared with the one at its index in the last batch, and then looked up in
-// a hash table with open addressing. That holds nothing but slots: a Go map would hold all
+// An entity is first compared with the one at its index in the last batch, and then looked up
+// in a hash table with open addressing. The table stores slots only: a Go map would store all
 // names again.
 //
 // The zero SlotTable is empty. Slot 0 is never given. It is not safe for concurrent use.
 type SlotTable struct {
 	order      []uint32 // the slots of the last batch's samples
 	slots      []slot   // by number
-	index      []uint32 // the hash table: slots, 0 for none; at most three quarters are in use
+	index      []uint32 // hash table of slots, 0 for none; at most three quarters full
 	used       int      // slots in index
-	round      uint32   // counts batches that are not of failed reads, from 1
+	round      uint32   // counts batches that did not fail, from 1
 	generation uint64
 	free       []uint32
-	freed      []uint32 // those of the batch in hand
+	freed      []uint32 // those of the current batch
 }
 
 // slot is one entity.
 type slot struct {
 	entity Entity
 	owner  uint32 // 0 if there is none
-	round  uint32 // in which it was last in a batch or kept; 0 if the slot is free
+	round  uint32 // the last in which it was in a batch or kept; 0 if the slot is free
 }
 
 var slotSeed = maphash.MakeSeed()
 
-// slotGenerations counts slots given to entities, by all tables.
+// slotGenerations counts the slots that all tables have given.
 var slotGenerations atomic.Uint64
 
-// Assign begins a round: it gives b's samples their slots, and frees those that no
-// step has kept. A failed read frees nothing.
+// Assign begins a round: it gives b's samples their slots, and frees the slots that no step has
+// kept. A failed read frees no slot.
 func (t *SlotTable) Assign(b *Batch) {
 	b.Slots, t.freed = t, t.freed[:0]
 	t.round = max(t.round, 1) // 0 marks a free slot
@@ -74,7 +72,7 @@ func (t *SlotTable) Assign(b *Batch) {
 	}
 }
 
-// SlotOf returns the slot of e for this round. An entity that has none is given one.
+// SlotOf returns the slot of e for this round. It gives e a slot if it has none.
 func (t *SlotTable) SlotOf(e *Entity) uint32 {
 	s := t.give(e)
 	t.Keep(s)
@@ -89,7 +87,7 @@ func (t *SlotTable) Find(e *Entity) uint32 {
 	return t.index[t.cell(e)]
 }
 
-// Keep keeps a slot for at least one more round, with its owners.
+// Keep keeps a slot and its owners for at least one more round.
 func (t *SlotTable) Keep(s uint32) {
 	for s != 0 {
 		o := &t.slots[s]
@@ -97,8 +95,8 @@ func (t *SlotTable) Keep(s uint32) {
 	}
 }
 
-// Entity returns the entity of a slot; nil for a free slot. It may not be changed, and is
-// good until the slot is freed.
+// Entity returns the entity of a slot; nil for a free slot. It must not be changed, and is
+// valid until the slot is freed.
 func (t *SlotTable) Entity(s uint32) *Entity {
 	if t.slots[s].round == 0 {
 		return nil
@@ -106,8 +104,8 @@ func (t *SlotTable) Entity(s uint32) *Entity {
 	return &t.slots[s].entity
 }
 
-// Owner returns the slot of the entity that the part s belongs to, or of the pod that the
-// container s is in; 0 for others.
+// Owner returns the slot of the entity that the part s belongs to, or of the pod of the
+// container s; 0 for others.
 func (t *SlotTable) Owner(s uint32) uint32 { return t.slots[s].owner }
 
 // PodOf returns the slot of the pod that s is or belongs to; 0 if it belongs to none.
@@ -125,16 +123,16 @@ func (t *SlotTable) PodOf(s uint32) uint32 {
 // Len returns a number larger than every slot.
 func (t *SlotTable) Len() int { return len(t.slots) }
 
-// Generation changes with every slot that is given to an entity. No two tables have the same
-// generation: while it lasts, a slot is of the same entity.
+// Generation changes with every slot that is given. No two tables have the same generation.
+// While it is the same, a slot is of the same entity.
 func (t *SlotTable) Generation() uint64 { return t.generation }
 
-// Freed returns the slots that were freed as this round began. Some may be given to
-// other entities by now. The slice is the table's own.
+// Freed returns the slots that were freed when this round began. Some may be of other entities
+// by now. The slice belongs to the table.
 func (t *SlotTable) Freed() []uint32 { return t.freed }
 
-// BySlot returns state with an element for each slot of t; those of freed slots are zero. It is
-// to be called once a round at least.
+// BySlot returns state with an element for each slot of t. Those of freed slots are zero. It
+// must be called at least once in each round.
 func BySlot[T any](t *SlotTable, state []T) []T {
 	if n := t.Len(); n > len(state) {
 		grown := make([]T, n)
@@ -147,7 +145,7 @@ func BySlot[T any](t *SlotTable, state []T) []T {
 	return state
 }
 
-// freeUnused frees the slots that were neither in the last batch nor kept then.
+// freeUnused frees the slots that were neither in the last batch nor kept since.
 func (t *SlotTable) freeUnused() {
 	for i := range t.slots {
 		if o := &t.slots[i]; o.round != 0 && o.round != t.round {
@@ -159,7 +157,7 @@ func (t *SlotTable) freeUnused() {
 	t.free = append(t.free, t.freed...)
 }
 
-// give returns the slot of e, which it makes if there is none.
+// give returns the slot of e. It makes one if there is none.
 func (t *SlotTable) give(e *Entity) uint32 {
 	if s := t.Find(e); s != 0 {
 		return s
@@ -187,7 +185,7 @@ func (t *SlotTable) give(e *Entity) uint32 {
 	return s
 }
 
-// reserve makes room for n more slots, and little more: memory is counted by the node.
+// reserve makes room for n more slots, and few beyond: each node has a table.
 func (t *SlotTable) reserve(n int) {
 	if have := max(len(t.slots), 1); have+n > cap(t.slots) {
 		slots := make([]slot, have, have+max(n, have/8+4))
@@ -208,7 +206,7 @@ func (t *SlotTable) hash(e *Entity) int {
 	return int((h ^ h>>32) & uint64(len(t.index)-1))
 }
 
-// cell returns the index of e's cell, or of the free one it would have.
+// cell returns the index of the cell of e, or of the free cell where it would be.
 func (t *SlotTable) cell(e *Entity) int {
 	for i := t.hash(e); ; i = (i + 1) & (len(t.index) - 1) {
 		if s := t.index[i]; s == 0 || t.slots[s].entity == *e {
@@ -217,7 +215,7 @@ func (t *SlotTable) cell(e *Entity) int {
 	}
 }
 
-// link puts slot s, which is not there, into the index.
+// link adds slot s, which is not in the index, to it.
 func (t *SlotTable) link(s uint32) {
 	if 4*(t.used+1) > 3*len(t.index) {
 		old := t.index
@@ -232,8 +230,8 @@ func (t *SlotTable) link(s uint32) {
 	t.used++
 }
 
-// unlink takes e out of the index: what lies behind in its chain moves up (Knuth, The Art of
-// Computer Programming, 6.4, algorithm R).
+// unlink removes e from the index and closes the gap in its chain (Knuth, The Art of Computer
+// Programming, 6.4, algorithm R).
 func (t *SlotTable) unlink(e *Entity) {
 	mask := len(t.index) - 1
 	gap := t.cell(e)

@@ -9,15 +9,14 @@ import (
 	"time"
 )
 
-// Whatever arrives, leaves, comes twice or in another order: an
-// entity keeps its slot while it is reported or kept, and no slot that is given anew has
-// state of before.
+// Entities come, go, repeat and change their order. An entity keeps its slot while it is
+// reported or kept, and a slot that is given again has no state of the entity before.
 func TestSlotsAgreeWithAMap(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	reused := 0
 	for fixture := range 200 {
 		var table SlotTable
-		var state []Entity // by slot, as a step keeps it
+		var state []Entity // by slot, as in a step
 		slots := map[Entity]uint32{}
 		var last []Entity
 		for round := range 40 {
@@ -44,7 +43,7 @@ func TestSlotsAgreeWithAMap(t *testing.T) {
 			b.AssignSlots(&table)
 			state = BySlot(&table, state)
 			if !b.Failed() {
-				// What was neither reported nor kept in the round before is gone.
+				// An entity that was neither reported nor kept in the previous round is gone.
 				for _, s := range table.Freed() {
 					for e, of := range slots {
 						if of == s {

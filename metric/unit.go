@@ -1,8 +1,8 @@
 package metric
 
-// Unit is what a metric's values count, as weir keeps them. Integers of
-// nanoseconds and nanocores are exact in a float64 up to 2^53 (104 days of CPU
-// time); beyond, the error stays below a microsecond.
+// Unit is the unit in which weir keeps a metric's values. Whole nanoseconds and nanocores are
+// exact in a float64 up to 2^53 (104 days of CPU time). Beyond that the error stays below a
+// microsecond.
 type Unit uint8
 
 // The units.
@@ -13,7 +13,7 @@ const (
 	BytesPerSecond
 	Count
 	PerSecond
-	Ratio // 1 is all of it
+	Ratio // 1 is 100%
 )
 
 var units = [...]struct {
@@ -34,21 +34,21 @@ var units = [...]struct {
 // String returns the unit in words.
 func (u Unit) String() string { return units[u].name }
 
-// Prometheus returns the factor from weir's unit to the base unit Prometheus
-// metrics use: cores, seconds, bytes, ratios.
+// Prometheus returns the factor from weir's unit to the base unit of Prometheus: cores,
+// seconds, bytes, ratios.
 func (u Unit) Prometheus() float64 { return units[u].prometheus }
 
-// Heapster returns the factor from weir's unit to the one Heapster's APIs
-// served: millicores for CPU.
+// Heapster returns the factor from weir's unit to the unit of Heapster's APIs: millicores for
+// CPU.
 func (u Unit) Heapster() float64 { return units[u].heapster }
 
-// HeapsterUnit returns the name of the unit Heapster's APIs serve.
+// HeapsterUnit returns the name of the unit in Heapster's APIs.
 func (u Unit) HeapsterUnit() string { return units[u].heapsterIs }
 
-// MetricType says how a metric moves.
+// MetricType says how the values of a metric change over time.
 type MetricType uint8
 
-// The shapes.
+// The metric types.
 const (
 	Gauge MetricType = iota
 	Cumulative
@@ -64,7 +64,7 @@ type KindSet uint8
 // Has reports whether k is in l.
 func (l KindSet) Has(k Kind) bool { return l&(1<<k) != 0 }
 
-// Sets of kinds that metrics share.
+// Sets of kinds that several metrics have.
 const (
 	onCluster   KindSet = 1 << Cluster
 	onNamespace KindSet = 1 << Namespaced
@@ -73,6 +73,6 @@ const (
 	onPod       KindSet = 1 << Pod
 	onContainer KindSet = 1 << Container
 
-	runningKinds = onNode | onSystem | onPod | onContainer // whatever processes run in
+	runningKinds = onNode | onSystem | onPod | onContainer // entities with processes
 	summedKinds  = onNamespace | onCluster
 )

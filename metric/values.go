@@ -32,7 +32,7 @@ func (s *IDSet) Len() (n int) {
 // Add puts id into s.
 func (s *IDSet) Add(id ID) { s[id/64] |= 1 << (id % 64) }
 
-// Remove takes the members of o out of s.
+// Remove removes the members of o from s.
 func (s *IDSet) Remove(o *IDSet) {
 	for w := range s {
 		s[w] &^= o[w]
@@ -54,12 +54,12 @@ func (s *IDSet) All() iter.Seq2[int, ID] {
 	}
 }
 
-// Values holds some metrics' values. A metric that was not set is absent,
-// which is not zero. The zero Values is empty and ready to use.
+// Values holds the values of some metrics. A metric that was not set is absent, which is not
+// zero. The zero Values is empty and ready to use.
 //
-// Values are kept dense, in the catalogue's order; Get costs a few
-// instructions. Reset keeps the memory, so that filling the same Values again
-// allocates nothing. Copying the struct shares its memory: use CopyFrom.
+// Values are stored without gaps, in the catalogue's order. Reset keeps the memory, so that
+// filling the same Values again allocates nothing. A copy of the struct shares its memory: use
+// CopyFrom.
 type Values struct {
 	present IDSet
 	values  []float64
@@ -94,12 +94,12 @@ func (v *Values) Set(id ID, value float64) {
 	v.values[i] = value
 }
 
-// SetAll sets everything that o holds.
+// SetAll sets every value of o.
 func (v *Values) SetAll(o *Values) {
 	if len(o.values) == 0 {
 		return
 	}
-	if !v.HasFrom(o.first()) { // Fast path: o's come after all of v's
+	if !v.HasFrom(o.first()) { // Fast path: all of o come after all of v
 		for w := range v.present {
 			v.present[w] |= o.present[w]
 		}
@@ -111,7 +111,7 @@ func (v *Values) SetAll(o *Values) {
 	}
 }
 
-// first returns the first metric that is present; v holds some.
+// first returns the first metric that is present. v must not be empty.
 func (v *Values) first() ID {
 	w := 0
 	for v.present[w] == 0 {
@@ -139,11 +139,11 @@ func (v *Values) Reset() {
 	v.values = v.values[:0]
 }
 
-// Dense returns which metrics are present and their values in the catalogue's order. The slice
-// is v's own, and not to be changed.
+// Dense returns which metrics are present, and their values in the catalogue's order. The slice
+// belongs to v and must not be changed.
 func (v *Values) Dense() (present IDSet, values []float64) { return v.present, v.values }
 
-// CopyFrom makes v hold what o holds, in memory of its own.
+// CopyFrom makes v a copy of o that shares no memory with it.
 func (v *Values) CopyFrom(o *Values) {
 	v.present = o.present
 	v.values = append(v.values[:0], o.values...)

@@ -4,8 +4,8 @@ import (
 	"fmt"
 )
 
-// Layer says how far out a reason lies. When several reasons hold, the outermost, which is
-// the smallest Layer, is given: see Reason.Precedes.
+// Layer orders reasons from the outermost cause to the innermost. If several reasons hold, the
+// outermost one, with the smallest Layer, is reported: see Reason.Precedes.
 type Layer uint8
 
 // The layers, outermost first.
@@ -20,37 +20,37 @@ const (
 	LayerNone // Unjudged and Measured
 )
 
-// Reason is why a number is or is not there. The list is closed; docs/reasons.md
-// says of each what it means and what to do.
+// Reason is why a number is or is not there. The list is closed. docs/reasons.md says what each
+// reason means and what to do.
 type Reason uint8
 
 // The reasons, grouped by layer.
 const (
-	// Unjudged: no processor has spoken yet, or the entity has no such metric.
+	// Unjudged: no processor has decided yet, or the entity has no such metric.
 	Unjudged Reason = iota
-	// Measured: the number is there and is right.
+	// Measured: the number is there and right.
 	Measured
 
 	// PodPending: the pod has not started.
 	PodPending
 	// PodFinished: the pod has succeeded or failed.
 	PodFinished
-	// PodTerminating: the pod is being deleted, and that is why.
+	// PodTerminating: the number is missing because the pod is being deleted.
 	PodTerminating
 	// ContainerNotStarted: the container is waiting.
 	ContainerNotStarted
 	// ContainerFinished: the container has terminated.
 	ContainerFinished
 
-	// NodeUnknown: the API server knows no such node.
+	// NodeUnknown: the API server has no such node.
 	NodeUnknown
-	// NodeExcluded: the configuration leaves the node out.
+	// NodeExcluded: the configuration excludes the node.
 	NodeExcluded
 	// NodeNoAddress: the node has no address of a configured type.
 	NodeNoAddress
-	// NodeNotReady: the node is not ready, which explains a failed scrape.
+	// NodeNotReady: the node is not ready, which explains why the scrape failed.
 	NodeNotReady
-	// NodeNotScrapedYet: the node's first scrape is still to come.
+	// NodeNotScrapedYet: the first scrape of the node is still to come.
 	NodeNotScrapedYet
 	// WarmingUp: weir has just started and has seen the node once.
 	WarmingUp
@@ -59,18 +59,18 @@ const (
 	NodeUnreachable
 	// NodeCertificate: the kubelet's certificate does not verify.
 	NodeCertificate
-	// NodeUnauthorized: the kubelet refused our credentials.
+	// NodeUnauthorized: the kubelet rejected weir's credentials.
 	NodeUnauthorized
 	// NodeTimeout: the kubelet did not answer in time.
 	NodeTimeout
-	// NodeBadPayload: the answer does not parse.
+	// NodeBadPayload: the answer cannot be parsed.
 	NodeBadPayload
 	// NodeWrongIdentity: another node answered.
 	NodeWrongIdentity
-	// NodeScrapeError: the kubelet itself says it could not collect.
+	// NodeScrapeError: the kubelet says that it could not collect the metrics.
 	NodeScrapeError
 
-	// NotReported: the node answered and did not mention it.
+	// NotReported: the node answered without this entity or group.
 	NotReported
 	// NoData: the node wrote 0 for what it could not read.
 	NoData
@@ -78,41 +78,41 @@ const (
 	Unsupported
 	// NotApplicable: the entity has no such thing of its own.
 	NotApplicable
-	// OverLimit: dropped at a configured bound.
+	// OverLimit: the number exceeded a configured bound and was dropped.
 	OverLimit
 
 	// OtherNode: the API server binds the pod to another node.
 	OtherNode
-	// OldPod: of an earlier pod of the same name.
+	// OldPod: the sample is of an earlier pod of the same name.
 	OldPod
-	// OldContainer: of an earlier run of the container.
+	// OldContainer: the sample is of an earlier run of the container.
 	OldContainer
-	// DeadCgroup: a cgroup without processes, beside a living one.
+	// DeadCgroup: the cgroup has no processes, and another candidate's has.
 	DeadCgroup
-	// OlderStart: it started before its rival.
+	// OlderStart: it started before the preferred candidate.
 	OlderStart
-	// Discontinuous: its counter does not continue the tracked one, its rival's does.
+	// Discontinuous: it does not continue the instance that weir follows.
 	Discontinuous
-	// Ambiguous: nothing separates the candidates; one was chosen and is kept.
+	// Ambiguous: nothing distinguishes the candidates; one was chosen and is kept.
 	Ambiguous
 
-	// FirstSample: seen once; a rate needs two.
+	// FirstSample: there is one reading; a rate needs two.
 	FirstSample
-	// TooYoung: the instance is younger than a window worth serving.
+	// TooYoung: the instance is younger than the shortest window.
 	TooYoung
-	// CounterReset: the counter fell though nothing restarted.
+	// CounterReset: the counter fell, and the instance did not restart.
 	CounterReset
 	// ClockStep: the node's clock jumped.
 	ClockStep
-	// Stale: the last number is too old to serve.
+	// Stale: the last known value is too old to serve.
 	Stale
-	// Impossible: more CPU time than the node has.
+	// Impossible: the rate needs more CPU time than the node has.
 	Impossible
 
 	// Incomplete: a required container of the pod has no number.
 	Incomplete
 
-	// NumReasons counts the reasons.
+	// NumReasons is the number of reasons.
 	NumReasons int = iota
 )
 
@@ -167,16 +167,16 @@ func (r Reason) Layer() Layer {
 	}
 }
 
-// Precedes reports whether r is given for a missing number rather than o, where both hold:
-// it lies further out. Of two reasons of one layer neither precedes the other.
+// Precedes reports whether r is reported rather than o if both hold: its layer is further out.
+// Of two reasons of one layer neither precedes the other.
 func (r Reason) Precedes(o Reason) bool { return r.Layer() < o.Layer() }
 
 // IsRejection reports whether a verdict of r may be about a rejected instance. Such a verdict
 // does not explain why the living one has no number.
 func (r Reason) IsRejection() bool { return r.Layer() == LayerIdentity && r != Ambiguous }
 
-// Foreign reports whether r says that a sample is not of the present pod at all,
-// so that turning it away leaves no gap.
+// Foreign reports whether r says that a sample is not of the present pod, so that its rejection
+// leaves no gap.
 func (r Reason) Foreign() bool { return r == OtherNode || r == OldPod || r == DeadCgroup }
 
 // CounterReading is one observation of a counter, as evidence.
@@ -188,41 +188,38 @@ type CounterReading struct {
 	Path        CgroupPath
 }
 
-// Evidence is what a verdict rests on. It is kept as data, and becomes words
-// only when someone asks; which fields are set depends on the reason.
+// Evidence is the data that led to a verdict. explain turns it into text. Which fields are set
+// depends on the reason.
 type Evidence struct {
-	// Rule is the rule of the design that decided: "place", "uid", "container
-	// id", "life", "start", "movement", "age", "continuity".
+	// Rule is the rule of identity that decided, such as "place", "uid" or "container id".
 	Rule string
-	// Got is the sample judged, Other what it was compared with: the rival that
-	// won, or the previous reading.
+	// Got is the sample that was judged, Other the sample or reading it was compared with.
 	Got, Other CounterReading
-	// Name is the one at fault: the container that makes a pod Incomplete, the
-	// node a pod is bound to.
+	// Name is what the reason is about: the container that makes a pod Incomplete, or the node
+	// that a pod is bound to.
 	Name string
-	// Cause is the reason of the one at fault, or, for a number that stands in for a missed
-	// one, why it was missed.
+	// Cause is the reason of the entity in Name. For a last known value it is why this read has
+	// no value.
 	Cause Reason
 	// Limit is the bound that was exceeded, in the unit of the values.
 	Limit float64
 	// Due is when the next event that may change the verdict is expected; 0 if
 	// none is. Nanoseconds since the Unix epoch.
 	Due int64
-	// Err is the error a scrape ended with.
+	// Err is the error of the scrape.
 	Err error
 }
 
-// Verdict is what became of a metric group of an entity in one round.
+// Verdict is the reason for one entity and group in one round, with its evidence.
 type Verdict struct {
 	Entity   Entity
-	Instance Instance // of the sample judged; zero for an entity without one
+	Instance Instance // of the sample that was judged; zero if the entity has none
 	Group    Group
 	Reason   Reason
 	Evidence Evidence
 }
 
-// ReadError is why a source could not be read, with the reason for everything
-// that is missing because of it.
+// ReadError is why a source could not be read. Numbers that are missing for it have its Reason.
 type ReadError struct {
 	Reason Reason // of LayerNode or LayerScrape
 	Err    error

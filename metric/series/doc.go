@@ -1,4 +1,4 @@
-// Package series says which Prometheus series a sample is: names, labels, values in
-// base units and times. Whoever shows samples to Prometheus, or sends or asks for
-// them there, goes by it, so that a series has one name however it came.
+// Package series maps samples to Prometheus series: names, labels, values in base units and
+// times. All code that serves, sends or queries samples as Prometheus series uses it, so that a
+// series has one name.
 package series

@@ -8,29 +8,27 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Filter says which series are wanted. The zero Filter wants all.
+// Filter says which series are selected. The zero Filter selects all.
 type Filter struct {
 	// Levels are the kinds of entity. Default: all.
 	Levels []metric.Kind
-	// Metrics are patterns of which a metric's name must match one: Heapster's
-	// ("cpu/*"), Prometheus' without prefix ("cpu_*") or whole
-	// ("weir_pod_cpu_*"). Default: all.
+	// Metrics are patterns. A metric's name must match one of them: Heapster's ("cpu/*"),
+	// Prometheus' without prefix ("cpu_*") or in full ("weir_pod_cpu_*"). Default: all.
 	Metrics []string
-	// Namespaces are patterns of which an entity's namespace must match one;
-	// what is in no namespace is then left out. Default: all.
+	// Namespaces are patterns. An entity's namespace must match one of them. Entities without a
+	// namespace are then not selected. Default: all.
 	Namespaces []string
-	// Labels are patterns that labels of a series must match, all of them; a
-	// label that a series does not have is empty. Default: none.
+	// Labels are patterns for labels. A series must match all of them; a label that it does not
+	// have is empty. Default: none.
 	Labels map[string]string
 }
 
-// FilterOptions are the names of the options that a Filter is read from.
+// FilterOptions are the names of the options of a Filter.
 const FilterOptions = "label, level, metric, namespace"
 
-// Set reads one option, given once or more often: level=pod,node, metric=cpu_*,
-// namespace=shop, label=node=worker-*. Lists are separated by commas; * in a pattern
-// stands for any text, ? for one character. It reports whether the option is a
-// Filter's.
+// Set sets one option, given once or more often: level=pod,node, metric=cpu_*, namespace=shop,
+// label=node=worker-*. Lists are separated by commas; * in a pattern stands for any text, ? for
+// one character. It reports whether the Filter has such an option.
 func (f *Filter) Set(option string, given []string) (known bool, err error) {
 	switch option {
 	case "level", "levels":
@@ -47,28 +45,28 @@ func (f *Filter) Set(option string, given []string) (known bool, err error) {
 	return true, err
 }
 
-// Level reports whether entities of a kind are wanted.
+// Level reports whether entities of a kind are selected.
 func (f *Filter) Level(k metric.Kind) bool {
 	return len(f.Levels) == 0 || slices.Contains(f.Levels, k)
 }
 
-// Metric reports whether a metric of entities of kind k is wanted. part is the kind
-// of part, or empty.
+// Metric reports whether a metric of entities of kind k is selected. part is the kind of part,
+// or empty.
 func (f *Filter) Metric(k metric.Kind, part string, d *metric.Descriptor) bool {
 	return len(f.Metrics) == 0 || slices.ContainsFunc(f.Metrics, func(pattern string) bool {
 		return Match(pattern, d.Name) || Match(pattern, d.Prometheus) || Match(pattern, Name(k, part, d))
 	})
 }
 
-// Family reports whether a family that is not of the catalogue is wanted.
+// Family reports whether a metric family that is not in the catalogue is selected.
 func (f *Filter) Family(name string) bool {
 	return len(f.Metrics) == 0 || slices.ContainsFunc(f.Metrics, func(pattern string) bool { return Match(pattern, name) })
 }
 
-// Wide reports whether entities are wanted whatever their names.
+// Wide reports whether all entities of the selected kinds are selected.
 func (f *Filter) Wide() bool { return len(f.Namespaces)+len(f.Labels) == 0 }
 
-// Entity reports whether the entity with these labels is wanted, if its kind is.
+// Entity reports whether the entity with these labels is selected, if its kind is.
 func (f *Filter) Entity(l *Labels) bool {
 	if len(f.Namespaces) > 0 && !slices.ContainsFunc(f.Namespaces, func(pattern string) bool {
 		return l.Get("namespace") != "" && Match(pattern, l.Get("namespace"))
@@ -83,8 +81,8 @@ func (f *Filter) Entity(l *Labels) bool {
 	return true
 }
 
-// Match reports whether s is what pattern says: * stands for any text, the
-// slash included, ? for one byte.
+// Match reports whether s matches pattern: * stands for any text, also with slashes, ? for one
+// byte.
 func Match(pattern, s string) bool {
 	star, retry := -1, 0
 	p, i := 0, 0
@@ -96,7 +94,7 @@ func Match(pattern, s string) bool {
 		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == s[i]):
 			p++
 			i++
-		case star >= 0: // let the last star take one more
+		case star >= 0: // the last star takes one more byte
 			retry++
 			p, i = star+1, retry
 		default:

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Labels are the labels of one entity, in the order in which they are written.
+// Labels are the labels of one entity, in the order of output.
 type Labels struct {
 	n     int
 	pairs [5]Label
@@ -20,7 +20,7 @@ func (l *Labels) add(name, value string) {
 	l.n++
 }
 
-// All returns the labels. The slice is good while l is.
+// All returns the labels. The slice is valid as long as l.
 func (l *Labels) All() []Label { return l.pairs[:l.n] }
 
 // Get returns the value of a label; empty if there is none of that name.
@@ -33,8 +33,7 @@ func (l *Labels) Get(name string) string {
 	return ""
 }
 
-// LabelsOf returns the labels of e, and which kind of part it is; empty for a whole
-// entity.
+// LabelsOf returns the labels of e and the kind of part it is; "" for a whole entity.
 func LabelsOf(e *metric.Entity) (l Labels, part string) {
 	switch e.Kind {
 	case metric.Namespaced:
@@ -59,7 +58,7 @@ func LabelsOf(e *metric.Entity) (l Labels, part string) {
 	switch {
 	case ok && (part == "device" || part == "interface" || part == "volume" || part == "accelerator"):
 		l.add(part, name)
-	default: // a source's own kind: it must not become part of a name
+	default: // a kind of the source's own, which must not become part of a name
 		part = "part"
 		l.add(part, e.Part)
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Name returns the name of a metric of entities of a kind, or of a kind of their
-// parts; part is empty for whole entities.
+// Name returns the name of a metric for entities of kind k, or for one kind of their parts.
+// part is empty for whole entities.
 func Name(k metric.Kind, part string, d *metric.Descriptor) string {
 	if part == "" {
 		return d.PrometheusName(k)
@@ -15,7 +15,7 @@ func Name(k metric.Kind, part string, d *metric.Descriptor) string {
 	return "weir_" + k.String() + "_" + part + "_" + d.Prometheus
 }
 
-// Help returns the catalogue's help, which needs no escaping: a test sees to it.
+// Help returns the catalogue's help. It needs no escaping, as a test checks.
 func Help(k metric.Kind, part string, d *metric.Descriptor) string {
 	if part == "" {
 		return d.Help
@@ -27,14 +27,14 @@ func Help(k metric.Kind, part string, d *metric.Descriptor) string {
 func Value(v float64, u metric.Unit) float64 {
 	factor := u.Prometheus()
 	if factor < 1 {
-		// The nearest float64 to the quotient; the factor itself is rounded.
+		// The division is exact to the nearest float64. The factor itself is rounded.
 		return v / math.Round(1/factor)
 	}
 	return v * factor
 }
 
-// Time returns when a value of s is of, in nanoseconds since the Unix epoch: of a rate,
-// the end of its window. It is 0 if nobody knows.
+// Time returns the time of a value of s, in nanoseconds since the Unix epoch. For a rate it is
+// the end of its window. It is 0 if unknown.
 func Time(s *metric.Sample, id metric.ID) int64 {
 	d := &metric.Catalogue[id]
 	if d.Type == metric.Rate && s.Rates[d.Group].End != 0 {

@@ -26,8 +26,7 @@ const startSlack = time.Second
 
 // markUnread gives CPU and memory the reason NoData where a kubelet wrote 0 for what it could
 // not read: both are 0, or the CPU counter is 0 after it was positive. It reports whether it
-// found any. A source that reports the cgroup's inode read the kernel itself: its 0 is a real
-// 0.
+// found any. A source that reports the cgroup's inode read the kernel itself: there a 0 is a 0.
 func (s *Identifier) markUnread(t *track, b *metric.Batch) (any bool) {
 	for i := range s.candidates {
 		sample, l := &b.Samples[s.candidates[i].sample], &t.lines[s.candidates[i].line]
@@ -235,10 +234,10 @@ func (s *Identifier) unread(t *track, c candidate, b *metric.Batch, bear time.Du
 	return sample.Reasons[metric.CPU] == metric.NoData && (bear == 0 || reportTime(sample)-t.lines[c.line].time > int64(bear))
 }
 
-// rejectFormerLoser rejects the last candidate if it lost to a line that was seen lately: that
-// line is missing from this answer, and the number is still not the living instance's. The
-// present run by the API server is not rejected so. Nor is a candidate that lost without
-// evidence, if its start is now known to be the later one.
+// rejectFormerLoser rejects the only remaining candidate if it lost to a line that was seen
+// lately: that line is missing from this answer, but is still the living instance. It does not
+// reject the present run that the API server reports, nor a candidate that lost without
+// evidence and is now known to have the later start.
 func (s *Identifier) rejectFormerLoser(t *track, facts *cluster.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		c := &s.candidates[i]
@@ -263,8 +262,9 @@ func (s *Identifier) rejectFormerLoser(t *track, facts *cluster.Facts, b *metric
 	}
 }
 
-// stillAmbiguous reports whether the last candidate was once preferred without evidence to a
-// line that is missing now and was seen lately. The choice still has no evidence then.
+// stillAmbiguous reports whether the only remaining candidate was once preferred without
+// evidence to a line that is missing now and was seen lately. The choice still has no evidence
+// then.
 func (s *Identifier) stillAmbiguous(t *track, facts *cluster.Facts, b *metric.Batch) bool {
 	if len(t.lines) == 1 {
 		return false

@@ -6,31 +6,28 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// stepLimit is how far a node's clock and ours may advance apart between two
-// readings before it counts as a step where the node does not tell its time:
-// more than statistics ever lag, and a little.
+// stepLimit is by how much a node's clock and ours may diverge between two readings before it
+// counts as a step, if the node does not report its time. Statistics always lag by less.
 const stepLimit = 35 * time.Second
 
-// clockStepped reports whether the node's clock jumped since the last read: by
-// what the node says its time is, or else by its readings.
+// clockStepped reports whether the node's clock jumped since the last read: by the time that
+// the node reports, else by its readings.
 func (s *Calculator) clockStepped(b *metric.Batch) bool {
 	switch {
 	case b.NodeTime != 0:
 		return s.node.Follow(b)
 	case b.Failed():
-		return false // there is no time to compare with
+		return false // no reading to compare
 	}
 	s.node = metric.NodeClock{}
 	return s.readingsStepped(b)
 }
 
-// readingsStepped is clockStepped for a node that does not tell its time. Every
-// entity that has a new reading votes, and the majority decides: one container
-// with an absurd time is its own problem. A reading that is merely older than
-// the last is a late answer, unless most are.
+// readingsStepped is clockStepped for a node that does not report its time. Every entity with a
+// new reading votes, and the majority decides: one container with an absurd time is no step. A
+// reading that is older than the last one is a late answer, unless most readings are older.
 //
-// Smaller steps cannot be told from statistics that are a little older or
-// younger than usual.
+// Smaller steps look like statistics that are a little older or younger than usual.
 func (s *Calculator) readingsStepped(b *metric.Batch) bool {
 	var stepped, voters, back int
 	var t track
@@ -64,13 +61,12 @@ func (s *Calculator) readingsStepped(b *metric.Batch) bool {
 	return stepped*2 > voters || voters > 1 && back*2 > voters
 }
 
-// timeIsSure reports whether a reading's time is surely by the clock as it is set
-// now. After a step the next reading of each series, also of one that begins then,
-// may still be from before: it is believed if its time is one that the clock would
-// not have shown without the step, or, where the node does not tell its time, if it
-// itself shows the step. And the first reading
-// of a series is doubted if, by what the node says its time is, it is older than
-// statistics ever are, or yet to come.
+// timeIsSure reports whether a reading certainly has its time from the clock as it is set now.
+// After a step, the next reading of each series may still be from before it, and so may the
+// first reading of a series that begins then. It is accepted if the clock could not have shown
+// this time without the step, or, if the node does not report its time, if the reading itself
+// shows the step. Without a step, the first reading of a series is not accepted if it is in the
+// future, or older than stepLimit, by the time that the node reports.
 func (s *Calculator) timeIsSure(sr *series, at int64, b *metric.Batch) bool {
 	first := sr.newest == 0 && sr.doubt == 0
 	if sr.unsure || first && s.stepped >= 0 && s.clock-s.stepped <= stepLimit {

@@ -6,10 +6,10 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// isSameInstance decides whether sample is of the instance that t follows. A name that
-// only one instance can have decides, whatever the start says; without one, a
-// start after the last sample does, unless the counter is too large for so
-// short a life: then the start is wrong, as cgroup times are.
+// isSameInstance decides whether sample is of the instance that t follows. An ID or inode that
+// both have decides, whatever the starts are. Without one, a start after the last reading
+// begins a new instance, unless the counter is too large for so short a life: then the start is
+// wrong, as a cgroup's modification time often is.
 func (s *Calculator) isSameInstance(t *track, sample *metric.Sample) bool {
 	p, c := &t.instance, &sample.Instance
 	switch {
@@ -41,16 +41,16 @@ func (s *Calculator) isSameInstance(t *track, sample *metric.Sample) bool {
 	}
 }
 
-// resumes reports whether sample, though identity holds it to be of a line of its
-// own, began when t's instance did and counts on from it: it was not reported for
-// so long that the line was forgotten.
+// resumes reports whether sample continues the instance of t although identity gave it a new
+// line: the start is the same and the counter did not fall. Identity forgot the line because it
+// was not reported for a long time.
 func (t *track) resumes(sample *metric.Sample) bool {
 	was, ok := t.last.get(metric.CPUUsage)
 	is, reported := sample.Values.Get(metric.CPUUsage)
 	return ok && reported && is >= was && t.instance.Start != 0 && t.instance.Start == sample.Instance.Start
 }
 
-// readingOf returns a sample's first counter of group g, as evidence.
+// readingOf returns a sample's first counter of group g, as evidence of a verdict.
 func readingOf(g metric.Group, sample *metric.Sample, at int64) metric.CounterReading {
 	var value float64
 	if of := counters[g]; len(of) > 0 {

@@ -8,11 +8,11 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// forgetAfter is how long an entity that is not reported, and that nothing says
-// is gone, is remembered.
+// forgetAfter is how long rate remembers an entity that is not reported, if nothing says that
+// it has ended.
 const forgetAfter = 10 * time.Minute
 
-// lastKnownFor returns how long last numbers stand.
+// lastKnownFor returns how long last known values are served.
 func (s *Calculator) lastKnownFor(b *metric.Batch) time.Duration {
 	if s.options.LastKnownFor > 0 {
 		return s.options.LastKnownFor
@@ -20,21 +20,21 @@ func (s *Calculator) lastKnownFor(b *metric.Batch) time.Duration {
 	return max(3*b.Interval, time.Minute)
 }
 
-// markMeasured marks a group as measured; a choice nothing supports stays marked so.
+// markMeasured gives a group the reason Measured, unless identity marked it Ambiguous.
 func markMeasured(sample *metric.Sample, g metric.Group) {
 	if sample.Reasons[g] == metric.Unjudged {
 		sample.Reasons[g] = metric.Measured
 	}
 }
 
-// repeatLastKnown serves the last numbers of the groups that this sample left open: the
-// node sent the same reading again, an older one, or zeros for what it could
-// not read.
+// repeatLastKnown serves the last known values of groups for which this sample has no new
+// reading: the node sent the same reading again, an older one, a 0 for what it could not read,
+// or left the group out.
 func (s *Calculator) repeatLastKnown(t *track, sample *metric.Sample, b *metric.Batch) {
 	for i := range metric.NumGroups {
 		g := metric.Group(i)
 		if sample.Times[g] == 0 && t.used&(1<<g) == 0 {
-			continue // Fast path: it has no such group
+			continue // Fast path: the entity has no such group
 		}
 		reason := sample.Reasons[g]
 		open := reason == metric.Unjudged || reason == metric.Ambiguous && sample.Rates[g].End == 0 && counts(g, &sample.Values) && g != metric.Memory
@@ -67,7 +67,7 @@ func (s *Calculator) repeatLastKnown(t *track, sample *metric.Sample, b *metric.
 	}
 }
 
-// repeatMissingGroup lets the last numbers of a group stand that was left out of the report.
+// repeatMissingGroup serves the last known values of a group that the report left out.
 func (s *Calculator) repeatMissingGroup(t *track, sample *metric.Sample, g metric.Group, b *metric.Batch) {
 	last := &t.groups[g]
 	if g > metric.Network || last.time == 0 || !last.hasNumbers() {
@@ -84,8 +84,8 @@ func (s *Calculator) repeatMissingGroup(t *track, sample *metric.Sample, g metri
 	sample.LastKnown |= 1 << g
 }
 
-// copyLastKnown copies the last rates of group g, and if all is set its other values,
-// into sample.
+// copyLastKnown copies the last rates of group g into sample, and its other values if all is
+// set.
 func (t *track) copyLastKnown(sample *metric.Sample, g metric.Group, all bool) {
 	for i, id := range t.last.present.All() {
 		d := id.Describe()
@@ -99,7 +99,7 @@ func (t *track) copyLastKnown(sample *metric.Sample, g metric.Group, all bool) {
 	}
 }
 
-// rejectGroup gives a group its reason and adds the verdict.
+// rejectGroup gives a group a reason and adds the verdict.
 func (s *Calculator) rejectGroup(sample *metric.Sample, g metric.Group, reason metric.Reason, b *metric.Batch, t *track) {
 	sample.Reasons[g] = reason
 	b.Verdicts = append(b.Verdicts, metric.Verdict{
@@ -108,8 +108,8 @@ func (s *Calculator) rejectGroup(sample *metric.Sample, g metric.Group, reason m
 	})
 }
 
-// addMissing lets the last numbers of what was not reported stand, as long as
-// nothing says it is gone and they are not too old.
+// addMissing adds samples with the last known values of entities that were not reported, as
+// long as nothing says that they have ended and the values are not too old.
 func (s *Calculator) addMissing(t *track, facts *cluster.Facts, b *metric.Batch) {
 	for slot := range s.tracks.len() {
 		if s.reported[slot] || s.tracks.empty(slot) {
@@ -140,8 +140,8 @@ func (s *Calculator) addMissing(t *track, facts *cluster.Facts, b *metric.Batch)
 	}
 }
 
-// fillLastKnown makes sample, which is of an entity that was not reported, what was last
-// served of the groups in held.
+// fillLastKnown fills sample, which is of an entity that was not reported, with the last known
+// values of the groups in lastKnown.
 func (t *track) fillLastKnown(sample *metric.Sample, lastKnown uint16) {
 	sample.Instance, sample.LastKnown = t.instance, lastKnown
 	for g := range t.groups {
@@ -161,8 +161,8 @@ func (t *track) fillLastKnown(sample *metric.Sample, lastKnown uint16) {
 	}
 }
 
-// hasEnded reports whether an entity that was not reported has ended, rather than
-// been missed.
+// hasEnded reports whether an entity that was not reported has ended. If not, the report only
+// missed it.
 func (s *Calculator) hasEnded(facts *cluster.Facts, e *metric.Entity, t *track, b *metric.Batch) bool {
 	if b.Exhaustive && b.Err == nil {
 		return true
@@ -194,9 +194,9 @@ func (s *Calculator) hasEnded(facts *cluster.Facts, e *metric.Entity, t *track, 
 	return t.run != nil && t.run.ID != c.ID
 }
 
-// startIsDoubtful reports whether only a start time says that sample begins a new
-// instance: its counter did not fall, no name tells them apart, and the API server
-// knows of no such start. Starts wander; (start, 0) is not to be used.
+// startIsDoubtful reports whether only a start time says that sample begins a new instance: no
+// name differs, the counter did not fall, and the API server does not know the start. Reported
+// starts jitter, so no rate is measured from such a start.
 func (t *track) startIsDoubtful(pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) bool {
 	p, c := &t.instance, &sample.Instance
 	if c.Origin == metric.StartRuntime || p.ID != "" && c.ID != "" || p.UID != "" && c.UID != "" && p.UID != c.UID {
@@ -210,8 +210,8 @@ func (t *track) startIsDoubtful(pod *cluster.Pod, sample *metric.Sample, b *metr
 	return f == nil || f.State != cluster.StateRunning || f.StartedAt.Sub(c.StartTime()).Abs() > time.Second+b.Resolution
 }
 
-// presentRun returns the run that the API server says is a container's present one; nil
-// if it does not say.
+// presentRun returns the container as the API server reports it, if it runs and began before
+// the sample was taken; else nil.
 func presentRun(pod *cluster.Pod, sample *metric.Sample) *cluster.Container {
 	e := &sample.Entity
 	if pod == nil || e.Kind != metric.Container || e.Part != "" {
@@ -224,8 +224,8 @@ func presentRun(pod *cluster.Pod, sample *metric.Sample) *cluster.Container {
 	return c
 }
 
-// endsBefore reports whether the last reading in store is from before the start
-// of run; what is older than that in store is dropped.
+// endsBefore reports whether the stored CPU readings are all from before the start of run. It
+// drops the readings that are.
 func (t *track) endsBefore(run *cluster.Container) bool {
 	sr := &t.groups[metric.CPU].series
 	if sr.n == 0 {
@@ -239,8 +239,8 @@ func (t *track) endsBefore(run *cluster.Container) bool {
 	return sr.n == 0
 }
 
-// explainMissing adds the verdicts of an entity that has no sample and whose
-// last numbers are no longer served.
+// explainMissing adds the verdicts of an entity without a sample, for groups with no last known
+// value to serve.
 func (s *Calculator) explainMissing(e *metric.Entity, t *track, b *metric.Batch, lastKnown uint16) {
 	if e.Part != "" {
 		return

@@ -9,26 +9,26 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// packedTrack is a track as it is kept between rounds. Fields equal to their predicted
-// value are omitted; a bit in the head word says which are present. The end and the
-// length of a rate's window, for example, follow from the stored readings.
+// packedTrack is a track between rounds. Fields equal to their predicted value are omitted; a
+// bit in the head word says which are present. The end and the length of a rate's window, for
+// example, follow from the stored readings.
 //
-// Thousands of nodes have a hundred tracks each, and nearly every track is used once in
-// an interval: memory and cache misses count, not instructions. BenchmarkFleet measures
-// both.
+// A cluster has thousands of nodes with a hundred tracks each, and nearly every track is used
+// once in an interval. Memory and cache misses cost more than instructions. BenchmarkFleet
+// measures both.
 //
-// The words of a track lie in packedTracks. packedTrack.code and track.codeGroup say what
-// they are. The zero packedTrack is of an entity that was never seen.
+// The words of a track are in packedTracks. packedTrack.code and track.codeGroup define them.
+// The zero packedTrack is of an entity that was never seen.
 type packedTrack struct {
-	at    uint32         // where its words may lie
-	room  uint16         // a row of everything there is has some hundred words
-	n     uint16         // how many there are
-	names *instanceNames // nil if the source names nothing, or no more than pod does
+	at    uint32         // index of its first word in packedTracks.words
+	room  uint16         // words reserved for it; a track with every value has some hundred
+	n     uint16         // words in use
+	names *instanceNames // nil if the source reports no names, or only the UID of pod
 	pod   *cluster.Pod
 	run   *cluster.Container
 }
 
-// instanceNames are what an instance goes by where the source tells.
+// instanceNames are the names of an instance, as far as the source reports them.
 type instanceNames struct {
 	uid     metric.PodUID
 	id      metric.ContainerID
@@ -43,7 +43,7 @@ const (
 	entriesBits = 4
 )
 
-// The catalogue has outgrown a mask or a head word where one of these does not compile.
+// If one of these lines does not compile, the catalogue has outgrown a mask or a head word.
 const (
 	_ = uint(maxGroups - metric.NumGroups)
 	_ = uint(64 - (32 + maxGroups + absentBits + 7 + len(metric.IDSet{})))
@@ -51,7 +51,7 @@ const (
 	_ = uint(1<<entriesBits - 1 - maxEntries)
 )
 
-// usualValues has a bit for each value that most rows hold: those of /metrics/resource.
+// usualValues has a bit for each value that most tracks have: those of /metrics/resource.
 var usualValues = func() (present metric.IDSet) {
 	for _, id := range [...]metric.ID{metric.CPUUsage, metric.CPUUsageRate, metric.MemoryWorkingSet, metric.MemorySwap} {
 		present.Add(id)
@@ -62,23 +62,24 @@ var usualValues = func() (present metric.IDSet) {
 // empty reports whether the entity was never seen.
 func (r *packedTrack) empty() bool { return r.n == 0 }
 
-// codec writes or reads the words of a track, in one order for both. It takes the values
-// that it writes and returns them; when it reads, it returns those that were written.
+// codec writes or reads the words of a track, in one order for both. Each method takes the
+// value to write and returns it. When the codec reads, the method returns the value that was
+// written.
 //
-// The bits of a head word are small values, and for each word that was predicted or follows
-// the head, whether it follows.
+// The bits of a head word are small values, and one bit for each predictable word, which says
+// whether the word follows.
 type codec struct {
 	words   []uint64
 	writing bool
 	next    int  // index of the word that is read next
 	head    int  // index of the present head word
-	bit     uint // of the head word, the next one
+	bit     uint // next bit of the head word
 }
 
-// word is a value that takes a word.
+// word is a type that fits in one word.
 type word interface{ ~int64 | ~uint64 }
 
-// beginHead goes on to a new head word.
+// beginHead begins a new head word.
 func (c *codec) beginHead() {
 	c.head, c.bit = len(c.words), 0
 	if !c.writing {
@@ -87,7 +88,7 @@ func (c *codec) beginHead() {
 	codeWord(c, uint64(0))
 }
 
-// bits codes the n bits of v in the head word.
+// bits writes or reads n bits of the head word.
 func (c *codec) bits(v uint64, n uint) uint64 {
 	at := c.bit
 	c.bit += n
@@ -105,7 +106,7 @@ func (c *codec) flag(b bool) bool {
 	return c.bits(0, 1) != 0
 }
 
-// codeWord codes v as a word.
+// codeWord writes or reads one word.
 func codeWord[T word](c *codec, v T) T {
 	if c.writing {
 		c.words = append(c.words, uint64(v))
@@ -115,7 +116,7 @@ func codeWord[T word](c *codec, v T) T {
 	return T(c.words[c.next-1])
 }
 
-// codeUnlessPredicted codes v as a word, unless it is the predicted one.
+// codeUnlessPredicted writes or reads one word, unless it has the predicted value.
 func codeUnlessPredicted[T word](c *codec, v, predicted T) T {
 	if c.flag(v != predicted) {
 		return codeWord(c, v)
@@ -123,7 +124,7 @@ func codeUnlessPredicted[T word](c *codec, v, predicted T) T {
 	return predicted
 }
 
-// pack appends the words of t, and keeps the rest of it in r.
+// pack appends the words of t to words, and keeps its pointers in r.
 func (r *packedTrack) pack(words []uint64, t *track) []uint64 {
 	r.pod, r.run = t.pod, t.run
 	c := codec{words: words, writing: true}
@@ -131,7 +132,7 @@ func (r *packedTrack) pack(words []uint64, t *track) []uint64 {
 	return c.words
 }
 
-// unpack fills t with r, which has these words.
+// unpack fills t from r and its words.
 func (r *packedTrack) unpack(words []uint64, t *track) {
 	if len(words) == 0 {
 		*t = track{isNew: true}
@@ -141,7 +142,7 @@ func (r *packedTrack) unpack(words []uint64, t *track) {
 	r.code(&codec{words: words}, t)
 }
 
-// code writes t to c, or reads it.
+// code writes t to c, or reads it from c.
 func (r *packedTrack) code(c *codec, t *track) {
 	i := &t.instance
 	c.beginHead()
@@ -177,8 +178,8 @@ func (r *packedTrack) code(c *codec, t *track) {
 	}
 }
 
-// keepNames keeps what an instance goes by, and reports whether that is the UID of its pod and
-// nothing else, as of most containers: then nothing need be kept.
+// keepNames stores the names of an instance. It reports whether the only name is the UID of the
+// pod, which is so for most containers: then nothing is stored.
 func (r *packedTrack) keepNames(i *metric.Instance) (ofPod bool) {
 	n := instanceNames{i.UID, i.ID, i.Path, i.Inode, i.Sandbox}
 	ofPod = r.pod != nil && n == instanceNames{uid: r.pod.ReportedUID()}
@@ -192,7 +193,7 @@ func (r *packedTrack) keepNames(i *metric.Instance) (ofPod bool) {
 	return ofPod
 }
 
-// setNames gives i what keepNames kept and returned.
+// setNames gives i the names that keepNames stored; ofPod is its result.
 func (r *packedTrack) setNames(i *metric.Instance, ofPod bool) {
 	var n instanceNames
 	switch {
@@ -204,7 +205,7 @@ func (r *packedTrack) setNames(i *metric.Instance, ofPod bool) {
 	i.UID, i.ID, i.Path, i.Inode, i.Sandbox = n.uid, n.id, n.path, n.inode, n.sandbox
 }
 
-// codeGroup writes a group to c, or reads it; before is the time of the group before it.
+// codeGroup writes a group to c, or reads it; before is the time of the group before this one.
 func (t *track) codeGroup(c *codec, id metric.Group, before int64) {
 	g := &t.groups[id]
 	sr := &g.series
@@ -266,7 +267,7 @@ func (t *track) codeSeries(c *codec, id metric.Group) {
 	sr.newest = codeUnlessPredicted(c, sr.newest, sr.last().time)
 }
 
-// predictedEnd is the end of the window, most likely: a rate is of the last reading.
+// predictedEnd returns the probable end of the window: a rate ends at the last reading.
 func (t *track) predictedEnd(g *group) int64 {
 	if g.series.n < 2 {
 		return 0
@@ -274,8 +275,7 @@ func (t *track) predictedEnd(g *group) int64 {
 	return g.time
 }
 
-// predictedLength is the length of the window, most likely: it began with the oldest
-// entry.
+// predictedLength returns the probable length of the window: it begins with the oldest entry.
 func (sr *series) predictedLength(end int64) time.Duration {
 	if end == 0 || sr.n == 0 {
 		return 0
@@ -283,8 +283,8 @@ func (sr *series) predictedLength(end int64) time.Duration {
 	return time.Duration(end - sr.entries[0].time)
 }
 
-// predictedCounter is a counter of the newest entry, most likely: as it was last
-// served.
+// predictedCounter returns the probable value of a counter of the newest entry: the one that
+// was last served.
 func (t *track) predictedCounter(id metric.Group, k int) uint64 {
 	value, ok := t.last.get(counters[id][k].of)
 	if !ok {
@@ -293,7 +293,7 @@ func (t *track) predictedCounter(id metric.Group, k int) uint64 {
 	return math.Float64bits(value)
 }
 
-// columns returns which counters any entry has; bit k is counter k of the group.
+// columns returns which counters at least one entry has; bit k is counter k of the group.
 func (sr *series) columns(id metric.Group) (mask uint64) {
 	for i := range sr.n {
 		e := &sr.entries[i]

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// A track comes out of a row as it went in, whichever of its words the others foretell.
+// A track is the same after pack and unpack, whichever of its words are predicted.
 func TestPackedTrackKeepsATrack(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var in, out track
@@ -28,11 +28,11 @@ func TestPackedTrackKeepsATrack(t *testing.T) {
 		if i%7 == 0 {
 			rest.compact()
 		}
-		slot = uint32(r.IntN(len(kept))) // it, or one that must not have changed
+		slot = uint32(r.IntN(len(kept))) // this one, or one that must not have changed
 		if in = kept[slot]; rest.empty(slot) {
 			continue // never packed yet
 		}
-		rest.unpack(slot, &out) // over what the one before has left
+		rest.unpack(slot, &out) // over the values of the previous track
 		if !alike(&in, &out) {
 			t.Fatalf("track %d:\ngot  %+v\nwant %+v", i, out, in)
 		}
@@ -42,8 +42,7 @@ func TestPackedTrackKeepsATrack(t *testing.T) {
 	}
 }
 
-// alike compares tracks; two values that are not numbers are equal, and entries past
-// the last mean nothing.
+// alike compares tracks. Two NaN are equal, and entries after the last one do not count.
 func alike(a, b *track) bool {
 	for g := range a.groups {
 		x, y := &a.groups[g].series, &b.groups[g].series
@@ -69,7 +68,7 @@ func alike(a, b *track) bool {
 	return *a == *b
 }
 
-// randomTrack returns a track of few different numbers, so that some foretell others.
+// randomTrack returns a track with few different numbers, so that some predictions are right.
 func randomTrack(r *rand.Rand) track {
 	few := func() int64 { return []int64{0, 1, 15e9, 1 << 60}[r.IntN(4)] }
 	yes := func() bool { return r.IntN(2) == 0 }

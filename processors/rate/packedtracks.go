@@ -2,17 +2,16 @@ package rate
 
 import "github.com/weir-metrics/weir/metric"
 
-// packedTracks are the tracks of a source at rest, by slot. Their words lie one behind the
-// other in the order of the report, in which they are also worked on: a round that comes
-// back to a source after seconds finds none of this in the processor's caches, and
-// memory that is read from one end to the other is fetched ahead.
+// packedTracks are the packed tracks of a source, by slot. Their words are contiguous, in the
+// order of the report, which is also the order of use. A source comes back after seconds, when
+// none of this is in the processor's caches, and memory that is read in order is prefetched.
 type packedTracks struct {
 	of    []packedTrack
 	words []uint64
-	waste int // words that belong to no row any more
+	waste int // words that no track uses any more
 }
 
-// follow makes a row for each slot of t, and clears those of freed slots.
+// follow makes room for each slot of t, and clears the tracks of freed slots.
 func (r *packedTracks) follow(t *metric.SlotTable) {
 	for _, slot := range t.Freed() {
 		if slot < r.len() {
@@ -40,28 +39,28 @@ func (r *packedTracks) line(slot uint32) uint32 {
 	return uint32(r.wordsOf(slot)[0])
 }
 
-// clear makes the row one of an entity that was never seen.
+// clear makes the track that of an entity that was never seen.
 func (r *packedTracks) clear(slot uint32) {
 	r.waste += int(r.of[slot].room)
 	r.of[slot] = packedTrack{}
 }
 
-// pack puts t to rest in a row.
+// pack stores t in a slot.
 func (r *packedTracks) pack(slot uint32, t *track) {
 	o := &r.of[slot]
 	words := o.pack(r.words[o.at:][:0:o.room], t)
-	if o.n = uint16(len(words)); o.n > o.room { // it has outgrown its place
+	if o.n = uint16(len(words)); o.n > o.room { // its room is too small
 		r.waste += int(o.room)
 		o.at, o.room = uint32(len(r.words)), o.n
 		r.words = append(r.words, words...)
 	}
 }
 
-// unpack spreads a row out in t.
+// unpack fills t from a slot.
 func (r *packedTracks) unpack(slot uint32, t *track) { r.of[slot].unpack(r.wordsOf(slot), t) }
 
-// compact moves the rows together if much of the memory is of no use. A row keeps the
-// room it once needed: readings that come twice or late make some longer now and then.
+// compact removes unused memory if there is much. A track keeps the room that it once needed:
+// readings that come twice or late make some tracks longer now and then.
 func (r *packedTracks) compact() {
 	used := len(r.words) - r.waste
 	if 8*(cap(r.words)-used) <= used {

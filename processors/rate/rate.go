@@ -1,17 +1,16 @@
-// Package rate turns counters into use: it pairs each sample with an earlier
-// one of the same instance and sets the rate metrics, with the window really
-// used. A rate that cannot be right is not served; the verdict says why.
+// Package rate turns counters into rates: it pairs each sample with an earlier one of the same
+// instance and sets the rate metrics, with the window that was measured. A rate that cannot be
+// right is not served; the verdict says why.
 //
-// The rules are those of README.md. In short: a pair is of one
-// instance, at least ten seconds apart, and no node has more CPU time than its
-// cores can give. A restart is not a reset, and a start time that jitters is
-// neither. A missed scrape or a cached sample blanks nothing: the last numbers
-// stand, with their old timestamps, until they are too old.
+// README.md lists the rules. In short: a pair is of one instance, at least ten seconds apart,
+// and no node uses more CPU time than its cores have. A restart is not a reset, and a start
+// time that jitters is neither. After a missed scrape or a cached sample the last known values
+// are served, with their old timestamps, until they are too old.
 //
-// track.go is what is remembered of an entity, by its slot; packedtrack.go and
-// packedtracks.go keep it small between rounds. instance.go decides what is one instance, series.go holds the
-// samples pairs are made of, start.go measures young instances from their start,
-// clock.go watches the node's clock, lastknown.go repeats last known values.
+// track.go defines the state of an entity; packedtrack.go and packedtracks.go keep it small
+// between rounds. instance.go decides what is one instance, series.go stores the samples that
+// are paired, start.go measures young instances from their start, clock.go detects steps of the
+// node's clock, lastknown.go repeats last known values.
 package rate
 
 import (
@@ -23,18 +22,18 @@ import (
 
 // Options configure a Calculator. The zero Options is ready to use.
 type Options struct {
-	// MinWindow is the shortest window a rate is measured over. Default 10 s.
+	// MinWindow is the shortest window over which a rate is measured. Default 10 s.
 	MinWindow time.Duration
-	// LastKnownFor is how long the last numbers stand in for missing ones. Default:
-	// three intervals of the source, at least 60 s.
+	// LastKnownFor is how long last known values are served. Default: three intervals of the
+	// source, at least 60 s.
 	LastKnownFor time.Duration
 }
 
-// Calculator calculates the rates of one source. It keeps the earlier counters by slot. It
-// is not safe for concurrent use.
+// Calculator calculates the rates of one source. It keeps earlier counters by slot. It is not
+// safe for concurrent use.
 type Calculator struct {
 	options  Options
-	slots    metric.SlotTable // used if no step before has one
+	slots    metric.SlotTable // used if no earlier step assigned slots
 	tracks   packedTracks     // by slot
 	reported []bool           // by slot: in this batch, and not rejected
 	epoch    time.Time
@@ -43,11 +42,11 @@ type Calculator struct {
 	round    uint32
 	cores    cores
 	node     metric.NodeClock
-	answers  int // rounds that gave something
-	// By our clock, negative if never: when the node's clock was last found to have
-	// stepped, and when a start was last reported other than before.
+	answers  int // reads that succeeded
+	// Our clock when the node's clock last stepped, and when a reported start last moved;
+	// negative if never.
 	stepped, startMoved time.Duration
-	scanned             uint32 // the round whose starts were last looked through
+	scanned             uint32 // the last round in which startsMove read all starts
 }
 
 // New returns the state for one source.
@@ -58,9 +57,9 @@ func New(o Options) *Calculator {
 	return &Calculator{options: o, stepped: -1, startMoved: -1}
 }
 
-// Process sets the rates of b's samples, gives each group its verdict, and adds
-// the samples that stand in for missing ones. Samples that identity rejected are
-// left alone.
+// Process sets the rates of b's samples, gives each group its verdict, and adds samples with
+// the last known values of entities that were not reported. It does not change samples that
+// identity rejected.
 func (s *Calculator) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
 	if s.epoch.IsZero() {
 		s.epoch = now
@@ -74,10 +73,10 @@ func (s *Calculator) Process(facts *cluster.Facts, b *metric.Batch, now time.Tim
 	s.tracks.follow(b.Slots)
 	s.reported = metric.BySlot(b.Slots, s.reported)
 	clear(s.reported)
-	var t track // the one at hand
+	var t track // the current one
 	if s.clockStepped(b) {
 		s.stepped = s.clock
-		for slot := range s.tracks.len() { // what this batch misses, too
+		for slot := range s.tracks.len() { // also those that this batch does not report
 			if !s.tracks.empty(slot) {
 				s.tracks.unpack(slot, &t)
 				t.distrustNextReading()
@@ -93,8 +92,8 @@ func (s *Calculator) Process(facts *cluster.Facts, b *metric.Batch, now time.Tim
 			continue
 		}
 		if s.reported[slot] {
-			// A second report of an entity identity has no opinion of: a part
-			// reported twice. The first is kept.
+			// A second report of an entity that identity did not judge: a part that was
+			// reported twice. The first report is used.
 			sample.Reject(metric.Discontinuous)
 			continue
 		}
@@ -115,8 +114,8 @@ func (s *Calculator) Process(facts *cluster.Facts, b *metric.Batch, now time.Tim
 	s.tracks.compact()
 }
 
-// dropRejected forgets what it holds of an entity if identity has now found that very
-// line to be another's: what would stand in is what was turned away.
+// dropRejected clears the track of an entity if identity has rejected the very line that the
+// track follows: its last known values are those of the rejected instance.
 func (s *Calculator) dropRejected(rejected *metric.Sample) {
 	slot := rejected.Slot
 	if s.reported[slot] {
@@ -131,8 +130,8 @@ func (s *Calculator) dropRejected(rejected *metric.Sample) {
 	}
 }
 
-// followInstance takes in a sample of a pod that the API server knows, or of none: t goes on
-// with it or begins anew.
+// followInstance decides whether sample continues the instance of t, and clears t if not. pod
+// is the sample's pod as the API server knows it; nil if it does not.
 func (s *Calculator) followInstance(t *track, pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) {
 	t.seen, t.absent = s.clock, 0
 	for g, at := range sample.Times {
@@ -161,7 +160,7 @@ func (s *Calculator) followInstance(t *track, pod *cluster.Pod, sample *metric.S
 	t.steady = same && steady(&t.instance, &sample.Instance, sample)
 	s.recordStartMove(t, sample)
 	if was, is := t.instance.Sandbox, sample.Instance.Sandbox; was != "" && is != "" && was != is && t.groups[metric.Network].series.on {
-		// A sandbox that was replaced takes its network counters along.
+		// A new sandbox has new network counters.
 		t.groups[metric.Network].series = series{on: true}
 	}
 	t.instance = sample.Instance
@@ -173,13 +172,13 @@ func (s *Calculator) followInstance(t *track, pod *cluster.Pod, sample *metric.S
 	}
 }
 
-// measure sets the rates and the verdict of one group of a sample.
+// measure sets the rates and the reason of one group of a sample.
 func (s *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, pod *cluster.Pod, b *metric.Batch) {
 	at := sample.Times[g]
 	if sample.LastKnown&(1<<g) != 0 || sample.Reasons[g] != metric.Unjudged && sample.Reasons[g] != metric.Ambiguous {
 		return
 	}
-	if sample.Rates[g].End != 0 || !counts(g, &sample.Values) { // a rate the node gave, or a gauge
+	if sample.Rates[g].End != 0 || !counts(g, &sample.Values) { // a rate that the node measured, or a gauge
 		if (g == metric.CPU || g == metric.Memory) && s.clock-t.groups[g].read > s.lastKnownFor(b) {
 			s.rejectGroup(sample, g, metric.Stale, b, t)
 			return
@@ -196,7 +195,7 @@ func (s *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, po
 	e := entry{time: at, counters: read(g, &sample.Values)}
 	if !sr.advances(at) {
 		// The same reading again, or an older one: repeatLastKnown serves the last rate. If
-		// there was none, its start may have become credible.
+		// there was none, the start may be credible by now.
 		if at == sr.newest && g == metric.CPU && !sr.reset && !t.groups[g].hasNumbers() && s.fromStart(t, pod, sample, &e, b) == metric.Measured {
 			markMeasured(sample, g)
 		}
@@ -205,7 +204,7 @@ func (s *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, po
 	due := max(b.Interval, sr.lacks(at, s.least(b)))
 	sure := received || s.timeIsSure(sr, at, b)
 	sr.unsure = false
-	if !sure { // it may be from before a step of the clock: no later one is paired with it
+	if !sure { // it may be from before a step of the clock: no later reading is paired with it
 		reason := metric.FirstSample
 		if sr.stepped {
 			reason = metric.ClockStep
@@ -221,7 +220,7 @@ func (s *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, po
 			other = metric.CounterReading{Time: prev.time, Start: t.instance.Start, Value: prev.counters[0]}
 		}
 	case sr.fell(&e):
-		// The samples in store are too young to pair with, but a fall shows.
+		// The stored samples are too young to pair with, but they show that the counter fell.
 		newest := sr.last()
 		reason, other = metric.CounterReset, metric.CounterReading{Time: newest.time, Value: newest.counters[0]}
 	case g == metric.CPU && !sr.reset:
@@ -247,11 +246,11 @@ func (s *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, po
 	}
 }
 
-// rejectReading gives a group of a sample that holds a new reading its verdict, which may
-// change when it is due. other is what the reading was compared with.
+// rejectReading gives a group with a new reading its reason and verdict, which may change when
+// due has passed. other is the reading it was compared with.
 func (s *Calculator) rejectReading(sample *metric.Sample, g metric.Group, reason metric.Reason, due time.Duration, other metric.CounterReading, b *metric.Batch) {
 	if g == metric.Memory {
-		// Gauges need no pair: only the fault rates are missing.
+		// Gauges need no pair. Only the page fault rates are missing.
 		markMeasured(sample, g)
 		return
 	}

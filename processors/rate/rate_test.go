@@ -17,8 +17,8 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// A node may give a rate of its own beside counters of pressure: the rate is
-// served as given, and that there is no counter of use poisons nobody else's.
+// A node may report a rate of its own beside pressure counters. The rate is served as reported,
+// and the missing usage counter does not affect other entities.
 func TestARateGivenBesideOtherCounters(t *testing.T) {
 	s := rate.New(rate.Options{})
 	b := &metric.Batch{Node: "n1", Interval: 15 * time.Second, Resolution: time.Millisecond, Cores: 4}

@@ -14,7 +14,7 @@ func TestUnchangedNodeAllocatesNothing(t *testing.T) {
 	n := samplenodes.Node{Pods: 30, Containers: 2}
 	facts, b := n.Facts(), n.Batch()
 	s := rate.New(rate.Options{})
-	for round := range 3 { // until each series is as long as it gets
+	for round := range 3 { // until each series has its full length
 		s.Process(facts, b, n.Round(b, round))
 	}
 	round := 2
@@ -48,8 +48,8 @@ func benchmarkProcess(b *testing.B, n samplenodes.Node) {
 	for b.Loop() {
 		b.StopTimer()
 		now := n.Round(batch, round)
-		batch.NodeTime = now.UnixNano() // as a kubelet tells
-		slots.Assign(batch)             // as identity has done
+		batch.NodeTime = now.UnixNano() // as a kubelet reports it
+		slots.Assign(batch)             // identity does this in a pipeline
 		pods.Resolve(facts, batch)
 		round++
 		b.StartTimer()
@@ -58,8 +58,8 @@ func benchmarkProcess(b *testing.B, n samplenodes.Node) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n.Pods), "ns/pod")
 }
 
-// BenchmarkFleet measures a source among a thousand, as /metrics/resource reports it: what it
-// keeps has left the processor's caches since its last round.
+// BenchmarkFleet measures one source of a thousand, as /metrics/resource reports it: its state
+// has left the processor's caches since its last round.
 func BenchmarkFleet(b *testing.B) {
 	n := samplenodes.Node{Pods: 30, Containers: 2}
 	facts, batch := n.Facts(), n.Batch()

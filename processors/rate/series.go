@@ -7,19 +7,18 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// countersPerGroup is how many counters of one group of the catalogue may have rates.
-// CPU, Memory, Network and IO have four. It may be raised to 14, for which packedTrack
-// has bits.
+// countersPerGroup is the largest number of counters with rates in a group of the catalogue.
+// CPU, Memory, Network and IO have four. packedTrack has bits for 14.
 const countersPerGroup = 8
 
 // counter is a counter that has a rate.
 type counter struct {
 	of, rate  metric.ID
-	perSecond float64 // turns its increase in a window of one nanosecond into the rate's unit
+	perSecond float64 // converts an increase per nanosecond to the rate's unit
 }
 
-// counters lists, for each group, the counters that have rates. The first is
-// the one whose fall is a reset of the instance.
+// counters lists the counters with rates of each group. If the first one falls, that is a reset
+// of the instance.
 var counters = func() (list [metric.NumGroups][]counter) {
 	for i := range metric.Catalogue {
 		if d := &metric.Catalogue[i]; d.Type == metric.Rate {
@@ -38,13 +37,13 @@ var counters = func() (list [metric.NumGroups][]counter) {
 	return list
 }()
 
-// entry is a sample of one group's counters; NaN marks an absent one.
+// entry is one reading of a group's counters; NaN marks an absent one.
 type entry struct {
 	time     int64 // by the node's clock
 	counters [countersPerGroup]float64
 }
 
-// noCounters are the counters of an entry that has none.
+// noCounters are the counters of an entry without any.
 var noCounters = func() (c [countersPerGroup]float64) {
 	for i := range c {
 		c[i] = math.NaN()
@@ -52,24 +51,24 @@ var noCounters = func() (c [countersPerGroup]float64) {
 	return c
 }()
 
-// maxEntries is more than a series comes to hold: steps of a quarter of the window,
-// from one that is a window old to the newest.
+// maxEntries is more than a series needs: the entries are a quarter of the window apart, and
+// the oldest is about one window old.
 const maxEntries = 8
 
-// series holds the samples of one group of one instance which later ones may be
-// paired with, oldest first, in steps of about a quarter of the window. The zero series
-// is of a group that has no counters.
+// series holds readings of one group of one instance with which later ones may be paired,
+// oldest first, about a quarter of the window apart. The zero series is of a group without
+// counters.
 type series struct {
-	on         bool          // there was a counter
-	received   bool          // the times are ours
-	reset      bool          // the counter once fell or leapt: it does not count from the start
-	stepped    bool          // the clock stepped, and nothing was measured since
+	on         bool          // the group has a counter
+	received   bool          // the times are by our clock
+	reset      bool          // readings were dropped: no pair begins at the instance's start
+	stepped    bool          // the clock stepped, and no rate was measured since
 	unsure     bool          // the next reading may be from before the clock stepped
-	impossible uint8         // pairs in a row that were, inARow at most
-	since      time.Duration // when the newest entry came, by our clock
-	newest     int64         // the time of the newest reading, in store or not; 0 for none
-	doubt      int64         // the time of a reading that may be from before the clock stepped
-	least      float64       // the fewest cores such a pair measured
+	impossible uint8         // impossible pairs in a row, at most inARow
+	since      time.Duration // our clock when the newest entry came
+	newest     int64         // time of the newest reading, stored or not; 0 if none
+	doubt      int64         // time of a reading that may be from before the clock stepped; 0 if none
+	least      float64       // smallest number of cores that an impossible pair measured
 	n          int
 	entries    [maxEntries]entry // the first n
 }
@@ -82,7 +81,7 @@ func (sr *series) last() entry {
 	return sr.entries[sr.n-1]
 }
 
-// counts reports whether v holds a counter of group g.
+// counts reports whether v has a counter of group g with a rate.
 func counts(g metric.Group, v *metric.Values) bool {
 	for i := range counters[g] {
 		if v.Has(counters[g][i].of) {
@@ -92,7 +91,7 @@ func counts(g metric.Group, v *metric.Values) bool {
 	return false
 }
 
-// read takes the counters of group g from v.
+// read returns the counters of group g in v.
 func read(g metric.Group, v *metric.Values) [countersPerGroup]float64 {
 	c := noCounters
 	for i := range counters[g] {
@@ -103,22 +102,22 @@ func read(g metric.Group, v *metric.Values) [countersPerGroup]float64 {
 	return c
 }
 
-// fell reports whether the first counter is below the newest in store.
+// fell reports whether the first counter is lower than in the newest entry.
 func (sr *series) fell(e *entry) bool {
 	return sr.n > 0 && sr.entries[sr.n-1].counters[0] > e.counters[0]
 }
 
-// advances reports whether a sample's time is after the newest in store.
+// advances reports whether a reading at this time is newer than the newest entry.
 func (sr *series) advances(at int64) bool {
 	return at != sr.doubt && (sr.n == 0 || at > sr.entries[sr.n-1].time)
 }
 
-// forget drops what is in store: later pairs begin with a sample yet to come,
-// and none with the instance's start.
+// forget drops all entries. Later pairs begin with a reading that is still to come, and not
+// with the instance's start.
 func (sr *series) forget() { sr.n, sr.reset = 0, true }
 
-// baseline returns the newest entry at least target older than at; failing
-// that, the oldest, if it is at least least older; nil if there is none.
+// baseline returns the newest entry that is at least target older than at. If there is none, it
+// returns the oldest entry if that is at least least older; else nil.
 func (sr *series) baseline(at int64, target, least time.Duration) *entry {
 	for i := sr.n - 1; i >= 0; i-- {
 		if at-sr.entries[i].time >= int64(target) {
@@ -131,8 +130,8 @@ func (sr *series) baseline(at int64, target, least time.Duration) *entry {
 	return nil
 }
 
-// lacks returns for how long the oldest in store has yet to age before a reading
-// can be paired with it; 0 if there is none.
+// lacks returns how much older the oldest entry must become before a reading can be paired with
+// it; 0 if there is no entry.
 func (sr *series) lacks(at int64, least time.Duration) time.Duration {
 	if sr.n == 0 {
 		return 0
@@ -140,9 +139,9 @@ func (sr *series) lacks(at int64, least time.Duration) time.Duration {
 	return least - time.Duration(at-sr.entries[0].time)
 }
 
-// store adds e and drops what no later sample will be paired with. Entries
-// closer together than a quarter of the window are thinned out, so that a
-// source read every second keeps no more of them than one read every five.
+// store adds e and drops entries that no later reading will be paired with. It keeps entries
+// about a quarter of the window apart, so that a source that is read every second needs no more
+// entries than one that is read every five.
 func (sr *series) store(e *entry, now, target time.Duration) {
 	sr.since, sr.newest = now, e.time
 	if n := sr.n; n == maxEntries || n >= 2 && sr.entries[n-1].time-sr.entries[n-2].time < int64(target/4) {
@@ -165,7 +164,8 @@ func (sr *series) dropOldest(n int) {
 	}
 }
 
-// pair sets the rates of group g from two entries, unless they cannot be right.
+// pair sets the rates of group g from two entries and returns Measured. If the rates cannot be
+// right, it sets none and returns the reason.
 func (s *Calculator) pair(g metric.Group, sample *metric.Sample, prev, cur *entry, b *metric.Batch, sr *series) metric.Reason {
 	if sr.fell(cur) {
 		return metric.CounterReset
@@ -179,7 +179,7 @@ func (s *Calculator) pair(g metric.Group, sample *metric.Sample, prev, cur *entr
 	for i := range counters[g] {
 		c := &counters[g][i]
 		delta := cur.counters[i] - prev.counters[i]
-		if delta >= 0 { // false for NaN, and for a lesser counter that fell
+		if delta >= 0 { // false for NaN, and if one of the other counters fell
 			sample.Values.Set(c.rate, delta/float64(window)*c.perSecond)
 		}
 	}
@@ -190,12 +190,11 @@ func (s *Calculator) pair(g metric.Group, sample *metric.Sample, prev, cur *entr
 // coarse reports whether the source cuts its timestamps to whole seconds.
 func coarse(b *metric.Batch) bool { return b.Resolution >= time.Second }
 
-// coarseWindows is how many times longer a window is to be where its ends are
-// known only to the second.
+// coarseWindows is by how much a window is longer if its ends are cut to the second.
 const coarseWindows = 3
 
-// shortest returns the shortest window that a rate may be over: two ends that are
-// each known to the second say little over ten.
+// shortest returns the shortest window of a rate. It is longer if both ends are cut to the
+// second, because ten seconds are too few then.
 func (s *Calculator) shortest(b *metric.Batch) time.Duration {
 	if coarse(b) {
 		return coarseWindows * s.options.MinWindow
@@ -203,34 +202,34 @@ func (s *Calculator) shortest(b *metric.Batch) time.Duration {
 	return s.options.MinWindow
 }
 
-// target returns the window to aim for.
+// target returns the preferred window.
 func (s *Calculator) target(b *metric.Batch) time.Duration {
 	return early(max(s.shortest(b), b.Interval*2/3))
 }
 
-// least returns the shortest window to serve where no longer one can be had.
+// least returns the shortest window that is served if no longer one is possible.
 func (s *Calculator) least(b *metric.Batch) time.Duration { return early(s.shortest(b)) }
 
-// early lets a pair pass that was read a scheduler's delay too early.
+// early shortens a window by 5%, for a reading that came a little early.
 func early(window time.Duration) time.Duration { return window - window/20 }
 
-// cores bounds how much CPU time a window can hold.
+// cores limits how much CPU time a window can have.
 type cores struct {
-	capacity float64 // as the API server or the source says; 0 if unknown
-	raised   float64 // as pairs in a row have measured
+	capacity float64 // as the API server or the source reports it; 0 if unknown
+	raised   float64 // as inARow pairs in a row measured
 }
 
-// inARow is how many impossible pairs in a row prove the capacity wrong.
+// inARow is how many impossible pairs in a row show that the capacity is wrong.
 const inARow = 3
 
-// allow reports whether used CPU nanoseconds can have been used in window
-// nanoseconds whose ends are known to clock.
+// allow reports whether used CPU nanoseconds are possible in window nanoseconds. clock is the
+// resolution of the window's ends.
 func (c *cores) allow(used float64, window int64, clock time.Duration, sr *series) bool {
 	n := max(c.capacity, c.raised)
 	if c.capacity <= 0 {
 		return true
 	}
-	if !(used > n*float64(window+2*int64(clock)+int64(250*time.Millisecond))*1.05) { // NaN proves nothing
+	if !(used > n*float64(window+2*int64(clock)+int64(250*time.Millisecond))*1.05) { // true for NaN
 		sr.impossible = 0
 		return true
 	}

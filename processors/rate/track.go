@@ -7,38 +7,37 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// track is what is remembered of one entity, spread out to work on. At rest it is
-// a row.
+// track is the state of one entity, unpacked. Between rounds it is a packedTrack.
 type track struct {
 	instance metric.Instance
-	pod      *cluster.Pod       // of the API server, when the entity was last read
-	run      *cluster.Container // the run the API server named when it was last read
-	seen     time.Duration      // when it was last reported and believed, by our clock
-	isNew    bool               // it never was
-	steady   bool               // its start was the same in the report before
-	absent   uint8              // rounds since, in which the node answered; maxAbsent for more
-	used     groupMask          // the groups that hold anything; bit g is group g
+	pod      *cluster.Pod       // as the API server knew it when the entity was last read
+	run      *cluster.Container // the present run by the API server when it was last read
+	seen     time.Duration      // our clock when it was last reported and not rejected
+	isNew    bool               // it was never reported
+	steady   bool               // its start was the same in the previous report
+	absent   uint8              // later rounds in which the node answered; at most maxAbsent
+	used     groupMask          // the groups with any state; bit g is group g
 	groups   [metric.NumGroups]group
-	last     values // as they were last served
+	last     values // the values that were last served
 }
 
-// group is what is remembered of one group of an entity: how it was last served,
-// and what is kept to pair later readings with.
+// group is the state of one group of an entity: what was last served, and the readings with
+// which later ones are paired.
 type group struct {
-	time     int64 // of the reading served; 0 for none
+	time     int64 // of the reading that was served; 0 if none
 	window   metric.Window
 	reason   metric.Reason
-	received bool          // the time is not the node's
-	read     time.Duration // when there last was a new reading
+	received bool          // the time is by our clock
+	read     time.Duration // our clock at the last new reading
 	series   series
 }
 
-// hasNumbers reports whether the group's last numbers were served.
+// hasNumbers reports whether numbers of the group were served last.
 func (g *group) hasNumbers() bool {
 	return g.reason == metric.Measured || g.reason == metric.Ambiguous
 }
 
-// since returns when the group was last truly read, by our clock.
+// since returns our clock when the group last had a new reading.
 func (g *group) since() time.Duration {
 	if g.series.on {
 		return g.series.since
@@ -46,22 +45,22 @@ func (g *group) since() time.Duration {
 	return g.read
 }
 
-// maxGroups is how many groups a groupMask has bits for.
+// maxGroups is the number of bits of a groupMask.
 const maxGroups = 16
 
 // groupMask is a set of groups: bit g is group g.
 type groupMask uint16
 
-// values are metric.Values in memory that is there already.
+// values are like metric.Values, but of a fixed size, so that keep allocates nothing.
 type values struct {
 	present metric.IDSet
-	dense   [metric.NumMetrics]float64 // in the catalogue's order, those present
+	dense   [metric.NumMetrics]float64 // those present, in the catalogue's order
 	n       int
 }
 
 func (v *values) reset() { v.present, v.n = metric.IDSet{}, 0 }
 
-// keep makes v hold what o holds.
+// keep copies o to v.
 func (v *values) keep(o *metric.Values) {
 	present, dense := o.Dense()
 	v.present, v.n = present, copy(v.dense[:], dense)
@@ -71,7 +70,7 @@ func (v *values) get(id metric.ID) (float64, bool) {
 	return v.dense[min(v.present.Rank(id), len(v.dense)-1)], v.present.Has(id)
 }
 
-// keep notes how sample is served.
+// keep records what sample serves.
 func (t *track) keep(sample *metric.Sample) {
 	for g := range t.groups {
 		at, end, reason := sample.Times[g], sample.Rates[g].End, sample.Reasons[g]
@@ -86,12 +85,13 @@ func (t *track) keep(sample *metric.Sample) {
 	t.last.keep(&sample.Values)
 }
 
-// lastTime returns the time of the last report.
+// lastTime returns the time of the last report, by the node's clock.
 func (t *track) lastTime() int64 {
 	return max(t.groups[metric.CPU].time, t.groups[metric.Memory].time)
 }
 
-// clear forgets an instance: nothing of it may be paired or stand in.
+// clear drops the state of an instance that ended. Its readings are not paired with later ones,
+// and its last values are not served.
 func (t *track) clear() {
 	for g := range t.groups {
 		if sr := &t.groups[g].series; sr.on {
@@ -102,8 +102,8 @@ func (t *track) clear() {
 	t.last.reset()
 }
 
-// resetBaselines makes every later pair begin with a sample yet to come, and none
-// with the instance's start.
+// resetBaselines drops all stored readings. Later pairs begin with a reading that is still to
+// come, and not with the instance's start.
 func (t *track) resetBaselines() {
 	for g := range t.groups {
 		if sr := &t.groups[g].series; sr.on {
@@ -112,8 +112,8 @@ func (t *track) resetBaselines() {
 	}
 }
 
-// distrustNextReading starts afresh after the node's clock stepped: what is reported next
-// may have been read before.
+// distrustNextReading drops all stored readings after the node's clock stepped. The next
+// reading may be from before the step.
 func (t *track) distrustNextReading() {
 	t.resetBaselines()
 	for g := range t.groups {
