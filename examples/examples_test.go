@@ -1,5 +1,5 @@
-// Package examples_test runs the code that docs/extending.md shows, and holds the page to
-// the files it quotes.
+// Package examples_test runs the code that docs/extending.md shows, and checks that the page quotes
+// the files exactly.
 package examples_test
 
 import (
@@ -21,14 +21,14 @@ import (
 	"github.com/weir-metrics/weir/sinks/memory"
 )
 
-// The examples are what the manager calls.
+// The manager can use the examples.
 var (
 	_ manager.Sink      = (*sink.Sink)(nil)
 	_ manager.Processor = (*processor.Dropper)(nil)
 	_ api.SampleReader  = (*memory.Snapshot)(nil)
 )
 
-// batch is one round of a node with a pod.
+// batch returns one round of a node with a pod.
 func batch() *metric.Batch {
 	now := time.Unix(1000, 0)
 	b := &metric.Batch{Source: "kubelet:resource", Node: "n1", Interval: 15 * time.Second, Began: now, Ended: now}
@@ -88,7 +88,7 @@ func TestAPI(t *testing.T) {
 	}
 }
 
-// quote finds a file and what the page quotes of it.
+// quote finds the name of a file and the lines that the page quotes from it.
 var quote = regexp.MustCompile("(?s)From `([^`]+)`:\n+ *```go\n(.*?)\n *```\n")
 
 func TestPageQuotesTheFiles(t *testing.T) {
@@ -110,7 +110,7 @@ func TestPageQuotesTheFiles(t *testing.T) {
 			t.Errorf("docs/extending.md quotes what %s does not say (any more):\n%s", q[1], q[2])
 		}
 	}
-	// Every file that the page tells to touch is there.
+	// Every file that the page says to change must exist.
 	for _, m := range regexp.MustCompile("`((?:app|metric|sources|sinks|processors|docs)/[a-z/]+\\.(?:go|md))`").FindAllStringSubmatch(string(page), -1) {
 		if _, err := os.Stat(filepath.Join("..", m[1])); err != nil {
 			t.Errorf("docs/extending.md names %s: %v", m[1], err)

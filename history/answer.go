@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// answer is the envelope of Prometheus' API.
+// answer is the envelope of an answer of Prometheus' API.
 type answer struct {
 	Status    string   `json:"status"`
 	ErrorType string   `json:"errorType"`
@@ -23,7 +23,7 @@ type answer struct {
 	} `json:"data"`
 }
 
-// point is a time in seconds and a value as text.
+// point is a time in seconds and a value in text form.
 type point struct {
 	at    float64
 	value float64
@@ -56,7 +56,7 @@ func (p point) series(labels map[string]string) InstantValue {
 	return InstantValue{Labels: labels, Value: p.value, Time: p.time()}
 }
 
-// envelope decodes the envelope of a successful answer.
+// envelope decodes an answer. It returns the envelope if the query succeeded, else an error.
 func envelope(status int, body []byte) (*answer, error) {
 	var a answer
 	err := json.Unmarshal(body, &a)
@@ -112,7 +112,7 @@ func decode(status int, body []byte) (*Answer, error) {
 	return to, nil
 }
 
-// truncate returns s in one line of at most 300 bytes.
+// truncate returns s on one line, with at most 300 bytes.
 func truncate(s string) string {
 	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "?")), " ")
 	if len(s) <= 300 {

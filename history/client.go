@@ -14,37 +14,38 @@ import (
 	"time"
 )
 
-// MaxAnswer is the default limit of an answer, in bytes. A query for an autoscaler returns a
-// handful of series.
+// MaxAnswer is the default limit on the size of an answer, in bytes. A query for an autoscaler
+// returns only a few series.
 const MaxAnswer = 4 << 20
 
-// Options name the server and its credentials.
+// Options has the server and its credentials.
 type Options struct {
-	// URL is the server's; the API's path is added to it. Required.
+	// URL is the server's URL; the client adds the path of the API. Required.
 	URL string
-	// CAFile holds the certificates to trust, read once; the system's if empty.
+	// CAFile has the CA certificates to trust. It is read once. If it is empty, the system's
+	// certificates are used.
 	CAFile string
-	// BearerTokenFile holds a token, read for each query.
+	// BearerTokenFile has a token. It is read for each query.
 	BearerTokenFile string
-	// Username and PasswordFile are sent as basic authentication; the file is read
-	// for each query.
+	// Username and the password in PasswordFile are sent as basic authentication. The file is read for
+	// each query.
 	Username, PasswordFile string
 	Headers                map[string]string
-	// MaxAnswer bounds an answer's size in bytes; 0 means the constant MaxAnswer.
+	// MaxAnswer bounds the size of an answer in bytes; 0 means the constant MaxAnswer.
 	MaxAnswer int64
-	// Progress, if not nil, is called before each request of Range with its number and the number
-	// of all.
+	// Progress, if not nil, is called before each request of Range with the request's number and the
+	// number of requests.
 	Progress func(query string, piece, of int)
 }
 
-// Client queries one server. It is safe for concurrent use.
+// Client sends queries to one server. It is safe for concurrent use.
 type Client struct {
 	options Options
-	url     *url.URL // of the API
+	url     *url.URL // the URL of the API
 	http    *http.Client
 }
 
-// New returns a client. The error is about the URL or the certificates.
+// New returns a client. It fails if the URL or the certificates are not valid.
 func New(o Options) (*Client, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil {
@@ -86,9 +87,9 @@ func New(o Options) (*Client, error) {
 // Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// InstantValue is one series of an answer, at one time.
+// InstantValue is one series of an answer at one time.
 type InstantValue struct {
-	// Labels are the series', its name included; empty for a scalar.
+	// Labels are the labels of the series, with its name; empty for a scalar.
 	Labels map[string]string
 	Value  float64
 	Time   time.Time
@@ -97,18 +98,18 @@ type InstantValue struct {
 // Answer is the result of a query at one time.
 type Answer struct {
 	Series []InstantValue
-	// Warnings are those of the server.
+	// Warnings are the warnings of the server.
 	Warnings []string
 }
 
-// Error is an error that the server reports.
+// Error is an error that the server returns.
 type Error struct {
 	// Status is the HTTP status.
 	Status int
-	// Kind is Prometheus' type of the error: "bad_data", "execution", "timeout"; empty if the
-	// answer is not Prometheus'.
+	// Kind is Prometheus' type of the error: "bad_data", "execution", "timeout". It is empty if the
+	// answer does not come from Prometheus.
 	Kind string
-	// Text is the server's text, truncated.
+	// Text is the server's message, truncated.
 	Text string
 }
 
@@ -125,7 +126,7 @@ func (e *Error) Error() string {
 }
 
 // Query returns the result of a query at a time. An *Error comes from the server; other errors
-// are about the connection.
+// concern the connection.
 func (c *Client) Query(ctx context.Context, query string, at time.Time) (*Answer, error) {
 	status, body, err := c.post(ctx, "query", url.Values{"query": {query}, "time": {seconds(at)}})
 	if err != nil {
@@ -134,13 +135,13 @@ func (c *Client) Query(ctx context.Context, query string, at time.Time) (*Answer
 	return decode(status, body)
 }
 
-// seconds writes a time for the API.
+// seconds formats a time for the API.
 func seconds(t time.Time) string { return strconv.FormatFloat(float64(t.UnixMilli())/1000, 'f', 3, 64) }
 
-// post sends a request and returns the answer's status and body.
+// post sends a request and returns the status and the body of the answer.
 func (c *Client) post(ctx context.Context, path string, form url.Values) (status int, body []byte, err error) {
 	if deadline, ok := ctx.Deadline(); ok {
-		// Let the server give up when nobody waits any more.
+		// The server stops when the caller no longer waits.
 		form.Set("timeout", strconv.FormatFloat(max(time.Until(deadline).Seconds(), 0.001), 'f', 3, 64))
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url.JoinPath(path).String(), strings.NewReader(form.Encode()))
@@ -169,7 +170,7 @@ func (c *Client) post(ctx context.Context, path string, form url.Values) (status
 	return resp.StatusCode, body, nil
 }
 
-// authorize adds the credentials. It reads the files for each request because tokens are renewed.
+// authorize adds the credentials. It reads the files for each request, because tokens are renewed.
 func (c *Client) authorize(req *http.Request) error {
 	for name, value := range c.options.Headers {
 		req.Header.Set(name, value)

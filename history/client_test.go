@@ -97,8 +97,8 @@ func TestDecodeLinesRefuses(t *testing.T) {
 	}
 }
 
-// FuzzDecodeLines asserts that the points of an answer without an error are in order,
-// and that an answer that says no has none.
+// FuzzDecodeLines checks that the points of a successful answer are in order of time, and that an
+// error has no points.
 func FuzzDecodeLines(f *testing.F) {
 	for _, s := range []string{
 		`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"a":"b"},"values":[[1.5,"1"],[2,"NaN"]]}]}}`,
@@ -167,8 +167,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// FuzzDecode asserts that an answer without an error has values and times, and
-// that errors are short.
+// FuzzDecode checks that a successful answer has values and times, and that errors are short.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{
 		`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"a":"b"},"value":[1.5,"1"]}]}}`,

@@ -1,7 +1,8 @@
-// Package history asks a Prometheus-compatible server what a query gives, now or over any span of
-// time. weir has no database of its own: this is how it looks further back than its memory.
+// Package history gets the result of a query from a Prometheus-compatible server, at one time or
+// over any span of time. weir has no database of its own; this package gives it the values from
+// before its own memory.
 //
-// A client keeps no state but its connections, bounds the size of an answer, follows no redirects,
-// which could carry credentials elsewhere, and leaves deadlines to its caller's context. Its errors
-// say which status the server gave and what it wrote.
+// A client keeps no state except its connections, and limits the size of an answer. It follows no
+// redirects, because they could send credentials to another server. The caller's context sets the
+// deadline. Errors have the server's status and message.
 package history

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// pointsPerRequest is half of what Prometheus returns of a series at most, so that each answer is
-// quick.
+// pointsPerRequest is half of the number of points that Prometheus returns for a series at most, so
+// that each answer is quick.
 const pointsPerRequest = 5500
 
 // Point is a value at a time.
@@ -24,12 +24,12 @@ type Point struct {
 // TimeSeries is one series over time.
 type TimeSeries struct {
 	Labels map[string]string
-	// Points are in order of time, on the requested steps. Steps without a value have no point.
+	// Points are in order of time, at the requested steps. A step without a value has no point.
 	Points []Point
 }
 
-// Step returns the distance of points for a span: 15 s up to a day, 30 s up to three days, 60 s
-// beyond.
+// Step returns the time between points for a span: 15 s up to a day, 30 s up to three days, 60 s
+// for longer spans.
 func Step(span time.Duration) time.Duration {
 	switch day := 24 * time.Hour; {
 	case span <= day:
@@ -40,8 +40,9 @@ func Step(span time.Duration) time.Duration {
 	return time.Minute
 }
 
-// Range returns the result of a query from one time to another, both included, at every step.
-// It asks in pieces that the server answers. Series are sorted by their labels, each whole.
+// Range returns the result of a query from one time to another, both included, at every step. It
+// sends several requests, each small enough for the server. Series are sorted by their labels; each
+// one is complete.
 func (c *Client) Range(ctx context.Context, query string, from, to time.Time, step time.Duration) ([]TimeSeries, error) {
 	if step <= 0 || to.Before(from) {
 		return nil, fmt.Errorf("ask from %s to %s in steps of %s: there is no such time", from.Format(time.RFC3339), to.Format(time.RFC3339), step)
@@ -78,7 +79,7 @@ func (c *Client) Range(ctx context.Context, query string, from, to time.Time, st
 	return all, nil
 }
 
-// labelsKey returns a string that is unique for a set of labels.
+// labelsKey returns a key that is unique for a set of labels.
 func labelsKey(labels map[string]string) (key string) {
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
 		key += fmt.Sprintf("%q=%q,", name, labels[name])
@@ -86,7 +87,7 @@ func labelsKey(labels map[string]string) (key string) {
 	return key
 }
 
-// queryRange is Range for one piece.
+// queryRange sends one request of Range.
 func (c *Client) queryRange(ctx context.Context, query string, from, to time.Time, step time.Duration) ([]TimeSeries, error) {
 	status, body, err := c.post(ctx, "query_range", url.Values{
 		"query": {query}, "start": {seconds(from)}, "end": {seconds(to)},
@@ -98,7 +99,7 @@ func (c *Client) queryRange(ctx context.Context, query string, from, to time.Tim
 	return decodeRange(status, body)
 }
 
-// decodeRange decodes the answer of query_range.
+// decodeRange decodes an answer of query_range.
 func decodeRange(status int, body []byte) ([]TimeSeries, error) {
 	a, err := envelope(status, body)
 	if err != nil {
@@ -110,7 +111,7 @@ func decodeRange(status int, body []byte) ([]TimeSeries, error) {
 	var matrix []struct {
 		Metric map[string]string `json:"metric"`
 		Values []point           `json:"values"`
-		// A histogram's: its points are not numbers.
+		// Histograms is set for native histograms: their points are not numbers.
 		Histograms []json.RawMessage `json:"histograms"`
 	}
 	if err := json.Unmarshal(a.Data.Result, &matrix); err != nil {

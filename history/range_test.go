@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// prometheus answers query_range with two series: the time itself, and one that
-// ended at a time. As a real one, it refuses more than 11,000 points.
+// prometheus is a server that answers query_range with two series: one whose values are the times,
+// and one that ended at a time. Like a real server it refuses more than 11,000 points.
 func prometheus(t *testing.T, ended time.Time) (*Client, *int) {
 	asked := 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -57,7 +57,7 @@ func prometheus(t *testing.T, ended time.Time) (*Client, *int) {
 	return c, &asked
 }
 
-// A week in pieces has each point once, in order.
+// TestRangeOfManyPieces reads a week in several requests. Each point occurs once, in order.
 func TestRangeOfManyPieces(t *testing.T) {
 	from := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	to := from.Add(7 * 24 * time.Hour)

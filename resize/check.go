@@ -10,15 +10,15 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-// ResourceChange is the new request, limit or both of a container's resource. An Amount that is not set stays
-// as it is.
+// ResourceChange is the new request, limit or both of a container's resource. An Amount that is not
+// set leaves the old value.
 type ResourceChange struct {
 	Container      string
 	Resource       Resource
 	Request, Limit Amount
 }
 
-// With returns p after changes. The error names a container that p does not have.
+// With returns p after changes. It fails if p does not have one of the containers.
 func (p *PodResources) With(changes []ResourceChange) (*PodResources, error) {
 	after := *p
 	after.Containers = slices.Clone(p.Containers)
@@ -33,16 +33,17 @@ func (p *PodResources) With(changes []ResourceChange) (*PodResources, error) {
 		if change.Limit.Set {
 			*c.Limits.of(change.Resource) = change.Limit
 			if request := c.Requests.of(change.Resource); !request.Set {
-				*request = change.Limit // the default of the API server
+				*request = change.Limit // the API server sets the request to the limit by default
 			}
 		}
 	}
 	return &after, nil
 }
 
-// Check returns why changes cannot be made to p in place; nothing if they can. The rules are those of
-// Kubernetes' validation (ValidatePodResize) and of resize policies. It does not check what only the
-// cluster knows, such as room on the node. The error is that of With.
+// Check returns the reasons why changes cannot be made to p in place. It returns none if they can.
+// The rules are those of Kubernetes' validation (ValidatePodResize) and of resize policies. It does
+// not check what depends on the cluster, such as room on the node. It fails if p does not have one
+// of the containers.
 func Check(p *PodResources, changes []ResourceChange) ([]Refusal, error) {
 	after, err := p.With(changes)
 	if err != nil {
@@ -67,7 +68,7 @@ func Check(p *PodResources, changes []ResourceChange) ([]Refusal, error) {
 	return refusals, nil
 }
 
-// podRefusals returns why no container of the pod can be changed in place.
+// podRefusals returns the reasons why no container of the pod can be changed in place.
 func (p *PodResources) podRefusals() []Refusal {
 	var all []Refusal
 	add := func(reason AdviceReason, message string) { all = append(all, Refusal{reason, message}) }
@@ -89,7 +90,7 @@ func (p *PodResources) podRefusals() []Refusal {
 	return all
 }
 
-// changeRefusals returns why a change of one container cannot be made in place.
+// changeRefusals returns the reasons why a change of one container cannot be made in place.
 func (p *PodResources) changeRefusals(change ResourceChange) (all []Refusal) {
 	c := p.Container(change.Container)
 	if c.Role == cluster.Init {
@@ -101,7 +102,7 @@ func (p *PodResources) changeRefusals(change ResourceChange) (all []Refusal) {
 	return all
 }
 
-// qosChangeMessage says that a change would change the class.
+// qosChangeMessage returns the text for a change that would change the QoS class.
 func qosChangeMessage(was, is Class) string {
 	s := fmt.Sprintf("the pod's QoS class would change from %s to %s, which Kubernetes refuses, for its cgroup is below that of its class", was, is)
 	if was == Guaranteed {

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// Options say how requests are computed. Start with Defaults.
+// Options configures how requests are computed. Start with Defaults.
 type Options struct {
 	CPU, Memory Aim
-	// Resources are those that may change.
+	// Resources are the resources that may change.
 	Resources []Resource
-	// MinHistory is how long a container must have been measured.
+	// MinHistory is the shortest time for which a container must have been measured.
 	MinHistory time.Duration
-	// Up lets requests also grow, up to the limit.
+	// Up also lets requests grow, up to the limit.
 	Up bool
-	// Limits lets the limits of Guaranteed pods shrink with their requests. Without it these pods stay
-	// as they are, since their class requires equal requests and limits.
+	// Limits lets the limits of Guaranteed pods shrink together with their requests. Without it these
+	// pods stay as they are, because their class requires equal requests and limits.
 	Limits bool
 }
 
-// Aim says how the request of one resource is computed.
+// Aim configures how the request of one resource is computed.
 type Aim struct {
-	// Percentile is the share of readings, in percent, that the request covers; 100 for all.
+	// Percentile is the share of readings, in percent, that the request covers; 100 covers all.
 	Percentile float64
-	// Headroom is added to that, as a share: 0.15 for 15%.
+	// Headroom is the share that is added to that value: 0.15 for 15%.
 	Headroom float64
 	// Floor is the smallest proposal, in millicores or bytes.
 	Floor int64

@@ -15,23 +15,23 @@ import (
 // Resource is a resource that can be resized in place.
 type Resource string
 
-// The resources. Kubernetes resizes no others.
+// The resources. Kubernetes cannot resize others.
 const (
 	CPU    Resource = "cpu"
 	Memory Resource = "memory"
 )
 
-// Resources returns both.
+// Resources returns all resources.
 func Resources() []Resource { return []Resource{CPU, Memory} }
 
-// Amount is an optional amount of a resource, in millicores or bytes. An amount that is not set
-// differs from zero.
+// Amount is an optional amount of a resource, in millicores or bytes. An amount that is not set is
+// different from zero.
 type Amount struct {
 	Value int64
 	Set   bool
 }
 
-// Of returns an amount that is set.
+// Of returns an amount that is set to value.
 func Of(value int64) Amount { return Amount{value, true} }
 
 // Amounts is an amount of each resource.
@@ -47,30 +47,30 @@ func (a *Amounts) of(r Resource) *Amount {
 	return &a.CPU
 }
 
-// PodResources has what is needed to resize a pod.
+// PodResources is the part of a pod that a resize needs.
 type PodResources struct {
 	Namespace, Name, UID, Node string
-	// QoS is the class in the pod's status, by which the kubelet chose the pod's cgroup. If it is empty,
-	// ClassOf applies.
+	// QoS is the class in the pod's status. The kubelet has chosen the pod's cgroup by it. If it is
+	// empty, ClassOf is used.
 	QoS Class
 	// Phase is the phase in the pod's status.
 	Phase       string
 	Terminating bool
-	// Static: the pod comes from a file on the node, not from the API server.
+	// Static means that the pod comes from a file on the node, not from the API server.
 	Static  bool
 	Windows bool
-	// PodLevel are requests and limits of the pod itself (spec.resources). If there are any, the class
-	// and the scheduler use them.
+	// PodLevel has the requests and limits of the pod itself (spec.resources). If there are any, they
+	// determine the class and what the scheduler reserves.
 	PodLevel struct {
 		Requests, Limits Amounts
 		Set              bool
 	}
-	// Resizing describes a resize in progress, by its condition; empty if there is none.
+	// Resizing describes a resize in progress, from its conditions; empty if there is none.
 	Resizing string
-	// OldKubelet: the node's kubelet cannot resize in place, since it does not report the resources of
-	// containers.
+	// OldKubelet means that the node's kubelet cannot resize in place: it does not report the
+	// resources of containers.
 	OldKubelet bool
-	Containers []ContainerResources // init containers first, as they start
+	Containers []ContainerResources // init containers first, in the order in which they start
 }
 
 // ContainerResources is a container of a pod.
@@ -79,7 +79,8 @@ type ContainerResources struct {
 	Role             cluster.Role
 	Running          bool
 	Requests, Limits Amounts
-	// RestartsFor are the resources whose resize restarts the container, by its resizePolicy.
+	// RestartsFor are the resources that restart the container when they are resized, by its
+	// resizePolicy.
 	RestartsFor []Resource
 }
 
@@ -95,8 +96,8 @@ func (p *PodResources) Container(name string) *ContainerResources {
 // String returns namespace/name.
 func (p *PodResources) String() string { return p.Namespace + "/" + p.Name }
 
-// FromPod converts a pod of the API server. Requests and limits are those of the spec, whether or not
-// the kubelet has applied them.
+// FromPod converts a pod of the API server. Requests and limits come from the spec, even if the
+// kubelet has not applied them yet.
 func FromPod(p *corev1.Pod) *PodResources {
 	to := &PodResources{
 		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Node: p.Spec.NodeName,
@@ -134,7 +135,7 @@ func newContainer(c *corev1.Container, role cluster.Role, statuses []corev1.Cont
 	return to
 }
 
-// amounts converts quantities, rounded up as the scheduler and the kubelet do.
+// amounts converts quantities. It rounds up, as the scheduler and the kubelet do.
 func amounts(list corev1.ResourceList) (a Amounts) {
 	if q, ok := list[corev1.ResourceCPU]; ok {
 		a.CPU = Of(q.MilliValue())
@@ -161,8 +162,8 @@ func resizing(p *corev1.Pod) string {
 	return strings.Join(texts, "; ")
 }
 
-// oldKubelet reports whether the kubelet cannot resize in place. The API server uses the same sign: a
-// kubelet that can reports the resources of running containers.
+// oldKubelet reports whether the kubelet cannot resize in place. It uses the same sign as the API
+// server: a kubelet that can resize reports the resources of running containers.
 func oldKubelet(p *corev1.Pod) bool {
 	for _, s := range p.Status.ContainerStatuses {
 		if s.State.Running != nil {
@@ -172,8 +173,8 @@ func oldKubelet(p *corev1.Pod) bool {
 	return false
 }
 
-// FromFacts converts a pod of the cluster facts. They do not have resize policies, Resizing,
-// OldKubelet and Windows.
+// FromFacts converts a pod of the cluster facts. The facts have no resize policies, so RestartsFor,
+// Resizing, OldKubelet and Windows are not set.
 func FromFacts(p *cluster.Pod) *PodResources {
 	to := &PodResources{
 		Namespace: string(p.Namespace), Name: string(p.Name), UID: string(p.UID), Node: string(p.Node),
@@ -182,7 +183,7 @@ func FromFacts(p *cluster.Pod) *PodResources {
 	to.PodLevel.Requests, to.PodLevel.Limits = requests(p.Spec), limits(p.Spec)
 	to.PodLevel.Set = p.PodLevel || p.Spec.Len() > 0
 	for i := range p.Containers {
-		if c := &p.Containers[i]; c.Role != cluster.Ephemeral { // it cannot have requests
+		if c := &p.Containers[i]; c.Role != cluster.Ephemeral { // an ephemeral container cannot have requests
 			to.Containers = append(to.Containers, ContainerResources{
 				Name: c.Name, Role: c.Role, Running: c.State == cluster.StateRunning, Requests: requests(c.Spec), Limits: limits(c.Spec),
 			})
@@ -209,8 +210,8 @@ func bytes(v cluster.Requirements, id metric.ID) Amount {
 	return Amount{int64(math.Ceil(n)), ok}
 }
 
-// Class is the quality-of-service class of a pod, as Kubernetes names it. The kubelet keeps a pod's
-// cgroup below the cgroup of its class.
+// Class is the quality-of-service class of a pod, with Kubernetes' name. The kubelet creates a
+// pod's cgroup below the cgroup of its class.
 type Class string
 
 // The classes.
@@ -220,10 +221,11 @@ const (
 	BestEffort Class = "BestEffort"
 )
 
-// ClassOf returns the class that follows from p's requests and limits, as the API server computes it
-// (k8s.io/kubernetes/pkg/apis/core/v1/helper/qos). Requests and limits of all containers are added,
-// and zero counts as not set. A pod is Guaranteed if every container has both limits and the sums of
-// requests and limits are equal. Requests and limits of the pod itself replace those of its containers.
+// ClassOf returns the class that follows from p's requests and limits, as the API server computes
+// it (k8s.io/kubernetes/pkg/apis/core/v1/helper/qos). It adds the requests and limits of all
+// containers; zero counts as not set. A pod is Guaranteed if every container has both limits and
+// the sums of requests and limits are equal. Requests and limits of the pod itself replace those of
+// its containers.
 func ClassOf(p *PodResources) Class {
 	var requests, limits Amounts
 	guaranteed := true
@@ -258,7 +260,7 @@ func addPositive(sum, a *Amounts) {
 	}
 }
 
-// class returns the class in the pod's status, or else ClassOf.
+// class returns the class in the pod's status. If there is none, it returns ClassOf(p).
 func (p *PodResources) class() Class {
 	if p.QoS != "" {
 		return p.QoS
@@ -267,8 +269,8 @@ func (p *PodResources) class() Class {
 }
 
 // Reserved returns what the scheduler reserves on the node for p, without the overhead of its
-// RuntimeClass: the sum of the containers that run at once, or what an init container needs together
-// with the sidecars started before it, if that is more (KEP 753).
+// RuntimeClass. It is the sum of the containers that run at once. If an init container, with the
+// sidecars started before it, needs more, it is that amount (KEP 753).
 func Reserved(p *PodResources) (sum Amounts) {
 	for _, r := range Resources() {
 		if own := p.PodLevel.Requests.Get(r); own.Set {

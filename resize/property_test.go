@@ -9,7 +9,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-// dice throws pods, readings and options; absurd ones among them.
+// dice generates random pods, readings and options, including absurd ones.
 type dice struct{ *rand.Rand }
 
 func (d dice) amounts() (a Amounts) {
@@ -28,7 +28,7 @@ func (d dice) pod() *PodResources {
 		for _, r := range Resources() {
 			limit := c.Limits.Get(r)
 			switch d.IntN(4) {
-			case 0: // as much as the limit, which it is anyway where only that is given
+			case 0: // a request that equals the limit, which is also the default if only the limit is set
 				*c.Requests.of(r) = limit
 			case 1:
 				if limit.Set {
@@ -65,8 +65,9 @@ func (d dice) points() []UsagePoint {
 	return points
 }
 
-// Whatever is thrown: what is recommended is what Check allows, keeps the class, lies
-// between the floor and the limit and, unless Up, below the request; and it is said why.
+// TestRecommendationsHold checks random recommendations: Check allows them, they keep the QoS
+// class, they are between the floor and the limit and, unless Up is set, below the request, and
+// each one has a message.
 func TestRecommendationsHold(t *testing.T) {
 	d := dice{rand.New(rand.NewPCG(5, 6))}
 	proposed := 0

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// PodRecommendation is the advice about a pod's requests.
+// PodRecommendation is the recommendation for a pod's requests.
 type PodRecommendation struct {
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
@@ -22,7 +22,8 @@ type PodRecommendation struct {
 	QoS       Class  `json:"qosClass"` // no advice changes it
 	// Requests has one Advice for each container and resource, in the pod's order.
 	Requests []Advice `json:"requests"`
-	// Frees is what the scheduler gets back if all proposals are applied; negative if requests grow.
+	// Frees is the amount that the scheduler gets back if all proposals are applied; negative if
+	// requests grow.
 	Frees Freed `json:"frees"`
 	// Notes are sentences to read before applying the recommendation.
 	Notes []string `json:"notes,omitempty"`
@@ -34,26 +35,26 @@ type Freed struct {
 	Memory resource.Quantity `json:"memory"`
 }
 
-// Advice is the advice about a container's request of a resource.
+// Advice is the recommendation for a container's request of one resource.
 type Advice struct {
 	Container string   `json:"container"`
 	Resource  Resource `json:"resource"`
-	// Request and Limit are the present ones; nil if there is none.
+	// Request and Limit are the current values; nil if there is none.
 	Request *resource.Quantity `json:"request,omitempty"`
 	Limit   *resource.Quantity `json:"limit,omitempty"`
 	Used    *UsageFigure       `json:"used,omitempty"` // nil if nothing was measured
 	// Proposed is the proposed request; nil if the request stays. ProposedLimit is the limit that must
-	// change with it; nil if none must.
+	// change with it; nil if the limit stays.
 	Proposed      *resource.Quantity `json:"proposed,omitempty"`
 	ProposedLimit *resource.Quantity `json:"proposedLimit,omitempty"`
 	Reason        AdviceReason       `json:"reason"`
 	Message       string             `json:"message"`
 }
 
-// UsageFigure is the usage as one number.
+// UsageFigure is the usage of a resource as one number.
 type UsageFigure struct {
 	Percentile float64           `json:"percentile"`
-	Value      resource.Quantity `json:"value"` // rounded up to millicores, bytes
+	Value      resource.Quantity `json:"value"` // rounded up to millicores or bytes
 	Samples    int               `json:"samples"`
 	From       time.Time         `json:"from"`
 	To         time.Time         `json:"to"`
@@ -62,8 +63,8 @@ type UsageFigure struct {
 // minChange is the smallest change that is proposed, as a share of the request.
 const minChange = 0.05
 
-// Recommend returns the recommendation for p. use returns the usage of a resource by a container, in
-// any order; impossible values are ignored. Recommend keeps no reference to p.
+// Recommend returns the recommendation for p. use returns a container's usage of a resource, in any
+// order; impossible values are ignored. Recommend keeps no reference to p.
 func Recommend(p *PodResources, use func(container string, r Resource) []UsagePoint, o Options) *PodRecommendation {
 	rec := &PodRecommendation{Namespace: p.Namespace, Pod: p.Name, UID: p.UID, Node: p.Node, QoS: p.class(), Requests: []Advice{}}
 	refused := p.firstRefusal()
@@ -79,7 +80,7 @@ func Recommend(p *PodResources, use func(container string, r Resource) []UsagePo
 	return rec
 }
 
-// firstRefusal returns why no request of the pod can change; nil if one may.
+// firstRefusal returns the reason why no request of the pod can change; nil if one may change.
 func (p *PodResources) firstRefusal() *Refusal {
 	switch bars := p.podRefusals(); {
 	case len(bars) > 0:
@@ -101,8 +102,8 @@ type adviser struct {
 	points    []UsagePoint
 }
 
-// advise returns the advice. It checks last what prevents the change, so that the message can also
-// say what the change would have been.
+// advise returns the advice. It checks last whether something prevents the change, so that the
+// message can also say what the change would have been.
 func (d *adviser) advise(refused *Refusal) Advice {
 	request, limit := d.container.Requests.Get(d.resource), d.container.Limits.Get(d.resource)
 	a := Advice{Container: d.container.Name, Resource: d.resource, Request: optionalQuantity(d.resource, request), Limit: optionalQuantity(d.resource, limit)}
@@ -168,27 +169,27 @@ func (d *adviser) figure() *UsageFigure {
 	aim := d.options.aim(d.resource)
 	value := quantile(d.points, aim.Percentile)
 	if d.resource == CPU {
-		value = math.Round(value*1e9) / 1e6 // the kernel counts in nanoseconds
+		value = math.Round(value*1e9) / 1e6 // the kernel counts CPU time in nanoseconds
 	}
 	return &UsageFigure{Percentile: aim.Percentile, Value: *Quantity(d.resource, int64(math.Ceil(value))), Samples: len(d.points), From: from.UTC(), To: to.UTC()}
 }
 
-// need returns the request that fits the usage, and how it is computed.
+// need returns the request that fits the usage, and how it was computed.
 func (d *adviser) need(used *UsageFigure) (need int64, why string) {
 	aim := d.options.aim(d.resource)
 	value, step := used.Value.MilliValue(), int64(1)
 	if d.resource == Memory {
 		value, step = used.Value.Value(), mebibyte
 	}
-	// The headroom may add a rounding error of float64, up to a ten-thousandth.
+	// The multiplication may add a rounding error of up to 0.0001.
 	need = int64(math.Ceil(float64(value)*(1+aim.Headroom) - 1e-4))
 	need = (need + step - 1) / step * step
 	why = fmt.Sprintf("%s; %.4g%% more is %s", used.describe(d.resource), aim.Headroom*100, FormatAmount(d.resource, need))
 	return need, why
 }
 
-// refuseClassChange refuses proposals that would change the pod's class, sums up what is freed, and
-// adds notes.
+// refuseClassChange refuses proposals that would change the pod's QoS class, sets the sum that is
+// freed, and adds notes.
 func (rec *PodRecommendation) refuseClassChange(p *PodResources) {
 	after, _ := p.With(rec.Changes()) // no error: the changes are of p's own containers
 	if is := ClassOf(after); is != rec.QoS && len(rec.Changes()) > 0 {
@@ -216,7 +217,7 @@ func (rec *PodRecommendation) refuseClassChange(p *PodResources) {
 	rec.addGuaranteedNotes(p)
 }
 
-// addGuaranteedNotes adds notes about what a kubelet may refuse for a Guaranteed pod.
+// addGuaranteedNotes adds notes about changes of a Guaranteed pod that a kubelet may refuse.
 func (rec *PodRecommendation) addGuaranteedNotes(p *PodResources) {
 	pinned, memory := false, false
 	for _, c := range rec.Changes() {
@@ -234,7 +235,7 @@ func (rec *PodRecommendation) addGuaranteedNotes(p *PodResources) {
 	}
 }
 
-// Changes returns the changes of the proposals.
+// Changes returns the changes that the proposals make.
 func (rec *PodRecommendation) Changes() (changes []ResourceChange) {
 	for i := range rec.Requests {
 		a := &rec.Requests[i]
@@ -257,7 +258,7 @@ func optionalQuantity(r Resource, a Amount) *resource.Quantity {
 	return Quantity(r, a.Value)
 }
 
-// quantityValue is the inverse of Quantity.
+// quantityValue returns the amount in a quantity; it is the inverse of Quantity.
 func quantityValue(r Resource, q *resource.Quantity) int64 {
 	if r == Memory {
 		return q.Value()
@@ -265,8 +266,8 @@ func quantityValue(r Resource, q *resource.Quantity) int64 {
 	return q.MilliValue()
 }
 
-// FormatAmount returns an amount for people. CPU, and memory in whole mebibytes, is exact and as in
-// manifests: "250m", "1536Mi". Other amounts of memory are rounded: "95.4Mi".
+// FormatAmount returns an amount for people. CPU and whole mebibytes of memory are exact and
+// written as in manifests: "250m", "1536Mi". Other amounts of memory are rounded: "95.4Mi".
 func FormatAmount(r Resource, value int64) string {
 	if r == Memory && value%mebibyte != 0 {
 		return humanize.Bytes(float64(value))
@@ -287,14 +288,14 @@ func (f *UsageFigure) duration() string {
 	return humanize.Duration(f.To.Sub(f.From).Round(time.Second))
 }
 
-// UsagePoint is the usage of a container at a time: cores, or bytes of working set.
+// UsagePoint is the usage of a container at a time: cores, or bytes of the working set.
 type UsagePoint struct {
 	At    time.Time
 	Value float64
 }
 
-// quantile returns the value that a share of the points, in percent, do not exceed. It is the
-// nearest rank, so it is always a measured value; 100 returns the highest. Points must not be empty.
+// quantile returns the smallest measured value that percent of the points do not exceed (nearest
+// rank); 100 returns the highest value. Points must not be empty.
 func quantile(points []UsagePoint, percent float64) float64 {
 	values := make([]float64, len(points))
 	for i, p := range points {
@@ -315,21 +316,21 @@ func validPoints(points []UsagePoint) []UsagePoint {
 // maxValue is larger than any usage in cores or bytes. It keeps sums within int64.
 const maxValue = 1 << 53
 
-// span returns the time from the first of the points to the last. Points must not be empty.
+// span returns the times of the first and the last point. Points must not be empty.
 func span(points []UsagePoint) (from, to time.Time) {
 	byTime := func(a, b UsagePoint) int { return a.At.Compare(b.At) }
 	return slices.MinFunc(points, byTime).At, slices.MaxFunc(points, byTime).At
 }
 
-// Total is what several recommendations free together.
+// Total is the sum of what several recommendations free.
 type Total struct {
 	Name string
-	Pods int // that would be resized
+	Pods int // the number of pods that would be resized
 	Freed
 }
 
-// Totals sums up what recommendations free, by the name that nameOf gives each: its node's, its
-// namespace's. It ignores recommendations without a proposal.
+// Totals adds up what recommendations free. It groups them by the name that nameOf returns, for
+// example the node's or the namespace's. It ignores recommendations without a proposal.
 func Totals(list []*PodRecommendation, nameOf func(*PodRecommendation) string) (totals []Total) {
 	for _, rec := range list {
 		if len(rec.Changes()) == 0 {

@@ -13,17 +13,17 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-// begin is when the first reading of every container is taken.
+// begin is the time of the first reading of every container.
 var begin = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// fixture is a pod, and what its containers used.
+// fixture is a pod with the usage of its containers.
 type fixture struct {
 	pod  *PodResources
 	used map[string][]UsagePoint // by container and resource
 }
 
-// The transcripts tell pods, their containers and readings, a line each, and then what is
-// recommended (recommend) or refused (check).
+// TestTranscripts runs testdata. A transcript lists pods, their containers and readings, one on each line. Then
+// it prints what is recommended (recommend) or refused (check).
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -65,7 +65,7 @@ func parse(t *testing.T, r Resource, text string) int64 {
 	return quantityValue(r, &q)
 }
 
-// amountsOf reads "cpu:100m,memory:64Mi".
+// amountsOf parses "cpu:100m,memory:64Mi".
 func amountsOf(t *testing.T, text string) (a Amounts) {
 	t.Helper()
 	for part := range strings.SplitSeq(text, ",") {
@@ -128,7 +128,7 @@ func (w *fixture) readContainer(t *testing.T, words []string) {
 	w.pod.Containers = append(w.pod.Containers, c)
 }
 
-// readUsed reads "app cpu 15s 40m*59 62m": readings a quarter of a minute apart.
+// readUsed parses "app cpu 15s 40m*59 62m": a time between readings, and the readings.
 func (w *fixture) readUsed(t *testing.T, words []string) {
 	t.Helper()
 	every, err := time.ParseDuration(words[2])
@@ -145,7 +145,7 @@ func (w *fixture) readUsed(t *testing.T, words []string) {
 				t.Fatal(err)
 			}
 		}
-		v, err := strconv.ParseFloat(text, 64) // absurd ones are written plainly
+		v, err := strconv.ParseFloat(text, 64) // ParseFloat also reads absurd values such as NaN
 		if err != nil {
 			if v = float64(parse(t, r, text)); r == CPU {
 				v /= 1000
@@ -157,7 +157,7 @@ func (w *fixture) readUsed(t *testing.T, words []string) {
 	}
 }
 
-// readChanges reads "app requests=cpu:100m limits=cpu:200m".
+// readChanges parses "app requests=cpu:100m limits=cpu:200m".
 func readChanges(t *testing.T, words []string) (changes []ResourceChange) {
 	t.Helper()
 	for _, word := range words[1:] {
@@ -228,7 +228,7 @@ func (w *fixture) recommend(t *testing.T, d *datadriven.TestData) string {
 	for _, n := range rec.Notes {
 		fmt.Fprintf(&out, "note: %s\n", n)
 	}
-	// Whatever is recommended must be what Check allows, and change the class of nothing.
+	// Check must allow every recommendation, and no recommendation may change the class.
 	refusals, err := Check(w.pod, rec.Changes())
 	if err != nil || len(rec.Changes()) > 0 && len(refusals) > 0 {
 		t.Errorf("%s: recommended is what is refused: %v %v", d.Pos, refusals, err)

@@ -8,10 +8,10 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-// BenchmarkRecommend is one pod of two containers, with a quarter of an hour of readings.
+// BenchmarkRecommend measures one pod of two containers, with 15 minutes of readings.
 func BenchmarkRecommend(b *testing.B) {
 	d := dice{rand.New(rand.NewPCG(7, 8))}
-	points := make([]UsagePoint, 60) // a quarter of an hour
+	points := make([]UsagePoint, 60) // 15 minutes
 	for i := range points {
 		points[i] = UsagePoint{begin.Add(time.Duration(i) * 15 * time.Second), d.Float64() / 10}
 	}

@@ -1,5 +1,5 @@
-// Package api is the example API of docs/extending.md: it counts the pods with a number,
-// in each namespace.
+// Package api is the example API of docs/extending.md: it counts, for each namespace, the pods that
+// have a value for a metric.
 package api
 
 import (
@@ -26,14 +26,15 @@ func APIResources() []metav1.APIResource {
 // to read all of them.
 func Rights(*http.Request) []rights.Right { return []rights.Right{rights.ListPods("")} }
 
-// SampleReader is what the handler reads of the newest state. *memory.Snapshot is one.
+// SampleReader is the part of the newest state that the handler reads. *memory.Snapshot implements
+// it.
 type SampleReader interface {
 	Samples(kind metric.Kind) iter.Seq[*metric.Sample]
 }
 
-// Handler answers with a count for each namespace.
+// Handler answers with a number of pods for each namespace.
 type Handler struct {
-	// View returns the newest state; nil before the first round.
+	// View returns the newest state, or nil before the first round.
 	View func() SampleReader
 }
 
@@ -52,5 +53,5 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(counts) // a write fails only when the reader has gone
+	_ = json.NewEncoder(w).Encode(counts) // Encode fails only if the client has closed the connection
 }

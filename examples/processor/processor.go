@@ -1,5 +1,5 @@
-// Package processor is the example processor of docs/extending.md: it removes metrics
-// that nobody wants to store.
+// Package processor is the example processor of docs/extending.md: it removes metrics that need not
+// be stored.
 package processor
 
 import (

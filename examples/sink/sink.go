@@ -15,7 +15,7 @@ import (
 
 // Options configure a Sink.
 type Options struct {
-	// LeastBytes leaves out pods that use less.
+	// LeastBytes omits pods that use less memory, in bytes.
 	LeastBytes float64
 }
 
@@ -24,7 +24,7 @@ func OptionsHelp() string {
 	return `  least                 leave out pods that use fewer bytes (default 0)`
 }
 
-// ParseOptions reads what follows the name and its colon in --sink=example:[?OPTIONS].
+// ParseOptions parses the text after the name and its colon in --sink=example:[?OPTIONS].
 func ParseOptions(spec string) (o Options, err error) {
 	_, query, _ := strings.Cut(spec, "?")
 	values, err := url.ParseQuery(query)

@@ -1,5 +1,5 @@
-// Package weirseries reads weir's own series back from a Prometheus that scraped them or
-// received them by remote write, for times before weir's memory begins.
+// Package weirseries reads weir's own series from a Prometheus that scraped them or received them
+// by remote write. It is used for times before weir's memory begins.
 package weirseries
 
 import (
@@ -18,20 +18,21 @@ import (
 	"github.com/weir-metrics/weir/metric/series"
 )
 
-// Options name the server. History is required.
+// Options configures a Reader. History is required.
 type Options struct {
 	History *history.Client
-	// Logger gets the first of consecutive failures. Default: no log.
+	// Logger gets the first of several consecutive failures. Default: no log.
 	Logger *zap.Logger
-	// Registerer takes weir_history_questions_total. Default: none.
+	// Registerer registers weir_history_questions_total. Default: none.
 	Registerer prometheus.Registerer
-	// Now reads the clock. Default time.Now.
+	// Now returns the current time. Default time.Now.
 	Now func() time.Time
 }
 
 const (
 	requestTimeout = 5 * time.Second
-	// cacheTime is how long an answer is cached, and how long no request is sent after one failed.
+	// cacheTime is how long an answer is cached. After a failed request no request is sent for the
+	// same time.
 	cacheTime = 15 * time.Second
 )
 
@@ -43,17 +44,17 @@ type Reader struct {
 	mu struct {
 		sync.Mutex
 		answers map[seriesRequest]*cachedAnswer
-		failing time.Time // until when nobody is asked; zero while all is well
+		failing time.Time // until this time no request is sent; zero if the last request succeeded
 	}
 }
 
-// seriesRequest is one request: an entity's metric, or that of all pods or containers of a
-// namespace, because a client that shows one usually shows the others too.
+// seriesRequest is one request: for the metric of one entity, or of all pods or containers of a
+// namespace. The second form is used because a client that shows one usually also shows the others.
 type seriesRequest struct {
 	of       metric.Entity
-	all      bool // of that kind in the namespace
+	all      bool // all entities of that kind in the namespace
 	id       metric.ID
-	from, to int64 // nanoseconds since the Unix epoch, on steps
+	from, to int64 // nanoseconds since the Unix epoch, multiples of the step
 	step     time.Duration
 }
 
@@ -83,21 +84,22 @@ func New(o Options) *Reader {
 	return p
 }
 
-// maxSharedSpan is the longest span for which a whole namespace is requested at once.
+// maxSharedSpan is the longest span for which one request reads a whole namespace.
 const maxSharedSpan = time.Hour
 
 // Points returns the points of a metric of an entity from one time to another, both included, in
-// order of time, at least 15 s apart. It returns none if the server has none or cannot be
-// reached. It waits for requestTimeout at most.
+// order of time, at least 15 s apart. It returns none if the server has none or cannot be reached.
+// It waits at most requestTimeout.
 func (p *Reader) Points(e metric.Entity, id metric.ID, from, to time.Time) []history.Point {
 	step := history.Step(to.Sub(from))
 	q := seriesRequest{
 		of: e, id: id, step: step,
-		// Steady times: who asks again a moment later asks the same.
+		// The times are truncated, so that a caller that asks again a moment later gets the cached
+		// answer.
 		from: from.Truncate(step).UnixNano(), to: to.Truncate(step).UnixNano(),
 	}
 	if q.of.Kind == metric.Pod || q.of.Kind == metric.Container {
-		q.of.Node = "" // a pod of that name may have been elsewhere
+		q.of.Node = "" // a pod of that name may have been on another node before
 	}
 	one := q.of
 	if q.all = one.Pod != "" && one.Part == "" && to.Sub(from) <= maxSharedSpan; q.all {
@@ -109,7 +111,7 @@ func (p *Reader) Points(e metric.Entity, id metric.ID, from, to time.Time) []his
 	return p.ask(q)[one]
 }
 
-// ask answers q from the cache, or sends one request for all callers.
+// ask returns the answer from the cache, or sends one request for all callers.
 func (p *Reader) ask(q seriesRequest) map[metric.Entity][]history.Point {
 	p.mu.Lock()
 	now := p.o.Now()
@@ -127,7 +129,7 @@ func (p *Reader) ask(q seriesRequest) map[metric.Entity][]history.Point {
 	default:
 		a = &cachedAnswer{at: now, done: make(chan struct{})}
 		p.mu.answers[q] = a
-		defer close(a.done) // whatever happens: others wait
+		defer close(a.done) // also after a panic, because other callers wait
 		p.mu.Unlock()
 		points, err := p.read(q)
 		a.points = points
@@ -139,7 +141,7 @@ func (p *Reader) ask(q seriesRequest) map[metric.Entity][]history.Point {
 	return a.points
 }
 
-// recordOutcome counts the result of a request.
+// recordOutcome counts the result of a request, and logs the first of several failures.
 func (p *Reader) recordOutcome(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -181,8 +183,8 @@ func (p *Reader) read(q seriesRequest) (map[metric.Entity][]history.Point, error
 	return found, nil
 }
 
-// query returns q in PromQL. If several scraped or sent the same series, the highest value
-// counts: they differ only in when they were read.
+// query returns q in PromQL. If several servers scraped or received the same series, it takes the
+// highest value: the series differ only in the time at which they were read.
 func (q *seriesRequest) query() string {
 	labels, part := series.LabelsOf(&q.of)
 	var matchers []string
@@ -202,16 +204,15 @@ func (q *seriesRequest) query() string {
 }
 
 const (
-	// memorySpan is how far back weir's memory goes unless it is configured otherwise.
+	// memorySpan is the default length of weir's memory.
 	memorySpan = 15 * time.Minute
-	// smallestGap is how much of the time asked for memory must lack before
-	// Prometheus is asked.
+	// smallestGap is the shortest span before weir's memory for which Prometheus is asked.
 	smallestGap = time.Minute
 )
 
-// PointsBefore returns what was before the points that weir's memory has of the time from
-// from to to. The first of these points is at first; zero if memory has none. Without a
-// from the question reaches as far back as memory could. A nil Past knows nothing.
+// PointsBefore returns the points before those that weir's memory has between from and to. first is
+// the time of memory's first point; zero if memory has none. If from is not set, the span begins
+// memorySpan before now. A nil Reader returns no points.
 func (p *Reader) PointsBefore(first time.Time, e metric.Entity, id metric.ID, from, to time.Time) []history.Point {
 	if p == nil {
 		return nil

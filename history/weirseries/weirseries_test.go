@@ -28,8 +28,8 @@ var (
 	node  = metric.Entity{Kind: metric.Node, Node: "n1"}
 )
 
-// A real Prometheus has ten minutes of a pod that moved from one node to another, of
-// containers and of a node, scraped from two replicas.
+// TestPoints reads from a real Prometheus. It has ten minutes of a pod that moved from one node to
+// another, of containers and of a node, scraped from two replicas.
 func TestPoints(t *testing.T) {
 	end := time.Now().Truncate(15 * time.Second)
 	start := end.Add(-10 * time.Minute)
@@ -82,9 +82,10 @@ func TestPoints(t *testing.T) {
 	}
 }
 
-// However many ask, one question goes out; and none for a while after one has failed.
+// TestAsksOnce checks that concurrent callers share one request, and that no request is sent for a
+// while after a failure.
 func TestAsksOnce(t *testing.T) {
-	client, err := history.New(history.Options{URL: "http://" + promtest.Address(t)}) // nobody listens
+	client, err := history.New(history.Options{URL: "http://" + promtest.Address(t)}) // no server listens there
 	if err != nil {
 		t.Fatal(err)
 	}

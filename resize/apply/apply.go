@@ -19,15 +19,15 @@ type Result struct {
 	ResizeState
 	// Generation is the pod's generation after the patch.
 	Generation int64 `json:"generation,omitempty"`
-	// TimedOut: the timeout ended the wait, and the state is that of then.
+	// TimedOut says that the wait ended with the timeout. The state is the one at that time.
 	TimedOut    bool    `json:"timedOut,omitempty"`
 	TookSeconds float64 `json:"tookSeconds,omitempty"`
-	// Containers are all running containers, and whether they are the same as before.
+	// Containers are all running containers. Each says whether it was restarted.
 	Containers []ContainerCheck `json:"containers,omitempty"`
 	Cgroups    *CgroupCheck     `json:"cgroups,omitempty"` // nil unless Done
 }
 
-// ContainerCheck compares a container before and after.
+// ContainerCheck compares a container before and after the resize.
 type ContainerCheck struct {
 	Name      string `json:"name"`
 	ID        string `json:"id"`
@@ -35,8 +35,8 @@ type ContainerCheck struct {
 	Restarted bool   `json:"restarted,omitempty"` // since the patch
 }
 
-// InPlace reports whether the resize is done, no container was restarted, and no problem with
-// cgroups is known.
+// InPlace reports whether the resize is done, no container was restarted, and the cgroups have no
+// known problem.
 func (r *Result) InPlace() bool {
 	for i := range r.Containers {
 		if r.Containers[i].Restarted {
@@ -46,8 +46,9 @@ func (r *Result) InPlace() bool {
 	return r.Stage == Done && (r.Cgroups == nil || len(r.Cgroups.Problems) == 0)
 }
 
-// Apply carries out a plan and waits for the kubelet. An error means that the patch, or reading the
-// pod after it, failed. What the kubelet did is in the result, which is not nil once the patch was made.
+// Apply carries out a plan and waits for the kubelet. It returns an error if the patch fails, or if
+// the pod cannot be read after it. The result says what the kubelet did; it is not nil once the
+// patch was made.
 func (a *Applier) Apply(ctx context.Context, p *Plan) (*Result, error) {
 	began := time.Now()
 	var pod *corev1.Pod
@@ -75,7 +76,7 @@ func (a *Applier) Apply(ctx context.Context, p *Plan) (*Result, error) {
 	return r, err
 }
 
-// wait reads the pod until the kubelet is done or the timeout is over.
+// wait reads the pod until the kubelet is done or the timeout has passed.
 func (a *Applier) wait(ctx context.Context, pod *corev1.Pod, r *Result) (*corev1.Pod, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, a.opts.Timeout, errTimeout)
 	defer cancel()
@@ -106,13 +107,13 @@ func (a *Applier) wait(ctx context.Context, pod *corev1.Pod, r *Result) (*corev1
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 			return pod, fmt.Errorf("follow the pod: %w", err)
 		}
-		// Other errors are temporary: the kubelet continues meanwhile.
+		// Other errors are temporary, because the kubelet continues.
 	}
 }
 
 var errTimeout = errors.New("time is up")
 
-// pollInterval returns the time until the next read. Most resizes take a fifth of a second.
+// pollInterval returns the time until the next read. Most resizes take 0.2 s.
 func pollInterval(waited time.Duration) time.Duration {
 	if waited < 5*time.Second {
 		return 100 * time.Millisecond

@@ -23,16 +23,17 @@ import (
 	"github.com/weir-metrics/weir/resize"
 )
 
-// server is as much of an API server and a kubelet as an Applier talks to: it merges
-// patches as Kubernetes does, checks preconditions, and then lets the status go through
-// the moments that were recorded.
+// server is the part of an API server and a kubelet that an Applier needs. It merges patches as
+// Kubernetes does and checks preconditions. After a patch the pod's status goes through the
+// recorded states.
 type server struct {
 	client *fake.Clientset
-	pod    *corev1.Pod // nil once it was deleted
+	pod    *corev1.Pod // nil after the pod was deleted
 	trace  []moment
 	log    []string
-	asked  time.Time // when the pod was patched; zero before
-	// before is called ahead of each request, with its verb; an error is the answer.
+	asked  time.Time // the time of the patch; zero before it
+	// before is called before each request with its verb. If it returns an error, that error is the
+	// answer.
 	before func(verb string) error
 }
 
@@ -105,7 +106,8 @@ func merge(pod *corev1.Pod, patch []byte) (*corev1.Pod, error) {
 	return &to, nil
 }
 
-// cgroupsOf returns what an agent would say of a pod's cgroups on a node of version 1.
+// cgroupsOf returns what an agent would report about a pod's cgroups on a node with cgroup version
+// 1.
 func cgroupsOf(p *corev1.Pod) []Cgroup {
 	dir := "/kubepods/" + strings.ToLower(string(p.Status.QOSClass)) + "/pod" + string(p.UID)
 	number := func(n int64) *int64 { return &n }
@@ -119,7 +121,7 @@ func cgroupsOf(p *corev1.Pod) []Cgroup {
 	return list
 }
 
-// play resizes and writes down all that happens.
+// play resizes a pod and returns a log of everything that happens.
 func play(t *testing.T, s *server, o Options, r Request) string {
 	t.Helper()
 	var out strings.Builder
@@ -153,9 +155,9 @@ func play(t *testing.T, s *server, o Options, r Request) string {
 	return strings.TrimRight(out.String(), "\n") + "\n"
 }
 
-// The transcript resizes pods of the captures, with the kubelet's answers as they came.
-// "cgroups" makes an agent answer, "left-behind" one that finds a second cgroup of the
-// pod, "stale" one that finds the values of before.
+// TestPlay resizes pods of the captures, with the recorded answers of the kubelet. With "cgroups"
+// an agent answers. With "left-behind" the agent finds a second cgroup of the pod. With "stale" it
+// finds the old values.
 func TestPlay(t *testing.T) {
 	all := steps(t)
 	datadriven.RunTest(t, "testdata/play.txt", func(t *testing.T, d *datadriven.TestData) string {
@@ -175,7 +177,7 @@ func TestPlay(t *testing.T) {
 				return append(cgroupsOf(s.pod), Cgroup{Path: "/kubepods/besteffort/pod" + string(before.UID), Pod: true}), nil
 			}
 		}
-		if step.RC != 0 { // the API server's own words
+		if step.RC != 0 { // the recorded error of the API server
 			s.before = func(verb string) error {
 				if verb != "dry-run" {
 					return nil
@@ -191,15 +193,15 @@ func TestPlay(t *testing.T) {
 	})
 }
 
-// first returns the first step's server and request.
+// first returns a server and a request for the first recorded step.
 func first(t *testing.T) (*server, Request) {
 	t.Helper()
 	step := steps(t)[0]
 	return newServer(step.at(t, &step.Before), step.Trace), Request{Namespace: "default", Pod: step.Pod, Changes: step.changes()}
 }
 
-// A kubelet that writes the status in between is no reason to give up; a pod that never
-// holds still is.
+// TestConflicts checks that a resize survives a few status updates by the kubelet, and fails if the
+// pod changes before every attempt.
 func TestConflicts(t *testing.T) {
 	f := func(conflicts map[string]int, want string) {
 		t.Helper()
@@ -219,7 +221,7 @@ func TestConflicts(t *testing.T) {
 	f(map[string]int{"patch": maxAttempts}, "error: resize the pod: Operation cannot be fulfilled")
 }
 
-// Each refusal has its message, and before the patch nothing has changed.
+// TestRefusals checks the message of each refusal, and that the pod is not patched.
 func TestRefusals(t *testing.T) {
 	f := func(name, want string, change func(s *server, r *Request)) {
 		t.Helper()
@@ -259,7 +261,8 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// While the kubelet works, the API server may be away; the pod may go.
+// TestWhileWaiting checks the wait for the kubelet while the API server cannot be reached, and
+// after the pod was deleted.
 func TestWhileWaiting(t *testing.T) {
 	f := func(want string, get func(s *server, n int) error) {
 		t.Helper()
@@ -296,7 +299,7 @@ func TestWhileWaiting(t *testing.T) {
 	})
 }
 
-// Whoever interrupts learns how far it had come.
+// TestInterrupted checks that an interrupted call returns the state that the resize has reached.
 func TestInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, r := first(t)

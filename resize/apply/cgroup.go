@@ -7,26 +7,27 @@ import (
 	"github.com/weir-metrics/weir/resize"
 )
 
-// Cgroup is a cgroup of a pod or of one of its containers, as the node reports it. Values are nil if
-// they are not known.
+// Cgroup is a cgroup of a pod or of one of its containers, as the node reports it. A value that is
+// not known is nil.
 type Cgroup struct {
 	Path string `json:"path"`
-	// Container is its name; empty for the cgroup of the pod itself or of a sandbox.
+	// Container is the name of the container; empty for the cgroup of the pod itself or of a sandbox.
 	Container string `json:"container,omitempty"`
-	Pod       bool   `json:"pod,omitempty"` // it is the cgroup of the pod itself
-	// Shares is cpu.shares of version 1, Weight cpu.weight of version 2.
+	Pod       bool   `json:"pod,omitempty"` // whether it is the cgroup of the pod itself
+	// Shares is cpu.shares of cgroup version 1, Weight is cpu.weight of version 2.
 	Shares *int64 `json:"shares,omitempty"`
 	Weight *int64 `json:"weight,omitempty"`
-	// Quota is the CPU time allowed in each Period, in microseconds; negative without a limit.
+	// Quota is the CPU time that is allowed in each Period, in microseconds; negative if there is no
+	// limit.
 	Quota  *int64 `json:"quotaMicroseconds,omitempty"`
 	Period *int64 `json:"periodMicroseconds,omitempty"`
-	// MemoryLimit is in bytes; negative without a limit.
+	// MemoryLimit is in bytes; negative if there is no limit.
 	MemoryLimit *int64 `json:"memoryLimitBytes,omitempty"`
 }
 
 // CgroupCheck is the result of checking the pod's cgroups.
 type CgroupCheck struct {
-	// Checked: the node answered with values to compare.
+	// Checked says that the node's answer had values to compare.
 	Checked bool     `json:"checked"`
 	Found   []Cgroup `json:"found,omitempty"`
 	// Problems describe wrong values. UncheckedReason is why nothing was checked.
@@ -35,7 +36,7 @@ type CgroupCheck struct {
 }
 
 // checkCgroups compares the node's cgroups with the expected values of the pod's containers. A
-// memory request is not part of a cgroup.
+// memory request does not set a value in a cgroup.
 func checkCgroups(found []Cgroup, after *resize.PodResources, changes []resize.ResourceChange) *CgroupCheck {
 	c := &CgroupCheck{Found: found}
 	pods := 0
@@ -53,7 +54,7 @@ func checkCgroups(found []Cgroup, after *resize.PodResources, changes []resize.R
 	}
 	for _, change := range changes {
 		i := slices.IndexFunc(found, func(g Cgroup) bool { return !g.Pod && g.Container == change.Container })
-		if i < 0 { // the agent may not know the container yet
+		if i < 0 { // the agent may not have found the container yet
 			c.UncheckedReason = "the node's agent does not know which cgroup is that of container " + change.Container
 			continue
 		}
@@ -76,8 +77,9 @@ type cgroupValue struct {
 	want int64
 }
 
-// expectedValues returns the values of a container's cgroup that a change sets, as kubelets compute
-// them. It leaves out the weight of version 2, since runtimes use different formulas.
+// expectedValues returns the values that a change sets in a container's cgroup, computed as
+// kubelets do. It omits the weight of version 2, because runtimes compute it with different
+// formulas.
 func expectedValues(g *Cgroup, c *resize.ContainerResources, change resize.ResourceChange) []cgroupValue {
 	request, limit := c.Requests.Get(change.Resource), c.Limits.Get(change.Resource)
 	if change.Resource == resize.Memory {

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-metrics/weir/resize"
 )
 
-// What a node says is compared only where it says it.
+// TestInspect checks that only values that the node reports are compared.
 func TestInspect(t *testing.T) {
 	pod := &resize.PodResources{Containers: []resize.ContainerResources{{Name: "app",
 		Requests: resize.Amounts{CPU: resize.Of(100), Memory: resize.Of(64 << 20)}, Limits: resize.Amounts{Memory: resize.Of(128 << 20), CPU: resize.Of(5)}}}}
@@ -24,7 +24,7 @@ func TestInspect(t *testing.T) {
 	f(resize.CPU, false, "the node's agent does not know which cgroup is that of container app", own)
 	f(resize.CPU, false, "the change shows in no value of a cgroup that the node's agent tells", own, Cgroup{Container: "app", Weight: number(4)})
 	f(resize.CPU, true, "", own, Cgroup{Container: "app", Shares: number(102)})
-	// A limit below 10m is as good as one of 10m.
+	// Limits below 10m give the same quota as 10m.
 	f(resize.CPU, true, "", own, Cgroup{Container: "app", Quota: number(1000), Period: number(100_000)})
 	f(resize.CPU, true, "cpu.shares of /app is 512, and should be 102", own, Cgroup{Path: "/app", Container: "app", Shares: number(512)})
 	f(resize.Memory, true, "", own, Cgroup{Container: "app", MemoryLimit: number(128 << 20), Shares: number(7)})

@@ -18,9 +18,9 @@ import (
 	"github.com/weir-metrics/weir/resize"
 )
 
-// Options configure an Applier.
+// Options configures an Applier.
 type Options struct {
-	// Client asks the API server. Required.
+	// Client is the client of the API server. Required.
 	Client kubernetes.Interface
 	// Cgroups returns the pod's cgroups on the node. If it is nil or fails, cgroups are not checked, and
 	// the result says so.
@@ -29,7 +29,7 @@ type Options struct {
 	Restart bool
 	// Timeout bounds the wait for the kubelet. Default 2 m.
 	Timeout time.Duration
-	// Progress, if not nil, is called with each change of the state during Apply.
+	// Progress, if not nil, is called for each change of the state during Apply.
 	Progress func(ResizeState)
 }
 
@@ -45,10 +45,10 @@ func New(o Options) *Applier {
 	return &Applier{o}
 }
 
-// Request is a change of one pod.
+// Request is a change of the resources of one pod.
 type Request struct {
 	Namespace, Pod string
-	// UID is the UID that the pod must have; empty for any.
+	// UID is the UID that the pod must have; empty allows any.
 	UID     string
 	Changes []resize.ResourceChange
 }
@@ -63,10 +63,10 @@ type Plan struct {
 	Steps     []ValueChange `json:"changes"`
 
 	changes []resize.ResourceChange
-	pod     *corev1.Pod // as it was read
+	pod     *corev1.Pod // the pod as it was read
 }
 
-// ValueChange is one value that changes.
+// ValueChange is the change of one value.
 type ValueChange struct {
 	Container string          `json:"container"`
 	Resource  resize.Resource `json:"resource"`
@@ -89,17 +89,17 @@ func (e *RefusedError) Error() string {
 
 // Errors that callers check for.
 var (
-	// ErrNoChange: the containers already have the requested values.
+	// ErrNoChange says that the containers already have the requested values.
 	ErrNoChange = errors.New("the containers are asked to have what they have")
-	// ErrReplaced: another pod now has the name.
+	// ErrReplaced says that another pod now has the name.
 	ErrReplaced = errors.New("another pod has that name by now")
 )
 
 // Plan returns the plan for a request, after a dry run at the API server. A *RefusedError says why
-// the change cannot be made in place. Other errors are those of Kubernetes.
+// the change cannot be made in place. Other errors come from the API server.
 func (a *Applier) Plan(ctx context.Context, r Request) (p *Plan, err error) {
 	for range maxAttempts {
-		// A kubelet may have written the status meanwhile.
+		// The kubelet may have written the status since the pod was read.
 		if p, err = a.plan(ctx, r); !apierrors.IsConflict(err) {
 			break
 		}
@@ -107,7 +107,7 @@ func (a *Applier) Plan(ctx context.Context, r Request) (p *Plan, err error) {
 	return p, err
 }
 
-// maxAttempts is how many times the pod is read again because it changed meanwhile.
+// maxAttempts is how often the pod is read if it changes in between.
 const maxAttempts = 5
 
 func (a *Applier) plan(ctx context.Context, r Request) (*Plan, error) {
@@ -145,7 +145,7 @@ func (a *Applier) plan(ctx context.Context, r Request) (*Plan, error) {
 	return p, nil
 }
 
-// addChange adds a change without the values that stay the same.
+// addChange adds the values that a change modifies. It omits those that stay the same.
 func (p *Plan) addChange(c *resize.ContainerResources, change resize.ResourceChange) {
 	addChange := func(what string, was resize.Amount, is *resize.Amount) {
 		if !is.Set || *is == was {
@@ -165,7 +165,7 @@ func (p *Plan) addChange(c *resize.ContainerResources, change resize.ResourceCha
 	}
 }
 
-// fieldManager is the writer's name in managedFields.
+// fieldManager is weir's name in managedFields.
 const fieldManager = "weir-resize"
 
 // patch sends the change with the UID and the resourceVersion of the pod that was read.
@@ -187,8 +187,8 @@ func (a *Applier) patch(ctx context.Context, p *Plan, dryRun ...string) (*corev1
 	return pod, nil
 }
 
-// unknownSubresource reports whether a 404 means that the server does not have pods/resize. For a pod
-// that is gone, the 404 names the pod.
+// unknownSubresource reports whether a 404 means that the server does not have pods/resize. The 404
+// for a deleted pod names the pod.
 func unknownSubresource(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
@@ -198,8 +198,8 @@ func unknownSubresource(err error) bool {
 	return details == nil || details.Name == ""
 }
 
-// podPatch is a strategic merge patch. Containers merge by name and resources by theirs, so everything
-// else stays.
+// podPatch is a strategic merge patch. Containers and resources merge by name, so everything else
+// stays unchanged.
 type podPatch struct {
 	Metadata struct {
 		ResourceVersion string    `json:"resourceVersion"`
@@ -223,7 +223,7 @@ func patchOf(p *Plan) (patch podPatch) {
 	return patch
 }
 
-// patchContainers returns the patches of the containers that change.
+// patchContainers returns the patches for the containers that change.
 func (p *Plan) patchContainers(containers []corev1.Container) (patches []containerPatch) {
 	for i := range containers {
 		patch := containerPatch{containers[i].Name, corev1.ResourceRequirements{Requests: corev1.ResourceList{}, Limits: corev1.ResourceList{}}}

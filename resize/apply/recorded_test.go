@@ -15,13 +15,13 @@ import (
 	"github.com/weir-metrics/weir/test/capture"
 )
 
-// step is one resize of the captures 05-resize: what was patched, what the API server
-// said, and each change of the pod's status until nothing moved any more, of a real
-// kubelet 1.36.3. testdata/steps.jsonl has one a line.
+// step is one resize of the captures 05-resize, by a real kubelet 1.36.3: the patch, the API
+// server's answer, and each change of the pod's status until nothing changed any more.
+// testdata/steps.jsonl has one step on each line.
 type step struct {
 	Pod      string `json:"pod"`
 	Step     string `json:"step"`
-	Captures string `json:"captures"` // the folder of the rounds
+	Captures string `json:"captures"` // the folder with the rounds
 	Patch    struct {
 		Spec struct {
 			Containers, InitContainers []struct {
@@ -30,7 +30,7 @@ type step struct {
 			}
 		}
 	} `json:"patch"`
-	RC     int      `json:"rc"` // kubectl's exit status
+	RC     int      `json:"rc"` // the exit status of kubectl
 	Output string   `json:"output"`
 	Before moment   `json:"before"`
 	Trace  []moment `json:"trace"`
@@ -51,7 +51,7 @@ type moment struct {
 
 func (m *moment) after() time.Duration { return time.Duration(m.After * float64(time.Second)) }
 
-// steps reads what was recorded.
+// steps reads the recorded steps.
 func steps(t *testing.T) (list []*step) {
 	t.Helper()
 	f, err := os.Open("testdata/steps.jsonl")
@@ -72,7 +72,7 @@ func steps(t *testing.T) (list []*step) {
 	return list
 }
 
-// changes returns what the step's patch asks for.
+// changes returns the changes in the step's patch.
 func (s *step) changes() (changes []resize.ResourceChange) {
 	for _, c := range slices.Concat(s.Patch.Spec.InitContainers, s.Patch.Spec.Containers) {
 		for _, r := range resize.Resources() {
@@ -93,7 +93,7 @@ func (s *step) changes() (changes []resize.ResourceChange) {
 	return changes
 }
 
-// podIn returns the pod of that name in a round of a capture, as the API server had it.
+// podIn returns the pod of that name in a round of a capture, as the API server returned it.
 func podIn(t *testing.T, folder, round, name string) *corev1.Pod {
 	t.Helper()
 	var list corev1.PodList
@@ -109,8 +109,8 @@ func podIn(t *testing.T, folder, round, name string) *corev1.Pod {
 	return nil
 }
 
-// at returns the step's pod at a moment: the whole pod of an earlier round, with what the
-// moment says in its place.
+// at returns the step's pod at a moment: the pod of an earlier round, with the status of the
+// moment.
 func (s *step) at(t *testing.T, m *moment) *corev1.Pod {
 	t.Helper()
 	round := "02"
@@ -132,7 +132,7 @@ func (s *step) at(t *testing.T, m *moment) *corev1.Pod {
 	return p
 }
 
-// overlay gives p the status of a moment.
+// overlay sets p's status to that of a moment.
 func (m *moment) overlay(p *corev1.Pod) {
 	p.Status.ObservedGeneration = m.ObservedGeneration
 	p.Status.Conditions = slices.DeleteFunc(slices.Clone(p.Status.Conditions), func(c corev1.PodCondition) bool {

@@ -14,21 +14,21 @@ type Stage string
 
 // The stages.
 const (
-	// Asked: the kubelet has not seen it yet.
+	// Asked means that the kubelet has not seen the resize yet.
 	Asked Stage = "Asked"
-	// Deferred: the node has no room now; the kubelet tries again when there is room.
+	// Deferred means that the node has no room now. The kubelet tries again when there is room.
 	Deferred Stage = "Deferred"
-	// Infeasible: the kubelet refuses the resize. This is final.
+	// Infeasible means that the kubelet refuses the resize. This is final.
 	Infeasible Stage = "Infeasible"
-	// InProgress: the kubelet has made room and is changing the containers.
+	// InProgress means that the kubelet has accepted the resize and is changing the containers.
 	InProgress Stage = "InProgress"
-	// Failing: changing the containers failed; the kubelet tries again.
+	// Failing means that the kubelet failed to change the containers. It tries again.
 	Failing Stage = "Failing"
-	// Done: the containers have the requested values.
+	// Done means that the containers have the requested values.
 	Done Stage = "Done"
-	// Superseded: the pod was changed again since. This is final.
+	// Superseded means that the pod was changed again later. This is final.
 	Superseded Stage = "Superseded"
-	// Gone: the pod has ended, or another pod has its name. This is final.
+	// Gone means that the pod has ended, or another pod has its name. This is final.
 	Gone Stage = "Gone"
 )
 
@@ -49,8 +49,8 @@ type PendingResize struct {
 	Changes    []resize.ResourceChange
 }
 
-// StageOf returns the stage of a resize by the pod in the API server; p is nil if the pod is gone. It
-// ignores conditions of an earlier generation.
+// StageOf returns the stage of a resize. p is the pod in the API server; nil if the pod was
+// deleted. Conditions of an earlier generation are ignored.
 func StageOf(p *corev1.Pod, asked *PendingResize) ResizeState {
 	switch {
 	case p == nil:
@@ -65,7 +65,7 @@ func StageOf(p *corev1.Pod, asked *PendingResize) ResizeState {
 			return ResizeState{Superseded, "somebody asked for something else since: " + words}
 		}
 	}
-	seen := func(generation int64) bool { return generation == 0 || generation >= asked.Generation } // 0: not reported
+	seen := func(generation int64) bool { return generation == 0 || generation >= asked.Generation } // 0 means that it is not reported
 	for _, c := range p.Status.Conditions {
 		if c.Status != corev1.ConditionTrue || !seen(c.ObservedGeneration) {
 			continue
@@ -100,7 +100,7 @@ func StageOf(p *corev1.Pod, asked *PendingResize) ResizeState {
 	return ResizeState{Stage: Done}
 }
 
-// difference says which resources differ from a change; empty if none does.
+// difference describes how the resources differ from a change. It is empty if they do not.
 func difference(r *corev1.ResourceRequirements, c resize.ResourceChange) string {
 	if r == nil {
 		return "no container " + c.Container

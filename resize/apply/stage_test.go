@@ -15,8 +15,8 @@ import (
 	"github.com/weir-metrics/weir/test/capture"
 )
 
-// The transcript has, for each resize that an API server took, what its status was at
-// which time and the stage that this makes.
+// TestStagesOfARealKubelet prints, for each resize that an API server accepted, the pod's status
+// over time and the stage that follows from it.
 func TestStagesOfARealKubelet(t *testing.T) {
 	all := steps(t)
 	datadriven.RunTest(t, "testdata/stages.txt", func(t *testing.T, d *datadriven.TestData) string {
@@ -42,8 +42,8 @@ func (s *step) asked(t *testing.T) *PendingResize {
 	return &PendingResize{UID: string(s.at(t, &s.Before).UID), Generation: s.Trace[0].Generation, Changes: s.changes()}
 }
 
-// The whole pods of the round after each resize lead to the stage at which it had come to
-// rest.
+// TestStagesOfRounds checks that the pods in the round after each resize give the same stage as the
+// last recorded status.
 func TestStagesOfRounds(t *testing.T) {
 	rounds := map[string][]string{}
 	for _, folder := range []string{"05-resize", "05-resize/more"} {
@@ -69,7 +69,7 @@ func TestStagesOfRounds(t *testing.T) {
 		round := rounds[s.Captures][0]
 		rounds[s.Captures] = rounds[s.Captures][1:]
 		if _, found := capture.Find(t, path.Join(s.Captures, round, "pods.json")); !found || s.RC != 0 || len(s.changes()) == 0 {
-			continue // no round after it was kept, or nothing was taken
+			continue // there is no capture of the next round, or the change was refused
 		}
 		checked++
 		want := StageOf(s.at(t, &s.Trace[len(s.Trace)-1]), s.asked(t)).Stage
@@ -82,7 +82,7 @@ func TestStagesOfRounds(t *testing.T) {
 	}
 }
 
-// What else can become of a pod.
+// TestStageOfOthers checks other changes of a pod.
 func TestStageOfOthers(t *testing.T) {
 	s := steps(t)[0]
 	f := func(change func(*corev1.Pod), want ResizeState) {
@@ -101,12 +101,12 @@ func TestStageOfOthers(t *testing.T) {
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible, Message: "no", ObservedGeneration: 2}}
 	}, ResizeState{Infeasible, "no"})
 	f(func(p *corev1.Pod) {
-		// What is left of an earlier resize says nothing.
+		// Conditions of an earlier resize are ignored.
 		p.Status.ObservedGeneration = 1
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible, ObservedGeneration: 1}}
 	}, ResizeState{Stage: Asked})
 	f(func(p *corev1.Pod) {
-		// A kubelet that tells no generations.
+		// An older kubelet reports no generations.
 		p.Status.ObservedGeneration, p.Status.Conditions = 0, nil
 		p.Status.ContainerStatuses[0].AllocatedResources = nil
 	}, ResizeState{Asked, "the kubelet has 0 of cpu allocated to main"})

@@ -1,9 +1,10 @@
-// Package promusage reads what containers used over days out of a Prometheus that
-// scrapes weir (/metrics/cluster) or the kubelets (/metrics/cadvisor).
+// Package promusage reads the usage of containers over several days from a Prometheus that scrapes
+// weir (/metrics/cluster) or the kubelets (/metrics/cadvisor).
 //
-// A CPU reading is the mean over five minutes or one step, whichever is longer. A memory reading is
-// the highest scraped working set of a step. So a percentile of CPU shows short bursts less than the
-// one from weir's own memory. A container that was restarted counts as the same container.
+// A CPU reading is the mean over five minutes or over one step, whichever is longer. A memory
+// reading is the highest scraped working set of a step. A percentile of CPU therefore shows short
+// bursts less than one from weir's own memory does. A container is the same container after a
+// restart.
 package promusage
 
 import (
@@ -18,12 +19,12 @@ import (
 
 // Request says which usage to read.
 type Request struct {
-	// Namespace is the pods' namespace; empty for all. Pod is a pod's name; empty for all.
+	// Namespace is the namespace of the pods, Pod the name of a pod. Empty means all.
 	Namespace, Pod string
 	From, To       time.Time
 }
 
-// ContainerUsage is the usage of containers. The zero ContainerUsage, and a nil one, are empty.
+// ContainerUsage is the usage of containers. A zero or nil ContainerUsage is empty.
 type ContainerUsage struct {
 	series map[containerKey][]resize.UsagePoint
 }
@@ -33,7 +34,7 @@ type containerKey struct {
 	resource                  resize.Resource
 }
 
-// Points returns the usage of a resource by a container, in order of time.
+// Points returns a container's usage of a resource, in order of time.
 func (u *ContainerUsage) Points(namespace, pod, container string, r resize.Resource) []resize.UsagePoint {
 	if u == nil {
 		return nil
@@ -41,15 +42,15 @@ func (u *ContainerUsage) Points(namespace, pod, container string, r resize.Resou
 	return u.series[containerKey{namespace, pod, container, r}]
 }
 
-// Read reads the usage of CPU and memory. It is not an error if the server has no readings of a
-// container: Points is then empty.
+// Read reads the usage of CPU and memory. If the server has no readings of a container, Points
+// returns none for it; that is not an error.
 func Read(ctx context.Context, h *history.Client, r Request) (*ContainerUsage, error) {
 	step := stepFor(r.To.Sub(r.From))
-	// Truncate the times, so that the same request a minute later gives the same readings.
+	// The times are truncated, so that the same request a minute later gives the same readings.
 	from, to := r.From.Truncate(step), r.To.Truncate(step)
 	u := &ContainerUsage{map[containerKey][]resize.UsagePoint{}}
 	for _, what := range resize.Resources() {
-		// The first query with readings of a container counts.
+		// The first query that has readings of a container is used.
 		for _, query := range r.queries(what, step) {
 			lines, err := h.Range(ctx, query, from, to, step)
 			if err != nil {
@@ -72,12 +73,12 @@ func Read(ctx context.Context, h *history.Client, r Request) (*ContainerUsage, e
 	return u, nil
 }
 
-// stepFor returns the step between readings: about two thousand for a span.
+// stepFor returns the time between readings. It gives about two thousand readings for a span.
 func stepFor(span time.Duration) time.Duration {
 	return max(time.Minute, (span / 2000).Truncate(time.Minute))
 }
 
-// queries returns the possible queries for the usage of a resource, best first.
+// queries returns the possible queries for the usage of a resource, the best one first.
 func (r *Request) queries(what resize.Resource, step time.Duration) []string {
 	window := max(5*time.Minute, step)
 	if what == resize.Memory {
@@ -95,8 +96,8 @@ func (r *Request) queries(what resize.Resource, step time.Duration) []string {
 // containerMatchers select the containers among cAdvisor's cgroups.
 var containerMatchers = []string{`container!=""`, `container!="POD"`}
 
-// maxByContainer merges the series of one container: several scrapers may have it, and right after a
-// restart there are series of both its cgroups.
+// maxByContainer merges the series of one container. Several scrapers may have it, and shortly
+// after a restart both of its cgroups have a series.
 func maxByContainer(query string) string { return "max by (namespace, pod, container) (" + query + ")" }
 
 func (r *Request) selector(more ...string) string {

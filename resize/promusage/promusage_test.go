@@ -15,18 +15,19 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// began is when all that the test's Prometheus knows begins, and span how long it lasts.
+// began is the time of the first sample in the test's Prometheus. span is the time that the samples
+// cover.
 var began = time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
 
 const span = 2 * time.Hour
 
-// exposition writes the samples of a kubelet and weir, one line for each minute and series. cart
-// restarts after an hour: for two minutes both its cgroups have samples. web has samples of weir
-// only, and of both for its last ten minutes.
+// exposition writes the samples of a kubelet and of weir, one line for each minute and series. cart
+// restarts after an hour, and for two minutes both its cgroups have samples. web has samples of
+// weir only, and for its last ten minutes of both.
 func exposition(w io.Writer) {
 	type series struct {
 		labels   string
-		from, to int // minutes
+		from, to int // from and to are minutes
 		value    func(minute int) float64
 	}
 	metric := func(name, kind string, all ...series) {
@@ -64,7 +65,7 @@ func exposition(w io.Writer) {
 	fmt.Fprintln(w, "# EOF")
 }
 
-// start fills a real Prometheus with the exposition, and returns what asks it.
+// start fills a real Prometheus with the exposition and returns a client.
 func start(t *testing.T) *history.Client {
 	t.Helper()
 	return promtest.Filled(t, exposition, "container_memory_working_set_bytes", began, 1)
@@ -91,13 +92,14 @@ func TestRead(t *testing.T) {
 			}
 		}
 	}
-	// No second of the restart counts twice; Prometheus' rate is a little low just after it.
+	// The time around the restart does not count twice. Prometheus' rate is slightly low just after
+	// it.
 	f("cart", "app", resize.CPU, 111, 0.15, 0.2)
 	f("cart", "app", resize.Memory, 111, 80<<20, 300<<20)
-	// If weir has samples of a container, others are ignored.
+	// If weir has samples of a container, other samples are ignored.
 	f("web", "app", resize.CPU, 111, 0.1, 0.1)
 	f("web", "app", resize.Memory, 111, 50<<20, 50<<20)
-	// What is no container, and what was not asked for.
+	// Sandboxes and pods have no usage, and neither has a container that was not requested.
 	f("cart", "POD", resize.CPU, 0, 0, 0)
 	f("cart", "", resize.CPU, 0, 0, 0)
 	if points := used.Points("bank", "vault", "app", resize.CPU); points != nil {
@@ -111,7 +113,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("the one high reading of memory was lost: got %v", highest)
 	}
 
-	// One pod, of all namespaces.
+	// Pod is set and Namespace is empty, so all namespaces are read.
 	used, err = Read(t.Context(), h, Request{Pod: "vault", From: began.Add(10 * time.Minute), To: began.Add(span)})
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +123,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// A week is read in about two thousand steps, and no step loses the highest reading.
+// TestStep checks that a week is read in about two thousand steps, and that no step misses the
+// highest reading.
 func TestStep(t *testing.T) {
 	for span, want := range map[time.Duration]time.Duration{
 		time.Hour: time.Minute, 24 * time.Hour: time.Minute, 7 * 24 * time.Hour: 5 * time.Minute, 30 * 24 * time.Hour: 21 * time.Minute,

@@ -19,20 +19,20 @@ import (
 	"github.com/weir-metrics/weir/recording"
 )
 
-// Options say which file is played, and how fast.
+// Options has the file to play and the speed.
 type Options struct {
-	// Path is the file.
+	// Path is the path of the recording.
 	Path string
-	// Speed is how many recorded seconds are played in a second; default 1. Negative means
+	// Speed is how many recorded seconds are played in one second; default 1. A negative Speed means
 	// as fast as possible.
 	Speed float64
 }
 
-// AsFastAsPossible is a Speed that waits for nothing.
+// AsFastAsPossible is a Speed that never waits.
 const AsFastAsPossible = -1
 
-// ParseOptions reads what follows "recording:" in --source=recording:FILE[?OPTIONS]:
-// the file, and speed=N or speed=max.
+// ParseOptions parses the text after "recording:" in --source=recording:FILE[?OPTIONS]: the file,
+// and speed=N or speed=max.
 func ParseOptions(config string, options url.Values) (Options, error) {
 	o := Options{Path: config, Speed: 1}
 	if config == "" {
@@ -56,23 +56,23 @@ func ParseOptions(config string, options url.Values) (Options, error) {
 	return o, nil
 }
 
-// OptionsHelp says which options ParseOptions reads.
+// OptionsHelp describes the options of ParseOptions.
 func OptionsHelp() string {
 	return `  speed                 how many times faster than it was (default 1), or max`
 }
 
-// Player plays a recording. Facts and Now may be called by several goroutines, the other
-// methods by one.
+// Player plays a recording. Several goroutines may call Facts and Now; only one may call the other
+// methods.
 type Player struct {
 	file   *os.File
 	reader *recording.Reader
 	speed  float64
 
-	known map[metric.SourceKey]bool // sources with a round in this run
-	gone  []metric.SourceKey        // returned before the next round
+	known map[metric.SourceKey]bool // the sources that had a round in this run
+	gone  []metric.SourceKey        // the sources that Next returns as gone before the next round
 
-	// anchor is the recorded time that was played at the time began; zero before the first round
-	// of a run.
+	// anchor is the recorded time of the first round of the run, and began the time at which it was
+	// played. Both are zero before that round.
 	anchor, began time.Time
 
 	facts atomic.Pointer[cluster.Facts]
@@ -99,10 +99,10 @@ func Open(o Options) (*Player, error) {
 	return &Player{file: f, reader: r, speed: o.Speed, known: map[metric.SourceKey]bool{}}, nil
 }
 
-// Facts returns the facts of the last round; nil without a cluster.
+// Facts returns the facts of the last round; nil if it has none.
 func (p *Player) Facts() *cluster.Facts { return p.facts.Load() }
 
-// Now returns the recorded time of the last round; zero before the first.
+// Now returns the recorded time of the last round; zero before the first round.
 func (p *Player) Now() time.Time {
 	if now := p.now.Load(); now != nil {
 		return *now
@@ -110,8 +110,8 @@ func (p *Player) Now() time.Time {
 	return time.Time{}
 }
 
-// Next returns the next round; see manager.Player. At the beginning of a new run, all
-// sources of the run before are gone, because that weir started without any state.
+// Next returns the next round; see manager.Player. When a new run begins, all sources of the run
+// before are gone, because the recorded weir started without any state.
 func (p *Player) Next(ctx context.Context, b *metric.Batch) (facts *cluster.Facts, now time.Time, gone bool, err error) {
 	for {
 		if len(p.gone) > 0 {
@@ -151,7 +151,7 @@ func (p *Player) Next(ctx context.Context, b *metric.Batch) (facts *cluster.Fact
 	}
 }
 
-// await waits until it is time to play what was recorded at now.
+// await waits until it is time to play a round that was recorded at now.
 func (p *Player) await(ctx context.Context, now time.Time) error {
 	if p.speed < 0 {
 		return nil

@@ -21,7 +21,8 @@ import (
 
 var began = time.Date(2026, 11, 2, 15, 0, 0, 0, time.UTC)
 
-// tape is a file of two runs: of two nodes, one of which goes, and of one.
+// tape writes a file with two runs: one of two nodes, where one node disappears, and one of a
+// single node.
 func tape(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "run")
@@ -62,7 +63,7 @@ func tape(t *testing.T) string {
 	return path
 }
 
-// played says what a player gives, and when.
+// played returns what a player plays, and when.
 func played(t *testing.T, o player.Options) string {
 	t.Helper()
 	p, err := player.Open(o)
@@ -91,7 +92,7 @@ func played(t *testing.T, o player.Options) string {
 	}
 }
 
-// A recording is played at its pace; the time between two runs is not waited for.
+// TestPace checks that a recording is played at its speed, without the time between two runs.
 func TestPace(t *testing.T) {
 	path := tape(t)
 	for speed, want := range map[float64]string{

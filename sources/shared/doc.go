@@ -1,19 +1,19 @@
-// Package shared lets the replicas of a weir share the reading of nodes: one replica reads
-// a node, and sends the batch as it was read to the others.
+// Package shared lets the replicas of weir share the reading of nodes. One replica reads a node and
+// sends the batch, as it was read, to the others.
 //
-// Every replica processes every batch in its own pipeline, so each has all numbers. If one
-// replica is lost, the others continue from the same counters. Only the reading is
-// divided, which is most of the work.
+// Every replica processes every batch in its own pipeline, so each replica has all numbers. If one
+// replica is lost, the others continue from the same counters. Only the reading, which is most of
+// the work, is divided.
 //
 //	the owner:   Read ─▶ the kubelet ─▶ pipeline
 //	                        └─▶ a stream for each other replica, in package recording's format
 //	the others:  Read ─▶ waits for the stream to bring it ─▶ pipeline
 //
-// The owner of a node is the member with the highest hash of its name and the node's
-// (rendezvous hashing), so a member that joins or leaves moves only its own nodes.
-// Replicas need not agree on the members: a replica that gets nothing from the owner in time reads
-// the node itself. So the loss of a replica costs no number, only double reads until the
-// members are known again.
+// The owner of a node is the member with the highest hash of its name and the node's name
+// (rendezvous hashing). A member that joins or leaves therefore moves only its own nodes. Replicas
+// need not agree on the members: a replica that gets nothing from the owner in time reads the node
+// itself. The loss of a replica therefore loses no numbers. Until the members are known again, some
+// nodes are only read twice.
 //
 //	exchange.go  Read, and the members; meters.go its metrics
 //	owner.go     pure: which member owns a node

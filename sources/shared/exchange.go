@@ -13,29 +13,29 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Member is a replica that shares the reading.
+// Member is a replica that shares the reading of nodes.
 type Member struct {
-	// Name is unique among the members, and different after a restart.
+	// Name is unique among the members. It changes with a restart.
 	Name string
-	// URL is the address of its Exchange; not used for this replica itself.
+	// URL is the address of the member's Exchange. It is not used for this replica itself.
 	URL string
 	// Transport sends requests to URL.
 	Transport http.RoundTripper
 }
 
-// Options configure an Exchange. The zero Options is ready to use.
+// Options configures an Exchange. The zero Options is ready to use.
 type Options struct {
-	// Patience is how long to wait for the batch of the owner of a node before reading the
-	// node too; default 2 s.
+	// Patience is how long to wait for the batch of a node's owner. After that time the node is read
+	// here too. Default 2 s.
 	Patience time.Duration
-	// Retry is the time between two tries to reach another replica; default 1 s.
+	// Retry is the time between two attempts to reach another replica. Default 1 s.
 	Retry time.Duration
-	// Silence is how long a stream may bring nothing before it is closed; default 5 s. A
-	// replica sends something at least every Silence/4.
+	// Silence is how long a stream may be silent before it is closed. Default 5 s. A replica sends
+	// something at least every Silence/4.
 	Silence time.Duration
-	// Logger gets a line when the stream of a replica breaks. Default: none.
+	// Logger gets a line when the stream of a replica ends. Default: none.
 	Logger *zap.Logger
-	// Registerer takes the weir_shared_ metrics. Default: none.
+	// Registerer registers the weir_shared_ metrics. Default: none.
 	Registerer prometheus.Registerer
 }
 
@@ -54,8 +54,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Exchange shares reads with other replicas. Its methods may be called by several
-// goroutines. Without members, and as the only member, it reads every node.
+// Exchange shares reads with other replicas. Several goroutines may call its methods. Without
+// members, or as the only member, it reads every node.
 type Exchange struct {
 	o       Options
 	mail    *mailbox
@@ -71,7 +71,7 @@ type Exchange struct {
 	}
 }
 
-// members are the replicas that share the reading, as this replica knows them.
+// members are the replicas that share the reading, as far as this replica knows.
 type members struct {
 	self  string
 	all   []Member
@@ -87,8 +87,8 @@ func New(o Options) *Exchange {
 	return x
 }
 
-// SetMembers sets the members: all of them, with this replica, which has the name self. It
-// opens streams to new members and closes those to members that are gone.
+// SetMembers sets the members. all has every member and this replica; self is the name of this
+// replica. SetMembers opens streams to new members and closes the streams to members that are gone.
 func (x *Exchange) SetMembers(self string, all []Member) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -131,9 +131,9 @@ func (x *Exchange) Close() error {
 	return nil
 }
 
-// Read fills b with a read of a source of a node: by calling do, if this replica owns the
-// node or gets nothing from the owner in time, else with the batch of the owner. b has its
-// Source and Node.
+// Read fills b with a read of a source of a node. It calls do if this replica owns the node, or if
+// it gets nothing from the owner in time. Otherwise it uses the owner's batch. The caller sets
+// b.Source and b.Node.
 func (x *Exchange) Read(ctx context.Context, b *metric.Batch, do func(context.Context, *metric.Batch) error) error {
 	m := x.members.Load()
 	ownerName := owner(m.all, string(b.Node))
@@ -148,19 +148,19 @@ func (x *Exchange) Read(ctx context.Context, b *metric.Batch, do func(context.Co
 		b.CopyFrom(got)
 		x.mail.recycle(got)
 		err := b.Err
-		b.Err = nil // the caller writes it
+		b.Err = nil // the caller sets it
 		return err
 	}
 	x.meters.late.Inc()
 	return do(ctx, b)
 }
 
-// await waits for the batch of a peer; nil if it does not arrive in time.
+// await waits for the batch of a peer. It returns nil if the batch does not arrive in time.
 func (x *Exchange) await(ctx context.Context, p *peer, k metric.SourceKey) *metric.Batch {
 	lost, box := p.lost(), x.mail.box(k)
-	b := poll(box) // replicas read a node at the same time, so nearly always there is one
+	b := poll(box) // a batch that has already arrived
 	if lost == nil {
-		x.mail.recycle(b) // it would look new later
+		x.mail.recycle(b) // otherwise it would look new in the next round
 		return nil
 	}
 	if b != nil {
@@ -178,7 +178,7 @@ func (x *Exchange) await(ctx context.Context, p *peer, k metric.SourceKey) *metr
 	return poll(box)
 }
 
-// ServeHTTP streams what this replica reads to another one, until either ends.
+// ServeHTTP streams what this replica reads to another replica, until one of them ends the stream.
 func (x *Exchange) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.hub.serve(w, r, x.o.Silence/4)
 }

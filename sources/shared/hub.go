@@ -11,17 +11,17 @@ import (
 	"github.com/weir-metrics/weir/recording"
 )
 
-// ContentType is a stream's.
+// ContentType is the content type of a stream.
 const ContentType = "application/vnd.weir.recording"
 
-// maxWaiting bounds the bytes that wait for a slow replica. Beyond it the stream ends, and that
-// replica reads nodes itself until it has a new stream.
+// maxWaiting bounds the bytes that wait for a slow replica. If there are more, the stream ends, and
+// that replica reads nodes itself until it has a new stream.
 const maxWaiting = 64 << 20
 
-// gather is how long batches are collected before they are compressed and sent.
+// gather is the time for which batches are collected before they are compressed and sent.
 const gather = 20 * time.Millisecond
 
-// writeTimeout is how long a replica may take to receive one piece.
+// writeTimeout is the limit on the time in which a replica must receive one piece.
 const writeTimeout = 30 * time.Second
 
 // hub has a stream for each replica that requested one.
@@ -31,15 +31,15 @@ type hub struct {
 	ended   bool
 }
 
-// stream is what is sent to one replica.
+// stream is the data that is sent to one replica.
 type stream struct {
-	more chan struct{} // of one: there is something to send
+	more chan struct{} // it has room for one signal: there is something to send
 	ctx  context.Context
 	end  context.CancelFunc
 
 	mu     sync.Mutex
 	buf    bytes.Buffer
-	writer *recording.Writer // into buf
+	writer *recording.Writer // it writes into buf
 }
 
 // publish adds a batch to every stream.
@@ -54,7 +54,7 @@ func (h *hub) publish(b *metric.Batch, err error) {
 	for s := range h.streams {
 		s.add(b, now)
 	}
-	b.Err = nil // the caller writes it
+	b.Err = nil // the caller sets it
 }
 
 func (s *stream) add(b *metric.Batch, now time.Time) {
@@ -63,7 +63,7 @@ func (s *stream) add(b *metric.Batch, now time.Time) {
 	if s.ctx.Err() != nil {
 		return
 	}
-	// The other replica reads the node itself if the batch is too large to be written.
+	// If the batch is too large to be written, the other replica reads the node itself.
 	_ = s.writer.Round(b, nil, now)
 	if s.buf.Len() > maxWaiting {
 		s.end()
@@ -74,15 +74,15 @@ func (s *stream) add(b *metric.Batch, now time.Time) {
 	}
 }
 
-// packed appends all that waits to dst; a keep-alive record if nothing does.
+// packed appends all waiting data to dst, or a keep-alive record if there is none.
 func (s *stream) packed(dst []byte) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.buf.Len() == 0 {
-		_ = s.writer.Facts(nil, time.Now()) // writes a Begin if nothing was written yet
+		_ = s.writer.Facts(nil, time.Now()) // it first writes a Begin if nothing was written yet
 		_ = s.writer.Gone("", "")
 	}
-	_ = s.writer.Flush() // into memory
+	_ = s.writer.Flush() // it writes into memory and cannot fail
 	dst = append(dst, s.buf.Bytes()...)
 	s.buf.Reset()
 	return dst
@@ -122,10 +122,10 @@ func (h *hub) drop(s *stream) {
 	delete(h.streams, s)
 	h.mu.Unlock()
 	s.end()
-	_ = s.writer.Close() // into memory
+	_ = s.writer.Close() // it writes into memory and cannot fail
 }
 
-// serve sends one stream, with a keep-alive record at least every alive.
+// serve sends one stream. It sends a keep-alive record at least once in every alive.
 func (h *hub) serve(w http.ResponseWriter, r *http.Request, alive time.Duration) {
 	s, err := h.open(r.Context())
 	if err != nil {
@@ -143,8 +143,8 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request, alive time.Duration)
 	var out []byte
 	for {
 		out = s.packed(out[:0])
-		// The deadline is for one piece: the stream has no end. Not every connection
-		// supports deadlines.
+		// The deadline is for one piece, because the stream has no end. Some connections do not support
+		// deadlines.
 		_ = to.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := w.Write(out); err != nil {
 			return

@@ -6,10 +6,10 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// mailbox holds the newest batch of each source that has arrived and was not taken.
+// mailbox has the newest batch of each source that arrived and was not used yet.
 type mailbox struct {
 	mu    sync.Mutex
-	boxes map[metric.SourceKey]chan *metric.Batch // of one
+	boxes map[metric.SourceKey]chan *metric.Batch // each has room for one batch
 	free  sync.Pool
 }
 
@@ -17,14 +17,14 @@ func newMailbox() *mailbox {
 	return &mailbox{boxes: map[metric.SourceKey]chan *metric.Batch{}, free: sync.Pool{New: func() any { return new(metric.Batch) }}}
 }
 
-// box returns the channel that the batches of a source arrive in.
+// box returns the channel on which the batches of a source arrive.
 func (m *mailbox) box(k metric.SourceKey) <-chan *metric.Batch {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.open(k)
 }
 
-// open returns the box of a source. m.mu is held.
+// open returns the channel of a source. The caller has locked m.mu.
 func (m *mailbox) open(k metric.SourceKey) chan *metric.Batch {
 	if m.boxes[k] == nil {
 		m.boxes[k] = make(chan *metric.Batch, 1)
@@ -32,7 +32,7 @@ func (m *mailbox) open(k metric.SourceKey) chan *metric.Batch {
 	return m.boxes[k]
 }
 
-// put puts a copy of b into its box, in place of an older batch.
+// put puts a copy of b into its channel. It replaces an older batch.
 func (m *mailbox) put(b *metric.Batch) {
 	c := m.free.Get().(*metric.Batch)
 	c.CopyFrom(b)
@@ -43,7 +43,7 @@ func (m *mailbox) put(b *metric.Batch) {
 	box <- c
 }
 
-// poll takes the batch out of a box; nil if there is none.
+// poll takes the batch out of a channel; nil if there is none.
 func poll(box <-chan *metric.Batch) *metric.Batch {
 	select {
 	case b := <-box:
@@ -53,7 +53,8 @@ func poll(box <-chan *metric.Batch) *metric.Batch {
 	}
 }
 
-// recycle keeps the memory of b, which must not be used any more, unless b is nil.
+// recycle keeps the memory of b for another batch. b may be nil. The caller must not use b any
+// more.
 func (m *mailbox) recycle(b *metric.Batch) {
 	if b != nil {
 		b.Reset()

@@ -5,7 +5,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// meters count reads.
+// meters are the counters of reads.
 type meters struct{ self, peer, late prometheus.Counter }
 
 func newMeters(x *Exchange) *meters {

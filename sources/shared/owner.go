@@ -2,9 +2,9 @@ package shared
 
 import "hash/fnv"
 
-// owner returns which member owns a node; empty if there are none. It is highest
-// random weight hashing: Thaler and Ravishankar, "Using name-based mappings to
-// increase hit rates", 1998.
+// owner returns the name of the member that owns a node; empty if there are no members. The method
+// is highest random weight hashing: Thaler and Ravishankar, "Using name-based mappings to increase
+// hit rates", 1998.
 func owner(members []Member, node string) (name string) {
 	var most uint64
 	for i := range members {
@@ -19,9 +19,8 @@ func owner(members []Member, node string) (name string) {
 	return name
 }
 
-// mix spreads what the last bytes changed over all bits, as FNV does not. It is the
-// finalizer of SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number
-// generators", 2014.
+// mix spreads changes of the last bytes over all bits, which FNV does not do. It is the finalizer
+// of SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
 func mix(h uint64) uint64 {
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
 	h = (h ^ h>>27) * 0x94d049bb133111eb

@@ -18,11 +18,12 @@ type peer struct {
 	x      *Exchange
 	member Member
 	stop   context.CancelFunc
-	// streamEnded is closed when the present stream ends; nil without a stream.
+	// streamEnded is closed when the current stream ends; nil if there is no stream.
 	streamEnded atomic.Pointer[chan struct{}]
 }
 
-// lost returns a channel that is closed when the present stream ends; nil without a stream.
+// lost returns a channel that is closed when the current stream ends. It returns nil if there is no
+// stream.
 func (p *peer) lost() <-chan struct{} {
 	if p == nil {
 		return nil
@@ -33,7 +34,7 @@ func (p *peer) lost() <-chan struct{} {
 	return nil
 }
 
-// follow reads streams of the peer, one after the other, until ctx ends.
+// follow reads the streams of the peer, one after the other, until ctx ends.
 func (p *peer) follow(ctx context.Context) {
 	log := p.x.o.Logger.With(zap.String("replica", p.member.Name))
 	for logged := false; ; {
@@ -55,7 +56,7 @@ func (p *peer) follow(ctx context.Context) {
 	}
 }
 
-// readStream reads one stream to its end. It reports whether there was one.
+// readStream reads one stream to its end. It reports whether the stream was established.
 func (p *peer) readStream(ctx context.Context) (hadStream bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -97,7 +98,7 @@ func (p *peer) readStream(ctx context.Context) (hadStream bool, err error) {
 	}
 }
 
-// contextError returns the cause if ctx has ended, else err.
+// contextError returns the context's cause if ctx has ended, else err.
 func contextError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// replica is an Exchange that is served, with what it read itself.
+// replica is an Exchange with a server. It counts its own reads.
 type replica struct {
 	*Exchange
 	name   string
@@ -36,7 +36,7 @@ func newReplica(t *testing.T, name string, o Options) *replica {
 	return r
 }
 
-// kill ends a replica as a crash does.
+// kill ends a replica like a crash.
 func (r *replica) kill() {
 	if r.server == nil {
 		return
@@ -47,7 +47,7 @@ func (r *replica) kill() {
 	r.server = nil
 }
 
-// meet tells all replicas of each other and waits until each hears the others.
+// meet makes all replicas members of each other, and waits until all streams are open.
 func meet(t *testing.T, all ...*replica) {
 	t.Helper()
 	transport := &http.Transport{}
@@ -74,11 +74,11 @@ func meet(t *testing.T, all ...*replica) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d of the streams are not heard", silent)
 		}
-		time.Sleep(time.Millisecond) // for a real connection
+		time.Sleep(time.Millisecond) // a real connection needs some time
 	}
 }
 
-// read reads a node's round through a replica.
+// read reads one round of a node through a replica.
 func (r *replica) read(node string, round int, fails error) (*metric.Batch, error) {
 	b := &metric.Batch{Source: "kubelet:resource", Node: metric.NodeName(node), Interval: 15 * time.Second}
 	err := r.Read(context.Background(), b, func(_ context.Context, b *metric.Batch) error {
@@ -101,7 +101,7 @@ func fill(b *metric.Batch, round int) {
 	}
 }
 
-// equal compares batches as the pipeline sees them.
+// equal compares the parts of batches that the pipeline uses.
 func equal(t *testing.T, got, want *metric.Batch) {
 	t.Helper()
 	options := []cmp.Option{
@@ -121,9 +121,10 @@ func equal(t *testing.T, got, want *metric.Batch) {
 	}
 }
 
-// Two replicas read a fleet together: each node once, and both have every batch.
+// TestEachNodeIsReadOnce checks that two replicas read each node once in each round, and that both
+// have every batch.
 func TestEachNodeIsReadOnce(t *testing.T) {
-	o := Options{Patience: time.Minute, Silence: time.Minute} // however busy the machine is
+	o := Options{Patience: time.Minute, Silence: time.Minute} // long enough for a busy machine
 	a, b := newReplica(t, "a", o), newReplica(t, "b", o)
 	meet(t, a, b)
 	const nodes, rounds = 40, 5
@@ -156,12 +157,12 @@ func TestEachNodeIsReadOnce(t *testing.T) {
 	}
 }
 
-// Whoever is lost, slow or silent costs no read: the others read for themselves at once
-// or after their patience, and divide again when they know.
+// TestALostReplica checks that a lost, slow or silent replica loses no reads. The other replica
+// reads its nodes: at once if there is no stream, otherwise after Patience.
 func TestALostReplica(t *testing.T) {
 	a, b := newReplica(t, "a", Options{}), newReplica(t, "b", Options{Patience: 10 * time.Millisecond})
 	meet(t, a, b)
-	theirs := "" // a node of a's
+	theirs := "" // a node that a owns
 	for n := 0; theirs == ""; n++ {
 		if name := fmt.Sprint("node-", n); owner(b.members.Load().all, name) == "a" {
 			theirs = name
@@ -170,7 +171,7 @@ func TestALostReplica(t *testing.T) {
 	if _, err := b.read(theirs, 1, nil); err != nil || b.reads.Load() != 1 {
 		t.Errorf("error %v after %d reads: a has not read the node, so b should have", err, b.reads.Load())
 	}
-	// What comes late is there for the next round.
+	// A late batch is used in the next round.
 	if _, err := a.read(theirs, 2, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +192,7 @@ func TestALostReplica(t *testing.T) {
 	a.kill()
 	<-lost
 	began := time.Now()
-	b.o.Patience = time.Hour // it does not wait for who is not heard
+	b.o.Patience = time.Hour // it must not wait for a replica without a stream
 	if _, err := b.read(theirs, 4, nil); err != nil || b.reads.Load() != 2 || time.Since(began) > 5*time.Second {
 		t.Errorf("error %v after %d reads", err, b.reads.Load())
 	}
@@ -201,7 +202,7 @@ func TestALostReplica(t *testing.T) {
 	}
 }
 
-// A stream that goes silent, without so much as a sign of life, is given up.
+// TestSilence checks that a stream without keep-alive records is closed.
 func TestSilence(t *testing.T) {
 	mute := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var h hub
@@ -226,7 +227,7 @@ func TestSilence(t *testing.T) {
 			t.Fatal("the stream is not heard")
 		}
 	}
-	for n := range 20 { // some wait until the stream is given up, and none for the patience
+	for n := range 20 { // some reads wait until the stream is closed; none waits for Patience
 		if _, err := b.read(fmt.Sprint("node-", n), 1, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +238,7 @@ func TestSilence(t *testing.T) {
 	b.Close()
 }
 
-// Signs of life keep a stream heard that has nothing to tell.
+// TestSignsOfLife checks that keep-alive records keep a stream open that has no data.
 func TestSignsOfLife(t *testing.T) {
 	a, b := newReplica(t, "a", Options{Silence: 500 * time.Millisecond}), newReplica(t, "b", Options{Silence: 500 * time.Millisecond})
 	meet(t, a, b)
@@ -245,7 +246,7 @@ func TestSignsOfLife(t *testing.T) {
 	select {
 	case <-lost:
 		t.Error("a is no longer heard")
-	case <-time.After(1500 * time.Millisecond): // three silences
+	case <-time.After(1500 * time.Millisecond): // three times Silence
 	}
 }
 
