@@ -38,7 +38,7 @@ spec:
   maxReplicas: 10
 `
 
-// village has one Deployment of three pods, each of which uses 40% of its request.
+// village has one Deployment of three pods. Each pod uses 40% of its request.
 type village struct{}
 
 func (village) Pods(string, labels.Selector) (pods []autoscaler.PodInput, err error) {
@@ -65,11 +65,11 @@ func (village) Get(context.Context, string, autoscalingv2.CrossVersionObjectRefe
 	return autoscaler.Scale{SpecReplicas: 3, StatusReplicas: 3, Selector: "app=web"}, nil, nil
 }
 
-// report is what a controller says of the one autoscaler it knows.
+// report is the controller's report on the only autoscaler it knows.
 var report = &decisionreport.DecisionReport{Autoscaler: decisionreport.Object{Kind: manifest.Autoscaler, Namespace: "shop", Name: "api"}, At: noon, Mode: decisionreport.DryRun,
 	Summary: "api: would stay at 1 replica", Current: 1, Desired: 1, Metrics: []decisionreport.MetricReport{}, Steps: []decisionreport.StepReport{}}
 
-// options are those of a weir whose controller knows shop/api alone.
+// options are those of a weir with a controller that knows only shop/api.
 func options() Options {
 	now := func() time.Time { return noon }
 	return Options{
@@ -115,7 +115,7 @@ func serve(t *testing.T, o Options) *Client {
 	return NewClient(c)
 }
 
-// The client reads what the controller said.
+// The client reads the controller's report.
 func TestExplanation(t *testing.T) {
 	c := serve(t, options())
 	got, err := c.Autoscaler(t.Context(), manifest.Autoscaler, "shop", "api")
@@ -124,7 +124,8 @@ func TestExplanation(t *testing.T) {
 	}
 }
 
-// What the controller does not know is decided for the answer, and that says so.
+// If the controller does not know an autoscaler, the handler makes a decision for the answer, and
+// the answer says so.
 func TestExplanationOfTheUnknown(t *testing.T) {
 	c := serve(t, options())
 	got, err := c.Autoscaler(t.Context(), manifest.HorizontalPodAutoscaler, "shop", "web")
@@ -155,7 +156,7 @@ func TestEvaluation(t *testing.T) {
 		"remembered: would stay at 3 replicas, because cpu is at 40% of its request and the target is 80%; that asks for 2, but 3 was recommended at 11:59:00 UTC, within the scaleDown window of 5m")
 }
 
-// A problem says what is wrong, what to do, and in Kubernetes' words which it is.
+// A problem says what is wrong and what to do, and it has the Kubernetes reason.
 func TestProblems(t *testing.T) {
 	bare := Options{Now: options().Now}
 	slow := options()
@@ -207,7 +208,8 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// What is read from a path and a query leads there again.
+// A path and a query are parsed into a request, and the request leads to the same path and query
+// again.
 func FuzzRequest(f *testing.F) {
 	for _, seed := range []string{"namespaces/shop/horizontalpodautoscalers/web/explanation", "namespaces/shop/autoscalers/web/explanation?timeout=5s",
 		"namespaces/shop/evaluations?at=5m&replicas=3", "namespaces/a%2fb/evaluations?at=2026-01-02T12:00:00Z"} {
@@ -245,7 +247,7 @@ func unescaped(path string) string {
 	return p
 }
 
-// Whatever is sent is answered, by a report that can be read or by a problem.
+// Every body gets an answer: a report that can be read, or a problem.
 func FuzzEvaluate(f *testing.F) {
 	f.Add([]byte(hpa))
 	f.Add([]byte(strings.Replace(hpa, "maxReplicas: 10", "maxReplicas: 10\n  metrics: [{type: External, external: {metric: {name: q}, target: {type: Value, value: 3}}}]", 1)))

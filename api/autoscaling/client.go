@@ -25,13 +25,13 @@ func (c *Client) Autoscaler(ctx context.Context, kind, namespace, name string) (
 	return &answer.DecisionReport, nil
 }
 
-// Evaluation is what to evaluate.
+// Evaluation says what to evaluate.
 type Evaluation struct {
 	Namespace string
 	Manifest  []byte // YAML or JSON
-	// At is an earlier time: RFC 3339, or how long ago ("5m"); now if empty.
+	// At is an earlier time: RFC 3339, or how long ago ("5m"). If it is empty, the time is now.
 	At       string
-	Replicas *int32 // assumed in place of the target's; nil for that
+	Replicas *int32 // assumed instead of the target's count; nil for the target's count
 }
 
 // Evaluate requests what a manifest would do.

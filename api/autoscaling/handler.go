@@ -20,18 +20,19 @@ import (
 
 // Options configure a Handler.
 type Options struct {
-	// Explain returns the report of the last decision about an autoscaler; false if the
-	// controller does not know it. Nil where no controller runs.
+	// Explain returns the report of the last decision about an autoscaler, and false if the
+	// controller does not know it. It is nil if no controller runs.
 	Explain func(kind, namespace, name string) (*decisionreport.DecisionReport, bool)
-	// Evaluator evaluates specifications. Nil where that is impossible, as without an API server.
+	// Evaluator evaluates specifications. It is nil if that is impossible, for example without an
+	// API server.
 	Evaluator *evaluate.Evaluator
 	// Read reads an autoscaler from the API server, to explain one that the controller does not
-	// know; its errors are Kubernetes'. Nil: such requests fail.
+	// know. Its errors are those of Kubernetes. If it is nil, such requests fail.
 	Read func(ctx context.Context, kind, namespace, name string) (*manifest.Manifest, error)
-	// Memory returns the controller's memory of earlier decisions about an autoscaler, to
-	// evaluate another specification of it; false if there is none. May be nil.
+	// Memory returns the controller's memory of earlier decisions about an autoscaler, to evaluate
+	// another specification of it, and false if there is none. It may be nil.
 	Memory func(kind, namespace, name string) (autoscaler.Memory, bool)
-	// Timeout bounds an evaluation. Default 10 s.
+	// Timeout limits an evaluation. Default 10 s.
 	Timeout time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
@@ -87,7 +88,7 @@ func notAllowed(w http.ResponseWriter, allow, message, hint string) error {
 	return &weirdev.Problem{Status: http.StatusMethodNotAllowed, Message: message, Hint: hint}
 }
 
-// explain reports the last decision, or one that is made for the answer.
+// explain reports the last decision, or one that it makes for the answer.
 func (h *Handler) explain(ctx context.Context, r Request) (*Response, error) {
 	if h.opts.Explain != nil {
 		if report, ok := h.opts.Explain(r.Kind, r.Namespace, r.Name); ok {
@@ -111,7 +112,7 @@ func (h *Handler) explain(ctx context.Context, r Request) (*Response, error) {
 	return h.decideNow(ctx, ExplanationKind, r, m)
 }
 
-// evaluate reports what the manifest in a request's body would do.
+// evaluate reports what the manifest in the body of a request would do.
 func (h *Handler) evaluate(ctx context.Context, w http.ResponseWriter, r *http.Request, request Request) (*Response, error) {
 	if h.opts.Evaluator == nil {
 		return nil, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "this weir cannot evaluate autoscalers: it has no API server to ask about their targets",
@@ -137,8 +138,8 @@ func (h *Handler) evaluate(ctx context.Context, w http.ResponseWriter, r *http.R
 }
 
 // maxMetrics is how many metrics a report may have: as many as an Autoscaler may have. The API
-// server accepts any number in a HorizontalPodAutoscaler, and each has a line for each pod in the
-// answer.
+// server accepts any number in a HorizontalPodAutoscaler, and the answer has a line for each metric
+// and pod.
 const maxMetrics = 64
 
 // decideNow makes a decision and reports it.
@@ -147,7 +148,7 @@ func (h *Handler) decideNow(ctx context.Context, kind string, r Request, m *mani
 		return nil, &weirdev.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("spec.metrics: %d are too many to be told of", n), Hint: fmt.Sprintf("Leave at most %d.", maxMetrics)}
 	}
 	o := evaluate.Options{At: r.At, Replicas: r.Replicas, Status: &m.Status}
-	// What is remembered is of the present: it is none of an earlier time.
+	// The memory of the controller is about the present, so it is not used for an earlier time.
 	if h.opts.Memory != nil && r.At.IsZero() && r.Replicas == nil {
 		if memory, ok := h.opts.Memory(m.Kind, r.Namespace, m.Name); ok {
 			o.Memory = &memory

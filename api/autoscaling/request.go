@@ -19,9 +19,8 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
-// The resources, as paths and rules of access name them.
+// The resources in paths and access rules.
 const (
-	// The resources in paths and access rules.
 	HPAs        = "horizontalpodautoscalers"
 	Autoscalers = "autoscalers"
 	Evaluations = "evaluations"
@@ -36,7 +35,7 @@ func Paths() []string {
 	}
 }
 
-// Request is a parsed request: the explanation of an autoscaler or, with Evaluate, what a
+// Request is a parsed request: for the explanation of an autoscaler or, with Evaluate, for what a
 // manifest would do.
 type Request struct {
 	Namespace string
@@ -89,7 +88,7 @@ func (r *Request) setParameter(name string, value []string, now time.Time) error
 	if name == "at" {
 		at, err := ParseTime(value[0], now)
 		if err == nil && at.IsZero() {
-			err = fmt.Errorf("%q is no time that anybody remembers", value[0]) // and zero means now
+			err = fmt.Errorf("%q is no time that anybody remembers", value[0]) // a zero time would mean now
 		}
 		if err != nil {
 			return bad("at: "+err.Error(), "Write a time as 2026-01-02T12:00:00Z, or how long ago: 5m.")
@@ -137,7 +136,7 @@ func parsePath(escaped string) (r Request, ok bool) {
 	return Request{}, false
 }
 
-// pathAndQuery returns the path below weirdev.Path and the query for r; the inverse of
+// pathAndQuery returns the path below weirdev.Path and the query for r. It is the inverse of
 // ParseRequest.
 func (r Request) pathAndQuery() (path []string, query url.Values) {
 	if !r.Evaluate {
@@ -157,7 +156,7 @@ func (r Request) pathAndQuery() (path []string, query url.Values) {
 	return []string{"namespaces", r.Namespace, Evaluations}, query
 }
 
-// String says what is requested.
+// String describes the request.
 func (r Request) String() string {
 	if r.Evaluate {
 		return "an evaluation in namespace " + r.Namespace
@@ -165,7 +164,7 @@ func (r Request) String() string {
 	return fmt.Sprintf("%s %s/%s", r.Kind, r.Namespace, r.Name)
 }
 
-// APIResources returns what discovery lists.
+// APIResources returns the resources for discovery.
 func APIResources() []metav1.APIResource {
 	return []metav1.APIResource{
 		{Name: HPAs + "/explanation", Kind: ExplanationKind, Namespaced: true, Verbs: metav1.Verbs{"get"}},
@@ -174,9 +173,9 @@ func APIResources() []metav1.APIResource {
 	}
 }
 
-// Rights returns what the caller of r needs: to read the autoscaler or to ask for
-// evaluations, and in both cases to list the numbers of the namespace's pods, which the
-// answer shows.
+// Rights returns the rights that the caller of r needs: to read the autoscaler or to create
+// evaluations, and in both cases to list the numbers of the namespace's pods, because the answer
+// shows them.
 func Rights(r *http.Request) []rights.Right {
 	request, err := ParseRequest(r, time.Now())
 	if err != nil {

@@ -8,9 +8,8 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 )
 
-// The kinds of answers.
+// The kinds of responses.
 const (
-	// The kinds of responses.
 	ExplanationKind = "AutoscalerExplanation" // of a decision that was made
 	EvaluationKind  = "AutoscalerEvaluation"  // of a decision that would be made
 )
@@ -27,7 +26,7 @@ func NewResponse(kind string, r *decisionreport.DecisionReport) *Response {
 	return &Response{weirdev.APIVersion, kind, *r}
 }
 
-// UnmarshalJSON is part of json.Unmarshaler. It rejects other kinds.
+// UnmarshalJSON implements json.Unmarshaler. It rejects other kinds.
 func (r *Response) UnmarshalJSON(b []byte) error {
 	type plain Response // without this method
 	if err := json.Unmarshal(b, (*plain)(r)); err != nil {

@@ -28,7 +28,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
-// samples is a View of what a test says.
+// samples is a MetricsReader with the samples of a test.
 type samples []metric.Sample
 
 func (all samples) Each(kind metric.Kind, do func(*metric.Sample) bool) {
@@ -55,7 +55,7 @@ func (all *samples) add(e metric.Entity, values map[metric.ID]float64) *metric.S
 	return &(*all)[len(*all)-1]
 }
 
-// small is a cluster with one of each kind, and names that are hard to write.
+// small is a cluster with one entity of each kind, and with names that need escapes.
 func small() *samples {
 	all := new(samples)
 	node := metric.Entity{Kind: metric.Node, Node: "n1"}
@@ -131,8 +131,8 @@ func TestExposition(t *testing.T) {
 	}
 }
 
-// whole has every catalogue metric of every kind that has it, and of parts,
-// with a value of its own for each.
+// whole has every metric of the catalogue for every kind and part that has it, each with its own
+// value.
 func whole() *samples {
 	all := new(samples)
 	for k := range metric.Kind(metric.NumKinds) {
@@ -167,8 +167,8 @@ func whole() *samples {
 	return all
 }
 
-// Prometheus' own parser reads the same values, and its linter (promtool check
-// metrics) has nothing to say.
+// The parser of Prometheus reads the same values, and its linter (promtool check metrics) reports
+// nothing.
 func TestParsesAndLints(t *testing.T) {
 	view := whole()
 	w := get(t, handler(view, Options{}), "")
@@ -220,7 +220,7 @@ func TestParsesAndLints(t *testing.T) {
 		}
 	}
 	for key := range got {
-		if strings.HasPrefix(key, verdictsFamily+",") { // has tests of its own
+		if strings.HasPrefix(key, verdictsFamily+",") { // has its own tests
 			delete(got, key)
 		}
 	}
@@ -257,7 +257,7 @@ func TestAnyNameParses(t *testing.T) {
 func TestGzip(t *testing.T) {
 	h := handler(small(), Options{})
 	plain := get(t, h, "").Body.String()
-	for range 2 { // the second uses the first one's compressor
+	for range 2 { // the second request uses the compressor of the first
 		w := get(t, h, "", "Accept-Encoding", "deflate, gzip;q=0.5")
 		z, err := gzip.NewReader(w.Body)
 		if err != nil {
@@ -296,7 +296,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// A request cannot see more than the sink's options show.
+// A request cannot show more than the sink's options allow.
 func TestRequestOnlyNarrows(t *testing.T) {
 	h := handler(small(), Options{Filter: series.Filter{Levels: []metric.Kind{metric.Node}}, MaxSeries: 3})
 	body := get(t, h, "?level=pod&limit=100").Body.String()

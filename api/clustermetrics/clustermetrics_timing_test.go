@@ -10,7 +10,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// usual is a cluster with what /metrics/resource and a pod's spec tell.
+// usual is a cluster with the metrics of /metrics/resource and of pod specs.
 func usual(nodes, pods, containers int) *samples {
 	all := new(samples)
 	values := map[metric.ID]float64{
@@ -34,7 +34,7 @@ func usual(nodes, pods, containers int) *samples {
 	return all
 }
 
-// discard is a ResponseWriter that counts.
+// discard is a ResponseWriter that only counts bytes.
 type discard struct {
 	header http.Header
 	bytes  int

@@ -1,13 +1,12 @@
-// Package clustermetrics serves /metrics/cluster: every metric of every entity, in the
-// Prometheus text format, as weir_<kind>_<name> in base units, with the labels node,
-// namespace, pod, container and cgroup as they apply.
+// Package clustermetrics serves /metrics/cluster: every metric of every entity, in the Prometheus
+// text format, as weir_<kind>_<name> in base units, with the labels node, namespace, pod, container
+// and cgroup where they apply.
 //
-// It is an API, not a sink: it receives no batches and reads the latest snapshot of
-// sinks/memory. The next scrape therefore has no series of entities that are gone, and a
-// number that no other API serves is not served here. For historical reasons its options
-// are given with --sink=prometheus.
+// It is an API, not a sink: it receives no batches and reads the latest snapshot of sinks/memory.
+// The next scrape therefore has no series of entities that are gone, and a number that no other API
+// serves is not served here. For historical reasons its options are given with --sink=prometheus.
 //
-// Interfaces, devices, volumes and accelerators have families of their own,
-// weir_node_interface_network_receive_bytes_total{interface="eth0"}, beside the
-// node's. In one family with the node's own value a sum() would count twice.
+// Interfaces, devices, volumes and accelerators have their own families, for example
+// weir_node_interface_network_receive_bytes_total{interface="eth0"}. If they shared a family with
+// the node's own value, a sum() would count twice.
 package clustermetrics

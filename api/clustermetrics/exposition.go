@@ -13,27 +13,26 @@ import (
 	"github.com/weir-metrics/weir/metric/series"
 )
 
-// MetricsReader is one immutable state of what was measured.
+// MetricsReader is one immutable snapshot of samples and verdicts.
 type MetricsReader interface {
-	// Each calls do for every entity of a kind, and its parts, with the values
-	// that may be served, until do returns false. A sample is good until do
-	// returns. No entity comes twice.
+	// Each calls do for every entity of a kind, and for its parts, with the values that may be
+	// served, until do returns false. A sample is valid until do returns. No entity comes twice.
 	Each(kind metric.Kind, do func(*metric.Sample) bool)
-	// Verdicts yields the verdicts on numbers that are missing or doubtful, with the
-	// time since when each holds; those of one node together.
+	// Verdicts yields the verdicts on missing or doubtful numbers, each with the time since when it
+	// is true. The verdicts of one node come together.
 	Verdicts() iter.Seq2[metric.Verdict, time.Time]
 }
 
-// flushBytes is how much is gathered before it is written.
+// flushBytes is how many bytes are collected before a write.
 const flushBytes = 64 << 10
 
-// exposition is one answer being written. It is used again.
+// exposition writes one answer. Later answers use it again.
 type exposition struct {
 	out    io.Writer
-	err    error // of the first write that failed
+	err    error // of the first failed write
 	buf    []byte
 	tables []*seriesTable
-	used   int // of tables
+	used   int // how many tables are in use
 	counts verdictCount
 
 	timestamps bool
@@ -42,7 +41,7 @@ type exposition struct {
 	truncated  bool
 }
 
-// write writes all of v that passes the filters.
+// write writes all entities and verdicts of v that pass the filters.
 func (x *exposition) write(v MetricsReader, f filters) {
 	for k := range metric.Kind(metric.NumKinds) {
 		if !f.level(k) {
@@ -70,7 +69,7 @@ func (x *exposition) write(v MetricsReader, f filters) {
 	x.flush()
 }
 
-// gather fills the tables with the entities of a kind, until the limit.
+// gather fills the tables with the entities of a kind, up to the limit.
 func (x *exposition) gather(v MetricsReader, k metric.Kind, f filters) {
 	x.used = 0
 	x.table(k, "", f)
@@ -81,12 +80,12 @@ func (x *exposition) gather(v MetricsReader, k metric.Kind, f filters) {
 			return true
 		}
 		room -= x.table(k, part, f).add(&labels, s, x.timestamps)
-		// The first series beyond the limit is gathered, so that it shows.
+		// One series beyond the limit is added, so that the answer is known to be truncated.
 		return room >= 0 && x.err == nil
 	})
 }
 
-// table returns the table for a kind of part, empty at first.
+// table returns the table for a kind of part. A new one is empty.
 func (x *exposition) table(k metric.Kind, part string, f filters) *seriesTable {
 	for _, t := range x.tables[:x.used] {
 		if t.part == part {
@@ -166,8 +165,8 @@ func (x *exposition) flush() {
 	x.buf = x.buf[:0]
 }
 
-// appendValue appends v in Prometheus' base unit: what is whole in the catalogue's unit
-// without an exponent.
+// appendValue appends v in Prometheus' base unit. A whole number in the catalogue's unit has no
+// exponent.
 func appendValue(buf []byte, v float64, u metric.Unit) []byte {
 	format := byte('g')
 	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
@@ -176,32 +175,31 @@ func appendValue(buf []byte, v float64, u metric.Unit) []byte {
 	return strconv.AppendFloat(buf, series.Value(v, u), format, -1, 64)
 }
 
-// seriesTable holds the series of the entities of a kind, or of one kind of their
-// parts. The format wants them by family, a snapshot gives them by entity:
-// columns of plain numbers turn one into the other in one pass, eight bytes a
-// number, and are used again by the next request.
+// seriesTable holds the series of all entities of a kind, or of one kind of their parts. The text
+// format needs them by family, and a snapshot yields them by entity. Columns of plain numbers,
+// eight bytes each, convert one into the other in one pass. The next request uses the memory again.
 type seriesTable struct {
 	part    string
 	pass    [metric.NumMetrics]bool
-	labels  []byte // of all rows, as they are written
-	ends    []int  // where each row's labels end
+	labels  []byte // of all rows, in the text format
+	ends    []int  // where the labels of each row end
 	columns [metric.NumMetrics]seriesColumn
 }
 
-// seriesColumn is one metric of all rows. It is shorter than the table if the last
-// rows do not have the metric.
+// seriesColumn is one metric of all rows. It is shorter than the table if the last rows do not have
+// the metric.
 type seriesColumn struct {
-	values []float64 // absent where a row does not have the metric
+	values []float64 // absent if a row does not have the metric
 	times  []int64   // milliseconds since the Unix epoch; only with timestamps
 	series int
 }
 
-// absent is a NaN that no arithmetic makes, as bits.
+// absent is the bits of a NaN that no arithmetic produces.
 const absent = 0x7ff8_0000_dead_beef
 
 func isAbsent(v float64) bool { return math.Float64bits(v) == absent }
 
-// reset empties t and keeps its memory.
+// reset empties t and keeps its memory for the next use.
 func (t *seriesTable) reset(part string, pass [metric.NumMetrics]bool) {
 	t.part, t.pass = part, pass
 	t.labels, t.ends = t.labels[:0], t.ends[:0]
@@ -211,7 +209,7 @@ func (t *seriesTable) reset(part string, pass [metric.NumMetrics]bool) {
 	}
 }
 
-// add appends a row. It returns how many series it has.
+// add appends a row and returns the number of its series.
 func (t *seriesTable) add(l *series.Labels, s *metric.Sample, timestamps bool) (n int) {
 	row := len(t.ends)
 	for id, v := range s.Values.All() {
@@ -239,7 +237,7 @@ func (t *seriesTable) add(l *series.Labels, s *metric.Sample, timestamps bool) (
 	return n
 }
 
-// row returns the labels of row i, as they are written.
+// row returns the labels of row i in the text format.
 func (t *seriesTable) row(i int) []byte {
 	if i == 0 {
 		return t.labels[:t.ends[0]]
@@ -265,5 +263,5 @@ func appendLabels(buf []byte, l *series.Labels) []byte {
 	return append(buf, '}')
 }
 
-// escaper writes what cannot be in a label's value.
+// escaper escapes the characters that a label value cannot contain.
 var escaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)

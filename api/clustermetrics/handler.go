@@ -19,11 +19,11 @@ type Handler struct {
 	opts        Options
 	running     chan struct{}
 	truncated   atomic.Int64
-	expositions sync.Pool // those of earlier answers
+	expositions sync.Pool // of earlier answers, for reuse
 }
 
-// New returns a Handler that shows what view returns at each request; nil means
-// that nothing was measured yet.
+// New returns a Handler that shows the state that view returns at each request. If view returns
+// nil, nothing was measured yet.
 func New(view func() MetricsReader, o Options) *Handler {
 	o = o.withDefaults()
 	h := &Handler{view: view, opts: o, running: make(chan struct{}, o.MaxRequests)}
@@ -34,9 +34,9 @@ func New(view func() MetricsReader, o Options) *Handler {
 // Truncated returns how many answers stopped at the limit of series.
 func (h *Handler) Truncated() int64 { return h.truncated.Load() }
 
-// serve answers one scrape. Query parameters narrow what is shown; see
-// Options. It answers 400 to what it does not understand, and 503 before the
-// first round and to more requests at once than Options.MaxRequests.
+// serve answers one scrape. Query parameters narrow what is shown; see Options. It answers 400 to a
+// query that it does not understand. It answers 503 before the first round, and to requests beyond
+// Options.MaxRequests at once.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -81,11 +81,10 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// filters are what a series must pass, all of them: the sink's options and the
-// request's.
+// filters are the sink's options and the request's. A series must pass all of them.
 type filters []*series.Filter
 
-// allPass reports whether every filter passes what does.
+// allPass reports whether does is true of every filter.
 func (f filters) allPass(does func(*series.Filter) bool) bool {
 	return !slices.ContainsFunc(f, func(o *series.Filter) bool { return !does(o) })
 }
@@ -103,12 +102,12 @@ func (f filters) metrics(k metric.Kind, part string) (pass [metric.NumMetrics]bo
 	return pass
 }
 
-// verdicts reports whether weir_verdicts passes, which is one of the metrics.
+// verdicts reports whether the family weir_verdicts passes.
 func (f filters) verdicts() bool {
 	return f.allPass(func(o *series.Filter) bool { return o.Family(verdictsFamily) })
 }
 
-// matchAllNames reports whether entities pass whatever their names.
+// matchAllNames reports whether entities with any name pass.
 func (f filters) matchAllNames() bool { return f.allPass((*series.Filter).Wide) }
 
 func (f filters) entity(l *series.Labels) bool {

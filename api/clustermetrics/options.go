@@ -9,21 +9,20 @@ import (
 	"github.com/weir-metrics/weir/metric/series"
 )
 
-// Options say what is shown. The zero Options means the defaults. Query
-// parameters of a request may show fewer series than that, never more, and may
-// turn timestamps on or off.
+// Options say what is shown. The zero Options means the defaults. The query parameters of a request
+// may show fewer series, never more, and may turn timestamps on or off.
 type Options struct {
-	// Timestamps adds to each series when the node read it. Default: none, and
-	// Prometheus takes the time of its scrape, which lets it see at once when
-	// a series ends; with timestamps it takes five minutes.
+	// Timestamps adds to each series the time when the node read it. Default: none. Prometheus then
+	// uses the time of its scrape and sees the end of a series at once; with timestamps it takes
+	// five minutes.
 	Timestamps bool
 	// Filter says which series are shown. Default: all.
 	series.Filter
-	// MaxSeries bounds one exposition. Beyond, it stops with a comment, and
-	// weir_exposition_truncated is 1. Default 5,000,000.
+	// MaxSeries is the largest number of series in one answer. A longer answer stops there with a
+	// comment, and weir_exposition_truncated is 1. Default 5,000,000.
 	MaxSeries int
-	// MaxRequests bounds how many requests are answered at once; others get
-	// status 503. Default 4.
+	// MaxRequests is how many requests are answered at once. Further ones get status 503. Default
+	// 4.
 	MaxRequests int
 }
 
@@ -37,18 +36,16 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// known are the options and query parameters, and startOptionNames the options a
-// request cannot set.
+// optionNames are the options that are also query parameters. startOptionNames are the options that
+// a request cannot set.
 const (
 	optionNames      = "label, level, limit, metric, namespace, timestamps"
 	startOptionNames = "requests"
 )
 
-// ParseOptions reads what follows "prometheus:" in
-// --sink=prometheus:[?OPTIONS], for instance
-// "?timestamps=true&level=pod,node&metric=cpu_*&limit=100000". Lists are
-// separated by commas; * in a pattern stands for any text, ? for one
-// character. label=node=worker-* may be repeated.
+// ParseOptions reads the text after "prometheus:" in --sink=prometheus:[?OPTIONS], for instance
+// "?timestamps=true&level=pod,node&metric=cpu_*&limit=100000". Commas separate the elements of
+// lists. In a pattern * means any text and ? one character. label=node=worker-* may be repeated.
 func ParseOptions(spec string) (Options, error) {
 	var o Options
 	config, query, _ := strings.Cut(spec, "?")
@@ -71,7 +68,7 @@ func ParseOptions(spec string) (Options, error) {
 	return o, nil
 }
 
-// read sets what both options and requests can say.
+// read sets the fields that both options and requests can set.
 func (o *Options) read(values url.Values) error {
 	for name, given := range values {
 		var err error

@@ -7,21 +7,19 @@ import (
 	"github.com/weir-metrics/weir/metric/series"
 )
 
-// verdictsFamily is the one family that is not of the catalogue: of how many
-// entities a number is missing or in doubt, and why.
+// verdictsFamily is the only family that is not in the catalogue. It counts the entities that have
+// a missing or doubtful number, by reason.
 const verdictsFamily = "weir_verdicts"
 
-// alwaysShownKinds are the kinds that have a series even if the count is 0. Dashboards
-// and alerts can then distinguish "none" from "no answer", and changes() counts the
-// first verdict.
+// alwaysShownKinds are the kinds that have a series even if the count is 0. Dashboards and alerts
+// can then distinguish "none" from "no answer", and changes() counts the first verdict.
 var alwaysShownKinds = [...]metric.Kind{metric.Node, metric.Pod, metric.Container}
 
-// verdictCount counts entities by reason, each once for a reason however many
-// groups, instances and sources it concerns. It is used again by the next
-// answer.
+// verdictCount counts entities by reason. It counts an entity once for each reason, also if several
+// groups, instances or sources have it. The next answer uses it again.
 type verdictCount struct {
 	node metric.NodeName
-	seen map[entityReason]struct{} // of node alone, so that it stays small
+	seen map[entityReason]struct{} // of one node at a time, so that it stays small
 	of   [metric.NumKinds][metric.NumReasons]int
 }
 
@@ -53,15 +51,15 @@ func (c *verdictCount) add(v *metric.Verdict) {
 	c.of[v.Entity.Kind][v.Reason]++
 }
 
-// concernsUsage reports whether v says that a whole entity's CPU or memory is missing or
-// in doubt.
+// concernsUsage reports whether v says that the CPU or memory of a whole entity is missing or in
+// doubt.
 func concernsUsage(v *metric.Verdict) bool {
 	return (v.Group == metric.CPU || v.Group == metric.Memory) && v.Entity.Part == "" &&
 		v.Reason.Layer() != metric.LayerNone && int(v.Entity.Kind) < metric.NumKinds && int(v.Reason) < metric.NumReasons
 }
 
-// reasonApplies reports whether r is a reason that entities of kind k can have: a node
-// is no run of anything and has no containers.
+// reasonApplies reports whether entities of kind k can have the reason r. A node has no instance
+// that identity or rate could confuse, and only a pod has containers.
 func reasonApplies(r metric.Reason, k metric.Kind) bool {
 	switch r.Layer() {
 	case metric.LayerNone:
@@ -74,8 +72,8 @@ func reasonApplies(r metric.Reason, k metric.Kind) bool {
 	return true
 }
 
-// verdicts writes weir_verdicts{reason,level} of the entities that pass the
-// filters. Its series are few and do not count towards the limit.
+// verdicts writes weir_verdicts{reason,level} of the entities that pass the filters. It has few
+// series, and they do not count towards the limit.
 func (x *exposition) verdicts(v MetricsReader, f filters) {
 	if !f.verdicts() {
 		return

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// judgedView is a View of verdicts and no samples.
+// judgedView is a MetricsReader of verdicts without samples.
 type judgedView struct {
 	samples
 	verdicts []metric.Verdict
@@ -36,7 +36,7 @@ func (v *judgedView) add(e metric.Entity, r metric.Reason, groups ...metric.Grou
 	}
 }
 
-// trouble is a cluster of which much is missing.
+// trouble is a cluster with many missing numbers.
 func trouble() judgedView {
 	var v judgedView
 	const cpu, memory = metric.CPU, metric.Memory
@@ -45,19 +45,19 @@ func trouble() judgedView {
 	app := metric.Entity{Kind: metric.Container, Node: "n1", Namespace: "shop", Pod: "web", Name: "app"}
 	eth0 := n1
 	eth0.Part = "interface:eth0"
-	// One source says twice what another says too: n1 is one node.
+	// One source reports twice what another reports too: n1 is one node.
 	v.add(n1, metric.NodeTimeout, cpu, memory, metric.Network)
 	v.add(web, metric.Incomplete, cpu)
 	v.add(app, metric.FirstSample, cpu)
-	v.add(app, metric.OlderStart, cpu, memory) // a rival
-	v.add(app, metric.OlderStart, cpu, memory) // and another
+	v.add(app, metric.OlderStart, cpu, memory) // a duplicate
+	v.add(app, metric.OlderStart, cpu, memory) // another duplicate
 	v.add(n1, metric.NodeTimeout, cpu, memory)
 	v.add(web, metric.NoData, memory)
-	// What is not about CPU and memory of a whole entity is not counted.
+	// Only CPU and memory of whole entities are counted.
 	v.add(web, metric.NotApplicable, metric.Network)
 	v.add(eth0, metric.NotReported, cpu)
 	v.add(n1, metric.Measured, cpu)
-	// The same pod of another node is another entity.
+	// The same pod on another node is another entity.
 	other := web
 	other.Node = "n2"
 	v.add(other, metric.OtherNode, cpu, memory)
@@ -68,7 +68,7 @@ func trouble() judgedView {
 	return v
 }
 
-// verdictSeries returns the series of weir_verdicts that pass.
+// verdictSeries returns the series of weir_verdicts for which pass is true.
 func verdictSeries(t *testing.T, h http.Handler, query string, pass func(string) bool) (list []string) {
 	t.Helper()
 	for line := range strings.Lines(get(t, h, query).Body.String()) {
@@ -107,13 +107,13 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// Where nothing stands against anything, the series of nodes, pods and
-// containers say so. A question about one namespace is told only what there is.
+// If there are no verdicts, nodes, pods and containers have series with the value 0. A query for
+// one namespace returns only series that are not 0.
 func TestOverruledVerdicts(t *testing.T) {
 	all := func(string) bool { return true }
 	var (
 		reasons = metric.NumReasons - 2 // of pods: all but Unjudged and Measured
-		node    = reasons - 5 - 7 - 1   // no life, no identity, no containers
+		node    = reasons - 5 - 7 - 1   // a node has no reasons of the layers life and identity, and none about containers
 	)
 	for query, want := range map[string]int{
 		"":                     node + reasons + reasons - 1,
@@ -128,7 +128,7 @@ func TestOverruledVerdicts(t *testing.T) {
 			t.Errorf("%q: got %d series, want %d", query, len(got), want)
 		}
 	}
-	// The next answer does not remember this one's verdicts.
+	// The next answer does not contain the verdicts of this one.
 	h, view := handler(nil, Options{}), MetricsReader(trouble())
 	h.view = func() MetricsReader { return view }
 	before := verdictSeries(t, h, "", func(s string) bool { return !strings.HasSuffix(s, " 0") })
@@ -139,7 +139,7 @@ func TestOverruledVerdicts(t *testing.T) {
 	}
 }
 
-// outage returns a view of nodes with 30 pods each, none of which answers.
+// outage returns a reader of nodes with 30 pods each; no node answers.
 func outage(nodes int) (v judgedView) {
 	for n := range nodes {
 		e := metric.Entity{Kind: metric.Node, Node: metric.NodeName(fmt.Sprint("n", n))}
@@ -152,7 +152,7 @@ func outage(nodes int) (v judgedView) {
 	return v
 }
 
-// An outage of every node costs an answer no memory but its own.
+// After the first answer, weir_verdicts costs no allocations, even during an outage of all nodes.
 func TestVerdictsAllocateNothing(t *testing.T) {
 	v := outage(20)
 	var x exposition

@@ -30,7 +30,7 @@ func mustParse(t *testing.T, selector string) labels.Selector {
 	return s
 }
 
-// line writes a value: "Pod shop/web-0 250m at 0s over 30s".
+// line formats a value: "Pod shop/web-0 250m at 0s over 30s".
 func line(v *api.MetricValue) string {
 	window := "-"
 	if v.WindowSeconds != nil {
@@ -43,7 +43,7 @@ func line(v *api.MetricValue) string {
 	return fmt.Sprintf("%s %s %s at %v over %s", v.DescribedObject.Kind, name, v.Value.String(), v.Timestamp.Sub(noon), window)
 }
 
-// get asks for one object as an autoscaler does.
+// get requests the metric of one object as an autoscaler does.
 func get(t *testing.T, c custom_metrics.CustomMetricsClient, object, name, selector string) string {
 	t.Helper()
 	kind, of, _ := strings.Cut(object, " ")
@@ -82,7 +82,7 @@ func TestOneObject(t *testing.T) {
 		{"Pod shop/web-0", "network_receive_bytes_total", "", "Pod shop/web-0 1M at 0s over 0s"},
 		{"Pod shop/web-0", "memory_working_set_bytes", "", "Pod shop/web-0 100Mi at 0s over 0s"},
 		{"Pod shop/web-0", "memory_pressure_some_ratio", "", "Pod shop/web-0 250m at 0s over 30s"},
-		// A rate whose window the node kept to itself.
+		// The node did not report the window of this rate.
 		{"Pod shop/api", "network_receive_bytes_per_second", "", "Pod shop/api 1 at 0s over -"},
 		{"Node n1", "cpu_usage_cores", "", "Node n1 1234567891n at -2s over 15s"},
 		{"Node n1", "memory_working_set_bytes", "", "Node n1 3Gi at -2s over 0s"},
@@ -110,7 +110,7 @@ func TestMetricSelectors(t *testing.T) {
 		{"Pod shop/web-1", "network_receive_bytes_per_second", "interface in (eth0,net1)", "Pod shop/web-1 2000500m at -3s over 31s"},
 		{"Pod shop/web-1", "network_receive_bytes_per_second", "interface notin (net1)", "Pod shop/web-1 1800 at -1s over 30s"},
 		{"Pod shop/web-0", "disk_read_bytes_per_second", "container=app,device=dev-vda1", "Pod shop/web-0 10 at 0s over 20s"},
-		// What only containers have.
+		// Only containers have this metric.
 		{"Pod shop/web-0", "accelerator_duty_cycle_ratio", "container=app,accelerator", "Pod shop/web-0 375m at 0s over 0s"},
 		{"Node n1", "filesystem_usage_bytes", "device=dev-vda1", "Node n1 1Gi at -2s over 0s"},
 		{"Node n1", "filesystem_usage_bytes", "device in (dev-vda1,dev-vdb,dev-sda)", "Node n1 1025Mi at -2s over 0s"},
@@ -205,7 +205,7 @@ func TestASumSaysWhatItLacks(t *testing.T) {
 	if diff := cmp.Diff(want, warned.Take()); diff != "" {
 		t.Errorf("warnings (-want +got)\n%s", diff)
 	}
-	// A pod on its node's network is no gap in a sum of traffic.
+	// A pod on the network of its node is no gap in a sum of traffic.
 	if got, want := get(t, c, "Namespace kube-system", "cpu_usage_cores", ""), "Namespace kube-system 1m at 0s over 15s"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -291,7 +291,7 @@ func TestDiscoveryListsTheCatalogue(t *testing.T) {
 	}
 }
 
-// Whatever is listed can be asked for: no path ends in "no such metric".
+// Every metric in the list can be requested: no path returns "no such metric".
 func TestWhatIsListedIsAnswered(t *testing.T) {
 	p := New(village(t).options())
 	for _, info := range p.ListAllMetrics() {
@@ -333,7 +333,7 @@ func TestQuantity(t *testing.T) {
 	f(1<<53, metric.Nanoseconds, "9007199254740992n")
 	f(1<<20+1, metric.Bytes, "1048577")
 	f(1<<40, metric.Bytes, "1Ti")
-	f(12345.6785, metric.BytesPerSecond, "12345678m") // to even
+	f(12345.6785, metric.BytesPerSecond, "12345678m") // a half is rounded to even
 	f(1e18, metric.BytesPerSecond, "1E")
 	f(0.333333333, metric.Ratio, "333333u")
 	f(-2, metric.Count, "-2")

@@ -14,7 +14,7 @@ import (
 // noon is when everything was read.
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// fixture is a real memory sink and the facts beside it.
+// fixture is a real memory sink with its cluster facts.
 type fixture struct {
 	sink  *memory.Sink
 	facts *cluster.Facts
@@ -55,7 +55,7 @@ func container(of metric.Entity, name string) metric.Entity {
 
 func part(e metric.Entity, name string) metric.Entity { e.Part = name; return e }
 
-// add adds a sample with values, read so long before noon over a window.
+// add adds a sample with values. It was read age before noon, and its rates have this window.
 func add(b *metric.Batch, e metric.Entity, age, window time.Duration, values map[metric.ID]float64) *metric.Sample {
 	s := b.Add(e)
 	at := noon.Add(-age).UnixNano()
@@ -70,7 +70,7 @@ func add(b *metric.Batch, e metric.Entity, age, window time.Duration, values map
 	return s
 }
 
-// village is a small cluster with one of each trouble.
+// village is a small cluster with one of each problem.
 func village(t testing.TB) *fixture {
 	w := &fixture{sink: memory.New(memory.Options{})}
 	running := func(namespace, name, app string) *cluster.Pod {
@@ -115,7 +115,7 @@ func village(t testing.TB) *fixture {
 		add(b, part(container(e, "app"), "accelerator:0"), 0, 0, map[metric.ID]float64{metric.AcceleratorDutyCycle: 0.5})
 		add(b, part(container(e, "app"), "accelerator:1"), 0, 0, map[metric.ID]float64{metric.AcceleratorDutyCycle: 0.25})
 	}
-	// A container that keeps its pod from being served.
+	// The pod is not served because of this container.
 	api := pod("n1", "shop", "api")
 	add(b, api, 0, 0, map[metric.ID]float64{metric.NetworkRxRate: 1}).Rates[metric.Network] = metric.Window{End: noon.UnixNano()}
 	s := &b.Samples[len(b.Samples)-1]
@@ -126,7 +126,7 @@ func village(t testing.TB) *fixture {
 	add(b, pod("n1", "kube-system", "agent"), 0, 15*time.Second, map[metric.ID]float64{metric.CPUUsageRate: 1e6}).Reasons[metric.Network] = metric.NotApplicable
 	w.write(t, b)
 
-	// A node that does not answer, and its pod.
+	// This node does not answer; its pod has no numbers.
 	away := batch("n2")
 	away.Err = &metric.ReadError{Reason: metric.NodeTimeout, Err: errors.New("deadline exceeded")}
 	for _, e := range []metric.Entity{{Kind: metric.Node, Node: "n2"}, pod("n2", "shop", "web-lost")} {
@@ -138,8 +138,7 @@ func village(t testing.TB) *fixture {
 	return w
 }
 
-// testCluster is a cluster of many pods in namespaces of 100, each pod with two
-// interfaces.
+// testCluster is a cluster of many pods in namespaces of 100. Each pod has two interfaces.
 func testCluster(t testing.TB, nodes, pods int) *fixture {
 	w := &fixture{sink: memory.New(memory.Options{})}
 	change := cluster.FactsChange{Synced: true, At: noon}

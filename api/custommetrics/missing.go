@@ -16,18 +16,18 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// missingObject is an object without a number, and why.
+// missingObject is an object without a number, and the reason.
 type missingObject struct {
 	entity metric.Entity
 	why    explain.Outcome
 }
 
-// explanation returns what reasons are made of: the state that the answer is read from.
+// explanation returns an Explainer of the state that the answer is read from.
 func (q *metricRequest) explanation() *explain.Explainer {
 	return &explain.Explainer{Now: q.options.Now(), View: q.view, Facts: q.facts, Sources: q.options.Sources()}
 }
 
-// absences returns why each of the objects has no number, in their order.
+// absences returns the reason for each object why it has no number, in the same order.
 func (q *metricRequest) absences(entities []metric.Entity) []missingObject {
 	all := make([]missingObject, len(entities))
 	w := q.explanation()
@@ -47,7 +47,8 @@ func (q *metricRequest) absences(entities []metric.Entity) []missingObject {
 	return all
 }
 
-// partAbsence returns why. If the whole object is served, a chosen part is missing.
+// partAbsence returns why, the reason of the whole object. If the whole object is served, the
+// reason is a missing part.
 func (q *metricRequest) partAbsence(why explain.Outcome) explain.Outcome {
 	if why.Served {
 		return explain.Outcome{Reason: metric.NotReported, Said: "it has no part that the metric selector chooses"}
@@ -85,7 +86,7 @@ func (q *metricRequest) notFound(e metric.Entity) error {
 	return metricsgroup.NotFound("%v has no %s: %s", e, q.descriptor.Prometheus, why.ShortMessage())
 }
 
-// noneFound returns the error for a selector that found no number.
+// noneFound returns the error for a selector that matches no object with a number.
 func (q *metricRequest) noneFound(namespace string, selector labels.Selector, missing []metric.Entity) error {
 	where := ""
 	if namespace != "" {
@@ -134,7 +135,7 @@ func (q *metricRequest) warnOfGaps(ctx context.Context, namespace metric.Namespa
 	}
 	slices.SortFunc(missing, metric.Entity.Compare)
 	gaps := slices.DeleteFunc(pods.absences(missing), func(a missingObject) bool {
-		// What a pod does not have is no gap in the sum.
+		// A pod that cannot have the metric is no gap in the sum.
 		return !a.why.Expected() || a.why.Reason == metric.NotApplicable || a.why.Reason == metric.Unsupported
 	})
 	if len(gaps) > 0 {
@@ -142,7 +143,8 @@ func (q *metricRequest) warnOfGaps(ctx context.Context, namespace metric.Namespa
 	}
 }
 
-// warn adds two warnings: what is missing, with the reasons counted, and the first object.
+// warn adds two warnings: what is missing, with the reasons counted, and the reason of the first
+// object.
 func warn(ctx context.Context, what string, missing []missingObject) {
 	metricsgroup.Warn(ctx, "weir", what+": "+countReasons(missing))
 	metricsgroup.Warn(ctx, "weir", fmt.Sprintf("%v: %s", missing[0].entity, missing[0].why.ShortMessage()))

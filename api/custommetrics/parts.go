@@ -16,23 +16,23 @@ import (
 // containerLabel selects containers of a pod.
 const containerLabel = "container"
 
-// partSelector is a metric selector: the parts of an object that a value is of. Its zero value
-// selects the object itself.
+// partSelector is a metric selector: it says which parts of an object a value is for. Its zero
+// value selects the object itself.
 type partSelector struct {
 	selector   labels.Selector
-	labels     *metav1.LabelSelector // as in the answer
+	labels     *metav1.LabelSelector // the selector in the answer
 	containers bool                  // it selects containers
-	kinds      []string              // it selects these parts: "interface", ...
-	// named holds the only parts that can match, by the names of entities; nil if all parts must
+	kinds      []string              // kinds of the selected parts: "interface", ...
+	// named holds the entity names of the only parts that can match. If it is nil, all parts must
 	// be checked.
 	named []string
 
 	// found holds the readings of the selected parts by entity, without the node for pods and
-	// containers; nil before the scan.
+	// containers. It is nil before the scan.
 	found map[metric.Entity][]reading
 }
 
-// partLabels returns the labels of parts with the metric.
+// partLabels returns the labels that parts with the metric have.
 func partLabels(d *metric.Descriptor) []string {
 	switch {
 	case d.Parts == "":
@@ -66,7 +66,7 @@ func newPartSelector(d *metric.Descriptor, kind metric.Kind, selector labels.Sel
 			return partSelector{}, metricsgroup.BadRequest("%s has no label %s: a metric selector can choose by %s", d.Prometheus, r.Key(), strings.Join(known, ", "))
 		}
 		if r.Operator() == selection.DoesNotExist {
-			continue // of the whole that is true
+			continue // the object itself does not have the label
 		}
 		if r.Key() == containerLabel {
 			c.containers = true
@@ -156,7 +156,7 @@ func (c *partSelector) readOne(q *metricRequest, e metric.Entity) (reading, bool
 	return readSample(s, q.descriptor)
 }
 
-// owners returns the entities that parts belong to: e itself, or its containers.
+// owners returns the entities that can have the parts: e itself, or its containers.
 func (c *partSelector) owners(q *metricRequest, e metric.Entity) []metric.Entity {
 	if !c.containers {
 		return []metric.Entity{e}
@@ -174,7 +174,7 @@ func (c *partSelector) owners(q *metricRequest, e metric.Entity) []metric.Entity
 	return all
 }
 
-// scanParts reads all parts, once for a request.
+// scanParts reads all parts of a namespace once for each request.
 func (c *partSelector) scanParts(q *metricRequest, namespace metric.Namespace) {
 	c.found = map[metric.Entity][]reading{}
 	kind := q.kind
@@ -225,8 +225,8 @@ func partNames(kind, value string) []string {
 	return names
 }
 
-// labelValue replaces what a label value cannot hold by dashes, and trims them: "dev-vda1" for
-// "/dev/vda1".
+// labelValue replaces characters that a label value cannot contain by dashes, and trims dashes:
+// "dev-vda1" for "/dev/vda1".
 func labelValue(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == '_' || r == '.' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -237,7 +237,7 @@ func labelValue(name string) string {
 	return strings.Trim(name, "-_.")
 }
 
-// partsOf returns the names, as labels, of the parts of e that have the metric.
+// partsOf returns the label values of the parts of e that have the metric.
 func (q *metricRequest) partsOf(e metric.Entity) (names []string) {
 	q.view.Each(e.Kind, func(s *metric.Sample) bool {
 		whole := s.Entity.Whole()

@@ -29,11 +29,11 @@ type SampleReader interface {
 	Each(kind metric.Kind, do func(*metric.Sample) bool)
 }
 
-// Options say where a Provider reads from.
+// Options say what a Provider reads.
 type Options struct {
-	// View returns the newest state; nil before there is one. Required.
+	// View returns the newest state, or nil before there is one. Required.
 	View func() SampleReader
-	// Facts returns what the API server says. Required.
+	// Facts returns the cluster facts. Required.
 	Facts func() *cluster.Facts
 	// Sources returns the state of the sources, for reasons. Default: none.
 	Sources func() []explain.SourceState
@@ -72,8 +72,8 @@ func Install(s *genericserver.GenericAPIServer, p provider.CustomMetricsProvider
 // nodes, namespaces.
 func (p *Provider) ListAllMetrics() []provider.CustomMetricInfo { return slices.Clone(p.all) }
 
-// GetMetricByName returns the metric of one object. A namespace's sum that lacks pods has a
-// warning.
+// GetMetricByName returns the metric of one object. If the sum of a namespace lacks pods, the
+// answer has a warning.
 func (p *Provider) GetMetricByName(ctx context.Context, name types.NamespacedName, info provider.CustomMetricInfo, selector labels.Selector) (*custom_metrics.MetricValue, error) {
 	q, err := p.newRequest(info, name.Namespace, selector)
 	if err != nil {
@@ -94,9 +94,9 @@ func (p *Provider) GetMetricByName(ctx context.Context, name types.NamespacedNam
 	return &v, nil
 }
 
-// GetMetricBySelector returns the metric of the objects whose labels match, by namespace and
-// name. Objects without a number are counted in a warning; if no object has one, that is an
-// error.
+// GetMetricBySelector returns the metric of the objects with matching labels, sorted by namespace
+// and name. A warning counts the objects without a number. It is an error if no object has a
+// number.
 func (p *Provider) GetMetricBySelector(ctx context.Context, namespace string, selector labels.Selector, info provider.CustomMetricInfo, metricSelector labels.Selector) (*custom_metrics.MetricValueList, error) {
 	q, err := p.newRequest(info, namespace, metricSelector)
 	if err != nil {

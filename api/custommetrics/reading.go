@@ -11,7 +11,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// reading is a value with its time, of an object or of several parts.
+// reading is a value and its time, of one object or of several parts.
 type reading struct {
 	value  float64 // in the catalogue's unit
 	parts  int
@@ -19,7 +19,7 @@ type reading struct {
 	window time.Duration
 }
 
-// readSample returns the value of d in a sample, if there is one.
+// readSample returns the value of d in a sample, and whether there is one.
 func readSample(s *metric.Sample, d *metric.Descriptor) (reading, bool) {
 	v, ok := s.Values.Get(d.ID)
 	if !ok || !s.Servable(d.Group) || math.IsNaN(v) || math.IsInf(v, 0) {
@@ -43,7 +43,7 @@ func (r *reading) add(o reading) {
 	}
 }
 
-// measure returns the value of an object, if there is one.
+// measure returns the value of an object, and whether there is one.
 func (q *metricRequest) measure(e metric.Entity) (reading, bool) {
 	if q.parts.whole() {
 		s, ok := q.view.Lookup(e)
@@ -82,7 +82,7 @@ func (q *metricRequest) value(e metric.Entity, r reading) custom_metrics.MetricV
 	return v
 }
 
-// scale returns the power of ten of the last digit of values of a unit, after conversion to the
+// scale returns the power of ten of the last digit in values of a unit, after conversion to the
 // base unit.
 func scale(u metric.Unit) resource.Scale {
 	switch u {
@@ -97,8 +97,8 @@ func scale(u metric.Unit) resource.Scale {
 	}
 }
 
-// quantity converts a value in the catalogue's unit to a quantity in Prometheus' base unit,
-// rounded to scale. Larger numbers are as precise as int64 allows.
+// quantity converts a value in the catalogue's unit to a quantity in Prometheus' base unit, rounded
+// to scale. Larger numbers are as precise as int64 allows.
 func quantity(v float64, u metric.Unit) resource.Quantity {
 	format := resource.DecimalSI
 	if u == metric.Bytes {

@@ -48,7 +48,7 @@ func (o *objectKind) has(d *metric.Descriptor) bool {
 	return d.Kinds.Has(o.entities) || o.entities == metric.Pod && d.Kinds.Has(metric.Container)
 }
 
-// metricRequest is one request: a metric of a kind of object, and the state it is answered from.
+// metricRequest is one request: a metric of a kind of object, and the state that answers it.
 type metricRequest struct {
 	options    *Options
 	view       SampleReader
@@ -102,8 +102,8 @@ func (q *metricRequest) entity(namespace, name string) metric.Entity {
 	}
 }
 
-// selectEntities returns the objects whose labels match, by namespace and name, without finished
-// pods.
+// selectEntities returns the objects with matching labels, sorted by namespace and name, without
+// finished pods.
 func (q *metricRequest) selectEntities(namespace string, selector labels.Selector) (chosen []metric.Entity, err error) {
 	if q.kind == metric.Namespaced {
 		if !selector.Empty() {
@@ -138,7 +138,7 @@ func (q *metricRequest) selectEntities(namespace string, selector labels.Selecto
 	return chosen, nil
 }
 
-// eachPod calls do for the pods of a namespace, or for all pods if it is empty.
+// eachPod calls do for the pods of a namespace, or for all pods if namespace is empty.
 func (q *metricRequest) eachPod(namespace metric.Namespace, do func(*cluster.Pod)) {
 	if namespace == "" {
 		q.facts.EachPod(func(p *cluster.Pod) bool { do(p); return true })

@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { apitest.Main(m) }
 
-// serve starts a real API server with the custom metrics of w, and returns how
-// to reach it.
+// serve starts a real API server with the custom metrics of w, and returns the configuration of a
+// client.
 func serve(t *testing.T, w *fixture) *rest.Config {
 	t.Helper()
 	return apitest.Serve(t, apiserver.Scheme, generated.GetOpenAPIDefinitions, func(s *genericserver.GenericAPIServer) error {
@@ -26,8 +26,8 @@ func serve(t *testing.T, w *fixture) *rest.Config {
 	})
 }
 
-// client returns the client that kube-controller-manager's autoscaler uses; it
-// learns the version from the server.
+// client returns the client that the autoscaler of kube-controller-manager uses. It finds the
+// version by discovery.
 func client(t *testing.T, config *rest.Config) (custom_metrics.CustomMetricsClient, *apitest.Warnings) {
 	t.Helper()
 	w := &apitest.Warnings{}

@@ -16,8 +16,8 @@ type Client struct{ weir *weirdev.Client }
 // NewClient returns a client that asks weir.
 func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
 
-// Pod explains a pod. What the server itself says is wrong is a *weirdev.Problem,
-// here and below.
+// Pod explains a pod. An error that the server itself reports is a *weirdev.Problem, here and
+// below.
 func (c *Client) Pod(ctx context.Context, ref metric.PodRef) (*explain.Explanation, error) {
 	return c.explain(ctx, Request{Namespace: ref.Namespace, Pod: ref.Name})
 }
@@ -32,8 +32,7 @@ func (c *Client) Node(ctx context.Context, name metric.NodeName) (*explain.Expla
 	return c.explain(ctx, Request{Node: name})
 }
 
-// Missing reports what is missing in a namespace, or in the cluster if it is
-// empty.
+// Missing reports what is missing in a namespace, or in the cluster if namespace is empty.
 func (c *Client) Missing(ctx context.Context, namespace metric.Namespace) (*explain.MissingReport, error) {
 	request := Request{Missing: true, Namespace: namespace}
 	var d ReportDocument
@@ -58,7 +57,7 @@ func (c *Client) explain(ctx context.Context, r Request) (*explain.Explanation, 
 	return &d.Explanation, nil
 }
 
-// get asks for r and reads the answer into body.
+// get requests r and reads the answer into body.
 func (c *Client) get(ctx context.Context, r Request, body any) error {
 	path, query := r.target()
 	return c.weir.Get(ctx, r.String(), path, query, body)

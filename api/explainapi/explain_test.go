@@ -23,7 +23,7 @@ import (
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// fixed is a View of what a test put in it.
+// fixed is a view with the samples of a test.
 type fixed struct{ samples []*metric.Sample }
 
 func (f *fixed) Lookup(e metric.Entity) (*metric.Sample, bool) {
@@ -83,7 +83,7 @@ func measured(e metric.Entity) *metric.Sample {
 	return s
 }
 
-// village is a node with a pod that is measured, and a pod that waits for a node.
+// village is a node with a pod that is measured, and a pod that is not bound to a node yet.
 func village() *explain.Explainer {
 	var facts *cluster.Facts
 	facts = facts.With(cluster.FactsChange{Synced: true, At: noon, Nodes: []*cluster.Node{{Name: "n1"}}, Pods: []*cluster.Pod{
@@ -110,7 +110,7 @@ func serve(t *testing.T, w *explain.Explainer) *httptest.Server {
 	return srv
 }
 
-// The client reads what the handler wrote, which is what the explainer answers.
+// The client reads what the handler wrote, and that is the answer of the explainer.
 func TestThereAndBack(t *testing.T) {
 	w := village()
 	c := client(t, serve(t, w).URL, nil)
@@ -143,7 +143,7 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// Every answer says what it is.
+// Every answer has its kind.
 func TestKinds(t *testing.T) {
 	srv := serve(t, village())
 	for path, want := range map[string]string{
@@ -169,7 +169,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// A problem says what is wrong, what to do, and in Kubernetes' words which it is.
+// A problem says what is wrong and what to do, and it has the Kubernetes reason.
 func TestProblems(t *testing.T) {
 	var unsynced *cluster.Facts
 	unsynced = unsynced.With(cluster.FactsChange{})
@@ -206,7 +206,7 @@ func TestProblems(t *testing.T) {
 			}
 			want := got
 			want.Kind, want.APIVersion, want.Status, want.Code, want.Message, want.Hint = "Status", "v1", "Failure", test.status, test.message, test.hint
-			want.Reason = strings.ReplaceAll(http.StatusText(test.status), " ", "") // as Kubernetes calls them
+			want.Reason = strings.ReplaceAll(http.StatusText(test.status), " ", "") // the form of Kubernetes reasons
 			if diff := cmp.Diff(want, got); diff != "" || w.Code != test.status {
 				t.Errorf("status %d (-want +got):\n%s", w.Code, diff)
 			}
@@ -214,7 +214,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// Before anything was read, what the API server says is explained.
+// Before the first read, an explanation uses what the API server says.
 func TestExplainsBeforeTheFirstRead(t *testing.T) {
 	w := village()
 	w.View = nil
@@ -254,7 +254,7 @@ func TestClientPassesOnWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A name that a path would swallow is not asked for.
+// The client refuses a name that would change the path.
 func TestClientRefusesWhatIsNoName(t *testing.T) {
 	c := client(t, "http://127.0.0.1:1/proxy", nil)
 	for _, name := range []metric.PodName{"", ".", ".."} {
@@ -284,8 +284,8 @@ func TestParseRequestRefuses(t *testing.T) {
 	f(http.StatusBadRequest, weirdev.Path+"missing?a", weirdev.Path+"missing?a=%zz", weirdev.Path+"nodes/n1/explanation?container=a", weirdev.Path+"namespaces/shop/pods/web/explanation?container=")
 }
 
-// What is read from a path leads there again, and one of Paths leads to it with
-// the same names.
+// A path is parsed into a request, and the request leads to the same path again. One of Paths
+// matches it with the same names.
 func FuzzRequest(f *testing.F) {
 	for _, seed := range []string{"missing", "nodes/n1/explanation", "namespaces/shop/missing", "namespaces/shop/pods/web/explanation?container=app", "namespaces/a%2fb/pods/%2e/explanation"} {
 		f.Add(seed)

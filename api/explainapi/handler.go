@@ -12,11 +12,11 @@ import (
 
 // Options configure a Handler.
 type Options struct {
-	// Explainer returns what is known now. Required.
+	// Explainer returns an Explainer of the current state. Required.
 	Explainer func() *explain.Explainer
 }
 
-// NewHandler returns a handler for all of Paths, which may serve many requests at once.
+// NewHandler returns a handler for all of Paths. It may serve many requests at once.
 func NewHandler(opts Options) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer, err := opts.answer(w, r)
@@ -46,8 +46,7 @@ func (o Options) answer(w http.ResponseWriter, r *http.Request) (any, error) {
 	return nil, unknown(explainer, request)
 }
 
-// find returns the answer as JSON has it; false if weir does not know what is
-// asked for.
+// find returns the answer in its JSON form, and false if weir does not know the object.
 func find(w *explain.Explainer, r Request) (any, bool) {
 	if r.Missing {
 		if r.Namespace == "" {
@@ -77,8 +76,8 @@ func find(w *explain.Explainer, r Request) (any, bool) {
 
 func (r Request) pod() metric.PodRef { return metric.PodRef{Namespace: r.Namespace, Name: r.Pod} }
 
-// unknown says that weir does not know what is asked for, and where to look.
-// Of other pods it says nothing: who may ask for this one may not for those.
+// unknown is the problem for an object that weir does not know. It says where to look. It does not
+// mention other pods, because the caller may have no right to them.
 func unknown(w *explain.Explainer, r Request) *weirdev.Problem {
 	p := &weirdev.Problem{Status: http.StatusNotFound, Message: "weir knows no " + r.String()}
 	who := "Neither the API server nor any node speaks of it."

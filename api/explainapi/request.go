@@ -15,7 +15,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Paths returns the patterns, as http.ServeMux has them, of all that is served.
+// Paths returns the patterns of all that is served, in the form of http.ServeMux.
 func Paths() []string {
 	return []string{
 		weirdev.Path + "namespaces/{namespace}/pods/{name}/explanation",
@@ -25,8 +25,8 @@ func Paths() []string {
 	}
 }
 
-// Request is what is asked for: a node, a pod, one container of it, or, with
-// Missing, what is missing in a namespace, or without one in the cluster.
+// Request is a request about a node, a pod or one container of it. With Missing it is about
+// everything missing in a namespace, or in the cluster if there is no namespace.
 type Request struct {
 	Missing   bool
 	Node      metric.NodeName
@@ -35,9 +35,8 @@ type Request struct {
 	Container string
 }
 
-// ParseRequest reads the path and the query of r. What is wrong with them is a
-// *weirdev.Problem. Who decides what a caller must be allowed goes by the same reading as
-// who answers.
+// ParseRequest reads the path and the query of r. An error in them is a *weirdev.Problem. Rights
+// and the handler both use it, so that access is reviewed for exactly what is served.
 func ParseRequest(r *http.Request) (Request, error) {
 	request, ok := parsePath(r.URL.EscapedPath())
 	if !ok {
@@ -63,7 +62,7 @@ func ParseRequest(r *http.Request) (Request, error) {
 	return request, nil
 }
 
-// parsePath reads a path, with what is escaped in it as it came.
+// parsePath reads an escaped path.
 func parsePath(escaped string) (r Request, ok bool) {
 	parts, names, ok := weirdev.Parts(escaped)
 	switch {
@@ -80,8 +79,7 @@ func parsePath(escaped string) (r Request, ok bool) {
 	return Request{}, false
 }
 
-// target returns the path below Path and the query that ask for r; the inverse of
-// ParseRequest.
+// target returns the path below Path and the query for r. It is the inverse of ParseRequest.
 func (r Request) target() (path []string, query url.Values) {
 	switch {
 	case r.Missing && r.Namespace == "":
@@ -99,7 +97,7 @@ func (r Request) target() (path []string, query url.Values) {
 	return path, query
 }
 
-// String says what is asked for.
+// String describes the request.
 func (r Request) String() string {
 	switch {
 	case r.Missing && r.Namespace == "":
@@ -114,7 +112,7 @@ func (r Request) String() string {
 	return fmt.Sprintf("container %s of pod %s/%s", r.Container, r.Namespace, r.Pod)
 }
 
-// APIResources returns what discovery lists.
+// APIResources returns the resources for discovery.
 func APIResources() []metav1.APIResource {
 	return []metav1.APIResource{
 		{Name: "nodes/explanation", Kind: "NodeExplanation", Verbs: metav1.Verbs{"get"}},
@@ -123,7 +121,7 @@ func APIResources() []metav1.APIResource {
 	}
 }
 
-// Rights returns what the caller of r needs.
+// Rights returns the rights that the caller of r needs.
 func Rights(r *http.Request) []rights.Right {
 	request, err := ParseRequest(r)
 	switch {

@@ -8,8 +8,8 @@ import (
 )
 
 // ExplanationDocument is an answer about one node, pod or container as JSON. Its kind is
-// "NodeExplanation", "PodExplanation" or "ContainerExplanation"; the kind of the
-// embedded answer follows from it.
+// "NodeExplanation", "PodExplanation" or "ContainerExplanation", after the kind of the embedded
+// answer.
 type ExplanationDocument struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`

@@ -29,8 +29,8 @@ import (
 	"github.com/weir-metrics/weir/api/externalmetrics/rules"
 )
 
-// ask lists a metric as an autoscaler does: a line for each value, in order, with
-// its labels, value and window; or the error.
+// ask lists a metric as an autoscaler does. It returns one line for each value, in order, with its
+// labels, value and window, or it returns the error.
 func ask(t *testing.T, c external_metrics.ExternalMetricsClient, namespace, metric, selector string) string {
 	t.Helper()
 	s, err := labels.Parse(selector)
@@ -69,7 +69,7 @@ func up(url string) string {
 	return fmt.Sprintf("prometheus:\n  url: %s\n  timeout: 2s\nmetrics:\n  - name: up\n    query: up\n", url)
 }
 
-// answering starts a server that answers every query so.
+// answering starts a server that gives this answer to every query.
 func answering(t *testing.T, status int, body string) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -117,8 +117,8 @@ func TestNobodyAnswers(t *testing.T) {
 	}
 }
 
-// A Prometheus that hangs holds up nobody for longer than the timeout: neither those
-// that it does not answer nor those whose turn does not come.
+// A Prometheus that hangs delays no request beyond the timeout, whether the query runs or waits for
+// a slot.
 func TestPrometheusHangs(t *testing.T) {
 	hang := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		r.ParseForm()
@@ -134,7 +134,7 @@ func TestPrometheusHangs(t *testing.T) {
 		}
 	}
 	ask("up: Prometheus did not answer within 300ms")
-	// Two more that hang, for longer than any query may take.
+	// All slots are taken for longer than a query may take.
 	for range cap(p.slots) {
 		p.slots <- struct{}{}
 	}
@@ -144,7 +144,7 @@ func TestPrometheusHangs(t *testing.T) {
 	}
 }
 
-// Of many queries, as many run at once as may, and no more.
+// Among many queries, the maximum number runs at once, and no more.
 func TestQueriesTakeTurns(t *testing.T) {
 	var mu sync.Mutex
 	now, most := 0, 0
@@ -154,7 +154,7 @@ func TestQueriesTakeTurns(t *testing.T) {
 		now++
 		most = max(most, now)
 		mu.Unlock()
-		select { // each answer waits for another query
+		select { // each query waits for another one
 		case meet <- struct{}{}:
 		case <-meet:
 		case <-r.Context().Done():
@@ -272,7 +272,7 @@ func eventually(t *testing.T, what string, want any, got func() any) {
 	}
 }
 
-// TestAConfigMapIsSwapped changes the rules the way a kubelet does.
+// TestAConfigMapIsSwapped changes the rules as a kubelet does.
 func TestAConfigMapIsSwapped(t *testing.T) {
 	dir := t.TempDir()
 	version := 0
@@ -320,7 +320,7 @@ func TestAConfigMapIsSwapped(t *testing.T) {
 		}
 		return all
 	}
-	// Clients discover by the aggregated form; both must follow the rules.
+	// Clients use the aggregated form of discovery. Both forms must follow the rules.
 	discovered := func() any {
 		groups, byVersion, _, err := d.GroupsAndMaybeResources()
 		if err != nil || len(groups.Groups) != 1 {

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-metrics/weir/test/promtest"
 )
 
-// exposition is what the tests' Prometheus scrapes.
+// exposition is the text that the tests' Prometheus scrapes.
 const exposition = `# TYPE queue_depth gauge
 queue_depth{namespace="shop",queue="mail",tier="gold"} 12.5
 queue_depth{namespace="shop",queue="bulk"} 3
@@ -27,7 +27,7 @@ workers{namespace="bank"} 4
 precise{namespace="shop"} 0.0004999
 `
 
-// rulesFor are the rules of the tests that have a real Prometheus.
+// rulesFor returns the rules of the tests with a real Prometheus.
 const rulesFor = `prometheus:
   url: %s
 metrics:
@@ -51,8 +51,8 @@ metrics:
     query: scalar(sum(workers))
 `
 
-// startPrometheus starts a real Prometheus that scrapes the exposition, and
-// returns its URL when it has done so.
+// startPrometheus starts a real Prometheus that scrapes the exposition. It returns its URL after
+// the first scrape.
 func startPrometheus(t *testing.T) string {
 	t.Helper()
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, exposition) }))
@@ -98,7 +98,7 @@ func TestARealPrometheus(t *testing.T) {
 		{"shop", "looking_back", "queue=bulk", "queue=bulk 3 over 120s"},
 		{"shop", "precise", "", " 0 over -"},
 
-		// Nobody reads another's numbers.
+		// No namespace can read the numbers of another.
 		{"shop", "queue_depth", "namespace=bank", "the query of queue_depth gives nothing for namespace=shop,namespace=bank"},
 		{"empty", "queue_depth", "", "the query of queue_depth gives nothing for namespace=empty"},
 		{"shop", "per_worker", "", "the query of per_worker gives +Inf, which is no number an autoscaler can use"},

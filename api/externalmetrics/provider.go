@@ -37,7 +37,7 @@ type Provider struct {
 
 	mu struct {
 		sync.Mutex
-		broken  error  // why the file could not be used when last read
+		broken  error  // why the last read of the file failed
 		changed func() // called after a change of the rules; may be nil
 	}
 }
@@ -46,14 +46,13 @@ type Provider struct {
 type loadedRules struct {
 	rules  *rules.Rules
 	client *history.Client
-	source string // what was read
+	source string // content of the file and of what it refers to
 }
 
 var _ provider.ExternalMetricsProvider = (*Provider)(nil)
 
-// New returns a Provider with the rules in o.File. If that has mistakes, the error
-// is or wraps a rules.Mistakes. Run keeps the rules up to date, and Close or Run ends
-// what New began.
+// New returns a Provider with the rules in o.File. If the file has mistakes, the error is or wraps
+// a rules.Mistakes. Run keeps the rules up to date. Close or Run frees the client.
 func New(o Options) (*Provider, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -105,7 +104,7 @@ func (p *Provider) GetExternalMetric(ctx context.Context, namespace string, sele
 	return list, err
 }
 
-// answer runs the query of m and returns the result to count.
+// answer runs the query of m. It also returns the result for the metric of queries.
 func (p *Provider) answer(ctx context.Context, s *loadedRules, m *rules.Rule, namespace string, selector labels.Selector) (*external_metrics.ExternalMetricValueList, string, error) {
 	if m.NamespaceLabel != "" && namespace == "" {
 		return nil, resultSelector, metricsgroup.BadRequest("%s is read in a namespace: ask for namespaces/NAMESPACE/%s", m.Name, m.Name)
@@ -191,8 +190,8 @@ func value(m *rules.Rule, s history.InstantValue) (external_metrics.ExternalMetr
 	return v, nil
 }
 
-// quantity rounds v to thousandths, and reports whether a quantity can hold it. Above 9e15 there
-// are no thousandths.
+// quantity rounds v to thousandths, and reports whether a quantity can hold it. Above 9e15 the
+// value has no thousandths.
 func quantity(v float64) (resource.Quantity, bool) {
 	if milli := math.RoundToEven(v * 1000); math.Abs(milli) < 1<<63 {
 		return *resource.NewMilliQuantity(int64(milli), resource.DecimalSI), true
@@ -212,7 +211,7 @@ func ruleNames(r *rules.Rules) string {
 	return humanize.List(all, 10)
 }
 
-// narrowedBy lists the matchers that a query was narrowed by.
+// narrowedBy lists the matchers that were added to a query.
 func narrowedBy(m *rules.Rule, namespace string, selector labels.Selector) string {
 	var by []string
 	if m.NamespaceLabel != "" {
@@ -231,8 +230,8 @@ func narrowedBy(m *rules.Rule, namespace string, selector labels.Selector) strin
 type Options struct {
 	// File is the file of rules. Required.
 	File string
-	// URL replaces the URL in the file if not empty, for example by a forwarded port to try the
-	// rules from outside the cluster.
+	// URL replaces the URL in the file if it is not empty, for example with a forwarded port to try
+	// the rules from outside the cluster.
 	URL string
 	// MaxQueries is how many queries run at once; 0 means 16. Other queries wait until their
 	// deadline.

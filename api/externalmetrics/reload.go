@@ -14,8 +14,9 @@ import (
 	"github.com/weir-metrics/weir/history"
 )
 
-// Run reads the file again at intervals, until ctx ends, and so follows editors and ConfigMaps
-// alike. Mistakes in it are logged and counted and do not end Run.
+// Run reads the file again at intervals, until ctx ends. It reads instead of watching, so it
+// notices edited files and ConfigMaps alike. Mistakes in the file are logged and counted, and do
+// not end Run.
 func (p *Provider) Run(ctx context.Context) error {
 	defer p.Close()
 	log := p.options.Logger
@@ -88,8 +89,8 @@ func (p *Provider) onRulesChange(do func()) {
 	do()
 }
 
-// load reads the file and creates its client. The certificates are part of what was read: a new
-// CA is a change.
+// load reads the file and creates its client. The certificates belong to what is read: a new CA is
+// a change.
 func (p *Provider) load() (*loadedRules, error) {
 	content, err := readLimited(p.options.File)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { apitest.Main(m) }
 
-// serve starts a real API server with the external metrics of p, and returns how
-// to reach it.
+// serve starts a real API server with the external metrics of p, and returns the configuration of a
+// client.
 func serve(t *testing.T, p *Provider) *rest.Config {
 	t.Helper()
 	return apitest.Serve(t, apiserver.Scheme, generated.GetOpenAPIDefinitions, func(s *genericserver.GenericAPIServer) error {
@@ -25,7 +25,7 @@ func serve(t *testing.T, p *Provider) *rest.Config {
 	})
 }
 
-// client returns the client that kube-controller-manager's autoscaler uses.
+// client returns the client that the autoscaler of kube-controller-manager uses.
 func client(t *testing.T, p *Provider) external_metrics.ExternalMetricsClient {
 	t.Helper()
 	c, err := external_metrics.NewForConfig(serve(t, p))
@@ -35,7 +35,7 @@ func client(t *testing.T, p *Provider) external_metrics.ExternalMetricsClient {
 	return c
 }
 
-// write writes a file of rules into a folder of its own and returns its name.
+// write writes a file of rules into a new folder and returns its name.
 func write(t *testing.T, content string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "rules.yaml")

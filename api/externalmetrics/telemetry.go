@@ -5,25 +5,25 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// What became of a query, as a metric names it.
+// The results of a query, as values of a label.
 const (
 	resultOK       = "ok"
 	resultEmpty    = "empty"    // no series
 	resultRefused  = "refused"  // a value that is not a number
-	resultTimeout  = "timeout"  // its turn or its answer came too late
-	resultError    = "error"    // Prometheus could not be reached or said no
-	resultSelector = "selector" // never asked: the caller's selector means nothing
+	resultTimeout  = "timeout"  // the slot or the answer came too late
+	resultError    = "error"    // Prometheus could not be reached or returned an error
+	resultSelector = "selector" // not sent: the caller's selector has no meaning
 )
 
-// telemetry is what a Provider counts about itself.
+// telemetry holds the metrics of a Provider about itself.
 type telemetry struct {
-	queries  *prometheus.CounterVec // metric, result
+	queries  *prometheus.CounterVec // by metric and result
 	duration prometheus.Histogram
 	running  prometheus.Gauge
 	rules    prometheus.Gauge
 	valid    prometheus.Gauge
 	read     prometheus.Gauge
-	reloads  *prometheus.CounterVec // result
+	reloads  *prometheus.CounterVec // by result
 }
 
 func newTelemetry(reg prometheus.Registerer) *telemetry {

@@ -41,7 +41,7 @@ var cgroupFamilies = []family{
 	{"container_file_descriptors", metric.ProcessOpenFiles, 1},
 }
 
-// The families with one value for each interface or device, and those with labels of their own.
+// The families with one value for each interface or device, and those with other labels.
 var (
 	cpuFamilies        = []family{{"container_cpu_usage_seconds_total", metric.CPUUsage, 1e9}}
 	pageFaultFamilies  = []family{{"container_memory_failures_total", metric.MemoryPageFaults, 1}}
@@ -62,8 +62,8 @@ var (
 	}
 )
 
-// cfsPeriod is the period of every CPU limit, in microseconds: the kernel's and the kubelet's
-// default. A sample has only the quotient of quota and period.
+// cfsPeriod is the period of every CPU limit, in microseconds: the default of the kernel and the
+// kubelet. A sample has only the quotient of quota and period.
 const cfsPeriod = 100_000
 
 // cadvisor returns the families of /metrics/cadvisor. t is nil if nothing could be read.
@@ -132,7 +132,7 @@ func (f families) cgroup(c *cgroup, image ImageFunc, processes map[metric.Cgroup
 	}
 }
 
-// addTimes adds the start of a cgroup, and when it was last read.
+// addTimes adds the start time of a cgroup, and when it was last read.
 func (f families) addTimes(s *metric.Sample, plain []*dto.LabelPair) {
 	if s.Instance.Start != 0 {
 		f.gauge("container_start_time_seconds", "When the cgroup began, in seconds since the Unix epoch.", float64(s.Instance.Start)/1e9, 0, plain)
@@ -150,14 +150,14 @@ func (f families) limits(s *metric.Sample, plain []*dto.LabelPair) {
 		f.gauge("container_spec_cpu_period", "Period of the CPU limit in microseconds.", cfsPeriod, 0, plain)
 		f.gauge("container_spec_cpu_quota", "CPU time in each period in microseconds.", math.Round(v/1e9*cfsPeriod), 0, plain)
 	}
-	limit, _, _ := get(s, metric.MemoryLimit) // cAdvisor has 0 for none
+	limit, _, _ := get(s, metric.MemoryLimit) // cAdvisor has 0 for no limit
 	if _, _, ok := get(s, metric.MemoryUsage); ok {
 		f.gauge("container_spec_memory_limit_bytes", "Memory limit; 0 if there is none.", limit, 0, plain)
 	}
 }
 
-// ownProcesses returns the number of processes in each cgroup without those below it, as
-// cAdvisor counts them.
+// ownProcesses returns the number of processes in each cgroup without its children, as cAdvisor
+// counts them.
 func ownProcesses(all []cgroup) map[metric.CgroupPath]float64 {
 	own := map[metric.CgroupPath]float64{}
 	for i := range all {

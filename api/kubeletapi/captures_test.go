@@ -24,12 +24,12 @@ import (
 	"github.com/weir-metrics/weir/test/capture"
 )
 
-// parser is what weir's parsers of a kubelet's endpoints are.
+// parser is the common interface of weir's parsers for the endpoints of a kubelet.
 type parser interface {
 	Parse(body []byte, req payload.Request, b *metric.Batch) error
 }
 
-// endpoint is one of a kubelet's, as weir reads it.
+// endpoint is one endpoint of a kubelet, with weir's parser for it.
 type endpoint struct {
 	path, capture string
 	new           func() parser
@@ -54,7 +54,7 @@ func (e endpoint) parse(t *testing.T, body []byte) *metric.Batch {
 	return b
 }
 
-// get asks h.
+// get sends a request to h.
 func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -62,7 +62,7 @@ func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// serve returns what h answers to a request that must succeed.
+// serve returns the answer of h to a request that must succeed.
 func serve(t *testing.T, h http.Handler, path string) []byte {
 	t.Helper()
 	w := get(t, h, path)
@@ -72,7 +72,7 @@ func serve(t *testing.T, h http.Handler, path string) []byte {
 	return w.Body.Bytes()
 }
 
-// handler returns what serves a round.
+// handler returns a handler that serves a round.
 func handler(t *testing.T, b *metric.Batch, o kubeletapi.Options) *kubeletapi.Handler {
 	t.Helper()
 	o.Newest = kubeletapi.NewNewest(b.Source)
@@ -82,7 +82,7 @@ func handler(t *testing.T, b *metric.Batch, o kubeletapi.Options) *kubeletapi.Ha
 	return kubeletapi.NewHandler(o)
 }
 
-// captures returns the captured payloads of an endpoint, by their paths.
+// captures returns the captured payloads of an endpoint, by path.
 func captures(t *testing.T, pattern string) map[string][]byte {
 	t.Helper()
 	paths := capture.Glob(t, pattern)
@@ -96,8 +96,8 @@ func captures(t *testing.T, pattern string) map[string][]byte {
 	return all
 }
 
-// numbers renders what samples say, for comparison: each value with its entity, its
-// time cut to the clock, and the start of its instance.
+// numbers formats the values of samples for comparison: each value with its entity, its time
+// rounded down to a multiple of clock, and the start of its instance.
 func numbers(b *metric.Batch, clock time.Duration, keep func(*metric.Sample, metric.ID) bool) []string {
 	var all []string
 	for i := range b.Samples {
@@ -114,7 +114,7 @@ func numbers(b *metric.Batch, clock time.Duration, keep func(*metric.Sample, met
 	return all
 }
 
-// What a kubelet said, served by an agent, says the same to a weir server.
+// If an agent serves the answers of a kubelet, a weir server reads the same values from both.
 func TestServesWhatAKubeletSaid(t *testing.T) {
 	for _, c := range []struct {
 		endpoint
@@ -127,9 +127,9 @@ func TestServesWhatAKubeletSaid(t *testing.T) {
 			case metric.CPU, metric.Memory, metric.Network:
 				return s.Entity.Kind != metric.System && (kind == "" || kind == "interface")
 			case metric.IO:
-				return s.Entity.Kind != metric.System && id != metric.IOPressureFull // where some is absent so is full
+				return s.Entity.Kind != metric.System && id != metric.IOPressureFull // if some is absent, so is full
 			case metric.Filesystem:
-				return s.Entity.Kind == metric.Node && kind == "" // pods' and containers' is Base's
+				return s.Entity.Kind == metric.Node && kind == "" // Base reads those of pods and containers
 			}
 			return id == metric.ProcessCount && s.Entity.Kind == metric.Pod
 		}},
@@ -151,8 +151,8 @@ func TestServesWhatAKubeletSaid(t *testing.T) {
 	}
 }
 
-// lacking are the families of a kubelet's /metrics/cadvisor that weir has no numbers
-// for; doc.go says so in words.
+// lacking are the families of a kubelet's /metrics/cadvisor for which weir has no numbers. doc.go
+// describes them in words.
 var lacking = []string{
 	"cadvisor_version_info",
 	"container_cpu_cfs_burst_periods_total",
@@ -190,10 +190,10 @@ var lacking = []string{
 	"machine_cpu_sockets",
 	"machine_nvm_avg_power_budget_watts",
 	"machine_nvm_capacity",
-	"machine_swap_bytes", // an agent has it of its host, not of a kubelet's answer
+	"machine_swap_bytes", // an agent has it from its host, not from the answer of a kubelet
 }
 
-// Families have a kubelet's names, types and labels.
+// Families have the names, types and labels of a kubelet.
 func TestLooksAsAKubeletDoes(t *testing.T) {
 	const round = "01-steady/00/"
 	for _, c := range []struct {
@@ -226,8 +226,8 @@ func TestLooksAsAKubeletDoes(t *testing.T) {
 	}
 }
 
-// shape renders the type and labels of each family, and whether it is dated. The IDs
-// of a machine are left out: an agent does not tell them.
+// shape formats the type and labels of each family, and whether it has a timestamp. The IDs of a
+// machine are not compared: an agent does not report them.
 func shape(t *testing.T, body []byte) map[string]string {
 	t.Helper()
 	parser := expfmt.NewTextParser(model.UTF8Validation)

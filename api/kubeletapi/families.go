@@ -13,7 +13,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// family is a metric family with a kubelet's name, and the catalogue's value and help of id.
+// family is a metric family with a kubelet's name. Its value and help are those of metric id in the
+// catalogue.
 type family struct {
 	name string
 	id   metric.ID
@@ -23,8 +24,8 @@ type family struct {
 // families are the metric families of one answer, by name.
 type families map[string]*dto.MetricFamily
 
-// gauge adds a value that is not in the catalogue. at is when it was read, in nanoseconds since
-// the Unix epoch; 0 for no time.
+// gauge adds a value that is not in the catalogue. at is when it was read, in nanoseconds since the
+// Unix epoch, or 0 for no timestamp.
 func (f families) gauge(name, help string, value float64, at int64, labels []*dto.LabelPair) {
 	f.add(name, help, dto.MetricType_GAUGE, value, at, labels)
 }
@@ -65,7 +66,7 @@ func (f families) sorted() []*dto.MetricFamily {
 	return slices.SortedFunc(maps.Values(f), func(a, b *dto.MetricFamily) int { return cmp.Compare(a.GetName(), b.GetName()) })
 }
 
-// labels returns labels, sorted by name. pairs are names and values in turn.
+// labels returns labels sorted by name. pairs are alternating names and values.
 func labels(pairs ...string) []*dto.LabelPair {
 	var out []*dto.LabelPair
 	for pair := range slices.Chunk(pairs, 2) {

@@ -32,9 +32,9 @@ type Options struct {
 	Newest *Newest
 	// Facts name pods and containers that the runtime did not name. It is nil without a cluster.
 	Facts func() *cluster.Facts
-	// Base reads what a round lacks or has an older value of: memory, file systems, volumes,
-	// processes and averages of pressure. The Handler changes the summary. A figure that could
-	// not be read is nil; errors beside a summary are ignored. If Base is nil, a summary has
+	// Base reads what a round lacks, or has an older value of: memory, file systems, volumes,
+	// processes and averages of pressure. The Handler changes the summary. A number that could not
+	// be read is nil. Errors that come with a summary are ignored. If Base is nil, a summary has
 	// only the round.
 	Base func(context.Context) (*stats.Summary, error)
 	// Image returns the image of a container, for cAdvisor's label. If it is nil, the label is
@@ -42,7 +42,7 @@ type Options struct {
 	Image ImageFunc
 }
 
-// ImageFunc returns the image of a container of a pod; empty if it is not known.
+// ImageFunc returns the image of a container of a pod, or "" if it is not known.
 type ImageFunc func(pod metric.PodRef, container string) string
 
 // Handler serves the endpoints of a kubelet. It may serve many requests at once.
@@ -66,7 +66,7 @@ func NewHandler(o Options) *Handler {
 	return h
 }
 
-// tree returns the newest round; nil if there is none, or it failed.
+// tree returns the newest round, or nil if there is none or it failed.
 func (h *Handler) tree() *tree {
 	r := h.opts.Newest.current.Load()
 	if r == nil || r.err != nil {

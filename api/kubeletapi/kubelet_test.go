@@ -22,13 +22,13 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// read is when everything in these tests was read, and began when it all began.
+// read is when everything in these tests was read, and began when every instance started.
 var (
 	read  = time.Date(2026, 11, 21, 4, 0, 0, 123456789, time.UTC).UnixNano()
 	began = time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC).UnixNano()
 )
 
-// fixture is a round in the making.
+// fixture is a round that a test fills.
 type fixture struct{ metric.Batch }
 
 func newFixture() *fixture {
@@ -37,7 +37,7 @@ func newFixture() *fixture {
 	return w
 }
 
-// add adds a cgroup that used so many seconds of CPU and MiB of memory.
+// add adds a cgroup that used this many seconds of CPU and MiB of memory.
 func (w *fixture) add(e metric.Entity, path metric.CgroupPath, uid metric.PodUID, id metric.ContainerID, used float64) *metric.Sample {
 	e.Node = node
 	s := w.Add(e)
@@ -83,8 +83,8 @@ func want(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// A counter is told before a rate can be made of it, and never one that is another
-// instance's, was not read, or stands in for one that was missed.
+// A counter is served before its rate is known. A counter of another instance, one that was not
+// read, and a last known value are not served.
 func TestSummaryOfPods(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -121,15 +121,15 @@ func TestSummaryOfPods(t *testing.T) {
 	}
 }
 
-// Who has no runtime to ask names pods by the facts; who is in neither is told only by
-// path.
+// Without names from the runtime, pods get their names from the facts. A pod that is not in the
+// facts is served only with its path.
 func TestNamesByFacts(t *testing.T) {
 	w := newFixture()
 	for _, p := range []struct{ uid, id string }{{uid, "c0ffee"}, {"00000000-0000-0000-0000-000000000000", "decade"}} {
 		dir := metric.CgroupPath("/kubepods/pod" + p.uid)
 		w.add(metric.Entity{Kind: metric.Pod, Pod: metric.PodName(p.uid)}, dir, metric.PodUID(p.uid), "", 10)
 		w.add(metric.Entity{Kind: metric.Container, Pod: metric.PodName(p.uid), Name: p.id}, dir+metric.CgroupPath("/"+p.id), metric.PodUID(p.uid), metric.ContainerID(p.id), 8)
-		// Its sandbox, which nobody names.
+		// The sandbox of the pod, which has no name.
 		w.add(metric.Entity{Kind: metric.Container, Pod: metric.PodName(p.uid), Name: "5a4db0"}, dir+"/5a4db0", metric.PodUID(p.uid), "5a4db0", 1)
 	}
 	facts := (*cluster.Facts)(nil).With(cluster.FactsChange{Synced: true, Pods: []*cluster.Pod{{
@@ -155,7 +155,7 @@ func TestNamesByFacts(t *testing.T) {
 		`container_cpu_usage_seconds_total{container="",cpu="total",id="`+unknown+`/5a4db0",image="",name="5a4db0",namespace="",pod=""} 1 1795233600123`)
 }
 
-// Whatever a cgroup is called, the answer stays one, and each name itself.
+// Whatever name a cgroup has, the answer is valid and has that name.
 func TestOddNames(t *testing.T) {
 	odd := []string{`quo"te`, `back\slash`, "line\nfeed", "ünï", "comma,equals={}", `bad` + "\xff", `bad\xff`}
 	w := newFixture()
@@ -177,7 +177,7 @@ func TestOddNames(t *testing.T) {
 			}
 		}
 	}
-	// What is no UTF-8 is spelt out; a name that looks so spelt stays as it is.
+	// Invalid UTF-8 is written as an escape. A name that looks like such an escape stays unchanged.
 	spelt := slices.Clone(odd)
 	spelt[5] = `bad\xff`
 	want(t, got, spelt...)
@@ -211,7 +211,7 @@ func TestNothingReadYet(t *testing.T) {
 	}
 }
 
-// Another source's batch is passed over, and a source that is gone leaves nothing.
+// A batch of another source is ignored. A source that was removed leaves no round.
 func TestNewest(t *testing.T) {
 	w := newFixture()
 	n := kubeletapi.NewNewest("host")
@@ -222,14 +222,14 @@ func TestNewest(t *testing.T) {
 		if err := n.Write(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
-		w.Samples[0].Values.Set(metric.CPUUsage, 1) // what was kept is not the batch's
+		w.Samples[0].Values.Set(metric.CPUUsage, 1) // a later change of the batch does not change the round
 		want(t, lines(t, h, kubeletapi.ResourcePath, "node_cpu_usage_seconds_total"), "node_cpu_usage_seconds_total 100 1795233600123")
 	}
 	n.Forget("host", node)
 	want(t, lines(t, h, kubeletapi.ResourcePath, "node_cpu_usage_seconds_total"))
 }
 
-// cAdvisor counts a process where it is; the host counts it in all cgroups above too.
+// cAdvisor counts a process only in its own cgroup; the host counts it in all parents too.
 func TestProcessesAreCountedOnce(t *testing.T) {
 	w := newFixture()
 	pod, app := w.pod("web", 10)
@@ -250,7 +250,7 @@ func TestProcessesAreCountedOnce(t *testing.T) {
 	}
 }
 
-// Names are Kubernetes' and cAdvisor's, and what a linter has against those is known.
+// Names are those of Kubernetes and cAdvisor. The findings of a linter against them are known.
 func TestLint(t *testing.T) {
 	known := map[string][]string{
 		kubeletapi.ResourcePath: nil,

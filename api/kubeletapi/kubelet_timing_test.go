@@ -17,7 +17,7 @@ func BenchmarkServe(b *testing.B) {
 	for _, shape := range samplenodes.Nodes {
 		round := shape.Batch()
 		shape.Round(round, 1)
-		for i := range round.Samples { // by which they are told in /metrics/cadvisor
+		for i := range round.Samples { // /metrics/cadvisor identifies containers by their path
 			round.Samples[i].Instance.Path = metric.CgroupPath(fmt.Sprint("/kubepods/", i))
 		}
 		newest := kubeletapi.NewNewest(round.Source)

@@ -7,9 +7,9 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Newest keeps the newest round of one source, including counters without a rate, which the
-// memory sink drops. It is a sink of the pipeline. Only one goroutine may call Write; any may
-// read what it keeps.
+// Newest keeps the newest round of one source, including counters without a rate, which the memory
+// sink drops. It is a sink of the pipeline. Only one goroutine may call Write; any goroutine may
+// read the round.
 type Newest struct {
 	source  string
 	current atomic.Pointer[round]
@@ -25,7 +25,7 @@ type round struct {
 	samples []metric.Sample
 }
 
-// Write replaces the round by b. It never fails.
+// Write replaces the round with b. It never fails.
 func (n *Newest) Write(_ context.Context, b *metric.Batch) error {
 	if b.Source != n.source {
 		return nil

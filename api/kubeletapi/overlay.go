@@ -9,9 +9,9 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// overlay has the fields that nodes, pods and containers have in common in a summary. The values
-// of one field with one time are of one moment, the round's: a counter of now with an earlier
-// time would give a wrong rate.
+// overlay has the fields that nodes, pods and containers of a summary have in common. All values of
+// a field with one time must come from one read, that of the round: a counter of now with an
+// earlier time would give a wrong rate.
 type overlay struct {
 	start  *metav1.Time
 	cpu    **stats.CPUStats
@@ -20,7 +20,7 @@ type overlay struct {
 	swap   **stats.SwapStats
 }
 
-// with sets the fields to the values of s, where it has them. s may be nil.
+// with sets the fields to those values that s has. s may be nil.
 func (o overlay) with(s *metric.Sample) {
 	if s == nil {
 		return
@@ -52,7 +52,8 @@ func cpuOf(s *metric.Sample, base *stats.CPUStats) *stats.CPUStats {
 	return out
 }
 
-// memoryOf returns base, which is newer, if it is complete.
+// memoryOf returns base if it is complete, because it is newer, or if s has no memory. Otherwise it
+// returns the memory of s.
 func memoryOf(s *metric.Sample, base *stats.MemoryStats) *stats.MemoryStats {
 	_, when, ok := get(s, metric.MemoryWorkingSet)
 	if !ok || base != nil && base.WorkingSetBytes != nil && base.PageFaults != nil {
@@ -81,9 +82,8 @@ func ioOf(s *metric.Sample, base *stats.IOStats) *stats.IOStats {
 	return &stats.IOStats{Time: timeOf(when), PSI: pressureOf(s, metric.IOPressureSome, metric.IOPressureFull, base.PSI)}
 }
 
-// pressureOf returns the totals of the round and the averages of base. Totals are in
-// microseconds, as from the kernel and the kubelet, although the comment in their type says
-// otherwise.
+// pressureOf returns the totals of the round and the averages of base. Totals are in microseconds,
+// as the kernel and the kubelet report them, although the comment in their type says otherwise.
 func pressureOf(s *metric.Sample, some, full metric.ID, base *stats.PSIStats) *stats.PSIStats {
 	a, _, hasSome := get(s, some)
 	b, _, hasFull := get(s, full)
@@ -108,8 +108,8 @@ func swapOf(s *metric.Sample) *stats.SwapStats {
 	}
 }
 
-// networkOf returns the traffic of c and of its interfaces. The interface with the same traffic
-// as c gives c its name.
+// networkOf returns the traffic of c and of its interfaces. c gets the name of the interface that
+// has the same traffic.
 func networkOf(c cgroup, base *stats.NetworkStats) *stats.NetworkStats {
 	_, when, whole := get(c.Sample, metric.NetworkRx)
 	out := &stats.NetworkStats{}
@@ -144,7 +144,7 @@ func interfaceOf(s *metric.Sample, name string) stats.InterfaceStats {
 	}
 }
 
-// fsOf returns the file system of s itself; nil if it was not read.
+// fsOf returns the file system of s itself, or nil if it was not read.
 func fsOf(s *metric.Sample) *stats.FsStats {
 	_, when, ok := get(s, metric.FilesystemUsage)
 	if !ok {
@@ -158,8 +158,8 @@ func fsOf(s *metric.Sample) *stats.FsStats {
 	}
 }
 
-// rlimitOf returns the number of tasks and its limit; nil if they were not read. Like a kubelet,
-// it counts threads, which use up process IDs too.
+// rlimitOf returns the number of tasks and its limit, or nil if they were not read. Like a kubelet,
+// it counts threads, which use process IDs too.
 func rlimitOf(s *metric.Sample) *stats.RlimitStats {
 	limit, when, hasLimit := get(s, metric.ProcessLimit)
 	count, _, hasCount := get(s, metric.ProcessThreads)
@@ -169,7 +169,7 @@ func rlimitOf(s *metric.Sample) *stats.RlimitStats {
 	return &stats.RlimitStats{Time: timeOf(when), MaxPID: new(int64(limit)), NumOfRunningProcesses: new(int64(count))}
 }
 
-// valueOf returns a value of s as in a summary; nil if it is not served.
+// valueOf returns a value of s in the form of a summary, or nil if it is not served.
 func valueOf(s *metric.Sample, id metric.ID) *uint64 {
 	v, _, ok := get(s, id)
 	if !ok {

@@ -11,9 +11,9 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// summary returns t as a kubelet's summary, laid over base, which it changes; base may
-// be nil. It includes pods that only base has, since they began after the round, but no pods
-// without a name.
+// summary returns t as a kubelet's summary. It writes t over base and changes base, which may be
+// nil. The summary includes pods that only base has, because they began after the round, but no
+// pods without a name.
 func (t *tree) summary(base *stats.Summary) *stats.Summary {
 	if base == nil {
 		base = &stats.Summary{}
@@ -56,7 +56,7 @@ func (t *tree) summary(base *stats.Summary) *stats.Summary {
 	return base
 }
 
-// overlay lays p over one.
+// overlay writes p over one.
 func (p *pod) overlay(one *stats.PodStats) {
 	one.PodRef = stats.PodReference{Namespace: string(p.ref.Namespace), Name: string(p.ref.Name), UID: string(p.uid)}
 	overlay{&one.StartTime, &one.CPU, &one.Memory, &one.IO, &one.Swap}.with(p.Sample)
@@ -85,7 +85,7 @@ func indexContainer(all []stats.ContainerStats, name string) int {
 	return slices.IndexFunc(all, func(c stats.ContainerStats) bool { return c.Name == name })
 }
 
-// overlayAllPods lays the kubepods cgroup over the system container that a kubelet calls "pods".
+// overlayAllPods writes the kubepods cgroup over the system container that a kubelet calls "pods".
 func (t *tree) overlayAllPods(n *stats.NodeStats) {
 	var root *metric.Sample
 	for _, c := range t.system {
@@ -107,7 +107,7 @@ func (t *tree) overlayAllPods(n *stats.NodeStats) {
 	overlay{&own.StartTime, &own.CPU, &own.Memory, &own.IO, &own.Swap}.with(root)
 }
 
-// keepCPUAndMemory removes what a kubelet leaves out of a summary of CPU and memory.
+// keepCPUAndMemory removes what a kubelet does not report if only CPU and memory are requested.
 func keepCPUAndMemory(s *stats.Summary) {
 	n := &s.Node
 	n.IO, n.Network, n.Fs, n.Runtime, n.Rlimit = nil, nil, nil, nil, nil

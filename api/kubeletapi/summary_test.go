@@ -17,7 +17,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// The kubelet's own rate is told only where the pipeline stands by it.
+// A summary has a rate only if the pipeline measured it.
 func TestRateIsServedIfMeasured(t *testing.T) {
 	w := newFixture()
 	_, app := w.pod("web", 10)
@@ -34,7 +34,7 @@ func TestRateIsServedIfMeasured(t *testing.T) {
 	}
 }
 
-// A summary has the round's counters over what was read anew.
+// In a summary the counters come from the round and the rest from the newer read of Base.
 func TestSummaryOverBase(t *testing.T) {
 	w := newFixture()
 	w.pod("web", 10)
@@ -92,15 +92,15 @@ func TestSummaryOverBase(t *testing.T) {
 		"node1: CPU 100000000000 ns at 04:00:00; 111 bytes, 70 faults at 04:00:05; 5 free",
 		"pods: CPU 50000000000 ns at 04:00:00, stalled 3000 µs, 1.5%; 99 bytes, 70 faults at 04:00:05",
 		"shop/new began-since: no CPU; 1 bytes, 70 faults at 04:00:05; 0 volumes",
-		// Memory without page faults is not taken beside those of another moment.
+		// Memory without page faults is not used, because the page faults would be of another time.
 		"shop/web "+uid+"web: CPU 10000000000 ns at 04:00:00; 10485760 bytes, 7 faults at 04:00:00; 1 volumes",
 		"  app: CPU 9000000000 ns at 04:00:00; 9437184 bytes, 7 faults at 04:00:00; logs true",
 		"  just-begun: no CPU; 6 bytes, 70 faults at 04:00:05; logs false",
 	)
 }
 
-// A static pod's UID on the node is the hash of its manifest; Base may know it by the API
-// server's.
+// A static pod's UID on the node is the hash of its manifest. Base may have it with the UID of the
+// API server.
 func TestStaticPodIsOne(t *testing.T) {
 	const hash = "4e0055337d07e43ec2b2a6916d310071"
 	w := newFixture()
@@ -128,7 +128,7 @@ func TestStaticPodIsOne(t *testing.T) {
 	}
 }
 
-// only_cpu_and_memory has what a kubelet 1.36 has then, and Base is not asked.
+// With only_cpu_and_memory the answer has what a kubelet 1.36 reports then, and Base is not called.
 func TestOnlyCPUAndMemory(t *testing.T) {
 	for _, whole := range captures(t, "01-steady/00/summary.json") {
 		round := ofSummary.parse(t, whole)

@@ -13,7 +13,7 @@ type tree struct {
 	name metric.NodeName
 	node cgroup
 	pods []*pod // by namespace and name
-	// system are the cgroups of no pod. all are all cgroups, in the order of the round.
+	// system are the cgroups that belong to no pod. all are all cgroups, in the order of the round.
 	system, all []cgroup
 }
 
@@ -26,31 +26,31 @@ type cgroup struct {
 	container string
 }
 
-// pod is a pod with a name. Its own sample may be missing.
+// pod is a pod that has a name. Its own sample may be missing.
 type pod struct {
 	cgroup
 	uid        metric.PodUID // in its cgroup's path
-	apiUID     metric.PodUID // at the API server: another one for static pods
-	containers []cgroup      // those with a name, sorted by it
+	apiUID     metric.PodUID // at the API server: static pods have another UID there
+	containers []cgroup      // those with a name, sorted by name
 }
 
-// isServed reports whether the node read the values of group g, and they are the living
-// instance's. Counters are served before a rate is known.
+// isServed reports whether the node read the values of group g and they are of the living instance,
+// or of one that was chosen among equals. Counters are served before a rate is known.
 func isServed(s *metric.Sample, g metric.Group) bool {
 	if s.LastKnown&(1<<g) != 0 {
-		return false // not of this read
+		return false // a last known value
 	}
 	switch r := s.Reasons[g]; r.Layer() {
 	case metric.LayerReport:
-		return false // zeros that were not read
+		return false // the zeros were not read
 	case metric.LayerIdentity:
 		return r == metric.Ambiguous
 	}
 	return true
 }
 
-// get returns a value of s in the catalogue's unit and when it was read, in
-// nanoseconds since the Unix epoch; false if it is not served.
+// get returns a value of s in the catalogue's unit and when it was read, in nanoseconds since the
+// Unix epoch. ok is false if the value is not served.
 func get(s *metric.Sample, id metric.ID) (v float64, at int64, ok bool) {
 	if s == nil {
 		return 0, 0, false
@@ -62,11 +62,11 @@ func get(s *metric.Sample, id metric.ID) (v float64, at int64, ok bool) {
 	return v, s.Times[g], true
 }
 
-// podsByUID has the node's pods by the UID in cgroups' paths, for samples that the runtime did
-// not name.
+// podsByUID has the node's pods by the UID in the paths of cgroups, for samples without names from
+// the runtime.
 type podsByUID map[metric.PodUID]*cluster.Pod
 
-// podRef returns the name of the pod that s belongs to; empty if it is not known.
+// podRef returns the name of the pod of s, or an empty one if it is not known.
 func (n podsByUID) podRef(s *metric.Sample) metric.PodRef {
 	if s.Entity.Namespace != "" {
 		return s.Entity.PodRef()
@@ -77,7 +77,8 @@ func (n podsByUID) podRef(s *metric.Sample) metric.PodRef {
 	return metric.PodRef{}
 }
 
-// container returns the name of a container; empty for a sandbox, and if it is not known.
+// container returns the name of a container. It is empty for a sandbox, and if the name is not
+// known.
 func (n podsByUID) container(s *metric.Sample) string {
 	if s.Entity.Name != string(s.Instance.ID) {
 		return s.Entity.Name
@@ -92,8 +93,8 @@ func (n podsByUID) container(s *metric.Sample) string {
 	return ""
 }
 
-// newTree returns the tree of a round. If two cgroups have one name, it takes the first:
-// identity has chosen where it could.
+// newTree returns the tree of a round. If two cgroups have the same name, it takes the first:
+// identity has already chosen if it could.
 func newTree(r *round, facts *cluster.Facts) *tree {
 	t := &tree{name: r.node}
 	known := podsByUID{}

@@ -27,15 +27,15 @@ func Unavailable(format string, args ...any) error {
 	return Error(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, format, args...)
 }
 
-// Error returns an error with a status. The constructors of apierrors put words of their own
-// around a message.
+// Error returns an error with a status. The constructors of apierrors would add their own words to
+// the message.
 func Error(code int32, reason metav1.StatusReason, format string, args ...any) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: fmt.Sprintf(format, args...),
 	}}
 }
 
-// Warn adds a warning to the answer, without what a header cannot carry.
+// Warn adds a warning to the answer, without characters that a header cannot contain.
 func Warn(ctx context.Context, agent, text string) {
 	warning.AddWarning(ctx, agent, humanize.Printable(text))
 }

@@ -1,6 +1,5 @@
-// Package metricsgroup is what custom.metrics.k8s.io and external.metrics.k8s.io have in
-// common: how the library that speaks their protocol is installed on a server, errors with a
-// status, and warnings.
+// Package metricsgroup is the common part of custom.metrics.k8s.io and external.metrics.k8s.io: the
+// installation of their protocol library on a server, errors with a status, and warnings.
 package metricsgroup
 
 import (
@@ -20,17 +19,18 @@ import (
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver/installer"
 )
 
-// Install serves a group of the library with s, in all its versions. Of api, the storage, the
-// lister and the handlers are given. announce puts the resources that the lister has at that
-// time into aggregated discovery: Install calls it, and the caller does after each change.
+// Install serves a group of the library with s, in all its versions. The caller sets the storage,
+// the lister and the handlers of api. announce writes the present resources of the lister into
+// aggregated discovery: Install calls it, and the caller must call it after each change.
 //
-// The library's own installer would start another server, and leaves the API out of aggregated
+// The library's own installer would start another server. It also leaves the API out of aggregated
 // discovery, so that kube-aggregator considers it stale.
 func Install(s *genericserver.GenericAPIServer, name string, api installer.MetricsAPIGroupVersion) (announce func() error, err error) {
 	info := genericserver.NewDefaultAPIGroupInfo(name, apiserver.Scheme, runtime.NewParameterCodec(apiserver.Scheme), apiserver.Codecs)
 	container := s.Handler.GoRestfulContainer
 	group := metav1.APIGroup{Name: name}
-	// The library prefers the oldest version; that of custom metrics calls windowSeconds "window".
+	// The library prefers the oldest version, and the oldest version of custom metrics calls
+	// windowSeconds "window".
 	versions := slices.SortedFunc(slices.Values(info.PrioritizedVersions), func(a, b schema.GroupVersion) int {
 		return apiversion.CompareKubeAwareVersionStrings(b.Version, a.Version)
 	})

@@ -17,8 +17,8 @@ import (
 	"github.com/weir-metrics/weir/test/capture"
 )
 
-// TestARealNode serves what a real kubelet said through the whole pipeline, and
-// compares both APIs with what the pipeline measured.
+// TestARealNode runs the responses of a real kubelet through the whole pipeline and compares both
+// APIs with what the pipeline measured.
 func TestARealNode(t *testing.T) {
 	const node = "node1"
 	parser, pipeline := summary.New(), processors.New(processors.Options{})

@@ -16,7 +16,7 @@ import (
 	"k8s.io/metrics/pkg/apis/metrics/v1alpha1"
 )
 
-// What old clients decode, as they declared it.
+// These types are what old clients decode, as the clients declared them.
 type (
 	clientPoint struct {
 		Timestamp  time.Time `json:"timestamp"`
@@ -32,7 +32,7 @@ type (
 	}
 )
 
-// heapster is where clients found Heapster: behind the API server's proxy.
+// heapster is the path where clients found Heapster: behind the API server's proxy.
 const heapster = "/api/v1/proxy/namespaces/kube-system/services/http:heapster:"
 
 // proxied serves the village behind the path of the API server's proxy.
@@ -44,7 +44,7 @@ func proxied(t *testing.T) string {
 	return server.URL + heapster
 }
 
-// fetch decodes what is at a path, as a client does.
+// fetch decodes the answer at a path, as a client does.
 func fetch(t *testing.T, base, path string, into any) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+path, nil)
@@ -64,8 +64,8 @@ func fetch(t *testing.T, base, path string, into any) {
 	}
 }
 
-// TestDashboard draws the graph of several pods as the Kubernetes dashboard
-// does: it adds up points of equal Unix seconds.
+// TestDashboard draws the graph of several pods as the Kubernetes dashboard does: it adds points
+// with the same Unix second.
 func TestDashboard(t *testing.T) {
 	base := proxied(t)
 	pods := []string{"web-1", "web-2"}
@@ -74,7 +74,7 @@ func TestDashboard(t *testing.T) {
 	if len(list.Items) != len(pods) {
 		t.Fatalf("got %d results, want one for each of %d pods", len(list.Items), len(pods))
 	}
-	// The two nodes' CPU, read at different seconds, on one graph.
+	// The CPU of the two nodes, read at different seconds, on one graph.
 	sum := map[int64]uint64{}
 	for _, node := range []string{"n1", "n2"} {
 		var result clientResult
@@ -90,8 +90,8 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// TestHPAOfOldCPU computes what the HPA of Kubernetes 1.4 to 1.8 did for CPU: the
-// mean over pods of the sum over containers.
+// TestHPAOfOldCPU computes what the HPA of Kubernetes 1.4 to 1.8 computed for CPU: the mean over
+// pods of the sum over containers.
 func TestHPAOfOldCPU(t *testing.T) {
 	selector, err := labels.Parse("app=web,tier in (front,back)")
 	if err != nil {
@@ -113,14 +113,14 @@ func TestHPAOfOldCPU(t *testing.T) {
 			t.Errorf("%s: measured at %v over %v, want a time and %v", m.Name, m.Timestamp, m.Window.Duration, interval)
 		}
 	}
-	// web-2 has no rate yet: it is left out, and the HPA says that it misses it.
+	// web-2 has no rate yet: it is absent, and the HPA reports it as missing.
 	if diff := cmp.Diff(map[string]int64{"web-1": 140}, got); diff != "" {
 		t.Errorf("millicores by pod (-want +got):\n%s", diff)
 	}
 }
 
-// TestHPAOfOldMetric computes what the HPA did for other metrics: the mean of
-// each pod's last minute.
+// TestHPAOfOldMetric computes what the HPA computed for other metrics: the mean of the last minute
+// of each pod.
 func TestHPAOfOldMetric(t *testing.T) {
 	base := proxied(t)
 	mean := func(path string) []float64 {
@@ -148,7 +148,7 @@ func TestHPAOfOldMetric(t *testing.T) {
 		}
 		return means
 	}
-	// A minute of web-1 is its four newest points: 110 to 140 millicores.
+	// The last minute of web-1 is its four newest points: 110 to 140 millicores.
 	if diff := cmp.Diff([]float64{125}, mean("/api/v1/model/namespaces/shop/pod-list/web-1,web-2/metrics/cpu/usage_rate")); diff != "" {
 		t.Errorf("millicores (-want +got):\n%s", diff)
 	}

@@ -17,8 +17,8 @@ type exportSeries struct {
 	Labels  map[string]string        `json:"labels,omitempty"`
 }
 
-// exportPoint is a value and what it is representative of: a moment, or, for a
-// counter, the time since it was zero.
+// exportPoint is a value and the period it covers: a moment or, for a counter, the time since the
+// counter was zero.
 type exportPoint struct {
 	Start  time.Time         `json:"start"`
 	End    time.Time         `json:"end"`
@@ -26,8 +26,8 @@ type exportPoint struct {
 	Value  any               `json:"value"`
 }
 
-// isExported reports whether an export holds the metric. Rates are left to the
-// reader, as are requests and shares.
+// isExported reports whether an export holds the metric. It holds no rates, and of the metrics of
+// group Spec only the limits.
 func isExported(d *metric.Descriptor) bool {
 	switch d.ID {
 	case metric.Uptime, metric.CPULimit, metric.MemoryLimit:
@@ -41,13 +41,13 @@ func isCumulative(d *metric.Descriptor) bool {
 	return d.Type == metric.Cumulative || d.ID == metric.Uptime
 }
 
-// isLabelled reports whether Heapster kept a metric only of parts.
+// isLabelled reports whether Heapster kept a metric only for parts of an entity.
 func isLabelled(d *metric.Descriptor) bool {
 	return d.Parts != "" && d.Parts != "interface"
 }
 
-// writeExport answers with the newest numbers of nodes, containers and system
-// containers. One of them at a time is in memory as JSON.
+// writeExport answers with the newest numbers of nodes, containers and system containers. It keeps
+// only one of them in memory as JSON at a time.
 func (q *request) writeExport() *requestError {
 	q.writeHeader()
 	if q.r.Method == "HEAD" {
@@ -55,7 +55,7 @@ func (q *request) writeExport() *requestError {
 	}
 	write := func(s string) bool { _, err := q.w.Write([]byte(s)); return err == nil }
 	if !write("[") {
-		return nil // the reader has gone, here and below
+		return nil // the client has gone, here and below
 	}
 	enc := json.NewEncoder(q.w)
 	enc.SetEscapeHTML(false)
@@ -86,13 +86,13 @@ func (q *request) writeExport() *requestError {
 	return nil
 }
 
-// addPoints adds what a sample, of an entity or a part of it, says.
+// addPoints adds the values of a sample of an entity or of one of its parts.
 func addPoints(ts *exportSeries, s *metric.Sample) {
 	for id, v := range s.Values.All() {
 		d := id.Describe()
-		// An entity's own traffic is the sum over its interfaces, which Heapster
-		// had no points of; its own disk I/O the sum over its devices, of which
-		// alone Heapster had points.
+		// An entity's own traffic is the sum over its interfaces, and Heapster had no points for
+		// that sum. An entity's own disk I/O is the sum over its devices, and Heapster had points
+		// only for the devices.
 		if !isExported(d) || !isFinite(v) || s.Entity.Part != "" && !isLabelled(d) || s.Entity.Part == "" && d.Group == metric.IO {
 			continue
 		}
@@ -111,7 +111,7 @@ func addPoints(ts *exportSeries, s *metric.Sample) {
 	}
 }
 
-// exportLabels returns what an export says of an entity beside its numbers.
+// exportLabels returns the labels of an entity in an export.
 func (q *request) exportLabels(s *metric.Sample) map[string]string {
 	e := s.Entity
 	labels := map[string]string{"nodename": string(e.Node), "hostname": string(e.Node)}
@@ -146,7 +146,7 @@ func (q *request) exportLabels(s *metric.Sample) map[string]string {
 	return labels
 }
 
-// addLabels adds an object's labels in the one string Heapster made of them.
+// addLabels adds an object's labels as one string, in Heapster's format.
 func addLabels(to, of map[string]string) {
 	var pairs []string
 	for _, key := range slices.Sorted(maps.Keys(of)) {
@@ -217,7 +217,7 @@ func (q *request) writeSchema() *requestError {
 	return q.writeJSON(s)
 }
 
-// heapsterUnit returns Heapster's word for the unit; empty for a count.
+// heapsterUnit returns Heapster's word for the unit. It is empty for a count.
 func heapsterUnit(d *metric.Descriptor) string {
 	switch {
 	case d.ID == metric.Uptime:
@@ -232,8 +232,8 @@ func heapsterUnit(d *metric.Descriptor) string {
 	return ""
 }
 
-// oldNames are what metrics were called before Heapster 1.0; it went on to
-// serve them, and so do old clients to ask for them.
+// oldNames are the names of metrics before Heapster 1.0. Heapster continued to serve them, and old
+// clients still ask for them.
 var oldNames = map[string]metric.ID{
 	"cpu-usage":      metric.CPUUsageRate,
 	"cpu-limit":      metric.CPULimit,
@@ -242,31 +242,29 @@ var oldNames = map[string]metric.ID{
 	"memory-working": metric.MemoryWorkingSet,
 }
 
-// metricOf returns the metric a client calls by Heapster's name, or by an older
-// one.
+// metricOf returns the metric with this Heapster name, current or deprecated.
 func metricOf(name string) (metric.ID, bool) {
 	if id, ok := oldNames[name]; ok {
 		return id, true
 	}
 	id, ok := metric.ByName(name)
-	// ByName knows Prometheus' names too, which promise other units.
+	// ByName also accepts Prometheus names, which promise other units.
 	return id, ok && id.Describe().Name == name
 }
 
-// heapsterFactor returns what a value in the catalogue's unit is multiplied by to be in
-// Heapster's.
+// heapsterFactor returns the factor that converts a value from the catalogue's unit to Heapster's.
 func heapsterFactor(id metric.ID) float64 {
 	switch id {
 	case metric.Uptime:
-		return 1e-6 // milliseconds; CPU time alone was in nanoseconds
+		return 1e-6 // milliseconds; only CPU time was in nanoseconds
 	case metric.AcceleratorDutyCycle:
 		return 100 // percent
 	}
 	return id.Describe().Unit.Heapster()
 }
 
-// isInteger reports whether Heapster kept the metric as an integer: all but
-// rates other than CPU's, shares, and what a node has.
+// isInteger reports whether Heapster kept the metric as an integer. It did so for all metrics
+// except shares, what a node has, and rates other than CPU's.
 func isInteger(id metric.ID) bool {
 	switch id {
 	case metric.CPUUsageRate, metric.AcceleratorDutyCycle:
@@ -283,7 +281,7 @@ func isInteger(id metric.ID) bool {
 // toUnsigned returns v as the unsigned integer that every point carries.
 func toUnsigned(v float64) uint64 {
 	switch {
-	case !(v > 0): // negative, or no number
+	case !(v > 0): // negative or NaN
 		return 0
 	case v >= math.MaxInt64: // clients read it into an int64
 		return math.MaxInt64

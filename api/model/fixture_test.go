@@ -14,7 +14,7 @@ import (
 	"github.com/weir-metrics/weir/sinks/memory"
 )
 
-// view is a snapshot as this API reads it.
+// view is a snapshot with the methods that this API reads.
 type view struct{ *memory.Snapshot }
 
 func (v view) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
@@ -27,8 +27,8 @@ func (v view) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq
 	}
 }
 
-// noon is when the village is first read; the tests ask 62 seconds later, in
-// the middle of the fifth round.
+// noon is when the village is first read. The tests ask 62 seconds later, in the middle of the
+// fifth round.
 var (
 	noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	now  = noon.Add(62 * time.Second)
@@ -40,7 +40,7 @@ func entity(kind metric.Kind, node, namespace, pod, name string) metric.Entity {
 	return metric.Entity{Kind: kind, Node: metric.NodeName(node), Namespace: metric.Namespace(namespace), Pod: metric.PodName(pod), Name: name}
 }
 
-// use adds a sample measured when b was read, with the given values.
+// use adds a sample with the given values, measured when b was read.
 func use(b *metric.Batch, e metric.Entity, values map[metric.ID]float64) *metric.Sample {
 	s := b.Add(e)
 	at := b.Ended.UnixNano()
@@ -56,14 +56,14 @@ func use(b *metric.Batch, e metric.Entity, values map[metric.ID]float64) *metric
 	return s
 }
 
-// village is a small cluster after five rounds. What is used grows with each:
-// a thing of base millicores and mebibytes uses base×(10+round) of both.
+// village is a small cluster after five rounds. Usage grows with each round: an entity of base
+// millicores and mebibytes uses base×(10+round) of both.
 //
 //	n1  shop/web-1 (app and sidecar), bank/vault, the runtime and a service; read 1s after the round begins
 //	n2  shop/web-2; read 8s after the round begins
-//	n3  does not answer, nor so shop/lost upon it
+//	n3  does not answer, so its pod shop/lost has no numbers
 //
-// shop/web-3 is pending; web-2 has only just been seen.
+// shop/web-3 is pending; web-2 was read once, so it has no rate yet.
 func village(t testing.TB) (ModelReader, *cluster.Facts) {
 	t.Helper()
 	sink := memory.New(memory.Options{})
@@ -155,7 +155,7 @@ func village(t testing.TB) (ModelReader, *cluster.Facts) {
 	})
 }
 
-// handlerOf returns a handler of a state, at now.
+// handlerOf returns a handler that serves v and facts at now.
 func handlerOf(v ModelReader, facts *cluster.Facts) http.Handler {
 	return NewHandler(Options{
 		Snapshot:   func() ModelReader { return v },
@@ -165,13 +165,13 @@ func handlerOf(v ModelReader, facts *cluster.Facts) http.Handler {
 	})
 }
 
-// get asks a handler.
+// get sends a request to a handler.
 func get(t testing.TB, h http.Handler, method, target string) *http.Response {
 	t.Helper()
 	return record(h, httptest.NewRequest(method, target, nil))
 }
 
-// record returns what a handler answers.
+// record returns the answer of a handler.
 func record(h http.Handler, r *http.Request) *http.Response {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)

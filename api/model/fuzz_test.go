@@ -14,8 +14,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// FuzzRequest asks for any path and query. Whatever comes: JSON or a sentence,
-// headers that can be sent, and nothing of another namespace than Shows says.
+// FuzzRequest asks for any path and query. The answer must always be JSON or a sentence, with valid
+// headers, and must show no other namespace than the rights allow.
 func FuzzRequest(f *testing.F) {
 	for _, s := range []string{
 		"/api/v1/model/", "/api/v1/model/metrics/cpu/usage_rate", "/api/v1/model/nodes/n1/freecontainers/%2Fsystem.slice%2Fsshd.service/metrics/uptime",
@@ -62,7 +62,7 @@ func FuzzRequest(f *testing.F) {
 		case len(body) < 10:
 			t.Fatalf("%s without a reason: %q", resp.Status, body)
 		}
-		// The village's vault alone uses 280 millicores and MiB; its name alone is vault.
+		// Only the vault of the village uses 280 millicores and MiB, and only it is called vault.
 		if !slices.Contains(needs, rights.ListPods("")) && !slices.Contains(needs, rights.ListPods("bank")) && resp.StatusCode == http.StatusOK &&
 			(strings.Contains(string(body), "vault") || strings.Contains(string(body), "293601280")) {
 			t.Fatalf("shows namespace bank, though it needs only %v: %s", needs, body)
@@ -70,7 +70,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// FuzzTimes checks that a time that is understood is the one that was written.
+// FuzzTimes checks that a time that is accepted is the time that was written.
 func FuzzTimes(f *testing.F) {
 	for _, s := range []string{"2026-01-02T12:00:00Z", "2026-01-02T12:00:00.5+01:00", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2262-04-11T23:47:16Z", "x"} {
 		f.Add(s)
@@ -89,8 +89,7 @@ func FuzzTimes(f *testing.F) {
 	})
 }
 
-// FuzzMetricNames checks that a name is understood only as itself or as the
-// deprecated name of a metric.
+// FuzzMetricNames checks that an accepted name is the metric's own name or its deprecated one.
 func FuzzMetricNames(f *testing.F) {
 	f.Add("cpu/usage_rate")
 	f.Add("cpu-usage")

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestGrid puts numbers measured at the given seconds, each its own value, on a
-// grid of 15 seconds with a reach of 60, until second 300.
+// TestGrid puts numbers measured at the given seconds, each with its own value, on a grid with a
+// step of 15 seconds and a maximum age of 60, until second 300.
 func TestGrid(t *testing.T) {
 	g := newGrid(15 * time.Second)
 	f := func(name string, measured []int64, from, to int64, live bool, want ...[2]int64) {
@@ -40,7 +40,7 @@ func TestGrid(t *testing.T) {
 	f("carried on while it is served", []int64{271}, 0, 300, true, [2]int64{270, 271}, [2]int64{285, 271}, [2]int64{300, 271})
 	f("carried on no further than the reach", []int64{181}, 0, 300, true,
 		[2]int64{180, 181}, [2]int64{195, 181}, [2]int64{210, 181}, [2]int64{225, 181}, [2]int64{240, 181})
-	// A clock that was 54 years wrong costs neither time nor points.
+	// A clock that was wrong by 54 years costs neither time nor points.
 	f("ages ago", []int64{1, 1_700_000_000}, 1_699_999_999, 1_700_000_000, false)
 }
 
@@ -48,7 +48,7 @@ func TestGridOfYearsIsQuick(t *testing.T) {
 	g := newGrid(time.Second)
 	until := int64(1_700_000_000) * int64(time.Second)
 	got := g.align(nil, []point{{0, 1}, {until, 2}}, 0, until, until, true)
-	if len(got) != 62 || got[61] != (point{until, 2}) { // a minute, its end, and the last
+	if len(got) != 62 || got[61] != (point{until, 2}) { // one minute, its end, and the last point
 		t.Errorf("got %d points ending in %v, want 62 ending in {%d 2}", len(got), got[len(got)-1], until)
 	}
 }
@@ -69,8 +69,8 @@ func TestGridStepsAreWholeSeconds(t *testing.T) {
 	}
 }
 
-// FuzzGrid checks what holds of every grid: points lie on it, in order, within
-// bounds, and each is the newest number from before its step's end.
+// FuzzGrid checks what is true of every grid: points lie on it, in order and within bounds, and
+// each is the newest number from before the end of its step.
 func FuzzGrid(f *testing.F) {
 	f.Add([]byte{1, 15, 15, 15}, int64(0), int64(300), true)
 	f.Add([]byte{200, 1, 1, 255, 255, 3}, int64(17), int64(1000), false)
@@ -100,7 +100,7 @@ func FuzzGrid(f *testing.F) {
 				t.Fatalf("point %v of %v from %d to %d: the newest is %v", p, measured, from, to, newest)
 			}
 		}
-		// Where there is a number of a step, there is a point.
+		// Each step with a number has a point.
 		for _, m := range measured {
 			slot := g.floor(m.at)
 			if slot >= from && slot <= to && !slices.ContainsFunc(got, func(p point) bool { return p.at == slot }) {

@@ -16,35 +16,32 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// ModelReader reads one immutable snapshot: samples, and the verdicts on missing
-// numbers.
+// ModelReader reads one immutable snapshot: samples, and the verdicts on missing numbers.
 type ModelReader interface {
 	explain.SnapshotReader
-	// Each calls do for every entity of a kind, and its parts, that has a
-	// number to serve, in the order of metric.Entity.Compare, until do returns
-	// false. The sample holds only what is served, is good until do returns,
-	// and must not be changed.
+	// Each calls do for every entity of a kind, and for its parts, that has a number to serve. The
+	// order is that of metric.Entity.Compare; it stops when do returns false. The sample holds only
+	// numbers that are served, is valid until do returns, and must not be changed.
 	Each(kind metric.Kind, do func(*metric.Sample) bool)
-	// Points yields what is remembered of a metric of an entity, in the
-	// catalogue's unit, from one time to another, both included and by the
-	// node's clock, oldest first. A metric that is not remembered has none.
+	// Points yields the stored values of a metric of an entity, in the catalogue's unit, oldest
+	// first, between two times. Both times are included and are by the node's clock. A metric
+	// without history yields nothing.
 	Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64]
 }
 
 // Options configure a Handler.
 type Options struct {
-	// Snapshot returns the newest state to serve; nil while there is none. Required.
+	// Snapshot returns the newest state to serve, or nil while there is none. Required.
 	Snapshot func() ModelReader
-	// Facts returns what the API server says; nil, or returning nil, without a
-	// cluster. Label selectors need it.
+	// Facts returns the cluster facts. It is nil or returns nil without a cluster. Label selectors
+	// need it.
 	Facts func() *cluster.Facts
-	// Sources returns the states of the sources, for the reasons of what is missing.
-	// Default: none.
+	// Sources returns the states of the sources, for the reasons of missing numbers. Default: none.
 	Sources func() []explain.SourceState
 	// Now returns the time. Default time.Now.
 	Now func() time.Time
-	// Resolution is how often sources are read, and so how far apart the
-	// model's points are, in whole seconds. Default 15 seconds.
+	// Resolution is the interval between reads of a source, and so the distance between the model's
+	// points, in whole seconds. Default 15 seconds.
 	Resolution time.Duration
 }
 
@@ -54,8 +51,8 @@ type handler struct {
 	grid pointGrid
 }
 
-// NewHandler returns a handler for all of Paths, which may serve many requests
-// at once. It authorizes nobody: Rights says what to review.
+// NewHandler returns a handler for all of Paths. It may serve many requests at once. It does not
+// authorize: Rights says what the caller needs.
 func NewHandler(opts Options) http.Handler {
 	if opts.Facts == nil {
 		opts.Facts = func() *cluster.Facts { return nil }
@@ -72,8 +69,8 @@ func NewHandler(opts Options) http.Handler {
 	return &handler{opts: opts, grid: newGrid(opts.Resolution)}
 }
 
-// requestError is an answer that is an error: a status and a sentence that says
-// what to do next. It is sent as plain text, as Heapster did.
+// requestError is an error as an answer: a status, and a sentence that says what to do next. It is
+// sent as plain text, as Heapster did.
 type requestError struct {
 	status int
 	text   string
@@ -87,10 +84,10 @@ func badRequest(format string, args ...any) *requestError {
 	return &requestError{http.StatusBadRequest, fmt.Sprintf(format, args...)}
 }
 
-// request is one request, with the state it is answered from.
+// request is one request, with the state that answers it.
 type request struct {
 	target
-	id    metric.ID // which metric is asked for, and which of its points
+	id    metric.ID // the metric that is asked for, and which of its points
 	query pointQuery
 	view  ModelReader
 	facts *cluster.Facts
@@ -113,7 +110,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve answers a request, or returns why not before anything was written.
+// serve answers a request. It returns an error only before anything was written.
 func (h *handler) serve(w http.ResponseWriter, r *http.Request) *requestError {
 	t, p := parsePath(r.URL.EscapedPath())
 	if p != nil {
@@ -138,7 +135,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) *requestError {
 	return t.answer(&q)
 }
 
-// parseMetricQuery reads which metric and which of its points are asked for, if any are.
+// parseMetricQuery reads the metric and the points that are asked for, if any are.
 func (q *request) parseMetricQuery() (p *requestError) {
 	if q.target.metric == "" {
 		return nil
@@ -151,7 +148,7 @@ func (q *request) parseMetricQuery() (p *requestError) {
 	return p
 }
 
-// writeHeader begins an answer.
+// writeHeader writes the headers of an answer.
 func (q *request) writeHeader() {
 	h := q.w.Header()
 	h.Set("Content-Type", "application/json")
@@ -159,7 +156,7 @@ func (q *request) writeHeader() {
 	h.Set("X-Content-Type-Options", "nosniff")
 }
 
-// writeJSON answers with v. A write fails only when the reader has gone.
+// writeJSON answers with v. A write fails only when the client has gone.
 func (q *request) writeJSON(v any) *requestError {
 	q.writeHeader()
 	enc := json.NewEncoder(q.w)
@@ -168,10 +165,9 @@ func (q *request) writeJSON(v any) *requestError {
 	return nil
 }
 
-// warn says in a header what the answer leaves out, for people: old clients do
-// not read it.
+// warn writes into a header what the answer lacks. It is for people: old clients do not read it.
 func (q *request) warn(format string, args ...any) {
-	text := humanize.Printable(fmt.Sprintf(format, args...)) // names from the path may hold anything, a header may not
+	text := humanize.Printable(fmt.Sprintf(format, args...)) // names from the path may hold any character, a header may not
 	if len(text) > maxWarning {
 		text = strings.ToValidUTF8(text[:maxWarning], "") + "..."
 	}
@@ -180,5 +176,5 @@ func (q *request) warn(format string, args ...any) {
 	}
 }
 
-// maxWarning bounds a warning: proxies refuse answers with large headers.
+// maxWarning is the longest warning, in bytes: proxies refuse answers with large headers.
 const maxWarning = 1024

@@ -19,8 +19,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write testdata anew")
 
-// TestAnswers asks what testdata's transcripts ask and compares the answers, to
-// the byte.
+// TestAnswers sends the requests of testdata's transcripts and compares the answers byte by byte.
 func TestAnswers(t *testing.T) {
 	v, facts := village(t)
 	for _, c := range []struct {
@@ -53,9 +52,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// replay returns a transcript with the answers that are given now. A request is
-// a line that begins with a method, its answer all lines from ---- to an empty
-// one; all other lines are prose.
+// replay returns a transcript with the current answers. A request is a line that begins with a
+// method. Its answer is all lines from ---- to an empty line. All other lines are prose.
 func replay(t *testing.T, h http.Handler, transcript string) string {
 	var out strings.Builder
 	answer := false
@@ -86,7 +84,7 @@ func replay(t *testing.T, h http.Handler, transcript string) string {
 				fmt.Fprintf(&out, "%s: %s\n", name, v)
 			}
 		}
-		// Points on lines of their own, that differences can be read.
+		// Each point has its own line, so that differences are readable.
 		body = bytes.ReplaceAll(bytes.TrimSuffix(body, []byte("\n")), []byte(`{"timestamp"`), []byte("\n  {\"timestamp\""))
 		if len(body) > 0 {
 			fmt.Fprintf(&out, "%s\n", body)
@@ -122,7 +120,7 @@ func TestRights(t *testing.T) {
 		"/api/v1/model/nodes/n1/metrics/cpu/usage_rate":                    nodes,
 		"/api/v1/model/nodes/n1/freecontainers/":                           nodes,
 		"/api/v1/model/nodes/n1/freecontainers/x/metrics/cpu/usage":        nodes,
-		"/api/v1/model/nodes/n1/pods/":                                     all, // of whatever namespaces
+		"/api/v1/model/nodes/n1/pods/":                                     all, // in all namespaces
 		"/api/v1/model/namespaces/shop/metrics/cpu/usage_rate":             shop,
 		"/api/v1/model/namespaces/shop/pods/":                              shop,
 		"/api/v1/model/namespaces/shop/pods/p/metrics/":                    shop,
@@ -136,7 +134,7 @@ func TestRights(t *testing.T) {
 		"/apis/metrics/v1alpha1/pods":                                      all,
 		"/apis/metrics/v1alpha1/namespaces/shop/pods/":                     shop,
 		"/apis/metrics/v1alpha1/namespaces/shop/pods/p":                    shop,
-		// What is not understood is refused to whoever may not see all.
+		// A path that is not understood is refused to callers who may not see everything.
 		"/api/v1/model/namespaces/shop/pods/../../bank/pods": all,
 		"/api/v1/model/namespaces//pods":                     all,
 		"/api/v1/historical/metrics/":                        all,
@@ -186,7 +184,7 @@ func TestAPodListIsBounded(t *testing.T) {
 
 func TestUnits(t *testing.T) {
 	for id, want := range map[metric.ID]struct {
-		value   float64 // that 1 in the catalogue's unit is
+		value   float64 // the expected value of 1 in the catalogue's unit
 		integer bool
 	}{
 		metric.CPUUsage:              {1, true},     // nanoseconds

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-metrics/weir/sinks/memory"
 )
 
-// testCluster returns a namespace of so many pods of one container on nodes of 30,
-// after fifteen minutes, and the pods' names.
+// testCluster returns a namespace after fifteen minutes, and the names of its pods. Each pod has
+// one container, and each node has 30 pods.
 func testCluster(b *testing.B, pods int) (ModelReader, []string) {
 	b.Helper()
 	sink := memory.New(memory.Options{})
@@ -41,7 +41,7 @@ func testCluster(b *testing.B, pods int) (ModelReader, []string) {
 	return view{sink.Snapshot()}, names
 }
 
-// discard is a response that is thrown away.
+// discard is a response writer that discards everything.
 type discard struct {
 	header http.Header
 	bytes  int
@@ -51,8 +51,8 @@ func (d *discard) Header() http.Header         { return d.header }
 func (d *discard) WriteHeader(int)             {}
 func (d *discard) Write(p []byte) (int, error) { d.bytes += len(p); return len(p), nil }
 
-// BenchmarkPodList is one metric of a whole namespace: what a dashboard asks
-// for (fifteen minutes), and an old HPA (five).
+// BenchmarkPodList reads one metric of a whole namespace: what a dashboard asks for (fifteen
+// minutes), and an old HPA (five).
 func BenchmarkPodList(b *testing.B) {
 	for _, pods := range []int{30, 1000} {
 		v, names := testCluster(b, pods)
@@ -76,7 +76,7 @@ func BenchmarkPodList(b *testing.B) {
 	}
 }
 
-// BenchmarkExport is /api/v1/metric-export.
+// BenchmarkExport reads /api/v1/metric-export.
 func BenchmarkExport(b *testing.B) {
 	v, names := testCluster(b, 1000)
 	h := handlerOf(v, nil)
@@ -89,7 +89,7 @@ func BenchmarkExport(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(names)), "ns/pod")
 }
 
-// BenchmarkUsageList is the old HPA's and kubectl top's list of a namespace.
+// BenchmarkUsageList reads the list of a namespace, as the old HPA and kubectl top do.
 func BenchmarkUsageList(b *testing.B) {
 	v, names := testCluster(b, 1000)
 	h := handlerOf(v, nil)

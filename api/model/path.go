@@ -10,7 +10,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// The roots of what is served.
+// The roots of the paths that are served.
 const (
 	modelRoot      = "/api/v1/model"
 	historicalRoot = "/api/v1/historical"
@@ -22,8 +22,8 @@ const (
 	namespacesRoot = modelRoot + "/namespaces"
 )
 
-// Paths returns where a Handler belongs. One that ends in a slash stands for
-// everything below it.
+// Paths returns the paths that a Handler serves. A path that ends in a slash means everything below
+// it.
 func Paths() []string {
 	return []string{
 		modelRoot, modelRoot + "/",
@@ -33,21 +33,21 @@ func Paths() []string {
 	}
 }
 
-// route is a path that is served. In it NODE, SYSTEM (a system container), NAMESPACE, POD,
-// PODS (separated by commas) and CONTAINER stand for a name, and METRIC for all that is left:
-// names of metrics have slashes.
+// route is a path that is served. NODE, SYSTEM (a system container), NAMESPACE, POD, PODS
+// (separated by commas) and CONTAINER are placeholders for a name. METRIC is a placeholder for the
+// rest of the path: names of metrics have slashes.
 type route struct {
 	path   string
 	shows  scope
 	answer func(*request) *requestError
 }
 
-// scope says which numbers an answer shows, for the review of who may see it.
+// scope says which numbers an answer shows, for the access review.
 type scope uint8
 
 const (
 	everything   scope = iota // of every namespace and node
-	nodes                     // of nodes, and of what runs on them beside pods
+	nodes                     // of nodes, and of what runs on them outside pods
 	oneNamespace              // of one namespace
 	nothing                   // nothing that was measured
 )
@@ -87,8 +87,8 @@ var routes = []route{
 	{usageRoot + "/namespaces/NAMESPACE/pods/POD", oneNamespace, (*request).writePodUsage},
 }
 
-// deadEnds say what there is where a path goes on to what there is not; "..." stands for
-// anything. The first that matches counts.
+// deadEnds are the answers for paths that begin like a route and lead to nothing. "..." matches
+// anything. The first match counts.
 var deadEnds = []struct{ path, text string }{
 	{nodesRoot + "/NODE/pods/...", "a node has only the list of its pods: each is served under " + namespacesRoot + "/NAMESPACE/pods/POD"},
 	{nodesRoot + "/NODE/freecontainers/SYSTEM/...", "nothing is served at this path; below a container: metrics"},
@@ -106,13 +106,12 @@ var deadEnds = []struct{ path, text string }{
 // target is what a path asks for.
 type target struct {
 	route
-	entity metric.Entity // what it is about
-	metric string        // as the client calls it; empty if none is asked for
+	entity metric.Entity // the entity in the path
+	metric string        // as the client calls it; empty if the path names none
 	pods   []metric.PodName
 }
 
-// parsePath reads a path as it came, with its escapes: a name may hold an
-// escaped slash.
+// parsePath reads an escaped path: a name may hold an escaped slash.
 func parsePath(escaped string) (target, *requestError) {
 	segments := strings.Split(strings.TrimSuffix(escaped, "/"), "/")[1:]
 	for i, s := range segments {
@@ -136,7 +135,7 @@ func parsePath(escaped string) (target, *requestError) {
 	return target{}, notFound("nothing is served at this path")
 }
 
-// matchPath reads the segments of a path by the path of a route.
+// matchPath matches the segments of a path against the path of a route.
 func matchPath(path string, segments []string) (t target, ok bool) {
 	words := strings.Split(path, "/")[1:]
 	for i, word := range words {
@@ -173,8 +172,8 @@ func matchPath(path string, segments []string) (t target, ok bool) {
 	return t, len(words) == len(segments)
 }
 
-// Rights returns what the caller of r needs: all rights for a path that is not understood, so
-// that a mistake here refuses rather than reveals.
+// Rights returns the rights that the caller of r needs. A path that is not understood needs all
+// rights, so that a mistake here refuses and reveals nothing.
 func Rights(r *http.Request) []rights.Right {
 	t, _ := parsePath(r.URL.EscapedPath())
 	switch t.shows {
@@ -188,13 +187,13 @@ func Rights(r *http.Request) []rights.Right {
 	return rights.Everything()
 }
 
-// writeRoot answers with what lies below /api/v1/model.
+// writeRoot answers with the list of paths below /api/v1/model.
 func (q *request) writeRoot() *requestError {
 	return q.writeJSON([]string{"metrics", "nodes", "namespaces", "debug/allkeys"})
 }
 
-// namesOf returns what answers with the sorted names of the entities of a kind, of the node or
-// namespace in the path.
+// namesOf returns a function that answers with the sorted names of the entities of a kind, on the
+// node or in the namespace of the path.
 func namesOf(kind metric.Kind, name func(metric.Entity) string) func(*request) *requestError {
 	return func(q *request) *requestError {
 		names := []string{}
@@ -206,7 +205,7 @@ func namesOf(kind metric.Kind, name func(metric.Entity) string) func(*request) *
 			return true
 		})
 		slices.Sort(names)
-		return q.writeJSON(slices.Compact(names)) // parts have the names of what they belong to
+		return q.writeJSON(slices.Compact(names)) // a part has the name of its entity
 	}
 }
 
@@ -220,7 +219,7 @@ func (q *request) writeContainers() *requestError {
 	return q.writeJSON(names)
 }
 
-// writeKeys answers with Heapster's keys of everything that is measured, sorted.
+// writeKeys answers with Heapster's keys of all measured entities, sorted.
 func (q *request) writeKeys() *requestError {
 	keys := []string{}
 	for kind := range metric.NumKinds {

@@ -11,15 +11,14 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// pointQuery is what a request for points may say.
+// pointQuery holds the query of a request for points.
 type pointQuery struct {
 	from, to int64 // nanoseconds since the Unix epoch, both included
-	// labels choose a part of the entity; nil for the entity itself.
+	// labels choose a part of the entity. They are nil for the entity itself.
 	labels map[string]string
 }
 
-// parseQuery reads start, end and labels; other parameters are passed over, as
-// Heapster did.
+// parseQuery reads start, end and labels. It ignores other parameters, as Heapster did.
 func parseQuery(raw string, now time.Time) (pointQuery, *requestError) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
@@ -50,8 +49,8 @@ func parseQuery(raw string, now time.Time) (pointQuery, *requestError) {
 	return q, nil
 }
 
-// parseTime reads an RFC 3339 time, as far as nanoseconds since the Unix epoch
-// reach; otherwise where there is none.
+// parseTime reads an RFC 3339 time and returns nanoseconds since the Unix epoch, limited to what
+// fits. It returns otherwise if s is empty.
 func parseTime(s string, otherwise int64) (int64, error) {
 	if s == "" {
 		return otherwise, nil
@@ -99,12 +98,12 @@ func (q *request) writePoints() *requestError {
 	return nil
 }
 
-// maxPods bounds a pod-list, so that no request costs more than reading a
-// large namespace once.
+// maxPods is the largest pod-list, so that no request costs more than one read of a large
+// namespace.
 const maxPods = 10000
 
-// writePodList answers with one metric of each of the pods named, in their order. A
-// pod that has none gets an empty result: clients count them.
+// writePodList answers with one metric of each named pod, in the order of the request. A pod
+// without the metric gets an empty result: clients count the results.
 func (q *request) writePodList() *requestError {
 	if len(q.pods) > maxPods {
 		return badRequest("the pod-list names %d pods, at most %d are served at once: ask in several requests", len(q.pods), maxPods)
@@ -145,9 +144,9 @@ func (q *request) writePodList() *requestError {
 			found = q.appendSeries(found, &measured, e, id)
 		}
 		body = appendResult(body, found, id)
-		if len(body) > 1<<15 { // a list may be of thousands: it is not kept in memory
+		if len(body) > 1<<15 { // a list may have thousands of pods: it is not kept in memory
 			if _, err := q.w.Write(body); err != nil {
-				return nil // the reader has gone
+				return nil // the client has gone
 			}
 			body = body[:0]
 		}
@@ -156,8 +155,8 @@ func (q *request) writePodList() *requestError {
 	return nil
 }
 
-// appendSeries appends the points of a metric of an entity to dst, by the query, in
-// Heapster's unit. Scratch is memory to work in; nil for none.
+// appendSeries appends the points of a metric of an entity to dst, filtered by the query, in
+// Heapster's unit. The memory of scratch is used again; scratch may be nil.
 func (q *request) appendSeries(dst []point, scratch *[]point, e metric.Entity, id metric.ID) []point {
 	if scratch == nil {
 		scratch = new([]point)
@@ -185,8 +184,8 @@ func (q *request) appendSeries(dst []point, scratch *[]point, e metric.Entity, i
 		*scratch = measured
 		dst = q.grid.align(dst, measured, q.query.from, q.query.to, newest-1, live)
 	}
-	// The newest point is the number that is served now: exact, and there for
-	// metrics of which nothing is remembered.
+	// The newest point is the number that is served now. It is exact, and it exists for metrics
+	// without history too.
 	if live && q.query.from <= newest && newest <= q.query.to {
 		dst = append(dst, point{newest, value})
 	}
@@ -198,9 +197,9 @@ func (q *request) appendSeries(dst []point, scratch *[]point, e metric.Entity, i
 
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// selectPart returns what the labels choose of q's entity: itself, if there are none,
-// or one of its devices, volumes, interfaces or accelerators that has the
-// metric. It reports whether there is such a part.
+// selectPart returns the part of q's entity that the labels choose: one of its devices, volumes,
+// interfaces or accelerators that has the metric. Without labels it returns the entity itself. It
+// reports whether there is such a part.
 func (q *request) selectPart(id metric.ID) (metric.Entity, bool) {
 	e := q.entity
 	if q.query.labels == nil {
@@ -222,10 +221,10 @@ func (q *request) selectPart(id metric.ID) (metric.Entity, bool) {
 	return q.entity, false
 }
 
-// rootFS is what Heapster called the file system of an entity itself.
+// rootFS is Heapster's name for the file system of an entity itself.
 const rootFS = "/"
 
-// partsOf returns the parts a label of Heapster's may mean.
+// partsOf returns the parts that one of Heapster's labels may mean.
 func partsOf(key, value string) []string {
 	switch key {
 	case "resource_id":
@@ -243,7 +242,7 @@ func partsOf(key, value string) []string {
 	return nil
 }
 
-// labelOf is the inverse of partsOf: how a part is labelled in an export.
+// labelOf is the inverse of partsOf: it returns the label of a part in an export.
 func labelOf(part string) map[string]string {
 	kind, name, _ := strings.Cut(part, ":")
 	switch kind {
@@ -261,7 +260,7 @@ func labelOf(part string) map[string]string {
 //
 //	{"metrics":[{"timestamp":T,"value":N,"floatValue":X},...],"latestTimestamp":T}
 //
-// value is always there; floatValue only for metrics that are no integers.
+// value is always present; floatValue is present only for metrics that are not integers.
 func appendResult(b []byte, points []point, id metric.ID) []byte {
 	integer := isInteger(id)
 	b = append(b, `{"metrics":[`...)
@@ -281,7 +280,7 @@ func appendResult(b []byte, points []point, id metric.ID) []byte {
 	}
 	b = append(b, `],"latestTimestamp":`...)
 	if len(points) == 0 {
-		return append(b, `"0001-01-01T00:00:00Z"}`...) // Go's zero time, which clients test for
+		return append(b, `"0001-01-01T00:00:00Z"}`...) // Go's zero time; clients test for it
 	}
 	return append(appendTime(b, points[len(points)-1].at), '}')
 }
@@ -292,8 +291,7 @@ func appendTime(b []byte, at int64) []byte {
 	return append(b, '"')
 }
 
-// writeMetricNames answers with the names of an entity's metrics, in the catalogue's
-// order.
+// writeMetricNames answers with the names of an entity's metrics, in the catalogue's order.
 func (q *request) writeMetricNames() *requestError {
 	names := []string{}
 	if s, ok := q.view.Lookup(q.entity); ok {
@@ -306,28 +304,28 @@ func (q *request) writeMetricNames() *requestError {
 	return q.writeJSON(slices.Clip(names))
 }
 
-// point is a value at a moment, in nanoseconds since the Unix epoch.
+// point is a value at one time, in nanoseconds since the Unix epoch.
 type point struct {
 	at    int64
 	value float64
 }
 
-// pointGrid is the row of moments, one step apart, at which the model has points. The point
-// at T is the newest number from before T+step, if it is no older than maxAge.
+// pointGrid is the series of times, one step apart, at which the model has points. The point at T
+// is the newest number from before T+step, if it is no older than maxAge.
 type pointGrid struct {
 	step   int64 // nanoseconds
 	maxAge int64
 }
 
-// newGrid returns the grid for numbers that are read once in a resolution.
-// Points are never closer than a second, to which clients cut timestamps.
+// newGrid returns the grid for numbers that are read once in each resolution. The step is at least
+// one second, because clients cut timestamps to seconds.
 func newGrid(resolution time.Duration) pointGrid {
 	step := max(resolution.Truncate(time.Second), time.Second)
-	// As long as weir serves a last known value.
+	// maxAge is as long as weir serves a last known value.
 	return pointGrid{step: int64(step), maxAge: int64(max(3*step, time.Minute))}
 }
 
-// floor returns the grid's last moment that is not after t.
+// floor returns the last time on the grid that is not after t.
 func (g pointGrid) floor(t int64) int64 {
 	r := t % g.step
 	if r < 0 {
@@ -336,10 +334,9 @@ func (g pointGrid) floor(t int64) int64 {
 	return t - r
 }
 
-// align puts measured points, oldest first, on the grid and appends those from
-// one time to another, both included, to dst. Nothing is put after until. The
-// last number is carried on until there, as far as reach allows, if live, which
-// says that the entity is still measured.
+// align puts measured points, oldest first, on the grid and appends those between from and to, both
+// included, to dst. No point is after until. If live, the entity is still measured, and the last
+// number is repeated up to until, for at most maxAge.
 func (g pointGrid) align(dst, measured []point, from, to, until int64, live bool) []point {
 	if len(measured) == 0 || from > until {
 		return dst
@@ -362,7 +359,7 @@ func (g pointGrid) align(dst, measured []point, from, to, until int64, live bool
 			dst = append(dst, point{t, measured[i].value})
 		case i+1 == len(measured):
 			return dst
-		default: // a hole, perhaps of years if a clock was wrong
+		default: // a gap, perhaps of years if a clock was wrong
 			t = g.floor(measured[i+1].at) - g.step
 		}
 	}

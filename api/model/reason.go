@@ -7,17 +7,16 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// systemNames are what Heapster called the system containers of a node that
-// kubelets call otherwise.
+// systemNames maps Heapster's names of system containers to the kubelet's, where they differ.
 var systemNames = map[string]string{"docker-daemon": "runtime", "system": "misc"}
 
-// explainer is what reasons are made of: the very state the answer is read from. Only
-// an answer that lacks something asks for it.
+// explainer returns an explainer of the state that the answer is read from. Only an answer that
+// lacks something needs it.
 func (q *request) explainer() *explain.Explainer {
 	return &explain.Explainer{Now: q.now, View: q.view, Facts: q.facts, Sources: q.opts.Sources()}
 }
 
-// isKnown reports whether anything is known of e: numbers, facts or a verdict.
+// isKnown reports whether weir knows anything about e: numbers, facts or a verdict.
 func (q *request) isKnown(e metric.Entity) bool {
 	_, known := q.view.Lookup(e)
 	if !known {
@@ -26,7 +25,7 @@ func (q *request) isKnown(e metric.Entity) bool {
 	return known
 }
 
-// unknownEntity is the answer about an entity that weir does not know.
+// unknownEntity is the answer for an entity that weir does not know.
 func (q *request) unknownEntity(e metric.Entity) *requestError {
 	list := modelRoot + "/nodes/"
 	switch e.Kind {
@@ -77,7 +76,7 @@ func (q *request) explainMissing(e metric.Entity, id metric.ID) string {
 	return fmt.Sprintf("no %v of %s: %s", id, entityNoun(e), why.ShortMessage())
 }
 
-// explainNotServed is the answer about a node or pod that is not served, with the reason.
+// explainNotServed is the answer for a node or pod that is not served. It gives the reason.
 func (q *request) explainNotServed() *requestError {
 	why, known := q.explainer().Rule(q.entity, metric.CPUUsageRate, metric.MemoryWorkingSet)
 	switch {

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// writeNodesUsage answers with the use of all nodes, or of those a selector chooses.
+// writeNodesUsage answers with the usage of all nodes, or of those that a selector chooses.
 func (q *request) writeNodesUsage() *requestError {
 	selector, p := q.labelSelector()
 	if p != nil {
@@ -54,7 +54,7 @@ func (q *request) writeNodesUsage() *requestError {
 	return q.writeJSON(&list)
 }
 
-// writeNodeUsage answers with the use of one node.
+// writeNodeUsage answers with the usage of one node.
 func (q *request) writeNodeUsage() *requestError {
 	s, ok := q.view.Lookup(q.entity)
 	if !ok || !hasUsage(s) {
@@ -64,8 +64,8 @@ func (q *request) writeNodeUsage() *requestError {
 	return q.writeJSON(&m)
 }
 
-// writePodsUsage answers with the use of the pods of one namespace or all, or of
-// those a selector chooses.
+// writePodsUsage answers with the usage of the pods of one namespace or of all, or of those that a
+// selector chooses.
 func (q *request) writePodsUsage() *requestError {
 	selector, p := q.labelSelector()
 	if p != nil {
@@ -105,7 +105,7 @@ func (q *request) writePodsUsage() *requestError {
 	return q.writeJSON(&list)
 }
 
-// writePodUsage answers with the use of one pod.
+// writePodUsage answers with the usage of one pod.
 func (q *request) writePodUsage() *requestError {
 	m, ok := q.podMetrics(q.entity.PodRef())
 	if !ok {
@@ -120,7 +120,7 @@ func (q *request) inNamespace(ns metric.Namespace) bool {
 
 func factsSynced(f *cluster.Facts) bool { return f != nil && f.Synced }
 
-// labelSelector reads the query's labelSelector; one that chooses needs facts.
+// labelSelector reads the query's labelSelector. A selector that is not empty needs cluster facts.
 func (q *request) labelSelector() (labels.Selector, *requestError) {
 	values, err := url.ParseQuery(q.r.URL.RawQuery)
 	if err != nil {
@@ -137,13 +137,13 @@ func (q *request) labelSelector() (labels.Selector, *requestError) {
 	return selector, nil
 }
 
-// hasUsage reports whether s has both numbers that are served here.
+// hasUsage reports whether s has both numbers that are served here: CPU and memory.
 func hasUsage(s *metric.Sample) bool {
 	return s != nil && s.Values.Has(metric.CPUUsageRate) && s.Values.Has(metric.MemoryWorkingSet)
 }
 
-// usageOf returns the numbers of s, which is used: CPU in whole millicores, as
-// Heapster had them, and the working set.
+// usageOf returns the numbers of s: CPU in whole millicores, as Heapster had it, and the working
+// set.
 func usageOf(s *metric.Sample) corev1.ResourceList {
 	cpu, _ := s.Values.Get(metric.CPUUsageRate)
 	memory, _ := s.Values.Get(metric.MemoryWorkingSet)
@@ -153,7 +153,7 @@ func usageOf(s *metric.Sample) corev1.ResourceList {
 	}
 }
 
-// timestampAndWindow returns when s was measured, and over what.
+// timestampAndWindow returns when s was measured, and over which window.
 func timestampAndWindow(s *metric.Sample) (metav1.Time, metav1.Duration) {
 	w := s.Rates[metric.CPU]
 	at := s.Time(metric.CPU)
@@ -172,8 +172,8 @@ func (q *request) nodeMetrics(s *metric.Sample) v1alpha1.NodeMetrics {
 	return m
 }
 
-// podMetrics returns the use of a pod, if it can be served whole: where the pod
-// itself has numbers, all its containers that must have some do.
+// podMetrics returns the usage of a pod and whether it can be served. It can if the pod has numbers
+// and every container that must have numbers has them.
 func (q *request) podMetrics(ref metric.PodRef) (m v1alpha1.PodMetrics, ok bool) {
 	s, containers := q.view.Pod(ref)
 	if !hasUsage(s) {

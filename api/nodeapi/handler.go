@@ -31,7 +31,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { respond(w,
 func (h *Handler) answer(ctx context.Context, request Request) (any, error) {
 	switch {
 	case request.Node != h.opts.Node:
-		// After an address was looked up, another machine may have taken it.
+		// Another machine may have the address now.
 		return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "this weir is on node " + h.opts.Node + ", not on " + request.Node,
 			Hint: "Ask for " + h.opts.Node + ", or ask the weir of the cluster, which finds the agent of each node."}
 	case request.Subresource == Eviction && h.opts.Eviction != nil:

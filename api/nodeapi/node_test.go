@@ -44,7 +44,7 @@ func agent() http.Handler {
 	return mux
 }
 
-// serve serves h until the test ends, and returns a client of it.
+// serve serves h until the test ends, and returns its URL and transport.
 func serve(t *testing.T, h http.Handler) (url string, carrier http.RoundTripper) {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -63,7 +63,7 @@ func ask(t *testing.T, h http.Handler) *Client {
 	return NewClient(c)
 }
 
-// through returns a proxy to one agent, which knows n1 alone.
+// through returns a proxy to one agent. It knows only n1.
 func through(url string, carrier http.RoundTripper) *Proxy {
 	p := NewProxy(func(node string) (string, http.RoundTripper, error) {
 		switch node {
@@ -103,7 +103,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// Each way in which an agent fails to answer has a status, a sentence and a next step.
+// Each failure of an agent has its status, its sentence and its next step.
 func TestFailures(t *testing.T) {
 	says := func(status int, body string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -129,8 +129,8 @@ func TestFailures(t *testing.T) {
 	f(http.RedirectHandler("http://192.0.2.1/steal", http.StatusFound), "n1", 502, "it says 302", "--agent-port")
 }
 
-// check compares an error with the problem that is wanted: parts of its sentences. With status
-// zero it is none.
+// check compares an error with the expected problem: its status and parts of its sentences. With
+// status zero, no error is expected.
 func check(t *testing.T, err error, status int, message, hint string) {
 	t.Helper()
 	p, ok := errors.AsType[*weirdev.Problem](err)
@@ -172,8 +172,7 @@ func TestTLS(t *testing.T) {
 	check(t, err, 502, "speaks no TLS", "--agent-port")
 }
 
-// A node's name leads to that node and nowhere else, and nothing of the reader's own
-// headers goes on.
+// A node's name leads only to that node, and no header of the caller is forwarded.
 func TestGoesNowhereElse(t *testing.T) {
 	var asked []string
 	url, carrier := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -220,7 +219,7 @@ func TestPartialAgent(t *testing.T) {
 	check(t, err, 404, "this weir is on node n1, not on n2", "Ask for n1")
 }
 
-// An answer that is small on the way and large once it is unpacked is cut as well.
+// An answer that is small when compressed and large when unpacked is cut too.
 func TestBomb(t *testing.T) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
@@ -233,7 +232,7 @@ func TestBomb(t *testing.T) {
 	check(t, err, 502, "its answer is too long", "log")
 }
 
-// Whatever the path, what is parsed of it asks for the same again.
+// The request parsed from any path leads to the same request again.
 func FuzzParseRequest(f *testing.F) {
 	f.Add("/apis/weir.dev/v1alpha1/nodes/n1/eviction", "")
 	f.Add("/apis/weir.dev/v1alpha1/nodes/a%2Fb/podcgroups", "limit=1")

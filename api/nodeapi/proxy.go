@@ -14,7 +14,7 @@ import (
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 )
 
-// Errors of FindAgent that lead to answers of their own.
+// Errors of FindAgent that have their own answers.
 var (
 	// ErrUnknown: the cluster has no such node.
 	ErrUnknown = errors.New("there is no such node")
@@ -58,7 +58,7 @@ func (p *Proxy) Eviction(ctx context.Context, node string) (*document.EvictionRe
 }
 
 // ask reads the answer of the node's agent into answer. Each error is a *weirdev.Problem that says
-// where it went wrong, and what to do.
+// where the request failed, and what to do.
 func (p *Proxy) ask(ctx context.Context, r Request, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()

@@ -75,8 +75,8 @@ func APIResources() []metav1.APIResource {
 	}
 }
 
-// Rights returns the rights that the caller of r needs. The subresources have rights of their own,
-// since the answer names every pod of the node.
+// Rights returns the rights that the caller of r needs. The subresources have their own rights,
+// because the answer names every pod of the node.
 func Rights(r *http.Request) []rights.Right {
 	request, err := ParseRequest(r)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package resizeapi serves over HTTP which requests could be smaller, by the usage of containers
-// that weir has in memory. "weir resize recommend" reads it.
+// Package resizeapi serves over HTTP which requests could be smaller, according to the usage of
+// containers that weir has in memory. "weir resize recommend" reads this API.
 //
 // # Request
 //
@@ -12,16 +12,16 @@
 //	percentile=95  headroom=15%  floor=10m         of CPU
 //	memory-percentile=100  memory-headroom=20%  memory-floor=16Mi
 //	resources=cpu,memory  min-history=10m
-//	up=false       let requests grow, too
-//	limits=false   let limits of Guaranteed pods shrink with requests
-//	all=false      list pods that are to stay as they are, too
+//	up=false       also let requests grow
+//	limits=false   also let limits of Guaranteed pods shrink with requests
+//	all=false      also list pods without a proposal
 //
 // # Answer
 //
-// The answer is a RecommendationList as JSON, also for one pod. It leaves out pods that have ended.
-// Without all, pods that have no proposal are only counted, by reason. From and To are the first and
-// the last reading: weir's memory has minutes only.
+// The answer is a RecommendationList as JSON, also for one pod. It does not contain pods that have
+// ended. Without all, pods that have no proposal are only counted, by reason. From and To are the
+// times of the first and the last reading: weir's memory has only minutes.
 //
-// In a list, pods come from weir's watch of the cluster, which has neither resize policies nor
+// For a list, the pods come from weir's watch of the cluster, which has neither resize policies nor
 // resizes in progress. A single pod is read from the API server.
 package resizeapi

@@ -27,14 +27,14 @@ type UsageReader interface {
 
 // Options configure a Handler.
 type Options struct {
-	// Usage returns the newest snapshot; nil while there is none. Required.
+	// Usage returns the newest snapshot, or nil while there is none. Required.
 	Usage func() UsageReader
-	// Facts returns the cluster facts; nil without a cluster. Required.
+	// Facts returns the cluster facts, or nil without a cluster. Required.
 	Facts func() *cluster.Facts
 	// Pod reads one pod from the API server. Its errors are those of Kubernetes. If it is nil, the pod
 	// of Facts is used.
 	Pod func(ctx context.Context, namespace, name string) (*corev1.Pod, error)
-	// Timeout bounds one call of Pod. Default 5 s.
+	// Timeout limits one call of Pod. Default 5 s.
 	Timeout time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
@@ -143,7 +143,7 @@ type usageMemory struct {
 	now  time.Time
 }
 
-// recommend returns the recommendation for a pod by the readings in memory.
+// recommend returns the recommendation for a pod from the readings in memory.
 func (m usageMemory) recommend(p *resize.PodResources, node metric.NodeName, o *resize.Options) *resize.PodRecommendation {
 	return resize.Recommend(p, func(container string, r resize.Resource) (points []resize.UsagePoint) {
 		e := metric.Entity{Kind: metric.Container, Node: node, Namespace: metric.Namespace(p.Namespace), Pod: metric.PodName(p.Name), Name: container}
@@ -151,8 +151,8 @@ func (m usageMemory) recommend(p *resize.PodResources, node metric.NodeName, o *
 		if r == resize.CPU {
 			id, unit = metric.CPUUsageRate, metric.Nanocores.Prometheus()
 		}
-		// Read all that the memory has; its own options limit how much that is. The clocks of nodes may be
-		// ahead.
+		// Read everything in memory: the memory's own options limit how much that is. The clocks of
+		// nodes may be ahead.
 		for at, value := range m.view.Points(e, id, m.now.Add(-day), m.now.Add(time.Minute)) {
 			points = append(points, resize.UsagePoint{At: at, Value: value * unit})
 		}

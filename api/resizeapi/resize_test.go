@@ -23,7 +23,7 @@ import (
 
 var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// view remembers a quarter of an hour of every container, always the same use.
+// view has fifteen minutes of every container, always with the same usage.
 type view struct{ cores, bytes float64 }
 
 func (v view) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
@@ -49,7 +49,7 @@ func facts() *cluster.Facts {
 	}})
 }
 
-// serve starts a weir of which Options say the rest.
+// serve starts a weir with these Options; it adds what they lack.
 func serve(t *testing.T, o Options) *Client {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -133,7 +133,7 @@ func TestAnswers(t *testing.T) {
 	f(parameters(t, NewRequest("shop", "web"), "resources=cpu", "floor=100m"), "shop/web app cpu Fits\n", map[resize.AdviceReason]int{resize.Fits: 1})
 }
 
-// One pod is read from the API server, which knows of resize policies.
+// A single pod is read from the API server, which has its resize policies.
 func TestOnePodIsRead(t *testing.T) {
 	read := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart", UID: "1"},
@@ -161,7 +161,7 @@ func TestOnePodIsRead(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 
-	// An API server that does not answer: what the watch knows must do, and that is said.
+	// If the API server does not answer, the pod of the watch is used, and the answer says so.
 	err = errors.New("dial tcp 10.0.0.1: refused")
 	if l, failed = ask(); failed != nil {
 		t.Fatal(failed)
@@ -179,7 +179,7 @@ func TestOnePodIsRead(t *testing.T) {
 	}
 }
 
-// What cannot be answered is said, with what to do.
+// A request that cannot be answered gets a problem that says what to do.
 func TestProblems(t *testing.T) {
 	f := func(o Options, path string, status int, message string) {
 		t.Helper()
@@ -240,7 +240,7 @@ func TestRequestsComeBack(t *testing.T) {
 	}
 }
 
-// No query makes a recommendation that is absurd.
+// No query leads to an absurd recommendation.
 func FuzzParseRequest(f *testing.F) {
 	f.Add("recommendations", "percentile=95&headroom=15%25")
 	f.Add("namespaces/shop/recommendations/cart", "floor=1e300&min-history=-5s")

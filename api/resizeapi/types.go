@@ -9,7 +9,7 @@ import (
 	"github.com/weir-metrics/weir/resize"
 )
 
-// The resource and the kinds, as in paths and RBAC rules.
+// The resource and the kinds, in paths and RBAC rules.
 const (
 	Resource           = "recommendations"
 	RecommendationKind = "Recommendation"

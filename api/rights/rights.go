@@ -1,6 +1,6 @@
-// Package rights names the rights that weir's paths ask of whoever reads them. Weir's own
-// paths ask for what metrics.k8s.io asks for the same numbers. Each API package says in
-// its function Rights which of them a request needs; api/server asks the cluster.
+// Package rights names the rights that the callers of weir's paths need. Weir's own paths need the
+// same rights as metrics.k8s.io needs for the same numbers. In each API package the function Rights
+// says which of them a request needs; api/server asks the cluster.
 package rights
 
 import (
@@ -10,27 +10,27 @@ import (
 	"github.com/weir-metrics/weir/api/weirdev"
 )
 
-// Right is one right that a reader must have, as an access review asks for it.
+// Right is one right that a caller must have, in the form of an access review.
 type Right struct {
 	// Verb is "get", "list" or "create".
 	Verb string
 	// Group is the API group, "metrics.k8s.io"; empty for the core group.
 	Group string
-	// Resource is the plural: "pods", "nodes".
+	// Resource is the plural name: "pods", "nodes".
 	Resource string
-	// Subresource is "stats" of nodes/stats; empty for the object itself.
+	// Subresource is "stats" for nodes/stats. It is empty for the object itself.
 	Subresource string
 	// Namespace is empty for all namespaces, and for resources that have none.
 	Namespace string
-	// Name is that of one object; empty for all.
+	// Name is the name of one object. It is empty for all objects.
 	Name string
 }
 
 // metricsGroup is the API group whose rights cover everything that is measured.
 const metricsGroup = "metrics.k8s.io"
 
-// ListPods is the right to list pods.metrics.k8s.io in a namespace, or in all
-// if it is empty.
+// ListPods is the right to list pods.metrics.k8s.io in a namespace, or in all namespaces if
+// namespace is empty.
 func ListPods(namespace string) Right {
 	return Right{Verb: "list", Group: metricsGroup, Resource: "pods", Namespace: namespace}
 }
@@ -48,16 +48,16 @@ func GetNode(name string) Right {
 	return Right{Verb: "get", Group: metricsGroup, Resource: "nodes", Name: name}
 }
 
-// Everything is the right to all that is measured. A request that cannot be parsed needs
-// it: its handler then refuses it only to readers who may ask at all.
+// Everything is the right to everything that is measured. A request that cannot be parsed needs it,
+// so that only callers with this right see what is wrong.
 func Everything() []Right { return []Right{ListPods(""), ListNodes()} }
 
-// GetNodeStats is the right that a kubelet asks for its /stats.
+// GetNodeStats is the right that a kubelet requires for its /stats.
 func GetNodeStats(name string) Right {
 	return Right{Verb: "get", Resource: "nodes", Subresource: "stats", Name: name}
 }
 
-// GetNodeMetrics is the right that a kubelet asks for its /metrics.
+// GetNodeMetrics is the right that a kubelet requires for its /metrics.
 func GetNodeMetrics(name string) Right {
 	return Right{Verb: "get", Resource: "nodes", Subresource: "metrics", Name: name}
 }
@@ -67,9 +67,9 @@ func GetOwnNode(name, subresource string) Right {
 	return Right{Verb: "get", Group: weirdev.Group, Resource: "nodes", Subresource: subresource, Name: name}
 }
 
-// GetAutoscaler is what the explanation of an autoscaler needs: the right to read that
-// object, and to list the numbers of its namespace's pods, which the explanation shows.
-// Group and resource are "autoscaling", "horizontalpodautoscalers" for one of Kubernetes'.
+// GetAutoscaler returns the rights that the explanation of an autoscaler needs: to read that
+// object, and to list the numbers of its namespace's pods, because the explanation shows them. For
+// an HPA, group and resource are "autoscaling" and "horizontalpodautoscalers".
 func GetAutoscaler(group, resource, namespace, name string) []Right {
 	return []Right{
 		{Verb: "get", Group: group, Resource: resource, Namespace: namespace, Name: name},
@@ -77,7 +77,7 @@ func GetAutoscaler(group, resource, namespace, name string) []Right {
 	}
 }
 
-// String writes the right: "list pods.metrics.k8s.io in namespace web", "get nodes/stats "n1"".
+// String formats the right: "list pods.metrics.k8s.io in namespace web", "get nodes/stats "n1"".
 func (r Right) String() string {
 	var s strings.Builder
 	s.WriteString(r.Verb + " " + r.Resource)

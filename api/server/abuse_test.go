@@ -20,14 +20,14 @@ import (
 	"github.com/weir-metrics/weir/api/server"
 )
 
-// endpoints are one of each kind: health, discovery, own paths with and without
-// a rule, resources, self-metrics, and nothing at all.
+// endpoints has one path of each kind: health, discovery, weir's own paths with and without a rule,
+// resources, weir's own metrics, and a path that is not served.
 var endpoints = []string{
 	"/livez", "/readyz", "/apis", "/version", "/openapi/v2", "/metrics", "/metrics/cluster", "/weir/v1/about",
 	"/api/v1/model/namespaces/web/pods", "/apis/metrics.k8s.io/v1beta1/pods", "/nothing",
 }
 
-// powerful may do all that TestHugeBodies asks.
+// powerful is a caller with all rights that TestHugeBodies needs.
 func powerful(c *fakeCluster) asker {
 	rights := []string{"list pods.metrics.k8s.io", "list nodes.metrics.k8s.io", "list pods.metrics.k8s.io web",
 		"create pods.metrics.k8s.io", "get pods.metrics.k8s.io"}
@@ -37,7 +37,7 @@ func powerful(c *fakeCluster) asker {
 	return bearer(c.user("powerful", rights...))
 }
 
-// counter counts what is read of it.
+// counter counts the bytes that are read from it.
 type counter struct {
 	io.Reader
 	n atomic.Int64
@@ -49,7 +49,7 @@ func (c *counter) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// zeros never end.
+// zeros is an endless reader of zeros.
 type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
@@ -69,7 +69,7 @@ func TestHugeBodies(t *testing.T) {
 	for _, r.http2 = range []bool{false, true} {
 		for _, path := range endpoints {
 			body := &counter{Reader: io.LimitReader(zeros{}, size)}
-			r.do(t, http.MethodPost, path, body, as) // what it answers differs, that it does not take the body does not
+			r.do(t, http.MethodPost, path, body, as) // the answers differ, but none takes the body
 			if n := body.n.Load(); n > size/4 {
 				t.Errorf("POST %s (HTTP/2: %t) took %d bytes of %d", path, r.http2, n, size)
 			}
@@ -81,7 +81,7 @@ func TestHugeBodies(t *testing.T) {
 	stillServes(t, r)
 }
 
-// stillServes fails if others are not served well.
+// stillServes fails the test if other callers get no good answer.
 func stillServes(t *testing.T, r *run) {
 	t.Helper()
 	begun := time.Now()
@@ -103,7 +103,7 @@ func dial(t *testing.T, r *run) *tls.Conn {
 	return c
 }
 
-// A body that never arrives holds its connection for BodyTimeout.
+// A body that never arrives keeps its connection for BodyTimeout.
 func TestStalledBody(t *testing.T) {
 	c := newCluster(t)
 	powerful(c)
@@ -125,8 +125,8 @@ func TestStalledBody(t *testing.T) {
 	all.Wait()
 }
 
-// An answer that nobody reads is given up, and its place among the requests
-// under way is free again.
+// The server gives up an answer that nobody reads, and its place among the requests under way is
+// free again.
 func TestStalledReader(t *testing.T) {
 	c := newCluster(t)
 	c.user("u", "get /weir/v1/much")
@@ -188,7 +188,7 @@ func TestManyHeaderLines(t *testing.T) {
 	stillServes(t, r)
 }
 
-// A query is read by rules before anybody has authenticated: a huge one is not.
+// A rule reads the query before authentication: a huge query is refused before that.
 func TestHugeQuery(t *testing.T) {
 	c := newCluster(t)
 	as := bearer(c.user("u", "list pods.metrics.k8s.io web"))
@@ -234,7 +234,7 @@ func TestGarbage(t *testing.T) {
 			t.Errorf("%s: the connection is held", name)
 		}
 	}
-	// Garbage inside TLS.
+	// Noise inside TLS.
 	conn := dial(t, r)
 	conn.Write(noise)
 	conn.SetReadDeadline(time.Now().Add(20 * time.Second))
@@ -245,8 +245,8 @@ func TestGarbage(t *testing.T) {
 	stillServes(t, r)
 }
 
-// Hundreds of clients that never finish what they began disturb no other, and
-// are gone when the time for headers is over.
+// Hundreds of clients that never finish what they began disturb no other client, and they are cut
+// off when the time for headers is over.
 func TestSlowloris(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits until the time for headers is over")
@@ -257,7 +257,7 @@ func TestSlowloris(t *testing.T) {
 	for i := range 300 {
 		var conn net.Conn
 		if i%3 == 0 {
-			raw, err := net.Dial("tcp", r.Address()) // never says hello
+			raw, err := net.Dial("tcp", r.Address()) // sends no TLS hello
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -269,7 +269,7 @@ func TestSlowloris(t *testing.T) {
 		}
 		all.Go(func() {
 			conn.SetReadDeadline(time.Now().Add(50 * time.Second))
-			if i%3 == 1 { // drips
+			if i%3 == 1 { // sends one byte at a time
 				go func() {
 					for range time.Tick(100 * time.Millisecond) {
 						if _, err := conn.Write([]byte("b")); err != nil {

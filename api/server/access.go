@@ -13,7 +13,7 @@ import (
 	"github.com/weir-metrics/weir/api/rights"
 )
 
-// attributesOf returns the right r of user u as an authorizer reads it.
+// attributesOf returns the right r of user u in the form of an authorizer.
 func attributesOf(r rights.Right, u user.Info) authorizer.Attributes {
 	return authorizer.AttributesRecord{
 		User: u, Verb: r.Verb, APIGroup: r.Group, APIVersion: "*", Resource: r.Resource, Subresource: r.Subresource,
@@ -21,18 +21,18 @@ func attributesOf(r rights.Right, u user.Info) authorizer.Attributes {
 	}
 }
 
-// routeAuthorizer is an authorizer that asks delegate for each right that the
-// request's route needs. A request without a route is left to delegate.
+// routeAuthorizer is an authorizer that asks the embedded Authorizer for each right that the
+// request's route needs. It passes on a request without a route.
 type routeAuthorizer struct {
 	authorizer.Authorizer
-	alwaysAllowed authorizer.Authorizer // allows the paths that are open to all
+	alwaysAllowed authorizer.Authorizer // allows the paths that are open to everyone
 }
 
-// Authorize allows a request whose rights are all granted. Otherwise it names those that
-// are missing.
+// Authorize allows a request if all its rights are granted. Otherwise it names those that are
+// missing.
 func (a routeAuthorizer) Authorize(ctx context.Context, at authorizer.Attributes) (authorizer.Decision, string, error) {
-	// Impersonation asks with the same context for rights of its own; only the
-	// request itself is no resource.
+	// Impersonation calls this with the same context for its own rights, which are resource
+	// requests. The request itself is not one.
 	m := matchFrom(ctx)
 	if at.IsResourceRequest() || m == nil || len(m.rights) == 0 {
 		return a.Authorizer.Authorize(ctx, at)
@@ -56,19 +56,19 @@ func (a routeAuthorizer) Authorize(ctx context.Context, at authorizer.Attributes
 	return authorizer.DecisionAllow, "", nil
 }
 
-// ConditionsAwareAuthorize is Authorize: there are no conditions on reading.
+// ConditionsAwareAuthorize is Authorize: reading has no conditions.
 func (a routeAuthorizer) ConditionsAwareAuthorize(ctx context.Context, at authorizer.Attributes) authorizer.ConditionsAwareDecision {
 	return authorizer.ConditionsAwareDecisionFromParts(a.Authorize(ctx, at))
 }
 
-// rejectAnonymous answers anonymous callers 401, whatever rights a cluster gave to
-// system:anonymous, except on paths that are open to all.
+// rejectAnonymous answers anonymous callers with 401, whatever rights a cluster gives to
+// system:anonymous. Paths that are open to everyone are an exception.
 type rejectAnonymous struct {
 	authenticator.Request
 	alwaysAllowed authorizer.Authorizer
 }
 
-// AuthenticateRequest is part of authenticator.Request.
+// AuthenticateRequest implements authenticator.Request.
 func (n rejectAnonymous) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
 	response, ok, err := n.Request.AuthenticateRequest(r)
 	if err != nil || !ok || response.User.GetName() != user.Anonymous {

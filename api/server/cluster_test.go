@@ -28,16 +28,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// fakeCluster stands in for the API server of a cluster: it reviews tokens and
-// access, and has the ConfigMap that says who signs certificates.
+// fakeCluster is the API server of a cluster for tests: it reviews tokens and access, and it has
+// the ConfigMap with the CAs.
 type fakeCluster struct {
 	kubeconfig string
 	clientCA   *authority // signs the certificates of the cluster's users
-	proxyCA    *authority // signs that of the aggregating API server
+	proxyCA    *authority // signs the certificate of the aggregating API server
 
 	mu      sync.Mutex
 	tokens  map[string]string // token to user
-	rights  []string          // "user verb what", as asked writes them
+	rights  []string          // "user verb what", in the form of the function asked
 	reviews []string          // every access review, in order
 }
 
@@ -58,7 +58,7 @@ current-context: c
 	return c
 }
 
-// user makes a token known and gives its user rights.
+// user adds a token and gives its user rights.
 func (c *fakeCluster) user(name string, rights ...string) (token string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,7 +159,7 @@ func (c *fakeCluster) configMap() corev1.ConfigMap {
 	}
 }
 
-// authority signs certificates.
+// authority is a CA that signs certificates.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -184,7 +184,7 @@ func newAuthority(t testing.TB, name string) *authority {
 	return &authority{cert, key, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))}
 }
 
-// sign returns a pair as PEM, good for clients and for serving localhost.
+// sign returns a certificate and key as PEM, valid for clients and for a server on localhost.
 func (a *authority) sign(t testing.TB, name string, serial int64) (cert, key string) {
 	t.Helper()
 	private := newKey(t)

@@ -21,24 +21,23 @@ import (
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/core"
 )
 
-// AnnouncedGroup is an API group whose paths are served by Handle rather than by storage.
+// AnnouncedGroup is an API group that Handle serves, without storage of the library.
 type AnnouncedGroup struct {
 	schema.GroupVersion
-	// Resources are what the group's discovery lists. A subresource is called
-	// "pods/explanation" and follows what its resource says of namespaces. Verbs
-	// are those of access reviews, so that discovery says what to grant.
+	// Resources are the resources in the group's discovery. A subresource is called
+	// "pods/explanation" and is namespaced if its resource is. Verbs are those of access reviews,
+	// so that discovery says what to grant.
 	Resources []metav1.APIResource
 }
 
-// storageVerbs are verbs that make controllers act on whatever resource claims them:
-// those of namespaces and of garbage list and delete, caches list and watch. What
-// keeps no objects keeps out of it.
+// storageVerbs are verbs that make controllers act on every resource that has them. The namespace
+// controller and garbage collection list and delete such resources, caches list and watch them. A
+// resource that stores no objects must not have these verbs.
 var storageVerbs = []string{"delete", "deletecollection", "patch", "update", "watch"}
 
-// Announce puts a group into discovery, plain and aggregated, so that an
-// aggregating API server finds it available and clients learn its resources. It
-// serves nothing else of it: that is Handle's. Announce is called before Run, once
-// for each group.
+// Announce adds a group to discovery, plain and aggregated. An aggregating API server then finds
+// the group available, and clients learn its resources. Announce serves nothing else; Handle does.
+// Call it before Run, once for each group.
 func (s *Server) Announce(g AnnouncedGroup) error {
 	if err := g.check(); err != nil {
 		return fmt.Errorf("announce %s: %w", g.GroupVersion, err)
@@ -58,7 +57,7 @@ func (s *Server) Announce(g AnnouncedGroup) error {
 	group := metav1.APIGroup{Name: g.Group, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version}
 	s.generic.DiscoveryGroupManager.AddGroup(group)
 
-	// An aggregating API server looks at the second whether there is anybody.
+	// An aggregating API server requests the second path to check that the server is there.
 	mux, serializer := s.generic.Handler.NonGoRestfulMux, s.generic.Serializer
 	lister := discovery.APIResourceListerFunc(func() []metav1.APIResource { return resources })
 	mux.Handle("/apis/"+g.Group, discovery.NewAPIGroupHandler(serializer, group))
@@ -66,7 +65,7 @@ func (s *Server) Announce(g AnnouncedGroup) error {
 	return nil
 }
 
-// check says what is wrong with a group, before a client stumbles over it.
+// check returns an error if a group would mislead clients.
 func (g *AnnouncedGroup) check() error {
 	if g.Group == "" || g.Version == "" {
 		return errors.New("a group needs a name and a version")
@@ -79,12 +78,12 @@ func (g *AnnouncedGroup) check() error {
 			return fmt.Errorf("resource %q needs a name, a kind and verbs", r.Name)
 		case slices.ContainsFunc(r.Verbs, func(v string) bool { return slices.Contains(storageVerbs, v) }):
 			return fmt.Errorf("resource %q has verbs %v: it must have none of %v, because controllers would use them", r.Name, r.Verbs, storageVerbs)
-		case slices.Contains(r.Verbs, "create") && len(r.Verbs) > 1: // alone it is a question, as a TokenReview is
+		case slices.Contains(r.Verbs, "create") && len(r.Verbs) > 1: // create alone is a question, as for a TokenReview
 			return fmt.Errorf("resource %q has verbs %v: back-up tools would treat a resource that can be read and created as stored objects", r.Name, r.Verbs)
 		case strings.Contains(r.Name, "/"):
 			continue
 		}
-		// A client that has a kind asks which resource it is.
+		// Clients look for the resource of a kind.
 		if other, taken := kinds[r.Kind]; taken {
 			return fmt.Errorf("resources %q and %q share the kind %s", other, r.Name, r.Kind)
 		}
@@ -93,8 +92,8 @@ func (g *AnnouncedGroup) check() error {
 	return nil
 }
 
-// configureOpenAPI makes the server describe itself in OpenAPI v2 and v3. The types of
-// discovery and errors are always among the definitions.
+// configureOpenAPI makes the server describe itself in OpenAPI v2 and v3. The definitions always
+// include the types of discovery and errors.
 func configureOpenAPI(g *genericapiserver.Config, c Config) {
 	sources := append([]common.GetOpenAPIDefinitions{core.GetOpenAPIDefinitions}, c.OpenAPI...)
 	all := func(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
@@ -113,8 +112,8 @@ func configureOpenAPI(g *genericapiserver.Config, c Config) {
 	g.OpenAPIV3Config.Info.Version = c.Version.GitVersion
 }
 
-// newScheme returns the types that the server itself writes: errors and
-// discovery. Each API has its own beside them.
+// newScheme returns the types that the server itself writes: errors and discovery. Each API also
+// has its own scheme.
 func newScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	v1 := schema.GroupVersion{Version: "v1"}
@@ -123,12 +122,12 @@ func newScheme() *runtime.Scheme {
 	return s
 }
 
-// ownVersion makes /version answer weir's version; which features of the library
-// are on still goes by the library's.
+// ownVersion makes /version report weir's version. The library's version still decides which
+// features of the library are on.
 type ownVersion struct {
 	basecompatibility.EffectiveVersion
 	info version.Info
 }
 
-// Info is part of basecompatibility.EffectiveVersion.
+// Info implements basecompatibility.EffectiveVersion.
 func (v ownVersion) Info() *version.Info { return &v.info }

@@ -23,7 +23,7 @@ var mill = server.AnnouncedGroup{
 		{Name: "grists", Kind: "Grist", Namespaced: true, Verbs: metav1.Verbs{"list"}},
 		{Name: "grists/reason", Kind: "Reason", Namespaced: true, Verbs: metav1.Verbs{"get"}},
 		{Name: "wheels", Kind: "Wheel", Verbs: metav1.Verbs{"list"}},
-		{Name: "weighings", Kind: "Weighing", Namespaced: true, Verbs: metav1.Verbs{"create"}}, // kept nowhere
+		{Name: "weighings", Kind: "Weighing", Namespaced: true, Verbs: metav1.Verbs{"create"}}, // not stored
 	},
 }
 
@@ -35,7 +35,7 @@ func announced(t *testing.T, s *server.Server) {
 	s.Handle("/apis/mill.example/v1alpha1/wheels", func(*http.Request) []rights.Right { return []rights.Right{rights.ListNodes()} }, echo)
 }
 
-// discoverer returns a client of r's discovery; Kubernetes' controllers use it.
+// discoverer returns a client of r's discovery, as Kubernetes' controllers use it.
 func discoverer(t *testing.T, r *run, token string, legacy bool) *discovery.DiscoveryClient {
 	t.Helper()
 	d, err := discovery.NewDiscoveryClientForConfig(&rest.Config{
@@ -49,7 +49,7 @@ func discoverer(t *testing.T, r *run, token string, legacy bool) *discovery.Disc
 	return d
 }
 
-// Clients of both kinds of discovery find the group and all its resources.
+// Clients of both forms of discovery find the group and all its resources.
 func TestAnnouncedGroupIsDiscovered(t *testing.T) {
 	c := newCluster(t)
 	token := c.user("jane", "get /api", "get /apis", "get /apis/mill.example", "get /apis/mill.example/v1alpha1")
@@ -77,7 +77,7 @@ func TestAnnouncedGroupIsDiscovered(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" || len(groups) != 1 || groups[0].PreferredVersion.GroupVersion != "mill.example/v1alpha1" {
 			t.Errorf("legacy %v: groups %v, resources (-want +got):\n%s", legacy, groups, diff)
 		}
-		// What controllers take by its verbs, they do not take of this.
+		// Controllers select resources by verbs; they must not select these.
 		for what, verbs := range map[string][]string{"namespaces'": {"delete"}, "garbage's": {"delete", "list", "watch"}, "a cache's": {"list", "watch"}} {
 			if taken := discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: verbs}, lists); len(taken) > 0 {
 				t.Errorf("legacy %v: %s controller would take %v", legacy, what, taken)
@@ -86,7 +86,7 @@ func TestAnnouncedGroupIsDiscovered(t *testing.T) {
 	}
 }
 
-// What an aggregating API server asks before it calls the group available.
+// An aggregating API server requests these paths before it calls the group available.
 func TestAnnouncedGroupIsAvailable(t *testing.T) {
 	c := newCluster(t)
 	r := start(t, c, nil, func(s *server.Server) { announced(t, s) })
@@ -100,14 +100,14 @@ func TestAnnouncedGroupIsAvailable(t *testing.T) {
 	}
 }
 
-// What is announced is served by Handle's rules, with the caller's own rights.
+// The rules of Handle serve what is announced, with the caller's own rights.
 func TestAnnouncedPathsKeepTheirRules(t *testing.T) {
 	c := newCluster(t)
 	as := bearer(c.user("jane", "list nodes.metrics.k8s.io"))
 	r := start(t, c, nil, func(s *server.Server) { announced(t, s) })
 	for path, want := range map[string]int{
 		"/apis/mill.example/v1alpha1/wheels": http.StatusOK,
-		"/apis/mill.example/v1alpha1/grists": http.StatusForbidden, // announced, and handled by nobody
+		"/apis/mill.example/v1alpha1/grists": http.StatusForbidden, // announced, but without a handler
 	} {
 		if got := r.get(t, path, as); got.code != want {
 			t.Errorf("%s: got %d %s, want %d", path, got.code, got.body, want)
@@ -115,7 +115,7 @@ func TestAnnouncedPathsKeepTheirRules(t *testing.T) {
 	}
 }
 
-// A group that would mislead its clients is refused.
+// Announce refuses a group that would mislead clients.
 func TestAnnounceRefuses(t *testing.T) {
 	c := newCluster(t)
 	start(t, c, nil, func(s *server.Server) {

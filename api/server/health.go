@@ -13,15 +13,15 @@ import (
 	apimetrics "k8s.io/apiserver/pkg/endpoints/metrics"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/component-base/metrics/legacyregistry"
-	_ "k8s.io/component-base/metrics/prometheus/restclient" // requests to the API server, counted
+	_ "k8s.io/component-base/metrics/prometheus/restclient" // counts the requests to the API server
 )
 
-// HealthCheck is one condition of readiness or of life.
+// HealthCheck is one condition of readiness or liveness.
 type HealthCheck struct {
 	// Name is one word: "nodes".
 	Name string
-	// WaitsFor returns what is waited for, one short line each; none if the
-	// condition holds. Everyone who reaches the port may read the lines.
+	// WaitsFor returns one short line for each thing that is not ready, and none if the condition
+	// is true. Everyone who reaches the port may read the lines.
 	WaitsFor func() []string
 }
 
@@ -34,9 +34,9 @@ func (c HealthCheck) checker() healthz.HealthChecker {
 	})
 }
 
-// showReasons puts into the answer of a failing health endpoint what the checks wait
-// for. The library's handler withholds the reason, not knowing what it contains;
-// ours are made to be read by whoever wonders why a pod does not become ready.
+// showReasons adds to the answer of a failing health endpoint what the checks wait for. The
+// library's handler withholds the reason, because it does not know what it contains. Ours are
+// written for whoever asks why a pod does not become ready.
 func showReasons(next http.Handler, endpoint string, checks []HealthCheck) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != endpoint || len(checks) == 0 {
@@ -53,17 +53,17 @@ func showReasons(next http.Handler, endpoint string, checks []HealthCheck) http.
 		}
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		w.WriteHeader(response.code)
-		_, _ = w.Write([]byte(body)) // fails only when the reader has gone
+		_, _ = w.Write([]byte(body)) // a write fails only when the client has gone
 	})
 }
 
-// withheldLine is the line the library writes for a check that fails.
+// withheldLine is the library's line for a failed check.
 func withheldLine(name string) string { return "[-]" + name + " failed: reason withheld\n" }
 
 func failureLines(c HealthCheck) string {
 	waits := c.WaitsFor()
 	if len(waits) == 0 {
-		return withheldLine(c.Name) // it holds by now, but the answer is made
+		return withheldLine(c.Name) // the check passes by now, but the answer is already written
 	}
 	var s strings.Builder
 	for _, wait := range waits {
@@ -72,7 +72,7 @@ func failureLines(c HealthCheck) string {
 	return s.String()
 }
 
-// bufferedResponse is a response that is kept until it is complete.
+// bufferedResponse is a response that stays in memory until it is complete.
 type bufferedResponse struct {
 	header http.Header
 	code   int
@@ -83,16 +83,16 @@ func (h *bufferedResponse) Header() http.Header         { return h.header }
 func (h *bufferedResponse) Write(b []byte) (int, error) { return h.body.Write(b) }
 func (h *bufferedResponse) WriteHeader(code int)        { h.code = code }
 
-// metricsHandler serves own beside what Kubernetes' libraries count about
-// themselves, requests to this API among it.
+// metricsHandler serves own together with the metrics of Kubernetes' libraries, which count the
+// requests to this API.
 func metricsHandler(own prometheus.Gatherer) http.Handler {
 	apimetrics.Register()
 	all := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return gatherBoth(own, legacyregistry.DefaultGatherer) })
 	return promhttp.HandlerFor(all, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, EnableOpenMetrics: true})
 }
 
-// gatherBoth returns the families of first, and those of second that first has not:
-// both may have those of the process and of Go's runtime.
+// gatherBoth returns the families of first, and those of second that are not in first: both may
+// have the metrics of the process and of the Go runtime.
 func gatherBoth(first, second prometheus.Gatherer) ([]*dto.MetricFamily, error) {
 	if first == nil {
 		return second.Gather()

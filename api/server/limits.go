@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// answerGrace is how much longer than a request may take its answer may take to leave,
-// so that a client still receives the message of a timeout.
+// answerGrace is how much longer than the request timeout the write of an answer may take, so that
+// a client still receives the message of a timeout.
 const answerGrace = 2 * time.Second
 
-// requestLimits bound what a client can make a request cost in time and bytes. The
-// library bounds how long headers and a handler may take, but not how long a body may
-// arrive or an answer may wait for its reader.
+// requestLimits bound what a client can make a request cost in time and bytes. The library limits
+// the time for headers and for a handler, but not the time for a body to arrive or for an answer to
+// be read.
 type requestLimits struct {
 	body  time.Duration // for a body to arrive
-	write time.Duration // for the answer to leave, counted from the request
+	write time.Duration // for the answer to be written, counted from the request
 	bytes int64         // of a body
 }
 
-// maxQuery is how long a query may be, in bytes. Rules read it before anybody
-// has authenticated, and each pod of a LIST is compared with the selectors in it.
+// maxQuery is the maximum length of a query, in bytes. Rules read it before authentication, and a
+// LIST compares each pod with its selectors.
 const maxQuery = 32 << 10
 
 func (l requestLimits) apply(next http.Handler) http.Handler {
@@ -33,8 +33,7 @@ func (l requestLimits) apply(next http.Handler) http.Handler {
 		}
 		c := http.NewResponseController(w)
 		now := time.Now()
-		// Connections that cannot have a deadline are those of tests without a
-		// network; every other is bounded.
+		// Only connections of tests without a network cannot have a deadline.
 		_ = c.SetWriteDeadline(now.Add(l.write))
 		if r.ContentLength != 0 {
 			_ = c.SetReadDeadline(now.Add(l.body))
@@ -44,8 +43,8 @@ func (l requestLimits) apply(next http.Handler) http.Handler {
 	})
 }
 
-// trackingListener remembers the connections it accepted, so that they can be cut off
-// when a shutdown has waited long enough.
+// trackingListener remembers the connections it accepted, so that they can be closed when a
+// shutdown has waited long enough.
 type trackingListener struct {
 	net.Listener
 
@@ -66,7 +65,7 @@ func newListener(inner net.Listener) *trackingListener {
 	return l
 }
 
-// Accept is part of net.Listener.
+// Accept implements net.Listener.
 func (l *trackingListener) Accept() (net.Conn, error) {
 	inner, err := l.Listener.Accept()
 	if err != nil {
@@ -79,7 +78,7 @@ func (l *trackingListener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// Close closes the connection and forgets it.
+// Close closes the connection and removes it from the listener.
 func (c *trackedConn) Close() error {
 	c.l.mu.Lock()
 	delete(c.l.mu.open, c)
@@ -92,7 +91,7 @@ func (l *trackingListener) closeAll() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.mu.open {
-		_ = c.Conn.Close() // its user gets an error
+		_ = c.Conn.Close() // its reader or writer gets an error
 	}
 	return len(l.mu.open)
 }

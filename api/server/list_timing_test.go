@@ -21,16 +21,16 @@ import (
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
-// stored fills a store with a simulated cluster of 30 pods a node, two containers each,
-// and returns it with what the API server says of them and the last read of each node.
-// Names are no strings that the two share, as when both are read off the network.
+// stored fills a sink with a simulated cluster of 30 pods for each node, with two containers each.
+// It returns the sink, the cluster facts and the last read of each node. The sink and the facts
+// share no strings for names, as when both come over the network.
 func stored(b *testing.B, nodes int, now time.Time) (*memory.Sink, *cluster.Facts, []*metric.Batch) {
 	b.Helper()
 	fleet, err := simulator.New(simulator.Options{Nodes: nodes, Start: now.Add(-time.Hour)})
 	if err != nil {
 		b.Fatal(err)
 	}
-	labels := map[string]map[string]string{} // as package cluster shares them
+	labels := map[string]map[string]string{} // shared, as in package cluster
 	change := cluster.FactsChange{Synced: true, At: now}
 	for _, n := range fleet.Nodes() {
 		change.Nodes = append(change.Nodes, &cluster.Node{Name: metric.NodeName(n.Name), Ready: true, Labels: n.Labels()})
@@ -87,11 +87,11 @@ func stored(b *testing.B, nodes int, now time.Time) (*memory.Sink, *cluster.Fact
 	return sink, facts, last
 }
 
-// meanwhile is how many of 1,000 nodes are read in the time of a LIST, about.
+// meanwhile is about how many of 1,000 nodes are read during one LIST.
 const meanwhile = 4
 
-// BenchmarkList is one request to metrics.k8s.io of a cluster of 30,000 pods, over HTTP/2
-// and TLS, by a client that throws the answer away. Some nodes are read between two.
+// BenchmarkList is one request to metrics.k8s.io for a cluster of 30,000 pods, over HTTP/2 and TLS,
+// by a client that discards the answer. Some nodes are read between two requests.
 func BenchmarkList(b *testing.B) {
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	sink, facts, reads := stored(b, 1000, now)
@@ -128,7 +128,7 @@ func BenchmarkList(b *testing.B) {
 	in := "/namespaces/" + string(some.Namespace) + "/pods"
 	for _, q := range []struct {
 		name, path, accept, encoding string
-		changes                      int // pods of which the API server tells news between two, and as many that start
+		changes                      int // pods that change between two requests, and as many pods that start
 	}{
 		{"JSON", "/pods", "application/json", "", 0},
 		{"JSON gzip", "/pods", "application/json", "gzip", 0},
@@ -169,7 +169,7 @@ func BenchmarkList(b *testing.B) {
 					change := cluster.FactsChange{Synced: true, At: now}
 					for i := range q.changes {
 						pod := *said.Load().PodsOn(reads[(next+i)%len(reads)].Node)[0]
-						young := pod // which no node has measured yet
+						young := pod // no node has measured it yet
 						young.Name += "-young"
 						change.Pods = append(change.Pods, &pod, &young)
 					}

@@ -10,44 +10,40 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 )
 
-// Options are what the command line says about the server. Make them with
-// NewOptions, which has the defaults.
+// Options are the flags of the server. NewOptions returns them with their defaults.
 type Options struct {
-	// SecureServing is the port, the certificate and the versions of TLS.
-	// Port 0 means that nothing is served. SecureServing.Listener, if set, is
-	// served on instead of the address.
+	// SecureServing is the port, the certificate and the versions of TLS. Port 0 means that nothing
+	// is served. If SecureServing.Listener is set, it is used and the address is not.
 	SecureServing *genericoptions.SecureServingOptionsWithLoopback
-	// Authentication is how callers are recognised.
+	// Authentication says how callers are recognised.
 	Authentication *genericoptions.DelegatingAuthenticationOptions
-	// Authorization is how their rights are learnt.
+	// Authorization says how their rights are found.
 	Authorization *genericoptions.DelegatingAuthorizationOptions
-	// Audit is where requests are logged, if anywhere.
+	// Audit says where requests are logged, if anywhere.
 	Audit *genericoptions.AuditOptions
-	// Features are the profiles, off by default.
+	// Features turns profiles on. They are off by default.
 	Features *genericoptions.FeatureOptions
 
 	// RequestTimeout is how long a request may take.
 	RequestTimeout time.Duration
-	// MaxRequests is how many reading requests are answered at the same time;
-	// further ones get 429.
+	// MaxRequests is how many read requests are answered at the same time. Further ones get 429.
 	MaxRequests int
 	// MaxMutatingRequests is the same for all other requests.
 	MaxMutatingRequests int
-	// ShutdownDelay is how long the server goes on serving, while /readyz
-	// fails, before it takes no more requests: time for Endpoints to learn of it.
+	// ShutdownDelay is how long the server still serves, while /readyz fails, before it takes no
+	// more requests. In this time the Endpoints are updated.
 	ShutdownDelay time.Duration
-	// ShutdownGrace is how long requests that are then still under way may
-	// take; after that they are cut off.
+	// ShutdownGrace is how long requests under way may take after that; then they are cut off.
 	ShutdownGrace time.Duration
 	// BodyTimeout is how long the body of a request may take to arrive.
 	BodyTimeout time.Duration
-	// MaxBodyBytes is how much of a body may be read.
+	// MaxBodyBytes is the maximum size of a body.
 	MaxBodyBytes int64
 }
 
-// NewOptions returns the defaults: those of metrics-server, except that a
-// self-signed certificate is kept in memory unless --cert-dir names a directory,
-// that profiles are off, and that the server serves for 5s after the signal to stop.
+// NewOptions returns the defaults. They are those of metrics-server, with three exceptions: a
+// self-signed certificate stays in memory unless --cert-dir names a directory, profiles are off,
+// and the server still serves for 5s after the signal to stop.
 func NewOptions() *Options {
 	o := &Options{
 		SecureServing:       genericoptions.NewSecureServingOptions().WithLoopback(),
@@ -72,8 +68,8 @@ func NewOptions() *Options {
 	return o
 }
 
-// AddFlags adds the flags that set o, with its present values as defaults. They
-// have the names that metrics-server's have.
+// AddFlags adds the flags that set o. Their defaults are the present values of o, their names those
+// of metrics-server.
 func (o *Options) AddFlags(f *pflag.FlagSet) {
 	o.SecureServing.AddFlags(f)
 	o.Authentication.AddFlags(f)
@@ -86,13 +82,12 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.ShutdownDelay, "shutdown-delay-duration", o.ShutdownDelay, "how long to go on serving, with /readyz failing, after the signal to stop")
 }
 
-// Enabled reports whether anything is to be served: --secure-port is not 0.
+// Enabled reports whether anything is served: --secure-port is not 0.
 func (o *Options) Enabled() bool {
 	return o.SecureServing.BindPort != 0 || o.SecureServing.Listener != nil
 }
 
-// Validate returns everything that is wrong with o, in one error, with what to
-// say instead.
+// Validate returns all mistakes in o in one error, with what to write instead.
 func (o *Options) Validate() error {
 	var errs []error
 	errs = append(errs, o.SecureServing.Validate()...)

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-metrics/weir/api/server"
 )
 
-// The names are those of metrics-server.
+// The names of the flags are those of metrics-server.
 func TestFlags(t *testing.T) {
 	o := server.NewOptions()
 	f := pflag.NewFlagSet("weir", pflag.ContinueOnError)

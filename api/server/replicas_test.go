@@ -16,12 +16,11 @@ import (
 	"github.com/weir-metrics/weir/replicas/peer"
 )
 
-// replica is a server that shows who answered, and knows a leader that the test
-// chooses.
+// replica is a server that shows which replica answered. The test chooses its leader.
 type replica struct {
 	*run
 	known  *peer.Certificate
-	served atomic.Int64 // measurements that this one showed
+	served atomic.Int64 // measurements that this replica showed
 	leader atomic.Pointer[replica]
 }
 
@@ -77,24 +76,23 @@ func TestReplicasAnswerAsOne(t *testing.T) {
 	if got := b.get(t, "/weir/v1/about", as); got.body != "b shows /weir/v1/about" {
 		t.Errorf("what is no measurement: %s, want it from b itself", got.body)
 	}
-	// The other asks about its own callers itself.
+	// The replica that forwards authenticates and authorizes its own callers.
 	expect("nobody", b, nil, 401, "Unauthorized")
 	expect("one without the right", b, bearer(c.user("eve")), 403,
 		`forbidden: User "eve" cannot get path "/api/v1/model/namespaces/web/x/pods": needs: list pods.metrics.k8s.io in all namespaces`)
-	// Each believing that the other leads, they still answer.
+	// If each believes that the other leads, they still answer.
 	a.leader.Store(b)
 	expect("in a circle", b, as, 200, "a shows "+path)
 	expect("in a circle", a, as, 200, "b shows "+path)
 	a.leader.Store(a)
-	// A leader that refuses the other replica is none.
+	// If the leader refuses the other replica, that one answers itself.
 	c.mu.Lock()
 	delete(c.tokens, "token-of-weir")
 	c.mu.Unlock()
 	expect("refused by the leader", b, as, 200, "b shows "+path)
 	c.user("weir")
 	expect("let in again", b, as, 200, "a shows "+path)
-	// One who answers at the leader's address with another certificate is not
-	// the leader.
+	// A server at the leader's address with another certificate is not the leader.
 	forged := newReplica(t, c, "forged")
 	impostor := &replica{run: forged.run, known: a.known}
 	b.leader.Store(impostor)
@@ -104,8 +102,7 @@ func TestReplicasAnswerAsOne(t *testing.T) {
 	}
 }
 
-// Readers who ask both replicas all the time are answered throughout the life
-// and the end of the leader.
+// Clients that ask both replicas all the time get every answer, also when the leader ends.
 func TestLeaderEndsWithoutLoss(t *testing.T) {
 	c := newCluster(t)
 	c.user("weir", "list pods.metrics.k8s.io")
@@ -150,7 +147,7 @@ func TestLeaderEndsWithoutLoss(t *testing.T) {
 	}
 }
 
-// In a pod the credentials are a file that the kubelet replaces.
+// In a pod the credentials are in a file that the kubelet replaces.
 func TestTokenOfAFile(t *testing.T) {
 	c := newCluster(t)
 	c.user("weir", "list pods.metrics.k8s.io")

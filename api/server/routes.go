@@ -16,19 +16,19 @@ import (
 	"github.com/weir-metrics/weir/api/rights"
 )
 
-// routeTable are the paths that are weir's own, with their rules. One lookup, made
-// before anything else is done with a request, decides both what the caller
-// must be allowed and who answers: the two cannot differ.
+// routeTable holds weir's own paths with their rules. One lookup, made before everything else,
+// decides both which rights the caller needs and which handler answers, so that the two cannot
+// differ.
 type routeTable struct {
 	mux        *http.ServeMux
 	serializer runtime.NegotiatedSerializer
 }
 
-// routeMatch is what the lookup found. A request has one if its path is weir's own.
+// routeMatch is the result of the lookup. A request has one if its path is weir's own.
 type routeMatch struct {
-	handler http.Handler   // answers
+	handler http.Handler   // serves the request
 	request *http.Request  // as the pattern matched it, with path values
-	rights  []rights.Right // what the caller needs
+	rights  []rights.Right // the rights that the caller needs
 	bad     string         // why the path is ambiguous; empty if it is not
 }
 
@@ -41,7 +41,7 @@ func matchFrom(ctx context.Context) *routeMatch {
 
 func newRoutes(s runtime.NegotiatedSerializer) *routeTable { return &routeTable{http.NewServeMux(), s} }
 
-// handle adds a pattern. The mux never runs h: it only finds it.
+// handle adds a pattern. The mux never runs h; it only finds it.
 func (t *routeTable) handle(pattern string, needs func(*http.Request) []rights.Right, h http.Handler) {
 	t.mux.HandleFunc(pattern, func(_ http.ResponseWriter, r *http.Request) {
 		m := matchFrom(r.Context())
@@ -52,7 +52,7 @@ func (t *routeTable) handle(pattern string, needs func(*http.Request) []rights.R
 	})
 }
 
-// matchRoute looks a request up, and lets next see what it found.
+// matchRoute looks up the route of a request and passes the result to next in the context.
 func (t *routeTable) matchRoute(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m := &routeMatch{bad: pathProblem(r)}
@@ -66,9 +66,8 @@ func (t *routeTable) matchRoute(next http.Handler) http.Handler {
 	})
 }
 
-// pathProblem says why a path could be read in two ways, by its rule and by its
-// handler; empty if it cannot. An escaped slash is no reason: it is part of a
-// name, a cgroup's for instance.
+// pathProblem says why the rule and the handler could read a path in two ways. It is empty if they
+// cannot. An escaped slash is no problem: it is part of a name, for instance of a cgroup.
 func pathProblem(r *http.Request) string {
 	escaped := strings.TrimSuffix(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
 	for part := range strings.SplitSeq(escaped, "/") {
@@ -80,7 +79,7 @@ func pathProblem(r *http.Request) string {
 	return ""
 }
 
-// serveMatched answers what was found, and leaves the rest to next.
+// serveMatched answers requests that have a route and passes the others to next.
 func (t *routeTable) serveMatched(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch m := matchFrom(r.Context()); {
@@ -89,8 +88,8 @@ func (t *routeTable) serveMatched(next http.Handler) http.Handler {
 		case m.bad != "":
 			responsewriters.ErrorNegotiated(errors.NewBadRequest(m.bad), t.serializer, schema.GroupVersion{}, w, r)
 		default:
-			// The context has what the filters know of the caller. They may have taken
-			// credentials out of the header.
+			// The filters have added the caller to the context, and may have removed credentials
+			// from the header.
 			matched := m.request.WithContext(r.Context())
 			matched.Header, matched.Body = r.Header, r.Body
 			m.handler.ServeHTTP(w, matched)
@@ -98,11 +97,11 @@ func (t *routeTable) serveMatched(next http.Handler) http.Handler {
 	})
 }
 
-// pathInfoResolver separates weir's own paths from those of resources, which have the same
-// the beginning: /api/v1/model is not the resource "model" of the core group.
+// pathInfoResolver distinguishes weir's own paths from paths of resources, which begin alike:
+// /api/v1/model is not the resource "model" of the core group.
 type pathInfoResolver struct{ request.RequestInfoResolver }
 
-// NewRequestInfo is part of request.RequestInfoResolver.
+// NewRequestInfo implements request.RequestInfoResolver.
 func (s pathInfoResolver) NewRequestInfo(r *http.Request) (*request.RequestInfo, error) {
 	if matchFrom(r.Context()) == nil {
 		return s.RequestInfoResolver.NewRequestInfo(r)
@@ -110,8 +109,8 @@ func (s pathInfoResolver) NewRequestInfo(r *http.Request) (*request.RequestInfo,
 	return &request.RequestInfo{Path: r.URL.Path, Verb: strings.ToLower(r.Method)}, nil
 }
 
-// wrapData wraps what serves measurements: resources, and own paths with a rule.
-// Discovery, health and self-metrics each replica serves itself.
+// wrapData wraps only the requests for measurements: resources, and weir's own paths with a rule.
+// Each replica itself serves discovery, health and its own metrics.
 func wrapData(wrap func(http.Handler) http.Handler, next http.Handler) http.Handler {
 	wrapped := wrap(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -125,47 +124,44 @@ func wrapData(wrap func(http.Handler) http.Handler, next http.Handler) http.Hand
 	})
 }
 
-// Handle serves pattern, one of http.ServeMux without method or host. Needs
-// returns the rights that must all be allowed; it sees the request with its
-// path values, before anybody has authenticated, so it must be cheap and believe
-// nothing. It must read the path as h does: an escaped slash belongs to a name,
-// so both go by r.URL.EscapedPath or by r.PathValue. Parts that are empty or
-// dots are answered 400 before h sees them. A subtree needs its pattern with and
-// without the trailing slash. Handle is called before Run.
+// Handle serves pattern, a pattern of http.ServeMux without method or host. needs returns the
+// rights that the caller must have. It sees the request with its path values before authentication,
+// so it must be cheap and must trust nothing. It must read the path as h does: an escaped slash
+// belongs to a name, so both use r.URL.EscapedPath or r.PathValue. A path with a part that is
+// empty, . or .. is answered with 400 before h sees it. A subtree needs its pattern with and
+// without the trailing slash. Call Handle before Run.
 //
-// Where needs is nil or returns none, the caller needs the right to that very
-// path (nonResourceURLs). Beware: a cluster gives everyone who is authenticated
-// the right to /api/* and /apis/*, for discovery.
+// If needs is nil or returns none, the caller needs the right to that path (nonResourceURLs). Note
+// that a cluster gives every authenticated user the right to /api/* and /apis/*, for discovery.
 func (s *Server) Handle(pattern string, needs func(*http.Request) []rights.Right, h http.Handler) {
 	if !strings.HasPrefix(pattern, "/") {
 		panic(fmt.Sprintf("server: pattern %q must begin with a slash: the handler checks methods and hosts", pattern))
 	}
 	s.routes.handle(pattern, needs, h)
 	if listed := strings.TrimSuffix(pattern, "/"); !strings.Contains(listed, "{") && !s.announced[listed] {
-		// The page at / lists it. The handler never runs: routes come first.
+		// The page at / lists the path. This handler never runs: routes come first.
 		s.announced[listed] = true
 		s.generic.Handler.NonGoRestfulMux.Handle(listed, http.NotFoundHandler())
 	}
 }
 
-// discardResponse is where the mux writes when it has not found anything.
+// discardResponse receives what the mux writes when it has not found anything.
 type discardResponse struct{}
 
 func (discardResponse) Header() http.Header         { return http.Header{} }
 func (discardResponse) Write(b []byte) (int, error) { return len(b), nil }
 func (discardResponse) WriteHeader(int)             {}
 
-// Stream serves an answer without end at pattern, a path. The caller needs the right to
-// that very path (nonResourceURLs), so it must not lie below /api or /apis, to which a
-// cluster gives everyone the right. RequestTimeout and the bound on requests at once do
-// not hold for it; it ends when the Server does, or the caller. Stream is called before
-// Run.
+// Stream serves an endless answer at pattern, a path. The caller needs the right to that path
+// (nonResourceURLs), so it must not be below /api or /apis, to which a cluster gives everyone the
+// right. RequestTimeout and the limit on requests at once do not apply. The answer ends when the
+// Server or the caller ends. Call Stream before Run.
 func (s *Server) Stream(pattern string, h http.Handler) {
 	s.streams[pattern] = true
 	s.Handle(pattern, nil, h)
 }
 
-// isLongRunning adds streams to the requests that the library holds to be long.
+// isLongRunning adds the streams to the requests that the library treats as long-running.
 func (s *Server) isLongRunning(long request.LongRunningRequestCheck) request.LongRunningRequestCheck {
 	return func(r *http.Request, info *request.RequestInfo) bool {
 		return s.streams[r.URL.Path] || long != nil && long(r, info)

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-metrics/weir/api/rights"
 )
 
-// FuzzPathMeansOneThing: whatever the path, nobody is shown another namespace
-// than the one that was reviewed, and no own path is shown without its rule.
+// FuzzPathMeansOneThing checks that no path shows a caller another namespace than the one that was
+// reviewed, and that none of weir's own paths is served without its rule.
 func FuzzPathMeansOneThing(f *testing.F) {
 	for _, path := range []string{
 		"/api/v1/model/namespaces/web/pods", "/api/v1/model/namespaces/web/../other/pods", "/api/v1/model/namespaces/web/%2e%2e/other/x",

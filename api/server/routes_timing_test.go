@@ -10,8 +10,8 @@ import (
 	"github.com/weir-metrics/weir/api/rights"
 )
 
-// BenchmarkFind is what the lookup costs a request that is weir's own, and one
-// that is not.
+// BenchmarkFind measures the lookup for a request with one of weir's own paths, and for another
+// one.
 func BenchmarkFind(b *testing.B) {
 	routes := newRoutes(serializer.NewCodecFactory(newScheme()))
 	routes.handle("/api/v1/model/namespaces/{namespace}/{rest...}", func(r *http.Request) []rights.Right {

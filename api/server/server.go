@@ -27,40 +27,38 @@ import (
 	"github.com/weir-metrics/weir/replicas/peer"
 )
 
-// Config is what the rest of the program gives to the server. The zero Config
-// serves discovery and health.
+// Config is what the rest of the program passes to the server. The zero Config serves discovery and
+// health.
 type Config struct {
-	// Kubeconfig is the file that says how to reach the cluster's API server
-	// for reviews, where --authentication-kubeconfig or
-	// --authorization-kubeconfig does not. Empty: the service account of the
-	// pod this process runs in.
+	// Kubeconfig is the file that says how to reach the cluster's API server for reviews, unless
+	// --authentication-kubeconfig or --authorization-kubeconfig names another. Empty: the service
+	// account of this pod.
 	Kubeconfig string
-	// OpenAPI returns the definitions of the types that are served. The
-	// process ends if one is missing, as the library has it.
+	// OpenAPI returns the definitions of the served types. The library ends the process if one is
+	// missing.
 	OpenAPI []common.GetOpenAPIDefinitions
-	// Schemes know the types that OpenAPI defines.
+	// Schemes have the types that OpenAPI defines.
 	Schemes []*runtime.Scheme
 	// Version is what /version answers.
 	Version version.Info
-	// Ready are the conditions of /readyz, besides the server's own.
+	// Ready are the conditions of /readyz, in addition to the server's own.
 	Ready []HealthCheck
 	// Alive are the conditions of /livez and /healthz.
 	Alive []HealthCheck
-	// Metrics are served at /metrics, beside the library's; may be nil.
+	// Metrics are served at /metrics, together with the library's. It may be nil.
 	Metrics prometheus.Gatherer
-	// Data wraps whatever serves measurements, behind authentication and
-	// authorization: forward.New makes one. Nil: nothing does.
+	// Data wraps all handlers that serve measurements, behind authentication and authorization;
+	// forward.New returns one. Nil: they are not wrapped.
 	Data func(http.Handler) http.Handler
-	// Peer is the certificate by which other replicas know this one; nil
-	// without any.
+	// Peer is the certificate by which other replicas recognise this one. It may be nil.
 	Peer *peer.Certificate
-	// Logger gets the server's own messages; the zero Logger drops them. The
-	// library logs through klog, which is for main to bridge.
+	// Logger gets the server's own messages. The zero Logger discards them. The library logs
+	// through klog, which main must connect.
 	Logger logr.Logger
 }
 
-// Server is the HTTPS server. Install further API groups on Generic, add paths
-// with Handle, then call Run.
+// Server is the HTTPS server. Install further API groups on Generic and add paths with Handle, then
+// call Run.
 type Server struct {
 	opts      Options
 	log       logr.Logger
@@ -71,9 +69,8 @@ type Server struct {
 	streams   map[string]bool // the paths of Stream
 }
 
-// New opens the port, learns from the cluster how callers are recognised, and
-// returns a Server on which nothing is served yet. It fails if o turns serving
-// off.
+// New opens the port, reads from the cluster how callers are recognised, and returns a Server that
+// serves nothing yet. It fails if o turns serving off.
 func New(o *Options, c Config) (*Server, error) {
 	if !o.Enabled() {
 		return nil, errors.New("--secure-port is 0: there is nothing to serve")
@@ -99,7 +96,7 @@ func New(o *Options, c Config) (*Server, error) {
 	return s, nil
 }
 
-// build makes the library's server, with what is ours around and inside it.
+// build makes the library's server with our parts around it and in it.
 func (s *Server) build(g *genericapiserver.Config, c Config) error {
 	o := s.opts
 	open, err := authenticate(g, o, c.Kubeconfig)
@@ -118,8 +115,7 @@ func (s *Server) build(g *genericapiserver.Config, c Config) error {
 	s.configure(g, c)
 
 	completed := g.Complete(nil)
-	// Complete has made the callers known that come over loopback; ours go
-	// around that.
+	// Complete adds the authentication of callers over loopback. Our wrappers must be outside it.
 	g.Authentication.Authenticator = rejectAnonymous{g.Authentication.Authenticator, open}
 	g.Authorization.Authorizer = routeAuthorizer{g.Authorization.Authorizer, open}
 	g.RequestInfoResolver = pathInfoResolver{g.RequestInfoResolver}
@@ -131,19 +127,19 @@ func (s *Server) build(g *genericapiserver.Config, c Config) error {
 	return nil
 }
 
-// configure sets what neither flags nor the cluster say.
+// configure sets what neither flags nor the cluster set.
 func (s *Server) configure(g *genericapiserver.Config, c Config) {
 	configureOpenAPI(g, c)
 	g.EffectiveVersion = ownVersion{compatibility.DefaultBuildEffectiveVersion(), c.Version}
-	g.EnableMetrics = false // ours are served instead, beside the library's
+	g.EnableMetrics = false // weir serves its own metrics together with the library's
 	g.RequestTimeout = s.opts.RequestTimeout
 	g.MaxRequestsInFlight = s.opts.MaxRequests
 	g.MaxMutatingRequestsInFlight = s.opts.MaxMutatingRequests
 	g.MaxRequestBodyBytes = s.opts.MaxBodyBytes
 	g.ShutdownDelayDuration = s.opts.ShutdownDelay
 	g.LongRunningFunc = s.isLongRunning(g.LongRunningFunc)
-	// No check that logging is not blocked: that is klog's, and it would start
-	// a goroutine that nothing ends.
+	// There is no check that logging is not blocked: that check is klog's, and it starts a
+	// goroutine that never ends.
 	g.HealthzChecks = []healthz.HealthChecker{healthz.PingHealthz}
 	g.LivezChecks = []healthz.HealthChecker{healthz.PingHealthz}
 	g.ReadyzChecks = []healthz.HealthChecker{healthz.PingHealthz}
@@ -168,20 +164,19 @@ func (s *Server) configure(g *genericapiserver.Config, c Config) {
 	}
 }
 
-// Generic returns the server that API groups are installed on.
+// Generic returns the library's server. API groups are installed on it.
 func (s *Server) Generic() *genericapiserver.GenericAPIServer { return s.generic }
 
-// Address returns the HOST:PORT that is listened on.
+// Address returns the HOST:PORT that the server listens on.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
-// Close closes the port of a Server that is not going to be run. What the
-// library has begun to watch the cluster it does not end.
+// Close closes the port of a Server that will not run. It does not end the library's watches of the
+// cluster.
 func (s *Server) Close() error { return s.listener.Close() }
 
-// Run serves until ctx ends. Then /readyz fails at once, everything is served on
-// for ShutdownDelay, and what is under way after that has ShutdownGrace to end
-// before it is cut off. Run returns when no request is answered any more. It is
-// called once.
+// Run serves until ctx ends. Then /readyz fails at once, and the server still serves everything for
+// ShutdownDelay. Requests that are under way after that have ShutdownGrace to end; then they are
+// cut off. Run returns when no request is answered any more. Call it once.
 func (s *Server) Run(ctx context.Context) error {
 	prepared := s.generic.PrepareRun()
 	s.log.V(1).Info("serving", "address", "https://"+s.Address())
@@ -210,13 +205,13 @@ func serveError(err error) error {
 	return nil
 }
 
-// openPort opens the port, with the certificates that are shown there.
+// openPort opens the port with the serving certificates.
 func openPort(g *genericapiserver.Config, serving *genericoptions.SecureServingOptionsWithLoopback, known *peer.Certificate) (*trackingListener, error) {
 	if err := serving.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}); err != nil {
 		return nil, fmt.Errorf("make self-signed certificate: %w", err)
 	}
-	// Read here first: the error says which file it is, and what the library
-	// begins before it has read them it does not end.
+	// Read the files here first: this error names the file. If the library cannot read them, it
+	// does not end what it has already started.
 	if pair := serving.ServerCert.CertKey; pair.CertFile != "" {
 		if _, err := tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile); err != nil {
 			return nil, fmt.Errorf("read serving certificate %s and its key: %w", pair.CertFile, err)
@@ -243,8 +238,8 @@ func openPort(g *genericapiserver.Config, serving *genericoptions.SecureServingO
 	return ln, nil
 }
 
-// authenticate sets up who callers are and what they may do. It returns what
-// allows the paths that are open to everyone.
+// authenticate sets up authentication and authorization. It returns the authorizer of the paths
+// that are open to everyone.
 func authenticate(g *genericapiserver.Config, o Options, kubeconfig string) (open authorizer.Authorizer, err error) {
 	authn, authz := *o.Authentication, *o.Authorization
 	if authn.RemoteKubeConfigFile == "" {
@@ -267,9 +262,9 @@ func authenticate(g *genericapiserver.Config, o Options, kubeconfig string) (ope
 	return open, nil
 }
 
-// proxyCheck holds once the certificate is known that the aggregating API server
-// shows. The library reads it only after it has begun to listen, and answers 401
-// to everybody who comes over the aggregator until then.
+// proxyCheck passes when the CA of the aggregating API server's certificate is known. The library
+// reads it only after it has begun to listen, and until then it answers 401 to every request that
+// comes through the aggregator.
 func proxyCheck(trusts *authenticatorfactory.RequestHeaderConfig) HealthCheck {
 	return HealthCheck{Name: "authentication", WaitsFor: func() []string {
 		if _, ok := trusts.CAContentProvider.VerifyOptions(); !ok {

@@ -31,16 +31,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// run starts a server on a free port of this machine and ends it with the test.
+// run is a server on a free port of this machine. It ends with the test.
 type run struct {
 	*server.Server
 	stop  context.CancelFunc
 	ended chan error
-	http2 bool // what do speaks
+	http2 bool // whether do uses HTTP/2
 }
 
-// start serves; with is called before the server is made, and installed before
-// it runs.
+// start starts a server. It calls with before it makes the server and install before the server
+// runs.
 func start(t testing.TB, c *fakeCluster, with func(*server.Options, *server.Config), install func(*server.Server)) *run {
 	t.Helper()
 	o := server.NewOptions()
@@ -50,7 +50,7 @@ func start(t testing.TB, c *fakeCluster, with func(*server.Options, *server.Conf
 	}
 	o.SecureServing.Listener = ln
 	o.ShutdownDelay = 0
-	// What was granted or refused is asked again, so that tests can change it.
+	// No decision is cached, so that tests can change rights.
 	o.Authorization.AllowCacheTTL, o.Authorization.DenyCacheTTL, o.Authentication.CacheTTL = 0, 0, 0
 	config := server.Config{
 		Kubeconfig: c.kubeconfig,
@@ -75,8 +75,7 @@ func start(t testing.TB, c *fakeCluster, with func(*server.Options, *server.Conf
 			t.Errorf("Run: %v", err)
 		}
 	})
-	// The library knows its own paths, and whom to believe, only some moments
-	// after it listens.
+	// The library finds its own paths, and the certificates it trusts, some time after it listens.
 	until(t, "the server answers", func() bool {
 		got := r.get(t, "/readyz", nil)
 		return got.code != 0 && !strings.Contains(got.body, "[-]authentication") && !strings.Contains(got.body, "[-]poststarthook")
@@ -84,7 +83,7 @@ func start(t testing.TB, c *fakeCluster, with func(*server.Options, *server.Conf
 	return r
 }
 
-// until waits until holds does.
+// until waits until holds returns true.
 func until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -102,7 +101,7 @@ type answer struct {
 	body   string
 }
 
-// message returns what a Status says, or the body.
+// message returns the message of a Status, or the body.
 func (a answer) message() string {
 	var status struct{ Message string }
 	if json.Unmarshal([]byte(a.body), &status) == nil && status.Message != "" {
@@ -117,7 +116,7 @@ func bearer(token string) asker {
 	return func(r *http.Request, _ *tls.Config) { r.Header.Set("Authorization", "Bearer "+token) }
 }
 
-// behindProxy asks as the aggregating API server does for user.
+// behindProxy asks as the aggregating API server does for a user.
 func behindProxy(cert tls.Certificate, user string) asker {
 	return func(r *http.Request, c *tls.Config) {
 		c.Certificates = []tls.Certificate{cert}
@@ -153,7 +152,7 @@ func (r *run) do(t testing.TB, method, path string, body io.Reader, as asker) an
 	return answer{resp.StatusCode, resp.Header, string(b)}
 }
 
-// echo answers with what it was asked.
+// echo answers with the path of the request.
 var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "shown: "+r.URL.Path) })
 
 // model has the shape of Heapster's API.
@@ -200,7 +199,7 @@ func TestAccess(t *testing.T) {
 		{"/openapi/v2", "", 401, "Unauthorized"},
 		{"/readyz/ping", "", 401, "Unauthorized"},
 		{"/debug/pprof/", all, 403, `forbidden: User "all" cannot get path "/debug/pprof/"`},
-		// Paths that could mean another than their rule saw.
+		// These paths could mean another namespace than their rule saw.
 		{"/api/v1/model/namespaces/web/%2e%2e/other/pods", web, 403, fmt.Sprintf(`forbidden: User "web" cannot get path %q`, "/api/v1/model/namespaces/web/../other/pods")},
 		{"/api/v1/model/namespaces/web%2Fother/pods", web, 403, fmt.Sprintf(forbidden, "web", "/api/v1/model/namespaces/web/other/pods", "needs: list pods.metrics.k8s.io in namespace web/other")},
 	} {
@@ -214,7 +213,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// Who may get a dotted path sees that it means nothing.
+// A caller with the right to a path with dots sees that it is a bad request.
 func TestDottedPathIsBad(t *testing.T) {
 	c := newCluster(t)
 	token := c.user("u", "get /api/v1/model/namespaces/web/../other/pods")
@@ -323,7 +322,7 @@ func TestHealth(t *testing.T) {
 	expect("/readyz", 200, "ok")
 }
 
-// admin may get every path given.
+// admin is a user who may get all given paths.
 func admin(c *fakeCluster, paths ...string) asker {
 	var rights []string
 	for _, path := range paths {
@@ -332,7 +331,7 @@ func admin(c *fakeCluster, paths ...string) asker {
 	return bearer(c.user("admin", rights...))
 }
 
-// describeAPI and installAPI are an API of Kubernetes' own kind.
+// describeAPI and installAPI make an API of the Kubernetes form.
 func describeAPI(_ *server.Options, config *server.Config) {
 	config.OpenAPI = []common.GetOpenAPIDefinitions{definitions.GetOpenAPIDefinitions}
 	config.Schemes = []*runtime.Scheme{apiserver.Scheme}

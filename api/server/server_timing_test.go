@@ -10,8 +10,8 @@ import (
 	"github.com/weir-metrics/weir/api/server"
 )
 
-// BenchmarkRequest is what the server costs around a handler that does nothing:
-// authentication, two access reviews from the cache, the library's filters, TLS.
+// BenchmarkRequest measures the server around a handler that does nothing: authentication, two
+// access reviews from the cache, the library's filters, TLS.
 func BenchmarkRequest(b *testing.B) {
 	c := newCluster(b)
 	token := c.user("u", "list pods.metrics.k8s.io", "list nodes.metrics.k8s.io")

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-metrics/weir/api/server"
 )
 
-// /readyz fails first, while everything is still served; what is under way ends
-// before Run does.
+// At shutdown /readyz fails first, while everything is still served. Requests under way end before
+// Run does.
 func TestShutdownIsGraceful(t *testing.T) {
 	c := newCluster(t)
 	as := admin(c, "/weir/v1/slow", "/weir/v1/about")

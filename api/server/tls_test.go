@@ -12,7 +12,7 @@ import (
 	"github.com/weir-metrics/weir/replicas/peer"
 )
 
-// shows returns the certificate that is shown to whoever asks for name.
+// shows returns the certificate that a client gets when it asks for name.
 func shows(t *testing.T, address, name string) *x509.Certificate {
 	t.Helper()
 	c, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, ServerName: name})
@@ -28,7 +28,7 @@ func TestCertificateIsReplacedWithoutRestart(t *testing.T) {
 	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	put := func(serial int64) {
 		cert, key := signer.sign(t, "localhost", serial)
-		// As a kubelet replaces a Secret's files: at once, under the same names.
+		// Replace the files as a kubelet replaces those of a Secret: at once, under the same names.
 		write(t, certFile+".new", cert)
 		write(t, keyFile+".new", key)
 		for _, name := range []string{keyFile, certFile} {
@@ -81,7 +81,7 @@ func TestOldTLSIsRefused(t *testing.T) {
 	}
 }
 
-// The certificate for peers is shown to those who ask for it and to nobody else.
+// Only clients that ask for the certificate for peers get it.
 func TestPeerCertificate(t *testing.T) {
 	known, err := peer.NewCertificate()
 	if err != nil {

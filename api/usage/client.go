@@ -13,9 +13,8 @@ type Client struct{ weir *weirdev.Client }
 // NewClient returns a client that asks weir.
 func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
 
-// List asks for a list. What the server itself says is wrong is a *weirdev.Problem. One
-// namespace is asked for by its own path, so that the right to that namespace is
-// enough.
+// List requests a list. An error that the server itself reports is a *weirdev.Problem. If q names
+// one namespace, the path is that of the namespace, so that the right to that namespace is enough.
 func (c *Client) List(ctx context.Context, r Resource, q Query) (*List, error) {
 	path := []string{string(r)}
 	if r.Namespaced() && isNamespaceName(q.Namespace) {

@@ -12,9 +12,9 @@ import (
 
 // Options configure a Handler.
 type Options struct {
-	// Snapshot returns the newest state to serve; nil while there is none. Required.
+	// Snapshot returns the newest state to serve, or nil while there is none. Required.
 	Snapshot func() SampleReader
-	// Facts returns what the API server says; nil without a cluster.
+	// Facts returns the cluster facts, or nil without a cluster.
 	Facts func() *cluster.Facts
 }
 
@@ -23,7 +23,7 @@ type handler struct {
 	opts Options
 }
 
-// NewHandler returns a handler for all of Paths, which may serve many requests at once.
+// NewHandler returns a handler for all of Paths. It may serve many requests at once.
 func NewHandler(opts Options) http.Handler {
 	if opts.Facts == nil {
 		opts.Facts = func() *cluster.Facts { return nil }
@@ -43,11 +43,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	// A write fails only when the reader has gone.
+	// A write fails only when the client has gone.
 	_ = writeList(w, request.Resource, request.Query, view, h.opts.Facts())
 }
 
-// request returns what is asked for, and the state to answer from.
+// request returns what the caller asks for, and the state that answers it.
 func (h *handler) request(w http.ResponseWriter, r *http.Request) (Request, SampleReader, error) {
 	if err := weirdev.OnlyReads(w, r, "usage cannot be changed", "GET it."); err != nil {
 		return Request{}, nil, err
@@ -64,7 +64,7 @@ func (h *handler) request(w http.ResponseWriter, r *http.Request) (Request, Samp
 	return request, view, nil
 }
 
-// writeList streams a list: one item is in memory as JSON at a time.
+// writeList streams a list: only one item at a time is in memory as JSON.
 func writeList(w io.Writer, resource Resource, query Query, view SampleReader, facts *cluster.Facts) error {
 	chosen, err := chooseMetrics(query.Metrics)
 	if err != nil {

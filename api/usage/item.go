@@ -9,13 +9,13 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// isShown reports whether a group's numbers may be shown: they are measured, or
-// of an instance that was chosen among equals, which is marked.
+// isShown reports whether numbers with this reason may be shown: they are measured, or they are of
+// an instance that was chosen among equals. The latter are marked.
 func isShown(r metric.Reason) bool {
 	return r == metric.Measured || r == metric.Unjudged || r == metric.Ambiguous
 }
 
-// nextItem splits the rows of the first item off rows.
+// nextItem splits rows into the rows of the first item and the rest.
 func nextItem(r Resource, rows []listRow) (first, rest []listRow) {
 	n := 1
 	for n < len(rows) && sameItem(r, &rows[0], &rows[n]) {
@@ -31,7 +31,7 @@ func sameItem(r Resource, a, b *listRow) bool {
 	return a.entity == b.entity
 }
 
-// fillItem fills it from the rows of one thing.
+// fillItem fills the item from its rows.
 func fillItem(it *Item, r Resource, rows []listRow, facts *cluster.Facts, c *metricChoice) {
 	metrics := it.Metrics
 	clear(metrics)
@@ -63,9 +63,8 @@ func fillItem(it *Item, r Resource, rows []listRow, facts *cluster.Facts, c *met
 	}
 }
 
-// bestSample returns the sample whose numbers of g are to be shown: of those that may
-// be, one that has the number people ask for rather than one without, and then
-// the newest. Nil if there is none.
+// bestSample returns the sample whose numbers of g are shown, or nil. Among the samples that may be
+// shown, one that has the main number of g comes first, then the newest.
 func bestSample(rows []listRow, g metric.Group) *metric.Sample {
 	var found *metric.Sample
 	rank := func(s *metric.Sample) int {
@@ -96,7 +95,7 @@ func hasGroup(s *metric.Sample, g metric.Group) bool {
 	return false
 }
 
-// fillNumbers puts what s says of g into it.
+// fillNumbers copies the numbers of group g from s to the item.
 func fillNumbers(it *Item, s *metric.Sample, g metric.Group, c *metricChoice) {
 	lastKnown := s.LastKnown&(1<<g) != 0
 	for id, value := range s.Values.All() {
@@ -120,7 +119,8 @@ func fillNumbers(it *Item, s *metric.Sample, g metric.Group, c *metricChoice) {
 	}
 }
 
-// addReason adds why g has no number, or what must be known about the number of s.
+// addReason adds the reason why g has no number, or what the reader must know about the number in
+// s.
 func addReason(it *Item, rows []listRow, g metric.Group, s *metric.Sample) {
 	missing := g == metric.CPU && it.CPU == nil || g == metric.Memory && it.Memory == nil
 	reason := metric.Unjudged
@@ -131,19 +131,19 @@ func addReason(it *Item, rows []listRow, g metric.Group, s *metric.Sample) {
 		for i := range rows {
 			switch w := &rows[i]; {
 			case w.sample != nil && w.sample.Rejected() && hasAcceptedSample(rows):
-				// Of another instance: what holds against it says nothing here.
+				// This is another instance: its reason does not apply here.
 			case w.sample != nil:
 				reason = outermostReason(reason, w.sample.Reasons[g])
 			case w.verdict.Group == g && !hasSample(rows):
-				// Beside a sample, a verdict may be about another instance of the
-				// same name: the sample itself says what holds.
+				// If there is a sample, a verdict may be about another instance of the same name.
+				// The reason in the sample applies.
 				reason = outermostReason(reason, w.verdict.Reason)
 			}
 		}
 	}
 	verdict, since := verdictBehind(rows, g, s, reason)
 	if reason == metric.Unjudged && verdict != nil && s != nil && s.LastKnown&(1<<g) != 0 {
-		reason = verdict.Evidence.Cause // it is the last known value
+		reason = verdict.Evidence.Cause // the number is the last known value
 	}
 	if reason == metric.Unjudged {
 		if !missing {
@@ -166,7 +166,7 @@ func addReason(it *Item, rows []listRow, g metric.Group, s *metric.Sample) {
 	it.Reasons = append(it.Reasons, said)
 }
 
-// outermostReason returns the reason of the outer layer; a over b in the same one.
+// outermostReason returns the reason of the outer layer, or a if both are in the same layer.
 func outermostReason(a, b metric.Reason) metric.Reason {
 	if b.Precedes(a) {
 		return b
@@ -174,7 +174,8 @@ func outermostReason(a, b metric.Reason) metric.Reason {
 	return a
 }
 
-// hasAcceptedSample reports whether any sample is of the instance that goes by the name.
+// hasAcceptedSample reports whether any sample is of the instance that identity accepted for the
+// name.
 func hasAcceptedSample(rows []listRow) bool {
 	for i := range rows {
 		if s := rows[i].sample; s != nil && !s.Rejected() {
@@ -189,8 +190,8 @@ func hasSample(rows []listRow) bool {
 	return rows[0].sample != nil
 }
 
-// verdictBehind returns the verdict that a reason rests on, and since when it holds. With
-// Unjudged it returns the verdict beside a last known value.
+// verdictBehind returns the verdict with this reason, and the time since when it is true. For
+// Unjudged it returns the verdict that belongs to a last known value.
 func verdictBehind(rows []listRow, g metric.Group, s *metric.Sample, reason metric.Reason) (*metric.Verdict, time.Time) {
 	for i := range rows {
 		v := rows[i].verdict
@@ -204,8 +205,8 @@ func verdictBehind(rows []listRow, g metric.Group, s *metric.Sample, reason metr
 	return nil, time.Time{}
 }
 
-// restartCount returns what the API server counts for a container or a whole pod;
-// nil if it says nothing.
+// restartCount returns the restarts of a container or a whole pod as the API server counts them, or
+// nil if they are unknown.
 func restartCount(facts *cluster.Facts, e metric.Entity) *int32 {
 	if e.Kind != metric.Pod && e.Kind != metric.Container {
 		return nil

@@ -25,7 +25,7 @@ type Query struct {
 	Metrics []string
 }
 
-// queryParameters lists what a request may say, for the error about one it may not.
+// queryParameters lists the parameters of a request, for the error about an unknown one.
 var queryParameters = []string{"namespace", "node", "pod", "name", "metrics"}
 
 // Values returns q as query parameters.
@@ -44,8 +44,8 @@ func (q Query) Values() url.Values {
 	return v
 }
 
-// ParseQuery is the inverse of Values. It refuses parameters it does not know,
-// repeated ones, and metrics that match nothing in the catalogue.
+// ParseQuery is the inverse of Values. It returns an error for unknown or repeated parameters, and
+// for metrics that match nothing in the catalogue.
 func ParseQuery(v url.Values) (Query, error) {
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		if weirdev.Moot(name) {
@@ -73,7 +73,8 @@ func ParseQuery(v url.Values) (Query, error) {
 	return q, nil
 }
 
-// metricChoice is which metrics go into Item.Metrics, and which reasons into Item.Reasons.
+// metricChoice says which metrics go into Item.Metrics, and which groups may have reasons in
+// Item.Reasons.
 type metricChoice struct {
 	metrics [metric.NumMetrics]bool
 	shown   [metric.NumGroups]bool // groups with a chosen metric
@@ -84,7 +85,7 @@ func chooseMetrics(patterns []string) (*metricChoice, error) {
 	c := &metricChoice{}
 	c.groups[metric.CPU], c.groups[metric.Memory] = true, true
 	take := func(d *metric.Descriptor) {
-		// Those two have fields of their own.
+		// These two have fields of their own.
 		if d.ID != metric.CPUUsageRate && d.ID != metric.MemoryWorkingSet {
 			c.metrics[d.ID], c.shown[d.Group] = true, true
 		}
@@ -118,18 +119,16 @@ func chooseMetrics(patterns []string) (*metricChoice, error) {
 // fits reports whether s fits a pattern. The empty pattern fits everything.
 func fits(pattern, s string) bool { return pattern == "" || series.Match(pattern, s) }
 
-// Request is what is asked for.
+// Request is what a caller asks for.
 type Request struct {
 	Resource Resource
 	Query    Query
-	// Everywhere says that the answer may show more than the one namespace
-	// that Query then names.
+	// Everywhere says that the answer may show more than the one namespace that Query names.
 	Everywhere bool
 }
 
-// ParseRequest reads the path and the query of r. What is wrong with them is a
-// *weirdev.Problem. Who decides what a caller must be allowed goes by the same reading as
-// who answers.
+// ParseRequest reads the path and the query of r. An error in them is a *weirdev.Problem. Rights
+// and the handler both use it, so that access is reviewed for exactly what is served.
 func ParseRequest(r *http.Request) (Request, error) {
 	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), weirdev.Path)
 	parts := strings.Split(rest, "/")
@@ -162,13 +161,13 @@ func ParseRequest(r *http.Request) (Request, error) {
 	return Request{resource, q, false}, nil
 }
 
-// badRequest answers a query that cannot be read; what is wrong with it says what to do.
+// badRequest returns the problem for a query that cannot be read. err says what to do.
 func badRequest(err error) *weirdev.Problem {
 	return &weirdev.Problem{Status: http.StatusBadRequest, Message: err.Error()}
 }
 
-// isNamespaceName reports whether a namespace can be called s: it is no pattern then, and
-// means itself in a path.
+// isNamespaceName reports whether s is a valid name of a namespace. Then it is not a pattern, and a
+// path needs no escapes for it.
 func isNamespaceName(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
@@ -178,7 +177,7 @@ func isNamespaceName(s string) bool {
 	return s != "" && len(s) <= 63
 }
 
-// Paths returns the patterns, as http.ServeMux has them, of all that is served.
+// Paths returns the patterns of all that is served, in the form of http.ServeMux.
 func Paths() []string {
 	var paths []string
 	for _, r := range Resources() {
@@ -190,7 +189,7 @@ func Paths() []string {
 	return paths
 }
 
-// APIResources returns what discovery lists: a resource for each kind of list.
+// APIResources returns the resources for discovery, one for each kind of list.
 func APIResources() (all []metav1.APIResource) {
 	for _, r := range Resources() {
 		all = append(all, metav1.APIResource{Name: string(r), Kind: r.Kind(), Namespaced: r.Namespaced(), Verbs: metav1.Verbs{"list"}})

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-metrics/weir/api/weirdev"
 )
 
-// asked returns the request of a path and query as a server gets it.
+// asked returns the request of a path and query as a server receives it.
 func asked(t *testing.T, target string) *http.Request {
 	t.Helper()
 	u, err := url.Parse("http://weir" + target)
@@ -65,8 +65,8 @@ func TestParseRequestRefuses(t *testing.T) {
 		weirdev.Path+"pods?watch=true", weirdev.Path+"pods?fieldSelector=a")
 }
 
-// What one namespace's readers may ask for names that namespace and no other, and
-// it is served at one of Paths.
+// A request that needs only the rights to one namespace names that namespace and no other, and one
+// of Paths serves it.
 func FuzzRequest(f *testing.F) {
 	for _, seed := range []string{"pods?namespace=shop", "namespaces/shop/pods", "namespaces/%2A/pods?metrics=", "namespaces/a/b/pods", "nodes", "%"} {
 		f.Add(seed)

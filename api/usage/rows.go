@@ -10,30 +10,28 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// SampleReader is one immutable state of what was measured. The order of what it
-// yields does not matter.
+// SampleReader is one immutable snapshot of samples and verdicts. It yields them in any order.
 type SampleReader interface {
-	// Samples yields the latest samples of the entities of a kind, which must
-	// not be changed. An entity may have several, of several sources or
-	// instances; parts of entities may be among them and are passed over.
+	// Samples yields the latest samples of the entities of a kind. They must not be changed. An
+	// entity may have several samples, of several sources or instances. Samples of parts are
+	// ignored here.
 	Samples(kind metric.Kind) iter.Seq[*metric.Sample]
-	// Verdicts yields the verdicts on numbers that are missing or doubtful, each
-	// with the time since when it holds. What it yields is valid
-	// until the next step.
+	// Verdicts yields the verdicts on missing or doubtful numbers, each with the time since when it
+	// is true. A verdict is valid until the next step of the iteration.
 	Verdicts() iter.Seq2[metric.Verdict, time.Time]
 }
 
-// listRow is one thing a view says that belongs to a list: a sample or a verdict.
+// listRow is one row of a list: a sample or a verdict.
 type listRow struct {
 	entity  metric.Entity
-	name    string // the entity's own; a path for cgroups
+	name    string // the entity's own; for cgroups the path
 	sample  *metric.Sample
 	verdict *metric.Verdict
 	since   time.Time
 }
 
-// collectRows returns the rows of v that belong to a list, in its order; rows of one
-// item are neighbours.
+// collectRows returns the rows of v that belong to the list, sorted. Rows of one item are next to
+// each other.
 func collectRows(v SampleReader, facts *cluster.Facts, r Resource, q Query) []listRow {
 	var rows []listRow
 	add := func(w listRow) {
@@ -84,8 +82,8 @@ func kindsOf(r Resource) []metric.Kind {
 	}
 }
 
-// nameIn returns the entity's own name in a list of r; empty if it does not
-// belong there.
+// nameIn returns the entity's own name in a list of r. It is empty if the entity does not belong
+// there.
 func nameIn(r Resource, e metric.Entity, i metric.Instance) string {
 	switch r {
 	case Nodes:
@@ -96,14 +94,13 @@ func nameIn(r Resource, e metric.Entity, i metric.Instance) string {
 		return e.Name
 	}
 	if i.Path == "" && e.Kind == metric.System {
-		return e.Name // as a kubelet calls it: "runtime"
+		return e.Name // the kubelet's name: "runtime"
 	}
 	return string(i.Path)
 }
 
-// boundElsewhere reports whether w is about a pod that the API server binds to
-// another node. What that node says of it is listed; this would be a second
-// item of the same name.
+// boundElsewhere reports whether w is about a pod that the API server binds to another node. The
+// list has what that node reports; w would be a second item of the same name.
 func boundElsewhere(facts *cluster.Facts, w listRow) bool {
 	if w.entity.Pod == "" {
 		return false

@@ -6,8 +6,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Resource is what a list is of. It lies at weirdev.Path, or there at
-// namespaces/NAMESPACE.
+// Resource is the kind of a list. Its path is below weirdev.Path, or below namespaces/NAMESPACE
+// there.
 type Resource string
 
 // The resources.
@@ -15,15 +15,15 @@ const (
 	Nodes      Resource = "nodes"
 	Pods       Resource = "pods"
 	Containers Resource = "containers"
-	// Cgroups are all cgroups of the machines: those that belong to no pod, and
-	// those of pods and containers whose path the source knows.
+	// Cgroups are all cgroups of the nodes: those that belong to no pod, and those of pods and
+	// containers if the source knows their path.
 	Cgroups Resource = "cgroups"
 )
 
-// Resources returns every resource, the widest first.
+// Resources returns all resources, the widest first.
 func Resources() []Resource { return []Resource{Nodes, Pods, Containers, Cgroups} }
 
-// ParseResource returns the resource of that name, and whether there is one.
+// ParseResource returns the resource with that name, and whether it exists.
 func ParseResource(name string) (Resource, bool) {
 	for _, r := range Resources() {
 		if string(r) == name {
@@ -33,7 +33,7 @@ func ParseResource(name string) (Resource, bool) {
 	return "", false
 }
 
-// Kind returns what one item of r is called.
+// Kind returns the kind of one item of r.
 func (r Resource) Kind() string {
 	switch r {
 	case Nodes:
@@ -47,11 +47,11 @@ func (r Resource) Kind() string {
 	}
 }
 
-// Namespaced reports whether items of r belong to namespaces, so that r has a path
-// in each.
+// Namespaced reports whether items of r belong to namespaces, so that r has a path in each
+// namespace.
 func (r Resource) Namespaced() bool { return r == Pods || r == Containers }
 
-// List is an answer.
+// List is an answer: the items of one resource.
 type List struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"` // "PodUsageList"
@@ -59,56 +59,54 @@ type List struct {
 	Items      []Item   `json:"items"`
 }
 
-// Item is what one node, pod, container or cgroup uses. Names that do not apply
-// are empty, numbers that are not known are absent.
+// Item is the usage of one node, pod, container or cgroup. Names that do not apply are empty, and
+// unknown numbers are absent.
 type Item struct {
 	Node      metric.NodeName   `json:"node,omitempty"`
 	Namespace metric.Namespace  `json:"namespace,omitempty"`
 	Pod       metric.PodName    `json:"pod,omitempty"`
 	Container string            `json:"container,omitempty"`
 	Cgroup    metric.CgroupPath `json:"cgroup,omitempty"`
-	// Started is when the instance that was measured began.
+	// Started is when the measured instance began.
 	Started time.Time `json:"started,omitzero"`
-	// Restarts is what the API server counts for the container, or for all of
-	// the pod's together.
+	// Restarts is the API server's count for the container, or for all containers of the pod.
 	Restarts *int32 `json:"restarts,omitempty"`
 
 	CPU    *CPUUsage    `json:"cpu,omitempty"`
 	Memory *MemoryUsage `json:"memory,omitempty"`
-	// Metrics holds what else was asked for, by the catalogue's name and in the
-	// catalogue's unit (docs/metrics.md).
+	// Metrics holds the further metrics of the request, by their names in the catalogue and in its
+	// units (docs/metrics.md).
 	Metrics map[string]float64 `json:"metrics,omitempty"`
-	// Reasons say why a group has no number, or what must be known about the
-	// one it has.
+	// Reasons say why a group has no number, or what the reader must know about the number it has.
 	Reasons []GroupReason `json:"reasons,omitempty"`
 }
 
-// CPUUsage is CPUUsage time used in each second of the window that ends at Time.
+// CPUUsage is the CPU time used in each second of the window that ends at Time.
 type CPUUsage struct {
 	Nanocores int64     `json:"nanocores"`
 	Time      time.Time `json:"time"`
-	// WindowSeconds is how long the window was; 0 if the node did not say.
+	// WindowSeconds is the length of the window, or 0 if the node did not report it.
 	WindowSeconds float64 `json:"windowSeconds"`
-	// LastKnown says that the last read had no number and this is the last known value.
+	// LastKnown says that the last read had no number and that this is the last known value.
 	LastKnown bool `json:"lastKnown,omitempty"`
 }
 
-// MemoryUsage is memory in use less the inactive page cache, at Time.
+// MemoryUsage is memory in use minus the inactive page cache, at Time.
 type MemoryUsage struct {
 	WorkingSetBytes int64     `json:"workingSetBytes"`
 	Time            time.Time `json:"time"`
-	// LastKnown says that the last read had no number and this is the last known value.
+	// LastKnown says that the last read had no number and that this is the last known value.
 	LastKnown bool `json:"lastKnown,omitempty"`
 }
 
-// GroupReason is what became of a group of metrics that was not plainly measured.
+// GroupReason says why a group of metrics is missing or in doubt.
 type GroupReason struct {
 	Group  string `json:"group"`  // "cpu", "memory", "network", ...
 	Reason string `json:"reason"` // one of docs/reasons.md
 	// Message says the same in a sentence, with the evidence.
 	Message string `json:"message"`
-	// Since is when the reason began to hold.
+	// Since is the time since when the reason is true.
 	Since time.Time `json:"since,omitzero"`
-	// Due is when it may next change; zero if nothing is foreseen.
+	// Due is when the reason may next change, or zero if that is unknown.
 	Due time.Time `json:"due,omitzero"`
 }

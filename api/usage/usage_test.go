@@ -25,7 +25,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
-// fixed is a View of what a test put in it.
+// fixed is a SampleReader with the samples and verdicts of a test.
 type fixed struct {
 	samples  []*metric.Sample
 	verdicts []metric.Verdict
@@ -57,7 +57,7 @@ const second = int64(time.Second)
 // noon is 2026-01-02T12:00:00Z.
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// measured returns a sample that uses so many nanocores and bytes.
+// measured returns a sample with a CPU rate in nanocores and memory in bytes.
 func measured(e metric.Entity, nanocores, bytes float64) *metric.Sample {
 	s := &metric.Sample{Entity: e}
 	s.Values.Set(metric.CPUUsage, 1e12)
@@ -81,7 +81,7 @@ func container(node, namespace, pod, name string) metric.Entity {
 	return metric.Entity{Kind: metric.Container, Node: metric.NodeName(node), Namespace: metric.Namespace(namespace), Pod: metric.PodName(pod), Name: name}
 }
 
-// village is a small cluster with one of each trouble, in no order.
+// village is a small cluster with one of each problem, in no order.
 func village() (*fixed, *cluster.Facts) {
 	v := &fixed{since: noon.Add(-30 * time.Second)}
 	add := func(s *metric.Sample) *metric.Sample { v.samples = append(v.samples, s); return s }
@@ -102,24 +102,24 @@ func village() (*fixed, *cluster.Facts) {
 	app.Instance.Path = "/kubepods/pod1/app"
 	app.Values.Set(metric.MemoryRSS, 100<<20)
 
-	// Seen once: memory, and no rate.
+	// This container was read once: it has memory, and no rate.
 	young := add(measured(container("n1", "shop", "api", "app"), 0, 1<<20))
 	young.Values.Delete(metric.CPUUsageRate)
 	young.Reasons[metric.CPU] = metric.FirstSample
 	v.verdicts = append(v.verdicts, metric.Verdict{Entity: young.Entity, Group: metric.CPU, Reason: metric.FirstSample,
 		Evidence: metric.Evidence{Due: noon.UnixNano() + 15*second}})
 
-	// Two runs of one name; the older was turned away.
+	// Two instances have one name; the older was rejected.
 	old := add(measured(container("n1", "shop", "web", "app"), 9e9, 9<<30))
 	old.Reject(metric.OldContainer)
 	v.verdicts = append(v.verdicts, metric.Verdict{Entity: old.Entity, Group: metric.CPU, Reason: metric.OldContainer})
 
-	// A pod that two nodes report: n2's is not bound there.
+	// Two nodes report this pod; it is not bound to n2.
 	stray := add(measured(pod("n2", "shop", "web"), 7e9, 7<<30))
 	stray.Reject(metric.OtherNode)
 	v.verdicts = append(v.verdicts, metric.Verdict{Entity: stray.Entity, Group: metric.CPU, Reason: metric.OtherNode})
 
-	// Never reported at all: a node that hangs, and its pod.
+	// Nothing was ever read of these: a node that hangs, and its pod.
 	hang := metric.Evidence{Err: errors.New("get /metrics/resource: context deadline exceeded")}
 	for _, g := range []metric.Group{metric.CPU, metric.Memory} {
 		v.verdicts = append(v.verdicts,
@@ -206,7 +206,7 @@ func get(t *testing.T, url string) (status, body string) {
 	return resp.Status, string(b)
 }
 
-// The order of what a view yields must not show in the answer.
+// The order in which a reader yields must not change the answer.
 func TestOrderIsTheItemsOwn(t *testing.T) {
 	v, facts := village()
 	var want bytes.Buffer

@@ -9,16 +9,16 @@ import (
 	"net/url"
 )
 
-// Client asks one weir.
+// Client sends requests to one weir.
 type Client struct {
 	base *url.URL
 	http *http.Client
-	// Advise adds to an error what a person can do about it. Nil: nothing is added.
+	// Advise adds to an error what a person can do about it. If it is nil, nothing is added.
 	Advise func(error) error
 }
 
-// NewClient returns a client of the weir whose root lies at base, which may
-// have a path (a proxy's). A nil client means http.DefaultClient.
+// NewClient returns a client of the weir with the root URL base, which may have a path (of a
+// proxy). A nil client means http.DefaultClient.
 func NewClient(base string, client *http.Client) (*Client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -30,15 +30,15 @@ func NewClient(base string, client *http.Client) (*Client, error) {
 	return &Client{base: u, http: client}, nil
 }
 
-// Get reads what lies at a path below Path into body. The parts of the path are
-// names, which are escaped here. What the server itself says is wrong is a
-// *Problem, and says for itself what it is about; other errors say it by what.
+// Get requests a path below Path and reads the answer into body. The parts of the path are names;
+// Get escapes them. An error that the server itself reports is a *Problem with its own words. Other
+// errors begin with what.
 func (c *Client) Get(ctx context.Context, what string, path []string, query url.Values, body any) error {
 	return c.ask(ctx, http.MethodGet, what, path, query, nil, body)
 }
 
-// Post sends a document, in YAML or JSON, to a path below Path, and reads the
-// answer into body. Errors are as those of Get.
+// Post sends a document, in YAML or JSON, to a path below Path, and reads the answer into body. Its
+// errors are like those of Get.
 func (c *Client) Post(ctx context.Context, what string, path []string, query url.Values, document []byte, body any) error {
 	return c.ask(ctx, http.MethodPost, what, path, query, document, body)
 }
@@ -63,9 +63,9 @@ func (c *Client) ask(ctx context.Context, method, what string, path []string, qu
 	}
 	req.Header.Set("Accept", "application/json")
 	if document != nil {
-		req.Header.Set("Content-Type", "application/yaml") // of which JSON is a part
+		req.Header.Set("Content-Type", "application/yaml") // JSON is part of YAML
 	}
-	resp, err := c.http.Do(req) // the transport asks for gzip and undoes it
+	resp, err := c.http.Do(req) // the transport asks for gzip and decompresses the answer
 	if err != nil {
 		return fmt.Errorf("ask for %s: %w", what, err)
 	}
@@ -79,6 +79,6 @@ func (c *Client) ask(ctx context.Context, method, what string, path []string, qu
 	return nil
 }
 
-// Moot reports whether a parameter is one that "kubectl get" adds by itself, and
-// that changes nothing.
+// Moot reports whether a parameter is one that "kubectl get" adds by itself and that changes
+// nothing.
 func Moot(parameter string) bool { return parameter == "limit" || parameter == "timeout" }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestClient asks what lies where, and what comes of answers that are none.
+// TestClient checks which paths the client requests, and how it reports answers that it cannot use.
 func TestClient(t *testing.T) {
 	weir := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.EscapedPath() {

@@ -1,6 +1,5 @@
-// Package weirdev is what weir's own APIs have in common, those of the group
-// weir.dev: where they lie, how they say that a request cannot be served, and how
-// a client asks.
+// Package weirdev is the common part of weir's own APIs, those of the group weir.dev: their path,
+// their errors, and their client.
 package weirdev
 
 // The group and version of weir's own APIs.
@@ -10,5 +9,5 @@ const (
 	APIVersion = Group + "/" + Version
 )
 
-// Path is where they lie, behind an API server and without one.
+// Path is their path, behind an API server and without one.
 const Path = "/apis/" + APIVersion + "/"

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Parts returns the parts of an escaped path below Path: as they came, which is how
-// fixed words are to be compared, so that nothing is read here that others on the way
-// read in another way; and as the names they stand for. ok is whether the path is below
-// Path and every part is a name.
+// Parts splits an escaped path below Path. parts are the parts as received, and names the same
+// parts unescaped. Compare fixed words with parts, so that an escaped word, which the API server on
+// the way may read differently, does not match. ok says that the path is below Path and every part
+// is a valid name.
 func Parts(escaped string) (parts, names []string, ok bool) {
 	rest, ok := strings.CutPrefix(escaped, Path)
 	if !ok {

@@ -9,15 +9,14 @@ import (
 	"strings"
 )
 
-// Problem is the answer to a request that cannot be served. It is an error. As
-// JSON it is a Status of Kubernetes, which its clients can read, and has a hint
-// besides.
+// Problem is the answer to a request that cannot be served. It is an error. As JSON it is a
+// Kubernetes Status, which Kubernetes clients can read, with a hint.
 type Problem struct {
 	// Status is the HTTP status.
 	Status  int
 	Message string
-	// Hint is what to do about it. Where weir has not what is asked for it always
-	// gives one; what others on the way say has none.
+	// Hint says what to do about it. Weir gives one whenever it does not have what the caller asks
+	// for. Answers of other servers on the way have none.
 	Hint string
 }
 
@@ -35,7 +34,7 @@ type status struct {
 	Hint       string `json:"hint,omitempty"`
 }
 
-// reasons are what Kubernetes calls the statuses.
+// reasons are the Kubernetes reasons for the statuses.
 var reasons = map[int]string{
 	http.StatusBadRequest:            "BadRequest",
 	http.StatusForbidden:             "Forbidden",
@@ -47,7 +46,7 @@ var reasons = map[int]string{
 	http.StatusGatewayTimeout:        "Timeout",
 }
 
-// Answer writes an answer. A write fails only when the reader has gone.
+// Answer writes an answer. A write fails only when the client has gone.
 func Answer(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
@@ -62,7 +61,7 @@ func Fail(w http.ResponseWriter, p *Problem) {
 	Answer(w, p.Status, status{"Status", "v1", "Failure", reasons[p.Status], p.Status, p.Message, p.Hint})
 }
 
-// Respond answers with body, or, if err is not nil, with the problem that it is.
+// Respond answers with body or, if err is not nil, with the problem that err is.
 func Respond(w http.ResponseWriter, body any, err error) {
 	if err == nil {
 		Answer(w, http.StatusOK, body)
@@ -75,8 +74,8 @@ func Respond(w http.ResponseWriter, body any, err error) {
 	Fail(w, p)
 }
 
-// OnlyReads returns nil for a request that reads; for another, a problem with this message
-// and hint.
+// OnlyReads returns nil for a request that reads. For another request it returns a problem with
+// this message and hint.
 func OnlyReads(w http.ResponseWriter, r *http.Request, message, hint string) error {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil
@@ -85,8 +84,8 @@ func OnlyReads(w http.ResponseWriter, r *http.Request, message, hint string) err
 	return &Problem{Status: http.StatusMethodNotAllowed, Message: message, Hint: hint}
 }
 
-// problem reads an answer that is none to the question: a Problem of ours, or
-// whatever an API server or a proxy on the way has to say.
+// problem reads an answer that is not the expected one: a Problem of weir, or an error of an API
+// server or a proxy on the way.
 func problem(resp *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 	if err != nil {

@@ -13,7 +13,8 @@ type Mistake struct {
 	Line, Column int // from 1; 0 for the file as a whole
 	// Text says what is wrong and what to do.
 	Text string
-	// Wrong is an unknown name and Known the possible names; empty for other mistakes.
+	// Wrong is an unknown name, and Known are the possible names. Both are empty for other
+	// mistakes.
 	Wrong string
 	Known []string
 }
@@ -26,10 +27,10 @@ func (m Mistake) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", m.File, m.Line, m.Column, m.Text)
 }
 
-// Mistakes are all mistakes in a file, in its order.
+// Mistakes are all mistakes in a file, in their order.
 type Mistakes []Mistake
 
-// Error returns the mistakes, one a line.
+// Error returns the mistakes, one on each line.
 func (ms Mistakes) Error() string {
 	lines := make([]string, len(ms))
 	for i, m := range ms {

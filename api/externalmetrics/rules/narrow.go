@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// QueryFor returns the query for a caller in a namespace with a selector. Rules that are not
-// namespaced ignore the namespace. The error is about the selector.
+// QueryFor returns the query for a caller in a namespace with a selector. A rule that is not
+// namespaced ignores the namespace. The error is about the selector.
 func (m *Rule) QueryFor(namespace string, selector selectors.Selector) (string, error) {
 	expr, err := queryParser.ParseExpr(m.Query)
 	if err != nil {
@@ -82,7 +82,7 @@ func matcher(r *selectors.Requirement) (*labels.Matcher, error) {
 	case 1:
 		value = values[0]
 	default:
-		// A regular expression must match whole.
+		// The regular expression must match the whole text.
 		if kind == labels.MatchEqual {
 			kind = labels.MatchRegexp
 		} else {

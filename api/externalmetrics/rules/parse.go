@@ -15,11 +15,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MaxSize bounds a file, in bytes. A ConfigMap holds no more.
+// MaxSize is the maximum size of a file in bytes. A ConfigMap holds no more.
 const MaxSize = 1 << 20
 
-// Parse reads a file's content; file is its name, for mistakes. The error is a
-// Mistakes with all that is wrong.
+// Parse reads the content of a file. file is its name in mistakes. The error is a Mistakes with all
+// mistakes.
 func Parse(file string, content []byte) (*Rules, error) {
 	p := &fileParser{file: file, source: strings.Split(string(content), "\n"), rules: &Rules{byName: map[string]*Rule{}}}
 	p.read(content)
@@ -41,11 +41,11 @@ type fileParser struct {
 	rules    *Rules
 }
 
-// addMistake adds a mistake at n; about the file as a whole if n is nil.
+// addMistake adds a mistake at n, or about the file as a whole if n is nil.
 func (p *fileParser) addMistake(n *yaml.Node, format string, args ...any) *Mistake {
 	m := Mistake{File: p.file, Text: fmt.Sprintf(format, args...)}
 	if n != nil {
-		// YAML knows line breaks that editors do not count.
+		// YAML has line breaks that editors do not count.
 		m.Line, m.Column = min(n.Line, len(p.source)), n.Column
 	}
 	p.mistakes = append(p.mistakes, m)
@@ -90,7 +90,7 @@ func (p *fileParser) syntax(err error) {
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
 		line, _ := strconv.Atoi(m[1])
 		at = &yaml.Node{Line: line, Column: 1}
-		text, where = text[len(m[0]):], "from about here on this is not YAML" // the library says no more
+		text, where = text[len(m[0]):], "from about here on this is not YAML" // the library gives no position
 	}
 	p.addMistake(at, "%s: %s", where, strings.TrimPrefix(text, "yaml: "))
 }
@@ -135,7 +135,7 @@ func (p *fileParser) url(n *yaml.Node) {
 	}
 }
 
-// maxTimeout is more than any autoscaler waits.
+// maxTimeout is longer than any autoscaler waits.
 const maxTimeout = time.Minute
 
 func (p *fileParser) timeout(n *yaml.Node) {
@@ -205,10 +205,10 @@ func (p *fileParser) metrics(n *yaml.Node) {
 	}
 }
 
-// metricName is what is safe in a path and in RBAC.
+// metricName matches names that are safe in a path and in RBAC.
 var metricName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,252}$`)
 
-// metric reads a rule; name is the node of its name, nil if there is none.
+// metric reads a rule. name is the node of its name, or nil if there is none.
 func (p *fileParser) metric(n *yaml.Node) (m Rule, name *yaml.Node) {
 	m.Line = n.Line
 	namespaced := true

@@ -22,7 +22,7 @@ func (p *fileParser) query(m *Rule, n, selected *yaml.Node) {
 			p.addMistake(n, "query does not parse: %v", err)
 			return
 		}
-		// What follows the first is mostly its consequence.
+		// Later errors are mostly consequences of the first.
 		first := all[0]
 		at := p.position(n, int(first.PositionRange.Start))
 		p.addMistake(at, "query does not parse: %v", first.Err)
@@ -90,8 +90,8 @@ func nameOf(v *parser.VectorSelector) string {
 	return ""
 }
 
-// position returns the position in the file of a byte in a scalar: exact for plain, quoted and
-// literal scalars without escapes, otherwise the beginning of the scalar.
+// position returns the position in the file of a byte in a scalar. It is exact for plain, quoted
+// and literal scalars without escapes. Otherwise it is the beginning of the scalar.
 func (p *fileParser) position(n *yaml.Node, offset int) *yaml.Node {
 	at := &yaml.Node{Line: n.Line, Column: n.Column}
 	if offset < 0 || offset > len(n.Value) {
@@ -101,7 +101,7 @@ func (p *fileParser) position(n *yaml.Node, offset int) *yaml.Node {
 	switch {
 	case n.Style&yaml.LiteralStyle != 0:
 		row := strings.Count(before, "\n")
-		line := n.Line + row // n.Line, counted from 1, is that of the bar: the text begins on the next
+		line := n.Line + row // n.Line is the line of the bar, counted from 1; the text begins on the next line
 		if line >= len(p.source) {
 			return at
 		}
@@ -116,7 +116,7 @@ func (p *fileParser) position(n *yaml.Node, offset int) *yaml.Node {
 		if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
 			quote = 1
 		}
-		// The same text must stand there; escapes and folding move it.
+		// The file must have the same text here. Escapes and folding move it.
 		from := n.Column - 1 + quote
 		if n.Line > len(p.source) || from > len(p.source[n.Line-1]) {
 			return at

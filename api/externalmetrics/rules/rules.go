@@ -17,14 +17,13 @@ type Rules struct {
 
 // Prometheus is how to reach the server.
 type Prometheus struct {
-	// URL is the server's, such as http://prometheus:9090; the API's path is
-	// added to it.
+	// URL is the server's URL, such as http://prometheus:9090. The path of the API is added to it.
 	URL string
 	// Timeout bounds one query, including the wait for a slot.
 	Timeout time.Duration
-	// CAFile holds the certificates to trust; the system's if empty.
+	// CAFile holds the certificates to trust. If it is empty, the system's are trusted.
 	CAFile string
-	// BearerTokenFile is read for each query, for tokens are renewed.
+	// BearerTokenFile is read for each query, because tokens are renewed.
 	BearerTokenFile string
 	// Username and PasswordFile are sent as basic authentication.
 	Username, PasswordFile string
@@ -34,7 +33,7 @@ type Prometheus struct {
 // DefaultTimeout is the timeout if the file has none. An HPA queries four times a minute.
 const DefaultTimeout = 10 * time.Second
 
-// DefaultNamespaceLabel is the label with a series' namespace if the rule has none.
+// DefaultNamespaceLabel is the label that holds the namespace of a series if the rule names none.
 const DefaultNamespaceLabel = "namespace"
 
 // Rule is one rule.
@@ -42,23 +41,23 @@ type Rule struct {
 	// Name is the metric's name in HPAs and in RBAC, as a resource of external.metrics.k8s.io.
 	Name string
 	Help string
-	// Query is the query as written.
+	// Query is the query as written in the file.
 	Query string
-	// NamespaceLabel is the label that must equal the caller's namespace; empty
-	// for a rule that is not namespaced.
+	// NamespaceLabel is the label that must equal the caller's namespace. It is empty for a rule
+	// that is not namespaced.
 	NamespaceLabel string
-	// SelectorMetrics are the metrics of the query that the caller's selector
-	// narrows; empty for all.
+	// SelectorMetrics are the metrics of the query to which the caller's selector applies. If it is
+	// empty, the selector applies to all.
 	SelectorMetrics []string
-	// Window is the longest range the query looks back over; 0 if it has none.
+	// Window is the longest range in the query, or 0 if it has none.
 	Window time.Duration
-	// Line is where the rule begins.
+	// Line is the line where the rule begins.
 	Line int
 }
 
-// Metric returns the rule of that name, or nil.
+// Metric returns the rule with that name, or nil.
 func (r *Rules) Metric(name string) *Rule { return r.byName[name] }
 
-// queryParser parses queries without experimental features, which the server may not know; info()
-// would read metrics that the query does not name.
+// queryParser parses queries without experimental features, because the server may not have them.
+// One of them, info(), would read metrics that the query does not name.
 var queryParser = parser.NewParser(parser.Options{})

@@ -15,13 +15,12 @@ import (
 	selectors "k8s.io/apimachinery/pkg/labels"
 )
 
-// The transcripts are files of rules with what is wrong with them, or the query
-// that a caller's request becomes.
+// The transcripts contain files of rules with their mistakes, or the query for a caller's request.
 //
 //	parse
 //	FILE
 //	ask METRIC
-//	NAMESPACE and, on the next line, perhaps a selector; of the file parsed last
+//	NAMESPACE and, on the next line, optionally a selector; of the file parsed last
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
 		var r *Rules
@@ -123,8 +122,7 @@ func TestALargeFile(t *testing.T) {
 	}
 }
 
-// FuzzParse asserts that mistakes lie within the file, and that rules without
-// mistakes are fit for use.
+// FuzzParse checks that mistakes are inside the file, and that rules without mistakes can be used.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"", "a", "\"\r\r", "prometheus:\n  url: http://p:9090\nmetrics:\n- name: up\n  query: up\n",
@@ -160,8 +158,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// narrowed asks for m and checks that every metric in the query is narrowed to
-// the namespace, and as the selector says.
+// narrowed builds the query of m and checks that every metric in it has the matchers of the
+// namespace and of the selector.
 func narrowed(t *testing.T, m *Rule, namespace string, selector selectors.Selector) {
 	t.Helper()
 	query, err := m.QueryFor(namespace, selector)
@@ -196,8 +194,8 @@ func narrowed(t *testing.T, m *Rule, namespace string, selector selectors.Select
 	})
 }
 
-// FuzzSelector asserts that whatever a selector says, its query parses back to
-// the same matchers, which choose what the selector chooses.
+// FuzzSelector checks that the query for any selector parses back to the same matchers, and that
+// they choose what the selector chooses.
 func FuzzSelector(f *testing.F) {
 	for _, s := range []string{"", "a=b", "a!=b,c in (d,e.f,g-h),i notin (j),k,!l", "app.kubernetes.io/name=x", "a in (,b)", "a=", "a notin (b,c_.d)"} {
 		f.Add(s, "shop", "b")
@@ -210,7 +208,7 @@ func FuzzSelector(f *testing.F) {
 		}
 		matchers, err := Matchers(s)
 		if err != nil {
-			return // it compares by < or >
+			return // the selector compares by < or >
 		}
 		if strings.ToValidUTF8(namespace, "") == namespace {
 			narrowed(t, m, namespace, s)
@@ -219,7 +217,7 @@ func FuzzSelector(f *testing.F) {
 		for i, r := range requirements {
 			for _, v := range append(r.ValuesUnsorted(), value, "x"+value) {
 				if v == "" {
-					continue // to Prometheus an empty label is none
+					continue // for Prometheus an empty label is a missing one
 				}
 				if got, want := matchers[i].Matches(v), r.Matches(selectors.Set{r.Key(): v}); got != want {
 					t.Errorf("%v: %v says %v of %q, want %v", &r, matchers[i], got, v, want)

@@ -14,10 +14,10 @@ import (
 // field is a key of a mapping.
 type field struct {
 	required bool
-	read     func(*yaml.Node) // given the value
+	read     func(*yaml.Node) // receives the value
 }
 
-// fields are the keys a mapping may have.
+// fields are the keys that a mapping may have.
 type fields map[string]field
 
 // names returns the keys, required ones first.
@@ -33,7 +33,7 @@ func (f fields) names() []string {
 	return append(required, optional...)
 }
 
-// mapping reads n by its fields. what names n in mistakes.
+// mapping reads n with its fields. what names n in mistakes.
 func (p *fileParser) mapping(n *yaml.Node, what string, known fields) {
 	if n.Kind != yaml.MappingNode {
 		p.addMistake(n, "%s is %s: it needs %s", what, kindOf(n), humanize.List(known.names(), 0))
@@ -104,8 +104,8 @@ func (p *fileParser) list(to *[]string, name string) func(*yaml.Node) {
 	}
 }
 
-// resolveAlias returns the target of an alias. Aliases are only resolved as deep as the format
-// goes, so they cannot expand without bound.
+// resolveAlias returns the target of an alias. Aliases are resolved only to the depth of the
+// format, so they cannot expand without limit.
 func resolveAlias(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode && n.Alias != nil {
 		return n.Alias
