@@ -7,40 +7,39 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Facts is what the API server says of nodes and pods, as weir knew it at one
-// moment. It is immutable; readers need no lock. The zero Facts and a nil
-// *Facts know nothing, as on a machine without a cluster.
+// Facts is what the API server says about nodes and pods at one moment. It is immutable;
+// readers need no lock. The zero Facts and a nil *Facts are empty, as on a machine without a
+// cluster.
 type Facts struct {
-	// Synced reports whether nodes and pods have been listed whole at least
-	// once. Until then a pod's absence proves nothing.
+	// Synced says that all nodes and pods were listed at least once. Until then a missing pod
+	// may exist.
 	Synced bool
-	// At is when these facts were learnt, by our clock. It does not change while
-	// the API server is away.
+	// At is when these facts were learnt, by our clock. It does not change while the API server
+	// does not answer.
 	At time.Time
 
-	// generation is another for each Facts that With returns; 0 for the zero Facts.
+	// generation is different for each Facts that With returns; 0 for the zero Facts.
 	generation uint64
 
 	nodes table[metric.NodeName, *Node]
 	pods  table[metric.Namespace, *NamespacePods]
-	// byNode holds the pods bound to each node. They are never changed, only replaced, and
-	// only those of nodes whose pods change.
+	// byNode has the pods bound to each node. An entry is never changed. It is replaced when a
+	// pod of its node changes.
 	byNode table[metric.NodeName, *nodePods]
 }
 
-// nodePods are the pods bound to a node, and the number of the change that they are of.
+// nodePods are the pods bound to a node, and the generation of their last change.
 type nodePods struct {
 	pods       []*Pod
 	generation uint64
 }
 
-// generations is shared by all Facts, so that two that do not come of each other never
-// have one number.
+// generations is shared by all Facts, so that a number is never used twice.
 var generations atomic.Uint64
 
 func nextGeneration() uint64 { return generations.Add(1) }
 
-// Node is what the API server says of a node.
+// Node is a node as the API server describes it.
 type Node struct {
 	Name          metric.NodeName
 	Addresses     []NodeAddress
@@ -49,11 +48,11 @@ type Node struct {
 	Unschedulable bool
 	Labels        map[string]string
 	Annotations   map[string]string
-	// Spec holds capacity and allocatable: CPUNodeCapacity and so on.
+	// Spec has capacity and allocatable: CPUNodeCapacity and so on.
 	Spec metric.Values
 }
 
-// NodeAddress is one way to reach a node.
+// NodeAddress is one address of a node.
 type NodeAddress struct {
 	Type    string // InternalIP, Hostname, ...
 	Address string
@@ -79,12 +78,12 @@ const (
 	Failed    Phase = "Failed"
 )
 
-// Pod is what the API server says of a pod.
+// Pod is a pod as the API server describes it.
 type Pod struct {
 	metric.PodRef
 	UID metric.PodUID
-	// ConfigHash is the annotation kubernetes.io/config.hash, which nodes
-	// report in place of the UID for static pods; nil for others.
+	// ConfigHash is the annotation kubernetes.io/config.hash, which nodes report instead of the
+	// UID of static pods; nil for others.
 	ConfigHash  *metric.PodUID
 	Node        metric.NodeName
 	Phase       Phase
@@ -93,16 +92,16 @@ type Pod struct {
 	Started     time.Time // status.startTime; zero if not started
 	Deleted     time.Time // metadata.deletionTimestamp; zero if not
 	ReadySince  time.Time // the Ready condition's last transition; zero if there is none
-	KnownAt     time.Time // when weir first knew this pod (this UID), by our clock
+	KnownAt     time.Time // when weir first saw this pod (this UID), by our clock
 	Ready       Readiness
-	Mirror      bool // of a static pod
+	Mirror      bool // the mirror pod of a static pod
 	HostNetwork bool
-	// PodLevel says that there is a pod-level request, of CPU, memory or huge pages
-	// (of which Spec has nothing).
+	// PodLevel says that the pod has a pod-level request, of CPU, memory or huge pages. Spec
+	// does not have huge pages.
 	PodLevel bool
-	// Spec holds the pod-level requests and limits, where given.
+	// Spec has the pod-level requests and limits, if there are any.
 	Spec Requirements
-	// Overhead holds what the pod's RuntimeClass costs, as requests.
+	// Overhead has the overhead of the pod's RuntimeClass, as requests.
 	Overhead   Requirements
 	Containers []Container
 }
@@ -125,8 +124,8 @@ type Role uint8
 const (
 	Regular   Role = iota
 	Init           // ends before the regular ones start
-	Sidecar        // an init container that goes on running (restartPolicy Always)
-	Ephemeral      // put in to debug
+	Sidecar        // an init container that keeps running (restartPolicy Always)
+	Ephemeral      // added for debugging
 )
 
 // ContainerState is a container's state.
@@ -136,25 +135,25 @@ type ContainerState uint8
 const (
 	StateUnknown ContainerState = iota
 	StateWaiting
-	StateRunning // running
+	StateRunning
 	StateTerminated
 )
 
-// Container is what the API server says of a container of a pod.
+// Container is a container of a pod as the API server describes it.
 type Container struct {
 	Name string
-	// ID is the container of the current state; where it waits or has
-	// terminated, the run that the status names last.
+	// ID is the container ID of the current state. If the container waits or has terminated, it
+	// is that of the last run that the status names.
 	ID        metric.ContainerID
-	StartedAt time.Time    // of the current state; zero unless Live or Terminated
-	Previous  *PreviousRun // nil for most, which run and of which no run has ended
+	StartedAt time.Time    // of the current state; zero unless it runs or has terminated
+	Previous  *PreviousRun // nil for most containers: they run, and no earlier run has ended
 	Spec      Requirements
 	Restarts  int32
 	Role      Role
 	State     ContainerState
 }
 
-// PreviousRun is what the API server says of runs of a container that have ended, and of why it
+// PreviousRun is what the API server says about ended runs of a container, and about why it
 // does not run.
 type PreviousRun struct {
 	LastID      metric.ContainerID // lastState.terminated
@@ -162,7 +161,7 @@ type PreviousRun struct {
 	StateReason string             // the current state's reason: CrashLoopBackOff, Completed, ...
 }
 
-// NewPreviousRun returns what is known if that is all; nil if it is nothing.
+// NewPreviousRun returns a PreviousRun with these fields; nil if all of them are empty.
 func NewPreviousRun(last metric.ContainerID, ended time.Time, why string) *PreviousRun {
 	if last == "" && ended.IsZero() && why == "" {
 		return nil
@@ -170,7 +169,7 @@ func NewPreviousRun(last metric.ContainerID, ended time.Time, why string) *Previ
 	return &PreviousRun{last, ended, why}
 }
 
-// LastID returns the container of the run before the current state's; empty if the status
+// LastID returns the container ID of the run before the current state; empty if the status
 // names none.
 func (c *Container) LastID() metric.ContainerID {
 	if c.Previous == nil {
@@ -179,7 +178,7 @@ func (c *Container) LastID() metric.ContainerID {
 	return c.Previous.LastID
 }
 
-// EndedAt returns when the last run that ended did; zero if none has.
+// EndedAt returns when the last ended run ended; zero if none has.
 func (c *Container) EndedAt() time.Time {
 	if c.Previous == nil {
 		return time.Time{}
@@ -187,8 +186,8 @@ func (c *Container) EndedAt() time.Time {
 	return c.Previous.EndedAt
 }
 
-// StateReason returns the reason of the current state: CrashLoopBackOff, Completed, ...; empty if the
-// status gives none.
+// StateReason returns the reason of the current state, such as CrashLoopBackOff or Completed;
+// empty if the status has none.
 func (c *Container) StateReason() string {
 	if c.Previous == nil {
 		return ""
@@ -196,14 +195,15 @@ func (c *Container) StateReason() string {
 	return c.Previous.StateReason
 }
 
-// Required reports whether a pod may be served only with this container's
-// numbers: it runs, and it is a regular or restartable init container.
+// Required reports whether a pod is served only with this container's numbers: it runs, and it
+// is a regular container or a sidecar.
 func (c *Container) Required() bool {
 	return c.State == StateRunning && (c.Role == Regular || c.Role == Sidecar)
 }
 
-// EndedSince reports whether a container that must run has ended a run after t, in
-// nanoseconds since the Unix epoch, or in the second of t: the API server cuts times.
+// EndedSince reports whether a run of a regular container or sidecar has ended after t, in
+// nanoseconds since the Unix epoch, or in the same second: the API server cuts times to
+// seconds.
 func (p *Pod) EndedSince(t int64) bool {
 	second := time.Unix(0, t).Truncate(time.Second)
 	for i := range p.Containers {
@@ -228,14 +228,13 @@ func (p *Pod) Container(name string) *Container {
 	return nil
 }
 
-// HasUID reports whether uid is the pod's: its UID or, for a static pod, the hash
-// of its manifest.
+// HasUID reports whether uid is the pod's UID or, for a static pod, the hash of its manifest.
 func (p *Pod) HasUID(uid metric.PodUID) bool {
 	return uid == p.UID || uid == p.ReportedUID()
 }
 
-// ReportedUID returns the UID by which nodes call the pod: its own or, for a
-// static pod, the hash of its manifest.
+// ReportedUID returns the UID that nodes report for the pod: its own or, for a static pod, the
+// hash of its manifest.
 func (p *Pod) ReportedUID() metric.PodUID {
 	if p.ConfigHash != nil {
 		return *p.ConfigHash
@@ -243,7 +242,7 @@ func (p *Pod) ReportedUID() metric.PodUID {
 	return p.UID
 }
 
-// NewConfigHash returns hash as ConfigHash has it: nil if it is empty.
+// NewConfigHash returns a pointer to hash; nil if it is empty.
 func NewConfigHash(hash metric.PodUID) *metric.PodUID {
 	if hash == "" {
 		return nil
@@ -251,8 +250,8 @@ func NewConfigHash(hash metric.PodUID) *metric.PodUID {
 	return new(hash)
 }
 
-// CoresOf returns how many CPUs the node of b has: what the API server says, else
-// what the source says; 0 if neither does.
+// CoresOf returns how many CPUs the node of b has by the API server, else by the source; 0 if
+// neither says.
 func (f *Facts) CoresOf(b *metric.Batch) float64 {
 	if cores := f.Node(b.Node).Cores(); cores > 0 {
 		return cores
@@ -276,7 +275,7 @@ func (f *Facts) Nodes() int {
 	return f.nodes.n
 }
 
-// EachNode calls do for every node, in no order, until it returns false.
+// EachNode calls do for every node, in no order, until do returns false.
 func (f *Facts) EachNode(do func(*Node) bool) {
 	if f != nil {
 		f.nodes.each(func(_ metric.NodeName, n *Node) bool { return do(n) })
@@ -291,8 +290,7 @@ func (f *Facts) Pod(ref metric.PodRef) *Pod {
 	return f.pods.get(ref.Namespace).orNone().get(ref.Name)
 }
 
-// EachPod calls do for every pod, bound to a node or not, in no order, until it
-// returns false.
+// EachPod calls do for every pod, bound to a node or not, in no order, until do returns false.
 func (f *Facts) EachPod(do func(*Pod) bool) {
 	if f != nil {
 		f.pods.each(func(_ metric.Namespace, in *NamespacePods) bool {
@@ -301,8 +299,8 @@ func (f *Facts) EachPod(do func(*Pod) bool) {
 	}
 }
 
-// PodsOn returns the pods bound to a node. The slice must not be changed. It is the
-// same slice as long as none of them changes; PodsGeneration tells.
+// PodsOn returns the pods bound to a node. The slice must not be changed. It is the same slice
+// as long as PodsGeneration is the same.
 func (f *Facts) PodsOn(node metric.NodeName) []*Pod {
 	if f == nil {
 		return nil
@@ -325,8 +323,8 @@ func (f *Facts) PodsGeneration(node metric.NodeName) uint64 {
 	return 0
 }
 
-// EachNodesPods calls do for every node that pods are bound to, with these, in no order,
-// until it returns false. The slice is that of PodsOn.
+// EachNodesPods calls do for every node with bound pods, with these pods, in no order, until do
+// returns false. The slice is that of PodsOn.
 func (f *Facts) EachNodesPods(do func(metric.NodeName, []*Pod) bool) {
 	if f != nil {
 		f.byNode.each(func(node metric.NodeName, on *nodePods) bool { return do(node, on.pods) })
@@ -363,15 +361,14 @@ type FactsChange struct {
 	At     time.Time
 	Nodes  []*Node // new or changed
 	Pods   []*Pod  // new or changed
-	// GoneNodes and GonePods were deleted. A pod of the same name and another
-	// UID that is in Pods replaces the old one: it need not be listed as gone.
+	// GoneNodes and GonePods were deleted. A pod in Pods replaces an old one of the same name
+	// and another UID. The old one need not be in GonePods.
 	GoneNodes []metric.NodeName
 	GonePods  []metric.PodRef
 }
 
-// With returns facts with the change applied; f itself stays as it is. What
-// did not change is shared, so a change costs little however many pods there are. f
-// may be nil.
+// With returns facts with the change applied; f itself does not change. Both share what did not
+// change, so a change costs little however many pods there are. f may be nil.
 func (f *Facts) With(c FactsChange) *Facts {
 	n := &Facts{}
 	if f != nil {
@@ -392,7 +389,7 @@ func (f *Facts) With(c FactsChange) *Facts {
 	return n
 }
 
-// changePods applies what c says of pods to n, which is not shared yet.
+// changePods applies the pods of c to n, which is not shared yet.
 func (n *Facts) changePods(c FactsChange) {
 	changes := map[metric.Namespace]map[metric.PodName]*Pod{} // nil: gone
 	note := func(ref metric.PodRef, p *Pod) {
@@ -409,7 +406,7 @@ func (n *Facts) changePods(c FactsChange) {
 	}
 
 	namespaces := map[metric.Namespace]*NamespacePods{}
-	coming := map[metric.NodeName][]*Pod{} // to each node on which anything changes
+	coming := map[metric.NodeName][]*Pod{} // new and changed pods of each node that changes
 	for namespace, changed := range changes {
 		was := n.pods.get(namespace).orNone()
 		for name, p := range changed {

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// TestFactsAgainstMaps changes facts at random, few pods and many at a time, in
-// namespaces of one pod and of thousands, and holds every way to ask against plain maps.
+// TestFactsAgainstMaps changes facts at random, few pods and many at a time, in namespaces of
+// one pod and of thousands, and compares all queries with plain maps.
 func TestFactsAgainstMaps(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var f *Facts
@@ -35,7 +35,7 @@ func TestFactsAgainstMaps(t *testing.T) {
 			c.Pods = append(c.Pods, p)
 			next[ref] = p
 		}
-		for _, ref := range c.GonePods { // pods that come win over pods that go
+		for _, ref := range c.GonePods { // a pod in both Pods and GonePods is kept
 			for _, p := range c.Pods {
 				if p.PodRef == ref {
 					next[ref] = p
@@ -70,7 +70,7 @@ func TestFactsAgainstMaps(t *testing.T) {
 	}
 }
 
-// touches reports whether c changes a pod that is on the node, before or after.
+// touches reports whether c changes a pod that was or is on the node.
 func touches(c FactsChange, was map[metric.PodRef]*Pod, node metric.NodeName) bool {
 	on := func(ref metric.PodRef) bool { return was[ref] != nil && was[ref].Node == node }
 	return slices.ContainsFunc(c.GonePods, on) ||

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// BenchmarkWith is one pod that changes, in clusters of which all pods are in one
-// namespace, and of which a namespace has 30.
+// BenchmarkWith changes one pod, in a cluster with all pods in one namespace, and in one with
+// 30 pods in each namespace.
 func BenchmarkWith(b *testing.B) {
 	for _, pods := range []int{30_000, 150_000} {
 		for _, in := range []int{pods, 30} {

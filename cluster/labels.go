@@ -2,8 +2,8 @@ package cluster
 
 import "slices"
 
-// AppendLabelKey appends a text that is the same for equal labels only, to find by it what
-// pods with equal labels share.
+// AppendLabelKey appends a key for labels. Equal labels have the same key, and different labels
+// different keys.
 func AppendLabelKey(key []byte, labels map[string]string) []byte {
 	var array [16]string
 	names := array[:0]

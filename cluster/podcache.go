@@ -2,24 +2,24 @@ package cluster
 
 import "github.com/weir-metrics/weir/metric"
 
-// PodCache keeps what Facts say of the pods of one source's batches from batch to
-// batch, and looks up only what may have changed. The zero PodCache is ready to use.
-// It is not safe for concurrent use, and a batch no longer reads it once it is shared. It keeps pods alive, and no Facts.
+// PodCache keeps the pods of one source's batches from batch to batch, and looks up only those
+// that may have changed. The zero PodCache is ready to use. It is not safe for concurrent use.
+// A batch that is shared no longer reads it. It keeps pods in memory, but no Facts.
 type PodCache struct {
-	generation     uint64 // of the facts resolved last
-	slotGeneration uint64 // of the slots then
-	// While the generation of the node's pods is this one, every pod in of that is bound
-	// to the node is current.
+	generation     uint64 // of the facts of the last Resolve
+	slotGeneration uint64 // of the slots of the last Resolve
+	// While this is the generation of the node's pods, each entry of "of" with a pod on the
+	// node is valid.
 	node   metric.NodeName
 	onNode uint64
 	of     []*Pod // by slot
-	// unbound are the slots that onNode says nothing of: those of unknown pods, and of pods
-	// bound to another node or to none. They may change with any change of the facts.
+	// unbound are the slots of unknown pods, and of pods bound to another node or to none. They
+	// may change with any change of the facts, which onNode does not show.
 	unbound []uint32
 }
 
-// Resolve finds what facts say of the pods of all b's samples, for Facts.PodOf to
-// answer from. Without slots nothing can be kept, and PodOf looks each pod up.
+// Resolve looks up the pods of all samples of b, for Facts.PodOf. If b has no slots, it keeps
+// nothing, and PodOf looks up each pod.
 func (p *PodCache) Resolve(facts *Facts, b *metric.Batch) {
 	b.PodCache = nil
 	if facts == nil || b.Slots == nil {
@@ -34,20 +34,20 @@ func (p *PodCache) Resolve(facts *Facts, b *metric.Batch) {
 		return
 	}
 	for _, s := range p.unbound {
-		// One that is found now is not of the node's: those have not changed.
+		// A pod that is found now is not bound to the node: the node's pods have not changed.
 		if e := b.Slots.Entity(s); e != nil {
 			p.of[s] = facts.Pod(e.PodRef())
 		}
 	}
 }
 
-// lookUpAll looks every pod up.
+// lookUpAll looks up the pods of all slots.
 func (p *PodCache) lookUpAll(facts *Facts, slots *metric.SlotTable) {
 	n := slots.Len()
 	if cap(p.of) < n {
 		p.of = make([]*Pod, n)
 	}
-	p.of, p.unbound = p.of[:n], nil // before the facts come all are unbound, and none later
+	p.of, p.unbound = p.of[:n], nil // frees memory: before the first facts all slots are unbound, later few
 	for s := range uint32(n) {
 		p.of[s] = nil
 		if e := slots.Entity(s); e != nil && slots.PodOf(s) == s {
@@ -67,8 +67,8 @@ func (p *PodCache) lookUpAll(facts *Facts, slots *metric.SlotTable) {
 	}
 }
 
-// PodOf returns the pod that sample i of b is of or in; nil if it is of none, or of one
-// that f does not know.
+// PodOf returns the pod that sample i of b is or belongs to; nil if there is none, or if f does
+// not know it.
 func (f *Facts) PodOf(b *metric.Batch, i int) *Pod {
 	s := &b.Samples[i]
 	if p, ok := b.PodCache.(*PodCache); ok && f != nil && s.Slot != 0 && p.generation == f.generation && p.slotGeneration == b.Slots.Generation() {

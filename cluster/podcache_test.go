@@ -9,8 +9,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// The pods that were found once are those that looking up finds, however the facts
-// change: at this node, at others, and from one to the other.
+// PodOf gives the result of a look-up, however the facts change: at this node, at others, and
+// from one to the other.
 func TestPodOfAgreesWithLookingUp(t *testing.T) {
 	nodes := []metric.NodeName{"", "n1", "n1", "n1", "n2"}
 	kept := 0
@@ -26,7 +26,7 @@ func TestPodOfAgreesWithLookingUp(t *testing.T) {
 		b := &metric.Batch{Node: "n1"}
 		for range 80 {
 			switch r.IntN(4) {
-			case 0: // the same facts again
+			case 0: // the same facts as before
 			case 1:
 				if r.IntN(10) == 0 { // as when a recording starts again
 					facts = nil
@@ -61,7 +61,7 @@ func TestPodOfAgreesWithLookingUp(t *testing.T) {
 			if before != 0 && before == pods.onNode {
 				kept++
 			}
-			extra := ref() // some processor adds it
+			extra := ref() // a processor adds it
 			e := metric.Entity{Kind: metric.Pod, Node: "n1", Namespace: extra.Namespace, Pod: extra.Name}
 			b.Add(e).Slot = slots.SlotOf(&e)
 			other := facts.With(FactsChange{GonePods: []metric.PodRef{extra}})
@@ -80,7 +80,7 @@ func TestPodOfAgreesWithLookingUp(t *testing.T) {
 	}
 }
 
-// What is kept belongs to the source's next batch as soon as this one is shared.
+// The cache belongs to the source's next batch as soon as this one is shared.
 func TestSharedBatchLooksUp(t *testing.T) {
 	pod := &Pod{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1"}
 	facts := (*Facts)(nil).With(FactsChange{Pods: []*Pod{pod}})

@@ -6,14 +6,12 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Requirements are the requests and limits of a pod or container, as Values. The
-// pods of one owner ask for the same, so whoever makes many can let them share:
-// what a copy of Requirements holds is never changed, only replaced. The zero
-// Requirements hold nothing.
+// Requirements are the requests and limits of a pod or container, as Values. Many pods of one
+// owner have the same, so copies share their values. The values are never changed, only
+// replaced. The zero Requirements are empty.
 type Requirements struct{ values *metric.Values }
 
-// NewRequirements returns Requirements that hold v, which must not be changed any
-// more.
+// NewRequirements returns Requirements with the values v, which must not be changed afterwards.
 func NewRequirements(v *metric.Values) Requirements {
 	if v == nil || v.Len() == 0 {
 		return Requirements{}
@@ -21,10 +19,10 @@ func NewRequirements(v *metric.Values) Requirements {
 	return Requirements{v}
 }
 
-// nothing is what Requirements without values hold.
+// nothing is the result of Values for empty Requirements.
 var nothing metric.Values
 
-// Values returns what is held. It must not be changed.
+// Values returns the values. They must not be changed.
 func (r Requirements) Values() *metric.Values {
 	if r.values == nil {
 		return &nothing
@@ -41,7 +39,7 @@ func (r Requirements) Len() int { return r.Values().Len() }
 // All yields each present metric and its value, in the catalogue's order.
 func (r Requirements) All() iter.Seq2[metric.ID, float64] { return r.Values().All() }
 
-// Set makes id present with the given value. Those who shared what was held keep it.
+// Set makes id present with the given value. Copies of r do not change.
 func (r *Requirements) Set(id metric.ID, value float64) {
 	var own metric.Values
 	own.CopyFrom(r.Values())

@@ -2,9 +2,9 @@ package cluster
 
 import "github.com/weir-metrics/weir/metric"
 
-// Since returns the change that makes f of old: old.With(f.Since(old)) says what
-// f says. Where f came of old by a few changes it costs little, for what both
-// share is passed over. old may be nil; f may not.
+// Since returns the change that leads from old to f: old.With(f.Since(old)) has the content of
+// f. It skips what both share, so it is cheap if f was made from old by a few changes. old may
+// be nil; f may not.
 func (f *Facts) Since(old *Facts) FactsChange {
 	c := FactsChange{Synced: f.Synced, At: f.At}
 	if old == nil {
@@ -29,9 +29,8 @@ func (f *Facts) Since(old *Facts) FactsChange {
 	return c
 }
 
-// SameNodes reports whether f says of nodes what old does. It compares no node: that
-// nothing has changed is seen at once, and what is as it was but was said anew counts
-// as a change. Both may be nil.
+// SameNodes reports whether f has the same nodes as old. It compares only a generation: a node
+// that was replaced by an equal one counts as a change. Both may be nil.
 func (f *Facts) SameNodes(old *Facts) bool {
 	if f == nil || old == nil {
 		return f == old
@@ -39,8 +38,8 @@ func (f *Facts) SameNodes(old *Facts) bool {
 	return f.nodes.generation == old.nodes.generation
 }
 
-// NamespacePods is the pods of one namespace. It never changes: while Facts have the same
-// NamespacePods of a namespace, its pods are the same, unchanged. It may be nil for none.
+// NamespacePods is the pods of one namespace. It is immutable: as long as Facts return the same
+// NamespacePods, its pods have not changed. It may be nil if there are none.
 type NamespacePods struct {
 	table[metric.PodName, *Pod]
 }
@@ -48,7 +47,7 @@ type NamespacePods struct {
 // noPods are the pods of a namespace without any.
 var noPods = &NamespacePods{}
 
-// orNone returns p, or noPods for nil.
+// orNone returns p, or noPods if p is nil.
 func (p *NamespacePods) orNone() *NamespacePods {
 	if p == nil {
 		return noPods
@@ -56,8 +55,8 @@ func (p *NamespacePods) orNone() *NamespacePods {
 	return p
 }
 
-// Since calls do for each pod that differs from old: was is nil for one that has come, is is
-// nil for one that is gone.
+// Since calls do for each pod that differs from old. was is nil for a new pod, is is nil for a
+// deleted one.
 func (p *NamespacePods) Since(old *NamespacePods, do func(was, is *Pod)) {
 	p.orNone().since(&old.orNone().table, func(_ metric.PodName, was, is *Pod) { do(was, is) })
 }

@@ -2,15 +2,15 @@ package cluster
 
 import "maps"
 
-// table is a map in parts, so that a change copies the parts that it touches and no others.
-// A table never changes: with returns another one. The zero table is empty.
+// table is a map in parts: a change copies only the parts that it touches. A table is
+// immutable: with returns another one. The zero table is empty.
 type table[K ~string, V comparable] struct {
 	parts      []part[K, V] // a power of two of them, by hash; none if there are no entries
 	n          int
 	generation uint64
 }
 
-// part is one part. Two parts of one generation are equal.
+// part is one part. Two parts with the same generation are equal.
 type part[K ~string, V comparable] struct {
 	entries    map[K]V
 	generation uint64
@@ -34,8 +34,8 @@ func (t *table[K, V]) get(name K) (v V) {
 	return t.parts[t.index(name)].entries[name]
 }
 
-// each calls do for every entry, in no order, until it returns false. It reports whether do
-// never did.
+// each calls do for every entry, in no order, until do returns false. It returns true if do
+// never returned false.
 func (t *table[K, V]) each(do func(K, V) bool) bool {
 	for _, p := range t.parts {
 		for k, v := range p.entries {
@@ -47,7 +47,7 @@ func (t *table[K, V]) each(do func(K, V) bool) bool {
 	return true
 }
 
-// with returns the table after changes: values by name, the zero value where one is gone.
+// with returns the table after changes. A zero value in changes deletes an entry.
 func (t table[K, V]) with(changes map[K]V) table[K, V] {
 	if len(changes) == 0 {
 		return t
@@ -82,7 +82,8 @@ func (t table[K, V]) with(changes map[K]V) table[K, V] {
 	return next
 }
 
-// rebuild fills t, which has another number of parts than old, with old after changes.
+// rebuild fills t with the entries of old after changes. t needs another number of parts than
+// old.
 func (t *table[K, V]) rebuild(old *table[K, V], changes map[K]V) {
 	if t.n == 0 {
 		return
@@ -109,8 +110,8 @@ func (t *table[K, V]) rebuild(old *table[K, V], changes map[K]V) {
 	}
 }
 
-// since calls do for each name with another value in t than in old; the zero value is none.
-// Parts that both share are passed over.
+// since calls do for each name with another value in t than in old. The zero value means that
+// there is no entry. since skips the parts that both share.
 func (t *table[K, V]) since(old *table[K, V], do func(name K, was, is V)) {
 	var none V
 	shared := func(i int) bool {

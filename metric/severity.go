@@ -17,7 +17,8 @@ const (
 func (g Severity) String() string { return [...]string{"none", "temporary", "broken"}[g] }
 
 // Severity returns how serious r is. A sample that identity rejected leaves no gap, so the
-// reasons of identity are None. If it was the only sample, the gap has its own reason.
+// reasons of identity are None. If it was the only sample, package explain reports the gap as
+// Temporary.
 func (r Reason) Severity() Severity {
 	switch r {
 	case Unjudged, Measured, PodFinished, ContainerFinished, NodeExcluded, NotApplicable, Unsupported,

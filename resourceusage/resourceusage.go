@@ -1,10 +1,10 @@
-// Package resourceusage is the rule that turns what is measured of a pod or node into the
+// Package resourceusage is the rule that turns the measured numbers of a pod or node into the
 // usage that metrics.k8s.io serves: which numbers may be served, how they are rounded, and
-// which time they are of.
+// which time they have.
 //
 // It is a package of its own so that every reader applies the same rule: the API
-// (api/resourcemetrics), the autoscaler (autoscaler/live), the explanation of what is
-// missing (explain), and the store (sinks/memory), which applies it without decoding whole
+// (api/resourcemetrics), the autoscaler (autoscaler/live), explanations of missing numbers
+// (explain), and the memory sink (sinks/memory), which applies it without decoding whole
 // samples.
 package resourceusage
 
@@ -29,7 +29,7 @@ type PodUsage struct {
 	*metric.PodRef
 	UID         *metric.PodUID
 	Node        metric.NodeName // the node that reported it
-	Window      metric.Window   // of the container whose numbers are the oldest
+	Window      metric.Window   // of the container with the oldest numbers
 	LastKnownAt int64           // see the function LastKnownAt
 	Containers  []Usage         // those with both numbers, by name
 	// Generation and Index recognise a pod without its name: while a node's Generation is
@@ -39,8 +39,8 @@ type PodUsage struct {
 	Index      int
 }
 
-// UsageOf returns the usage of a sample's entity and the time it is of. ok is false unless
-// the sample has both CPU and memory. A CPU number without a window is of its group's time.
+// UsageOf returns the usage of a sample's entity, and its window. ok is false unless the sample
+// has both CPU and memory. A CPU number without a window has the time of its group.
 func UsageOf(s *metric.Sample) (u Usage, window metric.Window, ok bool) {
 	cpu, ok := ValueOf(s, metric.CPUUsageRate)
 	if !ok {
@@ -70,8 +70,8 @@ func NewUsage(cpu, memory float64) (u Usage, ok bool) {
 	return Usage{CPU: roundToInt(cpu), Memory: roundToInt(memory)}, true
 }
 
-// OlderWindow returns the window that ended first; of two that ended together, the longer.
-// It is the window of a pod with two containers. The zero Window is none.
+// OlderWindow returns the window that ended first; of two that ended together, the longer one.
+// It is the window of a pod with two containers. A zero Window counts as no window.
 func OlderWindow(a, b metric.Window) metric.Window {
 	if a == (metric.Window{}) || b.End < a.End || b.End == a.End && b.Length > a.Length {
 		return b
@@ -79,16 +79,16 @@ func OlderWindow(a, b metric.Window) metric.Window {
 	return a
 }
 
-// MayServe reports whether the numbers of a pod's own sample may be served. p is the API
-// server's present word, nil if it does not know the pod; s is nil if nothing was measured.
+// MayServe reports whether the numbers of a pod's own sample may be served. p is the pod as the
+// API server knows it now; nil if it does not. s is nil if nothing was measured.
 func MayServe(p *cluster.Pod, s *metric.Sample) bool {
 	return IsComplete(s) && MayServePod(p, s.Instance.UID, LastKnownAt(s))
 }
 
-// MayServePod reports whether numbers measured under uid may be served of the pod p: it
-// runs, its UID matches (an empty uid matches all), and, if its CPU is the last known value
-// of lastKnownAt, no required container has ended since then. p is nil if the API server
-// does not know the pod.
+// MayServePod reports whether numbers that were measured under uid may be served for the pod p:
+// it runs, its UID matches (an empty uid matches all), and, if its CPU is the last known value
+// of lastKnownAt, no required container has ended since then. p is nil if the API server does
+// not know the pod.
 func MayServePod(p *cluster.Pod, uid metric.PodUID, lastKnownAt int64) bool {
 	return p != nil && p.Phase == cluster.Running && (uid == "" || p.HasUID(uid)) && (lastKnownAt == 0 || !p.EndedSince(lastKnownAt))
 }
@@ -128,7 +128,7 @@ func ValueOf(s *metric.Sample, id metric.ID) (v float64, ok bool) {
 // isAmount reports whether v is finite and not negative.
 func isAmount(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
 
-// roundToInt returns the nearest integer that an int64 holds.
+// roundToInt returns the nearest integer, at most the largest int64.
 func roundToInt(v float64) int64 {
 	v = math.Round(v)
 	if v >= math.MaxInt64 {

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// sample is a pod's own of a UID, measured whole.
+// sample returns the own sample of a pod with this UID, with both groups measured.
 func sample(uid metric.PodUID, cpu, memory float64) *metric.Sample {
 	s := &metric.Sample{}
 	s.Instance.UID = uid
@@ -60,7 +60,7 @@ func TestMayServe(t *testing.T) {
 	f("last known value with a time alone", ended(6, cluster.Regular), lastKnown, false)
 }
 
-// Numbers are whole, and within what an int64 holds; the time is the rate's, if it has a
+// Numbers are rounded and at most the largest int64. The time is that of the rate, if it has a
 // window.
 func TestUsageOf(t *testing.T) {
 	s := sample("a", 1.5, 1e30)

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// readFailure is why anything that this read does not hold is missing: Unjudged if
-// the read succeeded.
+// readFailure is why all entities that this read does not have are missing; Unjudged if the
+// read succeeded.
 type readFailure struct {
 	reason   metric.Reason
 	evidence metric.Evidence
@@ -33,8 +33,7 @@ func readFailureOf(facts *cluster.Facts, b *metric.Batch) readFailure {
 	return m
 }
 
-// phaseReason returns why a pod of that phase has no numbers; Unjudged if it should
-// have some.
+// phaseReason returns why a pod in its phase has no numbers; Unjudged if it should have some.
 func phaseReason(p *cluster.Pod) metric.Reason {
 	switch p.Phase {
 	case cluster.Pending, "":
@@ -55,9 +54,9 @@ func (a *Aggregator) absentReason(p *pod, c *cluster.Container) (metric.Reason, 
 	case reason == metric.PodPending && c.State != cluster.StateRunning && c.State != cluster.StateTerminated:
 		return reason, metric.Evidence{Name: c.StateReason()}
 	case !p.facts.Deleted.IsZero() && (c.State != cluster.StateRunning || a.readFailure.reason == metric.Unjudged):
-		// A running container of a pod that is being deleted vanishes from its
-		// node before the API server says so. If the node could not be read,
-		// that is why, and not the deletion.
+		// A running container of a pod that is being deleted vanishes from its node before the
+		// API server says so. If the node could not be read, that is the reason, and not the
+		// deletion.
 		return metric.PodTerminating, metric.Evidence{}
 	case c.State == cluster.StateTerminated:
 		return metric.ContainerFinished, metric.Evidence{Name: c.StateReason()}
@@ -67,15 +66,14 @@ func (a *Aggregator) absentReason(p *pod, c *cluster.Container) (metric.Reason, 
 	return a.unreported(p, c.Name)
 }
 
-// unreported returns why there is no sample of a container that runs, as far as
-// anyone knows.
+// unreported returns why there is no sample of a container that runs, as far as is known.
 func (a *Aggregator) unreported(p *pod, name string) (metric.Reason, metric.Evidence) {
 	if a.readFailure.reason != metric.Unjudged {
 		return a.readFailure.reason, a.readFailure.evidence
 	}
 	for _, t := range a.rejected[p] {
 		if t.name == name {
-			return t.reason, a.verdicts.evidence(p.container(name), t.reason) // as identity has written
+			return t.reason, a.verdicts.evidence(p.container(name), t.reason) // with the evidence of identity's verdict
 		}
 	}
 	if a.cut > 0 {
@@ -84,9 +82,9 @@ func (a *Aggregator) unreported(p *pod, name string) (metric.Reason, metric.Evid
 	return metric.NotReported, metric.Evidence{Due: a.next}
 }
 
-// cutAt returns the bound at which the source dropped what else the node reported,
-// 0 if it dropped nothing. It says so of some only; identity, which says the same of
-// too many reports of one entity, leaves a sample.
+// cutAt returns the limit at which the source dropped the rest of the node's report; 0 if it
+// dropped nothing. The source gives the dropped entities an OverLimit verdict and no sample.
+// Identity gives the same reason to too many samples of one entity, but keeps the samples.
 func (a *Aggregator) cutAt(b *metric.Batch) float64 {
 	for i := range b.Verdicts {
 		v := &b.Verdicts[i]
@@ -105,8 +103,8 @@ func (a *Aggregator) cutAt(b *metric.Batch) float64 {
 	return 0
 }
 
-// markWarmingUp calls by its name that all are seen for the first time because
-// weir has just begun to read the node.
+// markWarmingUp changes FirstSample to WarmingUp: all entities are seen for the first time,
+// because weir has just begun to read the node.
 func (a *Aggregator) markWarmingUp(b *metric.Batch) {
 	for i := range b.Samples {
 		s := &b.Samples[i]
@@ -124,8 +122,8 @@ func (a *Aggregator) markWarmingUp(b *metric.Batch) {
 	}
 }
 
-// explainUnsupported says of all that is met that the source has no group g for containers. Who
-// has it all the same loses the verdict again.
+// explainUnsupported gives every entity of this round the verdict that the source has no group
+// g for containers. An entity that has the group loses the verdict later (removeObsolete).
 func (a *Aggregator) explainUnsupported(g metric.Group, b *metric.Batch) {
 	for _, p := range a.currentPods {
 		reason, named := metric.Unsupported, p.otherPod

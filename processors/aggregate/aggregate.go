@@ -1,20 +1,20 @@
-// Package aggregate says what each pod and node uses as a whole, and why a
-// number that should be there is not.
+// Package aggregate computes the usage of each pod and node, and gives the reason for each
+// missing number.
 //
-// A pod is served whole or not at all: its CPU and memory are the sums over its
-// containers if every required one is measured; otherwise it is Incomplete, and
-// the verdict names the container and its reason. What the API server (or, on a
-// bare host, the node's own last reports) says should be there and the batch
-// does not hold gets one verdict, the outermost reason that is true.
+// A pod is served completely or not at all: its CPU and memory are the sums over its containers
+// if every required one is measured; otherwise it is Incomplete, and the verdict names the
+// container and its reason. An entity that should be in the batch and is not gets one verdict,
+// the outermost reason that is true. The API server says which entities should be there, or, on
+// a host without a cluster, the node's last reports.
 //
-// aggregate is the last step. It makes the ratios too, for only here are all
-// uses known.
+// aggregate is the last step. It also computes the ratios, because only here all usage is
+// known.
 //
-// pods.go gathers a batch's samples by pod, judge.go
-// decides what is required and who is to blame, absence.go names the reasons of
-// what is not there, totals.go and exact.go add up, node.go speaks for the node,
-// ratios.go divides, and verdicts.go keeps one verdict for each thing. Pods and verdicts are
-// found by slot.
+// pods.go groups a batch's samples by pod. judge.go decides which containers are required and
+// which one prevents its pod from being served. absence.go gives the reasons for missing
+// entities, totals.go and exact.go add up, node.go judges the node, ratios.go computes ratios,
+// and verdicts.go keeps one verdict for each entity and group. Pods and verdicts are found by
+// slot.
 package aggregate
 
 import (
@@ -27,30 +27,30 @@ import (
 // Aggregator aggregates the batches of one source. It is not safe for
 // concurrent use.
 type Aggregator struct {
-	slots       metric.SlotTable // used if no step before has one
-	pods        []*pod           // by the pod's slot; nil where there is none
-	known       int              // pods that there are
-	currentPods []*pod           // the pods of this round: reported, or expected
-	unmetPods   []*pod           // pods that were not met
-	// rejected are the containers of which a sample in this batch was rejected, by their
-	// pods; nil if there are none, as of nearly every batch.
+	slots       metric.SlotTable // used if no earlier step assigned slots
+	pods        []*pod           // by the pod's slot; nil if there is none
+	known       int              // number of pods in the field pods
+	currentPods []*pod           // the pods of this round, reported or expected
+	unmetPods   []*pod           // pods that are not in this round
+	// rejected lists, by pod, the containers with a rejected sample in this batch. It is nil if
+	// there are none, which is so for nearly every batch.
 	rejected map[*pod][]rejectedContainer
 
 	round uint32 // counts batches
-	reads uint32 // counts those that were read without error
-	// warm is set once a batch has held something: until then weir is only
-	// getting to know the node, and its first samples are nobody's fault.
+	reads uint32 // counts batches that were read without error
+	// warm is set once a batch had a sample. Until then weir has only begun to read the node,
+	// and FirstSample is WarmingUp.
 	warm bool
 	next int64 // when the next batch is due, by our clock; 0 if unknown
 
-	// gives marks the groups this source has ever given for a container. A pod
-	// is not held to what its source never tells.
+	// gives marks the groups that this source has ever reported for a container. A pod does not
+	// need a group that its source never reports.
 	gives [metric.NumGroups]bool
 	// nodeSpeaks is set once the source has reported the node itself.
 	nodeSpeaks bool
 
 	readFailure readFailure
-	cut         float64 // the bound at which the source cut this report; 0 if it did not
+	cut         float64 // the limit at which the source cut this report; 0 if it did not
 	sums        [len(summedMetrics)]exactSum
 	verdicts    verdicts
 }
@@ -60,12 +60,11 @@ func New() *Aggregator {
 	return &Aggregator{}
 }
 
-// wholeGroups are the groups in which pods are served whole.
+// wholeGroups are the groups in which a pod is served completely or not at all.
 var wholeGroups = [...]metric.Group{metric.CPU, metric.Memory}
 
-// Process adds the pods' and the node's sums and the ratios to b's samples, and
-// the verdicts of what is missing. It believes what identity and rate have said
-// of each sample: rejected ones are never counted.
+// Process adds the sums of pods and the node and the ratios to b's samples, and the verdicts of
+// missing entities. It uses the reasons of identity and rate: rejected samples never count.
 func (a *Aggregator) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
 	b.AssignSlots(&a.slots)
 	a.pods = metric.BySlot(b.Slots, a.pods)
@@ -102,7 +101,7 @@ func (a *Aggregator) Process(facts *cluster.Facts, b *metric.Batch, now time.Tim
 	a.verdicts.end()
 }
 
-// wanted reports whether a pod needs group g of its containers to be whole.
+// wanted reports whether a pod needs group g of each of its required containers.
 func (a *Aggregator) wanted(g metric.Group) bool {
 	return a.gives[g] || !a.gives[metric.CPU] && !a.gives[metric.Memory]
 }

@@ -9,21 +9,21 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// TestRules tells what aggregate makes of samples as rate leaves them.
+// TestRules runs aggregate on samples as rate leaves them.
 func TestRules(t *testing.T) {
 	transcript.Run(t, "testdata/rules", func() []transcript.Processor {
 		return []transcript.Processor{aggregate.New()}
 	})
 }
 
-// TestRatios tells what enrich and aggregate make together.
+// TestRatios runs enrich and aggregate together.
 func TestRatios(t *testing.T) {
 	transcript.Run(t, "testdata/ratios", func() []transcript.Processor {
 		return []transcript.Processor{enrich.New(), aggregate.New()}
 	})
 }
 
-// TestPipeline tells what the four steps make of counters together.
+// TestPipeline runs the four steps together on counters.
 func TestPipeline(t *testing.T) {
 	transcript.Run(t, "testdata/pipeline", func() []transcript.Processor {
 		return []transcript.Processor{processors.New(processors.Options{})}

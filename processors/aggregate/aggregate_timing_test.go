@@ -10,7 +10,7 @@ import (
 	"github.com/weir-metrics/weir/test/samplenodes"
 )
 
-// rated fills b with what round r reads, as rate leaves it.
+// rated fills b with the reading of round r, as rate leaves it.
 func rated(n samplenodes.Node, b *metric.Batch, r int) time.Time {
 	now := n.Round(b, r)
 	for i := range b.Samples {
@@ -84,7 +84,7 @@ func TestUnreadNodeAllocatesNothing(t *testing.T) {
 		a.Process(facts, b, samplenodes.Epoch)
 	}
 	read()
-	// One is errors.As'.
+	// errors.As makes one allocation.
 	if got := testing.AllocsPerRun(100, read); got > 1 {
 		t.Errorf("%v allocations a round, want at most 1", got)
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// TestEveryAbsenceHasOneReason plays random worlds: pods that come, wait, end and
-// are replaced, a node that reports some of them, some of them twice, with zeros,
-// resets and gaps, and reads that fail. Whatever should have CPU and memory by the
-// API server's word has, in every round, a number or exactly one reason; and what
-// has a number has no reason against it.
+// TestEveryAbsenceHasOneReason makes random fixtures: pods that come, wait, end and are
+// replaced, a node that reports some of them, some twice, with zeros, resets and gaps, and
+// reads that fail. In every round, each entity that should have CPU and memory by the API
+// server's facts has a number or exactly one reason. An entity with a number has no reason
+// against it.
 func TestEveryAbsenceHasOneReason(t *testing.T) {
 	numbers, reasons := 0, map[metric.Reason]int{}
 	for seed := range uint64(400) {
@@ -64,8 +64,8 @@ type key struct {
 	group  metric.Group
 }
 
-// reasonsByKey returns the reasons that stand against numbers: all but those of
-// samples turned away, and doubts.
+// reasonsByKey returns the reasons against numbers: all but those of rejected samples and
+// Ambiguous.
 func reasonsByKey(b *metric.Batch) map[key][]metric.Reason {
 	all := map[key][]metric.Reason{}
 	for i := range b.Verdicts {
@@ -78,8 +78,7 @@ func reasonsByKey(b *metric.Batch) map[key][]metric.Reason {
 	return all
 }
 
-// expected returns the node, and the pods and containers on it, that the API server
-// names.
+// expected returns the node, and the pods and containers on it, that the API server names.
 func expected(facts *cluster.Facts, node metric.NodeName) map[metric.Entity]bool {
 	all := map[metric.Entity]bool{}
 	if facts.Node(node) != nil {
@@ -110,7 +109,7 @@ func served(b *metric.Batch, e metric.Entity, g metric.Group) bool {
 	return false
 }
 
-// fixture is a node that lives at random.
+// fixture is a node that changes at random.
 type fixture struct {
 	random *rand.Rand
 	steps  []transcript.Processor
@@ -135,7 +134,7 @@ func newFixture(seed uint64) *fixture {
 	return w
 }
 
-// chance is true once in n times.
+// chance returns true once in n times.
 func (w *fixture) chance(n int) bool { return w.random.IntN(n) == 0 }
 
 func (w *fixture) pod(name string) *cluster.Pod {
@@ -164,7 +163,7 @@ func (w *fixture) pod(name string) *cluster.Pod {
 	return p
 }
 
-// round lets time pass, changes the pods a little, and has the node report it.
+// round advances the time, changes the pods a little, and returns the node's report.
 func (w *fixture) round() (*cluster.Facts, *metric.Batch, time.Time) {
 	w.now = w.now.Add(time.Duration(5+w.random.IntN(40)) * time.Second)
 	for i, p := range w.pods {
@@ -181,7 +180,7 @@ func (w *fixture) round() (*cluster.Facts, *metric.Batch, time.Time) {
 		}
 		w.pods[i] = &changed
 	}
-	if !w.chance(5) { // else the API server is away
+	if !w.chance(5) { // else the API server does not answer
 		change := cluster.FactsChange{Synced: !w.chance(10), At: w.now}
 		for _, p := range w.pods {
 			if w.chance(12) {
@@ -237,8 +236,7 @@ func (w *fixture) round() (*cluster.Facts, *metric.Batch, time.Time) {
 	return w.known, b, w.now
 }
 
-// report adds a sample of e, which may lack a group, hold zeros or a counter that
-// fell.
+// report adds a sample of e, which may lack a group, or have zeros or a counter that fell.
 func (w *fixture) report(b *metric.Batch, e metric.Entity, in metric.Instance) {
 	s := b.Add(e)
 	in.Processes = -1

@@ -2,13 +2,12 @@ package aggregate
 
 import "math"
 
-// exactSum adds floating-point numbers without rounding until the end, so that
-// a sum does not depend on the order in which its parts are reported
-// (J. R. Shewchuk, "Adaptive Precision Floating-Point Arithmetic and Fast Robust
-// Geometric Predicates", 1997). The zero value is 0.
+// exactSum adds floating-point numbers and rounds only once, at the end, so that a sum does not
+// depend on the order of its parts (J. R. Shewchuk, "Adaptive Precision Floating-Point
+// Arithmetic and Fast Robust Geometric Predicates", 1997). The zero value is 0.
 type exactSum struct {
-	// parts add up to the sum. They do not overlap: each lies wholly below the
-	// lowest bit of the next. For use as this one there are one or two.
+	// parts add up to the sum. They do not overlap: all bits of a part are below the lowest bit
+	// of the next one. For the sums here there are one or two parts.
 	parts []float64
 }
 
@@ -21,7 +20,7 @@ func (s *exactSum) add(x float64) {
 			x, y = y, x
 		}
 		high := x + y
-		low := y - (high - x) // what high has lost, exactly
+		low := y - (high - x) // the exact rounding error of high
 		if low != 0 {
 			kept = append(kept, low)
 		}
@@ -45,7 +44,7 @@ func (s *exactSum) value() float64 {
 		if low == 0 {
 			continue
 		}
-		// Halfway between two numbers, the part below decides.
+		// If the value is halfway between two numbers, the part below decides.
 		if i > 0 && low < 0 == (s.parts[i-1] < 0) {
 			if twice := 2 * low; high+twice-high == twice {
 				high += twice

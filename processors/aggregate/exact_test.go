@@ -23,16 +23,16 @@ func TestExactSum(t *testing.T) {
 		}
 	}
 	f(0)
-	f(0.6, 0.1, 0.2, 0.3) // added plainly in this order: 0.6000000000000001
+	f(0.6, 0.1, 0.2, 0.3) // plain addition in this order gives 0.6000000000000001
 	f(1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1)
 	f(1, 1e100, 1, -1e100)
 	f(0, 1e100, 1, -1e100, -1)
-	// Halfway between two numbers, what lies below decides.
+	// If the value is halfway between two numbers, the part below decides.
 	f(1+0x1p-52, 1, 0x1p-53, 0x1p-200)
 	f(1, 1, 0x1p-53, -0x1p-200)
 }
 
-// The sum is that of arithmetic without rounding, in any order.
+// The sum is that of exact arithmetic, rounded once, in any order.
 func TestExactSumIsExact(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {

@@ -5,25 +5,25 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// blame is the container that keeps its pod from being served.
+// blame is the container that prevents its pod from being served.
 type blame struct {
 	name     string
 	reason   metric.Reason
-	evidence metric.Evidence // what the reason rests on
+	evidence metric.Evidence // evidence of the reason
 }
 
-// isSet reports whether anyone is to blame.
+// isSet reports whether there is such a container.
 func (w *blame) isSet() bool { return w.reason != metric.Unjudged }
 
-// add blames a container, unless one with a reason further out is blamed
-// already. Of equals the first is kept.
+// add sets the container, unless the present one has a reason at least as far out. Of two
+// reasons of one layer the first is kept.
 func (w *blame) add(name string, reason metric.Reason, why metric.Evidence) {
 	if reason.Precedes(w.reason) {
 		*w = blame{name, reason, why}
 	}
 }
 
-// judge decides whether p is served, and why not.
+// judge decides whether p is served, and gives the reason if not.
 func (a *Aggregator) judge(p *pod, b *metric.Batch) {
 	var worst, idle blame
 	if p.facts != nil {
@@ -42,17 +42,15 @@ func (a *Aggregator) judge(p *pod, b *metric.Batch) {
 		a.rejectPod(p, b, worst)
 	case a.serve(p, b):
 	case idle.isSet():
-		// Nothing is required, for nothing runs: the pod's reason is its
-		// containers'.
+		// No container is required, because none runs: their reason is the pod's.
 		a.rejectPod(p, b, idle)
 	default:
 		a.serveOwnCgroup(p, b)
 	}
 }
 
-// serveOwnCgroup lets the numbers of a pod's own cgroup stand, for no container of
-// it is known. One that the API server names and its node does not is not
-// reported.
+// serveOwnCgroup serves the numbers of a pod's own cgroup, if none of its containers is known.
+// A pod that the API server names and the node does not report is missing.
 func (a *Aggregator) serveOwnCgroup(p *pod, b *metric.Batch) {
 	switch {
 	case p.own != none:
@@ -67,8 +65,8 @@ func (a *Aggregator) serveOwnCgroup(p *pod, b *metric.Batch) {
 	}
 }
 
-// judgeByFacts gives each container that the API server names its verdict, and
-// returns who is to blame among the required ones and among the others.
+// judgeByFacts gives each container that the API server names its verdict. It returns the
+// container with the outermost reason among the required ones, and among the others.
 func (a *Aggregator) judgeByFacts(p *pod, b *metric.Batch) (worst, idle blame) {
 	for i := range p.facts.Containers {
 		c := &p.facts.Containers[i]
@@ -84,16 +82,16 @@ func (a *Aggregator) judgeByFacts(p *pod, b *metric.Batch) (worst, idle blame) {
 		case reason == metric.Unjudged || c.Role == cluster.Ephemeral:
 		case c.Required(), a.runIsNewer(p, c, b):
 			worst.add(c.Name, reason, why)
-		case c.Role != cluster.Init: // it has ended, as it should
+		case c.Role != cluster.Init: // an init container ends as it should
 			idle.add(c.Name, reason, why)
 		}
 	}
 	return worst, idle
 }
 
-// runIsNewer reports whether the node has just reported a run of a container that
-// the API server does not know to run yet: it began after the one that ended last,
-// or in the same second.
+// runIsNewer reports whether the node reported a new run of a container that the API server
+// does not know to run yet. The run began when the last one ended or later, and not before the
+// pod.
 func (a *Aggregator) runIsNewer(p *pod, c *cluster.Container, b *metric.Batch) bool {
 	at := p.member(b, c.Name)
 	if at == none || c.Role != cluster.Regular && c.Role != cluster.Sidecar || b.Samples[at].LastKnown&(1<<metric.CPU) != 0 {
@@ -103,11 +101,11 @@ func (a *Aggregator) runIsNewer(p *pod, c *cluster.Container, b *metric.Batch) b
 	return !start.IsZero() && !start.Before(c.EndedAt()) && !start.Before(p.facts.Started)
 }
 
-// judgeByReports does the same where only the node tells what a pod consists
-// of: what it reported in this read or the one before.
+// judgeByReports does the same for a pod that the API server does not know. Its containers are
+// those that the node reported in this read or the previous one.
 func (a *Aggregator) judgeByReports(p *pod, b *metric.Batch) (worst blame) {
 	put := func(name string, reason metric.Reason, why metric.Evidence) {
-		// There is no order of containers here but that of their names.
+		// The containers have no order here, so the first by name is kept.
 		if reason.Layer() == worst.reason.Layer() && worst.isSet() && name < worst.name {
 			worst = blame{}
 		}
@@ -126,8 +124,8 @@ func (a *Aggregator) judgeByReports(p *pod, b *metric.Batch) (worst blame) {
 		}
 	}
 	for _, t := range a.rejected[p] {
-		// The container is there and only its numbers are in doubt, unless they
-		// were found to be another pod's.
+		// The container is there and only its numbers are in doubt, unless identity found that
+		// they are another pod's.
 		if p.member(b, t.name) == none && !t.reason.Foreign() {
 			reason, why := a.explain(p, t.name, t.reason, a.verdicts.evidence(p.container(t.name), t.reason))
 			put(t.name, reason, why)
@@ -140,8 +138,8 @@ func (a *Aggregator) judgeByReports(p *pod, b *metric.Batch) (worst blame) {
 	return worst
 }
 
-// explainOtherPod gives the containers that the API server names a verdict where the
-// node reports another pod of that name, which the API server has yet to hear of.
+// explainOtherPod gives verdicts to the containers that the API server names, if the node
+// reports a newer pod of the same name, which the API server does not know yet.
 func (a *Aggregator) explainOtherPod(p *pod, b *metric.Batch) {
 	for i := range p.otherPod.Containers {
 		if name := p.otherPod.Containers[i].Name; p.member(b, name) == none {
@@ -151,8 +149,8 @@ func (a *Aggregator) explainOtherPod(p *pod, b *metric.Batch) {
 	}
 }
 
-// missingNumber returns why the sample of a container is not enough to serve its pod;
-// Unjudged if it is.
+// missingNumber returns why a sample cannot be served; Unjudged if it can. It also adds the
+// verdicts of its missing groups.
 func (a *Aggregator) missingNumber(s *metric.Sample) (metric.Reason, metric.Evidence) {
 	var short blame
 	for _, g := range wholeGroups {
@@ -164,7 +162,7 @@ func (a *Aggregator) missingNumber(s *metric.Sample) (metric.Reason, metric.Evid
 		}
 		reason := s.Reasons[g]
 		if s.Servable(g) {
-			reason = metric.NotReported // all but the number that counts
+			reason = metric.NotReported // the group is there without the one number that is required
 		}
 		var why metric.Evidence
 		if reason == metric.NotReported {
@@ -177,8 +175,8 @@ func (a *Aggregator) missingNumber(s *metric.Sample) (metric.Reason, metric.Evid
 	return short.reason, short.evidence
 }
 
-// serves reports whether s has the number that group g of a pod cannot do
-// without.
+// serves reports whether s has the number that a pod needs of group g: the CPU rate or the
+// working set.
 func serves(s *metric.Sample, g metric.Group) bool {
 	id := metric.CPUUsageRate
 	if g == metric.Memory {
@@ -187,10 +185,9 @@ func serves(s *metric.Sample, g metric.Group) bool {
 	return s.Servable(g) && s.Values.Has(id)
 }
 
-// explain writes the verdicts of a container of p that has no sample, and
-// returns the reason they give. Where its name was reported and what went by it was
-// turned away, that is the reason for the pod; the container itself was not
-// reported, because of it.
+// explain writes the verdicts of a container of p without a sample, and returns their reason.
+// If identity rejected all samples of the container, it is NotReported with identity's reason
+// as the cause, and identity's reason is the one for the pod.
 func (a *Aggregator) explain(p *pod, name string, reason metric.Reason, why metric.Evidence) (metric.Reason, metric.Evidence) {
 	slot := a.verdicts.batch.Slots.SlotOf(p.container(name))
 	if reason.Layer() == metric.LayerIdentity {
@@ -213,9 +210,9 @@ func (a *Aggregator) explain(p *pod, name string, reason metric.Reason, why metr
 	return said.reason, said.evidence
 }
 
-// rejectPod keeps p's CPU and memory from being served. A reason that concerns the
-// whole pod or its node is the pod's own; one that concerns a container makes
-// the pod Incomplete.
+// rejectPod gives p's CPU and memory a reason, so that they are not served. A reason of the
+// whole pod or its node is the pod's own. If the reason is a container's, the pod is
+// Incomplete.
 func (a *Aggregator) rejectPod(p *pod, b *metric.Batch, w blame) {
 	p.reason = w.reason
 	why := w.evidence
@@ -234,7 +231,7 @@ func (a *Aggregator) rejectPod(p *pod, b *metric.Batch, w blame) {
 	}
 }
 
-// isUnreported reports whether the node said nothing of p at all.
+// isUnreported reports whether the node reported nothing of p.
 func (a *Aggregator) isUnreported(p *pod) bool {
 	return p.own == none && len(p.members) == 0 && len(a.rejected[p]) == 0
 }

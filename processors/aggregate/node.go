@@ -5,8 +5,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// judgeNode explains a node that is not reported. Where the source never speaks
-// of nodes, the node is the sum of its pods, if all of them are known.
+// judgeNode gives the reason if the node is not reported. If the source never reports nodes,
+// the node is the sum of its pods, if all of them are known.
 func (a *Aggregator) judgeNode(facts *cluster.Facts, b *metric.Batch) {
 	if b.Node == "" {
 		return
@@ -37,7 +37,7 @@ func (a *Aggregator) judgeNode(facts *cluster.Facts, b *metric.Batch) {
 		if summed || reason == metric.Unjudged && facts.Node(b.Node) == nil {
 			return
 		}
-		if reason == metric.Unjudged { // nothing runs that could be added up
+		if reason == metric.Unjudged { // no pod runs
 			reason, why = metric.NotReported, metric.Evidence{Due: a.next}
 		}
 	}
@@ -52,8 +52,8 @@ func (a *Aggregator) judgeNode(facts *cluster.Facts, b *metric.Batch) {
 	}
 }
 
-// sumPods makes the node of a slot the sum of its pods and reports true, or returns why it
-// cannot: Unjudged if there is nothing to add.
+// sumPods sets the sample of the node to the sum of its pods and returns true. If that is not
+// possible it returns the reason; Unjudged if there is no pod to add.
 func (a *Aggregator) sumPods(b *metric.Batch, slot uint32, at int32) (metric.Reason, metric.Evidence, bool) {
 	var t total
 	var short *pod
@@ -61,7 +61,7 @@ func (a *Aggregator) sumPods(b *metric.Batch, slot uint32, at int32) (metric.Rea
 	for _, p := range a.currentPods {
 		switch {
 		case p.entity.Node != b.Node, p.reason == metric.Unjudged, p.reason.Layer() == metric.LayerLife:
-			// Not of this node; or it uses nothing, or nothing that anyone knows.
+			// A pod of another node, or one that uses nothing, or nothing that is known.
 		case p.own != none && b.Samples[p.own].Servable(metric.CPU):
 			a.add(&t, &b.Samples[p.own])
 		case short == nil || p.entity.Compare(*short.entity) < 0:

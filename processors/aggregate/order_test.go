@@ -12,7 +12,7 @@ import (
 	"github.com/weir-metrics/weir/processors/aggregate"
 )
 
-// whole is what is served of a pod or node, to the bit.
+// whole is what is served of a pod or node, bit by bit.
 type whole struct {
 	cpu, memory uint64
 	reason      metric.Reason
@@ -46,9 +46,8 @@ func wholes(b *metric.Batch) map[metric.Entity]whole {
 	return found
 }
 
-// Whatever the order in which a node reports, the same is served, to the bit:
-// and where all containers are measured, it is their sum as unlimited precision
-// has it.
+// The result is the same, bit by bit, in whatever order a node reports. If all containers are
+// measured, it is their exact sum.
 func TestOrderDoesNotMatter(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 200 {

@@ -7,30 +7,30 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// pod is what a round knows of a pod, in memory that is used again the next.
+// pod is the state of one pod in a round. Its memory is used again in the next round.
 type pod struct {
 	slot     uint32
 	entity   *metric.Entity
-	current  *cluster.Pod // what the API server says by this name; nil if it was not asked
-	facts    *cluster.Pod // nil if the API server does not know it
-	otherPod *cluster.Pod // what it knows by this name on this node instead
-	round    uint32       // when it was met last
+	current  *cluster.Pod // the pod of this name by the API server; nil before it is looked up
+	facts    *cluster.Pod // current, if it is the pod that was reported; else nil
+	otherPod *cluster.Pod // current, if it is another pod of the same name on this node; else nil
+	round    uint32       // the last round that had it
 
 	own     int32   // index of the pod's own sample, or none
-	members []int32 // the indexes of its containers' samples that were not rejected
+	members []int32 // the indexes of its containers' samples, without rejected ones
 
-	// reported is when each container was last reported. It is kept only while
-	// the API server does not say what the pod consists of.
+	// reported says when each container was last reported. It is kept only while the API server
+	// does not know the pod.
 	reported []report
 
-	// The outcome: Measured, or why it is not served; Unjudged if nothing of
-	// this pod is for this step to say.
+	// reason is the result: Measured, or why the pod is not served; Unjudged if this step does
+	// not decide it.
 	reason metric.Reason
 }
 
 const none = -1
 
-// rejectedContainer is a container of which a sample was rejected.
+// rejectedContainer is a container with a rejected sample.
 type rejectedContainer struct {
 	name   string
 	reason metric.Reason
@@ -42,8 +42,7 @@ type report struct {
 	read uint32
 }
 
-// member returns the index in b of the sample of a container that was not rejected,
-// or none.
+// member returns the index in b of the sample of a container that was not rejected, or none.
 func (p *pod) member(b *metric.Batch, name string) int32 {
 	for _, i := range p.members {
 		if b.Samples[i].Entity.Name == name {
@@ -58,12 +57,12 @@ func (p *pod) container(name string) *metric.Entity {
 	return &metric.Entity{Kind: metric.Container, Node: p.entity.Node, Namespace: p.entity.Namespace, Pod: p.entity.Pod, Name: name}
 }
 
-// wasRejected reports whether a sample of that container of p was rejected.
+// wasRejected reports whether a sample of this container of p was rejected.
 func (a *Aggregator) wasRejected(p *pod, name string) bool {
 	return slices.ContainsFunc(a.rejected[p], func(t rejectedContainer) bool { return t.name == name })
 }
 
-// gather sorts the samples of b by pod.
+// gather groups the samples of b by pod.
 func (a *Aggregator) gather(b *metric.Batch) {
 	a.currentPods, a.rejected = a.currentPods[:0], nil
 	for i := range b.Samples {
@@ -92,9 +91,8 @@ func (a *Aggregator) gather(b *metric.Batch) {
 	}
 }
 
-// add makes the sample at index i a member. Identity leaves one sample for each
-// container; should there be two, counting both would be worse than either, so
-// the later start stands whatever their order.
+// add adds the sample at index i to the members. Identity leaves one sample for each container.
+// If there are two, only the one that started later counts, whatever their order.
 func (p *pod) add(b *metric.Batch, i int32) {
 	s := &b.Samples[i]
 	for m, at := range p.members {
@@ -106,7 +104,7 @@ func (p *pod) add(b *metric.Batch, i int32) {
 		}
 	}
 	if p.members == nil {
-		p.members = make([]int32, 0, 2) // most have no more
+		p.members = make([]int32, 0, 2) // most pods have at most two
 	}
 	p.members = append(p.members, i)
 }
@@ -121,7 +119,7 @@ func later(a, b *metric.Instance) bool {
 	return a.Path > b.Path
 }
 
-// podAt returns what is kept of the pod of a slot.
+// podAt returns the pod of a slot. It makes one if there is none.
 func (a *Aggregator) podAt(slot uint32) *pod {
 	if n := int(slot) + 1 - len(a.pods); n > 0 {
 		a.pods = append(a.pods, make([]*pod, n)...)
@@ -135,7 +133,7 @@ func (a *Aggregator) podAt(slot uint32) *pod {
 	return p
 }
 
-// addCurrent readies p for this round.
+// addCurrent prepares p for this round.
 func (a *Aggregator) addCurrent(p *pod, b *metric.Batch) {
 	if p.round == a.round {
 		return
@@ -147,8 +145,7 @@ func (a *Aggregator) addCurrent(p *pod, b *metric.Batch) {
 	a.currentPods = append(a.currentPods, p)
 }
 
-// expect adds the pods that should be there although the batch does not speak of
-// them, and lets each know its facts.
+// expect adds the pods that should be in the batch and are not, and sets the facts of all pods.
 func (a *Aggregator) expect(facts *cluster.Facts, b *metric.Batch) {
 	if b.Node != "" {
 		a.expectBound(facts, b)
@@ -171,7 +168,7 @@ func (a *Aggregator) expect(facts *cluster.Facts, b *metric.Batch) {
 	}
 }
 
-// expectBound adds the pods that are bound to the node.
+// expectBound adds the pods that the API server binds to the node.
 func (a *Aggregator) expectBound(facts *cluster.Facts, b *metric.Batch) {
 	e := metric.Entity{Kind: metric.Pod, Node: b.Node}
 	for _, f := range facts.PodsOn(b.Node) {
@@ -182,8 +179,8 @@ func (a *Aggregator) expectBound(facts *cluster.Facts, b *metric.Batch) {
 	}
 }
 
-// isOf reports whether f is about the pod that was reported, and not about one
-// of that name before or after it.
+// isOf reports whether f is the pod that was reported, and not an earlier or later one of the
+// same name.
 func (p *pod) isOf(f *cluster.Pod, b *metric.Batch) bool {
 	for _, m := range p.members {
 		if uid := b.Samples[m].Instance.UID; uid != "" && !f.HasUID(uid) {
@@ -193,8 +190,8 @@ func (p *pod) isOf(f *cluster.Pod, b *metric.Batch) bool {
 	return true
 }
 
-// expectReported adds the pods that only their node knows, and that it reported
-// in the read before; it forgets those that are gone.
+// expectReported adds the pods that only the node knows and that it reported in the previous
+// read. It forgets those that are gone.
 func (a *Aggregator) expectReported(facts *cluster.Facts, b *metric.Batch) {
 	a.unmetPods = a.unmetPods[:0]
 	for slot, p := range a.pods {
@@ -213,9 +210,8 @@ func (a *Aggregator) expectReported(facts *cluster.Facts, b *metric.Batch) {
 	}
 }
 
-// expects reports whether a container that its node reported, and that this
-// batch does not hold, should be there: the read before had it. A source that
-// sees everything is believed at once when it no longer reports it.
+// expects reports whether a container that this batch does not have should be there: the
+// previous read had it. If the source sees everything, it is gone at once.
 func (a *Aggregator) expects(r report, b *metric.Batch) bool {
 	if b.Err == nil && b.Exhaustive {
 		return false
@@ -223,7 +219,7 @@ func (a *Aggregator) expects(r report, b *metric.Batch) bool {
 	return a.reads-r.read <= 1
 }
 
-// remember notes which containers the node reported in this read.
+// remember records which containers the node reported in this read.
 func (a *Aggregator) remember(p *pod, b *metric.Batch) {
 	p.reported = slices.DeleteFunc(p.reported, func(r report) bool { return !a.expects(r, b) && p.member(b, r.name) == none })
 	for _, m := range p.members {

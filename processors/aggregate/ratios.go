@@ -2,17 +2,16 @@ package aggregate
 
 import "github.com/weir-metrics/weir/metric"
 
-// ratio is a share of something that a sample has too.
+// ratio is one value of a sample divided by another.
 type ratio struct {
 	id      metric.ID
 	part    metric.ID
 	of      metric.ID
-	instead metric.ID // of this, where there is none of the former; 0 for nothing
+	instead metric.ID // used if the sample has no of; 0 for none
 	group   metric.Group
 }
 
-// Of a node without a cluster nothing is set aside: what it has is what there is
-// for use.
+// A node without a cluster has no allocatable, so its ratios use the capacity.
 var ratiosOf = [metric.NumKinds][]ratio{
 	metric.Container: useOfRequest,
 	metric.Pod:       useOfRequest,
@@ -31,8 +30,7 @@ var useOfRequest = []ratio{
 	{metric.MemoryUtilization, metric.MemoryWorkingSet, metric.MemoryRequest, 0, metric.Memory},
 }
 
-// setRatios sets the ratios of every sample that has both numbers, and may
-// serve them.
+// setRatios sets the ratios of every sample that has both numbers and may serve them.
 func setRatios(b *metric.Batch) {
 	for i := range b.Samples {
 		s := &b.Samples[i]
@@ -51,7 +49,7 @@ func setRatio(s *metric.Sample, r *ratio) {
 		of, ok = s.Values.Get(r.instead)
 	}
 	if !ok || of <= 0 {
-		return // Fast path: nothing was asked for
+		return // Fast path: there is no request
 	}
 	part, ok := s.Values.Get(r.part)
 	if !ok || !s.Servable(r.group) {

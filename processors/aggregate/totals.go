@@ -2,9 +2,9 @@ package aggregate
 
 import "github.com/weir-metrics/weir/metric"
 
-// summedMetrics are those a pod's containers add up to. Cumulative metrics are
-// not: the sum falls when a container restarts. Network, file systems and
-// processes are the pod's own.
+// summedMetrics are the metrics that are summed over a pod's containers. Cumulative metrics are
+// not: the sum would fall when a container restarts. Network, file systems and processes come
+// from the pod itself.
 var summedMetrics = [...]metric.ID{
 	metric.CPUUsageRate,
 	metric.MemoryUsage,
@@ -14,18 +14,18 @@ var summedMetrics = [...]metric.ID{
 	metric.MemorySwap,
 }
 
-// total is a sample in the making.
+// total is a sum of samples while it is computed.
 type total struct {
 	count int
 	has   [len(summedMetrics)]int
 	times [metric.NumGroups]int64
 	rates [metric.NumGroups]metric.Window
-	// received and held are those of the parts.
+	// Those of the samples that were added.
 	received, lastKnown uint16
-	ambiguous           string // the first, by name, of the parts that are
+	ambiguous           string // the first, by name, of the samples that are Ambiguous
 }
 
-// add counts a part in.
+// add adds a sample to t.
 func (a *Aggregator) add(t *total, s *metric.Sample) {
 	for i, id := range summedMetrics {
 		if v, ok := s.Values.Get(id); ok {
@@ -49,8 +49,8 @@ func (a *Aggregator) add(t *total, s *metric.Sample) {
 	t.count++
 }
 
-// older reports whether the first of two samples was taken before the second.
-// Of two taken at once the one that looks further back comes first.
+// older reports whether the first of two samples was taken before the second. Of two taken at
+// once, the one with the longer window is the older.
 func older(at int64, w metric.Window, otherAt int64, other metric.Window) bool {
 	if at != otherAt {
 		return at < otherAt
@@ -61,16 +61,15 @@ func older(at int64, w metric.Window, otherAt int64, other metric.Window) bool {
 	return w.Length > other.Length
 }
 
-// start readies the sums for a total.
+// start resets the sums for a new total.
 func (a *Aggregator) start() {
 	for i := range a.sums {
 		a.sums[i].reset()
 	}
 }
 
-// finish writes a total to the sample of a slot at index i, which is added if there
-// is none, and returns its index. A metric that not every part has keeps the
-// entity's own value, if it has one.
+// finish writes a total to the sample of a slot at index i, or to a new one if i is none, and
+// returns its index. If a part lacks a metric, the entity's own value stays, if it has one.
 func (a *Aggregator) finish(t *total, b *metric.Batch, slot uint32, i int32) int32 {
 	if i == none {
 		i = int32(len(b.Samples))
@@ -88,7 +87,7 @@ func (a *Aggregator) finish(t *total, b *metric.Batch, slot uint32, i int32) int
 		}
 		bit := uint16(1) << g
 		s.Times[g] = t.times[g]
-		if g == metric.CPU { // no rate of the group Memory is a sum
+		if g == metric.CPU { // rates of the group Memory are not summed
 			s.Rates[g] = t.rates[g]
 		}
 		s.Received = s.Received&^bit | t.received&bit
@@ -104,8 +103,7 @@ func (a *Aggregator) finish(t *total, b *metric.Batch, slot uint32, i int32) int
 	return i
 }
 
-// serve makes p the sum of its containers and reports whether it has any that
-// are measured.
+// serve sets p to the sum of its containers, and reports whether any of them is measured.
 func (a *Aggregator) serve(p *pod, b *metric.Batch) bool {
 	var t total
 	a.start()
@@ -113,7 +111,7 @@ func (a *Aggregator) serve(p *pod, b *metric.Batch) bool {
 	for _, m := range p.members {
 		s := &b.Samples[m]
 		if a.wanted(metric.CPU) && !serves(s, metric.CPU) || a.wanted(metric.Memory) && !serves(s, metric.Memory) {
-			continue // not required, else the pod would be refused
+			continue // it is not required, or the pod would have been rejected
 		}
 		a.add(&t, s)
 		uid = max(uid, s.Instance.UID)

@@ -6,19 +6,20 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// verdicts keeps a batch's verdicts on CPU and memory to one for each entity:
-// earlier steps have spoken already, and the outermost reason wins. Verdicts on
-// rejected samples are about other instances, and stay beside it.
+// verdicts keeps one verdict for each entity, for CPU and for memory. Earlier steps have added
+// some already; the outermost reason wins. Verdicts on rejected samples are about other
+// instances, and stay as they are.
 type verdicts struct {
 	batch *metric.Batch
-	// places are by slot: 1 and the index in the batch of the verdict on CPU and of that on
-	// memory; 0 for none. nil while there are no verdicts, as of most nodes.
+	// places has, by slot, the index in the batch of the verdict on CPU and of that on memory,
+	// plus 1; 0 if there is none. It is nil while there are no verdicts, which is so for most
+	// nodes.
 	places    [][2]int32
-	used      bool // some verdict has a place
+	used      bool // a verdict has a place
 	withdrawn bool // a verdict was withdrawn
 }
 
-// begin takes over the verdicts b has.
+// begin indexes the verdicts that b has already.
 func (v *verdicts) begin(b *metric.Batch) {
 	v.batch, v.withdrawn = b, false
 	if !v.used {
@@ -33,7 +34,7 @@ func (v *verdicts) begin(b *metric.Batch) {
 		}
 		slot := b.Slots.SlotOf(&o.Entity)
 		if before, ok := v.find(slot, o.Group); ok {
-			// Two steps gave a reason: the outer one is kept.
+			// Two steps gave a reason. The outer one is kept.
 			if o.Reason.Precedes(b.Verdicts[before].Reason) {
 				v.setPlace(slot, i)
 			} else {
@@ -46,7 +47,7 @@ func (v *verdicts) begin(b *metric.Batch) {
 	}
 }
 
-// find returns the index of the verdict on a group of a slot's entity among the batch's.
+// find returns the index in the batch of the verdict on a group of a slot's entity.
 func (v *verdicts) find(slot uint32, g metric.Group) (int, bool) {
 	if int(slot) >= len(v.places) {
 		return 0, false
@@ -55,7 +56,7 @@ func (v *verdicts) find(slot uint32, g metric.Group) (int, bool) {
 	return int(at) - 1, at != 0
 }
 
-// setPlace makes the verdict at index i the one on its group of the slot's entity.
+// setPlace records the verdict at index i as that of its group and the slot's entity.
 func (v *verdicts) setPlace(slot uint32, i int) {
 	if n := v.batch.Slots.Len(); n > len(v.places) {
 		v.places = append(v.places, make([][2]int32, n-len(v.places))...)
@@ -72,8 +73,8 @@ func ofGroup(g metric.Group) int {
 	return 1
 }
 
-// explain adds a verdict, unless there is one that lies as far out or further,
-// and returns what the kept one says.
+// explain adds a verdict, unless there is one with a reason at least as far out. It returns the
+// reason and evidence of the verdict that is kept.
 func (v *verdicts) explain(slot uint32, g metric.Group, reason metric.Reason, why metric.Evidence) (metric.Reason, metric.Evidence) {
 	if i, ok := v.find(slot, g); ok && !reason.Precedes(v.batch.Verdicts[i].Reason) {
 		return v.batch.Verdicts[i].Reason, v.batch.Verdicts[i].Evidence
@@ -82,9 +83,8 @@ func (v *verdicts) explain(slot uint32, g metric.Group, reason metric.Reason, wh
 	return reason, why
 }
 
-// reasonFor returns what the verdict says that an earlier step has given a group
-// of a sample. A step that gave the sample its reason and no verdict has spoken
-// without evidence; the verdict is added.
+// reasonFor returns the verdict of an earlier step on a group of a sample. If that step gave a
+// reason without a verdict, reasonFor adds one with the given evidence.
 func (v *verdicts) reasonFor(s *metric.Sample, g metric.Group, reason metric.Reason, otherwise metric.Evidence) (metric.Reason, metric.Evidence) {
 	if i, ok := v.find(s.Slot, g); ok {
 		return v.batch.Verdicts[i].Reason, v.batch.Verdicts[i].Evidence
@@ -93,7 +93,7 @@ func (v *verdicts) reasonFor(s *metric.Sample, g metric.Group, reason metric.Rea
 	return reason, otherwise
 }
 
-// evidence returns what identity's verdict on a sample of e rests on.
+// evidence returns the evidence of the verdict with this reason on a sample of e.
 func (v *verdicts) evidence(e *metric.Entity, reason metric.Reason) metric.Evidence {
 	for i := range v.batch.Verdicts {
 		if o := &v.batch.Verdicts[i]; o.Reason == reason && o.Entity == *e {
@@ -103,9 +103,8 @@ func (v *verdicts) evidence(e *metric.Entity, reason metric.Reason) metric.Evide
 	return metric.Evidence{}
 }
 
-// removeObsolete makes verdicts agree with what is served: a number that is served has none,
-// unless its instance was chosen without support. Then a verdict on that instance
-// says beside what it was chosen.
+// removeObsolete removes the verdicts on numbers that are served. An Ambiguous number gets a
+// verdict instead, which names the instance that it was preferred to.
 func (v *verdicts) removeObsolete() {
 	b := v.batch
 	for i := range b.Samples {
@@ -129,13 +128,13 @@ func (v *verdicts) removeObsolete() {
 	}
 }
 
-// has reports whether the verdict on a group of the slot's entity has that reason.
+// has reports whether the verdict on a group of the slot's entity has this reason.
 func (v *verdicts) has(slot uint32, g metric.Group, reason metric.Reason) bool {
 	i, ok := v.find(slot, g)
 	return ok && v.batch.Verdicts[i].Reason == reason
 }
 
-// replace makes this the verdict, whatever was said before.
+// replace sets the verdict on a group of the slot's entity, whatever it was before.
 func (v *verdicts) replace(slot uint32, g metric.Group, reason metric.Reason, why metric.Evidence) {
 	verdict := metric.Verdict{Entity: *v.batch.Slots.Entity(slot), Group: g, Reason: reason, Evidence: why}
 	if i, ok := v.find(slot, g); ok {
@@ -146,7 +145,7 @@ func (v *verdicts) replace(slot uint32, g metric.Group, reason metric.Reason, wh
 	v.setPlace(slot, len(v.batch.Verdicts)-1)
 }
 
-// withdraw takes back what was said of numbers that have been replaced.
+// withdraw marks a verdict for removal, because the number is served now.
 func (v *verdicts) withdraw(slot uint32, g metric.Group) {
 	if i, ok := v.find(slot, g); ok {
 		v.batch.Verdicts[i].Reason = metric.Measured
@@ -154,7 +153,7 @@ func (v *verdicts) withdraw(slot uint32, g metric.Group) {
 	}
 }
 
-// end removes what was withdrawn.
+// end removes the withdrawn verdicts.
 func (v *verdicts) end() {
 	if v.withdrawn {
 		v.batch.Verdicts = slices.DeleteFunc(v.batch.Verdicts, func(o metric.Verdict) bool { return o.Reason == metric.Measured })

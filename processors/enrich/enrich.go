@@ -1,14 +1,12 @@
-// Package enrich writes beside what is used what was asked for and what there
-// is: requests and limits of containers and pods, capacity and requests of
-// nodes, uptime. It knows these from the API server's facts; without a cluster
-// only what the source itself reported is there.
+// Package enrich adds requests and limits of containers and pods, capacity and requests of
+// nodes, and uptime. They come from the API server's facts. Without a cluster there are only
+// the numbers that the source reported.
 //
-// Ratios of use to request or capacity are not made here: a pod's use is known
-// only when its containers have been added up, which is aggregate's work, and
-// all ratios are made there.
+// Ratios of usage to request or capacity are computed by aggregate: a pod's usage is known only
+// after its containers are summed.
 //
-// resources.go is Kubernetes' rule for what a pod amounts to, network.go takes
-// the node's network off pods that merely share it.
+// resources.go is Kubernetes' rule for a pod's requests and limits. network.go removes the
+// node's network from pods that share it.
 package enrich
 
 import (
@@ -18,13 +16,13 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Enricher enriches the batches of one source. What it keeps between batches
-// only saves work. It is not safe for concurrent use.
+// Enricher enriches the batches of one source. Its state between batches only saves work. It is
+// not safe for concurrent use.
 type Enricher struct {
-	slots metric.SlotTable // used if no step before has one
+	slots metric.SlotTable // used if no earlier step assigned slots
 	round uint32           // counts batches
 	seen  []uint32         // by the pod's slot: the last round that had a sample of it
-	// requested is what the pods of the node ask for, together. It is current while the
+	// requested is the sum of the requests and limits of the node's pods. It is valid while the
 	// generation of the node's pods is this one.
 	requested  resources
 	node       metric.NodeName
@@ -34,10 +32,9 @@ type Enricher struct {
 // New returns an Enricher for one source.
 func New() *Enricher { return &Enricher{} }
 
-// Process sets the Spec group of b's samples. A pod or a node of which the batch
-// only has containers gets a sample that holds nothing else, for the numbers
-// that aggregate will add; nothing is added for what the batch does not speak
-// of. Rejected samples are left alone.
+// Process sets the Spec group of b's samples. If the batch has only containers of a pod or
+// node, it adds a sample with only that group, which aggregate completes. It adds no sample for
+// other entities, and does not change rejected samples.
 func (e *Enricher) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
 	b.AssignSlots(&e.slots)
 	e.round++
@@ -85,7 +82,7 @@ func (e *Enricher) Process(facts *cluster.Facts, b *metric.Batch, now time.Time)
 	}
 }
 
-// addPods adds a sample for each pod of which there are containers only.
+// addPods adds a sample for each pod that has only containers in the batch.
 func (e *Enricher) addPods(facts *cluster.Facts, b *metric.Batch, reported int, now time.Time) {
 	for i := range reported {
 		s := &b.Samples[i]
@@ -98,13 +95,13 @@ func (e *Enricher) addPods(facts *cluster.Facts, b *metric.Batch, reported int, 
 			continue
 		}
 		e.seen[slot] = e.round
-		own := b.AddAt(slot) // s may be of the old array from here on
+		own := b.AddAt(slot) // s may point to the old array from here on
 		own.Instance.UID = pod.ReportedUID()
 		setPod(own, pod)
 		switch {
 		case pod.HostNetwork:
 			removeNetwork(b, own)
-		case own.Values.Len() == 0: // it asks for nothing: no need of a sample
+		case own.Values.Len() == 0: // it has no requests or limits: no sample is needed
 			b.Samples = b.Samples[:len(b.Samples)-1]
 			continue
 		}
@@ -112,8 +109,8 @@ func (e *Enricher) addPods(facts *cluster.Facts, b *metric.Batch, reported int, 
 	}
 }
 
-// podOf returns the facts of the pod that sample i is or belongs to: nil if they are
-// of another pod of that name.
+// podOf returns the facts of the pod that sample i is or belongs to; nil if they are of another
+// pod of that name, or of a pod on another node.
 func podOf(facts *cluster.Facts, b *metric.Batch, i int) *cluster.Pod {
 	s := &b.Samples[i]
 	pod := facts.PodOf(b, i)
@@ -135,8 +132,8 @@ func setPod(s *metric.Sample, pod *cluster.Pod) {
 	total.set(&s.Values)
 }
 
-// setNode sets what the node has, and what the pods on it that have not ended
-// ask for. Nothing asked for is a 0, once all pods are known.
+// setNode sets the node's capacity, and the requests of the pods on it that have not ended.
+// Without any request the sum is 0, once all pods are known.
 func (e *Enricher) setNode(s *metric.Sample, facts *cluster.Facts) {
 	n := facts.Node(s.Entity.Node)
 	if n == nil {
@@ -155,7 +152,7 @@ func (e *Enricher) setNode(s *metric.Sample, facts *cluster.Facts) {
 	asked.set(&s.Values)
 }
 
-// requestedOn returns what those pods of a node ask for that have not ended.
+// requestedOn returns the sum of requests and limits of the pods on a node that have not ended.
 func (e *Enricher) requestedOn(facts *cluster.Facts, node metric.NodeName) *resources {
 	generation := facts.PodsGeneration(node)
 	if node == e.node && generation == e.generation {
@@ -171,9 +168,8 @@ func (e *Enricher) requestedOn(facts *cluster.Facts, node metric.NodeName) *reso
 	return &e.requested
 }
 
-// setUptime tells the instance's age when it was read. A cgroup's modification
-// time is no start: the API server's word is better, and without that there is
-// no uptime.
+// setUptime sets the age of the instance when it was read. A cgroup's modification time is not
+// a start: the start by the API server is used, and without one there is no uptime.
 func setUptime(s *metric.Sample, pod *cluster.Pod, read int64) {
 	if read == 0 {
 		return
@@ -205,7 +201,7 @@ func startByFacts(s *metric.Sample, pod *cluster.Pod) int64 {
 	return started.UnixNano()
 }
 
-// latest returns when the newest group of s was read.
+// latest returns when the newest group of s was read, the group Spec excluded.
 func latest(s *metric.Sample) int64 {
 	var t int64
 	for g, at := range s.Times {
@@ -216,7 +212,7 @@ func latest(s *metric.Sample) int64 {
 	return t
 }
 
-// markSpec marks the Spec group as measured, as of the sample's newest reading.
+// markSpec marks the Spec group as measured, at the time of the sample's newest reading.
 func markSpec(s *metric.Sample, read int64, now time.Time) {
 	if !s.Values.HasFrom(firstSpec) {
 		return
@@ -230,6 +226,5 @@ func markSpec(s *metric.Sample, read int64, now time.Time) {
 	}
 }
 
-// firstSpec is the first metric of the group Spec: they are the last ones of the
-// catalogue.
+// firstSpec is the first metric of the group Spec, which is the last group of the catalogue.
 const firstSpec = metric.Uptime

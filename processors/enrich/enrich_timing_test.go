@@ -9,7 +9,7 @@ import (
 	"github.com/weir-metrics/weir/test/samplenodes"
 )
 
-// asking returns the facts of n in which every container asks for something.
+// asking returns the facts of n, with a request for every container.
 func asking(n samplenodes.Node) *cluster.Facts {
 	facts := n.Facts()
 	for _, p := range facts.PodsOn(samplenodes.Name) {
@@ -22,7 +22,7 @@ func asking(n samplenodes.Node) *cluster.Facts {
 	return facts
 }
 
-// resolved gives b what a batch has behind identity: slots, and the pods found.
+// resolved prepares b as identity does: it assigns slots and resolves the pods.
 func resolved(b *metric.Batch, facts *cluster.Facts) *metric.Batch {
 	b.AssignSlots(new(metric.SlotTable))
 	new(cluster.PodCache).Resolve(facts, b)

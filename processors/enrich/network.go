@@ -2,8 +2,8 @@ package enrich
 
 import "github.com/weir-metrics/weir/metric"
 
-// removeNetwork takes the network's numbers off a pod in the host's network, or
-// off an interface of it: they are the node's.
+// removeNetwork removes the network numbers of a pod in the host's network, or of one of its
+// interfaces: they are the node's.
 func removeNetwork(b *metric.Batch, s *metric.Sample) {
 	for id := metric.NetworkRx; id <= metric.NetworkTxErrorsRate; id++ {
 		s.Values.Delete(id)
@@ -13,12 +13,12 @@ func removeNetwork(b *metric.Batch, s *metric.Sample) {
 	s.LastKnown &^= 1 << metric.Network
 	s.Reasons[metric.Network] = metric.NotApplicable
 	if s.Entity.Part != "" {
-		return // the pod's verdict speaks for its interfaces
+		return // the pod's verdict covers its interfaces
 	}
 	v := metric.Verdict{Entity: s.Entity, Instance: s.Instance, Group: metric.Network, Reason: metric.NotApplicable}
 	v.Evidence.Name = string(s.Entity.Node)
 	for i := range b.Verdicts {
-		// What was said of the rate of numbers that are not the pod's is moot.
+		// A reason of rate about these numbers no longer applies.
 		if o := &b.Verdicts[i]; o.Group == metric.Network && o.Entity == s.Entity && o.Reason.Layer() == metric.LayerRate {
 			*o = v
 			return

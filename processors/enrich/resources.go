@@ -5,8 +5,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// resources is an amount of everything that can be asked for. What is not known
-// was not asked for, or has no limit.
+// resources is an amount of each kind of request and limit. An unknown amount means no request
+// or no limit.
 type resources [len(requestKinds)]amount
 
 type amount struct {
@@ -14,13 +14,13 @@ type amount struct {
 	known bool
 }
 
-// kind is one thing that can be asked for.
+// kind is one request or limit.
 type kind struct {
 	id    metric.ID
 	limit bool
 }
 
-// In the catalogue's order, in which they are cheapest to set.
+// In the catalogue's order, because values are set fastest in that order.
 var requestKinds = [...]kind{
 	{id: metric.CPURequest},
 	{id: metric.CPULimit, limit: true},
@@ -31,16 +31,15 @@ var requestKinds = [...]kind{
 	{id: metric.AcceleratorRequest},
 }
 
-// resourcesOf returns what a pod asks for by Kubernetes' rule.
+// resourcesOf returns a pod's requests and limits by Kubernetes' rule.
 //
-// Regular containers and sidecars run together, so they add up. An init
-// container runs before the regular ones, beside the sidecars that precede it,
-// so what it needs is not added but must fit: the pod asks for the larger. What
-// is given for the pod as a whole (PodFacts.Spec) takes the place of either.
-// Ephemeral containers ask for nothing.
+// Regular containers and sidecars run together, so they add up. An init container runs before
+// the regular ones, beside the sidecars that precede it, so its request is not added: the pod
+// requests the larger of both. Pod-level resources (Pod.Spec) replace either. Ephemeral
+// containers request nothing.
 //
-// A pod has a limit only where each of its containers has one; that is also when
-// the kubelet writes one into the pod's cgroup.
+// A pod has a limit only if each of its containers has one. The kubelet writes a limit into the
+// pod's cgroup by the same rule.
 func resourcesOf(pod *cluster.Pod) resources {
 	var sums [len(requestKinds)]sum
 	containers := 0
@@ -70,7 +69,7 @@ func resourcesOf(pod *cluster.Pod) resources {
 	return total
 }
 
-// kindOf returns the index in kinds of a metric; -1 if it is none of them.
+// kindOf returns the index in requestKinds of a metric; -1 if it is not there.
 func kindOf(id metric.ID) int {
 	for i := range requestKinds {
 		if requestKinds[i].id == id {
@@ -80,14 +79,14 @@ func kindOf(id metric.ID) int {
 	return -1
 }
 
-// sum is what a pod's containers ask for of one kind.
+// sum adds up one kind over a pod's containers.
 type sum struct {
 	together, sidecars, most float64
-	containers               int // that ask
+	containers               int // containers with such a request or limit
 }
 
-// add takes in what a container asks for. Init containers and sidecars are taken in in
-// the order they run.
+// add adds a container's amount. Init containers and sidecars must be added in the order they
+// run.
 func (s *sum) add(role cluster.Role, v float64) {
 	s.containers++
 	switch role {
@@ -102,7 +101,7 @@ func (s *sum) add(role cluster.Role, v float64) {
 	}
 }
 
-// add adds o to r. The sum of limits is of those that are limited.
+// add adds o to r. The sum of limits counts only pods that have one.
 func (r *resources) add(o *resources) {
 	for i := range r {
 		r[i].value += o[i].value
@@ -110,7 +109,7 @@ func (r *resources) add(o *resources) {
 	}
 }
 
-// set puts what is known into v.
+// set sets the known amounts in v.
 func (r *resources) set(v *metric.Values) {
 	for i, k := range requestKinds {
 		if r[i].known {

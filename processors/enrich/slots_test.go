@@ -12,8 +12,8 @@ import (
 	"github.com/weir-metrics/weir/processors/enrich"
 )
 
-// Slots and found pods only save work: whatever of some pods a batch holds, in whatever
-// order, the outcome is the same without them.
+// Slots and resolved pods only save work: the result is the same without them, whatever samples
+// a batch has and in whatever order.
 func TestSlotsChangeNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -36,7 +36,7 @@ func TestSlotsChangeNothing(t *testing.T) {
 			with.CopyFrom(without)
 			with.AssignSlots(&slots)
 			pods.Resolve(facts, with)
-			for range r.IntN(2) * r.IntN(4) { // rate holds some more
+			for range r.IntN(2) * r.IntN(4) { // rate adds last known values
 				es := someEntities(r)
 				fill(r, without.Add(es[r.IntN(len(es))]), now)
 				s := with.Add(metric.Entity{})
