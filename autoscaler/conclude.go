@@ -10,20 +10,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// statusInputs is what a decision keeps for Conclude.
+// statusInputs has the data of a decision that Conclude needs.
 type statusInputs struct {
 	spec      *autoscalingv2.HorizontalPodAutoscalerSpec
 	oldStatus *autoscalingv2.HorizontalPodAutoscalerStatus
-	// conditions are those of the new status, before the result of the write is known.
+	// conditions are the conditions of the new status, before the result of the write is known.
 	conditions       []autoscalingv2.HorizontalPodAutoscalerCondition
 	events           []Event
 	progress         progress
 	minReplicas      int32
 	scaleToZero      bool // Settings.ScaleToZero
-	hasOutsideMetric bool // has an Object or External metric, which can raise the count from zero
+	hasOutsideMetric bool // whether the spec has an Object or External metric, which can raise the count from zero
 }
 
-// progress is how far a decision came.
+// progress says how far a decision got.
 type progress uint8
 
 const (
@@ -32,8 +32,8 @@ const (
 	decided
 )
 
-// Conclude returns the status, memory and events after the decision was carried out. err is why
-// the new count could not be written; nil if it was written or did not change.
+// Conclude returns the status, memory and events after the decision was carried out. err is the
+// reason why the new count could not be written; nil if it was written or did not change.
 func (d *Decision) Conclude(err error) Completion {
 	done := Completion{Memory: d.Memory, Events: d.events, Err: d.Err}
 	switch {
@@ -93,8 +93,8 @@ func (d *Decision) removeCondition(kind autoscalingv2.HorizontalPodAutoscalerCon
 	d.conditions = RemoveCondition(d.conditions, kind)
 }
 
-// SetCondition replaces the condition of a type, or appends it. LastTransitionTime changes only
-// with the condition's status.
+// SetCondition replaces the condition of a type, or appends it. LastTransitionTime changes only if
+// the condition's status changes.
 func SetCondition(list []autoscalingv2.HorizontalPodAutoscalerCondition, kind autoscalingv2.HorizontalPodAutoscalerConditionType,
 	status corev1.ConditionStatus, reason, message string, now metav1.Time) []autoscalingv2.HorizontalPodAutoscalerCondition {
 	i := slices.IndexFunc(list, func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool { return c.Type == kind })
@@ -122,8 +122,8 @@ func ConditionTrue(list []autoscalingv2.HorizontalPodAutoscalerCondition, kind a
 	})
 }
 
-// status returns the status with a desired count and conditions. Like Kubernetes', it has no
-// observed generation.
+// status returns the status with a desired count and conditions. Like the status that Kubernetes
+// writes, it has no observed generation.
 func (d *Decision) status(desired int32, conditions []autoscalingv2.HorizontalPodAutoscalerCondition) autoscalingv2.HorizontalPodAutoscalerStatus {
 	s := autoscalingv2.HorizontalPodAutoscalerStatus{
 		CurrentReplicas: d.Current,
@@ -134,7 +134,7 @@ func (d *Decision) status(desired int32, conditions []autoscalingv2.HorizontalPo
 	if d.Metrics != nil {
 		s.CurrentMetrics = make([]autoscalingv2.MetricStatus, len(d.Metrics))
 		for i := range d.Metrics {
-			// A metric that failed leaves an empty one in its place.
+			// A metric that failed has an empty entry.
 			if m := &d.Metrics[i]; m.Err == nil {
 				s.CurrentMetrics[i] = m.status(&d.spec.Metrics[i])
 			}

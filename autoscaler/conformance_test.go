@@ -21,7 +21,7 @@ import (
 	"github.com/weir-metrics/weir/test/vectors"
 )
 
-// TestConformance holds every decision to the original's: see testdata/hpa.
+// TestConformance compares every decision with that of Kubernetes' controller: see testdata/hpa.
 func TestConformance(t *testing.T) {
 	var ran, passed int
 	eachVector(t, func(v *vector) {
@@ -42,10 +42,10 @@ func TestConformance(t *testing.T) {
 	if ran == 0 {
 		t.Fatal("no vectors ran")
 	}
-	fmt.Printf("hpa: %d of %d vectors passed\n", passed, ran) // shown without -v as well
+	fmt.Printf("hpa: %d of %d vectors passed\n", passed, ran) // also printed without -v
 }
 
-// TestSpecifications holds Default and Validate to what an API server stored.
+// TestSpecifications compares Default and Validate with what an API server stored.
 func TestSpecifications(t *testing.T) {
 	specs := 0
 	eachVector(t, func(v *vector) {
@@ -74,7 +74,7 @@ func TestSpecifications(t *testing.T) {
 	}
 }
 
-// checkRefused wants a fault in one of a vector's specifications.
+// checkRefused checks that one of a vector's specifications is refused.
 func checkRefused(t *testing.T, v *vector) {
 	t.Helper()
 	for i := range v.Steps {
@@ -91,7 +91,7 @@ func checkRefused(t *testing.T, v *vector) {
 	t.Errorf("%s: Validate and Default find nothing wrong, an API server did", v.ID)
 }
 
-// eachVector calls f with every vector there is.
+// eachVector calls f with every vector.
 func eachVector(t testing.TB, f func(*vector)) {
 	t.Helper()
 	vectors.Each(t, "hpa", func(line []byte) error {
@@ -104,7 +104,7 @@ func eachVector(t testing.TB, f func(*vector)) {
 	})
 }
 
-// checkReplicas plays one call of the calculator.
+// checkReplicas replays one call of the replica calculator.
 func checkReplicas(t *testing.T, v *vector) {
 	in := &Input{
 		Now:      t0,
@@ -140,7 +140,8 @@ func checkReplicas(t *testing.T, v *vector) {
 	}
 }
 
-// checkReconcile plays an autoscaler's life; the test is its API server.
+// checkReconcile replays a sequence of reconciliations of one autoscaler. The test is its API
+// server.
 func checkReconcile(t *testing.T, v *vector) {
 	var (
 		fixture vectorStep
@@ -170,7 +171,7 @@ func checkReconcile(t *testing.T, v *vector) {
 	}
 }
 
-// inherit fills in what a step leaves as it was.
+// inherit sets the values that a step does not change.
 func inherit(fixture, step *vectorStep) {
 	if step.Spec != nil {
 		fixture.Spec = step.Spec
@@ -189,7 +190,7 @@ func inherit(fixture, step *vectorStep) {
 	}
 }
 
-// played is what came of a step.
+// played is the result of a step.
 type played struct {
 	d        *Decision
 	done     Completion
@@ -256,11 +257,11 @@ func play(v *vector, fixture, step *vectorStep, status *autoscalingv2.Horizontal
 	return r
 }
 
-// actions write what a decision asks for.
+// actions are the writes that a decision can require.
 type actions struct{ scale, refresh, status func() error }
 
-// carryOut writes the count and the status as Kubernetes' controller does, with its Events in
-// its order.
+// carryOut writes the count and the status as Kubernetes' controller does, with its Events in the
+// same order.
 func carryOut(d *Decision, a actions) Completion {
 	var err error
 	if d.Rescale {
@@ -279,7 +280,7 @@ func carryOut(d *Decision, a actions) Completion {
 	if unwritten := a.status(); unwritten != nil {
 		at := len(done.Events)
 		if d.progress == metricsFailed {
-			at-- // Kubernetes writes the Event about the metrics last
+			at-- // Kubernetes writes the Event for the metrics last
 		}
 		done.Events = slices.Insert(slices.Clone(done.Events), at, Event{corev1.EventTypeWarning, "FailedUpdateStatus", unwritten.Error()})
 		done.Err = errors.Join(done.Err, unwritten)
@@ -287,7 +288,7 @@ func carryOut(d *Decision, a actions) Completion {
 	return done
 }
 
-// otherTargets are the autoscalers with a pod of the target.
+// otherTargets returns the autoscalers that have a pod of the target.
 func otherTargets(v *vector, fixture *vectorStep) []types.NamespacedName {
 	mine, err := labels.Parse(fixture.Target.Selector)
 	if err != nil {
@@ -355,8 +356,8 @@ func (r *played) compareStatus(t *testing.T, want *vectorOutcome) {
 	}
 }
 
-// compareInside compares what the original keeps to itself. It is no part of the
-// contract, but shows a difference before it matters.
+// compareInside compares internal values of Kubernetes' controller. They are not part of the
+// contract, but they show a difference before it has an effect.
 func (r *played) compareInside(t *testing.T, want *vectorOutcome) {
 	t.Helper()
 	if got := r.d.RescaleReason; r.rescaled && got != want.Upstream.RescaleReason {

@@ -6,45 +6,46 @@ import (
 	"time"
 )
 
-// This file compares the decisions of two controllers that read one target at different
-// moments, each with the metrics of its own moment. It uses no clock and no cluster.
+// This file compares the decisions of two controllers that read the same target at different times,
+// each with the metrics of its own time. It uses no clock and no cluster.
 //
-// A change of the controller's *agrees* if weir, deciding on the same count, arrives at the
-// same new count at some moment within maxSkew of the change. That includes the decisions of
-// weir's rounds before it, and later decisions made for this purpose as if the target still had
-// the old count (and removed pods their last metrics). maxSkew is a period plus a metric's
-// resolution: one controller's round may be that much later, with metrics that much newer.
+// A change of the controller *agrees* if weir, deciding on the same count, comes to the same new
+// count at some time within maxSkew of the change. This includes the decisions of weir's rounds
+// before the change, and later decisions made for this purpose as if the target still had the old
+// count (and as if removed pods still had their last metrics). maxSkew is a period plus the
+// resolution of the metrics: one controller's round may be that much later, with metrics that much
+// newer.
 //
-// A change that weir proposes and the controller does not make *differs* once weir has
-// proposed the same direction in every round for longer than maxSkew. A shorter proposal is
-// not judged: the other controller may not have looked at that moment. The same holds if weir
-// has no metrics while the controller reports that it has.
+// A change that weir proposes and the controller does not make *differs* once weir has proposed the
+// same direction in every round for longer than maxSkew. A shorter proposal is not judged, because
+// the other controller may not have decided in that time. The same holds if weir has no metrics
+// while the controller reports that it has.
 //
-// A round in which neither changes anything is agreement too, and is only counted.
+// A round in which neither side changes anything is agreement too. It is only counted.
 //
-// Until weir has observed the target for the longest window or period of the specification,
-// since its start or the last gap, its memory is shorter than the controller's. Differences
-// that this explains are *undecided*. So is a change that weir observed too late.
+// weir's memory is shorter than the controller's until weir has observed the target for the longest
+// window or period of the specification, counted from its start or the last gap. Differences that
+// this explains are *undecided*. A change that weir observed too late is undecided, too.
 //
-// When kube-controller-manager restarts, its memory begins again. For one window it does not
-// scale down (NotFollowed), and it may exceed policies whose changes it forgot (Count,
-// NoChange). These count as differences; they are recognisable only because they begin for all
+// When kube-controller-manager restarts, its memory begins again. For one window it does not scale
+// down (NotFollowed), and it may exceed policies because it forgot earlier changes (Count,
+// NoChange). These count as differences. They can only be recognised because they begin for all
 // autoscalers at once.
 
-// ownDecision is what weir decided in a round.
+// ownDecision is weir's decision in a round.
 type ownDecision struct {
 	At time.Time
-	// Current is the count it decided on. Desired is the count it decided, if Decided is set.
+	// Current is the count before the decision. Desired is the count after it, if Decided is set.
 	Current, Desired int32
 	Decided          bool
-	// MetricsMissing is set if the controller has metrics and weir has no decision.
+	// MetricsMissing is set if the controller has metrics but weir has no decision.
 	MetricsMissing bool
-	// Targets are the metrics weir read, Summary the decision in one line. Both are empty in
+	// Targets are the metrics that weir read. Summary is the decision in one line. Both are empty in
 	// rounds without a change.
 	Targets, Summary string
 }
 
-// controllerChange is a change of the count by the controller, with the metrics that it reports.
+// controllerChange is a change of the count by the controller, with the metrics that it reported.
 type controllerChange struct {
 	At       time.Time
 	From, To int32
@@ -64,25 +65,25 @@ const (
 
 func (v comparisonResult) String() string { return [...]string{"agreed", "differed", "undecided"}[v] }
 
-// The reasons of differences, as the metrics have them.
+// The reasons of differences, as they appear in weir's own metrics.
 const (
-	reasonNoDecision  = "NoDecision"  // weir had no count to propose, and the controller had
+	reasonNoDecision  = "NoDecision"  // weir had no count to propose, but the controller had one
 	reasonNoChange    = "NoChange"    // weir would not have changed the count
 	reasonOpposite    = "Opposite"    // weir would have changed the count in the other direction
-	reasonCount       = "Count"       // the same direction, another count
+	reasonCount       = "Count"       // weir would have changed it in the same direction, to another count
 	reasonNotFollowed = "NotFollowed" // weir proposed a change that the controller did not make
 	reasonWarmingUp   = "WarmingUp"   // undecided: weir's memory is shorter than the controller's
 	reasonMissed      = "Missed"      // undecided: weir observed the change too late
 )
 
-// direction is the direction of a decision.
+// direction is the direction in which a decision changes the count.
 type direction uint8
 
 const (
-	directionNone direction = iota // nothing is to be done
+	directionNone direction = iota // no change
 	directionUp
 	directionDown
-	directionUnknown // weir has no metrics, and the controller has
+	directionUnknown // weir has no metrics, but the controller has
 )
 
 func (s ownDecision) direction() direction {
@@ -97,18 +98,18 @@ func (s ownDecision) direction() direction {
 	return directionNone
 }
 
-// comparison is the result of comparing one change or proposal.
+// comparison is the result of the comparison of one change or proposal.
 type comparison struct {
-	At time.Time // of the change, or of the first proposal
-	// From is the count before, To the count that the controller set, WeirReplicas the count that
-	// weir would have set.
+	At time.Time // the time of the change, or of the first proposal
+	// From is the count before, To is the count that the controller set, and WeirReplicas is the count
+	// that weir would have set.
 	From, To, WeirReplicas int32
 	Result                 comparisonResult
-	Reason                 string // of a difference
+	Reason                 string // the reason of a difference
 	Explanation            string
 }
 
-// String writes the comparison in one line.
+// String returns the comparison in one line.
 func (c comparison) String() string {
 	s := fmt.Sprintf("%s %s: %d to %d, weir %d", c.At.UTC().Format(time.RFC3339), c.Result, c.From, c.To, c.WeirReplicas)
 	if c.Reason != "" {
@@ -120,20 +121,20 @@ func (c comparison) String() string {
 	return s
 }
 
-// keepComparisons is how many comparisons of one object are kept.
+// keepComparisons is the number of comparisons that are kept for one object.
 const keepComparisons = 20
 
-// comparer compares the decisions about one target. Its methods return the comparisons that are
-// now certain, oldest first.
+// comparer compares the decisions about one target. Its methods return the comparisons that have
+// become certain, oldest first.
 type comparer struct {
-	maxSkew time.Duration // period plus the resolution of metrics
-	// memoryFull is when weir's memory is as long as the controller's.
+	maxSkew time.Duration // the period plus the resolution of the metrics
+	// memoryFull is the time from which weir's memory is as long as the controller's.
 	memoryFull time.Time
 
 	recent    []ownDecision     // weir's decisions within maxSkew, oldest first
-	unmatched []unmatchedChange // changes that no decision of weir's agrees with yet
-	// direction is the direction of weir's last rounds, since its first round. reported is set
-	// once it was counted as a difference.
+	unmatched []unmatchedChange // changes that do not agree with any decision of weir yet
+	// direction is the direction of weir's last rounds, and since is the first of them. reported is
+	// set after it was counted as a difference.
 	direction  direction
 	since      time.Time
 	reported   bool
@@ -142,13 +143,13 @@ type comparer struct {
 	comparisons []comparison // newest last
 }
 
-// unmatchedChange is a change and weir's decision that is closest to it.
+// unmatchedChange is a change, with weir's decision that is closest to it.
 type unmatchedChange struct {
 	controllerChange
 	closest ownDecision
 }
 
-// addDecision adds a round of weir's.
+// addDecision adds a round of weir.
 func (j *comparer) addDecision(s ownDecision) []comparison {
 	j.recent = append(slices.DeleteFunc(j.recent, func(old ownDecision) bool { return s.At.Sub(old.At) > j.maxSkew }), s)
 	found := j.expireUnmatched(s.At)
@@ -172,8 +173,8 @@ func (j *comparer) addDecision(s ownDecision) []comparison {
 	return found
 }
 
-// addGap records that weir made no decision for longer than maxSkew. Its memory is complete from
-// memoryFull on. Unmatched changes become undecided.
+// addGap records that weir made no decision for longer than maxSkew. Its memory is complete again
+// at memoryFull. Unmatched changes become undecided.
 func (j *comparer) addGap(warm time.Time) (found []comparison) {
 	for _, o := range j.unmatched {
 		found = append(found, j.compareMissed(o.controllerChange))
@@ -182,13 +183,13 @@ func (j *comparer) addGap(warm time.Time) (found []comparison) {
 	return found
 }
 
-// compareMissed returns the comparison with a change that weir has no decision about.
+// compareMissed returns the comparison for a change without a decision of weir.
 func (j *comparer) compareMissed(c controllerChange) comparison {
 	return j.appendComparison(comparison{At: c.At, From: c.From, To: c.To, WeirReplicas: c.From, Result: undecided, Reason: reasonMissed})
 }
 
-// addChange adds a change of the controller's. same is weir's decision, made now, on the count
-// before the change.
+// addChange adds a change of the controller. same is weir's decision on the count before the
+// change, made now.
 func (j *comparer) addChange(c controllerChange, same ownDecision) []comparison {
 	j.direction = directionNone
 	if c.Missed || !withinSkew(same.At, c.At, j.maxSkew) {
@@ -207,7 +208,7 @@ func (j *comparer) addChange(c controllerChange, same ownDecision) []comparison 
 	return nil
 }
 
-// recheckChange adds another decision of weir's on the count before the change.
+// recheckChange adds another decision of weir on the count before the change.
 func (j *comparer) recheckChange(c controllerChange, same ownDecision) []comparison {
 	i := slices.IndexFunc(j.unmatched, func(o unmatchedChange) bool { return o.controllerChange == c })
 	if i < 0 || !same.Decided || same.Desired != c.To || !withinSkew(same.At, c.At, j.maxSkew) {
@@ -217,7 +218,7 @@ func (j *comparer) recheckChange(c controllerChange, same ownDecision) []compari
 	return []comparison{j.appendComparison(comparison{At: c.At, From: c.From, To: c.To, WeirReplicas: c.To, Result: agreed})}
 }
 
-// unmatchedChanges returns the changes to decide about again.
+// unmatchedChanges returns the changes that need another decision.
 func (j *comparer) unmatchedChanges() (list []controllerChange) {
 	for _, o := range j.unmatched {
 		list = append(list, o.controllerChange)
@@ -225,7 +226,8 @@ func (j *comparer) unmatchedChanges() (list []controllerChange) {
 	return list
 }
 
-// expireUnmatched returns the changes that are unmatched for longer than maxSkew.
+// expireUnmatched removes the changes that have been unmatched for longer than maxSkew, and returns
+// their comparisons.
 func (j *comparer) expireUnmatched(now time.Time) (found []comparison) {
 	j.unmatched = slices.DeleteFunc(j.unmatched, func(o unmatchedChange) bool {
 		if now.Sub(o.At) <= j.maxSkew {
@@ -251,7 +253,7 @@ func (j *comparer) compareUnmatched(o unmatchedChange) comparison {
 		c.Reason = reasonCount
 	}
 	if o.At.Before(j.memoryFull) && o.To < o.From && c.Reason != reasonNoDecision && c.Reason != reasonOpposite {
-		c.Result, c.Reason = undecided, reasonWarmingUp // it may not shrink what it has not watched
+		c.Result, c.Reason = undecided, reasonWarmingUp // weir may not scale down before it has observed a whole window
 	}
 	c.Explanation = o.closest.Summary
 	if o.Targets != o.closest.Targets {
@@ -260,22 +262,23 @@ func (j *comparer) compareUnmatched(o unmatchedChange) comparison {
 	return c
 }
 
-// appendComparison keeps a comparison and returns it.
+// appendComparison stores a comparison and returns it.
 func (j *comparer) appendComparison(c comparison) comparison {
 	j.comparisons = append(j.comparisons, c)
 	j.comparisons = j.comparisons[max(0, len(j.comparisons)-keepComparisons):]
 	return c
 }
 
-// takeHolds returns how many rounds since the last call changed nothing on either side.
+// takeHolds returns the number of rounds since the last call in which neither side changed the
+// count.
 func (j *comparer) takeHolds() int {
 	n := j.holdRounds
 	j.holdRounds = 0
 	return n
 }
 
-// withinSkew reports whether two times are at most maxSkew apart. The time of a change is cut to
-// seconds.
+// withinSkew reports whether two times are at most maxSkew apart. One second more is allowed,
+// because the time of a change has whole seconds.
 func withinSkew(a, b time.Time, skew time.Duration) bool {
 	return a.Sub(b).Abs() <= skew+time.Second
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// at is a time of the scripts below, in seconds.
+// at returns a time of the scripts below, in seconds.
 func at(seconds int) time.Time { return transcript.Epoch.Add(time.Duration(seconds) * time.Second) }
 
-// TestAgreement plays rounds of weir's and changes of a controller's whose reach is
-// half a minute, warm from the start unless said otherwise.
+// TestAgreement plays rounds of weir and changes of a controller. maxSkew is 30 s, and weir's
+// memory is complete from the start unless the case says otherwise.
 func TestAgreement(t *testing.T) {
 	type play struct {
 		*comparer

@@ -27,14 +27,14 @@ func (k objectKey) namespacedName() types.NamespacedName {
 
 func (k objectKey) String() string { return k.kind + " " + k.namespace + "/" + k.name }
 
-// scalingObject is an autoscaler as it was last read. It is immutable.
+// scalingObject is an autoscaler as weir last read it. It is immutable.
 type scalingObject struct {
 	objectKey
 	uid     types.UID
 	created time.Time
 	mode    string // a mode of package decisionreport
 	spec    *autoscalingv2.HorizontalPodAutoscalerSpec
-	note    string // where weir does not follow the specification
+	note    string // how weir does not follow the specification
 	// status is set for a HorizontalPodAutoscaler, autoscaler for an Autoscaler.
 	status     *autoscalingv2.HorizontalPodAutoscalerStatus
 	autoscaler *v1alpha1.Autoscaler
@@ -56,7 +56,7 @@ func (o *scalingObject) precedes(other *scalingObject) bool {
 }
 
 // newAutoscalerObject returns an Autoscaler for the catalog. Unless scaling to zero is enabled,
-// minReplicas 0 counts as 1: nothing would scale the target up again.
+// minReplicas 0 counts as 1, because nothing would scale the target up from zero.
 func newAutoscalerObject(a *v1alpha1.Autoscaler, toZero bool) *scalingObject {
 	mode := decisionreport.Active
 	if a.Spec.Dry() {
@@ -72,7 +72,7 @@ func newAutoscalerObject(a *v1alpha1.Autoscaler, toZero bool) *scalingObject {
 	}
 }
 
-// newHPAObject returns a HorizontalPodAutoscaler for the catalog. If it is not shadowed only its
+// newHPAObject returns a HorizontalPodAutoscaler for the catalog. If it is not shadowed, only its
 // target is kept.
 func newHPAObject(h *watcher.HPA, shadow bool) *scalingObject {
 	o := &scalingObject{objectKey: objectKey{hpaKind, h.Namespace, h.Name}, uid: h.UID, created: h.CreationTimestamp.Time, mode: decisionreport.Shadow}
@@ -86,16 +86,16 @@ func newHPAObject(h *watcher.HPA, shadow bool) *scalingObject {
 
 // catalog keeps the objects that the watcher reports. It is safe for concurrent use.
 type catalog struct {
-	// enqueue receives an object that is new, deleted or has another specification.
+	// enqueue is called with an object that is new, was deleted or has another specification.
 	enqueue func(objectKey)
 
 	mu struct {
 		sync.Mutex
 		objects map[objectKey]*scalingObject
-		// byTarget are the objects that name a target, by namespace and name: its
-		// kind may be spelt in several ways.
+		// byTarget has the objects of each target, by the target's namespace and name. The kind is not
+		// part of the key, because it can be written in several ways.
 		byTarget map[types.NamespacedName]map[objectKey]bool
-		changes  map[objectKey][]controllerChange // of HorizontalPodAutoscalers, not yet compared
+		changes  map[objectKey][]controllerChange // changes of HorizontalPodAutoscalers that are not compared yet
 		listed   map[string]bool                  // kinds that have been listed
 	}
 }
@@ -111,7 +111,7 @@ func (o *scalingObject) target() types.NamespacedName {
 	return types.NamespacedName{Namespace: o.namespace, Name: o.spec.ScaleTargetRef.Name}
 }
 
-// setObject keeps a new or changed object, and enqueues it if a decision is due at once.
+// setObject stores a new or changed object, and enqueues it if a decision is due at once.
 func (c *catalog) setObject(o *scalingObject) {
 	c.mu.Lock()
 	due := c.setLocked(o)
@@ -121,7 +121,8 @@ func (c *catalog) setObject(o *scalingObject) {
 	}
 }
 
-// setLocked is setObject under the lock. It reports whether a decision is due at once.
+// setLocked does the work of setObject; the caller has locked c.mu. It reports whether a decision
+// is due at once.
 func (c *catalog) setLocked(o *scalingObject) (due bool) {
 	old := c.mu.objects[o.objectKey]
 	if old != nil && (old.uid != o.uid || old.target() != o.target()) {
@@ -145,8 +146,8 @@ func (c *catalog) setLocked(o *scalingObject) (due bool) {
 }
 
 // changeBetween returns the change that a controller made between two states of its object. The
-// status written with the change has the counts before and after it. If that status was missed, a
-// later one has the new count twice.
+// status that is written with the change has the counts before and after it. If weir missed that
+// status, a later one has the new count as both.
 func changeBetween(old, now *scalingObject) (controllerChange, bool) {
 	if now.status == nil || old.status == nil || now.status.LastScaleTime == nil || now.status.LastScaleTime.Equal(old.status.LastScaleTime) {
 		return controllerChange{}, false
@@ -182,7 +183,7 @@ func (c *catalog) deleteLocked(o *scalingObject) {
 }
 
 // setListed records that all objects of a kind are known. After the first list of a kind all
-// objects are enqueued: those that came before were not decided about.
+// objects are enqueued, because no decision was made about those that came before.
 func (c *catalog) setListed(kind string) {
 	c.mu.Lock()
 	first := !c.mu.listed[kind]
@@ -203,8 +204,8 @@ func (c *catalog) enqueueAll() {
 	}
 }
 
-// takeChanges returns an object and the changes that its controller made since the last call; nil
-// if there is no such object.
+// takeChanges returns an object, and the changes that its controller made since the last call. It
+// returns nil if there is no such object.
 func (c *catalog) takeChanges(k objectKey) (*scalingObject, []controllerChange) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -220,8 +221,8 @@ func (c *catalog) kindListed(kind string) bool {
 	return c.mu.listed[kind]
 }
 
-// othersWithTarget returns the objects other than k whose target has this name. Its kind may
-// differ.
+// othersWithTarget returns the objects other than k that have a target with this name. The kind of
+// the target may be another.
 func (c *catalog) othersWithTarget(k objectKey, target types.NamespacedName) (list []*scalingObject) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -233,7 +234,7 @@ func (c *catalog) othersWithTarget(k objectKey, target types.NamespacedName) (li
 	return list
 }
 
-// countKind returns how many objects of a kind there are.
+// countKind returns the number of objects of a kind.
 func (c *catalog) countKind(kind string) (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -33,9 +33,9 @@ type Controller struct {
 	opts      Options
 	catalog   *catalog
 	selectors *selectorindex.Index[selectorOwner]
-	queue     atomic.Pointer[workqueue.TypedDelayingInterface[objectKey]] // set by Run
+	queue     atomic.Pointer[workqueue.TypedDelayingInterface[objectKey]] // Run sets it
 	metrics   *metrics
-	events    record.EventRecorder // set by Run
+	events    record.EventRecorder // Run sets it
 
 	mu struct {
 		sync.Mutex
@@ -61,8 +61,8 @@ func New(o Options) (*Controller, error) {
 	return c, nil
 }
 
-// watch keeps the catalog current. HorizontalPodAutoscalers are watched even if none is
-// shadowed, because they own targets.
+// watch keeps the catalog current. HorizontalPodAutoscalers are watched even if none is shadowed,
+// because they can own targets.
 func (c *Controller) watch(w *watcher.Watcher) {
 	w.HandleHPAs(watcher.Handler[watcher.HPA]{
 		Set:    func(h *watcher.HPA) { c.catalog.setObject(newHPAObject(h, c.opts.Shadow)) },
@@ -80,16 +80,16 @@ func (c *Controller) watch(w *watcher.Watcher) {
 	})
 }
 
-// handles reports whether weir decides about objects of this kind.
+// handles reports whether weir makes decisions about this object.
 func (c *Controller) handles(k objectKey) bool {
 	return k.kind == v1alpha1.Kind && c.opts.Act || k.kind == hpaKind && c.opts.Shadow
 }
 
-// Run decides and writes until ctx ends, and returns when everything it started has ended.
-// Errors are logged and repeated, never returned. Call it once, and run Options.Watcher
-// beside it.
+// Run decides and writes until ctx ends, and returns when everything that it started has ended.
+// Errors are logged and the work is repeated; they are never returned. Call Run once, and run
+// Options.Watcher at the same time.
 func (c *Controller) Run(ctx context.Context) error {
-	// Client libraries log each of their own retries.
+	// Client libraries would log each of their own retries.
 	quiet := klog.NewContext(ctx, logr.Discard())
 	scheme := runtime.NewScheme()
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
@@ -101,7 +101,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	c.events = broadcaster.NewRecorder(scheme, corev1.EventSource{Component: "weir-autoscaler"})
 	queue := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[objectKey]{Name: "autoscalers"})
 	c.queue.Store(&queue)
-	c.catalog.enqueueAll() // what the watcher reported before
+	c.catalog.enqueueAll() // objects that the watcher reported before Run
 
 	var parts sync.WaitGroup
 	for range c.opts.Workers {
@@ -134,8 +134,8 @@ func (c *Controller) processNext(ctx context.Context, queue workqueue.TypedDelay
 	return true
 }
 
-// syncRecovering is sync, but survives a panic: a bug in one decision must not end the process
-// that serves metrics.
+// syncRecovering calls sync and recovers from a panic: a bug in one decision must not end the
+// process that serves metrics.
 func (c *Controller) syncRecovering(ctx context.Context, k objectKey) (again time.Duration) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -148,7 +148,7 @@ func (c *Controller) syncRecovering(ctx context.Context, k objectKey) (again tim
 }
 
 // untilNext returns the time until the object's next decision. All replicas decide at the same
-// time; objects are spread evenly over the period.
+// times. Objects are spread evenly over the period.
 func (c *Controller) untilNext(k objectKey, now time.Time) time.Duration {
 	h := fnv.New64a()
 	for _, s := range [...]string{k.kind, k.namespace, k.name} {
@@ -160,8 +160,8 @@ func (c *Controller) untilNext(k objectKey, now time.Time) time.Duration {
 	return time.Duration(period - ((now.UnixNano()-place)%period+period)%period)
 }
 
-// mixHash spreads the bits of a hash of names that differ in their last letter: FNV leaves their
-// upper halves alike. It is the finalizer of MurmurHash3.
+// mixHash spreads the bits of a hash, because FNV gives almost equal upper halves for names that
+// differ only in the last letter. It is the finalizer of MurmurHash3.
 func mixHash(h uint64) uint64 {
 	h ^= h >> 33
 	h *= 0xff51afd7ed558ccd
@@ -170,8 +170,8 @@ func mixHash(h uint64) uint64 {
 	return h ^ h>>33
 }
 
-// getEntry returns what is kept of an object. It is new for a new object with the name of a
-// deleted one.
+// getEntry returns the entry of an object. A new object with the name of a deleted one gets a new
+// entry.
 func (c *Controller) getEntry(o *scalingObject) *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -183,7 +183,7 @@ func (c *Controller) getEntry(o *scalingObject) *entry {
 	return e
 }
 
-// deleteEntry frees what is kept of a deleted object.
+// deleteEntry frees the entry of a deleted object.
 func (c *Controller) deleteEntry(k objectKey) {
 	c.mu.Lock()
 	e := c.mu.entries[k]
@@ -195,8 +195,8 @@ func (c *Controller) deleteEntry(k objectKey) {
 	}
 }
 
-// Explain returns the report of the last decision about an object; false if there is none. The
-// kind is Autoscaler or HorizontalPodAutoscaler.
+// Explain returns the report of the last decision about an object. It returns false if there is
+// none. kind is Autoscaler or HorizontalPodAutoscaler.
 func (c *Controller) Explain(kind, namespace, name string) (*decisionreport.DecisionReport, bool) {
 	t := c.lastDecision(objectKey{kind, namespace, name})
 	if t == nil {
@@ -205,7 +205,8 @@ func (c *Controller) Explain(kind, namespace, name string) (*decisionreport.Deci
 	return t.report(), true
 }
 
-// Memory returns the memory after the last decision about an object; false if there is none.
+// Memory returns the memory after the last decision about an object. It returns false if there is
+// none.
 func (c *Controller) Memory(kind, namespace, name string) (autoscaler.Memory, bool) {
 	t := c.lastDecision(objectKey{kind, namespace, name})
 	if t == nil {
@@ -214,7 +215,8 @@ func (c *Controller) Memory(kind, namespace, name string) (autoscaler.Memory, bo
 	return t.memory, true
 }
 
-// Summaries returns the last decision about each object in one line, by namespace, name and kind.
+// Summaries returns the last decision about each object in one line, sorted by namespace, name and
+// kind.
 func (c *Controller) Summaries() []decisionreport.DecisionSummary {
 	last := c.lastDecisions()
 	all := make([]decisionreport.DecisionSummary, 0, len(last))

@@ -20,7 +20,7 @@ import (
 
 func TestActiveScales(t *testing.T) {
 	staged(t, func(s *stage) {
-		s.fixture.set("web", 2, 2000) // a core each, where half is wanted
+		s.fixture.set("web", 2, 2000) // each pod uses a core; the target is half a core
 		s.scaler("web", nil)
 		r := s.lead()
 		s.pass(time.Minute)
@@ -65,8 +65,8 @@ func TestActiveScales(t *testing.T) {
 	})
 }
 
-// A status that says nothing new is written once a minute at most, and not at all
-// while nothing changes.
+// TestStatusIsWrittenRarely checks that a status in which only values changed is written at most
+// once a minute, and an unchanged status not at all.
 func TestStatusIsWrittenRarely(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.fixture.set("web", 4, 2000)
@@ -95,7 +95,7 @@ func TestDryRunWritesNoScale(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.fixture.set("web", 2, 2000)
 		s.scaler("web", func(a *v1alpha1.Autoscaler) { a.Spec.Mode = v1alpha1.DryRun })
-		// Another controller's target: a dry run may look on.
+		// Another controller has the target, so a dry run is allowed.
 		if err := s.client.Tracker().Add(&autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: halfACore("web")}); err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func TestConflict(t *testing.T) {
 		s.pass(time.Second)
 		s.scaler("younger", func(a *v1alpha1.Autoscaler) { a.Spec.ScaleTargetRef.Name = "api" })
 		hpa := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "theirs", CreationTimestamp: metav1.Now()}, Spec: halfACore("web")}
-		hpa.Spec.ScaleTargetRef.APIVersion = "apps/v1beta2" // the same, spelt otherwise
+		hpa.Spec.ScaleTargetRef.APIVersion = "apps/v1beta2" // the same kind in another API version
 		hpas := s.client.AutoscalingV2().HorizontalPodAutoscalers("shop")
 		if _, err := hpas.Create(t.Context(), hpa, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -166,7 +166,7 @@ func TestConflict(t *testing.T) {
 	})
 }
 
-// shrinks makes behavior scale down after a window, and by one pod in a period.
+// shrinks makes behavior scale down after a window, by at most one pod in a period.
 func shrinks(window, period int32) func(*v1alpha1.Autoscaler) {
 	return func(a *v1alpha1.Autoscaler) {
 		a.Spec.Behavior = &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleDown: &autoscalingv2.HPAScalingRules{
@@ -176,7 +176,7 @@ func shrinks(window, period int32) func(*v1alpha1.Autoscaler) {
 	}
 }
 
-// shrunk waits for the first write and returns after how long it came.
+// shrunk waits for the first write and returns the time until it.
 func (s *stage) shrunk(limit time.Duration) time.Duration {
 	began, before := time.Now(), len(s.fixture.written())
 	for time.Since(began) < limit {
@@ -188,8 +188,8 @@ func (s *stage) shrunk(limit time.Duration) time.Duration {
 	return limit
 }
 
-// The leader dies while a stabilization window holds the count: whoever takes over
-// has seen what it saw, and lets go when it would have.
+// TestStandbyTakesOver ends the leader while a stabilization window delays a change. The new leader
+// has the same memory, and scales down at the same time as the old one would have.
 func TestStandbyTakesOver(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.fixture.set("web", 8, 4000)
@@ -203,7 +203,7 @@ func TestStandbyTakesOver(t *testing.T) {
 		s.pass(15 * time.Second)
 		s.leader.Store(b)
 		got := s.shrunk(10 * time.Minute)
-		// Five minutes after the last high recommendation, less 2m15s.
+		// The window ends five minutes after the last high recommendation, of which 2m15s have passed.
 		if least, most := 150*time.Second, 165*time.Second+15*time.Second; got < least || got > most {
 			t.Errorf("the standby scaled down after %v, want %v to %v", got, least, most)
 		}
@@ -214,8 +214,8 @@ func TestStandbyTakesOver(t *testing.T) {
 	})
 }
 
-// All replicas restart while a window holds: nothing shrinks before the new one has
-// seen a whole window.
+// TestColdStartHoldsForAWindow restarts all replicas within a window. Nothing scales down before
+// the new replica has observed a whole window.
 func TestColdStartHoldsForAWindow(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.fixture.set("web", 8, 4000)
@@ -233,8 +233,8 @@ func TestColdStartHoldsForAWindow(t *testing.T) {
 	})
 }
 
-// A policy's period outlives the replica that made the change, whether another was
-// warm or none was, and whether or not it came to say so.
+// TestPoliciesOutliveTheLeader checks that a policy counts a change of a leader that has ended:
+// with and without a running standby, and with and without the change in the status.
 func TestPoliciesOutliveTheLeader(t *testing.T) {
 	for _, warm := range []bool{true, false} {
 		for _, mute := range []bool{true, false} {
@@ -250,7 +250,7 @@ func TestPoliciesOutliveTheLeader(t *testing.T) {
 					s.pass(5 * time.Minute)
 					s.fixture.use("web", 500)
 					if mute {
-						// It dies between the two writes.
+						// The leader ends between the two writes.
 						s.leader.Store(nil)
 						a.stop()
 						if err := s.fixture.Update(t.Context(), mustHandle(t, s), 7); err != nil {
@@ -283,7 +283,7 @@ func TestPoliciesOutliveTheLeader(t *testing.T) {
 	}
 }
 
-// Who does not lead writes nothing, whatever it decides.
+// TestFollowersWriteNothing checks that a replica that is not the leader writes nothing.
 func TestFollowersWriteNothing(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.fixture.set("web", 2, 2000)
@@ -300,7 +300,7 @@ func TestFollowersWriteNothing(t *testing.T) {
 	})
 }
 
-// What goes wrong is said, and tried again.
+// TestFailures checks that failures are reported and tried again.
 func TestFailures(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.fixture.set("web", 2, 2000)

@@ -14,31 +14,32 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
-// entry is what is kept of an object between two decisions. One worker at a time uses it; other
+// entry is the state of an object between two decisions. Only one worker at a time uses it; other
 // goroutines read only lastDecision.
 type entry struct {
 	uid    types.UID
 	memory autoscaler.Memory
-	// memoryValid is set if memory is that of a decision about target, by this process or
-	// another.
+	// memoryValid is set if memory belongs to a decision about target, made by this process or another
+	// one.
 	memoryValid bool
 	target      scaleclient.WorkloadID
-	// seenReplicas is the count that the target asked for at seenAt.
+	// seenReplicas is the requested count of the target at seenAt.
 	seenReplicas int32
 	seenAt       time.Time
 	// wasWriter is set if this replica wrote, or would have written, at the last decision.
-	// writeUnknown is set if the result of its last write is unknown.
+	// writeUnknown is set if the result of its last write is not known.
 	wasWriter, writeUnknown bool
-	// status is the last one that this replica wrote as the leader, and when.
+	// status is the last status that this replica wrote as the leader, and statusAt is the time of the
+	// write.
 	status              *v1alpha1.AutoscalerStatus
 	statusAt            time.Time
-	statusFailureLogged bool // that statuses cannot be written
+	statusFailureLogged bool // whether a failed write of the status was logged
 	selectorOwner       selectorOwner
-	// recorded is what was last passed to Options.RecordTarget.
+	// recorded is the last value that was passed to Options.RecordTarget.
 	recorded recorded
 
-	// Of a shadowed object: the inputs of the last decision, the comparer, and the changes that
-	// are not compared yet.
+	// These fields are for a shadowed object: the inputs of the last decision, the comparer, and the
+	// changes that are not compared yet.
 	lastInputs     decisionInputs
 	comparer       *comparer
 	openChanges    []changeContext
@@ -47,14 +48,14 @@ type entry struct {
 	lastDecision atomic.Pointer[decisionRecord]
 }
 
-// decisionRecord is the last decision with what its report needs.
+// decisionRecord is the last decision, with what its report needs.
 type decisionRecord struct {
 	decision    *autoscaler.Decision
-	memory      autoscaler.Memory // after the decision
+	memory      autoscaler.Memory // the memory after the decision
 	replicas    int32             // the target's count after the decision
 	context     decisionreport.Context
 	conflict    string
-	note        string // of the object
+	note        string // the object's note
 	comparisons []comparison
 }
 
@@ -72,9 +73,9 @@ func (t *decisionRecord) report() *decisionreport.DecisionReport {
 	return r
 }
 
-// latestStatus returns the newest status of an Autoscaler: what this replica wrote as the leader,
-// since the watch may be behind, or what another leader wrote. Another replica may have led so
-// briefly that this one did not notice.
+// latestStatus returns the newest status of an Autoscaler. It is the one that this replica wrote as
+// the leader, because the watch may be late, or one that another leader wrote. Another replica may
+// have been the leader for so short a time that this one did not notice.
 func (e *entry) latestStatus(o *scalingObject, leads bool) *v1alpha1.AutoscalerStatus {
 	if e.status != nil && latestDecisionTime(&o.autoscaler.Status).After(latestDecisionTime(e.status)) {
 		leads, e.wasWriter = false, false
@@ -96,7 +97,7 @@ func latestDecisionTime(s *v1alpha1.AutoscalerStatus) (at time.Time) {
 	return at
 }
 
-// setTarget sets the target. The memory of another target is dropped.
+// setTarget sets the target. It drops the memory of another target.
 func (e *entry) setTarget(id scaleclient.WorkloadID) {
 	if e.target != id {
 		e.target, e.memoryValid, e.writeUnknown, e.memory = id, false, false, autoscaler.Memory{}
@@ -114,11 +115,11 @@ func statusForTarget(s *v1alpha1.AutoscalerStatus, id scaleclient.WorkloadID) *v
 	return &v1alpha1.AutoscalerStatus{HorizontalPodAutoscalerStatus: *other}
 }
 
-// targetName is a target's name in a status.
+// targetName returns a target's name in a status.
 func targetName(id scaleclient.WorkloadID) string { return id.Resource.String() + " " + id.Name }
 
-// restoreMemory updates the memory with what happened to the target since the last decision of
-// this process or another. acts is set if this replica writes now, conflicted if a conflict
+// restoreMemory updates the memory with the changes of the target since the last decision of this
+// process or another. acts is set if this replica writes now; conflicted is set if a conflict
 // prevents it.
 func (e *entry) restoreMemory(o *scalingObject, status *v1alpha1.AutoscalerStatus, l *targetState, acts, conflicted bool) {
 	changed := func(from int32) {
@@ -144,18 +145,18 @@ func (e *entry) restoreMemory(o *scalingObject, status *v1alpha1.AutoscalerStatu
 		}
 	}
 	if e.memoryValid && l.Now.Sub(e.seenAt) > longestWindow(o.spec, l.Settings) {
-		e.seedRecommendation(l) // nothing it saw is young enough to hold anything back
+		e.seedRecommendation(l) // every recommendation in the memory is too old to delay a change
 	}
 	e.memoryValid, e.writeUnknown, e.seenReplicas, e.seenAt = true, false, l.Scale.SpecReplicas, l.Now
 }
 
-// seedRecommendation adds the current count as a recommendation, so that a controller that did
-// not observe the target does not scale it down at once.
+// seedRecommendation adds the current count as a recommendation. A controller that did not observe
+// the target therefore does not scale it down at once.
 func (e *entry) seedRecommendation(l *targetState) {
 	e.memory.Recommendations = append(slices.Clip(e.memory.Recommendations), autoscaler.ReplicaRecommendation{Replicas: l.Scale.SpecReplicas, At: l.Now})
 }
 
-// statusReplicas returns the count that the target had after the last decision in a status.
+// statusReplicas returns the target's count after the last decision in a status.
 func statusReplicas(s *v1alpha1.AutoscalerStatus) (replicas int32, known bool) {
 	if len(s.Decisions) > 0 && s.Decisions[0].Written {
 		return s.Decisions[0].Desired, true

@@ -40,23 +40,23 @@ import (
 
 var _ evaluate.PodMetrics = (*podmetrics.Reader)(nil)
 
-// fixture is a cluster with workloads whose pods always share a load: what is asked
-// for is there at once.
+// fixture is a cluster with workloads. The pods of a workload share its load, and requested
+// replicas exist at once.
 type fixture struct {
 	mu       sync.Mutex
 	replicas map[string]int32 // by name
-	load     map[string]int64 // of all pods of a workload together, in milli-cores
+	load     map[string]int64 // of all pods of a workload together, in millicores
 	grown    map[string]growth
-	blind    bool     // there are no metrics
+	blind    bool     // no metrics exist
 	writes   []string // "web 3 to 5"
-	refuse   error    // of writes
-	hangs    error    // of writes that are done all the same
-	confuse  bool     // whoever looks at pods
-	outside  []int64  // what metrics from outside are
-	silent   error    // of reads
+	refuse   error    // the error of a write that is not made
+	hangs    error    // the error of a write that is made nevertheless
+	confuse  bool     // makes Pods panic
+	outside  []int64  // the values of outside metrics
+	silent   error    // the error of a read
 }
 
-// growth is when pods were added to how many.
+// growth is the time at which pods were added, and the number before.
 type growth struct {
 	from int32
 	at   time.Time
@@ -78,7 +78,7 @@ func (w *fixture) use(name string, load int64) {
 	w.load[name] = load
 }
 
-// now changes the fixture.
+// now changes the fixture under its lock.
 func (w *fixture) now(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,7 +97,7 @@ func (w *fixture) written() []string {
 	return slices.Clone(w.writes)
 }
 
-// Get is part of Scales.
+// Get implements Scales.
 func (w *fixture) Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *scaleclient.Handle, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -112,7 +112,7 @@ func (w *fixture) Get(ctx context.Context, namespace string, ref autoscalingv2.C
 	return autoscaler.Scale{SpecReplicas: n, StatusReplicas: n, Selector: "app=" + ref.Name}, &scaleclient.Handle{WorkloadID: id}, err
 }
 
-// WorkloadID is part of Scales.
+// WorkloadID implements Scales.
 func (w *fixture) WorkloadID(_ context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (scaleclient.WorkloadID, error) {
 	if ref.Kind != "Deployment" {
 		return scaleclient.WorkloadID{}, errors.New("discovery is broken")
@@ -120,7 +120,7 @@ func (w *fixture) WorkloadID(_ context.Context, namespace string, ref autoscalin
 	return scaleclient.WorkloadID{Namespace: namespace, Resource: schema.GroupResource{Group: "apps", Resource: "deployments"}, Name: ref.Name}, nil
 }
 
-// Update is part of Scales.
+// Update implements Scales.
 func (w *fixture) Update(_ context.Context, h *scaleclient.Handle, replicas int32) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,7 +141,7 @@ func (w *fixture) selected(sel labels.Selector) (name string) {
 	return ""
 }
 
-// Pods is part of Metrics: they have long been ready, and request a core each.
+// Pods implements Metrics. The pods have been ready for a long time and request one core each.
 func (w *fixture) Pods(_ string, sel labels.Selector) ([]autoscaler.PodInput, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -164,7 +164,7 @@ func (w *fixture) Pods(_ string, sel labels.Selector) ([]autoscaler.PodInput, er
 	return pods, nil
 }
 
-// Readings is part of Metrics.
+// Readings implements Metrics.
 func (w *fixture) Readings(_ context.Context, now time.Time, _ string, sel labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(int) autoscaler.Reading {
 	return func(int) autoscaler.Reading {
 		w.mu.Lock()
@@ -180,12 +180,12 @@ func (w *fixture) Readings(_ context.Context, now time.Time, _ string, sel label
 	}
 }
 
-// Verdicts is part of Metrics.
+// Verdicts implements Metrics.
 func (*fixture) Verdicts(string, *autoscalingv2.HorizontalPodAutoscalerSpec) func(int, string) (decisionreport.PodVerdict, bool) {
 	return func(int, string) (decisionreport.PodVerdict, bool) { return decisionreport.PodVerdict{}, false }
 }
 
-// scalers are Autoscalers in the store that client-go's fakes have.
+// scalers serves Autoscalers from the object tracker of client-go's fakes.
 type scalers struct {
 	fake    *ktesting.Fake
 	tracker ktesting.ObjectTracker
@@ -206,10 +206,10 @@ func newScalers(t *testing.T) *scalers {
 	return s
 }
 
-// IsWatchListSemanticsUnSupported tells reflectors that the tracker streams no lists.
+// IsWatchListSemanticsUnSupported says to reflectors that the tracker does not stream lists.
 func (*scalers) IsWatchListSemanticsUnSupported() bool { return true }
 
-// Autoscalers is part of Autoscalers.
+// Autoscalers implements Autoscalers.
 func (s *scalers) Autoscalers(namespace string) v1alpha1.Interface {
 	gv := v1alpha1.GroupVersion()
 	return gentype.NewFakeClientWithList(s.fake, namespace, gv.WithResource(v1alpha1.Resource), gv.WithKind(v1alpha1.Kind),
@@ -221,26 +221,26 @@ func (s *scalers) Autoscalers(namespace string) v1alpha1.Interface {
 		})
 }
 
-// stage is a cluster and the replicas of weir that run in it.
+// stage is a cluster with the replicas of weir that run in it.
 type stage struct {
 	t       *testing.T
 	fixture *fixture
 	client  *fake.Clientset
 	scalers *scalers
-	leader  atomic.Pointer[replica] // who leads; nil for nobody
+	leader  atomic.Pointer[replica] // the leader; nil if there is none
 	options Options
 	logged  *observer.ObservedLogs
 	log     *zap.Logger
 }
 
-// replica is one weir.
+// replica is one replica of weir.
 type replica struct {
 	*Controller
 	registry *prometheus.Registry
 	stop     func()
 }
 
-// staged runs play in a bubble of its own time.
+// staged runs play in a synctest bubble.
 func staged(t *testing.T, play func(s *stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -250,7 +250,7 @@ func staged(t *testing.T, play func(s *stage)) {
 	})
 }
 
-// start runs one more replica.
+// start starts another replica.
 func (s *stage) start() *replica {
 	s.t.Helper()
 	r := &replica{registry: prometheus.NewRegistry()}
@@ -284,7 +284,7 @@ func (s *stage) start() *replica {
 	return r
 }
 
-// lead starts a replica that leads.
+// lead starts a replica and makes it the leader.
 func (s *stage) lead() *replica {
 	s.t.Helper()
 	r := s.start()
@@ -294,11 +294,12 @@ func (s *stage) lead() *replica {
 
 // pass lets time pass.
 func (*stage) pass(d time.Duration) {
-	time.Sleep(d) // of the bubble's time
+	time.Sleep(d) // the time of the bubble
 	synctest.Wait()
 }
 
-// scaler makes an Autoscaler of the Deployment of its name: half a core a pod.
+// scaler creates an Autoscaler for the Deployment of the same name, with a target of half a core
+// for each pod.
 func (s *stage) scaler(name string, change func(*v1alpha1.Autoscaler)) {
 	s.t.Helper()
 	a := &v1alpha1.Autoscaler{
@@ -347,7 +348,7 @@ func (s *stage) remove(name string) {
 	}
 }
 
-// status reads what is written of an Autoscaler.
+// status returns the status of an Autoscaler.
 func (s *stage) status(name string) v1alpha1.AutoscalerStatus {
 	s.t.Helper()
 	a, err := s.scalers.Autoscalers("shop").Get(s.t.Context(), name, metav1.GetOptions{})
@@ -357,7 +358,7 @@ func (s *stage) status(name string) v1alpha1.AutoscalerStatus {
 	return a.Status
 }
 
-// condition returns "True: Reason" of a status, or nothing.
+// condition returns "True: Reason" for a condition of a status, or "".
 func condition(s *v1alpha1.AutoscalerStatus, kind autoscalingv2.HorizontalPodAutoscalerConditionType) string {
 	for _, c := range s.Conditions {
 		if c.Type == kind {
@@ -381,7 +382,7 @@ func (s *stage) events() (list []string) {
 	return list
 }
 
-// statusWrites counts the statuses written.
+// statusWrites returns the number of status writes.
 func (s *stage) statusWrites() (n int) {
 	for _, a := range s.scalers.fake.Actions() {
 		if a.Matches("update", v1alpha1.Resource) {

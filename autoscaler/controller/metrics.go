@@ -8,10 +8,10 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
-// What can fail.
+// The labels of failures.
 const (
 	failedScale   = "Scale"   // the target's scale cannot be read
-	failedMetrics = "Metrics" // no count; or some metrics failed; or the owner of the pods is unknown
+	failedMetrics = "Metrics" // there is no count, some metrics failed, or the owner of the pods is not known
 	failedWrite   = "Write"   // the scale cannot be written
 	failedStatus  = "Status"  // the status cannot be written
 	failedPanic   = "Panic"   // a bug in weir
@@ -40,7 +40,7 @@ func newMetrics(c *Controller) *metrics {
 		differences:  auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_autoscaler_shadow_differences_total", Help: "Decisions on shadowed HorizontalPodAutoscalers that differ from what was done, by how."}, []string{"reason"}),
 		undecided:    auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_autoscaler_shadow_undecided_total", Help: "Decisions on shadowed HorizontalPodAutoscalers that cannot be compared, by why."}, []string{"reason"}),
 	}
-	// What never happened is 0, not absent.
+	// A failure that never happened has the value 0 instead of no value.
 	for _, reason := range []string{failedScale, failedMetrics, failedWrite, failedStatus, failedPanic} {
 		m.errors.WithLabelValues(reason)
 	}
@@ -114,7 +114,7 @@ func (m *metrics) countComparisons(found []comparison, holds int) {
 	}
 }
 
-// queueLength returns how many objects wait for a worker.
+// queueLength returns the number of objects that wait for a worker.
 func (c *Controller) queueLength() float64 {
 	if queue := c.queue.Load(); queue != nil {
 		return float64((*queue).Len())
@@ -133,14 +133,14 @@ var (
 // decisionCollector exports gauges of the last decisions.
 type decisionCollector struct{ *Controller }
 
-// Describe is part of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (c decisionCollector) Describe(out chan<- *prometheus.Desc) {
 	out <- conflictsDesc
 	out <- currentDesc
 	out <- desiredDesc
 }
 
-// Collect is part of prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (c decisionCollector) Collect(out chan<- prometheus.Metric) {
 	conflicts := 0
 	for k, t := range c.lastDecisions() {

@@ -17,10 +17,10 @@ import (
 	"github.com/weir-metrics/weir/recording"
 )
 
-// Options configure a Controller.
+// Options configures a Controller.
 type Options struct {
-	// Act enables acting on Autoscalers, Shadow shadowing HorizontalPodAutoscalers. At least one
-	// is required.
+	// Act lets the controller act on Autoscalers. Shadow lets it shadow HorizontalPodAutoscalers. At
+	// least one is required.
 	Act    bool
 	Shadow bool
 
@@ -35,31 +35,31 @@ type Options struct {
 	Scales scaleclient.Scales
 	// Metrics provides pods and metrics. Required.
 	Metrics evaluate.PodMetrics
-	// IsLeader reports whether this replica writes. Default: always.
+	// IsLeader reports whether this replica writes. Default: it always writes.
 	IsLeader func() bool
-	// Settings apply to all decisions. Default: Kubernetes'.
+	// Settings apply to all decisions. Default: the settings of Kubernetes.
 	Settings *autoscaler.Settings
 
 	// Period is the time between two decisions about one object. Default: 15s.
 	Period time.Duration
-	// PeekInterval is how often an Autoscaler's metrics are checked between two decisions. If
-	// they ask for another count, the next decision is made at once. All checks together use at
-	// most a twentieth of a core. Default: 0, never.
+	// PeekInterval is how often an Autoscaler's metrics are checked between two decisions. If they
+	// require another count, the next decision is made at once. All checks together use at most a
+	// twentieth of a core. Default: 0, which means never.
 	PeekInterval time.Duration
-	// Workers is how many decisions run at once. Default: 5.
+	// Workers is the number of decisions that run at once. Default: 5.
 	Workers int
-	// Resolution is how old the metrics of a controller may be. Two controllers may use metrics
-	// that far apart, which comparisons allow for. Default: 15s.
+	// Resolution is how old the metrics of a controller may be. The metrics of two controllers may
+	// differ by that time, and comparisons allow for it. Default: 15s.
 	Resolution time.Duration
 
 	// RecordTarget receives a target when it is first seen, when its replicas or its autoscaler's
-	// specification change, every five minutes (a recording may continue in another file), and
-	// when it is no longer followed. Several goroutines call it. Default: none.
+	// specification change, and when it is no longer followed. It also receives each target every five
+	// minutes, because a recording may continue in another file. Several goroutines call it. Default:
+	// none.
 	RecordTarget func(*recording.ScaleTarget, time.Time)
-	// Registerer takes the weir_autoscaler_ metrics. Default: none.
+	// Registerer registers the weir_autoscaler_ metrics. Default: none.
 	Registerer prometheus.Registerer
-	// Logger gets a line for each rescale and for what cannot be read or written. Default: no
-	// log.
+	// Logger gets a line for each rescale, and for each failed read or write. Default: no log.
 	Logger *zap.Logger
 }
 
@@ -90,12 +90,12 @@ func (o Options) withDefaults() (Options, error) {
 }
 
 const (
-	// syncTimeout bounds one decision; most of it is the read of the scale.
+	// syncTimeout bounds the time of one decision. The read of the scale takes most of it.
 	syncTimeout = 10 * time.Second
-	// writeTimeout bounds the write of a scale. It must be less than the time between two leaders
-	// that a Lease guarantees (its duration less the renew deadline).
+	// writeTimeout bounds the time of the write of a scale. It must be less than the time that a Lease
+	// guarantees between two leaders (its duration less the renew deadline).
 	writeTimeout = 4 * time.Second
-	// statusInterval is the least time between two writes of a status in which only values and
+	// statusInterval is the shortest time between two writes of a status in which only values and
 	// explanations changed.
 	statusInterval = time.Minute
 )

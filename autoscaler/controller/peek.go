@@ -12,17 +12,16 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
-// Kubernetes' controller decides once a period because it must request each metric. weir has
-// them in memory. Between two decisions about an Autoscaler it therefore checks its pods'
-// metrics with the last known scale. If they ask for another count than the last decision did,
-// the next decision is made at once: a new metric, or the end of a window, does not wait for the
-// period. A check changes nothing; only the decision reads the scale, updates the memory and
-// writes.
+// Kubernetes' controller decides once in a period because it must request each metric. weir has the
+// metrics in memory. Between two decisions about an Autoscaler it therefore checks its pods'
+// metrics with the last known scale. If they require another count than the last decision did, the
+// next decision is made at once: it does not wait for the end of the period. A check changes
+// nothing. Only the decision reads the scale, updates the memory and writes.
 
-// peekShare bounds the CPU time of peeks: one part in peekShare of a core.
+// peekShare bounds the CPU time of peeks to 1/peekShare of a core.
 const peekShare = 20
 
-// runPeeks enqueues objects whose metrics ask for another count, until ctx ends.
+// runPeeks enqueues objects whose metrics require another count, until ctx ends.
 func (c *Controller) runPeeks(ctx context.Context, due func(objectKey)) {
 	timer := time.NewTimer(c.opts.PeekInterval)
 	defer timer.Stop()
@@ -45,7 +44,7 @@ func (c *Controller) runPeeks(ctx context.Context, due func(objectKey)) {
 // wouldChange reports whether a decision made now would differ from the last one.
 func (c *Controller) wouldChange(ctx context.Context, k objectKey, t *decisionRecord) (changes bool) {
 	defer func() {
-		if v := recover(); v != nil { // as in syncRecovering
+		if v := recover(); v != nil { // for the same reason as in syncRecovering
 			changes = false
 			c.metrics.countError(failedPanic)
 			c.opts.Logger.Error("looking at an autoscaler's numbers panicked", zap.Stringer("autoscaler", k), zap.Any("panic", v), zap.Stack("stack"))

@@ -11,13 +11,13 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
-// A number that asks for another count is acted on within a second, and one that
-// does not, or must be asked for elsewhere, waits for the period's end.
+// TestPeek checks that a metric that requires another count has an effect within a second. A metric
+// that does not, or that is not in weir's memory, has its effect at the end of the period.
 func TestPeek(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.options.PeekInterval = time.Second
 		s.options.Period = time.Hour
-		s.fixture.set("web", 4, 2000) // half a core each, as is wanted
+		s.fixture.set("web", 4, 2000) // each pod uses half a core, which is the target
 		s.fixture.set("dry", 4, 2000)
 		s.fixture.set("outside", 4, 2000)
 		s.scaler("web", nil)

@@ -14,19 +14,20 @@ import (
 	"github.com/weir-metrics/weir/recording"
 )
 
-// recordInterval is after how long an unchanged target is recorded again.
+// recordInterval is the time after which an unchanged target is recorded again.
 const recordInterval = 5 * time.Minute
 
-// recorded is what was recorded of a target and when; at is zero if nothing was.
+// recorded is the last recorded state of a target, and the time of the record. at is zero if
+// nothing was recorded.
 type recorded struct {
 	target *recording.ScaleTarget
 	spec   *autoscalingv2.HorizontalPodAutoscalerSpec
 	at     time.Time
 }
 
-// recordTarget records the target of an object if it changed. owns is set if the object scales
-// it. Of a target that another object scales only the count is recorded, and only if no object
-// that scales it is handled.
+// recordTarget records the target of an object if it has changed. owns is set if the object scales
+// it. If another object scales the target, only its count is recorded, and only if weir does not
+// handle that object.
 func (c *Controller) recordTarget(o *scalingObject, e *entry, l *targetState, owns bool) {
 	if c.opts.RecordTarget == nil {
 		return
@@ -73,8 +74,8 @@ func (c *Controller) recordsSpec(o *scalingObject) bool {
 	return o.canOwnTarget() && c.handles(o.objectKey)
 }
 
-// recordGone records that the target of k is no longer followed, unless another object follows
-// it.
+// recordGone records that the target of k is no longer followed, unless another object has the same
+// target.
 func (c *Controller) recordGone(k objectKey, e *entry) {
 	t := e.recorded.target
 	e.recorded = recorded{}

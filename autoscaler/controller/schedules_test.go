@@ -25,7 +25,7 @@ import (
 	"github.com/weir-metrics/weir/recording"
 )
 
-// written fails the test unless these writes of scales, and no others, were made.
+// written fails the test unless exactly these writes of scales were made.
 func (s *stage) written(when string, want ...string) {
 	s.t.Helper()
 	if diff := cmp.Diff(want, s.fixture.written(), cmpopts.EquateEmpty()); diff != "" {
@@ -33,7 +33,8 @@ func (s *stage) written(when string, want ...string) {
 	}
 }
 
-// A write whose answer never came may have been made: a policy counts it.
+// TestUnansweredWriteCounts checks that a write without an answer counts in policies, because it
+// may have been made.
 func TestUnansweredWriteCounts(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.fixture.set("web", 8, 500)
@@ -48,8 +49,8 @@ func TestUnansweredWriteCounts(t *testing.T) {
 	})
 }
 
-// Both replicas restart, and for a while the new one cannot read the scale: what the
-// status noted of the changes is not lost over that.
+// TestColdStartWithoutScale restarts both replicas, and the new one cannot read the scale at first.
+// The changes in the status are not lost.
 func TestColdStartWithoutScale(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.fixture.set("web", 8, 500)
@@ -74,9 +75,9 @@ func TestColdStartWithoutScale(t *testing.T) {
 	})
 }
 
-// The API server is away for longer than a window: when it is back nothing shrinks
-// before a whole window was watched, as after a restart, for what held the count is
-// no longer remembered.
+// TestOutageHoldsForAWindow checks an outage of the API server that is longer than a window. After
+// it nothing scales down before a whole window has passed, as after a restart, because the memory
+// is no longer valid.
 func TestOutageHoldsForAWindow(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.fixture.set("web", 8, 4000)
@@ -93,9 +94,9 @@ func TestOutageHoldsForAWindow(t *testing.T) {
 	})
 }
 
-// What is remembered of one target is of no use for another: nothing shrinks before
-// a window was watched, and the difference between the two counts is no change. That
-// holds for whoever takes over before the status speaks of the new target, too.
+// TestAnotherTarget checks that the memory of one target is not used for another: nothing scales
+// down before a whole window has passed, and the difference between the two counts is not a change.
+// A new leader does the same before the status names the new target.
 func TestAnotherTarget(t *testing.T) {
 	for _, takesOver := range []bool{false, true} {
 		t.Run(fmt.Sprintf("takesOver=%v", takesOver), func(t *testing.T) {
@@ -130,8 +131,9 @@ func TestAnotherTarget(t *testing.T) {
 	}
 }
 
-// A target that an autoscaler scaled to zero may be woken; one that somebody scaled
-// to zero may not, though the autoscaler once scaled another so.
+// TestAnotherTargetAtZero checks that only a target that the autoscaler itself scaled to zero is
+// scaled up from zero. A target that a person scaled to zero is not, even if the autoscaler scaled
+// another target to zero before.
 func TestAnotherTargetAtZero(t *testing.T) {
 	staged(t, func(s *stage) {
 		settings := autoscaler.DefaultSettings()
@@ -167,7 +169,7 @@ func TestAnotherTargetAtZero(t *testing.T) {
 	})
 }
 
-// An object that is deleted and made again is another.
+// TestRecreated checks that an object that is deleted and created again is a new object.
 func TestRecreated(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.fixture.set("web", 8, 500)
@@ -186,7 +188,7 @@ func TestRecreated(t *testing.T) {
 	})
 }
 
-// Of what is deleted nothing stays.
+// TestDeletedLeavesNothing checks that nothing is kept of a deleted object.
 func TestDeletedLeavesNothing(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.options.Shadow = true
@@ -224,8 +226,8 @@ func TestDeletedLeavesNothing(t *testing.T) {
 	})
 }
 
-// Without the kind Autoscaler nothing is acted on, and one line says so; shadowing
-// goes on. When the kind is there, all begins by itself.
+// TestKindIsMissing checks a cluster without the kind Autoscaler: weir acts on nothing and logs one
+// line, and shadowing continues. When the kind is installed, weir begins to act.
 func TestKindIsMissing(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.options.Shadow = true
@@ -255,7 +257,7 @@ func TestKindIsMissing(t *testing.T) {
 		mu.Lock()
 		missing = false
 		mu.Unlock()
-		s.pass(2 * time.Minute) // reflectors wait for a minute at most
+		s.pass(2 * time.Minute) // reflectors wait at most a minute
 		s.written("with it", "web 2 to 4")
 		if got := s.logged.FilterMessage("Autoscalers can be read again").Len(); got != 1 {
 			t.Errorf("got %d lines of that in the log, want 1", got)
@@ -264,8 +266,9 @@ func TestKindIsMissing(t *testing.T) {
 	})
 }
 
-// Whose target an HorizontalPodAutoscaler comes to scale lets go at once, and goes
-// on when that is gone, with what happened meanwhile in its memory.
+// TestConflictComesAndGoes checks that an Autoscaler stops at once when a HorizontalPodAutoscaler
+// takes its target. It continues when the HorizontalPodAutoscaler is deleted, with the changes made
+// in between in its memory.
 func TestConflictComesAndGoes(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.fixture.set("web", 8, 500)
@@ -284,9 +287,9 @@ func TestConflictComesAndGoes(t *testing.T) {
 		if got, want := condition(&status, v1alpha1.ConditionConflict), "True: TargetIsTaken"; got != want {
 			t.Errorf("Conflict: got %q, want %q", got, want)
 		}
-		s.fixture.now(func() { s.fixture.replicas["web"] = 6 }) // the other's doing
+		s.fixture.now(func() { s.fixture.replicas["web"] = 6 }) // a change of the HorizontalPodAutoscaler
 		s.pass(time.Minute)
-		s.fixture.now(func() { s.fixture.blind = true }) // that it ends does not depend on metrics
+		s.fixture.now(func() { s.fixture.blind = true }) // the end of the conflict does not depend on metrics
 		if err := hpas.Delete(t.Context(), "theirs", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -304,7 +307,8 @@ func TestConflictComesAndGoes(t *testing.T) {
 	})
 }
 
-// Of two Autoscalers made in one second it is the first by name, in every replica.
+// TestTwins checks that, of two Autoscalers created in the same second, every replica prefers the
+// first by name.
 func TestTwins(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.fixture.set("web", 2, 2000)
@@ -324,8 +328,8 @@ func TestTwins(t *testing.T) {
 	})
 }
 
-// Another replica leads, scales and ends between two rounds of this one, which
-// never learns that it did not lead. A policy counts what the other did.
+// TestDeposedUnnoticed lets another replica lead, scale and end between two rounds of this one,
+// which does not notice it. A policy counts the other replica's change.
 func TestDeposedUnnoticed(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.fixture.set("web", 8, 4000)
@@ -338,7 +342,7 @@ func TestDeposedUnnoticed(t *testing.T) {
 		}
 		s.pass(time.Second - time.Since(report.At)%time.Second)
 		s.fixture.use("web", 500)
-		b := s.lead() // its first round is at once
+		b := s.lead() // its first round begins at once
 		s.pass(time.Second)
 		s.written("by the other", "web 8 to 7")
 		b.stop()
@@ -349,7 +353,8 @@ func TestDeposedUnnoticed(t *testing.T) {
 	})
 }
 
-// A status that cannot be written is said once, and written when it can be.
+// TestStatusCannotBeWritten checks that a failed write of the status is logged once, and that the
+// status is written as soon as possible.
 func TestStatusCannotBeWritten(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.fixture.set("web", 2, 2000)
@@ -387,7 +392,7 @@ func TestStatusCannotBeWritten(t *testing.T) {
 	})
 }
 
-// Nothing is scaled to zero by a weir that would never scale it up again.
+// TestZeroIsOne checks that nothing is scaled to zero if weir cannot scale it up again.
 func TestZeroIsOne(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.fixture.set("web", 2, 0)
@@ -406,7 +411,7 @@ func TestZeroIsOne(t *testing.T) {
 	})
 }
 
-// A mistake of weir's costs a round, and not the process.
+// TestPanicIsSurvived checks that a panic fails one round but does not end the process.
 func TestPanicIsSurvived(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.fixture.set("web", 2, 2000)
@@ -424,7 +429,8 @@ func TestPanicIsSurvived(t *testing.T) {
 	})
 }
 
-// Whose target is gone has no claim on pods that another's selector matches now.
+// TestGoneTargetIsNoConflict checks that an autoscaler without a target does not own pods that the
+// selector of another now matches.
 func TestGoneTargetIsNoConflict(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.fixture.set("old", 2, 2000)
@@ -443,7 +449,7 @@ func TestGoneTargetIsNoConflict(t *testing.T) {
 	})
 }
 
-// However long an error is, a status stays small.
+// TestStatusIsBounded checks that a status stays small, even with a long error.
 func TestStatusIsBounded(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.fixture.set("web", 2, 2000)
@@ -465,8 +471,8 @@ func TestStatusIsBounded(t *testing.T) {
 	})
 }
 
-// What is recorded of a target: its count at first, when it changes and now and
-// then, for whom, and its end.
+// TestRecord checks the records of a target: its count at first, after each change and at
+// intervals, its autoscaler, and its end.
 func TestRecord(t *testing.T) {
 	staged(t, func(s *stage) {
 		var mu sync.Mutex

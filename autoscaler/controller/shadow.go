@@ -19,18 +19,18 @@ import (
 type decisionInputs struct {
 	spec     *autoscalingv2.HorizontalPodAutoscalerSpec
 	pods     []autoscaler.PodInput
-	readings []autoscaler.Reading // of each metric; a metric that was not read has an error
+	readings []autoscaler.Reading // one for each metric; a metric that was not read has an error
 }
 
-// changeContext is a change of the controller's, with weir's memory and inputs before it.
+// changeContext is a change of the controller, with weir's memory and inputs before it.
 type changeContext struct {
 	controllerChange
 	memory autoscaler.Memory
 	inputs decisionInputs
 }
 
-// shadowHPA decides about a HorizontalPodAutoscaler and compares that with what its controller
-// did. It changes nothing.
+// shadowHPA decides about a HorizontalPodAutoscaler and compares the result with that of its
+// controller. It changes nothing.
 func (c *Controller) shadowHPA(ctx context.Context, o *scalingObject, e *entry, changes []controllerChange) {
 	l := c.readTarget(ctx, o, e, o.status)
 	if ctx.Err() == context.Canceled {
@@ -95,7 +95,7 @@ func (c *Controller) memoryLength(o *scalingObject) time.Duration {
 	return d
 }
 
-// keepReadings keeps the inputs of the coming decision.
+// keepReadings makes the coming decision keep its inputs, and returns them.
 func (l *targetState) keepReadings() decisionInputs {
 	g := decisionInputs{spec: l.Spec, pods: l.Pods, readings: make([]autoscaler.Reading, len(l.Spec.Metrics))}
 	for i := range g.readings {
@@ -110,10 +110,10 @@ func (l *targetState) keepReadings() decisionInputs {
 	return g
 }
 
-// decideAsBefore decides as if the target were still as it was before a change: with that count,
-// that memory and the pods of that time. If the pods' current metrics do not give the
-// controller's change, it decides on the metrics last read before the change: pods that the
-// change removed have no later ones, and the remaining pods use more.
+// decideAsBefore decides as if the target were still in its state before a change: with that count,
+// that memory and the pods of that time. If the pods' current metrics do not give the controller's
+// change, it decides on the last metrics before the change. Pods that the change removed have no
+// later metrics, and the remaining pods use more.
 func (c *Controller) decideAsBefore(ctx context.Context, o *scalingObject, l *targetState, b changeContext) ownDecision {
 	in := l.Input
 	in.Scale.SpecReplicas, in.Scale.StatusReplicas = b.From, b.From
@@ -135,7 +135,7 @@ func (c *Controller) decideAsBefore(ctx context.Context, o *scalingObject, l *ta
 }
 
 // podsBefore returns the pods as they were before a change: without the pods created since, and
-// with the earlier deletion state. earlier are the pods of the last read, by name.
+// with their earlier deletion state. earlier are the pods of the last read, by name.
 func podsBefore(now, earlier []autoscaler.PodInput, at time.Time) []autoscaler.PodInput {
 	was := func(name string) *autoscaler.PodInput {
 		i, ok := slices.BinarySearchFunc(earlier, name, func(p autoscaler.PodInput, name string) int { return strings.Compare(p.Name, name) })
@@ -158,8 +158,8 @@ func podsBefore(now, earlier []autoscaler.PodInput, at time.Time) []autoscaler.P
 	return kept
 }
 
-// newOwnDecision returns the parts of a decision that are compared. Its texts are set if withText
-// is set or the count would change.
+// newOwnDecision returns the parts of a decision that are compared. It sets the texts if withText
+// is set or if the count would change.
 func newOwnDecision(o *scalingObject, d *autoscaler.Decision, withText bool) ownDecision {
 	s := ownDecision{At: d.At, Current: d.Current, Desired: d.Desired, Decided: len(d.Steps) > 0}
 	s.MetricsMissing = !s.Decided && autoscaler.ConditionTrue(o.status.Conditions, autoscalingv2.ScalingActive)
@@ -171,7 +171,7 @@ func newOwnDecision(o *scalingObject, d *autoscaler.Decision, withText bool) own
 	return s
 }
 
-// otherController returns what is known of the controller of a shadowed object.
+// otherController returns what is known about the controller of a shadowed object.
 func (e *entry) otherController(o *scalingObject) *decisionreport.OtherController {
 	r := &decisionreport.OtherController{Desired: o.status.DesiredReplicas, Agrees: true}
 	if o.status.LastScaleTime != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// rescales does what Kubernetes' controller does: the scale first, then the status.
+// rescales does what Kubernetes' controller does: it writes the scale first, then the status.
 func (s *stage) rescales(name string, to int32) {
 	s.t.Helper()
 	hpas := s.client.AutoscalingV2().HorizontalPodAutoscalers("shop")
@@ -45,7 +45,7 @@ func TestShadow(t *testing.T) {
 		}
 		r := s.lead()
 		s.pass(6 * time.Minute)
-		// The load doubles, and the controller is the first to look.
+		// The load doubles, and the controller is the first to decide.
 		s.fixture.use("web", 4000)
 		s.rescales("web", 8)
 		s.pass(time.Minute)
@@ -56,7 +56,7 @@ func TestShadow(t *testing.T) {
 		if got := testutil.ToFloat64(r.metrics.agreements.WithLabelValues("rescale")); got != 1 {
 			t.Errorf("got %v agreements, want 1", got)
 		}
-		// It goes on to what nothing asks for.
+		// The controller changes to a count that no metric requires.
 		s.rescales("web", 12)
 		s.pass(time.Minute)
 		report, _ = r.Explain(hpaKind, "shop", "web")
@@ -72,7 +72,7 @@ func TestShadow(t *testing.T) {
 		if got := s.logged.FilterMessage("weir would have scaled otherwise").Len(); got != 2 {
 			t.Errorf("got %d lines of it in the log, want one for each", got)
 		}
-		// Nothing was touched.
+		// Nothing was written.
 		if s.fixture.written() != nil || s.events() != nil {
 			t.Errorf("written: %v, Events: %v", s.fixture.written(), s.events())
 		}
@@ -85,9 +85,9 @@ func TestShadow(t *testing.T) {
 	})
 }
 
-// A window that ends a moment later for weir than for the controller is no
-// difference, though the pods that the controller ended are gone by then, and those
-// that are left have their load.
+// TestShadowsWindowEndsLater checks that it is not a difference if a window ends a little later for
+// weir than for the controller. By then the pods that the controller removed are gone, and the
+// other pods have their load.
 func TestShadowsWindowEndsLater(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.options = Options{Shadow: true}

@@ -28,7 +28,7 @@ const (
 	maxPodSentence = 256
 )
 
-// statusUpdate is one decision about an Autoscaler, from which its next status is built.
+// statusUpdate is one decision about an Autoscaler. Its next status is built from it.
 type statusUpdate struct {
 	object       *scalingObject
 	record       *decisionRecord
@@ -40,8 +40,8 @@ type statusUpdate struct {
 	scaleUnknown bool // the scale is not known
 }
 
-// nextStatus returns the status after the decision, without its sentences, and whether it must be
-// written at once.
+// nextStatus returns the status after the decision, without its sentences. fresh reports whether it
+// must be written at once.
 func (r *statusUpdate) nextStatus() (next *v1alpha1.AutoscalerStatus, fresh bool) {
 	d, o := r.record.decision, r.object
 	next = &v1alpha1.AutoscalerStatus{HorizontalPodAutoscalerStatus: *r.completion.Status.DeepCopy()}
@@ -59,7 +59,7 @@ func (r *statusUpdate) nextStatus() (next *v1alpha1.AutoscalerStatus, fresh bool
 		next.Conditions = autoscaler.SetCondition(next.Conditions, v1alpha1.ConditionConflict, corev1.ConditionTrue, "TargetIsTaken", r.record.conflict, now)
 	default:
 		next.Conditions = autoscaler.RemoveCondition(next.Conditions, v1alpha1.ConditionDryRun)
-		if !r.scaleUnknown { // otherwise no conflict was looked for
+		if !r.scaleUnknown { // without a scale there was no search for conflicts
 			next.Conditions = autoscaler.SetCondition(next.Conditions, v1alpha1.ConditionConflict, corev1.ConditionFalse, "TargetIsOwn", "no other autoscaler scales the target", now)
 		}
 	}
@@ -83,7 +83,7 @@ func (r *statusUpdate) nextStatus() (next *v1alpha1.AutoscalerStatus, fresh bool
 	return next, notable || needsImmediateWrite(r.old, next)
 }
 
-// decision returns the decision as the status keeps it.
+// decision returns the decision in the form of the status.
 func (r *statusUpdate) decision() v1alpha1.Decision {
 	d := r.record.decision
 	made := v1alpha1.Decision{Time: metav1.NewTime(d.At), Current: d.Current, Desired: d.Current, Written: r.wrote}
@@ -99,14 +99,15 @@ func (r *statusUpdate) decision() v1alpha1.Decision {
 }
 
 // worthKeeping reports whether the status keeps a decision: it changes the count, or its result
-// differs from the last one's. That a requested count has been reached is no reason.
+// differs from the last one's. A decision is not kept only because the target has reached the
+// requested count.
 func (r *statusUpdate) worthKeeping(made v1alpha1.Decision) bool {
 	if made.Written || len(r.old.Decisions) == 0 {
 		return true
 	}
 	last := &r.old.Decisions[0]
 	if (last.Recommendation == nil) != (made.Recommendation == nil) && made.Desired == made.Current {
-		return true // metrics came, or went
+		return true // metrics became available, or unavailable
 	}
 	if last.Written {
 		return made.Desired != made.Current || made.Current != last.Desired
@@ -114,7 +115,7 @@ func (r *statusUpdate) worthKeeping(made v1alpha1.Decision) bool {
 	return made.Current != last.Current || made.Desired != last.Desired
 }
 
-// addSentences fills in the sentences.
+// addSentences sets the sentences.
 func (r *statusUpdate) addSentences(next *v1alpha1.AutoscalerStatus) {
 	report := r.record.report()
 	if len(next.Decisions) > 0 && next.Decisions[0].Reason == "" {
@@ -124,8 +125,8 @@ func (r *statusUpdate) addSentences(next *v1alpha1.AutoscalerStatus) {
 	next.Explanation = statusExplanation(report)
 }
 
-// statusExplanation returns as much of a report as fits into a status: pods without a number
-// first, in the order of the metrics.
+// statusExplanation returns the part of a report that fits into a status. Pods without a number
+// come first, in the order of the metrics.
 func statusExplanation(report *decisionreport.DecisionReport) *v1alpha1.Explanation {
 	e := &v1alpha1.Explanation{Time: metav1.NewTime(report.At), Summary: truncate(report.Summary, maxSentence)}
 	for _, m := range report.Metrics {
@@ -147,7 +148,7 @@ func statusExplanation(report *decisionreport.DecisionReport) *v1alpha1.Explanat
 	return e
 }
 
-// truncate shortens a sentence to a number of bytes without cutting a letter.
+// truncate shortens a sentence to a number of bytes without splitting a character.
 func truncate(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -160,8 +161,8 @@ func truncate(s string, limit int) string {
 	return s + more
 }
 
-// needsImmediateWrite reports whether a status has another count, another status or reason of a
-// condition, or another rescale. Such a status is not delayed.
+// needsImmediateWrite reports whether a status has another count, another rescale, or a condition
+// with another status or reason. The write of such a status is not delayed.
 func needsImmediateWrite(old, next *v1alpha1.AutoscalerStatus) bool {
 	if old.ObservedGeneration == nil || *old.ObservedGeneration != *next.ObservedGeneration ||
 		old.CurrentReplicas != next.CurrentReplicas || old.DesiredReplicas != next.DesiredReplicas ||
@@ -177,8 +178,8 @@ func needsImmediateWrite(old, next *v1alpha1.AutoscalerStatus) bool {
 	return false
 }
 
-// sameValues reports whether two statuses differ only in times. Of the recommendations it
-// compares the lowest and highest: those of an idle target are always the same.
+// sameValues reports whether two statuses differ only in times. It compares only the lowest and
+// highest recommendations: those of an idle target are always equal.
 func sameValues(old, next *v1alpha1.AutoscalerStatus) bool {
 	a, b := old.DeepCopy(), next.DeepCopy()
 	a.Explanation, b.Explanation = nil, nil
@@ -199,7 +200,7 @@ func sameValues(old, next *v1alpha1.AutoscalerStatus) bool {
 }
 
 // targetsText returns the current and target values of the metrics, "cpu: 63%/50%, queue: 12/30",
-// as kubectl writes them for a HorizontalPodAutoscaler.
+// in the form that kubectl uses for a HorizontalPodAutoscaler.
 func targetsText(spec *autoscalingv2.HorizontalPodAutoscalerSpec, current []autoscalingv2.MetricStatus) string {
 	var list []string
 	for i := range spec.Metrics {
@@ -246,7 +247,7 @@ func currentOf(m *autoscalingv2.MetricStatus) autoscalingv2.MetricValueStatus {
 	return autoscalingv2.MetricValueStatus{}
 }
 
-// currentOverTarget returns "63%/50%": the current value in the unit of the target.
+// currentOverTarget returns the current and the target value, "63%/50%", in the unit of the target.
 func currentOverTarget(want *autoscalingv2.MetricTarget, now *autoscalingv2.MetricValueStatus) string {
 	const unknown = "<unknown>"
 	quantity := func(now, want *resource.Quantity, suffix string) string {
@@ -270,11 +271,12 @@ func currentOverTarget(want *autoscalingv2.MetricTarget, now *autoscalingv2.Metr
 	return unknown + "/?"
 }
 
-// statusTries is how often a status is written when others change the object at the same time.
+// statusTries is the number of attempts to write a status when others change the object at the same
+// time.
 const statusTries = 3
 
 // writeStatus writes the status of an Autoscaler. On a conflict it repeats the write on the new
-// object: only the leader changes statuses.
+// object, because only the leader changes statuses.
 func (c *Controller) writeStatus(ctx context.Context, o *scalingObject, status *v1alpha1.AutoscalerStatus) error {
 	api := c.opts.Autoscalers.Autoscalers(o.namespace)
 	a := o.autoscaler.DeepCopy()

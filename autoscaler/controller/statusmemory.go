@@ -18,8 +18,8 @@ const (
 	maxChanges = 60
 )
 
-// statusMemory returns the status form of a memory: the lowest and highest recommendation in each
-// tenth of the longest window, and the changes of the longest period. Times are rounded up to
+// statusMemory returns a memory in the form of a status: the lowest and highest recommendation in
+// each tenth of the longest window, and the changes of the longest period. Times are rounded up to
 // seconds.
 func statusMemory(m autoscaler.Memory, spec *autoscalingv2.HorizontalPodAutoscalerSpec, s *autoscaler.Settings, now time.Time) *v1alpha1.Memory {
 	n := &v1alpha1.Memory{Recommendations: summarizeRecommendations(m.Recommendations, longestWindow(spec, s), now)}
@@ -59,11 +59,11 @@ func statusChanges(all []autoscaler.ReplicaChange, sign int32, period time.Durat
 	return list
 }
 
-// mergeChanges merges the two oldest changes of one direction, with the time of the younger,
-// until at most maxChanges are left.
+// mergeChanges merges the two oldest changes of one direction until at most maxChanges are left.
+// The result has the time of the younger change.
 func mergeChanges(all []v1alpha1.Change) []v1alpha1.Change {
 	for len(all) > maxChanges {
-		first := 0 // of three changes, two are of one direction
+		first := 0 // two of three changes have the same direction
 		if up := all[0].Replicas > 0; up != (all[1].Replicas > 0) && up != (all[2].Replicas > 0) {
 			first = 1
 		}
@@ -75,8 +75,8 @@ func mergeChanges(all []v1alpha1.Change) []v1alpha1.Change {
 	return all
 }
 
-// memoryFromStatus returns the memory of a status. Times in the future come from a wrong clock
-// and count as now; otherwise they could stay in the window for a year.
+// memoryFromStatus returns the memory of a status. Times in the future come from a wrong clock and
+// count as now; otherwise they could stay in the window for a very long time.
 func memoryFromStatus(n *v1alpha1.Memory, now time.Time) (m autoscaler.Memory) {
 	if n == nil {
 		return m
@@ -127,7 +127,7 @@ func longestPeriod(r *autoscalingv2.HPAScalingRules) time.Duration {
 	return time.Duration(longest.PeriodSeconds) * time.Second
 }
 
-// ceilSecond rounds up: an entry that is forgotten a little late does no harm.
+// ceilSecond rounds up to a second: it does no harm if an entry is forgotten slightly later.
 func ceilSecond(t time.Time) metav1.Time {
 	if whole := t.Truncate(time.Second); whole.Equal(t) {
 		return metav1.NewTime(t)

@@ -14,9 +14,9 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// What a status notes never allows more than the memory itself: at every later
-// moment the highest and the lowest recommendation of any window, and the sum of
-// the changes of any period, are at least as far out.
+// TestNotedIsNeverBolder checks that the memory in a status never allows more than the memory
+// itself. At every later time, the recommendations of any window and the sum of the changes in any
+// period limit at least as much.
 func TestNotedIsNeverBolder(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	settings := autoscaler.DefaultSettings()
@@ -105,7 +105,7 @@ func TestNoted(t *testing.T) {
 	}
 }
 
-// A clock that was a year ahead must not hold a target for a year.
+// TestFutureIsNow checks that a clock that was a year ahead does not delay changes for a year.
 func TestFutureIsNow(t *testing.T) {
 	year := metav1.NewTime(at(365 * 24 * 3600))
 	got := memoryFromStatus(&v1alpha1.Memory{

@@ -21,10 +21,10 @@ import (
 )
 
 // sync decides about an object and carries the decision out. It returns the time until the next
-// decision; 0 for never.
+// decision; 0 means never.
 func (c *Controller) sync(ctx context.Context, k objectKey) time.Duration {
 	if !c.catalog.kindListed(hpaKind) || k.kind == v1alpha1.Kind && !c.catalog.kindListed(v1alpha1.Kind) {
-		return 0 // the catalog wakes everybody when all are known
+		return 0 // the catalog enqueues all objects when all kinds are listed
 	}
 	o, changes := c.catalog.takeChanges(k)
 	if o == nil {
@@ -50,7 +50,7 @@ func (c *Controller) decideAndAct(ctx context.Context, o *scalingObject, e *entr
 	status := e.latestStatus(o, leads)
 	l := c.readTarget(ctx, o, e, &status.HorizontalPodAutoscalerStatus)
 	if ctx.Err() == context.Canceled {
-		return // the process ends
+		return // the process is stopping
 	}
 	conflict := c.findConflict(ctx, o, l.handle)
 	acts := leads && o.mode == decisionreport.Active && conflict == "" && l.ScaleErr == nil
@@ -77,7 +77,7 @@ func (c *Controller) decideAndAct(ctx context.Context, o *scalingObject, e *entr
 	case o.mode == decisionreport.Active && conflict == "":
 		done = d.Conclude(nil)
 		if d.Rescale {
-			done = concludeUnwritten(d) // the leader writes
+			done = concludeUnwritten(d) // only the leader writes
 		}
 	default:
 		done = concludeUnwritten(d)
@@ -99,14 +99,14 @@ func (c *Controller) decideAndAct(ctx context.Context, o *scalingObject, e *entr
 }
 
 // concludeUnwritten concludes a decision that is not carried out. Its status has the count that
-// would be requested; the target and the memory of changes stay as they are.
+// weir would request; the target and the memory of changes do not change.
 func concludeUnwritten(d *autoscaler.Decision) autoscaler.Completion {
 	still := *d
 	still.Rescale = false
 	return still.Conclude(nil)
 }
 
-// writeScale changes the target. The end of the process does not interrupt it, because the result
+// writeScale changes the target. The end of the process does not interrupt it, because its result
 // would then be unknown.
 func (c *Controller) writeScale(ctx context.Context, h *scaleclient.Handle, replicas int32) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
@@ -132,14 +132,14 @@ func (c *Controller) writeEvents(o *scalingObject, d *autoscaler.Decision, done 
 	}
 }
 
-// findConflict returns a sentence that names the owner of an Active Autoscaler's target, or "" if
-// it may scale the target itself. HorizontalPodAutoscalers have priority because their controller
-// does not yield, then older Autoscalers.
+// findConflict returns a sentence that names the owner of an Active Autoscaler's target. It returns
+// "" if the Autoscaler may scale the target itself. HorizontalPodAutoscalers have priority because
+// their controller does not yield; then come older Autoscalers.
 func (c *Controller) findConflict(ctx context.Context, o *scalingObject, h *scaleclient.Handle) string {
 	if h == nil || o.mode != decisionreport.Active {
 		return ""
 	}
-	var owner *scalingObject // of several the first, so that the sentence stays the same
+	var owner *scalingObject // the first of several, so that the sentence stays the same
 	for _, other := range c.catalog.othersWithTarget(o.objectKey, o.target()) {
 		if other.canOwnTarget() && other.precedes(o) && (owner == nil || other.precedes(owner)) && c.sameTarget(ctx, h.WorkloadID, other) {
 			owner = other
@@ -154,17 +154,17 @@ func (c *Controller) findConflict(ctx context.Context, o *scalingObject, h *scal
 	return fmt.Sprintf("Autoscaler %s, which is older, scales %s. Delete one of the two, or set mode: DryRun in one.", owner.name, h.WorkloadID)
 }
 
-// sameTarget reports whether another object's target is the workload id. If that is unknown the
-// answer is yes: two autoscalers on one target are worse than one that waits.
+// sameTarget reports whether another object's target is the workload id. It returns true if that is
+// not known: two autoscalers that scale one target are worse than one that waits.
 func (c *Controller) sameTarget(ctx context.Context, id scaleclient.WorkloadID, other *scalingObject) bool {
 	theirs, err := c.opts.Scales.WorkloadID(ctx, other.namespace, other.spec.ScaleTargetRef)
 	if scaleclient.IsPermanent(err) {
-		return false // of a kind that is not there
+		return false // the cluster does not have the kind
 	}
 	return err != nil || theirs == id
 }
 
-// eventConflict is the reason of the Event at the beginning of a conflict.
+// eventConflict is the reason of the Event when a conflict begins.
 const eventConflict = "Conflict"
 
 // publishStatus writes the status if it must be written at once or statusInterval has passed.
@@ -183,11 +183,11 @@ func (c *Controller) publishStatus(ctx context.Context, r statusUpdate) {
 	defer cancel()
 	if err := c.writeStatus(ctx, o, next); err != nil {
 		c.metrics.countError(failedStatus)
-		if !e.statusFailureLogged && c.opts.IsLeader() && !apierrors.IsNotFound(err) { // the watch reports deleted objects
+		if !e.statusFailureLogged && c.opts.IsLeader() && !apierrors.IsNotFound(err) { // the watch reports deletions
 			e.statusFailureLogged = true
 			c.opts.Logger.Warn("an autoscaler's status cannot be written; it is tried again", zap.String("autoscaler", o.namespace+"/"+o.name), zap.Error(err))
 		}
-		// What was done stays known here, and the next status says it.
+		// This replica remembers what it did, and the next status reports it.
 		if r.wrote {
 			e.status = next
 			e.statusAt = time.Time{}
@@ -198,20 +198,20 @@ func (c *Controller) publishStatus(ctx context.Context, r statusUpdate) {
 	e.status, e.statusAt, e.statusFailureLogged = next, now, false
 }
 
-// targetState is the state of an object's target at a moment.
+// targetState is the state of an object's target at one time.
 type targetState struct {
 	autoscaler.Input
 	handle *scaleclient.Handle
 }
 
-// readTarget reads everything a decision is made of, except the memory.
+// readTarget reads all inputs of a decision, except the memory.
 func (c *Controller) readTarget(ctx context.Context, o *scalingObject, e *entry, status *autoscalingv2.HorizontalPodAutoscalerStatus) *targetState {
 	l := &targetState{Input: autoscaler.Input{Settings: c.opts.Settings, Object: o.namespacedName(), Spec: o.spec, Status: status}}
 	l.Scale, l.handle, l.ScaleErr = c.opts.Scales.Get(ctx, o.namespace, o.spec.ScaleTargetRef)
 	l.Now = time.Now()
 	if l.ScaleErr != nil {
 		if scaleclient.IsPermanent(l.ScaleErr) {
-			c.selectors.Delete(e.selectorOwner) // the pods that its target had may be another's now
+			c.selectors.Delete(e.selectorOwner) // its target's former pods may belong to another object now
 		}
 		return l
 	}
@@ -234,14 +234,14 @@ func (c *Controller) readTarget(ctx context.Context, o *scalingObject, e *entry,
 	return l
 }
 
-// selectorOwner is an object whose target has a selector.
+// selectorOwner is an object that has a target with a selector.
 type selectorOwner struct {
 	objectKey
 	target scaleclient.WorkloadID
 }
 
-// overlapping returns the object and the others of its kind that scale other targets with one of
-// its pods, by name.
+// overlapping returns the object and the other objects of its kind that scale other targets and
+// have one of its pods, sorted by name.
 func (c *Controller) overlapping(own selectorOwner, pods []autoscaler.PodInput) []types.NamespacedName {
 	found := map[types.NamespacedName]bool{own.namespacedName(): true}
 	for i := range pods {
@@ -254,21 +254,21 @@ func (c *Controller) overlapping(own selectorOwner, pods []autoscaler.PodInput) 
 	return slices.SortedFunc(maps.Keys(found), func(a, b types.NamespacedName) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// neverWrites reports whether an object never changes a target. Its selector may then overlap
+// neverWrites reports whether an object never changes a target. Its selector may then overlap with
 // others.
 func (c *Controller) neverWrites(k objectKey) bool {
 	o := c.catalog.object(k)
 	return o == nil || !o.canOwnTarget()
 }
 
-// newDecisionRecord returns d with what its report needs.
+// newDecisionRecord returns a decision with what its report needs.
 func (c *Controller) newDecisionRecord(o *scalingObject, l *targetState, d *autoscaler.Decision) *decisionRecord {
 	t := &decisionRecord{decision: d, note: o.note, context: decisionreport.Context{Kind: o.kind, Mode: o.mode, Target: o.spec.ScaleTargetRef.Kind + "/" + o.spec.ScaleTargetRef.Name, Max: o.spec.MaxReplicas, Min: 1}}
 	if o.spec.MinReplicas != nil {
 		t.context.Min = *o.spec.MinReplicas
 	}
 	in := l.Input
-	in.ReadMetric = nil // it references a state of the memory sink
+	in.ReadMetric = nil // ReadMetric refers to a state of the memory sink
 	t.context.Input = &in
 	t.context.Verdict = c.opts.Metrics.Verdicts(o.namespace, o.spec)
 	return t
