@@ -17,33 +17,33 @@ type roundTime struct {
 	received int64 // by our clock
 }
 
-// packedBlock is some rounds of one source, packed by columns. It is immutable but for
-// prev.
+// packedBlock is some rounds of one source, packed by columns. It is immutable, except prev.
 //
-// A row's points take, at index[historyRow.id]<<shift of data (0: it has none; sums: it
-// is the sum of its pod's containers in every round):
+// The points of a row are in data at index[historyRow.id]<<shift. Index 0 means that the row
+// has no points, indexSum that in every round it is the sum of its pod's containers. The layout
+// is:
 //
-//	1 bit     whether the row has a point in every round
-//	n bits    in which of the n rounds it has, if not in all
+//	1 bit     1 if the row has a point in every round
+//	n bits    if not: one bit for each of the n rounds, 1 if the row has a point in it
 //	column    for each of the row's clocks
 //	column    for each of its values
 //
-// A column is a number for each round in which the row has a point, and packs
-// them as frame of reference (Goldstein, Ramakrishnan and Shaft, "Compressing
-// Relations and Indexes", 1998) or as that of the steps between them, whichever
-// is shorter. A constant column takes no bits for its numbers.
+// A column has a number for each round with a point. It is packed as frame of reference
+// (Goldstein, Ramakrishnan and Shaft, "Compressing Relations and Indexes", 1998), either of the
+// numbers or of the steps between them, whichever is shorter. The numbers of a constant column
+// take no bits.
 //
-//	1 bit     0: offsets from the least; 1: steps, signed (zigzag)
-//	5 bits    how many bits each takes
-//	w bits    the least, or the first; w is 16 for a clock, 24 for a value
-//	...       the offsets, or, one less, the steps
+//	1 bit     0: offsets from the smallest number; 1: signed steps (zigzag)
+//	5 bits    the number of bits of each offset or step
+//	w bits    the smallest number, or the first one; w is 16 for a clock, 24 for a value
+//	...       the offsets, or the steps, which are one fewer
 type packedBlock struct {
-	first  uint32 // counts the source's rounds
+	first  uint32 // number of the first round, counted from the source's first
 	shift  uint8
 	unit   int64 // of clocks, in nanoseconds
 	stamps []roundTime
 	index  []uint16
-	data   []byte // and 8 bytes to read beyond
+	data   []byte // and readSlack bytes, so that every read of 8 bytes is inside
 	// prev is the previous block. The writer sets it to nil when that block expires; readers
 	// that started earlier may still read the expired block.
 	prev atomic.Pointer[packedBlock]
@@ -52,7 +52,7 @@ type packedBlock struct {
 const (
 	offsetBits = 16
 	valueBits  = 24
-	// headBits are those of a column but for its first number.
+	// headBits is the size of a column's head without its first number.
 	headBits  = 1 + 5
 	readSlack = 8
 	// indexSum in the index marks a row that is a sum in every round.
@@ -63,7 +63,7 @@ const (
 type bitWriter struct {
 	data        []byte
 	pending     uint64
-	pendingBits uint // bits held, below 8
+	pendingBits uint // number of bits in pending, below 8
 }
 
 func (w *bitWriter) writeBits(v uint32, n uint) {
@@ -74,7 +74,7 @@ func (w *bitWriter) writeBits(v uint32, n uint) {
 	}
 }
 
-// flush fills up the last byte.
+// flush completes the last byte.
 func (w *bitWriter) flush() {
 	if w.pendingBits > 0 {
 		w.data = append(w.data, byte(w.pending))
@@ -82,12 +82,12 @@ func (w *bitWriter) flush() {
 	w.pending, w.pendingBits = 0, 0
 }
 
-// readBits returns the n bits at the bit offset at.
+// readBits returns n bits of data from the bit offset at.
 func readBits(data []byte, at, n int) uint32 {
 	return uint32(binary.LittleEndian.Uint64(data[at>>3:]) >> (at & 7) & (1<<n - 1))
 }
 
-// writeColumn packs values of size bits each. There is at least one.
+// writeColumn packs values of size bits each. values must not be empty.
 func (w *bitWriter) writeColumn(values []uint32, size uint) {
 	least, most, step := values[0], values[0], uint32(0)
 	for i, v := range values[1:] {
@@ -215,7 +215,7 @@ func (o *openRounds) read(n int, r *historyRow, key timestampKey, j int, s *poin
 	}
 }
 
-// bytesIn returns the row's bytes in round k, nil if it was not there yet.
+// bytesIn returns the row's bytes in round k; nil if the row did not exist then.
 func (r *historyRow) bytesIn(o *openRounds, k int) []byte {
 	if o.first+uint32(k) < r.firstRound {
 		return nil
@@ -231,11 +231,11 @@ func readUint(data []byte, at, size int) uint32 {
 	return v
 }
 
-// pack packs the n rounds of o, in which rows have ids below ids. buf is
-// scratch, returned to be used again.
+// pack packs the n rounds of o. ids is larger than every id in rows. buf is scratch memory,
+// which is returned for the next call.
 func (o *openRounds) pack(n int, rows []historyRow, ids uint32, buf []byte) (*packedBlock, []byte) {
 	b := &packedBlock{first: o.first, unit: o.unit, stamps: append([]roundTime(nil), o.stamps[:n]...), index: make([]uint16, ids)}
-	// No row takes more than its heads and its bytes in each round.
+	// A row needs at most its column heads and its bytes in each round.
 	most := 1
 	for i := range rows {
 		l := rows[i].layout
@@ -246,7 +246,7 @@ func (o *openRounds) pack(n int, rows []historyRow, ids uint32, buf []byte) (*pa
 		most += len(rows) << b.shift
 	}
 	w := bitWriter{data: buf[:0]}
-	w.data = append(w.data, make([]byte, 1<<b.shift)...) // index 0 is none
+	w.data = append(w.data, make([]byte, 1<<b.shift)...) // index 0 means no points
 	for i := range rows {
 		r := &rows[i]
 		switch here, all := r.holds(o, n); {
@@ -267,8 +267,8 @@ func (o *openRounds) pack(n int, rows []historyRow, ids uint32, buf []byte) (*pa
 	return b, w.data
 }
 
-// holds reports whether the row has a point in any of the n rounds, and whether
-// in all of them each of its metrics is a sum.
+// holds reports whether the row has a point in any of the n rounds, and whether all its metrics
+// are sums in all of them.
 func (r *historyRow) holds(o *openRounds, n int) (here, sums bool) {
 	sums = true
 	for k := range n {
@@ -323,10 +323,10 @@ func (r *historyRow) pack(o *openRounds, n int, w *bitWriter) {
 	}
 }
 
-// A float24 is a value of the history in three bytes: 7 bits of exponent and
-// 17 of mantissa, no sign. It holds what lies between 2^-40 (below is 0) and
-// 2^87 (above is that), rounded to within 2^-18, which is 4 millionths of the
-// value. No metric is negative; what is, or is not a number, becomes absent.
+// float24 is a value of the history in three bytes: 7 bits of exponent and 17 of mantissa,
+// without a sign. It represents values from 2^-40 (smaller ones become 0) to 2^87 (larger ones
+// become the largest), rounded to 2^-18 of the value, which is 4 millionths. No metric is
+// negative: a negative value or NaN becomes absent.
 type float24 uint32
 
 const (
@@ -334,13 +334,12 @@ const (
 	float24Zero   float24 = 1
 	// float24Sum is a pod's value that is the sum of its containers'.
 	float24Sum float24 = 2
-	// Codes below 1<<mantissaBits have no exponent, so there is room for the
-	// three above.
+	// Codes below 1<<mantissaBits have no exponent, so the three codes above are free.
 	mantissaBits = 17
 	maxFloat24   = 1<<24 - 1
-	// droppedBits is how many of a float64's mantissa bits go.
+	// droppedBits is how many mantissa bits of a float64 are dropped.
 	droppedBits = 52 - mantissaBits
-	// exponentBias is the difference between the two ways to count exponents.
+	// exponentBias is the difference between the exponent biases of float64 and float24.
 	exponentBias = uint64(1023-41) << mantissaBits
 )
 
@@ -358,7 +357,7 @@ func toFloat24(v float64) float24 {
 	return float24(min(rounded-exponentBias, maxFloat24))
 }
 
-// float returns the value, and whether there is one here.
+// float returns the value, and whether there is one.
 func (f float24) float() (float64, bool) {
 	switch f {
 	case float24Absent, float24Sum:

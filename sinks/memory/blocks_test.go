@@ -9,7 +9,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Packed rounds read as they did when they were open, whatever is in them.
+// Packed rounds have the content that they had when they were open.
 func FuzzPack(f *testing.F) {
 	f.Add([]byte{12, 3, 0xff, 1, 2, 3, 4, 5, 6, 7, 8})
 	f.Add([]byte{5, 9, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1})
@@ -26,13 +26,13 @@ func FuzzPack(f *testing.F) {
 		var rows []historyRow
 		width, ids := uint32(0), uint32(0)
 		for range next()%6 + 1 {
-			// Each metric on a clock of its own, all on one, or in between.
+			// Each metric has its own clock, all share one, or something in between.
 			l := rowLayout{mask: uint64(next()%15 + 1), timestamps: next()%2 + 1}
 			for j := range metrics {
 				l.timestampIndexes[metrics[j].key] = uint8(j % int(l.timestamps))
 			}
 			l.width = 2*uint16(l.timestamps) + 3*uint16(l.columns()-int(l.timestamps))
-			ids += uint32(next() % 3) // some places are another's
+			ids += uint32(next() % 3) // some offsets belong to other rows
 			rows = append(rows, historyRow{layout: &l, firstRound: 98 + uint32(next()%6), offset: width, id: ids})
 			width += uint32(l.width)
 			ids++
@@ -40,7 +40,7 @@ func FuzzPack(f *testing.F) {
 		data := make([]byte, 0, rounds*int(width))
 		for len(data) < cap(data) {
 			switch c := next(); {
-			case c < 64 && len(data) >= int(width): // as a round ago
+			case c < 64 && len(data) >= int(width): // as in the previous round
 				data = append(data, data[len(data)-int(width)])
 			case c < 128:
 				data = append(data, 0)
@@ -65,7 +65,7 @@ func FuzzPack(f *testing.F) {
 				packed.read(&rows[n], metrics[j].key, j, &got)
 				o.read(rounds, &rows[n], metrics[j].key, j, &want)
 				for k := range want.codes {
-					// The clock of what is not there says nothing, nor that of a sum.
+					// The clock of an absent value or of a sum has no meaning.
 					if want.codes[k] == float24Absent || want.codes[k] == float24Sum {
 						got.offsets[k], want.offsets[k] = 0, 0
 					}
@@ -78,7 +78,7 @@ func FuzzPack(f *testing.F) {
 	})
 }
 
-// Columns of every width come back as they were, and take what they should.
+// Columns of every width are unpacked to what was packed, and have the expected size.
 func TestColumn(t *testing.T) {
 	for name, c := range map[string]struct {
 		values []uint32
@@ -95,7 +95,7 @@ func TestColumn(t *testing.T) {
 		"a climb by ones": {[]uint32{8, 9, 10, 11, 12, 13}, 16, 6 + 16 + 5*2},
 	} {
 		var w bitWriter
-		w.writeBits(1, 3) // not at a byte's beginning
+		w.writeBits(1, 3) // so that the column does not begin at a byte
 		w.writeColumn(c.values, c.size)
 		w.flush()
 		data := binary.LittleEndian.AppendUint64(w.data, ^uint64(0))

@@ -10,8 +10,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Readers see whole rounds of a node, never half of one, while nodes are
-// written, come and go. Run with -race.
+// Readers see complete rounds of a node, while nodes are written, come and go. Run with -race.
 func TestReadersAmongWriters(t *testing.T) {
 	sink := New(Options{History: 2 * time.Minute})
 	var done atomic.Bool
@@ -79,7 +78,7 @@ func TestReadersAmongWriters(t *testing.T) {
 	readers.Wait()
 }
 
-// What deleted nodes and pods held is freed.
+// The memory of deleted nodes and pods is freed.
 func TestForgetFrees(t *testing.T) {
 	sink := New(Options{})
 	fill := func() {

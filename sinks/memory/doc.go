@@ -7,16 +7,17 @@
 //
 // # What is stored
 //
-// What seldom changes (names, instances, which metrics there are) is an entityTable, which
-// rounds share until it changes. What changes in each round is one slice of words, in the
-// order of the table, and one slice of bytes for the history. An unchanged node costs these
-// two and a few words to publish them, however large the cluster is. If no Snapshot was taken
+// An entityTable has the data that seldom changes: names, instances, and which metrics there
+// are. Rounds share it until it changes. The data of each round is one slice of words, in the
+// order of the table, and one slice of bytes for the history. An unchanged node costs these two
+// and a few words to publish them, however large the cluster is. If no Snapshot was taken
 // between two of its rounds, the slice of words is reused.
 //
 // # What is served
 //
-// Only groups that are Measured or Ambiguous. Of a sample that identity rejected only the
-// verdict is kept. What is missing from a batch is missing from the next snapshot.
+// Only groups that are Measured or Ambiguous are served. For a sample that identity rejected,
+// only the verdict is kept. An entity that is missing from a batch is missing from the next
+// snapshot.
 //
 // Three things span batches and are decided here: several sources read one node, several
 // nodes report one pod, and namespaces and the cluster have sums.

@@ -10,9 +10,9 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// entityTable is what seldom changes from one round of a source to the next: the entities of
-// one source of one node, and what is known of each apart from numbers. It is immutable, and
-// rounds share it.
+// entityTable is the data of a source that seldom changes from round to round: the entities of
+// one source of one node, and all their data except numbers. It is immutable, and rounds share
+// it.
 type entityTable struct {
 	node metric.NodeName
 	// generation is unique in the Sink. Tables that differ only in layouts share it.
@@ -39,7 +39,7 @@ type entityEntry struct {
 	origin  metric.StartOrigin
 }
 
-// instanceDetails is the fields of an instance that few sources know.
+// instanceDetails is the fields of an instance that few sources report.
 type instanceDetails struct {
 	uid     metric.PodUID
 	id      metric.ContainerID
@@ -61,7 +61,7 @@ func (e *entityEntry) instance() metric.Instance {
 	return i
 }
 
-// isInstance reports whether i is the entry's instance, processes aside.
+// isInstance reports whether i is the entry's instance. It ignores the number of processes.
 func (e *entityEntry) isInstance(i *metric.Instance) bool {
 	if e.start != i.Start || e.line != i.Line || e.origin != i.Origin {
 		return false
@@ -133,7 +133,7 @@ func newEntityTable(node metric.NodeName, generation uint64, samples []*metric.S
 	return d
 }
 
-// podIdentities returns the pods of samples; pods of old are shared.
+// podIdentities returns the identities of the pods of samples. It reuses those of old.
 func podIdentities(samples []*metric.Sample, old *entityTable) map[metric.PodRef]*podIdentity {
 	keys := map[metric.PodRef]*podIdentity{}
 	for _, s := range samples {
@@ -207,7 +207,7 @@ func (d *entityTable) assignLayouts(samples []*metric.Sample, old *entityTable) 
 	d.layouts = slices.Clip(d.layouts)
 }
 
-// indexKinds notes where kinds and namespaces begin.
+// indexKinds records where kinds and namespaces begin.
 func (d *entityTable) indexKinds() {
 	kind := 0
 	for i := range d.entries {
@@ -231,7 +231,7 @@ func (d *entityTable) indexKinds() {
 	d.namespaces = slices.Clip(d.namespaces)
 }
 
-// find returns where e is, its node left aside. d may be nil.
+// find returns the index of e, whatever its node. d may be nil.
 func (d *entityTable) find(e *metric.Entity) (int, bool) {
 	if d == nil {
 		return 0, false
@@ -239,13 +239,13 @@ func (d *entityTable) find(e *metric.Entity) (int, bool) {
 	return sort.Find(len(d.entries), func(i int) int { return -d.entries[i].compareEntity(e) })
 }
 
-// isPod reports whether entry i is a pod itself.
+// isPod reports whether entry i is a pod and not a part of one.
 func (d *entityTable) isPod(i int) bool {
 	return i >= d.kinds[metric.Pod] && i < d.kinds[metric.Pod+1] && d.entries[i].local.Value().part == ""
 }
 
-// containersAfter returns the entries of a pod's containers, given where those of pods
-// before it end.
+// containersAfter returns the entries of a pod's containers. at is where the containers of the
+// previous pod end.
 func (d *entityTable) containersAfter(at int, pod *podIdentity) (from, to int) {
 	end := d.kinds[metric.Container+1]
 	for at < end && comparePodIdentities(d.entries[at].pod, pod) < 0 {
@@ -282,8 +282,7 @@ func (d *entityTable) rangeOfPod(kind metric.Kind, ref metric.PodRef) (from, to 
 	return equalRange(len(d.entries), func(i int) int { return d.entries[i].comparePod(kind, ref) })
 }
 
-// pods returns the pods that have an entry, themselves or by a container,
-// sorted. d may be nil.
+// pods returns the pods that have an entry, or a container with one, sorted. d may be nil.
 func (d *entityTable) pods() []*podIdentity {
 	if d == nil {
 		return nil
@@ -306,7 +305,7 @@ type podIdentity struct {
 	uid metric.PodUID
 }
 
-// localName is the part of an entity's name that many share: "container app".
+// localName is the part of an entity's name that many entities share: "container app".
 type localName struct {
 	kind metric.Kind
 	name string
@@ -320,7 +319,7 @@ func hasPodIdentity(e *metric.Entity) bool {
 
 // entityName is a metric.Entity without its node, in 16 bytes instead of 112.
 type entityName struct {
-	pod   *podIdentity // nil for what is in no pod
+	pod   *podIdentity // nil for an entity of no pod
 	local unique.Handle[localName]
 }
 
@@ -346,8 +345,7 @@ func (n entityName) podRef() metric.PodRef {
 	return n.pod.PodRef
 }
 
-// compare orders the names of one node's entities as metric.Entity.Compare
-// orders the entities.
+// compare orders the names of one node's entities like metric.Entity.Compare.
 func (n entityName) compare(o entityName) int {
 	w, v := n.local.Value(), o.local.Value()
 	if w.kind != v.kind {
@@ -372,7 +370,7 @@ func (n entityName) comparePod(kind metric.Kind, ref metric.PodRef) int {
 	return comparePods(n.podRef(), ref)
 }
 
-// compareEntity compares n with the name of e, whose node may be left empty.
+// compareEntity compares n with the name of e, whatever its node.
 func (n entityName) compareEntity(e *metric.Entity) int {
 	if c := n.comparePod(e.Kind, e.PodRef()); c != 0 {
 		return c

@@ -9,11 +9,11 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// epoch is when the tests begin.
+// epoch is the time at which the tests begin.
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// fakeCluster makes the batches of nodes whose numbers follow a rule, so that
-// tests know what to expect.
+// fakeCluster makes the batches of nodes with numbers by a rule, so that tests know the
+// expected values.
 type fakeCluster struct {
 	source           string
 	nodes, pods, per int
@@ -27,7 +27,7 @@ func kubelet(nodes, pods, per int) *fakeCluster {
 
 func nodeName(n int) metric.NodeName { return metric.NodeName(fmt.Sprintf("node-%04d", n)) }
 
-// names are made once, as sources recognise names by their bytes.
+// names are made once, because sources reuse the strings of names.
 type nodeNames struct {
 	node       metric.Entity
 	pods       []metric.Entity
@@ -56,14 +56,13 @@ func (c *fakeCluster) names(n int) *nodeNames {
 	return nn
 }
 
-// truth is what entity i of a node uses in a round: CPU in nanocores, memory in
-// bytes.
+// truth is the usage of entity i of a node in a round: CPU in nanocores, memory in bytes.
 func truth(i, round int) (cpu, memory float64) {
 	return float64(1e6+i*1e4) * (1 + 0.1*float64((i*7+round*13)%17)), float64(4096 * (1000 + 7*i + round))
 }
 
-// fill makes b round `round` of node n. Entity i is read i milliseconds before
-// the read ends.
+// fill fills b with round `round` of node n. Entity i is read i milliseconds before the read
+// ends.
 func (c *fakeCluster) fill(b *metric.Batch, n *nodeNames, round int) *metric.Batch {
 	b.Reset()
 	b.Source, b.Node, b.Interval, b.Resolution = c.source, n.node.Node, c.interval, c.clock
@@ -109,7 +108,7 @@ func measure(s *metric.Sample, g metric.Group, at int64) {
 	s.Times[g], s.Reasons[g] = at, metric.Measured
 }
 
-// write writes b and then spoils it, for a batch is used again.
+// write writes b and then changes it, because batches are reused.
 func write(t testing.TB, s *Sink, b *metric.Batch) {
 	t.Helper()
 	if err := s.Write(context.Background(), b); err != nil {
@@ -127,7 +126,7 @@ func write(t testing.TB, s *Sink, b *metric.Batch) {
 	b.Reset()
 }
 
-// at returns an empty batch read so long after the epoch.
+// at returns an empty batch that was read this long after the epoch.
 func at(source string, node metric.NodeName, after time.Duration) *metric.Batch {
 	return &metric.Batch{
 		Source: source, Node: node, Interval: 15 * time.Second, Resolution: time.Millisecond,

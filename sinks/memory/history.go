@@ -26,7 +26,7 @@ type historyWriter struct {
 	buf     []byte       // scratch
 }
 
-// recordPlan lists the points that records of one layout hold.
+// recordPlan lists the points in records of one layout.
 type recordPlan struct {
 	mask   uint64
 	points []plannedPoint
@@ -47,15 +47,15 @@ type sourceHistory struct {
 	ids       uint32                 // the number of row ids in use or free
 	free      map[uint16][]rowOffset // offsets of removed rows, by width
 	next      uint32                 // the number of the next round
-	oldest    uint32                 // the first that has not expired
+	oldest    uint32                 // the number of the first round that has not expired
 	lastSweep int64                  // when unused rows were last removed
 	bytes     int                    // of all rounds
 }
 
-// rowOffset is the offset of a row in open rounds and its id in packed ones.
+// rowOffset is the offset of a row in open rounds and its id in packed blocks.
 type rowOffset struct{ offset, id uint32 }
 
-// add stores the points of r, which holds samples, and drops expired rounds.
+// add stores the points of r, the round of samples, and drops expired rounds.
 func (h *sourceHistory) add(rec *historyWriter, r *round, samples []*metric.Sample, clock time.Duration, now int64) {
 	h.expire(now - int64(rec.keep))
 	if h.table != r.table || now-h.lastSweep > int64(time.Minute) {
@@ -148,7 +148,7 @@ func (h *sourceHistory) write(rec *historyWriter, r *round, plans []recordPlan, 
 		any := false
 		for _, p := range points {
 			when, v := int64(record[p.timestamp]), math.Float64frombits(record[p.value])
-			// Rows of parts hold only some metrics.
+			// Rows of parts have only some metrics.
 			if when == 0 || l.mask>>p.metric&1 == 0 {
 				continue
 			}
@@ -173,7 +173,7 @@ func (h *sourceHistory) write(rec *historyWriter, r *round, plans []recordPlan, 
 // the stored values of its containers, entries from to to, at the time of the oldest one.
 func (h *sourceHistory) sums(r *round, plans []recordPlan, from, to, j int, when int64, v float64) bool {
 	if v != 0 && (v < 1 || v > 1<<80) {
-		return false // a float24 may not hold the containers' values
+		return false // a float24 may not represent the containers' values
 	}
 	total, oldest := 0.0, int64(math.MaxInt64)
 	for i := from; i < to; i++ {
@@ -240,7 +240,7 @@ func (rec *historyWriter) layout(l rowLayout) *rowLayout {
 	return kept
 }
 
-// expire drops what was received before then.
+// expire drops the rounds that were received before then.
 func (h *sourceHistory) expire(then int64) {
 	h.since = then
 	if h.rounds > 0 && h.open.stamps[h.rounds-1].received < then {

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// plain is a history that cannot be wrong: a list.
+// plain is a simple history without packing: a list.
 type plain map[metric.Entity]map[metric.ID][]reading
 
 type reading struct {
@@ -37,8 +37,8 @@ func (p plain) add(s *metric.Sample, received int64) {
 	}
 }
 
-// since returns what was received since then, by time, the later of two reads of
-// one time.
+// since returns the points received since then, by time. Of two reads of one time it returns
+// the later one.
 func (p plain) since(e metric.Entity, id metric.ID, then int64) (points []Point) {
 	for _, r := range slices.Backward(p[e][id]) {
 		if r.received >= then {
@@ -49,8 +49,8 @@ func (p plain) since(e metric.Entity, id metric.ID, then int64) (points []Point)
 	return slices.CompactFunc(points, func(a, b Point) bool { return a.Time == b.Time })
 }
 
-// The history says what a plain list says, of pods that come, go and restart,
-// whose nodes' clocks step, and whose numbers are of every kind.
+// The history has the points of a plain list. Pods come, go and restart, the nodes' clocks
+// step, and the numbers are of every kind.
 func TestHistoryIsAPlainList(t *testing.T) {
 	const keep = 10 * time.Minute
 	for seed := range uint64(40) {
@@ -77,7 +77,7 @@ func TestHistoryIsAPlainList(t *testing.T) {
 			end := b.Ended.UnixNano() + step
 			for p := range 4 {
 				if r.IntN(15) == 0 {
-					continue // it is not there
+					continue // the pod is not reported
 				}
 				e := on("n1", pod("a", string(rune('p'+p))))
 				var cpu, memory float64
@@ -87,7 +87,7 @@ func TestHistoryIsAPlainList(t *testing.T) {
 						continue
 					}
 					s := use(b, containerOf(e, name), number(), number())
-					s.Instance.Start = int64(r.IntN(12) / 11) // another run at times
+					s.Instance.Start = int64(r.IntN(12) / 11) // sometimes another run
 					moment := end - r.Int64N(15000)*int64(time.Millisecond)
 					s.Times[metric.CPU], s.Times[metric.Memory], s.Rates[metric.CPU].End = moment, moment, moment
 					switch r.IntN(12) {
@@ -135,7 +135,7 @@ func TestHistoryIsAPlainList(t *testing.T) {
 	}
 }
 
-// near reports whether got is want as a float24 keeps it.
+// near reports whether got is want as a float24 represents it.
 func near(got, want float64) bool {
 	if most := math.Ldexp(1, 87); want > most {
 		return got > most*(1-1.0/(1<<17))
@@ -146,8 +146,7 @@ func near(got, want float64) bool {
 	return math.Abs(got-want) <= want*(1.0/(1<<18)+1e-9)
 }
 
-// An unchanged node costs a round of numbers, one of points, and what shows them
-// to readers.
+// An unchanged node costs a round of numbers, one of points, and its publication.
 func TestWriteAllocations(t *testing.T) {
 	c := kubelet(1, 30, 2)
 	n, sink := c.names(0), New(Options{})

@@ -85,8 +85,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// Numbers that still stand are no points; groups of different moments, metrics
-// that appear later, and entities that come back all find room.
+// Last known values are not points. Groups with different times, metrics that appear later, and
+// entities that come back are all stored.
 func TestHistoryOfAnUnsteadyPod(t *testing.T) {
 	sink := New(Options{})
 	p := on("n1", pod("a", "p"))
@@ -94,7 +94,7 @@ func TestHistoryOfAnUnsteadyPod(t *testing.T) {
 	for round := range 40 {
 		b := at("s", "n1", time.Duration(round)*15*time.Second)
 		if round%10 == 7 {
-			write(t, sink, b) // the pod is not there
+			write(t, sink, b) // the pod is not reported
 			continue
 		}
 		s := use(b, p, float64(1000+round), float64(5000+round))
@@ -122,8 +122,7 @@ func TestHistoryOfAnUnsteadyPod(t *testing.T) {
 	pointsAre(t, snap.History(p, metric.MemoryRSS, epoch, until), rss)
 }
 
-// A time further back than 65 seconds makes the block's clock coarser, not
-// wrong.
+// A time more than 65 seconds back makes the block's clock coarser, not wrong.
 func TestHistoryOfOldTimes(t *testing.T) {
 	sink := New(Options{})
 	b := at("s", "n1", 0)
@@ -138,8 +137,7 @@ func TestHistoryOfOldTimes(t *testing.T) {
 	}
 }
 
-// On a node where pods come and go for a day, what is kept of it stays the
-// same.
+// If pods come and go on a node for a day, the size of its history stays the same.
 func TestChurnIsBounded(t *testing.T) {
 	sink := New(Options{})
 	most := 0

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Sink remembers batches. Write and Forget take turns. Snapshot waits for
-// neither, but for the moment in which one of them puts its result in place.
+// Sink stores batches. Write and Forget exclude each other. Snapshot does not wait for them,
+// except for the moment in which one of them publishes its result.
 type Sink struct {
 	opts          Options
 	historyWriter historyWriter
@@ -18,7 +18,7 @@ type Sink struct {
 	mu struct {
 		sync.Mutex
 		sources map[sourceKey]*sourceState
-		// nodesOf are the nodes that a source of many has reported.
+		// nodesOf has, by source, the nodes that a source of many nodes has reported.
 		nodesOf   map[string]map[metric.NodeName]struct{}
 		contested map[metric.PodRef]struct{} // pods that several nodes report
 		tables    uint64                     // the generation of the newest entityTable
@@ -27,7 +27,7 @@ type Sink struct {
 		scratch   scratch
 	}
 	pending  pendingSnapshot
-	snapshot atomic.Pointer[Snapshot] // of shown; nil once that changed
+	snapshot atomic.Pointer[Snapshot] // the last Snapshot; nil if there was a change since
 	stats    struct{ entities, historyBytes, dropped atomic.Int64 }
 }
 
@@ -38,16 +38,16 @@ type sourceKey struct {
 
 // sourceState is the writer's side of one source of one node.
 type sourceState struct {
-	published  *sourceView        // the last published
-	generation snapshotGeneration // in which it was
-	// slots are those that the table's entries had in a batch of slotGeneration, which is 0
-	// if that had no slots.
+	published  *sourceView        // the last one published
+	generation snapshotGeneration // of that publication
+	// slots are the slots of the table's entries in the batch of slotGeneration, which is 0 if
+	// that batch had none.
 	slots          []uint32
 	slotGeneration uint64
 	history        sourceHistory
 }
 
-// scratch is memory that every Write uses again.
+// scratch is memory that every Write reuses.
 type scratch struct {
 	samples  []*metric.Sample
 	sorted   []*metric.Sample
@@ -56,7 +56,7 @@ type scratch struct {
 	buffers  bufferPool
 }
 
-// New returns a Sink that remembers nothing yet.
+// New returns an empty Sink.
 func New(o Options) *Sink {
 	s := &Sink{opts: o.withDefaults()}
 	s.historyWriter = historyWriter{metrics: historyMetrics(s.opts.HistoryMetrics), layouts: map[rowLayout]*rowLayout{}, keep: s.opts.History}
@@ -67,14 +67,14 @@ func New(o Options) *Sink {
 	return s
 }
 
-// Stats is how much a Sink holds.
+// Stats is the size of a Sink.
 type Stats struct {
-	Entities     int   // now, counted once for each source
-	Dropped      int64 // samples over MaxEntities, ever
+	Entities     int   // at present, counted once for each source
+	Dropped      int64 // samples dropped because of MaxEntities, since the start
 	HistoryBytes int   // of points
 }
 
-// Stats returns how much the sink holds.
+// Stats returns the size of the sink.
 func (s *Sink) Stats() Stats {
 	return Stats{
 		Entities:     int(s.stats.entities.Load()),
@@ -83,9 +83,9 @@ func (s *Sink) Stats() Stats {
 	}
 }
 
-// Write remembers b and shows it to readers. A batch of many nodes counts as
-// one batch for each; nodes it no longer mentions lose their samples. b may be
-// used again afterwards. It never fails.
+// Write stores b and publishes it to readers. A batch of many nodes counts as one batch for
+// each node; nodes that it no longer has lose their samples. b may be reused afterwards. The
+// error is always nil.
 func (s *Sink) Write(_ context.Context, b *metric.Batch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +125,7 @@ func (s *Sink) writeMany(b *metric.Batch) {
 		nodes[node] = struct{}{}
 	}
 	if len(nodes) == 0 {
-		nodes[""] = struct{}{} // nothing was ever read: the status alone
+		nodes[""] = struct{}{} // no read has succeeded yet: only the status is stored
 	}
 	for node := range nodes {
 		if (b.Err == nil || node == "") && len(nodes) > 1 && samples[node] == nil && verdicts[node] == nil {
@@ -139,7 +139,7 @@ func (s *Sink) writeMany(b *metric.Batch) {
 	}
 }
 
-// write takes the samples and verdicts of one node, which lie in scratch.
+// write stores the samples and verdicts of one node, which are in scratch.
 func (s *Sink) write(b *metric.Batch, node metric.NodeName) {
 	sc := &s.mu.scratch
 	key := sourceKey{b.Source, node}
@@ -190,7 +190,7 @@ func (s *Sink) write(b *metric.Batch, node metric.NodeName) {
 	was := f.generation
 	f.generation = s.publish(node, before, p, moved, now)
 	if before != nil && was == f.generation && s.opts.Rounds == 1 {
-		sc.buffers.giveBack(before.rounds[0].words) // No Snapshot has it
+		sc.buffers.giveBack(before.rounds[0].words) // no Snapshot has it
 	}
 	clear(sc.samples)
 	clear(sc.sorted)
@@ -198,9 +198,9 @@ func (s *Sink) write(b *metric.Batch, node metric.NodeName) {
 	clear(sc.verdicts)
 }
 
-// arrange returns the samples to keep of those in scratch, sorted, with the
-// entityTable that describes them. moved reports whether the entities may have changed.
-// Samples above MaxEntities are dropped and get a verdict.
+// arrange returns the samples in scratch that are stored, sorted, with the entityTable that
+// describes them. moved reports whether the entities may have changed. Samples above
+// MaxEntities are dropped and get a verdict.
 func (s *Sink) arrange(f *sourceState, b *metric.Batch, node metric.NodeName) (_ []*metric.Sample, _ *entityTable, moved bool) {
 	sc := &s.mu.scratch
 	var d *entityTable
@@ -248,15 +248,15 @@ func (s *Sink) arrange(f *sourceState, b *metric.Batch, node metric.NodeName) (_
 	return sorted, newEntityTable(node, s.mu.tables, sorted, d), true
 }
 
-// isStored reports whether a sample is stored: not a sample that identity
-// rejected, nor a sum, which this package computes itself.
+// isStored reports whether a sample is stored. Rejected samples are not, and neither are
+// namespaces and the cluster, which this package sums itself.
 func isStored(s *metric.Sample) bool {
 	k := s.Entity.Kind
 	return !s.Rejected() && (k == metric.Node || k == metric.System || isPodKind(k))
 }
 
-// sortBySlot puts the samples of scratch into sorted, in the order of d's entries. It
-// reports whether they are the instances that d describes.
+// sortBySlot fills sorted with the samples of scratch, in the order of d's entries. It reports
+// whether they are the instances that d describes.
 func (f *sourceState) sortBySlot(d *entityTable, slotGeneration uint64, sc *scratch) bool {
 	if d == nil || slotGeneration == 0 || slotGeneration != f.slotGeneration {
 		return false
@@ -269,7 +269,7 @@ func (f *sourceState) sortBySlot(d *entityTable, slotGeneration uint64, sc *scra
 		if n := int(sample.Slot) + 1 - len(sc.bySlot); n > 0 {
 			sc.bySlot = append(sc.bySlot, make([]*metric.Sample, n)...)
 		}
-		if sc.bySlot[sample.Slot] == nil { // of duplicates the first counts
+		if sc.bySlot[sample.Slot] == nil { // only the first of several duplicates counts
 			sc.bySlot[sample.Slot] = sample
 			stored++
 		}
@@ -287,7 +287,7 @@ func (f *sourceState) sortBySlot(d *entityTable, slotGeneration uint64, sc *scra
 	return true
 }
 
-// Forget frees what a source left of a node; of all its nodes if node is empty.
+// Forget removes the data of a source for a node; for all its nodes if node is empty.
 func (s *Sink) Forget(source string, node metric.NodeName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

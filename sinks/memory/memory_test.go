@@ -65,7 +65,7 @@ func same(t *testing.T, got, want *metric.Sample) {
 	if want == nil {
 		t.Fatalf("got %v, which was not written", got.Entity)
 	}
-	// Values hide how they are kept.
+	// Values are compared by content, not by how they are stored.
 	numbers := cmp.Transformer("numbers", func(v metric.Values) map[metric.ID]float64 { return maps.Collect(v.All()) })
 	private := cmp.Options{cmpopts.IgnoreUnexported(metric.Sample{}), cmpopts.IgnoreFields(metric.Sample{}, "Slot")}
 	if diff := cmp.Diff(want, got, numbers, private); diff != "" {
@@ -73,7 +73,7 @@ func same(t *testing.T, got, want *metric.Sample) {
 	}
 }
 
-// Numbers, times and windows that are hard to encode come back as they were.
+// Numbers, times and windows that are hard to encode are returned unchanged.
 func TestRoundKeepsEveryBit(t *testing.T) {
 	sink := New(Options{})
 	b := at("host", "n1", 0)
@@ -130,8 +130,7 @@ func TestServesOnlyWhatIsRight(t *testing.T) {
 	}
 }
 
-// A pod that is not in a batch is not in the next snapshot, and one that was
-// taken before still has it.
+// A pod that is not in a batch is not in the next snapshot. An earlier snapshot still has it.
 func TestVanishesAtOnce(t *testing.T) {
 	sink := New(Options{})
 	b := at("s", "n1", 0)
@@ -220,7 +219,7 @@ func TestShortStoreKeepsRounds(t *testing.T) {
 	}
 }
 
-// A batch of many nodes is one batch for each.
+// A batch of many nodes counts as one batch for each node.
 func TestSourceOfMany(t *testing.T) {
 	sink := New(Options{})
 	b := at("recording", "", 0)

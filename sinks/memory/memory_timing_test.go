@@ -21,7 +21,7 @@ func (s scale) String() string {
 
 var clusters = []scale{{10, 30, 2}, {1000, 30, 2}}
 
-// filled returns a sink after so many rounds, with the names of its nodes.
+// filled returns a sink after this many rounds, with the names of its nodes.
 func filled(b *testing.B, s scale, rounds int) (*Sink, *fakeCluster, []*nodeNames) {
 	b.Helper()
 	c := kubelet(s.nodes, s.pods, s.containers)
@@ -38,7 +38,7 @@ func filled(b *testing.B, s scale, rounds int) (*Sink, *fakeCluster, []*nodeName
 	return sink, c, names
 }
 
-// BenchmarkWrite is one unchanged node's round.
+// BenchmarkWrite writes one round of an unchanged node.
 func BenchmarkWrite(b *testing.B) {
 	for _, s := range clusters {
 		b.Run(s.String(), func(b *testing.B) {
@@ -46,7 +46,7 @@ func BenchmarkWrite(b *testing.B) {
 			var spent []time.Duration
 			for i := 0; b.Loop(); i++ {
 				batch := lively(c, names[i%len(names)], i%len(names), 3+i/len(names))
-				// StopTimer would stop the world, and cool the caches.
+				// StopTimer would stop all goroutines and empty the caches.
 				began := time.Now()
 				if err := sink.Write(b.Context(), batch); err != nil {
 					b.Fatal(err)
@@ -59,10 +59,9 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// lively makes the batch of a round like that of real nodes: each container's
-// cgroup is read at moments of its own, every 12.5 to 15 s; CPU wavers by a fifth,
-// memory wanders by pages or stands still; and pods are the sums of their
-// containers, as old as the oldest.
+// lively fills the batch of a round like that of a real node: each container's cgroup is read
+// at its own moments, every 12.5 to 15 s; CPU varies by a fifth; memory changes by pages or not
+// at all; and pods are the sums of their containers, as old as the oldest.
 func lively(c *fakeCluster, n *nodeNames, index, round int) *metric.Batch {
 	b := c.fill(&c.batch, n, round)
 	end := b.Ended.UnixNano()
@@ -99,7 +98,7 @@ func lively(c *fakeCluster, n *nodeNames, index, round int) *metric.Batch {
 	return b
 }
 
-// date makes all of s of one moment.
+// date sets all times of s to one moment.
 func date(s *metric.Sample, at int64) {
 	for g := range s.Times {
 		if s.Times[g] != 0 {
@@ -109,8 +108,8 @@ func date(s *metric.Sample, at int64) {
 	s.Rates[metric.CPU].End = at
 }
 
-// BenchmarkMemory reports what a cluster takes with 15 minutes of history, and
-// of that the history's points alone.
+// BenchmarkMemory reports the memory of a cluster with 15 minutes of history, and that of the
+// history's points alone.
 func BenchmarkMemory(b *testing.B) {
 	for _, s := range clusters {
 		b.Run(s.String(), func(b *testing.B) {
@@ -149,7 +148,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	}
 }
 
-// BenchmarkRead goes through all pods and containers, as a LIST does.
+// BenchmarkRead reads all pods and containers, as a LIST does.
 func BenchmarkRead(b *testing.B) {
 	for _, s := range clusters {
 		sink, _, names := filled(b, s, 60)

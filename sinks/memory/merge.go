@@ -9,20 +9,20 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Several sources may read one node: its kubelet's /metrics/resource every 15
-// seconds, say, and /stats/summary every minute. Their samples of an entity
-// are merged when it is read, group by group:
+// Several sources may read one node: its kubelet's /metrics/resource every 15 seconds, for
+// example, and /stats/summary every minute. Their samples of an entity are merged when it is
+// read, group by group:
 //
 //   - A source that reports an older instance of the entity (another UID or
-//     container ID, or an earlier start) is left out.
+//     container ID, or an earlier start) is not used.
 //   - A group is taken from a source that serves it. A number of this round is
-//     preferred to a repeated last known value; then sources come in the order of Options.Preference; then from the finer clock, the
-//     shorter interval, the first name.
-//   - Metrics of the group which that source does not have come from the next
-//     that serves it. The group's time and window stay the first one's.
+//     preferred to a repeated last known value. Then Options.Preference decides,
+//     then the finer clock, the shorter interval, and the first name.
+//   - Metrics of the group that this source does not have are taken from the next
+//     source that serves the group. Time and window are those of the first one.
 //   - A group that no source serves has its outermost reason.
 
-// sortSources puts the views in the order of preference.
+// sortSources sorts views by preference.
 func (o *Options) sortSources(views []*sourceView) {
 	rank := func(v *sourceView) int {
 		if i := slices.Index(o.Preference, v.source); i >= 0 {
@@ -46,31 +46,30 @@ func (o *Options) sortSources(views []*sourceView) {
 	})
 }
 
-// sampleReader is the memory a reader decodes into, so that it allocates for the
-// first entity only.
+// sampleReader is the memory into which a reader decodes, so that only the first entity
+// allocates.
 type sampleReader struct {
 	out     metric.Sample
 	sources []sourceReader
 }
 
-// sourceReader is what a sampleReader keeps for one source.
+// sourceReader is the part of a sampleReader for one source.
 type sourceReader struct {
 	sample   metric.Sample
-	has      bool // the source has the present entity
-	from, to int  // the entries yet to be read
+	has      bool // the source has the current entity
+	from, to int  // the entries that are not read yet
 }
 
 // entryRange returns a range of entries of an entityTable.
 type entryRange func(d *entityTable) (from, to int)
 
-// entriesIn is the stretch of the entities of a kind and, for pods and containers, of
-// a namespace.
+// entriesIn returns the range of a kind and, for pods and containers, of a namespace.
 func entriesIn(kind metric.Kind, namespace metric.Namespace) entryRange {
 	return func(d *entityTable) (from, to int) { return d.rangeIn(kind, namespace) }
 }
 
-// each calls do for every entity of n in a stretch that has a number to serve, in
-// order, until it returns false. The sample is good until do returns.
+// each calls do for every entity of n in a range that has a number to serve, in order, until do
+// returns false. The sample is valid until do returns.
 func (n *nodeView) each(in entryRange, rd *sampleReader, do func(*metric.Sample) bool) bool {
 	if len(n.sources) == 1 {
 		r := &n.sources[0].rounds[0]
@@ -117,8 +116,7 @@ func (n *nodeView) each(in entryRange, rd *sampleReader, do func(*metric.Sample)
 	}
 }
 
-// find makes rd.out what n says of e. It reports whether there is a number to
-// serve.
+// find fills rd.out with what n has of e. It reports whether there is a number to serve.
 func (n *nodeView) find(e *metric.Entity, rd *sampleReader) bool {
 	if len(n.sources) == 1 {
 		r := &n.sources[0].rounds[0]
@@ -143,8 +141,8 @@ func (rd *sampleReader) resize(n int) {
 	rd.sources = slices.Grow(rd.sources[:0], n)[:n]
 }
 
-// merge puts together what the sources that have the entity said of it, the
-// preferred first. It reports whether there is a number to serve.
+// merge merges the samples of the sources that have the entity, in the order of preference. It
+// reports whether there is a number to serve.
 func (rd *sampleReader) merge() bool {
 	rd.dropOlderInstances()
 	out := &rd.out
@@ -163,7 +161,7 @@ func (rd *sampleReader) merge() bool {
 			fillInstance(&out.Instance, &s.Instance)
 		}
 	}
-	// The least preferred first, so that the preferred overwrite them.
+	// The least preferred first, so that the preferred one overwrites it.
 	for _, lastKnown := range [...]bool{true, false} {
 		for k := len(rd.sources) - 1; k >= 0; k-- {
 			if of := &rd.sources[k]; of.has {
@@ -174,7 +172,7 @@ func (rd *sampleReader) merge() bool {
 	return out.Values.Len() > 0
 }
 
-// dropOlderInstances leaves out sources that report an older instance than another source.
+// dropOlderInstances skips sources that report an older instance than another source.
 func (rd *sampleReader) dropOlderInstances() {
 	var latest *metric.Instance
 	for k := range rd.sources {

@@ -8,9 +8,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// resourceAndSummary writes a pod as two endpoints of one kubelet tell of it:
-// the first often and to the millisecond, the second seldom, in whole seconds,
-// and with more metrics.
+// resourceAndSummary writes a pod as two endpoints of one kubelet report it: the first often
+// and to the millisecond, the second seldom, in whole seconds, and with more metrics.
 func resourceAndSummary(t *testing.T, o Options, change func(resource, summary *metric.Sample)) (*Sink, metric.Entity) {
 	t.Helper()
 	sink := New(o)
@@ -81,8 +80,8 @@ func TestFreshGoesBeforeLastKnown(t *testing.T) {
 	value(t, s, metric.MemoryWorkingSet, 20)
 }
 
-// The summary still shows the container that ended: nothing of it may be mixed
-// into the new one, nor stand in for it.
+// The summary still has the container that ended. Its numbers must not be merged into the new
+// container, nor be served for it.
 func TestOlderRunIsIgnored(t *testing.T) {
 	sink, p := resourceAndSummary(t, Options{}, func(resource, summary *metric.Sample) {
 		summary.Instance.Start, summary.Instance.Origin = epoch.Add(-time.Hour).UnixNano(), metric.StartReported

@@ -21,7 +21,7 @@ type sourceView struct {
 	history     historyView
 }
 
-// nodeView is all sources of one node, the preferred first. It is immutable.
+// nodeView is all sources of one node, in the order of preference. It is immutable.
 type nodeView struct {
 	name    metric.NodeName
 	sources []*sourceView
@@ -70,7 +70,7 @@ func (r *nodeList) set(now snapshotGeneration, n *nodeView) {
 		r.ownChunk(now, i/nodesPerChunk).nodes[i%nodesPerChunk] = n
 		return
 	}
-	// Slow path: a new node shifts those behind it.
+	// Slow path: a new node shifts the ones behind it.
 	r.ownNames(now)
 	r.names = slices.Insert(r.names, i, n.name)
 	if len(r.names) > len(r.chunks)*nodesPerChunk {

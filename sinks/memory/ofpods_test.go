@@ -11,7 +11,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// EachOfPods says what Pod says, pod by pod, whatever the sources and places.
+// EachOfPods returns what Pod returns for each pod, whatever the sources and placements.
 func TestEachOfPods(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	nodes := []metric.NodeName{"n1", "n2", "n3"}

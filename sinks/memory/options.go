@@ -12,30 +12,28 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Options say how much is remembered. The zero Options means the defaults.
+// Options say how much is stored. The zero Options means the defaults.
 type Options struct {
-	// Rounds is how many rounds of full samples are kept for each source of
-	// each node. Default 1: the last.
+	// Rounds is how many rounds of full samples are kept for each source of each node. Default
+	// 1: only the last round.
 	Rounds int
-	// History is how far back the history reaches. Default 15 minutes;
-	// negative keeps none.
+	// History is how far back the history reaches. Default 15 minutes; negative means no
+	// history.
 	History time.Duration
 	// HistoryMetrics are the metrics that have a history, at most 64. Default:
 	// DefaultHistoryMetrics.
 	HistoryMetrics []metric.ID
-	// MaxEntities bounds how many entities (parts included) are kept, over all
-	// sources. Surplus ones are dropped, counted and named in an OverLimit
-	// verdict of their node. Default 1,048,576.
+	// MaxEntities is the largest number of entities (parts included) that are kept, over all
+	// sources. Surplus ones are dropped, counted and named in an OverLimit verdict of their
+	// node. Default 1,048,576.
 	MaxEntities int
-	// Preference lists sources ("kubelet:resource"), best first, for entities
-	// that several of them report. Sources that are not listed come after
-	// those that are, the finer clock first, then the shorter interval, then
-	// by name.
+	// Preference lists sources ("kubelet:resource"), best first, for entities that several of
+	// them report. Sources that are not listed come after those that are: first the one with
+	// the finer clock, then the shorter interval, then by name.
 	Preference []string
 }
 
-// DefaultHistoryMetrics returns the metrics that have a history unless Options
-// say otherwise.
+// DefaultHistoryMetrics returns the metrics that have a history by default.
 func DefaultHistoryMetrics() []metric.ID {
 	return []metric.ID{
 		metric.CPUUsageRate,
@@ -45,7 +43,7 @@ func DefaultHistoryMetrics() []metric.ID {
 	}
 }
 
-// maxHistoryMetrics is how many bits the mask of a history row has.
+// maxHistoryMetrics is the number of bits in the mask of a history row.
 const maxHistoryMetrics = 64
 
 func (o Options) withDefaults() Options {
@@ -58,8 +56,7 @@ func (o Options) withDefaults() Options {
 	if o.HistoryMetrics == nil {
 		o.HistoryMetrics = DefaultHistoryMetrics()
 	}
-	// In the catalogue's order, which is by group: then the values of one
-	// moment lie beside each other.
+	// In the catalogue's order, which is by group: values with the same time are then adjacent.
 	o.HistoryMetrics = slices.Compact(slices.Sorted(slices.Values(o.HistoryMetrics)))
 	o.HistoryMetrics = o.HistoryMetrics[:min(len(o.HistoryMetrics), maxHistoryMetrics)]
 	if o.History < 0 {
@@ -71,13 +68,12 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// optionNames are the options ParseOptions understands.
+// optionNames are the options of ParseOptions.
 var optionNames = []string{"entities", "history", "metrics", "prefer", "rounds"}
 
-// ParseOptions reads what follows "memory:" in --sink=memory:[?OPTIONS], for
-// instance "?history=15m&metrics=cpu/usage_rate,memory/rss&rounds=3". Lists
-// are separated by commas; metrics go by Heapster's names or by Prometheus'
-// without the prefix. history=0 keeps no history.
+// ParseOptions parses the text after "memory:" in --sink=memory:[?OPTIONS], for instance
+// "?history=15m&metrics=cpu/usage_rate,memory/rss&rounds=3". Lists are separated by commas.
+// Metrics have Heapster's names, or Prometheus' without the prefix. history=0 keeps no history.
 func ParseOptions(spec string) (Options, error) {
 	var o Options
 	config, query, _ := strings.Cut(spec, "?")

@@ -8,19 +8,19 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// podPlacement is where a pod is that several nodes report with numbers. Processors
-// see one node at a time, so that it is settled here, when a round is
-// published, and the same whichever node answered first:
+// podPlacement is the node of a pod that several nodes report with numbers. Processors see one
+// node at a time, so it is decided here, when a round is published. The result does not depend
+// on which node answered first:
 //
 //   - the later start wins, if the starts differ by more than the coarsest
 //     clock: the losers are OlderStart;
-//   - so it does against a node that reports the pod without numbers: the numbers
-//     of an older pod are not those of a younger one that has none yet;
-//   - else nothing separates them: the node that sorts first wins and is
+//   - a node that reports the pod without numbers wins too if its start is the
+//     later one: the numbers of an older pod are not those of a younger one;
+//   - else nothing distinguishes them: the first node by name wins and is
 //     Ambiguous, the losers are OtherNode with the cause Ambiguous.
 //
-// Where the API server says which node it is, identity has already turned the
-// others away, and no two nodes have numbers.
+// If the API server names the node, identity has already rejected the others, and only one node
+// has numbers.
 type podPlacement struct {
 	winner    metric.NodeName
 	start     int64
@@ -28,8 +28,8 @@ type podPlacement struct {
 	since     int64 // nanoseconds since the Unix epoch
 }
 
-// choosePlacement decides where the pod is among nodes, which are sorted. ok is false
-// if no more than one has numbers.
+// choosePlacement decides on which of nodes, which are sorted, the pod is. ok is false if at
+// most one of them has numbers.
 func choosePlacement(r *nodeList, ref metric.PodRef, nodes []metric.NodeName) (p podPlacement, ok bool) {
 	candidates, silent, silentStart := 0, metric.NodeName(""), int64(0)
 	coarsest := int64(time.Millisecond)
@@ -60,7 +60,7 @@ func choosePlacement(r *nodeList, ref metric.PodRef, nodes []metric.NodeName) (p
 	}
 	tied := 0
 	for i, s := range starts {
-		// An unknown start separates nothing.
+		// An unknown start decides nothing.
 		if s < 0 || s > 0 && latest-s > coarsest {
 			continue
 		}
@@ -72,8 +72,8 @@ func choosePlacement(r *nodeList, ref metric.PodRef, nodes []metric.NodeName) (p
 	return p, candidates > 1
 }
 
-// servesPod reports whether the node has a number for the pod or one of its
-// containers, beside what was asked for.
+// servesPod reports whether the node has a number for the pod or one of its containers, other
+// than requests and limits.
 func (n *nodeView) servesPod(ref metric.PodRef) bool {
 	for _, v := range n.sources {
 		d := v.rounds[0].table
@@ -92,8 +92,8 @@ func (n *nodeView) servesPod(ref metric.PodRef) bool {
 	return false
 }
 
-// podStarted returns the latest start of the pod or, where that is unknown, of
-// its containers; 0 if all are unknown.
+// podStarted returns the latest start of the pod, or of its containers if that is unknown; 0 if
+// all are unknown.
 func (n *nodeView) podStarted(ref metric.PodRef) (start int64) {
 	for _, kind := range [...]metric.Kind{metric.Pod, metric.Container} {
 		for _, v := range n.sources {
@@ -110,8 +110,8 @@ func (n *nodeView) podStarted(ref metric.PodRef) (start int64) {
 	return 0
 }
 
-// updatePlacements returns the places as they are after a round of node, which reported
-// the pods gone until then. The map is replaced only if something changed.
+// updatePlacements returns the placements after a round of node, which no longer reports the
+// pods gone. The map is replaced only if something changed.
 func (s *Sink) updatePlacements(gone []*podIdentity, node metric.NodeName) map[metric.PodRef]podPlacement {
 	next := &s.pending
 	places, changed := next.placements, false
@@ -140,7 +140,7 @@ func (s *Sink) updatePlacements(gone []*podIdentity, node metric.NodeName) map[m
 		nodes := next.nodesByPod.nodesOf(ref)
 		left := func(pod *podIdentity) bool { return pod.PodRef == ref }
 		if !slices.Contains(nodes, node) && !slices.ContainsFunc(gone, left) {
-			continue // it was not concerned
+			continue // the round does not affect this pod
 		}
 		was, had := next.placements[ref]
 		after, ok := choosePlacement(&next.nodes, ref, nodes)
@@ -157,9 +157,8 @@ func (s *Sink) updatePlacements(gone []*podIdentity, node metric.NodeName) map[m
 	return places
 }
 
-// verdict returns what the place means for a pod's or container's group on a
-// node: the loser's reason, or Ambiguous for a winner by order alone. ok is
-// false for a winner by start.
+// verdict returns the verdict of the placement on a group of a pod's or container's sample: the
+// loser's reason, or Ambiguous for a winner by order only. ok is false for a winner by start.
 func (p podPlacement) verdict(s *metric.Sample, g metric.Group) (v metric.Verdict, ok bool) {
 	v = metric.Verdict{Entity: s.Entity, Instance: s.Instance, Group: g}
 	v.Evidence = metric.Evidence{

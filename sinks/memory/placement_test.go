@@ -7,7 +7,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// twice writes one pod from two nodes, in either order of answering.
+// twice writes one pod from two nodes, which answer in either order.
 func twice(t *testing.T, sink *Sink, started map[metric.NodeName]time.Duration, order ...metric.NodeName) {
 	t.Helper()
 	for i, node := range order {
@@ -77,8 +77,8 @@ func TestSameStartIsAmbiguous(t *testing.T) {
 	}
 }
 
-// A node that has nothing to serve of the pod is no rival, and one that goes
-// leaves none.
+// A node without numbers of the pod is not a candidate, and a node that goes away is not one
+// any longer.
 func TestContestEnds(t *testing.T) {
 	sink := New(Options{})
 	twice(t, sink, nil, "n1", "n2")

@@ -50,13 +50,14 @@ type rowLayout struct {
 // columns returns how many numbers a round of the row has.
 func (l *rowLayout) columns() int { return int(l.timestamps) + bits.OnesCount64(l.mask) }
 
-// valueOffset returns where in the bytes of an open round metric j's value lies.
+// valueOffset returns the offset of metric j's value in the bytes of an open round.
 func (l *rowLayout) valueOffset(j int) int {
 	return 2*int(l.timestamps) + 3*bits.OnesCount64(l.mask&(1<<j-1))
 }
 
-// wantedMetrics returns the metrics that the row of s needs: those s has, and the rates that
-// the second reading of a counter will add. Of parts, only file systems have a history.
+// wantedMetrics returns the metrics that the row of s needs: those that s has, and the rates
+// that the second reading of a counter will add. File systems are the only parts with a
+// history.
 func wantedMetrics(metrics []historyMetric, s *metric.Sample) (mask uint64) {
 	for j := range metrics {
 		t := &metrics[j]
@@ -158,7 +159,7 @@ type historyPiece struct {
 func (p *historyPiece) read(r *historyRow, key timestampKey, j int, s *pointSeries) {
 	switch {
 	case r.firstRound >= p.first+uint32(len(p.stamps)):
-		*s = pointSeries{} // another row had this offset
+		*s = pointSeries{} // another row had this offset then
 	case p.packed != nil:
 		p.packed.read(r, key, j, s)
 	default:
@@ -178,8 +179,8 @@ func (p *historyView) pieces(all []historyPiece) []historyPiece {
 	return all
 }
 
-// points returns the points of e of the tracked metric j, which t describes, from one time to
-// another, both included, oldest first.
+// points returns the points of e from one time to another, both included, oldest first. t is
+// the metric, and j its index.
 func (p *historyView) points(e *metric.Entity, t *historyMetric, j int, from, to int64) []Point {
 	own := p.rowsOf(e)
 	if len(own) == 0 {
@@ -187,7 +188,7 @@ func (p *historyView) points(e *metric.Entity, t *historyMetric, j int, from, to
 	}
 	var some [8]historyPiece
 	pieces := p.pieces(some[:0])
-	var parts []historyRow // those of a pod's containers, once they are asked for
+	var parts []historyRow // the rows of a pod's containers
 	if e.Kind == metric.Pod && e.Part == "" {
 		parts = p.containerRows(e.PodRef())
 	}
@@ -223,9 +224,8 @@ func (p *historyView) points(e *metric.Entity, t *historyMetric, j int, from, to
 	return sortPoints(found)
 }
 
-// sortPoints returns points sorted by time, which they nearly always are. Times may
-// repeat (a node that had nothing newer): the later read is kept. If a node's
-// clock stepped they run backwards.
+// sortPoints returns points sorted by time, which they nearly always are already. Of several
+// points of one time the last read is kept. Times run backwards if a node's clock stepped.
 func sortPoints(points []Point) []Point {
 	slices.Reverse(points)
 	later := func(a, b Point) int { return cmp.Compare(b.Time, a.Time) }
@@ -237,7 +237,7 @@ func sortPoints(points []Point) []Point {
 	return points
 }
 
-// rowsOf returns the rows of e: more than one if its layout was replaced.
+// rowsOf returns the rows of e. There are several if its layout was replaced.
 func (p *historyView) rowsOf(e *metric.Entity) []historyRow {
 	from, to := equalRange(len(p.rows), func(n int) int { return p.rows[n].compareEntity(e) })
 	return p.rows[from:to]

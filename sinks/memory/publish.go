@@ -8,7 +8,7 @@ import (
 )
 
 // pendingSnapshot is the content of the next Snapshot. Sink.mu serialises the writers that
-// change it; its own lock keeps Snapshot from seeing half of a change.
+// change it. Its own lock prevents Snapshot from seeing half of a change.
 type pendingSnapshot struct {
 	sync.Mutex
 	nodes      nodeList
@@ -18,8 +18,8 @@ type pendingSnapshot struct {
 	generation snapshotGeneration
 }
 
-// Snapshot returns what is stored now. It costs one atomic load, and a small allocation
-// after a Write.
+// Snapshot returns the present content. It costs one atomic load, and a small allocation after
+// a Write.
 func (s *Sink) Snapshot() *Snapshot {
 	if known := s.snapshot.Load(); known != nil {
 		return known
@@ -38,9 +38,9 @@ func (s *Sink) Snapshot() *Snapshot {
 	return snap
 }
 
-// publication is all that a round adds, in one allocation. Its node is used only where the
-// source is the node's only one: the node of several sources would keep the allocations of
-// the other sources alive, and they those before them.
+// publication is all that a round adds, in one allocation. Its node field is used only if the
+// node has one source. With several sources it would keep the allocations of the other sources
+// in memory, and those would keep earlier ones.
 type publication struct {
 	source  sourceView
 	rounds  [1]round
@@ -48,9 +48,9 @@ type publication struct {
 	sources [1]*sourceView
 }
 
-// publish replaces before by the source of p; p is nil for a source that is gone. moved says
-// that pods may have come or gone. It returns the generation: while that lasts, no reader has
-// seen p.
+// publish replaces before by the source of p; p is nil for a source that was removed. moved
+// says that pods may have come or gone. It returns the generation: while it does not change, no
+// reader has seen p.
 func (s *Sink) publish(node metric.NodeName, before *sourceView, p *publication, moved bool, now int64) snapshotGeneration {
 	next := &s.pending
 	var others []*sourceView
@@ -92,7 +92,7 @@ func (s *Sink) publish(node metric.NodeName, before *sourceView, p *publication,
 }
 
 // movePods updates nodesByPod and contested with the pods that came to a node and those that
-// left it, and returns the latter. others are the node's other sources.
+// left it. It returns those that left. others are the node's other sources.
 func (s *Sink) movePods(node metric.NodeName, others []*sourceView, before *sourceView, p *publication) (gone []*podIdentity) {
 	var was, is []*podIdentity
 	if before != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// TestRoster puts nodes in and takes them out in any order, and compares the roster,
-// and each that was taken as a Snapshot on the way, with a sorted list.
+// TestRoster adds and removes nodes in random order. It compares the nodeList, and each copy of
+// it in a Snapshot, with a sorted list.
 func TestRoster(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	type taken struct {

@@ -25,9 +25,9 @@ type round struct {
 	words []uint64
 }
 
-// bufferPool holds the words of rounds that were replaced before a Snapshot could show them:
-// one slice for each capacity. Writes are serial, so the next round of the same size reuses
-// the slice and finds it in the processor's caches.
+// bufferPool has the words of rounds that were replaced before a Snapshot had them: one slice
+// for each capacity. Writes are serial, so the next round of the same size reuses the slice and
+// finds it in the processor's caches.
 type bufferPool map[int][]uint64
 
 // bufferStep divides every capacity, so that rounds of nearly the same size share a slice.
@@ -43,7 +43,7 @@ func (s bufferPool) take(words int) []uint64 {
 	return make([]uint64, 0, size)
 }
 
-// giveBack gives back a slice without readers.
+// giveBack stores a slice that no reader has.
 func (s bufferPool) giveBack(data []uint64) { s[cap(data)] = data[:0] }
 
 // newRound returns the round of samples, which are in d's order. It appends the records to
@@ -143,19 +143,19 @@ func (r *round) decode(i int, s *metric.Sample) {
 	}
 }
 
-// recordLayout is everything a sample has apart from its numbers. Most samples of a node share
-// a few layouts.
+// recordLayout is everything in a sample except its numbers. Most samples of a node share a few
+// layouts.
 type recordLayout struct {
 	present             metric.IDSet // the metrics that have a value in the record
 	reasons             [metric.NumGroups]metric.Reason
 	received, lastKnown uint16
 	times, windows      groupMask // the groups with a time, with a window
-	// timestampIndexes holds, for each timestampKey in timestampKeys, the index of its
-	// timestamp in the record. Keys with equal timestamps share one index.
+	// timestampIndexes has, for each timestampKey in timestampKeys, the index of its timestamp
+	// in the record. Keys with equal timestamps share one index.
 	timestampIndexes timestampIndexes
 	timestampKeys    timestampKeyMask // the keys that have a timestamp
 	timestamps       uint8            // number of timestamps in a record
-	processes        bool             // the record holds the number of processes
+	processes        bool             // the record has the number of processes
 }
 
 // groupMask has one bit for each metric.Group.
@@ -164,7 +164,7 @@ type groupMask uint16
 // timestampKeyMask has one bit for each timestampKey.
 type timestampKeyMask uint32
 
-// timestampIndexes holds one index of a timestamp for each timestampKey.
+// timestampIndexes has one index of a timestamp for each timestampKey.
 type timestampIndexes [numTimestampKeys]uint8
 
 // The masks have bits for 16 groups. With more groups this does not compile.
@@ -182,13 +182,13 @@ func windowEnd(g metric.Group) timestampKey { return timestampKey(2*g + 1) }
 // serves reports whether group g has numbers that may be served.
 func (s *recordLayout) serves(g metric.Group) bool { return served(s.reasons[g]) }
 
-// empty reports whether there is nothing to serve.
+// empty reports whether there is no number to serve.
 func (s *recordLayout) empty() bool { return s.present == metric.IDSet{} }
 
 // hasTimestamp reports whether records have a timestamp for key k.
 func (s *recordLayout) hasTimestamp(k timestampKey) bool { return s.timestampKeys>>k&1 != 0 }
 
-// headWords is how many words of a record come before its values.
+// headWords returns how many words of a record come before its values.
 func (s *recordLayout) headWords() int {
 	n := int(s.timestamps) + bits.OnesCount16(uint16(s.windows))
 	if s.processes {
@@ -197,7 +197,7 @@ func (s *recordLayout) headWords() int {
 	return n
 }
 
-// recordWords is how many words a record takes.
+// recordWords returns how many words a record has.
 func (s *recordLayout) recordWords() int { return s.headWords() + s.present.Len() }
 
 // valueIndex returns where in a record the value of id is, and whether there is one.

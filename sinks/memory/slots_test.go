@@ -12,8 +12,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Slots only save work: whatever comes, goes, restarts or is reported twice, in whatever
-// order, a batch with slots is stored as one without.
+// Slots only save work: a batch with slots is stored like one without, whatever comes, goes,
+// restarts or is reported twice, and in whatever order.
 func TestSlotsChangeNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	fast := 0

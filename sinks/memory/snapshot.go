@@ -10,9 +10,9 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Snapshot is what the sink knew at one moment. It is immutable: readers need
-// no lock and hold nobody up, and what two of its methods say agrees. Its
-// history alone shortens as it expires.
+// Snapshot is the content of the sink at one moment. It is immutable: readers need no lock and
+// delay no Write, and its methods agree with each other. Only its history becomes shorter as it
+// expires.
 type Snapshot struct {
 	nodes      nodeList
 	nodesByPod nodesByPod
@@ -21,17 +21,16 @@ type Snapshot struct {
 	at         int64
 
 	once     sync.Once
-	computed totals // once someone asked
+	computed totals // set by once
 }
 
-// totals are computed for whoever asks first.
+// totals computes the totals at the first call.
 func (s *Snapshot) totals() *totals {
 	s.once.Do(func() { s.computed = s.computeTotals() })
 	return &s.computed
 }
 
-// At returns when the newest batch in the snapshot was read; zero if there is
-// none.
+// At returns when the newest batch in the snapshot was read; zero if there is none.
 func (s *Snapshot) At() time.Time { return timeAt(s.at) }
 
 func timeAt(ns int64) time.Time {
@@ -41,14 +40,12 @@ func timeAt(ns int64) time.Time {
 	return time.Unix(0, ns)
 }
 
-// Each calls do for every entity of a kind, and its parts, that has a number to
-// serve, in the order of metric.Entity.Compare, until do returns false. A
-// sample holds only the values of groups that are served; the reasons of the
-// others tell why not.
+// Each calls do for every entity of a kind, and its parts, that has a number to serve, in the
+// order of metric.Entity.Compare, until do returns false. A sample has only the values of
+// groups that are served; for the others its Reasons say why not.
 //
-// The sample is good until do returns, for the next is written into the same
-// memory: going through all entities allocates nothing. Samples is safe to
-// collect.
+// The sample is valid until do returns, because the next one uses the same memory: Each
+// allocates nothing for an entity. Samples yields samples that may be kept.
 func (s *Snapshot) Each(kind metric.Kind, do func(*metric.Sample) bool) {
 	var rd sampleReader
 	switch kind {
@@ -69,7 +66,7 @@ func (s *Snapshot) Each(kind metric.Kind, do func(*metric.Sample) bool) {
 			}
 		}
 	case metric.Pod, metric.Container:
-		// In the order of entities the namespace comes before the node.
+		// Entities are ordered by namespace before node.
 		spread := s.nodesByNamespace(kind)
 		for _, namespace := range slices.Sorted(maps.Keys(spread)) {
 			for _, n := range spread[namespace] {
@@ -81,7 +78,7 @@ func (s *Snapshot) Each(kind metric.Kind, do func(*metric.Sample) bool) {
 	}
 }
 
-// EachOn calls do as Each does, for the entities of one node only.
+// EachOn is Each for the entities of one node.
 func (s *Snapshot) EachOn(node metric.NodeName, kind metric.Kind, do func(*metric.Sample) bool) {
 	n := s.nodes.get(node)
 	if n == nil {
@@ -114,8 +111,8 @@ func (s *Snapshot) nodesByNamespace(kind metric.Kind) map[metric.Namespace][]*no
 	return spread
 }
 
-// onlyPlaced returns do for the pods and containers that are where they are
-// settled to be.
+// onlyPlaced returns a function that calls do only for pods and containers on the node of their
+// placement.
 func (s *Snapshot) onlyPlaced(do func(*metric.Sample) bool) func(*metric.Sample) bool {
 	if len(s.placements) == 0 {
 		return do
@@ -123,8 +120,8 @@ func (s *Snapshot) onlyPlaced(do func(*metric.Sample) bool) func(*metric.Sample)
 	return func(sample *metric.Sample) bool { return !s.acceptPlaced(sample) || do(sample) }
 }
 
-// acceptPlaced reports whether a pod's or container's sample is from where the pod is
-// settled to be, and marks it if that is Ambiguous.
+// acceptPlaced reports whether a pod's or container's sample is from the node of its placement.
+// It marks the sample as Ambiguous if the placement is.
 func (s *Snapshot) acceptPlaced(sample *metric.Sample) bool {
 	p, contested := s.placements[sample.Entity.PodRef()]
 	if !contested {
@@ -143,7 +140,7 @@ func (s *Snapshot) acceptPlaced(sample *metric.Sample) bool {
 	return true
 }
 
-// Samples yields what Each does, each in memory of its own.
+// Samples yields the samples of Each. Each sample has its own memory.
 func (s *Snapshot) Samples(kind metric.Kind) iter.Seq[*metric.Sample] {
 	return func(yield func(*metric.Sample) bool) {
 		var slab []metric.Sample
@@ -159,9 +156,8 @@ func (s *Snapshot) Samples(kind metric.Kind) iter.Seq[*metric.Sample] {
 	}
 }
 
-// Lookup returns what is served of one entity, and whether anything is. The
-// node of a pod or container may be left empty: it is then found where the pod
-// is settled to be.
+// Lookup returns the sample of one entity, and whether there is a number to serve. The node of
+// a pod or container may be empty: it is then that of its placement.
 func (s *Snapshot) Lookup(e metric.Entity) (*metric.Sample, bool) {
 	switch e.Kind {
 	case metric.Cluster:
@@ -194,7 +190,7 @@ func (s *Snapshot) Lookup(e metric.Entity) (*metric.Sample, bool) {
 
 func isPodKind(k metric.Kind) bool { return k == metric.Pod || k == metric.Container }
 
-// nodeOf returns the node a pod or container is on; empty if none reports it.
+// nodeOf returns the node of a pod or container; empty if no node reports it.
 func (s *Snapshot) nodeOf(e metric.Entity) metric.NodeName {
 	if !isPodKind(e.Kind) {
 		return ""
@@ -207,7 +203,7 @@ func (s *Snapshot) nodeOf(e metric.Entity) metric.NodeName {
 	if p, ok := s.placements[ref]; ok {
 		return p.winner
 	}
-	// Several report it, at most one of them with numbers.
+	// Several nodes report it, at most one of them with numbers.
 	for _, name := range nodes {
 		if n := s.nodes.get(name); n != nil && n.servesPod(ref) {
 			return name
@@ -219,8 +215,8 @@ func (s *Snapshot) nodeOf(e metric.Entity) metric.NodeName {
 	return ""
 }
 
-// Pod returns what is served of a pod, nil if nothing is, and of its
-// containers, by name. Parts are left out.
+// Pod returns the sample of a pod, nil if it has no number to serve, and those of its
+// containers, by name, without parts.
 func (s *Snapshot) Pod(ref metric.PodRef) (pod *metric.Sample, containers []*metric.Sample) {
 	e := metric.Entity{Kind: metric.Pod, Namespace: ref.Namespace, Pod: ref.Name}
 	n := s.nodes.get(s.nodeOf(e))
@@ -248,11 +244,10 @@ func (s *Snapshot) Pod(ref metric.PodRef) (pod *metric.Sample, containers []*met
 	return pod, containers
 }
 
-// History returns the points of a metric of an entity from one time to
-// another, both included and by the node's clock, oldest first. They come from
-// the preferred source that has any. The node of a pod or container may be
-// left empty while the pod is in the snapshot. Metrics without a history,
-// namespaces and the cluster have no points.
+// History returns the points of a metric of an entity from one time to another, both included
+// and by the node's clock, oldest first. They come from the most preferred source that has any.
+// The node of a pod or container may be empty while the pod is in the snapshot. Metrics without
+// a history, namespaces and the cluster have no points.
 func (s *Snapshot) History(e metric.Entity, id metric.ID, from, to time.Time) []Point {
 	j := slices.IndexFunc(s.tracked, func(t historyMetric) bool { return t.id == id })
 	if e.Node == "" {
@@ -270,10 +265,10 @@ func (s *Snapshot) History(e metric.Entity, id metric.ID, from, to time.Time) []
 	return nil
 }
 
-// Round calls do with the samples of one source of one node as they were back
-// rounds before its last (0), until it returns false. Only the numbers of
-// groups that were served are kept. It reports whether that round is kept.
-// The sample is good until do returns.
+// Round calls do with the samples of one round of one source of one node, until do returns
+// false. back is 0 for the last round, 1 for the one before, and so on. The samples have only
+// numbers of groups that were served, and are valid until do returns. ok is false if the round
+// is not stored.
 func (s *Snapshot) Round(source string, node metric.NodeName, back int, do func(*metric.Sample) bool) (ended time.Time, ok bool) {
 	n := s.nodes.get(node)
 	if n == nil || back < 0 {
@@ -294,10 +289,10 @@ func (s *Snapshot) Round(source string, node metric.NodeName, back int, do func(
 	return r.ended, true
 }
 
-// EachOfPods calls do with what is served of some pods: for each, in the order
-// given, the pod's own sample if there is one, then its containers', by name, parts
-// left out, until do returns false. i is the pod's index. It says what Pod says of
-// each, in memory that is used again: a sample is good until do returns.
+// EachOfPods calls do for the samples of some pods, in the order given: for each pod its own
+// sample, if there is one, then those of its containers by name, without parts, until do
+// returns false. i is the pod's index. The samples are those of Pod, but valid only until do
+// returns.
 func (s *Snapshot) EachOfPods(pods []metric.PodRef, do func(i int, sample *metric.Sample) bool) {
 	var (
 		rd   sampleReader

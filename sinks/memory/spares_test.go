@@ -7,8 +7,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// What a Snapshot shows stays as it was, however often its nodes are written
-// afterwards; what none has shown is written over.
+// The content of a Snapshot does not change, however often its nodes are written afterwards.
+// The memory of rounds that are in no Snapshot is reused.
 func TestRoundsNobodySawAreWrittenOver(t *testing.T) {
 	sink := New(Options{})
 	round := 0
@@ -41,7 +41,7 @@ func TestRoundsNobodySawAreWrittenOver(t *testing.T) {
 			value(t, s, metric.CPUUsageRate, want)
 		}
 	}
-	// Each of the four Snapshots keeps two, and is followed by three others.
+	// Each of the four Snapshots keeps two rounds, and three others follow it.
 	if len(arrays) > 4*2+3 {
 		t.Errorf("80 rounds, of which 8 were seen, were written to %d pieces of memory, want at most 11", len(arrays))
 	}

@@ -13,14 +13,14 @@ type totals struct {
 	namespaces []*metric.Sample // sorted
 }
 
-// total adds up members.
+// total is the sum of its members.
 type total struct {
 	metric.Sample
 	counted bool
 }
 
-// add counts the values of s for which counts says so. The total is as old as
-// its oldest member, and so is its window.
+// add adds the values of s for which counts returns true. The time and window of the total are
+// those of its oldest member.
 func (t *total) add(s *metric.Sample, counts func(*metric.Descriptor) bool) {
 	for id, v := range s.Values.All() {
 		d := &metric.Catalogue[id]
@@ -41,19 +41,19 @@ func (t *total) add(s *metric.Sample, counts func(*metric.Descriptor) bool) {
 	}
 }
 
-// isSumOfPods reports whether namespaces' and the cluster's value of d is the sum
-// of their pods'.
+// isSumOfPods reports whether the value of d for a namespace and the cluster is the sum over
+// their pods.
 func isSumOfPods(d *metric.Descriptor) bool {
 	return d.Kinds.Has(metric.Namespaced) && d.Unit != metric.Ratio
 }
 
-// isSumOfNodes reports whether the cluster's value of d is the sum of its nodes'.
+// isSumOfNodes reports whether the cluster's value of d is the sum over its nodes.
 func isSumOfNodes(d *metric.Descriptor) bool {
 	return d.Kinds.Has(metric.Cluster) && !d.Kinds.Has(metric.Namespaced) && d.Unit != metric.Ratio
 }
 
-// ratioWeights are the cluster's ratios, each the mean of the nodes' weighted by what
-// they are shares of: allocatable CPU and so on.
+// ratioWeights returns the cluster's ratios. Each is the mean over the nodes, weighted by its
+// divisor, such as allocatable CPU.
 func ratioWeights() map[metric.ID]metric.ID {
 	return map[metric.ID]metric.ID{
 		metric.CPUNodeReservation:              metric.CPUNodeAllocatable,
@@ -65,7 +65,7 @@ func ratioWeights() map[metric.ID]metric.ID {
 	}
 }
 
-// computeTotals computes the totals of s. A metric no member has is absent.
+// computeTotals computes the totals of s. A metric that no member has is absent.
 func (s *Snapshot) computeTotals() totals {
 	cluster := &total{Sample: metric.Sample{Entity: metric.Entity{Kind: metric.Cluster}}}
 	namespaces := map[metric.Namespace]*total{}

@@ -18,12 +18,12 @@ func TestTotals(t *testing.T) {
 		n.Values.Set(metric.CPUNodeUtilization, 0.1+0.4*float64(i))
 		for _, p := range []metric.Entity{pod("a", "p-"+string(node)), pod("b", "q-"+string(node))} {
 			s := use(b, on(node, p), 1+float64(i), 10)
-			s.Values.Set(metric.MemoryAvailable, 5) // no level sums it
+			s.Values.Set(metric.MemoryAvailable, 5) // it is not summed for any kind
 			part := on(node, p)
 			part.Part = "interface:eth0"
 			use(b, part, 50, 50)
 		}
-		// Not served, not counted.
+		// It is not served, so it does not count.
 		use(b, on(node, pod("c", "r-"+string(node))), 1000, 1000).Reject(metric.Stale)
 		write(t, sink, b)
 	}

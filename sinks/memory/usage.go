@@ -5,10 +5,11 @@ import (
 	"github.com/weir-metrics/weir/resourceusage"
 )
 
-// EachPodUsage calls do for every pod that was measured whole, with those of its containers
-// that were, by node and, on each, by namespace and name, until do returns false. It
-// says what Each says, by the rule of package resourceusage, and decodes no more than that
-// rule needs: a LIST of a large cluster is this. u is good until do returns.
+// EachPodUsage calls do for every pod that was measured completely, by node, namespace and
+// name, until do returns false. u has those of the pod's containers that were measured, and is
+// valid until do returns. The result is that of Each with the rule of package resourceusage,
+// but EachPodUsage decodes only what the rule needs, because a LIST of a large cluster is one
+// call of it.
 func (s *Snapshot) EachPodUsage(do func(u *resourceusage.PodUsage) bool) {
 	var (
 		u    resourceusage.PodUsage
@@ -18,7 +19,7 @@ func (s *Snapshot) EachPodUsage(do func(u *resourceusage.PodUsage) bool) {
 	for i := range s.nodes.names {
 		n := s.nodes.at(i)
 		if len(n.sources) == 1 {
-			// Fast path: one source, whose pods and containers lie in one order.
+			// Fast path: one source, with pods and containers in the same order.
 			r := &n.sources[0].rounds[0]
 			at := r.table.kinds[metric.Container]
 			for pod := r.table.kinds[metric.Pod]; pod < r.table.kinds[metric.Pod+1]; pod++ {
@@ -47,8 +48,8 @@ func (s *Snapshot) EachPodUsage(do func(u *resourceusage.PodUsage) bool) {
 	}
 }
 
-// PodUsage makes u what EachPodUsage says of one pod, in the memory that u has. It reports
-// whether EachPodUsage says anything.
+// PodUsage fills u with what EachPodUsage returns for one pod. It reuses the memory of u. It
+// returns false if EachPodUsage does not return the pod.
 func (s *Snapshot) PodUsage(ref metric.PodRef, u *resourceusage.PodUsage) bool {
 	n := s.nodes.get(s.nodeOf(metric.Entity{Kind: metric.Pod, Namespace: ref.Namespace, Pod: ref.Name}))
 	switch {
@@ -61,14 +62,14 @@ func (s *Snapshot) PodUsage(ref metric.PodRef, u *resourceusage.PodUsage) bool {
 	pod, end := r.table.rangeOfPod(metric.Pod, ref)
 	at, _ := r.table.rangeOfPod(metric.Container, ref)
 	ok := false
-	for ; pod < end && !ok; pod++ { // and the pod's parts
+	for ; pod < end && !ok; pod++ { // the pod's parts have entries too
 		_, ok = r.podUsage(pod, at, u)
 	}
 	return ok
 }
 
-// NodeUsage returns what a node uses and over which time. ok is whether it was measured
-// whole.
+// NodeUsage returns the usage of a node and its window. ok is false unless the node was
+// measured completely.
 func (s *Snapshot) NodeUsage(name metric.NodeName) (u resourceusage.Usage, over metric.Window, ok bool) {
 	n := s.nodes.get(name)
 	if n == nil {
@@ -90,14 +91,14 @@ func (s *Snapshot) NodeUsage(name metric.NodeName) (u resourceusage.Usage, over 
 	return resourceusage.UsageOf(&rd.out)
 }
 
-// isPlacedOn reports whether n is where a pod is settled to be.
+// isPlacedOn reports whether n is the node of a pod's placement, or the pod has none.
 func (s *Snapshot) isPlacedOn(n *nodeView, ref metric.PodRef) bool {
 	p, contested := s.placements[ref]
 	return !contested || p.winner == n.name
 }
 
-// mergedUsage makes u what the sources of n together say of one pod, and reports whether
-// it was measured whole.
+// mergedUsage fills u with the usage of one pod by all sources of n. It reports whether the pod
+// was measured completely.
 func (n *nodeView) mergedUsage(ref metric.PodRef, rd *sampleReader, u *resourceusage.PodUsage) bool {
 	var uid metric.PodUID
 	*u = resourceusage.PodUsage{PodRef: &ref, UID: &uid, Node: n.name, Containers: u.Containers[:0]}
@@ -120,9 +121,9 @@ func (n *nodeView) mergedUsage(ref metric.PodRef, rd *sampleReader, u *resourceu
 	return len(u.Containers) > 0
 }
 
-// podUsage makes u what the round says of the pod at entry pod, whose containers' entries
-// are at or after at, and reports whether it was measured whole. next is where to look
-// for the containers of the pod after it.
+// podUsage fills u with the usage of the pod at entry pod, and reports whether it was measured
+// completely. The entries of its containers are at or after at. next is where the search for
+// the next pod's containers begins.
 func (r *round) podUsage(pod, at int, u *resourceusage.PodUsage) (next int, ok bool) {
 	e := &r.table.entries[pod]
 	if e.local.Value().part != "" {
@@ -157,7 +158,7 @@ func (r *round) podUsage(pod, at int, u *resourceusage.PodUsage) (next int, ok b
 	return at, len(u.Containers) > 0
 }
 
-// podUID returns where the UID of the entry's instance is.
+// podUID returns a pointer to the UID of the entry's instance.
 func (e *entityEntry) podUID() *metric.PodUID {
 	if e.details != nil {
 		return &e.details.uid
@@ -165,8 +166,8 @@ func (e *entityEntry) podUID() *metric.PodUID {
 	return &e.pod.uid
 }
 
-// usage returns what entry i says its entity uses, without its name, and over which
-// time. It reads of the record what resourceusage.UsageOf reads of the sample.
+// usage returns the usage of entry i, without its name, and its window, as
+// resourceusage.UsageOf does for a sample.
 func (r *round) usage(i int) (u resourceusage.Usage, over metric.Window, ok bool) {
 	cpu, ok := r.value(i, metric.CPUUsageRate)
 	if !ok {

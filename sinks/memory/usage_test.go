@@ -13,7 +13,7 @@ import (
 	"github.com/weir-metrics/weir/resourceusage"
 )
 
-// usesOf says what EachPodUsage is to say of a pod, by what Pod says of it.
+// usesOf returns what EachPodUsage must return for a pod, calculated from Pod.
 func usesOf(s *Snapshot, ref metric.PodRef) *resourceusage.PodUsage {
 	own, containers := s.Pod(ref)
 	if !resourceusage.IsComplete(own) {
@@ -31,8 +31,8 @@ func usesOf(s *Snapshot, ref metric.PodRef) *resourceusage.PodUsage {
 	return u
 }
 
-// TestEachUse holds EachPodUsage and Use to what Pod and package served say, and NodeUsage to
-// Lookup, whatever the sources and places, and whatever is no amount.
+// TestEachUse compares EachPodUsage and PodUsage with Pod and package resourceusage, and
+// NodeUsage with Lookup, for all kinds of sources, placements and invalid numbers.
 func TestEachUse(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	nodes := []metric.NodeName{"n1", "n2", "n3"}
@@ -86,12 +86,12 @@ func TestEachUse(t *testing.T) {
 		ref metric.PodRef
 		uid metric.PodUID
 	}
-	places := map[position]one{} // which pod has the position
+	places := map[position]one{} // the pod at each position
 	for round := range 300 {
 		node := nodes[r.IntN(len(nodes))]
 		source := []string{"kubelet:resource", "kubelet:summary"}[min(1, r.IntN(4))]
 		if round < 100 {
-			source = "kubelet:resource" // one source first, then two
+			source = "kubelet:resource" // one source at first, then two
 		}
 		b := at(source, node, time.Duration(round)*time.Second)
 		measure(b, metric.Entity{Kind: metric.Node, Node: node}, 0)
@@ -166,7 +166,7 @@ func TestEachUse(t *testing.T) {
 	}
 }
 
-// TestEachUseEnds stops after a pod.
+// TestEachUseEnds stops after one pod.
 func TestEachUseEnds(t *testing.T) {
 	sink := New(Options{})
 	for _, node := range []metric.NodeName{"n1", "n2"} {
@@ -187,7 +187,7 @@ func TestEachUseEnds(t *testing.T) {
 	}
 }
 
-// TestUsesAllocateNothing goes through all pods of a cluster, and asks for one.
+// TestUsesAllocateNothing reads all pods of a cluster, and one pod.
 func TestUsesAllocateNothing(t *testing.T) {
 	sink := New(Options{})
 	b := at("s", "n1", 0)

@@ -20,7 +20,8 @@ type storedVerdict struct {
 	reason   metric.Reason
 }
 
-// verdictIndex holds verdicts by entity, then in the order they were reported. It is immutable.
+// verdictIndex is verdicts sorted by entity, then in the order they were reported. It is
+// immutable.
 type verdictIndex []storedVerdict
 
 // of returns the verdicts of e.
@@ -38,7 +39,7 @@ func newVerdictIndex(node metric.NodeName, verdicts []*metric.Verdict, before ve
 	slices.SortStableFunc(verdicts, func(a, b *metric.Verdict) int { return compareEntities(&a.Entity, &b.Entity) })
 	var (
 		all      verdictIndex
-		first    int // of the entity's
+		first    int // index of the entity's first verdict
 		earlier  verdictIndex
 		instance *metric.Instance
 		evidence *metric.Evidence
@@ -84,7 +85,7 @@ func newVerdictIndex(node metric.NodeName, verdicts []*metric.Verdict, before ve
 	return slices.Clip(all)
 }
 
-// sameEvidence compares evidence; errors only where they can be compared.
+// sameEvidence compares evidence. Errors that cannot be compared are different.
 func sameEvidence(a, b *metric.Evidence) bool {
 	if (a.Err == nil) != (b.Err == nil) {
 		return false
@@ -97,13 +98,14 @@ func sameEvidence(a, b *metric.Evidence) bool {
 	return x == y
 }
 
-// rejectedWhole reports whether s says that an entity is missing because identity rejected
-// everything that was reported of it.
+// rejectedWhole reports whether s says that an entity is missing because identity rejected all
+// its samples.
 func (s *storedVerdict) rejectedWhole() bool {
 	return (s.reason == metric.NotReported || s.reason == metric.Incomplete) && s.evidence.Cause.Layer() == metric.LayerIdentity
 }
 
-// each calls do with each verdict and its start time until do returns false.
+// each calls do for each verdict and its start time, until do returns false. It returns false
+// if do did.
 func (s *storedVerdict) each(do func(metric.Verdict, time.Time) bool) bool {
 	for g := range metric.NumGroups {
 		if s.groups&(1<<g) == 0 {
@@ -120,23 +122,22 @@ func (s *storedVerdict) each(do func(metric.Verdict, time.Time) bool) bool {
 	return true
 }
 
-// SourceStatus is how one source of one node is doing.
+// SourceStatus is the status of one source of one node.
 type SourceStatus struct {
 	Source string
 	Node   metric.NodeName
-	// LastRead is when the last read ended, LastSuccess when the last one
-	// without an error did; zero if none has.
+	// LastRead is when the last read ended, LastSuccess when the last read without an error
+	// ended; zero if there was none.
 	LastRead, LastSuccess time.Time
-	// Err is what the last read ended with.
+	// Err is the error of the last read.
 	Err error
-	// Samples is how many the last batch held, those turned away included.
+	// Samples is the number of samples in the last batch, rejected ones included.
 	Samples int
-	// Interval is the steady time between two reads.
+	// Interval is the time between two reads.
 	Interval time.Duration
 }
 
-// Sources yields the status of each source of each node, by node, the preferred
-// source first.
+// Sources yields the status of each source of each node, by node, in the order of preference.
 func (s *Snapshot) Sources() iter.Seq[SourceStatus] {
 	return func(yield func(SourceStatus) bool) {
 		for i := range s.nodes.names {
@@ -155,13 +156,12 @@ func (s *Snapshot) Sources() iter.Seq[SourceStatus] {
 	}
 }
 
-// Verdicts yields the verdicts that stand, by node and entity. Where several
-// sources read a node, one source's reason for an absence is left out if
-// another serves the number, or has a reason that lies further out; what
-// identity says of samples it turned away always stands. For a pod that
-// several nodes report with numbers, it says where it was settled to be. With each
-// comes when we read the first of the rounds in which the entity's group had this
-// reason without a break.
+// Verdicts yields the present verdicts, by node and entity, each with the time since when its
+// entity and group have this reason in every round.
+//
+// If several sources read a node, a verdict is left out if another source serves the number, or
+// has a reason that is further out. Verdicts on samples that identity rejected are never left
+// out. A pod that several nodes report with numbers also has the verdicts of its placement.
 func (s *Snapshot) Verdicts() iter.Seq2[metric.Verdict, time.Time] {
 	return func(yield func(metric.Verdict, time.Time) bool) {
 		for i := range s.nodes.names {
@@ -172,7 +172,7 @@ func (s *Snapshot) Verdicts() iter.Seq2[metric.Verdict, time.Time] {
 	}
 }
 
-// VerdictsOn yields those of Verdicts that are of one node.
+// VerdictsOn yields the Verdicts of one node.
 func (s *Snapshot) VerdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
 	return func(yield func(metric.Verdict, time.Time) bool) {
 		if n := s.nodes.get(node); n != nil {
@@ -181,7 +181,7 @@ func (s *Snapshot) VerdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, ti
 	}
 }
 
-// verdictsOn yields n's verdicts. It reports whether more are wanted.
+// verdictsOn yields the verdicts of n. It returns false if yield did.
 func (s *Snapshot) verdictsOn(n *nodeView, yield func(metric.Verdict, time.Time) bool) bool {
 	for k, v := range n.sources {
 		for j := range v.verdicts {
@@ -193,8 +193,8 @@ func (s *Snapshot) verdictsOn(n *nodeView, yield func(metric.Verdict, time.Time)
 	return s.placementVerdicts(n, yield)
 }
 
-// applicableVerdict returns st, which is of view k, without the groups for which another
-// source knows better.
+// applicableVerdict returns st, a verdict of view k, without the groups for which another
+// source has the number or a better reason.
 func (n *nodeView) applicableVerdict(k int, st storedVerdict) storedVerdict {
 	if len(n.sources) == 1 || st.reason.Layer() == metric.LayerIdentity {
 		return st
@@ -214,7 +214,7 @@ func (n *nodeView) applicableVerdict(k int, st storedVerdict) storedVerdict {
 		}
 		for _, other := range v.verdicts.of(st.entity) {
 			if other.reason.Layer() == metric.LayerIdentity || other.rejectedWhole() && !st.rejectedWhole() {
-				continue // of another instance: this source has more to say of the present one
+				continue // the other verdict is about another instance
 			}
 			if other.reason.Precedes(st.reason) || o < k && !st.reason.Precedes(other.reason) {
 				st.groups &^= other.groups
@@ -224,8 +224,8 @@ func (n *nodeView) applicableVerdict(k int, st storedVerdict) storedVerdict {
 	return st
 }
 
-// placementVerdicts yields the verdicts on n's samples of pods that other nodes report
-// too.
+// placementVerdicts yields the verdicts of placements on samples of n. It returns false if
+// yield did.
 func (s *Snapshot) placementVerdicts(n *nodeView, yield func(metric.Verdict, time.Time) bool) bool {
 	if len(s.placements) == 0 {
 		return true

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// describeVerdicts lists standings as people would: entity, group, reason, since.
+// describeVerdicts returns verdicts as text: entity, group, reason, since.
 func describeVerdicts(s *Snapshot) (all []string) {
 	for v, since := range s.Verdicts() {
 		all = append(all, fmt.Sprintf("%v on %v %v: %v since %v", v.Entity, v.Entity.Node, v.Group, v.Reason, since.Sub(epoch)))
@@ -35,7 +35,7 @@ func judge(b *metric.Batch, e metric.Entity, g metric.Group, r metric.Reason) *m
 	return &b.Verdicts[len(b.Verdicts)-1]
 }
 
-// A reason stands since the first of the rounds that had it without a break.
+// A reason begins with the first of the rounds that all have it.
 func TestSince(t *testing.T) {
 	sink := New(Options{})
 	p := on("n1", pod("a", "p"))
@@ -49,7 +49,7 @@ func TestSince(t *testing.T) {
 		b := at("s", "n1", time.Duration(round)*15*time.Second)
 		for g, r := range reasons {
 			if r != metric.Measured {
-				// Evidence that moves does not make the reason a new one.
+				// Other evidence does not begin a new reason.
 				judge(b, p, metric.Group(g), r).Evidence.Due = int64(round)
 			}
 		}
@@ -65,8 +65,8 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// What comes out is what went in: instance and evidence too, for each of two
-// samples turned away.
+// Verdicts are returned as they were written, with instance and evidence, for each of two
+// rejected samples.
 func TestVerdictsKeepTheirEvidence(t *testing.T) {
 	sink := New(Options{})
 	b := at("s", "n1", 0)
@@ -89,13 +89,13 @@ func TestVerdictsKeepTheirEvidence(t *testing.T) {
 	}
 }
 
-// uncomparable is an error that panics when compared with ==.
+// uncomparable is an error that panics when it is compared with ==.
 type uncomparable []string
 
 func (u uncomparable) Error() string { return u[0] }
 
-// While a node is away every entity of it has a verdict; they share what they
-// have in common.
+// While a node cannot be read, each of its entities has a verdict. The verdicts share common
+// data.
 func TestOutageStaysSmall(t *testing.T) {
 	sink := New(Options{})
 	b := at("s", "n1", 0)
@@ -109,7 +109,7 @@ func TestOutageStaysSmall(t *testing.T) {
 	b.Err = err
 	before := heap()
 	write(t, sink, b)
-	// The batch itself is far larger. What stays is an entity and a standing.
+	// The batch itself is far larger. Only an entity and a storedVerdict remain.
 	if got, most := (heap()-before)/entities, uint64(200); got > most {
 		t.Errorf("got %d bytes an entity, want at most %d", got, most)
 	}
@@ -134,8 +134,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// A source that turned away all it was told of a container has less to say of it than
-// one that sees the present run; without that, the reason further out stands alone.
+// If one source rejected all samples of a container, the verdict of a source that sees the
+// present run wins. Without such a source, the reason that is further out remains.
 func TestRejectedHasNoValues(t *testing.T) {
 	for cause, want := range map[metric.Reason][]string{
 		metric.OldContainer: {"a/p/app on n1 cpu: FirstSample since 0s", "a/p/app on n1 cpu: NotReported since 0s"},
@@ -153,11 +153,11 @@ func TestRejectedHasNoValues(t *testing.T) {
 	}
 }
 
-// EachOn is Each of one node, pods that are settled to be elsewhere left out.
+// EachOn is Each of one node, without pods that are placed on another node.
 func TestEachOn(t *testing.T) {
 	sink := New(Options{})
 	for i, node := range []metric.NodeName{"n1", "n2"} {
-		for _, source := range []string{"s", "r"} { // put together
+		for _, source := range []string{"s", "r"} { // both sources are merged
 			b := at(source, node, time.Duration(i)*time.Second)
 			use(b, metric.Entity{Kind: metric.Node, Node: node}, 1, 1)
 			use(b, on(node, pod("a", "everywhere")), 1, 1).Instance.Start = epoch.UnixNano() + int64(i)*1e9
@@ -197,7 +197,7 @@ func TestEachOn(t *testing.T) {
 	}
 }
 
-// VerdictsOn is Verdicts of one node, what is settled between nodes included.
+// VerdictsOn is Verdicts of one node, with those of placements.
 func TestVerdictsOn(t *testing.T) {
 	sink := New(Options{})
 	for i, node := range []metric.NodeName{"n1", "n2", "n3"} {
