@@ -139,9 +139,9 @@ func TestServerOfCluster(t *testing.T) {
 		w.readNodes(t, nodes)
 		return nodes["plain"].Memory != nil && nodes["virtual"].Memory != nil && nodes["odd"].Memory != nil && len(nodes["gate"].Reasons) > 0
 	})
-	const why = `its labels do not match the node selector "kubernetes.io/os=linux"`
-	if r := nodes["gate"].Reasons[0]; r.Reason != "NodeExcluded" || !strings.Contains(r.Message, why) {
-		t.Errorf("gate, which the selector leaves out, has reason %s (%s), want NodeExcluded because %s", r.Reason, r.Message, why)
+	const reason = `its labels do not match the node selector "kubernetes.io/os=linux"`
+	if r := nodes["gate"].Reasons[0]; r.Reason != "NodeExcluded" || !strings.Contains(r.Message, reason) {
+		t.Errorf("gate, which the selector leaves out, has reason %s (%s), want NodeExcluded because %s", r.Reason, r.Message, reason)
 	}
 	_, body := w.get(t, weirdev.Path+"pods")
 	var pods usage.List

@@ -134,11 +134,11 @@ func (e *excludedNodes) Sources(facts *cluster.Facts) []manager.Spec {
 	if e.plan.Host != nil {
 		host = e.plan.Host.Node
 	}
-	nodes, why := kubelet.Excluded(e.scrapers, facts, host)
+	nodes, reason := kubelet.Excluded(e.scrapers, facts, host)
 	e.by, e.specs = facts, nil
 	for _, n := range nodes {
 		e.specs = append(e.specs, manager.Spec{
-			Name: kindExcluded + "/" + string(n), Kind: kindExcluded, Node: n, Interval: e.plan.excludedInterval(), Unread: why,
+			Name: kindExcluded + "/" + string(n), Kind: kindExcluded, Node: n, Interval: e.plan.excludedInterval(), Unread: reason,
 		})
 	}
 	return e.specs

@@ -171,7 +171,7 @@ func TestRecordingCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	say := func(line string) string {
+	redact := func(line string) string {
 		var out bytes.Buffer
 		status := cli.Main(t.Context(), NewCommand(nothing, nobody), strings.Fields(strings.ReplaceAll(line, "$DIR", dir)), &out, &out)
 		return strings.ReplaceAll(out.String(), dir, "$DIR") + fmt.Sprintf("exit status %d\n", status)
@@ -195,7 +195,7 @@ func TestRecordingCommands(t *testing.T) {
 		{"server --source=recording:$DIR/run.weirrec --kubeconfig=x", "a recording brings what its cluster said"},
 		{"run --source=recording:$DIR/run.weirrec --sink=recording:$DIR/run.weirrec", "a recording cannot be recorded into itself"},
 	} {
-		if got := say(c.line); !strings.Contains(got, c.want) {
+		if got := redact(c.line); !strings.Contains(got, c.want) {
 			t.Errorf("weir %s\ngot:\n%s\nwant in it:\n%s", c.line, got, c.want)
 		}
 	}

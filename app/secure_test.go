@@ -367,14 +367,14 @@ func TestPodsSayNothingOfAddresses(t *testing.T) {
 	sink := memory.New(memory.Options{})
 	now := time.Now()
 	const address = "192.0.2.1:10250"
-	why := &metric.ReadError{Reason: metric.NodeUnreachable, Err: errors.New("dial tcp " + address + ": refused")}
-	b := &metric.Batch{Source: "kubelet:resource", Node: "n1", Interval: time.Second, Began: now, Ended: now, Err: why}
+	readErr := &metric.ReadError{Reason: metric.NodeUnreachable, Err: errors.New("dial tcp " + address + ": refused")}
+	b := &metric.Batch{Source: "kubelet:resource", Node: "n1", Interval: time.Second, Began: now, Ended: now, Err: readErr}
 	for _, e := range []metric.Entity{
 		{Kind: metric.Node, Node: "n1"},
 		{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: "web"},
 		{Kind: metric.Container, Node: "n1", Namespace: "shop", Pod: "web", Name: "app"},
 	} {
-		b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: e, Group: metric.CPU, Reason: why.Reason, Evidence: metric.Evidence{Err: why}})
+		b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: e, Group: metric.CPU, Reason: readErr.Reason, Evidence: metric.Evidence{Err: readErr}})
 	}
 	if err := sink.Write(t.Context(), b); err != nil {
 		t.Fatal(err)
@@ -396,7 +396,7 @@ func TestPodsSayNothingOfAddresses(t *testing.T) {
 		Containers: []cluster.Container{{Name: "app", State: cluster.StateRunning}},
 	}}})
 	f := &process{memory: sink, now: time.Now, facts: func() *cluster.Facts { return facts }, status: func() []manager.SourceStatus {
-		return []manager.SourceStatus{{Name: "kubelet:resource/n1", Kind: "kubelet:resource", Node: "n1", Began: now, Err: why}}
+		return []manager.SourceStatus{{Name: "kubelet:resource/n1", Kind: "kubelet:resource", Node: "n1", Began: now, Err: readErr}}
 	}}
 	h := explainapi.NewHandler(explainapi.Options{Explainer: f.explainInput})
 	for path, want := range map[string]bool{

@@ -137,8 +137,8 @@ func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, er
 }
 
 // needsCluster returns the error of a flag without a cluster; why is a relative clause.
-func needsCluster(flag, why string) error {
-	return cli.Hintf(cli.Usage(fmt.Errorf("%s needs a cluster, %s", flag, why)),
+func needsCluster(flag, reason string) error {
+	return cli.Hintf(cli.Usage(fmt.Errorf("%s needs a cluster, %s", flag, reason)),
 		"Name it with --kubeconfig=FILE or --in-cluster, or leave %s out.", flag)
 }
 

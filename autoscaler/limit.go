@@ -155,15 +155,15 @@ func (d *Decision) stabilizeWithoutBehavior(in *Input, desired int32) int32 {
 	window := in.Settings.DownscaleStabilization
 	cutoff := in.Now.Add(-window)
 	best := ReplicaRecommendation{desired, in.Now}
-	place := -1
+	position := -1
 	for i, r := range d.Memory.Recommendations {
 		if r.At.Before(cutoff) {
-			place = i
+			position = i
 		} else if r.Replicas > best.Replicas {
 			best = r
 		}
 	}
-	d.Memory = d.Memory.withRecommendation(place, ReplicaRecommendation{desired, in.Now})
+	d.Memory = d.Memory.withRecommendation(position, ReplicaRecommendation{desired, in.Now})
 	d.addStep(DerivationStep{Kind: StepStabilizeDown, From: desired, To: best.Replicas, Window: window, At: best.At, Limit: best.Replicas})
 	d.setStabilizedCondition(best.Replicas != desired, true)
 	return best.Replicas
@@ -177,7 +177,7 @@ func (d *Decision) stabilize(in *Input, desired int32) int32 {
 	upCutoff, downCutoff := in.Now.Add(-up), in.Now.Add(-down)
 	low := ReplicaRecommendation{desired, in.Now}
 	high := low
-	place := -1
+	position := -1
 	for i, r := range d.Memory.Recommendations {
 		if r.At.After(upCutoff) && r.Replicas < low.Replicas {
 			low = r
@@ -186,10 +186,10 @@ func (d *Decision) stabilize(in *Input, desired int32) int32 {
 			high = r
 		}
 		if r.At.Before(upCutoff) && r.At.Before(downCutoff) {
-			place = i
+			position = i
 		}
 	}
-	d.Memory = d.Memory.withRecommendation(place, ReplicaRecommendation{desired, in.Now})
+	d.Memory = d.Memory.withRecommendation(position, ReplicaRecommendation{desired, in.Now})
 
 	to := min(max(d.Current, low.Replicas), high.Replicas)
 	switch {

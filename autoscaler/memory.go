@@ -55,19 +55,19 @@ func appendChange(old []ReplicaChange, rules *autoscalingv2.HPAScalingRules, c R
 	cutoff := c.At.Add(-seconds(longest))
 	changes := make([]ReplicaChange, len(old), len(old)+1)
 	copy(changes, old)
-	place := -1
+	position := -1
 	for i := range changes {
 		if changes[i].At.Before(cutoff) {
 			changes[i].Outdated = true
 		}
 		if changes[i].Outdated {
-			place = i
+			position = i
 		}
 	}
-	if place < 0 {
+	if position < 0 {
 		return append(changes, c)
 	}
-	changes[place] = c
+	changes[position] = c
 	return changes
 }
 
@@ -83,14 +83,14 @@ func (m Memory) withFirstRecommendation(current int32, now time.Time) Memory {
 
 // withRecommendation returns the memory with one more recommendation. It overwrites the one at
 // index place, unless place is negative.
-func (m Memory) withRecommendation(place int, r ReplicaRecommendation) Memory {
+func (m Memory) withRecommendation(position int, r ReplicaRecommendation) Memory {
 	n := len(m.Recommendations)
-	if place < 0 {
-		place, n = n, n+1
+	if position < 0 {
+		position, n = n, n+1
 	}
 	list := make([]ReplicaRecommendation, n)
 	copy(list, m.Recommendations)
-	list[place] = r
+	list[position] = r
 	m.Recommendations = list
 	return m
 }

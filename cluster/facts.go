@@ -162,11 +162,11 @@ type PreviousRun struct {
 }
 
 // NewPreviousRun returns a PreviousRun with these fields; nil if all of them are empty.
-func NewPreviousRun(last metric.ContainerID, ended time.Time, why string) *PreviousRun {
-	if last == "" && ended.IsZero() && why == "" {
+func NewPreviousRun(last metric.ContainerID, ended time.Time, reason string) *PreviousRun {
+	if last == "" && ended.IsZero() && reason == "" {
 		return nil
 	}
-	return &PreviousRun{last, ended, why}
+	return &PreviousRun{last, ended, reason}
 }
 
 // LastID returns the container ID of the run before the current state; empty if the status
@@ -392,17 +392,17 @@ func (f *Facts) With(c FactsChange) *Facts {
 // changePods applies the pods of c to n, which is not shared yet.
 func (n *Facts) changePods(c FactsChange) {
 	changes := map[metric.Namespace]map[metric.PodName]*Pod{} // nil: gone
-	note := func(ref metric.PodRef, p *Pod) {
+	addChange := func(ref metric.PodRef, p *Pod) {
 		if changes[ref.Namespace] == nil {
 			changes[ref.Namespace] = map[metric.PodName]*Pod{}
 		}
 		changes[ref.Namespace][ref.Name] = p
 	}
 	for _, ref := range c.GonePods {
-		note(ref, nil)
+		addChange(ref, nil)
 	}
 	for _, p := range c.Pods {
-		note(p.PodRef, p)
+		addChange(p.PodRef, p)
 	}
 
 	namespaces := map[metric.Namespace]*NamespacePods{}

@@ -62,7 +62,7 @@ func (t table[K, V]) with(changes map[K]V) table[K, V] {
 			next.n++
 		}
 	}
-	if room := partSize * len(t.parts); next.n == 0 || next.n > 2*room || 8*next.n < room {
+	if capacity := partSize * len(t.parts); next.n == 0 || next.n > 2*capacity || 8*next.n < capacity {
 		next.rebuild(&t, changes)
 		return next
 	}

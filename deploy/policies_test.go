@@ -145,8 +145,8 @@ func (p *policies) judge(t *testing.T, r request, by user.Info) string {
 	if !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
 		t.Errorf("%s: not judged: %v", name, err)
 	}
-	_, why, _ := strings.Cut(err.Error(), "denied request: ")
-	return why
+	_, reason, _ := strings.Cut(err.Error(), "denied request: ")
+	return reason
 }
 
 func agentOn(node string) user.Info {

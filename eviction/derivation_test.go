@@ -445,8 +445,8 @@ func describeOutcome(b *strings.Builder, d *Decision) {
 		}
 		for i := range d.Thresholds {
 			t := &d.Thresholds[i]
-			if why := figureDoubt(findObservation(d.Reclaimed.Observations, t.Threshold.Signal)); why != "" && d.Reclaimed.Observations != nil {
-				fmt.Fprintf(b, ", doubt about %s: %s", t.Threshold.Signal, why)
+			if reason := figureDoubt(findObservation(d.Reclaimed.Observations, t.Threshold.Signal)); reason != "" && d.Reclaimed.Observations != nil {
+				fmt.Fprintf(b, ", doubt about %s: %s", t.Threshold.Signal, reason)
 			}
 		}
 	}

@@ -206,8 +206,8 @@ func (o *Observation) crosses(t *Threshold, reclaim bool) bool {
 // pod is evicted, and only IOPressure is set: no statistic says how much a pod reads and writes,
 // and a pod's own stall shows which pod waits, not which pod causes it.
 func ParsePressure(s string) (Threshold, error) {
-	fail := func(why string) (Threshold, error) {
-		return Threshold{}, fmt.Errorf("%q: %s; write it as memory.pressure.some.avg10>20 for 30s until 10", s, why)
+	fail := func(reason string) (Threshold, error) {
+		return Threshold{}, fmt.Errorf("%q: %s; write it as memory.pressure.some.avg10>20 for 30s until 10", s, reason)
 	}
 	words := strings.Fields(s)
 	if len(words) == 0 {

@@ -103,8 +103,8 @@ func (in *Input) rank(t *Threshold, l DiskLayout, statsByUID map[string]*stats.P
 
 // skip returns why a pod is not evicted whatever it uses, and the same for people.
 func (in *Input) skip(pod *corev1.Pod, hard bool) (SkipReason, string) {
-	if why := CriticalReason(pod); why != "" {
-		return SkipCritical, why
+	if reason := CriticalReason(pod); reason != "" {
+		return SkipCritical, reason
 	}
 	if in.Self != "" && pod.UID == in.Self {
 		return SkipSelf, "it is weir's own pod"

@@ -98,15 +98,15 @@ func (a *apis) compare(t *testing.T) {
 	missing := map[string]int{} // running pods by the reason explained
 	a.fixture.Facts.EachPod(func(p *cluster.Pod) bool {
 		e, _ := a.fixture.Pod(p.PodRef)
-		why := a.fixture.Why(p)
-		if p.Phase == cluster.Running && !why.Served && why.Reason != "NodeExcluded" && !strings.HasPrefix(why.Reason, "Container") && why.Reason != "PodTerminating" && why.Reason != "PodPending" {
-			missing[why.Reason]++
+		finding := a.fixture.Why(p)
+		if p.Phase == cluster.Running && !finding.Served && finding.Reason != "NodeExcluded" && !strings.HasPrefix(finding.Reason, "Container") && finding.Reason != "PodTerminating" && finding.Reason != "PodPending" {
+			missing[finding.Reason]++
 		}
-		a.agree(t, fmt.Sprintf("pod %v of metrics.k8s.io", p.PodRef), a.reasonOf(t, a.resource(fmt.Sprintf("/namespaces/%s/pods/%s", p.Namespace, p.Name))), why.Reason, why.Served)
+		a.agree(t, fmt.Sprintf("pod %v of metrics.k8s.io", p.PodRef), a.reasonOf(t, a.resource(fmt.Sprintf("/namespaces/%s/pods/%s", p.Namespace, p.Name))), finding.Reason, finding.Served)
 		w := httptest.NewRecorder()
 		a.model.ServeHTTP(w, httptest.NewRequest(http.MethodGet, fmt.Sprintf("/apis/metrics/v1alpha1/namespaces/%s/pods/%s", p.Namespace, p.Name), nil))
 		if w.Code != http.StatusOK { // what it serves does not depend on the UID
-			a.agree(t, fmt.Sprintf("pod %v of the model", p.PodRef), lastReason(w.Body.String()), why.Reason, why.Served)
+			a.agree(t, fmt.Sprintf("pod %v of the model", p.PodRef), lastReason(w.Body.String()), finding.Reason, finding.Served)
 		}
 		for i := range e.Findings {
 			f := &e.Findings[i]
@@ -132,13 +132,13 @@ func (a *apis) compare(t *testing.T) {
 
 // agree compares the reason that an API gives, "" for an answer, with what is
 // explained.
-func (a *apis) agree(t *testing.T, what, said, reason string, served bool) {
+func (a *apis) agree(t *testing.T, what, said, finding string, served bool) {
 	t.Helper()
 	if served {
-		reason = ""
+		finding = ""
 	}
-	if said != reason {
-		t.Errorf("%s: the API says %q, the explanation %q", what, said, reason)
+	if said != finding {
+		t.Errorf("%s: the API says %q, the explanation %q", what, said, finding)
 	}
 }
 
@@ -158,14 +158,14 @@ func (a *apis) reasonOf(t *testing.T, r *http.Response) string {
 	if err := json.Unmarshal(body, &status); err != nil || status.Details == nil || len(status.Details.Causes) != 1 {
 		t.Fatalf("got %s, %v; want one cause", body, err)
 	}
-	reason := string(status.Details.Causes[0].Type)
-	if people := lastReason(status.Message); people != reason {
-		t.Errorf("programs are told %q, people %q", reason, people)
+	finding := string(status.Details.Causes[0].Type)
+	if people := lastReason(status.Message); people != finding {
+		t.Errorf("programs are told %q, people %q", finding, people)
 	}
 	if strings.Contains(status.Message, address) {
 		t.Errorf("%q names an address", status.Message)
 	}
-	return reason
+	return finding
 }
 
 var atEnd = regexp.MustCompile(`\((\w+)\)\s*$`)

@@ -83,8 +83,8 @@ func (w *fixture) run(d *datadriven.TestData) (string, error) {
 			}
 		}
 		if v := r.text("error"); v != "" {
-			reason, _ := metric.ParseReason(v)
-			b.Err = &metric.ReadError{Reason: reason, Err: errors.New("get https://" + address + ":10250: it broke")}
+			finding, _ := metric.ParseReason(v)
+			b.Err = &metric.ReadError{Reason: finding, Err: errors.New("get https://" + address + ":10250: it broke")}
 		}
 		if err := r.done(); err != nil {
 			return "", err
@@ -97,8 +97,8 @@ func (w *fixture) run(d *datadriven.TestData) (string, error) {
 			s.LastRead = began
 		}
 		if v := r.text("unread"); v != "" {
-			reason, _ := metric.ParseReason(v)
-			s.Unread = &metric.ReadError{Reason: reason, Err: errors.New("as configured")}
+			finding, _ := metric.ParseReason(v)
+			s.Unread = &metric.ReadError{Reason: finding, Err: errors.New("as configured")}
 		}
 		return "", r.done()
 	case "sink":
@@ -131,9 +131,9 @@ func (w *fixture) run(d *datadriven.TestData) (string, error) {
 func agree(w *explain.Explainer) (err error) {
 	survey := w.Survey()
 	w.Facts.EachPod(func(p *cluster.Pod) bool {
-		r, why := survey.Pod(p), w.Why(p)
-		if r.Reason.String() != why.Reason || r.Served != why.Served || r.Container != why.Container {
-			err = errors.Join(err, fmt.Errorf("%v: the survey says %v of container %q (served: %v), Why says %s of %q (%v)", p.PodRef, r.Reason, r.Container, r.Served, why.Reason, why.Container, why.Served))
+		r, finding := survey.Pod(p), w.Why(p)
+		if r.Reason.String() != finding.Reason || r.Served != finding.Served || r.Container != finding.Container {
+			err = errors.Join(err, fmt.Errorf("%v: the survey says %v of container %q (served: %v), Why says %s of %q (%v)", p.PodRef, r.Reason, r.Container, r.Served, finding.Reason, finding.Container, finding.Served))
 		}
 		if r.Reason == metric.Incomplete && r.Container == "" {
 			err = errors.Join(err, fmt.Errorf("%v: it is Incomplete, and nothing says why: %+v, facts %+v", p.PodRef, r, p))
@@ -145,13 +145,13 @@ func agree(w *explain.Explainer) (err error) {
 		}
 		found := false
 		for _, f := range e.Findings {
-			found = found || f.Reason == why.Reason && f.Message == why.Message && f.Served == why.Served
+			found = found || f.Reason == finding.Reason && f.Message == finding.Message && f.Served == finding.Served
 			if !f.Served && f.Message == "" || f.Severity == "broken" && f.Advice == "" {
 				err = errors.Join(err, fmt.Errorf("%v: the finding lacks words: %+v", p.PodRef, f))
 			}
 		}
 		if !found {
-			err = errors.Join(err, fmt.Errorf("%v: Why says %s, and no finding does: %+v", p.PodRef, why.Reason, e.Findings))
+			err = errors.Join(err, fmt.Errorf("%v: Why says %s, and no finding does: %+v", p.PodRef, finding.Reason, e.Findings))
 		}
 		if few := w.SurveyOf().Pod(p); few.Reason != r.Reason || few.Served != r.Served || few.Container != r.Container || !few.Since.Equal(r.Since) {
 			err = errors.Join(err, fmt.Errorf("%v: a survey of all says %+v, one of it alone %+v", p.PodRef, r, few))

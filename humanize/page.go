@@ -43,11 +43,11 @@ func (p *Page) Labelled(column int, label string, tint Tint, text string) {
 	indent := strings.Repeat(" ", column)
 	label = Printable(label)
 	hang := indent + strings.Repeat(" ", utf8.RuneCountInString(label))
-	room := 0
+	width := 0
 	if p.Width > 0 {
-		room = max(p.Width-len(hang), MinPageWidth/2)
+		width = max(p.Width-len(hang), MinPageWidth/2)
 	}
-	for i, line := range wrap(Printable(text), room) {
+	for i, line := range wrap(Printable(text), width) {
 		if i == 0 {
 			p.text.WriteString(indent)
 			p.addTinted(Dim, label)
@@ -113,8 +113,8 @@ func (p *Page) addTinted(tint Tint, text string) {
 
 // wrap breaks text between words into lines of at most room characters; a longer word has a line
 // of its own. A room of 0 has no end.
-func wrap(text string, room int) []string {
-	if room == 0 || utf8.RuneCountInString(text) <= room {
+func wrap(text string, width int) []string {
+	if width == 0 || utf8.RuneCountInString(text) <= width {
 		return []string{text}
 	}
 	var lines []string
@@ -123,7 +123,7 @@ func wrap(text string, room int) []string {
 		switch {
 		case line == "":
 			line = word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > room:
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width:
 			lines, line = append(lines, line), word
 		default:
 			line += " " + word

@@ -10,17 +10,17 @@ import (
 // Wrapping loses no word and keeps to the width wherever words allow it.
 func FuzzWrap(f *testing.F) {
 	f.Add("the node did not answer in time: größe", 20)
-	f.Fuzz(func(t *testing.T, text string, room int) {
-		if room < 0 || room > 200 {
+	f.Fuzz(func(t *testing.T, text string, width int) {
+		if width < 0 || width > 200 {
 			return
 		}
-		lines := wrap(text, room)
+		lines := wrap(text, width)
 		if got, want := strings.Fields(strings.Join(lines, " ")), strings.Fields(text); strings.Join(got, " ") != strings.Join(want, " ") {
-			t.Errorf("wrap(%q, %d) has the words %q", text, room, got)
+			t.Errorf("wrap(%q, %d) has the words %q", text, width, got)
 		}
 		for _, l := range lines {
-			if room > 0 && utf8.RuneCountInString(l) > room && len(strings.Fields(l)) > 1 {
-				t.Errorf("wrap(%q, %d) has the line %q", text, room, l)
+			if width > 0 && utf8.RuneCountInString(l) > width && len(strings.Fields(l)) > 1 {
+				t.Errorf("wrap(%q, %d) has the line %q", text, width, l)
 			}
 		}
 	})

@@ -46,7 +46,7 @@ func TestRoundAllocatesOnlyItsDeadline(t *testing.T) {
 	b, _ := r.readSource()
 	if n := testing.AllocsPerRun(100, func() {
 		r.process(b, nil, time.Time{})
-		r.note(b)
+		r.recordRound(b)
 		r.m.publish(b, item{}, r.pool)
 		b = r.empty(r.pool.get())
 	}); n != 0 {

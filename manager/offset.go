@@ -54,7 +54,7 @@ func (t timetable) next(round int, due, now time.Time, newcomers bool) (next tim
 	if newcomers {
 		places = t.halved()
 	}
-	next = places.place(now)
+	next = places.upcoming(now)
 	if next.Sub(due) < t.interval/3 {
 		next = next.Add(places.interval)
 	}
@@ -67,8 +67,8 @@ func (t timetable) halved() timetable {
 	return timetable{offset: t.offset % half, interval: half}
 }
 
-// place returns the first steady place after now.
-func (t timetable) place(now time.Time) time.Time {
+// upcoming returns the first steady place after now.
+func (t timetable) upcoming(now time.Time) time.Time {
 	return now.Add(t.interval - t.phase(now))
 }
 

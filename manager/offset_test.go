@@ -121,7 +121,7 @@ func TestNextAcrossClockSteps(t *testing.T) {
 // counted as missed.
 func TestNextLosesNoPlace(t *testing.T) {
 	tt := newTimetable("host", 15*time.Second)
-	due := tt.place(at(1000))
+	due := tt.upcoming(at(1000))
 	lasts := []time.Duration{0, time.Second, 15 * time.Second, 16 * time.Second, 14999 * time.Millisecond, 90 * time.Second, 45 * time.Second}
 	start, rounds, missed := due, 0, 0
 	for i := range 700 {

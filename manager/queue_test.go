@@ -63,8 +63,8 @@ func TestQueueIsSeenToByOne(t *testing.T) {
 	q := newQueue(3)
 	b := &metric.Batch{}
 	for i, want := range []bool{true, false} {
-		if room, yours := q.offer(item{batch: b}); !room || yours != want {
-			t.Errorf("offer %d: got room %v, yours %v; want true, %v", i, room, yours, want)
+		if accepted, yours := q.offer(item{batch: b}); !accepted || yours != want {
+			t.Errorf("offer %d: got room %v, yours %v; want true, %v", i, accepted, yours, want)
 		}
 	}
 	q.next()

@@ -177,8 +177,8 @@ func TestReadyTenSecondsAfterStart(t *testing.T) {
 func TestUnreadSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDiary()
-		why := &metric.ReadError{Reason: metric.NodeExcluded, Err: errors.New("not selected")}
-		spec := Spec{Name: "excluded/a", Kind: "excluded", Node: "a", Interval: interval, Unread: why}
+		reason := &metric.ReadError{Reason: metric.NodeExcluded, Err: errors.New("not selected")}
+		spec := Spec{Name: "excluded/a", Kind: "excluded", Node: "a", Interval: interval, Unread: reason}
 		third, _ := newTimetable(spec.Name, interval).next(2, time.Now().Add(settle), time.Now().Add(settle), false)
 		h := build(t, Options{Sinks: []NamedSink{d.named()}, Pipeline: pipeline}, spec)
 		at := third.Sub(h.start)
@@ -188,8 +188,8 @@ func TestUnreadSource(t *testing.T) {
 		h.wantMetric(0, "weir_sources", "kind=excluded")
 		h.wantMetric(0, "weir_sources_failing", "kind=excluded")
 		h.wantMetric(0, "weir_stage_errors_total", "kind=excluded")
-		if s := h.m.Status()[0]; s.Err != nil || !errors.Is(s.Unread, why) {
-			t.Errorf("status has error %v and is unread for %v, want none and %v", s.Err, s.Unread, why)
+		if s := h.m.Status()[0]; s.Err != nil || !errors.Is(s.Unread, reason) {
+			t.Errorf("status has error %v and is unread for %v, want none and %v", s.Err, s.Unread, reason)
 		}
 		// It is read once it is selected.
 		h.provide(healthy().spec("a", interval, timeout))

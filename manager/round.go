@@ -47,7 +47,7 @@ func (r *runner) finish(b *metric.Batch) {
 	if r.ctx.Err() != nil {
 		return // during the cross-check
 	}
-	r.note(b)
+	r.recordRound(b)
 	r.newcomers = newcomers(b)
 	r.drain = r.m.publish(b, raw, r.pool)
 }

@@ -53,8 +53,8 @@ func newSinkWriter(ctx context.Context, s NamedSink, t *telemetry, log *zap.Logg
 // offer puts a batch into the queue, or drops it if the queue is full. It reports whether
 // the caller must call drain.
 func (o *sinkWriter) offer(it item) (yours bool) {
-	room, yours := o.queue.offer(it)
-	if room {
+	accepted, yours := o.queue.offer(it)
+	if accepted {
 		return yours
 	}
 	it.batch.Release()
@@ -112,7 +112,7 @@ func (o *sinkWriter) write(it item) {
 	meters := o.telemetry.kind(b.Source).stage(o.Name)
 	meters.duration.Observe(took.Seconds())
 	meters.in.Add(float64(len(b.Samples)))
-	o.note(b, err)
+	o.recordWrite(b, err)
 }
 
 // drop counts a batch that the sink never gets.
@@ -123,8 +123,8 @@ func (o *sinkWriter) drop() {
 	o.mu.status.Dropped++
 }
 
-// note notes how a write ended. An error is counted, and logged if its kind is new.
-func (o *sinkWriter) note(b *metric.Batch, err error) {
+// recordWrite notes how a write ended. An error is counted, and logged if its kind is new.
+func (o *sinkWriter) recordWrite(b *metric.Batch, err error) {
 	o.mu.Lock()
 	if o.mu.status.Err = err; err == nil {
 		o.mu.status.Succeeded = time.Now()

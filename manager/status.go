@@ -62,9 +62,9 @@ func (r *runner) begin() {
 	r.mu.status.Began = now
 }
 
-// note notes the result of the round of b. A source is logged when it begins to fail, when it
+// recordRound notes the result of the round of b. A source is logged when it begins to fail, when it
 // fails for another reason, and when it answers again.
-func (r *runner) note(b *metric.Batch) {
+func (r *runner) recordRound(b *metric.Batch) {
 	if r.spec.Unread != nil {
 		return
 	}

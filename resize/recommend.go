@@ -129,35 +129,35 @@ func (d *adviser) advise(refused *Refusal) Advice {
 		return stay(ShortHistory, "it was measured for %s, and at least %s are needed", a.Used.duration(), humanize.Duration(d.options.MinHistory))
 	}
 
-	need, why := d.need(a.Used)
+	need, reason := d.need(a.Used)
 	if floor := d.options.aim(d.resource).Floor; need < floor {
 		if request.Set && request.Value <= floor {
-			return stay(Fits, "%s, and the request is not above the floor, %s", why, FormatAmount(d.resource, floor))
+			return stay(Fits, "%s, and the request is not above the floor, %s", reason, FormatAmount(d.resource, floor))
 		}
 		need = floor
-		why += ", and the floor " + FormatAmount(d.resource, floor)
+		reason += ", and the floor " + FormatAmount(d.resource, floor)
 	}
 	switch short := float64(need - request.Value); {
 	case short < -minChange*float64(request.Value):
 		a.Reason = Shrink
 	case short <= minChange*float64(request.Value):
-		return stay(Fits, "%s: about what is requested", why)
+		return stay(Fits, "%s: about what is requested", reason)
 	case !d.options.Up:
-		return stay(TooLow, "%s: more than is requested", why)
+		return stay(TooLow, "%s: more than is requested", reason)
 	default:
 		a.Reason = Grow
 	}
 	follows := d.pod.class() == Guaranteed && d.options.Limits // the limit changes with the request
 	if limit.Set && need > limit.Value && !follows {
 		if need = limit.Value; need == request.Value {
-			return stay(TooLow, "%s: more than is requested, which cannot exceed the limit", why)
+			return stay(TooLow, "%s: more than is requested, which cannot exceed the limit", reason)
 		}
-		why += ", of which the limit allows " + FormatAmount(d.resource, need)
+		reason += ", of which the limit allows " + FormatAmount(d.resource, need)
 	}
 	if bars := d.pod.changeRefusals(ResourceChange{Container: d.container.Name, Resource: d.resource}); len(bars) > 0 {
-		return stay(bars[0].Reason, "%s; but %s", why, bars[0].Message)
+		return stay(bars[0].Reason, "%s; but %s", reason, bars[0].Message)
 	}
-	a.Proposed, a.Message = Quantity(d.resource, need), why
+	a.Proposed, a.Message = Quantity(d.resource, need), reason
 	if follows {
 		a.ProposedLimit = Quantity(d.resource, need)
 	}
@@ -175,7 +175,7 @@ func (d *adviser) figure() *UsageFigure {
 }
 
 // need returns the request that fits the usage, and how it was computed.
-func (d *adviser) need(used *UsageFigure) (need int64, why string) {
+func (d *adviser) need(used *UsageFigure) (need int64, reason string) {
 	aim := d.options.aim(d.resource)
 	value, step := used.Value.MilliValue(), int64(1)
 	if d.resource == Memory {
@@ -184,8 +184,8 @@ func (d *adviser) need(used *UsageFigure) (need int64, why string) {
 	// The multiplication may add a rounding error of up to 0.0001.
 	need = int64(math.Ceil(float64(value)*(1+aim.Headroom) - 1e-4))
 	need = (need + step - 1) / step * step
-	why = fmt.Sprintf("%s; %.4g%% more is %s", used.describe(d.resource), aim.Headroom*100, FormatAmount(d.resource, need))
-	return need, why
+	reason = fmt.Sprintf("%s; %.4g%% more is %s", used.describe(d.resource), aim.Headroom*100, FormatAmount(d.resource, need))
+	return need, reason
 }
 
 // refuseClassChange refuses proposals that would change the pod's QoS class, sets the sum that is

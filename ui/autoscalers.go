@@ -195,12 +195,12 @@ func (p *page) autoscalerMetric(namespace metric.Namespace, m *decisionreport.Me
 	slices.SortStableFunc(pods, func(a, b decisionreport.PodReport) int { return isCounted[a.Class] - isCounted[b.Class] })
 	for i := range pods[:min(len(pods), page100)] {
 		pod := &pods[i]
-		why := pod.Reason
+		reason := pod.Reason
 		if pod.Assumed != "" {
-			why = strings.TrimPrefix(why+"; assumed to use "+pod.Assumed, "; ")
+			reason = strings.TrimPrefix(reason+"; assumed to use "+pod.Assumed, "; ")
 		}
 		row := autoscalerPod{PodReport: pod, Name: printable(pod.Name), Class: strings.ToLower(pod.Class), Tone: cmp.Or(tones[pod.Class], quiet),
-			Why: why, At: relativeTime(pod.MeasuredAt, p.Now)}
+			Why: reason, At: relativeTime(pod.MeasuredAt, p.Now)}
 		if pod.Class != "NotInTarget" {
 			row.Href = p.linkTo(query{view: onePod, pod: metric.PodRef{Namespace: namespace, Name: metric.PodName(pod.Name)}})
 		}

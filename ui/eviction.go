@@ -72,7 +72,7 @@ type evictionCandidate struct {
 // evictionAction is an action of the agent, or one that a dry run would have taken.
 type evictionAction struct {
 	At             shownTime
-	Did            state
+	Result         state
 	Message, After string
 }
 
@@ -279,5 +279,5 @@ func (p *page) evictionAction(a *document.Action) evictionAction {
 	case "Blocked", "Failed", "Refused":
 		result.Tone = warn
 	}
-	return evictionAction{At: relativeTime(a.At, p.Now), Did: result, Message: a.Message, After: printable(a.Details())}
+	return evictionAction{At: relativeTime(a.At, p.Now), Result: result, Message: a.Message, After: printable(a.Details())}
 }

@@ -207,11 +207,11 @@ type errorBody struct {
 	Reads      []sourceRead
 }
 
-func (p *page) showError(why *pageError) {
-	a := errorBody{What: why.message, Todo: why.advice}
+func (p *page) showError(reason *pageError) {
+	a := errorBody{What: reason.message, Todo: reason.advice}
 	heading := "Not found"
 	p.Path = p.breadcrumbs()
-	switch why.status {
+	switch reason.status {
 	case http.StatusServiceUnavailable:
 		heading, p.Path = "No data yet", nil
 		// Errors contain addresses. A reader of one namespace must not see them.

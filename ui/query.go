@@ -161,8 +161,8 @@ func require(ok bool, how string) error {
 	return badQuery("write " + how)
 }
 
-func badQuery(why string) error {
-	return &pageError{http.StatusBadRequest, "This address is not valid: " + why + ".",
+func badQuery(reason string) error {
+	return &pageError{http.StatusBadRequest, "This address is not valid: " + reason + ".",
 		"Go back, start at the overview, or look for a name above."}
 }
 

@@ -73,15 +73,15 @@ func (x *exposition) write(v MetricsReader, f filters) {
 func (x *exposition) gather(v MetricsReader, k metric.Kind, f filters) {
 	x.used = 0
 	x.table(k, "", f)
-	room := x.limit - x.series
+	seriesLeft := x.limit - x.series
 	v.Each(k, func(s *metric.Sample) bool {
 		labels, part := series.LabelsOf(&s.Entity)
 		if !f.entity(&labels) {
 			return true
 		}
-		room -= x.table(k, part, f).add(&labels, s, x.timestamps)
+		seriesLeft -= x.table(k, part, f).add(&labels, s, x.timestamps)
 		// One series beyond the limit is added, so that the answer is known to be truncated.
-		return room >= 0 && x.err == nil
+		return seriesLeft >= 0 && x.err == nil
 	})
 }
 

@@ -18,8 +18,8 @@ import (
 
 // missingObject is an object without a number, and the reason.
 type missingObject struct {
-	entity metric.Entity
-	why    explain.Outcome
+	entity  metric.Entity
+	outcome explain.Outcome
 }
 
 // explanation returns an Explainer of the state that the answer is read from.
@@ -33,27 +33,27 @@ func (q *metricRequest) absences(entities []metric.Entity) []missingObject {
 	w := q.explanation()
 	survey := w.SurveyOf(q.descriptor.ID)
 	for i, e := range entities {
-		var why explain.Outcome
+		var outcome explain.Outcome
 		switch pod := q.facts.Pod(e.PodRef()); {
 		case e.Kind == metric.Pod && pod != nil:
-			why = survey.Pod(pod)
+			outcome = survey.Pod(pod)
 		case e.Kind == metric.Node:
-			why = survey.Node(e.Node)
+			outcome = survey.Node(e.Node)
 		default:
-			why, _ = w.Rule(e, q.descriptor.ID)
+			outcome, _ = w.Rule(e, q.descriptor.ID)
 		}
-		all[i] = missingObject{e, q.partAbsence(why)}
+		all[i] = missingObject{e, q.partAbsence(outcome)}
 	}
 	return all
 }
 
-// partAbsence returns why, the reason of the whole object. If the whole object is served, the
-// reason is a missing part.
-func (q *metricRequest) partAbsence(why explain.Outcome) explain.Outcome {
-	if why.Served {
+// partAbsence returns the outcome of the whole object. If the whole object is served, it returns
+// that the chosen part is missing.
+func (q *metricRequest) partAbsence(outcome explain.Outcome) explain.Outcome {
+	if outcome.Served {
 		return explain.Outcome{Reason: metric.NotReported, Said: "it has no part that the metric selector chooses"}
 	}
-	return why
+	return outcome
 }
 
 // notFound returns the error that says why e has no number.
@@ -70,12 +70,12 @@ func (q *metricRequest) notFound(e metric.Entity) error {
 	case metric.Namespaced:
 		return metricsgroup.NotFound("no pod of namespace %s has %s", e.Namespace, q.descriptor.Prometheus)
 	}
-	why, known := q.explanation().Rule(e, q.descriptor.ID)
+	outcome, known := q.explanation().Rule(e, q.descriptor.ID)
 	if !known {
 		return metricsgroup.NotFound("nothing is known of %v", e)
 	}
-	why = q.partAbsence(why)
-	switch reported := why.Reason.Layer() == metric.LayerReport && why.Reason != metric.NotApplicable; {
+	outcome = q.partAbsence(outcome)
+	switch reported := outcome.Reason.Layer() == metric.LayerReport && outcome.Reason != metric.NotApplicable; {
 	case reported && !q.parts.whole():
 		return metricsgroup.NotFound("%v has no part with %s that the metric selector %s chooses", e, q.descriptor.Prometheus, q.parts.selector)
 	case reported && q.descriptor.Parts != "":
@@ -83,7 +83,7 @@ func (q *metricRequest) notFound(e metric.Entity) error {
 			return metricsgroup.NotFound("%v has %s of parts only: choose by a metric selector, of %s", e, q.descriptor.Prometheus, strings.Join(names, ", "))
 		}
 	}
-	return metricsgroup.NotFound("%v has no %s: %s", e, q.descriptor.Prometheus, why.ShortMessage())
+	return metricsgroup.NotFound("%v has no %s: %s", e, q.descriptor.Prometheus, outcome.ShortMessage())
 }
 
 // noneFound returns the error for a selector that matches no object with a number.
@@ -102,7 +102,7 @@ func (q *metricRequest) noneFound(namespace string, selector labels.Selector, mi
 		return q.notFound(missing[0])
 	}
 	all := q.absences(missing)
-	return metricsgroup.NotFound("none of %d %s has %s: %s; %v: %s", len(all), q.object.resource, q.descriptor.Prometheus, countReasons(all), all[0].entity, all[0].why.ShortMessage())
+	return metricsgroup.NotFound("none of %d %s has %s: %s; %v: %s", len(all), q.object.resource, q.descriptor.Prometheus, countReasons(all), all[0].entity, all[0].outcome.ShortMessage())
 }
 
 // warn adds at most two warnings about objects missing from an answer.
@@ -136,7 +136,7 @@ func (q *metricRequest) warnOfGaps(ctx context.Context, namespace metric.Namespa
 	slices.SortFunc(missing, metric.Entity.Compare)
 	gaps := slices.DeleteFunc(pods.absences(missing), func(a missingObject) bool {
 		// A pod that cannot have the metric is no gap in the sum.
-		return !a.why.Expected() || a.why.Reason == metric.NotApplicable || a.why.Reason == metric.Unsupported
+		return !a.outcome.Expected() || a.outcome.Reason == metric.NotApplicable || a.outcome.Reason == metric.Unsupported
 	})
 	if len(gaps) > 0 {
 		warn(ctx, fmt.Sprintf("the sum lacks %d of %d pods", len(gaps), of), gaps)
@@ -147,14 +147,14 @@ func (q *metricRequest) warnOfGaps(ctx context.Context, namespace metric.Namespa
 // object.
 func warn(ctx context.Context, what string, missing []missingObject) {
 	metricsgroup.Warn(ctx, "weir", what+": "+countReasons(missing))
-	metricsgroup.Warn(ctx, "weir", fmt.Sprintf("%v: %s", missing[0].entity, missing[0].why.ShortMessage()))
+	metricsgroup.Warn(ctx, "weir", fmt.Sprintf("%v: %s", missing[0].entity, missing[0].outcome.ShortMessage()))
 }
 
 // countReasons counts the reasons, most frequent first: "3 NodeTimeout, 1 PodPending".
 func countReasons(all []missingObject) string {
 	n := map[metric.Reason]int{}
 	for _, a := range all {
-		n[a.why.Reason]++
+		n[a.outcome.Reason]++
 	}
 	reasons := slices.SortedFunc(maps.Keys(n), func(a, b metric.Reason) int {
 		return cmp.Or(n[b]-n[a], int(a)-int(b))

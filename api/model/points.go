@@ -121,11 +121,11 @@ func (q *request) writePodList() *requestError {
 		}
 	}
 	if lack > 0 {
-		var why []string
+		var reason []string
 		for _, e := range missing {
-			why = append(why, q.explainMissing(e, id))
+			reason = append(reason, q.explainMissing(e, id))
 		}
-		q.warn("%d of %d pods have no %v now: %s", lack, len(q.pods), id, strings.Join(why, "; "))
+		q.warn("%d of %d pods have no %v now: %s", lack, len(q.pods), id, strings.Join(reason, "; "))
 	}
 	q.writeHeader()
 	if q.r.Method == "HEAD" {

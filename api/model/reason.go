@@ -69,21 +69,21 @@ func (q *request) explainMissing(e metric.Entity, id metric.ID) string {
 	if !id.Describe().Kinds.Has(e.Kind) {
 		return fmt.Sprintf("%v is not kept of a %v", id, e.Kind)
 	}
-	why, known := q.explainer().Rule(e.Whole(), id)
+	outcome, known := q.explainer().Rule(e.Whole(), id)
 	if !known {
 		return "nothing is known of " + entityNoun(e)
 	}
-	return fmt.Sprintf("no %v of %s: %s", id, entityNoun(e), why.ShortMessage())
+	return fmt.Sprintf("no %v of %s: %s", id, entityNoun(e), outcome.ShortMessage())
 }
 
 // explainNotServed is the answer for a node or pod that is not served. It gives the reason.
 func (q *request) explainNotServed() *requestError {
-	why, known := q.explainer().Rule(q.entity, metric.CPUUsageRate, metric.MemoryWorkingSet)
+	outcome, known := q.explainer().Rule(q.entity, metric.CPUUsageRate, metric.MemoryWorkingSet)
 	switch {
 	case !known:
 		return q.unknownEntity(q.entity)
-	case why.Served:
+	case outcome.Served:
 		return notFound("%s has no metrics: none of its containers was reported (%v)", entityNoun(q.entity), metric.NotReported)
 	}
-	return notFound("%s has no metrics: %s", entityNoun(q.entity), why.ShortMessage())
+	return notFound("%s has no metrics: %s", entityNoun(q.entity), outcome.ShortMessage())
 }

@@ -190,11 +190,11 @@ func notFound(resource, name string) error {
 
 // notServed returns the error for what exists and is not served:
 // `podmetrics.metrics.k8s.io "a" not found: the pod has not started (PodPending)`.
-func notServed(resource, name string, why explain.Outcome) error {
+func notServed(resource, name string, outcome explain.Outcome) error {
 	err := apierrors.NewNotFound(v1beta1.Resource(resource), name)
-	words := why.ShortMessage()
+	words := outcome.ShortMessage()
 	err.ErrStatus.Message += ": " + words
-	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseType(why.Reason.String()), Message: words}}
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseType(outcome.Reason.String()), Message: words}}
 	return err
 }
 

@@ -236,9 +236,9 @@ func (c *podOrderScan) nextOrder(items []usageItem) *podOrder {
 		l := node.nodeOrder
 		if node.before != nil {
 			l.positions = slices.Clone(node.before.positions)
-			for place, who := range l.positions {
+			for position, who := range l.positions {
 				if who != notListed {
-					l.positions[place] = moved[who]
+					l.positions[position] = moved[who]
 				}
 			}
 		}

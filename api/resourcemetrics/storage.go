@@ -129,8 +129,8 @@ func (s *storage) get(ctx context.Context, name string) (r *usageList, now time.
 	}
 	r.release()
 	if exists {
-		if why, known := a.reasonFor(e); known {
-			return nil, now, notServed(strings.ToLower(s.kind.object), name, why)
+		if outcome, known := a.reasonFor(e); known {
+			return nil, now, notServed(strings.ToLower(s.kind.object), name, outcome)
 		}
 	}
 	return nil, now, notFound(s.kind.resource, name)

@@ -214,10 +214,10 @@ func TestOrderIsTheItemsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range v.samples {
-		turned := &fixed{since: v.since, verdicts: v.verdicts,
+		rejected := &fixed{since: v.since, verdicts: v.verdicts,
 			samples: append(append([]*metric.Sample{}, v.samples[i:]...), v.samples[:i]...)}
 		var got bytes.Buffer
-		if err := writeList(&got, Pods, Query{}, turned, facts); err != nil {
+		if err := writeList(&got, Pods, Query{}, rejected, facts); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want.String(), got.String()); diff != "" {

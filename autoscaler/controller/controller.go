@@ -156,8 +156,8 @@ func (c *Controller) untilNext(k objectKey, now time.Time) time.Duration {
 		h.Write([]byte{0})
 	}
 	period := int64(c.opts.Period)
-	place := int64(mixHash(h.Sum64()) % uint64(period))
-	return time.Duration(period - ((now.UnixNano()-place)%period+period)%period)
+	position := int64(mixHash(h.Sum64()) % uint64(period))
+	return time.Duration(period - ((now.UnixNano()-position)%period+period)%period)
 }
 
 // mixHash spreads the bits of a hash, because FNV gives almost equal upper halves for names that

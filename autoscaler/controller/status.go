@@ -138,11 +138,11 @@ func statusExplanation(report *decisionreport.DecisionReport) *v1alpha1.Explanat
 				e.MorePods++
 				continue
 			}
-			why := p.Reason
+			reason := p.Reason
 			if p.Verdict != nil {
-				why = p.Verdict.Reason + ": " + p.Verdict.Message
+				reason = p.Verdict.Reason + ": " + p.Verdict.Message
 			}
-			e.Pods = append(e.Pods, v1alpha1.PodReason{Name: p.Name, Metric: m.Name, Class: p.Class, Reason: truncate(why, maxPodSentence)})
+			e.Pods = append(e.Pods, v1alpha1.PodReason{Name: p.Name, Metric: m.Name, Class: p.Class, Reason: truncate(reason, maxPodSentence)})
 		}
 	}
 	return e

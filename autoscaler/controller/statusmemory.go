@@ -39,10 +39,10 @@ func summarizeRecommendations(all []autoscaler.ReplicaRecommendation, window tim
 	slices.SortStableFunc(all, func(a, b autoscaler.ReplicaRecommendation) int { return a.At.Compare(b.At) })
 	var at int64
 	for _, r := range all {
-		place := r.At.UnixNano() / int64(slice)
-		if len(list) == 0 || place != at {
+		position := r.At.UnixNano() / int64(slice)
+		if len(list) == 0 || position != at {
 			list = append(list, v1alpha1.Recommendations{Min: r.Replicas, Max: r.Replicas})
-			at = place
+			at = position
 		}
 		last := &list[len(list)-1]
 		last.Time, last.Min, last.Max = ceilSecond(r.At), min(last.Min, r.Replicas), max(last.Max, r.Replicas)

@@ -208,8 +208,8 @@ func (s *scene) line(t *testing.T, line string) error {
 	case "rival":
 		s.in.Overlapping = []types.NamespacedName{s.in.Object, {Namespace: "shop", Name: words[0]}}
 	case "other":
-		why := strings.Join(words[1:], " ")
-		s.context.OtherController = &OtherController{Desired: int32(number(t, words[0])), Agrees: why == "", Difference: why}
+		reason := strings.Join(words[1:], " ")
+		s.context.OtherController = &OtherController{Desired: int32(number(t, words[0])), Agrees: reason == "", Difference: reason}
 	default:
 		return errors.New("unknown line")
 	}

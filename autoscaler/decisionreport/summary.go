@@ -12,12 +12,12 @@ import (
 // summary returns the decision and its reason in one sentence.
 func (t *reporter) summary(missing []MissingCause) string {
 	line := fmt.Sprintf("%s: %s", t.Object.Name, t.changeText())
-	switch why := t.reasonText(missing); {
-	case why == "":
-	case t.undecided() && t.Err != nil && why == t.Err.Error():
-		line += ": " + why
+	switch reason := t.reasonText(missing); {
+	case reason == "":
+	case t.undecided() && t.Err != nil && reason == t.Err.Error():
+		line += ": " + reason
 	default:
-		line += ", because " + why
+		line += ", because " + reason
 	}
 	if t.WriteErr != nil {
 		line += fmt.Sprintf("; but that could not be written: %v", t.WriteErr)
@@ -75,24 +75,24 @@ func (t *reporter) reasonText(missing []MissingCause) string {
 		return unknown
 	}
 	m := &t.Metrics[t.Chosen]
-	why := t.levelText(m)
+	reason := t.levelText(m)
 	switch {
 	case m.Outcome == autoscaler.WithinTolerance && m.Recounted:
-		why += fmt.Sprintf("; with an assumed usage for %s it is %s", assumedPodsText(m), toleranceText(m))
+		reason += fmt.Sprintf("; with an assumed usage for %s it is %s", assumedPodsText(m), toleranceText(m))
 	case m.Outcome == autoscaler.WithinTolerance:
-		why += ", " + toleranceText(m) + t.statusCountNote(m)
+		reason += ", " + toleranceText(m) + t.statusCountNote(m)
 	case m.Outcome == autoscaler.WouldReverse:
-		why += fmt.Sprintf("; with an assumed usage for %s the change would reverse", assumedPodsText(m))
+		reason += fmt.Sprintf("; with an assumed usage for %s the change would reverse", assumedPodsText(m))
 	case m.Outcome == autoscaler.Scaled && m.Recounted:
-		why += fmt.Sprintf("; with an assumed usage for %s it is at %s", assumedPodsText(m), t.recountedLevel(m))
+		reason += fmt.Sprintf("; with an assumed usage for %s it is at %s", assumedPodsText(m), t.recountedLevel(m))
 	case m.Outcome == autoscaler.Scaled && t.format(m).scope != perReplica && m.Count != int(t.Current):
-		why += ", over " + t.countedText(m)
+		reason += ", over " + t.countedText(m)
 	}
-	why += t.limitText(m)
+	reason += t.limitText(m)
 	if unknown != "" {
-		why += "; " + unknown
+		reason += "; " + unknown
 	}
-	return why
+	return reason
 }
 
 // limitText says what kept the count from being what the metrics ask for.

@@ -189,12 +189,12 @@ func (p *textWriter) podTable(r *DecisionReport, m *MetricReport) {
 	table := [][]string{{"POD", "CLASS", "USAGE", "REQUEST", "AGE/WINDOW", "WHY"}}
 	for i := range rows {
 		pod := &rows[i]
-		why := pod.Reason
+		reason := pod.Reason
 		if pod.Assumed != "" {
-			why = strings.TrimPrefix(why+"; assumed to use "+displayQuantity(m, pod.Assumed), "; ")
+			reason = strings.TrimPrefix(reason+"; assumed to use "+displayQuantity(m, pod.Assumed), "; ")
 		}
 		table = append(table, []string{
-			pod.Name, pod.Class, cmp.Or(displayQuantity(m, pod.Usage), "–"), cmp.Or(displayQuantity(m, pod.Request), "–"), sampleAge(r.At, pod), cmp.Or(why, "–"),
+			pod.Name, pod.Class, cmp.Or(displayQuantity(m, pod.Usage), "–"), cmp.Or(displayQuantity(m, pod.Request), "–"), sampleAge(r.At, pod), cmp.Or(reason, "–"),
 		})
 	}
 	p.Table(table)

@@ -75,10 +75,10 @@ func missingNote(namespace metric.Namespace, running int, gaps []missingPod, oth
 	}
 	tail := ". Run: kubectl weir explain namespace " + string(namespace)
 	// The last words may be needed to say that there was no room for more.
-	room := noteLimit - len(tail) - len("; 9999999 more")
+	space := noteLimit - len(tail) - len("; 9999999 more")
 	left, sep := lacking, ""
 	for _, c := range causesOf(gaps) {
-		text, named := c.format(room - len(note) - len(sep))
+		text, named := c.format(space - len(note) - len(sep))
 		if text == "" {
 			break
 		}

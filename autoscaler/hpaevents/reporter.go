@@ -106,9 +106,9 @@ func (a *Reporter) checkPods(ctx context.Context, b *eventThrottle, failing bool
 		return failing
 	}
 	survey := explainer.Survey()
-	why := func(p *cluster.Pod) missingPod { return newMissingPod(p.Name, survey.Pod(p)) }
+	cause := func(p *cluster.Pod) missingPod { return newMissingPod(p.Name, survey.Pod(p)) }
 	silent := false // the API server is: the others would each wait as long
-	for _, n := range b.decideEvents(time.Now(), checkAll(a.targets, explainer.Facts, survey), a.opts.IsLeader(), why) {
+	for _, n := range b.decideEvents(time.Now(), checkAll(a.targets, explainer.Facts, survey), a.opts.IsLeader(), cause) {
 		if silent {
 			b.retract(n)
 			continue

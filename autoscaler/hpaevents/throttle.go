@@ -76,7 +76,7 @@ func newEventThrottle(burst int) *eventThrottle {
 // decideEvents takes the checks of all autoscalers and returns the Events to write. why returns
 // why a pod has no numbers; it is called only if an Event may be due. Unless leads is set no
 // Event is due.
-func (b *eventThrottle) decideEvents(now time.Time, checks []podCheck, leads bool, why func(*cluster.Pod) missingPod) (list []pendingEvent) {
+func (b *eventThrottle) decideEvents(now time.Time, checks []podCheck, leads bool, cause func(*cluster.Pod) missingPod) (list []pendingEvent) {
 	seen := make(map[types.UID]bool, len(checks))
 	for i := range checks {
 		seen[checks[i].hpa.uid] = true
@@ -104,7 +104,7 @@ func (b *eventThrottle) decideEvents(now time.Time, checks []podCheck, leads boo
 		return cmp.Or(b.records[x.hpa.uid].lastEvent.Compare(b.records[y.hpa.uid].lastEvent), strings.Compare(x.hpa.full, y.hpa.full))
 	})
 	for _, s := range waiting {
-		if n, ok := b.decideEvent(s, now, why); ok {
+		if n, ok := b.decideEvent(s, now, cause); ok {
 			list = append(list, n)
 		}
 	}
@@ -137,7 +137,7 @@ func (r *hpaRecord) idle(now time.Time) bool {
 }
 
 // decideEvent returns the Event that is due for one autoscaler, if any.
-func (b *eventThrottle) decideEvent(s *podCheck, now time.Time, why func(*cluster.Pod) missingPod) (pendingEvent, bool) {
+func (b *eventThrottle) decideEvent(s *podCheck, now time.Time, cause func(*cluster.Pod) missingPod) (pendingEvent, bool) {
 	r := b.records[s.hpa.uid]
 	if s.running == 0 || now.Sub(r.lastEvent) < minInterval || now.Before(r.next) {
 		return pendingEvent{}, false // without pods nothing is missing or complete
@@ -148,7 +148,7 @@ func (b *eventThrottle) decideEvent(s *podCheck, now time.Time, why func(*cluste
 			late = append(late, p)
 		}
 	}
-	gaps, harmless := b.explainMissing(r, late, now, why)
+	gaps, harmless := b.explainMissing(r, late, now, cause)
 	switch others := max(0, len(late)-maxExplained); {
 	case len(gaps) > 0:
 		reasons := reasonsOf(gaps)
@@ -167,7 +167,7 @@ func (b *eventThrottle) decideEvent(s *podCheck, now time.Time, why func(*cluste
 
 // explainMissing returns why pods have no numbers, without those that are not reported yet, and
 // how many need no numbers.
-func (b *eventThrottle) explainMissing(r *hpaRecord, late []*cluster.Pod, now time.Time, why func(*cluster.Pod) missingPod) (gaps []missingPod, harmless int) {
+func (b *eventThrottle) explainMissing(r *hpaRecord, late []*cluster.Pod, now time.Time, cause func(*cluster.Pod) missingPod) (gaps []missingPod, harmless int) {
 	if len(late) > maxExplained {
 		// The same pods each time, so that the reasons do not seem to change.
 		late = slices.Clone(late)
@@ -175,7 +175,7 @@ func (b *eventThrottle) explainMissing(r *hpaRecord, late []*cluster.Pod, now ti
 		late = late[:maxExplained]
 	}
 	for _, p := range late {
-		g := why(p)
+		g := cause(p)
 		switch {
 		case g.severity == metric.None:
 			harmless++

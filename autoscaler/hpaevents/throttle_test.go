@@ -85,8 +85,8 @@ func parseCheck(t *testing.T, line string, gaps map[metric.PodRef]missingPod) po
 			s.running, _ = strconv.Atoi(n)
 			continue
 		}
-		name, why, _ := strings.Cut(w, ":")
-		reason, ok := metric.ParseReason(why)
+		name, cause, _ := strings.Cut(w, ":")
+		reason, ok := metric.ParseReason(cause)
 		if !ok {
 			t.Fatalf("%q: no such reason", w)
 		}
@@ -120,21 +120,21 @@ func podsOf(pattern string) (names []string) {
 func TestEventThrottleForgets(t *testing.T) {
 	b := newEventThrottle(burst)
 	gaps := map[metric.PodRef]missingPod{}
-	why := func(p *cluster.Pod) missingPod { return gaps[p.PodRef] }
+	cause := func(p *cluster.Pod) missingPod { return gaps[p.PodRef] }
 	ill := []podCheck{parseCheck(t, "web pods=1 web-1:NodeTimeout", gaps), parseCheck(t, "api pods=1 api-1:NodeTimeout", gaps)}
 	well := []podCheck{parseCheck(t, "web pods=1", gaps)}
-	b.decideEvents(transcript.Epoch, ill, true, why)
+	b.decideEvents(transcript.Epoch, ill, true, cause)
 	if got := len(b.records); got != 2 {
 		t.Fatalf("got %d records, want 2", got)
 	}
-	if got := len(b.decideEvents(transcript.Epoch.Add(time.Minute), ill, true, why)); got != 2 {
+	if got := len(b.decideEvents(transcript.Epoch.Add(time.Minute), ill, true, cause)); got != 2 {
 		t.Fatalf("got %d notices, want 2", got)
 	}
-	b.decideEvents(transcript.Epoch.Add(2*time.Minute), well, true, why) // api is gone, web is well again
+	b.decideEvents(transcript.Epoch.Add(2*time.Minute), well, true, cause) // api is gone, web is well again
 	if got := len(b.records); got != 1 {
 		t.Errorf("got %d records, want web's", got)
 	}
-	b.decideEvents(transcript.Epoch.Add(10*time.Minute), well, true, why)
+	b.decideEvents(transcript.Epoch.Add(10*time.Minute), well, true, cause)
 	if got := len(b.records); got != 0 {
 		t.Errorf("got %d records, want none", got)
 	}

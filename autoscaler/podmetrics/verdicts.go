@@ -30,8 +30,8 @@ func (l *Reader) Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAut
 		case m.Type == autoscalingv2.ResourceMetricSourceType && m.Resource != nil:
 			return findingVerdict(explainer.Why(p))
 		case m.Type == autoscalingv2.ContainerResourceMetricSourceType && m.ContainerResource != nil:
-			if why := explainer.Why(p); !why.Served {
-				return findingVerdict(why)
+			if outcome := explainer.Why(p); !outcome.Served {
+				return findingVerdict(outcome)
 			}
 			return containerVerdict(explainer, p, m.ContainerResource)
 		case m.Type == autoscalingv2.PodsMetricSourceType && m.Pods != nil:
@@ -76,11 +76,11 @@ func metricVerdict(fixture *explain.Explainer, p *cluster.Pod, name string) (dec
 	if !ok {
 		return decisionreport.PodVerdict{}, false
 	}
-	why := fixture.SurveyOf(id).Pod(p)
-	if why.Served {
+	outcome := fixture.SurveyOf(id).Pod(p)
+	if outcome.Served {
 		return decisionreport.PodVerdict{}, false
 	}
-	reason := why.Reason.String()
-	message := why.Message()
-	return decisionreport.PodVerdict{Reason: reason, Message: message, Advice: explain.Advice(why.Reason)}, true
+	reason := outcome.Reason.String()
+	message := outcome.Message()
+	return decisionreport.PodVerdict{Reason: reason, Message: message, Advice: explain.Advice(outcome.Reason)}, true
 }

@@ -80,7 +80,7 @@ func (c *Cluster) reflector(
 	follow func(context.Context, metav1.ListOptions) (watch.Interface, error),
 ) *cache.Reflector {
 	var failing atomic.Bool
-	note := func(ctx context.Context, err error) {
+	addError := func(ctx context.Context, err error) {
 		switch {
 		case err == nil && failing.Swap(false):
 			c.opts.Logger.Info("API server answers again", zap.String("resource", name))
@@ -92,12 +92,12 @@ func (c *Cluster) reflector(
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			objects, err := list(ctx, o)
-			note(ctx, err)
+			addError(ctx, err)
 			return objects, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			w, err := follow(ctx, o)
-			note(ctx, err)
+			addError(ctx, err)
 			return w, patient(err)
 		},
 	}

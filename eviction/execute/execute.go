@@ -109,9 +109,9 @@ func (x *Executor) executeKill(ctx context.Context, k *eviction.Kill, o *ActionO
 		o.setResult(Deferred, "did not try again to evict pod %s before %s: %s", o.Pod, formatTime(w.until), w.last.Message)
 		return false
 	}
-	if at, why := x.pace.next(o.At); why != "" {
+	if at, reason := x.pace.next(o.At); reason != "" {
 		o.NotBefore = at
-		o.setResult(Deferred, "did not evict pod %s before %s: %s", o.Pod, formatTime(at), why)
+		o.setResult(Deferred, "did not evict pod %s before %s: %s", o.Pod, formatTime(at), reason)
 		return false
 	}
 	if key.delete {
@@ -158,8 +158,8 @@ func (o *ActionOutcome) setResult(result Result, format string, args ...any) {
 	o.Result, o.Message = result, fmt.Sprintf(format, args...)
 }
 
-func (o *ActionOutcome) setRefused(why string) {
-	o.setResult(Refused, "did not evict pod %s: %s", o.Pod, why)
+func (o *ActionOutcome) setRefused(reason string) {
+	o.setResult(Refused, "did not evict pod %s: %s", o.Pod, reason)
 }
 
 // setFailed sets the result of an error: Gone for a pod that was not found, or else Failed.

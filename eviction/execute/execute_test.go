@@ -287,11 +287,11 @@ func refusal(message string, seconds int) error {
 
 func TestABudgetBlocksAndIsAskedAgainLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const why = "The disruption budget front needs 2 healthy pods and has 2 currently"
+		const reason = "The disruption budget front needs 2 healthy pods and has 2 currently"
 		s := newServer(pod("app"))
 		s.before = func(verb string, n int) error {
 			if verb == "evict" && n <= 3 {
-				return refusal(why, 0)
+				return refusal(reason, 0)
 			}
 			return nil
 		}
@@ -299,7 +299,7 @@ func TestABudgetBlocksAndIsAskedAgainLater(t *testing.T) {
 		round := func() ActionOutcome {
 			return only(t, x.Execute(t.Context(), decision(time.Minute, killOf("app", 1))))
 		}
-		words := "did not evict pod web/app for memory.available: PodDisruptionBudget web/front does not allow it (" + why + ")"
+		words := "did not evict pod web/app for memory.available: PodDisruptionBudget web/front does not allow it (" + reason + ")"
 		for _, wait := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second} {
 			o := round()
 			diff(t, "outcome", ActionOutcome{

@@ -71,20 +71,20 @@ func (s *server) react(a clienttesting.Action) (runtime.Object, error) {
 	switch a := a.(type) {
 	case clienttesting.GetActionImpl:
 		name = a.Name
-		s.note("get %s/%s", a.Namespace, name)
+		s.addLine("get %s/%s", a.Namespace, name)
 	case clienttesting.PatchActionImpl:
 		name = a.Name
-		s.note("patch %s/%s/%s %s %s", a.Namespace, name, a.Subresource, a.PatchType, a.Patch)
+		s.addLine("patch %s/%s/%s %s %s", a.Namespace, name, a.Subresource, a.PatchType, a.Patch)
 	case clienttesting.DeleteActionImpl:
 		name, options = a.Name, &a.DeleteOptions
-		s.note("delete %s/%s %s", a.Namespace, name, describeOptions(options))
+		s.addLine("delete %s/%s %s", a.Namespace, name, describeOptions(options))
 	case clienttesting.CreateActionImpl:
 		e, ok := a.Object.(*policyv1.Eviction)
 		if !ok {
 			return nil, fmt.Errorf("unexpected creation of %T", a.Object)
 		}
 		verb, name, options = "evict", e.Name, e.DeleteOptions
-		s.note("%s %s/%s %s", a.Subresource, e.Namespace, name, describeOptions(options))
+		s.addLine("%s %s/%s %s", a.Subresource, e.Namespace, name, describeOptions(options))
 	default:
 		return nil, fmt.Errorf("unexpected request %s %v", verb, a.GetResource())
 	}
@@ -107,7 +107,7 @@ func (s *server) react(a clienttesting.Action) (runtime.Object, error) {
 	return pod.DeepCopy(), nil
 }
 
-func (s *server) note(format string, args ...any) {
+func (s *server) addLine(format string, args ...any) {
 	s.log = append(s.log, fmt.Sprintf(format, args...))
 }
 

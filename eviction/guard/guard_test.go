@@ -111,12 +111,12 @@ func TestABlockedPodIsPassedOver(t *testing.T) {
 		n.free, n.budget = 500*mib, "app"
 		g := n.guard(execute.Evict, hardMemory)
 		r := n.timer(g)
-		const why = "did not evict pod web/app for memory.available: PodDisruptionBudget web/front does not allow it (The disruption budget front needs 2 healthy pods and has 1 currently)"
-		diff(t, "words", []string{why}, said(r))
+		const reason = "did not evict pod web/app for memory.available: PodDisruptionBudget web/front does not allow it (The disruption budget front needs 2 healthy pods and has 1 currently)"
+		diff(t, "words", []string{reason}, said(r))
 		diff(t, "next", 10*time.Second, g.nextRound(r).Sub(r.EndedAt))
 		time.Sleep(time.Second)
 		r = n.timer(g)
-		diff(t, "ranking", []string{"app it cannot be evicted now: " + why, "small"}, passed(r))
+		diff(t, "ranking", []string{"app it cannot be evicted now: " + reason, "small"}, passed(r))
 		diff(t, "words", []string{"evicted pod web/small with a grace period of 1 s, for memory.available; it was gone after 1s"}, said(r))
 		time.Sleep(time.Minute)
 		n.budget = ""

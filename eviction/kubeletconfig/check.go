@@ -68,11 +68,11 @@ func thresholdProblem(kubelet *Kubelet, t, o *eviction.Threshold, capacity int64
 	case o.Grace > t.Grace:
 		return fmt.Sprintf("weir's %s waits longer than the kubelet's %s, which then acts first: give it a grace period of %s or less", o, t, t.Grace), 2
 	case ours < theirs*(1+minMargin(t.Signal))*(1-rounding) && o.Grace == t.Grace:
-		why := ""
+		reason := ""
 		if kubelet.KernelMemcgNotification && t.Signal.Resource() == "memory" {
-			why = ", which the kernel wakes as well (kernelMemcgNotification)"
+			reason = ", which the kernel wakes as well (kernelMemcgNotification)"
 		}
-		return fmt.Sprintf("weir's %s is close above the kubelet's %s%s: that may be crossed as well before a pod is gone. Set weir's to %s or more", o, t, why, suggestedThreshold(t)), 1
+		return fmt.Sprintf("weir's %s is close above the kubelet's %s%s: that may be crossed as well before a pod is gone. Set weir's to %s or more", o, t, reason, suggestedThreshold(t)), 1
 	}
 	return "", 0
 }

@@ -17,9 +17,9 @@ func (w *blame) isSet() bool { return w.reason != metric.Unjudged }
 
 // add sets the container, unless the present one has a reason at least as far out. Of two
 // reasons of one layer the first is kept.
-func (w *blame) add(name string, reason metric.Reason, why metric.Evidence) {
+func (w *blame) add(name string, reason metric.Reason, evidence metric.Evidence) {
 	if reason.Precedes(w.reason) {
-		*w = blame{name, reason, why}
+		*w = blame{name, reason, evidence}
 	}
 }
 
@@ -60,8 +60,8 @@ func (a *Aggregator) serveOwnCgroup(p *pod, b *metric.Batch) {
 		}
 		p.reason = s.Reasons[metric.CPU]
 	case p.facts != nil:
-		reason, why := a.unreported(p, "")
-		a.rejectPod(p, b, blame{reason: reason, evidence: why})
+		reason, evidence := a.unreported(p, "")
+		a.rejectPod(p, b, blame{reason: reason, evidence: evidence})
 	}
 }
 
@@ -71,19 +71,19 @@ func (a *Aggregator) judgeByFacts(p *pod, b *metric.Batch) (worst, idle blame) {
 	for i := range p.facts.Containers {
 		c := &p.facts.Containers[i]
 		var reason metric.Reason
-		var why metric.Evidence
+		var evidence metric.Evidence
 		if at := p.member(b, c.Name); at != none {
-			reason, why = a.missingNumber(&b.Samples[at])
+			reason, evidence = a.missingNumber(&b.Samples[at])
 		} else {
-			reason, why = a.absentReason(p, c)
-			reason, why = a.explain(p, c.Name, reason, why)
+			reason, evidence = a.absentReason(p, c)
+			reason, evidence = a.explain(p, c.Name, reason, evidence)
 		}
 		switch {
 		case reason == metric.Unjudged || c.Role == cluster.Ephemeral:
 		case c.Required(), a.runIsNewer(p, c, b):
-			worst.add(c.Name, reason, why)
+			worst.add(c.Name, reason, evidence)
 		case c.Role != cluster.Init: // an init container ends as it should
-			idle.add(c.Name, reason, why)
+			idle.add(c.Name, reason, evidence)
 		}
 	}
 	return worst, idle
@@ -104,31 +104,31 @@ func (a *Aggregator) runIsNewer(p *pod, c *cluster.Container, b *metric.Batch) b
 // judgeByReports does the same for a pod that the API server does not know. Its containers are
 // those that the node reported in this read or the previous one.
 func (a *Aggregator) judgeByReports(p *pod, b *metric.Batch) (worst blame) {
-	put := func(name string, reason metric.Reason, why metric.Evidence) {
+	put := func(name string, reason metric.Reason, evidence metric.Evidence) {
 		// The containers have no order here, so the first by name is kept.
 		if reason.Layer() == worst.reason.Layer() && worst.isSet() && name < worst.name {
 			worst = blame{}
 		}
-		worst.add(name, reason, why)
+		worst.add(name, reason, evidence)
 	}
 	for _, m := range p.members {
-		if reason, why := a.missingNumber(&b.Samples[m]); reason != metric.Unjudged {
-			put(b.Samples[m].Entity.Name, reason, why)
+		if reason, evidence := a.missingNumber(&b.Samples[m]); reason != metric.Unjudged {
+			put(b.Samples[m].Entity.Name, reason, evidence)
 		}
 	}
 	for _, r := range p.reported {
 		if p.member(b, r.name) == none && a.expects(r, b) {
-			reason, why := a.unreported(p, r.name)
-			reason, why = a.explain(p, r.name, reason, why)
-			put(r.name, reason, why)
+			reason, evidence := a.unreported(p, r.name)
+			reason, evidence = a.explain(p, r.name, reason, evidence)
+			put(r.name, reason, evidence)
 		}
 	}
 	for _, t := range a.rejected[p] {
 		// The container is there and only its numbers are in doubt, unless identity found that
 		// they are another pod's.
 		if p.member(b, t.name) == none && !t.reason.Foreign() {
-			reason, why := a.explain(p, t.name, t.reason, a.verdicts.evidence(p.container(t.name), t.reason))
-			put(t.name, reason, why)
+			reason, evidence := a.explain(p, t.name, t.reason, a.verdicts.evidence(p.container(t.name), t.reason))
+			put(t.name, reason, evidence)
 		}
 	}
 	if p.otherPod != nil {
@@ -143,8 +143,8 @@ func (a *Aggregator) judgeByReports(p *pod, b *metric.Batch) (worst blame) {
 func (a *Aggregator) explainOtherPod(p *pod, b *metric.Batch) {
 	for i := range p.otherPod.Containers {
 		if name := p.otherPod.Containers[i].Name; p.member(b, name) == none {
-			reason, why := a.unreported(p, name)
-			a.explain(p, name, reason, why)
+			reason, evidence := a.unreported(p, name)
+			a.explain(p, name, reason, evidence)
 		}
 	}
 }
@@ -164,13 +164,13 @@ func (a *Aggregator) missingNumber(s *metric.Sample) (metric.Reason, metric.Evid
 		if s.Servable(g) {
 			reason = metric.NotReported // the group is there without the one number that is required
 		}
-		var why metric.Evidence
+		var evidence metric.Evidence
 		if reason == metric.NotReported {
-			reason, why = a.verdicts.explain(s.Slot, g, reason, metric.Evidence{Due: a.next})
+			reason, evidence = a.verdicts.explain(s.Slot, g, reason, metric.Evidence{Due: a.next})
 		} else {
-			reason, why = a.verdicts.reasonFor(s, g, reason, metric.Evidence{Due: a.next})
+			reason, evidence = a.verdicts.reasonFor(s, g, reason, metric.Evidence{Due: a.next})
 		}
-		short.add(s.Entity.Name, reason, why)
+		short.add(s.Entity.Name, reason, evidence)
 	}
 	return short.reason, short.evidence
 }
@@ -188,23 +188,23 @@ func serves(s *metric.Sample, g metric.Group) bool {
 // explain writes the verdicts of a container of p without a sample, and returns their reason.
 // If identity rejected all samples of the container, it is NotReported with identity's reason
 // as the cause, and identity's reason is the one for the pod.
-func (a *Aggregator) explain(p *pod, name string, reason metric.Reason, why metric.Evidence) (metric.Reason, metric.Evidence) {
+func (a *Aggregator) explain(p *pod, name string, reason metric.Reason, evidence metric.Evidence) (metric.Reason, metric.Evidence) {
 	slot := a.verdicts.batch.Slots.SlotOf(p.container(name))
 	if reason.Layer() == metric.LayerIdentity {
-		instead := why
+		instead := evidence
 		instead.Cause, instead.Due = reason, a.next
 		for _, g := range wholeGroups {
 			if a.wanted(g) {
 				a.verdicts.explain(slot, g, metric.NotReported, instead)
 			}
 		}
-		return reason, why
+		return reason, evidence
 	}
 	var said blame
 	for _, g := range wholeGroups {
 		if a.wanted(g) {
-			reason, why := a.verdicts.explain(slot, g, reason, why)
-			said.add(name, reason, why)
+			reason, evidence := a.verdicts.explain(slot, g, reason, evidence)
+			said.add(name, reason, evidence)
 		}
 	}
 	return said.reason, said.evidence
@@ -215,10 +215,10 @@ func (a *Aggregator) explain(p *pod, name string, reason metric.Reason, why metr
 // Incomplete.
 func (a *Aggregator) rejectPod(p *pod, b *metric.Batch, w blame) {
 	p.reason = w.reason
-	why := w.evidence
-	why.Name = w.name
+	evidence := w.evidence
+	evidence.Name = w.name
 	if w.reason.Layer() > metric.LayerScrape && !a.isUnreported(p) {
-		p.reason, why.Cause = metric.Incomplete, w.reason
+		p.reason, evidence.Cause = metric.Incomplete, w.reason
 	}
 	for _, g := range wholeGroups {
 		if !a.wanted(g) {
@@ -227,7 +227,7 @@ func (a *Aggregator) rejectPod(p *pod, b *metric.Batch, w blame) {
 		if p.own != none {
 			b.Samples[p.own].Reasons[g] = p.reason
 		}
-		a.verdicts.replace(p.slot, g, p.reason, why)
+		a.verdicts.replace(p.slot, g, p.reason, evidence)
 	}
 }
 

@@ -25,27 +25,27 @@ func (a *Aggregator) judgeNode(facts *cluster.Facts, b *metric.Batch) {
 		}
 	}
 	var reason metric.Reason
-	var why metric.Evidence
+	var evidence metric.Evidence
 	switch {
 	case a.readFailure.reason != metric.Unjudged:
-		reason, why = a.readFailure.reason, a.readFailure.evidence
+		reason, evidence = a.readFailure.reason, a.readFailure.evidence
 	case a.nodeSpeaks:
-		reason, why = metric.NotReported, metric.Evidence{Due: a.next}
+		reason, evidence = metric.NotReported, metric.Evidence{Due: a.next}
 	default:
 		var summed bool
-		reason, why, summed = a.sumPods(b, slot, at)
+		reason, evidence, summed = a.sumPods(b, slot, at)
 		if summed || reason == metric.Unjudged && facts.Node(b.Node) == nil {
 			return
 		}
 		if reason == metric.Unjudged { // no pod runs
-			reason, why = metric.NotReported, metric.Evidence{Due: a.next}
+			reason, evidence = metric.NotReported, metric.Evidence{Due: a.next}
 		}
 	}
 	for _, g := range wholeGroups {
 		if !a.wanted(g) {
 			continue
 		}
-		reason, _ := a.verdicts.explain(slot, g, reason, why)
+		reason, _ := a.verdicts.explain(slot, g, reason, evidence)
 		if at != none {
 			b.Samples[at].Reasons[g] = reason
 		}

@@ -75,12 +75,12 @@ func ofGroup(g metric.Group) int {
 
 // explain adds a verdict, unless there is one with a reason at least as far out. It returns the
 // reason and evidence of the verdict that is kept.
-func (v *verdicts) explain(slot uint32, g metric.Group, reason metric.Reason, why metric.Evidence) (metric.Reason, metric.Evidence) {
+func (v *verdicts) explain(slot uint32, g metric.Group, reason metric.Reason, evidence metric.Evidence) (metric.Reason, metric.Evidence) {
 	if i, ok := v.find(slot, g); ok && !reason.Precedes(v.batch.Verdicts[i].Reason) {
 		return v.batch.Verdicts[i].Reason, v.batch.Verdicts[i].Evidence
 	}
-	v.replace(slot, g, reason, why)
-	return reason, why
+	v.replace(slot, g, reason, evidence)
+	return reason, evidence
 }
 
 // reasonFor returns the verdict of an earlier step on a group of a sample. If that step gave a
@@ -135,8 +135,8 @@ func (v *verdicts) has(slot uint32, g metric.Group, reason metric.Reason) bool {
 }
 
 // replace sets the verdict on a group of the slot's entity, whatever it was before.
-func (v *verdicts) replace(slot uint32, g metric.Group, reason metric.Reason, why metric.Evidence) {
-	verdict := metric.Verdict{Entity: *v.batch.Slots.Entity(slot), Group: g, Reason: reason, Evidence: why}
+func (v *verdicts) replace(slot uint32, g metric.Group, reason metric.Reason, evidence metric.Evidence) {
+	verdict := metric.Verdict{Entity: *v.batch.Slots.Entity(slot), Group: g, Reason: reason, Evidence: evidence}
 	if i, ok := v.find(slot, g); ok {
 		v.batch.Verdicts[i] = verdict
 		return

@@ -20,12 +20,12 @@ import (
 // The words of a track are in packedTracks. packedTrack.code and track.codeGroup define them.
 // The zero packedTrack is of an entity that was never seen.
 type packedTrack struct {
-	at    uint32         // index of its first word in packedTracks.words
-	room  uint16         // words reserved for it; a track with every value has some hundred
-	n     uint16         // words in use
-	names *instanceNames // nil if the source reports no names, or only the UID of pod
-	pod   *cluster.Pod
-	run   *cluster.Container
+	at       uint32         // index of its first word in packedTracks.words
+	capacity uint16         // words reserved for it; a track with every value has some hundred
+	n        uint16         // words in use
+	names    *instanceNames // nil if the source reports no names, or only the UID of pod
+	pod      *cluster.Pod
+	run      *cluster.Container
 }
 
 // instanceNames are the names of an instance, as far as the source reports them.

@@ -41,17 +41,17 @@ func (r *packedTracks) line(slot uint32) uint32 {
 
 // clear makes the track that of an entity that was never seen.
 func (r *packedTracks) clear(slot uint32) {
-	r.waste += int(r.of[slot].room)
+	r.waste += int(r.of[slot].capacity)
 	r.of[slot] = packedTrack{}
 }
 
 // pack stores t in a slot.
 func (r *packedTracks) pack(slot uint32, t *track) {
 	o := &r.of[slot]
-	words := o.pack(r.words[o.at:][:0:o.room], t)
-	if o.n = uint16(len(words)); o.n > o.room { // its room is too small
-		r.waste += int(o.room)
-		o.at, o.room = uint32(len(r.words)), o.n
+	words := o.pack(r.words[o.at:][:0:o.capacity], t)
+	if o.n = uint16(len(words)); o.n > o.capacity { // its room is too small
+		r.waste += int(o.capacity)
+		o.at, o.capacity = uint32(len(r.words)), o.n
 		r.words = append(r.words, words...)
 	}
 }
@@ -71,7 +71,7 @@ func (r *packedTracks) compact() {
 		o := &r.of[i]
 		from := o.at
 		o.at = uint32(len(words))
-		words = append(words, r.words[from:][:o.room]...)
+		words = append(words, r.words[from:][:o.capacity]...)
 	}
 	r.words, r.waste = words, 0
 }

@@ -13,11 +13,11 @@ func TestInspect(t *testing.T) {
 		Requests: resize.Amounts{CPU: resize.Of(100), Memory: resize.Of(64 << 20)}, Limits: resize.Amounts{Memory: resize.Of(128 << 20), CPU: resize.Of(5)}}}}
 	number := func(n int64) *int64 { return &n }
 	own := Cgroup{Path: "/pod", Pod: true}
-	f := func(r resize.Resource, checked bool, why string, found ...Cgroup) {
+	f := func(r resize.Resource, checked bool, reason string, found ...Cgroup) {
 		t.Helper()
 		c := checkCgroups(found, pod, []resize.ResourceChange{{Container: "app", Resource: r, Request: resize.Of(1)}})
-		if c.Checked != checked || strings.Join(c.Problems, "; ")+c.UncheckedReason != why {
-			t.Errorf("got %+v, want checked %v: %s", c, checked, why)
+		if c.Checked != checked || strings.Join(c.Problems, "; ")+c.UncheckedReason != reason {
+			t.Errorf("got %+v, want checked %v: %s", c, checked, reason)
 		}
 	}
 	f(resize.CPU, false, "the node's agent knows no cgroup of this pod")

@@ -219,13 +219,13 @@ func (s *Sink) arrange(f *sourceState, b *metric.Batch, node metric.NodeName) (_
 	slices.SortStableFunc(sorted, func(a, b *metric.Sample) int { return compareEntities(&a.Entity, &b.Entity) })
 	sorted = slices.CompactFunc(sorted, func(a, b *metric.Sample) bool { return compareEntities(&a.Entity, &b.Entity) == 0 })
 
-	room := s.opts.MaxEntities - s.mu.entities
+	entitiesLeft := s.opts.MaxEntities - s.mu.entities
 	if d != nil {
-		room += len(d.entries)
+		entitiesLeft += len(d.entries)
 	}
-	if extra := len(sorted) - max(room, 0); extra > 0 {
+	if extra := len(sorted) - max(entitiesLeft, 0); extra > 0 {
 		s.stats.dropped.Add(int64(extra))
-		sorted = sorted[:max(room, 0)]
+		sorted = sorted[:max(entitiesLeft, 0)]
 		sc.verdicts = append(sc.verdicts, &metric.Verdict{
 			Entity: metric.Entity{Kind: metric.Node, Node: node},
 			Reason: metric.OverLimit,

@@ -179,8 +179,8 @@ func (e *observer) mixed(x, y *simulator.ReportedSample, m *mention, d delivery)
 	if t == nil || len(t.readings) == 0 || len(d.second) > 0 || x.Unread || y.Unread {
 		return false
 	}
-	room := d.cores * (d.now - m.last + int64(20*time.Second))
-	may := func(from, to int64) bool { return to >= from && to-from <= room }
+	mostUsed := d.cores * (d.now - m.last + int64(20*time.Second))
+	may := func(from, to int64) bool { return to >= from && to-from <= mostUsed }
 	if o == nil || len(o.readings) == 0 { // y is new
 		return may(t.lastCPU, y.CPU) && may(0, x.CPU)
 	}

@@ -92,11 +92,11 @@ func build(ctx context.Context) (*testCluster, error) {
 		return nil, err
 	}
 	available := capacity - use.WorkingSet
-	room := min(mostRoom, available/2)
-	if room < leastRoom {
+	hogSize := min(mostRoom, available/2)
+	if hogSize < leastRoom {
 		return nil, fmt.Errorf("%d MiB of memory are available: these tests need %d", available/mi, 2*leastRoom/mi)
 	}
-	threshold := available - room
+	threshold := available - hogSize
 	c, err := harness.Start(ctx, harness.Options{
 		Name:     fmt.Sprintf("node-%d", os.Getpid()),
 		Progress: os.Stderr,

@@ -44,11 +44,11 @@ func (n *Node) startChurn(perMinute float64) {
 
 // dueAfter returns when the pod in a place is replaced next after t. For a
 // static pod it returns never.
-func (n *Node) dueAfter(place int, t int64) int64 {
-	if n.churn.places[place].owner.kind == "Node" {
+func (n *Node) dueAfter(position int, t int64) int64 {
+	if n.churn.places[position].owner.kind == "Node" {
 		return never
 	}
-	first := n.fleet.options.Start.UnixNano() + n.key.with("churn").num(int64(place)).between("first", 0, n.churn.period)
+	first := n.fleet.options.Start.UnixNano() + n.key.with("churn").num(int64(position)).between("first", 0, n.churn.period)
 	if t < first {
 		return first
 	}
@@ -57,8 +57,8 @@ func (n *Node) dueAfter(place int, t int64) int64 {
 
 func (n *Node) nextDue(t int64) int64 {
 	due := int64(never)
-	for place := range n.churn.places {
-		due = min(due, n.dueAfter(place, t))
+	for position := range n.churn.places {
+		due = min(due, n.dueAfter(position, t))
 	}
 	return due
 }
@@ -85,13 +85,13 @@ func (n *Node) advance(now int64) {
 	n.pods = slices.Clone(n.pods) // another goroutine may be reading it
 	for n.churn.due <= now {
 		at := n.churn.due
-		for place, p := range n.churn.places {
-			if n.dueAfter(place, at-1) == at && p.replace(condition{Fault: Fault{Kind: Replace}, from: at, until: never}) > 0 {
+		for position, p := range n.churn.places {
+			if n.dueAfter(position, at-1) == at && p.replace(condition{Fault: Fault{Kind: Replace}, from: at, until: never}) > 0 {
 				next := n.pods[len(n.pods)-1]
 				if next.owner.kind != "StatefulSet" {
 					next.Name = next.owner.name + "-" + next.key.suffix(8)
 				}
-				n.churn.places[place] = next
+				n.churn.places[position] = next
 			}
 		}
 		n.churn.due = n.nextDue(at)

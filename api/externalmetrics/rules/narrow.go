@@ -23,9 +23,9 @@ func (m *Rule) QueryFor(namespace string, selector selectors.Selector) (string, 
 	if err != nil {
 		return "", err
 	}
-	var place *labels.Matcher
+	var namespaceMatcher *labels.Matcher
 	if m.NamespaceLabel != "" {
-		if place, err = labels.NewMatcher(labels.MatchEqual, m.NamespaceLabel, namespace); err != nil {
+		if namespaceMatcher, err = labels.NewMatcher(labels.MatchEqual, m.NamespaceLabel, namespace); err != nil {
 			return "", fmt.Errorf("match namespace: %w", err)
 		}
 	}
@@ -34,8 +34,8 @@ func (m *Rule) QueryFor(namespace string, selector selectors.Selector) (string, 
 		if !ok {
 			return
 		}
-		if place != nil {
-			v.LabelMatchers = append(v.LabelMatchers, place)
+		if namespaceMatcher != nil {
+			v.LabelMatchers = append(v.LabelMatchers, namespaceMatcher)
 		}
 		if len(m.SelectorMetrics) == 0 || slices.Contains(m.SelectorMetrics, nameOf(v)) {
 			v.LabelMatchers = append(v.LabelMatchers, chosen...)

@@ -67,15 +67,15 @@ func (r *Report) writePods(b *bytes.Buffer, wide bool) {
 
 // writeNoPods writes the text for a machine without cgroups of pods.
 func (r *Report) writeNoPods(b *bytes.Buffer) {
-	why := "there is no kubepods cgroup, of the cgroupfs or the systemd driver"
+	reason := "there is no kubepods cgroup, of the cgroupfs or the systemd driver"
 	if len(r.Roots) > 0 {
 		var roots []string
 		for _, root := range r.Roots {
 			roots = append(roots, printable(root))
 		}
-		why = "there are none in " + humanize.List(roots, 0)
+		reason = "there are none in " + humanize.List(roots, 0)
 	}
-	b.WriteString("No pod cgroups on this machine: " + why + ". Searched:\n")
+	b.WriteString("No pod cgroups on this machine: " + reason + ". Searched:\n")
 	for _, dir := range r.Directories {
 		b.WriteString("  " + printable(dir) + "\n")
 	}

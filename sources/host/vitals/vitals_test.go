@@ -50,7 +50,7 @@ func TestTranscripts(t *testing.T) {
 }
 
 func do(f *fixture, d *datadriven.TestData) string {
-	place := func(name string) string {
+	pathOf := func(name string) string {
 		if rest, ok := strings.CutPrefix(name, "CGROUP/"); ok {
 			return f.path("memory", rest, "")
 		}
@@ -64,10 +64,10 @@ func do(f *fixture, d *datadriven.TestData) string {
 		}
 	case "file":
 		name, text, _ := strings.Cut(d.Input, "\n")
-		f.write(place(name), text+"\n")
+		f.write(pathOf(name), text+"\n")
 	case "remove":
 		for _, name := range transcript.Lines(d.Input) {
-			if err := os.RemoveAll(filepath.Join(f.root, place(name))); err != nil {
+			if err := os.RemoveAll(filepath.Join(f.root, pathOf(name))); err != nil {
 				f.t.Fatal(err)
 			}
 		}

@@ -126,7 +126,7 @@ func (a *asking) evaluation(cmd *cobra.Command) (autoscaling.Evaluation, error) 
 		return none, err
 	}
 	e.Manifest = file
-	e.Namespace, err = a.place(m)
+	e.Namespace, err = a.complete(m)
 	return e, err
 }
 
@@ -154,8 +154,8 @@ func ReadManifest(stdin io.Reader, path string) ([]byte, *manifest.Manifest, err
 	return file, m, nil
 }
 
-// place returns the namespace that is meant.
-func (a *asking) place(m *manifest.Manifest) (string, error) {
+// complete returns the namespace that is meant.
+func (a *asking) complete(m *manifest.Manifest) (string, error) {
 	switch {
 	case a.namespace != "" && m.Namespace != "" && a.namespace != m.Namespace:
 		return "", cli.Usage(fmt.Errorf("namespace %s or %s? -n says one, the manifest another", a.namespace, m.Namespace))
