@@ -8,13 +8,13 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// activeVerdict is a verdict that keeps a number from being served, without its evidence.
+// activeVerdict is a verdict because of which a number is not served, without its evidence.
 type activeVerdict struct {
-	kind   metric.Kind // of what the verdict is about
+	kind   metric.Kind // of the verdict's entity
 	group  metric.Group
 	reason metric.Reason
 	cause  metric.Reason
-	name   string // the container that the verdict is about, or names
+	name   string // the container that the verdict is about, or that its evidence names
 	since  time.Time
 	limit  float64 // of OverLimit
 	due    int64
@@ -28,13 +28,13 @@ func newActiveVerdict(v *metric.Verdict, since time.Time) activeVerdict {
 	return s
 }
 
-// datedVerdict is a verdict with what an outcome keeps of it.
+// datedVerdict is a verdict with the part that an outcome keeps.
 type datedVerdict struct {
 	metric.Verdict
 	activeVerdict
 }
 
-// active returns what an outcome keeps of v; nil if v is.
+// active returns the part of v that an outcome keeps, or nil if v is nil.
 func (v *datedVerdict) active() *activeVerdict {
 	if v == nil {
 		return nil
@@ -42,15 +42,13 @@ func (v *datedVerdict) active() *activeVerdict {
 	return &v.activeVerdict
 }
 
-// betterThan reports whether s explains better than o, which may be nil, why group g is not
-// served.
+// betterThan reports whether s explains better than o why group g is not served. o may be nil.
 func (s *activeVerdict) betterThan(o *activeVerdict, g metric.Group) bool {
 	return o == nil || s.before(o) || !o.before(s) && s.group == g && o.group != g
 }
 
-// before reports whether s explains an absence better than o. A verdict without a
-// rejected report comes first, then the verdict of the widest entity, then the
-// outermost layer.
+// before reports whether s explains an absence better than o. A verdict without a rejected report
+// comes first, then the verdict of the widest entity, then the outermost layer.
 func (s *activeVerdict) before(o *activeVerdict) bool {
 	if c := cmp.Or(s.rejectionPenalty()-o.rejectionPenalty(), int(s.kind)-int(o.kind)); c != 0 {
 		return c < 0
@@ -58,8 +56,8 @@ func (s *activeVerdict) before(o *activeVerdict) bool {
 	return s.reason.Precedes(o.reason)
 }
 
-// rejectionPenalty returns how weak s is as an explanation because a report was
-// rejected: 0 where none was, 3 where it only says that nothing else was reported.
+// rejectionPenalty returns how weak s is as an explanation because a report was rejected. It is 0
+// if no report was rejected, and 3 if s only says that nothing else was reported.
 func (s *activeVerdict) rejectionPenalty() int {
 	switch {
 	case s.reason.IsRejection():
@@ -72,16 +70,16 @@ func (s *activeVerdict) rejectionPenalty() int {
 	return 0
 }
 
-// isIrrelevant reports whether v, about a pod or container of the pod's node, cannot
-// explain why group g of the pod is not served: the binding to another node has ended, the
-// rejected container report already led to a verdict on the pod, or the group does not
-// depend on the pod's containers.
+// isIrrelevant reports whether v, about a pod or container on the pod's node, cannot explain why
+// group g of the pod is not served. There are three such cases: v says that the pod is bound to
+// another node, which is no longer true; the rejected report of a container already led to a
+// verdict on the pod; or the group does not depend on the pod's containers.
 func isIrrelevant(v *metric.Verdict, g metric.Group) bool {
 	return v.Reason == metric.OtherNode ||
 		v.Entity.Kind == metric.Container && (g != metric.CPU && g != metric.Memory || v.Reason.IsRejection() && v.Reason.Foreign())
 }
 
-// outcome returns what s means for a pod or a node. The pod is on node.
+// outcome returns the outcome of s for a pod or a node. node is the pod's node.
 func (s *activeVerdict) outcome(node metric.NodeName) Outcome {
 	r := Outcome{Reason: s.reason, Since: s.since, group: s.group, evidence: metric.Evidence{Due: s.due, Limit: s.limit}}
 	layer := s.reason.Layer()
@@ -103,14 +101,14 @@ func (s *activeVerdict) outcome(node metric.NodeName) Outcome {
 	return r
 }
 
-// dropped returns what s, an OverLimit of a node, means for something on it that
-// is not kept.
+// dropped returns the outcome for an entity that was dropped because of s, an OverLimit of its
+// node.
 func (s *activeVerdict) dropped() Outcome {
 	return Outcome{Reason: metric.OverLimit, Since: s.since, group: s.group, evidence: metric.Evidence{Limit: s.limit}}
 }
 
-// overtaken reports whether p says of its own life, or of a container's, that what s says
-// of it is over.
+// overtaken reports whether s is about the life of the pod or of a container, and p says that this
+// has ended.
 func (s *activeVerdict) overtaken(p *cluster.Pod) bool {
 	switch s.reason {
 	case metric.PodPending, metric.PodFinished:
@@ -124,29 +122,28 @@ func (s *activeVerdict) overtaken(p *cluster.Pod) bool {
 	return false
 }
 
-// outdated reports whether the API server has since said that s no longer holds
-// of p.
+// outdated reports whether the API server has since said that s is no longer true of p.
 func (s *activeVerdict) outdated(p *cluster.Pod, read *reading) bool {
 	if s.kind == metric.Node {
 		return false
 	}
 	if !read.last.IsZero() && read.last.Before(p.KnownAt) && s.since.Before(p.KnownAt) {
-		return true // it was said of an earlier pod of this name
+		return true // the verdict is about an earlier pod with this name
 	}
 	if s.reason == metric.ContainerNotStarted || s.reason == metric.ContainerFinished {
-		return p.Container(s.name) != nil // what it is now was asked before
+		return p.Container(s.name) != nil // the container's present state was checked before
 	}
 	return s.overtaken(p)
 }
 
-// concernsUsage reports whether v can be why CPU or memory is not served.
+// concernsUsage reports whether v can be the reason why CPU or memory is not served.
 func concernsUsage(v *metric.Verdict) bool {
 	return (v.Group == metric.CPU || v.Group == metric.Memory) && v.Entity.Part == "" &&
 		v.Reason.Layer() != metric.LayerNone && v.Reason != metric.Ambiguous
 }
 
-// concernsGroup reports whether v can be why group g of something is not served. What
-// keeps CPU and memory from being read keeps the rest.
+// concernsGroup reports whether v can be the reason why group g is not served. What prevents the
+// read of CPU and memory prevents the read of every group.
 func concernsGroup(v *metric.Verdict, g metric.Group) bool {
 	return (v.Group == g || v.Reason.Layer() <= metric.LayerScrape) && v.Entity.Part == "" &&
 		v.Reason.Layer() != metric.LayerNone && v.Reason != metric.Ambiguous

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// nextStep says what will happen by itself, as seen at now, without a full stop: "a
-// second reading is due in 9s". It is empty where nothing is foreseen.
+// nextStep says what will happen by itself, seen from now, without a full stop: "a second reading
+// is due in 9s". It is empty if nothing is known.
 func nextStep(r metric.Reason, ev metric.Evidence, now time.Time) string {
 	switch r {
 	case metric.PodPending, metric.ContainerNotStarted:
@@ -28,7 +28,8 @@ func nextStep(r metric.Reason, ev metric.Evidence, now time.Time) string {
 	return what + " is under way"
 }
 
-// awaited returns what can end a reason; empty if nothing that weir does.
+// awaited returns the event that can end a reason. It is empty if nothing that weir does can end
+// it.
 func awaited(r metric.Reason) string {
 	switch r {
 	case metric.NodeNotScrapedYet:
@@ -57,8 +58,8 @@ func awaited(r metric.Reason) string {
 	return ""
 }
 
-// Advice says what a person can do about a reason, in a sentence or two; empty if
-// nothing is to be done.
+// Advice says in a sentence or two what a person can do about a reason. It is empty if there is
+// nothing to do.
 func Advice(r metric.Reason) string { return advices[known(r)] }
 
 var advices = [metric.NumReasons]string{

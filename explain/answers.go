@@ -13,8 +13,8 @@ import (
 // served are the groups that are always explained.
 var served = [...]metric.Group{metric.CPU, metric.Memory}
 
-// Pod explains a pod; false if nothing is known of it. While pods have not been
-// listed, it cannot be said of any name that there is no such pod.
+// Pod explains a pod. It returns false if nothing is known of it. Until pods have been listed, the
+// answer for an unknown name is that pods are not listed yet.
 func (w *Explainer) Pod(ref metric.PodRef) (Explanation, bool) {
 	f := w.open(ref, w.verdicts())
 	if !f.known() {
@@ -32,7 +32,7 @@ func (w *Explainer) Pod(ref metric.PodRef) (Explanation, bool) {
 	return e, true
 }
 
-// Container explains one container of a pod; false if nothing is known of it.
+// Container explains one container of a pod. It returns false if nothing is known of it.
 func (w *Explainer) Container(ref metric.PodRef, name string) (Explanation, bool) {
 	f := w.open(ref, w.verdicts())
 	if !slices.Contains(f.names(), name) {
@@ -46,8 +46,8 @@ func (w *Explainer) Container(ref metric.PodRef, name string) (Explanation, bool
 	return e, true
 }
 
-// Why says why a pod of the API server's has no CPU and memory, in full; of one
-// that has, what became of its CPU. It reads only the verdicts of the pod's node.
+// Why says in full why a pod has no CPU or memory. For a pod that has both, it returns the finding
+// on CPU. It reads only the verdicts on the pod's node.
 func (w *Explainer) Why(p *cluster.Pod) Finding {
 	f := w.open(p.PodRef, w.verdictsOn(p.Node))
 	f.facts, f.node = p, p.Node
@@ -61,7 +61,7 @@ func (w *Explainer) Why(p *cluster.Pod) Finding {
 	return cpu
 }
 
-// notListedYet is the answer about a name that was neither listed nor measured yet.
+// notListedYet is the answer for a name that was not listed and not measured yet.
 func (w *Explainer) notListedYet(e Explanation) (Explanation, bool) {
 	if w.Facts == nil || w.Facts.Synced {
 		return Explanation{}, false
@@ -79,7 +79,7 @@ func (w *Explainer) notListedYet(e Explanation) (Explanation, bool) {
 	return e, true
 }
 
-// verdicts returns all verdicts that hold.
+// verdicts yields all current verdicts.
 func (w *Explainer) verdicts() iter.Seq2[metric.Verdict, time.Time] {
 	if w.View == nil {
 		return func(func(metric.Verdict, time.Time) bool) {}
@@ -87,7 +87,7 @@ func (w *Explainer) verdicts() iter.Seq2[metric.Verdict, time.Time] {
 	return w.View.Verdicts()
 }
 
-// verdictsOn returns the verdicts of one node.
+// verdictsOn yields the verdicts on one node.
 func (w *Explainer) verdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
 	if w.View == nil {
 		return w.verdicts()
@@ -112,8 +112,8 @@ func (f *file) explain(kind metric.Kind, name string) Explanation {
 	return e
 }
 
-// missingContainers says which containers are not in the numbers of a pod that is served,
-// as sentences to add to what was said of it. Init containers end as they should.
+// missingContainers says which containers are not part of the numbers of a served pod, as sentences
+// to append to its summary. Init containers are not mentioned: they end as they should.
 func (f *file) missingContainers(pod []Finding, containers []Explanation) (text string) {
 	if !pod[0].Served || !pod[1].Served {
 		return ""
@@ -127,8 +127,8 @@ func (f *file) missingContainers(pod []Finding, containers []Explanation) (text 
 	return text
 }
 
-// explainedGroups returns the groups to explain: CPU and memory, and others that have
-// numbers in s, which may be nil, or a reason. Requests and limits are no measurement.
+// explainedGroups returns the groups to explain: CPU and memory, and other groups that have a
+// reason or numbers in s, which may be nil. Requests and limits are not measurements.
 func explainedGroups(s *metric.Sample, hasVerdict func(metric.Group) bool) []metric.Group {
 	groups := slices.Clone(served[:])
 	for g := range metric.Group(metric.NumGroups) {
@@ -142,8 +142,7 @@ func explainedGroups(s *metric.Sample, hasVerdict func(metric.Group) bool) []met
 	return groups
 }
 
-// hasVerdict reports whether a verdict is about a group of the pod (kind Pod) or
-// container.
+// hasVerdict reports whether a verdict is about a group of the pod (kind Pod) or container.
 func (f *file) hasVerdict(kind metric.Kind, name string, g metric.Group) bool {
 	return slices.ContainsFunc(f.verdicts, func(s datedVerdict) bool {
 		e := &s.Entity

@@ -31,7 +31,7 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// apis are the APIs that say why a number is missing, on one fixture after another.
+// apis are the APIs that say why a number is missing, on a sequence of fixtures.
 type apis struct {
 	fixture  *explain.Explainer
 	resource func(path string) *http.Response
@@ -39,7 +39,7 @@ type apis struct {
 	model    http.Handler
 }
 
-// remembering is a view as the model reads it, of which nothing is remembered.
+// remembering is a view for the model, without any history.
 type remembering struct{ *memory.Snapshot }
 
 func (remembering) Points(metric.Entity, metric.ID, time.Time, time.Time) iter.Seq2[time.Time, float64] {
@@ -72,8 +72,8 @@ func newAPIs(t *testing.T) *apis {
 	return a
 }
 
-// TestAPIsSayWhatIsExplained asks all APIs of the worlds of chance: the reason each
-// gives for what it does not serve is the one that explanations give.
+// TestAPIsSayWhatIsExplained asks all APIs in random clusters: each API must give the reason that
+// an explanation gives.
 func TestAPIsSayWhatIsExplained(t *testing.T) {
 	a := newAPIs(t)
 	for seed := range uint64(40) {
@@ -83,7 +83,7 @@ func TestAPIsSayWhatIsExplained(t *testing.T) {
 			now := transcript.Epoch.Add(time.Duration(round) * 15 * time.Second)
 			randomRound(t, chance, w, round, now)
 			if a.fixture = w.at(now.Add(time.Duration(chance.IntN(15)) * time.Second)); a.fixture.View == nil || a.fixture.Facts == nil || !a.fixture.Facts.Synced {
-				continue // there is nothing to be said yet
+				continue // there is no answer yet
 			}
 			a.compare(t)
 			if t.Failed() {
@@ -95,7 +95,7 @@ func TestAPIsSayWhatIsExplained(t *testing.T) {
 
 func (a *apis) compare(t *testing.T) {
 	t.Helper()
-	missing := map[string]int{} // running pods by the reason explained
+	missing := map[string]int{} // running pods by their explained reason
 	a.fixture.Facts.EachPod(func(p *cluster.Pod) bool {
 		e, _ := a.fixture.Pod(p.PodRef)
 		finding := a.fixture.Why(p)
@@ -105,7 +105,7 @@ func (a *apis) compare(t *testing.T) {
 		a.agree(t, fmt.Sprintf("pod %v of metrics.k8s.io", p.PodRef), a.reasonOf(t, a.resource(fmt.Sprintf("/namespaces/%s/pods/%s", p.Namespace, p.Name))), finding.Reason, finding.Served)
 		w := httptest.NewRecorder()
 		a.model.ServeHTTP(w, httptest.NewRequest(http.MethodGet, fmt.Sprintf("/apis/metrics/v1alpha1/namespaces/%s/pods/%s", p.Namespace, p.Name), nil))
-		if w.Code != http.StatusOK { // what it serves does not depend on the UID
+		if w.Code != http.StatusOK { // the UID does not matter for what it serves
 			a.agree(t, fmt.Sprintf("pod %v of the model", p.PodRef), lastReason(w.Body.String()), finding.Reason, finding.Served)
 		}
 		for i := range e.Findings {
@@ -130,8 +130,7 @@ func (a *apis) compare(t *testing.T) {
 	a.warned(t, missing)
 }
 
-// agree compares the reason that an API gives, "" for an answer, with what is
-// explained.
+// agree compares the reason of an API, "" for an answer with numbers, with the explained reason.
 func (a *apis) agree(t *testing.T, what, said, finding string, served bool) {
 	t.Helper()
 	if served {
@@ -142,8 +141,8 @@ func (a *apis) agree(t *testing.T, what, said, finding string, served bool) {
 	}
 }
 
-// reasonOf returns the reason that an answer of metrics.k8s.io gives for programs,
-// which must be the one it gives for people.
+// reasonOf returns the reason for programs in an answer of metrics.k8s.io. It must be the same as
+// the reason for people.
 func (a *apis) reasonOf(t *testing.T, r *http.Response) string {
 	t.Helper()
 	defer r.Body.Close()
@@ -180,7 +179,7 @@ func lastReason(s string) string {
 
 var counted = regexp.MustCompile(`(\d+) ([A-Z]\w+)`)
 
-// warned compares the warnings of a LIST of all pods with what is missing.
+// warned compares the warnings of a LIST of all pods with the missing pods.
 func (a *apis) warned(t *testing.T, missing map[string]int) {
 	t.Helper()
 	r := a.resource("/pods")

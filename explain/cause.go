@@ -15,29 +15,29 @@ type causeKey struct {
 	node   metric.NodeName
 	late   bool
 	served bool
-	idle   bool   // there is nothing to measure
-	said   string // of the idle
+	idle   bool   // nothing is to be measured
+	said   string // only if idle
 }
 
-// cause is a Cause in the making.
+// cause is a MissingCause that is still being counted.
 type cause struct {
 	MissingCause
-	outcome  Outcome // of the first
+	outcome  Outcome // of the first entity
 	severity metric.Severity
 	names    []named
 	scaled   map[string]bool
-	due      time.Time // when the last of them may change
+	due      time.Time // when the last entity may change
 }
 
-// named is a name of a cause.
+// named is a name in a cause.
 type named struct {
 	ref       metric.PodRef
 	container string
 	node      metric.NodeName
 }
 
-// cause returns the cause to which something on node of which is holds is
-// counted; nil if it has none.
+// cause returns the cause that counts an entity on node with this outcome. It returns nil if the
+// entity has no cause.
 func (r *reporter) cause(is *Outcome, node metric.NodeName) *cause {
 	if is.Served && is.Reason != metric.Ambiguous || is.Reason == metric.PodFinished {
 		return nil
@@ -64,7 +64,7 @@ func (r *reporter) cause(is *Outcome, node metric.NodeName) *cause {
 
 func compareNamed(a, b named) int {
 	return cmp.Or(
-		cmp.Compare(truth(a.node == ""), truth(b.node == "")), // nodes come first
+		cmp.Compare(truth(a.node == ""), truth(b.node == "")), // nodes first
 		strings.Compare(string(a.node), string(b.node)),
 		strings.Compare(string(a.ref.Namespace), string(b.ref.Namespace)),
 		strings.Compare(string(a.ref.Name), string(b.ref.Name)),
@@ -81,13 +81,13 @@ func (n named) String() string {
 	return n.ref.String()
 }
 
-// finish puts a cause into words.
+// finish returns a cause with its sentences.
 func (r *reporter) finish(key causeKey, c *cause) MissingCause {
 	out := c.MissingCause
 	is := c.outcome
 	is.Container, is.Said = "", key.said
 	if c.Pods+c.Nodes > 1 && key.node == "" {
-		is.Since = time.Time{} // each has its own
+		is.Since = time.Time{} // each entity has its own
 	}
 	t := r.messageWriter(key.node, metric.Pod)
 	is.evidence = metric.Evidence{Cause: is.evidence.Cause, Limit: is.evidence.Limit}
@@ -106,8 +106,9 @@ func (r *reporter) finish(key causeKey, c *cause) MissingCause {
 	return out
 }
 
-// joinNodes makes one cause of those that hold of many nodes alike: of more than two
-// that pass, of more than maxNames that do not. Nobody reads a line a node.
+// joinNodes joins causes that many nodes have in common into one cause. It does so for temporary
+// reasons of more than two nodes, and for other reasons of more than maxNames nodes. Nobody reads
+// one line for each node.
 func (r *reporter) joinNodes() {
 	nodes := map[causeKey]int{}
 	alike := func(key causeKey) causeKey { key.node = ""; return key }
@@ -145,7 +146,7 @@ func compareKeys(x, y causeKey) int {
 	)
 }
 
-// add counts what o holds to c.
+// add adds the counts of o to c.
 func (c *cause) add(o *cause) {
 	c.Pods, c.Nodes = c.Pods+o.Pods, c.Nodes+o.Nodes
 	c.severity, c.due = max(c.severity, o.severity), later(c.due, o.due)
@@ -156,7 +157,7 @@ func (c *cause) add(o *cause) {
 	maps.Copy(c.scaled, o.scaled)
 }
 
-// harm ranks causes.
+// harm returns how harmful a cause is; a report lists the highest first.
 func (k causeKey) harm(c *cause) int {
 	switch {
 	case c.severity == metric.Broken && !k.served:

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// duplicates returns the instances that went by the name of the pod (kind Pod) or of
-// one of its containers and were rejected, wherever they were reported.
+// duplicates returns the rejected instances with the name of the pod (kind Pod) or of one of its
+// containers, on any node.
 func (f *file) duplicates(kind metric.Kind, name string) (duplicates []Duplicate) {
 	for i := range f.verdicts {
 		s := &f.verdicts[i]
@@ -30,9 +30,9 @@ func (f *file) duplicates(kind metric.Kind, name string) (duplicates []Duplicate
 	return duplicates
 }
 
-// isRejected reports whether v is about an instance that was rejected. Of an
-// Ambiguous choice the loser's verdict names its instance; what is said of the
-// chosen one does not, or was settled between nodes.
+// isRejected reports whether v is about an instance that was rejected. If two instances were
+// Ambiguous, the verdict on the rejected one names its instance. The verdict on the chosen one does
+// not, or its rule is "place".
 func isRejected(v *metric.Verdict) bool {
 	if v.Reason == metric.Ambiguous {
 		return v.Instance != (metric.Instance{}) && v.Evidence.Rule != "place"
@@ -40,7 +40,7 @@ func isRejected(v *metric.Verdict) bool {
 	return v.Reason.IsRejection()
 }
 
-// duplicate says what was rejected and why.
+// duplicate describes a rejected instance and says why it was rejected.
 func (f *file) duplicate(s *datedVerdict) Duplicate {
 	i, got := &s.Instance, &s.Evidence.Got
 	r := Duplicate{

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// evidence returns what r rests on, one a line.
+// evidence returns the evidence for r, one item on each line.
 func (t *messageWriter) evidence(r *Outcome, sample *metric.Sample) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	e := &r.evidence
@@ -64,9 +64,9 @@ func (t *messageWriter) evidence(r *Outcome, sample *metric.Sample) (lines []str
 	return lines
 }
 
-// writeReading says what was seen of an instance; nothing of none. Identity weighs
-// instances by their CPU counters, whatever its group. Of the counters of
-// other groups the evidence holds one without a name.
+// writeReading describes a reading of an instance. It is empty if there is none. Identity compares
+// instances by their CPU counters, whatever the group is. For other groups the evidence has a
+// counter without a name, which is not written.
 func (t *messageWriter) writeReading(r *Outcome, s *metric.CounterReading) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
@@ -92,7 +92,7 @@ func (t *messageWriter) writeReading(r *Outcome, s *metric.CounterReading) strin
 	return strings.Join(parts, ", ")
 }
 
-// knownPod returns what the API server says of a pod; nil if it says nothing.
+// knownPod returns what the API server says about a pod, or nil if it says nothing.
 func (w *Explainer) knownPod(p *cluster.Pod) *Known {
 	if p == nil {
 		return nil
@@ -104,8 +104,7 @@ func (w *Explainer) knownPod(p *cluster.Pod) *Known {
 	return k
 }
 
-// knownContainer returns what the API server says of a container; nil if it
-// says nothing.
+// knownContainer returns what the API server says about a container, or nil if it says nothing.
 func (w *Explainer) knownContainer(c *cluster.Container) *Known {
 	if c == nil {
 		return nil

@@ -19,27 +19,27 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// TestTranscripts runs the files in testdata, each with a fixture of its own: the
-// whole pipeline and a memory sink. go test -rewrite writes their output anew.
+// TestTranscripts runs the files in testdata. Each file has its own fixture: the whole pipeline and
+// a memory sink. go test -rewrite writes their output again.
 //
 //	sink entities=2
-//	    the sink keeps no more than so many
+//	    the sink keeps at most this many entities
 //	facts [at=0s] [unsynced]
 //	    node n1 [notready] [cpu=4]
 //	    pod shop/web node=n1 [phase=Running] [uid=u1] [started=-5m] [deleted=30s] [known=-5m] [qos=Burstable] [hostnet]
 //	    container shop/web/app [waiting|terminated|unknown] [why=…] [id=c1] [last=c0] [started=-5m] [ended=-6m] [restarts=2] [init|sidecar|ephemeral]
-//	    everything the API server says from now on
+//	    everything that the API server says from now on
 //	read n1 at=0s [source=kubelet:resource] [interval=15s] [clock=1ms] [error=NodeTimeout]
 //	    shop/web/app [cpu=10s] [mem=10Mi] [rx=5Ki] [start=-5m] [time=0s] [uid=u1] [id=c1] [path=/a] [procs=1]
-//	    verdict shop/web reason=Unsupported [limit=5]   what no processor says of itself
+//	    verdict shop/web reason=Unsupported [limit=5]   a verdict that no processor makes
 //	source n1 [due=15s] [began=15s] [unread=NodeExcluded]
-//	    how a source fares, read or not
+//	    the state of a source, read or not
 //	scales shop/web-hpa shop/web
-//	    an autoscaler, and how its pods' names begin
+//	    an autoscaler, and the prefix of the names of its pods
 //	pod shop/web at=20s [json], container shop/web/app at=20s, node n1 at=20s, namespace shop at=20s, missing at=20s, why shop/web at=20s
-//	    ask
+//	    ask for an explanation
 //	rule shop/web network/rx_rate [cpu/usage_rate] at=20s
-//	    ask briefly, of a pod, a container, node/n1, namespace/shop, system/n1/kubelet or cluster
+//	    ask for the short reason, for a pod, a container, node/n1, namespace/shop, system/n1/kubelet or cluster
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		w := newFixture()
@@ -126,8 +126,8 @@ func (w *fixture) run(d *datadriven.TestData) (string, error) {
 	return out, err
 }
 
-// agree reports where an explainer's answers about a pod contradict each other, or
-// lack what each must have.
+// agree returns an error if the answers of an explainer about a pod contradict each other, or lack
+// a required part.
 func agree(w *explain.Explainer) (err error) {
 	survey := w.Survey()
 	w.Facts.EachPod(func(p *cluster.Pod) bool {
@@ -175,13 +175,13 @@ func agree(w *explain.Explainer) (err error) {
 	return err
 }
 
-// ofGroup is what each group is there for, or its first metric.
+// ofGroup is the main metric of each group, or its first metric.
 var ofGroup = map[string]metric.ID{
 	"cpu": metric.CPUUsageRate, "memory": metric.MemoryWorkingSet, "network": metric.NetworkRxRate,
 	"filesystem": metric.EphemeralStorageUsage, "io": metric.DiskReadBytesRate, "process": metric.ProcessCount, "accelerator": metric.AcceleratorDutyCycle,
 }
 
-// rules reports where what Rule says of e's metrics is not what the findings do.
+// rules returns an error if Rule and the findings disagree about the metrics of e.
 func rules(w *explain.Explainer, e *explain.Explanation, of metric.Entity) (err error) {
 	for i := range e.Findings {
 		f := &e.Findings[i]
@@ -200,10 +200,10 @@ func rules(w *explain.Explainer, e *explain.Explanation, of metric.Entity) (err 
 	return err
 }
 
-// address is in every error of a read.
+// address is part of every error of a read.
 const address = "10.0.0.1"
 
-// ask returns what an explainer answers.
+// ask returns the answer of an explainer.
 func ask(w *explain.Explainer, what, subject string, asJSON bool) (string, error) {
 	var answer any
 	known := true
@@ -242,7 +242,7 @@ func ask(w *explain.Explainer, what, subject string, asJSON bool) (string, error
 	return out.String(), nil
 }
 
-// briefly returns what an explainer says of metrics in few words.
+// briefly returns the explainer's short answers for metrics.
 func briefly(w *explain.Explainer, subject string, names map[string]string) string {
 	e := entity(subject)
 	kind, name, _ := strings.Cut(subject, "/")
@@ -272,7 +272,7 @@ func briefly(w *explain.Explainer, subject string, names map[string]string) stri
 	return out.String()
 }
 
-// describe writes all of an explanation.
+// describe writes all fields of an explanation.
 func describe(out *strings.Builder, e *explain.Explanation, indent string) {
 	line := func(format string, args ...any) { fmt.Fprintf(out, indent+format+"\n", args...) }
 	line("%s", e.Summary)

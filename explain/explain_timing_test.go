@@ -15,8 +15,8 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// large is a cluster of 1,000 nodes with 30 pods of two containers each, of which
-// every so many nodes fail.
+// large is a cluster of 1,000 nodes with 30 pods of two containers each. One in every failing nodes
+// fails.
 func large(t testing.TB, failing int) *explain.Explainer {
 	t.Helper()
 	sink := memory.New(memory.Options{})
@@ -60,7 +60,7 @@ func large(t testing.TB, failing int) *explain.Explainer {
 	return w
 }
 
-// use makes s one that is measured.
+// use makes s a measured sample.
 func use(s *metric.Sample) {
 	for _, g := range []metric.Group{metric.CPU, metric.Memory} {
 		s.Times[g], s.Reasons[g] = transcript.Epoch.UnixNano(), metric.Measured
@@ -70,8 +70,7 @@ func use(s *metric.Sample) {
 	s.Values.Set(metric.MemoryWorkingSet, 1<<20)
 }
 
-// Where many nodes fail alike, that is one cause, and no more names are given
-// than anyone reads.
+// If many nodes fail in the same way, this is one cause, and it has only a few names.
 func TestManyFailAlike(t *testing.T) {
 	w := large(t, 4)
 	r := w.Missing()

@@ -8,20 +8,19 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// SnapshotReader is one immutable state of what was measured.
+// SnapshotReader is one immutable snapshot of samples and verdicts.
 type SnapshotReader interface {
-	// Lookup returns what is served of one entity; a pod's or container's node
-	// may be left empty.
+	// Lookup returns the served sample of one entity. The node of a pod or container may be empty.
 	Lookup(e metric.Entity) (*metric.Sample, bool)
-	// Pod returns what is served of a pod and of its containers.
+	// Pod returns the served samples of a pod and of its containers.
 	Pod(ref metric.PodRef) (pod *metric.Sample, containers []*metric.Sample)
-	// Samples yields what is served of the entities of a kind.
+	// Samples yields the served samples of the entities of a kind.
 	Samples(kind metric.Kind) iter.Seq[*metric.Sample]
-	// EachOn calls do with what is served of the entities of a kind on one node,
-	// each good until do returns, until it returns false.
+	// EachOn calls do with the served samples of the entities of a kind on one node, until do
+	// returns false. Each sample is valid until do returns.
 	EachOn(node metric.NodeName, kind metric.Kind, do func(*metric.Sample) bool)
-	// Verdicts yields the verdicts on numbers that are missing or doubtful, with the
-	// time since when each holds. VerdictsOn yields those of one node.
+	// Verdicts yields the verdicts on missing or doubtful numbers, each with the time since when it
+	// is true. VerdictsOn yields those on one node.
 	Verdicts() iter.Seq2[metric.Verdict, time.Time]
 	VerdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time]
 }
@@ -29,15 +28,15 @@ type SnapshotReader interface {
 // SourceState is the state of one source.
 type SourceState struct {
 	Name                  string
-	Node                  metric.NodeName // empty for a source of many
+	Node                  metric.NodeName // empty for a source of many nodes
 	Interval              time.Duration
-	LastRead, LastSuccess time.Time // when the last read began or ended, and the last without an error; zero if there was none
-	Due                   time.Time // when it is read next; in the past while it is
-	Unread                error     // why it is left out on purpose; nil for one that is read
+	LastRead, LastSuccess time.Time // when the last read began or ended, and when the last read without an error did; zero if there was none
+	Due                   time.Time // the next read; in the past during a read
+	Unread                error     // why it is not read on purpose; nil for a source that is read
 	Err                   error     // of the last read
 }
 
-// Explainer is everything an answer is made of, as of one moment.
+// Explainer has everything that answers are made from, at one moment.
 type Explainer struct {
 	Now time.Time
 	// View is nil before the first round.
@@ -45,7 +44,7 @@ type Explainer struct {
 	// Facts are nil without a cluster.
 	Facts   *cluster.Facts
 	Sources []SourceState
-	// Autoscalers returns the HorizontalPodAutoscalers that scale by a pod, as
-	// namespace/name; nil if they are not watched.
+	// Autoscalers returns the HorizontalPodAutoscalers that use a pod, as namespace/name. It is nil
+	// if they are not watched.
 	Autoscalers func(*cluster.Pod) []string
 }

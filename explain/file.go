@@ -9,21 +9,21 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// file is all there is on one pod.
+// file is everything that is known of one pod.
 type file struct {
 	w           *Explainer
 	ref         metric.PodRef
 	facts       *cluster.Pod    // nil if the API server does not know it
-	node        metric.NodeName // empty if it is nowhere
+	node        metric.NodeName // empty if no node is known
 	pod         *metric.Sample
 	containers  []*metric.Sample
-	verdicts    []datedVerdict // on the pod and its containers, wherever they were reported
-	nodeVerdict *activeVerdict // why its node is not served; nil if it is
+	verdicts    []datedVerdict // on the pod and its containers, from all nodes
+	nodeVerdict *activeVerdict // why its node is not served; nil if it is served
 	read        *reading
 	nodeOutcome *Outcome
 }
 
-// open gathers what is known of a pod.
+// open collects what is known of a pod.
 func (w *Explainer) open(ref metric.PodRef, verdicts iter.Seq2[metric.Verdict, time.Time]) *file {
 	f := &file{w: w, ref: ref, facts: w.Facts.Pod(ref), pod: w.lookupPod(ref)}
 	if w.View != nil {
@@ -48,8 +48,8 @@ func (w *Explainer) open(ref metric.PodRef, verdicts iter.Seq2[metric.Verdict, t
 	return f
 }
 
-// findNode returns the node a pod is on: where the API server says, else where it
-// is measured, else where anything was said of it.
+// findNode returns the node of a pod: from the API server, or else from a sample, or else from a
+// verdict.
 func (f *file) findNode() metric.NodeName {
 	switch {
 	case f.facts != nil:
@@ -69,12 +69,11 @@ func (f *file) known() bool {
 	return f.facts != nil || f.pod != nil || len(f.containers) > 0 || len(f.verdicts) > 0
 }
 
-// gone reports whether the API server has listed its pods and this one is not
-// among them.
+// gone reports whether the API server has listed its pods and this pod is not among them.
 func (f *file) gone() bool { return f.facts == nil && f.w.Facts != nil && f.w.Facts.Synced }
 
-// names returns the pod's containers: those of its spec in their order, then
-// others that have a sample or a verdict.
+// names returns the pod's containers: first those of its spec in their order, then others that have
+// a sample or a verdict.
 func (f *file) names() (names []string) {
 	if f.facts != nil {
 		for i := range f.facts.Containers {
@@ -99,7 +98,7 @@ func (f *file) names() (names []string) {
 	return names
 }
 
-// sample returns what is served of the pod (kind Pod) or of a container, or nil.
+// sample returns the served sample of the pod (kind Pod) or of a container, or nil.
 func (f *file) sample(kind metric.Kind, name string) *metric.Sample {
 	if kind == metric.Pod {
 		return f.pod
@@ -112,7 +111,7 @@ func (f *file) sample(kind metric.Kind, name string) *metric.Sample {
 	return nil
 }
 
-// ofNode says what became of the pod's node.
+// ofNode returns the outcome of the pod's node.
 func (f *file) ofNode() Outcome {
 	if f.nodeOutcome == nil {
 		r := f.w.judgeNode(f.node, metric.CPU, f.w.lookNode(f.node), f.nodeVerdict, f.read)

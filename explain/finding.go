@@ -9,8 +9,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// best returns the verdict that explains best why group g of the pod (kind Pod) or of one
-// of its containers is not served, or nil.
+// best returns the verdict that best explains why group g of the pod (kind Pod) or of one of its
+// containers is not served, or nil.
 func (f *file) best(kind metric.Kind, name string, g metric.Group) *datedVerdict {
 	var best *datedVerdict
 	for i := range f.verdicts {
@@ -25,8 +25,8 @@ func (f *file) best(kind metric.Kind, name string, g metric.Group) *datedVerdict
 	return best
 }
 
-// judge says what became of group g of the pod (kind Pod) or of one of its containers, of
-// which l was seen, and returns the best verdict.
+// judge returns the outcome of group g of the pod (kind Pod) or of one of its containers, and the
+// best verdict. l is its measurement.
 func (f *file) judge(kind metric.Kind, name string, g metric.Group, l measurement) (r Outcome, best *datedVerdict) {
 	best = f.best(kind, name, g)
 	switch st := best.active(); {
@@ -49,13 +49,12 @@ func (f *file) judge(kind metric.Kind, name string, g metric.Group, l measuremen
 	return r, best
 }
 
-// finding says what became of one group of the metrics of the pod (kind Pod) or of one of
-// its containers.
+// finding explains one group of the metrics of the pod (kind Pod) or of one of its containers.
 func (f *file) finding(kind metric.Kind, name string, g metric.Group) Finding {
 	sample := f.sample(kind, name)
 	r, best := f.judge(kind, name, g, measure(sample, g))
 	switch {
-	case best == nil || r.Served || kind == metric.Pod && r.Reason.Layer() == metric.LayerLife: // of its life the API server says all
+	case best == nil || r.Served || kind == metric.Pod && r.Reason.Layer() == metric.LayerLife: // for reasons of layer life the API server has said everything
 	case r.Reason == best.Reason:
 		r.evidence = best.Evidence
 		if r.Since.IsZero() {
@@ -77,8 +76,8 @@ func (f *file) finding(kind metric.Kind, name string, g metric.Group) Finding {
 	return t.finding(&r, g, sample)
 }
 
-// chosen returns what is said of the instance that was chosen among equals of the
-// pod (kind Pod) or container; nil if nothing is.
+// chosen returns the verdict on the instance that was chosen among equals for the pod (kind Pod) or
+// container, or nil.
 func (f *file) chosen(kind metric.Kind, name string, g metric.Group) *datedVerdict {
 	for i := range f.verdicts {
 		s := &f.verdicts[i]
@@ -90,7 +89,7 @@ func (f *file) chosen(kind metric.Kind, name string, g metric.Group) *datedVerdi
 	return nil
 }
 
-// lacks returns which of CPU and memory a container has not.
+// lacks returns which of CPU and memory a container does not have.
 func (f *file) lacks(container string) (groups []metric.Group) {
 	if container == "" {
 		return nil
@@ -103,13 +102,13 @@ func (f *file) lacks(container string) (groups []metric.Group) {
 	return groups
 }
 
-// formerly says what a pod is that the API server has listed no more.
+// formerly describes a pod that the API server no longer lists.
 func (f *file) formerly() string {
 	return fmt.Sprintf("the API server knows no pod of this name: what node %s reports is of one that is gone", f.node)
 }
 
-// at returns the verdict on a container that gave its pod the reason, if it can
-// be of group g; nil if there is none.
+// at returns the verdict on a container that gave its pod the reason, preferably one of group g, or
+// nil.
 func (f *file) at(container string, reason metric.Reason, g metric.Group) (found *datedVerdict) {
 	for i := range f.verdicts {
 		s := &f.verdicts[i]
@@ -121,7 +120,7 @@ func (f *file) at(container string, reason metric.Reason, g metric.Group) (found
 	return found
 }
 
-// judgeUnlisted says what became of a pod that only nodes report.
+// judgeUnlisted returns the outcome of a pod that only nodes report.
 func (f *file) judgeUnlisted(g metric.Group, l measurement, st *activeVerdict) Outcome {
 	switch {
 	case l.complete:
@@ -137,8 +136,8 @@ func (f *file) judgeUnlisted(g metric.Group, l measurement, st *activeVerdict) O
 	return Outcome{Reason: l.missingReason()}
 }
 
-// judgeContainer says what became of group g of a container that the API server knows, of
-// which l was seen. st is the best verdict, or nil.
+// judgeContainer returns the outcome of group g of a container of a pod that the API server knows.
+// l is its measurement, and st is the best verdict or nil.
 func (f *file) judgeContainer(name string, g metric.Group, l measurement, st *activeVerdict) Outcome {
 	p := f.facts
 	if st != nil && st.outdated(p, f.read) {
@@ -183,7 +182,7 @@ func (f *file) judgeContainer(name string, g metric.Group, l measurement, st *ac
 	return startedAfterRead(g, p.Node, since, f.read)
 }
 
-// finding says r in full. sample holds the numbers, if there are any.
+// finding describes r in full. sample has the numbers, if there are any.
 func (t *messageWriter) finding(r *Outcome, g metric.Group, sample *metric.Sample) Finding {
 	if t.kind != metric.Node {
 		r.evidence.Err = nil // errors name addresses
@@ -214,7 +213,7 @@ func (t *messageWriter) finding(r *Outcome, g metric.Group, sample *metric.Sampl
 	return f
 }
 
-// severity returns how bad r is. What should have passed and did not is broken.
+// severity returns the severity of r. A temporary reason that lasts too long is broken.
 func (t *messageWriter) severity(r *Outcome) metric.Severity {
 	g := r.Reason.Severity()
 	switch {
@@ -223,7 +222,7 @@ func (t *messageWriter) severity(r *Outcome) metric.Severity {
 	case r.Served:
 		return g
 	case g == metric.None && r.Reason.IsRejection():
-		g = metric.Temporary // it is all there was
+		g = metric.Temporary // nothing else was reported
 	}
 	if g == metric.Temporary && !r.Since.IsZero() && t.now.Sub(r.Since) > t.read.lasting() {
 		g = metric.Broken
@@ -231,9 +230,8 @@ func (t *messageWriter) severity(r *Outcome) metric.Severity {
 	return g
 }
 
-// due returns when the reason may next change; zero if unknown. It is the
-// next read of the node, since extra rounds are made for new pods; but a
-// verdict may know that it is too early.
+// due returns when the reason may next change, or zero if that is unknown. It is the next read of
+// the node, because new pods lead to extra rounds. A verdict can say that this read is too early.
 func (t *messageWriter) due(r *Outcome) time.Time {
 	switch r.Reason.Layer() {
 	case metric.LayerLife:

@@ -18,21 +18,21 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// fixture is the real pipeline and memory sink, and what surrounds them.
+// fixture is the real pipeline and memory sink, and their inputs.
 type fixture struct {
 	sink      *memory.Sink
-	read      bool // something was
+	read      bool // something was read
 	facts     *cluster.Facts
 	pipelines map[string]*processors.Pipeline
 	sources   map[string]*explain.SourceState
-	scaled    map[string]string // autoscaler → beginning of the pods' namespace/name
+	scaled    map[string]string // autoscaler → prefix of the pods' namespace/name
 }
 
 func newFixture() *fixture {
 	return &fixture{sink: memory.New(memory.Options{}), pipelines: map[string]*processors.Pipeline{}, sources: map[string]*explain.SourceState{}, scaled: map[string]string{}}
 }
 
-// at returns the fixture as of a moment.
+// at returns the explainer of the fixture at a moment.
 func (w *fixture) at(now time.Time) *explain.Explainer {
 	e := &explain.Explainer{Now: now, Facts: w.facts}
 	if w.read {
@@ -54,7 +54,7 @@ func (w *fixture) at(now time.Time) *explain.Explainer {
 	return e
 }
 
-// entity reads ns/pod and ns/pod/container; the zero Entity for another name.
+// entity parses ns/pod and ns/pod/container. It returns the zero Entity for other names.
 func entity(name string) metric.Entity {
 	if !strings.Contains(name, "/") {
 		return metric.Entity{}
@@ -76,7 +76,7 @@ func attributes(line string) (name string, attrs map[string]string) {
 	return name, attrs
 }
 
-// learn makes lines all that the API server says.
+// learn replaces everything that the API server says with lines.
 func (w *fixture) learn(lines []string, at time.Time, synced bool) error {
 	c := cluster.FactsChange{Synced: synced, At: at}
 	w.facts.EachNode(func(n *cluster.Node) bool { c.GoneNodes = append(c.GoneNodes, n.Name); return true })
@@ -137,7 +137,7 @@ func (w *fixture) learn(lines []string, at time.Time, synced bool) error {
 	return nil
 }
 
-// source returns how one source of one node fares, to be changed.
+// source returns the state of one source of one node, for changes.
 func (w *fixture) source(name string, node metric.NodeName) *explain.SourceState {
 	key := string(node) + " " + name
 	if w.sources[key] == nil {
@@ -146,8 +146,8 @@ func (w *fixture) source(name string, node metric.NodeName) *explain.SourceState
 	return w.sources[key]
 }
 
-// observe lets a node be read: lines are what it reports, or verdict lines that
-// no processor makes.
+// observe writes a read of a node. lines are what the node reports, or verdicts that no processor
+// makes.
 func (w *fixture) observe(b *metric.Batch, lines []string) error {
 	now := b.Ended
 	for _, line := range lines {
@@ -186,7 +186,7 @@ func (w *fixture) observe(b *metric.Batch, lines []string) error {
 	return w.sink.Write(context.Background(), b)
 }
 
-// fill makes s the sample that a node reports.
+// fill sets s to the sample that a node reports.
 func fill(s *metric.Sample, attrs map[string]string, now time.Time) error {
 	r := reader{attrs: attrs}
 	at := now
@@ -220,7 +220,7 @@ func fill(s *metric.Sample, attrs map[string]string, now time.Time) error {
 	return r.done()
 }
 
-// reader takes attributes, and tells of those that nobody took.
+// reader reads attributes, and reports those that were not read.
 type reader struct {
 	attrs map[string]string
 	err   error
@@ -250,7 +250,7 @@ func (r *reader) number(key string) float64 {
 	return n
 }
 
-// moment reads an offset from the epoch; zero if there is none.
+// moment reads an offset from the epoch. It returns zero if there is none.
 func (r *reader) moment(key string) time.Time {
 	v := r.text(key)
 	if v == "" {

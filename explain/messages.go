@@ -8,9 +8,9 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// messages say each reason in a sentence without a full stop. The first of a reason's
-// templates whose arguments are known is used, so the most exact come first, and the
-// last needs none but "node", "node's", "kubelet", which are always known.
+// messages describe each reason in a sentence without a full stop. The first template of a reason
+// with all arguments known is used, so the most exact template comes first. The last one needs only
+// "node", "node's" and "kubelet", which are always known.
 var messages = [metric.NumReasons][]template{
 	metric.Unjudged: {"nothing is known about it yet"},
 	metric.Measured: {"it is measured"},
@@ -105,7 +105,7 @@ var messages = [metric.NumReasons][]template{
 	},
 }
 
-// argumentNames are all arguments that templates may name.
+// argumentNames are all arguments that templates may contain.
 var argumentNames = []string{
 	"node", "node's", "kubelet", "container", "cause", "said", "ended", "since", "late", "grace", "restarts", "limit",
 	"waiting container", "incomplete container", "ambiguous container", "chosen node", "bound node", "no longer", "older start", "newer start",
@@ -113,16 +113,16 @@ var argumentNames = []string{
 	"counter", "counter before", "clock", "used", "window", "cores",
 }
 
-// Message says a reason in one short sentence without a full stop: why group g has no
-// number, or a doubtful one. It knows what is in the evidence and does not change while
-// the reason stays, unless the evidence has an error.
+// Message describes a reason in one short sentence without a full stop: why group g has no number,
+// or a doubtful one. It uses the evidence, and it does not change while the reason lasts, unless
+// the evidence has an error.
 func Message(r metric.Reason, g metric.Group, ev metric.Evidence) string {
 	a := nounArguments("")
 	a.addStable(r, g, &ev)
 	return withError(first(messages[known(r)], a), ev.Err)
 }
 
-// addStable adds what does not change while the reason stays.
+// addStable adds the arguments that do not change while the reason lasts.
 func (a arguments) addStable(r metric.Reason, g metric.Group, ev *metric.Evidence) {
 	if ev.Limit > 0 {
 		a["limit"] = humanize.Decimal(ev.Limit, 0)
@@ -152,7 +152,7 @@ func withError(message string, err error) string {
 	return fmt.Sprintf("%s: %v", message, innerError(err))
 }
 
-// innerError returns what lies behind a read error: its reason is said already.
+// innerError returns the error inside a read error: the reason is already in the sentence.
 func innerError(err error) error {
 	if read := (*metric.ReadError)(nil); errors.As(err, &read) && read.Err != nil {
 		return read.Err

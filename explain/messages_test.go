@@ -11,8 +11,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// What stays until somebody does something needs to say what; a sentence of
-// advice ends like one.
+// A reason that lasts until somebody acts needs advice. Advice ends like a sentence.
 func TestAdvice(t *testing.T) {
 	for r := range metric.Reason(metric.NumReasons) {
 		a := Advice(r)
@@ -34,7 +33,7 @@ func TestNext(t *testing.T) {
 	now := time.Unix(1000, 0)
 	for _, test := range []struct {
 		reason metric.Reason
-		in     time.Duration // until it is due; 0 if nobody knows when
+		in     time.Duration // until it is due; 0 if unknown
 		want   string
 	}{
 		{metric.FirstSample, 9 * time.Second, "a second reading is due in 9s"},
@@ -92,8 +91,8 @@ func TestMessageHasTheEvidence(t *testing.T) {
 	}
 }
 
-// TestTemplates: a template names only arguments that exist, closes its brackets, and a
-// reason's last template needs none but those that are always known.
+// TestTemplates checks that a template names only existing arguments and closes its brackets, and
+// that the last template of a reason needs only arguments that are always known.
 func TestTemplates(t *testing.T) {
 	names := regexp.MustCompile(`\{[^}]*\}`)
 	for r, templates := range messages {
@@ -130,5 +129,5 @@ func TestRender(t *testing.T) {
 	f("{a} waits[: {b}]", arguments{"a": "x"}, "x waits")
 	f("{a} waits[: {b}]", arguments{"b": "y"}, "")
 	f("[{a} ]waits", nil, "waits")
-	f("{a}", arguments{"a": "{b}[c]"}, "{b}[c]") // what an argument holds is not looked at
+	f("{a}", arguments{"a": "{b}[c]"}, "{b}[c]") // templates inside arguments are not rendered
 }

@@ -12,13 +12,12 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// ShortMessage says why something is not served in one short sentence, with the
-// reason's name at its end, by which the documentation explains it: "container app has
-// no number: it was seen once, and a rate needs two readings (FirstSample)".
+// ShortMessage says in one short sentence why something is not served. It ends with the name of the
+// reason, under which the documentation explains it: "container app has no number: it was seen
+// once, and a rate needs two readings (FirstSample)".
 //
-// It holds nothing that changes while the reason stays, so that whoever shows each
-// text once shows it once; and nothing of the errors that reads end with, for they
-// name addresses.
+// The text does not change while the reason lasts, so a caller that shows each text once shows it
+// once. It contains no errors of reads, because errors contain addresses.
 func (r *Outcome) ShortMessage() string {
 	return fmt.Sprintf("%s (%v)", r.Message(), r.Reason)
 }
@@ -42,7 +41,7 @@ func (r *Outcome) Message() string {
 	return "container " + r.Container + " has no number: " + text
 }
 
-// addContainer adds what names the container that a ruling is about.
+// addContainer adds the arguments that name the container of an outcome.
 func (a arguments) addContainer(r *Outcome) {
 	switch {
 	case r.kind == metric.Container:
@@ -62,24 +61,24 @@ func (a arguments) addContainer(r *Outcome) {
 	}
 }
 
-// messageWriter says rulings in full, with their evidence.
+// messageWriter describes outcomes in full, with their evidence.
 type messageWriter struct {
 	now       time.Time
 	kind      metric.Kind
 	node      metric.NodeName
-	container string // of the subject, if it is one
+	container string // the explained container, if it is one
 	asked     metric.Group
 	pod       *cluster.Pod
 	facts     *cluster.Node
 	read      *reading
-	missing   []metric.Group // what the container at fault has not
+	missing   []metric.Group // the groups that the container at fault does not have
 }
 
 func (f *file) messageWriter(kind metric.Kind) *messageWriter {
 	return &messageWriter{now: f.w.Now, kind: kind, node: f.node, pod: f.facts, facts: f.w.Facts.Node(f.node), read: f.read}
 }
 
-// at says when something was: "at 12:00:05 UTC (3s ago)".
+// at formats a time: "at 12:00:05 UTC (3s ago)".
 func (t *messageWriter) at(at time.Time) string {
 	if at.IsZero() {
 		return "at an unknown time"
@@ -87,7 +86,7 @@ func (t *messageWriter) at(at time.Time) string {
 	return fmt.Sprintf("at %s (%s)", humanize.ClockMillis(at, t.now), t.ago(at))
 }
 
-// ago says how long t is past. A node's time may be ahead of ours.
+// ago says how long ago t was. A node's clock may be ahead of weir's.
 func (t *messageWriter) ago(at time.Time) string {
 	if d := at.Sub(t.now); d >= time.Second {
 		return humanize.Duration(d.Round(time.Second)) + " ahead of weir's clock"
@@ -95,8 +94,7 @@ func (t *messageWriter) ago(at time.Time) string {
 	return humanize.Ago(at, t.now)
 }
 
-// names returns the arguments that name the subject's node. An explanation of a node
-// calls it "the node".
+// names returns the arguments that name the node. The explanation of a node calls it "the node".
 func (t *messageWriter) names() arguments {
 	if t.kind == metric.Node {
 		return nounArguments("")
@@ -104,7 +102,7 @@ func (t *messageWriter) names() arguments {
 	return nounArguments(string(t.node))
 }
 
-// arguments returns all that is known for the message of a ruling.
+// arguments returns all known arguments for the message of an outcome.
 func (t *messageWriter) arguments(r *Outcome) arguments {
 	e, a := &r.evidence, t.names()
 	a.addStable(r.Reason, r.group, &metric.Evidence{Limit: e.Limit, Cause: e.Cause, Got: e.Got, Other: e.Other})
@@ -145,8 +143,8 @@ func (t *messageWriter) arguments(r *Outcome) arguments {
 	return a
 }
 
-// grace says until when a pod that is being deleted was given: a deletion's time is
-// when its grace ends.
+// grace says how much time a pod that is being deleted has left. The time of a deletion is the end
+// of its grace period.
 func (t *messageWriter) grace(end time.Time) string {
 	if d := end.Sub(t.now); d > 0 {
 		return "with " + humanize.Duration(d) + " of grace left"
@@ -178,7 +176,7 @@ func (t *messageWriter) addState(a arguments, r *Outcome) {
 	}
 }
 
-// addReadings adds the two readings of a counter that a ruling rests on.
+// addReadings adds the two readings of a counter that an outcome is based on.
 func (t *messageWriter) addReadings(a arguments, r *Outcome) {
 	e := &r.evidence
 	got, other, start := instant(e.Got.Time), instant(e.Other.Time), instant(e.Got.Start)
@@ -205,7 +203,7 @@ func (t *messageWriter) addReadings(a arguments, r *Outcome) {
 	}
 }
 
-// addInstances adds what identity weighed.
+// addInstances adds what identity compared.
 func (t *messageWriter) addInstances(a arguments, reason metric.Reason, e *metric.Evidence) {
 	got, other := instant(e.Got.Start), instant(e.Other.Start)
 	switch reason {
@@ -240,7 +238,7 @@ func (t *messageWriter) addInstances(a arguments, reason metric.Reason, e *metri
 	}
 }
 
-// message says r in a sentence, without a full stop; nothing of what is plainly
+// message describes r in a sentence without a full stop. It is empty if the number was simply
 // measured.
 func (t *messageWriter) message(r *Outcome, lastKnown bool) string {
 	switch {
@@ -267,13 +265,13 @@ func (t *messageWriter) message(r *Outcome, lastKnown bool) string {
 	return text
 }
 
-// whole reports whether the group asked about is missing only because the container
-// lacks another.
+// whole reports whether the group in question is missing only because the container lacks another
+// group.
 func (t *messageWriter) whole(r *Outcome) bool {
 	return len(t.missing) > 0 && r.Container != "" && t.kind != metric.Container && r.Reason.Layer() != metric.LayerLife && !slices.Contains(t.missing, t.asked)
 }
 
-// reasonMessage says a reason with its evidence.
+// reasonMessage describes a reason with its evidence.
 func (t *messageWriter) reasonMessage(r *Outcome) string {
 	text := first(messages[known(r.Reason)], t.arguments(r))
 	if r.Reason.IsRejection() && r.Said == "" {
@@ -294,7 +292,7 @@ func (t *messageWriter) lastKnownMessage(r *Outcome) string {
 	return text
 }
 
-// shortID cuts a container ID as people do.
+// shortID returns the usual short form of a container ID.
 func shortID(id metric.ContainerID) string {
 	if len(id) > 12 {
 		return string(id[:12])
@@ -302,8 +300,8 @@ func shortID(id metric.ContainerID) string {
 	return string(id)
 }
 
-// cpuSeconds says an amount of CPU time, of which ns is in nanoseconds, as exactly as
-// one has to see two apart.
+// cpuSeconds formats CPU time, given in nanoseconds, so exactly that two readings can be
+// distinguished.
 func cpuSeconds(ns float64) string {
 	if math.IsNaN(ns) {
 		return "an unknown time"
@@ -311,7 +309,7 @@ func cpuSeconds(ns float64) string {
 	return fmt.Sprintf("%.6gs", ns*metric.Nanoseconds.Prometheus())
 }
 
-// sentence makes a sentence of a clause.
+// sentence returns a clause as a sentence.
 func sentence(s string) string {
 	if s == "" {
 		return ""

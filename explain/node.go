@@ -8,8 +8,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Node explains a node; false if nothing is known of it. While nodes have not
-// been listed, it cannot be said of any name that there is no such node.
+// Node explains a node. It returns false if nothing is known of it. Until nodes have been listed,
+// the answer for an unknown name is that nodes are not listed yet.
 func (w *Explainer) Node(name metric.NodeName) (Explanation, bool) {
 	c := w.openNode(name)
 	if !c.known() {
@@ -25,13 +25,13 @@ func (w *Explainer) Node(name metric.NodeName) (Explanation, bool) {
 	return e, true
 }
 
-// nodeFile is all there is on one node.
+// nodeFile is everything that is known of one node.
 type nodeFile struct {
 	w           *Explainer
 	name        metric.NodeName
 	sample      *metric.Sample
 	verdicts    []datedVerdict // on the node itself
-	hasVerdicts bool           // of it or anything on it
+	hasVerdicts bool           // on the node or on anything on it
 	read        *reading
 }
 
@@ -53,7 +53,7 @@ func (c *nodeFile) known() bool {
 	return slices.ContainsFunc(c.w.Sources, func(s SourceState) bool { return s.Node == c.name })
 }
 
-// best returns the verdict that explains best why group g of the node is not served, or nil.
+// best returns the verdict that best explains why group g of the node is not served, or nil.
 func (c *nodeFile) best(g metric.Group) *datedVerdict {
 	var best *datedVerdict
 	for i := range c.verdicts {
@@ -64,7 +64,7 @@ func (c *nodeFile) best(g metric.Group) *datedVerdict {
 	return best
 }
 
-// finding says what became of one group of the node's metrics.
+// finding explains one group of the node's metrics.
 func (c *nodeFile) finding(g metric.Group) Finding {
 	s := c.best(g)
 	r := c.w.judgeNode(c.name, g, measure(c.sample, g), s.active(), c.read)
@@ -76,7 +76,7 @@ func (c *nodeFile) finding(g metric.Group) Finding {
 	return t.finding(&r, g, c.sample)
 }
 
-// droppedText says how much of the node was dropped at a limit, as a sentence.
+// droppedText says in a sentence how much of the node was dropped because of a limit.
 func (c *nodeFile) droppedText() string {
 	for i := range c.verdicts {
 		if e := &c.verdicts[i].Evidence; c.verdicts[i].Reason == metric.OverLimit && e.Got.Value > 0 {
@@ -86,8 +86,8 @@ func (c *nodeFile) droppedText() string {
 	return ""
 }
 
-// podsText says how many of the pods on the node are served, as a sentence to add
-// to what was said of the node; nothing where the API server names none.
+// podsText says how many of the pods on the node are served, as a sentence to append to the
+// summary. It is empty if the API server lists no pods there.
 func (c *nodeFile) podsText() string {
 	pods := c.w.Facts.PodsOn(c.name)
 	var expected, got, shared int
@@ -114,7 +114,7 @@ func (c *nodeFile) podsText() string {
 	return fmt.Sprintf(" Of %s on it that should have metrics, %s %s none.", humanize.Count(expected, "pod"), humanize.Number(expected-got), humanize.HasHave(expected-got))
 }
 
-// knownNode returns what the API server says of a node; nil if it says nothing.
+// knownNode returns what the API server says about a node, or nil if it says nothing.
 func (w *Explainer) knownNode(name metric.NodeName) *Known {
 	n := w.Facts.Node(name)
 	if n == nil {

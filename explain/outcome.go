@@ -9,50 +9,50 @@ import (
 	"github.com/weir-metrics/weir/resourceusage"
 )
 
-// Outcome is what became of one pod, container or node, of its CPU and memory
-// together or of another metric: cheap to make for many. ShortMessage says it in a
-// sentence, Explainer.Why and the answers in full.
+// Outcome says whether one pod, container or node is served, and otherwise why not. It is about CPU
+// and memory together or about another metric, and it is cheap to make for many entities.
+// ShortMessage describes it in a sentence, Explainer.Why and the answers in full.
 type Outcome struct {
-	// Reason is Measured, or Ambiguous, for what is served; else why it is not.
+	// Reason is Measured or Ambiguous if the number is served. Otherwise it is why it is not.
 	Reason metric.Reason
 	Served bool
-	// Container is the one that keeps its pod from being served; empty if none
-	// does.
+	// Container is the container because of which its pod is not served. It is empty if there is
+	// none.
 	Container string
-	// Node is where the fault lies, for reasons of the layers node and scrape.
+	// Node is the node at fault, for reasons of the layers node and scrape.
 	Node metric.NodeName
 	// Late says that a pod or container began after its node was last read.
 	Late bool
-	// Said is what the API server says besides: "CrashLoopBackOff". Where the
-	// reason alone would say too little, it is the reason in other words.
+	// Said is what the API server says in addition: "CrashLoopBackOff". If the reason alone says
+	// too little, Said is the reason in other words.
 	Said string
-	// Since is when the reason began to hold; zero if unknown.
+	// Since is the time since when the reason is true, or zero if that is unknown.
 	Since time.Time
 
-	kind     metric.Kind  // Container of a container that was asked of
+	kind     metric.Kind  // Container if the question was about a container
 	group    metric.Group // of the verdict, and of the values in its evidence
 	evidence metric.Evidence
-	over     *activeVerdict // of a node of which something was dropped
+	over     *activeVerdict // of a node from which something was dropped
 }
 
-// Expected reports whether something of which r holds should have numbers: it
-// neither waits, nor has ended, nor is left out on purpose.
+// Expected reports whether an entity with this outcome should have numbers: it does not wait, it
+// has not ended, and it is not left out on purpose.
 func (r *Outcome) Expected() bool {
 	return r.Served || r.Reason.Layer() != metric.LayerLife && r.Reason != metric.NodeExcluded
 }
 
-// measurement is what is measured of one thing.
+// measurement is what was measured of one entity.
 type measurement struct {
 	reported      bool // there is a sample
-	complete      bool // with every number that was asked for
+	complete      bool // it has every number that was asked for
 	ambiguous     bool
 	uid           metric.PodUID
 	lastKnownAt   int64         // see resourceusage.LastKnownAt
-	reason        metric.Reason // of the first number that is not there
-	metricMissing bool          // its group has others, but not this one
+	reason        metric.Reason // of the first number that is missing
+	metricMissing bool          // its group has other numbers, but not this one
 }
 
-// measure returns what s, which may be nil, holds of groups.
+// measure returns the measurement of groups in s, which may be nil.
 func measure(s *metric.Sample, groups ...metric.Group) measurement {
 	if s == nil {
 		return measurement{}
@@ -70,7 +70,7 @@ func measure(s *metric.Sample, groups ...metric.Group) measurement {
 	return l
 }
 
-// measureMetric returns what s, which may be nil, holds of a metric.
+// measureMetric returns the measurement of one metric in s, which may be nil.
 func measureMetric(s *metric.Sample, id metric.ID) measurement {
 	g := id.Describe().Group
 	l := measure(s, g)
@@ -88,8 +88,8 @@ func measureMetric(s *metric.Sample, id metric.ID) measurement {
 	return l
 }
 
-// hasNumber reports whether s has the number that group g is there for. What is
-// no amount is no number: it would be served as one.
+// hasNumber reports whether s has the main number of group g. A negative or infinite value does not
+// count, because it would be served.
 func hasNumber(s *metric.Sample, g metric.Group) bool {
 	var id metric.ID
 	switch g {
@@ -112,8 +112,8 @@ func (l measurement) outcome(g metric.Group) Outcome {
 	return r
 }
 
-// withoutMetric returns what becomes of a metric that is not supplied while others of its
-// group are.
+// withoutMetric returns the outcome of a metric that is not reported although others of its group
+// are.
 func (l measurement) withoutMetric(g metric.Group) Outcome {
 	r := Outcome{Reason: l.reason, group: g}
 	if g == metric.Spec {
@@ -122,7 +122,7 @@ func (l measurement) withoutMetric(g metric.Group) Outcome {
 	return r
 }
 
-// missingReason returns why what is reported has no number.
+// missingReason returns why a reported entity has no number.
 func (l measurement) missingReason() metric.Reason {
 	if l.reason.Layer() == metric.LayerNone || l.reason == metric.Ambiguous {
 		return metric.NotReported
@@ -130,10 +130,9 @@ func (l measurement) missingReason() metric.Reason {
 	return l.reason
 }
 
-// judgePod says what became of group asked of a pod that the API server knows. Of
-// several reasons the outermost wins; what the API server says now is newer than
-// any verdict. st is the verdict to go by, nil if there is none; how the node is
-// read and what became of it is asked only if it matters.
+// judgePod returns the outcome of group asked of a pod that the API server knows. If there are
+// several reasons, the outermost wins. What the API server says now is newer than any verdict. st
+// is the best verdict, or nil. read and node are called only if they matter.
 func judgePod(p *cluster.Pod, asked metric.Group, l measurement, st *activeVerdict, read func() *reading, node func() Outcome) Outcome {
 	g := asked
 	if st != nil {
@@ -181,15 +180,15 @@ func judgePod(p *cluster.Pod, asked metric.Group, l measurement, st *activeVerdi
 			Rule: "uid", Got: metric.CounterReading{UID: l.uid}, Other: metric.CounterReading{UID: p.UID, Start: nanos(p.Started)},
 		}}
 	case l.reported && !other && l.missingReason().Layer() != metric.LayerLife && l.missingReason() != metric.Incomplete:
-		// Else the API server has since said otherwise, of the pod or of the container
-		// for which it was incomplete.
+		// Otherwise the API server has since said something else, about the pod or about the
+		// container because of which it was incomplete.
 		return Outcome{Reason: l.missingReason(), group: g}
 	}
 	return startedAfterRead(asked, p.Node, startOf(p), read())
 }
 
-// startedAfterRead says what became of something that began at a time and has neither
-// sample nor verdict. CPU and memory would have one if the node had been read since.
+// startedAfterRead returns the outcome of an entity that began at since and has neither sample nor
+// verdict. CPU and memory would have one if the node had been read after that.
 func startedAfterRead(asked metric.Group, node metric.NodeName, since time.Time, read *reading) Outcome {
 	if asked != metric.CPU && asked != metric.Memory && !read.last.Before(since) {
 		return Outcome{Reason: metric.NotReported, group: asked}
@@ -221,9 +220,9 @@ func pending(p *cluster.Pod, g metric.Group) Outcome {
 	return r
 }
 
-// nothingRuns says why nothing of a pod that has started needs to be measured; false if
-// a container runs that does. It is what one of its containers waits for, else how
-// the first ended.
+// nothingRuns returns why nothing of a started pod has to be measured, or false if a container that
+// has to be measured runs. The reason is what one of its containers waits for, or else how the
+// first container ended.
 func nothingRuns(p *cluster.Pod, g metric.Group, st *activeVerdict) (r Outcome, rests bool) {
 	for i := range p.Containers {
 		c := &p.Containers[i]
@@ -239,9 +238,9 @@ func nothingRuns(p *cluster.Pod, g metric.Group, st *activeVerdict) (r Outcome, 
 	return r, rests
 }
 
-// notRunning says why a container that does not run now has no numbers. Of a pod that is
-// being deleted it will not come back. Where st has said the same for longer than
-// since its last run ended, that counts: it runs for moments only.
+// notRunning says why a container that does not run now has no numbers. If the pod is being
+// deleted, the container will not start again. If st has had the same reason since before the end
+// of the last run, its time counts: the container runs only for moments.
 func notRunning(p *cluster.Pod, c *cluster.Container, st *activeVerdict) Outcome {
 	r := Outcome{Reason: metric.ContainerNotStarted, Container: c.Name, Said: c.StateReason(), Since: c.EndedAt()}
 	switch {
@@ -256,8 +255,8 @@ func notRunning(p *cluster.Pod, c *cluster.Container, st *activeVerdict) Outcome
 	return r
 }
 
-// startOf returns when a pod last began to be one that should be measured, as far
-// as anyone says.
+// startOf returns the latest known time at which a pod, or one of its containers, became one that
+// should be measured.
 func startOf(p *cluster.Pod) time.Time {
 	t := p.Started
 	if p.KnownAt.After(t) {
@@ -281,8 +280,7 @@ func endOf(p *cluster.Pod) (t time.Time) {
 	return t
 }
 
-// judgeNode says what became of group asked of a node. st is the verdict on it to
-// go by, nil if there is none.
+// judgeNode returns the outcome of group asked of a node. st is the best verdict on it, or nil.
 func (w *Explainer) judgeNode(name metric.NodeName, asked metric.Group, l measurement, st *activeVerdict, read *reading) Outcome {
 	switch {
 	case l.metricMissing:

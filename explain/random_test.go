@@ -12,9 +12,9 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// Whatever happens, all answers about a pod agree, and every pod has one. What
-// happens here is chance: pods come and go, crash and move, nodes fail, report
-// twice, late, zeros or nothing, and the API server is heard of late.
+// In random clusters all answers about a pod agree, and every pod has an answer. Pods come and go,
+// crash and move. Nodes fail, or report twice, late, zeros or nothing. News from the API server
+// arrives late.
 func TestAnswersAgreeWhateverHappens(t *testing.T) {
 	for seed := range uint64(200) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestAnswersAgreeWhateverHappens(t *testing.T) {
 	}
 }
 
-// randomRound lets w learn and observe what chance has in store for a round.
+// randomRound makes random changes and a random read for one round.
 func randomRound(t *testing.T, chance *rand.Rand, w *fixture, round int, now time.Time) {
 	t.Helper()
 	if chance.IntN(3) > 0 {
@@ -95,7 +95,7 @@ func randomFacts(chance *rand.Rand, round int) (lines []string) {
 		uid, known := chance.IntN(2), 15*chance.IntN(round+1)
 		node, phase := pick(chance, "n1", "n2", "n3", ""), pick(chance, "Running", "Running", "Running", "Running", "Pending", "Succeeded")
 		if node == "" {
-			phase = "Pending" // nothing runs nowhere
+			phase = "Pending" // a pod without a node is pending
 		}
 		lines = append(lines, fmt.Sprintf("pod %s uid=u%d node=%s phase=%s started=%ds known=%ds%s%s", name, uid, node, phase, known, known, pick(chance, "", "", "", fmt.Sprintf(" deleted=%ds", 15*round)), pick(chance, "", "", " hostnet")))
 		for _, c := range []string{"app", "log"} {

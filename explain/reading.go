@@ -9,18 +9,17 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// reading is how a node is being read, by all of its sources together.
+// reading is the state of all reads of a node, by all of its sources together.
 type reading struct {
 	sources []SourceState
-	last    time.Time // the newest read of any, the present one left out
-	success time.Time // the newest that went well
-	due     time.Time // the next
-	unread  error     // if none is read, why
-	err     error     // if none went well the last time, why
+	last    time.Time // the newest read of any source, without the one under way
+	success time.Time // the newest read without an error
+	due     time.Time // the next read
+	unread  error     // why no source is read; nil if one is
+	err     error     // why the last reads failed; nil if one succeeded
 }
 
-// newReading sums up sources as of now. The times of one that is excluded say
-// nothing.
+// newReading combines the states of sources at now. It ignores the times of an excluded source.
 func newReading(sources []SourceState, now time.Time) *reading {
 	r := &reading{sources: sources}
 	reads, well := false, false
@@ -33,7 +32,7 @@ func newReading(sources []SourceState, now time.Time) *reading {
 		reads = true
 		r.success = later(r.success, s.LastSuccess)
 		if running := !s.Due.IsZero() && s.Due.Before(now); !running {
-			r.last = later(r.last, s.LastRead) // else this one has brought nothing yet
+			r.last = later(r.last, s.LastRead) // a read under way has brought nothing yet
 		}
 		if r.due.IsZero() || !s.Due.IsZero() && s.Due.Before(r.due) {
 			r.due = s.Due
@@ -60,7 +59,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// reasonOf returns the reason that a read's error carries, or otherwise.
+// reasonOf returns the reason in a read's error, or otherwise.
 func reasonOf(err error, otherwise metric.Reason) metric.Reason {
 	if read := (*metric.ReadError)(nil); errors.As(err, &read) {
 		return read.Reason
@@ -68,8 +67,8 @@ func reasonOf(err error, otherwise metric.Reason) metric.Reason {
 	return otherwise
 }
 
-// lasting is how long something that passes by itself may take before it is
-// called broken: five minutes, or ten readings of slow sources.
+// lasting is how long a temporary reason may last before it is broken: five minutes, or ten
+// readings of a slow source.
 func (r *reading) lasting() time.Duration {
 	d := 5 * time.Minute
 	for i := range r.sources {
@@ -78,7 +77,7 @@ func (r *reading) lasting() time.Duration {
 	return d
 }
 
-// every returns the shortest time between two reads; 0 if unknown.
+// every returns the shortest interval of the sources, or 0 if it is unknown.
 func (r *reading) every() time.Duration {
 	var every time.Duration
 	for i := range r.sources {
@@ -89,7 +88,7 @@ func (r *reading) every() time.Duration {
 	return every
 }
 
-// readingOf returns how a node is read.
+// readingOf returns the reading of a node.
 func (w *Explainer) readingOf(node metric.NodeName) *reading {
 	var sources []SourceState
 	for i := range w.Sources {
@@ -100,8 +99,8 @@ func (w *Explainer) readingOf(node metric.NodeName) *reading {
 	return newReading(sources, w.Now)
 }
 
-// reads returns the states of the node's sources. Errors name addresses, and are said
-// only of the node itself.
+// reads returns the states of the node's sources. Errors contain addresses, so only the answer
+// about the node itself includes them.
 func (w *Explainer) reads(node metric.NodeName, errors bool) (reads []Read) {
 	for _, s := range w.readingOf(node).sources {
 		r := Read{Source: s.Name, LastRead: utc(s.LastRead), LastSuccess: utc(s.LastSuccess), Due: utc(s.Due)}

@@ -7,9 +7,9 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// RedactErrors yields verdicts as every reader may see them: the error with which the
-// read of a node ended stays on the node's own verdicts only. It names addresses, and
-// whoever may read the pods of one namespace may not know these.
+// RedactErrors yields verdicts as every reader may see them: the error of a node's read stays only
+// on the node's own verdicts. It contains addresses, and a reader who may read the pods of one
+// namespace may not see these.
 func RedactErrors(verdicts iter.Seq2[metric.Verdict, time.Time]) iter.Seq2[metric.Verdict, time.Time] {
 	return func(yield func(metric.Verdict, time.Time) bool) {
 		for v, since := range verdicts {

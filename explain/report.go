@@ -13,12 +13,11 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// maxNames is how many names a cause gives. Its counts are of all.
+// maxNames is how many names a cause has. Its counts include all.
 const maxNames = 10
 
-// Namespace reports everything that is missing in a namespace; false if nothing is
-// known of it. While pods have not been listed, it cannot be said of any name that
-// there is no such namespace.
+// Namespace reports everything that is missing in a namespace. It returns false if nothing is known
+// of it. Until pods have been listed, the answer for an unknown name is a report.
 func (w *Explainer) Namespace(name metric.Namespace) (MissingReport, bool) {
 	pods := w.Facts.PodsIn(name)
 	r := newReporter(w.surveyOfPods(pods))
@@ -35,8 +34,8 @@ func (w *Explainer) Namespace(name metric.Namespace) (MissingReport, bool) {
 	return report, true
 }
 
-// Missing reports everything that is missing in the cluster. It goes from node to
-// node, for what is said of a node's pods lies together.
+// Missing reports everything that is missing in the cluster. It goes node by node, because a Survey
+// reads the verdicts of a node once for all its pods.
 func (w *Explainer) Missing() MissingReport {
 	r := newReporter(w.Survey())
 	nodes := w.nodes()
@@ -47,7 +46,7 @@ func (w *Explainer) Missing() MissingReport {
 		}
 	}
 	w.Facts.EachPod(func(p *cluster.Pod) bool {
-		if !nodes[p.Node] { // bound to none, or to one that is no more
+		if !nodes[p.Node] { // bound to no node, or to one that is gone
 			r.pod(p, r.s.Pod(p))
 		}
 		return true
@@ -78,7 +77,7 @@ func (w *Explainer) nodes() map[metric.NodeName]bool {
 	return names
 }
 
-// reporter groups what is missing by cause.
+// reporter groups missing numbers by cause.
 type reporter struct {
 	s      *Survey
 	nodes  Tally
@@ -99,7 +98,7 @@ func (r *reporter) node(name metric.NodeName, is Outcome) {
 	}
 }
 
-// pod counts a pod of the API server's.
+// pod counts a pod that the API server knows.
 func (r *reporter) pod(p *cluster.Pod, is Outcome) {
 	r.pods.count(&is)
 	c := r.cause(&is, p.Node)
@@ -133,9 +132,9 @@ func (r *reporter) messageWriter(node metric.NodeName, kind metric.Kind) *messag
 	return &messageWriter{now: r.s.w.Now, kind: kind, node: node, read: r.s.reading(node), facts: r.s.w.Facts.Node(node)}
 }
 
-// report returns what was counted, the most harmful first: what is broken, then
-// what is in doubt, then what passes; of those what concerns autoscalers, then
-// what concerns the most, then what has lasted the longest.
+// report returns the counts with the most harmful cause first: first broken reasons, then doubtful
+// numbers, then temporary reasons; among those, first what concerns autoscalers, then what concerns
+// most entities, then what has lasted longest.
 func (r *reporter) report(of string) MissingReport {
 	r.joinNodes()
 	keys := slices.SortedFunc(maps.Keys(r.causes), func(x, y causeKey) int {
@@ -168,7 +167,7 @@ func truth(b bool) int {
 	return 0
 }
 
-// compareSince puts what has lasted longer first, and unknown times last.
+// compareSince puts the earlier time first, and unknown times last.
 func compareSince(a, b time.Time) int {
 	if a.IsZero() != b.IsZero() {
 		return truth(a.IsZero()) - truth(b.IsZero())
@@ -176,7 +175,7 @@ func compareSince(a, b time.Time) int {
 	return a.Compare(b)
 }
 
-// summary says the tallies in words.
+// summary describes the tallies in words.
 func (r *reporter) summary(of string) string {
 	w := r.s.w
 	var all []string

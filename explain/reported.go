@@ -9,12 +9,12 @@ import (
 // reportedPod is what is known of a pod that only nodes report.
 type reportedPod struct {
 	podState
-	measured metric.NodeName // where
-	judged   metric.NodeName // where the verdict was made
+	measured metric.NodeName // the node of its sample
+	judged   metric.NodeName // the node of its verdict
 }
 
-// reported counts the pods of some namespaces that only nodes report, on a
-// machine without a cluster. It reports whether there are any.
+// reported counts the pods of some namespaces that only nodes report, on a machine without a
+// cluster. It reports whether there are any.
 func (r *reporter) reported(in func(metric.Namespace) bool) bool {
 	pods := r.reportedPods(in)
 	for ref, p := range pods {
@@ -34,7 +34,7 @@ func (r *reporter) reported(in func(metric.Namespace) bool) bool {
 	return len(pods) > 0
 }
 
-// reportedPods gathers what nodes say of pods.
+// reportedPods collects the pods that nodes report.
 func (r *reporter) reportedPods(in func(metric.Namespace) bool) map[metric.PodRef]*reportedPod {
 	pods := map[metric.PodRef]*reportedPod{}
 	if r.s.w.View == nil {
@@ -54,7 +54,7 @@ func (r *reporter) reportedPods(in func(metric.Namespace) bool) map[metric.PodRe
 			continue
 		}
 		p := of(e)
-		if p.measured != "" { // several nodes report it: the view knows which to go by
+		if p.measured != "" { // several nodes report it, and the view has chosen one
 			if sample = r.s.w.lookupPod(e.PodRef()); sample == nil {
 				continue
 			}

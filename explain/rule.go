@@ -6,10 +6,10 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Rule says what became of a metric of an entity, which may be of any kind; false
-// if nothing is known of the entity. A pod's or container's node may be left empty.
-// Where several metrics are given, it is about the first that is not served: of a
-// pod, CPU and memory are what it is served by.
+// Rule returns the outcome of a metric of an entity of any kind. known is false if nothing is known
+// of the entity. The node of a pod or container may be empty. If there are several metrics, the
+// outcome is that of the first one that is not served: a pod, for example, is served by CPU and
+// memory.
 func (w *Explainer) Rule(e metric.Entity, about ...metric.ID) (r Outcome, known bool) {
 	for _, id := range about {
 		if r, known = w.rule(e, id); !known || !r.Served {
@@ -22,7 +22,7 @@ func (w *Explainer) Rule(e metric.Entity, about ...metric.ID) (r Outcome, known 
 	return r, known
 }
 
-// notListedMessage is said of everything while pods and nodes have not been listed.
+// notListedMessage is the answer for everything until pods and nodes have been listed.
 const notListedMessage = "weir has just started and has not heard yet which pods and nodes there are"
 
 func (w *Explainer) rule(e metric.Entity, id metric.ID) (Outcome, bool) {
@@ -51,8 +51,8 @@ func (w *Explainer) rule(e metric.Entity, id metric.ID) (Outcome, bool) {
 	}
 }
 
-// openAnywhere gathers what is known of a pod on the node it is on, or, where the
-// API server does not say, on any.
+// openAnywhere collects what is known of a pod on its node, or on all nodes if the API server does
+// not name one.
 func (w *Explainer) openAnywhere(ref metric.PodRef) *file {
 	if p := w.Facts.Pod(ref); p != nil {
 		return w.open(ref, w.verdictsOn(p.Node))
@@ -60,7 +60,7 @@ func (w *Explainer) openAnywhere(ref metric.PodRef) *file {
 	return w.open(ref, w.verdicts())
 }
 
-// judgeSystem says what became of a cgroup of a node that belongs to no pod.
+// judgeSystem returns the outcome of a cgroup of a node that belongs to no pod.
 func (w *Explainer) judgeSystem(e metric.Entity, id metric.ID) (Outcome, bool) {
 	g, l := id.Describe().Group, measureMetric(w.lookup(e), id)
 	var st *activeVerdict
@@ -83,8 +83,8 @@ func (w *Explainer) judgeSystem(e metric.Entity, id metric.ID) (Outcome, bool) {
 	return Outcome{Reason: l.missingReason(), group: g}, l.reported
 }
 
-// judgeSum says what became of a sum over pods: of a namespace or the cluster. It
-// has what one of them has, and nothing is said against it.
+// judgeSum returns the outcome of a sum over pods, of a namespace or the cluster. The sum exists if
+// one of the pods has the number, and there are no verdicts on it.
 func (w *Explainer) judgeSum(e metric.Entity, id metric.ID) (Outcome, bool) {
 	l := measureMetric(w.lookup(e), id)
 	switch {

@@ -8,24 +8,22 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Survey answers for many pods and nodes, of their CPU and memory together or of
-// one other metric. What there is on a node is noted when first something there is
-// asked about, so that whoever asks node by node finds it at hand. It is not safe
-// for concurrent use.
+// Survey answers for many pods and nodes, about their CPU and memory together or about one other
+// metric. The first question about a node or its pods reads everything on the node, so questions
+// should come node by node. It is not safe for concurrent use.
 type Survey struct {
 	w       *Explainer
-	about   []metric.ID                        // one, or none for CPU and memory
-	few     bool                               // only a few of a node's pods will be asked about
-	bound   map[metric.NodeName][]*cluster.Pod // which; nil for any
+	about   []metric.ID                        // one metric, or none for CPU and memory
+	few     bool                               // only a few pods of a node are asked about
+	bound   map[metric.NodeName][]*cluster.Pod // these pods; nil for all pods
 	nodes   map[metric.NodeName]*nodeState
-	sources map[metric.NodeName][]SourceState // once they were asked for
+	sources map[metric.NodeName][]SourceState // nil until they are needed
 }
 
-// nodeState is what is known of a node and of the pods that the API server binds
-// to it.
+// nodeState is what is known of a node and of the pods that the API server binds to it.
 type nodeState struct {
-	usage   *activeVerdict // against its CPU and memory; nil if nothing is
-	group   *activeVerdict // against what the survey is about, if that is another
+	usage   *activeVerdict // on its CPU and memory; nil if there is none
+	group   *activeVerdict // on the survey's own metric, if it has one
 	pods    map[metric.PodRef]*podState
 	outcome *Outcome // of CPU and memory
 	read    *reading
@@ -35,23 +33,23 @@ type nodeState struct {
 type podState struct {
 	measurement
 	facts  *cluster.Pod   // nil if the API server does not know it
-	looked bool           // for its sample, where it is bound
-	best   *activeVerdict // why it is not served; nil if no verdict says
-	doubt  time.Time      // since when the instance is one chosen among equals
+	looked bool           // its sample was read where it is bound
+	best   *activeVerdict // why it is not served; nil if no verdict says why
+	doubt  time.Time      // since when its instance is one that was chosen among equals
 }
 
-// Survey answers for many.
+// Survey returns a Survey for many pods and nodes, about CPU and memory.
 func (w *Explainer) Survey() *Survey {
 	return &Survey{w: w, nodes: make(map[metric.NodeName]*nodeState, w.Facts.Nodes())}
 }
 
-// SurveyOf returns a Survey that answers for a few, of CPU and memory together or,
-// if one is given, of another metric.
+// SurveyOf returns a Survey for a few pods or nodes, about CPU and memory together or, if about has
+// a metric, about that one.
 func (w *Explainer) SurveyOf(about ...metric.ID) *Survey {
 	return &Survey{w: w, about: about, few: true, nodes: map[metric.NodeName]*nodeState{}}
 }
 
-// surveyOfPods returns a Survey that answers for these pods only.
+// surveyOfPods returns a Survey for these pods only.
 func (w *Explainer) surveyOfPods(pods []*cluster.Pod) *Survey {
 	s := w.SurveyOf()
 	s.bound = map[metric.NodeName][]*cluster.Pod{}
@@ -61,7 +59,7 @@ func (w *Explainer) surveyOfPods(pods []*cluster.Pod) *Survey {
 	return s
 }
 
-// group returns the group of what is asked about.
+// group returns the group that the survey is about.
 func (s *Survey) group() metric.Group {
 	if len(s.about) == 0 {
 		return metric.CPU
@@ -69,7 +67,7 @@ func (s *Survey) group() metric.Group {
 	return s.about[0].Describe().Group
 }
 
-// measure returns what a sample, which may be nil, holds of what is asked about.
+// measure returns the measurement of sample, which may be nil, for this survey.
 func (s *Survey) measure(sample *metric.Sample) measurement {
 	if len(s.about) == 0 {
 		return measure(sample, metric.CPU, metric.Memory)
@@ -108,10 +106,10 @@ func (s *Survey) on(name metric.NodeName) *nodeState {
 	return n
 }
 
-// noteVerdicts notes the verdicts of a node. Those on a pod that is bound elsewhere are
-// no reason for the present one's absence.
+// noteVerdicts stores the verdicts of a node. A verdict on a pod that is bound to another node is
+// ignored.
 func (s *Survey) noteVerdicts(name metric.NodeName, n *nodeState) {
-	var last metric.PodRef // a verdict was about: the next is often too
+	var last metric.PodRef // pod of the last verdict: the next one is often about the same
 	var pod *podState
 	for v, since := range s.w.verdictsOn(name) {
 		switch v.Entity.Kind {
@@ -133,7 +131,7 @@ func (s *Survey) noteVerdicts(name metric.NodeName, n *nodeState) {
 	}
 }
 
-// concerns reports whether v can be why what is asked about is not served.
+// concerns reports whether v can be the reason for an absence that this survey is about.
 func (s *Survey) concerns(v *metric.Verdict) bool {
 	if len(s.about) == 0 {
 		return concernsUsage(v)
@@ -141,16 +139,16 @@ func (s *Survey) concerns(v *metric.Verdict) bool {
 	return concernsGroup(v, s.group())
 }
 
-// keep keeps v if it explains better why group g is not served than the one that was kept.
+// keep replaces *kept with v if v explains better why group g is not served.
 func keep(kept **activeVerdict, v *metric.Verdict, since time.Time, g metric.Group) {
 	if st := newActiveVerdict(v, since); st.betterThan(*kept, g) {
-		better := st // most are not, and need no memory of their own
+		better := st // most verdicts are not better and need no memory
 		*kept = &better
 	}
 }
 
-// noteVerdict notes a verdict on pod p or a container of it, if it explains better than the one
-// that was kept why p lacks what is asked about.
+// noteVerdict stores a verdict on pod p or one of its containers if it explains the pod's absence
+// better than the one before.
 func (s *Survey) noteVerdict(p *podState, v *metric.Verdict, since time.Time) {
 	if v.Reason == metric.Ambiguous {
 		if v.Entity.Kind == metric.Pod && v.Entity.Part == "" && !isRejected(v) {
@@ -166,13 +164,13 @@ func (s *Survey) noteVerdict(p *podState, v *metric.Verdict, since time.Time) {
 	}
 }
 
-// reading returns how a node is read.
+// reading returns the reading of a node.
 func (s *Survey) reading(name metric.NodeName) *reading {
 	n := s.on(name)
 	if n.read != nil {
 		return n.read
 	}
-	// Sorting the sources pays off for many nodes only.
+	// Sorting the sources is worth it only for many nodes.
 	if s.few && len(s.nodes) <= 8 {
 		n.read = s.w.readingOf(name)
 		return n.read
@@ -186,7 +184,7 @@ func (s *Survey) reading(name metric.NodeName) *reading {
 	return n.read
 }
 
-// sort sorts the sources by node; those of many nodes have none.
+// sort sorts the sources by node. A source of many nodes has the key "".
 func (s *Survey) sort() {
 	if s.sources != nil {
 		return
@@ -197,7 +195,7 @@ func (s *Survey) sort() {
 	}
 }
 
-// Node says what became of a node.
+// Node returns the outcome of a node.
 func (s *Survey) Node(name metric.NodeName) Outcome {
 	if len(s.about) == 0 {
 		return s.ofNode(name)
@@ -206,7 +204,7 @@ func (s *Survey) Node(name metric.NodeName) Outcome {
 	return s.w.judgeNode(name, s.group(), s.measure(sample), s.on(name).group, s.reading(name))
 }
 
-// ofNode says what became of a node's CPU and memory.
+// ofNode returns the outcome of a node's CPU and memory.
 func (s *Survey) ofNode(name metric.NodeName) Outcome {
 	n := s.on(name)
 	if n.outcome == nil {
@@ -216,10 +214,10 @@ func (s *Survey) ofNode(name metric.NodeName) Outcome {
 	return *n.outcome
 }
 
-// Pod says what became of a pod that the API server knows.
+// Pod returns the outcome of a pod that the API server knows.
 func (s *Survey) Pod(p *cluster.Pod) Outcome {
 	known := s.on(p.Node).pods[p.PodRef]
-	if known == nil { // it is bound to no node, or is not of these facts
+	if known == nil { // it is bound to no node, or does not belong to these facts
 		known = &podState{}
 	}
 	if !known.looked && p.Node != "" {
@@ -232,8 +230,7 @@ func (s *Survey) Pod(p *cluster.Pod) Outcome {
 	return r
 }
 
-// find returns what is served of a pod that was not found on its node; nil if
-// nothing is.
+// find returns the served sample of a pod that was not found on its node, or nil.
 func (s *Survey) find(p *cluster.Pod) *metric.Sample {
 	if s.few {
 		return s.w.lookupPod(p.PodRef)
@@ -241,8 +238,8 @@ func (s *Survey) find(p *cluster.Pod) *metric.Sample {
 	return s.w.lookup(metric.Entity{Kind: metric.Pod, Namespace: p.Namespace, Pod: p.Name})
 }
 
-// lookupPod returns what is served of a pod, or nil: on the node that the API
-// server binds it to, or else where the view has it.
+// lookupPod returns the served sample of a pod, or nil. It looks on the node that the API server
+// binds the pod to, and then on any node.
 func (w *Explainer) lookupPod(ref metric.PodRef) *metric.Sample {
 	e := metric.Entity{Kind: metric.Pod, Namespace: ref.Namespace, Pod: ref.Name}
 	if p := w.Facts.Pod(ref); p != nil && p.Node != "" {
@@ -255,7 +252,7 @@ func (w *Explainer) lookupPod(ref metric.PodRef) *metric.Sample {
 	return w.lookup(e)
 }
 
-// lookup returns what is served of an entity, or nil.
+// lookup returns the served sample of an entity, or nil.
 func (w *Explainer) lookup(e metric.Entity) *metric.Sample {
 	if w.View == nil {
 		return nil
@@ -266,7 +263,7 @@ func (w *Explainer) lookup(e metric.Entity) *metric.Sample {
 	return nil
 }
 
-// lookNode returns what is measured of a node.
+// lookNode returns the measurement of a node.
 func (w *Explainer) lookNode(name metric.NodeName) measurement {
 	return measure(w.lookup(metric.Entity{Kind: metric.Node, Node: name}), metric.CPU, metric.Memory)
 }

@@ -2,15 +2,14 @@ package explain
 
 import "strings"
 
-// template is a sentence with named arguments: "{container} is waiting to start[:
-// {said}]". A part in brackets is left out unless all of its arguments are known.
+// template is a sentence with named arguments: "{container} is waiting to start[: {said}]". A part
+// in brackets is left out unless all its arguments are known.
 type template string
 
-// arguments are the values for a template, by name. One that is empty is unknown.
+// arguments are the values for a template, by name. An empty one is unknown.
 type arguments map[string]string
 
-// render returns the sentence with its arguments in place; false if it needs one that
-// is unknown.
+// render returns the sentence with its arguments, or false if a required argument is unknown.
 func (t template) render(a arguments) (string, bool) {
 	var text strings.Builder
 	rest := string(t)
@@ -40,8 +39,8 @@ func (t template) render(a arguments) (string, bool) {
 	return text.String(), true
 }
 
-// first renders the first of templates whose arguments are all known. The last needs
-// no argument that may be unknown.
+// first renders the first template with all required arguments known. The last template needs only
+// arguments that are always known.
 func first(templates []template, a arguments) string {
 	for _, t := range templates {
 		if s, ok := t.render(a); ok {
@@ -51,8 +50,7 @@ func first(templates []template, a arguments) string {
 	return ""
 }
 
-// nounArguments name the node and its kubelet in a sentence: an empty name gives "the
-// node".
+// nounArguments name the node and its kubelet in a sentence. An empty name gives "the node".
 func nounArguments(node string) arguments {
 	if node == "" {
 		return arguments{"node": "the node", "node's": "the node's", "kubelet": "the kubelet", "container": "the container"}
@@ -60,7 +58,7 @@ func nounArguments(node string) arguments {
 	return arguments{"node": "node " + node, "node's": "node " + node + "'s", "kubelet": "the kubelet of " + node, "container": "the container"}
 }
 
-// pronounArguments refer to a node that the sentence has named before.
+// pronounArguments refer to a node that the sentence has already named.
 func pronounArguments() arguments {
 	return arguments{"node": "it", "node's": "its", "kubelet": "its kubelet", "container": "the container"}
 }

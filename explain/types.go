@@ -7,35 +7,35 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Explanation is all there is to say of one node, pod or container.
+// Explanation is the whole answer about one node, pod or container.
 type Explanation struct {
 	Kind      string           `json:"kind"` // "node", "pod" or "container"
 	Node      metric.NodeName  `json:"node,omitempty"`
 	Namespace metric.Namespace `json:"namespace,omitempty"`
 	Pod       metric.PodName   `json:"pod,omitempty"`
 	Container string           `json:"container,omitempty"`
-	// At is the moment of the answer, from which Next counts.
+	// At is the time of the answer. Next counts from it.
 	At time.Time `json:"at"`
 	// Summary is the answer in one or two sentences.
 	Summary string `json:"summary"`
-	// Known is what the API server says; nil if it says nothing.
+	// Known is what the API server says, or nil if it says nothing.
 	Known *Known `json:"known,omitempty"`
-	// Findings are what became of each group of metrics: of CPU and memory
-	// always, of another where it has numbers or a reason.
+	// Findings explain each group of metrics: CPU and memory always, another group if it has
+	// numbers or a reason.
 	Findings []Finding `json:"findings"`
 	// Duplicates are the instances with this name that were rejected.
 	Duplicates []Duplicate `json:"duplicates,omitempty"`
-	// Containers are those of a pod, in the order of its spec.
+	// Containers are the explanations of a pod's containers, in the order of its spec.
 	Containers []Explanation `json:"containers,omitempty"`
-	// Reads are the states of reading the node, one for each source.
+	// Reads are the states of the sources that read the node.
 	Reads []Read `json:"reads,omitempty"`
-	// Autoscalers are the HorizontalPodAutoscalers that scale by a pod, as
-	// namespace/name, where weir watches them.
+	// Autoscalers are the HorizontalPodAutoscalers that use the pod, as namespace/name, if weir
+	// watches them.
 	Autoscalers []string `json:"autoscalers,omitempty"`
 }
 
-// Known is what the API server says of a pod, container or node. Names that do not
-// apply are empty.
+// Known is what the API server says about a pod, container or node. Fields that do not apply are
+// empty.
 type Known struct {
 	UID      metric.PodUID      `json:"uid,omitempty"`
 	Phase    cluster.Phase      `json:"phase,omitempty"`
@@ -50,43 +50,43 @@ type Known struct {
 	AsOf time.Time `json:"asOf,omitzero"`
 }
 
-// Finding is what became of one group of metrics.
+// Finding explains one group of metrics.
 type Finding struct {
 	Group  string `json:"group"`  // "cpu", "memory", ...
-	Reason string `json:"reason"` // one of docs/reasons.md; "Measured" where all is well
+	Reason string `json:"reason"` // one of docs/reasons.md; "Measured" if the number is served without doubt
 	Served bool   `json:"served"`
-	// Container is, of a pod, the container that keeps it from being served;
-	// empty if none does.
+	// Container is, for a pod, the container because of which it is not served. It is empty if
+	// there is none.
 	Container string `json:"container,omitempty"`
-	// Value is the number served, in words: "250m over 12.4s", "180Mi".
+	// Value is the served number as text: "250m over 12.4s", "180Mi".
 	Value string `json:"value,omitempty"`
-	// Number is the same for machines: cores, or bytes.
+	// Number is the served number for programs: cores or bytes.
 	Number *float64 `json:"number,omitempty"`
 	// Time is when the number was read, by the node's clock.
 	Time time.Time `json:"time,omitzero"`
-	// LastKnown says that the last read brought no number and an earlier one is served.
+	// LastKnown says that the last read had no number and that an earlier one is served.
 	LastKnown bool `json:"lastKnown,omitempty"`
-	// Message says the reason in a sentence, with the evidence in it.
+	// Message describes the reason in a sentence, with the evidence.
 	Message string `json:"message,omitempty"`
-	// OtherGroup says that the container lacks another group, not this one: a pod is served
-	// whole or not at all.
+	// OtherGroup says that the container lacks another group, not this one. A pod is served with
+	// all its groups or not at all.
 	OtherGroup bool `json:"otherGroup,omitempty"`
-	// Rule is the rule that decided, as processors/identity/README.md names it.
+	// Rule is the rule that decided, by its name in processors/identity/README.md.
 	Rule string `json:"rule,omitempty"`
-	// Evidence are the values and times it rests on, one a line.
+	// Evidence are the values and times that the answer is based on, one in each line.
 	Evidence []string `json:"evidence,omitempty"`
-	// Since is when the reason began to hold; Due when it may next change.
+	// Since is the time since when the reason is true. Due is when it may next change.
 	Since time.Time `json:"since,omitzero"`
 	Due   time.Time `json:"due,omitzero"`
 	// Next says what happens by itself: "a second reading is due in 9s".
 	Next string `json:"next,omitempty"`
-	// Advice says what a person can do; empty if nothing is to be done.
+	// Advice says what a person can do. It is empty if there is nothing to do.
 	Advice string `json:"advice,omitempty"`
 	// Severity is "none", "temporary" or "broken" (metric.Severity).
 	Severity string `json:"severity,omitempty"`
 }
 
-// Duplicate is an instance with an entity's name that was rejected.
+// Duplicate is a rejected instance with an entity's name.
 type Duplicate struct {
 	Node    metric.NodeName    `json:"node,omitempty"`
 	UID     metric.PodUID      `json:"uid,omitempty"`
@@ -100,14 +100,14 @@ type Duplicate struct {
 	Advice  string             `json:"advice,omitempty"`
 }
 
-// Read is how one source of a node is being read.
+// Read is the state of one source that reads a node.
 type Read struct {
 	Source      string    `json:"source"`
 	LastRead    time.Time `json:"lastRead,omitzero"`
 	LastSuccess time.Time `json:"lastSuccess,omitzero"`
 	Due         time.Time `json:"due,omitzero"` // the next read
 	Reason      string    `json:"reason,omitempty"`
-	Error       string    `json:"error,omitempty"` // only in what is said of the node itself
+	Error       string    `json:"error,omitempty"` // only in the answer about the node itself
 }
 
 // MissingReport is everything that is missing in a cluster or a namespace.
@@ -115,42 +115,42 @@ type MissingReport struct {
 	Namespace metric.Namespace `json:"namespace,omitempty"` // empty for the whole cluster
 	At        time.Time        `json:"at"`
 	Summary   string           `json:"summary"`
-	Nodes     Tally            `json:"nodes,omitzero"` // of a cluster
+	Nodes     Tally            `json:"nodes,omitzero"` // only for a cluster
 	Pods      Tally            `json:"pods"`
-	// Causes are why something is missing, the most harmful first.
+	// Causes are the reasons why numbers are missing, the most harmful first.
 	Causes []MissingCause `json:"causes"`
-	// Idle are why there is nothing to measure of pods that autoscalers may wait
-	// for all the same, in that order; those that have finished are only counted.
+	// Idle are the reasons why some pods have nothing to measure, in the same order. Autoscalers
+	// may still wait for these pods. Pods that have finished are only counted.
 	Idle []MissingCause `json:"idle,omitempty"`
 }
 
-// Tally counts what should have CPU and memory, and what has.
+// Tally counts the entities that should have CPU and memory, and those that have them.
 type Tally struct {
 	Expected int `json:"expected"`
 	Served   int `json:"served"`
-	// Doubtful are those of the served whose instance was chosen among several.
+	// Doubtful counts the served entities with an instance that was chosen among several.
 	Doubtful int `json:"doubtful,omitempty"`
-	// Idle are those that should have none: pods that wait or have finished.
+	// Idle counts the entities that should have no numbers: pods that wait or have finished.
 	Idle int `json:"idle,omitempty"`
 }
 
-// MissingCause is one reason for which something is missing or in doubt.
+// MissingCause is one reason why numbers are missing or in doubt.
 type MissingCause struct {
 	Reason   string `json:"reason"`
 	Severity string `json:"severity"`
-	// Why is, of the idle, what the API server says besides: "ErrImagePull".
+	// Why is, for idle pods, what the API server says in addition: "ErrImagePull".
 	Why string `json:"why,omitempty"`
-	// Node is where, if the cause is one node's.
+	// Node is the node, if the cause belongs to one node.
 	Node    metric.NodeName `json:"node,omitempty"`
 	Message string          `json:"message"`
 	Next    string          `json:"next,omitempty"`
 	Advice  string          `json:"advice,omitempty"`
-	Since   time.Time       `json:"since,omitzero"` // the longest
+	Since   time.Time       `json:"since,omitzero"` // the earliest
 	// Pods and Nodes are how many have no number because of it.
 	Pods  int `json:"pods"`
 	Nodes int `json:"nodes,omitempty"`
 	// Names are some of them: "shop/web-1", "shop/web-1/app", "node/n1".
 	Names []string `json:"names"`
-	// Autoscalers are the HorizontalPodAutoscalers among whose pods they are.
+	// Autoscalers are the HorizontalPodAutoscalers that use these pods.
 	Autoscalers []string `json:"autoscalers,omitempty"`
 }

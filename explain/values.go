@@ -10,7 +10,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// instant returns the time of nanoseconds since the Unix epoch; zero for 0.
+// instant returns a time from nanoseconds since the Unix epoch. It is the zero time for 0.
 func instant(ns int64) time.Time {
 	if ns == 0 {
 		return time.Time{}
@@ -18,8 +18,7 @@ func instant(ns int64) time.Time {
 	return time.Unix(0, ns)
 }
 
-// value says a group's number in words, and for CPU and memory as a number:
-// cores, bytes.
+// value returns a group's number as text, and for CPU and memory also as a number: cores or bytes.
 func value(s *metric.Sample, g metric.Group) (string, *float64) {
 	get := func(id metric.ID) (float64, bool) { return s.Values.Get(id) }
 	switch g {
@@ -76,11 +75,11 @@ func amount(id metric.ID, v float64) string {
 	return humanize.Decimal(v, 3)
 }
 
-// summary says in one or two sentences what was found of something.
+// summary describes the findings in one or two sentences.
 func summary(what string, findings []Finding) string {
 	var served []string
 	var remarks, missing []*Finding
-	var lacking [][]string // the names of the groups that are missing for each of missing
+	var lacking [][]string // for each finding in missing, the names of its groups
 	for i := range findings {
 		f := &findings[i]
 		name := f.Group
@@ -120,7 +119,7 @@ func summary(what string, findings []Finding) string {
 	return strings.Join(all, " ")
 }
 
-// sameCause reports whether o is missing, or in doubt, for what f is.
+// sameCause reports whether f and o are missing, or in doubt, because of the same cause.
 func (f *Finding) sameCause(o *Finding) bool {
 	return f.Reason == o.Reason && f.Container == o.Container && f.Served == o.Served && f.LastKnown == o.LastKnown
 }
