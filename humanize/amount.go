@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Bytes writes an amount of bytes in the largest binary unit that it reaches, with at
-// most three significant digits and never rounded to more than a whole unit: "512",
-// "94.2Mi", "1.5Gi", "1023Gi", "9.28Ti".
+// Bytes formats an amount of bytes in the largest binary unit that it reaches, with at most three
+// significant digits, but never rounded to more than a whole unit: "512", "94.2Mi", "1.5Gi",
+// "1023Gi", "9.28Ti".
 func Bytes(v float64) string {
 	units := [...]string{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}
 	i := 0
-	// What rounds to 1024Ki is 1Mi.
+	// A value that rounds to 1024Ki is 1Mi.
 	for ; i < len(units)-1 && math.Round(math.Abs(v)) >= 1024; i++ {
 		v /= 1024
 	}
@@ -22,12 +22,12 @@ func Bytes(v float64) string {
 	return significant(v) + units[i]
 }
 
-// BytesPerSecond writes a rate of bytes: "1.5Mi/s".
+// BytesPerSecond formats a rate of bytes: "1.5Mi/s".
 func BytesPerSecond(v float64) string { return Bytes(v) + "/s" }
 
-// Cores writes CPU, given in nanocores. Below 10 cores it writes millicores ("1771m",
-// and "2.5m" with two significant digits below 10m); from 10 cores on it writes cores
-// with three significant digits, rounded to no more than a whole core: "12.3", "1,683".
+// Cores formats CPU, given in nanocores. Below 10 cores it writes millicores: "1771m", and below
+// 10m with two significant digits: "2.5m". From 10 cores it writes cores with three significant
+// digits, but never rounded to more than a whole core: "12.3", "1,683".
 func Cores(nanocores float64) string {
 	milli := nanocores / 1e6
 	switch size := math.Abs(milli); {
@@ -40,9 +40,8 @@ func Cores(nanocores float64) string {
 	return trimmed(milli, 0) + "m"
 }
 
-// Percent writes a share, where 1 is 100%, with at most three significant digits and
-// at most one after the point: "0.4%", "12.5%", "137%". A share that is not 0 but would
-// be written as such is "<0.1%".
+// Percent formats a share, where 1 is 100%, with at most three significant digits and at most one
+// digit after the point: "0.4%", "12.5%", "137%". A share that is not 0 but rounds to 0 is "<0.1%".
 func Percent(share float64) string {
 	v := share * 100
 	if v > 0 && v < 0.05 {
@@ -55,17 +54,17 @@ func Percent(share float64) string {
 	return Decimal(v, digits) + "%"
 }
 
-// Number writes an integer with its thousands set apart: "12,345".
+// Number formats an integer with separators between thousands: "12,345".
 func Number[N ~int | ~int32 | ~int64 | ~uint64](n N) string {
 	return group(strconv.FormatInt(int64(n), 10))
 }
 
-// Decimal writes a number with at most so many digits after the point, without zeros
-// at the end, and with its thousands set apart: "0.8333", "2", "1,234.5".
+// Decimal formats a number with at most this many digits after the point, without zeros at the end,
+// and with separators between thousands: "0.8333", "2", "1,234.5".
 func Decimal(v float64, digits int) string { return group(trimmed(v, digits)) }
 
-// significant writes v with three significant digits, or rounded to a whole number where
-// that has more.
+// significant formats v with three significant digits, or rounded to a whole number if that has
+// more.
 func significant(v float64) string {
 	digits := 2
 	switch size := math.Abs(v); {
@@ -77,7 +76,7 @@ func significant(v float64) string {
 	return trimmed(v, digits)
 }
 
-// trimmed writes v with at most so many digits after the point, without zeros at the end.
+// trimmed formats v with at most this many digits after the point, without zeros at the end.
 func trimmed(v float64, digits int) string {
 	s := strconv.FormatFloat(v, 'f', digits, 64)
 	if strings.Contains(s, ".") {
@@ -89,7 +88,7 @@ func trimmed(v float64, digits int) string {
 	return s
 }
 
-// group sets apart the thousands of a number.
+// group adds separators between the thousands of a number.
 func group(s string) string {
 	whole, _, _ := strings.Cut(strings.TrimPrefix(s, "-"), ".")
 	start := strings.Index(s, whole)

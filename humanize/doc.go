@@ -1,7 +1,6 @@
-// Package humanize writes numbers, times and lists for people. Commands, the page,
-// explanations, Events and logs use it and nothing else, so that one number looks the
-// same everywhere. What programs read (JSON, metrics, Kubernetes quantities) is not
-// written here.
+// Package humanize formats numbers, times and lists for people. Commands, the page, explanations,
+// Events and logs use only this package, so that a number looks the same everywhere. It does not
+// format what programs read (JSON, metrics, Kubernetes quantities).
 //
 //	Bytes           1.5Gi, 342Mi, 9.28Ti   binary units, three significant digits
 //	BytesPerSecond  1.5Mi/s

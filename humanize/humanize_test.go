@@ -81,8 +81,8 @@ func ExampleList() {
 	// a or b
 }
 
-// TestBytesAreQuantities: Bytes is a quantity as Kubernetes reads it, and within half of its last
-// digit of what was given.
+// TestBytesAreQuantities checks that Bytes returns a valid Kubernetes quantity, and that it differs
+// from the given value by at most half of its last digit.
 func TestBytesAreQuantities(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 10_000 {

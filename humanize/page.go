@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Tint is how a terminal sets a text off.
+// Tint is an escape sequence with which a terminal marks a text.
 type Tint string
 
 // The tints.
@@ -20,24 +20,24 @@ const (
 	Amber Tint = "\x1b[33m"
 )
 
-// Apply returns a text that a terminal sets off.
+// Apply returns the text with the tint.
 func (t Tint) Apply(text string) string { return string(t) + text + "\x1b[0m" }
 
-// Page is a text for people, which commands print. Every text that is added to it is made
+// Page is a text for people, which commands print. Every text that is added to it becomes
 // Printable.
 type Page struct {
-	Colour bool // adds the tints
-	Width  int  // where lines are wrapped; 0 for nowhere
+	Colour bool // whether to write tints
+	Width  int  // width at which lines are wrapped; 0 for no limit
 	text   strings.Builder
 }
 
-// MinPageWidth is the narrowest terminal that lines are wrapped for.
+// MinPageWidth is the smallest width at which lines are wrapped.
 const MinPageWidth = 40
 
-// Line writes one paragraph that begins at a column.
+// Line writes one paragraph, indented to column.
 func (p *Page) Line(column int, tint Tint, text string) { p.Labelled(column, "", tint, text) }
 
-// Labelled writes one paragraph that begins at a column, after a dim label. If it is wrapped, the
+// Labelled writes one paragraph, indented to column, after a dim label. If it is wrapped, the
 // following lines begin below its text.
 func (p *Page) Labelled(column int, label string, tint Tint, text string) {
 	indent := strings.Repeat(" ", column)
@@ -59,7 +59,7 @@ func (p *Page) Labelled(column int, label string, tint Tint, text string) {
 	}
 }
 
-// Item writes a line with a label of a fixed width; nothing if the text is empty.
+// Item writes a line with a label of a fixed width. It writes nothing if the text is empty.
 func (p *Page) Item(column int, label string, tint Tint, text string) {
 	if text != "" {
 		p.Labelled(column, fmt.Sprintf("%-7s", label), tint, text)
@@ -75,8 +75,8 @@ func (p *Page) Title(text string) {
 	p.Line(0, Bold, text)
 }
 
-// Table writes rows of cells as kubectl does: columns to the left, three spaces apart, no space at
-// the end of a line.
+// Table writes rows of cells as kubectl does: left-aligned, three spaces between columns, no space
+// at the end of a line.
 func (p *Page) Table(rows [][]string) {
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 3, ' ', 0)
@@ -96,7 +96,7 @@ func (p *Page) Table(rows [][]string) {
 // String returns the text.
 func (p *Page) String() string { return p.text.String() }
 
-// Print writes the text.
+// Print writes the page to w.
 func (p *Page) Print(w io.Writer) error {
 	if _, err := io.WriteString(w, p.String()); err != nil {
 		return fmt.Errorf("write answer: %w", err)
@@ -111,8 +111,8 @@ func (p *Page) addTinted(tint Tint, text string) {
 	p.text.WriteString(text)
 }
 
-// wrap breaks text between words into lines of at most room characters; a longer word has a line
-// of its own. A room of 0 has no end.
+// wrap breaks text between words into lines of at most room characters. A longer word has its own
+// line. A room of 0 means no limit.
 func wrap(text string, width int) []string {
 	if width == 0 || utf8.RuneCountInString(text) <= width {
 		return []string{text}

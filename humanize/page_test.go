@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Wrapping loses no word and keeps to the width wherever words allow it.
+// Wrapping loses no word, and lines are no wider than the width unless a word is.
 func FuzzWrap(f *testing.F) {
 	f.Add("the node did not answer in time: größe", 20)
 	f.Fuzz(func(t *testing.T, text string, width int) {

@@ -8,8 +8,8 @@ import (
 
 var lineEnds = strings.NewReplacer("\n", " ", "\r", " ", "\t", " ")
 
-// Printable returns s with every character that a terminal could obey escaped, since s may come
-// from anyone: the name of a cgroup, the error of a server. Line ends become spaces.
+// Printable returns s with all control characters escaped, because s may come from anyone: the name
+// of a cgroup, the error of a server. Line ends become spaces.
 func Printable(s string) string { return PrintableLines(lineEnds.Replace(s)) }
 
 // PrintableLines is Printable for text with a layout: it keeps line ends and tabs.

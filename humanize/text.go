@@ -2,13 +2,13 @@ package humanize
 
 import "strings"
 
-// Count writes a number with its noun in the singular or plural: "1 pod", "1,683 pods",
-// "2 processes". The noun's plural must be regular.
+// Count formats a number with its noun in the singular or plural: "1 pod", "1,683 pods", "2
+// processes". The noun's plural must be regular.
 func Count[N ~int | ~int32 | ~int64 | ~uint64](n N, noun string) string {
 	return Number(n) + " " + Plural(n, noun)
 }
 
-// Plural returns a noun, in the plural unless n is 1.
+// Plural returns the plural of a noun, or the noun itself if n is 1.
 func Plural[N ~int | ~int32 | ~int64 | ~uint64](n N, noun string) string {
 	switch {
 	case n == 1:
@@ -21,7 +21,7 @@ func Plural[N ~int | ~int32 | ~int64 | ~uint64](n N, noun string) string {
 	return noun + "s"
 }
 
-// IsAre returns "is" for 1, "are" for anything else.
+// IsAre returns "is" for 1, "are" for all other numbers.
 func IsAre[N ~int | ~int32 | ~int64 | ~uint64](n N) string {
 	if n == 1 {
 		return "is"
@@ -29,7 +29,7 @@ func IsAre[N ~int | ~int32 | ~int64 | ~uint64](n N) string {
 	return "are"
 }
 
-// HasHave returns "has" for 1, "have" for anything else.
+// HasHave returns "has" for 1, "have" for all other numbers.
 func HasHave[N ~int | ~int32 | ~int64 | ~uint64](n N) string {
 	if n == 1 {
 		return "has"
@@ -37,9 +37,9 @@ func HasHave[N ~int | ~int32 | ~int64 | ~uint64](n N) string {
 	return "have"
 }
 
-// List writes names with "and" before the last: "a", "a and b", "a, b and c". Where
-// there are more than most, it writes as many and counts the rest: "a, b and 3 more".
-// A most of 0 means all.
+// List formats names with "and" before the last: "a", "a and b", "a, b and c". If there are more
+// than most, it writes the first ones and counts the rest: "a, b and 3 more". A most of 0 means
+// all.
 func List(names []string, most int) string {
 	if most > 0 && len(names) > most {
 		return strings.Join(names[:most], ", ") + " and " + Number(len(names)-most) + " more"
@@ -47,7 +47,7 @@ func List(names []string, most int) string {
 	return join(names, " and ")
 }
 
-// Or writes names with "or" before the last: "a, b or c".
+// Or formats names with "or" before the last: "a, b or c".
 func Or(names []string) string { return join(names, " or ") }
 
 func join(names []string, last string) string {

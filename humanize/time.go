@@ -7,9 +7,9 @@ import (
 
 const day = 24 * time.Hour
 
-// Duration writes a length of time in its two largest units, without zeros: "3d4h",
-// "2h5m", "1m30s". Below a minute it has tenths of a second ("12.4s", "0.7s"), below
-// 100 ms tenths of a millisecond ("1.9ms"), below 1 ms microseconds ("250µs").
+// Duration formats a length of time in its two largest units, without zeros: "3d4h", "2h5m",
+// "1m30s". Below a minute it has tenths of a second ("12.4s", "0.7s"), below 100 ms tenths of a
+// millisecond ("1.9ms"), below 1 ms microseconds ("250µs").
 func Duration(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -38,11 +38,11 @@ func twoUnits(d, large time.Duration, largeName string, small time.Duration, sma
 	return s
 }
 
-// Seconds is Duration of so many seconds.
+// Seconds is Duration for a number of seconds.
 func Seconds(s float64) string { return Duration(time.Duration(s * float64(time.Second))) }
 
-// Ago writes how long before now t was, in whole seconds: "59s ago", "just now", or
-// "in 9s" where t is ahead. It is empty for the zero time.
+// Ago says how long before now t was, in whole seconds: "59s ago", "just now", or "in 9s" if t is
+// in the future. It is empty for the zero time.
 func Ago(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -56,11 +56,11 @@ func Ago(t, now time.Time) string {
 	return "just now"
 }
 
-// Clock writes a time of day, "11:52:48 UTC", with its date where that is not now's:
-// "2026-11-21 11:52:48 UTC". With a zero now it always has its date.
+// Clock formats a time of day, "11:52:48 UTC", with its date if that differs from now's:
+// "2026-11-21 11:52:48 UTC". With a zero now it always has the date.
 func Clock(t, now time.Time) string { return clock(t, now, "15:04:05") }
 
-// ClockMillis is Clock with milliseconds, where t has any: "11:52:48.125 UTC".
+// ClockMillis is Clock with milliseconds, if t has any: "11:52:48.125 UTC".
 func ClockMillis(t, now time.Time) string {
 	if t.Nanosecond() < int(time.Millisecond) {
 		return Clock(t, now)
@@ -68,7 +68,7 @@ func ClockMillis(t, now time.Time) string {
 	return clock(t, now, "15:04:05.000")
 }
 
-// DateTime writes a time with its date: "2026-11-21 11:52:48 UTC".
+// DateTime formats a time with its date: "2026-11-21 11:52:48 UTC".
 func DateTime(t time.Time) string { return Clock(t, time.Time{}) }
 
 func clock(t, now time.Time, layout string) string {

@@ -19,28 +19,25 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Options configures a Cluster. The zero Options means the cluster this process
-// runs in.
+// Options configures a Cluster. The zero Options means the cluster that this process runs in.
 type Options struct {
-	// Kubeconfig is the path of a kubeconfig file. If it and Master are empty,
-	// the service account of the pod this process runs in is used.
+	// Kubeconfig is the path of a kubeconfig file. If it and Master are empty, the service account
+	// of this pod is used.
 	Kubeconfig string
-	// Master is the URL of the API server; it overrides the kubeconfig's.
+	// Master is the URL of the API server. It overrides the kubeconfig's.
 	Master string
-	// Node limits all that is followed to one node and its pods, so that a weir on
-	// each of thousands of nodes does not follow the whole cluster. Facts then know
-	// of nothing else, and NodePods has the pods. Default: every node.
+	// Node limits the watches to one node and its pods, so that the weirs on thousands of nodes do
+	// not all watch the whole cluster. Facts then contain nothing else, and NodePods returns the
+	// pods. Default: every node.
 	Node metric.NodeName
 	// Logger gets a line when the API server cannot be reached. Default: none.
 	Logger *zap.Logger
-	// Now reads our clock. Default: time.Now.
+	// Now returns the time. Default: time.Now.
 	Now func() time.Time
-	// Debounce is how long changes are collected before new facts are
-	// published. Default: 50ms.
+	// Debounce is how long changes are collected before new facts are published. Default: 50ms.
 	Debounce time.Duration
-	// Silence is how long the API server may say nothing before that is
-	// logged. It sends a bookmark about once a minute even if nothing changes.
-	// Default: 3m.
+	// Silence is how long the API server may send nothing before that is logged. It sends a
+	// bookmark about once a minute even if nothing changes. Default: 3m.
 	Silence time.Duration
 }
 
@@ -60,8 +57,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Cluster follows the nodes and pods of one cluster. Its methods may be called
-// by several goroutines.
+// Cluster watches the nodes and pods of one cluster. Several goroutines may call its methods.
 type Cluster struct {
 	opts    Options
 	client  kubernetes.Interface
@@ -71,14 +67,14 @@ type Cluster struct {
 	changed chan struct{}
 }
 
-// New returns a Cluster for the API server that o names. It does no I/O but
-// reading the kubeconfig or the service account's token.
+// New returns a Cluster for the API server that o names. Its only I/O is to read the kubeconfig or
+// the service account's token.
 func New(o Options) (*Cluster, error) {
 	config, err := RESTConfig(o)
 	if err != nil {
 		return nil, fmt.Errorf("configure API client: %w", err)
 	}
-	// Protobuf costs both sides a fraction of what JSON does.
+	// Protobuf costs both sides much less than JSON.
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	config.UserAgent = "weir"
@@ -89,16 +85,15 @@ func New(o Options) (*Cluster, error) {
 	return NewForClient(client, o), nil
 }
 
-// NewForClient returns a Cluster that asks client; o's Kubeconfig and Master
-// are ignored.
+// NewForClient returns a Cluster that uses client. It ignores o.Kubeconfig and o.Master.
 func NewForClient(client kubernetes.Interface, o Options) *Cluster {
 	o = o.withDefaults()
 	return &Cluster{opts: o, client: client, queue: newQueue(), changed: make(chan struct{}, 1)}
 }
 
-// RESTConfig returns how the API server that o names is reached, and who we are
-// to it: for whoever shows the same credentials elsewhere. It reads the
-// kubeconfig or the service account's token.
+// RESTConfig returns the address of the API server that o names, and our credentials for it, for
+// callers that use the same credentials elsewhere. It reads the kubeconfig or the service account's
+// token.
 func RESTConfig(o Options) (*rest.Config, error) {
 	if o.Kubeconfig == "" && o.Master == "" {
 		return rest.InClusterConfig()
@@ -109,23 +104,20 @@ func RESTConfig(o Options) (*rest.Config, error) {
 	).ClientConfig()
 }
 
-// Facts returns what is known now: nil until the API server has answered.
-// Facts.Synced is set once both nodes and pods have been listed; Facts.At is
-// when the API server last answered. It takes no lock.
+// Facts returns the present cluster facts. It is nil until the API server has answered.
+// Facts.Synced is set once both nodes and pods have been listed. Facts.At is when the API server
+// last answered. It takes no lock.
 func (c *Cluster) Facts() *cluster.Facts { return c.facts.Load() }
 
-// Changed returns a channel that receives after facts have changed: at once
-// for the first change, and once for all that happen before it is read. It is
-// always the same channel and has one value for one reader, the manager. That
-// time passed without a change (Facts.At moved) is not signalled.
+// Changed returns a channel that receives a value after the facts have changed: at once for the
+// first change, and once for all changes before the value is read. It is always the same channel,
+// for one reader, the manager. It does not signal that only Facts.At has changed.
 func (c *Cluster) Changed() <-chan struct{} { return c.changed }
 
-// Run follows the cluster until ctx ends, and returns when everything it began
-// has ended. Trouble with the API server is logged and retried, never returned.
-// Run is called once.
+// Run watches the cluster until ctx ends, and returns when everything it started has ended. Errors
+// of the API server are logged and retried, not returned. Call it once.
 func (c *Cluster) Run(ctx context.Context) error {
-	// Reflectors log what they cannot do about their own retries. What an
-	// operator should know is logged in watch.go.
+	// Reflectors log errors that they retry. watch.go logs what an operator should know.
 	quiet := klog.NewContext(ctx, logr.Discard())
 	var wg sync.WaitGroup
 	for _, r := range c.reflectors() {
@@ -136,7 +128,7 @@ func (c *Cluster) Run(ctx context.Context) error {
 	return nil
 }
 
-// loop publishes what the queue has collected.
+// loop publishes the changes that the queue has collected.
 func (c *Cluster) loop(ctx context.Context) {
 	debounce := time.NewTimer(0)
 	defer debounce.Stop()
@@ -168,7 +160,7 @@ func (c *Cluster) loop(ctx context.Context) {
 	}
 }
 
-// publish replaces the facts by ones that know of the changes in p.
+// publish replaces the facts with facts that include the changes in p.
 func (c *Cluster) publish(p pending) {
 	old := c.facts.Load()
 	facts, changed := p.apply(old)
@@ -181,6 +173,6 @@ func (c *Cluster) publish(p pending) {
 	}
 	select {
 	case c.changed <- struct{}{}:
-	default: // the last signal has not been read yet: it will do for both
+	default: // the last signal was not read yet: it covers both changes
 	}
 }

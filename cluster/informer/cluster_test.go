@@ -39,8 +39,8 @@ func pod(name, uid, on string) *v1.Pod {
 	}
 }
 
-// running runs a Cluster on client inside a bubble of its own time, in which
-// nothing but do happens, and waits for its end.
+// running runs a Cluster with client in its own bubble of time, in which only do acts, and waits
+// for its end.
 func running(t *testing.T, o Options, do func(t *testing.T, c *Cluster, client *fake.Clientset), objects ...runtime.Object) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -58,10 +58,10 @@ func running(t *testing.T, o Options, do func(t *testing.T, c *Cluster, client *
 	})
 }
 
-// settle lets everything happen that is going to, and a debounce pass.
+// settle waits until all goroutines are idle and a debounce has passed.
 func settle() {
 	synctest.Wait()
-	time.Sleep(time.Second) // of the bubble's time
+	time.Sleep(time.Second) // in the time of the bubble
 	synctest.Wait()
 }
 
@@ -99,7 +99,7 @@ func TestFactsFollowTheCluster(t *testing.T) {
 			t.Error("facts handed out earlier have changed")
 		}
 
-		// An update that changes nothing weir keeps is no change.
+		// An update that changes nothing that weir keeps is not a change.
 		same := pod("web", "u1", "n1")
 		same.Spec.Volumes = []v1.Volume{{Name: "data"}}
 		must(t, second(client.CoreV1().Pods("shop").Update(ctx, same, metav1.UpdateOptions{})))
@@ -108,7 +108,7 @@ func TestFactsFollowTheCluster(t *testing.T) {
 			t.Error("an update that weir does not care for was signalled")
 		}
 
-		// Readiness is something weir keeps: autoscalers go by it.
+		// Readiness is a change: autoscalers depend on it.
 		ready := pod("web", "u1", "n1")
 		since := metav1.NewTime(time.Now().Truncate(time.Second))
 		ready.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: since}}
@@ -118,7 +118,7 @@ func TestFactsFollowTheCluster(t *testing.T) {
 			t.Errorf("a pod that became ready: got %v since %v, want true since %v, and a signal", got.Ready, got.ReadySince, since)
 		}
 
-		// An update of the same pod keeps the moment it was first known.
+		// An update of the same pod keeps the time when it was first known.
 		moved := pod("web", "u1", "n1")
 		moved.Status.Phase = v1.PodSucceeded
 		must(t, second(client.CoreV1().Pods("shop").Update(ctx, moved, metav1.UpdateOptions{})))
@@ -127,7 +127,8 @@ func TestFactsFollowTheCluster(t *testing.T) {
 			t.Errorf("updated pod: phase %v known at %v, want Succeeded, %v", got.Phase, got.KnownAt, firstKnown)
 		}
 
-		// Deleted and created again under the same name within one debounce: a new pod.
+		// A pod that is deleted and created again under the same name within one debounce is a new
+		// pod.
 		must(t, client.CoreV1().Pods("shop").Delete(ctx, "web", metav1.DeleteOptions{}))
 		must(t, second(client.CoreV1().Pods("shop").Create(ctx, pod("web", "u2", "n2"), metav1.CreateOptions{})))
 		settle()
@@ -185,8 +186,7 @@ func TestSyncedOnlyAfterBothLists(t *testing.T) {
 	})
 }
 
-// While nothing is heard of the API server, facts stay as they are and their
-// time stands still.
+// While the API server sends nothing, the facts and their time stay unchanged.
 func TestSilence(t *testing.T) {
 	logs, seen := observer.New(zap.WarnLevel)
 	running(t, Options{Logger: zap.New(logs)}, func(t *testing.T, c *Cluster, client *fake.Clientset) {
@@ -202,8 +202,7 @@ func TestSilence(t *testing.T) {
 	}, node("n1"), pod("web", "u1", "n1"))
 }
 
-// A list that is received again tells what has vanished meanwhile, and keeps
-// the moment at which the others were first known.
+// A second list shows which pods have gone. The others keep the time when they were first known.
 func TestListedAgain(t *testing.T) {
 	at := time.Unix(1000, 0)
 	facts := func(name, uid string, known time.Time) *cluster.Pod {
@@ -246,7 +245,7 @@ func TestListedAgain(t *testing.T) {
 	}
 }
 
-// A reflector that streams its first list collects what Transformer makes.
+// A reflector that streams its first list collects the result of Transformer.
 func TestTransformer(t *testing.T) {
 	c := NewForClient(fake.NewClientset(), Options{})
 	s := &store[*v1.Pod, podView]{
@@ -294,8 +293,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// A reflector waits out refused connections and excess requests without looking
-// at its context. It must not come to know of them, or the process ends late.
+// A reflector waits for a time after refused connections and excess requests, and ignores its
+// context during that time. It must not see these errors, or the process ends late.
 func TestReflectorsRetryAtOnce(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	gone := apierrors.NewResourceExpired("too old")

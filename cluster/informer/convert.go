@@ -11,8 +11,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// nodeFacts returns what weir keeps of a node. The facts share no memory with n
-// but its strings.
+// nodeFacts returns what weir keeps of a node. The facts share only strings with n.
 func nodeFacts(n *v1.Node) *cluster.Node {
 	f := &cluster.Node{
 		Name:          metric.NodeName(n.Name),
@@ -38,13 +37,13 @@ func nodeFacts(n *v1.Node) *cluster.Node {
 	return f
 }
 
-// ConfigHashAnnotation is of the API's image of a static pod: by it, and not by the UID that the
-// image has there, the kubelet and cgroups know the pod.
+// ConfigHashAnnotation is an annotation on the API server's copy of a static pod. The kubelet and
+// cgroups identify the pod by its value, not by the UID that the copy has.
 const ConfigHashAnnotation = "kubernetes.io/config.hash"
 
-// podFacts returns what weir keeps of a pod that it first knew at knownAt. The
-// facts share strings, label sets, requests and limits with those of other pods through
-// shared, and nothing with p.
+// podFacts returns what weir keeps of a pod that was first known at knownAt. Through shared, the
+// facts share strings, label sets, requests and limits with those of other pods. They share nothing
+// with p.
 func podFacts(p *v1.Pod, knownAt time.Time, shared *pool) *cluster.Pod {
 	f := &cluster.Pod{
 		PodRef: metric.PodRef{
@@ -99,7 +98,7 @@ func podFacts(p *v1.Pod, knownAt time.Time, shared *pool) *cluster.Pod {
 	return f
 }
 
-// readiness returns the status of the condition Ready, and since when it has been so.
+// readiness returns the status of the condition Ready, and since when it has this status.
 func readiness(conditions []v1.PodCondition) (cluster.Readiness, time.Time) {
 	for i := range conditions {
 		c := &conditions[i]
@@ -118,8 +117,7 @@ func readiness(conditions []v1.PodCondition) (cluster.Readiness, time.Time) {
 	return cluster.ReadyAbsent, time.Time{}
 }
 
-// podLevel reports whether requests are such as make a pod one with pod-level
-// resources.
+// podLevel reports whether requests contain a resource that makes them pod-level resources.
 func podLevel(requests v1.ResourceList) bool {
 	for name := range requests {
 		if name == v1.ResourceCPU || name == v1.ResourceMemory || strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix) {
@@ -131,8 +129,8 @@ func podLevel(requests v1.ResourceList) bool {
 
 func containerFacts(name string, role cluster.Role, r *v1.ResourceRequirements, statuses []v1.ContainerStatus, shared *pool) cluster.Container {
 	f := cluster.Container{Name: shared.text(name), Role: role}
-	// What was asked for, not what a resize has so far achieved: that is what
-	// users and the scheduler count in.
+	// These are the requested values, not what a resize has achieved so far: users and the
+	// scheduler use these.
 	f.Spec = shared.requirements(func(v *metric.Values) { setRequirements(v, r) })
 	for i := range statuses {
 		if statuses[i].Name == name {
@@ -162,7 +160,7 @@ func setState(f *cluster.Container, s *v1.ContainerStatus, shared *pool) {
 		if t.ContainerID != "" {
 			f.ID = bareID(t.ContainerID)
 		}
-	default: // no state at all means waiting, by the API's rule
+	default: // the API says that no state means waiting
 		f.State = cluster.StateWaiting
 		if state.Waiting != nil {
 			past.StateReason = shared.text(state.Waiting.Reason)
@@ -174,7 +172,7 @@ func setState(f *cluster.Container, s *v1.ContainerStatus, shared *pool) {
 	f.Previous = cluster.NewPreviousRun(past.LastID, past.EndedAt, past.StateReason)
 }
 
-// bareID cuts the runtime's name off an ID: "containerd://4e00" is "4e00".
+// bareID removes the name of the runtime from an ID: "containerd://4e00" becomes "4e00".
 func bareID(id string) metric.ContainerID {
 	if _, bare, found := strings.Cut(id, "://"); found {
 		id = bare
@@ -182,10 +180,10 @@ func bareID(id string) metric.ContainerID {
 	return metric.ContainerID(id)
 }
 
-// resourceIDs says which metrics the quantities of a ResourceList are.
+// resourceIDs says which metrics hold the quantities of a ResourceList.
 type resourceIDs struct {
 	cpu, memory, storage metric.ID
-	accelerators         metric.ID // 0 for not wanted
+	accelerators         metric.ID // 0 if not wanted
 }
 
 func setRequirements(v *metric.Values, r *v1.ResourceRequirements) {
@@ -198,9 +196,9 @@ func setRequirements(v *metric.Values, r *v1.ResourceRequirements) {
 	})
 }
 
-// setResources adds the quantities of list to v: CPU rounded up to the nanocore,
-// exact to 9 million cores; memory as amountOfBytes says; storage rounded up to the
-// byte. Those it does not mention stay absent.
+// setResources adds the quantities of list to v. CPU is rounded up to the nanocore, exactly up to 9
+// million cores. Memory is rounded as amountOfBytes says, and storage is rounded up to the byte.
+// Resources that are not in list stay absent.
 func setResources(v *metric.Values, list v1.ResourceList, ids resourceIDs) {
 	if q, ok := list[v1.ResourceCPU]; ok {
 		v.Set(ids.cpu, float64(q.ScaledValue(resource.Nano)))
@@ -225,12 +223,12 @@ func setResources(v *metric.Values, list v1.ResourceList, ids resourceIDs) {
 	}
 }
 
-// wholeBytes is from when on a float64 has no room for thousandths of a byte: 4 TiB.
+// wholeBytes is 4 TiB. From there on a float64 cannot represent thousandths of a byte.
 const wholeBytes = 1 << 42
 
-// amountOfBytes returns q rounded up to a thousandth of a byte, beyond 4 TiB to a byte, and
-// beyond 8 PiB as near as a float64 comes. An autoscaler counts in thousandths, and
-// there are manifests that give 128974848000m.
+// amountOfBytes returns q rounded up to a thousandth of a byte, above 4 TiB to a byte, and above 8
+// PiB to the nearest float64. An autoscaler counts in thousandths, and some manifests contain
+// 128974848000m.
 func amountOfBytes(q *resource.Quantity) float64 {
 	if whole := q.Value(); whole >= wholeBytes || whole <= -wholeBytes {
 		return float64(whole)
@@ -238,17 +236,16 @@ func amountOfBytes(q *resource.Quantity) float64 {
 	return float64(q.MilliValue()) / 1000
 }
 
-// isAccelerator reports whether an extended resource counts accelerators:
-// nvidia.com/gpu, nvidia.com/mig-1g.5gb, amd.com/gpu, google.com/tpu,
-// aws.amazon.com/neuroncore, habana.ai/gaudi and their like. There is no
-// registry of such names.
+// isAccelerator reports whether an extended resource counts accelerators: nvidia.com/gpu,
+// nvidia.com/mig-1g.5gb, amd.com/gpu, google.com/tpu, aws.amazon.com/neuroncore, habana.ai/gaudi
+// and similar ones. There is no registry of such names.
 func isAccelerator(name string) bool {
 	domain, device, found := strings.Cut(name, "/")
 	if !found || strings.HasSuffix(domain, "kubernetes.io") {
 		return false
 	}
 	if domain == "gpu.intel.com" {
-		return device == "i915" || device == "xe" // others are its memory and millicores
+		return device == "i915" || device == "xe" // the others count its memory and millicores
 	}
 	for _, prefix := range [...]string{"gpu", "tpu", "npu", "mig-", "neuron", "gaudi"} {
 		if strings.HasPrefix(device, prefix) {

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-metrics/weir/test/capture"
 )
 
-// flat is the readable part of ContainerFacts.
+// flat is the readable part of the facts of a container.
 type flat struct {
 	Name    string
 	Role    cluster.Role
@@ -150,13 +150,12 @@ func TestPodLevel(t *testing.T) {
 	f(`{"requests": {"cpu": "1"}}`, true, map[string]float64{"cpu/request": 1e9})
 	f(`{"requests": {"memory": "1Ki"}}`, true, map[string]float64{"memory/request": 1024})
 	f(`{"requests": {"hugepages-2Mi": "4Mi"}}`, true, nil)
-	// Limits alone do not count, nor what cannot be asked for at the level of pods.
+	// Limits alone do not count, and neither do resources that a pod-level request cannot contain.
 	f(`{"limits": {"cpu": "1"}}`, false, map[string]float64{"cpu/limit": 1e9})
 	f(`{"requests": {"ephemeral-storage": "1"}}`, false, map[string]float64{"ephemeral_storage/request": 1})
 }
 
-// Requests are kept finely enough for an autoscaler, which counts each in thousandths
-// rounded up.
+// Requests are exact enough for an autoscaler, which counts each in thousandths, rounded up.
 func TestOddRequests(t *testing.T) {
 	f := func(cpu, memory string, wantCPU, wantMemory float64) {
 		t.Helper()
@@ -173,7 +172,7 @@ func TestOddRequests(t *testing.T) {
 	f("0", "0", 0, 0)
 	f("1n", "100m", 1, 0.1)
 	f("1500u", "128974848000m", 1.5e6, 128974848)
-	f("0.0000000001", "1u", 1, 0.001) // as the API server rounds them, and then as an autoscaler does
+	f("0.0000000001", "1u", 1, 0.001) // rounded as the API server does, and then as an autoscaler does
 	f("100k", "1.0005", 1e14, 1.001)
 	f("1", "4398046511103.999", 1e9, 4398046511104)
 	f("1", "4398046511103.5", 1e9, 4398046511104)
@@ -222,8 +221,8 @@ func TestAccelerators(t *testing.T) {
 	}
 }
 
-// Every pod list of the captures converts, and a few facts of them are as the
-// captures' README tells them.
+// Every pod list of the captures can be converted, and some of their facts are those in the
+// captures' README.
 func TestCaptures(t *testing.T) {
 	files := capture.Glob(t, "*/*/pods.json")
 	if len(files) < 100 {
@@ -301,7 +300,7 @@ func TestPoolShares(t *testing.T) {
 	p := newPool()
 	one := p.labels(map[string]string{"app": "web", "tier": "front"})
 	two := p.labels(map[string]string{"tier": "front", "app": "web"})
-	two["app"] = "changed" // never done outside this test: it shows the memory is one
+	two["app"] = "changed" // only this test changes a set: it shows that the memory is shared
 	if one["app"] != "changed" {
 		t.Error("equal labels are kept twice")
 	}

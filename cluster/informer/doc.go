@@ -1,15 +1,14 @@
-// Package informer turns what the API server says of nodes and pods into
-// immutable cluster.Facts. It is the one door for client-go's lists and watches:
-// no Kubernetes type goes further than this package, but for the pods of the one node
-// that an agent follows (NodePods).
+// Package informer turns the nodes and pods of the API server into immutable cluster.Facts. It is
+// the only user of client-go's lists and watches for them: no Kubernetes type leaves this package,
+// except the pods of the one node that an agent watches (NodePods).
 //
-// Every object is converted the moment it arrives and then dropped, so that weir
-// keeps one small copy of a pod instead of an informer's large one beside it:
+// Every object is converted when it arrives and then dropped. So weir keeps one small copy of a
+// pod, without the large one of an informer:
 //
 //	API server ─▶ reflector ─▶ convert ─▶ queue ─▶ loop ─▶ *cluster.Facts
 //	              (nodes, pods)           coalesces  every   read without a lock
 //	                                                 50 ms
 //
-// Cluster owns all goroutines; convert.go is pure. While the API server is away
-// the last facts stay, and Facts.At does not change.
+// Cluster owns all goroutines; convert.go is pure. While the API server cannot be reached, the last
+// facts stay, and Facts.At does not change.
 package informer

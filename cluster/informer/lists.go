@@ -10,9 +10,8 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-// FactsFromList returns the synced facts that nodes and pods amount to at the
-// given moment, as if weir had been there all along: each pod is known since it
-// was created. Either list may be nil.
+// FactsFromList returns the synced facts of nodes and pods at the given time, as if weir had always
+// watched them: each pod is known since it was created. Either list may be nil.
 func FactsFromList(nodes *v1.NodeList, pods *v1.PodList, at time.Time) *cluster.Facts {
 	c := cluster.FactsChange{Synced: true, At: at}
 	if nodes != nil {
@@ -35,8 +34,8 @@ func FactsFromList(nodes *v1.NodeList, pods *v1.PodList, at time.Time) *cluster.
 	return none.With(c)
 }
 
-// FactsFromPods is FactsFromList for a PodList in JSON, as a kubelet's /pods and
-// kubectl get pods --output=json give it, and no nodes.
+// FactsFromPods is FactsFromList for a PodList in JSON, as a kubelet's /pods and kubectl get pods
+// --output=json return it, without nodes.
 func FactsFromPods(podList []byte, at time.Time) (*cluster.Facts, error) {
 	var pods v1.PodList
 	if err := json.Unmarshal(podList, &pods); err != nil {

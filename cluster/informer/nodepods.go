@@ -11,22 +11,21 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// podView is what is kept of a pod.
+// podView is what weir keeps of a pod.
 type podView struct {
 	facts *cluster.Pod
 	whole *v1.Pod // nil unless Options.Node is set
 }
 
-// nodePods are the pods of one node, whole. They are never changed, only replaced.
+// nodePods are the complete pods of one node. They are never changed, only replaced.
 type nodePods struct {
 	all    map[metric.PodRef]*v1.Pod
-	active []*v1.Pod // in the order of namespaces and names
+	active []*v1.Pod // sorted by namespace and name
 }
 
-// NodePods returns the pods of Options.Node that are active, as the kubelet has it:
-// those that have not ended, in the order of namespaces and names. It is nil until
-// the API server has listed them, and always without Options.Node. Neither the slice
-// nor the pods may be changed. It takes no lock.
+// NodePods returns the active pods of Options.Node: as for the kubelet, those that have not ended.
+// They are sorted by namespace and name. It is nil until the API server has listed them, and always
+// nil without Options.Node. Neither the slice nor the pods may be changed. It takes no lock.
 func (c *Cluster) NodePods() []*v1.Pod {
 	pods := c.pods.Load()
 	if pods == nil {
@@ -35,8 +34,8 @@ func (c *Cluster) NodePods() []*v1.Pod {
 	return pods.active
 }
 
-// with returns the pods after what p says; n may be nil. Until pods have been listed
-// there are none.
+// with returns the pods after the changes in p. n may be nil, and the result is nil until pods have
+// been listed.
 func (n *nodePods) with(p *pending) *nodePods {
 	if !p.listedPods || n != nil && !p.allPods && len(p.pods) == 0 {
 		return n

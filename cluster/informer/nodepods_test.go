@@ -16,7 +16,7 @@ import (
 	ktesting "k8s.io/client-go/testing"
 )
 
-// active names the pods that c has, each with its UID and phase.
+// active returns the pods of c, each with its UID and phase.
 func active(c *Cluster) []string {
 	names := []string{}
 	for _, p := range c.NodePods() {
@@ -58,7 +58,7 @@ func TestNodePods(t *testing.T) {
 		must(t, second(pods.Update(ctx, done, metav1.UpdateOptions{})))
 		want("one ended", "shop/api u4 Running", "shop/web u1 Running")
 
-		// What facts do not care for is kept all the same.
+		// A change that facts do not contain is kept too.
 		limits := pod("api", "u4", "n1")
 		limits.Spec.Volumes = []v1.Volume{{Name: "data"}}
 		must(t, second(pods.Update(ctx, limits, metav1.UpdateOptions{})))
@@ -79,7 +79,7 @@ func TestNodePods(t *testing.T) {
 	}, node("n1"), pod("web", "u1", "n1"), pod("cart", "u2", "n1"), ended)
 }
 
-// Pods are known as soon as they are listed, whether or not nodes are.
+// Pods are known as soon as they are listed, even if nodes are not.
 func TestNodePodsAreNilUntilListed(t *testing.T) {
 	c := NewForClient(fake.NewClientset(), Options{Node: "n1"})
 	if c.NodePods() != nil {
@@ -108,7 +108,7 @@ func TestWithoutANodeNoPodIsKeptWhole(t *testing.T) {
 	}, node("n1"), pod("web", "u1", "n1"))
 }
 
-// TestOnlyOneNodeIsAskedFor holds every list and watch to the one node.
+// TestOnlyOneNodeIsAskedFor checks that every list and watch is limited to the one node.
 func TestOnlyOneNodeIsAskedFor(t *testing.T) {
 	for _, test := range []struct {
 		node string
@@ -142,7 +142,7 @@ func TestOnlyOneNodeIsAskedFor(t *testing.T) {
 	}
 }
 
-// selected returns by which fields a list or watch selects.
+// selected returns the field selector of a list or watch.
 func selected(a ktesting.Action) fields.Selector {
 	switch a := a.(type) {
 	case ktesting.ListAction:

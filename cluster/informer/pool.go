@@ -9,28 +9,26 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// pool lets facts share what is equal in many of them: a namespace's name, the
-// labels of a ReplicaSet's pods. Decoding gives each pod copies of its own. It
-// is for one goroutine.
+// pool lets facts share what is equal in many of them: the name of a namespace, the labels of a
+// ReplicaSet's pods. Decoding gives each pod its own copies. Only one goroutine may use it.
 type pool struct {
 	seed  maphash.Seed
 	texts map[string]string
 	sets  map[uint64]map[string]string
 	asked map[uint64]cluster.Requirements
 
-	values  metric.Values // of what is being converted
-	letters []byte        // as are these
+	values  metric.Values // buffer for the object under conversion
+	letters []byte        // another buffer for it
 }
 
-// poolSize bounds each table. A table that is full starts afresh: sharing less
-// for a while costs only memory.
+// poolSize limits each table. A full table is cleared: less sharing for a while only costs memory.
 const poolSize = 1 << 15
 
 func newPool() *pool {
 	return &pool{seed: maphash.MakeSeed(), texts: map[string]string{}, sets: map[uint64]map[string]string{}, asked: map[uint64]cluster.Requirements{}}
 }
 
-// text returns s, in memory shared with those who asked for the same.
+// text returns s in memory that all callers with an equal string share.
 func (p *pool) text(s string) string {
 	if t, ok := p.texts[s]; ok {
 		return t
@@ -42,13 +40,12 @@ func (p *pool) text(s string) string {
 	return s
 }
 
-// labels returns a map equal to m, shared with those who asked for the same.
-// It must not be changed.
+// labels returns a map equal to m that all callers with an equal map share. It must not be changed.
 func (p *pool) labels(m map[string]string) map[string]string {
 	if len(m) == 0 {
 		return nil
 	}
-	var sum uint64 // of the pairs' hashes: their order does not matter
+	var sum uint64 // sum of the pairs' hashes, because their order does not matter
 	for k, v := range m {
 		var h maphash.Hash
 		h.SetSeed(p.seed)
@@ -71,7 +68,7 @@ func (p *pool) labels(m map[string]string) map[string]string {
 	return own
 }
 
-// requirements returns what fill sets, shared with those who asked for the same.
+// requirements returns the values that fill sets, shared by all callers with equal values.
 func (p *pool) requirements(fill func(*metric.Values)) cluster.Requirements {
 	v := &p.values
 	v.Reset()
@@ -110,9 +107,9 @@ func equal(a, b *metric.Values) bool {
 	return true
 }
 
-// gather moves the strings that no other pod has (its name, its UIDs, its containers'
-// IDs) into one piece of memory. Each by itself is rounded up, and an ID is part of
-// a longer string that names the runtime.
+// gather moves the strings that no other pod has (its name, its UIDs, its containers' IDs) into one
+// piece of memory. Separate strings would each be rounded up, and an ID would keep the longer
+// string with the runtime's name.
 func (p *pool) gather(f *cluster.Pod) {
 	b := p.letters[:0]
 	b = append(b, f.Name...)
@@ -140,7 +137,7 @@ func (p *pool) gather(f *cluster.Pod) {
 	}
 }
 
-// cut returns s as all begins with it, and what follows.
+// cut splits all after the length of s. The first part equals s.
 func cut[S ~string](all string, s S) (own S, rest string) {
 	return S(all[:len(s)]), all[len(s):]
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// queue collects changes until the loop takes them. Only the last state of each
-// object is kept, so it is never longer than the cluster is large.
+// queue collects changes until the loop takes them. It keeps only the last state of each object, so
+// it is never longer than the cluster is large.
 type queue struct {
-	ready chan struct{} // has a value while there is something to take
+	ready chan struct{} // has a value while there are changes to take
 
 	mu struct {
 		sync.Mutex
@@ -22,18 +22,16 @@ type queue struct {
 	}
 }
 
-// pending is what has changed since it was last taken.
+// pending is what has changed since the last take.
 type pending struct {
-	nodes map[metric.NodeName]*cluster.Node // nil: gone
-	pods  map[metric.PodRef]*cluster.Pod    // nil: gone
-	whole map[metric.PodRef]*v1.Pod         // those of pods that are kept whole
-	// allNodes and allPods say that nodes or pods are all there are: what they
-	// do not name is gone.
+	nodes map[metric.NodeName]*cluster.Node // nil: the node is gone
+	pods  map[metric.PodRef]*cluster.Pod    // nil: the pod is gone
+	whole map[metric.PodRef]*v1.Pod         // complete pods, if they are kept
+	// allNodes and allPods say that the map contains all nodes or all pods: the others are gone.
 	allNodes, allPods bool
-	// listedNodes and listedPods say that a whole list has been received, now
-	// or earlier.
+	// listedNodes and listedPods say that a complete list was received, now or earlier.
 	listedNodes, listedPods bool
-	at                      time.Time // when the API server answered last
+	at                      time.Time // when the API server last answered
 }
 
 func newQueue() *queue {
@@ -49,13 +47,13 @@ func (p *pending) clear() {
 	p.allNodes, p.allPods = false, false
 }
 
-// onlyNewNodes says that the nodes recorded from now on are all there are.
+// onlyNewNodes says that the nodes recorded from now on are all nodes.
 func (p *pending) onlyNewNodes() {
 	clear(p.nodes)
 	p.allNodes, p.listedNodes = true, true
 }
 
-// onlyNewPods says that the pods recorded from now on are all there are.
+// onlyNewPods says that the pods recorded from now on are all pods.
 func (p *pending) onlyNewPods() {
 	clear(p.pods)
 	clear(p.whole)
@@ -76,7 +74,7 @@ func (p *pending) dropPod(was podView) {
 	delete(p.whole, was.facts.PodRef)
 }
 
-// change lets do record a change that was learnt at the given time.
+// change calls do to record a change that was received at the given time.
 func (q *queue) change(at time.Time, do func(*pending)) {
 	q.mu.Lock()
 	if do != nil {
@@ -92,7 +90,7 @@ func (q *queue) change(at time.Time, do func(*pending)) {
 	}
 }
 
-// take returns what has been collected and empties the queue.
+// take returns the collected changes and empties the queue.
 func (q *queue) take() pending {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -101,8 +99,7 @@ func (q *queue) take() pending {
 	return p
 }
 
-// apply returns facts that know what old knew and what p says, and whether that
-// differs. old may be nil.
+// apply returns old with the changes of p, and whether there were any. old may be nil.
 func (p *pending) apply(old *cluster.Facts) (facts *cluster.Facts, changed bool) {
 	for ref, pod := range p.pods {
 		if before := old.Pod(ref); pod != nil && before != nil && before.UID == pod.UID {
@@ -116,9 +113,8 @@ func (p *pending) apply(old *cluster.Facts) (facts *cluster.Facts, changed bool)
 	return old.With(c), changed
 }
 
-// compare returns which of the objects in next, where nil says that one is gone, are new or
-// differ from the known ones, and which known ones are gone. If all is set, next names all
-// that there are.
+// compare returns which objects in next are new or differ from the known ones, and which known ones
+// are gone. In next, nil means that an object is gone. If all is set, next contains all objects.
 func compare[K comparable, F any](
 	next map[K]*F, all bool, known func(K) *F, each func(func(*F) bool), key func(*F) K,
 ) (changed []*F, gone []K) {

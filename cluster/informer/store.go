@@ -8,20 +8,19 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// store is what a reflector believes it fills. It keeps nothing: each object
-// becomes facts at once and goes to the queue.
+// store is the store that a reflector writes to. It keeps nothing: each object becomes facts at
+// once and goes to the queue.
 type store[O metav1.Object, F any] struct {
 	now     func() time.Time
 	queue   *queue
 	convert func(O) F
-	set     func(*pending, F) // there is a new or changed one
-	del     func(*pending, F) // it is gone
-	all     func(*pending)    // what follows is all there is
+	set     func(*pending, F) // records a new or changed object
+	del     func(*pending, F) // records that an object is gone
+	all     func(*pending)    // records that the following objects are all
 }
 
-// converted is facts that still go by their object's name. A reflector that
-// streams its first list collects it before handing it over; collected as
-// converted, it is small.
+// converted is facts with their object's name. A reflector that streams its first list collects it
+// before it passes it on. Collected as converted, the list is small.
 type converted[F any] struct {
 	metav1.ObjectMeta
 	facts F
@@ -38,25 +37,25 @@ func (s *store[O, F]) facts(obj any) (F, error) {
 	return none, fmt.Errorf("convert %T: unexpected type", obj)
 }
 
-// Transformer satisfies cache.TransformingStore.
+// Transformer implements cache.TransformingStore.
 func (s *store[O, F]) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
 		o, ok := obj.(O)
 		if !ok {
-			return obj, nil // converted already
+			return obj, nil // already converted
 		}
 		meta := metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}
 		return &converted[F]{ObjectMeta: meta, facts: s.convert(o)}, nil
 	}
 }
 
-// Add satisfies cache.ReflectorStore.
+// Add implements cache.ReflectorStore.
 func (s *store[O, F]) Add(obj any) error { return s.each(s.set, obj) }
 
-// Update satisfies cache.ReflectorStore.
+// Update implements cache.ReflectorStore.
 func (s *store[O, F]) Update(obj any) error { return s.each(s.set, obj) }
 
-// Delete satisfies cache.ReflectorStore.
+// Delete implements cache.ReflectorStore.
 func (s *store[O, F]) Delete(obj any) error { return s.each(s.del, obj) }
 
 func (s *store[O, F]) each(do func(*pending, F), obj any) error {
@@ -68,7 +67,7 @@ func (s *store[O, F]) each(do func(*pending, F), obj any) error {
 	return nil
 }
 
-// Replace satisfies cache.ReflectorStore.
+// Replace implements cache.ReflectorStore.
 func (s *store[O, F]) Replace(objects []any, _ string) error {
 	all := make([]F, 0, len(objects))
 	for i, obj := range objects {
@@ -77,7 +76,7 @@ func (s *store[O, F]) Replace(objects []any, _ string) error {
 			return err
 		}
 		all = append(all, f)
-		objects[i] = nil // the list may be collected while it is converted
+		objects[i] = nil // so that the collector can free the object during the conversion
 	}
 	s.queue.change(s.now(), func(p *pending) {
 		s.all(p)
@@ -88,10 +87,9 @@ func (s *store[O, F]) Replace(objects []any, _ string) error {
 	return nil
 }
 
-// Resync satisfies cache.ReflectorStore.
+// Resync implements cache.ReflectorStore.
 func (s *store[O, F]) Resync() error { return nil }
 
-// UpdateResourceVersion satisfies cache.ResourceVersionUpdater. It is called
-// for every event and, about once a minute, for a bookmark: a sign that nothing
-// was missed.
+// UpdateResourceVersion implements cache.ResourceVersionUpdater. The reflector calls it for every
+// event and, about once a minute, for a bookmark: a sign that nothing was missed.
 func (s *store[O, F]) UpdateResourceVersion(string) { s.queue.change(s.now(), nil) }

@@ -18,7 +18,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-// reflectors returns the two lists-and-watches that feed the queue.
+// reflectors returns the two reflectors that fill the queue.
 func (c *Cluster) reflectors() []*cache.Reflector {
 	core := c.client.CoreV1()
 	nodes := &store[*v1.Node, *cluster.Node]{
@@ -34,7 +34,7 @@ func (c *Cluster) reflectors() []*cache.Reflector {
 		convert: func(p *v1.Pod) podView {
 			view := podView{facts: podFacts(p, c.opts.Now(), shared)}
 			if c.opts.Node != "" {
-				p.ManagedFields = nil // often half of a pod, and not needed
+				p.ManagedFields = nil // not needed, and often half of a pod
 				view.whole = p
 			}
 			return view
@@ -62,7 +62,7 @@ func (c *Cluster) reflectors() []*cache.Reflector {
 	}
 }
 
-// only limits a request to Options.Node, by the field with its name.
+// only limits a request to Options.Node, by the field with this name.
 func (c *Cluster) only(field string, o metav1.ListOptions) metav1.ListOptions {
 	if c.opts.Node != "" {
 		o.FieldSelector = fields.OneTermEqualSelector(field, string(c.opts.Node)).String()
@@ -70,10 +70,9 @@ func (c *Cluster) only(field string, o metav1.ListOptions) metav1.ListOptions {
 	return o
 }
 
-// reflector returns what keeps into in step with the API server's objects of
-// one kind. A reflector reports some errors only in its own log, so
-// the requests are watched here: one line when they begin to fail, one when
-// they succeed again.
+// reflector returns a reflector that keeps into equal to the API server's objects of one kind. A
+// reflector reports some errors only in its own log, so the requests are checked here: one line
+// when they begin to fail, and one when they succeed again.
 func (c *Cluster) reflector(
 	name string, kind any, into cache.ReflectorStore,
 	list func(context.Context, metav1.ListOptions) (runtime.Object, error),
@@ -105,9 +104,8 @@ func (c *Cluster) reflector(
 		cache.ToListWatcherWithWatchListSemantics(lw, c.client), kind, into, cache.ReflectorOptions{Name: name})
 }
 
-// patient hides from a reflector that a connection was refused or that there
-// were too many requests. It would wait these out without looking at its
-// context, for up to half a minute, and hold up the end of the process.
+// patient hides refused connections and excess requests from a reflector. It would wait for up to
+// half a minute after them, ignore its context during that time, and delay the end of the process.
 func patient(err error) error {
 	if utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err) {
 		return errors.New(err.Error())

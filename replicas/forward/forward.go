@@ -1,13 +1,13 @@
 // Package forward makes several replicas answer as one.
 //
-// Each replica measures at its own moments, so the answers of two replicas can differ, and the
-// later one can have the earlier timestamp. So a replica that is not the leader forwards reads to
-// the leader, after it has authenticated and authorized the reader. It sends only the path, the
-// query and the accepted encodings, with its own credentials. If the leader does not answer in
-// time, or does not have what is asked for (its version may differ), the replica answers from its
-// own numbers.
+// Each replica reads nodes at its own times, so the answers of two replicas can differ, and the
+// later one can have the earlier timestamp. Therefore a replica that is not the leader forwards
+// reads to the leader, after it has authenticated and authorized the client. It sends only the
+// path, the query and the accepted encodings, with its own credentials. If the leader does not
+// answer in time, or does not have what the client asks for (its version may differ), the replica
+// answers from its own numbers.
 //
-// A request is forwarded once at most: a header marks it.
+// A request is forwarded at most once: a header marks it.
 package forward
 
 import (
@@ -32,24 +32,24 @@ const Header = "Weir-Forwarded"
 
 // Options configure New.
 type Options struct {
-	// Leader returns where the leader is and how to call it, or that this
-	// process is the leader or knows none. Required.
+	// Leader returns the URL of the leader and the transport to it. self is true if this process is
+	// the leader, or if no leader is known. Required.
 	Leader func() (url string, transport http.RoundTripper, self bool)
 	// Timeout is how long the leader may take to begin its answer; 1s if 0.
 	Timeout time.Duration
-	// Pause is how long a leader that could not be reached is not asked again, so that not every
-	// request waits for it; 1s if 0.
+	// Pause is how long a replica does not try a leader again that it could not reach, so that not
+	// every request waits for it; 1s if 0.
 	Pause time.Duration
-	// Logger logs when the leader cannot be reached or refuses, at most once a
-	// minute; the zero Logger drops it.
+	// Logger logs when the leader cannot be reached or refuses, at most once a minute. The zero
+	// Logger discards it.
 	Logger logr.Logger
 }
 
 // forwardedHeaders are the headers that are forwarded: those that decide the form of the answer.
 var forwardedHeaders = []string{"Accept", "Accept-Encoding"}
 
-// maxForwardedBytes bounds a request's line and its forwarded headers. The leader also gets
-// credentials with it, so it might refuse a larger request that this replica accepted.
+// maxForwardedBytes limits the request line and the forwarded headers. The leader also receives
+// credentials with them, so it might refuse a larger request that this replica accepted.
 const maxForwardedBytes = 64 << 10
 
 // New returns a wrapper for a handler of reads. Only GET is forwarded.
@@ -74,7 +74,7 @@ type unreachableLeader struct {
 	until time.Time
 }
 
-// ServeHTTP is part of http.Handler.
+// ServeHTTP implements http.Handler.
 func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet || r.Header.Get(Header) != "" || forwardedSize(r) > maxForwardedBytes {
 		f.next.ServeHTTP(w, r)
@@ -104,7 +104,7 @@ func forwardedSize(r *http.Request) int {
 	return n
 }
 
-// forwardedRequest returns r as it is forwarded.
+// forwardedRequest returns the request that is sent to the leader.
 func forwardedRequest(ctx context.Context, r *http.Request) *http.Request {
 	out := r.WithContext(ctx)
 	out.Header = http.Header{Header: {"1"}}
@@ -117,7 +117,7 @@ func forwardedRequest(ctx context.Context, r *http.Request) *http.Request {
 	return out
 }
 
-// leaderStatus is a status of the leader that is not an answer to the reader.
+// leaderStatus is a status of the leader that is not an answer for the client.
 type leaderStatus int
 
 func (e leaderStatus) Error() string {
@@ -137,7 +137,7 @@ func (f *forwarder) forward(w http.ResponseWriter, r *http.Request, target *url.
 			p.Out.URL.RawQuery = p.In.URL.RawQuery
 		},
 		Transport: transport,
-		ErrorLog:  log.New(io.Discard, "", 0), // a reader that goes away is not logged
+		ErrorLog:  log.New(io.Discard, "", 0), // a client that goes away is not logged
 		ModifyResponse: func(response *http.Response) error {
 			if !slow.Stop() {
 				return errTimeout
@@ -149,16 +149,16 @@ func (f *forwarder) forward(w http.ResponseWriter, r *http.Request, target *url.
 				return leaderStatus(code)
 			}
 			for name := range w.Header() {
-				if name != "Warning" { // of which there may be several
+				if name != "Warning" { // an answer may have several warnings
 					response.Header.Del(name) // this replica has set it already
 				}
 			}
 			return nil
 		},
-		// Nothing is written yet when this is called.
+		// When this is called, nothing is written yet.
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			if r.Context().Err() != nil {
-				return // the reader has gone
+				return // the client has gone
 			}
 			if cause := context.Cause(ctx); cause != nil {
 				err = cause
@@ -170,7 +170,7 @@ func (f *forwarder) forward(w http.ResponseWriter, r *http.Request, target *url.
 	proxy.ServeHTTP(w, forwardedRequest(ctx, r))
 }
 
-// leaderFailed notes why the leader did not answer.
+// leaderFailed records and logs why the leader did not answer.
 func (f *forwarder) leaderFailed(leader string, err error) {
 	now := time.Now()
 	message := "the leader cannot be reached; this replica answers the request itself"

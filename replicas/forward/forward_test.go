@@ -21,10 +21,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// here is what the replica itself answers.
+// here is the answer of the replica itself.
 var here = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "here") })
 
-// replica serves what forward.New makes of o, with a leader that answers with h.
+// replica starts a server with forward.New(o) and a leader that answers with h.
 func replica(t *testing.T, h http.Handler, o forward.Options) (url string) {
 	t.Helper()
 	leader := httptest.NewServer(h)
@@ -130,7 +130,7 @@ func TestWhoAnswers(t *testing.T) {
 	}
 }
 
-// A leader that begins in time may take longer for the rest.
+// A leader that begins its answer in time may take longer for the rest.
 func TestLongAnswer(t *testing.T) {
 	begun, release := make(chan struct{}), make(chan struct{})
 	url := replica(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -158,7 +158,7 @@ func TestLongAnswer(t *testing.T) {
 	}
 }
 
-// trips counts what it is asked, and fails.
+// trips is a transport that counts requests and fails them.
 type trips struct{ n atomic.Int64 }
 
 func (f *trips) RoundTrip(*http.Request) (*http.Response, error) {
@@ -166,8 +166,8 @@ func (f *trips) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("no route to host")
 }
 
-// A leader that cannot be reached is asked again only after the pause; another
-// leader at once.
+// A leader that cannot be reached is tried again only after the pause. Another leader is tried at
+// once.
 func TestPause(t *testing.T) {
 	var transport trips
 	leader := "https://192.0.2.1:443"
@@ -187,7 +187,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// A reader who goes away is not the leader's fault.
+// If the client goes away, the leader is not treated as failed.
 func TestReaderGoesAway(t *testing.T) {
 	var transport trips
 	h := forward.New(forward.Options{
@@ -207,8 +207,8 @@ func TestReaderGoesAway(t *testing.T) {
 	}
 }
 
-// Nor is what a reader wrote: what could trouble the way to the leader is not
-// handed on, or left out.
+// No request can make the leader look unreachable: harmful headers are not forwarded, and huge
+// requests are answered by the replica itself.
 func TestReaderCannotLoseTheLeader(t *testing.T) {
 	leader := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "leader") }))
 	defer leader.Close()
@@ -244,7 +244,7 @@ func TestReaderCannotLoseTheLeader(t *testing.T) {
 	}
 }
 
-// What an operator should know is logged, and not for every request.
+// Failures that an operator should know are logged, but not for every request.
 func TestLog(t *testing.T) {
 	for want, code := range map[string]int{
 		"the leader cannot be reached; this replica answers the request itself":                                                             0,

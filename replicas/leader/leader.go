@@ -1,10 +1,10 @@
-// Package leader elects one of several replicas by a Lease. Annotations of the Lease say where
-// the leader is reached and which certificate it has.
+// Package leader elects one of several replicas with a Lease. Annotations of the Lease have the
+// address and the certificate of the leader.
 //
-// Leader says which replica answers: it keeps the last known leader until another one is seen, so
+// Leader says which replica answers. It keeps the last known leader until it sees another one, so
 // nothing changes while the API server cannot be reached. IsLeader is for work that only one
-// replica may do. It depends on the Lease itself, because a process that was stopped may have
-// lost the Lease without noticing.
+// replica may do. It depends on the time of the last renewal, because a process that was stopped
+// may have lost the Lease without noticing.
 package leader
 
 import (
@@ -28,31 +28,29 @@ import (
 type Options struct {
 	// Client reads and writes Leases. It needs get, create and update. Required.
 	Client coordinationv1.LeasesGetter
-	// Namespace and Name are the Lease's. Required.
+	// Namespace and Name are those of the Lease. Required.
 	Namespace, Name string
-	// Identity names this process; no other may have it, nor may an earlier
-	// one in the same pod. Required.
+	// Identity is the name of this process. No other process may have it, not even an earlier one
+	// in the same pod. Required.
 	Identity string
 	// Address is the HOST:PORT where the other replicas reach this one. Required.
 	Address string
-	// Certificate is the PEM by which they know it. Required.
+	// Certificate is the PEM by which they recognise it. Required.
 	Certificate []byte
-	// Ready reports whether this process could lead. Before that it only watches the Lease.
-	// Nil: it always could.
+	// Ready reports whether this process can lead. Until then it only watches the Lease. Nil: it
+	// always can.
 	Ready func() bool
 	// Lease is how long a leader stays leader without renewing; 15s if 0.
 	Lease time.Duration
 	// Renew is how long a leader tries to renew before it stops; 10s if 0.
 	Renew time.Duration
-	// Retry is the time between two tries, of renewing and of taking over; 2s
-	// if 0.
+	// Retry is the time between two attempts to renew or to take over; 2s if 0.
 	Retry time.Duration
-	// Logger logs the leader; the zero Logger drops it.
+	// Logger logs who leads. The zero Logger discards it.
 	Logger logr.Logger
 }
 
-// Elector takes part in an election. Its methods may be called by several
-// goroutines.
+// Elector takes part in an election. Several goroutines may call its methods.
 type Elector struct {
 	opts    Options
 	lock    *resourcelock.LeaseLock
@@ -60,7 +58,7 @@ type Elector struct {
 	renewed atomic.Pointer[time.Time] // when this process last wrote the Lease
 }
 
-// leaseHolder is what a Lease says.
+// leaseHolder is the content of a Lease.
 type leaseHolder struct {
 	identity, address string
 	certificate       []byte
@@ -87,11 +85,11 @@ func New(o Options) (*Elector, error) {
 	return e, nil
 }
 
-// Run takes part until ctx ends, and then gives the Lease back if it holds it. End it after
-// the server has ended, because the other replicas forward requests to this one until then.
-// Errors are retried and logged.
+// Run takes part in the election until ctx ends, and then releases the Lease if this process holds
+// it. End it after the server has ended, because until then the other replicas forward requests to
+// this one. Errors are retried and logged.
 func (e *Elector) Run(ctx context.Context) error {
-	ctx = klog.NewContext(ctx, e.opts.Logger.V(1)) // who leads is said here
+	ctx = klog.NewContext(ctx, e.opts.Logger.V(1)) // this package itself logs who leads
 	if !e.waitUntilReady(ctx) {
 		return nil
 	}
@@ -107,19 +105,19 @@ func (e *Elector) Run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("begin election: %w", err)
 		}
-		// It returns when ctx ends, and when the Lease is lost: then this
-		// process is a candidate again.
+		// It returns when ctx ends and when the Lease is lost. In the second case this process
+		// becomes a candidate again.
 		elector.Run(ctx)
 	}
 	return nil
 }
 
-// waitUntilReady waits until this process is ready to lead. It returns false if ctx ended before.
+// waitUntilReady waits until this process is ready to lead. It returns false if ctx ends first.
 func (e *Elector) waitUntilReady(ctx context.Context) bool {
 	tick := time.NewTicker(e.opts.Retry)
 	defer tick.Stop()
 	for !e.opts.Ready() {
-		// An error means that there is no Lease yet, or no API server.
+		// An error means that there is no Lease yet, or that the API server does not answer.
 		_, _, _ = e.lock.Get(ctx)
 		select {
 		case <-ctx.Done():
@@ -141,15 +139,15 @@ func (e *Elector) Leader() (address string, certificate []byte, self bool) {
 }
 
 // IsLeader reports whether this process leads and no other can: it renewed the Lease less than
-// Renew ago, and others cannot take the Lease before it expires. Work that begins while IsLeader
-// is true must end within the difference of Lease and Renew.
+// Renew ago, and others cannot take the Lease before it expires. Work that begins while IsLeader is
+// true must end within the difference between Lease and Renew.
 func (e *Elector) IsLeader() bool {
 	_, _, self := e.Leader()
 	since := e.renewed.Load()
 	return self && since != nil && time.Since(*since) < e.opts.Renew
 }
 
-// observe notes what the Lease says.
+// observe stores the content of the Lease.
 func (e *Elector) observe(lease *coordination.Lease) {
 	now := leaseHolder{address: lease.Annotations[AddressAnnotation], certificate: []byte(lease.Annotations[CertificateAnnotation])}
 	if lease.Spec.HolderIdentity != nil {

@@ -20,10 +20,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// leases are an API server's Leases in one namespace: they conflict as there,
-// and can be away.
+// leases are the Leases of an API server in one namespace. Updates can conflict, and the API server
+// can be unreachable.
 type leases struct {
-	coordinationv1.LeaseInterface // the rest of it is never called
+	coordinationv1.LeaseInterface // no other method is called
 
 	mu     sync.Mutex
 	lease  *coordination.Lease
@@ -96,7 +96,7 @@ func replica(t *testing.T, l *leases, name string, ready func() bool) (e *Electo
 	}
 }
 
-// says puts what Leader returns into a line.
+// says formats the result of Leader.
 func says(e *Elector) string {
 	address, certificate, self := e.Leader()
 	if address == "" {
@@ -137,8 +137,7 @@ func TestElection(t *testing.T) {
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
-		// A released Lease is worth one second more, and a candidate looks every
-		// 2 to 4.4 s.
+		// A released Lease is valid for one more second, and a candidate looks every 2 to 4.4 s.
 		if took := time.Since(begun); took > 10*time.Second {
 			t.Errorf("the Lease was given back, and taking it over took %v", took)
 		}
@@ -151,7 +150,7 @@ func TestElection(t *testing.T) {
 	})
 }
 
-// While the API server is away nothing changes, though no Lease is renewed.
+// While the API server cannot be reached nothing changes, although no Lease is renewed.
 func TestAPIServerIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l leases
@@ -169,7 +168,7 @@ func TestAPIServerIsAway(t *testing.T) {
 		if !a.IsLeader() {
 			t.Error("a does not reign 9 s after it renewed the Lease at the earliest, want it to for 10 s")
 		}
-		time.Sleep(3 * time.Second) // nobody can have taken over yet: the Lease holds for 15 s
+		time.Sleep(3 * time.Second) // no other replica can have taken over yet: the Lease is valid for 15 s
 		if a.IsLeader() {
 			t.Error("a reigns 10 s after it renewed the Lease at the latest, want it not to")
 		}
@@ -192,7 +191,7 @@ func TestAPIServerIsAway(t *testing.T) {
 	})
 }
 
-// A leader that vanishes is succeeded when its Lease has run out.
+// When a leader vanishes, another replica takes over after the Lease expires.
 func TestLeaderVanishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l leases
@@ -203,7 +202,7 @@ func TestLeaderVanishes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		gone.lease = left // what a leaves behind
+		gone.lease = left // the Lease that a leaves behind
 		endA()
 		b, endB := replica(t, &gone, "b", nil)
 		expect(t, "before the Lease has run out", b, "a:443, certificate of a, self false")
@@ -213,7 +212,7 @@ func TestLeaderVanishes(t *testing.T) {
 	})
 }
 
-// Who is not ready looks on.
+// A replica that is not ready does not lead.
 func TestNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l leases

@@ -17,15 +17,15 @@ const (
 	CertificateAnnotation = "weir-metrics.github.io/certificate"
 )
 
-// leaseClient is the client for the Lease of an election. It writes the holder's address and
-// certificate together with the holder, so that no reader sees one of each, and it notes each
-// Lease that it reads or writes.
+// leaseClient is the client for the Lease of an election. It writes the holder, its address and its
+// certificate together, so that no reader sees those of two replicas. It stores each Lease that it
+// reads or writes.
 type leaseClient struct {
 	coordinationv1.LeaseInterface
 	elector *Elector
 }
 
-// Leases satisfies coordinationv1.LeasesGetter.
+// Leases implements coordinationv1.LeasesGetter.
 func (c *leaseClient) Leases(string) coordinationv1.LeaseInterface { return c }
 
 // Get reads the Lease.
@@ -50,7 +50,7 @@ func (c *leaseClient) Update(ctx context.Context, lease *coordination.Lease, o m
 func (c *leaseClient) write(lease *coordination.Lease, send func() (*coordination.Lease, error)) (*coordination.Lease, error) {
 	delete(lease.Annotations, AddressAnnotation)
 	delete(lease.Annotations, CertificateAnnotation)
-	if *lease.Spec.HolderIdentity != "" { // else it is given back
+	if *lease.Spec.HolderIdentity != "" { // it is empty if the Lease is released
 		metav1.SetMetaDataAnnotation(&lease.ObjectMeta, AddressAnnotation, c.elector.opts.Address)
 		metav1.SetMetaDataAnnotation(&lease.ObjectMeta, CertificateAnnotation, string(c.elector.opts.Certificate))
 	}

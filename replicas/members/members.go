@@ -1,10 +1,10 @@
-// Package members keeps the list of weir's replicas. Each replica has a Lease of its own, with
-// its address and its certificate.
+// Package members maintains the list of weir's replicas. Each replica has its own Lease, with its
+// address and its certificate.
 //
-// A replica whose Lease was not renewed in time is removed from the list. Each process measures
-// that time with its own clock, from when it first saw the Lease unchanged, because the times
-// in a Lease come from other clocks. While the API server cannot be reached, the list stays as
-// it is, because no replica can renew.
+// A replica that did not renew its Lease in time is removed from the list. Each process measures
+// that time with its own clock, from when it first saw the Lease unchanged, because the times in a
+// Lease come from other clocks. While the API server cannot be reached, the list stays as it is,
+// because no replica can renew.
 package members
 
 import (
@@ -25,28 +25,28 @@ import (
 	"github.com/weir-metrics/weir/replicas/leader"
 )
 
-// Label marks the Leases of one weir's replicas; its value is the weir's name.
+// Label marks the Leases of one weir's replicas. Its value is the weir's name.
 const Label = "weir-metrics.github.io/members-of"
 
 // Member is a replica.
 type Member struct {
-	// Identity names the process; a restarted one has another.
+	// Identity is the name of the process. A restarted process has another one.
 	Identity string
-	// Address is the HOST:PORT where it is reached.
+	// Address is the HOST:PORT where other replicas reach it.
 	Address string
 	// Certificate is the PEM that it shows to other replicas.
 	Certificate string
 }
 
-// Options configure a Membership. All but those with a default are required.
+// Options configure a Membership. All fields without a default are required.
 type Options struct {
 	// Client reads and writes Leases. It needs list, create, update and delete.
 	Client coordinationv1.LeasesGetter
 	// Namespace is where the Leases are.
 	Namespace string
-	// Name is the weir's, which its replicas share.
+	// Name is the weir's name, which its replicas have in common.
 	Name string
-	// Replica names this replica's Lease, with Name before it: the pod's name.
+	// Replica is the pod's name. The Lease of this replica is called Name-Replica.
 	Replica string
 	// Self is this process.
 	Self Member
@@ -59,22 +59,22 @@ type Options struct {
 	Renew time.Duration
 	// Remove is the age at which the Lease of a gone replica is deleted; default 10 min.
 	Remove time.Duration
-	// Logger logs changes of the list; the zero Logger drops them.
+	// Logger logs changes of the list. The zero Logger discards them.
 	Logger logr.Logger
-	// Now reads this process's clock; default time.Now.
+	// Now returns the time; default time.Now.
 	Now func() time.Time
 }
 
-// Membership keeps the list of members. One goroutine may call its methods.
+// Membership maintains the list of members. Only one goroutine may call its methods.
 type Membership struct {
 	o        Options
-	lease    *coordination.Lease      // our own, as last written
+	lease    *coordination.Lease      // of this replica, as last written
 	seen     map[string]observedLease // by the Lease's name
 	reported []Member
 	failing  bool
 }
 
-// observedLease is when a Lease was first seen as it is.
+// observedLease says when a Lease was first seen in its present state.
 type observedLease struct {
 	renewed metav1.MicroTime
 	holder  string
@@ -96,7 +96,7 @@ func New(o Options) (*Membership, error) {
 	return &Membership{o: o, seen: map[string]observedLease{}}, nil
 }
 
-// Run renews this replica's Lease until ctx ends, and then deletes it, so that the others need
+// Run renews this replica's Lease until ctx ends. Then it deletes the Lease, so that the others do
 // not wait until it expires. Errors are logged and retried.
 func (r *Membership) Run(ctx context.Context) error {
 	tick := time.NewTicker(r.o.Renew)
@@ -131,7 +131,7 @@ func (r *Membership) logChange(err error) {
 func (r *Membership) leases() coordinationv1.LeaseInterface { return r.o.Client.Leases(r.o.Namespace) }
 func (r *Membership) ownLeaseName() string                  { return r.o.Name + "-" + r.o.Replica }
 
-// renewAndList renews our own Lease and looks at all.
+// renewAndList renews this replica's Lease and reads all of them.
 func (r *Membership) renewAndList(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.o.Lease/2)
 	defer cancel()
@@ -157,7 +157,7 @@ func (r *Membership) renewAndList(ctx context.Context) error {
 		case age < r.o.Lease:
 			all = append(all, Member{s.holder, l.Annotations[leader.AddressAnnotation], l.Annotations[leader.CertificateAnnotation]})
 		case age > r.o.Remove:
-			// The first replica to get here deletes it.
+			// The first replica that sees it deletes it.
 			_ = r.leases().Delete(ctx, l.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &l.ResourceVersion}})
 		}
 	}
@@ -171,7 +171,7 @@ func (r *Membership) renewAndList(ctx context.Context) error {
 	return nil
 }
 
-// observeLease returns since when a Lease is as it is.
+// observeLease returns since when a Lease has its present state.
 func (r *Membership) observeLease(l *coordination.Lease, now time.Time) observedLease {
 	s := observedLease{since: now}
 	if l.Spec.RenewTime != nil {
@@ -186,7 +186,7 @@ func (r *Membership) observeLease(l *coordination.Lease, now time.Time) observed
 	return s
 }
 
-// renewLease writes our own Lease.
+// renewLease writes this replica's Lease.
 func (r *Membership) renewLease(ctx context.Context) error {
 	if r.lease != nil {
 		updated, err := r.leases().Update(ctx, r.fillLease(r.lease.DeepCopy()), metav1.UpdateOptions{})
@@ -201,7 +201,7 @@ func (r *Membership) renewLease(ctx context.Context) error {
 	}
 	fresh := r.fillLease(&coordination.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: r.o.Namespace, Name: r.ownLeaseName()}})
 	created, err := r.leases().Create(ctx, fresh, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) { // of this pod before it restarted
+	if apierrors.IsAlreadyExists(err) { // it is from this pod before its restart
 		created, err = r.leases().Update(ctx, fresh, metav1.UpdateOptions{})
 	}
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// replica is a Roll that runs, with what it was told last.
+// replica is a running Membership with the last list that it reported.
 type replica struct {
 	now   atomic.Pointer[[]string]
 	leave context.CancelFunc

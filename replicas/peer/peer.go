@@ -1,10 +1,11 @@
 // Package peer lets the replicas of a weir recognise each other.
 //
-// Each replica makes a certificate for Name when it starts, and publishes it in an annotation of
-// a Lease (package leader). A replica that calls another one asks for that name and trusts only
-// that certificate. So the certificate for other clients can have any names and any issuer.
+// Each replica makes a certificate for Name when it starts, and publishes it in an annotation of a
+// Lease (packages leader and members). A replica that calls another one asks for that name and
+// trusts only that certificate. So the certificate for other clients can have any names and any
+// issuer.
 //
-// The caller sends its credentials for the API server. So only a weir may have the right to
+// The caller sends its credentials for the API server. Therefore only weir may have the right to
 // write these Leases.
 package peer
 
@@ -30,14 +31,14 @@ import (
 // Name is the server name under which a replica shows its certificate.
 const Name = "weir-peer"
 
-// certificateLifetime is how long a certificate is valid, into the past and into the future: longer
-// than any process lives, so that the caller's clock does not matter.
+// certificateLifetime is how long a certificate is valid before and after its creation. This is
+// longer than any process lives, so the caller's clock does not matter.
 const certificateLifetime = 10 * 365 * 24 * time.Hour
 
 // Certificate is the certificate of a replica. It does not change while the process lives.
 type Certificate struct{ cert, key []byte }
 
-// NewCertificate makes one.
+// NewCertificate returns a new certificate, signed by itself.
 func NewCertificate() (*Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -74,8 +75,8 @@ func (c *Certificate) PEM() []byte { return c.cert }
 // KeyPEM returns the private key, for the server.
 func (c *Certificate) KeyPEM() []byte { return c.key }
 
-// Transports calls peers with the credentials of a client of the API server. Its methods may be
-// called by several goroutines.
+// Transports are HTTP transports to other replicas, with the credentials of a client of the API
+// server. Several goroutines may call its methods.
 type Transports struct {
 	config *rest.Config
 
@@ -96,13 +97,13 @@ func NewTransports(kube *rest.Config) *Transports {
 	c.ServerName = Name
 	c.UserAgent = "weir-peer"
 	c.Dial, c.Transport, c.WrapTransport = nil, nil, nil
-	c.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } // pods reach pods
-	c.DisableCompression = true                                         // the reader decides about it
+	c.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } // pods reach pods directly
+	c.DisableCompression = true                                         // the client decides about compression
 	return &Transports{config: c}
 }
 
-// For returns how to call the peer at address, HOST:PORT, with this certificate. It keeps the
-// connections to one peer, the last one.
+// For returns the transport to the replica at address, HOST:PORT, with this certificate. It keeps
+// the connections only to the last replica.
 func (t *Transports) For(address string, certificate []byte) (http.RoundTripper, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -124,9 +125,9 @@ func (t *Transports) For(address string, certificate []byte) (http.RoundTripper,
 	return transport, nil
 }
 
-// Route returns, from what package leader knows, what package forward needs: the URL of the leader
-// and how to call it, or that this process answers itself. It does so too if the leader is unknown
-// or its certificate cannot be read.
+// Route turns the leader of package leader into the form of package forward: the URL of the leader
+// and its transport, or that this process answers itself. This process also answers itself if the
+// leader is unknown or its certificate cannot be read.
 func (t *Transports) Route(leader func() (address string, certificate []byte, self bool)) func() (string, http.RoundTripper, bool) {
 	return func() (string, http.RoundTripper, bool) {
 		address, certificate, self := leader()
@@ -141,7 +142,7 @@ func (t *Transports) Route(leader func() (address string, certificate []byte, se
 	}
 }
 
-// Close closes the connections that are idle.
+// Close closes the idle connections.
 func (t *Transports) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// replica serves over c what it was shown.
+// replica starts a server with the certificate c. It answers with what it received.
 func replica(t *testing.T, c *peer.Certificate) (address string) {
 	t.Helper()
 	pair, err := tls.X509KeyPair(c.PEM(), c.KeyPEM())
@@ -65,7 +65,7 @@ func ask(t *testing.T, tr *peer.Transports, address string, pem []byte) (string,
 func TestOnlyTheCertificateThatWasPublishedIsBelieved(t *testing.T) {
 	a, b := certificate(t), certificate(t)
 	address := replica(t, a)
-	// Of the API server's configuration only the credentials are used.
+	// Of the API server's configuration, only the credentials are used.
 	tr := peer.NewTransports(&rest.Config{
 		Host: "https://api", BearerToken: "token", Impersonate: rest.ImpersonationConfig{UserName: "root"},
 		TLSClientConfig: rest.TLSClientConfig{Insecure: true, ServerName: "api"},
