@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Decide returns what to do with a target now. It is deterministic and changes nothing in its
-// input but Input.Reuse.
+// Decide returns what to do with a target now. It is deterministic. It changes nothing in its input
+// except Input.Reuse.
 func Decide(in *Input) *Decision {
 	d := &Decision{Object: in.Object, At: in.Now, Chosen: -1, Memory: in.Memory}
 	d.initialize(in)
@@ -57,13 +57,13 @@ func Decide(in *Input) *Decision {
 
 const belowMinReason = "Current number of replicas below Spec.MinReplicas"
 
-// correctToBound sets a count that is outside its bounds to the bound. The metrics are not read.
+// correctToBound sets a count that is outside its bounds to the bound. No metric is read.
 func (d *Decision) correctToBound(kind StepKind, to int32) {
 	d.Desired, d.Rescale = to, true
 	d.Steps = append(d.Steps, DerivationStep{Kind: kind, From: d.Current, To: to, Limit: to})
 }
 
-// decideByMetrics decides by the metrics, then applies windows, policies and bounds.
+// decideByMetrics decides by the metrics, and then applies windows, policies and bounds.
 func (d *Decision) decideByMetrics(in *Input, scaledByAutoscaler bool) {
 	proposal, err := d.proposeReplicas(in)
 	if err != nil && d.Chosen < 0 {
@@ -106,7 +106,7 @@ func (d *Decision) decideByMetrics(in *Input, scaledByAutoscaler bool) {
 	}
 }
 
-// chosenMetricName returns Kubernetes' name of the metric with the largest proposal.
+// chosenMetricName returns the name that Kubernetes uses for the metric with the largest proposal.
 func (d *Decision) chosenMetricName(proposal int32) string {
 	if d.Chosen < 0 || proposal <= 0 {
 		return ""
@@ -114,17 +114,17 @@ func (d *Decision) chosenMetricName(proposal int32) string {
 	return upstreamName(&d.spec.Metrics[d.Chosen])
 }
 
-// proposeReplicas returns the largest proposal of the metrics. If some metrics fail, it returns
-// the error too; the others may then keep or raise the count, but not lower it. If no metric may
-// decide, Chosen is -1.
+// proposeReplicas returns the largest proposal of the metrics. If some metrics fail, it also
+// returns the error; the other metrics may then keep or raise the count, but not lower it. If no
+// metric may decide, Chosen is -1.
 func (d *Decision) proposeReplicas(in *Input) (int32, error) {
 	if err := d.checkTarget(in); err != nil {
 		return -1, err
 	}
 	metrics := in.Spec.Metrics
 	if len(metrics) == 0 {
-		// An API server fills a metric in. Without one, Kubernetes sets a nameless
-		// condition and goes on as if the proposal were negative.
+		// An API server adds a default metric. Without a metric, Kubernetes sets a condition without a
+		// name and continues as if the proposal were negative.
 		d.setCondition("", "", "", "")
 		return -1, nil
 	}
@@ -167,7 +167,7 @@ func (d *Decision) proposeReplicas(in *Input) (int32, error) {
 }
 
 // checkTarget returns an error if the target's pods are unknown or belong to several autoscalers.
-// Then no metric is read.
+// In that case no metric is read.
 func (d *Decision) checkTarget(in *Input) error {
 	if in.Scale.Selector == "" {
 		d.addWarning("SelectorRequired", "the target's scale has no selector; set status.selector")
@@ -200,7 +200,7 @@ func (d *Decision) checkTarget(in *Input) error {
 	return nil
 }
 
-// initialize keeps what Conclude needs.
+// initialize stores what Conclude needs.
 func (d *Decision) initialize(in *Input) {
 	d.spec, d.oldStatus = in.Spec, in.Status
 	if d.oldStatus == nil {
@@ -218,7 +218,7 @@ func (d *Decision) initialize(in *Input) {
 			d.hasOutsideMetric = true
 		}
 	}
-	// Room for those that a decision may add.
+	// The capacity has room for the conditions that a decision may add.
 	d.conditions = make([]autoscalingv2.HorizontalPodAutoscalerCondition, len(d.oldStatus.Conditions), len(d.oldStatus.Conditions)+3)
 	copy(d.conditions, d.oldStatus.Conditions)
 }
@@ -230,5 +230,5 @@ func (d *Decision) targetText() string {
 
 func (d *Decision) addStep(s DerivationStep) { d.Steps = append(d.Steps, s) }
 
-// seconds converts a number of seconds.
+// seconds converts a number of seconds to a duration.
 func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }

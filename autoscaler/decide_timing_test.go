@@ -13,8 +13,8 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-// crowd returns an input whose target has n pods of two containers, of which one in
-// twenty is starting and one in twenty has no sample.
+// crowd returns an input whose target has n pods of two containers. One pod in twenty is starting,
+// and one in twenty has no sample.
 func crowd(n int) *Input {
 	settings := DefaultSettings()
 	now := t0
@@ -59,8 +59,8 @@ func crowd(n int) *Input {
 	return in
 }
 
-// BenchmarkDecide decides anew for the same target, with what a controller that has
-// run for a while remembers, and concludes. It uses the last decision's memory again.
+// BenchmarkDecide decides repeatedly about the same target, with the memory of a controller that
+// has run for a while, and concludes. It reuses the memory of the last decision.
 func BenchmarkDecide(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
 		b.Run(fmt.Sprintf("pods=%d", n), func(b *testing.B) {
@@ -83,7 +83,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// BenchmarkPropose computes one metric: what Kubernetes' ReplicaCalculator does.
+// BenchmarkPropose computes one metric, which is the work of Kubernetes' ReplicaCalculator.
 func BenchmarkPropose(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
 		b.Run(fmt.Sprintf("pods=%d", n), func(b *testing.B) {

@@ -7,23 +7,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Decision is what to do with a target, with every step that led to it.
+// Decision says what to do with a target, with every step that led to it.
 type Decision struct {
 	Object types.NamespacedName
 	At     time.Time
-	// Current is the count that the target asks for, Desired the count that it should have. They
-	// are equal if there is no decision. If the scale cannot be read, Current is the last known
-	// count.
+	// Current is the count that the target requests, Desired the count that it should have. They are
+	// equal if there is no decision. If the scale cannot be read, Current is the last known count.
 	Current, Desired int32
-	// Rescale is set if Desired must be written. Err may be set too: some metrics failed, and the
-	// others do not lower the count.
+	// Rescale is set if Desired must be written. Err may be set, too: then some metrics failed, and
+	// the others did not lower the count.
 	Rescale bool
 	// RescaleReason is the reason of a rescale, in the words of Kubernetes' event.
 	RescaleReason string
-	// Err is why there is no decision, or which metric failed.
+	// Err is the reason why there is no decision, or the error of a metric that failed.
 	Err error
-	// Metrics has one entry for each of Spec.Metrics; nil if no metric was read. Chosen is the
-	// index of the metric that decided, -1 if none.
+	// Metrics has one entry for each of Spec.Metrics; nil if no metric was read. Chosen is the index
+	// of the metric that decided; -1 if none did.
 	Metrics []MetricDecision
 	Chosen  int
 	// Steps lead from the metrics' largest proposal to Desired, in order.
@@ -31,53 +30,54 @@ type Decision struct {
 	// Memory is the memory for the next decision if nothing is written; see Completion.
 	Memory Memory
 
-	statusInputs // what Done and Status need
+	statusInputs // what Conclude needs
 }
 
-// MetricDecision is the count that one metric asks for, and how it was computed.
+// MetricDecision is the count that one metric requires, and how it was computed.
 type MetricDecision struct {
 	// Index is the metric's index in Spec.Metrics. Name is "cpu", "cpu of container app",
 	// "http_requests" or "queue_length".
 	Index int
 	Type  autoscalingv2.MetricSourceType
 	Name  string
-	// Proposal is the count that the metric asks for; 0 if Err is set.
+	// Proposal is the count that the metric requires; 0 if Err is set.
 	Proposal int32
 	Err      error
-	// Reason is the condition's reason for Err: FailedGetResourceMetric, ...
+	// Reason is the reason of the condition for Err: FailedGetResourceMetric, ...
 	Reason string
 
-	// Target and Usage are compared. They are thousandths; with Percent, Target is a percentage
-	// of the requests, Utilization is compared with it, and Usage is the average in thousandths.
-	// Total is the value of an Object or External metric; if its target is an average, Usage is
-	// the share of one replica.
+	// Target and Usage are the values that are compared. They are in thousandths. If Percent is set,
+	// Target is a percentage of the requests, Utilization is compared with it, and Usage is the
+	// average in thousandths. Total is the value of an Object or External metric; if its target is an
+	// average, Usage is the share of one replica.
 	Target      int64
 	Percent     bool
 	Usage       int64
 	Utilization int32
 	Total       int64
-	// Ratio is usage to target over the Count pods that count. If Recounted is set, pods without
-	// a number got an assumed usage that damps the change (ClassifiedPod.Assumed), and
-	// RecountedRatio is the ratio over RecountedPods pods. For a metric that is divided by the replicas of the
-	// target's status, Count is that number; for a metric of no pods it is 0.
+	// Ratio is usage divided by target, over the Count pods that are counted. If Recounted is set,
+	// pods without a number got an assumed usage that damps the change (ClassifiedPod.Assumed), and
+	// RecountedRatio is the ratio over RecountedPods pods. For a metric that is divided by the
+	// replicas in the target's status, Count is that number of replicas. For a metric without pods
+	// Count is 0.
 	Ratio          float64
 	Count          int
 	Recounted      bool
 	RecountedRatio float64
 	RecountedPods  int
-	// Outcome is how the ratio became a count.
+	// Outcome says how the count follows from the ratio.
 	Outcome RatioOutcome
 	// ToleranceDown and ToleranceUp are the tolerances that were applied.
 	ToleranceDown, ToleranceUp float64
-	// Pods are the target's pods by name, then the samples of pods that the target does not have.
-	// Nil for metrics that read no pods. Pods is set even if Err is; pods without a number are
-	// then Missing.
+	// Pods are the target's pods, sorted by name, and then the samples of pods that the target does
+	// not have. It is nil for metrics that read no pods. It is set even if Err is set; pods without a
+	// number are then Missing.
 	Pods []ClassifiedPod
-	// At is when the metric was measured.
+	// At is the time of the measurement.
 	At time.Time
 }
 
-// RatioOutcome is how a metric's ratio became a count.
+// RatioOutcome says how a metric's count follows from its ratio.
 type RatioOutcome uint8
 
 // The outcomes.
@@ -89,26 +89,26 @@ const (
 	FromZero                            // no pods: the ratio itself, rounded up
 )
 
-// ClassifiedPod is how one pod was counted.
+// ClassifiedPod says how one pod was counted.
 type ClassifiedPod struct {
 	Pod    string
 	Class  PodClass
 	Reason ClassReason
-	// Usage, End and Window are the pod's sample, set with HasSample. End is in nanoseconds since
-	// the Unix epoch, 0 if unknown. It is not a time.Time because that contains a pointer, and there
-	// may be many pods.
+	// Usage, End and Window are the pod's sample, set with HasSample. End is in nanoseconds since the
+	// Unix epoch; 0 if it is not known. It is not a time.Time, because that contains a pointer and
+	// there may be many pods.
 	HasSample  bool
 	HasAssumed bool
 	Usage      int64
 	End        int64
 	Window     time.Duration
-	// Request is what the utilization is a share of, in thousandths.
+	// Request is the request that the utilization is a share of, in thousandths.
 	Request int64
-	// Assumed is the usage that the recount took for the pod, set with HasAssumed.
+	// Assumed is the usage that the recount assumed for the pod, set with HasAssumed.
 	Assumed int64
 }
 
-// At returns End as a time; zero if there is none.
+// At returns End as a time; zero if it is not known.
 func (p *ClassifiedPod) At() time.Time {
 	if p.End == 0 {
 		return time.Time{}
@@ -116,7 +116,7 @@ func (p *ClassifiedPod) At() time.Time {
 	return time.Unix(0, p.End)
 }
 
-// PodClass is whether and how a pod counts.
+// PodClass says whether and how a pod is counted.
 type PodClass uint8
 
 // The classes.
@@ -128,7 +128,7 @@ const (
 	NotInTarget                 // a sample of a pod that the target does not have
 )
 
-// ClassReason is why a pod is in its class.
+// ClassReason is the reason why a pod is in its class.
 type ClassReason uint8
 
 // The reasons.
@@ -147,24 +147,25 @@ const (
 	ReasonNotInTarget                       // the target does not own the pod
 )
 
-// DerivationStep is one step from the metrics' largest proposal to the desired count.
+// DerivationStep is one step from the largest proposal of the metrics to the desired count.
 type DerivationStep struct {
 	Kind StepKind
 	// From is the count before the step, To the count after it.
 	From, To int32
-	// Limit is the bound that the step compared with, if it has one; in a stabilization, the
+	// Limit is the bound that the step compared with, if it has one. For a stabilization it is the
 	// recommendation that decided.
 	Limit int32
-	// Window is the stabilization window or the policy's period, At the time of the
-	// recommendation that decided, Policy the policy that decided.
+	// Window is the stabilization window or the policy's period. At is the time of the recommendation
+	// that decided, and Policy the policy that decided.
 	Window time.Duration
 	At     time.Time
 	Policy *autoscalingv2.HPAScalingPolicy
-	// Added and Removed are the replicas changed within the policy's period.
+	// Added and Removed are the numbers of replicas that were added and removed within the policy's
+	// period.
 	Added, Removed int32
 }
 
-// StepKind names a step.
+// StepKind is the kind of a step.
 type StepKind uint8
 
 // The kinds of steps. Decision.Steps has each step that was taken, even if it changed
@@ -184,12 +185,12 @@ const (
 	StepLeaveZero                     // at least minReplicas when leaving zero
 )
 
-// Event is an event that the decision calls for, in Kubernetes' words.
+// Event is an Event that the decision requires, in Kubernetes' words.
 type Event struct {
 	Type, Reason, Message string
 }
 
-// Completion is the status, memory and events after a decision was carried out.
+// Completion has the status, memory and Events after a decision was carried out.
 type Completion struct {
 	Status autoscalingv2.HorizontalPodAutoscalerStatus
 	Memory Memory

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestDefault: what the API server's documentation promises.
+// TestDefault checks what the API server's documentation promises.
 func TestDefault(t *testing.T) {
 	check := func(given, want string) {
 		t.Helper()

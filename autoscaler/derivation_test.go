@@ -18,15 +18,15 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-// TestDerivation tells decisions in full: see testdata/derivation. Its commands:
+// TestDerivation prints complete decisions: see testdata/derivation. The commands are:
 //
 //	spec [scale-to-zero]
 //	decide at=TIME replicas=N [anew] [fails]
 //
-// spec forgets everything, and takes the specification below; decide anew forgets what
-// was decided. decide takes the input, a line each: pods (name, then what differs from a container
-// app that requests 1 CPU and is ready for an hour) and values of metrics (metric
-// INDEX values). The outcome is carried out, unless the write fails.
+// spec drops all state and uses the specification below it. decide with anew drops the last
+// decision. The lines of decide give the input: pods (the name, and then the differences from a pod
+// with a container app that requests 1 CPU and has been ready for an hour) and values of metrics
+// (metric INDEX values). The decision is carried out, unless the write fails.
 func TestDerivation(t *testing.T) {
 	datadriven.Walk(t, "testdata/derivation", func(t *testing.T, path string) {
 		var (
@@ -81,7 +81,7 @@ func TestDerivation(t *testing.T) {
 	})
 }
 
-// fixture fills in what a decide command says.
+// fixture sets the input that a decide command describes.
 func fixture(in *Input, d *datadriven.TestData) error {
 	var offset, replicas string
 	for _, a := range d.CmdArgs {
@@ -141,7 +141,7 @@ func value(readings map[int]*Reading, words []string) error {
 	return nil
 }
 
-// pod adds a pod, or, if it is a stranger, only its sample. Its use is of metric 0.
+// pod adds a pod with its sample of metric 0. For a stranger it adds only the sample.
 func pod(in *Input, readings map[int]*Reading, words []string) error {
 	p := PodInput{
 		Name: words[0], Phase: cluster.Running, Started: in.Now.Add(-time.Hour),
@@ -201,7 +201,7 @@ func pod(in *Input, readings map[int]*Reading, words []string) error {
 	return nil
 }
 
-// describeDecision writes a decision with its derivation.
+// describeDecision returns a decision with its derivation as text.
 func describeDecision(d *Decision, done *Completion) string {
 	var b strings.Builder
 	verb := "stays at"

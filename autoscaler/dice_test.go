@@ -15,8 +15,8 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-// dice make an input of bytes: each choice takes one, and is the first once there are
-// none left. So a fuzzer can find its way, and every input has its bytes.
+// dice builds an input from bytes. Each choice uses one byte; when no byte is left, it takes the
+// first alternative. A fuzzer can therefore search the inputs, and every input can be built.
 type dice struct{ bytes []byte }
 
 func (d *dice) roll(sides int) int {
@@ -32,14 +32,15 @@ func (d *dice) chance(in int) bool { return d.roll(in) == in-1 }
 
 func pick[T any](d *dice, of ...T) T { return of[d.roll(len(of))] }
 
-// milli is a number of thousandths, now and then one that overflows.
+// milli returns a number of thousandths; some of them overflow.
 func (d *dice) milli() int64 {
 	return pick(d, int64(d.roll(256))*10, 500, 0, 1, 1e6, -250, math.MaxInt64, math.MinInt64, math.MaxInt64/100, math.MaxInt32)
 }
 
 func (d *dice) ago() time.Time { return t0.Add(-time.Duration(d.roll(256)*d.roll(8)) * time.Second) }
 
-// input is of a specification that an API server would store, in any state of its pods.
+// input returns an input with a specification that an API server would store, and with pods in any
+// state.
 func (d *dice) input() *Input {
 	settings := DefaultSettings()
 	settings.ScaleToZero = d.chance(3)
@@ -196,7 +197,7 @@ func (d *dice) reading(kind autoscalingv2.MetricSourceType) Reading {
 	return r
 }
 
-// memory has something behind its ends, which nobody may write over.
+// memory returns a memory with unused capacity, which a decision must not overwrite.
 func (d *dice) memory() Memory {
 	var m Memory
 	for range d.roll(5) {

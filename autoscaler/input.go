@@ -10,7 +10,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-// Input is everything a decision is made of. Decide changes nothing in it but Reuse.
+// Input has everything that a decision depends on. Decide changes nothing in it except Reuse.
 type Input struct {
 	Now      time.Time
 	Settings *Settings
@@ -18,29 +18,30 @@ type Input struct {
 	Object types.NamespacedName
 	// Spec is the specification with the API server's defaults.
 	Spec *autoscalingv2.HorizontalPodAutoscalerSpec
-	// Status is the last written status. Conditions keep their transition times, and ScaledToZero
-	// decides whether a target may leave zero.
+	// Status is the last written status. Its conditions keep their transition times, and ScaledToZero
+	// decides whether a target may be scaled up from zero.
 	Status *autoscalingv2.HorizontalPodAutoscalerStatus
 	// Memory is the memory after the last decision.
 	Memory Memory
 
-	// Scale is the target's scale subresource; ScaleErr is why it cannot be read.
+	// Scale is the target's scale subresource; ScaleErr is the error if it cannot be read.
 	Scale    Scale
 	ScaleErr error
 	// Selector is Scale.Selector, parsed; nil if the caller did not parse it.
 	Selector labels.Selector
-	// Pods are the pods that Scale.Selector matches, by name; PodsErr is why they are unknown.
+	// Pods are the pods that Scale.Selector matches, sorted by name; PodsErr is the error if they are
+	// not known.
 	Pods    []PodInput
 	PodsErr error
-	// Overlapping are all autoscalers whose target's selector matches one of Pods, this one
-	// included. With more than one, no metric is read.
+	// Overlapping are all autoscalers whose target's selector matches one of Pods, including this one.
+	// If there is more than one, no metric is read.
 	Overlapping []types.NamespacedName
-	// ReadMetric returns the value of the metric Spec.Metrics[i] now. It is called at most once
+	// ReadMetric returns the current value of the metric Spec.Metrics[i]. It is called at most once
 	// for each metric, in order, and only if the decision needs it.
 	ReadMetric func(i int) Reading
-	// Reuse is a decision that is not needed any more, or nil. Its pods' memory is used again,
-	// and nothing of it may be read afterwards. This halves the time where many pods are decided
-	// about repeatedly.
+	// Reuse is a decision that is not needed any more, or nil. The memory of its pods is reused, so no
+	// part of it may be read afterwards. This halves the time if there are repeated decisions about
+	// many pods.
 	Reuse *Decision
 }
 
@@ -48,28 +49,28 @@ type Input struct {
 type Scale struct {
 	SpecReplicas   int32  // spec.replicas
 	StatusReplicas int32  // replicas observed
-	Selector       string // of the pods, in the syntax of a query
+	Selector       string // selects the pods, in the syntax of a query
 }
 
-// PodInput is what a decision uses of a pod.
+// PodInput is the part of a pod that a decision uses.
 type PodInput struct {
 	Name        string
-	Labels      labels.Set // to find other autoscalers of the pod; decisions do not use them
+	Labels      labels.Set // for the search of other autoscalers of the pod; decisions do not use them
 	Phase       cluster.Phase
 	Terminating bool
 	Started     time.Time // status.startTime; zero if not set
 	Ready       cluster.Readiness
-	ReadySince  time.Time // the Ready condition's last transition
-	// Containers are the regular and init containers, without ephemeral ones.
+	ReadySince  time.Time // the last transition of the Ready condition
+	// Containers are the regular and init containers, but not the ephemeral ones.
 	Containers []ContainerInput
-	// Requests are the pod-level requests, spec.resources.requests. PodLevel is set if there are
-	// any, of CPU, memory or huge pages.
+	// Requests are the pod-level requests, spec.resources.requests. PodLevel is set if there are any
+	// for CPU, memory or huge pages.
 	Requests Requests
 	PodLevel bool
 	Overhead Requests
 }
 
-// ContainerInput is what a decision uses of a container.
+// ContainerInput is the part of a container that a decision uses.
 type ContainerInput struct {
 	Name     string
 	Role     cluster.Role
@@ -85,44 +86,45 @@ type Requests struct {
 // resource.Quantity.MilliValue does.
 type MilliQuantity struct {
 	Milli int64
-	Set   bool // false if it is not given
+	Set   bool // false if there is no value
 }
 
 // Reading is the current value of a metric.
 type Reading struct {
-	// Samples are those of a Resource, ContainerResource or Pods metric, one for each pod that
+	// Samples are the samples of a Resource, ContainerResource or Pods metric, one for each pod that
 	// has the metric.
 	Samples []PodSample
-	// Values are those of an Object metric (one) or an External metric, in thousandths.
+	// Values are the values of an Object metric (one) or an External metric, in thousandths.
 	Values []int64
-	// At is when the first value was measured, in the order of the API.
+	// At is the time of the first value, in the order of the API.
 	At time.Time
-	// Err is why there is no value. An API that answers with an empty list is an error too.
+	// Err is the reason why there is no value. An empty list in the answer of an API is an error, too.
 	Err error
 }
 
 // PodSample is the metric of one pod.
 type PodSample struct {
 	Pod    string
-	Milli  int64         // sum over the containers, each rounded on its own
+	Milli  int64         // the sum over the containers, each rounded separately
 	At     time.Time     // the end of the window
-	Window time.Duration // over which it was measured
+	Window time.Duration // the window of the measurement
 }
 
-// Settings apply to all autoscalers. They are flags and feature gates of kube-controller-manager.
+// Settings apply to all autoscalers. They correspond to flags and feature gates of
+// kube-controller-manager.
 type Settings struct {
 	// Tolerance is how far a ratio may be from 1 without a change.
 	Tolerance float64
-	// DownscaleStabilization is the window of scaling down if a specification has none.
+	// DownscaleStabilization is the window for scaling down if a specification has none.
 	DownscaleStabilization time.Duration
-	// CPUInitialization is the time after a pod's start in which its CPU counts only if the pod
+	// CPUInitialization is a time after a pod's start. Within it the pod's CPU counts only if the pod
 	// was ready for a whole window of the metric.
 	CPUInitialization time.Duration
-	// InitialReadinessDelay is the time after a pod's start: a pod that became unready within it
-	// is assumed never to have been ready.
+	// InitialReadinessDelay is a time after a pod's start. A pod that became unready within it is
+	// assumed never to have been ready.
 	InitialReadinessDelay time.Duration
 
-	// The feature gates HPAConfigurableTolerance, HPAScaleToZero and
+	// These fields are the feature gates HPAConfigurableTolerance, HPAScaleToZero and
 	// PodLevelResources.
 	ConfigurableTolerance bool
 	ScaleToZero           bool

@@ -13,7 +13,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 )
 
-// TestInvariants holds decisions of random worlds to what must hold of every one.
+// TestInvariants checks that the decisions for random inputs keep the invariants of all decisions.
 func TestInvariants(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	rescaled, recounted, counted := 0, 0, 0
@@ -37,7 +37,7 @@ func TestInvariants(t *testing.T) {
 			}
 		}
 	}
-	// The worlds are worth something only if they lead somewhere.
+	// The random inputs must lead to enough different decisions.
 	if rescaled < 100 || recounted < 40 || counted < 100 {
 		t.Errorf("of 1000 random worlds %d rescaled, with %d metrics recounted and %d not: make them livelier", rescaled, recounted, counted)
 	}
@@ -56,7 +56,7 @@ func FuzzDecide(f *testing.F) {
 	f.Fuzz(func(t *testing.T, bytes []byte) { holds(t, bytes) })
 }
 
-// holds decides about the input that the bytes make, and checks what must hold.
+// holds decides about the input that the bytes describe, and checks the invariants.
 func holds(t *testing.T, bytes []byte) *Decision {
 	t.Helper()
 	fixture := func() *Input { return (&dice{bytes}).input() }
@@ -82,11 +82,11 @@ func holds(t *testing.T, bytes []byte) *Decision {
 
 var same = cmp.Options{
 	cmp.AllowUnexported(Decision{}, statusInputs{}),
-	cmpopts.EquateNaNs(), // a ratio may be none
+	cmpopts.EquateNaNs(), // a ratio may be NaN
 	cmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) }),
 }
 
-// pure wants the same decision of the same input, and neither to be changed by it.
+// pure checks that the same input gives the same decision, and that the input is not changed.
 func pure(t *testing.T, in, untouched *Input, d *Decision) {
 	t.Helper()
 	if diff := cmp.Diff(d, Decide(in), same); diff != "" {
@@ -116,7 +116,8 @@ func pure(t *testing.T, in, untouched *Input, d *Decision) {
 	}
 }
 
-// bounded wants a new count within its bounds, and one more memory at most.
+// bounded checks that a new count is within its bounds, and that the memory grows by at most one
+// entry.
 func bounded(t *testing.T, in *Input, d *Decision) {
 	t.Helper()
 	lowest, highest := *in.Spec.MinReplicas, in.Spec.MaxReplicas
@@ -140,8 +141,8 @@ func bounded(t *testing.T, in *Input, d *Decision) {
 	}
 }
 
-// leads wants the steps to lead from the current count to the desired one, each going
-// on where the last ended.
+// leads checks that the steps lead from the current count to the desired one, and that each step
+// begins where the last one ended.
 func leads(t *testing.T, d *Decision) {
 	t.Helper()
 	if len(d.Steps) == 0 {
@@ -163,7 +164,7 @@ func leads(t *testing.T, d *Decision) {
 	}
 }
 
-// derives wants a metric's numbers to follow from its pods, as a reader would compute
+// derives checks that a metric's numbers follow from its pods, in the way a reader would compute
 // them.
 func derives(t *testing.T, in *Input, m *MetricDecision) {
 	t.Helper()
@@ -233,7 +234,7 @@ func derives(t *testing.T, in *Input, m *MetricDecision) {
 	}
 }
 
-// orderless wants the same decision whatever order pods and samples come in.
+// orderless checks that the decision does not depend on the order of pods and samples.
 func orderless(t *testing.T, in *Input, want *Decision) {
 	t.Helper()
 	slices.Reverse(in.Pods)
@@ -249,7 +250,7 @@ func orderless(t *testing.T, in *Input, want *Decision) {
 	}
 }
 
-// TestMemoryIsBounded: what is remembered after a week is what fits into the windows.
+// TestMemoryIsBounded checks that after a week the memory only has what fits into the windows.
 func TestMemoryIsBounded(t *testing.T) {
 	in := crowd(10)
 	in.Spec.Behavior = &autoscalingv2.HorizontalPodAutoscalerBehavior{}
@@ -271,7 +272,8 @@ func TestMemoryIsBounded(t *testing.T) {
 		done := d.Conclude(nil)
 		in.Memory, in.Scale.SpecReplicas, in.Status = done.Memory, d.Desired, &done.Status
 	}
-	// 20 decisions in a window of 5 minutes, and the one that replaces the oldest; 40 in 10.
+	// There are 20 decisions in a window of 5 minutes, plus the one that replaces the oldest, and 40
+	// decisions in 10 minutes.
 	if got := len(in.Memory.Recommendations); got > 22 {
 		t.Errorf("%d recommendations after a week, want at most 22", got)
 	}

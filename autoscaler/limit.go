@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// limitWithoutBehavior applies the bounds of a specification without a behavior. The count at
-// most doubles at once, or becomes 4.
+// limitWithoutBehavior applies the bounds of a specification without a behavior. The count may at
+// most double, or become 4.
 func (d *Decision) limitWithoutBehavior(in *Input, from int32) int32 {
 	to, reason := d.raiseToMin(from), tooFew
 	if to == from {
@@ -65,7 +65,7 @@ func (d *Decision) raiseToMin(from int32) int32 {
 	return to
 }
 
-// limitReason is why a count is limited, as a condition writes it.
+// limitReason is the reason why a count is limited, in the form of a condition.
 type limitReason struct{ name, message string }
 
 var (
@@ -92,7 +92,7 @@ func (d *Decision) scaleUpLimit(in *Input) DerivationStep {
 		if p.Type == autoscalingv2.PodsScalingPolicy {
 			return start + p.Value
 		}
-		// Rounded up, so that a small percentage of few replicas is not none.
+		// The result is rounded up, so that a small percentage of few replicas is at least one replica.
 		return toInt32(math.Ceil(float64(start) * (1 + float64(p.Value)/100)))
 	})
 }
@@ -115,7 +115,7 @@ func (d *Decision) policyLimit(in *Input, rules *autoscalingv2.HPAScalingRules, 
 	if selectPolicy(rules) == autoscalingv2.DisabledPolicySelect {
 		return DerivationStep{Limit: d.Current}
 	}
-	// Where there is no policy this is left, as it is with Kubernetes.
+	// If there is no policy, this value is returned, as in Kubernetes.
 	best := DerivationStep{Limit: math.MinInt32}
 	if lowest {
 		best.Limit = math.MaxInt32
@@ -130,8 +130,8 @@ func (d *Decision) policyLimit(in *Input, rules *autoscalingv2.HPAScalingRules, 
 	return best
 }
 
-// changesWithinPeriod returns a step with the replicas that were changed within a policy's
-// period.
+// changesWithinPeriod returns a step with the numbers of replicas that were changed within a
+// policy's period.
 func (d *Decision) changesWithinPeriod(in *Input, p *autoscalingv2.HPAScalingPolicy) DerivationStep {
 	period := seconds(p.PeriodSeconds)
 	return DerivationStep{
@@ -169,8 +169,8 @@ func (d *Decision) stabilizeWithoutBehavior(in *Input, desired int32) int32 {
 	return best.Replicas
 }
 
-// stabilize applies the windows of a behavior: when scaling up, the lowest recommendation of its
-// window; when scaling down, the highest; never past the current count. A recommendation exactly
+// stabilize applies the windows of a behavior: the lowest recommendation of the window when scaling
+// up, the highest when scaling down, but never beyond the current count. A recommendation exactly
 // as old as the window does not count.
 func (d *Decision) stabilize(in *Input, desired int32) int32 {
 	up, down := scaleUpWindow(in.Spec.Behavior), scaleDownWindow(in.Spec.Behavior, in.Settings)

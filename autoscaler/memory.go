@@ -6,33 +6,34 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 )
 
-// Memory is what a decision passes to the next one: recommendations for the stabilization
-// windows, and changes for the policies' periods. It is a value: Decide returns a new one and
-// does not change the old one. With the zero Memory the first decision takes the current count as
-// its first recommendation.
+// Memory is what a decision passes to the next one: recommendations for the stabilization windows,
+// and changes for the periods of policies. It is a value: Decide returns a new one and does not
+// change the old one. With the zero Memory the first decision uses the current count as its first
+// recommendation.
 //
-// Each decision adds at most one entry and overwrites an entry that is older than every window or
-// period, so the memory has about as many entries as there are decisions in the longest window.
+// Each decision adds at most one entry, and overwrites an entry that is older than every window or
+// period. The memory therefore has about as many entries as there are decisions in the longest
+// window.
 type Memory struct {
 	Recommendations []ReplicaRecommendation
 	Ups, Downs      []ReplicaChange
 }
 
-// ReplicaRecommendation is the count that the metrics asked for at a time.
+// ReplicaRecommendation is the count that the metrics required at a time.
 type ReplicaRecommendation struct {
 	Replicas int32
 	At       time.Time
 }
 
-// ReplicaChange is a change of the count that was carried out.
+// ReplicaChange is a change of the count that was made.
 type ReplicaChange struct {
 	Replicas int32 // positive in both directions
 	At       time.Time
-	Outdated bool // older than every policy's period when last checked
+	Outdated bool // it was older than every policy's period at the last check
 }
 
-// WithChange returns the memory after a change of the count at a time. Without a behavior no
-// policy reads changes, and the memory stays the same.
+// WithChange returns the memory after a change of the count at a time. Without a behavior no policy
+// reads the changes, so the memory stays the same.
 func (m Memory) WithChange(behavior *autoscalingv2.HorizontalPodAutoscalerBehavior, from, to int32, at time.Time) Memory {
 	if behavior == nil {
 		return m
@@ -46,7 +47,7 @@ func (m Memory) WithChange(behavior *autoscalingv2.HorizontalPodAutoscalerBehavi
 }
 
 // appendChange returns a copy of the changes with one more. The new change overwrites the last
-// outdated one, even if a longer period would reach back to it later.
+// outdated one, even if a longer period could include that one later.
 func appendChange(old []ReplicaChange, rules *autoscalingv2.HPAScalingRules, c ReplicaChange) []ReplicaChange {
 	var longest int32
 	for i := range rules.Policies {
@@ -71,9 +72,9 @@ func appendChange(old []ReplicaChange, rules *autoscalingv2.HPAScalingRules, c R
 	return changes
 }
 
-// withFirstRecommendation returns the memory with the current count as its first recommendation,
-// if it has none. A controller that has just started does not scale down before it has seen a
-// whole window.
+// withFirstRecommendation returns the memory with the current count as its first recommendation, if
+// it has none. A controller that has just started therefore does not scale down before it has
+// observed a whole window.
 func (m Memory) withFirstRecommendation(current int32, now time.Time) Memory {
 	if len(m.Recommendations) == 0 {
 		m.Recommendations = []ReplicaRecommendation{{current, now}}
@@ -81,8 +82,8 @@ func (m Memory) withFirstRecommendation(current int32, now time.Time) Memory {
 	return m
 }
 
-// withRecommendation returns the memory with one more recommendation. It overwrites the one at
-// index place, unless place is negative.
+// withRecommendation returns the memory with one more recommendation. The recommendation overwrites
+// the one at index position, unless position is negative.
 func (m Memory) withRecommendation(position int, r ReplicaRecommendation) Memory {
 	n := len(m.Recommendations)
 	if position < 0 {

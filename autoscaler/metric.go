@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Propose returns the count that the metric Spec.Metrics[i] alone asks for, before windows,
+// Propose returns the count that the metric Spec.Metrics[i] alone requires, before windows,
 // policies and bounds. It reads only that metric.
 func Propose(in *Input, i int) MetricDecision {
 	var m MetricDecision
@@ -20,10 +20,10 @@ func Propose(in *Input, i int) MetricDecision {
 	return m
 }
 
-// calculation is what the metrics of one decision share.
+// calculation has what the metrics of one decision share.
 type calculation struct {
 	in                         *Input
-	pods                       []PodInput // by name after sortPods
+	pods                       []PodInput // sorted by name after sortPods
 	toleranceDown, toleranceUp float64
 	startedAfter               time.Time // a pod that started later is in its CPU initialization period
 }
@@ -44,7 +44,7 @@ func newCalculation(in *Input) *calculation {
 	return c
 }
 
-// sortPods sorts the pods by name. Lists of pods are usually sorted already.
+// sortPods sorts the pods by name. Lists of pods are usually already sorted.
 func (c *calculation) sortPods() {
 	byName := func(a, b PodInput) int { return strings.Compare(a.Name, b.Name) }
 	if !slices.IsSortedFunc(c.pods, byName) {
@@ -53,7 +53,8 @@ func (c *calculation) sortPods() {
 	}
 }
 
-// withinTolerance reports whether a ratio is so close to 1 that the count stays. NaN is not.
+// withinTolerance reports whether a ratio is so close to 1 that the count stays. It returns false
+// for NaN.
 func (c *calculation) withinTolerance(ratio float64) bool {
 	return 1-c.toleranceDown <= ratio && ratio <= 1+c.toleranceUp
 }
@@ -68,7 +69,7 @@ const (
 	failedType      = "InvalidMetricSourceType"
 )
 
-// fillMetric computes m for the metric at an index.
+// fillMetric computes m for the metric at index i.
 func (c *calculation) fillMetric(m *MetricDecision, i int) {
 	spec := &c.in.Spec.Metrics[i]
 	m.Index, m.Type = i, spec.Type
@@ -116,7 +117,7 @@ func (c *calculation) readMetric(m *MetricDecision) (Reading, error) {
 	return r, nil
 }
 
-// checkPods returns why the target's pods cannot be counted.
+// checkPods returns the error if the target's pods cannot be counted.
 func (c *calculation) checkPods() error {
 	if c.in.PodsErr != nil {
 		return fmt.Errorf("list the target's pods: %w", c.in.PodsErr)
@@ -127,9 +128,9 @@ func (c *calculation) checkPods() error {
 	return nil
 }
 
-// Why a metric gave no count (MetricDecision.Err), where that is not one pod's matter.
+// Errors of a metric (MetricDecision.Err) that do not concern a single pod.
 var (
-	ErrUnread = errors.New("read the metric") // and what stood in the way
+	ErrUnread = errors.New("read the metric") // wrapped with the cause
 	ErrNoPods = errors.New("the target's selector matches no pod")
 )
 
@@ -158,7 +159,7 @@ func (c *calculation) podsMetric(m *MetricDecision, spec *autoscalingv2.PodsMetr
 	return s.compute(m)
 }
 
-// checkSelector returns what is wrong with a metric's selector.
+// checkSelector returns the error in a metric's selector; nil if it is valid.
 func checkSelector(s *metav1.LabelSelector) error {
 	if s == nil {
 		return nil
@@ -169,8 +170,8 @@ func checkSelector(s *metav1.LabelSelector) error {
 	return nil
 }
 
-// upstreamName returns Kubernetes' name of a metric in the event of a rescale. Like Kubernetes,
-// it calls an Object metric with an average external.
+// upstreamName returns the name that Kubernetes uses for a metric in the Event of a rescale. Like
+// Kubernetes it names an Object metric with an average target "external".
 func upstreamName(spec *autoscalingv2.MetricSpec) string {
 	switch spec.Type {
 	case autoscalingv2.ResourceMetricSourceType:

@@ -13,16 +13,16 @@ import (
 
 // podMetric computes a metric with a sample for each pod: Resource, ContainerResource or Pods.
 //
-// The pods whose samples count give a first ratio. Pods without a sample, and when scaling up
-// also unready pods, then get an assumed usage that damps the change, and the ratio is computed
-// again. If the second ratio has the opposite direction, the count stays.
+// The pods with counted samples give a first ratio. Then pods without a sample get an assumed usage
+// that damps the change, and the ratio is computed again. When scaling up, unready pods get one,
+// too. If the second ratio has the opposite direction, the count stays.
 type podMetric struct {
 	*calculation
 	resource  corev1.ResourceName // empty for a Pods metric
 	container string              // empty for whole pods
 
 	total       int64 // usage of the samples that count
-	requests    int64 // of the counted pods, for a percentage
+	requests    int64 // of the counted pods, if the target is a percentage
 	counted     int
 	notInTarget int
 	unready     int
@@ -34,7 +34,7 @@ var errNoSamples = errors.New("no pod of the target has a number that counts")
 func (s *podMetric) compute(m *MetricDecision) error {
 	r, err := s.readMetric(m)
 	if err != nil {
-		// Which pods the number is wanted for is worth knowing even so.
+		// The report also shows which pods the metric is for if it cannot be read.
 		_ = s.classify(m, nil)
 		return err
 	}
@@ -83,13 +83,14 @@ func (s *podMetric) compute(m *MetricDecision) error {
 	return nil
 }
 
-// oppositeDirections reports whether two ratios ask for opposite directions.
+// oppositeDirections reports whether two ratios require changes in opposite directions.
 func oppositeDirections(a, b float64) bool { return a < 1 && b > 1 || a > 1 && b < 1 }
 
-// ratio returns usage to target, the average usage and, for a percentage, the utilization: the
-// percentage of all requests together, rounded down before it is divided by the target. Samples
-// of pods that are not in the target have no request; they are part of an average, but not of a
-// percentage. known is how many samples, measured or assumed, belong to the target's pods.
+// ratio returns usage divided by target, the average usage and, for a percentage, the utilization.
+// The utilization is the percentage of the sum of all requests, rounded down before it is divided
+// by the target. Samples of pods that are not in the target have no request; they are part of an
+// average, but not of a percentage. known is the number of samples, measured or assumed, of the
+// target's pods.
 func (s *podMetric) ratio(m *MetricDecision, known int) (ratio float64, usage int64, utilization int32, err error) {
 	if m.Percent {
 		if s.requests == 0 {
@@ -102,8 +103,8 @@ func (s *podMetric) ratio(m *MetricDecision, known int) (ratio float64, usage in
 	return float64(usage) / float64(m.Target), usage, 0, nil
 }
 
-// assumeUsage gives pods without a number an assumed usage and returns how many. With a ratio of
-// exactly 1 there is no change to damp.
+// assumeUsage gives pods without a number an assumed usage, and returns the number of these pods.
+// With a ratio of exactly 1 there is no change to damp.
 func (s *podMetric) assumeUsage(m *MetricDecision, withUnready bool) int {
 	n := 0
 	fallback := max(100, m.Target) // percent
@@ -129,17 +130,17 @@ func (s *podMetric) assumeUsage(m *MetricDecision, withUnready bool) int {
 	return n
 }
 
-// classify fills m.Pods from the samples and adds up those that count. The error says which
-// request is missing, if requests are needed. Like Kubernetes, it needs the requests of ignored
-// pods too.
+// classify fills m.Pods from the samples and adds up those that are counted. If requests are needed
+// and one is missing, the error says which one. Like Kubernetes it also needs the requests of
+// ignored pods.
 //
-// Pods and samples are walked in parallel, in the order of names. As long as each sample matches
-// its pod, this also proves the order of the samples.
+// Pods and samples are compared in parallel, in the order of names. As long as each sample matches
+// its pod, this also proves that the samples are sorted.
 func (s *podMetric) classify(m *MetricDecision, samples []PodSample) error {
 	var (
 		requestErr error
 		strangers  []ClassifiedPod
-		next       int // of the samples
+		next       int // the index of the next sample
 	)
 	m.Pods = s.reusablePods(m.Index)
 	for i := range s.pods {
@@ -198,8 +199,8 @@ func (s *podMetric) classify(m *MetricDecision, samples []PodSample) error {
 	return requestErr
 }
 
-// reusablePods returns a slice with one element for each pod, with arbitrary contents. It takes
-// the slice of the decision to reuse if that is large enough.
+// reusablePods returns a slice with one element for each pod, with arbitrary contents. It uses the
+// slice of Input.Reuse if that is large enough.
 func (c *calculation) reusablePods(metric int) []ClassifiedPod {
 	if old := c.in.Reuse; old != nil && metric < len(old.Metrics) {
 		if pods := old.Metrics[metric].Pods; cap(pods) >= len(c.pods) {
@@ -223,8 +224,8 @@ func notInTargetPod(s *PodSample) ClassifiedPod {
 	return p
 }
 
-// classifyPod returns the class of a pod and the reason. Only CPU metrics consider readiness: the
-// CPU of a starting pod does not show what it will need.
+// classifyPod returns the class of a pod and the reason. Only CPU metrics consider readiness,
+// because the CPU of a starting pod does not show what it will need.
 func (s *podMetric) classifyPod(p *PodInput, sample *PodSample) (PodClass, ClassReason) {
 	switch {
 	case p.Terminating:
@@ -252,7 +253,7 @@ func (s *podMetric) classifyPod(p *PodInput, sample *PodSample) (PodClass, Class
 	return Counted, ReasonReady
 }
 
-// classifySorted sorts pods and samples, and classifies again.
+// classifySorted sorts pods and samples and classifies them again.
 func (s *podMetric) classifySorted(m *MetricDecision, samples []PodSample) error {
 	s.sortPods()
 	*s = podMetric{calculation: s.calculation, resource: s.resource, container: s.container}
@@ -272,7 +273,7 @@ func sortedByPod(samples []PodSample) bool {
 	return true
 }
 
-// sortByPod returns the samples sorted by pod; of several for one pod, the last.
+// sortByPod returns the samples sorted by pod. If there are several for one pod, it keeps the last.
 func sortByPod(samples []PodSample) []PodSample {
 	samples = slices.Clone(samples)
 	slices.SortStableFunc(samples, func(a, b PodSample) int { return cmp.Compare(a.Pod, b.Pod) })

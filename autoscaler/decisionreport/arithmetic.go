@@ -9,8 +9,8 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// arithmeticText writes how a metric's count was computed, so that it can be checked by hand:
-// operands, ratio, rounding.
+// arithmeticText returns how a metric's count was computed, with operands, ratio and rounding, so
+// that a person can check it.
 func (t *reporter) arithmeticText(m *autoscaler.MetricDecision, s metricFormat) string {
 	var line strings.Builder
 	line.WriteString(t.operandsText(m, s))
@@ -23,7 +23,7 @@ func (t *reporter) arithmeticText(m *autoscaler.MetricDecision, s metricFormat) 
 			fmt.Fprintf(&line, "; asks for %d", m.Proposal)
 			break
 		}
-		// The count is rounded up from the whole value, not from the ratio.
+		// The count is computed from the whole value and rounded up; the ratio is not used for it.
 		fmt.Fprintf(&line, " = %s; ceil(%s / %s) = %d", r, s.unit.display(m.Total), s.unit.display(m.Target), m.Proposal)
 	case m.Outcome == autoscaler.Scaled:
 		fmt.Fprintf(&line, " = %s; ceil(%s × %d) = %d", r, r, m.Count, m.Proposal)
@@ -39,7 +39,7 @@ func (t *reporter) arithmeticText(m *autoscaler.MetricDecision, s metricFormat) 
 	return line.String()
 }
 
-// operandsText writes the operands of the ratio, up to the division.
+// operandsText returns the operands of the ratio, up to the division.
 func (t *reporter) operandsText(m *autoscaler.MetricDecision, s metricFormat) string {
 	switch {
 	case m.Percent:
@@ -57,8 +57,8 @@ func (t *reporter) operandsText(m *autoscaler.MetricDecision, s metricFormat) st
 	return fmt.Sprintf("%s / %s", s.unit.display(m.Usage), s.unit.display(m.Target))
 }
 
-// countedText says how many pods a ratio is computed over. Readiness matters for CPU and for
-// values that are multiplied by the pods.
+// countedText says how many pods a ratio was computed over. Readiness matters only for CPU and for
+// values that are multiplied by the number of pods.
 func (t *reporter) countedText(m *autoscaler.MetricDecision) string {
 	if s := t.format(m); s.scope == perPod && s.unit != millicores {
 		return humanize.Count(m.Count, "pod")
@@ -80,7 +80,7 @@ func notInTargetText(m *autoscaler.MetricDecision) string {
 	return fmt.Sprintf(" and %s that the target does not own", humanize.Count(n, "pod"))
 }
 
-// statusCountNote explains a count that stays but is not the one the target asks for.
+// statusCountNote explains a count that stays, but is not the one that the target requests.
 func (t *reporter) statusCountNote(m *autoscaler.MetricDecision) string {
 	if m.Proposal == t.Current {
 		return ""
@@ -88,7 +88,7 @@ func (t *reporter) statusCountNote(m *autoscaler.MetricDecision) string {
 	return fmt.Sprintf(", the count in the target's status (its spec asks for %d)", t.Current)
 }
 
-// assumedPodsText names the pods that got an assumed usage in the recount.
+// assumedPodsText describes the pods that got an assumed usage in the recount.
 func assumedPodsText(m *autoscaler.MetricDecision) string {
 	missing, unready := false, false
 	for i := range m.Pods {
@@ -106,7 +106,7 @@ func assumedPodsText(m *autoscaler.MetricDecision) string {
 	return "the pods without a number"
 }
 
-// recountedLevel writes the usage after the recount.
+// recountedLevel returns the usage after the recount.
 func (t *reporter) recountedLevel(m *autoscaler.MetricDecision) string {
 	at := int64(math.Round(m.RecountedRatio * float64(m.Target)))
 	if m.Percent {
@@ -115,7 +115,7 @@ func (t *reporter) recountedLevel(m *autoscaler.MetricDecision) string {
 	return t.format(m).unit.display(at) + " a pod"
 }
 
-// sumCounted adds up the usage and requests of the pods that count.
+// sumCounted adds up the usage and the requests of the counted pods.
 func sumCounted(m *autoscaler.MetricDecision) (usage, requests int64) {
 	for i := range m.Pods {
 		if p := &m.Pods[i]; p.Class == autoscaler.Counted && p.HasSample {
@@ -126,7 +126,7 @@ func sumCounted(m *autoscaler.MetricDecision) (usage, requests int64) {
 	return usage, requests
 }
 
-// toleranceText writes the tolerance that a ratio is within.
+// toleranceText returns the tolerance that a ratio is within.
 func toleranceText(m *autoscaler.MetricDecision) string {
 	if m.ToleranceDown == m.ToleranceUp {
 		return fmt.Sprintf("within the tolerance of %s%%", humanize.Decimal(m.ToleranceUp*100, 2))
@@ -134,7 +134,8 @@ func toleranceText(m *autoscaler.MetricDecision) string {
 	return fmt.Sprintf("within the tolerance of %s%% down and %s%% up", humanize.Decimal(m.ToleranceDown*100, 2), humanize.Decimal(m.ToleranceUp*100, 2))
 }
 
-// recountText writes how the ratio was computed with assumed usage for the pods without a number.
+// recountText returns how the ratio was computed with an assumed usage for the pods without a
+// number.
 func (t *reporter) recountText(m *autoscaler.MetricDecision, s metricFormat) string {
 	var line strings.Builder
 	line.WriteString(strings.Join(assumptionTexts(m, s), "; "))
@@ -169,7 +170,7 @@ func (t *reporter) recountText(m *autoscaler.MetricDecision, s metricFormat) str
 	return line.String()
 }
 
-// assumptionTexts writes the assumed usage of pods without a number.
+// assumptionTexts returns the assumed usage of pods without a number.
 func assumptionTexts(m *autoscaler.MetricDecision, s metricFormat) (all []string) {
 	type kind struct {
 		class   autoscaler.PodClass
@@ -203,7 +204,7 @@ func assumptionTexts(m *autoscaler.MetricDecision, s metricFormat) (all []string
 			all = append(all, fmt.Sprintf("%s %s %s assumed to use %s", humanize.Count(n, "pod"), of.words, humanize.IsAre(n), assumed))
 		}
 	}
-	if len(all) == 0 { // pods without a number, at a ratio of exactly 1
+	if len(all) == 0 { // a ratio of exactly 1, so no usage was assumed for the pods without a number
 		all = append(all, "counted again with the pods without a number")
 	}
 	return all

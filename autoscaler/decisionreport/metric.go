@@ -12,24 +12,24 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// valueScope is what a metric's number describes.
+// valueScope says what a metric's number describes.
 type valueScope uint8
 
 // The scopes.
 const (
 	perPod     valueScope = iota // the average of the pods' samples
 	perReplica                   // a value divided by the count
-	wholeValue                   // a value
+	wholeValue                   // the value itself
 )
 
-// metricFormat is how a metric's numbers are written.
+// metricFormat says how to format a metric's numbers.
 type metricFormat struct {
 	unit  unit
 	scope valueScope
 }
 
-// metricFormatOf returns how a metric's numbers are written. Without a specification it goes by
-// the metric's name.
+// metricFormatOf returns how to format a metric's numbers. Without a specification it uses the
+// metric's name.
 func metricFormatOf(m *autoscaler.MetricDecision, spec *autoscalingv2.MetricSpec) metricFormat {
 	var s metricFormat
 	switch m.Type {
@@ -65,7 +65,7 @@ func resourceOf(m *autoscaler.MetricDecision, spec *autoscalingv2.MetricSpec) co
 	return ""
 }
 
-// metricReport reports one metric.
+// metricReport returns the report of one metric.
 func (t *reporter) metricReport(m *autoscaler.MetricDecision, decides bool) MetricReport {
 	s := t.format(m)
 	out := MetricReport{
@@ -94,12 +94,12 @@ func (t *reporter) metricReport(m *autoscaler.MetricDecision, decides bool) Metr
 	return out
 }
 
-// errorText returns a metric's error without the metric's name.
+// errorText returns a metric's error without the name of the metric.
 func errorText(m *autoscaler.MetricDecision) string {
 	return strings.TrimPrefix(m.Err.Error(), m.Name+": ")
 }
 
-// targetText writes a metric's target; empty if there is none.
+// targetText returns a metric's target; empty if there is none.
 func (t *reporter) targetText(m *autoscaler.MetricDecision, s metricFormat) string {
 	switch {
 	case m.Percent:
@@ -110,7 +110,7 @@ func (t *reporter) targetText(m *autoscaler.MetricDecision, s metricFormat) stri
 	return s.unit.exact(m.Target)
 }
 
-// finite returns v, or nil for infinity and NaN, which JSON does not have.
+// finite returns v, or nil for infinity and NaN, which JSON cannot represent.
 func finite(v float64) *float64 {
 	if math.IsInf(v, 0) || math.IsNaN(v) {
 		return nil
@@ -118,8 +118,8 @@ func finite(v float64) *float64 {
 	return &v
 }
 
-// levelText writes current value and target: "cpu is at 80% of its request and the target is
-// 50%".
+// levelText returns the current value and the target: "cpu is at 80% of its request and the target
+// is 50%".
 func (t *reporter) levelText(m *autoscaler.MetricDecision) string {
 	s := t.format(m)
 	if m.Percent {
@@ -135,7 +135,7 @@ func (t *reporter) levelText(m *autoscaler.MetricDecision) string {
 	return fmt.Sprintf("%s is at %s%s and the target is %s", m.Name, s.unit.display(m.Usage), of, s.unit.display(m.Target))
 }
 
-// podReport reports how a pod was counted.
+// podReport returns the report of a pod.
 func (t *reporter) podReport(m *autoscaler.MetricDecision, s metricFormat, p *autoscaler.ClassifiedPod) PodReport {
 	out := PodReport{Name: p.Pod, Class: p.Class.String(), Reason: t.classReasonText(m, p)}
 	if p.HasSample {

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// severityOrder sorts causes, the most severe first.
+// severityOrder sorts causes, with the most severe first.
 var severityOrder = map[string]int{metric.Broken.String(): 0, metric.Temporary.String(): 1, metric.None.String(): 2}
 
 // missingCauses returns the reasons why metrics or pods have no number.
@@ -52,7 +52,7 @@ func (t *reporter) metricCauses(m *autoscaler.MetricDecision) []MissingCause {
 	return all
 }
 
-// advice is what to do about an error that nothing else explains.
+// advice says what to do about an error that has no other explanation.
 var advice = map[autoscalingv2.MetricSourceType]string{
 	autoscalingv2.ResourceMetricSourceType:          "Run `weir explain missing`: it lists what has no number, and why.",
 	autoscalingv2.ContainerResourceMetricSourceType: "Check that the pods have a container of this name.",
@@ -61,7 +61,7 @@ var advice = map[autoscalingv2.MetricSourceType]string{
 	autoscalingv2.ExternalMetricSourceType:          "Check that a rule defines the metric and that its selector matches a series: docs/external-metrics.md.",
 }
 
-// noPodsCause reports that a target has no pods.
+// noPodsCause returns the cause for a target without pods.
 func (t *reporter) noPodsCause(m *autoscaler.MetricDecision) MissingCause {
 	selector := t.Input.Scale.Selector
 	return MissingCause{
@@ -70,9 +70,9 @@ func (t *reporter) noPodsCause(m *autoscaler.MetricDecision) MissingCause {
 	}
 }
 
-// podCauses groups the pods without a sample that counts by reason. explained is false if the
-// metric could not be read and nothing explains the missing sample of some pod: then the error is
-// not a problem of the pods.
+// podCauses groups the pods without a counted sample by reason. explained is false if the metric
+// could not be read and no verdict explains the missing sample of some pod. The error is then not a
+// problem of the pods.
 func (t *reporter) podCauses(m *autoscaler.MetricDecision) (all []MissingCause, explained bool) {
 	explained = true
 	add := func(c MissingCause, pod string) {
@@ -86,7 +86,7 @@ func (t *reporter) podCauses(m *autoscaler.MetricDecision) (all []MissingCause, 
 		p := &m.Pods[i]
 		switch {
 		case p.Class == autoscaler.Missing:
-			// If no verdict blames the pod, the error is not its fault.
+			// If no verdict names the pod, the pod is not the cause of the error.
 			c, known := t.sampleCause(m, p.Pod)
 			if known || !errors.Is(m.Err, autoscaler.ErrUnread) {
 				add(c, p.Pod)
@@ -94,14 +94,14 @@ func (t *reporter) podCauses(m *autoscaler.MetricDecision) (all []MissingCause, 
 				explained = false
 			}
 		case (p.Class == autoscaler.Unready || p.Class == autoscaler.Ignored) && m.Err != nil && m.Count == 0:
-			// Nothing counted, and this is one of the reasons.
+			// No pod was counted, and this is one of the reasons.
 			add(MissingCause{Metric: m.Name, Reason: uncountedReasons[p.Reason], Severity: metric.Temporary.String(), Message: t.classReasonText(m, p), Advice: uncountedAdvice[p.Reason]}, p.Pod)
 		}
 	}
 	return all, explained
 }
 
-// uncountedReasons are the reasons of pods that have a number that does not count.
+// uncountedReasons are the reasons of pods that have a number, but are not counted.
 var uncountedReasons = map[autoscaler.ClassReason]string{
 	autoscaler.ReasonPending: "PodPending", autoscaler.ReasonNoCondition: "PodNotReady", autoscaler.ReasonStarting: "PodStarting",
 	autoscaler.ReasonWindowTooEarly: "WindowTooEarly", autoscaler.ReasonNeverReady: "PodNeverReady",
@@ -131,13 +131,14 @@ func (t *reporter) sampleCause(m *autoscaler.MetricDecision, pod string) (_ Miss
 	return c, true
 }
 
-// missingRequest is the reason if containers have no request.
+// missingRequest is the reason for containers without a request.
 const missingRequest = "MissingRequest"
 
-// maxRequests is how many containers without a request a sentence names.
+// maxRequests is the number of containers without a request that a sentence names.
 const maxRequests = 5
 
-// requestCause names the containers without the request that a utilization is a share of.
+// requestCause returns the cause that names the containers without a request, if the utilization is
+// a share of that request.
 func (t *reporter) requestCause(m *autoscaler.MetricDecision) (MissingCause, bool) {
 	spec := t.spec(m.Index)
 	if t.Input == nil || spec == nil || !isUtilization(spec) {

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// nextChanges predicts changes without a new metric: when a recommendation leaves its window, and
-// when a policy allows more.
+// nextChanges predicts changes that need no new metric: when a recommendation leaves its window,
+// and when a policy allows a larger change.
 func (t *reporter) nextChanges() []NextChange {
 	for i := range t.Steps {
 		s := &t.Steps[i]
@@ -32,15 +32,15 @@ func (t *reporter) nextChanges() []NextChange {
 	return nil
 }
 
-// maxNext is how many changes are predicted.
+// maxNext is the number of changes that are predicted.
 const maxNext = 3
 
-// expiringRecommendations predicts the counts as recommendations leave the window of a step.
+// expiringRecommendations predicts the counts after recommendations have left the window of a step.
 // beyond(a, b) reports whether recommendation a limits the change more than b.
 func (t *reporter) expiringRecommendations(s *autoscaler.DerivationStep, beyond func(a, b int32) bool) (all []NextChange) {
 	now, limit := t.Desired, s.Limit
 	for len(all) < maxNext && beyond(limit, s.From) {
-		// The count stays until the last recommendation of it, or of more, has left the window.
+		// The count stays until the last recommendation that limits at least as much has left the window.
 		var last time.Time
 		for _, r := range t.Memory.Recommendations {
 			if !beyond(limit, r.Replicas) && r.At.After(last) && r.At.Add(s.Window).After(t.At) {
@@ -113,7 +113,8 @@ func (t *reporter) limitedByPolicy(from, to int32) bool {
 	return allowed < change
 }
 
-// policyAllowance says when a policy allows more: when the oldest change has left its period.
+// policyAllowance predicts when a policy allows a larger change: after the oldest change has left
+// its period.
 func (t *reporter) policyAllowance(s *autoscaler.DerivationStep, changes []autoscaler.ReplicaChange) []NextChange {
 	if s.Policy == nil {
 		return nil

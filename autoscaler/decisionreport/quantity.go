@@ -10,12 +10,12 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// unit is how the thousandths of a metric are written.
+// unit says how to format the thousandths of a metric.
 type unit uint8
 
 // The units.
 const (
-	plainNumber unit = iota // of nothing in particular
+	plainNumber unit = iota // a number without a unit
 	millicores
 	byteCount
 )
@@ -31,7 +31,7 @@ func unitOf(name corev1.ResourceName) unit {
 	return plainNumber
 }
 
-// exact writes thousandths as a Kubernetes quantity, without rounding.
+// exact formats thousandths as a Kubernetes quantity, without rounding.
 func (u unit) exact(milli int64) string {
 	format := resource.DecimalSI
 	if u == byteCount {
@@ -43,9 +43,9 @@ func (u unit) exact(milli int64) string {
 	return resource.NewMilliQuantity(milli, format).String()
 }
 
-// display writes thousandths for people: millicores, bytes in a binary unit with one digit
-// after the point, other numbers with three. Package humanize rounds CPU and bytes to three
-// digits, too few to check a ratio by hand.
+// display formats thousandths for people: millicores, bytes in a binary unit with one digit after
+// the point, other numbers with three digits. Package humanize rounds CPU and bytes to three
+// digits, which is too few to check a ratio.
 func (u unit) display(milli int64) string {
 	switch u {
 	case millicores:
@@ -62,6 +62,6 @@ func (u unit) display(milli int64) string {
 	return humanize.Decimal(float64(milli)/1000, 3)
 }
 
-// formatRatio writes a ratio with four digits after the point, enough to check how it was
+// formatRatio formats a ratio with four digits after the point, which is enough to check how it was
 // rounded up.
 func formatRatio(r float64) string { return humanize.Decimal(r, 4) }

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// reporter writes the report of one decision.
+// reporter builds the report of one decision.
 type reporter struct {
 	*autoscaler.Decision
 	Context
@@ -72,7 +72,7 @@ func (t *reporter) spec(i int) *autoscalingv2.MetricSpec {
 	return &t.Input.Spec.Metrics[i]
 }
 
-// notes returns other sentences for the reader.
+// notes returns additional sentences for the reader.
 func (t *reporter) notes() []string {
 	notes := slices.Clone(t.Notes)
 	if t.NoMemory && len(t.Metrics) > 0 {
@@ -90,7 +90,7 @@ func (t *reporter) notes() []string {
 	return notes
 }
 
-// DecisionSummary is a decision in one line, for lists.
+// DecisionSummary is a decision in one line, for use in lists.
 type DecisionSummary struct {
 	Object
 	Mode    string // Active, DryRun or Shadow
@@ -101,15 +101,15 @@ type DecisionSummary struct {
 	Min     int32
 	Max     int32
 	Summary string
-	// FailedMetrics are the names of the metrics that failed. PodsMissing is how many pods have
-	// no number of some metric.
+	// FailedMetrics are the names of the metrics that failed. PodsMissing is the number of pods
+	// without a number for some metric.
 	FailedMetrics   []string
 	PodsMissing     int
 	NoDecision      bool             // an error prevented a decision
-	OtherController *OtherController // of an object that weir shadows
+	OtherController *OtherController // set for an object that weir shadows
 }
 
-// Summarize returns a decision in one line.
+// Summarize returns the summary of a decision.
 func Summarize(d *autoscaler.Decision, c Context) DecisionSummary {
 	t := newReporter(d, c)
 	missing := t.missingCauses()

@@ -22,11 +22,11 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-// noon is the moment of each decision; times in transcripts count from it.
+// noon is the time of each decision. Times in transcripts are relative to it.
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// The transcripts are decisions of autoscaler.Decide, told. "spec" is a
-// specification in YAML, which stands until the next; "decide" the rest:
+// TestTranscripts runs autoscaler.Decide and prints the report. "spec" sets a specification in YAML
+// until the next "spec". The lines of "decide" give the other inputs:
 //
 //	decide [replicas=3] [status=3] [mode=Active] [kind=Autoscaler] [selector=app=web] [json] [forgetful] [zeroed]
 //	pod web-1 [cpu=100m] [memory=1Gi] [sidecar=10m|none] [phase=Pending] [ready=no|since=-1m] [started=-1h] [deleted]
@@ -77,7 +77,7 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// again compares a report with what a reader makes of it.
+// again checks that a report can be encoded as JSON and decoded without a change.
 func again(t *testing.T, r *DecisionReport) {
 	t.Helper()
 	text, err := json.Marshal(r)
@@ -93,7 +93,7 @@ func again(t *testing.T, r *DecisionReport) {
 	}
 }
 
-// scene is what a decision is made of.
+// scene has the inputs of a decision.
 type scene struct {
 	spec     autoscalingv2.HorizontalPodAutoscalerSpec
 	in       autoscaler.Input

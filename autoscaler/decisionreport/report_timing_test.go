@@ -2,7 +2,8 @@ package decisionreport
 
 import "testing"
 
-// BenchmarkOf tells a decision about ten pods; BenchmarkShortMessage tells it in a line.
+// BenchmarkOf builds the report of a decision about ten pods; BenchmarkShortMessage builds its
+// summary.
 func BenchmarkOf(b *testing.B) {
 	d, c := crowd(10, 1)
 	for b.Loop() {

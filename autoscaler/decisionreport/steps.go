@@ -11,13 +11,13 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// hasLimit are the kinds of steps that compare with a bound.
+// hasLimit has the kinds of steps that compare the count with a bound.
 var hasLimit = map[autoscaler.StepKind]bool{
 	autoscaler.StepAboveMax: true, autoscaler.StepBelowMin: true, autoscaler.StepPolicyUp: true, autoscaler.StepPolicyDown: true,
 	autoscaler.StepDoubling: true, autoscaler.StepMax: true, autoscaler.StepMin: true, autoscaler.StepLeaveZero: true,
 }
 
-// stepReport reports one step.
+// stepReport returns the report of one step.
 func (t *reporter) stepReport(s *autoscaler.DerivationStep) StepReport {
 	out := StepReport{Kind: s.Kind.String(), From: s.From, To: s.To, At: s.At.UTC(), Message: t.stepText(s)}
 	if hasLimit[s.Kind] {
@@ -33,7 +33,7 @@ func (t *reporter) stepReport(s *autoscaler.DerivationStep) StepReport {
 	return out
 }
 
-// policyText writes a policy: "4 pods per 15s", "100% per 15s".
+// policyText formats a policy: "4 pods per 15s", "100% per 15s".
 func policyText(p *autoscalingv2.HPAScalingPolicy) string {
 	per := humanize.Duration(time.Duration(p.PeriodSeconds) * time.Second)
 	if p.Type == autoscalingv2.PercentScalingPolicy {
@@ -73,7 +73,7 @@ func (t *reporter) stepText(s *autoscaler.DerivationStep) string {
 	return became
 }
 
-// proposalText says which metric asks for the highest count.
+// proposalText says which metric requires the highest count.
 func (t *reporter) proposalText(s *autoscaler.DerivationStep) string {
 	var asked []string
 	for i := range t.Metrics {

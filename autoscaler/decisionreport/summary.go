@@ -30,7 +30,7 @@ func (t *reporter) changeText() string {
 	count := humanize.Count(t.Current, "replica")
 	switch acts := t.Mode == Active; {
 	case t.undecided() && len(t.Steps) == 0 && len(t.Metrics) == 0 && t.Current == 0 && t.Desired == 0:
-		return "no decision" // not even the count is known
+		return "no decision" // the count is not known either
 	case t.undecided():
 		return "no decision, stays at " + count
 	case t.Desired == t.Current && acts:
@@ -52,7 +52,7 @@ func (t *reporter) hasStep(kind autoscaler.StepKind) bool {
 	return slices.ContainsFunc(t.Steps, func(s autoscaler.DerivationStep) bool { return s.Kind == kind })
 }
 
-// reasonText says why.
+// reasonText says why the decision was made.
 func (t *reporter) reasonText(missing []MissingCause) string {
 	unknown := t.failedMetricsText(missing)
 	if t.undecided() {
@@ -95,7 +95,7 @@ func (t *reporter) reasonText(missing []MissingCause) string {
 	return reason
 }
 
-// limitText says what kept the count from being what the metrics ask for.
+// limitText says why the count is not the one that the metrics require.
 func (t *reporter) limitText(m *autoscaler.MetricDecision) string {
 	asks := fmt.Sprintf("; that asks for %d, but ", m.Proposal)
 	for i := len(t.Steps) - 1; i >= 0; i-- {
@@ -125,7 +125,7 @@ func (t *reporter) limitText(m *autoscaler.MetricDecision) string {
 	return ""
 }
 
-// failedMetricsText says which metrics failed, and the first reason; empty if none did.
+// failedMetricsText says which metrics failed, with the first reason; empty if none failed.
 func (t *reporter) failedMetricsText(missing []MissingCause) string {
 	var names []string
 	for i := range t.Metrics {
@@ -149,8 +149,8 @@ func (t *reporter) failedMetricsText(missing []MissingCause) string {
 	return fmt.Sprintf("%s: %s: %s", line, humanize.Count(len(c.Pods), "pod"), c.Message)
 }
 
-// firstCause returns the cause to report for a metric. A cause without pods comes first: then
-// nothing could be read.
+// firstCause returns the cause to report for a metric. A cause without pods comes first, because
+// then the whole metric could not be read.
 func firstCause(missing []MissingCause, name string) (found *MissingCause) {
 	for i := range missing {
 		c := &missing[i]

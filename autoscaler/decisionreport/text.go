@@ -19,8 +19,8 @@ import (
 // textWriter writes a report as text.
 type textWriter struct{ humanize.Page }
 
-// WriteText writes the report for people, with the table of pods; colour only if asked. The text
-// may change; programs read the JSON.
+// WriteText writes the report for people, with the table of pods. colour adds colours for a
+// terminal. The text may change; programs should read the JSON.
 func (r *DecisionReport) WriteText(w io.Writer, colour bool) error {
 	p := &textWriter{humanize.Page{Colour: colour}}
 	p.Line(0, humanize.Bold, r.Summary)
@@ -53,7 +53,7 @@ func (r *DecisionReport) WriteText(w io.Writer, colour bool) error {
 	return p.Print(w)
 }
 
-// header writes what the report is about.
+// header writes the lines about the whole report.
 func (p *textWriter) header(r *DecisionReport) {
 	about := fmt.Sprintf("%s %s/%s", r.Autoscaler.Kind, r.Autoscaler.Namespace, r.Autoscaler.Name)
 	var parts []string
@@ -82,9 +82,9 @@ func (p *textWriter) header(r *DecisionReport) {
 		switch {
 		case o.Agrees && o.Desired == r.Desired && !r.hasFailedMetric():
 			p.Line(0, humanize.Plain, fmt.Sprintf("The controller that acts wants %d too.", o.Desired))
-		case o.Agrees && o.Desired == 0: // as long as it has had no metric
+		case o.Agrees && o.Desired == 0: // the controller has had no metric so far
 			p.Line(0, humanize.Plain, "The controller that acts has decided nothing yet.")
-		case o.Agrees: // one of the two has looked since
+		case o.Agrees: // one of the two has made a newer decision
 			p.Line(0, humanize.Plain, fmt.Sprintf("The controller that acts wanted %d when it last decided.", o.Desired))
 		case o.Difference != "":
 			p.Line(0, humanize.Amber, fmt.Sprintf("The controller that acts wants %d: %s", o.Desired, o.Difference))
@@ -128,7 +128,7 @@ func targetSuffix(m *MetricReport) string {
 	return " / " + displayQuantity(m, m.Target)
 }
 
-// displayQuantity writes a quantity of a metric as the arithmetic does.
+// displayQuantity formats a quantity of a metric in the same way as the arithmetic.
 func displayQuantity(m *MetricReport, text string) string {
 	q, err := resource.ParseQuantity(text)
 	if err != nil {
@@ -142,10 +142,10 @@ func displayQuantity(m *MetricReport, text string) string {
 	return u.display(q.MilliValue())
 }
 
-// maxNames is how many pods of a cause are named.
+// maxNames is the number of pods that are named for a cause.
 const maxNames = 10
 
-// missing writes what is missing.
+// missing writes what is missing and why.
 func (p *textWriter) missing(r *DecisionReport) {
 	advised := map[string]bool{}
 	for i := range r.Missing {
@@ -175,11 +175,11 @@ func (p *textWriter) missing(r *DecisionReport) {
 	}
 }
 
-// maxRows is how many pods a table has.
+// maxRows is the number of pods in a table.
 const maxRows = 50
 
-// podTable writes how each pod was counted. If there are too many, pods that were not counted
-// come first.
+// podTable writes how each pod was counted. If there are too many pods, those that were not counted
+// have priority.
 func (p *textWriter) podTable(r *DecisionReport, m *MetricReport) {
 	if len(m.Pods) == 0 {
 		return
@@ -230,7 +230,7 @@ func shownPods(pods []PodReport) []PodReport {
 	return rows
 }
 
-// sampleAge writes the age of a pod's number and its window.
+// sampleAge returns the age and the window of a pod's number.
 func sampleAge(now time.Time, pod *PodReport) string {
 	if pod.MeasuredAt.IsZero() {
 		return "–"

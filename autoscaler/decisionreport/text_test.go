@@ -15,7 +15,7 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// crowd decides about so many pods, of which the last some have no number.
+// crowd decides about a number of pods. The last ones have no number.
 func crowd(pods, missing int) (*autoscaler.Decision, Context) {
 	percent, settings := int32(50), autoscaler.DefaultSettings()
 	reading := autoscaler.Reading{At: noon}
@@ -41,7 +41,7 @@ func crowd(pods, missing int) (*autoscaler.Decision, Context) {
 	return autoscaler.Decide(in), Context{Kind: "HorizontalPodAutoscaler", Mode: Active, Input: in}
 }
 
-// A table is cut, and what was not simply counted is in it all the same.
+// TestLongTables checks that a long table is cut, and still has the pods that were not counted.
 func TestLongTables(t *testing.T) {
 	f := func(pods, missing, rows int, last string) {
 		t.Helper()
@@ -61,7 +61,7 @@ func TestLongTables(t *testing.T) {
 	f(200, 80, 51, "and 150 more: -o json has them")
 }
 
-// A list says what a report does.
+// TestBriefs checks that the summary says the same as the report.
 func TestBriefs(t *testing.T) {
 	d, c := crowd(10, 3)
 	r, b := New(d, c), Summarize(d, c)
@@ -76,8 +76,8 @@ func TestBriefs(t *testing.T) {
 	}
 }
 
-// Names and errors come from anyone: a terminal is never told to obey them, and a
-// line stays one.
+// TestTextIsSafe checks that names and errors cannot send control sequences to the terminal, and
+// that a line stays one line.
 func TestTextIsSafe(t *testing.T) {
 	d, c := crowd(2, 1)
 	c.Verdict = func(int, string) (PodVerdict, bool) {
@@ -104,7 +104,7 @@ func TestTextIsSafe(t *testing.T) {
 	}
 }
 
-// Numbers are written so that they can be read back by eye.
+// TestWords checks the formats of numbers.
 func TestWords(t *testing.T) {
 	f := func(u unit, milli int64, words, quantity string) {
 		t.Helper()

@@ -1,5 +1,5 @@
-// Package evaluate answers what a specification would do with the pods and metrics of now, or of
-// an earlier time in weir's history. It reads and never writes.
+// Package evaluate computes what a specification would do with the current pods and metrics, or
+// with those of an earlier time in weir's history. It only reads.
 package evaluate
 
 import (
@@ -17,47 +17,45 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 )
 
-// PodMetrics provides the pods and metrics of one moment. *podmetrics.Reader does.
+// PodMetrics provides the pods and metrics of one time. *podmetrics.Reader implements it.
 type PodMetrics interface {
-	// Pods returns the pods of a namespace that a selector matches, by name.
+	// Pods returns the pods of a namespace that a selector matches, sorted by name.
 	Pods(namespace string, selector labels.Selector) ([]autoscaler.PodInput, error)
 	// Readings returns a function that reads the metric spec.Metrics[i].
 	Readings(ctx context.Context, now time.Time, namespace string, selector labels.Selector, spec *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(i int) autoscaler.Reading
-	// Verdicts returns a function that says why a pod has no number of the metric
-	// spec.Metrics[i].
+	// Verdicts returns a function that says why a pod has no number for the metric spec.Metrics[i].
 	Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAutoscalerSpec) func(i int, pod string) (decisionreport.PodVerdict, bool)
 }
 
 // Evaluator evaluates specifications. It is safe for concurrent use.
 type Evaluator struct {
-	// PodMetrics provides pods and metrics of now. Required.
+	// PodMetrics provides the current pods and metrics. Required.
 	PodMetrics PodMetrics
-	// PodMetricsAt provides pods and metrics of an earlier time. Its error names the earliest time.
-	// Nil if there is no history.
+	// PodMetricsAt provides pods and metrics of an earlier time. Its error has the earliest possible
+	// time. It is nil if there is no history.
 	PodMetricsAt func(at time.Time) (PodMetrics, error)
-	// Scales reads the target. Required.
+	// Scales reads the scale of the target. Required.
 	Scales scaleclient.ScaleReader
 	// Settings apply to all autoscalers. Default: autoscaler.DefaultSettings.
 	Settings *autoscaler.Settings
-	// Now is the clock. Default time.Now.
+	// Now returns the current time. Default time.Now.
 	Now func() time.Time
 }
 
-// Options are assumptions. The zero Options assume nothing.
+// Options has assumptions. The zero Options assumes nothing.
 type Options struct {
-	// At is an earlier time within weir's history; zero for now.
+	// At is an earlier time within weir's history; zero means now.
 	At time.Time
 	// Replicas replaces the target's current count.
 	Replicas *int32
-	// Memory is the memory after earlier decisions. Nil: stabilization windows and policies have
-	// no effect.
+	// Memory is the memory after earlier decisions. If it is nil, stabilization windows and policies
+	// have no effect.
 	Memory *autoscaler.Memory
-	// Status is the last written status, which says whether the autoscaler scaled the target to
-	// zero.
+	// Status is the last written status. It says whether the autoscaler scaled the target to zero.
 	Status *autoscalingv2.HorizontalPodAutoscalerStatus
 }
 
-// ErrTimeUnknown is the error for a time that weir has no data of.
+// ErrTimeUnknown is the error for a time for which weir has no data.
 var ErrTimeUnknown = errors.New("nothing is known of that time")
 
 // EvaluatedDecision is a decision with what its report needs.
@@ -66,9 +64,9 @@ type EvaluatedDecision struct {
 	decisionreport.Context
 }
 
-// Evaluate decides what spec, with its defaults filled in, would do with its target in the
-// namespace of object. If the target or a metric cannot be read, the decision says so. The error
-// is ErrTimeUnknown or the end of ctx.
+// Evaluate decides what spec would do with its target in the namespace of object. spec must have
+// its defaults. If the target or a metric cannot be read, the decision says so. The error is
+// ErrTimeUnknown or the error of ctx.
 func (e *Evaluator) Evaluate(ctx context.Context, object types.NamespacedName, spec *autoscalingv2.HorizontalPodAutoscalerSpec, o Options) (*EvaluatedDecision, error) {
 	source, now, notes, err := e.podMetrics(o)
 	if err != nil {
@@ -88,8 +86,8 @@ func (e *Evaluator) Evaluate(ctx context.Context, object types.NamespacedName, s
 	if o.Memory != nil {
 		in.Memory = *o.Memory
 	} else {
-		// Without any recommendation the present count would be taken for one, and
-		// no specification would ever scale down.
+		// Without a recommendation the current count would count as one, and no specification could scale
+		// down.
 		in.Memory.Recommendations = []autoscaler.ReplicaRecommendation{{Replicas: in.Scale.SpecReplicas, At: time.Unix(0, 0)}}
 	}
 	res.Verdict = source.Verdicts(object.Namespace, spec)
@@ -100,7 +98,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, object types.NamespacedName, s
 	return res, nil
 }
 
-// unreadMetric is the reading of a metric if the target cannot be read.
+// unreadMetric returns the reading of a metric if the target cannot be read.
 func unreadMetric(int) autoscaler.Reading {
 	return autoscaler.Reading{Err: errors.New("the target was not read")}
 }
@@ -128,7 +126,7 @@ func (e *Evaluator) podMetrics(o Options) (source PodMetrics, now time.Time, not
 	return source, o.At, notes, nil
 }
 
-// fillInput reads the target, its pods and its metrics.
+// fillInput reads the target, its pods and its metrics into in.
 func (e *Evaluator) fillInput(ctx context.Context, source PodMetrics, in *autoscaler.Input, o Options) {
 	in.Scale, _, in.ScaleErr = e.Scales.Get(ctx, in.Object.Namespace, in.Spec.ScaleTargetRef)
 	if in.ScaleErr != nil {
@@ -148,7 +146,7 @@ func (e *Evaluator) fillInput(ctx context.Context, source PodMetrics, in *autosc
 	}
 }
 
-// Report returns the report of the decision for a kind of autoscaler.
+// Report returns the report of the decision. kind is the kind of the autoscaler.
 func (r *EvaluatedDecision) Report(kind string) *decisionreport.DecisionReport {
 	r.Kind = kind
 	return decisionreport.New(r.Decision, r.Context)

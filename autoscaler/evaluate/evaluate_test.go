@@ -20,7 +20,7 @@ import (
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// village has one workload of some pods, each of which uses as much.
+// village has one workload. All its pods have the same usage.
 type village struct {
 	pods  []string
 	milli int64
@@ -67,7 +67,7 @@ func evaluator(v village) *Evaluator {
 		if noon.Sub(at) > 15*time.Minute {
 			return nil, errors.New("memory reaches back 15m")
 		}
-		v.milli = 160 // there was more to do
+		v.milli = 160 // at that time the usage was higher
 		return v, nil
 	}}
 }
@@ -97,7 +97,8 @@ func TestEvaluate(t *testing.T) {
 
 func ptr(n int32) *int32 { return &n }
 
-// What cannot be read is a decision that says so; what cannot be asked is an error.
+// TestEvaluateWhatIsNotThere checks that a failed read is part of the decision, and that an unknown
+// time is an error.
 func TestEvaluateWhatIsNotThere(t *testing.T) {
 	v := village{scale: autoscaler.Scale{SpecReplicas: 4, StatusReplicas: 4}}
 	r, err := evaluator(v).Evaluate(t.Context(), web, spec("gone"), Options{})

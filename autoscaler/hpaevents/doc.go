@@ -1,8 +1,9 @@
 // Package hpaevents writes Events on HorizontalPodAutoscalers whose pods have no metrics, with the
-// pods and the reasons; README.md says when. Reporter.Autoscalers returns the autoscalers of a pod.
+// pods and the reasons. README.md says when it does. Reporter.Autoscalers returns the autoscalers
+// of a pod.
 //
-// Package explain decides why a number is missing. throttle.go decides which Events are due and has
-// no client or goroutine. targets.go keeps the autoscalers that package watcher reports and reads
-// the selectors of their workloads, reporter.go checks the pods, note.go writes the text and
+// Package explain decides why a number is missing. throttle.go decides which Events are due; it has
+// no client and no goroutine. targets.go keeps the autoscalers that package watcher reports, and
+// reads the selectors of their workloads. reporter.go checks the pods, note.go writes the text, and
 // events.go writes the Event.
 package hpaevents

@@ -16,18 +16,18 @@ import (
 
 // The reasons of the Events.
 const (
-	// MetricsMissing: pods have had no CPU or memory for a while.
+	// MetricsMissing says that pods have had no CPU or memory for a while.
 	MetricsMissing = "MetricsMissing"
-	// MetricsComplete: all pods have CPU and memory again.
+	// MetricsComplete says that all pods have CPU and memory again.
 	MetricsComplete = "MetricsComplete"
 )
 
 const (
 	controller = "weir.dev/hpa-events"
 	action     = "MeasurePods"
-	// instanceLimit is how long the API server lets an instance's name be.
+	// instanceLimit is the API server's limit on the length of an instance's name.
 	instanceLimit = 128
-	// writeTimeout bounds the writing of one Event.
+	// writeTimeout bounds the write of one Event.
 	writeTimeout = 10 * time.Second
 )
 
@@ -38,7 +38,7 @@ func (n *pendingEvent) reason() string {
 	return MetricsMissing
 }
 
-// eventName returns the name of the Event that was first written at a time.
+// eventName returns the name of an Event that is written at a time for the first time.
 func eventName(hpa string, first time.Time) string {
 	suffix := fmt.Sprintf(".weir.%x", first.UnixNano())
 	if limit := 253 - len(suffix); len(hpa) > limit {
@@ -47,7 +47,7 @@ func eventName(hpa string, first time.Time) string {
 	return hpa + suffix
 }
 
-// event returns n as a new Event.
+// event returns n in the form of a new Event.
 func (n *pendingEvent) event(instance string) *eventsv1.Event {
 	kind := corev1.EventTypeWarning
 	if n.complete {
@@ -68,8 +68,8 @@ func (n *pendingEvent) event(instance string) *eventsv1.Event {
 	}
 }
 
-// writeEvent creates n as a new Event, or raises the count of the Event with the same text, so
-// that kubectl describe shows one line with a count.
+// writeEvent creates n as a new Event, or increases the count of the Event with the same text.
+// kubectl describe then shows one line with a count.
 func (a *Reporter) writeEvent(ctx context.Context, n *pendingEvent) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -84,7 +84,7 @@ func (a *Reporter) writeEvent(ctx context.Context, n *pendingEvent) error {
 			return nil
 		} else if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("count up Event %s: %w", name, err)
-		} // it has expired
+		} // the Event has expired, so a new one is created
 	}
 	e := n.event(a.opts.Instance)
 	if _, err := events.Create(ctx, e, metav1.CreateOptions{}); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-metrics/weir/sinks/memory"
 )
 
-// fixture is what a test says was measured, kept by the real memory sink.
+// fixture has the measurements of a test, in a real memory sink.
 type fixture struct {
 	t     *testing.T
 	mu    sync.Mutex
@@ -22,14 +22,14 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture { return &fixture{t: t, sink: memory.New(memory.Options{})} }
 
-// now is Options.Explainer.
+// now returns what Options.Explainer must return.
 func (w *fixture) now() *explain.Explainer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return &explain.Explainer{Now: time.Now(), View: w.sink.Snapshot(), Facts: w.facts}
 }
 
-// runs has the API server say that pods run, each on a node of its own.
+// runs sets the cluster facts to running pods, each on its own node.
 func (w *fixture) runs(pods ...metric.PodName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -46,7 +46,7 @@ func (w *fixture) runs(pods ...metric.PodName) {
 	w.facts = (*cluster.Facts)(nil).With(c)
 }
 
-// read has a pod's node read, without error if r is Measured.
+// read stores a read of a pod's node. The pod has numbers if r is Measured.
 func (w *fixture) read(pod metric.PodName, r metric.Reason) {
 	w.t.Helper()
 	w.mu.Lock()

@@ -8,8 +8,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// One of the default handlers spaces errors by a clock it has read before
-	// the tests begin, which would sleep for decades of a test bubble's time.
+	// One of the default error handlers limits the rate of errors by a clock that it read before the
+	// tests begin. In a test bubble it would sleep for decades.
 	utilruntime.ErrorHandlers = nil
 	goleak.VerifyTestMain(m)
 }

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// noteLimit is how long the API server lets an Event's note be, in bytes.
+	// noteLimit is the API server's limit on the length of an Event's note, in bytes.
 	noteLimit = 1024
-	// maxNames is how many pods are named for each reason.
+	// maxNames is the number of pods that are named for each reason.
 	maxNames = 10
 )
 
-// newMissingPod returns why a pod has no CPU or memory. The sentence stays the same while the
-// reason does, and every reader of the namespace may see it; so it has no evidence with times and
-// addresses.
+// newMissingPod returns why a pod has no CPU or memory. The sentence must stay the same as long as
+// the reason does, and every reader of the namespace may see it. It therefore has no evidence with
+// times and addresses.
 func newMissingPod(pod metric.PodName, r explain.Outcome) missingPod {
 	g := missingPod{pod: pod, reason: r.Reason, sentence: explain.Message(r.Reason, metric.CPU, metric.Evidence{})}
 	if r.Container != "" {
@@ -30,21 +30,21 @@ func newMissingPod(pod metric.PodName, r explain.Outcome) missingPod {
 	case r.Served:
 		g.severity = metric.None
 	case r.Reason.Layer() == metric.LayerIdentity && r.Reason.Severity() == metric.None:
-		g.severity = metric.Temporary // to turn a sample away is no fault, but it was all there was
+		g.severity = metric.Temporary // a rejected sample is harmless if there is another one, but this pod has no other
 	default:
 		g.severity = r.Reason.Severity()
 	}
 	return g
 }
 
-// missingCause is the pods that have no numbers for one reason.
+// missingCause has the pods that have no numbers for one reason.
 type missingCause struct {
 	reason   metric.Reason
 	sentence string
 	pods     []string
 }
 
-// causesOf groups pods by cause, the one with the most pods first.
+// causesOf groups pods by cause. The cause with the most pods comes first.
 func causesOf(gaps []missingPod) []*missingCause {
 	var causes []*missingCause
 	for i := range gaps {
@@ -65,8 +65,8 @@ func causesOf(gaps []missingPod) []*missingCause {
 	return causes
 }
 
-// missingNote says which of an autoscaler's running pods have no numbers. others is how many more
-// pods have none, whose reasons were not looked up.
+// missingNote returns a note that says which of an autoscaler's running pods have no numbers.
+// others is the number of other pods without numbers, for which no reason was looked up.
 func missingNote(namespace metric.Namespace, running int, gaps []missingPod, others int) string {
 	lacking := len(gaps) + others
 	note := fmt.Sprintf("%d of %d pods %s no CPU or memory. ", lacking, running, humanize.HasHave(lacking))
@@ -74,7 +74,7 @@ func missingNote(namespace metric.Namespace, running int, gaps []missingPod, oth
 		note = "The only pod has no CPU or memory. "
 	}
 	tail := ". Run: kubectl weir explain namespace " + string(namespace)
-	// The last words may be needed to say that there was no room for more.
+	// The end of the note must have room for the number of pods that are not named.
 	space := noteLimit - len(tail) - len("; 9999999 more")
 	left, sep := lacking, ""
 	for _, c := range causesOf(gaps) {
@@ -92,8 +92,8 @@ func missingNote(namespace metric.Namespace, running int, gaps []missingPod, oth
 	return note + tail
 }
 
-// format writes a cause and names its pods in at most limit bytes; empty if not even one name
-// fits. The returned count includes the pods that "more" stands for.
+// format returns a cause with the names of its pods, in at most limit bytes. It is empty if not
+// even one name fits. The returned count includes the pods that are only counted as "more".
 func (c *missingCause) format(limit int) (text string, pods int) {
 	text = fmt.Sprintf("%v (%s): ", c.reason, c.sentence)
 	limit -= len(" and 9999999 more")
@@ -113,7 +113,7 @@ func (c *missingCause) format(limit int) (text string, pods int) {
 	return text, len(c.pods)
 }
 
-// completeNote says that the pods have numbers again.
+// completeNote returns a note that says that the pods have numbers again.
 func completeNote(pods int) string {
 	if pods == 1 {
 		return "The pod has CPU and memory again."

@@ -21,8 +21,8 @@ func (noScales) Get(context.Context, string, autoscalingv2.CrossVersionObjectRef
 	return core.Scale{}, nil, scaleclient.ErrNoSelector
 }
 
-// However many pods, reasons and long names there are, a note is one that the API
-// server takes, and its numbers add up.
+// TestNoteIsBounded checks that the API server accepts every note, with any number of pods and
+// reasons and with long names, and that the numbers in it add up.
 func TestNoteIsBounded(t *testing.T) {
 	namespace := metric.Namespace(strings.Repeat("n", 63))
 	for _, length := range []int{1, 40, 253} {

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-metrics/weir/explain"
 )
 
-// Options configure a Reporter.
+// Options configures a Reporter.
 type Options struct {
 	// Watcher watches HorizontalPodAutoscalers. New registers the Reporter with it; the
 	// caller runs it. Required.
@@ -23,17 +23,17 @@ type Options struct {
 	Client kubernetes.Interface
 	// Scales reads the selectors of workloads. Required.
 	Scales scaleclient.ScaleReader
-	// Explainer returns what answers are made of now. Required.
+	// Explainer returns the data for explanations at the current time. Required.
 	Explainer func() *explain.Explainer
-	// IsLeader reports whether this replica writes Events. All replicas watch, so that any can take
-	// over. Default: always.
+	// IsLeader reports whether this replica writes Events. All replicas watch, so that any of them can
+	// become the writer. Default: it always writes.
 	IsLeader func() bool
 	// Instance names this process in Events. Default: "weir".
 	Instance string
 
-	// Registerer takes the weir_hpa_ metrics. Default: none.
+	// Registerer registers the weir_hpa_ metrics. Default: none.
 	Registerer prometheus.Registerer
-	// Logger gets what cannot be read or written. Default: no log.
+	// Logger gets a line for each failed read or write. Default: no log.
 	Logger *zap.Logger
 }
 
@@ -54,21 +54,21 @@ func (o Options) withDefaults() (Options, error) {
 const (
 	// checkInterval is the time between two checks of the pods.
 	checkInterval = 15 * time.Second
-	// grace is how long a pod must be without numbers before an Event, for reasons that stay until
-	// somebody acts. temporaryGrace is the same for temporary reasons, such as a pod that has just
+	// grace is how long a pod must have no numbers before an Event, if the reason stays until somebody
+	// acts. temporaryGrace is the same for temporary reasons, for example for a pod that has just
 	// started.
 	grace          = 30 * time.Second
 	temporaryGrace = 2 * time.Minute
-	// repeatInterval is the least time between two Events on one autoscaler with the same reasons,
-	// minInterval between any two.
+	// repeatInterval is the shortest time between two Events on one autoscaler with the same reasons;
+	// minInterval is the shortest time between any two.
 	repeatInterval = 5 * time.Minute
 	minInterval    = time.Minute
-	// burst is how many Events may be written at once for all autoscalers, eventInterval the time
-	// until one more may be written.
+	// burst is the number of Events that may be written at once for all autoscalers. eventInterval is
+	// the time until one more may be written.
 	burst         = 25
 	eventInterval = 2 * time.Second
-	// refreshInterval is after how long the selector of a workload is read again; a new workload is
-	// read at once. lookupGap is the least time between two such reads.
+	// refreshInterval is the time after which the selector of a workload is read again. A new workload
+	// is read at once. lookupGap is the shortest time between two such reads.
 	refreshInterval = 30 * time.Minute
 	lookupGap       = 200 * time.Millisecond
 )

@@ -22,7 +22,7 @@ type Reporter struct {
 	opts    Options
 	targets *targetSet
 
-	written       map[string]prometheus.Counter // by reason
+	written       map[string]prometheus.Counter // keyed by reason
 	writesFailed  prometheus.Counter
 	lookupsFailed prometheus.Counter
 }
@@ -50,7 +50,7 @@ func New(o Options) (*Reporter, error) {
 }
 
 // Autoscalers returns the HorizontalPodAutoscalers that use a metric of p, as namespace/name,
-// sorted; nil if none does. It may be called before and after Run.
+// sorted; nil if there is none. It may be called before and after Run.
 func (a *Reporter) Autoscalers(p *cluster.Pod) (names []string) {
 	if p == nil {
 		return nil
@@ -64,8 +64,8 @@ func (a *Reporter) Autoscalers(p *cluster.Pod) (names []string) {
 	return names
 }
 
-// Run writes Events until ctx ends, and returns when everything it started has ended. Errors are
-// logged and the request is repeated. Call it once, and run Options.Watcher beside it.
+// Run writes Events until ctx ends, and returns when everything that it started has ended. Errors
+// are logged and the request is repeated. Call Run once, and run Options.Watcher at the same time.
 func (a *Reporter) Run(ctx context.Context) error {
 	var parts sync.WaitGroup
 	parts.Go(func() { a.targets.refreshSelectors(ctx, a.lookupFailed) })
@@ -74,8 +74,8 @@ func (a *Reporter) Run(ctx context.Context) error {
 	return nil
 }
 
-// lookupFailed counts a failed lookup. Lookups are many and are repeated, so the log has them
-// only at level debug.
+// lookupFailed counts a failed lookup. There are many lookups, and they are repeated, so the log
+// has them only at level debug.
 func (a *Reporter) lookupFailed(w workloadRef, err error) {
 	a.lookupsFailed.Inc()
 	a.opts.Logger.Debug("the pods of an autoscaler's target are not known",
@@ -98,8 +98,8 @@ func (a *Reporter) loop(ctx context.Context) {
 	}
 }
 
-// checkPods checks the pods of all autoscalers and writes Events. It returns whether the last
-// write failed; of consecutive failures the first is logged.
+// checkPods checks the pods of all autoscalers and writes Events. It returns whether the last write
+// failed. Only the first of consecutive failures is logged.
 func (a *Reporter) checkPods(ctx context.Context, b *eventThrottle, failing bool) bool {
 	explainer := a.opts.Explainer()
 	if explainer == nil || explainer.View == nil || explainer.Facts == nil || !explainer.Facts.Synced {
@@ -107,7 +107,7 @@ func (a *Reporter) checkPods(ctx context.Context, b *eventThrottle, failing bool
 	}
 	survey := explainer.Survey()
 	cause := func(p *cluster.Pod) missingPod { return newMissingPod(p.Name, survey.Pod(p)) }
-	silent := false // the API server is: the others would each wait as long
+	silent := false // the API server does not answer, so no other Event is tried
 	for _, n := range b.decideEvents(time.Now(), checkAll(a.targets, explainer.Facts, survey), a.opts.IsLeader(), cause) {
 		if silent {
 			b.retract(n)
@@ -135,7 +135,7 @@ func (a *Reporter) checkPods(ctx context.Context, b *eventThrottle, failing bool
 }
 
 // checkAll checks the pods of all autoscalers that use CPU or memory. metrics.k8s.io serves a pod
-// with both or not at all; so does this check.
+// with both or not at all, so this check needs both, too.
 func checkAll(t *targetSet, facts *cluster.Facts, survey *explain.Survey) []podCheck {
 	index := map[*hpaInfo]int{}
 	namespaces := map[metric.Namespace]bool{}
@@ -150,7 +150,7 @@ func checkAll(t *targetSet, facts *cluster.Facts, survey *explain.Survey) []podC
 	for namespace := range namespaces {
 		for _, p := range facts.PodsIn(namespace) {
 			if p.Phase != cluster.Running || !p.Deleted.IsZero() {
-				continue // the autoscaler does not wait for its numbers
+				continue // the autoscaler does not need its numbers
 			}
 			for h := range t.index.Matching(string(namespace), p.Labels) {
 				i, ok := index[h]

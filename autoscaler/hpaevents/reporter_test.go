@@ -33,7 +33,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// hpa is an autoscaler of the Deployment of its name that goes by CPU.
+// hpa returns an autoscaler for CPU of the Deployment with the same name.
 func hpa(name string) *autoscalingv2.HorizontalPodAutoscaler {
 	return &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: "1"},
@@ -46,7 +46,7 @@ func hpa(name string) *autoscalingv2.HorizontalPodAutoscaler {
 	}
 }
 
-// workloads are Scales of a map, "Deployment shop/web": "app=web".
+// workloads implements Scales with a map: "Deployment shop/web": "app=web".
 type workloads struct {
 	selectors sync.Map
 	asked     atomic.Int64
@@ -61,20 +61,19 @@ func (w *workloads) Get(_ context.Context, namespace string, ref autoscalingv2.C
 	return core.Scale{Selector: text.(string)}, nil, nil
 }
 
-// stage is a running Announcer and what surrounds it.
+// stage is a running Reporter with its surroundings.
 type stage struct {
 	*Reporter
 	*fixture
 	client   *fake.Clientset
 	scales   *workloads
 	leads    *atomic.Bool
-	refuses  *atomic.Bool // Events
+	refuses  *atomic.Bool // the API server refuses Events
 	registry *prometheus.Registry
 	logged   *observer.ObservedLogs
 }
 
-// running runs an Announcer in a bubble of its own time, in which nothing but do
-// happens, and waits for its end.
+// running runs a Reporter in a synctest bubble, calls do, and waits until the Reporter has ended.
 func running(t *testing.T, do func(t *testing.T, s *stage), objects ...runtime.Object) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -115,9 +114,9 @@ func running(t *testing.T, do func(t *testing.T, s *stage), objects ...runtime.O
 	})
 }
 
-// pass lets time pass, in which every pod is read every 15 s with the same result.
+// pass lets time pass. Every pod is read every 15 s with the same result.
 func (s *stage) pass(d time.Duration, reads map[metric.PodName]metric.Reason) {
-	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(15 * time.Second) { // of the bubble's time
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(15 * time.Second) { // the time of the bubble
 		for pod, r := range reads {
 			s.read(pod, r)
 		}
@@ -145,7 +144,7 @@ func TestEvents(t *testing.T) {
 		}
 
 		began := time.Now()
-		// The numbers stand for a while when a node is not read.
+		// The last known values are still served for a while after a failed read.
 		s.pass(4*time.Minute, map[metric.PodName]metric.Reason{"web-1": metric.Measured, "web-2": metric.NodeTimeout})
 		got := s.events(t)
 		if len(got) != 1 {
@@ -167,7 +166,7 @@ func TestEvents(t *testing.T) {
 			t.Errorf("the Event (-want +got):\n%s", diff)
 		}
 
-		// Said again, it is counted up.
+		// The same text again increases the count.
 		s.pass(5*time.Minute, map[metric.PodName]metric.Reason{"web-1": metric.Measured, "web-2": metric.NodeTimeout})
 		if got = s.events(t); len(got) != 1 || got[0].Series == nil || got[0].Series.Count != 2 {
 			t.Fatalf("said again: got %+v, want one Event with a count of 2", got)
@@ -176,7 +175,7 @@ func TestEvents(t *testing.T) {
 			t.Errorf("it was said again after %v, want five to six minutes", again)
 		}
 
-		// Where the Event has gone meanwhile, there is a new one.
+		// If the Event was deleted, a new one is created.
 		if err := s.client.EventsV1().Events("shop").Delete(t.Context(), first.Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +210,8 @@ weir_hpa_watched 1
 	}, hpa("web"))
 }
 
-// Who does not lead says nothing; who comes to lead need not wait to find out.
+// TestOnlyTheLeaderSpeaks checks that only the leader writes Events, and that a new leader can
+// write one at once.
 func TestOnlyTheLeaderSpeaks(t *testing.T) {
 	running(t, func(t *testing.T, s *stage) {
 		s.leads.Store(false)
@@ -228,7 +228,7 @@ func TestOnlyTheLeaderSpeaks(t *testing.T) {
 	}, hpa("web"))
 }
 
-// What cannot be written is tried again; the log has one line of it.
+// TestRefusedEvents checks that a failed write is repeated, and that the log has one line about it.
 func TestRefusedEvents(t *testing.T) {
 	running(t, func(t *testing.T, s *stage) {
 		s.refuses.Store(true)
@@ -251,7 +251,7 @@ func TestAutoscalers(t *testing.T) {
 		pod := &cluster.Pod{PodRef: metric.PodRef{Namespace: "shop", Name: "web-1"}, Labels: map[string]string{"app": "web", "tier": "front"}}
 		want := func(when string, names ...string) {
 			t.Helper()
-			time.Sleep(time.Second) // of the bubble's time
+			time.Sleep(time.Second) // the time of the bubble
 			synctest.Wait()
 			if diff := cmp.Diff(names, s.Autoscalers(pod)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", when, diff)
@@ -263,7 +263,7 @@ func TestAutoscalers(t *testing.T) {
 			t.Errorf("of no pod: got %v", got)
 		}
 
-		// One of another kind of metric goes by no pod's, one without a
+		// An autoscaler for an external metric uses no metric of its pods. An autoscaler without a
 		// workload has no pods.
 		external := hpa("by-queue")
 		external.UID, external.Spec.ScaleTargetRef.Name = "2", "web"
@@ -283,7 +283,7 @@ func TestAutoscalers(t *testing.T) {
 			t.Errorf("workloads were asked %d times, want once each", got)
 		}
 
-		// A status that changes is no reason to ask again, another target is.
+		// The selector is not read again after a change of the status, but after a change of the target.
 		changed := hpa("web")
 		changed.Status.CurrentReplicas = 7
 		if _, err := hpas.Update(ctx, changed, metav1.UpdateOptions{}); err != nil {
@@ -303,7 +303,7 @@ func TestAutoscalers(t *testing.T) {
 		}
 		want("after it is deleted")
 
-		// The workload that was not there comes.
+		// The missing workload is created.
 		s.scales.selectors.Store("Deployment shop/lost", "tier in (front,middle)")
 		time.Sleep(time.Minute)
 		want("when the workload is there", "shop/lost")

@@ -21,7 +21,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// hpaInfo is what is kept of a HorizontalPodAutoscaler. It is immutable.
+// hpaInfo is the part of a HorizontalPodAutoscaler that is kept. It is immutable.
 type hpaInfo struct {
 	namespace metric.Namespace
 	name      string
@@ -40,8 +40,8 @@ type workloadRef struct {
 	apiVersion, kind, name string
 }
 
-// targetSet keeps the autoscalers and the selectors of their workloads, which it reads again after
-// a while. It is safe for concurrent use.
+// targetSet keeps the autoscalers and the selectors of their workloads. It reads the selectors
+// again at intervals. It is safe for concurrent use.
 type targetSet struct {
 	scales scaleclient.ScaleReader
 	queue  workqueue.TypedRateLimitingInterface[workloadRef] // workloads to read
@@ -54,8 +54,8 @@ type targetSet struct {
 	}
 }
 
-// workload is what is known of a workload. Autoscalers have no generation that says that they
-// changed, so the workload they name is the key.
+// workload is what is known about a workload. Autoscalers have no generation that shows a change,
+// so the key is the workload that they name.
 type workload struct {
 	selector labels.Selector // nil if unknown
 	hpas     map[*hpaInfo]bool
@@ -77,7 +77,7 @@ func (t *targetSet) setHPA(h *hpaInfo) {
 	key := namespacedName(h)
 	old := t.mu.hpas[key]
 	if old != nil && *old == *h {
-		return // its status changes every quarter of a minute
+		return // its status changes every 15 s
 	}
 	t.mu.hpas[key] = h
 	w := t.mu.workloads[h.target]
@@ -109,7 +109,7 @@ func (t *targetSet) deleteHPA(key types.NamespacedName) {
 	}
 }
 
-// releaseTarget drops an autoscaler from its workload.
+// releaseTarget removes an autoscaler from its workload.
 func (t *targetSet) releaseTarget(h *hpaInfo) {
 	t.index.Delete(h)
 	w := t.mu.workloads[h.target]
@@ -143,7 +143,7 @@ func (t *targetSet) withSelector() (list []*hpaInfo) {
 const lookupTimeout = 10 * time.Second
 
 // refreshSelectors reads the selectors that are due, at most one in each lookupGap, until ctx ends.
-// failed receives errors.
+// It calls failed with each error.
 func (t *targetSet) refreshSelectors(ctx context.Context, failed func(workloadRef, error)) {
 	context.AfterFunc(ctx, t.queue.ShutDown)
 	limiter := rate.NewLimiter(rate.Every(lookupGap), 1)
@@ -194,7 +194,7 @@ func (t *targetSet) recordLookup(ref workloadRef, selector labels.Selector, err 
 	defer t.mu.Unlock()
 	w := t.mu.workloads[ref]
 	if w == nil {
-		return // no autoscaler scales it any more
+		return // no autoscaler scales the workload any more
 	}
 	if err != nil {
 		t.queue.AddRateLimited(ref)
@@ -203,7 +203,7 @@ func (t *targetSet) recordLookup(ref workloadRef, selector labels.Selector, err 
 		}
 	} else {
 		t.queue.Forget(ref)
-		// What came in one list does not come due together.
+		// The jitter spreads the next reads of workloads that came in one list.
 		t.queue.AddAfter(ref, wait.Jitter(refreshInterval*3/4, 1./3))
 	}
 	w.selector = selector
@@ -216,7 +216,7 @@ func (t *targetSet) recordLookup(ref workloadRef, selector labels.Selector, err 
 	}
 }
 
-// newHPAInfo returns what is kept of a HorizontalPodAutoscaler.
+// newHPAInfo returns the part of a HorizontalPodAutoscaler that is kept.
 func newHPAInfo(h *watcher.HPA) *hpaInfo {
 	ref := h.Spec.ScaleTargetRef
 	a := &hpaInfo{
@@ -238,7 +238,7 @@ func newHPAInfo(h *watcher.HPA) *hpaInfo {
 	return a
 }
 
-// isResource reports whether metrics.k8s.io has the resource.
+// isResource reports whether metrics.k8s.io serves the resource.
 func isResource(name corev1.ResourceName) bool {
 	return name == corev1.ResourceCPU || name == corev1.ResourceMemory
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 )
 
-// flaky are Scales with one answer, which changes.
+// flaky implements Scales with one answer that can change.
 type flaky struct {
 	selector string
 	err      error
@@ -26,8 +26,8 @@ func (f *flaky) Get(context.Context, string, autoscalingv2.CrossVersionObjectRef
 	return core.Scale{Selector: f.selector}, nil, f.err
 }
 
-// Failed reads are repeated at growing intervals. What was known stays until an answer says that
-// it is gone.
+// TestLookupsBackOff checks that failed reads are repeated at growing intervals. The last known
+// selector stays until an answer says that the workload is gone.
 func TestLookupsBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flaky{err: errors.New("connection refused")}
@@ -39,7 +39,7 @@ func TestLookupsBackOff(t *testing.T) {
 			c.refreshSelectors(ctx, func(workloadRef, error) {})
 		}()
 		pass := func(d time.Duration) (known bool) {
-			time.Sleep(d) // of the bubble's time
+			time.Sleep(d) // the time of the bubble
 			synctest.Wait()
 			return len(c.withSelector()) == 1 && c.index.Len() == 1
 		}
@@ -85,7 +85,7 @@ func TestLookupsBackOff(t *testing.T) {
 	})
 }
 
-// The workload of two autoscalers is read once.
+// TestTargetsAreShared checks that the workload of two autoscalers is read once.
 func TestTargetsAreShared(t *testing.T) {
 	c := newTargetSet(&flaky{})
 	defer c.queue.ShutDown()

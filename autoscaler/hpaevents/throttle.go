@@ -13,55 +13,55 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// maxExplained is for how many pods of one autoscaler reasons are looked up. An Event has room
-// for fewer, and a workload of thousands of pods on a broken network has one cause.
+// maxExplained is the number of pods of one autoscaler for which reasons are looked up. An Event
+// has room for fewer, and thousands of pods on a broken network have one cause.
 const maxExplained = 50
 
-// podCheck is the result of checking an autoscaler's pods.
+// podCheck is the result of a check of an autoscaler's pods.
 type podCheck struct {
 	hpa     *hpaInfo
 	running int            // pods that run and are not being deleted
-	missing []*cluster.Pod // those of them that have no numbers
+	missing []*cluster.Pod // the running pods that have no numbers
 }
 
-// missingPod is why a pod has no numbers.
+// missingPod says why a pod has no numbers.
 type missingPod struct {
 	pod      metric.PodName
 	reason   metric.Reason
-	sentence string // the reason in a sentence
+	sentence string // the reason as a sentence
 	severity metric.Severity
 }
 
-// pendingEvent is an Event to be written.
+// pendingEvent is an Event that must be written.
 type pendingEvent struct {
 	hpa      *hpaInfo
-	complete bool // nothing is missing any more
+	complete bool // no pod is without numbers any more
 	note     string
 	at       time.Time
-	// first is when this text was first written, count how often it has been written including
-	// now.
+	// first is the time at which this text was first written. count is how often it has been written,
+	// including now.
 	first time.Time
 	count int
 
-	before hpaRecord // the record to restore if it cannot be written
+	before hpaRecord // the record to restore if the write fails
 }
 
 // eventThrottle decides which Events are due. It keeps the last Event of each autoscaler and has
 // no clock, client or goroutine.
 type eventThrottle struct {
-	limiter *rate.Limiter // of Events of all autoscalers
+	limiter *rate.Limiter // the limit on the Events of all autoscalers
 	records map[types.UID]*hpaRecord
 }
 
-// hpaRecord is what is kept of one autoscaler.
+// hpaRecord is the state of one autoscaler.
 type hpaRecord struct {
-	since map[metric.PodUID]time.Time // when each pod was first without numbers
-	next  time.Time                   // when reasons are looked up again
-	// lastEvent is the time of the last Event; zero if there was none. reasons are those of the
-	// last MetricsMissing; empty if MetricsComplete followed.
+	since map[metric.PodUID]time.Time // the time since which each pod has had no numbers
+	next  time.Time                   // the time of the next lookup of reasons
+	// lastEvent is the time of the last Event; zero if there was none. reasons are the reasons of the
+	// last MetricsMissing; empty if MetricsComplete followed it.
 	lastEvent time.Time
 	reasons   string
-	note      string // of the last MetricsMissing
+	note      string // the note of the last MetricsMissing
 	first     time.Time
 	count     int
 }
@@ -73,8 +73,8 @@ func newEventThrottle(burst int) *eventThrottle {
 	}
 }
 
-// decideEvents takes the checks of all autoscalers and returns the Events to write. why returns
-// why a pod has no numbers; it is called only if an Event may be due. Unless leads is set no
+// decideEvents takes the checks of all autoscalers and returns the Events to write. cause returns the
+// reason why a pod has no numbers; it is called only if an Event may be due. If leads is false, no
 // Event is due.
 func (b *eventThrottle) decideEvents(now time.Time, checks []podCheck, leads bool, cause func(*cluster.Pod) missingPod) (list []pendingEvent) {
 	seen := make(map[types.UID]bool, len(checks))
@@ -92,8 +92,8 @@ func (b *eventThrottle) decideEvents(now time.Time, checks []podCheck, leads boo
 	if !leads {
 		return nil
 	}
-	// The limit for all must not always stop the same autoscalers: the one whose last Event is oldest
-	// goes first.
+	// The autoscaler with the oldest last Event comes first, so that the common limit does not always
+	// stop the same autoscalers.
 	waiting := make([]*podCheck, 0, len(b.records))
 	for i := range checks {
 		if b.records[checks[i].hpa.uid] != nil {
@@ -111,7 +111,7 @@ func (b *eventThrottle) decideEvents(now time.Time, checks []podCheck, leads boo
 	return list
 }
 
-// recordMissing records since when pods have no numbers.
+// recordMissing records since when each pod has had no numbers.
 func (b *eventThrottle) recordMissing(s *podCheck, now time.Time) {
 	r := b.records[s.hpa.uid]
 	if r == nil {
@@ -131,7 +131,7 @@ func (b *eventThrottle) recordMissing(s *podCheck, now time.Time) {
 	r.since = since
 }
 
-// idle reports whether the record can be dropped.
+// idle reports whether the record can be deleted.
 func (r *hpaRecord) idle(now time.Time) bool {
 	return len(r.since) == 0 && r.reasons == "" && now.Sub(r.lastEvent) >= repeatInterval
 }
@@ -160,16 +160,16 @@ func (b *eventThrottle) decideEvent(s *podCheck, now time.Time, cause func(*clus
 		return b.addEvent(s.hpa, now, "", completeNote(s.running-harmless))
 	}
 	if len(late) > 0 {
-		r.next = now.Add(grace) // a lookup before that would find the same
+		r.next = now.Add(grace) // an earlier lookup would give the same result
 	}
 	return pendingEvent{}, false
 }
 
-// explainMissing returns why pods have no numbers, without those that are not reported yet, and
-// how many need no numbers.
+// explainMissing returns why pods have no numbers. It omits those that are not reported yet.
+// harmless is the number of pods that need no numbers.
 func (b *eventThrottle) explainMissing(r *hpaRecord, late []*cluster.Pod, now time.Time, cause func(*cluster.Pod) missingPod) (gaps []missingPod, harmless int) {
 	if len(late) > maxExplained {
-		// The same pods each time, so that the reasons do not seem to change.
+		// The same pods are taken each time, so that the reasons do not seem to change.
 		late = slices.Clone(late)
 		slices.SortFunc(late, func(x, y *cluster.Pod) int { return strings.Compare(string(x.Name), string(y.Name)) })
 		late = late[:maxExplained]
@@ -187,7 +187,7 @@ func (b *eventThrottle) explainMissing(r *hpaRecord, late []*cluster.Pod, now ti
 	return gaps, harmless
 }
 
-// addEvent records an Event, if the limit for all autoscalers allows it.
+// addEvent records an Event if the limit for all autoscalers allows it.
 func (b *eventThrottle) addEvent(h *hpaInfo, now time.Time, reasons, note string) (pendingEvent, bool) {
 	r := b.records[h.uid]
 	if !b.limiter.AllowN(now, 1) {
@@ -211,7 +211,7 @@ func (b *eventThrottle) retract(n pendingEvent) {
 	}
 }
 
-// reasonsOf returns the sorted set of reasons as one text.
+// reasonsOf returns the set of reasons, sorted, as one text.
 func reasonsOf(gaps []missingPod) string {
 	var names []string
 	for i := range gaps {

@@ -19,11 +19,11 @@ import (
 // TestEventThrottle runs the transcripts of testdata/throttle:
 //
 //	book [burst=25]
-//	    a book that remembers nothing, of default Options
+//	    a new eventThrottle
 //	look at=0s [follower] [refused]
 //	    web pods=3 web-1:NodeTimeout web-2:FirstSample
-//	    the pods of an autoscaler, and why some have no numbers; what is said is
-//	    printed. A follower has not the word; refused, nothing can be written
+//	    the pods of an autoscaler, and why some have no numbers; prints the Events.
+//	    A follower is not the leader; with refused, every write fails
 func TestEventThrottle(t *testing.T) {
 	datadriven.Walk(t, "testdata/throttle", func(t *testing.T, path string) {
 		var b *eventThrottle
@@ -74,8 +74,8 @@ func look(t *testing.T, d *datadriven.TestData, b *eventThrottle) string {
 	return out.String()
 }
 
-// parseCheck reads a line such as "web pods=3 web-1:NodeTimeout web-2:TooYoung",
-// and notes why pods have no numbers. web-[1-60]:Stale are sixty.
+// parseCheck parses a line such as "web pods=3 web-1:NodeTimeout web-2:TooYoung", and stores why
+// pods have no numbers. web-[1-60]:Stale means sixty pods.
 func parseCheck(t *testing.T, line string, gaps map[metric.PodRef]missingPod) podCheck {
 	t.Helper()
 	words := strings.Fields(line)
@@ -116,7 +116,8 @@ func podsOf(pattern string) (names []string) {
 	return names
 }
 
-// A book forgets autoscalers that are gone, and those of which all is well.
+// TestEventThrottleForgets checks that records of deleted autoscalers, and of those without missing
+// pods, are deleted.
 func TestEventThrottleForgets(t *testing.T) {
 	b := newEventThrottle(burst)
 	gaps := map[metric.PodRef]missingPod{}
@@ -130,7 +131,7 @@ func TestEventThrottleForgets(t *testing.T) {
 	if got := len(b.decideEvents(transcript.Epoch.Add(time.Minute), ill, true, cause)); got != 2 {
 		t.Fatalf("got %d notices, want 2", got)
 	}
-	b.decideEvents(transcript.Epoch.Add(2*time.Minute), well, true, cause) // api is gone, web is well again
+	b.decideEvents(transcript.Epoch.Add(2*time.Minute), well, true, cause) // api was deleted, and web has no missing pods any more
 	if got := len(b.records); got != 1 {
 		t.Errorf("got %d records, want web's", got)
 	}

@@ -8,11 +8,12 @@ import (
 	yaml3 "go.yaml.in/yaml/v3"
 )
 
-// checkExpandedSize rejects a document that is larger than a manifest may be once its aliases are
-// expanded. Otherwise a few hundred kilobytes could become gigabytes of JSON and end the process.
+// checkExpandedSize rejects a document whose size with expanded aliases is larger than the limit
+// for a manifest. Otherwise a few hundred kilobytes could become gigabytes of JSON, and the process
+// would end.
 func checkExpandedSize(doc []byte) error {
 	if !bytes.ContainsRune(doc, '*') {
-		return nil // Fast path: no alias
+		return nil // Fast path: there is no alias
 	}
 	var root yaml3.Node
 	if err := yaml3.Unmarshal(doc, &root); err != nil {
@@ -24,7 +25,7 @@ func checkExpandedSize(doc []byte) error {
 	return nil
 }
 
-// nodeSizes are the sizes of nodes with all aliases expanded; -1 while one is being computed.
+// nodeSizes has the sizes of nodes with all aliases expanded; -1 while the size is being computed.
 type nodeSizes map[*yaml3.Node]int
 
 func (s nodeSizes) of(n *yaml3.Node) (int, error) {

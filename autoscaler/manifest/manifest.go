@@ -1,6 +1,6 @@
-// Package manifest reads the file of one HorizontalPodAutoscaler or Autoscaler, in
-// YAML or JSON, as people write it for kubectl: strictly, with the defaults of the
-// API server, and with errors that name the field.
+// Package manifest reads the file of one HorizontalPodAutoscaler or Autoscaler, in the YAML or JSON
+// that people write for kubectl. It reads strictly, sets the defaults of the API server, and its
+// errors name the field.
 package manifest
 
 import (
@@ -21,13 +21,13 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
-// The kinds that are read.
+// The kinds that can be read.
 const (
 	HorizontalPodAutoscaler = "HorizontalPodAutoscaler"
 	Autoscaler              = v1alpha1.Kind
 )
 
-// MaxBytes is the maximal length of a manifest: what fits into etcd.
+// MaxBytes is the largest size of a manifest. etcd has the same limit.
 const MaxBytes = 1 << 20
 
 // Manifest is an autoscaler from a file.
@@ -36,12 +36,12 @@ type Manifest struct {
 	Namespace, Name string // Namespace may be empty
 	// Spec has the defaults of the API server.
 	Spec *autoscalingv2.HorizontalPodAutoscalerSpec
-	// Status is the status in the file, as `kubectl get -o yaml` writes it.
+	// Status is the status in the file, in the form of `kubectl get -o yaml`.
 	Status autoscalingv2.HorizontalPodAutoscalerStatus
 }
 
-// Read reads the one autoscaler in a file. Other objects are an error, and so are unknown fields:
-// a misspelled behavior would have no effect.
+// Read reads the one autoscaler in a file. Other objects are an error. Unknown fields are an error,
+// too, because a misspelled behavior would have no effect.
 func Read(file []byte) (*Manifest, error) {
 	if len(file) > MaxBytes {
 		return nil, fmt.Errorf("a manifest of %d bytes is longer than an API server takes (%d)", len(file), MaxBytes)
@@ -78,7 +78,7 @@ func Read(file []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// singleDocument returns the one document of a file that is not empty.
+// singleDocument returns the only document in a file that is not empty.
 func singleDocument(file []byte) ([]byte, error) {
 	docs := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(file)))
 	var found []byte
@@ -101,7 +101,7 @@ func singleDocument(file []byte) ([]byte, error) {
 			return nil, fmt.Errorf("read manifest: %w", err)
 		}
 		if content == nil {
-			continue // nothing but comments
+			continue // the document has only comments
 		}
 		if found != nil {
 			return nil, errors.New("the manifest has several objects: give it one autoscaler")
@@ -110,8 +110,8 @@ func singleDocument(file []byte) ([]byte, error) {
 	}
 }
 
-// decodeStrict decodes a document like an API server with strict validation: it names unknown and
-// repeated fields with their path.
+// decodeStrict decodes a document like an API server with strict validation. Its errors have the
+// paths of unknown and repeated fields.
 func decodeStrict(doc []byte, into runtime.Object, add func(*runtime.Scheme) error) error {
 	scheme := runtime.NewScheme()
 	if err := add(scheme); err != nil {
@@ -157,7 +157,7 @@ func FromAutoscaler(a *v1alpha1.Autoscaler) *Manifest {
 	return m
 }
 
-// wrongKindError says what was expected in place of another object.
+// wrongKindError returns an error that says which kinds can be read.
 func wrongKindError(is metav1.TypeMeta) error {
 	switch {
 	case is.Kind == HorizontalPodAutoscaler:

@@ -48,7 +48,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// A mistake is named by its field.
+// TestReadRefuses checks that an error names the wrong field.
 func TestReadRefuses(t *testing.T) {
 	f := func(file, want string) {
 		t.Helper()
@@ -76,7 +76,7 @@ func TestReadRefuses(t *testing.T) {
 	f(own, `spec.mode: "Dry" is neither Active nor DryRun`)
 }
 
-// Whatever is read is a specification that can be decided by, with a name.
+// FuzzRead checks that every manifest that Read accepts has a name and a valid specification.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(hpa))
 	f.Add([]byte("---\n---\n"))

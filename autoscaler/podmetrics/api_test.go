@@ -25,9 +25,9 @@ import (
 	"github.com/weir-metrics/weir/test/apitest"
 )
 
-// What live reads is what metrics.k8s.io of the same weir answers, as Kubernetes'
-// controller makes samples of it: for random worlds, through a real API server and
-// the client that the controller has.
+// TestReadingsAreTheAPIs checks that readings are equal to the samples that Kubernetes' controller
+// makes from the metrics.k8s.io of the same weir. It uses random clusters, a real API server and
+// the controller's client.
 func TestReadingsAreTheAPIs(t *testing.T) {
 	scheme, err := resourcemetrics.NewScheme()
 	if err != nil {
@@ -42,7 +42,7 @@ func TestReadingsAreTheAPIs(t *testing.T) {
 	})
 	config = rest.CopyConfig(config)
 	config.WarningHandler = rest.NoWarnings{}
-	config.ContentType = "application/vnd.kubernetes.protobuf" // as kube-controller-manager asks
+	config.ContentType = "application/vnd.kubernetes.protobuf" // the content type of kube-controller-manager
 	client, err := versioned.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func selector(t testing.TB, text string) labels.Selector {
 	return sel
 }
 
-// of is the metric of a resource, of one container if it is named.
+// of returns the metric of a resource, of one container if container is set.
 func of(name corev1.ResourceName, container string) autoscalingv2.MetricSpec {
 	if container != "" {
 		return autoscalingv2.MetricSpec{
@@ -108,9 +108,9 @@ func of(name corev1.ResourceName, container string) autoscalingv2.MetricSpec {
 	return autoscalingv2.MetricSpec{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{Name: name}}
 }
 
-// fromAPI is what Kubernetes' controller makes of the API's answer: a list by the
-// selector; of each pod the sum of its containers in thousandths, each rounded up; no
-// number for a pod of which one has none; the first pod's timestamp for all.
+// fromAPI makes a reading from the API's answer as Kubernetes' controller does: a list by the
+// selector; for each pod the sum of its containers in thousandths, each rounded up; no number for a
+// pod if one of its containers has none; the first pod's timestamp for all.
 func fromAPI(ctx context.Context, client versioned.Interface, namespace string, sel labels.Selector, m *autoscalingv2.MetricSpec) autoscaler.Reading {
 	list, err := client.MetricsV1beta1().PodMetricses(namespace).List(ctx, metav1.ListOptions{LabelSelector: sel.String()})
 	if err != nil {
@@ -148,7 +148,7 @@ func fromAPI(ctx context.Context, client versioned.Interface, namespace string, 
 	return reading
 }
 
-// randomFixture is a small cluster with some of every trouble.
+// randomFixture returns a small cluster with every kind of missing data.
 func randomFixture(t testing.TB, r *rand.Rand) *fixture {
 	w := newFixture(t)
 	nodes := []metric.NodeName{"n1", "n2", "n3"}
@@ -174,7 +174,7 @@ func randomFixture(t testing.TB, r *rand.Rand) *fixture {
 	for _, n := range nodes {
 		b := w.batch(n)
 		for _, p := range pods {
-			if p.Node != n && r.IntN(20) > 0 { // hardly ever another node still reports it
+			if p.Node != n && r.IntN(20) > 0 { // in few cases another node still reports the pod
 				continue
 			}
 			for _, c := range p.Containers {
@@ -202,7 +202,7 @@ func randomFixture(t testing.TB, r *rand.Rand) *fixture {
 			w.write(b)
 		}
 	}
-	// Since it was read, the API server has said more.
+	// The API server has changed pods since they were read.
 	for _, p := range pods {
 		after := *p
 		switch r.IntN(10) {
@@ -220,7 +220,7 @@ func randomFixture(t testing.TB, r *rand.Rand) *fixture {
 	return w
 }
 
-// Before there is anything to read, live says what the API says.
+// TestNothingReadYet checks that the errors before the first read are those of the API.
 func TestNothingReadYet(t *testing.T) {
 	w := newFixture(t)
 	l := podmetrics.New(w.options())
@@ -243,5 +243,5 @@ func TestNothingReadYet(t *testing.T) {
 	b := w.batch("n1")
 	measured(b, w.facts.PodsIn("shop")[0], "app", 0, time.Second, 1, 1)
 	w.write(b)
-	want("no metrics returned from resource metrics API") // of no pods
+	want("no metrics returned from resource metrics API") // there are no pods
 }

@@ -16,16 +16,16 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// defaultWindow is the window of a metric without one, as in Kubernetes' controller.
+// defaultWindow is the window of a metric that has none, as in Kubernetes' controller.
 const defaultWindow = time.Minute
 
-// Why metrics of other kinds cannot be had at all.
+// Errors for metrics of types that cannot be read.
 var (
 	errNoCustom   = errors.New("weir serves no custom metrics here: see --apis")
 	errNoExternal = errors.New("weir has no external metrics: give it rules with --external-rules")
 )
 
-// notRemembered is the error for metrics without a history.
+// notRemembered returns the error for metrics without a history.
 func (r *targetReader) notRemembered(kind string) error {
 	return fmt.Errorf("weir remembers CPU and memory, not %s metrics: what they were at %s it cannot tell", kind, r.at.UTC().Format(time.RFC3339))
 }
@@ -72,7 +72,8 @@ func window(v *custom_metrics.MetricValue) time.Duration {
 }
 
 // objectMetric returns the metric of one object. As in Kubernetes' controller, an object of kind
-// Namespace is the target's own namespace, whatever its name, so that nobody can read another's.
+// Namespace is always the target's own namespace. Its name is ignored, so nobody can read the
+// metric of another namespace.
 func (r *targetReader) objectMetric(m *autoscalingv2.ObjectMetricSource) autoscaler.Reading {
 	of, err := metricSelector(m.Metric.Selector)
 	switch {
@@ -84,8 +85,8 @@ func (r *targetReader) objectMetric(m *autoscalingv2.ObjectMetricSource) autosca
 		return fetchError(customAPI, errNoCustom)
 	}
 	kind := schema.FromAPIVersionAndKind(m.DescribedObject.APIVersion, m.DescribedObject.Kind)
-	// Only the API server knows the resource of a kind for sure. The guess is right for the
-	// kinds that weir has metrics of; for others it appears only in an error.
+	// Only the API server knows the resource of a kind. The guess is right for the kinds for which
+	// weir has metrics. For other kinds it appears only in an error.
 	plural, _ := meta.UnsafeGuessKindToResource(kind)
 	name := types.NamespacedName{Namespace: r.namespace, Name: m.DescribedObject.Name}
 	if kind.Kind == "Namespace" && kind.Group == "" {
@@ -128,5 +129,5 @@ func (r *targetReader) externalMetric(m *autoscalingv2.ExternalMetricSource) aut
 	return reading
 }
 
-// seconds cuts a time to whole seconds, as the encoding of the APIs does.
+// seconds truncates a time to whole seconds, as the encoding of the APIs does.
 func seconds(t time.Time) time.Time { return time.Unix(t.Unix(), 0) }

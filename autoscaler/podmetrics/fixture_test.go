@@ -15,10 +15,10 @@ import (
 	"github.com/weir-metrics/weir/sinks/memory"
 )
 
-// noon is when everything was read first.
+// noon is the time of the first read.
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// view is a snapshot as app shows it.
+// view is a snapshot in the form that app uses.
 type view struct{ *memory.Snapshot }
 
 func (v view) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
@@ -31,8 +31,7 @@ func (v view) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq
 	}
 }
 
-// fixture is a real memory sink, filled by the pipeline's last step, and the facts
-// beside it.
+// fixture has a real memory sink, filled by the last step of the pipeline, and the cluster facts.
 type fixture struct {
 	t     testing.TB
 	sink  *memory.Sink
@@ -44,7 +43,7 @@ func newFixture(t testing.TB) *fixture {
 	return &fixture{t: t, sink: memory.New(memory.Options{}), now: noon}
 }
 
-// know makes the facts hold these pods, and the nodes they are on.
+// know adds pods and their nodes to the facts.
 func (w *fixture) know(pods ...*cluster.Pod) {
 	c := cluster.FactsChange{Synced: true, At: w.now, Pods: pods}
 	for _, p := range pods {
@@ -74,16 +73,16 @@ func (w *fixture) options() podmetrics.Options {
 	}
 }
 
-// batch returns what is read now of a node, to be filled.
+// batch returns an empty batch of a read of a node at the current time.
 func (w *fixture) batch(node metric.NodeName) *metric.Batch {
 	return &metric.Batch{Source: "kubelet:resource", Node: node, Interval: 15 * time.Second, Resolution: time.Millisecond, Began: w.now, Ended: w.now}
 }
 
-// write aggregates b by the facts, as the pipeline does, and stores it.
+// write aggregates b with the facts, as the pipeline does, and stores it.
 func (w *fixture) write(b *metric.Batch) {
 	w.t.Helper()
 	a := aggregate.New()
-	before := w.batch(b.Node) // it has been read before: nobody is warming up
+	before := w.batch(b.Node) // the node has been read before, so no pod is too young
 	before.Add(metric.Entity{Kind: metric.Node, Node: b.Node})
 	a.Process(w.facts, before, before.Ended)
 	a.Process(w.facts, b, b.Ended)
@@ -92,8 +91,8 @@ func (w *fixture) write(b *metric.Batch) {
 	}
 }
 
-// measured adds what a container used (nanocores, bytes), read so long before the
-// batch over a window.
+// measured adds the usage of a container (nanocores, bytes). age is the time from the measurement
+// to the batch.
 func measured(b *metric.Batch, p *cluster.Pod, name string, age, window time.Duration, cpu, bytes float64) *metric.Sample {
 	s := b.Add(metric.Entity{Kind: metric.Container, Node: b.Node, Namespace: p.Namespace, Pod: p.Name, Name: name})
 	at := b.Ended.Add(-age).UnixNano()

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// labelIndex finds pods by their labels. A selector is matched only against pods with a value that
-// it requires.
+// labelIndex finds pods by their labels. It compares a selector only with the pods that have a
+// label value that the selector requires.
 type labelIndex struct {
 	mu     sync.Mutex
 	spaces map[metric.Namespace]*namespaceIndex
@@ -31,7 +31,7 @@ func (x *labelIndex) find(facts *cluster.Facts, namespace metric.Namespace, sel 
 	x.mu.Lock()
 	s := x.spaces[namespace]
 	if s == nil {
-		// Drop namespaces without pods.
+		// Remove namespaces without pods.
 		maps.DeleteFunc(x.spaces, func(n metric.Namespace, _ *namespaceIndex) bool { return facts.Namespace(n) == nil })
 		s = &namespaceIndex{labels: map[string]podsByValue{}}
 		x.spaces[namespace] = s
@@ -43,14 +43,14 @@ func (x *labelIndex) find(facts *cluster.Facts, namespace metric.Namespace, sel 
 	return s.find(sel, func() []*cluster.Pod { return facts.PodsIn(namespace) })
 }
 
-// namespaceIndex has the pods of one namespace by the labels that selectors required.
+// namespaceIndex has the pods of one namespace, keyed by the labels that selectors required.
 type namespaceIndex struct {
 	mu     sync.Mutex
-	pods   *cluster.NamespacePods // that the index was built from
+	pods   *cluster.NamespacePods // the pods from which the index was built
 	labels map[string]podsByValue
 }
 
-// podsByValue are pods by their value of a label.
+// podsByValue has pods, keyed by their value of a label.
 type podsByValue map[string]map[*cluster.Pod]bool
 
 // update updates the index to pods.
@@ -107,8 +107,8 @@ func (s *namespaceIndex) find(sel labels.Selector, all func() []*cluster.Pod) (f
 	return found
 }
 
-// fewest returns the fewest pods that one of the requirements allows; ok is false if none requires
-// one value of a label.
+// fewest returns the smallest set of pods that one of the requirements allows. ok is false if none
+// of them requires one value of a label.
 func (s *namespaceIndex) fewest(requirements labels.Requirements, all func() []*cluster.Pod) (few map[*cluster.Pod]bool, ok bool) {
 	for _, r := range requirements {
 		switch r.Operator() {

@@ -9,7 +9,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// What was known of a namespace goes with it, although nobody asks about it again.
+// TestDeletedNamespacesAreForgotten checks that the index of a deleted namespace is removed,
+// although nobody asks for it again.
 func TestDeletedNamespacesAreForgotten(t *testing.T) {
 	pod := func(namespace metric.Namespace) cluster.FactsChange {
 		return cluster.FactsChange{Synced: true, Pods: []*cluster.Pod{{PodRef: metric.PodRef{Namespace: namespace, Name: "web"}}}}

@@ -17,8 +17,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// testCluster is a large cluster with its autoscalers: each has ten pods of two containers,
-// and goes by their CPU. Thirty pods are on a node.
+// testCluster is a large cluster with autoscalers. Each autoscaler uses the CPU of ten pods of two
+// containers. Each node has thirty pods.
 type testCluster struct {
 	*fixture
 	all []*scaler
@@ -79,7 +79,7 @@ func newTestCluster(b *testing.B, autoscalers, namespaces int) *testCluster {
 
 func ptr[T any](v T) *T { return &v }
 
-// sync decides for all autoscalers once, as the controller does.
+// sync decides once for each autoscaler, as the controller does.
 func (t *testCluster) sync(l *podmetrics.Reader, settings *autoscaler.Settings, now time.Time) error {
 	ctx := context.Background()
 	for _, s := range t.all {
@@ -99,9 +99,9 @@ func (t *testCluster) sync(l *podmetrics.Reader, settings *autoscaler.Settings, 
 	return nil
 }
 
-// BenchmarkSync is one sync of 10,000 autoscalers over 100,000 pods on one core:
-// pods from the facts, CPU from the memory sink, and the decision. Between two syncs
-// the pods of a hundred autoscalers changed, as they do in such a cluster.
+// BenchmarkSync measures one sync of 10,000 autoscalers over 100,000 pods on one core: pods from
+// the facts, CPU from the memory sink, and the decision. Between two syncs the pods of a hundred
+// autoscalers change, as in a real cluster of that size.
 func BenchmarkSync(b *testing.B) {
 	const autoscalers = 10_000
 	for _, namespaces := range []int{100, 1} {
@@ -128,7 +128,7 @@ func BenchmarkSync(b *testing.B) {
 	}
 }
 
-// change gives one pod of each of a hundred autoscalers another readiness.
+// change changes the readiness of one pod of each of a hundred autoscalers.
 func (t *testCluster) change(round int) {
 	var changed []*cluster.Pod
 	for i := range 100 {

@@ -20,7 +20,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-// shop is two pods of an application with a container each, and one of another's.
+// shop has two pods of an application, with one container each, and one pod of another application.
 func shop(t *testing.T) *fixture {
 	w := newFixture(t)
 	web := map[string]string{"app": "web"}
@@ -33,7 +33,7 @@ func shop(t *testing.T) *fixture {
 	return w
 }
 
-// readAll reads every pod's containers now: so many times 250m and 1000 bytes.
+// readAll reads the containers of all pods now. Each uses times × 250m and times × 1000 bytes.
 func (w *fixture) readAll(pods []*cluster.Pod, times float64) {
 	b := w.batch("n1")
 	for i, p := range pods {
@@ -81,7 +81,7 @@ func TestCustomMetrics(t *testing.T) {
 		}
 	}
 	no := func(text string) autoscaler.Reading { return autoscaler.Reading{Err: fmt.Errorf("%s", text)} }
-	before := noon.Add(-time.Second) // the API tells whole seconds
+	before := noon.Add(-time.Second) // the API has whole seconds
 
 	f(pod("cpu_usage_cores", nil), autoscaler.Reading{At: before, Samples: []autoscaler.PodSample{
 		{Pod: "web-0", Milli: 250, At: before, Window: 14 * time.Second},
@@ -94,7 +94,7 @@ func TestCustomMetrics(t *testing.T) {
 	f(pod("x", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}), no(`"Near" is not a valid label selector operator`))
 
 	f(object("Pod", "other", "cpu_usage_cores"), autoscaler.Reading{At: before, Values: []int64{250}})
-	// Whatever a Namespace is called, it is the autoscaler's own.
+	// An object of kind Namespace is always the autoscaler's own namespace.
 	f(object("Namespace", "kube-system", "cpu_usage_cores"), autoscaler.Reading{At: before, Values: []int64{750}})
 	f(object("Pod", "gone", "cpu_usage_cores"), no("unable to fetch metrics from custom metrics API: there is no pod shop/gone"))
 	f(object("Node", "n1", "cpu_usage_cores"), no("unable to fetch metrics from custom metrics API: nodes are in no namespace, so an autoscaler in one cannot refer to them: ask for nodes/NAME/cpu_usage_cores"))
@@ -109,7 +109,7 @@ func TestCustomMetrics(t *testing.T) {
 	f(pod("cpu_usage_cores", nil), no("unable to fetch metrics from custom metrics API: weir serves no custom metrics here: see --apis"))
 }
 
-// External metrics come from a real provider, over a Prometheus that answers.
+// TestExternalMetrics reads external metrics from a real provider with a fake Prometheus.
 func TestExternalMetrics(t *testing.T) {
 	prometheus := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		query := r.FormValue("query")

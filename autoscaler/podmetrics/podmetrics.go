@@ -1,32 +1,33 @@
-// Package podmetrics provides the pods and metrics of a decision: the target's pods from what
-// the API server says, and metrics from weir's memory. Metrics are rounded as the metrics APIs
-// round them, so that decisions are the same as through the APIs.
+// Package podmetrics provides the pods and metrics of a decision: the target's pods from the
+// cluster facts, and metrics from weir's memory. It rounds metrics as the metrics APIs do, so that
+// decisions are the same as through the APIs.
 //
-// The files: podmetrics.go has the Reader, pods.go the pods, index.go finds them by label,
-// readings.go reads metrics, usage.go reads resource metrics of now and of earlier,
-// custom.go the other types of metrics, verdicts.go says why a sample is missing.
+// The files: podmetrics.go has the Reader; pods.go has the pods; index.go finds them by label;
+// readings.go reads metrics; usage.go reads current and past resource metrics; custom.go reads the
+// other types of metrics; verdicts.go says why a sample is missing.
 //
 // # Pods
 //
-// Pods come from the watch of package informer. An index of each namespace's labels finds
-// them. It follows each change of the facts, so that ten thousand autoscalers cost no more
-// than their own pods.
+// Pods come from the watch of package informer. An index of each namespace's labels finds them. The
+// index follows each change of the facts, so the cost of an autoscaler depends only on its own
+// pods.
 //
 // # Metrics
 //
-// Resource and ContainerResource metrics are what metrics.k8s.io would serve of the pods at this
-// moment. Package resourceusage has the rule, which the API uses too. Nanocores and bytes of
-// each container are rounded up to thousandths and then added. Timestamps are cut to seconds,
-// as the API's encoding does. Pods, Object and External metrics come from the providers that
+// Resource and ContainerResource metrics are what metrics.k8s.io would serve for the pods at this
+// time. Package resourceusage has the rule, and the API uses it, too. Nanocores and bytes of each
+// container are rounded up to thousandths and then added. Timestamps are truncated to seconds, as
+// the encoding of the API does. Pods, Object and External metrics come from the providers that
 // serve custom.metrics.k8s.io and external.metrics.k8s.io. Errors are those that Kubernetes'
 // controller would get.
 //
 // # Earlier times
 //
-// Reader.At reads an earlier moment within the history. Usage then comes from the history
-// (exact to four millionths; the window is the time between two points). Pods are those known
-// today that had started, with the readiness, requests and phase they have today. Pods deleted
-// since are missing. Pods, Object and External metrics have no history, which is an error.
+// Reader.At reads an earlier time within the history. Usage then comes from the history (exact to
+// four millionths; the window is the time between two points). Pods are the currently known pods
+// that had started by then, with their current readiness, requests and phase. Pods that were
+// deleted since are missing. Pods, Object and External metrics have no history, so they are an
+// error.
 package podmetrics
 
 import (
@@ -47,13 +48,13 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// UsageReader is one immutable state of what was measured.
+// UsageReader is one immutable state of the measurements.
 type UsageReader interface {
-	// At returns when the newest number was read; zero before the first read.
+	// At returns the time of the newest read; zero before the first read.
 	At() time.Time
-	// EachOfPods calls do with the served samples of some pods, in the order of the pods: the
-	// pod's own sample, if there is one, then those of its containers by name, until do returns
-	// false. i is the index of the pod. The sample is valid until do returns.
+	// EachOfPods calls do with the served samples of pods, in the order of the pods, until do returns
+	// false. For each pod it passes the pod's own sample, if there is one, and then those of its
+	// containers by name. i is the index of the pod. The sample is valid until do returns.
 	EachOfPods(pods []metric.PodRef, do func(i int, s *metric.Sample) bool)
 	// Points yields the history of a metric of an entity, oldest first.
 	Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64]
@@ -70,26 +71,27 @@ type ExternalMetrics interface {
 	GetExternalMetric(ctx context.Context, namespace string, selector labels.Selector, info provider.ExternalMetricInfo) (*external_metrics.ExternalMetricValueList, error)
 }
 
-// Options say where a Reader reads from.
+// Options configures a Reader.
 type Options struct {
 	// View returns the newest state; nil before the first read. Required.
 	View func() UsageReader
-	// Facts returns what the API server says. Required.
+	// Facts returns the cluster facts. Required.
 	Facts func() *cluster.Facts
-	// Custom and External answer metrics of other types. Nil: such a metric is an error.
+	// Custom and External provide metrics of the other types. If one is nil, such a metric is an
+	// error.
 	Custom   CustomMetrics
 	External ExternalMetrics
 	// Timeout bounds one request to Custom or External; 0 means 30 s.
 	Timeout time.Duration
-	// Explainer returns what explanations are made of. Nil: no reasons are given.
+	// Explainer returns the data for explanations. If it is nil, no reasons are given.
 	Explainer func() *explain.Explainer
-	// MaxAge is how old the last known value of a metric may be; 0 means a minute. Only At uses
-	// it: the current state has applied that rule already.
+	// MaxAge is the largest age of the last known value of a metric; 0 means one minute. Only readers
+	// of an earlier time use it, because the current state already follows that rule.
 	MaxAge time.Duration
-	// HistoryLength is how far back the history goes; 0 means 15 minutes, a negative value no
-	// history.
+	// HistoryLength is the length of the history; 0 means 15 minutes, a negative value means that
+	// there is no history.
 	HistoryLength time.Duration
-	// Now returns the time. Default time.Now.
+	// Now returns the current time. Default time.Now.
 	Now func() time.Time
 }
 
@@ -97,7 +99,7 @@ type Options struct {
 type Reader struct {
 	options Options
 	index   *labelIndex
-	at      time.Time // zero for now
+	at      time.Time // zero means now
 }
 
 // New returns a Reader of the current state.
@@ -117,7 +119,7 @@ func New(o Options) *Reader {
 	return &Reader{options: o, index: newLabelIndex()}
 }
 
-// At returns a Reader of an earlier time. The error says that there is no history of that time.
+// At returns a Reader of an earlier time. It fails if there is no history of that time.
 func (l *Reader) At(t time.Time) (*Reader, error) {
 	now := l.options.Now()
 	switch {

@@ -35,8 +35,8 @@ func (l *Reader) Pods(namespace string, sel labels.Selector) ([]autoscaler.PodIn
 	return pods, nil
 }
 
-// existedAt reports whether a pod existed at a time: it had started or, if it has not started
-// yet, weir knew it.
+// existedAt reports whether a pod existed at a time: it had started by then. A pod that has not
+// started yet counts if weir knew it.
 func existedAt(p *cluster.Pod, at time.Time) bool {
 	if p.Started.IsZero() {
 		return !p.KnownAt.After(at)
@@ -44,10 +44,10 @@ func existedAt(p *cluster.Pod, at time.Time) bool {
 	return !p.Started.After(at)
 }
 
-// podOf returns what a decision uses of a pod.
+// podOf returns the part of a pod that a decision uses.
 func podOf(p *cluster.Pod) autoscaler.PodInput {
 	containers := make([]autoscaler.ContainerInput, 0, len(p.Containers))
-	// Regular containers come first, as in Kubernetes' controller: an error names the first
+	// Regular containers come first, as in Kubernetes' controller, because an error names the first
 	// container without a request.
 	for _, regular := range [...]bool{true, false} {
 		for i := range p.Containers {
@@ -64,7 +64,7 @@ func podOf(p *cluster.Pod) autoscaler.PodInput {
 	}
 }
 
-// requests returns the requests among values.
+// requests returns the requests in values.
 func requests(v *metric.Values) (r autoscaler.Requests) {
 	if nanocores, ok := v.Get(metric.CPURequest); ok {
 		r.CPU = autoscaler.MilliQuantity{Milli: millicores(int64(nanocores)), Set: true}
@@ -75,7 +75,7 @@ func requests(v *metric.Values) (r autoscaler.Requests) {
 	return r
 }
 
-// millicores converts nanocores as Quantity.MilliValue does: rounded up.
+// millicores converts nanocores as Quantity.MilliValue does; it rounds up.
 func millicores(nanocores int64) int64 {
 	m := nanocores / 1e6
 	if nanocores%1e6 > 0 {
@@ -84,8 +84,8 @@ func millicores(nanocores int64) int64 {
 	return m
 }
 
-// milliBytes converts bytes to thousandths. Facts keep fractions of bytes below 4 TiB. Above 8
-// PiB the result is math.MaxInt64.
+// milliBytes converts bytes to thousandths. Facts keep fractions of bytes below 4 TiB. Above 8 PiB
+// the result is math.MaxInt64.
 func milliBytes(bytes float64) int64 {
 	switch {
 	case bytes < 1<<42:

@@ -18,8 +18,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// A pod is told as it is, its regular containers first and no ephemeral one, each
-// request in thousandths rounded up.
+// TestVerdictsOfPods checks the pods of a decision: regular containers come first, ephemeral ones
+// are omitted, and requests in thousandths are rounded up.
 func TestVerdictsOfPods(t *testing.T) {
 	w := newFixture(t)
 	p := running("shop", "web", "n1", map[string]string{"app": "web"})
@@ -52,14 +52,15 @@ func TestVerdictsOfPods(t *testing.T) {
 	}
 }
 
-// The index finds what going through all pods finds, whatever changes.
+// TestIndexFindsWhatASearchFinds checks that the index finds the same pods as a search through all
+// pods, after random changes.
 func TestIndexFindsWhatASearchFinds(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	w := newFixture(t)
 	w.know()
 	l := podmetrics.New(w.options())
 	sets := []map[string]string{nil}
-	for i := range 12 { // equal ones that lie apart are among them
+	for i := range 12 { // some of them are equal but not adjacent
 		sets = append(sets, map[string]string{"app": []string{"web", "api", "db"}[i%3], "tier": []string{"front", "back"}[i%2]})
 	}
 	selectors := []string{"", "app=web", "app==db,tier=front", "tier in (back)", "app in (web,db)", "app!=web", "!app", "tier,app notin (api)", "app=nobody", "other=1"}
@@ -67,7 +68,7 @@ func TestIndexFindsWhatASearchFinds(t *testing.T) {
 	found := 0
 	for round := range 400 {
 		c := cluster.FactsChange{Synced: true}
-		if round%97 == 96 { // everything is listed anew
+		if round%97 == 96 { // all pods are listed again
 			w.facts = nil
 			for _, p := range known {
 				again := *p
@@ -93,7 +94,7 @@ func TestIndexFindsWhatASearchFinds(t *testing.T) {
 			sel := selector(t, text)
 			for _, namespace := range []string{"shop", "data"} {
 				if r.IntN(3) == 0 {
-					continue // then several changes are followed at once
+					continue // the next update then has several changes
 				}
 				want := []string{}
 				for ref, p := range known {
@@ -122,7 +123,7 @@ func TestIndexFindsWhatASearchFinds(t *testing.T) {
 	}
 }
 
-// Several ask at once while the facts change; the race detector looks on.
+// TestPodsForMany reads pods from several goroutines while the facts change, for the race detector.
 func TestPodsForMany(t *testing.T) {
 	w := newFixture(t)
 	var mu sync.Mutex

@@ -16,7 +16,7 @@ import (
 )
 
 // Readings returns Input.ReadMetric for a target whose selector sel matches pods. All resource
-// metrics are read from one state. The function is for one goroutine.
+// metrics are read from one state. Only one goroutine may call the function.
 func (l *Reader) Readings(ctx context.Context, now time.Time, namespace string, sel labels.Selector, spec *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(i int) autoscaler.Reading {
 	r := &targetReader{Reader: l, ctx: ctx, now: now, namespace: namespace, selector: sel, pods: pods}
 	return func(i int) autoscaler.Reading {
@@ -36,7 +36,7 @@ type targetReader struct {
 	selector  labels.Selector
 	pods      []autoscaler.PodInput
 
-	usage *podUsages // of the pods, after the first resource metric
+	usage *podUsages // the usage of the pods, set by the first resource metric
 }
 
 func failed(err error) autoscaler.Reading { return autoscaler.Reading{Err: err} }
@@ -58,7 +58,7 @@ func (r *targetReader) read(m *autoscalingv2.MetricSpec) autoscaler.Reading {
 	return failed(fmt.Errorf("a metric of type %q without its source cannot be read", m.Type))
 }
 
-// The names of the APIs in the errors of Kubernetes' controller.
+// The API names in the errors of Kubernetes' controller.
 const (
 	resourceAPI = "resource metrics API"
 	customAPI   = "custom metrics API"
@@ -73,8 +73,8 @@ func emptyAnswer(api string) autoscaler.Reading {
 	return failed(fmt.Errorf("no metrics returned from %s", api))
 }
 
-// resourceMetric returns the usage of CPU or memory of the pods, or of one named container of
-// each.
+// resourceMetric returns the usage of CPU or memory of the pods, or of one container of each pod if
+// container is set.
 func (r *targetReader) resourceMetric(name corev1.ResourceName, container string) autoscaler.Reading {
 	if r.usage == nil {
 		r.usage = r.readUsage()
@@ -96,7 +96,7 @@ func (r *targetReader) resourceMetric(name corev1.ResourceName, container string
 	return reading
 }
 
-// readUsage reads what the pods use.
+// readUsage reads the usage of the pods.
 func (r *targetReader) readUsage() *podUsages {
 	facts := r.options.Facts()
 	if facts == nil || !facts.Synced {
@@ -108,7 +108,7 @@ func (r *targetReader) readUsage() *podUsages {
 	case facts.Nodes() > 0:
 		return &podUsages{err: errors.New("weir has just started and has read no node yet")}
 	default:
-		return &podUsages{} // there is nothing to read
+		return &podUsages{} // nothing was read yet
 	}
 	refs := make([]metric.PodRef, len(r.pods))
 	for i := range r.pods {
@@ -120,8 +120,8 @@ func (r *targetReader) readUsage() *podUsages {
 	return currentUsage(view, facts, refs)
 }
 
-// metricSelector returns the selector of a metric; without one, that of everything, as
-// Kubernetes' client does.
+// metricSelector returns the selector of a metric. Without one it matches everything, as in
+// Kubernetes' client.
 func metricSelector(s *metav1.LabelSelector) (labels.Selector, error) {
 	if s == nil {
 		return labels.Everything(), nil

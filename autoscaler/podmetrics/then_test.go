@@ -14,8 +14,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Ten minutes are remembered, in which use grows by 250m a minute; web-1 started in
-// the middle of them.
+// remembering returns a fixture with a history of ten minutes, in which usage grows by 250m a
+// minute. web-1 started in the middle of it.
 func remembering(t *testing.T) (*fixture, podmetrics.Options) {
 	w := newFixture(t)
 	web := map[string]string{"app": "web"}
@@ -36,7 +36,7 @@ func remembering(t *testing.T) (*fixture, podmetrics.Options) {
 	return w, o
 }
 
-// near makes milli-units of what the history keeps to four millionths.
+// near rounds samples to milli-units, because the history is exact only to four millionths.
 func near(samples []autoscaler.PodSample) (lines []string) {
 	for _, s := range samples {
 		lines = append(lines, fmt.Sprintf("%s %.0fk at %s over %v", s.Pod, math.Round(float64(s.Milli)/1000), s.At.Sub(noon), s.Window))
@@ -62,12 +62,12 @@ func TestAt(t *testing.T) {
 			t.Errorf("after %v: got %q, want %q", after, lines, want)
 		}
 	}
-	// web-0 was read 300 ms before the minute, web-1 600 ms; each has 250m and
-	// 1000 bytes a container and minute.
+	// web-0 was read 300 ms before the minute, web-1 600 ms before it. Each container grows by 250m
+	// and 1000 bytes a minute.
 	f(10*time.Minute, of("memory", ""), "web-0 20000k at 9m59s over 1m0s", "web-1 10000k at 9m59s over 1m0s")
 	f(10*time.Minute, of("cpu", ""), "web-0 5k at 9m59s over 1m0s", "web-1 3k at 9m59s over 1m0s")
 	f(7*time.Minute+30*time.Second, of("memory", "mesh"), "web-0 7000k at 6m59s over 1m0s")
-	// Before its first number web-1 lacks one; before its start it is not there.
+	// Before its first number web-1 has no sample; before its start it is not in the list.
 	f(5*time.Minute+30*time.Second, of("memory", ""), "web-0 10000k at 4m59s over 1m0s")
 	f(30*time.Second, of("memory", ""), "unable to fetch metrics from resource metrics API: memory has no numbers of these pods at 2026-01-02T12:00:30Z")
 	f(time.Minute, pod("cpu_usage_cores", nil), "weir remembers CPU and memory, not Pods metrics: what they were at 2026-01-02T12:01:00Z it cannot tell")
@@ -85,7 +85,8 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// A pod that is being deleted now was not, before its time.
+// TestAtOfATerminatingPod checks that a pod that is being deleted now was not being deleted at an
+// earlier time.
 func TestAtOfATerminatingPod(t *testing.T) {
 	w, o := remembering(t)
 	p := *w.facts.Pod(metric.PodRef{Namespace: "shop", Name: "web-0"})

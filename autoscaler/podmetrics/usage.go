@@ -14,18 +14,18 @@ import (
 	"github.com/weir-metrics/weir/resourceusage"
 )
 
-// podUsages is what metrics.k8s.io serves of some pods, in their order.
+// podUsages has what metrics.k8s.io serves for pods, in their order.
 type podUsages struct {
 	pods []podUsage // the served pods
 	uses []resourceusage.Usage
-	err  error // why nothing can be served
+	err  error // the reason why nothing can be served
 }
 
 // podUsage is the usage of one pod.
 type podUsage struct {
 	name string
 	over metric.Window
-	// from and to delimit its containers in uses.
+	// uses[from:to] are its containers.
 	from, to int
 }
 
@@ -35,11 +35,11 @@ func (p *podUsage) at() time.Time { return time.Unix(p.over.End/int64(time.Secon
 // currentUsage returns the current usage of pods.
 func currentUsage(view UsageReader, facts *cluster.Facts, pods []metric.PodRef) *podUsages {
 	u := &podUsages{pods: make([]podUsage, 0, len(pods)), uses: make([]resourceusage.Usage, 0, 2*len(pods))}
-	last, whole := -1, false // the current pod, and whether it is served
+	last, whole := -1, false // the index of the current pod, and whether it is served
 	view.EachOfPods(pods, func(i int, s *metric.Sample) bool {
 		if i != last {
 			u.finishPod()
-			// A pod's own sample comes before its containers', or is not there.
+			// A pod's own sample comes before those of its containers. It may be absent.
 			last, whole = i, s.Entity.Kind == metric.Pod && resourceusage.MayServe(facts.Pod(pods[i]), s)
 			if whole {
 				u.beginPod(string(pods[i].Name))
@@ -66,15 +66,15 @@ func (u *podUsages) addContainer(use resourceusage.Usage, over metric.Window) {
 	p.over, p.to = resourceusage.OlderWindow(p.over, over), len(u.uses)
 }
 
-// finishPod drops the last pod if it has no container with numbers.
+// finishPod removes the last pod if it has no container with numbers.
 func (u *podUsages) finishPod() {
 	if n := len(u.pods) - 1; n >= 0 && u.pods[n].from == u.pods[n].to {
 		u.pods = u.pods[:n]
 	}
 }
 
-// sumResource returns a pod's usage of a resource in thousandths: the sum over its containers,
-// each rounded up, or of the named one. ok reports whether there is a number.
+// sumResource returns a pod's usage of a resource in thousandths: the sum over its containers, each
+// rounded up, or the usage of the named container. ok reports whether there is a number.
 func (u *podUsages) sumResource(p *podUsage, name corev1.ResourceName, container string) (milli int64, ok bool) {
 	if name != corev1.ResourceCPU && name != corev1.ResourceMemory {
 		return 0, false
@@ -94,8 +94,8 @@ func (u *podUsages) sumResource(p *podUsage, name corev1.ResourceName, container
 	return milli, ok
 }
 
-// pastUsage returns what the pods used at r.at, by the history: what would have been served then,
-// with the containers of today.
+// pastUsage returns the usage of the pods at r.at from the history: what would have been served
+// then, but with the current containers.
 func (r *targetReader) pastUsage(view UsageReader, facts *cluster.Facts, pods []metric.PodRef) *podUsages {
 	u := &podUsages{}
 	any := false
@@ -125,7 +125,7 @@ func (r *targetReader) pastUsage(view UsageReader, facts *cluster.Facts, pods []
 	return u
 }
 
-// sortedByName returns containers by name, the order in which they are served.
+// sortedByName returns containers sorted by name, the order in which they are served.
 func sortedByName(containers []cluster.Container) []*cluster.Container {
 	all := make([]*cluster.Container, len(containers))
 	for i := range containers {
@@ -135,7 +135,7 @@ func sortedByName(containers []cluster.Container) []*cluster.Container {
 	return all
 }
 
-// usageAt returns what a container used at r.at: the last value before.
+// usageAt returns the usage of a container at r.at: the last value before that time.
 func (r *targetReader) usageAt(view UsageReader, e metric.Entity) (u resourceusage.Usage, over metric.Window, ok bool) {
 	cpu, over, ok := r.lastPoint(view, e, metric.CPUUsageRate)
 	if !ok {

@@ -13,8 +13,9 @@ import (
 )
 
 // Verdicts returns a function that says why a pod has no sample of the metric spec.Metrics[i], in
-// the words of package explain; false if that is unknown. Readers of an earlier time know no
-// reasons. All reasons are of the moment of the first call. It is safe for concurrent use.
+// the words of package explain. It returns false if that is not known. Readers of an earlier time
+// know no reasons. All reasons are for the time of the first call. The function is safe for
+// concurrent use.
 func (l *Reader) Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAutoscalerSpec) func(i int, pod string) (decisionreport.PodVerdict, bool) {
 	now := sync.OnceValue(func() *explain.Explainer { return l.options.Explainer() })
 	return func(i int, pod string) (decisionreport.PodVerdict, bool) {
@@ -41,7 +42,7 @@ func (l *Reader) Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAut
 	}
 }
 
-// findingVerdict returns why something is not served; false if it is.
+// findingVerdict returns why an entity is not served; false if it is served.
 func findingVerdict(f explain.Finding) (decisionreport.PodVerdict, bool) {
 	if f.Served {
 		return decisionreport.PodVerdict{}, false
@@ -70,7 +71,7 @@ func containerVerdict(fixture *explain.Explainer, p *cluster.Pod, m *autoscaling
 	return decisionreport.PodVerdict{}, false
 }
 
-// metricVerdict returns why a pod lacks a metric of the catalogue.
+// metricVerdict returns why a pod has no value for a metric of the catalogue.
 func metricVerdict(fixture *explain.Explainer, p *cluster.Pod, name string) (decisionreport.PodVerdict, bool) {
 	id, ok := metric.ByName(name)
 	if !ok {

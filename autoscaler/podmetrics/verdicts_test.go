@@ -14,13 +14,13 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Each pod without a number has its reason, and the advice that goes with it.
+// TestVerdicts checks the reason and the advice for each pod without a number.
 func TestVerdicts(t *testing.T) {
 	w := newFixture(t)
 	web := map[string]string{"app": "web"}
 	well, young, crash, lost := running("shop", "well", "n1", web, "app", "mesh"), running("shop", "young", "n1", web, "app"),
 		running("shop", "crash", "n1", web, "app"), running("shop", "lost", "n2", web, "app")
-	well.Containers[1].Role = cluster.Init // it need not run
+	well.Containers[1].Role = cluster.Init // an init container need not run
 	crash.Containers[0].State, crash.Containers[0].Previous = cluster.StateWaiting, &cluster.PreviousRun{StateReason: "CrashLoopBackOff"}
 	w.know(well, young, crash, lost)
 	b := w.batch("n1")
