@@ -19,17 +19,16 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// directHandler answers what nearly everybody asks, a GET or a LIST of objects in plain JSON
-// or in protobuf, perhaps by label, without objects: the answer is appended straight
-// from readings, in the very bytes that the library would have made of the objects. It
-// takes the place of the library's own handlers of the group, behind all its filters. All
-// else it leaves to them: tables, metadata alone, YAML, CBOR and indented JSON; watching;
-// whatever else a query says; audits that want the answer; and everything that is not
-// answered 200.
+// directHandler answers the most frequent requests without API objects: a GET or LIST in plain
+// JSON or protobuf, with at most a label selector. It appends the answer straight from the
+// usageList, in the bytes that the library would write for the objects. It runs after all
+// filters of the library, in place of the handlers of the group. It leaves the rest to those
+// handlers: tables, metadata alone, YAML, CBOR and indented JSON; watches; all other query
+// parameters; audits that record the response; and all answers other than 200.
 type directHandler struct {
 	storages   map[string]*storage // by resource
 	serializer runtime.NegotiatedSerializer
-	scope      *handlers.RequestScope // says which conversions there are
+	scope      *handlers.RequestScope // the conversions that the library knows
 	json       runtime.Serializer
 	protobuf   runtime.Serializer
 }
@@ -47,7 +46,7 @@ func newDirectHandler(storages map[string]*storage, s runtime.NegotiatedSerializ
 	return d
 }
 
-// filter answers a request, or hands it on.
+// filter answers a request, or passes it on.
 func (d *directHandler) filter(req *restful.Request, resp *restful.Response, chain *restful.FilterChain) {
 	r := req.Request
 	info, ok := request.RequestInfoFrom(r.Context())
@@ -80,13 +79,13 @@ func (d *directHandler) filter(req *restful.Request, resp *restful.Response, cha
 		})(resp.ResponseWriter, r)
 }
 
-// auditsResponse reports whether the audit wants the object that is answered.
+// auditsResponse reports whether the audit records the response object.
 func auditsResponse(r *http.Request) bool {
 	a := audit.AuditContextFrom(r.Context())
 	return a != nil && !a.GetEventLevel().Less(auditinternal.LevelRequestResponse)
 }
 
-// negotiate returns how the answer is to be written; nil if the library is to write it.
+// negotiate returns the encoder and media type of the answer; nil if the library must write it.
 func (d *directHandler) negotiate(r *http.Request) (encoder, string) {
 	asked, info, err := negotiation.NegotiateOutputMediaType(r, d.serializer, d.scope)
 	if err != nil || asked.Convert != nil {
@@ -101,8 +100,7 @@ func (d *directHandler) negotiate(r *http.Request) (encoder, string) {
 	return nil, ""
 }
 
-// read returns what is to be answered, to be released; ok is false if the library is
-// to say what.
+// read returns the answer, which the caller releases. ok is false if the library must answer.
 func (d *directHandler) read(r *http.Request, info *request.RequestInfo) (answer *response, ok bool) {
 	of := d.storages[info.Resource]
 	c, ok := filterFromQuery(r, info)
@@ -123,8 +121,8 @@ func (d *directHandler) read(r *http.Request, info *request.RequestInfo) (answer
 	return answer, err == nil
 }
 
-// filterFromQuery returns what r asks for, if it says so by no more than its path and a label
-// selector.
+// filterFromQuery returns the filter of r. ok is false if r has other parameters than a path
+// and one label selector.
 func filterFromQuery(r *http.Request, info *request.RequestInfo) (c listFilter, ok bool) {
 	c.namespace = metric.Namespace(info.Namespace)
 	if r.URL.RawQuery == "" {

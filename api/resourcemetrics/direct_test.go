@@ -19,7 +19,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// strange is a cluster of what no API server would take, and of numbers from end to end.
+// strange returns a cluster with names that no API server accepts, and with extreme numbers.
 func strange(t testing.TB) *fixture {
 	t.Helper()
 	w := newFixture()
@@ -65,9 +65,8 @@ func strange(t testing.TB) *fixture {
 	return w
 }
 
-// TestDirect asks for each thing twice: as it is answered directly, and with a limit,
-// which has no effect but that the library writes the answer. The two must be one to the
-// byte.
+// TestDirect sends each request twice: once as it is answered directly, and once with a limit,
+// which only makes the library write the answer. The bytes must be equal.
 func TestDirect(t *testing.T) {
 	large := newFixture()
 	fill(t, large, 4, 200, 2)
@@ -78,14 +77,14 @@ func TestDirect(t *testing.T) {
 			"/namespaces/kube-system/pods/agent", "/namespaces/shop/pods/web-0", "/namespaces/shop/pods/web-1", "/namespaces/plain/pods/世界",
 			"/pods?labelSelector=app%3Dweb", "/pods?labelSelector=app+in+(web,api),tier", "/pods?labelSelector=", "/pods?labelSelector=%21tier",
 			"/pods?labelSelector=app%3Dapp-0000", "/nodes?labelSelector=zone%3Da", "/namespaces/shop/pods?labelSelector=app%21%3Dlost",
-			// These the library answers both times.
+			// The library answers these both times.
 			"/pods?labelSelector=a%3D%3D%3Db", "/pods?labelSelector=a&labelSelector=b", "/pods?fieldSelector=metadata.name%3Dweb-0", "/pods?pretty=true",
 			"/pods?watch=true", "/nodes?fieldSelector=metadata.namespace%3Da", "/namespaces/shop/pods/web-0?resourceVersion=0", "/pods?resourceVersion=0",
 		}
 		for _, path := range paths {
 			packings := []string{"identity"}
 			if name == "large" {
-				packings = []string{"identity", "br, gzip", "gzip;q=1"} // the last the library does not take
+				packings = []string{"identity", "br, gzip", "gzip;q=1"} // the library does not accept the last one
 			}
 			for _, accept := range []string{
 				"", "application/*;q=0.5,application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf,application/json",
@@ -108,7 +107,7 @@ func TestDirect(t *testing.T) {
 	}
 }
 
-// ask returns an answer whole, with what of its header is no matter of chance.
+// ask returns a complete answer, with the headers that do not vary.
 func ask(t *testing.T, config *rest.Config, path, accept, packed string) string {
 	t.Helper()
 	header := []string{"Accept-Encoding", packed, "User-Agent", "test"}
@@ -132,8 +131,8 @@ func ask(t *testing.T, config *rest.Config, path, accept, packed string) string 
 	return fmt.Sprintf("%d\n%s%s", response.StatusCode, said.String(), body)
 }
 
-// TestDirectIsCounted holds what is answered directly to the library's own counters,
-// and to saying its length where it is known before.
+// TestDirectIsCounted checks that direct answers count in the library's metrics, and that they
+// have a length if it is known before.
 func TestDirectIsCounted(t *testing.T) {
 	w := newFixture()
 	fill(t, w, 4, 200, 2)
@@ -173,13 +172,13 @@ func TestDirectIsCounted(t *testing.T) {
 		before := counted()
 		response, _ := get(t, config, apiPath+path, "Accept", "application/vnd.kubernetes.protobuf", "Accept-Encoding", packed)
 		after := counted()
-		// Who knows the length is done with it before it is counted.
+		// A client that knows the length has the answer before it is counted.
 		for end := time.Now().Add(time.Minute); sizes(after) == sizes(before) && time.Now().Before(end); {
 			after = counted()
 		}
 		for name := range after {
 			if after[name] -= before[name]; after[name] == 0 || packed == "gzip" && strings.Contains(name, "sizes") {
-				delete(after, name) // packed, the two have their own sizes
+				delete(after, name) // the compressed sizes differ
 			}
 		}
 		return after, response.ContentLength

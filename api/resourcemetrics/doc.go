@@ -1,62 +1,57 @@
-// Package resourcemetrics serves metrics.k8s.io/v1beta1, the API that kubectl
-// top, the HorizontalPodAutoscaler and the VerticalPodAutoscaler read, on a
-// generic API server: the CPU and memory use of nodes (NodeMetrics) and of
-// pods, container by container (PodMetrics), to get and to list.
+// Package resourcemetrics serves metrics.k8s.io/v1beta1, the API that kubectl top, the
+// HorizontalPodAutoscaler and the VerticalPodAutoscaler read, on a generic API server: GET and
+// LIST of the CPU and memory usage of nodes (NodeMetrics) and of pods, for each container
+// (PodMetrics).
 //
 // # What is served
 //
-// A pod is served whole or not at all, which the pipeline has decided: its own
-// sample has both numbers only if every container that must run has. It is
-// served while the API server, as weir knows it now, has a pod of that name
-// and UID whose phase is Running. What the API server does not tell (nil Facts:
-// kubelets without a cluster) cannot hold a number back, and such pods and
-// nodes have no labels.
+// A pod is served completely or not at all. The pipeline decides this: the pod's own sample has
+// both numbers only if every required container has. A pod is served while the API server, as
+// weir knows it now, has a pod of that name and UID with the phase Running. Without an API
+// server (nil Facts: kubelets without a cluster) all measured pods and nodes are served,
+// without labels.
 //
-// Items come by namespace and name, a pod's containers by name. CPU is in
-// nanocores, memory in bytes (the working set), each rounded to the nearest.
-// Timestamp and window are those of the CPU rate; of a pod, those of its
-// container with the oldest.
+// Items are sorted by namespace and name, a pod's containers by name. CPU is in nanocores,
+// memory in bytes (the working set), each rounded to the nearest integer. Timestamp and window
+// are those of the CPU rate, for a pod those of the container with the oldest one.
 //
-// # What is not there
+// # What is missing
 //
-//   - GET of a pod the API server does not have: 404, in its own words.
-//   - GET of a pod without metrics: 404 with the reason in words and by name,
-//     which also stands in details.causes for programs.
-//   - LIST: 200 with what there is. Where a running pod, or a node, that should
-//     be measured is not, up to three Warning headers tell how many, why, and
-//     which command tells more. Pods that wait or have finished, and nodes the
-//     configuration leaves out, are no cause for a warning.
-//   - Nothing has been read yet, or the API server has not been heard: 503 with
-//     Retry-After. client-go waits and asks again, so that a kubectl top during
-//     a restart is a second late rather than wrong; an empty list would read as
-//     "nothing runs".
+//   - GET of a pod that the API server does not have: 404, with the API server's text.
+//   - GET of a pod without metrics: 404 with the reason as text and by name. For programs the
+//     reason is also in details.causes.
+//   - LIST: 200 with the objects that have metrics. If a running pod or a node has none and
+//     should have, up to three Warning headers say how many, why, and which command explains
+//     more. Pods that wait or have finished, and nodes that the configuration excludes, cause no
+//     warning.
+//   - No read has succeeded yet, or the API server has not answered weir yet: 503 with
+//     Retry-After. client-go waits and asks again, so during a restart kubectl top is a second
+//     late and not wrong. An empty list would mean that nothing runs.
 //
 // # Differences from metrics-server 0.9
 //
-//   - A pod with a container whose counter fell is not served at all, rather than
+//   - A pod with a container that had a counter reset is not served at all. metrics-server serves it
 //     without that container.
-//   - A read that fails takes nothing away at once: the last numbers stand, with
-//     their timestamp, for three resolutions or a minute, whichever is longer.
-//   - The reasons, the warnings and the 503 above; metrics-server answers with
-//     a bare 404, a short list, and an empty one.
+//   - After a failed read the last known values are served, with their timestamp, for three
+//     intervals or a minute, whichever is longer.
+//   - The reasons, the warnings and the 503 above. metrics-server answers with a plain 404, a
+//     shorter list, or an empty list.
 //   - A 404 names the pod as "NAME", not "NAMESPACE/NAME".
-//   - A LIST's containers are in order, and CPU is rounded, not cut: the two
-//     differ by at most one nanocore.
+//   - The containers in a LIST are sorted, and CPU is rounded, not cut: the two differ by at most
+//     one nanocore.
 //   - A table has its columns even when it is empty.
-//   - A field selector on nodes' metadata.namespace is an error (400), for it can
-//     match nothing.
-//   - GET of a node that the node selector leaves out says so.
-//   - Only what the API server still knows as Running, by the same UID, is
-//     served: a pod that has been replaced by one of its name does not show the
-//     old one's numbers.
+//   - A field selector on metadata.namespace of nodes is an error (400), because it can match no
+//     node.
+//   - GET of a node that the node selector excludes says so.
+//   - A pod is served only while the API server has it as Running, with the same UID. After a pod
+//     was replaced by one of its name, the old numbers are not served.
 //   - CBOR is served too.
-//   - The histogram of ages is called weir_api_metric_freshness_seconds and has
-//     the resource as a label.
+//   - The histogram of ages is called weir_api_metric_freshness_seconds and has the resource as a
+//     label.
 //
-// As in metrics-server, limit, continue and resourceVersion are accepted and
-// have no effect (a LIST is always one whole snapshot and no token is ever
-// given out), creationTimestamp is the time of the answer, and watching is not
-// supported (405).
+// As in metrics-server, limit, continue and resourceVersion are accepted and have no effect (a
+// LIST is always one complete snapshot, and there are no continue tokens), creationTimestamp is
+// the time of the answer, and watches are not supported (405).
 //
 // # How it is answered
 //

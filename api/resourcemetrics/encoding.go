@@ -11,9 +11,9 @@ import (
 
 const groupVersion = "metrics.k8s.io/v1beta1"
 
-// How a LIST is encoded: sendResponse (stream.go) calls encoder.begin once, encoder.object
-// for each item in order, and encoder.end once. Each appends to one buffer, which is sent
-// whenever it holds chunkBytes. Nothing is allocated per object: names and labels of an
+// How a LIST is encoded: sendResponse (stream.go) calls encoder.begin once, encoder.object for
+// each item in order, and encoder.end once. Each of them appends to one buffer, which is sent
+// whenever it has chunkBytes. No memory is allocated for an object: the names and labels of an
 // objectMeta are encoded when it is made (labelSet), and timestampCache keeps the few
 // timestamps of a LIST as text. Tests compare the bytes with those of the library.
 
@@ -22,13 +22,13 @@ type response struct {
 	kind objectKind
 	list bool
 	*usageList
-	created time.Time // when it was made
+	created time.Time // the creationTimestamp
 }
 
 // objectKind is the names of a kind.
 type objectKind struct {
 	object, list, resource string
-	isPod                  bool // it has uses by container
+	isPod                  bool // it has usage for each container
 }
 
 var (
@@ -63,7 +63,7 @@ type encodedObject struct {
 	uses []usageText
 }
 
-// usageText is a use as it is written.
+// usageText is a usage as text.
 type usageText struct {
 	name        string
 	cpu, memory quantityText
@@ -176,8 +176,8 @@ func (*jsonEncoder) end(b []byte, d *response) []byte {
 	return append(b, '\n')
 }
 
-// isPlainJSON reports whether encoding/json writes s as it is, in quotes. No name or label that
-// an API server takes is not.
+// isPlainJSON reports whether encoding/json writes s unchanged, in quotes. That is so for all
+// names and labels that an API server accepts.
 func isPlainJSON(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
@@ -190,7 +190,7 @@ func isPlainJSON(s string) bool {
 // appendString appends s as encoding/json writes it.
 func appendString(b []byte, s string) []byte {
 	if !isPlainJSON(s) {
-		quoted, _ := json.Marshal(s) // a string is never refused
+		quoted, _ := json.Marshal(s) // a string never fails
 		return append(b, quoted...)
 	}
 	b = append(b, '"')
@@ -198,16 +198,16 @@ func appendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// timestampCache remembers how times and windows were written, each time in a place of its own
-// among some that lie together: objects are of a few seconds, without any order.
+// timestampCache stores timestamps and windows as text. Each time has one place by its second:
+// the objects of a LIST have the times of a few seconds, in no order.
 type timestampCache [16]struct {
 	second int64
 	window time.Duration
 	text   []byte
 }
 
-// text returns the end of the metadata, the timestamp, which is cut to the second as RFC
-// 3339 has it, and the window.
+// text returns the end of the metadata, the timestamp, which is cut to the second as in RFC
+// 3339, and the window.
 func (s *timestampCache) text(over metric.Window) []byte {
 	second := unixSeconds(over.End)
 	at := &s[uint64(second)%uint64(len(s))]
@@ -219,16 +219,16 @@ func (s *timestampCache) text(over metric.Window) []byte {
 	return at.text
 }
 
-// protobufEncoder is application/vnd.kubernetes.protobuf: the bytes "k8s" and 0, then
-// a runtime.Unknown around the object, in the order of field numbers. A message comes
-// after its length, so that all lengths are reckoned before anything is written. What
-// the library writes though it is empty is written here.
+// protobufEncoder is application/vnd.kubernetes.protobuf: the bytes "k8s" and 0, then a
+// runtime.Unknown around the object, with the fields in the order of their numbers. The length
+// of a message precedes it, so all lengths are computed before anything is written. Empty
+// fields that the library writes are written here too.
 type protobufEncoder struct {
 	created int64
 	sizes   []int32 // of the objects
 }
 
-// Fields, with the wire type of what has a length.
+// Tags of fields: the number, and the wire type for data with a length.
 const (
 	field1 = 1<<3 | 2
 	field2 = 2<<3 | 2
@@ -249,10 +249,10 @@ const (
 	noContent    = "\x1a\x00\x22\x00"                      // contentEncoding and contentType
 )
 
-// varintSize returns how many bytes v takes.
+// varintSize returns the size of v as a varint, in bytes.
 func varintSize(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
 
-// fieldSize returns how many bytes a field of n bytes takes, with its tag and length.
+// fieldSize returns the size of a field with n bytes of data, including its tag and length.
 func fieldSize(n int) int { return 1 + varintSize(uint64(n)) + n }
 
 func appendLength(b []byte, tag byte, n int) []byte {
@@ -267,7 +267,7 @@ func (e *protobufEncoder) begin(b []byte, d *response) ([]byte, int) {
 	e.created = d.created.Unix()
 	raw := 0
 	e.sizes = make([]int32, len(d.items))
-	_ = d.eachObject(func(o *encodedObject, i int) error { // it returns none
+	_ = d.eachObject(func(o *encodedObject, i int) error { // it never returns an error
 		size := e.objectSize(d, o)
 		if e.sizes[i] = int32(size); d.list {
 			raw += fieldSize(size)
@@ -294,7 +294,7 @@ func (e *protobufEncoder) begin(b []byte, d *response) ([]byte, int) {
 
 func (*protobufEncoder) end(b []byte, _ *response) []byte { return append(b, noContent...) }
 
-// objectSize returns how many bytes an object takes.
+// objectSize returns the size of an object in bytes.
 func (e *protobufEncoder) objectSize(d *response, o *encodedObject) int {
 	n := fieldSize(e.metaSize(o.objectMeta)) + fieldSize(timeSize(unixSeconds(o.window.End))) + fieldSize(1+varintSize(uint64(o.window.Length)))
 	for i := range o.uses {
@@ -328,11 +328,11 @@ func (e *protobufEncoder) object(b []byte, d *response, o *encodedObject, i int)
 	return b
 }
 
-// A usage is a map from the resource's name to a message that has the quantity's text,
-// which is so short that each of these has a length of one byte.
+// A usage is a map from the resource's name to a message with the quantity's text. All of these
+// are so short that their lengths take one byte.
 
 const (
-	cpuField    = 1 + 1 + 3 + 1 + 1 + 1 + 1 // and the quantity
+	cpuField    = 1 + 1 + 3 + 1 + 1 + 1 + 1 // plus the quantity
 	memoryField = 1 + 1 + 6 + 1 + 1 + 1 + 1
 )
 
@@ -351,7 +351,7 @@ func (u *usageText) appendFields(b []byte, tag byte) []byte {
 	return u.memory.append(b)
 }
 
-// metaSize returns how many bytes the ObjectMeta takes.
+// metaSize returns the size of the ObjectMeta in bytes.
 func (e *protobufEncoder) metaSize(o *objectMeta) int {
 	return fieldSize(len(o.name)) + len(generateName) + fieldSize(len(o.namespace)) + len(noUID) + fieldSize(timeSize(e.created)) + len(o.labels.protobuf)
 }
@@ -375,10 +375,10 @@ func appendLabelFields(b []byte, labels []label) []byte {
 	return b
 }
 
-// unixSeconds returns a time in seconds, cut.
+// unixSeconds returns a time in seconds, rounded down.
 func unixSeconds(ns int64) int64 { return time.Unix(0, ns).Unix() }
 
-// timeSize returns how many bytes a time takes: its seconds, and no nanoseconds.
+// timeSize returns the size of a time in bytes: its seconds, and no nanoseconds.
 func timeSize(unix int64) int { return 1 + varintSize(uint64(unix)) + 2 }
 
 func appendTime(b []byte, tag byte, unix int64) []byte {

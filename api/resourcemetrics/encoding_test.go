@@ -9,7 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/audit"
 )
 
-// FuzzString holds how strings are quoted to encoding/json.
+// FuzzString compares quoted strings with encoding/json.
 func FuzzString(f *testing.F) {
 	for _, s := range []string{"", "web-0", `"`, `\`, "<>&", "\x00\x1f\x20\x7e\x7f", "é", "\u2028", "\xff", "a\xc3"} {
 		f.Add(s)
@@ -25,7 +25,7 @@ func FuzzString(f *testing.F) {
 	})
 }
 
-// An audit that wants the answer gets the library's, which has the object.
+// If the audit records the response, the library answers, because it has the object.
 func TestWholeAudit(t *testing.T) {
 	for level, want := range map[auditinternal.Level]bool{
 		"": false, auditinternal.LevelNone: false, auditinternal.LevelMetadata: false, auditinternal.LevelRequest: false,

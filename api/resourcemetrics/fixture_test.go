@@ -20,11 +20,10 @@ import (
 
 func TestMain(m *testing.M) { apitest.Main(m) }
 
-// noon is when everything was read, and a second later everything is asked.
+// noon is the time of all reads. All requests are one second later.
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// fixture is a real memory sink, filled by the pipeline's last step, and the
-// facts beside it.
+// fixture is a real memory sink, filled by the pipeline's last step, and the cluster facts.
 type fixture struct {
 	sink  *memory.Sink
 	facts *cluster.Facts
@@ -40,16 +39,16 @@ func (w *fixture) options() resourcemetrics.Options {
 	}
 }
 
-// know makes the facts hold these nodes and pods.
+// know adds nodes and pods to the facts.
 func (w *fixture) know(nodes []*cluster.Node, pods []*cluster.Pod) {
 	w.facts = w.facts.With(cluster.FactsChange{Synced: true, At: noon, Nodes: nodes, Pods: pods})
 }
 
-// write aggregates b by the facts, as the pipeline does, and stores it.
+// write aggregates b with the facts, as the pipeline does, and stores it.
 func (w *fixture) write(t testing.TB, b *metric.Batch) {
 	t.Helper()
 	a := aggregate.New()
-	before := batch(b.Node) // it has been read before: nobody is warming up
+	before := batch(b.Node) // an earlier read, so that nothing is WarmingUp
 	before.Add(nodeEntity(b.Node))
 	a.Process(w.facts, before, before.Ended)
 	a.Process(w.facts, b, b.Ended)
@@ -62,7 +61,7 @@ func batch(node metric.NodeName) *metric.Batch {
 	return &metric.Batch{Source: "kubelet:resource", Node: node, Interval: 15 * time.Second, Resolution: time.Millisecond, Began: noon, Ended: noon}
 }
 
-// measured adds a sample read so long before noon, over a window.
+// measured adds a sample that was read this long before noon, over a window.
 func measured(b *metric.Batch, e metric.Entity, age, window time.Duration, cpu, memory float64) *metric.Sample {
 	s := b.Add(e)
 	at := noon.Add(-age).UnixNano()
@@ -83,7 +82,7 @@ func container(p *cluster.Pod, name string) metric.Entity {
 	return metric.Entity{Kind: metric.Container, Node: p.Node, Namespace: p.Namespace, Pod: p.Name, Name: name}
 }
 
-// running returns the facts of a pod whose containers run.
+// running returns the facts of a pod with running containers.
 func running(namespace, name string, node metric.NodeName, app string, containers ...string) *cluster.Pod {
 	p := &cluster.Pod{
 		PodRef: metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(name)},
@@ -95,7 +94,7 @@ func running(namespace, name string, node metric.NodeName, app string, container
 	return p
 }
 
-// village is a small cluster with one of each trouble.
+// village returns a small cluster with one of each problem.
 func village(t testing.TB) *fixture {
 	t.Helper()
 	w := newFixture()
@@ -128,7 +127,7 @@ func village(t testing.TB) *fixture {
 
 	b := batch("n1")
 	measured(b, nodeEntity("n1"), 2*time.Second, 15*time.Second, 1_234_567_891.4, 3<<30)
-	// Out of order, and the sidecar's sample the oldest.
+	// The containers are out of order, and the sidecar's sample is the oldest.
 	measured(b, container(web0, "mesh"), 5*time.Second, 20*time.Second, 500, 1<<20)
 	measured(b, container(web0, "app"), 2*time.Second, 15*time.Second, 12_345_678.5, 100_000_000)
 	measured(b, container(web1, "app"), 2*time.Second, 15*time.Second, 1e6, 1<<20)
@@ -145,7 +144,7 @@ func village(t testing.TB) *fixture {
 	return w
 }
 
-// serve starts a real API server and returns how to reach it.
+// serve starts a real API server and returns the configuration of a client.
 func serve(t testing.TB, o resourcemetrics.Options) *rest.Config {
 	t.Helper()
 	scheme, err := resourcemetrics.NewScheme()
@@ -157,8 +156,8 @@ func serve(t testing.TB, o resourcemetrics.Options) *rest.Config {
 	})
 }
 
-// client returns the typed client that kubectl and kube-controller-manager use.
-// contentType is how it asks for objects; empty for JSON.
+// client returns the typed client that kubectl and kube-controller-manager use. contentType is
+// the format of objects that it requests; empty for JSON.
 func client(t testing.TB, config *rest.Config, contentType string) (*versioned.Clientset, *apitest.Warnings) {
 	t.Helper()
 	w := &apitest.Warnings{}

@@ -27,35 +27,33 @@ import (
 // numbers.
 type UsageReader interface {
 	explain.SnapshotReader
-	// At returns when the newest number in the view was read; zero if nothing
-	// has been.
+	// At returns when the newest number in the snapshot was read; zero if there is none.
 	At() time.Time
-	// Each calls do for the sample of every entity of a kind that has a number
-	// to serve, parts included, in the order of metric.Entity.Compare, until it
-	// returns false. The sample is good until do returns.
+	// Each calls do for the sample of every entity of a kind that has a number to serve, parts
+	// included, in the order of metric.Entity.Compare, until do returns false. The sample is
+	// valid until do returns.
 	Each(kind metric.Kind, do func(*metric.Sample) bool)
-	// EachPodUsage calls do for every pod that was measured whole, each once and those of a
-	// node together, until it returns false. u is good until do returns.
+	// EachPodUsage calls do once for every pod that was measured completely, the pods of a node
+	// together, until do returns false. u is valid until do returns.
 	EachPodUsage(do func(u *resourceusage.PodUsage) bool)
-	// PodUsage makes u what EachPodUsage says of one pod, in the memory that u has, and
-	// reports whether it says anything.
+	// PodUsage fills u with what EachPodUsage returns for one pod. It reuses the memory of u.
+	// It returns false if EachPodUsage does not return the pod.
 	PodUsage(pod metric.PodRef, u *resourceusage.PodUsage) bool
-	// NodeUsage returns what a node uses and over which time; ok is whether it was
-	// measured whole.
+	// NodeUsage returns the usage of a node and its window. ok is false unless the node was
+	// measured completely.
 	NodeUsage(node metric.NodeName) (u resourceusage.Usage, over metric.Window, ok bool)
 }
 
-// Options says where the answers come from.
+// Options are the sources of the answers.
 type Options struct {
-	// Snapshot returns the newest state; nil before there is one. Required.
+	// Snapshot returns the newest snapshot; nil before there is one. Required.
 	Snapshot func() UsageReader
-	// Facts returns what the API server says; nil where there is none. Left
-	// out: there never is one.
+	// Facts returns the cluster facts; nil if there is no API server. Default: none.
 	Facts func() *cluster.Facts
-	// Sources returns how reading fares, for the reasons of what is missing. Left
-	// out: it is unknown.
+	// Sources returns the state of the sources, for the reasons of missing numbers. Default:
+	// unknown.
 	Sources func() []explain.SourceState
-	// Registerer takes the metrics of this API. Left out: there are none.
+	// Registerer registers the metrics of this API. Default: none.
 	Registerer prometheus.Registerer
 	// Now returns the time. Default time.Now.
 	Now func() time.Time
@@ -74,9 +72,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// NewScheme returns the types of the API, for the server that describes them:
-// a definition namer needs it beside OpenAPIDefinitions. It fails only if the
-// library contradicts itself.
+// NewScheme returns the types of the API. The server's OpenAPI configuration needs them for a
+// definition namer, besides OpenAPIDefinitions. An error means that the library contradicts
+// itself.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
@@ -90,8 +88,8 @@ func NewScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// nodeField says which fields of nodes a selector may name. Those of pods are
-// what every namespaced object has.
+// nodeField accepts the fields of nodes that a selector may name. Pods have the fields of every
+// namespaced object.
 func nodeField(label, value string) (string, string, error) {
 	if label != metav1.ObjectNameField {
 		return "", "", fmt.Errorf("nodes cannot be selected by field %q, only by %q", label, metav1.ObjectNameField)
@@ -126,8 +124,8 @@ func Install(s *genericapiserver.GenericAPIServer, o Options) error {
 		OptionsExternalVersion:       &schema.GroupVersion{Version: "v1"},
 		Scheme:                       scheme,
 		ParameterCodec:               metav1.ParameterCodec,
-		// The library's default group would encode CBOR only with a feature gate
-		// that is about storage too.
+		// The library's default group encodes CBOR only with a feature gate that also affects
+		// storage.
 		NegotiatedSerializer: serializer.NewCodecFactory(scheme,
 			serializer.WithStreamingCollectionEncodingToJSON(),
 			serializer.WithStreamingCollectionEncodingToProtobuf(),
@@ -146,17 +144,18 @@ func Install(s *genericapiserver.GenericAPIServer, o Options) error {
 	return nil
 }
 
-// resourceAPI is what the two resources share.
+// resourceAPI is the data that both resources share.
 type resourceAPI struct {
 	options Options
 	orders  *podOrderCache
 }
 
-// retryAfter is how many seconds a client is to wait while there is nothing to
-// answer with. client-go asks ten times.
+// retryAfter is how many seconds a client should wait before it asks again. client-go asks ten
+// times.
 const retryAfter = 1
 
-// newReader readies the answer to one request, or says that none can be given yet.
+// newReader returns the reader of one request, or an error with status 503 if there is no data
+// yet.
 func (a *resourceAPI) newReader() (*usageReader, error) {
 	facts := a.options.Facts()
 	if facts != nil && !facts.Synced {
@@ -172,7 +171,7 @@ func (a *resourceAPI) newReader() (*usageReader, error) {
 	return &usageReader{view: view, facts: facts, options: &a.options, orders: a.orders}, nil
 }
 
-// unavailable returns an error with status 503 after which client-go asks again.
+// unavailable returns an error with status 503, after which client-go asks again.
 func unavailable(message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusServiceUnavailable,
@@ -182,13 +181,13 @@ func unavailable(message string) error {
 	}}
 }
 
-// notFound returns the error for what the API server does not have, in its own
-// words: `pods "a" not found`.
+// notFound returns the error for an object that the API server does not have, with the API
+// server's text: `pods "a" not found`.
 func notFound(resource, name string) error {
 	return apierrors.NewNotFound(schema.GroupResource{Resource: resource}, name)
 }
 
-// notServed returns the error for what exists and is not served:
+// notServed returns the error for an object that exists and is not served:
 // `podmetrics.metrics.k8s.io "a" not found: the pod has not started (PodPending)`.
 func notServed(resource, name string, outcome explain.Outcome) error {
 	err := apierrors.NewNotFound(v1beta1.Resource(resource), name)
@@ -198,13 +197,13 @@ func notServed(resource, name string, outcome explain.Outcome) error {
 	return err
 }
 
-// newAgeHistogram registers with r, which may be nil, the histogram of how old the numbers
-// are that are served.
+// newAgeHistogram returns the histogram of the ages of served numbers, and registers it with r,
+// which may be nil.
 func newAgeHistogram(r prometheus.Registerer) (*prometheus.HistogramVec, error) {
 	ages := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "weir_api_metric_freshness_seconds",
 		Help: "Age of the numbers that metrics.k8s.io served, by resource, at the time of the answer.",
-		// From a second to five minutes, as metrics-server has them.
+		// From one second to five minutes, as in metrics-server.
 		Buckets: prometheus.ExponentialBuckets(1, 1.364, 20),
 	}, []string{"resource"})
 	if r != nil {

@@ -17,14 +17,14 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// fill makes w a cluster of so many nodes, pods on each and containers in each,
-// ten pods to an application.
+// fill makes w a cluster with this many nodes, pods on each and containers in each, ten pods to
+// an application.
 func fill(t testing.TB, w *fixture, nodes, pods, containers int) {
 	t.Helper()
 	var change cluster.FactsChange
 	change.Synced, change.At = true, noon
 	perNode := map[metric.NodeName][]*cluster.Pod{}
-	labels := map[string]map[string]string{} // as package cluster shares them
+	labels := map[string]map[string]string{} // shared, as the informer does
 	for n := range nodes {
 		name := metric.NodeName(fmt.Sprintf("node-%04d", n))
 		change.Nodes = append(change.Nodes, &cluster.Node{Name: name, Ready: true, Labels: map[string]string{"kubernetes.io/hostname": string(name)}})
@@ -57,8 +57,8 @@ func fill(t testing.TB, w *fixture, nodes, pods, containers int) {
 	}
 }
 
-// BenchmarkRequests is one request to a cluster of 30,000 pods through the API
-// server's whole chain, decoding left out.
+// BenchmarkRequests sends requests to a cluster of 30,000 pods through the API server's whole
+// chain. The client does not decode.
 func BenchmarkRequests(b *testing.B) {
 	w := newFixture()
 	fill(b, w, 1000, 30, 2)
@@ -75,8 +75,8 @@ func BenchmarkRequests(b *testing.B) {
 	})
 }
 
-// BenchmarkMissing is one request to a cluster of 30,000 pods of which every tenth
-// node does not answer.
+// BenchmarkMissing sends requests to a cluster of 30,000 pods in which every tenth node does
+// not answer.
 func BenchmarkMissing(b *testing.B) {
 	w := newFixture()
 	fill(b, w, 1000, 30, 2)
@@ -96,10 +96,10 @@ func BenchmarkMissing(b *testing.B) {
 	})
 }
 
-// asked is a request, and how its answer is to be written.
+// asked is a request and the format of its answer.
 type asked struct{ name, path, accept, encoding string }
 
-// request measures the requests, each of which is answered with a status.
+// request measures requests. Each must be answered with the given status.
 func request(b *testing.B, config *rest.Config, status int, all []asked) {
 	for _, bench := range all {
 		b.Run(bench.name, func(b *testing.B) {
@@ -121,8 +121,8 @@ func request(b *testing.B, config *rest.Config, status int, all []asked) {
 	}
 }
 
-// TestBothWays holds the two ways of reading pods, a walk over all and a look-up
-// of a few, to one answer.
+// TestBothWays compares the answers of the two ways to read pods: a scan of all, and a look-up
+// of a few.
 func TestBothWays(t *testing.T) {
 	w := newFixture()
 	fill(t, w, 10, 10, 3)

@@ -15,21 +15,21 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// explainer is what reasons are made of: the very state the answer is read from. Only
-// an answer that lacks something asks for it.
+// explainer returns an Explainer of the snapshot that the answer is read from. Only an answer
+// that lacks something needs it.
 func (a *usageReader) explainer() *explain.Explainer {
 	return &explain.Explainer{Now: a.options.Now(), View: a.view, Facts: a.facts, Sources: a.options.Sources()}
 }
 
-// reasonFor says why a pod or node is not served; known is false if nobody has ever
-// spoken of it.
+// reasonFor returns why a pod or node is not served. known is false if neither the API server
+// nor a source has ever named it.
 func (a *usageReader) reasonFor(e metric.Entity) (r explain.Outcome, known bool) {
 	r, known = a.explainer().Rule(e, metric.CPUUsageRate, metric.MemoryWorkingSet)
 	return withoutContainers(r), known
 }
 
-// withoutContainers returns r. Where r finds a pod served as a whole, it is missing here because
-// no container of it is known, and this API serves containers.
+// withoutContainers returns r, except if r says that the pod is served. Then no container of
+// the pod is known, and this API serves containers.
 func withoutContainers(r explain.Outcome) explain.Outcome {
 	if r.Served {
 		return explain.Outcome{Reason: metric.NotReported, Said: "the node reports the pod as a whole and none of its containers"}
@@ -37,22 +37,21 @@ func withoutContainers(r explain.Outcome) explain.Outcome {
 	return r
 }
 
-// warningAgent is who warns.
+// warningAgent is the agent in the warnings.
 const warningAgent = "weir"
 
-// maxReasons is how many reasons a warning counts one by one.
+// maxReasons is how many reasons a warning counts separately.
 const maxReasons = 4
 
-// missingItem is one thing that a LIST should have and does not.
+// missingItem is an object that a LIST should have and does not.
 type missingItem struct {
 	name   string
 	reason explain.Outcome
 }
 
-// warnMissing tells whoever lists that lacks, which come in order, are not among the
-// served: how many and why, one as an example, and the command that says more.
-// The text depends on nothing else, so that equal warnings are equal texts: a
-// client that shows each text once shows it once.
+// warnMissing adds the warnings for the missing objects, which are sorted: how many and why,
+// one as an example, and the command that explains more. Equal situations have equal texts: a
+// client that shows each text once then shows it once.
 func warnMissing(ctx context.Context, kind, noun string, served int, lacks []missingItem) {
 	lacks = slices.DeleteFunc(lacks, func(l missingItem) bool { return !l.reason.Expected() })
 	if len(lacks) == 0 {
@@ -90,8 +89,8 @@ func warnMissing(ctx context.Context, kind, noun string, served int, lacks []mis
 	warning.AddWarning(ctx, warningAgent, explainCommand(ctx, kind, lacks)+" tells more")
 }
 
-// explainCommand returns the command that tells more: of the only one that is missing, or
-// of all of them, as far as the LIST went.
+// explainCommand returns the command that explains the only missing object, or all missing
+// objects in the scope of the LIST.
 func explainCommand(ctx context.Context, kind string, lacks []missingItem) string {
 	const explains = "kubectl weir explain "
 	if len(lacks) == 1 {
@@ -103,10 +102,10 @@ func explainCommand(ctx context.Context, kind string, lacks []missingItem) strin
 	return explains + "missing"
 }
 
-// warnPods warns of the pods that are missing from a LIST.
+// warnPods adds the warnings for pods that are missing from a LIST.
 func (a *usageReader) warnPods(ctx context.Context, served int, missing []*cluster.Pod) {
 	if len(missing) == 0 {
-		return // Fast path: no verdict needs to be read
+		return // Fast path: no verdicts are read
 	}
 	survey := a.explainer().SurveyOf()
 	lacks := make([]missingItem, 0, len(missing))
@@ -116,7 +115,7 @@ func (a *usageReader) warnPods(ctx context.Context, served int, missing []*clust
 	warnMissing(ctx, "pod", "running pod", served, lacks)
 }
 
-// warnNodes warns of the nodes that are missing from a LIST.
+// warnNodes adds the warnings for nodes that are missing from a LIST.
 func (a *usageReader) warnNodes(ctx context.Context, served int, missing []*cluster.Node) {
 	if len(missing) == 0 {
 		return

@@ -11,7 +11,7 @@ import (
 	"k8s.io/metrics/pkg/apis/metrics/v1beta1"
 )
 
-// nodeObjects returns r as the API's objects, made at now.
+// nodeObjects returns r as API objects that were created now.
 func (r *usageList) nodeObjects(now time.Time) []v1beta1.NodeMetrics {
 	items := make([]v1beta1.NodeMetrics, len(r.items))
 	for i := range r.items {
@@ -26,7 +26,7 @@ func (r *usageList) nodeObjects(now time.Time) []v1beta1.NodeMetrics {
 	return items
 }
 
-// podObjects returns r as the API's objects, made at now.
+// podObjects returns r as API objects that were created now.
 func (r *usageList) podObjects(now time.Time) []v1beta1.PodMetrics {
 	items := make([]v1beta1.PodMetrics, len(r.items))
 	containers := make([]v1beta1.ContainerMetrics, len(r.usages))
@@ -45,8 +45,8 @@ func (r *usageList) podObjects(now time.Time) []v1beta1.PodMetrics {
 	return items
 }
 
-// apiObjectMeta returns what the object is called. Its labels are shared with the
-// facts, which nobody changes.
+// apiObjectMeta returns s as ObjectMeta. The labels are shared with the facts, which are
+// immutable.
 func (s *objectMeta) apiObjectMeta(now time.Time) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: s.name, Namespace: string(s.namespace), Labels: s.labels.all,
@@ -56,8 +56,8 @@ func (s *objectMeta) apiObjectMeta(now time.Time) metav1.ObjectMeta {
 
 func (o *usageItem) timestamp() metav1.Time { return metav1.NewTime(time.Unix(0, o.window.End)) }
 
-// tableColumns are those of both resources, as metrics-server names them. kubectl
-// adds the namespace itself where it lists all.
+// tableColumns are the columns of both resources, with metrics-server's names. kubectl adds the
+// namespace itself when it lists all namespaces.
 var tableColumns = []metav1.TableColumnDefinition{
 	{Name: "Name", Type: "string", Format: "name", Description: "Name of the pod or node"},
 	{Name: "cpu", Type: "string", Format: "quantity", Description: "CPU in use, in cores, over the window"},

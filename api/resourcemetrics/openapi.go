@@ -11,11 +11,11 @@ import (
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/core"
 )
 
-// OpenAPIDefinitions returns the definitions of the API's types and of all they
-// refer to: what kubectl explain podmetrics shows.
+// OpenAPIDefinitions returns the definitions of the API's types and of all types they refer to:
+// what kubectl explain podmetrics shows.
 //
-// k8s.io/metrics ships none. There are five types, which will not change any
-// more, so that they are described here; a test holds them to the Go types.
+// k8s.io/metrics has none. The five types will not change any more, so they are described here.
+// A test compares them with the Go types.
 func OpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	definitions := core.GetOpenAPIDefinitions(ref)
 	maps.Copy(definitions, ownDefinitions(ref))
@@ -59,10 +59,10 @@ func ownDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefin
 	}
 }
 
-// definitionBuilder makes definitions and notes which others each refers to.
+// definitionBuilder makes definitions and records the references of each to others.
 type definitionBuilder struct {
 	ref common.ReferenceCallback
-	// uses are the definitions referred to since the last definition was made.
+	// uses are the references since the last definition was made.
 	uses []string
 }
 
@@ -82,12 +82,12 @@ func (d *definitionBuilder) reference(name string) spec.Ref {
 	return d.ref(name)
 }
 
-// property is a property of a type that has a definition.
+// property returns a property of a type that has a definition.
 func (d *definitionBuilder) property(description, name string) spec.Schema {
 	return spec.Schema{SchemaProps: spec.SchemaProps{Description: description, Ref: d.reference(name)}}
 }
 
-// optionalObject is one that may be left out, and then is empty.
+// optionalObject returns a property that may be left out and is then empty.
 func (d *definitionBuilder) optionalObject(description, name string) spec.Schema {
 	s := d.property(description, name)
 	s.Default = map[string]any{}
@@ -113,7 +113,7 @@ func textProperty(description string) spec.Schema {
 	return spec.Schema{SchemaProps: spec.SchemaProps{Description: description, Type: []string{"string"}}}
 }
 
-// atomicList marks a list that is replaced whole.
+// atomicList marks a list that is replaced as a whole.
 func atomicList(s spec.Schema) spec.Schema {
 	s.AddExtension("x-kubernetes-list-type", "atomic")
 	return s

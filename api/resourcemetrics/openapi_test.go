@@ -47,8 +47,8 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
-// TestDefinitions holds the definitions to the Go types: what JSON has, and
-// nothing else, each with a description.
+// TestDefinitions compares the definitions with the Go types: they have exactly the fields of
+// the JSON, each with a description.
 func TestDefinitions(t *testing.T) {
 	definitions := resourcemetrics.OpenAPIDefinitions(func(path string) spec.Ref { return spec.MustCreateRef("#/" + path) })
 	for _, of := range []interface{ OpenAPIModelName() string }{
@@ -87,8 +87,8 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// properties returns what encoding/json makes of a type, and which of it is
-// always there.
+// properties returns the properties that encoding/json writes for a type, and those that are
+// always present.
 func properties(of reflect.Type) (shapes map[string]string, required []string) {
 	shapes = map[string]string{}
 	for f := range of.Fields() {

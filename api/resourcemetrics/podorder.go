@@ -11,12 +11,12 @@ import (
 	"github.com/weir-metrics/weir/resourceusage"
 )
 
-// A LIST of all pods looks up what the API server says of each pod and sorts the pods by
-// name. Both results are nearly the same as in the LIST before, and cost more than the
-// numbers do, because names lie all over the memory. So a LIST keeps its result, and the
-// next one reuses it for each node whose pods did not change: neither those the node
-// reports (resourceusage.PodUsage.Generation) nor those bound to it
-// (cluster.Facts.PodsGeneration).
+// A LIST of all pods looks up each pod in the cluster facts and sorts the pods by name. Both
+// results are nearly the same as in the previous LIST, and cost more than the numbers do,
+// because names are spread over the memory. So a LIST keeps its result, and the next one reuses
+// it for each node with unchanged pods: neither those that the node reports
+// (resourceusage.PodUsage.Generation) nor those bound to it (cluster.Facts.PodsGeneration) have
+// changed.
 
 // podOrder is the pods of a LIST, sorted by namespace and name. It is immutable.
 type podOrder struct {
@@ -26,16 +26,16 @@ type podOrder struct {
 
 // nodeOrder is the part of a podOrder that one node reports.
 type nodeOrder struct {
-	generation      uint64  // of the node's pods in the store; 0: not reusable
+	generation      uint64  // PodUsage.Generation of the node; 0: not reusable
 	boundGeneration uint64  // of the pods bound to the node
-	running         int     // how many of the pods bound to the node run
+	running         int     // number of running pods that are bound to the node
 	positions       []int32 // in podOrder.pods, by PodUsage.Index; or notListed
 }
 
 // notListed is the position of a pod that is not in the podOrder.
 const notListed = -1
 
-// isCurrent reports whether o still holds. o may be nil.
+// isCurrent reports whether the pods of o have not changed. o may be nil.
 func (o *nodeOrder) isCurrent(generation, boundGeneration uint64) bool {
 	return o != nil && generation != 0 && o.generation == generation && o.boundGeneration == boundGeneration
 }
@@ -49,7 +49,7 @@ type podOrderCache struct {
 	}
 }
 
-// keepPodOrder is how long a podOrder is kept after its LIST: it keeps facts alive.
+// keepPodOrder is how long a podOrder is kept after its LIST. It keeps facts in memory.
 const keepPodOrder = time.Minute
 
 func newPodOrderCache() *podOrderCache {
@@ -71,21 +71,21 @@ func (r *podOrderCache) set(last *podOrder) {
 	r.mu.last = last
 }
 
-// put keeps a podOrder for the next LIST.
+// put stores a podOrder for the next LIST.
 func (r *podOrderCache) put(next *podOrder) {
 	r.set(next)
 	r.expiry.Reset(keepPodOrder)
 }
 
-// podOrderScan goes through the pods of a snapshot node by node, finds each in the last
-// podOrder, and collects those that are not in it.
+// podOrderScan reads the pods of a snapshot node by node. It finds each pod in the last
+// podOrder, and collects the pods that are not in it.
 type podOrderScan struct {
 	last    *podOrder
 	facts   *cluster.Facts
 	nodes   []scannedNode
 	newPods []newPod
-	// boundElsewhere holds pods that are served with the numbers of a node they are not
-	// bound to.
+	// boundElsewhere has pods that are served with the numbers of a node to which they are not
+	// bound.
 	boundElsewhere map[metric.PodRef]bool
 	labelSets      labelSets
 }
@@ -96,7 +96,7 @@ type scannedNode struct {
 	before    *nodeOrder     // of the last podOrder; nil if it is not current
 	bound     []*cluster.Pod // the pods bound to it
 	firstItem int            // index of the node's first item
-	served    int            // how many of the pods bound to it are served
+	served    int            // number of served pods that are bound to it
 	nodeOrder
 }
 
@@ -107,8 +107,8 @@ type newPod struct {
 	index int // PodUsage.Index
 }
 
-// findPod returns u's position in the last podOrder, or ^i for the i-th new pod. ok is false
-// if u must not be served. read is how many items were read before it.
+// findPod returns the position of u in the last podOrder, or ^i for the i-th new pod. ok is
+// false if u must not be served. read is the number of items before u.
 func (c *podOrderScan) findPod(u *resourceusage.PodUsage, read int) (who int32, ok bool) {
 	n := len(c.nodes) - 1
 	if n < 0 || c.nodes[n].name != u.Node {
@@ -140,7 +140,7 @@ func (c *podOrderScan) findPod(u *resourceusage.PodUsage, read int) (who int32, 
 	return ^int32(len(c.newPods) - 1), true
 }
 
-// beginNode goes on to the node of u, its first pod.
+// beginNode begins the node of u, its first pod.
 func (c *podOrderScan) beginNode(u *resourceusage.PodUsage, read int) {
 	c.nodes = append(c.nodes, scannedNode{
 		name: u.Node, bound: c.facts.PodsOn(u.Node), firstItem: read,
@@ -175,9 +175,9 @@ func (c *podOrderScan) metaAt(who int32) *objectMeta {
 	return &c.last.pods[who]
 }
 
-// missingPods returns the running pods that are not among items, which are all items in the
-// order they were read. A running pod is bound to a node, so it compares node by node; where
-// as many pods are served as run, it compares no names.
+// missingPods returns the running pods that are not in items, which are all items in the order
+// they were read. A running pod is bound to a node, so missingPods compares node by node. It
+// compares no names for a node that has as many served pods as running ones.
 func (c *podOrderScan) missingPods(items []usageItem) (missing []*cluster.Pod) {
 	has := map[metric.PodRef]bool{}
 	addMissing := func(bound []*cluster.Pod) {
@@ -311,8 +311,8 @@ func (c *podOrderScan) mergeNewPods(next *podOrder, stays []int32) (came []int32
 	return came
 }
 
-// packNames copies names into one string, in order. A LIST reads them in that order, and
-// then finds them next to each other in the processor's cache.
+// packNames copies names into one string, in order. A LIST reads them in that order, so they
+// are adjacent in the processor's cache.
 func packNames(who []objectMeta, order []int32) {
 	size := 0
 	for i := range who {

@@ -17,9 +17,8 @@ import (
 	"github.com/weir-metrics/weir/sinks/memory"
 )
 
-// TestPodOrder lets pods come, go, move, change and fail to be measured between LISTs, and
-// holds what a server answers that remembers the last LIST to what one says that has never
-// been asked.
+// TestPodOrder changes pods between LISTs: they come, go, move, change and fail to be measured.
+// It compares the answers of a server that keeps the last podOrder with those of a new server.
 func TestPodOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	w := newFixture()
@@ -96,8 +95,8 @@ func TestPodOrder(t *testing.T) {
 	}
 }
 
-// warnsOfAll holds the warning in an answer with all pods to the number of those that run
-// by facts and are not in it.
+// warnsOfAll checks that the warning in an answer with all pods has the number of pods that run
+// by facts and are not in the answer.
 func warnsOfAll(t *testing.T, answer string, facts *cluster.Facts) {
 	t.Helper()
 	_, body, _ := strings.Cut(answer, "{")
@@ -124,8 +123,9 @@ func warnsOfAll(t *testing.T, answer string, facts *cluster.Facts) {
 	}
 }
 
-// Numbers that are held, for the last read came between two runs of a container, end as
-// soon as the API server tells of that: in a LIST, in the next one, and in a GET.
+// The last read came between two runs of a container, so its last known value is served. It
+// ends as soon as the API server reports the end of the first run: in a LIST, in the next one,
+// and in a GET.
 func TestLastKnownUntilReported(t *testing.T) {
 	w := newFixture()
 	web := running("shop", "web", "n1", "web", "app")
@@ -150,8 +150,8 @@ func TestLastKnownUntilReported(t *testing.T) {
 	}
 }
 
-// A pod that one node reports and the API server has bound to another is not remembered:
-// it may end without a change of what is known of the first.
+// A pod that one node reports and the API server binds to another node is not kept in the
+// podOrder: it may end without a change of either generation of the first node.
 func TestPodOrderOfMovedPods(t *testing.T) {
 	w := newFixture()
 	web := running("shop", "web", "n1", "web", "app")

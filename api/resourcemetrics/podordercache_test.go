@@ -14,8 +14,8 @@ import (
 	"github.com/weir-metrics/weir/sinks/memory"
 )
 
-// LISTs at the same time, some of which began earlier and go by older facts or an older
-// view than others, leave each other rolls that are good for whoever finds them.
+// Several LISTs run at the same time, some with older facts or an older snapshot. The podOrder
+// that each of them stores must be valid for all others.
 func TestPodOrderBetweenLists(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -143,7 +143,7 @@ func TestBadRequests(t *testing.T) {
 
 func TestNotFound(t *testing.T) {
 	w := village(t)
-	// A pod of the same name follows, and its numbers are still to come.
+	// A pod of the same name follows, and has no numbers yet.
 	next := running("kube-system", "agent", "n1", "agent", "agent")
 	next.UID = "another"
 	w.know(nil, []*cluster.Pod{next, running("shop", "young", "n1", "young", "app")})
@@ -251,8 +251,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestReplacedPod lists a pod whose numbers at hand are of an earlier one of its
-// name.
+// TestReplacedPod lists a pod when the only numbers are those of an earlier pod of its name.
 func TestReplacedPod(t *testing.T) {
 	w := village(t)
 	next := running("kube-system", "agent", "n1", "agent", "agent")
@@ -273,8 +272,7 @@ func TestReplacedPod(t *testing.T) {
 	}
 }
 
-// TestNoAmount has a rate and a working set that are no amounts: neither is
-// served as one.
+// TestNoAmount has a rate and a working set that are not valid amounts. They are not served.
 func TestNoAmount(t *testing.T) {
 	w := newFixture()
 	web, db := running("shop", "web", "n1", "web", "app"), running("shop", "db", "n1", "db", "app")

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-metrics/weir/resourceusage"
 )
 
-// resourceList returns u as the API spells it: "1500n", "4Ki".
+// resourceList returns u in the API's form: "1500n", "4Ki".
 func resourceList(u *resourceusage.Usage) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: cpuQuantity(u), corev1.ResourceMemory: memoryQuantity(u)}
 }
@@ -23,28 +23,27 @@ func memoryQuantity(u *resourceusage.Usage) resource.Quantity {
 	return *resource.NewQuantity(u.Memory, resource.BinarySI)
 }
 
-// quantityText is how a quantity is written: a number and a suffix.
+// quantityText is a quantity as text: a number and a suffix.
 type quantityText struct {
 	value  uint64
 	digits uint8 // how many digits value has
 	suffix uint8
 }
 
-// The suffixes of a thousandfold, from nano on, and of 1024-fold.
+// The suffixes of powers of 1000, from nano on, and of powers of 1024.
 var suffixes = [...]string{"n", "u", "m", "", "k", "M", "G", "T", "P", "E", "", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}
 
-// Where in suffixes are those of one.
+// The indexes in suffixes of 1000^0 and 1024^0.
 const (
 	decimalOne = 3
 	binaryOne  = 10
 )
 
-// cpuText returns what cpuQuantity's String says of so many nanocores, which are not
-// negative.
+// cpuText returns the text of cpuQuantity for nanocores, which must not be negative.
 func cpuText(nanocores int64) quantityText { return decimalText(uint64(nanocores), 0) }
 
-// memoryText returns what memoryQuantity's String says of so many bytes, which are not
-// negative. The library spells less than a Ki in decimals: 1000 is "1k".
+// memoryText returns the text of memoryQuantity for bytes, which must not be negative. The
+// library writes less than 1 Ki in decimals: 1000 is "1k".
 func memoryText(bytes int64) quantityText {
 	v := uint64(bytes)
 	if v < 1024 {
@@ -55,8 +54,8 @@ func memoryText(bytes int64) quantityText {
 	return quantityText{v, countDigits(v), binaryOne + thousands}
 }
 
-// decimalText returns v with the largest suffix that leaves it whole; suffix is what v
-// counts.
+// decimalText returns v with the largest suffix that leaves an integer. suffix is the unit of
+// v.
 func decimalText(v uint64, suffix uint8) quantityText {
 	if v == 0 {
 		return quantityText{0, 1, decimalOne}
@@ -68,15 +67,14 @@ func decimalText(v uint64, suffix uint8) quantityText {
 	return quantityText{v, countDigits(v), suffix}
 }
 
-// size returns how many bytes q takes.
+// size returns the length of q in bytes.
 func (q quantityText) size() int { return int(q.digits) + len(suffixes[q.suffix]) }
 
-// append appends q.
+// append appends q to b.
 func (q quantityText) append(b []byte) []byte {
 	return append(strconv.AppendUint(b, q.value, 10), suffixes[q.suffix]...)
 }
 
-// powersOfTen are the powers of ten.
 var powersOfTen = func() (tens [20]uint64) {
 	tens[0] = 1
 	for i := 1; i < len(tens); i++ {
@@ -87,7 +85,7 @@ var powersOfTen = func() (tens [20]uint64) {
 
 // countDigits returns how many decimal digits v has.
 func countDigits(v uint64) uint8 {
-	n := bits.Len64(v) * 1233 >> 12 // the digits, or one less: 1233/4096 is about log10 of 2
+	n := bits.Len64(v) * 1233 >> 12 // the number of digits, or one less: 1233/4096 is about log10 of 2
 	if v >= powersOfTen[n] {
 		n++
 	}

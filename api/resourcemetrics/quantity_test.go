@@ -7,7 +7,7 @@ import (
 	"github.com/weir-metrics/weir/resourceusage"
 )
 
-// FuzzQuantity holds what is appended to what the library spells.
+// FuzzQuantity compares the text with that of the library.
 func FuzzQuantity(f *testing.F) {
 	for _, v := range []int64{
 		0, 1, 9, 10, 999, 1000, 1001, 1023, 1024, 1025, 10_000, 1 << 20, 1_000_000, 3 << 30, 1_500_000_000,
@@ -17,7 +17,7 @@ func FuzzQuantity(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, v int64) {
 		v &= math.MaxInt64
-		// The round numbers beside it, which fuzzing would seldom hit.
+		// Fuzzing would seldom find the round numbers near v.
 		for _, v := range []int64{v, v / 1000 * 1000, v / 1e6 * 1e6, v / 1e9 * 1e9, v &^ 0x3ff, v &^ 0xfffff, v >> 30 << 30} {
 			u := &resourceusage.Usage{CPU: v, Memory: v}
 			cpu, memory := cpuQuantity(u), memoryQuantity(u)
@@ -33,7 +33,7 @@ func FuzzQuantity(f *testing.F) {
 	})
 }
 
-// TestWidth is where numbers get a digit more.
+// TestWidth checks the numbers that have one more digit than the one before.
 func TestWidth(t *testing.T) {
 	f := func(v uint64, want uint8) {
 		t.Helper()

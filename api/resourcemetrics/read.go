@@ -14,18 +14,18 @@ import (
 	"github.com/weir-metrics/weir/resourceusage"
 )
 
-// namespaceField is how a field selector calls the namespace.
+// namespaceField is the name of the namespace in a field selector.
 const namespaceField = "metadata.namespace"
 
-// listFilter is which objects a LIST asks for.
+// listFilter says which objects a request selects.
 type listFilter struct {
 	namespace metric.Namespace // empty for all
-	name      string           // the only one; empty for all
+	name      string           // of the only object; empty for all
 	labels    labels.Selector  // nil for all
 	fields    fields.Selector  // nil for all
 }
 
-// newListFilter returns what a request asks for. options may be nil.
+// newListFilter returns the filter of a request. options may be nil.
 func newListFilter(namespace string, options *metainternalversion.ListOptions) listFilter {
 	c := listFilter{namespace: metric.Namespace(namespace)}
 	if options == nil {
@@ -44,12 +44,12 @@ func newListFilter(namespace string, options *metainternalversion.ListOptions) l
 	return c
 }
 
-// selectsAll reports whether all objects are chosen.
+// selectsAll reports whether c selects all objects.
 func (c *listFilter) selectsAll() bool {
 	return c.namespace == "" && c.name == "" && c.labels == nil && c.fields == nil
 }
 
-// matches reports whether the object of that name and those labels is chosen.
+// matches reports whether c selects the object with this name and these labels.
 func (c *listFilter) matches(namespace metric.Namespace, name string, has map[string]string) bool {
 	return (c.namespace == "" || c.namespace == namespace) &&
 		(c.name == "" || c.name == name) &&
@@ -57,7 +57,7 @@ func (c *listFilter) matches(namespace metric.Namespace, name string, has map[st
 		(c.labels == nil || c.labels.Matches(labels.Set(has)))
 }
 
-// selectableFields are the fields by which objects are selected.
+// selectableFields are the fields by which objects can be selected.
 type selectableFields struct {
 	namespace metric.Namespace
 	name      string
@@ -79,23 +79,22 @@ func (n selectableFields) Has(field string) bool {
 	return field == metav1.ObjectNameField || field == namespaceField && n.namespace != ""
 }
 
-// usageReader is all that one request needs.
+// usageReader has the data that one request reads.
 type usageReader struct {
 	view    UsageReader    // nil for a cluster without nodes
-	facts   *cluster.Facts // nil where there is no API server
+	facts   *cluster.Facts // nil if there is no API server
 	options *Options
 	orders  *podOrderCache
 }
 
-// mayServe reports whether the numbers of a pod may be served that was measured whole.
-// p is nil if the API server does not know the pod.
+// mayServe reports whether a pod that was measured completely may be served. p is nil if the
+// API server does not know the pod.
 func (a *usageReader) mayServe(p *cluster.Pod, u *resourceusage.PodUsage) bool {
 	return a.facts == nil || resourceusage.MayServePod(p, *u.UID, u.LastKnownAt)
 }
 
-// readPods reads what is served of the chosen pods, in the order of names, and returns the
-// running ones of which nothing is, in that order. Without facts nobody knows what runs
-// beside what is served.
+// readPods reads the selected pods into r, sorted by name. It returns the running pods that are
+// not served, also sorted. Without facts it returns none, because it is unknown which pods run.
 func (a *usageReader) readPods(c listFilter, r *usageList) (missing []*cluster.Pod) {
 	switch {
 	case a.facts == nil:
@@ -114,7 +113,7 @@ func (a *usageReader) readPods(c listFilter, r *usageList) (missing []*cluster.P
 			}
 			break
 		}
-		// A few of many are looked up: one application costs the same in a
+		// A small selection is looked up pod by pod: one application then costs the same in a
 		// large cluster as in a small one.
 		for _, p := range running {
 			if !a.readPod(r, p.PodRef, p) {
@@ -129,7 +128,7 @@ func (a *usageReader) readPods(c listFilter, r *usageList) (missing []*cluster.P
 	return missing
 }
 
-// readWithoutFacts reads the chosen pods where there is no API server to ask about them.
+// readWithoutFacts reads the selected pods if there is no API server.
 func (a *usageReader) readWithoutFacts(c listFilter, r *usageList) {
 	if c.namespace != "" && c.name != "" {
 		if ref := (metric.PodRef{Namespace: c.namespace, Name: metric.PodName(c.name)}); c.matches(c.namespace, c.name, nil) {
@@ -145,8 +144,8 @@ func (a *usageReader) readWithoutFacts(c listFilter, r *usageList) {
 	})
 }
 
-// runningPods returns the chosen pods that run, by what the API server says, and
-// how many pods it has in all.
+// runningPods returns the selected pods that run, by the API server, and the number of all
+// pods.
 func (a *usageReader) runningPods(c listFilter) (running []*cluster.Pod, all int) {
 	if c.namespace == "" && c.labels == nil && c.fields == nil {
 		running = make([]*cluster.Pod, 0, a.facts.Pods())
@@ -158,7 +157,8 @@ func (a *usageReader) runningPods(c listFilter) (running []*cluster.Pod, all int
 	}
 	switch {
 	case c.namespace == "":
-		// A pod that runs is bound to a node. The lists of the nodes are read faster than the maps of all pods.
+		// A running pod is bound to a node. The lists of nodes are read faster than the maps of
+		// all pods.
 		a.facts.EachNodesPods(func(_ metric.NodeName, pods []*cluster.Pod) bool {
 			for _, p := range pods {
 				take(p)
@@ -192,8 +192,8 @@ func notListedPods(running []*cluster.Pod, r *usageList) (missing []*cluster.Pod
 	return missing
 }
 
-// readPod adds one pod and reports whether it is served. p is what the API
-// server says of it, nil if nothing.
+// readPod adds one pod to r and reports whether it is served. p is nil if the API server does
+// not know the pod.
 func (a *usageReader) readPod(r *usageList, ref metric.PodRef, p *cluster.Pod) bool {
 	if a.view == nil || !a.view.PodUsage(ref, &r.pod) || !a.mayServe(p, &r.pod) {
 		return false
@@ -206,8 +206,8 @@ func (a *usageReader) readPod(r *usageList, ref metric.PodRef, p *cluster.Pod) b
 	return true
 }
 
-// scanPods adds the chosen pods by going through all there are, in the order of names, and
-// returns those that run and are not served, if all are chosen.
+// scanPods reads all pods and adds the selected ones to r, sorted by name. It returns the
+// running pods that are not served, if c selects all.
 func (a *usageReader) scanPods(r *usageList, c listFilter) (missing []*cluster.Pod) {
 	known := a.orders.get()
 	scan := podOrderScan{last: known, facts: a.facts}
@@ -238,8 +238,8 @@ func (a *usageReader) scanPods(r *usageList, c listFilter) (missing []*cluster.P
 	return missing
 }
 
-// readNodes reads what is served of the chosen nodes, in the order of names, and returns
-// those of which nothing is.
+// readNodes reads the selected nodes into r, sorted by name. It returns the nodes that are not
+// served.
 func (a *usageReader) readNodes(c listFilter, r *usageList) (missing []*cluster.Node) {
 	defer r.sortByName()
 	if a.facts == nil {
@@ -261,8 +261,8 @@ func (a *usageReader) readNodes(c listFilter, r *usageList) (missing []*cluster.
 	return missing
 }
 
-// readNode adds a node and reports whether it is served. n is what the API server says of
-// it, nil if nothing.
+// readNode adds a node to r and reports whether it is served. n is nil if the API server does
+// not know the node.
 func (a *usageReader) readNode(r *usageList, name metric.NodeName, n *cluster.Node) bool {
 	if a.view == nil {
 		return false

@@ -13,7 +13,7 @@ import (
 
 // objectMeta is the name and labels of a node or pod.
 type objectMeta struct {
-	namespace  metric.Namespace // of a pod
+	namespace  metric.Namespace // of a pod; empty for a node
 	name       string
 	labels     *labelSet
 	plainNames bool // both names need no escape in JSON
@@ -25,27 +25,27 @@ func newObjectMeta(namespace metric.Namespace, name string, labels *labelSet) ob
 
 // usageItem is the usage of one node or pod.
 type usageItem struct {
-	window metric.Window // the time it was measured over
+	window metric.Window // the time over which it was measured
 	// from and to are its range in itemStore.usages: one usage of a node, or one for each
 	// container of a pod.
 	from, to int32
 	meta     int32 // index in usageList.metas
 }
 
-// usageList is the result of a LIST. It is a few slices instead of many small objects.
+// usageList is the result of a LIST, in a few slices instead of many small objects.
 type usageList struct {
-	metas []objectMeta // ownMetas, or those of a podOrder, which are never changed
+	metas []objectMeta // ownMetas, or those of a podOrder, which is immutable
 	itemStore
-	pod       resourceusage.PodUsage // what the view says of one pod
+	pod       resourceusage.PodUsage // memory for UsageReader.PodUsage
 	ownMetas  []objectMeta
 	labelSets labelSets
-	texts     []usageText // of one object, while it is written
-	// For arrange.
+	texts     []usageText // of the object that is being written
+	// Memory for reorder.
 	spare itemStore
 	order []int32
 }
 
-// itemStore are items and their uses.
+// itemStore is items and their usages.
 type itemStore struct {
 	items  []usageItem
 	usages []resourceusage.Usage
@@ -54,9 +54,9 @@ type itemStore struct {
 // usageLists reuses the memory of a usageList for the next LIST.
 var usageLists = sync.Pool{New: func() any { return &usageList{} }}
 
-// release gives r's memory back. What was read must not be used any more.
+// release puts r back for the next LIST. r and its content must not be used afterwards.
 func (r *usageList) release() {
-	clear(r.ownMetas) // so that nothing holds on to facts
+	clear(r.ownMetas) // so that r keeps no facts in memory
 	clear(r.labelSets.byKey)
 	clear(r.texts[:cap(r.texts)])
 	r.itemStore.clear()
@@ -71,26 +71,26 @@ func (n *itemStore) clear() {
 	n.items, n.usages = n.items[:0], n.usages[:0]
 }
 
-// grow makes room for so many pods, and as many containers as most have.
+// grow makes room for this many pods with two containers each.
 func (r *usageList) grow(pods int) {
 	r.items, r.usages = slices.Grow(r.items, pods), slices.Grow(r.usages, 2*pods)
 }
 
-// addPod appends what is served of a pod. who is which of the subjects it is.
+// addPod appends a pod. who is its index in metas.
 func (r *usageList) addPod(u *resourceusage.PodUsage, who int32) {
 	from := int32(len(r.usages))
 	r.usages = append(r.usages, u.Containers...)
 	r.items = append(r.items, usageItem{window: u.Window, from: from, to: int32(len(r.usages)), meta: who})
 }
 
-// addNode appends what is served of a node.
+// addNode appends a node.
 func (r *usageList) addNode(s objectMeta, u resourceusage.Usage, over metric.Window) {
 	from := int32(len(r.usages))
 	r.usages = append(r.usages, u)
 	r.items = append(r.items, usageItem{window: over, from: from, to: from + 1, meta: r.addMeta(s)})
 }
 
-// addMeta appends a subject of r's own and returns which it is.
+// addMeta appends s to r's own metas and returns its index.
 func (r *usageList) addMeta(s objectMeta) int32 {
 	r.ownMetas = append(r.ownMetas, s)
 	r.metas = r.ownMetas
@@ -100,16 +100,16 @@ func (r *usageList) addMeta(s objectMeta) int32 {
 // metaOf returns the name and labels of an item.
 func (r *usageList) metaOf(o *usageItem) *objectMeta { return &r.metas[o.meta] }
 
-// usagesOf returns the uses of an item.
+// usagesOf returns the usages of an item.
 func (r *usageList) usagesOf(o *usageItem) []resourceusage.Usage { return r.usages[o.from:o.to] }
 
-// sortByName puts the items, each of which has the next subject, in the order of names.
+// sortByName sorts the items by name. Item i must have meta i.
 func (r *usageList) sortByName() {
 	r.order = sortedByName(r.metas, r.order[:0])
 	r.reorder()
 }
 
-// sortByMeta puts the items in the order of their subjects, which is that of names.
+// sortByMeta sorts the items by their metas, which are sorted by name.
 func (r *usageList) sortByMeta() {
 	r.order = slices.Grow(r.order[:0], len(r.metas))[:len(r.metas)]
 	if len(r.items) < len(r.metas) {
@@ -126,9 +126,9 @@ func (r *usageList) sortByMeta() {
 	r.reorder()
 }
 
-// reorder puts the items into order, and their uses, so that whoever writes them goes through
-// the memory from one end to the other. To fetch them from all over it is quicker here,
-// where a processor waits for many at once, than between other work.
+// reorder sorts items and usages by r.order, so that they are later read in the order of
+// memory. The copies here are faster than random reads during encoding, because the processor
+// waits for many of them at once.
 func (r *usageList) reorder() {
 	to := &r.spare
 	to.items, to.usages = slices.Grow(to.items, len(r.items)), slices.Grow(to.usages, len(r.usages))
@@ -144,12 +144,12 @@ func (r *usageList) reorder() {
 	r.itemStore, r.spare = r.spare, r.itemStore
 }
 
-// compare orders subjects as the API server lists objects.
+// compare orders metas as the API server lists objects.
 func (s *objectMeta) compare(o *objectMeta) int {
 	return cmp.Or(cmp.Compare(s.namespace, o.namespace), strings.Compare(s.name, o.name))
 }
 
-// sortedByName appends the indexes of who in the order of names.
+// sortedByName appends the indexes of who, sorted by name.
 func sortedByName(who []objectMeta, order []int32) []int32 {
 	for i := range who {
 		order = append(order, int32(i))
@@ -158,21 +158,21 @@ func sortedByName(who []objectMeta, order []int32) []int32 {
 	return order
 }
 
-// labelSet is the labels of a subject, and how they are written. It is immutable.
+// labelSet is the labels of an object, also in their encoded forms. It is immutable.
 type labelSet struct {
 	all            map[string]string
 	key            string // cluster.AppendLabelKey
 	json, protobuf []byte
 }
 
-// label is one of a set.
+// label is one label of a labelSet.
 type label struct{ key, value string }
 
 func newLabelSet(all map[string]string, key string) *labelSet {
 	sorted, size := make([]label, 0, len(all)), 0
 	for k, v := range all {
 		sorted = append(sorted, label{k, v})
-		size += len(k) + len(v) + len(`"":"",`) // in protobuf as much, unless it is long
+		size += len(k) + len(v) + len(`"":"",`) // protobuf needs about as much
 	}
 	slices.SortFunc(sorted, func(a, b label) int { return cmp.Compare(a.key, b.key) })
 	text := appendLabels(make([]byte, 0, 2*size+len(`,"labels":{}`)), sorted)
@@ -181,16 +181,16 @@ func newLabelSet(all map[string]string, key string) *labelSet {
 	return &labelSet{all: all, key: key, json: text[:n:n], protobuf: text[n:]}
 }
 
-// noLabels is the set of what has none.
+// noLabels is the labelSet without labels.
 var noLabels = &labelSet{}
 
-// labelSets are those that were met: the pods of a ReplicaSet share one.
+// labelSets has the labelSets seen so far: the pods of a ReplicaSet share one.
 type labelSets struct {
 	byKey map[string]*labelSet
 	key   []byte // scratch
 }
 
-// setOf returns the set of labels. They must not be changed.
+// setOf returns the labelSet of labels, which must not be changed.
 func (l *labelSets) setOf(labels map[string]string) *labelSet {
 	if len(labels) == 0 {
 		return noLabels
@@ -204,7 +204,7 @@ func (l *labelSets) setOf(labels map[string]string) *labelSet {
 	return set
 }
 
-// add makes set one of those that were met.
+// add adds a set.
 func (l *labelSets) add(set *labelSet) {
 	if l.byKey == nil {
 		l.byKey = map[string]*labelSet{}

@@ -48,7 +48,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// TestRetry lets a client ask before there is anything to answer with.
+// TestRetry has a client ask before there is any data.
 func TestRetry(t *testing.T) {
 	o := village(t).options()
 	ready := o.Snapshot
@@ -80,7 +80,7 @@ func TestNoNodes(t *testing.T) {
 	}
 }
 
-// TestStandalone serves kubelets that belong to no cluster.
+// TestStandalone serves kubelets without a cluster.
 func TestStandalone(t *testing.T) {
 	w := newFixture()
 	b := batch("alone")

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// storage is one of the resources nodes and pods.
+// storage serves one of the resources nodes and pods.
 type storage struct {
 	*resourceAPI
 	kind objectKind
@@ -56,11 +56,11 @@ func (s *storage) NamespaceScoped() bool { return s.kind.isPod }
 // Kind is part of rest.KindProvider.
 func (s *storage) Kind() string { return s.kind.object }
 
-// GetSingularName is part of rest.SingularNameProvider. There is none, so that "node" and
-// "pod" go on meaning the node and the pod themselves.
+// GetSingularName is part of rest.SingularNameProvider. There is no singular name, so that
+// "node" and "pod" still mean the node and the pod themselves.
 func (*storage) GetSingularName() string { return "" }
 
-// List returns what is served of the chosen objects, and warns of those that are missing.
+// List returns the selected objects, and adds warnings for those that are missing.
 func (s *storage) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
 	r, now, err := s.list(ctx, newListFilter(request.NamespaceValue(ctx), options))
 	if err != nil {
@@ -73,8 +73,8 @@ func (s *storage) List(ctx context.Context, options *metainternalversion.ListOpt
 	return &v1beta1.NodeMetricsList{Items: r.nodeObjects(now)}, nil
 }
 
-// list reads the chosen objects, warns of those that are missing, and returns when that was.
-// The caller releases the list.
+// list reads the selected objects and adds warnings for those that are missing. It returns the
+// time of the answer. The caller releases the list.
 func (s *storage) list(ctx context.Context, c listFilter) (r *usageList, now time.Time, err error) {
 	a, err := s.newReader()
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *storage) list(ctx context.Context, c listFilter) (r *usageList, now tim
 	return r, s.observeAges(r), nil
 }
 
-// Get returns what is served of one object, or says why nothing is.
+// Get returns one object, or an error that says why it is not served.
 func (s *storage) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	r, now, err := s.get(ctx, name)
 	if err != nil {
@@ -104,7 +104,8 @@ func (s *storage) Get(ctx context.Context, name string, _ *metav1.GetOptions) (r
 	return &r.nodeObjects(now)[0], nil
 }
 
-// get reads one object, or says why nothing is served of it. The caller releases the list.
+// get reads one object, or returns an error that says why it is not served. The caller releases
+// the list.
 func (s *storage) get(ctx context.Context, name string) (r *usageList, now time.Time, err error) {
 	a, err := s.newReader()
 	if err != nil {
@@ -136,7 +137,7 @@ func (s *storage) get(ctx context.Context, name string) (r *usageList, now time.
 	return nil, now, notFound(s.kind.resource, name)
 }
 
-// observeAges counts how old the numbers of r are that are being served, and returns the time.
+// observeAges records the ages of the numbers in r, and returns the present time.
 func (s *storage) observeAges(r *usageList) (now time.Time) {
 	now = s.options.Now()
 	for i := range r.items {

@@ -10,22 +10,22 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// chunkBytes is how many bytes of an answer are gathered before they are sent, so that a
-// client reads while the rest is written and no answer is ever whole in memory. It is
-// also the most that the library sends uncompressed to a client that takes gzip.
+// chunkBytes is how many bytes of an answer are collected before they are sent. A client reads
+// while the rest is encoded, and no answer is in memory as a whole. It is also the largest
+// answer that the library sends uncompressed to a client that accepts gzip.
 const chunkBytes = 128 << 10
 
 // responseStream sends the bytes of one answer.
 type responseStream struct {
 	w          http.ResponseWriter
 	mediaType  string
-	gzip       bool // longer answers are compressed
+	gzip       bool // answers longer than chunkBytes are compressed
 	out        io.Writer
 	compressor *gzip.Writer
-	sent       chan sendResult // of the bytes that are being sent; nil if none are
+	sent       chan sendResult // result of the write in progress; nil if there is none
 }
 
-// sendResult is what came of sending.
+// sendResult is the result of a write.
 type sendResult struct {
 	err      error
 	panicked any
@@ -36,14 +36,14 @@ var (
 	compressorPool = sync.Pool{New: func() any {
 		z, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
 		if err != nil {
-			panic(fmt.Sprintf("resourcemetrics: make a gzip writer: %v", err)) // the level is one
+			panic(fmt.Sprintf("resourcemetrics: make a gzip writer: %v", err)) // the level is valid
 		}
 		return z
 	}}
 )
 
-// sendResponse writes d to w as e has it. While a chunk is compressed, encrypted and sent, the next
-// one is encoded.
+// sendResponse writes d to w with the encoder e. While one chunk is compressed, encrypted and
+// sent, the next one is encoded.
 func sendResponse(w http.ResponseWriter, mediaType string, packs bool, e encoder, d *response) (err error) {
 	buffer, spare := bufferPool.Get().(*[]byte), (*[]byte)(nil)
 	defer func() {
@@ -85,7 +85,7 @@ func sendResponse(w http.ResponseWriter, mediaType string, packs bool, e encoder
 	return s.write(b, size)
 }
 
-// start begins to write b, which is good until wait has returned.
+// start begins to write b, which must not change until wait has returned.
 func (s *responseStream) start(b []byte, size int) {
 	sent := make(chan sendResult, 1)
 	s.sent = sent
@@ -99,8 +99,8 @@ func (s *responseStream) start(b []byte, size int) {
 	}()
 }
 
-// wait returns what came of what was started, and panics if that has: whoever serves the
-// request knows what to do then.
+// wait returns the result of the write in progress. If that panicked, wait panics too: the
+// server handles a panic of the goroutine that serves the request.
 func (s *responseStream) wait() error {
 	if s.sent == nil {
 		return nil
@@ -112,8 +112,7 @@ func (s *responseStream) wait() error {
 	return o.err
 }
 
-// write sends b, which begins an answer of size bytes (-1 if that is unknown) or goes
-// on with it.
+// write sends b. The first call begins an answer of size bytes, -1 if that is unknown.
 func (s *responseStream) write(b []byte, size int) error {
 	if s.out == nil {
 		s.begin(len(b), size)
@@ -139,9 +138,9 @@ func (s *responseStream) begin(first, size int) {
 	s.w.WriteHeader(http.StatusOK)
 }
 
-// end ends an answer that was sent as far as err says.
+// end ends the answer. err is the error of the encoding, if there was one.
 func (s *responseStream) end(err error) error {
-	if sent := s.wait(); err == nil { // something is sent only if the encoding panicked
+	if sent := s.wait(); err == nil { // a write is in progress only if the encoding failed or panicked
 		err = sent
 	}
 	if s.compressor == nil {

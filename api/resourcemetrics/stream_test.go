@@ -9,8 +9,8 @@ import (
 	"github.com/weir-metrics/weir/resourceusage"
 )
 
-// What panics while bytes are sent panics where the request is served, which is where the
-// server expects it.
+// A panic during a write becomes a panic of the goroutine that serves the request, as the
+// server expects.
 func TestSendPanics(t *testing.T) {
 	r := &usageList{}
 	for i := range 2000 {
@@ -25,7 +25,7 @@ func TestSendPanics(t *testing.T) {
 	t.Errorf("send returned %v, want a panic", err)
 }
 
-// gone is a client in whose absence a server panics.
+// gone is a client that has disconnected, for which a server panics.
 type gone struct{ http.ResponseWriter }
 
 func (gone) Write([]byte) (int, error) { panic(http.ErrAbortHandler) }

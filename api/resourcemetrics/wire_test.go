@@ -25,7 +25,7 @@ const (
 	podsIn  = apiPath + "/namespaces/shop/pods"
 )
 
-// get asks as a bare HTTP client does.
+// get sends a request as a plain HTTP client.
 func get(t testing.TB, config *rest.Config, path string, header ...string) (*http.Response, []byte) {
 	t.Helper()
 	request, err := http.NewRequest(http.MethodGet, config.Host+path, nil)
@@ -70,7 +70,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestEncodings asks for the same list in every encoding.
+// TestEncodings requests the same list in every encoding.
 func TestEncodings(t *testing.T) {
 	config := serve(t, village(t).options())
 	scheme, err := resourcemetrics.NewScheme()
@@ -115,7 +115,7 @@ func TestEncodings(t *testing.T) {
 
 func TestGzip(t *testing.T) {
 	w := newFixture()
-	fill(t, w, 4, 200, 2) // the library leaves small answers as they are
+	fill(t, w, 4, 200, 2) // the library does not compress small answers
 	config := serve(t, w.options())
 	_, plain := get(t, config, apiPath+"/pods", "Accept-Encoding", "identity")
 	response, body := get(t, config, apiPath+"/pods", "Accept-Encoding", "gzip")
@@ -135,7 +135,7 @@ func TestGzip(t *testing.T) {
 	}
 }
 
-const asTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json" // as kubectl asks
+const asTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json" // what kubectl requests
 
 func TestTables(t *testing.T) {
 	config := serve(t, village(t).options())
