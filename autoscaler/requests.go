@@ -9,9 +9,9 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-// RequestOf returns the request that a pod's or container's utilization is a share of, in
-// thousandths. The error says which request is missing. With podLevel it uses pod-level requests;
-// see Settings.PodLevelResources.
+// RequestOf returns the request that the utilization of a pod or container is a share of, in
+// thousandths. If a request is missing, the error says which one. With podLevel it uses pod-level
+// requests; see Settings.PodLevelResources.
 func RequestOf(p *PodInput, container string, resource corev1.ResourceName, podLevel bool) (int64, error) {
 	if podLevel && p.PodLevel && container == "" {
 		a := podLevelRequest(p, resource)
@@ -19,7 +19,7 @@ func RequestOf(p *PodInput, container string, resource corev1.ResourceName, podL
 			return 0, fmt.Errorf("pod %s has no request of %s: set spec.resources.requests.%s", p.Name, resource, resource)
 		}
 		if a.Milli == math.MaxInt64 {
-			return 0, nil // Kubernetes counts a request that does not fit as 0
+			return 0, nil // Kubernetes counts a request that does not fit into its integer as 0
 		}
 		return a.Milli, nil
 	}
@@ -56,8 +56,8 @@ func containerRequest(p *PodInput, name string, resource corev1.ResourceName) (i
 	return 0, fmt.Errorf("pod %s has no container %s", p.Name, name)
 }
 
-// firstMissingRequest names the first container without a request. Like Kubernetes, it prefers
-// regular containers.
+// firstMissingRequest returns an error that names the first container without a request. Like
+// Kubernetes it prefers regular containers.
 func firstMissingRequest(p *PodInput, resource corev1.ResourceName) error {
 	for _, role := range [...]cluster.Role{cluster.Regular, cluster.Sidecar} {
 		for i := range p.Containers {
@@ -73,8 +73,9 @@ func missingRequestError(p *PodInput, c *ContainerInput, resource corev1.Resourc
 	return fmt.Errorf("container %s of pod %s has no request of %s: set resources.requests.%s", c.Name, p.Name, resource, resource)
 }
 
-// podLevelRequest returns what the scheduler counts for a pod with pod-level requests: these, or
-// the containers' requests if the resource is not among them, plus the overhead.
+// podLevelRequest returns the request that the scheduler uses for a pod with pod-level requests:
+// the pod-level request, or the sum of the containers if the pod level does not have the resource,
+// plus the overhead.
 func podLevelRequest(p *PodInput, resource corev1.ResourceName) MilliQuantity {
 	sum := p.Requests.Amount(resource)
 	if !sum.Set {
@@ -83,9 +84,9 @@ func podLevelRequest(p *PodInput, resource corev1.ResourceName) MilliQuantity {
 	return addCapped(sum, p.Overhead.Amount(resource))
 }
 
-// sumContainers adds up the containers' requests as the scheduler does. Regular containers and
-// sidecars run together. An init container runs beside the sidecars that precede it, and counts
-// only if that sum is larger.
+// sumContainers adds up the requests of the containers as the scheduler does. Regular containers
+// and sidecars run together. An init container runs together with the sidecars before it, and
+// counts only if that sum is larger.
 func sumContainers(p *PodInput, resource corev1.ResourceName) MilliQuantity {
 	var sum, sidecars, most MilliQuantity
 	for i := range p.Containers {
@@ -121,7 +122,7 @@ func largerAmount(a, b MilliQuantity) MilliQuantity {
 	return a
 }
 
-// Amount returns the request of a resource; unset unless it is CPU or memory.
+// Amount returns the request for a resource. It is not set unless the resource is CPU or memory.
 func (r *Requests) Amount(name corev1.ResourceName) MilliQuantity {
 	switch name {
 	case corev1.ResourceCPU:

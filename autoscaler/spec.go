@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The longest times a behavior may have, in seconds.
+// The longest times that a behavior may have, in seconds.
 const (
 	longestPeriod = 1800
 	longestWindow = 3600
@@ -26,14 +26,14 @@ var sourceTypes = []string{
 	string(autoscalingv2.ResourceMetricSourceType),
 }
 
-// Validate returns everything that an API server would reject in a specification with defaults
-// (Default), each mistake with its field; nil if there is none. Like the API server, it does not
-// check the selector of a metric: a wrong one fails when it is used.
+// Validate returns every error that an API server would find in a specification with its defaults
+// (Default), each with its field; nil if there is none. Like the API server it does not check the
+// selector of a metric: a wrong selector fails when it is used.
 func Validate(spec *autoscalingv2.HorizontalPodAutoscalerSpec, s Settings) error {
 	root := field.NewPath("spec")
 	v := &validator{}
 	v.checkReplicas(spec, root, s)
-	// Nothing in the core group has a scale but replication controllers.
+	// In the core group only replication controllers have a scale.
 	v.checkReference(&spec.ScaleTargetRef, root.Child("scaleTargetRef"), spec.ScaleTargetRef.Kind != "ReplicationController")
 	v.checkMetrics(spec, root.Child("metrics"))
 	if b := spec.Behavior; b != nil {
@@ -75,7 +75,7 @@ func (v *validator) checkReplicas(spec *autoscalingv2.HorizontalPodAutoscalerSpe
 	}
 }
 
-// checkReference checks a reference to an object. With grouped it must have an API group.
+// checkReference checks a reference to an object. If grouped is set, it must have an API group.
 func (v *validator) checkReference(r *autoscalingv2.CrossVersionObjectReference, p *field.Path, grouped bool) {
 	v.checkName(r.Kind, p.Child("kind"))
 	v.checkName(r.Name, p.Child("name"))
@@ -182,7 +182,7 @@ func (v *validator) checkContainerResource(s *autoscalingv2.ContainerResourceMet
 			v.addInvalid(p.Child("container"), s.Container, msg)
 		}
 	}
-	// A container's resource is one of core/v1, or has a domain.
+	// The resource of a container is one of core/v1, or its name has a domain.
 	switch name := string(s.Name); {
 	case name == "", s.Name == corev1.ResourceCPU, s.Name == corev1.ResourceMemory, s.Name == corev1.ResourceEphemeralStorage:
 	case strings.HasPrefix(name, corev1.ResourceHugePagesPrefix), strings.Contains(name, "/"):
@@ -229,7 +229,7 @@ func (v *validator) checkPositive(q *resource.Quantity, p *field.Path) {
 	}
 }
 
-// quantityText writes a quantity. Quantity.String would cache the text in q.
+// quantityText formats a quantity. Quantity.String would store the text in q.
 func quantityText(q *resource.Quantity) string {
 	c := q.DeepCopy()
 	return c.String()
@@ -272,8 +272,8 @@ func (v *validator) checkPolicy(r *autoscalingv2.HPAScalingPolicy, p *field.Path
 	}
 }
 
-// Default fills in the defaults of the API server: minReplicas 1, a CPU utilization of 80%, and
-// the rules of a behavior. It leaves the window of scaling down open if none is given: that is a
+// Default sets the defaults of the API server: minReplicas 1, a CPU utilization of 80%, and the
+// rules of a behavior. It does not set the window for scaling down, because that default is a
 // setting of the controller.
 func Default(spec *autoscalingv2.HorizontalPodAutoscalerSpec) {
 	if spec.MinReplicas == nil {
@@ -305,7 +305,7 @@ func Default(spec *autoscalingv2.HorizontalPodAutoscalerSpec) {
 	}
 }
 
-// scaleUpRules returns the rules of scaling up. The default is 4 replicas or 100% every 15
+// scaleUpRules returns the rules for scaling up. The default is 4 replicas or 100% every 15
 // seconds.
 func scaleUpRules(b *autoscalingv2.HorizontalPodAutoscalerBehavior) *autoscalingv2.HPAScalingRules {
 	if b.ScaleUp != nil && b.ScaleUp.Policies != nil {
@@ -316,7 +316,7 @@ func scaleUpRules(b *autoscalingv2.HorizontalPodAutoscalerBehavior) *autoscaling
 		autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PercentScalingPolicy, Value: 100, PeriodSeconds: 15})
 }
 
-// scaleDownRules returns the rules of scaling down. The default is 100% every 15 seconds.
+// scaleDownRules returns the rules for scaling down. The default is 100% every 15 seconds.
 func scaleDownRules(b *autoscalingv2.HorizontalPodAutoscalerBehavior) *autoscalingv2.HPAScalingRules {
 	if b.ScaleDown != nil && b.ScaleDown.Policies != nil {
 		return b.ScaleDown
@@ -325,7 +325,7 @@ func scaleDownRules(b *autoscalingv2.HorizontalPodAutoscalerBehavior) *autoscali
 		autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PercentScalingPolicy, Value: 100, PeriodSeconds: 15})
 }
 
-// withPolicies returns a copy of the rules, which may be nil, with these policies.
+// withPolicies returns a copy of the rules with these policies. r may be nil.
 func withPolicies(r *autoscalingv2.HPAScalingRules, policies ...autoscalingv2.HPAScalingPolicy) *autoscalingv2.HPAScalingRules {
 	var filled autoscalingv2.HPAScalingRules
 	if r != nil {

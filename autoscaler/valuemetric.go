@@ -63,8 +63,8 @@ func (c *calculation) externalMetric(m *MetricDecision, spec *autoscalingv2.Exte
 
 var errNoValue = fmt.Errorf("%w: the answer has no value", ErrUnread)
 
-// compareValue compares the value itself with its target and multiplies the ratio by the number
-// of pods that are Running and Ready. Pods that are being deleted count too.
+// compareValue compares the value itself with its target and multiplies the ratio by the number of
+// pods that are Running and Ready. This includes pods that are being deleted.
 func (c *calculation) compareValue(m *MetricDecision) error {
 	m.Usage = m.Total
 	m.Ratio = float64(m.Usage) / float64(m.Target)
@@ -98,9 +98,9 @@ func (c *calculation) compareValue(m *MetricDecision) error {
 	return nil
 }
 
-// compareAverage compares the value divided by the replicas of the target's status. It reads no
-// pods. Within the tolerance it proposes the status' count even if the target asks for another.
-// Usage is the share of one replica, rounded up.
+// compareAverage compares the value divided by the replicas in the target's status. It reads no
+// pods. Within the tolerance it proposes the count in the status, even if the target requests
+// another one. Usage is the share of one replica, rounded up.
 func (c *calculation) compareAverage(m *MetricDecision, convert func(float64) int32) {
 	replicas := c.in.Scale.StatusReplicas
 	m.Count = int(replicas)
@@ -119,7 +119,7 @@ func (c *calculation) compareAverage(m *MetricDecision, convert func(float64) in
 	m.Usage = toInt64(math.Ceil(float64(m.Total) / float64(replicas)))
 }
 
-// sumCapped adds values, up to math.MaxInt64.
+// sumCapped adds values. The result is at most math.MaxInt64.
 func sumCapped(values []int64) int64 {
 	var sum int64
 	for _, v := range values {
@@ -131,8 +131,8 @@ func sumCapped(values []int64) int64 {
 	return sum
 }
 
-// sumOrOverflow adds values. Like Kubernetes, it takes a negative sum for an overflow and returns
-// math.MaxInt64.
+// sumOrOverflow adds values. Like Kubernetes it interprets a negative sum as an overflow and
+// returns math.MaxInt64.
 func sumOrOverflow(values []int64) int64 {
 	var sum int64
 	for _, v := range values {
@@ -143,8 +143,8 @@ func sumOrOverflow(values []int64) int64 {
 	return sum
 }
 
-// toInt32 converts f as amd64 does, on every processor: a number outside the range, and NaN,
-// become the smallest integer. Go leaves this conversion to the processor.
+// toInt32 converts f as amd64 does, on every processor: a number outside the range, and NaN, become
+// the smallest integer. In Go the result of such a conversion depends on the processor.
 func toInt32(f float64) int32 {
 	if f > math.MinInt32-1 && f < math.MaxInt32+1 {
 		return int32(f)
@@ -153,13 +153,13 @@ func toInt32(f float64) int32 {
 }
 
 func toInt64(f float64) int64 {
-	if f >= math.MinInt64 && f < math.MaxInt64 { // as a double, the latter is 1<<63
+	if f >= math.MinInt64 && f < math.MaxInt64 { // as a double, math.MaxInt64 is 1<<63
 		return int64(f)
 	}
 	return math.MinInt64
 }
 
-// toInt32Capped is toInt32, but a number above the range becomes the largest integer.
+// toInt32Capped converts like toInt32, but a number above the range becomes the largest integer.
 func toInt32Capped(f float64) int32 {
 	if f > math.MaxInt32 {
 		return math.MaxInt32

@@ -16,17 +16,17 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-// vector is a line of testdata/hpa. A key that is absent has its zero value. Its
-// platformDependent, what hangs on the processor, is not asked for: toInt32 and
-// toInt64 do as amd64 does, on which the vectors were made.
+// vector is a line of testdata/hpa. An absent key has its zero value. The key platformDependent
+// lists results that depend on the processor. It is not needed here, because toInt32 and toInt64
+// convert as amd64 does, where the vectors were made.
 type vector struct {
 	ID        string
-	Family    string // replicas: one call; reconcile: steps in turn
-	APIValid  bool   // an API server stores every spec just as it is
+	Family    string // replicas: one call; reconcile: a sequence of steps
+	APIValid  bool   // an API server stores every spec without a change
 	Config    vectorConfig
 	Namespace string
 
-	// replicas
+	// The following fields are for the family replicas.
 	Call        vectorCall
 	PodSelector string
 	Pods        []vectorPod
@@ -34,7 +34,7 @@ type vector struct {
 	Faults      vectorFaults
 	Expected    vectorProposal
 
-	// reconcile
+	// The following fields are for the family reconcile.
 	Name          string
 	InitialStatus *vectorStatus
 	Steps         []vectorStep
@@ -66,7 +66,7 @@ func (c vectorConfig) settings() *Settings {
 type vectorCall struct {
 	Method          string
 	CurrentReplicas int32
-	Target          int64 // percent for resourceUtilization, else thousandths
+	Target          int64 // in percent for resourceUtilization, else in thousandths
 	Tolerances      struct{ ScaleUp, ScaleDown float64 }
 	Resource        corev1.ResourceName
 	Container       string
@@ -74,7 +74,7 @@ type vectorCall struct {
 	DescribedObject autoscalingv2.CrossVersionObjectReference
 }
 
-// spec returns the metric that the call is for.
+// spec returns the metric of the call.
 func (c *vectorCall) spec() autoscalingv2.MetricSpec {
 	milli := resource.NewMilliQuantity(c.Target, resource.DecimalSI)
 	value := autoscalingv2.MetricTarget{Type: autoscalingv2.ValueMetricType, Value: milli}
@@ -147,7 +147,7 @@ func at(offset int64) time.Time { return t0.Add(time.Duration(offset) * time.Sec
 func selected(pods []vectorPod, namespace, selector string) []PodInput {
 	sel, err := labels.Parse(selector)
 	if err != nil {
-		return nil // the decision says so
+		return nil // the decision reports the error
 	}
 	var list []PodInput
 	for i := range pods {
@@ -203,8 +203,8 @@ func requests(list corev1.ResourceList) Requests {
 	return Requests{CPU: amount(corev1.ResourceCPU), Memory: amount(corev1.ResourceMemory)}
 }
 
-// vectorMetrics are what the metrics APIs answer. One that has no entry for what is
-// asked answers with an error.
+// vectorMetrics has the answers of the metrics APIs. An API without an entry for a request returns
+// an error.
 type vectorMetrics struct {
 	Resource *struct {
 		Error bool
@@ -313,7 +313,7 @@ func (v *vectorMetrics) object(spec *autoscalingv2.ObjectMetricSource) Reading {
 	}
 	want := groupKind(spec.DescribedObject)
 	for _, m := range v.Object {
-		// Of a namespace only the autoscaler's own can be asked for, whatever the name.
+		// An object of kind Namespace is always the autoscaler's own namespace, whatever its name.
 		same := groupKind(m.DescribedObject) == want &&
 			(m.DescribedObject.Name == spec.DescribedObject.Name || want == schema.GroupKind{Kind: "Namespace"})
 		if same && equality.Semantic.DeepEqual(m.Metric, spec.Metric) && !m.Error {
@@ -337,17 +337,17 @@ func (v *vectorMetrics) external(id *autoscalingv2.MetricIdentifier) Reading {
 	return Reading{Err: errAPI}
 }
 
-// vectorFaults hold for one step.
+// vectorFaults are the faults in one step.
 type vectorFaults struct {
 	ScaleLookup           string
 	PodList               bool
-	ScaleUpdate           []string // the answers to attempts: conflict or other
+	ScaleUpdate           []string // the answers to the attempts: conflict or other
 	ScaleRefreshError     bool
 	RefreshedSpecReplicas *int32
 	StatusUpdate          bool
 }
 
-// vectorStep is a step. One of the five keys of the input that is absent is as in the
+// vectorStep is a step. If one of the five keys of the input is absent, its value is that of the
 // step before.
 type vectorStep struct {
 	At     int64
@@ -374,7 +374,7 @@ type vectorOutcome struct {
 	StatusWrite         string
 	Status              vectorStatus
 	Events              []vectorEvent
-	// Upstream is what the original holds inside.
+	// Upstream has internal values of Kubernetes' controller.
 	Upstream struct {
 		RescaleReason string
 		Proposals     []struct {

@@ -11,17 +11,17 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// Comparison is the result of one trace with one or several specifications.
+// Comparison is the result of one trace with one or more specifications.
 type Comparison struct {
 	Namespace string    `json:"namespace"`
 	Target    string    `json:"target"`
 	From      time.Time `json:"from"`
 	To        time.Time `json:"to"`
-	// Runs are in the order of comparison: the old specification, then the new one.
+	// Runs are the runs in the order of the comparison: the old specification, then the new one.
 	Runs []NamedRun `json:"runs"`
 }
 
-// NamedRun is the result of a specification, with its name.
+// NamedRun is the result of a specification, with the specification's name.
 type NamedRun struct {
 	Name string `json:"name"`
 	*RunResult
@@ -37,8 +37,8 @@ func (r *Comparison) Add(name string, result *RunResult) {
 	r.Runs = append(r.Runs, NamedRun{name, result})
 }
 
-// recordedTotals returns the totals of the recorded workload by the targets of the last run; nil
-// if unknown.
+// recordedTotals returns the totals of the recorded workload, measured by the targets of the last
+// run; nil if they are not known.
 func (r *Comparison) recordedTotals() *Totals {
 	if len(r.Runs) == 0 {
 		return nil
@@ -46,7 +46,7 @@ func (r *Comparison) recordedTotals() *Totals {
 	return r.Runs[len(r.Runs)-1].Recorded
 }
 
-// eachOnce returns the elements of the runs' lists, each once.
+// eachOnce returns the elements of the runs' lists without repetitions.
 func eachOnce[T comparable](runs []NamedRun, list func(NamedRun) []T) (all []T) {
 	for _, run := range runs {
 		for _, e := range list(run) {
@@ -58,14 +58,15 @@ func eachOnce[T comparable](runs []NamedRun, list func(NamedRun) []T) (all []T) 
 	return all
 }
 
-// String writes a gap: "cpu from 2026-01-05 10:00:00 UTC to 2026-01-05 10:05:00 UTC (5m)".
+// String returns a gap as text: "cpu from 2026-01-05 10:00:00 UTC to 2026-01-05 10:05:00 UTC (5m)".
 func (g Gap) String() string {
 	return fmt.Sprintf("%s from %s to %s (%s)", g.Metric, humanize.DateTime(g.From), humanize.DateTime(g.To), humanize.Duration(g.To.Sub(g.From)))
 }
 
 // WriteCSV writes a line for each sync and run. The columns are time (RFC 3339, UTC), spec (the
-// run's name), current, desired, ready, recommendation, demand (pods that would use exactly the
-// target), use (share of the target), recorded, and reason. Unknown values are empty.
+// name of the run), current, desired, ready, recommendation, demand (the number of pods that would
+// use exactly the target), use (share of the target), recorded, and reason. A value that is not
+// known is empty.
 func (r *Comparison) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	rows := [][]string{{"time", "spec", "current", "desired", "ready", "recommendation", "demand", "use", "recorded", "reason"}}

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// describeDecision writes a decision in one line: the metric that decided, then each limit that
-// changed the count.
+// describeDecision returns a decision in one line: the metric that decided, and then each limit
+// that changed the count.
 func describeDecision(d *autoscaler.Decision) string {
 	var parts []string
 	if d.Chosen >= 0 && d.Chosen < len(d.Metrics) && d.Metrics[d.Chosen].Err == nil {
@@ -46,7 +46,7 @@ func rootError(err error) error {
 	}
 }
 
-// describeMetric writes a metric and its proposal: "cpu 84% of 60% asks for 7".
+// describeMetric returns a metric and its proposal as text: "cpu 84% of 60% asks for 7".
 func describeMetric(m *autoscaler.MetricDecision) string {
 	use, target := quantity(m.Name, m.Usage), quantity(m.Name, m.Target)
 	if m.Percent {
@@ -62,7 +62,7 @@ func describeMetric(m *autoscaler.MetricDecision) string {
 	return fmt.Sprintf("%s asks for %d", s, m.Proposal)
 }
 
-// quantity writes thousandths: 250m, 12Mi.
+// quantity formats thousandths: 250m, 12Mi.
 func quantity(metric string, milli int64) string {
 	switch {
 	case strings.HasPrefix(metric, "memory"):
@@ -73,7 +73,7 @@ func quantity(metric string, milli int64) string {
 	return humanize.Decimal(float64(milli)/1000, 3)
 }
 
-// describeStep writes a limit that changed the count; empty if it changed nothing.
+// describeStep returns a limit that changed the count as text; empty if it changed nothing.
 func describeStep(s *autoscaler.DerivationStep) string {
 	if s.Kind == autoscaler.StepDisabled {
 		return "at 0 replicas: not scaled"

@@ -15,10 +15,9 @@ import (
 	"github.com/weir-metrics/weir/history"
 )
 
-// city is a workload under a real autoscaler, as much finer than the model as a
-// cluster is: pods start at their own pace, bear uneven shares, are measured each at a
-// moment of its own by windows of its own, and the autoscaler syncs out of step with
-// the trace.
+// city is a workload with a real autoscaler. It has more detail than the model, as a cluster does:
+// pods take different times to start, have unequal shares of the load, and are measured at
+// different times with different windows. The autoscaler does not sync at the times of the trace.
 type city struct {
 	rand   *rand.Rand
 	spec   *autoscalingv2.HorizontalPodAutoscalerSpec
@@ -33,7 +32,7 @@ type citizen struct {
 	started, ready time.Time
 	weight         float64
 	sample         *autoscaler.PodSample
-	phase          time.Duration // of its node's scrapes
+	phase          time.Duration // the phase of its node's scrapes
 }
 
 func (c *city) add(now time.Time, delay time.Duration) {
@@ -43,7 +42,7 @@ func (c *city) add(now time.Time, delay time.Duration) {
 	})
 }
 
-// use is what pod i uses now.
+// use returns the current usage of pod i.
 func (c *city) use(i int, now time.Time) float64 {
 	sum := 0.0
 	for _, p := range c.pods {
@@ -57,7 +56,7 @@ func (c *city) use(i int, now time.Time) float64 {
 	return c.demand(now.Sub(began)) * c.pods[i].weight / sum
 }
 
-// second lets a second pass.
+// second simulates one second.
 func (c *city) second(now time.Time) {
 	for i := range c.pods {
 		p := &c.pods[i]
@@ -96,8 +95,8 @@ func (c *city) second(now time.Time) {
 	}
 }
 
-// record runs c for a time, and returns what a Prometheus would have kept of it: the
-// sum of what was measured, and the count of pods.
+// record runs c for a time, and returns what a Prometheus would have stored: the sum of the
+// measurements, and the number of pods.
 func (c *city) record(span, step time.Duration) *Trace {
 	request := autoscaler.Requests{CPU: autoscaler.MilliQuantity{Milli: 500, Set: true}}
 	t := &Trace{Namespace: "shop", Target: "Deployment/web", From: began, To: began.Add(span), Step: step, Startup: Startup{Median: 22 * time.Second, Pods: 9}}
@@ -126,10 +125,11 @@ func (c *city) record(span, step time.Duration) *Trace {
 	return t
 }
 
-// The specification that was in force, replayed, gives about the replicas there were.
+// TestReplayIsFaithful checks that a replay of the real specification gives about the recorded
+// number of replicas.
 func TestReplayIsFaithful(t *testing.T) {
 	day := func(at time.Duration) float64 {
-		// A morning's rise over six hours, waves of a quarter of an hour, and a rush.
+		// The load rises for six hours, has waves of 15 minutes, and a peak.
 		v := 1 + 3*(1-math.Cos(at.Hours()/6*2*math.Pi))/2 + 0.3*math.Sin(at.Minutes()/15*2*math.Pi)
 		if at > 3*time.Hour && at < 200*time.Minute {
 			v += 3

@@ -17,17 +17,17 @@ import (
 	"github.com/weir-metrics/weir/history"
 )
 
-// began is when all traces of the tests begin.
+// began is the start of all traces in the tests.
 var began = time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
 
-// TestTranscripts plays what testdata describes:
+// TestTranscripts runs the transcripts in testdata:
 //
 //	trace for=10m step=15s request=1 limit=2   the lines are series: NAME TIME=VALUE ...
 //	spec name                                  the rest of it is YAML
 //	replay a b startup=0s ...                  the table of specs a and b; csv for that
 //
-// A series called cpu or memory is of container app, replicas is the count that was
-// recorded, and others are named metrics. A value holds until the next one; "-" is a
+// A series with the name cpu or memory belongs to the container app, replicas is the recorded
+// number of pods, and other names are named metrics. A value is valid until the next one; "-" is a
 // gap.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
@@ -100,7 +100,7 @@ func readTrace(t *testing.T, d *datadriven.TestData) *Trace {
 	return trace
 }
 
-// readSeries repeats each value at every step until the next one.
+// readSeries parses a series. It repeats each value at every step until the next one.
 func readSeries(t *testing.T, trace *Trace, words []string) (string, Series) {
 	var s Series
 	for i, word := range words[1:] {

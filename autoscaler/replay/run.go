@@ -12,31 +12,31 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// Options configure the model. DefaultOptions returns the usual ones; a zero means zero, unless
-// stated otherwise.
+// Options configures the model. DefaultOptions returns the usual values. Zero means zero unless the
+// field says otherwise.
 type Options struct {
 	Settings autoscaler.Settings
 	// Startup is the time until a new pod is ready.
 	Startup time.Duration
 	// MetricDelay is the time until a new pod has its first sample.
 	MetricDelay time.Duration
-	// Window is the window of samples. In its first minutes a pod's CPU counts only after it has
-	// been ready for a window.
+	// Window is the window of samples. In the first minutes of a pod its CPU counts only after the pod
+	// has been ready for a whole window.
 	Window time.Duration
-	// Initial is the count of pods at the beginning; 0 means the recorded one, or else
-	// minReplicas.
+	// Initial is the number of pods at the beginning; 0 means the recorded number, or minReplicas if
+	// none was recorded.
 	Initial int32
-	// Saturation is the share of its CPU limit above which a container counts as throttled; 0
-	// disables the check.
+	// Saturation is the share of its CPU limit above which a container counts as throttled; 0 disables
+	// the check.
 	Saturation float64
 }
 
 // syncPeriod is the time between two decisions.
 const syncPeriod = 15 * time.Second
 
-// DefaultOptions returns the options for a trace: its own startup time, else 30 s; a
-// first sample 30 s after the start, measured over 30 s; throttled from 95% of the
-// limit on; and Kubernetes' settings.
+// DefaultOptions returns the default options for a trace: its own startup time, or else 30 s; a
+// first sample 30 s after the start, with a window of 30 s; throttling from 95% of the limit on;
+// and Kubernetes' settings.
 func DefaultOptions(t *Trace) Options {
 	o := Options{
 		Settings:    autoscaler.DefaultSettings(),
@@ -51,7 +51,7 @@ func DefaultOptions(t *Trace) Options {
 	return o
 }
 
-// RunResult is what a specification would have done.
+// RunResult says what a specification would have done.
 type RunResult struct {
 	// Min and Max are the specification's bounds.
 	Min int32 `json:"min"`
@@ -59,45 +59,43 @@ type RunResult struct {
 	// Points has one point for each sync.
 	Points []SyncPoint `json:"points"`
 	Totals Totals      `json:"totals"`
-	// Recorded are the totals of the recorded workload, by the targets of this specification; nil
-	// if the trace has no counts of pods.
+	// Recorded has the totals of the recorded workload, measured by the targets of this specification;
+	// nil if the trace has no number of pods.
 	Recorded *Totals `json:"recorded,omitempty"`
-	// Gaps are the times without a metric.
+	// Gaps are the times without a value for a metric.
 	Gaps []Gap `json:"gaps,omitempty"`
-	// Warnings say what makes this result less certain.
+	// Warnings say what makes this result uncertain.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// SyncPoint is one sync.
+// SyncPoint is the state at one sync.
 type SyncPoint struct {
 	At time.Time `json:"at"`
-	// Current is the count of pods before the decision, Desired the count after it, Ready how
+	// Current is the number of pods before the decision, Desired the number after it, and Ready how
 	// many of Current were ready.
 	Current int32 `json:"current"`
 	Desired int32 `json:"desired"`
 	Ready   int32 `json:"ready"`
-	// Recommendation is the count that the metrics ask for, before any limit; -1 if there is
-	// none.
+	// Recommendation is the count that the metrics require, before any limit; -1 if there is none.
 	Recommendation int32 `json:"recommendation"`
-	// Use is the largest share of a target that the ready pods used (1 is the target). Demand is
-	// the count of pods that would use exactly the target. Both are -1 if unknown.
+	// Use is the largest share of a target that the ready pods used; 1 is the target. Demand is the
+	// number of pods that would use exactly the target. Both are -1 if not known.
 	Use    float64 `json:"use"`
 	Demand float64 `json:"demand"`
-	// Recorded is the recorded count of pods; -1 if unknown.
+	// Recorded is the recorded number of pods; -1 if not known.
 	Recorded int32 `json:"recorded"`
 	// Reason is the decision in one line.
 	Reason string `json:"reason"`
 }
 
-// Gap is a time without a metric.
+// Gap is a time without a value for a metric.
 type Gap struct {
 	Metric string    `json:"metric"`
 	From   time.Time `json:"from"`
 	To     time.Time `json:"to"`
 }
 
-// Run replays t with spec, which has its defaults filled in. The error names what the trace
-// lacks.
+// Run replays t with spec, which must have its defaults. The error says which data the trace lacks.
 func Run(t *Trace, spec *autoscalingv2.HorizontalPodAutoscalerSpec, o Options) (*RunResult, error) {
 	list, err := targetMetrics(t, spec)
 	if err != nil {
@@ -118,7 +116,7 @@ func Run(t *Trace, spec *autoscalingv2.HorizontalPodAutoscalerSpec, o Options) (
 	return r.result, nil
 }
 
-// run is a replay in progress.
+// run has the state of a replay.
 type run struct {
 	trace   *Trace
 	spec    *autoscalingv2.HorizontalPodAutoscalerSpec
@@ -130,11 +128,11 @@ type run struct {
 	status          autoscalingv2.HorizontalPodAutoscalerStatus
 	memory          autoscaler.Memory
 	meter, recorded *totalsMeter
-	gaps            map[string]int // open ones, by metric: index in result.Gaps
+	gaps            map[string]int // the open gaps, by metric: index in result.Gaps
 	result          *RunResult
 }
 
-// initial returns the first count.
+// initial returns the number of pods at the beginning.
 func (r *run) initial() int32 {
 	if r.options.Initial > 0 {
 		return r.options.Initial
@@ -142,7 +140,7 @@ func (r *run) initial() int32 {
 	if v, ok := r.trace.Replicas.At(r.trace.From, r.trace.maxAge()); ok {
 		return int32(v)
 	}
-	// The first round of a recording may come a little after its beginning.
+	// The first round of a recording may be a little later than its beginning.
 	if s := r.trace.Replicas; len(s) > 0 && s[0].At.Sub(r.trace.From) < r.trace.maxAge() {
 		return int32(s[0].Value)
 	}
@@ -157,7 +155,7 @@ func minReplicas(spec *autoscalingv2.HorizontalPodAutoscalerSpec) int32 {
 	return 1
 }
 
-// sync makes one decision, carries it out, and counts the time until the next one.
+// sync makes one decision, carries it out, and adds the time until the next one to the totals.
 func (r *run) sync(now time.Time, span time.Duration) {
 	w := r.workload
 	current := int32(len(w.pods))
@@ -198,8 +196,8 @@ func (r *run) sync(now time.Time, span time.Duration) {
 	r.result.Points = append(r.result.Points, p)
 }
 
-// recordedReady estimates how many of the recorded pods were ready: those that existed a startup
-// time ago and still do.
+// recordedReady estimates how many of the recorded pods were ready: those that already existed one
+// startup time earlier.
 func (r *run) recordedReady(now time.Time, n int32) int {
 	if then, ok := r.trace.Replicas.At(now.Add(-r.options.Startup), r.trace.maxAge()); ok {
 		n = min(n, int32(then))
@@ -207,7 +205,7 @@ func (r *run) recordedReady(now time.Time, n int32) int {
 	return int(n)
 }
 
-// finite returns v, or -1 for infinity and NaN, which JSON does not have.
+// finite returns v, or -1 for infinity and NaN, which JSON cannot represent.
 func finite(v float64) float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return -1
@@ -248,7 +246,7 @@ func (r *run) finish() {
 	r.result.Warnings = append(slices.Clone(r.trace.Notes), r.warnings()...)
 }
 
-// warnings says where the model does not fit this trace and specification.
+// warnings returns where the model does not fit this trace and specification.
 func (r *run) warnings() (list []string) {
 	for i := range r.targets {
 		tg := &r.targets[i]
@@ -275,7 +273,7 @@ func (r *run) warnings() (list []string) {
 	return list
 }
 
-// saturated returns how long container c was throttled, by the recorded count of pods.
+// saturated returns for how long container c was throttled, with the recorded number of pods.
 func (r *run) saturated(c *TraceContainer) time.Duration {
 	if !c.Limits.CPU.Set || c.Limits.CPU.Milli <= 0 || r.options.Saturation <= 0 {
 		return 0

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// The picture's size and margins, in pixels.
+// The size and the margins of the picture, in pixels.
 const (
 	svgWidth, plotHeight = 960.0, 276.0
 	plotLeft, plotRight  = 52.0, 932.0
@@ -40,11 +40,11 @@ const svgStyle = `
 type curve struct {
 	name, class string
 	points      []SyncPoint
-	value       func(*SyncPoint) float64 // negative if unknown
+	value       func(*SyncPoint) float64 // negative if not known
 }
 
-// curves returns the demand in pods that would use the target exactly, the recorded count, the
-// count of each run and the bounds of the last one.
+// curves returns the curves of the picture: the number of pods that would use exactly the target,
+// the recorded number, the number in each run, and the bounds of the last run.
 func (r *Comparison) curves() []curve {
 	last := r.Runs[len(r.Runs)-1]
 	all := []curve{{"demand at the target of " + last.Name, "demand", last.Points, func(p *SyncPoint) float64 { return p.Demand }}}
@@ -60,8 +60,8 @@ func (r *Comparison) curves() []curve {
 	return append(all, bound("minReplicas", last.Min), bound("maxReplicas", last.Max))
 }
 
-// WriteSVG draws the counts over time, for light and dark pages, without scripts or fonts of
-// others. A bound above the highest mark of the axis is only in the legend.
+// WriteSVG draws the numbers of pods over time, for light and dark pages, without scripts and
+// external fonts. A bound above the highest mark of the axis is only in the legend.
 func (r *Comparison) WriteSVG(w io.Writer) error {
 	curves := r.curves()
 	subtitle := []string{fmt.Sprintf("%s to %s", humanize.DateTime(r.From), humanize.DateTime(r.To))}
@@ -96,7 +96,7 @@ func (r *Comparison) WriteSVG(w io.Writer) error {
 	return nil
 }
 
-// largestValue returns the largest value of all curves but the bounds.
+// largestValue returns the largest value of all curves except the bounds.
 func largestValue(curves []curve) (largest float64) {
 	for _, c := range curves {
 		for i := range c.points {
@@ -108,11 +108,11 @@ func largestValue(curves []curve) (largest float64) {
 	return largest
 }
 
-// plot is a picture while it is drawn.
+// plot has the state of a picture while it is drawn.
 type plot struct {
 	out      bytes.Buffer
 	from, to time.Time
-	top      float64 // of the plot itself
+	top      float64 // the height of the plot's upper edge
 	ticks    []float64
 }
 
@@ -142,11 +142,11 @@ func (p *plot) drawAxes() {
 	}
 }
 
-// path returns the line of a curve, with a break where values are unknown. The demand is closed at
-// the axis, so that the area below it is tinted.
+// path returns the line of a curve, with a gap where values are not known. The curve of the demand
+// is closed at the axis, so that the area below it has a colour.
 func (p *plot) path(c *curve) string {
 	var d strings.Builder
-	start, last := 0.0, -1.0 // of the current part; last is negative outside of one
+	start, last := 0.0, -1.0 // start is where the current part of the line begins; last is negative outside of a part
 	end := func(x float64) {
 		if last < 0 {
 			return
@@ -189,7 +189,7 @@ func valueTicks(most float64) []float64 {
 	return ticks
 }
 
-// timeStep returns the distance of about ten marks on the time axis.
+// timeStep returns a time between marks that gives about ten marks on the time axis.
 func timeStep(span time.Duration) time.Duration {
 	for _, minutes := range []time.Duration{1, 5, 15, 30, 60, 120, 180, 360, 720} {
 		if step := minutes * time.Minute; span <= 10*step {
@@ -200,9 +200,9 @@ func timeStep(span time.Duration) time.Duration {
 	return day * (span/(10*day) + 1)
 }
 
-// escapeXML escapes s for XML. It replaces what XML cannot hold.
+// escapeXML escapes s for XML. It replaces characters that XML cannot represent.
 func escapeXML(s string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(s)) // a strings.Builder takes everything
+	_ = xml.EscapeText(&b, []byte(s)) // a write to a strings.Builder never fails
 	return b.String()
 }

@@ -14,7 +14,7 @@ import (
 
 var evening = time.Date(2026, 1, 5, 22, 0, 0, 0, time.UTC)
 
-// smallComparison compares two runs of three hours.
+// smallComparison returns a comparison of two runs of three hours.
 func smallComparison() *Comparison {
 	points := func(counts ...int32) (list []SyncPoint) {
 		for i, n := range counts {
@@ -49,7 +49,8 @@ func drawSVG(t *testing.T, r *Comparison) []byte {
 	}
 }
 
-// The picture equals a file; WEIR_REWRITE=1 rewrites it, to be looked at in a browser.
+// TestSVG compares the picture with a file. WEIR_REWRITE=1 rewrites the file; look at it in a
+// browser.
 func TestSVG(t *testing.T) {
 	got := drawSVG(t, smallComparison())
 	const path = "testdata/small.svg"

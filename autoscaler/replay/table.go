@@ -12,8 +12,8 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// WriteTable writes the comparison for people: a line for each change of the count of pods, or
-// for each span of every if that is not zero; then the totals and the warnings.
+// WriteTable writes the comparison for people. It has a line for each change of the number of pods,
+// or for each span of every if that is not zero, and then the totals and the warnings.
 func (r *Comparison) WriteTable(w io.Writer, every time.Duration) error {
 	var out bytes.Buffer // its writes do not fail
 	fmt.Fprintf(&out, "%s %s from %s to %s (%s)\n\n", r.Namespace, r.Target, humanize.DateTime(r.From), humanize.DateTime(r.To), humanize.Duration(r.To.Sub(r.From)))
@@ -25,7 +25,7 @@ func (r *Comparison) WriteTable(w io.Writer, every time.Duration) error {
 	_ = tw.Flush()
 	r.writeUncertainties(&out)
 	for line := range bytes.Lines(out.Bytes()) {
-		// The tabwriter fills up cells that nothing follows.
+		// The tabwriter pads the last cell of a line with blanks.
 		if _, err := w.Write(append(bytes.TrimRight(line, " \n"), '\n')); err != nil {
 			return fmt.Errorf("write table: %w", err)
 		}
@@ -33,7 +33,7 @@ func (r *Comparison) WriteTable(w io.Writer, every time.Duration) error {
 	return nil
 }
 
-// writeLines writes the counts over time.
+// writeLines writes the numbers of pods over time.
 func (r *Comparison) writeLines(w io.Writer, every time.Duration) {
 	head := []string{"TIME"}
 	if r.recordedTotals() != nil {
@@ -64,7 +64,8 @@ func (r *Comparison) changes(i int) bool {
 	return false
 }
 
-// writeLine writes the i-th sync: the counts after it, and the reasons of those that changed.
+// writeLine writes the i-th sync: the numbers of pods after it, and the reasons of those that
+// changed.
 func (r *Comparison) writeLine(w io.Writer, i int, all bool) {
 	last := &r.Runs[len(r.Runs)-1].Points[i]
 	cells := []string{humanize.DateTime(last.At)}
@@ -91,7 +92,7 @@ func (r *Comparison) writeLine(w io.Writer, i int, all bool) {
 	writeRow(w, append(cells, numberOrDash(last.Demand, "%.1f"), numberOrDash(last.Use*100, "%.0f%%"), strings.Join(reasons, " | "))...)
 }
 
-// numberOrDash writes a number, or a dash for a negative one.
+// numberOrDash formats a number; a negative number becomes a dash.
 func numberOrDash(v float64, format string) string {
 	if v < 0 {
 		return "-"
@@ -101,8 +102,8 @@ func numberOrDash(v float64, format string) string {
 
 func writeRow(w io.Writer, cells ...string) { fmt.Fprintln(w, strings.Join(cells, "\t")) }
 
-// writeTotals writes a column for the recorded workload and each run, and one for the change
-// between the last two, if both count the same time.
+// writeTotals writes a column for the recorded workload and for each run. It adds a column with the
+// change between the last two, if both have the same known time.
 func (r *Comparison) writeTotals(w io.Writer) {
 	head := []string{"TOTALS"}
 	var all []*Totals
@@ -129,7 +130,7 @@ func (r *Comparison) writeTotals(w io.Writer) {
 		writeRow(w, cells...)
 	}
 	if !alike {
-		// One that counts less time than the other has less of everything.
+		// A run with less known time has smaller sums, so the two cannot be compared.
 		write("time counted", "", func(t *Totals) string { return humanize.Duration(t.Known.Duration()) })
 	}
 	share := 0.0
@@ -153,7 +154,7 @@ func (r *Comparison) writeTotals(w io.Writer) {
 	}
 }
 
-// metricUse writes the used share of a metric's target.
+// metricUse returns the used share of a metric's target.
 func metricUse(t *Totals, name string) string {
 	for _, m := range t.Metrics {
 		if m.Name == name {
@@ -163,7 +164,7 @@ func metricUse(t *Totals, name string) string {
 	return "-"
 }
 
-// timeShare writes a time and its share of the known time.
+// timeShare returns a time and its share of the known time.
 func timeShare(s Seconds, t *Totals) string {
 	if t.Known == 0 {
 		return "-"

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-// What a metrics API would say in other words.
+// Errors for what a metrics API would report with other words.
 var (
 	errGap        = errors.New("the trace has a gap here")
 	errUnmeasured = errors.New("no pod has been measured yet")
@@ -24,20 +24,21 @@ var (
 type targetMetric struct {
 	spec autoscalingv2.MetricSpec
 	name string
-	// uses are the series that add up to the metric: for a Resource metric one for each
+	// uses are the series whose sum is the metric. For a Resource metric there is one for each
 	// container.
 	uses   []Series
 	maxAge time.Duration
-	bytes  bool // memory, which has no fractions
-	// perPod is set if more pods reduce the value of each: all but targets of type Value.
+	bytes  bool // set for memory, which has no fractions
+	// perPod is set if more pods reduce the value for each pod. That holds for all targets except
+	// those of type Value.
 	perPod bool
-	// goal is the target in thousandths, of each pod if perPod is set.
+	// goal is the target in thousandths; it is for each pod if perPod is set.
 	goal float64
-	// request is what a pod requests in thousandths, if the target is a share of it.
+	// request is the request of a pod in thousandths, if the target is a share of the request.
 	request int64
 }
 
-// targetMetrics returns the data of each metric of spec. The error names what the trace lacks.
+// targetMetrics returns the data of each metric of spec. The error says which data the trace lacks.
 func targetMetrics(t *Trace, spec *autoscalingv2.HorizontalPodAutoscalerSpec) ([]targetMetric, error) {
 	if len(spec.Metrics) == 0 {
 		return nil, errors.New("the specification has no metrics: there is nothing to replay")
@@ -72,7 +73,7 @@ func targetMetrics(t *Trace, spec *autoscalingv2.HorizontalPodAutoscalerSpec) ([
 	return list, nil
 }
 
-// resource fills in tg for the chosen containers.
+// resource sets the fields of tg for a resource of the chosen containers.
 func (tg *targetMetric) resource(t *Trace, goal autoscalingv2.MetricTarget, resource string, chosen func(*TraceContainer) bool) error {
 	if resource != "cpu" && resource != "memory" {
 		return fmt.Errorf("%s: only cpu and memory can be replayed", resource)
@@ -113,7 +114,7 @@ func (tg *targetMetric) resource(t *Trace, goal autoscalingv2.MetricTarget, reso
 	return tg.setGoal(goal)
 }
 
-// named fills in tg for a custom or external metric.
+// named sets the fields of tg for a custom or external metric.
 func (tg *targetMetric) named(t *Trace, name string, goal autoscalingv2.MetricTarget) error {
 	tg.name = name
 	series := t.Named[name]
@@ -140,7 +141,7 @@ func (tg *targetMetric) setGoal(goal autoscalingv2.MetricTarget) error {
 	return nil
 }
 
-// targetText writes the target: "60%", "100m".
+// targetText returns the target as text: "60%", "100m".
 func (tg *targetMetric) targetText() string {
 	if tg.request > 0 {
 		return fmt.Sprintf("%.4g%%", tg.goal/float64(tg.request)*100)
@@ -152,8 +153,8 @@ func (tg *targetMetric) targetText() string {
 	return resource.NewMilliQuantity(int64(tg.goal), format).String()
 }
 
-// totalAt returns the metric of the whole workload in thousandths, not rounded, and whether it is
-// known.
+// totalAt returns the metric of the whole workload in thousandths, not rounded. It reports whether
+// the value is known.
 func (tg *targetMetric) totalAt(now time.Time) (float64, bool) {
 	sum := 0.0
 	for _, s := range tg.uses {
@@ -166,8 +167,8 @@ func (tg *targetMetric) totalAt(now time.Time) (float64, bool) {
 	return sum * 1000, true
 }
 
-// readingAt returns the metric as the APIs would: a sample of each measured pod, with the demand
-// divided among the ready pods.
+// readingAt returns the metric as the APIs would return it: a sample of each measured pod, with the
+// demand divided among the ready pods.
 func (tg *targetMetric) readingAt(now time.Time, w *modelWorkload) autoscaler.Reading {
 	r := autoscaler.Reading{At: now}
 	if _, ok := tg.totalAt(now); !ok {
@@ -180,7 +181,7 @@ func (tg *targetMetric) readingAt(now time.Time, w *modelWorkload) autoscaler.Re
 		return r
 	}
 	ready := w.ready(now)
-	var each int64 // what a ready pod uses, of each container rounded up
+	var each int64 // the usage of a ready pod, the sum over the containers, each rounded up
 	for _, s := range tg.uses {
 		v, _ := s.At(now, tg.maxAge)
 		if ready > 0 {
@@ -204,7 +205,8 @@ func (tg *targetMetric) readingAt(now time.Time, w *modelWorkload) autoscaler.Re
 	return r
 }
 
-// milli rounds as the metrics APIs do: to billionths (memory: bytes), then up to thousandths.
+// milli rounds as the metrics APIs do: first to billionths (memory: to bytes), then up to
+// thousandths.
 func (tg *targetMetric) milli(v float64) int64 {
 	if tg.bytes {
 		return clampInt64(math.Round(v) * 1000)
@@ -212,7 +214,7 @@ func (tg *targetMetric) milli(v float64) int64 {
 	return clampInt64(math.Ceil(math.Round(v*1e9) / 1e6))
 }
 
-// clampInt64 converts within the range of int64.
+// clampInt64 converts a number and limits it to the range of int64.
 func clampInt64(v float64) int64 {
 	switch {
 	case v >= math.MaxInt64:

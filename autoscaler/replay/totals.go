@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Totals sum up a run.
+// Totals are the sums over a run.
 type Totals struct {
-	// Known is the time that counts here, in seconds like all times here. Unknown is the time
-	// without a metric or a count of pods.
+	// Known is the time that the totals include, in seconds like all times here. Unknown is the time
+	// without a metric or a number of pods.
 	Known   Seconds `json:"knownSeconds"`
 	Unknown Seconds `json:"unknownSeconds"`
-	// PodHours is the sum of the pods' running times.
+	// PodHours is the sum of the running times of the pods, in hours.
 	PodHours float64 `json:"podHours"`
 	// Above is the time in which the ready pods used more than a target plus its tolerance.
 	// AboveLimit is the time in which they would have needed more CPU than their limits.
@@ -19,13 +19,13 @@ type Totals struct {
 	AboveLimit Seconds `json:"aboveLimitSeconds"`
 	// AtMax is the time with maxReplicas pods.
 	AtMax Seconds `json:"atMaxSeconds"`
-	// Ups and Downs count the changes of the count.
+	// Ups and Downs are the numbers of changes of the count.
 	Ups   int `json:"ups"`
 	Downs int `json:"downs"`
 	// Peak and Least are the largest and smallest counts.
 	Peak  int32 `json:"peak"`
 	Least int32 `json:"least"`
-	// Metrics are the metrics that depend on the count of pods.
+	// Metrics are the metrics that depend on the number of pods.
 	Metrics []MetricTotals `json:"metrics"`
 }
 
@@ -35,17 +35,17 @@ type Seconds float64
 // Duration converts s.
 func (s Seconds) Duration() time.Duration { return time.Duration(float64(s) * float64(time.Second)) }
 
-// MetricTotals are of one metric: what a ready pod used, as a share of the target.
+// MetricTotals has the usage of a ready pod by one metric, as a share of the target.
 type MetricTotals struct {
 	Name string `json:"name"`
-	// Target is written as in the specification: "60%", "100".
+	// Target is the target as in the specification: "60%", "100".
 	Target string `json:"target"`
-	// Mean is the mean over time, Peak the maximum; 1 is the target.
+	// Mean is the mean over time and Peak the maximum; 1 is the target.
 	Mean float64 `json:"mean"`
 	Peak float64 `json:"peak"`
 }
 
-// totalsMeter adds up Totals.
+// totalsMeter adds up the Totals of a run.
 type totalsMeter struct {
 	trace     *Trace
 	targets   []targetMetric
@@ -55,19 +55,19 @@ type totalsMeter struct {
 	totals Totals
 	begun  bool
 	last   int32
-	means  []usageMean // of each target
+	means  []usageMean // one for each target
 }
 
-// usageMean adds up use times seconds over the seconds with ready pods.
+// usageMean adds up use times seconds, and the seconds with ready pods.
 type usageMean struct{ sum, span, peak float64 }
 
 func newMeter(t *Trace, list []targetMetric, tolerance float64, max int32) *totalsMeter {
 	return &totalsMeter{trace: t, targets: list, tolerance: tolerance, max: max, means: make([]usageMean, len(list))}
 }
 
-// loadAt returns the largest use of a target that depends on the count of pods, and the count
-// that would use exactly the target; NaN if there is no such target. ok is false if a metric is
-// unknown.
+// loadAt returns the largest use of a target that depends on the number of pods, and the number of
+// pods that would use exactly the target; NaN if there is no such target. ok is false if a metric
+// is not known.
 func loadAt(list []targetMetric, now time.Time, ready int) (use, pods float64, ok bool) {
 	use, pods = math.NaN(), math.NaN()
 	for i := range list {
@@ -82,7 +82,8 @@ func loadAt(list []targetMetric, now time.Time, ready int) (use, pods float64, o
 	return use, pods, true
 }
 
-// perReadyPod divides the demand by n ready pods; infinite if there is demand and no pod.
+// perReadyPod divides the demand by n ready pods. It returns infinity if there is demand but no
+// pod.
 func perReadyPod(wants float64, n int) float64 {
 	if wants == 0 {
 		return 0

@@ -14,26 +14,26 @@ import (
 
 // Trace is the data of a workload over time.
 type Trace struct {
-	// Namespace and Target name the workload: "shop", "Deployment/web".
+	// Namespace and Target identify the workload: "shop", "Deployment/web".
 	Namespace, Target string
 	From, To          time.Time
-	// Step is the usual distance of two points, at least a second. A value is valid for two and a
-	// half steps; a longer distance is a gap.
+	// Step is the usual time between two points, at least a second. A value is valid for two and a
+	// half steps; if the next point is later, there is a gap.
 	Step time.Duration
-	// Containers are the containers of each pod, by name.
+	// Containers are the containers of each pod, sorted by name.
 	Containers []TraceContainer
 	// PodLevel are the pod-level requests, spec.resources.requests; nil if there are none.
 	PodLevel *autoscaler.Requests
 	// Overhead is the overhead of the pods' RuntimeClass.
 	Overhead autoscaler.Requests
-	// Named are custom and external metrics by name: of a metric of pods the sum over the pods,
-	// of an object's its value, of an external one the sum of its series.
+	// Named has custom and external metrics, by name. A metric of pods is the sum over the pods, a
+	// metric of an object is its value, and an external metric is the sum of its series.
 	Named map[string]Series
-	// Replicas is the requested count of pods; empty if unknown.
+	// Replicas is the requested number of pods; empty if not known.
 	Replicas Series
-	// Startup is how long pods took to become ready.
+	// Startup says how long pods took to become ready.
 	Startup Startup
-	// Notes are sentences for the reader from the source of the trace.
+	// Notes are sentences for the reader, from the source of the trace.
 	Notes []string
 }
 
@@ -48,8 +48,8 @@ type TraceContainer struct {
 	CPU, Memory Series
 }
 
-// Startup is the median time from a pod's start until it was ready. Pods is how many pods started
-// within the trace; if it is 0, Median is not set.
+// Startup is the median time from a pod's start until it was ready. Pods is the number of pods that
+// started within the trace; if it is 0, Median is not set.
 type Startup struct {
 	Median time.Duration
 	Pods   int
@@ -58,7 +58,7 @@ type Startup struct {
 // Series is a value over time, in order of time.
 type Series []history.Point
 
-// At returns the last value not after t, if it is younger than hold.
+// At returns the last value at or before t, if it is younger than hold.
 func (s Series) At(t time.Time, hold time.Duration) (float64, bool) {
 	i, found := slices.BinarySearchFunc(s, t, func(p history.Point, t time.Time) int { return p.At.Compare(t) })
 	if !found {
@@ -93,7 +93,7 @@ func StartupOf(delays []time.Duration) Startup {
 	return Startup{Median: delays[len(delays)/2], Pods: len(delays)}
 }
 
-// PodsOf returns a regular expression for the full names of the pods of a controller of that kind
+// PodsOf returns a regular expression for the full names of the pods of a controller with that kind
 // and name.
 func PodsOf(kind, name string) string {
 	name = regexp.QuoteMeta(name)
@@ -108,11 +108,12 @@ func PodsOf(kind, name string) string {
 	return name + "-.+"
 }
 
-// Needs are the metrics that a trace must have for a specification.
+// Needs lists the metrics that a trace must have for a specification.
 type Needs struct {
-	// Resources are "cpu" and "memory".
+	// Resources are the required resources: "cpu" and "memory".
 	Resources []string
-	// Named are custom and external metrics; Pods are those of them that are metrics of pods.
+	// Named are the required custom and external metrics; Pods are those of them that are metrics of
+	// pods.
 	Named []string
 	Pods  []string
 }

@@ -12,12 +12,12 @@ import (
 // modelWorkload is the model of the target: its pods, the oldest first.
 type modelWorkload struct {
 	options *Options
-	prefix  string // of the pods' names
-	// template is what all pods have in common.
+	prefix  string // the prefix of the pods' names
+	// template has what all pods have in common.
 	template autoscaler.PodInput
 	created  int
 	pods     []modelPod
-	view     []autoscaler.PodInput // reused by podsAt
+	view     []autoscaler.PodInput // podsAt reuses it
 }
 
 // modelPod is one pod of the model, with the times of its states.
@@ -48,13 +48,13 @@ func (w *modelWorkload) add(started, ready, measured time.Time) {
 	w.pods = append(w.pods, modelPod{fmt.Sprintf("%s-%08d", w.prefix, w.created), started, ready, measured})
 }
 
-// scale adds or removes pods until there are n. Unready pods are removed first, then the
-// youngest.
+// scale adds or removes pods until there are n. It removes unready pods first, then the youngest
+// ones.
 func (w *modelWorkload) scale(n int, now time.Time) {
 	for len(w.pods) < n {
 		w.add(now, now.Add(w.options.Startup), now.Add(w.options.MetricDelay))
 	}
-	// All pods start in the same time, so the unready pods are the youngest.
+	// All pods take the same time to start, so the unready pods are the youngest.
 	w.pods = w.pods[:max(n, 0)]
 }
 
@@ -68,8 +68,8 @@ func (w *modelWorkload) ready(now time.Time) (n int) {
 	return n
 }
 
-// podsAt returns the pods as the API server would list them, by name. They are valid until the
-// next call.
+// podsAt returns the pods as the API server would list them, sorted by name. They are valid until
+// the next call.
 func (w *modelWorkload) podsAt(now time.Time) []autoscaler.PodInput {
 	w.view = w.view[:0]
 	for i := range w.pods {

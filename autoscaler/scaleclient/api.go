@@ -23,7 +23,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// rediscoverInterval is the least time between two discoveries of a kind that the last one did
+// rediscoverInterval is the shortest time between two discoveries for a kind that the last one did
 // not find.
 const rediscoverInterval = 5 * time.Minute
 
@@ -38,11 +38,11 @@ type Client struct {
 	}
 }
 
-// New returns a Client of the API server of config. It discovers the kinds once, and again when
-// one is missing.
+// New returns a Client of the API server of config. It discovers the kinds once, and again when one
+// is missing.
 func New(config *rest.Config) (*Client, error) {
 	c := rest.CopyConfig(config)
-	c.ContentType, c.AcceptContentTypes = "", "" // of custom resources there is only JSON
+	c.ContentType, c.AcceptContentTypes = "", "" // custom resources have only JSON
 	client, err := discovery.NewDiscoveryClientForConfig(c)
 	if err != nil {
 		return nil, fmt.Errorf("create discovery client: %w", err)
@@ -56,8 +56,8 @@ func New(config *rest.Config) (*Client, error) {
 	return s, nil
 }
 
-// Get is part of ScaleReader. If a kind has several resources, it returns the scale of the first that
-// has one; if none has, the error of the first.
+// Get implements ScaleReader. If a kind has several resources, it returns the scale of the first
+// resource that has one. If none has, it returns the error of the first.
 func (s *Client) Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *Handle, error) {
 	mappings, err := s.mappings(ctx, ref)
 	if err != nil {
@@ -81,7 +81,7 @@ func scaleOf(s *autoscalingv1.Scale) autoscaler.Scale {
 	return autoscaler.Scale{SpecReplicas: s.Spec.Replicas, StatusReplicas: s.Status.Replicas, Selector: s.Status.Selector}
 }
 
-// Update is part of Scales.
+// Update implements Scales.
 func (s *Client) Update(ctx context.Context, h *Handle, replicas int32) error {
 	if h == nil || h.scale == nil {
 		return errors.New("change a scale: it was not read")
@@ -91,7 +91,7 @@ func (s *Client) Update(ctx context.Context, h *Handle, replicas int32) error {
 		switch now.Spec.Replicas {
 		case h.scale.Spec.Replicas:
 		case replicas:
-			return nil // it is done, by whomever
+			return nil // another client has already written the count
 		default:
 			return fmt.Errorf("somebody else changed the count from %d to %d meanwhile", h.scale.Spec.Replicas, now.Spec.Replicas)
 		}
@@ -101,7 +101,7 @@ func (s *Client) Update(ctx context.Context, h *Handle, replicas int32) error {
 		if err == nil {
 			return nil
 		}
-		// What is there now is needed to try again; without it, what was there.
+		// The retry uses the current scale, or the last known one if it cannot be read.
 		if latest, again := scales.Get(ctx, h.Resource, h.Name, metav1.GetOptions{}); again == nil {
 			now = latest
 		}
@@ -113,7 +113,7 @@ func (s *Client) Update(ctx context.Context, h *Handle, replicas int32) error {
 	return nil
 }
 
-// WorkloadID is part of Scales. It asks the API server only for kinds.
+// WorkloadID implements Scales. It asks the API server only for kinds.
 func (s *Client) WorkloadID(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (WorkloadID, error) {
 	mappings, err := s.mappings(ctx, ref)
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *Client) WorkloadID(ctx context.Context, namespace string, ref autoscali
 }
 
 // mappings returns the resources of the kind that ref names, at least one. The version does not
-// matter: a workload is the same in each.
+// matter, because a workload is the same in each version.
 func (s *Client) mappings(ctx context.Context, ref autoscalingv2.CrossVersionObjectReference) ([]*meta.RESTMapping, error) {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {

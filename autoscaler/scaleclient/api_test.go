@@ -25,8 +25,8 @@ func ref(apiVersion, kind, name string) autoscalingv2.CrossVersionObjectReferenc
 	return autoscalingv2.CrossVersionObjectReference{APIVersion: apiVersion, Kind: kind, Name: name}
 }
 
-// TestScales asks an API server made of a few documents, as one sends them: what
-// client-go makes of discovery and of a scale is part of the test.
+// TestScales reads scales from an API server that serves a few real documents. This also tests
+// client-go's discovery and decoding.
 func TestScales(t *testing.T) {
 	const resources = `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":%q,"resources":[%s]}`
 	const one = `{"name":%q,"singularName":"","namespaced":true,"kind":%q,"verbs":["get"]}`
@@ -88,14 +88,14 @@ func TestScales(t *testing.T) {
 		}
 	}
 	f("apps/v1", "Deployment", "web", "app=web,tier in (a,b)", "")
-	f("apps/v1beta1", "Deployment", "web", "app=web,tier in (a,b)", "") // of another version, as old manifests name it
+	f("apps/v1beta1", "Deployment", "web", "app=web,tier in (a,b)", "") // another version, as in old manifests
 	f("v1", "ReplicationController", "old", "app=old", "")
 	f("a/b/c", "Deployment", "web", "", "parse the target's apiVersion: unexpected GroupVersion string: a/b/c")
 	if _, _, err := scales.Get(t.Context(), "shop", ref("apps/v1", "Deployment", "gone")); !apierrors.IsNotFound(err) || !IsPermanent(err) {
 		t.Errorf("a workload that is not there: got %v, want NotFound", err)
 	}
 	before := discoveries.Load()
-	// A kind that nobody knows is looked for once more, and then not for a while.
+	// A kind that does not exist leads to one more discovery, and then to none for a while.
 	for range 3 {
 		if _, _, err := scales.Get(t.Context(), "shop", ref("kruise.io/v1", "CloneSet", "x")); err == nil || !IsPermanent(err) {
 			t.Errorf("an unknown kind: got %v, want that it is not there", err)
@@ -104,7 +104,7 @@ func TestScales(t *testing.T) {
 	if got := discoveries.Load() - before; got != 1 {
 		t.Errorf("unknown kinds had the API server asked %d times what it has, want once", got)
 	}
-	// A custom resource that has come since is found.
+	// A custom resource that was installed later is found.
 	rollouts.Store(true)
 	scales.mu.Lock()
 	scales.mu.discovered = scales.mu.discovered.Add(-rediscoverInterval)
@@ -113,14 +113,14 @@ func TestScales(t *testing.T) {
 	f("argoproj.io/v1alpha1", "Rollout", "mute", "", ErrNoSelector.Error())
 }
 
-// An API server that never answers keeps nobody: not the next lookup, and not the
-// end of the process.
+// TestScalesOfASilentServer checks that an API server that never answers blocks neither the next
+// lookup nor the end of the process.
 func TestScalesOfASilentServer(t *testing.T) {
 	asked := make(chan string, 1)
 	proxy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case asked <- r.URL.Path:
-		default: // one is enough
+		default: // one signal is enough
 		}
 		<-r.Context().Done()
 	}))
@@ -144,14 +144,14 @@ func TestScalesOfASilentServer(t *testing.T) {
 	}
 }
 
-// server is an API server of Deployments with a scale each, which others may change
-// between a reading and a writing.
+// server is an API server with Deployments that have a scale. Other clients can change a scale
+// between a read and a write.
 type server struct {
 	mu       sync.Mutex
 	replicas int
 	version  int
-	meddle   int // so many writings find that somebody was there before
-	leaves   int // the count that they left, unless it is 0
+	meddle   int // the number of writes that find a change by another client
+	leaves   int // the count that the other client wrote, unless it is 0
 	gets     int
 	updates  int
 }
@@ -208,8 +208,8 @@ func (s *server) scale() string {
 	return fmt.Sprintf(`{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"web","namespace":"shop","resourceVersion":"%d"},"spec":{"replicas":%d},"status":{"replicas":2,"selector":"app=web"}}`, s.version, s.replicas)
 }
 
-// A scale is changed with what was read; where somebody was faster it is read
-// again, five times at most, and not written over another count.
+// TestUpdate checks that a scale is written with the version that was read. After a conflict it is
+// read again, at most five times, and another count is not overwritten.
 func TestUpdate(t *testing.T) {
 	f := func(meddle, leaves, gets, updates, replicas int, wrong string) {
 		t.Helper()
@@ -249,7 +249,7 @@ func TestUpdate(t *testing.T) {
 	f(2, 0, 3, 3, 5, "")
 	f(9, 0, 6, 5, 3, "change the scale of deployments.apps shop/web: ")
 	f(1, 4, 2, 1, 4, "change the scale of deployments.apps shop/web: somebody else changed the count from 3 to 4 meanwhile")
-	f(1, 5, 2, 1, 5, "") // as is wanted
+	f(1, 5, 2, 1, 5, "") // the other client wrote the same count
 
 	if err := (&Client{}).Update(t.Context(), nil, 5); err == nil {
 		t.Error("a scale that was not read can be changed")

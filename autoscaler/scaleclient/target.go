@@ -15,24 +15,25 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// ScaleReader reads the scale subresources of workloads; Client does.
+// ScaleReader reads the scale subresources of workloads. Client implements it.
 type ScaleReader interface {
-	// Get reads the scale of what ref names in a namespace. The handle is for Update. The error
-	// is one of Kubernetes' (NotFound), or says what is wrong with ref.
+	// Get reads the scale of the workload that ref names in a namespace. The handle is for Update. The
+	// error is an API error such as NotFound, or says what is wrong with ref.
 	Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *Handle, error)
 }
 
-// Scales reads and writes the scale subresources of workloads; Client does.
+// Scales reads and writes the scale subresources of workloads. Client implements it.
 type Scales interface {
 	ScaleReader
-	// Update sets the number of replicas. Like Kubernetes' controller it repeats the write on a
-	// conflict, unless the count changed: the new count was decided on the old one.
+	// Update sets the number of replicas. Like Kubernetes' controller it repeats the write after a
+	// conflict, unless the count changed: the new count was based on the old one.
 	Update(ctx context.Context, h *Handle, replicas int32) error
-	// WorkloadID returns the workload that ref names, whether or not it exists.
+	// WorkloadID returns the identity of the workload that ref names, even if the workload does not
+	// exist.
 	WorkloadID(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (WorkloadID, error)
 }
 
-// Handle is a scale as it was read, for one Update.
+// Handle is a scale as it was read. It is for one Update.
 type Handle struct {
 	WorkloadID
 	scale *autoscalingv1.Scale
@@ -69,8 +70,8 @@ func Selector(text string) (labels.Selector, error) {
 	return selector, nil
 }
 
-// IsPermanent reports whether err says that a workload has no pods, and not only that the API
-// server did not answer.
+// IsPermanent reports whether err says that a workload has no pods. It returns false if the API
+// server only did not answer.
 func IsPermanent(err error) bool {
 	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || errors.Is(err, ErrNoSelector)
 }

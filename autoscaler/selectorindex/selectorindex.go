@@ -1,7 +1,7 @@
 // Package selectorindex finds the label selectors that match an object's labels.
 //
-// Nearly every selector requires one value of some label and is found by it. So the cost of a
-// lookup depends on the labels, not on the number of selectors.
+// Nearly every selector requires one value of some label, and the index finds it by that value. The
+// cost of a lookup therefore depends on the labels, not on the number of selectors.
 package selectorindex
 
 import (
@@ -28,7 +28,7 @@ func New[K comparable]() *Index[K] {
 	return &Index[K]{buckets: map[K]bucket{}, entries: map[bucket]map[K]labels.Selector{}}
 }
 
-// Set keeps the selector of k, in place of an earlier one.
+// Set stores the selector of k and replaces an earlier one.
 func (x *Index[K]) Set(k K, namespace string, selector labels.Selector) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -76,8 +76,8 @@ func (x *Index[K]) Len() int {
 	return len(x.buckets)
 }
 
-// Matching yields the keys whose selector matches an object of the namespace, in no order. The
-// index must not be changed meanwhile by the same goroutine.
+// Matching yields the keys whose selectors match an object of the namespace, in any order. The loop
+// must not change the index.
 func (x *Index[K]) Matching(namespace string, set labels.Set) iter.Seq[K] {
 	return func(yield func(K) bool) {
 		x.mu.RLock()

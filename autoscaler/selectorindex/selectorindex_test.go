@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// However selectors are written, the index finds those that match.
+// TestIndexFindsWhatMatches checks that the index finds all matching selectors, in every form that
+// a selector can have.
 func TestIndexFindsWhatMatches(t *testing.T) {
 	x, parsed := New[string](), map[string]labels.Selector{}
 	for _, text := range []string{
@@ -19,7 +20,7 @@ func TestIndexFindsWhatMatches(t *testing.T) {
 			t.Fatalf("%s: %v", text, err)
 		}
 		parsed[text] = selector
-		x.Set(text, "shop", labels.SelectorFromSet(labels.Set{"app": "another"})) // it changes
+		x.Set(text, "shop", labels.SelectorFromSet(labels.Set{"app": "another"})) // it is replaced below
 		x.Set(text, "shop", selector)
 	}
 	for _, set := range []labels.Set{

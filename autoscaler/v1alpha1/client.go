@@ -12,8 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Interface reads and writes the Autoscalers of one namespace, or reads those of all
-// namespaces.
+// Interface reads and writes the Autoscalers of one namespace, or reads those of all namespaces.
 type Interface interface {
 	Get(ctx context.Context, name string, o metav1.GetOptions) (*Autoscaler, error)
 	List(ctx context.Context, o metav1.ListOptions) (*AutoscalerList, error)
@@ -21,7 +20,7 @@ type Interface interface {
 	UpdateStatus(ctx context.Context, a *Autoscaler, o metav1.UpdateOptions) (*Autoscaler, error)
 }
 
-// Getter gives access to the Autoscalers of a namespace; of all namespaces if it is empty.
+// Getter gives access to the Autoscalers of a namespace, or of all namespaces if it is empty.
 type Getter interface {
 	Autoscalers(namespace string) Interface
 }
@@ -50,7 +49,7 @@ func NewForConfig(config *rest.Config) (*Client, error) {
 	return &Client{rest: client, codec: runtime.NewParameterCodec(scheme)}, nil
 }
 
-// Autoscalers is part of Getter.
+// Autoscalers implements Getter.
 func (c *Client) Autoscalers(namespace string) Interface {
 	return gentype.NewClientWithList(Resource, c.rest, c.codec, namespace,
 		func() *Autoscaler { return &Autoscaler{} }, func() *AutoscalerList { return &AutoscalerList{} })

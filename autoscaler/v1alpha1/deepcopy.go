@@ -11,7 +11,7 @@ func (a *Autoscaler) DeepCopy() *Autoscaler {
 	return &Autoscaler{TypeMeta: a.TypeMeta, ObjectMeta: *a.ObjectMeta.DeepCopy(), Spec: *a.Spec.DeepCopy(), Status: *a.Status.DeepCopy()}
 }
 
-// DeepCopyObject is part of runtime.Object.
+// DeepCopyObject implements runtime.Object.
 func (a *Autoscaler) DeepCopyObject() runtime.Object {
 	if a == nil {
 		return nil
@@ -19,7 +19,7 @@ func (a *Autoscaler) DeepCopyObject() runtime.Object {
 	return a.DeepCopy()
 }
 
-// DeepCopyObject is part of runtime.Object.
+// DeepCopyObject implements runtime.Object.
 func (l *AutoscalerList) DeepCopyObject() runtime.Object {
 	c := &AutoscalerList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy(), Items: slices.Clone(l.Items)}
 	for i := range c.Items {

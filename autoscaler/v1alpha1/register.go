@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Names of the API.
+// The names of the API.
 const (
 	Group    = "autoscaling.weir.dev"
 	Version  = "v1alpha1"
@@ -17,7 +17,7 @@ const (
 // GroupVersion returns the API's group and version.
 func GroupVersion() schema.GroupVersion { return schema.GroupVersion{Group: Group, Version: Version} }
 
-// AddToScheme makes the types known to s.
+// AddToScheme registers the types in s.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion(), &Autoscaler{}, &AutoscalerList{})
 	metav1.AddToGroupVersion(s, GroupVersion())

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// openAPI is as much of a structural schema as the types tell.
+// openAPI has the parts of a structural schema that follow from the Go types.
 type openAPI struct {
 	Type       string             `json:"type"`
 	Format     string             `json:"format"`
@@ -46,8 +46,8 @@ type definition struct {
 	} `json:"spec"`
 }
 
-// TestSchemaIsOfTheTypes holds the schema to the Go types, field by field: a field
-// that the schema lacks is dropped by the API server without a word.
+// TestSchemaIsOfTheTypes compares the schema with the Go types, field by field. The API server
+// silently drops a field that the schema does not have.
 func TestSchemaIsOfTheTypes(t *testing.T) {
 	data, err := os.ReadFile(crdFile)
 	if err != nil {

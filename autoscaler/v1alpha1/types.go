@@ -1,10 +1,9 @@
-// Package v1alpha1 has the API group autoscaling.weir.dev with the kind Autoscaler: a
-// HorizontalPodAutoscaler with a mode, which weir acts on.
+// Package v1alpha1 has the API group autoscaling.weir.dev with the kind Autoscaler. An Autoscaler
+// is a HorizontalPodAutoscaler with a mode, and weir acts on it.
 //
-// The specification has all fields of autoscaling/v2, so that a manifest of a
-// HorizontalPodAutoscaler becomes one of an Autoscaler with another apiVersion and kind. The
-// schema is in deploy/kustomize/components/autoscaler/crd.yaml; a test compares it with these
-// types.
+// The specification has all fields of autoscaling/v2, so the manifest of a HorizontalPodAutoscaler
+// becomes that of an Autoscaler with another apiVersion and kind. The schema is in
+// deploy/kustomize/components/autoscaler/crd.yaml; a test compares it with these types.
 package v1alpha1
 
 import (
@@ -58,7 +57,7 @@ func (s *AutoscalerSpec) Dry() bool { return s.Mode == DryRun }
 
 // AutoscalerStatus is the last decision and its reason.
 //
-// In a dry run and in a conflict, desiredReplicas is what the Autoscaler would set, and
+// In a dry run and in a conflict, desiredReplicas is the count that the Autoscaler would set, and
 // lastScaleTime does not change.
 type AutoscalerStatus struct {
 	autoscalingv2.HorizontalPodAutoscalerStatus `json:",inline"`
@@ -66,21 +65,19 @@ type AutoscalerStatus struct {
 	// Targets has the value and the target of each metric, "cpu: 63%/50%", as kubectl shows
 	// them for a HorizontalPodAutoscaler.
 	Targets string `json:"targets,omitempty"`
-	// Decisions are the last decisions that differed from the one before, newest first.
+	// Decisions are the last decisions that differed from the one before, the newest first.
 	Decisions []Decision `json:"decisions,omitempty"`
-	// Explanation explains the last decision. If nothing else changes it is written once a
-	// minute.
+	// Explanation explains the last decision. If nothing else changes, it is written once a minute.
 	Explanation *Explanation `json:"explanation,omitempty"`
-	// Memory is the input of stabilization windows and policies. A new leader continues with
-	// it.
+	// Memory is the input of stabilization windows and policies. A new leader continues with it.
 	Memory *Memory `json:"memory,omitempty"`
 }
 
 // Decision is one decision.
 type Decision struct {
 	Time metav1.Time `json:"time"`
-	// Current is the count in the spec of the target. Recommendation is what the metrics ask
-	// for, absent if no metric was read. Desired is the result.
+	// Current is the count in the spec of the target. Recommendation is the count that the metrics
+	// require, absent if no metric was read. Desired is the result.
 	Current        int32  `json:"current"`
 	Recommendation *int32 `json:"recommendation,omitempty"`
 	Desired        int32  `json:"desired"`
@@ -95,13 +92,13 @@ type Decision struct {
 type Explanation struct {
 	Time    metav1.Time `json:"time"`
 	Summary string      `json:"summary"`
-	// Pods are at most 16 pods that a metric did not count in full, with the reason. MorePods
-	// is the number of other such pods.
+	// Pods are at most 16 pods that a metric did not count in full, with the reason. MorePods is the
+	// number of other such pods.
 	Pods     []PodReason `json:"pods,omitempty"`
 	MorePods int32       `json:"morePods,omitempty"`
 }
 
-// PodReason is why a metric did not count a pod in full.
+// PodReason says why a metric did not count a pod in full.
 type PodReason struct {
 	Name   string `json:"name"`
 	Metric string `json:"metric"`
@@ -109,13 +106,13 @@ type PodReason struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Memory is a compact form of what stabilization windows and policies use. A decision based on
-// it may change less than one based on the complete memory, never more.
+// Memory is a compact form of the data for stabilization windows and policies. A decision based on
+// it may change the count by less than one based on the complete memory, but never by more.
 type Memory struct {
-	// Target is the workload that the memory belongs to, by resource and name:
-	// "deployments.apps web".
+	// Target is the workload to which the memory belongs, by resource and name: "deployments.apps
+	// web".
 	Target string `json:"target,omitempty"`
-	// Recommendations are grouped by intervals of time, oldest first, at most 12.
+	// Recommendations has one element for each interval of time, the oldest first, at most 12.
 	Recommendations []Recommendations `json:"recommendations,omitempty"`
 	// Changes are the changes of the count, oldest first, at most 60.
 	Changes []Change `json:"changes,omitempty"`
@@ -123,14 +120,14 @@ type Memory struct {
 
 // Recommendations are the recommendations of one interval of time.
 type Recommendations struct {
-	// Time is the time of the last one, so that none is forgotten too early.
+	// Time is the time of the last recommendation, so that none is forgotten too early.
 	Time metav1.Time `json:"time"`
 	// Min is the lowest recommendation, Max the highest.
 	Min int32 `json:"min"`
 	Max int32 `json:"max"`
 }
 
-// Change is a change of the count: up if positive.
+// Change is a change of the count; positive means more replicas.
 type Change struct {
 	Time     metav1.Time `json:"time"`
 	Replicas int32       `json:"replicas"`
@@ -145,7 +142,7 @@ const (
 	ConditionDryRun autoscalingv2.HorizontalPodAutoscalerConditionType = "DryRun"
 )
 
-// SetDefaults fills in the defaults of the API server, for an Autoscaler from a file or from a
+// SetDefaults sets the defaults of the API server. It is for an Autoscaler from a file, or from a
 // cluster with an older schema.
 func SetDefaults(a *Autoscaler) {
 	if a.Spec.Mode == "" {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A copy is equal and shares nothing, whatever fields there are.
+// TestDeepCopy checks that a copy is equal and shares no memory, for all fields.
 func TestDeepCopy(t *testing.T) {
 	a := &Autoscaler{}
 	fill(reflect.ValueOf(a).Elem())
@@ -39,7 +39,7 @@ func TestDeepCopy(t *testing.T) {
 	}
 }
 
-// fill gives every field of v a value.
+// fill sets every field of v to a value.
 func fill(v reflect.Value) {
 	switch v.Interface().(type) {
 	case resource.Quantity:
@@ -78,7 +78,7 @@ func fill(v reflect.Value) {
 	}
 }
 
-// scribble changes every number and text that v leads to.
+// scribble changes every number and text that can be reached from v.
 func scribble(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -102,7 +102,7 @@ func scribble(v reflect.Value) {
 	}
 }
 
-// What is not given is what autoscaling/v2 says it is.
+// TestDefaults checks that absent fields get the defaults of autoscaling/v2.
 func TestDefaults(t *testing.T) {
 	f := func(given, want string) {
 		t.Helper()
@@ -137,7 +137,8 @@ behavior:
 `)
 }
 
-// A HorizontalPodAutoscaler's specification is an Autoscaler's.
+// TestSpecIsInline checks that the specification of a HorizontalPodAutoscaler is valid in an
+// Autoscaler.
 func TestSpecIsInline(t *testing.T) {
 	given := AutoscalerSpec{HorizontalPodAutoscalerSpec: autoscalingv2.HorizontalPodAutoscalerSpec{MaxReplicas: 3}, Mode: DryRun}
 	got, err := json.Marshal(given)

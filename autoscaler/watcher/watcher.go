@@ -1,6 +1,6 @@
-// Package watcher is the one place that lists and watches HorizontalPodAutoscalers and
-// Autoscalers. It keeps no objects: each handler keeps what it needs of them. Packages
-// controller and hpaevents register handlers.
+// Package watcher is the only package that lists and watches HorizontalPodAutoscalers and
+// Autoscalers. It keeps no objects: each handler keeps what it needs. Packages controller and
+// hpaevents register handlers.
 package watcher
 
 import (
@@ -29,8 +29,8 @@ import (
 // HPA is a HorizontalPodAutoscaler as the API server returns it.
 type HPA = autoscalingv2.HorizontalPodAutoscaler
 
-// Handler receives the objects of one kind. One goroutine calls its functions, in the order
-// of the changes. All handlers share the objects and must not change them.
+// Handler receives the objects of one kind. One goroutine calls its functions, in the order of the
+// changes. All handlers share the objects and must not change them.
 type Handler[T any] struct {
 	// Set receives a new or changed object.
 	Set func(*T)
@@ -40,11 +40,11 @@ type Handler[T any] struct {
 	Listed func()
 }
 
-// Options configure a Watcher.
+// Options configures a Watcher.
 type Options struct {
 	// Client lists and watches HorizontalPodAutoscalers. Required.
 	Client kubernetes.Interface
-	// Autoscalers lists and watches Autoscalers. Nil: that kind is not watched.
+	// Autoscalers lists and watches Autoscalers. If it is nil, Autoscalers are not watched.
 	Autoscalers v1alpha1.Getter
 	// Logger gets one line when a kind cannot be read and one when it can be read again.
 	// Default: no log.
@@ -72,16 +72,16 @@ func New(o Options) (*Watcher, error) {
 // HandleHPAs registers a handler of HorizontalPodAutoscalers. Call it before Run.
 func (w *Watcher) HandleHPAs(h Handler[HPA]) { w.hpas = append(w.hpas, h) }
 
-// HandleAutoscalers registers a handler of Autoscalers. Call it before Run. The handler gets
-// them with defaults and kind, which a list of the API server may not have.
+// HandleAutoscalers registers a handler of Autoscalers. Call it before Run. The objects have their
+// defaults and their kind, which a list of the API server may not have.
 func (w *Watcher) HandleAutoscalers(h Handler[v1alpha1.Autoscaler]) {
 	w.autoscalers = append(w.autoscalers, h)
 }
 
-// Run watches until ctx ends, and returns when everything it started has ended. Failed
-// requests are logged and repeated, never returned. Call it once.
+// Run watches until ctx ends, and returns when everything that it started has ended. Failed
+// requests are logged and repeated; their errors are never returned. Call Run once.
 func (w *Watcher) Run(ctx context.Context) error {
-	// Client libraries log each of their own retries.
+	// Client libraries would log each of their own retries.
 	quiet := klog.NewContext(ctx, logr.Discard())
 	var parts sync.WaitGroup
 	hpas := w.options.Client.AutoscalingV2().HorizontalPodAutoscalers(metav1.NamespaceAll)
@@ -104,7 +104,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// prepareAutoscaler sets the defaults and the kind, which Events need and lists do not have.
+// prepareAutoscaler sets the defaults and the kind. Events need the kind, and lists do not have it.
 // It removes the managed fields, because they may be half of the object.
 func prepareAutoscaler(a *v1alpha1.Autoscaler) {
 	v1alpha1.SetDefaults(a)
@@ -112,9 +112,9 @@ func prepareAutoscaler(a *v1alpha1.Autoscaler) {
 	a.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(v1alpha1.Kind))
 }
 
-// reflector returns the list and watch of one kind. Reflectors report some failures only in
-// their own log, so the requests are observed here: one line when they begin to fail, one
-// when they succeed again. A list without a watch is not success.
+// reflector returns the list and watch of one kind. Reflectors report some failures only in their
+// own log, so the requests are observed here: there is one line when they begin to fail, and one
+// when they succeed again. A list without a watch is not a success.
 func (w *Watcher) reflector(kind, component string, example runtime.Object, client any,
 	list func(context.Context, metav1.ListOptions) (runtime.Object, error),
 	watchKind func(context.Context, metav1.ListOptions) (watch.Interface, error), to cache.ReflectorStore) *cache.Reflector {
@@ -145,9 +145,9 @@ func (w *Watcher) reflector(kind, component string, example runtime.Object, clie
 	return cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, client), example, to, cache.ReflectorOptions{Name: kind})
 }
 
-// hideRetryable replaces the errors "connection refused" and "too many requests" by plain
-// ones. The reflector would wait for these to pass without looking at its context, and delay
-// the end of the process.
+// hideRetryable replaces the errors "connection refused" and "too many requests" by other errors.
+// The reflector would wait until these errors end without checking its context, and delay the end
+// of the process.
 func hideRetryable(err error) error {
 	if utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err) {
 		return errors.New(err.Error())
@@ -155,11 +155,12 @@ func hideRetryable(err error) error {
 	return err
 }
 
-// store passes the changes that a reflector reports to the handlers. It is a
-// cache.ReflectorStore. It keeps the names of the objects, to find those that a new list lacks.
+// store passes the changes that a reflector reports to the handlers. It implements
+// cache.ReflectorStore. It keeps the names of the objects, to find those that are missing in a new
+// list.
 type store[T any] struct {
 	handlers []Handler[T]
-	prepare  func(*T) // called once for each object, before the handlers
+	prepare  func(*T) // it is called once for each object, before the handlers
 	names    map[types.NamespacedName]bool
 }
 
@@ -167,7 +168,7 @@ func newStore[T any](handlers []Handler[T], prepare func(*T)) *store[T] {
 	return &store[T]{handlers, prepare, map[types.NamespacedName]bool{}}
 }
 
-// Add is part of cache.ReflectorStore.
+// Add implements cache.ReflectorStore.
 func (s *store[T]) Add(obj any) error {
 	name, err := cache.ObjectToName(obj)
 	o, ok := obj.(*T)
@@ -182,10 +183,10 @@ func (s *store[T]) Add(obj any) error {
 	return nil
 }
 
-// Update is part of cache.ReflectorStore.
+// Update implements cache.ReflectorStore.
 func (s *store[T]) Update(obj any) error { return s.Add(obj) }
 
-// Delete is part of cache.ReflectorStore.
+// Delete implements cache.ReflectorStore.
 func (s *store[T]) Delete(obj any) error {
 	name, err := cache.ObjectToName(obj)
 	if err != nil {
@@ -202,7 +203,7 @@ func (s *store[T]) delete(name types.NamespacedName) {
 	}
 }
 
-// Replace is part of cache.ReflectorStore.
+// Replace implements cache.ReflectorStore.
 func (s *store[T]) Replace(objects []any, _ string) error {
 	before := s.names
 	s.names = make(map[types.NamespacedName]bool, len(objects))
@@ -224,5 +225,5 @@ func (s *store[T]) Replace(objects []any, _ string) error {
 	return nil
 }
 
-// Resync is part of cache.ReflectorStore. The handlers keep the objects, so it does nothing.
+// Resync implements cache.ReflectorStore. It does nothing, because the handlers keep the objects.
 func (*store[T]) Resync() error { return nil }

@@ -1,9 +1,9 @@
-// Package promreplay reads the trace of a replay from a Prometheus: the usage of the target's
-// pods, from weir's metrics or the kubelets' own (cAdvisor), and their requests and states
-// from kube-state-metrics.
+// Package promreplay reads the trace of a replay from a Prometheus: the usage of the target's pods
+// from weir's metrics or from those of the kubelets (cAdvisor), and their requests and states from
+// kube-state-metrics.
 //
-// For each value there are several queries. The first one that covers nine tenths of the time
-// is used, else the one that covers most. An error names the queries.
+// For each value there are several queries. Read uses the first one that covers nine tenths of the
+// time, or else the one that covers most of it. An error lists the queries.
 //
 // Prometheus repeats the last value of a series for five minutes after a missed scrape, so the
 // trace does not show shorter gaps.
@@ -23,27 +23,28 @@ import (
 	"github.com/weir-metrics/weir/history"
 )
 
-// Request says what to read.
+// Request says which data to read.
 type Request struct {
 	Namespace string
-	// Kind and Name are the target's: "Deployment", "web".
+	// Kind and Name are the kind and name of the target: "Deployment", "web".
 	Kind, Name string
-	// Autoscaler is the name of the HPA, for the count of replicas; may be empty.
+	// Autoscaler is the name of the HPA that gives the number of replicas. It may be empty.
 	Autoscaler string
-	// Pods is a regular expression of the pods' names; replay.PodsOf(Kind, Name) if empty.
+	// Pods is a regular expression for the names of the pods. If it is empty, replay.PodsOf(Kind,
+	// Name) is used.
 	Pods     string
 	From, To time.Time
-	// Resources are required: "cpu", "memory".
+	// Resources are the required resources: "cpu", "memory".
 	Resources []string
-	// Named are queries of custom and external metrics by name. The series of a query are added
+	// Named has the queries of custom and external metrics, by name. The series of a query are added
 	// up.
 	Named map[string]string
 }
 
-// AbsentError is the error for data that no query found.
+// AbsentError is the error if no query found some data.
 type AbsentError struct {
 	What string
-	// Tried are the queries.
+	// Tried are the queries that were tried.
 	Tried []string
 }
 
@@ -58,7 +59,7 @@ func Read(ctx context.Context, h *history.Client, r Request) (*replay.Trace, err
 		r.Pods = replay.PodsOf(r.Kind, r.Name)
 	}
 	step := history.Step(r.To.Sub(r.From))
-	// Steady points: the same question tomorrow gives the same answers.
+	// The times are truncated, so that the same request a day later gives the same answers.
 	r.From, r.To = r.From.Truncate(step), r.To.Truncate(step)
 	rd := &traceReader{ctx: ctx, history: h, request: &r, containers: map[string]*replay.TraceContainer{},
 		trace: &replay.Trace{Namespace: r.Namespace, Target: r.Kind + "/" + r.Name, From: r.From, To: r.To, Step: step, Named: map[string]replay.Series{}}}
@@ -73,14 +74,14 @@ func Read(ctx context.Context, h *history.Client, r Request) (*replay.Trace, err
 	return rd.trace, nil
 }
 
-// traceReader is a Read in progress.
+// traceReader has the state of a Read.
 type traceReader struct {
 	ctx        context.Context
 	history    *history.Client
 	request    *Request
 	trace      *replay.Trace
 	containers map[string]*replay.TraceContainer
-	// measured is how many pods were measured, used if no count is found.
+	// measured is the number of measured pods. It is used if no query gives the number of replicas.
 	measured replay.Series
 }
 
@@ -93,8 +94,9 @@ func (rd *traceReader) query(query string) ([]history.TimeSeries, error) {
 	return rd.history.Range(rd.ctx, query, rd.request.From, rd.request.To, rd.trace.Step)
 }
 
-// bestAnswer returns the answer of the first candidate that covers nine tenths of the time, or
-// else of the one that covers most; no data is not an error. wrap makes the query.
+// bestAnswer returns the answer of the first query that covers nine tenths of the time, or else of
+// the one that covers most of it. It is not an error if there is no data. wrap makes a query from
+// each element of from.
 func (rd *traceReader) bestAnswer(what string, from []string, wrap func(string) string) (lines []history.TimeSeries, query string, err error) {
 	covered := 0
 	for _, candidate := range from {
@@ -118,12 +120,12 @@ func (rd *traceReader) bestAnswer(what string, from []string, wrap func(string) 
 
 func unwrapped(query string) string { return query }
 
-// series returns the points that are numbers. It changes points.
+// series returns the points with finite values. It changes points.
 func series(points []history.Point) replay.Series {
 	return slices.DeleteFunc(points, func(p history.Point) bool { return math.IsNaN(p.Value) || math.IsInf(p.Value, 0) })
 }
 
-// readUsage reads the usage of containers and how many pods were measured.
+// readUsage reads the usage of containers and the number of measured pods.
 func (rd *traceReader) readUsage() error {
 	for _, resource := range []string{"cpu", "memory"} {
 		needed := slices.Contains(rd.request.Resources, resource)
@@ -155,8 +157,8 @@ func (rd *traceReader) readUsage() error {
 	return nil
 }
 
-// keepContainers assigns series to containers. A container that is measured for less than half of
-// the time of others is an init or debug container, and is left out.
+// keepContainers assigns series to containers. It omits a container that was measured for less than
+// half of the time of the others, because it is an init or debug container.
 func (rd *traceReader) keepContainers(resource string, lines []history.TimeSeries) {
 	most := 0
 	for _, l := range lines {
@@ -181,7 +183,7 @@ func (rd *traceReader) keepContainers(resource string, lines []history.TimeSerie
 	}
 }
 
-// readSpecs reads the last requests and limits.
+// readSpecs reads the last known requests and limits.
 func (rd *traceReader) readSpecs() error {
 	for _, what := range []string{"request", "limit"} {
 		for _, resource := range []string{"cpu", "memory"} {
@@ -213,7 +215,7 @@ func (rd *traceReader) setSpec(what, resource string, l history.TimeSeries) {
 	if what == "limit" {
 		to = &c.Limits
 	}
-	// Bytes are whole; cores have thousandths, rounded up as quantities are.
+	// Bytes are whole numbers. Cores have thousandths and are rounded up, as quantities are.
 	if resource == "memory" {
 		to.Memory = autoscaler.MilliQuantity{Milli: int64(math.Round(last) * 1000), Set: true}
 	} else {
@@ -221,7 +223,7 @@ func (rd *traceReader) setSpec(what, resource string, l history.TimeSeries) {
 	}
 }
 
-// readReplicas reads the count of pods.
+// readReplicas reads the number of pods.
 func (rd *traceReader) readReplicas() error {
 	lines, _, err := rd.bestAnswer("replicas", rd.request.replicaQueries(), unwrapped)
 	if err != nil {
@@ -240,7 +242,7 @@ func (rd *traceReader) readReplicas() error {
 	for _, v := range rd.trace.Replicas {
 		if n, ok := rd.measured.At(v.At, hold); ok && v.Value > 0 {
 			of++
-			// A tenth may be on their way.
+			// A tenth of the pods may not be measured yet.
 			if n < math.Floor(v.Value*0.9) {
 				short++
 			}
@@ -252,7 +254,7 @@ func (rd *traceReader) readReplicas() error {
 	return nil
 }
 
-// readStartup reads how long pods took to become ready, if kube-state-metrics has it.
+// readStartup reads how long pods took to become ready, if kube-state-metrics has this metric.
 func (rd *traceReader) readStartup() error {
 	answer, err := rd.history.Query(rd.ctx, rd.request.startupQuery(rd.request.To.Sub(rd.request.From)), rd.request.To)
 	if err != nil {
@@ -272,7 +274,7 @@ func (rd *traceReader) readStartup() error {
 func (rd *traceReader) readNamed() error {
 	for _, name := range slices.Sorted(maps.Keys(rd.request.Named)) {
 		query := rd.request.Named[name]
-		// The line break ends a comment at the end of the query.
+		// The line feed ends a comment at the end of the query.
 		lines, err := rd.query("sum(" + query + "\n)")
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)

@@ -20,18 +20,19 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// began is when all that the test's Prometheus knows begins.
+// began is the time of the first sample in the test's Prometheus.
 var began = time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
 
-// span is how long it lasts.
+// span is the time that the samples cover.
 const span = time.Hour
 
-// A pod runs from one minute to another and uses so many cores in its container app.
+// pods have the minutes from which and to which a pod runs, and the cores that its container app
+// uses.
 var pods = []struct {
 	name     string
-	from, to int // minutes
+	from, to int // from and to are minutes
 	cores    float64
-	ready    int // seconds after its start
+	ready    int // in seconds after its start
 }{
 	{"web-5d4f8c7b9-aaaaa", 0, 60, 0.5, 10},
 	{"web-5d4f8c7b9-bbbbb", 0, 60, 0.25, 10},
@@ -39,8 +40,8 @@ var pods = []struct {
 	{"other-7c7c7c7c7-ddddd", 0, 60, 7, 10},
 }
 
-// exposition writes what cAdvisor, kube-state-metrics and an application would have
-// said of pods, a line a minute and series. All of one metric lies together.
+// exposition writes what cAdvisor, kube-state-metrics and an application would have exported, one
+// line for each minute and series. The lines of one metric are together.
 func exposition(w io.Writer) {
 	metric := func(name, kind string, each func(at time.Time, minute int)) {
 		fmt.Fprintf(w, "# TYPE %s %s\n", strings.TrimSuffix(name, "_total"), kind)
@@ -84,7 +85,7 @@ func exposition(w io.Writer) {
 	fmt.Fprintln(w, "# EOF")
 }
 
-// start fills a real Prometheus with the exposition, and returns what asks it.
+// start fills a real Prometheus with the exposition, and returns a client.
 func start(t *testing.T) *history.Client {
 	t.Helper()
 	return promtest.Filled(t, exposition, "queue_length", began, 2)
@@ -127,7 +128,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s at minute %d: got %v, %v, want %v", test.name, test.minute, got, ok, test.want)
 		}
 	}
-	// One pod of the target started in that time, and took 40 s.
+	// One pod of the target started in that time, and took 40 s to become ready.
 	if want := (replay.Startup{Median: 40 * time.Second, Pods: 1}); trace.Startup != want {
 		t.Errorf("got startup %v, want %v", trace.Startup, want)
 	}
@@ -175,7 +176,8 @@ func TestReadSaysWhatIsAbsent(t *testing.T) {
 	}
 }
 
-// Without kube-state-metrics, the pods measured are counted, and that is said.
+// TestReadCountsPods checks that without kube-state-metrics the measured pods are counted, and that
+// a note says so.
 func TestReadCountsPods(t *testing.T) {
 	h := start(t)
 	r := request()

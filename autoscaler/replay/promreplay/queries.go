@@ -12,10 +12,11 @@ func (r *Request) selector(more ...string) string {
 	return "{" + strings.Join(all, ",") + "}"
 }
 
-// maxByContainer keeps one series for each pod and container, however many scrapes there were.
+// maxByContainer returns a query with one series for each pod and container, even if there are
+// several scrapers.
 func maxByContainer(query string) string { return "max by (pod, container) (" + query + ")" }
 
-// usageQueries returns the queries for the pods' usage of a resource.
+// usageQueries returns the queries for the usage of a resource by the pods.
 func (r *Request) usageQueries(resource string) []string {
 	real := r.selector(`container!=""`, `container!="POD"`)
 	if resource == "memory" {
@@ -26,8 +27,8 @@ func (r *Request) usageQueries(resource string) []string {
 	}
 	return []string{
 		maxByContainer("weir_container_cpu_usage_cores" + r.selector()),
-		// Two minutes have two readings one minute apart, so the mean age of the rate is one
-		// minute. That of the metrics APIs is 15 s; the offset corrects the difference.
+		// Two minutes have two readings with one minute between them, so the mean age of the rate is one
+		// minute. The mean age in the metrics APIs is 15 s; the offset corrects the difference.
 		maxByContainer("rate(container_cpu_usage_seconds_total" + real + "[2m] offset -45s)"),
 	}
 }
@@ -41,7 +42,7 @@ func (r *Request) specQueries(what, resource string) []string {
 	}
 }
 
-// replicaQueries returns the queries for the count of pods.
+// replicaQueries returns the queries for the number of pods.
 func (r *Request) replicaQueries() []string {
 	var list []string
 	asked := map[string]string{

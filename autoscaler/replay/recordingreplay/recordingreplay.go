@@ -1,11 +1,11 @@
-// Package recordingreplay makes the trace of a replay from a recorded run. It reads what
-// weir's own pipeline makes of the recording, round by round.
+// Package recordingreplay makes the trace of a replay from a recorded run. It reads the results of
+// weir's own pipeline for the recording, round by round.
 //
-// The demand is the mean usage of the ready pods that were measured, times the number of ready
-// pods. So the share of a new pod is not lost in the half minute until it is measured. The
-// trace has a gap where fewer than half of the ready pods were measured. Each container is
-// counted over the pods that have it; a container that a rollout adds or removes uses nothing
-// while no pod has it.
+// The demand is the mean usage of the measured ready pods, times the number of ready pods. The
+// share of a new pod is therefore not missing in the half minute before its first measurement. The
+// trace has a gap where fewer than half of the ready pods were measured. The mean of each container
+// is over the pods that have it. A container that a rollout adds or removes uses nothing while no
+// pod has it.
 package recordingreplay
 
 import (
@@ -28,32 +28,32 @@ import (
 	"github.com/weir-metrics/weir/recording"
 )
 
-// leastStep is the least time between two points. If rounds are further apart, there is one point
-// for each round.
+// leastStep is the shortest time between two points. If there is more time between rounds, there is
+// one point for each round.
 const leastStep = 15 * time.Second
 
-// Options name the workload.
+// Options has the workload and the time to read.
 type Options struct {
 	Namespace metric.Namespace
-	// Kind and Name are the target's: "Deployment", "web".
+	// Kind and Name are the kind and name of the target: "Deployment", "web".
 	Kind, Name string
-	// Selector selects the pods. If nil, the selector of the recorded target does; before it is
-	// known, the pods' names do.
+	// Selector selects the pods. If it is nil, the selector of the recorded target is used, and the
+	// pods' names until that is known.
 	Selector labels.Selector
-	// From and To bound the trace; zero means the bounds of the recording.
+	// From and To are the bounds of the trace; zero means the bounds of the recording.
 	From, To time.Time
-	// Named are the custom metrics of pods to keep, by their names in weir's
-	// catalogue: "network_receive_bytes_per_second".
+	// Named are the custom metrics of pods to read, by their names in weir's catalogue:
+	// "network_receive_bytes_per_second".
 	Named []string
 }
 
-// UsageReader returns the served samples of a pod and its containers; a snapshot of the memory
-// sink does.
+// UsageReader returns the served samples of a pod and its containers. A snapshot of the memory sink
+// implements it.
 type UsageReader interface {
 	Pod(metric.PodRef) (pod *metric.Sample, containers []*metric.Sample)
 }
 
-// RecordingCollector collects a trace. It is for one goroutine.
+// RecordingCollector collects a trace. Only one goroutine may use it at a time.
 type RecordingCollector struct {
 	options    Options
 	names      *regexp.Regexp
@@ -62,18 +62,18 @@ type RecordingCollector struct {
 	next       time.Time
 	containers map[string]*containerTrace
 	zeros      replay.Series          // zero at each point, for containers that appear later
-	target     *recording.ScaleTarget // as last recorded; nil if it was not
-	starting   map[metric.PodUID]bool // pods seen before they were ready
+	target     *recording.ScaleTarget // the last recorded target; nil if none was recorded
+	starting   map[metric.PodUID]bool // pods that were seen before they were ready
 	delays     []time.Duration
 }
 
-// containerTrace is a container, with the number of points in which a pod had it.
+// containerTrace is a container, with the number of points at which a pod had it.
 type containerTrace struct {
 	replay.TraceContainer
 	points int
 }
 
-// New returns a collector. The error is about a metric that weir does not know.
+// New returns a collector. It fails if weir does not know one of the metrics.
 func New(o Options) (*RecordingCollector, error) {
 	for _, name := range o.Named {
 		if _, ok := metric.ByName(name); !ok {
@@ -113,7 +113,7 @@ func (c *RecordingCollector) within(now time.Time) bool {
 	return !now.Before(c.options.From) && (c.options.To.IsZero() || now.Before(c.options.To))
 }
 
-// AddRound adds the state after a round. Only the first round in each step counts.
+// AddRound adds the state after a round. Only the first round in each step is used.
 func (c *RecordingCollector) AddRound(now time.Time, facts *cluster.Facts, usage UsageReader) {
 	if facts == nil || !facts.Synced || !c.within(now) || now.Before(c.next) {
 		return
@@ -143,7 +143,7 @@ func (c *RecordingCollector) AddRound(now time.Time, facts *cluster.Facts, usage
 	c.measure(now, ready, usage)
 }
 
-// selects reports whether p is one of the target's pods that count as replicas.
+// selects reports whether p is one of the target's pods and counts as a replica.
 func (c *RecordingCollector) selects(p *cluster.Pod) bool {
 	if !p.Deleted.IsZero() || p.Phase == cluster.Failed || p.Phase == cluster.Succeeded {
 		return false
@@ -154,7 +154,7 @@ func (c *RecordingCollector) selects(p *cluster.Pod) bool {
 	return c.names.MatchString(string(p.Name))
 }
 
-// learnStartup records how long p took to become ready, if it started within the trace.
+// learnStartup records how long p took to become ready, if p started within the trace.
 func (c *RecordingCollector) learnStartup(p *cluster.Pod) {
 	if p.Started.IsZero() || p.Started.Before(c.trace.From) {
 		return
@@ -165,14 +165,14 @@ func (c *RecordingCollector) learnStartup(p *cluster.Pod) {
 		}
 		return
 	}
-	// Each pod counts once: later changes of its readiness are not startups.
+	// Each pod is counted once, because later changes of its readiness are not startups.
 	if waits, known := c.starting[p.UID]; waits || !known {
 		c.starting[p.UID] = false
 		c.delays = append(c.delays, p.ReadySince.Sub(p.Started))
 	}
 }
 
-// keepSpecs keeps the containers and requests of p. The last pod decides.
+// keepSpecs stores the containers and requests of p. Later pods replace earlier ones.
 func (c *RecordingCollector) keepSpecs(p *cluster.Pod) {
 	for i := range p.Containers {
 		f := &p.Containers[i]
@@ -218,7 +218,8 @@ func (s *podSum) add(v *metric.Values, id metric.ID) {
 	}
 }
 
-// append adds a point for this many pods to a series, if at least half of them were measured.
+// append adds a point for the given number of pods to a series, if at least half of them were
+// measured.
 func (s *podSum) append(to *replay.Series, now time.Time, pods int) {
 	switch {
 	case pods == 0:
@@ -231,7 +232,7 @@ func (s *podSum) append(to *replay.Series, now time.Time, pods int) {
 // measure adds a point to each series.
 func (c *RecordingCollector) measure(now time.Time, ready []*cluster.Pod, usage UsageReader) {
 	if len(ready) == 0 {
-		return // the demand is unknown
+		return // the demand is not known
 	}
 	cpu, memory, named, having := map[string]*podSum{}, map[string]*podSum{}, map[string]*podSum{}, map[string]int{}
 	for name := range c.containers {
@@ -273,7 +274,7 @@ func (c *RecordingCollector) measure(now time.Time, ready []*cluster.Pod, usage 
 	}
 }
 
-// Trace returns the trace. The error says what to check if it is empty.
+// Trace returns the trace. If the trace is empty, the error says what to check.
 func (c *RecordingCollector) Trace() (*replay.Trace, error) {
 	t := c.trace
 	if t.From.IsZero() {
@@ -299,7 +300,7 @@ func (c *RecordingCollector) Trace() (*replay.Trace, error) {
 	return &t, nil
 }
 
-// medianStep returns the median distance of the points of s.
+// medianStep returns the median time between the points of s.
 func medianStep(s replay.Series) time.Duration {
 	var apart []time.Duration
 	for i := 1; i < len(s); i++ {

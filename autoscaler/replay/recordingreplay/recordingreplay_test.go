@@ -20,7 +20,7 @@ var began = time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
 
 func at(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
 
-// used is what is served: cores of container app, by pod.
+// used has the served cores of the container app, by pod.
 type used map[metric.PodRef]float64
 
 func (u used) Pod(ref metric.PodRef) (*metric.Sample, []*metric.Sample) {
@@ -36,8 +36,8 @@ func (u used) Pod(ref metric.PodRef) (*metric.Sample, []*metric.Sample) {
 	return pod, []*metric.Sample{container}
 }
 
-// pod is a pod of shop that started and became ready so many seconds after the
-// beginning; it is not ready yet if that is negative.
+// pod returns a pod of shop. started and ready are in seconds after the beginning; a negative ready
+// means that it is not ready yet.
 func pod(name string, started, ready int) *cluster.Pod {
 	p := &cluster.Pod{
 		PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(name)}, UID: metric.PodUID("uid-" + name), Phase: cluster.Running,
@@ -85,17 +85,17 @@ func TestTrace(t *testing.T) {
 	old := []*cluster.Pod{pod(a, -600, 0), pod(b, -600, 0), pod("other-5d4f8c7b9-ddddd", -600, 0)}
 	all := used{ref(a): 0.5, ref(b): 0.25, ref("other-5d4f8c7b9-ddddd"): 7}
 	k.AddRound(at(0), facts(old...), all)
-	k.AddRound(at(3), facts(old...), used{}) // the same step: not looked at
-	// A new pod: not ready, then ready and not measured, then measured.
+	k.AddRound(at(3), facts(old...), used{}) // a second round in the same step is ignored
+	// A new pod is first not ready, then ready but not measured, then measured.
 	k.AddRound(at(15), facts(append(old, pod(c, 5, -1))...), used{ref(a): 0.5, ref(b): 0.25, ref(c): 0.9})
 	k.AddRound(at(30), facts(append(old, pod(c, 5, 25))...), used{ref(a): 0.3, ref(b): 0.2})
 	k.AddRound(at(45), facts(append(old, pod(c, 5, 25))...), used{ref(a): 0.3, ref(b): 0.2, ref(c): 0.25})
-	// One of three measured is too few, and a pod that is being deleted is none.
+	// One measured pod of three is too few, and a pod that is being deleted does not count.
 	k.AddRound(at(60), facts(append(old, pod(c, 5, 25))...), used{ref(a): 0.3})
 	leaving := pod(c, 5, 25)
 	leaving.Deleted = at(70)
 	k.AddRound(at(75), facts(append(old, leaving)...), all)
-	k.AddRound(at(90), nil, all) // the API server is silent
+	k.AddRound(at(90), nil, all) // the API server does not answer
 	trace, err := k.Trace()
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// What the recording says of the target goes before names and counting.
+// TestScale checks that a recorded target takes precedence over the names and the number of pods.
 func TestScale(t *testing.T) {
 	k := collect(t, Options{From: at(15), To: at(60)})
 	pods := facts(pod("strange-1", -600, 0), pod(a, -600, 0))
@@ -144,7 +144,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// What was told of the target before the trace begins still holds in it.
+// TestScaleFromBefore checks that a target that was recorded before the trace begins is used in it.
 func TestScaleFromBefore(t *testing.T) {
 	k := collect(t, Options{From: at(15)})
 	k.AddTarget(&recording.ScaleTarget{Group: "apps", Resource: "deployments", Namespace: "shop", Name: "web", Replicas: 4}, at(0))
@@ -156,7 +156,7 @@ func TestScaleFromBefore(t *testing.T) {
 	value(t, "replicas", trace.Replicas, 30, 4)
 }
 
-// Rounds that are a minute apart leave no gaps between them.
+// TestRoundsFarApart checks that rounds with a minute between them give no gaps.
 func TestRoundsFarApart(t *testing.T) {
 	k := collect(t, Options{})
 	for minute := range 5 {
@@ -171,7 +171,8 @@ func TestRoundsFarApart(t *testing.T) {
 	}
 }
 
-// A rollout that replaces a container leaves no gap, and a short one does not count.
+// TestContainersThatComeAndGo checks a rollout that replaces a container: it gives no gap, and a
+// container that exists for a short time is omitted.
 func TestContainersThatComeAndGo(t *testing.T) {
 	with := func(p *cluster.Pod, name string) *cluster.Pod {
 		p.Containers = append(p.Containers, cluster.Container{Name: name, State: cluster.StateRunning})
@@ -196,7 +197,7 @@ func TestContainersThatComeAndGo(t *testing.T) {
 	if len(trace.Containers) != 2 || trace.Containers[0].Name != "app" || trace.Containers[1].Name != "next" {
 		t.Fatalf("got containers %+v, want app and next", trace.Containers)
 	}
-	// The stand-in measures app in both pods; only one of them has it at the end.
+	// The fake measures app in both pods, although only one of them has it at the end.
 	value(t, "app", trace.Containers[0].CPU, 0, 2)
 	value(t, "next", trace.Containers[1].CPU, 0, 0)
 	if want := []string{"container debug was in pods for 10% of the time: taken for one that does not stay, and left out"}; !slices.Equal(trace.Notes, want) {
