@@ -42,7 +42,7 @@ the kubelet's.`,
 	return cmd
 }
 
-// agentFlags is what the flags of weir agent say.
+// agentFlags holds the flags of weir agent.
 type agentFlags struct {
 	*config
 	secure                     *server.Options
@@ -79,7 +79,7 @@ func (a *agentFlags) addPathFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.containerRoot, "container-root", defaultContainerRoot, "`DIR` of the container runtime, on the file system imagefs")
 }
 
-// compile makes a plan of the flags, in the environment of the process.
+// compile makes a plan from the flags and the environment of the process.
 func (a *agentFlags) compile(inPod bool, getenv func(string) string) (*plan, error) {
 	p, err := a.config.compile("host")
 	if err != nil {
@@ -91,7 +91,7 @@ func (a *agentFlags) compile(inPod bool, getenv func(string) string) (*plan, err
 	}
 	p.Host.setName(metric.NodeName(name))
 	for flag, dir := range map[string]string{"kubelet-root": a.kubeletRoot, "container-root": a.containerRoot} {
-		if _, err := os.Stat(dir); err != nil && a.given(flag) { // a machine without a kubelet need not have the default
+		if _, err := os.Stat(dir); err != nil && a.given(flag) { // a machine without a kubelet may lack the default directory
 			return nil, cli.Usage(fmt.Errorf("--%s: %w", flag, err))
 		}
 	}

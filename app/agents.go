@@ -22,10 +22,10 @@ import (
 	"github.com/weir-metrics/weir/ui"
 )
 
-// agentsPlan is how a server reaches the agents on nodes. It verifies their certificates, unless it
-// is told to accept any.
+// agentsPlan says how a server reaches the agents on nodes. The server verifies their certificates,
+// unless a flag says to accept any.
 type agentsPlan struct {
-	Port     int // 0: there are none
+	Port     int // 0: there are no agents
 	CAFile   string
 	Insecure bool
 	// AddressTypes of nodes, in order of preference.
@@ -38,7 +38,7 @@ func (a *agentsPlan) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&a.Insecure, "agent-insecure-tls", false, "accept any certificate of an agent, which signs its own: an attacker who can act as a node then sees weir's token")
 }
 
-// compile checks the flags; cluster is whether there is one.
+// compile checks the flags. cluster says whether there is a cluster.
 func (a agentsPlan) compile(cluster bool, addressTypes []string) (*agentsPlan, error) {
 	switch {
 	case a.Port < 0 || a.Port > 65535:
@@ -55,7 +55,7 @@ func (a agentsPlan) compile(cluster bool, addressTypes []string) (*agentsPlan, e
 	return &a, nil
 }
 
-// newAgents returns what asks the agents of the plan's cluster.
+// newAgents returns the client of the agents in the plan's cluster.
 func newAgents(p *plan, facts func() *cluster.Facts) (*nodeapi.Proxy, error) {
 	a := p.Agents
 	if a.Port == 0 {
@@ -75,7 +75,7 @@ func newAgents(p *plan, facts func() *cluster.Facts) (*nodeapi.Proxy, error) {
 	}), nil
 }
 
-// askAgents is what the page asks of them.
+// askAgents returns the page's function for the eviction report of a node.
 func askAgents(agents *nodeapi.Proxy) func(context.Context, string) (*document.EvictionReport, error) {
 	return func(ctx context.Context, name string) (*document.EvictionReport, error) {
 		r, err := agents.Eviction(ctx, name)
@@ -87,8 +87,7 @@ func askAgents(agents *nodeapi.Proxy) func(context.Context, string) (*document.E
 	}
 }
 
-// url returns where the agent of a node is, at the address by which its kubelet is
-// reached.
+// url returns the URL of the agent on a node. Its host is the address of the node's kubelet.
 func (a *agentsPlan) url(facts *cluster.Facts, name metric.NodeName) (string, error) {
 	n := facts.Node(name)
 	switch {
@@ -106,7 +105,7 @@ func (a *agentsPlan) url(facts *cluster.Facts, name metric.NodeName) (string, er
 	return "", fmt.Errorf("none of its %d addresses is of type %v", len(n.Addresses), a.AddressTypes)
 }
 
-// agentAddressTypes are those by which the cluster's kubelets are reached.
+// agentAddressTypes returns the address types by which the cluster's kubelets are reached.
 func agentAddressTypes(kubelets []kubeletPlan) []string {
 	for i := range kubelets {
 		if types := kubelets[i].AddressTypes; len(types) > 0 {

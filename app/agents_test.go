@@ -47,7 +47,7 @@ func TestAgentURL(t *testing.T) {
 		types []string
 		want  string
 	}{
-		{"n1", kubelet.DefaultAddressTypes(), "https://192.0.2.1:10290"}, // as its kubelet
+		{"n1", kubelet.DefaultAddressTypes(), "https://192.0.2.1:10290"}, // the same address as its kubelet
 		{"n1", []string{"Hostname", "InternalIP"}, "https://host-1:10290"},
 		{"n6", kubelet.DefaultAddressTypes(), "https://[2001:db8::6]:10290"},
 	} {
@@ -70,12 +70,12 @@ func TestAgentURL(t *testing.T) {
 	}
 }
 
-// TestNodeTransportShowsItsTokenToWhomItTrusts reaches an agent with the token that the API
-// server knows us by, and only one that the flags trust.
+// TestNodeTransportShowsItsTokenToWhomItTrusts calls an agent with the token for the API server.
+// The token must reach the agent only if the flags trust its certificate.
 func TestNodeTransportShowsItsTokenToWhomItTrusts(t *testing.T) {
 	var seen string
 	agent := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r.Header.Get("Authorization") }))
-	agent.Config.ErrorLog = log.New(io.Discard, "", 0) // of the one that does not trust it
+	agent.Config.ErrorLog = log.New(io.Discard, "", 0) // handshakes fail when the client does not trust the agent
 	agent.StartTLS()
 	defer agent.Close()
 	file := func(name string, certificate []byte) string {
@@ -90,7 +90,7 @@ func TestNodeTransportShowsItsTokenToWhomItTrusts(t *testing.T) {
 	if err := os.WriteFile(token, []byte("s3cret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// The API server has another certificate, and its own name.
+	// The API server has another certificate and another name.
 	kube := &rest.Config{Host: "https://api.test", BearerTokenFile: token, TLSClientConfig: rest.TLSClientConfig{ServerName: "api.test", CAData: []byte("none")}}
 	for _, test := range []struct {
 		what     string
@@ -114,7 +114,7 @@ func TestNodeTransportShowsItsTokenToWhomItTrusts(t *testing.T) {
 			response.Body.Close()
 		}
 	}
-	// That the API server is not verified says nothing of agents.
+	// If the API server's certificate is not verified, those of agents still are.
 	kube.CAData, kube.Insecure, seen = nil, true, ""
 	carrier, err := nodeTransport(kube, "", false)
 	if err != nil {
@@ -133,7 +133,7 @@ func TestNodeTransportShowsItsTokenToWhomItTrusts(t *testing.T) {
 	}
 }
 
-// TestServerAsksAgents asks a server about a node, whose agent answers.
+// TestServerAsksAgents asks a server about a node, and the agent of the node answers.
 func TestServerAsksAgents(t *testing.T) {
 	agent := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != weirdev.Path+"nodes/n1/podcgroups" || r.Header.Get("Authorization") != "Bearer s3cret" {

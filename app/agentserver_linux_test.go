@@ -32,7 +32,7 @@ const (
 	agentContainer = "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00"
 )
 
-// agentPod is shop/web on n1, whose container app runs.
+// agentPod is the pod shop/web on n1 with its running container app.
 func agentPod() v1.Pod {
 	began := metav1.NewTime(time.Now().Add(-time.Minute))
 	return v1.Pod{
@@ -45,8 +45,8 @@ func agentPod() v1.Pod {
 	}
 }
 
-// runPod makes the cgroups of agentPod below a cgroup of the test's own, in which no
-// kubelet looks, and a process in its container's. It returns that cgroup.
+// runPod makes the cgroups of agentPod below a new cgroup, which no kubelet watches, and a process
+// in the container's cgroup. It returns the new cgroup.
 func runPod(t *testing.T) string {
 	t.Helper()
 	roots := []string{"/sys/fs/cgroup"}
@@ -93,7 +93,7 @@ func runPod(t *testing.T) string {
 	return "/" + own
 }
 
-// An agent stands in for its node's kubelet: it asks for the same rights, and a weir
+// An agent serves the endpoints of its node's kubelet: it requires the same rights, and a weir
 // server reads it as it reads a kubelet.
 func TestAgentServesTheKubeletAPI(t *testing.T) {
 	cgroup := runPod(t)
@@ -182,7 +182,7 @@ func TestAgentServesTheKubeletAPI(t *testing.T) {
 			for _, endpoint := range []string{"resource", "summary", "cadvisor"} {
 				said[endpoint] = scrape(t, url.Values{"endpoint": {endpoint}, "targets": {"n1=127.0.0.1:" + port}, "insecure-tls": {"true"}, "token-file": {token}})
 			}
-			// Between two of them the agent may have read anew.
+			// The agent may have read its node between two requests.
 			for _, of := range said {
 				if of["node/n1"] != said["resource"]["node/n1"] {
 					return false
@@ -228,8 +228,8 @@ func TestAgentServesTheKubeletAPI(t *testing.T) {
 	})
 }
 
-// scrape reads a target as a weir server does, and renders CPU time and working set of
-// each entity, with the second they were read in: that is how finely a summary tells it.
+// scrape reads a target as a weir server does. It returns CPU time and working set of each entity,
+// with the time of the read in whole seconds, the resolution of a summary.
 func scrape(t *testing.T, options url.Values) map[string]string {
 	t.Helper()
 	o, err := kubelet.ParseOptions("", options)

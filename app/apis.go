@@ -40,40 +40,40 @@ import (
 	"github.com/weir-metrics/weir/ui"
 )
 
-// api is a row of the table of what weir answers. Flags, help, access rights, discovery and
-// wiring come from it. A row has either paths with a handler, or installs a group of
-// Kubernetes' own.
+// api is a row of the table of APIs. Flags, help, access rights, discovery and wiring come from it.
+// A row has either paths with a handler, or it installs an API group of Kubernetes.
 type api struct {
-	// name is what --apis calls it, and about what its help says of it. Without a name
-	// the row is always served.
+	// name is the name for --apis, and about is the text for its help. A row without a name is
+	// always served.
 	name, about string
-	// open makes what answers. A nil handler: this weir has nothing to answer with. It is
-	// called for rows that --apis leaves out, too, since autoscalers read what it opens.
+	// open returns the handler. A nil handler means that this weir cannot serve the row. open is
+	// also called for rows that --apis leaves out, because autoscalers read what it opens.
 	open func(context.Context, *process) (http.Handler, error)
-	// paths are the patterns of http.ServeMux, and rights says what a request needs.
+	// paths are patterns of http.ServeMux, and rights returns the rights that a request needs.
 	paths  []string
 	rights func(*http.Request) []rights.Right
-	// rightsOn replaces rights where they name this machine's node.
+	// rightsOn replaces rights if the rights name this machine's node.
 	rightsOn func(metric.NodeName) func(*http.Request) []rights.Right
-	// resources are what discovery lists below weir's own API group.
+	// resources are the row's resources in the discovery of weir's own API group.
 	resources func() []metav1.APIResource
-	// localPaths replace paths on the local server, whose index page lists links.
+	// localPaths replace paths on the local server. The index page of that server lists links.
 	localPaths []string
 	links      []link
-	// elsewhere answers on the local server in place of a nil handler.
+	// elsewhere is the handler on the local server if open returns nil.
 	elsewhere http.Handler
-	// describe gives the secured server the types of a group, and install its handlers.
+	// describe adds the types of a group to the secured server. install adds its handlers.
 	describe func(*server.Config) error
 	install  func(*process, *genericapiserver.GenericAPIServer) error
 }
 
-// link is a line of the local server's index page.
+// link is one line on the index page of the local server.
 type link struct{ path, about string }
 
-// external is the row of the API whose metrics --external-rules defines.
+// external is the row of the API for the metrics of --external-rules.
 const external = "external"
 
-// apis are what weir answers. Later rows may read what earlier ones opened. Add an API here.
+// apis are the APIs that weir serves. Later rows may read what earlier ones opened. Add an API
+// here.
 var apis = []api{{
 	name: "resource", about: "metrics.k8s.io",
 	describe: func(c *server.Config) error {
@@ -104,7 +104,7 @@ var apis = []api{{
 }, {
 	name: external, about: "external.metrics.k8s.io",
 	open: openExternal,
-	describe: func(c *server.Config) error { // the scheme of custom metrics knows these, too
+	describe: func(c *server.Config) error { // the scheme of custom metrics has these types too
 		c.Schemes, c.OpenAPI = append(c.Schemes, customserver.Scheme), append(c.OpenAPI, externaldefinitions.GetOpenAPIDefinitions)
 		return nil
 	},
@@ -123,7 +123,7 @@ var apis = []api{{
 		return usage.NewHandler(usage.Options{Snapshot: viewAs(w, func(v apiView) usage.SampleReader { return v }), Facts: w.facts}), nil
 	},
 	paths: usage.Paths(), rights: usage.Rights, resources: usage.APIResources,
-	localPaths: []string{weirdev.Path}, // it says of any other path below what there is
+	localPaths: []string{weirdev.Path}, // for any other path below, the answer lists the known paths
 	links:      usageLinks(),
 }, {
 	open: func(_ context.Context, w *process) (http.Handler, error) {
@@ -162,7 +162,8 @@ var apis = []api{{
 	links: []link{{"/api/v1/model/", "what Heapster's clients look for"}},
 }, {
 	open: openUI,
-	// Plain, and where kubectl proxy finds it, each as people type it too.
+	// /ui is the plain path; below weirdev.Path it works through kubectl proxy. People type each
+	// with and without the slash.
 	paths: []string{"/ui/", "/ui", weirdev.Path + "ui/", weirdev.Path + "ui"}, rights: ui.Rights,
 	links: []link{{"/ui/", "the page: what everything uses, what is missing and why"}},
 }}
@@ -170,14 +171,14 @@ var apis = []api{{
 // servedAPI is a row that this weir serves.
 type servedAPI struct {
 	*api
-	handler http.Handler // nil: see api.open
+	handler http.Handler // may be nil: see api.open
 	rights  func(*http.Request) []rights.Right
 }
 
-// serves reports whether the plan serves a row.
+// serves reports whether the plan includes a row.
 func (p *plan) serves(row *api) bool { return row.name == "" || slices.Contains(p.APIs, row.name) }
 
-// openAPIs opens the rows of the table.
+// openAPIs opens all rows of the table.
 func (w *process) openAPIs(ctx context.Context) error {
 	for i := range apis {
 		row := &apis[i]
@@ -198,7 +199,7 @@ func (w *process) openAPIs(ctx context.Context) error {
 	return nil
 }
 
-// serveLocally puts the row on the local server.
+// serveLocally adds the row to the local server.
 func (s *servedAPI) serveLocally(mux *httpserver.Mux) {
 	handler, paths := s.handler, s.paths
 	if s.localPaths != nil {
@@ -216,7 +217,7 @@ func (s *servedAPI) serveLocally(mux *httpserver.Mux) {
 	}
 }
 
-// serveSecurely puts the row on the secured server.
+// serveSecurely adds the row to the secured server.
 func (s *servedAPI) serveSecurely(w *process, to *server.Server) error {
 	if s.install != nil {
 		return s.install(w, to.Generic())
@@ -229,8 +230,7 @@ func (s *servedAPI) serveSecurely(w *process, to *server.Server) error {
 	return nil
 }
 
-// ownGroup is weir's own API group as discovery lists it. The verbs are those that RBAC
-// asks for.
+// ownGroup is weir's own API group for discovery. The verbs are those that RBAC uses.
 func ownGroup() server.AnnouncedGroup {
 	g := server.AnnouncedGroup{GroupVersion: schema.GroupVersion{Group: weirdev.Group, Version: weirdev.Version}}
 	for i := range apis {
@@ -248,13 +248,13 @@ func usageLinks() (links []link) {
 	return links
 }
 
-// refuseWithoutCluster answers what only the weir of a whole cluster can answer.
+// refuseWithoutCluster answers requests that only the weir of a whole cluster can answer.
 func refuseWithoutCluster(w http.ResponseWriter, _ *http.Request) {
 	weirdev.Fail(w, &weirdev.Problem{Status: http.StatusNotFound, Message: "this weir does not watch a whole cluster, so it knows no autoscalers and no workloads' requests",
 		Hint: "Ask the weir of a cluster: with `kubectl weir`, or with --server=URL."})
 }
 
-// openExternal reads the rules of external metrics, if they are served.
+// openExternal reads the rules of external metrics if they are served.
 func openExternal(_ context.Context, w *process) (_ http.Handler, err error) {
 	if w.plan.Secure == nil || !slices.Contains(w.plan.APIs, external) {
 		return nil, nil
@@ -267,7 +267,7 @@ func openExternal(_ context.Context, w *process) (_ http.Handler, err error) {
 	return nil, nil
 }
 
-// openUI opens the page, last: it shows what the other rows opened.
+// openUI opens the page. It is the last row, because the page shows what the other rows opened.
 func openUI(_ context.Context, w *process) (http.Handler, error) {
 	view := viewAs(w, func(v apiView) *apiView { return &v })
 	o := ui.Options{
@@ -291,7 +291,7 @@ func openUI(_ context.Context, w *process) (http.Handler, error) {
 	return ui.New(o), nil
 }
 
-// apiFlags choose what is served.
+// apiFlags choose which APIs are served.
 type apiFlags struct {
 	named []string // nil unless --apis is given
 	rules string
@@ -309,9 +309,9 @@ func (a *apiFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.rules, "external-rules", "", "`FILE` that says which external metrics there are and how to ask Prometheus for them")
 }
 
-// setNamed adds the APIs that --apis names.
+// setNamed adds the APIs of one --apis flag.
 func (a *apiFlags) setNamed(text string) error {
-	a.named = append(a.named, "") // given, perhaps without a name
+	a.named = append(a.named, "") // the flag was given, possibly without a name
 	for name := range strings.SplitSeq(text, ",") {
 		if name = strings.TrimSpace(name); name == "" {
 			continue
@@ -324,7 +324,7 @@ func (a *apiFlags) setNamed(text string) error {
 	return nil
 }
 
-// compile returns the names of what to serve.
+// compile returns the names of the APIs to serve.
 func (a *apiFlags) compile() ([]string, error) {
 	var chosen []string
 	for _, name := range apiNames() {
@@ -342,7 +342,7 @@ func (a *apiFlags) compile() ([]string, error) {
 	return chosen, nil
 }
 
-// apiNames returns the names that --apis takes.
+// apiNames returns the names that --apis accepts.
 func apiNames() (names []string) {
 	for i := range apis {
 		if apis[i].name != "" {

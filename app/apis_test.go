@@ -14,7 +14,7 @@ import (
 	"github.com/weir-metrics/weir/api/usage"
 )
 
-// What is announced is what is served.
+// Discovery announces exactly the paths that are served.
 func TestOwnGroup(t *testing.T) {
 	g := ownGroup()
 	prefix := "/apis/" + g.String() + "/"
@@ -26,7 +26,7 @@ func TestOwnGroup(t *testing.T) {
 			want = append(want, prefix+"namespaces/{namespace}/"+resource+"/{name}/"+sub)
 		case sub != "":
 			want = append(want, prefix+resource+"/{name}/"+sub)
-		case slices.Contains(r.Verbs, "create"): // a question, of one namespace
+		case slices.Contains(r.Verbs, "create"): // a request for an answer, in one namespace
 			want = append(want, prefix+"namespaces/{namespace}/"+resource)
 		default:
 			want = append(want, prefix+resource)

@@ -27,22 +27,21 @@ import (
 	"github.com/weir-metrics/weir/cluster/informer"
 )
 
-// autoscalerPlan is what to decide about, and by which settings. Evaluations go by
-// the settings even where nothing is acted on.
+// autoscalerPlan says which autoscalers to decide about, with which settings. Evaluations use the
+// settings even if weir does not act.
 type autoscalerPlan struct {
-	Act      bool // on Autoscalers
-	Shadow   bool // HorizontalPodAutoscalers
+	Act      bool // on objects of kind Autoscaler
+	Shadow   bool // decide about HorizontalPodAutoscalers without acting
 	Period   time.Duration
 	Workers  int
 	Settings autoscaler.Settings
 }
 
-// runs reports whether a controller is to run.
+// runs reports whether the plan needs a controller.
 func (p *autoscalerPlan) runs() bool { return p.Act || p.Shadow }
 
-// autoscalerFlags are the flags about autoscalers. Where Kubernetes'
-// kube-controller-manager has the same, it is called --horizontal-pod-autoscaler-...
-// there, and has the same default.
+// autoscalerFlags are the flags about autoscalers. A flag that kube-controller-manager has too is
+// called --horizontal-pod-autoscaler-... there, and has the same default.
 type autoscalerFlags struct{ autoscalerPlan }
 
 func newAutoscalerFlags() *autoscalerFlags {
@@ -62,7 +61,7 @@ func (a *autoscalerFlags) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&s.ScaleToZero, "autoscaler-scale-to-zero", s.ScaleToZero, "allow minReplicas of 0, as Kubernetes' feature gate HPAScaleToZero does")
 }
 
-// compile returns what to decide about; cluster is whether there is one.
+// compile returns the plan. cluster says whether there is a cluster.
 func (a *autoscalerFlags) compile(cluster bool) (autoscalerPlan, error) {
 	for _, d := range []struct {
 		flag  string
@@ -81,7 +80,7 @@ func (a *autoscalerFlags) compile(cluster bool) (autoscalerPlan, error) {
 	if a.Workers < 1 {
 		return a.autoscalerPlan, cli.Usage(fmt.Errorf("--autoscaler-workers cannot be %d: at least 1", a.Workers))
 	}
-	if !(a.Settings.Tolerance >= 0 && a.Settings.Tolerance < 1) { // nor NaN
+	if !(a.Settings.Tolerance >= 0 && a.Settings.Tolerance < 1) { // false for NaN too
 		return a.autoscalerPlan, cli.Usage(fmt.Errorf("--autoscaler-tolerance cannot be %v: from 0 to less than 1", a.Settings.Tolerance))
 	}
 	if !a.runs() || cluster {
@@ -95,8 +94,8 @@ func (a *autoscalerFlags) compile(cluster bool) (autoscalerPlan, error) {
 		"Name it with --kubeconfig=FILE or --in-cluster, or leave --shadow-hpa out.")
 }
 
-// openAutoscaling opens what explains and evaluates autoscalers, and the controller that
-// decides about them where that is asked for. Without a whole cluster there is none.
+// openAutoscaling opens the API that explains and evaluates autoscalers, and the controller that
+// decides about them if the plan needs one. Without a whole cluster there is no API.
 func openAutoscaling(_ context.Context, w *process) (http.Handler, error) {
 	p := w.plan
 	if !p.wholeCluster() {
@@ -129,40 +128,40 @@ func openAutoscaling(_ context.Context, w *process) (http.Handler, error) {
 		if err != nil {
 			return nil, fmt.Errorf("decide about autoscalers: %w", err)
 		}
-		// It ends before the election: no other replica acts while this one does.
+		// It ends before the election, so no other replica acts while this one does.
 		w.add(Part{Name: "autoscaler controller", Run: w.scaler.Run, EndsFirst: true})
 		o.Explain, o.Memory = w.scaler.Explain, w.scaler.Memory
 	}
 	return autoscaling.NewHandler(o), nil
 }
 
-// wholeCluster reports whether the plan's weir knows all of a cluster. An agent knows the
-// pods of its node only, so it knows no workloads.
+// wholeCluster reports whether weir watches a whole cluster. An agent watches only the pods of its
+// node, so it has no workloads.
 func (p *plan) wholeCluster() bool { return p.Cluster != nil && p.Cluster.Node == "" }
 
-// newPodMetrics returns where decisions get pods and metrics from.
+// newPodMetrics returns the source of pods and metrics for decisions.
 func newPodMetrics(w *process) *podmetrics.Reader {
 	o := podmetrics.Options{
 		View: viewAs(w, func(v apiView) podmetrics.UsageReader { return v }), Facts: w.facts, Explainer: w.explainInput,
 		Custom: w.custom, MaxAge: max(time.Minute, 3*w.plan.Resolution), HistoryLength: w.plan.Memory.History,
 	}
-	if w.external != nil { // and not an interface that holds a nil
+	if w.external != nil { // a nil pointer in an interface would not be nil
 		o.External = w.external
 	}
 	return podmetrics.New(o)
 }
 
-// autoscalerClients are the clients of everything about autoscalers.
+// autoscalerClients are the clients that all code about autoscalers uses.
 type autoscalerClients struct {
 	kube        kubernetes.Interface
 	autoscalers *v1alpha1.Client
 	scales      *scaleclient.Client
-	watcher     *watcher.Watcher // runs as a part if somebody needs it
+	watcher     *watcher.Watcher // runs as a part if a row needs it
 }
 
-// clientsOfAutoscalers returns the clients of everything about autoscalers. The first caller
-// creates them. They have no rate limit: many autoscalers would wait for it, and a late decision
-// is a wrong one. Each user bounds its own requests.
+// clientsOfAutoscalers returns the clients that all code about autoscalers uses. The first caller
+// creates them. They have no rate limit: many autoscalers would wait for it, and a late decision is
+// a wrong one. Each user limits its own requests.
 func (w *process) clientsOfAutoscalers() (*autoscalerClients, error) {
 	if w.autoscaling != nil {
 		return w.autoscaling, nil
@@ -188,7 +187,7 @@ func (w *process) clientsOfAutoscalers() (*autoscalerClients, error) {
 	return c, nil
 }
 
-// autoscalerWatcher returns the one watcher of autoscalers. The first caller opens it.
+// autoscalerWatcher returns the only watcher of autoscalers. The first caller opens it.
 func (w *process) autoscalerWatcher(c *autoscalerClients) (*watcher.Watcher, error) {
 	if c.watcher == nil {
 		o := watcher.Options{Client: c.kube, Logger: w.log}
@@ -204,7 +203,7 @@ func (w *process) autoscalerWatcher(c *autoscalerClients) (*watcher.Watcher, err
 	return c.watcher, nil
 }
 
-// read reads an autoscaler that nobody watches.
+// read reads an autoscaler that is not watched.
 func (c *autoscalerClients) read(ctx context.Context, kind, namespace, name string) (*manifest.Manifest, error) {
 	if kind == manifest.Autoscaler {
 		a, err := c.autoscalers.Autoscalers(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -220,7 +219,7 @@ func (c *autoscalerClients) read(ctx context.Context, kind, namespace, name stri
 	return manifest.FromHPA(hpa), nil
 }
 
-// openResize opens what recommends requests. Without a whole cluster there is none.
+// openResize opens the API that recommends requests. Without a whole cluster there is none.
 func openResize(_ context.Context, w *process) (http.Handler, error) {
 	if !w.plan.wholeCluster() {
 		return nil, nil

@@ -30,8 +30,8 @@ import (
 	"github.com/weir-metrics/weir/recording"
 )
 
-// shopServer is an API server that has, besides a node and a pod, the Deployment
-// shop/web of one replica and a HorizontalPodAutoscaler of it.
+// shopServer is an API server that has a node, a pod, the Deployment shop/web with one replica, and
+// a HorizontalPodAutoscaler for it.
 type shopServer struct {
 	apiServer
 	hpa      autoscalingv2.HorizontalPodAutoscaler
@@ -41,7 +41,7 @@ type shopServer struct {
 	writes []string
 }
 
-// shopPaths are what does not change.
+// shopPaths are the answers that do not change.
 var shopPaths = map[string]string{
 	"/api":          `{"kind":"APIVersions","versions":["v1"]}`,
 	"/api/v1":       `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[{"name":"pods","kind":"Pod","namespaced":true}]}`,
@@ -121,8 +121,7 @@ func newShopServer(t *testing.T) (*shopServer, *httptest.Server) {
 	return s, proxy
 }
 
-// decision asks w for the explanation of the autoscaler of shop/web; ok is whether
-// there is one.
+// decision asks w for the explanation of the autoscaler of shop/web. ok says whether there is one.
 func (w *weir) decision(t *testing.T) (r decisionreport.DecisionReport, ok bool) {
 	t.Helper()
 	status, body := w.get(t, weirdev.Path+"namespaces/shop/horizontalpodautoscalers/web/explanation")
@@ -135,8 +134,8 @@ func (w *weir) decision(t *testing.T) (r decisionreport.DecisionReport, ok bool)
 	return r, true
 }
 
-// A weir that shadows decides by what it measures, writes nothing, and says which
-// pods lack a number and why: the kubelet of their node does not answer.
+// A weir that shadows decides with its own measurements and writes nothing. It says which pods lack
+// a number and why: the kubelet of their node does not answer.
 func TestServerShadowsAutoscalers(t *testing.T) {
 	api, proxy := newShopServer(t)
 	w := begin(t, "server", "--listen=127.0.0.1:0", "--kubeconfig="+kubeconfig(t, proxy, "secret"), "--metric-resolution=1s", "--secure-port=0",
@@ -160,7 +159,7 @@ func TestServerShadowsAutoscalers(t *testing.T) {
 	}
 }
 
-// A weir that runs no controller explains an autoscaler by a decision of its own.
+// A weir without a controller makes a decision of its own to explain an autoscaler.
 func TestServerExplainsUnwatchedAutoscalers(t *testing.T) {
 	_, proxy := newShopServer(t)
 	w := begin(t, "server", "--listen=127.0.0.1:0", "--kubeconfig="+kubeconfig(t, proxy, "secret"), "--metric-resolution=1s", "--secure-port=0", "--logging-format=json")
@@ -178,14 +177,14 @@ func TestServerExplainsUnwatchedAutoscalers(t *testing.T) {
 	}
 }
 
-// A weir that shadows and records has in its recording what the autoscaler's target
-// asked for, and for what: a replay knows it from there, and not from counting pods.
+// If a weir shadows and records, its recording has the scale of the autoscaler's target and its
+// requests. A replay uses them instead of counting pods.
 func TestRecordedRunHoldsTargets(t *testing.T) {
 	api, proxy := newShopServer(t)
-	api.replicas = 3 // two of which have no pod as yet
+	api.replicas = 3 // two of them have no pod yet
 	thousand := resource.MustParse("1000")
 	api.hpa.Spec.Metrics = []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
-		Name: v1.ResourceMemory, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: &thousand}}}} // of which one reading is enough to replay it
+		Name: v1.ResourceMemory, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: &thousand}}}} // one reading is enough to replay it
 	began := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
 	status := &api.pods.Items[0].Status
 	status.StartTime, status.ContainerStatuses[0].State.Running.StartedAt = &began, began

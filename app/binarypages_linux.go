@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropBinaryPages takes the pages of the binary that are only read out of this process. They
-// stay in the kernel's cache of the file, and what is wanted again is mapped again at its
-// next use. More than half of what is resident of the binary is what only the start ran:
-// the making of Kubernetes' schemes, of protocols' descriptors and of command lines. Measured:
-// the binary's resident pages go from 58 to 33 MB (docs/performance.md).
+// dropBinaryPages removes the read-only pages of the binary from this process. They stay in the
+// kernel's page cache, and a page that is needed again is mapped again at its next use. More than
+// half of the binary's resident pages are code that only runs at the start: it builds Kubernetes'
+// schemes, protocol descriptors and command lines. Measured: the binary's resident pages go from 58
+// to 33 MB (docs/performance.md).
 func dropBinaryPages() error {
 	binary, err := os.Readlink("/proc/self/exe")
 	if err != nil {
@@ -28,7 +28,7 @@ func dropBinaryPages() error {
 		return fmt.Errorf("read what is mapped: %w", err)
 	}
 	for _, m := range all {
-		// unix.Madvise takes a slice, and this is no memory of Go's.
+		// unix.Madvise takes a slice, and this memory does not belong to Go.
 		if _, _, errno := unix.Syscall(unix.SYS_MADVISE, m.from, m.to-m.from, unix.MADV_DONTNEED); errno != 0 {
 			return fmt.Errorf("let go of %x-%x: %w", m.from, m.to, errno)
 		}
@@ -36,13 +36,13 @@ func dropBinaryPages() error {
 	return nil
 }
 
-// mapping is a stretch of addresses.
+// mapping is a range of addresses.
 type mapping struct{ from, to uintptr }
 
-// onlyRead returns the mappings of a binary that are as the file has them, by what
-// /proc/PID/smaps says. Variables are not; nor is what a linker has written at the start
-// and made read-only since, as it does with the addresses in a binary that may lie anywhere:
-// without them the process ends at once.
+// onlyRead returns the mappings of a binary that equal the file, according to /proc/PID/smaps.
+// Variables differ from the file. So do pages that the dynamic linker wrote at the start and then
+// made read-only, such as the addresses in a position-independent binary: without those pages the
+// process would crash at once.
 func onlyRead(smaps, binary string) (all []mapping, err error) {
 	var last mapping
 	ours := false

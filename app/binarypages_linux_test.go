@@ -13,13 +13,14 @@ func TestDropBinaryPages(t *testing.T) {
 	if err := dropBinaryPages(); err != nil {
 		t.Fatal(err)
 	}
-	// What runs is mapped again at once, with its neighbours.
+	// Running code is mapped again at once, with the pages next to it.
 	if after := residentFiles(t); after > before*3/4 {
 		t.Errorf("%d kB of files are resident after the binary's pages were dropped, %d kB before; want at most three quarters", after, before)
 	}
 }
 
-// What the dynamic linker wrote is not dropped: it would come back as the file has it.
+// Pages that the dynamic linker wrote are not dropped: they would come back with the content of the
+// file.
 func TestOnlyRead(t *testing.T) {
 	const smaps = `00400000-00500000 r-xp 00000000 fe:00 12 /opt/weir
 Size:               1024 kB

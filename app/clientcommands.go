@@ -12,9 +12,9 @@ import (
 	"github.com/weir-metrics/weir/client/topcmd"
 )
 
-// newClientCommands returns the commands that ask a running weir: the one at --server, or else
-// the one on this machine, at local. Pods are changed with the user's kubeconfig, since a weir
-// has no right to.
+// newClientCommands returns the commands that ask a running weir: the one at --server, or else the
+// one on this machine, at local. Commands that change pods use the user's kubeconfig, because a
+// weir has no right to change pods.
 func newClientCommands(getenv func(string) string, local string) []*cobra.Command {
 	where := connect.Location{Getenv: getenv, Local: local}
 	top := topcmd.NewCommand(topcmd.Options{Connect: func() (connect.Lister, error) { return where.Connect() }})

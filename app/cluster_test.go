@@ -23,8 +23,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// apiServer answers for the nodes and pods of a cluster in which nothing ever
-// changes.
+// apiServer serves the nodes and pods of a cluster in which nothing changes.
 type apiServer struct {
 	nodes v1.NodeList
 	pods  v1.PodList
@@ -44,7 +43,7 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	w.Header().Set("Content-Type", "application/json")
 	switch {
-	case query.Get("sendInitialEvents") != "": // as API servers before 1.27, which can only list
+	case query.Get("sendInitialEvents") != "": // API servers before 1.27 can only list
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		list = &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity}
 	case query.Get("watch") != "":
@@ -52,11 +51,11 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 		return
 	}
-	// A write fails only when the reader has gone.
+	// A write fails only when the client has gone.
 	_ = json.NewEncoder(w).Encode(list)
 }
 
-// kubeconfig writes a kubeconfig for a server, with a token.
+// kubeconfig writes a kubeconfig for a server with a token.
 func kubeconfig(t *testing.T, server *httptest.Server, token string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -78,9 +77,8 @@ current-context: x
 	return path
 }
 
-// metrics-server's flags are enough to read a cluster: its nodes by address, port,
-// path and credentials. What the selector leaves out has its reason, and so
-// do the pods there.
+// metrics-server's flags are enough to read a cluster: its nodes by address, port, path and
+// credentials. A node that the selector excludes has its reason, and so do the pods on it.
 func TestServerOfCluster(t *testing.T) {
 	var mu sync.Mutex
 	asked := map[string]bool{}
@@ -151,14 +149,14 @@ func TestServerOfCluster(t *testing.T) {
 	if r := pods.Items[0].Reasons[0]; r.Reason != "NodeExcluded" {
 		t.Errorf("shop/web, whose node is left out, has reason %s (%s), want NodeExcluded", r.Reason, r.Message)
 	}
-	// What is explained is made of the view, the facts and how sources fare.
+	// An explanation is made from the view, the facts and the states of the sources.
 	if got := w.explain(t, "pod", "shop/web"); len(got.Findings) == 0 || got.Findings[0].Reason != "NodeExcluded" {
 		t.Errorf("weir explain pod shop/web: %+v, want NodeExcluded", got)
 	}
 	if got := w.explain(t, "node", "plain"); len(got.Reads) != 1 || got.Reads[0].Source != "kubelet:resource" || got.Reads[0].Due.IsZero() {
 		t.Errorf("weir explain node plain: %+v, want how its kubelet is read", got.Reads)
 	}
-	// Nobody waits for what is left out.
+	// Readiness does not wait for excluded nodes.
 	until(t, 20*time.Second, "readiness", func() bool {
 		status, _ := w.get(t, "/readyz")
 		return status == http.StatusOK

@@ -52,7 +52,7 @@ type evictor struct {
 	log       *zap.Logger
 }
 
-// openEvictor opens the evictor of the machine m, which has the given pods. of is its cluster;
+// openEvictor opens the evictor of the machine m, which has the given pods. of is its cluster, or
 // nil if it has none.
 func openEvictor(ctx context.Context, p *plan, m *machine, pods nodePods, of *informer.Cluster, registry prometheus.Registerer, log *zap.Logger) (_ *evictor, err error) {
 	e := &evictor{plan: p.Eviction, node: p.Host.Node, nodePods: pods, cluster: of, log: log}
@@ -125,11 +125,11 @@ func (p *evictionPlan) settings(kubelet *kubeletconfig.Kubelet) *eviction.Settin
 	return &p.Settings
 }
 
-// askKubeletTimeout bounds the request for a kubelet's thresholds.
+// askKubeletTimeout limits the request for a kubelet's thresholds.
 const askKubeletTimeout = 5 * time.Second
 
-// askKubelet asks this node's kubelet for its eviction thresholds. A kubelet that does not
-// answer is assumed to have the defaults, which is a warning.
+// askKubelet asks this node's kubelet for its eviction thresholds. If the kubelet does not answer,
+// it assumes the defaults and adds a warning.
 func (e *evictor) askKubelet(ctx context.Context, kube *rest.Config) (*kubeletconfig.Kubelet, error) {
 	at := &e.plan.Kubelet
 	transport, err := nodeTransport(kube, at.CAFile, at.Insecure)
@@ -158,7 +158,7 @@ func (e *evictor) record(client kubernetes.Interface) record.EventRecorder {
 	return e.events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "weir-agent", Host: string(e.node)})
 }
 
-// pods returns the pods of this node. It returns an error if they are not known, which differs
+// pods returns the pods of this node. It returns an error if they are not known, which is different
 // from no pods.
 func (e *evictor) pods() ([]*corev1.Pod, error) {
 	facts := e.cluster.Facts()
@@ -205,7 +205,7 @@ func (e *evictor) page(_ context.Context, node string) (*document.EvictionReport
 	return e.report(), nil
 }
 
-// run guards until ctx ends.
+// run runs the guard until ctx ends.
 func (e *evictor) run(ctx context.Context) error {
 	defer e.withdraw()
 	if e.reclaimer == nil {
@@ -219,8 +219,8 @@ func (e *evictor) run(ctx context.Context) error {
 	return errors.Join(err, <-watched)
 }
 
-// withdraw removes the published conditions and taints from the node. No other component does. The
-// next agent publishes them again.
+// withdraw removes the published conditions and taints from the node, because no other component
+// does. The next agent publishes them again.
 func (e *evictor) withdraw() {
 	if e.publisher == nil {
 		return
@@ -232,7 +232,7 @@ func (e *evictor) withdraw() {
 	}
 }
 
-// Close ends what was begun before run.
+// Close ends what was started before run.
 func (e *evictor) Close() error {
 	if e.events != nil {
 		e.events.Shutdown()

@@ -101,7 +101,7 @@ func TestEvictionPlan(t *testing.T) {
 	}
 }
 
-// machineOf is a machine of which nothing but its memory is known.
+// machineOf is a machine with known memory and nothing else.
 func machineOf(available, used uint64) *machine {
 	return &machine{
 		read: func(context.Context) (*stats.Summary, error) {
@@ -111,8 +111,8 @@ func machineOf(available, used uint64) *machine {
 	}
 }
 
-// TestThresholdsOfTheKubelet asks a kubelet by what it evicts: who has no thresholds
-// goes by them, who acts is warned of where the two would fight.
+// TestThresholdsOfTheKubelet asks a kubelet for its thresholds. An agent without thresholds uses
+// them. An agent that acts gets a warning if its thresholds conflict with them.
 func TestThresholdsOfTheKubelet(t *testing.T) {
 	thief := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("a kubelet sent the agent elsewhere, with %q", r.Header.Get("Authorization"))
@@ -178,7 +178,7 @@ func TestThresholdsOfTheKubelet(t *testing.T) {
 	if len(s.Thresholds) != 5 || len(e.warnings) != 1 || !strings.Contains(e.warnings[0], "nodes/configz") {
 		t.Errorf("a kubelet that does not tell: %v, warned %q; want its defaults, and why", of(s), e.warnings)
 	}
-	// A mistake in the flags is none of the kubelet's, and not passed over.
+	// A mistake in the flags is an error, not a problem of the kubelet.
 	p, err := compileAgent(t, map[string]string{"NODE_NAME": "n1"}, "--kubeconfig="+kubeconfig, "--kubelet-certificate-authority="+kubeconfig, "--listen=")
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +193,7 @@ func TestThresholdsOfTheKubelet(t *testing.T) {
 	}
 }
 
-// TestRunObserves runs weir on this machine, which is told of without a cluster.
+// TestRunObserves runs weir on this machine without a cluster.
 func TestRunObserves(t *testing.T) {
 	o, err := host.ParseOptions("", nil)
 	if err != nil {
@@ -242,7 +242,7 @@ func TestRunObserves(t *testing.T) {
 	}
 }
 
-// TestAgentStartsWithoutTheAPIServer runs an agent whose API server does not answer: it
+// TestAgentStartsWithoutTheAPIServer runs an agent while the API server does not answer: it
 // measures, and says what it does not know.
 func TestAgentStartsWithoutTheAPIServer(t *testing.T) {
 	api := httptest.NewTLSServer(http.NotFoundHandler())
@@ -253,7 +253,8 @@ func TestAgentStartsWithoutTheAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A process of its own: what the library begins to learn who comes it does not end.
+	// The agent is a separate process, because the library does not end what it starts to
+	// authenticate callers.
 	agent := exec.CommandContext(t.Context(), os.Args[0])
 	agent.Env = append(os.Environ(), asWeir+"=agent --node-name=n1 --kubeconfig="+config+" --kubelet-url=https://"+nobody+
 		" --bind-address=127.0.0.1 --secure-port="+port+" --listen="+local)
@@ -304,8 +305,8 @@ func TestEndedPods(t *testing.T) {
 		}
 	}
 
-	// Without the API server's word nothing has ended; and of what is no UID of its, it
-	// has none.
+	// Without an answer from the API server, no pod has ended. An UID that the API server never
+	// sends has not ended either.
 	e := &evictor{}
 	if e.ended(gone) {
 		t.Error("without a cluster a pod has ended")

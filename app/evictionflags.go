@@ -19,33 +19,34 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet"
 )
 
-// evictionOff is the value of --eviction for nothing at all. The others are those of execute.Mode.
+// evictionOff is the value of --eviction that turns it off. The other values are those of
+// execute.Mode.
 const evictionOff = "off"
 
 // evictionPlan says how to decide about this node's pods, and what to do.
 type evictionPlan struct {
 	Mode execute.Mode
-	// Settings are those of the flags. Without Thresholds, mode observe uses the kubelet's settings.
+	// Settings come from the flags. Without Thresholds, mode observe uses the kubelet's settings.
 	eviction.Settings
-	// Events are written about pods, Conditions and Taints about the node.
+	// Events are written about pods; Conditions and Taints are written to the node.
 	Events, Conditions, Taints bool
-	// Reclaim is the path of the runtime's socket; empty for leaving images and ended
+	// Reclaim is the path of the runtime's socket. If it is empty, weir leaves images and ended
 	// containers to the kubelet.
 	Reclaim string
-	// Kubelet is this node's, which is asked for its thresholds.
+	// Kubelet is this node's kubelet, which knows its own thresholds.
 	Kubelet kubeletAddress
-	// Self is the UID of the pod this process runs in; empty in none.
+	// Self is the UID of the pod of this process, or empty outside of pods.
 	Self string
 }
 
-// kubeletAddress is where a kubelet is, and how it is trusted.
+// kubeletAddress says where a kubelet is and which certificate to trust.
 type kubeletAddress struct {
-	URL, CAFile string // an empty URL: it is not asked
+	URL, CAFile string // URL is empty if the kubelet is not asked
 	Insecure    bool
 }
 
-// evictionFlags are the flags about eviction. Those that the kubelet has too have the kubelet's
-// names, forms and defaults.
+// evictionFlags are the flags about eviction. A flag that the kubelet has too has the kubelet's
+// name, form and default.
 type evictionFlags struct {
 	evictionPlan
 	mode        string
@@ -87,16 +88,16 @@ func (e *evictionFlags) alone() *evictionPlan {
 	return &p
 }
 
-// agentEnvironment describes the surroundings of the process.
+// agentEnvironment describes the environment of the process.
 type agentEnvironment struct {
-	cluster bool   // there is an API server to ask
-	named   bool   // this node's name was said
-	pod     bool   // in a pod
-	self    string // the pod's UID, if it was said
-	address string // this machine's, if it was said
+	cluster bool   // there is an API server
+	named   bool   // the name of this node is given
+	pod     bool   // the process runs in a pod
+	self    string // the pod's UID, if it is given
+	address string // this machine's address, if it is given
 }
 
-// compile returns the plan of the flags; nil for --eviction=off.
+// compile returns the plan of the flags, or nil for --eviction=off.
 func (e *evictionFlags) compile(in agentEnvironment) (*evictionPlan, error) {
 	p := e.evictionPlan
 	own, err := eviction.Parse(&e.config)
@@ -143,13 +144,13 @@ func (e *evictionFlags) compile(in agentEnvironment) (*evictionPlan, error) {
 	return &p, e.checkActing(own, in)
 }
 
-// isHTTPS reports whether text is the root of what is served over HTTPS.
+// isHTTPS reports whether text is the root URL of an HTTPS server.
 func isHTTPS(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Scheme == "https" && u.Hostname() != "" && strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.User == nil
 }
 
-// checkOff refuses flags that have no use with --eviction=off.
+// checkOff returns an error for flags that have no use with --eviction=off.
 func (e *evictionFlags) checkOff(own []eviction.Threshold) error {
 	if len(own) > 0 || e.reclaim != "" || e.Conditions || e.Taints {
 		return cli.Hintf(cli.Usage(errors.New("--eviction=off decides nothing, and other flags say by what to decide")),
@@ -158,8 +159,8 @@ func (e *evictionFlags) checkOff(own []eviction.Threshold) error {
 	return nil
 }
 
-// checkActing refuses to evict without a cluster, the names of the node and of the own pod, or
-// thresholds.
+// checkActing returns an error if evictions lack a cluster, the names of the node and of this pod,
+// or thresholds.
 func (e *evictionFlags) checkActing(own []eviction.Threshold, in agentEnvironment) error {
 	missing := func(what, next string) error {
 		return cli.Hintf(cli.Usage(fmt.Errorf("--eviction=%s needs %s", e.mode, what)), "%s Or choose --eviction=observe, which touches nothing.", next)

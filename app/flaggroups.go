@@ -8,8 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagGroups are the flags of a command as its help shows them: under titles, because there are
-// many.
+// flagGroups show the flags of a command in its help under titles, because there are many flags.
 type flagGroups struct {
 	cmd *cobra.Command
 	all []flagGroup
@@ -18,10 +17,10 @@ type flagGroups struct {
 type flagGroup struct {
 	title string
 	set   *pflag.FlagSet
-	page  string // the command that shows them, where the help only refers to it
+	page  string // the command that shows them, if the help only refers to it
 }
 
-// helpWidth is where lines of help are wrapped.
+// helpWidth is the width at which lines of help are wrapped.
 const helpWidth = 120
 
 // newFlagGroups makes cmd's help show its flags in groups.
@@ -32,10 +31,10 @@ func newFlagGroups(cmd *cobra.Command) *flagGroups {
 	return g
 }
 
-// add adds the flags that fill defines to the command, under a title.
+// add adds the flags that fill defines, under a title.
 func (g *flagGroups) add(title string, fill ...func(*pflag.FlagSet)) { g.refer(title, "", fill...) }
 
-// refer adds flags that the help leaves to another page: the command that shows it.
+// refer adds flags that the help does not show. page is the command that shows them.
 func (g *flagGroups) refer(title, page string, fill ...func(*pflag.FlagSet)) {
 	set := pflag.NewFlagSet(title, pflag.ContinueOnError)
 	for _, f := range fill {
@@ -45,8 +44,7 @@ func (g *flagGroups) refer(title, page string, fill ...func(*pflag.FlagSet)) {
 	g.cmd.Flags().AddFlagSet(set)
 }
 
-// usage writes how the command is called and its flags by group; those of no
-// group come last.
+// usage writes how to call the command, and its flags by group. Flags without a group come last.
 func (g *flagGroups) usage(cmd *cobra.Command) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)

@@ -10,8 +10,7 @@ import (
 	"github.com/weir-metrics/weir/client/cli"
 )
 
-// Each flag of weir server stands in its help or on the page that the help
-// refers to, and in one of the two only.
+// Each flag of weir server is in its help or on the page that the help refers to, and not in both.
 func TestHelpShowsEveryFlag(t *testing.T) {
 	page := func(args ...string) string {
 		var out bytes.Buffer

@@ -18,14 +18,14 @@ import (
 	"github.com/weir-metrics/weir/sources/host/vitals"
 )
 
-// hostProvider provides the one source that reads this machine.
+// hostProvider provides the only source that reads this machine.
 type hostProvider []manager.Spec
 
-// Sources returns the one source.
+// Sources returns the source of this machine.
 func (h hostProvider) Sources(*cluster.Facts) []manager.Spec { return h }
 
 // openHost opens the source at once, so that a machine that cannot be read is an error of the
-// command and not of every round. It logs what this machine cannot supply.
+// command and not of every round. It logs what this machine cannot report.
 func openHost(w *process, p *hostPlan) error {
 	h, err := host.New(p.Options)
 	if err != nil {
@@ -57,8 +57,8 @@ func openMachine(p *hostPlan, pods nodePods, log *zap.Logger) (*machine, error) 
 	}
 	reader, err := vitals.New(vitals.Options{
 		Node: string(p.Node), Disks: scanner,
-		// The agent's pod mounts only the kubelet's directory of pods. The one above has the
-		// kubelet's private key.
+		// The agent's pod mounts only the kubelet's directory of pods, because its parent directory
+		// has the kubelet's private key.
 		KubeletRoot:   firstExisting(filepath.Join(p.KubeletRoot, "pods"), p.KubeletRoot),
 		ContainerRoot: firstExisting(p.ContainerRoot),
 		Pod: func(uid metric.PodUID) (vitals.PodNames, bool) {

@@ -14,5 +14,5 @@ func openHost(*process, *hostPlan) error { return errOnlyLinux }
 
 func openMachine(*hostPlan, nodePods, *zap.Logger) (*machine, error) { return nil, errOnlyLinux }
 
-// dropBinaryPages does nothing: how it is done elsewhere is not known.
+// dropBinaryPages does nothing: weir can do this only on Linux.
 func dropBinaryPages() error { return nil }

@@ -14,16 +14,16 @@ import (
 	"github.com/weir-metrics/weir/sources/shared"
 )
 
-// kubelets provides a source for each kubelet there is.
+// kubelets provides a source for each kubelet.
 type kubelets struct {
 	plan    kubeletPlan
 	scraper *kubelet.Scraper
-	shares  *shared.Exchange // nil unless replicas share the reading
+	shares  *shared.Exchange // nil unless replicas share the reads
 	log     *zap.Logger
-	facts   *cluster.Facts // of the last answer, which was specs
+	facts   *cluster.Facts // of the last answer, which is specs
 	specs   []manager.Spec
 	open    map[metric.NodeName]*kubelet.NodeSource
-	crowded bool // there are more kubelets than connections that can be kept
+	crowded bool // there are more kubelets than connections can be kept open
 }
 
 // openKubelets opens one endpoint of all kubelets.
@@ -38,8 +38,7 @@ func openKubelets(w *process, p kubeletPlan) error {
 	return nil
 }
 
-// Sources returns a source for each node. It is called by the manager's
-// goroutine alone.
+// Sources returns a source for each node. Only the manager's goroutine calls it.
 func (k *kubelets) Sources(facts *cluster.Facts) []manager.Spec {
 	same := k.specs != nil && facts.SameNodes(k.facts)
 	if k.facts = facts; same {
@@ -68,8 +67,7 @@ func (k *kubelets) Sources(facts *cluster.Facts) []manager.Spec {
 	return specs
 }
 
-// warnIfCrowded logs, each time it comes to that, that not every kubelet's connection is
-// kept.
+// warnIfCrowded logs, each time this begins, that not every kubelet's connection can be kept open.
 func (k *kubelets) warnIfCrowded(targets int) {
 	kept := k.plan.MaxIdle
 	crowded := kept > 0 && targets > kept
@@ -80,14 +78,13 @@ func (k *kubelets) warnIfCrowded(targets int) {
 	k.crowded = crowded
 }
 
-// nodeReader reads a node, or takes what another replica read.
+// nodeReader reads a node, or receives what another replica read.
 type nodeReader struct {
 	*kubelet.NodeSource
-	shares *shared.Exchange // nil unless replicas share the reading
+	shares *shared.Exchange // nil unless replicas share the reads
 }
 
-// checkedNodeReader is the nodeReader of an endpoint that has a second one to check
-// against.
+// checkedNodeReader is the nodeReader of an endpoint that has a second endpoint for cross-checks.
 type checkedNodeReader struct{ nodeReader }
 
 func newNodeReader(node *kubelet.NodeSource, shares *shared.Exchange) manager.Source {
@@ -98,7 +95,7 @@ func newNodeReader(node *kubelet.NodeSource, shares *shared.Exchange) manager.So
 	return r
 }
 
-// Read is part of manager.Source.
+// Read implements manager.Source.
 func (r nodeReader) Read(ctx context.Context, b *metric.Batch) error {
 	if r.shares != nil {
 		return r.shares.Read(ctx, b, r.NodeSource.Read)
@@ -111,20 +108,19 @@ func (r checkedNodeReader) ReadSecond(ctx context.Context, b *metric.Batch) erro
 	return r.Source().(manager.SecondReader).ReadSecond(ctx, b)
 }
 
-// kindExcluded is the source of the batches of nodes that are left out.
+// kindExcluded is the source of the batches of excluded nodes.
 const kindExcluded = "excluded"
 
-// excludedNodes provides a source that is never read for each node that every node
-// selector leaves out, so that the missing numbers of the node and its pods have their
-// reason.
+// excludedNodes provides a source that is never read for each node that every node selector
+// excludes. It gives a reason to the missing numbers of the node and its pods.
 type excludedNodes struct {
 	*process
-	specs []manager.Spec // the last answer, by these facts
+	specs []manager.Spec // the last answer, for facts
 	by    *cluster.Facts
 }
 
-// Sources returns a source for each node that is left out. It is called by the manager's
-// goroutine alone, with each change of a pod.
+// Sources returns a source for each excluded node. Only the manager's goroutine calls it, after
+// each change of a pod.
 func (e *excludedNodes) Sources(facts *cluster.Facts) []manager.Spec {
 	if facts.SameNodes(e.by) {
 		e.by = facts

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet"
 )
 
-// That there are more kubelets than connections that can be kept is said once, each
-// time that it comes to it.
+// A warning appears once each time there begin to be more kubelets than connections that can be
+// kept open.
 func TestCrowded(t *testing.T) {
 	const kept = 100
 	core, said := observer.New(zap.WarnLevel)

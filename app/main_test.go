@@ -16,8 +16,8 @@ import (
 	"github.com/weir-metrics/weir/client/cli"
 )
 
-// asWeir is the environment variable that makes a process of this test weir,
-// with the variable's words as arguments.
+// asWeir is an environment variable. If it is set, a process of this test runs weir with the words
+// of the variable as arguments.
 const asWeir = "TEST_AS_WEIR"
 
 func TestMain(m *testing.M) {
@@ -27,13 +27,13 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// nothing is an environment without variables.
+// nothing is an empty environment.
 func nothing(string) string { return "" }
 
-// nobody is an address where nothing listens.
+// nobody is an address where no server listens.
 const nobody = "127.0.0.1:1"
 
-// The transcripts are what a user types and sees.
+// The transcripts are the input and output that a user sees.
 func TestTranscripts(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "") // not in a pod
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -49,7 +49,7 @@ func TestTranscripts(t *testing.T) {
 				if words[0] != "weir" {
 					t.Fatalf("%s: %q is no command of weir's", d.Pos, line)
 				}
-				// A command that runs, where a mistake was expected, is not waited for.
+				// A command that runs although a mistake was expected ends after this time.
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
 				if status := cli.Main(ctx, NewCommand(nothing, nobody), words[1:], &out, &out); status != 0 {

@@ -12,17 +12,17 @@ import (
 	"go.uber.org/zap"
 )
 
-// heapGrowthPercent is by how much the heap may grow, in percent of what is alive, before it is
-// collected. Nearly all of weir's heap lives for minutes and little of it is garbage, so that
-// a quarter of Go's default costs one or two collections more a minute, and spares three
-// quarters of what is alive.
+// heapGrowthPercent is by how much the heap may grow before a collection, in percent of live
+// memory. Nearly all of weir's heap lives for minutes, and little of it is garbage. A quarter of
+// Go's default therefore costs only one or two more collections a minute, and saves three quarters
+// of the size of live memory.
 const heapGrowthPercent = 25
 
-// shareOfLimit is the share of the container's memory limit that the heap keeps below, at the
-// cost of more collections; the rest is for what is not the heap.
+// shareOfLimit is the share of the container's memory limit that the heap may use. Near it,
+// collections become more frequent. The rest is for memory outside the heap.
 const shareOfLimit = 0.9
 
-// tuneCollector sets what Go's garbage collector goes by, unless the environment does
+// tuneCollector sets the parameters of Go's garbage collector, unless the environment sets them
 // (GOGC, GOMEMLIMIT).
 func tuneCollector(log *zap.Logger) {
 	if os.Getenv("GOGC") == "" {
@@ -35,13 +35,13 @@ func tuneCollector(log *zap.Logger) {
 	}
 }
 
-// startupTime is how long after its start a weir has done once what it does from then on: it
-// has listed the cluster, and read each node twice.
+// startupTime is the time after the start until a weir is in its steady state: it has listed the
+// cluster and read each node twice.
 const startupTime = time.Minute
 
-// releaseStartupMemory gives back, once settled, what only the start needed: the memory of a whole
-// cluster's list, which would go by and by, and the binary's pages, which would stay.
-// Stop the timer if the process ends before.
+// releaseStartupMemory frees, after startupTime, the memory that only the start needed: the memory
+// of a whole cluster's list, which would be freed slowly, and the pages of the binary, which would
+// stay. Stop the timer if the process ends earlier.
 func releaseStartupMemory(log *zap.Logger) *time.Timer {
 	return time.AfterFunc(startupTime, func() {
 		debug.FreeOSMemory()

@@ -18,27 +18,26 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet"
 )
 
-// metricsServerFlag is what weir does with a flag of metrics-server. Flags about serving
-// are not here: api/server has them under the same names.
+// metricsServerFlag says what weir does with a flag of metrics-server. The flags of the HTTPS
+// server are not here: api/server has them under the same names.
 type metricsServerFlag struct {
 	flag string
 	fate fate
-	// option is the option of --source=kubelet that says the same; empty if none
-	// does.
+	// option is the option of --source=kubelet with the same meaning, or empty if there is none.
 	option string
-	// means is part of a sentence: what the flag does in weir, what to use in its place,
-	// or why weir does not need it.
+	// means is part of a sentence: the effect of the flag in weir, what to use instead, or why weir
+	// does not need it.
 	means string
-	// harmless are values that ask for what weir does anyway. With one of them a
-	// refused flag is accepted.
+	// harmless are values that ask for what weir does anyway. A refused flag is accepted with one
+	// of them.
 	harmless []string
 }
 
-// fate says whether weir honours a flag.
+// fate says what weir does with a flag.
 type fate string
 
 const (
-	kept    fate = "kept"    // the flag does in weir what it did
+	kept    fate = "kept"    // the flag does in weir what it does in metrics-server
 	idle    fate = "idle"    // the flag is accepted and has no effect
 	refused fate = "refused" // weir ends with an error that says what to use instead
 )
@@ -87,8 +86,8 @@ var metricsServerFlags = []metricsServerFlag{
 	{flag: "strict-transport-security-directives", fate: refused, harmless: []string{""}, means: "leave it out: it is for browsers"},
 }
 
-// addUnusedFlags adds the flags that weir takes only to refuse them, or to do nothing. They are
-// not in the help. A flag refuses a value unless it asks for what weir does anyway.
+// addUnusedFlags adds the flags that weir refuses or ignores. They are not in the help. A refused
+// flag accepts only values that ask for what weir does anyway.
 func addUnusedFlags(f *pflag.FlagSet) {
 	for i := range metricsServerFlags {
 		c := &metricsServerFlags[i]
@@ -104,16 +103,15 @@ func addUnusedFlags(f *pflag.FlagSet) {
 		flag := f.Lookup(c.flag)
 		flag.Hidden = true
 		if slices.Contains(c.harmless, "false") {
-			flag.NoOptDefVal = "true" // it needs no value
+			flag.NoOptDefVal = "true" // the flag needs no value
 		}
 	}
 }
 
-// compatFlags is what metrics-server's flags say, so that a Deployment of it needs
-// another command and no other arguments. Where no --source is given they make
-// one: the kubelets of the cluster.
+// compatFlags holds the flags of metrics-server, so that a Deployment of it needs another command
+// and no other arguments. Without --source they define one: the kubelets of the cluster.
 type compatFlags struct {
-	given func(flag string) bool // on the command line
+	given func(flag string) bool // whether the flag is on the command line
 
 	ca, cert, key string
 	insecure      bool
@@ -144,7 +142,7 @@ func (d *compatFlags) addLogFlags(f *pflag.FlagSet) {
 	f.StringVar(&d.logFormat, "logging-format", "", "text or json: --log-format by the name it has in Kubernetes' components")
 }
 
-// complete fills in what c leaves open: what to read, and how to log.
+// complete fills in what c does not say: what to read, and how to log.
 func (d *compatFlags) complete(c *config, inPod bool) error {
 	if err := d.completeLog(c); err != nil {
 		return err
@@ -164,7 +162,7 @@ func (d *compatFlags) complete(c *config, inPod bool) error {
 	return nil
 }
 
-// noSource says what to write where nothing tells what to read.
+// noSource is the error if no flag says what to read.
 func noSource() error {
 	return cli.Hintf(errors.New("no source: nothing says where samples come from"),
 		"For the nodes of a cluster:   weir server --kubeconfig=FILE (in a pod of it: weir server)\n"+
@@ -172,7 +170,7 @@ func noSource() error {
 			"For this machine alone:       weir run")
 }
 
-// mentioned returns the counterparts of the source's options that were given.
+// mentioned returns the given flags that are options of the source.
 func (d *compatFlags) mentioned() []*metricsServerFlag {
 	var given []*metricsServerFlag
 	for i := range metricsServerFlags {
@@ -183,7 +181,7 @@ func (d *compatFlags) mentioned() []*metricsServerFlag {
 	return given
 }
 
-// besideSource refuses flags for the source that they make beside one that is named.
+// besideSource returns an error for options of the cluster's source if --source names another one.
 func besideSource(given []*metricsServerFlag) error {
 	if len(given) == 0 {
 		return nil
@@ -231,8 +229,8 @@ func (d *compatFlags) options() (url.Values, error) {
 	if d.given("kubelet-preferred-address-types") {
 		set("address-types", strings.Join(d.addressTypes, ","))
 	}
-	// Without a port the source goes by the node's status, which is right for
-	// all clusters; metrics-server's default is not.
+	// Without a port the source uses the port in the node's status, which is right for all
+	// clusters. metrics-server's default is not.
 	if d.given("kubelet-port") || d.given("kubelet-use-node-status-port") && !d.statusPort {
 		set("port", strconv.Itoa(d.port))
 		if d.statusPort {
@@ -242,7 +240,7 @@ func (d *compatFlags) options() (url.Values, error) {
 	return options, nil
 }
 
-// completeLog takes over --logging-format.
+// completeLog copies --logging-format to --log-format.
 func (d *compatFlags) completeLog(c *config) error {
 	if d.logFormat == "" {
 		return nil
@@ -257,11 +255,11 @@ func (d *compatFlags) completeLog(c *config) error {
 	return nil
 }
 
-// serviceAccountToken is where a pod finds the token of its service account.
+// serviceAccountToken is the path of the service account's token in a pod.
 const serviceAccountToken = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
-// inPod reports whether this process runs in a pod that may ask its cluster's
-// API server.
+// inPod reports whether this process runs in a pod that has credentials for its cluster's API
+// server.
 func inPod(getenv func(string) string, exists func(path string) bool) bool {
 	return getenv("KUBERNETES_SERVICE_HOST") != "" && exists(serviceAccountToken)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-metrics/weir/api/server"
 )
 
-// theirs is a flag of metrics-server's.
+// theirs is a flag of metrics-server.
 type theirs struct{ name, kind, shorthand string }
 
 // theirFlags returns every flag of metrics-server.
@@ -43,8 +43,8 @@ func theirFlags(t *testing.T) []theirs {
 	return all
 }
 
-// Every flag of metrics-server is api/server's, or has a counterpart that weir
-// server takes; none is both, and none is forgotten.
+// Every flag of metrics-server is either a flag of api/server or in the table metricsServerFlags,
+// and never in both.
 func TestEveryFlagOfMetricsServer(t *testing.T) {
 	serving := pflag.NewFlagSet("serving", pflag.ContinueOnError)
 	server.NewOptions().AddFlags(serving)
@@ -85,7 +85,7 @@ func TestEveryFlagOfMetricsServer(t *testing.T) {
 	}
 }
 
-// Refused flags say what to use, and bear with what asks for nothing.
+// A refused flag says what to use instead, and accepts its harmless values.
 func TestRefusedFlags(t *testing.T) {
 	for _, c := range metricsServerFlags {
 		if c.fate != refused {
@@ -108,7 +108,7 @@ func TestRefusedFlags(t *testing.T) {
 	}
 }
 
-// The page tells of every flag what the table does.
+// The page says the same about every flag as the table.
 func TestPageListsEveryFlag(t *testing.T) {
 	page, err := os.ReadFile("../docs/from-metrics-server.md")
 	if err != nil {

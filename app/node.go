@@ -49,8 +49,8 @@ func (w *process) openInspector(context.Context) (err error) {
 	return nil
 }
 
-// openNodeAPI opens the API of node agents: of all nodes, by asking their agents, or of this
-// machine.
+// openNodeAPI opens the API of node agents. In a cluster it asks the agents of all nodes; on an
+// agent it serves this machine.
 func openNodeAPI(ctx context.Context, w *process) (http.Handler, error) {
 	switch {
 	case w.plan.Agents != nil:
@@ -72,7 +72,7 @@ type localNode struct {
 	pods nodePods
 }
 
-// openThisNode opens what reads this machine beside the rounds of the pipeline: the summary for a
+// openThisNode opens what reads this machine outside the rounds of the pipeline: the summary for a
 // request, the eviction guard, and the report on pod cgroups. If this machine cannot be read, it
 // logs a warning. That is an error only for an agent that evicts.
 func openThisNode(ctx context.Context, w *process) (http.Handler, error) {
@@ -117,7 +117,7 @@ func openKubeletAPI(_ context.Context, w *process) (http.Handler, error) {
 	}), nil
 }
 
-// imageOf returns the image of a container, from its pod's status; empty if it is not known.
+// imageOf returns the image of a container from its pod's status, or "" if it is not known.
 func imageOf(pods []*corev1.Pod, ref metric.PodRef, container string) string {
 	for _, p := range pods {
 		if p.Name != string(ref.Name) || p.Namespace != string(ref.Namespace) {
@@ -151,8 +151,8 @@ func podCgroups(i *inspect.Inspector, node metric.NodeName, facts func() *cluste
 // nodePods returns the pods of this node.
 type nodePods func() []*corev1.Pod
 
-// find returns the pod with a UID in its cgroup's path: of a static pod, the hash of its manifest.
-// It returns nil if there is none.
+// find returns the pod with this UID in its cgroup's path, or nil. For a static pod that UID is the
+// hash of its manifest.
 func (n nodePods) find(uid metric.PodUID) *corev1.Pod {
 	isStatic := podcgroup.IsStatic(uid)
 	for _, p := range n() {
@@ -179,19 +179,19 @@ func (n nodePods) running(uid metric.PodUID) (map[string]string, bool) {
 	return names, true
 }
 
-// machine reads this machine at any time, beside the rounds of the pipeline.
+// machine reads this machine at any time, outside the rounds of the pipeline.
 type machine struct {
-	// peek reads only the node, read also its pods, readAll also their containers.
+	// peek reads only the node, read also its pods, and readAll also their containers.
 	peek, read, readAll func(context.Context) (*stats.Summary, error)
 	layout              func(context.Context) (images, containers bool, err error)
-	// refresh measures the disk usage of pods now, scan in the background.
+	// refresh measures the disk usage of pods now. scan measures it in the background.
 	refresh func(context.Context)
 	scan    func(context.Context) error
 	cgroups func() eviction.Cgroups
 	io.Closer
 }
 
-// The defaults of the flags for the node's disks.
+// The default directories of the node's disks.
 const (
 	defaultKubeletRoot   = "/var/lib/kubelet"
 	defaultContainerRoot = "/var/lib/containerd"
@@ -206,7 +206,7 @@ func (m *machine) has(ctx context.Context, uid types.UID) (bool, error) {
 	return slices.ContainsFunc(s.Pods, func(p stats.PodStats) bool { return p.PodRef.UID == string(uid) }), nil
 }
 
-// capacities returns the capacity of each signal now; zero if it is not known.
+// capacities returns the present capacity of each signal, or 0 if it is not known.
 func (m *machine) capacities(ctx context.Context) func(eviction.Signal) int64 {
 	s, _ := m.read(ctx)
 	d := eviction.Decide(&eviction.Input{Now: time.Now(), Settings: &kubeletconfig.Default().Settings, Summary: s})
@@ -220,14 +220,14 @@ func (m *machine) capacities(ctx context.Context) func(eviction.Signal) int64 {
 	}
 }
 
-// nodeTransport returns a transport for requests to kubelets and agents. It has the credentials
-// for the API server, which they ask to verify them. It trusts the certificates of caFile, or of
-// the cluster if that is empty; or any, if insecure.
+// nodeTransport returns a transport for requests to kubelets and agents. It has the credentials for
+// the API server, which kubelets and agents ask to verify them. It trusts the certificates of
+// caFile or, if that is empty, those of the cluster. If insecure, it trusts any certificate.
 func nodeTransport(kube *rest.Config, caFile string, insecure bool) (http.RoundTripper, error) {
 	c := rest.CopyConfig(kube)
 	c.ServerName = ""
-	c.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } // no proxy leads to nodes
-	c.Insecure = insecure                                               // whatever holds for the API server
+	c.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } // nodes are not behind a proxy
+	c.Insecure = insecure                                               // independent of the setting for the API server
 	switch {
 	case insecure:
 		c.CAFile, c.CAData = "", nil

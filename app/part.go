@@ -7,25 +7,24 @@ import (
 	"net"
 )
 
-// Part is one piece of a running weir: a server, a loop in the background, an open file.
+// Part is one piece of a running weir: a server, a background loop, an open file.
 type Part struct {
 	// Name is a noun, for errors: "pipeline".
 	Name string
-	// Run works until its context ends, and returns when everything it started has
-	// ended. Nil: there is nothing to run.
+	// Run works until its context ends, and returns when everything it started has ended. Nil:
+	// there is nothing to run.
 	Run func(context.Context) error
-	// Close gives back what opening the part took. It is called once, after every Run has
-	// ended, or without a Run if a later part could not be opened. Nil: there is
-	// nothing to give back.
+	// Close frees what the part opened. It is called once, after every Run has ended, or without a
+	// Run if a later part could not be opened. Nil: there is nothing to free.
 	Close func() error
-	// EndsFirst is set for a part that answers requests or acts: it is ended at once, and
-	// the others only when all such parts have ended, since they depend on the others.
+	// EndsFirst is set for a part that answers requests or acts, because it depends on the others.
+	// Such parts end first; the others end only after all of them.
 	EndsFirst bool
 }
 
-// Run starts the parts in their order and runs them until ctx ends or one of them does.
-// It then ends those that end first, ends the others, closes all in reverse order, and
-// returns the first error.
+// Run starts the parts in their order and runs them until ctx ends or one of them ends. Then it
+// ends the parts with EndsFirst, ends the others, closes all in reverse order, and returns the
+// first error.
 func Run(ctx context.Context, parts []Part) error {
 	first, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -60,7 +59,7 @@ func Run(ctx context.Context, parts []Part) error {
 			failed = fmt.Errorf("%s: %w", e.Name, e.err)
 		}
 		if first.Err() == nil {
-			cancel() // one part alone is of no use
+			cancel() // if one part has ended, the others have no use
 			if failed == nil {
 				failed = fmt.Errorf("%s: ended unasked", e.Name)
 			}
@@ -77,7 +76,7 @@ func Run(ctx context.Context, parts []Part) error {
 	return failed
 }
 
-// closeParts closes parts in reverse order. That a listener was closed already is no error.
+// closeParts closes parts in reverse order. A listener that is already closed is not an error.
 func closeParts(parts []Part) error {
 	var errs []error
 	for i := len(parts) - 1; i >= 0; i-- {

@@ -23,7 +23,7 @@ func (r *partLog) add(format string, args ...any) {
 	r.list = append(r.list, fmt.Sprintf(format, args...))
 }
 
-// part returns a part that runs until it is told to end.
+// part returns a part that runs until its context ends.
 func (r *partLog) part(name string, endsFirst bool) Part {
 	return Part{
 		Name: name, EndsFirst: endsFirst,
@@ -51,7 +51,7 @@ func TestPartsEndInOrder(t *testing.T) {
 	})
 }
 
-// One part that ends ends them all, and says why.
+// If one part ends, all end, and the error names it.
 func TestOnePartEnds(t *testing.T) {
 	for want, run := range map[string]func(context.Context) error{
 		"guard: no disk":       func(context.Context) error { return errors.New("no disk") },

@@ -21,16 +21,16 @@ import (
 	"github.com/weir-metrics/weir/sources/player"
 )
 
-// config is what the flags of run, server and agent say, before it is checked and completed.
+// config holds the flags of run, server and agent before they are checked and completed.
 type config struct {
-	plan           plan // what flags set as it is
+	plan           plan // fields that flags set directly
 	sources, sinks stageflag.StageList
 	history        stageflag.StageList
 	cluster        clusterflag.Flags
 	log            logging.Options
 }
 
-// newConfig returns the defaults of a command that may have the named sources.
+// newConfig returns the defaults of a command that accepts the named sources.
 func newConfig(resolution time.Duration, sources ...string) *config {
 	return &config{
 		plan:    plan{Resolution: resolution, Listen: httpserver.DefaultAddress},
@@ -41,14 +41,14 @@ func newConfig(resolution time.Duration, sources ...string) *config {
 	}
 }
 
-// addFlags adds the flags every long-running command has.
+// addFlags adds the flags that every long-running command has.
 func (c *config) addFlags(f *pflag.FlagSet) {
 	c.addPipelineFlags(f)
 	c.addListenFlags(f)
 	c.log.AddFlags(f)
 }
 
-// addPipelineFlags adds the flags that say what is read, and where it goes.
+// addPipelineFlags adds the flags that say what is read and where it goes.
 func (c *config) addPipelineFlags(f *pflag.FlagSet) {
 	f.Var(&c.sources, "source", "where samples come from, see weir help sources; repeatable")
 	f.Var(&c.sinks, "sink", sinkUsage())
@@ -57,50 +57,50 @@ func (c *config) addPipelineFlags(f *pflag.FlagSet) {
 	f.IntVar(&c.plan.MaxReads, "max-reads", 128, "most sources read at one moment")
 }
 
-// addListenFlags adds the flags of the local server, which does not authenticate its readers.
+// addListenFlags adds the flags of the local server, which does not authenticate its callers.
 func (c *config) addListenFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.plan.Listen, "listen", c.plan.Listen, "`HOST:PORT` to serve on")
 	f.BoolVar(&c.plan.Open, "allow-unauthenticated", false, "serve on addresses that other machines can reach, without authentication")
 	f.BoolVar(&c.plan.Pprof, "pprof", false, "serve profiles of this process at /debug/pprof/")
 }
 
-// plan is what a command will do, checked and with every default filled in. It is plain
-// data but for what opens the stages; nothing is open yet.
+// plan says what a command will do, checked and with all defaults filled in. It is plain data,
+// except the functions that open the stages. Nothing is open yet.
 type plan struct {
-	stages     []func(*process) error // open the sources and sinks
-	Host       *hostPlan              // nil unless this machine is read
+	stages     []func(*process) error // they open the sources and sinks
+	Host       *hostPlan              // nil unless the plan reads this machine
 	Kubelets   []kubeletPlan
-	Played     *player.Options // nil unless a recording is played
+	Played     *player.Options // nil unless the plan plays a recording
 	Memory     memory.Options
 	Prometheus clustermetrics.Options
-	RecordTo   string // the file of the run's recording; empty for none
-	// History is the Prometheus that knows what was before; nil for none.
+	RecordTo   string // the file of the run's recording, or empty
+	// History is the Prometheus that has the metrics from before weir's memory, or nil.
 	History    *history.Options
 	Cluster    *informer.Options // nil without a cluster
 	MaxReads   int
-	Resolution time.Duration // of sources that have none of their own
-	Listen     string        // of the local server; empty for none
-	Open       bool          // to others than this machine
+	Resolution time.Duration // of sources that do not set their own
+	Listen     string        // of the local server, or empty
+	Open       bool          // other machines may reach it
 	Pprof      bool
-	APIs       []string // names of the table apis that are served
-	// ExternalRules is the file that says which external metrics there are;
-	// empty unless they are served.
+	APIs       []string // names in the table apis
+	// ExternalRules is the file with the rules of external metrics. It is empty unless they are
+	// served.
 	ExternalRules string
-	Secure        *server.Options // nil: there is no secured server
-	Lease         *lease          // nil for a weir that is alone
-	// SharedReads has the replicas share the reading of kubelets.
+	Secure        *server.Options // nil if there is no secured server
+	Lease         *lease          // nil for a weir without other replicas
+	// SharedReads says that the replicas share the reads of kubelets.
 	SharedReads bool
-	// HPAEvents asks for Events on autoscalers whose pods have no metrics.
+	// HPAEvents asks for Events on autoscalers that have pods without metrics.
 	HPAEvents bool
-	// Autoscalers are decided about, where there is a cluster.
+	// Autoscalers says which autoscalers to decide about, if there is a cluster.
 	Autoscalers autoscalerPlan
-	// Eviction is what to decide about this machine's pods; nil for nothing.
+	// Eviction says how to decide about this machine's pods. It is nil if eviction is off.
 	Eviction *evictionPlan
-	// Agents are asked for what only they know; nil except for a server.
+	// Agents says how to reach the agents. It is nil except for a server.
 	Agents *agentsPlan
 }
 
-// compile makes a plan of the flags. Source is what is read if they name none.
+// compile makes a plan from the flags. source is read if they name none.
 func (c *config) compile(source string) (*plan, error) {
 	p := new(plan)
 	*p = c.plan
@@ -134,7 +134,7 @@ func (c *config) compile(source string) (*plan, error) {
 	return p, p.checkPlayer()
 }
 
-// needsCluster reports whether the nodes to read are a cluster's.
+// needsCluster reports whether the plan reads the nodes of a cluster.
 func (p *plan) needsCluster() bool {
 	return slices.ContainsFunc(p.Kubelets, func(k kubeletPlan) bool { return len(k.Targets) == 0 })
 }

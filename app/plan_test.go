@@ -13,7 +13,7 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet"
 )
 
-// planOf returns what weir server would do when called with args.
+// planOf returns the plan of weir server for args.
 func planOf(t *testing.T, inPod bool, args ...string) *plan {
 	t.Helper()
 	s, cmd := newServerFlags(), &cobra.Command{Use: "server"}
@@ -28,7 +28,7 @@ func planOf(t *testing.T, inPod bool, args ...string) *plan {
 	return p
 }
 
-// The arguments of metrics-server's own manifests mean what they meant.
+// The arguments in metrics-server's own manifests keep their meaning.
 func TestArgumentsOfMetricsServer(t *testing.T) {
 	usual := func() kubelet.Options {
 		o, err := kubelet.ParseOptions("", nil)

@@ -39,22 +39,22 @@ import (
 	"github.com/weir-metrics/weir/sources/shared"
 )
 
-// grace is how long everything may take to end after a signal. Kubernetes allows
-// 30 seconds before it kills.
+// grace is how much time everything has to end after a signal. Kubernetes kills the process after
+// 30 seconds.
 const grace = 10 * time.Second
 
-// process is a weir that is being opened: its parts, and what earlier ones give to later
-// ones. Each step of open adds to it; features that the plan does not ask for leave their
-// fields nil.
+// process is a weir that is being opened: its parts, and the values that later parts need from
+// earlier ones. Each step of open adds to it. Features that are not in the plan leave their fields
+// nil.
 type process struct {
 	plan     *plan
-	out      io.Writer // the log sink's
+	out      io.Writer // for the log sink
 	log      *zap.Logger
 	registry *prometheus.Registry
 	parts    []Part
 
-	// What there is to know, and of which moment.
-	facts  func() *cluster.Facts // nil facts only without a cluster
+	// The state of the cluster and of the sources, and the present time.
+	facts  func() *cluster.Facts // it returns nil only without a cluster
 	now    func() time.Time
 	status func() []manager.SourceStatus
 
@@ -65,11 +65,11 @@ type process struct {
 
 	cluster  *informer.Cluster
 	player   *player.Player
-	scrapers []*kubelet.Scraper // of kubelets
+	scrapers []*kubelet.Scraper // one for each endpoint of the kubelets
 	shares   *shared.Exchange
 	memory   *memory.Sink
 	past     *weirseries.Reader
-	record   func(*recording.ScaleTarget, time.Time) // the scale of an autoscaler's target
+	record   func(*recording.ScaleTarget, time.Time) // records the scale of an autoscaler's target
 	elector  *leader.Elector
 
 	// For explanations, autoscalers and the page.
@@ -85,12 +85,12 @@ type process struct {
 
 	apis     []servedAPI
 	mux      *httpserver.Mux
-	localURL string   // of the local server; empty without one
-	urls     []string // where weir serves
+	localURL string   // of the local server, or empty
+	urls     []string // the URLs where weir serves
 }
 
-// open opens everything that a plan asks for, and finds out what is wrong with it before
-// anything runs. The log sink writes to out.
+// open opens everything in a plan, and finds mistakes before anything runs. The log sink writes to
+// out.
 func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (_ *process, err error) {
 	w := &process{plan: p, out: out, log: log, registry: prometheus.NewRegistry(), memory: memory.New(p.Memory)}
 	w.facts, w.now = w.currentFacts, w.currentTime
@@ -106,7 +106,7 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (_ *proc
 	)
 	for _, step := range []func(context.Context) error{
 		w.openCluster,
-		w.listen, // before sources are opened: this is what fails most
+		w.listen, // before the sources, because this fails most often
 		w.openStages,
 		w.openHistory,
 		w.openInspector,
@@ -123,7 +123,7 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (_ *proc
 	return w, nil
 }
 
-// add adds a part that was opened.
+// add adds an open part.
 func (w *process) add(p Part) { w.parts = append(w.parts, p) }
 
 // run runs the parts until ctx ends or one of them fails.
@@ -146,7 +146,7 @@ func (w *process) openCluster(context.Context) (err error) {
 	return nil
 }
 
-// listen opens the port of the local server, which does not authenticate its readers.
+// listen opens the port of the local server, which does not authenticate its callers.
 func (w *process) listen(ctx context.Context) error {
 	if w.plan.Listen == "" {
 		return nil
@@ -180,7 +180,7 @@ func (w *process) openStages(context.Context) error {
 	return nil
 }
 
-// openHistory opens the Prometheus that knows the time before weir's memory.
+// openHistory opens the Prometheus that has the metrics from before weir's memory.
 func (w *process) openHistory(context.Context) error {
 	if w.plan.History == nil {
 		return nil
@@ -202,7 +202,7 @@ func (w *process) openPipeline(context.Context) error {
 	if w.cluster != nil {
 		o.Facts, o.FactsChanged = w.cluster.Facts, w.cluster.Changed()
 	}
-	if w.player != nil { // and not an interface that holds a nil
+	if w.player != nil { // a nil pointer in an interface would not be nil
 		o.Player = w.player
 	}
 	w.manager = manager.New(o)
@@ -211,7 +211,7 @@ func (w *process) openPipeline(context.Context) error {
 	return nil
 }
 
-// openHPAEvents opens what writes Events on autoscalers whose pods have no metrics.
+// openHPAEvents opens the reporter of Events on autoscalers that have pods without metrics.
 func (w *process) openHPAEvents(context.Context) error {
 	if !w.plan.HPAEvents {
 		return nil
@@ -235,7 +235,7 @@ func (w *process) openHPAEvents(context.Context) error {
 	return nil
 }
 
-// serveLocally fills the mux of the local server.
+// serveLocally adds the handlers of the local server.
 func (w *process) serveLocally(context.Context) error {
 	if w.localURL == "" {
 		return nil
@@ -253,7 +253,7 @@ func (w *process) serveLocally(context.Context) error {
 	return nil
 }
 
-// pipelineCheck is what /readyz waits for.
+// pipelineCheck is the condition of /readyz.
 func (w *process) pipelineCheck() server.HealthCheck {
 	return server.HealthCheck{Name: "pipeline", WaitsFor: func() []string {
 		if err := w.manager.Ready(); err != nil {
@@ -263,11 +263,11 @@ func (w *process) pipelineCheck() server.HealthCheck {
 	}}
 }
 
-// isLeader reports whether this replica is the one that writes for all.
+// isLeader reports whether this replica is the one that writes for all replicas.
 func (w *process) isLeader() bool { return w.elector == nil || w.elector.IsLeader() }
 
-// currentFacts returns what is known of the cluster; nil only without one. An API server
-// that has not answered yet must not look like no API server.
+// currentFacts returns the cluster facts. They are nil only without a cluster: an API server that
+// has not answered yet must not look like no API server.
 func (w *process) currentFacts() *cluster.Facts {
 	if w.player != nil {
 		return w.player.Facts()
@@ -281,7 +281,7 @@ func (w *process) currentFacts() *cluster.Facts {
 	return new(cluster.Facts)
 }
 
-// currentTime is the moment that what is served is of: that of a recording which is played.
+// currentTime is the present time or, if a recording is played, the time in the recording.
 func (w *process) currentTime() time.Time {
 	if w.player != nil {
 		if now := w.player.Now(); !now.IsZero() {
@@ -291,7 +291,7 @@ func (w *process) currentTime() time.Time {
 	return time.Now()
 }
 
-// snapshot returns the newest state; nil before the first round.
+// snapshot returns the newest snapshot, or nil before the first round.
 func (w *process) snapshot() *memory.Snapshot {
 	snapshot := w.memory.Snapshot()
 	if snapshot == nil || snapshot.At().IsZero() {
@@ -300,14 +300,14 @@ func (w *process) snapshot() *memory.Snapshot {
 	return snapshot
 }
 
-// apiView is a snapshot as all APIs read it.
+// apiView is a snapshot with the methods that all APIs read.
 type apiView struct {
 	*memory.Snapshot
 	past *weirseries.Reader
 }
 
-// viewAs returns what an API reads the newest state by, as its own interface; nil before
-// the first round.
+// viewAs returns a function that returns the newest snapshot as an API's own interface, or nil
+// before the first round.
 func viewAs[V any](w *process, as func(apiView) V) func() V {
 	return func() (none V) {
 		if snapshot := w.snapshot(); snapshot != nil {
@@ -317,18 +317,19 @@ func viewAs[V any](w *process, as func(apiView) V) func() V {
 	}
 }
 
-// Verdicts yields the verdicts on numbers that are missing or doubtful.
+// Verdicts yields the verdicts on missing or doubtful numbers, without errors that contain
+// addresses.
 func (v apiView) Verdicts() iter.Seq2[metric.Verdict, time.Time] {
 	return explain.RedactErrors(v.Snapshot.Verdicts())
 }
 
-// VerdictsOn yields those of one node.
+// VerdictsOn yields the verdicts on one node.
 func (v apiView) VerdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
 	return explain.RedactErrors(v.Snapshot.VerdictsOn(node))
 }
 
-// Points yields the history of a metric of an entity: what memory has, and before that
-// what the Prometheus of --history has.
+// Points yields the history of a metric of an entity: from memory and, for earlier times, from the
+// Prometheus of --history.
 func (v apiView) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
 	return func(yield func(time.Time, float64) bool) {
 		points := v.History(e, id, from, to)
@@ -349,19 +350,19 @@ func (v apiView) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.
 	}
 }
 
-// explainInput returns what explanations are made of, as of now.
+// explainInput returns the present input of explanations.
 func (w *process) explainInput() *explain.Explainer {
 	in := &explain.Explainer{Now: w.now(), Facts: w.facts(), Sources: w.sourceStates()}
 	if w.announcer != nil {
 		in.Autoscalers = w.announcer.Autoscalers
 	}
-	if snapshot := w.snapshot(); snapshot != nil { // and not an interface that holds a nil
+	if snapshot := w.snapshot(); snapshot != nil { // a nil pointer in an interface would not be nil
 		in.View = apiView{snapshot, w.past}
 	}
 	return in
 }
 
-// sourceStates returns the state of each source in the types of package explain.
+// sourceStates returns the state of each source in the type of package explain.
 func (w *process) sourceStates() []explain.SourceState {
 	all := w.status()
 	sources := make([]explain.SourceState, len(all))
@@ -384,7 +385,7 @@ func buildInfo(v version.Info) prometheus.Collector {
 	return g
 }
 
-// connectAddress returns the address at which this machine reaches a listener, which may
+// connectAddress returns the address at which this machine reaches a listener. The listener may
 // listen on all addresses.
 func connectAddress(listening string) string {
 	a, err := netip.ParseAddrPort(listening)

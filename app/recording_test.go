@@ -29,8 +29,8 @@ import (
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
-// recordedRun returns a recording of two simulated nodes over five minutes, the second of
-// which goes away.
+// recordedRun returns a recording of two simulated nodes over five minutes. The second node is not
+// read in the last minute.
 func recordedRun(t *testing.T) string {
 	t.Helper()
 	start := time.Unix(1_800_000_000, 0)
@@ -79,15 +79,15 @@ func recordedRun(t *testing.T) string {
 	return path
 }
 
-// exposed is what /metrics/cluster says, with times.
+// exposed returns the text of /metrics/cluster with timestamps.
 func exposed(s *memory.Snapshot) string {
 	answer := httptest.NewRecorder()
 	clustermetrics.New(func() clustermetrics.MetricsReader { return s }, clustermetrics.Options{Timestamps: true}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics/cluster", nil))
 	return answer.Body.String()
 }
 
-// A weir that plays a recording comes to what recordingfile.Play comes to, and goes by
-// the recorded time and facts.
+// A weir that plays a recording has the same results as recordingfile.Play, and uses the recorded
+// time and facts.
 func TestServerAndPlayAgree(t *testing.T) {
 	path := recordedRun(t)
 	rounds, want := 0, ""
@@ -139,7 +139,7 @@ func TestServerAndPlayAgree(t *testing.T) {
 	}
 }
 
-// fetch returns what is at a URL; empty if there is nothing yet.
+// fetch returns the answer at a URL, or "" if there is none yet.
 func fetch(ctx context.Context, url string) string {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -158,7 +158,7 @@ func fetch(ctx context.Context, url string) string {
 	return string(body)
 }
 
-// The commands about recordings, as a user meets them.
+// The commands about recordings, as a user sees them.
 func TestRecordingCommands(t *testing.T) {
 	path := recordedRun(t)
 	body, err := os.ReadFile(path)

@@ -1,13 +1,12 @@
-// Package app is the program weir: its commands and their flags, and the parts of a running
-// weir. It wires; what the parts do is in their own rooms.
+// Package app is the program weir: its commands and their flags, and the parts of a running weir.
+// It connects the parts; their code is in their own rooms.
 //
-// A command reads flags into a config, compiles it to a plan (what to do, with every
-// default filled in, nothing open), opens the plan as a process (a list of parts), and runs
-// the parts until it is told to end. docs/extending.md says how to add a source, a sink, a
-// processor or an API.
+// A command reads flags into a config, compiles it to a plan (what to do, with all defaults filled
+// in, nothing open), opens the plan as a process (a list of parts), and runs the parts until a
+// signal ends it. docs/extending.md says how to add a source, a sink, a processor or an API.
 //
 //	root.go           the command weir, version, pages of help
-//	run.go            weir run, and what run, server and agent have in common
+//	run.go            weir run, and the common code of run, server and agent
 //	server.go         weir server; metricsserver.go its flags that metrics-server has
 //	agent.go          weir agent; evictionflags.go its flags about eviction
 //	plan.go           config and plan; flaggroups.go flags by title in a long help
@@ -23,7 +22,7 @@
 //	memorytuning.go   the garbage collector's settings; binarypages_linux.go the binary's
 //	clientcommands.go commands that ask a running weir, or replay a past time
 //
-// The bodies of all commands but run, server and agent are in package client.
+// Only run, server and agent are implemented here. All other commands are in the folders of client.
 package app
 
 import (
@@ -43,16 +42,16 @@ import (
 	"github.com/weir-metrics/weir/client/recordingcmd"
 )
 
-// Main runs the command of args until it ends or the process is told to end, and returns
-// the exit status. A second signal ends the process at once.
+// Main runs the command of args until it ends or receives a signal, and returns the exit status. A
+// second signal ends the process at once.
 func Main(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	return cli.Main(ctx, NewCommand(os.Getenv, httpserver.DefaultAddress), args, os.Stdout, os.Stderr)
 }
 
-// NewCommand returns weir with all its commands. getenv reads the environment, local is where
-// a weir on this machine is looked for.
+// NewCommand returns weir with all its commands. getenv reads the environment. local is the address
+// of a weir on this machine.
 func NewCommand(getenv func(string) string, local string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "weir",
@@ -74,7 +73,7 @@ pod of a cluster, "weir server" serves what kubectl top and autoscalers read.`,
 	return root
 }
 
-// newTopics returns pages of help that belong to no command.
+// newTopics returns the pages of help that belong to no command.
 func newTopics() []*cobra.Command {
 	return []*cobra.Command{
 		newSecureTopic(),

@@ -42,7 +42,7 @@ alone. No cluster and no configuration is needed; as root it sees most.`,
 	return cmd
 }
 
-// hintServerFlag says of a flag of weir server's that it is one.
+// hintServerFlag adds a hint to the error about an unknown flag if weir server has this flag.
 func hintServerFlag(cmd *cobra.Command, err error) error {
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !unknown || newServer(func(string) string { return "" }).Flags().Lookup(name) == nil {
@@ -52,8 +52,7 @@ func hintServerFlag(cmd *cobra.Command, err error) error {
 		"Run weir server in a pod of the cluster, or with --kubeconfig=FILE.")
 }
 
-// start runs a plan until the command is interrupted. It is the body of run,
-// server and agent.
+// start runs a plan until a signal interrupts it. run, server and agent use it.
 func start(cmd *cobra.Command, c *config, p *plan) error {
 	log, err := logging.New(c.log, cmd.ErrOrStderr())
 	if err != nil {
@@ -76,7 +75,7 @@ func start(cmd *cobra.Command, c *config, p *plan) error {
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "In another terminal:  weir top cgroups --watch%s\n", address)
 	}
-	if p.Eviction == nil { // whose code is wanted at once when memory is short
+	if p.Eviction == nil { // a guard needs its code at once when memory is short
 		defer releaseStartupMemory(log).Stop()
 	}
 	return w.run(cmd.Context())

@@ -20,7 +20,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// notes keeps what a command writes to stderr.
+// notes collects what a command writes to stderr.
 type notes struct {
 	mu struct {
 		sync.Mutex
@@ -47,7 +47,8 @@ type weir struct {
 	stderr notes
 }
 
-// begin runs a command that serves, until the test ends; it must then end well.
+// begin starts a command that serves. The command runs until the test ends, and must then end
+// without an error.
 func begin(t *testing.T, args ...string) *weir {
 	t.Helper()
 	w := &weir{client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}}
@@ -92,7 +93,7 @@ func (w *weir) get(t *testing.T, path string) (status int, body string) {
 	return resp.StatusCode, string(b)
 }
 
-// explain runs weir explain and reads what it prints.
+// explain runs weir explain and parses its output.
 func (w *weir) explain(t *testing.T, words ...string) (got struct {
 	Kind     string
 	Findings []explain.Finding
@@ -111,7 +112,7 @@ func (w *weir) explain(t *testing.T, words ...string) (got struct {
 	return got
 }
 
-// readNodes puts what w says of nodes into nodes; nothing while it has not read any.
+// readNodes adds the nodes that w reports to nodes. It adds nothing before the first read.
 func (w *weir) readNodes(t *testing.T, nodes map[metric.NodeName]usage.Item) {
 	t.Helper()
 	status, body := w.get(t, weirdev.Path+"nodes")
@@ -127,7 +128,7 @@ func (w *weir) readNodes(t *testing.T, nodes map[metric.NodeName]usage.Item) {
 	}
 }
 
-// until asks every tenth of a second until ok says so. It says what for.
+// until calls ok every tenth of a second until it returns true. what describes the condition.
 func until(t *testing.T, limit time.Duration, what string, ok func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -143,8 +144,8 @@ func until(t *testing.T, limit time.Duration, what string, ok func() bool) {
 	}
 }
 
-// From nothing to a rate of this machine, and an orderly end. A rate needs a
-// window of ten seconds, so this takes as long.
+// From the start to a rate of this machine, and a clean end. A rate needs a window of ten seconds,
+// so the test takes that long.
 func TestRunMeasuresThisMachine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 12s")

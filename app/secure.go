@@ -25,8 +25,8 @@ import (
 	"github.com/weir-metrics/weir/sources/shared"
 )
 
-// openSecureServer opens the server that asks the cluster who may read, and puts on it
-// everything that is served.
+// openSecureServer opens the server that asks the cluster who may read, and adds everything that is
+// served to it.
 func (w *process) openSecureServer(ctx context.Context) error {
 	if w.plan.Secure == nil {
 		return nil
@@ -69,8 +69,8 @@ func (w *process) openSecureServer(ctx context.Context) error {
 	return secured.Announce(ownGroup())
 }
 
-// makeServer is server.New for as long as ctx has not ended: an API server that
-// hangs would hold that up for ever.
+// makeServer is server.New, but it returns when ctx ends: server.New waits without limit for an API
+// server that does not answer.
 func makeServer(ctx context.Context, o *server.Options, c server.Config) (*server.Server, error) {
 	type made struct {
 		server *server.Server
@@ -83,7 +83,7 @@ func makeServer(ctx context.Context, o *server.Options, c server.Config) (*serve
 		case done <- made{s, err}:
 		case <-ctx.Done():
 			if err == nil {
-				_ = s.Close() // the caller has returned
+				_ = s.Close() // makeServer has already returned
 			}
 		}
 	}()
@@ -95,7 +95,8 @@ func makeServer(ctx context.Context, o *server.Options, c server.Config) (*serve
 	}
 }
 
-// joinReplicas has the replicas elect the one whose numbers all of them answer with.
+// joinReplicas makes this replica take part in the election of the leader. All replicas answer with
+// the leader's numbers.
 func (w *process) joinReplicas(l lease, c *server.Config) error {
 	kube, err := informer.RESTConfig(*w.plan.Cluster)
 	if err != nil {
@@ -109,7 +110,7 @@ func (w *process) joinReplicas(l lease, c *server.Config) error {
 	if err != nil {
 		return err
 	}
-	// A pod that restarts in place is another process.
+	// A pod that restarts in place is another process, so it needs another identity.
 	self := members.Member{Identity: l.identity + "_" + string(uuid.NewUUID()), Address: l.address, Certificate: string(certificate.PEM())}
 	w.elector, err = leader.New(leader.Options{
 		Client: client.CoordinationV1(), Namespace: l.namespace, Name: l.name,
@@ -120,8 +121,8 @@ func (w *process) joinReplicas(l lease, c *server.Config) error {
 	if err != nil {
 		return err
 	}
-	// The other replicas forward requests to this one until its server has ended, and one
-	// of them acts once this one does no longer: so the election ends after these.
+	// The election ends after the server and after the parts that act: until then the other
+	// replicas forward requests to this one, and no other replica may act.
 	w.add(Part{Name: "leader election", Run: w.elector.Run})
 	if w.shares != nil {
 		registry, err := members.New(members.Options{
@@ -131,7 +132,8 @@ func (w *process) joinReplicas(l lease, c *server.Config) error {
 		if err != nil {
 			return err
 		}
-		// It leaves at once: the others read its nodes while it answers its last requests.
+		// It ends at once: the others then read this replica's nodes while it still answers its
+		// last requests.
 		w.add(Part{Name: "membership of replicas", Run: registry.Run, EndsFirst: true})
 	}
 	transports := peer.NewTransports(kube)
@@ -141,11 +143,11 @@ func (w *process) joinReplicas(l lease, c *server.Config) error {
 	return nil
 }
 
-// lease is where the replicas of a weir agree on who answers.
+// lease says in which Lease the replicas of a weir elect their leader.
 type lease struct{ namespace, name, identity, address string }
 
-// podLease returns the Lease of the replicas of this pod, and nil if the
-// environment does not say which pod this is.
+// podLease returns the Lease for the replicas of this pod, or nil if the environment does not name
+// the pod.
 func podLease(name string, port int, getenv func(string) string) *lease {
 	l := &lease{namespace: getenv("POD_NAMESPACE"), name: name, identity: getenv("POD_NAME"), address: getenv("POD_IP")}
 	if name == "" || l.namespace == "" || l.identity == "" || l.address == "" {
@@ -155,12 +157,12 @@ func podLease(name string, port int, getenv func(string) string) *lease {
 	return l
 }
 
-// sharedPath is where a replica hands what it reads to the others. It lies outside /api
-// and /apis, to which every user has the right.
+// sharedPath is where a replica sends its reads to the others. It is outside /api and /apis, to
+// which every user has the right.
 const sharedPath = "/shared/reads"
 
-// memberUpdater returns what updates the members of an Exchange. Connections to members
-// that stay are kept.
+// memberUpdater returns a function that updates the members of an Exchange. It keeps the
+// connections to members that stay.
 func memberUpdater(kube *rest.Config, shares *shared.Exchange, self string) func([]members.Member) {
 	transports := map[members.Member]*peer.Transports{}
 	return func(all []members.Member) {
@@ -178,7 +180,7 @@ func memberUpdater(kube *rest.Config, shares *shared.Exchange, self string) func
 			there[m] = t
 			transport, err := t.For(m.Address, []byte(m.Certificate))
 			if err != nil {
-				continue // this replica cannot call it, so it reads that one's nodes itself
+				continue // this replica cannot call that member, so it reads the member's nodes itself
 			}
 			known = append(known, shared.Member{Name: m.Identity, URL: "https://" + m.Address + sharedPath, Transport: transport})
 		}
@@ -195,9 +197,10 @@ func memberUpdater(kube *rest.Config, shares *shared.Exchange, self string) func
 // agentPort is the port of an agent's secured server.
 const agentPort = 10290
 
-// newAgentSecure returns the secured server's options for an agent. No Service has to learn that it
-// ends. It starts without the API server, too: what it cannot look up then is the configuration of
-// proxies in front of it, and an agent has none.
+// newAgentSecure returns the options of the secured server of an agent. No Service has to stop
+// sending requests to it, so it has no shutdown delay. It also starts without the API server: what
+// it then cannot look up is the configuration of the aggregator in front of it, and an agent has
+// none.
 func newAgentSecure() *server.Options {
 	o := server.NewOptions()
 	o.SecureServing.BindPort = agentPort
@@ -206,12 +209,11 @@ func newAgentSecure() *server.Options {
 	return o
 }
 
-// secureTopic is the page of help with the flags that weir server's own help
-// leaves out.
+// secureTopic is the page of help with the flags that are not in weir server's own help.
 const secureTopic = "secure-serving"
 
-// commonSecureFlags are the flags of the secured server that users may need, in weir's words. The
-// many others are as Kubernetes' own servers have them, on a page of help of their own.
+// commonSecureFlags are the flags of the secured server that users may need, with weir's own texts.
+// The many others keep the texts of Kubernetes' servers and have their own page of help.
 var commonSecureFlags = map[string]string{
 	"secure-port":                    "port to serve HTTPS on; 0 for none. Outside of pods only if given",
 	"bind-address":                   "`ADDRESS` to serve it on; 0.0.0.0 and :: are all there are",
@@ -225,8 +227,7 @@ var commonSecureFlags = map[string]string{
 	"shutdown-delay-duration":        "how long to go on serving after SIGTERM, while /readyz fails",
 }
 
-// secureFlags parts the flags of the secured server: those of every day, and
-// the others.
+// secureFlags splits the flags of the secured server into the common ones and the others.
 func secureFlags(o *server.Options) (common, others func(*pflag.FlagSet)) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	o.AddFlags(all)
@@ -247,8 +248,8 @@ func secureFlags(o *server.Options) (common, others func(*pflag.FlagSet)) {
 	return part(true), part(false)
 }
 
-// secureWith has p serve what o says, if it is to be served: in a pod of the cluster,
-// and elsewhere where the port is given.
+// secureWith adds the secured server to p if it is to be served: in a pod of the cluster, or
+// elsewhere if the port is given.
 func (p *plan) secureWith(o *server.Options, given func(flag string) bool, inPod bool) error {
 	if !o.Enabled() || !given("secure-port") && (!inPod || p.Cluster == nil) {
 		return nil
@@ -268,7 +269,7 @@ func (p *plan) secureWith(o *server.Options, given func(flag string) bool, inPod
 	return nil
 }
 
-// newSecureTopic returns the page with the others.
+// newSecureTopic returns the page of help with the other flags.
 func newSecureTopic() *cobra.Command {
 	_, others := secureFlags(server.NewOptions())
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)

@@ -33,7 +33,7 @@ import (
 	"github.com/weir-metrics/weir/sinks/memory"
 )
 
-// free returns an address where nothing listens.
+// free returns an address where no server listens.
 func free(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -44,16 +44,16 @@ func free(t *testing.T) string {
 	return ln.Addr().String()
 }
 
-// reviewing is an API server that knows who may what: a token is its own user's.
+// reviewing is an API server that reviews rights. The name of a user is also the token.
 type reviewing struct {
 	apiServer
-	rights map[string][]string // of a user: "list pods shop", "get nodes/stats n1", "get /metrics"
+	rights map[string][]string // by user: "list pods shop", "get nodes/stats n1", "get /metrics"
 }
 
 func (a *reviewing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := func(v any) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(v) // as in apiServer
+		_ = json.NewEncoder(w).Encode(v) // the client may have gone
 	}
 	switch r.URL.Path {
 	case "/apis/authentication.k8s.io/v1/tokenreviews":
@@ -81,7 +81,7 @@ func (a *reviewing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pending is a pod that waits for a node.
+// pending is a pod that is not bound to a node.
 func pending(namespace, name string) v1.Pod {
 	return v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)},
@@ -90,8 +90,8 @@ func pending(namespace, name string) v1.Pod {
 	}
 }
 
-// Who may read one namespace reads that, by every API, and whatever the path or
-// the query looks like no other.
+// A user who may read one namespace reads that one by every API, and no other one, whatever path or
+// query is used.
 func TestWhoMayRead(t *testing.T) {
 	list := metav1.ListMeta{ResourceVersion: "1"}
 	api := httptest.NewTLSServer(&reviewing{
@@ -192,7 +192,7 @@ func TestWhoMayRead(t *testing.T) {
 		{"GET", weirdev.Path + "namespaces/other/pods/vault/explanation", 403, 403, 403, 401},
 		{"GET", weirdev.Path + "namespaces/shop/pods/../../other/pods/vault/explanation", 404, 403, 403, 401},
 		{"GET", weirdev.Path + "namespaces/shop%2F..%2Fother/pods/vault/explanation", 403, 403, 403, 401},
-		{"GET", weirdev.Path + "nodes/n1/explanation", 403, 403, 403, 401}, // to list nodes is not to get one
+		{"GET", weirdev.Path + "nodes/n1/explanation", 403, 403, 403, 401}, // the right to list nodes does not include get
 		{"GET", weirdev.Path + "namespaces/shop/missing", 200, 403, 403, 401},
 		{"GET", weirdev.Path + "namespaces/other/missing", 403, 403, 403, 401},
 		{"GET", weirdev.Path + "namespaces/shop/missing?namespace=other", 403, 400, 403, 401},
@@ -203,14 +203,14 @@ func TestWhoMayRead(t *testing.T) {
 		{"GET", weirdev.Path + "namespaces/shop/horizontalpodautoscalers/web/explanation", 404, 403, 403, 401},
 		{"GET", weirdev.Path + "namespaces/shop/autoscalers/web/explanation", 404, 403, 403, 401},
 		{"POST", weirdev.Path + "namespaces/shop/autoscalers/web/explanation", 405, 403, 403, 401},
-		{"POST", weirdev.Path + "namespaces/shop/evaluations", 400, 403, 403, 401}, // of nothing
+		{"POST", weirdev.Path + "namespaces/shop/evaluations", 400, 403, 403, 401}, // an empty manifest
 		{"POST", weirdev.Path + "namespaces/shop/evaluations?at=5m&replicas=3", 400, 403, 403, 401},
 		{"POST", weirdev.Path + "namespaces/shop/evaluations?namespace=other", 403, 400, 403, 401},
 		{"GET", weirdev.Path + "namespaces/shop/evaluations", 405, 403, 403, 401},
-		{"GET", weirdev.Path + "namespaces/half/horizontalpodautoscalers/web/explanation", 403, 403, 403, 401}, // pods, but not the autoscaler
+		{"GET", weirdev.Path + "namespaces/half/horizontalpodautoscalers/web/explanation", 403, 403, 403, 401}, // the right to pods, but not to the autoscaler
 		{"GET", weirdev.Path + "namespaces/half/autoscalers/web/explanation", 403, 403, 403, 401},
 		{"POST", weirdev.Path + "namespaces/half/evaluations", 403, 403, 403, 401},
-		{"GET", weirdev.Path + "namespaces/rest/horizontalpodautoscalers/web/explanation", 403, 403, 403, 401}, // the autoscaler, but not pods
+		{"GET", weirdev.Path + "namespaces/rest/horizontalpodautoscalers/web/explanation", 403, 403, 403, 401}, // the right to the autoscaler, but not to pods
 		{"GET", weirdev.Path + "namespaces/rest/autoscalers/web/explanation", 403, 403, 403, 401},
 		{"POST", weirdev.Path + "namespaces/rest/evaluations", 403, 403, 403, 401},
 		{"GET", weirdev.Path + "namespaces/other/horizontalpodautoscalers/web/explanation", 403, 403, 403, 401},
@@ -245,7 +245,7 @@ func TestWhoMayRead(t *testing.T) {
 		{"GET", "/ui/?namespace=shop&list=cgroups", 200, 403, 403, 401},
 		{"GET", "/ui/?q=shop", 403, 200, 403, 401},
 		{"GET", "/ui/?node=n1", 403, 200, 403, 401},
-		{"GET", "/ui/?eviction=n1", 403, 403, 403, 401}, // get nodes/eviction, too
+		{"GET", "/ui/?eviction=n1", 403, 403, 403, 401}, // it also needs get nodes/eviction
 		{"GET", "/ui/?sources", 403, 200, 403, 401},
 		{"GET", "/apis/weir.dev/v1alpha1/ui?namespace=shop", 200, 403, 403, 401},
 		{"GET", "/apis/weir.dev/v1alpha1/ui/?namespace=shop", 200, 403, 403, 401},
@@ -263,13 +263,13 @@ func TestWhoMayRead(t *testing.T) {
 			}
 		}
 	}
-	// What /readyz waits for is said to everyone, and no address or name in it.
+	// Everyone can see what /readyz waits for, so it contains no address and no name.
 	if status, body := ask("GET", "/readyz", ""); status == http.StatusInternalServerError && (!strings.Contains(body, "[-]pipeline: ") || strings.Contains(body, "n1")) {
 		t.Errorf("GET /readyz = %d %s", status, body)
 	}
 }
 
-// A part that cannot be opened leaves no port open behind it.
+// If a part cannot be opened, no port stays open.
 func TestOpenUndoesWhatFailed(t *testing.T) {
 	api := httptest.NewTLSServer(http.NotFoundHandler())
 	defer api.Close()
@@ -279,7 +279,7 @@ func TestOpenUndoesWhatFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	usual := []string{"--kubeconfig=" + kubeconfig(t, api, "secret"), "--listen=" + plain, "--bind-address=127.0.0.1", "--secure-port=" + port,
-		"--authentication-skip-lookup"} // what the library begins for that it does not end
+		"--authentication-skip-lookup"} // for the lookup the library would start goroutines that it does not end
 	for want, args := range map[string][]string{
 		"read the rules of external metrics: ":                 {"--external-rules=nosuch"},
 		"open the secured server: set up audit: ":              {"--audit-policy-file=nosuch"},
@@ -298,7 +298,7 @@ func TestOpenUndoesWhatFailed(t *testing.T) {
 	}
 }
 
-// An API server that hangs does not keep weir from ending.
+// An API server that does not answer does not prevent weir from ending.
 func TestEndsWhileItStarts(t *testing.T) {
 	asked := make(chan struct{})
 	api := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -340,12 +340,12 @@ func TestEndsWhileItStarts(t *testing.T) {
 	}
 }
 
-// Whoever serves nobody ends when told to, too.
+// A weir that serves nothing also ends when its context ends.
 func TestEndsWithoutAFront(t *testing.T) {
 	begin(t, "server", "--source=kubelet:?targets=127.0.0.1:1", "--listen=")
 }
 
-// An API server that has not answered yet is not the same as none.
+// An API server that has not answered yet is different from no API server.
 func TestFactsBeforeTheFirstAnswer(t *testing.T) {
 	if facts := (&process{}).currentFacts(); facts != nil {
 		t.Errorf("without a cluster: got %v, want nil", facts)
@@ -361,8 +361,8 @@ func TestFactsBeforeTheFirstAnswer(t *testing.T) {
 	}
 }
 
-// The error with which the read of a node ended has addresses in it. It is said
-// of the node, not of the pods there, which others may read.
+// The error of a node's read contains addresses. It is part of the answer about the node, not of
+// those about its pods, which other users may read.
 func TestPodsSayNothingOfAddresses(t *testing.T) {
 	sink := memory.New(memory.Options{})
 	now := time.Now()

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-metrics/weir/client/cli"
 )
 
-// serverResolution is the time between two reads of a node: what metrics-server's
-// manifests say, and about as often as a kubelet looks itself.
+// serverResolution is the time between two reads of a node: the value in metrics-server's
+// manifests, and about the interval at which a kubelet itself measures.
 const serverResolution = 15 * time.Second
 
 func newServer(getenv func(string) string) *cobra.Command {
@@ -50,7 +50,7 @@ as a kubelet looks itself.`,
 	return cmd
 }
 
-// serverFlags is what the flags of weir server say.
+// serverFlags holds the flags of weir server.
 type serverFlags struct {
 	*config
 	compatFlags
@@ -85,18 +85,18 @@ func (s *serverFlags) addTo(cmd *cobra.Command) {
 	g.refer("Kubernetes' own flags for a secured server (audit, authentication, authorization, TLS)", "weir help "+secureTopic, others)
 }
 
-// addReplicaFlags adds the flags about several weirs side by side.
+// addReplicaFlags adds the flags about several replicas.
 func (s *serverFlags) addReplicaFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.lease, "lease", "weir", "`NAME` of the Lease by which replicas agree on whose numbers all answer with; empty for none. Needs POD_NAME, POD_NAMESPACE and POD_IP in the environment")
 	f.BoolVar(&s.plan.SharedReads, "share-reads", false, "read each node by one of the replicas, which hands what it read to the others; they know each other by a Lease each. Needs what --lease needs")
 }
 
-// addEventFlags adds the flags about what weir says unasked.
+// addEventFlags adds the flags about Events.
 func (s *serverFlags) addEventFlags(f *pflag.FlagSet) {
 	f.BoolVar(&s.plan.HPAEvents, "hpa-events", false, "write Events on HorizontalPodAutoscalers whose pods have no metrics, with the reasons, and name those autoscalers in explanations")
 }
 
-// compile makes a plan of the flags, in the environment of the process.
+// compile makes a plan from the flags and the environment of the process.
 func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, error) {
 	if err := s.complete(s.config, inPod); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, er
 		return nil, err
 	}
 	if err := p.secureWith(s.secure, s.given, inPod); err != nil || p.Secure == nil {
-		p.SharedReads = false // there is nobody to share with
+		p.SharedReads = false // there is no other replica
 		return p, err
 	}
 	p.Lease = podLease(s.lease, s.secure.SecureServing.BindPort, getenv)
@@ -131,18 +131,18 @@ func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, er
 		return nil, cli.Hintf(cli.Usage(errors.New("--share-reads needs --lease, and to know which pod this is")), setPod)
 	}
 	if !s.given("listen") {
-		p.Listen = "" // it would not authenticate those who reach the pod's loopback
+		p.Listen = "" // it would not authenticate callers that reach the pod's loopback
 	}
 	return p, nil
 }
 
-// needsCluster returns the error of a flag without a cluster; why is a relative clause.
+// needsCluster returns the error for a flag without a cluster. why is a relative clause.
 func needsCluster(flag, reason string) error {
 	return cli.Hintf(cli.Usage(fmt.Errorf("%s needs a cluster, %s", flag, reason)),
 		"Name it with --kubeconfig=FILE or --in-cluster, or leave %s out.", flag)
 }
 
-// noCluster explains why the API server cannot be asked.
+// noCluster explains why the API server cannot be used.
 func noCluster(err error) error {
 	return cli.Hintf(err, "Name a cluster with --kubeconfig=FILE, use --in-cluster in a pod of it, or give the source a list of targets.")
 }

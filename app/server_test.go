@@ -15,8 +15,8 @@ import (
 	"github.com/weir-metrics/weir/test/capture"
 )
 
-// Two kubelets without a cluster: one answers with a captured payload, the other
-// hangs. What the first measured is served, and the second has a reason.
+// Two kubelets without a cluster: one answers with a captured payload, the other does not answer.
+// The numbers of the first are served, and the second has a reason.
 func TestServerReadsKubelets(t *testing.T) {
 	payload := capture.Read(t, "01-steady/00/resource.prom")
 	answers := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

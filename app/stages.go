@@ -34,22 +34,22 @@ import (
 
 // stage is a row of the tables of sources and sinks. Flags, help and wiring come from it.
 type stage struct {
-	// name is what --source and --sink call it.
+	// name is the name for --source and --sink.
 	name string
-	// about says what it is, for weir help sources and weir help sinks.
+	// about describes it, for weir help sources and weir help sinks.
 	about string
-	// options are the lines of help about its options.
+	// options returns the lines of help about its options.
 	options func() string
-	// always is set for a sink that there is unnamed.
+	// always is set for a sink that exists even if no flag names it.
 	always bool
-	// twice is the error of naming it twice. Empty: the last one counts, or parse decides.
+	// twice is the error if it is named twice. Empty: the last one counts, or parse decides.
 	twice string
-	// parse adds to the plan what others need to know of the stage, and returns what
-	// opens it: that adds its parts, providers and sinks to the process.
+	// parse adds to the plan what others need from the stage. It returns the function that opens
+	// the stage: it adds parts, providers and sinks to the process.
 	parse func(p *plan, s stageflag.Stage) (open func(*process) error, err error)
 }
 
-// sources are where samples come from. Add a source here.
+// sources are the sources of samples. Add a source here.
 var sources = []stage{{
 	name:    "kubelet",
 	about:   "the kubelets of a cluster or of a list. CONFIG is SCHEME://[HOST][:PORT].",
@@ -70,7 +70,7 @@ file. No other source is read beside it.`,
 	parse:   parsePlayer,
 }}
 
-// sinks are where results go. Add a sink here.
+// sinks are the receivers of batches. Add a sink here.
 var sinks = []stage{{
 	name:    "memory",
 	about:   "the last round whole, and a history.",
@@ -129,8 +129,8 @@ is continued if it exists; see weir recording.`,
 	},
 }}
 
-// pipeline returns the steps of one source, which the manager calls and times one by
-// one. Their order is in package processors.
+// pipeline returns the processors of one source. The manager calls and times them one by one.
+// Package processors defines their order.
 func pipeline(manager.Spec) []manager.Processor {
 	var steps []manager.Processor
 	for _, step := range processors.New(processors.Options{}).Steps() {
@@ -147,7 +147,7 @@ func stageNames(table []stage) (names []string) {
 	return names
 }
 
-// sinkUsage is the help of --sink.
+// sinkUsage is the usage text of --sink.
 func sinkUsage() string {
 	var always []string
 	for i := range sinks {
@@ -159,7 +159,7 @@ func sinkUsage() string {
 		humanize.List(stageNames(sinks), 0), humanize.List(always, 0))
 }
 
-// stageHelp writes the rows of a table for a page of help.
+// stageHelp formats the rows of a table for a page of help.
 func stageHelp(table []stage) string {
 	blocks := make([]string, len(table))
 	for i := range table {
@@ -168,7 +168,8 @@ func stageHelp(table []stage) string {
 	return strings.Join(blocks, "\n\n")
 }
 
-// addStages parses stages by a table. Those that are always there are added unnamed.
+// addStages parses the named stages with a table. Sinks with always are added if they are not
+// named.
 func (p *plan) addStages(flag string, table []stage, named []stageflag.Stage) error {
 	var all []stageflag.Stage
 	for i := range table {
@@ -196,7 +197,7 @@ func (p *plan) addStages(flag string, table []stage, named []stageflag.Stage) er
 	return nil
 }
 
-// argument returns what follows the name and its colon, as sinks read it.
+// argument returns the text after the name and its colon, in the form that sinks parse.
 func argument(s stageflag.Stage) string {
 	if len(s.Options) == 0 {
 		return s.Config
@@ -209,15 +210,15 @@ func (w *process) addSink(name string, s manager.Sink) {
 	w.sinks = append(w.sinks, manager.NamedSink{Name: name, Sink: s})
 }
 
-// hostPlan is the source that reads this machine.
+// hostPlan configures the source that reads this machine.
 type hostPlan struct {
 	host.Options
 	Interval time.Duration
-	// KubeletRoot and ContainerRoot are where the node's disks are looked at.
+	// KubeletRoot and ContainerRoot are the directories of the node's disks that are measured.
 	KubeletRoot, ContainerRoot string
 }
 
-// setName gives the node a name, unless the source's options gave it one.
+// setName names the node, unless the source's options already did.
 func (h *hostPlan) setName(n metric.NodeName) { h.Node = cmp.Or(h.Node, n) }
 
 func parseHost(p *plan, s stageflag.Stage) (func(*process) error, error) {
@@ -243,13 +244,13 @@ func openHostSource(w *process) error {
 	return openHost(w, w.plan.Host)
 }
 
-// kubeletPlan is one endpoint that is read of many kubelets.
+// kubeletPlan is one endpoint that is read on many kubelets.
 type kubeletPlan struct {
 	kubelet.Options
 	Interval time.Duration
 }
 
-// kind is the source's name in metrics and samples: "kubelet:summary".
+// kind is the name of the source in metrics and samples: "kubelet:summary".
 func (k *kubeletPlan) kind() string {
 	return "kubelet:" + string(cmp.Or(k.Endpoint, kubelet.Resource))
 }
@@ -278,14 +279,14 @@ func parseKubelets(p *plan, s stageflag.Stage) (func(*process) error, error) {
 	return openAllKubelets, nil
 }
 
-// openAllKubelets opens all endpoints of kubelets that are named.
+// openAllKubelets opens all kubelet endpoints of the plan.
 func openAllKubelets(w *process) error {
 	identity, err := w.plan.kubeletIdentity()
 	if err != nil {
 		return err
 	}
 	for _, k := range w.plan.Kubelets {
-		if len(k.Targets) == 0 { // a list may name anyone: our credentials are not for them
+		if len(k.Targets) == 0 { // our credentials are not for a list of targets, which can contain any address
 			k.Identity = identity
 		}
 		k.MaxIdle = kubelet.MaxConnections() / len(w.plan.Kubelets)
@@ -296,8 +297,8 @@ func openAllKubelets(w *process) error {
 	return nil
 }
 
-// kubeletIdentity returns who we are to kubelets; nil where a pod's service account, or
-// the source's own options, say so.
+// kubeletIdentity returns our credentials for kubelets. It is nil if a pod's service account or the
+// source's own options provide them.
 func (p *plan) kubeletIdentity() (*transport.Config, error) {
 	if p.Cluster == nil || p.Cluster.Kubeconfig == "" {
 		return nil, nil
@@ -325,7 +326,7 @@ func parsePlayer(p *plan, s stageflag.Stage) (func(*process) error, error) {
 	}, err
 }
 
-// checkPlayer refuses what cannot go with a recording that is played.
+// checkPlayer returns an error for options that cannot be used while a recording is played.
 func (p *plan) checkPlayer() error {
 	switch {
 	case p.Played == nil:
@@ -352,7 +353,7 @@ func openRecorder(w *process, o recorder.Options) error {
 	}
 	w.log.Info("recording", zap.String("file", o.Path))
 	w.record = func(t *recording.ScaleTarget, now time.Time) {
-		// That a file cannot be written is logged by the rounds that go into it.
+		// The rounds that are recorded log when the file cannot be written.
 		if err := sink.Scale(t, now); err != nil {
 			w.log.Debug("a scale target is not recorded", zap.String("target", string(t.Namespace)+"/"+t.Name), zap.Error(err))
 		}
@@ -366,7 +367,7 @@ func openRemoteWrite(w *process, o remotewrite.Options) error {
 		if snapshot := w.snapshot(); snapshot != nil {
 			return snapshot
 		}
-		return nil // and not an interface that holds a nil
+		return nil // a nil pointer in an interface would not be nil
 	}
 	sink, err := remotewrite.New(o)
 	if err != nil {

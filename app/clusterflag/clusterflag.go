@@ -1,5 +1,5 @@
-// Package clusterflag reads the flags that say which cluster a command is about, and which
-// node of it this machine is.
+// Package clusterflag reads the flags that name the cluster of a command, and the name of this
+// machine's node.
 package clusterflag
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/weir-metrics/weir/cluster/informer"
 )
 
-// Flags say which cluster there is.
+// Flags name a cluster.
 type Flags struct {
 	Kubeconfig, Master string
 	InCluster          bool
@@ -30,7 +30,7 @@ func (c *Flags) Add(f *pflag.FlagSet) {
 // Given reports whether the flags name a cluster.
 func (c *Flags) Given() bool { return c.Kubeconfig != "" || c.Master != "" || c.InCluster }
 
-// Check refuses flags that exclude each other.
+// Check returns an error for flags that exclude each other.
 func (c *Flags) Check() error {
 	if c.InCluster && (c.Kubeconfig != "" || c.Master != "") {
 		return cli.Usage(errors.New("--in-cluster excludes --kubeconfig and --master"))
@@ -38,13 +38,13 @@ func (c *Flags) Check() error {
 	return nil
 }
 
-// Options returns how to reach the cluster.
+// Options returns the options of a client of the cluster.
 func (c *Flags) Options() informer.Options {
 	return informer.Options{Kubeconfig: c.Kubeconfig, Master: c.Master}
 }
 
-// NodeName returns the name of this machine's Node object: the given one, or else the host
-// name in lower case, as kubelets write it.
+// NodeName returns the name of this machine's Node object: the given one, or else the host name in
+// lower case, as kubelets use it.
 func NodeName(given string) (string, error) {
 	if given != "" {
 		return given, nil

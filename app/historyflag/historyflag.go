@@ -1,4 +1,4 @@
-// Package historyflag reads --history, which names the Prometheus that knows the time before
+// Package historyflag reads --history, which names the Prometheus that has the metrics from before
 // weir's own memory.
 package historyflag
 
@@ -17,7 +17,7 @@ import (
 // Usage is the help of --history.
 const Usage = "what knows the time before weir's own memory, for the model API and the page: prometheus:URL of a server that scrapes /metrics/cluster or is written to; see weir help history"
 
-// Help is the page of help for it.
+// Help is the help page of the flag.
 const Help = `weir remembers fifteen minutes. A Prometheus-compatible server that scrapes weir's
 /metrics/cluster (with honor_labels: true), or that weir writes to
 (--sink=remotewrite), knows weir's series for longer:
@@ -32,16 +32,16 @@ own memory.
   token-file            file of a bearer token
   username              to send, with the password`
 
-// New returns the flag, to which nothing is given yet.
+// New returns the flag without a value.
 func New() stageflag.StageList {
 	return stageflag.StageList{What: "history", Known: []string{"prometheus"}}
 }
 
-// MaxAnswer bounds one of Prometheus' answers, in bytes: 5,500 points of a few containers
-// are far less.
+// MaxAnswer limits one answer of Prometheus, in bytes. 5,500 points of a few containers need much
+// less.
 const MaxAnswer = 64 << 20
 
-// Compile reads --history; nil for none.
+// Compile reads --history. It returns nil if the flag is not given.
 func Compile(given stageflag.StageList) (*history.Options, error) {
 	switch len(given.Stages) {
 	case 0:

@@ -8,9 +8,8 @@ import (
 	"github.com/weir-metrics/weir/api/server"
 )
 
-// HandleHealth serves /livez and /healthz, which answer as long as the process
-// does, and /readyz, which says 503 and what is waited for until every check
-// holds.
+// HandleHealth serves /livez and /healthz, which succeed while the process answers, and /readyz.
+// That is 503, with what it waits for, until every check passes.
 func (m *Mux) HandleHealth(checks ...server.HealthCheck) {
 	alive := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	m.Handle("/livez", "whether the process lives", alive)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Mux routes requests and remembers for the index what it serves.
+// Mux routes requests and keeps a list of its paths for the index.
 type Mux struct {
 	title     string
 	mux       *http.ServeMux
@@ -17,15 +17,15 @@ type Mux struct {
 
 type endpoint struct{ Path, Does string }
 
-// NewMux returns a Mux whose page at / lists what is added to it.
+// NewMux returns a Mux with an index page at /.
 func NewMux(title string) *Mux {
 	m := &Mux{title: title, mux: http.NewServeMux()}
 	m.mux.HandleFunc("GET /{$}", m.index)
 	return m
 }
 
-// Handle serves path, and everything below it if it ends in a slash. Does says
-// in a few words what it is; without it the index does not list it.
+// Handle serves path, and everything below it if path ends in a slash. does describes it in a few
+// words. If it is empty, the index does not list the path.
 func (m *Mux) Handle(path, does string, h http.Handler) {
 	m.mux.Handle(path, h)
 	if does != "" {
@@ -33,7 +33,7 @@ func (m *Mux) Handle(path, does string, h http.Handler) {
 	}
 }
 
-// List puts a path into the index that is served below another.
+// List adds a path to the index that another path already serves.
 func (m *Mux) List(path, does string) {
 	m.endpoints = append(m.endpoints, endpoint{path, does})
 	slices.SortFunc(m.endpoints, func(a, b endpoint) int { return strings.Compare(a.Path, b.Path) })
@@ -72,7 +72,7 @@ td { padding: .1rem 1.5rem .1rem 0; vertical-align: top }
 func (m *Mux) index(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
-	// A write fails only when the reader has gone.
+	// A write fails only when the client has gone.
 	_ = page.Execute(w, struct {
 		Title     string
 		Endpoints []endpoint

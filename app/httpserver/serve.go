@@ -1,5 +1,5 @@
-// Package httpserver is the HTTP front of a weir process: it listens where it may,
-// answers health checks, shows an index of what is served, and ends in order.
+// Package httpserver is the HTTP server of a weir process: it opens the port, answers health
+// checks, shows an index of its paths, and shuts down in order.
 package httpserver
 
 import (
@@ -17,12 +17,12 @@ import (
 	"github.com/weir-metrics/weir/client/cli"
 )
 
-// DefaultAddress is where a weir on this machine listens, and where its clients
-// look for it.
+// DefaultAddress is the address where a weir on this machine listens and where its clients look for
+// it.
 const DefaultAddress = "127.0.0.1:8087"
 
-// Listen opens address. It refuses an address that other machines can reach, unless open is set:
-// this server does not authenticate its readers.
+// Listen opens address. It returns an error for an address that other machines can reach, unless
+// open is set, because this server does not authenticate its callers.
 func Listen(ctx context.Context, address string, open bool) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -47,8 +47,7 @@ func Listen(ctx context.Context, address string, open bool) (net.Listener, error
 	return ln, nil
 }
 
-// loopback reports whether only this machine reaches host. An empty host is
-// every address there is.
+// loopback reports whether only this machine can reach host. An empty host means all addresses.
 func loopback(host string) bool {
 	if host == "localhost" {
 		return true
@@ -57,10 +56,10 @@ func loopback(host string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// Serve answers on ln until ctx ends. It gives requests some time to finish, and returns when
-// nothing runs any more.
+// Serve answers on ln until ctx ends. Then it gives requests the time grace to finish, and returns
+// when nothing runs any more.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, grace time.Duration, log *zap.Logger) error {
-	errorLog, _ := zap.NewStdLogAt(log, zap.DebugLevel) // it knows this level
+	errorLog, _ := zap.NewStdLogAt(log, zap.DebugLevel) // it fails only for unknown levels
 	srv := &http.Server{
 		Handler:           h,
 		ErrorLog:          errorLog,
@@ -78,7 +77,7 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, grace time.Dura
 	defer cancel()
 	if err := srv.Shutdown(ctx); err != nil {
 		log.Warn("requests were cut off at shutdown", zap.Duration("after", grace))
-		_ = srv.Close() // it closes the listener, which Shutdown has closed
+		_ = srv.Close() // it closes the listener again; Shutdown has already closed it
 	}
 	<-failed //nolint:errcheck // Shutdown ends it without one
 	return nil

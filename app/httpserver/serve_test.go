@@ -63,8 +63,8 @@ func TestListenSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Serve lets a request that is under way end before it returns, and cuts off one
-// that takes longer than the grace.
+// Serve lets a request under way end before it returns, and cuts off one that takes longer than
+// grace.
 func TestServeEndsInOrder(t *testing.T) {
 	for name, test := range map[string]struct {
 		grace  time.Duration

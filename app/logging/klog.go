@@ -11,30 +11,30 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// klog is global, and setting its logger while a library logs is a race. So it is set once, to a
-// sink whose logger can change.
+// klog is global, and setting its logger while a library logs is a race. So it is set only once, to
+// a sink with a logger that can change.
 var (
 	klogTo   atomic.Pointer[zap.Logger]
 	klogOnce sync.Once
 )
 
-// TakeKlog sends to log everything that this process logs through klog, as client-go and cAdvisor
-// do. The last call counts.
+// TakeKlog sends all klog messages of this process to log. client-go and cAdvisor use klog. The
+// last call counts.
 func TakeKlog(log *zap.Logger) {
 	klogTo.Store(log.WithOptions(zap.AddCallerSkip(1)))
 	klogOnce.Do(func() { klog.SetLogger(logr.New(&sink{})) })
 }
 
-// Logr returns log for weir's own packages that use logr. V(0) is info, V(1) debug.
+// Logr returns log for those packages of weir that use logr. V(0) is info, V(1) is debug.
 func Logr(log *zap.Logger) logr.Logger {
 	return logr.New(&sink{log: log.WithOptions(zap.AddCallerSkip(1)), own: true})
 }
 
-// sink is a logr.LogSink on zap. V(n) becomes zap's level -n, and for a library one step less: its
-// V(0) interests its authors more than weir's operators.
+// sink is a logr.LogSink on zap. V(n) becomes zap's level -n. For a library it becomes one level
+// less severe, because a library's V(0) is of more use to its authors than to weir's operators.
 type sink struct {
-	log *zap.Logger // nil: where klog goes now
-	own bool        // it logs for weir itself
+	log *zap.Logger // nil: the present logger for klog
+	own bool        // weir itself logs through it
 }
 
 func (s *sink) to() *zap.Logger {
@@ -44,7 +44,7 @@ func (s *sink) to() *zap.Logger {
 	return s.log
 }
 
-// Init is part of logr.LogSink.
+// Init implements logr.LogSink.
 func (s *sink) Init(logr.RuntimeInfo) {}
 
 // Enabled reports whether V(level) is logged.
@@ -57,8 +57,8 @@ func (s *sink) Info(level int, msg string, pairs ...any) {
 	}
 }
 
-// Error logs err. A library's errors are warnings to weir: it goes on, and says
-// itself what is missing because of them.
+// Error logs err. An error of a library is a warning of weir: weir continues, and reports itself
+// what is missing because of it.
 func (s *sink) Error(err error, msg string, pairs ...any) {
 	if e := s.to().Check(zapcore.WarnLevel, msg); e != nil {
 		e.Write(append(fields(pairs), zap.Error(err))...)

@@ -1,5 +1,5 @@
-// Package logging makes the one logger of a weir process from its flags, and
-// brings what Kubernetes' and cAdvisor's libraries log into the same stream.
+// Package logging makes the logger of a weir process from its flags, and sends the messages of
+// Kubernetes' and cAdvisor's libraries to the same stream.
 package logging
 
 import (
@@ -13,22 +13,21 @@ import (
 	"github.com/weir-metrics/weir/client/cli"
 )
 
-// Options say what is logged and how.
+// Options say what is logged and in which format.
 type Options struct {
-	// Level is the least severe level that is logged: debug, info (the
-	// default), warn or error.
+	// Level is the lowest level that is logged: debug, info (the default), warn or error.
 	Level string
 	// Format is console (the default) or json.
 	Format string
-	// Verbosity is that of Kubernetes' components, 0 to 10: 0 logs what Level
-	// says, 1 is debug, and from 2 the libraries tell more and more.
+	// Verbosity is that of Kubernetes' components, 0 to 10. 0 logs what Level says, 1 is debug, and
+	// from 2 on the libraries log more and more.
 	Verbosity int
 }
 
-// Default returns the documented defaults.
+// Default returns the default options.
 func Default() Options { return Options{Level: "info", Format: "console"} }
 
-// AddFlags adds the flags that set o, with its present values as defaults.
+// AddFlags adds the flags that set o. Their defaults are the present values of o.
 func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Level, "log-level", o.Level, "least severe level to log: debug, info, warn or error")
 	f.StringVar(&o.Format, "log-format", o.Format, "console or json")
@@ -68,7 +67,7 @@ func New(o Options, w io.Writer) (*zap.Logger, error) {
 	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), level)), nil
 }
 
-// levelName names the levels below debug, which zap has no names for, "debug".
+// levelName encodes the levels below debug as "debug", because zap has no names for them.
 func levelName(encode zapcore.LevelEncoder) zapcore.LevelEncoder {
 	return func(l zapcore.Level, e zapcore.PrimitiveArrayEncoder) {
 		encode(max(l, zapcore.DebugLevel), e)

@@ -1,11 +1,11 @@
-// Package stageflag reads Heapster's way of naming a source or sink on the
-// command line: NAME[:CONFIG][?OPTIONS], as in
+// Package stageflag parses Heapster's form of a source or sink on the command line:
+// NAME[:CONFIG][?OPTIONS], for example
 //
 //	--source=kubelet:?endpoint=summary&resolution=30s
 //	--sink=log:/var/log/usage.json?format=json
 //
-// It knows the form, not what the names mean. A StageList has the known names, so that a misspelt one
-// is an error of its flag.
+// It parses the form and does not know what the names mean. A StageList has the known names, so
+// that a misspelt name is an error of its flag.
 package stageflag
 
 import (
@@ -17,18 +17,18 @@ import (
 	"github.com/weir-metrics/weir/client/suggest"
 )
 
-// Stage is one source or sink as it was asked for.
+// Stage is one source or sink as the user wrote it.
 type Stage struct {
-	// Name says which: "kubelet".
+	// Name is the name of the source or sink: "kubelet".
 	Name string
-	// Config is the text between the first colon and the first question mark: a URL, a path;
-	// often empty.
+	// Config is the text between the first colon and the first question mark: a URL or a path. It
+	// is often empty.
 	Config string
-	// Options are the query parameters. Never nil.
+	// Options are the query parameters. They are never nil.
 	Options url.Values
 }
 
-// Parse reads one NAME[:CONFIG][?OPTIONS].
+// Parse parses one NAME[:CONFIG][?OPTIONS].
 func Parse(s string) (Stage, error) {
 	rest, query, _ := strings.Cut(s, "?")
 	name, config, _ := strings.Cut(rest, ":")
@@ -48,7 +48,7 @@ func Parse(s string) (Stage, error) {
 	return Stage{Name: name, Config: config, Options: options}, nil
 }
 
-// String writes s as Parse reads it, with its options sorted.
+// String formats s so that Parse reads it, with its options sorted.
 func (s Stage) String() string {
 	out := s.Name
 	if s.Config != "" || len(s.Options) > 0 {
@@ -62,11 +62,11 @@ func (s Stage) String() string {
 
 // StageList is a repeatable flag (a pflag.Value) for stages of known names.
 type StageList struct {
-	// What names the kind of stage in errors: "source" or "sink".
+	// What is the kind of stage for errors: "source" or "sink".
 	What string
-	// Known are the names there are.
+	// Known are the valid names.
 	Known []string
-	// Stages were given, in that order.
+	// Stages are the given stages, in their order.
 	Stages []Stage
 }
 
@@ -89,7 +89,7 @@ func (l *StageList) Set(text string) error {
 	return fmt.Errorf("no %s is called %q: there are %s", l.What, s.Name, strings.Join(l.Known, ", "))
 }
 
-// String writes the stages, space between them.
+// String writes the stages, separated by spaces.
 func (l *StageList) String() string {
 	texts := make([]string, len(l.Stages))
 	for i, s := range l.Stages {

@@ -1,4 +1,4 @@
-// Package version says which weir this is.
+// Package version identifies this build of weir.
 package version
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/weir-metrics/weir/client/cli"
 )
 
-// release is set by the linker: -X github.com/weir-metrics/weir/app/version.release=v1.2.3.
+// The linker sets release: -X github.com/weir-metrics/weir/app/version.release=v1.2.3.
 var release string
 
 // Info identifies a build.
@@ -25,7 +25,7 @@ type Info struct {
 	System  string `json:"system"`
 }
 
-// Get reads what the linker and the go command left in the binary.
+// Get reads what the linker and the go command wrote into the binary.
 func Get() Info {
 	i := Info{Version: release, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
 	build, ok := debug.ReadBuildInfo()
