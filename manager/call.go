@@ -40,21 +40,21 @@ type caller struct {
 	}
 }
 
-// phase is how far a call has come.
+// phase is the state of a call.
 type phase uint8
 
 const (
-	idle      phase = iota // there is none
-	running                // it is in time, and has a slot
-	late                   // its deadline has passed, the grace has not
-	abandoned              // it runs, and no round waits for it
+	idle      phase = iota // no call runs
+	running                // before its deadline, with a slot
+	late                   // after its deadline, within the grace
+	abandoned              // it runs, but no round waits for it
 )
 
 func newCaller(timeout time.Duration, limits readLimits, meters *kindMeters) *caller {
 	return &caller{timeout: timeout, limits: limits, meters: meters}
 }
 
-// admit waits for a slot, which call gives back. The error says why there can be no call in this
+// admit waits for a slot, which call gives back. The error says why no call is possible in this
 // round.
 func (c *caller) admit(ctx context.Context) error {
 	if c.stuck() {
@@ -145,7 +145,7 @@ func (c *caller) finish() bool {
 // watch acts on a call when its deadline has passed, and again after the grace.
 func (c *caller) watch() {
 	c.mu.Lock()
-	if time.Now().Before(c.mu.due) { // it was set for a call that has just ended
+	if time.Now().Before(c.mu.due) { // the timer was set for an earlier call
 		c.mu.Unlock()
 		return
 	}

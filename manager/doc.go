@@ -10,7 +10,7 @@
 //     absence has its reason.
 //   - A panic becomes the error of its batch.
 //   - If the queue of a sink is full, only that sink loses the batch.
-//   - When a source is gone, each sink is told after the last batch.
+//   - When a source is gone, each sink that wants to know is informed after its last batch.
 //
 // # Goroutines
 //

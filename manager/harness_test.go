@@ -20,7 +20,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// house is a Manager with everything around it, in a synctest bubble.
+// house is a Manager with its environment, in a synctest bubble.
 type house struct {
 	t        *testing.T
 	m        *Manager
@@ -35,14 +35,14 @@ type house struct {
 	specs []Spec
 }
 
-// Sources makes house a Provider of the specs it is given.
+// Sources makes house a Provider. It returns the specs of provide.
 func (h *house) Sources(*cluster.Facts) []Spec {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.specs)
 }
 
-// provide changes what there is to read, and says so.
+// provide changes the sources and informs the Manager.
 func (h *house) provide(specs ...Spec) {
 	h.mu.Lock()
 	h.specs = specs
@@ -53,7 +53,7 @@ func (h *house) provide(specs ...Spec) {
 	}
 }
 
-// build runs a Manager of o, with the house as its Provider.
+// build runs a Manager with o. The house is its Provider.
 func build(t *testing.T, o Options, specs ...Spec) *house {
 	t.Helper()
 	core, logs := observer.New(zapcore.DebugLevel)
@@ -70,7 +70,7 @@ func build(t *testing.T, o Options, specs ...Spec) *house {
 	return h
 }
 
-// until lets the time go on to at after the start, and everything come to rest.
+// until advances the time to at after the start, and waits until all goroutines are idle.
 func (h *house) until(at time.Duration) {
 	time.Sleep(at - time.Since(h.start))
 	synctest.Wait()
@@ -84,7 +84,7 @@ func (h *house) end() (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// mustEnd stops the Manager, which must take no time and leave nothing.
+// mustEnd stops the Manager, which must take no time and leave nothing behind.
 func (h *house) mustEnd() {
 	h.t.Helper()
 	if took, err := h.end(); err != nil || took != 0 {
@@ -132,7 +132,7 @@ func hasLabels(m *dto.Metric, want []string) bool {
 	return true
 }
 
-// wantMetric compares a series with a value.
+// wantMetric checks the value of a series.
 func (h *house) wantMetric(want float64, name string, labels ...string) {
 	h.t.Helper()
 	if got := h.metric(name, labels...); got != want {
@@ -140,7 +140,7 @@ func (h *house) wantMetric(want float64, name string, labels ...string) {
 	}
 }
 
-// wantLogs compares the log's warnings, errors and recoveries.
+// wantLogs checks the warnings, errors and recoveries in the log.
 func (h *house) wantLogs(want ...string) {
 	h.t.Helper()
 	var got []string
@@ -155,7 +155,7 @@ func (h *house) wantLogs(want ...string) {
 	}
 }
 
-// place is a Source whose behaviour is a function of how often it was read.
+// place is a Source that calls a function with the number of the read.
 type place struct {
 	read   func(ctx context.Context, round int, b *metric.Batch) error
 	rounds atomic.Int32
@@ -197,7 +197,7 @@ func hanging(let <-chan struct{}) *place {
 	}}
 }
 
-// diary is a Sink that keeps what it saw as lines.
+// diary is a Sink that stores its calls as lines.
 type diary struct {
 	start time.Time
 

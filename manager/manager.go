@@ -16,11 +16,11 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// minReconcileGap is the shortest time between two questions to the providers. Facts of a
-// large cluster change many times a second.
+// minReconcileGap is the shortest time between two calls of the providers. Facts of a large
+// cluster change many times a second.
 const minReconcileGap = 200 * time.Millisecond
 
-// Manager reads sources and gives what they read to the sinks.
+// Manager reads sources and passes their batches to the sinks.
 type Manager struct {
 	options   Options
 	telemetry *telemetry
@@ -39,7 +39,7 @@ type Manager struct {
 	abandonedReads sync.WaitGroup // abandoned reads of sources that have ended
 	wake           chan struct{}  // a source has ended: ask the providers again
 
-	// Of Run's goroutine.
+	// Only Run's goroutine uses these.
 	answers []answer
 	twice   map[string]bool // names that two sources have
 	settled bool            // the running sources are those of the answers
@@ -47,7 +47,7 @@ type Manager struct {
 	mu struct {
 		sync.Mutex
 		sources        map[string]*runner // by name, until they have ended
-		abandonedReads map[*runner]bool   // ended but for an abandoned read
+		abandonedReads map[*runner]bool   // ended, except for an abandoned read
 		pools          map[string]*pool   // by kind
 	}
 }
@@ -118,7 +118,7 @@ func (m *Manager) drive(ctx context.Context) {
 			timer.Reset(time.Until(asked.Add(soon)))
 		case <-timer.C:
 			if ctx.Err() != nil {
-				return // both were ready
+				return // both cases were ready
 			}
 			m.reconcile()
 			asked = time.Now()
@@ -200,10 +200,10 @@ func (m *Manager) leftovers() error {
 	return fmt.Errorf("shut down: %d still run after %v: %s%s", n, m.options.Shutdown, strings.Join(names, ", "), more)
 }
 
-// publish gives b to every sink, and raw, unless it has no batch, to every recorder. Batches are
-// not changed any more until the last of them has released them to p. If a queue must be drained,
-// the caller drains the one that publish returns when it has nothing else to do. Other queues get
-// a goroutine each, because one slow sink must not delay another.
+// publish gives b to every sink, and raw, if it has a batch, to every recorder. Batches are not
+// changed until the last of them has released them to p. If queues must be drained, publish
+// returns one of them, which the caller drains last. Each other one gets a goroutine, because
+// one slow sink must not delay another.
 func (m *Manager) publish(b *metric.Batch, raw item, p *pool) (drain *sinkWriter) {
 	drain = share(item{batch: b}, m.sinks, p, nil)
 	if raw.batch != nil {
@@ -240,7 +240,7 @@ func (m *Manager) pool(kind string) *pool {
 	return p
 }
 
-// remove removes a source, and tells the sinks to forget it.
+// remove removes a source, and has the sinks forget it.
 func (m *Manager) remove(r *runner) {
 	for _, o := range m.writers {
 		if o.queue.forget(r.spec.Kind, r.spec.Node) {

@@ -20,8 +20,8 @@ const (
 	timeout  = 5 * time.Second
 )
 
-// steady returns the first steady place of a test node more than half an
-// interval after second, as time since start: its third read.
+// steady returns the first fixed place of a test node more than half an interval after second,
+// as time since start: its third read.
 func steady(node string, start time.Time, second time.Duration) time.Duration {
 	next, _ := newTimetable("test/"+node, interval).next(2, start.Add(second), start.Add(second), false)
 	return next.Sub(start)
@@ -52,8 +52,7 @@ func TestRoundsComeAtTheirPlaces(t *testing.T) {
 	})
 }
 
-// A container that started since the last round is looked at again before the
-// next.
+// After a round with a new container, the node is read once more before the next place.
 func TestNewcomersAreLookedAtTwiceAsOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDiary()
@@ -74,8 +73,8 @@ func TestNewcomersAreLookedAtTwiceAsOften(t *testing.T) {
 	})
 }
 
-// A round that takes longer than the interval misses rounds, and comes back to
-// its place.
+// A round that takes longer than the interval misses rounds. The next one is at its place
+// again.
 func TestSlowSourceKeepsItsPhase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDiary()
@@ -100,14 +99,14 @@ func TestHangingSourceCostsOnlyItself(t *testing.T) {
 		d := newDiary()
 		let := make(chan struct{})
 		stuck := hanging(let)
-		// One slot for all: whoever held it would hold up the rest.
+		// There is one slot: a source that kept it would delay all others.
 		h := build(t, Options{MaxReads: 1, Sinks: []NamedSink{d.named()}},
 			stuck.spec("hangs", interval, timeout))
 		h.until(time.Second)
 		h.provide(stuck.spec("hangs", interval, timeout), healthy().spec("well", interval, timeout))
 		h.until(9 * time.Second)
-		// The slot is free at the hanging source's deadline, 5 s, and its round
-		// is given up a grace later.
+		// The slot is free at the hanging source's deadline, 5 s, and its round is abandoned
+		// one grace later.
 		wantLines(t, "rounds", d.read(), "5s well 1", "6s hangs 0 NodeTimeout")
 		h.wantMetric(1, "weir_reads_stuck", "kind=test")
 		h.wantMetric(0, "weir_reads_in_flight")
@@ -141,8 +140,8 @@ func TestHangingSourceCostsOnlyItself(t *testing.T) {
 	})
 }
 
-// However many sources hang, those that answer are on time: the hanging ones
-// queue behind each other once they are known.
+// Sources that answer are on time, however many others hang: the hanging ones wait only for
+// each other once they are known.
 func TestHangingSourcesHaveTheirOwnSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDiary()
@@ -183,7 +182,7 @@ func TestErrorsArePassedOnAndLoggedOnce(t *testing.T) {
 				b.Samples = b.Samples[:0]
 				return fmt.Errorf("dial: %w", refused)
 			case 4:
-				panic("garbage") // by a parser that met what no one foresaw
+				panic("garbage") // like a parser with a bug
 			case 5:
 				return &metric.ReadError{Reason: metric.NodeScrapeError, Err: errors.New("half of it")}
 			case 6:
@@ -249,8 +248,8 @@ func TestSourcesAppearAndVanish(t *testing.T) {
 	})
 }
 
-// A source that vanishes while its read hangs is closed after that read, and
-// forgotten before another of its name begins.
+// If a source is removed while its read hangs, it is closed after that read, and forgotten
+// before another source of its name begins.
 func TestVanishingWhileHanging(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDiary()
@@ -309,7 +308,7 @@ func TestShutdownWithAllHanging(t *testing.T) {
 	})
 }
 
-// What is queued when the context ends is still written, in the time there is.
+// Batches that are queued when the context ends are still written, within the limit of time.
 func TestShutdownWritesTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDiary()
@@ -328,7 +327,8 @@ func TestShutdownWritesTheQueue(t *testing.T) {
 		h := build(t, Options{Shutdown: 8 * time.Second, Sinks: []NamedSink{{Name: "slow", Sink: slow}}}, specs...)
 		h.until(time.Second)
 		took, err := h.end()
-		// From 0.00x s on one is written every 2 s; at 1 + 7 s the sink is cut off.
+		// From about 0 s on, one batch is written every 2 s. At 1 + 7 s the sink's context
+		// ends.
 		if n := len(d.read()); took != 7*time.Second || err != nil || n != 3 {
 			t.Errorf("shutdown: took %v, returned %v, %d batches written; want 7s, nil, 3", took, err, n)
 		}
@@ -367,7 +367,7 @@ func TestSourceThatCannotBeOpened(t *testing.T) {
 	})
 }
 
-// A provider that panics has not said that its sources are gone.
+// After a panic of a provider its sources are not removed.
 func TestProviderThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var panics atomic.Bool
@@ -389,8 +389,8 @@ func TestProviderThatPanics(t *testing.T) {
 	})
 }
 
-// A channel of changes that is closed changes nothing any more; the providers
-// are asked every few seconds all the same.
+// A closed channel of changes has no further effect. The providers are still called every few
+// seconds.
 func TestFactsChangedClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := build(t, Options{}, healthy().spec("a", interval, timeout))

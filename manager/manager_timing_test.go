@@ -14,8 +14,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// quiet is a Manager that was never run, with a source that has been opened:
-// for what a round does, without the clock.
+// quiet returns an opened source of a Manager that does not run, to measure a round without the
+// clock.
 func quiet(o Options, p *place) *runner {
 	m := New(o)
 	m.sourcesCtx = context.Background()
@@ -42,7 +42,7 @@ func crowd() *place {
 
 func TestRoundAllocatesOnlyItsDeadline(t *testing.T) {
 	r := quiet(Options{Pipeline: pipeline}, crowd())
-	// Past the read, nothing.
+	// Everything after the read allocates nothing.
 	b, _ := r.readSource()
 	if n := testing.AllocsPerRun(100, func() {
 		r.process(b, nil, time.Time{})
@@ -52,7 +52,7 @@ func TestRoundAllocatesOnlyItsDeadline(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("allocations of process, note and publish: got %v, want 0", n)
 	}
-	// The read's context is made anew, for who was given one may keep it.
+	// The context of a read is new each time, because a source may keep it.
 	const deadline = 4
 	if n := testing.AllocsPerRun(100, func() { r.round() }); n > deadline {
 		t.Errorf("allocations of a round: got %v, want at most %d", n, deadline)
@@ -69,9 +69,8 @@ func BenchmarkRound(b *testing.B) {
 	r.end()
 }
 
-// BenchmarkManager runs the whole of it with so many sources that are due
-// together far more often than any real ones: what it reports is how many rounds
-// two sinks get in a second.
+// BenchmarkManager runs a Manager with sources that are due far more often than real ones. It
+// reports how many rounds two sinks get in a second.
 func BenchmarkManager(b *testing.B) {
 	const sources = 5000
 	var specs []Spec
@@ -107,7 +106,7 @@ func BenchmarkManager(b *testing.B) {
 	}
 }
 
-// BenchmarkIdle reports what a source costs between its rounds.
+// BenchmarkIdle reports the memory of a source between its rounds.
 func BenchmarkIdle(b *testing.B) {
 	const sources = 5000
 	m := New(Options{Pipeline: pipeline})
@@ -138,7 +137,7 @@ func BenchmarkIdle(b *testing.B) {
 
 func memory() (s runtime.MemStats) {
 	runtime.GC()
-	runtime.GC() // what the first found unreachable is swept by the second
+	runtime.GC() // the second collection sweeps what the first one found
 	runtime.ReadMemStats(&s)
 	return s
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Replicas of different versions must agree, so the offsets never change.
+// Replicas of different versions must agree, so the offsets must never change.
 func TestOffsetIsSteady(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -34,7 +34,7 @@ func TestOffsetsAreSpread(t *testing.T) {
 		tt := newTimetable(fmt.Sprintf("kubelet:resource/node-%d", i), 15*time.Second)
 		count[tt.offset/time.Second]++
 	}
-	// Of 5000 thrown at random into 15 bins, one holds 333 ± 18; five sigma.
+	// Of 5000 random values in 15 bins, one bin has 333 ± 18; the limit is five sigma.
 	for i, n := range count {
 		if n < 243 || n > 423 {
 			t.Errorf("second %d of the interval: %d of %d sources, want 333 ± 90", i, n, nodes)
@@ -100,10 +100,10 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestNextAcrossClockSteps replays what the clock does between due and now: due
-// is planned by the old wall clock, now is read from the new one, and only the
-// monotonic clock knows the time between. Times without one, as here, are the
-// worst case: even so the next round is a place, and at most 2 intervals away.
+// TestNextAcrossClockSteps changes the clock between due and now: due is by the old wall clock,
+// now by the new one, and only the monotonic clock has the elapsed time. Times without a
+// monotonic reading, as here, are the worst case: even then the next round is at a place, and
+// at most 2 intervals away.
 func TestNextAcrossClockSteps(t *testing.T) {
 	tt := timetable{offset: 4 * time.Second, interval: 15 * time.Second}
 	for _, step := range []time.Duration{time.Hour, time.Minute, 5 * time.Millisecond, 0, -5 * time.Millisecond, -time.Minute, -time.Hour} {
@@ -117,8 +117,7 @@ func TestNextAcrossClockSteps(t *testing.T) {
 	}
 }
 
-// Through any schedule of long and short rounds, every place is either due or
-// counted as missed.
+// In any schedule of long and short rounds, every place is either due or counted as missed.
 func TestNextLosesNoPlace(t *testing.T) {
 	tt := newTimetable("host", 15*time.Second)
 	due := tt.upcoming(at(1000))

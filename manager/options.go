@@ -12,7 +12,7 @@ import (
 
 // Options is what a Manager runs. The zero value runs nothing, and is valid.
 type Options struct {
-	// Providers say which sources there are. Of two Specs of one name, the first counts.
+	// Providers return the sources. If two Specs have one name, the first counts.
 	Providers []Provider
 	// Pipeline returns the processors of a source in their order, with fresh state. It is called
 	// once for each source, and again after one of its processors panicked. Default: none.
@@ -23,36 +23,35 @@ type Options struct {
 	// used: its rounds go through the pipeline one after the other, and wait for slow sinks.
 	Player Player
 
-	// Facts returns the present facts, at little cost. Without a cluster it is nil or returns nil.
+	// Facts returns the present facts, at little cost. Without a cluster it is nil or returns
+	// nil.
 	Facts func() *cluster.Facts
-	// FactsChanged receives when the facts may have changed for providers. A buffer of one and a
-	// non-blocking send suffice. Nil means that there is no cluster; otherwise the manager waits
-	// for facts.
+	// FactsChanged receives a value when the facts may have changed for providers. A buffer of
+	// one and a non-blocking send suffice. Nil means that there is no cluster; otherwise the
+	// manager waits for facts.
 	FactsChanged <-chan struct{}
 
-	// MaxReads bounds how many reads run at once; default 128. A quarter of them is for sources
-	// whose last read timed out, so that they never delay a healthy one.
+	// MaxReads is the largest number of reads at once; default 128. A quarter of them is for
+	// sources whose last read timed out, so that they never delay a healthy one.
 	MaxReads int
-	// Refresh is the longest time between two questions to the providers;
-	// default 5 s.
+	// Refresh is the longest time between two calls of the providers; default 5 s.
 	Refresh time.Duration
-	// Shutdown bounds how long Run goes on after its context has ended, until reads end and sinks
-	// have written their queues; default 10 s.
+	// Shutdown is the longest time from the end of Run's context until Run returns, in which
+	// reads end and sinks write their queues; default 10 s.
 	Shutdown time.Duration
 
-	// Logger takes one line an event; default none.
+	// Logger gets one line for each event; default none.
 	Logger *zap.Logger
-	// Registerer takes the weir_ metrics; default none. Two Managers cannot
-	// share one.
+	// Registerer registers the weir_ metrics; default none. Two Managers cannot share one.
 	Registerer prometheus.Registerer
 }
 
-// NamedSink is a Sink with the bounds it runs in.
+// NamedSink is a Sink with its limits.
 type NamedSink struct {
-	// Name is unique among the sinks: "memory". It labels metrics.
+	// Name is unique among the sinks, such as "memory". It labels metrics.
 	Name string
 	Sink Sink
-	// Recorder, in place of Sink, takes what the processors are given.
+	// Recorder is set in place of Sink. It gets the batches before the processors.
 	Recorder Recorder
 	// Queue is how many batches may wait for the sink; default 256.
 	Queue int

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// marker is a processor that changes what it is given, as all do, and counts.
+// marker is a processor that changes its batches, as all do, and counts them.
 type marker struct{ rounds float64 }
 
 func (m *marker) Process(_ *cluster.Facts, b *metric.Batch, now time.Time) {
@@ -26,14 +26,14 @@ func (m *marker) Process(_ *cluster.Facts, b *metric.Batch, now time.Time) {
 	}
 }
 
-// tape is a Recorder that keeps what it is given, and a Player of that.
+// tape is a Recorder that keeps its batches, and a Player of them.
 type tape struct {
 	mu    sync.Mutex
 	takes []take
 }
 
 type take struct {
-	b     *metric.Batch // nil: the source is gone
+	b     *metric.Batch // nil if the source is gone
 	node  metric.NodeName
 	facts *cluster.Facts
 	now   time.Time
@@ -73,14 +73,14 @@ func (t *tape) Next(_ context.Context, b *metric.Batch) (*cluster.Facts, time.Ti
 	return k.facts, k.now, false, nil
 }
 
-// page is a sink that writes down what it is told, slowly if it is to.
+// page is a sink that stores its calls as lines, and may be slow.
 type page struct {
 	lines []string
 	slow  time.Duration
 }
 
 func (p *page) Write(_ context.Context, b *metric.Batch) error {
-	time.Sleep(p.slow) // in a bubble
+	time.Sleep(p.slow) // in a synctest bubble
 	v, _ := b.Samples[0].Values.Get(metric.CPUUsageRate)
 	p.lines = append(p.lines, fmt.Sprintf("%s %s %d %v", b.Source, b.Node, b.Ended.UnixNano(), v))
 	return nil
@@ -103,8 +103,8 @@ type specs []Spec
 
 func (s specs) Sources(*cluster.Facts) []Spec { return s }
 
-// A recorder gets what the processors are given; played, that comes to what it
-// came to then, at the times of then, and no sink that is slow loses any of it.
+// A recorder gets the batches before the processors. When they are played, the results and
+// times are those of the recorded run, and a slow sink loses no batch.
 func TestWhatIsRecordedPlays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		facts := (*cluster.Facts)(nil).With(cluster.FactsChange{Synced: true})
@@ -148,7 +148,7 @@ func TestWhatIsRecordedPlays(t *testing.T) {
 		time.Sleep(time.Hour)
 		played := &page{slow: time.Second}
 		run(Options{Player: recorded, Pipeline: pipeline, Sinks: []NamedSink{{Name: "page", Sink: played, Queue: 2}}}, time.Hour)
-		// Which of several sources is read first at one moment, and forgotten first, chance tells.
+		// The order of several sources at one moment is random.
 		slices.Sort(live.lines)
 		slices.Sort(played.lines)
 		if diff := cmp.Diff(live.lines, played.lines); diff != "" {
@@ -157,8 +157,8 @@ func TestWhatIsRecordedPlays(t *testing.T) {
 	})
 }
 
-// A verdict that a processor gives before the first sample of a round outlasts that sample, in a
-// batch that is played as in one that is read.
+// A verdict that a processor adds before the first sample of a round is kept, in a played batch
+// as in one that is read.
 func TestVerdictBeforeTheFirstSample(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		holds := does(func(_ *cluster.Facts, b *metric.Batch, _ time.Time) {

@@ -6,8 +6,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// A node that is read for the first time fills a batch with verdicts. The room is kept
-// while it is used, and no longer.
+// A node that is read for the first time fills a batch with verdicts. The memory for them is
+// kept only while it is used.
 func TestPoolGivesUpRoomForVerdicts(t *testing.T) {
 	p := newPool(1)
 	for _, round := range []struct{ verdicts, kept int }{{180, 180}, {90, 180}, {10, 0}, {fewVerdicts, fewVerdicts}, {0, fewVerdicts}} {
@@ -28,8 +28,8 @@ func TestPoolGivesUpRoomForVerdicts(t *testing.T) {
 	}
 }
 
-// A batch takes memory when its first sample is added: of many that wait for their
-// sources, those that come one after the other take the same.
+// A batch gets memory when its first sample is added. Batches that are filled one after the
+// other use the same memory.
 func TestPoolAllocatesLate(t *testing.T) {
 	p := newPool(4)
 	all := []*metric.Batch{p.get(), p.get(), p.get()}

@@ -40,9 +40,9 @@ func TestQueue(t *testing.T) {
 	offer(2, true)
 	q.forget("s", "a")
 	offer(3, true)
-	offer(4, false) // batches are bounded
+	offer(4, false) // the number of batches is limited
 	for _, node := range []metric.NodeName{"b", "c", "d", "e", "f"} {
-		q.forget("s", node) // sources to forget are not
+		q.forget("s", node) // the number of sources to forget is not
 	}
 	if got := q.length(); got != 3 {
 		t.Errorf("length: got %d, want 3", got)
@@ -58,7 +58,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// Of those who put something in, one sees to it until there is nothing left.
+// One of the goroutines that append items drains the queue until it is empty.
 func TestQueueIsSeenToByOne(t *testing.T) {
 	q := newQueue(3)
 	b := &metric.Batch{}

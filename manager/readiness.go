@@ -14,12 +14,13 @@ import (
 const enough = 0.95
 
 // Ready returns nil when 95% of the reachable nodes have rates, or two intervals and a timeout
-// after all sources were known: most numbers are better than none. Once ready, the manager stays
-// ready. The error says what weir waits for. Everybody may read it: it names no address and no
-// node.
+// after all sources were known: most numbers are better than none. Once ready, the manager
+// stays ready. The error says what weir waits for. It names no address and no node, because
+// everybody may read it.
 //
-// A node is reachable if the last read of any of its sources gave something or is still to come,
-// even if the API server calls it NotReady. Nodes that are left out on purpose do not count.
+// A node is reachable if the last read of any of its sources succeeded at least in part, or if
+// none of them was read yet, even if the API server calls it NotReady. Nodes that are excluded
+// on purpose do not count.
 func (m *Manager) Ready() error {
 	if m.ready.Load() {
 		return nil
@@ -38,7 +39,7 @@ func (m *Manager) Ready() error {
 	return nil
 }
 
-// known reports whether facts are complete, and so the sources that follow from them.
+// known reports whether facts are complete, and therefore the sources that depend on them.
 func (m *Manager) known(facts *cluster.Facts) bool {
 	if m.options.FactsChanged == nil && facts == nil {
 		return true // no cluster
@@ -46,10 +47,10 @@ func (m *Manager) known(facts *cluster.Facts) bool {
 	return facts != nil && facts.Synced
 }
 
-// nodeReads is what any source of one node has achieved.
+// nodeReads is the result of all sources of one node.
 type nodeReads struct{ reached, rated bool }
 
-// readiness is Ready for these sources, which were all known for so long.
+// readiness is Ready for these sources. up is the time since all of them were known.
 func readiness(sources []SourceStatus, up time.Duration) error {
 	nodes := map[string]nodeReads{}
 	var interval, timeout time.Duration

@@ -17,10 +17,10 @@ func TestReadiness(t *testing.T) {
 	statuses := map[string]SourceStatus{
 		"rated":      {Rounds: 2, Reached: true, Rated: true},
 		"read":       {Rounds: 2, Reached: true},
-		"unread":     {}, // as yet
+		"unread":     {}, // not read yet
 		"half":       {Rounds: 2, Reached: true, Rated: true, Err: errors.New("half of it")},
 		"failing":    {Rounds: 1, Err: &metric.ReadError{Reason: metric.NodeUnreachable, Err: errors.New("dial tcp 192.0.2.1:10250: refused")}},
-		"lost":       {Rounds: 7, Rated: true, Err: errors.New("refused")}, // had rates once
+		"lost":       {Rounds: 7, Rated: true, Err: errors.New("refused")}, // it had rates once
 		"left out":   {Unread: errors.New("not selected")},
 		"slow rated": {Rounds: 1, Reached: true, Rated: true, Interval: time.Minute},
 	}
@@ -30,7 +30,7 @@ func TestReadiness(t *testing.T) {
 	}
 	for _, c := range []struct {
 		says    string
-		sources []group // each of a node of its own
+		sources []group // each of another node
 		up      time.Duration
 		want    string
 	}{
@@ -88,8 +88,8 @@ func wantReady(t *testing.T, says string, err error, want string) {
 	}
 }
 
-// cached is a node that gives the same sample twice, as a kubelet does that was
-// asked too soon, so that its first rate comes with the third read.
+// cached is a node that reports the same sample twice, like a kubelet that is read too soon.
+// Its first rate comes with the third read.
 func cached() *place {
 	return &place{read: func(_ context.Context, round int, b *metric.Batch) error {
 		s := b.Add(metric.Entity{Kind: metric.Node, Node: b.Node})
@@ -118,14 +118,14 @@ func TestReadyOverTime(t *testing.T) {
 			t.Helper()
 			wantReady(t, fmt.Sprintf("after %v", time.Since(h.start)), h.m.Ready(), want)
 		}
-		// However long the API server is away, weir is not ready without it.
+		// weir is not ready without the API server, however long that does not answer.
 		h.until(time.Minute)
 		ready("waiting for the API server's list of nodes and pods")
 		facts.Store((&cluster.Facts{}).With(cluster.FactsChange{}))
 		h.until(2 * time.Minute)
 		ready("waiting for the API server's list of nodes and pods")
 
-		// The time since then is what counts.
+		// The time since then counts.
 		facts.Store(facts.Load().With(cluster.FactsChange{Synced: true}))
 		h.provide(cached().spec("a", interval, timeout), refused.spec("b", interval, timeout), left)
 		h.until(2*time.Minute + time.Second)
@@ -135,7 +135,7 @@ func TestReadyOverTime(t *testing.T) {
 		h.until(2*time.Minute + third)
 		ready("")
 
-		// A node that appears later does not take it back.
+		// A node that appears later does not change that.
 		h.provide(cached().spec("a", interval, timeout), cached().spec("c", interval, timeout))
 		h.until(2*time.Minute + third + time.Second)
 		ready("")
@@ -143,8 +143,8 @@ func TestReadyOverTime(t *testing.T) {
 	})
 }
 
-// A restart costs little: the first two reads are settle apart, wherever the
-// steady places lie, and the rates they make are enough.
+// A restart takes little time: the first two reads are settle apart, wherever the places are,
+// and their rates are enough.
 func TestReadyTenSecondsAfterStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		quick := func() *place {
@@ -166,14 +166,15 @@ func TestReadyTenSecondsAfterStart(t *testing.T) {
 		if h.m.Ready() == nil {
 			t.Error("ready before the second reads")
 		}
-		// A thousand nodes are read in one second; the last 5% are not waited for.
+		// A thousand nodes are read in one second. The last 5% are not needed.
 		h.until(settle + time.Second)
 		wantReady(t, "after 11s", h.m.Ready(), "")
 		h.mustEnd()
 	})
 }
 
-// What is left out on purpose has its reason every round, and alarms nobody.
+// A source that is excluded on purpose has its reason every round, and is not counted as
+// failing.
 func TestUnreadSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDiary()
@@ -191,7 +192,7 @@ func TestUnreadSource(t *testing.T) {
 		if s := h.m.Status()[0]; s.Err != nil || !errors.Is(s.Unread, reason) {
 			t.Errorf("status has error %v and is unread for %v, want none and %v", s.Err, s.Unread, reason)
 		}
-		// It is read once it is selected.
+		// It is read when it is selected.
 		h.provide(healthy().spec("a", interval, timeout))
 		h.until(at + time.Second)
 		wantLines(t, "after it was selected", d.read(), fmt.Sprintf("%v forget excluded a", at), fmt.Sprintf("%v a 1", at))
@@ -200,8 +201,8 @@ func TestUnreadSource(t *testing.T) {
 	})
 }
 
-// A container that started only now has a rate at first sight. That says nothing
-// of the rest of its node, which is seen for the first time.
+// A container that has just started has a rate at once, measured from its start. The rest of
+// its node, which is seen for the first time, still has none.
 func TestRatedIsTheNodeNotItsYoungest(t *testing.T) {
 	batch := func(rates, first int) *metric.Batch {
 		b := &metric.Batch{}

@@ -32,8 +32,8 @@ func (m *Manager) follow() {
 			gone = append(gone, r)
 		}
 	}
-	// A source that was stopped stays in the map until it has ended. Only then another of its name
-	// begins, so that the sinks forget the old one. Its end wakes the loop.
+	// A source that was stopped stays in the map until it has ended. Another source of its name
+	// begins only then, so that the sinks forget the old one first. The end wakes the loop.
 	appeared := order[:0]
 	for _, spec := range order {
 		if m.mu.sources[spec.Name] == nil {
@@ -94,14 +94,14 @@ func (m *Manager) named() ([]Spec, map[string]Spec) {
 	return order, wanted
 }
 
-// answer is what a provider said last.
+// answer is the last answer of a provider.
 type answer struct {
 	Provider
 	specs    []Spec
 	panicked bool
 }
 
-// askProvider asks a provider. If it panics, its sources stay as they are.
+// askProvider asks a provider. If it panics, its sources do not change.
 func (m *Manager) askProvider(a *answer, facts *cluster.Facts) {
 	err := guard(func() error {
 		a.specs = a.Sources(facts)

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-// A provider that returns the slice it returned before has no news; a source that has to end
-// before its successor begins is followed up all the same.
+// If a provider returns the same slice again, nothing has changed. A source that must end
+// before its successor begins is still handled.
 func TestSameAnswerIsNoNews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		let := make(chan struct{})
@@ -56,8 +56,8 @@ func TestSameAnswerIsNoNews(t *testing.T) {
 	})
 }
 
-// A source that was no longer wanted, and is wanted again before it has ended, begins anew when
-// it has.
+// If a source is no longer wanted, and is wanted again before it has ended, it begins again
+// after its end.
 func TestWantedAgainBeforeItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		let := make(chan struct{})

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// step is a processor of one source with what is known of it.
+// step is a processor of one source, with its meters.
 type step struct {
 	Processor
 	crossChecker CrossChecker // nil if it is none
@@ -35,8 +35,8 @@ func (r *runner) goOn(err error) {
 	r.rest()
 }
 
-// finish does what comes after the read. If the source is no longer wanted, the round leaves no
-// batch: its error would not be the source's.
+// finish processes and publishes b after the read. If the source is no longer wanted, the round
+// leaves no batch: its error would not be the source's.
 func (r *runner) finish(b *metric.Batch) {
 	if r.ctx.Err() != nil {
 		return
@@ -121,15 +121,15 @@ func (r *runner) admit() (*metric.Batch, error) {
 	return b, err
 }
 
-// took notes how long the last call took.
+// took records how long the last call took.
 func (r *runner) took(meters *stageMeters) {
 	meters.duration.Observe(time.Since(r.caller.began).Seconds())
 }
 
-// ended notes how a read of the source, or of its second endpoint, went.
+// ended records the result of a read of the source or of its second endpoint.
 func (r *runner) ended(b *metric.Batch, err error, meters *stageMeters) *metric.Batch {
 	if err != nil {
-		if r.ctx.Err() == nil { // else it is our doing
+		if r.ctx.Err() == nil { // else weir itself ended the read
 			r.meters.erred(meters.name, err)
 		}
 		if reasonOf(err) == reasonPanic {
@@ -144,7 +144,7 @@ func (r *runner) ended(b *metric.Batch, err error, meters *stageMeters) *metric.
 	return b
 }
 
-// empty sets what the manager knows of b.
+// empty sets the fields of b that the manager knows.
 func (r *runner) empty(b *metric.Batch) *metric.Batch {
 	b.Source, b.Node, b.Interval = r.spec.Kind, r.spec.Node, r.spec.Interval
 	return b
@@ -186,7 +186,7 @@ func (r *runner) step(s *step, b *metric.Batch, facts *cluster.Facts, now time.T
 	s.meters.out.Add(float64(len(b.Samples)))
 }
 
-// crossCheck returns the read of the second endpoint; nil if it gave nothing.
+// crossCheck returns the read of the second endpoint; nil if it has no samples.
 func (r *runner) crossCheck() *metric.Batch {
 	b, err := r.admit()
 	if err == nil {

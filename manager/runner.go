@@ -37,8 +37,8 @@ type runner struct {
 
 	rounds    int
 	due       time.Time
-	newcomers bool        // the last round had some
-	answered  bool        // the last read gave something, or at least no error
+	newcomers bool        // the last round had new containers without a rate
+	answered  bool        // the last read had samples, or no error
 	drain     *sinkWriter // that the round must drain; nil for none
 
 	mu struct {
@@ -141,8 +141,8 @@ func (r *runner) again() bool {
 	return true
 }
 
-// stop ends the source's life: at once if it is idle, else when its round has
-// noticed. It reports whether it was called for the first time.
+// stop ends the source's life: at once if it is idle, else at the end of its round. It reports
+// whether this is the first call.
 func (r *runner) stop() (first bool) {
 	r.mu.Lock()
 	if r.mu.stopping {
@@ -170,8 +170,8 @@ func (r *runner) ending() bool {
 	return r.mu.stopping
 }
 
-// end closes the source, frees its state and tells the sinks. It is called once, while no round
-// runs.
+// end closes the source, frees its state and has the sinks forget it. It is called once, while
+// no round runs.
 func (r *runner) end() {
 	r.cancel()
 	r.pipeline = nil
@@ -218,8 +218,8 @@ func (r *runner) open() {
 	}
 }
 
-// breakDown makes all further rounds fail with err. The source, if there is one, is closed when
-// it is no longer wanted.
+// breakDown makes all further rounds fail with err. If there is a source, it is closed when it
+// is no longer wanted.
 func (r *runner) breakDown(err error) {
 	r.meters.erred(stageOpen, err)
 	err = judged(err)

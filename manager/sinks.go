@@ -5,9 +5,9 @@ import "time"
 // SinkStatus is the state of one sink.
 type SinkStatus struct {
 	Name string
-	// Succeeded is when the last write without an error was done; zero if none was.
+	// Succeeded is when the last write without an error ended; zero if there was none.
 	Succeeded time.Time
-	// Err is what the last write ended with.
+	// Err is the error of the last write.
 	Err error
 	// Queued is how many batches wait for it, of at most Queue.
 	Queued, Queue int

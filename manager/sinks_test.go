@@ -13,8 +13,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Sinks tells of each sink when it last worked, what it ended with, what waits and
-// what was lost.
+// Sinks returns for each sink when its last write succeeded, its last error, and how many
+// batches are queued and were dropped.
 func TestSinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := errors.New("no space left on device")
@@ -37,8 +37,7 @@ func TestSinks(t *testing.T) {
 			{Name: "well", Sink: newDiary()}, {Name: "fails", Sink: fails}, {Name: "hangs", Sink: hangs, Queue: 2, Deadline: time.Hour},
 		}}, specs...)
 		h.until(time.Second)
-		// The four are read in the first milliseconds; one is being written where it
-		// hangs.
+		// The four are read in the first milliseconds. One of them is in the write that hangs.
 		got := h.m.Sinks()
 		for i := range got {
 			got[i].Succeeded = got[i].Succeeded.Truncate(time.Second)

@@ -25,7 +25,7 @@ type sinkWriter struct {
 	full atomic.Bool
 	mu   struct {
 		sync.Mutex
-		status SinkStatus // but for the queue
+		status SinkStatus // without the length of the queue
 	}
 
 	// The rest belongs to the goroutine that drains the queue.
@@ -123,7 +123,8 @@ func (o *sinkWriter) drop() {
 	o.mu.status.Dropped++
 }
 
-// recordWrite notes how a write ended. An error is counted, and logged if its kind is new.
+// recordWrite records the result of a write. An error is counted, and logged if its kind is
+// new.
 func (o *sinkWriter) recordWrite(b *metric.Batch, err error) {
 	o.mu.Lock()
 	if o.mu.status.Err = err; err == nil {
@@ -146,7 +147,7 @@ func (o *sinkWriter) recordWrite(b *metric.Batch, err error) {
 	o.log.Warn("the sink fails", failure(err)...)
 }
 
-// forget tells the sink that a source is gone.
+// forget has the sink forget a source.
 func (o *sinkWriter) forget(it item) {
 	var called any = o.Sink
 	if o.Recorder != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// writes, asks and does are a Sink, a Provider and a Processor of one function.
+// writes, asks and does are a Sink, a Provider and a Processor, each made of one function.
 type (
 	writes func(context.Context, *metric.Batch) error
 	asks   func(*cluster.Facts) []Spec
@@ -49,7 +49,7 @@ func TestSlowSinkCostsOnlyItself(t *testing.T) {
 		if n := len(d.read()); n != 6 {
 			t.Errorf("batches the other sink got: got %d, want 6", n)
 		}
-		// One is in the sink's hands, two in its queue.
+		// One batch is in the sink, two are in its queue.
 		h.wantMetric(2, "weir_sink_queue_length", "sink=hung")
 		h.wantMetric(2, "weir_sink_queue_capacity", "sink=hung")
 		h.wantMetric(3, "weir_sink_dropped_batches_total", "sink=hung")
@@ -97,8 +97,8 @@ func TestSinkThatFails(t *testing.T) {
 	})
 }
 
-// The pipeline is called in its order, for failed reads too, with state of its
-// own for each source; a panic ends that state.
+// The processors are called in their order, also for failed reads, with separate state for each
+// source. A panic ends that state.
 func TestPipeline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDiary()
@@ -148,7 +148,7 @@ func TestPipeline(t *testing.T) {
 	})
 }
 
-// seer is a place with a second view.
+// seer is a place with a second endpoint.
 type seer struct {
 	*place
 	readSecond func(ctx context.Context, b *metric.Batch) error
@@ -156,7 +156,7 @@ type seer struct {
 
 func (s seer) ReadSecond(ctx context.Context, b *metric.Batch) error { return s.readSecond(ctx, b) }
 
-// crossCheckSource doubts whatever it is told to.
+// crossCheckSource needs a cross-check in every round.
 type crossCheckSource struct{ rounds *int }
 
 func (d crossCheckSource) NeedsCrossCheck(_ *cluster.Facts, b *metric.Batch, _ time.Time) bool {
@@ -201,8 +201,8 @@ func TestSecondRead(t *testing.T) {
 		third := steady("a", h.start, settle)
 		h.until(third + 2*interval)
 		wantLines(t, "rounds", d.read(), "0s a 1 witness 2", "10s a 0 Other", fmt.Sprintf("%v a 1", third),
-			// A witness that hangs holds up its own round by its deadline and
-			// the grace, and then the source: no call of it while another runs.
+			// A second read that hangs delays its own round by its deadline and the grace.
+			// After that the source is not called until the read returns.
 			fmt.Sprintf("%v a 1", third+interval+timeout+grace), fmt.Sprintf("%v a 0 NodeTimeout", third+2*interval))
 		if doubted != 3 || asked != 3 {
 			t.Errorf("doubted %d times, asked the witness %d times; want 3, 3", doubted, asked)
@@ -216,7 +216,7 @@ func TestSecondRead(t *testing.T) {
 	})
 }
 
-// A batch is not filled again while a sink has it, and is once it has not.
+// A batch is filled again only after the sinks have released it.
 func TestBatchesAreRecycled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		let := make(chan struct{})

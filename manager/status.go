@@ -28,7 +28,7 @@ type SourceStatus struct {
 	// Err is the error of the last round; nil if it had none, or if the source is left out on
 	// purpose. The round may have served numbers all the same.
 	Err error
-	// Reached reports whether the last read gave something, or at least no error.
+	// Reached reports whether the last read had samples, or no error.
 	Reached bool
 	// Rated reports whether any round had a rate that could be served.
 	Rated bool
@@ -54,7 +54,7 @@ func (r *runner) currentStatus() SourceStatus {
 	return r.mu.status
 }
 
-// begin notes that a round begins.
+// begin records that a round begins.
 func (r *runner) begin() {
 	now := time.Now()
 	r.mu.Lock()
@@ -62,8 +62,8 @@ func (r *runner) begin() {
 	r.mu.status.Began = now
 }
 
-// recordRound notes the result of the round of b. A source is logged when it begins to fail, when it
-// fails for another reason, and when it answers again.
+// recordRound records the result of the round of b. A source is logged when it begins to fail,
+// when it fails for another reason, and when it answers again.
 func (r *runner) recordRound(b *metric.Batch) {
 	if r.spec.Unread != nil {
 		return
@@ -113,7 +113,7 @@ func rated(b *metric.Batch) bool {
 	return rates > 0 && float64(rates) >= enough*float64(rates+first)
 }
 
-// forgetStatus takes a source that ends out of the count of failing ones.
+// forgetStatus removes a source that ends from the count of failing ones.
 func (r *runner) forgetStatus() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,7 +122,7 @@ func (r *runner) forgetStatus() {
 	}
 }
 
-// failure returns what a log line says of err: a panic with its stack.
+// failure returns the log fields for err: for a panic also its stack.
 func failure(err error) []zap.Field {
 	fields := []zap.Field{zap.String("reason", reasonOf(err)), zap.NamedError("error", err)}
 	var panicked *panicError

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// The stages that are not a processor or a sink, as metrics name them.
+// The stages other than processors and sinks, as metrics name them.
 const (
 	stageProvider   = "provider"
 	stageOpen       = "open"

@@ -13,9 +13,9 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// catalogueIDs says what the numbers of groups, reasons and metrics in a file mean to this
-// weir: its own number, or -1 for a name that it does not know. The names are written in each
-// Begin, because the catalogue grows.
+// catalogueIDs maps the numbers of groups, reasons and metrics in a file to those of this weir;
+// -1 for a name that it does not know. The names are written in each Begin, because the
+// catalogue grows.
 type catalogueIDs struct{ groups, reasons, metrics []int16 }
 
 const (
@@ -41,8 +41,8 @@ func (c *codec) catalogue(first protowire.Number) {
 	c.ids.metrics = c.ownNumbers(first+2, metrics, maxMetrics)
 }
 
-// ownNumbers writes the names of this weir, or reads those of a file and returns the number that this
-// weir has for each.
+// ownNumbers writes the names of this weir. Or it reads those of a file, and returns this
+// weir's number for each.
 func (c *codec) ownNumbers(n protowire.Number, own []string, most int) []int16 {
 	if !c.decoding {
 		for i := range own {
@@ -105,7 +105,7 @@ func (c *codec) batch(b *metric.Batch, isCrossCheck bool) {
 		if !ok {
 			break
 		}
-		if len(b.Samples) == c.mostSamples { // the memory of smaller batches is used again
+		if len(b.Samples) == c.mostSamples { // smaller batches reuse memory
 			if c.spend(sampleSize); c.err != nil {
 				return
 			}
@@ -131,7 +131,7 @@ func (c *codec) batch(b *metric.Batch, isCrossCheck bool) {
 	}
 }
 
-// About how much memory one of each takes, in bytes.
+// The approximate size of one of each in memory, in bytes.
 const (
 	sampleSize  = 1024
 	subjectSize = 256
@@ -176,7 +176,7 @@ const (
 	sampleRated, sampleWindows  = 12, 13 // bit set of groups; packed, end relative to time and length
 )
 
-// subject is what a sample is about: its entity and instance, without the number of processes.
+// subject is the entity and instance of a sample, without the number of processes.
 type subject struct {
 	entity   metric.Entity
 	instance metric.Instance
@@ -187,7 +187,7 @@ type subject struct {
 type subjects struct {
 	list  []subject
 	index map[subject]int // when encoding
-	next  int             // behind the subject of the last sample
+	next  int             // index after the subject of the last sample
 }
 
 // subject describes the entity and the instance of a sample.
@@ -436,7 +436,7 @@ func (c *codec) readFailure(n protowire.Number, err *error) {
 	}
 }
 
-// recordedError is an error as a recording keeps it.
+// recordedError is an error that was read from a recording.
 type recordedError struct {
 	text     string
 	read     *metric.ReadError // nil if it wraps none
@@ -455,7 +455,7 @@ func (e *recordedError) As(target any) bool {
 	return false
 }
 
-// Is reports whether the error was that of a deadline.
+// Is reports whether the recorded error was a passed deadline.
 func (e *recordedError) Is(target error) bool {
 	return e.deadline && target == context.DeadlineExceeded
 }

@@ -9,8 +9,8 @@ import (
 	"io"
 )
 
-// header begins a file. It may also stand where a block may begin: files can be joined. Its
-// last byte is the version of the format.
+// header begins a file. It may also appear where a block may begin, because files can be
+// joined. Its last byte is the version of the format.
 const header = "WEIRREC\x02"
 
 // A block is
@@ -26,7 +26,7 @@ const (
 	blockRecords = 'R'
 )
 
-// The bounds of writer and reader, in bytes.
+// The limits of writer and reader, in bytes.
 const (
 	maxPayload = 16 << 20 // of a block, compressed
 	maxBlock   = 16 << 20 // of a block, decompressed
@@ -54,7 +54,7 @@ func appendBlockHead(buf []byte, kind byte, payload []byte) []byte {
 // blockReader reads blocks.
 type blockReader struct {
 	r    io.Reader
-	at   int64 // the end of the last whole block
+	at   int64 // the end of the last complete block
 	head [blockHead]byte
 	buf  []byte
 }
@@ -140,7 +140,7 @@ func (b *blockReader) read(n int) ([]byte, error) {
 	return b.buf, nil
 }
 
-// endError returns the error for the end of the input, n bytes after the last whole block.
+// endError returns the error for the end of the input, n bytes after the last complete block.
 func (b *blockReader) endError(n int, err error) error {
 	switch {
 	case errors.Is(err, io.EOF) && n == 0:

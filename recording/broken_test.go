@@ -16,7 +16,7 @@ import (
 	"github.com/weir-metrics/weir/recording"
 )
 
-// record returns a recording of n rounds, and where each of its blocks ends.
+// record returns a recording of n rounds, and the end of each of its blocks.
 func record(t *testing.T, n int) (file []byte, ends []int) {
 	t.Helper()
 	var out bytes.Buffer
@@ -31,7 +31,7 @@ func record(t *testing.T, n int) (file []byte, ends []int) {
 	return out.Bytes(), ends
 }
 
-// read returns how many rounds can be read, and what ended that.
+// read returns how many rounds can be read, and the error after them.
 func read(file []byte) (rounds int, err error) {
 	r, err := recording.NewReader(bytes.NewReader(file))
 	if err != nil {
@@ -49,7 +49,7 @@ func read(file []byte) (rounds int, err error) {
 	}
 }
 
-// A file that ends anywhere is read up to its last whole block, and says so.
+// A file that ends early is read up to its last complete block, and the error says so.
 func TestACutFileIsReadUpToItsLastWholeBlock(t *testing.T) {
 	file, ends := record(t, 12)
 	for n := range file {
@@ -79,7 +79,7 @@ func TestACutFileIsReadUpToItsLastWholeBlock(t *testing.T) {
 	}
 }
 
-// A byte that changed is noticed, and nothing of its block is believed.
+// A changed byte is detected, and its block is not used.
 func TestAChangedByteIsNoticed(t *testing.T) {
 	file, ends := record(t, 6)
 	for n := 8; n < len(file); n++ {
@@ -93,19 +93,18 @@ func TestAChangedByteIsNoticed(t *testing.T) {
 		}
 		got, err := read(bad)
 		var damaged *recording.DamagedError
-		var cut *recording.TruncatedError // where the length grew
+		var cut *recording.TruncatedError // if the length grew
 		if got != want || !errors.As(err, &damaged) && !errors.As(err, &cut) {
 			t.Fatalf("byte %d: %d rounds and %v, want %d and that it is damaged", n, got, err, want)
 		}
 	}
 }
 
-// Files of one run after another are one recording once their bytes are joined,
-// and blocks of kinds that do not exist yet are passed over.
+// The joined bytes of several files are one recording. Blocks of unknown kinds are skipped.
 func TestFilesAreJoinedAndUnknownBlocksSkipped(t *testing.T) {
 	one, _ := record(t, 5)
 	two, _ := record(t, 3)
-	// Kind 'Z', 3 bytes, and their CRC-32C, which was worked out elsewhere.
+	// Kind 'Z', 3 bytes, and their CRC-32C, which another program computed.
 	unknown := []byte{'Z', 3, 0, 0, 0, 0xa4, 0xaa, 0x4c, 0xeb, 1, 2, 3}
 	joined := bytes.Join([][]byte{one, unknown, two}, nil)
 	got, err := read(joined)
@@ -114,7 +113,7 @@ func TestFilesAreJoinedAndUnknownBlocksSkipped(t *testing.T) {
 	}
 }
 
-// The first bytes of a file are what docs/recording.md says.
+// The first bytes of a file are those in docs/recording.md.
 func TestOthersAreNoRecording(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                    "this is not a recording: it is empty",
@@ -127,7 +126,7 @@ func TestOthersAreNoRecording(t *testing.T) {
 	}
 }
 
-// Targets, and what happens between rounds, are read back.
+// Scale targets, and events between rounds, are read back.
 func TestScaleTargets(t *testing.T) {
 	var out bytes.Buffer
 	w := must(recording.NewWriter(&out, recording.Options{Begin: began, By: "weir test"}))
@@ -138,7 +137,7 @@ func TestScaleTargets(t *testing.T) {
 	facts := (*cluster.Facts)(nil).With(cluster.FactsChange{Synced: true, At: began})
 	check(t, w.Scale(want, began.Add(time.Second)))
 	check(t, w.Facts(facts, began.Add(2*time.Second)))
-	check(t, w.Facts(facts, began.Add(3*time.Second))) // is no news
+	check(t, w.Facts(facts, began.Add(3*time.Second))) // nothing has changed
 	check(t, w.Close())
 	var got []recording.Frame
 	r := must(recording.NewReader(&out))
@@ -156,7 +155,7 @@ func TestScaleTargets(t *testing.T) {
 	}
 }
 
-// What a reader remembers is bounded.
+// The memory of a reader is limited.
 func TestMemoryIsBounded(t *testing.T) {
 	file, _ := record(t, 60)
 	r := must(recording.NewReaderMemory(bytes.NewReader(file), 20_000))
@@ -174,7 +173,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// Samples of a few bytes take no more memory than they may.
+// Samples of a few bytes cannot exceed the memory limit.
 func TestEmptySamplesCount(t *testing.T) {
 	var out bytes.Buffer
 	w := must(recording.NewWriter(&out, recording.Options{Begin: began}))
@@ -197,7 +196,7 @@ func TestEmptySamplesCount(t *testing.T) {
 	}
 }
 
-// A number that stands for nothing is an error, and no index into what there is.
+// An unknown number is an error, and is not used as an index.
 func TestKindsThatDoNotExist(t *testing.T) {
 	var out bytes.Buffer
 	w := must(recording.NewWriter(&out, recording.Options{Begin: began}))
@@ -211,7 +210,7 @@ func TestKindsThatDoNotExist(t *testing.T) {
 	}
 }
 
-// That a source is gone is written, too, when it was read before the last Begin only.
+// A Gone is written even if the source was last read before the last Begin.
 func TestGoneAfterABegin(t *testing.T) {
 	var out bytes.Buffer
 	w := must(recording.NewWriter(&out, recording.Options{Begin: began, Restart: time.Minute}))
@@ -233,8 +232,8 @@ func TestGoneAfterABegin(t *testing.T) {
 	}
 }
 
-// Bytes of anyone's make no reader panic or take more memory than it may, and
-// what it did read can be written and read again.
+// For no input does a reader panic or take more memory than allowed. The frames that it returns
+// can be written and read again.
 func FuzzReader(f *testing.F) {
 	var out bytes.Buffer
 	w := must(recording.NewWriter(&out, recording.Options{Begin: began}))
@@ -264,7 +263,7 @@ func FuzzReader(f *testing.F) {
 				b := new(metric.Batch)
 				b.CopyFrom(f.Batch)
 				if w.Round(f.Batch, f.Facts, f.Now) != nil {
-					return // a time that no clock shows
+					return // a time that no clock has
 				}
 				rounds = append(rounds, round{b, f.Facts, f.Now})
 			}

@@ -21,14 +21,14 @@ var (
 // counting as a clock step. The two clocks are not read at the same instant.
 const maxSkew = 100 * time.Millisecond
 
-// codec encodes or decodes messages in the wire format of Protocol Buffers. Each message
-// is described once, by a function that calls a method of codec for each field, in
-// ascending order of the field numbers. When encoding, a method appends its field unless it is zero. When decoding, it
-// reads its field if that is the next one, and skips unknown fields before it. The first error is kept; all
-// fields are zero after it.
+// codec encodes or decodes messages in the wire format of Protocol Buffers. Each message is
+// described once, by a function that calls a method of codec for each field, in ascending order
+// of the field numbers. When encoding, a method appends its field unless it is zero. When
+// decoding, it reads its field if that is the next one, and skips unknown fields before it. The
+// first error is kept. After an error all fields are zero.
 type codec struct {
 	decoding bool
-	buf      []byte // encoding: what was written; decoding: the rest of the present message
+	buf      []byte // encoding: the bytes written; decoding: the rest of the present message
 	err      error
 
 	// field and wireType are the next field of the message, if its tag was read; else field
@@ -36,8 +36,8 @@ type codec struct {
 	field    protowire.Number
 	wireType protowire.Type
 
-	// names is the table of names since the last Begin; numbers has their places + 1. New
-	// ones are written ahead of the record.
+	// names is the table of names since the last Begin; numbers has their indexes + 1. New
+	// names are written before the record.
 	names    []string
 	numbers  map[string]uint64
 	newNames []byte
@@ -46,7 +46,7 @@ type codec struct {
 
 	began  time.Time // of the run; instants are relative to it
 	wall   int64     // time of day of the last instant, in nanoseconds since the Unix epoch
-	budget int64     // bytes that may still be kept, when decoding
+	budget int64     // bytes that the decoder may still keep
 	ids    catalogueIDs
 
 	mostSamples     int    // the most samples of any batch so far, when decoding
@@ -68,7 +68,7 @@ func (c *codec) fail(err error) {
 	c.buf, c.field = nil, 0
 }
 
-// spend notes that n bytes are kept.
+// spend reduces the budget by n bytes that are kept.
 func (c *codec) spend(n int) {
 	if c.budget -= int64(n); c.decoding && c.budget < 0 {
 		c.fail(errors.New("it names more than this reader has memory for"))
@@ -102,7 +102,7 @@ func (c *codec) next(n protowire.Number, t protowire.Type) bool {
 	return true
 }
 
-// consume moves behind n bytes; n is negative for an error of protowire.
+// consume skips n bytes; n is negative for an error of protowire.
 func (c *codec) consume(n int) bool {
 	if n < 0 {
 		c.fail(errShort)
@@ -141,7 +141,7 @@ func (c *codec) begin(n protowire.Number) (outer nesting, ok bool) {
 	return outer, c.err == nil
 }
 
-// nesting is what end needs of the message around.
+// nesting is the state of the outer message, for end.
 type nesting struct {
 	at   int
 	rest []byte
@@ -234,7 +234,7 @@ func (c *codec) boolean(n protowire.Number, v *bool) {
 	}
 }
 
-// double is a field of type double. It is bit for bit the same when read: -0 and NaN too.
+// double is a field of type double. Its bits do not change, also for -0 and NaN.
 func (c *codec) double(n protowire.Number, v *float64) {
 	if !c.decoding {
 		if b := math.Float64bits(*v); b != 0 {
@@ -250,7 +250,7 @@ func (c *codec) double(n protowire.Number, v *float64) {
 	}
 }
 
-// text is a field of type string that hardly occurs twice.
+// text is a field of type string that seldom occurs twice.
 func text[S ~string | ~[]byte](c *codec, n protowire.Number, s *S) {
 	if !c.decoding {
 		if len(*s) > 0 {
@@ -268,7 +268,7 @@ func text[S ~string | ~[]byte](c *codec, n protowire.Number, s *S) {
 	}
 }
 
-// name is a string in the table of names: a field of type uint64 with its place + 1.
+// name is a string in the table of names: a field of type uint64 with its index + 1.
 func name[S ~string](c *codec, n protowire.Number, s *S) {
 	u := c.numberOf(string(*s))
 	unsigned(c, n, &u)
@@ -321,10 +321,10 @@ func (c *codec) labels(n protowire.Number, m *map[string]string) {
 	}
 }
 
-// instant is a reading of weir's clock: a message with the time of day since began, and
-// with its skew: by how much the time of day has moved against the monotonic clock since
-// began. Where that is a clock step, the decoded time is without it, so that instants of one run differ by what
-// the monotonic clock said.
+// instant is a time by weir's clock: a message with the time of day since began, and its skew:
+// by how much the time of day has moved against the monotonic clock since began. If that is a
+// clock step, the decoded time is without it. So the difference of two instants of one run is
+// that of the monotonic clock.
 func (c *codec) instant(n protowire.Number, t *time.Time) {
 	if !c.decoding && t.IsZero() {
 		return
@@ -351,7 +351,8 @@ func (c *codec) instant(n protowire.Number, t *time.Time) {
 	}
 }
 
-// stamp is a time of the API server's: an optional field of type fixed64, in nanoseconds since the Unix epoch.
+// stamp is a time by the API server: an optional field of type fixed64, in nanoseconds since
+// the Unix epoch.
 func (c *codec) stamp(n protowire.Number, t *time.Time) {
 	if !c.decoding {
 		if !t.IsZero() {

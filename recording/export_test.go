@@ -7,7 +7,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// NewReaderMemory is NewReader with another bound on memory.
+// NewReaderMemory is NewReader with another limit of memory.
 func NewReaderMemory(from io.Reader, memory int64) (*Reader, error) {
 	r, err := NewReader(from)
 	if err == nil {
@@ -16,8 +16,8 @@ func NewReaderMemory(from io.Reader, memory int64) (*Reader, error) {
 	return r, err
 }
 
-// Packed returns a file of one block that has these records, so that a fuzzer needs to
-// know nothing of compression and checksums.
+// Packed returns a file of one block with these records, so that a fuzzer need not handle
+// compression and checksums.
 func Packed(records []byte) []byte {
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<10), zstd.WithLowerEncoderMem(true))
 	if err != nil {

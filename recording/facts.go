@@ -9,7 +9,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// About how much memory a node, a pod and a container take, in bytes, without their names.
+// The approximate size of a node, a pod and a container in memory, in bytes, without their
+// names.
 const (
 	nodeSize      = 512
 	podSize       = 768
@@ -170,7 +171,7 @@ func (r *recentFacts) newest() *cluster.Facts {
 	return r.list[0]
 }
 
-// split cuts a change into parts that fit into a record each.
+// split divides a change into parts that each fit into a record.
 func split(c cluster.FactsChange, do func(part *cluster.FactsChange, more bool) error) error {
 	const most = 4096
 	for {

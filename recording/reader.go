@@ -14,10 +14,10 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Reader reads a recording, which may be damaged or made up. It is for one goroutine.
+// Reader reads a recording, which may be damaged or forged. It is not safe for concurrent use.
 type Reader struct {
 	blocks blockReader
-	memory int64 // about how many bytes it may keep between two Begin records
+	memory int64 // approximate number of bytes that it may keep between two Begin records
 	z      *zstd.Decoder
 	block  []byte // decompressed
 	rest   []byte // the records of block that are not read yet
@@ -47,15 +47,15 @@ func NewReader(r io.Reader) (*Reader, error) {
 	return rd, nil
 }
 
-// Offset returns the end of the last whole block that was read, in bytes.
+// Offset returns the end of the last complete block that was read, in bytes.
 func (r *Reader) Offset() int64 { return r.blocks.at }
 
-// Next returns the next frame. Its Batch is valid until the next call. The error is io.EOF
-// at the end, a *TruncatedError if the file ends within a block, and a *DamagedError if the
-// file has changed. After an error there is nothing more to read.
+// Next returns the next frame. Its Batch is valid until the next call. The error is io.EOF at
+// the end, a *TruncatedError if the file ends within a block, and a *DamagedError if the file
+// has changed. After an error Next returns the same error.
 func (r *Reader) Next() (Frame, error) { return r.Read(&r.batch) }
 
-// Read is Next with the batch that a Round is read into. Read empties it first.
+// Read is Next with a batch into which a Round is read. Read empties it first.
 func (r *Reader) Read(b *metric.Batch) (Frame, error) {
 	for r.err == nil {
 		f, ok, err := r.nextRecord(b)
@@ -67,8 +67,8 @@ func (r *Reader) Read(b *metric.Batch) (Frame, error) {
 	return Frame{}, r.err
 }
 
-// nextRecord reads a record. ok is false if it is not a frame: its kind is unknown, or it
-// is a part of a change.
+// nextRecord reads a record. ok is false if it is not a frame: its kind is unknown, or it is a
+// part of a change.
 func (r *Reader) nextRecord(b *metric.Batch) (f Frame, ok bool, err error) {
 	for len(r.rest) == 0 {
 		if err := r.nextBlock(); err != nil {
@@ -192,8 +192,8 @@ func (r *Reader) round(f *Frame, b *metric.Batch) {
 	f.Batch, f.Source, f.Node = b, b.Source, b.Node
 }
 
-// Skip reads to the end of the last whole block without decompressing blocks. It returns
-// why there is no other block: io.EOF, or one of Next's errors.
+// Skip reads to the end of the last complete block without decompressing blocks. It returns the
+// error that ended this: io.EOF, or another error of Next.
 func (r *Reader) Skip() error {
 	for r.err == nil {
 		_, _, r.err = r.blocks.next()

@@ -1,6 +1,6 @@
-// Package recording reads and writes recordings of a run: what sources said and what the
-// API server said, before any processor changed it. A replay through the same pipeline
-// gives the same numbers.
+// Package recording reads and writes recordings of a run: the batches of sources and the
+// cluster facts, before any processor changed them. A replay through the same pipeline gives
+// the same numbers.
 //
 // # Format
 //
@@ -12,10 +12,10 @@
 //
 // # Promises
 //
-// A round is read back bit for bit, except its error: of that the text, the reason and whether a
-// deadline has passed are kept. A file that ends anywhere is read up to its last whole
-// block. A reader skips fields, records and blocks that it does not know, and metrics
-// whose names it does not know. The bytes of files can be joined.
+// A round is read back bit for bit, except its error: only its text, its reason and whether a
+// deadline has passed are kept. A file that ends early is read up to its last complete block. A
+// reader skips fields, records and blocks that it does not know, and metrics whose names it
+// does not know. The bytes of files can be joined.
 //
 // # Left to others
 //
@@ -38,18 +38,18 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// FrameKind says what a Frame is about.
+// FrameKind is the kind of a Frame.
 type FrameKind uint8
 
 // The kinds of frame. The number + 1 is the field of Record.
 const (
-	// Begin: later records refer to nothing before it.
+	// Begin: later records refer to no record before it.
 	Begin FrameKind = iota + 1
-	// Facts: the API server said something new.
+	// Facts: the cluster facts have changed.
 	Facts
 	// Round: a source was read.
 	Round
-	// Gone: a source is not read any more.
+	// Gone: a source is no longer read.
 	Gone
 	// Scale: a scale target is new, has changed or is gone.
 	Scale
@@ -69,25 +69,25 @@ func (k FrameKind) String() string {
 // Frame is one event of a recording.
 type Frame struct {
 	Kind FrameKind
-	// Now is the time of the event by the clock of the weir that recorded it: of a Round
-	// the time that the processors got, of Facts when they arrived, of a Scale when it was
-	// seen. A Gone has the time of the frame before.
+	// Now is the time of the event by the clock of the weir that recorded it: for a Round the
+	// time that the processors got, for Facts when they arrived, for a Scale when it was seen.
+	// A Gone has the time of the frame before.
 	Now time.Time
-	// Facts are the facts of that time; of a Round those that the processors got. Nil
-	// without a cluster. They are immutable and may be kept.
+	// Facts are the facts of that time; for a Round those that the processors got. Nil without
+	// a cluster. They are immutable and may be kept.
 	Facts *cluster.Facts
-	// Batch is a Round's, as the source filled it. It is valid until the next frame is
-	// read.
+	// Batch is the batch of a Round, as the source filled it. It is valid until the next frame
+	// is read.
 	Batch *metric.Batch
 	// Source and Node are the source of a Round or Gone.
 	Source string
 	Node   metric.NodeName
 	// Scale is the target of a Scale frame. It may be kept.
 	Scale *ScaleTarget
-	// Fresh says of a Begin that a new run begins: a pipeline starts without any state.
-	// Otherwise the run goes on.
+	// Fresh says that a Begin begins a new run: a pipeline starts without any state. Otherwise
+	// the run continues.
 	Fresh bool
-	// By is the program that wrote what follows a Begin: "weir v1.2.3".
+	// By is the program that wrote the records after a Begin: "weir v1.2.3".
 	By string
 }
 
@@ -105,7 +105,7 @@ type ScaleTarget struct {
 	// JSON (autoscaling/v2); both empty without one.
 	HPA  string
 	Spec json.RawMessage
-	// Gone says that the target does not exist any more, or is not followed any more.
+	// Gone says that the target no longer exists, or is no longer followed.
 	Gone bool
 }
 
@@ -146,16 +146,16 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// NoRecordingError says that a file is not a recording that can be read.
+// NoRecordingError means that a file is not a recording that this weir can read.
 type NoRecordingError struct{ Why string }
 
 // Error returns the cause.
 func (e *NoRecordingError) Error() string { return "this is not a recording: " + e.Why }
 
-// TruncatedError says that a file ends within a block, because its writer was killed. All
-// frames before it are whole.
+// TruncatedError means that a file ends within a block, because its writer was killed. All
+// frames before that block are complete.
 type TruncatedError struct {
-	At int64 // bytes up to the end of the last whole block
+	At int64 // bytes up to the end of the last complete block
 }
 
 // Error returns where the file ends.
@@ -163,7 +163,8 @@ func (e *TruncatedError) Error() string {
 	return fmt.Sprintf("the recording ends within a block after byte %d: its writer was killed; everything before that byte is whole", e.At)
 }
 
-// DamagedError says that the bytes of a file have changed. All frames before it are whole.
+// DamagedError means that the bytes of a file have changed. All frames before the damage are
+// complete.
 type DamagedError struct {
 	At  int64 // where the damaged block begins
 	Err error

@@ -22,19 +22,19 @@ import (
 
 var began = time.Date(2026, 11, 2, 3, 4, 5, 6, time.UTC)
 
-// equal compares batches and facts bit for bit; times by the moment.
+// equal compares batches and facts bit by bit, and times as moments.
 var equal = cmp.Options{
 	cmp.AllowUnexported(metric.Values{}, metric.Sample{}, cluster.Requirements{}),
 	cmpopts.IgnoreUnexported(metric.Batch{}),
 	cmpopts.EquateEmpty(),
 	cmp.Comparer(func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }),
 	cmp.Comparer(sameError),
-	// The order of the pods of a node or namespace means nothing.
+	// The order of the pods of a node or namespace has no meaning.
 	cmpopts.SortSlices(func(a, b *cluster.Pod) bool { return a.String() < b.String() }),
 	cmp.Transformer("facts", factsAsText),
 }
 
-// factsAsText is what facts say, by every way to ask.
+// factsAsText returns the results of all queries of facts.
 func factsAsText(f *cluster.Facts) any {
 	all := struct {
 		Synced bool
@@ -60,7 +60,7 @@ func factsAsText(f *cluster.Facts) any {
 	return all
 }
 
-// sameError compares what a recording keeps of an error.
+// sameError compares the parts of an error that a recording keeps.
 func sameError(a, b error) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
@@ -72,15 +72,15 @@ func sameError(a, b error) bool {
 	return a.Error() == b.Error() && errors.Is(a, context.DeadlineExceeded) == errors.Is(b, context.DeadlineExceeded)
 }
 
-// round is what a Writer is given.
+// round is the arguments of Writer.Round.
 type round struct {
 	b     *metric.Batch
 	facts *cluster.Facts
 	now   time.Time
 }
 
-// fixture makes rounds that are alike from one to the next, as those of a cluster
-// are, with whatever may happen to them.
+// fixture makes rounds that are similar from one to the next, like those of a cluster, with
+// random changes.
 type fixture struct {
 	*rand.Rand
 	now    time.Time
@@ -144,7 +144,7 @@ func (w *fixture) value() float64 {
 	}
 }
 
-// step lets a second or so pass, and returns the next round.
+// step advances the time by about a second, and returns the next round.
 func (w *fixture) step() round {
 	w.now = w.now.Add(time.Duration(w.Int64N(2e9)))
 	if w.chance(0.2) {
@@ -154,7 +154,7 @@ func (w *fixture) step() round {
 	b := w.batch(node)
 	facts := w.facts[max(0, len(w.facts)-1-w.IntN(2))]
 	if w.chance(0.02) {
-		facts = w.facts[w.IntN(len(w.facts))] // a round that took long
+		facts = w.facts[w.IntN(len(w.facts))] // a long round has older facts
 	}
 	return round{b, facts, w.now}
 }
@@ -276,8 +276,8 @@ func (w *fixture) learn() {
 	w.facts = append(w.facts, last.With(c))
 }
 
-// What is written is read back, bit for bit, whatever the size of blocks and
-// however often the writer begins anew.
+// Everything is read back bit by bit, whatever the size of blocks and the number of Begin
+// records.
 func TestWhatIsWrittenIsReadBack(t *testing.T) {
 	for seed := range uint64(12) {
 		o := recording.Options{
@@ -311,7 +311,7 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 				t.Fatalf("seed %d, round %d (-want +got):\n%s", seed, i, diff)
 			}
 			if i%7 != 0 {
-				continue // facts take a while to compare
+				continue // facts are slow to compare
 			}
 			if diff := cmp.Diff(want.facts, f.Facts, equal); diff != "" {
 				t.Fatalf("seed %d, round %d: facts (-want +got):\n%s", seed, i, diff)

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-metrics/weir/recording"
 )
 
-// usual returns rounds of one node as a kubelet's /metrics/resource has them: 30
-// pods of 2 containers, CPU to the microsecond, memory in pages, times to the millisecond.
+// usual returns rounds of one node like those of a kubelet's /metrics/resource: 30 pods with 2
+// containers, CPU to the microsecond, memory in pages, times to the millisecond.
 func usual(rounds int) []*metric.Batch {
 	r := rand.New(rand.NewPCG(1, 2))
 	var all []*metric.Batch

@@ -19,9 +19,9 @@ const recordNames protowire.Number = 1
 
 func (k FrameKind) field() protowire.Number { return protowire.Number(k) + recordNames }
 
-// Writer writes a recording. It is for one goroutine.
+// Writer writes a recording. It is not safe for concurrent use.
 //
-// After an error of the underlying writer every call returns that error; what was written
+// After an error of the underlying writer every call returns that error. The records written
 // before can be read.
 type Writer struct {
 	w      io.Writer
@@ -34,12 +34,12 @@ type Writer struct {
 	size   int64
 	err    error
 
-	begun time.Time // time of the last Begin; zero: one is due
+	begun time.Time // time of the last Begin; zero if one is due
 	facts recentFacts
 }
 
-// NewWriter returns a Writer to w, at the beginning of a file or behind a whole block. It
-// writes nothing before the first Flush.
+// NewWriter returns a Writer to w, which is at the beginning of a file or after a complete
+// block. It writes nothing before the first Flush.
 func NewWriter(w io.Writer, o Options) (*Writer, error) {
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithEncoderLevel(zstd.SpeedFastest))
 	if err != nil {
@@ -51,8 +51,8 @@ func NewWriter(w io.Writer, o Options) (*Writer, error) {
 // Size returns how many bytes were written.
 func (w *Writer) Size() int64 { return w.size }
 
-// Round writes a read of a source: b as it was filled, and the facts and the time that the
-// processors get with it. The Writer keeps nothing of b.
+// Round writes a read of a source: b as the source filled it, and the facts and the time that
+// the processors get with it. The Writer keeps nothing of b.
 func (w *Writer) Round(b *metric.Batch, facts *cluster.Facts, now time.Time) error {
 	if err := w.beginIfDue(now); err != nil {
 		return err
@@ -64,8 +64,8 @@ func (w *Writer) Round(b *metric.Batch, facts *cluster.Facts, now time.Time) err
 	return w.record(Round, now, func(c *codec) { c.round(&now, &reference, b) })
 }
 
-// Facts writes what the API server says, if it is new. A Round writes its facts itself;
-// Facts is for changes while no source is read.
+// Facts writes facts if they are new. A Round writes its facts itself. Facts is for changes
+// while no source is read.
 func (w *Writer) Facts(facts *cluster.Facts, now time.Time) error {
 	if err := w.beginIfDue(now); err != nil {
 		return err
@@ -74,10 +74,10 @@ func (w *Writer) Facts(facts *cluster.Facts, now time.Time) error {
 	return err
 }
 
-// Gone writes that a source is not read any more.
+// Gone writes that a source is no longer read.
 func (w *Writer) Gone(source string, node metric.NodeName) error {
 	if w.err != nil || w.begun.IsZero() {
-		return w.err // the file has no round of it
+		return w.err // the file has no round of the source
 	}
 	return w.record(Gone, w.since, func(c *codec) { c.source(1, &source, &node) })
 }
@@ -133,7 +133,7 @@ func (w *Writer) record(kind FrameKind, now time.Time, fill func(*codec)) error 
 	c.end(outer)
 	size := len(c.newNames) + len(c.buf)
 	if size > maxRecord {
-		w.begun = time.Time{} // later records must not refer to its names
+		w.begun = time.Time{} // later records must not refer to the names of this one
 		return fmt.Errorf("record a %v: it has %d bytes, more than the %d that can be read", kind, size, maxRecord)
 	}
 	if len(w.block) > 0 && len(w.block)+size > w.o.Block {
@@ -152,7 +152,7 @@ func (w *Writer) record(kind FrameKind, now time.Time, fill func(*codec)) error 
 	return nil
 }
 
-// Flush writes the records that wait.
+// Flush writes the records that were not written yet.
 func (w *Writer) Flush() error {
 	if w.err != nil || len(w.block) == 0 {
 		return w.err
@@ -174,8 +174,7 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// Close writes the records that wait and frees memory. It does not close the underlying
-// writer.
+// Close writes the remaining records and frees memory. It does not close the underlying writer.
 func (w *Writer) Close() error {
 	err := w.Flush()
 	if w.err == nil {

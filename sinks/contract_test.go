@@ -1,4 +1,4 @@
-// Package sinks_test tests what every sink promises, whatever it does with batches.
+// Package sinks_test tests the contract that every sink must meet.
 package sinks_test
 
 import (
@@ -31,7 +31,7 @@ import (
 	"github.com/weir-metrics/weir/sinks/remotewrite"
 )
 
-// sink is what the manager calls.
+// sink is the interface that the manager calls.
 type sink interface {
 	Write(ctx context.Context, b *metric.Batch) error
 }
@@ -42,8 +42,7 @@ var _ clustermetrics.MetricsReader = (*memory.Snapshot)(nil)
 // tested is an open sink.
 type tested struct {
 	sink
-	// show returns, as text, what the sink made of its batches. The caller calls it at
-	// least once.
+	// show returns the output of the sink as text. The caller calls it at least once.
 	show func() string
 	// closes says that show closes the sink, so that it can be called only once.
 	closes bool
@@ -131,7 +130,7 @@ func openRemoteWrite(t *testing.T) tested {
 	}
 	return tested{sink: s, closes: true, show: func() string {
 		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // Run sends what is queued before it ends
+		cancel() // Run sends the queue before it ends
 		if err := s.Run(ctx); err != nil {
 			t.Error(err)
 		}
@@ -139,7 +138,7 @@ func openRemoteWrite(t *testing.T) tested {
 	}}
 }
 
-// receiver keeps what it is sent by remote write 2.0, as text.
+// receiver stores the messages of remote write 2.0 as text.
 type receiver struct{ text bytes.Buffer }
 
 // Store satisfies the library's handler, which calls it with the uncompressed message.

@@ -13,14 +13,14 @@ import (
 	"github.com/weir-metrics/weir/sinks/memory"
 )
 
-// discard is a ResponseWriter that keeps nothing.
+// discard is a ResponseWriter that stores nothing.
 type discard struct{ header http.Header }
 
 func (d discard) Header() http.Header       { return d.header }
 func (discard) WriteHeader(int)             {}
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// BenchmarkScrape is a scrape of what memory holds of 1,000 nodes.
+// BenchmarkScrape scrapes a memory sink with 1,000 nodes.
 func BenchmarkScrape(b *testing.B) {
 	m := memory.New(memory.Options{})
 	for n := range 1000 {

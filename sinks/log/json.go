@@ -21,8 +21,7 @@ type batchLine struct {
 	Error    string          `json:"error,omitempty"`
 }
 
-// entityLine is the line of an entity. Values are in base units by Heapster's
-// names.
+// entityLine is the line of an entity. Values are in base units, with Heapster's names.
 type entityLine struct {
 	Time      time.Time          `json:"time"`
 	Kind      string             `json:"kind"`
@@ -36,7 +35,7 @@ type entityLine struct {
 	Reasons   map[string]string  `json:"reasons,omitempty"` // by group, unless Measured
 }
 
-// appendJSON appends a batch as one JSON object a line.
+// appendJSON appends a batch as JSON objects, one in each line.
 func appendJSON(buf []byte, b *metric.Batch, verbose bool) []byte {
 	s := summarize(b)
 	line := batchLine{
@@ -70,7 +69,7 @@ func lineOf(read time.Time, s *metric.Sample) entityLine {
 	}
 	for id, v := range s.Values.All() {
 		d := &metric.Catalogue[id]
-		if s.Servable(d.Group) && !math.IsNaN(v) && !math.IsInf(v, 0) { // which JSON cannot say
+		if s.Servable(d.Group) && !math.IsNaN(v) && !math.IsInf(v, 0) { // JSON has no NaN and infinity
 			line.Values[d.Name] = inBaseUnit(v, d.Unit)
 		}
 	}
@@ -84,7 +83,7 @@ func lineOf(read time.Time, s *metric.Sample) entityLine {
 
 func appendLine(buf []byte, line any) []byte {
 	text, err := json.Marshal(line)
-	if err != nil { // a year beyond 9999, which no clock of ours tells
+	if err != nil { // only for a year after 9999
 		text, _ = json.Marshal(map[string]string{"error": err.Error()})
 	}
 	return append(append(buf, text...), '\n')

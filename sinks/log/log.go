@@ -10,15 +10,15 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Sink writes batches to one writer.
+// Sink writes batches to an io.Writer.
 type Sink struct {
 	out     io.Writer
 	verbose bool
 	append  func(buf []byte, b *metric.Batch, verbose bool) []byte
-	buf     []byte // used again by each Write
+	buf     []byte // reused by each Write
 }
 
-// New returns a Sink that writes to out, with one call for each batch.
+// New returns a Sink that writes to out, with one call of out for each batch.
 func New(out io.Writer, o Options) *Sink {
 	s := &Sink{out: out, verbose: o.Verbose, append: appendText}
 	if o.Format == JSON {
@@ -27,7 +27,7 @@ func New(out io.Writer, o Options) *Sink {
 	return s
 }
 
-// Write writes the lines of one batch. Its error is out's.
+// Write writes the lines of one batch. It returns the error of out.
 func (s *Sink) Write(ctx context.Context, b *metric.Batch) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("write log: %w", err)
@@ -39,10 +39,10 @@ func (s *Sink) Write(ctx context.Context, b *metric.Batch) error {
 	return nil
 }
 
-// summary is what the line of a batch says.
+// summary is the content of a batch's line.
 type summary struct {
 	measured int           // samples with a number to serve
-	rejected int           // samples identity turned away
+	rejected int           // samples that identity rejected
 	missing  []reasonCount // verdicts by reason, the most frequent first
 	took     time.Duration // the read
 }

@@ -111,7 +111,7 @@ func TestParseOptions(t *testing.T) {
 	}
 }
 
-// BenchmarkWrite is one node's batch.
+// BenchmarkWrite writes one node's batch.
 func BenchmarkWrite(b *testing.B) {
 	batch := batch()
 	for len(batch.Samples) < 91 {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Format is how lines are written.
+// Format is the format of the lines.
 type Format string
 
 // The formats.
@@ -21,12 +21,12 @@ const (
 type Options struct {
 	// Format of lines. Default Text.
 	Format Format
-	// Verbose writes a line for each entity too. Default: one for each batch.
+	// Verbose adds a line for each entity. Default: only one for each batch.
 	Verbose bool
 }
 
-// ParseOptions reads what follows "log:" in --sink=log:[?OPTIONS], for
-// instance "?format=json&verbose=true". ?verbose alone will do.
+// ParseOptions parses the text after "log:" in --sink=log:[?OPTIONS], for instance
+// "?format=json&verbose=true". ?verbose means ?verbose=true.
 func ParseOptions(spec string) (Options, error) {
 	var o Options
 	config, query, _ := strings.Cut(spec, "?")

@@ -9,10 +9,10 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// clock is how lines begin: RFC 3339 to the millisecond.
+// clock is the format of the time at the beginning of a line: RFC 3339 to the millisecond.
 const clock = "2006-01-02T15:04:05.000Z07:00"
 
-// appendText appends a batch for people, values in cores, seconds, bytes and
+// appendText appends a batch as text for people. Values are in cores, seconds, bytes and
 // ratios:
 //
 //	2026-01-02T03:04:05.000Z kubelet:resource n1: 91 samples, 90 with numbers, 1 rejected in 12ms; missing: 3 FirstSample, 1 NoData
@@ -86,7 +86,7 @@ func printable(s string) string {
 func inBaseUnit(v float64, u metric.Unit) float64 {
 	switch u {
 	case metric.Nanocores, metric.Nanoseconds:
-		return v / 1e9 // the nearest; the factor itself is rounded
+		return v / 1e9 // exact to the nearest float64; the factor itself is rounded
 	}
 	return v * u.Prometheus()
 }

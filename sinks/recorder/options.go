@@ -14,16 +14,16 @@ import (
 
 // Options say where a recording is written, and its limits.
 type Options struct {
-	// Path is the file. An existing recording is continued.
+	// Path is the file. If it has a recording, that is continued.
 	Path string
-	// MaxSize and MaxAge limit a file, in bytes and in time; beyond them the next file
+	// MaxSize and MaxAge limit a file, in bytes and in time. When one is reached, the next file
 	// begins. Default 1 GiB and no limit of time; negative means no limit.
 	MaxSize int64
 	MaxAge  time.Duration
-	// Keep is how many full files are kept: Path.1 is the last, Path.2 the one before it.
+	// Keep is how many full files are kept: Path.1 is the last one, Path.2 the one before it.
 	// Default 1; negative keeps none.
 	Keep int
-	// Flush is the longest time before something is written: what a crash may lose. Default
+	// Flush is the longest time before records are written: a crash may lose that much. Default
 	// 10 s.
 	Flush time.Duration
 	// By is the program that writes: "weir v1.2.3".
@@ -35,12 +35,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// known are the options ParseOptions understands.
+// known are the options of ParseOptions.
 var known = []string{"flush", "keep", "max-age", "max-size"}
 
-// ParseOptions reads what follows "recording:" in --sink=recording:FILE[?OPTIONS], for
-// instance "run.weirrec?max-size=200MiB&max-age=24h&keep=7". A limit of 0 is
-// none.
+// ParseOptions parses the text after "recording:" in --sink=recording:FILE[?OPTIONS], for
+// instance "run.weirrec?max-size=200MiB&max-age=24h&keep=7". 0 means no limit.
 func ParseOptions(spec string) (Options, error) {
 	path, query, _ := strings.Cut(spec, "?")
 	o := Options{Path: path}

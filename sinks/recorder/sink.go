@@ -23,20 +23,20 @@ type Sink struct {
 	o     Options
 	begin time.Time
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	file   *os.File
 	writer *recording.Writer  // nil while writing fails
-	size   int64              // of file, without what writer wrote
+	size   int64              // of file, without the bytes that writer wrote
 	since  time.Time          // of the first round in file
 	failed time.Time          // when writing failed; zero if it did not
 	ran    bool               // this run has written something
-	gone   []metric.SourceKey // while writing failed
+	gone   []metric.SourceKey // sources that were gone while writing failed
 	damage error              // of the existing file, which was set aside
 }
 
-// Open opens the file. An existing recording is continued at the end of its last whole block. A
-// damaged one is set aside like a full file, so that weir starts after a power failure. Only the
-// user may read the file, because it has the names of everything in a cluster.
+// Open opens the file. An existing recording is continued after its last complete block. A
+// damaged one is set aside like a full file, so that weir starts after a power failure. Only
+// the user may read the file, because it has the names of all objects in a cluster.
 func Open(o Options) (*Sink, error) {
 	s := &Sink{o: o.withDefaults(), begin: time.Now()}
 	if err := s.open(); err != nil {
@@ -45,7 +45,7 @@ func Open(o Options) (*Sink, error) {
 	return s, nil
 }
 
-// SetAside returns the damage of the existing file, which was set aside; nil if it was whole.
+// SetAside returns the damage of the existing file, which was set aside; nil if there was none.
 func (s *Sink) SetAside() error { return s.damage }
 
 func (s *Sink) open() error {
@@ -82,7 +82,7 @@ func (s *Sink) open() error {
 	return nil
 }
 
-// endOf returns the end of the last whole block of a recording, and the time of its first
+// endOf returns the end of the last complete block of a recording, and the time of its first
 // frame. An empty file is a recording without blocks.
 func endOf(f *os.File) (size int64, since time.Time, err error) {
 	info, err := f.Stat()
@@ -130,17 +130,17 @@ func (s *Sink) Forget(name string, node metric.NodeName) {
 		s.gone = append(s.gone, metric.SourceKey{Source: name, Node: node})
 		return
 	}
-	// An error is that of the next round, too.
+	// The next round has the same error.
 	_ = s.writer.Gone(name, node)
 }
 
-// Scale writes what is known of a scale target.
+// Scale writes the state of a scale target.
 func (s *Sink) Scale(t *recording.ScaleTarget, now time.Time) error {
 	return s.write(now, func() error { return s.writer.Scale(t, now) })
 }
 
-// write calls do, after a change to the next file if this one is full. After an error
-// nothing is written for a minute; then the file is continued after its last whole block.
+// write calls do. If the file is full, it begins the next one before. After an error it writes
+// nothing for a minute. Then the file is continued after its last complete block.
 func (s *Sink) write(now time.Time, do func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,7 +164,7 @@ func (s *Sink) write(now time.Time, do func() error) error {
 	}
 	s.ran = true
 	err := errors.Join(s.catchUp(now), do())
-	if err != nil && s.writer.Flush() != nil { // not because the record is too large
+	if err != nil && s.writer.Flush() != nil { // the error is not only that the record is too large
 		s.abandon(now)
 	}
 	return err
@@ -234,7 +234,7 @@ func (s *Sink) close() error {
 	return err
 }
 
-// Close writes what waits and closes the file.
+// Close writes the remaining records and closes the file.
 func (s *Sink) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

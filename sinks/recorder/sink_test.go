@@ -22,8 +22,8 @@ import (
 
 var began = time.Date(2026, 11, 2, 15, 0, 0, 0, time.UTC)
 
-// write has s take rounds of a node, from one number to before another, a
-// quarter of a minute apart. Each carries its number as its Bytes.
+// write gives s rounds of a node with the numbers from to to-1, a quarter of a minute apart.
+// The Bytes of each are its number.
 func write(t *testing.T, s *recorder.Sink, from, to int) {
 	t.Helper()
 	for n := from; n < to; n++ {
@@ -38,7 +38,7 @@ func write(t *testing.T, s *recorder.Sink, from, to int) {
 	}
 }
 
-// story is what there is in files: the numbers of rounds, "run" where one begins.
+// story returns the content of files: the numbers of rounds, and "run" where a run begins.
 func story(t *testing.T, paths ...string) string {
 	t.Helper()
 	var words []string
@@ -109,7 +109,7 @@ func TestAFileIsGoneOnWith(t *testing.T) {
 	if got := info.Mode().Perm(); got != 0o600 {
 		t.Errorf("the file's mode is %o, want 600: it names everything in a cluster", got)
 	}
-	// As a weir that was killed leaves it: in the middle of a block.
+	// Like the file of a weir that was killed: it ends within a block.
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestAFileIsGoneOnWith(t *testing.T) {
 	expect(t, story(t, path), "run 0 1 2 gone run 3 4")
 }
 
-// A run that is spread over files is one run, once they are joined.
+// A run in several files is one run when they are joined.
 func TestFullFilesAreKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run")
 	s := open(t, recorder.Options{Path: path, MaxAge: time.Minute, Keep: 2})
@@ -158,7 +158,7 @@ func TestFilesStayWithinTheirSize(t *testing.T) {
 	}
 }
 
-// What cannot be written is tried again after a minute.
+// After an error writing is tried again after a minute.
 func TestWritingIsTriedAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "dir")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -174,7 +174,7 @@ func TestWritingIsTriedAgain(t *testing.T) {
 		at := began.Add(time.Duration(n) * 15 * time.Second)
 		return s.Record(t.Context(), &metric.Batch{Source: "s", Node: "n", Began: at, Ended: at, Bytes: n}, nil, at)
 	}
-	if err := try(4); err == nil { // there is no file to move away
+	if err := try(4); err == nil { // there is no file to rename
 		t.Error("no error, want that the next file cannot be begun")
 	}
 	s.Forget("s", "n")
@@ -191,7 +191,7 @@ func TestWritingIsTriedAgain(t *testing.T) {
 	expect(t, story(t, path), "gone 8")
 }
 
-// A file that a power failure left with bytes that nobody wrote is kept, and a new one begun.
+// A file that a power failure has damaged is kept, and a new one is begun.
 func TestADamagedFileIsSetAside(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run")
 	s := open(t, recorder.Options{Path: path})
@@ -217,7 +217,7 @@ func TestADamagedFileIsSetAside(t *testing.T) {
 	}
 }
 
-// A disk that was full before the first header was written leaves a part of one.
+// If the disk was full before the first header was written, the file has a part of a header.
 func TestAPartOfAHeaderIsWrittenOver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run")
 	if err := os.WriteFile(path, []byte("WEIR"), 0o600); err != nil {

@@ -1,5 +1,5 @@
-// Package remotewrite sends what the pipeline measured to a store that speaks
-// Prometheus' remote write, 2.0 and, where the receiver knows no other, 1.0.
+// Package remotewrite sends measured values to a store by Prometheus' remote write, version
+// 2.0, or 1.0 if the receiver does not support 2.0.
 //
 // Series are those of /metrics/cluster. Each value has the time at which the node read it
 // (a rate the end of its window) and is sent once: a repeated last known value is not sent

@@ -17,8 +17,8 @@ const (
 	oldValue, oldTime           = 1, 2
 )
 
-// downgrade makes a request of version 1.0 of one of version 2.0. It leaves out metadata, which
-// version 1.0 has in other messages.
+// downgrade converts a request of version 2.0 to version 1.0. It omits metadata, which version
+// 1.0 has in other messages.
 func downgrade(message []byte) ([]byte, error) {
 	var r writev2.Request
 	if err := r.UnmarshalVT(message); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-metrics/weir/metric/series"
 )
 
-// maxLabels bounds the labels of a series, its name included.
+// maxLabels is the largest number of labels of a series, including its name.
 const maxLabels = 32
 
 type label = series.Label
@@ -20,24 +20,25 @@ type feed struct {
 	met   map[*entry]uint32
 }
 
-// entry is an entity and what was sent of it. Several sources may report one entity: a value is
-// sent if it is newer than the last one.
+// entry is an entity and the last times that were sent of it. Several sources may report one
+// entity: a value is sent if it is newer than the last one.
 type entry struct {
 	entity metric.Entity
 	part   string
 	labels []label
-	before int  // how many labels come before __name__
+	before int  // number of labels before __name__
 	wanted bool // its names pass the filter
-	feeds  int  // that report it
-	// sent are the times of what was sent last, in milliseconds since the Unix epoch.
+	feeds  int  // number of feeds that report it
+	// sent are the times of the last values that were sent, in milliseconds since the Unix
+	// epoch.
 	sent times
 	live [metric.NumMetrics]bool // the metrics whose series have not ended
 }
 
-// times are those of each group's readings, and of its rates.
+// times has the times of each group's readings, and of its rates.
 type times [2][metric.NumGroups]int64
 
-// of returns where the time of a metric is kept.
+// of returns a pointer to the time of a metric.
 func (t *times) of(id metric.ID) *int64 {
 	d := &metric.Catalogue[id]
 	if d.Type == metric.Rate {
@@ -46,7 +47,7 @@ func (t *times) of(id metric.ID) *int64 {
 	return &t[0][d.Group]
 }
 
-// entryOf returns the entry of an entity, a new one for a new one.
+// entryOf returns the entry of an entity. It makes one if there is none.
 func (s *Sink) entryOf(of *metric.Entity) *entry {
 	if e := s.mu.entries[*of]; e != nil {
 		return e
@@ -58,7 +59,7 @@ func (s *Sink) entryOf(of *metric.Entity) *entry {
 		return e
 	}
 	for _, l := range own.All() {
-		if l.Value != "" { // which is the same as no label
+		if l.Value != "" { // an empty label is the same as no label
 			e.labels = append(e.labels, l)
 		}
 	}

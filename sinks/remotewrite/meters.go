@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// meters are the metrics of sending.
+// meters are the metrics of the sink.
 type meters struct {
 	sent, rejected, dropped, retries prometheus.Counter
 }

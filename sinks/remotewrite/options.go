@@ -18,50 +18,49 @@ import (
 	"github.com/weir-metrics/weir/metric/series"
 )
 
-// Options say what is sent, and to which receiver. Only URL is required.
+// Options are the receiver and the series to send. Only URL is required.
 type Options struct {
-	// URL is the receiver's, path included: http://prometheus:9090/api/v1/write.
+	// URL is that of the receiver, with the path: http://prometheus:9090/api/v1/write.
 	URL string
-	// HTTP is how to reach it: certificates, credentials, headers.
+	// HTTP has certificates, credentials and headers of the receiver.
 	HTTP config.HTTPClientConfig
 	// Filter says which series are sent. Default: all.
 	series.Filter
-	// ExternalLabels are added to each series that has no label of that name.
+	// ExternalLabels are added to each series without a label of that name.
 	ExternalLabels map[string]string
 	// Queue is how many bytes of packed requests may wait; default 128 MiB.
 	Queue int64
 	// MaxSamples is how many samples a request has at most; default 5,000.
 	MaxSamples int
-	// Flush is the longest a sample waits for its request to be full; default 2 s.
+	// Flush is the longest time that a sample waits until its request is full; default 2 s.
 	Flush time.Duration
-	// Timeout bounds one try of a request; default 30 s.
+	// Timeout is the longest time of one try of a request; default 30 s.
 	Timeout time.Duration
 	// MaxBackoff is the longest wait between two tries; default 5 s.
 	MaxBackoff time.Duration
-	// Grace is how long Run goes on sending what is queued after it is to end;
-	// default 5 s.
+	// Grace is how long Run continues to send the queue after its context has ended; default 5
+	// s.
 	Grace time.Duration
 
-	// View returns the newest state, of which the sums of namespaces and of the
-	// cluster are sent every Interval; nil before there is one. Left out: no sums.
+	// View returns the newest snapshot; nil before there is one. Its sums of namespaces and of
+	// the cluster are sent every Interval. Default: no sums are sent.
 	View func() SnapshotReader
 	// Interval is the time between two sums; default 15 s.
 	Interval time.Duration
 
-	// IsLeader reports whether this is the one of several replicas that sends. Default: it
-	// is.
+	// IsLeader reports whether this replica sends. Default: it does.
 	IsLeader func() bool
 
 	// Logger gets a line when sending fails and when it works again. Default: none.
 	Logger *zap.Logger
-	// Registerer takes the weir_remotewrite_ metrics. Default: none.
+	// Registerer registers the weir_remotewrite_ metrics. Default: none.
 	Registerer prometheus.Registerer
 }
 
-// SnapshotReader is one immutable state of what was measured.
+// SnapshotReader is one immutable snapshot of measured values.
 type SnapshotReader interface {
-	// Each calls do for every entity of a kind that has a number to serve, until it
-	// returns false.
+	// Each calls do for every entity of a kind that has a number to serve, until do returns
+	// false.
 	Each(kind metric.Kind, do func(*metric.Sample) bool)
 }
 
@@ -110,12 +109,11 @@ func OptionsHelp() string {
   username              to send, with the password`
 }
 
-// known are the options that are not the filter's.
+// known are the options that are not those of the filter.
 const known = "ca, external-label, flush, header, insecure-tls, password-file, queue, samples, timeout, token-file, username"
 
-// ParseOptions reads what follows "remotewrite:" in
-// --sink=remotewrite:URL[?OPTIONS]. An URL with a question mark of its own has it
-// written as %3F.
+// ParseOptions parses the text after "remotewrite:" in --sink=remotewrite:URL[?OPTIONS]. A
+// question mark in the URL itself must be written as %3F.
 func ParseOptions(spec string) (Options, error) {
 	o := Options{HTTP: config.DefaultHTTPClientConfig}
 	address, query, _ := strings.Cut(spec, "?")

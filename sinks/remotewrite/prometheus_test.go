@@ -12,8 +12,8 @@ import (
 	"github.com/weir-metrics/weir/test/promtest"
 )
 
-// A real Prometheus ends in the middle and comes back: it has every sample, and
-// where the series has ended. Versions before 3 know remote write 1.0 alone.
+// A real Prometheus stops in the middle and starts again. Afterwards it has every sample and
+// the end of the series. Versions before 3 support only remote write 1.0.
 func TestPrometheus(t *testing.T) {
 	dir, address := t.TempDir(), promtest.Address(t)
 	const flags = "--web.enable-remote-write-receiver"

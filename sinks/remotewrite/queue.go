@@ -7,17 +7,17 @@ import (
 	"github.com/klauspost/compress/snappy"
 )
 
-// parcel is a full request that waits, packed.
+// parcel is a full, compressed request that waits.
 type parcel struct {
 	bytes   []byte
 	samples int
 	since   time.Time // of its first sample
 }
 
-// queue holds parcels in order, up to a number of bytes.
+// queue is parcels in order. Their number of bytes is limited.
 type queue struct {
 	max  int64
-	more chan struct{} // of one: there is a parcel
+	more chan struct{} // with a buffer of one: there is a parcel
 
 	mu      sync.Mutex
 	parcels []parcel
@@ -27,8 +27,8 @@ type queue struct {
 
 func newQueue(max int64) *queue { return &queue{max: max, more: make(chan struct{}, 1)} }
 
-// put appends a request. It returns how many samples were dropped for it: those of the
-// oldest requests.
+// put appends a request. If the queue is too large then, it drops the oldest requests, and
+// returns how many samples they had.
 func (q *queue) put(request []byte, samples int, since time.Time) (dropped int) {
 	p := parcel{bytes: snappy.Encode(nil, request), samples: samples, since: since}
 	q.mu.Lock()
@@ -47,7 +47,7 @@ func (q *queue) put(request []byte, samples int, since time.Time) (dropped int) 
 	return dropped
 }
 
-// first takes the oldest request out; false if there is none.
+// first removes and returns the oldest request; false if there is none.
 func (q *queue) first() (parcel, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -66,7 +66,7 @@ func (q *queue) take() parcel {
 	return p
 }
 
-// state returns what waits.
+// state returns the size of the queue and the time of its oldest sample.
 func (q *queue) state() (bytes int64, samples int, since time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

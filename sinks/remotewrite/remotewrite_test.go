@@ -27,11 +27,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// start is when the batches of tests begin, in milliseconds since the Unix epoch.
+// start is the time of the first test batch, in milliseconds since the Unix epoch.
 const start = int64(1_800_000_000_000)
 
-// batch is a round of a node with one container, whose CPU counter grows by a second
-// a second.
+// batch returns a round of a node with one container. Its CPU counter grows by one second each
+// second.
 func batch(node string, round int) *metric.Batch {
 	t := start + int64(round)*15_000
 	b := &metric.Batch{Source: "kubelet:resource", Node: metric.NodeName(node), Ended: time.UnixMilli(t + 20)}
@@ -47,7 +47,7 @@ func batch(node string, round int) *metric.Batch {
 	return b
 }
 
-// receiver keeps what it is sent, as text: NAME{LABELS} TIME VALUE.
+// receiver stores the samples it gets as text: NAME{LABELS} TIME VALUE.
 type receiver struct {
 	mu    sync.Mutex
 	lines []string
@@ -121,7 +121,7 @@ func serve(t *testing.T, r *receiver) string {
 	return server.URL + "/write"
 }
 
-// open returns a Sink, and what ends it after it has sent everything.
+// open returns a Sink, and a function that ends it after it has sent everything.
 func open(t *testing.T, o Options) (s *Sink, finish func()) {
 	t.Helper()
 	o.HTTP = config.DefaultHTTPClientConfig
@@ -152,8 +152,8 @@ func write(t *testing.T, s *Sink, b *metric.Batch) {
 	}
 }
 
-// Each value goes out once with the node's time; what is held or has not advanced does
-// not; what ends is marked.
+// Each value is sent once with the node's time. Last known values and cached readings are not
+// sent. A stale marker ends a series.
 func TestWhatIsSent(t *testing.T) {
 	var r receiver
 	s, finish := open(t, Options{URL: serve(t, &r), ExternalLabels: map[string]string{"cluster": "prod", "pod": "mine", "A": "a"}})
@@ -197,8 +197,8 @@ func TestWhatIsSent(t *testing.T) {
 	}
 }
 
-// Two sources tell of one container: each value goes out once, the series ends when
-// both are gone.
+// Two sources report one container: each value is sent once, and the series ends when both
+// sources are gone.
 func TestTwoSources(t *testing.T) {
 	var r receiver
 	s, finish := open(t, Options{URL: serve(t, &r), Filter: series.Filter{Metrics: []string{"memory/working_set"}}})
@@ -222,7 +222,8 @@ func TestTwoSources(t *testing.T) {
 	}
 }
 
-// A receiver that is away costs nothing, as long as the queue lasts; and then the oldest.
+// A receiver that does not answer loses nothing while the queue has room, and then the oldest
+// samples.
 func TestAway(t *testing.T) {
 	var r receiver
 	handler := remote.NewWriteHandler(&r, remote.MessageTypes{remote.WriteV2MessageType})
@@ -286,7 +287,7 @@ func TestQueueDropsTheOldest(t *testing.T) {
 	}
 }
 
-// What is refused is lost, is told, and does not hold up what follows.
+// Rejected samples are lost and logged, and do not delay the next ones.
 func TestRefused(t *testing.T) {
 	calls := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// stale is the value that says a series has ended.
+// stale is the value of a stale marker, which ends a series.
 var stale = math.Float64frombits(0x7ff0000000000002)
 
 // request is a request of version 2.0 that is being filled.
@@ -26,7 +26,7 @@ func (r *request) reset() {
 	r.series = r.series[:0]
 }
 
-// add appends one sample of the series of a name and other labels, which are sorted.
+// add appends one sample of the series with a name and other labels, which are sorted.
 // labels[:before] come before the name. t is in milliseconds since the Unix epoch.
 func (r *request) add(name, help string, shape metric.MetricType, labels []label, before int, value float64, t int64) {
 	refs := make([]uint32, 0, 2*len(labels)+2)
@@ -49,7 +49,7 @@ func (r *request) add(name, help string, shape metric.MetricType, labels []label
 	})
 }
 
-// encode returns the whole request.
+// encode returns the encoded request.
 func (r *request) encode() []byte {
 	message, _ := (&writev2.Request{Symbols: r.symbols.Symbols(), Timeseries: r.series}).MarshalVT() // it never fails
 	return message

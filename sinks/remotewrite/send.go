@@ -12,8 +12,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Run sends what is queued until ctx ends, and then for at most Options.Grace. It always
-// returns nil: weir does not end because a receiver is away.
+// Run sends the queue until ctx ends, and then for at most Options.Grace. It always returns
+// nil: weir does not end because a receiver does not answer.
 func (s *Sink) Run(ctx context.Context) error {
 	defer s.client.CloseIdleConnections()
 	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -49,7 +49,7 @@ func (s *Sink) Run(ctx context.Context) error {
 	}
 }
 
-// next waits until there is something to send; false if ctx ended.
+// next waits until there is a request to send; false if ctx ended.
 func (s *Sink) next(ctx context.Context) bool {
 	select {
 	case <-s.queue.more:
@@ -59,7 +59,7 @@ func (s *Sink) next(ctx context.Context) bool {
 	}
 }
 
-// drain sends all that is queued, the oldest first.
+// drain sends all queued requests, the oldest first.
 func (s *Sink) drain(ctx context.Context) {
 	for ctx.Err() == nil {
 		p, ok := s.queue.first()
@@ -124,7 +124,7 @@ func (s *Sink) try(ctx context.Context, kind remote.WriteMessageType, message []
 	return err
 }
 
-// advise adds to an error what to do about it.
+// advise adds advice to an error.
 func (s *Sink) advise(err error) error {
 	switch {
 	case err == nil:
@@ -137,11 +137,11 @@ func (s *Sink) advise(err error) error {
 	return err
 }
 
-// status keeps the status code of the last answer: the library has it in the text of errors
-// only. Requests are sent one at a time.
+// status stores the status code of the last answer, because the library has it only in the text
+// of errors. Requests are sent one at a time.
 type status struct {
 	next http.RoundTripper
-	code int // 0: no answer
+	code int // 0 if there was no answer
 }
 
 // RoundTrip satisfies http.RoundTripper.
@@ -155,8 +155,8 @@ func (s *status) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // mayBeOld reports whether the last answer may be that of a receiver without version 2.0: it
-// says so, takes the message for a bad one of version 1.0, or accepts it without saying
-// how many samples it stored.
+// says so, it takes the message for an invalid one of version 1.0, or it accepts the message
+// without reporting how many samples it stored.
 func (s *status) mayBeOld() bool {
 	return s.code == http.StatusUnsupportedMediaType || s.code == http.StatusBadRequest || s.code/100 == 2
 }

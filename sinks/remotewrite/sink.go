@@ -14,8 +14,8 @@ import (
 	"github.com/weir-metrics/weir/metric/series"
 )
 
-// Sink sends batches to a receiver. Write and Forget may be called by several goroutines
-// and never wait for the receiver; Run sends.
+// Sink sends batches to a receiver. Write and Forget may be called by several goroutines and
+// never wait for the receiver; Run sends.
 type Sink struct {
 	o      Options
 	api    *remote.API
@@ -32,13 +32,12 @@ type Sink struct {
 		request *request
 		since   time.Time // of the request's first sample
 	}
-	// modern: the receiver accepts version 2.0; old: it accepts 1.0 only. Only Run uses
-	// these.
+	// modern says that the receiver accepts version 2.0, old that it accepts only 1.0. Only Run
+	// uses these.
 	modern, old bool
 }
 
-// New returns a Sink that has sent nothing yet. The error is about the receiver's
-// address, certificates or credentials.
+// New returns a Sink. The error is about the receiver's address, certificates or credentials.
 func New(o Options) (*Sink, error) {
 	o = o.withDefaults()
 	client, err := config.NewClientFromConfig(o.HTTP, "remotewrite")
@@ -60,8 +59,8 @@ func New(o Options) (*Sink, error) {
 	return s, nil
 }
 
-// Write queues the values of b that were not sent yet. It never fails: samples that do not
-// fit into the queue are counted.
+// Write queues the values of b that were not sent yet. The error is always nil: samples that do
+// not fit into the queue are counted.
 func (s *Sink) Write(_ context.Context, b *metric.Batch) error {
 	if !s.o.IsLeader() {
 		return nil
@@ -80,7 +79,7 @@ func (s *Sink) Write(_ context.Context, b *metric.Batch) error {
 	return nil
 }
 
-// Forget ends the series of a source that is not read any more.
+// Forget ends the series of a source that is no longer read.
 func (s *Sink) Forget(source string, node metric.NodeName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,8 +100,8 @@ func (s *Sink) feed(key metric.SourceKey) *feed {
 	return f
 }
 
-// take queues the new values of a sample, and ends the series without a value. at is the
-// time of values that have none, in milliseconds since the Unix epoch.
+// take queues the new values of a sample, and ends the series that have no value any more. at
+// is the time of values without one, in milliseconds since the Unix epoch.
 func (s *Sink) take(f *feed, sample *metric.Sample, at int64) {
 	e := s.entryOf(&sample.Entity)
 	if _, known := f.met[e]; !known {
@@ -113,7 +112,7 @@ func (s *Sink) take(f *feed, sample *metric.Sample, at int64) {
 		return
 	}
 	n := s.namesOf(sample.Entity.Kind, e.part)
-	before := e.sent // because all metrics of a group have one time
+	before := e.sent // a copy, because all metrics of a group share one time
 	for id, value := range sample.Values.All() {
 		d := &metric.Catalogue[id]
 		if !sample.Servable(d.Group) || n[id].name == "" {
@@ -162,7 +161,7 @@ func (s *Sink) end(e *entry, keep func(metric.ID) bool) {
 	}
 }
 
-// send puts one sample into the request, which goes to the queue when it is full.
+// send adds one sample to the request, which goes to the queue when it is full.
 func (s *Sink) send(e *entry, id metric.ID, value float64, t int64) {
 	r := s.mu.request
 	if len(r.series) == 0 {
@@ -182,7 +181,7 @@ func (s *Sink) seal() {
 	r.reset()
 }
 
-// flush queues what has waited long enough for its request to be full.
+// flush queues the request if its first sample has waited for at least longest.
 func (s *Sink) flush(longest time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,8 +190,8 @@ func (s *Sink) flush(longest time.Duration) {
 	}
 }
 
-// names are the names of all metrics of a kind of entity, or of a kind of its parts;
-// empty for those that are not wanted.
+// names are the names of all metrics for a kind of entity, or for a kind of its parts; empty
+// for metrics that are not selected.
 type names [metric.NumMetrics]struct{ name, help string }
 
 func (s *Sink) namesOf(k metric.Kind, part string) *names {

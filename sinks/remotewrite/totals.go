@@ -6,7 +6,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// totals takes the sums of namespaces and of the cluster, which no batch has.
+// totals queues the sums of namespaces and of the cluster, which are in no batch.
 func (s *Sink) totals(now time.Time) {
 	if s.o.View == nil || !s.o.IsLeader() {
 		return
