@@ -168,15 +168,16 @@ func (c *caller) cancelCall() {
 	}
 }
 
-// overdue gives a call whose context has ended the grace to notice. It frees the slot, so that a
-// call that hangs delays no other source. c.mu is held.
+// overdue gives a call whose context has ended the grace to notice. It frees the slot, so that
+// a call that hangs delays no other source. The caller holds c.mu.
 func (c *caller) overdue() {
 	c.release()
 	c.mu.phase, c.mu.due = late, time.Now().Add(grace)
 	c.mu.watch.Reset(grace)
 }
 
-// abandon stops waiting for a call, and continues its round. It unlocks c.mu, which is held.
+// abandon stops waiting for a call, and continues its round. The caller holds c.mu, and abandon
+// unlocks it.
 func (c *caller) abandon() {
 	c.mu.phase, c.late = abandoned, true
 	c.mu.ended = make(chan struct{})

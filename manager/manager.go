@@ -230,7 +230,7 @@ func share(it item, writers []*sinkWriter, p *pool, drain *sinkWriter) *sinkWrit
 	return drain
 }
 
-// pool returns the batches of a kind of source. m.mu is held.
+// pool returns the batches of a kind of source. The caller holds m.mu.
 func (m *Manager) pool(kind string) *pool {
 	p := m.mu.pools[kind]
 	if p == nil {

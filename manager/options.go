@@ -32,7 +32,7 @@ type Options struct {
 	FactsChanged <-chan struct{}
 
 	// MaxReads is the largest number of reads at once; default 128. A quarter of them is for
-	// sources whose last read timed out, so that they never delay a healthy one.
+	// sources that timed out in their last read, so that they never delay a healthy one.
 	MaxReads int
 	// Refresh is the longest time between two calls of the providers; default 5 s.
 	Refresh time.Duration

@@ -58,7 +58,7 @@ func (m *Manager) play(ctx context.Context, p Player) {
 	}
 }
 
-// startRecorded returns a new source, whose first round is b.
+// startRecorded returns a new source. b is its first round.
 func (m *Manager) startRecorded(b *metric.Batch, spare *pool) *runner {
 	spec := Spec{Name: b.Source + "/" + string(b.Node), Kind: b.Source, Node: b.Node, Interval: b.Interval}.withDefaults()
 	m.mu.Lock()
@@ -76,7 +76,7 @@ func (m *Manager) startRecorded(b *metric.Batch, spare *pool) *runner {
 	return r
 }
 
-// playRound is a round whose read was recorded.
+// playRound is round for a recorded read.
 func (r *runner) playRound(b *metric.Batch, facts *cluster.Facts, now time.Time) {
 	r.meters.rounds.Inc()
 	r.meters.read.out.Add(float64(len(b.Samples)))

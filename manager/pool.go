@@ -10,8 +10,8 @@ import (
 // use for milliseconds of an interval, so thousands of sources need a few dozen. A batch for each
 // source would take hundreds of megabytes.
 //
-// The memory of a batch is kept apart from it. A batch gets it with its first sample, so sources
-// whose answers have not arrived have none.
+// The memory of a batch is kept apart from it. A batch gets it with its first sample, so a
+// batch that waits for an answer has none.
 type pool struct {
 	put      func(*metric.Batch) // recycle, bound once
 	allocate func(*metric.Batch) // ensureBuffers, bound once

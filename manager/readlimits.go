@@ -8,7 +8,7 @@ import (
 // readSlots bounds how many reads run at once. Each token in the channel is a read.
 type readSlots chan struct{}
 
-// readLimits bound the reads of all sources. Sources whose last read timed out have a
+// readLimits bound the reads of all sources. Sources that timed out in their last read have a
 // limit of their own: nodes that hang wait for each other and never delay one that answers.
 type readLimits struct {
 	prompt, late readSlots

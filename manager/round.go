@@ -26,7 +26,7 @@ func (r *runner) round() bool {
 	return kept
 }
 
-// goOn continues a round whose read was abandoned.
+// goOn continues a round after its read was abandoned.
 func (r *runner) goOn(err error) {
 	b := r.empty(&metric.Batch{})
 	b.Began = r.caller.began

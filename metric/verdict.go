@@ -191,7 +191,7 @@ type CounterReading struct {
 // Evidence is the data that led to a verdict. explain turns it into text. Which fields are set
 // depends on the reason.
 type Evidence struct {
-	// Rule is the rule of identity that decided, such as "place", "uid" or "container id".
+	// Rule is the name of the rule that decided, such as "place", "uid" or "container id".
 	Rule string
 	// Got is the sample that was judged, Other the sample or reading it was compared with.
 	Got, Other CounterReading

@@ -14,8 +14,8 @@
 //
 // A round is read back bit for bit, except its error: only its text, its reason and whether a
 // deadline has passed are kept. A file that ends early is read up to its last complete block. A
-// reader skips fields, records and blocks that it does not know, and metrics whose names it
-// does not know. The bytes of files can be joined.
+// reader skips fields, records and blocks that it does not know, and metrics with unknown
+// names. The bytes of files can be joined.
 //
 // # Left to others
 //

@@ -32,9 +32,9 @@ type PodUsage struct {
 	Window      metric.Window   // of the container with the oldest numbers
 	LastKnownAt int64           // see the function LastKnownAt
 	Containers  []Usage         // those with both numbers, by name
-	// Generation and Index recognise a pod without its name: while a node's Generation is
-	// the same, an Index of that node stands for the same pod name and UID. Generation 0
-	// promises nothing.
+	// Generation and Index recognise a pod without its name: while a node's Generation is the
+	// same, an Index of that node means the same pod name and UID. Generation 0 has no such
+	// meaning.
 	Generation uint64
 	Index      int
 }

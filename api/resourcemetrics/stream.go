@@ -140,7 +140,7 @@ func (s *responseStream) begin(first, size int) {
 
 // end ends the answer. err is the error of the encoding, if there was one.
 func (s *responseStream) end(err error) error {
-	if sent := s.wait(); err == nil { // a write is in progress only if the encoding failed or panicked
+	if sent := s.wait(); err == nil { // a write is in progress only if the encoding panicked
 		err = sent
 	}
 	if s.compressor == nil {

@@ -195,7 +195,7 @@ func (s *Identifier) follow(l *line, sample *metric.Sample) {
 func (l *core) follow(sample *metric.Sample, adrift bool) {
 	o := &sample.Instance
 	cpu, ok := sample.Values.Get(metric.CPUUsage)
-	// A start never moves later while the counter goes on.
+	// A start never moves later while the counter continues.
 	if o.Start != 0 && (l.start == 0 || o.Start < l.start || ok && cpu < l.cpu && cpu > 0) {
 		l.start, l.origin = o.Start, o.Origin
 	}

@@ -150,7 +150,7 @@ type pointSeries struct {
 	offsets [packRounds]uint32
 }
 
-// read fills s with metric j, whose timestamp is key, of a row.
+// read fills s with metric j of a row. key is the metric's timestamp.
 func (b *packedBlock) read(r *historyRow, key timestampKey, j int, s *pointSeries) {
 	*s = pointSeries{}
 	switch {
@@ -203,7 +203,7 @@ type openRounds struct {
 	data   [packRounds][]byte
 }
 
-// read fills s with metric j, whose timestamp is key, of a row in the first n rounds.
+// read fills s with metric j of a row in the first n rounds. key is the metric's timestamp.
 func (o *openRounds) read(n int, r *historyRow, key timestampKey, j int, s *pointSeries) {
 	*s = pointSeries{}
 	value, clock := r.layout.valueOffset(j), 2*int(r.layout.timestampIndexes[key])

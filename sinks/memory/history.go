@@ -293,10 +293,10 @@ func (h *sourceHistory) pack(rec *historyWriter) {
 // size returns the bytes of b's points.
 func (b *packedBlock) size() int { return len(b.data) + 2*len(b.index) }
 
-// replaceRows adds the fresh rows and removes two kinds of rows: those whose points have all
-// expired, and the oldest rows of gone entities when there are more of them than of present
-// ones, so that a node with many short pods stays small. The rows of a pod and of its
-// containers are removed together, because the pod's values may be sums of theirs.
+// replaceRows adds the fresh rows and removes two kinds of rows: those without an unexpired
+// point, and the oldest rows of gone entities when there are more of them than of present ones,
+// so that a node with many short pods stays small. The rows of a pod and of its containers are
+// removed together, because the pod's values may be sums of theirs.
 func (h *sourceHistory) replaceRows(fresh []historyRow) {
 	living, seen := make([]bool, len(h.rows)), slices.Clone(h.lastSeen)
 	for _, n := range h.rowOf {

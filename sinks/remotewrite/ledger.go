@@ -32,7 +32,7 @@ type entry struct {
 	// sent are the times of the last values that were sent, in milliseconds since the Unix
 	// epoch.
 	sent times
-	live [metric.NumMetrics]bool // the metrics whose series have not ended
+	live [metric.NumMetrics]bool // metrics with a series that has not ended
 }
 
 // times has the times of each group's readings, and of its rates.
