@@ -1,5 +1,5 @@
-// Package checkcmd is the command "weir check": it finds the mistakes in a file before a
-// server reads it.
+// Package checkcmd is the command "weir check": it finds the mistakes in a file before a server
+// reads it.
 package checkcmd
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// NewCommand returns "check", whose subcommands each check one kind of file.
+// NewCommand returns "check". Each subcommand checks one kind of file.
 func NewCommand() *cobra.Command {
 	return cli.Group("check", "Find the mistakes in a file before weir reads it", "", newCheckRules())
 }
@@ -78,8 +78,8 @@ cluster, forward a port first:
 	return cmd
 }
 
-// printMistakes prints the mistakes of a file, a line each, with the name that a
-// misspelt one was perhaps meant to be.
+// printMistakes prints the mistakes of a file, one on each line. A misspelt name gets the most
+// similar known name.
 func printMistakes(out io.Writer, file string, mistakes rules.Mistakes) error {
 	for _, m := range mistakes {
 		if near, ok := suggest.Closest(m.Wrong, m.Known); ok {
@@ -93,7 +93,7 @@ func printMistakes(out io.Writer, file string, mistakes rules.Mistakes) error {
 	return fmt.Errorf("%s has %d mistakes", file, len(mistakes))
 }
 
-// showRules prints the query that each rule becomes for a namespace.
+// showRules prints the query of each rule for a namespace.
 func showRules(out io.Writer, r *rules.Rules, namespace string) error {
 	rows := [][]string{{"METRIC", "NAMESPACE BY", "OVER", "QUERY IN NAMESPACE " + namespace}}
 	for i := range r.Metrics {
@@ -104,7 +104,7 @@ func showRules(out io.Writer, r *rules.Rules, namespace string) error {
 		}
 		over := "-"
 		if m.Window > 0 {
-			over = model.Duration(m.Window).String() // as in the query
+			over = model.Duration(m.Window).String() // the format of queries
 		}
 		rows = append(rows, []string{m.Name, cmp.Or(m.NamespaceLabel, "-"), over, query})
 	}
@@ -113,7 +113,7 @@ func showRules(out io.Writer, r *rules.Rules, namespace string) error {
 	return answer.Print(out)
 }
 
-// tryRules asks for each metric and prints a line for each value.
+// tryRules queries each metric and prints one line for each value.
 func tryRules(ctx context.Context, out io.Writer, o externalmetrics.Options, namespace string) error {
 	p, err := externalmetrics.New(o)
 	if err != nil {

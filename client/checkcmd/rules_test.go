@@ -14,7 +14,7 @@ import (
 	"github.com/weir-metrics/weir/client/cli"
 )
 
-// TestCheck tells what a user of weir check types and sees.
+// TestCheck runs a transcript: the input and output that a user of weir check sees.
 func TestCheck(t *testing.T) {
 	prometheus := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		result := `[]`

@@ -1,6 +1,5 @@
-// Package cli is what weir's commands share: how one ends that went wrong. An
-// error reaches the user as one line saying what is wrong and, where there is
-// one, a line saying what to do.
+// Package cli is the common part of weir's commands: how they end after an error. The user sees one
+// line that says what is wrong and, if there is one, a line that says what to do.
 package cli
 
 import (
@@ -17,14 +16,14 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// Hint is an error with the next step for the person who reads it.
+// Hint is an error with the next step for its reader.
 type Hint struct {
 	Err error
 	// Try says what to do: one line or several.
 	Try string
 }
 
-// Error returns the cause alone.
+// Error returns only the cause.
 func (h *Hint) Error() string { return h.Err.Error() }
 
 // Unwrap returns the cause.
@@ -35,8 +34,8 @@ func Hintf(err error, format string, args ...any) error {
 	return &Hint{Err: err, Try: fmt.Sprintf(format, args...)}
 }
 
-// Main runs root with args and returns the exit status: 0, or 1 after an
-// error, which it has printed. Interruption is no error.
+// Main runs root with args and returns the exit status: 0, or 1 after an error, which it prints. An
+// interrupt is not an error.
 func Main(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
@@ -47,7 +46,7 @@ func Main(ctx context.Context, root *cobra.Command, args []string, stdout, stder
 	if err == nil || errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		return 0
 	}
-	// A server may have had a hand in either.
+	// Both texts may come from a server, so they are made printable.
 	fmt.Fprintf(stderr, "error: %s\n", humanize.PrintableLines(err.Error()))
 	var hint *Hint
 	switch {
@@ -59,7 +58,7 @@ func Main(ctx context.Context, root *cobra.Command, args []string, stdout, stder
 	return 1
 }
 
-// usage is an error about how the command was called.
+// usage is an error in the way a command was called.
 type usage struct{ error }
 
 func (u usage) Unwrap() error { return u.error }
@@ -69,11 +68,10 @@ func isUsage(err error) bool {
 	return errors.As(err, &u) || strings.HasPrefix(err.Error(), "unknown command")
 }
 
-// Usage marks err as being about how the command was called, so that the help
-// is pointed to.
+// Usage marks err as an error in the way the command was called. Main then refers to the help.
 func Usage(err error) error { return usage{err} }
 
-// flagError adds the flag that an unknown one was perhaps meant to be.
+// flagError adds the most similar flag to the error about an unknown one.
 func flagError(cmd *cobra.Command, err error) error {
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !unknown {
@@ -85,8 +83,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usage{err}
 }
 
-// OneOf returns an error unless value is among known, naming the nearest. An empty
-// string among known may be meant, but is not offered.
+// OneOf returns an error that names the most similar value, unless value is in known. An empty
+// string may be in known, but the error does not suggest it.
 func OneOf(what, value string, known ...string) error {
 	if slices.Contains(known, value) {
 		return nil
@@ -108,8 +106,8 @@ func Group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// Subcommand is the Args of a command that has only subcommands: it refuses
-// whatever else was written, with the nearest name.
+// Subcommand is the Args function of a command that has only subcommands. It returns an error for
+// any other word, with the most similar name.
 func Subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -123,8 +121,8 @@ func Subcommand(cmd *cobra.Command, args []string) error {
 	return OneOf("the command after "+cmd.CommandPath(), args[0], names...)
 }
 
-// ForProgram changes the commands in a text that a weir wrote to what program is called: a user
-// who has kubectl-weir need not have weir.
+// ForProgram changes the commands in a text from weir to those of program, because a user of
+// kubectl-weir may not have weir.
 func ForProgram(text, program string) string {
 	for _, command := range []string{"explain", "autoscaler", "resize"} {
 		text = strings.ReplaceAll(text, "`weir "+command+" ", "`"+program+" "+command+" ")

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// WriteDocument writes body for programs: as "yaml", or else as JSON. It escapes characters that a
-// terminal could obey, because people read documents too.
+// WriteDocument writes body for programs, as YAML if format is "yaml", else as JSON. It escapes
+// control characters of terminals, because people read documents too.
 func WriteDocument(w io.Writer, format string, body any) error {
 	text, err := document(format, body)
 	if err == nil {
@@ -33,14 +33,14 @@ func document(format string, body any) ([]byte, error) {
 		return nil, err
 	}
 	if format == "yaml" {
-		// JSONToYAML knows no pairs of surrogates, and does not read control characters.
+		// JSONToYAML does not understand surrogate pairs and does not read control characters.
 		return yaml.JSONToYAML(escaped(out.Bytes(), 0xffff))
 	}
 	return escaped(out.Bytes(), unicode.MaxRune), nil
 }
 
-// escaped escapes the characters of JSON, up to last, that are not printable. All of them are in
-// strings: between strings the encoder writes only line ends.
+// escaped escapes the characters of JSON, up to last, that are not printable. They occur only in
+// strings: between strings the encoder writes no such character except line ends.
 func escaped(text []byte, last rune) []byte {
 	unsafe := func(r rune) bool { return r != '\n' && r <= last && !unicode.IsPrint(r) }
 	if bytes.IndexFunc(text, unsafe) < 0 {

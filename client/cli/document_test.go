@@ -23,8 +23,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// Whatever stands in a string, JSON says the same and nothing for a terminal to
-// obey.
+// Whatever a string contains, the JSON has the same string and no control characters of terminals.
 func FuzzDocument(f *testing.F) {
 	f.Add("a\x1b[2J\u0085\U000e0001")
 	f.Fuzz(func(t *testing.T, s string) {

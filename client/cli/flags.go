@@ -21,20 +21,20 @@ func flags(cmd *cobra.Command) []string {
 	return names
 }
 
-// CompleteFlag has a shell complete the values of cmd's flag. It panics where there
-// is no such flag, or it has a completion: a mistake of the program.
+// CompleteFlag sets the shell completion for the values of cmd's flag. It panics if there is no
+// such flag or if it already has a completion: both are bugs.
 func CompleteFlag(cmd *cobra.Command, name string, by func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective)) {
 	if err := cmd.RegisterFlagCompletionFunc(name, by); err != nil {
 		panic(err)
 	}
 }
 
-// Fixed completes to one of values.
+// Fixed returns a completion for a fixed list of values.
 func Fixed(values ...string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// ParseDays reads whole days such as "7d", which time.ParseDuration does not.
+// ParseDays parses whole days such as "7d", which time.ParseDuration does not accept.
 func ParseDays(text string) (time.Duration, bool) {
 	var n int
 	if _, err := fmt.Sscanf(text, "%dd", &n); err != nil || n < 0 || text != fmt.Sprintf("%dd", n) {
@@ -43,8 +43,8 @@ func ParseDays(text string) (time.Duration, bool) {
 	return time.Duration(n) * 24 * time.Hour, true
 }
 
-// ParseRef parses NAMESPACE/NAME, or NAME with the namespace of the flag -n, or else the one that
-// fallback returns, which may be nil.
+// ParseRef parses NAMESPACE/NAME, or NAME with the namespace of the flag -n. Without the flag,
+// fallback returns the namespace; it may be nil.
 func ParseRef(text, flag string, fallback func() (string, error)) (namespace, name string, err error) {
 	namespace, name, both := strings.Cut(text, "/")
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-metrics/weir/api/usage"
 )
 
-// Lister answers what is used. *Weir is one.
+// Lister lists usage. *Weir implements it.
 type Lister interface {
 	List(ctx context.Context, r usage.Resource, q usage.Query) (*usage.List, error)
 }
@@ -31,12 +31,12 @@ func ListNames(ctx context.Context, w Lister, r usage.Resource, q usage.Query, n
 	return names, nil
 }
 
-// completionTimeout is how long a shell waits for names after a key was pressed.
+// completionTimeout is how long a shell waits for names after a key press.
 const completionTimeout = 3 * time.Second
 
-// Complete returns the names of the items of a list for a shell, sorted and each once. It leaves
-// out names that a shell does not take as they are. An error gives no names: the user did not
-// run a command.
+// Complete returns the names of the items of a list for a shell, sorted and without repetitions. It
+// leaves out names that a shell would interpret. After an error it returns no names, because the
+// user did not run a command.
 func Complete[W Lister](
 	cmd *cobra.Command, connect func() (W, error), r usage.Resource, q usage.Query, name func(*usage.Item) string,
 ) []string {
@@ -52,7 +52,7 @@ func Complete[W Lister](
 	return slices.Compact(names)
 }
 
-// isSpecial reports whether a character means something to a shell or a terminal.
+// isSpecial reports whether a character has a special meaning for a shell or a terminal.
 func isSpecial(r rune) bool {
 	return !unicode.IsGraphic(r) || unicode.IsSpace(r) || strings.ContainsRune("$`\"'\\;&|<>(){}[]!*?#~", r)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-metrics/weir/client/cli"
 )
 
-// Direct returns the weir at the URL server. Assumed says that the user did not name it: it is
-// where a weir on this machine usually is.
+// Direct returns the weir at the URL server. assumed says that the user did not name it: it is the
+// usual address of a weir on this machine.
 func Direct(server string, assumed bool) (*Weir, error) {
 	shown := server
 	if u, err := url.Parse(server); err == nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/weir-metrics/weir/client/cli"
 )
 
-// Location says where weir and the cluster are, by flags and the environment.
+// Location says where weir and the cluster are, from flags and the environment.
 type Location struct {
 	Getenv func(string) string
-	// Local is the address of the weir that is asked if no other is named. If Local is empty,
-	// that is the weir of the cluster, which is asked through the API server.
+	// Local is the address of the weir to use if no flag names one. If Local is empty, that is the
+	// weir of the cluster, through the API server.
 	Local string
 
 	server, kubeconfig, context string
@@ -38,10 +38,10 @@ func (l *Location) AddClusterFlags(f *pflag.FlagSet) {
 	f.StringVar(&l.context, "context", "", "context of the kubeconfig")
 }
 
-// named returns the URL of the weir that is named; empty if none is.
+// named returns the URL of the weir that the user names, or "".
 func (l *Location) named() string { return cmp.Or(l.server, l.Getenv("WEIR_SERVER")) }
 
-// Connect returns the weir to ask.
+// Connect returns the weir that the command asks.
 func (l *Location) Connect() (*Weir, error) {
 	switch server := l.named(); {
 	case server != "":
@@ -64,8 +64,8 @@ func (l *Location) Connect() (*Weir, error) {
 	return New(host.String(), client, adviseInCluster)
 }
 
-// Namespace returns the namespace of the kubeconfig's context. It is empty if a weir is named,
-// which need not belong to that cluster.
+// Namespace returns the namespace of the kubeconfig's context. It is empty if the user names a
+// weir, which may belong to another cluster.
 func (l *Location) Namespace() (string, error) {
 	if l.named() != "" {
 		return "", nil
@@ -86,7 +86,7 @@ func (l *Location) Cluster() (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(config)
 }
 
-// config reads the kubeconfig as kubectl does: the file, or else those of $KUBECONFIG and the
+// config reads the kubeconfig as kubectl does: the file, or else the files of $KUBECONFIG and the
 // home directory.
 func (l *Location) config() clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
@@ -94,11 +94,11 @@ func (l *Location) config() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: l.context})
 }
 
-// nameEither is the hint where a kubeconfig or a weir is needed.
+// nameEither is the hint if a kubeconfig or a weir is needed.
 const nameEither = "Name a kubeconfig with --kubeconfig=FILE, or a weir with --server=URL."
 
 func noCluster(err error, hint string) error {
-	if clientcmd.IsEmptyConfig(err) { // its own message names $KUBERNETES_MASTER
+	if clientcmd.IsEmptyConfig(err) { // the library's own message names $KUBERNETES_MASTER
 		err = errors.New("there is no kubeconfig")
 	}
 	return cli.Hintf(fmt.Errorf("find the cluster: %w", err), "%s", hint)

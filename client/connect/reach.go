@@ -1,6 +1,6 @@
-// Package connect is how weir's commands find a weir to ask, and how they say what to do when
-// none answers. location.go has the flags that say where weir is, direct.go the advice for a
-// weir at a URL, cluster.go the advice for the weir of a cluster, completion.go names for a shell.
+// Package connect finds the weir that a command asks, and says what to do if none answers.
+// location.go has the flags that say where weir is, direct.go the advice for a weir at a URL,
+// cluster.go the advice for the weir of a cluster, completion.go names for a shell.
 package connect
 
 import (
@@ -16,8 +16,7 @@ import (
 	"github.com/weir-metrics/weir/client/cli"
 )
 
-// Weir is a weir that can be asked: it has the methods of the clients of all its APIs. Its
-// errors say what to do.
+// Weir is a client of all APIs of one weir. Its errors say what to do.
 type Weir struct {
 	*usageClient
 	*explainClient
@@ -34,8 +33,8 @@ type (
 	resizeClient  = resizeapi.Client
 )
 
-// New returns the weir whose root is at base. Advise adds to an error what the user can do;
-// Advised is enough if weir itself said so.
+// New returns the weir with the root URL base. advise adds to an error what the user can do.
+// Advised is enough if weir itself says so.
 func New(base string, client *http.Client, advise func(error) error) (*Weir, error) {
 	c, err := weirdev.NewClient(base, client)
 	if err != nil {
@@ -45,7 +44,7 @@ func New(base string, client *http.Client, advise func(error) error) (*Weir, err
 	return &Weir{usage.NewClient(c), explainapi.NewClient(c), autoscaling.NewClient(c), nodeapi.NewClient(c), resizeapi.NewClient(c)}, nil
 }
 
-// Answer returns the status and the hint of an answer that reports an error; ok is false for any
+// Answer returns the status and the hint of a response that reports an error. ok is false for any
 // other error. Only weir itself gives hints.
 func Answer(err error) (status int, hint string, ok bool) {
 	var p *weirdev.Problem
@@ -55,13 +54,13 @@ func Answer(err error) (status int, hint string, ok bool) {
 	return p.Status, p.Hint, true
 }
 
-// Unknown reports whether weir answered that it does not know what it was asked about.
+// Unknown reports whether weir answered that it does not know the object.
 func Unknown(err error) bool {
 	status, hint, _ := Answer(err)
 	return status == http.StatusNotFound && hint != ""
 }
 
-// Advised gives err the hint that the server itself sent with it.
+// Advised adds to err the hint that the server sent with it.
 func Advised(err error) error {
 	if _, hint, _ := Answer(err); hint != "" {
 		return cli.Hintf(err, "%s", hint)

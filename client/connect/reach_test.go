@@ -13,7 +13,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Whatever else answers at the URL is told from a weir.
+// If something else answers at the URL, the error says that it is not a weir.
 func TestNotAWeir(t *testing.T) {
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
@@ -35,7 +35,7 @@ func TestNotAWeir(t *testing.T) {
 	f(strings.Replace(other.URL, "http://", "http://user:secret@", 1), "http://user:xxxxx@")
 }
 
-// What weir itself advises reaches the user, from each of its APIs.
+// The hints of weir reach the user, from each of its APIs.
 func TestHintsArriveFromEveryAPI(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNotFound)

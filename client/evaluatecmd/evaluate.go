@@ -1,6 +1,6 @@
-// Package evaluatecmd is the "evaluate" command of weir and of kubectl's plugin: what an
-// autoscaler's manifest would do now, on the metrics of this moment. Both commands
-// differ only in how they find a weir to ask. Nothing is written anywhere.
+// Package evaluatecmd is the "evaluate" command of weir and of kubectl-weir: it shows what an
+// autoscaler's manifest would do now, with the present metrics. The two commands differ only in how
+// they find a weir to ask. Nothing is changed anywhere.
 package evaluatecmd
 
 import (
@@ -21,23 +21,23 @@ import (
 	"github.com/weir-metrics/weir/client/explaincmd"
 )
 
-// Evaluator evaluates manifests. *reach.Weir is one.
+// Evaluator evaluates manifests. *connect.Weir implements it.
 type Evaluator interface {
 	Evaluate(ctx context.Context, e autoscaling.Evaluation) (*decisionreport.DecisionReport, error)
 }
 
-// Options make the command fit its program.
+// Options adapt the command to its program.
 type Options struct {
-	// Connect says whom to ask. It is called once, after flags are read.
+	// Connect returns the weir to ask. It is called once, after flags are read.
 	Connect func() (Evaluator, error)
-	// Namespace returns the namespace that is meant where neither a flag nor the
-	// manifest names one; empty if one must be named. Nil means that one must.
+	// Namespace returns the namespace to use if neither a flag nor the manifest names one, or "" if
+	// one must be named. Nil means that one must be named.
 	Namespace func() (string, error)
-	// Program is what people type before "explain" and "autoscaler". Default "weir".
+	// Program is the command before "explain" and "autoscaler". Default "weir".
 	Program string
 }
 
-// asking is one use of the command.
+// asking is one run of the command.
 type asking struct {
 	Options
 	file, namespace, at, output string
@@ -99,8 +99,8 @@ func (a *asking) run(cmd *cobra.Command) error {
 	return explaincmd.WriteReport(cmd.OutOrStdout(), a.Program, r)
 }
 
-// evaluation returns what the flags ask for. A manifest that is wrong is refused
-// here, before anybody is asked.
+// evaluation returns the evaluation that the flags describe. It returns an error for a wrong
+// manifest before weir is asked.
 func (a *asking) evaluation(cmd *cobra.Command) (autoscaling.Evaluation, error) {
 	var none autoscaling.Evaluation
 	if err := cli.OneOf("--output", a.output, "text", "json", "yaml"); err != nil {
@@ -130,8 +130,7 @@ func (a *asking) evaluation(cmd *cobra.Command) (autoscaling.Evaluation, error) 
 	return e, err
 }
 
-// ReadManifest reads the manifest at a path; "-" is stdin. It returns the file as it
-// is, too.
+// ReadManifest reads the manifest at a path; "-" is stdin. It also returns the content of the file.
 func ReadManifest(stdin io.Reader, path string) ([]byte, *manifest.Manifest, error) {
 	var file []byte
 	var err error
@@ -154,7 +153,7 @@ func ReadManifest(stdin io.Reader, path string) ([]byte, *manifest.Manifest, err
 	return file, m, nil
 }
 
-// complete returns the namespace that is meant.
+// complete returns the namespace: from the flag, the manifest or Options.Namespace.
 func (a *asking) complete(m *manifest.Manifest) (string, error) {
 	switch {
 	case a.namespace != "" && m.Namespace != "" && a.namespace != m.Namespace:

@@ -30,8 +30,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// village has a Deployment of three pods in namespace shop. Each uses 80% of its
-// request now, and 20% at any time before.
+// village has a Deployment of three pods in namespace shop. Each pod uses 80% of its request now,
+// and 20% at any earlier time.
 type village struct{ milli int64 }
 
 func (village) Pods(namespace string, _ labels.Selector) (pods []autoscaler.PodInput, err error) {
@@ -60,9 +60,8 @@ func (village) Get(context.Context, string, autoscalingv2.CrossVersionObjectRefe
 	return autoscaler.Scale{SpecReplicas: 3, StatusReplicas: 3, Selector: "app=web"}, nil, nil
 }
 
-// The transcripts are what a user types and sees, with a real server behind it. "sh"
-// is weir, "kubectl" has the namespace of a kubeconfig, and what follows a "<" is
-// the standard input.
+// The transcripts are the input and output that a user sees, with a real server. "sh" runs weir,
+// and "kubectl" has the namespace of a kubeconfig. Text after a "<" is the standard input.
 func TestTranscripts(t *testing.T) {
 	now := func() time.Time { return noon }
 	h := autoscaling.NewHandler(autoscaling.Options{Now: now, Evaluator: &evaluate.Evaluator{PodMetrics: village{80}, Scales: village{}, Now: now,

@@ -33,7 +33,7 @@ otherwise one is made for the answer, and nothing of earlier ones is remembered.
 	return cmd
 }
 
-// scaler returns the command about one kind of autoscaler, which noun names.
+// scaler returns the command for one kind of autoscaler. noun is its name in help.
 func (a *asking) scaler(kind, noun string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     noun + " NAMESPACE/NAME",
@@ -57,7 +57,7 @@ func (a *asking) scaler(kind, noun string) *cobra.Command {
 	return cmd
 }
 
-// WriteReport writes a decision for people, with commands as program is called.
+// WriteReport writes a decision for people, with commands in the form of program.
 func WriteReport(w io.Writer, program string, r *decisionreport.DecisionReport) error {
 	var text strings.Builder
 	if err := r.WriteText(&text, terminal.Of(w).Colour); err != nil {

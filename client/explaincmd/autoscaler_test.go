@@ -14,8 +14,8 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-// Autoscaler tells what is decided about shop/web, an HPA that weir shadows, and
-// bank/ledger, an Autoscaler that lacks its metric.
+// Autoscaler returns the decisions about shop/web, an HPA that weir shadows, and bank/ledger, an
+// Autoscaler without its metric.
 func (t *testCluster) Autoscaler(_ context.Context, kind, namespace, name string) (*decisionreport.DecisionReport, error) {
 	switch kind + " " + namespace + "/" + name {
 	case manifest.HorizontalPodAutoscaler + " shop/web":
@@ -26,8 +26,8 @@ func (t *testCluster) Autoscaler(_ context.Context, kind, namespace, name string
 	return nil, unknown(kind + " " + namespace + "/" + name)
 }
 
-// decided is a decision about pods of which each uses 80% of its request, or which
-// could not be measured.
+// decided returns a decision about pods that each use 80% of their request, or that could not be
+// measured.
 func decided(kind, mode, namespace, name string, pods []string, err error) *decisionreport.DecisionReport {
 	percent, settings := int32(50), autoscaler.DefaultSettings()
 	reading := autoscaler.Reading{At: before(4 * time.Second), Err: err}

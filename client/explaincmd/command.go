@@ -1,9 +1,9 @@
-// Package explaincmd is the "explain" command of weir and of kubectl's plugin: why a number is
-// there, is missing or is in doubt. Both commands differ only in how they find a weir to ask.
+// Package explaincmd is the "explain" command of weir and of kubectl-weir: why a number is there,
+// is missing or is in doubt. The two commands differ only in how they find a weir to ask.
 //
-// The answer comes first, in a sentence; then, group by group, why it is so, since when, what
+// The answer comes first, in a sentence. Then each group says why it is so, since when, what
 // happens next and what to do. Programs read the same as JSON or YAML. A missing number is an
-// answer and no error: the exit status says only whether there was an answer.
+// answer, not an error: the exit status says only whether there was an answer.
 package explaincmd
 
 import (
@@ -24,12 +24,12 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Asker answers why. *connect.Weir is one.
+// Asker asks weir for explanations. *connect.Weir implements it.
 type Asker interface {
 	Pod(ctx context.Context, ref metric.PodRef) (*explain.Explanation, error)
 	Container(ctx context.Context, ref metric.PodRef, name string) (*explain.Explanation, error)
 	Node(ctx context.Context, name metric.NodeName) (*explain.Explanation, error)
-	// Missing reports on a namespace, or on the cluster if it is empty.
+	// Missing reports on a namespace, or on the cluster if namespace is empty.
 	Missing(ctx context.Context, namespace metric.Namespace) (*explain.MissingReport, error)
 	// Autoscaler returns the last decision about an autoscaler of a kind.
 	Autoscaler(ctx context.Context, kind, namespace, name string) (*decisionreport.DecisionReport, error)
@@ -38,18 +38,18 @@ type Asker interface {
 	connect.Lister // for suggestions if a name is unknown
 }
 
-// Options make the command fit its program.
+// Options adapt the command to its program.
 type Options struct {
 	// Connect returns the weir to ask. It is called once, after flags are read.
 	Connect func() (Asker, error)
-	// Namespace returns the namespace of names without one; empty if one must be named. Nil means
-	// that one must.
+	// Namespace returns the namespace of names without one, or "" if one must be named. Nil means
+	// that one must be named.
 	Namespace func() (string, error)
-	// Program is what people type before "explain". Default "weir".
+	// Program is the command before "explain". Default "weir".
 	Program string
 }
 
-// asking is one use of the command.
+// asking is one run of the command.
 type asking struct {
 	Options
 	output    string
@@ -73,7 +73,7 @@ it does; and who is evicted next from a node, and why.`,
 	return cmd
 }
 
-// examples returns example commands. The arguments are what follows "explain" in each.
+// examples returns example commands. Each argument is the text after "explain".
 func (a *asking) examples(ends ...string) string {
 	start := "  " + a.Program + " explain "
 	return start + strings.Join(ends, "\n"+start)
@@ -181,7 +181,7 @@ func (a *asking) addNamespace(cmd *cobra.Command, usage string) {
 	cli.CompleteFlag(cmd, "namespace", connect.CompleteNamespace(a.Connect))
 }
 
-// explain asks and shows an explanation.
+// explain requests an explanation and writes it.
 func (a *asking) explain(cmd *cobra.Command, ask func(context.Context, Asker) (*explain.Explanation, error)) error {
 	text := func(e *explain.Explanation) error {
 		p := newPage(cmd.OutOrStdout(), a.Program)
@@ -191,7 +191,7 @@ func (a *asking) explain(cmd *cobra.Command, ask func(context.Context, Asker) (*
 	return answer(a, cmd, ask, text, func(e *explain.Explanation) any { return explainapi.NewExplanation(*e) })
 }
 
-// report asks and shows a report.
+// report requests a report and writes it.
 func (a *asking) report(cmd *cobra.Command, namespace string) error {
 	ask := func(ctx context.Context, w Asker) (*explain.MissingReport, error) {
 		return w.Missing(ctx, metric.Namespace(namespace))
@@ -204,7 +204,7 @@ func (a *asking) report(cmd *cobra.Command, namespace string) error {
 	return answer(a, cmd, ask, text, func(r *explain.MissingReport) any { return explainapi.NewReport(*r) })
 }
 
-// answer asks once, and writes the answer as text or as a document.
+// answer sends one request and writes the answer as text or as a document.
 func answer[T any](
 	a *asking, cmd *cobra.Command, ask func(context.Context, Asker) (*T, error), text func(*T) error, document func(*T) any,
 ) error {

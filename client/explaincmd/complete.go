@@ -9,13 +9,13 @@ import (
 	"github.com/weir-metrics/weir/client/connect"
 )
 
-// Names are asked for by what the user has typed of them, in one namespace if it is known, so that
+// Completion sends the prefix that the user has typed, and the namespace if it is known, so that
 // users who may read one namespace get its names.
 
 func nodeName(it *usage.Item) string { return string(it.Node) }
 func podName(it *usage.Item) string  { return string(it.Pod) }
 
-// firstArgument completes the first argument of a command by c, and no other.
+// firstArgument completes only the first argument of a command, with c.
 func firstArgument(c cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -44,8 +44,8 @@ func (a *asking) completeContainers(cmd *cobra.Command, args []string, word stri
 	return a.podNames(cmd, word, "/")
 }
 
-// podNames completes the name of a pod of the namespace in word, or of the default namespace;
-// without any, the namespace. end is added to each pod's name.
+// podNames completes the name of a pod of the namespace in word, or of the default namespace.
+// Without either it completes the namespace. It appends end to each pod's name.
 func (a *asking) podNames(cmd *cobra.Command, word, end string) ([]string, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp
 	if end != "" {
@@ -69,7 +69,7 @@ func (a *asking) podNames(cmd *cobra.Command, word, end string) ([]string, cobra
 	return a.namespacesWithSlash(cmd, word)
 }
 
-// containerNames completes the name of a container of a pod. start is put before each name.
+// containerNames completes the name of a container of a pod, and puts start before each name.
 func (a *asking) containerNames(cmd *cobra.Command, pod, start, word string) []string {
 	ref, err := a.objectRef("pod", []string{pod})
 	if err != nil {
@@ -79,8 +79,7 @@ func (a *asking) containerNames(cmd *cobra.Command, pod, start, word string) []s
 	return connect.Complete(cmd, a.Connect, usage.Containers, q, func(it *usage.Item) string { return start + it.Container })
 }
 
-// completeScalers completes the namespace and the slash before a name: weir has no list of
-// autoscalers.
+// completeScalers completes only the namespace and the slash: weir has no list of autoscalers.
 func (a *asking) completeScalers(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 	if a.namespace != "" || strings.Contains(word, "/") {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -10,7 +10,7 @@ import (
 	eviction "github.com/weir-metrics/weir/eviction/evictionreport/document"
 )
 
-// Eviction tells how n1 stands, which is well; on n2 there is no agent.
+// Eviction returns a report without problems for n1. n2 has no agent.
 func (t *testCluster) Eviction(_ context.Context, node string) (*eviction.EvictionReport, error) {
 	switch node {
 	case "n1":
@@ -21,7 +21,7 @@ func (t *testCluster) Eviction(_ context.Context, node string) (*eviction.Evicti
 	return nil, unknown("node " + node)
 }
 
-// noPressure is a node that has memory left, and a pod with a name that no terminal should obey.
+// noPressure is a node that has memory left, and a pod with control characters in its name.
 func noPressure(node string) *eviction.EvictionReport {
 	number := func(v float64) *float64 { return &v }
 	return &eviction.EvictionReport{

@@ -27,18 +27,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// before returns the moment that long before noon.
+// before returns the time d before noon.
 func before(d time.Duration) time.Time { return noon.Add(-d) }
 
-// testCluster is a weir whose answers stand still. It has a pod that is served, one that
-// has just begun, one beside which another was turned away, and a node that hangs.
+// testCluster is a weir with fixed answers. It has a pod that is served, a pod that has just
+// started, a pod with a rejected duplicate, and a node that hangs.
 type testCluster struct {
 	explanations map[string]*explain.Explanation
 	reports      map[metric.Namespace]*explain.MissingReport
 	items        map[usage.Resource][]usage.Item
 }
 
-// unknown is what a weir answers about what it has never heard of.
+// unknown is weir's answer about an object that it does not know.
 func unknown(what string) error {
 	return connect.Advised(&weirdev.Problem{Status: http.StatusNotFound, Message: "weir knows no " + what, Hint: "Is the name right?"})
 }
@@ -85,7 +85,7 @@ func (t *testCluster) List(_ context.Context, r usage.Resource, q usage.Query) (
 	return list, nil
 }
 
-// fits reports whether a name fits a pattern that may end in a star.
+// fits reports whether a name matches a pattern that may end in a star.
 func fits(pattern, name string) bool {
 	begun, ok := strings.CutSuffix(pattern, "*")
 	return pattern == "" || pattern == name || ok && strings.HasPrefix(name, begun)
@@ -168,8 +168,8 @@ func newTestCluster() *testCluster {
 		},
 	}
 
-	// A node that hangs is the one reason for all that is on it. Without an API
-	// server names and errors are what nodes say.
+	// The node hangs, and that is the reason for everything on it. Without an API server, names and
+	// errors come from nodes.
 	lost := func(kind, container string) explain.Explanation {
 		f := late("cpu")
 		f.Message = "node n2 did not answer in time"
@@ -236,7 +236,7 @@ func newTestCluster() *testCluster {
 	}
 }
 
-// run runs a command line as a user would, and returns all that it prints.
+// run runs a command line and returns everything that it prints.
 func run(ctx context.Context, o Options, args ...string) string {
 	root := &cobra.Command{Use: "weir"}
 	root.AddCommand(NewCommand(o))
@@ -249,12 +249,11 @@ func run(ctx context.Context, o Options, args ...string) string {
 
 func inTestCluster() (Asker, error) { return newTestCluster(), nil }
 
-// tags shows colours as words.
+// tags replaces colours by words.
 var tags = strings.NewReplacer(string(humanize.Bold), "<bold>", string(humanize.Amber), "<amber>", string(humanize.Red), "<red>", string(humanize.Dim), "<dim>", "\x1b[0m", "</>")
 
-// The transcripts are what a user types and sees. "sh" is without a terminal,
-// "kubectl" with a namespace from a kubeconfig, "terminal" shows one explanation
-// on a terminal of some width.
+// The transcripts are the input and output that a user sees. "sh" has no terminal, "kubectl" has a
+// namespace from a kubeconfig, and "terminal" shows one explanation on a terminal of a given width.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
 		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
@@ -291,8 +290,8 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// What weir has never heard of is looked for with the caller's rights, and where
-// he has none nothing is suggested.
+// For an unknown object, the command searches with the caller's rights. If the caller has no
+// rights, it suggests nothing.
 func TestSuggestsOnlyWhatMayBeSeen(t *testing.T) {
 	got := run(t.Context(), Options{Connect: inTestCluster}, "explain", "pod", "secret/ap")
 	want := "error: weir knows no pod secret/ap\nIs the name right?\nexit status 1\n"

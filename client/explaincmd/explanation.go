@@ -12,7 +12,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// writeExplanation writes the explanation of one node, pod or container: the answer in a
+// writeExplanation writes the explanation of one node, pod or container: first the answer in a
 // sentence, then its evidence.
 func writeExplanation(p *page, e *explain.Explanation) {
 	p.line(0, "", humanize.Bold, e.Summary)
@@ -48,13 +48,13 @@ func well(e *explain.Explanation) bool {
 	return len(e.Duplicates) == 0
 }
 
-// shared reports whether a container lacks its numbers for the very reason that its
-// pod does, as where the node does not answer.
+// shared reports whether a container has no numbers for the same reason as its pod, for example
+// because the node does not answer.
 func shared(pod, container *explain.Explanation) bool {
 	for i := range container.Findings {
 		f := &container.Findings[i]
 		if !slices.ContainsFunc(pod.Findings, func(of explain.Finding) bool {
-			// The pod's message names the container that waits.
+			// The pod's message contains the name of the container.
 			said := strings.Replace(of.Message, "container "+container.Container+" ", "the container ", 1)
 			return of.Group == f.Group && !of.Served && !f.Served && of.Reason == f.Reason && of.Advice == f.Advice && (of.Message == f.Message || said == f.Message)
 		}) {
@@ -64,13 +64,13 @@ func shared(pod, container *explain.Explanation) bool {
 	return len(container.Findings) > 0 && len(container.Duplicates) == 0
 }
 
-// oneLine reports whether a container of a pod takes one line.
+// oneLine reports whether a container of a pod needs only one line.
 func oneLine(pod *explain.Explanation, i int) bool {
 	return well(&pod.Containers[i]) || shared(pod, &pod.Containers[i])
 }
 
-// writeContainer writes one container of a pod; in one line if it is well, or if
-// the pod's reason is its own.
+// writeContainer writes one container of a pod. It writes one line if the container has no problem
+// or has the same reason as the pod.
 func writeContainer(p *page, pod, e *explain.Explanation) {
 	lead := "container " + e.Container
 	switch {
@@ -109,8 +109,8 @@ func body(p *page, column int, e *explain.Explanation) {
 	}
 }
 
-// same reports whether two groups lack a number for the same reason. Of such groups only the
-// evidence of the first is shown.
+// same reports whether two groups have no number for the same reason. Then only the evidence of the
+// first is shown.
 func same(a, b *explain.Finding) bool {
 	return !a.Served && !b.Served && a.Reason == b.Reason && a.Severity == b.Severity && a.Message == b.Message &&
 		a.Since.Equal(b.Since) && a.Next == b.Next && a.Advice == b.Advice
@@ -120,7 +120,7 @@ func writeFinding(p *page, column int, at time.Time, groups string, f *explain.F
 	p.line(column, "", weight(f), groups+": "+headline(at, f))
 	column += 2
 	if f.Served && f.Message == "" && !f.LastKnown {
-		return // JSON has the evidence
+		return // the evidence is in the JSON
 	}
 	p.item(column, "why", f.Message)
 	label := "facts"
@@ -159,7 +159,7 @@ func headline(at time.Time, f *explain.Finding) string {
 	return s
 }
 
-// weight returns how a finding is set off: the worse it is, the more.
+// weight returns the colour of a finding: the worse the finding, the stronger.
 func weight(f *explain.Finding) humanize.Tint {
 	switch {
 	case !f.Served && f.Severity == metric.Broken.String():
@@ -170,7 +170,7 @@ func weight(f *explain.Finding) humanize.Tint {
 	return humanize.Plain
 }
 
-// details are parts of a line; empty ones are left out.
+// details are parts of a line. Empty ones are left out.
 type details []string
 
 func (d *details) add(format, value string) {
@@ -196,7 +196,7 @@ func writeDuplicate(p *page, column int, at time.Time, r *explain.Duplicate) {
 	p.advise(column, r.Advice)
 }
 
-// writeRead says how one source of the node is being read.
+// writeRead writes the state of one source that reads the node.
 func writeRead(p *page, e *explain.Explanation, r *explain.Read) {
 	tint := humanize.Plain
 	var is details
@@ -220,7 +220,7 @@ func writeRead(p *page, e *explain.Explanation, r *explain.Read) {
 	p.item(2, "error", r.Error)
 }
 
-// prefixed returns text after prefix; empty without a text.
+// prefixed returns text after prefix, or "" if text is empty.
 func prefixed(prefix, text string) string {
 	if text == "" {
 		return ""
@@ -228,7 +228,7 @@ func prefixed(prefix, text string) string {
 	return prefix + text
 }
 
-// known returns what the API server says; empty if it says nothing.
+// known returns what the API server says, or "" if it says nothing.
 func known(e *explain.Explanation) string {
 	k := e.Known
 	if k == nil {
@@ -256,15 +256,14 @@ func known(e *explain.Explanation) string {
 	return is.String()
 }
 
-// shortID cuts a container's ID as the tools of the runtimes do.
+// shortID returns the short form of a container ID that the tools of container runtimes use.
 func shortID(id metric.ContainerID) string {
 	text := string(id)
 	text = text[strings.LastIndex(text, "/")+1:]
 	return text[:min(len(text), 13)]
 }
 
-// moment writes how long ago a time was, or how far ahead it is, and the time by the clock; empty
-// for an unknown time.
+// moment writes a time relative to now and as a clock time, or "" for an unknown time.
 func moment(t, now time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -54,8 +54,8 @@ func (a *asking) containerRef(args []string) (metric.PodRef, string, error) {
 	return metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(pod)}, text[cut+1:], err
 }
 
-// suggestPods adds to an error about an unknown pod the pods that the user perhaps meant. It asks
-// with the user's rights, so that it suggests nothing that the user may not see.
+// suggestPods adds pods with similar names to an error about an unknown pod. It asks with the
+// user's rights, so that it suggests nothing that the user may not see.
 func suggestPods(ctx context.Context, w Asker, ref metric.PodRef, err error) error {
 	if !connect.Unknown(err) {
 		return err
@@ -71,10 +71,10 @@ func suggestPods(ctx context.Context, w Asker, ref metric.PodRef, err error) err
 	return err
 }
 
-// mostOthers is how many names an error suggests.
+// mostOthers is the maximum number of names that an error suggests.
 const mostOthers = 3
 
-// suggestNodes is suggestPods for a node.
+// suggestNodes adds nodes with similar names to an error about an unknown node.
 func suggestNodes(ctx context.Context, w Asker, name string, err error) error {
 	if !connect.Unknown(err) {
 		return err
@@ -86,7 +86,7 @@ func suggestNodes(ctx context.Context, w Asker, name string, err error) error {
 	return err
 }
 
-// onlyNode returns the node that is named, or else the only one there is.
+// onlyNode returns the node with this name, or the only node if name is empty.
 func onlyNode(ctx context.Context, w Asker, name string) (string, error) {
 	if name != "" {
 		return name, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// writeReport writes everything that is missing, one cause after the other.
+// writeReport writes everything that is missing, cause by cause.
 func writeReport(p *page, r *explain.MissingReport) {
 	answer := r.Summary
 	if len(r.Causes) == 0 && r.Nodes.Expected+r.Pods.Expected > 0 {
@@ -36,8 +36,8 @@ func writeReport(p *page, r *explain.MissingReport) {
 	}
 }
 
-// example returns the arguments of explain for the first name of the causes; empty if they have
-// none.
+// example returns the arguments of explain for the first name of the causes, or "" if they have no
+// names.
 func example(all []explain.MissingCause) string {
 	for _, c := range all {
 		for _, name := range c.Names {
@@ -49,19 +49,19 @@ func example(all []explain.MissingCause) string {
 	return ""
 }
 
-// isPlain reports whether a shell takes a name as it is. Without an API server names are what
-// nodes report, and people copy this one to a shell.
+// isPlain reports whether a shell takes a name literally. Without an API server, names come from
+// nodes, and people copy this one to a shell.
 func isPlain(name string) bool {
 	return !strings.HasPrefix(name, "-") && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/") == ""
 }
 
-// noun returns what a name of a report is the name of.
+// noun returns the kind of a name in a report, and the name without its prefix.
 func noun(name string) (kind, plain string) {
 	if node, ok := strings.CutPrefix(name, "node/"); ok && !strings.Contains(node, "/") {
 		return "node", node
 	}
 	if strings.HasPrefix(name, "/") {
-		return "", name // a pod of which only its UID is known
+		return "", name // only the UID of the pod is known
 	}
 	switch strings.Count(name, "/") {
 	case 1:
@@ -72,7 +72,7 @@ func noun(name string) (kind, plain string) {
 	return "", name
 }
 
-// writeCause writes one cause. again says that the advice for its reason was written above.
+// writeCause writes one cause. again says that an earlier cause has the same advice.
 func writeCause(p *page, at time.Time, c *explain.MissingCause, again bool) {
 	head := c.Reason + prefixed(", ", c.Why) + prefixed(" on ", string(c.Node)) + ": " + counts(c)
 	tint := humanize.Plain
@@ -95,7 +95,7 @@ func writeCause(p *page, at time.Time, c *explain.MissingCause, again bool) {
 	p.advise(2, c.Advice)
 }
 
-// counts says how many lack a number.
+// counts says how many pods and nodes have no number.
 func counts(c *explain.MissingCause) string {
 	var parts []string
 	if c.Nodes > 0 {
@@ -107,10 +107,10 @@ func counts(c *explain.MissingCause) string {
 	return cmp.Or(humanize.List(parts, 0), "none whole")
 }
 
-// mostNames is how many names a line has.
+// mostNames is the maximum number of names in a line.
 const mostNames = 10
 
-// some writes the first names, and how many more of all there are.
+// some writes the first names and how many more there are. all is the number of all names.
 func some(names []string, all int) string {
 	names = names[:min(len(names), mostNames)]
 	s := strings.Join(names, ", ")

@@ -1,6 +1,6 @@
-// Package inspectcmd is the command "weir inspect": it looks for what is wrong on this
-// machine. cgroups.go is "inspect cgroups"; pods.go reads the pods it compares them with,
-// from a kubelet, a file or the API server.
+// Package inspectcmd is the command "weir inspect": it looks for problems on this machine.
+// cgroups.go is "inspect cgroups". pods.go reads the pods to compare with, from a kubelet, a file
+// or the API server.
 package inspectcmd
 
 import (
@@ -23,7 +23,7 @@ func NewCommand(getenv func(string) string) *cobra.Command {
 	return cli.Group("inspect", "Look for what is wrong on this machine", "", newInspectCgroups(getenv))
 }
 
-// cgroupsFlags are those of weir inspect cgroups.
+// cgroupsFlags are the flags of weir inspect cgroups.
 type cgroupsFlags struct {
 	podFlags
 	root, cgroupfs, procfs string
@@ -79,7 +79,7 @@ cannot be removed, the exit status is 1.`,
 	return cmd
 }
 
-// check refuses what cannot be meant.
+// check returns an error for flags that make no sense.
 func (f *cgroupsFlags) check(flags *pflag.FlagSet) error {
 	if err := cli.OneOf("--output", f.output, "", "json", "yaml", "wide"); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (f *cgroupsFlags) check(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// run inspects, and cleans if asked to.
+// run inspects the cgroups, and cleans them if the flags say so.
 func (f *cgroupsFlags) run(ctx context.Context, out io.Writer) error {
 	i, err := inspect.New(inspect.Options{Mount: f.cgroupfs, Proc: f.procfs, Under: metric.CgroupPath(f.root)})
 	if err != nil {
@@ -108,8 +108,8 @@ func (f *cgroupsFlags) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("read cgroups: %w", err)
 	}
-	// Only now: what the kubelet has begun since then is not in the tree, and what
-	// is in the tree it knew of.
+	// The pods are read after the cgroups: every pod with a cgroup in the tree was then already
+	// known to the kubelet.
 	pods, err := f.ask(ctx)
 	if err != nil {
 		return err

@@ -19,14 +19,14 @@ import (
 	"github.com/weir-metrics/weir/client/cli"
 )
 
-// podList names one pod, in the class Burstable.
+// podList contains one pod of the class Burstable.
 const podList = `{"kind":"PodList","apiVersion":"v1","items":[{
 "metadata":{"namespace":"shop","name":"web","uid":"aaaaaaaa-0000-4000-8000-aaaaaaaaaaaa","annotations":{"kubernetes.io/config.source":"api"}},
 "spec":{"nodeName":"n1","containers":[{"name":"app"}]},
 "status":{"phase":"Running","qosClass":"Burstable"}}]}`
 
-// TestInspect shows what a user of weir inspect types and sees. The cgroups are
-// plain directories: unlike cgroups, they cannot be removed while they have files.
+// TestInspect shows the input and output that a user of weir inspect sees. The cgroups are plain
+// directories: unlike cgroups, they cannot be removed while they contain files.
 func TestInspect(t *testing.T) {
 	dir := t.TempDir()
 	made := time.Now().Add(-4 * time.Hour)
@@ -109,7 +109,7 @@ func TestInspect(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// kubeconfig writes a kubeconfig for a server, with a token.
+// kubeconfig writes a kubeconfig for a server with a token.
 func kubeconfig(t *testing.T, server *httptest.Server, token string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -29,14 +29,14 @@ import (
 const (
 	// askTimeout is how long the kubelet or the API server may take to answer.
 	askTimeout = 30 * time.Second
-	// maxPodList bounds the answer: a node has some hundred pods of some
-	// kilobytes each.
+	// maxPodList limits the answer, in bytes: a node has about a hundred pods of a few kilobytes
+	// each.
 	maxPodList = 64 << 20
-	// podToken is where a pod has its own credentials for a kubelet.
+	// podToken is the file with the pod's credentials for a kubelet.
 	podToken = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 )
 
-// podFlags say who knows which pods this node has.
+// podFlags say where the pods of this node are read.
 type podFlags struct {
 	pods              string
 	tokenFile, caFile string
@@ -60,12 +60,12 @@ func (p *podFlags) addFlags(f *pflag.FlagSet) {
 // asks reports whether the flags name a source of pods.
 func (p *podFlags) asks() bool { return p.pods != "" || p.cluster.Given() }
 
-// isURL reports whether --pods is one, rather than a file.
+// isURL reports whether --pods is a URL and not a file.
 func (p *podFlags) isURL() bool {
 	return strings.HasPrefix(p.pods, "http://") || strings.HasPrefix(p.pods, "https://")
 }
 
-// verifies reports whether the server that is asked proves who it is.
+// verifies reports whether the certificate of the server is verified.
 func (p *podFlags) verifies() bool { return !p.insecure && !strings.HasPrefix(p.pods, "http://") }
 
 func (p *podFlags) check() error {
@@ -80,7 +80,7 @@ func (p *podFlags) check() error {
 	return p.cluster.Check()
 }
 
-// ask returns this node's pods; nil if the flags name no source of pods.
+// ask returns this node's pods, or nil if the flags name no source of pods.
 func (p *podFlags) ask(ctx context.Context) (*inspect.Pods, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -153,7 +153,7 @@ func (p *podFlags) askServer(ctx context.Context) (*inspect.Pods, error) {
 		return nil, fmt.Errorf("create API client: %w", err)
 	}
 	asked := inspect.Pods{From: "the API server for node " + node, At: time.Now()}
-	// No resource version: the newest, not what a cache of the API server has.
+	// Without a resource version the API server returns the newest list, not that of a cache.
 	list, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
 	})
@@ -163,7 +163,7 @@ func (p *podFlags) askServer(ctx context.Context) (*inspect.Pods, error) {
 	return podsOf(list, asked)
 }
 
-// readPodFile reads pods from a file, which is as old as it says.
+// readPodFile reads pods from a file. Their age is that of the file.
 func readPodFile(name string) (*inspect.Pods, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -186,8 +186,8 @@ func readPodFile(name string) (*inspect.Pods, error) {
 	return podsOf(list, inspect.Pods{From: name, At: info.ModTime(), Static: ofKubelet(list)})
 }
 
-// parsePodList reads a list of pods as JSON. What is no whole list is an error: by
-// a list that lacks pods, their cgroups would be leftovers.
+// parsePodList parses a list of pods as JSON. An incomplete list is an error: cgroups of pods that
+// are not in the list would look like leftovers.
 func parsePodList(body []byte) (*v1.PodList, error) {
 	if len(body) > maxPodList {
 		return nil, fmt.Errorf("it has more than %d bytes, too many for the pods of one node", maxPodList)
@@ -202,8 +202,8 @@ func parsePodList(body []byte) (*v1.PodList, error) {
 	return list, nil
 }
 
-// podsOf fills in what weir keeps of the pods in a list. Each keeps its own UID,
-// also where two go by one name: a cgroup is named by UID alone.
+// podsOf converts the pods in a list to facts. Each pod keeps its own UID, also if two pods have
+// the same name, because only the UID is in the name of a cgroup.
 func podsOf(list *v1.PodList, pods inspect.Pods) (*inspect.Pods, error) {
 	if list.Continue != "" {
 		return nil, fmt.Errorf("%s is only the first part of a list: request it without a limit", pods.From)
@@ -222,8 +222,8 @@ func podsOf(list *v1.PodList, pods inspect.Pods) (*inspect.Pods, error) {
 	return &pods, nil
 }
 
-// ofKubelet reports whether a list is a kubelet's own, which has static pods
-// themselves, and not only their mirrors at the API server.
+// ofKubelet reports whether a list comes from a kubelet. Such a list has the static pods
+// themselves; the API server has only their mirror pods.
 func ofKubelet(list *v1.PodList) bool {
 	for i := range list.Items {
 		a := list.Items[i].Annotations

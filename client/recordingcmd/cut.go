@@ -55,7 +55,7 @@ A time is one of day, 2026-11-02T15:04:05Z, or a duration from the beginning.`,
 				return fmt.Errorf("write the part: %w", err)
 			}
 			rounds, err := cut(cmd.Context(), r, out, begin, end)
-			// What is whole can be saved so.
+			// The rounds before a truncation or damage are in the new file.
 			var truncated *recording.TruncatedError
 			var damaged *recording.DamagedError
 			if errors.As(err, &truncated) || errors.As(err, &damaged) {
@@ -78,8 +78,7 @@ A time is one of day, 2026-11-02T15:04:05Z, or a duration from the beginning.`,
 	return cmd
 }
 
-// cut writes the rounds of a time to out, and what else happened then. It
-// returns how many rounds there were.
+// cut writes the frames of a period to out and returns how many rounds it wrote.
 func cut(ctx context.Context, r *recording.Reader, out io.Writer, from, to recordingfile.Time) (rounds int, err error) {
 	var (
 		w     *recording.Writer
@@ -92,7 +91,7 @@ func cut(ctx context.Context, r *recording.Reader, out io.Writer, from, to recor
 			err = errors.Join(err, w.Close())
 		}
 	}()
-	targets := map[scaleTarget]*recording.ScaleTarget{} // as they were before the part begins
+	targets := map[scaleTarget]*recording.ScaleTarget{} // their last state before the part begins
 	for {
 		if err := ctx.Err(); err != nil {
 			return rounds, err

@@ -1,5 +1,5 @@
-// Package recordingcmd is the command "weir recording", about recorded runs: info.go says
-// what is in one, cut.go writes a part of one into another file.
+// Package recordingcmd is the command "weir recording", about recorded runs: info.go describes the
+// content of one, cut.go writes a part of one into another file.
 package recordingcmd
 
 import (
@@ -63,7 +63,7 @@ It reads the whole file.`,
 	}
 }
 
-// contents is what there is in a recording.
+// contents describes the content of a recording.
 type contents struct {
 	first, last                       time.Time
 	by                                string
@@ -71,11 +71,11 @@ type contents struct {
 	nodes                             sets.Set[metric.NodeName]
 	pods                              sets.Set[metric.PodRef]
 	targets                           sets.Set[scaleTarget]
-	known                             int // pods, by the last facts
+	known                             int // pods in the last facts
 	runs, facts                       int
 	rounds, failedRounds, crossChecks int
 	samples, containers               int
-	broken                            error // why the file cannot be read to its end
+	broken                            error // the error that ends the file
 }
 
 func readContents(ctx context.Context, r *recording.Reader) (*contents, error) {
@@ -104,7 +104,7 @@ func readContents(ctx context.Context, r *recording.Reader) (*contents, error) {
 func (c *contents) add(f *recording.Frame) {
 	switch f.Kind {
 	case recording.Begin:
-		// A file of a run that others began holds a part of it.
+		// If an earlier file has the start of the run, this file has only a part of it.
 		if c.by = f.By; f.Fresh || c.runs == 0 {
 			c.runs++
 		}

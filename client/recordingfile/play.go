@@ -12,10 +12,10 @@ import (
 	"github.com/weir-metrics/weir/sinks/memory"
 )
 
-// Play plays the recording at path through the processors of pipeline into a memory, and
-// calls each after every frame with what weir knew then; the snapshot may be kept. It ends
-// with the recording, or with each's error. A recording that ends in the middle is played up
-// to there: the error is then a *recording.TruncatedError.
+// Play plays the recording at path through the processors of pipeline into a memory sink. It calls
+// each after every frame with the snapshot at that time, which each may keep. It ends with the
+// recording or with the error of each. A recording that ends in the middle is played up to that
+// point; the error is then a *recording.TruncatedError.
 func Play(ctx context.Context, path string, pipeline func(manager.Spec) []manager.Processor, each func(f *recording.Frame, snapshot *memory.Snapshot) error) error {
 	file, r, err := Open(path)
 	if err != nil {
@@ -42,15 +42,15 @@ func Play(ctx context.Context, path string, pipeline func(manager.Spec) []manage
 	return ctx.Err()
 }
 
-// pipelinePlayer plays a recording in one goroutine: every number is what it was when it was
-// recorded.
+// pipelinePlayer plays a recording in one goroutine. Every number is the same as during the
+// recording.
 type pipelinePlayer struct {
 	memory   *memory.Sink
 	pipeline func(manager.Spec) []manager.Processor
 	sources  map[metric.SourceKey][]manager.Processor
 }
 
-// play does with a frame what the weir did that recorded it.
+// play handles a frame as the recording weir did.
 func (p *pipelinePlayer) play(ctx context.Context, f *recording.Frame) error {
 	key := metric.SourceKey{Source: f.Source, Node: f.Node}
 	switch f.Kind {

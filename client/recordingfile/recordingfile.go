@@ -1,5 +1,5 @@
-// Package recordingfile reads the file of a recorded run for commands: recordingfile.go opens
-// it and reads the times that flags name in it, play.go plays it into a memory.
+// Package recordingfile reads the file of a recorded run for commands. recordingfile.go opens it
+// and parses the times in flags, play.go plays it into a memory sink.
 package recordingfile
 
 import (
@@ -49,15 +49,15 @@ func FirstTime(path string) (time.Time, error) {
 	return f.Now, nil
 }
 
-// Time is a moment in a recording: a time of day, or so long after the beginning.
+// Time is a time in a recording: a time of day, or a duration after the beginning.
 type Time struct {
 	at    time.Time
 	after time.Duration
-	// Given is false for an empty text, which names no moment.
+	// Given is false if the text was empty.
 	Given bool
 }
 
-// ParseTime reads a Time. flag is the flag that gave the text, for the error.
+// ParseTime parses a Time. flag is the name of the flag, for the error.
 func ParseTime(flag, text string) (Time, error) {
 	if text == "" {
 		return Time{}, nil
@@ -75,7 +75,7 @@ func ParseTime(flag, text string) (Time, error) {
 	return Time{at: t, Given: true}, nil
 }
 
-// Since returns the moment in a recording that begins at first.
+// Since returns the absolute time in a recording that begins at first.
 func (m Time) Since(first time.Time) time.Time {
 	if m.at.IsZero() {
 		return first.Add(m.after)

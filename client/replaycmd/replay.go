@@ -1,6 +1,6 @@
-// Package replaycmd is the command "weir autoscaler replay": what an autoscaler's manifest
-// would have done over a past time. replay.go has the flags and writes the report; source.go
-// reads the trace, from a recording or a Prometheus.
+// Package replaycmd is the command "weir autoscaler replay": it shows what an autoscaler's manifest
+// would have done in the past. replay.go has the flags and writes the report. source.go reads the
+// trace, from a recording or a Prometheus.
 package replaycmd
 
 import (
@@ -24,13 +24,13 @@ import (
 	"github.com/weir-metrics/weir/manager"
 )
 
-// Options make the command fit its program.
+// Options adapt the command to its program.
 type Options struct {
-	// Pipeline returns the processors of a source, as a running weir has them.
+	// Pipeline returns the processors of a source, as in a running weir.
 	Pipeline func(manager.Spec) []manager.Processor
 }
 
-// command is one use of the command.
+// command is one run of the command.
 type command struct {
 	file, against, namespace string
 	from, to                 string
@@ -120,7 +120,7 @@ func (c *command) run(ctx context.Context, in io.Reader, out, progress io.Writer
 	o.MetricDelay, o.Initial = c.delay, c.initial
 	if flags.Changed("startup") {
 		o.Startup = c.startup
-		trace.Startup.Pods = max(trace.Startup.Pods, 1) // it is known
+		trace.Startup.Pods = max(trace.Startup.Pods, 1) // the flag gives the startup time, so it is known
 	}
 	report := replay.NewComparison(trace)
 	for i, m := range manifests {
@@ -133,7 +133,7 @@ func (c *command) run(ctx context.Context, in io.Reader, out, progress io.Writer
 	return c.write(out, report)
 }
 
-// manifests reads what is compared: the one to compare with first.
+// manifests reads the manifests to compare. The first is the baseline.
 func (c *command) manifests(in io.Reader) (list []*manifest.Manifest, names []string, err error) {
 	paths := []string{c.file}
 	if c.against != "" {
@@ -160,7 +160,7 @@ func (c *command) manifests(in io.Reader) (list []*manifest.Manifest, names []st
 	return list, names, nil
 }
 
-// traceRequest returns what to ask a source for.
+// traceRequest returns the request for a source.
 func (c *command) traceRequest(manifests []*manifest.Manifest) (traceRequest, error) {
 	last := manifests[len(manifests)-1]
 	q := traceRequest{kind: last.Spec.ScaleTargetRef.Kind, name: last.Spec.ScaleTargetRef.Name, namespace: c.namespace}
@@ -185,8 +185,8 @@ func (c *command) traceRequest(manifests []*manifest.Manifest) (traceRequest, er
 	return q, nil
 }
 
-// span reads --from and --to: of a recording durations are from its beginning, as
-// weir recording cut takes them, else from now.
+// span parses --from and --to. For a recording, durations count from its beginning, as in weir
+// recording cut. Otherwise they count back from now.
 func (c *command) span(q *traceRequest) (err error) {
 	now := time.Now()
 	read := func(flag, text string) (time.Time, error) { return parseTimeAgo(flag, text, now) }
@@ -210,7 +210,7 @@ func (c *command) span(q *traceRequest) (err error) {
 	return err
 }
 
-// parseTimeAgo reads a time or how long ago; zero if the flag is not given.
+// parseTimeAgo parses a time, or how long ago. It returns zero if the flag is not given.
 func parseTimeAgo(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -225,7 +225,7 @@ func parseTimeAgo(flag, text string, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// write writes all that was asked for.
+// write writes all outputs that the flags ask for.
 func (c *command) write(out io.Writer, r *replay.Comparison) error {
 	if c.svg != "" {
 		if err := writeFile(c.svg, r.WriteSVG); err != nil {
@@ -246,7 +246,7 @@ func (c *command) write(out io.Writer, r *replay.Comparison) error {
 	return r.WriteTable(out, c.every)
 }
 
-// writeFile writes a file whole or reports why not.
+// writeFile writes a complete file or returns an error.
 func writeFile(path string, write func(io.Writer) error) error {
 	file, err := os.Create(path)
 	if err != nil {

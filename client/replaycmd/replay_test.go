@@ -38,8 +38,8 @@ spec:
 
 var recorded = time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
 
-// recordRun writes ten minutes of two pods that request a core each: together they
-// use one core and, from the fifth minute on, three.
+// recordRun records ten minutes of two pods that request one core each. Together they use one core
+// and, from the fifth minute on, three.
 func recordRun(t *testing.T, path string) {
 	t.Helper()
 	file, err := os.Create(path)
@@ -62,7 +62,7 @@ func recordRun(t *testing.T, path string) {
 		pods = append(pods, p)
 	}
 	facts := (*cluster.Facts)(nil).With(cluster.FactsChange{Synced: true, At: recorded, Pods: pods, Nodes: []*cluster.Node{{Name: "n1", Ready: true}}})
-	used := 100e9 // nanoseconds of each
+	used := 100e9 // nanoseconds, for each pod
 	for now := recorded; now.Before(recorded.Add(10 * time.Minute)); now = now.Add(15 * time.Second) {
 		b := &metric.Batch{Source: "kubelet:resource", Node: "n1", Began: now, Ended: now, Interval: 15 * time.Second, Resolution: time.Millisecond}
 		for _, p := range pods {
@@ -86,7 +86,7 @@ func recordRun(t *testing.T, path string) {
 	}
 }
 
-// newRoot returns a command weir that can only replay.
+// newRoot returns a command weir with only replay.
 func newRoot() *cobra.Command {
 	root := &cobra.Command{Use: "weir"}
 	root.AddCommand(NewCommand(Options{Pipeline: func(manager.Spec) (steps []manager.Processor) {
@@ -98,8 +98,8 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// A recording goes through the pipeline, the model and the decision, and comes out as
-// a table, CSV, JSON and a chart.
+// A recording goes through the pipeline, the model and the decision. The output is a table, CSV,
+// JSON and a chart.
 func TestReplayOfARecording(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
@@ -122,7 +122,7 @@ func TestReplayOfARecording(t *testing.T) {
 	}
 
 	table := weir("--against", path("old.yaml"), "--svg", path("chart.svg"), "--csv", path("syncs.csv"), "--startup", "0s")
-	// Three cores on two pods are 150%: 50% asks for 6, and 75% for 4.
+	// Three cores on two pods are 150%: a target of 50% needs 6 pods, and one of 75% needs 4.
 	for _, want := range []string{"shop Deployment/web from 2026-01-05 10:00:", "RECORDED  old.yaml  new.yaml", "cpu 150% of 50% asks for 6", "cpu 150% of 75% asks for 4", "2 to 6"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table lacks %q:\n%s", want, table)
@@ -155,7 +155,7 @@ func TestReplayOfARecording(t *testing.T) {
 	if err := json.Unmarshal([]byte(weir("-o", "json")), &report); err != nil || len(report.Runs) != 1 || report.Runs[0].Totals.Peak != 6 {
 		t.Errorf("JSON: got %+v, %v, want a peak of 6", report.Runs, err)
 	}
-	// Half of the request is twice the use.
+	// With a request of 2 cores, half of it is one core: 3 cores need 3 pods.
 	if table := weir("--request", "cpu=2", "--initial-replicas", "3"); !strings.Contains(table, "3 to 3") {
 		t.Errorf("with other requests and a beginning of 3:\n%s", table)
 	}

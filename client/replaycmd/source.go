@@ -30,15 +30,15 @@ import (
 	"github.com/weir-metrics/weir/sinks/memory"
 )
 
-// traceRequest is what a source is asked: the trace of which target, from when to when,
-// with which metrics. Zero times leave it to the source.
+// traceRequest is a request to a source for a trace: the target, the time span and the metrics. The
+// source chooses times that are zero.
 type traceRequest struct {
 	namespace, kind, name, autoscaler string
 	from, to                          time.Time
 	needs                             replay.Needs
 }
 
-// source is where a trace comes from, as flags say it.
+// source is where a trace comes from, according to the flags.
 type source struct {
 	pipeline func(manager.Spec) []manager.Processor // for a recording
 
@@ -46,7 +46,7 @@ type source struct {
 
 	prometheus, caFile, tokenFile string
 	headers                       map[string]string
-	history                       stageflag.StageList // the same server, as weir server is told of it
+	history                       stageflag.StageList // the same server in the form of --history of weir server
 	pods                          string
 	queries                       []string // NAME=PROMQL
 }
@@ -64,7 +64,7 @@ func (s *source) addFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&s.queries, "query", nil, "PromQL for a custom or external metric, over all pods: `NAME=PROMQL`; series are added up")
 }
 
-// check refuses what cannot be meant.
+// check returns an error for flags that make no sense.
 func (s *source) check() error {
 	remembered := s.prometheus != "" || len(s.history.Stages) > 0
 	switch {
@@ -82,7 +82,7 @@ func (s *source) check() error {
 	return nil
 }
 
-// read reads the trace. What it is at, if that takes long, it tells progress.
+// read reads the trace. If this takes long, it writes to progress what it does.
 func (s *source) read(ctx context.Context, q traceRequest, progress io.Writer) (*replay.Trace, error) {
 	if s.recording != "" {
 		return s.fromRecording(ctx, q)
@@ -90,7 +90,7 @@ func (s *source) read(ctx context.Context, q traceRequest, progress io.Writer) (
 	return s.fromPrometheus(ctx, q, progress)
 }
 
-// progressDelay is how long nobody wonders what goes on.
+// progressDelay is the time before the first message about progress.
 const progressDelay = 3 * time.Second
 
 func (s *source) fromPrometheus(ctx context.Context, q traceRequest, progress io.Writer) (*replay.Trace, error) {
@@ -135,7 +135,7 @@ func (s *source) fromPrometheus(ctx context.Context, q traceRequest, progress io
 	return trace, err
 }
 
-// server returns which Prometheus is asked, and how.
+// server returns the options of the Prometheus to query.
 func (s *source) server() (*history.Options, error) {
 	o, err := historyflag.Compile(s.history)
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *source) server() (*history.Options, error) {
 	return o, nil
 }
 
-// named reads --query. PromQL has commas of its own, so each flag is one query.
+// named parses --query. PromQL contains commas, so each flag is one query.
 func (s *source) named() (map[string]string, error) {
 	queries := map[string]string{}
 	for _, text := range s.queries {
@@ -165,7 +165,7 @@ func (s *source) named() (map[string]string, error) {
 	return queries, nil
 }
 
-// podSelector reads --selector; nil if it is not given.
+// podSelector parses --selector, or returns nil if it is not given.
 func (s *source) podSelector() (labels.Selector, error) {
 	if s.selector == "" {
 		return nil, nil
@@ -177,7 +177,7 @@ func (s *source) podSelector() (labels.Selector, error) {
 	return selector, nil
 }
 
-// setRequests puts what --request says in the place of what the trace knows.
+// setRequests replaces the requests in the trace with those of --request.
 func setRequests(t *replay.Trace, requests map[string]string) error {
 	for what, text := range requests {
 		container, name, found := strings.Cut(what, "/")
@@ -209,8 +209,8 @@ func setRequests(t *replay.Trace, requests map[string]string) error {
 	return nil
 }
 
-// fromRecording plays the recording through the pipeline, and collects. A recording
-// that ends in the middle is replayed up to there.
+// fromRecording plays the recording through the pipeline and collects the trace. A recording that
+// ends in the middle is replayed up to that point.
 func (s *source) fromRecording(ctx context.Context, q traceRequest) (*replay.Trace, error) {
 	for _, name := range q.needs.Named {
 		if !slices.Contains(q.needs.Pods, name) {

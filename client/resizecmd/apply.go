@@ -30,7 +30,7 @@ type applyCommand struct {
 	recommended                        bool
 	dryRun, yes, restart               bool
 	wait                               time.Duration
-	changes                            []resize.ResourceChange // the changes of the flags, of one container
+	changes                            []resize.ResourceChange // from the flags, for one container
 }
 
 func newApply(o Options) *cobra.Command {
@@ -80,7 +80,7 @@ The exit status is 0 if the change would be taken (dry run), or was made in plac
 	return cmd
 }
 
-// requestTimeout bounds one request to the API server or to weir.
+// requestTimeout limits one request to the API server or to weir.
 const requestTimeout = 30 * time.Second
 
 func (a *applyCommand) run(cmd *cobra.Command) error {
@@ -143,14 +143,14 @@ func (a *applyCommand) run(cmd *cobra.Command) error {
 	return cmp.Or(err, resultError(result))
 }
 
-// withTimeout bounds the time of a call.
+// withTimeout limits the time of a call.
 func withTimeout[T any](ctx context.Context, do func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	return do(ctx)
 }
 
-// checkFlags refuses combinations of flags that make no sense, and returns the pod.
+// checkFlags returns an error for flags that make no sense together. It returns the pod.
 func (a *applyCommand) checkFlags(cmd *cobra.Command) (namespace, pod string, err error) {
 	f := cmd.Flags()
 	if err := cli.OneOf("--output", a.output, "text", "json", "yaml"); err != nil {
@@ -176,7 +176,7 @@ func (a *applyCommand) checkFlags(cmd *cobra.Command) (namespace, pod string, er
 	return a.parsePod(a.pod)
 }
 
-// resizeRequest returns the request: the values of flags, or the recommendation.
+// resizeRequest returns the request: the values of the flags, or the recommendation.
 func (a *applyCommand) resizeRequest(ctx context.Context, cmd *cobra.Command, client kubernetes.Interface, namespace, pod string) (apply.Request, error) {
 	request := apply.Request{Namespace: namespace, Pod: pod}
 	if !a.recommended {
@@ -230,7 +230,8 @@ func (a *applyCommand) readChanges() error {
 	return nil
 }
 
-// namedChanges returns the changes of the flags. Without --container they are for the pod's only container.
+// namedChanges returns the changes of the flags. Without --container they are for the only
+// container of the pod.
 func (a *applyCommand) namedChanges(ctx context.Context, client kubernetes.Interface, namespace, pod string) ([]resize.ResourceChange, error) {
 	if a.container == "" {
 		p, err := withTimeout(ctx, func(ctx context.Context) (*corev1.Pod, error) {
@@ -251,7 +252,7 @@ func (a *applyCommand) namedChanges(ctx context.Context, client kubernetes.Inter
 	return a.changes, nil
 }
 
-// cgroups asks weir about the cgroups of a pod.
+// cgroups asks weir for the cgroups of a pod.
 func (a *applyCommand) cgroups(ctx context.Context, node, uid string) ([]apply.Cgroup, error) {
 	w, err := a.Connect()
 	if err != nil {
@@ -272,7 +273,7 @@ type resizeResult struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	DryRun     bool   `json:"dryRun,omitempty"`
-	// InPlace: the resize was done, no container was restarted, and the cgroups are right.
+	// InPlace says that the resize is done, no container was restarted, and the cgroups are right.
 	InPlace bool `json:"inPlace"`
 	*apply.Result
 }

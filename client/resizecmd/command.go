@@ -34,7 +34,7 @@ type Options struct {
 	Connect func() (Asker, error)
 	// Cluster returns a client of the cluster's API server.
 	Cluster func() (kubernetes.Interface, error)
-	// Namespace returns the default namespace; empty for all namespaces. Nil means all.
+	// Namespace returns the default namespace, or "" for all namespaces. Nil means all.
 	Namespace func() (string, error)
 	// Program is the command before "resize". Default "weir".
 	Program string

@@ -8,10 +8,11 @@ import (
 	"testing"
 )
 
-// aside is what transcripts have in another way: times, and the IDs of containers.
+// aside matches what differs between transcripts and documentation: durations, and the IDs of
+// containers.
 var aside = regexp.MustCompile(`took [0-9.sµm]+|\([0-9a-f]{12},`)
 
-// What the documentation shows is what the program says.
+// The output in the documentation is the output of the program.
 func TestDocumentation(t *testing.T) {
 	read := func(name string) string {
 		b, err := os.ReadFile(filepath.FromSlash(name))

@@ -37,7 +37,8 @@ func (p *prometheusFlags) addFlags(f *pflag.FlagSet) {
 	f.StringToStringVar(&p.headers, "header", nil, "headers for --prometheus: X-Scope-OrgID=shop")
 }
 
-// check refuses flags that make no sense, and sets a minimum history that fits the span.
+// check returns an error for flags that make no sense, and sets a minimum history that fits the
+// span.
 func (p *prometheusFlags) check(f *pflag.FlagSet, o *resize.Options) error {
 	if p.url == "" {
 		for _, name := range []string{"since", "ca-file", "token-file", "header"} {
@@ -63,10 +64,10 @@ func (p *prometheusFlags) check(f *pflag.FlagSet, o *resize.Options) error {
 	return nil
 }
 
-// maxAnswerBytes bounds one answer of Prometheus: two thousand points of a few hundred containers.
+// maxAnswerBytes limits one answer of Prometheus: two thousand points of a few hundred containers.
 const maxAnswerBytes = 256 << 20
 
-// recommend returns what weir's API would, with the readings of Prometheus.
+// recommend returns what weir's API would return, but with the readings of Prometheus.
 func (p *prometheusFlags) recommend(ctx context.Context, client kubernetes.Interface, r resizeapi.Request) (*resizeapi.RecommendationList, error) {
 	pods, err := readPods(ctx, client, r)
 	if err != nil {

@@ -40,13 +40,13 @@ import (
 
 var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// fixture is a cluster whose kubelets resize at once, and the weir that measures it.
+// fixture is a cluster with kubelets that resize at once, and the weir that measures it.
 type fixture struct {
 	pods  map[string]*corev1.Pod
-	agent bool // on the nodes
-	// obeys says whether kubelets do what they are asked; if not, they say so.
+	agent bool // whether nodes have agents
+	// obeys says whether kubelets resize. If not, they report that they cannot.
 	obeys bool
-	// forbids says whether the user may not resize.
+	// forbids says that the user has no right to resize.
 	forbids bool
 }
 
@@ -96,7 +96,7 @@ func pod(ref, node string, containers ...corev1.Container) *corev1.Pod {
 	return p
 }
 
-// obey does what a kubelet does.
+// obey resizes a pod as a kubelet does.
 func obey(p *corev1.Pod) {
 	p.Status.ObservedGeneration = p.Generation
 	for i := range p.Spec.Containers {
@@ -105,8 +105,7 @@ func obey(p *corev1.Pod) {
 	}
 }
 
-// client returns the cluster's client. A pod that was patched is resized when it is next
-// looked at.
+// client returns the cluster's client. After a patch, a pod is resized when it is next read.
 func (w *fixture) client() kubernetes.Interface {
 	client := fake.NewClientset()
 	client.PrependReactor("*", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
@@ -159,7 +158,7 @@ func (w *fixture) client() kubernetes.Interface {
 	return client
 }
 
-// Points is what weir remembers: a quarter of an hour of everything.
+// Points returns fifteen minutes of readings of every entity.
 func (w *fixture) Points(e metric.Entity, id metric.ID, _, _ time.Time) iter.Seq2[time.Time, float64] {
 	used := map[string][2]float64{"app": {0.062e9, 180 << 20}, "log": {0.041e9, 29 << 20}, "db": {0.2e9, 400 << 20}, "vault": {0.02e9, 100 << 20}}[e.Name]
 	return func(yield func(time.Time, float64) bool) {
@@ -175,7 +174,7 @@ func (w *fixture) Points(e metric.Entity, id metric.ID, _, _ time.Time) iter.Seq
 	}
 }
 
-// facts are what weir's watch has of the pods, through the code that makes them.
+// facts returns the facts of the pods, converted by package informer.
 func (w *fixture) facts() *cluster.Facts {
 	list := &corev1.PodList{}
 	for _, p := range w.pods {
@@ -226,11 +225,11 @@ func (w *fixture) command(t *testing.T, server *httptest.Server) *cobra.Command 
 	return root
 }
 
-// varying is what differs from run to run.
+// varying matches what differs between two runs.
 var varying = regexp.MustCompile(`took [0-9.]+[µm]?s|"tookSeconds": [0-9.e-]+`)
 
-// The transcripts are what a user types and sees. A line that begins with "given" changes
-// the fixture first.
+// The transcripts are the input and output that a user sees. A line that begins with "given"
+// changes the fixture first.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {

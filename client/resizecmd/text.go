@@ -34,8 +34,8 @@ func amount(r resize.Resource, q *resource.Quantity) string {
 	return resize.FormatAmount(r, q.MilliValue())
 }
 
-// writeList describes recommendations for many pods. all also lists what stays; follow returns the
-// command that applies one.
+// writeList describes recommendations for many pods. all also lists requests that stay. follow
+// returns the command that applies a recommendation.
 func (r *recommendCommand) writeList(p *humanize.Page, l *resizeapi.RecommendationList, all bool, follow func(*resize.PodRecommendation) string) {
 	wide := r.output == "wide"
 	titles := []string{"NAMESPACE", "POD", "CONTAINER", "RESOURCE", "REQUEST", "USED", "PROPOSED", "FREES"}
@@ -106,7 +106,7 @@ func row(rec *resize.PodRecommendation, a *resize.Advice, wide, all bool) []stri
 	return cells
 }
 
-// totals has a row for each node and namespace, where there are several, and one for all.
+// totals returns a row for each node and namespace, if there are several, and one row for all.
 func totals(list []*resize.PodRecommendation) [][]string {
 	rows := [][]string{{"FREES ON", "PODS", "CPU", "MEMORY"}}
 	add := func(what string, totals []resize.Total) {
@@ -284,7 +284,7 @@ func cgroupsText(c *apply.CgroupCheck) string {
 	return "Cgroups have the new values, and the pod has one of its own."
 }
 
-// resultError returns the error that sets the exit status; nil for success.
+// resultError returns the error that sets the exit status, or nil for success.
 func resultError(r *apply.Result) error {
 	switch {
 	case r.InPlace():
@@ -325,7 +325,7 @@ func readCgroups(report json.RawMessage, uid string) ([]apply.Cgroup, error) {
 		if string(p.UID) != uid {
 			continue
 		}
-		if p.Driver != "" { // it is a pod's cgroup, not that of a container outside a pod
+		if p.Driver != "" { // it is a pod's cgroup, not that of a container outside of pods
 			found = append(found, of(&p.CgroupReport, "", true))
 		}
 		for j := range p.Containers {

@@ -1,11 +1,11 @@
-// Package suggest finds what someone meant who misspelt a name.
+// Package suggest finds the known name that a misspelt name is most similar to.
 package suggest
 
 import "strings"
 
-// Closest returns the known name that is nearest to name, if it is near enough
-// to be meant: at most one letter in three wrong, missing, too many or swapped
-// with its neighbour. Case does not count. Of equals the first wins.
+// Closest returns the known name that is most similar to name, if it is similar enough: at most one
+// letter in three is wrong, missing, added or swapped with its neighbour. It ignores case. The
+// first of equally similar names wins.
 func Closest(name string, known []string) (string, bool) {
 	best, at := len(name)/3+1, -1
 	for i, k := range known {

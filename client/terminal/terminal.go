@@ -1,5 +1,5 @@
-// Package terminal tells what can be done with an output: on a terminal there are
-// colours and a width, anywhere else there is only text.
+// Package terminal finds out what an output can show. A terminal has colours and a width; any other
+// output is plain text.
 package terminal
 
 import (
@@ -9,15 +9,15 @@ import (
 	"golang.org/x/term"
 )
 
-// Terminal is what an output is capable of. The zero Terminal is any other output.
+// Terminal says what an output can show. The zero Terminal is any other output.
 type Terminal struct {
-	// Colour says that escape sequences are welcome.
+	// Colour says that the output understands escape sequences.
 	Colour bool
-	// Size returns the columns and lines; nil if it is no terminal.
+	// Size returns the columns and lines. It is nil if the output is not a terminal.
 	Size func() (width, height int, err error)
 }
 
-// Of returns what w is capable of. The environment's NO_COLOR is honoured.
+// Of returns what w can show. It respects the environment variable NO_COLOR.
 func Of(w io.Writer) Terminal {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {

@@ -15,9 +15,9 @@ type column struct {
 	title string
 	// wide columns appear only in wide tables.
 	wide bool
-	// needs are the metrics that its text is made of, beside CPU and memory.
+	// needs are the metrics for its text, in addition to CPU and memory.
 	needs []metric.ID
-	// text returns the text of an item; "" for a missing number.
+	// text returns the text of an item, or "" for a missing number.
 	text func(*usage.Item) string
 }
 
@@ -101,7 +101,7 @@ func workingSet(it *usage.Item) (float64, bool) {
 	return float64(it.Memory.WorkingSetBytes), true
 }
 
-// amount formats a number of an item; "" if there is none.
+// amount formats a number of an item. The result is "" if there is none.
 func amount(of func(*usage.Item) (float64, bool), format func(float64) string) func(*usage.Item) string {
 	return func(it *usage.Item) string {
 		v, ok := of(it)
@@ -134,7 +134,8 @@ func restarts() column {
 	}}
 }
 
-// reason says why numbers are missing. Groups with one reason share a sentence.
+// reason is the column that says why numbers are missing. Groups with the same reason share a
+// sentence.
 func reason() column {
 	return column{title: "REASON", wide: true, text: func(it *usage.Item) string {
 		var said, groups []string
@@ -166,8 +167,8 @@ func count(title string, id metric.ID) column {
 	return value(title, id, func(v float64) string { return humanize.Decimal(v, 0) })
 }
 
-// share is a percentage of what the node has allocatable, or of its capacity if that is
-// unknown.
+// share is the column of a percentage of the node's allocatable amount, or of its capacity if that
+// is unknown.
 func share(title string, used func(*usage.Item) (float64, bool), utilization, capacity metric.ID) column {
 	return column{title: title, needs: []metric.ID{utilization, capacity}, text: amount(func(it *usage.Item) (float64, bool) {
 		if v, ok := it.Metrics[utilization.String()]; ok {

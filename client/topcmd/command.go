@@ -1,7 +1,7 @@
-// Package topcmd is the "top" command of weir and of kubectl's plugin: who uses how much, as a
-// table for people or a document for programs. Both commands differ only in how they find a weir.
+// Package topcmd is the "top" command of weir and of kubectl-weir: who uses how much, as a table
+// for people or a document for programs. The two commands differ only in how they find a weir.
 //
-// A missing number is shown as "-"; the wide table and the documents say why it is missing.
+// A missing number is shown as "-". The wide table and the documents say why it is missing.
 package topcmd
 
 import (
@@ -17,16 +17,16 @@ import (
 	"github.com/weir-metrics/weir/client/terminal"
 )
 
-// Options make the command fit its program.
+// Options adapt the command to its program.
 type Options struct {
 	// Connect returns the weir to ask. It is called once, after flags are read.
 	Connect func() (connect.Lister, error)
-	// Namespace returns the namespace that is meant where none is named; empty
-	// for all of them. Nil means all.
+	// Namespace returns the namespace to use if none is named, or "" for all namespaces. Nil means
+	// all.
 	Namespace func() (string, error)
 }
 
-// flags are what the user asked for.
+// flags are the user's choices.
 type flags struct {
 	output, sortBy string
 	watch          bool
@@ -59,8 +59,8 @@ func NewCommand(o Options) *cobra.Command {
 	return top
 }
 
-// about says how the subcommand of a resource is called and described, and by which name an item
-// is asked for.
+// about has the aliases and the description of each resource's subcommand, and the function that
+// returns an item's name.
 var about = map[usage.Resource]struct {
 	aliases []string
 	short   string
@@ -141,7 +141,7 @@ func (f *flags) check() error {
 	return nil
 }
 
-// query returns what to ask for: no metric that would not be shown.
+// query returns the query. It asks for no metric that would not be shown.
 func (f *flags) query(r usage.Resource, args []string, o Options) (usage.Query, error) {
 	q := usage.Query{Node: f.node, Namespace: f.namespace}
 	if len(args) == 1 {
@@ -167,5 +167,5 @@ func (f *flags) query(r usage.Resource, args []string, o Options) (usage.Query, 
 	return q, nil
 }
 
-// table reports whether a table is wanted, rather than a document.
+// table reports whether the output is a table and not a document.
 func (f *flags) table() bool { return f.output == "" || f.output == "wide" }

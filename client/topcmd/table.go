@@ -8,17 +8,17 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// missing is shown for a number that is not there.
+// missing is shown for a missing number.
 const missing = "-"
 
 // table is rows of cells; the first row may be titles.
 type table struct {
 	rows   [][]string
-	titles bool // whether rows[0] holds them
+	titles bool // whether rows[0] has the titles
 }
 
-// layout makes the table of a list. It leaves out columns that say the same of every item: the
-// namespace if one was asked for, the node if there is only one.
+// layout makes the table of a list. It leaves out columns that are equal for every item: the
+// namespace if the query names one, and the node if there is only one.
 func layout(list *usage.List, q usage.Query, wide, titles bool) table {
 	var chosen []column
 	for _, c := range columns(list.Resource) {
@@ -66,8 +66,8 @@ var (
 	missingCell = regexp.MustCompile(`(^| )-( |$)`)
 )
 
-// lines returns the table as text. A width other than 0 cuts lines there. Colour sets off titles
-// and what is missing.
+// lines returns the table as text. It cuts lines at width, unless width is 0. If colour is set,
+// titles and missing numbers have colours.
 func (t *table) lines(width int, colour bool) []string {
 	var p humanize.Page
 	p.Table(t.rows)

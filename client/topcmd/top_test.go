@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// testCluster answers from lists that stand still. It remembers the last query.
+// testCluster answers with fixed lists. It stores the last query.
 type testCluster struct {
 	lists map[usage.Resource][]usage.Item
 	asked usage.Query
@@ -87,7 +87,7 @@ func newTestCluster() *testCluster {
 	}}
 }
 
-// run runs a command line as a user would, and returns all that it prints.
+// run runs a command line and returns everything that it prints.
 func run(ctx context.Context, lister connect.Lister, args ...string) string {
 	root := &cobra.Command{Use: "weir"}
 	root.AddCommand(NewCommand(Options{Connect: func() (connect.Lister, error) { return lister, nil }}))
@@ -98,7 +98,7 @@ func run(ctx context.Context, lister connect.Lister, args ...string) string {
 	return out.String()
 }
 
-// The transcripts are what a user types and sees, mistakes included.
+// The transcripts are the input and output that a user sees, including mistakes.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
 		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
@@ -115,7 +115,7 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// Only the metrics that are shown are asked for.
+// Only the metrics that are shown are requested.
 func TestAsksForWhatIsShown(t *testing.T) {
 	for args, want := range map[string]usage.Query{
 		"pods":                             {Metrics: []string{}},
@@ -133,7 +133,7 @@ func TestAsksForWhatIsShown(t *testing.T) {
 	}
 }
 
-// flaky fails at its second look and is interrupted at its fourth.
+// flaky fails at its second request and is interrupted at its fourth.
 type flaky struct {
 	testCluster *testCluster
 	looks       int

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// viewer shows one resource, once or again and again.
+// viewer shows one resource, once or repeatedly.
 type viewer struct {
 	lister   connect.Lister
 	resource usage.Resource
@@ -27,7 +27,7 @@ type viewer struct {
 	terminal.Terminal
 }
 
-// ask returns the list, in the order that was asked for.
+// ask returns the list in the order that the user chose.
 func (v *viewer) ask(ctx context.Context) (*usage.List, error) {
 	ctx, cancel := context.WithTimeout(ctx, v.flags.timeout)
 	defer cancel()
@@ -54,7 +54,7 @@ func order(items []usage.Item, by string) {
 	slices.SortStableFunc(items, func(a, b usage.Item) int { return cmp.Compare(size(&b), size(&a)) })
 }
 
-// once shows it once.
+// once shows the list once.
 func (v *viewer) once(ctx context.Context) error {
 	list, err := v.ask(ctx)
 	switch {
@@ -84,7 +84,7 @@ func (v *viewer) lines(list *usage.List, width int) []string {
 	return t.lines(width, v.Colour)
 }
 
-// nothing says that a list is empty, and of what.
+// nothing says that a list is empty, and what was asked for.
 func (v *viewer) nothing() string {
 	s := "No " + string(v.resource) + " found"
 	if v.query.Name != "" {
@@ -119,8 +119,8 @@ func (v *viewer) document(list *usage.List) error {
 	return cli.WriteDocument(v.out, v.flags.output, list)
 }
 
-// watch shows it every interval until ctx ends. The first request must succeed; after it, watch
-// waits for a weir that does not answer. On a terminal each table replaces the last one.
+// watch shows the list every interval until ctx ends. The first request must succeed. After that,
+// watch waits for a weir that does not answer. On a terminal each table replaces the last one.
 func (v *viewer) watch(ctx context.Context) error {
 	drawn := v.Size != nil && v.flags.table()
 	tick := time.NewTicker(v.flags.interval)
@@ -176,8 +176,8 @@ func (v *viewer) draw(list *usage.List, failed error, first bool) error {
 	return nil
 }
 
-// redraw returns what puts lines in the place of the last ones. It overwrites line by line, since
-// a screen that is wiped first flickers.
+// redraw returns the text that replaces the last lines with new ones. It overwrites line by line,
+// because a screen that is cleared first flickers.
 func redraw(lines []string, height int) string {
 	if height > 1 && len(lines) > height-1 {
 		cut := len(lines) - (height - 2)
