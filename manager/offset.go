@@ -69,7 +69,7 @@ func (t timetable) halved() timetable {
 	return timetable{offset: t.offset % half, interval: half}
 }
 
-// upcoming returns the first steady place after now.
+// upcoming returns the first fixed place after now.
 func (t timetable) upcoming(now time.Time) time.Time {
 	return now.Add(t.interval - t.phase(now))
 }

@@ -10,7 +10,7 @@ import (
 // step is a processor of one source, with its meters.
 type step struct {
 	Processor
-	crossChecker CrossChecker // nil if it is none
+	crossChecker CrossChecker // nil if the processor is not a CrossChecker
 	meters       *stageMeters
 }
 
@@ -60,7 +60,7 @@ func (r *runner) lead(b *metric.Batch, facts *cluster.Facts, now time.Time) (raw
 	}
 	r.process(b, facts, now)
 	if raw.batch != nil && raw.batch.CrossCheck == nil && b.CrossCheck != nil {
-		raw.batch.CrossCheck = r.copyOf(b.CrossCheck) // as no processor changes it
+		raw.batch.CrossCheck = r.copyOf(b.CrossCheck) // no processor changes it
 	}
 	return raw
 }

@@ -3,7 +3,7 @@
 //
 //	identity   decides which sample is the living instance if an entity is reported twice
 //	rate       turns counters into rates, and repeats last known values
-//	enrich     adds requests, limits and capacity, as the API server says them
+//	enrich     adds requests, limits and capacity from the cluster facts
 //	aggregate  adds up pods and nodes, and says why a number is missing
 //
 // Each step keeps its state of an entity by the entity's slot (metric.SlotTable). The first

@@ -10,7 +10,7 @@ import (
 // track is what identity remembers of one entity.
 type track struct {
 	first   int32         // its first sample in the current batch
-	answer  uint32        // the last one that reported it
+	answer  uint32        // number of the last answer that reported it
 	seen    time.Duration // when it was reported last; only valid if the last answer does not report it
 	latest  int64         // newest time of its samples in that answer
 	guessed bool          // the choice had no evidence
@@ -28,9 +28,9 @@ type line struct {
 	path   metric.CgroupPath
 	inode  uint64
 	seen   time.Duration
-	answer uint32        // the last one that reported it
+	answer uint32        // number of the last answer that reported it
 	lostTo uint32        // the line that was preferred when it was last rejected
-	since  int64         // newest time of the previous answer, if the line first appeared after it; else 0
+	since  int64         // newest time in the previous answer, if that reported the entity without the line; else 0
 	rule   string        // the rule that rejected it last
 	lost   metric.Reason // the reason; Measured if it was not rejected
 }
@@ -44,7 +44,7 @@ type core struct {
 	cpu       float64 // nanoseconds; negative if not reported
 	shift     int64   // by how much the node's clock was put forward since the line began
 	id        uint32
-	first     uint32  // the first answer that reported it
+	first     uint32  // number of the first answer that reported it
 	rate      float32 // CPU nanoseconds per nanosecond, between the last two reports
 	still     uint8   // new reports since the counter last moved, at most stillness
 	origin    metric.StartOrigin

@@ -7,16 +7,16 @@
 //
 // # From a batch to the receiver
 //
-//	Write ─▶ outbox: the request being filled ─▶ queue: full requests, packed ─▶ Run: one at a time
+//	Write ─▶ the request that is being filled ─▶ queue: full, compressed requests ─▶ Run: one at a time
 //
 // Write does no I/O. Requests are sent one at a time, so that each series arrives in order.
-// The queue is bounded in bytes. If the receiver is away for longer than the queue lasts,
+// The queue is bounded in bytes. If the receiver does not answer for longer than the queue lasts,
 // the oldest requests are dropped.
 //
-//	options.go  what New takes, and how --sink spells it
+//	options.go  Options, and their form in --sink
 //	sink.go     batches → values that were not sent yet; totals.go those of namespaces and the cluster
-//	ledger.go   what was sent of each series last
+//	ledger.go   the last times sent of each series
 //	request.go  one request of version 2.0, by appending
 //	queue.go    requests that wait
-//	send.go     the one that sends; downgrade.go 2.0 → 1.0
+//	send.go     Run and the requests; downgrade.go 2.0 → 1.0
 package remotewrite
