@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// agentsOf returns the agents of components/agent with more components.
+// agentsOf returns the DaemonSet of components/agent with more components.
 func agentsOf(t *testing.T, more ...string) *appsv1.DaemonSet {
 	t.Helper()
 	s := decode(t, render(t, filepath.Join(root, "base"), componentPaths(append([]string{"agent"}, more...)...)...))
@@ -26,7 +26,7 @@ func agentsOf(t *testing.T, more ...string) *appsv1.DaemonSet {
 	return s.agents
 }
 
-// mounts tells what of the host a pod sees, and how.
+// mounts lists the parts of the host that a pod sees, and how.
 func mounts(pod *corev1.PodSpec) (list []string) {
 	paths := map[string]string{}
 	for _, v := range pod.Volumes {
@@ -53,8 +53,8 @@ func mounts(pod *corev1.PodSpec) (list []string) {
 	return list
 }
 
-// TestAgentsSeeNoMoreThanTheyNeed holds the whole of what agents have of their hosts to
-// a list. Who adds to it adds it to the table of docs/agent.md.
+// TestAgentsSeeNoMoreThanTheyNeed compares everything that agents have of their hosts with a list.
+// Whoever adds to the list must also add to the table in docs/agent.md.
 func TestAgentsSeeNoMoreThanTheyNeed(t *testing.T) {
 	read := []string{
 		"/sys/fs/cgroup (Directory) at /sys/fs/cgroup to read, with all below",
@@ -99,7 +99,7 @@ func TestAgentsSeeNoMoreThanTheyNeed(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-// TestAgentsAreOnEveryNode holds what keeps an agent on a node that runs out.
+// TestAgentsAreOnEveryNode checks the settings that keep an agent on a node under pressure.
 func TestAgentsAreOnEveryNode(t *testing.T) {
 	a := agentsOf(t)
 	pod := &a.Spec.Template.Spec
@@ -135,8 +135,8 @@ func TestAgentsAreOnEveryNode(t *testing.T) {
 	}
 }
 
-// TestDocsHaveTheRights holds the table of rights in docs/agent.md to the components:
-// each right is there, and none that no component gives.
+// TestDocsHaveTheRights compares the table of rights in docs/agent.md with the components: each
+// right is in the table, and the table has no others.
 func TestDocsHaveTheRights(t *testing.T) {
 	text, err := os.ReadFile("../docs/agent.md")
 	if err != nil {
@@ -149,7 +149,7 @@ func TestDocsHaveTheRights(t *testing.T) {
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(line, "|")
 		if len(cells) != 6 || strings.Contains(line, "---") || strings.Contains(line, "verbs") || strings.Contains(cells[4], "`)") {
-			continue // no right, or one of a role that Kubernetes brings: TestBindings has those
+			continue // it is not a right, or it belongs to a role of Kubernetes, which TestBindings checks
 		}
 		if name := strings.Trim(cells[1], " `"); name != "" {
 			component = name
@@ -192,8 +192,8 @@ func componentPaths(names ...string) (paths []string) {
 	return paths
 }
 
-// TestModesOfAgents holds that an agent acts only where a component says so, and that
-// the component which says more, listed last, is heard.
+// TestModesOfAgents checks that an agent acts only if a component says so, and that of several
+// components the last one counts.
 func TestModesOfAgents(t *testing.T) {
 	for _, test := range []struct {
 		components []string

@@ -50,8 +50,7 @@ func readAlerts(t *testing.T) (all []alert) {
 	return all
 }
 
-// TestAlerts runs Prometheus' own checks, and the histories of
-// alerts/weir-rules.test.yaml.
+// TestAlerts runs Prometheus' own checks, and the histories in alerts/weir-rules.test.yaml.
 func TestAlerts(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
@@ -60,7 +59,7 @@ func TestAlerts(t *testing.T) {
 	for _, args := range [][]string{
 		{"check", "rules", "weir-rules.yaml"},
 		{"test", "rules", "weir-rules.test.yaml"},
-		{"check", "config", "--syntax-only", "prometheus.yaml"}, // the token is only where it runs
+		{"check", "config", "--syntax-only", "prometheus.yaml"}, // the token exists only in a cluster
 	} {
 		cmd := exec.Command(promtool, args...)
 		cmd.Dir = alerts
@@ -102,19 +101,19 @@ var (
 	metricsIn = regexp.MustCompile(`\bweir_[a-z_]+`)
 )
 
-// TestAlertsKnowTheReasons holds the reasons that alerts name to weir's: every one
-// that stays until somebody does something has an alert that is more than a hint.
+// TestAlertsKnowTheReasons compares the reasons that alerts name with weir's: every reason that
+// lasts until somebody acts has an alert with severity warning or critical.
 func TestAlertsKnowTheReasons(t *testing.T) {
 	want, got := map[string]bool{}, map[string]bool{}
 	for r := range metric.Reason(metric.NumReasons) {
-		// An incomplete pod has a container with a reason of its own.
+		// An incomplete pod has a container with its own reason.
 		if r.Severity() == metric.Broken && r != metric.Incomplete {
 			want[r.String()] = true
 		}
 	}
 	for _, a := range readAlerts(t) {
 		if strings.Contains(a.Expr, "weir_autoscaler_") {
-			continue // they have reasons of their own
+			continue // these metrics have other reasons
 		}
 		for _, m := range reasonsIn.FindAllStringSubmatch(a.Expr, -1) {
 			for name := range strings.SplitSeq(m[1], "|") {
@@ -132,7 +131,7 @@ func TestAlertsKnowTheReasons(t *testing.T) {
 	}
 }
 
-// TestAlertsAreOnMetricsThatExist looks every metric up in weir's sources.
+// TestAlertsAreOnMetricsThatExist checks that every metric occurs in weir's source code.
 func TestAlertsAreOnMetricsThatExist(t *testing.T) {
 	var sources strings.Builder
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
@@ -157,8 +156,8 @@ func TestAlertsAreOnMetricsThatExist(t *testing.T) {
 	}
 }
 
-// TestAlertsLeadToTheDocs holds that what alerts link to is there: pages, and in
-// reasons.md a section for each reason that an alert may name.
+// TestAlertsLeadToTheDocs checks that the links of alerts exist: pages, and in reasons.md a section
+// for each reason that an alert may name.
 func TestAlertsLeadToTheDocs(t *testing.T) {
 	const base = "https://github.com/weir-metrics/weir/blob/main/"
 	sections := map[string]bool{}
@@ -170,7 +169,7 @@ func TestAlertsLeadToTheDocs(t *testing.T) {
 	for _, a := range readAlerts(t) {
 		page, ok := strings.CutPrefix(a.Annotations["runbook_url"], base)
 		if !ok {
-			continue // elsewhere
+			continue // a link to another site
 		}
 		page, section, _ := strings.Cut(page, "#")
 		readFile(t, filepath.Join("..", page))

@@ -13,8 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestArgumentsAreAccepted runs the command as the manifests do. Outside of a
-// cluster it must fail, but not for what its arguments say.
+// TestArgumentsAreAccepted runs the command with the arguments of the manifests. Outside of a
+// cluster it must fail, but not because of its arguments.
 func TestArgumentsAreAccepted(t *testing.T) {
 	weir := filepath.Join(t.TempDir(), "weir")
 	build := exec.Command("go", "build", "-o", weir, "../cmd/weir")
@@ -30,7 +30,7 @@ func TestArgumentsAreAccepted(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, weir, args...)
-		// Of no pod, but with what a pod is told of itself.
+		// The process is not in a pod, but has the environment variables of one.
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "NODE_NAME=n1", "POD_UID=u1"}
 		out, err := cmd.CombinedOutput()
 		if ctx.Err() != nil {
@@ -52,8 +52,8 @@ func TestArgumentsAreAccepted(t *testing.T) {
 
 var variable = regexp.MustCompile(`\$\((\w+)\)`)
 
-// expand puts the values of environment variables into an argument, as the
-// kubelet does, which leaves what it does not know as it is.
+// expand replaces references to environment variables in an argument, as the kubelet does. It
+// leaves unknown references unchanged.
 func expand(t *testing.T, arg string, env []corev1.EnvVar) string {
 	return variable.ReplaceAllStringFunc(arg, func(v string) string {
 		name := v[2 : len(v)-1]

@@ -25,7 +25,7 @@ import (
 
 const root = "kustomize"
 
-// combination is a way to put the manifests together.
+// combination is one combination of the manifests.
 type combination struct {
 	name       string
 	dir        string
@@ -59,7 +59,7 @@ func combinations() []combination {
 	}
 }
 
-// each runs f on every combination's objects.
+// each runs f on the objects of every combination.
 func each(t *testing.T, f func(t *testing.T, s set)) {
 	t.Helper()
 	for _, c := range combinations() {
@@ -67,17 +67,17 @@ func each(t *testing.T, f func(t *testing.T, s set)) {
 	}
 }
 
-// set is everything that is applied together.
+// set has all objects that are applied together.
 type set struct {
 	objects     []object
 	typed       []any // decoded; APIServices are *apiService
 	deployment  *appsv1.Deployment
-	agents      *appsv1.DaemonSet // nil without them
+	agents      *appsv1.DaemonSet // nil if there are none
 	services    map[string]*corev1.Service
 	apiServices []*apiService
 }
 
-// apiService is kube-aggregator's type, which no module weir requires has.
+// apiService is kube-aggregator's type. No module that weir requires has it.
 type apiService struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -95,8 +95,8 @@ type apiService struct {
 	} `json:"spec"`
 }
 
-// decode reads every object strictly: a field that its type does not have is a
-// mistake which a cluster would pass over.
+// decode decodes every object strictly: a field that its type does not have is a mistake, which a
+// cluster would ignore.
 func decode(t *testing.T, objects []object) set {
 	t.Helper()
 	s := set{objects: objects, services: map[string]*corev1.Service{}}
@@ -116,7 +116,7 @@ func decode(t *testing.T, objects []object) set {
 			continue
 		}
 		if o.kind() == "CustomResourceDefinition" {
-			continue // no module weir requires has its type; autoscaler/v1alpha1 tests its schema
+			continue // no module that weir requires has this type; autoscaler/v1alpha1 tests its schema
 		}
 		typed, _, err := strict.Decode(mustJSON(t, o), nil, nil)
 		if err != nil {
@@ -151,7 +151,7 @@ func TestObjectsAreWeirsAndHaveAPlace(t *testing.T) {
 			case everywhere[o.kind()]:
 				want = ""
 			case o.kind() == "RoleBinding" && strings.HasSuffix(o.name(), "auth-reader"):
-				want = "kube-system" // where the ConfigMap is
+				want = "kube-system" // the namespace of the ConfigMap
 			case o.name() == "weir-agent":
 				want = "weir-agents"
 			}
@@ -219,7 +219,7 @@ func TestAPIServices(t *testing.T) {
 func TestSelectorsMatchPods(t *testing.T) {
 	each(t, func(t *testing.T, s set) {
 		if s.deployment == nil {
-			return // outside the cluster
+			return // weir runs outside the cluster
 		}
 		pod := labels.Set(s.deployment.Spec.Template.Labels)
 		f := func(what string, selector *metav1.LabelSelector) {
@@ -284,8 +284,8 @@ func TestPods(t *testing.T) {
 	})
 }
 
-// checkVolumes holds that what is mounted is there. The Secret of the serving
-// certificate is the operator's to bring.
+// checkVolumes checks that every mounted volume exists. The operator creates the Secret of the
+// serving certificate.
 func checkVolumes(t *testing.T, s set, pod corev1.PodSpec) {
 	t.Helper()
 	there := map[string]bool{}
@@ -310,8 +310,8 @@ func checkVolumes(t *testing.T, s set, pod corev1.PodSpec) {
 	}
 }
 
-// TestRestrictedPodSecurity holds the pods to the strictest of Kubernetes' Pod
-// Security Standards, which the namespace enforces, and to a bit more.
+// TestRestrictedPodSecurity checks that the pods meet the strictest of Kubernetes' Pod Security
+// Standards, which the namespace enforces, and a little more.
 func TestRestrictedPodSecurity(t *testing.T) {
 	allowed := []string{"ConfigMap", "CSI", "DownwardAPI", "EmptyDir", "Ephemeral", "PersistentVolumeClaim", "Projected", "Secret"}
 	each(t, func(t *testing.T, s set) {
@@ -362,8 +362,8 @@ func TestRestrictedPodSecurity(t *testing.T) {
 	})
 }
 
-// TestEveryFileIsUsed finds manifests that nothing refers to, and decodes patches
-// strictly, which merging does not.
+// TestEveryFileIsUsed finds manifests that no kustomization refers to. It also decodes patches
+// strictly, which merging does not do.
 func TestEveryFileIsUsed(t *testing.T) {
 	used := map[string]bool{}
 	strict := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
@@ -423,8 +423,8 @@ func TestExternalRulesAreRules(t *testing.T) {
 	}
 }
 
-// TestRenderedAsKubectlDoes holds the rendering of this test to kubectl's, where
-// there is one: in PATH, or named by KUBECTL.
+// TestRenderedAsKubectlDoes compares the rendering of this test with kubectl's, if kubectl is in
+// PATH or KUBECTL names it.
 func TestRenderedAsKubectlDoes(t *testing.T) {
 	kubectl := os.Getenv("KUBECTL")
 	if kubectl == "" {
@@ -435,7 +435,7 @@ func TestRenderedAsKubectlDoes(t *testing.T) {
 	}
 	for _, c := range combinations() {
 		if c.components != nil {
-			continue // no folder for kubectl to render
+			continue // kubectl has no folder to render
 		}
 		out, err := exec.Command(kubectl, "kustomize", c.dir).Output()
 		if err != nil {

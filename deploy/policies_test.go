@@ -24,16 +24,16 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// The API server's own admission plugin judges requests of agents by the policies that
-// are installed: the expressions run as they would there. In test/node agents work under
-// them in a whole cluster.
+// The API server's own admission plugin evaluates the installed policies for requests of agents, so
+// the expressions run as in an API server. In test/node, agents work under these policies in a
+// whole cluster.
 
 const (
 	agentUser = "system:serviceaccount:weir-agents:weir-agent"
 	nodeClaim = "authentication.kubernetes.io/node-name"
 )
 
-// policies are the ValidatingAdmissionPolicies of components/agent in force.
+// policies are the active ValidatingAdmissionPolicies of components/agent.
 type policies struct{ plugin *validating.Plugin }
 
 func startPolicies(t *testing.T) *policies {
@@ -73,7 +73,8 @@ func startPolicies(t *testing.T) *policies {
 		factory.Shutdown()
 	})
 	p := &policies{plugin}
-	// Policies are read and compiled by and by: each refuses something when it is there.
+	// The plugin reads and compiles policies in the background. A policy is active once it refuses
+	// something.
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		pods := p.judge(t, request{verb: admission.Delete, old: pod("web", "n2")}, agentOn("n1"))
 		nodes := p.judge(t, request{verb: admission.Delete, old: node("n2")}, agentOn("n1"))
@@ -86,7 +87,7 @@ func startPolicies(t *testing.T) *policies {
 	}
 }
 
-// withDefaults fills in what an API server does.
+// withDefaults sets the defaults that an API server sets.
 func withDefaults(p *admissionv1.ValidatingAdmissionPolicy) *admissionv1.ValidatingAdmissionPolicy {
 	equivalent := admissionv1.Equivalent
 	c := p.Spec.MatchConstraints
@@ -94,17 +95,17 @@ func withDefaults(p *admissionv1.ValidatingAdmissionPolicy) *admissionv1.Validat
 	return p
 }
 
-// request is one of an agent's.
+// request is a request of an agent.
 type request struct {
 	verb admission.Operation
 	sub  string
 	old  runtime.Object // nil if there is none
 	is   runtime.Object
-	// options are those of a deletion.
+	// options belong to a deletion.
 	options *metav1.DeleteOptions
 }
 
-// judge returns why a request is refused; empty if it is not.
+// judge returns why a request is refused, or "" if it is allowed.
 func (p *policies) judge(t *testing.T, r request, by user.Info) string {
 	t.Helper()
 	about := r.old

@@ -13,14 +13,14 @@ import (
 	"github.com/weir-metrics/weir/api/usage"
 )
 
-// brought are the roles that Kubernetes has, with what they allow.
+// brought are the roles that Kubernetes itself has, with what they allow.
 var brought = map[string]string{
 	"ClusterRole system:auth-delegator":              "to create TokenReviews and SubjectAccessReviews",
 	"Role extension-apiserver-authentication-reader": "to read one ConfigMap of kube-system",
 }
 
-// TestRights holds the whole of what weir and its readers may do to a list. Who
-// adds a right adds it here, and to the table of docs/install.md.
+// TestRights compares everything that weir and its readers may do with a list. Whoever adds a right
+// must add it here and to the table in docs/install.md.
 func TestRights(t *testing.T) {
 	want := []string{
 		"weir:server: get list watch of nodes pods",
@@ -85,7 +85,7 @@ func TestRights(t *testing.T) {
 	})
 }
 
-// sentence writes a rule as one line.
+// sentence formats a rule as one line.
 func sentence(role string, r rbacv1.PolicyRule) string {
 	s := fmt.Sprintf("%s: %s of %s", role, strings.Join(r.Verbs, " "), strings.Join(append(r.Resources, r.NonResourceURLs...), " "))
 	if groups := strings.Join(r.APIGroups, " "); groups != "" {
@@ -97,13 +97,13 @@ func sentence(role string, r rbacv1.PolicyRule) string {
 	return s
 }
 
-// checkRule says why some rights can never be on the list.
+// checkRule reports rights that can never be on the list.
 func checkRule(t *testing.T, role string, r rbacv1.PolicyRule) {
 	t.Helper()
 	acts := role == "weir:autoscaler"
 	scales := slices.Equal(r.Resources, []string{"*/scale"}) && (slices.Equal(r.Verbs, []string{"get"}) || acts && slices.Equal(r.Verbs, []string{"get", "update"}))
 	if role == "weir:autoscaler-editor" || role == "weir:resizer" {
-		return // for people: TestBindings holds that weir does not have it
+		return // this role is for people; TestBindings checks that weir does not have it
 	}
 	for _, group := range r.APIGroups {
 		if group == "*" && !scales { // any custom resource can have a scale
@@ -111,7 +111,7 @@ func checkRule(t *testing.T, role string, r rbacv1.PolicyRule) {
 		}
 	}
 	if role == "weir:agent-evict" || role == "weir:agent-kill" || role == "weir:agent-conditions" {
-		return // to act on its own node: TestPodPolicy and TestNodePolicy hold it to that
+		return // only for its own node; TestPodPolicy and TestNodePolicy check that
 	}
 	for _, verb := range r.Verbs {
 		reading := verb == "get" || verb == "list" || verb == "watch"
@@ -138,8 +138,8 @@ func checkRule(t *testing.T, role string, r rbacv1.PolicyRule) {
 	}
 }
 
-// TestReadersMayReadEverything holds the readers' roles to what the API weir.dev
-// has: of a namespace, and of the cluster.
+// TestReadersMayReadEverything compares the readers' roles with the resources of the API weir.dev:
+// those of a namespace, and those of the cluster.
 func TestReadersMayReadEverything(t *testing.T) {
 	ofNamespace := []string{"missing", "recommendations", "pods/explanation", "autoscalers/explanation", "horizontalpodautoscalers/explanation"}
 	ofCluster := []string{"missing", "recommendations", "nodes/explanation", "nodes/eviction", "nodes/podcgroups", "pods/explanation", "autoscalers/explanation", "horizontalpodautoscalers/explanation", "ui"}
@@ -169,8 +169,8 @@ func TestReadersMayReadEverything(t *testing.T) {
 	})
 }
 
-// TestBindings holds that rights go to weir's service account alone, and that the
-// roles bound are there.
+// TestBindings checks that only weir's service account has the rights, and that the bound roles
+// exist.
 func TestBindings(t *testing.T) {
 	each(t, func(t *testing.T, s set) {
 		roles := map[string]bool{}

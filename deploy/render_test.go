@@ -16,12 +16,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The manifests are rendered here, by as much of kustomize as they use, so that
-// they are checked as they reach a cluster, on machines without kubectl as well.
-// TestRenderedAsKubectlDoes holds this to the original.
+// These functions render the manifests with the part of kustomize that the manifests use. So tests
+// see them as a cluster does, also on machines without kubectl. TestRenderedAsKubectlDoes compares
+// the result with kubectl's.
 
-// kustomization is what weir's own files say; another field is a mistake, or
-// something for this file to learn.
+// kustomization has the fields that weir's files use. Any other field is a mistake, or must be
+// added here.
 type kustomization struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
@@ -70,7 +70,7 @@ func (o object) kind() string      { return o.str("kind") }
 func (o object) name() string      { return o.str("metadata", "name") }
 func (o object) namespace() string { return o.str("metadata", "namespace") }
 
-// id is what tells objects apart.
+// id identifies an object.
 func (o object) id() string {
 	return strings.Join([]string{o.str("apiVersion"), o.kind(), o.namespace(), o.name()}, " ")
 }
@@ -109,7 +109,7 @@ func readObjects(t *testing.T, file string) []object {
 	return list
 }
 
-// documents splits a YAML stream; those without content are left out.
+// documents splits a YAML stream. It leaves out documents without content.
 func documents(data []byte) (list [][]byte) {
 	for _, text := range strings.Split("\n"+string(data), "\n---") {
 		var v any
@@ -120,8 +120,8 @@ func documents(data []byte) (list [][]byte) {
 	return list
 }
 
-// render returns what the kustomization of dir makes, changing the objects of
-// those it is a component of.
+// render returns the objects of the kustomization in dir. The kustomization of a component changes
+// the objects of those that use it.
 func render(t *testing.T, dir string, components ...string) []object {
 	t.Helper()
 	objects := apply(t, dir, nil)
@@ -181,7 +181,7 @@ func apply(t *testing.T, dir string, objects []object) []object {
 	return objects
 }
 
-// patchOne merges a partial object into the one it names.
+// patchOne merges a partial object into the object that it names.
 func patchOne(t *testing.T, dir string, objects []object, text []byte) []object {
 	t.Helper()
 	var patch object
@@ -211,8 +211,8 @@ func patchOne(t *testing.T, dir string, objects []object, text []byte) []object 
 	return objects
 }
 
-// patchTargets does the operations of a JSON patch to all objects of a kind and,
-// unless it is empty, a name.
+// patchTargets applies a JSON patch to all objects of a kind and, unless name is empty, with this
+// name.
 func patchTargets(t *testing.T, dir string, objects []object, text []byte, kind, name string) []object {
 	t.Helper()
 	var operations []struct {
@@ -235,14 +235,14 @@ func patchTargets(t *testing.T, dir string, objects []object, text []byte, kind,
 			}
 		}
 	}
-	if !found && kind != "DaemonSet" { // agents need not be there
+	if !found && kind != "DaemonSet" { // a combination may have no agents
 		t.Fatalf("%s: a patch is for %s %s, which is not there", dir, kind, name)
 	}
 	return objects
 }
 
-// operate does one operation of a JSON patch. The last but one step of a path
-// that ends in "-" is a list, to whose end the value goes.
+// operate applies one operation of a JSON patch. If a path ends in "-", the value is appended to
+// the list before it.
 func operate(at map[string]any, op string, path []string, value any) error {
 	for len(path) > 1 {
 		next := at[path[0]]
@@ -275,7 +275,7 @@ func operate(at map[string]any, op string, path []string, value any) error {
 	return nil
 }
 
-// setTag gives the tag to the image of that name, wherever it stands.
+// setTag sets the tag of all images with this name.
 func setTag(v any, image, tag string) {
 	switch v := v.(type) {
 	case object:

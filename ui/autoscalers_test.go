@@ -18,14 +18,14 @@ import (
 	"github.com/weir-metrics/weir/ui"
 )
 
-// decision is what one autoscaler decides.
+// decision is the decision about one autoscaler.
 type decision struct {
 	*autoscaler.Decision
 	decisionreport.Context
 }
 
-// decisions are of an HPA that scales on two pods of which one has no number, of one
-// that knows nothing, and of an Autoscaler that is at rest.
+// decisions returns the decisions about three autoscalers: an HPA with two pods, one of them
+// without a number; an HPA without any number; and an Autoscaler that does not scale.
 func decisions() []decision {
 	of := func(kind, mode, name string, replicas int32, pods []string, samples []autoscaler.PodSample, err error) decision {
 		percent := int32(50)
@@ -64,7 +64,7 @@ func decisions() []decision {
 	}
 }
 
-// scaled returns the page of a town with autoscalers.
+// scaled returns the page of a cluster with autoscalers.
 func scaled(w *samplecluster.Cluster, all []decision) *ui.Handler {
 	return ui.New(ui.Options{Explainer: w.Explainer,
 		Autoscalers: func() (briefs []decisionreport.DecisionSummary) {
@@ -84,8 +84,8 @@ func scaled(w *samplecluster.Cluster, all []decision) *ui.Handler {
 	})
 }
 
-// Whoever may read the pods of a namespace need not be allowed to read its
-// autoscalers: the page says whose it is about.
+// The scope of an autoscaler's page names the autoscaler, because the right to read the pods of a
+// namespace does not include its autoscalers.
 func TestShowsWhichAutoscaler(t *testing.T) {
 	f := func(query string, want ui.Scope) {
 		t.Helper()

@@ -37,7 +37,8 @@ func (p *page) cgroupTable(node metric.NodeName, most int) table {
 	return t
 }
 
-// cgroupVerdicts are the verdicts on CPU and memory of a cgroup; the zero Verdict if measured.
+// cgroupVerdicts are the verdicts on CPU and memory of a cgroup. A measured group has the zero
+// Verdict.
 type cgroupVerdicts [2]metric.Verdict
 
 // cgroupState returns the state of a cgroup, and the reason in one line if it is not ok. Package
@@ -54,7 +55,7 @@ func cgroupState(sample *metric.Sample, verdicts cgroupVerdicts) (state, string)
 		case metric.Temporary:
 			s = state{"not yet", warn}
 		}
-		v.Evidence.Err = nil // the node's own page has it once
+		v.Evidence.Err = nil // the page of the node shows it once
 		return s, v.Group.String() + " " + v.Reason.String() + ": " + explain.Message(v.Reason, v.Group, v.Evidence)
 	}
 	if sample == nil || !complete(sample) {
@@ -74,8 +75,8 @@ func (p *page) byPath(node metric.NodeName) bool {
 	return false
 }
 
-// cgroups returns the cgroups of a node that belong to no pod, and their verdicts; those of all
-// nodes if node is empty.
+// cgroups returns the cgroups of a node that belong to no pod, and their verdicts. If node is
+// empty, it returns those of all nodes.
 func (p *page) cgroups(node metric.NodeName) (items []listItem, verdicts map[metric.Entity]cgroupVerdicts) {
 	samples, verdicts := map[metric.Entity]*metric.Sample{}, map[metric.Entity]cgroupVerdicts{}
 	for _, s := range p.copiesOf(metric.System, node) {
@@ -93,7 +94,7 @@ func (p *page) cgroups(node metric.NodeName) (items []listItem, verdicts map[met
 		both[v.Group] = v
 		verdicts[v.Entity] = both
 		if samples[v.Entity] == nil {
-			samples[v.Entity] = nil // it has a row
+			samples[v.Entity] = nil // so that it has a row
 		}
 	}
 	for e, s := range samples {
@@ -102,8 +103,8 @@ func (p *page) cgroups(node metric.NodeName) (items []listItem, verdicts map[met
 		}
 		it := listItem{entity: e, name: e.Name, sample: s}
 		it.measure(s)
-		// A cgroup without a number is no fault: many kernels do not count CPU for some
-		// cgroups. Cgroups are therefore sorted by use alone.
+		// A cgroup without a number is not a problem: many kernels do not count CPU for some
+		// cgroups. Therefore cgroups are sorted only by use.
 		it.rank = measured
 		items = append(items, it)
 	}
@@ -131,7 +132,7 @@ func tree(items []listItem) (all []treeItem) {
 	for _, it := range items {
 		known[it.name] = true
 	}
-	children := map[string][]listItem{} // by the name of the parent; empty for none
+	children := map[string][]listItem{} // by the name of the parent; "" for items without a parent
 	for _, it := range items {
 		parent := path.Dir(it.name)
 		for !known[parent] && len(parent) > 1 {

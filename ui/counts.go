@@ -15,8 +15,8 @@ type servedCounts struct {
 	on map[metric.NodeName]int
 }
 
-// samples yields the served samples of a kind without those of parts. A sample is valid until
-// the next one.
+// samples yields the served samples of a kind, without those of parts. A sample is valid until the
+// next step.
 func (p *page) samples(kind metric.Kind) iter.Seq[*metric.Sample] {
 	return func(yield func(*metric.Sample) bool) {
 		if p.View == nil {
@@ -25,15 +25,14 @@ func (p *page) samples(kind metric.Kind) iter.Seq[*metric.Sample] {
 		each := p.View.Samples(kind)
 		if v, ok := p.View.(interface {
 			Each(metric.Kind, func(*metric.Sample) bool)
-		}); ok { // the memory sink's way, which copies nothing
+		}); ok { // the memory sink has this method, which copies nothing
 			each = func(do func(*metric.Sample) bool) { v.Each(kind, do) }
 		}
 		each(func(s *metric.Sample) bool { return s.Entity.Part != "" || yield(s) })
 	}
 }
 
-// copiesOf returns copies of the samples of a kind that are of this node, or of any if node is
-// empty.
+// copiesOf returns copies of the samples of a kind on this node, or on all nodes if node is empty.
 func (p *page) copiesOf(kind metric.Kind, node metric.NodeName) (all []*metric.Sample) {
 	for s := range p.samples(kind) {
 		if node == "" || s.Entity.Node == node {
@@ -67,7 +66,7 @@ func complete(s *metric.Sample) bool {
 // podCount is how many pods should have numbers and how many have them.
 type podCount struct {
 	expected, served int
-	unknown          bool // there is a sum of the pods, and no pod
+	unknown          bool // there is a sum of the pods, and no pod is known
 }
 
 // podCounts counts the pods of each namespace.

@@ -45,13 +45,13 @@ type finding struct {
 	State                               state
 	Read, Since                         shownTime
 	Next, Advice                        string
-	Plain                               bool // the group is measured and has nothing but a value
+	Plain                               bool // the finding has only a value
 }
 
 // fact is a named value. Full is its long form for a tooltip.
 type fact struct{ Name, Value, Full string }
 
-// facts are named values of which none is empty.
+// facts are named values. None of them is empty.
 type facts []fact
 
 func (f *facts) add(name, value string) {
@@ -83,7 +83,7 @@ func (p *page) node() error {
 	return nil
 }
 
-// nodeBody returns the body of the page of a node; false if the node is unknown.
+// nodeBody returns the body of the page of a node. It returns false if the node is unknown.
 func (p *page) nodeBody(name metric.NodeName) (*entityBody, bool) {
 	e, ok := p.Node(name)
 	if !ok {
@@ -158,7 +158,7 @@ func (p *page) container() error {
 	return nil
 }
 
-// containerRequests returns the requests and limits of a container; nil if the API server has
+// containerRequests returns the requests and limits of a container, or nil if the API server has
 // none.
 func (p *page) containerRequests(ref metric.PodRef, name string) *metric.Values {
 	if c := p.Facts.Pod(ref).Container(name); c != nil {
@@ -182,7 +182,7 @@ func (p *page) namespaceAnchor(namespace metric.Namespace) []anchor {
 	return []anchor{{Text: printable(string(namespace)), Href: p.linkTo(query{view: oneNamespace, pod: metric.PodRef{Namespace: namespace}})}}
 }
 
-// explained returns the part of a page that every explanation has.
+// explained returns the part of a page that all explanations have.
 func (p *page) explained(e *explain.Explanation, entity metric.Entity, s *metric.Sample, spec *metric.Values) *entityBody {
 	p.Kind = e.Kind
 	if e.Kind != "node" && e.Node != "" {
@@ -309,17 +309,16 @@ func (p *page) containerTable(e *explain.Explanation, served []*metric.Sample) t
 	return t
 }
 
-// instance is one run of a pod or container: the one that is counted, or one that was
-// rejected.
+// instance is one run of a pod or container: the living one, or one that was rejected.
 type instance struct {
-	explain.Duplicate        // of a rejected instance
+	explain.Duplicate        // if it was rejected
 	Of                string // the name of the container; "pod" for the cgroup or sandbox of the pod
 	State             state
 	Facts             facts
-	Since             shownTime // replaces that of the Duplicate
+	Since             shownTime // replaces the field of Duplicate
 }
 
-// addInstance adds the instance that the served numbers belong to.
+// addInstance adds the instance of the served numbers.
 func (t *entityBody) addInstance(of string, s *metric.Sample) {
 	in := instance{Of: printable(of), State: state{"counted", good}}
 	for _, g := range []metric.Group{metric.CPU, metric.Memory} {

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Unavailable is an error of Options.Eviction: there is no report, for the reason Why, and
-// Todo says what to do.
+// Unavailable is an error of Options.Eviction: there is no report. Why is the reason, and Todo says
+// what to do.
 type Unavailable struct {
 	// Status is an HTTP status: 404 for an unknown node. The page answers 502 for any other,
 	// because the fault is not in this weir.
@@ -76,7 +76,7 @@ type evictionAction struct {
 	Message, After string
 }
 
-// What a page shows at most.
+// The maximum numbers of items on a page.
 const (
 	maxSignals = 30
 	maxPods    = 10
@@ -106,7 +106,7 @@ func (p *page) eviction(ctx context.Context) error {
 	return nil
 }
 
-// evictionLink returns the link from a node to its evictions; none without Options.Eviction.
+// evictionLink returns the link from a node to its evictions. It is empty without Options.Eviction.
 func (p *page) evictionLink(node metric.NodeName) []anchor {
 	if p.opts.Eviction == nil {
 		return nil
@@ -175,7 +175,7 @@ func (p *page) evictionSignal(s *document.Signal, reclaims bool) evictionSignal 
 	if s.Value != nil {
 		g.Value = s.FigureText()
 		if !s.Stall {
-			g.Value += " left" // the bar beside it shows what is used
+			g.Value += " left" // the bar beside it shows how much is used
 		}
 	}
 	if s.Doubt != "" {
@@ -221,8 +221,8 @@ func thresholdState(s document.ThresholdState) state {
 	return state{"ok", good}
 }
 
-// gaugeOf returns the gauge of a signal. For an amount that is left it shows what is used, so
-// that every gauge gets worse to the right.
+// gaugeOf returns the gauge of a signal. If the signal is an available amount, the gauge shows the
+// used amount, so that every gauge gets worse to the right.
 func gaugeOf(s *document.Signal, t tone) gauge {
 	whole := 100.0
 	if !s.Stall {

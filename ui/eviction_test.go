@@ -13,8 +13,8 @@ import (
 	"github.com/weir-metrics/weir/ui"
 )
 
-// guarded returns the page of a cluster with agents on n1, which is pressed, and n2, which has
-// only begun; that of n3 does not answer.
+// guarded returns the page of a cluster with agents: n1 is under pressure, n2 has just started, and
+// the agent of n3 does not answer.
 func guarded(t testing.TB) *ui.Handler {
 	return ui.New(ui.Options{Explainer: samplecluster.Failing(t).Explainer, Eviction: func(_ context.Context, node string) (*document.EvictionReport, error) {
 		switch node {
@@ -31,7 +31,7 @@ func guarded(t testing.TB) *ui.Handler {
 	}})
 }
 
-// All links of the page lead to pages, or to pods that are gone; names are text.
+// All links of the page lead to pages, or to pods that are gone. Names are shown as text.
 func TestEvictionLeads(t *testing.T) {
 	h := guarded(t)
 	_, _, body := get(t, h, "?node=n1")
@@ -54,7 +54,7 @@ func TestEvictionLeads(t *testing.T) {
 	}
 }
 
-// Where there is no pod that is said once, and not with each signal.
+// If there are no pods, the page says so once and not for each signal.
 func TestNoPods(t *testing.T) {
 	h := ui.New(ui.Options{Explainer: samplecluster.Failing(t).Explainer, Eviction: func(_ context.Context, node string) (*document.EvictionReport, error) {
 		r := samplecluster.UnderPressure(t, node)

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// shownTime is a time as the page shows it: Text is relative to now, Full is absolute. The
-// zero value shows nothing.
+// shownTime is a time as the page shows it. Text is relative to now, and Full is absolute. The zero
+// value shows nothing.
 type shownTime struct{ Text, Full string }
 
 // dueTime returns the shown time of a future event, "now" if it is due.
@@ -54,8 +54,8 @@ type textPart struct {
 	Code bool
 }
 
-// splitCode splits a text at backquotes; the parts between two backquotes are code. A
-// backquote without a second one is a character.
+// splitCode splits a text at backquotes. The parts between two backquotes are code. A single
+// backquote stays a character.
 func splitCode(text string) (phrases []textPart) {
 	for text != "" {
 		before, rest, ok := strings.Cut(text, "`")

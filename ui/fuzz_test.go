@@ -11,9 +11,8 @@ import (
 	"github.com/weir-metrics/weir/ui"
 )
 
-// FuzzQuery asks for any view. Whatever comes: a page that is well formed, holds
-// nothing of the question as it was, shows no more than Shows says, and is
-// bounded.
+// FuzzQuery requests any view. The answer must always be a well-formed page of limited size. It
+// must not contain unescaped text of the query, and must show no more than ScopeOf says.
 func FuzzQuery(f *testing.F) {
 	for _, s := range []string{
 		"", "node=n1", "namespace=shop&q=web&sort=cpu&from=3", "pod=shop/web-1", "container=shop/web-1/app", "missing&from=99999999999999999999",

@@ -20,22 +20,22 @@ type Options struct {
 	// Explainer returns the current state of weir. Required. Its View is nil before the first
 	// round.
 	Explainer func() *explain.Explainer
-	// Points returns the recorded values of a metric of an entity between two times, both
-	// included, oldest first, in the unit of the catalogue. If nil, the page has no lines of
-	// the last fifteen minutes.
+	// Points returns the recorded values of a metric of an entity between two times, both included,
+	// oldest first, in the unit of the catalogue. If it is nil, the page has no lines of the last
+	// fifteen minutes.
 	Points func(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64]
-	// Sinks returns the state of each sink. If nil, the page shows no sinks.
+	// Sinks returns the state of each sink. If it is nil, the page shows no sinks.
 	Sinks func() []SinkState
-	// Autoscalers returns the last decision about each autoscaler in one line. If nil, no
-	// controller runs and the page says how to start one.
+	// Autoscalers returns the last decision about each autoscaler in one line. If it is nil, no
+	// controller runs, and the page says how to start one.
 	Autoscalers func() []decisionreport.DecisionSummary
-	// Autoscaler returns the report of the last decision about one autoscaler; false if there
+	// Autoscaler returns the report of the last decision about one autoscaler, and false if there
 	// is none.
 	Autoscaler func(kind, namespace, name string) (*decisionreport.DecisionReport, bool)
-	// Eviction returns the eviction report of a node, from its agent or for this machine. Its
-	// error may be an *Unavailable. If nil, this weir has no reports.
+	// Eviction returns the eviction report of a node, from its agent or for this machine. Its error
+	// may be an *Unavailable. If it is nil, this weir has no reports.
 	Eviction func(ctx context.Context, node string) (*document.EvictionReport, error)
-	// Version is at the bottom of each page, if not empty.
+	// Version is shown at the bottom of each page, if it is not empty.
 	Version string
 }
 
@@ -44,8 +44,8 @@ type SinkState struct {
 	Name        string
 	LastSuccess time.Time // zero if there was none
 	Err         error     // of the last write
-	Queued      int       // batches that wait
-	Dropped     int64     // batches that found the queue full, ever
+	Queued      int       // waiting batches
+	Dropped     int64     // batches that were dropped because the queue was full, since the start
 }
 
 // Handler serves the page. It keeps no state between requests.
@@ -59,8 +59,8 @@ func New(o Options) *Handler {
 	return &Handler{o}
 }
 
-// ServeHTTP answers with status 200; 404 for an unknown object, 400 for an invalid query, and
-// 503 before the first read. An error page says what to do.
+// ServeHTTP answers with status 200, 404 for an unknown object, 400 for an invalid query, and 503
+// before the first read. An error page says what to do.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
@@ -80,7 +80,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(status)
 	if r.Method == http.MethodGet {
-		// A write fails only if the client is gone.
+		// A write fails only if the client has gone.
 		_, _ = w.Write(body)
 	}
 }
@@ -107,7 +107,7 @@ func (h *Handler) answer(r *http.Request) (status int, body []byte) {
 	return status, out.Bytes()
 }
 
-// pageError is why a page cannot be shown, and what to do about it.
+// pageError says why a page cannot be shown, and what to do about it.
 type pageError struct {
 	status          int
 	message, advice string

@@ -8,10 +8,10 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// noon is when lines end.
+// noon is the end of the lines.
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// points yields values at so many seconds before noon.
+// points yields values at these numbers of seconds before noon.
 func points(at ...float64) iter.Seq2[time.Time, float64] {
 	return func(yield func(time.Time, float64) bool) {
 		for i := 0; i < len(at); i += 2 {
@@ -22,8 +22,8 @@ func points(at ...float64) iter.Seq2[time.Time, float64] {
 	}
 }
 
-// Fifteen minutes are sixty columns of 15 s, two apart; the highest number is at
-// 2, zero at 78.
+// Fifteen minutes are sixty columns of 15 s, two apart. The highest number is at 2, and zero is at
+// 78.
 func TestDraw(t *testing.T) {
 	for _, test := range []struct {
 		name   string

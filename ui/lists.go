@@ -63,7 +63,7 @@ func (p *page) nodes() []listItem {
 	return slices.Clone(p.allNodes)
 }
 
-// spec returns the capacity of a node according to the API server; nil if unknown.
+// spec returns the capacity of a node according to the API server, or nil if it is unknown.
 func (p *page) spec(node metric.NodeName) *metric.Values {
 	if f := p.Facts.Node(node); f != nil {
 		return &f.Spec
@@ -183,7 +183,7 @@ func (p *page) pods(node metric.NodeName, namespace metric.Namespace) []listItem
 	return l.items
 }
 
-// podList collects a list of pods.
+// podList collects the pods of a list.
 type podList struct {
 	page      *page
 	node      metric.NodeName
@@ -206,7 +206,7 @@ func (l *podList) addKnown(f *cluster.Pod) bool {
 	return true
 }
 
-// find returns the item of a pod, or nil if the pod is not of this list. If add is set, it
+// find returns the item of a pod, or nil if the pod does not belong to this list. If add is set, it
 // adds a missing item.
 func (l *podList) find(e metric.Entity, add bool) *listItem {
 	if l.node != "" && e.Node != l.node || l.namespace != "" && e.Namespace != l.namespace {
@@ -223,7 +223,7 @@ func (l *podList) find(e metric.Entity, add bool) *listItem {
 
 func (l *podList) add(e metric.Entity) *listItem {
 	l.at[e.PodRef()] = len(l.items)
-	it := listItem{entity: e, name: strings.TrimPrefix(e.PodRef().String(), "/")} // a pod without a name is listed by its UID
+	it := listItem{entity: e, name: strings.TrimPrefix(e.PodRef().String(), "/")} // the UID is the name of a pod without a name
 	it.measure(nil)
 	l.items = append(l.items, it)
 	return &l.items[len(l.items)-1]

@@ -16,7 +16,8 @@ type missingReport struct {
 	Idle    *missingReport // pods with nothing to measure; nil if there are none
 }
 
-// cause is why something is missing, as the page shows it. Some fields replace those of the Cause.
+// cause is a cause of missing numbers as the page shows it. Some fields replace those of
+// MissingCause.
 type cause struct {
 	*explain.MissingCause
 	State            state
@@ -33,8 +34,8 @@ type cause struct {
 // maxNames is how many names of a cause are shown.
 const maxNames = 12
 
-// missingReport returns a report with at most so many causes. On a page of its own it begins
-// at the position in the query.
+// missingReport returns a report with at most most causes. On its own page it begins at the
+// position in the query.
 func (p *page) missingReport(r *explain.MissingReport, most int) missingReport {
 	drawn := missingReport{Summary: r.Summary}
 	drawn.Cut = p.paginate(len(r.Causes), most, query{view: allMissing})
@@ -77,7 +78,7 @@ func (p *page) cause(c *explain.MissingCause) cause {
 	return d
 }
 
-// named returns the link to an entity by its name in a report.
+// named returns the link to an entity. name is its name in a report.
 func (p *page) named(name string) anchor {
 	a := anchor{Text: printable(name)}
 	parts := strings.Split(name, "/")

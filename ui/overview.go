@@ -14,7 +14,7 @@ type reportBody struct {
 	Report missingReport
 	Cards  []card
 	Tables []table
-	Alone  bool // the page has nothing but what is missing
+	Alone  bool // the page has only this report
 }
 
 // overview fills the page of the cluster; without a cluster, the page of this machine.
@@ -108,8 +108,8 @@ func (p *page) namespace() error {
 	return nil
 }
 
-// namespaceUse returns the use of a namespace without a share. Only some pods have limits, and
-// the use of all namespaces must not be shown to a reader of one namespace.
+// namespaceUse returns the use of a namespace without a share. Only some pods have limits, and a
+// reader of one namespace must not see the use of all namespaces.
 func namespaceUse(r *resource, sum *metric.Sample) resourceUse {
 	u := r.usageOf(sum, nil)
 	u.Share, u.Of = "", ""

@@ -30,8 +30,8 @@ var style, policy = func() (template.CSS, string) {
 		"'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }()
 
-// templates returns the template of each kind of body within the frame. Parsing takes time and
-// some megabytes, so it happens with the first request.
+// templates returns the template of each kind of body inside the frame. Parsing takes time and some
+// megabytes, so it happens at the first request.
 var templates = sync.OnceValue(func() map[string]*template.Template {
 	frame := template.Must(template.New("").Funcs(template.FuncMap{"prose": splitCode, "printable": printable}).
 		ParseFS(files, "templates/frame.html", "templates/parts.html"))
@@ -57,7 +57,7 @@ type page struct {
 	allNodes      []listItem
 	servedPods    *servedCounts
 
-	// Heading is the title, Kind the kind of object, Where its node, and Path the links to the
+	// Heading is the title, Kind the kind of the object, Where its node, and Path the links to the
 	// pages above it.
 	Heading string
 	Kind    string
@@ -73,7 +73,7 @@ type page struct {
 	Nav     []anchor
 	Search  searchForm
 	Read    shownTime // when the page was made
-	Refresh int       // in seconds; 0 for never
+	Refresh int       // in seconds; 0 for no reload
 	Toggle  anchor    // turns the refresh on or off
 }
 
@@ -86,7 +86,7 @@ type anchor struct {
 // searchForm is the form that searches names in one list or everywhere.
 type searchForm struct {
 	Label, Value string
-	Keep         []keptParameter // parameters of the current query that are kept
+	Keep         []keptParameter // parameters of the current query that stay
 }
 
 type keptParameter struct{ Name, Value string }
@@ -172,7 +172,7 @@ func (p *page) frame() {
 	p.Read = relativeTime(p.Now, p.Now)
 }
 
-// refreshSeconds returns the reload interval: the shortest interval of a source, between
+// refreshSeconds returns the reload interval: the shortest interval of a source, limited to between
 // retrySeconds and a minute. It is 0 for an error page that a reload cannot change.
 func (p *page) refreshSeconds() int {
 	if p.query.view == errorPage {

@@ -40,7 +40,7 @@ const (
 // sorting is the order of a list.
 type sorting string
 
-// The orders. The default is the worst first, then what has used the largest share of its limit.
+// The orders. The default is the worst first, then those that use the largest share of their limit.
 const (
 	byWorst  sorting = ""
 	byCPU    sorting = "cpu"
@@ -52,17 +52,17 @@ const (
 type query struct {
 	view           view
 	node           metric.NodeName
-	pod            metric.PodRef // for a namespace, only the namespace is set
+	pod            metric.PodRef // only the namespace is set if the query is about a namespace
 	container      string
 	autoscalerKind string // pod has the namespace and name of the autoscaler
-	list           string // "pods" or "cgroups" of a node alone
+	list           string // "pods" or "cgroups" if the page has only one list of a node
 	filter         string
 	sort           sorting
 	from           int
 	noRefresh      bool // the page does not reload
 }
 
-// maxName limits the length of a value in a query in bytes.
+// maxName limits the length in bytes of a value in a query.
 const maxName = 1024
 
 // parse parses a request.
@@ -78,7 +78,7 @@ func parse(u *url.URL) (query, error) {
 		return q, badQuery("the query is not encoded correctly")
 	}
 	parsed := query{view: overview}
-	chosen := "" // the parameter that chose the view
+	chosen := "" // the parameter that selected the view
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		value := values[name][0]
 		switch {
@@ -106,8 +106,8 @@ func parse(u *url.URL) (query, error) {
 	return parsed, nil
 }
 
-// set takes one parameter, and returns the view that it chooses; empty if it only says more about
-// a view.
+// set reads one parameter. It returns the view that the parameter selects, or "" if the parameter
+// only adds to a view.
 func (q *query) set(name, value string) (view, error) {
 	parts := strings.Split(value, "/")
 	if name == "container" && len(parts) == 3 || (name == "pod" || autoscalerKinds[name] != "") && len(parts) == 2 {
@@ -209,20 +209,20 @@ func (q query) link() string {
 	return "?" + b.String()
 }
 
-// Scope is what an answer shows. Its reader must be allowed to read that.
+// Scope says what an answer shows. The reader needs the right to read that.
 type Scope struct {
 	// All is set if it shows nodes and the pods of all namespaces.
 	All bool
 	// Namespace is the namespace of the pods, if it shows those of one namespace.
 	Namespace metric.Namespace
-	// Kind and Name identify the autoscaler, if it shows one. Its reader must be allowed to
-	// read that, too.
+	// Kind and Name identify the autoscaler if the answer shows one. The reader also needs the
+	// right to read it.
 	Kind, Name string
-	// Eviction is the node whose evictions it shows. They need a right of their own.
+	// Eviction is the node if the answer shows its evictions. They need their own right.
 	Eviction metric.NodeName
 }
 
-// ScopeOf returns what the answer to a request shows; the zero Scope for an invalid request.
+// ScopeOf returns what the answer to a request shows, or the zero Scope for an invalid request.
 func ScopeOf(r *http.Request) Scope {
 	q, err := parse(r.URL)
 	switch {
@@ -238,8 +238,8 @@ func ScopeOf(r *http.Request) Scope {
 	return Scope{All: true}
 }
 
-// Rights returns the rights that a request needs. They equal those of the APIs that serve the
-// same numbers.
+// Rights returns the rights that a request needs. They are those of the APIs that serve the same
+// numbers.
 func Rights(r *http.Request) []rights.Right {
 	switch shown := ScopeOf(r); {
 	case shown.Eviction != "":

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// tone is the colour of a state. The word of the state says the same.
+// tone is the colour of a state. The word of the state has the same meaning.
 type tone string
 
 // The tones.
@@ -18,7 +18,7 @@ const (
 	quiet tone = "quiet"
 )
 
-// urgency orders tones: the smallest needs attention most.
+// urgency orders tones: the smallest number needs attention most.
 var urgency = map[tone]int{bad: 0, warn: 1, good: 2, quiet: 3}
 
 // state is a word with its colour.
@@ -55,7 +55,7 @@ func stateOf(f *explain.Finding) state {
 	return state{"none", quiet}
 }
 
-// worst returns the most severe finding of CPU and memory; nil if both are ok.
+// worst returns the more severe finding of CPU and memory, or nil if both are ok.
 func worst(e *explain.Explanation) *explain.Finding {
 	for _, t := range []tone{bad, warn, quiet} {
 		for i := range e.Findings {
@@ -112,9 +112,9 @@ func (p *page) podState(it *listItem) (state, string) {
 	return s, findingText(f)
 }
 
-// podFinding returns the most severe finding of a pod; nil if it is ok or unknown. Explainer.Why
-// is tried first, because it does not walk over all verdicts; it does not report memory if CPU
-// is ok.
+// podFinding returns the most severe finding of a pod, or nil if the pod is ok or unknown. It tries
+// Explainer.Why first, because Why does not read all verdicts. If CPU is ok, Why does not report
+// memory.
 func (p *page) podFinding(it *listItem) *explain.Finding {
 	if it.pod != nil {
 		if f := p.Why(it.pod); stateOf(&f).Tone != good {

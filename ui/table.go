@@ -10,7 +10,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// How many rows a list has: on a page among other things, and on one of its own.
+// How many rows a list has: on a page with other content, and on its own page.
 const (
 	page25  = 25
 	page100 = 100
@@ -23,7 +23,7 @@ type table struct {
 	Rows    []row
 	Cut     listRange
 	None    string // the text if there are no rows
-	Counted bool   // rows count pods
+	Counted bool   // rows have counts of pods
 	Trends  bool   // rows have lines of the last fifteen minutes
 	Asked   bool   // rows have requests and limits
 	Sorts   map[sorting]anchor
@@ -31,8 +31,8 @@ type table struct {
 	lastReason string // the reason of the last row that has one
 }
 
-// add adds a row. If its reason equals the one above, sameReason replaces it: all pods of a
-// failing node have the same one.
+// add adds a row. If its reason equals that of the row above, sameReason replaces it: all pods of a
+// failing node have the same reason.
 func (t *table) add(r row) {
 	switch {
 	case r.Why == "":
@@ -76,9 +76,9 @@ func (t table) Columns() int {
 // row is one line of a table.
 type row struct {
 	Name, Href string
-	Full       string // the name in full, where Name is a part of it
-	Note       string // beside the name
-	Depth      int    // in a tree
+	Full       string // the full name, if Name is only a part of it
+	Note       string // shown beside the name
+	Depth      int    // depth in the tree
 	State      state
 	Pods       string // "28 of 30"
 	CPU        resourceUse
@@ -109,7 +109,7 @@ func (p *page) addRows(t *table, items []listItem, most int, whole query, draw f
 	}
 }
 
-// rank sorts items: the smallest needs attention most.
+// rank sorts items: the smallest rank needs attention most.
 type rank uint8
 
 // The ranks.
@@ -124,11 +124,11 @@ const (
 type listItem struct {
 	entity      metric.Entity
 	name        string
-	sample      *metric.Sample // nil for a pod, and without numbers
-	pod         *cluster.Pod   // nil for anything else, and if the API server does not know the pod
+	sample      *metric.Sample // nil for a pod without numbers
+	pod         *cluster.Pod   // nil for other kinds, and if the API server does not know the pod
 	rank        rank
-	cpu, memory float64 // negative if there is none
-	share       float64 // of what it may use, the larger of the two; negative if unknown
+	cpu, memory float64 // negative if there is no number
+	share       float64 // the larger share of a limit, of CPU and memory; negative if unknown
 }
 
 // measure sets the sort keys from a sample, which may be nil.
@@ -153,7 +153,7 @@ func (it *listItem) measureKnown(s *metric.Sample) {
 	}
 }
 
-// sortAndFilter sorts items and removes those whose name does not contain the filter.
+// sortAndFilter sorts items and removes those with names that do not contain the filter.
 func sortAndFilter(items []listItem, q *query) []listItem {
 	if q.filter != "" {
 		items = slices.DeleteFunc(items, func(it listItem) bool { return !containsFold(it.name, q.filter) })
@@ -183,16 +183,16 @@ func containsFold(name, text string) bool {
 // listRange is the part of a list that a page shows.
 type listRange struct {
 	From, To, Of int
-	// More is the address of the next part, Back that of the previous one; empty if there is
-	// none.
+	// More is the address of the next part, and Back that of the previous one. They are empty if
+	// there is none.
 	More, Back string
 }
 
 // Left returns the number of items after the part as text.
 func (c listRange) Left() string { return humanize.Number(c.Of - c.To) }
 
-// paginate returns which of n items a page shows, at most so many. whole is the query of the page
-// with the complete list; on that page the query says where to begin.
+// paginate returns which of n items a page shows, at most most. whole is the query of the page with
+// the complete list. On that page the query says where to begin.
 func (p *page) paginate(n, most int, whole query) listRange {
 	c := listRange{Of: n}
 	if p.query.view == whole.view {

@@ -9,12 +9,11 @@ import (
 	"strings"
 )
 
-// blocks are the elements that begin a line of their own.
+// blocks are the elements that begin a new line.
 var blocks = []string{"header", "nav", "form", "main", "h1", "h2", "h3", "p", "li", "tr", "dl", "section", "footer", "div"}
 
-// text returns what a page says, a line for each thing it says, with links as
-// [text](address) and pictures as {title}. It fails where an element is not closed
-// or what is no HTML is not escaped.
+// text returns the text of a page, with one line for each block, links as [text](address) and
+// pictures as {title}. It returns an error if an element is not closed or if text is not escaped.
 func text(page string) (string, error) {
 	var out, line strings.Builder
 	flush := func() {
@@ -71,7 +70,7 @@ func text(page string) (string, error) {
 			}
 		case xml.CharData:
 			if skip == 0 {
-				// The title of a picture stands in the line around it.
+				// The title of a picture is part of the line around it.
 				line.Write(t)
 			}
 		}
@@ -80,7 +79,7 @@ func text(page string) (string, error) {
 	return out.String(), err
 }
 
-// walk calls do for each token of a page, which must be written as XML is.
+// walk calls do for each token of a page. The page must be valid XML.
 func walk(page string, do func(xml.Token)) error {
 	d := xml.NewDecoder(strings.NewReader(page))
 	d.Entity = xml.HTMLEntity

@@ -25,7 +25,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
-// page returns the page of a town, with two sinks of which one fails.
+// page returns the page of a cluster with two sinks, one of which fails.
 func page(w *samplecluster.Cluster) *ui.Handler {
 	return ui.New(ui.Options{Explainer: w.Explainer, Points: w.Points, Version: "v0.4.0", Sinks: func() []ui.SinkState {
 		return []ui.SinkState{
@@ -35,7 +35,7 @@ func page(w *samplecluster.Cluster) *ui.Handler {
 	}})
 }
 
-// get asks for a view.
+// get requests a view.
 func get(t testing.TB, h http.Handler, query string) (status int, header http.Header, body string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/ui/"+query, nil)
@@ -47,8 +47,8 @@ func get(t testing.TB, h http.Handler, query string) (status int, header http.He
 	return w.Code, w.Header(), w.Body.String()
 }
 
-// TestViews holds what each view says of a cluster of failures, of one that is
-// well, of a machine without a cluster, and before anything was read.
+// TestViews compares the text of each view with testdata: for a cluster with failures, one without,
+// a machine without a cluster, and before the first read.
 func TestViews(t *testing.T) {
 	sick, fit, lone, none := page(samplecluster.Failing(t)), page(samplecluster.Healthy(t)), page(samplecluster.SingleMachine(t)), page(samplecluster.New(t))
 	scale, guard := scaled(samplecluster.Failing(t), decisions()), guarded(t)
@@ -128,8 +128,8 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// Every page stands alone: a browser that obeys its policy asks nobody else for
-// anything, and all its links lead back to it by a query.
+// Pages are complete: they load nothing from elsewhere, their policy forbids it, and all links are
+// queries of this page.
 func TestPagesStandAlone(t *testing.T) {
 	h := page(samplecluster.Failing(t))
 	seen := map[string]bool{}
@@ -185,7 +185,7 @@ func TestPagesStandAlone(t *testing.T) {
 			t.Errorf("%s: the policy is %q, want %q", query, got, want)
 		}
 	}
-	// 2 ways to refresh × some 60 views and their orders.
+	// 2 ways to refresh × about 60 views and their orders.
 	if len(seen) < 100 {
 		t.Errorf("only %d pages were reached by links: %v", len(seen), seen)
 	}
@@ -228,7 +228,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// Who may see one namespace sees nothing of another, nor any error: those name
+// A reader of one namespace sees nothing of another one, and no errors, because errors contain
 // addresses.
 func TestShowsNoMoreThanItSays(t *testing.T) {
 	h := page(samplecluster.Failing(t))
@@ -268,7 +268,7 @@ func TestShowsNoMoreThanItSays(t *testing.T) {
 	}
 }
 
-// Names and errors are text, whatever they hold.
+// Names and errors are shown as text, whatever they contain.
 func TestNamesAreText(t *testing.T) {
 	w := samplecluster.New(t)
 	n := w.Node(`<b>"n1'</b>`, 4, 16).Itself(1, 2)
@@ -293,8 +293,8 @@ func TestNamesAreText(t *testing.T) {
 	}
 }
 
-// Lists are cut, whatever the size of the cluster, and their pages together hold
-// everything once.
+// Lists are cut, whatever the size of the cluster is, and their pages together have every item
+// once.
 func TestPagesAreBounded(t *testing.T) {
 	const nodes = 260
 	h := page(samplecluster.Large(t, nodes))

@@ -18,7 +18,7 @@ type resourceUse struct {
 	Of    string // "of 1000m allocatable"
 	Width int    // width of the bar of Share: 0 to 100
 	Level string // level of the bar: "", "high" or "full"
-	Stale bool   // the last known value: the last read brought none
+	Stale bool   // a last known value
 	Line  trend
 	// Request and Limit are empty if unknown.
 	Request, Limit string
@@ -44,7 +44,7 @@ var resources = struct{ cpu, memory resource }{
 	},
 }
 
-// value returns a metric of a sample; -1 if there is none or the sample is nil, so that it
+// value returns a metric of a sample, or -1 if there is none or the sample is nil, so that the item
 // sorts after zero.
 func value(s *metric.Sample, id metric.ID) float64 {
 	if s == nil {
@@ -89,14 +89,14 @@ func (r *resource) usageOf(s *metric.Sample, spec *metric.Values) resourceUse {
 	return u
 }
 
-// setShare sets the share and the bar that shows it.
+// setShare sets the share and its bar.
 func (u *resourceUse) setShare(of float64) {
 	u.Share = humanize.Percent(of)
 	u.Width = int(math.Round(100 * min(of, 1)))
 }
 
-// compareWith makes u, the use in s, a share of a whole, which of describes; without a whole, u has
-// no share.
+// compareWith sets u, the use in s, as a share of whole. of describes the whole. If whole is not
+// positive, u has no share.
 func (r *resource) compareWith(u *resourceUse, s *metric.Sample, whole float64, of string) {
 	u.Share, u.Of, u.Level = "", "", ""
 	if used := value(s, r.used); used >= 0 && whole > 0 {
@@ -105,7 +105,7 @@ func (r *resource) compareWith(u *resourceUse, s *metric.Sample, whole float64, 
 	}
 }
 
-// valueOr returns a metric of a sample, else of spec; -1 if neither has it.
+// valueOr returns a metric of a sample, or else of spec, or -1 if neither has it.
 func valueOr(s *metric.Sample, spec *metric.Values, id metric.ID) float64 {
 	if v := value(s, id); v >= 0 || spec == nil {
 		return v
@@ -116,8 +116,8 @@ func valueOr(s *metric.Sample, spec *metric.Values, id metric.ID) float64 {
 	return -1
 }
 
-// limitOf returns the whole of a share, and its description: what a node has allocatable or as
-// capacity; else the limit or the request.
+// limitOf returns the whole of a share and its description. For a node it is the allocatable amount
+// or the capacity, otherwise the limit or the request.
 func (r *resource) limitOf(s *metric.Sample, spec *metric.Values) (whole float64, of string) {
 	for _, c := range [...]struct {
 		id metric.ID
@@ -133,7 +133,7 @@ func (r *resource) limitOf(s *metric.Sample, spec *metric.Values) (whole float64
 	return 0, ""
 }
 
-// shareOf returns used over whole as a number to sort by; negative if unknown.
+// shareOf returns used divided by whole, for sorting. It is negative if unknown.
 func (r *resource) shareOf(s *metric.Sample, spec *metric.Values) float64 {
 	used := value(s, r.used)
 	whole, _ := r.limitOf(s, spec)
@@ -169,7 +169,7 @@ func (p *page) maxSampleAge(node metric.NodeName) time.Duration {
 // usageAndTrends returns the use of CPU and memory in a sample, with their lines.
 func (p *page) usageAndTrends(e metric.Entity, s *metric.Sample, spec *metric.Values) (cpu, memory resourceUse) {
 	if s != nil {
-		e = s.Entity // it has the node
+		e = s.Entity // the sample has the node
 	}
 	cpu, memory = resources.cpu.usageOf(s, spec), resources.memory.usageOf(s, spec)
 	cpu.Line, memory.Line = p.usageTrend(&resources.cpu, e), p.usageTrend(&resources.memory, e)
@@ -191,14 +191,14 @@ type trend struct {
 	Title string // describes the line
 }
 
-// drawTrend draws the values of a metric until now. The line has a gap between two values that
-// are further apart than maxAge: then no number was served. format writes a value.
+// drawTrend draws the values of a metric until now. The line has a gap between two values that are
+// further apart than maxAge, because no number was served there. format formats a value.
 func drawTrend(name string, points iter.Seq2[time.Time, float64], now time.Time, maxAge time.Duration, format func(float64) string) trend {
 	from := now.Add(-lineTime)
 	type column struct {
 		at, n int
 		sum   float64
-		moves bool // the first after a gap
+		moves bool // the next point starts a new part, after a gap
 	}
 	var columns []column
 	low, high, last := math.Inf(1), math.Inf(-1), 0.0
@@ -242,7 +242,7 @@ func drawTrend(name string, points iter.Seq2[time.Time, float64], now time.Time,
 		}
 		fmt.Fprintf(&path, "%c%d %d", command, c.at*lineStep, y)
 		if c.moves && (i+1 == len(columns) || columns[i+1].moves) {
-			path.WriteString("h0") // a dot
+			path.WriteString("h0") // draws a dot
 		}
 	}
 	title := fmt.Sprintf("%s in the last %s: lowest %s, highest %s, newest %s", name, humanize.Duration(lineTime), format(low), format(high), format(last))

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// executable is a program that can start in an image with nothing beside it.
+// executable is a program that can start in an image without any other file.
 type executable struct {
 	data     []byte
 	arch     string // GOARCH
-	revision string // the commit it was built from; empty if unknown
+	revision string // the commit of its source; empty if unknown
 }
 
 // architectures are the machines whose GOARCH follows from the ELF header.
@@ -38,7 +38,7 @@ func readProgram(file string) (executable, error) {
 		return executable{}, fmt.Errorf("%s %w", file, err)
 	}
 	p := executable{data: data, arch: arch}
-	if info, err := buildinfo.Read(bytes.NewReader(data)); err == nil { // other languages' programs have none
+	if info, err := buildinfo.Read(bytes.NewReader(data)); err == nil { // only Go programs have build information
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
 				p.revision = s.Value
@@ -48,8 +48,8 @@ func readProgram(file string) (executable, error) {
 	return p, nil
 }
 
-// inspect returns the architecture of a static program for Linux. Its errors
-// go on from the file's name.
+// inspect returns the architecture of a static program for Linux. Its errors continue a sentence
+// that begins with the file's name.
 func inspect(data []byte) (arch string, err error) {
 	f, err := elf.NewFile(bytes.NewReader(data))
 	if err != nil {
@@ -58,7 +58,7 @@ func inspect(data []byte) (arch string, err error) {
 	if f.Type != elf.ET_EXEC && f.Type != elf.ET_DYN {
 		return "", fmt.Errorf("is an ELF file but no program (%v): give what the linker wrote", f.Type)
 	}
-	libraries, _ := f.ImportedLibraries() // none if it cannot be said
+	libraries, _ := f.ImportedLibraries() // none if the list cannot be read
 	loads := func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }
 	if slices.ContainsFunc(f.Progs, loads) && len(libraries) == 0 {
 		libraries = []string{"a dynamic loader"}

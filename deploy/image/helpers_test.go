@@ -22,7 +22,7 @@ func tagOf(t *testing.T, v string) *name.Tag {
 	return &tag
 }
 
-// untar unpacks an archive into a directory of the test's own.
+// untar unpacks an archive into a new directory.
 func untar(t *testing.T, file string) string {
 	t.Helper()
 	f, err := os.Open(file)

@@ -16,18 +16,18 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// ociLabels begins the names of the labels that OCI defines.
+// ociLabels is the prefix of the labels that OCI defines.
 const ociLabels = "org.opencontainers.image."
 
-// user is who the program runs as. It is in numbers: the image has no passwd file, and
+// user is the user and group of the program, as numbers: the image has no passwd file, and
 // Kubernetes cannot tell whether a name is root.
 const user = "65532:65532"
 
 // build returns the archive of the image and the digest of its manifest.
 //
-// The archive is one tar that is two formats at once, as `docker save` writes it: an OCI
-// image layout (oci-layout, index.json, blobs/), which containerd reads, and Docker's older
-// manifest.json, which names the same blobs.
+// The archive is one tar in two formats at once, as `docker save` writes it: an OCI image layout
+// (oci-layout, index.json, blobs/), which containerd reads, and Docker's older manifest.json, which
+// names the same blobs.
 func build(s spec) (archive []byte, digest v1.Hash, err error) {
 	program, err := readProgram(s.binary)
 	if err != nil {
@@ -63,8 +63,7 @@ func build(s spec) (archive []byte, digest v1.Hash, err error) {
 	return archive, manifest.Digest, err
 }
 
-// labelsWith adds the commit that the program was built from, if it is known, to the
-// labels that were given.
+// labelsWith returns the given labels with the commit of the program's source, if it is known.
 func (s spec) labelsWith(revision string) map[string]string {
 	if _, given := s.labels[ociLabels+"revision"]; !given && revision != "" {
 		s.labels[ociLabels+"revision"] = revision
@@ -72,8 +71,8 @@ func (s spec) labelsWith(revision string) map[string]string {
 	return s.labels
 }
 
-// packLayer returns a tar with the program at a path, its directories, and a /tmp that
-// everybody may write.
+// packLayer returns a tar with the program at a path, its directories, and a /tmp that everyone may
+// write.
 func packLayer(program []byte, at string, created time.Time) ([]byte, error) {
 	entries := []entry{{at[1:], 0o555, program}}
 	for dir := path.Dir(at); dir != "/"; dir = path.Dir(dir) {
@@ -90,7 +89,7 @@ type entry struct {
 	data []byte
 }
 
-// packTar returns a tar of entries that all belong to root and have one time.
+// packTar returns a tar of entries. All of them belong to root and have the same time.
 func packTar(created time.Time, entries ...entry) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
@@ -108,10 +107,10 @@ func packTar(created time.Time, entries ...entry) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// compress returns data as gzip. Writing to memory does not fail.
+// compress returns data as gzip. A write to memory does not fail.
 func compress(data []byte) []byte {
 	var out bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&out, gzip.BestSpeed) // fails only for unknown levels
+	w, _ := gzip.NewWriterLevel(&out, gzip.BestSpeed) // it fails only for unknown levels
 	_, _ = w.Write(data)
 	_ = w.Close()
 	return out.Bytes()
@@ -124,7 +123,7 @@ type blob struct {
 }
 
 func newBlob(mediaType types.MediaType, data []byte) blob {
-	digest, size, _ := v1.SHA256(bytes.NewReader(data)) // fails only if reading does
+	digest, size, _ := v1.SHA256(bytes.NewReader(data)) // it fails only if the read fails
 	return blob{v1.Descriptor{MediaType: mediaType, Digest: digest, Size: size}, data}
 }
 
@@ -140,11 +139,11 @@ func encode(v any) []byte {
 	return data
 }
 
-// fullName is the name by which containerd and the kubelet look the image up. They write
-// the default registry without the "index." of the library.
+// fullName is the name by which containerd and the kubelet look for the image. They write the
+// default registry without the "index." of the library.
 func (s spec) fullName() string { return strings.TrimPrefix(s.name.Name(), "index.") }
 
-// shortName is the name as it was given, with its tag.
+// shortName is the name as the user gave it, with its tag.
 func (s spec) shortName() string {
 	return strings.TrimSuffix(s.name.String(), ":"+s.name.TagStr()) + ":" + s.name.TagStr()
 }

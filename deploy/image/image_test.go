@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// program builds a static program for arch once a test run and returns its path.
+// program builds a static program for arch once for each test run, and returns its path.
 func program(t *testing.T, arch string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,7 +36,7 @@ func program(t *testing.T, arch string) string {
 	return out
 }
 
-// write runs the program with args and an --out, and returns that file.
+// write runs the program with args and an --out, and returns the path of that file.
 func write(t *testing.T, getenv func(string) string, args ...string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "image.tar")
@@ -232,8 +232,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestDynamicBinaryIsRefused takes a system program: those of a distribution
-// are dynamic.
+// TestDynamicBinaryIsRefused uses a system program, because programs of a distribution are dynamic.
 func TestDynamicBinaryIsRefused(t *testing.T) {
 	data, err := os.ReadFile("/bin/ls")
 	if err != nil {
@@ -256,7 +255,7 @@ func TestSourceDateEpochMistake(t *testing.T) {
 	}
 }
 
-// FuzzInspect holds that foreign bytes are refused or named, never both.
+// FuzzInspect checks that unknown bytes get either an error or an architecture, never both.
 func FuzzInspect(f *testing.F) {
 	f.Add([]byte("\x7fELF"))
 	if data, err := os.ReadFile("/bin/true"); err == nil {

@@ -1,15 +1,13 @@
-// Command image writes an OCI image archive from a static program: no
-// registry, no daemon and no base image are asked. `docker load`,
-// `podman load` and `ctr -n k8s.io images import` all take what it writes.
+// Command image writes an OCI image archive from a static program, without a registry, a daemon or
+// a base image. `docker load`, `podman load` and `ctr -n k8s.io images import` can read the
+// archive.
 //
-// The image holds the program and an empty /tmp, and nothing else: no shell,
-// no passwd, no CA certificates. A program that reads the cluster's own CA
-// from its service account needs none; one that must trust public CAs needs a
-// mount and SSL_CERT_FILE.
+// The image contains only the program and an empty /tmp: no shell, no passwd, no CA certificates. A
+// program that reads the cluster's own CA from its service account needs no CA certificates. One
+// that must trust public CAs needs a mount and SSL_CERT_FILE.
 //
-// The same program and flags give the same bytes, and so the same digest,
-// whoever runs it and when: every time in the archive is SOURCE_DATE_EPOCH
-// (seconds since 1970), or 0 where that is not set.
+// The same program and flags always give the same bytes, and so the same digest: every time in the
+// archive is SOURCE_DATE_EPOCH (seconds since 1970), or 0 if that is not set.
 package main
 
 import (
@@ -48,7 +46,7 @@ Writes an image archive of a static program. Example, from the project's root:
 
 `
 
-// run is main with its surroundings passed in.
+// run is main with its environment as arguments.
 func run(args []string, getenv func(string) string, stdout, stderr io.Writer) error {
 	spec, out, err := parse(args, getenv, stderr)
 	if err != nil {
@@ -65,7 +63,7 @@ func run(args []string, getenv func(string) string, stdout, stderr io.Writer) er
 	return nil
 }
 
-// writeFile writes beside out first, so that out is complete or as it was.
+// writeFile writes to another file first, so that out is either complete or unchanged.
 func writeFile(out string, data []byte) error {
 	part := out + ".part"
 	err := os.WriteFile(part, data, 0o644)
@@ -78,17 +76,17 @@ func writeFile(out string, data []byte) error {
 	return err
 }
 
-// spec is what the image shall be.
+// spec describes the image.
 type spec struct {
 	name    name.Tag
-	binary  string // the file on this machine
-	path    string // where it is in the image, and what is started
+	binary  string // on this machine
+	path    string // its path in the image; the image starts it
 	cmd     []string
 	labels  map[string]string
 	created time.Time
 }
 
-// parse reads the flags into what to build and the file to write.
+// parse reads from the flags what to build and which file to write.
 func parse(args []string, getenv func(string) string, stderr io.Writer) (spec, string, error) {
 	s := spec{labels: map[string]string{}}
 	var out string
@@ -155,7 +153,7 @@ func parseBinary(v string) (file, inside string, err error) {
 	return file, inside, nil
 }
 
-// epoch reads SOURCE_DATE_EPOCH; nothing is 1970.
+// epoch parses SOURCE_DATE_EPOCH. An empty value is 1970.
 func epoch(v string) (time.Time, error) {
 	if v == "" {
 		return time.Unix(0, 0).UTC(), nil
