@@ -8,16 +8,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Admission is whether a node under pressure admits a pod.
+// Admission says whether a node under pressure admits a pod.
 type Admission struct {
 	Admit bool
-	// Reason and Message are those of a refusal, with the kubelet's text.
+	// Reason and Message are set if the pod is refused. Message is the kubelet's text.
 	Reason, Message string
 }
 
-// Admit returns whether a node with these conditions admits a pod. It refuses none without a
-// condition, and no critical pod. Under memory pressure alone it refuses pods that neither request
-// or limit anything nor tolerate the taint of memory pressure.
+// Admit returns whether a node with these conditions admits a pod. Without a condition it admits
+// every pod, and it always admits critical pods. If memory pressure is the only condition, it
+// refuses only pods that have no requests and limits and do not tolerate the taint of memory
+// pressure.
 func Admit(pod *corev1.Pod, conditions []corev1.NodeConditionType) Admission {
 	memoryOnly := len(conditions) == 1 && conditions[0] == corev1.NodeMemoryPressure
 	if len(conditions) == 0 || CriticalReason(pod) != "" || memoryOnly && (!isBestEffort(pod) || toleratesMemoryPressure(pod)) {
@@ -63,17 +64,17 @@ func toleratesMemoryPressure(pod *corev1.Pod) bool {
 	})
 }
 
-// Annotations that the kubelet puts on pods.
+// The annotations that the kubelet sets on pods.
 const (
 	sourceAnnotation = "kubernetes.io/config.source"
 	mirrorAnnotation = corev1.MirrorPodAnnotationKey
 	fromAPIServer    = "api"
 )
 
-// criticalPriority is that of the class system-cluster-critical.
+// criticalPriority is the priority of the class system-cluster-critical.
 const criticalPriority = 2_000_000_000
 
-// CriticalReason returns why a pod is never evicted; empty for a pod that may be.
+// CriticalReason returns the reason why a pod is never evicted; empty if it may be evicted.
 func CriticalReason(pod *corev1.Pod) string {
 	if source, ok := pod.Annotations[sourceAnnotation]; ok && source != fromAPIServer {
 		return "it is a static pod, which no controller would replace"
@@ -87,7 +88,7 @@ func CriticalReason(pod *corev1.Pod) string {
 	return ""
 }
 
-// priority is zero for a pod of no class.
+// priority returns the priority of a pod; zero if it has none.
 func priority(pod *corev1.Pod) int32 {
 	if p := pod.Spec.Priority; p != nil {
 		return *p
@@ -99,7 +100,7 @@ func refOf(pod *corev1.Pod) PodIdentity {
 	return PodIdentity{Name: pod.Name, Namespace: pod.Namespace, UID: string(pod.UID)}
 }
 
-// PodIdentity names a pod.
+// PodIdentity identifies a pod.
 type PodIdentity struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`

@@ -30,7 +30,7 @@ func TestConformance(t *testing.T) {
 		ran, passed, skipped := 0, 0, 0
 		eachVector(t, family.name, func(v *vector) {
 			if v.Config.FeatureGates != nil {
-				skipped++ // of a kubelet with other features than 1.36 has by default
+				skipped++ // vectors of a kubelet with other feature gates than the defaults of 1.36
 				return
 			}
 			ran++
@@ -63,7 +63,7 @@ func checkParse(t *testing.T, v *vector) {
 	}
 }
 
-// written is a threshold in the vectors' terms.
+// written returns a threshold in the form of the vectors.
 func written(t *Threshold) vectorThreshold {
 	return vectorThreshold{Signal: t.Signal, Value: writtenValue(&t.Value), GracePeriodSeconds: t.Grace.Seconds()}
 }
@@ -72,7 +72,7 @@ func writtenValue(v *ThresholdValue) vectorValue {
 	if v.Quantity == nil {
 		return vectorValue{Percentage: new(float64(v.Fraction))}
 	}
-	q := v.Quantity.DeepCopy() // which AsDec changes
+	q := v.Quantity.DeepCopy() // AsDec changes the quantity
 	exact := q.AsDec().String()
 	if strings.Contains(exact, ".") {
 		exact = strings.TrimRight(strings.TrimRight(exact, "0"), ".")
@@ -136,7 +136,7 @@ func checkNotifier(t *testing.T, v *vector) {
 	if got := kubeletDescription(&threshold); got != v.Expect.Description {
 		t.Errorf("description %q, want %q", got, v.Expect.Description)
 	}
-	current := false // whether something is registered with the kernel
+	current := false // whether a figure is registered with the kernel
 	for i := range v.Steps {
 		step := &v.Steps[i]
 		n, err := threshold.CgroupThreshold(&step.Stats.Summary, Cgroups{Mount: v.Cgroups.MemoryMount, Pods: v.Cgroups.PodRoot})
@@ -157,7 +157,7 @@ func checkNotifier(t *testing.T, v *vector) {
 	}
 }
 
-// checkSync plays a node's life.
+// checkSync replays a sequence of decisions about one node.
 func checkSync(t *testing.T, v *vector) {
 	play(t, v, true, func(i int, d *Decision, got vectorAction) bool {
 		v.Steps[i].compare(t, d, got)
@@ -168,7 +168,7 @@ func checkSync(t *testing.T, v *vector) {
 	})
 }
 
-// play calls f with each decision of a vector and what came of it, until f returns false.
+// play calls f with each decision of a vector and its result, until f returns false.
 func play(t *testing.T, v *vector, parity bool, f func(int, *Decision, vectorAction) bool) {
 	t.Helper()
 	var (
@@ -191,7 +191,7 @@ func play(t *testing.T, v *vector, parity bool, f func(int, *Decision, vectorAct
 		case "imageFs":
 			in.LayoutErr = errVector
 		case "containerFs":
-			in.Layout.DedicatedContainerFs = false // as in a kubelet that does not know
+			in.Layout.DedicatedContainerFs = false // like a kubelet that does not know about it
 		}
 		if step.StatsError {
 			in.SummaryErr = errVector
@@ -220,8 +220,8 @@ func play(t *testing.T, v *vector, parity bool, f func(int, *Decision, vectorAct
 	}
 }
 
-// TestOnlyDoubtsDiffer: without Parity a node's life is the same up to the first doubt
-// about a figure that is there, and whatever differs then, the decision says a doubt.
+// TestOnlyDoubtsDiffer replays vectors without Parity. The decisions are the same until the first
+// doubt about an existing figure. If a later decision differs, it must have a doubt.
 func TestOnlyDoubtsDiffer(t *testing.T) {
 	alike, doubted := 0, 0
 	eachVector(t, "sync", func(v *vector) {
@@ -265,7 +265,7 @@ func TestOnlyDoubtsDiffer(t *testing.T) {
 
 var errVector = errors.New("the vector wants an error")
 
-// collect plays the collections, and returns the summary after them.
+// collect simulates the collections, and returns the summary after them.
 func collect(step *vectorStep, collections []Collection) (*stats.Summary, error) {
 	if step.GC.StatsError {
 		return nil, errVector
@@ -318,8 +318,8 @@ func (step *vectorStep) compare(t *testing.T, d *Decision, got vectorAction) {
 	step.compareInside(t, d)
 }
 
-// compareInside compares what the kubelet keeps to itself. It is no part of the contract,
-// but shows a difference before it matters.
+// compareInside compares internal values of the kubelet. They are not part of the contract, but
+// they show a difference before it has an effect.
 func (step *vectorStep) compareInside(t *testing.T, d *Decision) {
 	t.Helper()
 	var since0 []vectorThreshold
@@ -340,7 +340,7 @@ func (step *vectorStep) compareInside(t *testing.T, d *Decision) {
 		t.Errorf("conditions last observed (-want +got):\n%s", diff)
 	}
 	if d.Observations == nil {
-		return // what is kept is that of an earlier call
+		return // the stored values belong to an earlier call
 	}
 	if got, want := len(d.Observations), len(step.Expect.Observations); got != want {
 		t.Errorf("%d observations, want %d", got, want)

@@ -9,14 +9,14 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// notifierInterval is the shortest time between two RefreshNotifiers.
+// notifierInterval is the shortest time between two decisions with RefreshNotifiers.
 const notifierInterval = 10 * time.Second
 
-// limitGraceSeconds is the termination grace period of a pod that is evicted at once.
+// limitGraceSeconds is the termination grace period of a pod that exceeds a limit, and of a hard
+// threshold.
 const limitGraceSeconds = 1
 
-// Decide returns what to do now. It does not change its input, and equal inputs give equal
-// decisions.
+// Decide returns what to do now. It does not change its input. Equal inputs give equal decisions.
 func Decide(in *Input) *Decision {
 	d := &Decision{
 		At: in.Now, Outcome: OutcomeNoThresholds, Acting: -1, Victim: -1, State: in.State, Conditions: in.State.Conditions, parity: in.Settings.Parity,
@@ -57,7 +57,7 @@ func (d *Decision) compareThresholds(in *Input, begins bool) {
 	d.Thresholds = make([]ThresholdState, 0, len(list))
 	for i := range list {
 		if slices.ContainsFunc(list[:i], func(t Threshold) bool { return t.equal(&list[i]) }) {
-			continue // a soft threshold without a grace period equals the hard one
+			continue // a soft threshold without a grace period is equal to the hard one
 		}
 		t := ThresholdState{Threshold: list[i], Derived: i >= added}
 		t.Deferred = t.Derived && begins
@@ -96,7 +96,8 @@ func (t *ThresholdState) compare(in *Input, d *Decision) {
 	t.Remaining = max(0, t.Threshold.Grace-met)
 }
 
-// updateConditions sets the conditions from the thresholds that are met, in force or not.
+// updateConditions sets the conditions from the thresholds that are met, whether they are in force
+// or not.
 func (d *Decision) updateConditions(in *Input) {
 	list := slices.Clone(in.State.Conditions)
 	for i := range d.Thresholds {
@@ -141,8 +142,7 @@ func (d *Decision) saveState() {
 	}
 }
 
-// chooseAction chooses what to evict: the pods over their limits, or else one pod for one
-// threshold.
+// chooseAction chooses what to evict: all pods over their limits, or one pod for one threshold.
 func (d *Decision) chooseAction(in *Input) {
 	statsByUID := byUID(in.Summary.Pods)
 	if in.Settings.LocalLimits && d.enforceLimits(in, statsByUID) {
@@ -198,7 +198,8 @@ func (d *Decision) chooseVictim() {
 	}
 }
 
-// enforceLimits evicts the pods over their limits, and reports whether there is any to evict.
+// enforceLimits evicts the pods that exceed their limits. It reports whether there is a pod to
+// evict.
 func (d *Decision) enforceLimits(in *Input, statsByUID map[string]*stats.PodStats) bool {
 	d.Exceeded = exceededLimits(in.Pods, statsByUID, d.Layout)
 	for i := range d.Exceeded {
@@ -239,7 +240,8 @@ const (
 )
 
 // Collections returns what is removed for a signal before a pod is evicted, in order. Nothing can
-// be removed for memory and process ids, nor for nodefs if images have a file system of their own.
+// be removed for memory and process ids. The same holds for nodefs if images have their own file
+// system.
 func (l DiskLayout) Collections(s Signal) []Collection {
 	node := s == NodeFsAvailable || s == NodeFsInodesFree
 	image := s == ImageFsAvailable || s == ImageFsInodesFree
@@ -254,21 +256,23 @@ func (l DiskLayout) Collections(s Signal) []Collection {
 	return []Collection{UnusedContainers, UnusedImages}
 }
 
-// Reclaimed is the result of the collections, by the summary after them. It is empty without one.
+// Reclaimed is the result of the collections, by the summary after them. It has no observations if
+// there is no summary.
 type Reclaimed struct {
 	Observations []Observation
-	// Open are the thresholds that are still met with their minimum reclaim added. If there is
-	// none, no pod is evicted.
+	// Open are the thresholds that are still met if their minimum reclaim is added to the threshold.
+	// If there is none, no pod is evicted.
 	Open []Threshold
 }
 
-// AfterReclaim returns the decision after the collections of Reclaim. It is given the summary read
-// after them, or the error of that read. Errors of the collections do not matter: the figures
-// decide. No pod is evicted if no threshold is met any more, of any signal, hard or soft, in force
-// or not, with its minimum reclaim added. Pressure signals do not count here, since their averages
-// include the time before. A figure that is missing or in doubt counts as not met. Without a
-// summary the pod is evicted, since the earlier figures were sound. The receiver does not change;
-// it is returned if it asked for no collection.
+// AfterReclaim returns the decision after the collections of Reclaim. s is the summary that was
+// read after them; err is the error of that read. Errors of the collections do not matter, because
+// the figures decide. No pod is evicted if no threshold is met any more with its minimum reclaim
+// added. This includes all signals, hard and soft thresholds, in force or not. Pressure signals do
+// not count here, because their averages include the time before the collections. A figure that is
+// missing or in doubt counts as not met. Without a summary the pod is evicted, because the earlier
+// figures were valid. AfterReclaim does not change the receiver, and returns it if it asked for no
+// collection.
 func (d *Decision) AfterReclaim(s *stats.Summary, err error) *Decision {
 	if d.Outcome != OutcomeReclaim {
 		return d
@@ -277,7 +281,7 @@ func (d *Decision) AfterReclaim(s *stats.Summary, err error) *Decision {
 	r := &Reclaimed{}
 	after.Reclaim, after.Reclaimed = nil, r
 	if err == nil && s != nil {
-		r.Observations = observeSummary(s, time.Time{}) // it is later than d.At by an unknown time
+		r.Observations = observeSummary(s, time.Time{}) // the summary is later than d.At by an unknown time
 		for i := range d.Thresholds {
 			t := &d.Thresholds[i].Threshold
 			o := findObservation(r.Observations, t.Signal)

@@ -12,7 +12,7 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// crowded returns a node with n pods of two containers, low on nothing.
+// crowded returns a node with n pods of two containers. The node is low on nothing.
 func crowded(tb testing.TB, n int) *Input {
 	tb.Helper()
 	thresholds, err := Parse(&ThresholdConfig{
@@ -53,8 +53,8 @@ func crowded(tb testing.TB, n int) *Input {
 	return in
 }
 
-// BenchmarkDecide decides for a node of 110 pods, the kubelet's most: calm, and low on
-// memory or disk so that the pods are ranked.
+// BenchmarkDecide decides about a node of 110 pods, the kubelet's default maximum: without
+// pressure, and low on memory or disk, so that the pods are ranked.
 func BenchmarkDecide(b *testing.B) {
 	for _, c := range []struct {
 		name string

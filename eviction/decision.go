@@ -8,40 +8,41 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Decision is what to do now, with its derivation.
+// Decision says what to do now, with its derivation.
 type Decision struct {
 	At      time.Time
 	Outcome DecisionOutcome
-	// Err is why nothing could be decided: OutcomeNoLayout, OutcomeNoSummary.
+	// Err is the reason why no decision was possible: see OutcomeNoLayout and OutcomeNoSummary.
 	Err    error
 	Layout DiskLayout
-	// Observations are the signals' figures, in the order of Signals.
+	// Observations are the figures of the signals, in the order of Signals.
 	Observations []Observation
-	// Thresholds are all thresholds, including those derived for containerfs, in the order in
-	// which they are acted on. Acting is the index of the one that is acted on, or -1.
+	// Thresholds are all thresholds, with those derived for containerfs, in the order in which they
+	// are acted on. Acting is the index of the threshold that is acted on, or -1.
 	Thresholds []ThresholdState
 	Acting     int
-	// Conditions are the node conditions that were met at least once, reported or not.
+	// Conditions are the node conditions that were met at least once, whether they are reported or
+	// not.
 	Conditions []Condition
-	// RefreshNotifiers asks the caller to update the memory notifiers from the summary: see
+	// RefreshNotifiers asks the caller to update the memory notifiers from the summary. See
 	// Threshold.CgroupThreshold.
 	RefreshNotifiers bool
-	// Exceeded are the pods over a limit of local storage. If one of them can be evicted, the
+	// Exceeded are the pods that exceed a limit of local storage. If one of them can be evicted, the
 	// thresholds wait for the next decision.
 	Exceeded []ExceededLimit
-	// Reclaim is what to remove before a pod is evicted, in order. The caller then calls
+	// Reclaim is what to remove, in order, before a pod is evicted. The caller then calls
 	// AfterReclaim, which sets Reclaimed.
 	Reclaim   []Collection
 	Reclaimed *Reclaimed
-	// Ranking are the pods in the order of eviction for the threshold that is acted on. Victim
-	// is the index of the first that is not skipped, or -1. Both are also set when there is a
-	// Reclaim, or when it was enough.
+	// Ranking are the pods in the order of eviction for the threshold that is acted on. Victim is the
+	// index of the first pod that is not skipped, or -1. Both are set even if there is a Reclaim, and
+	// if the Reclaim was enough.
 	Ranking []RankedPod
 	Victim  int
-	// Kills are the pods to evict: at most one for a threshold, or every pod that exceeds a
-	// limit of local storage.
+	// Kills are the pods to evict: at most one for a threshold, or every pod that exceeds a limit of
+	// local storage.
 	Kills []Kill
-	// State is for the next decision.
+	// State is the state for the next decision.
 	State DecisionState
 
 	parity      bool
@@ -71,32 +72,33 @@ const (
 // ThresholdState is a threshold compared with its signal.
 type ThresholdState struct {
 	Threshold Threshold
-	// Derived: the threshold is not configured, but copied to containerfs from the file system
-	// that containers are on. Deferred: on a node's first decision a derived threshold only
-	// counts after a collection, as in the kubelet.
+	// Derived is set if the threshold is not configured, but copied to containerfs from the file
+	// system that containers are on. Deferred is set on a node's first decision: a derived threshold
+	// then counts only after a collection, as in the kubelet.
 	Derived, Deferred bool
-	// Observation is the signal's figure; nil if there is none. The threshold is met while
-	// Available is below Limit. Once in force it ends when Available reaches Goal.
+	// Observation is the figure of the signal; nil if there is none. The threshold is met while
+	// Available is below Limit. Once in force, it ends when Available reaches Goal.
 	Observation *Observation
 	Limit, Goal resource.Quantity
-	// Met: the figure is beyond the limit now. Reclaiming: the threshold is in force and no
-	// longer met, but its minimum reclaim is not reached.
+	// Met is set if the figure is beyond the limit now. Reclaiming is set if the threshold is in force
+	// and no longer met, but its minimum reclaim is not reached.
 	Met, Reclaiming bool
-	// Since is when it was first met, without a break since; zero if it is not met.
+	// Since is the time from which it has been met without a break; zero if it is not met.
 	Since time.Time
-	// InForce: it has been met for its grace period. Remaining is the rest of that period.
+	// InForce is set if it has been met for its grace period. Remaining is the rest of that period.
 	InForce   bool
 	Remaining time.Duration
-	// Fresh: the figure is newer than that of the decision before. A threshold in force is
-	// only acted on with a fresh figure.
+	// Fresh is set if the figure is newer than that of the decision before. A threshold in force is
+	// acted on only with a fresh figure.
 	Fresh bool
-	// SettledAt is when a pressure signal's average no longer includes the time before the
-	// last eviction (Input.Evicted); zero if that is over. Until then no pod is evicted for it.
+	// SettledAt is the time from which a pressure signal's average no longer includes the time before
+	// the last eviction (Input.Evicted); zero if that time has passed. Until then no pod is evicted
+	// for the signal.
 	SettledAt time.Time
 }
 
-// Distance returns how far the figure is from the threshold, in the signal's unit or in percent
-// of the time. It is zero or less once the threshold is met, and false if there is no figure.
+// Distance returns how far the figure is from the threshold, in the signal's unit, or in percent of
+// the time. It is zero or less if the threshold is met. It returns false if there is no figure.
 func (t *ThresholdState) Distance() (float64, bool) {
 	o := t.Observation
 	if o == nil {
@@ -111,15 +113,16 @@ func (t *ThresholdState) Distance() (float64, bool) {
 // Kill is the eviction of a pod.
 type Kill struct {
 	Pod PodIdentity
-	// Signal is a threshold's signal, or one of EmptyDirLimit, PodLimit and ContainerLimit.
+	// Signal is the signal of a threshold, or one of EmptyDirLimit, PodLimit and ContainerLimit.
 	Signal string
-	// Hard: the threshold is hard, or a limit is exceeded. PodDisruptionBudgets do not count.
+	// Hard is set if the threshold is hard, or if a limit is exceeded. PodDisruptionBudgets do not
+	// apply then.
 	Hard bool
-	// GraceSeconds is the pod's termination grace period, as the kubelet computes it. It may be
-	// zero or less: the caller gives at least one second.
+	// GraceSeconds is the pod's termination grace period, as the kubelet computes it. It may be zero
+	// or less; the caller must give the pod at least one second.
 	GraceSeconds int64
-	// Message is for the pod's status (phase Failed, reason Evicted) and for the Event.
-	// Annotations are for the Event.
+	// Message is for the pod's status (phase Failed, reason Evicted) and for the Event. Annotations
+	// are for the Event.
 	Message     string
 	Annotations map[string]string
 	// Condition is for the pod's status; nil for limits of local storage.

@@ -18,17 +18,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestDerivation prints decisions in full: see testdata/derivation. Its commands:
+// TestDerivation prints complete decisions: see testdata/derivation. The commands are:
 //
 //	node [imagefs] [split] [transition=DURATION] [max-grace=SECONDS] [limits] [parity]
 //	decide at=TIME [no-layout] [no-summary]
 //	admit CONDITION... [critical] [requests] [tolerates]
 //
-// node forgets everything, and takes the configuration below. decide takes the node, a
-// line each: what is left ("memory 90Mi of 1Gi", "nodefs ... inodes 10 of 1000",
-// "pids 3 of 100", each perhaps with ago=5s or ahead=5s), stalls ("stall memory some 30"),
-// pods (name, then what they request and use). Lines that begin with after are of the node after
-// what was to be collected was.
+// node drops all state and uses the configuration below it. The lines of decide describe the node:
+// what is available ("memory 90Mi of 1Gi", "nodefs ... inodes 10 of 1000", "pids 3 of 100", each
+// optionally with ago=5s or ahead=5s), stalls ("stall memory some 30"), and pods (the name, and
+// then what they request and use). Lines that begin with "after" describe the node after the
+// collections.
 func TestDerivation(t *testing.T) {
 	datadriven.Walk(t, "testdata/derivation", func(t *testing.T, path string) {
 		var (
@@ -98,7 +98,7 @@ func configured(d *datadriven.TestData) (*Settings, error) {
 	return s, err
 }
 
-// node fills in what a decide command says, and returns the summary after a collection.
+// node sets the input that a decide command describes, and returns the summary after a collection.
 func node(in *Input, d *datadriven.TestData) (*stats.Summary, error) {
 	for _, a := range d.CmdArgs {
 		if a.Key == "at" {
@@ -126,7 +126,7 @@ func node(in *Input, d *datadriven.TestData) (*stats.Summary, error) {
 			}
 		}
 	}
-	for i := range in.Pods { // each was added for both summaries
+	for i := range in.Pods { // each pod was added for both summaries
 		in.Pods[i/2] = in.Pods[i]
 	}
 	in.Pods = in.Pods[:len(in.Pods)/2]
@@ -139,7 +139,7 @@ func node(in *Input, d *datadriven.TestData) (*stats.Summary, error) {
 	return later, nil
 }
 
-// given reads one line.
+// given parses one line.
 func given(in *Input, s *stats.Summary, words []string) error {
 	measured := in.Now
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool {
@@ -328,7 +328,7 @@ func pod(in *Input, s *stats.Summary, words []string) error {
 	return nil
 }
 
-// describeDecision writes a decision with its derivation.
+// describeDecision writes a decision with its derivation to b.
 func describeDecision(b *strings.Builder, d *Decision) {
 	describeOutcome(b, d)
 	for i := range d.Thresholds {
@@ -400,7 +400,7 @@ func describeDecision(b *strings.Builder, d *Decision) {
 	}
 }
 
-// doubt is a figure that is missing or cannot be right: the node's, or that of a pod.
+// doubt is a figure that is missing or cannot be right, of the node or of a pod.
 type doubt struct {
 	signal Signal
 	pod    PodIdentity
@@ -430,7 +430,7 @@ func figureDoubt(o *Observation) string {
 	return o.Doubt
 }
 
-// describeOutcome writes what a decision comes to.
+// describeOutcome writes the outcome of a decision.
 func describeOutcome(b *strings.Builder, d *Decision) {
 	fmt.Fprint(b, d.Outcome)
 	if len(d.Reclaim) > 0 {

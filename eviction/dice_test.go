@@ -13,8 +13,8 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// dice make a node of bytes: each choice takes one, and is the first once there are none
-// left. So a fuzzer can find its way, and every node has its bytes.
+// dice builds a node from bytes. Each choice uses one byte; when no byte is left, it takes the
+// first alternative. A fuzzer can therefore search the nodes, and every node can be built.
 type dice struct{ bytes []byte }
 
 func (d *dice) roll(sides int) int {
@@ -30,7 +30,8 @@ func (d *dice) chance(in int) bool { return d.roll(in) == in-1 }
 
 func pick[T any](d *dice, of ...T) T { return of[d.roll(len(of))] }
 
-// figure is a number of mebibytes, now and then one that cannot be, or none.
+// figure returns a number of bytes (whole mebibytes). Some results are impossible, and some are
+// nil.
 func (d *dice) figure() *uint64 {
 	n := uint64(d.roll(64)) << 20
 	switch d.roll(40) {
@@ -61,7 +62,7 @@ func (d *dice) quantity() resource.Quantity {
 		resource.MustParse("1e30"), resource.Quantity{})
 }
 
-// config is of thresholds that are often met.
+// config returns a configuration with thresholds that are often met.
 func (d *dice) config() *ThresholdConfig {
 	c := &ThresholdConfig{EvictionHard: map[string]string{}, EvictionSoft: map[string]string{}, EvictionSoftGracePeriod: map[string]string{}, EvictionMinimumReclaim: map[string]string{}}
 	values := []string{"20Mi", "40Mi", "10%", "60%", "1", "0%", "100.0%", "2048.5", "1e30"}
@@ -158,7 +159,7 @@ func (d *dice) pods() []*corev1.Pod {
 	return list
 }
 
-// rounds are the inputs of a node's decisions in a row, but for their state, and the
+// rounds returns the inputs of consecutive decisions about a node, without their State, and the
 // summaries after collections.
 func (d *dice) rounds() (list []*Input, after []*stats.Summary) {
 	settings := &Settings{TransitionPeriod: time.Duration(d.roll(3)) * time.Minute, MaxPodGraceSeconds: int64(d.roll(90)) - 5, LocalLimits: d.chance(2), Parity: d.chance(4)}

@@ -1,13 +1,13 @@
 // Package eviction decides which pod a node evicts when it runs out of a resource. It makes the
-// decisions of the kubelet's eviction manager, and returns the full derivation of each.
+// same decisions as the kubelet's eviction manager, and returns the full derivation of each.
 //
 // The package is pure. Decide takes thresholds, the layout of the disks, the pods, a summary of
-// usage, the state of the decision before, and the time. It returns what to do and why: each
-// figure beside each threshold, the node conditions, and the ranking with its keys. It reads no
-// clock and calls neither kernel nor API server, so the same code decides on a live node, in a
+// usage, the state of the decision before, and the time. It returns what to do and why: each figure
+// with its threshold, the node conditions, and the ranking with its keys. It reads no clock and
+// calls neither the kernel nor the API server. The same code therefore decides on a live node, in a
 // dry run and in a test.
 //
-// A round is two calls where unused containers or images can be removed first:
+// A round needs two calls if unused containers or images can be removed first:
 //
 //	d := eviction.Decide(in)
 //	if len(d.Reclaim) > 0 {
@@ -19,14 +19,14 @@
 //
 // The rules are those of Kubernetes 1.36 (pkg/kubelet/eviction), including the order of the pods
 // and the text of the messages. The vectors in testdata/eviction come from the kubelet's code and
-// verify this. Where the kubelet's order is random, this package has a fixed order: hard
-// thresholds before soft ones, then the order of Signals; equal pods by name.
+// verify this. Where the kubelet's order is random, this package has a fixed order: hard thresholds
+// before soft ones, then the order of Signals; pods with equal keys by name.
 //
-// It differs from the kubelet in four ways. It accepts the kernel's pressure stall figures as
+// It differs from the kubelet in four points. It accepts the kernel's pressure stall figures as
 // signals (ParsePressure), and waits after an eviction until their averages have settled
 // (Input.Evicted). It evicts no pod for a figure that cannot be right (Observation.Doubt), unless
-// Settings.Parity is set. It skips the pod that runs it (Input.Self). It skips pods that cannot
-// be evicted now (Input.Blocked).
+// Settings.Parity is set. It skips its own pod (Input.Self). It skips pods that cannot be evicted
+// now (Input.Blocked).
 //
 // Files:
 //

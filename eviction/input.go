@@ -8,21 +8,20 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// Settings are what does not change from one decision to the next.
+// Settings has what does not change from one decision to the next.
 type Settings struct {
-	// Thresholds are as Parse returns them; Decide derives those of containerfs.
+	// Thresholds are the result of Parse; Decide derives those of containerfs.
 	Thresholds []Threshold
-	// TransitionPeriod is how long a condition is reported after it was last met. With zero it
-	// is never reported, as in the kubelet.
+	// TransitionPeriod is how long a condition is reported after it was last met. If it is zero,
+	// conditions are never reported, as in the kubelet.
 	TransitionPeriod time.Duration
 	// MaxPodGraceSeconds bounds the grace period of pods evicted for soft thresholds.
 	MaxPodGraceSeconds int64
-	// LocalLimits enforces the limits of local storage
-	// (localStorageCapacityIsolation).
+	// LocalLimits enforces the limits of local storage (localStorageCapacityIsolation).
 	LocalLimits bool
-	// Parity decides as the kubelet does on figures that are missing or cannot be right: it
-	// uses them as they are, and evicts a pod without statistics first. It is for comparisons
-	// with the kubelet. Without it no pod is evicted for such a figure: see Observation.Doubt and RankedPod.Doubt.
+	// Parity treats figures that are missing or cannot be right as the kubelet does: it uses them as
+	// they are, and evicts a pod without statistics first. It is for comparisons with the kubelet.
+	// Without it no pod is evicted for such a figure: see Observation.Doubt and RankedPod.Doubt.
 	Parity bool
 }
 
@@ -30,73 +29,73 @@ type Settings struct {
 type Input struct {
 	Now      time.Time
 	Settings *Settings
-	// Layout is the layout of the node's disks. It is only read until State.LayoutKnown. LayoutErr is
-	// why it is not known; then nothing is decided.
+	// Layout is the layout of the node's disks. It is used only until State.LayoutKnown. LayoutErr is
+	// the reason why it is not known; there is no decision then.
 	Layout    DiskLayout
 	LayoutErr error
 	// Pods are the pods on the node that have not ended.
 	Pods []*corev1.Pod
-	// Summary is what is in use, as the kubelet's summary API has it. A nil figure is
-	// not known, which differs from zero; a zero time is not known. The stalls are those of Node.
-	// SummaryErr is why there is no summary.
+	// Summary is the usage, in the form of the kubelet's summary API. A figure that is nil is not
+	// known, which is different from zero; so is a time that is zero. The stalls are those of Node.
+	// SummaryErr is the reason why there is no summary.
 	Summary    *stats.Summary
 	SummaryErr error
 
-	// Self is the UID of the pod that runs this code, which is skipped; empty for none.
+	// Self is the UID of the pod that runs this code, which is skipped; empty if there is none.
 	Self types.UID
-	// Blocked are pods that cannot be evicted now, by UID. They are skipped, and the next pod in
+	// Blocked are the pods that cannot be evicted now, by UID. They are skipped, and the next pod in
 	// the ranking is evicted.
 	Blocked map[types.UID]BlockedPod
-	// Evicted is the time of the last eviction; zero if there was none. A pressure signal's
-	// average includes the time before it. So for two of its windows (after which a seventh of
-	// the weight is left) no pod is evicted for that signal. Its condition is still reported.
+	// Evicted is the time of the last eviction; zero if there was none. The average of a pressure
+	// signal includes the time before it. For two windows of the signal, after which a seventh of that
+	// weight is left, no pod is therefore evicted for it. Its condition is still reported.
 	Evicted time.Time
-	// State is Decision.State of the decision before; zero for the first.
+	// State is the Decision.State of the decision before; zero for the first decision.
 	State DecisionState
 }
 
 // BlockedPod is a pod that cannot be evicted now.
 type BlockedPod struct {
-	// Reason is a sentence, for example which PodDisruptionBudget does not allow it.
+	// Reason is a sentence, for example with the PodDisruptionBudget that does not allow the eviction.
 	Reason string
-	// Hard: the pod is not evicted for a hard threshold either.
+	// Hard is set if the pod is not evicted for a hard threshold either.
 	Hard bool
 }
 
-// DecisionState is what one decision passes to the next. Decide returns a new one and does not
-// change the old one.
+// DecisionState is the state that one decision passes to the next. Decide returns a new one and
+// does not change the old one.
 type DecisionState struct {
 	Layout      DiskLayout
 	LayoutKnown bool
-	// Thresholds are those that are met, or in force and not resolved.
+	// Thresholds are the thresholds that are met, or in force and not ended.
 	Thresholds []MetThreshold
-	// Conditions are those that were met at least once.
+	// Conditions are the conditions that were met at least once.
 	Conditions []Condition
-	// LastMeasured are the times of the signals' figures.
+	// LastMeasured has the times of the signals' figures.
 	LastMeasured []SignalTime
-	// NotifiersAt is when RefreshNotifiers was last set.
+	// NotifiersAt is the time at which RefreshNotifiers was last set.
 	NotifiersAt time.Time
 }
 
 // MetThreshold is a threshold that is met, or in force.
 type MetThreshold struct {
 	Threshold Threshold
-	// Since is when it was first met, without a break since.
+	// Since is the time from which it has been met without a break.
 	Since time.Time
-	// InForce: it has been met for its grace period.
+	// InForce is set if it has been met for its grace period.
 	InForce bool
 }
 
 // Condition is a node condition.
 type Condition struct {
 	Type corev1.NodeConditionType
-	// MetAt is when a threshold of it was last met.
+	// MetAt is the last time at which one of its thresholds was met.
 	MetAt time.Time
-	// Reported: the condition is true, by the last decision that had figures.
+	// Reported is set if the condition is true by the last decision that had figures.
 	Reported bool
 }
 
-// SignalTime is when a signal's figure was measured.
+// SignalTime is the time of a signal's figure.
 type SignalTime struct {
 	Signal Signal
 	Time   time.Time
@@ -111,8 +110,8 @@ func (s *DecisionState) metThreshold(t *Threshold) *MetThreshold {
 	return nil
 }
 
-// isNewer reports whether an observation is newer than the signal's last. An observation without
-// a time is newer, and so is a signal's first observation.
+// isNewer reports whether an observation is newer than the signal's last one. An observation
+// without a time is newer, and so is the first observation of a signal.
 func (s *DecisionState) isNewer(o *Observation) bool {
 	for i := range s.LastMeasured {
 		if s.LastMeasured[i].Signal == o.Signal {

@@ -16,7 +16,7 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// TestInvariants holds decisions about random nodes to what must hold of every one.
+// TestInvariants checks that the decisions about random nodes keep the invariants of all decisions.
 func TestInvariants(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	outcomes := map[DecisionOutcome]int{}
@@ -29,7 +29,7 @@ func TestInvariants(t *testing.T) {
 			t.Fatalf("of %x", bytes)
 		}
 	}
-	// The nodes are worth something only if they lead somewhere.
+	// The random nodes must lead to all outcomes.
 	for _, o := range []DecisionOutcome{OutcomeNoLayout, OutcomeNoSummary, OutcomeLocalLimit, OutcomeNoneInForce, OutcomeStale, OutcomeReclaim,
 		OutcomeReclaimed, OutcomeEvict, OutcomeNoPods, OutcomeNoCandidate, OutcomeConditionOnly, OutcomeSettling} {
 		if outcomes[o] == 0 {
@@ -55,8 +55,7 @@ func throw(random *rand.Rand, n int) []byte {
 	return bytes
 }
 
-// holds decides about the node that the bytes make, round by round, and checks what must
-// hold.
+// holds decides round by round about the node that the bytes describe, and checks the invariants.
 func holds(t *testing.T, bytes []byte) []*Decision {
 	t.Helper()
 	rounds, after := (&dice{bytes}).rounds()
@@ -98,7 +97,7 @@ var same = cmp.Options{
 	cmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) }),
 }
 
-// clone is a copy that shares nothing.
+// clone returns a copy that shares no memory.
 func clone[T any](t *testing.T, v T) (copied T) {
 	t.Helper()
 	b, err := json.Marshal(v)
@@ -111,21 +110,21 @@ func clone[T any](t *testing.T, v T) (copied T) {
 	return copied
 }
 
-// pure wants the same decision of the same input, and the input untouched, to the bits of
-// its quantities.
+// pure checks that the same input gives the same decision, and that the input is not changed,
+// including the internal form of its quantities.
 func pure(t *testing.T, in, untouched *Input, d *Decision) {
 	t.Helper()
 	if diff := cmp.Diff(d, Decide(in), same); diff != "" {
 		t.Errorf("a second decision differs:\n%s", diff)
 	}
 	a, b := *in, *untouched
-	a.Summary, b.Summary = withoutStalls(a.Summary), withoutStalls(b.Summary) // which may have NaNs
+	a.Summary, b.Summary = withoutStalls(a.Summary), withoutStalls(b.Summary) // the stalls may have NaNs
 	if !reflect.DeepEqual(a, b) {
 		t.Errorf("the input was changed:\n%s", cmp.Diff(b, a, same))
 	}
 }
 
-// withoutStalls returns a copy of s that lacks the stalls of the node.
+// withoutStalls returns a copy of s without the stalls of the node.
 func withoutStalls(s *stats.Summary) *stats.Summary {
 	if s == nil {
 		return nil
@@ -140,7 +139,7 @@ func withoutStalls(s *stats.Summary) *stats.Summary {
 	return &c
 }
 
-// follows wants a decision to follow from its own derivation.
+// follows checks that a decision follows from its own derivation.
 func follows(t *testing.T, in *Input, d *Decision) {
 	t.Helper()
 	pods := map[PodIdentity]*corev1.Pod{}
@@ -199,7 +198,7 @@ func follows(t *testing.T, in *Input, d *Decision) {
 	}
 }
 
-// orderless wants the ranking to be total: the same whatever order the pods come in.
+// orderless checks that the ranking does not depend on the order of the pods.
 func orderless(t *testing.T, in *Input, d *Decision) {
 	t.Helper()
 	reversed := *in
@@ -230,8 +229,8 @@ func orderless(t *testing.T, in *Input, d *Decision) {
 	}
 }
 
-// TestDecisionsShareNothing: several decisions at once on one input do not disturb each other. The
-// race detector reports any write.
+// TestDecisionsShareNothing makes several decisions on one input at once. The race detector reports
+// any write.
 func TestDecisionsShareNothing(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for range 40 {
@@ -251,7 +250,8 @@ func TestDecisionsShareNothing(t *testing.T) {
 	}
 }
 
-// FuzzSummary decides on whatever JSON: it must not break, and not evict in doubt.
+// FuzzSummary decides on any JSON: Decide must not panic, and must not evict a pod if a figure is
+// in doubt.
 func FuzzSummary(f *testing.F) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for range 10 {
@@ -291,8 +291,8 @@ func FuzzSummary(f *testing.F) {
 	})
 }
 
-// FuzzParse: what is accepted is a threshold that makes sense, and what a threshold
-// writes of itself is read as the same.
+// FuzzParse checks that an accepted threshold is valid, and that its text is parsed to the same
+// threshold.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"100Mi", "10%", "0%", "100%", "100.0%", "-1", "1e1%", "0x1p3%", "NaN%", "inf%", "10%%", "1.5Gi", "1e99999999", "1e-99999999", "1e99999999999999999999", "5E", "5Ei", "1E3", "memory.pressure.some.avg10>20 for 30s until 10",
 		"io.pressure.full.avg300>0.5", "cpu.pressure.some.avg60>99.9% for 1h", "memory.pressure.some.avg10>NaN", "memory.available>20"} {

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// roundActions returns what a round did, the last first.
+// roundActions returns what a round did, the last action first.
 func roundActions(round *guard.Round) []document.Action {
 	var list []document.Action
 	for i := len(round.Outcomes) - 1; i >= 0; i-- {
@@ -42,7 +42,7 @@ func newAction(o *execute.ActionOutcome) document.Action {
 	return a
 }
 
-// noticeText says what woke the guard, for people.
+// noticeText returns what woke the guard, for people.
 func noticeText(n notify.Notice) string {
 	words := make([]string, len(n.Sources))
 	for i, s := range n.Sources {
@@ -58,7 +58,7 @@ func noticeText(n notify.Notice) string {
 	return strings.Join(words, "; ")
 }
 
-// newWatch describes a notice that the kernel was asked for.
+// newWatch returns the description of a watch.
 func newWatch(w notify.Watch) document.Watch {
 	switch w := w.(type) {
 	case notify.UsageThreshold:

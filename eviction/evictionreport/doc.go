@@ -1,8 +1,9 @@
-// Package evictionreport makes the report on evictions of a node, for people and for programs: each
-// signal and its distance from each threshold, which pod would be evicted next and why, the recent
-// actions, and what triggers a reading. It decides nothing. The figures and the ranking are those of
-// package eviction for the last round.
+// Package evictionreport makes the report on evictions of a node, for people and for programs. The
+// report has each signal and its distance from each threshold, the pod that would be evicted next
+// and why, the recent actions, and what triggers a read. The package decides nothing: the figures
+// and the ranking come from package eviction for the last round.
 //
-// Files: report.go has New and the summary, signals.go the signals, thresholds and conditions,
-// ranking.go the pods in the order of eviction, actions.go the recent actions and the watches.
+// Files: report.go has New and the summary; signals.go has the signals, thresholds and conditions;
+// ranking.go has the pods in the order of eviction; actions.go has the recent actions and the
+// watches.
 package evictionreport

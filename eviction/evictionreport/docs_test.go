@@ -8,8 +8,8 @@ import (
 	"github.com/weir-metrics/weir/eviction"
 )
 
-// What the README and docs/eviction.md show is what the program says, and the latter's table has every signal with
-// the condition that it leads to.
+// TestDocumentation checks that the README and docs/eviction.md show what the program prints, and
+// that the table in docs/eviction.md has every signal with its node condition.
 func TestDocumentation(t *testing.T) {
 	page, err := os.ReadFile("../../docs/eviction.md")
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/weir-metrics/weir/eviction/guard"
 )
 
-// FuzzOf makes reports of any summary. The report is the same after it is written and read, its
-// next pod is not a skipped one, and making it changes nothing.
+// FuzzOf makes a report of any summary. It checks that the report is the same after it is encoded
+// and decoded, that its next pod is not a skipped one, and that New changes nothing.
 func FuzzOf(f *testing.F) {
 	f.Add([]byte(`{"node":{"memory":{"availableBytes":1,"workingSetBytes":1},"fs":{"availableBytes":5,"capacityBytes":0}}}`), 12.5)
 	f.Add([]byte(`{"node":{"fs":{"availableBytes":18446744073709551615,"capacityBytes":18446744073709551615,"inodes":1,"inodesFree":9},"rlimit":{"maxpid":-1,"curproc":9}}}`), math.NaN())

@@ -12,7 +12,8 @@ import (
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 )
 
-// newRanking returns the order of eviction for a threshold; nil if no pod is evicted for its signal.
+// newRanking returns the order of eviction for a threshold. It is nil if no pod is evicted for the
+// signal.
 func newRanking(t *eviction.Threshold, in *eviction.Input, d *eviction.Decision) *document.Ranking {
 	s := t.Signal
 	if s.Condition() == eviction.NodeIOPressure {
@@ -42,7 +43,8 @@ func newRanking(t *eviction.Threshold, in *eviction.Input, d *eviction.Decision)
 		return r
 	}
 	a, b := &list[next], &list[next+1+second]
-	// Skipped pods may be between these two. BeforeNextBy compares neighbours, so rank the two alone.
+	// There may be skipped pods between these two, and BeforeNextBy compares neighbours. So the two
+	// are ranked alone.
 	two := *in
 	two.Pods = slices.DeleteFunc(slices.Clone(in.Pods), func(pod *corev1.Pod) bool {
 		return string(pod.UID) != a.Pod.UID && string(pod.UID) != b.Pod.UID
@@ -52,15 +54,15 @@ func newRanking(t *eviction.Threshold, in *eviction.Input, d *eviction.Decision)
 	return r
 }
 
-// newRankedPod describes a pod of the ranking.
+// newRankedPod returns the description of a pod of the ranking.
 func newRankedPod(unit document.Unit, p *eviction.RankedPod) document.RankedPod {
 	ranked := document.RankedPod{
 		Namespace: p.Pod.Namespace, Name: p.Pod.Name, UID: p.Pod.UID, OverRequest: p.Over, Priority: p.Priority, BeforeNextBy: string(p.BeforeNextBy),
-		Skipped: string(p.Skipped), Message: cmp.Or(p.SkipMessage, p.Doubt), // with parity a pod in doubt is evicted nevertheless
+		Skipped: string(p.Skipped), Message: cmp.Or(p.SkipMessage, p.Doubt), // with parity a pod with a doubt is evicted nevertheless
 	}
 	switch {
 	case p.NoStats, p.Doubt != "" && p.Usage.IsZero():
-		ranked.OverRequest = false // to the kubelet a missing figure is zero
+		ranked.OverRequest = false // the kubelet counts a missing figure as zero
 	case unit == document.Processes:
 		ranked.Usage = floatOfQuantity(&p.Usage)
 	default:

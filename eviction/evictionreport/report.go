@@ -15,25 +15,26 @@ import (
 // ModeOff is the mode in which weir does not read the node.
 const ModeOff = "off"
 
-// Options have what a guard.Round does not say.
+// Options has the data of a report that a guard.Round does not have.
 type Options struct {
 	Node string
 	// Mode is off, observe, evict or kill.
 	Mode string
-	// Warnings are problems with the thresholds, for example compared with the kubelet's.
+	// Warnings are problems with the thresholds, for example in comparison with the kubelet's.
 	Warnings []string
-	// Reclaims: weir removes unused containers and images if a decision asks for it.
+	// Reclaims is set if weir removes unused containers and images when a decision asks for it.
 	Reclaims bool
 	// MaxInterval is the longest time between two rounds; zero if not known.
 	MaxInterval time.Duration
-	// PollInterval is the time between two readings of disks and process ids; zero for none.
+	// PollInterval is the time between two reads of disks and process ids; zero if they are not
+	// polled.
 	PollInterval time.Duration
-	// Now is the time of the report. Zero means time.Now.
+	// Now is the time of the report; zero means time.Now().
 	Now time.Time
 }
 
-// New returns the report. last is the newest round, nil before the first. acts are the rounds in
-// which something was done, newest first. New does not change them.
+// New returns the report. last is the newest round; nil before the first one. acts are the rounds
+// with an action, newest first. New does not change them.
 func New(last *guard.Round, acts []*guard.Round, c Options) *document.EvictionReport {
 	if c.Now.IsZero() {
 		c.Now = time.Now()
@@ -85,7 +86,7 @@ func fillFromRound(r *document.EvictionReport, round *guard.Round) {
 	}
 }
 
-// nodeState returns the node's state by a decision.
+// nodeState returns the state of the node that follows from a decision.
 func nodeState(d *eviction.Decision) document.NodeState {
 	switch d.Outcome {
 	case eviction.OutcomeNoThresholds:
@@ -106,7 +107,7 @@ func nodeState(d *eviction.Decision) document.NodeState {
 	return document.Normal
 }
 
-// summaryText returns the answer in a sentence.
+// summaryText returns the answer in one sentence.
 func summaryText(r *document.EvictionReport) string {
 	name := cmp.Or(r.Node, "this node") + ": "
 	switch r.State {

@@ -17,18 +17,18 @@ import (
 	"github.com/weir-metrics/weir/test/capture"
 )
 
-// noon is the moment of each report; times in transcripts count from it.
+// noon is the time of each report. Times in transcripts are relative to it.
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// TestTranscripts prints reports of rounds of eviction.Decide. Its commands:
+// TestTranscripts prints reports of rounds of eviction.Decide. The commands are:
 //
 //	settings [limits] [split]
 //	round [at=-2s] [no-summary] [no-layout] [capture=SCENARIO/ROUND]
 //	report [mode=observe] [reclaims] [floor=10s] [all] [json]
 //
-// settings forgets everything, and takes thresholds as eviction.ThresholdConfig has them. round
-// decides about the node below, a line each, or about the answers of a real kubelet and its
-// API server (then noon is two seconds later):
+// settings drops all state and sets thresholds in the form of eviction.ThresholdConfig. round
+// decides about the node that the lines below it describe, or about the answers of a real kubelet
+// and its API server. In the second case noon is two seconds after the answers:
 //
 //	memory|allocatable|nodefs|imagefs 93Mi of 8Gi [inodes 10 of 1000]
 //	pids 300 of 32768
@@ -41,8 +41,8 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 //	since -1m                         it repeats what was done first then
 //	did Blocked shop/web the words    what became of it; else what mode observe says
 //
-// report prints the report of the last round, and of those in which something was done. A line
-// below it is a warning.
+// report prints the report of the last round and of the rounds with an action. A line below it is a
+// warning.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
 		s := &scene{}
@@ -68,7 +68,7 @@ func (s *scene) report(t *testing.T, d *datadriven.TestData) string {
 	if d.Input == "" {
 		c.Warnings = nil
 	}
-	if s.last != nil && s.last.DecidedAt.After(noon) { // it is of a capture
+	if s.last != nil && s.last.DecidedAt.After(noon) { // the round uses a capture
 		c.Now = s.last.DecidedAt.Add(2 * time.Second)
 	}
 	for _, a := range d.CmdArgs {
@@ -97,7 +97,7 @@ func (s *scene) report(t *testing.T, d *datadriven.TestData) string {
 	return out.String()
 }
 
-// again compares a report with what a reader makes of it.
+// again checks that a report can be encoded as JSON and decoded without a change.
 func again(t *testing.T, r *document.EvictionReport) {
 	t.Helper()
 	text, err := json.Marshal(r)
@@ -113,7 +113,8 @@ func again(t *testing.T, r *document.EvictionReport) {
 	}
 }
 
-// captured reads the answers of a real kubelet and its API server, and returns their time.
+// captured sets the input to the answers of a real kubelet and its API server, and returns their
+// time.
 func captured(t *testing.T, round string, in *eviction.Input) time.Time {
 	t.Helper()
 	read := func(name string, into any) {

@@ -47,7 +47,7 @@ func newScene(t *testing.T, d *datadriven.TestData) *scene {
 	return s
 }
 
-// round decides about a node, and carries out nothing but what mode observe would.
+// round decides about a node. It carries out the decision as mode observe does.
 func (s *scene) round(t *testing.T, d *datadriven.TestData) {
 	in := &eviction.Input{Now: noon.Add(-2 * time.Second), Settings: s.settings, Layout: s.layout, State: s.state, Summary: &stats.Summary{}}
 	r := &guard.Round{Input: in, Notice: notify.Notice{Sources: []notify.NoticeSource{{}}}}
@@ -90,8 +90,8 @@ func (s *scene) round(t *testing.T, d *datadriven.TestData) {
 	}
 }
 
-// watch is what is watched, by the name that transcripts have for it: memory is for the first
-// threshold, and takes the node's memory from the lines above.
+// watch returns the watch with that name in the transcripts. memory is the watch for the first
+// threshold, with the node's memory from the lines above.
 func watch(t *testing.T, in *eviction.Input, name string) notify.Watch {
 	switch name {
 	case "stall":
@@ -106,7 +106,8 @@ func watch(t *testing.T, in *eviction.Input, name string) notify.Watch {
 	return w
 }
 
-// circumstance reads a line about the round itself; false if it is about the node.
+// circumstance parses a line about the round itself. It returns false if the line is about the
+// node.
 func circumstance(t *testing.T, r *guard.Round, words []string) bool {
 	switch words[0] {
 	case "woken":
@@ -139,7 +140,7 @@ func circumstance(t *testing.T, r *guard.Round, words []string) bool {
 	return true
 }
 
-// node reads a line about the node; false if it is none.
+// node parses a line about the node. It returns false if the line is not about the node.
 func node(t *testing.T, in *eviction.Input, words []string) bool {
 	s, at := in.Summary, in.Now
 	pair := func(words []string) (a, b *uint64) {
@@ -258,7 +259,7 @@ func pod(t *testing.T, in *eviction.Input, words []string) {
 	}
 }
 
-// number reads a quantity in bytes, inodes or processes.
+// number parses a quantity in bytes, inodes or processes.
 func number(t *testing.T, text string) *uint64 {
 	t.Helper()
 	q, err := resource.ParseQuantity(text)

@@ -19,7 +19,7 @@ import (
 func newSignals(in *eviction.Input, d *eviction.Decision) []document.Signal {
 	list := []document.Signal{}
 	states := d.Thresholds
-	if states == nil { // there is no decision: list the configured thresholds
+	if states == nil { // without a decision, list the configured thresholds
 		for _, t := range in.Settings.Thresholds {
 			states = append(states, eviction.ThresholdState{Threshold: t})
 		}
@@ -45,8 +45,8 @@ func newSignals(in *eviction.Input, d *eviction.Decision) []document.Signal {
 	return list
 }
 
-// rankingThreshold returns the threshold of a signal that pods are evicted for first. Which pods are
-// skipped may depend on it.
+// rankingThreshold returns the threshold of a signal for which a pod is evicted first. The skipped
+// pods may depend on it.
 func rankingThreshold(name string, d *eviction.Decision) *eviction.Threshold {
 	if d.Acting >= 0 && string(d.Thresholds[d.Acting].Threshold.Signal) == name {
 		return &d.Thresholds[d.Acting].Threshold
@@ -89,13 +89,13 @@ func newSignal(in *eviction.Input, d *eviction.Decision, t *eviction.ThresholdSt
 	if o := t.Observation; o != nil {
 		s.MeasuredAt = o.Time.UTC()
 		if o.Time.IsZero() {
-			s.MeasuredAt = in.Now.UTC() // the decision assumes the same
+			s.MeasuredAt = in.Now.UTC() // the decision makes the same assumption
 		}
 	}
 	return s
 }
 
-// newThreshold describes a threshold of s.
+// newThreshold returns the description of a threshold of s.
 func newThreshold(s *document.Signal, t *eviction.ThresholdState, now time.Time) document.Threshold {
 	threshold := document.Threshold{
 		Text: t.Threshold.String(), Hard: t.Threshold.Hard(), Derived: t.Derived,
@@ -113,7 +113,7 @@ func newThreshold(s *document.Signal, t *eviction.ThresholdState, now time.Time)
 		}
 	case t.Observation != nil:
 		threshold.Limit, threshold.Goal = floatOfQuantity(&t.Limit), floatOfQuantity(&t.Goal)
-	case t.Threshold.Value.Quantity != nil: // known without a figure
+	case t.Threshold.Value.Quantity != nil: // the limit is known without a figure
 		threshold.Limit = floatOfQuantity(t.Threshold.Value.Quantity)
 	}
 	if distance, ok := t.Distance(); ok && s.Doubt == "" {
@@ -165,7 +165,7 @@ func thresholdMessage(s *document.Signal, t *document.Threshold, now time.Time) 
 		text = fmt.Sprintf("in force since %s, until the figure is back at %s", humanize.Clock(t.Since, now), s.Unit.Format(*t.Goal))
 	default:
 		text = distanceText(s, t) + " away"
-		if t.Distance != nil && *t.Distance < 0 { // a threshold that does not count yet
+		if t.Distance != nil && *t.Distance < 0 { // the threshold does not count yet
 			text = "past it by " + distanceText(s, t)
 		}
 	}
@@ -224,7 +224,7 @@ func rankingUnit(s eviction.Signal) document.Unit {
 	return document.Bytes
 }
 
-// newCondition describes a node condition.
+// newCondition returns the description of a node condition.
 func newCondition(c *eviction.Condition, in *eviction.Input) document.Condition {
 	condition := document.Condition{Type: string(c.Type), Reported: c.Reported, MetAt: c.MetAt.UTC()}
 	if !c.Reported {
@@ -241,7 +241,7 @@ func newCondition(c *eviction.Condition, in *eviction.Input) document.Condition 
 }
 
 // newAdmission returns which pods a node with the decision's conditions admits. It tries one pod of
-// each kind.
+// each class.
 func newAdmission(d *eviction.Decision) *document.Admission {
 	conditions := d.Pressures()
 	admits := func(pod *corev1.Pod) bool { return eviction.Admit(pod, conditions).Admit }
@@ -262,7 +262,7 @@ func newAdmission(d *eviction.Decision) *document.Admission {
 	return a
 }
 
-// newExceededLimit describes a pod over a limit of local storage.
+// newExceededLimit returns the description of a pod that exceeds a limit of local storage.
 func newExceededLimit(e *eviction.ExceededLimit) document.ExceededLimit {
 	exceeded := document.ExceededLimit{
 		Pod: e.Pod.String(), Kind: e.Kind, Name: e.Name, Skipped: string(e.Skipped),

@@ -1,12 +1,12 @@
 // Package execute carries out the decisions of package eviction, and describes the results.
 //
-// Its Mode limits what it does. Observe, the default, sends nothing to the API server and only
-// reports what would be done. Evict uses the Eviction API, which respects PodDisruptionBudgets,
-// for every pod. Kill does the same for soft thresholds. For hard thresholds and for limits of
-// local storage Kill does what the kubelet does: it sets the condition DisruptionTarget in the
-// pod's status, then deletes the pod, and ignores budgets.
+// Its Mode limits what it does. Observe, the default, writes nothing but Events and only reports
+// what would be done. Evict uses the Eviction API, which respects PodDisruptionBudgets, for every
+// pod. Kill does the same for soft thresholds. For hard thresholds and for limits of local storage,
+// Kill does what the kubelet does: it sets the condition DisruptionTarget in the pod's status, then
+// deletes the pod, and ignores budgets.
 //
-// An agent's loop is one goroutine, which waits where the kubelet waits:
+// The loop of an agent is one goroutine, which waits where the kubelet waits:
 //
 //	d := eviction.Decide(in)
 //	if len(d.Reclaim) > 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-metrics/weir/eviction"
 )
 
-// Reasons of Events. An eviction has eviction.Reason, as in the kubelet.
+// The reasons of Events. An eviction has eviction.Reason, as in the kubelet.
 const (
 	ReasonObserved = "EvictionObserved"
 	ReasonBlocked  = "EvictionBlocked"
@@ -19,7 +19,7 @@ const (
 )
 
 // eventThrottle records Events. It does not repeat an Event of a pod until the result changes or
-// some time has passed, since every decision, seconds apart, names the same pod again.
+// some time has passed, because every decision, seconds apart, names the same pod again.
 type eventThrottle struct {
 	recorder EventRecorder
 	repeat   time.Duration
@@ -47,7 +47,7 @@ func (t *eventThrottle) record(k *eviction.Kill, o *ActionOutcome) {
 	case Failed:
 		reason, message = ReasonFailed, o.Message
 	default:
-		return // nothing happened, or there was an Event when it did
+		return // nothing happened now, or the Event was already recorded
 	}
 	if t.recorder == nil || !t.isNew(types.UID(o.Pod.UID), lastEvent{o.Result, o.Signal, o.At}) {
 		return

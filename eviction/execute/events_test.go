@@ -62,7 +62,7 @@ func TestEventsOfWhatStood(t *testing.T) {
 		}
 		x := executor(t, s, func(o *Options) { o.Recorder = &got })
 		x.Execute(t.Context(), decision(time.Minute, killOf("static", 1), killOf("app", 1), killOf("gone", 1)))
-		x.Execute(t.Context(), decision(time.Minute, killOf("app", 1))) // deferred
+		x.Execute(t.Context(), decision(time.Minute, killOf("app", 1))) // the pod is deferred
 		var reasons []string
 		for _, e := range got {
 			reasons = append(reasons, strings.Fields(e)[5])

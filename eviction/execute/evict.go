@@ -17,9 +17,9 @@ import (
 	"github.com/weir-metrics/weir/eviction"
 )
 
-// evict uses the Eviction API. The only precondition is the UID: the API server itself checks
-// whether the pod becomes ready meanwhile, and with a resourceVersion the request would fail at
-// every status update of the kubelet.
+// evict uses the Eviction API. The only precondition is the UID. The API server itself checks
+// whether the pod becomes ready in the meantime. With a resourceVersion the request would fail
+// after every status update of the kubelet.
 func (x *Executor) evict(ctx context.Context, o *ActionOutcome) {
 	pod, ok := x.readPod(ctx, o)
 	if !ok {
@@ -57,8 +57,8 @@ func (x *Executor) evict(ctx context.Context, o *ActionOutcome) {
 	}
 }
 
-// setBlocked reports whether a PodDisruptionBudget is the reason for the refusal, and then sets the
-// outcome. An overloaded API server answers with the same status code.
+// setBlocked reports whether a PodDisruptionBudget is the reason for the refusal. If so, it sets
+// the outcome. An overloaded API server answers with the same status code.
 func setBlocked(err error, o *ActionOutcome) bool {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) || answer.Status().Details == nil {
@@ -79,15 +79,15 @@ func setBlocked(err error, o *ActionOutcome) bool {
 	return false
 }
 
-// hasSeveralBudgets reports whether the refusal is that several budgets select the pod. Only the
-// text says so: the status code is that of an internal error.
+// hasSeveralBudgets reports whether the eviction was refused because several budgets select the
+// pod. Only the text shows it: the status code is that of an internal error.
 func hasSeveralBudgets(err error) bool {
 	var answer apierrors.APIStatus
 	return errors.As(err, &answer) && strings.Contains(answer.Status().Message, "more than one PodDisruptionBudget")
 }
 
-// budgetName returns the name of the budget in the API server's message, "The disruption budget NAME
-// needs 2 healthy pods and has 2 currently". There is no field for it.
+// budgetName returns the name of the budget in the API server's message, "The disruption budget
+// NAME needs 2 healthy pods and has 2 currently". The answer has no field for it.
 func budgetName(message string) string {
 	rest, ok := strings.CutPrefix(message, "The disruption budget ")
 	name, _, found := strings.Cut(rest, " ")
@@ -97,7 +97,7 @@ func budgetName(message string) string {
 	return name
 }
 
-// readPod reads the pod, and reports whether it may be evicted. If not, the outcome is set.
+// readPod reads the pod, and reports whether it may be evicted. If not, it sets the outcome.
 func (x *Executor) readPod(ctx context.Context, o *ActionOutcome) (*corev1.Pod, bool) {
 	ctx, cancel := context.WithTimeout(ctx, x.opts.RequestTimeout)
 	defer cancel()
@@ -109,7 +109,7 @@ func (x *Executor) readPod(ctx context.Context, o *ActionOutcome) (*corev1.Pod, 
 	return pod, x.mayEvict(pod, o)
 }
 
-// mayEvict reports whether the pod may be evicted, regardless of the decision. The agent's own pod
+// mayEvict reports whether the pod may be evicted, independent of the decision. The agent's own pod
 // is refused earlier, by its UID.
 func (x *Executor) mayEvict(pod *corev1.Pod, o *ActionOutcome) bool {
 	switch {
@@ -136,13 +136,13 @@ func (o *ActionOutcome) setTerminating(pod *corev1.Pod) {
 	o.setResult(Terminating, "did not evict pod %s: it is already terminating, until %s", o.Pod, formatTime(pod.DeletionTimestamp.Time))
 }
 
-// ConditionReason is the reason of a killed pod's condition DisruptionTarget. It differs from the
-// kubelet's, so that the status shows that weir evicted the pod.
+// ConditionReason is the reason of the condition DisruptionTarget of a killed pod. It differs from
+// the kubelet's reason, so that the status shows that weir evicted the pod.
 const ConditionReason = "TerminationByWeir"
 
-// kill deletes the pod and ignores budgets. It writes the condition first: a Job with a
-// podFailurePolicy that ignores disruptions must find it when the pod fails. If the condition
-// cannot be written, the pod stays.
+// kill deletes the pod and ignores budgets. It writes the condition before that, because a Job with
+// a podFailurePolicy that ignores disruptions must find it when the pod fails. If the condition
+// cannot be written, the pod is not deleted.
 func (x *Executor) kill(ctx context.Context, k *eviction.Kill, o *ActionOutcome) {
 	for try := 1; ; try++ {
 		pod, ok := x.readPod(ctx, o)
@@ -171,14 +171,14 @@ func (x *Executor) kill(ctx context.Context, k *eviction.Kill, o *ActionOutcome)
 			o.setResult(Killed, "deleted pod %s with a grace period of %d s, for %s%s", o.Pod, o.GraceSeconds, o.Signal, shortened)
 			return
 		case apierrors.IsConflict(err) && try < maxAttempts:
-			continue // it changed since it was read: read it again
+			continue // the pod changed since it was read, so it is read again
 		}
 		o.setFailed(err, doing)
 		return
 	}
 }
 
-// writeCondition writes the condition to the pod's status unless it is nil or already there, and
+// writeCondition writes the condition to the pod's status, unless it is nil or already there. It
 // returns the pod's resourceVersion after that.
 func (x *Executor) writeCondition(ctx context.Context, pod *corev1.Pod, decided *corev1.PodCondition) (string, error) {
 	if decided == nil {
@@ -191,8 +191,8 @@ func (x *Executor) writeCondition(ctx context.Context, pod *corev1.Pod, decided 
 	if hasCondition(pod, &c) {
 		return pod.ResourceVersion, nil
 	}
-	// Conditions merge by type, so the others stay. With UID and resourceVersion the patch fails
-	// if the pod changed since it was read.
+	// Conditions merge by type, so the others stay. With UID and resourceVersion the patch fails if
+	// the pod has changed since it was read.
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion},
 		"status":   map[string]any{"conditions": []corev1.PodCondition{c}},

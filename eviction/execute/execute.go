@@ -15,32 +15,32 @@ import (
 	"github.com/weir-metrics/weir/eviction"
 )
 
-// minGraceSeconds is the shortest grace period: zero would delete the pod from the API while its
-// containers run.
+// minGraceSeconds is the shortest grace period. Zero would delete the pod from the API while its
+// containers still run.
 const minGraceSeconds = 1
 
-// maxAttempts is how many times a deletion is tried when the pod changes meanwhile, as the kubelet
-// often changes the status of a pod in trouble.
+// maxAttempts is how often a deletion is tried if the pod changes in between. The kubelet often
+// changes the status of a pod with problems.
 const maxAttempts = 5
 
 // maxOutageBackoff bounds the backoff while the API server does not answer. The pod is not skipped
-// meanwhile, so this is also the longest delay after the API server is back.
+// during that time, so this is also the longest delay after the API server is back.
 const maxOutageBackoff = 30 * time.Second
 
-// Executor carries out decisions. Its methods may be called by several goroutines; it still evicts
-// one pod at a time.
+// Executor carries out decisions. Several goroutines may call its methods; it still evicts one pod
+// at a time.
 type Executor struct {
 	opts    Options
 	metrics *metrics
 
-	round   sync.Mutex // locked during a round; guards the fields below
+	round   sync.Mutex // it is locked during a round and guards the fields below
 	pace    evictionPace
 	backoff retryBackoff
 
 	events eventThrottle
 }
 
-// New returns an Executor, or an error for a missing option.
+// New returns an Executor. It fails if a required option is missing.
 func New(opts Options) (*Executor, error) {
 	opts = opts.withDefaults()
 	if err := opts.check(); err != nil {
@@ -58,10 +58,10 @@ func New(opts Options) (*Executor, error) {
 // Mode returns the mode.
 func (x *Executor) Mode() Mode { return x.opts.Mode }
 
-// Execute carries out the kills of a decision, and returns an outcome for each, in order. At most
-// one pod is evicted. The pods after it are deferred: the figures will have changed, and the next
-// decision names them again if necessary. Execute returns when the pod is gone, at the latest
-// CleanupTimeout after its grace period, or when ctx ends, which does not undo anything.
+// Execute carries out the kills of a decision, and returns an outcome for each, in order. It evicts
+// at most one pod. The pods after it are deferred: the figures will have changed, and the next
+// decision names the pods again if necessary. Execute returns when the pod is gone, at the latest
+// CleanupTimeout after its grace period, or when ctx ends. The end of ctx does not undo anything.
 func (x *Executor) Execute(ctx context.Context, d *eviction.Decision) []ActionOutcome {
 	if len(d.Kills) == 0 {
 		return nil
@@ -71,7 +71,7 @@ func (x *Executor) Execute(ctx context.Context, d *eviction.Decision) []ActionOu
 	if !busy {
 		defer x.round.Unlock()
 	}
-	left := false // a pod may be terminating
+	left := false // whether a pod may be terminating
 	for i := range d.Kills {
 		k := &d.Kills[i]
 		o := &outcomes[i]
@@ -101,7 +101,7 @@ func (x *Executor) Execute(ctx context.Context, d *eviction.Decision) []ActionOu
 	return outcomes
 }
 
-// executeKill carries out a kill, and reports whether the pod may be terminating after it.
+// executeKill carries out a kill. It reports whether the pod may be terminating afterwards.
 func (x *Executor) executeKill(ctx context.Context, k *eviction.Kill, o *ActionOutcome) (left bool) {
 	key := attempt{types.UID(k.Pod.UID), x.opts.Mode == Kill && o.Hard}
 	if w := x.backoff.next(key, o.At); w != nil {
@@ -145,7 +145,7 @@ func isAmbiguous(err error) bool {
 	return !errors.As(err, &answer) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsInternalError(err)
 }
 
-// requestedDelay returns how long the API server asks to wait.
+// requestedDelay returns how long the API server asks the client to wait.
 func requestedDelay(err error) time.Duration {
 	s, _ := apierrors.SuggestsClientDelay(err)
 	return time.Duration(s) * time.Second

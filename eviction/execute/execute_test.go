@@ -17,7 +17,7 @@ import (
 	"github.com/weir-metrics/weir/eviction"
 )
 
-// In a test bubble the clock begins here.
+// began is the start of the clock in a test bubble.
 var began = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func diff(t *testing.T, what string, want, got any) {
@@ -128,7 +128,8 @@ func TestObserveAsksNothing(t *testing.T) {
 	}, []string{reclaimed.Message, list[0].Message, list[1].Message})
 }
 
-// The decision says nothing against these pods: what they are now does.
+// TestPodIsReadAgain checks that pods that the decision would evict are refused because of their
+// current state.
 func TestPodIsReadAgain(t *testing.T) {
 	critical := int32(2_000_000_000)
 	annotate := func(key, value string) func(*corev1.Pod) {
@@ -205,21 +206,22 @@ func TestAPodThatEndsAlready(t *testing.T) {
 		"delete web/app grace=2 uid=uid-app version=8")
 }
 
-// The kubelet writes statuses of a pod in trouble all the time.
+// TestConflictsAreTriedAgain checks conflicts with the kubelet, which often writes the status of a
+// pod with problems.
 func TestConflictsAreTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(pod("app"))
 		s.before = func(verb string, n int) error {
 			if verb == "patch" && n == 1 || verb == "delete" && n == 1 {
-				s.put(s.pods["web/app"]) // a new version
+				s.put(s.pods["web/app"]) // this makes a new version
 			}
 			return nil
 		}
 		o := only(t, executor(t, s, nil).Execute(t.Context(), decision(0, killOf("app", 1))))
 		diff(t, "verbs", []string{
-			"get", "patch", // written by another meanwhile
-			"get", "patch", "delete", // and again
-			"get", "delete", // the condition is there
+			"get", "patch", // another client wrote the pod in between
+			"get", "patch", "delete", // another client wrote it again
+			"get", "delete", // the condition is already there
 			"get",
 		}, verbs(s.log))
 		if o.Result != Killed {
@@ -249,7 +251,8 @@ func TestConflictsWithoutEndFail(t *testing.T) {
 	}
 }
 
-// It became another between the look and the deletion: the other one stays.
+// TestAConflictOfTheUIDSparesTheOther checks a pod that was replaced between the read and the
+// deletion: the new pod is not deleted.
 func TestAConflictOfTheUIDSparesTheOther(t *testing.T) {
 	for _, grace := range []time.Duration{0, time.Minute} {
 		s := newServer(pod("app"))
@@ -352,7 +355,8 @@ func TestBudgetNames(t *testing.T) {
 	f("", "")
 }
 
-// As Kubernetes 1.36 says it: in status 500, without a reason.
+// TestSeveralBudgetsBlock checks the answer of Kubernetes 1.36 if several budgets select a pod:
+// status 500, without a reason.
 func TestSeveralBudgetsBlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(pod("app"), pod("b"))

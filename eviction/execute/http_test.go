@@ -15,7 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Over HTTP, as a client makes requests and reads answers: which the fake client does not.
+// TestTheAnswerOfABudgetOverHTTP uses a real client over HTTP, because the fake client does not
+// encode requests and decode answers.
 func TestTheAnswerOfABudgetOverHTTP(t *testing.T) {
 	var asked []string
 	var refused apierrors.APIStatus

@@ -28,7 +28,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		collected: auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_eviction_reclaimed_items_total", Help: "Containers and images removed before pods were evicted."}, []string{"collection"}),
 		bytes:     auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_eviction_reclaimed_bytes_total", Help: "What removed containers and images freed, as far as the runtime tells."}, []string{"collection"}),
 	}
-	// Counters start at 0 instead of being absent.
+	// The counters start at 0, so that none is absent.
 	names := []string{eviction.EmptyDirLimit, eviction.PodLimit, eviction.ContainerLimit}
 	for _, s := range eviction.Signals() {
 		names = append(names, string(s))

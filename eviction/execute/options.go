@@ -13,40 +13,40 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Options of an Executor. A zero duration or number means the default.
+// Options configures an Executor. A duration or number of zero means the default.
 type Options struct {
-	// Mode is what to do; empty means Observe, which only uses Recorder and Registerer.
+	// Mode says what to do. Empty means Observe, which uses only Recorder and Registerer.
 	Mode   Mode
 	Client kubernetes.Interface
-	// Node is the name of the agent's node: pods of another are refused.
+	// Node is the name of the agent's node. Pods of other nodes are refused.
 	Node string
-	// Self is the UID of the agent's own pod. NoPod: it does not run in a pod. One of the two is
-	// required, so that an agent with an incomplete manifest cannot evict itself.
+	// Self is the UID of the agent's own pod. NoPod says that the agent does not run in a pod. One of
+	// the two is required, so that an agent with an incomplete manifest cannot evict itself.
 	Self  types.UID
 	NoPod bool
 
-	// OnNode reports whether the node's statistics still have the pod, which they do until its
-	// cgroups are removed. It may be nil.
+	// OnNode reports whether the node's statistics still have the pod. They have it until its cgroups
+	// are removed. It may be nil.
 	OnNode func(context.Context, types.UID) (bool, error)
 	// Reclaimer removes unused containers and images. It may be nil.
 	Reclaimer Reclaimer
-	// Recorder gets an Event for what was done or would be: once for a pod until the result
-	// changes or RepeatEvents has passed. It may be nil. It also gets Events in mode Observe.
+	// Recorder gets an Event for what was done, or would be done: one for each pod until the result
+	// changes or RepeatEvents has passed. It gets Events in mode Observe, too. It may be nil.
 	Recorder EventRecorder
-	// Registerer takes the metrics; nil for none.
+	// Registerer registers the metrics; nil means none.
 	Registerer prometheus.Registerer
 
-	MinGap         time.Duration // from the end of one round to the next pod; 10s
-	MaxPerWindow   int           // pods in any Window; 10
+	MinGap         time.Duration // the time from the end of one round to the next pod; 10s
+	MaxPerWindow   int           // the maximum number of pods in any Window; 10
 	Window         time.Duration // 10m
 	CleanupTimeout time.Duration // how long a pod may take to be gone after its grace period; 30s, as in the kubelet
-	CleanupPoll    time.Duration // time between two checks whether it is gone; 1s, as in the kubelet
-	RequestTimeout time.Duration // of one request; 15s, longer than the API server asks to wait for a budget
-	ReclaimTimeout time.Duration // of one collection; 2m
-	BlockedBackoff time.Duration // first wait after a budget blocked, then doubled; 10s
-	FailedBackoff  time.Duration // first wait after an error, then doubled; 1s
-	MaxBackoff     time.Duration // 5m; at most 30s while the API server does not answer
-	RepeatEvents   time.Duration // 10m
+	CleanupPoll    time.Duration // the time between two checks whether the pod is gone; 1s, as in the kubelet
+	RequestTimeout time.Duration // the limit on one request; 15s, longer than the API server asks to wait for a budget
+	ReclaimTimeout time.Duration // the limit on one collection; 2m
+	BlockedBackoff time.Duration // the first wait after a budget blocked an eviction; it doubles each time; 10s
+	FailedBackoff  time.Duration // the first wait after an error; it doubles each time; 1s
+	MaxBackoff     time.Duration // the longest wait; 5m, or 30s while the API server does not answer
+	RepeatEvents   time.Duration // the time after which an Event is repeated; 10m
 }
 
 // EventRecorder records Events. A record.EventRecorder implements it.
@@ -86,12 +86,12 @@ func (o *Options) check() error {
 	return nil
 }
 
-// Mode is what an Executor may do.
+// Mode says what an Executor may do.
 type Mode string
 
 // The modes.
 const (
-	Observe Mode = "observe" // change nothing
-	Evict   Mode = "evict"   // use the Eviction API, for hard thresholds too
-	Kill    Mode = "kill"    // use it for soft thresholds; delete pods for hard ones and for limits of local storage
+	Observe Mode = "observe" // write nothing but Events
+	Evict   Mode = "evict"   // use the Eviction API, also for hard thresholds
+	Kill    Mode = "kill"    // use the Eviction API for soft thresholds; delete pods for hard thresholds and limits of local storage
 )

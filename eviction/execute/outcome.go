@@ -13,54 +13,55 @@ type ActionOutcome struct {
 	At     time.Time `json:"at"`
 	Result Result    `json:"result"`
 	Mode   Mode      `json:"mode"`
-	// Pod, Signal and Hard are those of the Kill.
+	// Pod, Signal and Hard are copied from the Kill.
 	Pod    eviction.PodIdentity `json:"pod,omitzero"`
 	Signal string               `json:"signal"`
 	Hard   bool                 `json:"hard,omitempty"`
-	// Collection is set instead of Pod for a collection; Freed is what it removed.
+	// Collection is set instead of Pod if this is the result of a collection. Freed is what it
+	// removed.
 	Collection eviction.Collection `json:"collection,omitempty"`
 	Freed      Freed               `json:"freed,omitzero"`
 	// GraceSeconds is the grace period that the pod gets, or would get.
 	GraceSeconds int64 `json:"graceSeconds,omitempty"`
 	// Budget is the PodDisruptionBudget that blocks the eviction, if the API server names it.
 	Budget string `json:"budget,omitempty"`
-	// NotBefore is the earliest time of the next attempt; zero for at once.
+	// NotBefore is the earliest time of the next attempt; zero means at once.
 	NotBefore time.Time `json:"notBefore,omitzero"`
-	// Removed: the pod is gone from the API and from the node. Waited is how long that took, or
-	// how long Execute waited for it.
+	// Removed is set if the pod is gone from the API and from the node. Waited is the time until then,
+	// or the time for which Execute waited.
 	Removed bool          `json:"removed,omitempty"`
 	Waited  time.Duration `json:"waitedNanoseconds,omitempty"`
 	// Message is a sentence for people, with the next step if there is one.
 	Message string `json:"message"`
-	// Err is the error of Failed and Blocked. Message includes it.
+	// Err is the error of the results Failed and Blocked. Message includes it.
 	Err error `json:"-"`
 
-	sent bool // the eviction or deletion was sent
+	sent bool // whether the eviction or deletion was sent
 }
 
-// Denied reports whether the API server refused the request and will do so again: a right is
-// missing, or a policy forbids it.
+// Denied reports whether the API server refused the request and will refuse it again, because a
+// right is missing or a policy forbids it.
 func (o *ActionOutcome) Denied() bool {
 	return o.Result == Failed && !isAmbiguous(o.Err) && !apierrors.IsTooManyRequests(o.Err) &&
 		!apierrors.IsServiceUnavailable(o.Err) && !apierrors.IsUnauthorized(o.Err) && !apierrors.IsConflict(o.Err)
 }
 
-// Result is what was done.
+// Result is the result of an action.
 type Result string
 
 // The results.
 const (
-	Observed    Result = "Observed"    // nothing: the mode is Observe
-	Evicted     Result = "Evicted"     // the Eviction API took the pod
+	Observed    Result = "Observed"    // nothing was done: the mode is Observe
+	Evicted     Result = "Evicted"     // the Eviction API accepted the eviction
 	Killed      Result = "Killed"      // the pod was deleted
-	Terminating Result = "Terminating" // nothing: the pod is already terminating
-	Gone        Result = "Gone"        // nothing: the pod has ended, or was replaced
-	Refused     Result = "Refused"     // nothing: this pod is never evicted, or not from here
-	Blocked     Result = "Blocked"     // nothing: a PodDisruptionBudget does not allow it
-	Deferred    Result = "Deferred"    // nothing yet: a limit says to wait
-	Failed      Result = "Failed"      // an error; what was sent may have had its effect
+	Terminating Result = "Terminating" // nothing was done: the pod is already terminating
+	Gone        Result = "Gone"        // nothing was done: the pod has ended, or was replaced
+	Refused     Result = "Refused"     // nothing was done: this pod is never evicted, or not by this agent
+	Blocked     Result = "Blocked"     // nothing was done: a PodDisruptionBudget does not allow it
+	Deferred    Result = "Deferred"    // nothing was done yet: a limit requires a wait
+	Failed      Result = "Failed"      // an error; a request that was sent may have had its effect
 	Collected   Result = "Collected"   // unused containers or images were removed
-	NoReclaimer Result = "NoReclaimer" // nothing: there is no Reclaimer
+	NoReclaimer Result = "NoReclaimer" // nothing was done: there is no Reclaimer
 )
 
 // PodLeaves reports whether the pod is terminating, so that Execute waits for it.

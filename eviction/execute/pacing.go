@@ -16,7 +16,8 @@ type evictionPace struct {
 	free        time.Time   // the end of the last eviction
 }
 
-// next returns when the next pod may be evicted and why not now; zero if it may.
+// next returns the time at which the next pod may be evicted, and the reason for the wait. The time
+// is zero if the pod may be evicted now.
 func (p *evictionPace) next(now time.Time) (time.Time, string) {
 	p.done = slices.DeleteFunc(p.done, func(t time.Time) bool { return now.Sub(t) >= p.window })
 	if len(p.done) >= p.most {
@@ -28,7 +29,7 @@ func (p *evictionPace) next(now time.Time) (time.Time, string) {
 	return time.Time{}, ""
 }
 
-// attempt is the key of a backoff. Evicting and deleting a pod are different attempts, so that a
+// attempt is the key of a backoff. Eviction and deletion of a pod are different attempts, so that a
 // budget that blocks a soft threshold does not delay a hard one.
 type attempt struct {
 	uid    types.UID
@@ -50,7 +51,7 @@ type retryBackoff struct {
 
 // next returns the state of an attempt that must wait, or nil.
 func (b *retryBackoff) next(a attempt, now time.Time) *retryState {
-	// An attempt that is not repeated within the longest backoff is forgotten.
+	// An attempt that is not repeated within the longest backoff is removed.
 	for key, w := range b.waits {
 		if now.Sub(w.until) > b.most {
 			delete(b.waits, key)
@@ -62,8 +63,8 @@ func (b *retryBackoff) next(a attempt, now time.Time) *retryState {
 	return nil
 }
 
-// failed returns when to try again: after first, doubled for each earlier failure up to most, but
-// not before the API server's requested delay.
+// failed returns the time of the next attempt: after first, doubled for each earlier failure up to
+// most, but not before the delay that the API server asked for.
 func (b *retryBackoff) failed(a attempt, now time.Time, first, most, asked time.Duration, o ActionOutcome) time.Time {
 	w := b.waits[a]
 	if w == nil {

@@ -35,7 +35,7 @@ func TestOnePodAtATimeFromManyGoroutines(t *testing.T) {
 		x := executor(t, s, nil)
 		first := make(chan []ActionOutcome)
 		go func() { first <- x.Execute(t.Context(), decision(0, killOf("a", 1))) }()
-		synctest.Wait() // it waits for the pod
+		synctest.Wait() // the first call waits for the pod
 		second := only(t, x.Execute(t.Context(), decision(0, killOf("b", 1))))
 		if o := only(t, <-first); o.Result != Killed || second.Result != Deferred {
 			t.Errorf("got %s and %s, want Killed and Deferred", o.Result, second.Result)
@@ -50,7 +50,7 @@ func TestTheGapAndTheWindow(t *testing.T) {
 		x := executor(t, s, func(o *Options) { o.MinGap, o.MaxPerWindow, o.Window = 5*time.Second, 2, time.Minute })
 		n := 0
 		var log []string
-		for range 200 { // one decision a second
+		for range 200 { // one decision in each second
 			name := fmt.Sprint("p", n)
 			s.put(pod(name))
 			at := time.Since(began)
@@ -67,7 +67,7 @@ func TestTheGapAndTheWindow(t *testing.T) {
 				break
 			}
 		}
-		// Each takes a second to be gone, and the gap begins then.
+		// Each pod takes a second to end, and the gap begins at its end.
 		diff(t, "times of evictions", []string{"0s", "6s", "1m0s", "1m6s", "2m0s", "2m6s"}, log)
 	})
 }
@@ -117,7 +117,8 @@ func TestAPodThatStaysIsNotWaitedForForEver(t *testing.T) {
 		"; after 50s it was gone from the API, and the node's statistics could not be read (no summary): stopped waiting for it")
 }
 
-// A finalizer keeps the object of a pod whose containers have ended.
+// TestAPodThatHasEndedIsGone checks a pod whose containers have ended, but whose object a finalizer
+// keeps.
 func TestAPodThatHasEndedIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(pod("app"))
@@ -148,7 +149,8 @@ func TestStoppingEndsTheWait(t *testing.T) {
 	})
 }
 
-// An answer that never came may have been a yes: it counts, and no other pod goes.
+// TestAnAnswerThatIsLostCounts checks that a request without an answer counts as an eviction,
+// because it may have succeeded: no other pod is evicted.
 func TestAnAnswerThatIsLostCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(pod("a"), pod("b"))
@@ -165,7 +167,8 @@ func TestAnAnswerThatIsLostCounts(t *testing.T) {
 	})
 }
 
-// A read that fails has sent nothing: the next pod may go.
+// TestAReadThatFailsDoesNotCount checks that a failed read has sent no eviction: the next pod may
+// be evicted.
 func TestAReadThatFailsDoesNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(pod("a"), pod("b"))
@@ -183,7 +186,8 @@ func TestAReadThatFailsDoesNotCount(t *testing.T) {
 	})
 }
 
-// The pod is not passed over for an API server that is away, so it is soon asked again for.
+// TestAnAwayServerIsAskedAgainSoon checks that the pod is not skipped while the API server does not
+// answer, so the request is soon repeated.
 func TestAnAwayServerIsAskedAgainSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := func(answer error, want time.Duration) {

@@ -10,15 +10,15 @@ import (
 
 // Reclaimer removes unused containers and images from the node.
 type Reclaimer interface {
-	// Reclaim removes all objects of the collection, and returns what that freed. With an error, the
-	// result counts what was removed before it.
+	// Reclaim removes all objects of the collection, and returns what it freed. If there is an error,
+	// the result includes what was removed before it.
 	Reclaim(context.Context, eviction.Collection) (Freed, error)
 }
 
 // Freed is what a collection removed.
 type Freed struct {
-	Items int   `json:"items"`           // containers or images removed
-	Bytes int64 `json:"bytes,omitempty"` // as the runtime reports it; 0 if it does not
+	Items int   `json:"items"`           // the number of removed containers or images
+	Bytes int64 `json:"bytes,omitempty"` // as the runtime reports it; 0 if it does not report it
 }
 
 // Reclaim carries out the collections of a decision, in order, and returns an outcome for each. If
@@ -49,7 +49,7 @@ func (x *Executor) Reclaim(ctx context.Context, d *eviction.Decision) []ActionOu
 	return outcomes
 }
 
-// collectionText describes a collection.
+// collectionText returns the name of a collection for people.
 func collectionText(c eviction.Collection) string {
 	if c == eviction.UnusedImages {
 		return "every unused image"

@@ -14,7 +14,7 @@ import (
 func (x *Executor) awaitRemoval(ctx context.Context, o *ActionOutcome) {
 	began := time.Now()
 	timeout := x.opts.CleanupTimeout
-	if o.Result != Terminating { // its grace period was set by someone else, and may be hours
+	if o.Result != Terminating { // somebody else set its grace period, which may be hours
 		timeout += time.Duration(o.GraceSeconds) * time.Second
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -38,7 +38,8 @@ func (x *Executor) awaitRemoval(ctx context.Context, o *ActionOutcome) {
 	x.metrics.observeRemoval(o)
 }
 
-// isRemoved reports whether the pod is gone, or else where it still is. was is the previous answer.
+// isRemoved reports whether the pod is gone. If not, it returns where the pod still is. was is the
+// previous answer.
 func (x *Executor) isRemoved(ctx context.Context, o *ActionOutcome, was string) (bool, string) {
 	requested, cancel := context.WithTimeout(ctx, x.opts.RequestTimeout)
 	defer cancel()

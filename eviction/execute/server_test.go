@@ -23,16 +23,16 @@ import (
 
 const node = "n1"
 
-// server is as much of an API server as an Executor talks to: it holds pods, checks
-// preconditions, and lets a deleted pod linger. It writes down what it is asked.
+// server is the part of an API server that an Executor needs. It stores pods, checks preconditions,
+// and keeps a deleted pod for a while. It logs the requests.
 type server struct {
 	client  *fake.Clientset
 	pods    map[string]*corev1.Pod
 	version int
 	log     []string
-	linger  time.Duration // from a deletion until the pod is gone; the time to end if zero
-	// before is called ahead of each request, with its verb and number among those of
-	// the verb; an error is the answer.
+	linger  time.Duration // the time from a deletion until the pod is gone; zero means the grace period
+	// before is called before each request, with its verb and its number among the requests with that
+	// verb. If it returns an error, that error is the answer.
 	before func(verb string, n int) error
 	count  map[string]int
 }
@@ -161,7 +161,7 @@ func (s *server) delete(pod *corev1.Pod, o *metav1.DeleteOptions) error {
 	key := pod.Namespace + "/" + pod.Name
 	gone := time.Now().Add(grace)
 	earlier := s.before
-	// Time passes between requests only: look at the clock ahead of each.
+	// Time passes only between requests, so the clock is checked before each one.
 	s.before = func(verb string, n int) error {
 		if p := s.pods[key]; p != nil && p.UID == pod.UID && !time.Now().Before(gone) {
 			delete(s.pods, key)
@@ -206,7 +206,7 @@ func killOf(name string, grace int64) eviction.Kill {
 	}
 }
 
-// decision is one that a threshold with this grace period came to: hard if zero.
+// decision returns a decision for a threshold with this grace period; zero means a hard threshold.
 func decision(grace time.Duration, kills ...eviction.Kill) *eviction.Decision {
 	for i := range kills {
 		kills[i].Hard = grace == 0
@@ -231,7 +231,7 @@ func executor(t *testing.T, s *server, change func(*Options)) *Executor {
 	return x
 }
 
-// only returns the one outcome there must be, without its error.
+// only returns the only outcome, without its error.
 func only(t *testing.T, list []ActionOutcome) ActionOutcome {
 	t.Helper()
 	if len(list) != 1 {

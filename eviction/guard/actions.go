@@ -12,11 +12,11 @@ import (
 	"github.com/weir-metrics/weir/eviction/execute"
 )
 
-// maxActions is how many rounds RecentActions keeps.
+// maxActions is the number of rounds that RecentActions keeps.
 const maxActions = 20
 
-// skipTime is how long a pod is skipped that did not terminate in time, or that is not as the list
-// of pods says.
+// skipTime is how long a pod is skipped if it did not terminate in time, or if its state differs
+// from the list of pods.
 const skipTime = 5 * time.Minute
 
 // carryOut carries out a round's decision, and returns the round with the results.
@@ -26,7 +26,7 @@ func (g *Guard) carryOut(ctx context.Context, r *Round) *Round {
 		after.Outcomes = g.opts.Executor.Reclaim(ctx, after.Decision)
 		s, err := g.read(ctx)
 		if s != nil {
-			err = nil // what it lacks counts as not met
+			err = nil // a figure that the summary lacks counts as not met
 		}
 		after.Decision = after.Decision.AfterReclaim(s, err)
 	}
@@ -40,7 +40,7 @@ func (g *Guard) carryOut(ctx context.Context, r *Round) *Round {
 }
 
 // execute carries out the kills of a decision. A pod that is evicted for a soft threshold may have
-// a grace period of minutes or hours. The wait for it ends once a hard threshold must be acted on.
+// a grace period of minutes or hours. The wait for it ends if a hard threshold must be acted on.
 func (g *Guard) execute(ctx context.Context, d *eviction.Decision) []execute.ActionOutcome {
 	if len(d.Kills) == 0 || d.Kills[0].Hard || g.opts.Executor.Mode() == execute.Observe {
 		return g.opts.Executor.Execute(ctx, d)
@@ -59,7 +59,7 @@ func (g *Guard) execute(ctx context.Context, d *eviction.Decision) []execute.Act
 	return g.opts.Executor.Execute(ctx, d)
 }
 
-// hardThresholdNow reports whether a decision would act on a hard threshold now.
+// hardThresholdNow reports whether a decision now would act on a hard threshold.
 func (g *Guard) hardThresholdNow(ctx context.Context) bool {
 	in := &eviction.Input{Settings: g.opts.Settings, Evicted: g.evictedAt, State: g.state}
 	in.Summary, in.SummaryErr = g.read(ctx)
@@ -71,14 +71,14 @@ func (g *Guard) hardThresholdNow(ctx context.Context) bool {
 	return d.Acting >= 0 && d.Thresholds[d.Acting].Threshold.Hard()
 }
 
-// rememberResult sets from an outcome what the next decisions need.
+// rememberResult stores the parts of an outcome that the next decisions need.
 func (g *Guard) rememberResult(o *execute.ActionOutcome) {
 	now := g.opts.Now()
 	if o.Result.PodLeaves() {
 		g.evictedAt = now
 	}
-	// In mode kill a refusal for a soft threshold does not count for a hard one, which deletes the
-	// pod and shortens its grace period.
+	// In mode kill a refusal for a soft threshold does not count for a hard one, because a hard
+	// threshold deletes the pod and shortens its grace period.
 	b := blockedUntil{eviction.BlockedPod{Reason: o.Message, Hard: o.Hard || o.Mode == execute.Evict}, o.NotBefore}
 	switch {
 	case o.Result == execute.Blocked, o.Denied():
@@ -90,8 +90,8 @@ func (g *Guard) rememberResult(o *execute.ActionOutcome) {
 	g.blocked[types.UID(o.Pod.UID)] = b
 }
 
-// recordActions adds a round to the recent actions if it has outcomes, and logs new ones. The round
-// is not published yet.
+// recordActions adds a round to the recent actions if it has outcomes, and logs new outcomes. The
+// round must not be published yet.
 func (g *Guard) recordActions(r *Round) {
 	if len(r.Outcomes) == 0 {
 		return

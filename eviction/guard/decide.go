@@ -16,24 +16,26 @@ import (
 )
 
 // refreshInterval is the shortest time between two calls of Options.Refresh. The kubelet's own
-// figures of pods' disk usage are up to a minute old.
+// figures of the disk usage of pods are up to a minute old.
 const refreshInterval = 30 * time.Second
 
-// nearDiskShare is the share of a disk's capacity within which its threshold counts as near.
+// nearDiskShare is the distance from a disk threshold that counts as near, as a share of the disk's
+// capacity.
 const nearDiskShare = 0.02
 
-// The kernel keeps pages in stock for each processor, which count as used until it returns them.
-// So right after a crossing the usage may be below the figure again, and the kernel gives no
-// second notice when it then crosses for good. So the node is read again maxRechecks times,
-// recheckPause apart, and then as many times recheckDelay apart.
+// The kernel keeps a stock of pages for each processor, and the pages count as used until they are
+// returned. Right after a crossing the usage may therefore be below the figure again. When it then
+// crosses the figure for good, the kernel gives no second notice. So the node is read again
+// maxRechecks times with recheckPause in between, and then maxRechecks times with recheckDelay in
+// between.
 const (
 	maxRechecks  = 5
 	recheckPause = time.Millisecond
 	recheckDelay = 100 * time.Millisecond
 )
 
-// needsRecheck reports whether the kernel reported a threshold as crossed upwards and the decision
-// found it not met.
+// needsRecheck reports whether the kernel reported that a threshold was crossed upwards, but the
+// decision found that it is not met.
 func needsRecheck(r *Round) bool {
 	for i := range r.Notice.Sources {
 		s := &r.Notice.Sources[i]
@@ -51,7 +53,7 @@ func needsRecheck(r *Round) bool {
 	return false
 }
 
-// readAndDecide reads the node and decides, again if a recheck or a refresh is needed.
+// readAndDecide reads the node and decides. It does so again if a recheck or a refresh is needed.
 func (g *Guard) readAndDecide(ctx context.Context, notice notify.Notice) *Round {
 	r := &Round{Notice: notice, Watching: g.watching, Unwatched: g.unwatched}
 	g.decide(ctx, r)
@@ -102,8 +104,8 @@ func (g *Guard) decide(ctx context.Context, r *Round) {
 	r.DecidedAt = g.opts.Now()
 }
 
-// read reads the node. The summary is nil only with an error; with both, the error says what the
-// summary lacks.
+// read reads the node. The summary is nil only if there is an error. If both are set, the error
+// says what the summary lacks.
 func (g *Guard) read(ctx context.Context) (*stats.Summary, error) {
 	s, err := g.opts.Read(ctx)
 	if s == nil && err == nil {
@@ -123,13 +125,13 @@ func (g *Guard) pods() ([]*corev1.Pod, error) {
 	}), nil
 }
 
-// blockedUntil is a pod that is skipped until some time.
+// blockedUntil is a pod that is skipped until a time.
 type blockedUntil struct {
 	eviction.BlockedPod
 	until time.Time
 }
 
-// blockedNow returns the pods to skip now.
+// blockedNow returns the pods that are skipped now.
 func (g *Guard) blockedNow(now time.Time) map[types.UID]eviction.BlockedPod {
 	list := make(map[types.UID]eviction.BlockedPod, len(g.blocked))
 	for uid, b := range g.blocked {

@@ -15,33 +15,32 @@ import (
 	"github.com/weir-metrics/weir/eviction/notify"
 )
 
-// Guard runs eviction on one node. Last and RecentActions may be called by several goroutines at
-// any time.
+// Guard runs eviction on one node. Several goroutines may call Last and RecentActions at any time.
 type Guard struct {
 	opts    Options
 	metrics *metrics
 	last    atomic.Pointer[Round]
-	actions atomic.Pointer[[]*Round] // what it points to is never changed
+	actions atomic.Pointer[[]*Round] // the slice is never changed
 
-	running sync.Mutex // locked by Run; guards the fields below
-	// state, blocked and evictedAt are inputs of the next decision.
+	running sync.Mutex // Run locks it; it guards the fields below
+	// state, blocked and evictedAt are part of the input of the next decision.
 	state     eviction.DecisionState
 	blocked   map[types.UID]blockedUntil
 	evictedAt time.Time
-	// refreshedAt is when Options.Refresh was last called.
+	// refreshedAt is the time of the last call of Options.Refresh.
 	refreshedAt time.Time
 	refreshes   sync.WaitGroup
 	published   chan *eviction.Decision
-	// watching and unwatched are as in a Round. watchStalls: memory is watched by stalls and event
-	// counters, because usage thresholds are not supported.
+	// watching and unwatched are the fields of a Round. watchStalls is set if memory is watched by
+	// stalls and event counters, because usage thresholds are not supported.
 	watching    []notify.Watch
 	unwatched   []error
 	watchStalls bool
-	rechecks    int               // how many rechecks are left: see needsRecheck
+	rechecks    int               // the number of rechecks that are left: see needsRecheck
 	logged      map[string]string // the last logged error, by message
 }
 
-// New returns a Guard, or an error for a missing option.
+// New returns a Guard. It fails if a required option is missing.
 func New(opts Options) (*Guard, error) {
 	if err := opts.check(); err != nil {
 		return nil, fmt.Errorf("guard the node: %w", err)
@@ -53,15 +52,16 @@ func New(opts Options) (*Guard, error) {
 	return g, nil
 }
 
-// Last returns the newest round; nil before the first. Do not change it.
+// Last returns the newest round; nil before the first one. The caller must not change it.
 func (g *Guard) Last() *Round { return g.last.Load() }
 
-// RecentActions returns the newest rounds in which something was done, or would have been in
-// another mode: newest first, at most 20. Rounds with equal results are listed once, as the
-// newest. Do not change them.
+// RecentActions returns the newest rounds with an action, or with an action that another mode would
+// have made: newest first, at most 20. Of rounds with equal results only the newest is listed. The
+// caller must not change them.
 func (g *Guard) RecentActions() []*Round { return *g.actions.Load() }
 
-// Run runs until ctx ends, which is no error. Its goroutines have ended when it returns.
+// Run runs the guard until ctx ends, and then returns nil. Its goroutines have ended when it
+// returns.
 func (g *Guard) Run(ctx context.Context) (err error) {
 	if !g.running.TryLock() {
 		return errors.New("guard the node: it is guarded already")
@@ -123,7 +123,8 @@ func (g *Guard) runRound(ctx context.Context, n *notify.Notifier, notice notify.
 	}
 }
 
-// nextRound returns when the next round must start because something is due; zero for nothing.
+// nextRound returns the time at which the next round must start because something is due; zero if
+// nothing is.
 func (g *Guard) nextRound(r *Round) (next time.Time) {
 	at := func(t time.Time) {
 		if !t.IsZero() && (next.IsZero() || t.Before(next)) {
@@ -143,13 +144,13 @@ func (g *Guard) nextRound(r *Round) (next time.Time) {
 	return next
 }
 
-// offerPublish queues a decision for publishing, and replaces one that is still queued.
+// offerPublish queues a decision for Options.Publish. It replaces one that is still in the queue.
 func (g *Guard) offerPublish(d *eviction.Decision) {
 	select {
 	case <-g.published:
 	default:
 	}
-	g.published <- d // never blocks: there is no other sender
+	g.published <- d // it never blocks, because there is no other sender
 }
 
 func (g *Guard) publishLoop(ctx context.Context) {
@@ -165,7 +166,7 @@ func (g *Guard) publishLoop(ctx context.Context) {
 	}
 }
 
-// logChange logs a message with its cause, unless the cause is the same as last time. An empty
+// logChange logs a message with its cause, unless the cause is the same as the last time. An empty
 // cause is not logged.
 func (g *Guard) logChange(about, words string) {
 	if g.logged[about] == words {
@@ -177,24 +178,25 @@ func (g *Guard) logChange(about, words string) {
 	}
 }
 
-// Round is one reading of the node, the decision and its results. It does not change after it is
+// Round is one read of the node, with the decision and its results. It does not change after it is
 // published.
 type Round struct {
-	// Notice is what started the round.
+	// Notice is the notice that started the round.
 	Notice notify.Notice
-	// ReadAt is when the read ended, DecidedAt when the decision was made, EndedAt when its
-	// actions were done: zero until then.
+	// ReadAt is the time at which the read ended, DecidedAt the time of the decision, and EndedAt the
+	// time at which the actions ended; zero until then.
 	ReadAt, DecidedAt, EndedAt time.Time
 	// Input and Decision are the input and the result of eviction.Decide. After a collection,
 	// Decision is that of AfterReclaim.
 	Input    *eviction.Input
 	Decision *eviction.Decision
-	// ReadErr says which parts of the summary could not be read, or that the pods could not be
-	// listed. The decision was made without them.
+	// ReadErr says which parts of the summary could not be read, or that the pods could not be listed.
+	// The decision was made without them.
 	ReadErr error
-	// Outcomes are those of the collections, then those of the pods.
+	// Outcomes are first those of the collections, then those of the pods.
 	Outcomes []execute.ActionOutcome
-	// RepeatedSince is when the first round with these outcomes ended; zero if they are new.
+	// RepeatedSince is the time at which the first round with these outcomes ended; zero if the
+	// outcomes are new.
 	RepeatedSince time.Time
 	// Watching are the active watches. Unwatched says what cannot be watched.
 	Watching  []notify.Watch

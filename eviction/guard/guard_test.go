@@ -34,7 +34,7 @@ func said(r *Round) (list []string) {
 	return list
 }
 
-// passed are the ranking's pods and why they were passed over.
+// passed returns the pods of the ranking with the reasons why they were skipped.
 func passed(r *Round) (list []string) {
 	for _, p := range r.Decision.Ranking {
 		list = append(list, strings.TrimSpace(p.Pod.Name+" "+p.SkipMessage))
@@ -125,7 +125,8 @@ func TestABlockedPodIsPassedOver(t *testing.T) {
 	})
 }
 
-// In mode kill a budget holds up no hard threshold, though it held up a soft one.
+// TestABudgetDoesNotHoldUpAHardThreshold checks that in mode kill a budget that blocks a soft
+// threshold does not block a hard one.
 func TestABudgetDoesNotHoldUpAHardThreshold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
@@ -151,7 +152,8 @@ func TestABudgetDoesNotHoldUpAHardThreshold(t *testing.T) {
 	})
 }
 
-// Not even in mode kill, which could only tell it to end once more.
+// TestAPodThatDoesNotEndIsPassedOver checks that a pod that does not terminate is skipped, also in
+// mode kill, which could only delete it again.
 func TestAPodThatDoesNotEndIsPassedOver(t *testing.T) {
 	f := func(name string, mode execute.Mode, change func(*node), result execute.Result) {
 		t.Helper()
@@ -185,7 +187,8 @@ func TestAPodThatDoesNotEndIsPassedOver(t *testing.T) {
 	f("killed", execute.Kill, stays, execute.Killed)
 }
 
-// A pod that a soft threshold gave a minute is not waited for while a hard one is met.
+// TestAHardThresholdEndsTheWaitOfASoftOne checks that the guard does not wait for a pod with the
+// grace period of a soft threshold while a hard threshold is met.
 func TestAHardThresholdEndsTheWaitOfASoftOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
@@ -215,7 +218,8 @@ func TestAHardThresholdEndsTheWaitOfASoftOne(t *testing.T) {
 	})
 }
 
-// What an answer says of the pod lets the next go; that there is none does not.
+// TestAPodThatMayNotGoIsPassedOver checks that the next pod is evicted if the API server's answer
+// concerns the pod. If there is no usable answer, it is not.
 func TestAPodThatMayNotGoIsPassedOver(t *testing.T) {
 	f := func(name string, change func(*node), result execute.Result, next string) {
 		t.Helper()
@@ -266,7 +270,7 @@ func TestAnAverageSettlesBeforeTheNextGoes(t *testing.T) {
 		if r := n.timer(g); len(r.Outcomes) != 1 || !r.Outcomes[0].Result.PodLeaves() {
 			t.Fatalf("got %v, want a pod to go", said(r))
 		}
-		time.Sleep(12 * time.Second) // longer than the executor's own gap
+		time.Sleep(12 * time.Second) // this is longer than the executor's own gap
 		r := n.timer(g)
 		if r.Decision.Outcome != eviction.OutcomeSettling {
 			t.Errorf("got %v, want it to settle", r.Decision.Outcome)
@@ -322,7 +326,7 @@ func TestACollectionIsFollowedByARead(t *testing.T) {
 		n.reads = 0
 		n.refreshed = nil
 		g.opts.Read = func(ctx context.Context) (*stats.Summary, error) {
-			if n.reads == 1 { // the one after the collection
+			if n.reads == 1 { // the read after the collection
 				n.freeDisk = 50 * gib
 			}
 			return read(ctx)
@@ -367,8 +371,8 @@ func TestReadErrorsAreReported(t *testing.T) {
 	})
 }
 
-// Right after a notice the usage may be below the figure again for a moment, and the kernel gives
-// no second notice.
+// TestACrossingIsLookedAtAgain checks that the node is read again after a crossing. Right after a
+// notice the usage may be below the figure for a moment, and the kernel gives no second notice.
 func TestACrossingIsLookedAtAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
@@ -401,7 +405,8 @@ func TestACrossingIsLookedAtAgain(t *testing.T) {
 	})
 }
 
-// So a clock that is set neither ends a grace period nor draws it out.
+// TestGracePeriodsDoNotFollowTheClock checks that all times have a monotonic reading, so that a
+// change of the clock neither ends nor extends a grace period.
 func TestGracePeriodsDoNotFollowTheClock(t *testing.T) {
 	n := newNode(t)
 	n.pod("app", gib)
@@ -445,7 +450,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// The kernel gives no notice of a disk: polling finds a full disk long before the timer.
+// TestADiskIsPeekedAt checks that polling finds a full disk long before the timer, because the
+// kernel gives no notice of a disk.
 func TestADiskIsPeekedAt(t *testing.T) {
 	n := newNode(t)
 	published := make(chan *eviction.Decision, 100)

@@ -25,10 +25,10 @@ import (
 
 const crossings = 200
 
-// TestFromCrossingToDecision has a process grow past a threshold two hundred times, in a
-// memory cgroup that represents a node of 64 MiB. Each time the whole machine is read again, and
-// the decision names the pod to go. What is asserted is the median: on a machine with
-// other work the slowest are those that waited for a processor.
+// TestFromCrossingToDecision lets a process grow past a threshold two hundred times, in a memory
+// cgroup that represents a node of 64 MiB. Each time the whole machine is read, and the decision
+// names the pod to evict. The test checks the median, because on a busy machine the slowest results
+// only show the wait for a processor.
 func TestFromCrossingToDecision(t *testing.T) {
 	const capacity, figure = 64 * mib, 24 * mib
 	dir := memoryload.MemoryCgroup(t)
@@ -105,7 +105,7 @@ func TestFromCrossingToDecision(t *testing.T) {
 	}
 }
 
-// memoryOf is what a cgroup uses, as of a node with so much memory.
+// memoryOf returns the usage of a cgroup as the memory of a node with that capacity.
 func memoryOf(t *testing.T, dir string, capacity uint64) *stats.MemoryStats {
 	b, err := os.ReadFile(filepath.Join(dir, "memory.usage_in_bytes"))
 	if err != nil {
@@ -117,11 +117,11 @@ func memoryOf(t *testing.T, dir string, capacity uint64) *stats.MemoryStats {
 		t.Error(err)
 		return nil
 	}
-	available := capacity - usage // there is no page cache in it
+	available := capacity - usage // the cgroup has no page cache
 	return &stats.MemoryStats{Time: metav1.Now(), UsageBytes: &usage, WorkingSetBytes: &usage, AvailableBytes: &available}
 }
 
-// await returns the newest round as soon as it is wanted.
+// await returns the newest round as soon as wanted accepts it.
 func await(t *testing.T, g *Guard, wanted func(*Round) bool) *Round {
 	t.Helper()
 	for late := time.Now().Add(20 * time.Second); time.Now().Before(late); time.Sleep(50 * time.Microsecond) {

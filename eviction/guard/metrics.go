@@ -7,7 +7,7 @@ import (
 	"github.com/weir-metrics/weir/eviction/notify"
 )
 
-// metrics count rounds, and export the figures of the last round.
+// metrics counts rounds, and exports the figures of the last round.
 type metrics struct {
 	guard   *Guard
 	rounds  *prometheus.CounterVec
@@ -79,7 +79,7 @@ func (m *metrics) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. A figure that is missing or in doubt is absent.
+// Collect implements prometheus.Collector. A figure that is missing or in doubt has no sample.
 func (m *metrics) Collect(to chan<- prometheus.Metric) {
 	r := m.guard.Last()
 	if r == nil {
@@ -100,7 +100,7 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 			gauge(m.capacity, float64(o.Capacity), string(o.Signal))
 		}
 	}
-	seen := map[[2]string]bool{} // only the first of two soft thresholds of a signal
+	seen := map[[2]string]bool{} // for the first of two soft thresholds of a signal only
 	for i := range d.Thresholds {
 		t := &d.Thresholds[i]
 		left, ok := t.Distance()

@@ -27,11 +27,11 @@ const (
 	mib = 1 << 20
 )
 
-// node is a node of 8 GiB of memory and a disk of 100 GiB, with pods that use what usage
-// says.
+// node is a node with 8 GiB of memory and a disk of 100 GiB. Its pods have the usage in the field
+// usage.
 type node struct {
 	t               *testing.T
-	mu              sync.Mutex // while a pod leaves, others read
+	mu              sync.Mutex // other goroutines read while a pod terminates
 	free, freeDisk  uint64
 	stall           float64
 	pods            []*corev1.Pod
@@ -40,12 +40,12 @@ type node struct {
 	podsErr         error
 	layoutErr       error
 	reads, layouts  int
-	refreshed       func() // what Refresh does; nil for nothing
+	refreshed       func() // called by Refresh; may be nil
 	refreshes       int
-	budget, lingers string // the pods that a budget holds, and that takes so long to end
+	budget, lingers string // the pod that a budget protects, and the pod that takes a long time to end
 	linger          time.Duration
-	answer          error       // to an eviction of the pod app; nil for the usual answer
-	live            *corev1.Pod // the present pod app, if the list is behind; nil for the same
+	answer          error       // the answer to an eviction of the pod app; nil for the usual answer
+	live            *corev1.Pod // the current pod app, if it differs from the list; else nil
 	client          *fake.Clientset
 	notifier        *notify.Notifier
 }
@@ -74,7 +74,7 @@ func (n *node) pod(name string, usage uint64) {
 	n.usage[name] = usage
 }
 
-// read is a fresh summary.
+// read returns a new summary.
 func (n *node) read(context.Context) (*stats.Summary, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -96,13 +96,13 @@ func (n *node) read(context.Context) (*stats.Summary, error) {
 			Containers: []stats.ContainerStats{{Name: "app", Rootfs: &stats.FsStats{UsedBytes: &usage}, Logs: &stats.FsStats{UsedBytes: new(uint64(0))}}},
 		})
 	}
-	free := n.free // the summary shares no figure with the node, which changes
+	free := n.free // the summary must not share a figure with the node, which changes
 	s.Node.Memory.AvailableBytes = &free
 	return s, nil
 }
 
-// react is as much of an API server as an Executor needs: one where an evicted pod is
-// gone at once, unless it lingers.
+// react is the part of an API server that an Executor needs. An evicted pod is gone at once, unless
+// it is the one in lingers.
 func (n *node) react(a clienttesting.Action) (bool, runtime.Object, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -159,7 +159,7 @@ func (n *node) react(a clienttesting.Action) (bool, runtime.Object, error) {
 	return true, nil, errors.New("not known here")
 }
 
-// guard returns a Guard of the node, with thresholds as flags would say them.
+// guard returns a Guard of the node, with the thresholds of config.
 func (n *node) guard(mode execute.Mode, config eviction.ThresholdConfig, change ...func(*Options)) *Guard {
 	n.t.Helper()
 	thresholds, err := eviction.Parse(&config)
@@ -195,7 +195,7 @@ func (n *node) guard(mode execute.Mode, config eviction.ThresholdConfig, change 
 	return g
 }
 
-// timer starts a round, as after MaxInterval.
+// timer runs a round as MaxInterval does.
 func (n *node) timer(g *Guard) *Round {
 	n.t.Helper()
 	g.runRound(n.t.Context(), n.notifier, notify.Notice{At: time.Now(), Sources: []notify.NoticeSource{{}}})

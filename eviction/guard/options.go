@@ -16,39 +16,40 @@ import (
 	"github.com/weir-metrics/weir/eviction/notify"
 )
 
-// Options of a Guard. Read, Settings and Executor are required.
+// Options configures a Guard. Read, Settings and Executor are required.
 type Options struct {
 	// Node is the node's name, for messages.
 	Node string
-	// Read reads the node now. If it returns a summary and an error, the summary lacks what the
-	// error says. Without a summary nothing is decided.
+	// Read reads the node now. If it returns a summary and an error, the error says what the summary
+	// lacks. Without a summary there is no decision.
 	Read func(context.Context) (*stats.Summary, error)
-	// Poll reads the node without its pods. It is called every PollInterval for the disks and
-	// process ids, since the kernel gives no notice of them. With nil they are only read in rounds.
+	// Poll reads the node without its pods. It is called every PollInterval for the disks and process
+	// ids, because the kernel gives no notice of them. If it is nil, they are read only in rounds.
 	Poll func(context.Context) (*stats.Summary, error)
-	// Layout returns eviction.DiskLayout's fields. It is called until it succeeds; nil means one file
-	// system.
+	// Layout returns the fields of eviction.DiskLayout. It is called until it succeeds. If it is nil,
+	// the node has one file system.
 	Layout func(context.Context) (images, containers bool, err error)
-	// Pods returns the node's pods, which may include ended ones; nil for none.
+	// Pods returns the node's pods, which may include pods that have ended. If it is nil, there are no
+	// pods.
 	Pods func() ([]*corev1.Pod, error)
-	// Refresh reads the pods' disk usage again, in bounded time; nil if Read does.
+	// Refresh reads the disk usage of the pods again, in bounded time. It is nil if Read does that.
 	Refresh func(context.Context)
-	// Settings are the thresholds and their settings. They must not change.
+	// Settings has the thresholds and their settings. The caller must not change it.
 	Settings *eviction.Settings
-	// Cgroups returns where the memory cgroups are now: a starting node has no cgroup of pods
-	// yet. Without it, or without a Mount, no cgroup is watched.
+	// Cgroups returns where the memory cgroups are now, because a starting node has no cgroup for pods
+	// yet. If it is nil or returns no Mount, no cgroup is watched.
 	Cgroups func() eviction.Cgroups
 	// Executor carries out decisions.
 	Executor *execute.Executor
-	// Self is the UID of weir's own pod, which is skipped; empty for none.
+	// Self is the UID of weir's own pod, which is skipped; empty if there is none.
 	Self types.UID
-	// Publish is called with decisions, one call at a time. If it is slow, only the newest
-	// decision is published. It may be nil.
+	// Publish is called with decisions, one at a time. If it is slow, only the newest decision is
+	// published. It may be nil.
 	Publish func(context.Context, *eviction.Decision)
-	// Notify are the notifier's settings.
+	// Notify has the settings of the notifier.
 	Notify notify.Options
 
-	Registerer prometheus.Registerer // takes the metrics; nil for none
+	Registerer prometheus.Registerer // registers the metrics; nil means none
 	Logger     *slog.Logger          // default: none
 	Now        func() time.Time      // default: time.Now
 }

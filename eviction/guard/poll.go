@@ -14,7 +14,7 @@ import (
 // checks for hard thresholds while a pod terminates for a soft one.
 const PollInterval = time.Second
 
-// poll gives notice when a threshold of disks or process ids becomes met, or ends.
+// poll starts a round when a threshold of disks or process ids becomes met, or ends.
 func (g *Guard) poll(ctx context.Context, n *notify.Notifier) {
 	everyPoll(ctx, func() {
 		if last := g.last.Load(); last != nil && g.thresholdsChanged(ctx, last) {
@@ -37,8 +37,8 @@ func everyPoll(ctx context.Context, check func()) {
 	}
 }
 
-// thresholdsChanged reports whether a threshold of disks or process ids is met now and was not in
-// the last round, or the reverse. It ignores errors, which rounds report.
+// thresholdsChanged reports whether a threshold of disks or process ids is met now but was not met
+// in the last round, or the reverse. It ignores errors, because rounds report them.
 func (g *Guard) thresholdsChanged(ctx context.Context, last *Round) bool {
 	summary, _ := g.opts.Poll(ctx)
 	if summary == nil {

@@ -37,10 +37,11 @@ func (g *Guard) updateWatches(n *notify.Notifier, r *Round) {
 	g.logChange("some thresholds are not watched", errorText(errors.Join(g.unwatched...)))
 }
 
-// watches returns what to watch for a round's thresholds, and why some are not watched.
+// watches returns what to watch for the thresholds of a round, and why some thresholds are not
+// watched.
 func (g *Guard) watches(r *Round) (list []notify.Watch, unwatched []error) {
 	add := func(w notify.Watch) {
-		if !slices.Contains(list, w) { // two thresholds may want one trigger
+		if !slices.Contains(list, w) { // two thresholds may need the same trigger
 			list = append(list, w)
 		}
 	}
@@ -74,13 +75,13 @@ func (g *Guard) watches(r *Round) (list []notify.Watch, unwatched []error) {
 	return list, unwatched
 }
 
-// memoryStallTrigger returns what to watch where the kernel gives no notice of memory usage. On a
-// node that runs short of memory, tasks wait for it. 100 ms in 2 s are rare on other nodes.
+// memoryStallTrigger returns what to watch if the kernel gives no notice of memory usage. On a node
+// that runs short of memory, tasks wait for it. On other nodes 100 ms in 2 s are rare.
 func memoryStallTrigger() notify.Watch {
 	return notify.StallTrigger{Path: "/proc/pressure/memory", Stall: 100 * time.Millisecond, Window: 2 * time.Second}
 }
 
-// isUnsupported reports whether the kernel never gives notice of a cgroup's usage.
+// isUnsupported reports whether the kernel can never give notice of a cgroup's usage.
 func isUnsupported(err error) bool {
 	var e *notify.WatchError
 	if !errors.As(err, &e) {

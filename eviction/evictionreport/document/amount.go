@@ -2,7 +2,7 @@ package document
 
 import "github.com/weir-metrics/weir/humanize"
 
-// Format returns an amount of the unit for people: "94.2Mi", "1250m", "37", "12.5%".
+// Format returns an amount in the unit, for people: "94.2Mi", "1250m", "37", "12.5%".
 func (u Unit) Format(v float64) string {
 	switch u {
 	case Bytes:
@@ -15,7 +15,8 @@ func (u Unit) Format(v float64) string {
 	return humanize.Decimal(v, 0)
 }
 
-// FormatWithNoun returns what Format returns, and the unit's noun where the amount is a count: "37 inodes".
+// FormatWithNoun returns the result of Format, followed by the unit's noun if the amount is a
+// count: "37 inodes".
 func (u Unit) FormatWithNoun(v float64) string {
 	switch u {
 	case Inodes, Processes:

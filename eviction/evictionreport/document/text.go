@@ -12,7 +12,7 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// TextOptions are options of WriteText.
+// TextOptions configures WriteText.
 type TextOptions struct {
 	// All adds the whole ranking of each signal, and all recent actions.
 	All bool
@@ -26,8 +26,8 @@ type textWriter struct {
 	all bool
 }
 
-// WriteText writes r as text: the answer first, then the reasons. The text is for people and may
-// change; programs read the JSON.
+// WriteText writes r as text: first the answer, then the reasons. The text is for people and may
+// change; programs should read the JSON.
 func (r *EvictionReport) WriteText(w io.Writer, o TextOptions) error {
 	p := &textWriter{Page: humanize.Page{Colour: o.Colour}, all: o.All}
 	p.Line(0, humanize.Bold, r.Summary)
@@ -89,7 +89,7 @@ func (p *textWriter) signal(s *Signal, reclaims bool) {
 	}
 	p.Item(2, "first", humanize.Plain, s.ReclaimMessage(reclaims))
 	switch {
-	case s.Ranking != nil && len(s.Ranking.Pods) > 0: // without pods, NoPods says so once
+	case s.Ranking != nil && len(s.Ranking.Pods) > 0: // if there are no pods, the sentence NoPods says so once
 		p.Item(2, "next", humanize.Plain, s.Ranking.Message)
 		p.Item(2, "skip", humanize.Plain, s.Ranking.SkippedPods())
 	case s.Ranking == nil && s.Value != nil:
@@ -97,10 +97,10 @@ func (p *textWriter) signal(s *Signal, reclaims bool) {
 	}
 }
 
-// NoPods is the sentence for EvictionReport.NoPods.
+// NoPods is the sentence to show if EvictionReport.NoPods is true.
 const NoPods = "weir knows no pod on this node, so no pod would be evicted"
 
-// NoPods reports whether there are rankings, and all are empty.
+// NoPods reports whether there are rankings and all of them are empty.
 func (r *EvictionReport) NoPods() bool {
 	looked := false
 	for i := range r.Signals {
@@ -114,8 +114,8 @@ func (r *EvictionReport) NoPods() bool {
 	return looked
 }
 
-// IsRedundant reports whether s adds nothing to the other signals: all its thresholds are derived,
-// none is acted on, and either none is met or another signal has the same figure.
+// IsRedundant reports whether s adds nothing to the other signals. That is so if all its thresholds
+// are derived, none is acted on, and none is met unless another signal has the same figure.
 func (r *EvictionReport) IsRedundant(s *Signal) bool {
 	quiet := true
 	for i := range s.Thresholds {
@@ -163,7 +163,7 @@ func (s *Signal) ReclaimText() string {
 	return strings.Join(words, " and ")
 }
 
-// ReclaimMessage says what is removed before a pod is evicted; empty for nothing. reclaims is
+// ReclaimMessage says what is removed before a pod is evicted; empty if nothing is. reclaims is
 // EvictionReport.Reclaims.
 func (s *Signal) ReclaimMessage(reclaims bool) string {
 	switch words := s.ReclaimText(); {
@@ -189,7 +189,7 @@ func (r *Ranking) SkippedPods() string {
 	return humanize.List(names, 3)
 }
 
-// tint returns the colour of the worst threshold.
+// tint returns the colour for the worst state of the signal's thresholds.
 func (s *Signal) tint() humanize.Tint {
 	tint := humanize.Bold
 	for i := range s.Thresholds {
@@ -283,7 +283,7 @@ func (p *textWriter) actions(r *EvictionReport) {
 	}
 }
 
-// Details returns the second line of an action: what woke the guard, and what follows.
+// Details returns the second line of an action: what woke the guard, and what happens next.
 func (a *Action) Details() string {
 	var parts []string
 	if !a.Since.IsZero() {
@@ -301,7 +301,7 @@ func (a *Action) Details() string {
 	return strings.Join(parts, "; ")
 }
 
-// watches writes what triggers a reading.
+// watches writes what triggers a read.
 func (p *textWriter) watches(r *EvictionReport) {
 	if r.State == Off || r.State == Starting || r.State == NoThresholds {
 		return

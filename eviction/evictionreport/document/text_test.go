@@ -11,7 +11,7 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// Numbers are written so that they can be read back by eye.
+// TestFormat checks the formats of amounts.
 func TestFormat(t *testing.T) {
 	f := func(u Unit, v float64, want string) {
 		t.Helper()
@@ -24,7 +24,7 @@ func TestFormat(t *testing.T) {
 	f(Bytes, 1024, "1Ki")
 	f(Bytes, 93<<20, "93Mi")
 	f(Bytes, 1900<<20, "1.86Gi")
-	f(Bytes, 1<<30-1, "1Gi") // and not 1024Mi
+	f(Bytes, 1<<30-1, "1Gi") // not 1024Mi
 	f(Bytes, -1536<<20, "-1.5Gi")
 	f(Bytes, 1<<62, "4Ei")
 	f(Inodes, 4672320, "4,672,320")
@@ -36,7 +36,8 @@ func TestFormat(t *testing.T) {
 	f(Percent, -0.01, "0%")
 }
 
-// Names and errors may contain control characters: the text has none, and a line stays one line.
+// TestTextIsSafe checks that control characters in names and errors do not reach the text, and that
+// a line stays one line.
 func TestTextIsSafe(t *testing.T) {
 	ill := "\x1b[2J\nroot# \x07\u202e\xff"
 	number := func(v float64) *float64 { return &v }
@@ -67,7 +68,7 @@ func TestTextIsSafe(t *testing.T) {
 	}
 }
 
-// What was done is cut unless all is asked for.
+// TestActsAreCut checks that the actions are cut unless TextOptions.All is set.
 func TestActsAreCut(t *testing.T) {
 	r := &EvictionReport{State: Normal, Actions: slices.Repeat([]Action{{At: time.Unix(0, 0)}}, 12)}
 	f := func(all bool, lines int, more string) {

@@ -26,10 +26,10 @@ const (
 	usedImage   = "weir.test/used:latest"
 )
 
-// TestContainerd collects from a real containerd, under a kubelet that goes on with its pods as if
-// nothing had happened.
+// TestContainerd removes objects from a real containerd below a real kubelet, and checks that the
+// kubelet's pods are not affected.
 func TestContainerd(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute) // the programs may have to be built
+	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute) // the test may have to build the programs
 	defer cancel()
 	c, err := harness.Start(ctx, harness.Options{Name: fmt.Sprintf("cri-%d", os.Getpid()), Progress: t.Output()})
 	must(t, err)
@@ -38,7 +38,7 @@ func TestContainerd(t *testing.T) {
 	must(t, err)
 	kube, err := kubernetes.NewForConfig(config)
 	must(t, err)
-	for _, name := range []string{unusedImage, usedImage} { // other arguments make it another image
+	for _, name := range []string{unusedImage, usedImage} { // other arguments give another image
 		tarball := filepath.Join(t.TempDir(), "image.tar")
 		must(t, c.BuildImage(ctx, tarball, name, filepath.Join(c.Dir(), "workload"), "pause", name))
 		must(t, c.LoadImage(ctx, tarball))
@@ -55,7 +55,8 @@ func TestContainerd(t *testing.T) {
 		_, err := kube.CoreV1().Pods("default").Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}, metav1.CreateOptions{})
 		must(t, err)
 	}
-	// One container goes on; one has ended for good, which the kubelet knows from its remains.
+	// One container keeps running. The other one has ended for good, which the kubelet knows from its
+	// exited container.
 	create("goes-on", corev1.PodSpec{
 		RestartPolicy:  corev1.RestartPolicyOnFailure,
 		InitContainers: []corev1.Container{container("init", harness.WorkloadImage, "exit", "--code", "0")},
@@ -131,7 +132,7 @@ func TestContainerd(t *testing.T) {
 	}
 }
 
-// left lists the containers of tests' pods, as POD/NAME, and the tags of images.
+// left lists the containers of the tests' pods as POD/NAME, and the tags of images.
 func left(ctx context.Context, t *testing.T, r *Reclaimer) (containers, images []string) {
 	t.Helper()
 	all, err := r.containers.ListContainers(ctx, &runtime.ListContainersRequest{})

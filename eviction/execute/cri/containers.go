@@ -10,7 +10,7 @@ import (
 	"github.com/weir-metrics/weir/eviction/execute"
 )
 
-// Labels that the kubelet sets on its containers.
+// The labels that the kubelet sets on its containers.
 const (
 	labelUID  = "io.kubernetes.pod.uid"
 	labelName = "io.kubernetes.container.name"
@@ -24,7 +24,8 @@ func (r *Reclaimer) removeContainers(ctx context.Context) (execute.Freed, error)
 	if err != nil {
 		return freed, fmt.Errorf("list containers: %w", err)
 	}
-	// This is read after the containers, so that the list includes every pod whose containers were listed.
+	// The pods are read after the containers, so that the list includes every pod whose containers
+	// were listed.
 	ready, err := r.readyPods(ctx)
 	if err != nil {
 		return freed, fmt.Errorf("list pods: %w", err)
@@ -45,9 +46,9 @@ func (r *Reclaimer) removeContainers(ctx context.Context) (execute.Freed, error)
 	return freed, failed.join()
 }
 
-// readyPods returns the pods with a ready sandbox. The kubelet stops the sandbox of a pod that has
-// ended, so these pods have not ended, even if Options.Ended says so because it does not know the
-// pod yet.
+// readyPods returns the pods that have a ready sandbox. The kubelet stops the sandbox of a pod that
+// has ended, so these pods have not ended. Options.Ended may report them as ended, because it does
+// not know a new pod yet.
 func (r *Reclaimer) readyPods(ctx context.Context) (map[types.UID]bool, error) {
 	all, err := call(ctx, r, r.containers.ListPodSandbox, &runtime.ListPodSandboxRequest{
 		Filter: &runtime.PodSandboxFilter{State: &runtime.PodSandboxStateValue{State: runtime.PodSandboxState_SANDBOX_READY}},
@@ -63,7 +64,7 @@ func (r *Reclaimer) readyPods(ctx context.Context) (map[types.UID]bool, error) {
 }
 
 // removableContainers returns the containers to remove: all exited containers of pods that have
-// ended, and of other pods all exited containers but the newest of each name.
+// ended, and for other pods all exited containers except the newest of each name.
 func removableContainers(all []*runtime.Container, ended func(types.UID) bool) []*runtime.Container {
 	type run struct {
 		pod  types.UID

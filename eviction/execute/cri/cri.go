@@ -19,26 +19,25 @@ import (
 	"github.com/weir-metrics/weir/eviction/execute"
 )
 
-// Options configure a Reclaimer.
+// Options configures a Reclaimer.
 type Options struct {
 	// Socket is the path of the runtime's socket, with or without "unix://":
 	// "/run/containerd/containerd.sock".
 	Socket string
-	// Ended reports whether a pod, by the UID that the kubelet gave the runtime, will run no container
-	// any more: its phase is Succeeded or Failed, or it is gone from the API server and is not a static
-	// pod. If Ended is nil, no pod has ended.
+	// Ended reports whether a pod will run no container any more: its phase is Succeeded or Failed, or
+	// the API server does not have it and it is not a static pod. The UID is the one that the kubelet
+	// gave the runtime. If Ended is nil, no pod has ended.
 	Ended func(types.UID) bool
-	// MinImageAge is how long ago an image must have been seen first before it is removed. Default:
+	// MinImageAge is the time for which an image must have been known before it is removed. Default:
 	// 2m, as the kubelet's imageMinimumGCAge.
 	MinImageAge time.Duration
-	// WatchPeriod is the time between two listings of images by Run. Default: 1m.
+	// WatchPeriod is the time between two lists of images by Run. Default: 1m.
 	WatchPeriod time.Duration
 	// RequestTimeout bounds one request. Default: 30s.
 	RequestTimeout time.Duration
 }
 
-// Reclaimer removes objects from a container runtime. Its methods may be called by several
-// goroutines.
+// Reclaimer removes objects from a container runtime. Several goroutines may call its methods.
 type Reclaimer struct {
 	opts       Options
 	conn       *grpc.ClientConn
@@ -47,7 +46,7 @@ type Reclaimer struct {
 
 	mu struct {
 		sync.Mutex
-		seen map[string]time.Time // when images were first seen, by ID
+		seen map[string]time.Time // the time at which each image was first seen, by ID
 	}
 }
 
@@ -56,7 +55,8 @@ var _ execute.Reclaimer = (*Reclaimer)(nil)
 // maxAnswerBytes is the largest answer that is read. The kubelet has the same limit.
 const maxAnswerBytes = 16 << 20
 
-// New returns a Reclaimer, which connects at its first request. Close it.
+// New returns a Reclaimer. It connects to the runtime at its first request. The caller must close
+// it.
 func New(opts Options) (*Reclaimer, error) {
 	socket := strings.TrimPrefix(opts.Socket, "unix://")
 	if !path.IsAbs(socket) {
@@ -86,13 +86,13 @@ func (r *Reclaimer) Close() error {
 	return nil
 }
 
-// Run lists the images every WatchPeriod until ctx ends, and ignores errors. Without Run no image
+// Run lists the images every WatchPeriod until ctx ends. It ignores errors. Without Run no image
 // becomes old enough to be removed.
 func (r *Reclaimer) Run(ctx context.Context) error {
 	tick := time.NewTicker(r.opts.WatchPeriod)
 	defer tick.Stop()
 	for {
-		_, _ = r.listImages(ctx) // Reclaim reports the error of its own listing
+		_, _ = r.listImages(ctx) // Reclaim reports the error of its own list
 		select {
 		case <-ctx.Done():
 			return nil
@@ -102,8 +102,8 @@ func (r *Reclaimer) Run(ctx context.Context) error {
 }
 
 // Reclaim removes all objects of the collection that may be removed. If one cannot be removed, it
-// continues with the others; the error joins the failures. Freed.Bytes counts images only, because
-// runtimes do not report the size of an exited container.
+// continues with the others; the error joins the failures. Freed.Bytes includes only images,
+// because runtimes do not report the size of an exited container.
 func (r *Reclaimer) Reclaim(ctx context.Context, c eviction.Collection) (execute.Freed, error) {
 	switch c {
 	case eviction.UnusedContainers:
@@ -114,14 +114,14 @@ func (r *Reclaimer) Reclaim(ctx context.Context, c eviction.Collection) (execute
 	return execute.Freed{}, fmt.Errorf("collect %q: the container runtime has no such thing", c)
 }
 
-// call makes one request with the timeout of Options.
+// call makes one request with Options.RequestTimeout.
 func call[Q, A any](ctx context.Context, r *Reclaimer, call func(context.Context, Q, ...grpc.CallOption) (A, error), q Q) (A, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.opts.RequestTimeout)
 	defer cancel()
 	return call(ctx, q)
 }
 
-// failures collects what could not be removed. It keeps the first few and counts the others.
+// failures collects the errors of failed removals. It keeps the first few and counts the others.
 type failures struct {
 	errs []error
 	more int

@@ -34,7 +34,8 @@ func connect(t testing.TB, o Options) *Reclaimer {
 	return r
 }
 
-// reclaim reclaims, and wants so much of it, with an error that has all of the words or none.
+// reclaim calls Reclaim and checks what it freed. The error must contain all words; without words
+// there must be no error.
 func reclaim(t *testing.T, r *Reclaimer, c eviction.Collection, want execute.Freed, words ...string) {
 	t.Helper()
 	got, err := r.Reclaim(context.Background(), c)
@@ -53,16 +54,16 @@ func reclaim(t *testing.T, r *Reclaimer, c eviction.Collection, want execute.Fre
 
 func TestContainers(t *testing.T) {
 	f := &fake{containers: []*runtime.Container{
-		container("web-3", "web", "app", 3, exited), // what the kubelet knows of its last run
+		container("web-3", "web", "app", 3, exited), // the kubelet's only record of the last run
 		container("web-1", "web", "app", 1, exited),
 		container("web-2", "web", "app", 2, exited),
 		container("web-4", "web", "app", 4, running),
-		container("init", "web", "init", 1, exited), // without it the kubelet would run it again
+		container("init", "web", "init", 1, exited), // without it the kubelet would run the init container again
 		container("made", "web", "late", 1, createdState),
 		container("lost", "web", "lost", 1, unknownState),
 		container("job-1", "job", "app", 1, exited),
 		container("job-2", "job", "app", 2, exited),
-		container("mine", "", "", 1, exited), // created by hand, not by a kubelet
+		container("mine", "", "", 1, exited), // not created by a kubelet
 		container("mine-too", "", "", 2, exited),
 	}}
 	r := connect(t, Options{Socket: f.serve(t), Ended: func(uid types.UID) bool { return uid == "job" }})
@@ -74,7 +75,8 @@ func TestContainers(t *testing.T) {
 	reclaim(t, r, eviction.UnusedContainers, execute.Freed{})
 }
 
-// Options.Ended may not know a new pod yet: a pod with a ready sandbox has not ended.
+// TestContainersOfAnUnknownPod checks a new pod that Options.Ended does not know yet: a pod with a
+// ready sandbox has not ended.
 func TestContainersOfAnUnknownPod(t *testing.T) {
 	f := &fake{ready: []string{"new"}, containers: []*runtime.Container{
 		container("init", "new", "init", 1, exited), container("job", "job", "app", 1, exited),
@@ -88,7 +90,7 @@ func TestContainersOfAnUnknownPod(t *testing.T) {
 	reclaim(t, r, eviction.UnusedContainers, execute.Freed{}, "list pods", "busy")
 }
 
-// Without a word on pods, none has ended.
+// TestContainersOfPodsUnknown checks that without Options.Ended no pod has ended.
 func TestContainersOfPodsUnknown(t *testing.T) {
 	f := &fake{containers: []*runtime.Container{
 		container("job-1", "job", "app", 1, exited), container("job-2", "job", "app", 2, exited),
@@ -107,7 +109,7 @@ func TestImages(t *testing.T) {
 	f := &fake{
 		images: []*runtime.Image{
 			image("old", 100, "registry.example/library/old:1"), image("dangling", 23),
-			{Id: "pause", Pinned: true}, {Size: 5}, // the latter cannot be named
+			{Id: "pause", Pinned: true}, {Size: 5}, // the second one has no ID
 			image("by-id", 1), image("by-ref", 1), image("by-tag", 1, "reg/app:1", "reg/app:2"),
 			{Id: "by-digest", RepoDigests: []string{"reg/app@sha256:1"}},
 			image("mounted", 1, "reg/model:1"), image("dead", 1),
@@ -119,13 +121,13 @@ func TestImages(t *testing.T) {
 			{Id: "4", Image: &runtime.ImageSpec{Image: "z", UserSpecifiedImage: "reg/app:2"}, State: running},
 			{Id: "5", ImageId: "by-id", State: running},
 			{Id: "6", ImageId: "dead", State: exited},
-			{Id: "7", ImageId: "by-id", State: running}, // gone once it is asked for
+			{Id: "7", ImageId: "by-id", State: running}, // deleted before its status is read
 		},
 		mounts: map[string]string{"5": "reg/model:1"},
 		fail:   map[string]error{"status 7": status.Error(codes.NotFound, "7")},
 	}
 	r := connect(t, Options{Socket: f.serve(t)})
-	reclaim(t, r, eviction.UnusedImages, execute.Freed{}) // none has been there long enough
+	reclaim(t, r, eviction.UnusedImages, execute.Freed{}) // no image is old enough
 	f.images = append(f.images, image("fresh", 1))
 	r.age()
 	reclaim(t, r, eviction.UnusedImages, execute.Freed{Items: 2, Bytes: 123})
@@ -137,12 +139,12 @@ func TestImages(t *testing.T) {
 		t.Errorf("left = %v, want %v", left, want)
 	}
 
-	// One that was away is as one that is new.
+	// An image that was removed and pulled again counts as new.
 	f.images = append(f.images, image("old", 100))
 	reclaim(t, r, eviction.UnusedImages, execute.Freed{})
 }
 
-// age makes all images that were seen old enough.
+// age makes all known images old enough.
 func (r *Reclaimer) age() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,7 +161,8 @@ func TestMoreBytesThanThereAre(t *testing.T) {
 	reclaim(t, r, eviction.UnusedImages, execute.Freed{Items: 2, Bytes: math.MaxInt64})
 }
 
-// One that fails, or for which no answer comes, does not stop the rest.
+// TestOneFails checks that an object whose removal fails, or gets no answer, does not stop the
+// removal of the others.
 func TestOneFails(t *testing.T) {
 	f := &fake{
 		containers: []*runtime.Container{
@@ -189,7 +192,8 @@ func TestManyFail(t *testing.T) {
 	reclaim(t, r, eviction.UnusedContainers, execute.Freed{}, "remove container c9: ", "and 3 more")
 }
 
-// What is removed before time is up counts, and nothing is after.
+// TestTimeIsUp checks that removals before the end of the context are counted, and that nothing is
+// removed after it.
 func TestTimeIsUp(t *testing.T) {
 	f := &fake{containers: []*runtime.Container{
 		container("1", "job", "a", 1, exited), container("2", "job", "b", 1, exited), container("3", "job", "c", 1, exited),
@@ -206,13 +210,13 @@ func TestTimeIsUp(t *testing.T) {
 	if !errors.Is(err, enough) || !strings.Contains(err.Error(), "leave 1 containers") {
 		t.Errorf("err = %v, want that one is left", err)
 	}
-	// Whether the answer to the second was still heard is chance.
+	// It depends on timing whether the answer to the second removal still arrives.
 	if left, _ := f.left(); !slices.Equal(left, []string{"3"}) || freed.Items < 1 || freed.Items > 2 {
 		t.Errorf("left = %v, freed %+v, want 3 to be left", left, freed)
 	}
 }
 
-// If the images in use are not known, nothing is removed.
+// TestInUseIsUnknown checks that no image is removed if the images in use are not known.
 func TestInUseIsUnknown(t *testing.T) {
 	f := func(about, want string) {
 		t.Helper()
@@ -246,7 +250,7 @@ func TestNoRuntime(t *testing.T) {
 	}
 }
 
-// Run sees images before anybody wants them gone.
+// TestRun checks that Run lists images before a Reclaim needs them.
 func TestRun(t *testing.T) {
 	f := &fake{images: []*runtime.Image{{Id: "i", Size: 7}}, fail: map[string]error{"images": errBusy}}
 	r := connect(t, Options{Socket: f.serve(t), WatchPeriod: time.Millisecond, MinImageAge: time.Nanosecond})

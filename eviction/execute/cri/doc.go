@@ -1,13 +1,14 @@
 // Package cri removes unused objects from a container runtime: containers that have ended, and
-// images that no container uses. It uses the Container Runtime Interface over the runtime's
-// socket, as the kubelet does.
+// images that no container uses. Like the kubelet it uses the Container Runtime Interface over the
+// runtime's socket.
 //
 // It is off by default. A process that may write to that socket can start a privileged container,
 // so it has the rights of root on the node. An agent without the socket has only the rights of its
-// service account. The kubelet removes the same objects at its own thresholds. Mount the socket
+// service account. The kubelet removes the same objects at its own thresholds, so mount the socket
 // only if weir must remove them before the kubelet does.
 //
-// It removes what the kubelet removes under pressure, as far as the runtime and Options show it:
+// It removes what the kubelet removes under pressure, as far as the runtime and Options provide the
+// data:
 //
 //   - Containers that have exited. For each container of a pod that has not ended, the newest exited
 //     one stays: the kubelet needs it to know that an init container is done, and that a container
@@ -19,6 +20,6 @@
 //     container, running or not, and are not mounted into one. Run keeps track of the images. A
 //     newer image may have been pulled for a container that is about to be created.
 //
-// It does not remove containers in state created or unknown, containers that the kubelet did not
-// create, and sandboxes.
+// It does not remove sandboxes, containers in the states created and unknown, and containers that
+// the kubelet did not create.
 package cri

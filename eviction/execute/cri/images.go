@@ -19,7 +19,8 @@ func (r *Reclaimer) removeImages(ctx context.Context) (execute.Freed, error) {
 	if err != nil {
 		return freed, fmt.Errorf("list images: %w", err)
 	}
-	// This is read after the images, so that a container created meanwhile is included.
+	// The images in use are read after the list of images, so that a container created in between is
+	// included.
 	used, err := r.imagesInUse(ctx)
 	if err != nil {
 		return freed, fmt.Errorf("find images in use: %w", err)
@@ -43,9 +44,9 @@ func (r *Reclaimer) removeImages(ctx context.Context) (execute.Freed, error) {
 	return freed, failed.join()
 }
 
-// listImages lists the images, and remembers when each was first seen.
+// listImages lists the images, and records when each was first seen.
 func (r *Reclaimer) listImages(ctx context.Context) ([]*runtime.Image, error) {
-	now := time.Now() // before the request, so that no image is taken for newer than it is
+	now := time.Now() // before the request, so that no image seems newer than it is
 	all, err := call(ctx, r, r.images.ListImages, &runtime.ListImagesRequest{})
 	if err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ func (r *Reclaimer) forgetImage(image *runtime.Image) {
 	delete(r.mu.seen, image.GetId())
 }
 
-// imagesInUse returns every name that containers, running or not, have for their images. Runtimes
+// imagesInUse returns every name that containers, running or not, use for their images. Runtimes
 // differ in which of the names is the ID.
 func (r *Reclaimer) imagesInUse(ctx context.Context) (map[string]bool, error) {
 	all, err := call(ctx, r, r.containers.ListContainers, &runtime.ListContainersRequest{})
@@ -84,7 +85,7 @@ func (r *Reclaimer) imagesInUse(ctx context.Context) (map[string]bool, error) {
 	for _, c := range all.GetContainers() {
 		used[c.GetImageId()], used[c.GetImageRef()] = true, true
 		use(c.GetImage())
-		// Only the status of a container lists the images that are mounted into it.
+		// Only the status of a container has the images that are mounted into it.
 		s, err := call(ctx, r, r.containers.ContainerStatus, &runtime.ContainerStatusRequest{ContainerId: c.GetId()})
 		if status.Code(err) == codes.NotFound {
 			continue

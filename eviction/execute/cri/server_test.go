@@ -14,25 +14,26 @@ import (
 	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// fake is a container runtime of what it holds.
+// fake is a container runtime with the objects in its fields.
 type fake struct {
 	runtime.UnimplementedRuntimeServiceServer
 	runtime.UnimplementedImageServiceServer
 
 	mu         sync.Mutex
 	containers []*runtime.Container
-	ready      []string // the UIDs of pods with a sandbox that is
+	ready      []string // the UIDs of pods with a ready sandbox
 	images     []*runtime.Image
 	mounts     map[string]string // images mounted into containers
-	// fail says what a request about something is answered with; hang, that it is not.
+	// fail has the error for a request about an object. hang has the objects for which no answer is
+	// sent.
 	fail map[string]error
 	hang map[string]bool
-	// removed is called with everything that is removed.
+	// removed is called with the ID of each removed object.
 	removed func(string)
-	listed  int // times that images were listed
+	listed  int // how often images were listed
 }
 
-// serve starts f on a socket for the test's time.
+// serve starts f on a socket until the test ends.
 func (f *fake) serve(t testing.TB) (socket string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "cri.sock")
@@ -140,7 +141,7 @@ func (f *fake) reportContainer(id string) {
 	}
 }
 
-// left are the IDs of what is left.
+// left returns the IDs of the remaining objects.
 func (f *fake) left() (containers, images []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -153,7 +154,7 @@ func (f *fake) left() (containers, images []string) {
 	return containers, images
 }
 
-// container of a pod, as the kubelet labels it.
+// container returns a container of a pod with the kubelet's labels.
 func container(id, pod, name string, created int64, state runtime.ContainerState) *runtime.Container {
 	return &runtime.Container{
 		Id: id, CreatedAt: created, State: state,
