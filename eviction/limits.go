@@ -10,7 +10,7 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// Kill.Signal of evictions for limits of local storage, as the kubelet counts them.
+// The values of Kill.Signal for limits of local storage, which are the kubelet's names.
 const (
 	EmptyDirLimit  = "emptydirfs.limit"
 	PodLimit       = "ephemeralpodfs.limit"
@@ -24,7 +24,7 @@ type ExceededLimit struct {
 	// container.
 	Kind, Name  string
 	Used, Limit resource.Quantity
-	// Skipped is why the pod is not evicted; SkipMessage says it for people.
+	// Skipped is the reason why the pod is not evicted. SkipMessage is the reason for people.
 	Skipped     SkipReason
 	SkipMessage string
 
@@ -33,8 +33,7 @@ type ExceededLimit struct {
 }
 
 // exceededLimits returns the pods that exceed a limit, in the given order, each with the first
-// limit that it exceeds. They are all evicted at once, whether or not the node is low on a
-// resource.
+// limit that it exceeds. They are all evicted at once, even if the node is not low on a resource.
 func exceededLimits(pods []*corev1.Pod, statsByUID map[string]*stats.PodStats, l DiskLayout) []ExceededLimit {
 	var list []ExceededLimit
 	for _, pod := range pods {
@@ -56,7 +55,7 @@ func emptyDirExceeds(pod *corev1.Pod, s *stats.PodStats) *ExceededLimit {
 		if v.EmptyDir == nil || v.EmptyDir.SizeLimit == nil || v.EmptyDir.SizeLimit.Sign() <= 0 {
 			continue
 		}
-		var n *uint64 // of entries with the same name the last one counts
+		var n *uint64 // if several entries have the same name, the last one counts
 		for k := range s.VolumeStats {
 			if s.VolumeStats[k].Name == v.Name {
 				n = s.VolumeStats[k].UsedBytes
@@ -89,7 +88,7 @@ func containerExceeds(pod *corev1.Pod, s *stats.PodStats, rootfs bool) *Exceeded
 		c := &s.Containers[i]
 		limit := storageLimit(pod, c.Name)
 		if limit.Value() == 0 {
-			continue // none
+			continue // it has no limit
 		}
 		used := usedBytes(c.Logs)
 		if rootfs {
@@ -103,7 +102,7 @@ func containerExceeds(pod *corev1.Pod, s *stats.PodStats, rootfs bool) *Exceeded
 	return nil
 }
 
-// storageLimit returns the limit of a regular container; zero for none.
+// storageLimit returns the limit of a regular container; zero if it has none.
 func storageLimit(pod *corev1.Pod, name string) resource.Quantity {
 	for i := range pod.Spec.Containers {
 		if c := &pod.Spec.Containers[i]; c.Name == name {
@@ -120,8 +119,9 @@ func usedBytes(fs *stats.FsStats) resource.Quantity {
 	return byteQuantity(fs.UsedBytes)
 }
 
-// requestOf returns what a pod requests of a resource, or zero, as the kubelet computes it. If the
-// pod has requests or limits at the pod level, of any resource, the containers' requests do not count.
+// requestOf returns a pod's request for a resource, as the kubelet computes it; zero if there is
+// none. If the pod has requests or limits at the pod level, for any resource, the requests of the
+// containers do not count.
 func requestOf(pod *corev1.Pod, name corev1.ResourceName) resource.Quantity {
 	request := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{
 		SkipContainerLevelResources: resourcehelper.IsPodLevelResourcesSet(pod), ExcludeOverhead: true,

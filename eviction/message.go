@@ -10,10 +10,10 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// Reason is the reason in an evicted pod's status, and of an event about it.
+// Reason is the reason in the status of an evicted pod, and of the Event about it.
 const Reason = "Evicted"
 
-// Keys of annotations of an eviction's event.
+// The keys of annotations of the Event of an eviction.
 const (
 	annotationStarved         = "starved_resource"
 	annotationContainers      = "offending_containers"
@@ -56,7 +56,7 @@ func evictionMessage(pod *corev1.Pod, s *stats.PodStats, t *ThresholdState) (str
 		}
 		spec := findContainer(pod, c.Name)
 		if spec == nil {
-			continue // an ephemeral one, which has no request to exceed
+			continue // an ephemeral container has no request that it could exceed
 		}
 		request := spec.Resources.Requests[corev1.ResourceName(of)]
 		if usage.Cmp(request) > 0 {
@@ -70,7 +70,8 @@ func evictionMessage(pod *corev1.Pod, s *stats.PodStats, t *ThresholdState) (str
 	return b.String(), annotations
 }
 
-// containerUsage returns a container's usage of memory or storage; false if part is not known.
+// containerUsage returns a container's usage of memory or storage. It returns false if a part of it
+// is not known.
 func containerUsage(c *stats.ContainerStats, of string) (resource.Quantity, bool) {
 	switch of {
 	case resourceMemory:
@@ -94,7 +95,8 @@ func byteQuantity(n *uint64) resource.Quantity {
 	return *resource.NewQuantity(int64(*n), resource.BinarySI)
 }
 
-// findContainer returns the container of a name: a regular one first, then an init container.
+// findContainer returns the container with that name: a regular one if there is one, else an init
+// container.
 func findContainer(pod *corev1.Pod, name string) *corev1.Container {
 	for _, list := range [...][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
 		for i := range list {

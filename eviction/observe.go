@@ -11,20 +11,20 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// Observation is a signal's figure.
+// Observation is the figure of a signal.
 type Observation struct {
 	Signal Signal
-	// Available is the rest of Capacity, in bytes, inodes or process ids. Both are signed as in
-	// the kubelet: a figure too large for 63 bits is negative.
+	// Available is the free part of Capacity, in bytes, inodes or process ids. Both are signed as in
+	// the kubelet: a figure too large for 63 bits becomes negative.
 	Available, Capacity int64
 	// Stall is the figure of a pressure signal, in percent of the time.
 	Stall float64
-	// Time is when it was measured. Zero is not known, and counts as now.
+	// Time is the time of the measurement. Zero means that it is not known, and counts as now.
 	Time time.Time
-	// Doubt is why the figure cannot be right; empty if it can: a capacity of zero, more available
-	// than the capacity, a number that does not fit 64 bits, a time in the future. Such a figure
-	// counts as missing, unless Settings.Parity is set: the signal's thresholds are not met, and
-	// their grace periods restart.
+	// Doubt is the reason why the figure cannot be right; empty if it can. The reasons are a capacity
+	// of zero, more available than the capacity, a number that does not fit into 64 bits, and a time
+	// in the future. Such a figure counts as missing, unless Settings.Parity is set: the signal's
+	// thresholds are not met, and their grace periods begin again.
 	Doubt string
 }
 
@@ -36,10 +36,10 @@ func (o *Observation) Quantity(n int64) *resource.Quantity {
 	return resource.NewQuantity(n, resource.DecimalSI)
 }
 
-// maxClockSkew is how far a measurement's time may be ahead of the decision's.
+// maxClockSkew is how far the time of a measurement may be ahead of the decision's time.
 const maxClockSkew = time.Second
 
-// observeSummary returns the signals that the summary has figures for, in the order of Signals.
+// observeSummary returns the signals for which the summary has figures, in the order of Signals.
 func observeSummary(s *stats.Summary, now time.Time) []Observation {
 	list := make([]Observation, 0, 9)
 	add := func(signal Signal, available, capacity, total *uint64, at time.Time) {
@@ -87,8 +87,8 @@ func observeSummary(s *stats.Summary, now time.Time) []Observation {
 	return list
 }
 
-// allPods returns the memory of all pods together, which the kubelet reports as a system
-// container; nil if it is not known.
+// allPods returns the memory of all pods together, which the kubelet reports as a system container.
+// It is nil if not known.
 func allPods(s *stats.Summary) *stats.MemoryStats {
 	for i := range s.Node.SystemContainers {
 		if c := &s.Node.SystemContainers[i]; c.Name == stats.SystemContainerPods {
@@ -131,7 +131,7 @@ func observeStalls(list []Observation, thresholds []Threshold, node *stats.NodeS
 	return list
 }
 
-// amountDoubt returns why an amount cannot be right; empty if it can.
+// amountDoubt returns the reason why an amount cannot be right; empty if it can.
 func amountDoubt(available uint64, capacity, rest *uint64) string {
 	var whole uint64
 	if capacity != nil {
@@ -153,7 +153,7 @@ func amountDoubt(available uint64, capacity, rest *uint64) string {
 	return ""
 }
 
-// timeDoubt returns the doubt about a time in the future; empty if now is zero.
+// timeDoubt returns the doubt about a time in the future. It is empty if now is zero.
 func timeDoubt(at, now time.Time) string {
 	if by := at.Sub(now); !now.IsZero() && by > maxClockSkew {
 		return fmt.Sprintf("measured %v in the future", by)
@@ -170,13 +170,13 @@ func findObservation(list []Observation, s Signal) *Observation {
 	return nil
 }
 
-// isUsable reports whether a decision uses an observation. With parity it uses any.
+// isUsable reports whether a decision uses an observation. With parity it uses every one.
 func isUsable(o *Observation, parity bool) bool {
 	return o != nil && (parity || o.Doubt == "")
 }
 
-// crosses reports whether the observation is beyond the threshold. With reclaim it reports whether
-// the minimum reclaim is not reached yet.
+// crosses reports whether the observation is beyond the threshold. If reclaim is set, it reports
+// whether the minimum reclaim is not reached yet.
 func (o *Observation) crosses(t *Threshold, reclaim bool) bool {
 	if o.Signal.Pressure() {
 		above := t.Value.Stall
@@ -197,14 +197,14 @@ func (o *Observation) crosses(t *Threshold, reclaim bool) bool {
 //	memory.pressure.some.avg10>20
 //	memory.pressure.full.avg60>5 for 30s until 2
 //
-// A signal names memory, cpu or io, then some or full, then avg10, avg60 or avg300. The figures
-// are percent of the time. With "for" the threshold is soft. With "until" it ends, once in force,
-// at or below that figure.
+// A signal has the name memory, cpu or io, then some or full, then avg10, avg60 or avg300. The
+// figures are percent of the time. With "for" the threshold is soft. With "until" a threshold in
+// force ends at or below that figure.
 //
 // For memory, pods are ranked as for memory.available, and the condition is MemoryPressure. For
 // cpu, pods are ranked by CPU usage in the same way, and the condition is CPUPressure. For io no
-// pod is evicted, and only IOPressure is set: no statistic says how much a pod reads and writes,
-// and a pod's own stall shows which pod waits, not which pod causes it.
+// pod is evicted, and only IOPressure is set: there is no statistic of how much a pod reads and
+// writes, and a pod's own stall shows which pod waits, not which pod causes the wait.
 func ParsePressure(s string) (Threshold, error) {
 	fail := func(reason string) (Threshold, error) {
 		return Threshold{}, fmt.Errorf("%q: %s; write it as memory.pressure.some.avg10>20 for 30s until 10", s, reason)
@@ -245,15 +245,15 @@ func ParsePressure(s string) (Threshold, error) {
 	return t, nil
 }
 
-// parsePercent parses a number with or without "%"; false if it is not a number.
+// parsePercent parses a number with or without "%". It returns false if it is not a number.
 func parsePercent(s string) (float64, bool) {
 	f, err := strconv.ParseFloat(strings.TrimSuffix(s, "%"), 64)
 	return f, err == nil && f == f
 }
 
-// settledAt returns when the average of a pressure signal no longer includes the time before
-// evicted; zero if that is over. The kernel's averages decay exponentially: after one window 37%
-// of the weight is left, after two 14%.
+// settledAt returns the time from which the average of a pressure signal no longer includes the
+// time before evicted; zero if that time has passed. The kernel's averages decay exponentially:
+// after one window 37% of the weight is left, after two windows 14%.
 func (s Signal) settledAt(evicted, now time.Time) time.Time {
 	_, _, window, ok := s.splitPressure()
 	if !ok || evicted.IsZero() {
@@ -266,8 +266,8 @@ func (s Signal) settledAt(evicted, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// stallFigure returns the stall that a signal names, in percent of the time, and when it was
-// read; false if the node's summary does not have it.
+// stallFigure returns the stall that a signal names, in percent of the time, and the time of the
+// read. It returns false if the summary of the node does not have it.
 func stallFigure(node *stats.NodeStats, s Signal) (stalled float64, at time.Time, known bool) {
 	resource, share, window, ok := s.splitPressure()
 	if !ok {

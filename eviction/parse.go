@@ -13,15 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// ThresholdConfig are thresholds as KubeletConfiguration has them. There are no defaults: an absent map is
-// empty.
+// ThresholdConfig has thresholds in the form of KubeletConfiguration. There are no defaults: an
+// absent map is empty.
 type ThresholdConfig struct {
 	EvictionHard            map[string]string `json:"evictionHard,omitempty"`
 	EvictionSoft            map[string]string `json:"evictionSoft,omitempty"`
 	EvictionSoftGracePeriod map[string]string `json:"evictionSoftGracePeriod,omitempty"`
 	EvictionMinimumReclaim  map[string]string `json:"evictionMinimumReclaim,omitempty"`
 	EnforceNodeAllocatable  []string          `json:"enforceNodeAllocatable,omitempty"`
-	// Pressure are thresholds that the kubelet does not have: see ParsePressure.
+	// Pressure has thresholds that the kubelet does not have: see ParsePressure.
 	Pressure []string `json:"pressure,omitempty"`
 }
 
@@ -54,7 +54,7 @@ func Parse(c *ThresholdConfig) ([]Threshold, error) {
 		list = append(list, Threshold{Signal: s, Value: *v, Grace: grace, MinReclaim: reclaims[s]})
 	}
 	if slices.Contains(c.EnforceNodeAllocatable, "pods") {
-		// All pods together have a limit: evict before they reach it.
+		// All pods together have a limit, so pods must be evicted before they reach it.
 		for _, t := range list {
 			if t.Signal == MemoryAvailable && t.Hard() {
 				t.Signal = AllocatableMemoryAvailable
@@ -98,10 +98,10 @@ func parseEach[T any](statements map[string]string, parse func(string) (T, error
 	return values, mistakes
 }
 
-// parseLimit parses the value of a threshold; nil for none.
+// parseLimit parses the value of a threshold. It returns nil if the value means that there is none.
 func parseLimit(text string) (*ThresholdValue, error) {
 	if text == "0%" || text == "100%" {
-		return nil, nil // means no threshold, as in the kubelet
+		return nil, nil // this means no threshold, as in the kubelet
 	}
 	v, err := parseValue(text)
 	switch {
@@ -139,12 +139,11 @@ func parseMinReclaim(text string) (*ThresholdValue, error) {
 	return &v, nil
 }
 
-// parseValue parses a quantity or a percentage. The division is of 32-bit floats, as in the
-// kubelet.
+// parseValue parses a quantity or a percentage. It divides 32-bit floats, as the kubelet does.
 func parseValue(val string) (ThresholdValue, error) {
 	if !strings.HasSuffix(val, "%") {
 		if decimalExponent(val) > 99 {
-			return ThresholdValue{}, errors.New("an exponent beyond 99") // which would keep ParseQuantity busy for minutes
+			return ThresholdValue{}, errors.New("an exponent beyond 99") // ParseQuantity would need minutes for it
 		}
 		q, err := resource.ParseQuantity(val)
 		if err != nil {
@@ -162,8 +161,8 @@ func parseValue(val string) (ThresholdValue, error) {
 	return ThresholdValue{Fraction: float32(f) / 100}, nil
 }
 
-// decimalExponent returns the exponent of a number like 1e3 or 1e-3, without its sign; zero if
-// there is none.
+// decimalExponent returns the exponent of a number like 1e3 or 1e-3, without its sign. It returns
+// zero if there is none.
 func decimalExponent(val string) int {
 	i := strings.LastIndexAny(val, "eE")
 	if i < 0 {

@@ -15,28 +15,28 @@ import (
 // RankedPod is a pod with the keys that order evictions.
 type RankedPod struct {
 	Pod PodIdentity
-	// NoStats: the summary does not have the pod. The kubelet evicts such pods first (for
-	// process ids: first of their priority).
+	// NoStats is set if the summary does not have the pod. The kubelet evicts such pods first (for
+	// process ids: first among the pods of their priority).
 	NoStats bool
-	// Over: the pod uses more than it requests. It is no key for process ids.
+	// Over is set if the pod uses more than it requests. It is not a key for process ids.
 	Over     bool
 	Priority int32
-	// Usage is of the resource that the node is low on. Over compares it with Request. Excess is
-	// the last key: usage minus request; for inodes, as in the kubelet, inodes in use minus the
-	// bytes of ephemeral storage requested; for process ids the number of processes.
+	// Usage is the usage of the resource that the node is low on. Over compares it with Request.
+	// Excess is the last key: usage minus request. For inodes it is, as in the kubelet, inodes in use
+	// minus the requested bytes of ephemeral storage; for process ids it is the number of processes.
 	Usage, Request, Excess resource.Quantity
-	// Skipped is why the pod is not evicted in its turn; SkipMessage says it for people.
+	// Skipped is the reason why the pod is skipped. SkipMessage is the reason for people.
 	Skipped     SkipReason
 	SkipMessage string
-	// Doubt is why its usage is missing or cannot be right; empty if it is usable.
+	// Doubt is the reason why the usage is missing or cannot be right; empty if it is usable.
 	Doubt string
-	// BeforeNextBy is the key that puts it before the next pod in the ranking.
+	// BeforeNextBy is the key that puts the pod before the next one in the ranking.
 	BeforeNextBy RankKey
 
 	pod *corev1.Pod
 }
 
-// SkipReason is why a pod is not evicted.
+// SkipReason is the reason why a pod is not evicted.
 type SkipReason string
 
 // The reasons.
@@ -48,23 +48,24 @@ const (
 	SkipBlocked  SkipReason = "Blocked"  // the pod cannot be evicted now: Input.Blocked
 )
 
-// RankKey is a key that pods are ranked by. The first key that differs decides.
+// RankKey is a key by which pods are ranked. The first key that differs decides.
 type RankKey string
 
 // The keys. No signal uses all of them.
 const (
 	KeyNone      RankKey = "None"      // the pod is the last
-	KeyNoStats   RankKey = "NoStats"   // the pod has no statistics, the next has
-	KeyOver      RankKey = "Over"      // the pod uses more than it requests, the next does not
+	KeyNoStats   RankKey = "NoStats"   // the pod has no statistics, but the next one has
+	KeyOver      RankKey = "Over"      // the pod uses more than it requests, but the next one does not
 	KeyPriority  RankKey = "Priority"  // its priority is lower
 	KeyExcess    RankKey = "Excess"    // its usage exceeds its request by more
 	KeyProcesses RankKey = "Processes" // it has more processes
 	KeyName      RankKey = "Name"      // all other keys are equal; namespace and name decide
 )
 
-// Rank returns the pods in the order of eviction for a threshold, as Decide ranks them once it is
-// in force: the first victim first. It is nil for a signal that no pod is evicted for, or without a
-// summary. The kubelet's order of equal pods is random; this order is total.
+// Rank returns the pods in the order of eviction for a threshold, as Decide ranks them once the
+// threshold is in force: the first victim first. It returns nil if no pod is evicted for the
+// signal, and if there is no summary. The kubelet's order of pods with equal keys is random; this
+// order is total.
 func (in *Input) Rank(t *Threshold, l DiskLayout) []RankedPod {
 	if in.Summary == nil {
 		return nil
@@ -101,7 +102,7 @@ func (in *Input) rank(t *Threshold, l DiskLayout, statsByUID map[string]*stats.P
 	return list
 }
 
-// skip returns why a pod is not evicted whatever it uses, and the same for people.
+// skip returns the reason why a pod is not evicted, whatever its usage is, and the same for people.
 func (in *Input) skip(pod *corev1.Pod, hard bool) (SkipReason, string) {
 	if reason := CriticalReason(pod); reason != "" {
 		return SkipCritical, reason
@@ -187,7 +188,7 @@ func compareByName(a, b *RankedPod) int {
 	)
 }
 
-// byUID returns the statistics of pods by UID. Of two entries with one UID the last counts.
+// byUID returns the statistics of pods by UID. If two entries have one UID, the last one counts.
 func byUID(pods []stats.PodStats) map[string]*stats.PodStats {
 	m := make(map[string]*stats.PodStats, len(pods))
 	for i := range pods {
@@ -199,8 +200,8 @@ func byUID(pods []stats.PodStats) map[string]*stats.PodStats {
 // podParts are the parts of a pod that are on a file system.
 type podParts struct{ rootfs, logs, volumes bool }
 
-// partsOn returns the parts of pods that are on the file system of a disk signal. Image layers are
-// shared by pods and are not measured, so with a split layout nothing is on imagefs.
+// partsOn returns the parts of pods that are on the file system of a disk signal. Pods share image
+// layers, which are not measured, so with a split layout nothing is on imagefs.
 func (l DiskLayout) partsOn(s Signal) podParts {
 	image := s == ImageFsAvailable || s == ImageFsInodesFree
 	node := s == NodeFsAvailable || s == NodeFsInodesFree
@@ -214,15 +215,15 @@ func (l DiskLayout) partsOn(s Signal) podParts {
 	}
 }
 
-// podUsage is how much a pod uses of a resource.
+// podUsage is a pod's usage of a resource.
 type podUsage struct {
 	sum   resource.Quantity
-	doubt string // why it is missing or cannot be right
-	known bool   // at least one figure was there
+	doubt string // why the usage is missing or cannot be right
+	known bool   // there was at least one figure
 }
 
-// addFigure adds a figure as the kubelet does: a missing one is zero, and one too large for 63
-// bits is negative.
+// addFigure adds a figure as the kubelet does: a missing figure is zero, and a figure too large for
+// 63 bits is negative.
 func (u *podUsage) addFigure(n *uint64, what string) {
 	if n == nil {
 		return
@@ -234,7 +235,7 @@ func (u *podUsage) addFigure(n *uint64, what string) {
 	u.sum.Add(*resource.NewQuantity(int64(*n), resource.BinarySI))
 }
 
-// checkKnown sets a doubt if no figure was there.
+// checkKnown sets a doubt if there was no figure.
 func (u *podUsage) checkKnown(what string) {
 	if !u.known && u.doubt == "" {
 		u.doubt = "its statistics have no " + what
@@ -279,7 +280,7 @@ func cpuUse(s *stats.PodStats, now time.Time) (u podUsage) {
 	return u
 }
 
-// diskUse returns what a pod uses of a file system: bytes, or inodes.
+// diskUse returns a pod's usage of a file system: bytes, or inodes.
 func diskUse(pod *corev1.Pod, s *stats.PodStats, on podParts, inodes bool) (u podUsage) {
 	what := "used bytes"
 	if inodes {

@@ -9,10 +9,10 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// Signal is an eviction signal: something that a node may run out of.
+// Signal is an eviction signal: a resource that a node may run out of.
 type Signal string
 
-// The kubelet's signals. Each is how much there is left: bytes, inodes, process ids.
+// The kubelet's signals. Each is the amount that is available: bytes, inodes, process ids.
 const (
 	MemoryAvailable            Signal = "memory.available"
 	AllocatableMemoryAvailable Signal = "allocatableMemory.available"
@@ -25,7 +25,7 @@ const (
 	PIDAvailable               Signal = "pid.available"
 )
 
-// The resources, as the kubelet names them in messages and Events.
+// The resources, with the kubelet's names in messages and Events.
 const (
 	resourceMemory = string(corev1.ResourceMemory)
 	resourceDisk   = string(corev1.ResourceEphemeralStorage)
@@ -35,7 +35,8 @@ const (
 	resourceIO     = "io"
 )
 
-// Node conditions that the kubelet does not have: tasks of the node wait for CPU, or for I/O.
+// Node conditions that the kubelet does not have. They say that tasks of the node wait for CPU or
+// for I/O.
 const (
 	NodeCPUPressure corev1.NodeConditionType = "CPUPressure"
 	NodeIOPressure  corev1.NodeConditionType = "IOPressure"
@@ -48,10 +49,11 @@ type signalTraits struct {
 	rank      int // the position in the order of action; memory is below memoryFirst
 }
 
-// memoryFirst separates the ranks of memory from all others: memory is acted on first, hard or soft.
+// memoryFirst is larger than the ranks of memory and not larger than any other rank: memory is
+// acted on first, hard or soft.
 const memoryFirst = 10
 
-// signals are the kubelet's signals in the order in which they are acted on.
+// signals has the kubelet's signals in the order in which they are acted on.
 var signals = []struct {
 	Signal
 	signalTraits
@@ -67,9 +69,9 @@ var signals = []struct {
 	{PIDAvailable, signalTraits{resourcePIDs, corev1.NodePIDPressure, 17}},
 }
 
-// Signals returns the kubelet's signals in the order in which they are acted on. Within that, hard
-// thresholds precede soft ones. Pressure signals of memory follow the two signals of memory; those
-// of cpu and io are last.
+// Signals returns the kubelet's signals in the order in which they are acted on. Memory always comes
+// first; otherwise a hard threshold of any signal comes before a soft one (see sortThresholds).
+// Pressure signals of memory follow the two signals of memory; those of cpu and io are last.
 func Signals() []Signal {
 	list := make([]Signal, len(signals))
 	for i := range signals {
@@ -78,7 +80,7 @@ func Signals() []Signal {
 	return list
 }
 
-// traits returns the properties of a signal; zero for an unknown one.
+// traits returns the properties of a signal; the zero value for an unknown signal.
 func (s Signal) traits() signalTraits {
 	for i := range signals {
 		if signals[i].Signal == s {
@@ -98,8 +100,8 @@ func (s Signal) traits() signalTraits {
 	}
 }
 
-// splitPressure splits a pressure signal: memory.pressure.some.avg10 into memory, some and avg10.
-// It returns false for another signal.
+// splitPressure splits a pressure signal: memory.pressure.some.avg10 becomes memory, some and
+// avg10. It returns false for another signal.
 func (s Signal) splitPressure() (of, share, window string, ok bool) {
 	parts := strings.Split(string(s), ".")
 	if len(parts) != 4 || parts[1] != "pressure" {
@@ -112,20 +114,20 @@ func (s Signal) splitPressure() (of, share, window string, ok bool) {
 	return of, share, window, ok
 }
 
-// Pressure reports whether the signal is a pressure stall figure of the kernel. A higher figure is
-// worse.
+// Pressure reports whether the signal is a pressure stall figure of the kernel, for which a higher
+// figure is worse.
 func (s Signal) Pressure() bool {
 	_, _, _, ok := s.splitPressure()
 	return ok
 }
 
-// Resource returns the resource of a signal, as the kubelet names it: memory, ephemeral-storage,
-// inodes, pids; cpu and io for weir's own signals. Empty for an unknown signal.
+// Resource returns the resource of a signal with the kubelet's name: memory, ephemeral-storage,
+// inodes, pids. For weir's own signals it is cpu or io, and for an unknown signal empty.
 func (s Signal) Resource() string {
 	return s.traits().resource
 }
 
-// Condition returns the node condition that the signal leads to.
+// Condition returns the node condition that follows from the signal.
 func (s Signal) Condition() corev1.NodeConditionType {
 	return s.traits().condition
 }
@@ -139,8 +141,8 @@ func (s Signal) countsBytes() bool {
 type CgroupThreshold struct {
 	// Path is the directory of the cgroup. Attribute is the file in it that is watched.
 	Path, Attribute string
-	// Bytes is the usage at which the kernel gives notice. WorkingSet is the same without the
-	// page cache that the kernel can drop.
+	// Bytes is the usage at which the kernel gives notice. WorkingSet is Bytes without the page cache
+	// that the kernel can drop.
 	Bytes, WorkingSet int64
 }
 
@@ -151,9 +153,10 @@ type Cgroups struct {
 	Mount, Pods string
 }
 
-// CgroupThreshold returns the usage threshold of a memory threshold, by the present summary. The
-// kernel counts droppable page cache as used, and an eviction threshold does not. So the figure
-// changes with the page cache and must be updated (Decision.RefreshNotifiers).
+// CgroupThreshold returns the usage threshold for a memory threshold, with the figures of the
+// current summary. The kernel counts page cache that it can drop as used; an eviction threshold
+// does not. The figure therefore changes with the page cache and must be updated
+// (Decision.RefreshNotifiers).
 func (t *Threshold) CgroupThreshold(s *stats.Summary, c Cgroups) (CgroupThreshold, error) {
 	n := CgroupThreshold{Path: c.Mount, Attribute: "memory.usage_in_bytes"}
 	m := s.Node.Memory

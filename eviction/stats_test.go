@@ -16,7 +16,7 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// captured is a summary of a real kubelet, of a node with a dozen pods.
+// captured returns a summary of a real kubelet, for a node with a dozen pods.
 func captured(t testing.TB) []byte {
 	t.Helper()
 	f, err := os.Open("testdata/summary.json.gz")
@@ -35,7 +35,7 @@ func captured(t testing.TB) []byte {
 	return body
 }
 
-// eager is an input that evicts for next to nothing, of a node with pods u0 to u3.
+// eager returns an input with thresholds that are met very easily, for a node with pods u0 to u3.
 func eager(t testing.TB) *Input {
 	t.Helper()
 	in := &Input{Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Settings: &Settings{}}
@@ -53,7 +53,7 @@ func eager(t testing.TB) *Input {
 	return in
 }
 
-// Sound figures, by signal, that evict u1.
+// Valid figures, by signal, that evict u1.
 const (
 	lowMemory = `{"node":{"memory":{"availableBytes":1,"workingSetBytes":9}},"pods":[{"podRef":{"uid":"u1"},"memory":{"workingSetBytes":5}}]}`
 	lowDisk   = `{"node":{"fs":{"capacityBytes":10,"availableBytes":1}},"pods":[{"podRef":{"uid":"u1"},"containers":[{"name":"app","rootfs":{"usedBytes":1}}]}]}`
@@ -104,8 +104,7 @@ func FuzzStats(f *testing.F) {
 	})
 }
 
-// sound wants the figures that a kill goes by to be there and to be possible, as found in
-// the summary itself.
+// sound checks that the figures for a kill exist and are possible, in the summary itself.
 func sound(t *testing.T, s *stats.Summary, k *Kill, now time.Time) {
 	t.Helper()
 	var pod *stats.PodStats

@@ -10,26 +10,26 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Threshold is the figure at which a signal becomes a reason to evict.
+// Threshold is the figure of a signal at which pods are evicted.
 type Threshold struct {
 	Signal Signal
 	Value  ThresholdValue
-	// Grace is how long it must be met before a pod is evicted for it. A threshold with zero is
-	// hard.
+	// Grace is how long it must be met before a pod is evicted for it. A threshold with a Grace of
+	// zero is hard.
 	Grace time.Duration
-	// MinReclaim is what must be available beyond Value to end the threshold once it is in force;
-	// nil for nothing. For a pressure signal it is the stall that ends it.
+	// MinReclaim is what must be available beyond Value so that a threshold in force ends; nil means
+	// nothing. For a pressure signal it is the stall at which the threshold ends.
 	MinReclaim *ThresholdValue
 }
 
-// ThresholdValue is an amount, a fraction of the capacity, or a stall; exactly one.
+// ThresholdValue is an amount, a fraction of the capacity, or a stall. Exactly one is set.
 type ThresholdValue struct {
 	// Quantity is an amount in the signal's unit. It is never changed.
 	Quantity *resource.Quantity
 	// Fraction is a share of the capacity: 0.1 for "10%". It is a 32-bit float as in the kubelet,
-	// since the last bytes of a limit depend on it.
+	// because the last bytes of a limit depend on it.
 	Fraction float32
-	// Stall is a share of the time in percent, of a pressure signal.
+	// Stall is a share of the time in percent. It is set for a pressure signal.
 	Stall float64
 }
 
@@ -80,8 +80,8 @@ func (v ThresholdValue) String() string {
 	}
 }
 
-// amountOf returns the value as an amount, given the capacity. A fraction is always in binary
-// format, even of inodes, as the kubelet prints it.
+// amountOf returns the value as an amount, for the given capacity. A fraction is always in binary
+// format, even for inodes, as in the kubelet's messages.
 func (v *ThresholdValue) amountOf(capacity int64) resource.Quantity {
 	if v.Quantity != nil {
 		return v.Quantity.DeepCopy()
@@ -93,11 +93,11 @@ func (v *ThresholdValue) equal(w *ThresholdValue) bool {
 	if v.Quantity == nil || w.Quantity == nil {
 		return v.Quantity == w.Quantity && v.Fraction == w.Fraction && v.Stall == w.Stall
 	}
-	q := *v.Quantity // Cmp may rewrite its receiver, which others read
+	q := *v.Quantity // Cmp may change its receiver, which other goroutines read
 	return q.Cmp(*w.Quantity) == 0
 }
 
-// equal reports whether two thresholds are the same. The minimum reclaim does not count, since it
+// equal reports whether two thresholds are the same. The minimum reclaim is ignored, because it
 // belongs to the signal.
 func (t *Threshold) equal(u *Threshold) bool {
 	return t.Signal == u.Signal && t.Grace == u.Grace && t.Value.equal(&u.Value)
@@ -114,8 +114,8 @@ func (t *Threshold) limitAndGoal(capacity int64) (limit, goal resource.Quantity)
 	return limit, goal
 }
 
-// sortThresholds sorts thresholds as they are acted on: memory first, then hard before soft, then
-// in the order of Signals. The kubelet has only the first of these rules.
+// sortThresholds sorts thresholds in the order in which they are acted on: memory first, then hard
+// before soft, then the order of Signals. The kubelet has only the first of these rules.
 func sortThresholds(list []ThresholdState) {
 	slices.SortStableFunc(list, func(a, b ThresholdState) int {
 		s := a.Threshold.Signal.traits()
@@ -142,10 +142,10 @@ func trueFirst(a, b bool) int {
 
 // DiskLayout says which file systems images and containers are on.
 type DiskLayout struct {
-	// DedicatedImageFs: images have a file system of their own. DedicatedContainerFs: containers
-	// are not on that one but on nodefs (the kubelet calls it "split"). DedicatedContainerFs
-	// alone is not a real configuration: it counts as one file system, except that no
-	// thresholds are derived for containerfs.
+	// DedicatedImageFs is set if images have their own file system. DedicatedContainerFs is set if
+	// containers are not on that file system but on nodefs (the kubelet calls this "split").
+	// DedicatedContainerFs alone is not a real configuration: it counts as one file system, except
+	// that no thresholds are derived for containerfs.
 	DedicatedImageFs, DedicatedContainerFs bool
 }
 
@@ -153,9 +153,9 @@ func (l DiskLayout) split() bool { return l.DedicatedImageFs && l.DedicatedConta
 
 func (l DiskLayout) separate() bool { return l.DedicatedImageFs && !l.DedicatedContainerFs }
 
-// withContainerFs returns the thresholds with those of containerfs. They are copies of those of
-// the file system that containers are on, and replace what is configured for containerfs. Those
-// from index added on replace nothing.
+// withContainerFs returns the thresholds, including those of containerfs. Those are copies of the
+// thresholds of the file system that containers are on, and replace thresholds that are configured
+// for containerfs. The thresholds from index added on replace nothing.
 func withContainerFs(thresholds []Threshold, l DiskLayout) (list []Threshold, added int) {
 	list = slices.Clone(thresholds)
 	bytes, inodes := NodeFsAvailable, NodeFsInodesFree

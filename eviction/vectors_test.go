@@ -13,10 +13,10 @@ import (
 	"github.com/weir-metrics/weir/test/vectors"
 )
 
-// t0 is when a vector begins.
+// t0 is the start of a vector.
 var t0 = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// vector is a line of testdata/eviction; its README explains the fields.
+// vector is a line of testdata/eviction. The README there explains the fields.
 type vector struct {
 	ID     string `json:"id"`
 	Family string `json:"family"`
@@ -95,12 +95,12 @@ type collected struct {
 type vectorExpected struct {
 	Error bool `json:"error"`
 
-	// parse
+	// The following field is for the family parse.
 	Thresholds []vectorThreshold `json:"thresholds"`
-	// rank
+	// The following fields are for the family rank.
 	Order  []string   `json:"order"`
 	Groups [][]string `json:"groups"`
-	// sync
+	// The following fields are for the family sync.
 	NodeConditions  []corev1.NodeConditionType `json:"nodeConditions"`
 	ThresholdsMet   []vectorThreshold          `json:"thresholdsMet"`
 	NotifierRefresh bool                       `json:"notifierRefresh"`
@@ -115,11 +115,11 @@ type vectorExpected struct {
 		FirstObservedAt []vectorThreshold                     `json:"thresholdsFirstObservedAt"`
 		LastObservedAt  map[corev1.NodeConditionType]*float64 `json:"nodeConditionsLastObservedAt"`
 	} `json:"state"`
-	// admit
+	// The following fields are for the family admit.
 	Admit   bool   `json:"admit"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
-	// notifier
+	// The following fields are for the family notifier.
 	Description string `json:"description"`
 	StopCurrent bool   `json:"stopCurrent"`
 	Register    *struct {
@@ -159,7 +159,7 @@ type vectorKill struct {
 	Annotations        map[string]string `json:"annotations"`
 }
 
-// The stats of vectors have times in seconds since t0; else they are the summary API's.
+// In vectors the stats have times in seconds since t0. Otherwise they are those of the summary API.
 type (
 	vectorStats struct{ stats.Summary }
 	vectorNode  struct{ stats.NodeStats }
@@ -187,7 +187,7 @@ func timed(b []byte, into any) error {
 	return json.Unmarshal(b, into)
 }
 
-// instants puts an instant in place of every number of seconds.
+// instants replaces every "time" in seconds by a time in RFC 3339.
 func instants(tree any) error {
 	switch tree := tree.(type) {
 	case []any:
@@ -214,7 +214,7 @@ func instants(tree any) error {
 
 func at(seconds float64) time.Time { return t0.Add(time.Duration(seconds * float64(time.Second))) }
 
-// since is the reverse of at; nil for no time.
+// since is the inverse of at; nil for the zero time.
 func since(t time.Time) *float64 {
 	if t.IsZero() {
 		return nil
@@ -222,7 +222,7 @@ func since(t time.Time) *float64 {
 	return new(t.Sub(t0).Seconds())
 }
 
-// eachVector calls f with every vector there is of a family.
+// eachVector calls f with every vector of a family.
 func eachVector(t testing.TB, family string, f func(*vector)) {
 	t.Helper()
 	vectors.Each(t, "eviction", func(line []byte) error {

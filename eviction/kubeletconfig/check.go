@@ -10,10 +10,10 @@ import (
 	"github.com/weir-metrics/weir/eviction/execute"
 )
 
-// Check returns a sentence for each threshold where the kubelet would act before weir or at the
-// same time, with what to change. capacity returns the capacity of a signal (bytes, inodes, process
-// ids; 0 if not known). It is called where an amount is compared with a percentage, and may be nil.
-// In mode observe weir evicts no pod, and the result is empty.
+// Check returns a sentence for each threshold for which the kubelet would act before weir or at the
+// same time. The sentence says what to change. capacity returns the capacity of a signal (bytes,
+// inodes, process ids; 0 if not known). It is called if an amount is compared with a percentage,
+// and may be nil. In mode observe weir evicts no pod, and the result is empty.
 func Check(kubelet *Kubelet, own []eviction.Threshold, mode execute.Mode, capacity func(eviction.Signal) int64) []string {
 	if mode == execute.Observe {
 		return nil
@@ -26,7 +26,7 @@ func Check(kubelet *Kubelet, own []eviction.Threshold, mode execute.Mode, capaci
 		t := &kubelet.Thresholds[i]
 		switch t.Signal {
 		case eviction.ContainerFsAvailable, eviction.ContainerFsInodesFree:
-			continue // always those of the file system that containers are on
+			continue // they always equal those of the file system that containers are on
 		}
 		if words := compareWithOwn(kubelet, t, own, capacity(t.Signal)); words != "" {
 			list = append(list, words)
@@ -35,8 +35,8 @@ func Check(kubelet *Kubelet, own []eviction.Threshold, mode execute.Mode, capaci
 	return list
 }
 
-// compareWithOwn looks for a threshold of weir that is in force before t, the kubelet's, with a
-// large enough margin. It returns the problem of the best one.
+// compareWithOwn looks for a threshold of weir that is in force before the kubelet's threshold t,
+// with a large enough margin. If there is none, it returns the problem of the best one.
 func compareWithOwn(kubelet *Kubelet, t *eviction.Threshold, own []eviction.Threshold, capacity int64) string {
 	words, least := "", math.MaxInt
 	for i := range own {
@@ -55,7 +55,7 @@ func compareWithOwn(kubelet *Kubelet, t *eviction.Threshold, own []eviction.Thre
 	return words
 }
 
-// thresholdProblem returns the problem with a threshold of weir, and how large it is.
+// thresholdProblem returns the problem with a threshold of weir, and the size of the problem.
 func thresholdProblem(kubelet *Kubelet, t, o *eviction.Threshold, capacity int64) (problem string, size int) {
 	theirs, ours, ok := comparableAmounts(t, o, capacity)
 	switch {
@@ -77,11 +77,11 @@ func thresholdProblem(kubelet *Kubelet, t, o *eviction.Threshold, capacity int64
 	return "", 0
 }
 
-// rounding is the error of percentages, since they are 32-bit floats.
+// rounding is the error of percentages, because they are 32-bit floats.
 const rounding = 1e-6
 
-// minMargin returns by how much weir's threshold should be above the kubelet's, as a share of the
-// kubelet's. Memory runs out within seconds, disks within minutes.
+// minMargin returns how far weir's threshold should be above the kubelet's, as a share of the
+// kubelet's. Memory is used up within seconds, disks within minutes.
 func minMargin(s eviction.Signal) float64 {
 	switch s {
 	case eviction.MemoryAvailable, eviction.AllocatableMemoryAvailable, eviction.PIDAvailable:
@@ -92,7 +92,7 @@ func minMargin(s eviction.Signal) float64 {
 }
 
 // comparableAmounts converts two thresholds to the same unit: the signal's unit, or a share of the
-// capacity. It returns false if that needs the capacity and the capacity is not known.
+// capacity. It returns false if it needs the capacity and the capacity is not known.
 func comparableAmounts(t, o *eviction.Threshold, capacity int64) (theirs, ours float64, ok bool) {
 	if (t.Value.Quantity == nil) == (o.Value.Quantity == nil) {
 		capacity = 1

@@ -1,7 +1,7 @@
 // Package kubeletconfig compares weir's thresholds with those of the kubelet on the same node.
 //
-// Both read the same figures and do not know each other. The one with the threshold that is crossed
-// first evicts a pod; if both are crossed at once, each evicts one. So weir's threshold must be far
-// enough above the kubelet's that weir's pod is gone before the kubelet's threshold is crossed. The
-// kubelet then still acts if weir does not.
+// Both read the same figures, and neither knows the other's decisions. The one whose threshold is
+// crossed first evicts a pod; if both thresholds are crossed at once, each evicts one. weir's
+// threshold must therefore be so far above the kubelet's that the pod evicted by weir is gone
+// before the kubelet's threshold is crossed. The kubelet still acts if weir does not.
 package kubeletconfig

@@ -16,16 +16,16 @@ import (
 	"github.com/weir-metrics/weir/eviction"
 )
 
-// Kubelet is the eviction configuration of a kubelet. Its settings decide as the kubelet does, except
-// on figures that cannot be right.
+// Kubelet is the eviction configuration of a kubelet. With its settings, package eviction decides
+// as the kubelet does, except on figures that cannot be right.
 type Kubelet struct {
 	eviction.Settings
-	// KernelMemcgNotification: the kernel also wakes the kubelet when memory runs short. Without it
-	// the kubelet only reads its figures every 10 s.
+	// KernelMemcgNotification is set if the kernel also wakes the kubelet when memory runs short.
+	// Otherwise the kubelet reads its figures only every 10 s.
 	KernelMemcgNotification bool
 }
 
-// defaultHard returns the kubelet's default hard thresholds
+// defaultHard returns the default hard thresholds of the kubelet
 // (pkg/kubelet/eviction/defaults_linux.go).
 func defaultHard() map[string]string {
 	return map[string]string{
@@ -35,16 +35,17 @@ func defaultHard() map[string]string {
 	}
 }
 
-// Default returns a kubelet without any configuration.
+// Default returns the configuration of a kubelet that has no configuration file.
 func Default() *Kubelet {
 	k, err := newKubelet(&kubeletConfiguration{ThresholdConfig: eviction.ThresholdConfig{EvictionHard: defaultHard()}})
 	if err != nil {
-		panic(err) // the defaults are thresholds
+		panic(err) // the defaults are valid thresholds
 	}
 	return k
 }
 
-// kubeletConfiguration has the fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1) that are needed.
+// kubeletConfiguration has the fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1) that
+// this package needs.
 type kubeletConfiguration struct {
 	eviction.ThresholdConfig
 	EvictionPressureTransitionPeriod metav1.Duration `json:"evictionPressureTransitionPeriod"`
@@ -54,8 +55,8 @@ type kubeletConfiguration struct {
 	LocalStorageCapacityIsolation    *bool           `json:"localStorageCapacityIsolation"`
 }
 
-// Parse parses a kubelet's answer at /configz. The answer includes the kubelet's defaults: if
-// evictionHard is absent, it was configured to be empty.
+// Parse parses a kubelet's answer at /configz. The answer includes the kubelet's defaults, so an
+// absent evictionHard means that it was configured to be empty.
 func Parse(configz []byte) (*Kubelet, error) {
 	var answer struct {
 		Config *kubeletConfiguration `json:"kubeletconfig"`
@@ -67,7 +68,7 @@ func Parse(configz []byte) (*Kubelet, error) {
 		return nil, errors.New("parse the kubelet's configuration: there is no kubeletconfig in it")
 	}
 	c := answer.Config
-	c.Pressure = nil // the kubelet knows none
+	c.Pressure = nil // the kubelet does not have them
 	if c.MergeDefaultEvictionSettings {
 		merged := defaultHard()
 		for signal, value := range c.EvictionHard {
@@ -95,11 +96,11 @@ func newKubelet(c *kubeletConfiguration) (*Kubelet, error) {
 	}, err
 }
 
-// maxConfigzBytes is larger than any kubelet's configuration.
+// maxConfigzBytes is larger than the configuration of any kubelet.
 const maxConfigzBytes = 4 << 20
 
-// FetchOrDefault returns the answer of Fetch. If the kubelet does not answer, it returns Default and
-// a warning that says why; the warning is empty otherwise.
+// FetchOrDefault returns the result of Fetch. If Fetch fails, it returns Default and a warning with
+// the reason; otherwise the warning is empty.
 func FetchOrDefault(ctx context.Context, client *http.Client, address string) (k *Kubelet, warning string) {
 	k, err := Fetch(ctx, client, address)
 	if err == nil {
@@ -110,8 +111,8 @@ func FetchOrDefault(ctx context.Context, client *http.Client, address string) (k
 }
 
 // Fetch reads the configuration from a kubelet at an address like https://192.0.2.7:10250. The
-// client needs the right to get nodes/configz. Kubelets before 1.33 require nodes/proxy instead,
-// which also allows running commands in every container of the node; agents do not have it.
+// client needs the right get on nodes/configz. Kubelets before 1.33 require nodes/proxy instead.
+// That right also allows commands in every container of the node, so agents do not have it.
 func Fetch(ctx context.Context, client *http.Client, address string) (*Kubelet, error) {
 	const doing = "ask the kubelet for its configuration: %w"
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(address, "/")+"/configz", nil)

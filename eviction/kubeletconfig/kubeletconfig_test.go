@@ -71,7 +71,7 @@ func TestParseWhatIsAbsent(t *testing.T) {
 		}
 		diff(t, configz, want, thresholds(k.Thresholds))
 	}
-	// A kubelet without configuration answers with its defaults. So if an answer has none, the
+	// A kubelet without configuration answers with its defaults. If an answer has no thresholds, the
 	// kubelet was configured to have none.
 	f(`{"kubeletconfig":{}}`, nil)
 	f(`{"kubeletconfig":{"evictionHard":{"memory.available":"1Gi"}}}`, []string{"memory.available<1Gi"})
@@ -114,8 +114,8 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestCheck prints the warnings about a kubelet's thresholds and weir's, both written as in a
-// kubelet's configuration.
+// TestCheck prints the warnings about the thresholds of a kubelet and of weir. Both have the form
+// of a kubelet's configuration.
 func TestCheck(t *testing.T) {
 	datadriven.RunTest(t, "testdata/check.txt", func(t *testing.T, d *datadriven.TestData) string {
 		var both struct {
@@ -142,8 +142,8 @@ func TestCheck(t *testing.T) {
 	})
 }
 
-// FuzzParse: what is accepted are thresholds that the kubelet would accept, and a
-// comparison with itself always says that both act at once.
+// FuzzParse checks that the kubelet would accept every accepted threshold, and that a comparison of
+// a configuration with itself always says that both act at once.
 func FuzzParse(f *testing.F) {
 	b, err := os.ReadFile("testdata/configz.json")
 	if err != nil {

@@ -1,11 +1,11 @@
-// Package nodeconditions publishes a node's pressure by weir's thresholds: as conditions of the
-// Node, of weir's own types (weir.dev/MemoryPressure), and optionally as taints
-// (weir.dev/memory-pressure) that keep new pods away.
+// Package nodeconditions publishes the pressure of a node by weir's thresholds. It writes
+// conditions of weir's own types to the Node (weir.dev/MemoryPressure), and optionally taints that
+// keep new pods away (weir.dev/memory-pressure).
 //
-// It does not write the kubelet's conditions and taints, since the kubelet would overwrite them
-// again and again. The kubelet does not change conditions that it does not know.
+// It does not write the conditions and taints of the kubelet, because the kubelet would overwrite
+// them repeatedly. The kubelet does not change conditions that it does not know.
 //
-// It writes to the API server when a condition changes, for a heartbeat, and to restore what others
-// changed. What fails is tried again with the next decision. While no decision is possible it
-// publishes nothing, and the age of the heartbeat shows that.
+// It writes to the API server when a condition changes, for a heartbeat, and to restore what other
+// clients changed. A failed write is repeated with the next decision. While no decision is
+// possible, it publishes nothing, and the age of the heartbeat shows that.
 package nodeconditions

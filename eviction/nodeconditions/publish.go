@@ -24,34 +24,34 @@ import (
 // Prefix is the prefix of the conditions' types and of the taints' keys.
 const Prefix = "weir.dev/"
 
-// Reasons of conditions.
+// The reasons of conditions.
 const (
 	ReasonMet    = "EvictionThresholdMet"    // a threshold is met, or was in the transition period
 	ReasonNotMet = "EvictionThresholdNotMet" // no threshold is met
 )
 
-// Options of a Publisher. A zero duration means the default.
+// Options configures a Publisher. A duration of zero means the default.
 type Options struct {
 	Client kubernetes.Interface
-	Node   string // the Node's name
+	Node   string // the name of the Node
 	// Taint adds a taint with the effect NoSchedule for each condition that is true.
 	Taint bool
 	// Heartbeat is the time after which unchanged conditions are written again. Default 5 minutes, as
 	// in the kubelet.
 	Heartbeat time.Duration
-	Timeout   time.Duration // of all requests for one decision; default 10 s
+	Timeout   time.Duration // the limit on all requests for one decision; default 10 s
 	Logger    *slog.Logger  // default: none
 }
 
-// Publisher publishes a node's pressure. Its methods must be called one at a time.
+// Publisher publishes the pressure of a node. Only one of its methods may be called at a time.
 type Publisher struct {
 	opts      Options
-	wanted    map[corev1.NodeConditionType]corev1.NodeCondition // as they were last written
-	writtenAt time.Time                                         // when
+	wanted    map[corev1.NodeConditionType]corev1.NodeCondition // the conditions that were last written
+	writtenAt time.Time                                         // the time of that write
 	lastError string                                            // the last error, empty if there is none
 }
 
-// New returns a Publisher, or an error for a missing option.
+// New returns a Publisher. It fails if a required option is missing.
 func New(o Options) (*Publisher, error) {
 	switch {
 	case o.Client == nil:
@@ -65,8 +65,8 @@ func New(o Options) (*Publisher, error) {
 	return &Publisher{opts: o}, nil
 }
 
-// Publish writes the decision's conditions to the Node, if they changed or the heartbeat is due. It
-// logs an error, and tries again with the next decision.
+// Publish writes the decision's conditions to the Node if they have changed or the heartbeat is
+// due. It logs an error, and the next decision repeats the write.
 func (p *Publisher) Publish(ctx context.Context, d *eviction.Decision) {
 	if d.Err != nil || d.Outcome == eviction.OutcomeNoThresholds {
 		return
@@ -86,14 +86,14 @@ func (p *Publisher) Publish(ctx context.Context, d *eviction.Decision) {
 	p.lastError = err.Error()
 }
 
-// Withdraw removes weir's conditions and taints from the Node. Call it for an agent that does not
-// come back, since no other component removes them.
+// Withdraw removes weir's conditions and taints from the Node. Call it if the agent will not start
+// again, because no other component removes them.
 func (p *Publisher) Withdraw(ctx context.Context) error {
 	p.wanted, p.writtenAt = nil, time.Time{}
 	return p.write(ctx, nil)
 }
 
-// wantedConditions returns the conditions that the decision has thresholds for, without times.
+// wantedConditions returns the conditions for which the decision has thresholds, without times.
 func wantedConditions(d *eviction.Decision) map[corev1.NodeConditionType]corev1.NodeCondition {
 	of := map[corev1.NodeConditionType][]string{}
 	for i := range d.Thresholds {
@@ -109,14 +109,14 @@ func wantedConditions(d *eviction.Decision) map[corev1.NodeConditionType]corev1.
 		if slices.Contains(reported, kind) {
 			c.Status, c.Reason = corev1.ConditionTrue, ReasonMet
 		}
-		// The message does not say which threshold is met, since that may change with every reading.
+		// The message does not name the threshold that is met, because that may change with every read.
 		c.Message = "by weir's thresholds: " + strings.Join(thresholds, ", ")
 		list[c.Type] = c
 	}
 	return list
 }
 
-// wantedTaints returns the taints of the conditions that are true, in order.
+// wantedTaints returns the taints of the conditions that are true, sorted by condition.
 func (p *Publisher) wantedTaints(wanted map[corev1.NodeConditionType]corev1.NodeCondition) (list []corev1.Taint) {
 	for _, kind := range slices.Sorted(maps.Keys(wanted)) {
 		if p.opts.Taint && wanted[kind].Status == corev1.ConditionTrue {
@@ -137,10 +137,11 @@ func isWeirTaint(t *corev1.Taint) bool {
 	return strings.HasPrefix(t.Key, Prefix) && strings.HasSuffix(t.Key, "-pressure")
 }
 
-// maxAttempts is how many times the Node is read again when others change it meanwhile.
+// maxAttempts is how often the Node is read if other clients change it in between.
 const maxAttempts = 3
 
-// write sets weir's conditions and taints of the Node to the wanted ones, and does not change others.
+// write sets weir's conditions and taints of the Node to the wanted ones. It does not change
+// others.
 func (p *Publisher) write(ctx context.Context, wanted map[corev1.NodeConditionType]corev1.NodeCondition) error {
 	ctx, cancel := context.WithTimeout(ctx, p.opts.Timeout)
 	defer cancel()
@@ -164,8 +165,8 @@ func (p *Publisher) write(ctx context.Context, wanted map[corev1.NodeConditionTy
 	return err
 }
 
-// writeStatus patches conditions. They merge by type, so the patch has only weir's. It stores the
-// new version in node.
+// writeStatus patches conditions. Conditions merge by type, so the patch has only weir's. It stores
+// the new version of the Node in node.
 func (p *Publisher) writeStatus(ctx context.Context, node *corev1.Node, wanted map[corev1.NodeConditionType]corev1.NodeCondition) error {
 	now := metav1.Now()
 	var patches []any
@@ -199,8 +200,8 @@ func (p *Publisher) writeStatus(ctx context.Context, node *corev1.Node, wanted m
 	return nil
 }
 
-// writeTaints replaces the list of taints, which does not merge, so the patch names the version that
-// was read.
+// writeTaints replaces the list of taints. The list does not merge, so the patch has the version
+// that was read.
 func (p *Publisher) writeTaints(ctx context.Context, node *corev1.Node, wanted []corev1.Taint) error {
 	var list, had []corev1.Taint
 	for _, t := range node.Spec.Taints {

@@ -26,7 +26,7 @@ func diff(t *testing.T, what string, want, got any) {
 	}
 }
 
-// machine is a node with conditions and taints of others.
+// machine returns a node with conditions and taints of other components.
 func machine() *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "u1"},
@@ -38,7 +38,8 @@ func machine() *corev1.Node {
 	}
 }
 
-// decision is of a node with thresholds for memory and a disk, under these pressures.
+// decision returns the decision for a node with thresholds for memory and a disk. under are the
+// conditions that are true.
 func decision(t *testing.T, under ...corev1.NodeConditionType) *eviction.Decision {
 	t.Helper()
 	list, err := eviction.Parse(&eviction.ThresholdConfig{EvictionHard: map[string]string{"memory.available": "200Mi", "nodefs.available": "12%"}})
@@ -139,7 +140,7 @@ func TestATransitionKeepsItsTime(t *testing.T) {
 		return corev1.NodeCondition{}
 	}
 	p := publisher(t, c, func(o *Options) { o.Taint, o.Heartbeat = false, time.Nanosecond })
-	for range 2 { // with a heartbeat, and as after a restart
+	for range 2 { // with a heartbeat, and after a restart
 		p.Publish(t.Context(), decision(t, corev1.NodeMemoryPressure))
 		if got := find("weir.dev/MemoryPressure"); !got.LastTransitionTime.Equal(&long) || !got.LastHeartbeatTime.After(long.Time) {
 			t.Errorf("got %+v, want it in place since %v with a new heartbeat", got, long)
@@ -151,11 +152,11 @@ func TestATransitionKeepsItsTime(t *testing.T) {
 	diff(t, "taints, not asked for", taints(machine()), taints(n.now()))
 }
 
-// A taint that another adds in between is not lost.
+// TestAConflictIsTriedAgain checks that a taint that another client adds in between is not lost.
 func TestAConflictIsTriedAgain(t *testing.T) {
 	n, c := serve(t, machine())
 	n.before = func(to *corev1.Node) error {
-		if len(to.Spec.Taints) == 3 { // ours, on the node as it was read
+		if len(to.Spec.Taints) == 3 { // our taint, on the node as it was read
 			n.before = nil
 			other := n.node.DeepCopy()
 			other.Spec.Taints = append(other.Spec.Taints, corev1.Taint{Key: "drain", Effect: corev1.TaintEffectNoSchedule})

@@ -24,13 +24,13 @@ import (
 
 func TestMain(m *testing.M) { apitest.Main(m) }
 
-// nodes stores one Node, in a real API server: patches are merged there.
+// nodes stores one Node in a real API server, which merges patches.
 type nodes struct {
 	mu      sync.Mutex
 	node    *corev1.Node
 	version int
 	writes  int
-	// before is called ahead of each update, with what is to become of the node.
+	// before is called before each update, with the new state of the Node.
 	before func(*corev1.Node) error
 }
 
@@ -107,7 +107,7 @@ func serve(t *testing.T, node *corev1.Node) (*nodes, kubernetes.Interface) {
 	return n, client
 }
 
-// definitions are of as much as the server asks for.
+// definitions has the OpenAPI definitions that the server needs.
 func definitions(common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	return map[string]common.OpenAPIDefinition{
 		corev1.Node{}.OpenAPIModelName(): {Schema: spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}}}},

@@ -1,5 +1,5 @@
-// Package notify calls a function when the kernel reports that a node runs short of memory, or
-// that tasks stall, so that eviction does not have to wait for its next poll.
+// Package notify calls a function when the kernel reports that a node runs short of memory, or that
+// tasks stall. Eviction then does not have to wait for its next poll.
 //
 // Usage:
 //
@@ -21,16 +21,15 @@
 //     oom. The package never writes memory.high, since it throttles what exceeds it.
 //   - The timer: Run calls the function at least every Options.MaxInterval.
 //
-// Notices that come at the same time lead to one call. Notices that come during a call lead to
-// one more call, since they may be too late for the reading of the present one. The first call of
-// a burst is made at once, the next after Options.MinInterval or more.
+// Notices that come at the same time lead to one call. Notices that come during a call lead to one
+// more call, because the read of the current call may be too early for them. The first call of a
+// burst is made at once, the next one after Options.MinInterval or later.
 //
-// An eviction threshold is about the working set, which excludes the page cache that the kernel
-// can drop (inactive_file). But the kernel compares the whole usage. So the figure of a
-// UsageThreshold is the working set plus that cache, and Run updates it every
-// Options.FollowInterval, also between two calls. Without this, on a node whose memory is full of
-// page cache, a growing process would displace cache, the usage would stay the same, and the
-// figure would never be crossed.
+// An eviction threshold applies to the working set, which excludes the page cache that the kernel
+// can drop (inactive_file). But the kernel compares the whole usage. The figure of a UsageThreshold
+// is therefore the working set plus that cache, and Run updates it every Options.FollowInterval,
+// also between two calls. Without the update, a process that grows on a node full of page cache
+// would replace cache: the usage would stay the same, and would never cross the figure.
 //
 // On systems other than Linux there is only the timer.
 //
@@ -38,8 +37,8 @@
 //
 //   - notifier.go: Notifier with Update, Run and Close.
 //   - watch.go: what can be watched, and the errors of watches.
-//   - notice.go: Notice and NoticeSource, and the mailbox that joins notices until they are delivered.
-//   - kernel_linux.go: the epoll set, and reading of kernel files; kernel_other.go: no notices.
+//   - notice.go: Notice and NoticeSource, and the mailbox that collects notices until they are delivered.
+//   - kernel_linux.go: the epoll set, and reads of kernel files; kernel_other.go: no notices.
 //   - threshold_linux.go, trigger_linux.go, events_linux.go: one kind of watch each.
 //   - parse.go: parsers of cgroup and pressure files.
 package notify

@@ -30,7 +30,7 @@ func openEvents(k *kernel, want EventCounters) (*activeEvents, error) {
 		return nil, err
 	}
 	e := &activeEvents{kernel: k, want: want, file: f}
-	// The kernel takes a read as the acknowledgement of all changes so far.
+	// For the kernel a read acknowledges all changes so far.
 	if _, err = e.readChanges(); err == nil {
 		e.token, err = k.add(f.fd, unix.EPOLLPRI, e)
 	}
@@ -56,8 +56,8 @@ func (e *activeEvents) readChanges() ([]CounterChange, error) {
 	return changed, nil
 }
 
-// update checks whether the cgroup still exists. The kernel takes the read as an acknowledgement
-// of changes, so update reports them.
+// update checks whether the cgroup still exists. For the kernel the read acknowledges changes, so
+// update reports them.
 func (e *activeEvents) update(Watch) error {
 	changed, err := e.readChanges()
 	if len(changed) > 0 {

@@ -15,7 +15,8 @@ import (
 	"github.com/weir-metrics/weir/test/memoryload"
 )
 
-// cgroup.events exists whatever the controllers are, and gives notice as memory.events does.
+// TestEventsOnTheKernel uses cgroup.events, which exists with any controllers and gives notice like
+// memory.events.
 func TestEventsOnTheKernel(t *testing.T) {
 	dir := memoryload.UnifiedCgroup(t)
 	w := memoryload.Start(t)
@@ -24,7 +25,7 @@ func TestEventsOnTheKernel(t *testing.T) {
 	if err := update(n, watch); err != nil {
 		t.Fatal(err)
 	}
-	// The wait goes on after a change: twice.
+	// The watch continues after a change, so there are two changes.
 	for _, to := range []uint64{1, 0} {
 		if to == 1 {
 			memoryload.Join(t, dir, w.PID)

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-metrics/weir/eviction/notify"
 )
 
-// recordedNotices is a notice and when it was passed on.
+// recordedNotices is a notice with the time at which it was passed on.
 type recordedNotices struct {
 	notify.Notice
 	when time.Time
@@ -42,12 +42,12 @@ func listen(t testing.TB, o notify.Options) (*notify.Notifier, <-chan recordedNo
 	return n, notices
 }
 
-// update joins the errors of Update.
+// update calls Update and joins its errors.
 func update(n *notify.Notifier, watches ...notify.Watch) error {
 	return errors.Join(n.Update(watches...)...)
 }
 
-// await returns the first source that is wanted.
+// await returns the first source that want accepts.
 func await(t testing.TB, notices <-chan recordedNotices, what string, want func(notify.NoticeSource) bool) (notify.NoticeSource, recordedNotices) {
 	t.Helper()
 	late := time.After(20 * time.Second)

@@ -26,26 +26,27 @@ type kernel struct {
 	mu struct {
 		sync.Mutex
 		closed  bool
-		token   int32                  // of the newest descriptor
-		tokens  map[int32]activeWatch  // what is in the epoll set
-		watches map[string]activeWatch // by key
+		token   int32                  // the token of the newest descriptor
+		tokens  map[int32]activeWatch  // the watches in the epoll set, by token
+		watches map[string]activeWatch // all watches, by key
 	}
 }
 
-// activeWatch is a watch that is registered with the kernel. Its methods are called with the lock.
+// activeWatch is a watch that is registered with the kernel. The caller of its methods has locked
+// k.mu.
 type activeWatch interface {
-	// update changes it to a watch with the same key.
+	// update changes the watch to another one with the same key.
 	update(Watch) error
-	// readNotice returns what happened; false for nothing.
+	// readNotice returns what happened; false if nothing did.
 	readNotice() (NoticeSource, bool, error)
-	// close closes its descriptors.
+	// close closes the descriptors of the watch.
 	close()
 }
 
 // recheckInterval is the time between two rechecks of a threshold (see activeThreshold.rechecks).
 const recheckInterval = 5 * time.Millisecond
 
-// wakeToken is the token of wakeFD. Those of watches count from 1.
+// wakeToken is the token of wakeFD. The tokens of watches begin with 1.
 const wakeToken = 0
 
 func newKernel(put func(time.Time, NoticeSource), follow time.Duration) (*kernel, error) {
@@ -65,7 +66,7 @@ func newKernel(put func(time.Time, NoticeSource), follow time.Duration) (*kernel
 	return k, nil
 }
 
-// update makes watches the active ones.
+// update makes watches the active watches.
 func (k *kernel) update(watches []Watch) (errs []error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -95,7 +96,7 @@ func (k *kernel) update(watches []Watch) (errs []error) {
 				errs = append(errs, &WatchError{w, err})
 				continue
 			}
-			// Another cgroup may have the name of the removed one.
+			// A new cgroup may have the name of the removed one.
 		}
 		h, err := k.open(w)
 		if err != nil {
@@ -104,7 +105,7 @@ func (k *kernel) update(watches []Watch) (errs []error) {
 		}
 		k.mu.watches[w.key()] = h
 	}
-	k.wake() // run may be waiting without a timeout
+	k.wake() // run may wait without a timeout
 	return errs
 }
 
@@ -132,18 +133,18 @@ func (k *kernel) add(fd int, events uint32, h activeWatch) (int32, error) {
 	return k.mu.token, nil
 }
 
-// removeToken removes the token of a descriptor that was closed. Closing also removed it from the
-// epoll set. An event that is still queued for the token is ignored.
+// removeToken removes the token of a closed descriptor. The close also removed the descriptor from
+// the epoll set. An event that is still queued for the token is ignored.
 func (k *kernel) removeToken(token int32) { delete(k.mu.tokens, token) }
 
-// remove ends a watch.
+// remove closes a watch and removes it.
 func (k *kernel) remove(key string) {
 	h := k.mu.watches[key]
 	delete(k.mu.watches, key)
 	h.close()
 }
 
-// run reports the kernel's notices until the context ends.
+// run reports the notices of the kernel until the context ends.
 func (k *kernel) run(ctx context.Context) error {
 	events := make([]unix.EpollEvent, 16)
 	next := time.Now().Add(k.follow)
@@ -173,15 +174,15 @@ func (k *kernel) handleEvent(at time.Time, token int32) {
 		drainEventfd(k.wakeFD)
 		return
 	}
-	// A descriptor that was closed meanwhile has no token any more.
+	// A descriptor that was closed in between no longer has a token.
 	if h, ok := k.mu.tokens[token]; ok {
 		source, changed, err := h.readNotice()
 		k.handleNotice(at, source, changed, err)
 	}
 }
 
-// timeout returns how many milliseconds run may wait, or -1 for no limit. next is when figures are
-// updated again.
+// timeout returns how many milliseconds run may wait; -1 means no limit. next is the time of the
+// next update of the figures.
 func (k *kernel) timeout(next time.Time) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -199,7 +200,7 @@ func (k *kernel) timeout(next time.Time) int {
 	return timeout
 }
 
-// pollThresholds reads the thresholds to recheck and, if due, updates the figures of all.
+// pollThresholds reads the thresholds that need a recheck. If due is set, it updates all figures.
 func (k *kernel) pollThresholds(due bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -215,8 +216,8 @@ func (k *kernel) pollThresholds(due bool) {
 	}
 }
 
-// handleNotice reports the notice of a watch. It removes a watch whose cgroup is gone, since its
-// descriptor would stay ready forever. The next Update reports other errors.
+// handleNotice reports the notice of a watch. It removes a watch if its cgroup was removed, because
+// the descriptor would stay ready forever. The next Update reports other errors.
 func (k *kernel) handleNotice(at time.Time, s NoticeSource, changed bool, err error) {
 	if cgroupRemoved(err) {
 		s.Gone, changed = true, true
@@ -231,7 +232,7 @@ func (k *kernel) handleNotice(at time.Time, s NoticeSource, changed bool, err er
 func (k *kernel) wake() {
 	var one [8]byte
 	binary.NativeEndian.PutUint64(one[:], 1)
-	_, _ = unix.Write(k.wakeFD, one[:]) // a full eventfd wakes run too
+	_, _ = unix.Write(k.wakeFD, one[:]) // a full eventfd also wakes run
 }
 
 func (k *kernel) close() error {
@@ -254,7 +255,8 @@ func (k *kernel) close() error {
 // cgroupRemoved reports whether the cgroup of an open file was removed.
 func cgroupRemoved(err error) bool { return errors.Is(err, unix.ENODEV) }
 
-// outOfResources reports a lack of descriptors or memory. The watch then keeps its old figure.
+// outOfResources reports whether descriptors or memory are exhausted. The watch then keeps its old
+// figure.
 func outOfResources(err error) bool {
 	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.ENOSPC)
 }
@@ -266,8 +268,8 @@ func drainEventfd(fd int) bool {
 	return err == nil
 }
 
-// kernelFile is an open file of the kernel that is read repeatedly from its start. It is not an
-// os.File, because Go's poller must not poll it (see kernel).
+// kernelFile is an open kernel file that is read repeatedly from its start. It is not an os.File,
+// because Go's poller must not poll it (see kernel).
 type kernelFile struct {
 	path string
 	fd   int

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// kernel gives no notices on this system.
+// kernel gives no notices on this operating system.
 type kernel struct{}
 
 func newKernel(func(time.Time, NoticeSource), time.Duration) (*kernel, error) { return &kernel{}, nil }

@@ -11,8 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A burst makes one call at once and one after the gap; what comes during a call makes
-// another; silence makes one at the floor.
+// TestBurstsMakeOneCall checks the calls of deliver. A burst gives one call at once and one after
+// the gap. A notice during a call gives another call. Without notices there is one call after each
+// floor.
 func TestBurstsMakeOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := EventCounters{Path: "a"}, EventCounters{Path: "b"}
@@ -24,7 +25,7 @@ func TestBurstsMakeOneCall(t *testing.T) {
 		m := newMailbox()
 		ctx, cancel := context.WithCancel(t.Context())
 		type call struct {
-			At      time.Duration // of the call
+			At      time.Duration // the time of the call
 			Since   time.Duration // the notice's At
 			Sources []string
 		}
@@ -40,7 +41,7 @@ func TestBurstsMakeOneCall(t *testing.T) {
 				}
 				calls = append(calls, c)
 				time.Sleep(30 * time.Millisecond)        // a round takes time
-				if sooner = time.Hour; len(calls) == 4 { // no sooner than the floor, but once
+				if sooner = time.Hour; len(calls) == 4 { // after the fourth call the timer is once shorter than the floor
 					sooner = 200 * time.Millisecond
 				}
 			})
@@ -50,7 +51,7 @@ func TestBurstsMakeOneCall(t *testing.T) {
 			s  NoticeSource
 		}{
 			{50, change(a, 0, 1)},
-			{60, change(a, 1, 2)}, // during the call
+			{60, change(a, 1, 2)}, // this comes during a call
 			{110, change(b, 0, 1)},
 			{140, change(a, 2, 3)},
 			{300, change(b, 1, 2)},
@@ -67,7 +68,7 @@ func TestBurstsMakeOneCall(t *testing.T) {
 			{150 * ms, 60 * ms, []string{"a: high 1 to 3", "b: high 0 to 1"}},
 			{300 * ms, 300 * ms, []string{"b: high 1 to 2"}},
 			{1300 * ms, 1300 * ms, []string{"timer"}},
-			{1530 * ms, 1530 * ms, []string{"timer"}}, // sooner
+			{1530 * ms, 1530 * ms, []string{"timer"}}, // after the shorter interval
 		}
 		if d := cmp.Diff(want, calls); d != "" {
 			t.Errorf("-want +got:\n%s", d)

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Notice is the reason to read the node again.
+// Notice is the reason for a new read of the node.
 type Notice struct {
-	// At is when the first of Sources came, with a monotonic clock reading.
+	// At is the time of the first of Sources, with a monotonic clock reading.
 	At time.Time
-	// Sources are in the order in which they came; there is at least one. A watch that gave
-	// notice several times is listed once, with the latest figures.
+	// Sources are in the order in which they came; there is at least one. A watch that gave several
+	// notices is listed once, with the latest figures.
 	Sources []NoticeSource
 }
 
@@ -26,26 +26,26 @@ func (n Notice) String() string {
 	return strings.Join(words, "; ")
 }
 
-// NoticeSource is one thing that gave notice.
+// NoticeSource is a watch, or the timer, that gave notice.
 type NoticeSource struct {
-	// Watch is what was asked for; nil for the timer.
+	// Watch is the watch that gave notice; nil for the timer.
 	Watch Watch
-	// Gone: the cgroup was removed, and the watch ended. The next Update that names it tries
-	// again.
+	// Gone is set if the cgroup was removed, which ends the watch. An Update that has the watch again
+	// tries to register it again.
 	Gone bool
-	// Crossing is set for a UsageThreshold. Stalled is set for a StallTrigger: the stall time
+	// Crossing is set for a UsageThreshold. Stalled is set for a StallTrigger: it is the stall time
 	// since its last notice, or since it was registered. Changes are set for EventCounters.
 	Crossing *Crossing
 	Stalled  time.Duration
 	Changes  []CounterChange
 }
 
-// Crossing is the usage of a UsageThreshold when the notice came. The kernel gives notice in both
-// directions.
+// Crossing is the usage of a UsageThreshold at the time of the notice. The kernel gives notice in
+// both directions.
 type Crossing struct {
 	Usage, Figure int64 // bytes
-	// Read: weir found the crossing by reading, without a notice of the kernel. The figure was
-	// updated past the usage, or the usage had crossed it before it was registered.
+	// Read is set if weir found the crossing in a read, without a notice of the kernel: an update
+	// moved the figure past the usage, or the usage had crossed the figure before it was registered.
 	Read bool
 }
 
@@ -61,7 +61,7 @@ type CounterChange struct {
 // Timer reports whether the source is the timer.
 func (s NoticeSource) Timer() bool { return s.Watch == nil }
 
-// String says what happened.
+// String returns what happened, for people.
 func (s NoticeSource) String() string {
 	switch {
 	case s.Timer():
@@ -102,13 +102,13 @@ type mailbox struct {
 
 func newMailbox() *mailbox { return &mailbox{ready: make(chan struct{}, 1)} }
 
-// add adds a source that came at a time.
+// add adds a source with its time.
 func (m *mailbox) add(at time.Time, s NoticeSource) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.mu.Sources) == 0 {
 		m.mu.At = at
-		m.ready <- struct{}{} // never blocks: takeAll empties both
+		m.ready <- struct{}{} // it never blocks, because takeAll empties both
 	}
 	i := slices.IndexFunc(m.mu.Sources, func(o NoticeSource) bool { return o.Watch.key() == s.Watch.key() })
 	if i < 0 {
@@ -118,7 +118,7 @@ func (m *mailbox) add(at time.Time, s NoticeSource) {
 	m.mu.Sources[i] = m.mu.Sources[i].mergeLater(s)
 }
 
-// takeAll returns what has come, and empties the mailbox.
+// takeAll returns all sources as one Notice, and empties the mailbox.
 func (m *mailbox) takeAll() Notice {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -131,7 +131,7 @@ func (m *mailbox) takeAll() Notice {
 	return n
 }
 
-// mergeLater joins a source with a later one of the same watch.
+// mergeLater merges a source with a later one of the same watch.
 func (s NoticeSource) mergeLater(later NoticeSource) NoticeSource {
 	later.Gone = later.Gone || s.Gone
 	later.Stalled += s.Stalled

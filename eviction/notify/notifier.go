@@ -10,29 +10,29 @@ import (
 	"time"
 )
 
-// Options are settings. The zero value is ready to use.
+// Options configures a Notifier. The zero value is ready to use.
 type Options struct {
 	// MaxInterval is the longest time between two calls. Default 10 s, the kubelet's interval.
 	MaxInterval time.Duration
-	// MinInterval is the shortest time from one call to the next. It bounds the CPU time that
-	// usage near a figure can cost. The first notice never waits. Default 100 ms.
+	// MinInterval is the shortest time from one call to the next. It bounds the CPU time that a usage
+	// near a figure can cost. The first notice never waits. Default 100 ms.
 	MinInterval time.Duration
-	// FollowInterval is how often the figures of usage thresholds follow the page cache, and the
-	// usage is checked for a crossing without a notice. It costs one read of memory.stat and one
-	// of the usage for each. Default 1 s; negative for only at an Update.
+	// FollowInterval is how often the figures of usage thresholds are adapted to the page cache, and
+	// the usage is checked for a crossing without a notice. It costs one read of memory.stat and one
+	// of the usage for each threshold. Default 1 s; negative means only at an Update.
 	FollowInterval time.Duration
 }
 
-// Notifier gives notice. Its methods may be called by several goroutines at any time.
+// Notifier calls a function at each notice. Several goroutines may call its methods at any time.
 type Notifier struct {
 	options    Options
 	mailbox    *mailbox
 	kernel     *kernel
-	running    sync.Mutex // locked by Run
+	running    sync.Mutex // Run locks it
 	wakeWithin atomic.Int64
 }
 
-// New returns a Notifier that watches nothing yet. Close it.
+// New returns a Notifier without watches. The caller must close it.
 func New(o Options) (*Notifier, error) {
 	o.MaxInterval = cmp.Or(o.MaxInterval, 10*time.Second)
 	o.MinInterval = cmp.Or(o.MinInterval, 100*time.Millisecond)
@@ -45,28 +45,28 @@ func New(o Options) (*Notifier, error) {
 	return &Notifier{options: o, mailbox: box, kernel: k}, nil
 }
 
-// Update sets everything that is watched from now on. An existing watch with the same key stays,
-// or changes to its new figure without a gap. A watch that is not named ends.
+// Update sets all watches. An existing watch with the same key stays, or changes to its new figure
+// without a gap. A watch that is not in the list ends.
 //
 // The result has a *WatchError for each watch that fails; the others are active. The next Update
 // tries again.
 //
-// A UsageThreshold that is already crossed when it is registered, or when its figure changes,
-// gives notice once, since the kernel would not.
+// A UsageThreshold that is already crossed when it is registered, or when its figure changes, gives
+// notice once, because the kernel would not do it.
 //
-// Each changed figure takes the kernel milliseconds, so call Update after the decision, not
+// Each changed figure costs milliseconds in the kernel, so call Update after the decision, not
 // before it.
 func (n *Notifier) Update(watches ...Watch) []error { return n.kernel.update(watches) }
 
-// WakeWithin sets the timer to d once, if d is less than MaxInterval. Call it from Run's function,
-// where d counts from its return; or before Run, where d counts from Run's start.
+// WakeWithin sets the timer to d once, if d is less than MaxInterval. In Run's function d counts
+// from the function's return; before Run it counts from Run's start.
 func (n *Notifier) WakeWithin(d time.Duration) { n.wakeWithin.Store(int64(max(d, 1))) }
 
 // NotifyPoll gives notice of a change that the caller found by polling.
 func (n *Notifier) NotifyPoll() { n.mailbox.add(time.Now(), NoticeSource{Watch: Poll{}}) }
 
-// Run calls f for every notice, one call at a time, until the context ends, which is no error. Its
-// goroutines have ended when it returns.
+// Run calls f for every notice, one call at a time, until the context ends, and then returns nil.
+// Its goroutines have ended when it returns.
 func (n *Notifier) Run(ctx context.Context, f func(context.Context, Notice)) error {
 	if !n.running.TryLock() {
 		return errors.New("run the notifier: it runs already")
@@ -88,11 +88,11 @@ func (n *Notifier) Run(ctx context.Context, f func(context.Context, Notice)) err
 	return nil
 }
 
-// Close closes all descriptors, after Run has returned. It may be called again.
+// Close closes all descriptors. Call it after Run has returned. A second call has no effect.
 func (n *Notifier) Close() error { return n.kernel.close() }
 
-// deliver calls f for what is in the mailbox until the context ends. sooner is called at the start
-// and after each call: if it is not zero, it replaces the timer's interval once.
+// deliver calls f with the content of the mailbox until the context ends. It calls sooner at the
+// start and after each call of f. If the result is not zero, it replaces the timer's interval once.
 func (m *mailbox) deliver(ctx context.Context, floor, gap time.Duration, sooner func() time.Duration, f func(Notice)) {
 	wait := func() time.Duration {
 		if d := sooner(); d > 0 {
@@ -105,7 +105,7 @@ func (m *mailbox) deliver(ctx context.Context, floor, gap time.Duration, sooner 
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	for {
-		// The gap since the last call; at the start there is none.
+		// This is the gap since the last call; at the start there is none.
 		select {
 		case <-ctx.Done():
 			return

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// memoryStat is as long as the kernel's of version 1.
+// memoryStat is a memory.stat as long as the kernel's in version 1.
 var memoryStat = func() (b []byte) {
 	for i := range 50 {
 		b = fmt.Appendf(b, "some_figure_%d %d\n", i, i*123456)

@@ -11,14 +11,15 @@ import (
 	"time"
 )
 
-// stallTotals are how long tasks have stalled in total, since the boot or since the cgroup was created.
+// stallTotals is how long tasks have stalled in total, since the boot or since the cgroup was
+// created.
 type stallTotals struct {
 	some, full time.Duration
-	hasFull    bool // false for cpu before Linux 5.13, which has no such line
+	hasFull    bool // false for cpu before Linux 5.13, where the line does not exist
 }
 
-// parseStallTotals parses a file of /proc/pressure, or a cgroup's *.pressure file. It ignores
-// lines and fields that it does not know. A line "some" is required.
+// parseStallTotals parses a file of /proc/pressure, or a *.pressure file of a cgroup. It ignores
+// lines and fields that it does not know. The line "some" is required.
 func parseStallTotals(b []byte) (stallTotals, error) {
 	var t stallTotals
 	hasSome := false
@@ -65,7 +66,8 @@ func parseCounters(b []byte) (map[string]uint64, error) {
 	return counters, nil
 }
 
-// changedCounters returns the counters that changed, by name. A new one counts from zero.
+// changedCounters returns the counters that changed, sorted by name. A new counter counts from
+// zero.
 func changedCounters(was, is map[string]uint64) (list []CounterChange) {
 	for _, name := range slices.Sorted(maps.Keys(is)) {
 		if was[name] != is[name] {
@@ -75,12 +77,12 @@ func changedCounters(was, is map[string]uint64) (list []CounterChange) {
 	return list
 }
 
-// parseInactiveFile returns the page cache, in bytes, that the kernel can drop, from a memory.stat
-// of either version, including the cgroups below. It searches for the one line, since the file is
-// long and read often.
+// parseInactiveFile returns the page cache that the kernel can drop, in bytes, including the
+// cgroups below. b is a memory.stat of either version. It searches only for the one line, because
+// the file is long and read often.
 func parseInactiveFile(b []byte) (int64, error) {
-	// Version 1 has inactive_file for the cgroup alone, and total_inactive_file with all cgroups
-	// below it. In version 2 inactive_file includes all cgroups below it.
+	// In version 1 inactive_file is for the cgroup alone, and total_inactive_file includes all cgroups
+	// below it. In version 2 inactive_file includes them.
 	for _, name := range []string{"\ntotal_inactive_file ", "\ninactive_file "} {
 		_, rest, ok := bytes.Cut(b, []byte(name))
 		if !ok && bytes.HasPrefix(b, []byte(name[1:])) {
@@ -99,7 +101,7 @@ func parseInactiveFile(b []byte) (int64, error) {
 	return 0, fmt.Errorf("parse memory.stat: no inactive_file in %q", truncate(b))
 }
 
-// parseBytes parses a file that is one number of bytes.
+// parseBytes parses a file with one number of bytes.
 func parseBytes(b []byte) (int64, error) {
 	n, err := strconv.ParseInt(string(bytes.TrimSuffix(b, []byte{'\n'})), 10, 64)
 	if err != nil || n < 0 {

@@ -56,7 +56,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// What parses is not negative, and a line added at the end changes no figure.
+// FuzzParseStallTotals checks that no total is negative, and that an additional line at the end
+// changes no total.
 func FuzzParseStallTotals(f *testing.F) {
 	f.Add([]byte("some avg10=11.60 avg60=15.13 avg300=25.71 total=10395622797\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"))
 	f.Add([]byte("some total=1"))
@@ -77,7 +78,8 @@ func FuzzParseStallTotals(f *testing.F) {
 	})
 }
 
-// What parses, printed, parses to the same, and differs in nothing from itself.
+// FuzzParseCounters checks that printed counters are parsed to the same counters, and that there is
+// no change between equal counters.
 func FuzzParseCounters(f *testing.F) {
 	f.Add([]byte("low 0\nhigh 3\nmax 1\noom 0\noom_kill 0\noom_group_kill 0\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -96,7 +98,8 @@ func FuzzParseCounters(f *testing.F) {
 	})
 }
 
-// The total goes before the cgroup's own, wherever the line is.
+// FuzzInactiveFile checks that the total takes precedence over the cgroup's own value, in any order
+// of the lines.
 func FuzzInactiveFile(f *testing.F) {
 	f.Add([]byte("cache 1\ninactive_file 4096\ntotal_inactive_file 8192\n"), int64(5))
 	f.Fuzz(func(t *testing.T, b []byte, n int64) {

@@ -22,7 +22,8 @@ func descriptors(t *testing.T) int {
 	return len(list)
 }
 
-// Whatever was watched, moved and removed, Close gives every descriptor back.
+// TestStopIsClean checks that Close closes every descriptor, after watches were added, moved and
+// removed.
 func TestStopIsClean(t *testing.T) {
 	mem, dir := memoryload.MemoryCgroup(t), pressured(t)
 	before := descriptors(t)
@@ -47,8 +48,8 @@ func TestStopIsClean(t *testing.T) {
 		}
 		watches = append(watches, descriptors(t)-before)
 	}
-	// epoll and its kicker; two for each threshold, three for one that follows; one each
-	// for the trigger and the events.
+	// There are two for epoll and its eventfd, two for each threshold, three for a threshold that
+	// follows the cache, and one each for the trigger and the events.
 	if watches[0] != 2+2+2+3+1+1 || watches[2] != watches[0] {
 		t.Errorf("descriptors after each update: %v, want 11 each", watches)
 	}

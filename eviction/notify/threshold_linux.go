@@ -10,15 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// followStep returns how far the page cache must change before a figure is registered again. The
-// kernel compares only every 128 pages (THRESHOLDS_EVENTS_TARGET in mm/memcontrol-v1.c), so less is
-// useless. Registering takes milliseconds, since the kernel waits for all processors to leave the
-// old list (synchronize_rcu), and no other watch is read meanwhile. So on a large node, whose page
-// cache changes all the time, the step is a thousandth of the figure.
+// followStep returns how much the page cache must change before a figure is registered again. The
+// kernel compares only after every 128 pages (THRESHOLDS_EVENTS_TARGET in mm/memcontrol-v1.c), so a
+// smaller step is useless. A registration takes milliseconds, because the kernel waits until all
+// processors have left the old list (synchronize_rcu), and no other watch is read during that time.
+// On a large node the page cache changes all the time, so the step is there a thousandth of the
+// figure.
 func followStep(figure int64) int64 { return max(int64(128*os.Getpagesize()), figure/1024) }
 
-// maxRechecks times recheckInterval is 100 ms. After that a missed crossing is found when figures
-// are next updated.
+// maxRechecks is the number of rechecks, which take 100 ms in total. A crossing that is missed
+// after that is found at the next update of the figures.
 const maxRechecks = 20
 
 // activeThreshold is an active UsageThreshold.
@@ -28,13 +29,13 @@ type activeThreshold struct {
 	usage  *kernelFile
 	stat   *kernelFile // nil if the figure is fixed
 	event  int         // the eventfd, -1 before there is one
-	token  int32       // of event
-	figure int64       // what is registered with the kernel
+	token  int32       // the token of event
+	figure int64       // the figure that is registered with the kernel
 	above  bool        // whether the usage was above the figure at the last read
-	// rechecks is how many times to read the usage again soon. Pages that a processor keeps in
-	// stock for the cgroup count as used, and the usage falls when it returns them. So right
-	// after a notice the usage may be back on the old side of the figure; when it then crosses
-	// the figure for good, the kernel gives no second notice.
+	// rechecks is how often the usage must be read again soon. Pages that a processor keeps in stock
+	// for the cgroup count as used, and the usage falls when it returns them. Right after a notice the
+	// usage may therefore be back on the old side of the figure. When it then crosses the figure for
+	// good, the kernel gives no second notice.
 	rechecks int
 }
 
@@ -79,7 +80,7 @@ func (t *activeThreshold) registerAndRead() (NoticeSource, bool, error) {
 			return source, false, err
 		}
 	}
-	// Read after registering: from here on the kernel gives notice.
+	// The usage is read after the registration, because from then on the kernel gives notice.
 	was := t.above
 	crossing, err := t.readUsage()
 	if err != nil || t.above == was {
@@ -90,7 +91,7 @@ func (t *activeThreshold) registerAndRead() (NoticeSource, bool, error) {
 	return source, true, nil
 }
 
-// wantedFigure returns the figure by the present page cache.
+// wantedFigure returns the figure for the current page cache.
 func (t *activeThreshold) wantedFigure() (int64, error) {
 	figure := t.want.Bytes
 	if t.want.WorkingSet > 0 {
@@ -123,7 +124,7 @@ func (t *activeThreshold) readInactiveFile() (int64, error) {
 	return parseInactiveFile(b)
 }
 
-// register asks the kernel for notice of a figure. The old figure stays registered until the new
+// register asks the kernel for a notice at a figure. The old figure stays registered until the new
 // one is.
 func (t *activeThreshold) register(figure int64) error {
 	control, err := openFile(filepath.Join(t.want.Path, "cgroup.event_control"), unix.O_WRONLY)
@@ -174,7 +175,7 @@ func (t *activeThreshold) readNotice() (NoticeSource, bool, error) {
 	if !drainEventfd(t.event) {
 		return source, false, nil // no event
 	}
-	// The kernel also gives notice when the cgroup is removed: then this fails.
+	// The kernel also gives notice when the cgroup is removed. In that case the read fails.
 	was := t.above
 	crossing, err := t.readUsage()
 	if err != nil {

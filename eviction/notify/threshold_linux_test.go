@@ -24,8 +24,8 @@ func usageOf(dir, name string, figure int64) notify.UsageThreshold {
 	return notify.UsageThreshold{Name: name, CgroupThreshold: eviction.CgroupThreshold{Path: dir, Attribute: "memory.usage_in_bytes", Bytes: figure}}
 }
 
-// cross has the worker cross the figure and returns how long before the call of Run's
-// function, and before the wake, that was.
+// cross lets the worker cross the figure. It returns the times from the crossing to the call of
+// Run's function, and to the wake.
 func cross(t testing.TB, w *memoryload.Process, dir string, figure int64, notices <-chan recordedNotices) (call, wake time.Duration) {
 	t.Helper()
 	crossed := w.CrossFigure(dir, figure)
@@ -39,7 +39,7 @@ func percentile(d []time.Duration, p int) time.Duration {
 	return d[len(d)*p/100]
 }
 
-// Every crossing wakes us, two hundred times.
+// TestThresholdOnTheKernel checks that each of two hundred crossings gives a notice.
 func TestThresholdOnTheKernel(t *testing.T) {
 	const crossings, figure = 200, 16 * mebi
 	dir := memoryload.MemoryCgroup(t)
@@ -51,8 +51,8 @@ func TestThresholdOnTheKernel(t *testing.T) {
 	var calls, wakes []time.Duration
 	for range crossings {
 		call, wake := cross(t, w, dir, figure, notices)
-		// The wake may be before the child saw the crossing: pages in stock for it, which
-		// the kernel counts, may have been taken back before the child looked.
+		// The wake may be before the child noticed the crossing: the kernel counts pages in stock, and
+		// they may have been returned before the child read the usage.
 		if call < wake {
 			t.Fatalf("woken %s, called %s after the crossing", wake, call)
 		}
@@ -64,8 +64,8 @@ func TestThresholdOnTheKernel(t *testing.T) {
 		percentile(wakes, 50), percentile(wakes, 99), percentile(calls, 50), percentile(calls, 99))
 }
 
-// A threshold that is already crossed when it is registered, or when its figure changes, gives
-// notice at once, and once.
+// TestThresholdCrossedBefore checks a threshold that is already crossed when it is registered, or
+// when its figure changes: it gives exactly one notice, at once.
 func TestThresholdCrossedBefore(t *testing.T) {
 	dir := memoryload.MemoryCgroup(t)
 	w := memoryload.Start(t, dir)
@@ -79,27 +79,28 @@ func TestThresholdCrossedBefore(t *testing.T) {
 			t.Fatal(err)
 		}
 		if step.want == nil {
-			continue // would come as the wrong one next
+			continue // a notice here would be read as the next one
 		}
 		s := (<-notices).Sources[0]
 		if !step.want(s) || !s.Crossing.Read || s.Crossing.Figure != step.figure {
 			t.Errorf("figure %d: told %v", step.figure, s)
 		}
 	}
-	// The kernel was asked for the figure that holds now, and for no other any more.
+	// Now only the current figure is registered with the kernel.
 	if err := update(n, usageOf(dir, "soft", 24*mebi)); err != nil {
 		t.Fatal(err)
 	}
 	await(t, notices, "the figure going up", below)
 	w.CrossFigure(dir, 24*mebi)
-	// The usage may be down again by what the kernel had charged ahead when it is read.
+	// When the usage is read, it may be below the figure again, because the kernel charges pages in
+	// advance.
 	if s := (<-notices).Sources[0]; s.Crossing.Read || s.Crossing.Figure != 24*mebi {
 		t.Errorf("after the last move: told %v", s)
 	}
 }
 
-// A process grows in a cgroup full of page cache: the usage stays at the limit all the
-// while, so only a figure that follows the cache is ever crossed.
+// TestThresholdFollowsTheCache lets a process grow in a cgroup that is full of page cache. The
+// usage always stays at the limit, so only a figure that follows the cache is crossed.
 func TestThresholdFollowsTheCache(t *testing.T) {
 	const limit, workingSet = 24 * mebi, 10 * mebi
 	dir := memoryload.MemoryCgroup(t)
@@ -165,7 +166,8 @@ func TestThresholdOnVersion2(t *testing.T) {
 	}
 }
 
-// Without room for another descriptor the old figure is watched on.
+// TestThresholdThatCannotMoveStays checks that the old figure stays registered if there is no
+// descriptor for a new one.
 func TestThresholdThatCannotMoveStays(t *testing.T) {
 	dir := memoryload.MemoryCgroup(t)
 	w := memoryload.Start(t, dir)

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-metrics/weir/test/memoryload"
 )
 
-// From the crossing in another process to the call; an operation is a whole round, with
-// the child filling its memory and giving it back.
+// BenchmarkCrossing measures the time from the crossing in another process to the call. An
+// operation is a whole round, in which the child fills its memory and frees it.
 func BenchmarkCrossing(b *testing.B) {
 	const figure = 16 * mebi
 	dir := memoryload.MemoryCgroup(b)
@@ -31,7 +31,7 @@ func BenchmarkCrossing(b *testing.B) {
 	b.ReportMetric(float64(percentile(calls, 99).Microseconds()), "p99-µs")
 }
 
-// A figure that moves: what an Update costs.
+// BenchmarkMove measures an Update that changes the figure.
 func BenchmarkMove(b *testing.B) {
 	dir := memoryload.MemoryCgroup(b)
 	n, _ := listen(b, notify.Options{MaxInterval: time.Hour})

@@ -16,7 +16,7 @@ type activeTrigger struct {
 	token  int32
 	want   StallTrigger
 	file   *kernelFile
-	total  time.Duration // the stall when it last gave notice
+	total  time.Duration // the total stall at its last notice
 }
 
 func openTrigger(k *kernel, want StallTrigger) (*activeTrigger, error) {
@@ -61,7 +61,7 @@ func (t *activeTrigger) register(free bool) error {
 	return err
 }
 
-// explainPSIError replaces the error of a kernel with pressure stall information switched off.
+// explainPSIError replaces the error of a kernel without pressure stall information.
 func explainPSIError(err error) error {
 	if errors.Is(err, unix.EOPNOTSUPP) {
 		return unsupported("pressure stall information is switched off: boot with psi=1; of a cgroup, write 1 to cgroup.pressure")
@@ -85,7 +85,8 @@ func (t *activeTrigger) readTotal() (total time.Duration, hasFull bool, err erro
 	return totals.some, totals.hasFull, nil
 }
 
-// update only checks whether the cgroup still exists: another figure is another trigger.
+// update only checks whether the cgroup still exists, because a trigger with another figure is
+// another watch.
 func (t *activeTrigger) update(Watch) error {
 	_, _, err := t.readTotal()
 	return err
@@ -107,8 +108,8 @@ func (t *activeTrigger) close() {
 	t.kernel.removeToken(t.token)
 }
 
-// hasSysResource reports whether this process has CAP_SYS_RESOURCE, with which any window is
-// allowed. It returns true if that is not known: then the kernel refuses.
+// hasSysResource reports whether this process has CAP_SYS_RESOURCE, which allows any window. It
+// returns true if that is not known; the kernel may then refuse the window.
 func hasSysResource() bool {
 	var data [2]unix.CapUserData // version 3 fills both
 	err := unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &data[0])

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pressured makes a cgroup of version 2 with pressure files.
+// pressured creates a cgroup of version 2 that has pressure files.
 func pressured(t testing.TB) string {
 	t.Helper()
 	dir := memoryload.UnifiedCgroup(t)
@@ -25,7 +25,8 @@ func pressured(t testing.TB) string {
 	return dir
 }
 
-// Two threads on one processor stall each other, and the kernel says so.
+// TestTriggerOnTheKernel lets two threads on one processor stall each other, and checks that the
+// kernel reports it.
 func TestTriggerOnTheKernel(t *testing.T) {
 	dir := pressured(t)
 	w := memoryload.Start(t, dir)
@@ -43,8 +44,8 @@ func TestTriggerOnTheKernel(t *testing.T) {
 	}
 }
 
-// The cache of a process that may not keep it comes and goes: the kernel counts the time it
-// takes as stalls for memory.
+// TestTriggerOfMemory lets a process lose and read its page cache repeatedly. The kernel counts
+// that time as a stall of memory.
 func TestTriggerOfMemory(t *testing.T) {
 	dir, mem := pressured(t), memoryload.MemoryCgroup(t)
 	if err := os.WriteFile(filepath.Join(mem, "memory.limit_in_bytes"), []byte("12582912"), 0o644); err != nil {
@@ -75,7 +76,8 @@ func TestTriggerOfACgroupRemoved(t *testing.T) {
 	await(t, notices, "the removal", gone)
 }
 
-// Without the capability the kernel takes windows of whole 2 s, and says EINVAL of others.
+// TestTriggerWithoutTheCapability checks that the kernel accepts only multiples of 2 s as window
+// without the capability, and returns EINVAL for others.
 func TestTriggerWithoutTheCapability(t *testing.T) {
 	var data [2]unix.CapUserData
 	if err := unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &data[0]); err != nil {
@@ -92,7 +94,7 @@ func TestTriggerWithoutTheCapability(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-	// What we refuse the kernel would refuse as well.
+	// The kernel also refuses the windows that weir refuses.
 	f, err := os.OpenFile(watch.Path, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -12,23 +12,23 @@ import (
 	"github.com/weir-metrics/weir/eviction"
 )
 
-// Watch is what to ask the kernel for: a UsageThreshold, a StallTrigger or EventCounters.
+// Watch is a notice to request from the kernel: a UsageThreshold, a StallTrigger or EventCounters.
 type Watch interface {
-	// String describes it for people.
+	// String returns a description for people.
 	String() string
-	// key identifies the watch. Watches with equal keys are the same watch, perhaps with another
-	// figure.
+	// key identifies the watch. Watches with equal keys are the same watch, possibly with different
+	// figures.
 	key() string
 }
 
 // UsageThreshold gives notice when the usage of a memory cgroup (version 1) crosses a figure, up or
-// down. The kernel compares when about 128 pages were charged or freed on a processor, so it can
-// be late by as many pages for each processor.
+// down. The kernel compares after about 128 pages were charged or freed on a processor, so a notice
+// can be late by that many pages for each processor.
 type UsageThreshold struct {
 	// Name distinguishes thresholds on one cgroup.
 	Name string
-	// CgroupThreshold is the cgroup and the figure. With a WorkingSet the figure is WorkingSet
-	// plus the present inactive_file, and Bytes is only the first estimate.
+	// CgroupThreshold is the cgroup and the figure. If it has a WorkingSet, the figure is WorkingSet
+	// plus the current inactive_file, and Bytes is only the first estimate.
 	eviction.CgroupThreshold
 }
 
@@ -36,10 +36,10 @@ type UsageThreshold struct {
 type StallTrigger struct {
 	// Path is a pressure file: /proc/pressure/memory, or memory.pressure in a cgroup of version 2.
 	Path string
-	// Full: all tasks that are not idle must stall, not just one.
+	// Full is set if all tasks that are not idle must stall; otherwise one is enough.
 	Full bool
-	// Window is 500 ms to 10 s. Without CAP_SYS_RESOURCE it is a multiple of 2 s, and the kernel
-	// checks only every 2 s. Stall is at most Window. There is one notice for each Window.
+	// Window is 500 ms to 10 s. Without CAP_SYS_RESOURCE it must be a multiple of 2 s, and the kernel
+	// checks only every 2 s. Stall is at most Window. There is at most one notice in each Window.
 	Stall, Window time.Duration
 }
 
@@ -52,12 +52,12 @@ type EventCounters struct{ Path string }
 const stallWindow = 2 * time.Second
 
 // WatchFor returns what to watch for an eviction threshold: a UsageThreshold for memory, a
-// StallTrigger (of the whole node) for a pressure signal, an error for any other signal.
+// StallTrigger of the whole node for a pressure signal. It returns an error for any other signal.
 //
 // The trigger has the signal's share of a window of 2 s. The kernel computes its averages from
-// samples of 2 s, and an average rises past a figure only by a sample above it. So the trigger
-// gives notice whenever avg10 rises past the threshold. It also gives notice of stalls too short
-// to raise the average that far.
+// samples of 2 s, and an average rises past a figure only if a sample is above the figure. The
+// trigger therefore gives notice whenever avg10 rises past the threshold. It also gives notice of
+// stalls that are too short to raise the average so far.
 func WatchFor(t *eviction.Threshold, s *stats.Summary, c eviction.Cgroups) (Watch, error) {
 	if t.Signal.Pressure() {
 		parts := strings.Split(string(t.Signal), ".")
@@ -88,7 +88,7 @@ func (t StallTrigger) String() string {
 // String returns the file.
 func (e EventCounters) String() string { return e.Path }
 
-// Poll is the caller's own polling of what the kernel gives no notice of: see Notifier.NotifyPoll.
+// Poll is the caller's own poll of what the kernel gives no notice of: see Notifier.NotifyPoll.
 type Poll struct{}
 
 // String returns what is polled.
@@ -106,17 +106,17 @@ func (t StallTrigger) share() string {
 	return "some"
 }
 
-// ErrUnsupported is the error of a watch that this kernel or this mount never supports. Do not try
-// again.
+// ErrUnsupported is the error of a watch that this kernel or this mount can never support. Do not
+// try again.
 var ErrUnsupported = errors.New("not supported here")
 
-// WatchError is why a watch is not active, or no longer updated.
+// WatchError is the reason why a watch is not active, or is no longer updated.
 type WatchError struct {
 	Watch Watch
 	Err   error
 }
 
-// Error says what failed and why, and what remains.
+// Error returns what failed and why, and what is still active.
 func (e *WatchError) Error() string {
 	return "watch " + e.Watch.String() + ": " + e.Err.Error() + "; the other watches and the timer remain"
 }
