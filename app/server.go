@@ -136,7 +136,7 @@ func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, er
 	return p, nil
 }
 
-// needsCluster returns the error for a flag without a cluster. why is a relative clause.
+// needsCluster returns the error for a flag without a cluster. reason is a relative clause.
 func needsCluster(flag, reason string) error {
 	return cli.Hintf(cli.Usage(fmt.Errorf("%s needs a cluster, %s", flag, reason)),
 		"Name it with --kubeconfig=FILE or --in-cluster, or leave %s out.", flag)

@@ -120,8 +120,7 @@ func documents(data []byte) (list [][]byte) {
 	return list
 }
 
-// render returns the objects of the kustomization in dir. The kustomization of a component changes
-// the objects of those that use it.
+// render returns the objects of the kustomization in dir, after the components have changed them.
 func render(t *testing.T, dir string, components ...string) []object {
 	t.Helper()
 	objects := apply(t, dir, nil)

@@ -111,8 +111,8 @@ func (p *Page) addTinted(tint Tint, text string) {
 	p.text.WriteString(text)
 }
 
-// wrap breaks text between words into lines of at most room characters. A longer word has its own
-// line. A room of 0 means no limit.
+// wrap breaks text between words into lines of at most width characters. A longer word has its own
+// line. A width of 0 means no limit.
 func wrap(text string, width int) []string {
 	if width == 0 || utf8.RuneCountInString(text) <= width {
 		return []string{text}

@@ -124,7 +124,7 @@ const (
 type listItem struct {
 	entity      metric.Entity
 	name        string
-	sample      *metric.Sample // nil for a pod without numbers
+	sample      *metric.Sample // nil for a pod, and if there are no numbers
 	pod         *cluster.Pod   // nil for other kinds, and if the API server does not know the pod
 	rank        rank
 	cpu, memory float64 // negative if there is no number

@@ -198,7 +198,7 @@ func drawTrend(name string, points iter.Seq2[time.Time, float64], now time.Time,
 	type column struct {
 		at, n int
 		sum   float64
-		moves bool // the next point starts a new part, after a gap
+		moves bool // this column is the first after a gap
 	}
 	var columns []column
 	low, high, last := math.Inf(1), math.Inf(-1), 0.0

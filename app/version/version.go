@@ -12,7 +12,7 @@ import (
 	"github.com/weir-metrics/weir/client/cli"
 )
 
-// The linker sets release: -X github.com/weir-metrics/weir/app/version.release=v1.2.3.
+// release is the version that the linker sets: -X github.com/weir-metrics/weir/app/version.release=v1.2.3.
 var release string
 
 // Info identifies a build.
