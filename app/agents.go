@@ -28,7 +28,7 @@ type agentsPlan struct {
 	Port     int // 0: there are no agents
 	CAFile   string
 	Insecure bool
-	// AddressTypes of nodes, in order of preference.
+	// AddressTypes are the types of node addresses, in order of preference.
 	AddressTypes []string
 }
 

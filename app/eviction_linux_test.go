@@ -305,8 +305,8 @@ func TestEndedPods(t *testing.T) {
 		}
 	}
 
-	// Without an answer from the API server, no pod has ended. An UID that the API server never
-	// sends has not ended either.
+	// Without an answer from the API server, no pod has ended. A UID that the API server never
+	// sends, such as a hash, has not ended either.
 	e := &evictor{}
 	if e.ended(gone) {
 		t.Error("without a cluster a pod has ended")

@@ -82,7 +82,7 @@ func (p *page) namespaceTable(most int) table {
 			counts[s.Entity.Namespace] = &podCount{unknown: true}
 		}
 	}
-	delete(counts, "") // pods whose names are unknown
+	delete(counts, "") // pods without a known name
 	var items []listItem
 	for name, c := range counts {
 		it := listItem{entity: metric.Entity{Kind: metric.Namespaced, Namespace: name}, name: string(name), sample: sums[name]}

@@ -124,7 +124,7 @@ func (q *query) set(name, value string) (view, error) {
 		q.pod.Namespace = metric.Namespace(value)
 		return oneNamespace, require(value != "", "namespace=NAME")
 	case "pod":
-		// A pod whose name is unknown has an empty namespace and its UID as the name.
+		// A pod without a known name has an empty namespace and its UID as the name.
 		return onePod, require(q.pod.Name != "", "pod=NAMESPACE/NAME")
 	case "container":
 		q.container = parts[len(parts)-1]

@@ -99,7 +99,7 @@ func (p *page) drawRead(r *explain.Read) sourceRead {
 	return d
 }
 
-// sourceReads returns the sources whose name or node contains text, failing ones first.
+// sourceReads returns the sources with text in their name or node, failing ones first.
 func (p *page) sourceReads(text string) []sourceRead {
 	var all []sourceRead
 	for i := range p.Sources {

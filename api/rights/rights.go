@@ -14,7 +14,7 @@ import (
 type Right struct {
 	// Verb is "get", "list" or "create".
 	Verb string
-	// Group is the API group, "metrics.k8s.io"; empty for the core group.
+	// Group is the API group, "metrics.k8s.io". It is empty for the core group.
 	Group string
 	// Resource is the plural name: "pods", "nodes".
 	Resource string
@@ -26,7 +26,7 @@ type Right struct {
 	Name string
 }
 
-// metricsGroup is the API group whose rights cover everything that is measured.
+// metricsGroup is the API group with the rights to everything that is measured.
 const metricsGroup = "metrics.k8s.io"
 
 // ListPods is the right to list pods.metrics.k8s.io in a namespace, or in all namespaces if

@@ -197,7 +197,7 @@ func APIResources() (all []metav1.APIResource) {
 	return all
 }
 
-// Rights returns what the caller of r needs.
+// Rights returns the rights that the caller of r needs.
 func Rights(r *http.Request) []rights.Right {
 	request, err := ParseRequest(r)
 	switch {

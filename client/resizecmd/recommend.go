@@ -150,7 +150,7 @@ func (r *recommendCommand) recommend(ctx context.Context, request resizeapi.Requ
 	return w.Recommend(ctx, request)
 }
 
-// addParameters adds a flag for each parameter of a request but --all.
+// addParameters adds a flag for each parameter of a request except --all.
 func addParameters(f *pflag.FlagSet) {
 	d := resize.Defaults()
 	percent := func(share float64) string { return fmt.Sprintf("%.4g%%", share*100) }

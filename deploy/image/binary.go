@@ -17,7 +17,7 @@ type executable struct {
 	revision string // the commit of its source; empty if unknown
 }
 
-// architectures are the machines whose GOARCH follows from the ELF header.
+// architectures are the machines for which the ELF header determines GOARCH.
 var architectures = map[elf.Machine]string{
 	elf.EM_386:     "386",
 	elf.EM_AARCH64: "arm64",

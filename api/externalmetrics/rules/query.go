@@ -77,7 +77,7 @@ func inspect(expr parser.Node, do func(parser.Node)) {
 	}
 }
 
-// nameOf returns the name of the metric that v selects; empty if there is none.
+// nameOf returns the name of the metric that v selects, or "" if there is none.
 func nameOf(v *parser.VectorSelector) string {
 	if v.Name != "" {
 		return v.Name
