@@ -49,7 +49,7 @@ var controllers = [...]struct {
 // cgroupMounts are the mounted hierarchies.
 type cgroupMounts struct {
 	v2 bool
-	// dirs has the mount point of each controller, as cAdvisor takes it. On version 2 the
+	// dirs has the mount point of each controller, in the form that cAdvisor uses. On version 2 the
 	// only key is the empty string.
 	dirs map[string]string
 	// hierarchies are the distinct hierarchies, in the order of controllers.
@@ -59,7 +59,7 @@ type cgroupMounts struct {
 // mountedHierarchy is one mounted tree of cgroups.
 type mountedHierarchy struct {
 	dir         string
-	controllers controllerSet // of this hierarchy; on version 2 all that a cgroup can have
+	controllers controllerSet // the controllers of this hierarchy; on version 2 all controllers that a cgroup can have
 }
 
 // findMounts finds the hierarchies. Like libcontainer, it uses version 2 if and only if it is
@@ -83,7 +83,7 @@ func findMounts() (cgroupMounts, error) {
 		}
 		m.dirs[c.v1] = dir
 		if i := slices.IndexFunc(m.hierarchies, func(h mountedHierarchy) bool { return h.dir == dir }); i >= 0 {
-			m.hierarchies[i].controllers |= c.bit // mounted together
+			m.hierarchies[i].controllers |= c.bit // this controller is mounted together with the others
 			continue
 		}
 		m.hierarchies = append(m.hierarchies, mountedHierarchy{dir: dir, controllers: c.bit})
@@ -117,18 +117,18 @@ func (m *cgroupMounts) missingControllers() []string {
 	return append(missing, "cgroup v1: the kernel measures pressure (PSI) for the whole node only")
 }
 
-// cgroupDir is a cgroup as one walk of the hierarchies found it.
+// cgroupDir is a cgroup that a walk of the hierarchies found.
 type cgroupDir struct {
 	path metric.CgroupPath
-	ref  podcgroup.Ref // of path
-	// controllers are those with the cgroup in their hierarchy. Version 1 hierarchies are
-	// separate trees: a cgroup may be in only some of them.
+	ref  podcgroup.Ref // path, parsed
+	// controllers are the controllers whose hierarchies have the cgroup. Version 1 hierarchies are
+	// separate trees, so a cgroup may be in only some of them.
 	controllers controllerSet
-	// dir is the directory in the first hierarchy, in the order of controllers, that
-	// contains the cgroup. inode is the directory's. Processes are read there.
+	// dir is the cgroup's directory in the first hierarchy, in the order of controllers, that has it.
+	// inode is the inode of dir. Processes are read there.
 	dir       string
 	inode     uint64
-	hierarchy int // the index of dir's hierarchy
+	hierarchy int // the index of the hierarchy of dir
 }
 
 // listCgroups lists the cgroups that the options include, sorted by path. The errors are about
@@ -145,7 +145,7 @@ func listCgroups(m *cgroupMounts, o *Options) ([]cgroupDir, []error) {
 	return dirs, w.errs
 }
 
-// findCgroup returns the index of p in dirs, or else where it would be.
+// findCgroup returns the index of p in dirs, or the index at which it would be inserted.
 func findCgroup(dirs []cgroupDir, p metric.CgroupPath) (int, bool) {
 	return slices.BinarySearchFunc(dirs, p, func(at cgroupDir, p metric.CgroupPath) int { return cmp.Compare(at.path, p) })
 }
@@ -177,9 +177,8 @@ func (w *walker) visit(root int, p metric.CgroupPath) {
 		}
 		w.found[p].controllers |= bits
 	}
-	// The links of a directory are its name, its "." and the ".." of each child. With
-	// two it has no children, as most cgroups. File systems that do not count links
-	// report one.
+	// The links of a directory are its name, its "." and the ".." of each child. A directory with two
+	// links has no children, like most cgroups. File systems that do not count links report one.
 	if st.Nlink == 2 || !w.options.mayContain(p) {
 		return
 	}
@@ -194,8 +193,8 @@ func (w *walker) visit(root int, p metric.CgroupPath) {
 	}
 }
 
-// enabledControllers returns the controllers of a version 2 cgroup. cpuacct is always among
-// them, since every cgroup counts CPU time.
+// enabledControllers returns the controllers of a version 2 cgroup. It always includes cpuacct,
+// because every cgroup counts CPU time.
 func enabledControllers(dir string) controllerSet {
 	has := cpuacct
 	data, _ := os.ReadFile(path.Join(dir, "cgroup.controllers"))

@@ -22,9 +22,8 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// Host reads this machine. Its methods may be called concurrently; one read runs at a time.
-// It starts no goroutine and keeps nothing open between reads except the connection to
-// containerd.
+// Host reads this machine. Its methods may be called concurrently; one read runs at a time. It
+// starts no goroutine, and keeps only the connection to containerd open between reads.
 type Host struct {
 	options Options
 	mounts  cgroupMounts
@@ -33,15 +32,15 @@ type Host struct {
 		sync.Mutex
 		closed  bool
 		machine *machine
-		looked  time.Time // when machine was read
+		looked  time.Time // the time at which machine was read
 		runtime *containerd
 		// gaps are the texts that Gaps returns, by subject.
 		gaps map[string]string
 	}
 }
 
-// New finds the cgroup hierarchies. It returns an error if there are none, or if the node
-// has no name. Gaps returns anything else that is missing.
+// New finds the cgroup hierarchies. It fails if there are none, or if the node has no name. Gaps
+// returns anything else that is missing.
 func New(o Options) (*Host, error) {
 	o, err := o.withDefaults(os.Hostname)
 	if err != nil {
@@ -84,8 +83,8 @@ func (h *Host) Close() error {
 	return h.mu.runtime.close()
 }
 
-// Gaps returns sorted sentences about what a Host cannot read because of this machine, kernel,
-// user or runtime, as of the last read.
+// Gaps returns sorted sentences about what a Host cannot read on this machine, with this kernel,
+// user or runtime. It is the state of the last read.
 func (h *Host) Gaps() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -98,9 +97,9 @@ func (h *Host) Gaps() []string {
 }
 
 // Read reads the node and every cgroup that the options include, and adds their samples to b.
-// Samples are sorted by cgroup path, each followed by its parts. A pod's network is read from
-// one of its processes. b is Exhaustive if no cgroup was missed. The error is a
-// *metric.ReadError that joins all errors.
+// Samples are sorted by cgroup path, each followed by its parts. A pod's network is read from one
+// of its processes. b is Exhaustive if no cgroup was missed. The error is a *metric.ReadError that
+// joins all errors.
 func (h *Host) Read(ctx context.Context, b *metric.Batch) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -116,7 +115,7 @@ func (h *Host) Read(ctx context.Context, b *metric.Batch) error {
 	dirs, listErrs := listCgroups(&h.mounts, &h.options)
 	errs.Add(listErrs...)
 	b.Exhaustive = len(listErrs) == 0 // whether every cgroup has a sample
-	// A count of processes includes the cgroups below, so it needs all of them.
+	// The number of processes includes the cgroups below, so all of them are needed.
 	processes, countErrs := countProcesses(dirs, path.Join(h.options.RootFS, "proc"))
 	errs.Add(countErrs...)
 	if over := len(dirs) - h.options.MaxCgroups; over > 0 {
@@ -155,7 +154,7 @@ func (h *Host) refreshMachine(now time.Time) {
 type round struct {
 	host      *Host
 	processes processCounts
-	cgroups   []cgroupDir // all listed ones, sorted by path
+	cgroups   []cgroupDir // all listed cgroups, sorted by path
 	namer     cgroupNamer
 	now       time.Time
 }
@@ -173,7 +172,7 @@ func (r *round) learnNames(ctx context.Context) {
 	r.namer = newCgroupNamer(r.host.options.Node, runtime.known)
 }
 
-// addSample adds one cgroup's samples to b. missed is true if the cgroup exists but has no
+// addSample adds the samples of one cgroup to b. missed is true if the cgroup exists but has no
 // sample.
 func (r *round) addSample(b *metric.Batch, at *cgroupDir) (missed bool, err error) {
 	what := r.namer.name(at.path, at.ref)
@@ -182,7 +181,7 @@ func (r *round) addSample(b *metric.Batch, at *cgroupDir) (missed bool, err erro
 	}
 	o, ok := readCgroup(&r.host.mounts, at, r.host.mu.machine)
 	if !ok && !at.stillExists() {
-		return false, nil // it was removed, which is no error
+		return false, nil // the cgroup was removed, which is not an error
 	}
 	if err = errors.Join(o.errs...); !ok {
 		return true, err
@@ -225,7 +224,7 @@ func (r *round) addSample(b *metric.Batch, at *cgroupDir) (missed bool, err erro
 	return false, err
 }
 
-// setStart sets the start of the instance: from the runtime, or else from the cgroup's
+// setStart sets the start of the instance. It comes from the runtime, or else from the cgroup's
 // directory.
 func (r *round) setStart(s *metric.Sample, what *cgroupNames, o *observation) {
 	if at := what.runtime.Created; what.entity.Kind == metric.Container && !at.IsZero() {
@@ -269,7 +268,7 @@ func (r *round) addNetwork(b *metric.Batch, i int, at *cgroupDir) {
 	if same {
 		return
 	}
-	if t, err := readTraffic(rootFS, pid); err == nil { // else the process ended meanwhile
+	if t, err := readTraffic(rootFS, pid); err == nil { // otherwise the process has ended
 		addTraffic(b, i, &t, isEth0)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// BenchmarkRead reads cgroups that are in every hierarchy, as a kubelet's are. The first case
+// BenchmarkRead reads cgroups that are in every hierarchy, like those of a kubelet. The first case
 // is the cost of the node alone.
 func BenchmarkRead(b *testing.B) {
 	for _, n := range []int{0, 10, 100} {

@@ -60,8 +60,9 @@ func value(t testing.TB, s *metric.Sample, id metric.ID) float64 {
 	return v
 }
 
-// The CPU time from Read lies between the kernel's counters read directly before and after.
-// These are nearly equal, since the burner sleeps. A parent's CPU time includes the child's.
+// TestReadEqualsKernelCounter checks that the CPU time from Read is between the kernel's counters
+// read directly before and after it. These are nearly equal, because the burner sleeps. The CPU
+// time of a parent includes that of its children.
 func TestReadEqualsKernelCounter(t *testing.T) {
 	roots := cgroupRoot(t, "cpuacct", "cpu", "memory", "pids")
 	name := testName(t)
@@ -98,8 +99,8 @@ func TestReadEqualsKernelCounter(t *testing.T) {
 		}
 		b.do("burn 30ms")
 	}
-	// The kernel may charge the process's memory to this cgroup or to another one, so
-	// the test compares with the kernel's own figure.
+	// The kernel may charge the process's memory to this cgroup or to another one, so the test
+	// compares with the kernel's own figure.
 	s := find(read(t, h), "/"+name+"/nested")
 	if got, want := value(t, s, metric.MemoryUsage), float64(mustReadUint(t, inner[2], "memory.usage_in_bytes")); got != want {
 		t.Errorf("memory/usage = %.0f, want %.0f", got, want)
@@ -116,15 +117,15 @@ func checkUsage(t *testing.T, s *metric.Sample, before, after uint64, least int)
 	}
 }
 
-// With a busy process, each value and its time lie between direct readings before and after.
-// The rate agrees with the kernel's within 1%.
+// TestReadIsFreshUnderLoad checks with a busy process that each value and its time are between
+// direct reads before and after. The rate agrees with the kernel's within 1%.
 func TestReadIsFreshUnderLoad(t *testing.T) {
 	roots := cgroupRoot(t, "cpuacct")
 	name := testName(t)
 	dir := makeCgroup(t, name, roots...)[0]
 	spinner := startBurner(t, nil, dir)
 	spinner.do("spin")
-	pacer := startBurner(t, nil) // in another cgroup: it only makes time pass
+	pacer := startBurner(t, nil) // it is in another cgroup, and only makes time pass
 	h := newHost(t, Options{Prefixes: []string{"/" + name}})
 
 	type observation struct {
@@ -157,14 +158,14 @@ func TestReadIsFreshUnderLoad(t *testing.T) {
 		return (s[1].value - s[0].value) / float64(s[1].at.Round(0).Sub(s[0].at.Round(0)))
 	}
 	got, want := rate(weir), rate(kernel)
-	// The spinner's share of the CPU depends on the other load of the machine.
+	// The spinner's share of the CPU depends on the load of the machine.
 	if want < 0.01 || math.Abs(got-want) > 0.01*want {
 		t.Errorf("rate = %.4f cores, want the kernel's %.4f within 1%% and at least 0.01", got, want)
 	}
 }
 
-// A cgroup is in the first read after it was created, and not in the first after its removal. If
-// it is created again, it is another instance.
+// TestReadSeesCgroupsComeAndGo checks that a cgroup is in the first read after its creation, and
+// not in the first read after its removal. If it is created again, it is another instance.
 func TestReadSeesCgroupsComeAndGo(t *testing.T) {
 	roots := cgroupRoot(t, "cpuacct")
 	name := testName(t)
@@ -197,7 +198,7 @@ func TestReadSeesCgroupsComeAndGo(t *testing.T) {
 	if again := find(read(t, h), "/"+name+"/a/b").Instance; again.Inode == first.Inode {
 		t.Errorf("made again, inode = %d as before, want another", again.Inode)
 	}
-	// A cgroup that is only in another hierarchy has no CPU time, rather than zero.
+	// A cgroup that is only in another hierarchy has no CPU time, instead of zero.
 	memory := cgroupRoot(t, "memory")
 	makeCgroup(t, name+"/m", memory...)
 	s := find(read(t, h), "/"+name+"/m")
@@ -233,8 +234,8 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%v = %v, want %v", id, got, want)
 		}
 	}
-	value(t, s, metric.CPUPeriods) // the kernel may count one although nothing runs
-	// Unlimited is absent, not a large number.
+	value(t, s, metric.CPUPeriods) // the kernel may count a period although nothing runs
+	// A missing limit is absent, not a large number.
 	makeCgroup(t, name+"-free", roots...)
 	s = find(read(t, h), "/"+name+"-free")
 	for _, id := range []metric.ID{metric.CPULimit, metric.MemoryLimit, metric.SwapLimit, metric.ProcessLimit, metric.MemoryAvailable} {
@@ -244,7 +245,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A pod's cgroups are recognised, and its network is that of its namespace.
+// TestPod checks that the cgroups of a pod are recognised, and that its network is that of its
+// namespace.
 func TestPod(t *testing.T) {
 	roots := cgroupRoot(t, "cpuacct", "memory")
 	name := testName(t)
@@ -268,8 +270,8 @@ func TestPod(t *testing.T) {
 	if got, want := find(b, "/"+name+"/kubepods/burstable").Entity.Kind, metric.System; got != want {
 		t.Errorf("class: kind = %v, want %v", got, want)
 	}
-	// A fresh network namespace has interfaces of its own (tunnels, on some
-	// kernels), but not eth0, and so the pod as a whole has no traffic.
+	// A new network namespace has its own interfaces (on some kernels tunnels) but no eth0, so the pod
+	// as a whole has no traffic.
 	for i := range b.Samples {
 		s := &b.Samples[i]
 		if s.Entity.Kind != metric.Pod {
@@ -281,7 +283,7 @@ func TestPod(t *testing.T) {
 	}
 }
 
-// A pod of the host's network namespace has no network of its own.
+// TestHostNetworkPod checks that a pod in the host's network namespace has no network of its own.
 func TestHostNetworkPod(t *testing.T) {
 	roots := cgroupRoot(t, "cpuacct")
 	name := testName(t)
@@ -363,12 +365,13 @@ func TestMaxCgroups(t *testing.T) {
 	}
 }
 
-// Another user gets what the kernel lets everyone read, and gaps for the rest.
+// TestReadWithoutRoot checks that another user gets what every user may read, and gaps for the
+// rest.
 func TestReadWithoutRoot(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("not root: cannot become another user; the other tests show what this one may read")
 	}
-	self, err := os.Open(os.Args[0]) // its directory may be closed to others
+	self, err := os.Open(os.Args[0]) // other users may have no access to its directory
 	if err != nil {
 		t.Fatal(err)
 	}

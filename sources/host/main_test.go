@@ -22,7 +22,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// roleEnv gives the test binary another role than a test: see burner.
+// roleEnv is an environment variable that makes the test binary a burner or a reader instead of a
+// test: see burner.
 const roleEnv = "WEIR_HOST_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -39,8 +40,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// burn executes commands on standard input: "burn 50ms" uses that much CPU time, "spin" starts
-// to use as much as possible. It answers each with a line.
+// burn executes commands from standard input: "burn 50ms" uses that much CPU time, "spin" starts to
+// use as much as possible. It answers each command with a line.
 func burn() {
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
@@ -52,7 +53,7 @@ func burn() {
 			}
 		case "spin":
 			go func() {
-				for { //nolint:staticcheck // spinning is its task
+				for { //nolint:staticcheck // it must spin
 				}
 			}()
 		}
@@ -92,8 +93,7 @@ type burner struct {
 	out *bufio.Scanner
 }
 
-// startBurner starts a burner and puts it into the cgroup directories. attr may
-// be nil.
+// startBurner starts a burner and puts it into the cgroup directories. attr may be nil.
 func startBurner(t testing.TB, attr *syscall.SysProcAttr, dirs ...string) *burner {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -141,8 +141,8 @@ func (b *burner) stop() {
 	b.cmd.Wait()
 }
 
-// cgroupRoot returns the mount points of version 1 controllers, and skips the
-// test where cgroups cannot be made.
+// cgroupRoot returns the mount points of version 1 controllers. It skips the test if cgroups cannot
+// be created.
 func cgroupRoot(t testing.TB, controllers ...string) []string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -158,8 +158,8 @@ func cgroupRoot(t testing.TB, controllers ...string) []string {
 	return dirs
 }
 
-// makeCgroup creates the cgroup name in each hierarchy and returns its directories. At the end
-// of the test it removes them, with the parents that it created, after their processes ended.
+// makeCgroup creates the cgroup name in each hierarchy and returns its directories. At the end of
+// the test, after their processes have ended, it removes them and the parents that it created.
 func makeCgroup(t testing.TB, name string, roots ...string) []string {
 	t.Helper()
 	dirs := make([]string, len(roots))
@@ -178,8 +178,7 @@ func makeCgroup(t testing.TB, name string, roots ...string) []string {
 	return dirs
 }
 
-// testName returns a name for a cgroup that no other test, here or elsewhere
-// on the machine, uses.
+// testName returns a name for a cgroup that no other test on the machine uses.
 func testName(t testing.TB) string {
 	return fmt.Sprintf("weir-test-%d-%s", os.Getpid(), strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()))
 }

@@ -25,16 +25,16 @@ import (
 // observation is the result of one read of a cgroup.
 type observation struct {
 	v2 bool
-	// cpu is the CPU time; cpu.at is zero if it was not read.
+	// cpu is the CPU time. cpu.at is zero if it was not read.
 	cpu cpuReading
-	// stats are cAdvisor's statistics. raw are those of libcontainer, with fields that
-	// cAdvisor leaves out. Only the fields of the controllers in times are valid.
+	// stats are cAdvisor's statistics. raw are libcontainer's, which have fields that cAdvisor omits.
+	// Only the fields of the controllers in times are valid.
 	stats *model.ContainerStats
 	raw   *cgroups.Stats
 	spec  model.ContainerSpec
 	// times has the time, in Unix nanoseconds, of each controller that was read without an error.
 	times map[controllerSet]int64
-	// ooms is the number of OOM kills, or -1 if it is unknown.
+	// ooms is the number of OOM kills; -1 if it is not known.
 	ooms int64
 	// swap reports whether the kernel counts the cgroup's swap.
 	swap bool
@@ -46,17 +46,17 @@ func (o *observation) has(c controllerSet) bool { return o.times[c] != 0 }
 
 // cgroupReader reads one cgroup through cAdvisor.
 //
-// It is a layer between cAdvisor's handler and libcontainer's cgroup managers. It
-// implements the manager that the handler calls. Its GetStats reads each controller
-// separately, so one that fails does not affect the others, and each has its own time.
+// It is a layer between cAdvisor's handler and libcontainer's cgroup managers: it implements the
+// manager that the handler calls. Its GetStats reads each controller separately, so a controller
+// that fails does not affect the others, and each has its own time.
 type cgroupReader struct {
-	cgroups.Manager // of all controllers
+	cgroups.Manager // the manager of all controllers
 	cgroup          *cgroupDir
 	paths           map[string]string
 	observation
 }
 
-// measuredMetrics are the metrics that the handler reads. Processes are not among them:
+// measuredMetrics are the metrics that the handler reads. Processes are not included, because
 // cAdvisor would read a link for each open file of each process (see processes.go).
 var measuredMetrics = container.MetricSet{
 	container.CpuUsageMetrics:    {},
@@ -65,7 +65,8 @@ var measuredMetrics = container.MetricSet{
 	container.PressureMetrics:    {},
 }
 
-// readCgroup reads a cgroup. It returns false if that is not possible, as after its removal.
+// readCgroup reads a cgroup. It returns false if that is not possible, for example after the cgroup
+// was removed.
 func readCgroup(m *cgroupMounts, at *cgroupDir, machine model.MachineInfoFactory) (*observation, bool) {
 	r := &cgroupReader{cgroup: at, paths: common.MakeCgroupPaths(m.dirs, string(at.path))}
 	r.observation = observation{v2: m.v2, ooms: -1, times: map[controllerSet]int64{}}
@@ -114,7 +115,7 @@ func (r *cgroupReader) countsSwap() bool {
 	file := path.Join(r.paths["memory"], "memory.memsw.usage_in_bytes")
 	if r.v2 {
 		if r.cgroup.path == "/" {
-			return true // from /proc/meminfo
+			return true // it is read from /proc/meminfo
 		}
 		file = path.Join(r.paths[""], "memory.swap.current")
 	}
@@ -122,8 +123,8 @@ func (r *cgroupReader) countsSwap() bool {
 	return err == nil
 }
 
-// GetStats reads each controller and merges the results. The handler calls it. It keeps errors in
-// the observation, since the handler returns no statistics after an error.
+// GetStats reads each controller and merges the results. The handler calls it. It stores errors in
+// the observation, because the handler returns no statistics after an error.
 func (r *cgroupReader) GetStats() (*cgroups.Stats, error) {
 	o := &r.observation
 	o.raw = cgroups.NewStats()
@@ -157,8 +158,8 @@ func (r *cgroupReader) GetStats() (*cgroups.Stats, error) {
 	return o.raw, nil
 }
 
-// managerOf returns a manager that reads only the controllers in bits; nil if the cgroup has none
-// of them. On version 2 it reads all.
+// managerOf returns a manager that reads only the controllers in bits. It returns nil if the cgroup
+// has none of them. On version 2 the manager reads all controllers.
 func (r *cgroupReader) managerOf(bits controllerSet) cgroups.Manager {
 	if r.v2 {
 		return r.Manager
@@ -180,14 +181,14 @@ func (r *cgroupReader) managerOf(bits controllerSet) cgroups.Manager {
 	return manager
 }
 
-// isIgnorable reports whether err is about files that the version 2 root never has.
+// isIgnorable reports whether err concerns files that the root of version 2 never has.
 func (r *cgroupReader) isIgnorable(err error) bool {
 	return r.v2 && r.cgroup.path == "/" && strings.Contains(err.Error(), "no such file")
 }
 
-// failedControllers returns the controllers in bits that err is about. On version 1, bits are
-// of one hierarchy. On version 2 all are read together, and libcontainer joins the errors into
-// one text, from which only the file names tell the controllers.
+// failedControllers returns the controllers in bits that err concerns. On version 1, bits are
+// controllers of one hierarchy. On version 2 all controllers are read together, and libcontainer
+// joins the errors into one text; only the file names in it show the controllers.
 func (r *cgroupReader) failedControllers(bits controllerSet, err error) controllerSet {
 	if !r.v2 {
 		return bits
@@ -218,18 +219,18 @@ func mergeStats(to, from *cgroups.Stats, bits controllerSet) {
 	if bits&blkio != 0 {
 		to.BlkioStats = from.BlkioStats
 	}
-	// Version 2 has pressure without any controller.
+	// Version 2 has pressure without a controller.
 	to.CpuStats.PSI = cmp.Or(to.CpuStats.PSI, from.CpuStats.PSI)
 	to.MemoryStats.PSI = cmp.Or(to.MemoryStats.PSI, from.MemoryStats.PSI)
 	to.BlkioStats.PSI = cmp.Or(to.BlkioStats.PSI, from.BlkioStats.PSI)
 }
 
-// cpuReading is a cgroup's CPU time and when it was read.
+// cpuReading is the CPU time of a cgroup with the time of the read.
 //
-// The kernel reports no time with the value. The moment lies between two readings of the
-// clock, before and after; at is the middle and uncertainty the distance. If this process
-// lost the CPU between them, the distance is large, and the read is repeated; the try with
-// the smallest distance counts. The error of at is at most half of uncertainty.
+// The kernel reports no time with the value. The time of the read is between two readings of the
+// clock, before and after it; at is the middle between them and uncertainty their distance. If this
+// process lost the CPU between them, the distance is large, and the read is repeated. The attempt
+// with the smallest distance is used. The error of at is at most half of uncertainty.
 type cpuReading struct {
 	nanoseconds uint64
 	at          time.Time
@@ -237,14 +238,14 @@ type cpuReading struct {
 }
 
 const (
-	// maxUncertainty is the distance up to which the first try counts: about 20 times an
+	// maxUncertainty is the largest distance with which the first attempt is used: about 20 times an
 	// undisturbed read, and 1e-5 of the shortest window of a rate.
 	maxUncertainty = 100 * time.Microsecond
 	maxTries       = 3
 )
 
-// readCPUTime reads a cgroup's CPU time from its directory: cpuacct.usage
-// on version 1, usage_usec in cpu.stat on version 2.
+// readCPUTime reads the CPU time of a cgroup from its directory: cpuacct.usage on version 1,
+// usage_usec in cpu.stat on version 2.
 func readCPUTime(dir string, v2 bool) (cpuReading, error) {
 	version := cgroupfs.V1
 	if v2 {

@@ -19,7 +19,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// traffic has the counters of the interfaces of a network namespace.
+// traffic has the counters of the interfaces in a network namespace.
 type traffic struct {
 	at         time.Time
 	interfaces []model.InterfaceStats
@@ -27,15 +27,15 @@ type traffic struct {
 	route string
 }
 
-// noCgroup is a cgroup manager without a cgroup: with it, cAdvisor's handler reads only a
-// process's network.
+// noCgroup is a cgroup manager without a cgroup. With it, cAdvisor's handler reads only the network
+// of a process.
 type noCgroup struct{ cgroups.Manager }
 
 func (noCgroup) GetStats() (*cgroups.Stats, error) { return cgroups.NewStats(), nil }
 func (noCgroup) Path(string) string                { return "" }
 
-// readTraffic reads the network namespace of a process through cAdvisor,
-// which leaves out loopback, veth, docker and nerdctl interfaces.
+// readTraffic reads the network namespace of a process through cAdvisor, which omits loopback,
+// veth, docker and nerdctl interfaces.
 func readTraffic(rootFS string, pid int) (traffic, error) {
 	handler := libcontainer.NewHandler(noCgroup{}, rootFS, pid, container.MetricSet{container.NetworkUsageMetrics: {}})
 	before := time.Now()
@@ -46,7 +46,7 @@ func readTraffic(rootFS string, pid int) (traffic, error) {
 	}
 	net := path.Join(rootFS, "proc", strconv.Itoa(pid), "net")
 	if t.interfaces = st.Network.Interfaces; len(t.interfaces) == 0 {
-		// cAdvisor only logs the error.
+		// cAdvisor only logs this error, so the file is read here first.
 		if _, err := os.ReadFile(path.Join(net, "dev")); err != nil {
 			return t, fmt.Errorf("read network of process %d: %w", pid, err)
 		}
@@ -59,10 +59,10 @@ func readTraffic(rootFS string, pid int) (traffic, error) {
 	return t, nil
 }
 
-// routeFile is a file with the routes of a network namespace, one in each line.
+// routeFile is a file with the routes of a network namespace, one on each line.
 type routeFile struct {
 	name string
-	// device, flags and metric are the indexes of these fields. last is the highest one used.
+	// device, flags and metric are the indexes of these fields. last is the highest index in use.
 	device, flags, metric, last int
 	metricBase                  int
 	isDefault                   func(fields []string) bool
@@ -98,7 +98,7 @@ func (r *routeFile) defaultRoute(data []byte) string {
 
 const routeUp = 1 // RTF_UP
 
-// total returns the traffic of the whole entity: that of the default route's interface, or
+// total returns the traffic of the whole entity: that of the interface of the default route, or
 // else the sum of the physical interfaces. It returns false if there is neither.
 func (t *traffic) total(physical func(name string) bool) (model.InterfaceStats, bool) {
 	for _, i := range t.interfaces {
@@ -120,10 +120,10 @@ func (t *traffic) total(physical func(name string) bool) (model.InterfaceStats, 
 	return sum, found
 }
 
-// isEth0 reports whether name is the interface of a pod: network plugins call it eth0.
+// isEth0 reports whether name is the interface of a pod. Network plugins name it eth0.
 func isEth0(name string) bool { return name == "eth0" }
 
-// isPhysical reports whether an interface is a device of the hardware or the hypervisor.
+// isPhysical reports whether an interface is a device of the hardware or of the hypervisor.
 func isPhysical(name string) bool {
 	_, err := os.Stat(path.Join("/sys/class/net", path.Base(name), "device"))
 	return err == nil
@@ -149,7 +149,7 @@ func fillTraffic(s *metric.Sample, i *model.InterfaceStats, at time.Time) {
 	s.Times[metric.Network] = at.UnixNano()
 }
 
-// addPart adds a sample for a part of the entity at index i, with the same instance.
+// addPart adds a sample for a part of the entity at index i. The part has the same instance.
 func addPart(b *metric.Batch, i int, part string) *metric.Sample {
 	e := b.Samples[i].Entity
 	e.Part = part

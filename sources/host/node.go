@@ -94,8 +94,8 @@ func (n *nodeReader) fillMemory(s *metric.Sample, proc string) error {
 	return nil
 }
 
-// fillProcesses sets the number of threads and its limit. Processes are counted with the
-// cgroups.
+// fillProcesses sets the number of threads and its limit. The processes are counted with those of
+// the cgroups.
 func (n *nodeReader) fillProcesses(s *metric.Sample, proc string) error {
 	data, err := os.ReadFile(path.Join(proc, "loadavg"))
 	if err != nil {
@@ -124,8 +124,8 @@ func (n *nodeReader) fillProcesses(s *metric.Sample, proc string) error {
 	return nil
 }
 
-// fillPressures sets the node's pressure from the root cgroup on version 2, or else from
-// /proc/pressure.
+// fillPressures sets the pressure of the node. It comes from the root cgroup on version 2, or else
+// from /proc/pressure.
 func (n *nodeReader) fillPressures(s *metric.Sample, o *observation, proc string) error {
 	var errs []error
 	for _, p := range [...]struct {
@@ -140,7 +140,7 @@ func (n *nodeReader) fillPressures(s *metric.Sample, o *observation, proc string
 		if p.from == nil {
 			data, err := os.ReadFile(path.Join(proc, "pressure", p.name))
 			if isAbsent(err) {
-				continue // a gap, not an error
+				continue // this is a gap, not an error
 			}
 			var read stats.PSIStats
 			if err == nil {
@@ -157,7 +157,7 @@ func (n *nodeReader) fillPressures(s *metric.Sample, o *observation, proc string
 	return errors.Join(errs...)
 }
 
-// partIndex has the indexes of the parts in a batch, so that a disk with a file system is one
+// partIndex has the indexes of the parts in a batch, so that a disk and its file system are one
 // part.
 type partIndex map[string]int
 
@@ -197,7 +197,7 @@ func (n *nodeReader) addDisks(b *metric.Batch, at int, proc string, parts partIn
 	return nil
 }
 
-// sector is the unit of /proc/diskstats in bytes, for every disk.
+// sector is the unit of /proc/diskstats in bytes. It is the same for every disk.
 const sector = 512
 
 func fillDisk(s *metric.Sample, read, written uint64, at time.Time) {
@@ -206,7 +206,7 @@ func fillDisk(s *metric.Sample, read, written uint64, at time.Time) {
 	s.Times[metric.IO] = at.UnixNano()
 }
 
-// addFilesystems adds each file system that cAdvisor finds. The root's is also the node's
+// addFilesystems adds each file system that cAdvisor finds. The root file system is also the node's
 // own.
 func (n *nodeReader) addFilesystems(b *metric.Batch, at int, parts partIndex) error {
 	if n.machine.fs == nil {
@@ -217,7 +217,7 @@ func (n *nodeReader) addFilesystems(b *metric.Batch, at int, parts partIndex) er
 	if err != nil {
 		return fmt.Errorf("read file systems: %w", err)
 	}
-	slices.SortFunc(all, func(a, b fs.Fs) int { return strings.Compare(a.Device, b.Device) }) // cAdvisor's order is a map's
+	slices.SortFunc(all, func(a, b fs.Fs) int { return strings.Compare(a.Device, b.Device) }) // cAdvisor returns them in the random order of a map
 	for i := range all {
 		if all[i].Device == n.machine.root {
 			fillFilesystem(&b.Samples[at], &all[i], now)
@@ -239,7 +239,7 @@ func fillFilesystem(s *metric.Sample, f *fs.Fs, at time.Time) {
 	s.Times[metric.Filesystem] = at.UnixNano()
 }
 
-// addNetwork adds the interfaces of the host's network namespace: the one of process 1, or
+// addNetwork adds the interfaces of the host's network namespace. It reads that of process 1, or
 // this process's if that cannot be read.
 func (n *nodeReader) addNetwork(b *metric.Batch, at int) error {
 	t, err := readTraffic(n.rootFS, 1)
@@ -268,7 +268,7 @@ func isAbsent(err error) bool {
 // machine is cAdvisor's description of the machine, its disks and its boot time.
 type machine struct {
 	info *model.MachineInfo
-	fs   fs.FsInfo // the mounts at the last read
+	fs   fs.FsInfo // the mounts at the time of the last read
 	// root is the device of the root file system; empty if unknown.
 	root string
 	boot time.Time
@@ -277,11 +277,10 @@ type machine struct {
 	disks map[string]bool
 }
 
-// machineAge is the maximum age of a machine. Mounts and CPUs seldom change, and reading them
-// is slow.
+// machineAge is the maximum age of a machine. Mounts and CPUs rarely change, and the read is slow.
 const machineAge = time.Minute
 
-// readMachine reads the machine. With an error, the fields that could not be read are empty.
+// readMachine reads the machine. If there is an error, the fields that could not be read are empty.
 func readMachine(rootFS string, boot time.Time) (*machine, error) {
 	m := &machine{info: &model.MachineInfo{}, boot: boot}
 	var err error
@@ -324,8 +323,8 @@ func findDisks(sysBlock string) map[string]bool {
 	return disks
 }
 
-// bootTime returns the boot time by the current clock. A Host calls it once, so that the
-// boot time does not change when the clock is set.
+// bootTime returns the boot time by the current clock. A Host calls it once, so that the boot time
+// does not change when the clock is changed.
 func bootTime() (time.Time, error) {
 	now, up := time.Now(), unix.Timespec{}
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &up); err != nil {

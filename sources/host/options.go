@@ -15,29 +15,27 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Options configure a Host. The zero Options suit a machine without a cluster.
+// Options configures a Host. The zero Options is for a machine without a cluster.
 type Options struct {
 	// Node is the node's name in samples. Default: the host name.
 	Node metric.NodeName
-	// RootFS is where the host's root directory is mounted; /proc is read below it.
-	// Default: "/". Cgroups are always read below /sys/fs/cgroup, since libcontainer
-	// has no option for that.
+	// RootFS is where the host's root directory is mounted; /proc is read below it. Default: "/".
+	// Cgroups are always read below /sys/fs/cgroup, because libcontainer has no option for it.
 	RootFS string
-	// Prefixes limits samples to cgroups whose path starts with one of them,
-	// such as "/kubepods". The node itself is always reported. Default: all.
+	// Prefixes limits samples to cgroups with a path that starts with one of them, such as
+	// "/kubepods". The node itself is always reported. Default: all cgroups.
 	Prefixes []string
-	// Containerd is the path of containerd's socket. It is used as soon as it exists and
-	// answers. With an empty path, containerd is not used.
-	// Default of ParseOptions: DefaultContainerd.
+	// Containerd is the path of containerd's socket. It is used as soon as it exists and answers. If
+	// the path is empty, containerd is not used. Default of ParseOptions: DefaultContainerd.
 	Containerd string
 	// ContainerdNamespace is the namespace of the kubelet's containers.
 	// Default: "k8s.io".
 	ContainerdNamespace string
-	// MaxCgroups is the maximum number of cgroups to report. If there are more, Read
-	// drops the rest and returns an error. Default: 20000.
+	// MaxCgroups is the maximum number of cgroups to report. If there are more, Read drops the others
+	// and returns an error. Default: 20000.
 	MaxCgroups int
-	// Resolution is the interval at which the manager should read this source. 0 means
-	// the manager's own.
+	// Resolution is the interval at which the manager should read this source. 0 means the manager's
+	// own interval.
 	Resolution time.Duration
 }
 
@@ -58,7 +56,7 @@ func (o Options) withDefaults(hostname func() (string, error)) (Options, error) 
 	return o, nil
 }
 
-// includes reports whether a cgroup is to be reported.
+// includes reports whether the samples include a cgroup.
 func (o *Options) includes(p metric.CgroupPath) bool {
 	if p == "/" || len(o.Prefixes) == 0 {
 		return true
@@ -115,9 +113,8 @@ func (o *Options) set(name, value string) (err error) {
 
 var errUnknownOption = errors.New("unknown option")
 
-// ParseOptions parses what follows "--source=host:" on the command line. config is the part
-// before the "?" and must be empty. The error lists every wrong option, and the options that
-// exist.
+// ParseOptions parses the text after "--source=host:" on the command line. config is the part
+// before the "?" and must be empty. The error lists every wrong option, and the options that exist.
 func ParseOptions(config string, query url.Values) (Options, error) {
 	o := Options{Containerd: DefaultContainerd}
 	var errs []error
@@ -148,7 +145,7 @@ func ParseOptions(config string, query url.Values) (Options, error) {
 	return o, nil
 }
 
-// OptionsHelp lists the options of ParseOptions, one in each line.
+// OptionsHelp describes the options of ParseOptions, one on each line.
 func OptionsHelp() string {
 	return `  node                  NAME of this node (default: the host name)
   resolution            time between two reads, such as 10s

@@ -17,19 +17,19 @@ import (
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// processCounts has the processes of each cgroup, with those of the cgroups below.
+// processCounts has the processes of each cgroup, including those of the cgroups below it.
 type processCounts map[metric.CgroupPath]*processCount
 
 // processCount has the processes and open files in a cgroup and below it.
 type processCount struct {
-	// processes is the number of processes, or -1 if the kernel does not list them (in a
-	// threaded cgroup of version 2, whose parent lists them).
+	// processes is the number of processes; -1 if the kernel does not list them (in a threaded cgroup
+	// of version 2, where the parent lists them).
 	processes int32
-	// files is the number of open descriptors, or -1 if it is unknown for one process.
+	// files is the number of open descriptors; -1 if the number of one process is not known.
 	files int64
-	// pid is one of the cgroup's own processes; 0 if it has none.
+	// pid is one of the processes in the cgroup itself; 0 if it has none.
 	pid       int
-	hierarchy int // in which they were counted
+	hierarchy int // the hierarchy in which they were counted
 }
 
 // countProcesses counts the processes of each cgroup in the hierarchy of its dir. dirs must be
@@ -50,9 +50,9 @@ func countProcesses(dirs []cgroupDir, proc string) (processCounts, []error) {
 		}
 		c.addProcesses(data, proc)
 	}
-	// Children follow their parent in the order of paths, so in reverse order each
-	// child is complete when it is added to its parent. Counts of different version 1
-	// hierarchies are not added.
+	// Children follow their parent in the order of paths. In reverse order each child is therefore
+	// complete when it is added to its parent. Counts of different version 1 hierarchies are not
+	// added.
 	for _, d := range slices.Backward(dirs) {
 		c := counts[d.path]
 		for above := d.path; above != "/"; {
@@ -72,7 +72,7 @@ func countProcesses(dirs []cgroupDir, proc string) (processCounts, []error) {
 func (h *processCount) addProcesses(procs []byte, proc string) {
 	for pid, err := range cgroupfs.ProcessIDs(procs) {
 		h.processes++
-		if err != nil || pid == 0 { // 0: of another PID namespace
+		if err != nil || pid == 0 { // 0 is a process of another PID namespace
 			h.files = -1
 			continue
 		}
@@ -94,7 +94,8 @@ func (h *processCount) addBelow(below *processCount) {
 	}
 }
 
-// addKnown adds two counts. It returns -1 if one is negative, which means unknown.
+// addKnown adds two counts. It returns -1 if one of them is negative, which means that it is not
+// known.
 func addKnown(a, b int64) int64 {
 	if a < 0 || b < 0 {
 		return -1
@@ -119,7 +120,7 @@ func openFiles(fds string) int64 {
 	if errors.Is(err, fs.ErrPermission) {
 		return -1
 	}
-	return int64(len(entries)) // none if the process ended meanwhile
+	return int64(len(entries)) // none if the process has ended
 }
 
 func isUnsupported(err error) bool {

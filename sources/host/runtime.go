@@ -20,14 +20,14 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// containerNames has the names of a container in the container runtime.
+// containerNames has the names that the container runtime gives for a container.
 type containerNames struct {
 	Namespace metric.Namespace
 	Pod       metric.PodName
 	UID       metric.PodUID
-	Name      string // the container's; empty for a sandbox
+	Name      string // the name of the container; empty for a sandbox
 	Sandbox   bool
-	Created   time.Time // zero if unknown
+	Created   time.Time // zero if not known
 }
 
 // The labels that the kubelet and containerd's CRI plugin set on containers.
@@ -46,10 +46,11 @@ type cgroupNames struct {
 	runtime  containerNames
 }
 
-// cgroupNamer names cgroups, with the runtime's names of containers.
+// cgroupNamer returns the names of cgroups, with the runtime's names of containers.
 type cgroupNamer struct {
 	node metric.NodeName
-	// containers has all names by container ID. pods has one container of each pod, by UID.
+	// containers has the names of all containers by container ID. pods has one container of each pod,
+	// by UID.
 	containers map[metric.ContainerID]containerNames
 	pods       map[metric.PodUID]containerNames
 }
@@ -64,7 +65,7 @@ func newCgroupNamer(node metric.NodeName, containers map[metric.ContainerID]cont
 	return n
 }
 
-// name returns the names of p. ref is podcgroup.Parse(p).
+// name returns the names for p. ref is podcgroup.Parse(p).
 func (n *cgroupNamer) name(p metric.CgroupPath, ref podcgroup.Ref) cgroupNames {
 	if p == "/" {
 		return cgroupNames{entity: metric.Entity{Kind: metric.Node, Node: n.node}}
@@ -75,8 +76,7 @@ func (n *cgroupNamer) name(p metric.CgroupPath, ref podcgroup.Ref) cgroupNames {
 	}
 	switch ref.Kind {
 	case podcgroup.Inside:
-		// It starts and ends apart from the container, and must not be taken for a
-		// duplicate of it.
+		// It starts and ends independently of the container, so it must not look like a duplicate of it.
 		out.instance = metric.Instance{}
 	case podcgroup.Pod:
 		out.entity = n.pod(ref)
@@ -89,7 +89,7 @@ func (n *cgroupNamer) name(p metric.CgroupPath, ref podcgroup.Ref) cgroupNames {
 	return out
 }
 
-// pod returns an entity with the pod's names from the runtime, or else with its UID.
+// pod returns an entity with the names of the pod from the runtime, or else with its UID.
 func (n *cgroupNamer) pod(ref podcgroup.Ref) metric.Entity {
 	e := metric.Entity{Node: n.node, Pod: metric.PodName(ref.UID)}
 	c := n.containers[ref.ID]
@@ -104,26 +104,26 @@ func (n *cgroupNamer) pod(ref podcgroup.Ref) metric.Entity {
 
 // containerd is a client of containerd that reads the names of containers.
 //
-// It does not use cAdvisor's client: that is one for the whole process, never retries if the
-// socket was missing at first, and cannot be closed.
+// It does not use cAdvisor's client, because there is only one of it in the process, it never
+// retries if the socket was missing at first, and it cannot be closed.
 type containerd struct {
 	socket, namespace string
 
 	conn   *grpc.ClientConn // nil until the socket exists
 	client containers.ContainersClient
 	known  map[metric.ContainerID]containerNames
-	// unknown has the time of the next request for each container that containerd did
-	// not know. retry is the time of the next request after a failure.
+	// unknown has the time of the next request for each container that containerd did not know. retry
+	// is the time of the next request after a failure.
 	unknown map[metric.ContainerID]time.Time
 	retry   time.Time
 	gap     string // why there are no names; empty if containerd answers
 }
 
 const (
-	// namesTimeout limits all requests of one read together: names must not delay the
-	// numbers for longer.
+	// namesTimeout limits all requests of one read together, because names must not delay the numbers
+	// for longer.
 	namesTimeout = 2 * time.Second
-	// namesRetry is the time between a failed request and the next.
+	// namesRetry is the time between a failed request and the next one.
 	namesRetry = 10 * time.Second
 )
 
@@ -135,8 +135,8 @@ func newContainerd(socket, namespace string) *containerd {
 	}
 }
 
-// learnNames requests the names of those containers in ids that are not known, and forgets
-// containers that are not in ids. A failure sets gap.
+// learnNames requests the names of the containers in ids that are not known, and removes containers
+// that are not in ids. A failure sets gap.
 func (c *containerd) learnNames(ctx context.Context, ids map[metric.ContainerID]bool, now time.Time) {
 	maps.DeleteFunc(c.known, func(id metric.ContainerID, _ containerNames) bool { return !ids[id] })
 	maps.DeleteFunc(c.unknown, func(id metric.ContainerID, _ time.Time) bool { return !ids[id] })

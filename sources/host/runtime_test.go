@@ -22,7 +22,7 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// registry is a containerd with given containers.
+// registry is a containerd with the given containers.
 type registry struct {
 	containers.UnimplementedContainersServer
 	containers map[string]*containers.Container
@@ -82,7 +82,7 @@ func TestContainerd(t *testing.T) {
 
 	learn(0, "containerd: there is no socket at "+socket)
 	stop := serve(t, socket, r)
-	learn(0, "containerd: there is no socket at ") // no second request so soon
+	learn(0, "containerd: there is no socket at ") // it is too soon for a second request
 	now = now.Add(namesRetry)
 	learn(3, "")
 	want := map[metric.ContainerID]containerNames{
@@ -133,7 +133,7 @@ func TestNaming(t *testing.T) {
 	f(pod, metric.Entity{Kind: metric.Pod, Namespace: "shop", Pod: "web"}, false)
 	f(pod+"/"+id, metric.Entity{Kind: metric.Container, Namespace: "shop", Pod: "web", Name: "app"}, false)
 	f(pod+"/"+pause, metric.Entity{Kind: metric.Container, Namespace: "shop", Pod: "web", Name: pause}, true)
-	// A container that containerd does not know yet, in a known pod.
+	// containerd does not know this container yet, but it knows the pod.
 	f(pod+"/"+other, metric.Entity{Kind: metric.Container, Namespace: "shop", Pod: "web", Name: other}, false)
 	f(pod+"/"+id+"/init.scope", metric.Entity{Kind: metric.System, Name: pod + "/" + id + "/init.scope"}, false)
 	f("/kubepods/pod11111111-1111-4111-8111-111111111111/"+other,

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// fillCgroup sets every metric in o, for a cgroup other than the node's.
+// fillCgroup sets every metric in o. It is for a cgroup other than the node's.
 func fillCgroup(s *metric.Sample, o *observation) {
 	fillCPU(s, o)
 	if o.has(cpu) {
@@ -39,7 +39,7 @@ func fillCgroup(s *metric.Sample, o *observation) {
 	}
 	if o.has(pids) {
 		setValue(s, metric.ProcessThreads, o.raw.PidsStats.Current)
-		if limit := o.raw.PidsStats.Limit; limit > 0 { // 0 is libcontainer's "max"
+		if limit := o.raw.PidsStats.Limit; limit > 0 { // libcontainer converts "max" to 0
 			setValue(s, metric.ProcessLimit, limit)
 		}
 		s.Times[metric.Process] = o.times[pids]
@@ -60,7 +60,7 @@ func fillCPU(s *metric.Sample, o *observation) {
 		s.Times[metric.CPU] = max(o.times[cpuacct], o.times[cpu])
 	}
 	if s.Times[metric.CPU] == 0 {
-		s.Reasons[metric.CPU] = metric.Unsupported // it is in no hierarchy that counts CPU time
+		s.Reasons[metric.CPU] = metric.Unsupported // the cgroup is in no hierarchy that counts CPU time
 	}
 	fillPressure(s, o.raw.CpuStats.PSI, metric.CPUPressureSome, metric.CPUPressureFull)
 }
@@ -84,8 +84,8 @@ func fillMemory(s *metric.Sample, o *observation) {
 	}
 }
 
-// pageFaults returns a counter of memory.stat for the cgroup and all below it. cAdvisor's
-// counter does not include those below on version 1.
+// pageFaults returns a counter of memory.stat for the cgroup and all cgroups below it. On version 1
+// cAdvisor's counter does not include those below it.
 func pageFaults(o *observation, key string) uint64 {
 	if !o.v2 {
 		if n, ok := o.raw.MemoryStats.Stats["total_"+key]; ok {
@@ -95,7 +95,7 @@ func pageFaults(o *observation, key string) uint64 {
 	return o.raw.MemoryStats.Stats[key]
 }
 
-// fillLimits sets the limits of the cgroup, where it has any, and what is left of them.
+// fillLimits sets the limits of the cgroup, if it has any, and what is left of them.
 func fillLimits(s *metric.Sample, o *observation) {
 	if c := o.spec.Cpu; o.spec.HasCpu && c.Quota > 0 && c.Period > 0 {
 		s.Values.Set(metric.CPULimit, float64(c.Quota)/float64(c.Period)*1e9)
@@ -125,10 +125,10 @@ func fillLimits(s *metric.Sample, o *observation) {
 	}
 }
 
-// fillIO sets the bytes read from and written to block devices, and returns those of each
-// device. physical reports whether a device is hardware rather than mapped onto another. If
-// some are, only those are summed, since bytes to a mapped device are counted again on the
-// device below it.
+// fillIO sets the bytes that were read from and written to block devices, and returns the
+// statistics of each device. physical reports whether a device is hardware and not mapped onto
+// another one. If some devices are hardware, only those are added up, because bytes of a mapped
+// device are counted again on the device below it.
 func fillIO(s *metric.Sample, o *observation, physical func(major, minor uint64) bool) []model.PerDiskStats {
 	fillPressure(s, o.raw.BlkioStats.PSI, metric.IOPressureSome, metric.IOPressureFull)
 	if !o.has(blkio) || o.stats.DiskIo == nil {
@@ -138,8 +138,8 @@ func fillIO(s *metric.Sample, o *observation, physical func(major, minor uint64)
 	slices.SortFunc(devices, func(a, b model.PerDiskStats) int { // cAdvisor returns them in random order
 		return cmp.Or(cmp.Compare(a.Major, b.Major), cmp.Compare(a.Minor, b.Minor))
 	})
-	// Version 1 counts nothing for a device without a policy. On version 2 a missing
-	// line means no I/O.
+	// Version 1 counts nothing for a device without a policy. On version 2 a missing line means that
+	// there was no I/O.
 	if len(devices) == 0 && !o.v2 {
 		return nil
 	}
@@ -161,8 +161,8 @@ func fillIO(s *metric.Sample, o *observation, physical func(major, minor uint64)
 	return devices
 }
 
-// fillPressure sets the two counters of a pressure file. They are in microseconds, although
-// the comment in cAdvisor's model says nanoseconds.
+// fillPressure sets the two counters of a pressure file. They are in microseconds, although the
+// comment in cAdvisor's model says nanoseconds.
 func fillPressure(s *metric.Sample, psi *cgroups.PSIStats, some, full metric.ID) {
 	if psi == nil {
 		return
@@ -171,8 +171,8 @@ func fillPressure(s *metric.Sample, psi *cgroups.PSIStats, some, full metric.ID)
 	setValue(s, full, psi.Full.Total*1000)
 }
 
-// completeTimes sets the instance's age, and now as the time of every group that has values
-// but no time yet.
+// completeTimes sets the age of the instance. It also sets now as the time of every group that has
+// values but no time yet.
 func completeTimes(s *metric.Sample, now time.Time) {
 	if s.Instance.Start > 0 {
 		if age := now.UnixNano() - s.Instance.Start; age >= 0 {

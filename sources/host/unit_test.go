@@ -89,7 +89,7 @@ func TestOptionsDefaults(t *testing.T) {
 	}
 }
 
-// constructed is an observation of a cgroup at 10 s, as from cAdvisor and libcontainer.
+// constructed returns an observation of a cgroup at 10 s, as from cAdvisor and libcontainer.
 func constructed() *observation {
 	at := time.Unix(10, 0)
 	raw := cgroups.NewStats()
@@ -143,7 +143,7 @@ func TestFill(t *testing.T) {
 		"cpu/pressure_some": 7000, "cpu/pressure_full": 5000, "memory/pressure_some": 3000, "memory/pressure_full": 0,
 		"memory/usage": 1000, "memory/working_set": 800, "memory/available": 1200, "memory/rss": 600, "memory/cache": 300,
 		"memory/mapped_file": 50, "memory/swap": 10, "memory/oom_events": 3, "process/threads": 9,
-		"disk/io_read_bytes": 101, "disk/io_write_bytes": 12, // not dm-0's again
+		"disk/io_read_bytes": 101, "disk/io_write_bytes": 12, // dm-0 is not counted again
 		"cpu/limit": 2e8, "memory/limit": 2000, "uptime": 9e9,
 	}
 	for v2, own := range map[bool]map[string]float64{
@@ -173,7 +173,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// What was not read is absent, although the structures have zeros.
+// TestFillUnread checks that what was not read is absent, although the structures have zeros.
 func TestFillUnread(t *testing.T) {
 	o := constructed()
 	o.times = map[controllerSet]int64{memory: 1}
@@ -193,7 +193,7 @@ func TestFillUnread(t *testing.T) {
 	if diff := cmp.Diff(want, values(s)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// No block I/O counted: on version 2 there was none, on version 1 it is unknown.
+	// No block I/O was counted. On version 2 there was none; on version 1 it is not known.
 	o = constructed()
 	o.stats.DiskIo.IoServiceBytes = nil
 	for v2, want := range map[bool]bool{false: false, true: true} {
@@ -242,7 +242,7 @@ func TestDefaultRoute(t *testing.T) {
 	v4 := "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n" +
 		"wlan0\t00000000\t010200C0\t0003\t0\t0\t600\t00000000\t0\t0\t0\n" +
 		"eth0\t00000000\t010200C0\t0003\t0\t0\t100\t00000000\t0\t0\t0\n" +
-		"eth1\t00000000\t010200C0\t0002\t0\t0\t0\t00000000\t0\t0\t0\n" + // down
+		"eth1\t00000000\t010200C0\t0002\t0\t0\t0\t00000000\t0\t0\t0\n" + // this route is down
 		"eth0\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n"
 	if got := routeFiles[0].defaultRoute([]byte(v4)); got != "eth0" {
 		t.Errorf("defaultRoute = %q, want eth0", got)
@@ -270,7 +270,8 @@ func TestTrafficOwn(t *testing.T) {
 	}
 }
 
-// A parent's processes include those of its children in the same hierarchy.
+// TestCensus checks that the processes of a parent include those of its children in the same
+// hierarchy.
 func TestCensus(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, data string) string {
@@ -290,9 +291,9 @@ func TestCensus(t *testing.T) {
 	places := []cgroupDir{
 		{path: "/", dir: write("cg/cgroup.procs", "1\n")},
 		{path: "/a", dir: write("cg/a/cgroup.procs", "")},
-		{path: "/a/b", dir: write("cg/a/b/cgroup.procs", "7\n8\n9\n")}, // 9 has just ended
+		{path: "/a/b", dir: write("cg/a/b/cgroup.procs", "7\n8\n9\n")}, // process 9 has just ended
 		{path: "/m", hierarchy: 1, dir: write("cg2/m/cgroup.procs", "7\n")},
-		{path: "/z", dir: write("cg/z/cgroup.procs", "0\n")}, // of another PID namespace
+		{path: "/z", dir: write("cg/z/cgroup.procs", "0\n")}, // a process of another PID namespace
 	}
 	heads, errs := countProcesses(places, filepath.Join(dir, "proc"))
 	if len(errs) > 0 {

@@ -25,12 +25,12 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "rewrite testdata/*.want")
 
-// v2Env is set in the process with cgroup version 2 at /sys/fs/cgroup.
+// v2Env is set in the process that has cgroup version 2 at /sys/fs/cgroup.
 const v2Env = "WEIR_HOST_TEST_V2"
 
-// TestVersion2 runs TestV2… in a process with its own mount namespace, in which /sys/fs/cgroup
-// is cgroup version 2. cAdvisor and libcontainer check what is mounted there, once in each
-// process.
+// TestVersion2 runs the tests TestV2… in a process with its own mount namespace, in which
+// /sys/fs/cgroup is cgroup version 2. cAdvisor and libcontainer check only once in a process what
+// is mounted there.
 func TestVersion2(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("not root: cannot mount cgroup version 2 in a namespace")
@@ -58,8 +58,8 @@ func TestVersion2(t *testing.T) {
 
 const cannotMount = "cannot mount cgroup version 2"
 
-// mount2 mounts cgroup version 2 and then executes the test binary: the packages under test must
-// not have checked the mount before.
+// mount2 mounts cgroup version 2 and then executes the test binary, because the packages under test
+// must not have checked the mount before.
 func mount2() {
 	err := unix.Mount("none", "/sys/fs/cgroup", "cgroup2", 0, "")
 	if err != nil {
@@ -78,8 +78,8 @@ func onlyV2(t *testing.T) {
 	}
 }
 
-// On a live kernel every version 2 cgroup has CPU time, processes and pressure, with any
-// controllers.
+// TestV2Live checks on a live kernel that every version 2 cgroup has CPU time, processes and
+// pressure, with any controllers.
 func TestV2Live(t *testing.T) {
 	onlyV2(t)
 	name := testName(t)
@@ -107,7 +107,7 @@ func TestV2Live(t *testing.T) {
 			if s.Instance.Processes != 1 {
 				t.Errorf("%s: processes = %d, want 1", path, s.Instance.Processes)
 			}
-			// cAdvisor's model says nanoseconds; the kernel's file says microseconds.
+			// cAdvisor's model says nanoseconds, but the kernel's file is in microseconds.
 			data, err := os.ReadFile(filepath.Join(dir, "cpu.pressure"))
 			if err != nil {
 				t.Skipf("the kernel keeps no pressure: %v", err)
@@ -132,11 +132,11 @@ func TestV2Live(t *testing.T) {
 	b.stop()
 }
 
-// Through cAdvisor's own version 2 code, on a tree of files.
+// TestV2Fixture reads a tree of files through cAdvisor's own code for version 2.
 func TestV2Fixture(t *testing.T) {
 	onlyV2(t)
 	root := unpack(t, "testdata/cgroup2-systemd.txt")
-	cgroups.TestMode = true // libcontainer requires a cgroup file system otherwise
+	cgroups.TestMode = true // otherwise libcontainer requires a cgroup file system
 	t.Cleanup(func() { cgroups.TestMode = false })
 	h := newHost(t, Options{Node: "n1"})
 	h.mounts.dirs = map[string]string{"": root}
@@ -155,7 +155,7 @@ func TestV2Fixture(t *testing.T) {
 	for i := range b.Samples {
 		s := &b.Samples[i]
 		if s.Entity.Kind == metric.Node && s.Entity.Part != "" {
-			continue // depends on this machine
+			continue // this depends on the machine
 		}
 		fmt.Fprintf(&out, "\n%s\n", s.Entity)
 		if s.Entity.Part == "" {
@@ -208,7 +208,7 @@ func unpack(t *testing.T, file string) string {
 	return root
 }
 
-// complete adds the files of every version 2 cgroup.
+// complete adds the files that every version 2 cgroup has.
 func complete(t *testing.T, root string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(dir string, d os.DirEntry, err error) error {

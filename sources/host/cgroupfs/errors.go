@@ -21,7 +21,7 @@ func IgnoreRemoved(err error) error {
 	return err
 }
 
-// RetryInterrupted repeats a system call until no signal interrupts it.
+// RetryInterrupted repeats a system call as long as a signal interrupts it.
 func RetryInterrupted(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()
@@ -31,12 +31,12 @@ func RetryInterrupted(call func() (int, error)) (int, error) {
 	}
 }
 
-// maxErrors is how many errors an ErrorList keeps.
+// maxErrors is the number of errors that an ErrorList keeps.
 const maxErrors = 10
 
-// ErrorList collects the errors of one read of a machine. It keeps the first few and
-// counts the others, since an error about one cgroup often occurs for all of them. The zero
-// ErrorList is empty.
+// ErrorList collects the errors of one read of a machine. It keeps the first few and counts the
+// others, because an error about one cgroup often occurs for all of them. The zero ErrorList is
+// empty.
 type ErrorList struct {
 	errs    []error
 	omitted int
@@ -55,7 +55,7 @@ func (l *ErrorList) Add(errs ...error) {
 	}
 }
 
-// Err returns the errors joined; nil if there are none.
+// Err returns the joined errors; nil if there are none.
 func (l *ErrorList) Err() error {
 	errs := l.errs
 	if l.omitted > 0 {

@@ -15,12 +15,12 @@ import (
 
 // Hierarchy is one mounted tree of cgroups.
 type Hierarchy struct {
-	// Name identifies it: its controllers ("cpu,cpuacct"), its own name if it has no
-	// controllers ("name=systemd"), or "unified" for version 2.
+	// Name identifies the hierarchy. It is the list of its controllers ("cpu,cpuacct"), its own name
+	// if it has no controllers ("name=systemd"), or "unified" for version 2.
 	Name string
 	// Dir is the mount point.
 	Dir string
-	// Unified is true for version 2.
+	// Unified is true for cgroup version 2.
 	Unified bool
 }
 
@@ -63,8 +63,8 @@ func (all Hierarchies) Mode() string {
 	return "hybrid"
 }
 
-// ControllerDir returns the mount point of a controller's version 1 hierarchy; empty if
-// version 1 does not have that controller.
+// ControllerDir returns the mount point of a controller's version 1 hierarchy. It is empty if no
+// version 1 hierarchy has that controller.
 func (all Hierarchies) ControllerDir(controller string) string {
 	for _, h := range all {
 		if !h.Unified && slices.Contains(strings.Split(h.Name, ","), controller) {
@@ -85,11 +85,11 @@ func (all Hierarchies) UnifiedDir() string {
 }
 
 // parseHierarchies returns the hierarchies in a mountinfo. A hierarchy with several mounts is
-// returned once, with the mount that shows most of it: a container may have its own part
-// mounted beside the whole.
+// returned once, with the mount that shows the largest part of it: a container may have both its
+// own part and the whole tree mounted.
 func parseHierarchies(mountinfo []byte) (found Hierarchies) {
-	depths := map[string]int{}  // by device, of the mount that was chosen
-	indexes := map[string]int{} // by device, in found
+	depths := map[string]int{}  // by device: the depth of the mount that was chosen
+	indexes := map[string]int{} // by device: the index in found
 	for line := range bytes.Lines(mountinfo) {
 		m, ok := ParseMount(string(line))
 		if !ok {
@@ -176,10 +176,10 @@ func exists(name string) bool {
 // cgroup is four levels deep: /docker/<id>/kubelet/kubepods.
 const maxRootDepth = 5
 
-// FindPodRoots returns the kubepods cgroups of the hierarchy that is mounted at dir, and an
-// error about directories that could not be listed. It returns the topmost ones only: a
-// container of a pod may run another cluster. Usually there is one; a node on which the kubelet's cgroup driver
-// was changed also has the one of the other driver.
+// FindPodRoots returns the kubepods cgroups of the hierarchy that is mounted at dir, and an error
+// about directories that could not be listed. It returns only the topmost ones, because a container
+// of a pod may run another cluster. Usually there is one. If the kubelet's cgroup driver was
+// changed, there may also be the one of the other driver.
 func FindPodRoots(dir string) (roots []metric.CgroupPath, err error) {
 	var errs ErrorList
 	level := []metric.CgroupPath{"/"}

@@ -23,8 +23,8 @@ func TestParseHierarchies(t *testing.T) {
 		Hierarchy{Name: "cpu,cpuacct", Dir: "/sys/fs/cgroup/cpu,cpuacct"},
 		Hierarchy{Name: "name=systemd", Dir: "/sys/fs/cgroup/systemd"},
 		Hierarchy{Name: "unified", Dir: "/a b\\040", Unified: true})
-	// In a container: its own part, and the host's whole tree beside it, with a root above
-	// that of the container's namespace.
+	// These are the mounts in a container: its own part, and the whole tree of the host with a root
+	// above that of the container's namespace.
 	f("1 2 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n1 2 0:26 /../../.. /host/sys/fs/cgroup ro - cgroup2 cgroup rw\n",
 		Hierarchy{Name: "unified", Dir: "/host/sys/fs/cgroup", Unified: true})
 	f("1 2 0:26 / /host rw - cgroup2 cgroup rw\n1 2 0:26 /kubepods/podx /sys/fs/cgroup rw - cgroup2 cgroup rw\n",
@@ -49,7 +49,7 @@ func TestUnescapePath(t *testing.T) {
 	}
 	f(`plain`, "plain")
 	f(`a\040b\011c\012d\134e\043`, "a b\tc\nd\\e#")
-	f(`\400 \08 \04`, `\400 \08 \04`) // not the kernel's
+	f(`\400 \08 \04`, `\400 \08 \04`) // not an escape of the kernel
 	f(`\`, `\`)
 }
 

@@ -6,7 +6,7 @@ import "strings"
 type Mount struct {
 	// Device is the device number, such as "0:26".
 	Device string
-	// Root is the mounted directory of the file system. Point is the mount point.
+	// Root is the directory of the file system that is mounted. Point is the mount point.
 	Root, Point string
 	// FileSystem is the type of the file system. Options are its super options.
 	FileSystem, Options string

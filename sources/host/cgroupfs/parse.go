@@ -1,9 +1,9 @@
 // Package cgroupfs finds the cgroup hierarchies of a machine and parses the text files in which
-// Linux reports figures. The packages host, inspect, vitals and disk share it; each of them
-// reads other files.
+// Linux reports figures. The packages host, inspect, vitals and disk use it; each of them reads
+// different files.
 //
 //	hierarchies, err := cgroupfs.Find("", "/proc") // version 1, version 2 or both
-//	dir := hierarchies.ControllerDir("memory")     // where version 1 counts memory
+//	dir := hierarchies.ControllerDir("memory")     // the version 1 hierarchy that counts memory
 //	roots, err := cgroupfs.FindPodRoots(dir)       // the kubepods cgroups
 //	ns, err := cgroupfs.V1.ParseCPUTime(data)
 //
@@ -25,8 +25,8 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// NoLimit is the lowest number that means "no limit". Version 1 writes the largest multiple
-// of a page below 2^63. Version 2 writes "max".
+// NoLimit is the lowest number that means "no limit". Version 1 writes the largest multiple of the
+// page size below 2^63. Version 2 writes "max".
 const NoLimit = 1 << 62
 
 // ParseUint parses a file with one number. It returns math.MaxUint64 for "max".

@@ -84,7 +84,7 @@ func TestParsePressure(t *testing.T) {
 		"", "full avg10=0.00 avg60=0.00 avg300=0.00 total=1\n", "some total=1\n", "some avg10=0.00 avg60=0.00 avg300=0.00\n",
 		"some avg10=0.00 avg60=0.00 avg300=0.00 total=-1\n", "some avg10=NaN avg60=0.00 avg300=0.00 total=1\n",
 		"some avg10=100.01 avg60=0.00 avg300=0.00 total=1\n", "some avg10=-1 avg60=0.00 avg300=0.00 total=1\n",
-		"some avg10=0.00 avg60=0.00 avg300=0.00 total=18446744073709551615\n", // not in nanoseconds
+		"some avg10=0.00 avg60=0.00 avg300=0.00 total=18446744073709551615\n", // the total does not fit in nanoseconds
 	} {
 		if got, err := ParsePressure([]byte(bad)); err == nil {
 			t.Errorf("ParsePressure(%q) = %+v, want an error", bad, got)
@@ -106,7 +106,8 @@ func FuzzParseUint(f *testing.F) {
 	})
 }
 
-// Pairs returns the same for a file in its plain form, and never a line twice.
+// FuzzPairs checks that Pairs returns the same for a file in its plain form, and never returns a
+// line twice.
 func FuzzPairs(f *testing.F) {
 	f.Add("MemTotal:       16384 kB\nHugePages_Total:       3\n")
 	f.Add("cache 4096\ntotal_inactive_file 0\n")

@@ -6,16 +6,16 @@ import (
 	"math"
 )
 
-// Version has the names of the cgroup files that differ between versions 1 and 2, and parses
-// them.
+// Version has the names of the cgroup files that differ between versions 1 and 2, and parses the
+// files.
 type Version struct {
-	// CPUTime is the file with the CPU time used. On version 1 it is in the hierarchy of the
-	// cpuacct controller.
+	// CPUTime is the file with the used CPU time. On version 1 it is in the hierarchy of the cpuacct
+	// controller.
 	CPUTime string
 	// MemoryUsage and MemoryLimit are files of one number, in bytes.
 	MemoryUsage, MemoryLimit string
-	// InactiveFile, Anonymous and Cache are lines of memory.stat that include the cgroups
-	// below; see MemoryStat.
+	// InactiveFile, Anonymous and Cache are names of lines in memory.stat. The lines include the
+	// cgroups below; see MemoryStat.
 	InactiveFile, Anonymous, Cache string
 }
 
@@ -38,12 +38,12 @@ func (v *Version) ParseCPUTime(data []byte) (uint64, error) {
 	return 0, errors.New("parse cpu.stat: no number for usage_usec")
 }
 
-// MemoryStat has the figures of memory.stat for a working set, in bytes, including the cgroups
-// below.
+// MemoryStat has the figures of memory.stat that a working set needs, in bytes. They include the
+// cgroups below.
 type MemoryStat struct {
 	// InactiveFile is the size of the file pages that were not used recently.
 	InactiveFile uint64
-	// Anonymous is memory that is not from files. Cache is memory with pages of files.
+	// Anonymous is memory that does not belong to files. Cache is memory with pages of files.
 	Anonymous, Cache uint64
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Each figure of memory.stat is one line of it, whole and in decimals.
+// FuzzParseMemoryStat checks that each figure is the number in one line of memory.stat.
 func FuzzParseMemoryStat(f *testing.F) {
 	f.Add("cache 1\nrss 1\ninactive_file 1\ntotal_cache 2\ntotal_rss 3\ntotal_inactive_file 1\n", false)
 	f.Add("anon 3\nfile 2\nkernel 4096\ninactive_file 1\npgfault 10\n", true)

@@ -2,11 +2,11 @@
 // their logs and its volumes, in bytes and inodes. It does not need the container runtime,
 // whose socket gives root access.
 //
-// A Scanner scans all pods every minute, as the kubelet does, with a limited share of one core,
-// and immediately in Refresh. Pods with very many files are scanned separately, so they do not
-// delay the others. It counts as the kubelet does: allocated blocks (a hole in a file counts
-// nothing), a file with several names once, nothing on another device, and it follows no
-// link. The ephemeral storage of a pod is the sum of:
+// A Scanner scans all pods every minute, like the kubelet, with a limited share of one core.
+// Refresh scans them at once. Pods with very many files are scanned separately, so they do not
+// delay the others. The Scanner counts as the kubelet does: it counts allocated blocks (a hole in a
+// file counts nothing), it counts a file with several names once, it ignores other devices, and it
+// follows no links. The ephemeral storage of a pod is the sum of:
 //
 //   - emptyDirs on disk and config maps, below KubeletRoot/pods/UID/volumes. One in memory is
 //     a separate tmpfs: it is in Volumes, but not in the sum.
@@ -14,22 +14,22 @@
 //     ended containers are not in the sum, nor is the sandbox's layer.
 //   - Logs of the pod itself, and its etc-hosts.
 //
-// The writable layer is the upper directory of the overlay that is a container's root. It is
-// in the host's mount table if the runtime mounts it below the container's ID, as containerd
-// does; else in the mount table of the container's processes. Processes are found by their
-// cgroups. That needs the host's /proc, but not its PID namespace.
+// The writable layer is the upper directory of the overlay that is a container's root. If the
+// runtime mounts it below the container's ID, as containerd does, it is in the host's mount table;
+// otherwise it is in the mount table of the container's processes. Processes are found by their
+// cgroups. This needs the host's /proc, but not its PID namespace.
 //
-// A part that cannot be measured (another snapshotter, an unreadable directory, too many files
-// to count in time) is nil, and so is the sum: with a sum that is too small, package eviction
+// A part that cannot be measured (another snapshotter, an unreadable directory, too many files to
+// count in time) is nil, and so is the sum, because with a sum that is too small package eviction
 // would choose the wrong pod. It does not choose pods without a sum.
 //
-// The process must be able to read KubeletRoot, PodLogs and ContainerRoot, with later mounts
-// (mountPropagation HostToContainer), and needs CAP_DAC_READ_SEARCH for directories that only
-// their owners can read.
+// The process must be able to read KubeletRoot, PodLogs and ContainerRoot, including later mounts
+// (mountPropagation HostToContainer). It needs CAP_DAC_READ_SEARCH for directories that only their
+// owners can read.
 //
-// The files: disk.go has the options and results; scanner.go scans all pods, in the background
-// and on Refresh; podscan.go measures one pod; layers.go finds the writable layers of containers;
-// walk.go counts the files of a tree, at a bounded share of time.
+// The files: disk.go has the options and results; scanner.go scans all pods, in the background and
+// on Refresh; podscan.go measures one pod; layers.go finds the writable layers of containers;
+// walk.go counts the files of a tree, with a limited share of time.
 package disk
 
 import (
@@ -46,26 +46,26 @@ import (
 
 // PodUsage is the disk usage of a pod. The Scanner does not change it after returning it.
 type PodUsage struct {
-	// At is when the scan of the pod ended.
+	// At is the end of the pod's scan.
 	At time.Time
-	// Containers are the running containers by name. If Options.Containers does not know
-	// the pod, they are by ID and include the sandbox.
+	// Containers are the running containers by name. If Options.Containers does not know the pod, the
+	// keys are IDs, and the sandbox is included.
 	Containers map[string]ContainerUsage
 	// Volumes are the volumes whose files the kubelet counts: emptyDirs (also in memory),
 	// config maps, secrets, projected volumes and the downward API.
 	Volumes []stats.VolumeStats
-	// Ephemeral is the ephemeral storage, as the kubelet adds it up; nil if a part of it
-	// could not be read. Its capacity is that of the file system of KubeletRoot.
+	// Ephemeral is the ephemeral storage, added up as the kubelet does; nil if a part of it could not
+	// be read. Its capacity is that of the file system of KubeletRoot.
 	Ephemeral *stats.FsStats
 }
 
 // ContainerUsage is the disk usage of a container. A field is nil if it is not known.
 type ContainerUsage struct{ Rootfs, Logs *stats.FsStats }
 
-// Options configure a Scanner.
+// Options configures a Scanner.
 type Options struct {
-	// RootFS is where the host's root directory is mounted. KubeletRoot, PodLogs and
-	// ContainerRoot are paths on the host and read below it. Default: "/".
+	// RootFS is where the host's root directory is mounted. KubeletRoot, PodLogs and ContainerRoot are
+	// paths on the host and are read below RootFS. Default: "/".
 	RootFS string
 	// Proc is where the host's /proc is mounted. Default: "/proc".
 	Proc string
@@ -76,11 +76,11 @@ type Options struct {
 	// ContainerRoot is the runtime's directory with the writable layers. A layer elsewhere in
 	// a process's mount table is an error. Default: "/var/lib/containerd".
 	ContainerRoot string
-	// Containers returns the names of a pod's running containers by ID without a scheme, and
-	// whether the pod is known. It must not return ended ones: a container that is not found
-	// makes the pod's sum unknown. A static pod's UID is the hash of its manifest, as in the
-	// names of its cgroup and directory. If Containers is nil, no pod is known. The sum of an
-	// unknown pod is nil, because its sandbox cannot be told from its containers.
+	// Containers returns the names of a pod's running containers by ID without a scheme, and whether
+	// the pod is known. It must not return containers that have ended, because a container that is not
+	// found makes the sum of the pod unknown. A static pod's UID is the hash of its manifest, as in
+	// the names of its cgroup and directory. If Containers is nil, no pod is known. The sum of an
+	// unknown pod is nil, because its sandbox cannot be distinguished from its containers.
 	Containers func(metric.PodUID) (map[string]string, bool)
 
 	// Done is called with the result of each background scan, for logs and metrics. Calls do not
@@ -90,13 +90,13 @@ type Options struct {
 
 // ScanResult is the result of a background scan.
 type ScanResult struct {
-	At       time.Time // when it began
+	At       time.Time // the start of the scan
 	Took     time.Duration
 	Slow     bool  // whether it scanned the slow pods or the others
-	Pods     int   // scanned
-	Unknown  int   // those of Pods without a sum
-	Inodes   int64 // counted
-	Problems error // joined; only the first few in full
+	Pods     int   // the number of scanned pods
+	Unknown  int   // the number of those pods that have no sum
+	Inodes   int64 // the number of counted inodes
+	Problems error // the joined errors; only the first few in full
 }
 
 func (o Options) withDefaults() (Options, error) {

@@ -24,10 +24,10 @@ import (
 	"github.com/weir-metrics/weir/test/cluster/harness"
 )
 
-// TestAgreesWithKubelet compares the figures of a pod with everything that counts with those of
-// a real kubelet and its containerd.
+// TestAgreesWithKubelet compares the figures of a pod, with everything that counts, with those of a
+// real kubelet and its containerd.
 func TestAgreesWithKubelet(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute) // the programs may have to be built
+	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute) // the test may have to build the programs
 	defer cancel()
 	c, err := harness.Start(ctx, harness.Options{
 		Name: fmt.Sprintf("disk-%d", os.Getpid()), Progress: t.Output(),
@@ -75,7 +75,7 @@ func TestAgreesWithKubelet(t *testing.T) {
 		t.Errorf("what the pod uses (-kubelet +weir):\n%s", diff)
 	}
 
-	// With the node's own mount table the layers are the same.
+	// The node's own mount table gives the same layers.
 	proc := t.TempDir()
 	must(t, os.Symlink(filepath.Dir(filepath.Clean(root)), filepath.Join(proc, "1")))
 	table, err := findLayers(proc, "/var/lib/containerd")
@@ -92,7 +92,7 @@ func TestAgreesWithKubelet(t *testing.T) {
 	}
 }
 
-// runPod runs a pod that has ended init containers, writable layers, volumes and logs.
+// runPod runs a pod that has init containers that have ended, writable layers, volumes and logs.
 func runPod(ctx context.Context, t *testing.T, kube kubernetes.Interface, node string) *corev1.Pod {
 	t.Helper()
 	container := func(name string, args ...string) corev1.Container {
@@ -105,12 +105,12 @@ func runPod(ctx context.Context, t *testing.T, kube kubernetes.Interface, node s
 		ObjectMeta: metav1.ObjectMeta{Name: "config"}, Data: map[string]string{"key": strings.Repeat("v", 10_000)},
 	}, metav1.CreateOptions{})
 	must(t, err)
-	root := int64(0) // so that it may write anywhere in the layer
+	root := int64(0) // root may write anywhere in the layer
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "disk"},
 		Spec: corev1.PodSpec{
 			NodeName: node, SecurityContext: &corev1.PodSecurityContext{RunAsUser: &root},
-			// Its writable layer is removed with the container, its logs are not.
+			// The writable layer of the init container is removed with the container, but its logs are not.
 			InitContainers: []corev1.Container{container("init", "exit", "--code", "0")},
 			Containers: []corev1.Container{
 				container("volume", "serve", "--listen", ":8080"),

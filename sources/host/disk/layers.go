@@ -15,18 +15,18 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// layers finds the writable layers of containers, as of one moment.
+// layers finds the writable layers of containers, with the state of one time.
 type layers struct {
 	proc, root string
 	mounted    map[metric.ContainerID]string // from the host's mount table
 	pods       map[metric.PodUID]map[metric.ContainerID][]int
 }
 
-// maxProcesses is how many processes of a container are read for their root.
+// maxProcesses is the number of processes of a container whose root is read.
 const maxProcesses = 8
 
-// findLayers reads the host's mount table and the cgroup of every process. With an error, the
-// result is incomplete, but not nil.
+// findLayers reads the host's mount table and the cgroup of every process. If there is an error,
+// the result is incomplete, but not nil.
 func findLayers(proc, containerRoot string) (*layers, error) {
 	l := &layers{
 		proc: proc, root: containerRoot,
@@ -38,7 +38,7 @@ func findLayers(proc, containerRoot string) (*layers, error) {
 		err = fmt.Errorf("read the host's mounts: %w", err)
 	}
 	for _, o := range parseOverlays(data) {
-		// containerd: /run/containerd/io.containerd.runtime.v2.task/k8s.io/ID/rootfs
+		// containerd mounts at /run/containerd/io.containerd.runtime.v2.task/k8s.io/ID/rootfs.
 		if path.Base(o.point) == "rootfs" {
 			l.mounted[metric.ContainerID(path.Base(path.Dir(o.point)))] = o.upper
 		}
@@ -91,9 +91,9 @@ func containerOf(cgroup string) (podcgroup.Ref, bool) {
 	return podcgroup.Ref{}, false
 }
 
-// parseNamespacedPath parses a cgroup's path. If this process is in its own cgroup namespace, as
-// pods are with version 2, the paths of others begin with "/../.." and lack the common part
-// above both.
+// parseNamespacedPath parses the path of a cgroup. If this process is in its own cgroup namespace,
+// as pods with version 2 are, the paths of others begin with "/../.." and do not have the common
+// part above both.
 func parseNamespacedPath(p string) podcgroup.Ref {
 	ref := podcgroup.Parse(metric.CgroupPath(p))
 	if ref.UID != "" || !strings.HasPrefix(p, "/../") {
@@ -110,7 +110,7 @@ func parseNamespacedPath(p string) podcgroup.Ref {
 	return podcgroup.Ref{}
 }
 
-// errEnded means that a container has no process. It may have ended, or run in a virtual machine.
+// errEnded says that a container has no process. It may have ended, or run in a virtual machine.
 var errEnded = errors.New("it has no process")
 
 // find returns the writable layer of a container, as a path on the host.
@@ -150,8 +150,8 @@ func (l *layers) find(uid metric.PodUID, id metric.ContainerID) (string, error) 
 
 // overlay is a mounted overlay file system.
 type overlay struct {
-	point string // the mount point, as the process of the mountinfo sees it
-	upper string // the writable layer, as given when it was mounted
+	point string // the mount point, as the process with this mountinfo sees it
+	upper string // the writable layer, as in the options of the mount
 }
 
 // parseOverlays returns the overlays in a mountinfo (proc_pid_mountinfo(5)) that are mounted at
@@ -160,7 +160,7 @@ func parseOverlays(mountinfo []byte) []overlay {
 	var list []overlay
 	for line := range bytes.Lines(mountinfo) {
 		if !bytes.Contains(line, []byte(" - overlay ")) {
-			continue // fast path: most are other file systems
+			continue // fast path: most mounts are other file systems
 		}
 		m, ok := cgroupfs.ParseMount(string(line))
 		if !ok || m.Root != "/" {

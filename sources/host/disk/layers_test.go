@@ -21,15 +21,15 @@ func TestOverlays(t *testing.T) {
 		overlay{"/", "/s/9/fs"})
 	f("44 27 0:39 / /a\\040b rw - overlay overlay rw,upperdir=/c\\054d\\134\\012/../e,workdir=/w\n",
 		overlay{"/a b", "/e"})
-	f("27 1 254:0 / / rw - ext4 /dev/vda rw\n"+ // under the overlay
+	f("27 1 254:0 / / rw - ext4 /dev/vda rw\n"+ // this is under the overlay
 		"44 27 0:39 / /x rw - overlay overlay rw,lowerdir=/l,upperdir=/u,workdir=/w\n"+
 		"45 44 0:39 / /y rw,relatime shared:4 master:2 - overlay none rw,upperdir=/v\n",
 		overlay{"/x", "/u"}, overlay{"/y", "/v"})
-	f("44 27 0:39 / /x ro - overlay overlay ro,lowerdir=/l/1:/l/2\n")        // read only: it has none
-	f("44 27 0:39 /etc/hosts /x rw - overlay overlay rw,upperdir=/u\n")      // a part of it
-	f("44 27 0:39 / /x rw - overlay overlay rw,upperdir=ab12/diff\n")        // relative to an unknown directory
+	f("44 27 0:39 / /x ro - overlay overlay ro,lowerdir=/l/1:/l/2\n")        // a read-only overlay has no writable layer
+	f("44 27 0:39 /etc/hosts /x rw - overlay overlay rw,upperdir=/u\n")      // only a part of the file system is mounted
+	f("44 27 0:39 / /x rw - overlay overlay rw,upperdir=ab12/diff\n")        // the path is relative to an unknown directory
 	f("44 27 0:39 / /x rw - tmpfs tmpfs rw,upperdir=/u\n")                   // not an overlay
-	f("44 27 0:39 / /x rw - overlay overlay\n - overlay overlay upperdir=/") // cut short
+	f("44 27 0:39 / /x rw - overlay overlay\n - overlay overlay upperdir=/") // the line is cut
 	f("")
 }
 
@@ -62,7 +62,7 @@ func TestContainerOf(t *testing.T) {
 	f("0::/system.slice/kubepods-burstable-pod"+low+".slice:cri-containerd:"+id+"\n", uid)
 	f("0::/kubepods/pod"+string(uid)+"/"+id+"/docker/"+inner+"\n", uid)
 
-	// Seen from another cgroup namespace.
+	// These paths are seen from another cgroup namespace.
 	f("0::/../../pod"+string(uid)+"/"+id, uid)
 	f("0::/../../../besteffort/pod"+string(uid)+"/"+id, uid)
 	f("0::/../../kubepods-burstable-pod"+low+".slice/cri-containerd-"+id+".scope", uid)
@@ -70,15 +70,15 @@ func TestContainerOf(t *testing.T) {
 	f("0::/../../../kubepods-pod"+low+".slice/cri-containerd-"+id+".scope", uid)
 	f("0::/../../../kubepods-burstable.slice/kubepods-burstable-pod"+low+".slice/cri-containerd-"+id+".scope/init.scope", uid)
 
-	f("0::/kubepods/pod"+string(uid)+"\n", "")   // the pod's own
-	f("0::/docker/"+id+"\n", "")                 // without a pod
-	f("0::/../"+id, "")                          // of the same pod, whose name is above both
+	f("0::/kubepods/pod"+string(uid)+"\n", "")   // the cgroup of the pod itself
+	f("0::/docker/"+id+"\n", "")                 // the container has no pod
+	f("0::/../"+id, "")                          // a container of the same pod: the pod's name is above the namespace's root
 	f("0::/", "")                                // this process itself
-	f("12:pids\n\n:::\n", "")                    // nonsense
-	f("0::/pod"+string(uid)+"/"+id+" (old)", "") // a cgroup that is removed
+	f("12:pids\n\n:::\n", "")                    // not valid
+	f("0::/pod"+string(uid)+"/"+id+" (old)", "") // a removed cgroup
 }
 
-// Every layer that is parsed is in the mount line.
+// FuzzOverlays checks that every parsed layer is in the mount line.
 func FuzzOverlays(f *testing.F) {
 	f.Add([]byte("44 27 0:39 / / rw - overlay overlay rw,upperdir=/s/9\\040/fs,workdir=/w\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {

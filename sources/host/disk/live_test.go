@@ -16,7 +16,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// The layer of a container process that has a real overlay as its root and is in a real cgroup.
+// TestRealContainer checks the layer of a process that has a real overlay as its root and is in a
+// real cgroup.
 func TestRealContainer(t *testing.T) {
 	n := newNode(t)
 	n.fill(uid)
@@ -29,8 +30,8 @@ func TestRealContainer(t *testing.T) {
 	merged := n.path("merged")
 	mount(t, "overlay", merged, "overlay", fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", n.path("lower"), upper, upper+".work"))
 	write(t, 70_000, merged, "srv/data")
-	write(t, 500, merged, "etc/passwd")                    // copied up
-	must(t, os.Remove(filepath.Join(merged, "etc/group"))) // a whiteout
+	write(t, 500, merged, "etc/passwd")                    // this copies the file up
+	must(t, os.Remove(filepath.Join(merged, "etc/group"))) // this makes a whiteout
 
 	joinCgroup(t, startIn(t, merged), fmt.Sprintf("weir-test-%d/kubepods/pod%s/%s", os.Getpid(), uid, newID))
 

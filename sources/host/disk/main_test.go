@@ -17,7 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rootEnv makes the test binary a process with another root: see startIn.
+// rootEnv is an environment variable that makes the test binary a process with another root: see
+// startIn.
 const rootEnv = "WEIR_DISK_TEST_ROOT"
 
 func TestMain(m *testing.M) {
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		fmt.Println("ready")
-		bufio.NewReader(os.Stdin).ReadByte() // until its parent closes the pipe
+		bufio.NewReader(os.Stdin).ReadByte() // it runs until its parent closes the pipe
 		return
 	}
 	goleak.VerifyTestMain(m)
@@ -89,7 +90,7 @@ func write(t testing.TB, n int, parts ...string) string {
 	return file
 }
 
-// mount mounts until the end of the test. It skips the test if that is not allowed.
+// mount mounts a file system until the end of the test. It skips the test if that is not allowed.
 func mount(t testing.TB, what, on, kind, data string) {
 	t.Helper()
 	if err := os.MkdirAll(on, 0o755); err != nil {

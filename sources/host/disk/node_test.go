@@ -32,7 +32,7 @@ type node struct {
 	root   string
 	pid    int
 	mounts string
-	// running are the containers in the pod's status.
+	// running has the containers in the status of each pod.
 	running map[metric.PodUID]map[string]string
 }
 
@@ -107,8 +107,8 @@ func (n *node) fill(uid metric.PodUID) {
 		write(n.t, c.logs, n.logs(uid, c.name, "0.log"))
 		n.process(uid, c.id, strings.TrimPrefix(n.layer(c.id), n.root))
 	}
-	write(n.t, 60_000, n.logs(uid, "app", "0.log.20261121-101112.gz")) // rotated
-	write(n.t, 90_000, n.logs(uid, "init", "0.log"))                   // has ended
+	write(n.t, 60_000, n.logs(uid, "app", "0.log.20261121-101112.gz")) // a rotated log
+	write(n.t, 90_000, n.logs(uid, "init", "0.log"))                   // a container that has ended
 	write(n.t, 50_000, n.layer(pauseID), "pause")
 	n.process(uid, pauseID, strings.TrimPrefix(n.layer(pauseID), n.root))
 	n.running[uid] = map[string]string{appID: "app", sidecarID: "sidecar"}

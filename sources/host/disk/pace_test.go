@@ -31,7 +31,7 @@ func TestPace(t *testing.T) {
 	}
 	f(0.25, 10*time.Millisecond, 40*time.Millisecond)
 	f(0.5, time.Second, 2*time.Second)
-	f(0.25, 4*time.Millisecond, 4*time.Millisecond) // too little for a pause
+	f(0.25, 4*time.Millisecond, 4*time.Millisecond) // too little work for a pause
 	f(1, time.Second, time.Second)
 }
 

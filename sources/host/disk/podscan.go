@@ -19,9 +19,9 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// volumePlugins are the plugin directories of the volumes whose files the kubelet counts. local
-// is true if a volume on disk counts as ephemeral storage. Other volumes (claims, host paths)
-// are not read: a network file system may never answer.
+// volumePlugins are the plugin directories of the volumes whose files the kubelet counts. local is
+// true if a volume on disk counts as ephemeral storage. Other volumes (claims, host paths) are not
+// read, because a network file system may never answer.
 var volumePlugins = []struct {
 	plugin string
 	local  bool
@@ -33,12 +33,12 @@ var volumePlugins = []struct {
 	{"kubernetes.io~downward-api", false},
 }
 
-// nodeScan is what all pods of one scan share, read at its start.
+// nodeScan has what all pods of one scan share. It is read at the start of the scan.
 type nodeScan struct {
 	opts          *Options
 	pace          *pace
 	layers        *layers
-	pods          []metric.PodUID // fastest first
+	pods          []metric.PodUID // the pods with the shortest scans first
 	lastDurations map[metric.PodUID]time.Duration
 	dirs          map[metric.PodUID]string // the kubelet's directories of pods
 	logs          map[metric.PodUID]string // the directories of their logs
@@ -50,13 +50,13 @@ type podScan struct {
 	ctx   context.Context
 	pod   *PodUsage
 	total diskUse
-	errs  []error // if there are any, there is no sum
-	// unknown is true if there is no sum, for a reason that is not an error.
+	errs  []error // if there are any, the pod has no sum
+	// unknown is true if the pod has no sum for a reason that is not an error.
 	unknown bool
 }
 
-// scanPod returns the usage of a pod, which is never nil. The error joins the reasons for its
-// nil fields.
+// scanPod returns the usage of a pod, which is never nil. The error joins the reasons for its nil
+// fields.
 func (v *nodeScan) scanPod(ctx context.Context, uid metric.PodUID) (*PodUsage, error) {
 	l := podScan{nodeScan: v, ctx: ctx, pod: &PodUsage{Containers: map[string]ContainerUsage{}}}
 	dir := v.dirs[uid]
@@ -128,7 +128,7 @@ func (l *podScan) countEtcHosts(file string) {
 func (l *podScan) countLogs(uid metric.PodUID) map[string]diskUse {
 	dir, ok := l.logs[uid]
 	if !ok {
-		l.unknown = true // there are none yet, or Options.PodLogs is wrong
+		l.unknown = true // there are no logs yet, or Options.PodLogs is wrong
 		return nil
 	}
 	files, dirs, err := l.countFiles(dir)
@@ -148,8 +148,8 @@ func (l *podScan) countLogs(uid metric.PodUID) map[string]diskUse {
 	return logs
 }
 
-// countFiles counts the files in a directory, without itself, and returns the names of the
-// directories in it.
+// countFiles counts the files in a directory, without the directory itself, and returns the names
+// of the directories in it.
 func (l *podScan) countFiles(dir string) (u diskUse, dirs []string, err error) {
 	names, err := listNames(dir)
 	if err != nil {
@@ -194,7 +194,7 @@ func (l *podScan) countContainers(uid metric.PodUID, logs map[string]diskUse) {
 		}
 		return
 	}
-	// One is the sandbox. Any other started so recently that its name is not known yet.
+	// One of them is the sandbox. Any other was started so recently that its name is not known yet.
 	l.unknown = l.unknown || unnamed > 1
 	for _, id := range slices.Sorted(maps.Keys(running)) {
 		c := ContainerUsage{Rootfs: l.countLayer(uid, metric.ContainerID(id))}

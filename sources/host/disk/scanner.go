@@ -24,23 +24,23 @@ import (
 )
 
 const (
-	// scanInterval is from the start of one background scan to that of the next.
+	// scanInterval is the time from the start of one background scan to the start of the next.
 	scanInterval = time.Minute
-	// scanShare is the share of time that a background scan may work. The scan of slow pods has
-	// the same share for itself.
+	// scanShare is the share of time in which a background scan may work. The scan of slow pods has
+	// its own share of the same size.
 	scanShare = 0.25
 	// refreshTimeout limits one Refresh.
 	refreshTimeout = 2 * time.Second
 )
 
-// Scanner measures the disk usage of pods. Its methods may be called from several goroutines.
+// Scanner measures the disk usage of pods. Several goroutines may call its methods.
 type Scanner struct {
 	opts Options
 	// podTimeout limits the background scan of one pod. A pod that takes longer is slow: from
 	// then on it is scanned separately, for at most slowTimeout.
 	podTimeout, slowTimeout time.Duration
-	refreshing              chan struct{} // has an element while a Refresh scans
-	doneMu                  sync.Mutex    // held while Done is called
+	refreshing              chan struct{} // it has an element while a Refresh scans
+	doneMu                  sync.Mutex    // it is locked while Done is called
 
 	mu struct {
 		sync.RWMutex
@@ -48,16 +48,16 @@ type Scanner struct {
 	}
 }
 
-// podResult is the result of the last scan of a pod, with its start. took is the duration of
-// the last background scan.
+// podResult is the result of the last scan of a pod, with the start of the scan. took is the
+// duration of the last background scan.
 type podResult struct {
 	pod   *PodUsage
 	began time.Time
 	took  time.Duration
 }
 
-// New returns a Scanner, or an error about the options. A directory that does not exist is no
-// error: then there are no pods.
+// New returns a Scanner. It fails if the options are not valid. If a directory does not exist,
+// there are no pods; that is not an error.
 func New(opts Options) (*Scanner, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -68,8 +68,8 @@ func New(opts Options) (*Scanner, error) {
 	return s, nil
 }
 
-// maxResultAge is the age at which a result expires. The scanner is then blocked, for example by
-// a file system that does not answer.
+// maxResultAge is the age at which a result expires. A result becomes so old only if the scanner is
+// blocked, for example by a file system that does not answer.
 const maxResultAge = time.Hour
 
 // Pod returns the result of the last scan of a pod, if it is not older than an hour.
@@ -114,10 +114,9 @@ func (s *Scanner) runScans(ctx context.Context, slow bool) {
 	}
 }
 
-// Refresh scans all pods at full speed. It returns after two seconds at the latest. It begins
-// with the pods that were fastest last time, so one with millions of files does not delay the
-// others. Pods that it does not reach keep their last result. A second call waits for the
-// first.
+// Refresh scans all pods at full speed. It returns after two seconds at the latest. It begins with
+// the pods that were fastest in the last scan, so a pod with millions of files does not delay the
+// others. Pods that it does not reach keep their last result. A second call waits for the first.
 func (s *Scanner) Refresh(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
@@ -134,7 +133,7 @@ func (s *Scanner) Refresh(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		s.storeResult(uid, podResult{pod, began, v.lastDurations[uid]}) // a scan at full speed does not change whether a pod is slow
+		s.storeResult(uid, podResult{pod, began, v.lastDurations[uid]}) // a scan at full speed must not change whether a pod is slow
 	}
 }
 
@@ -169,7 +168,7 @@ func (s *Scanner) scanPods(ctx context.Context, slow bool) ScanResult {
 		r.Pods++
 		f := podResult{pod, began, time.Since(began)}
 		if before, ok := s.Pod(uid); !slow && errors.Is(err, errSlow) && ok {
-			f.pod = before // until the scan of slow pods has a result
+			f.pod = before // this is used until the scan of slow pods has a result
 		} else if err != nil {
 			p.Add(fmt.Errorf("pod %s: %w", uid, err))
 		}
@@ -193,7 +192,7 @@ func (s *Scanner) hasSlowPods() bool {
 	return false
 }
 
-// storeResult stores a result, unless there is one of a scan that began later.
+// storeResult stores a result, unless the stored one belongs to a scan that began later.
 func (s *Scanner) storeResult(uid metric.PodUID, f podResult) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,8 +201,8 @@ func (s *Scanner) storeResult(uid metric.PodUID, f podResult) {
 	}
 }
 
-// listPods lists the pods of the node, forgets removed ones, and reads what the scans of single
-// pods share.
+// listPods lists the pods of the node, removes the results of removed pods, and reads what the
+// scans of single pods share.
 func (s *Scanner) listPods(p *pace) (*nodeScan, error) {
 	var all cgroupfs.ErrorList
 	layers, err := findLayers(s.opts.Proc, s.opts.ContainerRoot)
@@ -217,7 +216,7 @@ func (s *Scanner) listPods(p *pace) (*nodeScan, error) {
 	names, err := listNames(pods)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		all.Add(fmt.Errorf("list pods: %w", err))
-		return v, all.Err() // without a list, no pod can be forgotten
+		return v, all.Err() // without a list, no result can be removed
 	}
 	for _, name := range names {
 		if uid, ok := podcgroup.NormalizeUID(name); ok {
@@ -228,7 +227,7 @@ func (s *Scanner) listPods(p *pace) (*nodeScan, error) {
 	if names, err = listNames(logs); err != nil && len(v.dirs) > 0 {
 		all.Add(fmt.Errorf("list logs of pods: %w", err))
 	}
-	for _, name := range names { // NAMESPACE_NAME_UID
+	for _, name := range names { // the form is NAMESPACE_NAME_UID
 		if uid, ok := podcgroup.NormalizeUID(name[strings.LastIndexByte(name, '_')+1:]); ok {
 			v.logs[uid] = path.Join(logs, name)
 		}
@@ -250,8 +249,8 @@ func (s *Scanner) listPods(p *pace) (*nodeScan, error) {
 	return v, all.Err()
 }
 
-// listNames returns the names in a directory. It returns an error for anything else: opening a
-// pipe, for example, would block.
+// listNames returns the names in a directory. It returns an error for anything else, because an
+// attempt to open a pipe, for example, would block.
 func listNames(dir string) ([]string, error) {
 	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {

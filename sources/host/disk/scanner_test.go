@@ -67,7 +67,8 @@ func TestPodIsSummedUpAsTheKubeletDoes(t *testing.T) {
 	}
 }
 
-// Without one of its parts a pod has no sum: each case hides one. The other figures are present.
+// TestUnknown checks that a pod without one of its parts has no sum. Each case hides one part; the
+// other figures are present.
 func TestUnknown(t *testing.T) {
 	f := func(name, problem string, hide func(n *node)) {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +111,8 @@ func TestUnknown(t *testing.T) {
 	f("no processes at all", "list processes", func(n *node) { must(t, os.RemoveAll(n.path("/proc"))) })
 }
 
-// The host's mount table takes precedence over a container's processes, and works without any.
+// TestLayerOfTheHost checks that the host's mount table takes precedence over a container's
+// processes, and that no process is needed.
 func TestLayerOfTheHost(t *testing.T) {
 	n := newNode(t)
 	n.fill(uid)
@@ -127,7 +129,8 @@ func TestLayerOfTheHost(t *testing.T) {
 	}
 }
 
-// A process with another root, or one that ended meanwhile, is ignored.
+// TestOtherProcessesOfAContainer checks that a process with another root, or one that has ended, is
+// ignored.
 func TestOtherProcessesOfAContainer(t *testing.T) {
 	n := newNode(t)
 	n.fill(uid)
@@ -143,7 +146,7 @@ func TestOtherProcessesOfAContainer(t *testing.T) {
 	}
 }
 
-// A pod without running containers still uses its files on disk.
+// TestPodHasEnded checks that a pod without running containers still has its files on disk.
 func TestPodHasEnded(t *testing.T) {
 	n := newNode(t)
 	write(t, 10_000, n.pod(other, "volumes/kubernetes.io~empty-dir/cache/file"))
@@ -203,7 +206,8 @@ func TestMemoryVolume(t *testing.T) {
 	t.Error("the volume is not listed")
 }
 
-// If the kubelet's directory is a tmpfs itself, its emptyDirs count as on disk.
+// TestNodeInMemory checks that emptyDirs count as on disk if the kubelet's directory itself is a
+// tmpfs.
 func TestNodeInMemory(t *testing.T) {
 	n := newNode(t)
 	mount(t, "tmpfs", n.path("/var/lib/kubelet"), "tmpfs", "")
@@ -233,7 +237,7 @@ func TestPodsComeAndGo(t *testing.T) {
 	must(t, os.RemoveAll(n.pod(uid)))
 	s.Refresh(context.Background())
 	has(other)
-	// If the pods cannot be listed, none is forgotten.
+	// If the pods cannot be listed, no result is removed.
 	must(t, os.RemoveAll(n.path("/var/lib/kubelet/pods")))
 	write(t, 0, n.path("/var/lib/kubelet/pods"))
 	if r := s.scanPods(context.Background(), false); r.Problems == nil {
@@ -262,7 +266,7 @@ func TestOldScanIsNotUsed(t *testing.T) {
 	})
 }
 
-// A pipe in the place of a directory does not block the scanner.
+// TestListOfAPipe checks that a pipe in place of a directory does not block the scanner.
 func TestListOfAPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	must(t, unix.Mkfifo(pipe, 0o600))
@@ -271,7 +275,8 @@ func TestListOfAPipe(t *testing.T) {
 	}
 }
 
-// A pod with too many files to count in time is counted by the scan of slow pods.
+// TestPodTakesLong checks that a pod with too many files to count in time is counted by the scan of
+// slow pods.
 func TestPodTakesLong(t *testing.T) {
 	n := newNode(t)
 	for _, uid := range []metric.PodUID{uid, other} {
@@ -294,7 +299,7 @@ func TestPodTakesLong(t *testing.T) {
 		of, _ = s.Pod(other)
 		return of
 	}
-	look(true, 0, 0, nil) // no pod is known to be slow
+	look(true, 0, 0, nil) // no pod is slow yet
 	if pod := look(false, 2, 1, errSlow); pod.Ephemeral != nil {
 		t.Errorf("ephemeral storage = %+v, of a pod not counted to its end", used(pod.Ephemeral))
 	}
@@ -304,7 +309,7 @@ func TestPodTakesLong(t *testing.T) {
 		t.Errorf("%d inodes, want %d", got, want)
 	}
 
-	// A pod that was fast until now keeps its last result, and is slow from then on.
+	// A pod that was fast before keeps its last result, and is slow from now on.
 	for _, uid := range []metric.PodUID{uid, other} {
 		f := s.mu.pods[uid]
 		f.took = 0
@@ -315,7 +320,7 @@ func TestPodTakesLong(t *testing.T) {
 	}
 	look(true, 2, 0, nil)
 
-	// The scan of slow pods has a timeout too. A Refresh does not change which pods are slow.
+	// The scan of slow pods has a timeout, too. A Refresh does not change which pods are slow.
 	s.slowTimeout = time.Nanosecond
 	look(true, 2, 1, errSlow)
 	s.Refresh(context.Background())
@@ -338,7 +343,7 @@ func TestQuickOnesFirst(t *testing.T) {
 	}
 	f(1, 2, uid, other)
 	f(2, 1, other, uid)
-	f(1, 1, other, uid) // by UID
+	f(1, 1, other, uid) // sorted by UID
 }
 
 func TestRefresh(t *testing.T) {
@@ -365,7 +370,7 @@ func TestRefresh(t *testing.T) {
 		t.Errorf("what was given out became %+v, want %+v", got, want)
 	}
 
-	// A result of a scan that began earlier does not replace a newer one.
+	// The result of a scan that began earlier does not replace a newer one.
 	s.storeResult(uid, podResult{pod: before, began: after.At.Add(-time.Hour)})
 	if now, _ := s.Pod(uid); now != after {
 		t.Error("an older look replaced a newer one")

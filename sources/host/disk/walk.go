@@ -27,28 +27,28 @@ const (
 	maxDepth = 1000
 	// maxLinks limits the inodes in walker.links, to about 40 MB.
 	maxLinks = 1 << 20
-	// blockSize is the unit of st_blocks in bytes, for every file system.
+	// blockSize is the unit of st_blocks in bytes. It is the same for every file system.
 	blockSize = 512
 )
 
-// walker counts the disk usage of one tree. Pods write while it walks, and may be malicious: it
-// looks every name up in an open directory and follows no link.
+// walker counts the disk usage of one tree. Pods may write at the same time, and may be malicious.
+// The walker therefore looks every name up in an open directory and follows no link.
 type walker struct {
 	pace  *pace
 	dev   uint64
 	links map[uint64]struct{} // counted inodes with several names
-	at    []*openLevel        // by depth
+	at    []*openLevel        // the open directories, by depth
 	use   diskUse
 }
 
-// openLevel has the buffers for listing a directory.
+// openLevel has the buffers for the list of one directory.
 type openLevel struct {
 	buf   []byte
 	names []string
 }
 
-// countTree counts the directory or file at top, as du -x does. It trusts the parents of top.
-// Files that are removed meanwhile do not count.
+// countTree counts the directory or file at top, as du -x does. It trusts the parents of top. Files
+// that are removed in the meantime do not count.
 func countTree(ctx context.Context, top string, p *pace) (diskUse, error) {
 	var st unix.Stat_t
 	if err := unix.Lstat(top, &st); err != nil {
@@ -160,7 +160,7 @@ const (
 
 func newPace(share float64) *pace { return &pace{share: share, since: time.Now()} }
 
-// step is one more file, and returns an error once ctx has ended.
+// step counts one more file. It returns an error if ctx has ended.
 func (p *pace) step(ctx context.Context) error {
 	if p.steps++; p.steps%stepsPerCheck != 0 {
 		return nil

@@ -62,7 +62,7 @@ func TestCountsWhatDuCounts(t *testing.T) {
 		must(t, os.Symlink("long/"+strings.Repeat("x", 200), filepath.Join(dir, "with a block")))
 	})
 	f("what is no file", func(t *testing.T, dir string) {
-		must(t, unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600)) // opening it would block
+		must(t, unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600)) // an open would block
 		write(t, 5, dir, "new\nline \\ \xff")
 	})
 	f("another device below", func(t *testing.T, dir string) {
@@ -94,7 +94,7 @@ func TestCountsWhatDuCounts(t *testing.T) {
 	}
 }
 
-// A file or a link at the top counts itself.
+// TestCountsOneFile checks that a file or a link at the top counts itself.
 func TestCountsOneFile(t *testing.T) {
 	dir := t.TempDir()
 	file, link := write(t, 5000, dir, "file"), filepath.Join(dir, "link")
@@ -106,7 +106,7 @@ func TestCountsOneFile(t *testing.T) {
 	}
 }
 
-// Files are added and removed during the count: those that stay are in every sum.
+// TestFilesVanish adds and removes files during the count. The files that stay are in every sum.
 func TestFilesVanish(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 50 {
@@ -141,7 +141,7 @@ func TestFilesVanish(t *testing.T) {
 	must(t, <-stopped)
 }
 
-// A directory is replaced by another, a link or a file after it was listed.
+// TestDirectoryReplaced replaces a directory by another one, a link or a file after it was listed.
 func TestDirectoryReplaced(t *testing.T) {
 	f := func(name string, replace func(t *testing.T, at, outside string)) {
 		t.Run(name, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestCannotCount(t *testing.T) {
 	deep := t.TempDir()
 	dir, err := os.OpenRoot(deep)
 	must(t, err)
-	for range maxDepth { // deeper than the longest path, as a pod can
+	for range maxDepth { // deeper than the longest path, which a pod can create
 		must(t, dir.Mkdir("d", 0o755))
 		below, err := dir.OpenRoot("d")
 		must(t, err)
@@ -212,7 +212,7 @@ func TestClosedDirectory(t *testing.T) {
 	must(t, os.Chmod(filepath.Join(dir, "closed"), 0o700))
 	errs := make(chan error)
 	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with its user
+		runtime.LockOSThread() // it is never unlocked, so the thread ends with its goroutine
 		if err := unix.Setfsuid(65534); err != nil {
 			errs <- err
 			return

@@ -19,8 +19,8 @@ import (
 	"github.com/weir-metrics/weir/test/capture"
 )
 
-// TestCaptures judges the captured cgroups of a real node in known situations, with the pods of
-// its API server at that moment. A line is a judgement other than live, with its rounds.
+// TestCaptures judges the captured cgroups of a real node in known situations, with the pods of its
+// API server at that time. Each line is a judgement other than live, with its rounds.
 func TestCaptures(t *testing.T) {
 	datadriven.RunTest(t, "testdata/captures.txt", func(t *testing.T, d *datadriven.TestData) string {
 		rounds := capture.Glob(t, d.Cmd+"/[0-9][0-9]")
@@ -48,7 +48,7 @@ func TestCaptures(t *testing.T) {
 	})
 }
 
-// notLive returns the judgements other than live, without what differs between rounds.
+// notLive returns the judgements other than live, without the parts that differ between rounds.
 func notLive(r *Report) (lines []string) {
 	for i := range r.Pods {
 		p := &r.Pods[i]
@@ -94,7 +94,7 @@ func capturedTree(t *testing.T, round string) *Tree {
 				pods[c.UID] = map[podcgroup.QoS]*Cgroup{}
 			}
 			pods[c.UID][c.QoS] = c
-		case podcgroup.Container: // its pod is listed before it
+		case podcgroup.Container: // its pod is earlier in the list
 			pod := pods[c.UID][c.QoS]
 			pod.Containers = append(pod.Containers, c)
 			pod.ForeignProcesses += e.Procs

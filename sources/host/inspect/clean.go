@@ -17,9 +17,9 @@ import (
 // Removal is the result of removing one cgroup.
 type Removal struct {
 	Path metric.CgroupPath `json:"path"`
-	// Removed are the hierarchies that it was removed from.
+	// Removed are the hierarchies from which it was removed.
 	Removed []string `json:"removed,omitempty"`
-	// Failed explains why it still exists in some hierarchy; empty if it is gone.
+	// Failed says why it still exists in some hierarchy; empty if it is gone.
 	Failed string `json:"failed,omitempty"`
 }
 
@@ -34,9 +34,9 @@ func (r *Report) Failed() (n int) {
 }
 
 // Clean removes the removable cgroups of the report, with the cgroups below them, in every
-// hierarchy. It first checks each one again in every hierarchy. If a process is inside by
-// now, or another cgroup has taken the path, Clean removes nothing of it. Clean returns the
-// results and adds them to the report.
+// hierarchy. Before that it checks each one again in every hierarchy. If a process is inside now,
+// or another cgroup has the same path, Clean does not remove the cgroup. Clean returns the results
+// and adds them to the report.
 func (i *Inspector) Clean(r *Report) []Removal {
 	for n := range r.Pods {
 		if p := &r.Pods[n]; p.Removable && p.cgroup != nil {
@@ -88,8 +88,8 @@ func (i *Inspector) checkRemovable(c *Cgroup) error {
 	return nil
 }
 
-// openJudged opens the directory of c in one hierarchy. It follows no link, and returns an
-// error if the inode is not the one that was judged.
+// openJudged opens the directory of c in one hierarchy. It follows no link, and returns an error if
+// the inode is not the one that was judged.
 func openJudged(c *Cgroup, at Location) (*os.Root, error) {
 	dir, err := os.OpenRoot(at.Dir)
 	if err != nil {
@@ -130,7 +130,7 @@ func openDirectory(dir *os.Root, name string) (*os.Root, error) {
 func checkEmpty(dir *os.Root, unified bool) error {
 	procs, err := dir.ReadFile("cgroup.procs")
 	switch {
-	case cgroupfs.IsRemoved(err), errors.Is(err, syscall.EOPNOTSUPP) && unified: // the kernel refuses to remove it if it is in use
+	case cgroupfs.IsRemoved(err), errors.Is(err, syscall.EOPNOTSUPP) && unified: // the kernel refuses to remove the cgroup if it is in use
 	case err != nil:
 		return fmt.Errorf("read its processes: %w", err)
 	case len(strings.TrimSpace(string(procs))) > 0:
@@ -142,7 +142,7 @@ func checkEmpty(dir *os.Root, unified bool) error {
 // eachBelow opens each directory in dir and calls do with it.
 func eachBelow(dir *os.Root, do func(below *os.Root, name string) error) error {
 	entries, err := listDirectory(dir)
-	if err != nil && !cgroupfs.IsRemoved(err) { // a removed one has no children
+	if err != nil && !cgroupfs.IsRemoved(err) { // a removed directory has no children
 		return fmt.Errorf("list it: %w", err)
 	}
 	for _, e := range entries {
@@ -200,7 +200,7 @@ func (i *Inspector) removeBelow(dir *os.Root) error {
 	})
 }
 
-// explainRefusal adds to an error of rmdir what it means for a cgroup.
+// explainRefusal adds to an error of rmdir an explanation for cgroups.
 func explainRefusal(err error) error {
 	switch {
 	case errors.Is(err, syscall.EBUSY):

@@ -7,11 +7,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// collectInterval is the maximum age of a report: a CgroupCollector inspects the machine no more often.
+// collectInterval is the maximum age of a report. A CgroupCollector does not inspect the machine
+// more often.
 const collectInterval = time.Minute
 
 // CgroupCollector is a Prometheus collector of the leftover cgroups on this machine. It inspects
-// the machine in Collect and starts no goroutine.
+// the machine in Collect, and starts no goroutine.
 type CgroupCollector struct {
 	inspector *Inspector
 	pods      func() *Pods
@@ -23,8 +24,8 @@ type CgroupCollector struct {
 	}
 }
 
-// NewCollector returns a CgroupCollector. pods returns this node's pods, or nil if there is no list
-// of them. It is called after i has read the cgroups.
+// NewCollector returns a CgroupCollector. pods returns the pods of this node, or nil if there is no
+// list of them. It is called after i has read the cgroups.
 func NewCollector(i *Inspector, pods func() *Pods) *CgroupCollector {
 	return &CgroupCollector{inspector: i, pods: pods, now: time.Now}
 }
@@ -66,7 +67,7 @@ func (c *CgroupCollector) Collect(to chan<- prometheus.Metric) {
 	var oldest time.Time
 	for i := range r.Pods {
 		p := &r.Pods[i]
-		if p.Driver != "" { // else it is a container's, outside of its pod's
+		if p.Driver != "" { // otherwise it is a container's cgroup outside of its pod's
 			pods[p.Judgement]++
 		}
 		for k := range p.Containers {
@@ -81,7 +82,7 @@ func (c *CgroupCollector) Collect(to chan<- prometheus.Metric) {
 		}
 	}
 	for _, j := range Judgements() {
-		if j != OldContainer { // only containers can be
+		if j != OldContainer { // only containers can be old
 			gauge(podsDesc, float64(pods[j]), string(j))
 		}
 		if j.Leftover() {

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// processEvidence describes what runs in c.
+// processEvidence describes the processes in c.
 func (j *judging) processEvidence(c *Cgroup) []string {
 	var reasons []string
 	if n := c.CountProcesses(); n > 0 {
@@ -50,7 +50,7 @@ func (c *Cgroup) processNames() string {
 	return ": " + humanize.List(names, 0)
 }
 
-// stateName returns the name of a process state, given the letter that ps shows.
+// stateName returns the name of a process state. s is the letter that ps shows.
 func stateName(s string) string {
 	switch s {
 	case "D":

@@ -15,18 +15,18 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// fixture is a machine of plain files: hierarchies of cgroups, and processes.
+// fixture is a machine of plain files, with hierarchies of cgroups and processes.
 type fixture struct {
 	t      testing.TB
-	mount  string // the parent of the hierarchies; version 2 alone is at the mount itself
+	mount  string // the parent of the hierarchies; if there is only version 2, it is mounted here
 	proc   string
 	boot   time.Time
-	single bool // version 2 alone
+	single bool // whether there is only version 2
 	all    []string
 }
 
-// newFixture creates the hierarchies of kind "v1", "v2" or "hybrid", or named version 1
-// hierarchies.
+// newFixture creates the hierarchies of kind "v1", "v2" or "hybrid", or version 1 hierarchies with
+// the given names.
 func newFixture(t testing.TB, kind string) *fixture {
 	t.Helper()
 	f := &fixture{t: t, mount: filepath.Join(t.TempDir(), "cgroup"), proc: t.TempDir(), boot: transcript.Epoch.Add(-48 * time.Hour)}
@@ -74,9 +74,9 @@ func (f *fixture) mkdir(dir string) {
 	}
 }
 
-// cgroup creates a cgroup in the named hierarchies, "all" or some of f.all. Words are
-// pids=1,2 (in the first hierarchy alone: pid1=3), age=2h, current=3 (of the pids
-// controller), populated, frozen, and files of limits: cpu.shares=102, cpu.max=max,100000.
+// cgroup creates a cgroup in the named hierarchies: "all", or some of f.all. Words are pids=1,2
+// (only in the first hierarchy: pid1=3), age=2h, current=3 (of the pids controller), populated,
+// frozen, and files with limits: cpu.shares=102, cpu.max=max,100000.
 func (f *fixture) cgroup(path, hierarchies string, words ...string) {
 	f.t.Helper()
 	in := f.all
@@ -161,8 +161,8 @@ func (f *fixture) inspector(under metric.CgroupPath) *Inspector {
 	return i
 }
 
-// asKernel removes a directory with its files as the kernel removes a cgroup: not while it has
-// processes or children.
+// asKernel removes a directory with its files as the kernel removes a cgroup: it refuses while the
+// cgroup has processes or children.
 func asKernel(dir *os.Root, name string) error {
 	busy := &fs.PathError{Op: "rmdir", Path: name, Err: syscall.EBUSY}
 	if procs, err := dir.ReadFile(filepath.Join(name, "cgroup.procs")); err != nil || strings.TrimSpace(string(procs)) != "" {
@@ -190,7 +190,7 @@ func asKernel(dir *os.Root, name string) error {
 	return dir.Remove(name)
 }
 
-// directories returns every cgroup, as hierarchy and path.
+// directories returns every cgroup in the form of hierarchy and path.
 func (f *fixture) directories() map[string]bool {
 	f.t.Helper()
 	found := map[string]bool{}
@@ -206,8 +206,8 @@ func (f *fixture) directories() map[string]bool {
 	return found
 }
 
-// In transcripts a UID is one letter after a $, and a container's ID is one digit after a #.
-// expand replaces them with names as long as real ones.
+// expand replaces short names by names as long as real ones. In transcripts a UID is one letter
+// after a $, and the ID of a container is one digit after a #.
 func expand(s string) string {
 	for c := 'A'; c <= 'F'; c++ {
 		u := uidOf(c)

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// inode returns a directory's inode; 0 if there is none.
+// inode returns the inode of a directory; 0 if it is not known.
 func inode(info fs.FileInfo) uint64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return st.Ino

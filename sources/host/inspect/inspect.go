@@ -1,8 +1,7 @@
-// Package inspect finds the cgroups of pods on this machine and judges each: which pod it
-// belongs to, whether it is where it should be, and whether processes are inside. The
-// kubelet removes the cgroup of a pod only after the pod was deleted. A process that cannot
-// be killed, or a restart of the kubelet at a bad moment, leaves the cgroup behind, and the
-// kubelet then reports one pod twice.
+// Package inspect finds the cgroups of pods on this machine and judges each: to which pod it
+// belongs, whether it is at the right place, and whether it has processes. The kubelet removes the
+// cgroup of a pod only after the pod was deleted. If a process cannot be killed, or the kubelet
+// restarts at the wrong time, the cgroup stays, and the kubelet then reports one pod twice.
 //
 // There are three independent steps:
 //
@@ -11,9 +10,9 @@
 //	report := inspect.Judge(tree, pods, now) // a pure function
 //	removals := i.Clean(report)              // the only step that changes anything
 //
-// Pods is the list of this node's pods from a kubelet or an API server, requested after the
-// tree was read; nil if there is none. README.md lists the files, the judgements and the
-// conditions under which Clean removes a cgroup.
+// Pods is the list of this node's pods from a kubelet or an API server, requested after the tree
+// was read; nil if there is none. README.md lists the files, the judgements and the conditions
+// under which Clean removes a cgroup.
 package inspect
 
 import (
@@ -25,17 +24,17 @@ import (
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// Options are the places to read. The zero Options means the whole of this machine.
+// Options has the directories to read. The zero Options means the whole of this machine.
 type Options struct {
-	// Mount is the directory in which the cgroup hierarchies are mounted, such as
-	// /host/sys/fs/cgroup in a pod with the host's mounted there. Default: from this
+	// Mount is the directory in which the cgroup hierarchies are mounted, for example
+	// /host/sys/fs/cgroup in a pod that has the host's directory mounted there. Default: from this
 	// process's mountinfo.
 	Mount string
 	// Proc is the directory of processes. Default "/proc".
 	Proc string
 	// Under limits Read and Clean to a cgroup and those below it. Default "/".
 	Under metric.CgroupPath
-	// Now is the clock. Default time.Now.
+	// Now returns the current time. Default time.Now.
 	Now func() time.Time
 }
 
@@ -50,15 +49,15 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Inspector reads and cleans the cgroups of pods on one machine. It keeps no file open
-// between calls, and its methods may be called from several goroutines.
+// Inspector reads and cleans the cgroups of pods on one machine. It keeps no file open between
+// calls. Several goroutines may call its methods.
 type Inspector struct {
 	options     Options
 	hierarchies cgroupfs.Hierarchies
-	rmdir       func(dir *os.Root, name string) error // removes one empty cgroup
+	rmdir       func(dir *os.Root, name string) error // it removes one empty cgroup
 }
 
-// New finds the hierarchies. It returns an error if there are none.
+// New finds the hierarchies. It fails if there are none.
 func New(o Options) (*Inspector, error) {
 	o = o.withDefaults()
 	hierarchies, err := cgroupfs.Find(o.Mount, o.Proc)

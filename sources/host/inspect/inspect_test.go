@@ -15,17 +15,17 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// TestTranscripts shows what is found on a machine, how it is judged, and
-// what is removed. The commands:
+// TestTranscripts prints what is found on a machine, how it is judged, and what is removed. The
+// commands:
 //
 //	machine v1|v2|hybrid
 //	    PATH [in=cpu,memory] [pids=1,2] [age=10m] ...   a cgroup; see fixture.cgroup
 //	    process 1 sleep S age=5m
 //	pods [from=kubelet|server|nobody] [at=0s]
 //	    see parsePods
-//	judge [wide] [root=/x]     what weir inspect cgroups shows
-//	clean                      what is gone then
-//	meanwhile                  as machine, between judging and cleaning
+//	judge [wide] [root=/x]     the output of weir inspect cgroups
+//	clean                      prints what was removed
+//	meanwhile                  like machine, between judge and clean
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, file string) {
 		var (
@@ -116,7 +116,7 @@ func (f *fixture) add(input string) {
 			if err := os.Symlink(filepath.Join(f.mount, words[2]), filepath.Join(f.mount, words[1])); err != nil {
 				f.t.Fatal(err)
 			}
-		case "again": // another directory of the same path
+		case "again": // another directory with the same path
 			dir := filepath.Join(f.mount, words[1])
 			if err := os.Rename(dir, filepath.Join(f.t.TempDir(), "old")); err != nil {
 				f.t.Fatal(err)
@@ -132,7 +132,8 @@ func (f *fixture) add(input string) {
 	}
 }
 
-// The command of a process may contain terminal commands: its pod may be malicious.
+// TestTableObeysNoProcess checks that the command of a process cannot send control sequences to the
+// terminal: its pod may be malicious.
 func TestTableObeysNoProcess(t *testing.T) {
 	f := newFixture(t, "v2")
 	f.add("/kubepods/pod$A pids=7")
@@ -153,7 +154,8 @@ func TestTableObeysNoProcess(t *testing.T) {
 	}
 }
 
-// It is no error if someone else removes a cgroup while Clean does.
+// TestCleanBesideTheKubelet checks that it is not an error if another program removes a cgroup at
+// the same time as Clean.
 func TestCleanBesideTheKubelet(t *testing.T) {
 	f := newFixture(t, "v1")
 	f.add("/kubepods/burstable/pod$A/#1\n/kubepods/burstable/pod$A")
@@ -203,7 +205,7 @@ func TestProcessTable(t *testing.T) {
 	if got := table.find(4711); got == nil || got.PID != want.PID || got.Command != want.Command || got.State != want.State || !got.Started.Equal(want.Started) {
 		t.Errorf("find: got %+v, want %+v", got, want)
 	}
-	for _, pid := range []int{12, 13} { // torn, ended
+	for _, pid := range []int{12, 13} { // a broken stat file, and a process that has ended
 		if got := table.find(pid); got != nil {
 			t.Errorf("find(%d) = %+v, want none", pid, got)
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // BenchmarkInspect reads and judges a node of 110 pods with three containers each in hybrid
-// hierarchies. It is the cost of one scrape of the metrics.
+// hierarchies. This is the cost of one scrape of the metrics.
 func BenchmarkInspect(b *testing.B) {
 	f := newFixture(b, "hybrid")
 	pods := &Pods{From: "the API server", At: transcript.Epoch}

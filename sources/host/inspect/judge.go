@@ -13,8 +13,8 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// Judge compares every cgroup in the tree with the pods of this node and gives each a
-// Judgement. pods may be nil: then most are Unknown. now is the time by this machine's clock.
+// Judge compares every cgroup in the tree with the pods of this node and gives each a Judgement.
+// pods may be nil; most judgements are then Unknown. now is the time of this machine's clock.
 func Judge(t *Tree, pods *Pods, now time.Time) *Report {
 	j := &judging{tree: t, pods: pods, now: now, cgroupsByUID: map[metric.PodUID][]*Cgroup{}}
 	r := &Report{Time: t.Ended, Cgroups: t.Hierarchies.Mode(), Roots: append([]metric.CgroupPath{}, t.Roots...), Pods: []PodCgroups{}}
@@ -42,17 +42,17 @@ func Judge(t *Tree, pods *Pods, now time.Time) *Report {
 	return r
 }
 
-// judging is the state of one call of Judge.
+// judging has the state of one call of Judge.
 type judging struct {
 	tree         *Tree
-	pods         *Pods // nil: there is no list of pods
+	pods         *Pods // nil if there is no list of pods
 	now          time.Time
 	podsByUID    podsByUID
-	doubt        string                      // why pods that are not in the list may exist; empty if the list is used
-	cgroupsByUID map[metric.PodUID][]*Cgroup // pods' cgroups only, not containers'
+	doubt        string                      // why pods may exist that are not in the list; empty if the list is used
+	cgroupsByUID map[metric.PodUID][]*Cgroup // only cgroups of pods, not of containers
 }
 
-// judgePod judges a pod's cgroup, and those of its containers.
+// judgePod judges the cgroup of a pod, and those of its containers.
 func (j *judging) judgePod(c *Cgroup) PodCgroups {
 	p := PodCgroups{
 		CgroupReport: j.describeCgroup(c),
@@ -93,9 +93,9 @@ func (j *judging) judgePod(c *Cgroup) PodCgroups {
 	return p
 }
 
-// chooseOwn returns which of the cgroups of one UID is the pod's, and the others. The
-// pod's is the one in the QoS class of the spec, or else the one with processes. own is
-// nil if two fit equally well.
+// chooseOwn returns which of the cgroups of one UID is the one that the pod uses, and the others.
+// It is the one in the QoS class of the spec, or else the one with processes. own is nil if two fit
+// equally well.
 func (j *judging) chooseOwn(uid metric.PodUID, spec podcgroup.QoS) (own *Cgroup, others []*Cgroup) {
 	rank := func(c *Cgroup) (n int) {
 		if spec != "" && c.QoS == spec {
@@ -141,7 +141,7 @@ func (j *judging) judgeOwn(p *PodCgroups, facts *cluster.Pod, others []*Cgroup) 
 	}
 }
 
-// emptyReason explains why nothing runs in the cgroup of a listed pod.
+// emptyReason says why the cgroup of a listed pod has no process.
 func emptyReason(facts *cluster.Pod) string {
 	switch {
 	case !facts.Deleted.IsZero():
@@ -154,8 +154,8 @@ func emptyReason(facts *cluster.Pod) string {
 	return "nothing runs in it yet: the pod is starting"
 }
 
-// duplicateReason explains why c is not the cgroup of its pod. own is nil if it is not
-// known which one is.
+// duplicateReason says why c is not the cgroup that the pod uses. own is nil if that one is not
+// known.
 func duplicateReason(c, own *Cgroup, others []*Cgroup, spec podcgroup.QoS) string {
 	if own == nil {
 		var paths []string
@@ -210,7 +210,7 @@ func (j *judging) judgeUnlistedUID(c *Cgroup) (Judgement, string) {
 	return NoPod, fmt.Sprintf("%s lists %s, none with this UID", j.pods.From, humanize.Count(len(j.pods.List), "pod"))
 }
 
-// keptBecause explains why a cgroup without a pod must not be removed; empty if it may be.
+// keptBecause says why a cgroup without a pod must not be removed; empty if it may be removed.
 func (j *judging) keptBecause(c *Cgroup) string {
 	switch {
 	case c.Unreadable:
@@ -227,7 +227,7 @@ func (j *judging) keptBecause(c *Cgroup) string {
 	return ""
 }
 
-// countOutsidePod counts the cgroups of a pod's containers that lie outside of the pod's.
+// countOutsidePod counts the cgroups of a pod's containers that are outside of the pod's cgroup.
 func (j *judging) countOutsidePod(uid metric.PodUID) (n int) {
 	for _, c := range j.tree.OutsidePods {
 		if c.UID == uid {
@@ -237,7 +237,7 @@ func (j *judging) countOutsidePod(uid metric.PodUID) (n int) {
 	return n
 }
 
-// judgeOutsidePod judges a container's cgroup outside of its pod's.
+// judgeOutsidePod judges the cgroup of a container outside of its pod's cgroup.
 func (j *judging) judgeOutsidePod(c *Cgroup) PodCgroups {
 	p := PodCgroups{UID: c.UID, PathQoS: c.QoS, cgroup: c}
 	facts := j.podsByUID[c.UID]
@@ -257,11 +257,11 @@ func (j *judging) judgeOutsidePod(c *Cgroup) PodCgroups {
 	return p
 }
 
-// shownProcesses is how many processes of a cgroup a report lists.
+// shownProcesses is the number of processes of a cgroup that a report lists.
 const shownProcesses = 3
 
-// describeCgroup returns what is known of c, without a judgement: its reasons only
-// describe its processes.
+// describeCgroup returns what is known about c, without a judgement. Its reasons describe only its
+// processes.
 func (j *judging) describeCgroup(c *Cgroup) CgroupReport {
 	d := CgroupReport{
 		Path: c.Path, Hierarchies: c.hierarchyNames(),
@@ -280,15 +280,15 @@ func (j *judging) describeCgroup(c *Cgroup) CgroupReport {
 	return d
 }
 
-// setStarted sets the start from a status, if it has one.
+// setStarted sets the start time from a status, if the status has one.
 func (d *CgroupReport) setStarted(at time.Time) {
 	if !at.IsZero() {
 		d.Since, d.SinceFrom = at, FromStatus
 	}
 }
 
-// mostHierarchies returns the largest number of hierarchies that one pod's cgroup is in.
-// A runtime may leave some hierarchies out, the same ones for all pods.
+// mostHierarchies returns the largest number of hierarchies in which one pod's cgroup is. A runtime
+// may omit some hierarchies, the same ones for all pods.
 func (j *judging) mostHierarchies() (n int) {
 	for _, c := range j.tree.Pods {
 		n = max(n, len(c.Locations))

@@ -14,8 +14,8 @@ func (j *judging) newContainer(c *Cgroup, judgement Judgement, reason string) Co
 	return ContainerReport{CgroupReport: d, ID: c.ID, Runtime: c.Runtime}
 }
 
-// judgeContainer judges one container's cgroup. sandbox is the cgroup of the pod's
-// sandbox, or nil if it is not known.
+// judgeContainer judges the cgroup of one container. sandbox is the cgroup of the pod's sandbox;
+// nil if it is not known.
 func (j *judging) judgeContainer(c *Cgroup, facts *cluster.Pod, sandbox *Cgroup) ContainerReport {
 	state, ended := statusOf(facts, c.ID)
 	if state != nil {
@@ -43,8 +43,8 @@ func (j *judging) judgeContainer(c *Cgroup, facts *cluster.Pod, sandbox *Cgroup)
 	return j.newContainer(c, OldContainer, "no container's status names it, and it is not the pod's sandbox")
 }
 
-// statusOf returns the container with id in its status, and whether that run has ended.
-// It returns nil if no status has id.
+// statusOf returns the container that has id in its status, and whether that run has ended. It
+// returns nil if no status has id.
 func statusOf(facts *cluster.Pod, id metric.ContainerID) (c *cluster.Container, ended bool) {
 	for i := range facts.Containers {
 		switch c := &facts.Containers[i]; id {
@@ -57,12 +57,11 @@ func statusOf(facts *cluster.Pod, id metric.ContainerID) (c *cluster.Container, 
 	return nil, false
 }
 
-// pauseCommand is the command in a sandbox, with every runtime that runs one there.
+// pauseCommand is the command that runs in a sandbox, with every runtime that runs a command there.
 const pauseCommand = "pause"
 
-// findSandbox returns the cgroup of a pod's sandbox. A sandbox is in no status and has
-// processes. It is the one that runs pause, or else the oldest: it starts before its
-// containers.
+// findSandbox returns the cgroup of a pod's sandbox. A sandbox is in no status and has processes.
+// It is the one that runs pause, or else the oldest one, because it starts before the containers.
 func findSandbox(pod *Cgroup, facts *cluster.Pod) (oldest *Cgroup) {
 	for _, c := range pod.Containers {
 		if state, _ := statusOf(facts, c.ID); state != nil || c.IsEmpty() {
@@ -78,7 +77,7 @@ func findSandbox(pod *Cgroup, facts *cluster.Pod) (oldest *Cgroup) {
 	return oldest
 }
 
-// startedBy returns the latest moment at which c can have been created.
+// startedBy returns the latest time at which c can have been created.
 func (c *Cgroup) startedBy() time.Time {
 	if len(c.Processes) > 0 && c.Processes[0].Started.Before(c.EarliestModified) {
 		return c.Processes[0].Started
@@ -86,10 +85,10 @@ func (c *Cgroup) startedBy() time.Time {
 	return c.EarliestModified
 }
 
-// justStarted reports whether c is so young that a status may not have it yet.
+// justStarted reports whether c is so new that a status may not have it yet.
 func (j *judging) justStarted(c *Cgroup) bool { return c.startedBy().Add(SettleTime).After(j.pods.At) }
 
-// judgeDuplicateContainers judges the containers' cgroups in c, a duplicate of own. own
+// judgeDuplicateContainers judges the cgroups of containers in c, which is a duplicate of own. own
 // is nil if it is not known which cgroup the pod uses.
 func (j *judging) judgeDuplicateContainers(c, own *Cgroup, facts *cluster.Pod) (out []ContainerReport) {
 	for _, below := range c.Containers {

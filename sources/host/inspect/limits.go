@@ -12,25 +12,24 @@ import (
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// Limits are what the kernel lets a cgroup use. A field is nil if no hierarchy has its
-// file.
+// Limits are the kernel's limits for a cgroup. A field is nil if no hierarchy has its file.
 type Limits struct {
 	// Shares is cpu.shares of version 1. Weight is cpu.weight of version 2.
 	Shares *int64 `json:"shares,omitempty"`
 	Weight *int64 `json:"weight,omitempty"`
-	// Quota is the CPU time for each Period, both in microseconds; NoLimit if it is
-	// unlimited.
+	// Quota is the CPU time for each Period, both in microseconds; NoLimit if the CPU time is not
+	// limited.
 	Quota  *int64 `json:"quotaMicroseconds,omitempty"`
 	Period *int64 `json:"periodMicroseconds,omitempty"`
-	// Memory is in bytes; NoLimit if it is unlimited.
+	// Memory is in bytes; NoLimit if memory is not limited.
 	Memory *int64 `json:"memoryLimitBytes,omitempty"`
 }
 
-// NoLimit is the value of a field for an unlimited resource.
+// NoLimit is the value of a field for a resource without a limit.
 const NoLimit = -1
 
-// read reads the limits in a cgroup's directory of one hierarchy. entries are its files.
-// A file that vanishes meanwhile is no error.
+// read reads the limits in a cgroup's directory of one hierarchy. entries are the files in it. It
+// is not an error if a file disappears in the meantime.
 func (l *Limits) read(dir *os.Root, entries []fs.DirEntry) error {
 	var errs []error
 	for _, e := range entries {
@@ -49,8 +48,8 @@ func (l *Limits) read(dir *os.Root, entries []fs.DirEntry) error {
 	return errors.Join(errs...)
 }
 
-// fieldsOf returns the fields for the numbers in a file, in their order; nil for a file without
-// limits.
+// fieldsOf returns the fields for the numbers in a file, in their order. It returns nil for a file
+// without limits.
 func (l *Limits) fieldsOf(file string) []**int64 {
 	switch file {
 	case "cpu.shares":
@@ -69,7 +68,7 @@ func (l *Limits) fieldsOf(file string) []**int64 {
 	return nil
 }
 
-// parseLimits parses numbers. "max" (version 2), -1 and huge numbers (version 1) are NoLimit.
+// parseLimits parses numbers. "max" (version 2), -1 and huge numbers (version 1) become NoLimit.
 func parseLimits(fields []**int64, text string) error {
 	words := strings.Fields(text)
 	if len(words) != len(fields) {

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// Programs read limits by these names: weir resize apply compares them with the resized
-// containers.
+// TestLimitsAsJSON checks the names by which programs read limits. weir resize apply compares the
+// limits with the resized containers.
 func TestLimitsAsJSON(t *testing.T) {
 	for kind, c := range map[string]struct{ words, want string }{
 		"v1": {
@@ -19,7 +19,7 @@ func TestLimitsAsJSON(t *testing.T) {
 			"cpu.weight=4 cpu.max=max,100000 memory.max=67108864",
 			`{"weight":4,"quotaMicroseconds":-1,"periodMicroseconds":100000,"memoryLimitBytes":67108864}`,
 		},
-		// Version 2 beside version 1, and neither limits anything here.
+		// Version 2 is mounted in addition to version 1, and neither has limits here.
 		"hybrid": {"pids=101", `null`},
 	} {
 		f := newFixture(t, kind)

@@ -8,9 +8,8 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// SettleTime is how much older than a list of pods a cgroup must be before its absence
-// from the list means that its pod is gone. A kubelet creates a pod's cgroup before
-// anything runs in it.
+// SettleTime is how much older than a list of pods a cgroup must be before its absence from the
+// list means that its pod was deleted. A kubelet creates a pod's cgroup before anything runs in it.
 const SettleTime = time.Minute
 
 // Pods is a list of all pods on this node. A nil *Pods means that there is no list.
@@ -18,15 +17,15 @@ type Pods struct {
 	List []*cluster.Pod
 	// From is the source of the list, for people: "the kubelet at https://...".
 	From string
-	// At is the time of the list by this machine's clock: when the request was sent, or
-	// when the file was written. Pods may have changed after it, not before.
+	// At is the time of the list by this machine's clock: the time at which the request was sent or
+	// the file was written. Pods may have changed after it, but not before.
 	At time.Time
-	// Static is true if the list has static pods that the API server does not know, as a
-	// kubelet's list has.
+	// Static is true if the list has static pods that the API server does not know, as the list of a
+	// kubelet does.
 	Static bool
 }
 
-// podsByUID has the pods by every UID that a cgroup's name may have for them.
+// podsByUID has the pods, keyed by every UID that a cgroup's name may have for them.
 type podsByUID map[metric.PodUID]*cluster.Pod
 
 func (p *Pods) byUID() podsByUID {
@@ -41,8 +40,8 @@ func (p *Pods) byUID() podsByUID {
 	return n
 }
 
-// doubtReason explains why the list seems to be of another machine; empty if it does not.
-// With the wrong node name or file, all cgroups here would be without a pod.
+// doubtReason says why the list seems to belong to another machine; empty if it does not. With the
+// wrong node name or file, all cgroups here would have no pod.
 func (p *Pods) doubtReason(t *Tree, n podsByUID) string {
 	running := ""
 	for _, c := range t.Pods {
@@ -64,8 +63,8 @@ func (p *Pods) doubtReason(t *Tree, n podsByUID) string {
 	return ""
 }
 
-// PodsOn returns the list of the pods on node in facts, or nil if facts do not have all pods
-// yet.
+// PodsOn returns the list of the pods on node in facts. It returns nil if facts do not have all
+// pods yet.
 func PodsOn(node metric.NodeName, facts *cluster.Facts) *Pods {
 	if facts == nil || !facts.Synced {
 		return nil

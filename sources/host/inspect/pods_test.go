@@ -28,8 +28,8 @@ func TestPodsOn(t *testing.T) {
 	}
 }
 
-// On any machine the cgroups can be counted, and without a list of pods none of them
-// has the judgement no-pod.
+// TestLeftoversOfThisMachine checks that the cgroups of any machine can be counted, and that
+// without a list of pods none of them has the judgement no-pod.
 func TestLeftoversOfThisMachine(t *testing.T) {
 	i, err := New(Options{})
 	if err != nil {

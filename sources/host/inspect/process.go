@@ -22,15 +22,15 @@ type Process struct {
 // ticksPerSecond is the kernel's USER_HZ, on every architecture that Kubernetes runs on.
 const ticksPerSecond = 100
 
-// processTable reads processes, each at most once: one process is in many cgroups.
+// processTable reads processes. It reads each at most once, because a process is in many cgroups.
 type processTable struct {
 	proc procfs.FS
 	boot time.Time        // zero if it could not be read
-	seen map[int]*Process // nil for one that has ended
+	seen map[int]*Process // nil for a process that has ended
 }
 
-// newProcessTable reads the boot time. It always returns a table; after an error, find
-// finds no process in it.
+// newProcessTable reads the boot time. It always returns a table. If there is an error, find
+// returns no process.
 func newProcessTable(dir string) (*processTable, error) {
 	p := &processTable{seen: map[int]*Process{}}
 	proc, err := procfs.NewFS(dir)

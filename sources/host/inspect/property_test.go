@@ -14,12 +14,12 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// scene is a random machine, with the facts for a second, simpler judge.
+// scene is a random machine, with the facts for a second, simpler implementation of Judge.
 type scene struct {
 	f       *fixture
 	pods    *Pods
-	inside  map[string]string // path of a pod's cgroup: its UID
-	used    map[string]bool   // something runs in or below it, in some hierarchy
+	inside  map[string]string // the UID for each path of a pod's cgroup
+	used    map[string]bool   // whether it, or a cgroup below it, has a process in some hierarchy
 	touched map[string]time.Duration
 }
 
@@ -53,8 +53,8 @@ func newScene(t *testing.T, seed uint64) *scene {
 	return s
 }
 
-// add creates a pod's cgroup in some hierarchies, perhaps with children, and perhaps with a
-// process at some depth in one of them.
+// add creates a pod's cgroup in some hierarchies. It may have children, and a process at some depth
+// in one of the hierarchies.
 func (s *scene) add(r *rand.Rand, path, uid string) {
 	var in []string
 	for _, h := range s.f.all {
@@ -82,13 +82,13 @@ func (s *scene) add(r *rand.Rand, path, uid string) {
 		s.used[path] = true
 		s.f.cgroup(below[r.IntN(len(below))], in[r.IntN(len(in))], fmt.Sprintf("pids=%d", 100+r.IntN(50)))
 	}
-	for _, h := range in { // last, since adding children changes the time
+	for _, h := range in { // this is done last, because a new child changes the time
 		s.f.cgroup(path, h, "age="+age.String())
 	}
 }
 
-// mayGo is the rule in its simplest form: the UID is not listed, no process is inside, and a
-// minute has passed. The caller checks credible.
+// mayGo is the rule in its simplest form: the UID is not listed, no process is inside, and a minute
+// has passed. The caller checks credible.
 func (s *scene) mayGo(path string) bool {
 	for _, p := range s.pods.List {
 		if string(p.UID) == s.inside[path] {
@@ -98,7 +98,7 @@ func (s *scene) mayGo(path string) bool {
 	return !s.used[path] && s.touched[path] >= time.Minute
 }
 
-// credible reports whether the list of pods is of this machine.
+// credible reports whether the list of pods belongs to this machine.
 func (s *scene) credible() bool {
 	running := false
 	for _, p := range s.pods.List {
@@ -112,8 +112,8 @@ func (s *scene) credible() bool {
 	return !running && len(s.used) == 0
 }
 
-// Clean removes exactly what the rule allows. Nothing else changes, and no cgroup is removed in
-// part.
+// TestCleanRemovesWhatItMay checks that Clean removes exactly what the rule allows. Nothing else
+// changes, and no cgroup is removed in part.
 func TestCleanRemovesWhatItMay(t *testing.T) {
 	removed, kept := 0, 0
 	for seed := range uint64(60) {
@@ -159,8 +159,8 @@ func TestCleanRemovesWhatItMay(t *testing.T) {
 	}
 }
 
-// A judgement does not depend on the order of the pods. Without a list of pods nothing is
-// removed.
+// TestJudgeProperties checks that a judgement does not depend on the order of the pods, and that
+// without a list of pods nothing is removed.
 func TestJudgeProperties(t *testing.T) {
 	for seed := range uint64(30) {
 		s := newScene(t, seed)
@@ -187,7 +187,8 @@ func TestJudgeProperties(t *testing.T) {
 	}
 }
 
-// Clean refuses cgroups in a report that are not a pod's.
+// TestCleanRefusesWhatIsNotAPods checks that Clean refuses cgroups in a report that are not cgroups
+// of pods.
 func TestCleanRefusesWhatIsNotAPods(t *testing.T) {
 	f := newFixture(t, "v1")
 	f.cgroup("/system.slice/x.service", "all", "age=1h")

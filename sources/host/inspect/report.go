@@ -9,7 +9,7 @@ import (
 
 // Report has the judgement on every pod's cgroup of this machine.
 type Report struct {
-	// Time is when reading the tree ended, by this machine's clock.
+	// Time is the end of the read of the tree, by this machine's clock.
 	Time time.Time `json:"time"`
 	// Cgroups is "v1", "v2" or "hybrid".
 	Cgroups string `json:"cgroups"`
@@ -17,14 +17,14 @@ type Report struct {
 	Directories []string `json:"directories"`
 	// Roots are the kubepods cgroups that were found.
 	Roots []metric.CgroupPath `json:"roots"`
-	// PodsFrom is the source of the list of pods; empty if there is no list.
+	// PodsFrom says where the list of pods comes from; empty if there is no list.
 	PodsFrom string `json:"podsFrom,omitempty"`
-	// PodsAt is the time of the list: pods may have changed after it.
+	// PodsAt is the time of the list. Pods may have changed after it.
 	PodsAt *time.Time `json:"podsAt,omitempty"`
-	// Pods are the cgroups of pods, sorted by path, and after them the cgroups of
-	// containers that lie outside of any pod's cgroup.
+	// Pods are the cgroups of pods, sorted by path, and after them the cgroups of containers that are
+	// outside of any pod's cgroup.
 	Pods []PodCgroups `json:"pods"`
-	// Problems are what could not be read, and doubts about the list of pods.
+	// Problems says what could not be read, and why the list of pods is in doubt.
 	Problems []string `json:"problems,omitempty"`
 	// Removals are the results of Clean; absent before it is called.
 	Removals []Removal `json:"removals,omitempty"`
@@ -44,22 +44,23 @@ func (r *Report) Count(j Judgement) (n int) {
 type CgroupReport struct {
 	Path      metric.CgroupPath `json:"path"`
 	Judgement Judgement         `json:"judgement"`
-	// Reasons explain the judgement: sentences without a full stop, the decisive one first.
+	// Reasons explain the judgement. They are sentences without a full stop, with the most important
+	// first.
 	Reasons []string `json:"reasons"`
-	// Hierarchies are the names of those that contain the cgroup. Inode is its inode in
-	// the first of them.
+	// Hierarchies are the names of the hierarchies that have the cgroup. Inode is its inode in the
+	// first of them.
 	Hierarchies []string `json:"hierarchies"`
 	Inode       uint64   `json:"inode"`
-	// Processes counts the processes in the cgroup and below. Hidden is true if there
-	// are more that the kernel does not list for this process, or that could not be read.
+	// Processes is the number of processes in the cgroup and below it. Hidden is true if there are
+	// more that the kernel does not list for this process, or that could not be read.
 	Processes int  `json:"processes"`
 	Hidden    bool `json:"hidden,omitempty"`
 	Frozen    bool `json:"frozen,omitempty"`
-	// Limits are what the kernel lets it use; nil if no hierarchy has such a file.
+	// Limits are the kernel's limits for it; nil if no hierarchy has such a file.
 	Limits *Limits `json:"limits,omitempty"`
 	// Oldest are the oldest processes, at most three.
 	Oldest []Process `json:"oldest,omitempty"`
-	// Since is when the cgroup was created, as SinceFrom has it.
+	// Since is the creation time of the cgroup, from the source in SinceFrom.
 	Since     time.Time `json:"since"`
 	SinceFrom Origin    `json:"sinceFrom"`
 }
@@ -67,7 +68,7 @@ type CgroupReport struct {
 // Origin is the source of CgroupReport.Since.
 type Origin string
 
-// The origins, the most exact first.
+// The origins. The most exact comes first.
 const (
 	// FromStatus is the start time in the status of the pod or container.
 	FromStatus Origin = "status"
@@ -82,18 +83,18 @@ const (
 type PodCgroups struct {
 	CgroupReport
 	UID metric.PodUID `json:"uid"`
-	// Namespace and Name are the pod's; empty if the pod is not listed.
+	// Namespace and Name are those of the pod; empty if the pod is not listed.
 	Namespace metric.Namespace `json:"namespace,omitempty"`
 	Name      metric.PodName   `json:"name,omitempty"`
-	// Driver is the cgroup driver that makes such paths; empty for a container's cgroup
-	// outside of any pod's.
+	// Driver is the cgroup driver that creates such paths; empty for a container's cgroup outside of
+	// any pod's.
 	Driver podcgroup.Driver `json:"driver,omitempty"`
-	// PathQoS is the QoS class in the path. SpecQoS is the pod's; empty if the pod is
-	// not listed.
+	// PathQoS is the QoS class in the path. SpecQoS is the class of the pod; empty if the pod is not
+	// listed.
 	PathQoS podcgroup.QoS `json:"pathQoS"`
 	SpecQoS podcgroup.QoS `json:"specQoS,omitempty"`
-	// Removable is true if Clean would remove it. KeptBecause explains why Clean would
-	// not remove a leftover.
+	// Removable is true if Clean would remove it. KeptBecause says why Clean would not remove a
+	// leftover.
 	Removable   bool   `json:"removable"`
 	KeptBecause string `json:"keptBecause,omitempty"`
 	// Containers are the cgroups of its containers and of its sandbox.
@@ -116,36 +117,36 @@ type ContainerReport struct {
 	ID metric.ContainerID `json:"id"`
 	// Runtime is the runtime in the path: "cri-containerd", "crio", "docker".
 	Runtime string `json:"runtime,omitempty"`
-	// Name is the container's; empty if no status has its ID, as for a pod's sandbox.
+	// Name is the name of the container; empty if no status has its ID, as for a pod's sandbox.
 	Name string `json:"name,omitempty"`
 }
 
-// Judgement is the verdict on a cgroup. There are no others than those below; README.md
-// says what each means and what to do.
+// Judgement is the verdict on a cgroup. It is one of the constants below; README.md says what each
+// means and what to do.
 type Judgement string
 
-// The judgements. Where several fit, the first of this list is given.
+// The judgements. If several fit, the first one in this list is used.
 const (
-	// Unknown: there is no list of pods, or it cannot decide about this cgroup.
+	// Unknown means that there is no list of pods, or that the list cannot decide about this cgroup.
 	Unknown Judgement = "unknown"
-	// NoPod: there is no pod with its UID.
+	// NoPod means that there is no pod with its UID.
 	NoPod Judgement = "no-pod"
-	// Duplicate: the pod, or the container, uses another cgroup.
+	// Duplicate means that the pod or the container uses another cgroup.
 	Duplicate Judgement = "duplicate"
-	// WrongQoS: the pod uses it, but it is in another QoS class than the pod.
+	// WrongQoS means that the pod uses it, but it is in another QoS class than the pod.
 	WrongQoS Judgement = "wrong-qos"
-	// OldContainer: its container has ended or been replaced.
+	// OldContainer means that its container has ended or was replaced.
 	OldContainer Judgement = "old-container"
-	// Empty: it is where it should be, and no process is inside.
+	// Empty means that it is at the right place and has no process.
 	Empty Judgement = "empty"
-	// Live: it is where it should be, and processes are inside.
+	// Live means that it is at the right place and has processes.
 	Live Judgement = "live"
 )
 
-// Judgements returns all of them in their order.
+// Judgements returns all judgements in their order.
 func Judgements() []Judgement {
 	return []Judgement{Unknown, NoPod, Duplicate, WrongQoS, OldContainer, Empty, Live}
 }
 
-// Leftover reports whether a cgroup with this judgement should no longer be there.
+// Leftover reports whether a cgroup with this judgement should not exist any more.
 func (j Judgement) Leftover() bool { return j == NoPod || j == Duplicate || j == OldContainer }

@@ -16,8 +16,8 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// WriteTable writes r for people: one line for each pod's cgroup, then the reasons for
-// each judgement other than live. wide adds the containers, the limits and all reasons.
+// WriteTable writes r for people: one line for each pod's cgroup, and then the reasons for each
+// judgement other than live. wide adds the containers, the limits and all reasons.
 func (r *Report) WriteTable(out io.Writer, wide bool) error {
 	var b bytes.Buffer
 	if len(r.Pods) == 0 {
@@ -47,7 +47,7 @@ func (r *Report) writePods(b *bytes.Buffer, wide bool) {
 		atLeast = atLeast || p.SinceFrom == FromDirectory
 		for k := range p.Containers {
 			c := &p.Containers[k]
-			if !wide || c.Path == p.Path { // a container outside of its pod's cgroup: the line above shows it
+			if !wide || c.Path == p.Path { // the line above shows a container outside of its pod's cgroup
 				continue
 			}
 			fmt.Fprintf(w, "  %s\t  %s\t\t\t%s  %s\n", c.Judgement, cmp.Or(printable(c.Name), "-"),
@@ -81,8 +81,8 @@ func (r *Report) writeNoPods(b *bytes.Buffer) {
 	}
 }
 
-// printable returns s with control characters escaped. A process or a cgroup can have any
-// name, also one with terminal commands.
+// printable returns s with control characters escaped. The name of a process or a cgroup can
+// contain control sequences for the terminal.
 func printable[S ~string](s S) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(string(s), string(unicode.ReplacementChar)) {
@@ -115,7 +115,7 @@ func (r *Report) summary() string {
 func (p *PodCgroups) writeReasons(b *bytes.Buffer, wide bool) {
 	var containers []*ContainerReport
 	for i := range p.Containers {
-		// Only with wide: containers that are live or judged like their pod.
+		// Containers that are live, or judged like their pod, are shown only with wide.
 		if c := &p.Containers[i]; c.Path != p.Path && (wide || c.Judgement != Live && c.Judgement != p.Judgement) {
 			containers = append(containers, c)
 		}
@@ -141,9 +141,9 @@ func (p *PodCgroups) writeReasons(b *bytes.Buffer, wide bool) {
 	}
 }
 
-// columns returns the columns for the processes, the age and, if wide, the limits. The number of
-// processes is "3", "3+" if there are more than could be read, or "?" if none could. An age has
-// a + if it may be more.
+// columns returns the columns for the processes, the age and, if wide is set, the limits. The
+// number of processes is "3", "3+" if there are more than could be read, or "?" if none could be
+// read. An age has a + if the cgroup may be older.
 func (d *CgroupReport) columns(now time.Time, wide bool) string {
 	processes := strconv.Itoa(d.Processes)
 	switch {

@@ -19,63 +19,65 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// Tree has the cgroups of pods on one machine, as one walk found them.
+// Tree has the cgroups of pods on one machine, from one walk.
 type Tree struct {
 	Ended       time.Time // the end of the walk, by this machine's clock
 	Hierarchies cgroupfs.Hierarchies
-	// Under is the cgroup that was searched: "/" for everything.
+	// Under is the cgroup that was searched; "/" means everything.
 	Under metric.CgroupPath
 	// Roots are the kubepods cgroups, sorted.
 	Roots []metric.CgroupPath
 	// Pods are the cgroups of pods, sorted by path.
 	Pods []*Cgroup
-	// OutsidePods are cgroups of containers that lie outside of any pod's cgroup, sorted by
-	// path. They appear where containerd and the kubelet use different cgroup drivers.
+	// OutsidePods are cgroups of containers that are outside of any pod's cgroup, sorted by path. They
+	// occur if containerd and the kubelet use different cgroup drivers.
 	OutsidePods []*Cgroup
-	// Problems are the directories and files that could not be read. One that was
-	// removed meanwhile is not among them.
+	// Problems are the directories and files that could not be read. Those that were removed in the
+	// meantime are not included.
 	Problems []error
 }
 
-// Cgroup is a cgroup of a pod or of a container, in all hierarchies that contain it. On
-// version 1 each hierarchy is a separate tree, and a cgroup may remain in only one.
+// Cgroup is a cgroup of a pod or of a container, in all hierarchies that have it. On version 1 each
+// hierarchy is a separate tree, and a cgroup may still exist in only one of them.
 type Cgroup struct {
 	podcgroup.Ref
 	Path metric.CgroupPath
-	// Locations are the hierarchies that contain it, in the order of Tree.Hierarchies.
+	// Locations are the hierarchies that have it, in the order of Tree.Hierarchies.
 	Locations []Location
-	// PIDs are the processes in it and below, in any hierarchy, in ascending order.
+	// PIDs are the processes in it and below it, in any hierarchy, in ascending order.
 	PIDs []int
-	// ForeignProcesses counts processes of other PID namespaces: the kernel lists them
-	// as PID 0.
+	// ForeignProcesses is the number of processes in other PID namespaces. The kernel lists them as
+	// PID 0.
 	ForeignProcesses int
-	// Populated is true if the kernel counts a process in it or below, listed or not.
+	// Populated is true if the kernel counts a process in it or below it, even if it does not list the
+	// process.
 	Populated bool
-	// Unreadable is true if some of its processes could not be read. Then it may have
-	// processes although none was found.
+	// Unreadable is true if some of its processes could not be read. It may then have processes
+	// although none was found.
 	Unreadable bool
 	// Frozen is true if the freezer has stopped its processes.
 	Frozen bool
-	// Limits are what the kernel lets it use.
+	// Limits are the kernel's limits for it.
 	Limits Limits
 	// EarliestModified and LatestModified are the earliest and the latest modification
 	// time of its directories. A directory's time changes when a child is added or
 	// removed, so the cgroup is at least as old as EarliestModified.
 	EarliestModified, LatestModified time.Time
-	// Processes are those of PIDs that have not ended meanwhile, the oldest first.
+	// Processes are the processes in PIDs that have not ended since, the oldest first.
 	Processes []Process
-	// Containers are the container cgroups below a pod's, sorted by path.
+	// Containers are the cgroups of containers below a pod's cgroup, sorted by path.
 	Containers []*Cgroup
 }
 
-// Location is a cgroup's directory in one hierarchy.
+// Location is the directory of a cgroup in one hierarchy.
 type Location struct {
 	cgroupfs.Hierarchy
-	// Inode identifies the directory: one created later at the same path has another.
+	// Inode identifies the directory. A directory that is created later at the same path has another
+	// inode.
 	Inode uint64
 }
 
-// CountProcesses returns how many processes are in c and below.
+// CountProcesses returns the number of processes in c and below it.
 func (c *Cgroup) CountProcesses() int { return len(c.PIDs) + c.ForeignProcesses }
 
 // IsEmpty reports whether c and the cgroups below it certainly have no process.
@@ -90,8 +92,8 @@ func (c *Cgroup) hierarchyNames() []string {
 	return names
 }
 
-// Read walks every hierarchy. It returns an error only if none can be opened; anything else
-// that cannot be read is in Tree.Problems.
+// Read walks every hierarchy. It fails only if none can be opened. Everything else that cannot be
+// read is in Tree.Problems.
 func (i *Inspector) Read() (*Tree, error) {
 	w := &treeWalk{
 		tree:  &Tree{Hierarchies: i.hierarchies, Under: i.options.Under},
@@ -102,7 +104,7 @@ func (i *Inspector) Read() (*Tree, error) {
 		dir, err := openUnder(h.Dir, i.options.Under)
 		if err != nil {
 			if cgroupfs.IsRemoved(err) {
-				opened++ // this hierarchy has no such cgroup
+				opened++ // this hierarchy does not have the cgroup
 			} else {
 				w.addProblem(fmt.Errorf("open hierarchy %s: %w", h.Name, err))
 			}
@@ -125,7 +127,7 @@ func (i *Inspector) Read() (*Tree, error) {
 	return w.tree, nil
 }
 
-// openUnder opens a cgroup's directory as a root: no link in it leads outside.
+// openUnder opens the directory of a cgroup as a root, so that no link in it can lead outside.
 func openUnder(mount string, under metric.CgroupPath) (*os.Root, error) {
 	root, err := os.OpenRoot(mount)
 	if err != nil || under == "/" {
@@ -135,13 +137,13 @@ func openUnder(mount string, under metric.CgroupPath) (*os.Root, error) {
 	return root.OpenRoot(strings.TrimPrefix(string(under), "/"))
 }
 
-// closeRoot closes a directory. Its error means nothing: only reads used it.
+// closeRoot closes a directory. The error does not matter, because the directory was only read.
 func closeRoot(dir *os.Root) { _ = dir.Close() }
 
 // treeWalk is the state of one walk through all hierarchies.
 type treeWalk struct {
 	tree      *Tree
-	hierarchy cgroupfs.Hierarchy // the one being walked
+	hierarchy cgroupfs.Hierarchy // the hierarchy of the current walk
 	found     map[metric.CgroupPath]*foundCgroup
 	roots     map[metric.CgroupPath]bool
 }
@@ -149,14 +151,15 @@ type treeWalk struct {
 // foundCgroup is a Cgroup while the walk fills it.
 type foundCgroup struct {
 	Cgroup
-	pod     *foundCgroup // a container's pod; nil for a pod, or outside of any pod's cgroup
+	pod     *foundCgroup // the pod of a container; nil for a pod, and outside of any pod's cgroup
 	pids    map[int]bool
-	foreign int // ForeignProcesses of the hierarchy being walked
+	foreign int // the ForeignProcesses in the hierarchy of the current walk
 }
 
 func (w *treeWalk) addProblem(err error) { w.tree.Problems = append(w.tree.Problems, err) }
 
-// addCgroup returns the cgroup of a path and adds the hierarchy being walked to its locations.
+// addCgroup returns the cgroup at a path, and adds the hierarchy of the current walk to its
+// locations.
 func (w *treeWalk) addCgroup(p metric.CgroupPath, ref podcgroup.Ref, dir *os.Root, pod *foundCgroup) *foundCgroup {
 	f := w.found[p]
 	if f == nil {
@@ -180,8 +183,8 @@ func (w *treeWalk) addCgroup(p metric.CgroupPath, ref podcgroup.Ref, dir *os.Roo
 	return f
 }
 
-// markUnreadable records that f, or a cgroup in it, could not be read, unless it was removed.
-// f may be nil.
+// markUnreadable records that f, or a cgroup in it, could not be read, unless it was removed. f may
+// be nil.
 func (w *treeWalk) markUnreadable(f *foundCgroup, err error) {
 	if cgroupfs.IsRemoved(err) {
 		return
@@ -192,8 +195,8 @@ func (w *treeWalk) markUnreadable(f *foundCgroup, err error) {
 	}
 }
 
-// visit reads the cgroup p and those below. inner is the container's or else the pod's cgroup
-// that p lies in; nil outside of pods.
+// visit reads the cgroup p and those below it. inner is the cgroup of the container, or else of the
+// pod, that p is in; nil outside of pods.
 func (w *treeWalk) visit(dir *os.Root, p metric.CgroupPath, inner *foundCgroup) {
 	switch ref := podcgroup.Parse(p); ref.Kind {
 	case podcgroup.Root:
@@ -209,7 +212,7 @@ func (w *treeWalk) visit(dir *os.Root, p metric.CgroupPath, inner *foundCgroup) 
 		w.markUnreadable(inner, fmt.Errorf("list cgroup %s: %w", p, err))
 	}
 	for _, e := range entries {
-		if !e.IsDir() { // also for a link
+		if !e.IsDir() { // a link is not a directory either
 			continue
 		}
 		child := metric.CgroupPath(path.Join(string(p), e.Name()))
@@ -235,14 +238,14 @@ func listDirectory(dir *os.Root) ([]fs.DirEntry, error) {
 	return f.ReadDir(-1)
 }
 
-// readFiles reads the files of one directory, which is f or below f. entries are its files.
+// readFiles reads the files of one directory, which is f or below f. entries are the files in it.
 func (w *treeWalk) readFiles(dir *os.Root, entries []fs.DirEntry, p metric.CgroupPath, f *foundCgroup) {
 	procs, err := dir.ReadFile("cgroup.procs")
 	if err == nil {
 		err = w.addProcesses(procs, f)
 	}
-	// A threaded cgroup of version 2 lists no processes. The cgroup at the root of its
-	// domain lists them, and cgroup.events counts them.
+	// A threaded cgroup of version 2 does not list processes. The cgroup at the root of its domain
+	// lists them, and cgroup.events counts them.
 	if err != nil && !errors.Is(err, syscall.EOPNOTSUPP) {
 		w.markUnreadable(f, fmt.Errorf("read processes of cgroup %s: %w", p, err))
 	}

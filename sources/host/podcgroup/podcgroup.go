@@ -1,6 +1,6 @@
-// Package podcgroup parses the path of a cgroup: the pod and the container that it belongs to,
-// for both kubelet cgroup drivers and the common container runtimes. It does no I/O. A path
-// does not prove that the container exists: a cgroup that was left behind keeps its name.
+// Package podcgroup parses the path of a cgroup. It returns the pod and the container that the
+// cgroup belongs to, for both cgroup drivers of the kubelet and the common container runtimes. It
+// does no I/O. A path does not prove that the container exists: a leftover cgroup keeps its name.
 //
 // The formats:
 //
@@ -13,10 +13,9 @@
 //	                                                                     other driver than the kubelet
 //	/docker/<id>, /system.slice/docker-<id>.scope                        a container without a pod
 //
-// The kubepods cgroup may lie below others, as under kind
-// ("/docker/<id>/kubelet/kubepods/...") or with --cgroup-root
-// ("/kubelet.slice/kubelet-kubepods.slice/..."). If a path has two, the outer one counts: the
-// inner belongs to a cluster inside a container.
+// The kubepods cgroup may be below others, as with kind ("/docker/<id>/kubelet/kubepods/...") or
+// with --cgroup-root ("/kubelet.slice/kubelet-kubepods.slice/..."). If a path has two of them, the
+// outer one counts: the inner one belongs to a cluster inside a container.
 package podcgroup
 
 import (
@@ -39,10 +38,10 @@ const (
 	Class
 	// Pod is a pod's own cgroup.
 	Pod
-	// Container is a container's own cgroup, a sandbox's included.
+	// Container is the cgroup of a container itself. A sandbox is a container here.
 	Container
-	// Inside is a cgroup below a pod's that is not a container's own: one that was created
-	// inside a container, or that of a runtime's helper process.
+	// Inside is a cgroup below a pod's cgroup that is not the cgroup of a container itself: one that
+	// was created inside a container, or that of a helper process of a runtime.
 	Inside
 	// Standalone is a container that belongs to no pod.
 	Standalone
@@ -58,7 +57,7 @@ const (
 	BestEffort QoS = "BestEffort"
 )
 
-// Driver is a cgroup driver of the kubelet. It is empty if it does not follow from the path.
+// Driver is a cgroup driver of the kubelet. It is empty if the path does not show it.
 type Driver string
 
 // The drivers.
@@ -72,10 +71,10 @@ type Ref struct {
 	Kind   Kind
 	Driver Driver
 	QoS    QoS
-	// UID is the pod's. For a static pod it is the 32 digits of its manifest's
-	// hash; see NormalizeUID.
+	// UID is the UID of the pod. For a static pod it is the hash of its manifest with 32 digits; see
+	// NormalizeUID.
 	UID metric.PodUID
-	// ID is the container's, also for a cgroup inside a container.
+	// ID is the ID of the container, also for a cgroup inside a container.
 	ID metric.ContainerID
 	// Runtime is the prefix of the container's ID: "cri-containerd", "crio", "docker"; empty
 	// for an ID without a prefix.
@@ -104,8 +103,8 @@ func Parse(p metric.CgroupPath) Ref {
 	return Ref{}
 }
 
-// sliceBelow reports whether parts[i], whose name starts with prefix, is in the slice where
-// systemd puts it: "kubelet-" in "kubelet.slice".
+// sliceBelow reports whether parts[i], which has a name that starts with prefix, is in the slice
+// where systemd puts it: "kubelet-" in "kubelet.slice".
 func sliceBelow(prefix string, parts []string, i int) bool {
 	if prefix == "" {
 		return true
@@ -114,8 +113,8 @@ func sliceBelow(prefix string, parts []string, i int) bool {
 	return ok && parent != "" && i > 0 && parts[i-1] == parent+".slice"
 }
 
-// parseTree parses the path below the kubepods cgroup. slice is the part before "kubepods" in
-// the names of systemd's slices.
+// parseTree parses the path below the kubepods cgroup. slice is the part before "kubepods" in the
+// names of systemd's slices.
 func parseTree(d Driver, slice string, rest []string) Ref {
 	r := Ref{Kind: Root, Driver: d}
 	if len(rest) == 0 {
@@ -134,7 +133,7 @@ func parseTree(d Driver, slice string, rest []string) Ref {
 		return Ref{}
 	}
 	if r.QoS == "" {
-		r.QoS = Guaranteed // their class has no cgroup
+		r.QoS = Guaranteed // this class has no cgroup of its own
 	}
 	r.Kind, r.UID = Pod, uid
 	if rest = rest[1:]; len(rest) == 0 {
@@ -147,7 +146,7 @@ func parseTree(d Driver, slice string, rest []string) Ref {
 	return r.withBelow(rest)
 }
 
-// withBelow returns r, as Inside if there is a path below it.
+// withBelow returns r. If there is a path below it, the kind is Inside.
 func (r Ref) withBelow(below []string) Ref {
 	if len(below) > 0 {
 		r.Kind = Inside
@@ -187,8 +186,8 @@ func podOf(d Driver, base, part string) (metric.PodUID, bool) {
 }
 
 // parseColon parses "kubepods-burstable-pod<uid_>.slice:cri-containerd:<id>", which is one
-// directory. containerd with the cgroupfs driver creates it if the kubelet has the systemd
-// driver.
+// directory. containerd creates it if containerd has the cgroupfs driver and the kubelet the
+// systemd driver.
 func parseColon(part string) (Ref, bool) {
 	slice, rest, ok := strings.Cut(part, ":")
 	if !ok {
@@ -214,11 +213,11 @@ func parseColon(part string) (Ref, bool) {
 	return r, ok
 }
 
-// NormalizeUID returns a pod UID as in the API, lower case and with dashes, from any format
-// in cgroup paths. It returns false if s cannot be a UID.
+// NormalizeUID returns a pod UID in the form of the API, in lower case and with dashes. s may have
+// any form that occurs in cgroup paths. It returns false if s cannot be a UID.
 //
-// A UID of 32 digits without dashes is not changed: it is the hash of a static pod's manifest,
-// which the annotation kubernetes.io/config.hash also has without dashes.
+// A UID of 32 digits without dashes is not changed. It is the hash of a static pod's manifest,
+// which has no dashes in the annotation kubernetes.io/config.hash either.
 func NormalizeUID(s string) (metric.PodUID, bool) {
 	if s == "" || !consistsOf(s, digits+lowerCase+upperCase+"-_") {
 		return "", false
@@ -242,7 +241,7 @@ func parseContainer(part string) (runtime string, id metric.ContainerID, ok bool
 	return runtime, metric.ContainerID(part), true
 }
 
-// isRuntime reports whether s can be a runtime's prefix. conmon is not one: it is the helper
+// isRuntime reports whether s can be the prefix of a runtime. conmon is not one: it is the helper
 // process of CRI-O and Podman, and its cgroup has the ID of the container that it monitors.
 func isRuntime(s string) bool {
 	return s != "" && !strings.HasSuffix(s, "conmon") && consistsOf(s, digits+lowerCase+"-")
@@ -254,10 +253,10 @@ const idLength = 64
 
 func isID(s string) bool { return len(s) == idLength && consistsOf(s, hexDigits) }
 
-// staticLength is the length of a static pod's UID, the hash of its manifest in hexadecimal.
+// staticLength is the length of the UID of a static pod, the hash of its manifest in hexadecimal.
 const staticLength = 32
 
-// IsStatic reports whether uid is a static pod's.
+// IsStatic reports whether uid belongs to a static pod.
 func IsStatic(uid metric.PodUID) bool {
 	return len(uid) == staticLength && consistsOf(string(uid), hexDigits)
 }

@@ -83,11 +83,12 @@ func TestParseUncanonical(t *testing.T) {
 			t.Errorf("Parse(%q) (-want +got):\n%s", path, diff)
 		}
 	}
-	// Upper case and underscores where the driver does not use them.
+	// These have upper case and underscores where the driver does not use them.
 	f("/kubepods/pod"+metric.CgroupPath(strings.ToUpper(under)), Ref{Kind: Pod, Driver: Cgroupfs, QoS: Guaranteed, UID: uid})
-	// Slashes that path.Clean would remove.
+	// These have slashes that path.Clean removes.
 	f("kubepods//burstable/", Ref{Kind: Class, Driver: Cgroupfs, QoS: Burstable})
-	// The kubelet on systemd, containerd on cgroupfs: one directory with colons.
+	// The kubelet has the systemd driver and containerd the cgroupfs driver: one directory with
+	// colons.
 	f("/system.slice/containerd.service/kubepods-besteffort-pod"+under+".slice:cri-containerd:"+id,
 		Ref{Kind: Container, QoS: BestEffort, UID: uid, ID: id, Runtime: "cri-containerd"})
 	f("/kubepods-pod"+under+".slice:cri-containerd:"+id+"/sub",

@@ -22,10 +22,11 @@ import (
 	"github.com/weir-metrics/weir/test/capture"
 )
 
-// TestCaptures reads the captured cgroups of a real node, and compares the figures with the
-// kubelet's of that moment. The kubelet's were up to 15 s old, so they differ for a pod with
-// changing usage. A line has the pod, the number of rounds in which both have it, in how many of
-// them a figure is equal, and the largest difference of the working sets in percent.
+// TestCaptures reads the captured cgroups of a real node, and compares the figures with those of
+// the kubelet at that time. The kubelet's figures were up to 15 s old, so they differ for a pod
+// with changing usage. A line has the pod, the number of rounds in which both have it, the number
+// of these rounds in which a figure is equal, and the largest difference of the working sets in
+// percent.
 func TestCaptures(t *testing.T) {
 	datadriven.RunTest(t, "testdata/captures.txt", func(t *testing.T, d *datadriven.TestData) string {
 		rounds := capture.Glob(t, d.Cmd+"/[0-9][0-9]")
@@ -90,7 +91,7 @@ func (c *comparison) memory(got, want *stats.MemoryStats) {
 		n         *int
 		got, want *uint64
 	}{{&c.usage, got.UsageBytes, want.UsageBytes}, {&c.working, got.WorkingSetBytes, want.WorkingSetBytes}, {&c.rss, got.RSSBytes, want.RSSBytes}, {&c.available, got.AvailableBytes, want.AvailableBytes}} {
-		if value(one.got) == value(one.want) { // both absent included
+		if value(one.got) == value(one.want) { // also equal if both are absent
 			*one.n++
 		}
 	}
@@ -127,7 +128,7 @@ func capturedMachine(t *testing.T, round string) *Reader {
 	for _, c := range cgroups {
 		f.write(f.path("memory", c.ID, "cgroup.procs"), strings.Repeat("7\n", c.Procs))
 		if podcgroup.Parse(metric.CgroupPath(c.ID)).Kind == podcgroup.Container {
-			continue // only pods' memory is read
+			continue // only the memory of pods is read
 		}
 		f.write(f.path("memory", c.ID, "memory.usage_in_bytes"), fmt.Sprintln(c.Usage))
 		f.write(f.path("memory", c.ID, "memory.limit_in_bytes"), fmt.Sprintln(c.Limit))

@@ -19,8 +19,8 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// cgroup is a cgroup in the hierarchy that counts memory. Its files stay open between reads.
-// Only its CPU time is kept from one read to the next.
+// cgroup is a cgroup in the hierarchy that counts memory. Its files stay open between reads. Only
+// its CPU time is kept from one read to the next.
 type cgroup struct {
 	podcgroup.Ref
 	path  metric.CgroupPath
@@ -29,9 +29,8 @@ type cgroup struct {
 	// On version 1, cpu and tasks are in other hierarchies.
 	usage, limit, stat, procs, cpu, tasks openFile
 
-	rate cpuRate // of CPU time
-	// children are the cgroups in it by inode. listed are those of the last listing, sorted by
-	// path.
+	rate cpuRate // the rate of the CPU time
+	// children are the cgroups in it, by inode. listed are those of the last list, sorted by path.
 	children map[uint64]*cgroup
 	listed   []*cgroup
 }
@@ -71,7 +70,7 @@ func (c *cgroup) close() {
 }
 
 // listChildren sets c.listed to the cgroups in c, sorted by path. It opens new ones and closes
-// removed ones. A removed one may have been replaced by another of the same name.
+// removed ones. A removed one may have been replaced by another with the same name.
 func (r *round) listChildren(c *cgroup) error {
 	c.listed = c.listed[:0]
 	var errs []error
@@ -100,7 +99,7 @@ func (r *round) listChildren(c *cgroup) error {
 	return errors.Join(append(errs, cgroupfs.IgnoreRemoved(err))...)
 }
 
-// isReplaced reports whether the cgroup was removed, and perhaps replaced by another.
+// isReplaced reports whether the cgroup was removed. Another one may have its name.
 func (r *round) isReplaced(c *cgroup) bool {
 	var st unix.Stat_t
 	err := unix.Stat(path.Join(r.memoryDir, string(c.path)), &st)
@@ -113,8 +112,8 @@ var newline = []byte{'\n'}
 func (r *round) countProcesses(c *cgroup) (int, error) {
 	n, err := r.countOwnProcesses(c)
 	var st unix.Stat_t
-	// The links of a directory are its name, its "." and the ".." of each child. With two
-	// it has no children. File systems that do not count links report one.
+	// The links of a directory are its name, its "." and the ".." of each child. A directory with two
+	// links has no children. File systems that do not count links report one.
 	if statErr := unix.Fstat(c.dir, &st); statErr != nil || st.Nlink == 2 {
 		return n, errors.Join(err, statErr)
 	}
@@ -127,8 +126,8 @@ func (r *round) countProcesses(c *cgroup) (int, error) {
 	return n, errors.Join(errs...)
 }
 
-// countOwnProcesses counts the processes of c. The parent of a threaded cgroup lists its
-// processes.
+// countOwnProcesses counts the processes of c itself. The parent of a threaded cgroup lists the
+// processes of that cgroup.
 func (r *round) countOwnProcesses(c *cgroup) (int, error) {
 	data, err := r.read(&c.procs, c.dir)
 	if errors.Is(err, unix.EOPNOTSUPP) {
@@ -137,8 +136,8 @@ func (r *round) countOwnProcesses(c *cgroup) (int, error) {
 	return bytes.Count(data, newline), cgroupfs.IgnoreRemoved(err)
 }
 
-// hasHiddenTasks reports whether version 1 counts tasks in a cgroup without a listed process.
-// They are in another PID namespace. Version 2 lists them as PID 0.
+// hasHiddenTasks reports whether version 1 counts tasks in a cgroup that lists no process. The
+// tasks are then in another PID namespace. Version 2 lists them as PID 0.
 func (r *round) hasHiddenTasks(c *cgroup) (bool, error) {
 	if r.pidsDir == "" {
 		return false, nil
@@ -155,8 +154,8 @@ func (r *round) hasHiddenTasks(c *cgroup) (bool, error) {
 // them when it starts.
 const rootSearchInterval = 10 * time.Second
 
-// findRoots returns the kubepods cgroups. Usually there is one. After a change of the cgroup
-// driver there may also be the one of the other driver.
+// findRoots returns the kubepods cgroups. Usually there is one. After a change of the cgroup driver
+// there may also be the one of the other driver.
 func (r *round) findRoots() []*cgroup {
 	state := &r.mu
 	if time.Since(state.looked) < rootSearchInterval && !slices.ContainsFunc(state.roots, r.isReplaced) {

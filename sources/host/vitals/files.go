@@ -13,16 +13,16 @@ import (
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// fileReader reads small files and lists directories with one buffer. It uses system calls:
-// an os.File would use the poller and allocate an entry for each of the forty files of a
+// fileReader reads small files and lists directories with one buffer. It uses system calls, because
+// an os.File would use the poller, and would allocate memory for each of the forty files of a
 // cgroup.
 type fileReader struct{ buffer []byte }
 
-// initialBuffer is larger than any file read here, except long lists of processes.
+// initialBuffer is larger than any file that is read here, except long lists of processes.
 const initialBuffer = 32 << 10
 
-// openFile is a file that stays open after it was read: opening one costs several times as
-// much as reading it.
+// openFile is a file that stays open after it was read, because an open costs several times as much
+// as a read.
 type openFile struct {
 	name string
 	fd   int
@@ -37,12 +37,12 @@ func (h *openFile) close() {
 	}
 }
 
-// read returns the content of a file, which is valid until the next read. The file's name may
-// be relative to the directory at.
+// read returns the content of a file. It is valid until the next read. The file's name may be
+// relative to the directory at.
 func (f *fileReader) read(h *openFile, at int) ([]byte, error) {
 	kept := h.open
 	data, err := f.readOnce(h, at)
-	if kept && errors.Is(err, unix.ENODEV) { // its cgroup was removed, and perhaps created again
+	if kept && errors.Is(err, unix.ENODEV) { // its cgroup was removed, and may have been created again
 		data, err = f.readOnce(h, at)
 	}
 	if err != nil {
@@ -73,7 +73,7 @@ func (f *fileReader) readOnce(h *openFile, at int) (data []byte, err error) {
 	}
 }
 
-// readNumber reads a file that is one number.
+// readNumber reads a file that contains one number.
 func (f *fileReader) readNumber(h *openFile, at int) (uint64, error) {
 	data, err := f.read(h, at)
 	if err != nil {
@@ -116,7 +116,7 @@ func parseEntries(entries []byte, do func(name []byte, inode uint64)) {
 		}
 		entry := entries[:n]
 		entries = entries[n:]
-		// Some file systems do not know types. Opening a file as a directory then fails.
+		// Some file systems do not know types. For these the attempt to open a file as a directory fails.
 		if entry[kind] != unix.DT_DIR && entry[kind] != unix.DT_UNKNOWN {
 			continue
 		}
@@ -135,5 +135,5 @@ func openDir(at int, name string) (int, error) {
 	return cgroupfs.RetryInterrupted(func() (int, error) { return unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0) })
 }
 
-// closeFD closes a descriptor. Its error means nothing: only reads used it.
+// closeFD closes a descriptor. The error does not matter, because the file was only read.
 func closeFD(fd int) { _ = unix.Close(fd) }

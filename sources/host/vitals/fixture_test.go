@@ -26,7 +26,7 @@ var versions = [...]*cgroupfs.Version{cgroupfs.V1, cgroupfs.V2}
 // fixture is a machine of plain files, with one version of cgroups.
 type fixture struct {
 	t      *testing.T
-	v      int // index into versions
+	v      int // the index in versions
 	root   string
 	known  map[metric.PodUID]PodNames
 	disks  disks
@@ -84,7 +84,7 @@ func (f *fixture) write(name, text string) {
 	}
 }
 
-// path returns the path of a cgroup's file; on version 1 in the hierarchy of its controller.
+// path returns the path of a cgroup's file. On version 1 it is in the hierarchy of its controller.
 func (f *fixture) path(controller, cgroup, file string) string {
 	if f.v == 1 {
 		controller = ""
@@ -96,8 +96,8 @@ func (f *fixture) path(controller, cgroup, file string) string {
 //
 //	PATH [usage=10Mi] [anon=4Mi] [inactive=1Mi] [limit=20Mi] [procs=1,2] [cpu=5s] [tasks=3]
 //
-// Without anon it has no memory.stat, without limit no limit. A file name as a word sets the
-// file's content.
+// Without anon it has no memory.stat; without limit it has no limit. A file name as a word sets the
+// content of the file.
 func (f *fixture) cgroup(line string) {
 	f.t.Helper()
 	words := strings.Fields(line)
@@ -176,7 +176,7 @@ func (f *fixture) disk(line string) {
 	f.disks[metric.PodUID(words[0])] = p
 }
 
-// open returns the Reader, which is the same for all reads.
+// open returns the Reader. It is the same one for all reads.
 func (f *fixture) open() *Reader {
 	f.t.Helper()
 	if f.reader == nil {
@@ -196,8 +196,8 @@ func (f *fixture) open() *Reader {
 
 var short = regexp.MustCompile(`\{([A-Z])(_?)\}|<([0-9a-f])>`)
 
-// expand replaces short forms: {A} is a pod's UID, {A_} the same for systemd, <1> a container's
-// ID.
+// expand replaces short forms: {A} is the UID of a pod, {A_} the same for systemd, <1> the ID of a
+// container.
 func expand(s string) string {
 	return short.ReplaceAllStringFunc(s, func(m string) string {
 		if m[0] == '<' {
@@ -235,7 +235,7 @@ func (f *fixture) shorten(s string) string {
 	return strings.NewReplacer(v.MemoryUsage, "USAGE", v.MemoryLimit, "LIMIT", v.InactiveFile+",", "INACTIVE,", v.Anonymous+" or", "ANON or", v.Cache+"\n", "FILE\n").Replace(s)
 }
 
-// describe writes a summary without absent figures, and with the node if it is requested.
+// describe writes a summary without absent figures. It includes the node if node is set.
 func describe(w io.Writer, s *stats.Summary, node bool) {
 	memory := func(m *stats.MemoryStats) (out string) {
 		if m == nil {

@@ -20,7 +20,8 @@ import (
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// Figures equal those read directly from the kernel while the processes sleep.
+// TestLivePod checks that the figures are equal to those read directly from the kernel while the
+// processes sleep.
 func TestLivePod(t *testing.T) {
 	const pod = "/kubepods/burstable/pod" + uid
 	m := newMachine(t, Options{Pod: func(of metric.PodUID) (PodNames, bool) {
@@ -56,7 +57,7 @@ func TestLivePod(t *testing.T) {
 		}
 	}
 	var wrong []string
-	for range 50 { // the kernel returns cached pages at any time
+	for range 50 { // the kernel may return cached pages at any time
 		wrong = nil
 		for cgroup, got := range memory(s) {
 			usage := m.number(0, cgroup, "memory.usage_in_bytes")
@@ -87,9 +88,9 @@ func TestLivePod(t *testing.T) {
 	}
 }
 
-// A pod is in the first read after its cgroup was created, and not in the first after its
-// removal. If it is created again with the same name, no figure of the old one is used, although
-// its files were open.
+// TestLivePodsComeAndGo checks that a pod is in the first read after its cgroup was created, and
+// not in the first read after its removal. If it is created again with the same name, no figure of
+// the old one is used, although its files were open.
 func TestLivePodsComeAndGo(t *testing.T) {
 	const pod = "/kubepods/besteffort/pod" + uid
 	m := newMachine(t, Options{})
@@ -97,7 +98,7 @@ func TestLivePodsComeAndGo(t *testing.T) {
 		t.Errorf("before there was a kubepods cgroup: %+v", s.Pods)
 	}
 	m.mkdir("/kubepods/besteffort")
-	m.mu.looked = m.mu.looked.Add(-rootSearchInterval) // as if that time had passed
+	m.mu.looked = m.mu.looked.Add(-rootSearchInterval) // this simulates that the interval has passed
 	for round := range 3 {
 		end := m.start(pod + "/" + id("a"))
 		p := find(read(t, m.Reader, Containers), uid)
@@ -110,7 +111,7 @@ func TestLivePodsComeAndGo(t *testing.T) {
 			t.Errorf("round %d: without its container, pod = %+v", round, p)
 		}
 		m.rmdir(pod)
-		if round == 1 { // removed and created again between two reads
+		if round == 1 { // it is removed and created again between two reads
 			m.mkdir(pod)
 			if p := find(read(t, m.Reader, Pods), uid); p == nil || value(p.Memory.UsageBytes) != "0" || value(p.CPU.UsageCoreNanoSeconds) != "0" {
 				t.Errorf("made again, pod = %+v, want one that used nothing yet", p)
@@ -121,7 +122,7 @@ func TestLivePodsComeAndGo(t *testing.T) {
 			t.Errorf("round %d: gone, but pods = %+v", round, s.Pods)
 		}
 	}
-	// The same with the kubepods cgroup itself.
+	// The same applies to the kubepods cgroup itself.
 	m.rmdir("/kubepods/besteffort")
 	m.rmdir("/kubepods")
 	m.start("/kubepods/pod" + uid)
@@ -130,7 +131,7 @@ func TestLivePodsComeAndGo(t *testing.T) {
 	}
 }
 
-// Of two cgroups, the one with processes is the pod's.
+// TestLiveTwoCgroups checks that, of two cgroups, the one with processes belongs to the pod.
 func TestLiveTwoCgroups(t *testing.T) {
 	m := newMachine(t, Options{})
 	m.mkdir("/kubepods/burstable/pod" + uid + "/" + id("a"))
@@ -138,7 +139,7 @@ func TestLiveTwoCgroups(t *testing.T) {
 	usage := func() uint64 { return m.number(0, "/kubepods/besteffort/pod"+uid, "memory.usage_in_bytes") }
 	before := usage()
 	s := read(t, m.Reader, Pods)
-	after := usage() // less, if the kernel returned cached pages
+	after := usage() // it is less if the kernel returned cached pages
 	if len(s.Pods) != 1 || *s.Pods[0].Memory.UsageBytes > before || *s.Pods[0].Memory.UsageBytes < after || after == 0 {
 		t.Errorf("pods = %+v, want one that uses %d to %d bytes", s.Pods, after, before)
 	}
@@ -152,8 +153,8 @@ func TestLiveTwoCgroups(t *testing.T) {
 	}
 }
 
-// In its own PID namespace a reader sees no processes. It then reports an unknown number, not
-// zero.
+// TestLiveHiddenProcesses checks that a reader in its own PID namespace, which sees no processes,
+// reports an unknown number instead of zero.
 func TestLiveHiddenProcesses(t *testing.T) {
 	m := newMachine(t, Options{})
 	m.start("/kubepods/pod" + uid + "/" + id("a"))
@@ -191,15 +192,15 @@ func readOnce(dirs []string) {
 	fmt.Println(err)
 }
 
-// The node's memory agrees with cAdvisor's in package host: it lies between the values before and
-// after, with a margin for a busy machine.
+// TestLiveNodeMemoryIsCAdvisors checks that the memory of the node agrees with cAdvisor's in
+// package host: it is between the values before and after, with a margin for a busy machine.
 func TestLiveNodeMemoryIsCAdvisors(t *testing.T) {
 	r, err := New(Options{})
 	if err != nil {
 		t.Skipf("no cgroups: %v", err)
 	}
 	t.Cleanup(func() { r.Close() })
-	h, err := host.New(host.Options{Node: "n1", Prefixes: []string{"/none"}}) // only the node
+	h, err := host.New(host.Options{Node: "n1", Prefixes: []string{"/none"}}) // this reads only the node
 	if err != nil {
 		t.Skipf("no cgroups: %v", err)
 	}
@@ -233,7 +234,7 @@ func TestLiveNodeMemoryIsCAdvisors(t *testing.T) {
 	t.Errorf("in none of 50 tries do the two agree, lastly not in\n%s", strings.Join(last, "\n"))
 }
 
-// Close leaves no file open.
+// TestLiveClose checks that Close leaves no file open.
 func TestLiveClose(t *testing.T) {
 	descriptors := func() int {
 		list, err := os.ReadDir("/proc/self/fd")
@@ -249,7 +250,7 @@ func TestLiveClose(t *testing.T) {
 	open := descriptors()
 	for range 5 {
 		read(t, m.Reader, Containers)
-		if now := descriptors(); now > open { // fewer is possible: another test closed one
+		if now := descriptors(); now > open { // there may be fewer, because another test closed one
 			t.Errorf("descriptors after more reads = %d, want %d at most, as before", now, open)
 		}
 	}
@@ -267,7 +268,8 @@ func TestLiveClose(t *testing.T) {
 	}
 }
 
-// After the end of the context, pods are missing and Read returns an error.
+// TestLiveContext checks that after the end of the context pods are missing and Read returns an
+// error.
 func TestLiveContext(t *testing.T) {
 	m := newMachine(t, Options{})
 	m.start("/kubepods/pod" + uid)

@@ -30,7 +30,7 @@ const (
 // id returns a container ID of one repeated digit.
 func id(digit string) string { return strings.Repeat(digit, 64) }
 
-// roleEnv makes the test binary read the directories in it.
+// roleEnv is an environment variable with directories. It makes the test binary read them.
 const roleEnv = "WEIR_VITALS_TEST_DIRS"
 
 func TestMain(m *testing.M) {
@@ -184,7 +184,7 @@ func (m *machine) number(in int, cgroup, file string) uint64 {
 	return n
 }
 
-// read reads, and fails the test on an error.
+// read calls Read, and fails the test on an error.
 func read(t testing.TB, r *Reader, d Depth) *stats.Summary {
 	t.Helper()
 	s, err := r.Read(context.Background(), d)
@@ -194,7 +194,7 @@ func read(t testing.TB, r *Reader, d Depth) *stats.Summary {
 	return s
 }
 
-// find returns a pod, or nil.
+// find returns a pod; nil if there is none.
 func find(s *stats.Summary, uid metric.PodUID) *stats.PodStats {
 	for i := range s.Pods {
 		if s.Pods[i].PodRef.UID == string(uid) {

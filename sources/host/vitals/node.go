@@ -19,7 +19,7 @@ import (
 
 // nodeFiles are the files with the node's figures.
 type nodeFiles struct {
-	root                                                  *cgroup // nil until it could be opened
+	root                                                  *cgroup // nil until it was opened
 	meminfo, cpu, io, memory, pidMax, threadsMax, loadavg openFile
 }
 
@@ -51,8 +51,8 @@ func (r *round) readNode(n *stats.NodeStats) {
 // readProc reads a file outside of any cgroup.
 func (r *round) readProc(h *openFile) ([]byte, error) { return r.read(h, unix.AT_FDCWD) }
 
-// readNodeMemory reads the root cgroup, and MemTotal. If the root cgroup has no figures, as
-// without the memory controller, it uses meminfo instead.
+// readNodeMemory reads the root cgroup, and MemTotal. If the root cgroup has no figures, for
+// example without the memory controller, it uses meminfo instead.
 func (r *round) readNodeMemory(n *stats.NodeStats) {
 	from := &r.mu.node
 	var m *stats.MemoryStats
@@ -120,8 +120,8 @@ func (r *round) readPressure(h *openFile) (*stats.PSIStats, metav1.Time) {
 	return &p, at
 }
 
-// readTaskLimit reads the limit and the number of tasks. A task is a thread; each has a process
-// ID.
+// readTaskLimit reads the limit and the number of tasks. A task is a thread; each task has a
+// process ID.
 func (r *round) readTaskLimit() *stats.RlimitStats {
 	from := &r.mu.node
 	l := &stats.RlimitStats{}
@@ -176,10 +176,9 @@ func findDiskRoots(o *Options) diskRoots {
 	return d
 }
 
-// Layout compares the devices of the file systems. images is true if images are on another
-// one than nodefs. containers is true if writable layers are on another one than images; then
-// images is true too, as in the kubelet. Separately mounted btrfs subvolumes count as separate
-// devices.
+// Layout compares the devices of the file systems. images is true if images are on another device
+// than nodefs. containers is true if writable layers are on another device than images; images is
+// then true, too, as in the kubelet. Separately mounted btrfs subvolumes count as separate devices.
 func (r *Reader) Layout(ctx context.Context) (images, containers bool, err error) {
 	var devices [3]uint64
 	var errs []error
@@ -204,7 +203,7 @@ func (r *round) readNodeDisks(n *stats.NodeStats) {
 	if r.disks.layers != r.disks.images {
 		layers = r.readFileSystem(r.disks.layers)
 	}
-	// Others may use these file systems too, so their usage is not that of images and layers.
+	// Other programs may use these file systems, too, so their usage is not that of images and layers.
 	for _, fs := range [...]*stats.FsStats{images, layers} {
 		if fs != nil {
 			fs.UsedBytes, fs.InodesUsed = nil, nil

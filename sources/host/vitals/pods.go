@@ -22,7 +22,7 @@ type pod struct {
 	memory     *stats.MemoryStats
 	cpu        *stats.CPUStats
 	containers []container
-	// processes counts those in it and below.
+	// processes is the number of processes in it and below it.
 	processes int
 	// hasHidden is true if there may be more processes than were counted.
 	hasHidden bool
@@ -31,14 +31,14 @@ type pod struct {
 // container is a container's cgroup.
 type container struct {
 	id        metric.ContainerID
-	memory    *stats.MemoryStats // nil unless the depth is Containers
+	memory    *stats.MemoryStats // set only if the depth is Containers
 	processes int
 }
 
 // readPods reads all pods.
 func (r *round) readPods(s *stats.Summary) {
 	var found []*pod
-	var above []*cgroup // the kubepods cgroups that have pods, or the only one
+	var above []*cgroup // the kubepods cgroups that have pods; if there is only one, that one
 	roots := r.findRoots()
 	for _, root := range roots {
 		pods := r.readPodsBelow(root)
@@ -97,8 +97,8 @@ func (r *round) readPodsBelow(above *cgroup) (pods []*pod) {
 	return pods
 }
 
-// readPod reads a pod's cgroup, the processes below it, and the containers' memory if the depth
-// is Containers.
+// readPod reads the cgroup of a pod and the processes below it. If the depth is Containers, it also
+// reads the memory of the containers.
 func (r *round) readPod(c *cgroup) (*pod, error) {
 	p := &pod{cgroup: c}
 	var err, cpuErr, countErr error
@@ -127,9 +127,9 @@ func (r *round) readPod(c *cgroup) (*pod, error) {
 	return p, errors.Join(err, cpuErr, countErr)
 }
 
-// choosePod returns the pod's cgroup among those of one UID: the only one with processes or, if
-// several have some, the only one that also has a container in names. If there is none, it
-// returns a pod without figures.
+// choosePod returns the pod's cgroup among those with one UID: the only one with processes or, if
+// several have processes, the only one of them that also has a container in names. If there is
+// none, it returns a pod without figures.
 func (r *round) choosePod(pods []*pod, names map[string]string) *pod {
 	if len(pods) == 1 {
 		return pods[0]
@@ -193,8 +193,8 @@ func (r *round) podStats(p *pod, known *PodNames) stats.PodStats {
 	return s
 }
 
-// sandbox returns the index of the sandbox, which is the only container without a name, or -1
-// if it is not known.
+// sandbox returns the index of the sandbox, which is the only container without a name. It returns
+// -1 if the sandbox is not known.
 func (p *pod) sandbox(names map[string]string) int {
 	at := -1
 	for i, c := range p.containers {
@@ -209,8 +209,8 @@ func (p *pod) sandbox(names map[string]string) int {
 	return at
 }
 
-// addDisks adds the disk usage of a pod. It adds containers that have no cgroup any more, since
-// they still have a writable layer.
+// addDisks adds the disk usage of a pod. It also adds containers that have no cgroup any more,
+// because they still have a writable layer.
 func addDisks(s *stats.PodStats, d *disk.PodUsage) {
 	s.VolumeStats, s.EphemeralStorage = d.Volumes, d.Ephemeral
 	for name, c := range d.Containers {

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// Reader reads this machine. Its methods may be called concurrently; one read runs at a time.
-// It starts no goroutine. It keeps the files open that it has read, about twelve for each pod.
+// Reader reads this machine. Its methods may be called concurrently; one read runs at a time. It
+// starts no goroutine. The files that it has read stay open, about twelve for each pod.
 type Reader struct {
 	options Options
 	cgroupDirs
@@ -28,22 +28,22 @@ type Reader struct {
 		closed bool
 		node   nodeFiles
 		roots  []*cgroup // the kubepods cgroups
-		looked time.Time // when roots were searched
+		looked time.Time // the time of the last search for roots
 	}
 }
 
 // cgroupDirs are the mount points of the hierarchies that are read.
 type cgroupDirs struct {
 	version *cgroupfs.Version
-	// memoryDir is the mount point of the hierarchy that counts memory; on version 2, of the
-	// only one.
+	// memoryDir is the mount point of the hierarchy that counts memory; on version 2 it is that of the
+	// only hierarchy.
 	memoryDir string
-	// cpuacctDir and pidsDir are those of the version 1 hierarchies that count CPU time and
+	// cpuacctDir and pidsDir are the mount points of the version 1 hierarchies that count CPU time and
 	// tasks. They are empty if there is none, and on version 2.
 	cpuacctDir, pidsDir string
 }
 
-// New finds the hierarchies. It returns an error if there are none.
+// New finds the hierarchies. It fails if there are none.
 func New(o Options) (*Reader, error) {
 	if o.Proc == "" {
 		o.Proc = "/proc"
@@ -62,7 +62,7 @@ func New(o Options) (*Reader, error) {
 }
 
 // chooseDirs chooses version 1 if it has the memory controller, else version 2. A controller
-// belongs to one version only. memoryDir is empty if no hierarchy counts memory.
+// belongs to only one version. memoryDir is empty if no hierarchy counts memory.
 func chooseDirs(all cgroupfs.Hierarchies) cgroupDirs {
 	if dir := all.ControllerDir("memory"); dir != "" {
 		return cgroupDirs{cgroupfs.V1, dir, all.ControllerDir("cpuacct"), all.ControllerDir("pids")}
@@ -74,8 +74,8 @@ func chooseDirs(all cgroupfs.Hierarchies) cgroupDirs {
 }
 
 // Read reads the machine. A figure that could not be read is nil in the summary, and the error
-// joins the reasons. The summary is never nil, and the caller may change it. Its pods are
-// sorted by UID.
+// joins the reasons. The summary is never nil, and the caller may change it. Its pods are sorted by
+// UID.
 func (r *Reader) Read(ctx context.Context, d Depth) (*stats.Summary, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,8 +119,8 @@ func (r *round) addError(doing string, err error) {
 	}
 }
 
-// Cgroups returns the mount point of the hierarchy that counts memory, and the kubepods cgroup
-// in it, such as "/kubepods". pods is empty if there is none, or more than one.
+// Cgroups returns the mount point of the hierarchy that counts memory, and the kubepods cgroup in
+// it, such as "/kubepods". pods is empty if there is none, or if there are several.
 func (r *Reader) Cgroups() (mount string, pods metric.CgroupPath) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -62,15 +62,15 @@ func TestRate(t *testing.T) {
 	start := time.Unix(1e9, 0)
 	for _, step := range []struct {
 		after time.Duration
-		used  uint64 // nanoseconds so far
+		used  uint64 // in nanoseconds
 		want  string
 	}{
 		{0, 5e9, "none"},
-		{500 * time.Millisecond, 6e9, "none"},       // too soon for a rate
+		{500 * time.Millisecond, 6e9, "none"},       // it is too soon for a rate
 		{2 * time.Second, 7e9, "1000000000"},        // one core for two seconds
-		{2010 * time.Millisecond, 7e9, "995024875"}, // shortly after: since the same earlier reading
+		{2010 * time.Millisecond, 7e9, "995024875"}, // shortly after: the rate since the same earlier reading
 		{4 * time.Second, 7e9, "0"},
-		{4500 * time.Millisecond, 8e9, "400000000"}, // since 2s
+		{4500 * time.Millisecond, 8e9, "400000000"}, // the rate since 2s
 		{5 * time.Second, 1e9, "none"},              // the counter of another cgroup
 		{6 * time.Second, 2e9, "1000000000"},
 	} {
@@ -100,7 +100,8 @@ func TestFileSystem(t *testing.T) {
 	}
 }
 
-// The node's file systems are those of its directories; /proc is always another one.
+// TestDisks checks that the node's file systems are those of its directories. /proc is always
+// another file system.
 func TestDisks(t *testing.T) {
 	dir := t.TempDir()
 	images := filepath.Join(dir, "containerd", overlaySnapshots)
@@ -186,7 +187,7 @@ func TestReadConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
-// entry returns an entry as from getdents64(2).
+// entry returns an entry in the form of getdents64(2).
 func entry(inode uint64, kind byte, name string) []byte {
 	e := append(make([]byte, 19), name...)
 	e = append(e, make([]byte, 8-len(e)%8)...) // at least one zero
@@ -251,8 +252,9 @@ func FuzzParseMeminfo(f *testing.F) {
 	})
 }
 
-// If times followed the clock, all figures would be too old while the clock is set back, and
-// no pod would be evicted.
+// TestTimesDoNotFollowTheClock checks that a change of the clock does not change the age of
+// figures. Otherwise all figures would be too old after the clock was set back, and no pod would be
+// evicted.
 func TestTimesDoNotFollowTheClock(t *testing.T) {
 	s, err := newFixture(t, 1).open().Read(t.Context(), Pods)
 	if err != nil {

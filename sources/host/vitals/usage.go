@@ -14,10 +14,10 @@ import (
 )
 
 // readMemory reads the memory of a cgroup. Figures that could not be read are nil. The result is
-// nil if there are none.
+// nil if there are no figures.
 //
-// The root cgroup has no limit. On version 2 it has no file with the usage either, which is the
-// sum of anonymous memory and page cache, as in the kubelet and at the root of version 1.
+// The root cgroup has no limit. On version 2 it also has no file with the usage. The usage is then
+// the sum of anonymous memory and page cache, as in the kubelet and at the root of version 1.
 func (r *round) readMemory(c *cgroup) (*stats.MemoryStats, error) {
 	usage, err := r.readNumber(&c.usage, c.dir)
 	m := &stats.MemoryStats{Time: metav1.Now()}
@@ -67,9 +67,9 @@ func (r *round) readMemoryStat(c *cgroup) (s cgroupfs.MemoryStat, err error) {
 // meminfo has the used fields of /proc/meminfo, in bytes.
 type meminfo struct {
 	total uint64
-	// MemoryStat replaces the root cgroup's figures if it has none. Its Cache includes buffers.
+	// MemoryStat replaces the figures of the root cgroup if it has none. Its Cache includes buffers.
 	cgroupfs.MemoryStat
-	complete bool // all fields except total were found
+	complete bool // whether all fields except total were found
 }
 
 func parseMeminfo(data []byte) (m meminfo, err error) {
@@ -89,22 +89,22 @@ func parseMeminfo(data []byte) (m meminfo, err error) {
 	}, len(found) == 5}, nil
 }
 
-// minRateWindow is the shortest window of a CPU rate. Notifications of the kernel can follow
-// each other within milliseconds, which is too short for a rate.
+// minRateWindow is the shortest window of a CPU rate. Notices of the kernel can follow each other
+// within milliseconds, which is too short for a rate.
 const minRateWindow = time.Second
 
-// cpuReading is a counter of CPU time in nanoseconds, and when it was read.
+// cpuReading is a counter of CPU time in nanoseconds, with the time of the read.
 type cpuReading struct {
 	at    time.Time
 	value uint64
 }
 
-// cpuRate keeps two readings that are at least minRateWindow apart, so at any later read one of
-// them is old enough. The zero cpuRate has no reading.
+// cpuRate keeps two readings that are at least minRateWindow apart, so that one of them is old
+// enough at any later read. The zero cpuRate has no reading.
 type cpuRate struct{ older, newer cpuReading }
 
-// update adds a reading and returns the rate since an earlier one, in nanocores. It returns
-// false if none is old enough.
+// update adds a reading and returns the rate since an earlier one, in nanocores. It returns false
+// if no reading is old enough.
 func (r *cpuRate) update(now cpuReading) (uint64, bool) {
 	if r.newer.at.IsZero() || now.value < r.newer.value || now.at.Before(r.newer.at) {
 		*r = cpuRate{newer: now}

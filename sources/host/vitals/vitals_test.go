@@ -16,14 +16,14 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// TestTranscripts shows what a Reader reads from machines of plain files. The commands:
+// TestTranscripts prints what a Reader reads from machines of plain files. The commands:
 //
-//	machine v1|v2|both     a new one; both: each command runs on a machine of each version, and their results must agree
+//	machine v1|v2|both     a new machine; both: each command runs on a machine of each version, and their results must agree
 //	cgroups                lines as in fixture.cgroup
 //	file                   a line with its name, then its content; CGROUP is the directory of the memory cgroups
 //	remove                 names of files or directories, one in each line
 //	pods, disks            lines as in fixture.pod and fixture.disk
-//	later                  long after the last read
+//	later                  simulates a long time since the last read
 //	read [containers] [nodeFiles]   the result of Read, with the node's figures
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, file string) {

@@ -12,8 +12,8 @@ import (
 )
 
 // BenchmarkRead reads a node of 30 pods with two containers each (one may be the sandbox): 90
-// cgroups of the live kernel, with a process in each container. The first read opens the files
-// and takes several times as long as the later ones.
+// cgroups of the live kernel, with a process in each container. The first read opens the files and
+// takes several times as long as the later ones.
 func BenchmarkRead(b *testing.B) {
 	m := newMachine(b, Options{})
 	for i := range 30 {
@@ -45,7 +45,7 @@ func BenchmarkRead(b *testing.B) {
 	})
 }
 
-// processorTime returns the CPU time of this process. On a busy machine it is more useful than
+// processorTime returns the CPU time of this process. On a busy machine it is more useful than the
 // elapsed time.
 func processorTime(b *testing.B) time.Duration {
 	var ts unix.Timespec
