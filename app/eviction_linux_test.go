@@ -314,7 +314,7 @@ func TestEndedPods(t *testing.T) {
 	e = &evictor{cluster: informer.NewForClient(nil, informer.Options{Node: "n1"}), nodePods: func() []*corev1.Pod { return nil }}
 	for _, uid := range []string{gone, "0123456789abcdef0123456789abcdef"} {
 		if e.ended(types.UID(uid)) {
-			t.Errorf("%s has ended, by nobody's word", uid)
+			t.Errorf("%s has ended, and nobody evicted it", uid)
 		}
 	}
 }

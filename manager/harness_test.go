@@ -213,7 +213,7 @@ func (d *diary) Write(_ context.Context, b *metric.Batch) error {
 		line += " " + reasonOf(b.Err)
 	}
 	if b.CrossCheck != nil {
-		line += fmt.Sprintf(" witness %d", len(b.CrossCheck.Samples))
+		line += fmt.Sprintf(" second %d", len(b.CrossCheck.Samples))
 	}
 	d.write(line)
 	return nil

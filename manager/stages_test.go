@@ -200,18 +200,18 @@ func TestSecondRead(t *testing.T) {
 		}, spec)
 		third := steady("a", h.start, settle)
 		h.until(third + 2*interval)
-		wantLines(t, "rounds", d.read(), "0s a 1 witness 2", "10s a 0 Other", fmt.Sprintf("%v a 1", third),
+		wantLines(t, "rounds", d.read(), "0s a 1 second 2", "10s a 0 Other", fmt.Sprintf("%v a 1", third),
 			// A second read that hangs delays its own round by its deadline and the grace.
 			// After that the source is not called until the read returns.
 			fmt.Sprintf("%v a 1", third+interval+timeout+grace), fmt.Sprintf("%v a 0 NodeTimeout", third+2*interval))
 		if doubted != 3 || asked != 3 {
-			t.Errorf("doubted %d times, asked the witness %d times; want 3, 3", doubted, asked)
+			t.Errorf("asked for a second read %d times, read %d times; want 3, 3", doubted, asked)
 		}
 		h.wantMetric(1, "weir_stage_errors_total", "stage=second_read", "kind=test", "reason=Other")
 		h.wantMetric(1, "weir_stage_errors_total", "stage=second_read", "kind=test", "reason=NodeTimeout")
 		close(let)
 		h.until(third + 3*interval)
-		wantLines(t, "when it is back", d.read(), fmt.Sprintf("%v a 1 witness 0", third+3*interval))
+		wantLines(t, "when it is back", d.read(), fmt.Sprintf("%v a 1 second 0", third+3*interval))
 		h.mustEnd()
 	})
 }

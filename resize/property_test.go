@@ -105,6 +105,6 @@ func TestRecommendationsHold(t *testing.T) {
 		}
 	}
 	if proposed < 2000 {
-		t.Errorf("only %d changes were proposed: the dice are loaded", proposed)
+		t.Errorf("only %d changes were proposed: the random input is one-sided", proposed)
 	}
 }

@@ -208,7 +208,7 @@ func (s schedule) String() string {
 		text += fmt.Sprintf(", facts %v late", s.lag)
 	}
 	if s.second {
-		text += ", witness"
+		text += ", second endpoint"
 	}
 	if s.missed > 0 {
 		text += fmt.Sprintf(", %.0f%% missed", 100*s.missed)

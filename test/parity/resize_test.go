@@ -75,7 +75,7 @@ func TestQoSClassIsKubernetes(t *testing.T) {
 	}
 	for _, class := range []corev1.PodQOSClass{corev1.PodQOSGuaranteed, corev1.PodQOSBurstable, corev1.PodQOSBestEffort} {
 		if seen[class] < 1000 {
-			t.Errorf("only %d pods were %s: the dice are loaded", seen[class], class)
+			t.Errorf("only %d pods were %s: the random input is one-sided", seen[class], class)
 		}
 	}
 }
@@ -171,6 +171,6 @@ func TestResizesAreRefusedAsKubernetesRefusesThem(t *testing.T) {
 		}
 	}
 	if refused < tried/10 || refused > tried*9/10 {
-		t.Errorf("%d of %d were refused: the dice are loaded", refused, tried)
+		t.Errorf("%d of %d were refused: the random input is one-sided", refused, tried)
 	}
 }

@@ -69,7 +69,7 @@ func TestCapturesOfARealKubelet(t *testing.T) {
 		})
 	}
 	if secondReads == 0 {
-		t.Error("no witness was asked in any scenario: the test shows less than it should")
+		t.Error("no second read was made in any scenario: the test shows less than it should")
 	}
 }
 

@@ -38,7 +38,7 @@ func TestSimulatedClusters(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { secondReads += simulate(t, seed) })
 	}
 	if secondReads == 0 {
-		t.Error("no witness was asked: the test shows less than it should")
+		t.Error("no second read was made: the test shows less than it should")
 	}
 }
 

@@ -164,7 +164,7 @@ func (l *livePipeline) replay() (secondReads int) {
 	if diff := cmp.Diff(l.shown(), again.shown()); diff != "" {
 		l.t.Errorf("in the end (-recorded +replayed):\n%s", diff)
 	}
-	l.t.Logf("%d rounds, %d samples, %d witnesses, %.2f bytes a sample", n, samples, secondReads, float64(size)/float64(samples))
+	l.t.Logf("%d rounds, %d samples, %d second reads, %.2f bytes a sample", n, samples, secondReads, float64(size)/float64(samples))
 	return secondReads
 }
 

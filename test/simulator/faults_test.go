@@ -338,7 +338,7 @@ func TestStale(t *testing.T) {
 		}
 	}
 	if got := lines(t, f, n, Resource, after(61)); slices.Equal(got, want) {
-		t.Error("afterwards, it still stands still")
+		t.Error("its counters do not move after the fault has ended")
 	}
 	other := f.Nodes()[1]
 	a, b := f.Append(nil, other, Resource, after(20)), f.Append(nil, other, Resource, after(300))
