@@ -46,7 +46,7 @@ func readTraffic(rootFS string, pid int) (traffic, error) {
 	}
 	net := path.Join(rootFS, "proc", strconv.Itoa(pid), "net")
 	if t.interfaces = st.Network.Interfaces; len(t.interfaces) == 0 {
-		// cAdvisor only logs this error, so the file is read here first.
+		// cAdvisor only logs this error, so it is found with another read.
 		if _, err := os.ReadFile(path.Join(net, "dev")); err != nil {
 			return t, fmt.Errorf("read network of process %d: %w", pid, err)
 		}
