@@ -13,7 +13,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-// crowd returns an input whose target has n pods of two containers. One pod in twenty is starting,
+// crowd returns an input for a target with n pods of two containers. One pod in twenty is starting,
 // and one in twenty has no sample.
 func crowd(n int) *Input {
 	settings := DefaultSettings()

@@ -33,8 +33,8 @@ type Input struct {
 	// not known.
 	Pods    []PodInput
 	PodsErr error
-	// Overlapping are all autoscalers whose target's selector matches one of Pods, including this one.
-	// If there is more than one, no metric is read.
+	// Overlapping are all autoscalers with a target that selects one of Pods, including this one. If
+	// there is more than one, no metric is read.
 	Overlapping []types.NamespacedName
 	// ReadMetric returns the current value of the metric Spec.Metrics[i]. It is called at most once
 	// for each metric, in order, and only if the decision needs it.

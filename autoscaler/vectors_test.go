@@ -313,7 +313,7 @@ func (v *vectorMetrics) object(spec *autoscalingv2.ObjectMetricSource) Reading {
 	}
 	want := groupKind(spec.DescribedObject)
 	for _, m := range v.Object {
-		// An object of kind Namespace is always the autoscaler's own namespace, whatever its name.
+		// An object of kind Namespace is always the autoscaler's own namespace; its name is ignored.
 		same := groupKind(m.DescribedObject) == want &&
 			(m.DescribedObject.Name == spec.DescribedObject.Name || want == schema.GroupKind{Kind: "Namespace"})
 		if same && equality.Semantic.DeepEqual(m.Metric, spec.Metric) && !m.Error {

@@ -33,12 +33,12 @@
 //   - input.go: Settings, Input, and the DecisionState that one decision passes to the next.
 //   - decide.go: Decide, and AfterReclaim for the second half of a round.
 //   - decision.go: Decision and its outcomes.
-//   - signal.go, threshold.go: signals; thresholds, their order, those derived for containerfs,
-//     and the notice that a memory cgroup gives for one.
+//   - signal.go, threshold.go: signals, and their usage thresholds for memory cgroups; thresholds,
+//     their order, and those derived for containerfs.
 //   - parse.go: thresholds from a configuration, or all mistakes in it.
-//   - observe.go: the signals' figures in a summary, and why one cannot be right.
-//   - rank.go: the order in which pods are evicted, and the usage it goes by.
-//   - limits.go: what a pod requests; pods over a limit of local storage.
+//   - observe.go: the signals' figures in a summary, and why a figure cannot be right.
+//   - rank.go: the order in which pods are evicted, and the usage that decides the order.
+//   - limits.go: the requests of a pod; pods that exceed a limit of local storage.
 //   - admit.go: critical pods, and which new pods a node under pressure admits.
 //   - message.go: the kubelet's messages and annotations.
 package eviction

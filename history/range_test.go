@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// prometheus is a server that answers query_range with two series: one whose values are the times,
-// and one that ended at a time. Like a real server it refuses more than 11,000 points.
+// prometheus is a server that answers query_range with two series: one that has the times as
+// values, and one that ended at a time. Like a real server it refuses more than 11,000 points.
 func prometheus(t *testing.T, ended time.Time) (*Client, *int) {
 	asked := 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

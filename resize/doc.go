@@ -14,8 +14,8 @@
 // Each request without a proposal has a Reason. The package refuses what Kubernetes refuses or does
 // not do in place, with an explanation. It refuses a change of the pod's QoS class, because the
 // kubelet would have to move the pod's cgroup and could leave one under the old class. It also
-// refuses resources whose resizePolicy requires a restart, static pods and Windows pods. Check
-// applies the same rules to any change.
+// refuses resources with a resizePolicy that requires a restart, static pods and Windows pods.
+// Check applies the same rules to any change.
 //
 // Package resize/apply makes a change. Package resize/promusage reads the usage of several days
 // from a Prometheus.

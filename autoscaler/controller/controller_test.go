@@ -203,7 +203,7 @@ func TestStandbyTakesOver(t *testing.T) {
 		s.pass(15 * time.Second)
 		s.leader.Store(b)
 		got := s.shrunk(10 * time.Minute)
-		// The window ends five minutes after the last high recommendation, of which 2m15s have passed.
+		// The window ends five minutes after the last high recommendation. 2m15s have already passed.
 		if least, most := 150*time.Second, 165*time.Second+15*time.Second; got < least || got > most {
 			t.Errorf("the standby scaled down after %v, want %v to %v", got, least, most)
 		}

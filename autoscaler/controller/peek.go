@@ -21,7 +21,7 @@ import (
 // peekShare bounds the CPU time of peeks to 1/peekShare of a core.
 const peekShare = 20
 
-// runPeeks enqueues objects whose metrics require another count, until ctx ends.
+// runPeeks enqueues objects if their metrics require another count, until ctx ends.
 func (c *Controller) runPeeks(ctx context.Context, due func(objectKey)) {
 	timer := time.NewTimer(c.opts.PeekInterval)
 	defer timer.Stop()

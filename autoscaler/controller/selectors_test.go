@@ -17,8 +17,8 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
-// TestOverlapping checks that objects of one kind whose selectors match a common pod are found. It
-// compares the result with matching every pod against every selector.
+// TestOverlapping checks that objects of one kind are found if their selectors match a common pod.
+// It compares the result with matching every pod against every selector.
 func TestOverlapping(t *testing.T) {
 	sets := map[string]labels.Set{
 		"a": {"app": "web"}, "b": {"app": "web", "tier": "front"}, "c": {"app": "api", "tier": "front"}, "d": {"tier": "back", "shard": "1"}, "e": nil,

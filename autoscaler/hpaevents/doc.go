@@ -1,6 +1,6 @@
-// Package hpaevents writes Events on HorizontalPodAutoscalers whose pods have no metrics, with the
-// pods and the reasons. README.md says when it does. Reporter.Autoscalers returns the autoscalers
-// of a pod.
+// Package hpaevents writes Events on HorizontalPodAutoscalers that have pods without metrics, with
+// the pods and the reasons. README.md says when it does. Reporter.Autoscalers returns the
+// autoscalers of a pod.
 //
 // Package explain decides why a number is missing. throttle.go decides which Events are due; it has
 // no client and no goroutine. targets.go keeps the autoscalers that package watcher reports, and

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Reporter writes Events on the HorizontalPodAutoscalers whose pods have no metrics.
+// Reporter writes Events on the HorizontalPodAutoscalers that have pods without metrics.
 type Reporter struct {
 	opts    Options
 	targets *targetSet

@@ -45,7 +45,7 @@ type workloadRef struct {
 type targetSet struct {
 	scales scaleclient.ScaleReader
 	queue  workqueue.TypedRateLimitingInterface[workloadRef] // workloads to read
-	index  *selectorindex.Index[*hpaInfo]                    // autoscalers whose selector is known
+	index  *selectorindex.Index[*hpaInfo]                    // autoscalers with a known selector
 
 	mu struct {
 		sync.Mutex
@@ -127,7 +127,7 @@ func (t *targetSet) count() int {
 	return len(t.mu.hpas)
 }
 
-// withSelector returns the autoscalers whose selector is known.
+// withSelector returns the autoscalers with a known selector.
 func (t *targetSet) withSelector() (list []*hpaInfo) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

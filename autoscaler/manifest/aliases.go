@@ -8,7 +8,7 @@ import (
 	yaml3 "go.yaml.in/yaml/v3"
 )
 
-// checkExpandedSize rejects a document whose size with expanded aliases is larger than the limit
+// checkExpandedSize rejects a document if its size with expanded aliases is larger than the limit
 // for a manifest. Otherwise a few hundred kilobytes could become gigabytes of JSON, and the process
 // would end.
 func checkExpandedSize(doc []byte) error {

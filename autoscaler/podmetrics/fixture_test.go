@@ -105,7 +105,7 @@ func measured(b *metric.Batch, p *cluster.Pod, name string, age, window time.Dur
 	return s
 }
 
-// running returns the facts of a pod whose containers run.
+// running returns the facts of a pod with running containers.
 func running(namespace, name string, node metric.NodeName, labels map[string]string, containers ...string) *cluster.Pod {
 	p := &cluster.Pod{
 		PodRef: metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(name)},

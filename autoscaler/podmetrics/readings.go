@@ -15,8 +15,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Readings returns Input.ReadMetric for a target whose selector sel matches pods. All resource
-// metrics are read from one state. Only one goroutine may call the function.
+// Readings returns Input.ReadMetric for a target with the selector sel, which matches pods. All
+// resource metrics are read from one state. Only one goroutine may call the function.
 func (l *Reader) Readings(ctx context.Context, now time.Time, namespace string, sel labels.Selector, spec *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(i int) autoscaler.Reading {
 	r := &targetReader{Reader: l, ctx: ctx, now: now, namespace: namespace, selector: sel, pods: pods}
 	return func(i int) autoscaler.Reading {

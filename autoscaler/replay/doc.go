@@ -6,11 +6,11 @@
 // autoscaler.Decide, which is the code that decides in a cluster, decide in every sync period about
 // a model of the workload, and carries the decisions out:
 //
-//   - The demand is the measured usage. It does not depend on the count of pods.
+//   - The demand is the measured usage. It does not depend on the number of pods.
 //   - The demand is divided evenly among the ready pods. Other pods use nothing.
 //   - A new pod runs at once, is ready after Options.Startup, and has its first sample after
 //     Options.MetricDelay. The number of pods is not limited.
-//   - A removed pod is gone at once, unready ones and the youngest first.
+//   - A removed pod is gone at once. Unready pods are removed first, then the youngest.
 //   - Object and External metrics do not react to replicas.
 //
 // RunResult.Warnings says where the trace shows that these assumptions are wrong. For example, a

@@ -22,9 +22,9 @@ var began = time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
 
 // TestTranscripts runs the transcripts in testdata:
 //
-//	trace for=10m step=15s request=1 limit=2   the lines are series: NAME TIME=VALUE ...
-//	spec name                                  the rest of it is YAML
-//	replay a b startup=0s ...                  the table of specs a and b; csv for that
+//	trace for=10m step=15s request=1 limit=2   each line is a series: NAME TIME=VALUE ...
+//	spec name                                  the lines below are YAML
+//	replay a b startup=0s ...                  the table of specs a and b; with csv, as CSV
 //
 // A series with the name cpu or memory belongs to the container app, replicas is the recorded
 // number of pods, and other names are named metrics. A value is valid until the next one; "-" is a

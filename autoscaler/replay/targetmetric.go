@@ -24,7 +24,8 @@ var (
 type targetMetric struct {
 	spec autoscalingv2.MetricSpec
 	name string
-	// uses are the series whose sum is the metric. For a Resource metric there is one for each
+	// uses are the series that add up to the metric. For a Resource metric there is one for each
+	// container.
 	// container.
 	uses   []Series
 	maxAge time.Duration

@@ -76,8 +76,8 @@ func (x *Index[K]) Len() int {
 	return len(x.buckets)
 }
 
-// Matching yields the keys whose selectors match an object of the namespace, in any order. The loop
-// must not change the index.
+// Matching yields the keys with selectors that match an object of the namespace, in any order. The
+// loop must not change the index.
 func (x *Index[K]) Matching(namespace string, set labels.Set) iter.Seq[K] {
 	return func(yield func(K) bool) {
 		x.mu.RLock()

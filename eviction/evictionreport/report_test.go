@@ -35,11 +35,11 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 //	stall memory|io|cpu PERCENT
 //	pod shop/hog [memory=1.9Gi] [disk=1Gi] [inodes=10] [processes=3] [cpu=500m] [requests=memory:100Mi,cpu:1]
 //	    [priority=-5] [limit=1Gi] [static] [mirror] [nostats] [self] [blockedPrefix]
-//	woken memory|stall                what woke the guard; else it was the timer
+//	woken memory|stall                what woke the guard; default: the timer
 //	watch memory|stall|events
 //	unwatched|unread the error
-//	since -1m                         it repeats what was done first then
-//	did Blocked shop/web the words    what became of it; else what mode observe says
+//	since -1m                         the actions repeat those of that time
+//	did Blocked shop/web the words    the result of the action; default: that of mode observe
 //
 // report prints the report of the last round and of the rounds with an action. A line below it is a
 // warning.

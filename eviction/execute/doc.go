@@ -19,17 +19,17 @@
 //
 //   - The pod is read again before anything is done to it. Every request has preconditions for
 //     that pod (its UID; for a deletion also its resourceVersion). The agent's own pod, critical,
-//     static and mirror pods, and pods of other nodes are refused, whatever the decision says.
+//     static and mirror pods, and pods of other nodes are refused, even if the decision names them.
 //   - At most one pod is evicted in a round. The round ends when the pod is gone from the API and
-//     from the node's statistics, or when a timeout is over.
-//   - Evictions have a minimum gap, and a maximum number in a window. What was blocked or failed is
-//     tried again after increasing waits.
-//   - A pod that is gone, terminating or replaced is not an error.
+//     from the node's statistics, or after a timeout.
+//   - Evictions have a minimum gap, and a maximum number in a window. An eviction that was
+//     blocked or failed is tried again after increasing waits.
+//   - It is not an error if a pod is gone, terminating or replaced.
 //
 // The state of these limits is lost when the process ends.
 //
 // Files: execute.go has Executor; options.go its options and modes; evict.go reads, checks, evicts
 // and deletes a pod; removal.go waits until it is gone; pacing.go has the gap, the window and the
 // backoff; reclaim.go removes unused containers and images; outcome.go has the results; events.go
-// records Events; metrics.go.
+// records Events; metrics.go has the metrics.
 package execute

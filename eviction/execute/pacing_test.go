@@ -117,8 +117,8 @@ func TestAPodThatStaysIsNotWaitedForForEver(t *testing.T) {
 		"; after 50s it was gone from the API, and the node's statistics could not be read (no summary): stopped waiting for it")
 }
 
-// TestAPodThatHasEndedIsGone checks a pod whose containers have ended, but whose object a finalizer
-// keeps.
+// TestAPodThatHasEndedIsGone checks a pod with containers that have ended, but with an object that
+// a finalizer keeps.
 func TestAPodThatHasEndedIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(pod("app"))

@@ -18,7 +18,7 @@
 //   - StallTrigger: tasks stall for more than a part of a window, on the whole node
 //     (/proc/pressure) or in a cgroup of version 2 (*.pressure).
 //   - EventCounters: counters in a file such as memory.events (version 2) change: high, max,
-//     oom. The package never writes memory.high, since it throttles what exceeds it.
+//     oom. The package never writes memory.high, because the kernel throttles a cgroup above it.
 //   - The timer: Run calls the function at least every Options.MaxInterval.
 //
 // Notices that come at the same time lead to one call. Notices that come during a call lead to one

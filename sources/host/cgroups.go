@@ -21,7 +21,7 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// controllerSet is a set of cgroup controllers whose files are read together.
+// controllerSet is a set of cgroup controllers. Their files are read together.
 type controllerSet uint8
 
 const (
@@ -121,8 +121,8 @@ func (m *cgroupMounts) missingControllers() []string {
 type cgroupDir struct {
 	path metric.CgroupPath
 	ref  podcgroup.Ref // path, parsed
-	// controllers are the controllers whose hierarchies have the cgroup. Version 1 hierarchies are
-	// separate trees, so a cgroup may be in only some of them.
+	// controllers are the controllers that have the cgroup in their hierarchies. Version 1 hierarchies
+	// are separate trees, so a cgroup may be in only some of them.
 	controllers controllerSet
 	// dir is the cgroup's directory in the first hierarchy, in the order of controllers, that has it.
 	// inode is the inode of dir. Processes are read there.

@@ -36,8 +36,8 @@ type NodeReader struct {
 	endpoint *nodeEndpoint
 }
 
-// CrossCheckedReader is a NodeReader whose endpoint has neither UIDs nor container IDs. It can read
-// a second endpoint, which has the UIDs of pods.
+// CrossCheckedReader is a NodeReader for an endpoint that has neither UIDs nor container IDs. It
+// can read a second endpoint, which has the UIDs of pods.
 type CrossCheckedReader struct{ *NodeReader }
 
 // Source is the result of Open: a *NodeReader or a CrossCheckedReader.

@@ -40,7 +40,7 @@ type Options struct {
 	// AddressTypes are the types of node addresses to use, in order of preference. Default
 	// DefaultAddressTypes.
 	AddressTypes []string
-	// Selector excludes nodes whose labels it does not match. Default nil: no node is excluded.
+	// Selector excludes nodes if it does not match their labels. Default nil: no node is excluded.
 	Selector labels.Selector
 	// Targets is a static list of kubelets. It replaces the nodes of the cluster; see ParseTargets. An
 	// entry "@FILE" means the lines of that file.

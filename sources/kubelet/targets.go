@@ -133,11 +133,11 @@ func resourcePath(n *cluster.Node) (string, error) {
 
 // ParseTargets parses a static list of kubelets. An entry is one of
 //
-//	node-1=10.0.0.1:10250   a name and where to reach it
+//	node-1=10.0.0.1:10250   a name and its address
 //	10.0.0.1:10250          the name is the host
-//	10.0.0.1                the port is the one given
+//	10.0.0.1                the port is the argument port
 //	10.0.0.1-10.0.0.9:10250 every address of a range
-//	@FILE                   the entries in a file, one a line; # begins a comment
+//	@FILE                   the entries in a file, one on each line; # begins a comment
 //
 // The result is sorted by name, which must be unique.
 func ParseTargets(entries []string, port int) ([]Target, error) {

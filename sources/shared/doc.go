@@ -7,13 +7,13 @@
 //
 //	the owner:   Read ─▶ the kubelet ─▶ pipeline
 //	                        └─▶ a stream for each other replica, in package recording's format
-//	the others:  Read ─▶ waits for the stream to bring it ─▶ pipeline
+//	the others:  Read ─▶ waits for the batch from the stream ─▶ pipeline
 //
 // The owner of a node is the member with the highest hash of its name and the node's name
 // (rendezvous hashing). A member that joins or leaves therefore moves only its own nodes. Replicas
 // need not agree on the members: a replica that gets nothing from the owner in time reads the node
-// itself. The loss of a replica therefore loses no numbers. Until the members are known again, some
-// nodes are only read twice.
+// itself. If a replica is lost, no numbers are lost: some nodes are read twice until the members are
+// known again.
 //
 //	exchange.go  Read, and the members; meters.go its metrics
 //	owner.go     pure: which member owns a node

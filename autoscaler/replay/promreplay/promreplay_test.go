@@ -26,8 +26,7 @@ var began = time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
 // span is the time that the samples cover.
 const span = time.Hour
 
-// pods have the minutes from which and to which a pod runs, and the cores that its container app
-// uses.
+// pods has the first and last minute of each pod, and the cores that its container app uses.
 var pods = []struct {
 	name     string
 	from, to int // from and to are minutes

@@ -4,8 +4,8 @@ import "time"
 
 // EvictionReport is the report on evictions of a node: each signal with its thresholds, the pod
 // that would be evicted for it and why, the recent actions, and what triggers a read. Each figure
-// has its unit in a field beside it. Times are RFC 3339 in UTC, durations are in seconds. A field
-// that is nil or absent is not known, which is different from zero.
+// has a field with its unit. Times are RFC 3339 in UTC, durations are in seconds. A field that is
+// nil or absent is not known, which is different from zero.
 type EvictionReport struct {
 	Node string `json:"node"`
 	// Mode is off, observe, evict or kill.

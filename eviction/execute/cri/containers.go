@@ -24,8 +24,8 @@ func (r *Reclaimer) removeContainers(ctx context.Context) (execute.Freed, error)
 	if err != nil {
 		return freed, fmt.Errorf("list containers: %w", err)
 	}
-	// The pods are read after the containers, so that the list includes every pod whose containers
-	// were listed.
+	// The pods are read after the containers, so that the list includes the pods of all listed
+	// containers.
 	ready, err := r.readyPods(ctx)
 	if err != nil {
 		return freed, fmt.Errorf("list pods: %w", err)

@@ -161,8 +161,8 @@ func TestMoreBytesThanThereAre(t *testing.T) {
 	reclaim(t, r, eviction.UnusedImages, execute.Freed{Items: 2, Bytes: math.MaxInt64})
 }
 
-// TestOneFails checks that an object whose removal fails, or gets no answer, does not stop the
-// removal of the others.
+// TestOneFails checks that an object with a removal that fails, or gets no answer, does not stop
+// the removal of the others.
 func TestOneFails(t *testing.T) {
 	f := &fake{
 		containers: []*runtime.Container{

@@ -11,9 +11,9 @@
 // data:
 //
 //   - Containers that have exited. For each container of a pod that has not ended, the newest exited
-//     one stays: the kubelet needs it to know that an init container is done, and that a container
+//     one stays: it shows the kubelet that an init container is done, and that a container
 //     with restartPolicy Never has run. All exited containers are removed for pods that
-//     Options.Ended names, unless a sandbox of the pod is ready, since then the kubelet runs the pod.
+//     Options.Ended names, unless a sandbox of the pod is ready, because the kubelet then runs the pod.
 //     The kubelet also deletes a removed container's log files. weir does not; they are deleted with
 //     the pod.
 //   - Images that are not pinned, were first seen at least two minutes ago, are not used by any

@@ -1,6 +1,6 @@
-// Package disk measures the disk usage of each pod: the writable layers of its containers,
-// their logs and its volumes, in bytes and inodes. It does not need the container runtime,
-// whose socket gives root access.
+// Package disk measures the disk usage of each pod: the writable layers of its containers, their
+// logs and its volumes, in bytes and inodes. It does not use the socket of the container
+// runtime, because that socket gives root access.
 //
 // A Scanner scans all pods every minute, like the kubelet, with a limited share of one core.
 // Refresh scans them at once. Pods with very many files are scanned separately, so they do not
@@ -8,11 +8,11 @@
 // file counts nothing), it counts a file with several names once, it ignores other devices, and it
 // follows no links. The ephemeral storage of a pod is the sum of:
 //
-//   - emptyDirs on disk and config maps, below KubeletRoot/pods/UID/volumes. One in memory is
-//     a separate tmpfs: it is in Volumes, but not in the sum.
-//   - The writable layer and the logs, with rotated ones, of each running container. Those of
-//     ended containers are not in the sum, nor is the sandbox's layer.
-//   - Logs of the pod itself, and its etc-hosts.
+//   - emptyDirs on disk and config maps, below KubeletRoot/pods/UID/volumes. An emptyDir in memory
+//     is a separate tmpfs: it is in Volumes, but not in the sum.
+//   - The writable layer and the logs, including rotated logs, of each running container. Those of
+//     containers that have ended, and the layer of the sandbox, are not in the sum.
+//   - The logs of the pod itself, and its etc-hosts.
 //
 // The writable layer is the upper directory of the overlay that is a container's root. If the
 // runtime mounts it below the container's ID, as containerd does, it is in the host's mount table;
@@ -51,8 +51,8 @@ type PodUsage struct {
 	// Containers are the running containers by name. If Options.Containers does not know the pod, the
 	// keys are IDs, and the sandbox is included.
 	Containers map[string]ContainerUsage
-	// Volumes are the volumes whose files the kubelet counts: emptyDirs (also in memory),
-	// config maps, secrets, projected volumes and the downward API.
+	// Volumes are the volumes with files that the kubelet counts: emptyDirs (also in memory), config
+	// maps, secrets, projected volumes and the downward API.
 	Volumes []stats.VolumeStats
 	// Ephemeral is the ephemeral storage, added up as the kubelet does; nil if a part of it could not
 	// be read. Its capacity is that of the file system of KubeletRoot.

@@ -22,7 +22,7 @@ type layers struct {
 	pods       map[metric.PodUID]map[metric.ContainerID][]int
 }
 
-// maxProcesses is the number of processes of a container whose root is read.
+// maxProcesses is the largest number of processes of a container for which the root is read.
 const maxProcesses = 8
 
 // findLayers reads the host's mount table and the cgroup of every process. If there is an error,

@@ -19,9 +19,9 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// volumePlugins are the plugin directories of the volumes whose files the kubelet counts. local is
-// true if a volume on disk counts as ephemeral storage. Other volumes (claims, host paths) are not
-// read, because a network file system may never answer.
+// volumePlugins are the plugin directories of the volumes with files that the kubelet counts. local
+// is true if a volume on disk counts as ephemeral storage. Other volumes (claims, host paths) are
+// not read, because a network file system may never answer.
 var volumePlugins = []struct {
 	plugin string
 	local  bool

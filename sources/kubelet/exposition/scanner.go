@@ -153,7 +153,7 @@ func skipBlanks(b []byte, i int) int {
 	return i
 }
 
-// ValueOnly reads the value and time of the current line, for a line whose labels are not needed.
+// ValueOnly reads the value and time of the current line, if the labels are not needed.
 func (s *Scanner) ValueOnly() (n payload.Number, t int64, ok bool) {
 	labels := s.Labels()
 	if labels == nil {

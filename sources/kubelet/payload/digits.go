@@ -32,7 +32,7 @@ func EightDigits(b []byte) (n uint64, ok bool) {
 	return joinDigits(w - zeros), ((w+aboveNine)|(w-zeros))&highBits == 0
 }
 
-// joinDigits returns the number whose digits are the bytes of w, 0 to 9 each.
+// joinDigits returns the number with the digits in the bytes of w, 0 to 9 each.
 func joinDigits(w uint64) uint64 {
 	w = w*10 + w>>8
 	w = (w&0x000000FF000000FF)*0x000F424000000064 + (w>>16&0x000000FF000000FF)*0x0000271000000001

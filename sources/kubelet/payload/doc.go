@@ -1,5 +1,5 @@
 // Package payload has the code that the parsers of a kubelet's payloads share. It knows no format:
-// each format has a package beside this one that turns bytes into samples and does no I/O.
+// each format has its own package next to this one, which turns bytes into samples and does no I/O.
 //
 //	request.go  Request: the read that a payload belongs to; it adds samples and values
 //	number.go   Number: a decimal number without rounding; digits.go eight digits at a time

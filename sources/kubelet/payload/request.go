@@ -10,12 +10,12 @@ import (
 // containers has far fewer.
 const DefaultMaxSamples = 50_000
 
-// Request describes the read whose answer is the payload.
+// Request describes the read that returned the payload.
 type Request struct {
 	// Node is the node of the samples.
 	Node metric.NodeName
 	// Expect is the name that the payload must have for its node, if it has one. Empty accepts any
-	// name; it is used for targets whose node name is only a guess.
+	// name; it is used for targets with a guessed node name.
 	Expect metric.NodeName
 	// Received is the middle of the request, in nanoseconds since the Unix epoch. It replaces a time
 	// that the node did not give.

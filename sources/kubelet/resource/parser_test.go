@@ -405,7 +405,7 @@ func FuzzMemory(f *testing.F) {
 	})
 }
 
-// TestMemoryOfANode checks that the names of a node need at most 8 kB beside the entities.
+// TestMemoryOfANode checks that the names of a node need at most 8 kB in addition to the entities.
 func TestMemoryOfANode(t *testing.T) {
 	var sb strings.Builder
 	for _, f := range []string{"cpu_usage_seconds_total", "memory_working_set_bytes", "start_time_seconds", "swap_limit_bytes", "swap_usage_bytes"} {
