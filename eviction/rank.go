@@ -102,7 +102,7 @@ func (in *Input) rank(t *Threshold, l DiskLayout, statsByUID map[string]*stats.P
 	return list
 }
 
-// skip returns the reason why a pod is not evicted with any usage, and the reason for people.
+// skip returns the reason why a pod is skipped independent of its usage, and the reason for people.
 func (in *Input) skip(pod *corev1.Pod, hard bool) (SkipReason, string) {
 	if reason := CriticalReason(pod); reason != "" {
 		return SkipCritical, reason

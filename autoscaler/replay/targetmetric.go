@@ -26,7 +26,6 @@ type targetMetric struct {
 	name string
 	// uses are the series that add up to the metric. For a Resource metric there is one for each
 	// container.
-	// container.
 	uses   []Series
 	maxAge time.Duration
 	bytes  bool // set for memory, which has no fractions

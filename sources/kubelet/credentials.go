@@ -21,8 +21,8 @@ const (
 	inClusterCA    = serviceAccount + "/ca.crt"
 )
 
-// withServiceAccount fills in the files of the pod's service account if they exist and the options
-// name no others.
+// withServiceAccount sets the files of the pod's service account, if they exist and the options set
+// no others.
 func (o Options) withServiceAccount(exists func(path string) bool) Options {
 	if o.Scheme != "https" {
 		o.Identity = nil
@@ -134,9 +134,8 @@ func sameFile(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
-// newHeaderCache returns the header of requests. It has the bearer token of a file if path is not
-// empty.
-// The header must not be changed.
+// newHeaderCache returns a cache of the header of requests. The header has the bearer token in a
+// file if path is not empty. It must not be changed.
 func newHeaderCache(path string, gzip bool) *fileCache[http.Header] {
 	header := http.Header{"Accept-Encoding": {"identity"}, "User-Agent": {"weir"}}
 	if gzip {

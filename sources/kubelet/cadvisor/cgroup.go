@@ -35,7 +35,6 @@ func (pl *pathNode) begin(round uint32) {
 // cgroup is a cgroup of the node under one set of labels, with the values that this payload reports
 // for it. A restarted kubelet may report a path before it knows the pod. The same path with the
 // pod's labels is then another cgroup here.
-// cgroup here.
 type cgroup struct {
 	subject
 	*pathNode
