@@ -217,7 +217,7 @@ func (n *nodeReader) addFilesystems(b *metric.Batch, at int, parts partIndex) er
 	if err != nil {
 		return fmt.Errorf("read file systems: %w", err)
 	}
-	slices.SortFunc(all, func(a, b fs.Fs) int { return strings.Compare(a.Device, b.Device) }) // cAdvisor returns them in the random order of a map
+	slices.SortFunc(all, func(a, b fs.Fs) int { return strings.Compare(a.Device, b.Device) }) // cAdvisor iterates over a map
 	for i := range all {
 		if all[i].Device == n.machine.root {
 			fillFilesystem(&b.Samples[at], &all[i], now)
