@@ -18,6 +18,7 @@ import (
 	"k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/podindex"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/resourceusage"
@@ -111,7 +112,7 @@ func Install(s *genericapiserver.GenericAPIServer, o Options) error {
 	if err != nil {
 		return fmt.Errorf("install metrics.k8s.io: %w", err)
 	}
-	api := &resourceAPI{options: o.withDefaults(), orders: newPodOrderCache()}
+	api := &resourceAPI{options: o.withDefaults(), orders: newPodOrderCache(), index: podindex.New()}
 	storages := map[string]*storage{}
 	resources := map[string]rest.Storage{}
 	for _, kind := range []objectKind{nodeKind, podKind} {
@@ -148,6 +149,7 @@ func Install(s *genericapiserver.GenericAPIServer, o Options) error {
 type resourceAPI struct {
 	options Options
 	orders  *podOrderCache
+	index   *podindex.Index
 }
 
 // retryAfter is how many seconds a client should wait before it asks again. client-go asks ten
@@ -168,7 +170,7 @@ func (a *resourceAPI) newReader() (*usageReader, error) {
 		}
 		view = nil
 	}
-	return &usageReader{view: view, facts: facts, options: &a.options, orders: a.orders}, nil
+	return &usageReader{view: view, facts: facts, options: &a.options, orders: a.orders, index: a.index}, nil
 }
 
 // unavailable returns an error with status 503, after which client-go asks again.

@@ -33,7 +33,7 @@ func fill(t testing.TB, w *fixture, nodes, pods, containers int) {
 			for c := range containers {
 				names = append(names, fmt.Sprintf("container-%d", c))
 			}
-			p := running(fmt.Sprintf("team-%02d", i), fmt.Sprintf("app-%04d-7c5ddbdf54-%05d", n/10, n), name, fmt.Sprintf("app-%04d", n/10), names...)
+			p := running(fmt.Sprintf("team-%02d", min(i, 20)), fmt.Sprintf("app-%04d-7c5ddbdf54-%05d", n/10, 100*n+i), name, fmt.Sprintf("app-%04d", n/10), names...)
 			p.Labels["pod-template-hash"] = "7c5ddbdf54"
 			if shared := labels[p.Labels["app"]]; shared != nil {
 				p.Labels = shared
@@ -70,7 +70,8 @@ func BenchmarkRequests(b *testing.B) {
 		{"a namespace/protobuf", "/namespaces/team-07/pods", "application/vnd.kubernetes.protobuf", "identity"},
 		{"an application/protobuf", "/namespaces/team-07/pods?labelSelector=app%3Dapp-0042", "application/vnd.kubernetes.protobuf", "identity"},
 		{"an application everywhere/protobuf", "/pods?labelSelector=app%3Dapp-0042", "application/vnd.kubernetes.protobuf", "identity"},
-		{"one pod/JSON", "/namespaces/team-07/pods/app-0042-7c5ddbdf54-00421", "application/json", "identity"},
+		{"an application of a large namespace/JSON", "/namespaces/team-20/pods?labelSelector=app%3Dapp-0042", "application/json", "identity"},
+		{"one pod/JSON", "/namespaces/team-07/pods/app-0042-7c5ddbdf54-42107", "application/json", "identity"},
 		{"nodes/JSON", "/nodes", "application/json", "identity"},
 	})
 }
@@ -91,7 +92,7 @@ func BenchmarkMissing(b *testing.B) {
 		{"an application/protobuf", "/namespaces/team-07/pods?labelSelector=app%3Dapp-0042", "application/vnd.kubernetes.protobuf", "identity"},
 	})
 	request(b, config, http.StatusNotFound, []asked{
-		{"one pod/JSON", "/namespaces/team-07/pods/app-0042-7c5ddbdf54-00420", "application/json", "identity"},
+		{"one pod/JSON", "/namespaces/team-07/pods/app-0042-7c5ddbdf54-42007", "application/json", "identity"},
 		{"one node/JSON", "/nodes/node-0420", "application/json", "identity"},
 	})
 }

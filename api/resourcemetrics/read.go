@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/podindex"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/resourceusage"
 )
@@ -85,6 +86,7 @@ type usageReader struct {
 	facts   *cluster.Facts // nil if there is no API server
 	options *Options
 	orders  *podOrderCache
+	index   *podindex.Index
 }
 
 // mayServe reports whether a pod that was measured completely may be served. p is nil if the
@@ -165,6 +167,10 @@ func (a *usageReader) runningPods(c listFilter) (running []*cluster.Pod, all int
 			}
 			return true
 		})
+	case c.labels != nil:
+		for _, p := range a.index.Find(a.facts, c.namespace, c.labels) {
+			take(p)
+		}
 	case c.name == "":
 		for _, p := range a.facts.PodsIn(c.namespace) {
 			take(p)

@@ -2,15 +2,14 @@
 // cluster facts, and metrics from weir's memory. It rounds metrics as the metrics APIs do, so that
 // decisions are the same as through the APIs.
 //
-// The files: podmetrics.go has the Reader; pods.go has the pods; index.go finds them by label;
-// readings.go reads metrics; usage.go reads current and past resource metrics; custom.go reads the
-// other types of metrics; verdicts.go says why a sample is missing.
+// The files: podmetrics.go has the Reader; pods.go has the pods; readings.go reads metrics; usage.go
+// reads current and past resource metrics; custom.go reads the other types of metrics; verdicts.go
+// says why a sample is missing.
 //
 // # Pods
 //
-// Pods come from the watch of package informer. An index of each namespace's labels finds them. The
-// index follows each change of the facts, so the cost of an autoscaler depends only on its own
-// pods.
+// Pods come from the watch of package informer, and podindex finds those of an autoscaler. It follows
+// each change of the facts, so the cost of an autoscaler depends only on its own pods.
 //
 // # Metrics
 //
@@ -44,6 +43,7 @@ import (
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/podindex"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -98,7 +98,7 @@ type Options struct {
 // Reader reads the pods and metrics of decisions. It is safe for concurrent use.
 type Reader struct {
 	options Options
-	index   *labelIndex
+	index   *podindex.Index
 	at      time.Time // zero means now
 }
 
@@ -116,7 +116,7 @@ func New(o Options) *Reader {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Reader{options: o, index: newLabelIndex()}
+	return &Reader{options: o, index: podindex.New()}
 }
 
 // At returns a Reader of an earlier time. It fails if there is no history of that time.

@@ -21,7 +21,7 @@ func (l *Reader) Pods(namespace string, sel labels.Selector) ([]autoscaler.PodIn
 	if facts == nil || !facts.Synced {
 		return nil, errPodsUnknown
 	}
-	found := l.index.find(facts, metric.Namespace(namespace), sel)
+	found := l.index.Find(facts, metric.Namespace(namespace), sel)
 	pods := make([]autoscaler.PodInput, 0, len(found))
 	for _, p := range found {
 		if l.at.IsZero() {

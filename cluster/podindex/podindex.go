@@ -1,4 +1,6 @@
-package podmetrics
+// Package podindex finds pods by a label selector. The autoscaler and the metrics API look up one
+// application again and again, often in a namespace with many others.
+package podindex
 
 import (
 	"maps"
@@ -13,17 +15,18 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// labelIndex finds pods by their labels. It compares a selector only with the pods that have a
-// label value that the selector requires.
-type labelIndex struct {
+// Index finds pods by their labels. It compares a selector only with the pods that have a label
+// value that the selector requires. Its methods may be called concurrently.
+type Index struct {
 	mu     sync.Mutex
 	spaces map[metric.Namespace]*namespaceIndex
 }
 
-func newLabelIndex() *labelIndex { return &labelIndex{spaces: map[metric.Namespace]*namespaceIndex{}} }
+// New returns an index without pods. Find fills it.
+func New() *Index { return &Index{spaces: map[metric.Namespace]*namespaceIndex{}} }
 
-// find returns the pods of a namespace that a selector matches, sorted by name.
-func (x *labelIndex) find(facts *cluster.Facts, namespace metric.Namespace, sel labels.Selector) []*cluster.Pod {
+// Find returns the pods of a namespace that a selector matches, sorted by name.
+func (x *Index) Find(facts *cluster.Facts, namespace metric.Namespace, sel labels.Selector) []*cluster.Pod {
 	pods := facts.Namespace(namespace)
 	if pods == nil {
 		return nil
@@ -65,6 +68,7 @@ func (s *namespaceIndex) update(pods *cluster.NamespacePods) {
 			}
 		}
 	})
+	maps.DeleteFunc(s.labels, func(_ string, index podsByValue) bool { return len(index) == 0 })
 	s.pods = pods
 }
 
@@ -126,7 +130,9 @@ func (s *namespaceIndex) fewest(requirements labels.Requirements, all func() []*
 			for _, p := range all() {
 				index.add(r.Key(), p)
 			}
-			s.labels[r.Key()] = index
+			if len(index) > 0 { // callers may ask for any number of labels that no pod has
+				s.labels[r.Key()] = index
+			}
 		}
 		if pods := index[values[0]]; !ok || len(pods) < len(few) {
 			few, ok = pods, true
