@@ -7,7 +7,6 @@ import (
 	jsonexp "github.com/go-json-experiment/json"
 	goccy "github.com/goccy/go-json"
 	jsoniter "github.com/json-iterator/go"
-	"github.com/mailru/easyjson"
 	segmentio "github.com/segmentio/encoding/json"
 
 	"github.com/weir-metrics/weir/test/bench/parsers/document"
@@ -30,7 +29,6 @@ var unmarshalers = []unmarshaler{
 		return err
 	}},
 	{"json-iterator", jsoniter.ConfigFastest.Unmarshal},
-	{"easyjson, generated", func(body []byte, v any) error { return easyjson.Unmarshal(body, v.(*document.Summary)) }},
 	{"bytedance/sonic", sonic.Unmarshal},
 	// It does not validate the content of strings.
 	{"bytedance/sonic, fastest", sonic.ConfigFastest.Unmarshal},

@@ -7,8 +7,6 @@
 // distinguishes missing numbers from zero and converts times to nanoseconds.
 package document
 
-//go:generate go run github.com/mailru/easyjson/easyjson -all document.go
-
 // Summary is the whole answer.
 type Summary struct {
 	Node Node  `json:"node"`
