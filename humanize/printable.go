@@ -10,7 +10,7 @@ var lineEnds = strings.NewReplacer("\n", " ", "\r", " ", "\t", " ")
 
 // Printable returns s with all control characters escaped, because s may come from anyone: the name
 // of a cgroup, the error of a server. Line ends become spaces.
-func Printable(s string) string { return PrintableLines(lineEnds.Replace(s)) }
+func Printable[S ~string](s S) string { return PrintableLines(lineEnds.Replace(string(s))) }
 
 // PrintableLines is Printable for text with a layout: it keeps line ends and tabs.
 func PrintableLines(s string) string {

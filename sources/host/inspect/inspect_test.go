@@ -148,7 +148,7 @@ func TestTableObeysNoProcess(t *testing.T) {
 	if err := report.WriteTable(&out, true); err != nil {
 		t.Fatal(err)
 	}
-	want := "\n  1 process is inside: 7 \\x1b[2J\\nlive\ufffd (sleeping)\n"
+	want := "\n  1 process is inside: 7 \\x1b[2J live\ufffd (sleeping)\n"
 	if !strings.Contains(out.String(), want) || strings.Contains(out.String(), "\x1b") || !utf8.ValidString(out.String()) {
 		t.Errorf("got\n%q\nwant a line %q, and nothing that a terminal obeys", out.String(), want)
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
@@ -26,7 +25,7 @@ func (r *Report) WriteTable(out io.Writer, wide bool) error {
 		r.writePods(&b, wide)
 	}
 	for _, p := range r.Problems {
-		b.WriteString("Problem: " + printable(p) + "\n")
+		b.WriteString("Problem: " + humanize.Printable(p) + "\n")
 	}
 	_, err := b.WriteTo(out)
 	return err
@@ -42,16 +41,16 @@ func (r *Report) writePods(b *bytes.Buffer, wide bool) {
 	atLeast := false
 	for i := range r.Pods {
 		p := &r.Pods[i]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s%s\n", p.Judgement, printable(p.PodName()), cmp.Or(p.PathQoS, "-"), cmp.Or(printable(p.SpecQoS), "-"),
-			p.columns(r.Time, wide), printable(p.Path))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s%s\n", p.Judgement, humanize.Printable(p.PodName()), cmp.Or(p.PathQoS, "-"), cmp.Or(humanize.Printable(p.SpecQoS), "-"),
+			p.columns(r.Time, wide), humanize.Printable(p.Path))
 		atLeast = atLeast || p.SinceFrom == FromDirectory
 		for k := range p.Containers {
 			c := &p.Containers[k]
 			if !wide || c.Path == p.Path { // the line above shows a container outside of its pod's cgroup
 				continue
 			}
-			fmt.Fprintf(w, "  %s\t  %s\t\t\t%s  %s\n", c.Judgement, cmp.Or(printable(c.Name), "-"),
-				c.columns(r.Time, wide), printable(strings.TrimPrefix(string(c.Path), string(p.Path))))
+			fmt.Fprintf(w, "  %s\t  %s\t\t\t%s  %s\n", c.Judgement, cmp.Or(humanize.Printable(c.Name), "-"),
+				c.columns(r.Time, wide), humanize.Printable(strings.TrimPrefix(string(c.Path), string(p.Path))))
 			atLeast = atLeast || c.SinceFrom == FromDirectory
 		}
 	}
@@ -71,29 +70,14 @@ func (r *Report) writeNoPods(b *bytes.Buffer) {
 	if len(r.Roots) > 0 {
 		var roots []string
 		for _, root := range r.Roots {
-			roots = append(roots, printable(root))
+			roots = append(roots, humanize.Printable(root))
 		}
 		reason = "there are none in " + humanize.List(roots, 0)
 	}
 	b.WriteString("No pod cgroups on this machine: " + reason + ". Searched:\n")
 	for _, dir := range r.Directories {
-		b.WriteString("  " + printable(dir) + "\n")
+		b.WriteString("  " + humanize.Printable(dir) + "\n")
 	}
-}
-
-// printable returns s with control characters escaped. The name of a process or a cgroup can
-// contain control sequences for the terminal.
-func printable[S ~string](s S) string {
-	var b strings.Builder
-	for _, r := range strings.ToValidUTF8(string(s), string(unicode.ReplacementChar)) {
-		if unicode.IsPrint(r) {
-			b.WriteRune(r)
-			continue
-		}
-		quoted := strconv.QuoteRuneToASCII(r)
-		b.WriteString(quoted[1 : len(quoted)-1])
-	}
-	return b.String()
 }
 
 // summary counts the pods' cgroups by judgement and says which list of pods was used.
@@ -106,7 +90,7 @@ func (r *Report) summary() string {
 	}
 	list := "They were not compared with a list of pods: give --pods, --kubeconfig or --in-cluster."
 	if r.PodsFrom != "" {
-		list = fmt.Sprintf("Compared with the pods that %s lists, as of %s.", printable(r.PodsFrom), humanize.DateTime(*r.PodsAt))
+		list = fmt.Sprintf("Compared with the pods that %s lists, as of %s.", humanize.Printable(r.PodsFrom), humanize.DateTime(*r.PodsAt))
 	}
 	return fmt.Sprintf("%s (cgroup %s): %s. %s\n", humanize.Count(len(r.Pods), "pod cgroup"), r.Cgroups, strings.Join(parts, ", "), list)
 }
@@ -123,9 +107,9 @@ func (p *PodCgroups) writeReasons(b *bytes.Buffer, wide bool) {
 	if p.Judgement == Live && len(containers) == 0 && !wide {
 		return
 	}
-	fmt.Fprintf(b, "\n%s %s\n", p.Judgement, printable(p.Path))
+	fmt.Fprintf(b, "\n%s %s\n", p.Judgement, humanize.Printable(p.Path))
 	for _, reason := range p.Reasons {
-		b.WriteString("  " + printable(reason) + "\n")
+		b.WriteString("  " + humanize.Printable(reason) + "\n")
 	}
 	switch {
 	case p.Removable:
@@ -134,9 +118,9 @@ func (p *PodCgroups) writeReasons(b *bytes.Buffer, wide bool) {
 		b.WriteString("  --clean keeps it: " + p.KeptBecause + "\n")
 	}
 	for _, c := range containers {
-		fmt.Fprintf(b, "  %s %s\n", c.Judgement, printable(strings.TrimPrefix(string(c.Path), string(p.Path)+"/")))
+		fmt.Fprintf(b, "  %s %s\n", c.Judgement, humanize.Printable(strings.TrimPrefix(string(c.Path), string(p.Path)+"/")))
 		for _, reason := range c.Reasons {
-			b.WriteString("    " + printable(reason) + "\n")
+			b.WriteString("    " + humanize.Printable(reason) + "\n")
 		}
 	}
 }
@@ -171,7 +155,7 @@ func (r *Report) WritePlan(out io.Writer) (n int, err error) {
 	for i := range r.Pods {
 		if p := &r.Pods[i]; p.Removable {
 			n++
-			if _, err := fmt.Fprintf(out, "would remove %s in %s\n", printable(p.Path), strings.Join(p.Hierarchies, " ")); err != nil {
+			if _, err := fmt.Fprintf(out, "would remove %s in %s\n", humanize.Printable(p.Path), strings.Join(p.Hierarchies, " ")); err != nil {
 				return n, err
 			}
 		}
@@ -186,12 +170,12 @@ func (r *Report) WriteRemovals(out io.Writer) error {
 	for i := range r.Removals {
 		done := &r.Removals[i]
 		if len(done.Removed) > 0 {
-			fmt.Fprintf(&b, "removed %s in %s\n", printable(done.Path), strings.Join(done.Removed, " "))
+			fmt.Fprintf(&b, "removed %s in %s\n", humanize.Printable(done.Path), strings.Join(done.Removed, " "))
 		}
 		if done.Failed != "" {
-			fmt.Fprintf(&b, "not removed %s: %s\n", printable(done.Path), printable(done.Failed))
+			fmt.Fprintf(&b, "not removed %s: %s\n", humanize.Printable(done.Path), humanize.Printable(done.Failed))
 		} else if podcgroup.Parse(done.Path).Driver == podcgroup.Systemd {
-			units = append(units, printable(path.Base(string(done.Path))))
+			units = append(units, humanize.Printable(path.Base(string(done.Path))))
 		}
 	}
 	if len(units) > 0 {
