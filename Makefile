@@ -53,10 +53,12 @@ race: ## tests under the race detector (needs a C compiler; RACE names packages,
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(RACE)
 
 .PHONY: nightly
-nightly: ## what is too slow for each change: all tests under the race detector, longer fuzzing, more random cases (an hour)
+nightly: ## what is too slow for each change: race detector on all, longer fuzzing, more random cases, other systems (2 hours)
 	$(MAKE) race RACE=./...
 	$(MAKE) fuzz FUZZTIME=1m
 	$(GO) test -C test/parity -timeout 60m -cases 200000 ./...
+	$(GO) test ./test/exact -timeout 60m -seeds 100000
+	for os in darwin windows; do GOOS=$$os $(GO) build -o /dev/null ./cmd/kubectl-weir || exit 1; done
 
 .PHONY: lint
 lint: ## golangci-lint, built from its module (minutes the first time)
