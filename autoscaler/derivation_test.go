@@ -21,9 +21,9 @@ import (
 // TestDerivation prints complete decisions: see testdata/derivation. The commands are:
 //
 //	spec [scale-to-zero]
-//	decide at=TIME replicas=N [anew] [fails]
+//	decide at=TIME replicas=N [first] [fails]
 //
-// spec drops all state and uses the specification below it. decide with anew drops the last
+// spec drops all state and uses the specification below it. decide with first drops the last
 // decision. The lines of decide give the input: pods (the name, and then the differences from a pod
 // with a container app that requests 1 CPU and has been ready for an hour) and values of metrics
 // (metric INDEX values). The decision is carried out, unless the write fails.
@@ -60,7 +60,7 @@ func TestDerivation(t *testing.T) {
 				}
 				return b.String()
 			case "decide":
-				if d.HasArg("anew") {
+				if d.HasArg("first") {
 					done = Completion{}
 				}
 				in := &Input{Settings: &settings, Object: types.NamespacedName{Namespace: "shop", Name: "web"}, Spec: spec, Status: &done.Status, Memory: done.Memory}

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// activeVerdict is a verdict because of which a number is not served, without its evidence.
+// activeVerdict is a verdict that keeps a number from being served, without its evidence.
 type activeVerdict struct {
 	kind   metric.Kind // of the verdict's entity
 	group  metric.Group

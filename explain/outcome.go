@@ -16,8 +16,8 @@ type Outcome struct {
 	// Reason is Measured or Ambiguous if the number is served. Otherwise it is why it is not.
 	Reason metric.Reason
 	Served bool
-	// Container is the container because of which its pod is not served. It is empty if there is
-	// none.
+	// Container is the container without numbers that keeps its pod from being served. It is empty
+	// if there is none.
 	Container string
 	// Node is the node at fault, for reasons of the layers node and scrape.
 	Node metric.NodeName
@@ -180,8 +180,8 @@ func judgePod(p *cluster.Pod, asked metric.Group, l measurement, st *activeVerdi
 			Rule: "uid", Got: metric.CounterReading{UID: l.uid}, Other: metric.CounterReading{UID: p.UID, Start: nanos(p.Started)},
 		}}
 	case l.reported && !other && l.missingReason().Layer() != metric.LayerLife && l.missingReason() != metric.Incomplete:
-		// Otherwise the API server has since said something else, about the pod or about the
-		// container because of which it was incomplete.
+		// Otherwise the API server has since said something else, about the pod or about its
+		// container that had no numbers.
 		return Outcome{Reason: l.missingReason(), group: g}
 	}
 	return startedAfterRead(asked, p.Node, startOf(p), read())

@@ -55,8 +55,8 @@ type Finding struct {
 	Group  string `json:"group"`  // "cpu", "memory", ...
 	Reason string `json:"reason"` // one of docs/reasons.md; "Measured" if the number is served without doubt
 	Served bool   `json:"served"`
-	// Container is, for a pod, the container because of which it is not served. It is empty if
-	// there is none.
+	// Container is, for a pod, the container without numbers that keeps it from being served. It
+	// is empty if there is none.
 	Container string `json:"container,omitempty"`
 	// Value is the served number as text: "250m over 12.4s", "180Mi".
 	Value string `json:"value,omitempty"`

@@ -168,8 +168,8 @@ func (c *caller) cancelCall() {
 	}
 }
 
-// overdue gives a call whose context has ended the grace to notice. It frees the slot, so that
-// a call that hangs delays no other source. The caller holds c.mu.
+// overdue gives a call some time to return after its context has ended. It frees the slot, so that a
+// call that hangs delays no other source. The caller holds c.mu.
 func (c *caller) overdue() {
 	c.release()
 	c.mu.phase, c.mu.due = late, time.Now().Add(grace)

@@ -23,7 +23,7 @@ import (
 	"github.com/weir-metrics/weir/ui"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
+var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
 
 // page returns the page of a cluster with two sinks, one of which fails.
 func page(w *samplecluster.Cluster) *ui.Handler {

@@ -26,7 +26,7 @@ import (
 	"github.com/weir-metrics/weir/metric/series"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
+var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
 
 // samples is a MetricsReader with the samples of a test.
 type samples []metric.Sample

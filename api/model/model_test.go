@@ -17,7 +17,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write testdata anew")
+var rewrite = flag.Bool("rewrite", false, "rewrite testdata")
 
 // TestAnswers sends the requests of testdata's transcripts and compares the answers byte by byte.
 func TestAnswers(t *testing.T) {
@@ -46,7 +46,7 @@ func TestAnswers(t *testing.T) {
 				return
 			}
 			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("answers differ (-want +got); -rewrite writes them anew:\n%s", diff)
+				t.Errorf("answers differ (-want +got); -rewrite writes them again:\n%s", diff)
 			}
 		})
 	}

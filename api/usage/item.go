@@ -63,8 +63,8 @@ func fillItem(it *Item, r Resource, rows []listRow, facts *cluster.Facts, c *met
 	}
 }
 
-// bestSample returns the sample whose numbers of g are shown, or nil. Among the samples that may be
-// shown, one that has the main number of g comes first, then the newest.
+// bestSample returns the sample that an answer shows for group g, or nil. One that has the main
+// number of g comes first, then the newest.
 func bestSample(rows []listRow, g metric.Group) *metric.Sample {
 	var found *metric.Sample
 	rank := func(s *metric.Sample) int {

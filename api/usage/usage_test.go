@@ -23,7 +23,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
+var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
 
 // fixed is a SampleReader with the samples and verdicts of a test.
 type fixed struct {

@@ -290,7 +290,7 @@ func TestDisksAreReadAgainBeforeAnEviction(t *testing.T) {
 		n.pod("is", gib)
 		g := n.guard(execute.Observe, hardDisk)
 		if n.timer(g); n.refreshes != 0 {
-			t.Error("disks were looked at anew with half of them free")
+			t.Error("disks were read again with half of them free")
 		}
 		n.freeDisk = 11 * gib
 		n.timer(g)

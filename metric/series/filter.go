@@ -27,7 +27,7 @@ type Filter struct {
 const FilterOptions = "label, level, metric, namespace"
 
 // Set sets one option, given once or more often: level=pod,node, metric=cpu_*, namespace=shop,
-// label=node=worker-*. Lists are separated by commas; * in a pattern stands for any text, ? for
+// label=node=worker-*. Lists are separated by commas; * in a pattern matches any text, ? for
 // one character. It reports whether the Filter has such an option.
 func (f *Filter) Set(option string, given []string) (known bool, err error) {
 	switch option {
@@ -81,7 +81,7 @@ func (f *Filter) Entity(l *Labels) bool {
 	return true
 }
 
-// Match reports whether s matches pattern: * stands for any text, also with slashes, ? for one
+// Match reports whether s matches pattern: * matches any text, also with slashes, ? for one
 // byte.
 func Match(pattern, s string) bool {
 	star, retry := -1, 0

@@ -189,7 +189,7 @@ func TestTargetsStay(t *testing.T) {
 	first := s.Targets(facts)
 	facts = facts.With(cluster.FactsChange{Pods: []*cluster.Pod{{PodRef: metric.PodRef{Namespace: "a", Name: "p"}, Node: "n1"}}})
 	if second := s.Targets(facts); &second[0] != &first[0] {
-		t.Error("a pod has changed, and the targets were made anew")
+		t.Error("a pod has changed, and the targets were made again")
 	}
 	moved := *node
 	moved.Addresses = []cluster.NodeAddress{{Type: "InternalIP", Address: "10.0.0.2"}}

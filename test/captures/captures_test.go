@@ -19,7 +19,7 @@ import (
 	"github.com/weir-metrics/weir/processors"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
+var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
 
 // The allowed difference between a served rate and the kernel's count. The
 // kernel's counters were read some seconds before or after the kubelet's, and
@@ -67,7 +67,7 @@ func TestReplay(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(want), page.String()); diff != "" {
-				t.Errorf("go test -rewrite writes %s anew (-want +got):\n%s", golden, diff)
+				t.Errorf("go test -rewrite writes %s again (-want +got):\n%s", golden, diff)
 			}
 		})
 	}

@@ -31,7 +31,7 @@ var happened = []struct {
 		[]string{allServed}, []string{allServed}, []string{`missing: NotReported`}},
 	{"02a-container-restarts", "containers crash and restart: young runs wait",
 		[]string{noRateYet}, []string{noRateYet}, []string{noRateYet}},
-	{"02b-same-name-new-uid", "a pod made again under its name begins anew",
+	{"02b-same-name-new-uid", "a pod that is created again under its name begins without history",
 		[]string{noRateYet}, []string{noRateYet}, []string{noRateYet}},
 	{"03a-forced-delete-old-still-burning", "deleted by force, the old pod burns on beside the new one",
 		[]string{oldPod}, []string{oldPod}, []string{oldPod}},
