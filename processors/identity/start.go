@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"math"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -93,6 +94,10 @@ func (s *Identifier) applyBirth(t *track, facts *cluster.Facts, b *metric.Batch)
 // it.
 const futureStart = 35 * time.Second
 
+// putBack is added to starts by a clock that was put back since. So they are before all others,
+// and in their order: one clock told them.
+const putBack = math.MinInt64 / 2
+
 // start returns when the candidate's instance began; 0 if that is unknown, or known only from a
 // cgroup's modification time.
 func (t *track) start(c candidate, b *metric.Batch) int64 {
@@ -106,7 +111,7 @@ func (t *track) start(c candidate, b *metric.Batch) int64 {
 	}
 	start += l.shift
 	if read := b.Samples[c.sample].Times[metric.CPU]; read != 0 && start-read > int64(futureStart) {
-		return 1 // by a clock that was put back since: older than all other starts
+		return start + putBack // by a clock that was put back since
 	}
 	return start
 }
