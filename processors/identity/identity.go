@@ -63,10 +63,11 @@ type candidate struct {
 	sample       int32
 	line         int // index in track.lines
 	rejected     bool
-	newLine      bool   // the line is new
-	swapped      bool   // it could continue another line as well
-	missingLine  uint32 // that line, if no candidate has it
-	crossChecked bool   // a second read says that the sample is the line's
+	newLine      bool               // the line is new
+	swapped      bool               // it could continue another line as well
+	missingLine  uint32             // that line, if no candidate has it
+	crossChecked bool               // a second read says that the sample is the line's
+	run          *cluster.Container // the present run by the API server, if the sample has its start
 }
 
 // New returns the state for one source.
@@ -150,7 +151,7 @@ func (s *Identifier) judgeEntity(i int, facts *cluster.Facts, b *metric.Batch) {
 	t := s.open(k, s.lastAnswer, s.answers-1)
 	t.first = int32(i)
 	s.limitDuplicates(t, b)
-	s.match(t, b)
+	s.match(t, facts, b)
 	s.markSwapped(t, b)
 	s.applyCrossCheck(t, b)
 	s.separateSwapped(t, b)
@@ -165,13 +166,13 @@ func (s *Identifier) judgeEntity(i int, facts *cluster.Facts, b *metric.Batch) {
 	s.applyViews(t, facts, b)
 	s.applyStart(t, facts, b)
 	ambiguous := s.choose(t, facts, b)
-	t.answer, t.latest = s.answers, 0
+	t.answer, t.latest, t.unread = s.answers, 0, false
 
 	for ci := range s.candidates {
 		c := &s.candidates[ci]
 		sample, l := &b.Samples[c.sample], &t.lines[c.line]
-		s.follow(l, sample)
-		t.latest = max(t.latest, reportTime(sample))
+		s.follow(t, l, sample)
+		t.latest, t.unread = max(t.latest, reportTime(sample)), t.unread || unreadCPU(sample)
 		if sample.Instance.UID == "" {
 			sample.Instance.UID = l.uid
 		}

@@ -5,19 +5,23 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
 // match fills s.candidates with the samples of t and assigns each one to a line. A sample that
 // fits no line begins a new one.
-func (s *Identifier) match(t *track, b *metric.Batch) {
+func (s *Identifier) match(t *track, facts *cluster.Facts, b *metric.Batch) {
 	s.candidates = s.candidates[:0]
 	for i := t.first; i >= 0; i = s.after(i) {
 		s.candidates = append(s.candidates, candidate{sample: i, line: -1})
+		if factsCover(facts, &b.Samples[i].Entity) {
+			s.candidates[len(s.candidates)-1].run = presentRun(facts, b, int(i))
+		}
 	}
 	// Fast path: one sample continues the only line.
 	if len(s.candidates) == 1 && len(t.lines) == 1 {
-		if _, ok := s.fits(&t.lines[0], &b.Samples[t.first]); ok {
+		if _, ok := s.fits(&t.lines[0], &b.Samples[t.first]); ok && !s.candidates[0].replaces(&t.lines[0].core, b) {
 			s.candidates[0].line = 0
 			return
 		}
@@ -31,7 +35,7 @@ func (s *Identifier) match(t *track, b *metric.Batch) {
 				continue
 			}
 			for li := range t.lines {
-				if s.taken(li) {
+				if s.taken(li) || s.candidates[ci].replaces(&t.lines[li].core, b) {
 					continue
 				}
 				cost, ok := s.fits(&t.lines[li], &b.Samples[s.candidates[ci].sample])
@@ -56,8 +60,9 @@ func (s *Identifier) match(t *track, b *metric.Batch) {
 		sample := &b.Samples[c.sample]
 		s.startLine(t, c, sample)
 		l := &t.lines[c.line]
-		if l.born = s.newborn(t, sample); t.answer+1 == s.answers {
-			l.since = t.latest
+		l.born = s.newborn(t, sample)
+		if unreadCPU(sample) && t.answer+1 == s.answers && !t.unread {
+			l.since = t.latest // its first counter may tell
 		}
 	}
 }
@@ -69,13 +74,34 @@ func (s *Identifier) startLine(t *track, c *candidate, sample *metric.Sample) {
 	c.line, c.newLine = len(t.lines)-1, true
 }
 
+// unreadCPU reports whether a sample has no CPU counter, or a 0, which may mean that the kubelet
+// could not read it.
+func unreadCPU(sample *metric.Sample) bool {
+	cpu, reported := sample.Values.Get(metric.CPUUsage)
+	return !reported || cpu == 0
+}
+
 // newborn reports whether a sample that continues no line began after the previous answer: that
 // answer reported the entity without this sample, and the sample's counter is no larger than
-// what the node's cores can have used since.
+// what the node's cores can have used since. A counter that was not read in that answer may have
+// been this one.
 func (s *Identifier) newborn(t *track, sample *metric.Sample) bool {
 	cpu, ok := sample.Values.Get(metric.CPUUsage)
 	since := reportTime(sample) - t.latest
-	return ok && cpu > 0 && t.latest != 0 && t.answer+1 == s.answers && s.cores > 0 && since > 0 && cpu <= s.cores*float64(since)
+	return ok && cpu > 0 && !t.unread && t.latest != 0 && t.answer+1 == s.answers && s.cores > 0 && since > 0 && cpu <= s.cores*float64(since)
+}
+
+// replaces reports whether the API server says that the candidate is the present run, and the
+// line is known to be another run.
+func (c *candidate) replaces(l *core, b *metric.Batch) bool {
+	if c.run == nil || c.run.ID == "" || l.container == "" || l.container == c.run.ID {
+		return false
+	}
+	start := b.Samples[c.sample].Instance.Start
+	if start > c.run.StartedAt.Add(startSlack).UnixNano() {
+		return false
+	}
+	return l.start == 0 || apart(start, l.start) > apart(start, c.run.StartedAt.UnixNano())
 }
 
 func (s *Identifier) taken(line int) bool {
@@ -87,11 +113,13 @@ func (s *Identifier) taken(line int) bool {
 	return false
 }
 
-// Costs that fits adds to the distance between counters, the largest first: the starts differ,
-// the counter fell, a counter could not be read, the previous answer did not report the line.
-// Each cost outweighs all smaller ones.
+// Costs that fits adds to the distance between counters, the largest first: the starts differ
+// by more than a minute, they differ by more than a jitter or one is unknown, the counter fell, a
+// counter could not be read, the previous answer did not report the line. Each cost outweighs
+// all smaller ones.
 const (
 	startMismatch = 1e18
+	startUnsure   = 2e17
 	counterFell   = 1e17
 	unproven      = 1e16
 	absentPenalty = 1e15
@@ -117,10 +145,11 @@ func (s *Identifier) goesOn(l *core, sample *metric.Sample, sameGroup, adrift bo
 		return 0, false
 	}
 	named := sameGroup || l.container != "" && o.ID != ""
-	if !sameStart(l.start, o.Start) {
-		cost = startMismatch
-	}
+	cost = startCost(l.start, o.Start)
 	cpu, reported := sample.Values.Get(metric.CPUUsage)
+	if !named && !adrift && s.startedLater(l, sample, cpu) {
+		return 0, false
+	}
 	if !reported || l.cpu < 0 || cpu == 0 { // a 0 may mean that the kubelet could not read it
 		return cost + unproven, true
 	}
@@ -145,10 +174,31 @@ func (s *Identifier) goesOn(l *core, sample *metric.Sample, sameGroup, adrift bo
 		return 0, false
 	case elapsed < 0 && cpu > l.cpu:
 		return 0, false
-	case o.Start > l.time && (s.cores <= 0 || cpu <= s.cores*lifeOf(o.Start, l.time, sample)):
-		return 0, false // it began after the line's last report, and can have used this much since
+	case cpu == l.cpu:
+		return cost, true // no other instance has the same counter to the last digit
 	}
 	return cost + math.Abs(cpu-l.cpu-float64(l.rate)*elapsed), true
+}
+
+// startedLater reports whether the sample's start shows that the sample is not of the line: it
+// is later than the line's, the counter is no larger than what the cores can have used since,
+// and one of these is true: it is after the line's last report; the counter fell; the line has
+// a name that the API server gave it, and the starts are more than a minute apart.
+func (s *Identifier) startedLater(l *core, sample *metric.Sample, cpu float64) bool {
+	start := sample.Instance.Start
+	if start == 0 || s.cores > 0 && cpu > s.cores*lifeOf(start, l.time, sample) {
+		return false
+	}
+	later := l.start != 0 && start-l.start > int64(startJitter)
+	switch {
+	case l.cpu < 0: // l.time is unknown
+		return later
+	case start > l.time:
+		return reportTime(sample) >= l.time || later
+	case start > l.time-int64(s.batch.Resolution), cpu > 0 && cpu < l.cpu && reportTime(sample) > l.time:
+		return later
+	}
+	return later && l.container != "" && sample.Instance.ID == "" && start-l.start > int64(startError)
 }
 
 // lifeOf returns for how long, in nanoseconds, an instance that began after the last report of
@@ -162,12 +212,36 @@ func lifeOf(start, last int64, sample *metric.Sample) float64 {
 	return float64(at - start)
 }
 
-// sameStart reports whether two starts may be of one instance: one is unknown, they are equal,
-// or one of them is the other one cut to the second, as a second read reports it.
-func sameStart(a, b int64) bool {
-	cut := func(start int64) int64 { return start - start%int64(time.Second) }
-	return a == 0 || b == 0 || a == b || cut(a) == b || a == cut(b)
+// startError is by how much a reported start may be wrong at most.
+const startError = time.Minute
+
+// startCost returns the cost of a line's start and a sample's. It grows with their distance.
+func startCost(a, b int64) float64 {
+	switch d := startDistance(a, b); {
+	case d <= float64(startJitter):
+		return d * 1e5
+	case d <= float64(startError):
+		return startUnsure + d
+	default:
+		return startMismatch + d
+	}
 }
+
+// startDistance returns how far two starts are apart, in nanoseconds. It is 0 if one is the
+// other one cut to the second, as a second read reports it. A start that is unknown counts as
+// 20 s from any other: it is no reason to prefer it to a known one that jitters.
+func startDistance(a, b int64) float64 {
+	if a == 0 || b == 0 {
+		return float64(20 * time.Second)
+	}
+	cut := func(start int64) int64 { return start - start%int64(time.Second) }
+	if cut(a) == b || a == cut(b) {
+		return 0
+	}
+	return float64(apart(a, b))
+}
+
+func apart(a, b int64) int64 { return max(a-b, b-a) }
 
 // steppedReadings is for how long after a step of its clock a node may report times from before
 // it. Statistics lag by less than this.
@@ -179,8 +253,8 @@ func (s *Identifier) clockUnsure(seen time.Duration) bool {
 	return s.clockStepped >= 0 && (seen <= s.clockStepped || s.clock-s.clockStepped <= steppedReadings)
 }
 
-// follow updates a line with its new report.
-func (s *Identifier) follow(l *line, sample *metric.Sample) {
+// follow updates a line of t with its new report.
+func (s *Identifier) follow(t *track, l *line, sample *metric.Sample) {
 	adrift, unread := s.clockUnsure(l.seen), l.cpu < 0
 	l.seen, l.answer = s.clock, s.answers
 	if o := &sample.Instance; o.Path != "" {
@@ -188,8 +262,14 @@ func (s *Identifier) follow(l *line, sample *metric.Sample) {
 	}
 	l.core.follow(sample, adrift)
 	if unread && l.cpu >= 0 && l.since != 0 && !adrift {
-		l.born = l.cpu <= s.cores*float64(l.time-l.since)
+		l.born = !slices.ContainsFunc(t.lines, func(o line) bool { return (o.id == l.id) != s.usedSince(&o, l.since) })
 	}
+}
+
+// usedSince reports whether the line's counter is no larger than what the node's cores can have
+// used since the given time.
+func (s *Identifier) usedSince(l *line, since int64) bool {
+	return l.cpu <= s.cores*float64(l.time-since)
 }
 
 func (l *core) follow(sample *metric.Sample, adrift bool) {

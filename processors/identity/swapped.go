@@ -30,15 +30,15 @@ func (s *Identifier) markSwapped(t *track, b *metric.Batch) {
 func (s *Identifier) findMissingLine(t *track, b *metric.Batch, c *candidate) uint32 {
 	sample, own := &b.Samples[c.sample], &t.lines[c.line]
 	right, ok := s.couldContinue(own, sample)
-	if !ok || !sameStart(own.start, sample.Instance.Start) {
+	if !ok || own.repeats(sample) {
 		return 0
 	}
 	for i := range t.lines {
 		l := &t.lines[i]
-		if !sameStart(l.start, sample.Instance.Start) || l.answer+1 != s.answers || s.taken(i) || l.cpu == own.cpu && l.time == own.time {
+		if l.answer+1 != s.answers || s.taken(i) || l.cpu == own.cpu && l.time == own.time {
 			continue
 		}
-		if wrong, ok := s.couldContinue(l, sample); ok && (own.unpaced() || l.unpaced() || confusable(right, wrong)) {
+		if wrong, ok := s.couldContinue(l, sample); ok && confusable(right, wrong) {
 			return l.id
 		}
 	}
@@ -71,43 +71,46 @@ func (s *Identifier) startOwnLine(t *track, c *candidate, b *metric.Batch) {
 }
 
 // couldBeSwapped reports whether the counters of x and y could belong to each other's lines as
-// well. The line of x is an old one. That of y may be new.
+// well, and no start says that they do not. The rates of the counters are no evidence: any line
+// may become faster or slower. The line of x is an old one. That of y may be new.
 func (s *Identifier) couldBeSwapped(t *track, b *metric.Batch, x, y *candidate) bool {
 	sx, sy := &b.Samples[x.sample], &b.Samples[y.sample]
 	lx, ly := &t.lines[x.line], &t.lines[y.line]
 	if sameReading(sx, sy) && (y.newLine || lx.cpu == ly.cpu && lx.time == ly.time) {
 		return false // the number is the same either way
 	}
+	if lx.cpu != ly.cpu && (lx.repeats(sx) || !y.newLine && ly.repeats(sy)) {
+		return false
+	}
 	right, ok := s.couldContinue(lx, sx)
 	if !ok {
 		return false // the assignment that was taken fits badly itself; the other one is no better
 	}
 	wrong, ok := s.couldContinue(lx, sy)
+	if y.newLine && unreadCPU(sy) { // it may be any line's
+		wrong, ok = startDistance(lx.start, sy.Instance.Start), true
+	}
 	if !ok {
 		return false
 	}
 	if y.newLine {
-		if !s.newborn(t, sx) {
-			return false
-		}
-	} else {
-		a, _ := s.couldContinue(ly, sy)
-		c, ok := s.couldContinue(ly, sx)
-		if !ok {
-			return false
-		}
-		right, wrong = right+a, wrong+c
+		return s.newborn(t, sx) && confusable(right, wrong)
 	}
-	return lx.unpaced() || !y.newLine && ly.unpaced() || confusable(right, wrong)
+	a, _ := s.couldContinue(ly, sy)
+	c, ok := s.couldContinue(ly, sx)
+	return ok && confusable(right+a, wrong+c)
 }
 
-// unpaced reports whether the line has one reading only, so that the rate of its counter is
-// unknown.
-func (l *line) unpaced() bool { return l.rate == 0 && l.still == 0 }
+// repeats reports whether the sample has the line's counter to the last digit. No other
+// instance's counter has.
+func (l *line) repeats(sample *metric.Sample) bool {
+	cpu, ok := sample.Values.Get(metric.CPUUsage)
+	return ok && cpu > 0 && cpu == l.cpu
+}
 
-// confusable reports whether the other assignment of counters to lines is hardly worse than the
-// one that was taken. right and wrong are their costs.
-func confusable(right, wrong float64) bool { return wrong < 4*right+float64(time.Millisecond) }
+// confusable reports whether the starts fit hardly worse to the other assignment of samples to
+// lines than to the one that was taken. right and wrong are the sums of their distances.
+func confusable(right, wrong float64) bool { return wrong <= 2*right+float64(startSlack) }
 
 // sameReading reports whether two samples have the same CPU counter and time.
 func sameReading(a, b *metric.Sample) bool {
@@ -116,23 +119,21 @@ func sameReading(a, b *metric.Sample) bool {
 	return okX && okY && x == y && a.Times[metric.CPU] == b.Times[metric.CPU]
 }
 
-// couldContinue is fits for samples that no ID or inode identifies. It also returns false if
-// the counter grew faster than the node's cores allow.
-func (s *Identifier) couldContinue(l *line, sample *metric.Sample) (cost float64, ok bool) {
-	cost, ok = s.fits(l, sample)
-	cpu, _ := sample.Values.Get(metric.CPUUsage)
+// couldContinue reports whether the sample could be the line's next report by its counter: it
+// did not fall, and did not grow faster than the node's cores allow. It returns how far the
+// starts are apart. Samples that an ID or inode identifies are not compared.
+func (s *Identifier) couldContinue(l *line, sample *metric.Sample) (starts float64, ok bool) {
+	cost, ok := s.fits(l, sample)
 	o := &sample.Instance
-	if apart := l.start - o.Start; cost >= startMismatch && max(apart, -apart) > int64(startJitter) {
-		cost -= startMismatch // starts this far apart do not decide here
+	if !ok || cost-startCost(l.start, o.Start) >= unproven || l.container != "" && o.ID != "" || l.inode != 0 && o.Inode != 0 {
+		return 0, false
 	}
-	if !ok || cost >= unproven || l.container != "" && o.ID != "" || l.inode != 0 && o.Inode != 0 {
-		return cost, false
-	}
+	cpu, _ := sample.Values.Get(metric.CPUUsage)
 	elapsed := float64(reportTime(sample) - l.time)
 	if s.cores > 0 && !s.clockUnsure(l.seen) && cpu-l.cpu > s.cores*(elapsed+float64(250*time.Millisecond)) {
-		return cost, false
+		return 0, false
 	}
-	return cost, true
+	return startDistance(l.start, o.Start), true
 }
 
 // close reports whether the counters of two lines are so near to each other that the lines may

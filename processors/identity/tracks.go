@@ -13,6 +13,7 @@ type track struct {
 	answer  uint32        // number of the last answer that reported it
 	seen    time.Duration // when it was reported last; only valid if the last answer does not report it
 	latest  int64         // newest time of its samples in that answer
+	unread  bool          // a counter in that answer was not read
 	guessed bool          // the choice had no evidence
 	known   bool          // the API server knew the pod in an earlier round
 	oldPod  metric.PodUID // for a pod: UID of an earlier pod of this name, recognised by an older container
@@ -30,7 +31,7 @@ type line struct {
 	seen   time.Duration
 	answer uint32        // number of the last answer that reported it
 	lostTo uint32        // the line that was preferred when it was last rejected
-	since  int64         // newest time in the previous answer, if that reported the entity without the line; else 0
+	since  int64         // newest time in the answer before the line began, if no counter of the line was read yet; else 0
 	rule   string        // the rule that rejected it last
 	lost   metric.Reason // the reason; Measured if it was not rejected
 }
@@ -110,7 +111,7 @@ func (m *memory) shut(k int, answers uint32) {
 // plain reports whether a core is enough for t: it has no lines, or one line that the latest
 // answer reported, with a counter that was read. line.since only matters until then.
 func (t *track) plain(answers uint32) bool {
-	if t.guessed || t.oldPod != "" || t.unknown >= 0 || t.moved != 0 || len(t.lines) > 1 {
+	if t.guessed || t.unread || t.oldPod != "" || t.unknown >= 0 || t.moved != 0 || len(t.lines) > 1 {
 		return false
 	}
 	if len(t.lines) == 0 {
