@@ -91,7 +91,7 @@ func (f *Fleet) applyOne(c condition) (hits int) {
 		for _, p := range slices.Clone(n.pods) {
 			// A fault concerns only the pod that has the name now, not an earlier
 			// generation of it.
-			if c.hits(p.Namespace, p.Name) && p.unbound == never && p.bound < never {
+			if c.hits(p.Namespace, p.Name) && (p.unbound == never || c.Style == Older) && p.bound < never {
 				hits += p.apply(c)
 			}
 		}
@@ -109,7 +109,7 @@ func (p *Pod) apply(c condition) (hits int) {
 		return p.finish(c)
 	case c.Kind == Terminate:
 		return p.terminate(c)
-	case c.Container == "" && (c.Kind == Missing || c.Kind == Stale || c.Kind == Jitter || c.Kind == Zero),
+	case c.Container == "" && (c.Kind == Missing && c.Style != Older || c.Kind == Stale || c.Kind == Jitter || c.Kind == Zero),
 		c.Kind == Duplicate && c.Style == TwoQoS:
 		p.faults = append(p.faults, c)
 		return 1

@@ -67,6 +67,10 @@ const (
 	TwoLines
 	// TwoPaths: one container is seen under two cgroup paths.
 	TwoPaths
+	// OwnCounters: as TwoPaths, but the cgroup of the second path is another one: it
+	// has a counter and memory of its own, which are not the container's. Sometimes
+	// only the second path is reported.
+	OwnCounters
 	// TwoQoS: a second, empty cgroup of the pod exists in the directory of another
 	// QoS class.
 	TwoQoS
@@ -86,12 +90,22 @@ const (
 	// WasSuccessful and HasFailed are varieties of Finish.
 	WasSuccessful
 	HasFailed
+	// Steady is a variety of Jitter: the error of a container's start times does
+	// not change.
+	Steady
+	// Older is a variety of Missing: only runs and pods that another of the name
+	// has followed are not reported.
+	Older
+	// CPUOnly is a variety of Zero: the CPU counter is 0, and memory and time are
+	// right.
+	CPUOnly
 	numStyles int = iota
 )
 
 var styleNames = [numStyles]string{
-	"", "old-instance", "two-lines", "two-paths", "two-qos", "binary", "html", "truncated",
+	"", "old-instance", "two-lines", "two-paths", "own-counters", "two-qos", "binary", "html", "truncated",
 	"unauthorized", "forbidden", "self-signed", "wrong-name", "expired", "succeeded", "failed",
+	"steady", "older", "cpu",
 }
 
 // String returns the word of the language.
@@ -198,9 +212,9 @@ var grammar = [numKinds]rule{
 	Terminate:   {must: inPod | inAt, may: inContainer | inFor},
 	Reset:       {must: inAt, may: inNode | inPod | inContainer},
 	Leap:        {must: inPod | inBy | inAt, may: inContainer},
-	Jitter:      {must: inPod | inStart, may: inContainer | inAt | inFor},
-	Missing:     {may: inPod | inContainer | inAt | inFor},
-	Zero:        {may: inPod | inContainer | inAt | inFor},
+	Jitter:      {must: inPod | inStart, may: inContainer | inAt | inFor | inStyle},
+	Missing:     {may: inPod | inContainer | inAt | inFor | inStyle},
+	Zero:        {may: inPod | inContainer | inAt | inFor | inStyle},
 	Stale:       {may: inNode | inPod | inAt | inFor},
 	ClockStep:   {must: inNode | inBy | inAt},
 	Slow:        {must: inNode | inDelay, may: inAt | inFor},
@@ -218,7 +232,10 @@ var grammar = [numKinds]rule{
 
 // stylesOf lists the varieties of each kind. The first one is the default.
 var stylesOf = [numKinds][]Style{
-	Duplicate:   {OldInstance, TwoLines, TwoPaths, TwoQoS},
+	Duplicate:   {OldInstance, TwoLines, TwoPaths, OwnCounters, TwoQoS},
+	Jitter:      {NoStyle, Steady},
+	Missing:     {NoStyle, Older},
+	Zero:        {NoStyle, CPUOnly},
 	Garbage:     {Binary, HTML, Truncated},
 	Refuse:      {Unauthorized, Forbidden},
 	Certificate: {SelfSigned, WrongName, Expired},

@@ -398,3 +398,71 @@ func TestGarbage(t *testing.T) {
 		}
 	}
 }
+
+func TestOwnCounters(t *testing.T) {
+	f := newFleet(t, Options{Pods: 6, Fresh: true}, "duplicate pod=*-store-0-0 container=app at=30s style=own-counters")
+	p := victimOf(t, f)
+	var both, alone int
+	for s := 40.0; s < 400; s += 10 {
+		found := map[string]float64{}
+		for _, l := range lines(t, f, p.Node, CAdvisor, after(s)) {
+			if l.name == "app" {
+				found[l.path] = l.cpu
+			}
+		}
+		own := float64(p.Containers[0].CPU(after(s))) / 1e9
+		switch len(found) {
+		case 1:
+			alone++
+		case 2:
+			both++
+		}
+		for path, cpu := range found {
+			if second := strings.HasPrefix(path, p.path(true)); second != (cpu != own) {
+				t.Fatalf("after %vs: %s has %v, the container's counter is %v", s, path, cpu, own)
+			}
+		}
+	}
+	if both == 0 || alone == 0 {
+		t.Errorf("%d times both paths and %d times the second alone, want both kinds", both, alone)
+	}
+}
+
+func TestOlderIsMissing(t *testing.T) {
+	for _, style := range []string{"two-lines", "old-instance"} {
+		f := newFleet(t, Options{Pods: 6, Fresh: true}, "duplicate pod=*-store-0-0 container=app at=30s style="+style, "missing pod=*-store-0-0 container=app at=1m for=10s style=older")
+		n := f.Nodes()[0]
+		for at, want := range map[float64]string{55: "app app proxy", 65: "app proxy", 75: "app app proxy"} {
+			if got := names(lines(t, f, n, Resource, after(at))); got != want {
+				t.Errorf("%s after %vs: lines of %q, want %q", style, at, got, want)
+			}
+		}
+	}
+}
+
+func TestSteadyJitterDoesNotChange(t *testing.T) {
+	f := newFleet(t, Options{Pods: 6}, "jitter pod=*-store-0-0 start=±20s style=steady")
+	real := float64(victimOf(t, f).Containers[0].Started(start).UnixNano()) / 1e9
+	first := starts(t, f, after(10))[0]
+	if first == real {
+		t.Errorf("start %v is right, want it off", first)
+	}
+	for s := 20.0; s < 100; s += 7 {
+		if got := starts(t, f, after(s))[0]; got != first {
+			t.Errorf("after %vs the start is %v, was %v", s, got, first)
+		}
+	}
+}
+
+func TestCPUOfZeroBesideMemory(t *testing.T) {
+	f := newFleet(t, Options{Pods: 6}, "zero pod=*-store-0-0 container=app at=30s style=cpu")
+	n := f.Nodes()[0]
+	if got := lines(t, f, n, Resource, after(60)); got[0].name != "app" || got[0].cpu != 0 || got[0].ms == after(60).UnixMilli() {
+		t.Errorf("got %+v, want a CPU of 0 at the time of the reading", got[0])
+	}
+	for _, m := range families(t, f.Append(nil, n, Resource, after(60)))["container_memory_working_set_bytes"].Metric {
+		if l := labelsOf(m); strings.HasSuffix(l["pod"], "-store-0-0") && m.Gauge.GetValue() == 0 {
+			t.Errorf("the memory of %v is 0", l)
+		}
+	}
+}

@@ -13,6 +13,8 @@ type reading struct {
 	cpu       int64      // nanoseconds
 	memory    int64      // bytes, the working set
 	zero      bool       // the kubelet could not read it
+	cpuZero   bool       // the kubelet could not read its CPU
+	other     bool       // of a second path with a counter of its own
 }
 
 // secondPathAge is the time between the creation of a container's first and
@@ -51,7 +53,7 @@ func (p *Pod) readPod(now int64) (reading, bool) {
 	if p.hidden(now) {
 		return reading{}, false
 	}
-	zero := holds(p.faults, Zero, now) != nil
+	zero := holds(p.faults, Zero, now)
 	seen := p.seen(now)
 	first := p.begun
 	if !p.Node.fleet.options.Fresh && first < never {
@@ -63,15 +65,19 @@ func (p *Pod) readPod(now int64) (reading, bool) {
 	r := reading{pod: p, at: p.Node.moment(p.cgroup, first, seen), start: p.Node.clock(p.begun) + p.jitter(p.faults, now)}
 	r.stamp = p.Node.clock(r.at)
 	r.cpu, r.memory = p.cpu(r.at), p.memory(r.at)
-	if zero {
-		r.unread(p.Node.clock(now))
+	if zero != nil {
+		r.unread(zero, p.Node.clock(now))
 	}
 	return r, true
 }
 
 // unread sets the reading to what a kubelet writes for a cgroup that it could
 // not read: 0, at the time of the request.
-func (r *reading) unread(now int64) {
+func (r *reading) unread(c *condition, now int64) {
+	if c.Style == CPUOnly {
+		r.cpu, r.cpuZero = 0, true
+		return
+	}
 	r.cpu, r.memory, r.stamp, r.at, r.zero = 0, 0, now, now, true
 }
 
@@ -80,6 +86,9 @@ func (p *Pod) jitter(faults []condition, now int64) int64 {
 	c := holds(faults, Jitter, now)
 	if c == nil {
 		return 0
+	}
+	if c.Style == Steady {
+		now = 0
 	}
 	return p.key.num(now/second).between("start", -int64(c.Spread), int64(c.Spread)+1)
 }
@@ -105,7 +114,8 @@ func (p *Pod) readSandbox(now int64) (reading, bool) {
 // otherwise one, sometimes from the one path and sometimes from the other.
 func (c *Container) read(dst []reading, now int64, paths bool) []reading {
 	p := c.Pod
-	if p.hidden(now) || holds(c.faults, Missing, now) != nil {
+	missing := holds(c.faults, Missing, now)
+	if p.hidden(now) || missing != nil && missing.Style != Older {
 		return dst
 	}
 	seen := p.seen(now)
@@ -113,6 +123,13 @@ func (c *Container) read(dst []reading, now int64, paths bool) []reading {
 		run := &c.runs[i]
 		first := p.Node.readable(run)
 		if !run.alive(seen) || seen < first {
+			continue
+		}
+		if missing != nil && (i < len(c.runs)-1 && c.runs[i+1].from <= seen || p.unbound <= seen) {
+			continue
+		}
+		if two := ownCounters(c.faults, seen); two != nil && i == len(c.runs)-1 {
+			dst = c.readPaths(dst, i, first, seen, now, two, paths)
 			continue
 		}
 		twice := i == len(c.runs)-1 && twoPaths(c.faults, seen)
@@ -134,6 +151,40 @@ func (c *Container) read(dst []reading, now int64, paths bool) []reading {
 	return dst
 }
 
+// readPaths reads the ith run, beside which the cgroup of another path has a
+// counter of its own.
+func (c *Container) readPaths(dst []reading, i int, first, seen, now int64, two *condition, paths bool) []reading {
+	p, run := c.Pod, &c.runs[i]
+	k := run.key.with("own counter").num(two.from)
+	r := c.readRun(i, k, first, seen, now)
+	isReported := r.at >= two.from && !r.zero
+	alone := k.num(seen/(40*second)).between("alone", 0, 4) == 0
+	if !paths {
+		alone = p.key.num(seen/second).between("path", 0, 2) == 1
+	}
+	if !alone || !isReported {
+		dst = append(dst, c.readRun(i, run.key, first, seen, now))
+	}
+	if isReported && (alone || paths) {
+		other := newInstance(k, two.from, c.peak, c.limit)
+		r.second, r.other = true, true
+		r.start, r.cpu, r.memory = p.Node.clock(two.from), other.cpu(r.at), other.tide.at(r.at)
+		dst = append(dst, r)
+	}
+	return dst
+}
+
+// ownCounters returns the fault of style OwnCounters that is in effect at now,
+// or nil.
+func ownCounters(cs []condition, now int64) *condition {
+	for i := range cs {
+		if c := &cs[i]; c.Kind == Duplicate && c.Style == OwnCounters && c.from <= now && now < c.until {
+			return c
+		}
+	}
+	return nil
+}
+
 func twoPaths(cs []condition, now int64) bool {
 	c := holds(cs, Duplicate, now)
 	return c != nil && c.Style == TwoPaths
@@ -152,8 +203,10 @@ func (c *Container) readRun(i int, k key, first, seen, now int64) reading {
 	r.stamp = p.Node.clock(r.at)
 	r.start = p.Node.clock(run.start) + p.jitter(p.faults, now) + p.jitter(c.faults, now)
 	r.cpu, r.memory = run.cpu(r.at)+c.leapt(run, r.at), run.tide.at(r.at)
-	if holds(p.faults, Zero, now) != nil || holds(c.faults, Zero, now) != nil {
-		r.unread(p.Node.clock(now))
+	for _, zero := range [...]*condition{holds(p.faults, Zero, now), holds(c.faults, Zero, now)} {
+		if zero != nil {
+			r.unread(zero, p.Node.clock(now))
+		}
 	}
 	return r
 }

@@ -36,6 +36,9 @@ func (n *Node) Lives() []*Life {
 // life begins, and its last value after the life has ended.
 func (l *Life) CPU(at int64) int64 { return l.run.cpu(at) }
 
+// Memory returns the working set at a moment, in bytes.
+func (l *Life) Memory(at int64) int64 { return l.run.tide.at(at) }
+
 // Present reports whether l is the life that an API server without delay would
 // report at that moment: the API server has the pod, and l is the run of its
 // container that began last and still runs.
@@ -54,6 +57,7 @@ type ReportedSample struct {
 	CPU    int64 // nanoseconds of CPU time
 	Unread bool  // the node wrote 0 because it could not read the cgroup
 	Second bool  // under the container's second path
+	Other  bool  // CPU is the counter of another cgroup than the container's
 }
 
 // Reports appends to dst the lines that the node reports about its containers
@@ -70,7 +74,7 @@ func (n *Node) Reports(dst []ReportedSample, lives []*Life, e Endpoint, now int6
 		r := &readings[i]
 		for _, l := range lives {
 			if l.ID == r.run.id() && (l.From <= r.at || !l.run.follows) && r.at < l.Until {
-				dst = append(dst, ReportedSample{Life: l, At: r.at, Stamp: r.stamp, Start: r.start, CPU: r.cpu, Unread: r.zero, Second: r.second})
+				dst = append(dst, ReportedSample{Life: l, At: r.at, Stamp: r.stamp, Start: r.start, CPU: r.cpu, Unread: r.zero || r.cpuZero, Second: r.second, Other: r.other})
 				break
 			}
 		}
