@@ -13,11 +13,29 @@
 //   - each pod that an oracle calls decidable must be served, and Ambiguous is
 //     only allowed where the oracle finds nothing that distinguishes the
 //     duplicates (oracle_test.go defines these words).
+//
+// Between rounds the values are read as metrics.k8s.io reads them, with newer
+// cluster facts (reader_test.go). metrics-server's rule reads the same payloads,
+// to compare with (metricsserver_test.go).
+//
+// The schedules of a cause (causes_test.go) have one kind of trouble each:
+// clocks that step by seconds, facts that are late, stand still or go back, two
+// cgroup paths, zeros, start times that are wrong. Some of their numbers are
+// known to be wrong: cause.known is how many in a million readings the test
+// accepts, at most 45,000. It is lowered whenever a cause is mended. Read
+// between rounds, up to 25,000 in a million are of a run that the API server no
+// longer names.
+//
+//	go test ./test/exact -run Causes -args -cause api-late -each 900     play one cause
+//	go test ./test/exact -run Causes -v -args -cause api-late -seed 12   tell one schedule
+//	go test ./test/exact -v -args -table                                 write the table
 package exact
 
 import (
 	"flag"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,7 +43,10 @@ import (
 
 var (
 	seeds  = flag.Uint64("seeds", 3000, "how many random schedules to play")
+	each   = flag.Uint64("each", 45, "how many schedules to play of each cause")
 	only   = flag.Int64("seed", -1, "play this schedule alone, and tell its rounds")
+	about  = flag.String("cause", "", "play schedules of this cause alone")
+	table  = flag.Bool("table", false, "write the table of readings by endpoint and cause")
 	report = flag.Int("report", 20, "how many rounds that the oracle would have served to tell of")
 )
 
@@ -53,15 +74,17 @@ func (s *shares) add(o shares) {
 }
 
 func TestServedRatesAreTheTruth(t *testing.T) {
+	if *about != "" {
+		t.Skip("-cause plays the schedules of a cause alone")
+	}
 	if *only >= 0 {
-		p := newPlay(t, uint64(*only))
-		p.reported = true
-		p.run()
+		s, err := newSchedule(uint64(*only))
+		playAlone(t, s, err)
 		return
 	}
 	var mu sync.Mutex
-	total, of := shares{}, map[string]shares{}
-	var left []string
+	total, of, reads := shares{}, map[string]shares{}, map[string]tally{}
+	var left, wrong []string
 	t.Run("seeds", func(t *testing.T) {
 		// Each subtest plays a slice of the seeds, because a subtest costs more than a
 		// schedule.
@@ -70,9 +93,14 @@ func TestServedRatesAreTheTruth(t *testing.T) {
 			t.Run(fmt.Sprint(slice), func(t *testing.T) {
 				t.Parallel()
 				for seed := slice; seed < *seeds; seed += slices {
-					p := newPlay(t, seed)
+					s, err := newSchedule(seed)
+					p := newPlay(t, s, err)
 					p.run()
 					mu.Lock()
+					read := reads[p.endpoints()]
+					read.add(p.read)
+					reads[p.endpoints()] = read
+					wrong = append(wrong, p.wrong...)
 					total.add(p.shares)
 					o := of[p.endpoints()]
 					o.add(p.shares)
@@ -93,11 +121,99 @@ func TestServedRatesAreTheTruth(t *testing.T) {
 	if testing.Verbose() {
 		t.Logf("decidable and not served:\n%s", strings.Join(left[:min(len(left), *report)], "\n"))
 	}
+	checkReadings(t, "any", knownOfAny, reads, wrong)
 	if total.unseen*5000 > total.asked {
 		t.Errorf("%d rates are over a counter that began again unseen: want few", total.unseen)
 	}
 	if float64(total.decidable-total.unserved) < wanted*float64(total.decidable) || total.decidable*2 < total.asked {
 		t.Errorf("of %d pod-rounds %d are decidable and %d of these were not served: want at most one in a thousand, and that half be decidable\n%s",
 			total.asked, total.decidable, total.unserved, strings.Join(left[:min(len(left), *report)], "\n"))
+	}
+}
+
+// known says how many in a million readings may be wrong without an excuse, and
+// how many may be of a run that is not the present one by the API server: the
+// memory sink serves it until the next round. The goal is 0 for both.
+type known struct{ wrong, ended int }
+
+// knownOfAny are the known wrong numbers in the schedules of any faults.
+var knownOfAny = known{wrong: 50, ended: 2500}
+
+// Each cause has its own schedules, and a known share of wrong numbers.
+func TestCausesOfWrongNumbers(t *testing.T) {
+	for i := range causes {
+		of := &causes[i]
+		if *about != "" && *about != of.name {
+			continue
+		}
+		t.Run(of.name, func(t *testing.T) {
+			if *only >= 0 {
+				if *about == "" {
+					t.Skip("-seed without -cause is a schedule of any faults")
+				}
+				s, err := newCauseSchedule(of, uint64(*only))
+				playAlone(t, s, err)
+				return
+			}
+			t.Parallel()
+			reads := map[string]tally{}
+			var wrong, absent []string
+			for seed := range *each {
+				s, err := newCauseSchedule(of, seed)
+				p := newPlay(t, s, err)
+				p.run()
+				read := reads[p.endpoints()]
+				read.add(p.read)
+				reads[p.endpoints()] = read
+				wrong, absent = append(wrong, p.wrong...), append(absent, p.absent...)
+			}
+			checkReadings(t, of.name, of.known, reads, wrong)
+			if testing.Verbose() {
+				t.Logf("decidable and absent:\n%s", strings.Join(absent[:min(len(absent), *report)], "\n"))
+			}
+		})
+	}
+}
+
+// playAlone plays one schedule and tells everything.
+func playAlone(t *testing.T, s schedule, err error) {
+	t.Helper()
+	p := newPlay(t, s, err)
+	p.reported = true
+	p.run()
+	for _, w := range p.wrong {
+		t.Log("WRONG ", w)
+	}
+}
+
+// checkReadings logs the readings by endpoint, and fails if more are wrong than
+// known in a million.
+func checkReadings(t *testing.T, cause string, k known, reads map[string]tally, wrong []string) {
+	t.Helper()
+	var total tally
+	percent := func(n, of int) float64 { return 100 * float64(n) / float64(max(of, 1)) }
+	for _, name := range slices.Sorted(maps.Keys(reads)) {
+		s := reads[name]
+		total.add(s)
+		peer := "| |"
+		if s.peer > 0 {
+			peer = fmt.Sprintf("%.2f%% | %.2f%% |", percent(s.peerRight, s.peer), percent(s.peerWrong, s.peer))
+		}
+		if *table {
+			fmt.Printf("| %s | %s | %d | %.2f%% | %d | %d | %d | %d of %d | %s\n", cause, name, s.readings, percent(s.right, s.readings),
+				s.wrong, s.ended, s.excusable, s.absent, s.decidable, peer)
+		}
+	}
+	t.Logf("%d readings: %.2f%% right; wrong are %d, %d of ended runs and %d excusable; %d of %d decidable are absent",
+		total.readings, percent(total.right, total.readings), total.wrong, total.ended, total.excusable, total.absent, total.decidable)
+	few := strings.Join(wrong[:min(len(wrong), *report)], "\n")
+	if testing.Verbose() {
+		t.Logf("wrong:\n%s", few)
+	}
+	if bad := total.wrong + total.panics; bad*1_000_000 > k.wrong*total.readings {
+		t.Errorf("%d of %d readings are wrong: want at most %d in a million\n%s", bad, total.readings, k.wrong, few)
+	}
+	if total.ended*1_000_000 > k.ended*total.readings {
+		t.Errorf("%d of %d readings are of runs that the API server does not name: want at most %d in a million", total.ended, total.readings, k.ended)
 	}
 }

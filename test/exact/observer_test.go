@@ -16,11 +16,13 @@ type delivery struct {
 	facts           *cluster.Facts
 	interval        time.Duration
 	cores           int64 // of the node
+	read            bool  // nothing was delivered: the served values are read between rounds
 }
 
 // observer is what one endpoint's answers have shown so far.
 type observer struct {
 	endpoint simulator.Endpoint
+	slack    time.Duration // by how much start times must differ to say which is later
 	answers  int
 	trails   map[*simulator.Life]*trail
 	mentions map[string]*mention
@@ -40,6 +42,7 @@ type trail struct {
 	firstCPU        int64
 	lastCPU         int64
 	lastStamp, last int64
+	other           int64 // when the counter of another cgroup was last delivered under its ID
 }
 
 type reading struct{ stamp, shift, delivered int64 }
@@ -89,7 +92,7 @@ func (e *observer) observe(d delivery) {
 		}
 		for _, r := range of {
 			e.read(r, d)
-			if e.endpoint != simulator.Resource || len(of) == 1 {
+			if !r.Other && (e.endpoint != simulator.Resource || len(of) == 1) {
 				e.start(r)
 			}
 		}
@@ -190,7 +193,7 @@ func (e *observer) mixed(x, y *simulator.ReportedSample, m *mention, d delivery)
 // lose drops what is known of a life because its line was followed.
 func (e *observer) lose(l *simulator.Life) {
 	if t := e.trails[l]; t != nil {
-		*t = trail{last: t.last, lastCPU: t.lastCPU, firstCPU: t.firstCPU}
+		*t = trail{last: t.last, lastCPU: t.lastCPU, firstCPU: t.firstCPU, other: t.other}
 	}
 	for p := range e.appeared {
 		if p.l == l || p.other == l {
@@ -221,6 +224,10 @@ func (e *observer) trail(l *simulator.Life) *trail {
 func (e *observer) read(r *simulator.ReportedSample, d delivery) {
 	t := e.trail(r.Life)
 	t.last = d.now
+	if r.Other {
+		t.other = d.now
+		return
+	}
 	if r.Unread || r.CPU == 0 {
 		return
 	}

@@ -37,6 +37,10 @@ import (
 //     name no instance, so a life is only known while its counter can be
 //     followed: not after an answer in which two counters could have been
 //     exchanged.
+//   - No second cgroup with a counter of its own was delivered under its ID in the
+//     last five minutes. With an API server and the cgroup paths of
+//     /metrics/cadvisor it does no harm, because the pod's QoS class says which
+//     path is right.
 //   - With an API server, the cluster facts are up to date. While weir sees facts
 //     about another pod or run, its evidence contradicts itself.
 //
@@ -54,6 +58,10 @@ func least(e simulator.Endpoint) time.Duration {
 	return 10 * time.Second
 }
 
+// otherHold is for how long the counter of another cgroup leaves it open which
+// is the container's.
+const otherHold = 5 * time.Minute
+
 // hold returns how long a last known value is served, in nanoseconds.
 func hold(interval time.Duration) int64 { return int64(max(3*interval, time.Minute)) }
 
@@ -63,6 +71,9 @@ func (e *observer) measurable(l *simulator.Life, shift int64, d delivery) (ok bo
 	t, m := e.trails[l], e.mentions[nameOf(l)]
 	if t == nil || m == nil {
 		return false, "never heard of"
+	}
+	if t.other != 0 && d.now-t.other < int64(otherHold) && (e.endpoint != simulator.CAdvisor || d.facts == nil) {
+		return false, "two counters have its ID"
 	}
 	broken := int64(0)
 	if d.facts == nil {
@@ -85,7 +96,8 @@ func (e *observer) measurable(l *simulator.Life, shift int64, d delivery) (ok bo
 	return false, "no two readings"
 }
 
-// startSlack is by how much start times must differ to say which is later.
+// startSlack is by how much start times must differ to say which is later, if
+// they are wrong by seconds at most.
 const startSlack = 2 * time.Second
 
 // distinguishes reports whether what e delivered shows that l is the present
@@ -98,7 +110,7 @@ func (e *observer) distinguishes(l, other *simulator.Life, facts *cluster.Facts)
 	if t == nil || o == nil || e.appeared[pair{l, other}] {
 		return true
 	}
-	if t.minStart != 0 && o.minStart != 0 && t.minStart-o.maxStart > int64(startSlack) {
+	if t.minStart != 0 && o.minStart != 0 && t.minStart-o.maxStart > int64(e.slack) {
 		return true
 	}
 	if e.isDistinct(l, other, t, o, facts) {
@@ -127,7 +139,7 @@ func (e *observer) isDistinct(l, isDistinct *simulator.Life, t, o *trail, facts 
 		return true
 	}
 	started := c.StartedAt.UnixNano()
-	return o.minStart != 0 && started-o.maxStart > int64(startSlack)
+	return o.minStart != 0 && started-o.maxStart > int64(e.slack)
 }
 
 // duplicates returns the lives of a name that were recently delivered together
@@ -225,12 +237,18 @@ func (p *play) decidable(pod *simulator.Pod, present []*simulator.Life, shift in
 			}
 		}
 	}
+	return p.isKnown(pod, present, shift, d)
+}
+
+// isKnown reports whether the answers of one endpoint show what all these lives
+// of a pod's containers use.
+func (p *play) isKnown(pod *simulator.Pod, lives []*simulator.Life, shift int64, d delivery) (ok bool, reason string) {
 sources:
 	for _, s := range p.sources {
 		if s.node != pod.Node {
 			continue
 		}
-		for _, l := range present {
+		for _, l := range lives {
 			if ok, reason = s.observer.measurable(l, shift, d); !ok {
 				continue sources
 			}

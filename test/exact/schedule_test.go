@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weir-metrics/weir/test/simulator"
@@ -24,6 +25,31 @@ type schedule struct {
 	missed   float64 // share of answers that never arrive
 	late     float64 // share of answers that are older than they should be
 	wobble   time.Duration
+	slack    time.Duration // by how much start times must differ to say which is later
+	stalls   []stall
+	cause    *cause // nil if the faults are any
+}
+
+// stall is a time in which the cluster facts do not change, or are older than
+// they were.
+type stall struct {
+	from, until time.Duration // after the fleet's start
+	back        time.Duration // 0: they do not change
+}
+
+// heard returns the moment of the API server's state that weir has at now.
+func (s *schedule) heard(now time.Time) time.Time {
+	heard := now.Add(-s.lag)
+	for _, f := range s.stalls {
+		from, until := s.options.Start.Add(f.from), s.options.Start.Add(f.until)
+		if now.Before(from) || !now.Before(until) {
+			continue
+		}
+		if heard = from.Add(-s.lag); f.back > 0 {
+			heard = now.Add(-s.lag - f.back)
+		}
+	}
+	return heard
 }
 
 // kinds are functions that return a fault of a random pod, container and time.
@@ -117,8 +143,8 @@ const leastStep = 2100 * time.Millisecond
 
 func pick[T any](r *rand.Rand, of []T) T { return of[r.IntN(len(of))] }
 
-// build returns the schedule's fleet. It drops a fault that matches nothing
-// because its pod is between two lives at that time.
+// build returns the schedule's fleet. It drops faults that match nothing
+// because their pod is between two lives at that time.
 func (s *schedule) build() (*simulator.Fleet, error) {
 	all := s.options.Faults
 	fleet, err := simulator.New(s.options)
@@ -128,7 +154,16 @@ func (s *schedule) build() (*simulator.Fleet, error) {
 			return fleet, nil
 		}
 	}
-	return fleet, err
+	if err == nil {
+		return fleet, nil
+	}
+	for i := range all {
+		if strings.Contains(err.Error(), all[i].String()) {
+			s.options.Faults = slices.Delete(slices.Clone(all), i, i+1)
+			return s.build()
+		}
+	}
+	return nil, err
 }
 
 // newSchedule returns the schedule of a seed.
@@ -143,6 +178,7 @@ func newSchedule(seed uint64) (schedule, error) {
 		interval: pick(r, []time.Duration{10, 15, 15, 15, 15, 30, 60}) * time.Second,
 		changes:  map[int]time.Duration{},
 		begins:   time.Duration(1 + r.Int64N(int64(time.Minute))),
+		slack:    startSlack,
 	}
 	s.options.Start = time.Unix(1_800_000_000+int64(r.IntN(1_000_000)), int64(r.IntN(1e9)))
 	if s.facts {
@@ -203,9 +239,16 @@ func newSchedule(seed uint64) (schedule, error) {
 
 // String returns the schedule as text for people.
 func (s schedule) String() string {
-	text := fmt.Sprintf("-seed %d: %v of %d nodes × %d pods × %d containers, fresh %v, from %v every %v", s.seed, s.views, s.options.Nodes, s.options.Pods, s.options.Containers, s.options.Fresh, s.begins.Round(time.Second), s.interval)
+	flag := "-seed"
+	if s.cause != nil {
+		flag = "-cause " + s.cause.name + " -seed"
+	}
+	text := flag + fmt.Sprintf(" %d: %v of %d nodes × %d pods × %d containers, fresh %v, from %v every %v", s.seed, s.views, s.options.Nodes, s.options.Pods, s.options.Containers, s.options.Fresh, s.begins.Round(time.Second), s.interval)
 	if s.facts {
 		text += fmt.Sprintf(", facts %v late", s.lag)
+	}
+	for _, f := range s.stalls {
+		text += fmt.Sprintf(", facts of %v ago from %v to %v", f.back, f.from, f.until)
 	}
 	if s.second {
 		text += ", second endpoint"

@@ -56,12 +56,8 @@ func (p *play) checkContainer(sample *metric.Sample, clock time.Duration, d deli
 		return
 	}
 	name := sample.Entity.String()
-	var candidates []*simulator.Life
-	for _, l := range p.lives[name] {
-		if l.Container.Pod.Node.Name == string(sample.Entity.Node) {
-			candidates = append(candidates, l)
-		}
-	}
+	candidates := p.candidates(sample.Entity)
+	c := &claim{entity: sample.Entity, rate: got, window: w, start: sample.Instance.Start, clock: clock}
 	flagged := sample.Reasons[metric.CPU] == metric.Ambiguous
 	duplicates := p.duplicates(name, d)
 	if flagged && len(duplicates) == 0 {
@@ -69,7 +65,7 @@ func (p *play) checkContainer(sample *metric.Sample, clock time.Duration, d deli
 	}
 	matched := false
 	for _, l := range candidates {
-		if !p.moved(l, l, sample, got, clock) {
+		if !p.moved(l, l, c) {
 			continue
 		}
 		matched = true
@@ -82,7 +78,7 @@ func (p *play) checkContainer(sample *metric.Sample, clock time.Duration, d deli
 			}
 		}
 	}
-	if p.unseen(candidates, sample, got, clock, d) {
+	if p.unseen(candidates, c, d) {
 		p.shares.unseen++
 		return
 	}
@@ -93,6 +89,26 @@ func (p *play) checkContainer(sample *metric.Sample, clock time.Duration, d deli
 	p.failf("%v at %v: %.6f cores over %v to %v (%v), and %s", sample.Entity, p.at(d.now), got/1e9, w.Length, p.at(w.End), sample.Reasons[metric.CPU], reason)
 }
 
+// claim is a rate that somebody serves for a container. Times are by the node's
+// clock.
+type claim struct {
+	entity metric.Entity
+	rate   float64 // nanocores
+	window metric.Window
+	start  int64         // of the container, as it was reported
+	clock  time.Duration // resolution of the window's end
+}
+
+// candidates returns the lives that may have an entity's name.
+func (p *play) candidates(e metric.Entity) (list []*simulator.Life) {
+	for _, l := range p.lives[e.String()] {
+		if l.Container.Pod.Node.Name == string(e.Node) {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
 // right reports whether it is right to serve l with a window that ends at end.
 // The cluster facts decide first: l must not be served if they name another pod
 // or run and l is not present now, and it may be served if they name l.
@@ -100,10 +116,10 @@ func (p *play) checkContainer(sample *metric.Sample, clock time.Duration, d deli
 // was recently delivered: what was not reported for the hold, or is no longer
 // reported by its node, may have ended.
 func (p *play) right(l *simulator.Life, end, cut int64, d delivery) bool {
-	if p.denied(l) && !l.Present(d.now) {
+	if p.denied(l, d) && !l.Present(d.now) {
 		return false
 	}
-	if p.named(l) {
+	if p.named(l, d) {
 		return true
 	}
 	pod := l.Container.Pod
@@ -120,11 +136,19 @@ func (p *play) right(l *simulator.Life, end, cut int64, d delivery) bool {
 	return true
 }
 
+// factsOf returns the cluster facts by which a value of s is judged at d.
+func (s *source) factsOf(d delivery) *cluster.Facts {
+	if d.read {
+		return d.facts
+	}
+	return s.word
+}
+
 // named reports whether the cluster facts name l. They may be late.
-func (p *play) named(l *simulator.Life) bool {
+func (p *play) named(l *simulator.Life, d delivery) bool {
 	pod := l.Container.Pod
 	for _, s := range p.sources {
-		pf := s.word.Pod(metric.PodRef{Namespace: metric.Namespace(pod.Namespace), Name: metric.PodName(pod.Name)})
+		pf := s.factsOf(d).Pod(metric.PodRef{Namespace: metric.Namespace(pod.Namespace), Name: metric.PodName(pod.Name)})
 		c := pf.Container(l.Container.Name)
 		if s.node == pod.Node && c != nil && pf.UID == metric.PodUID(pod.UID()) && c.State == cluster.StateRunning && c.ID == metric.ContainerID(l.ID) {
 			return true
@@ -134,18 +158,22 @@ func (p *play) named(l *simulator.Life) bool {
 }
 
 // denied reports whether the cluster facts of the last round name another pod
-// or run, for every endpoint of the node.
-func (p *play) denied(l *simulator.Life) bool {
+// or run, for every endpoint of the node. A read between rounds must also not
+// serve a run whose end the facts know.
+func (p *play) denied(l *simulator.Life, d delivery) bool {
 	pod := l.Container.Pod
 	for _, s := range p.sources {
 		if s.node != pod.Node {
 			continue
 		}
-		pf := s.word.Pod(metric.PodRef{Namespace: metric.Namespace(pod.Namespace), Name: metric.PodName(pod.Name)})
+		pf := s.factsOf(d).Pod(metric.PodRef{Namespace: metric.Namespace(pod.Namespace), Name: metric.PodName(pod.Name)})
 		if pf == nil {
 			return false
 		}
 		c := pf.Container(l.Container.Name)
+		if d.read && c != nil && (c.State == cluster.StateWaiting || c.State == cluster.StateTerminated) {
+			return true
+		}
 		if pf.UID == metric.PodUID(pod.UID()) && (c == nil || c.State != cluster.StateRunning || c.ID == metric.ContainerID(l.ID)) {
 			return false
 		}
@@ -182,17 +210,17 @@ func (p *play) delivered(l *simulator.Life) bool {
 // that was delivered could show it: the counter is above its earlier value, the
 // start and name are the same or are not reported, and the cluster facts are
 // not up to date yet. No reader of that endpoint can know.
-func (p *play) unseen(lives []*simulator.Life, sample *metric.Sample, rate float64, clock time.Duration, d delivery) bool {
+func (p *play) unseen(lives []*simulator.Life, c *claim, d delivery) bool {
 	for _, was := range lives {
 		for _, is := range lives {
-			if was.From >= is.From || !p.moved(was, is, sample, rate, clock) {
+			if was.From >= is.From || !p.moved(was, is, c) {
 				continue
 			}
 			if was.ID == is.ID {
 				return true
 			}
 			t := p.trailOf(is)
-			if t != nil && t.minStart == 0 && !t.uid && !p.named(is) {
+			if t != nil && t.minStart == 0 && !t.uid && !p.named(is, d) {
 				return true
 			}
 		}
@@ -200,15 +228,15 @@ func (p *play) unseen(lives []*simulator.Life, sample *metric.Sample, rate float
 	return false
 }
 
-// moved reports whether the counter moved at that rate in the window of sample,
-// if it was l's at the beginning and is's at the end. Timestamps are rounded
-// down to clock, so each true end is up to one clock tick later. The rate must
+// moved reports whether the counter moved at that rate in the window of c, if
+// it was l's at the beginning and is's at the end. Timestamps are rounded down
+// to the clock, so each true end is up to one clock tick later. The rate must
 // be between the smallest and the largest that these ends allow.
-func (p *play) moved(l, is *simulator.Life, sample *metric.Sample, rate float64, clock time.Duration) bool {
-	w := sample.Rates[metric.CPU]
-	from, cut := w.End-int64(w.Length), int64(clock)
+func (p *play) moved(l, is *simulator.Life, c *claim) bool {
+	w := c.window
+	from, cut := w.End-int64(w.Length), int64(c.clock)
 	cutStart := cut
-	if apart := from - sample.Instance.Start; max(apart, -apart) <= int64(w.Length)/200 {
+	if apart := from - c.start; max(apart, -apart) <= int64(w.Length)/200 {
 		if from%int64(time.Second) == 0 {
 			cutStart = int64(time.Second) // the window begins at a start that the node rounds down to seconds
 		} else {
@@ -220,7 +248,7 @@ func (p *play) moved(l, is *simulator.Life, sample *metric.Sample, rate float64,
 	node := l.Container.Pod.Node
 	for _, end := range p.really(node, w.End, w.End+cut) {
 		for _, begin := range p.really(node, from, from+cutStart) {
-			if end.to < begin.from || end.from > is.Until {
+			if end.to < begin.from || end.from > is.Until || end.to < is.From {
 				continue
 			}
 			length := float64(w.Length)
@@ -228,7 +256,7 @@ func (p *play) moved(l, is *simulator.Life, sample *metric.Sample, rate float64,
 				length = float64(end.from - begin.from)
 			}
 			low, high := float64(is.CPU(end.from)-l.CPU(begin.to)), float64(is.CPU(end.to)-l.CPU(begin.from))
-			used := rate / float64(time.Second) * length
+			used := c.rate / float64(time.Second) * length
 			if slack := accuracy * math.Max(high, 1000); used >= low-slack && used <= high+slack {
 				return true
 			}

@@ -1,0 +1,329 @@
+package exact
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/resourceusage"
+	"github.com/weir-metrics/weir/test/simulator"
+)
+
+// Between two rounds the served values are read once, as metrics.k8s.io reads
+// them: the usage of whole pods, by the rule of package resourceusage, with the
+// cluster facts of that moment. Every container that runs then, and every other
+// container that is served, is one reading.
+//
+// A value is right if the CPU rate is what the counter of the right run did in
+// its window and the memory is what that run had at its time. metrics.k8s.io
+// has no marks, so an Ambiguous value of the wrong run is a wrong one. A wrong
+// value is only excusable if the oracle does not call the container decidable,
+// the cluster facts do not speak against it, and one of the reasons of excuse
+// holds: nobody who gets what weir gets could know that it is wrong.
+
+// tally counts readings.
+type tally struct {
+	readings  int
+	right     int
+	wrong     int // without those below
+	ended     int // wrong: the cluster facts say that this run is not the present one
+	excusable int // wrong, and nothing that was delivered shows it
+	decidable int // of pods whose containers all run
+	absent    int // of those decidable
+	panics    int
+	peer      int // readings of metrics-server's rule
+	peerRight int
+	peerWrong int // all of them
+}
+
+func (a *tally) add(b tally) {
+	a.readings += b.readings
+	a.right += b.right
+	a.wrong += b.wrong
+	a.ended += b.ended
+	a.excusable += b.excusable
+	a.decidable += b.decidable
+	a.absent += b.absent
+	a.panics += b.panics
+	a.peer += b.peer
+	a.peerRight += b.peerRight
+	a.peerWrong += b.peerWrong
+}
+
+// value is a claim with the memory that is served beside it.
+type value struct {
+	claim
+	memory    float64
+	memoryAt  int64
+	ambiguous bool
+}
+
+// readBetween reads the served values at a random moment between two rounds.
+func (p *play) readBetween(after, before time.Time) {
+	now := after.Add(time.Duration(1 + p.reads.Int64N(int64(before.Sub(after)))))
+	facts := p.factsAt(now, maps.Clone(p.known))
+	s := p.sources[0]
+	d := delivery{now: now.UnixNano(), facts: facts, interval: s.batch.Interval, cores: int64(s.node.Cores), read: true}
+	values := p.served(facts)
+	judged := map[string]bool{}
+	for _, n := range p.fleet.Nodes() {
+		for _, pod := range n.Pods() {
+			var present []*simulator.Life
+			for _, c := range pod.Containers {
+				for _, l := range p.lives[c.Pod.Namespace+"/"+c.Pod.Name+"/"+c.Name] {
+					if l.Container == c && l.Present(d.now) {
+						present = append(present, l)
+					}
+				}
+			}
+			if len(present) == 0 {
+				continue
+			}
+			decidable, why := p.decidable(pod, present, p.aheadAt(n, d.now), d)
+			if decidable && facts != nil {
+				// weir decided in the last round, with the facts of that time.
+				then := d
+				then.facts = p.sourceOf(metric.NodeName(n.Name)).word
+				decidable, why = p.decidable(pod, present, p.aheadAt(n, d.now), then)
+			}
+			for _, l := range present {
+				p.read.readings++
+				if decidable {
+					p.read.decidable++
+				}
+				v, ok := values[nameOf(l)]
+				judged[nameOf(l)] = true
+				switch {
+				case ok:
+					p.judge(&v, l, d)
+				case decidable:
+					p.read.absent++
+					p.absent = append(p.absent, fmt.Sprintf("%s read at %v: absent;%s (%v)", nameOf(l), p.at(d.now), p.reasons(p.sourceOf(metric.NodeName(n.Name)), metric.PodRef{Namespace: metric.Namespace(pod.Namespace), Name: metric.PodName(pod.Name)}), p.schedule))
+				}
+				if p.reported {
+					p.t.Logf("read %s at %v: %v, %.6f cores over %v to %v, decidable %v %s", nameOf(l), p.at(d.now), ok, v.rate/1e9, v.window.Length, p.at(v.window.End), decidable, why)
+				}
+			}
+			p.readPeer(pod, present, d)
+		}
+	}
+	for name, v := range values {
+		if !judged[name] {
+			p.read.readings++
+			p.judge(&v, nil, d)
+		}
+	}
+}
+
+// served returns the values of all containers as metrics.k8s.io serves them.
+func (p *play) served(facts *cluster.Facts) map[string]value {
+	snapshot := p.sink.Snapshot()
+	values := map[string]value{}
+	clock := p.sources[0].clock
+	for _, s := range p.sources {
+		clock = max(clock, s.clock)
+	}
+	listed := map[metric.PodRef]int{}
+	snapshot.EachPodUsage(func(u *resourceusage.PodUsage) bool {
+		if facts != nil && !resourceusage.MayServePod(facts.Pod(*u.PodRef), *u.UID, u.LastKnownAt) {
+			return true
+		}
+		listed[*u.PodRef] = len(u.Containers)
+		for _, c := range u.Containers {
+			e := metric.Entity{Kind: metric.Container, Node: u.Node, Namespace: u.Namespace, Pod: u.Name, Name: c.Name}
+			sample, ok := snapshot.Lookup(e)
+			if !ok {
+				p.t.Errorf("%v is served, and has no sample (%v)", e, p.schedule)
+				continue
+			}
+			v := value{claim: claim{entity: e, window: sample.Rates[metric.CPU], start: sample.Instance.Start, clock: clock}, memoryAt: sample.Times[metric.Memory], ambiguous: sample.Reasons[metric.CPU] == metric.Ambiguous}
+			v.rate, _ = sample.Values.Get(metric.CPUUsageRate)
+			v.memory, _ = sample.Values.Get(metric.MemoryWorkingSet)
+			if c.CPU != int64(math.Round(v.rate)) {
+				p.t.Errorf("%v is served with %d nanocores, its sample has %v (%v)", e, c.CPU, v.rate, p.schedule)
+			}
+			values[e.String()] = v
+		}
+		return true
+	})
+	p.readOneByOne(snapshot, facts, listed)
+	return values
+}
+
+// podReader is the part of a snapshot that reads one pod.
+type podReader interface {
+	PodUsage(ref metric.PodRef, u *resourceusage.PodUsage) bool
+}
+
+// readOneByOne checks that reading each pod alone gives the pods of the list.
+func (p *play) readOneByOne(snapshot podReader, facts *cluster.Facts, listed map[metric.PodRef]int) {
+	defer func() {
+		if r := recover(); r != nil {
+			p.read.panics++
+			p.wrong = append(p.wrong, fmt.Sprintf("PodUsage panics: %v (%v)", r, p.schedule))
+		}
+	}()
+	for _, n := range p.fleet.Nodes() {
+		for _, pod := range n.Pods() {
+			var u resourceusage.PodUsage
+			ref := metric.PodRef{Namespace: metric.Namespace(pod.Namespace), Name: metric.PodName(pod.Name)}
+			ok := snapshot.PodUsage(ref, &u) && (facts == nil || resourceusage.MayServePod(facts.Pod(ref), *u.UID, u.LastKnownAt))
+			if got := len(u.Containers); ok && got != listed[ref] || !ok && listed[ref] > 0 {
+				p.t.Errorf("%v has %d containers read alone (%v), %d in the list (%v)", ref, got, ok, listed[ref], p.schedule)
+			}
+		}
+	}
+}
+
+// judge counts a served value. l is the container's present life, or nil.
+func (p *play) judge(v *value, l *simulator.Life, d delivery) {
+	cpu, memory := p.isRight(&v.claim, d, func(l *simulator.Life) bool { return p.hadMemory(l, v) })
+	if cpu && memory {
+		p.read.right++
+		return
+	}
+	verdict := p.verdict(v, l, d)
+	switch verdict {
+	case hasEnded:
+		p.read.ended++
+	case isDecidable, noExcuse:
+		p.read.wrong++
+	default:
+		p.read.excusable++
+	}
+	if verdict == isDecidable || verdict == noExcuse || p.reported {
+		what := fmt.Sprintf("%.6f cores over %v to %v", v.rate/1e9, v.window.Length, p.at(v.window.End))
+		if cpu {
+			what = fmt.Sprintf("memory %.0f of %v", v.memory, p.at(v.memoryAt))
+		}
+		p.wrong = append(p.wrong, fmt.Sprintf("%v read at %v: %s, %s;%s (%v)", v.entity, p.at(d.now), what, verdict, p.reasons(p.sourceOf(v.entity.Node), v.entity.PodRef()), p.schedule))
+	}
+}
+
+func (p *play) sourceOf(node metric.NodeName) *source {
+	for _, s := range p.sources {
+		if s.node.Name == string(node) {
+			return s
+		}
+	}
+	return p.sources[0]
+}
+
+// isRight reports whether the rate is that of a life which it is right to
+// serve, and whether the memory is that life's too. A rate over a counter that
+// began again unseen counts as right.
+func (p *play) isRight(c *claim, d delivery, hasMemory func(l *simulator.Life) bool) (cpu, memory bool) {
+	lives := p.candidates(c.entity)
+	for _, l := range lives {
+		if p.moved(l, l, c) && p.right(l, c.window.End, int64(c.clock), d) {
+			if cpu = true; hasMemory(l) {
+				return true, true
+			}
+		}
+	}
+	if !cpu && p.unseen(lives, c, d) {
+		return true, true
+	}
+	return cpu, false
+}
+
+// What can be said of a wrong value, apart from the reasons of excuse.
+const (
+	isDecidable = "and decidable"
+	hasEnded    = "and the API server names another run"
+	noExcuse    = "without excuse"
+)
+
+// verdict says of a wrong value whether a reader could have known that it is
+// wrong: the container's present life l is decidable, or the cluster facts deny
+// every life that the value may be of, or there is no excuse. l is nil if the
+// container does not run.
+func (p *play) verdict(v *value, l *simulator.Life, d delivery) string {
+	var matched []*simulator.Life
+	for _, o := range p.candidates(v.entity) {
+		if p.moved(o, o, &v.claim) {
+			matched = append(matched, o)
+		}
+	}
+	if len(matched) > 0 && !slices.ContainsFunc(matched, func(o *simulator.Life) bool { return !p.denied(o, d) }) {
+		return hasEnded
+	}
+	if l != nil && (d.facts == nil || p.named(l, d)) {
+		if ok, _ := p.isKnown(l.Container.Pod, []*simulator.Life{l}, p.aheadAt(l.Container.Pod.Node, d.now), d); ok {
+			return isDecidable
+		}
+	}
+	if why := p.excuse(v, d); why != "" {
+		return why
+	}
+	return noExcuse
+}
+
+// excuse returns why nobody could know that a value is wrong, or nothing.
+func (p *play) excuse(v *value, d delivery) string {
+	if v.ambiguous && len(p.duplicates(v.entity.String(), d)) > 0 {
+		return "nothing distinguishes the duplicates"
+	}
+	for _, l := range p.candidates(v.entity) {
+		for _, s := range p.sources {
+			t := s.observer.trails[l]
+			if t != nil && t.other != 0 && (s.endpoint != simulator.CAdvisor || d.facts == nil) {
+				return "two counters have its ID"
+			}
+		}
+	}
+	from := v.window.End - int64(v.window.Length)
+	if apart := from - v.start; p.slack > startSlack && max(apart, -apart) <= int64(v.window.Length)/200 && d.facts == nil {
+		return "its start is wrong, and nobody knows a better one"
+	}
+	// The window may have two steps in it which nearly cancel each other.
+	steps := append([]span{{from: math.MinInt64 / 2}}, p.stepsOf(p.sourceOf(v.entity.Node).node)...)
+	for i, a := range steps {
+		for _, b := range steps[i+1:] {
+			if by := b.shift - a.shift; by != 0 && max(by, -by) < int64(leastStep) && b.from+b.shift >= from && b.from+a.shift <= v.window.End {
+				return "a step of the clock which nothing shows"
+			}
+		}
+	}
+	return ""
+}
+
+// hadMemory reports whether a life had the memory of v at its time.
+func (p *play) hadMemory(l *simulator.Life, v *value) bool {
+	for _, span := range p.really(l.Container.Pod.Node, v.memoryAt, v.memoryAt+int64(v.clock)) {
+		low, high := math.Inf(1), math.Inf(-1)
+		for i := range int64(5) {
+			had := float64(l.Memory(span.from + (span.to-span.from)*i/4))
+			low, high = min(low, had), max(high, had)
+		}
+		if v.memory >= low*0.99 && v.memory <= high*1.01 {
+			return true
+		}
+	}
+	return false
+}
+
+// readPeer reads what metrics-server's rule serves for a pod.
+func (p *play) readPeer(pod *simulator.Pod, present []*simulator.Life, d delivery) {
+	if p.metricsServer == nil {
+		return
+	}
+	usage := p.metricsServer.usage(pod.Namespace + "/" + pod.Name)
+	for _, l := range present {
+		p.read.peer++
+		c, ok := usage[l.Container.Name]
+		if !ok {
+			continue
+		}
+		c.entity = metric.Entity{Kind: metric.Container, Node: metric.NodeName(pod.Node.Name), Namespace: metric.Namespace(pod.Namespace), Pod: metric.PodName(pod.Name), Name: l.Container.Name}
+		if right, _ := p.isRight(&c, d, func(*simulator.Life) bool { return true }); right {
+			p.read.peerRight++
+		} else {
+			p.read.peerWrong++
+		}
+	}
+}
