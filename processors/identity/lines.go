@@ -315,7 +315,9 @@ func (s *Identifier) applyCrossCheck(t *track, b *metric.Batch) {
 		c := &s.candidates[ci]
 		w := s.crossCheckOf(t, b, c.sample)
 		if w == nil {
-			continue
+			if w = s.onlyCrossCheckOf(b, ci); w == nil {
+				continue
+			}
 		}
 		if l := &t.lines[c.line]; !l.agrees(w, b.Resolution) {
 			c.line = -1
@@ -381,6 +383,47 @@ func (s *Identifier) crossCheckOf(t *track, b *metric.Batch, i int32) *metric.In
 		return nil
 	}
 	return &b.CrossCheck.Samples[found].Instance
+}
+
+// onlyCrossCheckOf returns the instance that the second read reports for candidate ci, if there
+// are two candidates and two instances, and the counters allow only one assignment of them.
+func (s *Identifier) onlyCrossCheckOf(b *metric.Batch, ci int) *metric.Instance {
+	if len(s.candidates) != 2 || s.cores <= 0 || s.drift {
+		return nil
+	}
+	mine, other := &b.Samples[s.candidates[ci].sample], &b.Samples[s.candidates[1-ci].sample]
+	var second []*metric.Sample
+	for wi := range b.CrossCheck.Samples {
+		if w := &b.CrossCheck.Samples[wi]; w.Entity == mine.Entity && w.Instance.UID != "" {
+			second = append(second, w)
+		}
+	}
+	if len(second) != 2 {
+		return nil
+	}
+	straight := s.canBecome(mine, second[0]) && s.canBecome(other, second[1])
+	crossed := s.canBecome(mine, second[1]) && s.canBecome(other, second[0])
+	switch {
+	case straight == crossed:
+		return nil
+	case straight:
+		return &second[0].Instance
+	default:
+		return &second[1].Instance
+	}
+}
+
+// canBecome reports whether a sample and one of the second read, which is cut to the second, may
+// have one counter: between the two it did not fall, and did not grow faster than the node's
+// cores allow.
+func (s *Identifier) canBecome(sample, w *metric.Sample) bool {
+	if unreadCPU(sample) || unreadCPU(w) {
+		return false
+	}
+	x, _ := sample.Values.Get(metric.CPUUsage)
+	y, _ := w.Values.Get(metric.CPUUsage)
+	least, most := float64(reportTime(w)-reportTime(sample)), float64(reportTime(w)-reportTime(sample)+int64(time.Second))
+	return y-x <= max(0, s.cores*most) && x-y <= max(0, -s.cores*least)
 }
 
 // otherIsAsNear reports whether a candidate other than but is about as near to the second read
