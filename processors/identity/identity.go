@@ -172,7 +172,7 @@ func (s *Identifier) judgeEntity(i int, facts *cluster.Facts, b *metric.Batch) {
 		c := &s.candidates[ci]
 		sample, l := &b.Samples[c.sample], &t.lines[c.line]
 		s.follow(t, l, sample)
-		t.latest, t.unread = max(t.latest, reportTime(sample)), t.unread || unreadCPU(sample)
+		t.latest, t.unread = max(t.latest, reportTime(sample)), t.unread || l.cpu < 0
 		if sample.Instance.UID == "" {
 			sample.Instance.UID = l.uid
 		}

@@ -83,8 +83,8 @@ func unreadCPU(sample *metric.Sample) bool {
 
 // newborn reports whether a sample that continues no line began after the previous answer: that
 // answer reported the entity without this sample, and the sample's counter is no larger than
-// what the node's cores can have used since. A counter that was not read in that answer may have
-// been this one.
+// what the node's cores can have used since. A line in that answer whose counter was never read
+// may have been this one.
 func (s *Identifier) newborn(t *track, sample *metric.Sample) bool {
 	cpu, ok := sample.Values.Get(metric.CPUUsage)
 	since := reportTime(sample) - t.latest
@@ -194,7 +194,8 @@ func (s *Identifier) startedLater(l *core, sample *metric.Sample, cpu float64) b
 	case l.cpu < 0: // l.time is unknown
 		return later
 	case start > l.time:
-		return reportTime(sample) >= l.time || later
+		// Where the line's own start is after its reading, too, the clock was put back.
+		return later || l.start <= l.time && reportTime(sample) >= l.time
 	case start > l.time-int64(s.batch.Resolution), cpu > 0 && cpu < l.cpu && reportTime(sample) > l.time:
 		return later
 	}

@@ -189,10 +189,12 @@ func (s *Identifier) choose(t *track, facts *cluster.Facts, b *metric.Batch) (am
 		s.rejectFormerLoser(t, facts, b)
 		return s.stillAmbiguous(t, facts, b)
 	}
-	winner := -1
+	winner, appeared := -1, -1
 	for i, c := range s.candidates {
 		switch {
-		case c.rejected:
+		case c.rejected || appeared >= 0:
+		case t.appeared(c, b, s.rememberFor(b)):
+			winner, appeared = i, i // it appeared beside the others, so it may be the younger
 		case t.lines[c.line].id == t.chosen && !s.unread(t, c, b, s.rememberFor(b)):
 			winner = i
 		case s.unread(t, c, b, 0):
@@ -225,6 +227,13 @@ func (s *Identifier) choose(t *track, facts *cluster.Facts, b *metric.Batch) (am
 		s.rejectFor(t, c, s.candidates[winner], b, metric.Ambiguous, ruleContinuity)
 	}
 	return ambiguous
+}
+
+// appeared reports whether c appeared beside the other candidates, within the given time, and its
+// counter was never read.
+func (t *track) appeared(c candidate, b *metric.Batch, within time.Duration) bool {
+	l, sample := &t.lines[c.line], &b.Samples[c.sample]
+	return l.since != 0 && l.cpu < 0 && unreadCPU(sample) && reportTime(sample)-l.since <= int64(within)
 }
 
 // unread reports whether the counter of c could not be read, and, unless bear is 0, was last

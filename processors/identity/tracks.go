@@ -13,7 +13,7 @@ type track struct {
 	answer  uint32        // number of the last answer that reported it
 	seen    time.Duration // when it was reported last; only valid if the last answer does not report it
 	latest  int64         // newest time of its samples in that answer
-	unread  bool          // a counter in that answer was not read
+	unread  bool          // that answer had a line whose counter was never read
 	guessed bool          // the choice had no evidence
 	known   bool          // the API server knew the pod in an earlier round
 	oldPod  metric.PodUID // for a pod: UID of an earlier pod of this name, recognised by an older container
