@@ -157,6 +157,7 @@ type Container struct {
 // does not run.
 type PreviousRun struct {
 	LastID      metric.ContainerID // lastState.terminated
+	StartedAt   time.Time          // of that run; zero if unknown
 	EndedAt     time.Time          // of the last run that ended; zero if none
 	StateReason string             // the current state's reason: CrashLoopBackOff, Completed, ...
 }
@@ -166,7 +167,7 @@ func NewPreviousRun(last metric.ContainerID, ended time.Time, reason string) *Pr
 	if last == "" && ended.IsZero() && reason == "" {
 		return nil
 	}
-	return &PreviousRun{last, ended, reason}
+	return &PreviousRun{LastID: last, EndedAt: ended, StateReason: reason}
 }
 
 // LastID returns the container ID of the run before the current state; empty if the status
@@ -176,6 +177,17 @@ func (c *Container) LastID() metric.ContainerID {
 		return ""
 	}
 	return c.Previous.LastID
+}
+
+// LastStartedAt returns when the last ended run started; zero if unknown.
+func (c *Container) LastStartedAt() time.Time {
+	switch {
+	case c.State == StateTerminated:
+		return c.StartedAt
+	case c.Previous == nil:
+		return time.Time{}
+	}
+	return c.Previous.StartedAt
 }
 
 // EndedAt returns when the last ended run ended; zero if none has.

@@ -31,7 +31,7 @@ func (f *file) judge(kind metric.Kind, name string, g metric.Group, l measuremen
 	best = f.best(kind, name, g)
 	switch st := best.active(); {
 	case f.gone():
-		r = Outcome{Reason: metric.OldPod, Said: f.formerly()}
+		r = f.judgeUnknown()
 		if st != nil && kind == metric.Pod {
 			r.Since = st.since
 		}
@@ -102,9 +102,31 @@ func (f *file) lacks(container string) (groups []metric.Group) {
 	return groups
 }
 
-// formerly describes a pod that the API server no longer lists.
-func (f *file) formerly() string {
-	return fmt.Sprintf("the API server knows no pod of this name: what node %s reports is of one that is gone", f.node)
+// factsLag is how late the API server's word may be.
+const factsLag = time.Minute
+
+// judgeUnknown returns the outcome of a pod that the API server does not list. If its newest
+// container began lately, the API server may not have named the pod yet.
+func (f *file) judgeUnknown() Outcome {
+	if f.w.Facts.At.UnixNano()-f.newestStart() < int64(factsLag) {
+		return Outcome{Reason: metric.WarmingUp, Said: fmt.Sprintf("the API server lists no pod of this name: what node %s reports began lately, and is new or gone already", f.node)}
+	}
+	return Outcome{Reason: metric.OldPod, Said: fmt.Sprintf("the API server knows no pod of this name: what node %s reports is of one that is gone", f.node)}
+}
+
+// newestStart returns when the newest reported container of the pod began; 0 if unknown.
+func (f *file) newestStart() (start int64) {
+	for _, s := range f.containers {
+		if s.Instance.Origin != metric.StartCgroup {
+			start = max(start, s.Instance.Start)
+		}
+	}
+	for i := range f.verdicts {
+		if v := &f.verdicts[i].Verdict; v.Instance.Origin != metric.StartCgroup {
+			start = max(start, v.Instance.Start)
+		}
+	}
+	return start
 }
 
 // at returns the verdict on a container that gave its pod the reason, preferably one of group g, or
@@ -271,6 +293,8 @@ func (t *messageWriter) next(r *Outcome, lastKnown bool) string {
 		return nextStep(metric.NotReported, r.evidence, t.now)
 	case r.Late:
 		return nextStep(metric.NotReported, r.evidence, t.now)
+	case r.Reason == metric.WarmingUp && r.Said != "":
+		return "it is known once the API server has listed it"
 	}
 	return nextStep(r.Reason, r.evidence, t.now)
 }

@@ -67,12 +67,17 @@ var messages = [metric.NumReasons][]template{
 	},
 	metric.OldPod: {
 		"{said}",
+		"the API server {not} know this pod",
 		"the API server {no longer} knows this pod",
 		"the numbers are of a pod that started {older start}; the present pod started {newer start}",
 		"the numbers are of an earlier pod of this name[: its UID is {UID}, the present pod's is {other UID}]",
 	},
-	metric.OldContainer: {"the numbers are of an earlier run of the container[: {ID}; the present run is {other ID}]"},
-	metric.DeadCgroup:   {"no process is left in the cgroup that was reported"},
+	metric.OldContainer: {
+		"the numbers are of a run of the container that has ended[: {ID}]; {no run}",
+		"the numbers are of an earlier run of the container: {ID}; the present run is {other ID}",
+		"the numbers are of an earlier run of the container[, which started {older start}; the present run started {newer start}]",
+	},
+	metric.DeadCgroup: {"no process is left in the cgroup that was reported"},
 	metric.OlderStart: {
 		"its counter {stands still} while that of a duplicate of the same name moves",
 		"it started {earlier} before a duplicate of the same name",
@@ -107,7 +112,7 @@ var messages = [metric.NumReasons][]template{
 
 // argumentNames are all arguments that templates may contain.
 var argumentNames = []string{
-	"node", "node's", "kubelet", "container", "cause", "said", "ended", "since", "late", "grace", "restarts", "limit",
+	"not", "no run", "node", "node's", "kubelet", "container", "cause", "said", "ended", "since", "late", "grace", "restarts", "limit",
 	"waiting container", "incomplete container", "ambiguous container", "chosen node", "bound node", "no longer", "older start", "newer start",
 	"UID", "other UID", "ID", "other ID", "stands still", "earlier", "read", "read before", "read last", "run time", "needed",
 	"counter", "counter before", "clock", "used", "window", "cores",

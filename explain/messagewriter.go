@@ -219,7 +219,10 @@ func (t *messageWriter) addInstances(a arguments, reason metric.Reason, e *metri
 			a["ambiguous container"] = "container " + e.Name
 		}
 	case metric.OldPod:
-		if e.Rule == "uid" && e.Other.UID == "" {
+		switch {
+		case e.Rule == "unknown":
+			a["not"] = "does not"
+		case e.Rule == "uid" && e.Other.UID == "":
 			a["no longer"] = "no longer"
 		}
 		if e.Rule == "age" && !other.IsZero() && !got.IsZero() {
@@ -227,6 +230,12 @@ func (t *messageWriter) addInstances(a arguments, reason metric.Reason, e *metri
 		}
 		a["UID"], a["other UID"] = string(e.Got.UID), string(e.Other.UID)
 	case metric.OldContainer:
+		switch {
+		case e.Cause != metric.Unjudged:
+			a["no run"] = "none runs now"
+		case !got.IsZero() && got.Before(other):
+			a["older start"], a["newer start"] = t.at(got), t.at(other)
+		}
 		a["ID"], a["other ID"] = shortID(e.Got.ID), shortID(e.Other.ID)
 	case metric.OlderStart:
 		switch {

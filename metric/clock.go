@@ -19,6 +19,10 @@ type NodeClock struct {
 	at    time.Duration // of the last answer, since epoch
 }
 
+// Latest returns the latest time that the node's clock may show at t, in nanoseconds since the
+// Unix epoch.
+func (c *NodeClock) Latest(t time.Time) int64 { return t.UnixNano() + int64(c.MaxAhead) }
+
 // A clock that is adjusted without a step may gain or lose one part in driftPart, twice what
 // kernels do, and driftLeast for jitter.
 const (

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"encoding/json"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -82,6 +83,10 @@ func (c *codec) pod(p *cluster.Pod) {
 // container describes cluster.Container.
 func (c *codec) container(f *cluster.Container) {
 	last, ended, reason := f.LastID(), f.EndedAt(), f.StateReason()
+	var started time.Time
+	if f.Previous != nil {
+		started = f.Previous.StartedAt
+	}
 	name(c, 1, &f.Name)
 	enum(c, 2, &f.Role, int(cluster.Ephemeral)+1)
 	enum(c, 3, &f.State, int(cluster.StateTerminated)+1)
@@ -92,8 +97,11 @@ func (c *codec) container(f *cluster.Container) {
 	name(c, 8, &reason)
 	signed(c, 9, &f.Restarts)
 	c.requirements(10, &f.Spec)
+	c.stamp(11, &started)
 	if c.decoding {
-		f.Previous = cluster.NewPreviousRun(last, ended, reason)
+		if f.Previous = cluster.NewPreviousRun(last, ended, reason); f.Previous != nil {
+			f.Previous.StartedAt = started
+		}
 	}
 }
 

@@ -146,7 +146,7 @@ func setState(f *cluster.Container, s *v1.ContainerStatus, shared *pool) {
 	f.ID = bareID(s.ContainerID)
 	var past cluster.PreviousRun
 	if last := s.LastTerminationState.Terminated; last != nil {
-		past = cluster.PreviousRun{LastID: bareID(last.ContainerID), EndedAt: last.FinishedAt.Time}
+		past = cluster.PreviousRun{LastID: bareID(last.ContainerID), StartedAt: last.StartedAt.Time, EndedAt: last.FinishedAt.Time}
 	}
 	switch state := &s.State; {
 	case state.Running != nil:
@@ -169,7 +169,9 @@ func setState(f *cluster.Container, s *v1.ContainerStatus, shared *pool) {
 			f.ID = past.LastID
 		}
 	}
-	f.Previous = cluster.NewPreviousRun(past.LastID, past.EndedAt, past.StateReason)
+	if f.Previous = cluster.NewPreviousRun(past.LastID, past.EndedAt, past.StateReason); f.Previous != nil {
+		f.Previous.StartedAt = past.StartedAt
+	}
 }
 
 // bareID removes the name of the runtime from an ID: "containerd://4e00" becomes "4e00".

@@ -11,33 +11,49 @@ import (
 func (s *Identifier) applyFacts(t *track, facts *cluster.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		c := &s.candidates[i]
-		if reason, evidence := s.contradicts(facts, b, int(c.sample), &t.lines[c.line].core, t); reason != metric.Measured {
+		if reason, evidence := s.contradicts(facts, b, int(c.sample), &t.lines[c.line], t); reason != metric.Measured {
 			s.reject(t, c, b, reason, evidence)
 		}
 	}
 }
 
+// factsLag is how late the API server's word may be. What it should say of an instance that
+// began within this time may still be to come.
+func factsLag(b *metric.Batch) time.Duration { return max(b.Interval, time.Minute) }
+
 // contradicts returns the reason why sample i is not the present instance of its pod or
-// container according to the facts. It returns Measured if the facts do not rule it out.
-func (s *Identifier) contradicts(facts *cluster.Facts, b *metric.Batch, i int, known *core, t *track) (metric.Reason, metric.Evidence) {
+// container according to the facts. It returns Measured if the facts do not rule it out. l is
+// the sample's line.
+func (s *Identifier) contradicts(facts *cluster.Facts, b *metric.Batch, i int, l *line, t *track) (metric.Reason, metric.Evidence) {
 	sample := &b.Samples[i]
 	if !factsCover(facts, &sample.Entity) {
 		return metric.Measured, metric.Evidence{}
 	}
 	pod := facts.PodOf(b, i)
 	if pod == nil {
-		return s.unknownPod(facts, b, startOf(sample, known), t)
+		return s.unknownPod(facts, b, sample, &l.core, t)
 	}
-	t.known, t.unknown = true, -1
-	reason, rule := s.contradiction(facts, b, sample, pod, known)
+	t.unknown = -1
+	reason, rule := s.contradiction(facts, b, sample, pod, &l.core)
+	if rule == ruleUID && s.appearedLately(sample, l, b) {
+		reason = metric.Measured
+	}
 	switch reason {
+	case metric.Measured:
+		l.learnPod(facts, pod, sample, b)
 	case metric.OtherNode:
 		return reason, metric.Evidence{Rule: rule, Name: string(pod.Node), Other: metric.CounterReading{UID: pod.UID}}
 	case metric.OldPod:
 		return reason, metric.Evidence{Rule: rule, Other: metric.CounterReading{UID: pod.UID, Start: nanos(pod.Started)}}
 	case metric.OldContainer:
-		c := pod.Container(sample.Entity.Name)
-		return reason, metric.Evidence{Rule: rule, Other: metric.CounterReading{ID: c.ID, UID: pod.UID, Start: nanos(c.StartedAt)}}
+		switch c := pod.Container(sample.Entity.Name); c.State {
+		case cluster.StateWaiting: // there is no present run to compare with
+			return reason, metric.Evidence{Rule: rule, Cause: metric.ContainerNotStarted}
+		case cluster.StateTerminated:
+			return reason, metric.Evidence{Rule: rule, Cause: metric.ContainerFinished}
+		default:
+			return reason, metric.Evidence{Rule: rule, Other: metric.CounterReading{ID: c.ID, UID: pod.UID, Start: nanos(c.StartedAt)}}
+		}
 	}
 	return reason, metric.Evidence{}
 }
@@ -55,42 +71,54 @@ func (s *Identifier) contradiction(facts *cluster.Facts, b *metric.Batch, sample
 	e, start := &sample.Entity, startOf(sample, known)
 	// Facts say nothing about an instance that began after they were learnt. That ends after
 	// one interval, in which the API server would have reported it.
-	outlived := start > pod.KnownAt.UnixNano() && facts.At.UnixNano()-start < int64(b.Interval)
+	outlived := outlives(facts, pod, start, b)
+	named := known.uid != "" && pod.HasUID(known.uid)
+	var c *cluster.Container
+	if e.Kind == metric.Container {
+		c = pod.Container(e.Name)
+	}
+	present := isPresentRun(c, known, start, b)
 
 	if pod.Node != "" && b.Node != "" && pod.Node != b.Node && !outlived {
 		return metric.OtherNode, rulePlace
 	}
-	if known.uid != "" && !pod.HasUID(known.uid) && !outlived {
+	if known.uid != "" && !named && !outlived && !s.isNewer(facts, pod, start, known, b) {
 		return metric.OldPod, ruleUID
 	}
-	if !pod.Mirror && pod.ConfigHash == nil && !pod.Started.IsZero() && !outlived {
+	// Age is the weakest evidence: the clock may have been put back since the pod started.
+	if !named && !present && !pod.Mirror && pod.ConfigHash == nil && !pod.Started.IsZero() && !outlived {
 		limit := pod.Started.Add(-startSlack).UnixNano()
-		if at := reportTime(sample); at != 0 && max(at, at-int64(s.clockError())) < limit-int64(b.Resolution) {
+		if at := reportTime(sample); at != 0 && pod.Started.UnixNano() <= s.node.Latest(s.now) && max(at, at-int64(s.clockError())) < limit-int64(b.Resolution) {
 			return metric.OldPod, ruleAge
 		}
 		if start != 0 && known.origin != metric.StartCgroup && start < limit-int64(startJitter)-int64(b.Resolution) {
 			return metric.OldPod, ruleAge
 		}
 	}
-	if e.Kind != metric.Container {
-		return metric.Measured, ""
-	}
-	c := pod.Container(e.Name)
-	if c == nil {
+	if c == nil || present {
 		return metric.Measured, ""
 	}
 	switch c.State {
 	case cluster.StateRunning:
-		if known.container == "" {
+		if known.container == "" || c.ID == "" {
+			if s.hasEnded(c, start, known.origin, b) || s.wasReadBefore(c, sample, b) {
+				return metric.OldContainer, ruleAge
+			}
 			break
 		}
-		started := c.StartedAt.Add(startSlack).UnixNano()
-		if c.ID != "" && known.container != c.ID && (known.container == c.LastID() || start != 0 && start <= started) {
+		started := c.StartedAt.UnixNano()
+		if !cutToSeconds(start) {
+			started += int64(startSlack)
+		}
+		if known.container == c.LastID() || start != 0 && start <= started {
 			return metric.OldContainer, ruleContainerID
 		}
 	case cluster.StateWaiting, cluster.StateTerminated:
-		if known.container != "" && (known.container == c.ID || known.container == c.LastID()) || s.wouldKnow(facts, start, known.origin, b) {
+		if known.container != "" && (known.container == c.ID || known.container == c.LastID()) {
 			return metric.OldContainer, ruleContainerID
+		}
+		if s.hasEnded(c, start, known.origin, b) || s.wouldKnow(facts, start, known.origin, b) {
+			return metric.OldContainer, ruleAge
 		}
 	}
 	return metric.Measured, ""
@@ -105,24 +133,105 @@ func startOf(sample *metric.Sample, known *core) int64 {
 	return known.start
 }
 
-// unknownPod accepts a pod that the API server has never known for one interval: weir may learn
-// of it later than its node. A pod that it once knew is deleted, even if the node still reports
-// it.
-func (s *Identifier) unknownPod(facts *cluster.Facts, b *metric.Batch, start int64, t *track) (metric.Reason, metric.Evidence) {
+// outlives reports whether an instance began after weir learnt of pod, within one interval of
+// the facts.
+func outlives(facts *cluster.Facts, pod *cluster.Pod, start int64, b *metric.Batch) bool {
+	return start > pod.KnownAt.UnixNano() && facts.At.UnixNano()-start < int64(b.Interval)
+}
+
+// isNewer reports whether an instance of another UID than pod's is of a later pod of that name,
+// which the API server may not have named yet: it began after pod, lately, and the API server
+// never knew its UID.
+func (s *Identifier) isNewer(facts *cluster.Facts, pod *cluster.Pod, start int64, known *core, b *metric.Batch) bool {
+	return !known.known && s.beganLately(facts, start, known.origin, b) && !pod.Started.IsZero() && start > pod.Started.UnixNano()
+}
+
+// appearedLately reports whether a line without a start appeared where the previous answer had
+// another one of its name, so lately that the API server may not have said so yet.
+func (s *Identifier) appearedLately(sample *metric.Sample, l *line, b *metric.Batch) bool {
+	return startOf(sample, &l.core) == 0 && l.appeared != 0 && reportTime(sample)-l.appeared < int64(factsLag(b))
+}
+
+// isPresentRun reports whether an instance is the present run of c: the IDs are equal, or, if
+// one is unknown, the starts.
+func isPresentRun(c *cluster.Container, known *core, start int64, b *metric.Batch) bool {
+	switch {
+	case c == nil || c.State != cluster.StateRunning:
+		return false
+	case known.container != "" && c.ID != "":
+		return known.container == c.ID
+	}
+	apart := start - c.StartedAt.UnixNano()
+	return start != 0 && max(apart, -apart) <= int64(startSlack+b.Resolution)
+}
+
+// hasEnded reports whether a start is that of a run which, by the API server, has ended: it is
+// the start of the last run that ended, or before that run's end. A start that is nearer to the
+// present run's start than to that of the ended one is the present run's, and jitters. The API
+// server's times of both runs must be by one clock.
+func (s *Identifier) hasEnded(c *cluster.Container, start int64, origin metric.StartOrigin, b *metric.Batch) bool {
+	if start == 0 || origin == metric.StartCgroup || c.EndedAt().IsZero() {
+		return false
+	}
+	slack, ended := int64(startSlack+b.Resolution), c.EndedAt().UnixNano()
+	last := nanos(c.LastStartedAt())
+	if c.State == cluster.StateRunning {
+		present := c.StartedAt.UnixNano()
+		if ended > present+slack || present-start <= int64(startJitter) || last != 0 && start-last > present-start {
+			return false
+		}
+	} else if ended > s.node.Latest(s.now)+slack {
+		return false // the clock was put back since
+	}
+	return start < ended-slack || last != 0 && max(start-last, last-start) <= slack
+}
+
+// wasReadBefore reports whether a sample of an unknown run was read before the present run of c
+// began.
+func (s *Identifier) wasReadBefore(c *cluster.Container, sample *metric.Sample, b *metric.Batch) bool {
+	at, started := reportTime(sample), c.StartedAt.UnixNano()
+	return at != 0 && sample.Received == 0 && !c.StartedAt.IsZero() && started <= s.node.Latest(s.now) && at < started-int64(startSlack+b.Resolution)
+}
+
+// cutToSeconds reports whether a start is cut to a whole second, as the API server's are. Two
+// such starts of one clock order strictly.
+func cutToSeconds(start int64) bool { return start%int64(time.Second) == 0 }
+
+// unknownPod accepts a pod that the API server has never known for one interval, and a line that
+// began lately for longer: weir may learn of it later than its node. A line whose pod the API
+// server once knew is of a pod that is deleted, even if the node still reports it.
+func (s *Identifier) unknownPod(facts *cluster.Facts, b *metric.Batch, sample *metric.Sample, known *core, t *track) (metric.Reason, metric.Evidence) {
 	if t.unknown < 0 {
 		t.unknown = s.clock
 	}
-	if !t.known && (s.clock-t.unknown < b.Interval || start > facts.At.UnixNano()) {
+	switch start := startOf(sample, known); {
+	case known.known:
+		return metric.OldPod, metric.Evidence{Rule: ruleUID}
+	case s.clock-t.unknown < b.Interval, s.beganLately(facts, start, known.origin, b):
 		return metric.Measured, metric.Evidence{}
 	}
-	return metric.OldPod, metric.Evidence{Rule: ruleUID}
+	return metric.OldPod, metric.Evidence{Rule: ruleUnknown}
+}
+
+// learnPod records whether the line belongs to a pod that the API server knows.
+func (l *core) learnPod(facts *cluster.Facts, pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) {
+	if l.uid != "" {
+		l.known = pod.HasUID(l.uid)
+	} else if !outlives(facts, pod, startOf(sample, l), b) {
+		l.known = true
+	}
 }
 
 // wouldKnow reports whether an instance began so long before the facts were learnt that they
 // would name it if it were the present one.
 func (s *Identifier) wouldKnow(facts *cluster.Facts, start int64, origin metric.StartOrigin, b *metric.Batch) bool {
 	began := start - int64(s.clockError())
-	return start != 0 && origin != metric.StartCgroup && facts.At.UnixNano()-began > int64(max(b.Interval, 30*time.Second))
+	return start != 0 && origin != metric.StartCgroup && facts.At.UnixNano()-began > int64(factsLag(b))
+}
+
+// beganLately reports whether an instance began, and so lately that the facts may not name it yet.
+func (s *Identifier) beganLately(facts *cluster.Facts, start int64, origin metric.StartOrigin, b *metric.Batch) bool {
+	return start != 0 && origin != metric.StartCgroup && !s.wouldKnow(facts, start, origin, b)
 }
 
 // clockError returns by how much the node's clock is ahead at least, negative if it is behind.

@@ -60,7 +60,9 @@ func (s *Identifier) match(t *track, facts *cluster.Facts, b *metric.Batch) {
 		sample := &b.Samples[c.sample]
 		s.startLine(t, c, sample)
 		l := &t.lines[c.line]
-		l.born = s.newborn(t, sample)
+		if l.born = s.newborn(t, sample); t.answer+1 == s.answers {
+			l.appeared = t.latest
+		}
 		if unreadCPU(sample) && t.answer+1 == s.answers && !t.unread {
 			l.since = t.latest // its first counter may tell
 		}

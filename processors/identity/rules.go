@@ -12,6 +12,7 @@ import (
 const (
 	rulePlace       = "place"
 	ruleUID         = "uid"
+	ruleUnknown     = "unknown"
 	ruleContainerID = "container id"
 	ruleLife        = "life"
 	ruleViews       = "two paths, one container"
@@ -307,10 +308,10 @@ func (l *line) disproved() bool {
 }
 
 // younger reports whether both starts are known, and that of c is later by more than
-// startSlack.
+// startSlack, or by whole seconds if both are cut to seconds.
 func (t *track) younger(c *candidate, r *line, b *metric.Batch) bool {
 	start := t.start(*c, b)
-	return start != 0 && r.start != 0 && start-r.start-r.shift > int64(startSlack)
+	return start != 0 && r.start != 0 && isLater(start, r.start+r.shift, int64(startSlack))
 }
 
 // rejectFor rejects c in favour of kept.

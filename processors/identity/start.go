@@ -31,7 +31,7 @@ func (s *Identifier) applyStart(t *track, facts *cluster.Facts, b *metric.Batch)
 	if latest >= 0 {
 		for i := range s.candidates {
 			c := &s.candidates[i]
-			if start := t.start(*c, b); !c.rejected && start != 0 && t.start(s.candidates[latest], b)-start > tolerance {
+			if start := t.start(*c, b); !c.rejected && start != 0 && isLater(t.start(s.candidates[latest], b), start, tolerance) {
 				s.rejectFor(t, c, s.candidates[latest], b, metric.OlderStart, ruleStart)
 			}
 		}
@@ -54,6 +54,12 @@ func (s *Identifier) applyStart(t *track, facts *cluster.Facts, b *metric.Batch)
 			s.rejectFor(t, c, s.candidates[moving], b, metric.OlderStart, ruleMovement)
 		}
 	}
+}
+
+// isLater reports whether one start is later than another by more than tolerance. Two starts that
+// one clock cut to whole seconds order strictly.
+func isLater(start, other, tolerance int64) bool {
+	return start-other > tolerance || start > other && cutToSeconds(start) && cutToSeconds(other)
 }
 
 // startJitter is by how much a reported start may be wrong, with some margin.

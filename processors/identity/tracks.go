@@ -15,7 +15,6 @@ type track struct {
 	latest  int64         // newest time of its samples in that answer
 	unread  bool          // that answer had a line whose counter was never read
 	guessed bool          // the choice had no evidence
-	known   bool          // the API server knew the pod in an earlier round
 	oldPod  metric.PodUID // for a pod: UID of an earlier pod of this name, recognised by an older container
 	unknown time.Duration // clock since when the API server does not know the pod; negative if it does
 	lines   []line
@@ -29,11 +28,14 @@ type line struct {
 	path   metric.CgroupPath
 	inode  uint64
 	seen   time.Duration
-	answer uint32        // number of the last answer that reported it
-	lostTo uint32        // the line that was preferred when it was last rejected
-	since  int64         // newest time in the answer before the line began, if no counter of the line was read yet; else 0
-	rule   string        // the rule that rejected it last
-	lost   metric.Reason // the reason; Measured if it was not rejected
+	answer uint32 // number of the last answer that reported it
+	lostTo uint32 // the line that was preferred when it was last rejected
+	since  int64  // newest time in the answer before the line began, if no counter of the line was read yet; else 0
+	// appeared is the newest time in the previous answer, if that reported the entity without
+	// the line; else 0.
+	appeared int64
+	rule     string        // the rule that rejected it last
+	lost     metric.Reason // the reason; Measured if it was not rejected
 }
 
 // core is what must be remembered of a line that has no problem.
@@ -50,7 +52,7 @@ type core struct {
 	still     uint8   // new reports since the counter last moved, at most stillness
 	origin    metric.StartOrigin
 	born      bool // its counter shows that it began after the previous answer
-	known     bool // only in an entry: track.known
+	known     bool // the API server knew its pod in an earlier round
 }
 
 // lineOf returns a new line that begins with sample.
@@ -81,8 +83,7 @@ func (m *memory) open(k int, seen time.Duration, answer uint32) *track {
 	if m.spare = nil; t == nil {
 		t = &track{}
 	}
-	*t = track{lines: t.lines[:0], known: e.known, unknown: -1}
-	e.known = false
+	*t = track{lines: t.lines[:0], unknown: -1}
 	if e.id != 0 {
 		t.lines = append(t.lines, line{core: e.core, seen: seen, answer: answer, lost: metric.Measured})
 		t.answer, t.latest, t.chosen = answer, e.time, e.id
@@ -98,13 +99,18 @@ func (s *Identifier) openJudged(k int) *track { return s.open(k, s.clock, s.answ
 func (m *memory) shut(k int, answers uint32) {
 	e := &m.tracks[k]
 	t := e.full
-	if m.keepFull || !t.plain(answers) {
+	if !t.plain(answers) {
+		return
+	}
+	if len(t.lines) > 0 {
+		t.lines[0].appeared = 0
+	}
+	if m.keepFull {
 		return
 	}
 	if e.full = nil; len(t.lines) > 0 {
 		e.core = t.lines[0].core
 	}
-	e.known = t.known
 	m.spare = t
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
@@ -38,10 +37,7 @@ func parseFacts(args map[string]string, input string) (*cluster.Facts, error) {
 			if p == nil {
 				return nil, fmt.Errorf("%q: name its pod first", line)
 			}
-			p.Containers = append(p.Containers, cluster.Container{
-				Name: e.Name, State: cluster.StateRunning,
-				Previous: cluster.NewPreviousRun(metric.ContainerID(attrs["last"]), time.Time{}, attrs["why"]),
-			})
+			p.Containers = append(p.Containers, cluster.Container{Name: e.Name, State: cluster.StateRunning})
 			err = fillContainer(&p.Containers[len(p.Containers)-1], attrs)
 		default:
 			err = fmt.Errorf("want node, pod or container")
@@ -118,9 +114,17 @@ func fillPod(p *cluster.Pod, attrs map[string]string) (err error) {
 }
 
 func fillContainer(c *cluster.Container, attrs map[string]string) (err error) {
+	var past cluster.PreviousRun
 	for key, v := range attrs {
 		switch key {
-		case "last", "why": // of the previous run
+		case "last":
+			past.LastID = metric.ContainerID(v)
+		case "why":
+			past.StateReason = v
+		case "last-started":
+			past.StartedAt, err = Moment(v)
+		case "ended":
+			past.EndedAt, err = Moment(v)
 		case "waiting":
 			c.State = cluster.StateWaiting
 		case "terminated":
@@ -141,6 +145,9 @@ func fillContainer(c *cluster.Container, attrs map[string]string) (err error) {
 		if err != nil {
 			return err
 		}
+	}
+	if past != (cluster.PreviousRun{}) {
+		c.Previous = &past
 	}
 	return nil
 }

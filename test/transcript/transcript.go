@@ -9,7 +9,7 @@
 //	facts [at=0s] [unsynced]
 //	    node n1 [notready] [cpu=4] [mem=8Gi] [disk=10Gi] [free-cpu=3] [free-mem=7Gi]
 //	    pod shop/web [uid=u1] [node=n1] [phase=Running] [started=-5m] [deleted] [qos=Burstable] [hash=…] [mirror] [known=-5m] [hostnet] [cpu=50m/100m] [mem=…]
-//	    container shop/web/app [id=c1] [waiting|terminated] [why=…] [started=-5m] [last=c0] [init|sidecar|ephemeral] [cpu=100m/200m] [mem=64Mi/128Mi] [disk=…] [gpu=1]
+//	    container shop/web/app [id=c1] [waiting|terminated] [why=…] [started=-5m] [last=c0] [last-started=-10m] [ended=-5m] [init|sidecar|ephemeral] [cpu=100m/200m] [mem=64Mi/128Mi] [disk=…] [gpu=1]
 //	    all facts of the API server from now on; amounts are request/limit, free- is allocatable
 //	observe at=15s [date=15s]
 //	    shop/web/app [uid=] [id=] [path=] [inode=] [start=-5m] [cpu=10s] [mem=10Mi] [procs=1] [time=14s] [runtime|mtime]
