@@ -188,7 +188,7 @@ func (s *Identifier) goesOn(l *core, sample *metric.Sample, sameGroup, adrift bo
 // a name that the API server gave it, and the starts are more than a minute apart.
 func (s *Identifier) startedLater(l *core, sample *metric.Sample, cpu float64) bool {
 	start := sample.Instance.Start
-	if start == 0 || s.cores > 0 && cpu > s.cores*lifeOf(start, l.time, sample) {
+	if start == 0 || start == l.start || s.cores > 0 && cpu > s.cores*lifeOf(start, l.time, sample) {
 		return false
 	}
 	later := l.start != 0 && start-l.start > int64(startJitter)
@@ -201,7 +201,7 @@ func (s *Identifier) startedLater(l *core, sample *metric.Sample, cpu float64) b
 	case start > l.time-int64(s.batch.Resolution), cpu > 0 && cpu < l.cpu && reportTime(sample) > l.time:
 		return later
 	}
-	return later && l.container != "" && sample.Instance.ID == "" && start-l.start > int64(startError)
+	return later && l.container != "" && start-l.start > int64(startError)
 }
 
 // lifeOf returns for how long, in nanoseconds, an instance that began after the last report of
@@ -234,11 +234,11 @@ func startCost(a, b int64) float64 {
 // other one cut to the second, as a second read reports it. A start that is unknown counts as
 // 20 s from any other: it is no reason to prefer it to a known one that jitters.
 func startDistance(a, b int64) float64 {
-	if a == 0 || b == 0 {
-		return float64(20 * time.Second)
-	}
 	cut := func(start int64) int64 { return start - start%int64(time.Second) }
-	if cut(a) == b || a == cut(b) {
+	switch {
+	case a == 0 || b == 0:
+		return float64(20 * time.Second)
+	case a == b, cut(a) == b, a == cut(b):
 		return 0
 	}
 	return float64(apart(a, b))
@@ -322,10 +322,10 @@ func (s *Identifier) applyCrossCheck(t *track, b *metric.Batch) {
 				continue
 			}
 		}
-		if l := &t.lines[c.line]; !l.agrees(w, b.Resolution) {
+		if l := &t.lines[c.line]; !l.agrees(w) {
 			c.line = -1
 			for li := range t.lines {
-				if l := &t.lines[li]; l.uid != "" && l.start != 0 && l.agrees(w, b.Resolution) {
+				if l := &t.lines[li]; l.uid != "" && l.start != 0 && l.agrees(w) {
 					c.line = li
 				}
 			}
@@ -355,12 +355,11 @@ func (s *Identifier) applyCrossCheck(t *track, b *metric.Batch) {
 
 // agrees reports whether the line may be the instance that a second read names: neither UID nor
 // start contradict it.
-func (l *line) agrees(w *metric.Instance, clock time.Duration) bool {
+func (l *line) agrees(w *metric.Instance) bool {
 	if l.uid != "" && l.uid != w.UID {
 		return false
 	}
-	apart := l.start - w.Start
-	return l.start == 0 || w.Start == 0 || max(apart, -apart) <= int64(startSlack+clock)
+	return l.start == 0 || w.Start == 0 || apart(l.start, w.Start) <= int64(startJitter)
 }
 
 // crossCheckOf returns the instance that the second read reports for a sample, if exactly one

@@ -129,12 +129,19 @@ func (s *Identifier) couldContinue(l *line, sample *metric.Sample) (starts float
 		return 0, false
 	}
 	cpu, _ := sample.Values.Get(metric.CPUUsage)
-	elapsed := float64(reportTime(sample) - l.time)
-	if s.cores > 0 && !s.clockUnsure(l.seen) && cpu-l.cpu > s.cores*(elapsed+float64(250*time.Millisecond)) {
+	elapsed := time.Duration(reportTime(sample)-l.time) + 250*time.Millisecond
+	if s.clockUnsure(l.seen) {
+		elapsed = s.clock - l.seen + steppedElapsed
+	}
+	if s.cores > 0 && cpu-l.cpu > s.cores*float64(elapsed) {
 		return 0, false
 	}
 	return startDistance(l.start, o.Start), true
 }
+
+// steppedElapsed is added to the time between two answers where the times of their readings
+// cannot be compared: the earlier reading may have been this old.
+const steppedElapsed = 2 * time.Minute
 
 // close reports whether the counters of two lines are so near to each other that the lines may
 // be confused.
