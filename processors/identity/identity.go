@@ -158,7 +158,7 @@ func (s *Identifier) judgeEntity(i int, facts *cluster.Facts, b *metric.Batch) {
 	for _, c := range s.candidates {
 		b.Samples[c.sample].Instance.Line = t.lines[c.line].id
 	}
-	unread := s.markUnread(t, b)
+	unread := s.markUnread(b)
 	s.applyFacts(t, facts, b)
 	s.applyPod(b, t)
 	s.applyOldPod(t, b)

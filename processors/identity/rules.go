@@ -26,11 +26,12 @@ const (
 const startSlack = time.Second
 
 // markUnread gives CPU and memory the reason NoData where a kubelet wrote 0 for what it could
-// not read: both are 0, or the CPU counter is 0 after it was positive. It reports whether it
-// found any. A source that reports the cgroup's inode read the kernel itself: there a 0 is a 0.
-func (s *Identifier) markUnread(t *track, b *metric.Batch) (any bool) {
+// not read: a CPU counter of 0, as starting a process takes CPU time, and memory of 0 beside it.
+// It reports whether it found any. A source that reports the cgroup's inode read the kernel
+// itself: there a 0 is a 0.
+func (s *Identifier) markUnread(b *metric.Batch) (any bool) {
 	for i := range s.candidates {
-		sample, l := &b.Samples[s.candidates[i].sample], &t.lines[s.candidates[i].line]
+		sample := &b.Samples[s.candidates[i].sample]
 		if k := sample.Entity.Kind; k != metric.Container && k != metric.Pod || sample.Instance.Inode != 0 {
 			continue
 		}
@@ -39,15 +40,11 @@ func (s *Identifier) markUnread(t *track, b *metric.Batch) (any bool) {
 		if !hasCPU || cpu != 0 {
 			continue
 		}
-		both := hasMemory && memory == 0
-		restarted := l.start != 0 && sample.Instance.Start > l.time
-		if both || l.cpu > 0 && !restarted {
-			sample.Reasons[metric.CPU] = metric.NoData
-			if both {
-				sample.Reasons[metric.Memory] = metric.NoData
-			}
-			any = true
+		sample.Reasons[metric.CPU] = metric.NoData
+		if hasMemory && memory == 0 {
+			sample.Reasons[metric.Memory] = metric.NoData
 		}
+		any = true
 	}
 	return any
 }
