@@ -178,7 +178,7 @@ func (s *Calculator) hasEnded(facts *cluster.Facts, e *metric.Entity, t *track, 
 	if t.instance.UID != "" && !pod.HasUID(t.instance.UID) {
 		return true
 	}
-	if t.pod != nil && t.pod.ReportedUID() != pod.ReportedUID() {
+	if t.isOfEarlierPod(pod) {
 		return true
 	}
 	if e.Kind == metric.Pod {
@@ -191,7 +191,27 @@ func (s *Calculator) hasEnded(facts *cluster.Facts, e *metric.Entity, t *track, 
 	if t.instance.ID != "" && c.ID != "" {
 		return c.ID != t.instance.ID
 	}
-	return t.run != nil && t.run.ID != c.ID
+	return t.isOfEarlierRun(c)
+}
+
+// isOfEarlierPod reports whether the API server named another pod than this one when the
+// instance was last read, and the instance did not begin with this one.
+func (t *track) isOfEarlierPod(pod *cluster.Pod) bool {
+	return t.pod != nil && t.pod != pod && t.pod.ReportedUID() != pod.ReportedUID() && !t.beganSince(pod.Started)
+}
+
+// isOfEarlierRun reports whether the API server named another run than this one when the
+// instance was last read, and the instance did not begin with this one.
+func (t *track) isOfEarlierRun(run *cluster.Container) bool {
+	return t.run != nil && t.run != run && t.run.ID != run.ID && !t.beganSince(run.StartedAt)
+}
+
+// beganSince reports whether the instance began at a time that the API server reports or later.
+// The API server may say so later than the node reports the instance. Both times are by the
+// node's clock, and the API server's is cut to the second.
+func (t *track) beganSince(at time.Time) bool {
+	i := &t.instance
+	return !at.IsZero() && i.Start != 0 && i.Origin != metric.StartCgroup && i.Start >= at.UnixNano()
 }
 
 // startIsDoubtful reports whether only a start time says that sample begins a new instance: no

@@ -143,10 +143,10 @@ func (s *Calculator) followInstance(t *track, pod *cluster.Pod, sample *metric.S
 	same := true
 	if !t.isNew {
 		same = s.isSameInstance(t, sample)
-		if t.pod != nil && pod != nil && t.pod != pod && t.pod.ReportedUID() != pod.ReportedUID() {
+		if pod != nil && t.isOfEarlierPod(pod) && (sample.Instance.UID == "" || sample.Instance.UID != t.instance.UID) {
 			same = false
 		}
-		if t.run != nil && run != nil && t.run != run && t.run.ID != run.ID && t.endsBefore(run) {
+		if run != nil && t.isOfEarlierRun(run) && t.endsBefore(run) {
 			same = false
 		}
 	}

@@ -91,8 +91,9 @@ func (t *track) lastTime() int64 {
 }
 
 // clear drops the state of an instance that ended. Its readings are not paired with later ones,
-// and its last values are not served.
+// its last values are not served, and what the API server said of it is not true of the next one.
 func (t *track) clear() {
+	t.pod, t.run = nil, nil
 	for g := range t.groups {
 		if sr := &t.groups[g].series; sr.on {
 			*sr = series{on: true, stepped: sr.stepped}
