@@ -155,8 +155,9 @@ func (s *Identifier) judgeEntity(i int, facts *cluster.Facts, b *metric.Batch) {
 	s.markSwapped(t, b)
 	s.applyCrossCheck(t, b)
 	s.separateSwapped(t, b)
+	s.joinPaths(t, b)
 	for _, c := range s.candidates {
-		b.Samples[c.sample].Instance.Line = t.lines[c.line].id
+		b.Samples[c.sample].Instance.Line = t.lines[c.line].number()
 	}
 	unread := s.markUnread(b)
 	s.applyFacts(t, facts, b)

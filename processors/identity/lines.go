@@ -261,6 +261,9 @@ func (s *Identifier) follow(t *track, l *line, sample *metric.Sample) {
 	adrift, unread := s.clockUnsure(l.seen), l.cpu < 0
 	l.seen, l.answer = s.clock, s.answers
 	if o := &sample.Instance; o.Path != "" {
+		if l.path == "" {
+			l.class = classOf(o.Path)
+		}
 		l.path, l.inode = o.Path, o.Inode
 	}
 	l.core.follow(sample, adrift)

@@ -120,6 +120,7 @@ func (s *Identifier) applyLife(t *track, b *metric.Batch) {
 
 // applyViews keeps one of several paths under which one container or pod is reported: the one
 // in the directory of the pod's QoS class, else the one chosen before, else the first by name.
+// A path in the directory of another class is not the pod's, even alone.
 func (s *Identifier) applyViews(t *track, facts *cluster.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		for j := range s.candidates[:i] {
@@ -133,6 +134,81 @@ func (s *Identifier) applyViews(t *track, facts *cluster.Facts, b *metric.Batch)
 			s.rejectFor(t, y, *x, b, metric.Ambiguous, ruleViews)
 		}
 	}
+	for i := range s.candidates {
+		c := &s.candidates[i]
+		l := &t.lines[c.line]
+		if c.rejected || l.path == "" {
+			continue
+		}
+		pod := facts.PodOf(b, int(c.sample))
+		if l.inOtherClass(pod) {
+			s.reject(t, c, b, metric.Discontinuous, metric.Evidence{Rule: ruleViews})
+		} else if r := s.missingPath(t, c, b); r != nil && (pod == nil || l.class != pod.QoS || r.class == l.class) {
+			l.lostTo = r.id
+			s.reject(t, c, b, metric.Ambiguous, metric.Evidence{Rule: ruleViews, Other: metric.CounterReading{Start: r.start, UID: r.uid, ID: r.container, Path: r.path}})
+		}
+	}
+}
+
+// missingPath returns the line of the chosen path of the container or pod, if c is a path that
+// was not seen before and the chosen one is only missing from this answer; else nil.
+func (s *Identifier) missingPath(t *track, c *candidate, b *metric.Batch) *line {
+	if !c.newLine || b.Exhaustive {
+		return nil
+	}
+	l := &t.lines[c.line]
+	for i := range t.lines {
+		r := &t.lines[i]
+		same := l.container != "" && r.container == l.container || l.container == "" && l.uid != "" && r.uid == l.uid
+		if r.id == t.chosen && same && r.path != "" && r.path != l.path && !s.taken(i) && s.clock-r.seen <= s.rememberFor(b) {
+			return r
+		}
+	}
+	return nil
+}
+
+// inOtherClass reports whether the line's path lies in the directory of another QoS class than
+// pod's, whose class never changes. The class of a static pod is that of its manifest, which the
+// API server may not know.
+func (l *line) inOtherClass(pod *cluster.Pod) bool {
+	return pod != nil && pod.QoS != "" && l.class != "" && l.class != pod.QoS && l.uid != "" && pod.HasUID(l.uid) && !pod.Mirror && pod.ConfigHash == nil
+}
+
+// joinPaths finds the paths of one container or pod that show one cgroup: their counters are
+// equal. For rate they are one line, so it goes on where the one path is missing. Paths whose
+// counters differ are two cgroups, and two lines.
+func (s *Identifier) joinPaths(t *track, b *metric.Batch) {
+	for i := range s.candidates {
+		for j := range s.candidates[:i] {
+			x, y := &s.candidates[j], &s.candidates[i]
+			if !sameThing(&b.Samples[x.sample], &b.Samples[y.sample]) {
+				continue
+			}
+			lx, ly := &t.lines[x.line], &t.lines[y.line]
+			if ly.id == t.chosen { // its number is kept
+				lx, ly = ly, lx
+			}
+			cpuX, _ := b.Samples[x.sample].Values.Get(metric.CPUUsage)
+			cpuY, _ := b.Samples[y.sample].Values.Get(metric.CPUUsage)
+			joined := lx.number() == ly.number()
+			switch {
+			case cpuX == 0 || cpuY == 0:
+			case cpuX == cpuY && !joined:
+				ly.joined = lx.number()
+			case cpuX != cpuY && joined:
+				s.lastID++
+				ly.joined = s.lastID
+			}
+		}
+	}
+}
+
+// number returns the line's number for the later steps.
+func (l *line) number() uint32 {
+	if l.joined != 0 {
+		return l.joined
+	}
+	return l.id
 }
 
 // sameThing reports whether two samples are one container or pod under two paths.
@@ -148,33 +224,33 @@ func sameThing(a, b *metric.Sample) bool {
 }
 
 func (s *Identifier) preferView(t *track, facts *cluster.Facts, b *metric.Batch, y, x *candidate) bool {
-	ix, iy := &b.Samples[x.sample].Instance, &b.Samples[y.sample].Instance
+	lx, ly := &t.lines[x.line], &t.lines[y.line]
 	if pod := facts.PodOf(b, int(x.sample)); pod != nil && pod.QoS != "" {
-		inX, inY := inClass(ix.Path, pod.QoS), inClass(iy.Path, pod.QoS)
+		inX, inY := lx.class == pod.QoS, ly.class == pod.QoS
 		if inX != inY {
 			return inY
 		}
 	}
-	if t.lines[x.line].id == t.chosen || t.lines[y.line].id == t.chosen {
-		return t.lines[y.line].id == t.chosen
+	if lx.id == t.chosen || ly.id == t.chosen {
+		return ly.id == t.chosen
 	}
-	return iy.Path < ix.Path
+	return b.Samples[y.sample].Instance.Path < b.Samples[x.sample].Instance.Path
 }
 
-// inClass reports whether a pod's cgroup path lies in the directory of a QoS class, as the
-// cgroupfs or the systemd driver names it. Guaranteed pods have no such directory.
-func inClass(path metric.CgroupPath, qos string) bool {
+// classOf returns the QoS class in whose directory a pod's cgroup path lies, as the cgroupfs or
+// the systemd driver names it. Guaranteed pods lie beside these directories. It returns "" for a
+// path outside the kubelet's cgroups.
+func classOf(path metric.CgroupPath) string {
 	p := string(path)
-	burstable := strings.Contains(p, "/burstable/") || strings.Contains(p, "-burstable")
-	bestEffort := strings.Contains(p, "/besteffort/") || strings.Contains(p, "-besteffort")
-	switch qos {
-	case "Burstable":
-		return burstable
-	case "BestEffort":
-		return bestEffort
-	default:
-		return !burstable && !bestEffort
+	switch {
+	case strings.Contains(p, "/burstable/") || strings.Contains(p, "-burstable"):
+		return "Burstable"
+	case strings.Contains(p, "/besteffort/") || strings.Contains(p, "-besteffort"):
+		return "BestEffort"
+	case strings.Contains(p, "kubepods"):
+		return "Guaranteed"
 	}
+	return ""
 }
 
 // choose leaves at most one candidate. It reports whether the choice has no evidence.
@@ -244,7 +320,8 @@ func (s *Identifier) unread(t *track, c candidate, b *metric.Batch, bear time.Du
 // rejectFormerLoser rejects the only remaining candidate if it lost to a line that was seen
 // lately: that line is missing from this answer, but is still the living instance. It does not
 // reject the present run that the API server reports, nor a candidate that lost without
-// evidence and is now known to have the later start.
+// evidence and is now known to have the later start. A second path of one container may have
+// any start, so neither helps it; but it may be the last path, or show the same cgroup.
 func (s *Identifier) rejectFormerLoser(t *track, facts *cluster.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		c := &s.candidates[i]
@@ -252,15 +329,17 @@ func (s *Identifier) rejectFormerLoser(t *track, facts *cluster.Facts, b *metric
 		if c.rejected || l.lost == metric.Measured || l.lost.Layer() != metric.LayerIdentity || l.lostTo == 0 {
 			continue
 		}
-		if presentRun(facts, b, int(c.sample)) != nil || b.Exhaustive && l.rule == ruleViews {
-			continue // the present run, or the only path that is left
+		secondPath := l.rule == ruleViews
+		if secondPath && b.Exhaustive || !secondPath && presentRun(facts, b, int(c.sample)) != nil {
+			continue // the only path that is left, or the present run
 		}
 		for j := range t.lines {
 			r := &t.lines[j]
 			switch {
 			case r.id != l.lostTo || s.clock-r.seen > s.rememberFor(b):
 			case s.taken(j) && r.disproved(): // it is reported, and is not the living instance either
-			case l.lost == metric.Ambiguous && t.younger(c, r, b):
+			case secondPath && r.number() == l.number():
+			case l.lost == metric.Ambiguous && !secondPath && t.younger(c, r, b):
 			default:
 				s.reject(t, c, b, l.lost, metric.Evidence{Rule: l.rule, Other: metric.CounterReading{Start: r.start, UID: r.uid, ID: r.container}})
 				return

@@ -26,6 +26,8 @@ type track struct {
 type line struct {
 	core
 	path   metric.CgroupPath
+	class  string // the QoS class in whose directory path lies; "" if in none
+	joined uint32 // the number that it shares with another path of the same cgroup; 0 if none
 	inode  uint64
 	seen   time.Duration
 	answer uint32 // number of the last answer that reported it
@@ -60,7 +62,7 @@ func lineOf(id uint32, sample *metric.Sample, seen time.Duration, answer uint32)
 	in := &sample.Instance
 	return line{
 		core: core{id: id, uid: in.UID, container: in.ID, start: in.Start, origin: in.Origin, cpu: -1, first: answer},
-		path: in.Path, inode: in.Inode, seen: seen, lost: metric.Measured,
+		path: in.Path, class: classOf(in.Path), inode: in.Inode, seen: seen, lost: metric.Measured,
 	}
 }
 

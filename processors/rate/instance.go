@@ -7,8 +7,9 @@ import (
 )
 
 // isSameInstance decides whether sample is of the instance that t follows. An ID or inode that
-// both have decides, whatever the starts are. Without one, a start after the last reading
-// begins a new instance, unless the counter is too large for so short a life: then the start is
+// both have decides, whatever the starts are; but a container with two cgroups has two counters.
+// Without one, a start after the last reading begins a new instance, unless the counter is too
+// large for so short a life, or the start lay after its own reading before: then the start is
 // wrong, as a cgroup's modification time often is.
 func (s *Calculator) isSameInstance(t *track, sample *metric.Sample) bool {
 	p, c := &t.instance, &sample.Instance
@@ -16,7 +17,7 @@ func (s *Calculator) isSameInstance(t *track, sample *metric.Sample) bool {
 	case p.Inode != 0 && c.Inode != 0:
 		return p.Inode == c.Inode && p.Path == c.Path
 	case p.ID != "" && c.ID != "":
-		return p.ID == c.ID
+		return p.ID == c.ID && (p.Line == c.Line || !isOtherPath(p, c))
 	case p.UID != "" && c.UID != "" && p.UID != c.UID:
 		return false
 	case p.Line != 0 && c.Line != 0 && p.Line != c.Line && !t.resumes(sample):
@@ -42,12 +43,17 @@ func (s *Calculator) isSameInstance(t *track, sample *metric.Sample) bool {
 }
 
 // resumes reports whether sample continues the instance of t although identity gave it a new
+// isOtherPath reports whether two instances have different cgroup paths.
+func isOtherPath(a, b *metric.Instance) bool {
+	return a.Path != "" && b.Path != "" && a.Path != b.Path
+}
+
 // line: the start is the same and the counter did not fall. Identity forgot the line because it
 // was not reported for a long time.
 func (t *track) resumes(sample *metric.Sample) bool {
 	was, ok := t.last.get(metric.CPUUsage)
 	is, reported := sample.Values.Get(metric.CPUUsage)
-	return ok && reported && is >= was && t.instance.Start != 0 && t.instance.Start == sample.Instance.Start
+	return ok && reported && is >= was && t.instance.Start != 0 && t.instance.Start == sample.Instance.Start && !isOtherPath(&t.instance, &sample.Instance)
 }
 
 // readingOf returns a sample's first counter of group g, as evidence of a verdict.

@@ -216,7 +216,8 @@ func (t *track) beganSince(at time.Time) bool {
 
 // startIsDoubtful reports whether only a start time says that sample begins a new instance: no
 // name differs, the counter did not fall, and the API server does not know the start. Reported
-// starts jitter, so no rate is measured from such a start.
+// starts jitter, so no rate is measured from such a start. The second path of a container does
+// not begin with the container.
 func (t *track) startIsDoubtful(pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) bool {
 	p, c := &t.instance, &sample.Instance
 	if c.Origin == metric.StartRuntime || p.ID != "" && c.ID != "" || p.UID != "" && c.UID != "" && p.UID != c.UID {
@@ -229,6 +230,9 @@ func (t *track) startIsDoubtful(pod *cluster.Pod, sample *metric.Sample, b *metr
 	f := pod.Container(sample.Entity.Name)
 	return f == nil || f.State != cluster.StateRunning || f.StartedAt.Sub(c.StartTime()).Abs() > time.Second+b.Resolution
 }
+	if p.ID == c.ID && isOtherPath(p, c) {
+		return true
+	}
 
 // presentRun returns the container as the API server reports it, if it runs and began before
 // the sample was taken; else nil.
