@@ -62,23 +62,33 @@ func (s *Calculator) readingsStepped(b *metric.Batch) bool {
 }
 
 // timeIsSure reports whether a reading certainly has its time from the clock as it is set now.
-// After a step, the next reading of each series may still be from before it, and so may the
-// first reading of a series that begins then. It is accepted if the clock could not have shown
-// this time without the step, or, if the node does not report its time, if the reading itself
-// shows the step. Without a step, the first reading of a series is not accepted if it is in the
-// future, or older than stepLimit, by the time that the node reports.
+// After a step, the next readings of each series may still be from before it, and so may the
+// first readings of a series that begins then: a node sends readings that are seconds old, and
+// repeats some. A reading in the future of its own answer was taken while the clock was set
+// otherwise, even if no answer shows the step. Without a step, the first reading of a series is
+// not accepted if it is older than stepLimit, by the time that the node reports.
 func (s *Calculator) timeIsSure(sr *series, at int64, b *metric.Batch) bool {
 	first := sr.newest == 0 && sr.doubt == 0
-	if sr.unsure || first && s.stepped >= 0 && s.clock-s.stepped <= stepLimit {
-		if s.node.Known {
-			return at > s.node.LatestBeforeStep
-		}
+	doubtful := sr.unsure || first && s.stepped >= 0 && s.clock-s.stepped <= stepLimit
+	if b.NodeTime == 0 {
 		apart := time.Duration(at-sr.newest) - (s.clock - sr.since)
-		return sr.newest == 0 || at < sr.newest || apart > stepLimit || apart < -stepLimit
-	}
-	if sr.n > 0 || b.NodeTime == 0 {
-		return true
+		return !doubtful || sr.newest == 0 || at < sr.newest || apart > stepLimit || apart < -stepLimit
 	}
 	age := time.Duration(b.NodeTime - at)
-	return age <= stepLimit && age >= -time.Second-b.Resolution
+	switch {
+	case age < -time.Second-b.Resolution:
+		return false
+	case doubtful && (at == sr.newest || !s.isSinceStep(at, age)):
+		return false
+	}
+	return sr.n > 0 || age <= stepLimit
+}
+
+// isSinceStep reports whether a reading is certainly from after the last step of the node's
+// clock. age is how old it is by the clock as it is set now. If it were from before the step,
+// the clock could have shown its time then. If the clock was put back, it would also be older
+// than it seems by as much, and no reading is older than stepLimit when it is first reported.
+func (s *Calculator) isSinceStep(at int64, age time.Duration) bool {
+	back := -s.node.StepSize
+	return at > s.node.LatestBeforeStep || back > 0 && (s.clock-s.stepped > stepLimit || age >= stepLimit+time.Second-back)
 }

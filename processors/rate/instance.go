@@ -2,6 +2,7 @@ package rate
 
 import (
 	"math"
+	"time"
 
 	"github.com/weir-metrics/weir/metric"
 )
@@ -28,7 +29,7 @@ func (s *Calculator) isSameInstance(t *track, sample *metric.Sample) bool {
 		return true
 	}
 	prev := sr.last()
-	if c.Start <= prev.time {
+	if c.Start <= prev.time || p.Start > prev.time && c.Start-p.Start <= int64(time.Second) {
 		return true
 	}
 	cpu, ok := sample.Values.Get(metric.CPUUsage)
@@ -42,13 +43,13 @@ func (s *Calculator) isSameInstance(t *track, sample *metric.Sample) bool {
 	}
 }
 
-// resumes reports whether sample continues the instance of t although identity gave it a new
 // isOtherPath reports whether two instances have different cgroup paths.
 func isOtherPath(a, b *metric.Instance) bool {
 	return a.Path != "" && b.Path != "" && a.Path != b.Path
 }
 
-// line: the start is the same and the counter did not fall. Identity forgot the line because it
+// resumes reports whether sample continues the instance of t although identity gave it a new
+// line: the start and path are the same and the counter did not fall. Identity forgot the line because it
 // was not reported for a long time.
 func (t *track) resumes(sample *metric.Sample) bool {
 	was, ok := t.last.get(metric.CPUUsage)

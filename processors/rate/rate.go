@@ -46,6 +46,7 @@ type Calculator struct {
 	// Our clock when the node's clock last stepped, and when a reported start last moved;
 	// negative if never.
 	stepped, startMoved time.Duration
+	latestShown         int64  // the latest time that the node's clock can have shown before any step
 	scanned             uint32 // the last round in which startsMove read all starts
 }
 
@@ -75,7 +76,7 @@ func (s *Calculator) Process(facts *cluster.Facts, b *metric.Batch, now time.Tim
 	clear(s.reported)
 	var t track // the current one
 	if s.clockStepped(b) {
-		s.stepped = s.clock
+		s.stepped, s.latestShown = s.clock, max(s.latestShown, s.node.LatestBeforeStep)
 		for slot := range s.tracks.len() { // also those that this batch does not report
 			if !s.tracks.empty(slot) {
 				s.tracks.unpack(slot, &t)
@@ -202,11 +203,18 @@ func (s *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, po
 		return
 	}
 	due := max(b.Interval, sr.lacks(at, s.least(b)))
-	sure := received || s.timeIsSure(sr, at, b)
-	sr.unsure = false
-	if !sure { // it may be from before a step of the clock: no later reading is paired with it
-		reason := metric.FirstSample
-		if sr.stepped {
+	if !received && !s.timeIsSure(sr, at, b) {
+		// It may be from before a step of the clock: no later reading is paired with it. A node
+		// that reports its time shows when the readings after the step begin.
+		sr.doubt, sr.unsure = at, b.NodeTime != 0
+		if !sr.unsure {
+			sr.newest, sr.since = at, s.clock
+		}
+		if sr.n > 0 && t.groups[g].hasNumbers() {
+			return // no step is known that parts the stored readings from later ones: repeatLastKnown serves
+		}
+		reason := metric.FirstSample // it only came late
+		if sr.stepped || s.stepped >= 0 && s.clock-s.stepped <= stepLimit || b.NodeTime != 0 && at > b.NodeTime {
 			reason = metric.ClockStep
 		}
 		sr.doubt, sr.newest, sr.since = at, at, s.clock

@@ -63,7 +63,7 @@ type series struct {
 	received   bool          // the times are by our clock
 	reset      bool          // readings were dropped: no pair begins at the instance's start
 	stepped    bool          // the clock stepped, and no rate was measured since
-	unsure     bool          // the next reading may be from before the clock stepped
+	unsure     bool          // the next readings may be from before the clock stepped
 	impossible uint8         // impossible pairs in a row, at most inARow
 	since      time.Duration // our clock when the newest entry came
 	newest     int64         // time of the newest reading, stored or not; 0 if none

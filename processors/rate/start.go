@@ -19,6 +19,10 @@ func (s *Calculator) fromStart(t *track, pod *cluster.Pod, sample *metric.Sample
 		return metric.FirstSample
 	}
 	life := time.Duration(e.time - i.Start)
+	if life < -time.Second-b.Resolution {
+		// The node's clock was put back after the start: the start is no time of this clock.
+		t.groups[metric.CPU].series.reset = true
+	}
 	switch {
 	case life < 0 || life > max(2*b.Interval, time.Minute):
 		return metric.FirstSample
@@ -46,14 +50,14 @@ func (s *Calculator) leastLife(i *metric.Instance, b *metric.Batch) time.Duratio
 	return s.shortest(b)
 }
 
-// steppedSince reports whether a start may be from before the last step of the node's clock.
-// Then the start and the readings are by different clocks. A clock that stepped back shows some
-// times twice, so a start up to LatestBeforeStep counts as from before.
+// steppedSince reports whether a start may be from before a step of the node's clock. Then the
+// start and the readings are by different clocks. A clock that stepped back shows some times
+// twice, so a start up to the latest time that it showed counts as from before.
 func (s *Calculator) steppedSince(start int64, b *metric.Batch) bool {
-	if s.stepped < 0 || s.clock-s.stepped > forgetAfter {
-		return false
+	if b.NodeTime != 0 {
+		return s.stepped >= 0 && start <= s.latestShown
 	}
-	return b.NodeTime == 0 || start <= s.node.LatestBeforeStep
+	return s.stepped >= 0 && s.clock-s.stepped <= forgetAfter
 }
 
 // steady reports whether a start equals the previous one, to a thousandth of the instance's
