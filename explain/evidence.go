@@ -32,7 +32,7 @@ func (t *messageWriter) evidence(r *Outcome, sample *metric.Sample) (lines []str
 		}
 		add("%s: %s", name, other)
 	}
-	if e.Limit > 0 {
+	if e.Limit > 0 && r.Reason == metric.OverLimit {
 		add("limit: %.10g", e.Limit)
 	}
 	if layer == metric.LayerNode || layer == metric.LayerScrape || r.Late {
@@ -71,7 +71,7 @@ func (t *messageWriter) writeReading(r *Outcome, s *metric.CounterReading) strin
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	layer := r.Reason.Layer()
-	if layer == metric.LayerIdentity && (s.Value != 0 || s.Time != 0) || r.group == metric.CPU && (s.Value != 0 || layer == metric.LayerRate && s.Time != 0) {
+	if s.Value != 0 && (layer == metric.LayerIdentity || r.group == metric.CPU) {
 		add("CPU counter %s", cpuSeconds(s.Value))
 	}
 	if s.Time != 0 {

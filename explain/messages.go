@@ -3,6 +3,7 @@ package explain
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
@@ -83,20 +84,27 @@ var messages = [metric.NumReasons][]template{
 		"it started {earlier} before a duplicate of the same name",
 		"a younger instance of the same name exists",
 	},
-	metric.Discontinuous: {"the counter does not continue the one that was tracked"},
+	metric.Discontinuous: {
+		"the numbers are of {other cgroup}, which is not its own cgroup",
+		"the counter does not continue the one that was tracked",
+	},
 	metric.Ambiguous: {
 		"several nodes report it, nothing tells which is right, and {chosen node} was chosen",
 		"two instances have the name of {ambiguous container}, nothing tells them apart, and one was chosen",
 		"two instances have this name, nothing tells them apart, and one was chosen",
 	},
 
-	metric.FirstSample: {"it was seen once[, {read}], and a rate needs two readings"},
+	metric.FirstSample: {
+		"it was first seen {first seen}, and a rate needs two readings {needed} apart",
+		"there is one reading of it, taken {read}, and a rate needs two",
+		"it was first seen too recently, and a rate needs two readings[ {needed} apart]",
+	},
 	metric.TooYoung: {
 		"it had run for {run time} when it was read, and a rate needs {needed}",
 		"it started too recently for a rate",
 	},
 	metric.CounterReset: {"the counter fell[ from {counter before} to {counter}] although nothing restarted"},
-	metric.ClockStep:    {"{node's} clock jumped[; it now says {clock}]"},
+	metric.ClockStep:    {"{node's} clock jumped[; the last reading has the time {clock}]"},
 	metric.Stale:        {"the last number is too old to serve[: it was read {read last}]"},
 	metric.Impossible: {
 		"the counter claims {used} of CPU time in {window}, and {node} has {cores}",
@@ -114,7 +122,7 @@ var messages = [metric.NumReasons][]template{
 var argumentNames = []string{
 	"not", "no run", "node", "node's", "kubelet", "container", "cause", "said", "ended", "since", "late", "grace", "restarts", "limit",
 	"waiting container", "incomplete container", "ambiguous container", "chosen node", "bound node", "no longer", "older start", "newer start",
-	"UID", "other UID", "ID", "other ID", "stands still", "earlier", "read", "read before", "read last", "run time", "needed",
+	"UID", "other UID", "ID", "other ID", "stands still", "earlier", "other cgroup", "read", "read before", "read last", "first seen", "run time", "needed",
 	"counter", "counter before", "clock", "used", "window", "cores",
 }
 
@@ -129,7 +137,11 @@ func Message(r metric.Reason, g metric.Group, ev metric.Evidence) string {
 
 // addStable adds the arguments that do not change while the reason lasts.
 func (a arguments) addStable(r metric.Reason, g metric.Group, ev *metric.Evidence) {
-	if ev.Limit > 0 {
+	switch {
+	case ev.Limit <= 0:
+	case r == metric.FirstSample || r == metric.TooYoung:
+		a["needed"] = humanize.Duration(time.Duration(ev.Limit))
+	default:
 		a["limit"] = humanize.Decimal(ev.Limit, 0)
 	}
 	if r == metric.CounterReset && g == metric.CPU && ev.Other.Value > ev.Got.Value {

@@ -77,7 +77,7 @@ func TestMessageHasTheEvidence(t *testing.T) {
 		want   string
 	}{
 		{metric.Incomplete, metric.Evidence{Name: "app", Cause: metric.FirstSample},
-			"container app has no number: it was seen once, and a rate needs two readings"},
+			"container app has no number: it was first seen too recently, and a rate needs two readings"},
 		{metric.OtherNode, metric.Evidence{Name: "n2"}, "the API server binds the pod to n2"},
 		{metric.CounterReset, metric.Evidence{Other: metric.CounterReading{Value: 100e9}, Got: metric.CounterReading{Value: 10e9}},
 			"the counter fell from 100s to 10s although nothing restarted"},

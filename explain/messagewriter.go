@@ -13,8 +13,8 @@ import (
 )
 
 // ShortMessage says in one short sentence why something is not served. It ends with the name of the
-// reason, under which the documentation explains it: "container app has no number: it was seen
-// once, and a rate needs two readings (FirstSample)".
+// reason, under which the documentation explains it: "container app has no number: it was first
+// seen too recently, and a rate needs two readings 10s apart (FirstSample)".
 //
 // The text does not change while the reason lasts, so a caller that shows each text once shows it
 // once. It contains no errors of reads, because errors contain addresses.
@@ -192,8 +192,11 @@ func (t *messageWriter) addReadings(a arguments, r *Outcome) {
 	if r.Reason == metric.NoData && e.Other.Value > 0 {
 		a["counter before"] = cpuSeconds(e.Other.Value)
 	}
-	if !start.IsZero() && !got.IsZero() && e.Due > e.Got.Start {
-		a["run time"], a["needed"] = humanize.Duration(got.Sub(start)), humanize.Duration(instant(e.Due).Sub(start))
+	if r.Reason == metric.FirstSample && !other.IsZero() {
+		a["first seen"] = t.at(other)
+	}
+	if !start.IsZero() && got.After(start) {
+		a["run time"] = humanize.Duration(got.Sub(start))
 	}
 	if used, window := e.Got.Value-e.Other.Value, got.Sub(other); !other.IsZero() && window > 0 && used > 0 {
 		a["used"], a["window"] = cpuSeconds(used), humanize.Duration(window)
@@ -237,6 +240,10 @@ func (t *messageWriter) addInstances(a arguments, reason metric.Reason, e *metri
 			a["older start"], a["newer start"] = t.at(got), t.at(other)
 		}
 		a["ID"], a["other ID"] = shortID(e.Got.ID), shortID(e.Other.ID)
+	case metric.Discontinuous:
+		if e.Rule == "two paths, one container" {
+			a["other cgroup"] = string(e.Got.Path)
+		}
 	case metric.OlderStart:
 		switch {
 		case e.Rule == "movement":

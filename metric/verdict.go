@@ -201,7 +201,8 @@ type Evidence struct {
 	// Cause is the reason of the entity in Name. For a last known value it is why this read has
 	// no value.
 	Cause Reason
-	// Limit is the bound that was exceeded, in the unit of the values.
+	// Limit is the bound that was exceeded, in the unit of the values. For FirstSample and
+	// TooYoung it is the time in nanoseconds over which an instance must be followed for a rate.
 	Limit float64
 	// Due is when the next event that may change the verdict is expected; 0 if
 	// none is. Nanoseconds since the Unix epoch.

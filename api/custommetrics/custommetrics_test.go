@@ -136,7 +136,7 @@ func TestAbsenceHasAReason(t *testing.T) {
 		{"Pod shop/web-lost", "network_receive_bytes_per_second", "shop/web-lost has no network_receive_bytes_per_second: the node did not answer in time (NodeTimeout)"},
 		{"Pod shop/web-young", "cpu_usage_cores", "shop/web-young has no cpu_usage_cores: the pod has not started; it is bound to no node (PodPending)"},
 		{"Pod shop/web-done", "cpu_usage_cores", "shop/web-done has no cpu_usage_cores: the pod has finished (PodFinished)"},
-		{"Pod shop/api", "cpu_usage_cores", "shop/api has no cpu_usage_cores: container proxy has no number: it was seen once, and a rate needs two readings (FirstSample)"},
+		{"Pod shop/api", "cpu_usage_cores", "shop/api has no cpu_usage_cores: container proxy has no number: it was first seen too recently, and a rate needs two readings (FirstSample)"},
 		{"Pod shop/api", "memory_rss_bytes", "shop/api has no memory_rss_bytes: the node answered and did not mention it (NotReported)"},
 		{"Pod shop/web-0", "memory_limit_bytes", "shop/web-0 has no memory_limit_bytes: none is set (NotApplicable)"},
 		{"Pod shop/web-0", "memory_rss_bytes", "shop/web-0 has no memory_rss_bytes: this source or kernel cannot supply it (Unsupported)"},
@@ -175,7 +175,7 @@ func TestObjectsByLabel(t *testing.T) {
 			"Pod shop/web-0 900 at -1s over 30s\nPod shop/web-1 1800 at -1s over 30s",
 			[]string{"2 of 4 pods have no network_receive_bytes_per_second: 1 PodPending, 1 NodeTimeout", "shop/web-lost: the node did not answer in time (NodeTimeout)"}},
 		{shop, "Pod", "app=api", "network_receive_bytes_per_second", "", "Pod shop/api 1 at 0s over -", nil},
-		{shop, "Pod", "app=api", "cpu_usage_cores", "", "shop/api has no cpu_usage_cores: container proxy has no number: it was seen once, and a rate needs two readings (FirstSample)", nil},
+		{shop, "Pod", "app=api", "cpu_usage_cores", "", "shop/api has no cpu_usage_cores: container proxy has no number: it was first seen too recently, and a rate needs two readings (FirstSample)", nil},
 		{shop, "Pod", "app", "memory_rss_bytes", "", "none of 5 pods has memory_rss_bytes: 2 Unsupported, 1 PodPending, 1 NodeTimeout, 1 NotReported; shop/api: the node answered and did not mention it (NotReported)", nil},
 		{shop, "Pod", "app=nothing", "cpu_usage_cores", "", "no pods in namespace shop have labels that match app=nothing", nil},
 		{c.NamespacedMetrics("empty"), "Pod", "", "cpu_usage_cores", "", "there are no pods in namespace empty", nil},
@@ -201,7 +201,7 @@ func TestASumSaysWhatItLacks(t *testing.T) {
 	if got, want := get(t, c, "Namespace shop", "cpu_usage_cores", ""), "Namespace shop 750m at -1s over 30s"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	want := []string{"the sum lacks 2 of 4 pods: 1 NodeTimeout, 1 FirstSample", "shop/api: container proxy has no number: it was seen once, and a rate needs two readings (FirstSample)"}
+	want := []string{"the sum lacks 2 of 4 pods: 1 NodeTimeout, 1 FirstSample", "shop/api: container proxy has no number: it was first seen too recently, and a rate needs two readings (FirstSample)"}
 	if diff := cmp.Diff(want, warned.Take()); diff != "" {
 		t.Errorf("warnings (-want +got)\n%s", diff)
 	}

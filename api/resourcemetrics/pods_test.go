@@ -168,7 +168,7 @@ func TestNotFound(t *testing.T) {
 		{pods, "shop", "waits", `podmetrics.metrics.k8s.io "waits" not found: the pod has not started; container app waits: ImagePullBackOff (PodPending)`, "PodPending"},
 		{pods, "shop", "homeless", `podmetrics.metrics.k8s.io "homeless" not found: the pod has not started; it is bound to no node (PodPending)`, "PodPending"},
 		{pods, "shop", "crashes", `podmetrics.metrics.k8s.io "crashes" not found: container app is waiting to start: CrashLoopBackOff (ContainerNotStarted)`, "ContainerNotStarted"},
-		{pods, "shop", "web-1", `podmetrics.metrics.k8s.io "web-1" not found: container mesh has no number: it was seen once, and a rate needs two readings (FirstSample)`, "FirstSample"},
+		{pods, "shop", "web-1", `podmetrics.metrics.k8s.io "web-1" not found: container mesh has no number: it was first seen too recently, and a rate needs two readings (FirstSample)`, "FirstSample"},
 		{pods, "shop", "lost", `podmetrics.metrics.k8s.io "lost" not found: the node did not answer in time (NodeTimeout)`, "NodeTimeout"},
 		{pods, "shop", "unread", `podmetrics.metrics.k8s.io "unread" not found: the node has not been read yet (NodeNotScrapedYet)`, "NodeNotScrapedYet"},
 		{pods, "shop", "young", `podmetrics.metrics.k8s.io "young" not found: the pod started after its node was last read (NodeNotScrapedYet)`, "NodeNotScrapedYet"},
@@ -213,7 +213,7 @@ func TestWarnings(t *testing.T) {
 		}},
 		"one of two": {selector: "app=web", want: []string{
 			"1 of 2 running pods has no metrics: 1 FirstSample",
-			"shop/web-1: container mesh has no number: it was seen once, and a rate needs two readings (FirstSample)",
+			"shop/web-1: container mesh has no number: it was first seen too recently, and a rate needs two readings (FirstSample)",
 			"kubectl weir explain pod shop/web-1 tells more",
 		}},
 		"the only one": {selector: "app=lost", want: []string{

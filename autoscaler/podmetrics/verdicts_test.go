@@ -52,7 +52,7 @@ func TestVerdicts(t *testing.T) {
 		}
 	}
 	f(0, "well")
-	f(0, "young", decisionreport.PodVerdict{Reason: "FirstSample", Message: "container app has no CPU: it was seen once, and a rate needs two readings", Advice: explain.Advice(metric.FirstSample)})
+	f(0, "young", decisionreport.PodVerdict{Reason: "FirstSample", Message: "container app has no CPU: it was first seen too recently, and a rate needs two readings", Advice: explain.Advice(metric.FirstSample)})
 	f(0, "crash", decisionreport.PodVerdict{Reason: "ContainerNotStarted", Message: "container app is waiting to start: CrashLoopBackOff", Advice: explain.Advice(metric.ContainerNotStarted)})
 	timeout := decisionreport.PodVerdict{Reason: "NodeTimeout", Message: "node n2 did not answer in time", Advice: explain.Advice(metric.NodeTimeout) + " `weir explain node n2` tells more."}
 	f(0, "lost", timeout)

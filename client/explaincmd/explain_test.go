@@ -117,7 +117,7 @@ func newTestCluster() *testCluster {
 	}
 
 	first := explain.Finding{Group: "cpu", Reason: "FirstSample", Severity: "temporary",
-		Message: "it was seen once, and a rate needs two readings", Rule: "two readings",
+		Message: "it was first seen too recently, and a rate needs two readings", Rule: "two readings",
 		Evidence: []string{"12.5 s of CPU at 11:59:54 UTC (6 s ago)"},
 		Since:    before(6 * time.Second), Due: noon.Add(9 * time.Second), Next: "a second reading is due in 9 s"}
 	whole := first
@@ -126,11 +126,11 @@ func newTestCluster() *testCluster {
 	repeated := measured("memory", "170Mi")
 	repeated.LastKnown, repeated.Reason, repeated.Message = true, "NodeTimeout", "the node did not answer in time"
 	app := explain.Explanation{Kind: "container", Node: "n1", Namespace: "shop", Pod: "api", Container: "app", At: noon,
-		Summary:  "Container app of pod shop/api has no CPU: it was seen once, and a rate needs two readings.",
+		Summary:  "Container app of pod shop/api has no CPU: it was first seen too recently, and a rate needs two readings.",
 		Findings: []explain.Finding{first, repeated}}
 	api := &explain.Explanation{
 		Kind: "pod", Node: "n1", Namespace: "shop", Pod: "api", At: noon,
-		Summary:    "Pod shop/api has no CPU and memory: container app has no number: it was seen once, and a rate needs two readings.",
+		Summary:    "Pod shop/api has no CPU and memory: container app has no number: it was first seen too recently, and a rate needs two readings.",
 		Findings:   []explain.Finding{whole, sameForMemory},
 		Containers: []explain.Explanation{app},
 	}
@@ -200,7 +200,7 @@ func newTestCluster() *testCluster {
 		Advice: "See whether the node is overloaded.", Since: before(20 * time.Minute), Pods: 12, Nodes: 1,
 		Names: []string{"node/n2", "bank/ledger", "bank/vault"}, Autoscalers: []string{"bank/ledger"},
 	}, {
-		Reason: "FirstSample", Severity: "temporary", Message: "it was seen once, and a rate needs two readings", Pods: 1, Names: []string{"shop/api/app"},
+		Reason: "FirstSample", Severity: "temporary", Message: "it was first seen too recently, and a rate needs two readings", Pods: 1, Names: []string{"shop/api/app"},
 	}}
 	return &testCluster{
 		explanations: map[string]*explain.Explanation{

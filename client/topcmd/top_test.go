@@ -71,7 +71,7 @@ func newTestCluster() *testCluster {
 	lastKnown.CPU.LastKnown = true
 	lastKnown.Reasons = []usage.GroupReason{{Group: "cpu", Reason: "NodeTimeout", Message: "the node did not answer in time"}}
 	young := usage.Item{Node: "n2", Namespace: "bank", Pod: "vault", Memory: &usage.MemoryUsage{WorkingSetBytes: 5 << 20, Time: noon},
-		Reasons: []usage.GroupReason{{Group: "cpu", Reason: "FirstSample", Message: "it was seen once, and a rate needs two readings"}}}
+		Reasons: []usage.GroupReason{{Group: "cpu", Reason: "FirstSample", Message: "it was first seen too recently, and a rate needs two readings"}}}
 	app := web
 	app.Container = "app"
 	return &testCluster{lists: map[usage.Resource][]usage.Item{

@@ -102,9 +102,19 @@ func (t *track) copyLastKnown(sample *metric.Sample, g metric.Group, all bool) {
 // rejectGroup gives a group a reason and adds the verdict.
 func (s *Calculator) rejectGroup(sample *metric.Sample, g metric.Group, reason metric.Reason, b *metric.Batch, t *track) {
 	sample.Reasons[g] = reason
+	other, sr := metric.CounterReading{Time: t.groups[g].window.End}, &t.groups[g].series
+	switch {
+	case sr.n == 0:
+	case reason == metric.FirstSample:
+		if other.Time = sr.entries[0].time; other.Time == sample.Times[g] {
+			other.Time = 0 // it is the only reading
+		}
+	case other.Time == sr.last().time:
+		other.Value = sr.last().counters[0]
+	}
 	b.Verdicts = append(b.Verdicts, metric.Verdict{
 		Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: reason,
-		Evidence: metric.Evidence{Got: readingOf(g, sample, sample.Times[g]), Other: metric.CounterReading{Time: t.groups[g].window.End}},
+		Evidence: metric.Evidence{Got: readingOf(g, sample, sample.Times[g]), Other: other, Limit: s.needed(reason, &sample.Instance, b)},
 	})
 }
 
@@ -220,6 +230,9 @@ func (t *track) beganSince(at time.Time) bool {
 // not begin with the container.
 func (t *track) startIsDoubtful(pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) bool {
 	p, c := &t.instance, &sample.Instance
+	if p.ID == c.ID && isOtherPath(p, c) {
+		return true
+	}
 	if c.Origin == metric.StartRuntime || p.ID != "" && c.ID != "" || p.UID != "" && c.UID != "" && p.UID != c.UID {
 		return false
 	}
@@ -230,9 +243,6 @@ func (t *track) startIsDoubtful(pod *cluster.Pod, sample *metric.Sample, b *metr
 	f := pod.Container(sample.Entity.Name)
 	return f == nil || f.State != cluster.StateRunning || f.StartedAt.Sub(c.StartTime()).Abs() > time.Second+b.Resolution
 }
-	if p.ID == c.ID && isOtherPath(p, c) {
-		return true
-	}
 
 // presentRun returns the container as the API server reports it, if it runs and began before
 // the sample was taken; else nil.

@@ -217,10 +217,10 @@ func (s *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, po
 		if sr.stepped || s.stepped >= 0 && s.clock-s.stepped <= stepLimit || b.NodeTime != 0 && at > b.NodeTime {
 			reason = metric.ClockStep
 		}
-		sr.doubt, sr.newest, sr.since = at, at, s.clock
 		s.rejectReading(sample, g, reason, due, metric.CounterReading{}, b)
 		return
 	}
+	sr.unsure = false
 	reason, other := metric.FirstSample, metric.CounterReading{}
 	switch prev := sr.baseline(at, s.target(b), s.least(b)); {
 	case prev != nil:
@@ -235,6 +235,9 @@ func (s *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, po
 		if reason = s.fromStart(t, pod, sample, &e, b); reason == metric.TooYoung {
 			due = s.leastLife(&sample.Instance, b) - time.Duration(at-sample.Instance.Start)
 		}
+	}
+	if reason == metric.FirstSample && sr.n > 0 {
+		other.Time = sr.entries[0].time
 	}
 	switch reason {
 	case metric.Measured:
@@ -265,8 +268,21 @@ func (s *Calculator) rejectReading(sample *metric.Sample, g metric.Group, reason
 	sample.Reasons[g] = reason
 	verdict := metric.Verdict{Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: reason}
 	verdict.Evidence.Got, verdict.Evidence.Other = readingOf(g, sample, sample.Times[g]), other
+	verdict.Evidence.Limit = s.needed(reason, &sample.Instance, b)
 	if due > 0 {
 		verdict.Evidence.Due = s.now.UnixNano() + int64(due)
 	}
 	b.Verdicts = append(b.Verdicts, verdict)
+}
+
+// needed returns how many nanoseconds an instance must have been followed for the reason to
+// end; 0 if another event ends it.
+func (s *Calculator) needed(reason metric.Reason, i *metric.Instance, b *metric.Batch) float64 {
+	switch reason {
+	case metric.FirstSample:
+		return float64(s.shortest(b))
+	case metric.TooYoung:
+		return float64(s.leastLife(i, b))
+	}
+	return 0
 }
