@@ -156,7 +156,7 @@ func describeVerdict(v *metric.Verdict) string {
 	add(e.Name != "", "%s", e.Name)
 	add(e.Cause != metric.Unjudged, "%v", e.Cause)
 	add(e.Other != (metric.CounterReading{}), "other %s", describeReading(&e.Other))
-	add(e.Limit != 0 && v.Reason != metric.FirstSample && v.Reason != metric.TooYoung, "bound %v", e.Limit)
+	add(e.Limit != 0 && (v.Reason == metric.OverLimit || e.Cause == metric.OverLimit), "bound %v", e.Limit)
 	add(e.Err != nil, "%v", e.Err)
 	add(e.Due != 0, "next at %v", Offset(e.Due))
 	if len(parts) == 0 {
