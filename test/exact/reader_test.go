@@ -30,7 +30,8 @@ type tally struct {
 	readings  int
 	right     int
 	wrong     int // without those below
-	ended     int // wrong: the cluster facts say that this run is not the present one
+	ended     int // wrong: since the last round, the cluster facts say that this run is not the present one
+	doubtful  int // wrong, and marked as Ambiguous, which metrics.k8s.io does not show
 	excusable int // wrong, and nothing that was delivered shows it
 	decidable int // of pods whose containers all run
 	absent    int // of those decidable
@@ -45,6 +46,7 @@ func (a *tally) add(b tally) {
 	a.right += b.right
 	a.wrong += b.wrong
 	a.ended += b.ended
+	a.doubtful += b.doubtful
 	a.excusable += b.excusable
 	a.decidable += b.decidable
 	a.absent += b.absent
@@ -190,12 +192,14 @@ func (p *play) judge(v *value, l *simulator.Life, d delivery) {
 	switch verdict {
 	case hasEnded:
 		p.read.ended++
-	case isDecidable, noExcuse:
+	case isDoubtful:
+		p.read.doubtful++
+	case isDecidable, isDenied, noExcuse:
 		p.read.wrong++
 	default:
 		p.read.excusable++
 	}
-	if verdict == isDecidable || verdict == noExcuse || p.reported {
+	if verdict == isDecidable || verdict == isDenied || verdict == isDoubtful || verdict == noExcuse || p.reported {
 		what := fmt.Sprintf("%.6f cores over %v to %v", v.rate/1e9, v.window.Length, p.at(v.window.End))
 		if cpu {
 			what = fmt.Sprintf("memory %.0f of %v", v.memory, p.at(v.memoryAt))
@@ -234,7 +238,9 @@ func (p *play) isRight(c *claim, d delivery, hasMemory func(l *simulator.Life) b
 // What can be said of a wrong value, apart from the reasons of excuse.
 const (
 	isDecidable = "and decidable"
-	hasEnded    = "and the API server names another run"
+	isDenied    = "and the API server named another run in the last round"
+	hasEnded    = "and the API server names another run since the last round"
+	isDoubtful  = "and nothing distinguishes the duplicates"
 	noExcuse    = "without excuse"
 )
 
@@ -249,8 +255,20 @@ func (p *play) verdict(v *value, l *simulator.Life, d delivery) string {
 			matched = append(matched, o)
 		}
 	}
-	if len(matched) > 0 && !slices.ContainsFunc(matched, func(o *simulator.Life) bool { return !p.denied(o, d) }) {
-		return hasEnded
+	if v.ambiguous && len(p.duplicates(v.entity.String(), d)) > 0 {
+		return isDoubtful
+	}
+	denied := func(d delivery) bool {
+		return len(matched) > 0 && !slices.ContainsFunc(matched, func(o *simulator.Life) bool { return !p.denied(o, d) })
+	}
+	if denied(d) {
+		for _, s := range p.sources {
+			then := d
+			if then.facts = s.word; s.node.Name == string(v.entity.Node) && !denied(then) {
+				return hasEnded
+			}
+		}
+		return isDenied
 	}
 	if l != nil && (d.facts == nil || p.named(l, d)) {
 		if ok, _ := p.isKnown(l.Container.Pod, []*simulator.Life{l}, p.aheadAt(l.Container.Pod.Node, d.now), d); ok {
@@ -265,9 +283,6 @@ func (p *play) verdict(v *value, l *simulator.Life, d delivery) string {
 
 // excuse returns why nobody could know that a value is wrong, or nothing.
 func (p *play) excuse(v *value, d delivery) string {
-	if v.ambiguous && len(p.duplicates(v.entity.String(), d)) > 0 {
-		return "nothing distinguishes the duplicates"
-	}
 	for _, l := range p.candidates(v.entity) {
 		for _, s := range p.sources {
 			t := s.observer.trails[l]
@@ -277,7 +292,7 @@ func (p *play) excuse(v *value, d delivery) string {
 		}
 	}
 	from := v.window.End - int64(v.window.Length)
-	if apart := from - v.start; p.slack > startSlack && max(apart, -apart) <= int64(v.window.Length)/200 && d.facts == nil {
+	if apart := from - v.start; p.slack > startSlack && max(apart, -apart) <= int64(time.Second) && d.facts == nil {
 		return "its start is wrong, and nobody knows a better one"
 	}
 	// The window may have two steps in it which nearly cancel each other.

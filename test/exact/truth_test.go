@@ -171,10 +171,27 @@ func (p *play) denied(l *simulator.Life, d delivery) bool {
 			return false
 		}
 		c := pf.Container(l.Container.Name)
+		if d.read && p.isLaterThanFacts(l, pf, c) {
+			return false
+		}
 		if d.read && c != nil && (c.State == cluster.StateWaiting || c.State == cluster.StateTerminated) {
 			return true
 		}
 		if pf.UID == metric.PodUID(pod.UID()) && (c == nil || c.State != cluster.StateRunning || c.ID == metric.ContainerID(l.ID)) {
+			return false
+		}
+	}
+	return true
+}
+
+// isLaterThanFacts reports whether l began after everything that late cluster
+// facts know of its container. They do not speak against it.
+func (p *play) isLaterThanFacts(l *simulator.Life, pf *cluster.Pod, c *cluster.Container) bool {
+	for _, o := range p.lives[nameOf(l)] {
+		if o.From < l.From {
+			continue
+		}
+		if c != nil && c.ID != "" && c.ID == metric.ContainerID(o.ID) || (c == nil || c.ID == "") && pf.UID == metric.PodUID(o.Container.Pod.UID()) {
 			return false
 		}
 	}
