@@ -29,7 +29,7 @@ func (s *Calculator) clockStepped(b *metric.Batch) bool {
 //
 // Smaller steps look like statistics that are a little older or younger than usual.
 func (s *Calculator) readingsStepped(b *metric.Batch) bool {
-	var stepped, voters, back int
+	var stepped, voters, back, late int
 	var t track
 	for i := range b.Samples {
 		sample := &b.Samples[i]
@@ -56,7 +56,13 @@ func (s *Calculator) readingsStepped(b *metric.Batch) bool {
 		}
 		if at < last-int64(b.Resolution) {
 			back++
+			if cpu, ok := sample.Values.Get(metric.CPUUsage); ok && cpu < sr.last().counters[0] {
+				late++ // the counter is older as well
+			}
 		}
+	}
+	if late*2 > voters {
+		return false // the answer was overtaken by a newer one
 	}
 	return stepped*2 > voters || voters > 1 && back*2 > voters
 }

@@ -195,7 +195,7 @@ func (s *Calculator) hasEnded(facts *cluster.Facts, e *metric.Entity, t *track, 
 		return false
 	}
 	c := pod.Container(e.Name)
-	if c == nil || c.State != cluster.StateRunning {
+	if c == nil || c.State != cluster.StateRunning || s.wasReadBefore(t, c, b) {
 		return true
 	}
 	if t.instance.ID != "" && c.ID != "" {
@@ -256,6 +256,17 @@ func presentRun(pod *cluster.Pod, sample *metric.Sample) *cluster.Container {
 		return nil
 	}
 	return c
+}
+
+// wasReadBefore reports whether the last reading of an instance without an ID is from before the
+// present run of c. If the instance has the start of that run, the node's clock was put back.
+func (s *Calculator) wasReadBefore(t *track, c *cluster.Container, b *metric.Batch) bool {
+	if t.instance.ID != "" || t.groups[metric.CPU].received {
+		return false
+	}
+	slack := time.Second + b.Resolution
+	began := t.instance.Start != 0 && c.StartedAt.Sub(t.instance.StartTime()).Abs() <= slack
+	return !began && c.StartedAt.UnixNano() <= s.node.Latest(s.now) && t.lastTime() < c.StartedAt.Add(-slack).UnixNano()
 }
 
 // endsBefore reports whether the stored CPU readings are all from before the start of run. It

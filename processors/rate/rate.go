@@ -140,6 +140,9 @@ func (s *Calculator) followInstance(t *track, pod *cluster.Pod, sample *metric.S
 			t.groups[g].read = s.clock
 		}
 	}
+	if uid := sample.Instance.UID; pod != nil && uid != "" && !pod.HasUID(uid) {
+		pod = nil // the API server does not name the sample's pod yet
+	}
 	run := presentRun(pod, sample)
 	same := true
 	if !t.isNew {
