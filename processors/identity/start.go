@@ -8,11 +8,27 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// stillness is how many new readings without an increase show that a counter is at rest.
+// stillness is how many new readings that are equal to the last digit show that a counter is at
+// rest.
 const stillness = 3
 
+// stillFor returns in how many new readings, at most stillness, the counter of the line did not
+// move, sample included.
+func (l *core) stillFor(sample *metric.Sample) uint8 {
+	switch cpu, ok := sample.Values.Get(metric.CPUUsage); {
+	case !ok || cpu == 0 || l.cpu < 0 || cpu < l.cpu:
+		return 0
+	case reportTime(sample) <= l.time:
+		return l.still
+	case cpu > l.cpu:
+		return 0
+	}
+	return min(l.still+1, stillness)
+}
+
 // applyStart prefers the later start, and where starts are known and equal the counter that
-// moves. The line that won because its counter moved may rest later.
+// moves. Where a start is unknown, the counter that moves is chosen without evidence. The line
+// that won because its counter moved may rest later.
 func (s *Identifier) applyStart(t *track, facts *cluster.Facts, b *metric.Batch) {
 	if s.remaining() < 2 {
 		return
@@ -38,7 +54,7 @@ func (s *Identifier) applyStart(t *track, facts *cluster.Facts, b *metric.Batch)
 	}
 	moving := -1
 	for i, c := range s.candidates {
-		if l := &t.lines[c.line]; !c.rejected && l.still == 0 && l.rate > 0 {
+		if l := &t.lines[c.line]; !c.rejected && l.rate > 0 && l.stillFor(&b.Samples[c.sample]) == 0 {
 			moving = i
 		}
 	}
@@ -48,10 +64,14 @@ func (s *Identifier) applyStart(t *track, facts *cluster.Facts, b *metric.Batch)
 	for i := range s.candidates {
 		c := &s.candidates[i]
 		l := &t.lines[c.line]
-		known := t.start(*c, b) != 0 && t.start(s.candidates[moving], b) != 0
-		if !c.rejected && l.still >= stillness && known && l.id != t.moved {
-			t.moved = t.lines[s.candidates[moving].line].id
+		if c.rejected || l.id == t.moved || l.stillFor(&b.Samples[c.sample]) < stillness {
+			continue
+		}
+		t.moved = t.lines[s.candidates[moving].line].id
+		if t.start(*c, b) != 0 && t.start(s.candidates[moving], b) != 0 {
 			s.rejectFor(t, c, s.candidates[moving], b, metric.OlderStart, ruleMovement)
+		} else if l.id == t.chosen {
+			t.chosen = t.moved // still without evidence: the younger one may rest
 		}
 	}
 }
