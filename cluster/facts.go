@@ -213,18 +213,26 @@ func (c *Container) Required() bool {
 	return c.State == StateRunning && (c.Role == Regular || c.Role == Sidecar)
 }
 
-// EndedSince reports whether a run of a regular container or sidecar has ended after t, in
-// nanoseconds since the Unix epoch, or in the same second: the API server cuts times to
-// seconds.
-func (p *Pod) EndedSince(t int64) bool {
-	second := time.Unix(0, t).Truncate(time.Second)
-	for i := range p.Containers {
-		c := &p.Containers[i]
-		if (c.Role == Regular || c.Role == Sidecar) && c.Previous != nil && !c.Previous.EndedAt.Before(second) {
-			return true
-		}
+// RunChangedAt returns when the present run of the container began or, if it does not run, when
+// the last run ended, in nanoseconds since the Unix epoch by its node's clock. The API server
+// cuts times to seconds; it is the end of that second. It is 0 if the status does not say.
+func (c *Container) RunChangedAt() int64 {
+	at := c.EndedAt()
+	if c.State == StateRunning && !c.StartedAt.IsZero() {
+		at = c.StartedAt
 	}
-	return false
+	if at.IsZero() {
+		return 0
+	}
+	return at.Add(time.Second).UnixNano()
+}
+
+// RunsChangedAt returns the latest RunChangedAt of the pod's containers.
+func (p *Pod) RunsChangedAt() (at int64) {
+	for i := range p.Containers {
+		at = max(at, p.Containers[i].RunChangedAt())
+	}
+	return at
 }
 
 // Container returns the facts of the container of that name, or nil.

@@ -16,7 +16,7 @@ func nextStep(r metric.Reason, ev metric.Evidence, now time.Time) string {
 	case metric.PodTerminating:
 		return "it ends when the pod is gone"
 	case metric.Ambiguous:
-		return "the choice is kept for as long as both are reported"
+		return "the choice is kept for as long as both are reported; metrics.k8s.io cannot mark a doubtful number and leaves it out"
 	}
 	what := awaited(known(r))
 	if what == "" || ev.Due == 0 {

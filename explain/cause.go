@@ -14,9 +14,11 @@ type causeKey struct {
 	reason metric.Reason
 	node   metric.NodeName
 	late   bool
-	served bool
-	idle   bool   // nothing is to be measured
-	said   string // only if idle
+	// restarted is Outcome.restarted.
+	restarted bool
+	served    bool
+	idle      bool   // nothing is to be measured
+	said      string // only if idle
 }
 
 // cause is a MissingCause that is still being counted.
@@ -42,7 +44,7 @@ func (r *reporter) cause(is *Outcome, node metric.NodeName) *cause {
 	if is.Served && is.Reason != metric.Ambiguous || is.Reason == metric.PodFinished {
 		return nil
 	}
-	key := causeKey{reason: is.Reason, late: is.Late, served: is.Served}
+	key := causeKey{reason: is.Reason, late: is.Late, restarted: is.restarted, served: is.Served}
 	if !is.Expected() {
 		key.idle, key.said = true, is.Said
 	} else if layer := is.Reason.Layer(); (layer == metric.LayerNode || layer == metric.LayerScrape) && !is.Late {
@@ -140,6 +142,7 @@ func compareKeys(x, y causeKey) int {
 		cmp.Compare(x.reason, y.reason),
 		strings.Compare(string(x.node), string(y.node)),
 		cmp.Compare(truth(x.late), truth(y.late)),
+		cmp.Compare(truth(x.restarted), truth(y.restarted)),
 		cmp.Compare(truth(x.served), truth(y.served)),
 		cmp.Compare(truth(x.idle), truth(y.idle)),
 		strings.Compare(x.said, y.said),

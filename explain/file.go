@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/resourceusage"
 )
 
 // file is everything that is known of one pod.
@@ -28,6 +29,7 @@ func (w *Explainer) open(ref metric.PodRef, verdicts iter.Seq2[metric.Verdict, t
 	f := &file{w: w, ref: ref, facts: w.Facts.Pod(ref), pod: w.lookupPod(ref)}
 	if w.View != nil {
 		_, f.containers = w.View.Pod(ref)
+		f.subtractEnded()
 	}
 	nodes := map[metric.NodeName]*activeVerdict{}
 	for v, since := range verdicts {
@@ -46,6 +48,29 @@ func (w *Explainer) open(ref metric.PodRef, verdicts iter.Seq2[metric.Verdict, t
 	f.nodeVerdict = nodes[f.node]
 	f.read = w.readingOf(f.node)
 	return f
+}
+
+// subtractEnded removes containers from the pod's numbers that no longer run, as metrics.k8s.io
+// does.
+func (f *file) subtractEnded() {
+	if f.facts == nil || !resourceusage.IsComplete(f.pod) || resourceusage.RunOf(f.pod).MeasuredAt >= f.facts.RunsChangedAt() {
+		return
+	}
+	u := usageOf(f.containers)
+	measured := len(u.Containers)
+	if !resourceusage.MayServePod(f.facts, u) || len(u.Containers) == measured {
+		return
+	}
+	var cpu, memory float64
+	for _, c := range u.Containers {
+		cpu, memory = cpu+float64(c.CPU), memory+float64(c.Memory)
+	}
+	own := &metric.Sample{}
+	own.CopyFrom(f.pod)
+	own.Values.Set(metric.CPUUsageRate, cpu)
+	own.Values.Set(metric.MemoryWorkingSet, memory)
+	own.Rates[metric.CPU] = u.Window
+	f.pod = own
 }
 
 // findNode returns the node of a pod: from the API server, or else from a sample, or else from a

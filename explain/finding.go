@@ -38,7 +38,7 @@ func (f *file) judge(kind metric.Kind, name string, g metric.Group, l measuremen
 	case f.facts == nil:
 		r = f.judgeUnlisted(g, l, st)
 	case kind == metric.Pod:
-		r = judgePod(f.facts, g, l, st, func() *reading { return f.read }, f.ofNode)
+		r = f.w.judgePod(f.facts, g, l, st, func() *reading { return f.read }, f.ofNode)
 	default:
 		r = f.judgeContainer(name, g, l, st)
 	}
@@ -169,7 +169,7 @@ func (f *file) judgeContainer(name string, g metric.Group, l measurement, st *ac
 	switch {
 	case p.Phase == cluster.Succeeded || p.Phase == cluster.Failed:
 		return Outcome{Reason: metric.PodFinished, Said: string(p.Phase), Since: endOf(p)}
-	case l.complete && (l.uid == "" || p.HasUID(l.uid)):
+	case l.complete && (l.uid == "" || p.HasUID(l.uid)) && !l.run.HasEnded(c):
 		return l.outcome(g)
 	case l.metricMissing && (l.uid == "" || p.HasUID(l.uid)):
 		return l.withoutMetric(g)

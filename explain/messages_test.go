@@ -41,7 +41,7 @@ func TestNext(t *testing.T) {
 		{metric.FirstSample, 0, ""},
 		{metric.NodeTimeout, 90 * time.Second, "the next attempt is due in 1m30s"},
 		{metric.PodPending, 9 * time.Second, "it is measured once it runs"},
-		{metric.Ambiguous, 0, "the choice is kept for as long as both are reported"},
+		{metric.Ambiguous, 0, "the choice is kept for as long as both are reported; metrics.k8s.io cannot mark a doubtful number and leaves it out"},
 		{metric.NodeExcluded, 9 * time.Second, ""},
 		{metric.Measured, 9 * time.Second, ""},
 		{metric.Reason(metric.NumReasons), 9 * time.Second, ""},

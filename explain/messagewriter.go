@@ -55,6 +55,9 @@ func (a arguments) addContainer(r *Outcome) {
 	}
 	if r.Late {
 		a["late"] = "the pod"
+		if r.restarted {
+			a["late"] = "a container of the pod"
+		}
 		if r.kind == metric.Container {
 			a["late"] = "the container"
 		}

@@ -33,6 +33,8 @@ type Outcome struct {
 	group    metric.Group // of the verdict, and of the values in its evidence
 	evidence metric.Evidence
 	over     *activeVerdict // of a node from which something was dropped
+	// restarted says that a container of the pod began again after its node was last read.
+	restarted bool
 }
 
 // Expected reports whether an entity with this outcome should have numbers: it does not wait, it
@@ -47,9 +49,9 @@ type measurement struct {
 	complete      bool // it has every number that was asked for
 	ambiguous     bool
 	uid           metric.PodUID
-	lastKnownAt   int64         // see resourceusage.LastKnownAt
-	reason        metric.Reason // of the first number that is missing
-	metricMissing bool          // its group has other numbers, but not this one
+	run           resourceusage.Run // when it was measured, and of which run of a container
+	reason        metric.Reason     // of the first number that is missing
+	metricMissing bool              // its group has other numbers, but not this one
 }
 
 // measure returns the measurement of groups in s, which may be nil.
@@ -57,7 +59,7 @@ func measure(s *metric.Sample, groups ...metric.Group) measurement {
 	if s == nil {
 		return measurement{}
 	}
-	l := measurement{reported: true, complete: true, uid: s.Instance.UID, lastKnownAt: resourceusage.LastKnownAt(s)}
+	l := measurement{reported: true, complete: true, uid: s.Instance.UID, run: resourceusage.RunOf(s)}
 	for _, g := range groups {
 		if !hasNumber(s, g) {
 			if l.complete {
@@ -133,7 +135,7 @@ func (l measurement) missingReason() metric.Reason {
 // judgePod returns the outcome of group asked of a pod that the API server knows. If there are
 // several reasons, the outermost wins. What the API server says now is newer than any verdict. st
 // is the best verdict, or nil. read and node are called only if they matter.
-func judgePod(p *cluster.Pod, asked metric.Group, l measurement, st *activeVerdict, read func() *reading, node func() Outcome) Outcome {
+func (w *Explainer) judgePod(p *cluster.Pod, asked metric.Group, l measurement, st *activeVerdict, read func() *reading, node func() Outcome) Outcome {
 	g := asked
 	if st != nil {
 		g = st.group
@@ -150,10 +152,11 @@ func judgePod(p *cluster.Pod, asked metric.Group, l measurement, st *activeVerdi
 		}
 		return r
 	}
+	restarted := false
 	if l.uid == "" || p.HasUID(l.uid) {
 		switch {
-		case l.complete && l.lastKnownAt != 0 && p.EndedSince(l.lastKnownAt): // the last known value is of a run that has ended
-			l.reported = false
+		case l.complete && w.hasEnded(p, &l.run):
+			l.reported, restarted = false, true
 		case l.complete:
 			return l.outcome(g)
 		case l.metricMissing:
@@ -184,7 +187,31 @@ func judgePod(p *cluster.Pod, asked metric.Group, l measurement, st *activeVerdi
 		// container that had no numbers.
 		return Outcome{Reason: l.missingReason(), group: g}
 	}
-	return startedAfterRead(asked, p.Node, startOf(p), read())
+	r := startedAfterRead(asked, p.Node, startOf(p), read())
+	r.restarted = restarted
+	return r
+}
+
+// hasEnded reports whether a pod is not served with its numbers because a run of a container ended
+// after they were measured. measured is that of the pod's own sample.
+func (w *Explainer) hasEnded(p *cluster.Pod, measured *resourceusage.Run) bool {
+	if measured.MeasuredAt >= p.RunsChangedAt() {
+		return false // Fast path: no container is read
+	}
+	_, containers := w.View.Pod(p.PodRef)
+	u := usageOf(containers)
+	return len(u.Containers) > 0 && !resourceusage.MayServePod(p, u)
+}
+
+// usageOf returns the usage of a pod with these containers, without its UID.
+func usageOf(containers []*metric.Sample) *resourceusage.PodUsage {
+	u := &resourceusage.PodUsage{UID: new(metric.PodUID)}
+	for _, s := range containers {
+		if use, _, ok := resourceusage.UsageOf(s); ok {
+			u.Add(use, resourceusage.RunOf(s))
+		}
+	}
+	return u
 }
 
 // startedAfterRead returns the outcome of an entity that began at since and has neither sample nor

@@ -223,7 +223,7 @@ func (s *Survey) Pod(p *cluster.Pod) Outcome {
 	if !known.looked && p.Node != "" {
 		known.measurement, known.looked = s.measure(s.find(p)), true
 	}
-	r := judgePod(p, s.group(), known.measurement, known.best, func() *reading { return s.reading(p.Node) }, func() Outcome { return s.ofNode(p.Node) })
+	r := s.w.judgePod(p, s.group(), known.measurement, known.best, func() *reading { return s.reading(p.Node) }, func() Outcome { return s.ofNode(p.Node) })
 	if r.Reason == metric.Ambiguous {
 		r.Since = known.doubt
 	}

@@ -3,13 +3,17 @@
 // which time they have.
 //
 // It is a package of its own so that every reader applies the same rule: the API
-// (api/resourcemetrics), the autoscaler (autoscaler/live), explanations of missing numbers
+// (api/resourcemetrics), the autoscaler (autoscaler/podmetrics), explanations of missing numbers
 // (explain), and the memory sink (sinks/memory), which applies it without decoding whole
 // samples.
+//
+// The API server may learn of the end of a run between two reads of its node. The number of that
+// run is then no longer served (MayServePod), although it was right when it was read.
 package resourceusage
 
 import (
 	"math"
+	"time"
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
@@ -27,16 +31,70 @@ type PodUsage struct {
 	// PodRef and UID identify the pod; the UID is empty where the source reports none.
 	// They are pointers because a LIST recognises most pods by Index and reads neither.
 	*metric.PodRef
-	UID         *metric.PodUID
-	Node        metric.NodeName // the node that reported it
-	Window      metric.Window   // of the container with the oldest numbers
-	LastKnownAt int64           // see the function LastKnownAt
-	Containers  []Usage         // those with both numbers, by name
+	UID        *metric.PodUID
+	Node       metric.NodeName // the node that reported it
+	Window     metric.Window   // of the container with the oldest numbers
+	MeasuredAt int64           // the earliest Run.MeasuredAt; 0 if unknown
+	Containers []Usage         // those with both numbers, by name
+	Runs       []Run           // what Containers were measured of, in their order
 	// Generation and Index recognise a pod without its name: while a node's Generation is the
 	// same, an Index of that node means the same pod name and UID. Generation 0 has no such
 	// meaning.
 	Generation uint64
 	Index      int
+}
+
+// Run says of which run of a container a Usage was measured, and when. Times are nanoseconds since
+// the Unix epoch by the node's clock.
+type Run struct {
+	Window     metric.Window // of the CPU rate
+	MeasuredAt int64         // when the older one of the two numbers was measured; 0 if unknown
+	Start      int64         // when the run began; 0 if unknown
+}
+
+// Add adds a container.
+func (u *PodUsage) Add(use Usage, r Run) {
+	u.Containers, u.Runs = append(u.Containers, use), append(u.Runs, r)
+	u.Window = OlderWindow(u.Window, r.Window)
+	if r.MeasuredAt != 0 && (u.MeasuredAt == 0 || r.MeasuredAt < u.MeasuredAt) {
+		u.MeasuredAt = r.MeasuredAt
+	}
+}
+
+// RunOf returns the Run of a container's sample.
+func RunOf(s *metric.Sample) Run {
+	w := s.Rates[metric.CPU]
+	if w.End == 0 {
+		w = metric.Window{End: s.Times[metric.CPU]}
+	}
+	return NewRun(w, s.Times[metric.Memory], s.Instance.Start, s.Instance.Origin)
+}
+
+// NewRun returns the Run of a container from the window of its CPU rate, the time of its memory,
+// and the start of its instance.
+func NewRun(w metric.Window, memoryAt, start int64, origin metric.StartOrigin) Run {
+	r := Run{Window: w, MeasuredAt: w.End, Start: start}
+	if memoryAt != 0 && (memoryAt < w.End || w.End == 0) {
+		r.MeasuredAt = memoryAt
+	}
+	if origin == metric.StartCgroup {
+		r.Start = 0 // the time of a cgroup's last modification
+	}
+	return r
+}
+
+// startTolerance is by how much the start that a node reports may differ from the one that the
+// API server knows.
+const startTolerance = 5 * time.Second
+
+// HasEnded reports whether the API server knows that the run ended after it was measured. c may be
+// nil. The node's clock may have been put back since c began. A run with the start of c is
+// therefore the present one whatever the times say.
+func (r *Run) HasEnded(c *cluster.Container) bool {
+	if c == nil || r.MeasuredAt == 0 || r.MeasuredAt >= c.RunChangedAt() {
+		return false
+	}
+	return c.State != cluster.StateRunning || r.Start == 0 || c.StartedAt.Sub(time.Unix(0, r.Start)).Abs() > startTolerance
 }
 
 // UsageOf returns the usage of a sample's entity, and its window. ok is false unless the sample
@@ -79,32 +137,32 @@ func OlderWindow(a, b metric.Window) metric.Window {
 	return a
 }
 
-// MayServe reports whether the numbers of a pod's own sample may be served. p is the pod as the
-// API server knows it now; nil if it does not. s is nil if nothing was measured.
-func MayServe(p *cluster.Pod, s *metric.Sample) bool {
-	return IsComplete(s) && MayServePod(p, s.Instance.UID, LastKnownAt(s))
-}
-
-// MayServePod reports whether numbers that were measured under uid may be served for the pod p:
-// it runs, its UID matches (an empty uid matches all), and, if its CPU is the last known value
-// of lastKnownAt, no required container has ended since then. p is nil if the API server does
-// not know the pod.
-func MayServePod(p *cluster.Pod, uid metric.PodUID, lastKnownAt int64) bool {
-	return p != nil && p.Phase == cluster.Running && (uid == "" || p.HasUID(uid)) && (lastKnownAt == 0 || !p.EndedSince(lastKnownAt))
-}
-
-// LastKnownAt returns the time of a pod's CPU, in nanoseconds since the Unix epoch, if the
-// last read left a container out and its last known value is repeated; else 0. A read
-// between two runs of a container leaves it out, and the API server may report the end of
-// the first run only later.
-func LastKnownAt(s *metric.Sample) int64 {
-	switch {
-	case s.LastKnown&(1<<metric.CPU) == 0:
-		return 0
-	case s.Rates[metric.CPU].End != 0:
-		return s.Rates[metric.CPU].End
+// MayServePod reports whether u may be served for the pod p: p runs, its UID matches (an empty UID
+// in u matches all), and the run of no required container ended after it was measured. It removes
+// containers from u that no longer run. p is the pod as the API server knows it now; nil if it
+// does not.
+func MayServePod(p *cluster.Pod, u *PodUsage) bool {
+	if p == nil || p.Phase != cluster.Running || *u.UID != "" && !p.HasUID(*u.UID) {
+		return false
 	}
-	return s.Times[metric.CPU]
+	return u.MeasuredAt >= p.RunsChangedAt() || u.removeEnded(p)
+}
+
+// removeEnded removes the containers that no longer run. It returns false if nothing is left, or
+// if a required container began a new run after it was measured.
+func (u *PodUsage) removeEnded(p *cluster.Pod) bool {
+	containers, runs := u.Containers, u.Runs
+	u.Containers, u.Runs, u.Window, u.MeasuredAt = containers[:0], runs[:0], metric.Window{}, 0
+	for i := range containers {
+		c := p.Container(containers[i].Name)
+		switch {
+		case !runs[i].HasEnded(c):
+			u.Add(containers[i], runs[i])
+		case c.Required():
+			return false
+		}
+	}
+	return len(u.Containers) > 0
 }
 
 // IsComplete reports whether a node's or pod's own sample has both numbers. A pod's has
@@ -119,10 +177,12 @@ func IsComplete(s *metric.Sample) bool {
 }
 
 // ValueOf returns the value of a metric. ok is false if there is none, if its group must
-// not be served, or if it is negative, infinite or NaN.
+// not be served, or if it is negative, infinite or NaN. An Ambiguous number must not be served:
+// it may be of another instance, and metrics.k8s.io cannot mark it.
 func ValueOf(s *metric.Sample, id metric.ID) (v float64, ok bool) {
 	v, ok = s.Values.Get(id)
-	return v, ok && s.Servable(metric.Catalogue[id].Group) && isAmount(v)
+	g := metric.Catalogue[id].Group
+	return v, ok && s.Servable(g) && s.Reasons[g] != metric.Ambiguous && isAmount(v)
 }
 
 // isAmount reports whether v is finite and not negative.

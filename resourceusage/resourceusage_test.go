@@ -22,42 +22,101 @@ func sample(uid metric.PodUID, cpu, memory float64) *metric.Sample {
 	return s
 }
 
+// Times are seconds.
+func second(n float64) int64 { return int64(n * 1e9) }
+
+// usage returns a PodUsage with one container app, measured at a time in a run that began at start.
+func usage(uid metric.PodUID, measured, start float64) *PodUsage {
+	u := &PodUsage{UID: &uid}
+	w := metric.Window{End: second(measured), Length: 15 * time.Second}
+	u.Add(Usage{Name: "app", CPU: 1, Memory: 1}, NewRun(w, w.End, second(start), metric.StartReported))
+	return u
+}
+
 // A pod is served if it runs and is the one that was measured.
 func TestMayServe(t *testing.T) {
 	running := &cluster.Pod{UID: "a", Phase: cluster.Running}
-	f := func(what string, p *cluster.Pod, s *metric.Sample, want bool) {
+	f := func(what string, p *cluster.Pod, u *PodUsage, want bool) {
 		t.Helper()
-		if got := MayServe(p, s); got != want {
+		if got := MayServePod(p, u); got != want {
 			t.Errorf("%s: served %v, want %v", what, got, want)
 		}
 	}
-	f("the measured one", running, sample("a", 1, 1), true)
-	f("a source that tells no UID", running, sample("", 1, 1), true)
-	f("another of its name", running, sample("b", 1, 1), false)
-	f("one that ended since", &cluster.Pod{UID: "a", Phase: cluster.Succeeded}, sample("a", 1, 1), false)
-	f("one that the API server does not know", nil, sample("a", 1, 1), false)
-	f("one of which nothing was measured", running, nil, false)
-	f("an amount below zero", running, sample("a", -1, 1), false)
-	f("an infinite amount", running, sample("a", 1, math.Inf(1)), false)
-	f("no amount", running, sample("a", math.NaN(), 1), false)
-	half := sample("a", 1, 1)
-	half.Values.Delete(metric.MemoryWorkingSet)
-	f("CPU alone", running, half, false)
-	lastKnown := sample("a", 1, 1)
-	lastKnown.LastKnown, lastKnown.Rates[metric.CPU] = 1<<metric.CPU, metric.Window{End: 5.7e9, Length: time.Second}
-	ended := func(at int64, role cluster.Role) *cluster.Pod {
-		c := cluster.Container{Name: "app", State: cluster.StateRunning, Role: role, Previous: cluster.NewPreviousRun("", time.Unix(at, 0), "")}
+	f("the measured one", running, usage("a", 100, 0), true)
+	f("a source that reports no UID", running, usage("", 100, 0), true)
+	f("another of its name", running, usage("b", 100, 0), false)
+	f("one that ended since", &cluster.Pod{UID: "a", Phase: cluster.Succeeded}, usage("a", 100, 0), false)
+	f("one that the API server does not know", nil, usage("a", 100, 0), false)
+
+	pod := func(c cluster.Container) *cluster.Pod {
+		c.Name = "app"
 		return &cluster.Pod{UID: "a", Phase: cluster.Running, Containers: []cluster.Container{c}}
 	}
-	f("last known value, and nothing has ended", running, lastKnown, true)
-	f("last known value since after a run ended", ended(4, cluster.Regular), lastKnown, true)
-	f("last known value of a run that has ended in that second, perhaps after", ended(5, cluster.Regular), lastKnown, false)
-	f("last known value of a run that has ended", ended(6, cluster.Regular), lastKnown, false)
-	f("last known value of a sidecar's", ended(6, cluster.Sidecar), lastKnown, false)
-	f("last known value while init has ended", ended(6, cluster.Init), lastKnown, true)
-	f("read while a run has ended", ended(6, cluster.Regular), sample("a", 1, 1), true)
-	lastKnown.Rates[metric.CPU] = metric.Window{}
-	f("last known value with a time alone", ended(6, cluster.Regular), lastKnown, false)
+	at := func(n int64) time.Time { return time.Unix(n, 0) }
+	ended := func(n int64) *cluster.PreviousRun { return cluster.NewPreviousRun("", at(n), "") }
+	f("it still runs", pod(cluster.Container{State: cluster.StateRunning, StartedAt: at(50)}), usage("a", 100, 50), true)
+	f("restarted before", pod(cluster.Container{State: cluster.StateRunning, StartedAt: at(80), Previous: ended(79)}), usage("a", 100, 0), true)
+	f("restarted since", pod(cluster.Container{State: cluster.StateRunning, StartedAt: at(102), Previous: ended(101)}), usage("a", 100, 0), false)
+	f("restarted in that second", pod(cluster.Container{State: cluster.StateRunning, StartedAt: at(100)}), usage("a", 100.7, 0), false)
+	f("restarted since, by the start as well", pod(cluster.Container{State: cluster.StateRunning, StartedAt: at(102)}), usage("a", 100, 50), false)
+	f("the clock was put back after it began", pod(cluster.Container{State: cluster.StateRunning, StartedAt: at(3600)}), usage("a", 100, 3600.3), true)
+	f("the start is a cgroup's", pod(cluster.Container{State: cluster.StateRunning, StartedAt: at(3600)}), func() *PodUsage {
+		u := usage("a", 100, 0)
+		u.Runs[0] = NewRun(u.Window, 0, second(3600), metric.StartCgroup)
+		return u
+	}(), false)
+	f("waits since", pod(cluster.Container{State: cluster.StateWaiting, Previous: ended(101)}), usage("a", 100, 0), false)
+	f("has ended since", pod(cluster.Container{State: cluster.StateTerminated, Previous: ended(100)}), usage("a", 100.2, 0), false)
+	f("the API server is late: it still waits", pod(cluster.Container{State: cluster.StateWaiting, Previous: ended(60)}), usage("a", 100, 0), true)
+	f("it has never run, by the API server", pod(cluster.Container{State: cluster.StateWaiting}), usage("a", 100, 0), true)
+	f("the time is unknown", pod(cluster.Container{State: cluster.StateWaiting, Previous: ended(101)}), usage("a", 0, 0), true)
+	memory := usage("a", 110, 0)
+	memory.MeasuredAt, memory.Runs[0] = second(100), NewRun(memory.Window, second(100), 0, metric.StartReported)
+	f("the memory is of the run before", pod(cluster.Container{State: cluster.StateRunning, StartedAt: at(102)}), memory, false)
+}
+
+// A container that no longer runs is not part of its pod. One that began again has no number yet,
+// and a pod is served whole.
+func TestMayServeOtherContainers(t *testing.T) {
+	p := &cluster.Pod{UID: "a", Phase: cluster.Running, Containers: []cluster.Container{
+		{Name: "app", State: cluster.StateWaiting, Previous: cluster.NewPreviousRun("", time.Unix(101, 0), "CrashLoopBackOff")},
+		{Name: "mesh", State: cluster.StateRunning, Role: cluster.Sidecar},
+		{Name: "setup", State: cluster.StateTerminated, Role: cluster.Init, Previous: cluster.NewPreviousRun("", time.Unix(101, 0), "")},
+	}}
+	u := usage("a", 100, 0)
+	w := metric.Window{End: second(103), Length: time.Second}
+	for _, name := range []string{"mesh", "setup", "unknown"} {
+		u.Add(Usage{Name: name, CPU: 2, Memory: 2}, NewRun(w, 0, 0, 0))
+	}
+	u.Runs[2].MeasuredAt = second(99)
+	if !MayServePod(p, u) || len(u.Containers) != 2 || u.Containers[0].Name != "mesh" || u.Containers[1].Name != "unknown" || u.Window != w || u.MeasuredAt != w.End || len(u.Runs) != 2 {
+		t.Errorf("got %+v, want the containers mesh and unknown and their window", u)
+	}
+	p.Containers[1].StartedAt = time.Unix(200, 0)
+	if MayServePod(p, u) {
+		t.Errorf("got %+v without a number of the sidecar, which began again", u)
+	}
+}
+
+// A pod's own sample must have both numbers, and neither may be in doubt.
+func TestIsComplete(t *testing.T) {
+	f := func(what string, s *metric.Sample, want bool) {
+		t.Helper()
+		if got := IsComplete(s); got != want {
+			t.Errorf("%s: got %v, want %v", what, got, want)
+		}
+	}
+	f("both", sample("a", 1, 1), true)
+	f("no sample", nil, false)
+	f("an amount below zero", sample("a", -1, 1), false)
+	f("an infinite amount", sample("a", 1, math.Inf(1)), false)
+	f("no amount", sample("a", math.NaN(), 1), false)
+	half := sample("a", 1, 1)
+	half.Values.Delete(metric.MemoryWorkingSet)
+	f("CPU alone", half, false)
+	doubtful := sample("a", 1, 1)
+	doubtful.Reasons[metric.Memory] = metric.Ambiguous
+	f("in doubt", doubtful, false)
 }
 
 // Numbers are rounded and at most the largest int64. The time is that of the rate, if it has a

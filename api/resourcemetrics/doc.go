@@ -7,9 +7,13 @@
 //
 // A pod is served completely or not at all. The pipeline decides this: the pod's own sample has
 // both numbers only if every required container has. A pod is served while the API server, as
-// weir knows it now, has a pod of that name and UID with the phase Running. Without an API
-// server (nil Facts: kubelets without a cluster) all measured pods and nodes are served,
-// without labels.
+// weir knows it now, has a pod of that name and UID with the phase Running. A container whose run
+// ended after it was measured has no number: the answer is without it, or without the pod if the
+// container runs again. Without an API server (nil Facts: kubelets without a cluster) all measured
+// pods and nodes are served, without labels.
+//
+// An Ambiguous number may be of another instance. The API has no field to say so, so such a pod is
+// missing here. custom.metrics.k8s.io and Heapster's model serve it, and explanations mark it.
 //
 // Items are sorted by namespace and name, a pod's containers by name. CPU is in nanocores,
 // memory in bytes (the working set), each rounded to the nearest integer. Timestamp and window

@@ -33,7 +33,7 @@ func fill(t testing.TB, w *fixture, nodes, pods, containers int) {
 			for c := range containers {
 				names = append(names, fmt.Sprintf("container-%d", c))
 			}
-			p := running(fmt.Sprintf("team-%02d", min(i, 20)), fmt.Sprintf("app-%04d-7c5ddbdf54-%05d", n/10, 100*n+i), name, fmt.Sprintf("app-%04d", n/10), names...)
+			p := running(fmt.Sprintf("team-%02d", min(i, 20)), fmt.Sprintf("app-%04d-7c5ddbdf54-%05d", n/10, max(100, pods)*n+i), name, fmt.Sprintf("app-%04d", n/10), names...)
 			p.Labels["pod-template-hash"] = "7c5ddbdf54"
 			if shared := labels[p.Labels["app"]]; shared != nil {
 				p.Labels = shared

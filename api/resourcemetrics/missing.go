@@ -25,13 +25,18 @@ func (a *usageReader) explainer() *explain.Explainer {
 // nor a source has ever named it.
 func (a *usageReader) reasonFor(e metric.Entity) (r explain.Outcome, known bool) {
 	r, known = a.explainer().Rule(e, metric.CPUUsageRate, metric.MemoryWorkingSet)
-	return withoutContainers(r), known
+	return notServedHere(r), known
 }
 
-// withoutContainers returns r, except if r says that the pod is served. Then no container of
-// the pod is known, and this API serves containers.
-func withoutContainers(r explain.Outcome) explain.Outcome {
-	if r.Served {
+// notServedHere returns the outcome r of something that this API does not serve. If r says that it
+// is served, its number is Ambiguous and this API cannot mark it, or no container of the pod is
+// known and this API serves containers.
+func notServedHere(r explain.Outcome) explain.Outcome {
+	switch {
+	case r.Served && r.Reason == metric.Ambiguous:
+		r.Said = r.Message() + "; this API cannot mark its numbers as doubtful"
+		r.Served = false
+	case r.Served:
 		return explain.Outcome{Reason: metric.NotReported, Said: "the node reports the pod as a whole and none of its containers"}
 	}
 	return r
@@ -110,7 +115,7 @@ func (a *usageReader) warnPods(ctx context.Context, served int, missing []*clust
 	survey := a.explainer().SurveyOf()
 	lacks := make([]missingItem, 0, len(missing))
 	for _, p := range missing {
-		lacks = append(lacks, missingItem{p.String(), withoutContainers(survey.Pod(p))})
+		lacks = append(lacks, missingItem{p.String(), notServedHere(survey.Pod(p))})
 	}
 	warnMissing(ctx, "pod", "running pod", served, lacks)
 }
@@ -123,7 +128,7 @@ func (a *usageReader) warnNodes(ctx context.Context, served int, missing []*clus
 	survey := a.explainer().SurveyOf()
 	lacks := make([]missingItem, 0, len(missing))
 	for _, n := range missing {
-		lacks = append(lacks, missingItem{string(n.Name), survey.Node(n.Name)})
+		lacks = append(lacks, missingItem{string(n.Name), notServedHere(survey.Node(n.Name))})
 	}
 	warnMissing(ctx, "node", "node", served, lacks)
 }

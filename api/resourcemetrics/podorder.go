@@ -30,6 +30,7 @@ type nodeOrder struct {
 	boundGeneration uint64  // of the pods bound to the node
 	running         int     // number of running pods that are bound to the node
 	positions       []int32 // in podOrder.pods, by PodUsage.Index; or notListed
+	changes         []int64 // Pod.RunsChangedAt, by PodUsage.Index
 }
 
 // notListed is the position of a pod that is not in the podOrder.
@@ -103,8 +104,9 @@ type scannedNode struct {
 // newPod is a pod that is not in the last podOrder.
 type newPod struct {
 	objectMeta
-	node  int // index in podOrderScan.nodes
-	index int // PodUsage.Index
+	node    int   // index in podOrderScan.nodes
+	index   int   // PodUsage.Index
+	changed int64 // Pod.RunsChangedAt
 }
 
 // findPod returns the position of u in the last podOrder, or ^i for the i-th new pod. ok is
@@ -117,14 +119,14 @@ func (c *podOrderScan) findPod(u *resourceusage.PodUsage, read int) (who int32, 
 	}
 	node := &c.nodes[n]
 	if node.before != nil && u.Index < len(node.before.positions) && node.before.positions[u.Index] != notListed {
-		if u.LastKnownAt != 0 && !resourceusage.MayServePod(c.facts.Pod(*u.PodRef), *u.UID, u.LastKnownAt) {
+		if u.MeasuredAt < node.before.changes[u.Index] && !resourceusage.MayServePod(c.facts.Pod(*u.PodRef), u) {
 			return 0, false
 		}
 		node.served++
 		return node.before.positions[u.Index], true
 	}
 	p := c.facts.Pod(*u.PodRef)
-	if !resourceusage.MayServePod(p, *u.UID, u.LastKnownAt) {
+	if !resourceusage.MayServePod(p, u) {
 		return 0, false
 	}
 	if p.Node == u.Node {
@@ -136,7 +138,7 @@ func (c *podOrderScan) findPod(u *resourceusage.PodUsage, read int) (who int32, 
 		}
 		c.boundElsewhere[p.PodRef] = true
 	}
-	c.newPods = append(c.newPods, newPod{newObjectMeta(p.Namespace, string(p.Name), c.labelSets.setOf(p.Labels)), n, u.Index})
+	c.newPods = append(c.newPods, newPod{newObjectMeta(p.Namespace, string(p.Name), c.labelSets.setOf(p.Labels)), n, u.Index, p.RunsChangedAt()})
 	return ^int32(len(c.newPods) - 1), true
 }
 
@@ -235,7 +237,7 @@ func (c *podOrderScan) nextOrder(items []usageItem) *podOrder {
 		node := &c.nodes[i]
 		l := node.nodeOrder
 		if node.before != nil {
-			l.positions = slices.Clone(node.before.positions)
+			l.positions, l.changes = slices.Clone(node.before.positions), slices.Clone(node.before.changes)
 			for position, who := range l.positions {
 				if who != notListed {
 					l.positions[position] = moved[who]
@@ -248,9 +250,9 @@ func (c *podOrderScan) nextOrder(items []usageItem) *podOrder {
 		f := &c.newPods[i]
 		l := next.nodes[c.nodes[f.node].name]
 		for len(l.positions) <= f.index {
-			l.positions = append(l.positions, notListed)
+			l.positions, l.changes = append(l.positions, notListed), append(l.changes, 0)
 		}
-		l.positions[f.index] = came[i]
+		l.positions[f.index], l.changes[f.index] = came[i], f.changed
 	}
 	for i := range items {
 		if who := items[i].meta; who < 0 {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -147,6 +148,119 @@ func TestLastKnownUntilReported(t *testing.T) {
 		if _, err = c.MetricsV1beta1().PodMetricses("shop").Get(t.Context(), "web", metav1.GetOptions{}); (err == nil) != (want == 1) {
 			t.Fatalf("GET: %v, want it served: %v", err, want == 1)
 		}
+	}
+}
+
+// Between two reads of a node, the API server reports that containers have ended or begun again. A
+// number of a run that has ended is not served: not in a LIST, in the next one, of a selection or in
+// a GET. The next read restores the pods.
+func TestRunsEndBetweenReads(t *testing.T) {
+	w := newFixture()
+	app := func(state cluster.ContainerState, started, ended time.Duration) cluster.Container {
+		c := cluster.Container{Name: "app", State: state, StartedAt: noon.Add(started)}
+		if ended != 0 {
+			c.Previous = cluster.NewPreviousRun("", noon.Add(ended), "")
+		}
+		return c
+	}
+	var pods []*cluster.Pod
+	change := func(containers map[string][]cluster.Container) {
+		pods = nil
+		for name, of := range containers {
+			p := running("shop", name, "n1", name)
+			p.Containers = of
+			pods = append(pods, p)
+		}
+		w.know([]*cluster.Node{{Name: "n1", Ready: true}}, pods)
+	}
+	mesh := cluster.Container{Name: "mesh", State: cluster.StateRunning, Role: cluster.Sidecar, StartedAt: noon.Add(-time.Hour)}
+	long := app(cluster.StateRunning, -time.Hour, 0)
+	change(map[string][]cluster.Container{"stays": {long}, "restarts": {long}, "crashes": {long}, "half": {long, mesh}, "again": {long, mesh}})
+	read := func() {
+		b := batch("n1")
+		for _, p := range pods {
+			for _, c := range p.Containers {
+				measured(b, container(p, c.Name), 0, 15*time.Second, 1e6, 1<<20).Instance.Start = c.StartedAt.UnixNano()
+			}
+		}
+		w.write(t, b)
+	}
+	read()
+	c, warned := client(t, serve(t, w.options()), "")
+	check := func(when string, want ...string) {
+		t.Helper()
+		slices.Sort(want)
+		names := func(o metav1.ListOptions) (got []string) {
+			list, err := c.MetricsV1beta1().PodMetricses("").List(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range list.Items {
+				for _, c := range p.Containers {
+					got = append(got, p.Name+"/"+c.Name)
+				}
+			}
+			return got
+		}
+		for _, o := range []metav1.ListOptions{{}, {}, {LabelSelector: "app"}, {LabelSelector: "app!=nothing"}} {
+			if diff := cmp.Diff(want, names(o)); diff != "" {
+				t.Errorf("%s, LIST %q (-want +got):\n%s", when, o.LabelSelector, diff)
+			}
+		}
+		for _, p := range pods {
+			_, err := c.MetricsV1beta1().PodMetricses("shop").Get(t.Context(), string(p.Name), metav1.GetOptions{})
+			if served := slices.ContainsFunc(want, func(name string) bool { return strings.HasPrefix(name, string(p.Name)+"/") }); served != (err == nil) {
+				t.Errorf("%s, GET %s: %v, want it served: %v", when, p.Name, err, served)
+			}
+		}
+	}
+	all := []string{"stays/app", "restarts/app", "crashes/app", "half/app", "half/mesh", "again/app", "again/mesh"}
+	check("after the read", slices.Clone(all)...)
+	warned.Take()
+	change(map[string][]cluster.Container{
+		"stays":    {long},
+		"restarts": {app(cluster.StateRunning, 2*time.Second, time.Second)},
+		"crashes":  {app(cluster.StateWaiting, 0, time.Second)},
+		"half":     {app(cluster.StateTerminated, -time.Hour, time.Second), mesh},
+		"again":    {app(cluster.StateRunning, 2*time.Second, 0), mesh},
+	})
+	check("between reads", "stays/app", "half/mesh")
+	if got := strings.Join(warned.Take(), "\n"); !strings.Contains(got, "2 of 4 running pods have no metrics: 2 NodeNotScrapedYet") {
+		t.Errorf("got warnings %s", got)
+	}
+	_, err := c.MetricsV1beta1().PodMetricses("shop").Get(t.Context(), "restarts", metav1.GetOptions{})
+	if err == nil || !strings.Contains(err.Error(), "after its node was last read (NodeNotScrapedYet)") {
+		t.Errorf("got %v, want that it began again after the read", err)
+	}
+	// The node's clock was put back by an hour, and all containers have run since before that.
+	now := app(cluster.StateRunning, time.Hour, 0)
+	change(map[string][]cluster.Container{"stays": {now}, "restarts": {now}, "crashes": {now}, "half": {now, mesh}, "again": {now, mesh}})
+	read()
+	check("after the clock was put back", slices.Clone(all)...)
+}
+
+// A number that may be of another instance is not served: the API cannot mark it.
+func TestDoubtfulNumbersAreMissing(t *testing.T) {
+	w := newFixture()
+	web, db := running("shop", "web", "n1", "web", "app"), running("shop", "db", "n1", "db", "app")
+	w.know([]*cluster.Node{{Name: "n1", Ready: true}}, []*cluster.Pod{web, db})
+	b := batch("n1")
+	measured(b, container(db, "app"), 0, time.Second, 1, 1)
+	s := measured(b, container(web, "app"), 0, time.Second, 1, 1)
+	s.Reasons[metric.CPU], s.Reasons[metric.Memory] = metric.Ambiguous, metric.Ambiguous
+	w.write(t, b)
+	c, warned := client(t, serve(t, w.options()), "")
+	list, err := c.MetricsV1beta1().PodMetricses("").List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(list.Items) != 1 || list.Items[0].Name != "db" {
+		t.Errorf("got %v and %v, want db", list, err)
+	}
+	const why = "two instances have this name, nothing tells them apart, and one was chosen; this API cannot mark its numbers as doubtful (Ambiguous)"
+	if got := warned.Take(); len(got) != 3 || got[0] != "1 of 2 running pods has no metrics: 1 Ambiguous" {
+		t.Errorf("got warnings %q", got)
+	}
+	_, err = c.MetricsV1beta1().PodMetricses("shop").Get(t.Context(), "web", metav1.GetOptions{})
+	if want := `podmetrics.metrics.k8s.io "web" not found: ` + why; err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
 

@@ -32,6 +32,8 @@ func TestPodOrderBetweenLists(t *testing.T) {
 				PodRef: metric.PodRef{Namespace: []metric.Namespace{"shop", "data"}[r.IntN(2)], Name: metric.PodName(fmt.Sprint("pod-", r.IntN(12)))},
 				UID:    metric.PodUID(fmt.Sprint(r.IntN(2))), Node: metric.NodeName(fmt.Sprint("n", r.IntN(3))), Phase: cluster.Running,
 				Labels: map[string]string{"round": fmt.Sprint(round)},
+				// It may begin after the last read of its node.
+				Containers: []cluster.Container{{Name: "app", State: cluster.StateRunning, StartedAt: noon.Add(time.Duration(r.IntN(round+6)) * time.Second)}},
 			}
 			if r.IntN(5) == 0 {
 				p.Phase = cluster.Succeeded

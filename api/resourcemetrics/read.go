@@ -89,10 +89,10 @@ type usageReader struct {
 	index   *podindex.Index
 }
 
-// mayServe reports whether a pod that was measured completely may be served. p is nil if the
-// API server does not know the pod.
+// mayServe reports whether a pod that was measured completely may be served, and removes the
+// containers that have ended since. p is nil if the API server does not know the pod.
 func (a *usageReader) mayServe(p *cluster.Pod, u *resourceusage.PodUsage) bool {
-	return a.facts == nil || resourceusage.MayServePod(p, *u.UID, u.LastKnownAt)
+	return a.facts == nil || resourceusage.MayServePod(p, u)
 }
 
 // readPods reads the selected pods into r, sorted by name. It returns the running pods that are

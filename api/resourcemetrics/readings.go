@@ -62,7 +62,7 @@ func (r *usageList) release() {
 	r.itemStore.clear()
 	r.spare.clear()
 	r.metas, r.ownMetas = nil, r.ownMetas[:0]
-	r.pod = resourceusage.PodUsage{Containers: r.pod.Containers[:0]}
+	r.pod = resourceusage.PodUsage{Containers: r.pod.Containers[:0], Runs: r.pod.Runs[:0]}
 	usageLists.Put(r)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -212,6 +213,14 @@ func randomFixture(t testing.TB, r *rand.Rand) *fixture {
 			after.UID += "-next"
 		case 2:
 			after.Deleted = noon
+		case 3, 4:
+			after.Containers = slices.Clone(p.Containers)
+			for i := range after.Containers {
+				if c := &after.Containers[i]; r.IntN(2) == 0 {
+					c.State = []cluster.ContainerState{cluster.StateRunning, cluster.StateWaiting}[r.IntN(2)]
+					c.StartedAt, c.Previous = w.now.Add(-time.Duration(r.IntN(20))*time.Second), cluster.NewPreviousRun("", w.now.Add(-time.Duration(r.IntN(20))*time.Second), "")
+				}
+			}
 		default:
 			continue
 		}

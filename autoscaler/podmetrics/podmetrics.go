@@ -46,16 +46,16 @@ import (
 	"github.com/weir-metrics/weir/cluster/podindex"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/resourceusage"
 )
 
 // UsageReader is one immutable state of the measurements.
 type UsageReader interface {
 	// At returns the time of the newest read; zero before the first read.
 	At() time.Time
-	// EachOfPods calls do with the served samples of pods, in the order of the pods, until do returns
-	// false. For each pod it passes the pod's own sample, if there is one, and then those of its
-	// containers by name. i is the index of the pod. The sample is valid until do returns.
-	EachOfPods(pods []metric.PodRef, do func(i int, s *metric.Sample) bool)
+	// PodUsage fills u with the usage of a pod that was measured completely. It reuses the memory of
+	// u. It returns false if there is none.
+	PodUsage(pod metric.PodRef, u *resourceusage.PodUsage) bool
 	// Points yields the history of a metric of an entity, oldest first.
 	Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64]
 }

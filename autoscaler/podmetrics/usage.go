@@ -35,24 +35,14 @@ func (p *podUsage) at() time.Time { return time.Unix(p.over.End/int64(time.Secon
 // currentUsage returns the current usage of pods.
 func currentUsage(view UsageReader, facts *cluster.Facts, pods []metric.PodRef) *podUsages {
 	u := &podUsages{pods: make([]podUsage, 0, len(pods)), uses: make([]resourceusage.Usage, 0, 2*len(pods))}
-	last, whole := -1, false // the index of the current pod, and whether it is served
-	view.EachOfPods(pods, func(i int, s *metric.Sample) bool {
-		if i != last {
-			u.finishPod()
-			// A pod's own sample comes before those of its containers. It may be absent.
-			last, whole = i, s.Entity.Kind == metric.Pod && resourceusage.MayServe(facts.Pod(pods[i]), s)
-			if whole {
-				u.beginPod(string(pods[i].Name))
-			}
+	var pod resourceusage.PodUsage
+	for _, ref := range pods {
+		if view.PodUsage(ref, &pod) && resourceusage.MayServePod(facts.Pod(ref), &pod) {
+			from := len(u.uses)
+			u.uses = append(u.uses, pod.Containers...)
+			u.pods = append(u.pods, podUsage{name: string(ref.Name), over: pod.Window, from: from, to: len(u.uses)})
 		}
-		if whole && s.Entity.Kind == metric.Container {
-			if use, over, ok := resourceusage.UsageOf(s); ok {
-				u.addContainer(use, over)
-			}
-		}
-		return true
-	})
-	u.finishPod()
+	}
 	return u
 }
 

@@ -31,8 +31,8 @@ func (l *Reader) Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAut
 		case m.Type == autoscalingv2.ResourceMetricSourceType && m.Resource != nil:
 			return findingVerdict(explainer.Why(p))
 		case m.Type == autoscalingv2.ContainerResourceMetricSourceType && m.ContainerResource != nil:
-			if outcome := explainer.Why(p); !outcome.Served {
-				return findingVerdict(outcome)
+			if v, missing := findingVerdict(explainer.Why(p)); missing {
+				return v, true
 			}
 			return containerVerdict(explainer, p, m.ContainerResource)
 		case m.Type == autoscalingv2.PodsMetricSourceType && m.Pods != nil:
@@ -42,9 +42,10 @@ func (l *Reader) Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAut
 	}
 }
 
-// findingVerdict returns why an entity is not served; false if it is served.
+// findingVerdict returns why an entity is not served; false if it is served. The autoscaler does
+// not use numbers that are Ambiguous.
 func findingVerdict(f explain.Finding) (decisionreport.PodVerdict, bool) {
-	if f.Served {
+	if f.Served && f.Reason != metric.Ambiguous.String() {
 		return decisionreport.PodVerdict{}, false
 	}
 	return decisionreport.PodVerdict{Reason: f.Reason, Message: f.Message, Advice: f.Advice}, true

@@ -258,8 +258,8 @@ func (d *entityTable) containersAfter(at int, pod *podIdentity) (from, to int) {
 	return from, at
 }
 
-// rangeIn returns the entries of a kind and, for pods and containers, of a
-// namespace.
+// rangeIn returns the entries of a kind and, for pods and containers, of a namespace. Even an empty
+// range is among the entries of the kind.
 func (d *entityTable) rangeIn(kind metric.Kind, namespace metric.Namespace) (from, to int) {
 	if kind != metric.Pod && kind != metric.Container {
 		return d.kinds[kind], d.kinds[kind+1]
@@ -272,7 +272,7 @@ func (d *entityTable) rangeIn(kind metric.Kind, namespace metric.Namespace) (fro
 		return strings.Compare(string(namespace), string(r.namespace))
 	})
 	if !ok {
-		return 0, 0
+		return d.kinds[kind+1], d.kinds[kind+1]
 	}
 	return int(d.namespaces[i].from), int(d.namespaces[i].to)
 }

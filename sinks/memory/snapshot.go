@@ -288,32 +288,3 @@ func (s *Snapshot) Round(source string, node metric.NodeName, back int, do func(
 	}
 	return r.ended, true
 }
-
-// EachOfPods calls do for the samples of some pods, in the order given: for each pod its own
-// sample, if there is one, then those of its containers by name, without parts, until do
-// returns false. i is the pod's index. The samples are those of Pod, but valid only until do
-// returns.
-func (s *Snapshot) EachOfPods(pods []metric.PodRef, do func(i int, sample *metric.Sample) bool) {
-	var (
-		rd   sampleReader
-		i    int
-		kind metric.Kind
-		on   = true
-	)
-	in := func(d *entityTable) (from, to int) { return d.rangeOfPod(kind, pods[i]) }
-	take := s.onlyPlaced(func(sample *metric.Sample) bool {
-		on = sample.Entity.Part != "" || do(i, sample)
-		return on
-	})
-	for i = range pods {
-		n := s.nodes.get(s.nodeOf(metric.Entity{Kind: metric.Pod, Namespace: pods[i].Namespace, Pod: pods[i].Name}))
-		if n == nil {
-			continue
-		}
-		for _, kind = range [...]metric.Kind{metric.Pod, metric.Container} {
-			if n.each(in, &rd, take); !on {
-				return
-			}
-		}
-	}
-}

@@ -53,7 +53,7 @@ func (s *Snapshot) EachPodUsage(do func(u *resourceusage.PodUsage) bool) {
 func (s *Snapshot) PodUsage(ref metric.PodRef, u *resourceusage.PodUsage) bool {
 	n := s.nodes.get(s.nodeOf(metric.Entity{Kind: metric.Pod, Namespace: ref.Namespace, Pod: ref.Name}))
 	switch {
-	case n == nil:
+	case n == nil || !s.isPlacedOn(n, ref):
 		return false
 	case len(n.sources) > 1:
 		return n.mergedUsage(ref, &sampleReader{}, u)
@@ -91,21 +91,22 @@ func (s *Snapshot) NodeUsage(name metric.NodeName) (u resourceusage.Usage, over 
 	return resourceusage.UsageOf(&rd.out)
 }
 
-// isPlacedOn reports whether n is the node of a pod's placement, or the pod has none.
+// isPlacedOn reports whether n is the node of a pod's placement, or the pod has none. An ambiguous
+// placement has no node: metrics.k8s.io cannot mark the number.
 func (s *Snapshot) isPlacedOn(n *nodeView, ref metric.PodRef) bool {
 	p, contested := s.placements[ref]
-	return !contested || p.winner == n.name
+	return !contested || p.winner == n.name && !p.ambiguous
 }
 
 // mergedUsage fills u with the usage of one pod by all sources of n. It reports whether the pod
 // was measured completely.
 func (n *nodeView) mergedUsage(ref metric.PodRef, rd *sampleReader, u *resourceusage.PodUsage) bool {
 	var uid metric.PodUID
-	*u = resourceusage.PodUsage{PodRef: &ref, UID: &uid, Node: n.name, Containers: u.Containers[:0]}
+	*u = resourceusage.PodUsage{PodRef: &ref, UID: &uid, Node: n.name, Containers: u.Containers[:0], Runs: u.Runs[:0]}
 	whole, kind := false, metric.Pod
 	in := func(d *entityTable) (from, to int) { return d.rangeOfPod(kind, ref) }
 	n.each(in, rd, func(p *metric.Sample) bool {
-		whole, uid, u.LastKnownAt = p.Entity.Part == "" && resourceusage.IsComplete(p), p.Instance.UID, resourceusage.LastKnownAt(p)
+		whole, uid = p.Entity.Part == "" && resourceusage.IsComplete(p), p.Instance.UID
 		return !whole
 	})
 	if !whole {
@@ -113,8 +114,8 @@ func (n *nodeView) mergedUsage(ref metric.PodRef, rd *sampleReader, u *resourceu
 	}
 	kind = metric.Container
 	n.each(in, rd, func(c *metric.Sample) bool {
-		if use, over, ok := resourceusage.UsageOf(c); ok && c.Entity.Part == "" {
-			u.Containers, u.Window = append(u.Containers, use), resourceusage.OlderWindow(u.Window, over)
+		if use, _, ok := resourceusage.UsageOf(c); ok && c.Entity.Part == "" {
+			u.Add(use, resourceusage.RunOf(c))
 		}
 		return true
 	})
@@ -129,15 +130,13 @@ func (r *round) podUsage(pod, at int, u *resourceusage.PodUsage) (next int, ok b
 	if e.local.Value().part != "" {
 		return at, false
 	}
-	_, over, ok := r.usage(pod)
-	if !ok {
+	if _, _, ok := r.usage(pod); !ok {
 		return at, false
 	}
-	var lastKnown int64
-	if sh, _ := r.record(pod); sh.lastKnown&(1<<metric.CPU) != 0 {
-		lastKnown = over.End
+	*u = resourceusage.PodUsage{
+		PodRef: &e.pod.PodRef, UID: e.podUID(), Node: r.table.node, Containers: u.Containers[:0], Runs: u.Runs[:0],
+		Generation: r.table.generation, Index: pod - r.table.kinds[metric.Pod],
 	}
-	*u = resourceusage.PodUsage{PodRef: &e.pod.PodRef, UID: e.podUID(), Node: r.table.node, LastKnownAt: lastKnown, Containers: u.Containers[:0], Generation: r.table.generation, Index: pod - r.table.kinds[metric.Pod]}
 	for end := r.table.kinds[metric.Container+1]; at < end; at++ {
 		c := &r.table.entries[at]
 		if c.pod != e.pod { // a table has one podIdentity for each pod
@@ -152,7 +151,7 @@ func (r *round) podUsage(pod, at int, u *resourceusage.PodUsage) (next int, ok b
 		}
 		if use, over, ok := r.usage(at); ok {
 			use.Name = w.name
-			u.Containers, u.Window = append(u.Containers, use), resourceusage.OlderWindow(u.Window, over)
+			u.Add(use, resourceusage.NewRun(over, r.time(at, metric.Memory), c.start, c.origin))
 		}
 	}
 	return at, len(u.Containers) > 0
@@ -169,6 +168,9 @@ func (e *entityEntry) podUID() *metric.PodUID {
 // usage returns the usage of entry i, without its name, and its window, as
 // resourceusage.UsageOf does for a sample.
 func (r *round) usage(i int) (u resourceusage.Usage, over metric.Window, ok bool) {
+	if sh, _ := r.record(i); sh.reasons[metric.CPU] == metric.Ambiguous || sh.reasons[metric.Memory] == metric.Ambiguous {
+		return u, over, false
+	}
 	cpu, ok := r.value(i, metric.CPUUsageRate)
 	if !ok {
 		return u, over, false

@@ -3,6 +3,7 @@ package memory
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,10 +20,10 @@ func usesOf(s *Snapshot, ref metric.PodRef) *resourceusage.PodUsage {
 	if !resourceusage.IsComplete(own) {
 		return nil
 	}
-	u := &resourceusage.PodUsage{PodRef: &ref, Node: own.Entity.Node, UID: &own.Instance.UID, LastKnownAt: resourceusage.LastKnownAt(own)}
+	u := &resourceusage.PodUsage{PodRef: &ref, Node: own.Entity.Node, UID: &own.Instance.UID}
 	for _, c := range containers {
-		if use, over, ok := resourceusage.UsageOf(c); ok {
-			u.Containers, u.Window = append(u.Containers, use), resourceusage.OlderWindow(u.Window, over)
+		if use, _, ok := resourceusage.UsageOf(c); ok {
+			u.Add(use, resourceusage.RunOf(c))
 		}
 	}
 	if u.Containers == nil {
@@ -120,7 +121,7 @@ func TestEachUse(t *testing.T) {
 		all := map[metric.PodRef]*resourceusage.PodUsage{}
 		snap.EachPodUsage(func(u *resourceusage.PodUsage) bool {
 			kept := *u
-			kept.Containers = append([]resourceusage.Usage(nil), u.Containers...)
+			kept.Containers, kept.Runs = slices.Clone(u.Containers), slices.Clone(u.Runs)
 			if all[*u.PodRef] != nil {
 				t.Errorf("round %d: %v comes twice", round, *u.PodRef)
 			}
@@ -163,6 +164,145 @@ func TestEachUse(t *testing.T) {
 	}
 	if found < 300 || contested < 100 || again < 50 {
 		t.Errorf("%d pods were found, %d places contested and %d the same again: too few to show anything", found, contested, again)
+	}
+}
+
+// A pod may be measured in a namespace in which its node reports no container, by a source that
+// reports nothing else of the kind, or nothing at all.
+func TestPodWithoutContainers(t *testing.T) {
+	for _, sources := range [][]string{{"kubelet:resource"}, {"kubelet:resource", "kubelet:summary"}} {
+		for name, others := range map[string][]metric.Entity{
+			"alone":                        {},
+			"beside a node":                {{Kind: metric.Node, Node: "n1"}},
+			"beside a system container":    {{Kind: metric.System, Node: "n1", Name: "/system.slice"}},
+			"beside an earlier namespace":  {on("n1", pod("data", "a")), on("n1", containerOf(pod("data", "a"), "app"))},
+			"beside a later namespace":     {{Kind: metric.Node, Node: "n1"}, on("n1", containerOf(pod("zoo", "a"), "app"))},
+			"beside its own part":          {{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: "web", Part: "volume:data"}},
+			"beside a pod of its own kind": {on("n1", pod("shop", "web-2")), on("n1", containerOf(pod("shop", "web-2"), "app"))},
+		} {
+			sink := New(Options{})
+			for _, source := range sources {
+				b := at(source, "n1", 0)
+				for _, e := range others {
+					use(b, e, 1, 1)
+				}
+				use(b, on("n1", pod("shop", "web")), 1, 1)
+				write(t, sink, b)
+			}
+			ref, snap, u := pod("shop", "web").PodRef(), sink.Snapshot(), resourceusage.PodUsage{}
+			if snap.PodUsage(ref, &u) {
+				t.Errorf("%s, %v: got %+v of a pod without containers", name, sources, u)
+			}
+			if own, containers := snap.Pod(ref); own == nil || len(containers) != 0 {
+				t.Errorf("%s, %v: got %v and %v, want the pod's own sample", name, sources, own, containers)
+			}
+			snap.EachPodUsage(func(u *resourceusage.PodUsage) bool {
+				if *u.PodRef == ref {
+					t.Errorf("%s, %v: got %+v", name, sources, u)
+				}
+				return true
+			})
+		}
+	}
+}
+
+// FuzzReaders writes batches of any entities, two bytes for each, and reads all of them in all ways.
+// The readers must agree.
+func FuzzReaders(f *testing.F) {
+	f.Add([]byte{})
+	f.Add([]byte{0x40, 0, 0x41, 1, 0x4d, 2, 0, 0xff, 0x45, 0x80})
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 40 {
+		seed := make([]byte, r.IntN(40))
+		for i := range seed {
+			seed[i] = byte(r.Uint32())
+		}
+		f.Add(seed)
+	}
+	nodes, namespaces, names := []metric.NodeName{"n1", "n2"}, []string{"data", "shop", "zoo"}, []string{"a", "b"}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		sink := New(Options{})
+		var batch *metric.Batch
+		round := 0
+		end := func() {
+			if batch != nil {
+				write(t, sink, batch)
+			}
+			batch = nil
+		}
+		for ; len(data) >= 2; data = data[2:] {
+			what, how := data[0], data[1]
+			if how == 0xff {
+				end()
+			}
+			if batch == nil {
+				round++
+				batch = at([]string{"kubelet:resource", "kubelet:summary"}[what>>7], nodes[what>>6&1], time.Duration(round)*time.Second)
+			}
+			e := on(batch.Node, pod(namespaces[int(what>>4&3)%3], names[what>>3&1]))
+			switch what & 7 {
+			case 0:
+				e = metric.Entity{Kind: metric.Node, Node: batch.Node}
+			case 1:
+				e = metric.Entity{Kind: metric.System, Node: batch.Node, Name: names[what>>3&1]}
+			case 2, 3:
+				e = containerOf(e, "app")
+			case 4:
+				e = containerOf(e, "mesh")
+			case 5:
+				e.Part = "volume:data"
+			}
+			if slices.ContainsFunc(batch.Samples, func(s metric.Sample) bool { return s.Entity == e }) {
+				continue // identity leaves one sample of each
+			}
+			s := use(batch, e, float64(how), 1)
+			s.Instance.Start = int64(how>>6) * int64(time.Hour)
+			if how&1 != 0 {
+				s.Instance.UID = metric.PodUID(e.Pod)
+			}
+			s.Reasons[metric.CPU] = []metric.Reason{metric.Measured, metric.Measured, metric.Ambiguous, metric.FirstSample}[how>>1&3]
+		}
+		end()
+		checkReaders(t, sink.Snapshot(), nodes, namespaces, names)
+	})
+}
+
+// checkReaders compares all ways to read pods and nodes.
+func checkReaders(t *testing.T, snap *Snapshot, nodes []metric.NodeName, namespaces, names []string) {
+	t.Helper()
+	placed, all := cmpopts.IgnoreFields(resourceusage.PodUsage{}, "Generation", "Index"), map[metric.PodRef]*resourceusage.PodUsage{}
+	snap.EachPodUsage(func(u *resourceusage.PodUsage) bool {
+		kept := *u
+		kept.Containers, kept.Runs = slices.Clone(u.Containers), slices.Clone(u.Runs)
+		all[*u.PodRef] = &kept
+		return true
+	})
+	for _, namespace := range namespaces {
+		for _, name := range names {
+			ref := pod(namespace, name).PodRef()
+			want := usesOf(snap, ref)
+			if diff := cmp.Diff(want, all[ref], placed); diff != "" {
+				t.Errorf("%v (-Pod +EachPodUsage):\n%s", ref, diff)
+			}
+			var got resourceusage.PodUsage
+			if ok := snap.PodUsage(ref, &got); ok != (want != nil) || ok && !cmp.Equal(*want, got, placed) {
+				t.Errorf("%v: PodUsage returned %+v, %v; want %+v", ref, got, ok, want)
+			}
+			snap.History(pod(namespace, name), metric.CPUUsageRate, epoch, epoch.Add(time.Hour))
+		}
+	}
+	for kind := range metric.Kind(metric.NumKinds) {
+		each, on := 0, 0
+		snap.Each(kind, func(*metric.Sample) bool { each++; return true })
+		for _, node := range nodes {
+			snap.EachOn(node, kind, func(*metric.Sample) bool { on++; return true })
+			snap.NodeUsage(node)
+		}
+		if each != on && kind != metric.Cluster && kind != metric.Namespaced {
+			t.Errorf("%v: Each has %d samples, EachOn %d", kind, each, on)
+		}
+	}
+	for range snap.Verdicts() {
 	}
 }
 

@@ -131,7 +131,7 @@ func (p *play) served(facts *cluster.Facts) map[string]value {
 	}
 	listed := map[metric.PodRef]int{}
 	snapshot.EachPodUsage(func(u *resourceusage.PodUsage) bool {
-		if facts != nil && !resourceusage.MayServePod(facts.Pod(*u.PodRef), *u.UID, u.LastKnownAt) {
+		if facts != nil && !resourceusage.MayServePod(facts.Pod(*u.PodRef), u) {
 			return true
 		}
 		listed[*u.PodRef] = len(u.Containers)
@@ -173,7 +173,7 @@ func (p *play) readOneByOne(snapshot podReader, facts *cluster.Facts, listed map
 		for _, pod := range n.Pods() {
 			var u resourceusage.PodUsage
 			ref := metric.PodRef{Namespace: metric.Namespace(pod.Namespace), Name: metric.PodName(pod.Name)}
-			ok := snapshot.PodUsage(ref, &u) && (facts == nil || resourceusage.MayServePod(facts.Pod(ref), *u.UID, u.LastKnownAt))
+			ok := snapshot.PodUsage(ref, &u) && (facts == nil || resourceusage.MayServePod(facts.Pod(ref), &u))
 			if got := len(u.Containers); ok && got != listed[ref] || !ok && listed[ref] > 0 {
 				p.t.Errorf("%v has %d containers read alone (%v), %d in the list (%v)", ref, got, ok, listed[ref], p.schedule)
 			}
