@@ -325,10 +325,10 @@ func (s *Identifier) applyCrossCheck(t *track, b *metric.Batch) {
 				continue
 			}
 		}
-		if l := &t.lines[c.line]; !l.agrees(w) {
+		if l := &t.lines[c.line]; !t.agrees(l, w) {
 			c.line = -1
 			for li := range t.lines {
-				if l := &t.lines[li]; l.uid != "" && l.start != 0 && l.agrees(w) {
+				if l := &t.lines[li]; l.uid != "" && l.start != 0 && t.agrees(l, w) {
 					c.line = li
 				}
 			}
@@ -356,13 +356,19 @@ func (s *Identifier) applyCrossCheck(t *track, b *metric.Batch) {
 	}
 }
 
-// agrees reports whether the line may be the instance that a second read names: neither UID nor
-// start contradict it.
-func (l *line) agrees(w *metric.Instance) bool {
+// agrees reports whether line l may be the instance that a second read names: neither UID nor
+// start contradict it, and no other line of that UID has a nearer start.
+func (t *track) agrees(l *line, w *metric.Instance) bool {
 	if l.uid != "" && l.uid != w.UID {
 		return false
 	}
-	return l.start == 0 || w.Start == 0 || apart(l.start, w.Start) <= int64(startJitter)
+	if l.start == 0 || w.Start == 0 {
+		return true
+	}
+	d := startDistance(l.start, w.Start)
+	return d <= float64(startJitter) && !slices.ContainsFunc(t.lines, func(o line) bool {
+		return o.uid == w.UID && o.start != 0 && startDistance(o.start, w.Start) < d
+	})
 }
 
 // crossCheckOf returns the instance that the second read reports for a sample, if exactly one
