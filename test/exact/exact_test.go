@@ -22,9 +22,9 @@
 // clocks that step by seconds, facts that are late, stand still or go back, two
 // cgroup paths, zeros, start times that are wrong. Some of their numbers are
 // known to be wrong: cause.known is how many in a million readings the test
-// accepts: none for most, 50,000 for the worst. It is lowered whenever a cause is
-// mended. Up to 25,000 are of a run that the API server has not named since the
-// last round, and up to 15,000 of the wrong one of two Ambiguous duplicates.
+// accepts: none for most, 5,000 for the worst. It is lowered whenever a cause is
+// mended. Up to 20,000 are of a run that the API server has not named since the
+// last round, and up to 6,000 of the wrong one of two Ambiguous duplicates.
 //
 //	go test ./test/exact -run Causes -args -cause api-late -each 900     play one cause
 //	go test ./test/exact -run Causes -v -args -cause api-late -seed 12   tell one schedule
