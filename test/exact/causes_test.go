@@ -67,7 +67,7 @@ var causes = []cause{
 			c.f("restart pod=%s at=%s", c.pod(), c.at()),
 		}
 	}},
-	{name: "own-counters", text: "one container has two cgroup paths, each with its counter", known: known{wrong: 2_000, doubtful: 6_000, ended: 20_000}, faults: func(c *chooser, s *schedule) []string {
+	{name: "own-counters", text: "one container has two cgroup paths, each with its counter", known: known{wrong: 2_000, doubtful: 500, ended: 500}, faults: func(c *chooser, s *schedule) []string {
 		return []string{c.f("duplicate pod=%s at=%s%s style=own-counters", c.pod(), c.early(), c.span(20, 200))}
 	}},
 	{name: "starts-off", text: "start times are wrong by milliseconds to minutes", known: noneWrong, faults: func(c *chooser, s *schedule) []string {
@@ -101,7 +101,7 @@ var causes = []cause{
 			pick(c.r, []string{c.f("finish pod=%s at=%s", c.pod(), c.at()), c.f("finish pod=%s container=%s at=%s", c.pod(), c.container(), c.at()), c.f("terminate pod=%s at=%s for=%s", c.pod(), c.at(), c.within(10*time.Second, 40*time.Second))}),
 		}
 	}},
-	{name: "clock-steps", text: "the node's clock steps by seconds, often", known: known{wrong: 5_000, doubtful: 6_000, ended: 20_000}, faults: func(c *chooser, s *schedule) (list []string) {
+	{name: "clock-steps", text: "the node's clock steps by seconds, often", known: known{wrong: 5_000, doubtful: 500, ended: 500}, faults: func(c *chooser, s *schedule) (list []string) {
 		at := c.within(c.begun, c.until/2)
 		for range 2 + c.r.IntN(3) {
 			list = append(list, c.f("clockstep node=%s at=%s by=%s", c.node(), at, signed(c.r, c.within(leastStep, 20*time.Second))))
@@ -109,7 +109,7 @@ var causes = []cause{
 		}
 		return append(list, c.f("restart pod=%s at=%s", c.pod(), c.at()))
 	}},
-	{name: "counter-zero", text: "the CPU counter reads 0, the memory does not", known: known{wrong: 2_000, doubtful: 6_000, ended: 20_000}, faults: func(c *chooser, s *schedule) []string {
+	{name: "counter-zero", text: "the CPU counter reads 0, the memory does not", known: known{wrong: 2_000, doubtful: 500, ended: 500}, faults: func(c *chooser, s *schedule) []string {
 		pod, at := c.pod(), c.early()
 		return []string{
 			pick(c.r, []string{"restart", "replace"}) + c.f(" pod=%s at=%s", pod, at),
@@ -160,7 +160,7 @@ var causes = []cause{
 }
 
 // noneWrong is the known share of a cause without wrong numbers.
-var noneWrong = known{doubtful: 6_000, ended: 20_000}
+var noneWrong = known{doubtful: 500, ended: 500}
 
 // early returns a time in the first half of the schedule.
 func (c *chooser) early() time.Duration { return c.within(c.begun, c.until/2) }
