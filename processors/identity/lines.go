@@ -106,6 +106,7 @@ func (c *candidate) replaces(l *core, b *metric.Batch) bool {
 	return l.start == 0 || apart(start, l.start) > apart(start, c.run.StartedAt.UnixNano())
 }
 
+// taken reports whether a candidate has the line.
 func (s *Identifier) taken(line int) bool {
 	for i := range s.candidates {
 		if s.candidates[i].line == line {
@@ -218,7 +219,8 @@ func lifeOf(start, last int64, sample *metric.Sample) float64 {
 // startError is by how much a reported start may be wrong at most.
 const startError = time.Minute
 
-// startCost returns the cost of a line's start and a sample's. It grows with their distance.
+// startCost returns the cost of a line's start and a sample's. It grows with their distance. A
+// jitter costs more than any likely distance of counters, and less than absentPenalty.
 func startCost(a, b int64) float64 {
 	switch d := startDistance(a, b); {
 	case d <= float64(startJitter):
@@ -244,6 +246,7 @@ func startDistance(a, b int64) float64 {
 	return float64(apart(a, b))
 }
 
+// apart returns how far two times are apart, in nanoseconds.
 func apart(a, b int64) int64 { return max(a-b, b-a) }
 
 // steppedReadings is for how long after a step of its clock a node may report times from before

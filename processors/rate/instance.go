@@ -49,8 +49,8 @@ func isOtherPath(a, b *metric.Instance) bool {
 }
 
 // resumes reports whether sample continues the instance of t although identity gave it a new
-// line: the start and path are the same and the counter did not fall. Identity forgot the line because it
-// was not reported for a long time.
+// line: the start and path are the same and the counter did not fall. Identity forgot the line
+// because it was not reported for a long time.
 func (t *track) resumes(sample *metric.Sample) bool {
 	was, ok := t.last.get(metric.CPUUsage)
 	is, reported := sample.Values.Get(metric.CPUUsage)
