@@ -49,7 +49,7 @@ type measurement struct {
 	complete      bool // it has every number that was asked for
 	ambiguous     bool
 	uid           metric.PodUID
-	run           resourceusage.Run // when it was measured, and of which run of a container
+	run           resourceusage.Run // of CPU and memory: when they were measured, and of which run
 	reason        metric.Reason     // of the first number that is missing
 	metricMissing bool              // its group has other numbers, but not this one
 }
@@ -59,8 +59,11 @@ func measure(s *metric.Sample, groups ...metric.Group) measurement {
 	if s == nil {
 		return measurement{}
 	}
-	l := measurement{reported: true, complete: true, uid: s.Instance.UID, run: resourceusage.RunOf(s)}
+	l := measurement{reported: true, complete: true, uid: s.Instance.UID}
 	for _, g := range groups {
+		if g == metric.CPU || g == metric.Memory { // the APIs serve other groups until the next read
+			l.run = resourceusage.RunOf(s)
+		}
 		if !hasNumber(s, g) {
 			if l.complete {
 				l.reason = s.Reasons[g]
@@ -195,7 +198,7 @@ func (w *Explainer) judgePod(p *cluster.Pod, asked metric.Group, l measurement, 
 // hasEnded reports whether a pod is not served with its numbers because a run of a container ended
 // after they were measured. measured is that of the pod's own sample.
 func (w *Explainer) hasEnded(p *cluster.Pod, measured *resourceusage.Run) bool {
-	if measured.MeasuredAt >= p.RunsChangedAt() {
+	if measured.MeasuredAt == 0 || measured.MeasuredAt >= p.RunsChangedAt() {
 		return false // Fast path: no container is read
 	}
 	_, containers := w.View.Pod(p.PodRef)

@@ -29,7 +29,8 @@ func (s *Calculator) isSameInstance(t *track, sample *metric.Sample) bool {
 		return true
 	}
 	prev := sr.last()
-	if c.Start <= prev.time || p.Start > prev.time && c.Start-p.Start <= int64(time.Second) {
+	moved := max(c.Start-p.Start, p.Start-c.Start)
+	if c.Start <= prev.time || p.Start > prev.time && moved <= int64(time.Second) {
 		return true
 	}
 	cpu, ok := sample.Values.Get(metric.CPUUsage)
