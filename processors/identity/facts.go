@@ -117,7 +117,11 @@ func (s *Identifier) contradiction(facts *cluster.Facts, b *metric.Batch, sample
 		if known.container != "" && (known.container == c.ID || known.container == c.LastID()) {
 			return metric.OldContainer, ruleContainerID
 		}
-		if s.hasEnded(c, start, known.origin, b) || s.wouldKnow(facts, start, known.origin, b) {
+		// A kubelet writes no status while a postStart hook runs or it pulls an image. So a run that
+		// began after the last one ended, or in a container that never ran, is a living one. In a
+		// static pod, whose age is unknown, the latter may be of the pod before.
+		endUnknown := c.EndedAt().IsZero() && (c.ID != "" || pod.Mirror || pod.ConfigHash != nil)
+		if s.hasEnded(c, start, known.origin, b) || endUnknown && s.wouldKnow(facts, start, known.origin, b) {
 			return metric.OldContainer, ruleAge
 		}
 	}
@@ -161,8 +165,7 @@ func isPresentRun(c *cluster.Container, known *core, start int64, b *metric.Batc
 	case known.container != "" && c.ID != "":
 		return known.container == c.ID
 	}
-	apart := start - c.StartedAt.UnixNano()
-	return start != 0 && max(apart, -apart) <= int64(startSlack+b.Resolution)
+	return start != 0 && apart(start, c.StartedAt.UnixNano()) <= int64(startSlack+b.Resolution)
 }
 
 // hasEnded reports whether a start is that of a run which, by the API server, has ended: it is
@@ -183,7 +186,8 @@ func (s *Identifier) hasEnded(c *cluster.Container, start int64, origin metric.S
 	} else if ended > s.node.Latest(s.now)+slack {
 		return false // the clock was put back since
 	}
-	return start < ended-slack || last != 0 && max(start-last, last-start) <= slack
+	// A node reports when a run was created, the API server when its process started.
+	return start < ended-slack || last != 0 && apart(start, last) <= slack && start < ended+int64(time.Second)
 }
 
 // wasReadBefore reports whether a sample of an unknown run was read before the present run of c

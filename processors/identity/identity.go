@@ -162,7 +162,7 @@ func (s *Identifier) judgeEntity(i int, facts *cluster.Facts, b *metric.Batch) {
 	unread := s.markUnread(b)
 	s.applyFacts(t, facts, b)
 	s.applyPod(b, t)
-	s.applyOldPod(t, b)
+	s.applyOldPod(t, facts, b)
 	s.applyLife(t, b)
 	s.applyViews(t, facts, b)
 	s.applyStart(t, facts, b)

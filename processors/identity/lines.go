@@ -103,7 +103,11 @@ func (c *candidate) replaces(l *core, b *metric.Batch) bool {
 	if start > c.run.StartedAt.Add(startSlack).UnixNano() {
 		return false
 	}
-	return l.start == 0 || apart(start, l.start) > apart(start, c.run.StartedAt.UnixNano())
+	other := l.start
+	if last := c.run.LastStartedAt(); !last.IsZero() {
+		other = last.UnixNano() // the line may have its name from that run, and its start from this one
+	}
+	return other == 0 || apart(start, other) > apart(start, c.run.StartedAt.UnixNano())
 }
 
 // taken reports whether a candidate has the line.
@@ -196,9 +200,10 @@ func (s *Identifier) startedLater(l *core, sample *metric.Sample, cpu float64) b
 	switch {
 	case l.cpu < 0: // l.time is unknown
 		return later
+	case l.start > l.time && start > l.time: // the clock was put back since the line began
+		return apart(start, l.start) > int64(startJitter)
 	case start > l.time:
-		// Where the line's own start is after its reading, too, the clock was put back.
-		return later || l.start <= l.time && reportTime(sample) >= l.time
+		return later || reportTime(sample) >= l.time
 	case start > l.time-int64(s.batch.Resolution), cpu > 0 && cpu < l.cpu && reportTime(sample) > l.time:
 		return later
 	}

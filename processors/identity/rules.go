@@ -70,7 +70,7 @@ func (s *Identifier) reportUnread(t *track, b *metric.Batch) {
 
 // applyOldPod rejects containers of a UID that lost by its start in another container of the
 // pod.
-func (s *Identifier) applyOldPod(t *track, b *metric.Batch) {
+func (s *Identifier) applyOldPod(t *track, facts *cluster.Facts, b *metric.Batch) {
 	e := &b.Samples[t.first].Entity
 	if !s.hasOldPods || e.Kind != metric.Container {
 		return
@@ -78,6 +78,9 @@ func (s *Identifier) applyOldPod(t *track, b *metric.Batch) {
 	past := s.oldPodOf(b, t.first)
 	if past == "" {
 		return
+	}
+	if pod := facts.PodOf(b, int(t.first)); pod != nil && pod.HasUID(past) {
+		return // a static pod has its earlier manifest again
 	}
 	for i := range s.candidates {
 		c := &s.candidates[i]

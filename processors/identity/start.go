@@ -1,7 +1,6 @@
 package identity
 
 import (
-	"math"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -122,7 +121,7 @@ const futureStart = 35 * time.Second
 
 // putBack is added to starts by a clock that was put back since. So they are before all others,
 // and in their order: one clock told them.
-const putBack = math.MinInt64 / 2
+const putBack = -4_000_000_000 * int64(time.Second)
 
 // start returns when the candidate's instance began; 0 if that is unknown, or known only from a
 // cgroup's modification time.
