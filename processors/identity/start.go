@@ -120,7 +120,7 @@ func (s *Identifier) applyBirth(t *track, facts *cluster.Facts, b *metric.Batch)
 const futureStart = 35 * time.Second
 
 // putBack is added to starts by a clock that was put back since. So they are before all others,
-// and in their order: one clock told them.
+// and in their order: they are by one clock.
 const putBack = -4_000_000_000 * int64(time.Second)
 
 // start returns when the candidate's instance began; 0 if that is unknown, or known only from a
