@@ -14,8 +14,8 @@ type Facts struct {
 	// Synced says that all nodes and pods were listed at least once. Until then a missing pod
 	// may exist.
 	Synced bool
-	// At is when these facts were learnt, by our clock. It does not change while the API server
-	// does not answer.
+	// At is when the facts of pods were learnt, by our clock. It does not change while the API
+	// server does not answer about pods, even if it answers about nodes.
 	At time.Time
 
 	// generation is different for each Facts that With returns; 0 for the zero Facts.

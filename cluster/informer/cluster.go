@@ -36,8 +36,8 @@ type Options struct {
 	Now func() time.Time
 	// Debounce is how long changes are collected before new facts are published. Default: 50ms.
 	Debounce time.Duration
-	// Silence is how long the API server may send nothing before that is logged. It sends a
-	// bookmark about once a minute even if nothing changes. Default: 3m.
+	// Silence is how long the API server may send nothing about pods before that is logged. It
+	// sends a bookmark about once a minute even if nothing changes. Default: 3m.
 	Silence time.Duration
 }
 
@@ -106,7 +106,7 @@ func RESTConfig(o Options) (*rest.Config, error) {
 
 // Facts returns the present cluster facts. It is nil until the API server has answered.
 // Facts.Synced is set once both nodes and pods have been listed. Facts.At is when the API server
-// last answered. It takes no lock.
+// last answered about pods. It takes no lock.
 func (c *Cluster) Facts() *cluster.Facts { return c.facts.Load() }
 
 // Changed returns a channel that receives a value after the facts have changed: at once for the
@@ -141,11 +141,11 @@ func (c *Cluster) loop(ctx context.Context) {
 			return
 		case <-silence.C:
 			f := c.facts.Load()
-			if f == nil {
+			if f == nil || f.At.IsZero() {
 				c.opts.Logger.Warn("the API server has not answered yet; weir serves without its facts")
 				continue
 			}
-			c.opts.Logger.Warn("the API server has sent nothing for a while; weir keeps serving with the last known facts",
+			c.opts.Logger.Warn("the API server has sent nothing about pods for a while; weir keeps serving with the last known facts",
 				zap.Time("lastWord", f.At))
 		case <-c.queue.ready:
 			debounce.Reset(c.opts.Debounce)
@@ -154,8 +154,11 @@ func (c *Cluster) loop(ctx context.Context) {
 				return
 			case <-debounce.C:
 			}
-			silence.Reset(c.opts.Silence)
-			c.publish(c.queue.take())
+			p := c.queue.take()
+			if old := c.facts.Load(); old == nil || p.at.After(old.At) {
+				silence.Reset(c.opts.Silence)
+			}
+			c.publish(p)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"strconv"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -196,8 +197,34 @@ func TestSilence(t *testing.T) {
 		if after := c.Facts(); after != before {
 			t.Errorf("facts of %v became those of %v without a word from the API server", before.At, after.At)
 		}
-		if got := seen.FilterMessageSnippet("has sent nothing").Len(); got != 1 {
+		if got := seen.FilterMessageSnippet("has sent nothing about pods").Len(); got != 1 {
 			t.Errorf("%d lines about the silence, want 1", got)
+		}
+	}, node("n1"), pod("web", "u1", "n1"))
+}
+
+// The time of the facts is that of the pods: news of nodes do not show what happened to pods.
+func TestOnlyPodsMoveTheTime(t *testing.T) {
+	logs, seen := observer.New(zap.WarnLevel)
+	running(t, Options{Logger: zap.New(logs)}, func(t *testing.T, c *Cluster, client *fake.Clientset) {
+		before := c.Facts().At
+		for i := range 6 {
+			time.Sleep(time.Minute)
+			changed := node("n1")
+			changed.Labels = map[string]string{"round": strconv.Itoa(i)}
+			must(t, second(client.CoreV1().Nodes().Update(t.Context(), changed, metav1.UpdateOptions{})))
+			settle()
+		}
+		if f := c.Facts(); !f.At.Equal(before) || f.Node("n1").Labels["round"] != "5" {
+			t.Errorf("facts are of %v, node has round %s; want %v, 5", f.At, f.Node("n1").Labels["round"], before)
+		}
+		if got := seen.FilterMessageSnippet("has sent nothing about pods").Len(); got != 1 {
+			t.Errorf("%d lines about the silence, want 1", got)
+		}
+		must(t, second(client.CoreV1().Pods("shop").Update(t.Context(), pod("web", "u1", "n2"), metav1.UpdateOptions{})))
+		settle()
+		if at := c.Facts().At; !at.After(before) {
+			t.Errorf("facts are of %v after an event of a pod, want later than %v", at, before)
 		}
 	}, node("n1"), pod("web", "u1", "n1"))
 }

@@ -10,5 +10,6 @@
 //	                                                 50 ms
 //
 // Cluster owns all goroutines; convert.go is pure. While the API server cannot be reached, the last
-// facts stay, and Facts.At does not change.
+// facts stay, and Facts.At does not change. It is the time of what is known of pods; nodes do not
+// change it.
 package informer

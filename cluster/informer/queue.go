@@ -31,7 +31,7 @@ type pending struct {
 	allNodes, allPods bool
 	// listedNodes and listedPods say that a complete list was received, now or earlier.
 	listedNodes, listedPods bool
-	at                      time.Time // when the API server last answered
+	at                      time.Time // when the API server last answered about pods
 }
 
 func newQueue() *queue {
@@ -74,7 +74,7 @@ func (p *pending) dropPod(was podView) {
 	delete(p.whole, was.facts.PodRef)
 }
 
-// change calls do to record a change that was received at the given time.
+// change calls do to record a change. at is when it was received, if it is about pods, else zero.
 func (q *queue) change(at time.Time, do func(*pending)) {
 	q.mu.Lock()
 	if do != nil {

@@ -11,12 +11,13 @@ import (
 // store is the store that a reflector writes to. It keeps nothing: each object becomes facts at
 // once and goes to the queue.
 type store[O metav1.Object, F any] struct {
-	now     func() time.Time
 	queue   *queue
 	convert func(O) F
 	set     func(*pending, F) // records a new or changed object
 	del     func(*pending, F) // records that an object is gone
 	all     func(*pending)    // records that the following objects are all
+	// now returns the time. It is nil for objects that do not change the time of the facts.
+	now func() time.Time
 }
 
 // converted is facts with their object's name. A reflector that streams its first list collects it
@@ -58,12 +59,20 @@ func (s *store[O, F]) Update(obj any) error { return s.each(s.set, obj) }
 // Delete implements cache.ReflectorStore.
 func (s *store[O, F]) Delete(obj any) error { return s.each(s.del, obj) }
 
+// at returns the time of what is received now, for queue.change.
+func (s *store[O, F]) at() time.Time {
+	if s.now == nil {
+		return time.Time{}
+	}
+	return s.now()
+}
+
 func (s *store[O, F]) each(do func(*pending, F), obj any) error {
 	f, err := s.facts(obj)
 	if err != nil {
 		return err
 	}
-	s.queue.change(s.now(), func(p *pending) { do(p, f) })
+	s.queue.change(s.at(), func(p *pending) { do(p, f) })
 	return nil
 }
 
@@ -78,7 +87,7 @@ func (s *store[O, F]) Replace(objects []any, _ string) error {
 		all = append(all, f)
 		objects[i] = nil // so that the collector can free the object during the conversion
 	}
-	s.queue.change(s.now(), func(p *pending) {
+	s.queue.change(s.at(), func(p *pending) {
 		s.all(p)
 		for _, f := range all {
 			s.set(p, f)
@@ -92,4 +101,4 @@ func (s *store[O, F]) Resync() error { return nil }
 
 // UpdateResourceVersion implements cache.ResourceVersionUpdater. The reflector calls it for every
 // event and, about once a minute, for a bookmark: a sign that nothing was missed.
-func (s *store[O, F]) UpdateResourceVersion(string) { s.queue.change(s.now(), nil) }
+func (s *store[O, F]) UpdateResourceVersion(string) { s.queue.change(s.at(), nil) }

@@ -22,7 +22,7 @@ import (
 func (c *Cluster) reflectors() []*cache.Reflector {
 	core := c.client.CoreV1()
 	nodes := &store[*v1.Node, *cluster.Node]{
-		now: c.opts.Now, queue: c.queue,
+		queue:   c.queue,
 		convert: nodeFacts,
 		set:     func(p *pending, n *cluster.Node) { p.nodes[n.Name] = n },
 		del:     func(p *pending, n *cluster.Node) { p.nodes[n.Name] = nil },
