@@ -102,13 +102,10 @@ func (f *file) lacks(container string) (groups []metric.Group) {
 	return groups
 }
 
-// factsLag is how late the API server's word may be.
-const factsLag = time.Minute
-
 // judgeUnknown returns the outcome of a pod that the API server does not list. If its newest
 // container began lately, the API server may not have named the pod yet.
 func (f *file) judgeUnknown() Outcome {
-	if f.w.Facts.At.UnixNano()-f.newestStart() < int64(factsLag) {
+	if f.w.Facts.At.UnixNano()-f.newestStart() < int64(metric.FactsLag(f.read.every())) {
 		return Outcome{Reason: metric.WarmingUp, Said: fmt.Sprintf("the API server lists no pod of this name: what node %s reports began lately, and is new or gone already", f.node)}
 	}
 	return Outcome{Reason: metric.OldPod, Said: fmt.Sprintf("the API server knows no pod of this name: what node %s reports is of one that is gone", f.node)}

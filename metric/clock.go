@@ -23,6 +23,14 @@ type NodeClock struct {
 // Unix epoch.
 func (c *NodeClock) Latest(t time.Time) int64 { return t.UnixNano() + int64(c.MaxAhead) }
 
+// WasReadBefore reports whether a reading was taken before something began that the API server
+// reports. Both times are by the node's clock. A beginning in the future of that clock shows that
+// the clock was put back since. slack is by how much the times may differ otherwise, and now is by
+// our clock.
+func (c *NodeClock) WasReadBefore(readAt int64, began, now time.Time, slack time.Duration) bool {
+	return readAt != 0 && !began.IsZero() && began.UnixNano() <= c.Latest(now) && readAt < began.Add(-slack).UnixNano()
+}
+
 // A clock that is adjusted without a step may gain or lose one part in driftPart, twice what
 // kernels do, and driftLeast for jitter.
 const (

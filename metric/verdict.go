@@ -2,6 +2,7 @@ package metric
 
 import (
 	"fmt"
+	"time"
 )
 
 // Layer orders reasons from the outermost cause to the innermost. If several reasons hold, the
@@ -219,6 +220,10 @@ type Verdict struct {
 	Reason   Reason
 	Evidence Evidence
 }
+
+// FactsLag returns how late the API server's word may be, for a source that is read at this
+// interval. What it should say of an instance that began within this time may still be to come.
+func FactsLag(interval time.Duration) time.Duration { return max(interval, time.Minute) }
 
 // ReadError is why a source could not be read. Numbers that are missing for it have its Reason.
 type ReadError struct {

@@ -17,10 +17,6 @@ func (s *Identifier) applyFacts(t *track, facts *cluster.Facts, b *metric.Batch)
 	}
 }
 
-// factsLag is how late the API server's word may be. What it should say of an instance that
-// began within this time may still be to come.
-func factsLag(b *metric.Batch) time.Duration { return max(b.Interval, time.Minute) }
-
 // contradicts returns the reason why sample i is not the present instance of its pod or
 // container according to the facts. It returns Measured if the facts do not rule it out. l is
 // the sample's line.
@@ -153,7 +149,7 @@ func (s *Identifier) isNewer(facts *cluster.Facts, pod *cluster.Pod, start int64
 // appearedLately reports whether a line without a start appeared where the previous answer had
 // another one of its name, so lately that the API server may not have said so yet.
 func (s *Identifier) appearedLately(sample *metric.Sample, l *line, b *metric.Batch) bool {
-	return startOf(sample, &l.core) == 0 && l.appeared != 0 && reportTime(sample)-l.appeared < int64(factsLag(b))
+	return startOf(sample, &l.core) == 0 && l.appeared != 0 && reportTime(sample)-l.appeared < int64(metric.FactsLag(b.Interval))
 }
 
 // isPresentRun reports whether an instance is the present run of c: the IDs are equal, or, if
@@ -193,8 +189,7 @@ func (s *Identifier) hasEnded(c *cluster.Container, start int64, origin metric.S
 // wasReadBefore reports whether a sample of an unknown run was read before the present run of c
 // began.
 func (s *Identifier) wasReadBefore(c *cluster.Container, sample *metric.Sample, b *metric.Batch) bool {
-	at, started := reportTime(sample), c.StartedAt.UnixNano()
-	return at != 0 && sample.Received == 0 && !c.StartedAt.IsZero() && started <= s.node.Latest(s.now) && at < started-int64(startSlack+b.Resolution)
+	return sample.Received == 0 && s.node.WasReadBefore(reportTime(sample), c.StartedAt, s.now, startSlack+b.Resolution)
 }
 
 // cutToSeconds reports whether a start is cut to a whole second, as the API server's are. Two
@@ -230,7 +225,7 @@ func (l *core) learnPod(facts *cluster.Facts, pod *cluster.Pod, sample *metric.S
 // would name it if it were the present one.
 func (s *Identifier) wouldKnow(facts *cluster.Facts, start int64, origin metric.StartOrigin, b *metric.Batch) bool {
 	began := start - int64(s.clockError())
-	return start != 0 && origin != metric.StartCgroup && facts.At.UnixNano()-began > int64(factsLag(b))
+	return start != 0 && origin != metric.StartCgroup && facts.At.UnixNano()-began > int64(metric.FactsLag(b.Interval))
 }
 
 // beganLately reports whether an instance began, and so lately that the facts may not name it yet.

@@ -266,7 +266,7 @@ func (s *Calculator) wasReadBefore(t *track, c *cluster.Container, b *metric.Bat
 	}
 	slack := time.Second + b.Resolution
 	began := t.instance.Start != 0 && c.StartedAt.Sub(t.instance.StartTime()).Abs() <= slack
-	return !began && c.StartedAt.UnixNano() <= s.node.Latest(s.now) && t.lastTime() < c.StartedAt.Add(-slack).UnixNano()
+	return !began && s.node.WasReadBefore(t.lastTime(), c.StartedAt, s.now, slack)
 }
 
 // endsBefore reports whether the stored CPU readings are all from before the start of run. It
