@@ -36,7 +36,7 @@ func (s *Identifier) contradicts(facts *cluster.Facts, b *metric.Batch, i int, l
 	}
 	switch reason {
 	case metric.Measured:
-		l.learnPod(facts, pod, sample, b)
+		s.learnPod(&l.core, facts, pod, sample, b)
 	case metric.OtherNode:
 		return reason, metric.Evidence{Rule: rule, Name: string(pod.Node), Other: metric.CounterReading{UID: pod.UID}}
 	case metric.OldPod:
@@ -67,7 +67,7 @@ func (s *Identifier) contradiction(facts *cluster.Facts, b *metric.Batch, sample
 	e, start := &sample.Entity, startOf(sample, known)
 	// Facts say nothing about an instance that began after they were learnt. That ends after
 	// one interval, in which the API server would have reported it.
-	outlived := outlives(facts, pod, start, b)
+	outlived := s.outlives(facts, pod, start, b)
 	named := known.uid != "" && pod.HasUID(known.uid)
 	var c *cluster.Container
 	if e.Kind == metric.Container {
@@ -83,11 +83,10 @@ func (s *Identifier) contradiction(facts *cluster.Facts, b *metric.Batch, sample
 	}
 	// Age is the weakest evidence: the clock may have been put back since the pod started.
 	if !named && !present && !pod.Mirror && pod.ConfigHash == nil && !pod.Started.IsZero() && !outlived {
-		limit := pod.Started.Add(-startSlack).UnixNano()
-		if at := reportTime(sample); at != 0 && pod.Started.UnixNano() <= s.node.Latest(s.now) && max(at, at-int64(s.clockError())) < limit-int64(b.Resolution) {
+		if s.wasReadBefore(pod.Started, sample, b) {
 			return metric.OldPod, ruleAge
 		}
-		if start != 0 && known.origin != metric.StartCgroup && start < limit-int64(startJitter)-int64(b.Resolution) {
+		if start != 0 && known.origin != metric.StartCgroup && start < pod.Started.Add(-startSlack-startJitter-b.Resolution).UnixNano() {
 			return metric.OldPod, ruleAge
 		}
 	}
@@ -97,7 +96,7 @@ func (s *Identifier) contradiction(facts *cluster.Facts, b *metric.Batch, sample
 	switch c.State {
 	case cluster.StateRunning:
 		if known.container == "" || c.ID == "" {
-			if s.hasEnded(c, start, known.origin, b) || s.wasReadBefore(c, sample, b) {
+			if s.hasEnded(c, start, known.origin, b) || s.wasReadBefore(c.StartedAt, sample, b) {
 				return metric.OldContainer, ruleAge
 			}
 			break
@@ -134,9 +133,10 @@ func startOf(sample *metric.Sample, known *core) int64 {
 }
 
 // outlives reports whether an instance began after weir learnt of pod, within one interval of
-// the facts.
-func outlives(facts *cluster.Facts, pod *cluster.Pod, start int64, b *metric.Batch) bool {
-	return start > pod.KnownAt.UnixNano() && facts.At.UnixNano()-start < int64(b.Interval)
+// the facts. start is by the node's clock.
+func (s *Identifier) outlives(facts *cluster.Facts, pod *cluster.Pod, start int64, b *metric.Batch) bool {
+	began := s.byOurClock(start)
+	return began > pod.KnownAt.UnixNano() && facts.At.UnixNano()-began < int64(b.Interval)
 }
 
 // isNewer reports whether an instance of another UID than pod's is of a later pod of that name,
@@ -186,10 +186,10 @@ func (s *Identifier) hasEnded(c *cluster.Container, start int64, origin metric.S
 	return start < ended-slack || last != 0 && apart(start, last) <= slack && start < ended+int64(time.Second)
 }
 
-// wasReadBefore reports whether a sample of an unknown run was read before the present run of c
-// began.
-func (s *Identifier) wasReadBefore(c *cluster.Container, sample *metric.Sample, b *metric.Batch) bool {
-	return sample.Received == 0 && s.node.WasReadBefore(reportTime(sample), c.StartedAt, s.now, startSlack+b.Resolution)
+// wasReadBefore reports whether a sample was read before a pod or run began, as the API server
+// reports it.
+func (s *Identifier) wasReadBefore(began time.Time, sample *metric.Sample, b *metric.Batch) bool {
+	return sample.Received == 0 && s.node.WasReadBefore(reportTime(sample), began, s.now, startSlack+b.Resolution)
 }
 
 // cutToSeconds reports whether a start is cut to a whole second, as the API server's are. Two
@@ -213,10 +213,10 @@ func (s *Identifier) unknownPod(facts *cluster.Facts, b *metric.Batch, sample *m
 }
 
 // learnPod records whether the line belongs to a pod that the API server knows.
-func (l *core) learnPod(facts *cluster.Facts, pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) {
+func (s *Identifier) learnPod(l *core, facts *cluster.Facts, pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) {
 	if l.uid != "" {
 		l.known = pod.HasUID(l.uid)
-	} else if !outlives(facts, pod, startOf(sample, l), b) {
+	} else if !s.outlives(facts, pod, startOf(sample, l), b) {
 		l.known = true
 	}
 }
@@ -224,8 +224,7 @@ func (l *core) learnPod(facts *cluster.Facts, pod *cluster.Pod, sample *metric.S
 // wouldKnow reports whether an instance began so long before the facts were learnt that they
 // would name it if it were the present one.
 func (s *Identifier) wouldKnow(facts *cluster.Facts, start int64, origin metric.StartOrigin, b *metric.Batch) bool {
-	began := start - int64(s.clockError())
-	return start != 0 && origin != metric.StartCgroup && facts.At.UnixNano()-began > int64(metric.FactsLag(b.Interval))
+	return start != 0 && origin != metric.StartCgroup && facts.At.UnixNano()-s.byOurClock(start) > int64(metric.FactsLag(b.Interval))
 }
 
 // beganLately reports whether an instance began, and so lately that the facts may not name it yet.
@@ -233,17 +232,17 @@ func (s *Identifier) beganLately(facts *cluster.Facts, start int64, origin metri
 	return start != 0 && origin != metric.StartCgroup && !s.wouldKnow(facts, start, origin, b)
 }
 
-// clockError returns by how much the node's clock is ahead at least, negative if it is behind.
-// It returns 0 for less than startSlack, which is normal between two clocks of a cluster. Times
-// from the API server are by other clocks.
-func (s *Identifier) clockError() time.Duration {
+// byOurClock returns a time of the node's clock by our clock, by which the facts are learnt. It
+// does not correct less than startSlack, which is normal between two clocks of a cluster. Starts
+// that the API server reports are by the node's clock.
+func (s *Identifier) byOurClock(at int64) int64 {
 	switch {
 	case s.node.MinAhead > startSlack:
-		return s.node.MinAhead
+		return at - int64(s.node.MinAhead)
 	case s.node.MaxAhead < -startSlack:
-		return s.node.MaxAhead
+		return at - int64(s.node.MaxAhead)
 	}
-	return 0
+	return at
 }
 
 // presentRun returns the container as the API server reports it, if it is running and its start

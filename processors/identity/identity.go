@@ -18,7 +18,6 @@
 package identity
 
 import (
-	"slices"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -109,7 +108,7 @@ func (s *Identifier) Process(facts *cluster.Facts, b *metric.Batch, now time.Tim
 	if !b.Failed() {
 		s.lastAnswer = s.clock
 		s.forget(b, s.clock-s.rememberFor(b), s.answers)
-		s.hasOldPods = s.hasOldPods && slices.ContainsFunc(s.tracks, func(e entry) bool { return e.full != nil && e.full.oldPod != "" })
+		s.forgetOldPods(b)
 	}
 	s.batch = nil
 }

@@ -1,6 +1,8 @@
 package identity
 
 import (
+	"slices"
+
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -79,6 +81,36 @@ func belongs(part, whole *metric.Sample) bool {
 		return false
 	}
 	return p.Path == w.Path || p.Path == "" || w.Path == ""
+}
+
+// forgetOldPods forgets the UIDs of old pods that no line has any more.
+func (s *Identifier) forgetOldPods(b *metric.Batch) {
+	if !s.hasOldPods {
+		return
+	}
+	s.hasOldPods = false
+	for k := range s.tracks {
+		if t := s.tracks[k].full; t != nil && t.oldPod != "" && !s.remembersPod(b, uint32(k), t.oldPod) {
+			t.oldPod = ""
+		} else if t != nil && t.oldPod != "" {
+			s.hasOldPods = true
+		}
+	}
+}
+
+// remembersPod reports whether a line of the pod in slot pod, or of one of its containers, has
+// the UID.
+func (s *Identifier) remembersPod(b *metric.Batch, pod uint32, uid metric.PodUID) bool {
+	for k := range s.tracks {
+		switch e := &s.tracks[k]; {
+		case s.reported[k] == 0 || b.Slots.PodOf(uint32(k)) != pod:
+		case e.full == nil && e.uid == uid:
+			return true
+		case e.full != nil && slices.ContainsFunc(e.full.lines, func(l line) bool { return l.uid == uid }):
+			return true
+		}
+	}
+	return false
 }
 
 // oldPodOf returns the old UID of the pod that sample i belongs to; "" if none is known.

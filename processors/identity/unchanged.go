@@ -30,7 +30,7 @@ func (s *Identifier) judgeUnchanged(i int, facts *cluster.Facts, b *metric.Batch
 		if reason, _ := s.contradiction(facts, b, sample, pod, &e.core); reason != metric.Measured {
 			return false
 		}
-		e.learnPod(facts, pod, sample, b)
+		s.learnPod(&e.core, facts, pod, sample, b)
 	}
 	in.Line = e.id
 	e.follow(sample, s.drift)
