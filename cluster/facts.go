@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -163,11 +164,11 @@ type PreviousRun struct {
 }
 
 // NewPreviousRun returns a PreviousRun with these fields; nil if all of them are empty.
-func NewPreviousRun(last metric.ContainerID, ended time.Time, reason string) *PreviousRun {
-	if last == "" && ended.IsZero() && reason == "" {
+func NewPreviousRun(last metric.ContainerID, started, ended time.Time, reason string) *PreviousRun {
+	if last == "" && started.IsZero() && ended.IsZero() && reason == "" {
 		return nil
 	}
-	return &PreviousRun{LastID: last, EndedAt: ended, StateReason: reason}
+	return &PreviousRun{LastID: last, StartedAt: started, EndedAt: ended, StateReason: reason}
 }
 
 // LastID returns the container ID of the run before the current state; empty if the status
@@ -215,8 +216,12 @@ func (c *Container) Required() bool {
 
 // RunChangedAt returns when the present run of the container began or, if it does not run, when
 // the last run ended, in nanoseconds since the Unix epoch by its node's clock. The API server
-// cuts times to seconds; it is the end of that second. It is 0 if the status does not say.
+// cuts times to seconds; it is the end of that second. It is 0 if there was no run, and after
+// every reading if the status does not say when the last run ended.
 func (c *Container) RunChangedAt() int64 {
+	if c.EndUnknown() {
+		return math.MaxInt64
+	}
 	at := c.EndedAt()
 	if c.State == StateRunning && !c.StartedAt.IsZero() {
 		at = c.StartedAt
@@ -225,6 +230,13 @@ func (c *Container) RunChangedAt() int64 {
 		return 0
 	}
 	return at.Add(time.Second).UnixNano()
+}
+
+// EndUnknown reports whether the container does not run, and the status names the run that ended
+// last but not its end. A kubelet that lost a container writes ContainerStatusUnknown, without
+// times.
+func (c *Container) EndUnknown() bool {
+	return (c.State == StateTerminated || c.State == StateWaiting && c.ID != "") && c.EndedAt().IsZero()
 }
 
 // RunsChangedAt returns the latest RunChangedAt of the pod's containers.

@@ -112,7 +112,7 @@ func (w *fixture) learn(lines []string, at time.Time, synced bool) error {
 				return fmt.Errorf("%q: name its pod first", line)
 			}
 			f := cluster.Container{
-				Name: e.Name, State: cluster.StateRunning, ID: metric.ContainerID(r.text("id")), Previous: cluster.NewPreviousRun(metric.ContainerID(r.text("last")), r.moment("ended"), r.text("why")),
+				Name: e.Name, State: cluster.StateRunning, ID: metric.ContainerID(r.text("id")), Previous: cluster.NewPreviousRun(metric.ContainerID(r.text("last")), time.Time{}, r.moment("ended"), r.text("why")),
 				StartedAt: r.moment("started"), Restarts: int32(r.number("restarts")),
 			}
 			for flag, state := range map[string]cluster.ContainerState{"waiting": cluster.StateWaiting, "terminated": cluster.StateTerminated, "unknown": cluster.StateUnknown} {

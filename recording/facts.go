@@ -99,9 +99,7 @@ func (c *codec) container(f *cluster.Container) {
 	c.requirements(10, &f.Spec)
 	c.stamp(11, &started)
 	if c.decoding {
-		if f.Previous = cluster.NewPreviousRun(last, ended, reason); f.Previous != nil {
-			f.Previous.StartedAt = started
-		}
+		f.Previous = cluster.NewPreviousRun(last, started, ended, reason)
 	}
 }
 

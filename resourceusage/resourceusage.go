@@ -47,9 +47,10 @@ type PodUsage struct {
 // Run says of which run of a container a Usage was measured, and when. Times are nanoseconds since
 // the Unix epoch by the node's clock.
 type Run struct {
-	Window     metric.Window // of the CPU rate
-	MeasuredAt int64         // when the older one of the two numbers was measured; 0 if unknown
-	Start      int64         // when the run began; 0 if unknown
+	Window     metric.Window      // of the CPU rate
+	MeasuredAt int64              // when the older one of the two numbers was measured; 0 if unknown
+	ID         metric.ContainerID // empty if unknown
+	Start      int64              // when the run began; 0 if unknown
 }
 
 // Add adds a container.
@@ -67,13 +68,13 @@ func RunOf(s *metric.Sample) Run {
 	if w.End == 0 {
 		w = metric.Window{End: s.Times[metric.CPU]}
 	}
-	return NewRun(w, s.Times[metric.Memory], s.Instance.Start, s.Instance.Origin)
+	return NewRun(w, s.Times[metric.Memory], s.Instance.ID, s.Instance.Start, s.Instance.Origin)
 }
 
 // NewRun returns the Run of a container from the window of its CPU rate, the time of its memory,
-// and the start of its instance.
-func NewRun(w metric.Window, memoryAt, start int64, origin metric.StartOrigin) Run {
-	r := Run{Window: w, MeasuredAt: w.End, Start: start}
+// and the ID and start of its instance.
+func NewRun(w metric.Window, memoryAt int64, id metric.ContainerID, start int64, origin metric.StartOrigin) Run {
+	r := Run{Window: w, MeasuredAt: w.End, ID: id, Start: start}
 	if memoryAt != 0 && (memoryAt < w.End || w.End == 0) {
 		r.MeasuredAt = memoryAt
 	}
@@ -88,13 +89,34 @@ func NewRun(w metric.Window, memoryAt, start int64, origin metric.StartOrigin) R
 const startTolerance = 5 * time.Second
 
 // HasEnded reports whether the API server knows that the run ended after it was measured. c may be
-// nil. The node's clock may have been put back since c began. A run with the start of c is
-// therefore the present one whatever the times say.
+// nil. The node's clock may have been put back since c began. A run with the ID or the start of c
+// is therefore the present one whatever the times say.
 func (r *Run) HasEnded(c *cluster.Container) bool {
-	if c == nil || r.MeasuredAt == 0 || r.MeasuredAt >= c.RunChangedAt() {
+	switch {
+	case c == nil || r.MeasuredAt == 0 || r.MeasuredAt >= c.RunChangedAt():
+		return false
+	case c.State != cluster.StateRunning:
+		return !c.EndUnknown() || !r.beganAfter(c)
+	case r.ID != "" && c.ID != "":
+		return r.ID != c.ID
+	}
+	return !r.startsLike(c)
+}
+
+// beganAfter reports whether the run began after the last run of c, whose end is unknown.
+func (r *Run) beganAfter(c *cluster.Container) bool {
+	return r.ID != c.ID && r.Start != 0 && !c.LastStartedAt().IsZero() && time.Unix(0, r.Start).Sub(c.LastStartedAt()) > startTolerance
+}
+
+// startsLike reports whether the run has the start of the present run of c, and no ended run began
+// nearer to it.
+func (r *Run) startsLike(c *cluster.Container) bool {
+	if r.Start == 0 {
 		return false
 	}
-	return c.State != cluster.StateRunning || r.Start == 0 || c.StartedAt.Sub(time.Unix(0, r.Start)).Abs() > startTolerance
+	apart := func(t time.Time) time.Duration { return t.Sub(time.Unix(0, r.Start)).Abs() }
+	last := c.LastStartedAt()
+	return apart(c.StartedAt) <= startTolerance && (last.IsZero() || apart(c.StartedAt) <= apart(last))
 }
 
 // UsageOf returns the usage of a sample's entity, and its window. ok is false unless the sample

@@ -29,7 +29,13 @@ func second(n float64) int64 { return int64(n * 1e9) }
 func usage(uid metric.PodUID, measured, start float64) *PodUsage {
 	u := &PodUsage{UID: &uid}
 	w := metric.Window{End: second(measured), Length: 15 * time.Second}
-	u.Add(Usage{Name: "app", CPU: 1, Memory: 1}, NewRun(w, w.End, second(start), metric.StartReported))
+	u.Add(Usage{Name: "app", CPU: 1, Memory: 1}, NewRun(w, w.End, "", second(start), metric.StartReported))
+	return u
+}
+
+// withID returns u with an ID for its run.
+func withID(u *PodUsage, id metric.ContainerID) *PodUsage {
+	u.Runs[0].ID = id
 	return u
 }
 
@@ -53,7 +59,7 @@ func TestMayServe(t *testing.T) {
 		return &cluster.Pod{UID: "a", Phase: cluster.Running, Containers: []cluster.Container{c}}
 	}
 	at := func(n int64) time.Time { return time.Unix(n, 0) }
-	ended := func(n int64) *cluster.PreviousRun { return cluster.NewPreviousRun("", at(n), "") }
+	ended := func(n int64) *cluster.PreviousRun { return cluster.NewPreviousRun("", time.Time{}, at(n), "") }
 	f("it still runs", pod(cluster.Container{State: cluster.StateRunning, StartedAt: at(50)}), usage("a", 100, 50), true)
 	f("restarted before", pod(cluster.Container{State: cluster.StateRunning, StartedAt: at(80), Previous: ended(79)}), usage("a", 100, 0), true)
 	f("restarted since", pod(cluster.Container{State: cluster.StateRunning, StartedAt: at(102), Previous: ended(101)}), usage("a", 100, 0), false)
@@ -62,7 +68,7 @@ func TestMayServe(t *testing.T) {
 	f("the clock was put back after it began", pod(cluster.Container{State: cluster.StateRunning, StartedAt: at(3600)}), usage("a", 100, 3600.3), true)
 	f("the start is a cgroup's", pod(cluster.Container{State: cluster.StateRunning, StartedAt: at(3600)}), func() *PodUsage {
 		u := usage("a", 100, 0)
-		u.Runs[0] = NewRun(u.Window, 0, second(3600), metric.StartCgroup)
+		u.Runs[0] = NewRun(u.Window, 0, "", second(3600), metric.StartCgroup)
 		return u
 	}(), false)
 	f("waits since", pod(cluster.Container{State: cluster.StateWaiting, Previous: ended(101)}), usage("a", 100, 0), false)
@@ -70,8 +76,30 @@ func TestMayServe(t *testing.T) {
 	f("the API server is late: it still waits", pod(cluster.Container{State: cluster.StateWaiting, Previous: ended(60)}), usage("a", 100, 0), true)
 	f("it has never run, by the API server", pod(cluster.Container{State: cluster.StateWaiting}), usage("a", 100, 0), true)
 	f("the time is unknown", pod(cluster.Container{State: cluster.StateWaiting, Previous: ended(101)}), usage("a", 0, 0), true)
+
+	// IDs need no clock.
+	since := cluster.Container{State: cluster.StateRunning, ID: "2", StartedAt: at(3600), Previous: cluster.NewPreviousRun("1", at(40), at(3599), "")}
+	f("the clock was put back, and the ID is that of the present run", pod(since), withID(usage("a", 100, 0), "2"), true)
+	f("the ID is that of the run that ended", pod(since), withID(usage("a", 100, 3600), "1"), false)
+	f("the ID is neither, and it was measured before", pod(since), withID(usage("a", 100, 0), "0"), false)
+	f("the ID is neither, and it was measured since: the API server is late", pod(since), withID(usage("a", 4000, 3900), "3"), true)
+	waits := cluster.Container{State: cluster.StateWaiting, ID: "1", Previous: cluster.NewPreviousRun("1", at(40), at(60), "")}
+	f("it waits, and the ID is that of the run that ended", pod(waits), withID(usage("a", 58, 0), "1"), false)
+	f("it waits, and the ID is that of a later run", pod(waits), withID(usage("a", 70, 0), "2"), true)
+
+	// A run that ended soon began near the present one.
+	crashed := cluster.Container{State: cluster.StateRunning, StartedAt: at(104), Previous: cluster.NewPreviousRun("", at(100), at(102), "")}
+	f("a crash within seconds", pod(crashed), usage("a", 102, 100), false)
+	f("a crash within seconds, and the clock was put back", pod(crashed), usage("a", 102, 103.6), true)
+
+	// ContainerStatusUnknown has no times.
+	f("it ended at an unknown time", pod(cluster.Container{State: cluster.StateTerminated, ID: "1", StartedAt: at(50)}), usage("a", 100, 50.2), false)
+	f("it ended at an unknown time, and this is its ID", pod(cluster.Container{State: cluster.StateTerminated, ID: "1"}), withID(usage("a", 100, 0), "1"), false)
+	f("it ended at an unknown time, and this is a later run", pod(cluster.Container{State: cluster.StateTerminated, ID: "1", StartedAt: at(50)}), usage("a", 100, 70), true)
+	f("it waits, and its last run ended at an unknown time", pod(cluster.Container{State: cluster.StateWaiting, ID: "1", Previous: cluster.NewPreviousRun("1", time.Time{}, time.Time{}, "CrashLoopBackOff")}), usage("a", 100, 0), false)
+
 	memory := usage("a", 110, 0)
-	memory.MeasuredAt, memory.Runs[0] = second(100), NewRun(memory.Window, second(100), 0, metric.StartReported)
+	memory.MeasuredAt, memory.Runs[0] = second(100), NewRun(memory.Window, second(100), "", 0, metric.StartReported)
 	f("the memory is of the run before", pod(cluster.Container{State: cluster.StateRunning, StartedAt: at(102)}), memory, false)
 }
 
@@ -79,14 +107,14 @@ func TestMayServe(t *testing.T) {
 // and a pod is served whole.
 func TestMayServeOtherContainers(t *testing.T) {
 	p := &cluster.Pod{UID: "a", Phase: cluster.Running, Containers: []cluster.Container{
-		{Name: "app", State: cluster.StateWaiting, Previous: cluster.NewPreviousRun("", time.Unix(101, 0), "CrashLoopBackOff")},
+		{Name: "app", State: cluster.StateWaiting, Previous: cluster.NewPreviousRun("", time.Time{}, time.Unix(101, 0), "CrashLoopBackOff")},
 		{Name: "mesh", State: cluster.StateRunning, Role: cluster.Sidecar},
-		{Name: "setup", State: cluster.StateTerminated, Role: cluster.Init, Previous: cluster.NewPreviousRun("", time.Unix(101, 0), "")},
+		{Name: "setup", State: cluster.StateTerminated, Role: cluster.Init, Previous: cluster.NewPreviousRun("", time.Time{}, time.Unix(101, 0), "")},
 	}}
 	u := usage("a", 100, 0)
 	w := metric.Window{End: second(103), Length: time.Second}
 	for _, name := range []string{"mesh", "setup", "unknown"} {
-		u.Add(Usage{Name: name, CPU: 2, Memory: 2}, NewRun(w, 0, 0, 0))
+		u.Add(Usage{Name: name, CPU: 2, Memory: 2}, NewRun(w, 0, "", 0, 0))
 	}
 	u.Runs[2].MeasuredAt = second(99)
 	if !MayServePod(p, u) || len(u.Containers) != 2 || u.Containers[0].Name != "mesh" || u.Containers[1].Name != "unknown" || u.Window != w || u.MeasuredAt != w.End || len(u.Runs) != 2 {

@@ -169,9 +169,7 @@ func setState(f *cluster.Container, s *v1.ContainerStatus, shared *pool) {
 			f.ID = past.LastID
 		}
 	}
-	if f.Previous = cluster.NewPreviousRun(past.LastID, past.EndedAt, past.StateReason); f.Previous != nil {
-		f.Previous.StartedAt = past.StartedAt
-	}
+	f.Previous = cluster.NewPreviousRun(past.LastID, past.StartedAt, past.EndedAt, past.StateReason)
 }
 
 // bareID removes the name of the runtime from an ID: "containerd://4e00" becomes "4e00".

@@ -151,7 +151,7 @@ func (r *round) podUsage(pod, at int, u *resourceusage.PodUsage) (next int, ok b
 		}
 		if use, over, ok := r.usage(at); ok {
 			use.Name = w.name
-			u.Add(use, resourceusage.NewRun(over, r.time(at, metric.Memory), c.start, c.origin))
+			u.Add(use, resourceusage.NewRun(over, r.time(at, metric.Memory), c.containerID(), c.start, c.origin))
 		}
 	}
 	return at, len(u.Containers) > 0
@@ -163,6 +163,14 @@ func (e *entityEntry) podUID() *metric.PodUID {
 		return &e.details.uid
 	}
 	return &e.pod.uid
+}
+
+// containerID returns the ID of the entry's instance; empty if the source reports none.
+func (e *entityEntry) containerID() metric.ContainerID {
+	if e.details == nil {
+		return ""
+	}
+	return e.details.id
 }
 
 // usage returns the usage of entry i, without its name, and its window, as

@@ -81,7 +81,7 @@ func Failing(t testing.TB) *Cluster {
 
 	crash := PodFacts("n1", "shop", "mailer-6f9c", "mailer")
 	crash.Containers[0].State, crash.Containers[0].Restarts = cluster.StateWaiting, 17
-	crash.Containers[0].Previous = cluster.NewPreviousRun("", Noon.Add(-3*time.Minute), "CrashLoopBackOff")
+	crash.Containers[0].Previous = cluster.NewPreviousRun("", time.Time{}, Noon.Add(-3*time.Minute), "CrashLoopBackOff")
 	young := PodFacts("n2", "shop", "web-3", "app")
 	young.Started, young.KnownAt = Noon.Add(-9*time.Second), Noon.Add(-10*time.Second)
 	young.Containers[0].StartedAt = Noon.Add(-8 * time.Second)
@@ -89,7 +89,7 @@ func Failing(t testing.TB) *Cluster {
 	waiting.Phase, waiting.Containers[0].State, waiting.Started = cluster.Pending, cluster.StateUnknown, time.Time{}
 	done := PodFacts("n1", "batch", "import-aaaaa", "import")
 	done.Phase, done.Containers[0].State = cluster.Succeeded, cluster.StateTerminated
-	done.Containers[0].Previous = cluster.NewPreviousRun("", Noon.Add(-time.Hour), "Completed")
+	done.Containers[0].Previous = cluster.NewPreviousRun("", time.Time{}, Noon.Add(-time.Hour), "Completed")
 	pods := []*cluster.Pod{
 		PodFacts("n1", "shop", "web-1", "app", "proxy"), PodFacts("n1", "shop", "cart-0", "cart"), PodFacts("n1", "kube-system", "kube-proxy-n1", "kube-proxy"),
 		PodFacts("n1", "bank", "vault-0", "vault"), PodFacts("n2", "batch", "import-7g2k8", "import"), PodFacts("n2", "shop", "web-2", "app"), young, crash,
