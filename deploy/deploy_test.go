@@ -194,7 +194,7 @@ func TestServiceReachesPods(t *testing.T) {
 
 func TestAPIServices(t *testing.T) {
 	each(t, func(t *testing.T, s set) {
-		for _, name := range []string{"v1beta1.metrics.k8s.io", "v1alpha1.weir.dev"} {
+		for _, name := range []string{"v1.metrics.k8s.io", "v1beta1.metrics.k8s.io", "v1alpha1.weir.dev"} {
 			if !slices.ContainsFunc(s.apiServices, func(a *apiService) bool { return a.Name == name }) {
 				t.Errorf("no APIService %s", name)
 			}

@@ -108,7 +108,7 @@ func (d *directHandler) read(r *http.Request, info *request.RequestInfo) (answer
 		return nil, false
 	}
 	ctx := request.WithNamespace(r.Context(), info.Namespace)
-	answer = &response{kind: of.kind, list: info.Verb == "list"}
+	answer = &response{groupVersion: info.APIGroup + "/" + info.APIVersion, kind: of.kind, list: info.Verb == "list"}
 	var err error
 	switch info.Verb {
 	case "list":

@@ -1,7 +1,13 @@
-// Package resourcemetrics serves metrics.k8s.io/v1beta1, the API that kubectl top, the
+// Package resourcemetrics serves metrics.k8s.io, the API that kubectl top, the
 // HorizontalPodAutoscaler and the VerticalPodAutoscaler read, on a generic API server: GET and
 // LIST of the CPU and memory usage of nodes (NodeMetrics) and of pods, for each container
 // (PodMetrics).
+//
+// # Versions
+//
+// Two versions are served: v1, which is stable since Kubernetes 1.37 (KEP-5207), and v1beta1.
+// They have the same fields, and one request in either is answered from the same data by the
+// same code. Only the name of the version in the answer differs.
 //
 // # What is served
 //
@@ -50,6 +56,7 @@
 //   - A pod is served only while the API server has it as Running, with the same UID. After a pod
 //     was replaced by one of its name, the old numbers are not served.
 //   - CBOR is served too.
+//   - v1 is served besides v1beta1.
 //   - The histogram of ages is called weir_api_metric_freshness_seconds and has the resource as a
 //     label.
 //
@@ -60,7 +67,7 @@
 // # How it is answered
 //
 // A GET or LIST in plain JSON or protobuf, with at most a label selector, is appended to the
-// response in chunks, without API objects. The bytes are those the library would write. Such
+// response in chunks, without API objects, for every version by the same encoder. The bytes are those the library would write. Such
 // a request passes through all filters of the library and counts among its requests. The
 // library's handlers answer everything else with objects: tables, CBOR, further options,
 // watches, errors, and audits that record the response.

@@ -9,8 +9,6 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-const groupVersion = "metrics.k8s.io/v1beta1"
-
 // How a LIST is encoded: sendResponse (stream.go) calls encoder.begin once, encoder.object for
 // each item in order, and encoder.end once. Each of them appends to one buffer, which is sent
 // whenever it has chunkBytes. No memory is allocated for an object: the names and labels of an
@@ -19,8 +17,9 @@ const groupVersion = "metrics.k8s.io/v1beta1"
 
 // response is one answer: a list, or a single object.
 type response struct {
-	kind objectKind
-	list bool
+	groupVersion string // "metrics.k8s.io/v1"
+	kind         objectKind
+	list         bool
 	*usageList
 	created time.Time // the creationTimestamp
 }
@@ -96,7 +95,9 @@ func (e *jsonEncoder) begin(b []byte, d *response) ([]byte, int) {
 	e.creation = `,"creationTimestamp":"` + d.created.UTC().Format(time.RFC3339) + `"`
 	b = append(b, `{"kind":"`...)
 	b = append(b, d.name()...)
-	b = append(b, `","apiVersion":"`+groupVersion+`",`...)
+	b = append(b, `","apiVersion":"`...)
+	b = append(b, d.groupVersion...)
+	b = append(b, `",`...)
 	if d.list {
 		b = append(b, `"metadata":{},"items":[`...)
 	}
@@ -281,8 +282,8 @@ func (e *protobufEncoder) begin(b []byte, d *response) ([]byte, int) {
 	}
 	begun := len(b)
 	b = append(b, "k8s\x00"...)
-	b = appendLength(b, field1, fieldSize(len(groupVersion))+fieldSize(len(d.name())))
-	b = appendText(b, field1, groupVersion)
+	b = appendLength(b, field1, fieldSize(len(d.groupVersion))+fieldSize(len(d.name())))
+	b = appendText(b, field1, d.groupVersion)
 	b = appendText(b, field2, d.name())
 	b = appendLength(b, field2, raw)
 	size := len(b) - begun + raw + len(noContent)

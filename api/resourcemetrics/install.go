@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/metrics/pkg/apis/metrics"
+	metricsv1 "k8s.io/metrics/pkg/apis/metrics/v1"
 	"k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -73,18 +75,24 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// versions are the versions of the API, the preferred one first. They differ only in their name.
+var versions = []schema.GroupVersion{metricsv1.SchemeGroupVersion, v1beta1.SchemeGroupVersion}
+
 // NewScheme returns the types of the API. The server's OpenAPI configuration needs them for a
 // definition namer, besides OpenAPIDefinitions. An error means that the library contradicts
 // itself.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
-	if err := v1beta1.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("add the types of %v: %w", v1beta1.SchemeGroupVersion, err)
+	for _, add := range []func(*runtime.Scheme) error{metrics.AddToScheme, metricsv1.AddToScheme, v1beta1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("add the types of %s: %w", metrics.GroupName, err)
+		}
 	}
-	err := scheme.AddFieldLabelConversionFunc(v1beta1.SchemeGroupVersion.WithKind("NodeMetrics"), nodeField)
-	if err != nil {
-		return nil, fmt.Errorf("add the fields of nodes: %w", err)
+	for _, version := range versions {
+		if err := scheme.AddFieldLabelConversionFunc(version.WithKind(nodeKind.object), nodeField); err != nil {
+			return nil, fmt.Errorf("add the fields of nodes: %w", err)
+		}
 	}
 	return scheme, nil
 }
@@ -98,8 +106,7 @@ func nodeField(label, value string) (string, string, error) {
 	return label, value, nil
 }
 
-// Install makes s serve metrics.k8s.io/v1beta1. The server's OpenAPI
-// configuration must have OpenAPIDefinitions among its definitions.
+// Install makes s serve metrics.k8s.io in all its versions. The server's OpenAPI configuration must have OpenAPIDefinitions among its definitions.
 func Install(s *genericapiserver.GenericAPIServer, o Options) error {
 	if o.Snapshot == nil {
 		return errors.New("install metrics.k8s.io: Options.Snapshot is missing")
@@ -119,9 +126,13 @@ func Install(s *genericapiserver.GenericAPIServer, o Options) error {
 		s := &storage{resourceAPI: api, kind: kind, ages: ages.WithLabelValues(kind.resource)}
 		storages[kind.resource], resources[kind.resource] = s, s
 	}
+	byVersion := map[string]map[string]rest.Storage{}
+	for _, version := range versions {
+		byVersion[version.Version] = resources
+	}
 	info := genericapiserver.APIGroupInfo{
-		PrioritizedVersions:          []schema.GroupVersion{v1beta1.SchemeGroupVersion},
-		VersionedResourcesStorageMap: map[string]map[string]rest.Storage{v1beta1.SchemeGroupVersion.Version: resources},
+		PrioritizedVersions:          versions,
+		VersionedResourcesStorageMap: byVersion,
 		OptionsExternalVersion:       &schema.GroupVersion{Version: "v1"},
 		Scheme:                       scheme,
 		ParameterCodec:               metav1.ParameterCodec,
@@ -138,8 +149,10 @@ func Install(s *genericapiserver.GenericAPIServer, o Options) error {
 	}
 	straight := newDirectHandler(storages, info.NegotiatedSerializer)
 	for _, service := range s.Handler.GoRestfulContainer.RegisteredWebServices() {
-		if service.RootPath() == "/apis/"+groupVersion {
-			service.Filter(straight.filter)
+		for _, version := range versions {
+			if service.RootPath() == "/apis/"+version.String() {
+				service.Filter(straight.filter)
+			}
 		}
 	}
 	return nil
@@ -179,7 +192,7 @@ func unavailable(message string) error {
 		Status: metav1.StatusFailure, Code: http.StatusServiceUnavailable,
 		Reason:  metav1.StatusReasonServiceUnavailable,
 		Message: message,
-		Details: &metav1.StatusDetails{Group: v1beta1.GroupName, RetryAfterSeconds: retryAfter},
+		Details: &metav1.StatusDetails{Group: metrics.GroupName, RetryAfterSeconds: retryAfter},
 	}}
 }
 
@@ -192,7 +205,7 @@ func notFound(resource, name string) error {
 // notServed returns the error for an object that exists and is not served:
 // `podmetrics.metrics.k8s.io "a" not found: the pod has not started (PodPending)`.
 func notServed(resource, name string, outcome explain.Outcome) error {
-	err := apierrors.NewNotFound(v1beta1.Resource(resource), name)
+	err := apierrors.NewNotFound(metrics.Resource(resource), name)
 	words := outcome.ShortMessage()
 	err.ErrStatus.Message += ": " + words
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseType(outcome.Reason.String()), Message: words}}

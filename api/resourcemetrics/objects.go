@@ -8,15 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/metrics/pkg/apis/metrics/v1beta1"
+	"k8s.io/metrics/pkg/apis/metrics"
 )
 
-// nodeObjects returns r as API objects that were created now.
-func (r *usageList) nodeObjects(now time.Time) []v1beta1.NodeMetrics {
-	items := make([]v1beta1.NodeMetrics, len(r.items))
+// nodeObjects returns r as API objects that were created now. They are of no version: the
+// library converts them to the version of the request, without a copy.
+func (r *usageList) nodeObjects(now time.Time) []metrics.NodeMetrics {
+	items := make([]metrics.NodeMetrics, len(r.items))
 	for i := range r.items {
 		o := &r.items[i]
-		items[i] = v1beta1.NodeMetrics{
+		items[i] = metrics.NodeMetrics{
 			ObjectMeta: r.metaOf(o).apiObjectMeta(now),
 			Timestamp:  o.timestamp(),
 			Window:     metav1.Duration{Duration: o.window.Length},
@@ -26,16 +27,16 @@ func (r *usageList) nodeObjects(now time.Time) []v1beta1.NodeMetrics {
 	return items
 }
 
-// podObjects returns r as API objects that were created now.
-func (r *usageList) podObjects(now time.Time) []v1beta1.PodMetrics {
-	items := make([]v1beta1.PodMetrics, len(r.items))
-	containers := make([]v1beta1.ContainerMetrics, len(r.usages))
+// podObjects returns r as API objects that were created now, like nodeObjects.
+func (r *usageList) podObjects(now time.Time) []metrics.PodMetrics {
+	items := make([]metrics.PodMetrics, len(r.items))
+	containers := make([]metrics.ContainerMetrics, len(r.usages))
 	for i := range r.usages {
-		containers[i] = v1beta1.ContainerMetrics{Name: r.usages[i].Name, Usage: resourceList(&r.usages[i])}
+		containers[i] = metrics.ContainerMetrics{Name: r.usages[i].Name, Usage: resourceList(&r.usages[i])}
 	}
 	for i := range r.items {
 		o := &r.items[i]
-		items[i] = v1beta1.PodMetrics{
+		items[i] = metrics.PodMetrics{
 			ObjectMeta: r.metaOf(o).apiObjectMeta(now),
 			Timestamp:  o.timestamp(),
 			Window:     metav1.Duration{Duration: o.window.Length},
@@ -69,16 +70,16 @@ var tableColumns = []metav1.TableColumnDefinition{
 func tableOf(object runtime.Object) (*metav1.Table, error) {
 	t := &metav1.Table{ColumnDefinitions: tableColumns, Rows: []metav1.TableRow{}}
 	switch o := object.(type) {
-	case *v1beta1.PodMetrics:
+	case *metrics.PodMetrics:
 		t.Rows = append(t.Rows, podRow(o))
-	case *v1beta1.NodeMetrics:
+	case *metrics.NodeMetrics:
 		t.Rows = append(t.Rows, nodeRow(o))
-	case *v1beta1.PodMetricsList:
+	case *metrics.PodMetricsList:
 		t.ListMeta = o.ListMeta
 		for i := range o.Items {
 			t.Rows = append(t.Rows, podRow(&o.Items[i]))
 		}
-	case *v1beta1.NodeMetricsList:
+	case *metrics.NodeMetricsList:
 		t.ListMeta = o.ListMeta
 		for i := range o.Items {
 			t.Rows = append(t.Rows, nodeRow(&o.Items[i]))
@@ -89,7 +90,7 @@ func tableOf(object runtime.Object) (*metav1.Table, error) {
 	return t, nil
 }
 
-func podRow(p *v1beta1.PodMetrics) metav1.TableRow {
+func podRow(p *metrics.PodMetrics) metav1.TableRow {
 	cpu, memory := resource.Quantity{Format: resource.DecimalSI}, resource.Quantity{Format: resource.BinarySI}
 	for i := range p.Containers {
 		cpu.Add(p.Containers[i].Usage[corev1.ResourceCPU])
@@ -98,7 +99,7 @@ func podRow(p *v1beta1.PodMetrics) metav1.TableRow {
 	return tableRow(p, p.Name, cpu, memory, p.Window)
 }
 
-func nodeRow(n *v1beta1.NodeMetrics) metav1.TableRow {
+func nodeRow(n *metrics.NodeMetrics) metav1.TableRow {
 	return tableRow(n, n.Name, n.Usage[corev1.ResourceCPU], n.Usage[corev1.ResourceMemory], n.Window)
 }
 

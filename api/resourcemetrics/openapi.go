@@ -7,26 +7,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/validation/spec"
-	"k8s.io/metrics/pkg/apis/metrics/v1beta1"
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/core"
 )
 
 // OpenAPIDefinitions returns the definitions of the API's types and of all types they refer to:
 // what kubectl explain podmetrics shows.
 //
-// k8s.io/metrics has none. The five types will not change any more, so they are described here.
-// A test compares them with the Go types.
+// k8s.io/metrics has none. The five types are the same in all versions and will not change any
+// more, so they are described here. A test compares them with the Go types.
 func OpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	definitions := core.GetOpenAPIDefinitions(ref)
-	maps.Copy(definitions, ownDefinitions(ref))
+	for _, version := range versions {
+		maps.Copy(definitions, definitionsOf(version.Version, ref))
+	}
 	return definitions
 }
 
-func ownDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
+// definitionsOf returns the definitions of one version.
+func definitionsOf(version string, ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
+	name := func(of string) string { return "io.k8s.metrics.pkg.apis.metrics." + version + "." + of }
+	apiVersion := textProperty("Version of the schema: metrics.k8s.io/" + version + ".")
 	d := definitionBuilder{ref: ref}
 	object := func(of string, properties map[string]spec.Schema) map[string]spec.Schema {
 		maps.Copy(properties, map[string]spec.Schema{
-			"apiVersion": textProperty("Version of the schema: metrics.k8s.io/v1beta1."),
+			"apiVersion": apiVersion,
 			"kind":       textProperty("What the object is."),
 			"metadata":   d.optionalObject(of, metav1.ObjectMeta{}.OpenAPIModelName()),
 			"timestamp":  d.property("When the numbers were measured: the end of the window, by the node's clock.", metav1.Time{}.OpenAPIModelName()),
@@ -36,7 +40,7 @@ func ownDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefin
 	}
 	list := func(of string) map[string]spec.Schema {
 		return map[string]spec.Schema{
-			"apiVersion": textProperty("Version of the schema: metrics.k8s.io/v1beta1."),
+			"apiVersion": apiVersion,
 			"kind":       textProperty("What the object is."),
 			"metadata":   d.optionalObject("Metadata of the list.", metav1.ListMeta{}.OpenAPIModelName()),
 			"items":      d.listOf("The items that have metrics.", of),
@@ -44,18 +48,18 @@ func ownDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefin
 	}
 	const usage = `What is used: "cpu" in cores and "memory" (the working set) in bytes.`
 	return map[string]common.OpenAPIDefinition{
-		v1beta1.ContainerMetrics{}.OpenAPIModelName(): d.define("ContainerMetrics is what a container uses.", map[string]spec.Schema{
+		name("ContainerMetrics"): d.define("ContainerMetrics is what a container uses.", map[string]spec.Schema{
 			"name":  textProperty("Name of the container, as in the pod's spec."),
 			"usage": d.quantities(usage),
 		}, "name", "usage"),
-		v1beta1.NodeMetrics{}.OpenAPIModelName(): d.define("NodeMetrics is what a node uses.", object("Name and labels of the node.", map[string]spec.Schema{
+		name("NodeMetrics"): d.define("NodeMetrics is what a node uses.", object("Name and labels of the node.", map[string]spec.Schema{
 			"usage": d.quantities(usage),
 		}), "timestamp", "window", "usage"),
-		v1beta1.NodeMetricsList{}.OpenAPIModelName(): d.define("NodeMetricsList is what nodes use.", list(v1beta1.NodeMetrics{}.OpenAPIModelName()), "items"),
-		v1beta1.PodMetrics{}.OpenAPIModelName(): d.define("PodMetrics is what a pod's containers use.", object("Name, namespace and labels of the pod.", map[string]spec.Schema{
-			"containers": atomicList(d.listOf("One for each container that runs.", v1beta1.ContainerMetrics{}.OpenAPIModelName())),
+		name("NodeMetricsList"): d.define("NodeMetricsList is what nodes use.", list(name("NodeMetrics")), "items"),
+		name("PodMetrics"): d.define("PodMetrics is what a pod's containers use.", object("Name, namespace and labels of the pod.", map[string]spec.Schema{
+			"containers": atomicList(d.listOf("One for each container that runs.", name("ContainerMetrics"))),
 		}), "timestamp", "window", "containers"),
-		v1beta1.PodMetricsList{}.OpenAPIModelName(): d.define("PodMetricsList is what pods use.", list(v1beta1.PodMetrics{}.OpenAPIModelName()), "items"),
+		name("PodMetricsList"): d.define("PodMetricsList is what pods use.", list(name("PodMetrics")), "items"),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+	metricsv1 "k8s.io/metrics/pkg/apis/metrics/v1"
 	"k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
 	"github.com/weir-metrics/weir/api/resourcemetrics"
@@ -25,25 +26,27 @@ func TestDiscovery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(groups.Groups) != 1 || groups.Groups[0].PreferredVersion.GroupVersion != "metrics.k8s.io/v1beta1" || len(groups.Groups[0].Versions) != 1 {
-		t.Errorf("got groups %v, want metrics.k8s.io/v1beta1 alone", groups.Groups)
-	}
-	list, err := d.ServerResourcesForGroupVersion("metrics.k8s.io/v1beta1")
-	if err != nil {
-		t.Fatal(err)
+	if len(groups.Groups) != 1 || groups.Groups[0].PreferredVersion.GroupVersion != "metrics.k8s.io/v1" || len(groups.Groups[0].Versions) != 2 {
+		t.Errorf("got groups %v, want metrics.k8s.io/v1, then v1beta1", groups.Groups)
 	}
 	type resource struct {
 		Name, Kind string
 		Namespaced bool
 		Verbs      string
 	}
-	var got []resource
-	for _, r := range list.APIResources {
-		got = append(got, resource{r.Name, r.Kind, r.Namespaced, strings.Join(r.Verbs, ",")})
-	}
 	want := []resource{{"nodes", "NodeMetrics", false, "get,list"}, {"pods", "PodMetrics", true, "get,list"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("resources (-want +got):\n%s", diff)
+	for _, version := range []string{"v1", "v1beta1"} {
+		list, err := d.ServerResourcesForGroupVersion("metrics.k8s.io/" + version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []resource
+		for _, r := range list.APIResources {
+			got = append(got, resource{r.Name, r.Kind, r.Namespaced, strings.Join(r.Verbs, ",")})
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("resources of %s (-want +got):\n%s", version, diff)
+		}
 	}
 }
 
@@ -53,6 +56,7 @@ func TestDefinitions(t *testing.T) {
 	definitions := resourcemetrics.OpenAPIDefinitions(func(path string) spec.Ref { return spec.MustCreateRef("#/" + path) })
 	for _, of := range []interface{ OpenAPIModelName() string }{
 		v1beta1.ContainerMetrics{}, v1beta1.NodeMetrics{}, v1beta1.NodeMetricsList{}, v1beta1.PodMetrics{}, v1beta1.PodMetricsList{},
+		metricsv1.ContainerMetrics{}, metricsv1.NodeMetrics{}, metricsv1.NodeMetricsList{}, metricsv1.PodMetrics{}, metricsv1.PodMetricsList{},
 	} {
 		definition, ok := definitions[of.OpenAPIModelName()]
 		if !ok {
@@ -150,32 +154,35 @@ func TestOpenAPI(t *testing.T) {
 	if err := json.Unmarshal(body, &v2); err != nil {
 		t.Fatalf("v2: %v", err)
 	}
-	if v2.Paths.Paths["/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods"].Get == nil {
-		t.Error("v2 does not describe the LIST of a namespace's pods")
-	}
-	pod := v2.Definitions["io.k8s.metrics.pkg.apis.metrics.v1beta1.PodMetrics"]
-	if got := pod.Extensions["x-kubernetes-group-version-kind"]; got == nil {
-		t.Error("v2 does not say which kind PodMetrics is: kubectl explain would not find it")
-	}
+	for _, version := range []string{"v1", "v1beta1"} {
+		if v2.Paths.Paths["/apis/metrics.k8s.io/"+version+"/namespaces/{namespace}/pods"].Get == nil {
+			t.Errorf("v2 does not describe the LIST of a namespace's pods in %s", version)
+		}
+		pod := v2.Definitions["io.k8s.metrics.pkg.apis.metrics."+version+".PodMetrics"]
+		want := []any{map[string]any{"group": "metrics.k8s.io", "version": version, "kind": "PodMetrics"}}
+		if diff := cmp.Diff(want, pod.Extensions["x-kubernetes-group-version-kind"]); diff != "" {
+			t.Errorf("v2: kubectl explain would not find PodMetrics of %s (-want +got):\n%s", version, diff)
+		}
 
-	_, body = get(t, config, "/openapi/v3/apis/metrics.k8s.io/v1beta1")
-	var v3 spec3.OpenAPI
-	if err := json.Unmarshal(body, &v3); err != nil {
-		t.Fatalf("v3: %v", err)
-	}
-	seen := 0
-	for name, schema := range v3.Components.Schemas {
-		for property, p := range schema.Properties {
-			for _, ref := range v3Refs(p) {
-				seen++
-				if v3.Components.Schemas[strings.TrimPrefix(ref, "#/components/schemas/")] == nil {
-					t.Errorf("v3: %s.%s refers to %s, which is not there", name, property, ref)
+		_, body = get(t, config, "/openapi/v3/apis/metrics.k8s.io/"+version)
+		var v3 spec3.OpenAPI
+		if err := json.Unmarshal(body, &v3); err != nil {
+			t.Fatalf("v3 of %s: %v", version, err)
+		}
+		seen := 0
+		for name, schema := range v3.Components.Schemas {
+			for property, p := range schema.Properties {
+				for _, ref := range v3Refs(p) {
+					seen++
+					if v3.Components.Schemas[strings.TrimPrefix(ref, "#/components/schemas/")] == nil {
+						t.Errorf("v3: %s.%s refers to %s, which is not there", name, property, ref)
+					}
 				}
 			}
 		}
-	}
-	if seen == 0 || v3.Components.Schemas["io.k8s.metrics.pkg.apis.metrics.v1beta1.NodeMetricsList"] == nil {
-		t.Errorf("v3 has %d references in %d schemas", seen, len(v3.Components.Schemas))
+		if seen == 0 || v3.Components.Schemas["io.k8s.metrics.pkg.apis.metrics."+version+".NodeMetricsList"] == nil {
+			t.Errorf("v3 of %s has %d references in %d schemas", version, seen, len(v3.Components.Schemas))
+		}
 	}
 }
 

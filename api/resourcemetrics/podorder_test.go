@@ -79,8 +79,8 @@ func TestPodOrder(t *testing.T) {
 			w.sink = memory.New(memory.Options{})
 		}
 		path := []string{"/pods", "/pods", "/pods?labelSelector=round+notin+(1,2,3)", "/namespaces/shop/pods"}[r.IntN(4)]
-		got := ask(t, warm, path, "", "identity")
-		want := ask(t, serve(t, options), path, "", "identity")
+		got := ask(t, warm, apiPath+path, "", "identity")
+		want := ask(t, serve(t, options), apiPath+path, "", "identity")
 		if got != want {
 			t.Fatalf("round %d, %s (-asked for the first time +remembers):\n%s", round, path, cmp.Diff(want, got))
 		}

@@ -11,12 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/metrics/pkg/apis/metrics/v1beta1"
+	"k8s.io/metrics/pkg/apis/metrics"
 
 	"github.com/weir-metrics/weir/metric"
 )
 
-// storage serves one of the resources nodes and pods.
+// storage serves one of the resources nodes and pods, in all versions.
 type storage struct {
 	*resourceAPI
 	kind objectKind
@@ -34,17 +34,17 @@ var (
 // New is part of rest.Storage.
 func (s *storage) New() runtime.Object {
 	if s.kind.isPod {
-		return &v1beta1.PodMetrics{}
+		return &metrics.PodMetrics{}
 	}
-	return &v1beta1.NodeMetrics{}
+	return &metrics.NodeMetrics{}
 }
 
 // NewList is part of rest.Lister.
 func (s *storage) NewList() runtime.Object {
 	if s.kind.isPod {
-		return &v1beta1.PodMetricsList{}
+		return &metrics.PodMetricsList{}
 	}
-	return &v1beta1.NodeMetricsList{}
+	return &metrics.NodeMetricsList{}
 }
 
 // Destroy is part of rest.Storage; there is nothing to release.
@@ -68,9 +68,9 @@ func (s *storage) List(ctx context.Context, options *metainternalversion.ListOpt
 	}
 	defer r.release()
 	if s.kind.isPod {
-		return &v1beta1.PodMetricsList{Items: r.podObjects(now)}, nil
+		return &metrics.PodMetricsList{Items: r.podObjects(now)}, nil
 	}
-	return &v1beta1.NodeMetricsList{Items: r.nodeObjects(now)}, nil
+	return &metrics.NodeMetricsList{Items: r.nodeObjects(now)}, nil
 }
 
 // list reads the selected objects and adds warnings for those that are missing. It returns the

@@ -38,6 +38,7 @@ func TestKubectl(t *testing.T) {
 	shows(`^web\s+`, "get", "podmetrics", "-n", namespace)
 	shows(`^`+node+`\s+`, "get", "nodemetrics")
 	shows(`^kind: PodMetrics$`, "get", "podmetrics", "web", "-n", namespace, "-o", "yaml")
+	shows(`^metrics\.k8s\.io/v1$`, "api-versions")
 	shows(`^metrics\.k8s\.io/v1beta1$`, "api-versions")
 	shows(`^FIELDS:$`, "explain", "podmetrics")
 	if out := w.kubectl(t, "top", "pod", "-l", "app=db", "-n", namespace); strings.Contains(out, "web") {
@@ -45,6 +46,9 @@ func TestKubectl(t *testing.T) {
 	}
 
 	for _, path := range []string{
+		"/apis/metrics.k8s.io/v1",
+		"/apis/metrics.k8s.io/v1/nodes",
+		"/apis/metrics.k8s.io/v1/namespaces/" + namespace + "/pods/web",
 		"/apis/metrics.k8s.io/v1beta1",
 		"/apis/metrics.k8s.io/v1beta1/nodes",
 		"/apis/metrics.k8s.io/v1beta1/pods",
@@ -62,6 +66,7 @@ func TestKubectl(t *testing.T) {
 		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/containers",
 		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/pods/web/explanation",
 		"/openapi/v2",
+		"/openapi/v3/apis/metrics.k8s.io/v1",
 		"/openapi/v3/apis/metrics.k8s.io/v1beta1",
 	} {
 		if out := w.kubectl(t, "get", "--raw", path); !json.Valid([]byte(out)) {
