@@ -11,8 +11,12 @@ import (
 func (s *Identifier) applyFacts(t *track, facts *cluster.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		c := &s.candidates[i]
-		if reason, evidence := s.contradicts(facts, b, int(c.sample), &t.lines[c.line], t); reason != metric.Measured {
+		l := &t.lines[c.line]
+		if reason, evidence := s.contradicts(facts, b, int(c.sample), l, t); reason != metric.Measured {
 			s.reject(t, c, b, reason, evidence)
+		}
+		if sample := &b.Samples[c.sample]; l.appeared != 0 && !(factsCover(facts, &sample.Entity) && s.appearedLately(facts, b, sample, l)) {
+			l.appeared = 0
 		}
 	}
 }
@@ -27,11 +31,11 @@ func (s *Identifier) contradicts(facts *cluster.Facts, b *metric.Batch, i int, l
 	}
 	pod := facts.PodOf(b, i)
 	if pod == nil {
-		return s.unknownPod(facts, b, sample, &l.core, t)
+		return s.unknownPod(facts, b, sample, l, t)
 	}
 	t.unknown = -1
 	reason, rule := s.contradiction(facts, b, sample, pod, &l.core)
-	if rule == ruleUID && s.appearedLately(sample, l, b) {
+	if (rule == ruleUID || rule == rulePlace && isOtherPod(pod, l.uid)) && s.appearedLately(facts, b, sample, l) && !s.wasKnown(b, sample, &l.core) {
 		reason = metric.Measured
 	}
 	switch reason {
@@ -75,10 +79,13 @@ func (s *Identifier) contradiction(facts *cluster.Facts, b *metric.Batch, sample
 	}
 	present := isPresentRun(c, known, start, b)
 
-	if pod.Node != "" && b.Node != "" && pod.Node != b.Node && !outlived {
+	other := isOtherPod(pod, known.uid)
+	newer := outlived || other && s.isNewer(facts, pod, start, known, b)
+	newer = newer && !(other && s.wasKnown(b, sample, known))
+	if pod.Node != "" && b.Node != "" && pod.Node != b.Node && !newer {
 		return metric.OtherNode, rulePlace
 	}
-	if known.uid != "" && !named && !outlived && !s.isNewer(facts, pod, start, known, b) {
+	if other && !newer {
 		return metric.OldPod, ruleUID
 	}
 	// Age is the weakest evidence: the clock may have been put back since the pod started.
@@ -140,16 +147,24 @@ func (s *Identifier) outlives(facts *cluster.Facts, pod *cluster.Pod, start int6
 }
 
 // isNewer reports whether an instance of another UID than pod's is of a later pod of that name,
-// which the API server may not have named yet: it began after pod, lately, and the API server
-// never knew its UID.
+// which the API server may not have named yet: it began after pod, and lately.
 func (s *Identifier) isNewer(facts *cluster.Facts, pod *cluster.Pod, start int64, known *core, b *metric.Batch) bool {
-	return !known.known && s.beganLately(facts, start, known.origin, b) && !pod.Started.IsZero() && start > pod.Started.UnixNano()
+	return s.beganLately(facts, start, known.origin, b) && !pod.Started.IsZero() && start > pod.Started.UnixNano()
 }
 
-// appearedLately reports whether a line without a start appeared where the previous answer had
-// another one of its name, so lately that the API server may not have said so yet.
-func (s *Identifier) appearedLately(sample *metric.Sample, l *line, b *metric.Batch) bool {
-	return startOf(sample, &l.core) == 0 && l.appeared != 0 && reportTime(sample)-l.appeared < int64(metric.FactsLag(b.Interval))
+// isOtherPod reports whether uid is known, and is not pod's.
+func isOtherPod(pod *cluster.Pod, uid metric.PodUID) bool { return uid != "" && !pod.HasUID(uid) }
+
+// appearedLately reports whether a line without a start appeared after the previous answer, so
+// lately that the API server may not have named its pod yet.
+func (s *Identifier) appearedLately(facts *cluster.Facts, b *metric.Batch, sample *metric.Sample, l *line) bool {
+	return startOf(sample, &l.core) == 0 && l.appeared != 0 && !l.known && facts.At.UnixNano()-l.appeared <= int64(metric.FactsLag(b.Interval))
+}
+
+// wasKnown reports whether the API server knew the UID of a line in an earlier round: by this
+// line, or by another one of the pod, such as an earlier run of a container.
+func (s *Identifier) wasKnown(b *metric.Batch, sample *metric.Sample, known *core) bool {
+	return known.known || s.anyLine(b, b.Slots.PodOf(sample.Slot), func(l *core) bool { return l.known && l.uid == known.uid })
 }
 
 // isPresentRun reports whether an instance is the present run of c: the IDs are equal, or, if
@@ -197,16 +212,16 @@ func (s *Identifier) wasReadBefore(began time.Time, sample *metric.Sample, b *me
 func cutToSeconds(start int64) bool { return start%int64(time.Second) == 0 }
 
 // unknownPod accepts a pod that the API server has never known for one interval, and a line that
-// began lately for longer: weir may learn of it later than its node. A line whose pod the API
-// server once knew is of a pod that is deleted, even if the node still reports it.
-func (s *Identifier) unknownPod(facts *cluster.Facts, b *metric.Batch, sample *metric.Sample, known *core, t *track) (metric.Reason, metric.Evidence) {
+// began or appeared lately for longer: weir may learn of it later than its node. A line whose
+// pod the API server once knew is of a pod that is deleted, even if the node still reports it.
+func (s *Identifier) unknownPod(facts *cluster.Facts, b *metric.Batch, sample *metric.Sample, l *line, t *track) (metric.Reason, metric.Evidence) {
 	if t.unknown < 0 {
 		t.unknown = s.clock
 	}
-	switch start := startOf(sample, known); {
-	case known.known:
+	switch {
+	case l.known:
 		return metric.OldPod, metric.Evidence{Rule: ruleUID}
-	case s.clock-t.unknown < b.Interval, s.beganLately(facts, start, known.origin, b):
+	case s.clock-t.unknown < b.Interval, s.beganLately(facts, startOf(sample, &l.core), l.origin, b), s.appearedLately(facts, b, sample, l):
 		return metric.Measured, metric.Evidence{}
 	}
 	return metric.OldPod, metric.Evidence{Rule: ruleUnknown}

@@ -42,6 +42,7 @@ type Identifier struct {
 	now            time.Time     // of the last batch
 	clock          time.Duration // since the first batch; it stops while reads fail
 	lastAnswer     time.Duration // clock at the previous answer
+	lastAnswerAt   int64         // when the previous answer came, by our clock
 	answers        uint32        // reads that succeeded
 	lastID         uint32        // of the newest line
 	lastCrossCheck time.Duration
@@ -106,7 +107,7 @@ func (s *Identifier) Process(facts *cluster.Facts, b *metric.Batch, now time.Tim
 		s.mergePartialSamples(b)
 	}
 	if !b.Failed() {
-		s.lastAnswer = s.clock
+		s.lastAnswer, s.lastAnswerAt = s.clock, now.UnixNano()
 		s.forget(b, s.clock-s.rememberFor(b), s.answers)
 		s.forgetOldPods(b)
 	}

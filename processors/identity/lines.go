@@ -60,8 +60,8 @@ func (s *Identifier) match(t *track, facts *cluster.Facts, b *metric.Batch) {
 		sample := &b.Samples[c.sample]
 		s.startLine(t, c, sample)
 		l := &t.lines[c.line]
-		if l.born = s.newborn(t, sample); t.answer+1 == s.answers {
-			l.appeared = t.latest
+		if l.born = s.newborn(t, sample); sample.Instance.Start == 0 && s.answers > 1 {
+			l.appeared = s.lastAnswerAt
 		}
 		if unreadCPU(sample) && t.answer+1 == s.answers && !t.unread {
 			l.since = t.latest // its first counter may tell

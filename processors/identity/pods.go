@@ -1,8 +1,6 @@
 package identity
 
 import (
-	"slices"
-
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -90,27 +88,15 @@ func (s *Identifier) forgetOldPods(b *metric.Batch) {
 	}
 	s.hasOldPods = false
 	for k := range s.tracks {
-		if t := s.tracks[k].full; t != nil && t.oldPod != "" && !s.remembersPod(b, uint32(k), t.oldPod) {
-			t.oldPod = ""
-		} else if t != nil && t.oldPod != "" {
+		t := s.tracks[k].full
+		switch {
+		case t == nil || t.oldPod == "":
+		case s.anyLine(b, uint32(k), func(l *core) bool { return l.uid == t.oldPod }):
 			s.hasOldPods = true
+		default:
+			t.oldPod = ""
 		}
 	}
-}
-
-// remembersPod reports whether a line of the pod in slot pod, or of one of its containers, has
-// the UID.
-func (s *Identifier) remembersPod(b *metric.Batch, pod uint32, uid metric.PodUID) bool {
-	for k := range s.tracks {
-		switch e := &s.tracks[k]; {
-		case s.reported[k] == 0 || b.Slots.PodOf(uint32(k)) != pod:
-		case e.full == nil && e.uid == uid:
-			return true
-		case e.full != nil && slices.ContainsFunc(e.full.lines, func(l line) bool { return l.uid == uid }):
-			return true
-		}
-	}
-	return false
 }
 
 // oldPodOf returns the old UID of the pod that sample i belongs to; "" if none is known.

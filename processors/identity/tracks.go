@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -33,8 +34,8 @@ type line struct {
 	answer uint32 // number of the last answer that reported it
 	lostTo uint32 // the line that was preferred when it was last rejected
 	since  int64  // newest time in the answer before the line began, if no counter of the line was read yet; else 0
-	// appeared is the newest time in the previous answer, if that reported the entity without
-	// the line; else 0.
+	// appeared is when the answer before the line's first one came, by our clock. It is 0 if
+	// there was none, if the line has a start, or if the API server knows the pod or would.
 	appeared int64
 	rule     string        // the rule that rejected it last
 	lost     metric.Reason // the reason; Measured if it was not rejected
@@ -104,9 +105,6 @@ func (m *memory) shut(k int, answers uint32) {
 	if !t.plain(answers) {
 		return
 	}
-	if len(t.lines) > 0 {
-		t.lines[0].appeared = 0
-	}
 	if m.keepFull {
 		return
 	}
@@ -127,7 +125,7 @@ func (t *track) plain(answers uint32) bool {
 	}
 	l := &t.lines[0]
 	return t.chosen == l.id && t.answer == answers && l.answer == answers && t.latest == l.time && l.cpu >= 0 &&
-		l.path == "" && l.inode == 0 && l.lost == metric.Measured && l.lostTo == 0 && l.rule == ""
+		l.path == "" && l.inode == 0 && l.lost == metric.Measured && l.lostTo == 0 && l.rule == "" && l.appeared == 0
 }
 
 // memory holds the tracks by the slots of their entities. A part has no track of its own.
@@ -182,6 +180,22 @@ func (m *memory) forget(b *metric.Batch, since time.Duration, answer uint32) {
 			b.Slots.Keep(uint32(k))
 		}
 	}
+}
+
+// anyLine reports whether is is true of a line of the pod in the given slot, or of one of its
+// containers.
+func (m *memory) anyLine(b *metric.Batch, pod uint32, is func(*core) bool) bool {
+	for k := range m.tracks {
+		e := &m.tracks[k]
+		switch {
+		case m.reported[k] == 0 || pod == 0 || b.Slots.PodOf(uint32(k)) != pod:
+		case e.full == nil && e.id != 0 && is(&e.core):
+			return true
+		case e.full != nil && slices.ContainsFunc(e.full.lines, func(l line) bool { return is(&l.core) }):
+			return true
+		}
+	}
+	return false
 }
 
 // podTrack returns the track of the pod that sample i is or belongs to; -1 if none is
