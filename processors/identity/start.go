@@ -32,6 +32,7 @@ func (s *Identifier) applyStart(t *track, facts *cluster.Facts, b *metric.Batch)
 	if s.remaining() < 2 {
 		return
 	}
+	s.applyPresentRun(t, facts, b)
 	latest := -1
 	for i, c := range s.candidates {
 		if c.rejected || t.start(c, b) == 0 {
@@ -71,6 +72,29 @@ func (s *Identifier) applyStart(t *track, facts *cluster.Facts, b *metric.Batch)
 			s.rejectFor(t, c, s.candidates[moving], b, metric.OlderStart, ruleMovement)
 		} else if l.id == t.chosen {
 			t.chosen = t.moved // still without evidence: the younger one may rest
+		}
+	}
+}
+
+// applyPresentRun rejects candidates that started later than the run that the API server names,
+// if it would name them by now: their start is by a clock that was put back since. But if the
+// other one moved since the named run did, the API server may be late for longer.
+func (s *Identifier) applyPresentRun(t *track, facts *cluster.Facts, b *metric.Batch) {
+	for i := range s.candidates {
+		present := &s.candidates[i]
+		if present.rejected || present.run == nil {
+			continue
+		}
+		rests := t.lines[present.line].stillFor(&b.Samples[present.sample])
+		for j := range s.candidates {
+			c := &s.candidates[j]
+			l, start := &t.lines[c.line], t.start(*c, b)
+			if c.rejected || c.run != nil || start-t.start(*present, b) <= int64(startJitter) || !s.wouldKnow(facts, start, l.origin, b) {
+				continue
+			}
+			if rests <= l.stillFor(&b.Samples[c.sample]) && (rests < stillness || l.id != t.chosen) {
+				s.rejectFor(t, c, *present, b, metric.OldContainer, ruleStart)
+			}
 		}
 	}
 }
