@@ -67,15 +67,13 @@ func (s *Calculator) readingsStepped(b *metric.Batch) bool {
 	return stepped*2 > voters || voters > 1 && back*2 > voters
 }
 
-// timeIsSure reports whether a reading certainly has its time from the clock as it is set now.
-// After a step, the next readings of each series may still be from before it, and so may the
-// first readings of a series that begins then: a node sends readings that are seconds old, and
-// repeats some. A reading in the future of its own answer was taken while the clock was set
-// otherwise, even if no answer shows the step. Without a step, the first reading of a series is
-// not accepted if it is older than stepLimit, by the time that the node reports.
+// timeIsSure reports whether a reading certainly has its time from the clock as it is set now. A
+// reading in the future of its own answer was taken while the clock was set otherwise, even if no
+// answer shows the step. Without a step, the first reading of a series is not accepted if it is
+// older than stepLimit, by the time that the node reports.
 func (s *Calculator) timeIsSure(sr *series, at int64, b *metric.Batch) bool {
 	first := sr.newest == 0 && sr.doubt == 0
-	doubtful := sr.unsure || first && s.stepped >= 0 && s.clock-s.stepped <= stepLimit
+	doubtful := sr.unsure || first && s.steppedLately()
 	if b.NodeTime == 0 {
 		apart := time.Duration(at-sr.newest) - (s.clock - sr.since)
 		return !doubtful || sr.newest == 0 || at < sr.newest || apart > stepLimit || apart < -stepLimit
@@ -84,17 +82,40 @@ func (s *Calculator) timeIsSure(sr *series, at int64, b *metric.Batch) bool {
 	switch {
 	case age < -time.Second-b.Resolution:
 		return false
-	case doubtful && (at == sr.newest || !s.isSinceStep(at, age)):
+	case doubtful && (at == sr.newest || s.stepped >= 0 && !s.isSinceStep(sr, at, age)):
 		return false
 	}
-	return sr.n > 0 || age <= stepLimit
+	if sr.n > 0 && !s.steppedLately() && age < forgetAfter {
+		s.oldest = max(s.oldest, age)
+	}
+	return !first || age <= stepLimit
 }
 
 // isSinceStep reports whether a reading is certainly from after the last step of the node's
-// clock. age is how old it is by the clock as it is set now. If it were from before the step,
-// the clock could have shown its time then. If the clock was put back, it would also be older
-// than it seems by as much, and no reading is older than stepLimit when it is first reported.
-func (s *Calculator) isSinceStep(at int64, age time.Duration) bool {
+// clock. age is how old it is by the clock as it is set now.
+//
+// A reading that an earlier answer since the step did not have is from after the step, because
+// nodes report the newest reading, unless their readings are always old. The time alone would
+// not show that: the clock may have stepped twice between two answers, and nobody knows what it
+// showed in between. But answers may overtake each other. So the reading must also have a time
+// that the clock could not have shown without the step, or, if the clock was put back, be too
+// old for one from before. What comes later than a reading can be old is from after the step.
+func (s *Calculator) isSinceStep(sr *series, at int64, age time.Duration) bool {
+	if !s.steppedLately() {
+		return age <= s.clock-s.stepped
+	}
+	if sr.doubt == 0 || s.oldest > stepLimit {
+		return false
+	}
 	back := -s.node.StepSize
-	return at > s.node.LatestBeforeStep || back > 0 && (s.clock-s.stepped > stepLimit || age >= stepLimit+time.Second-back)
+	return at > s.node.LatestBeforeStep || back > 0 && age >= stepLimit+time.Second-back
 }
+
+// steppedLately reports whether a reading from before the last step of the node's clock may
+// still be reported.
+func (s *Calculator) steppedLately() bool {
+	return s.stepped >= 0 && s.clock-s.stepped <= s.oldestReading()
+}
+
+// oldestReading returns how old a reading may be when it is first reported.
+func (s *Calculator) oldestReading() time.Duration { return max(stepLimit, s.oldest) }

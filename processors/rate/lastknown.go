@@ -20,6 +20,21 @@ func (s *Calculator) lastKnownFor(b *metric.Batch) time.Duration {
 	return max(3*b.Interval, time.Minute)
 }
 
+// mayHold reports whether the last known value of a group may be served although the clock
+// stepped since it was measured, and no stored readings are left to compare sample with: it is
+// not too old, the counter did not fall, and neither the start nor the ID says that another
+// instance began.
+func (s *Calculator) mayHold(t *track, g metric.Group, sample *metric.Sample, b *metric.Batch) bool {
+	if b.NodeTime == 0 || s.clock-t.groups[g].series.since > s.lastKnownFor(b) {
+		return false
+	}
+	of := counters[g][0].of
+	was, _ := t.last.get(of)
+	is, ok := sample.Values.Get(of)
+	i := &sample.Instance
+	return ok && is >= was && (t.steady || i.Start == 0 || i.ID != "" || i.Inode != 0)
+}
+
 // markMeasured gives a group the reason Measured, unless identity marked it Ambiguous.
 func markMeasured(sample *metric.Sample, g metric.Group) {
 	if sample.Reasons[g] == metric.Unjudged {
@@ -55,6 +70,8 @@ func (s *Calculator) repeatLastKnown(t *track, sample *metric.Sample, b *metric.
 			}
 			sample.Reasons[g] = last.reason
 		case reason == metric.NoData:
+		case last.hasNumbers() && last.series.stepped:
+			s.rejectGroup(sample, g, metric.ClockStep, b, t)
 		case last.hasNumbers():
 			s.rejectGroup(sample, g, metric.Stale, b, t)
 		default:
@@ -269,12 +286,12 @@ func (s *Calculator) wasReadBefore(t *track, c *cluster.Container, b *metric.Bat
 	return !began && s.node.WasReadBefore(t.lastTime(), c.StartedAt, s.now, slack)
 }
 
-// endsBefore reports whether the stored CPU readings are all from before the start of run. It
-// drops the readings that are.
+// endsBefore reports whether the stored CPU readings are all from before the start of run, or
+// were dropped when the clock stepped. It drops the readings that are.
 func (t *track) endsBefore(run *cluster.Container) bool {
 	sr := &t.groups[metric.CPU].series
 	if sr.n == 0 {
-		return false
+		return sr.stepped // the last known value may be of the earlier run
 	}
 	started, older := run.StartedAt.UnixNano(), 0
 	for older < sr.n && sr.entries[older].time < started {

@@ -42,11 +42,12 @@ type Calculator struct {
 	round    uint32
 	cores    cores
 	node     metric.NodeClock
-	answers  int // reads that succeeded
+	answers  int           // reads that succeeded
+	oldest   time.Duration // the age of the oldest reading when it was first reported
 	// Our clock when the node's clock last stepped, and when a reported start last moved;
 	// negative if never.
 	stepped, startMoved time.Duration
-	latestShown         int64  // the latest time that the node's clock can have shown before any step
+	latestShown         int64  // the latest time that the node's clock can have shown before the steps of the last ten minutes
 	scanned             uint32 // the last round in which startsMove read all starts
 }
 
@@ -76,6 +77,9 @@ func (s *Calculator) Process(facts *cluster.Facts, b *metric.Batch, now time.Tim
 	clear(s.reported)
 	var t track // the current one
 	if s.clockStepped(b) {
+		if s.clock-s.stepped > forgetAfter {
+			s.latestShown = 0
+		}
 		s.stepped, s.latestShown = s.clock, max(s.latestShown, s.node.LatestBeforeStep)
 		for slot := range s.tracks.len() { // also those that this batch does not report
 			if !s.tracks.empty(slot) {
@@ -213,12 +217,19 @@ func (s *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, po
 		if !sr.unsure {
 			sr.newest, sr.since = at, s.clock
 		}
-		if sr.n > 0 && t.groups[g].hasNumbers() {
-			return // no step is known that parts the stored readings from later ones: repeatLastKnown serves
+		lately := s.steppedLately()
+		if lately {
+			sr.stepped, sr.reset = true, true // the start may also be from before it
+		}
+		if t.groups[g].hasNumbers() && (sr.n > 0 || s.mayHold(t, g, sample, b)) {
+			return // repeatLastKnown serves
 		}
 		reason := metric.FirstSample // it only came late
-		if sr.stepped || s.stepped >= 0 && s.clock-s.stepped <= stepLimit || b.NodeTime != 0 && at > b.NodeTime {
+		if sr.stepped || b.NodeTime != 0 && at > b.NodeTime {
 			reason = metric.ClockStep
+		}
+		if lately && sr.unsure {
+			due = max(due, s.stepped+s.oldestReading()-s.clock)
 		}
 		s.rejectReading(sample, g, reason, due, metric.CounterReading{}, b)
 		return
@@ -252,7 +263,12 @@ func (s *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, po
 			reason = metric.ClockStep
 		}
 	}
+	since := sr.since
 	sr.store(&e, s.clock, s.target(b))
+	if reason == metric.ClockStep && t.groups[g].hasNumbers() && s.mayHold(t, g, sample, b) {
+		sr.since = since // of the last known value, which repeatLastKnown serves
+		return
+	}
 	if reason == metric.Measured {
 		markMeasured(sample, g)
 	} else {

@@ -52,12 +52,10 @@ func (s *Calculator) leastLife(i *metric.Instance, b *metric.Batch) time.Duratio
 
 // steppedSince reports whether a start may be from before a step of the node's clock. Then the
 // start and the readings are by different clocks. A clock that stepped back shows some times
-// twice, so a start up to the latest time that it showed counts as from before.
+// twice, so a start up to the latest time that it showed counts as from before, unless the step
+// was long ago: no container that began before it would be young.
 func (s *Calculator) steppedSince(start int64, b *metric.Batch) bool {
-	if b.NodeTime != 0 {
-		return s.stepped >= 0 && start <= s.latestShown
-	}
-	return s.stepped >= 0 && s.clock-s.stepped <= forgetAfter
+	return s.stepped >= 0 && s.clock-s.stepped <= forgetAfter && (b.NodeTime == 0 || start <= s.latestShown)
 }
 
 // steady reports whether a start equals the previous one, to a thousandth of the instance's

@@ -119,7 +119,7 @@ func (t *track) distrustNextReading() {
 	t.resetBaselines()
 	for g := range t.groups {
 		if sr := &t.groups[g].series; sr.on {
-			sr.stepped, sr.unsure = true, true
+			sr.stepped, sr.unsure, sr.doubt = true, true, 0
 		}
 	}
 }

@@ -101,7 +101,7 @@ var causes = []cause{
 			pick(c.r, []string{c.f("finish pod=%s at=%s", c.pod(), c.at()), c.f("finish pod=%s container=%s at=%s", c.pod(), c.container(), c.at()), c.f("terminate pod=%s at=%s for=%s", c.pod(), c.at(), c.within(10*time.Second, 40*time.Second))}),
 		}
 	}},
-	{name: "clock-steps", text: "the node's clock steps by seconds, often", known: known{wrong: 5_000, doubtful: 500, ended: 500}, faults: func(c *chooser, s *schedule) (list []string) {
+	{name: "clock-steps", text: "the node's clock steps by seconds, often", known: noneWrong, faults: func(c *chooser, s *schedule) (list []string) {
 		at := c.within(c.begun, c.until/2)
 		for range 2 + c.r.IntN(3) {
 			list = append(list, c.f("clockstep node=%s at=%s by=%s", c.node(), at, signed(c.r, c.within(leastStep, 20*time.Second))))

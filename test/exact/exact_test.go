@@ -22,7 +22,7 @@
 // clocks that step by seconds, facts that are late, stand still or go back, two
 // cgroup paths, zeros, start times that are wrong. Some of their numbers are
 // known to be wrong: cause.known is how many in a million readings the test
-// accepts: none for most, 5,000 for the worst. It is lowered whenever a cause is
+// accepts: none for most, 2,000 for the worst. It is lowered whenever a cause is
 // mended. Up to 500 are of a run that the API server has not named since the
 // last round, and up to 500 of the wrong one of two Ambiguous duplicates.
 //

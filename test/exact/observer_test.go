@@ -26,6 +26,7 @@ type observer struct {
 	answers  int
 	trails   map[*simulator.Life]*trail
 	mentions map[string]*mention
+	stepped  int64 // when an answer last showed a step of the node's clock; 0 if never
 	appeared map[pair]bool
 	together map[pair]int64 // when they were last reported together
 }
@@ -42,6 +43,8 @@ type trail struct {
 	firstCPU        int64
 	lastCPU         int64
 	lastStamp, last int64
+	doubt           int64 // when the reading was taken that was delivered first since the clock stepped
+	doubted         int64 // the step after which that was
 	other           int64 // when the counter of another cgroup was last delivered under its ID
 }
 
@@ -65,6 +68,9 @@ func (e *observer) observe(d delivery) {
 		return
 	}
 	e.answers++
+	if d.was != d.is {
+		e.stepped = d.now
+	}
 	lines := map[string][]*simulator.ReportedSample{}
 	for i := range d.reports {
 		name := nameOf(d.reports[i].Life)
@@ -236,14 +242,38 @@ func (e *observer) read(r *simulator.ReportedSample, d delivery) {
 	if n := len(t.readings); n > 0 && t.readings[n-1].shift == shift && stamp <= t.readings[n-1].stamp {
 		return // a repeated line, or a late one
 	}
-	if d.was != d.is && stamp <= d.now+d.was+int64(time.Second) {
-		return // this may be from before the clock stepped
+	if e.mayPrecedeStep(t, r, d) {
+		return
 	}
 	if len(t.readings) == 0 {
 		t.firstCPU = r.CPU
 	}
 	t.lastCPU, t.lastStamp = r.CPU, stamp
 	t.readings = append(t.readings, reading{stamp, shift, d.now})
+}
+
+// oldestReading is how old a reading may be when it is delivered: 15 s until
+// the node reads the cgroup again, and 20 s if the answer is late.
+const oldestReading = 35 * time.Second
+
+// mayPrecedeStep reports whether a reading may be from before the answer that
+// last showed a step of the node's clock.
+//
+// Nobody can know which clock such a reading has its time from. If an answer at
+// A shows no step and the next one, at B, one of 22 s, the clock may have been
+// put ahead by 16 s at some time between them and by 6 s later, or by 100 s and
+// back by 78 s. A reading from between A and B can thus have any time at all.
+// Hence only its delivery can show that a reading is from after B: it comes more
+// than oldestReading after B, or an earlier answer of B or later has another
+// reading of that counter, as nodes report the newest one.
+func (e *observer) mayPrecedeStep(t *trail, r *simulator.ReportedSample, d delivery) bool {
+	if e.stepped == 0 || d.now-e.stepped > int64(oldestReading) {
+		return false
+	}
+	if t.doubted != e.stepped {
+		t.doubt, t.doubted = r.At, e.stepped
+	}
+	return r.At == t.doubt
 }
 
 // start adds the start time of a line, and whether the line names its pod.

@@ -23,10 +23,8 @@ import (
 //     by their timestamps. Ten seconds is the shortest window that weir promises.
 //     Where timestamps are rounded down to seconds, it is thirty, because the
 //     rounding would be too large an error of a shorter window.
-//   - The node's clock did not step between the two readings. An answer that
-//     shows a step may also contain readings from before it; of these, only
-//     readings count with a time that the clock could not have shown without the
-//     step.
+//   - The node's clock did not step between the two readings, and both are
+//     certainly from after its last step (see mayPrecedeStep).
 //   - The later reading was delivered within the hold: three intervals, but at
 //     least a minute.
 //   - Without an API server, no two answers in a row lacked the container between

@@ -270,6 +270,9 @@ func (p *play) verdict(v *value, l *simulator.Life, d delivery) string {
 		}
 		return isDenied
 	}
+	if p.hasHiddenStep(&v.claim) {
+		return "a step of the clock which nothing shows"
+	}
 	if l != nil && (d.facts == nil || p.named(l, d)) {
 		if ok, _ := p.isKnown(l.Container.Pod, []*simulator.Life{l}, p.aheadAt(l.Container.Pod.Node, d.now), d); ok {
 			return isDecidable
@@ -295,16 +298,28 @@ func (p *play) excuse(v *value, d delivery) string {
 	if apart := from - v.start; p.slack > startSlack && max(apart, -apart) <= int64(time.Second) && d.facts == nil {
 		return "its start is wrong, and nobody knows a better one"
 	}
-	// The window may have two steps in it which nearly cancel each other.
-	steps := append([]span{{from: math.MinInt64 / 2}}, p.stepsOf(p.sourceOf(v.entity.Node).node)...)
-	for i, a := range steps {
-		for _, b := range steps[i+1:] {
-			if by := b.shift - a.shift; by != 0 && max(by, -by) < int64(leastStep) && b.from+b.shift >= from && b.from+a.shift <= v.window.End {
-				return "a step of the clock which nothing shows"
+	return ""
+}
+
+// hasHiddenStep reports whether the clock stepped in the window of c, by so
+// little in all that no answer shows it. Nobody can know then that the counter
+// moved by as much in a longer or shorter time, neither when that is measured
+// nor when it is repeated.
+func (p *play) hasHiddenStep(c *claim) bool {
+	from, cut := c.window.End-int64(c.window.Length), int64(c.clock)
+	used := c.rate / float64(time.Second) * float64(c.window.Length)
+	for _, l := range p.candidates(c.entity) {
+		for _, begin := range p.really(l.Container.Pod.Node, from, from+cut) {
+			for _, end := range p.really(l.Container.Pod.Node, c.window.End, c.window.End+cut) {
+				by, low, high := end.shift-begin.shift, float64(l.CPU(end.from)-l.CPU(begin.to)), float64(l.CPU(end.to)-l.CPU(begin.from))
+				slack := accuracy * math.Max(high, 1000)
+				if begin.from <= end.to && by != 0 && max(by, -by) < int64(leastStep) && used >= low-slack && used <= high+slack {
+					return true
+				}
 			}
 		}
 	}
-	return ""
+	return false
 }
 
 // hadMemory reports whether a life had the memory of v at its time.
