@@ -324,7 +324,8 @@ func (s *Identifier) unread(t *track, c candidate, b *metric.Batch, bear time.Du
 // lately: that line is missing from this answer, but is still the living instance. It does not
 // reject the present run that the API server reports, nor a candidate that lost without
 // evidence and is now known to have the later start. A second path of one container may have
-// any start, so neither helps it; but it may be the last path, or show the same cgroup.
+// any start, so neither helps it; but it may be the last path, or show the same cgroup. It stays
+// rejected for as long as it is alone if it was made long after the run that has its ID.
 func (s *Identifier) rejectFormerLoser(t *track, facts *cluster.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		c := &s.candidates[i]
@@ -348,7 +349,19 @@ func (s *Identifier) rejectFormerLoser(t *track, facts *cluster.Facts, b *metric
 				return
 			}
 		}
+		if secondPath && l.number() != l.lostTo && madeLater(facts, b, int(c.sample)) {
+			s.reject(t, c, b, l.lost, metric.Evidence{Rule: l.rule})
+		}
 	}
+}
+
+// madeLater reports whether sample i has the ID of the present run by the API server, and a start
+// long after it: the run began in another cgroup.
+func madeLater(facts *cluster.Facts, b *metric.Batch, i int) bool {
+	is := &b.Samples[i].Instance
+	run := facts.PodOf(b, i).Container(b.Samples[i].Entity.Name)
+	return run != nil && run.State == cluster.StateRunning && is.ID != "" && run.ID == is.ID &&
+		is.Start != 0 && is.Origin != metric.StartCgroup && is.StartTime().Sub(run.StartedAt) > startJitter
 }
 
 // stillAmbiguous reports whether the only remaining candidate was once preferred without

@@ -67,7 +67,7 @@ var causes = []cause{
 			c.f("restart pod=%s at=%s", c.pod(), c.at()),
 		}
 	}},
-	{name: "own-counters", text: "one container has two cgroup paths, each with its counter", known: known{wrong: 2_000, doubtful: 500, ended: 500}, faults: func(c *chooser, s *schedule) []string {
+	{name: "own-counters", text: "one container has two cgroup paths, each with its counter", known: noneWrong, faults: func(c *chooser, s *schedule) []string {
 		return []string{c.f("duplicate pod=%s at=%s%s style=own-counters", c.pod(), c.early(), c.span(20, 200))}
 	}},
 	{name: "starts-off", text: "start times are wrong by milliseconds to minutes", known: noneWrong, faults: func(c *chooser, s *schedule) []string {
@@ -109,7 +109,7 @@ var causes = []cause{
 		}
 		return append(list, c.f("restart pod=%s at=%s", c.pod(), c.at()))
 	}},
-	{name: "counter-zero", text: "the CPU counter reads 0, the memory does not", known: known{wrong: 2_000, doubtful: 500, ended: 500}, faults: func(c *chooser, s *schedule) []string {
+	{name: "counter-zero", text: "the CPU counter reads 0, the memory does not", known: noneWrong, faults: func(c *chooser, s *schedule) []string {
 		pod, at := c.pod(), c.early()
 		return []string{
 			pick(c.r, []string{"restart", "replace"}) + c.f(" pod=%s at=%s", pod, at),
@@ -159,7 +159,7 @@ var causes = []cause{
 	}},
 }
 
-// noneWrong is the known share of a cause without wrong numbers.
+// noneWrong is the known share of a cause whose numbers are all right.
 var noneWrong = known{doubtful: 500, ended: 500}
 
 // early returns a time in the first half of the schedule.

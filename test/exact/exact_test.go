@@ -20,11 +20,11 @@
 //
 // The schedules of a cause (causes_test.go) have one kind of trouble each:
 // clocks that step by seconds, facts that are late, stand still or go back, two
-// cgroup paths, zeros, start times that are wrong. Some of their numbers are
-// known to be wrong: cause.known is how many in a million readings the test
-// accepts: none for most, 2,000 for the worst. It is lowered whenever a cause is
-// mended. Up to 500 are of a run that the API server has not named since the
-// last round, and up to 500 of the wrong one of two Ambiguous duplicates.
+// cgroup paths, zeros, start times that are wrong. None of their numbers may be
+// wrong without an excuse. cause.known is how many in a million readings the
+// test accepts all the same: up to 500 of a run that the API server has not
+// named since the last round, and up to 500 of the wrong one of two Ambiguous
+// duplicates.
 //
 //	go test ./test/exact -run Causes -args -cause api-late -each 900     play one cause
 //	go test ./test/exact -run Causes -v -args -cause api-late -seed 12   tell one schedule
