@@ -1,7 +1,7 @@
 // Package memory stores what the pipeline measured and gives it to readers as immutable
 // snapshots. A LIST therefore never delays a scrape.
 //
-// It keeps two stores. The short one holds the full samples of the last round (or rounds) of
+// It keeps two stores. The short one holds the full samples of the last round of
 // each source of each node. The long one, the history, holds the metrics that APIs serve over
 // time, at the resolution they were read, in about two bytes a point.
 //

@@ -156,7 +156,7 @@ func (s *Sink) write(b *metric.Batch, node metric.NodeName) {
 	reported := len(sc.samples)
 
 	samples, d, moved := s.arrange(f, b, node)
-	latest := newRound(d, b.Ended, samples, sc.buffers.take(d.words))
+	latest := newRound(d, samples, sc.buffers.take(d.words))
 	if len(s.historyWriter.metrics) > 0 {
 		s.mu.bytes -= f.history.bytes
 		f.history.add(&s.historyWriter, &latest, samples, b.Resolution, now)
@@ -164,33 +164,27 @@ func (s *Sink) write(b *metric.Batch, node metric.NodeName) {
 	}
 	p := &publication{source: sourceView{
 		source: b.Source, clock: int64(b.Resolution), interval: int64(b.Interval),
-		lastRead: now, err: b.Err, samples: reported, history: f.history.historyView,
+		lastRead: now, err: b.Err, samples: reported, round: latest, history: f.history.historyView,
 	}}
 	v := &p.source
 	var (
-		old     []round
 		stood   verdictIndex
 		entries int
 	)
 	if before != nil {
-		old, stood, v.lastSuccess = before.rounds, before.verdicts, before.lastSuccess
-		entries = len(old[0].table.entries)
-		old = old[:min(len(old), s.opts.Rounds-1)]
+		stood, v.lastSuccess = before.verdicts, before.lastSuccess
+		entries = len(before.round.table.entries)
 	}
 	if b.Err == nil {
 		v.lastSuccess = now
 	}
 	v.verdicts = newVerdictIndex(node, sc.verdicts, stood, now)
-	p.rounds[0] = latest
-	if v.rounds = p.rounds[:]; len(old) > 0 {
-		v.rounds = append(append(make([]round, 0, 1+len(old)), latest), old...)
-	}
 	f.published = v
 	s.mu.entities += len(d.entries) - entries
 	was := f.generation
 	f.generation = s.publish(node, before, p, moved, now)
-	if before != nil && was == f.generation && s.opts.Rounds == 1 {
-		sc.buffers.giveBack(before.rounds[0].words) // no Snapshot has it
+	if before != nil && was == f.generation {
+		sc.buffers.giveBack(before.round.words) // no Snapshot has it
 	}
 	clear(sc.samples)
 	clear(sc.sorted)
@@ -205,7 +199,7 @@ func (s *Sink) arrange(f *sourceState, b *metric.Batch, node metric.NodeName) (_
 	sc := &s.mu.scratch
 	var d *entityTable
 	if f.published != nil {
-		d = f.published.rounds[0].table
+		d = f.published.round.table
 	}
 	if f.sortBySlot(d, b.SlotGeneration, sc) { // Fast path
 		return sc.sorted, d.withLayouts(sc.sorted), false
@@ -307,7 +301,7 @@ func (s *Sink) forget(source string, node metric.NodeName) {
 		return
 	}
 	delete(s.mu.sources, sourceKey{source, node})
-	s.mu.entities -= len(f.published.rounds[0].table.entries)
+	s.mu.entities -= len(f.published.round.table.entries)
 	s.mu.bytes -= f.history.bytes
 	s.publish(node, f.published, nil, true, 0)
 }

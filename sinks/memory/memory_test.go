@@ -198,27 +198,6 @@ func TestNodesHaveTheTimesOfReads(t *testing.T) {
 	}
 }
 
-func TestShortStoreKeepsRounds(t *testing.T) {
-	sink := New(Options{Rounds: 2})
-	for round := range 4 {
-		b := at("s", "n1", time.Duration(round)*15*time.Second)
-		use(b, on("n1", pod("a", "p")), float64(round), 1)
-		write(t, sink, b)
-	}
-	for back, want := range []float64{3, 2} {
-		ended, ok := sink.Snapshot().Round("s", "n1", back, func(s *metric.Sample) bool {
-			value(t, s, metric.CPUUsageRate, want)
-			return true
-		})
-		if at := epoch.Add(time.Duration(want) * 15 * time.Second); !ok || !ended.Equal(at) {
-			t.Errorf("round %d back: got %v %v, want %v", back, ended, ok, at)
-		}
-	}
-	if _, ok := sink.Snapshot().Round("s", "n1", 2, nil); ok {
-		t.Error("a third round was kept, want 2")
-	}
-}
-
 // A batch of many nodes counts as one batch for each node.
 func TestSourceOfMany(t *testing.T) {
 	sink := New(Options{})
@@ -278,12 +257,12 @@ func TestEntityLimit(t *testing.T) {
 }
 
 func TestParseOptions(t *testing.T) {
-	got, err := ParseOptions("?history=5m&metrics=cpu/usage_rate,memory_rss_bytes&rounds=2&entities=10&prefer=host,kubelet:summary")
+	got, err := ParseOptions("?history=5m&metrics=cpu/usage_rate,memory_rss_bytes&entities=10&prefer=host,kubelet:summary")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Options{
-		Rounds: 2, History: 5 * time.Minute, MaxEntities: 10,
+		History: 5 * time.Minute, MaxEntities: 10,
 		HistoryMetrics: []metric.ID{metric.CPUUsageRate, metric.MemoryRSS},
 		Preference:     []string{"host", "kubelet:summary"},
 	}
@@ -291,8 +270,8 @@ func TestParseOptions(t *testing.T) {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}
 	for spec, want := range map[string]string{
-		"?colour=red":     `sink memory has no option "colour": it has entities, history, metrics, prefer, rounds`,
-		"?rounds=0":       "parse option rounds of sink memory: 0 is not above 0",
+		"?colour=red":     `sink memory has no option "colour": it has entities, history, metrics, prefer`,
+		"?entities=0":     "parse option entities of sink memory: 0 is not above 0",
 		"?metrics=cpu":    `parse option metrics of sink memory: no metric is called "cpu": docs/metrics.md lists them`,
 		"file?history=1m": `sink memory takes no configuration, got "file": write memory:?history=15m`,
 	} {

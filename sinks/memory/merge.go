@@ -72,7 +72,7 @@ func entriesIn(kind metric.Kind, namespace metric.Namespace) entryRange {
 // returns false. The sample is valid until do returns.
 func (n *nodeView) each(in entryRange, rd *sampleReader, do func(*metric.Sample) bool) bool {
 	if len(n.sources) == 1 {
-		r := &n.sources[0].rounds[0]
+		r := &n.sources[0].round
 		from, to := in(r.table)
 		for i := from; i < to; i++ {
 			if r.table.layouts[r.table.entries[i].layout].empty() {
@@ -87,13 +87,13 @@ func (n *nodeView) each(in entryRange, rd *sampleReader, do func(*metric.Sample)
 	}
 	rd.resize(len(n.sources))
 	for k, v := range n.sources {
-		rd.sources[k].from, rd.sources[k].to = in(v.rounds[0].table)
+		rd.sources[k].from, rd.sources[k].to = in(v.round.table)
 	}
 	for {
 		var next *entityEntry
 		for k, v := range n.sources {
 			if of := &rd.sources[k]; of.from < of.to {
-				e := &v.rounds[0].table.entries[of.from]
+				e := &v.round.table.entries[of.from]
 				if next == nil || e.compare(next.entityName) < 0 {
 					next = e
 				}
@@ -103,7 +103,7 @@ func (n *nodeView) each(in entryRange, rd *sampleReader, do func(*metric.Sample)
 			return true
 		}
 		for k, v := range n.sources {
-			r, of := &v.rounds[0], &rd.sources[k]
+			r, of := &v.round, &rd.sources[k]
 			of.has = of.from < of.to && r.table.entries[of.from].compare(next.entityName) == 0
 			if of.has {
 				r.decode(of.from, &of.sample)
@@ -119,7 +119,7 @@ func (n *nodeView) each(in entryRange, rd *sampleReader, do func(*metric.Sample)
 // find fills rd.out with what n has of e. It reports whether there is a number to serve.
 func (n *nodeView) find(e *metric.Entity, rd *sampleReader) bool {
 	if len(n.sources) == 1 {
-		r := &n.sources[0].rounds[0]
+		r := &n.sources[0].round
 		i, ok := r.table.find(e)
 		if ok {
 			r.decode(i, &rd.out)
@@ -128,7 +128,7 @@ func (n *nodeView) find(e *metric.Entity, rd *sampleReader) bool {
 	}
 	rd.resize(len(n.sources))
 	for k, v := range n.sources {
-		r, of := &v.rounds[0], &rd.sources[k]
+		r, of := &v.round, &rd.sources[k]
 		var i int
 		if i, of.has = r.table.find(e); of.has {
 			r.decode(i, &of.sample)

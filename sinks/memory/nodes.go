@@ -17,7 +17,7 @@ type sourceView struct {
 	err         error
 	samples     int // in the batch, rejected ones included
 	verdicts    verdictIndex
-	rounds      []round // newest first; at least one
+	round       round
 	history     historyView
 }
 

@@ -14,9 +14,6 @@ import (
 
 // Options say how much is stored. The zero Options means the defaults.
 type Options struct {
-	// Rounds is how many rounds of full samples are kept for each source of each node. Default
-	// 1: only the last round.
-	Rounds int
 	// History is how far back the history reaches. Default 15 minutes; negative means no
 	// history.
 	History time.Duration
@@ -47,9 +44,6 @@ func DefaultHistoryMetrics() []metric.ID {
 const maxHistoryMetrics = 64
 
 func (o Options) withDefaults() Options {
-	if o.Rounds <= 0 {
-		o.Rounds = 1
-	}
 	if o.History == 0 {
 		o.History = 15 * time.Minute
 	}
@@ -69,10 +63,10 @@ func (o Options) withDefaults() Options {
 }
 
 // optionNames are the options of ParseOptions.
-var optionNames = []string{"entities", "history", "metrics", "prefer", "rounds"}
+var optionNames = []string{"entities", "history", "metrics", "prefer"}
 
 // ParseOptions parses the text after "memory:" in --sink=memory:[?OPTIONS], for instance
-// "?history=15m&metrics=cpu/usage_rate,memory/rss&rounds=3". Lists are separated by commas.
+// "?history=15m&metrics=cpu/usage_rate,memory/rss". Lists are separated by commas.
 // Metrics have Heapster's names, or Prometheus' without the prefix. history=0 keeps no history.
 func ParseOptions(spec string) (Options, error) {
 	var o Options
@@ -94,8 +88,6 @@ func ParseOptions(spec string) (Options, error) {
 			case o.History == 0:
 				o.History = -1
 			}
-		case "rounds":
-			o.Rounds, err = parsePositive(value)
 		case "entities":
 			o.MaxEntities, err = parsePositive(value)
 		case "prefer":
@@ -140,6 +132,5 @@ func OptionsHelp() string {
 	return `  entities              most to remember (default 1048576)
   history               how far back, such as 15m (default); 0 keeps none
   metrics               that have a history, separated by commas
-  prefer                sources whose values go first, separated by commas
-  rounds                to keep whole (default 1)`
+  prefer                sources whose values go first, separated by commas`
 }

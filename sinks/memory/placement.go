@@ -76,7 +76,7 @@ func choosePlacement(r *nodeList, ref metric.PodRef, nodes []metric.NodeName) (p
 // than requests and limits.
 func (n *nodeView) servesPod(ref metric.PodRef) bool {
 	for _, v := range n.sources {
-		d := v.rounds[0].table
+		d := v.round.table
 		for _, kind := range [...]metric.Kind{metric.Pod, metric.Container} {
 			from, to := d.rangeOfPod(kind, ref)
 			for i := from; i < to; i++ {
@@ -97,7 +97,7 @@ func (n *nodeView) servesPod(ref metric.PodRef) bool {
 func (n *nodeView) podStarted(ref metric.PodRef) (start int64) {
 	for _, kind := range [...]metric.Kind{metric.Pod, metric.Container} {
 		for _, v := range n.sources {
-			d := v.rounds[0].table
+			d := v.round.table
 			from, to := d.rangeOfPod(kind, ref)
 			for i := from; i < to; i++ {
 				start = max(start, d.entries[i].start)

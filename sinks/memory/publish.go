@@ -43,7 +43,6 @@ func (s *Sink) Snapshot() *Snapshot {
 // in memory, and those would keep earlier ones.
 type publication struct {
 	source  sourceView
-	rounds  [1]round
 	node    nodeView
 	sources [1]*sourceView
 }
@@ -96,10 +95,10 @@ func (s *Sink) publish(node metric.NodeName, before *sourceView, p *publication,
 func (s *Sink) movePods(node metric.NodeName, others []*sourceView, before *sourceView, p *publication) (gone []*podIdentity) {
 	var was, is []*podIdentity
 	if before != nil {
-		was = before.rounds[0].table.pods()
+		was = before.round.table.pods()
 	}
 	if p != nil {
-		is = p.source.rounds[0].table.pods()
+		is = p.source.round.table.pods()
 	}
 	var come []*podIdentity
 	for _, pod := range is {
@@ -130,7 +129,7 @@ func (s *Sink) movePods(node metric.NodeName, others []*sourceView, before *sour
 func anyReports(views []*sourceView, ref metric.PodRef) bool {
 	for _, v := range views {
 		for _, kind := range [...]metric.Kind{metric.Pod, metric.Container} {
-			if from, to := v.rounds[0].table.rangeOfPod(kind, ref); from < to {
+			if from, to := v.round.table.rangeOfPod(kind, ref); from < to {
 				return true
 			}
 		}

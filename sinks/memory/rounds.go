@@ -21,7 +21,6 @@ import (
 // So every number is exact, and a reader finds it without decoding those before it.
 type round struct {
 	table *entityTable
-	ended time.Time // when the read ended
 	words []uint64
 }
 
@@ -48,11 +47,11 @@ func (s bufferPool) giveBack(data []uint64) { s[cap(data)] = data[:0] }
 
 // newRound returns the round of samples, which are in d's order. It appends the records to
 // data, an empty slice.
-func newRound(d *entityTable, at time.Time, samples []*metric.Sample, data []uint64) round {
+func newRound(d *entityTable, samples []*metric.Sample, data []uint64) round {
 	for i, s := range samples {
 		data = appendRecord(data, &d.layouts[d.entries[i].layout], s)
 	}
-	return round{table: d, ended: at, words: data}
+	return round{table: d, words: data}
 }
 
 func appendRecord(data []uint64, sh *recordLayout, s *metric.Sample) []uint64 {

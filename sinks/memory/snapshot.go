@@ -97,7 +97,7 @@ func (s *Snapshot) nodesByNamespace(kind metric.Kind) map[metric.Namespace][]*no
 	for i := range s.nodes.names {
 		n := s.nodes.at(i)
 		for _, v := range n.sources {
-			for _, r := range v.rounds[0].table.namespaces {
+			for _, r := range v.round.table.namespaces {
 				if r.kind != kind {
 					continue
 				}
@@ -226,7 +226,7 @@ func (s *Snapshot) Pod(ref metric.PodRef) (pod *metric.Sample, containers []*met
 	pod, _ = s.Lookup(metric.Entity{Kind: metric.Pod, Node: n.name, Namespace: ref.Namespace, Pod: ref.Name})
 	var names []string
 	for _, v := range n.sources {
-		d := v.rounds[0].table
+		d := v.round.table
 		from, to := d.rangeOfPod(metric.Container, ref)
 		for i := from; i < to; i++ {
 			if c := d.entries[i].local.Value(); c.part == "" {
@@ -263,28 +263,4 @@ func (s *Snapshot) History(e metric.Entity, id metric.ID, from, to time.Time) []
 		}
 	}
 	return nil
-}
-
-// Round calls do with the samples of one round of one source of one node, until do returns
-// false. back is 0 for the last round, 1 for the one before, and so on. The samples have only
-// numbers of groups that were served, and are valid until do returns. ok is false if the round
-// is not stored.
-func (s *Snapshot) Round(source string, node metric.NodeName, back int, do func(*metric.Sample) bool) (ended time.Time, ok bool) {
-	n := s.nodes.get(node)
-	if n == nil || back < 0 {
-		return time.Time{}, false
-	}
-	i := slices.IndexFunc(n.sources, func(v *sourceView) bool { return v.source == source })
-	if i < 0 || back >= len(n.sources[i].rounds) {
-		return time.Time{}, false
-	}
-	r := &n.sources[i].rounds[back]
-	var sample metric.Sample
-	for i := range r.table.entries {
-		r.decode(i, &sample)
-		if !do(&sample) {
-			break
-		}
-	}
-	return r.ended, true
 }

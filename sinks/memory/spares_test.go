@@ -29,7 +29,7 @@ func TestRoundsNobodySawAreWrittenOver(t *testing.T) {
 			lastKnown[sink.Snapshot()] = float64(round)
 		}
 		for _, f := range sink.mu.sources {
-			arrays[&f.published.rounds[0].words[0]] = true
+			arrays[&f.published.round.words[0]] = true
 		}
 	}
 	for snap, want := range lastKnown {

@@ -20,7 +20,7 @@ func (s *Snapshot) EachPodUsage(do func(u *resourceusage.PodUsage) bool) {
 		n := s.nodes.at(i)
 		if len(n.sources) == 1 {
 			// Fast path: one source, with pods and containers in the same order.
-			r := &n.sources[0].rounds[0]
+			r := &n.sources[0].round
 			at := r.table.kinds[metric.Container]
 			for pod := r.table.kinds[metric.Pod]; pod < r.table.kinds[metric.Pod+1]; pod++ {
 				var ok bool
@@ -58,7 +58,7 @@ func (s *Snapshot) PodUsage(ref metric.PodRef, u *resourceusage.PodUsage) bool {
 	case len(n.sources) > 1:
 		return n.mergedUsage(ref, &sampleReader{}, u)
 	}
-	r := &n.sources[0].rounds[0]
+	r := &n.sources[0].round
 	pod, end := r.table.rangeOfPod(metric.Pod, ref)
 	at, _ := r.table.rangeOfPod(metric.Container, ref)
 	ok := false
@@ -77,7 +77,7 @@ func (s *Snapshot) NodeUsage(name metric.NodeName) (u resourceusage.Usage, over 
 	}
 	e := metric.Entity{Kind: metric.Node, Node: name}
 	if len(n.sources) == 1 {
-		r := &n.sources[0].rounds[0]
+		r := &n.sources[0].round
 		i, ok := r.table.find(&e)
 		if !ok {
 			return u, over, false

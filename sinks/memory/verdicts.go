@@ -203,7 +203,7 @@ func (n *nodeView) applicableVerdict(k int, st storedVerdict) storedVerdict {
 		if o == k {
 			continue
 		}
-		d := v.rounds[0].table
+		d := v.round.table
 		if i, ok := d.find(st.entity); ok {
 			sh := &d.layouts[d.entries[i].layout]
 			for g := range metric.NumGroups {
@@ -232,7 +232,7 @@ func (s *Snapshot) placementVerdicts(n *nodeView, yield func(metric.Verdict, tim
 	}
 	var sample metric.Sample
 	for _, v := range n.sources {
-		r := &v.rounds[0]
+		r := &v.round
 		for i := r.table.kinds[metric.Pod]; i < len(r.table.entries); i++ {
 			p, ok := s.placements[r.table.entries[i].podRef()]
 			if !ok {
