@@ -35,6 +35,6 @@
 //   - verdicts.go: verdictIndex, the verdicts of a source, and their times; SourceStatus.
 //   - nodes.go: nodeList and nodesByPod, which snapshots share. publish.go: how a round gets
 //     into the next Snapshot.
-//   - snapshot.go: what readers ask. merge.go: several sources of one node. placement.go:
+//   - snapshot.go: what readers ask. merge.go and podsources.go: several sources of one node. placement.go:
 //     several nodes that report one pod. totals.go: sums. usage.go: what metrics.k8s.io reads.
 package memory

@@ -33,11 +33,16 @@ type entityEntry struct {
 	// The fields of the entity's metric.Instance. The pod's UID is in its podIdentity.
 	start   int64
 	details *instanceDetails // nil for most
+	change  *lineChange      // nil unless the entity has had another line here
 	line    uint32
 	layout  uint32 // index in layouts
 	offset  uint32 // of its record in a round's words
 	origin  metric.StartOrigin
 }
+
+// lineChange is when a source began to report another line of an entity: the last reading of the
+// line before and the first of the line after it, by the node's clock.
+type lineChange struct{ last, first int64 }
 
 // instanceDetails is the fields of an instance that few sources report.
 type instanceDetails struct {
@@ -111,15 +116,20 @@ func (d *entityTable) matchesLayout(i int, s *metric.Sample) bool {
 	return d.layouts[d.entries[i].layout].matches(s)
 }
 
-// newEntityTable returns the table of sorted samples of one node. It shares names with old,
-// which may be nil.
-func newEntityTable(node metric.NodeName, generation uint64, samples []*metric.Sample, old *entityTable) *entityTable {
+// newEntityTable returns the table of sorted samples of one node. before is the previous round of
+// the source, or empty; its table shares names with the new one.
+func newEntityTable(node metric.NodeName, generation uint64, samples []*metric.Sample, before round) *entityTable {
+	old := before.table
 	d := &entityTable{node: node, generation: generation, entries: make([]entityEntry, len(samples))}
 	pods := podIdentities(samples, old)
 	for i, s := range samples {
 		e := &d.entries[i]
 		if at, ok := old.find(&s.Entity); ok {
-			e.local = old.entries[at].local
+			was := &old.entries[at]
+			e.local, e.change = was.local, was.change
+			if i := was.instance(); i.Line != s.Instance.Line && compareInstances(&i, &s.Instance) != sameInstance {
+				e.change = &lineChange{before.readAt(at), cmp.Or(s.Times[metric.CPU], s.Times[metric.Memory])}
+			}
 		} else {
 			e.local = localNameOf(&s.Entity)
 		}

@@ -197,10 +197,11 @@ func (s *Sink) write(b *metric.Batch, node metric.NodeName) {
 // MaxEntities are dropped and get a verdict.
 func (s *Sink) arrange(f *sourceState, b *metric.Batch, node metric.NodeName) (_ []*metric.Sample, _ *entityTable, moved bool) {
 	sc := &s.mu.scratch
-	var d *entityTable
+	var before round
 	if f.published != nil {
-		d = f.published.round.table
+		before = f.published.round
 	}
+	d := before.table
 	if f.sortBySlot(d, b.SlotGeneration, sc) { // Fast path
 		return sc.sorted, d.withLayouts(sc.sorted), false
 	}
@@ -239,7 +240,7 @@ func (s *Sink) arrange(f *sourceState, b *metric.Batch, node metric.NodeName) (_
 		return sorted, d.withLayouts(sorted), false
 	}
 	s.mu.tables++
-	return sorted, newEntityTable(node, s.mu.tables, sorted, d), true
+	return sorted, newEntityTable(node, s.mu.tables, sorted, before), true
 }
 
 // isStored reports whether a sample is stored. Rejected samples are not, and neither are

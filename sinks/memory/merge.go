@@ -2,6 +2,7 @@ package memory
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 	"time"
@@ -14,10 +15,14 @@ import (
 // read, group by group:
 //
 //   - A source that reports an older instance of the entity (another UID or
-//     container ID, or an earlier start) is not used.
+//     container ID, or an earlier start), or is outdated for its pod (podSources),
+//     is not used.
 //   - A group is taken from a source that serves it. A number of this round is
 //     preferred to a repeated last known value. Then Options.Preference decides,
 //     then the finer clock, the shorter interval, and the first name.
+//   - CPU and memory are taken from one source: the lead of the pod, or the first
+//     that serves both. If none does, they are taken from two only if these are
+//     known to report one instance (equal container IDs, inodes or starts).
 //   - Metrics of the group that this source does not have are taken from the next
 //     source that serves the group. Time and window are those of the first one.
 //   - A group that no source serves has its outermost reason.
@@ -50,27 +55,28 @@ func (o *Options) sortSources(views []*sourceView) {
 // allocates.
 type sampleReader struct {
 	out     metric.Sample
+	pod     podSources // of the current entity
 	sources []sourceReader
 }
 
 // sourceReader is the part of a sampleReader for one source.
 type sourceReader struct {
-	sample   metric.Sample
-	has      bool // the source has the current entity
-	from, to int  // the entries that are not read yet
+	sample metric.Sample
+	has    bool       // the source has the current entity
+	rest   entryRange // the entries that are not read yet
 }
 
-// entryRange returns a range of entries of an entityTable.
-type entryRange func(d *entityTable) (from, to int)
+// rangeFinder returns a range of entries of an entityTable.
+type rangeFinder func(d *entityTable) (from, to int)
 
 // entriesIn returns the range of a kind and, for pods and containers, of a namespace.
-func entriesIn(kind metric.Kind, namespace metric.Namespace) entryRange {
+func entriesIn(kind metric.Kind, namespace metric.Namespace) rangeFinder {
 	return func(d *entityTable) (from, to int) { return d.rangeIn(kind, namespace) }
 }
 
 // each calls do for every entity of n in a range that has a number to serve, in order, until do
 // returns false. The sample is valid until do returns.
-func (n *nodeView) each(in entryRange, rd *sampleReader, do func(*metric.Sample) bool) bool {
+func (n *nodeView) each(in rangeFinder, rd *sampleReader, do func(*metric.Sample) bool) bool {
 	if len(n.sources) == 1 {
 		r := &n.sources[0].round
 		from, to := in(r.table)
@@ -85,33 +91,51 @@ func (n *nodeView) each(in entryRange, rd *sampleReader, do func(*metric.Sample)
 		}
 		return true
 	}
-	rd.resize(len(n.sources))
-	for k, v := range n.sources {
-		rd.sources[k].from, rd.sources[k].to = in(v.round.table)
-	}
-	for {
-		var next *entityEntry
+	for e := range n.entries(in, rd) {
+		rd.begin(n, e.local.Value().kind, e.podRef())
 		for k, v := range n.sources {
-			if of := &rd.sources[k]; of.from < of.to {
-				e := &v.round.table.entries[of.from]
-				if next == nil || e.compare(next.entityName) < 0 {
-					next = e
-				}
-			}
-		}
-		if next == nil {
-			return true
-		}
-		for k, v := range n.sources {
-			r, of := &v.round, &rd.sources[k]
-			of.has = of.from < of.to && r.table.entries[of.from].compare(next.entityName) == 0
-			if of.has {
-				r.decode(of.from, &of.sample)
-				of.from++
+			if of := &rd.sources[k]; of.has {
+				v.round.decode(of.rest.from-1, &of.sample)
 			}
 		}
 		if rd.merge() && !do(&rd.out) {
 			return false
+		}
+	}
+	return true
+}
+
+// entries yields an entry of each entity that a source of n has in a range, in order. It sets
+// what rd.sources have of it; if they have it, their rest begins after it.
+func (n *nodeView) entries(in rangeFinder, rd *sampleReader) iter.Seq[*entityEntry] {
+	return func(yield func(*entityEntry) bool) {
+		rd.resize(len(n.sources))
+		for k, v := range n.sources {
+			rd.sources[k].rest.from, rd.sources[k].rest.to = in(v.round.table)
+		}
+		for {
+			var next *entityEntry
+			for k, v := range n.sources {
+				if rest := rd.sources[k].rest; rest.from < rest.to {
+					e := &v.round.table.entries[rest.from]
+					if next == nil || e.compare(next.entityName) < 0 {
+						next = e
+					}
+				}
+			}
+			if next == nil {
+				return
+			}
+			for k, v := range n.sources {
+				of := &rd.sources[k]
+				of.has = of.rest.from < of.rest.to && v.round.table.entries[of.rest.from].compare(next.entityName) == 0
+				if of.has {
+					of.rest.from++
+				}
+			}
+			if !yield(next) {
+				return
+			}
 		}
 	}
 }
@@ -134,7 +158,20 @@ func (n *nodeView) find(e *metric.Entity, rd *sampleReader) bool {
 			r.decode(i, &of.sample)
 		}
 	}
+	rd.begin(n, e.Kind, e.PodRef())
 	return rd.merge()
+}
+
+// begin begins to read an entity of n. It skips sources that are outdated for its pod.
+func (rd *sampleReader) begin(n *nodeView, kind metric.Kind, ref metric.PodRef) {
+	if !isPodKind(kind) {
+		rd.pod.node, rd.pod.lead = nil, -1
+		return
+	}
+	rd.pod.choose(n, ref)
+	for k := range rd.sources {
+		rd.sources[k].has = rd.sources[k].has && !rd.pod.sources[k].outdated
+	}
 }
 
 func (rd *sampleReader) resize(n int) {
@@ -161,18 +198,73 @@ func (rd *sampleReader) merge() bool {
 			fillInstance(&out.Instance, &s.Instance)
 		}
 	}
+	pair := rd.pairSource()
 	// The least preferred first, so that the preferred one overwrites it.
 	for _, lastKnown := range [...]bool{true, false} {
 		for k := len(rd.sources) - 1; k >= 0; k-- {
 			if of := &rd.sources[k]; of.has {
-				mergeGroups(out, &of.sample, lastKnown)
+				groups := groupMask(of.sample.LastKnown)
+				if !lastKnown {
+					groups = ^groups
+				}
+				mergeGroups(out, &of.sample, groups&^unpaired(pair, &of.sample))
 			}
+		}
+	}
+	if pair != nil {
+		mergeGroups(out, pair, pairGroups)
+		if pair.Values.Has(metric.CPUUsageRate) {
+			out.Rates[metric.CPU] = pair.Rates[metric.CPU] // also if it has no window
 		}
 	}
 	return out.Values.Len() > 0
 }
 
-// dropOlderInstances skips sources that report an older instance than another source.
+// pairGroups are the groups of the two numbers that metrics.k8s.io serves together.
+const pairGroups groupMask = 1<<metric.CPU | 1<<metric.Memory
+
+// pairSource returns the sample whose CPU and memory are used; nil if no source serves one.
+func (rd *sampleReader) pairSource() (pair *metric.Sample) {
+	best := 0
+	for k := range rd.sources {
+		of := &rd.sources[k]
+		if !of.has {
+			continue
+		}
+		rank, s := 0, &of.sample
+		switch cpu, memory := served(s.Reasons[metric.CPU]), served(s.Reasons[metric.Memory]); {
+		case cpu && memory && k == rd.pod.lead:
+			rank = 4
+		case cpu && memory && groupMask(s.LastKnown)&pairGroups == 0:
+			rank = 3
+		case cpu && memory:
+			rank = 2
+		case cpu || memory:
+			rank = 1
+		}
+		if rank > best {
+			pair, best = s, rank
+		}
+	}
+	return pair
+}
+
+// unpaired returns the groups of s that must not be used beside pair, because s may be of another
+// instance.
+func unpaired(pair, s *metric.Sample) (groups groupMask) {
+	if pair == nil || pair == s || compareInstances(&pair.Instance, &s.Instance) == sameInstance {
+		return 0
+	}
+	for _, g := range [...]metric.Group{metric.CPU, metric.Memory} {
+		if served(s.Reasons[g]) && !served(pair.Reasons[g]) {
+			groups |= 1 << g
+		}
+	}
+	return groups
+}
+
+// dropOlderInstances skips sources that report an older instance than another source, or another
+// one than the lead of the pod.
 func (rd *sampleReader) dropOlderInstances() {
 	var latest *metric.Instance
 	for k := range rd.sources {
@@ -180,26 +272,44 @@ func (rd *sampleReader) dropOlderInstances() {
 			latest = &of.sample.Instance
 		}
 	}
+	if k := rd.pod.lead; k >= 0 && rd.sources[k].has {
+		latest = &rd.sources[k].sample.Instance
+	}
 	for k := range rd.sources {
 		of := &rd.sources[k]
-		of.has = of.has && sameInstance(&of.sample.Instance, latest)
+		of.has = of.has && compareInstances(&of.sample.Instance, latest) < otherInstance
 	}
 }
 
-// sameInstance reports whether a and b may be the same instance.
-func sameInstance(a, b *metric.Instance) bool {
-	if a.UID != "" && b.UID != "" && a.UID != b.UID {
-		return false
-	}
-	if a.ID != "" && b.ID != "" {
-		return a.ID == b.ID
-	}
-	if a.Origin == metric.StartCgroup || b.Origin == metric.StartCgroup || a.Start == 0 || b.Start == 0 {
-		return true
+// likeness says whether two sources report one instance.
+type likeness uint8
+
+const (
+	unknownLikeness likeness = iota
+	sameInstance
+	otherInstance
+	otherStart // their names do not differ, but their starts do
+)
+
+// compareInstances compares what two sources report of the instance of one entity.
+func compareInstances(a, b *metric.Instance) likeness {
+	switch {
+	case a.UID != "" && b.UID != "" && a.UID != b.UID:
+		return otherInstance
+	case a.ID != "" && b.ID != "" && a.ID != b.ID:
+		return otherInstance
+	case a.ID != "" && b.ID != "":
+		return sameInstance
+	case a.Inode != 0 && a.Inode == b.Inode && a.Path == b.Path:
+		return sameInstance
+	case a.Origin == metric.StartCgroup || b.Origin == metric.StartCgroup || a.Start == 0 || b.Start == 0:
+		return unknownLikeness
 	}
 	// One of them may be cut to whole seconds.
-	d := a.Start - b.Start
-	return d > -int64(2*time.Second) && d < int64(2*time.Second)
+	if d := a.Start - b.Start; d > -int64(2*time.Second) && d < int64(2*time.Second) {
+		return sameInstance
+	}
+	return otherStart
 }
 
 // fillInstance copies fields that i lacks from o, which is the same instance.
@@ -221,10 +331,10 @@ func fillInstance(i, o *metric.Instance) {
 	}
 }
 
-// mergeGroups copies groups of s to out: those with a repeated last known value, or the others.
-func mergeGroups(out, s *metric.Sample, lastKnown bool) {
+// mergeGroups copies groups of s to out.
+func mergeGroups(out, s *metric.Sample, groups groupMask) {
 	for g := range metric.NumGroups {
-		if s.LastKnown&(1<<g) != 0 != lastKnown {
+		if groups&(1<<g) == 0 {
 			continue
 		}
 		before, reason := out.Reasons[g], s.Reasons[g]
@@ -245,7 +355,7 @@ func mergeGroups(out, s *metric.Sample, lastKnown bool) {
 		out.LastKnown = out.LastKnown&^(1<<g) | s.LastKnown&(1<<g)
 	}
 	for id, v := range s.Values.All() {
-		if s.LastKnown&(1<<metric.Catalogue[id].Group) != 0 == lastKnown {
+		if groups&(1<<metric.Catalogue[id].Group) != 0 {
 			out.Values.Set(id, v)
 		}
 	}

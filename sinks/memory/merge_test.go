@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/resourceusage"
 )
 
 // resourceAndSummary writes a pod as two endpoints of one kubelet report it: the first often
@@ -70,14 +71,118 @@ func TestServedGoesBeforePreference(t *testing.T) {
 	sink, p := resourceAndSummary(t, Options{}, func(resource, _ *metric.Sample) { resource.Reasons[metric.CPU] = metric.FirstSample })
 	s, _ := sink.Snapshot().Lookup(p)
 	value(t, s, metric.CPUUsageRate, 1)
-	value(t, s, metric.MemoryWorkingSet, 20)
+	value(t, s, metric.MemoryWorkingSet, 10) // of the same source, for the other may report another instance
 }
 
 func TestFreshGoesBeforeLastKnown(t *testing.T) {
 	sink, p := resourceAndSummary(t, Options{}, func(resource, _ *metric.Sample) { resource.LastKnown = 1 << metric.CPU })
 	s, _ := sink.Snapshot().Lookup(p)
 	value(t, s, metric.CPUUsageRate, 1)
-	value(t, s, metric.MemoryWorkingSet, 20)
+	value(t, s, metric.MemoryWorkingSet, 10)
+}
+
+// CPU and memory come from two sources only if these are known to report one instance.
+func TestCPUAndMemoryOfTwoSources(t *testing.T) {
+	began := epoch.Add(-time.Hour).UnixNano()
+	for name, c := range map[string]struct {
+		resource, summary metric.Instance
+		together          bool
+	}{
+		"nothing is known":      {},
+		"one start is known":    {summary: metric.Instance{Start: began, Origin: metric.StartReported}},
+		"starts are equal":      {metric.Instance{Start: began + 1e9, Origin: metric.StartReported}, metric.Instance{Start: began, Origin: metric.StartReported}, true},
+		"of a cgroup":           {metric.Instance{Start: began, Origin: metric.StartCgroup}, metric.Instance{Start: began, Origin: metric.StartReported}, false},
+		"the ID is equal":       {metric.Instance{ID: "c"}, metric.Instance{ID: "c"}, true},
+		"the inode is equal":    {metric.Instance{Path: "/c", Inode: 7}, metric.Instance{Path: "/c", Inode: 7}, true},
+		"only the UID is equal": {metric.Instance{UID: "u"}, metric.Instance{UID: "u"}, false},
+	} {
+		sink, p := resourceAndSummary(t, Options{}, func(resource, summary *metric.Sample) {
+			resource.Instance, summary.Instance = c.resource, c.summary
+			resource.Reasons[metric.CPU], summary.Reasons[metric.Memory] = metric.FirstSample, metric.NoData
+		})
+		s, _ := sink.Snapshot().Lookup(p)
+		_, cpu := s.Values.Get(metric.CPUUsageRate)
+		if cpu != c.together {
+			t.Errorf("%s: CPU beside the memory of another source: got %v, want %v", name, cpu, c.together)
+		}
+		value(t, s, metric.MemoryWorkingSet, 20)
+	}
+}
+
+// When one source begins another line of a container, or rejects its lines, the earlier numbers of
+// another source are those of the instance before.
+func TestNumbersFromBeforeAnotherLine(t *testing.T) {
+	app := on("n1", containerOf(pod("a", "p"), "app"))
+	for name, c := range map[string]struct {
+		before func(summary *metric.Sample)                    // the other source's container, at 10 s
+		change func(b *metric.Batch, container *metric.Sample) // the container at 15 s, which has line 2
+		served bool
+	}{
+		"another line": {},
+		"the same line": {
+			change: func(_ *metric.Batch, c *metric.Sample) { c.Instance.Line = 1 }, served: true,
+		},
+		"the same start": {
+			before: func(s *metric.Sample) { s.Instance.Start = epoch.UnixNano() },
+			change: func(_ *metric.Batch, c *metric.Sample) { c.Instance.Start = epoch.UnixNano() + 1e9 }, served: true,
+		},
+		"an earlier start": {
+			before: func(s *metric.Sample) { s.Instance.Start = epoch.UnixNano() },
+			change: func(_ *metric.Batch, c *metric.Sample) { c.Instance.Start = epoch.Add(12 * time.Second).UnixNano() },
+		},
+		"two starts of one cgroup": {
+			before: func(s *metric.Sample) { s.Instance.Start = epoch.UnixNano() - 9e9 },
+			change: func(_ *metric.Batch, c *metric.Sample) { c.Instance.Start = epoch.UnixNano() }, served: true,
+		},
+		"nothing distinguishes the lines": {
+			change: func(b *metric.Batch, c *metric.Sample) { judge(b, c.Entity, metric.CPU, metric.Ambiguous) }, served: true,
+		},
+		"both lines were rejected": {
+			change: func(b *metric.Batch, c *metric.Sample) {
+				c.Reject(metric.OldPod)
+				judge(b, c.Entity, metric.CPU, metric.OldPod)
+			},
+		},
+		"the number is newer": {
+			before: func(s *metric.Sample) {
+				s.Times[metric.CPU], s.Times[metric.Memory] = epoch.Add(16*time.Second).UnixNano(), epoch.Add(16*time.Second).UnixNano()
+			}, served: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sink := New(Options{})
+			b := at("kubelet:resource", "n1", 0)
+			use(b, on("n1", pod("a", "p")), 1, 10)
+			use(b, app, 1, 10).Instance.Line = 1
+			write(t, sink, b)
+			b = at("kubelet:summary", "n1", 10*time.Second)
+			use(b, on("n1", pod("a", "p")), 2, 20)
+			summary := use(b, app, 2, 20)
+			if c.before != nil {
+				c.before(summary)
+			}
+			write(t, sink, b)
+			b = at("kubelet:resource", "n1", 15*time.Second)
+			use(b, on("n1", pod("a", "p")), 0, 30).Reasons[metric.CPU] = metric.Incomplete
+			use(b, app, 0, 30)
+			container := &b.Samples[1]
+			container.Reasons[metric.CPU], container.Instance.Line = metric.FirstSample, 2
+			if c.change != nil {
+				c.change(b, container)
+			}
+			write(t, sink, b)
+
+			var u resourceusage.PodUsage
+			snap := sink.Snapshot()
+			if got := snap.PodUsage(pod("a", "p").PodRef(), &u); got != c.served || got && (u.Containers[0].CPU != 2 || u.Containers[0].Memory != 20) {
+				t.Errorf("pod: got %v, %+v; want %v", got, u.Containers, c.served)
+			}
+			s, ok := snap.Lookup(app)
+			if cpu := ok && s.Values.Has(metric.CPUUsageRate); cpu != c.served {
+				t.Errorf("the container's CPU: got %v, want %v", cpu, c.served)
+			}
+		})
+	}
 }
 
 // The summary still has the container that ended. Its numbers must not be merged into the new

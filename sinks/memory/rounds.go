@@ -115,6 +115,16 @@ func (s *recordLayout) window(rec []uint64, g metric.Group) metric.Window {
 	return metric.Window{End: int64(rec[s.timestampIndexes[windowEnd(g)]]), Length: time.Duration(rec[n])}
 }
 
+// readAt returns when CPU and memory of entry i were read, the older one of the two; 0 if they were
+// not.
+func (r *round) readAt(i int) int64 {
+	cpu, memory := r.time(i, metric.CPU), r.time(i, metric.Memory)
+	if cpu == 0 || memory == 0 {
+		return max(cpu, memory)
+	}
+	return min(cpu, memory)
+}
+
 // decode fills s with entry i. It reuses the memory of s.
 func (r *round) decode(i int, s *metric.Sample) {
 	e := &r.table.entries[i]

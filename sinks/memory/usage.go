@@ -12,9 +12,8 @@ import (
 // call of it.
 func (s *Snapshot) EachPodUsage(do func(u *resourceusage.PodUsage) bool) {
 	var (
-		u    resourceusage.PodUsage
-		rd   sampleReader
-		refs []metric.PodRef
+		u  resourceusage.PodUsage
+		rd sampleReader
 	)
 	for i := range s.nodes.names {
 		n := s.nodes.at(i)
@@ -30,18 +29,17 @@ func (s *Snapshot) EachPodUsage(do func(u *resourceusage.PodUsage) bool) {
 			}
 			continue
 		}
-		refs = refs[:0]
-		n.each(func(d *entityTable) (from, to int) { return d.kinds[metric.Pod], d.kinds[metric.Pod+1] }, &rd, func(p *metric.Sample) bool {
-			if p.Entity.Part == "" {
-				refs = append(refs, p.Entity.PodRef())
-			}
-			return true
-		})
-		for i, ref := range refs {
-			if !s.isPlacedOn(n, ref) || !n.mergedUsage(ref, &rd, &u) {
+		pods := func(d *entityTable) (from, to int) { return d.kinds[metric.Pod], d.kinds[metric.Pod+1] }
+		index := -1
+		for e := range n.entries(pods, &rd) {
+			if e.local.Value().part != "" {
 				continue
 			}
-			if u.Index = i; !do(&u) {
+			index++
+			if rd.pod.choose(n, e.podRef()); !s.isPlacedOn(n, e.podRef()) || !rd.pod.usage(&u) {
+				continue
+			}
+			if u.Index = index; !do(&u) {
 				return
 			}
 		}
@@ -56,7 +54,9 @@ func (s *Snapshot) PodUsage(ref metric.PodRef, u *resourceusage.PodUsage) bool {
 	case n == nil || !s.isPlacedOn(n, ref):
 		return false
 	case len(n.sources) > 1:
-		return n.mergedUsage(ref, &sampleReader{}, u)
+		var p podSources
+		p.choose(n, ref)
+		return p.usage(u)
 	}
 	r := &n.sources[0].round
 	pod, end := r.table.rangeOfPod(metric.Pod, ref)
@@ -98,28 +98,31 @@ func (s *Snapshot) isPlacedOn(n *nodeView, ref metric.PodRef) bool {
 	return !contested || p.winner == n.name && !p.ambiguous
 }
 
-// mergedUsage fills u with the usage of one pod by all sources of n. It reports whether the pod
-// was measured completely.
-func (n *nodeView) mergedUsage(ref metric.PodRef, rd *sampleReader, u *resourceusage.PodUsage) bool {
-	var uid metric.PodUID
-	*u = resourceusage.PodUsage{PodRef: &ref, UID: &uid, Node: n.name, Containers: u.Containers[:0], Runs: u.Runs[:0]}
-	whole, kind := false, metric.Pod
-	in := func(d *entityTable) (from, to int) { return d.rangeOfPod(kind, ref) }
-	n.each(in, rd, func(p *metric.Sample) bool {
-		whole, uid = p.Entity.Part == "" && resourceusage.IsComplete(p), p.Instance.UID
-		return !whole
-	})
-	if !whole {
+// usage fills u with the usage of the pod, which is that of its lead. It reports whether there is
+// one.
+func (p *podSources) usage(u *resourceusage.PodUsage) bool {
+	if p.lead < 0 {
 		return false
 	}
-	kind = metric.Container
-	n.each(in, rd, func(c *metric.Sample) bool {
-		if use, _, ok := resourceusage.UsageOf(c); ok && c.Entity.Part == "" {
-			u.Add(use, resourceusage.RunOf(c))
+	r, of := &p.node.sources[p.lead].round, &p.sources[p.lead]
+	ok := false
+	for i := of.pods.from; i < of.pods.to && !ok; i++ { // the pod's parts have entries too
+		_, ok = r.podUsage(i, of.containers.from, u)
+	}
+	if !ok {
+		return false
+	}
+	u.Generation, u.Index = 0, 0 // the pods of a node may have different leads
+	mine := r.table.entries[of.pods.from].instance()
+	for k, v := range p.node.sources {
+		if o := &p.sources[k]; *u.UID == "" && !o.outdated && o.pods.from < o.pods.to {
+			e := &v.round.table.entries[o.pods.from]
+			if other := e.instance(); compareInstances(&mine, &other) < otherInstance {
+				u.UID = e.podUID()
+			}
 		}
-		return true
-	})
-	return len(u.Containers) > 0
+	}
+	return true
 }
 
 // podUsage fills u with the usage of the pod at entry pod, and reports whether it was measured

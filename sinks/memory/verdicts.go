@@ -183,9 +183,10 @@ func (s *Snapshot) VerdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, ti
 
 // verdictsOn yields the verdicts of n. It returns false if yield did.
 func (s *Snapshot) verdictsOn(n *nodeView, yield func(metric.Verdict, time.Time) bool) bool {
+	var pod podSources
 	for k, v := range n.sources {
 		for j := range v.verdicts {
-			if st := n.applicableVerdict(k, v.verdicts[j]); st.groups != 0 && !st.each(yield) {
+			if st := n.applicableVerdict(k, v.verdicts[j], &pod); st.groups != 0 && !st.each(yield) {
 				return false
 			}
 		}
@@ -195,12 +196,16 @@ func (s *Snapshot) verdictsOn(n *nodeView, yield func(metric.Verdict, time.Time)
 
 // applicableVerdict returns st, a verdict of view k, without the groups for which another
 // source has the number or a better reason.
-func (n *nodeView) applicableVerdict(k int, st storedVerdict) storedVerdict {
+func (n *nodeView) applicableVerdict(k int, st storedVerdict, pod *podSources) storedVerdict {
 	if len(n.sources) == 1 || st.reason.Layer() == metric.LayerIdentity {
 		return st
 	}
+	ofPod := isPodKind(st.entity.Kind)
+	if ofPod {
+		pod.choose(n, st.entity.PodRef())
+	}
 	for o, v := range n.sources {
-		if o == k {
+		if o == k || ofPod && pod.sources[o].outdated {
 			continue
 		}
 		d := v.round.table

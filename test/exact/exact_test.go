@@ -138,7 +138,7 @@ func TestServedRatesAreTheTruth(t *testing.T) {
 type known struct{ wrong, doubtful, ended int }
 
 // knownOfAny are the known wrong numbers in the schedules of any faults.
-var knownOfAny = known{wrong: 50, doubtful: 5, ended: 10}
+var knownOfAny = known{wrong: 5, doubtful: 5, ended: 10}
 
 // Each cause has its own schedules, and a known share of wrong numbers.
 func TestCausesOfWrongNumbers(t *testing.T) {
