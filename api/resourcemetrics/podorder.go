@@ -26,11 +26,16 @@ type podOrder struct {
 
 // nodeOrder is the part of a podOrder that one node reports.
 type nodeOrder struct {
-	generation      uint64  // PodUsage.Generation of the node; 0: not reusable
-	boundGeneration uint64  // of the pods bound to the node
-	running         int     // number of running pods that are bound to the node
-	positions       []int32 // in podOrder.pods, by PodUsage.Index; or notListed
-	changes         []int64 // Pod.RunsChangedAt, by PodUsage.Index
+	generation      uint64      // PodUsage.Generation of the node; 0: not reusable
+	boundGeneration uint64      // of the pods bound to the node
+	running         int         // number of running pods that are bound to the node
+	pods            []listedPod // by PodUsage.Index
+}
+
+// listedPod is a pod of a nodeOrder.
+type listedPod struct {
+	changed  int64 // Pod.RunsChangedAt
+	position int32 // in podOrder.pods; or notListed
 }
 
 // notListed is the position of a pod that is not in the podOrder.
@@ -118,12 +123,13 @@ func (c *podOrderScan) findPod(u *resourceusage.PodUsage, read int) (who int32, 
 		n++
 	}
 	node := &c.nodes[n]
-	if node.before != nil && u.Index < len(node.before.positions) && node.before.positions[u.Index] != notListed {
-		if u.MeasuredAt < node.before.changes[u.Index] && !resourceusage.MayServePod(c.facts.Pod(*u.PodRef), u) {
+	if node.before != nil && u.Index < len(node.before.pods) && node.before.pods[u.Index].position != notListed {
+		listed := node.before.pods[u.Index]
+		if u.MeasuredAt < listed.changed && !resourceusage.MayServePod(c.facts.Pod(*u.PodRef), u) {
 			return 0, false
 		}
 		node.served++
-		return node.before.positions[u.Index], true
+		return listed.position, true
 	}
 	p := c.facts.Pod(*u.PodRef)
 	if !resourceusage.MayServePod(p, u) {
@@ -161,9 +167,9 @@ func (c *podOrderScan) beginNode(u *resourceusage.PodUsage, read int) {
 	}
 	// The node's pods are new pods now. Most have the same labels as before.
 	if was != nil {
-		for _, who := range was.positions {
-			if who != notListed {
-				c.labelSets.add(c.last.pods[who].labels)
+		for _, listed := range was.pods {
+			if listed.position != notListed {
+				c.labelSets.add(c.last.pods[listed.position].labels)
 			}
 		}
 	}
@@ -233,14 +239,23 @@ func (c *podOrderScan) nextOrder(items []usageItem) *podOrder {
 	next := &podOrder{nodes: make(map[metric.NodeName]*nodeOrder, len(c.nodes))}
 	moved := c.keptPods()
 	came := c.mergeNewPods(next, moved)
+	kept := 0
+	for i := range c.nodes {
+		if was := c.nodes[i].before; was != nil {
+			kept += len(was.pods)
+		}
+	}
+	all := make([]listedPod, 0, kept) // one allocation for all nodes
 	for i := range c.nodes {
 		node := &c.nodes[i]
 		l := node.nodeOrder
 		if node.before != nil {
-			l.positions, l.changes = slices.Clone(node.before.positions), slices.Clone(node.before.changes)
-			for position, who := range l.positions {
-				if who != notListed {
-					l.positions[position] = moved[who]
+			from := len(all)
+			all = append(all, node.before.pods...)
+			l.pods = all[from:len(all):len(all)]
+			for j := range l.pods {
+				if who := l.pods[j].position; who != notListed {
+					l.pods[j].position = moved[who]
 				}
 			}
 		}
@@ -249,10 +264,10 @@ func (c *podOrderScan) nextOrder(items []usageItem) *podOrder {
 	for i := range c.newPods {
 		f := &c.newPods[i]
 		l := next.nodes[c.nodes[f.node].name]
-		for len(l.positions) <= f.index {
-			l.positions, l.changes = append(l.positions, notListed), append(l.changes, 0)
+		for len(l.pods) <= f.index {
+			l.pods = append(l.pods, listedPod{position: notListed})
 		}
-		l.positions[f.index], l.changes[f.index] = came[i], f.changed
+		l.pods[f.index] = listedPod{f.changed, came[i]}
 	}
 	for i := range items {
 		if who := items[i].meta; who < 0 {
@@ -273,9 +288,9 @@ func (c *podOrderScan) keptPods() []int32 {
 	}
 	for i := range c.nodes {
 		if was := c.nodes[i].before; was != nil {
-			for _, who := range was.positions {
-				if who != notListed {
-					stays[who] = 0
+			for _, listed := range was.pods {
+				if listed.position != notListed {
+					stays[listed.position] = 0
 				}
 			}
 		}
