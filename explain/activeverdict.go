@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -120,6 +121,15 @@ func (s *activeVerdict) overtaken(p *cluster.Pod) bool {
 		return c != nil && c.State == cluster.StateRunning
 	}
 	return false
+}
+
+// concernsRest reports whether s is about a container that does not run, and another one of p does.
+// Then it does not keep p from being served.
+func (s *activeVerdict) concernsRest(p *cluster.Pod) bool {
+	if s.reason != metric.ContainerNotStarted && s.reason != metric.ContainerFinished {
+		return false
+	}
+	return p.Container(s.name) != nil && slices.ContainsFunc(p.Containers, func(c cluster.Container) bool { return c.Required() })
 }
 
 // outdated reports whether the API server has since said that s is no longer true of p.

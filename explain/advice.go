@@ -19,6 +19,9 @@ func nextStep(r metric.Reason, ev metric.Evidence, now time.Time) string {
 		return "the choice is kept for as long as both are reported; metrics.k8s.io cannot mark a doubtful number and leaves it out"
 	}
 	what := awaited(known(r))
+	if r == metric.FirstSample && ev.Other.Time != 0 {
+		what = lateEnough // there are several already
+	}
 	if what == "" || ev.Due == 0 {
 		return ""
 	}
@@ -27,6 +30,8 @@ func nextStep(r metric.Reason, ev metric.Evidence, now time.Time) string {
 	}
 	return what + " is under way"
 }
+
+const lateEnough = "a reading that is late enough"
 
 // awaited returns the event that can end a reason. It is empty if nothing that weir does can end
 // it.
@@ -39,11 +44,11 @@ func awaited(r metric.Reason) string {
 	case metric.NodeNotReady:
 		return "the next attempt"
 	case metric.TooYoung:
-		return "a reading that is long enough after the start"
+		return lateEnough
 	case metric.CounterReset:
 		return "a second reading since it fell"
 	case metric.ClockStep:
-		return "a second reading by the new clock"
+		return "the next reading"
 	case metric.Impossible:
 		return "a second reading since the leap"
 	case metric.Unsupported, metric.NotApplicable:

@@ -14,6 +14,7 @@ type causeKey struct {
 	reason metric.Reason
 	node   metric.NodeName
 	late   bool
+	shown  bool // Outcome.shown
 	// restarted is Outcome.restarted.
 	restarted bool
 	served    bool
@@ -44,7 +45,7 @@ func (r *reporter) cause(is *Outcome, node metric.NodeName) *cause {
 	if is.Served && is.Reason != metric.Ambiguous || is.Reason == metric.PodFinished {
 		return nil
 	}
-	key := causeKey{reason: is.Reason, late: is.Late, restarted: is.restarted, served: is.Served}
+	key := causeKey{reason: is.Reason, late: is.Late, shown: is.shown, restarted: is.restarted, served: is.Served}
 	if !is.Expected() {
 		key.idle, key.said = true, is.Said
 	} else if layer := is.Reason.Layer(); (layer == metric.LayerNode || layer == metric.LayerScrape) && !is.Late {
@@ -142,6 +143,7 @@ func compareKeys(x, y causeKey) int {
 		cmp.Compare(x.reason, y.reason),
 		strings.Compare(string(x.node), string(y.node)),
 		cmp.Compare(truth(x.late), truth(y.late)),
+		cmp.Compare(truth(x.shown), truth(y.shown)),
 		cmp.Compare(truth(x.restarted), truth(y.restarted)),
 		cmp.Compare(truth(x.served), truth(y.served)),
 		cmp.Compare(truth(x.idle), truth(y.idle)),

@@ -16,10 +16,10 @@ func (t *messageWriter) evidence(r *Outcome, sample *metric.Sample) (lines []str
 	layer := r.Reason.Layer()
 	if r.Served {
 		if at := sample.Time(t.asked); !at.IsZero() {
-			add("read %s", t.at(at))
+			add("read %s", t.atReading(at))
 		}
 		if start := sample.Instance.StartTime(); !start.IsZero() && sample.Instance.Origin != metric.StartCgroup {
-			add("started %s", t.at(start))
+			add("started %s", t.atStart(start))
 		}
 	}
 	if seen := t.writeReading(r, &e.Got); seen != "" {
@@ -29,6 +29,9 @@ func (t *messageWriter) evidence(r *Outcome, sample *metric.Sample) (lines []str
 		name := "before"
 		if layer == metric.LayerIdentity {
 			name = "the duplicate"
+			if (r.Reason == metric.OldPod || r.Reason == metric.OldContainer) && e.Other.Time == 0 && e.Other.Value == 0 {
+				name = "the present one" // as the API server names it
+			}
 		}
 		add("%s: %s", name, other)
 	}
@@ -71,14 +74,17 @@ func (t *messageWriter) writeReading(r *Outcome, s *metric.CounterReading) strin
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	layer := r.Reason.Layer()
+	if layer != metric.LayerIdentity && s.Value == 0 && s.Time == 0 {
+		return "" // a run without a reading
+	}
 	if s.Value != 0 && (layer == metric.LayerIdentity || r.group == metric.CPU) {
 		add("CPU counter %s", cpuSeconds(s.Value))
 	}
 	if s.Time != 0 {
-		add("read %s", t.at(instant(s.Time)))
+		add("read %s", t.atReading(instant(s.Time)))
 	}
 	if s.Start != 0 {
-		add("started %s", t.at(instant(s.Start)))
+		add("started %s", t.atStart(instant(s.Start)))
 	}
 	if s.UID != "" {
 		add("pod UID %s", s.UID)

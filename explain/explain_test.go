@@ -82,6 +82,11 @@ func (w *fixture) run(d *datadriven.TestData) (string, error) {
 				r.note(err)
 			}
 		}
+		if v := r.text("ahead"); v != "" {
+			ahead, err := time.ParseDuration(v)
+			r.note(err)
+			b.NodeTime = at.Add(ahead).UnixNano()
+		}
 		if v := r.text("error"); v != "" {
 			finding, _ := metric.ParseReason(v)
 			b.Err = &metric.ReadError{Reason: finding, Err: errors.New("get https://" + address + ":10250: it broke")}

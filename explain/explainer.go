@@ -32,8 +32,11 @@ type SourceState struct {
 	Interval              time.Duration
 	LastRead, LastSuccess time.Time // when the last read began or ended, and when the last read without an error did; zero if there was none
 	Due                   time.Time // the next read; in the past during a read
-	Unread                error     // why it is not read on purpose; nil for a source that is read
-	Err                   error     // of the last read
+	// ClockAhead is how far the node's clock was ahead of ours at the last answer, to about a
+	// second; 0 if the node does not tell its time.
+	ClockAhead time.Duration
+	Unread     error // why it is not read on purpose; nil for a source that is read
+	Err        error // of the last read
 }
 
 // Explainer has everything that answers are made from, at one moment.

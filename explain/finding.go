@@ -18,7 +18,7 @@ func (f *file) best(kind metric.Kind, name string, g metric.Group) *datedVerdict
 		concerned := kind == metric.Pod && !isIrrelevant(&s.Verdict, g) ||
 			kind == metric.Container && s.Entity.Kind == kind && s.Entity.Name == name && s.Reason != metric.OtherNode
 		elsewhere := (f.node != "" || f.facts != nil) && s.Entity.Node != f.node
-		if concerned && !elsewhere && concernsGroup(&s.Verdict, g) && !(f.facts != nil && s.overtaken(f.facts)) && s.betterThan(best.active(), g) {
+		if concerned && !elsewhere && concernsGroup(&s.Verdict, g) && !(f.facts != nil && (s.overtaken(f.facts) || kind == metric.Pod && s.concernsRest(f.facts))) && s.betterThan(best.active(), g) {
 			best = s
 		}
 	}
@@ -105,7 +105,7 @@ func (f *file) lacks(container string) (groups []metric.Group) {
 // judgeUnknown returns the outcome of a pod that the API server does not list. If its newest
 // container began lately, the API server may not have named the pod yet.
 func (f *file) judgeUnknown() Outcome {
-	if f.w.Facts.At.UnixNano()-f.newestStart() < int64(metric.FactsLag(f.read.every())) {
+	if f.w.Facts.At.Sub(f.read.byOurClock(instant(f.newestStart()))) < metric.FactsLag(f.read.every()) {
 		return Outcome{Reason: metric.WarmingUp, Said: fmt.Sprintf("the API server lists no pod of this name: what node %s reports began lately, and is new or gone already", f.node)}
 	}
 	return Outcome{Reason: metric.OldPod, Said: fmt.Sprintf("the API server knows no pod of this name: what node %s reports is of one that is gone", f.node)}
@@ -170,6 +170,8 @@ func (f *file) judgeContainer(name string, g metric.Group, l measurement, st *ac
 		return l.outcome(g)
 	case l.metricMissing && (l.uid == "" || p.HasUID(l.uid)):
 		return l.withoutMetric(g)
+	case l.complete && f.w.isNewer(p, &l):
+		return l.unnamed(p, g)
 	case p.Phase != cluster.Running || p.Node == "":
 		if c != nil && c.State == cluster.StateTerminated {
 			return notRunning(p, c, st)
@@ -194,11 +196,11 @@ func (f *file) judgeContainer(name string, g metric.Group, l measurement, st *ac
 	if l.reported && !l.complete && l.missingReason().Layer() != metric.LayerLife {
 		return Outcome{Reason: l.missingReason()}
 	}
-	since := startOf(p)
+	began := beganAt(p)
 	if c != nil {
-		since = later(c.StartedAt, p.KnownAt)
+		began = c.StartedAt
 	}
-	return startedAfterRead(g, p.Node, since, f.read)
+	return startedAfterRead(g, p.Node, later(began, p.KnownAt), began, f.read)
 }
 
 // finding describes r in full. sample has the numbers, if there are any.
@@ -264,6 +266,10 @@ func (t *messageWriter) due(r *Outcome) time.Time {
 	switch r.Reason {
 	case metric.NodeUnknown, metric.NodeExcluded, metric.NodeNoAddress, metric.Ambiguous:
 		return time.Time{}
+	case metric.WarmingUp:
+		if r.Said != "" { // it waits for the API server
+			return time.Time{}
+		}
 	}
 	said := time.Time{}
 	if r.evidence.Due != 0 {
@@ -273,8 +279,9 @@ func (t *messageWriter) due(r *Outcome) time.Time {
 	if due.IsZero() {
 		return said
 	}
-	if r.Reason == metric.TooYoung {
-		if every := t.read.every(); every > 0 && due.Before(said) {
+	switch r.Reason {
+	case metric.TooYoung, metric.FirstSample, metric.WarmingUp:
+		if every := t.read.every(); every > 0 && said.Sub(due) > every/4 {
 			due = due.Add(every * ((said.Sub(due) + every - 1) / every))
 		}
 	}
@@ -293,7 +300,11 @@ func (t *messageWriter) next(r *Outcome, lastKnown bool) string {
 	case r.Reason == metric.WarmingUp && r.Said != "":
 		return "it is known once the API server has listed it"
 	}
-	return nextStep(r.Reason, r.evidence, t.now)
+	next := nextStep(r.Reason, r.evidence, t.now)
+	if (r.Reason == metric.FirstSample || r.Reason == metric.WarmingUp) && r.evidence.Due > nanos(t.read.due) {
+		next = strings.Replace(next, awaited(r.Reason), lateEnough, 1) // the second reading comes too early
+	}
+	return next
 }
 
 // advice says what to do.

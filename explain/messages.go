@@ -39,7 +39,8 @@ var messages = [metric.NumReasons][]template{
 		"{node} is not ready and gave no numbers",
 	},
 	metric.NodeNotScrapedYet: {
-		"{late} started[ {since},] after its node was last read",
+		"{late} started[ {since},] after {unread}",
+		"{late} started lately, and the last answer of its node does not show it",
 		"{node} has not been read yet",
 	},
 	metric.WarmingUp: {
@@ -100,7 +101,7 @@ var messages = [metric.NumReasons][]template{
 		"it was first seen too recently, and a rate needs two readings[ {needed} apart]",
 	},
 	metric.TooYoung: {
-		"it had run for {run time} when it was read, and a rate needs {needed}",
+		"it had run for {run time} when it was read, and a rate since the start needs {needed}",
 		"it started too recently for a rate",
 	},
 	metric.CounterReset: {"the counter fell[ from {counter before} to {counter}] although nothing restarted"},
@@ -120,7 +121,7 @@ var messages = [metric.NumReasons][]template{
 
 // argumentNames are all arguments that templates may contain.
 var argumentNames = []string{
-	"not", "no run", "node", "node's", "kubelet", "container", "cause", "said", "ended", "since", "late", "grace", "restarts", "limit",
+	"not", "no run", "node", "node's", "kubelet", "container", "cause", "said", "ended", "since", "late", "grace", "restarts", "limit", "unread",
 	"waiting container", "incomplete container", "ambiguous container", "chosen node", "bound node", "no longer", "older start", "newer start",
 	"UID", "other UID", "ID", "other ID", "stands still", "earlier", "other cgroup", "read", "read before", "read last", "first seen", "run time", "needed",
 	"counter", "counter before", "clock", "used", "window", "cores",

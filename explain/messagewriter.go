@@ -54,6 +54,9 @@ func (a arguments) addContainer(r *Outcome) {
 		a["container"] = ""
 	}
 	if r.Late {
+		if !r.shown {
+			a["unread"] = "its node was last read"
+		}
 		a["late"] = "the pod"
 		if r.restarted {
 			a["late"] = "a container of the pod"
@@ -89,10 +92,30 @@ func (t *messageWriter) at(at time.Time) string {
 	return fmt.Sprintf("at %s (%s)", humanize.ClockMillis(at, t.now), t.ago(at))
 }
 
+// atReading formats a time of a reading, which is by the node's clock.
+func (t *messageWriter) atReading(at time.Time) string {
+	if at.IsZero() || t.read == nil || t.read.ahead == 0 {
+		return t.at(at)
+	}
+	return fmt.Sprintf("at %s by the node's clock (%s)", humanize.ClockMillis(at, t.now), t.ago(t.read.byOurClock(at)))
+}
+
+// atStart formats when an instance began. That is by the node's clock of that time, which may have
+// been another one.
+func (t *messageWriter) atStart(at time.Time) string {
+	if at.IsZero() || t.read == nil || t.read.ahead == 0 {
+		return t.at(at)
+	}
+	return fmt.Sprintf("at %s by the node's clock", humanize.ClockMillis(at, t.now))
+}
+
 // ago says how long ago t was. A node's clock may be ahead of weir's.
 func (t *messageWriter) ago(at time.Time) string {
-	if d := at.Sub(t.now); d >= time.Second {
+	switch d := at.Sub(t.now); {
+	case d >= time.Second:
 		return humanize.Duration(d.Round(time.Second)) + " ahead of weir's clock"
+	case d > 0:
+		at = t.now
 	}
 	return humanize.Ago(at, t.now)
 }
@@ -117,7 +140,7 @@ func (t *messageWriter) arguments(r *Outcome) arguments {
 		of.kind = metric.Pod
 	}
 	a.addContainer(&of)
-	if r.Late && !r.Since.IsZero() {
+	if r.Late && !r.shown && !r.Since.IsZero() {
 		a["since"] = t.at(r.Since)
 	}
 	if r.Late && t.kind != metric.Pod {
@@ -166,7 +189,7 @@ func (t *messageWriter) addState(a arguments, r *Outcome) {
 		return
 	}
 	if !c.EndedAt().IsZero() {
-		a["ended"] = t.ago(c.EndedAt())
+		a["ended"] = t.ago(t.read.byOurClock(c.EndedAt()))
 	}
 	switch c.Restarts {
 	case 0:
@@ -184,19 +207,19 @@ func (t *messageWriter) addReadings(a arguments, r *Outcome) {
 	e := &r.evidence
 	got, other, start := instant(e.Got.Time), instant(e.Other.Time), instant(e.Got.Start)
 	if !got.IsZero() {
-		a["read"], a["clock"] = t.at(got), humanize.ClockMillis(got, t.now)
+		a["read"], a["clock"] = t.atReading(got), humanize.ClockMillis(got, t.now)
 	}
 	if !other.IsZero() {
-		a["read before"] = t.at(other)
+		a["read before"] = t.atReading(other)
 	}
 	if last := later(other, got); !last.IsZero() {
-		a["read last"] = t.at(last)
+		a["read last"] = t.atReading(last)
 	}
 	if r.Reason == metric.NoData && e.Other.Value > 0 {
 		a["counter before"] = cpuSeconds(e.Other.Value)
 	}
 	if r.Reason == metric.FirstSample && !other.IsZero() {
-		a["first seen"] = t.at(other)
+		a["first seen"] = t.atReading(other)
 	}
 	if !start.IsZero() && got.After(start) {
 		a["run time"] = humanize.Duration(got.Sub(start))
@@ -232,7 +255,7 @@ func (t *messageWriter) addInstances(a arguments, reason metric.Reason, e *metri
 			a["no longer"] = "no longer"
 		}
 		if e.Rule == "age" && !other.IsZero() && !got.IsZero() {
-			a["older start"], a["newer start"] = t.at(got), t.at(other)
+			a["older start"], a["newer start"] = t.atStart(got), t.atStart(other)
 		}
 		a["UID"], a["other UID"] = string(e.Got.UID), string(e.Other.UID)
 	case metric.OldContainer:
@@ -240,7 +263,7 @@ func (t *messageWriter) addInstances(a arguments, reason metric.Reason, e *metri
 		case e.Cause != metric.Unjudged:
 			a["no run"] = "none runs now"
 		case !got.IsZero() && got.Before(other):
-			a["older start"], a["newer start"] = t.at(got), t.at(other)
+			a["older start"], a["newer start"] = t.atStart(got), t.atStart(other)
 		}
 		a["ID"], a["other ID"] = shortID(e.Got.ID), shortID(e.Other.ID)
 	case metric.Discontinuous:

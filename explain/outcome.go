@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -21,7 +22,8 @@ type Outcome struct {
 	Container string
 	// Node is the node at fault, for reasons of the layers node and scrape.
 	Node metric.NodeName
-	// Late says that a pod or container began after its node was last read.
+	// Late says that a pod or container began after its node was last read, or so lately that the
+	// last answer does not show it.
 	Late bool
 	// Said is what the API server says in addition: "CrashLoopBackOff". If the reason alone says
 	// too little, Said is the reason in other words.
@@ -33,6 +35,8 @@ type Outcome struct {
 	group    metric.Group // of the verdict, and of the values in its evidence
 	evidence metric.Evidence
 	over     *activeVerdict // of a node from which something was dropped
+	// shown says of a Late entity that its node was read since it began.
+	shown bool
 	// restarted says that a container of the pod began again after its node was last read.
 	restarted bool
 }
@@ -49,6 +53,7 @@ type measurement struct {
 	complete      bool // it has every number that was asked for
 	ambiguous     bool
 	uid           metric.PodUID
+	start         int64             // of the instance; 0 if unknown
 	run           resourceusage.Run // of CPU and memory: when they were measured, and of which run
 	reason        metric.Reason     // of the first number that is missing
 	metricMissing bool              // its group has other numbers, but not this one
@@ -60,6 +65,9 @@ func measure(s *metric.Sample, groups ...metric.Group) measurement {
 		return measurement{}
 	}
 	l := measurement{reported: true, complete: true, uid: s.Instance.UID}
+	if s.Instance.Origin != metric.StartCgroup {
+		l.start = s.Instance.Start
+	}
 	for _, g := range groups {
 		if g == metric.CPU || g == metric.Memory { // the APIs serve other groups until the next read
 			l.run = resourceusage.RunOf(s)
@@ -166,6 +174,9 @@ func (w *Explainer) judgePod(p *cluster.Pod, asked metric.Group, l measurement, 
 			return l.withoutMetric(asked)
 		}
 	}
+	if l.complete && w.isNewer(p, &l) {
+		return l.unnamed(p, g)
+	}
 	if r, rests := nothingRuns(p, g, st); rests {
 		return r
 	}
@@ -190,9 +201,30 @@ func (w *Explainer) judgePod(p *cluster.Pod, asked metric.Group, l measurement, 
 		// container that had no numbers.
 		return Outcome{Reason: l.missingReason(), group: g}
 	}
-	r := startedAfterRead(asked, p.Node, startOf(p), read())
+	r := startedAfterRead(asked, p.Node, startOf(p), beganAt(p), read())
 	r.restarted = restarted
 	return r
+}
+
+// isNewer reports whether the measured pod is a later one than p, which has its name.
+func (w *Explainer) isNewer(p *cluster.Pod, l *measurement) bool {
+	if l.uid == "" || p.HasUID(l.uid) || p.Started.IsZero() {
+		return false
+	}
+	start := l.start
+	if start == 0 { // not every source reports when a pod began
+		_, containers := w.View.Pod(p.PodRef)
+		for _, s := range containers {
+			start = max(start, measure(s).start)
+		}
+	}
+	return start > p.Started.UnixNano()
+}
+
+// unnamed returns the outcome of a pod that is later than p, and that the API server has not named
+// yet.
+func (l *measurement) unnamed(p *cluster.Pod, g metric.Group) Outcome {
+	return Outcome{Reason: metric.WarmingUp, group: g, Said: fmt.Sprintf("the API server still names an earlier pod of this name, %s; node %s reports the next one, %s", p.UID, p.Node, l.uid)}
 }
 
 // hasEnded reports whether a pod is not served with its numbers because a run of a container ended
@@ -217,13 +249,18 @@ func usageOf(containers []*metric.Sample) *resourceusage.PodUsage {
 	return u
 }
 
-// startedAfterRead returns the outcome of an entity that began at since and has neither sample nor
-// verdict. CPU and memory would have one if the node had been read after that.
-func startedAfterRead(asked metric.Group, node metric.NodeName, since time.Time, read *reading) Outcome {
-	if asked != metric.CPU && asked != metric.Memory && !read.last.Before(since) {
+// startedAfterRead returns the outcome of an entity that is known since a time and has neither
+// sample nor verdict. CPU and memory would have one if the node had shown it since. began is when it
+// began, by the node's clock; zero if unknown.
+func startedAfterRead(asked metric.Group, node metric.NodeName, known, began time.Time, read *reading) Outcome {
+	if asked != metric.CPU && asked != metric.Memory && !read.last.Before(known) {
 		return Outcome{Reason: metric.NotReported, group: asked}
 	}
-	return Outcome{Reason: metric.NodeNotScrapedYet, Late: true, Node: node, Since: since, group: asked}
+	since := known
+	if !began.IsZero() {
+		since = read.byOurClock(began)
+	}
+	return Outcome{Reason: metric.NodeNotScrapedYet, Late: true, Node: node, Since: since, shown: !read.last.Before(since), group: asked}
 }
 
 func nanos(t time.Time) int64 {
@@ -286,12 +323,13 @@ func notRunning(p *cluster.Pod, c *cluster.Container, st *activeVerdict) Outcome
 }
 
 // startOf returns the latest known time at which a pod, or one of its containers, became one that
-// should be measured.
-func startOf(p *cluster.Pod) time.Time {
+// should be measured, or at which weir learnt of the pod.
+func startOf(p *cluster.Pod) time.Time { return later(beganAt(p), p.KnownAt) }
+
+// beganAt returns when a pod, or the last of its containers that should be measured, began by the
+// node's clock; zero if unknown.
+func beganAt(p *cluster.Pod) time.Time {
 	t := p.Started
-	if p.KnownAt.After(t) {
-		t = p.KnownAt
-	}
 	for i := range p.Containers {
 		if c := &p.Containers[i]; c.Required() && c.StartedAt.After(t) {
 			t = c.StartedAt

@@ -12,12 +12,24 @@ import (
 // reading is the state of all reads of a node, by all of its sources together.
 type reading struct {
 	sources []SourceState
-	last    time.Time // the newest read of any source, without the one under way
-	success time.Time // the newest read without an error
-	due     time.Time // the next read
-	unread  error     // why no source is read; nil if one is
-	err     error     // why the last reads failed; nil if one succeeded
+	last    time.Time     // the newest read of any source, without the one under way
+	success time.Time     // the newest read without an error
+	due     time.Time     // the next read
+	unread  error         // why no source is read; nil if one is
+	err     error         // why the last reads failed; nil if one succeeded
+	ahead   time.Duration // how far the node's clock is ahead of ours; 0 for little, which is normal
 }
+
+// byOurClock returns a time of the node's clock by ours.
+func (r *reading) byOurClock(t time.Time) time.Time {
+	if r == nil || t.IsZero() {
+		return t
+	}
+	return t.Add(-r.ahead)
+}
+
+// normalError is by how much two clocks of a cluster may differ, and how exactly it is known.
+const normalError = 2 * time.Second
 
 // newReading combines the states of sources at now. It ignores the times of an excluded source.
 func newReading(sources []SourceState, now time.Time) *reading {
@@ -30,6 +42,9 @@ func newReading(sources []SourceState, now time.Time) *reading {
 			continue
 		}
 		reads = true
+		if s.ClockAhead.Abs() >= normalError && !s.LastSuccess.Before(r.success) {
+			r.ahead = s.ClockAhead
+		}
 		r.success = later(r.success, s.LastSuccess)
 		if running := !s.Due.IsZero() && s.Due.Before(now); !running {
 			r.last = later(r.last, s.LastRead) // a read under way has brought nothing yet

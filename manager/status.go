@@ -25,6 +25,9 @@ type SourceStatus struct {
 	Began, Succeeded time.Time
 	// Rounds and Successes count the rounds, and those without an error.
 	Rounds, Successes int
+	// ClockAhead is how far the node's clock was ahead of ours at the last answer, to about a
+	// second; 0 if the node does not tell its time.
+	ClockAhead time.Duration
 	// Err is the error of the last round; nil if it had none, or if the source is left out on
 	// purpose. The round may have served numbers all the same.
 	Err error
@@ -77,6 +80,9 @@ func (r *runner) recordRound(b *metric.Batch) {
 	since := s.Succeeded
 	s.Rounds++
 	s.Err = b.Err
+	if b.NodeTime != 0 {
+		s.ClockAhead = time.Unix(0, b.NodeTime).Add(time.Second / 2).Sub(b.Ended)
+	}
 	if b.Err == nil {
 		s.Successes++
 		s.Succeeded = now

@@ -209,7 +209,7 @@ func (s *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, po
 		}
 		return
 	}
-	due := max(b.Interval, sr.lacks(at, s.least(b)))
+	due := b.Interval
 	if !received && !s.timeIsSure(sr, at, b) {
 		// It may be from before a step of the clock: no later reading is paired with it. A node
 		// that reports its time shows when the readings after the step begin.
@@ -271,9 +271,13 @@ func (s *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, po
 	}
 	if reason == metric.Measured {
 		markMeasured(sample, g)
-	} else {
-		s.rejectReading(sample, g, reason, due, other, b)
+		return
 	}
+	pair := max(b.Interval, sr.lacks(at, s.least(b))) // until a reading can be paired with one that is stored
+	if reason != metric.TooYoung || pair < due {
+		due = pair
+	}
+	s.rejectReading(sample, g, reason, due, other, b)
 }
 
 // rejectReading gives a group with a new reading its reason and verdict, which may change when
