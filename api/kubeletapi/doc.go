@@ -16,7 +16,8 @@
 // A summary has the round, and what Options.Base reads for each request. All numbers with the same
 // timestamp are of one moment. CPU, network, swap and totals of pressure come from the round.
 // Memory comes from Base if that has page faults, otherwise from the round. Averages of pressure,
-// file systems, volumes and the disk usage of pods come from Base.
+// file systems, volumes and the disk usage of pods come from Base. A pod's memory is that of its
+// cgroup on every path, which includes the sandbox and memory-backed volumes.
 //
 // # What a kubelet serves and this package does not
 //

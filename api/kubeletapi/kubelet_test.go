@@ -2,6 +2,7 @@ package kubeletapi_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,10 +17,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/api/kubeletapi"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/processors/aggregate"
 )
 
 // read is when everything in these tests was read, and began when every instance started.
@@ -118,6 +121,28 @@ func TestSummaryOfPods(t *testing.T) {
 			}
 			want(t, lines(t, h, kubeletapi.ResourcePath, "resource_scrape_error"), "resource_scrape_error 0")
 		})
+	}
+}
+
+// A pod's memory is that of its cgroup on every path, as in kubelets, and not the sum of its
+// containers.
+func TestPodMemory(t *testing.T) {
+	w := newFixture()
+	w.pod("web", 10) // its container uses 9 MiB
+	aggregate.New().Process(nil, &w.Batch, w.Ended)
+	h := handler(t, &w.Batch, kubeletapi.Options{})
+	want(t, lines(t, h, kubeletapi.ResourcePath, "pod_memory_working_set_bytes"), `pod_memory_working_set_bytes{namespace="shop",pod="web"} 1.048576e+07 1795233600123`)
+	for _, line := range lines(t, h, kubeletapi.CAdvisorPath, "container_memory_working_set_bytes") {
+		if strings.Contains(line, `container=""`) && strings.Contains(line, `pod="web"`) && !strings.Contains(line, " 1.048576e+07 ") {
+			t.Errorf("the pod's row of /metrics/cadvisor is %s", line)
+		}
+	}
+	var summary stats.Summary
+	if err := json.Unmarshal(serve(t, h, kubeletapi.SummaryPath), &summary); err != nil {
+		t.Fatal(err)
+	}
+	if got := *summary.Pods[0].Memory.WorkingSetBytes; got != 10<<20 {
+		t.Errorf("the summary has %d bytes", got)
 	}
 }
 

@@ -75,7 +75,7 @@ func (a *Aggregator) sumPods(b *metric.Batch, slot uint32, at int32) (metric.Rea
 		return metric.Incomplete, metric.Evidence{Name: short.entity.String(), Cause: short.reason, Due: a.next}, false
 	}
 	if t.count > 0 {
-		a.finish(&t, b, slot, at)
+		a.finish(&t, b, slot, at, false)
 	}
 	return metric.Unjudged, metric.Evidence{}, t.count > 0
 }

@@ -68,21 +68,32 @@ func (a *Aggregator) start() {
 	}
 }
 
+// readsMemory reports whether the source read the memory of p's own cgroup itself. That is what the
+// kernel limits and what a kubelet ranks pods by: it includes the sandbox, memory-backed volumes
+// and what ended containers left behind.
+func (p *pod) readsMemory(b *metric.Batch) bool {
+	return b.Exhaustive && p.own != none && serves(&b.Samples[p.own], metric.Memory)
+}
+
 // finish writes a total to the sample of a slot at index i, or to a new one if i is none, and
-// returns its index. If a part lacks a metric, the entity's own value stays, if it has one.
-func (a *Aggregator) finish(t *total, b *metric.Batch, slot uint32, i int32) int32 {
+// returns its index. If a part lacks a metric, the entity's own value stays, if it has one. With
+// ownMemory the group Memory stays as it was read.
+func (a *Aggregator) finish(t *total, b *metric.Batch, slot uint32, i int32, ownMemory bool) int32 {
 	if i == none {
 		i = int32(len(b.Samples))
 		b.AddAt(slot)
 	}
 	s := &b.Samples[i]
 	for j, id := range summedMetrics {
-		if t.has[j] == t.count {
+		if t.has[j] == t.count && !(ownMemory && id.Describe().Group == metric.Memory) {
 			s.Values.Set(id, a.sums[j].value())
 		}
 	}
 	for _, g := range wholeGroups {
 		if !a.wanted(g) {
+			continue
+		}
+		if g == metric.Memory && ownMemory {
 			continue
 		}
 		bit := uint16(1) << g
@@ -103,7 +114,7 @@ func (a *Aggregator) finish(t *total, b *metric.Batch, slot uint32, i int32) int
 	return i
 }
 
-// serve sets p to the sum of its containers, and reports whether any of them is measured.
+// serve sets p to the sum of its containers, but for the memory of a cgroup that was read, and reports whether any of them is measured.
 func (a *Aggregator) serve(p *pod, b *metric.Batch) bool {
 	var t total
 	a.start()
@@ -119,7 +130,7 @@ func (a *Aggregator) serve(p *pod, b *metric.Batch) bool {
 	if t.count == 0 {
 		return false
 	}
-	p.own = a.finish(&t, b, p.slot, p.own)
+	p.own = a.finish(&t, b, p.slot, p.own, p.readsMemory(b))
 	if own := &b.Samples[p.own].Instance; own.UID == "" {
 		own.UID = uid
 		if p.facts != nil {
