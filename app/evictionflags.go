@@ -100,6 +100,7 @@ type agentEnvironment struct {
 // compile returns the plan of the flags, or nil for --eviction=off.
 func (e *evictionFlags) compile(in agentEnvironment) (*evictionPlan, error) {
 	p := e.evictionPlan
+	e.config.OwnSignals = true
 	own, err := eviction.Parse(&e.config)
 	if err != nil {
 		return nil, cli.Hintf(cli.Usage(fmt.Errorf("read the eviction thresholds: %w", err)),

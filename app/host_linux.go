@@ -79,6 +79,14 @@ func openMachine(p *hostPlan, pods nodePods, log *zap.Logger) (*machine, error) 
 	return &machine{
 		peek: at(vitals.Node), read: at(vitals.Pods), readAll: at(vitals.Containers), layout: reader.Layout,
 		refresh: scanner.Refresh, scan: scanner.Run,
+		memoryLeft: func() *eviction.MemoryLeft {
+			m, err := reader.MemoryLeft()
+			if err != nil {
+				return nil // the signals have no figure
+			}
+			left := eviction.MemoryLeft(m)
+			return &left
+		},
 		cgroups: func() eviction.Cgroups {
 			mount, pods := reader.Cgroups()
 			return eviction.Cgroups{Mount: mount, Pods: string(pods)}

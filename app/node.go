@@ -183,7 +183,9 @@ func (n nodePods) running(uid metric.PodUID) (map[string]string, bool) {
 type machine struct {
 	// peek reads only the node, read also its pods, and readAll also their containers.
 	peek, read, readAll func(context.Context) (*stats.Summary, error)
-	layout              func(context.Context) (images, containers bool, err error)
+	// memoryLeft reads the figures of weir's own eviction signals; nil if they are not known.
+	memoryLeft func() *eviction.MemoryLeft
+	layout     func(context.Context) (images, containers bool, err error)
 	// refresh measures the disk usage of pods now. scan measures it in the background.
 	refresh func(context.Context)
 	scan    func(context.Context) error

@@ -43,7 +43,7 @@ func Decide(in *Input) *Decision {
 	if in.Now.Sub(in.State.NotifiersAt) > notifierInterval {
 		d.RefreshNotifiers, d.State.NotifiersAt = true, in.Now
 	}
-	d.Observations = observeStalls(observeSummary(in.Summary, in.Now), in.Settings.Thresholds, &in.Summary.Node, in.Now)
+	d.Observations = observeStalls(observeMemoryLeft(observeSummary(in.Summary, in.Now), in.MemoryLeft, in.Now), in.Settings.Thresholds, &in.Summary.Node, in.Now)
 	d.compareThresholds(in, begins)
 	d.updateConditions(in)
 	d.saveState()

@@ -25,7 +25,7 @@ import (
 //	admit CONDITION... [critical] [requests] [tolerates]
 //
 // node drops all state and uses the configuration below it. The lines of decide describe the node:
-// what is available ("memory 90Mi of 1Gi", "nodefs ... inodes 10 of 1000", "pids 3 of 100", each
+// what is available ("memory 90Mi of 1Gi", "memAvailable 100Mi of 1Gi", "swap 1Gi of 2Gi", "nodefs ... inodes 10 of 1000", "pids 3 of 100", each
 // optionally with ago=5s or ahead=5s), stalls ("stall memory some 30"), and pods (the name, and
 // then what they request and use). Lines that begin with "after" describe the node after the
 // collections.
@@ -178,6 +178,20 @@ func given(in *Input, s *stats.Summary, words []string) error {
 			s.Node.Memory = m
 		} else {
 			s.Node.SystemContainers = []stats.ContainerStats{{Name: "pods", Memory: m}}
+		}
+	case "memAvailable", "swap":
+		left, all, err := numbers(words[1:])
+		if err != nil {
+			return err
+		}
+		if in.MemoryLeft == nil {
+			in.MemoryLeft = &MemoryLeft{}
+		}
+		m := in.MemoryLeft
+		if m.At = measured; words[0] == "swap" {
+			m.SwapFree, m.SwapTotal = *left, *all
+		} else {
+			m.Available, m.Total = *left, *all
 		}
 	case "nodefs", "imagefs", "containerfs":
 		fs := &stats.FsStats{Time: metav1.NewTime(measured)}

@@ -40,6 +40,8 @@ type Input struct {
 	// SummaryErr is the reason why there is no summary.
 	Summary    *stats.Summary
 	SummaryErr error
+	// MemoryLeft has the figures of weir's own signals; nil if they are not known.
+	MemoryLeft *MemoryLeft
 
 	// Self is the UID of the pod that runs this code, which is skipped; empty if there is none.
 	Self types.UID
@@ -52,6 +54,16 @@ type Input struct {
 	Evicted time.Time
 	// State is the Decision.State of the decision before; zero for the first decision.
 	State DecisionState
+}
+
+// MemoryLeft has figures of /proc/meminfo, in bytes.
+type MemoryLeft struct {
+	// At is the time of the read.
+	At time.Time
+	// Available is the kernel's MemAvailable, of Total.
+	Available, Total uint64
+	// SwapFree is the free swap, of SwapTotal, which is zero on a node without swap.
+	SwapFree, SwapTotal uint64
 }
 
 // BlockedPod is a pod that cannot be evicted now.

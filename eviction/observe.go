@@ -87,6 +87,25 @@ func observeSummary(s *stats.Summary, now time.Time) []Observation {
 	return list
 }
 
+// observeMemoryLeft adds weir's own signals. m may be nil.
+func observeMemoryLeft(list []Observation, m *MemoryLeft, now time.Time) []Observation {
+	if m == nil {
+		return list
+	}
+	add := func(signal Signal, available, capacity uint64) {
+		o := Observation{Signal: signal, Available: int64(available), Capacity: int64(capacity), Time: m.At}
+		if o.Doubt = amountDoubt(available, &capacity, nil); o.Doubt == "" {
+			o.Doubt = timeDoubt(m.At, now)
+		}
+		list = append(list, o)
+	}
+	add(MemAvailable, m.Available, m.Total)
+	if m.SwapTotal > 0 {
+		add(SwapAvailable, m.SwapFree, m.SwapTotal)
+	}
+	return list
+}
+
 // allPods returns the memory of all pods together, which the kubelet reports as a system container.
 // It is nil if not known.
 func allPods(s *stats.Summary) *stats.MemoryStats {

@@ -21,6 +21,8 @@ type ThresholdConfig struct {
 	EvictionSoftGracePeriod map[string]string `json:"evictionSoftGracePeriod,omitempty"`
 	EvictionMinimumReclaim  map[string]string `json:"evictionMinimumReclaim,omitempty"`
 	EnforceNodeAllocatable  []string          `json:"enforceNodeAllocatable,omitempty"`
+	// OwnSignals allows thresholds of OwnSignals, which the kubelet refuses.
+	OwnSignals bool `json:"ownSignals,omitempty"`
 	// Pressure has thresholds that the kubelet does not have: see ParsePressure.
 	Pressure []string `json:"pressure,omitempty"`
 }
@@ -28,21 +30,25 @@ type ThresholdConfig struct {
 // Parse returns the thresholds of a configuration, or one error that joins all mistakes, always in
 // the same order.
 func Parse(c *ThresholdConfig) ([]Threshold, error) {
-	hard, mistakes := parseEach(c.EvictionHard, parseLimit)
-	soft, wrong := parseEach(c.EvictionSoft, parseLimit)
+	accepted := Signals()
+	if c.OwnSignals {
+		accepted = append(accepted, OwnSignals()...)
+	}
+	hard, mistakes := parseEach(accepted, c.EvictionHard, parseLimit)
+	soft, wrong := parseEach(accepted, c.EvictionSoft, parseLimit)
 	mistakes = append(mistakes, wrong...)
-	graces, wrong := parseEach(c.EvictionSoftGracePeriod, parseGracePeriod)
+	graces, wrong := parseEach(accepted, c.EvictionSoftGracePeriod, parseGracePeriod)
 	mistakes = append(mistakes, wrong...)
-	reclaims, wrong := parseEach(c.EvictionMinimumReclaim, parseMinReclaim)
+	reclaims, wrong := parseEach(accepted, c.EvictionMinimumReclaim, parseMinReclaim)
 	mistakes = append(mistakes, wrong...)
 
 	var list []Threshold
-	for _, s := range Signals() {
+	for _, s := range accepted {
 		if v := hard[s]; v != nil {
 			list = append(list, Threshold{Signal: s, Value: *v, MinReclaim: reclaims[s]})
 		}
 	}
-	for _, s := range Signals() {
+	for _, s := range accepted {
 		v := soft[s]
 		if v == nil {
 			continue
@@ -75,10 +81,10 @@ func Parse(c *ThresholdConfig) ([]Threshold, error) {
 	return list, nil
 }
 
-// parseEach parses the value of each signal. An unknown signal is a mistake.
-func parseEach[T any](statements map[string]string, parse func(string) (T, error)) (values map[Signal]T, mistakes []error) {
+// parseEach parses the value of each of the accepted signals. Another signal is a mistake.
+func parseEach[T any](accepted []Signal, statements map[string]string, parse func(string) (T, error)) (values map[Signal]T, mistakes []error) {
 	values = map[Signal]T{}
-	for _, s := range Signals() {
+	for _, s := range accepted {
 		text, ok := statements[string(s)]
 		if !ok {
 			continue
@@ -91,7 +97,7 @@ func parseEach[T any](statements map[string]string, parse func(string) (T, error
 		values[s] = value
 	}
 	for _, name := range slices.Sorted(maps.Keys(statements)) {
-		if !slices.Contains(Signals(), Signal(name)) {
+		if !slices.Contains(accepted, Signal(name)) {
 			mistakes = append(mistakes, fmt.Errorf("%q is no signal the kubelet knows", name))
 		}
 	}

@@ -25,6 +25,16 @@ const (
 	PIDAvailable               Signal = "pid.available"
 )
 
+// weir's own signals of bytes, from /proc/meminfo. The kubelet has neither.
+const (
+	// MemAvailable is what programs can still get without swapping, as the kernel estimates it: free
+	// memory and the reclaimable cache. The kubelet counts active page cache as used, so
+	// memory.available is lower on a node that reads many files (kubernetes issue 43916).
+	MemAvailable Signal = "memory.memAvailable"
+	// SwapAvailable is the free swap. A node without swap has no figure of it.
+	SwapAvailable Signal = "swap.available"
+)
+
 // The resources, with the kubelet's names in messages and Events.
 const (
 	resourceMemory = string(corev1.ResourceMemory)
@@ -69,6 +79,18 @@ var signals = []struct {
 	{PIDAvailable, signalTraits{resourcePIDs, corev1.NodePIDPressure, 17}},
 }
 
+// ownSignals has weir's own signals of amounts. Like those of memory they are acted on first.
+var ownSignals = []struct {
+	Signal
+	signalTraits
+}{
+	{MemAvailable, signalTraits{resourceMemory, corev1.NodeMemoryPressure, 3}},
+	{SwapAvailable, signalTraits{resourceMemory, corev1.NodeMemoryPressure, 4}},
+}
+
+// OwnSignals returns weir's own signals of amounts.
+func OwnSignals() []Signal { return []Signal{MemAvailable, SwapAvailable} }
+
 // Signals returns the kubelet's signals in the order in which they are acted on. Memory always comes
 // first; otherwise a hard threshold of any signal comes before a soft one (see sortThresholds).
 // Pressure signals of memory follow the two signals of memory; those of cpu and io are last.
@@ -82,9 +104,14 @@ func Signals() []Signal {
 
 // traits returns the properties of a signal; the zero value for an unknown signal.
 func (s Signal) traits() signalTraits {
-	for i := range signals {
-		if signals[i].Signal == s {
-			return signals[i].signalTraits
+	for _, list := range [...][]struct {
+		Signal
+		signalTraits
+	}{signals, ownSignals} {
+		for i := range list {
+			if list[i].Signal == s {
+				return list[i].signalTraits
+			}
 		}
 	}
 	of, _, _, ok := s.splitPressure()

@@ -44,7 +44,7 @@ func TestDocumentation(t *testing.T) {
 	if shown, _, ok := strings.Cut(shown, "...\n"); !ok || !strings.Contains(string(captured), shown) {
 		t.Errorf("the README shows what testdata/capture.txt does not have:\n%s", shown)
 	}
-	signals := append(eviction.Signals(), "memory.pressure.some.avg10", "cpu.pressure.\u2026", "io.pressure.\u2026")
+	signals := append(append(eviction.Signals(), eviction.OwnSignals()...), "memory.pressure.some.avg10", "cpu.pressure.\u2026", "io.pressure.\u2026")
 	for _, s := range signals {
 		condition := string(eviction.Signal(strings.Replace(string(s), "\u2026", "some.avg10", 1)).Condition())
 		found := false

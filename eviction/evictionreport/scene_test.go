@@ -161,6 +161,16 @@ func node(t *testing.T, in *eviction.Input, words []string) bool {
 		} else {
 			s.Node.SystemContainers = []stats.ContainerStats{{Name: "pods", Memory: m}}
 		}
+	case "memAvailable", "swap":
+		left, all := pair(words[1:])
+		if in.MemoryLeft == nil {
+			in.MemoryLeft = &eviction.MemoryLeft{At: at}
+		}
+		if m := in.MemoryLeft; words[0] == "swap" {
+			m.SwapFree, m.SwapTotal = *left, *all
+		} else {
+			m.Available, m.Total = *left, *all
+		}
 	case "nodefs", "imagefs":
 		fs := &stats.FsStats{Time: metav1.NewTime(at)}
 		fs.AvailableBytes, fs.CapacityBytes = pair(words[1:])

@@ -15,7 +15,8 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// newSignals returns the signals that have a threshold, in the order in which they are acted on.
+// newSignals returns the signals that have a threshold, in the order in which they are acted on, and
+// then weir's own without one.
 func newSignals(in *eviction.Input, d *eviction.Decision) []document.Signal {
 	list := []document.Signal{}
 	states := d.Thresholds
@@ -37,8 +38,20 @@ func newSignals(in *eviction.Input, d *eviction.Decision) []document.Signal {
 		threshold.Acting = i == d.Acting
 		list[at].Thresholds = append(list[at].Thresholds, threshold)
 	}
+	for i := range d.Observations {
+		o := &d.Observations[i]
+		named := func(s document.Signal) bool { return s.Name == string(o.Signal) }
+		if slices.Contains(eviction.OwnSignals(), o.Signal) && !slices.ContainsFunc(list, named) {
+			shown := newSignal(in, d, &eviction.ThresholdState{Threshold: eviction.Threshold{Signal: o.Signal}, Observation: o}, read)
+			shown.Thresholds = []document.Threshold{}
+			list = append(list, shown)
+		}
+	}
 	if read && in.Summary != nil {
 		for i := range list {
+			if len(list[i].Thresholds) == 0 {
+				continue
+			}
 			list[i].Ranking = newRanking(rankingThreshold(list[i].Name, d), in, d)
 		}
 	}

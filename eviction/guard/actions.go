@@ -66,6 +66,7 @@ func (g *Guard) hardThresholdNow(ctx context.Context) bool {
 	if in.Summary != nil {
 		in.SummaryErr = nil
 	}
+	in.MemoryLeft = g.opts.MemoryLeft()
 	in.Now = g.opts.Now()
 	d := eviction.Decide(in)
 	return d.Acting >= 0 && d.Thresholds[d.Acting].Threshold.Hard()

@@ -98,6 +98,7 @@ func (g *Guard) decide(ctx context.Context, r *Round) {
 	if in.Summary == nil {
 		in.SummaryErr, readErr = readErr, nil
 	}
+	in.MemoryLeft = g.opts.MemoryLeft()
 	in.Now = g.opts.Now()
 	r.Input, r.ReadAt, r.ReadErr = in, in.Now, errors.Join(readErr, podsErr)
 	r.Decision = eviction.Decide(in)

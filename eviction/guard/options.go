@@ -26,6 +26,8 @@ type Options struct {
 	// Poll reads the node without its pods. It is called every PollInterval for the disks and process
 	// ids, because the kernel gives no notice of them. If it is nil, they are read only in rounds.
 	Poll func(context.Context) (*stats.Summary, error)
+	// MemoryLeft reads the figures of weir's own signals now. It may be nil, or return nil.
+	MemoryLeft func() *eviction.MemoryLeft
 	// Layout returns the fields of eviction.DiskLayout. It is called until it succeeds. If it is nil,
 	// the node has one file system.
 	Layout func(context.Context) (images, containers bool, err error)
@@ -57,6 +59,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Layout == nil {
 		o.Layout = func(context.Context) (bool, bool, error) { return false, false, nil }
+	}
+	if o.MemoryLeft == nil {
+		o.MemoryLeft = func() *eviction.MemoryLeft { return nil }
 	}
 	if o.Pods == nil {
 		o.Pods = func() ([]*corev1.Pod, error) { return nil, nil }

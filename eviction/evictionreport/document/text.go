@@ -89,6 +89,8 @@ func (p *textWriter) signal(s *Signal, reclaims bool) {
 	}
 	p.Item(2, "first", humanize.Plain, s.ReclaimMessage(reclaims))
 	switch {
+	case len(s.Thresholds) == 0:
+		p.Item(2, "none", humanize.Plain, "no threshold is set, so no pod is evicted for it")
 	case s.Ranking != nil && len(s.Ranking.Pods) > 0: // if there are no pods, the sentence NoPods says so once
 		p.Item(2, "next", humanize.Plain, s.Ranking.Message)
 		p.Item(2, "skip", humanize.Plain, s.Ranking.SkippedPods())
@@ -117,7 +119,7 @@ func (r *EvictionReport) NoPods() bool {
 // IsRedundant reports whether s adds nothing to the other signals. That is so if all its thresholds
 // are derived, none is acted on, and none is met unless another signal has the same figure.
 func (r *EvictionReport) IsRedundant(s *Signal) bool {
-	quiet := true
+	quiet := len(s.Thresholds) > 0
 	for i := range s.Thresholds {
 		t := &s.Thresholds[i]
 		if !t.Derived || t.Acting {

@@ -6,9 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -82,6 +87,42 @@ func (r *round) readNodeMemory(n *stats.NodeStats) {
 		return
 	}
 	m.AvailableBytes = new(info.total - *m.WorkingSetBytes)
+}
+
+// MemoryLeft has figures of /proc/meminfo, in bytes.
+type MemoryLeft struct {
+	// At is the time of the read.
+	At time.Time
+	// Available is MemAvailable, of Total: what programs can get without swapping.
+	Available, Total uint64
+	// SwapFree is the free swap, of SwapTotal, which is zero on a node without swap.
+	SwapFree, SwapTotal uint64
+}
+
+// MemoryLeft reads /proc/meminfo.
+func (r *Reader) MemoryLeft() (m MemoryLeft, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.closed {
+		return m, fmt.Errorf("read meminfo: %w", os.ErrClosed)
+	}
+	now := &round{Reader: r, fileReader: &r.mu.files, ctx: context.Background()}
+	data, err := now.readProc(&r.mu.node.meminfo)
+	if err != nil {
+		return m, fmt.Errorf("read meminfo: %w", err)
+	}
+	m.At = time.Now()
+	missing := map[string]*uint64{"MemAvailable": &m.Available, "MemTotal": &m.Total, "SwapFree": &m.SwapFree, "SwapTotal": &m.SwapTotal}
+	for name, value := range cgroupfs.Pairs(data) {
+		if to := missing[string(name)]; to != nil {
+			*to = value
+			delete(missing, string(name))
+		}
+	}
+	if len(missing) > 0 {
+		return m, fmt.Errorf("read meminfo: no number for %s", strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
+	}
+	return m, nil
 }
 
 // readNodePressure reads pressure (PSI). Some kernels do not have it.

@@ -165,6 +165,24 @@ func TestDisks(t *testing.T) {
 	}
 }
 
+func TestMemoryLeft(t *testing.T) {
+	f := newFixture(t, 2)
+	r := f.open()
+	defer r.Close()
+	if _, err := r.MemoryLeft(); err == nil || !strings.Contains(err.Error(), "no number for MemAvailable, SwapFree, SwapTotal") {
+		t.Errorf("an old kernel's file gives %v", err)
+	}
+	f.write("proc/meminfo", "MemTotal: 102400 kB\nMemAvailable: 51200 kB\nSwapTotal: 2048 kB\nSwapFree: 1024 kB\n")
+	m, err := r.MemoryLeft()
+	if m.At.IsZero() || err != nil {
+		t.Errorf("got %+v, %v", m, err)
+	}
+	m.At = time.Time{}
+	if want := (MemoryLeft{Available: 50 << 20, Total: 100 << 20, SwapFree: 1 << 20, SwapTotal: 2 << 20}); m != want {
+		t.Errorf("got %+v, want %+v", m, want)
+	}
+}
+
 func TestReadConcurrently(t *testing.T) {
 	f := newFixture(t, 1)
 	f.cgroup("/kubepods usage=4Mi anon=1Mi")
