@@ -2,14 +2,18 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 
 	"github.com/spf13/pflag"
+	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -24,6 +28,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 	"github.com/weir-metrics/weir/autoscaler/watcher"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/cluster/gates"
 	"github.com/weir-metrics/weir/cluster/informer"
 )
 
@@ -34,7 +39,28 @@ type autoscalerPlan struct {
 	Shadow   bool // decide about HorizontalPodAutoscalers without acting
 	Period   time.Duration
 	Workers  int
-	Settings autoscaler.Settings
+	Settings autoscaler.Settings // without feature gates
+	// ScaleToZero overrides the feature gate HPAScaleToZero, unless it is nil.
+	ScaleToZero *bool
+}
+
+// gates returns the feature gates of a cluster, of which the API server says some.
+func (p *autoscalerPlan) gates(release string, known map[string]bool) gates.Gates {
+	if p.ScaleToZero != nil {
+		known = maps.Clone(known)
+		if known == nil {
+			known = map[string]bool{}
+		}
+		known[string(gates.ScaleToZero)] = *p.ScaleToZero
+	}
+	return gates.New(release, known, false)
+}
+
+// settings returns the settings of decisions with these feature gates.
+func (p *autoscalerPlan) settings(g gates.Gates) autoscaler.Settings {
+	s := p.Settings
+	s.ConfigurableTolerance, s.ScaleToZero, s.PodLevelResources = g.On(gates.ConfigurableTolerance), g.On(gates.ScaleToZero), g.On(gates.PodLevelResources)
+	return s
 }
 
 // runs reports whether the plan needs a controller.
@@ -42,10 +68,13 @@ func (p *autoscalerPlan) runs() bool { return p.Act || p.Shadow }
 
 // autoscalerFlags are the flags about autoscalers. A flag that kube-controller-manager has too is
 // called --horizontal-pod-autoscaler-... there, and has the same default.
-type autoscalerFlags struct{ autoscalerPlan }
+type autoscalerFlags struct {
+	autoscalerPlan
+	toZero *pflag.Flag
+}
 
 func newAutoscalerFlags() *autoscalerFlags {
-	return &autoscalerFlags{autoscalerPlan{Period: 15 * time.Second, Workers: 5, Settings: autoscaler.DefaultSettings()}}
+	return &autoscalerFlags{autoscalerPlan: autoscalerPlan{Period: 15 * time.Second, Workers: 5, Settings: autoscaler.DefaultSettings()}}
 }
 
 func (a *autoscalerFlags) addFlags(f *pflag.FlagSet) {
@@ -58,7 +87,8 @@ func (a *autoscalerFlags) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&s.DownscaleStabilization, "autoscaler-downscale-stabilization", s.DownscaleStabilization, "how long the highest recommendation holds before fewer replicas are asked for, unless an autoscaler says otherwise")
 	f.DurationVar(&s.CPUInitialization, "autoscaler-cpu-initialization-period", s.CPUInitialization, "how long after its start a pod's CPU counts only once it was ready for a whole window of the metric")
 	f.DurationVar(&s.InitialReadinessDelay, "autoscaler-initial-readiness-delay", s.InitialReadinessDelay, "how long after its start a pod that is not ready is taken never to have been")
-	f.BoolVar(&s.ScaleToZero, "autoscaler-scale-to-zero", s.ScaleToZero, "allow minReplicas of 0, as Kubernetes' feature gate HPAScaleToZero does")
+	f.Bool("autoscaler-scale-to-zero", false, "allow minReplicas of 0 (default: as the cluster's feature gate HPAScaleToZero does, which is on since Kubernetes 1.37)")
+	a.toZero = f.Lookup("autoscaler-scale-to-zero")
 }
 
 // compile returns the plan. cluster says whether there is a cluster.
@@ -83,6 +113,9 @@ func (a *autoscalerFlags) compile(cluster bool) (autoscalerPlan, error) {
 	if !(a.Settings.Tolerance >= 0 && a.Settings.Tolerance < 1) { // false for NaN too
 		return a.autoscalerPlan, cli.Usage(fmt.Errorf("--autoscaler-tolerance cannot be %v: from 0 to less than 1", a.Settings.Tolerance))
 	}
+	if a.toZero != nil && a.toZero.Changed {
+		a.ScaleToZero = new(a.toZero.Value.String() == "true")
+	}
 	if !a.runs() || cluster {
 		return a.autoscalerPlan, nil
 	}
@@ -96,7 +129,7 @@ func (a *autoscalerFlags) compile(cluster bool) (autoscalerPlan, error) {
 
 // openAutoscaling opens the API that explains and evaluates autoscalers, and the controller that
 // decides about them if the plan needs one. Without a whole cluster there is no API.
-func openAutoscaling(_ context.Context, w *process) (http.Handler, error) {
+func openAutoscaling(ctx context.Context, w *process) (http.Handler, error) {
 	p := w.plan
 	if !p.wholeCluster() {
 		return nil, nil
@@ -106,9 +139,14 @@ func openAutoscaling(_ context.Context, w *process) (http.Handler, error) {
 		return nil, err
 	}
 	metrics := newPodMetrics(w)
-	settings := p.Autoscalers.Settings
+	release, known, err := askGates(ctx, clients.kube.Discovery().RESTClient())
+	if err != nil {
+		w.log.Info("not all feature gates of the cluster can be read, so decisions about autoscalers assume their defaults", zap.String("release", release), zap.Error(err))
+	}
+	on := p.Autoscalers.gates(release, known)
+	settings := p.Autoscalers.settings(on)
 	o := autoscaling.Options{Evaluator: &evaluate.Evaluator{
-		PodMetrics: metrics, Scales: clients.scales, Settings: &settings,
+		PodMetrics: metrics, Scales: clients.scales, Settings: &settings, Gates: &on,
 		PodMetricsAt: func(at time.Time) (evaluate.PodMetrics, error) { return metrics.At(at) },
 	}, Read: clients.read}
 	if p.Autoscalers.runs() {
@@ -121,7 +159,7 @@ func openAutoscaling(_ context.Context, w *process) (http.Handler, error) {
 		}
 		w.scaler, err = controller.New(controller.Options{
 			Watcher: watch, Client: clients.kube, Autoscalers: clients.autoscalers, Scales: clients.scales, Act: p.Autoscalers.Act, Shadow: p.Autoscalers.Shadow,
-			Metrics: metrics, IsLeader: w.isLeader, Settings: &settings,
+			Metrics: metrics, IsLeader: w.isLeader, Settings: &settings, Gates: &on,
 			Period: p.Autoscalers.Period, PeekInterval: time.Second, Workers: p.Autoscalers.Workers, Resolution: p.Resolution,
 			RecordTarget: w.record, Registerer: w.registry, Logger: w.log,
 		})
@@ -133,6 +171,33 @@ func openAutoscaling(_ context.Context, w *process) (http.Handler, error) {
 		o.Explain, o.Memory = w.scaler.Explain, w.scaler.Memory
 	}
 	return autoscaling.NewHandler(o), nil
+}
+
+// askGatesTimeout limits each of the two requests for a cluster's feature gates.
+const askGatesTimeout = 5 * time.Second
+
+// askGates returns the release of the API server, and the feature gates that its /metrics has. They
+// are taken for those of kube-controller-manager, which no other program can read. Everybody may
+// read the release, but /metrics only with the right get on it. What is read is valid even if there
+// is an error.
+func askGates(ctx context.Context, api rest.Interface) (release string, known map[string]bool, err error) {
+	get := func(path string) ([]byte, error) {
+		ctx, cancel := context.WithTimeout(ctx, askGatesTimeout)
+		defer cancel()
+		return api.Get().AbsPath(path).MaxRetries(0).Do(ctx).Raw()
+	}
+	body, err := get("/version")
+	if err != nil {
+		return "", nil, fmt.Errorf("ask the API server for its version: %w", err)
+	}
+	var answer version.Info
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return "", nil, fmt.Errorf("parse the API server's version: %w", err)
+	}
+	if body, err = get("/metrics"); err != nil {
+		return answer.GitVersion, nil, fmt.Errorf("ask the API server for its metrics: %w", err)
+	}
+	return answer.GitVersion, gates.ParseMetrics(body), nil
 }
 
 // wholeCluster reports whether weir watches a whole cluster. An agent watches only the pods of its

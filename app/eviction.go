@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -20,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/weir-metrics/weir/app/logging"
+	"github.com/weir-metrics/weir/cluster/gates"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/evictionreport"
@@ -94,6 +97,11 @@ func openEvictor(ctx context.Context, p *plan, m *machine, pods nodePods, of *in
 		if kubelet, err = e.askKubelet(ctx, kube); err != nil {
 			return nil, err
 		}
+		release, err := kubeletVersion(ctx, client, e.node)
+		if err != nil {
+			e.warnings = append(e.warnings, fmt.Sprintf("the version of this node's kubelet is not known, so the rules of the newest are assumed: %v", err))
+		}
+		kubelet.SetRules(gates.New(release, kubelet.FeatureGates, true))
 	}
 	if e.plan.Reclaim != "" {
 		if e.reclaimer, err = cri.New(cri.Options{Socket: e.plan.Reclaim, Ended: e.ended}); err != nil {
@@ -117,12 +125,14 @@ func openEvictor(ctx context.Context, p *plan, m *machine, pods nodePods, of *in
 }
 
 // settings returns the settings of decisions. Without thresholds in mode observe they are the
-// kubelet's, to say what the kubelet will do.
+// kubelet's, to say what the kubelet will do. The rules are always the kubelet's.
 func (p *evictionPlan) settings(kubelet *kubeletconfig.Kubelet) *eviction.Settings {
 	if len(p.Thresholds) == 0 && p.Mode == execute.Observe {
 		return &kubelet.Settings
 	}
-	return &p.Settings
+	own := p.Settings
+	own.Rules = kubelet.Rules
+	return &own
 }
 
 // askKubeletTimeout limits the request for a kubelet's thresholds.
@@ -148,6 +158,20 @@ func (e *evictor) askKubelet(ctx context.Context, kube *rest.Config) (*kubeletco
 		e.warnings = append(e.warnings, warning)
 	}
 	return kubelet, nil
+}
+
+// kubeletVersion returns the version of a node's kubelet. An agent may list nodes, but not get one.
+func kubeletVersion(ctx context.Context, client kubernetes.Interface, node metric.NodeName) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, askKubeletTimeout)
+	defer cancel()
+	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, string(node)).String()})
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("list node %s: %w", node, err)
+	case len(list.Items) != 1:
+		return "", fmt.Errorf("the API server knows no node %s", node)
+	}
+	return list.Items[0].Status.NodeInfo.KubeletVersion, nil
 }
 
 // record returns a recorder of Events on pods. It drops Events that it cannot write soon, so that

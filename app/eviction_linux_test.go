@@ -127,11 +127,21 @@ func TestThresholdsOfTheKubelet(t *testing.T) {
 			w.Header().Set("Location", thief.URL)
 		}
 		w.WriteHeader(status)
-		fmt.Fprint(w, `{"kubeletconfig":{"evictionHard":{"memory.available":"300Mi"},"enforceNodeAllocatable":["pods"]}}`)
+		fmt.Fprint(w, `{"kubeletconfig":{"evictionHard":{"memory.available":"300Mi"},"enforceNodeAllocatable":["pods"],
+"featureGates":{"InPlacePodVerticalScalingMemoryBackedVolumes":true}}}`)
 	}))
 	defer kubelet.Close()
+	version := "v1.37.2"
+	api := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if got := r.URL.Query().Get("fieldSelector"); r.URL.Path != "/api/v1/nodes" || got != "metadata.name=n1" {
+			t.Errorf("asked the API server for %s of %q", r.URL.Path, got)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"kind":"NodeList","apiVersion":"v1","items":[{"metadata":{"name":"n1"},"status":{"nodeInfo":{"kubeletVersion":%q}}}]}`, version)
+	}))
+	defer api.Close()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(kubeconfig, []byte(`{"kind":"Config","clusters":[{"name":"c","cluster":{"server":"https://api.test"}}],
+	if err := os.WriteFile(kubeconfig, []byte(`{"kind":"Config","clusters":[{"name":"c","cluster":{"server":"`+api.URL+`","insecure-skip-tls-verify":true}}],
 "users":[{"name":"u","user":{"token":"s3cret"}}],"contexts":[{"name":"x","context":{"cluster":"c","user":"u"}}],"current-context":"x"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +176,14 @@ func TestThresholdsOfTheKubelet(t *testing.T) {
 	if diff := cmp.Diff([]string{"memory.available<300Mi", "allocatableMemory.available<300Mi"}, of(s)); diff != "" || len(e.warnings) > 0 {
 		t.Errorf("observing, warned %q (-want +got):\n%s", e.warnings, diff)
 	}
+	if want := (eviction.Rules{IgnoreMemoryVolumes: true}); s.Rules != want {
+		t.Errorf("a kubelet 1.37 with a feature gate: got the rules %+v, want %+v", s.Rules, want)
+	}
+	version = "v1.36.3"
 	e, s = openIt("--eviction=kill", "--eviction-hard=memory.available<2%")
+	if want := (eviction.Rules{IgnoreSidecarLimits: true, IgnoreMemoryVolumes: true}); s.Rules != want {
+		t.Errorf("a kubelet 1.36 with a feature gate: got the rules %+v, want %+v", s.Rules, want)
+	}
 	if diff := cmp.Diff([]string{"memory.available<2%"}, of(s)); diff != "" {
 		t.Errorf("killing (-want +got):\n%s", diff)
 	}

@@ -14,6 +14,8 @@ import (
 type statusInputs struct {
 	spec      *autoscalingv2.HorizontalPodAutoscalerSpec
 	oldStatus *autoscalingv2.HorizontalPodAutoscalerStatus
+	// generation is Input.Generation.
+	generation *int64
 	// conditions are the conditions of the new status, before the result of the write is known.
 	conditions       []autoscalingv2.HorizontalPodAutoscalerCondition
 	events           []Event
@@ -122,14 +124,14 @@ func ConditionTrue(list []autoscalingv2.HorizontalPodAutoscalerCondition, kind a
 	})
 }
 
-// status returns the status with a desired count and conditions. Like the status that Kubernetes
-// writes, it has no observed generation.
+// status returns the status with a desired count and conditions.
 func (d *Decision) status(desired int32, conditions []autoscalingv2.HorizontalPodAutoscalerCondition) autoscalingv2.HorizontalPodAutoscalerStatus {
 	s := autoscalingv2.HorizontalPodAutoscalerStatus{
-		CurrentReplicas: d.Current,
-		DesiredReplicas: desired,
-		LastScaleTime:   d.oldStatus.LastScaleTime,
-		Conditions:      conditions,
+		ObservedGeneration: d.generation,
+		CurrentReplicas:    d.Current,
+		DesiredReplicas:    desired,
+		LastScaleTime:      d.oldStatus.LastScaleTime,
+		Conditions:         conditions,
 	}
 	if d.Metrics != nil {
 		s.CurrentMetrics = make([]autoscalingv2.MetricStatus, len(d.Metrics))

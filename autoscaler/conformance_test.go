@@ -147,7 +147,12 @@ func checkReconcile(t *testing.T, v *vector) {
 		fixture vectorStep
 		status  = v.InitialStatus.status()
 		memory  Memory
+		// generation changes with the specification. An initial status belongs to the first one.
+		generation = int64(1)
 	)
+	if v.observesGeneration() && v.InitialStatus != nil {
+		status.ObservedGeneration = new(generation)
+	}
 	for i := range v.Steps {
 		step := &v.Steps[i]
 		switch step.Action {
@@ -158,8 +163,11 @@ func checkReconcile(t *testing.T, v *vector) {
 			memory = Memory{}
 			continue
 		}
+		if i > 0 && step.Spec != nil && !equality.Semantic.DeepEqual(step.Spec, fixture.Spec) {
+			generation++
+		}
 		inherit(&fixture, step)
-		r := play(v, &fixture, step, &status, memory)
+		r := play(v, &fixture, step, &status, generation, memory)
 		r.compare(t, step)
 		if t.Failed() {
 			t.Fatalf("step %d, at %d", i, step.At)
@@ -200,7 +208,7 @@ type played struct {
 	write    string
 }
 
-func play(v *vector, fixture, step *vectorStep, status *autoscalingv2.HorizontalPodAutoscalerStatus, memory Memory) *played {
+func play(v *vector, fixture, step *vectorStep, status *autoscalingv2.HorizontalPodAutoscalerStatus, generation int64, memory Memory) *played {
 	in := &Input{
 		Now:        at(step.At),
 		Settings:   v.Config.settings(),
@@ -211,6 +219,9 @@ func play(v *vector, fixture, step *vectorStep, status *autoscalingv2.Horizontal
 		Scale:      Scale{fixture.Target.SpecReplicas, fixture.Target.StatusReplicas, fixture.Target.Selector},
 		Pods:       selected(*fixture.Pods, v.Namespace, fixture.Target.Selector),
 		ReadMetric: func(i int) Reading { return fixture.Metrics.read(&fixture.Spec.Metrics[i]) },
+	}
+	if v.observesGeneration() {
+		in.Generation = new(generation)
 	}
 	_, in.ScaleErr = schema.ParseGroupVersion(fixture.Spec.ScaleTargetRef.APIVersion)
 	switch step.Faults.ScaleLookup {
@@ -348,6 +359,7 @@ func (r *played) compare(t *testing.T, step *vectorStep) {
 func (r *played) compareStatus(t *testing.T, want *vectorOutcome) {
 	t.Helper()
 	expected, got := want.Status.status(), *r.done.Status.DeepCopy()
+	got.ObservedGeneration = nil // vectors do not have it
 	for i := range got.Conditions {
 		got.Conditions[i].Message = ""
 	}

@@ -202,7 +202,7 @@ func (d *Decision) checkTarget(in *Input) error {
 
 // initialize stores what Conclude needs.
 func (d *Decision) initialize(in *Input) {
-	d.spec, d.oldStatus = in.Spec, in.Status
+	d.spec, d.oldStatus, d.generation = in.Spec, in.Status, in.Generation
 	if d.oldStatus == nil {
 		d.oldStatus = &autoscalingv2.HorizontalPodAutoscalerStatus{}
 	}

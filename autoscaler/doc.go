@@ -9,7 +9,7 @@
 // The caller carries a decision out. Conclude then returns the status, the Events and the memory
 // for the next decision.
 //
-// The arithmetic is exactly that of Kubernetes 1.36 (pkg/controller/podautoscaler): 64-bit
+// The arithmetic is exactly that of Kubernetes 1.37 (pkg/controller/podautoscaler): 64-bit
 // thousandths, double-precision ratios, the same rounding in the same order. The vectors in
 // testdata/hpa verify it, and test/parity compares it with the original code on random input.
 // testdata/derivation has complete decisions.

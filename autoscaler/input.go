@@ -21,6 +21,9 @@ type Input struct {
 	// Status is the last written status. Its conditions keep their transition times, and ScaledToZero
 	// decides whether a target may be scaled up from zero.
 	Status *autoscalingv2.HorizontalPodAutoscalerStatus
+	// Generation is the generation of Spec. The new status has it as the observed generation, as with the
+	// feature gate HPAGeneration. If it is nil, the new status has none, as before Kubernetes 1.37.
+	Generation *int64
 	// Memory is the memory after the last decision.
 	Memory Memory
 
@@ -124,14 +127,15 @@ type Settings struct {
 	// assumed never to have been ready.
 	InitialReadinessDelay time.Duration
 
-	// These fields are the feature gates HPAConfigurableTolerance, HPAScaleToZero and
-	// PodLevelResources.
+	// These fields are the feature gates HPAConfigurableTolerance (locked on since 1.37),
+	// HPAScaleToZero (on by default since 1.37) and PodLevelResources.
 	ConfigurableTolerance bool
 	ScaleToZero           bool
 	PodLevelResources     bool
 }
 
-// DefaultSettings returns the settings of Kubernetes 1.36.
+// DefaultSettings returns the settings of Kubernetes 1.37. Before 1.37, scaling to zero was off by
+// default.
 func DefaultSettings() Settings {
 	return Settings{
 		Tolerance:              0.1,
@@ -139,6 +143,7 @@ func DefaultSettings() Settings {
 		CPUInitialization:      5 * time.Minute,
 		InitialReadinessDelay:  30 * time.Second,
 		ConfigurableTolerance:  true,
+		ScaleToZero:            true,
 		PodLevelResources:      true,
 	}
 }

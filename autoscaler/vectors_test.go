@@ -21,6 +21,7 @@ import (
 // convert as amd64 does, where the vectors were made.
 type vector struct {
 	ID        string
+	Release   string // of Kubernetes, if it is not 1.37
 	Family    string // replicas: one call; reconcile: a sequence of steps
 	APIValid  bool   // an API server stores every spec without a change
 	Config    vectorConfig
@@ -38,6 +39,12 @@ type vector struct {
 	Name          string
 	InitialStatus *vectorStatus
 	Steps         []vectorStep
+}
+
+// observesGeneration reports whether the status has the observed generation: since 1.37. There,
+// HPAConfigurableTolerance cannot be off, so vectors without it are of an earlier release.
+func (v *vector) observesGeneration() bool {
+	return v.Release == "" && v.Config.FeatureGates.HPAConfigurableTolerance
 }
 
 type vectorConfig struct {

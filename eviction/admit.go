@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
 )
 
 // Admission says whether a node under pressure admits a pod.
@@ -28,12 +29,15 @@ func Admit(pod *corev1.Pod, conditions []corev1.NodeConditionType) Admission {
 }
 
 // isBestEffort reports whether a pod has neither requests nor limits of CPU and memory. The class
-// in its status takes precedence over its specification.
+// in its status, which an API server always sets, takes precedence over its specification.
+// Pod-level resources count instead of those of the containers only if they name a resource that
+// they support. Kubelets before 1.37, or without the feature gate PodLevelResourcesFixKubeletQOSClass, let
+// an empty object count too.
 func isBestEffort(pod *corev1.Pod) bool {
 	if class := pod.Status.QOSClass; class != "" {
 		return class == corev1.PodQOSBestEffort
 	}
-	if r := pod.Spec.Resources; r != nil {
+	if r := pod.Spec.Resources; resourcehelper.IsPodLevelResourcesSet(pod) {
 		return !hasCPUOrMemory(r.Requests) && !hasCPUOrMemory(r.Limits)
 	}
 	for _, list := range [...][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {

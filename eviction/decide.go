@@ -201,7 +201,7 @@ func (d *Decision) chooseVictim() {
 // enforceLimits evicts the pods that exceed their limits. It reports whether there is a pod to
 // evict.
 func (d *Decision) enforceLimits(in *Input, statsByUID map[string]*stats.PodStats) bool {
-	d.Exceeded = exceededLimits(in.Pods, statsByUID, d.Layout)
+	d.Exceeded = exceededLimits(in.Pods, statsByUID, d.Layout, in.Settings.Rules)
 	for i := range d.Exceeded {
 		e := &d.Exceeded[i]
 		if e.Skipped, e.SkipMessage = in.skip(e.pod, true); e.Skipped == NotSkipped {

@@ -17,7 +17,7 @@
 //	... carry out d.Kills ...
 //	in.State = d.State
 //
-// The rules are those of Kubernetes 1.36 (pkg/kubelet/eviction), including the order of the pods
+// The rules are those of Kubernetes 1.37 (pkg/kubelet/eviction), including the order of the pods
 // and the text of the messages. The vectors in testdata/eviction come from the kubelet's code and
 // verify this. Where the kubelet's order is random, this package has a fixed order: hard thresholds
 // before soft ones, then the order of Signals; pods with equal keys by name.

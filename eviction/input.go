@@ -23,6 +23,20 @@ type Settings struct {
 	// they are, and evicts a pod without statistics first. It is for comparisons with the kubelet.
 	// Without it no pod is evicted for such a figure: see Observation.Doubt and RankedPod.Doubt.
 	Parity bool
+	// Rules are those of the node's kubelet.
+	Rules Rules
+}
+
+// Rules are the rules about local storage that differ between kubelets. The zero value has the rules
+// of Kubernetes 1.37 with its default feature gates.
+type Rules struct {
+	// IgnoreSidecarLimits is set for a kubelet before 1.37: the limits of restartable init containers
+	// count only in the limit of the whole pod.
+	IgnoreSidecarLimits bool
+	// IgnoreMemoryVolumes is the feature gate InPlacePodVerticalScalingMemoryBackedVolumes (alpha in
+	// 1.37): the kernel enforces the size limit of a memory-backed emptyDir, so no pod is evicted for
+	// it.
+	IgnoreMemoryVolumes bool
 }
 
 // Input has everything that a decision depends on. Decide does not change it.

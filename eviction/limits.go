@@ -34,14 +34,14 @@ type ExceededLimit struct {
 
 // exceededLimits returns the pods that exceed a limit, in the given order, each with the first
 // limit that it exceeds. They are all evicted at once, even if the node is not low on a resource.
-func exceededLimits(pods []*corev1.Pod, statsByUID map[string]*stats.PodStats, l DiskLayout) []ExceededLimit {
+func exceededLimits(pods []*corev1.Pod, statsByUID map[string]*stats.PodStats, l DiskLayout, r Rules) []ExceededLimit {
 	var list []ExceededLimit
 	for _, pod := range pods {
 		s := statsByUID[string(pod.UID)]
 		if s == nil {
 			continue
 		}
-		if e := cmp.Or(emptyDirExceeds(pod, s), podExceeds(pod, s), containerExceeds(pod, s, !l.DedicatedImageFs)); e != nil {
+		if e := cmp.Or(emptyDirExceeds(pod, s, r), podExceeds(pod, s), containerExceeds(pod, s, !l.DedicatedImageFs, r)); e != nil {
 			e.pod, e.Pod = pod, refOf(pod)
 			list = append(list, *e)
 		}
@@ -49,10 +49,13 @@ func exceededLimits(pods []*corev1.Pod, statsByUID map[string]*stats.PodStats, l
 	return list
 }
 
-func emptyDirExceeds(pod *corev1.Pod, s *stats.PodStats) *ExceededLimit {
+func emptyDirExceeds(pod *corev1.Pod, s *stats.PodStats, r Rules) *ExceededLimit {
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
 		if v.EmptyDir == nil || v.EmptyDir.SizeLimit == nil || v.EmptyDir.SizeLimit.Sign() <= 0 {
+			continue
+		}
+		if r.IgnoreMemoryVolumes && v.EmptyDir.Medium == corev1.StorageMediumMemory {
 			continue
 		}
 		var n *uint64 // if several entries have the same name, the last one counts
@@ -83,10 +86,10 @@ func podExceeds(pod *corev1.Pod, s *stats.PodStats) *ExceededLimit {
 		message: fmt.Sprintf("Pod ephemeral local storage usage exceeds the total limit of containers %s. ", limit.String())}
 }
 
-func containerExceeds(pod *corev1.Pod, s *stats.PodStats, rootfs bool) *ExceededLimit {
+func containerExceeds(pod *corev1.Pod, s *stats.PodStats, rootfs bool, r Rules) *ExceededLimit {
 	for i := range s.Containers {
 		c := &s.Containers[i]
-		limit := storageLimit(pod, c.Name)
+		limit := storageLimit(pod, c.Name, r)
 		if limit.Value() == 0 {
 			continue // it has no limit
 		}
@@ -102,10 +105,17 @@ func containerExceeds(pod *corev1.Pod, s *stats.PodStats, rootfs bool) *Exceeded
 	return nil
 }
 
-// storageLimit returns the limit of a regular container; zero if it has none.
-func storageLimit(pod *corev1.Pod, name string) resource.Quantity {
+// storageLimit returns the limit of a regular or restartable init container; zero if it has none.
+func storageLimit(pod *corev1.Pod, name string, r Rules) resource.Quantity {
 	for i := range pod.Spec.Containers {
 		if c := &pod.Spec.Containers[i]; c.Name == name {
+			return c.Resources.Limits[corev1.ResourceEphemeralStorage].DeepCopy()
+		}
+	}
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		restartable := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+		if c.Name == name && restartable && !r.IgnoreSidecarLimits {
 			return c.Resources.Limits[corev1.ResourceEphemeralStorage].DeepCopy()
 		}
 	}

@@ -18,8 +18,9 @@ var t0 = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // vector is a line of testdata/eviction. The README there explains the fields.
 type vector struct {
-	ID     string `json:"id"`
-	Family string `json:"family"`
+	ID      string `json:"id"`
+	Family  string `json:"family"`
+	Release string `json:"release"` // the kubelet's, if it is not 1.37
 
 	Config vectorConfig   `json:"config"`
 	Layout vectorLayout   `json:"layout"`
@@ -51,8 +52,9 @@ type vectorConfig struct {
 	FeatureGates       map[string]bool `json:"featureGates"`
 }
 
-func (c *vectorConfig) settings(t *testing.T, parity bool) *Settings {
+func (v *vector) settings(t *testing.T, parity bool) *Settings {
 	t.Helper()
+	c := &v.Config
 	thresholds, err := Parse(&c.ThresholdConfig)
 	if err != nil {
 		t.Fatalf("parse the configuration: %v", err)
@@ -64,6 +66,10 @@ func (c *vectorConfig) settings(t *testing.T, parity bool) *Settings {
 	return &Settings{
 		Thresholds: thresholds, TransitionPeriod: period, MaxPodGraceSeconds: c.MaxPodGraceSeconds,
 		LocalLimits: c.LocalLimits, Parity: parity,
+		Rules: Rules{
+			IgnoreSidecarLimits: v.Release == "1.36",
+			IgnoreMemoryVolumes: c.FeatureGates["InPlacePodVerticalScalingMemoryBackedVolumes"],
+		},
 	}
 }
 

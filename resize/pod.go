@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
@@ -105,7 +106,7 @@ func FromPod(p *corev1.Pod) *PodResources {
 		Windows: p.Spec.OS != nil && p.Spec.OS.Name == corev1.Windows, Resizing: resizing(p), OldKubelet: oldKubelet(p),
 	}
 	_, to.Static = p.Annotations[corev1.MirrorPodAnnotationKey]
-	if r := p.Spec.Resources; r != nil {
+	if r := p.Spec.Resources; resourcehelper.IsPodLevelResourcesSet(p) {
 		to.PodLevel.Set = true
 		to.PodLevel.Requests, to.PodLevel.Limits = amounts(r.Requests), amounts(r.Limits)
 	}
@@ -221,43 +222,34 @@ const (
 	BestEffort Class = "BestEffort"
 )
 
-// ClassOf returns the class that follows from p's requests and limits, as the API server computes
-// it (k8s.io/kubernetes/pkg/apis/core/v1/helper/qos). It adds the requests and limits of all
-// containers; zero counts as not set. A pod is Guaranteed if every container has both limits and
-// the sums of requests and limits are equal. Requests and limits of the pod itself replace those of
-// its containers.
+// ClassOf returns the class that follows from p's requests and limits, as the API server of Kubernetes
+// 1.37 computes it (k8s.io/kubernetes/pkg/apis/core/v1/helper/qos). A pod is Guaranteed if each
+// container has equal requests and limits of both resources, and BestEffort if no container has any;
+// zero counts as not set. Requests and limits of the pod itself replace those of its containers.
+// Earlier releases add over the containers, with the same class for every pod that they accept.
 func ClassOf(p *PodResources) Class {
-	var requests, limits Amounts
-	guaranteed := true
-	add := func(of []ContainerResources) {
-		for i := range of {
-			addPositive(&requests, &of[i].Requests)
-			addPositive(&limits, &of[i].Limits)
-			guaranteed = guaranteed && isPositive(of[i].Limits.CPU) && isPositive(of[i].Limits.Memory)
-		}
-	}
+	list := p.Containers
 	if p.PodLevel.Set {
-		add([]ContainerResources{{Requests: p.PodLevel.Requests, Limits: p.PodLevel.Limits}})
-	} else {
-		add(p.Containers)
+		list = []ContainerResources{{Requests: p.PodLevel.Requests, Limits: p.PodLevel.Limits}}
 	}
-	switch {
-	case requests == Amounts{} && limits == Amounts{}:
-		return BestEffort
-	case guaranteed && requests == limits:
-		return Guaranteed
-	}
-	return Burstable
-}
-
-func isPositive(a Amount) bool { return a.Set && a.Value > 0 }
-
-func addPositive(sum, a *Amounts) {
-	for _, r := range Resources() {
-		if v := a.Get(r); isPositive(v) {
-			*sum.of(r) = Of(sum.Get(r).Value + v.Value)
+	class := BestEffort
+	for i := range list {
+		for k, r := range Resources() {
+			request, limit := list[i].Requests.Get(r).Value, list[i].Limits.Get(r).Value
+			own := Guaranteed
+			switch {
+			case request != limit:
+				return Burstable
+			case request == 0:
+				own = BestEffort
+			}
+			if first := i == 0 && k == 0; !first && own != class {
+				return Burstable
+			}
+			class = own
 		}
 	}
+	return class
 }
 
 // class returns the class in the pod's status. If there is none, it returns ClassOf(p).

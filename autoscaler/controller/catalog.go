@@ -64,7 +64,7 @@ func newAutoscalerObject(a *v1alpha1.Autoscaler, toZero bool) *scalingObject {
 	}
 	spec, note := a.Spec.HorizontalPodAutoscalerSpec, ""
 	if *spec.MinReplicas < 1 && !toZero {
-		spec.MinReplicas, note = new(int32(1)), "minReplicas of 0 counts as 1: weir runs without --autoscaler-scale-to-zero."
+		spec.MinReplicas, note = new(int32(1)), "minReplicas of 0 counts as 1: the feature gate HPAScaleToZero is off, and weir runs without --autoscaler-scale-to-zero."
 	}
 	return &scalingObject{
 		objectKey: objectKey{v1alpha1.Kind, a.Namespace, a.Name}, uid: a.UID, created: a.CreationTimestamp.Time, mode: mode,

@@ -14,6 +14,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 	"github.com/weir-metrics/weir/autoscaler/watcher"
+	"github.com/weir-metrics/weir/cluster/gates"
 	"github.com/weir-metrics/weir/recording"
 )
 
@@ -39,6 +40,8 @@ type Options struct {
 	IsLeader func() bool
 	// Settings apply to all decisions. Default: the settings of Kubernetes.
 	Settings *autoscaler.Settings
+	// Gates are the feature gates of Settings, for reports. Default: none.
+	Gates *gates.Gates
 
 	// Period is the time between two decisions about one object. Default: 15s.
 	Period time.Duration

@@ -136,9 +136,6 @@ func TestAnotherTarget(t *testing.T) {
 // another target to zero before.
 func TestAnotherTargetAtZero(t *testing.T) {
 	staged(t, func(s *stage) {
-		settings := autoscaler.DefaultSettings()
-		settings.ScaleToZero = true
-		s.options.Settings = &settings
 		s.fixture.outside = []int64{2000}
 		s.fixture.set("web", 0, 0)
 		s.fixture.set("api", 0, 0)
@@ -395,6 +392,9 @@ func TestStatusCannotBeWritten(t *testing.T) {
 // TestZeroIsOne checks that nothing is scaled to zero if weir cannot scale it up again.
 func TestZeroIsOne(t *testing.T) {
 	staged(t, func(s *stage) {
+		settings := autoscaler.DefaultSettings()
+		settings.ScaleToZero = false
+		s.options.Settings = &settings
 		s.fixture.set("web", 2, 0)
 		s.scaler("web", func(a *v1alpha1.Autoscaler) {
 			shrinks(0, 15)(a)

@@ -263,7 +263,9 @@ func (c *Controller) neverWrites(k objectKey) bool {
 
 // newDecisionRecord returns a decision with what its report needs.
 func (c *Controller) newDecisionRecord(o *scalingObject, l *targetState, d *autoscaler.Decision) *decisionRecord {
-	t := &decisionRecord{decision: d, note: o.note, context: decisionreport.Context{Kind: o.kind, Mode: o.mode, Target: o.spec.ScaleTargetRef.Kind + "/" + o.spec.ScaleTargetRef.Name, Max: o.spec.MaxReplicas, Min: 1}}
+	t := &decisionRecord{decision: d, note: o.note, context: decisionreport.Context{
+		Kind: o.kind, Mode: o.mode, Target: o.spec.ScaleTargetRef.Kind + "/" + o.spec.ScaleTargetRef.Name, Max: o.spec.MaxReplicas, Min: 1, Gates: c.opts.Gates,
+	}}
 	if o.spec.MinReplicas != nil {
 		t.context.Min = *o.spec.MinReplicas
 	}

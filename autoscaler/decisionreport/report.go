@@ -9,6 +9,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 
 	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/cluster/gates"
 )
 
 // reporter builds the report of one decision.
@@ -87,7 +88,31 @@ func (t *reporter) notes() []string {
 		}
 		notes = append(notes, fmt.Sprintf("%s selects the same pods: only one autoscaler can scale them.", strings.Join(names, ", ")))
 	}
+	if t.Gates != nil {
+		if assumed := t.Gates.Assumed(t.gatesInUse()...); assumed != "" {
+			notes = append(notes, assumed)
+		}
+	}
 	return notes
+}
+
+// gatesInUse returns the feature gates that the decision depends on.
+func (t *reporter) gatesInUse() (list []gates.Gate) {
+	in := t.Input
+	if in == nil || in.Spec == nil {
+		return nil
+	}
+	if t.Current == 0 || t.Min == 0 {
+		list = append(list, gates.ScaleToZero)
+	}
+	tolerant := func(r *autoscalingv2.HPAScalingRules) bool { return r != nil && r.Tolerance != nil }
+	if b := in.Spec.Behavior; b != nil && (tolerant(b.ScaleUp) || tolerant(b.ScaleDown)) {
+		list = append(list, gates.ConfigurableTolerance)
+	}
+	if slices.ContainsFunc(in.Pods, func(p autoscaler.PodInput) bool { return p.PodLevel }) {
+		list = append(list, gates.PodLevelResources)
+	}
+	return list
 }
 
 // DecisionSummary is a decision in one line, for use in lists.

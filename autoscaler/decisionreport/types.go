@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/cluster/gates"
 )
 
 // DecisionReport is the report of a decision. Quantities are Kubernetes quantities ("250m",
@@ -175,6 +176,9 @@ type Context struct {
 	NoMemory bool
 	// Notes are additional sentences for the reader.
 	Notes []string
+	// Gates are the feature gates of Input.Settings. A note names those that the decision depends on and
+	// that are only assumed. It is nil if the settings come from elsewhere.
+	Gates *gates.Gates
 	// WriteErr is the reason why the new count could not be written; nil if it was written or did not
 	// change.
 	WriteErr error

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/scaleclient"
+	"github.com/weir-metrics/weir/cluster/gates"
 )
 
 // PodMetrics provides the pods and metrics of one time. *podmetrics.Reader implements it.
@@ -38,6 +39,8 @@ type Evaluator struct {
 	Scales scaleclient.ScaleReader
 	// Settings apply to all autoscalers. Default: autoscaler.DefaultSettings.
 	Settings *autoscaler.Settings
+	// Gates are the feature gates of Settings, for reports. Default: none.
+	Gates *gates.Gates
 	// Now returns the current time. Default time.Now.
 	Now func() time.Time
 }
@@ -81,7 +84,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, object types.NamespacedName, s
 	if in.Status == nil {
 		in.Status = &autoscalingv2.HorizontalPodAutoscalerStatus{}
 	}
-	res := &EvaluatedDecision{Context: decisionreport.Context{Input: in, NoMemory: o.Memory == nil, Notes: notes}}
+	res := &EvaluatedDecision{Context: decisionreport.Context{Input: in, NoMemory: o.Memory == nil, Notes: notes, Gates: e.Gates}}
 	e.fillInput(ctx, source, in, o)
 	if o.Memory != nil {
 		in.Memory = *o.Memory

@@ -13,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/weir-metrics/weir/cluster/gates"
 	"github.com/weir-metrics/weir/eviction"
 )
 
@@ -23,6 +24,14 @@ type Kubelet struct {
 	// KernelMemcgNotification is set if the kernel also wakes the kubelet when memory runs short.
 	// Otherwise the kubelet reads its figures only every 10 s.
 	KernelMemcgNotification bool
+	// FeatureGates are the gates that were set for the kubelet. The others have the defaults of its
+	// release.
+	FeatureGates map[string]bool
+}
+
+// SetRules sets the rules that depend on the kubelet's release and feature gates.
+func (k *Kubelet) SetRules(g gates.Gates) {
+	k.Rules = eviction.Rules{IgnoreSidecarLimits: g.IsBefore(37), IgnoreMemoryVolumes: g.On(gates.MemoryBackedVolumes)}
 }
 
 // defaultHard returns the default hard thresholds of the kubelet
@@ -53,6 +62,7 @@ type kubeletConfiguration struct {
 	MergeDefaultEvictionSettings     bool            `json:"mergeDefaultEvictionSettings"`
 	KernelMemcgNotification          bool            `json:"kernelMemcgNotification"`
 	LocalStorageCapacityIsolation    *bool           `json:"localStorageCapacityIsolation"`
+	FeatureGates                     map[string]bool `json:"featureGates"`
 }
 
 // Parse parses a kubelet's answer at /configz. The answer includes the kubelet's defaults, so an
@@ -93,6 +103,7 @@ func newKubelet(c *kubeletConfiguration) (*Kubelet, error) {
 			LocalLimits:        c.LocalStorageCapacityIsolation == nil || *c.LocalStorageCapacityIsolation,
 		},
 		KernelMemcgNotification: c.KernelMemcgNotification,
+		FeatureGates:            c.FeatureGates,
 	}, err
 }
 
@@ -106,7 +117,7 @@ func FetchOrDefault(ctx context.Context, client *http.Client, address string) (k
 	if err == nil {
 		return k, ""
 	}
-	return Default(), fmt.Sprintf("the kubelet at %s does not tell its thresholds, so its defaults are assumed: %v. "+
+	return Default(), fmt.Sprintf("the kubelet at %s does not tell its thresholds and feature gates, so the defaults are assumed: %v. "+
 		"--kubelet-url, --kubelet-certificate-authority and --kubelet-insecure-tls say where it is and how to trust it; start the agent again then", address, err)
 }
 

@@ -58,7 +58,7 @@ func newConfig(r random, gates autoscaler.Settings) config {
 // newGates returns random feature gates for a block.
 func newGates(r random) autoscaler.Settings {
 	return autoscaler.Settings{
-		ConfigurableTolerance: r.percent(85),
+		ConfigurableTolerance: true, // it cannot be off any more
 		ScaleToZero:           r.percent(40),
 		PodLevelResources:     r.percent(85),
 	}

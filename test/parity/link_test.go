@@ -55,6 +55,15 @@ func field[T any](object any, name string) *T {
 	return (*T)(unsafe.Pointer(f.UnsafeAddr()))
 }
 
+// dynamic returns a field with an interface type as another interface that its value implements.
+func dynamic[T any](object any, name string) T {
+	f := reflect.ValueOf(object).Elem().FieldByName(name)
+	if !f.IsValid() {
+		panic(fmt.Sprintf("%T has no field %s any more: adapt the test to this version of Kubernetes", object, name))
+	}
+	return reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem().Interface().(T)
+}
+
 // checkLayouts panics if a struct here differs from upstream's.
 func checkLayouts() {
 	same := func(mirror, original reflect.Type) {

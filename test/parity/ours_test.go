@@ -195,9 +195,9 @@ func (o *ours) forget() { o.memory = autoscaler.Memory{} }
 
 // reconcile decides once, and concludes after the write that the step's faults
 // allow.
-func (o *ours) reconcile(s *step, settings *autoscaler.Settings, status *autoscalingv2.HorizontalPodAutoscalerStatus, now time.Time) (outcome, autoscalingv2.HorizontalPodAutoscalerStatus) {
+func (o *ours) reconcile(s *step, generation int64, settings *autoscaler.Settings, status *autoscalingv2.HorizontalPodAutoscalerStatus, now time.Time) (outcome, autoscalingv2.HorizontalPodAutoscalerStatus) {
 	in := s.Input.input(now, settings, &s.Spec, status, s.Target)
-	in.Memory = o.memory
+	in.Generation, in.Memory = &generation, o.memory
 	switch s.Faults.Scale {
 	case "version", "kind", "mappings", "get":
 		in.Scale, in.ScaleErr, in.Pods, in.PodsErr = autoscaler.Scale{}, errAPI, nil, nil

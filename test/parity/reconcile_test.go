@@ -47,6 +47,8 @@ func (q *sequence) play(u *upstream, next func(last *outcome, fell *faults) (ste
 	theirs, mine := *q.Status.DeepCopy(), *q.Status.DeepCopy()
 	var last *outcome
 	var fell faults
+	var spec autoscalingv2.HorizontalPodAutoscalerSpec
+	var generation int64 // changes with the specification
 	for {
 		s, ok := next(last, &fell)
 		if !ok {
@@ -65,8 +67,12 @@ func (q *sequence) play(u *upstream, next func(last *outcome, fell *faults) (ste
 			continue
 		}
 		before := o.memory
-		want := u.reconcile(&s, &theirs)
-		got, status := o.reconcile(&s, &settings, &mine, time.Now())
+		if generation == 0 || !equality.Semantic.DeepEqual(&spec, &s.Spec) {
+			spec = s.Spec
+			generation++
+		}
+		want := u.reconcile(&s, generation, &theirs)
+		got, status := o.reconcile(&s, generation, &settings, &mine, time.Now())
 		seen.step(&s, &before, &o, &want)
 		if d := differ(&s, &want, &got, &theirs, &status) + o.broken; d != "" {
 			return fmt.Sprintf("step %d differs:\n%s", len(q.Steps), d)

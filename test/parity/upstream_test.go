@@ -34,7 +34,15 @@ type upstream struct {
 	hpas, pods cache.Indexer
 	apis       *apis
 	events     *events
+	selectors  selectorTracker
+	known      []selectors.Key     // the autoscalers in selectors
 	gates      autoscaler.Settings // the feature gates that were set last, and nothing else
+}
+
+// selectorTracker has the selectors of all autoscalers' targets.
+type selectorTracker interface {
+	PutIfAbsent(namespace string, key selectors.Key, selector labels.Selector) bool
+	Delete(namespace string, key selectors.Key)
 }
 
 // newUpstream returns a controller. Its background work ends with ctx.
@@ -53,10 +61,9 @@ func newUpstream(ctx context.Context) *upstream {
 		scaleAPI{apis: u.apis}, statusAPI{apis: u.apis}, mapper{apis: u.apis}, u.client,
 		hpas, podInformer{pods, u.apis}, time.Hour, time.Minute, 0.1, time.Minute, time.Minute)
 	*field[record.EventRecorder](u.controller, "eventRecorder") = u.events
-	context.AfterFunc(ctx, func() {
-		type queue interface{ ShutDown() }
-		(*field[queue](u.controller, "queue")).ShutDown()
-	})
+	u.selectors = dynamic[selectorTracker](u.controller, "selectorTracker")
+	queue := dynamic[interface{ ShutDown() }](u.controller, "queue")
+	context.AfterFunc(ctx, queue.ShutDown)
 	return u
 }
 
@@ -76,18 +83,19 @@ func (u *upstream) calculator(c config) *podautoscaler.ReplicaCalculator {
 // setGates sets the feature gates if they are different, because setting them
 // takes time.
 func (u *upstream) setGates(s autoscaler.Settings) {
-	s = autoscaler.Settings{ConfigurableTolerance: s.ConfigurableTolerance, ScaleToZero: s.ScaleToZero, PodLevelResources: s.PodLevelResources}
+	s = autoscaler.Settings{ScaleToZero: s.ScaleToZero, PodLevelResources: s.PodLevelResources}
 	if u.gates == s {
 		return
 	}
 	u.gates = s
 	err := feature.DefaultMutableFeatureGate.SetFromMap(map[string]bool{
-		string(features.HPAConfigurableTolerance): s.ConfigurableTolerance,
-		string(features.HPAScaleToZero):           s.ScaleToZero,
-		string(features.PodLevelResources):        s.PodLevelResources,
+		string(features.HPAScaleToZero):    s.ScaleToZero,
+		string(features.PodLevelResources): s.PodLevelResources,
 		// These need PodLevelResources; the autoscaler does not use them.
 		string(features.InPlacePodLevelResourcesVerticalScaling): false,
 		string(features.PodLevelResourceManagers):                false,
+		string(features.PodLevelResourcesFixDefaulting):          false,
+		string(features.PodLevelResourcesFixKubeletQOSClass):     s.PodLevelResources, // for TestQoSClassIsKubernetes
 	})
 	if err != nil {
 		panic(fmt.Sprintf("set feature gates: %v", err))
@@ -114,7 +122,24 @@ func (u *upstream) forget() {
 	if deleted, err := reconcileKey(u.controller, context.Background(), namespace+"/"+name); !deleted || err != nil {
 		panic(fmt.Sprintf("the controller did not notice a deletion: %v", err))
 	}
-	(*field[*selectors.BiMultimap](u.controller, "hpaSelectors")).KeepOnlySelectors(nil)
+	u.know()
+}
+
+// know sets which autoscalers the controller knows: self, as its informer's handler does, and others.
+func (u *upstream) know(others ...otherTarget) {
+	for _, key := range u.known {
+		u.selectors.Delete(key.Namespace, key)
+	}
+	u.known = nil
+	put := func(namespace, name string, selector labels.Selector) {
+		key := selectors.Key{Namespace: namespace, Name: name}
+		u.selectors.PutIfAbsent(namespace, key, selector)
+		u.known = append(u.known, key)
+	}
+	put(namespace, name, labels.Nothing())
+	for _, other := range others {
+		put(other.Namespace, other.Name, parse(other.Selector))
+	}
 }
 
 // outcome is what can be observed of a reconcile on either side.
@@ -127,13 +152,13 @@ type outcome struct {
 	Memory autoscaler.Memory
 }
 
-// reconcile runs one reconcile.
-func (u *upstream) reconcile(s *step, status *autoscalingv2.HorizontalPodAutoscalerStatus) outcome {
+// reconcile runs one reconcile. generation is that of the specification.
+func (u *upstream) reconcile(s *step, generation int64, status *autoscalingv2.HorizontalPodAutoscalerStatus) outcome {
 	u.see(&s.Input)
 	u.apis.step, u.apis.updates, u.apis.status = s, nil, nil
 	u.events.list = nil
 	hpa := &autoscalingv2.HorizontalPodAutoscaler{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Generation: generation},
 		Spec:       s.Spec, Status: *status,
 	}
 	if s.Faults.Scale == "version" {
@@ -142,14 +167,7 @@ func (u *upstream) reconcile(s *step, status *autoscalingv2.HorizontalPodAutosca
 	if err := u.hpas.Add(hpa); err != nil {
 		panic(err)
 	}
-	known := *field[*selectors.BiMultimap](u.controller, "hpaSelectors")
-	known.KeepOnlySelectors([]selectors.Key{{Namespace: namespace, Name: name}})
-	if self := (selectors.Key{Namespace: namespace, Name: name}); !known.SelectorExists(self) {
-		known.PutSelector(self, labels.Nothing()) // as the informer's handler does
-	}
-	for _, other := range s.Others {
-		known.PutSelector(selectors.Key{Namespace: other.Namespace, Name: other.Name}, parse(other.Selector))
-	}
+	u.know(s.Others...)
 
 	key := namespace + "/" + name
 	_, err := reconcileKey(u.controller, context.Background(), key)
