@@ -78,6 +78,7 @@ End it with: go run ./test/cluster down --name %s
 			return nil
 		},
 	}
+	cmd.Flags().StringVar((*string)(&o.Node), "node", "", "v2: the node is a virtual machine, with Debian's kernel, systemd and cgroup version 2 (default: processes of this machine)")
 	cmd.Flags().StringArrayVar(&o.APIServerArgs, "apiserver-arg", nil, "flag for kube-apiserver, such as --v=4; may be repeated")
 	cmd.Flags().StringArrayVar(&o.ControllerManagerArgs, "controller-manager-arg", nil, "flag for kube-controller-manager; may be repeated")
 	cmd.Flags().StringArrayVar(&o.KubeletArgs, "kubelet-arg", nil, "flag for kubelet; may be repeated")

@@ -134,24 +134,21 @@ state = "/run/containerd"
 }
 
 func (c *Cluster) networkConfig() map[string]any {
-	return map[string]any{
-		"cniVersion": "1.0.0",
-		"name":       "weir",
-		"plugins": []any{
-			map[string]any{
-				"type":        "bridge",
-				"bridge":      "cni0",
-				"isGateway":   true,
-				"hairpinMode": true, // a pod may call a Service of which it is an endpoint
-				"ipam": map[string]any{
-					"type":   "host-local",
-					"ranges": [][]map[string]string{{{"subnet": c.state.Network.Pods.String()}}},
-					"routes": []map[string]string{{"dst": "0.0.0.0/0"}},
-				},
-			},
-			map[string]any{"type": "portmap", "capabilities": map[string]bool{"portMappings": true}},
+	plugins := []any{map[string]any{
+		"type":        "bridge",
+		"bridge":      "cni0",
+		"isGateway":   true,
+		"hairpinMode": true, // a pod may call a Service of which it is an endpoint
+		"ipam": map[string]any{
+			"type":   "host-local",
+			"ranges": [][]map[string]string{{{"subnet": c.state.Network.Pods.String()}}},
+			"routes": []map[string]string{{"dst": "0.0.0.0/0"}},
 		},
+	}}
+	if c.state.Kind != NodeV2 { // a virtual machine has no iptables, and so no ports of pods
+		plugins = append(plugins, map[string]any{"type": "portmap", "capabilities": map[string]bool{"portMappings": true}})
 	}
+	return map[string]any{"cniVersion": "1.0.0", "name": "weir", "plugins": plugins}
 }
 
 func (c *Cluster) kubeletConfig() map[string]any {

@@ -4,7 +4,8 @@
 // machine, for tests: etcd, kube-apiserver, kube-controller-manager,
 // kube-scheduler, kube-proxy, containerd and kubelet, built from the Go modules
 // beside this package. It needs root, Linux and three Debian packages. It needs
-// no registry, no Docker and no virtual machine.
+// no registry and no Docker. The node is processes of this machine or, if a
+// test asks for it ([Options.Node]), a virtual machine.
 //
 // # How a cluster is isolated
 //
@@ -48,6 +49,8 @@ type Options struct {
 	// Dir is the folder that contains the clusters' folders. Default:
 	// weir-cluster/clusters in the user's cache folder.
 	Dir string
+	// Node is what the node is. Default: processes of this machine.
+	Node NodeKind
 	// Progress receives a line for each completed step. Default: none.
 	Progress io.Writer
 
@@ -106,6 +109,12 @@ func (o Options) withDefaults() (Options, error) {
 	if within(dir, "/run") || within(dir, "/proc") || within(dir, "/sys") {
 		return o, fmt.Errorf("folder %s: a cluster has its own /run, /proc and /sys; choose a folder elsewhere with --dir", dir)
 	}
+	if o.Node != NodeProcesses && o.Node != NodeV2 {
+		return o, fmt.Errorf("node %q: there is only %q", o.Node, NodeV2)
+	}
+	if o.Node != NodeProcesses && (o.ControlPlane || o.NodeDisk != (NodeDisk{})) {
+		return o, fmt.Errorf("node %q: it is a machine with its own disk", o.Node)
+	}
 	if o.Progress == nil {
 		o.Progress = io.Discard
 	}
@@ -127,7 +136,11 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("start a cluster: namespaces, cgroups and mounts need root; run this as root")
 	}
-	tools, err := findHostTools(append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin", "/sbin"), []string{"/usr/lib/cni", "/opt/cni/bin"}, o.ControlPlane)
+	path := append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin", "/sbin")
+	tools, err := findHostTools(path, []string{"/usr/lib/cni", "/opt/cni/bin"}, o.ControlPlane)
+	if err == nil && o.Node == NodeV2 {
+		err = findMachineTools(path, "/dev/net/tun")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -263,8 +276,18 @@ func (c *Cluster) Node() string { return c.state.Node }
 
 // NodeIP returns the node's address. The API server (port 6443), the kubelet
 // (10250) and every process of [Cluster.StartProcess] have this address. This
-// machine and pods can reach it.
+// machine and pods can reach it. If the node is a virtual machine, its kubelet
+// has another address: [Cluster.KubeletIP].
 func (c *Cluster) NodeIP() netip.Addr { return c.state.Network.Node }
+
+// KubeletIP returns the address of the kubelet, and of pods in the node's own
+// network.
+func (c *Cluster) KubeletIP() netip.Addr {
+	if c.state.Kind == NodeV2 {
+		return c.state.Network.Machine
+	}
+	return c.state.Network.Node
+}
 
 // HostIP returns the address at which pods and the API server reach this
 // machine. Use it for a server that a test runs outside the cluster.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -188,6 +189,7 @@ func TestChooseNetwork(t *testing.T) {
 	got := networkOf(netip.MustParseAddr("10.64.4.0"))
 	want := Network{
 		Host: netip.MustParseAddr("10.64.4.1"), Node: netip.MustParseAddr("10.64.4.2"),
+		Gateway: netip.MustParseAddr("10.64.7.1"), Machine: netip.MustParseAddr("10.64.7.2"),
 		Link: netip.MustParsePrefix("10.64.4.0/24"), Pods: netip.MustParsePrefix("10.64.5.0/24"), Services: netip.MustParsePrefix("10.64.6.0/24"),
 	}
 	if got != want {
@@ -266,6 +268,60 @@ func TestHostTools(t *testing.T) {
 	got, err := findHostTools([]string{"/nowhere", dir}, []string{"/nowhere", dir}, false)
 	if want := (hostTools{runc: filepath.Join(dir, "runc"), cni: dir}); got != want || err != nil {
 		t.Errorf("all there: got %+v, %v, want %+v", got, err, want)
+	}
+}
+
+func TestMachineTools(t *testing.T) {
+	dir := t.TempDir()
+	const want = "apt-get install qemu-system-x86 mmdebstrap e2fsprogs"
+	if err := findMachineTools([]string{dir}, dir); !errors.Is(err, ErrHostTools) || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("nothing there: got %v, want %v with %q at its end", err, ErrHostTools, want)
+	}
+	if err := findMachineTools(nil, filepath.Join(dir, "tun")); !errors.Is(err, ErrHostTools) || !strings.Contains(err.Error(), "tap") {
+		t.Errorf("a kernel without tap devices: got %v, want %v", err, ErrHostTools)
+	}
+	for _, tool := range machineTools {
+		if err := os.WriteFile(filepath.Join(dir, tool[0]), nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := findMachineTools([]string{"/nowhere", dir}, dir); err != nil {
+		t.Errorf("all there: got %v", err)
+	}
+}
+
+// TestRemoveOld checks that the cache keeps the images that were used last, and
+// nothing else is removed.
+func TestRemoveOld(t *testing.T) {
+	cache := t.TempDir()
+	now := time.Now()
+	var dirs []string
+	for n := range keptImages + 2 {
+		dir := filepath.Join(cache, fmt.Sprintf("machine-%016d", n))
+		dirs = append(dirs, dir)
+		used := now.Add(-time.Duration(n) * time.Hour)
+		if err := errors.Join(os.Mkdir(dir, 0o755), os.Chtimes(dir, used, used)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	others := []string{filepath.Join(cache, "debian-0000000000000000"), filepath.Join(cache, "machine-0000000000000009.lock"), filepath.Join(cache, "clusters")}
+	for _, other := range others {
+		if err := os.Mkdir(other, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := removeOld(dirs[len(dirs)-1]); err != nil {
+		t.Fatal(err)
+	}
+	for n, dir := range dirs {
+		if want := n < keptImages; exists(dir) != want {
+			t.Errorf("%s, used %d hours ago: exists is %v, want %v", filepath.Base(dir), n, !want, want)
+		}
+	}
+	for _, other := range others {
+		if !exists(other) {
+			t.Errorf("%s is gone", other)
+		}
 	}
 }
 

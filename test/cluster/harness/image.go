@@ -20,6 +20,13 @@ func (c *Cluster) LoadImage(ctx context.Context, tarball string) error {
 		return fmt.Errorf("load image: %w", err)
 	}
 	defer f.Close()
+	if c.state.Kind == NodeV2 {
+		args := []string{"/usr/local/bin/ctr", "--namespace", "k8s.io", "images", "import", "-"}
+		if err := c.Guest(ctx, GuestCommand{Args: args, Stdin: f}); err != nil {
+			return fmt.Errorf("load image %s: %w", tarball, err)
+		}
+		return nil
+	}
 	node, ok := c.process(holder)
 	if !ok {
 		return fmt.Errorf("load image: cluster %s does not run", c.state.Name)
@@ -47,12 +54,19 @@ func (c *Cluster) BuildImage(ctx context.Context, tarball, image, binary string,
 	return nil
 }
 
-// loadWorkload builds and loads the image that sandboxes and tests' pods run.
-func (c *Cluster) loadWorkload(ctx context.Context) error {
-	binary, tarball := filepath.Join(c.dir, "workload"), filepath.Join(c.dir, "workload.tar")
-	if _, err := goCommand(ctx, c.state.Source, "build", "-ldflags", "-s -w", "-o", binary, "./test/cluster/workload"); err != nil {
-		return fmt.Errorf("build workload: %w", err)
+// buildWorkload builds the program of the image that sandboxes and tests' pods
+// run. The same source gives the same program.
+func (c *Cluster) buildWorkload(ctx context.Context) (binary string, err error) {
+	binary = filepath.Join(c.dir, "workload")
+	if _, err := goCommand(ctx, c.state.Source, "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", binary, "./test/cluster/workload"); err != nil {
+		return "", fmt.Errorf("build workload: %w", err)
 	}
+	return binary, nil
+}
+
+// loadWorkload loads the image of that program.
+func (c *Cluster) loadWorkload(ctx context.Context, binary string) error {
+	tarball := filepath.Join(c.dir, "workload.tar")
 	if err := c.BuildImage(ctx, tarball, WorkloadImage, binary, "pause"); err != nil {
 		return err
 	}

@@ -16,11 +16,13 @@ import (
 	"strings"
 )
 
-// Network has the addresses of a cluster: three of the four /24 networks of a
-// /22 in 10.0.0.0/8 that this machine did not use.
+// Network has the addresses of a cluster: the four /24 networks of a /22 in
+// 10.0.0.0/8 that this machine did not use.
 type Network struct {
 	Host     netip.Addr   `json:"host"`     // this machine's end of the link
 	Node     netip.Addr   `json:"node"`     // the node's end
+	Gateway  netip.Addr   `json:"gateway"`  // the node's address on the link to its virtual machine, if it has one
+	Machine  netip.Addr   `json:"machine"`  // the virtual machine's address
 	Link     netip.Prefix `json:"link"`     // the network of both ends
 	Pods     netip.Prefix `json:"pods"`     // pods' addresses
 	Services netip.Prefix `json:"services"` // Services' cluster addresses
@@ -37,6 +39,8 @@ func networkOf(base netip.Addr) Network {
 	return Network{
 		Host:     at(0, 1),
 		Node:     at(0, 2),
+		Gateway:  at(3, 1),
+		Machine:  at(3, 2),
 		Link:     netip.PrefixFrom(at(0, 0), 24),
 		Pods:     netip.PrefixFrom(at(1, 0), 24),
 		Services: netip.PrefixFrom(at(2, 0), 24),

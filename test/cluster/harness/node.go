@@ -147,12 +147,17 @@ func (c *Cluster) run(ctx context.Context, k component) error {
 	if !ok || !node.Alive() {
 		return fmt.Errorf("start %s: the process that holds the cluster's namespaces has ended", k.name)
 	}
-	p, err := c.launch(ctx, k, []string{"nsenter", "--target", strconv.Itoa(node.PID), "--mount", "--net", "--"})
+	p, err := c.launch(ctx, k, enter(node))
 	if err != nil || k.health == "" {
 		return err
 	}
 	client := prober()
 	return c.await(ctx, p, func() bool { return healthy(ctx, client, k.health) == nil })
+}
+
+// enter is the command that runs another one in the namespaces of a process.
+func enter(node Process) []string {
+	return []string{"nsenter", "--target", strconv.Itoa(node.PID), "--mount", "--net", "--"}
 }
 
 func (c *Cluster) launch(ctx context.Context, k component, within []string) (Process, error) {

@@ -45,7 +45,11 @@ func (c *Cluster) start(ctx context.Context, tools hostTools) error {
 		return err
 	}
 	runtime := make(chan error, 1)
-	go func() { runtime <- abort(c.startRuntime(ctx)) }()
+	startRuntime := c.startRuntime
+	if c.state.Kind == NodeV2 {
+		startRuntime = c.startMachine
+	}
+	go func() { runtime <- abort(startRuntime(ctx)) }()
 	control := abort(c.startControlPlane(ctx))
 	if err := errors.Join(control, <-runtime); err != nil {
 		if first := context.Cause(ctx); first != nil {
@@ -53,7 +57,11 @@ func (c *Cluster) start(ctx context.Context, tools hostTools) error {
 		}
 		return err
 	}
-	if err := c.startComponent(ctx, c.kubelet()); err != nil {
+	if c.state.Kind == NodeV2 {
+		if _, err := c.GuestOutput(ctx, "systemctl", "start", "kubelet"); err != nil {
+			return err
+		}
+	} else if err := c.startComponent(ctx, c.kubelet()); err != nil {
 		return err
 	}
 	if err := c.progress.step("node ready", func() error { return c.awaitNode(ctx) }); err != nil {
@@ -93,7 +101,13 @@ func (c *Cluster) startRuntime(ctx context.Context) error {
 	if err := c.startComponent(ctx, c.containerd()); err != nil {
 		return err
 	}
-	return c.progress.step("image "+WorkloadImage, func() error { return c.loadWorkload(ctx) })
+	return c.progress.step("image "+WorkloadImage, func() error {
+		binary, err := c.buildWorkload(ctx)
+		if err != nil {
+			return err
+		}
+		return c.loadWorkload(ctx, binary)
+	})
 }
 
 func (c *Cluster) pki() pki { return pki(filepath.Join(c.dir, "pki")) }
@@ -117,7 +131,7 @@ func (c *Cluster) writePKI() error {
 		}),
 		p.issue("kubelet", "ca", subject{
 			name: "system:node:" + c.state.Node, groups: []string{"system:nodes"},
-			hosts: []string{c.state.Node, "localhost"}, ips: []netip.Addr{loopback, n.Node},
+			hosts: []string{c.state.Node, "localhost"}, ips: []netip.Addr{loopback, n.Node, n.Machine},
 		}),
 		p.issue("front-proxy-client", "front-proxy-ca", subject{name: "front-proxy-client"}),
 		p.issue("kubelet-client", "ca", subject{name: "kube-apiserver-kubelet-client", groups: []string{"system:masters"}}),
@@ -208,6 +222,12 @@ func (c *Cluster) scheduler() component {
 }
 
 func (c *Cluster) proxy() component {
+	var masquerade []string
+	if c.state.Kind == NodeV2 {
+		// A pod calls a Service through this proxy, which is outside the machine, and the
+		// answer must go back the same way.
+		masquerade = []string{"--masquerade-all"}
+	}
 	return component{
 		name: "kube-proxy", path: c.Binary("kube-proxy"),
 		address: c.url("http", 10256, ""), health: c.url("http", 10256, "/livez"),
@@ -218,7 +238,7 @@ func (c *Cluster) proxy() component {
 			"--healthz-bind-address=0.0.0.0:10256",
 			// These are limits of the whole machine, which must not change.
 			"--conntrack-max-per-core=0", "--conntrack-tcp-timeout-established=0", "--conntrack-tcp-timeout-close-wait=0",
-		}, c.options.ProxyArgs),
+		}, masquerade, c.options.ProxyArgs),
 	}
 }
 
@@ -254,6 +274,10 @@ func (c *Cluster) RestartComponent(ctx context.Context, name string) error {
 		c.etcd(), c.apiServer(), c.controllerManager(), c.scheduler(), c.proxy(), c.containerd(), c.kubelet(),
 	} {
 		if k.name == name {
+			if c.state.Kind == NodeV2 && (name == "containerd" || name == "kubelet") {
+				_, err := c.GuestOutput(ctx, "systemctl", "restart", name)
+				return err
+			}
 			if err := c.KillProcess(ctx, name); err != nil {
 				return err
 			}
@@ -279,7 +303,11 @@ func (c *Cluster) awaitNode(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	timeout := 2 * time.Minute
+	if c.state.Kind == NodeV2 {
+		timeout = 5 * time.Minute
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	state := "it has not registered"
 	err = poll(ctx, 200*time.Millisecond, func() (bool, error) {
@@ -299,6 +327,9 @@ func (c *Cluster) awaitNode(ctx context.Context) error {
 		return err == nil, nil
 	})
 	if err != nil {
+		if c.state.Kind == NodeV2 {
+			err = errors.Join(err, c.saveJournal(context.WithoutCancel(ctx), "kubelet"))
+		}
 		return fmt.Errorf("wait for node %s: %w: %s\n%s", c.state.Node, err, state, c.tail("kubelet"))
 	}
 	return nil

@@ -22,8 +22,9 @@ const stateFile = "state.json"
 type ClusterRecord struct {
 	Name      string    `json:"name"`
 	Node      string    `json:"node"`
-	Cgroup    string    `json:"cgroup"`    // below each hierarchy's root, with a leading slash
-	Interface string    `json:"interface"` // this machine's end of the link
+	Kind      NodeKind  `json:"kind,omitempty"` // of the node
+	Cgroup    string    `json:"cgroup"`         // below each hierarchy's root, with a leading slash
+	Interface string    `json:"interface"`      // this machine's end of the link
 	Network   Network   `json:"network"`
 	Programs  Programs  `json:"programs"`
 	Source    string    `json:"source"` // weir's source tree
@@ -47,6 +48,7 @@ func newState(o Options, source string, p Programs, now time.Time) ClusterRecord
 	return ClusterRecord{
 		Name:      o.Name,
 		Node:      o.Name + "-node",
+		Kind:      o.Node,
 		Cgroup:    string(cgroupOf(o.Name)),
 		Interface: "weir-" + hex.EncodeToString(sum[:4]), // at most 15 bytes
 		Programs:  p,
