@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,6 +74,7 @@ func openMachine(p *hostPlan, pods nodePods, log *zap.Logger) (*machine, error) 
 	if err != nil {
 		return nil, fmt.Errorf("read this machine: %w", err)
 	}
+	workingSets := reader.WorkingSets()
 	at := func(d vitals.Depth) func(context.Context) (*stats.Summary, error) {
 		return func(ctx context.Context) (*stats.Summary, error) { return reader.Read(ctx, d) }
 	}
@@ -91,7 +93,13 @@ func openMachine(p *hostPlan, pods nodePods, log *zap.Logger) (*machine, error) 
 			mount, pods := reader.Cgroups()
 			return eviction.Cgroups{Mount: mount, Pods: string(pods)}
 		},
-		Closer: reader,
+		workingSet: func(of eviction.Signal) (int64, error) {
+			if of == eviction.MemoryAvailable {
+				return workingSets.Node()
+			}
+			return workingSets.Pods()
+		},
+		close: func() error { return errors.Join(workingSets.Close(), reader.Close()) },
 	}, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -94,7 +93,7 @@ func openThisNode(ctx context.Context, w *process) (http.Handler, error) {
 		return nodeapi.NewHandler(o), nil
 	}
 	w.node.now = machine.readAll
-	w.add(Part{Name: "disk scan", Run: machine.scan, Close: machine.Close})
+	w.add(Part{Name: "disk scan", Run: machine.scan, Close: machine.close})
 	if p.Eviction != nil {
 		e, err := openEvictor(ctx, p, machine, w.node.pods, w.cluster, w.registry, w.log)
 		if err != nil {
@@ -190,7 +189,9 @@ type machine struct {
 	refresh func(context.Context)
 	scan    func(context.Context) error
 	cgroups func() eviction.Cgroups
-	io.Closer
+	// workingSet reads only the working set that a memory signal is about.
+	workingSet func(eviction.Signal) (int64, error)
+	close      func() error
 }
 
 // The default directories of the node's disks.

@@ -62,20 +62,10 @@ func TestAgentsSeeNoMoreThanTheyNeed(t *testing.T) {
 		"/var/lib/kubelet/pods (Directory) at /var/lib/kubelet/pods to read, HostToContainer",
 		"/var/log/pods (Directory) at /var/log/pods to read, with all below",
 	}
-	write := slices.Clone(read)
-	write[0] = "/sys/fs/cgroup (Directory) at /sys/fs/cgroup to write"
-	for _, test := range []struct {
-		components []string
-		want       []string
-	}{
-		{nil, read},
-		{[]string{"agent-evict"}, read},
-		{[]string{"agent-kill", "agent-conditions", "insecure-kubelets"}, read},
-		{[]string{"agent-cgroup-v1"}, write},
-	} {
-		pod := agentsOf(t, test.components...).Spec.Template.Spec
-		if diff := cmp.Diff(test.want, mounts(&pod)); diff != "" {
-			t.Errorf("with %v (-want +got):\n%s", test.components, diff)
+	for _, components := range [][]string{nil, {"agent-evict"}, {"agent-kill", "agent-conditions", "insecure-kubelets"}} {
+		pod := agentsOf(t, components...).Spec.Template.Spec
+		if diff := cmp.Diff(read, mounts(&pod)); diff != "" {
+			t.Errorf("with %v (-want +got):\n%s", components, diff)
 		}
 		if len(pod.Containers) != 1 || len(pod.InitContainers) != 0 {
 			t.Fatalf("%d containers and %d init containers, want 1, 0", len(pod.Containers), len(pod.InitContainers))
@@ -200,7 +190,7 @@ func TestModesOfAgents(t *testing.T) {
 		want       string
 	}{
 		{nil, "observe "},
-		{[]string{"agent-conditions", "agent-cgroup-v1"}, "observe "},
+		{[]string{"agent-conditions"}, "observe "},
 		{[]string{"agent-evict"}, "evict memory.available<200Mi"},
 		{[]string{"agent-kill"}, "kill memory.available<200Mi"},
 		{[]string{"agent-evict", "agent-kill"}, "kill memory.available<200Mi"},

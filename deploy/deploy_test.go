@@ -53,8 +53,8 @@ func combinations() []combination {
 		{"autoscaler", base, c("autoscaler")},
 		{"agent", base, c("agent")},
 		{"agent-evict", base, c("agent", "agent-evict")},
-		{"agent-kill", base, c("agent", "agent-evict", "agent-kill", "agent-conditions", "agent-cgroup-v1")},
-		{"everything", base, c("agent", "agent-evict", "agent-conditions", "agent-cgroup-v1", "autoscaler", "custom-metrics", "external-metrics", "ha", "hpa-events", "insecure-kubelets", "serving-cert")},
+		{"agent-kill", base, c("agent", "agent-evict", "agent-kill", "agent-conditions")},
+		{"everything", base, c("agent", "agent-evict", "agent-conditions", "autoscaler", "custom-metrics", "external-metrics", "ha", "hpa-events", "insecure-kubelets", "serving-cert")},
 		{"everything, in another order", base, c("ha", "agent", "agent-conditions", "insecure-kubelets", "agent-kill", "autoscaler", "hpa-events", "external-metrics", "custom-metrics", "serving-cert")},
 	}
 }

@@ -47,12 +47,12 @@ func noticeText(n notify.Notice) string {
 	words := make([]string, len(n.Sources))
 	for i, s := range n.Sources {
 		words[i] = s.String()
-		if t, ok := s.Watch.(notify.UsageThreshold); ok && s.Crossing != nil {
-			side := "fell below"
+		if m, ok := s.Watch.(notify.MemoryPoll); ok && s.Crossing != nil {
+			side := "is back at"
 			if s.Crossing.Above() {
-				side = "reached"
+				side = "passed"
 			}
-			words[i] = fmt.Sprintf("%s, as what is in use %s %s", t.Name, side, humanize.Bytes(float64(s.Crossing.Figure)))
+			words[i] = fmt.Sprintf("%s, as the working set %s %s", m.Name, side, humanize.Bytes(float64(s.Crossing.Figure)))
 		}
 	}
 	return strings.Join(words, "; ")
@@ -61,13 +61,9 @@ func noticeText(n notify.Notice) string {
 // newWatch returns the description of a watch.
 func newWatch(w notify.Watch) document.Watch {
 	switch w := w.(type) {
-	case notify.UsageThreshold:
-		watch := document.Watch{Kind: "Threshold", Path: w.Path, Bytes: w.Bytes}
-		watch.Message = fmt.Sprintf("%s: what is in use in %s crosses %s", w.Name, w.Path, humanize.Bytes(float64(w.Bytes)))
-		if w.WorkingSet > 0 {
-			watch.Message += fmt.Sprintf(": a working set of %s, and the page cache of the moment", humanize.Bytes(float64(w.WorkingSet)))
-		}
-		return watch
+	case notify.MemoryPoll:
+		return document.Watch{Kind: "Poll", Path: w.Path, Bytes: w.Figure,
+			Message: fmt.Sprintf("%s: the working set passes %s; %s is read at least every second, and more often the nearer that is", w.Name, humanize.Bytes(float64(w.Figure)), w.Path)}
 	case notify.StallTrigger:
 		share := "some"
 		if w.Full {
@@ -75,8 +71,6 @@ func newWatch(w notify.Watch) document.Watch {
 		}
 		return document.Watch{Kind: "Trigger", Path: w.Path,
 			Message: fmt.Sprintf("%s: %s tasks stall for %s within %s", w.Path, share, w.Stall, w.Window)}
-	case notify.EventCounters:
-		return document.Watch{Kind: "Events", Path: w.Path, Message: w.Path + ": a counter changes"}
 	}
 	return document.Watch{Message: w.String()}
 }

@@ -93,11 +93,8 @@ func (s *scene) round(t *testing.T, d *datadriven.TestData) {
 // watch returns the watch with that name in the transcripts. memory is the watch for the first
 // threshold, with the node's memory from the lines above.
 func watch(t *testing.T, in *eviction.Input, name string) notify.Watch {
-	switch name {
-	case "stall":
+	if name == "stall" {
 		return notify.StallTrigger{Path: "/proc/pressure/memory", Stall: 400 * time.Millisecond, Window: 2 * time.Second}
-	case "events":
-		return notify.EventCounters{Path: "/sys/fs/cgroup/kubepods.slice/memory.events"}
 	}
 	w, err := notify.WatchFor(&in.Settings.Thresholds[0], in.Summary, eviction.Cgroups{Mount: "/sys/fs/cgroup/memory", Pods: "/kubepods"})
 	if err != nil {
@@ -112,8 +109,8 @@ func circumstance(t *testing.T, r *guard.Round, words []string) bool {
 	switch words[0] {
 	case "woken":
 		source := notify.NoticeSource{Watch: watch(t, r.Input, words[1]), Stalled: 500 * time.Millisecond}
-		if w, ok := source.Watch.(notify.UsageThreshold); ok {
-			source.Crossing = &notify.Crossing{Usage: w.Bytes + 4096, Figure: w.Bytes}
+		if w, ok := source.Watch.(notify.MemoryPoll); ok {
+			source.Crossing = &notify.Crossing{WorkingSet: w.Figure + 4096, Figure: w.Figure}
 		}
 		r.Notice.Sources = []notify.NoticeSource{source}
 	case "watch":

@@ -50,7 +50,7 @@ func (g *Guard) execute(ctx context.Context, d *eviction.Decision) []execute.Act
 	defer lookout.Wait()
 	defer stop()
 	lookout.Go(func() {
-		everyPoll(ctx, func() {
+		everyPoll(ctx, g.crossed, func() {
 			if g.hardThresholdNow(ctx) {
 				stop()
 			}

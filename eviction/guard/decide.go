@@ -23,50 +23,10 @@ const refreshInterval = 30 * time.Second
 // capacity.
 const nearDiskShare = 0.02
 
-// The kernel keeps a stock of pages for each processor, and the pages count as used until they are
-// returned. Right after a crossing the usage may therefore be below the figure again. When it then
-// crosses the figure for good, the kernel gives no second notice. So the node is read again
-// maxRechecks times with recheckPause in between, and then maxRechecks times with recheckDelay in
-// between.
-const (
-	maxRechecks  = 5
-	recheckPause = time.Millisecond
-	recheckDelay = 100 * time.Millisecond
-)
-
-// needsRecheck reports whether the kernel reported that a threshold was crossed upwards, but the
-// decision found that it is not met.
-func needsRecheck(r *Round) bool {
-	for i := range r.Notice.Sources {
-		s := &r.Notice.Sources[i]
-		w, ok := s.Watch.(notify.UsageThreshold)
-		if !ok || s.Crossing == nil || !s.Crossing.Above() {
-			continue
-		}
-		for k := range r.Decision.Thresholds {
-			t := &r.Decision.Thresholds[k]
-			if t.Threshold.String() == w.Name && t.Observation != nil && !t.Met {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// readAndDecide reads the node and decides. It does so again if a recheck or a refresh is needed.
+// readAndDecide reads the node and decides. It does so again if a refresh is needed.
 func (g *Guard) readAndDecide(ctx context.Context, notice notify.Notice) *Round {
 	r := &Round{Notice: notice, Watching: g.watching, Unwatched: g.unwatched}
 	g.decide(ctx, r)
-	for range maxRechecks {
-		if !needsRecheck(r) {
-			break
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(recheckPause):
-		}
-		g.decide(ctx, r)
-	}
 	switch {
 	case g.opts.Refresh == nil || ctx.Err() != nil || g.opts.Now().Sub(g.refreshedAt) < refreshInterval:
 	case choosesByDiskUsage(r.Decision):
@@ -80,6 +40,7 @@ func (g *Guard) readAndDecide(ctx context.Context, notice notify.Notice) *Round 
 	}
 	g.logChange("the node was not read completely", errorText(r.ReadErr))
 	g.logChange("no decision is possible", errorText(r.Decision.Err))
+	g.logChange("memory is not polled", errorText(r.memoryErr))
 	return r
 }
 
@@ -91,6 +52,8 @@ func (g *Guard) decide(ctx context.Context, r *Round) {
 	}
 	var podsErr error
 	in.Pods, podsErr = g.pods()
+	// A process that grows between the two reads makes the polls find it early, not late.
+	r.memory, r.memoryErr = g.readWorkingSets()
 	began := time.Now()
 	var readErr error
 	in.Summary, readErr = g.read(ctx)
@@ -103,6 +66,7 @@ func (g *Guard) decide(ctx context.Context, r *Round) {
 	r.Input, r.ReadAt, r.ReadErr = in, in.Now, errors.Join(readErr, podsErr)
 	r.Decision = eviction.Decide(in)
 	r.DecidedAt = g.opts.Now()
+	r.memory = withAvailable(r.memory, r.Decision)
 }
 
 // read reads the node. The summary is nil only if there is an error. If both are set, the error

@@ -1,5 +1,5 @@
-// Package guard runs eviction on one node. Each notice of the kernel starts one round: the guard
-// reads the node, decides, and carries out the decision.
+// Package guard runs eviction on one node. Each notice starts one round: the guard reads the node,
+// decides, and carries out the decision.
 //
 //	g, err := guard.New(guard.Options{Read: ..., Settings: ..., Executor: ...})
 //	go g.Run(ctx)
@@ -13,7 +13,8 @@
 // Rounds also start at known times: at the end of a grace period, when a limit allows the next
 // eviction, and at least every 10 s (notify.Options.MaxInterval). The kernel gives no notice of
 // disks and process ids. Options.Poll reads them every second, and a change of a threshold starts a
-// round.
+// round. Nor does it of memory: Options.WorkingSet reads that at a pace that follows the distance to
+// the nearest threshold.
 //
 // If a read fails, the round reports it. Without a summary there is no decision. Without the list
 // of pods no pod is evicted. Conditions and grace periods stay as they are.
@@ -27,7 +28,7 @@
 // not answer, no other pod is evicted.
 //
 // Files: guard.go has Guard, Run and Round; decide.go reads the node and decides; actions.go
-// carries out decisions and stores the results; poll.go polls disks and process ids; watches.go
-// chooses what the kernel should give notice of; options.go has the options; metrics.go has the
-// metrics.
+// carries out decisions and stores the results; memory.go polls memory, at the pace of pace.go;
+// poll.go polls disks and process ids; watches.go chooses what the kernel should give notice of;
+// options.go has the options; metrics.go has the metrics.
 package guard

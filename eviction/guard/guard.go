@@ -31,13 +31,12 @@ type Guard struct {
 	refreshedAt time.Time
 	refreshes   sync.WaitGroup
 	published   chan *eviction.Decision
-	// watching and unwatched are the fields of a Round. watchStalls is set if memory is watched by
-	// stalls and event counters, because usage thresholds are not supported.
-	watching    []notify.Watch
-	unwatched   []error
-	watchStalls bool
-	rechecks    int               // the number of rechecks that are left: see needsRecheck
-	logged      map[string]string // the last logged error, by message
+	// crossed has an element if pollMemory found a crossing.
+	crossed chan struct{}
+	// watching and unwatched are the fields of a Round.
+	watching  []notify.Watch
+	unwatched []error
+	logged    map[string]string // the last logged error, by message
 }
 
 // New returns a Guard. It fails if a required option is missing.
@@ -46,7 +45,7 @@ func New(opts Options) (*Guard, error) {
 		return nil, fmt.Errorf("guard the node: %w", err)
 	}
 	opts = opts.withDefaults()
-	g := &Guard{opts: opts, blocked: map[types.UID]blockedUntil{}, published: make(chan *eviction.Decision, 1), logged: map[string]string{}}
+	g := &Guard{opts: opts, blocked: map[types.UID]blockedUntil{}, published: make(chan *eviction.Decision, 1), crossed: make(chan struct{}, 1), logged: map[string]string{}}
 	g.actions.Store(&[]*Round{})
 	g.metrics = newMetrics(opts.Registerer, g)
 	return g, nil
@@ -76,6 +75,9 @@ func (g *Guard) Run(ctx context.Context) (err error) {
 	beside.Go(func() { g.publishLoop(ctx) })
 	if g.opts.Poll != nil {
 		beside.Go(func() { g.poll(ctx, n) })
+	}
+	if g.opts.WorkingSet != nil {
+		beside.Go(func() { g.pollMemory(ctx, func(s notify.NoticeSource) { g.notifyCrossing(n, s) }) })
 	}
 	defer func() {
 		cancel()
@@ -107,18 +109,7 @@ func (g *Guard) runRound(ctx context.Context, n *notify.Notifier, notice notify.
 	r.EndedAt = g.opts.Now()
 	g.recordActions(r)
 	g.last.Store(r)
-	next := g.nextRound(r)
-	switch {
-	case needsRecheck(r):
-		g.rechecks = maxRechecks
-	case !r.Notice.Sources[0].Timer():
-		g.rechecks = 0
-	}
-	if g.rechecks > 0 {
-		g.rechecks--
-		next = r.EndedAt.Add(recheckDelay)
-	}
-	if !next.IsZero() {
+	if next := g.nextRound(r); !next.IsZero() {
 		n.WakeWithin(next.Sub(r.EndedAt))
 	}
 }
@@ -201,4 +192,8 @@ type Round struct {
 	// Watching are the active watches. Unwatched says what cannot be watched.
 	Watching  []notify.Watch
 	Unwatched []error
+
+	// memory is what pollMemory compares with. memoryErr says what it cannot poll.
+	memory    []memoryLevel
+	memoryErr error
 }

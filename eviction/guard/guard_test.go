@@ -371,40 +371,6 @@ func TestReadErrorsAreReported(t *testing.T) {
 	})
 }
 
-// TestACrossingIsLookedAtAgain checks that the node is read again after a crossing. Right after a
-// notice the usage may be below the figure for a moment, and the kernel gives no second notice.
-func TestACrossingIsLookedAtAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := newNode(t)
-		n.pod("app", gib)
-		g := n.guard(execute.Observe, hardMemory)
-		read := g.opts.Read
-		g.opts.Read = func(ctx context.Context) (*stats.Summary, error) {
-			if n.reads == 2 {
-				n.free = 500 * mib
-			}
-			return read(ctx)
-		}
-		crossing := func(usage int64) notify.Notice {
-			return notify.Notice{At: time.Now(), Sources: []notify.NoticeSource{{Watch: notify.UsageThreshold{Name: "memory.available<1Gi"}, Crossing: &notify.Crossing{Usage: usage, Figure: 7 * gib}}}}
-		}
-		g.runRound(t.Context(), n.notifier, crossing(7*gib))
-		if r := g.Last(); r.Decision.Outcome != eviction.OutcomeEvict || n.reads != 3 || r.DecidedAt.Sub(r.Notice.At) != 2*recheckPause {
-			t.Errorf("got %v after %d reads and %v, want it met at the third", r.Decision.Outcome, n.reads, r.DecidedAt.Sub(r.Notice.At))
-		}
-		n.free, n.reads = 4*gib, 10
-		g.runRound(t.Context(), n.notifier, crossing(7*gib))
-		if n.reads != 10+1+maxRechecks || g.rechecks != maxRechecks-1 {
-			t.Errorf("got %d reads and %d to come, want each once more", n.reads-10, g.rechecks)
-		}
-		n.reads = 10
-		g.runRound(t.Context(), n.notifier, crossing(6*gib))
-		if n.reads != 11 || g.rechecks != 0 {
-			t.Errorf("on the way down: %d reads and %d to come, want one", n.reads-10, g.rechecks)
-		}
-	})
-}
-
 // TestGracePeriodsDoNotFollowTheClock checks that all times have a monotonic reading, so that a
 // change of the clock neither ends nor extends a grace period.
 func TestGracePeriodsDoNotFollowTheClock(t *testing.T) {
@@ -514,24 +480,25 @@ func TestWatches(t *testing.T) {
 		}
 		return names
 	}
-	g := n.guard(execute.Observe, config)
-	g.opts.Cgroups = func() eviction.Cgroups { return eviction.Cgroups{Mount: "/memory", Pods: "/kubepods"} }
-	r := n.timer(g)
-	watches, unwatched := g.watches(r)
-	const hard, soft = "memory.available<1Gi (/memory/memory.usage_in_bytes)", "memory.available<25% for 30s (/memory/memory.usage_in_bytes)"
-	const memory, io = "some stalled for 100ms in 2s (/proc/pressure/memory)", "full stalled for 800ms in 2s (/proc/pressure/io)"
-	if g.watchStalls {
-		t.Error("thresholds are not asked for")
+	g := n.guard(execute.Observe, config, func(o *Options) {
+		o.WorkingSet = func(s eviction.Signal) (int64, error) {
+			if s == eviction.AllocatableMemoryAvailable {
+				return 0, errors.New("there is no cgroup of all pods")
+			}
+			return int64(8*gib - n.free), nil
+		}
+	})
+	triggers := []string{"some stalled for 100ms in 2s (/proc/pressure/memory)", "full stalled for 800ms in 2s (/proc/pressure/io)"}
+	polls, kernel, unwatched := g.watches(n.timer(g))
+	diff(t, "polls", []string{"memory.available<1Gi (/proc/meminfo)", "memory.available<25% for 30s (/proc/meminfo)"}, names(polls))
+	diff(t, "triggers", triggers, names(kernel))
+	if len(unwatched) != 1 || unwatched[0].Error() != "poll allocatableMemory.available: there is no cgroup of all pods" {
+		t.Errorf("unwatched %v, want the memory of all pods", unwatched)
 	}
-	diff(t, "watches", []string{hard, memory, soft, io}, names(watches))
-	if len(unwatched) != 1 || !strings.HasPrefix(unwatched[0].Error(), "watch allocatableMemory.available<1Gi: compute the notice") {
-		t.Errorf("unwatched %v, want all pods' memory, which the summary lacks", unwatched)
+	g.opts.WorkingSet = nil
+	polls, kernel, unwatched = g.watches(n.timer(g))
+	diff(t, "without polls", triggers, names(kernel))
+	if len(polls)+len(unwatched) != 0 {
+		t.Errorf("without polls: %v and %v", polls, unwatched)
 	}
-	g.watchStalls = true
-	watches, _ = g.watches(r)
-	diff(t, "with what stands in", []string{hard, memory, soft, io, "/memory/kubepods/memory.events"}, names(watches))
-	g.opts.Cgroups = nil
-	watches, unwatched = g.watches(r)
-	diff(t, "without cgroups", []string{memory, io}, names(watches))
-	diff(t, "without cgroups, unwatched", 0, len(unwatched))
 }

@@ -11,6 +11,7 @@ import (
 type metrics struct {
 	guard   *Guard
 	rounds  *prometheus.CounterVec
+	polls   prometheus.Counter
 	reads   prometheus.Histogram
 	latency prometheus.Histogram
 
@@ -26,7 +27,6 @@ const (
 	byTimer     = "timer"
 	byThreshold = "threshold"
 	byTrigger   = "trigger"
-	byEvents    = "events"
 	byPoll      = "poll"
 )
 
@@ -35,6 +35,7 @@ func newMetrics(r prometheus.Registerer, g *Guard) *metrics {
 	m := &metrics{
 		guard:   g,
 		rounds:  auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_eviction_rounds_total", Help: "Rounds of reading the node and deciding, by what started them."}, []string{"source"}),
+		polls:   auto.NewCounter(prometheus.CounterOpts{Name: "weir_eviction_memory_polls_total", Help: "Reads of a working set between rounds, at the pace of what could cross a threshold."}),
 		reads:   auto.NewHistogram(prometheus.HistogramOpts{Name: "weir_eviction_read_seconds", Help: "Time a fresh read of the node took.", Buckets: prometheus.ExponentialBuckets(0.0001, 2, 15)}),
 		latency: auto.NewHistogram(prometheus.HistogramOpts{Name: "weir_eviction_decision_latency_seconds", Help: "Time from a notice to the decision.", Buckets: prometheus.ExponentialBuckets(0.0001, 2, 18)}),
 
@@ -45,7 +46,7 @@ func newMetrics(r prometheus.Registerer, g *Guard) *metrics {
 		distance:  newDesc("signal_distance", "How much more must go until a threshold is met, in its signal's unit; zero or less once it is.", "signal", "kind"),
 		condition: newDesc("condition", "Whether the node is under this pressure by this agent's thresholds, which the node's own conditions need not say.", "condition"),
 	}
-	for _, s := range [...]string{byTimer, byThreshold, byTrigger, byEvents, byPoll} {
+	for _, s := range [...]string{byTimer, byThreshold, byTrigger, byPoll} {
 		m.rounds.WithLabelValues(s)
 	}
 	if r != nil {
@@ -57,12 +58,10 @@ func newMetrics(r prometheus.Registerer, g *Guard) *metrics {
 func (m *metrics) observeRound(r *Round) {
 	source := byTimer
 	switch r.Notice.Sources[0].Watch.(type) {
-	case notify.UsageThreshold:
+	case notify.MemoryPoll:
 		source = byThreshold
 	case notify.StallTrigger:
 		source = byTrigger
-	case notify.EventCounters:
-		source = byEvents
 	case notify.Poll:
 		source = byPoll
 	}

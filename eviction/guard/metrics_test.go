@@ -24,8 +24,8 @@ func TestMetricsOfTheLastRound(t *testing.T) {
 			Pressure: []string{"memory.pressure.some.avg10>20"},
 		}
 		g := n.guard(execute.Observe, config, func(o *Options) { o.Registerer = r })
-		if families, err := r.Gather(); err != nil || len(families) != 3 {
-			t.Errorf("before the first round: %v, %v; want the counter and two histograms", families, err)
+		if families, err := r.Gather(); err != nil || len(families) != 4 {
+			t.Errorf("before the first round: %v, %v; want two counters and two histograms", families, err)
 		}
 		n.timer(g)
 		if err := testutil.GatherAndCompare(r, strings.NewReader(`
@@ -34,7 +34,6 @@ func TestMetricsOfTheLastRound(t *testing.T) {
 weir_eviction_condition{condition="MemoryPressure"} 1
 # HELP weir_eviction_rounds_total Rounds of reading the node and deciding, by what started them.
 # TYPE weir_eviction_rounds_total counter
-weir_eviction_rounds_total{source="events"} 0
 weir_eviction_rounds_total{source="poll"} 0
 weir_eviction_rounds_total{source="threshold"} 0
 weir_eviction_rounds_total{source="timer"} 1

@@ -28,6 +28,10 @@ type Options struct {
 	Poll func(context.Context) (*stats.Summary, error)
 	// MemoryLeft reads the figures of weir's own signals now. It may be nil, or return nil.
 	MemoryLeft func() *eviction.MemoryLeft
+	// WorkingSet reads the memory in use that takes from a signal of memory, in bytes, with as little
+	// work as possible: it is called up to a hundred times in a second. Only its changes count. If it
+	// is nil, memory is read only in rounds.
+	WorkingSet func(eviction.Signal) (int64, error)
 	// Layout returns the fields of eviction.DiskLayout. It is called until it succeeds. If it is nil,
 	// the node has one file system.
 	Layout func(context.Context) (images, containers bool, err error)
@@ -38,8 +42,7 @@ type Options struct {
 	Refresh func(context.Context)
 	// Settings has the thresholds and their settings. The caller must not change it.
 	Settings *eviction.Settings
-	// Cgroups returns where the memory cgroups are now, because a starting node has no cgroup for pods
-	// yet. If it is nil or returns no Mount, no cgroup is watched.
+	// Cgroups returns where the memory cgroups are now, for the descriptions of watches. It may be nil.
 	Cgroups func() eviction.Cgroups
 	// Executor carries out decisions.
 	Executor *execute.Executor

@@ -17,15 +17,15 @@ const PollInterval = time.Second
 
 // poll starts a round when a threshold of disks or process ids becomes met, or ends.
 func (g *Guard) poll(ctx context.Context, n *notify.Notifier) {
-	everyPoll(ctx, func() {
+	everyPoll(ctx, nil, func() {
 		if last := g.last.Load(); last != nil && g.thresholdsChanged(ctx, last) {
-			n.NotifyPoll()
+			n.Notify(notify.NoticeSource{Watch: notify.Poll{}})
 		}
 	})
 }
 
-// everyPoll calls check every PollInterval until ctx ends.
-func everyPoll(ctx context.Context, check func()) {
+// everyPoll calls check every PollInterval, and for each element of sooner, until ctx ends.
+func everyPoll(ctx context.Context, sooner <-chan struct{}, check func()) {
 	ticker := time.NewTicker(PollInterval)
 	defer ticker.Stop()
 	for {
@@ -33,6 +33,8 @@ func everyPoll(ctx context.Context, check func()) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+			check()
+		case <-sooner:
 			check()
 		}
 	}

@@ -65,6 +65,4 @@ func await(t testing.TB, notices <-chan recordedNotices, what string, want func(
 	}
 }
 
-func above(s notify.NoticeSource) bool { return s.Crossing != nil && s.Crossing.Above() }
-func below(s notify.NoticeSource) bool { return s.Crossing != nil && !s.Crossing.Above() }
-func gone(s notify.NoticeSource) bool  { return s.Gone }
+func gone(s notify.NoticeSource) bool { return s.Gone }

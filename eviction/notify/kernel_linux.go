@@ -19,7 +19,6 @@ import (
 // consume the notice.
 type kernel struct {
 	report func(time.Time, NoticeSource)
-	follow time.Duration
 	epoll  int
 	wakeFD int // an eventfd that wakes run
 
@@ -35,22 +34,19 @@ type kernel struct {
 // activeWatch is a watch that is registered with the kernel. The caller of its methods has locked
 // k.mu.
 type activeWatch interface {
-	// update changes the watch to another one with the same key.
-	update(Watch) error
+	// check returns an error if the watch no longer works.
+	check() error
 	// readNotice returns what happened; false if nothing did.
 	readNotice() (NoticeSource, bool, error)
 	// close closes the descriptors of the watch.
 	close()
 }
 
-// recheckInterval is the time between two rechecks of a threshold (see activeThreshold.rechecks).
-const recheckInterval = 5 * time.Millisecond
-
 // wakeToken is the token of wakeFD. The tokens of watches begin with 1.
 const wakeToken = 0
 
-func newKernel(put func(time.Time, NoticeSource), follow time.Duration) (*kernel, error) {
-	k := &kernel{report: put, follow: follow, wakeFD: -1}
+func newKernel(put func(time.Time, NoticeSource)) (*kernel, error) {
+	k := &kernel{report: put, wakeFD: -1}
 	k.mu.tokens, k.mu.watches = map[int32]activeWatch{}, map[string]activeWatch{}
 	var err error
 	if k.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
@@ -85,7 +81,7 @@ func (k *kernel) update(watches []Watch) (errs []error) {
 	for _, w := range watches {
 		h, ok := k.mu.watches[w.key()]
 		if ok {
-			err := h.update(w)
+			err := h.check()
 			if err == nil {
 				continue
 			}
@@ -105,21 +101,15 @@ func (k *kernel) update(watches []Watch) (errs []error) {
 		}
 		k.mu.watches[w.key()] = h
 	}
-	k.wake() // run may wait without a timeout
 	return errs
 }
 
 func (k *kernel) open(w Watch) (activeWatch, error) {
-	switch w := w.(type) {
-	case UsageThreshold:
-		return openThreshold(k, w)
-	case StallTrigger:
-		return openTrigger(k, w)
-	case EventCounters:
-		return openEvents(k, w)
-	default:
-		return nil, fmt.Errorf("unknown watch %T", w)
+	t, ok := w.(StallTrigger)
+	if !ok {
+		return nil, unsupported("the kernel gives no notice of it")
 	}
+	return openTrigger(k, t)
 }
 
 // add adds a descriptor to the epoll set, and returns the token of its events.
@@ -147,20 +137,14 @@ func (k *kernel) remove(key string) {
 // run reports the notices of the kernel until the context ends.
 func (k *kernel) run(ctx context.Context) error {
 	events := make([]unix.EpollEvent, 16)
-	next := time.Now().Add(k.follow)
 	for ctx.Err() == nil {
-		n, err := unix.EpollWait(k.epoll, events, k.timeout(next))
+		n, err := unix.EpollWait(k.epoll, events, -1)
 		at := time.Now()
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			return fmt.Errorf("epoll: %w", err)
 		}
 		for _, e := range events[:max(n, 0)] {
 			k.handleEvent(at, e.Fd)
-		}
-		due := !at.Before(next)
-		k.pollThresholds(due)
-		if due {
-			next = time.Now().Add(k.follow)
 		}
 	}
 	return nil
@@ -178,41 +162,6 @@ func (k *kernel) handleEvent(at time.Time, token int32) {
 	if h, ok := k.mu.tokens[token]; ok {
 		source, changed, err := h.readNotice()
 		k.handleNotice(at, source, changed, err)
-	}
-}
-
-// timeout returns how many milliseconds run may wait; -1 means no limit. next is the time of the
-// next update of the figures.
-func (k *kernel) timeout(next time.Time) int {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	timeout := -1
-	for _, h := range k.mu.watches {
-		t, ok := h.(*activeThreshold)
-		switch {
-		case !ok:
-		case t.rechecks > 0:
-			return int(recheckInterval / time.Millisecond)
-		case k.follow > 0:
-			timeout = int(max(0, time.Until(next)+time.Millisecond-1) / time.Millisecond)
-		}
-	}
-	return timeout
-}
-
-// pollThresholds reads the thresholds that need a recheck. If due is set, it updates all figures.
-func (k *kernel) pollThresholds(due bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	due = due && k.follow > 0
-	for _, h := range k.mu.watches {
-		t, ok := h.(*activeThreshold)
-		if !ok || !due && t.rechecks == 0 {
-			continue
-		}
-		t.rechecks = max(0, t.rechecks-1)
-		source, changed, err := t.registerAndRead()
-		k.handleNotice(time.Now(), source, changed, err)
 	}
 }
 
@@ -307,18 +256,6 @@ func (f *kernelFile) read() ([]byte, error) {
 	}
 }
 
-func (f *kernelFile) readBytes() (int64, error) {
-	b, err := f.read()
-	if err != nil {
-		return 0, err
-	}
-	n, err := parseBytes(b)
-	if err != nil {
-		return 0, fmt.Errorf("read %s: %w", f.path, err)
-	}
-	return n, nil
-}
-
 func (f *kernelFile) write(b []byte) error {
 	if _, err := unix.Write(f.fd, b); err != nil {
 		return &os.PathError{Op: "write", Path: f.path, Err: err}
@@ -339,10 +276,4 @@ func fileMissing(path string, err error) bool {
 	}
 	_, err = os.Stat(filepath.Dir(path))
 	return err == nil
-}
-
-// isCgroupV2 reports whether a directory is in a cgroup hierarchy of version 2.
-func isCgroupV2(dir string) bool {
-	var fs unix.Statfs_t
-	return unix.Statfs(dir, &fs) == nil && fs.Type == unix.CGROUP2_SUPER_MAGIC
 }

@@ -11,7 +11,7 @@ import (
 // kernel gives no notices on this operating system.
 type kernel struct{}
 
-func newKernel(func(time.Time, NoticeSource), time.Duration) (*kernel, error) { return &kernel{}, nil }
+func newKernel(func(time.Time, NoticeSource)) (*kernel, error) { return &kernel{}, nil }
 
 func (*kernel) update(watches []Watch) (errs []error) {
 	for _, w := range watches {

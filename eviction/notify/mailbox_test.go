@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -16,9 +17,9 @@ import (
 // floor.
 func TestBurstsMakeOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := EventCounters{Path: "a"}, EventCounters{Path: "b"}
-		change := func(w Watch, from, to uint64) NoticeSource {
-			return NoticeSource{Watch: w, Changes: []CounterChange{{"high", from, to}}}
+		a, b := StallTrigger{Path: "a", Stall: 1, Window: 2}, StallTrigger{Path: "b", Stall: 1, Window: 2}
+		stalled := func(w Watch, ms time.Duration) NoticeSource {
+			return NoticeSource{Watch: w, Stalled: ms * time.Millisecond}
 		}
 		start := time.Now()
 		at := func(ms time.Duration) time.Time { return start.Add(ms * time.Millisecond) }
@@ -50,11 +51,11 @@ func TestBurstsMakeOneCall(t *testing.T) {
 			ms time.Duration
 			s  NoticeSource
 		}{
-			{50, change(a, 0, 1)},
-			{60, change(a, 1, 2)}, // this comes during a call
-			{110, change(b, 0, 1)},
-			{140, change(a, 2, 3)},
-			{300, change(b, 1, 2)},
+			{50, stalled(a, 1)},
+			{60, stalled(a, 2)}, // this comes during a call
+			{110, stalled(b, 4)},
+			{140, stalled(a, 8)},
+			{300, stalled(b, 16)},
 		} {
 			time.Sleep(time.Until(at(put.ms)))
 			m.add(time.Now(), put.s)
@@ -63,10 +64,13 @@ func TestBurstsMakeOneCall(t *testing.T) {
 		cancel()
 		<-ended
 		const ms = time.Millisecond
+		said := func(path string, stalled int) string {
+			return fmt.Sprintf("some stalled for 1ns in 2ns (%s): stalled for at least %dms", path, stalled)
+		}
 		want := []call{
-			{50 * ms, 50 * ms, []string{"a: high 0 to 1"}},
-			{150 * ms, 60 * ms, []string{"a: high 1 to 3", "b: high 0 to 1"}},
-			{300 * ms, 300 * ms, []string{"b: high 1 to 2"}},
+			{50 * ms, 50 * ms, []string{said("a", 1)}},
+			{150 * ms, 60 * ms, []string{said("a", 10), said("b", 4)}},
+			{300 * ms, 300 * ms, []string{said("b", 16)}},
 			{1300 * ms, 1300 * ms, []string{"timer"}},
 			{1530 * ms, 1530 * ms, []string{"timer"}}, // after the shorter interval
 		}

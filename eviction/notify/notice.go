@@ -33,30 +33,17 @@ type NoticeSource struct {
 	// Gone is set if the cgroup was removed, which ends the watch. An Update that has the watch again
 	// tries to register it again.
 	Gone bool
-	// Crossing is set for a UsageThreshold. Stalled is set for a StallTrigger: it is the stall time
-	// since its last notice, or since it was registered. Changes are set for EventCounters.
+	// Crossing is set for a MemoryPoll. Stalled is set for a StallTrigger: tasks stalled at
+	// least as long since its last notice, or since it was registered.
 	Crossing *Crossing
 	Stalled  time.Duration
-	Changes  []CounterChange
 }
 
-// Crossing is the usage of a UsageThreshold at the time of the notice. The kernel gives notice in
-// both directions.
-type Crossing struct {
-	Usage, Figure int64 // bytes
-	// Read is set if weir found the crossing in a read, without a notice of the kernel: an update
-	// moved the figure past the usage, or the usage had crossed the figure before it was registered.
-	Read bool
-}
+// Crossing is the working set of a MemoryPoll at the time of the notice, in bytes.
+type Crossing struct{ WorkingSet, Figure int64 }
 
-// Above reports whether the usage is at or above the figure.
-func (c Crossing) Above() bool { return c.Usage >= c.Figure }
-
-// CounterChange is a change of a counter in an EventCounters file.
-type CounterChange struct {
-	Counter  string
-	From, To uint64
-}
+// Above reports whether the working set is above the figure, so that the threshold is met.
+func (c Crossing) Above() bool { return c.WorkingSet > c.Figure }
 
 // Timer reports whether the source is the timer.
 func (s NoticeSource) Timer() bool { return s.Watch == nil }
@@ -69,24 +56,15 @@ func (s NoticeSource) String() string {
 	case s.Gone:
 		return s.Watch.String() + ": the cgroup was removed"
 	case s.Crossing != nil:
-		side, how := "below", ""
+		side := "not above"
 		if s.Crossing.Above() {
-			side = "at or above"
+			side = "above"
 		}
-		if s.Crossing.Read {
-			how = ", found by reading"
-		}
-		return fmt.Sprintf("%s: usage %d, %s %d%s", s.Watch, s.Crossing.Usage, side, s.Crossing.Figure, how)
-	case len(s.Changes) > 0:
-		var words []string
-		for _, c := range s.Changes {
-			words = append(words, fmt.Sprintf("%s %d to %d", c.Counter, c.From, c.To))
-		}
-		return s.Watch.String() + ": " + strings.Join(words, ", ")
+		return fmt.Sprintf("%s: working set %d, %s %d", s.Watch, s.Crossing.WorkingSet, side, s.Crossing.Figure)
 	case s.Watch == Poll{}:
 		return "a poll of " + s.Watch.String()
 	default:
-		return fmt.Sprintf("%s: stalled for %s", s.Watch, s.Stalled)
+		return fmt.Sprintf("%s: stalled for at least %s", s.Watch, s.Stalled)
 	}
 }
 
@@ -137,13 +115,6 @@ func (s NoticeSource) mergeLater(later NoticeSource) NoticeSource {
 	later.Stalled += s.Stalled
 	if later.Crossing == nil {
 		later.Crossing = s.Crossing
-	}
-	for _, c := range s.Changes {
-		if i := slices.IndexFunc(later.Changes, func(l CounterChange) bool { return l.Counter == c.Counter }); i >= 0 {
-			later.Changes[i].From = c.From
-		} else {
-			later.Changes = append(later.Changes, c)
-		}
 	}
 	return later
 }

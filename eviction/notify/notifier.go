@@ -14,13 +14,9 @@ import (
 type Options struct {
 	// MaxInterval is the longest time between two calls. Default 10 s, the kubelet's interval.
 	MaxInterval time.Duration
-	// MinInterval is the shortest time from one call to the next. It bounds the CPU time that a usage
-	// near a figure can cost. The first notice never waits. Default 100 ms.
+	// MinInterval is the shortest time from one call to the next. It bounds the CPU time that memory
+	// near a threshold can cost. The first notice never waits. Default 100 ms.
 	MinInterval time.Duration
-	// FollowInterval is how often the figures of usage thresholds are adapted to the page cache, and
-	// the usage is checked for a crossing without a notice. It costs one read of memory.stat and one
-	// of the usage for each threshold. Default 1 s; negative means only at an Update.
-	FollowInterval time.Duration
 }
 
 // Notifier calls a function at each notice. Several goroutines may call its methods at any time.
@@ -36,34 +32,27 @@ type Notifier struct {
 func New(o Options) (*Notifier, error) {
 	o.MaxInterval = cmp.Or(o.MaxInterval, 10*time.Second)
 	o.MinInterval = cmp.Or(o.MinInterval, 100*time.Millisecond)
-	o.FollowInterval = cmp.Or(o.FollowInterval, time.Second)
 	box := newMailbox()
-	k, err := newKernel(box.add, o.FollowInterval)
+	k, err := newKernel(box.add)
 	if err != nil {
 		return nil, fmt.Errorf("set up notices: %w", err)
 	}
 	return &Notifier{options: o, mailbox: box, kernel: k}, nil
 }
 
-// Update sets all watches. An existing watch with the same key stays, or changes to its new figure
-// without a gap. A watch that is not in the list ends.
+// Update sets all watches of the kernel. An existing watch stays without a gap. A watch that is not
+// in the list ends.
 //
 // The result has a *WatchError for each watch that fails; the others are active. The next Update
 // tries again.
-//
-// A UsageThreshold that is already crossed when it is registered, or when its figure changes, gives
-// notice once, because the kernel would not do it.
-//
-// Each changed figure costs milliseconds in the kernel, so call Update after the decision, not
-// before it.
 func (n *Notifier) Update(watches ...Watch) []error { return n.kernel.update(watches) }
 
 // WakeWithin sets the timer to d once, if d is less than MaxInterval. In Run's function d counts
 // from the function's return; before Run it counts from Run's start.
 func (n *Notifier) WakeWithin(d time.Duration) { n.wakeWithin.Store(int64(max(d, 1))) }
 
-// NotifyPoll gives notice of a change that the caller found by polling.
-func (n *Notifier) NotifyPoll() { n.mailbox.add(time.Now(), NoticeSource{Watch: Poll{}}) }
+// Notify gives notice of a change that the caller found by reading: of a Poll or a MemoryPoll.
+func (n *Notifier) Notify(s NoticeSource) { n.mailbox.add(time.Now(), s) }
 
 // Run calls f for every notice, one call at a time, until the context ends, and then returns nil.
 // Its goroutines have ended when it returns.

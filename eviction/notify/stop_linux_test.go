@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/eviction/notify"
-	"github.com/weir-metrics/weir/test/memoryload"
 )
 
 func descriptors(t *testing.T) int {
@@ -25,7 +24,7 @@ func descriptors(t *testing.T) int {
 // TestStopIsClean checks that Close closes every descriptor, after watches were added, moved and
 // removed.
 func TestStopIsClean(t *testing.T) {
-	mem, dir := memoryload.MemoryCgroup(t), pressured(t)
+	dir := pressured(t)
 	before := descriptors(t)
 	n, err := notify.New(notify.Options{})
 	if err != nil {
@@ -35,23 +34,19 @@ func TestStopIsClean(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- n.Run(ctx, func(context.Context, notify.Notice) {}) }()
 
-	following := usageOf(mem, "following", mebi)
-	following.WorkingSet = mebi
 	trigger := notify.StallTrigger{Path: filepath.Join(dir, "cpu.pressure"), Stall: time.Second, Window: 2 * time.Second}
+	other := notify.StallTrigger{Path: filepath.Join(dir, "memory.pressure"), Stall: time.Second, Window: 2 * time.Second}
 	var watches []int
-	for i := range int64(3) {
-		err := update(n, usageOf(mem, "hard", (i+1)*mebi), usageOf(mem, "soft", mebi), following,
-			trigger, notify.EventCounters{Path: filepath.Join(dir, "cgroup.events")},
-			notify.EventCounters{Path: filepath.Join(dir, "no.such")}, usageOf(dir, "", mebi))
+	for range 3 {
+		err := update(n, trigger, other, notify.StallTrigger{Path: filepath.Join(dir, "no.such"), Stall: time.Second, Window: 2 * time.Second}, notify.Poll{})
 		if err == nil {
 			t.Error("no error for what cannot be watched")
 		}
 		watches = append(watches, descriptors(t)-before)
 	}
-	// There are two for epoll and its eventfd, two for each threshold, three for a threshold that
-	// follows the cache, and one each for the trigger and the events.
-	if watches[0] != 2+2+2+3+1+1 || watches[2] != watches[0] {
-		t.Errorf("descriptors after each update: %v, want 11 each", watches)
+	// There are two for epoll and its eventfd, and one for each trigger.
+	if watches[0] != 2+2 || watches[2] != watches[0] {
+		t.Errorf("descriptors after each update: %v, want 4 each", watches)
 	}
 	if err := update(n, trigger); err != nil {
 		t.Error(err)

@@ -85,9 +85,8 @@ func (t *activeTrigger) readTotal() (total time.Duration, hasFull bool, err erro
 	return totals.some, totals.hasFull, nil
 }
 
-// update only checks whether the cgroup still exists, because a trigger with another figure is
-// another watch.
-func (t *activeTrigger) update(Watch) error {
+// check checks whether the cgroup still exists.
+func (t *activeTrigger) check() error {
 	_, _, err := t.readTotal()
 	return err
 }
@@ -98,7 +97,8 @@ func (t *activeTrigger) readNotice() (NoticeSource, bool, error) {
 	if err != nil {
 		return source, true, err
 	}
-	source.Stalled = total - t.total
+	// The kernel adds up what it shows only every 2 s (psi_avgs_work), but gives notice earlier.
+	source.Stalled = max(total-t.total, t.want.Stall)
 	t.total = total
 	return source, true, nil
 }

@@ -15,6 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const mebi = 1 << 20
+
 // pressured creates a cgroup of version 2 that has pressure files.
 func pressured(t testing.TB) string {
 	t.Helper()

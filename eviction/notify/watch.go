@@ -12,7 +12,7 @@ import (
 	"github.com/weir-metrics/weir/eviction"
 )
 
-// Watch is a notice to request from the kernel: a UsageThreshold, a StallTrigger or EventCounters.
+// Watch is what gives notice: a StallTrigger of the kernel, or the caller's own MemoryPoll or Poll.
 type Watch interface {
 	// String returns a description for people.
 	String() string
@@ -21,15 +21,16 @@ type Watch interface {
 	key() string
 }
 
-// UsageThreshold gives notice when the usage of a memory cgroup (version 1) crosses a figure, up or
-// down. The kernel compares after about 128 pages were charged or freed on a processor, so a notice
-// can be late by that many pages for each processor.
-type UsageThreshold struct {
-	// Name distinguishes thresholds on one cgroup.
+// MemoryPoll is the caller's own poll of a working set: see Notifier.Notify. The kernel gives no
+// such notice: version 2 of cgroups has none, and that of version 1 is of the usage, which includes
+// the page cache that the kernel can drop.
+type MemoryPoll struct {
+	// Name is the threshold.
 	Name string
-	// CgroupThreshold is the cgroup and the figure. If it has a WorkingSet, the figure is WorkingSet
-	// plus the current inactive_file, and Bytes is only the first estimate.
-	eviction.CgroupThreshold
+	// Path is the file, or the cgroup, that has the working set.
+	Path string
+	// Figure is the largest working set, in bytes, with which the threshold is not met.
+	Figure int64
 }
 
 // StallTrigger gives notice when tasks stall for Stall or longer within Window.
@@ -43,16 +44,11 @@ type StallTrigger struct {
 	Stall, Window time.Duration
 }
 
-// EventCounters gives notice when a counter changes in a counter file of a cgroup of version 2:
-// memory.events, memory.events.local, pids.events, cgroup.events.
-type EventCounters struct{ Path string }
-
 // stallWindow is the shortest window that needs no capability. The kernel also computes its
 // averages at this interval.
 const stallWindow = 2 * time.Second
 
-// WatchFor returns what to watch for an eviction threshold: a UsageThreshold for memory, a
-// StallTrigger of the whole node for a pressure signal. It returns an error for any other signal.
+// WatchFor returns what to watch for an eviction threshold: a MemoryPoll for memory, a StallTrigger of the whole node for a pressure signal. It returns an error for any other signal.
 //
 // The trigger has the signal's share of a window of 2 s. The kernel computes its averages from
 // samples of 2 s, and an average rises past a figure only if a sample is above the figure. The
@@ -72,32 +68,30 @@ func WatchFor(t *eviction.Threshold, s *stats.Summary, c eviction.Cgroups) (Watc
 	if err != nil {
 		return nil, err
 	}
-	return UsageThreshold{Name: t.String(), CgroupThreshold: n}, nil
+	w := MemoryPoll{Name: t.String(), Path: n.Path, Figure: n.WorkingSet}
+	if t.Signal == eviction.MemoryAvailable {
+		w.Path = "/proc/meminfo"
+	}
+	return w, nil
 }
 
 // String returns the name and the file.
-func (t UsageThreshold) String() string {
-	return strings.TrimSpace(t.Name + " (" + filepath.Join(t.Path, t.Attribute) + ")")
-}
+func (m MemoryPoll) String() string { return m.Name + " (" + m.Path + ")" }
 
 // String returns the share, stall, window and file.
 func (t StallTrigger) String() string {
 	return fmt.Sprintf("%s stalled for %s in %s (%s)", t.share(), t.Stall, t.Window, t.Path)
 }
 
-// String returns the file.
-func (e EventCounters) String() string { return e.Path }
-
-// Poll is the caller's own poll of what the kernel gives no notice of: see Notifier.NotifyPoll.
+// Poll is the caller's own poll of disks and process ids: see Notifier.Notify.
 type Poll struct{}
 
 // String returns what is polled.
 func (Poll) String() string { return "disks and process ids" }
 
-func (Poll) key() string             { return "poll" }
-func (t UsageThreshold) key() string { return "threshold " + t.String() }
-func (t StallTrigger) key() string   { return "trigger " + t.String() }
-func (e EventCounters) key() string  { return "events " + e.Path }
+func (Poll) key() string           { return "poll" }
+func (m MemoryPoll) key() string   { return "memory " + m.Name }
+func (t StallTrigger) key() string { return "trigger " + t.String() }
 
 func (t StallTrigger) share() string {
 	if t.Full {

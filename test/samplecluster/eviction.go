@@ -62,7 +62,7 @@ func UnderPressure(t testing.TB, node string) *document.EvictionReport {
 	last := &guard.Round{
 		Notice: notify.Notice{At: now.Add(-time.Millisecond), Sources: []notify.NoticeSource{{}}}, ReadAt: now, DecidedAt: now, Input: in, Decision: d,
 		Watching:  []notify.Watch{notify.StallTrigger{Path: "/proc/pressure/memory", Stall: 400 * time.Millisecond, Window: 2 * time.Second}},
-		Unwatched: []error{errors.New("watch memory.available: this kernel has no cgroup v1")},
+		Unwatched: []error{errors.New("poll memory.available: read the node's working set: /proc/meminfo: permission denied")},
 	}
 	before := &guard.Round{DecidedAt: now, Notice: notify.Notice{At: now, Sources: []notify.NoticeSource{{}}}, Outcomes: []execute.ActionOutcome{
 		{At: now.Add(-time.Minute), Result: execute.Blocked, Mode: execute.Kill, Pod: eviction.PodIdentity{Namespace: "shop", Name: "web-1"}, NotBefore: Noon.Add(time.Minute),

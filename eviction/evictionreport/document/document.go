@@ -41,7 +41,8 @@ type EvictionReport struct {
 	Admission  *Admission  `json:"admission,omitempty"`
 	// Actions are the recent actions, newest first. In mode observe they were not made.
 	Actions []Action `json:"actions,omitempty"`
-	// Watches are the notices that the kernel gives; Unwatched are those that it refused. A timer
+	// Watches are the notices that the kernel gives, and what the agent polls at the pace of memory;
+	// Unwatched says what is not watched. A timer
 	// starts a round at least every MaxIntervalSeconds. Disks and process ids are read every
 	// PollSeconds; 0 means that they are not polled.
 	Watches            []Watch  `json:"watches,omitempty"`
@@ -238,12 +239,13 @@ type Action struct {
 	Message             string  `json:"message"`
 }
 
-// Watch is a notice that the kernel was asked to give.
+// Watch is something that triggers a reading.
 type Watch struct {
-	// Kind is Threshold, Trigger or Events.
+	// Kind is Trigger for a notice that the kernel was asked to give, and Poll for a working set of
+	// memory that the agent polls.
 	Kind string `json:"kind"`
 	Path string `json:"path"`
-	// Bytes is the figure of a Threshold, in bytes.
+	// Bytes is the working set of a Poll above which its threshold is met.
 	Bytes   int64  `json:"bytes,omitempty"`
 	Message string `json:"message"`
 }

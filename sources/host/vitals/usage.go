@@ -73,20 +73,29 @@ type meminfo struct {
 }
 
 func parseMeminfo(data []byte) (m meminfo, err error) {
-	found := map[string]uint64{}
+	var buffers uint64
+	fields := [...]struct {
+		name string
+		to   *uint64
+	}{{"MemTotal", &m.total}, {"AnonPages", &m.Anonymous}, {"Cached", &m.Cache}, {"Buffers", &buffers}, {"Inactive(file)", &m.InactiveFile}}
+	found, hasTotal := 0, false
 	for name, value := range cgroupfs.Pairs(data) {
-		switch string(name) {
-		case "MemTotal", "AnonPages", "Cached", "Buffers", "Inactive(file)":
-			found[string(name)] = value
+		for i := range fields {
+			if string(name) == fields[i].name {
+				*fields[i].to = value
+				hasTotal = hasTotal || i == 0
+				found++
+			}
+		}
+		if m.complete = found == len(fields); m.complete {
+			break // the rest of the file is longer
 		}
 	}
-	total, ok := found["MemTotal"]
-	if !ok {
-		return m, errors.New("no number for MemTotal")
+	if !hasTotal {
+		return meminfo{}, errors.New("no number for MemTotal")
 	}
-	return meminfo{total, cgroupfs.MemoryStat{
-		InactiveFile: found["Inactive(file)"], Anonymous: found["AnonPages"], Cache: found["Cached"] + found["Buffers"],
-	}, len(found) == 5}, nil
+	m.Cache += buffers
+	return m, nil
 }
 
 // minRateWindow is the shortest window of a CPU rate. Notices of the kernel can follow each other

@@ -1,0 +1,150 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/eviction/notify"
+)
+
+// memoryLevel is what a round found available of a memory signal, and the working set that
+// Options.WorkingSet returned right before it. What is available later is what the round found,
+// less what the working set has grown since. So a constant difference between the two reads does
+// not matter.
+type memoryLevel struct {
+	signal                eviction.Signal
+	available, workingSet int64
+}
+
+// readWorkingSets returns the levels of the polled signals that have a threshold, without what is
+// available, and the errors of the others.
+func (g *Guard) readWorkingSets() (levels []memoryLevel, err error) {
+	if g.opts.WorkingSet == nil {
+		return nil, nil
+	}
+	for _, s := range [...]eviction.Signal{eviction.MemoryAvailable, eviction.AllocatableMemoryAvailable} {
+		if !g.hasThreshold(s) {
+			continue
+		}
+		n, readErr := g.opts.WorkingSet(s)
+		if readErr != nil {
+			err = errors.Join(err, fmt.Errorf("poll %s: %w", s, readErr))
+			continue
+		}
+		levels = append(levels, memoryLevel{signal: s, workingSet: n})
+	}
+	return levels, err
+}
+
+func (g *Guard) hasThreshold(s eviction.Signal) bool {
+	for i := range g.opts.Settings.Thresholds {
+		if g.opts.Settings.Thresholds[i].Signal == s {
+			return true
+		}
+	}
+	return false
+}
+
+// withAvailable sets what is available in levels, and drops those that the decision has no figure
+// of.
+func withAvailable(levels []memoryLevel, d *eviction.Decision) []memoryLevel {
+	kept := levels[:0]
+	for _, l := range levels {
+		for i := range d.Observations {
+			if o := &d.Observations[i]; o.Signal == l.signal && o.Doubt == "" {
+				l.available = o.Available
+				kept = append(kept, l)
+			}
+		}
+	}
+	return kept
+}
+
+// pollMemory calls found when a memory threshold becomes met, or a hard one ends. It reads the working sets at
+// the pace of what could cross a threshold next, until ctx ends.
+func (g *Guard) pollMemory(ctx context.Context, found func(notify.NoticeSource)) {
+	p := newPace(runtime.NumCPU())
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var reported *Round // the round after which a crossing was found
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		pause := maxRest // until there is a round
+		if last := g.last.Load(); last != nil {
+			var crossing *notify.NoticeSource
+			if crossing, pause = g.pollThresholds(last, p); crossing != nil && reported != last {
+				reported = last
+				found(*crossing)
+			}
+		}
+		timer.Reset(pause)
+	}
+}
+
+// notifyCrossing starts a round for a crossing. A wait for a pod with the grace period of a soft
+// threshold checks whether it must end.
+func (g *Guard) notifyCrossing(n *notify.Notifier, s notify.NoticeSource) {
+	n.Notify(s)
+	select {
+	case g.crossed <- struct{}{}:
+	default:
+	}
+}
+
+// pollThresholds compares the working sets with the thresholds of the last round. It returns a
+// threshold that became met, or else a hard one that ended, or nil, and the time until the next
+// poll. The end of a soft threshold is left to the timer: it is then looked for at the kubelet's
+// interval, and a shorter break does not begin the grace period again. It ignores errors, because
+// rounds report them.
+func (g *Guard) pollThresholds(last *Round, p *pace) (crossing *notify.NoticeSource, pause time.Duration) {
+	pause = maxPause
+	for i := range last.memory {
+		level := &last.memory[i]
+		began := time.Now()
+		workingSet, err := g.opts.WorkingSet(level.signal)
+		if err != nil {
+			continue
+		}
+		g.metrics.polls.Inc()
+		speed := p.observe(level.signal, began, time.Now(), workingSet)
+		available := level.available - (workingSet - level.workingSet)
+		for k := range last.Decision.Thresholds {
+			t := &last.Decision.Thresholds[k]
+			if t.Threshold.Signal != level.signal || t.Observation == nil {
+				continue
+			}
+			if t.Met && !t.Threshold.Hard() {
+				continue
+			}
+			limit := t.Limit.Value()
+			pause = min(pause, p.pause(available-limit, speed))
+			if met := available < limit; met != t.Met && (crossing == nil || met) {
+				capacity := t.Observation.Capacity
+				crossing = &notify.NoticeSource{
+					Watch:    memoryPoll(&t.Threshold, last),
+					Crossing: &notify.Crossing{WorkingSet: capacity - available, Figure: capacity - limit},
+				}
+			}
+		}
+	}
+	return crossing, pause
+}
+
+// memoryPoll returns the watch of a threshold.
+func memoryPoll(t *eviction.Threshold, r *Round) notify.MemoryPoll {
+	name := t.String()
+	for _, w := range r.Watching {
+		if m, ok := w.(notify.MemoryPoll); ok && m.Name == name {
+			return m
+		}
+	}
+	return notify.MemoryPoll{Name: name}
+}

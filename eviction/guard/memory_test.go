@@ -1,0 +1,197 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/eviction/execute"
+	"github.com/weir-metrics/weir/eviction/notify"
+)
+
+// polled is a node whose memory is polled. Its working set is that of the node and offset, because
+// a poll may read another file than a round.
+type polled struct {
+	*node
+	*Guard
+	offset  int64
+	polls   int
+	err     error
+	notices []notify.NoticeSource
+}
+
+// newPolled returns a node that is polled until the end of the test. Each notice is followed by a
+// round that ends 2 ms later.
+func newPolled(t *testing.T, config eviction.ThresholdConfig) *polled {
+	p := &polled{node: newNode(t), offset: 100 * mib}
+	p.pod("app", gib)
+	p.Guard = p.guard(execute.Observe, config, func(o *Options) {
+		o.WorkingSet = func(eviction.Signal) (int64, error) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.polls++
+			return int64(8*gib-p.free) + p.offset, p.err
+		}
+	})
+	p.timer(p.Guard)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.pollMemory(ctx, func(s notify.NoticeSource) {
+			p.notices = append(p.notices, s)
+			go func() {
+				time.Sleep(2 * time.Millisecond)
+				p.runRound(ctx, p.notifier, notify.Notice{At: time.Now(), Sources: []notify.NoticeSource{s}})
+			}()
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	return p
+}
+
+// free sets what is free, and waits.
+func (p *polled) setFree(n uint64, wait time.Duration) {
+	p.mu.Lock()
+	p.free = n
+	p.mu.Unlock()
+	time.Sleep(wait)
+	synctest.Wait()
+}
+
+// told returns the notices since the last call, and whether they were of a threshold that is met.
+func (p *polled) told() (list []string) {
+	for _, s := range p.notices {
+		word := " ended"
+		if s.Crossing.Above() {
+			word = " met"
+		}
+		list = append(list, s.Watch.(notify.MemoryPoll).Name+word)
+	}
+	p.notices = nil
+	return list
+}
+
+func TestPollsFindACrossing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPolled(t, hardMemory)
+		p.setFree(gib, time.Second)
+		diff(t, "at the threshold", []string(nil), p.told())
+		p.setFree(gib-1, time.Second)
+		diff(t, "below it", []string{"memory.available<1Gi met"}, p.told())
+		r := p.Last()
+		if r.Decision.Outcome != eviction.OutcomeEvict || r.Notice.Sources[0].Crossing.WorkingSet != 7*gib+1 || r.Notice.Sources[0].Crossing.Figure != 7*gib {
+			t.Errorf("got %v on notice of %v", r.Decision.Outcome, r.Notice)
+		}
+		p.setFree(gib/2, time.Second)
+		diff(t, "further below", []string(nil), p.told())
+		p.setFree(2*gib, time.Second)
+		diff(t, "above it", []string{"memory.available<1Gi ended"}, p.told())
+		p.setFree(gib/2, time.Second)
+		diff(t, "below it again", []string{"memory.available<1Gi met"}, p.told())
+	})
+}
+
+// TestThePollsAreOfTheLastRound checks that a poll that differs from the round does not give notice
+// again and again: each round corrects it.
+func TestThePollsAreOfTheLastRound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPolled(t, hardMemory)
+		p.setFree(gib+mib, time.Second)
+		p.mu.Lock()
+		p.offset += 2 * mib // now the polls see the threshold crossed, and rounds do not
+		p.mu.Unlock()
+		p.setFree(gib+mib, 10*time.Second)
+		diff(t, "with a difference", []string{"memory.available<1Gi met"}, p.told())
+		p.setFree(gib-mib, time.Second)
+		diff(t, "below it", []string{"memory.available<1Gi met"}, p.told())
+	})
+}
+
+// TestTheEndOfASoftThresholdIsLeftToTheTimer checks that a break that no round saw, as in the
+// kubelet, does not begin the grace period again.
+func TestTheEndOfASoftThresholdIsLeftToTheTimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPolled(t, softMemory)
+		p.setFree(gib/2, time.Second)
+		diff(t, "below it", []string{"memory.available<1Gi for 30s met"}, p.told())
+		since := p.Last().Decision.Thresholds[0].Since
+		p.setFree(2*gib, 5*time.Second)
+		p.setFree(gib/2, 5*time.Second)
+		diff(t, "a break", []string(nil), p.told())
+		if r := p.timer(p.Guard); !r.Decision.Thresholds[0].Since.Equal(since) {
+			t.Error("the break began the grace period again")
+		}
+		p.setFree(2*gib, 0)
+		p.timer(p.Guard)
+		p.setFree(gib/2, time.Second)
+		diff(t, "after a break that a round saw", []string{"memory.available<1Gi for 30s met"}, p.told())
+	})
+}
+
+// TestAHardThresholdAfterASoftOne checks that both give notice.
+func TestAHardThresholdAfterASoftOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := softMemory
+		config.EvictionHard = map[string]string{"memory.available": "200Mi"}
+		p := newPolled(t, config)
+		p.setFree(gib/2, time.Second)
+		p.setFree(100*mib, time.Second)
+		diff(t, "notices", []string{"memory.available<1Gi for 30s met", "memory.available<200Mi met"}, p.told())
+	})
+}
+
+// TestPollsThatFail checks that rounds report the error, and that nothing is polled without a
+// figure to compare with.
+func TestPollsThatFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPolled(t, hardMemory)
+		p.mu.Lock()
+		p.err, p.polls = errors.New("no meminfo"), 0
+		p.mu.Unlock()
+		p.setFree(gib/2, time.Second)
+		diff(t, "notices", []string(nil), p.told())
+		if p.polls == 0 {
+			t.Error("not tried again")
+		}
+		r := p.timer(p.Guard)
+		if r.Decision.Outcome != eviction.OutcomeEvict || len(r.memory) != 0 || r.memoryErr == nil || r.memoryErr.Error() != "poll memory.available: no meminfo" {
+			t.Errorf("got %v, polls of %v: %v", r.Decision.Outcome, r.memory, r.memoryErr)
+		}
+		p.err, p.readErr = nil, errors.New("no cgroups")
+		p.timer(p.Guard)
+		p.polls = 0
+		p.setFree(gib/2, 10*time.Second)
+		if p.polls != 0 {
+			t.Errorf("%d polls without a figure", p.polls)
+		}
+	})
+}
+
+// TestACrossingEndsTheWaitOfASoftThreshold checks that the wait for a pod with the grace period of a
+// soft threshold ends when a poll finds a hard one, not only after PollInterval.
+func TestACrossingEndsTheWaitOfASoftThreshold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		config := softMemory
+		config.EvictionHard = map[string]string{"memory.available": "200Mi"}
+		n.free = 100 * mib
+		g := n.guard(execute.Kill, config)
+		g.notifyCrossing(n.notifier, notify.NoticeSource{Watch: notify.MemoryPoll{}})
+		began, checked := time.Now(), false
+		ctx, stop := context.WithCancel(t.Context())
+		everyPoll(ctx, g.crossed, func() {
+			checked = g.hardThresholdNow(ctx)
+			stop()
+		})
+		if !checked || time.Since(began) != 0 {
+			t.Errorf("checked %v after %s, want at once", checked, time.Since(began))
+		}
+	})
+}

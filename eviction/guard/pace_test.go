@@ -1,0 +1,152 @@
+package guard
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/weir-metrics/weir/eviction"
+)
+
+// fill is a working set that grows. Its threshold is limit.
+type fill struct {
+	name  string
+	limit int64
+	at    func(seconds float64) float64 // the working set in bytes
+}
+
+// fills grow for 20 s, and cross their limit in that time.
+var fills = []fill{
+	{"1 MiB/s", 108 * mib, func(s float64) float64 { return 100*mib + mib*s }},
+	{"20 MiB/s", 300 * mib, func(s float64) float64 { return 100*mib + 20*mib*s }},
+	{"20 MiB/s, near", 103 * mib, func(s float64) float64 { return 100*mib + 20*mib*max(0, s-10) }},
+	{"2 GiB/s", 20 * gib, func(s float64) float64 { return gib + 2*gib*s }},
+	{"2 GiB/s, near", 6 * gib, func(s float64) float64 { return 5*gib + 2*gib*max(0, s-10) }},
+	{"16 GiB/s", 60 * gib, func(s float64) float64 { return 5*gib + 16*gib*max(0, s-10) }},
+	{"16 GiB/s, near", 6 * gib, func(s float64) float64 { return 5*gib + 16*gib*max(0, s-10) }},
+	{"16 GiB/s, 100 MiB near", 5*gib + 100*mib, func(s float64) float64 { return 5*gib + 16*gib*max(0, s-10) }},
+	{"faster and faster", 50 * gib, func(s float64) float64 { return gib + gib*math.Exp2(s/2) }},
+	{"a step", 6 * gib, func(s float64) float64 { return 5*gib + 2*gib*math.Floor(s/10) }},
+}
+
+// pauses decides when to look next, from the distance to the limit and the last two looks.
+type pauses func(at time.Time, workingSet, limit int64) time.Duration
+
+// crossing returns the time at which a fill crosses its limit.
+func (f *fill) crossing() (at time.Duration) {
+	for f.at(at.Seconds()) <= float64(f.limit) {
+		at += 100 * time.Microsecond
+	}
+	return at
+}
+
+// crossingDelay looks at a fill, the first time at the offset. It returns the time from the crossing
+// to the look that finds it, and the number of looks before.
+func crossingDelay(f fill, crossed, offset time.Duration, next pauses) (delay time.Duration, looks int) {
+	begin := time.Unix(0, 0)
+	for at := offset; ; looks++ {
+		workingSet := int64(f.at(at.Seconds()))
+		if workingSet > f.limit {
+			return at - crossed, looks
+		}
+		at += next(begin.Add(at), workingSet, f.limit)
+	}
+}
+
+// paced returns the pauses of a guard of two processors, whose reads take cost.
+func paced(cost time.Duration) pauses {
+	p := newPace(2)
+	p.cost = cost
+	return func(at time.Time, workingSet, limit int64) time.Duration {
+		speed := p.observe(eviction.MemoryAvailable, at.Add(-cost), at, workingSet)
+		return p.pause(limit-workingSet, speed)
+	}
+}
+
+// timed returns the pauses of the guard without polls, and of the kubelet.
+func timed(time.Time, int64, int64) time.Duration { return 10 * time.Second }
+
+// likeEarlyoom returns the pauses of earlyoom 1.8: what is left by 6000 MiB/s, but 100 ms to 1 s.
+func likeEarlyoom(_ time.Time, workingSet, limit int64) time.Duration {
+	return min(max(seconds(float64(limit-workingSet)/(6000*mib)), 100*time.Millisecond), time.Second)
+}
+
+// TestCrossingsAreFoundInTime simulates fills, with a hundred different times of the first look. It
+// logs the delays and the number of looks, also of the alternatives.
+func TestCrossingsAreFoundInTime(t *testing.T) {
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "fill\ttimer: mean\tmost\tlooks\tearlyoom: mean\tmost\tlooks\tpace: mean\tmost\tlooks\tover, MiB")
+	for _, f := range fills {
+		crossed := f.crossing()
+		fmt.Fprint(w, f.name)
+		for i, kind := range []func() pauses{func() pauses { return timed }, func() pauses { return likeEarlyoom }, func() pauses { return paced(20 * time.Microsecond) }} {
+			var sum, most time.Duration
+			all := 0
+			const offsets = 100
+			for k := range offsets {
+				delay, looks := crossingDelay(f, crossed, time.Duration(k)*9700*time.Microsecond, kind())
+				sum, most, all = sum+delay, max(most, delay), all+looks
+			}
+			fmt.Fprintf(w, "\t%s\t%s\t%d", (sum / offsets).Round(100*time.Microsecond), most.Round(100*time.Microsecond), all/offsets)
+			if i < 2 {
+				continue
+			}
+			fmt.Fprintf(w, "\t%.1f", (f.at((crossed+most).Seconds())-float64(f.limit))/mib)
+			want := 2 * time.Millisecond // the speed is known before the crossing
+			switch {
+			case strings.HasSuffix(f.name, "near"):
+				want = 21 * time.Millisecond // a pause at rest
+			case f.name == "a step":
+				want = 32 * time.Millisecond // two processors need as long to fill 1 GiB
+			}
+			if most > want {
+				t.Errorf("%s: found after %s, want %s at most", f.name, most, want)
+			}
+			if looks := all / offsets; looks > 20*60 {
+				t.Errorf("%s: %d looks in 20 s, want 50 in a second and a few", f.name, looks)
+			}
+		}
+		fmt.Fprintln(w)
+	}
+	w.Flush()
+	t.Logf("\n%s", &table)
+}
+
+// TestPace checks what polls cost while nothing happens, and the bounds of the pause.
+func TestPace(t *testing.T) {
+	f := func(name string, cost time.Duration, distance int64, speed float64, want time.Duration) {
+		t.Helper()
+		p := newPace(2)
+		p.cost = cost
+		if got := p.pause(distance, speed); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	const ms, us = time.Millisecond, time.Microsecond
+	f("far", 20*us, 64*gib, 0, time.Second)
+	f("as far as two processors fill in half a second", 20*us, 16*gib, 0, 500*ms)
+	f("near", 20*us, mib, 0, 20*ms)
+	f("near, with slow reads", time.Second, mib, 0, 100*ms)
+	f("near, with reads that cost nothing", 0, 0, 0, ms)
+	f("approached", 20*us, 10*mib, 1000*mib, 10*ms)
+	f("approached from afar", 20*us, 16*gib, gib, 500*ms)
+	f("almost reached", 20*us, 1, gib, ms)
+	f("almost reached, with slow reads", 200*us, 1, gib, 10*ms)
+	f("receding", 20*us, 10*mib, -1000*mib, 20*ms)
+	f("met, and shrinking", 20*us, -10*mib, -1000*mib, 10*ms)
+	f("met, and growing", 20*us, -10*mib, 1000*mib, 20*ms)
+	f("standing at it", 20*us, 0, 0, 20*ms)
+
+	p, now := newPace(2), time.Unix(0, 0)
+	if got := p.observe(eviction.MemoryAvailable, now, now, gib); got != 0 {
+		t.Errorf("speed %v at the first look, want none", got)
+	}
+	p.observe(eviction.AllocatableMemoryAvailable, now, now, mib)
+	if got := p.observe(eviction.MemoryAvailable, now, now.Add(100*ms), gib+mib); got != 10*mib {
+		t.Errorf("speed %v, want 10 MiB/s", got)
+	}
+}
