@@ -93,7 +93,8 @@ func (s *Identifier) contradiction(facts *cluster.Facts, b *metric.Batch, sample
 		if s.wasReadBefore(pod.Started, sample, b) {
 			return metric.OldPod, ruleAge
 		}
-		if start != 0 && known.origin != metric.StartCgroup && start < pod.Started.Add(-startSlack-startJitter-b.Resolution).UnixNano() {
+		tooEarly := start != 0 && known.origin != metric.StartCgroup && start < pod.Started.Add(-startSlack-startJitter-b.Resolution).UnixNano()
+		if tooEarly && !isNearPresentRun(c, known, start) {
 			return metric.OldPod, ruleAge
 		}
 	}
@@ -177,6 +178,16 @@ func isPresentRun(c *cluster.Container, known *core, start int64, b *metric.Batc
 		return known.container == c.ID
 	}
 	return start != 0 && apart(start, c.StartedAt.UnixNano()) <= int64(startSlack+b.Resolution)
+}
+
+// isNearPresentRun reports whether a start may be that of the present run of c with the largest
+// error of starts. It is not if the line was already read before that run began.
+func isNearPresentRun(c *cluster.Container, known *core, start int64) bool {
+	if c == nil || c.State != cluster.StateRunning || c.StartedAt.IsZero() {
+		return false
+	}
+	began := c.StartedAt.UnixNano()
+	return apart(start, began) <= int64(startError) && (known.time == 0 || known.time >= began)
 }
 
 // hasEnded reports whether a start is that of a run which, by the API server, has ended: it is

@@ -197,14 +197,17 @@ func (s *Identifier) startedLater(l *core, sample *metric.Sample, cpu float64) b
 		return false
 	}
 	later := l.start != 0 && start-l.start > int64(startJitter)
+	at := reportTime(sample)
 	switch {
+	case s.batch.NodeTime != 0 && start-at > int64(startSlack+s.batch.Resolution) && cpu >= l.cpu:
+		return false // the clock did not step, so the start is wrong
 	case l.cpu < 0: // l.time is unknown
 		return later
 	case l.start > l.time && start > l.time: // the clock was put back since the line began
 		return apart(start, l.start) > int64(startJitter)
 	case start > l.time:
-		return later || reportTime(sample) >= l.time
-	case start > l.time-int64(s.batch.Resolution), cpu > 0 && cpu < l.cpu && reportTime(sample) > l.time:
+		return later || at >= l.time
+	case start > l.time-int64(s.batch.Resolution), cpu > 0 && cpu < l.cpu && at > l.time:
 		return later
 	}
 	return later && l.container != "" && start-l.start > int64(startError)

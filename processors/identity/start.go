@@ -160,6 +160,9 @@ func (t *track) start(c candidate, b *metric.Batch) int64 {
 	}
 	start += l.shift
 	if read := b.Samples[c.sample].Times[metric.CPU]; read != 0 && start-read > int64(futureStart) {
+		if l.born {
+			return read // it began after an answer that did not have it, so only its start is wrong
+		}
 		return start + putBack // by a clock that was put back since
 	}
 	return start
