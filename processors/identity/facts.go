@@ -15,8 +15,8 @@ func (s *Identifier) applyFacts(t *track, facts *cluster.Facts, b *metric.Batch)
 		if reason, evidence := s.contradicts(facts, b, int(c.sample), l, t); reason != metric.Measured {
 			s.reject(t, c, b, reason, evidence)
 		}
-		if sample := &b.Samples[c.sample]; l.appeared != 0 && !(factsCover(facts, &sample.Entity) && s.appearedLately(facts, b, sample, l)) {
-			l.appeared = 0
+		if sample := &b.Samples[c.sample]; l.appearedAfter != 0 && !(factsCover(facts, &sample.Entity) && s.appearedLately(facts, b, sample, l)) {
+			l.appearedAfter = 0
 		}
 	}
 }
@@ -65,23 +65,23 @@ func factsCover(facts *cluster.Facts, e *metric.Entity) bool {
 }
 
 // contradiction returns the reason why the sample does not belong to pod or to the present run
-// of its container, and the rule. It returns Measured if nothing contradicts the sample. known
-// is what is known of the sample's instance.
-func (s *Identifier) contradiction(facts *cluster.Facts, b *metric.Batch, sample *metric.Sample, pod *cluster.Pod, known *core) (metric.Reason, string) {
-	e, start := &sample.Entity, startOf(sample, known)
+// of its container, and the rule. It returns Measured if nothing contradicts the sample. l is
+// the sample's line.
+func (s *Identifier) contradiction(facts *cluster.Facts, b *metric.Batch, sample *metric.Sample, pod *cluster.Pod, l *core) (metric.Reason, string) {
+	e, start := &sample.Entity, startOf(sample, l)
 	// Facts say nothing about an instance that began after they were learnt. That ends after
 	// one interval, in which the API server would have reported it.
 	outlived := s.outlives(facts, pod, start, b)
-	named := known.uid != "" && pod.HasUID(known.uid)
+	named := l.uid != "" && pod.HasUID(l.uid)
 	var c *cluster.Container
 	if e.Kind == metric.Container {
 		c = pod.Container(e.Name)
 	}
-	present := isPresentRun(c, known, start, b)
+	present := isPresentRun(c, l.container, start, b)
 
-	other := isOtherPod(pod, known.uid)
-	newer := outlived || other && s.isNewer(facts, pod, start, known, b)
-	newer = newer && !(other && s.wasKnown(b, sample, known))
+	other := isOtherPod(pod, l.uid)
+	newer := outlived || other && s.isNewer(facts, pod, start, l, b)
+	newer = newer && !(other && s.wasKnown(b, sample, l))
 	if pod.Node != "" && b.Node != "" && pod.Node != b.Node && !newer {
 		return metric.OtherNode, rulePlace
 	}
@@ -93,8 +93,8 @@ func (s *Identifier) contradiction(facts *cluster.Facts, b *metric.Batch, sample
 		if s.wasReadBefore(pod.Started, sample, b) {
 			return metric.OldPod, ruleAge
 		}
-		tooEarly := start != 0 && known.origin != metric.StartCgroup && start < pod.Started.Add(-startSlack-startJitter-b.Resolution).UnixNano()
-		if tooEarly && !isNearPresentRun(c, known, start) {
+		tooEarly := start != 0 && l.origin != metric.StartCgroup && start < pod.Started.Add(-startSlack-startJitter-b.Resolution).UnixNano()
+		if tooEarly && !isNearPresentRun(c, l, start) {
 			return metric.OldPod, ruleAge
 		}
 	}
@@ -103,8 +103,8 @@ func (s *Identifier) contradiction(facts *cluster.Facts, b *metric.Batch, sample
 	}
 	switch c.State {
 	case cluster.StateRunning:
-		if known.container == "" || c.ID == "" {
-			if s.hasEnded(c, start, known.origin, b) || s.wasReadBefore(c.StartedAt, sample, b) {
+		if l.container == "" || c.ID == "" {
+			if s.hasEnded(c, start, l.origin, b) || s.wasReadBefore(c.StartedAt, sample, b) {
 				return metric.OldContainer, ruleAge
 			}
 			break
@@ -113,18 +113,18 @@ func (s *Identifier) contradiction(facts *cluster.Facts, b *metric.Batch, sample
 		if !cutToSeconds(start) {
 			started += int64(startSlack)
 		}
-		if known.container == c.LastID() || start != 0 && start <= started {
+		if l.container == c.LastID() || start != 0 && start <= started {
 			return metric.OldContainer, ruleContainerID
 		}
 	case cluster.StateWaiting, cluster.StateTerminated:
-		if known.container != "" && (known.container == c.ID || known.container == c.LastID()) {
+		if l.container != "" && (l.container == c.ID || l.container == c.LastID()) {
 			return metric.OldContainer, ruleContainerID
 		}
 		// A kubelet writes no status while a postStart hook runs or it pulls an image. So a run that
 		// began after the last one ended, or in a container that never ran, is a living one. In a
 		// static pod, whose age is unknown, the latter may be of the pod before.
 		endUnknown := c.EndedAt().IsZero() && (c.ID != "" || pod.Mirror || pod.ConfigHash != nil)
-		if s.hasEnded(c, start, known.origin, b) || endUnknown && s.wouldKnow(facts, start, known.origin, b) {
+		if s.hasEnded(c, start, l.origin, b) || endUnknown && s.wouldKnow(facts, start, l.origin, b) {
 			return metric.OldContainer, ruleAge
 		}
 	}
@@ -133,11 +133,11 @@ func (s *Identifier) contradiction(facts *cluster.Facts, b *metric.Batch, sample
 
 // startOf returns when a sample's instance began: the reported start, else the one known of its
 // line.
-func startOf(sample *metric.Sample, known *core) int64 {
+func startOf(sample *metric.Sample, l *core) int64 {
 	if sample.Instance.Start != 0 {
 		return sample.Instance.Start
 	}
-	return known.start
+	return l.start
 }
 
 // outlives reports whether an instance began after weir learnt of pod, within one interval of
@@ -149,8 +149,8 @@ func (s *Identifier) outlives(facts *cluster.Facts, pod *cluster.Pod, start int6
 
 // isNewer reports whether an instance of another UID than pod's is of a later pod of that name,
 // which the API server may not have named yet: it began after pod, and lately.
-func (s *Identifier) isNewer(facts *cluster.Facts, pod *cluster.Pod, start int64, known *core, b *metric.Batch) bool {
-	return s.beganLately(facts, start, known.origin, b) && !pod.Started.IsZero() && start > pod.Started.UnixNano()
+func (s *Identifier) isNewer(facts *cluster.Facts, pod *cluster.Pod, start int64, l *core, b *metric.Batch) bool {
+	return s.beganLately(facts, start, l.origin, b) && !pod.Started.IsZero() && start > pod.Started.UnixNano()
 }
 
 // isOtherPod reports whether uid is known, and is not pod's.
@@ -159,35 +159,35 @@ func isOtherPod(pod *cluster.Pod, uid metric.PodUID) bool { return uid != "" && 
 // appearedLately reports whether a line without a start appeared after the previous answer, so
 // lately that the API server may not have named its pod yet.
 func (s *Identifier) appearedLately(facts *cluster.Facts, b *metric.Batch, sample *metric.Sample, l *line) bool {
-	return startOf(sample, &l.core) == 0 && l.appeared != 0 && !l.known && facts.At.UnixNano()-l.appeared <= int64(metric.FactsLag(b.Interval))
+	return startOf(sample, &l.core) == 0 && l.appearedAfter != 0 && !l.podKnown && facts.At.UnixNano()-l.appearedAfter <= int64(metric.FactsLag(b.Interval))
 }
 
 // wasKnown reports whether the API server knew the UID of a line in an earlier round: by this
 // line, or by another one of the pod, such as an earlier run of a container.
-func (s *Identifier) wasKnown(b *metric.Batch, sample *metric.Sample, known *core) bool {
-	return known.known || s.anyLine(b, b.Slots.PodOf(sample.Slot), func(l *core) bool { return l.known && l.uid == known.uid })
+func (s *Identifier) wasKnown(b *metric.Batch, sample *metric.Sample, l *core) bool {
+	return l.podKnown || s.anyLine(b, b.Slots.PodOf(sample.Slot), func(o *core) bool { return o.podKnown && o.uid == l.uid })
 }
 
-// isPresentRun reports whether an instance is the present run of c: the IDs are equal, or, if
-// one is unknown, the starts.
-func isPresentRun(c *cluster.Container, known *core, start int64, b *metric.Batch) bool {
+// isPresentRun reports whether an instance with this ID and start is the present run of c: the
+// IDs are equal, or, if one is unknown, the starts. Both starts are by the node's clock.
+func isPresentRun(c *cluster.Container, id metric.ContainerID, start int64, b *metric.Batch) bool {
 	switch {
 	case c == nil || c.State != cluster.StateRunning:
 		return false
-	case known.container != "" && c.ID != "":
-		return known.container == c.ID
+	case id != "" && c.ID != "":
+		return id == c.ID
 	}
 	return start != 0 && apart(start, c.StartedAt.UnixNano()) <= int64(startSlack+b.Resolution)
 }
 
 // isNearPresentRun reports whether a start may be that of the present run of c with the largest
 // error of starts. It is not if the line was already read before that run began.
-func isNearPresentRun(c *cluster.Container, known *core, start int64) bool {
+func isNearPresentRun(c *cluster.Container, l *core, start int64) bool {
 	if c == nil || c.State != cluster.StateRunning || c.StartedAt.IsZero() {
 		return false
 	}
 	began := c.StartedAt.UnixNano()
-	return apart(start, began) <= int64(startError) && (known.time == 0 || known.time >= began)
+	return apart(start, began) <= int64(startError) && (l.time == 0 || l.time >= began)
 }
 
 // hasEnded reports whether a start is that of a run which, by the API server, has ended: it is
@@ -230,7 +230,7 @@ func (s *Identifier) unknownPod(facts *cluster.Facts, b *metric.Batch, sample *m
 		t.unknown = s.clock
 	}
 	switch {
-	case l.known:
+	case l.podKnown:
 		return metric.OldPod, metric.Evidence{Rule: ruleUID}
 	case s.clock-t.unknown < b.Interval, s.beganLately(facts, startOf(sample, &l.core), l.origin, b), s.appearedLately(facts, b, sample, l):
 		return metric.Measured, metric.Evidence{}
@@ -241,9 +241,9 @@ func (s *Identifier) unknownPod(facts *cluster.Facts, b *metric.Batch, sample *m
 // learnPod records whether the line belongs to a pod that the API server knows.
 func (s *Identifier) learnPod(l *core, facts *cluster.Facts, pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) {
 	if l.uid != "" {
-		l.known = pod.HasUID(l.uid)
+		l.podKnown = pod.HasUID(l.uid)
 	} else if !s.outlives(facts, pod, startOf(sample, l), b) {
-		l.known = true
+		l.podKnown = true
 	}
 }
 
@@ -271,15 +271,15 @@ func (s *Identifier) byOurClock(at int64) int64 {
 	return at
 }
 
-// presentRun returns the container as the API server reports it, if it is running and its start
-// is that of sample i; else nil.
+// presentRun returns the container as the API server reports it, if sample i is its present run;
+// else nil.
 func presentRun(facts *cluster.Facts, b *metric.Batch, i int) *cluster.Container {
-	e, start := &b.Samples[i].Entity, b.Samples[i].Instance.Start
-	if e.Kind != metric.Container || start == 0 {
+	e, in := &b.Samples[i].Entity, &b.Samples[i].Instance
+	if e.Kind != metric.Container {
 		return nil
 	}
 	c := facts.PodOf(b, i).Container(e.Name)
-	if c == nil || c.State != cluster.StateRunning || c.StartedAt.Sub(time.Unix(0, start)).Abs() > startSlack+b.Resolution {
+	if !isPresentRun(c, in.ID, in.Start, b) {
 		return nil
 	}
 	return c

@@ -67,7 +67,7 @@ type candidate struct {
 	swapped      bool               // it could continue another line as well
 	missingLine  uint32             // that line, if no candidate has it
 	crossChecked bool               // a second read says that the sample is the line's
-	run          *cluster.Container // the present run by the API server, if the sample has its start
+	run          *cluster.Container // the present run by the API server, if the sample is of it
 }
 
 // New returns the state for one source.

@@ -21,7 +21,7 @@ func (s *Identifier) match(t *track, facts *cluster.Facts, b *metric.Batch) {
 	}
 	// Fast path: one sample continues the only line.
 	if len(s.candidates) == 1 && len(t.lines) == 1 {
-		if _, ok := s.fits(&t.lines[0], &b.Samples[t.first]); ok && !s.candidates[0].replaces(&t.lines[0].core, b) {
+		if _, ok := s.fits(&t.lines[0], &b.Samples[t.first]); ok && !replaces(s.candidates[0].run, b.Samples[t.first].Instance.Start, &t.lines[0].core) {
 			s.candidates[0].line = 0
 			return
 		}
@@ -35,7 +35,7 @@ func (s *Identifier) match(t *track, facts *cluster.Facts, b *metric.Batch) {
 				continue
 			}
 			for li := range t.lines {
-				if s.taken(li) || s.candidates[ci].replaces(&t.lines[li].core, b) {
+				if s.taken(li) || replaces(s.candidates[ci].run, b.Samples[s.candidates[ci].sample].Instance.Start, &t.lines[li].core) {
 					continue
 				}
 				cost, ok := s.fits(&t.lines[li], &b.Samples[s.candidates[ci].sample])
@@ -61,10 +61,10 @@ func (s *Identifier) match(t *track, facts *cluster.Facts, b *metric.Batch) {
 		s.startLine(t, c, sample)
 		l := &t.lines[c.line]
 		if l.born = s.newborn(t, sample); sample.Instance.Start == 0 && s.answers > 1 {
-			l.appeared = s.lastAnswerAt
+			l.appearedAfter = s.lastAnswerAt
 		}
 		if unreadCPU(sample) && t.answer+1 == s.answers && !t.unread {
-			l.since = t.latest // its first counter may tell
+			l.unreadSince = t.latest // its first counter may tell
 		}
 	}
 }
@@ -93,21 +93,17 @@ func (s *Identifier) newborn(t *track, sample *metric.Sample) bool {
 	return ok && cpu > 0 && !t.unread && t.latest != 0 && t.answer+1 == s.answers && s.cores > 0 && since > 0 && cpu <= s.cores*float64(since)
 }
 
-// replaces reports whether the API server says that the candidate is the present run, and the
-// line is known to be another run.
-func (c *candidate) replaces(l *core, b *metric.Batch) bool {
-	if c.run == nil || c.run.ID == "" || l.container == "" || l.container == c.run.ID {
-		return false
-	}
-	start := b.Samples[c.sample].Instance.Start
-	if start > c.run.StartedAt.Add(startSlack).UnixNano() {
+// replaces reports whether a sample with this start is of the present run, by the API server, and
+// the line is known to be another run. run is nil if the sample is of no present run.
+func replaces(run *cluster.Container, start int64, l *core) bool {
+	if run == nil || run.ID == "" || l.container == "" || l.container == run.ID || start > run.StartedAt.Add(startSlack).UnixNano() {
 		return false
 	}
 	other := l.start
-	if last := c.run.LastStartedAt(); !last.IsZero() {
+	if last := run.LastStartedAt(); !last.IsZero() {
 		other = last.UnixNano() // the line may have its name from that run, and its start from this one
 	}
-	return other == 0 || apart(start, other) > apart(start, c.run.StartedAt.UnixNano())
+	return other == 0 || apart(start, other) > apart(start, run.StartedAt.UnixNano())
 }
 
 // taken reports whether a candidate has the line.
@@ -278,8 +274,8 @@ func (s *Identifier) follow(t *track, l *line, sample *metric.Sample) {
 		l.path, l.inode = o.Path, o.Inode
 	}
 	l.core.follow(sample, adrift)
-	if unread && l.cpu >= 0 && l.since != 0 && !adrift {
-		l.born = !slices.ContainsFunc(t.lines, func(o line) bool { return (o.id == l.id) != s.usedSince(&o, l.since) })
+	if unread && l.cpu >= 0 && l.unreadSince != 0 && !adrift {
+		l.born = !slices.ContainsFunc(t.lines, func(o line) bool { return (o.id == l.id) != s.usedSince(&o, l.unreadSince) })
 	}
 }
 

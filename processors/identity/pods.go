@@ -41,8 +41,8 @@ func (s *Identifier) judgePart(i int, facts *cluster.Facts, b *metric.Batch) {
 		// The entity has no sample of its own. Only the facts can contradict the part.
 		t := s.open(k, s.lastAnswer, s.answers-1)
 		in := &part.Instance
-		known := line{core: core{uid: in.UID, container: in.ID, start: in.Start, origin: in.Origin}}
-		if reason, evidence := s.contradicts(facts, b, i, &known, t); reason != metric.Measured {
+		l := line{core: core{uid: in.UID, container: in.ID, start: in.Start, origin: in.Origin}}
+		if reason, evidence := s.contradicts(facts, b, i, &l, t); reason != metric.Measured {
 			part.Reject(reason)
 			b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: part.Entity, Instance: part.Instance, Group: metric.Network, Reason: reason, Evidence: evidence})
 		}

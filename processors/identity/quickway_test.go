@@ -60,7 +60,7 @@ func remembered(s *Identifier) map[metric.Entity]track {
 		m.spare, t.first, t.lines = nil, 0, append([]line(nil), t.lines...)
 		for i := range t.lines {
 			if l := &t.lines[i]; l.cpu >= 0 {
-				l.since = 0 // it no longer matters
+				l.unreadSince = 0 // it no longer matters
 			}
 		}
 		all[*s.slots.Entity(uint32(k))] = t

@@ -310,7 +310,7 @@ func (s *Identifier) choose(t *track, facts *cluster.Facts, b *metric.Batch) (am
 // counter was never read.
 func (t *track) appeared(c candidate, b *metric.Batch, within time.Duration) bool {
 	l, sample := &t.lines[c.line], &b.Samples[c.sample]
-	return l.since != 0 && l.cpu < 0 && unreadCPU(sample) && reportTime(sample)-l.since <= int64(within)
+	return l.unreadSince != 0 && l.cpu < 0 && unreadCPU(sample) && reportTime(sample)-l.unreadSince <= int64(within)
 }
 
 // unread reports whether the counter of c could not be read, and, unless bear is 0, was last

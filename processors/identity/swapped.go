@@ -38,8 +38,8 @@ func (s *Identifier) findMissingLine(t *track, b *metric.Batch, c *candidate) ui
 		if l.answer+1 != s.answers || s.taken(i) || l.cpu == own.cpu && l.time == own.time {
 			continue
 		}
-		known := l.start != 0 && sample.Instance.Start != 0
-		if wrong, ok := s.couldContinue(l, sample); ok && confusable(right, wrong) && (!known || wrong == 0) {
+		startsKnown := l.start != 0 && sample.Instance.Start != 0
+		if wrong, ok := s.couldContinue(l, sample); ok && confusable(right, wrong) && (!startsKnown || wrong == 0) {
 			return l.id
 		}
 	}

@@ -33,12 +33,14 @@ type line struct {
 	seen   time.Duration
 	answer uint32 // number of the last answer that reported it
 	lostTo uint32 // the line that was preferred when it was last rejected
-	since  int64  // newest time in the answer before the line began, if no counter of the line was read yet; else 0
-	// appeared is when the answer before the line's first one came, by our clock. It is 0 if
+	// unreadSince is the newest time in the answer before the line began, by the node's clock, if
+	// no counter of the line was read yet; else 0.
+	unreadSince int64
+	// appearedAfter is when the answer before the line's first one came, by our clock. It is 0 if
 	// there was none, if the line has a start, or if the API server knows the pod or would.
-	appeared int64
-	rule     string        // the rule that rejected it last
-	lost     metric.Reason // the reason; Measured if it was not rejected
+	appearedAfter int64
+	rule          string        // the rule that rejected it last
+	lost          metric.Reason // the reason; Measured if it was not rejected
 }
 
 // core is what must be remembered of a line that has no problem.
@@ -55,7 +57,7 @@ type core struct {
 	still     uint8   // new reports since the counter last moved, at most stillness
 	origin    metric.StartOrigin
 	born      bool // its counter shows that it began after the previous answer
-	known     bool // the API server knew its pod in an earlier round
+	podKnown  bool // the API server knew its pod in an earlier round
 }
 
 // lineOf returns a new line that begins with sample.
@@ -115,7 +117,7 @@ func (m *memory) shut(k int, answers uint32) {
 }
 
 // plain reports whether a core is enough for t: it has no lines, or one line that the latest
-// answer reported, with a counter that was read. line.since only matters until then.
+// answer reported, with a counter that was read. line.unreadSince only matters until then.
 func (t *track) plain(answers uint32) bool {
 	if t.guessed || t.unread || t.oldPod != "" || t.unknown >= 0 || t.moved != 0 || len(t.lines) > 1 {
 		return false
@@ -125,7 +127,7 @@ func (t *track) plain(answers uint32) bool {
 	}
 	l := &t.lines[0]
 	return t.chosen == l.id && t.answer == answers && l.answer == answers && t.latest == l.time && l.cpu >= 0 &&
-		l.path == "" && l.inode == 0 && l.lost == metric.Measured && l.lostTo == 0 && l.rule == "" && l.appeared == 0
+		l.path == "" && l.inode == 0 && l.lost == metric.Measured && l.lostTo == 0 && l.rule == "" && l.appearedAfter == 0
 }
 
 // memory holds the tracks by the slots of their entities. A part has no track of its own.

@@ -27,6 +27,9 @@ func (s *Identifier) judgeUnchanged(i int, facts *cluster.Facts, b *metric.Batch
 		if pod == nil {
 			return false
 		}
+		if e.container != "" && replaces(presentRun(facts, b, i), in.Start, &e.core) {
+			return false
+		}
 		if reason, _ := s.contradiction(facts, b, sample, pod, &e.core); reason != metric.Measured {
 			return false
 		}
