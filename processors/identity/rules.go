@@ -172,9 +172,9 @@ func (s *Identifier) missingPath(t *track, c *candidate, b *metric.Batch) *line 
 
 // inOtherClass reports whether the line's path lies in the directory of another QoS class than
 // pod's, whose class never changes. The class of a static pod is that of its manifest, which the
-// API server may not know.
+// API server knows if the hash is the same.
 func (l *line) inOtherClass(pod *cluster.Pod) bool {
-	return pod != nil && pod.QoS != "" && l.class != "" && l.class != pod.QoS && l.uid != "" && pod.HasUID(l.uid) && !pod.Mirror && pod.ConfigHash == nil
+	return pod != nil && pod.QoS != "" && l.class != "" && l.class != pod.QoS && l.uid != "" && l.uid == pod.ReportedUID()
 }
 
 // joinPaths finds the paths of one container or pod that show one cgroup: their counters are
