@@ -104,6 +104,17 @@ func (c *Cluster) Guest(ctx context.Context, command GuestCommand) error {
 	if err != nil {
 		return err
 	}
+	machine, ok := c.process(machineProcess)
+	if !ok {
+		return fmt.Errorf("call the virtual machine: cluster %s has none", c.state.Name)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() { // an ended machine does not close its connections
+		if poll(ctx, 500*time.Millisecond, func() (bool, error) { return !machine.Alive(), nil }) == nil {
+			cancel(errors.New("it has ended"))
+		}
+	}()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://guest/run", command.Stdin)
 	if err != nil {
 		return err
@@ -112,7 +123,7 @@ func (c *Cluster) Guest(ctx context.Context, command GuestCommand) error {
 	req.Header.Set("Dir", command.Dir)
 	resp, err := client.Do(req)
 	if err != nil {
-		return fmt.Errorf("call the virtual machine: %w", err)
+		return fmt.Errorf("call the virtual machine: %w", errors.Join(context.Cause(ctx), err))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
