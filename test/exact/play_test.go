@@ -80,6 +80,7 @@ type source struct {
 	round    int
 	lives    []*simulator.Life
 	ahead    int64          // how far the node's clock was ahead at the last answer
+	answered []int64        // when its answers came
 	word     *cluster.Facts // the cluster facts of the last round
 	observer observer
 }
@@ -198,6 +199,7 @@ func (p *play) round(s *source) {
 			p.metricsServer.store(p.buf, b.Interval)
 		}
 		d.ok = true
+		s.answered = append(s.answered, d.now)
 		d.is = p.aheadAt(s.node, d.now)
 		if d.was = s.ahead; s.observer.answers == 0 {
 			d.was = d.is

@@ -301,22 +301,37 @@ func (p *play) excuse(v *value, d delivery) string {
 	return ""
 }
 
-// hasHiddenStep reports whether the clock stepped in the window of c, by so
-// little in all that no answer shows it. Nobody can know then that the counter
-// moved by as much in a longer or shorter time, neither when that is measured
-// nor when it is repeated.
+// hasHiddenStep reports whether the clock stepped in the window of c, and no
+// answer shows it: the step is too small, or the clock was nearly put back
+// before the next answer. A reading from in between may have any time that is
+// not in the future of its answer. Nobody can know then that the counter moved
+// by as much in a longer or shorter time, neither when that is measured nor when
+// it is repeated.
 func (p *play) hasHiddenStep(c *claim) bool {
 	from, cut := c.window.End-int64(c.window.Length), int64(c.clock)
 	used := c.rate / float64(time.Second) * float64(c.window.Length)
 	for _, l := range p.candidates(c.entity) {
 		for _, begin := range p.really(l.Container.Pod.Node, from, from+cut) {
 			for _, end := range p.really(l.Container.Pod.Node, c.window.End, c.window.End+cut) {
-				by, low, high := end.shift-begin.shift, float64(l.CPU(end.from)-l.CPU(begin.to)), float64(l.CPU(end.to)-l.CPU(begin.from))
+				low, high := float64(l.CPU(end.from)-l.CPU(begin.to)), float64(l.CPU(end.to)-l.CPU(begin.from))
 				slack := accuracy * math.Max(high, 1000)
-				if begin.from <= end.to && by != 0 && max(by, -by) < int64(leastStep) && used >= low-slack && used <= high+slack {
+				if begin.from <= end.to && begin.shift != end.shift && !p.showsStep(l.Container.Pod.Node, begin.to, end.from) && used >= low-slack && used <= high+slack {
 					return true
 				}
 			}
+		}
+	}
+	return false
+}
+
+// showsStep reports whether answers of a node show a step of its clock between
+// the last answer before from and the first one at to or later.
+func (p *play) showsStep(n *simulator.Node, from, to int64) bool {
+	answers := p.sourceOf(metric.NodeName(n.Name)).answered
+	for i := 1; i < len(answers); i++ {
+		by := p.aheadAt(n, answers[i]) - p.aheadAt(n, answers[i-1])
+		if answers[i] >= from && answers[i-1] < to && max(by, -by) >= int64(leastStep) {
+			return true
 		}
 	}
 	return false
