@@ -182,6 +182,7 @@ func TestDirectIsCounted(t *testing.T) {
 		for end := time.Now().Add(time.Minute); sizes(after) == sizes(before) && time.Now().Before(end); {
 			after = counted()
 		}
+		after = counted() // the sizes are counted last, and the library does not read all counters at once
 		for name := range after {
 			if after[name] -= before[name]; after[name] == 0 || packed == "gzip" && strings.Contains(name, "sizes") {
 				delete(after, name) // the compressed sizes differ
