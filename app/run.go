@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/zap"
 
 	"github.com/weir-metrics/weir/app/httpserver"
 	"github.com/weir-metrics/weir/app/logging"
@@ -75,8 +76,10 @@ func start(cmd *cobra.Command, c *config, p *plan) error {
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "In another terminal:  weir top cgroups --watch%s\n", address)
 	}
-	if p.Eviction == nil { // a guard needs its code at once when memory is short
+	if p.Eviction == nil {
 		defer releaseStartupMemory(log).Stop()
+	} else if err := lockMemory(); err != nil { // a guard needs its code at once when memory is short
+		log.Info("weir may be late to decide when the node thrashes", zap.Error(err))
 	}
 	return w.run(cmd.Context())
 }

@@ -74,7 +74,7 @@ func TestAgentsSeeNoMoreThanTheyNeed(t *testing.T) {
 		want := &corev1.SecurityContext{
 			AllowPrivilegeEscalation: new(bool), ReadOnlyRootFilesystem: ptr(true),
 			AppArmorProfile: &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined},
-			Capabilities:    &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}, Add: []corev1.Capability{"DAC_READ_SEARCH"}},
+			Capabilities:    &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}, Add: []corev1.Capability{"DAC_READ_SEARCH", "IPC_LOCK"}},
 		}
 		if diff := cmp.Diff(want, sc); diff != "" {
 			t.Errorf("the container's security (-want +got):\n%s", diff)

@@ -78,9 +78,7 @@ func main() {
 		log.Fatal(err)
 	}
 	ballast := fill(available(meminfo)-(*below+*lead)*mib, 0, nil)
-	for was := int64(0); was != available(meminfo)/mib; time.Sleep(3 * time.Second) {
-		was = available(meminfo) / mib
-	}
+	time.Sleep(5 * time.Second) // the agent sees it
 	if *pid != 0 {
 		before, began := processorTime(*pid), time.Now()
 		time.Sleep(20 * time.Second)

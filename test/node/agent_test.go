@@ -19,7 +19,7 @@ import (
 
 // capabilities are the numbers of the capabilities that an agent may have
 // (linux/capability.h).
-var capabilities = map[corev1.Capability]uint{"DAC_READ_SEARCH": 2}
+var capabilities = map[corev1.Capability]uint{"DAC_READ_SEARCH": 2, "IPC_LOCK": 14}
 
 // TestPrivileges checks the rights of the agent's process in the kernel, and
 // what an agent with fewer rights reports as missing.
