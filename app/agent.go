@@ -22,7 +22,7 @@ func newAgent(getenv func(string) string) *cobra.Command {
 		Long: `Measure every cgroup of this node, and serve what was measured. With a cluster
 named, it serves the pods' requests and limits too.
 
-The agent looks at the node whenever the kernel says that something runs short, and
+The agent looks at the node as soon as something runs short, and
 every ten seconds, and decides which pod would have to go, as the kubelet does.
 Unless --eviction says otherwise it touches nothing: weir explain eviction shows
 what it sees. docs/agent.md has what it needs, and how to set thresholds beside
