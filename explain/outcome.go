@@ -260,7 +260,7 @@ func startedAfterRead(asked metric.Group, node metric.NodeName, known, began tim
 	if !began.IsZero() {
 		since = read.byOurClock(began)
 	}
-	return Outcome{Reason: metric.NodeNotScrapedYet, Late: true, Node: node, Since: since, shown: !read.last.Before(since), group: asked}
+	return Outcome{Reason: metric.NodeNotScrapedYet, Late: true, Node: node, Since: since, shown: !since.IsZero() && !read.last.Before(since), group: asked}
 }
 
 func nanos(t time.Time) int64 {
