@@ -50,7 +50,7 @@ func (f *file) duplicate(s *datedVerdict) Duplicate {
 	t := f.messageWriter(s.Entity.Kind)
 	if s.Reason == metric.Ambiguous {
 		r.Message = "nothing tells it from the one that was chosen"
-		if s.Evidence.Rule == "two paths, one container" {
+		if s.Evidence.Rule == twoPaths {
 			r.Message = "it is the same container by another cgroup path"
 			return r
 		}

@@ -183,6 +183,8 @@ func (f *file) judgeContainer(name string, g metric.Group, l measurement, st *ac
 		return r
 	case c != nil && c.State != cluster.StateRunning:
 		return notRunning(p, c, st)
+	case l.reported && (l.uid == "" || p.HasUID(l.uid)) && l.run.HasEnded(c):
+		return startedAfterRead(g, p.Node, later(c.StartedAt, p.KnownAt), c.StartedAt, f.read)
 	case st != nil:
 		return st.outcome(f.node)
 	}
@@ -279,9 +281,13 @@ func (t *messageWriter) due(r *Outcome) time.Time {
 	if due.IsZero() {
 		return said
 	}
+	slack := time.Duration(0)
 	switch r.Reason {
-	case metric.TooYoung, metric.FirstSample, metric.WarmingUp:
-		if every := t.read.every(); every > 0 && said.Sub(due) > every/4 {
+	case metric.FirstSample, metric.WarmingUp:
+		slack = t.read.every() / 4 // it is an interval away at least, and reads are not exactly one apart
+		fallthrough
+	case metric.TooYoung:
+		if every := t.read.every(); every > 0 && said.Sub(due) > slack {
 			due = due.Add(every * ((said.Sub(due) + every - 1) / every))
 		}
 	}

@@ -56,7 +56,7 @@ var messages = [metric.NumReasons][]template{
 	metric.NodeWrongIdentity: {"another node answered in place of {node}"},
 	metric.NodeScrapeError:   {"{kubelet} says that it could not collect metrics"},
 
-	metric.NotReported:   {"{node} answered and did not mention it[; it was last reported {read before}]"},
+	metric.NotReported:   {"{node} reported it only by the path {other path}, which may not be its own cgroup", "{node} answered and did not mention it[; it was last reported {read before}]"},
 	metric.NoData:        {"{node} wrote 0 for what it could not read[; its counter was {counter before} {read before}]"},
 	metric.Unsupported:   {"this source or kernel cannot supply it"},
 	metric.NotApplicable: {"{said}", "it has none of its own"},
@@ -123,7 +123,7 @@ var messages = [metric.NumReasons][]template{
 var argumentNames = []string{
 	"not", "no run", "node", "node's", "kubelet", "container", "cause", "said", "ended", "since", "late", "grace", "restarts", "limit", "unread",
 	"waiting container", "incomplete container", "ambiguous container", "chosen node", "bound node", "no longer", "older start", "newer start",
-	"UID", "other UID", "ID", "other ID", "stands still", "earlier", "other cgroup", "read", "read before", "read last", "first seen", "run time", "needed",
+	"UID", "other UID", "ID", "other ID", "stands still", "earlier", "other cgroup", "other path", "read", "read before", "read last", "first seen", "run time", "needed",
 	"counter", "counter before", "clock", "used", "window", "cores",
 }
 

@@ -215,6 +215,9 @@ func (t *messageWriter) addReadings(a arguments, r *Outcome) {
 	if last := later(other, got); !last.IsZero() {
 		a["read last"] = t.atReading(last)
 	}
+	if r.Reason == metric.NotReported && e.Rule == twoPaths {
+		a["other path"] = string(e.Got.Path)
+	}
 	if r.Reason == metric.NoData && e.Other.Value > 0 {
 		a["counter before"] = cpuSeconds(e.Other.Value)
 	}
@@ -231,6 +234,9 @@ func (t *messageWriter) addReadings(a arguments, r *Outcome) {
 		}
 	}
 }
+
+// twoPaths is the rule of identity that a container has one cgroup path.
+const twoPaths = "two paths, one container"
 
 // addInstances adds what identity compared.
 func (t *messageWriter) addInstances(a arguments, reason metric.Reason, e *metric.Evidence) {
@@ -267,14 +273,14 @@ func (t *messageWriter) addInstances(a arguments, reason metric.Reason, e *metri
 		}
 		a["ID"], a["other ID"] = shortID(e.Got.ID), shortID(e.Other.ID)
 	case metric.Discontinuous:
-		if e.Rule == "two paths, one container" {
+		if e.Rule == twoPaths {
 			a["other cgroup"] = string(e.Got.Path)
 		}
 	case metric.OlderStart:
 		switch {
 		case e.Rule == "movement":
 			a["stands still"] = "stands still"
-		case !got.IsZero() && !other.IsZero():
+		case !got.IsZero() && other.Sub(got) >= time.Millisecond:
 			a["earlier"] = humanize.Duration(other.Sub(got))
 		}
 	}
@@ -317,7 +323,11 @@ func (t *messageWriter) whole(r *Outcome) bool {
 func (t *messageWriter) reasonMessage(r *Outcome) string {
 	text := first(messages[known(r.Reason)], t.arguments(r))
 	if r.Reason.IsRejection() && r.Said == "" {
-		text += ", and nothing else was reported"
+		rest := ", and nothing else was reported"
+		if r.Reason == metric.OlderStart {
+			rest = ", and that one has no number"
+		}
+		text += rest
 	}
 	return withError(text, r.evidence.Err)
 }

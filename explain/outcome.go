@@ -180,7 +180,7 @@ func (w *Explainer) judgePod(p *cluster.Pod, asked metric.Group, l measurement, 
 	if r, rests := nothingRuns(p, g, st); rests {
 		return r
 	}
-	if st != nil && !st.outdated(p, read()) {
+	if st != nil && !st.outdated(p, read()) && !(restarted && st.reason.IsRejection()) { // the numbers were there, beside a duplicate
 		return st.outcome(p.Node)
 	}
 	n := node()

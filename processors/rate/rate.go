@@ -273,9 +273,11 @@ func (s *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, po
 		markMeasured(sample, g)
 		return
 	}
-	pair := max(b.Interval, sr.lacks(at, s.least(b))) // until a reading can be paired with one that is stored
-	if reason != metric.TooYoung || pair < due {
-		due = pair
+	pair := sr.lacks(at, s.least(b)) // until a reading can be paired with one that is stored
+	if reason == metric.TooYoung {
+		due = min(due, pair)
+	} else {
+		due = max(b.Interval, pair)
 	}
 	s.rejectReading(sample, g, reason, due, other, b)
 }
