@@ -29,6 +29,11 @@
 //	go test ./test/exact -run Causes -args -cause api-late -each 900     play one cause
 //	go test ./test/exact -run Causes -v -args -cause api-late -seed 12   tell one schedule
 //	go test ./test/exact -v -args -table                                 write the table
+//
+// Of containers that run and are not served, weir's explanations are compared
+// with what really happened (absences_test.go).
+//
+//	go test ./test/exact -run Absences -v -args -absences 100 -from 2    write random ones beside the truth
 package exact
 
 import (
@@ -42,12 +47,15 @@ import (
 )
 
 var (
-	seeds  = flag.Uint64("seeds", 3000, "how many random schedules to play")
-	each   = flag.Uint64("each", 45, "how many schedules to play of each cause")
-	only   = flag.Int64("seed", -1, "play this schedule alone, and tell its rounds")
-	about  = flag.String("cause", "", "play schedules of this cause alone")
-	table  = flag.Bool("table", false, "write the table of readings by endpoint and cause")
-	report = flag.Int("report", 20, "how many rounds that the oracle would have served to tell of")
+	seeds     = flag.Uint64("seeds", 3000, "how many random schedules to play")
+	each      = flag.Uint64("each", 45, "how many schedules to play of each cause")
+	only      = flag.Int64("seed", -1, "play this schedule alone, and tell its rounds")
+	about     = flag.String("cause", "", "play schedules of this cause alone")
+	table     = flag.Bool("table", false, "write the table of readings by endpoint and cause")
+	absences  = flag.Int("absences", 0, "write so many random absences beside the truth")
+	explained = flag.Uint64("explained", 12, "how many schedules of each cause to play for their explanations")
+	from      = flag.Uint64("from", 1, "seed of the random absences")
+	report    = flag.Int("report", 20, "how many rounds that the oracle would have served to tell of")
 )
 
 // wanted is the smallest acceptable share of decidable pod-rounds that are

@@ -54,6 +54,7 @@ type play struct {
 	left     []string // pod-rounds that are decidable and not served
 	reported bool
 
+	absences      []*absence // of containers that run
 	reads         *rand.Rand // when the served values are read between rounds
 	read          tally
 	wrong         []string // values that were read and are wrong
@@ -69,20 +70,22 @@ type podList struct {
 
 // source is one endpoint of one node with its pipeline.
 type source struct {
-	node     *simulator.Node
-	endpoint simulator.Endpoint
-	clock    time.Duration
-	parser   parser
-	second   parser
-	pipeline *processors.Pipeline
-	batch    metric.Batch
-	next     time.Time
-	round    int
-	lives    []*simulator.Life
-	ahead    int64          // how far the node's clock was ahead at the last answer
-	answered []int64        // when its answers came
-	word     *cluster.Facts // the cluster facts of the last round
-	observer observer
+	node                  *simulator.Node
+	endpoint              simulator.Endpoint
+	clock                 time.Duration
+	parser                parser
+	second                parser
+	pipeline              *processors.Pipeline
+	batch                 metric.Batch
+	next                  time.Time
+	round                 int
+	lives                 []*simulator.Life
+	ahead                 int64          // how far the node's clock was ahead at the last answer
+	answered              []int64        // when its answers came
+	word                  *cluster.Facts // the cluster facts of the last round
+	observer              observer
+	heard                 []delivery
+	lastRead, lastSuccess time.Time
 }
 
 func newPlay(t *testing.T, s schedule, err error) *play {
@@ -217,6 +220,10 @@ func (p *play) round(s *source) {
 	if err := p.sink.Write(p.t.Context(), b); err != nil {
 		p.t.Fatal(err)
 	}
+	if s.lastRead = now; d.ok {
+		s.lastSuccess = now
+	}
+	s.heard = append(s.heard, d)
 	s.observer.observe(d)
 	p.check(s, d)
 }

@@ -72,6 +72,7 @@ func (p *play) readBetween(after, before time.Time) {
 	d := delivery{now: now.UnixNano(), facts: facts, interval: s.batch.Interval, cores: int64(s.node.Cores), read: true}
 	values := p.served(facts)
 	judged := map[string]bool{}
+	p.follow(values, now)
 	for _, n := range p.fleet.Nodes() {
 		for _, pod := range n.Pods() {
 			var present []*simulator.Life
@@ -99,6 +100,9 @@ func (p *play) readBetween(after, before time.Time) {
 				}
 				v, ok := values[nameOf(l)]
 				judged[nameOf(l)] = true
+				if !ok {
+					p.absences = append(p.absences, p.explainAbsence(l, facts, now))
+				}
 				switch {
 				case ok:
 					p.judge(&v, l, d)
