@@ -28,7 +28,7 @@
 //
 //	go test ./test/exact -run Causes -args -cause api-late -each 900     play one cause
 //	go test ./test/exact -run Causes -v -args -cause api-late -seed 12   tell one schedule
-//	go test ./test/exact -v -args -table                                 write the table
+//	go test ./test/exact -timeout 2h -args -table -seeds 20000 -each 900 write docs/exactness.md
 //
 // Of containers that run and are not served, weir's explanations are compared
 // with what really happened (absences_test.go).
@@ -51,7 +51,7 @@ var (
 	each      = flag.Uint64("each", 45, "how many schedules to play of each cause")
 	only      = flag.Int64("seed", -1, "play this schedule alone, and tell its rounds")
 	about     = flag.String("cause", "", "play schedules of this cause alone")
-	table     = flag.Bool("table", false, "write the table of readings by endpoint and cause")
+	table     = flag.Bool("table", false, "write docs/exactness.md: the table of readings by endpoint and cause")
 	absences  = flag.Int("absences", 0, "write so many random absences beside the truth")
 	explained = flag.Uint64("explained", 12, "how many schedules of each cause to play for their explanations")
 	from      = flag.Uint64("from", 1, "seed of the random absences")
@@ -215,8 +215,8 @@ func checkReadings(t *testing.T, cause string, k known, reads map[string]tally, 
 			peer = fmt.Sprintf("%.2f%% | %.2f%% |", percent(s.peerRight, s.peer), percent(s.peerWrong, s.peer))
 		}
 		if *table {
-			fmt.Printf("| %s | %s | %d | %.2f%% | %d | %d | %d | %d | %d of %d | %s\n", cause, name, s.readings, percent(s.right, s.readings),
-				s.wrong, s.doubtful, s.ended, s.excusable, s.absent, s.decidable, peer)
+			addRow(cause, name, fmt.Sprintf("| %s | %s | %d | %.2f%% | %d | %d | %d | %d | %d of %d | %s\n", cause, name, s.readings, percent(s.right, s.readings),
+				s.wrong, s.doubtful, s.ended, s.excusable, s.absent, s.decidable, peer))
 		}
 	}
 	t.Logf("%d readings: %.2f%% right; wrong are %d, %d doubtful, %d of ended runs and %d excusable; %d of %d decidable are absent",
