@@ -64,8 +64,9 @@ func TestRandomEncodings(t *testing.T) {
 		return strings.Repeat(string(letters[r.IntN(len(letters))]), r.IntN(3)*r.IntN(70)) + string(letters[r.IntN(len(letters))])
 	}
 	number := func() int64 { return r.Int64() >> r.IntN(64) }
+	signed := func() int64 { return number() * int64(1-2*r.IntN(2)) }
 	for range 500 {
-		compareEncodings(t, word(), word(), word(), word(), word(), number(), number(), number()-number(), number()-number(), uint8(r.IntN(256)))
+		compareEncodings(t, word(), word(), word(), word(), word(), number(), number(), signed(), signed(), uint8(r.IntN(256)))
 	}
 }
 

@@ -9,6 +9,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -150,8 +151,13 @@ var wokenBy string
 // ask returns the state of the first threshold of memory.available, and the time since which it is
 // met. The state is empty if the agent does not answer.
 func ask() (state string, since time.Time) {
-	client := http.Client{Timeout: 3 * time.Second}
-	answer, err := client.Get(*server + "/apis/weir.dev/v1alpha1/nodes/" + *node + "/eviction")
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, *server+"/apis/weir.dev/v1alpha1/nodes/"+*node+"/eviction", nil)
+	var answer *http.Response
+	if err == nil {
+		answer, err = http.DefaultClient.Do(request)
+	}
 	if err != nil {
 		log.Print(err)
 		return "", since
@@ -173,8 +179,6 @@ func ask() (state string, since time.Time) {
 
 // fill uses memory, at most perSecond MiB in a second, until it has size bytes or stop is set.
 func fill(size int64, perSecond float64, stop *atomic.Bool) []byte {
-	runtime.LockOSThread() // a page fault that waits must not delay the polls
-	defer runtime.UnlockOSThread()
 	if size <= 0 {
 		log.Fatal("memory is already below where a run begins: choose a smaller --below or --lead")
 	}
@@ -182,6 +186,8 @@ func fill(size int64, perSecond float64, stop *atomic.Bool) []byte {
 	if err != nil {
 		log.Fatal(err)
 	}
+	runtime.LockOSThread() // a page fault that waits must not delay the polls
+	defer runtime.UnlockOSThread()
 	began := time.Now()
 	for i := 0; i < len(b) && (stop == nil || !stop.Load()); i += pageSize {
 		b[i] = 1

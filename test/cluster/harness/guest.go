@@ -166,7 +166,7 @@ func (c *Cluster) wake(ctx context.Context) error {
 		return err
 	}
 	seed := make([]byte, 32)
-	rand.Read(seed)                                        //nolint:errcheck // it never returns an error
+	rand.Read(seed)                                        // it never returns an error
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // it may have to boot first
 	defer cancel()
 	var last error

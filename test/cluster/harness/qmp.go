@@ -24,7 +24,7 @@ func openMonitor(ctx context.Context, socket string) (*qmp, error) {
 	defer cancel()
 	var last error
 	if err := poll(ctx, 20*time.Millisecond, func() (bool, error) {
-		conn, last = net.Dial("unix", socket)
+		conn, last = (&net.Dialer{}).DialContext(ctx, "unix", socket)
 		return last == nil, nil
 	}); err != nil {
 		return nil, fmt.Errorf("connect to the monitor: %w", errors.Join(err, last))

@@ -22,10 +22,10 @@ import (
 type NodeKind string
 
 const (
-	// NodeProcesses: the kubelet and the runtime are processes of this machine, and
-	// use its kernel and its version of cgroups.
+	// NodeProcesses is a node whose kubelet and runtime are processes of this machine,
+	// with its kernel and its version of cgroups.
 	NodeProcesses NodeKind = ""
-	// NodeV2: a virtual machine with Debian's kernel, systemd and cgroup version 2,
+	// NodeV2 is a virtual machine with Debian's kernel, systemd and cgroup version 2,
 	// in software emulation.
 	NodeV2 NodeKind = "v2"
 )
