@@ -209,6 +209,9 @@ func (s *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, po
 		}
 		return
 	}
+	if startIsDenied(&sample.Instance, at, b) {
+		sr.reset = true
+	}
 	due := b.Interval
 	if !received && !s.timeIsSure(sr, at, b) {
 		// It may be from before a step of the clock: no later reading is paired with it. A node

@@ -19,10 +19,6 @@ func (s *Calculator) fromStart(t *track, pod *cluster.Pod, sample *metric.Sample
 		return metric.FirstSample
 	}
 	life := time.Duration(e.time - i.Start)
-	if life < -time.Second-b.Resolution {
-		// The node's clock was put back after the start: the start is no time of this clock.
-		t.groups[metric.CPU].series.reset = true
-	}
 	switch {
 	case life < 0 || life > max(2*b.Interval, time.Minute):
 		return metric.FirstSample
@@ -38,6 +34,12 @@ func (s *Calculator) fromStart(t *track, pod *cluster.Pod, sample *metric.Sample
 	start := series{n: 1}
 	start.entries[0].time = i.Start
 	return s.pair(metric.CPU, sample, &start.entries[0], e, b, &start)
+}
+
+// startIsDenied reports whether a reading is from before its instance's start. Then the start is
+// not that of the counter: the node's clock was put back since, or the start is another cgroup's.
+func startIsDenied(i *metric.Instance, at int64, b *metric.Batch) bool {
+	return i.Start-at > int64(time.Second+b.Resolution)
 }
 
 // leastLife returns how long an instance must have lived to be measured from its start.
