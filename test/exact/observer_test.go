@@ -26,7 +26,9 @@ type observer struct {
 	answers  int
 	trails   map[*simulator.Life]*trail
 	mentions map[string]*mention
+	begun    int64 // when the first answer came
 	stepped  int64 // when an answer last showed a step of the node's clock; 0 if never
+	former   int64 // how far the clock was ahead before that step
 	appeared map[pair]bool
 	together map[pair]int64 // when they were last reported together
 }
@@ -45,6 +47,7 @@ type trail struct {
 	lastStamp, last int64
 	doubt           int64 // when the reading was taken that was delivered first since the clock stepped
 	doubted         int64 // the step after which that was
+	second          int64 // the start that its second path reported with its first reading, unless that was from before the start
 	other           int64 // when the counter of another cgroup was last delivered under its ID
 }
 
@@ -67,9 +70,11 @@ func (e *observer) observe(d delivery) {
 	if !d.ok {
 		return
 	}
-	e.answers++
+	if e.answers++; e.answers == 1 {
+		e.begun = d.now
+	}
 	if d.was != d.is {
-		e.stepped = d.now
+		e.stepped, e.former = d.now, d.was
 	}
 	lines := map[string][]*simulator.ReportedSample{}
 	for i := range d.reports {
@@ -237,6 +242,12 @@ func (e *observer) read(r *simulator.ReportedSample, d delivery) {
 	if r.Unread || r.CPU == 0 {
 		return
 	}
+	if r.Second && len(t.readings) == 0 {
+		t.second = r.Start
+	}
+	if r.Stamp < t.second {
+		t.second = 0
+	}
 	stamp := r.Stamp / int64(e.cut()) * int64(e.cut())
 	shift := r.Stamp - r.At
 	if n := len(t.readings); n > 0 && t.readings[n-1].shift == shift && stamp <= t.readings[n-1].stamp {
@@ -256,24 +267,36 @@ func (e *observer) read(r *simulator.ReportedSample, d delivery) {
 // the node reads the cgroup again, and 20 s if the answer is late.
 const oldestReading = 35 * time.Second
 
-// mayPrecedeStep reports whether a reading may be from before the answer that
-// last showed a step of the node's clock.
+// mayPrecedeStep reports whether the time of a reading may be of another clock
+// than the node's present one.
 //
-// Nobody can know which clock such a reading has its time from. If an answer at
-// A shows no step and the next one, at B, one of 22 s, the clock may have been
-// put ahead by 16 s at some time between them and by 6 s later, or by 100 s and
-// back by 78 s. A reading from between A and B can thus have any time at all.
-// Hence only its delivery can show that a reading is from after B: it comes more
-// than oldestReading after B, or an earlier answer of B or later has another
-// reading of that counter, as nodes report the newest one.
+// The clock may have been set before the first answer, and nothing shows how. A
+// reading that is more than oldestReading old in the first answer may thus have
+// any age.
+//
+// A reading may also be from before the answer at B that last showed a step.
+// Nobody can know which clock it has its time from then. If the answer before
+// that, at A, shows no step and the one at B shows one of 22 s, the clock may
+// have been put ahead by 16 s at some time between them and by 6 s later, or by
+// 100 s and back by 78 s. A reading from between A and B can thus have any time.
+// Its delivery shows that a reading is from after B if it comes more than
+// oldestReading after B. It also shows that if an earlier answer of B or later
+// has another reading of that counter, as nodes report the newest one. But an
+// answer may be made 20 s before it is dated: then a second reading may be from
+// before B, too, unless the clock could not have shown its time without the step.
+// A step back by 2 s leaves that open for each reading that is up to 33 s old by
+// the present clock, because it may be 35 s old by the former one.
 func (e *observer) mayPrecedeStep(t *trail, r *simulator.ReportedSample, d delivery) bool {
+	if r.At < e.begun && d.now+d.is-r.Stamp > int64(oldestReading) {
+		return true
+	}
 	if e.stepped == 0 || d.now-e.stepped > int64(oldestReading) {
 		return false
 	}
 	if t.doubted != e.stepped {
 		t.doubt, t.doubted = r.At, e.stepped
 	}
-	return r.At == t.doubt
+	return r.At == t.doubt || d.now-int64(oldestReading) <= r.Stamp-e.former && r.Stamp-e.former <= e.stepped
 }
 
 // start adds the start time of a line, and whether the line names its pod.

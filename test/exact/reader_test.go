@@ -298,11 +298,31 @@ func (p *play) excuse(v *value, d delivery) string {
 			}
 		}
 	}
+	if p.beginsAtSecondPath(&v.claim, d) {
+		return "its start is that of its second path, and no reading denies it"
+	}
 	from := v.window.End - int64(v.window.Length)
 	if apart := from - v.start; p.slack > startSlack && max(apart, -apart) <= int64(time.Second) && d.facts == nil {
 		return "its start is wrong, and nobody knows a better one"
 	}
 	return ""
+}
+
+// beginsAtSecondPath reports whether the window of c begins at the start that the
+// container's second cgroup path reported. A path that was made later than the
+// container looks like a container that started then: nobody knows better without
+// an API server or a reading from before.
+func (p *play) beginsAtSecondPath(c *claim, d delivery) bool {
+	from := c.window.End - int64(c.window.Length)
+	for _, l := range p.candidates(c.entity) {
+		for _, s := range p.sources {
+			t := s.observer.trails[l]
+			if d.facts == nil && t != nil && t.second/int64(time.Second) == from/int64(time.Second) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // hasHiddenStep reports whether the clock stepped in the window of c, and no

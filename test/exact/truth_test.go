@@ -82,6 +82,9 @@ func (p *play) checkContainer(sample *metric.Sample, clock time.Duration, d deli
 		p.shares.unseen++
 		return
 	}
+	if p.beginsAtSecondPath(c, d) {
+		return
+	}
 	reason := "no life of its counter says so"
 	if matched {
 		reason = "that is another instance's"
