@@ -56,7 +56,7 @@ func (f *file) subtractEnded() {
 	if f.facts == nil || !resourceusage.IsComplete(f.pod) || resourceusage.RunOf(f.pod).MeasuredAt >= f.facts.RunsChangedAt() {
 		return
 	}
-	u := usageOf(f.containers)
+	u := resourceusage.UsageOfContainers(f.containers)
 	measured := len(u.Containers)
 	if !resourceusage.MayServePod(f.facts, u) || len(u.Containers) == measured {
 		return

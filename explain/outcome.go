@@ -166,7 +166,7 @@ func (w *Explainer) judgePod(p *cluster.Pod, asked metric.Group, l measurement, 
 	restarted := false
 	if l.uid == "" || p.HasUID(l.uid) {
 		switch {
-		case l.complete && w.hasEnded(p, &l.run):
+		case l.complete && resourceusage.PodHasEnded(p, &l.run, func() []*metric.Sample { return w.containersOf(p) }):
 			l.reported, restarted = false, true
 		case l.complete:
 			return l.outcome(g)
@@ -206,6 +206,12 @@ func (w *Explainer) judgePod(p *cluster.Pod, asked metric.Group, l measurement, 
 	return r
 }
 
+// containersOf returns the samples of p's containers.
+func (w *Explainer) containersOf(p *cluster.Pod) []*metric.Sample {
+	_, containers := w.View.Pod(p.PodRef)
+	return containers
+}
+
 // isNewer reports whether the measured pod is a later one than p, which has its name.
 func (w *Explainer) isNewer(p *cluster.Pod, l *measurement) bool {
 	if l.uid == "" || p.HasUID(l.uid) || p.Started.IsZero() {
@@ -213,8 +219,7 @@ func (w *Explainer) isNewer(p *cluster.Pod, l *measurement) bool {
 	}
 	start := l.start
 	if start == 0 { // not every source reports when a pod began
-		_, containers := w.View.Pod(p.PodRef)
-		for _, s := range containers {
+		for _, s := range w.containersOf(p) {
 			start = max(start, measure(s).start)
 		}
 	}
@@ -225,28 +230,6 @@ func (w *Explainer) isNewer(p *cluster.Pod, l *measurement) bool {
 // yet.
 func (l *measurement) unnamed(p *cluster.Pod, g metric.Group) Outcome {
 	return Outcome{Reason: metric.WarmingUp, group: g, Said: fmt.Sprintf("the API server still names an earlier pod of this name, %s; node %s reports the next one, %s", p.UID, p.Node, l.uid)}
-}
-
-// hasEnded reports whether a pod is not served with its numbers because a run of a container ended
-// after they were measured. measured is that of the pod's own sample.
-func (w *Explainer) hasEnded(p *cluster.Pod, measured *resourceusage.Run) bool {
-	if measured.MeasuredAt == 0 || measured.MeasuredAt >= p.RunsChangedAt() {
-		return false // Fast path: no container is read
-	}
-	_, containers := w.View.Pod(p.PodRef)
-	u := usageOf(containers)
-	return len(u.Containers) > 0 && !resourceusage.MayServePod(p, u)
-}
-
-// usageOf returns the usage of a pod with these containers, without its UID.
-func usageOf(containers []*metric.Sample) *resourceusage.PodUsage {
-	u := &resourceusage.PodUsage{UID: new(metric.PodUID)}
-	for _, s := range containers {
-		if use, _, ok := resourceusage.UsageOf(s); ok {
-			u.Add(use, resourceusage.RunOf(s))
-		}
-	}
-	return u
 }
 
 // startedAfterRead returns the outcome of an entity that is known since a time and has neither

@@ -7,8 +7,10 @@
 // (explain), and the memory sink (sinks/memory), which applies it without decoding whole
 // samples.
 //
-// The API server may learn of the end of a run between two reads of its node. The number of that
-// run is then no longer served (MayServePod), although it was right when it was read.
+// The API server may learn of the end of a run between two reads of its node. The CPU and memory
+// of that run are then no longer served (MayServePod), although they were right when they were
+// read. The custom metrics API has that rule too (PodHasEnded). Heapster's model does not: it
+// serves series, whose points have their own times.
 package resourceusage
 
 import (
@@ -168,6 +170,28 @@ func MayServePod(p *cluster.Pod, u *PodUsage) bool {
 		return false
 	}
 	return u.MeasuredAt >= p.RunsChangedAt() || u.removeEnded(p)
+}
+
+// PodHasEnded reports whether the CPU and memory of a pod are of a run that ended after they were
+// measured, by the rule of MayServePod. p may be nil. r is the Run of the pod's own sample, and
+// containers returns the samples of its containers. It is called only if a run of p changed since.
+func PodHasEnded(p *cluster.Pod, r *Run, containers func() []*metric.Sample) bool {
+	if p == nil || r.MeasuredAt == 0 || r.MeasuredAt >= p.RunsChangedAt() {
+		return false
+	}
+	u := UsageOfContainers(containers())
+	return len(u.Containers) > 0 && !u.removeEnded(p)
+}
+
+// UsageOfContainers returns the usage of a pod with these containers, without name and UID.
+func UsageOfContainers(containers []*metric.Sample) *PodUsage {
+	u := &PodUsage{UID: new(metric.PodUID)}
+	for _, s := range containers {
+		if use, _, ok := UsageOf(s); ok {
+			u.Add(use, RunOf(s))
+		}
+	}
+	return u
 }
 
 // removeEnded removes the containers that no longer run. It returns false if nothing is left, or

@@ -17,6 +17,7 @@ import (
 	"k8s.io/metrics/pkg/client/custom_metrics"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
 )
@@ -367,5 +368,42 @@ func TestTheIndexFollowsTheFacts(t *testing.T) {
 	after := list(t, c.NamespacedMetrics("shop"), "Pod", "app=web", "cpu_usage_cores", "")
 	if want := "Pod shop/web-0 250m at 0s over 30s"; after != want || before == want {
 		t.Errorf("before web-1 was deleted:\n%s\nafter:\n%s", before, after)
+	}
+}
+
+// TestEndedRun checks that a number is not served once the API server knows that its run has ended,
+// although the node was not read since. Other groups, and other pods, stay.
+func TestEndedRun(t *testing.T) {
+	w := &fixture{sink: memory.New(memory.Options{}), sources: []explain.SourceState{{Name: "kubelet:summary", Node: "n1", LastRead: noon, LastSuccess: noon}}}
+	running := func(name string, began time.Time) *cluster.Pod {
+		return &cluster.Pod{
+			PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(name)}, UID: metric.PodUID(name), Node: "n1", Phase: cluster.Running,
+			Containers: []cluster.Container{{Name: "app", State: cluster.StateRunning, StartedAt: began}},
+		}
+	}
+	hourAgo := noon.Add(-time.Hour)
+	w.facts = w.facts.With(cluster.FactsChange{Synced: true, At: noon, Nodes: []*cluster.Node{{Name: "n1"}}, Pods: []*cluster.Pod{running("a", hourAgo), running("b", hourAgo)}})
+	b := batch("n1")
+	for _, name := range []string{"a", "b"} {
+		numbers := map[metric.ID]float64{metric.CPUUsageRate: 1e9, metric.MemoryWorkingSet: 1 << 20}
+		e := pod("n1", "shop", name)
+		add(b, container(e, "app"), 0, 15*time.Second, numbers).Instance.Start = hourAgo.UnixNano()
+		numbers[metric.NetworkRxRate] = 5
+		add(b, e, 0, 15*time.Second, numbers)
+	}
+	w.write(t, b)
+	c, _ := client(t, serve(t, w))
+	w.facts = w.facts.With(cluster.FactsChange{Synced: true, At: noon.Add(time.Second), Pods: []*cluster.Pod{running("a", noon.Add(500*time.Millisecond))}})
+	for _, test := range []struct{ object, metric, selector, want string }{
+		{"Pod shop/a", "cpu_usage_cores", "", "shop/a has no cpu_usage_cores: a container of the pod started after its node was last read (NodeNotScrapedYet)"},
+		{"Pod shop/a", "memory_working_set_bytes", "", "shop/a has no memory_working_set_bytes: a container of the pod started after its node was last read (NodeNotScrapedYet)"},
+		{"Pod shop/a", "cpu_usage_cores", "container=app", "shop/a has no cpu_usage_cores: a container of the pod started after its node was last read (NodeNotScrapedYet)"},
+		{"Pod shop/a", "network_receive_bytes_per_second", "", "Pod shop/a 5 at 0s over 15s"},
+		{"Pod shop/b", "cpu_usage_cores", "", "Pod shop/b 1 at 0s over 15s"},
+		{"Pod shop/b", "cpu_usage_cores", "container=app", "Pod shop/b 1 at 0s over 15s"},
+	} {
+		if got := get(t, c, test.object, test.metric, test.selector); got != test.want {
+			t.Errorf("%s{%s} of %s\n got %s\nwant %s", test.metric, test.selector, test.object, got, test.want)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
 )
@@ -18,6 +19,8 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 type fixture struct {
 	sink  *memory.Sink
 	facts *cluster.Facts
+	// sources is their state, for reasons.
+	sources []explain.SourceState
 }
 
 func (w *fixture) options() Options {
@@ -28,8 +31,9 @@ func (w *fixture) options() Options {
 			}
 			return nil
 		},
-		Facts: func() *cluster.Facts { return w.facts },
-		Now:   func() time.Time { return noon.Add(time.Second) },
+		Facts:   func() *cluster.Facts { return w.facts },
+		Sources: func() []explain.SourceState { return w.sources },
+		Now:     func() time.Time { return noon.Add(time.Second) },
 	}
 }
 

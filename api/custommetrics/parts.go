@@ -149,11 +149,7 @@ func (c *partSelector) readOne(q *metricRequest, e metric.Entity) (reading, bool
 	if !c.selector.Matches(entityLabels(e)) {
 		return reading{}, false
 	}
-	s, ok := q.view.Lookup(e)
-	if !ok {
-		return reading{}, false
-	}
-	return readSample(s, q.descriptor)
+	return q.readEntity(e)
 }
 
 // owners returns the entities that can have the parts: e itself, or its containers.

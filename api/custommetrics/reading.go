@@ -9,6 +9,7 @@ import (
 	"k8s.io/metrics/pkg/apis/custom_metrics"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/resourceusage"
 )
 
 // reading is a value and its time, of one object or of several parts.
@@ -46,11 +47,7 @@ func (r *reading) add(o reading) {
 // measure returns the value of an object, and whether there is one.
 func (q *metricRequest) measure(e metric.Entity) (reading, bool) {
 	if q.parts.whole() {
-		s, ok := q.view.Lookup(e)
-		if !ok {
-			return reading{}, false
-		}
-		return readSample(s, q.descriptor)
+		return q.readEntity(e)
 	}
 	var sum reading
 	for r := range q.parts.readings(q, e) {
@@ -60,6 +57,34 @@ func (q *metricRequest) measure(e metric.Entity) (reading, bool) {
 		sum.value /= float64(sum.parts)
 	}
 	return sum, sum.parts > 0
+}
+
+// readEntity returns the value of one entity, and whether there is one.
+func (q *metricRequest) readEntity(e metric.Entity) (reading, bool) {
+	s, ok := q.view.Lookup(e)
+	if !ok || q.hasEnded(s) {
+		return reading{}, false
+	}
+	return readSample(s, q.descriptor)
+}
+
+// hasEnded reports whether the value is of a run that the API server knows to have ended since its
+// node was read. Other groups than CPU and memory are served until the next read.
+func (q *metricRequest) hasEnded(s *metric.Sample) bool {
+	if g := q.descriptor.Group; g != metric.CPU && g != metric.Memory {
+		return false
+	}
+	p, run := q.facts.Pod(s.Entity.PodRef()), resourceusage.RunOf(s)
+	switch s.Entity.Kind {
+	case metric.Pod:
+		return resourceusage.PodHasEnded(p, &run, func() []*metric.Sample {
+			_, containers := q.view.Pod(p.PodRef)
+			return containers
+		})
+	case metric.Container:
+		return p != nil && run.HasEnded(p.Container(s.Entity.Name))
+	}
+	return false
 }
 
 // value converts a reading to the API's type.
