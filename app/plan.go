@@ -17,6 +17,7 @@ import (
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/processors/rate"
 	"github.com/weir-metrics/weir/sinks/memory"
 	"github.com/weir-metrics/weir/sources/player"
 )
@@ -33,7 +34,7 @@ type config struct {
 // newConfig returns the defaults of a command that accepts the named sources.
 func newConfig(resolution time.Duration, sources ...string) *config {
 	return &config{
-		plan:    plan{Resolution: resolution, Listen: httpserver.DefaultAddress},
+		plan:    plan{Resolution: resolution, Rate: rate.Options{CoarseWindow: 30 * time.Second}, Listen: httpserver.DefaultAddress},
 		sources: stageflag.StageList{What: "source", Known: sources},
 		sinks:   stageflag.StageList{What: "sink", Known: stageNames(sinks)},
 		history: historyflag.New(),
@@ -54,6 +55,7 @@ func (c *config) addPipelineFlags(f *pflag.FlagSet) {
 	f.Var(&c.sinks, "sink", sinkUsage())
 	f.Var(&c.history, "history", historyflag.Usage)
 	f.DurationVar(&c.plan.Resolution, "metric-resolution", c.plan.Resolution, "time between two reads of a source, unless the source's resolution option says otherwise")
+	f.DurationVar(&c.plan.Rate.CoarseWindow, "summary-window", c.plan.Rate.CoarseWindow, "shortest window of a rate where times are whole seconds, as in /stats/summary: a rate can be wrong by 1s of its window, 3% at 30s and 10% at 10s")
 	f.IntVar(&c.plan.MaxReads, "max-reads", 128, "most sources read at one moment")
 }
 
@@ -78,6 +80,7 @@ type plan struct {
 	History    *history.Options
 	Cluster    *informer.Options // nil without a cluster
 	MaxReads   int
+	Rate       rate.Options
 	Resolution time.Duration // of sources that do not set their own
 	Listen     string        // of the local server, or empty
 	Open       bool          // other machines may reach it
@@ -107,6 +110,8 @@ func (c *config) compile(source string) (*plan, error) {
 	switch {
 	case p.Resolution < time.Second:
 		return nil, cli.Usage(fmt.Errorf("--metric-resolution cannot be %v: at least 1s", p.Resolution))
+	case p.Rate.CoarseWindow < 10*time.Second || p.Rate.CoarseWindow > 5*time.Minute:
+		return nil, cli.Usage(fmt.Errorf("--summary-window cannot be %v: 10s to 5m", p.Rate.CoarseWindow))
 	case p.MaxReads < 1:
 		return nil, cli.Usage(fmt.Errorf("--max-reads cannot be %d", p.MaxReads))
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/weir-metrics/weir/history/weirseries"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/processors"
 	"github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/replicas/leader"
 	"github.com/weir-metrics/weir/sinks/memory"
@@ -196,7 +197,8 @@ func (w *process) openHistory(context.Context) error {
 
 func (w *process) openPipeline(context.Context) error {
 	o := manager.Options{
-		MaxReads: w.plan.MaxReads, Shutdown: grace, Logger: w.log, Registerer: w.registry, Pipeline: pipeline,
+		MaxReads: w.plan.MaxReads, Shutdown: grace, Logger: w.log, Registerer: w.registry,
+		Pipeline:  func(manager.Spec) []manager.Processor { return steps(processors.Options{Rate: w.plan.Rate}) },
 		Providers: w.providers, Sinks: w.sinks, Facts: func() *cluster.Facts { return nil },
 	}
 	if w.cluster != nil {

@@ -24,6 +24,10 @@ import (
 type Options struct {
 	// MinWindow is the shortest window over which a rate is measured. Default 10 s.
 	MinWindow time.Duration
+	// CoarseWindow is the shortest window where times are cut to whole seconds. A rate can be
+	// wrong by a second of its window: by 3% at the default 30 s, by 10% at 10 s. It is at least
+	// MinWindow.
+	CoarseWindow time.Duration
 	// LastKnownFor is how long last known values are served. Default: three intervals of the
 	// source, at least 60 s.
 	LastKnownFor time.Duration
@@ -56,6 +60,10 @@ func New(o Options) *Calculator {
 	if o.MinWindow <= 0 {
 		o.MinWindow = 10 * time.Second
 	}
+	if o.CoarseWindow <= 0 {
+		o.CoarseWindow = 30 * time.Second
+	}
+	o.CoarseWindow = max(o.CoarseWindow, o.MinWindow)
 	return &Calculator{options: o, stepped: -1, startMoved: -1}
 }
 

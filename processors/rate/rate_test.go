@@ -47,3 +47,25 @@ func TestARateGivenBesideOtherCounters(t *testing.T) {
 		}
 	}
 }
+
+// Where times are cut to the second, the shortest window is an option.
+func TestCoarseWindow(t *testing.T) {
+	for window, want := range map[time.Duration]int{0: 2, 15 * time.Second: 1, time.Minute: 4} { // the first round with a rate
+		s := rate.New(rate.Options{CoarseWindow: window})
+		b := &metric.Batch{Node: "n1", Interval: 15 * time.Second, Resolution: time.Second, Cores: 4}
+		for round := range 6 {
+			b.Reset()
+			now := transcript.Epoch.Add(time.Duration(round) * b.Interval)
+			sample := b.Add(metric.Entity{Kind: metric.Container, Node: "n1", Namespace: "shop", Pod: "web", Name: "app"})
+			sample.Times[metric.CPU] = now.UnixNano()
+			sample.Values.Set(metric.CPUUsage, float64(round)*3e9)
+			s.Process(nil, b, now)
+			if got := sample.Servable(metric.CPU); got != (round >= want) {
+				t.Errorf("window %v, round %d: served %v", window, round, got)
+			}
+			if w := sample.Rates[metric.CPU]; round >= want && w.Length < window {
+				t.Errorf("window %v, round %d: measured over %v", window, round, w.Length)
+			}
+		}
+	}
+}

@@ -190,14 +190,11 @@ func (s *Calculator) pair(g metric.Group, sample *metric.Sample, prev, cur *entr
 // coarse reports whether the source cuts its timestamps to whole seconds.
 func coarse(b *metric.Batch) bool { return b.Resolution >= time.Second }
 
-// coarseWindows is by how much a window is longer if its ends are cut to the second.
-const coarseWindows = 3
-
 // shortest returns the shortest window of a rate. It is longer if both ends are cut to the
 // second, because ten seconds are too few then.
 func (s *Calculator) shortest(b *metric.Batch) time.Duration {
 	if coarse(b) {
-		return coarseWindows * s.options.MinWindow
+		return s.options.CoarseWindow
 	}
 	return s.options.MinWindow
 }

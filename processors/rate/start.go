@@ -47,7 +47,7 @@ func (s *Calculator) leastLife(i *metric.Instance, b *metric.Batch) time.Duratio
 	if i.Start%int64(time.Second) == 0 {
 		// The start is cut to a whole second, as in /metrics/cadvisor, where sample times are
 		// finer.
-		return coarseWindows * s.options.MinWindow
+		return s.options.CoarseWindow
 	}
 	return s.shortest(b)
 }
