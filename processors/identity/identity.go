@@ -66,6 +66,7 @@ type candidate struct {
 	newLine      bool               // the line is new
 	swapped      bool               // it could continue another line as well
 	missingLine  uint32             // that line, if no candidate has it
+	first        uint32             // if swapped: the first answer that reported the newest line it may be
 	crossChecked bool               // a second read says that the sample is the line's
 	run          *cluster.Container // the present run by the API server, if the sample is of it
 }

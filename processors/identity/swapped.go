@@ -14,24 +14,28 @@ func (s *Identifier) markSwapped(t *track, b *metric.Batch) {
 		for j := range s.candidates {
 			x, y := &s.candidates[i], &s.candidates[j]
 			if i != j && !x.newLine && (y.newLine || i < j) && s.couldBeSwapped(t, b, x, y) {
+				first := max(t.lines[x.line].first, t.lines[y.line].first)
 				x.swapped, y.swapped = true, true
+				x.first, y.first = max(x.first, first), max(y.first, first)
 			}
 		}
 		if c := &s.candidates[i]; !c.newLine && len(t.lines) > 1 {
-			c.missingLine = s.findMissingLine(t, b, c)
-			c.swapped = c.swapped || c.missingLine != 0
+			if l := s.findMissingLine(t, b, c); l != nil {
+				c.swapped, c.missingLine = true, l.id
+				c.first = max(c.first, t.lines[c.line].first, l.first)
+			}
 		}
 	}
 }
 
 // findMissingLine returns a line that the previous answer reported and this one does not, if
 // the candidate could continue it as well as its own line. Nothing says then which of the two
-// lines is missing. It returns 0 if there is no such line.
-func (s *Identifier) findMissingLine(t *track, b *metric.Batch, c *candidate) uint32 {
+// lines is missing. It returns nil if there is no such line.
+func (s *Identifier) findMissingLine(t *track, b *metric.Batch, c *candidate) *line {
 	sample, own := &b.Samples[c.sample], &t.lines[c.line]
 	right, ok := s.couldContinue(own, sample)
 	if !ok || own.repeats(sample) {
-		return 0
+		return nil
 	}
 	for i := range t.lines {
 		l := &t.lines[i]
@@ -40,10 +44,10 @@ func (s *Identifier) findMissingLine(t *track, b *metric.Batch, c *candidate) ui
 		}
 		startsKnown := l.start != 0 && sample.Instance.Start != 0
 		if wrong, ok := s.couldContinue(l, sample); ok && confusable(right, wrong) && (!startsKnown || wrong == 0) {
-			return l.id
+			return l
 		}
 	}
-	return 0
+	return nil
 }
 
 // separateSwapped gives new lines to candidates that may have changed places, if no second read
@@ -65,10 +69,12 @@ func (s *Identifier) separateSwapped(t *track, b *metric.Batch) {
 	}
 }
 
-// startOwnLine gives a candidate a new line in place of its present one.
+// startOwnLine gives a swapped candidate a new line in place of its present one. The instance is
+// at least as old as the newest line that it may be.
 func (s *Identifier) startOwnLine(t *track, c *candidate, b *metric.Batch) {
 	t.lines[c.line].seen = -2 * s.rememberFor(b) // the next match drops it
 	s.startLine(t, c, &b.Samples[c.sample])
+	t.lines[c.line].first = c.first
 }
 
 // couldBeSwapped reports whether the counters of x and y could belong to each other's lines as
