@@ -60,7 +60,7 @@ func (s *Identifier) match(t *track, facts *cluster.Facts, b *metric.Batch) {
 		sample := &b.Samples[c.sample]
 		s.startLine(t, c, sample)
 		l := &t.lines[c.line]
-		if l.born = s.newborn(t, sample); sample.Instance.Start == 0 && s.answers > 1 {
+		if l.born = s.newborn(t, sample, 0); sample.Instance.Start == 0 && s.answers > 1 {
 			l.appearedAfter = s.lastAnswerAt
 		}
 		if unreadCPU(sample) && t.answer+1 == s.answers && !t.unread {
@@ -86,10 +86,14 @@ func unreadCPU(sample *metric.Sample) bool {
 // newborn reports whether a sample that continues no line began after the previous answer: that
 // answer reported the entity without this sample, and the sample's counter is no larger than
 // what the node's cores can have used since. A line in that answer whose counter was never read
-// may have been this one.
-func (s *Identifier) newborn(t *track, sample *metric.Sample) bool {
+// may have been this one. late is by how much the previous answer may have been late, which only
+// matters across a step of the node's clock.
+func (s *Identifier) newborn(t *track, sample *metric.Sample, late time.Duration) bool {
 	cpu, ok := sample.Values.Get(metric.CPUUsage)
 	since := reportTime(sample) - t.latest
+	if s.drift {
+		since = s.now.UnixNano() - s.lastAnswerAt + int64(late) // times across a step cannot be compared
+	}
 	return ok && cpu > 0 && !t.unread && t.latest != 0 && t.answer+1 == s.answers && s.cores > 0 && since > 0 && cpu <= s.cores*float64(since)
 }
 

@@ -101,7 +101,7 @@ func (s *Identifier) couldBeSwapped(t *track, b *metric.Batch, x, y *candidate) 
 		return false
 	}
 	if y.newLine {
-		return s.newborn(t, sx) && confusable(right, wrong)
+		return s.newborn(t, sx, steppedElapsed) && confusable(right, wrong)
 	}
 	a, _ := s.couldContinue(ly, sy)
 	c, ok := s.couldContinue(ly, sx)
