@@ -26,7 +26,7 @@ func (s *Calculator) fromStart(t *track, pod *cluster.Pod, sample *metric.Sample
 		return metric.ClockStep
 	case life < s.leastLife(i, b):
 		return metric.TooYoung
-	case i.Origin != metric.StartRuntime && !t.steady && !s.confirmed(pod, sample, b):
+	case i.Origin != metric.StartRuntime && !s.repeated(t, i, b) && !s.confirmed(pod, sample, b):
 		// A reported start may jitter. It is used when two reports gave the same start, or the
 		// API server confirms it.
 		return metric.FirstSample
@@ -44,9 +44,8 @@ func startIsDenied(i *metric.Instance, at int64, b *metric.Batch) bool {
 
 // leastLife returns how long an instance must have lived to be measured from its start.
 func (s *Calculator) leastLife(i *metric.Instance, b *metric.Batch) time.Duration {
-	if i.Start%int64(time.Second) == 0 {
-		// The start is cut to a whole second, as in /metrics/cadvisor, where sample times are
-		// finer.
+	if startIsCut(i) {
+		// Sample times may be finer, as in /metrics/cadvisor.
 		return s.options.CoarseWindow
 	}
 	return s.shortest(b)
@@ -68,16 +67,31 @@ func steady(was, is *metric.Instance, sample *metric.Sample) bool {
 	return was.Start != 0 && is.Start != 0 && max(moved, -moved) <= life/1000
 }
 
+// startIsCut reports whether a start is cut to a whole second.
+func startIsCut(i *metric.Instance) bool { return i.Start%int64(time.Second) == 0 }
+
+// repeated reports whether two reports gave the same start. Starts that move by seconds and are
+// cut to seconds are often equal by chance, so a cut start is not used while this node's starts
+// move.
+func (s *Calculator) repeated(t *track, i *metric.Instance, b *metric.Batch) bool {
+	return t.steady && (!startIsCut(i) || !s.startsMove(b))
+}
+
 // confirmed reports whether the API server says that the container's present run began at
-// sample's start. The API server knows that to the second only. The start is used to the
-// millisecond because this node's starts did not move lately, for which at least one earlier
-// answer is needed. A container that identity marked Ambiguous is not confirmed.
+// sample's start. The API server knows that to the second only, so a start that is cut to the
+// second must be the same. A finer one is used to the millisecond because this node's starts did
+// not move lately, for which at least one earlier answer is needed. A container that identity
+// marked Ambiguous is not confirmed.
 func (s *Calculator) confirmed(pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) bool {
 	if s.answers < 2 || s.startsMove(b) || sample.Reasons[metric.CPU] == metric.Ambiguous {
 		return false
 	}
 	f := pod.Container(sample.Entity.Name)
-	return f != nil && f.State == cluster.StateRunning && f.StartedAt.Sub(sample.Instance.StartTime()).Abs() <= time.Second+b.Resolution
+	if f == nil || f.State != cluster.StateRunning {
+		return false
+	}
+	apart := f.StartedAt.Sub(sample.Instance.StartTime()).Abs()
+	return apart <= time.Second+b.Resolution && (apart == 0 || !startIsCut(&sample.Instance))
 }
 
 // startsMove reports whether a reported start moved lately, in earlier batches or in this one.
