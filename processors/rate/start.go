@@ -26,7 +26,7 @@ func (s *Calculator) fromStart(t *track, pod *cluster.Pod, sample *metric.Sample
 		return metric.ClockStep
 	case life < s.leastLife(i, b):
 		return metric.TooYoung
-	case i.Origin != metric.StartRuntime && !s.repeated(t, i, b) && !s.confirmed(pod, sample, b):
+	case i.Origin != metric.StartRuntime && (s.denied(pod, sample, b) || !s.repeated(t, i, b) && !s.confirmed(pod, sample, b)):
 		// A reported start may jitter. It is used when two reports gave the same start, or the
 		// API server confirms it.
 		return metric.FirstSample
@@ -75,6 +75,17 @@ func startIsCut(i *metric.Instance) bool { return i.Start%int64(time.Second) == 
 // move.
 func (s *Calculator) repeated(t *track, i *metric.Instance, b *metric.Batch) bool {
 	return t.steady && (!startIsCut(i) || !s.startsMove(b))
+}
+
+// denied reports whether the container's present run by the API server began before sample's
+// start. The start is that of a cgroup path that was made later, or of a run that the API server
+// does not name yet. If the sample has the ID of another run, it is the latter.
+func (s *Calculator) denied(pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) bool {
+	f, i := pod.Container(sample.Entity.Name), &sample.Instance
+	if f == nil || f.State != cluster.StateRunning || i.ID != "" && f.ID != "" && i.ID != f.ID {
+		return false
+	}
+	return i.StartTime().Sub(f.StartedAt) > time.Second+b.Resolution
 }
 
 // confirmed reports whether the API server says that the container's present run began at
