@@ -104,7 +104,7 @@ func (s *Identifier) contradiction(facts *cluster.Facts, b *metric.Batch, sample
 	switch c.State {
 	case cluster.StateRunning:
 		if l.container == "" || c.ID == "" {
-			if s.hasEnded(c, start, l.origin, b) || s.wasReadBefore(c.StartedAt, sample, b) {
+			if s.hasEnded(c, start, l.origin, b) || s.wasReadBefore(c.StartedAt, sample, b) || s.usedTooMuch(c, start, sample) {
 				return metric.OldContainer, ruleAge
 			}
 			break
@@ -216,6 +216,15 @@ func (s *Identifier) hasEnded(c *cluster.Container, start int64, origin metric.S
 // reports it.
 func (s *Identifier) wasReadBefore(began time.Time, sample *metric.Sample, b *metric.Batch) bool {
 	return sample.Received == 0 && s.node.WasReadBefore(reportTime(sample), began, s.now, startSlack+b.Resolution)
+}
+
+// usedTooMuch reports whether a sample without a start has more CPU time on its counter than the
+// node's cores can have used since the present run of c began. The API server's time may be a
+// minute off.
+func (s *Identifier) usedTooMuch(c *cluster.Container, start int64, sample *metric.Sample) bool {
+	cpu, _ := sample.Values.Get(metric.CPUUsage)
+	life := reportTime(sample) - nanos(c.StartedAt)
+	return start == 0 && s.cores > 0 && !c.StartedAt.IsZero() && life >= 0 && cpu > s.cores*float64(life+int64(startError))
 }
 
 // cutToSeconds reports whether a start is cut to a whole second, as the API server's are. Two

@@ -303,7 +303,7 @@ func (l *core) follow(sample *metric.Sample, adrift bool) {
 		l.container = o.ID
 	}
 	at := reportTime(sample)
-	if !ok || cpu == 0 && l.cpu > 0 || sample.Reasons[metric.CPU] == metric.NoData {
+	if !ok || cpu == 0 && (l.cpu > 0 || o.Inode == 0) { // not read: see markUnread
 		return
 	}
 	switch {

@@ -86,6 +86,9 @@ func (s *Identifier) couldBeSwapped(t *track, b *metric.Batch, x, y *candidate) 
 	if sameReading(sx, sy) && (y.newLine || lx.cpu == ly.cpu && lx.time == ly.time) {
 		return false // the number is the same either way
 	}
+	if lx.cpu < 0 && lx.unreadSince == 0 && (y.newLine || ly.cpu < 0 && ly.unreadSince == 0) {
+		return nameless(sx) && nameless(sy) && !(unreadCPU(sx) && unreadCPU(sy)) // nothing says which line is whose
+	}
 	if lx.cpu != ly.cpu && (lx.repeats(sx) || !y.newLine && ly.repeats(sy)) {
 		return false
 	}
@@ -106,6 +109,12 @@ func (s *Identifier) couldBeSwapped(t *track, b *metric.Batch, x, y *candidate) 
 	a, _ := s.couldContinue(ly, sy)
 	c, ok := s.couldContinue(ly, sx)
 	return ok && confusable(right+a, wrong+c)
+}
+
+// nameless reports whether nothing but the counter shows which instance the sample is of.
+func nameless(sample *metric.Sample) bool {
+	o := &sample.Instance
+	return o.Start == 0 && o.ID == "" && o.UID == "" && o.Path == ""
 }
 
 // repeats reports whether the sample has the line's counter to the last digit. No other
