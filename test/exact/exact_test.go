@@ -145,13 +145,10 @@ func TestServedRatesAreTheTruth(t *testing.T) {
 // for all.
 type known struct{ wrong, doubtful, ended int }
 
-// knownOfAny are the known wrong numbers in the schedules of any faults. No reader
-// can avoid some: in seed 16685 two containers begin at 16m3.403s and 16m2.813s,
-// and their only report so far says 16m4.299s and 16m3.299s. The API server knows
-// the second alone, and no start of the node moved before. The first counter,
-// 31.303 s at 16m59.444s, is 0.5586 cores from the true start and 0.5676 from the
-// reported one: 1.6% apart, and a second is 1.8% of this window. The two runs were
-// read once, so the oracle does not call them decidable.
+// knownOfAny are the known wrong numbers in the schedules of any faults. In seed
+// 6514 a reader could avoid one: a pod is replaced, the only start of its new
+// container lies after its own reading, and its counter is above the old one's.
+// But the pod's own counter fell.
 var knownOfAny = known{wrong: 5, doubtful: 5, ended: 10}
 
 // Each cause has its own schedules, and a known share of wrong numbers.

@@ -42,6 +42,7 @@ type trail struct {
 	minStart        int64 // as reported, from lines that show which life the start belongs to; 0 if there was none
 	maxStart        int64
 	uid             bool // a line of it carried the pod's UID
+	dated           bool // a start that is not after its own reading was reported
 	firstCPU        int64
 	lastCPU         int64
 	lastStamp, last int64
@@ -306,6 +307,7 @@ func (e *observer) start(r *simulator.ReportedSample) {
 		t.minStart = r.Start
 	}
 	t.maxStart = max(t.maxStart, r.Start)
+	t.dated = t.dated || r.Start <= r.Stamp
 	t.uid = t.uid || e.endpoint != simulator.Resource
 }
 
