@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -160,8 +161,8 @@ func (t *track) start(c candidate, b *metric.Batch) int64 {
 	}
 	start += l.shift
 	if read := b.Samples[c.sample].Times[metric.CPU]; read != 0 && start-read > int64(futureStart) {
-		if l.born {
-			return read // it began after an answer that did not have it, so only its start is wrong
+		if l.born && !slices.ContainsFunc(t.lines, func(o line) bool { return o.first > l.first }) {
+			return read // it appeared last, so it is younger than the others, and only its start is wrong
 		}
 		return start + putBack // by a clock that was put back since
 	}
