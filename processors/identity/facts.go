@@ -257,8 +257,12 @@ func (s *Identifier) learnPod(l *core, facts *cluster.Facts, pod *cluster.Pod, s
 }
 
 // wouldKnow reports whether an instance began so long before the facts were learnt that they
-// would name it if it were the present one.
+// would name it if it were the present one. A start that is still to come was before the clock was
+// put back.
 func (s *Identifier) wouldKnow(facts *cluster.Facts, start int64, origin metric.StartOrigin, b *metric.Batch) bool {
+	if start-s.node.Latest(s.now) > int64(futureStart) && s.clockStepped >= 0 && s.clock-s.clockStepped > metric.FactsLag(b.Interval) {
+		return true
+	}
 	return start != 0 && origin != metric.StartCgroup && facts.At.UnixNano()-s.byOurClock(start) > int64(metric.FactsLag(b.Interval))
 }
 
