@@ -235,10 +235,11 @@ func (t *track) isOfEarlierRun(run *cluster.Container) bool {
 
 // beganSince reports whether the instance began at a time that the API server reports or later.
 // The API server may say so later than the node reports the instance. Both times are by the
-// node's clock, and the API server's is cut to the second.
+// node's clock, and the API server's is cut to the second. A start after its own reading is by a
+// clock that was put back since, and says nothing.
 func (t *track) beganSince(at time.Time) bool {
 	i := &t.instance
-	return !at.IsZero() && i.Start != 0 && i.Origin != metric.StartCgroup && i.Start >= at.UnixNano()
+	return !at.IsZero() && i.Start != 0 && i.Origin != metric.StartCgroup && i.Start >= at.UnixNano() && i.Start <= t.lastTime()+int64(time.Second)
 }
 
 // startIsDoubtful reports whether only a start time says that sample begins a new instance: no
