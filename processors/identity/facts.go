@@ -104,7 +104,7 @@ func (s *Identifier) contradiction(facts *cluster.Facts, b *metric.Batch, sample
 	switch c.State {
 	case cluster.StateRunning:
 		if l.container == "" || c.ID == "" {
-			if s.hasEnded(c, start, l.origin, b) || s.wasReadBefore(c.StartedAt, sample, b) || s.usedTooMuch(c, start, sample) {
+			if s.hasEnded(c, start, l.origin, b) || s.wasReadBefore(c.StartedAt, sample, b) || s.usedTooMuch(c, start, sample) || beganLongBefore(c, start, l.origin) {
 				return metric.OldContainer, ruleAge
 			}
 			break
@@ -188,6 +188,12 @@ func isNearPresentRun(c *cluster.Container, l *core, start int64) bool {
 	}
 	began := c.StartedAt.UnixNano()
 	return apart(start, began) <= int64(startError) && (l.time == 0 || l.time >= began)
+}
+
+// beganLongBefore reports whether a start is so long before that of the present run of c that it is
+// another run's. Both starts are by the clock that the node had then.
+func beganLongBefore(c *cluster.Container, start int64, origin metric.StartOrigin) bool {
+	return start != 0 && origin != metric.StartCgroup && !c.StartedAt.IsZero() && c.StartedAt.UnixNano()-start > int64(startError)
 }
 
 // hasEnded reports whether a start is that of a run which, by the API server, has ended: it is
