@@ -90,19 +90,19 @@ func (s *Calculator) denied(pod *cluster.Pod, sample *metric.Sample, b *metric.B
 
 // confirmed reports whether the API server says that the container's present run began at
 // sample's start. The API server knows that to the second only, so a start that is cut to the
-// second must be the same. A finer one is used to the millisecond because this node's starts did
-// not move lately, for which at least one earlier answer is needed. A container that identity
-// marked Ambiguous is not confirmed.
+// second must be the same, and then it does not matter whether starts move. A finer one is used
+// to the millisecond because this node's starts did not move lately, for which at least one
+// earlier answer is needed. A container that identity marked Ambiguous is not confirmed.
 func (s *Calculator) confirmed(pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) bool {
-	if s.answers < 2 || s.startsMove(b) || sample.Reasons[metric.CPU] == metric.Ambiguous {
-		return false
-	}
 	f := pod.Container(sample.Entity.Name)
-	if f == nil || f.State != cluster.StateRunning {
+	if f == nil || f.State != cluster.StateRunning || s.answers < 2 || sample.Reasons[metric.CPU] == metric.Ambiguous {
 		return false
 	}
 	apart := f.StartedAt.Sub(sample.Instance.StartTime()).Abs()
-	return apart <= time.Second+b.Resolution && (apart == 0 || !startIsCut(&sample.Instance))
+	if startIsCut(&sample.Instance) {
+		return apart == 0
+	}
+	return apart <= time.Second+b.Resolution && !s.startsMove(b)
 }
 
 // startsMove reports whether a reported start moved lately, in earlier batches or in this one.
