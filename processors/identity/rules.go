@@ -373,7 +373,7 @@ func (s *Identifier) stillAmbiguous(t *track, facts *cluster.Facts, b *metric.Ba
 	}
 	for i := range s.candidates {
 		c := &s.candidates[i]
-		if c.rejected || presentRun(facts, b, int(c.sample)) != nil {
+		if c.rejected || s.showsPresentRun(t, c, facts, b) {
 			continue
 		}
 		for j := range t.lines {
@@ -387,6 +387,14 @@ func (s *Identifier) stillAmbiguous(t *track, facts *cluster.Facts, b *metric.Ba
 		}
 	}
 	return false
+}
+
+// showsPresentRun reports whether the candidate is the present run by the API server: by its report,
+// or by the start that a second read gave its line.
+func (s *Identifier) showsPresentRun(t *track, c *candidate, facts *cluster.Facts, b *metric.Batch) bool {
+	sample, l := &b.Samples[c.sample], &t.lines[c.line]
+	return sample.Entity.Kind == metric.Container && factsCover(facts, &sample.Entity) &&
+		isPresentRun(facts.PodOf(b, int(c.sample)).Container(sample.Entity.Name), l.container, startOf(sample, &l.core), b)
 }
 
 // disproved reports whether the line was last rejected because it is not the present run. A
