@@ -1,6 +1,7 @@
 package exact
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -99,8 +100,10 @@ func (e *observer) observe(d delivery) {
 		m.last = d.now
 		e.meet(of, m, d)
 		m.answer, m.alone = e.answers, nil
+		for _, r := range of {
+			e.survive(r, of, d)
+		}
 		if alone(of) {
-			e.survive(of[0], d)
 			m.alone, m.made = of[0].Life, d.made
 		}
 		for _, r := range of {
@@ -162,16 +165,19 @@ func (e *observer) meet(of []*simulator.ReportedSample, m *mention, d delivery) 
 	}
 }
 
-// survive handles a life that is reported alone after two were reported
-// together, by an endpoint that names neither. It drops what is known of both
-// if the counter could also be the continuation of the other's.
-func (e *observer) survive(x *simulator.ReportedSample, d delivery) {
+// survive handles a life that is reported without another one that was reported beside it in the
+// answer before, by an endpoint that names neither. It drops what is known of both if the counter
+// could also be the continuation of the other's. Lives that are still beside it change nothing: of
+// three lives at 52781.2 s, 23.2 s and 19.2 s, the counter 31.9 s of the next answer 15 s later
+// may be of the second or the third.
+func (e *observer) survive(x *simulator.ReportedSample, of []*simulator.ReportedSample, d delivery) {
 	t := e.trails[x.Life]
 	if e.endpoint != simulator.Resource || t == nil || len(d.second) > 0 || x.Unread {
 		return
 	}
 	for y, o := range e.trails {
-		if nameOf(y) != nameOf(x.Life) || y == x.Life || o.last != t.last || o.lastCPU > x.CPU {
+		reported := slices.ContainsFunc(of, func(r *simulator.ReportedSample) bool { return r.Life == y })
+		if reported || nameOf(y) != nameOf(x.Life) || o.last != t.last || o.lastCPU > x.CPU {
 			continue
 		}
 		if x.CPU-max(t.lastCPU, o.lastCPU) <= d.cores*(d.now-t.last+int64(20*time.Second)) {
