@@ -4,6 +4,7 @@
 package samplecluster
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math"
@@ -179,7 +180,8 @@ func (r *report) fill(b *metric.Batch, n *Node, at time.Time) {
 	// Each entity has another phase and a period of some minutes.
 	h := hash(r.entity.String())
 	period := float64(120 + h%400)
-	since := at.Sub(time.Unix(0, r.instance.Start)).Seconds()
+	began := cmp.Or(r.instance.Start, Noon.Add(-30*time.Hour).UnixNano()) // not each source reports it
+	since := at.Sub(time.Unix(0, began)).Seconds()
 	turn := 2 * math.Pi * (since/period + float64(h%100)/100)
 	used := r.cores * (since + r.swing*period/(2*math.Pi)*(1-math.Cos(turn)))
 	when := at.Add(-time.Duration(h%900) * time.Millisecond).UnixNano()
