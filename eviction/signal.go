@@ -59,15 +59,18 @@ type signalTraits struct {
 	rank      int // the position in the order of action; memory is below memoryFirst
 }
 
+// knownSignal is a signal with its properties.
+type knownSignal struct {
+	Signal
+	signalTraits
+}
+
 // memoryFirst is larger than the ranks of memory and not larger than any other rank: memory is
 // acted on first, hard or soft.
 const memoryFirst = 10
 
 // signals has the kubelet's signals in the order in which they are acted on.
-var signals = []struct {
-	Signal
-	signalTraits
-}{
+var signals = []knownSignal{
 	{MemoryAvailable, signalTraits{resourceMemory, corev1.NodeMemoryPressure, 0}},
 	{AllocatableMemoryAvailable, signalTraits{resourceMemory, corev1.NodeMemoryPressure, 1}},
 	{NodeFsAvailable, signalTraits{resourceDisk, corev1.NodeDiskPressure, 11}},
@@ -80,34 +83,30 @@ var signals = []struct {
 }
 
 // ownSignals has weir's own signals of amounts. Like those of memory they are acted on first.
-var ownSignals = []struct {
-	Signal
-	signalTraits
-}{
+var ownSignals = []knownSignal{
 	{MemAvailable, signalTraits{resourceMemory, corev1.NodeMemoryPressure, 3}},
 	{SwapAvailable, signalTraits{resourceMemory, corev1.NodeMemoryPressure, 4}},
 }
 
 // OwnSignals returns weir's own signals of amounts.
-func OwnSignals() []Signal { return []Signal{MemAvailable, SwapAvailable} }
+func OwnSignals() []Signal { return names(ownSignals) }
 
 // Signals returns the kubelet's signals in the order in which they are acted on. Memory always comes
 // first; otherwise a hard threshold of any signal comes before a soft one (see sortThresholds).
 // Pressure signals of memory follow the two signals of memory; those of cpu and io are last.
-func Signals() []Signal {
-	list := make([]Signal, len(signals))
-	for i := range signals {
-		list[i] = signals[i].Signal
+func Signals() []Signal { return names(signals) }
+
+func names(of []knownSignal) []Signal {
+	list := make([]Signal, len(of))
+	for i := range of {
+		list[i] = of[i].Signal
 	}
 	return list
 }
 
 // traits returns the properties of a signal; the zero value for an unknown signal.
 func (s Signal) traits() signalTraits {
-	for _, list := range [...][]struct {
-		Signal
-		signalTraits
-	}{signals, ownSignals} {
+	for _, list := range [...][]knownSignal{signals, ownSignals} {
 		for i := range list {
 			if list[i].Signal == s {
 				return list[i].signalTraits
