@@ -129,6 +129,15 @@ const (
 	Ephemeral      // added for debugging
 )
 
+// InitRole returns the role of an init container with the given restartPolicy, which may be nil:
+// Sidecar or Init. P is Kubernetes' type of it.
+func InitRole[P ~string](restartPolicy *P) Role {
+	if restartPolicy != nil && *restartPolicy == "Always" {
+		return Sidecar
+	}
+	return Init
+}
+
 // ContainerState is a container's state.
 type ContainerState uint8
 

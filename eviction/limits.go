@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // The values of Kill.Signal for limits of local storage, which are the kubelet's names.
@@ -114,8 +116,7 @@ func storageLimit(pod *corev1.Pod, name string, r Rules) resource.Quantity {
 	}
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
-		restartable := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
-		if c.Name == name && restartable && !r.IgnoreSidecarLimits {
+		if c.Name == name && cluster.InitRole(c.RestartPolicy) == cluster.Sidecar && !r.IgnoreSidecarLimits {
 			return c.Resources.Limits[corev1.ResourceEphemeralStorage].DeepCopy()
 		}
 	}

@@ -111,11 +111,8 @@ func FromPod(p *corev1.Pod) *PodResources {
 		to.PodLevel.Requests, to.PodLevel.Limits = amounts(r.Requests), amounts(r.Limits)
 	}
 	for i := range p.Spec.InitContainers {
-		role := cluster.Init
-		if always := p.Spec.InitContainers[i].RestartPolicy; always != nil && *always == corev1.ContainerRestartPolicyAlways {
-			role = cluster.Sidecar
-		}
-		to.Containers = append(to.Containers, newContainer(&p.Spec.InitContainers[i], role, p.Status.InitContainerStatuses))
+		c := &p.Spec.InitContainers[i]
+		to.Containers = append(to.Containers, newContainer(c, cluster.InitRole(c.RestartPolicy), p.Status.InitContainerStatuses))
 	}
 	for i := range p.Spec.Containers {
 		to.Containers = append(to.Containers, newContainer(&p.Spec.Containers[i], cluster.Regular, p.Status.ContainerStatuses))

@@ -80,11 +80,7 @@ func podFacts(p *v1.Pod, knownAt time.Time, shared *pool) *cluster.Pod {
 	f.Containers = make([]cluster.Container, 0, len(p.Spec.InitContainers)+len(p.Spec.Containers)+len(p.Spec.EphemeralContainers))
 	for i := range p.Spec.InitContainers {
 		c := &p.Spec.InitContainers[i]
-		role := cluster.Init
-		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
-			role = cluster.Sidecar
-		}
-		f.Containers = append(f.Containers, containerFacts(c.Name, role, &c.Resources, p.Status.InitContainerStatuses, shared))
+		f.Containers = append(f.Containers, containerFacts(c.Name, cluster.InitRole(c.RestartPolicy), &c.Resources, p.Status.InitContainerStatuses, shared))
 	}
 	for i := range p.Spec.Containers {
 		c := &p.Spec.Containers[i]
