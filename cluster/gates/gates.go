@@ -49,9 +49,9 @@ type Gates struct {
 	certain bool            // gates that are not in known have their defaults
 }
 
-// New returns the gates of a component. release is its version, like v1.37.2; if it is not one, the
-// newest release is assumed. known are the gates of which the component says whether they are on.
-// complete says that all others have their defaults.
+// New returns the gates of a component. release is the component's version, like v1.37.2; if it
+// cannot be parsed, the newest release is assumed. known has the gates that the component reports,
+// and whether each is on. If complete is set, all other gates have their defaults.
 func New(release string, known map[string]bool, complete bool) Gates {
 	g := Gates{known: known}
 	if v, err := version.ParseGeneric(release); err == nil && v.Major() == 1 {
@@ -76,8 +76,8 @@ func (g Gates) On(name Gate) bool {
 	return on
 }
 
-// Assumed returns a sentence about the gates of the list whose state is assumed; empty if there are
-// none.
+// Assumed returns a sentence that names the gates in list whose state is assumed, not read. It is
+// empty if there is no such gate.
 func (g Gates) Assumed(list ...Gate) string {
 	var texts []string
 	for _, name := range list {

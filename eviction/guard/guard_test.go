@@ -181,8 +181,8 @@ func TestAPodThatDoesNotEndIsPassedOver(t *testing.T) {
 		}
 	}
 	stays := func(n *node) { n.lingers, n.linger = "app", time.Hour }
-	f("told before", execute.Evict, ends(3600), execute.Terminating)
-	f("told before, as soon as can be", execute.Kill, ends(1), execute.Terminating)
+	f("terminating", execute.Evict, ends(3600), execute.Terminating)
+	f("terminating, with the shortest grace period", execute.Kill, ends(1), execute.Terminating)
 	f("evicted", execute.Evict, stays, execute.Evicted)
 	f("killed", execute.Kill, stays, execute.Killed)
 }

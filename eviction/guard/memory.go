@@ -64,8 +64,8 @@ func withAvailable(levels []memoryLevel, d *eviction.Decision) []memoryLevel {
 	return kept
 }
 
-// pollMemory calls found when a memory threshold becomes met, or a hard one ends. It reads the working sets at
-// the pace of what could cross a threshold next, until ctx ends.
+// pollMemory calls found when a memory threshold becomes met, or a hard one ends. It reads the
+// working sets at the pace of what could cross a threshold next, until ctx ends.
 func (g *Guard) pollMemory(ctx context.Context, found func(notify.NoticeSource)) {
 	p := newPace(runtime.NumCPU())
 	timer := time.NewTimer(0)

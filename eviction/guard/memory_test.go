@@ -12,9 +12,9 @@ import (
 	"github.com/weir-metrics/weir/eviction/notify"
 )
 
-// polled is a node whose memory is polled. Its working set is that of the node and offset, because
-// a poll may read another file than a round.
-type polled struct {
+// polledNode is a node whose memory is polled. A poll reads the node's working set plus offset,
+// because a poll may read another file than a round.
+type polledNode struct {
 	*node
 	*Guard
 	offset  int64
@@ -23,10 +23,10 @@ type polled struct {
 	notices []notify.NoticeSource
 }
 
-// newPolled returns a node that is polled until the end of the test. Each notice is followed by a
+// newPolledNode returns a node that is polled until the end of the test. Each notice is followed by a
 // round that ends 2 ms later.
-func newPolled(t *testing.T, config eviction.ThresholdConfig) *polled {
-	p := &polled{node: newNode(t), offset: 100 * mib}
+func newPolledNode(t *testing.T, config eviction.ThresholdConfig) *polledNode {
+	p := &polledNode{node: newNode(t), offset: 100 * mib}
 	p.pod("app", gib)
 	p.Guard = p.guard(execute.Observe, config, func(o *Options) {
 		o.WorkingSet = func(eviction.Signal) (int64, error) {
@@ -56,8 +56,8 @@ func newPolled(t *testing.T, config eviction.ThresholdConfig) *polled {
 	return p
 }
 
-// free sets what is free, and waits.
-func (p *polled) setFree(n uint64, wait time.Duration) {
+// setFree sets the free memory, and waits.
+func (p *polledNode) setFree(n uint64, wait time.Duration) {
 	p.mu.Lock()
 	p.free = n
 	p.mu.Unlock()
@@ -65,8 +65,8 @@ func (p *polled) setFree(n uint64, wait time.Duration) {
 	synctest.Wait()
 }
 
-// told returns the notices since the last call, and whether they were of a threshold that is met.
-func (p *polled) told() (list []string) {
+// newNotices returns the notices since the last call: each threshold, and whether it is met or ended.
+func (p *polledNode) newNotices() (list []string) {
 	for _, s := range p.notices {
 		word := " ended"
 		if s.Crossing.Above() {
@@ -80,21 +80,21 @@ func (p *polled) told() (list []string) {
 
 func TestPollsFindACrossing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPolled(t, hardMemory)
+		p := newPolledNode(t, hardMemory)
 		p.setFree(gib, time.Second)
-		diff(t, "at the threshold", []string(nil), p.told())
+		diff(t, "at the threshold", []string(nil), p.newNotices())
 		p.setFree(gib-1, time.Second)
-		diff(t, "below it", []string{"memory.available<1Gi met"}, p.told())
+		diff(t, "below it", []string{"memory.available<1Gi met"}, p.newNotices())
 		r := p.Last()
 		if r.Decision.Outcome != eviction.OutcomeEvict || r.Notice.Sources[0].Crossing.WorkingSet != 7*gib+1 || r.Notice.Sources[0].Crossing.Figure != 7*gib {
 			t.Errorf("got %v on notice of %v", r.Decision.Outcome, r.Notice)
 		}
 		p.setFree(gib/2, time.Second)
-		diff(t, "further below", []string(nil), p.told())
+		diff(t, "further below", []string(nil), p.newNotices())
 		p.setFree(2*gib, time.Second)
-		diff(t, "above it", []string{"memory.available<1Gi ended"}, p.told())
+		diff(t, "above it", []string{"memory.available<1Gi ended"}, p.newNotices())
 		p.setFree(gib/2, time.Second)
-		diff(t, "below it again", []string{"memory.available<1Gi met"}, p.told())
+		diff(t, "below it again", []string{"memory.available<1Gi met"}, p.newNotices())
 	})
 }
 
@@ -102,15 +102,15 @@ func TestPollsFindACrossing(t *testing.T) {
 // again and again: each round corrects it.
 func TestThePollsAreOfTheLastRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPolled(t, hardMemory)
+		p := newPolledNode(t, hardMemory)
 		p.setFree(gib+mib, time.Second)
 		p.mu.Lock()
 		p.offset += 2 * mib // now the polls see the threshold crossed, and rounds do not
 		p.mu.Unlock()
 		p.setFree(gib+mib, 10*time.Second)
-		diff(t, "with a difference", []string{"memory.available<1Gi met"}, p.told())
+		diff(t, "with a difference", []string{"memory.available<1Gi met"}, p.newNotices())
 		p.setFree(gib-mib, time.Second)
-		diff(t, "below it", []string{"memory.available<1Gi met"}, p.told())
+		diff(t, "below it", []string{"memory.available<1Gi met"}, p.newNotices())
 	})
 }
 
@@ -118,20 +118,20 @@ func TestThePollsAreOfTheLastRound(t *testing.T) {
 // kubelet, does not begin the grace period again.
 func TestTheEndOfASoftThresholdIsLeftToTheTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPolled(t, softMemory)
+		p := newPolledNode(t, softMemory)
 		p.setFree(gib/2, time.Second)
-		diff(t, "below it", []string{"memory.available<1Gi for 30s met"}, p.told())
+		diff(t, "below it", []string{"memory.available<1Gi for 30s met"}, p.newNotices())
 		since := p.Last().Decision.Thresholds[0].Since
 		p.setFree(2*gib, 5*time.Second)
 		p.setFree(gib/2, 5*time.Second)
-		diff(t, "a break", []string(nil), p.told())
+		diff(t, "a break", []string(nil), p.newNotices())
 		if r := p.timer(p.Guard); !r.Decision.Thresholds[0].Since.Equal(since) {
 			t.Error("the break began the grace period again")
 		}
 		p.setFree(2*gib, 0)
 		p.timer(p.Guard)
 		p.setFree(gib/2, time.Second)
-		diff(t, "after a break that a round saw", []string{"memory.available<1Gi for 30s met"}, p.told())
+		diff(t, "after a break that a round saw", []string{"memory.available<1Gi for 30s met"}, p.newNotices())
 	})
 }
 
@@ -140,10 +140,10 @@ func TestAHardThresholdAfterASoftOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := softMemory
 		config.EvictionHard = map[string]string{"memory.available": "200Mi"}
-		p := newPolled(t, config)
+		p := newPolledNode(t, config)
 		p.setFree(gib/2, time.Second)
 		p.setFree(100*mib, time.Second)
-		diff(t, "notices", []string{"memory.available<1Gi for 30s met", "memory.available<200Mi met"}, p.told())
+		diff(t, "notices", []string{"memory.available<1Gi for 30s met", "memory.available<200Mi met"}, p.newNotices())
 	})
 }
 
@@ -151,12 +151,12 @@ func TestAHardThresholdAfterASoftOne(t *testing.T) {
 // figure to compare with.
 func TestPollsThatFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPolled(t, hardMemory)
+		p := newPolledNode(t, hardMemory)
 		p.mu.Lock()
 		p.err, p.polls = errors.New("no meminfo"), 0
 		p.mu.Unlock()
 		p.setFree(gib/2, time.Second)
-		diff(t, "notices", []string(nil), p.told())
+		diff(t, "notices", []string(nil), p.newNotices())
 		if p.polls == 0 {
 			t.Error("not tried again")
 		}

@@ -56,8 +56,8 @@ func crossingDelay(f fill, crossed, offset time.Duration, next pauses) (delay ti
 	}
 }
 
-// paced returns the pauses of a guard of two processors, whose reads take cost.
-func paced(cost time.Duration) pauses {
+// guardPauses returns the pauses of a guard on two processors, whose reads take cost.
+func guardPauses(cost time.Duration) pauses {
 	p := newPace(2)
 	p.cost = cost
 	return func(at time.Time, workingSet, limit int64) time.Duration {
@@ -66,8 +66,8 @@ func paced(cost time.Duration) pauses {
 	}
 }
 
-// timed returns the pauses of the guard without polls, and of the kubelet.
-func timed(time.Time, int64, int64) time.Duration { return 10 * time.Second }
+// timerPauses returns the pauses of the guard without polls, and of the kubelet.
+func timerPauses(time.Time, int64, int64) time.Duration { return 10 * time.Second }
 
 // likeEarlyoom returns the pauses of earlyoom 1.8: what is left by 6000 MiB/s, but 100 ms to 1 s.
 func likeEarlyoom(_ time.Time, workingSet, limit int64) time.Duration {
@@ -83,7 +83,7 @@ func TestCrossingsAreFoundInTime(t *testing.T) {
 	for _, f := range fills {
 		crossed := f.crossing()
 		fmt.Fprint(w, f.name)
-		for i, kind := range []func() pauses{func() pauses { return timed }, func() pauses { return likeEarlyoom }, func() pauses { return paced(20 * time.Microsecond) }} {
+		for i, kind := range []func() pauses{func() pauses { return timerPauses }, func() pauses { return likeEarlyoom }, func() pauses { return guardPauses(20 * time.Microsecond) }} {
 			var sum, most time.Duration
 			all := 0
 			const offsets = 100

@@ -15,19 +15,19 @@
 //   - StallTrigger: tasks stall for more than a part of a window, on the whole node
 //     (/proc/pressure) or in a cgroup of version 2 (*.pressure).
 //   - The caller itself, with Notify: its polls of memory (MemoryPoll), and of disks and process ids
-//     (Poll), of which the kernel gives no notice.
+//     (Poll). The kernel gives no notice of disks and process ids.
 //   - The timer: Run calls the function at least every Options.MaxInterval.
 //
 // Notices that come at the same time lead to one call. Notices that come during a call lead to one
 // more call, because the read of the current call may be too early for them. The first call of a
 // burst is made at once, the next one after Options.MinInterval or later.
 //
-// The package does not use what the kernel tells of memory. The event of version 1
-// (cgroup.event_control) is of the usage, which includes the page cache that the kernel can drop:
-// the figure to register changes all the time, and on a node full of page cache the usage does not
-// grow with the working set. It also needs a cgroup file system that may be written. Version 2 has
-// no such event. Its memory.events changes when a cgroup reaches a limit: too late for the node, and
-// all the time for a pod whose page cache fills its limit.
+// The package does not use the kernel's notices of memory. That of cgroup version 1
+// (cgroup.event_control) counts the usage, which includes the page cache that the kernel can drop.
+// The figure to register therefore changes with the page cache, and on a node full of page cache the
+// usage does not grow with the working set. It also needs a cgroup file system that may be written.
+// Version 2 has no such notice. Its memory.events changes when a cgroup reaches its limit. For the
+// node that is too late. For a pod whose page cache fills its limit, it changes continuously.
 //
 // On systems other than Linux there is only the timer.
 //

@@ -48,7 +48,8 @@ type StallTrigger struct {
 // averages at this interval.
 const stallWindow = 2 * time.Second
 
-// WatchFor returns what to watch for an eviction threshold: a MemoryPoll for memory, a StallTrigger of the whole node for a pressure signal. It returns an error for any other signal.
+// WatchFor returns what to watch for an eviction threshold: a MemoryPoll for memory, a StallTrigger of
+// the whole node for a pressure signal. It returns an error for any other signal.
 //
 // The trigger has the signal's share of a window of 2 s. The kernel computes its averages from
 // samples of 2 s, and an average rises past a figure only if a sample is above the figure. The
