@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,10 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -139,14 +136,10 @@ func openAutoscaling(ctx context.Context, w *process) (http.Handler, error) {
 		return nil, err
 	}
 	metrics := newPodMetrics(w)
-	release, known, err := askGates(ctx, clients.kube.Discovery().RESTClient())
-	if err != nil {
-		w.log.Info("not all feature gates of the cluster can be read, so decisions about autoscalers assume their defaults", zap.String("release", release), zap.Error(err))
-	}
-	on := p.Autoscalers.gates(release, known)
-	settings := p.Autoscalers.settings(on)
+	settings := newClusterSettings(&p.Autoscalers, clients.kube.Discovery().RESTClient(), w.log)
+	w.add(Part{Name: "the cluster's feature gates", Run: settings.run})
 	o := autoscaling.Options{Evaluator: &evaluate.Evaluator{
-		PodMetrics: metrics, Scales: clients.scales, Settings: &settings, Gates: &on,
+		PodMetrics: metrics, Scales: clients.scales, Settings: settings.now,
 		PodMetricsAt: func(at time.Time) (evaluate.PodMetrics, error) { return metrics.At(at) },
 	}, Read: clients.read}
 	if p.Autoscalers.runs() {
@@ -159,7 +152,7 @@ func openAutoscaling(ctx context.Context, w *process) (http.Handler, error) {
 		}
 		w.scaler, err = controller.New(controller.Options{
 			Watcher: watch, Client: clients.kube, Autoscalers: clients.autoscalers, Scales: clients.scales, Act: p.Autoscalers.Act, Shadow: p.Autoscalers.Shadow,
-			Metrics: metrics, IsLeader: w.isLeader, Settings: &settings, Gates: &on,
+			Metrics: metrics, IsLeader: w.isLeader, Settings: settings.now,
 			Period: p.Autoscalers.Period, PeekInterval: time.Second, Workers: p.Autoscalers.Workers, Resolution: p.Resolution,
 			RecordTarget: w.record, Registerer: w.registry, Logger: w.log,
 		})
@@ -167,37 +160,15 @@ func openAutoscaling(ctx context.Context, w *process) (http.Handler, error) {
 			return nil, fmt.Errorf("decide about autoscalers: %w", err)
 		}
 		// It ends before the election, so no other replica acts while this one does.
-		w.add(Part{Name: "autoscaler controller", Run: w.scaler.Run, EndsFirst: true})
+		w.add(Part{Name: "autoscaler controller", EndsFirst: true, Run: func(ctx context.Context) error {
+			if !settings.awaitAnswer(ctx) {
+				return nil
+			}
+			return w.scaler.Run(ctx)
+		}})
 		o.Explain, o.Memory = w.scaler.Explain, w.scaler.Memory
 	}
 	return autoscaling.NewHandler(o), nil
-}
-
-// askGatesTimeout limits each of the two requests for a cluster's feature gates.
-const askGatesTimeout = 5 * time.Second
-
-// askGates returns the release of the API server, and the feature gates that its /metrics has. They
-// are taken for those of kube-controller-manager, which no other program can read. Everybody may
-// read the release, but /metrics only with the right get on it. What is read is valid even if there
-// is an error.
-func askGates(ctx context.Context, api rest.Interface) (release string, known map[string]bool, err error) {
-	get := func(path string) ([]byte, error) {
-		ctx, cancel := context.WithTimeout(ctx, askGatesTimeout)
-		defer cancel()
-		return api.Get().AbsPath(path).MaxRetries(0).Do(ctx).Raw()
-	}
-	body, err := get("/version")
-	if err != nil {
-		return "", nil, fmt.Errorf("ask the API server for its version: %w", err)
-	}
-	var answer version.Info
-	if err := json.Unmarshal(body, &answer); err != nil {
-		return "", nil, fmt.Errorf("parse the API server's version: %w", err)
-	}
-	if body, err = get("/metrics"); err != nil {
-		return answer.GitVersion, nil, fmt.Errorf("ask the API server for its metrics: %w", err)
-	}
-	return answer.GitVersion, gates.ParseMetrics(body), nil
 }
 
 // wholeCluster reports whether weir watches a whole cluster. An agent watches only the pods of its

@@ -23,13 +23,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/client/cli"
-	"github.com/weir-metrics/weir/cluster/gates"
 	"github.com/weir-metrics/weir/recording"
 )
 
@@ -277,44 +274,3 @@ spec:
   - type: Resource
     resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}
 `
-
-// TestSettingsFollowTheCluster checks that the feature gates are the cluster's, unless a flag gives
-// one, and that assumed ones are named.
-func TestSettingsFollowTheCluster(t *testing.T) {
-	metrics := ""
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.URL.Path == "/version":
-			fmt.Fprint(w, `{"major":"1","minor":"36","gitVersion":"v1.36.3"}`)
-		case r.URL.Path == "/metrics" && metrics != "":
-			fmt.Fprint(w, metrics)
-		default:
-			w.WriteHeader(http.StatusForbidden)
-		}
-	}))
-	defer api.Close()
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: api.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	read := func(p autoscalerPlan) (bool, string, error) {
-		release, known, err := askGates(t.Context(), client.Discovery().RESTClient())
-		on := p.gates(release, known)
-		return p.settings(on).ScaleToZero, on.Assumed(gates.ScaleToZero), err
-	}
-	zero, assumed, err := read(autoscalerPlan{})
-	if zero || !strings.Contains(assumed, "HPAScaleToZero is off, the default of Kubernetes 1.36") || err == nil || !strings.Contains(err.Error(), "metrics") {
-		t.Errorf("version 1.36 alone: %v, %q, %v", zero, assumed, err)
-	}
-	if zero, assumed, _ = read(autoscalerPlan{ScaleToZero: new(true)}); !zero || assumed != "" {
-		t.Errorf("with the flag: %v, %q", zero, assumed)
-	}
-	metrics = "kubernetes_feature_enabled{name=\"HPAScaleToZero\",stage=\"ALPHA\"} 1\n"
-	if zero, assumed, err = read(autoscalerPlan{}); !zero || assumed != "" || err != nil {
-		t.Errorf("with the gate on: %v, %q, %v", zero, assumed, err)
-	}
-	api.Close()
-	if zero, assumed, err = read(autoscalerPlan{}); !zero || !strings.Contains(assumed, "version is not known") || err == nil {
-		t.Errorf("without an API server: %v, %q, %v", zero, assumed, err)
-	}
-}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 	"github.com/weir-metrics/weir/autoscaler/watcher"
@@ -55,21 +56,28 @@ func (o *scalingObject) precedes(other *scalingObject) bool {
 	return o.name < other.name
 }
 
-// newAutoscalerObject returns an Autoscaler for the catalog. Unless scaling to zero is enabled,
-// minReplicas 0 counts as 1, because nothing would scale the target up from zero.
-func newAutoscalerObject(a *v1alpha1.Autoscaler, toZero bool) *scalingObject {
+// newAutoscalerObject returns an Autoscaler for the catalog.
+func newAutoscalerObject(a *v1alpha1.Autoscaler) *scalingObject {
 	mode := decisionreport.Active
 	if a.Spec.Dry() {
 		mode = decisionreport.DryRun
 	}
-	spec, note := a.Spec.HorizontalPodAutoscalerSpec, ""
-	if *spec.MinReplicas < 1 && !toZero {
-		spec.MinReplicas, note = new(int32(1)), "minReplicas of 0 counts as 1: the feature gate HPAScaleToZero is off, and weir runs without --autoscaler-scale-to-zero."
-	}
 	return &scalingObject{
 		objectKey: objectKey{v1alpha1.Kind, a.Namespace, a.Name}, uid: a.UID, created: a.CreationTimestamp.Time, mode: mode,
-		spec: &spec, note: note, autoscaler: a,
+		spec: &a.Spec.HorizontalPodAutoscalerSpec, autoscaler: a,
 	}
+}
+
+// withSettings returns an Autoscaler as weir follows it with these settings. Unless they allow
+// scaling to zero, minReplicas 0 counts as 1, because nothing would scale the target up from zero.
+func (o *scalingObject) withSettings(s *autoscaler.Settings) *scalingObject {
+	if s.ScaleToZero || *o.spec.MinReplicas > 0 {
+		return o
+	}
+	followed, spec := *o, *o.spec
+	spec.MinReplicas = new(int32(1))
+	followed.spec, followed.note = &spec, "minReplicas of 0 counts as 1: the feature gate HPAScaleToZero is off, and weir runs without --autoscaler-scale-to-zero."
+	return &followed
 }
 
 // newHPAObject returns a HorizontalPodAutoscaler for the catalog. If it is not shadowed, only its

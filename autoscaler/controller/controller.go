@@ -72,9 +72,8 @@ func (c *Controller) watch(w *watcher.Watcher) {
 	if !c.opts.Act {
 		return
 	}
-	toZero := c.opts.Settings.ScaleToZero
 	w.HandleAutoscalers(watcher.Handler[v1alpha1.Autoscaler]{
-		Set:    func(a *v1alpha1.Autoscaler) { c.catalog.setObject(newAutoscalerObject(a, toZero)) },
+		Set:    func(a *v1alpha1.Autoscaler) { c.catalog.setObject(newAutoscalerObject(a)) },
 		Delete: func(n types.NamespacedName) { c.catalog.deleteObject(objectKey{v1alpha1.Kind, n.Namespace, n.Name}) },
 		Listed: func() { c.catalog.setListed(v1alpha1.Kind) },
 	})

@@ -63,7 +63,7 @@ func BenchmarkSync10000(b *testing.B) {
 					ObjectMeta: metav1.ObjectMeta{Namespace: fmt.Sprintf("ns%d", n), Name: fmt.Sprintf("web%d", n), UID: types.UID(fmt.Sprint(n)), CreationTimestamp: metav1.NewTime(at(n))},
 					Spec:       v1alpha1.AutoscalerSpec{HorizontalPodAutoscalerSpec: halfACore("web"), Mode: mode},
 				}
-				all = append(all, newAutoscalerObject(a, false))
+				all = append(all, newAutoscalerObject(a))
 			}
 			for _, o := range all {
 				c.catalog.setObject(o)

@@ -38,10 +38,10 @@ type Options struct {
 	Metrics evaluate.PodMetrics
 	// IsLeader reports whether this replica writes. Default: it always writes.
 	IsLeader func() bool
-	// Settings apply to all decisions. Default: the settings of Kubernetes.
-	Settings *autoscaler.Settings
-	// Gates are the feature gates of Settings, for reports. Default: none.
-	Gates *gates.Gates
+	// Settings returns the settings of a decision, and the feature gates that they follow, for its
+	// report. The gates may be nil. What it returns must not change later. Default:
+	// autoscaler.DefaultSettings, without gates.
+	Settings func() (*autoscaler.Settings, *gates.Gates)
 
 	// Period is the time between two decisions about one object. Default: 15s.
 	Period time.Duration
@@ -81,7 +81,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Settings == nil {
 		s := autoscaler.DefaultSettings()
-		o.Settings = &s
+		o.Settings = func() (*autoscaler.Settings, *gates.Gates) { return &s, nil }
 	}
 	o.Workers = cmp.Or(o.Workers, 5)
 	o.Period = cmp.Or(o.Period, 15*time.Second)

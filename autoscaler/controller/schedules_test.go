@@ -22,6 +22,7 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+	"github.com/weir-metrics/weir/cluster/gates"
 	"github.com/weir-metrics/weir/recording"
 )
 
@@ -394,7 +395,7 @@ func TestZeroIsOne(t *testing.T) {
 	staged(t, func(s *stage) {
 		settings := autoscaler.DefaultSettings()
 		settings.ScaleToZero = false
-		s.options.Settings = &settings
+		s.options.Settings = func() (*autoscaler.Settings, *gates.Gates) { return &settings, nil }
 		s.fixture.set("web", 2, 0)
 		s.scaler("web", func(a *v1alpha1.Autoscaler) {
 			shrinks(0, 15)(a)

@@ -33,6 +33,7 @@ type changeContext struct {
 // controller. It changes nothing.
 func (c *Controller) shadowHPA(ctx context.Context, o *scalingObject, e *entry, changes []controllerChange) {
 	l := c.readTarget(ctx, o, e, o.status)
+	l.Settings, l.gates = c.opts.Settings()
 	if ctx.Err() == context.Canceled {
 		return // the process ends
 	}
@@ -45,7 +46,7 @@ func (c *Controller) shadowHPA(ctx context.Context, o *scalingObject, e *entry, 
 	var found []comparison
 	if l.ScaleErr == nil {
 		if l.Now.Sub(e.seenAt) > lookBack {
-			found = e.comparer.addGap(l.Now.Add(c.memoryLength(o)))
+			found = e.comparer.addGap(l.Now.Add(memoryLength(o, l.Settings)))
 		}
 		e.seenAt = l.Now
 		for _, b := range e.openChanges {
@@ -87,8 +88,8 @@ func (c *Controller) shadowHPA(ctx context.Context, o *scalingObject, e *entry, 
 
 // memoryLength returns how long weir must observe a target until its memory is as long as the
 // controller's.
-func (c *Controller) memoryLength(o *scalingObject) time.Duration {
-	d := longestWindow(o.spec, c.opts.Settings)
+func memoryLength(o *scalingObject, s *autoscaler.Settings) time.Duration {
+	d := longestWindow(o.spec, s)
 	if b := o.spec.Behavior; b != nil {
 		d = max(d, longestPeriod(b.ScaleUp), longestPeriod(b.ScaleDown))
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+	"github.com/weir-metrics/weir/cluster/gates"
 )
 
 // sync decides about an object and carries the decision out. It returns the time until the next
@@ -47,8 +48,11 @@ func (c *Controller) sync(ctx context.Context, k objectKey) time.Duration {
 // decideAndAct decides about an Autoscaler and carries the decision out if this replica leads.
 func (c *Controller) decideAndAct(ctx context.Context, o *scalingObject, e *entry) {
 	leads := c.opts.IsLeader()
+	settings, on := c.opts.Settings()
+	o = o.withSettings(settings)
 	status := e.latestStatus(o, leads)
 	l := c.readTarget(ctx, o, e, &status.HorizontalPodAutoscalerStatus)
+	l.Settings, l.gates = settings, on
 	if ctx.Err() == context.Canceled {
 		return // the process is stopping
 	}
@@ -94,7 +98,7 @@ func (c *Controller) decideAndAct(ctx context.Context, o *scalingObject, e *entr
 	}
 	c.writeEvents(o, d, done, wrote)
 	c.publishStatus(ctx, statusUpdate{
-		object: o, record: t, completion: done, old: status, entry: e, wrote: wrote, settings: c.opts.Settings, scaleUnknown: l.ScaleErr != nil,
+		object: o, record: t, completion: done, old: status, entry: e, wrote: wrote, settings: settings, scaleUnknown: l.ScaleErr != nil,
 	})
 }
 
@@ -202,11 +206,12 @@ func (c *Controller) publishStatus(ctx context.Context, r statusUpdate) {
 type targetState struct {
 	autoscaler.Input
 	handle *scaleclient.Handle
+	gates  *gates.Gates // of Settings; may be nil
 }
 
-// readTarget reads all inputs of a decision, except the memory.
+// readTarget reads all inputs of a decision, except the memory and the settings.
 func (c *Controller) readTarget(ctx context.Context, o *scalingObject, e *entry, status *autoscalingv2.HorizontalPodAutoscalerStatus) *targetState {
-	l := &targetState{Input: autoscaler.Input{Settings: c.opts.Settings, Object: o.namespacedName(), Spec: o.spec, Status: status}}
+	l := &targetState{Input: autoscaler.Input{Object: o.namespacedName(), Spec: o.spec, Status: status}}
 	l.Scale, l.handle, l.ScaleErr = c.opts.Scales.Get(ctx, o.namespace, o.spec.ScaleTargetRef)
 	l.Now = time.Now()
 	if l.ScaleErr != nil {
@@ -264,7 +269,7 @@ func (c *Controller) neverWrites(k objectKey) bool {
 // newDecisionRecord returns a decision with what its report needs.
 func (c *Controller) newDecisionRecord(o *scalingObject, l *targetState, d *autoscaler.Decision) *decisionRecord {
 	t := &decisionRecord{decision: d, note: o.note, context: decisionreport.Context{
-		Kind: o.kind, Mode: o.mode, Target: o.spec.ScaleTargetRef.Kind + "/" + o.spec.ScaleTargetRef.Name, Max: o.spec.MaxReplicas, Min: 1, Gates: c.opts.Gates,
+		Kind: o.kind, Mode: o.mode, Target: o.spec.ScaleTargetRef.Kind + "/" + o.spec.ScaleTargetRef.Name, Max: o.spec.MaxReplicas, Min: 1, Gates: l.gates,
 	}}
 	if o.spec.MinReplicas != nil {
 		t.context.Min = *o.spec.MinReplicas

@@ -37,10 +37,10 @@ type Evaluator struct {
 	PodMetricsAt func(at time.Time) (PodMetrics, error)
 	// Scales reads the scale of the target. Required.
 	Scales scaleclient.ScaleReader
-	// Settings apply to all autoscalers. Default: autoscaler.DefaultSettings.
-	Settings *autoscaler.Settings
-	// Gates are the feature gates of Settings, for reports. Default: none.
-	Gates *gates.Gates
+	// Settings returns the settings of a decision, and the feature gates that they follow, for its
+	// report. The gates may be nil. What it returns must not change later. Default:
+	// autoscaler.DefaultSettings, without gates.
+	Settings func() (*autoscaler.Settings, *gates.Gates)
 	// Now returns the current time. Default time.Now.
 	Now func() time.Time
 }
@@ -75,16 +75,16 @@ func (e *Evaluator) Evaluate(ctx context.Context, object types.NamespacedName, s
 	if err != nil {
 		return nil, err
 	}
-	settings := e.Settings
-	if settings == nil {
-		defaults := autoscaler.DefaultSettings()
-		settings = &defaults
+	defaults := autoscaler.DefaultSettings()
+	settings, on := &defaults, (*gates.Gates)(nil)
+	if e.Settings != nil {
+		settings, on = e.Settings()
 	}
 	in := &autoscaler.Input{Now: now, Settings: settings, Object: object, Spec: spec, Status: o.Status, ReadMetric: unreadMetric}
 	if in.Status == nil {
 		in.Status = &autoscalingv2.HorizontalPodAutoscalerStatus{}
 	}
-	res := &EvaluatedDecision{Context: decisionreport.Context{Input: in, NoMemory: o.Memory == nil, Notes: notes, Gates: e.Gates}}
+	res := &EvaluatedDecision{Context: decisionreport.Context{Input: in, NoMemory: o.Memory == nil, Notes: notes, Gates: on}}
 	e.fillInput(ctx, source, in, o)
 	if o.Memory != nil {
 		in.Memory = *o.Memory
