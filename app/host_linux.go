@@ -94,10 +94,16 @@ func openMachine(p *hostPlan, pods nodePods, log *zap.Logger) (*machine, error) 
 			return eviction.Cgroups{Mount: mount, Pods: string(pods)}
 		},
 		workingSet: func(of eviction.Signal) (int64, error) {
-			if of == eviction.MemoryAvailable {
+			switch of {
+			case eviction.MemoryAvailable:
 				return workingSets.Node()
+			case eviction.MemAvailable:
+				return workingSets.Unavailable()
+			case eviction.SwapAvailable:
+				return workingSets.Swap()
+			default:
+				return workingSets.Pods()
 			}
-			return workingSets.Pods()
 		},
 		close: func() error { return errors.Join(workingSets.Close(), reader.Close()) },
 	}, nil

@@ -52,7 +52,7 @@ func noticeText(n notify.Notice) string {
 			if s.Crossing.Above() {
 				side = "passed"
 			}
-			words[i] = fmt.Sprintf("%s, as the working set %s %s", m.Name, side, humanize.Bytes(float64(s.Crossing.Figure)))
+			words[i] = fmt.Sprintf("%s, as %s %s %s", m.Name, m.Used(), side, humanize.Bytes(float64(s.Crossing.Figure)))
 		}
 	}
 	return strings.Join(words, "; ")
@@ -63,7 +63,7 @@ func newWatch(w notify.Watch) document.Watch {
 	switch w := w.(type) {
 	case notify.MemoryPoll:
 		return document.Watch{Kind: "Poll", Path: w.Path, Bytes: w.Figure,
-			Message: fmt.Sprintf("%s: the working set passes %s; %s is read at least every second, and more often the nearer that is", w.Name, humanize.Bytes(float64(w.Figure)), w.Path)}
+			Message: fmt.Sprintf("%s: %s passes %s; %s is read at least every second, and more often the nearer that is", w.Name, w.Used(), humanize.Bytes(float64(w.Figure)), w.Path)}
 	case notify.StallTrigger:
 		share := "some"
 		if w.Full {

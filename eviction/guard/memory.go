@@ -20,13 +20,16 @@ type memoryLevel struct {
 	available, workingSet int64
 }
 
+// polledSignals are the signals that Options.WorkingSet reads.
+var polledSignals = append(eviction.OwnSignals(), eviction.MemoryAvailable, eviction.AllocatableMemoryAvailable)
+
 // readWorkingSets returns the levels of the polled signals that have a threshold, without what is
 // available, and the errors of the others.
 func (g *Guard) readWorkingSets() (levels []memoryLevel, err error) {
 	if g.opts.WorkingSet == nil {
 		return nil, nil
 	}
-	for _, s := range [...]eviction.Signal{eviction.MemoryAvailable, eviction.AllocatableMemoryAvailable} {
+	for _, s := range polledSignals {
 		if !g.hasThreshold(s) {
 			continue
 		}
@@ -146,5 +149,5 @@ func memoryPoll(t *eviction.Threshold, r *Round) notify.MemoryPoll {
 			return m
 		}
 	}
-	return notify.MemoryPoll{Name: name}
+	return notify.MemoryPoll{Signal: t.Signal, Name: name}
 }

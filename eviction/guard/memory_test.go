@@ -29,6 +29,11 @@ func newPolledNode(t *testing.T, config eviction.ThresholdConfig) *polledNode {
 	p := &polledNode{node: newNode(t), offset: 100 * mib}
 	p.pod("app", gib)
 	p.Guard = p.guard(execute.Observe, config, func(o *Options) {
+		o.MemoryLeft = func() *eviction.MemoryLeft {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return &eviction.MemoryLeft{At: time.Now(), Available: p.free, Total: 8 * gib, SwapFree: p.free, SwapTotal: 8 * gib}
+		}
 		o.WorkingSet = func(eviction.Signal) (int64, error) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -133,6 +138,24 @@ func TestTheEndOfASoftThresholdIsLeftToTheTimer(t *testing.T) {
 		p.setFree(gib/2, time.Second)
 		diff(t, "after a break that a round saw", []string{"memory.available<1Gi for 30s met"}, p.newNotices())
 	})
+}
+
+// TestPollsFindACrossingOfAnOwnSignal checks that weir's own signals are polled, and that the
+// report names what was crossed.
+func TestPollsFindACrossingOfAnOwnSignal(t *testing.T) {
+	for _, signal := range eviction.OwnSignals() {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPolledNode(t, eviction.ThresholdConfig{OwnSignals: true, EvictionHard: map[string]string{string(signal): "1Gi"}})
+			p.setFree(gib, time.Second)
+			diff(t, "at the threshold", []string(nil), p.newNotices())
+			p.setFree(gib-1, 200*time.Millisecond)
+			diff(t, "below it", []string{string(signal) + "<1Gi met"}, p.newNotices())
+			r := p.Last()
+			if r.Decision.Outcome != eviction.OutcomeEvict || len(r.Watching) != 1 || r.Watching[0] != r.Notice.Sources[0].Watch || len(r.Unwatched) != 0 {
+				t.Errorf("got %v on notice of %+v, watching %+v, unwatched %v", r.Decision.Outcome, r.Notice, r.Watching, r.Unwatched)
+			}
+		})
+	}
 }
 
 // TestAHardThresholdAfterASoftOne checks that both give notice.

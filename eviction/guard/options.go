@@ -28,8 +28,8 @@ type Options struct {
 	Poll func(context.Context) (*stats.Summary, error)
 	// MemoryLeft reads the figures of weir's own signals now. It may be nil, or return nil.
 	MemoryLeft func() *eviction.MemoryLeft
-	// WorkingSet reads the memory in use that takes from a signal of memory, in bytes, with as little
-	// work as possible: it is called up to a hundred times in a second. Only its changes count. If it
+	// WorkingSet reads the memory or swap in use that takes from a signal of memory, in bytes, with as
+	// little work as possible: it is called up to a hundred times in a second. Only its changes count. If it
 	// is nil, memory is read only in rounds.
 	WorkingSet func(eviction.Signal) (int64, error)
 	// Layout returns the fields of eviction.DiskLayout. It is called until it succeeds. If it is nil,

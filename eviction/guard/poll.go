@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,7 +47,7 @@ func (g *Guard) thresholdsChanged(ctx context.Context, last *Round) bool {
 		return false
 	}
 	now := eviction.Decide(&eviction.Input{
-		Now: g.opts.Now(), Settings: g.opts.Settings, Summary: summary, MemoryLeft: g.opts.MemoryLeft(), State: last.Decision.State,
+		Now: g.opts.Now(), Settings: g.opts.Settings, Summary: summary, State: last.Decision.State,
 	})
 	if len(now.Thresholds) != len(last.Decision.Thresholds) {
 		return false // the layout of the disks is not known
@@ -62,7 +61,7 @@ func (g *Guard) thresholdsChanged(ctx context.Context, last *Round) bool {
 	return false
 }
 
-// needsPolling reports whether the kernel gives no notice of a signal.
+// needsPolling reports whether Options.Poll must read a signal.
 func needsPolling(s eviction.Signal) bool {
-	return isDiskSignal(s) || s.Condition() == corev1.NodePIDPressure || slices.Contains(eviction.OwnSignals(), s)
+	return isDiskSignal(s) || s.Condition() == corev1.NodePIDPressure
 }

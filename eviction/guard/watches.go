@@ -41,6 +41,11 @@ func (g *Guard) watches(r *Round) (polls, triggers []notify.Watch, unwatched []e
 		if !polled && !t.Signal.Pressure() {
 			continue
 		}
+		if polled && slices.Contains(eviction.OwnSignals(), t.Signal) { // their figures are not in the summary
+			state := &r.Decision.Thresholds[i]
+			polls = append(polls, notify.MemoryPoll{Signal: t.Signal, Name: t.String(), Path: "/proc/meminfo", Figure: state.Observation.Capacity - state.Limit.Value()})
+			continue
+		}
 		w, err := notify.WatchFor(t, r.Input.Summary, cgroups)
 		switch {
 		case err != nil:

@@ -21,10 +21,13 @@ type Watch interface {
 	key() string
 }
 
-// MemoryPoll is the caller's own poll of a working set: see Notifier.Notify. The kernel gives no
+// MemoryPoll is the caller's own poll of a working set, or of the other uses that Used names: see
+// Notifier.Notify. The kernel gives no
 // such notice: version 2 of cgroups has none, and that of version 1 is of the usage, which includes
 // the page cache that the kernel can drop.
 type MemoryPoll struct {
+	// Signal is the signal of the threshold.
+	Signal eviction.Signal
 	// Name is the threshold.
 	Name string
 	// Path is the file, or the cgroup, that has the working set.
@@ -69,11 +72,23 @@ func WatchFor(t *eviction.Threshold, s *stats.Summary, c eviction.Cgroups) (Watc
 	if err != nil {
 		return nil, err
 	}
-	w := MemoryPoll{Name: t.String(), Path: n.Path, Figure: n.WorkingSet}
+	w := MemoryPoll{Signal: t.Signal, Name: t.String(), Path: n.Path, Figure: n.WorkingSet}
 	if t.Signal == eviction.MemoryAvailable {
 		w.Path = "/proc/meminfo"
 	}
 	return w, nil
+}
+
+// Used returns what the poll reads, for people.
+func (m MemoryPoll) Used() string {
+	switch m.Signal {
+	case eviction.MemAvailable:
+		return "the memory that is not available"
+	case eviction.SwapAvailable:
+		return "the swap in use"
+	default:
+		return "the working set"
+	}
 }
 
 // String returns the name and the file.

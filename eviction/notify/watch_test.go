@@ -33,11 +33,11 @@ func TestOf(t *testing.T) {
 	}{
 		{
 			eviction.Threshold{Signal: eviction.MemoryAvailable, Value: mib(100), Grace: time.Minute},
-			MemoryPoll{"memory.available<100Mi for 1m0s", "/proc/meminfo", 900 << 20},
+			MemoryPoll{eviction.MemoryAvailable, "memory.available<100Mi for 1m0s", "/proc/meminfo", 900 << 20},
 		},
 		{
 			eviction.Threshold{Signal: eviction.AllocatableMemoryAvailable, Value: mib(100)},
-			MemoryPoll{"allocatableMemory.available<100Mi", "/memory/kubepods", 700 << 20},
+			MemoryPoll{eviction.AllocatableMemoryAvailable, "allocatableMemory.available<100Mi", "/memory/kubepods", 700 << 20},
 		},
 		{pressure, StallTrigger{"/proc/pressure/memory", true, 100 * time.Millisecond, 2 * time.Second}},
 	} {

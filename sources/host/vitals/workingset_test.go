@@ -46,7 +46,11 @@ func TestWorkingSets(t *testing.T) {
 		is("pods with more inactive than used", w.Pods, 0)
 		is("node, of AnonPages + Cached + Buffers - Inactive(file)", w.Node, (10+20+1-4)<<20)
 		f.write("proc/meminfo", "MemTotal: 102400 kB\nCached: 1 kB\n")
+		fails("unavailable without MemAvailable", w.Unavailable, nil)
 		fails("node without AnonPages", w.Node, nil)
+		f.write("proc/meminfo", "MemTotal: 8 kB\nMemFree: 1 kB\nMemAvailable: 5 kB\nSwapTotal: 9 kB\nSwapFree: 2 kB\n")
+		is("unavailable", w.Unavailable, 3<<10)
+		is("swap", w.Swap, 7<<10)
 		if err := w.Close(); err != nil {
 			t.Error(err)
 		}
@@ -114,6 +118,22 @@ func BenchmarkWorkingSets(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			if _, err := w.Node(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("unavailable", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := w.Unavailable(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("swap", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := w.Swap(); err != nil {
 				b.Fatal(err)
 			}
 		}
