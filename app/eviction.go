@@ -84,11 +84,15 @@ func openEvictor(ctx context.Context, p *plan, m *machine, pods nodePods, of *in
 			return nil, fmt.Errorf("create API client: %w", err)
 		}
 		o.Pods, x.Client = e.pods, client
+		var recorder record.EventRecorder
 		if e.plan.Events {
-			x.Recorder = e.record(client)
+			recorder = e.record(client)
+			x.Recorder = recorder
 		}
 		if e.plan.Conditions {
-			e.publisher, err = nodeconditions.New(nodeconditions.Options{Client: client, Node: string(e.node), Taint: e.plan.Taints, Logger: o.Logger})
+			e.publisher, err = nodeconditions.New(nodeconditions.Options{
+				Client: client, Node: string(e.node), Taint: e.plan.Taints, Contention: len(e.plan.Contention) > 0, Recorder: recorder, Logger: o.Logger,
+			})
 			if err != nil {
 				return nil, fmt.Errorf("publish the node's pressure: %w", err)
 			}
@@ -128,7 +132,9 @@ func openEvictor(ctx context.Context, p *plan, m *machine, pods nodePods, of *in
 // kubelet's, to say what the kubelet will do. The rules are always the kubelet's.
 func (p *evictionPlan) settings(kubelet *kubeletconfig.Kubelet) *eviction.Settings {
 	if len(p.Thresholds) == 0 && p.Mode == execute.Observe {
-		return &kubelet.Settings
+		shown := kubelet.Settings
+		shown.Contention = p.Contention
+		return &shown
 	}
 	own := p.Settings
 	own.Rules = kubelet.Rules
@@ -174,7 +180,7 @@ func kubeletVersion(ctx context.Context, client kubernetes.Interface, node metri
 	return list.Items[0].Status.NodeInfo.KubeletVersion, nil
 }
 
-// record returns a recorder of Events on pods. It drops Events that it cannot write soon, so that
+// record returns a recorder of Events on pods, and on this node. It drops Events that it cannot write soon, so that
 // no eviction waits for them.
 func (e *evictor) record(client kubernetes.Interface) record.EventRecorder {
 	e.events = record.NewBroadcaster()

@@ -53,6 +53,7 @@ type evictionFlags struct {
 	config      eviction.ThresholdConfig
 	maxPodGrace int32
 	reclaim     string
+	contention  map[string]string
 }
 
 func newEvictionFlags() *evictionFlags {
@@ -75,6 +76,7 @@ func (e *evictionFlags) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&e.Events, "eviction-events", e.Events, "write Events on pods that go or would; all that observe ever writes")
 	f.BoolVar(&e.Conditions, "eviction-publish-conditions", false, "write the node's pressure into its status, as conditions of weir's own types")
 	f.BoolVar(&e.Taints, "eviction-publish-taints", false, "taint the node under pressure as well, with taints of weir's own, which keep new pods away")
+	f.Var(cliflag.NewMapStringString(&e.contention), "eviction-contention", "`memory=PERCENT,io=PERCENT`: how much of the time tasks of this node must stall, over a minute and over 10 s, for the condition of KEP-5394 (SystemMemoryContentionPressure, SystemDiskContentionPressure); no pod is evicted for it")
 	f.StringVar(&e.Kubelet.URL, "kubelet-url", "", "`URL` of this node's kubelet, which is asked for its thresholds (default: port 10250 of $HOST_IP, or else of 127.0.0.1)")
 	f.StringVar(&e.Kubelet.CAFile, "kubelet-certificate-authority", "", "`FILE` of certificates that the kubelet's must lead to (default: the cluster's)")
 	f.BoolVar(&e.Kubelet.Insecure, "kubelet-insecure-tls", false, "accept any certificate of the kubelet; for tests")
@@ -106,6 +108,9 @@ func (e *evictionFlags) compile(in agentEnvironment) (*evictionPlan, error) {
 		return nil, cli.Hintf(cli.Usage(fmt.Errorf("read the eviction thresholds: %w", err)),
 			"Write them as for the kubelet: --eviction-hard='memory.available<200Mi,nodefs.available<10%%' "+
 				"--eviction-soft='memory.available<500Mi' --eviction-soft-grace-period=memory.available=90s")
+	}
+	if p.Contention, err = eviction.ParseContention(e.contention); err != nil {
+		return nil, cli.Hintf(cli.Usage(fmt.Errorf("read --eviction-contention: %w", err)), "Write it as --eviction-contention=memory=40,io=40.")
 	}
 	p.Thresholds, p.MaxPodGraceSeconds, p.Self = own, int64(e.maxPodGrace), in.self
 	if p.Kubelet.URL == "" {
@@ -153,7 +158,7 @@ func isHTTPS(text string) bool {
 
 // checkOff returns an error for flags that have no use with --eviction=off.
 func (e *evictionFlags) checkOff(own []eviction.Threshold) error {
-	if len(own) > 0 || e.reclaim != "" || e.Conditions || e.Taints {
+	if len(own) > 0 || e.reclaim != "" || e.Conditions || e.Taints || len(e.contention) > 0 {
 		return cli.Hintf(cli.Usage(errors.New("--eviction=off decides nothing, and other flags say by what to decide")),
 			"Leave the other flags that begin with --eviction out, or choose --eviction=observe, which touches nothing.")
 	}

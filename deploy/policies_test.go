@@ -287,8 +287,8 @@ func TestNodePolicy(t *testing.T) {
 		noNode     = "this token does not say on which node its agent runs"
 		others     = "an agent touches no other node than its own"
 		tooMuch    = "an agent changes no more of a node than conditions and taints"
-		conditions = "an agent changes no conditions but its own, weir.dev/..."
-		taints     = "an agent changes no taints but its own, weir.dev/..., which keep new pods away and evict none"
+		conditions = "an agent changes no conditions but weir.dev/... and those of KEP-5394"
+		taints     = "an agent changes no taints but weir.dev/... and those of KEP-5394, which keep new pods away and evict none"
 	)
 	n1 := node("n1")
 	status := func(change func(*corev1.Node)) request {
@@ -316,6 +316,8 @@ func TestNodePolicy(t *testing.T) {
 	}{
 		{"adds a condition of its own", agentOn("n1"), status(condition("weir.dev/MemoryPressure")), ""},
 		{"takes it again", agentOn("n1"), request{verb: admission.Update, sub: "status", old: node("n1", condition("weir.dev/MemoryPressure")), is: n1}, ""},
+		{"adds one of KEP-5394", agentOn("n1"), status(condition("SystemMemoryContentionPressure")), ""},
+		{"adds one of KEP-5394 to another", agentOn("n2"), status(condition("SystemMemoryContentionPressure")), others},
 		{"adds the kubelet's", agentOn("n1"), status(condition("MemoryPressure")), conditions},
 		{"makes it unready", agentOn("n1"), status(func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse }), conditions},
 		{"takes its readiness", agentOn("n1"), status(func(n *corev1.Node) { n.Status.Conditions = nil }), conditions},
@@ -326,6 +328,8 @@ func TestNodePolicy(t *testing.T) {
 		{"adds a taint of its own", agentOn("n1"), spec(taint("weir.dev/memory-pressure", corev1.TaintEffectNoSchedule)), ""},
 		{"takes it again", agentOn("n1"), request{verb: admission.Update, old: node("n1", taint("weir.dev/memory-pressure", corev1.TaintEffectNoSchedule)), is: n1}, ""},
 		{"evicts all by a taint", agentOn("n1"), spec(taint("weir.dev/memory-pressure", corev1.TaintEffectNoExecute)), taints},
+		{"adds a taint of KEP-5394", agentOn("n1"), spec(taint("node.kubernetes.io/disk-contention-pressure", corev1.TaintEffectNoSchedule)), ""},
+		{"evicts all by a taint of KEP-5394", agentOn("n1"), spec(taint("node.kubernetes.io/disk-contention-pressure", corev1.TaintEffectNoExecute)), taints},
 		{"adds the kubelet's taint", agentOn("n1"), spec(taint("node.kubernetes.io/memory-pressure", corev1.TaintEffectNoSchedule)), taints},
 		{"takes another's taint", agentOn("n1"), spec(func(n *corev1.Node) { n.Spec.Taints = nil }), taints},
 		{"cordons it", agentOn("n1"), spec(func(n *corev1.Node) { n.Spec.Unschedulable = true }), tooMuch},

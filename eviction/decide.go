@@ -19,7 +19,7 @@ const limitGraceSeconds = 1
 // Decide returns what to do now. It does not change its input. Equal inputs give equal decisions.
 func Decide(in *Input) *Decision {
 	d := &Decision{
-		At: in.Now, Outcome: OutcomeNoThresholds, Acting: -1, Victim: -1, State: in.State, Conditions: in.State.Conditions, parity: in.Settings.Parity,
+		At: in.Now, Outcome: OutcomeNoThresholds, Acting: -1, Victim: -1, State: in.State, Conditions: in.State.Conditions, Contention: in.State.Contention, parity: in.Settings.Parity,
 	}
 	if len(in.Settings.Thresholds) == 0 && !in.Settings.LocalLimits {
 		return d
@@ -46,6 +46,7 @@ func Decide(in *Input) *Decision {
 	d.Observations = observeStalls(observeMemoryLeft(observeSummary(in.Summary, in.Now), in.MemoryLeft, in.Now), in.Settings.Thresholds, &in.Summary.Node, in.Now)
 	d.compareThresholds(in, begins)
 	d.updateConditions(in)
+	d.Contention = compareContention(in.Settings.Contention, in.State.Contention, &in.Summary.Node)
 	d.saveState()
 	d.chooseAction(in)
 	return d
@@ -128,7 +129,7 @@ func conditionOrder(c corev1.NodeConditionType) int {
 // saveState sets the state for the next decision.
 func (d *Decision) saveState() {
 	s := &d.State
-	s.Conditions = d.Conditions
+	s.Conditions, s.Contention = d.Conditions, d.Contention
 	s.Thresholds, s.LastMeasured = nil, nil
 	for i := range d.Thresholds {
 		if t := &d.Thresholds[i]; t.Met || t.Reclaiming {

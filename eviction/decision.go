@@ -24,6 +24,9 @@ type Decision struct {
 	// Conditions are the node conditions that were met at least once, whether they are reported or
 	// not.
 	Conditions []Condition
+	// Contention has the conditions of KEP-5394 that have a threshold, in the order of
+	// Settings.Contention.
+	Contention []Contention
 	// RefreshNotifiers asks the caller to update the memory notifiers from the summary. See
 	// Threshold.CgroupThreshold.
 	RefreshNotifiers bool

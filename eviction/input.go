@@ -25,6 +25,8 @@ type Settings struct {
 	Parity bool
 	// Rules are those of the node's kubelet.
 	Rules Rules
+	// Contention has the thresholds of the conditions of KEP-5394. No pod is evicted for them.
+	Contention []ContentionThreshold
 }
 
 // Rules are the rules about local storage that differ between kubelets. The zero value has the rules
@@ -97,6 +99,8 @@ type DecisionState struct {
 	Thresholds []MetThreshold
 	// Conditions are the conditions that were met at least once.
 	Conditions []Condition
+	// Contention has the conditions of KEP-5394 that have a threshold.
+	Contention []Contention
 	// LastMeasured has the times of the signals' figures.
 	LastMeasured []SignalTime
 	// NotifiersAt is the time at which RefreshNotifiers was last set.

@@ -75,6 +75,9 @@ func fillFromRound(r *document.EvictionReport, round *guard.Round) {
 	for i := range d.Conditions {
 		r.Conditions = append(r.Conditions, newCondition(&d.Conditions[i], round.Input))
 	}
+	for i := range d.Contention {
+		r.Contention = append(r.Contention, newContention(&d.Contention[i]))
+	}
 	if r.State = nodeState(d); r.State != document.NoThresholds {
 		r.Admission = newAdmission(d)
 	}

@@ -22,7 +22,7 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 // TestTranscripts prints reports of rounds of eviction.Decide. The commands are:
 //
-//	settings [limits] [split]
+//	settings [limits] [split] [contention=PERCENT]
 //	round [at=-2s] [no-summary] [no-layout] [capture=SCENARIO/ROUND]
 //	report [mode=observe] [reclaims] [floor=10s] [all] [json]
 //
@@ -32,7 +32,7 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 //
 //	memory|allocatable|nodefs|imagefs 93Mi of 8Gi [inodes 10 of 1000]
 //	pids 300 of 32768
-//	stall memory|io|cpu PERCENT
+//	stall memory|io|cpu AVG10 [AVG60]
 //	pod shop/hog [memory=1.9Gi] [disk=1Gi] [inodes=10] [processes=3] [cpu=500m] [requests=memory:100Mi,cpu:1]
 //	    [priority=-5] [limit=1Gi] [static] [mirror] [nostats] [self] [blockedPrefix]
 //	woken memory|stall                what woke the guard; default: the timer

@@ -44,6 +44,13 @@ func newScene(t *testing.T, d *datadriven.TestData) *scene {
 	if s.settings.Thresholds, err = eviction.Parse(config); err != nil {
 		d.Fatalf(t, "%v", err)
 	}
+	if d.HasArg("contention") {
+		var percent string
+		d.ScanArgs(t, "contention", &percent)
+		if s.settings.Contention, err = eviction.ParseContention(map[string]string{"memory": percent, "io": percent}); err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+	}
 	return s
 }
 
@@ -188,6 +195,11 @@ func node(t *testing.T, in *eviction.Input, words []string) bool {
 			t.Fatal(err)
 		}
 		psi := &stats.PSIStats{Some: stats.PSIData{Avg10: percent}}
+		if len(words) > 3 {
+			if psi.Some.Avg60, err = strconv.ParseFloat(words[3], 64); err != nil {
+				t.Fatal(err)
+			}
+		}
 		switch words[1] {
 		case "memory":
 			if s.Node.Memory == nil {

@@ -253,6 +253,19 @@ func newCondition(c *eviction.Condition, in *eviction.Input) document.Condition 
 	return condition
 }
 
+// newContention returns the description of a condition of KEP-5394.
+func newContention(c *eviction.Contention) document.Contention {
+	contention := document.Contention{
+		Type: string(c.Condition), Reported: c.Reported, Avg10: c.Avg10, Avg60: c.Avg60, Threshold: c.Percent, Unknown: c.Unknown,
+	}
+	contention.Message = fmt.Sprintf("%v: tasks stalled for %v%% of the last minute and %v%% of the last 10s; it begins when both reach %v%%, and ends when the first is below that",
+		c.Reported, c.Avg60, c.Avg10, c.Percent)
+	if c.Unknown {
+		contention.Message = fmt.Sprintf("%v: the stalls of this node cannot be read now", c.Reported)
+	}
+	return contention
+}
+
 // newAdmission returns which pods a node with the decision's conditions admits. It tries one pod of
 // each class.
 func newAdmission(d *eviction.Decision) *document.Admission {

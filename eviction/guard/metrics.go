@@ -3,6 +3,7 @@ package guard
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/weir-metrics/weir/eviction/notify"
 )
@@ -115,11 +116,17 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 		gauge(m.limit, at, labels[:]...)
 		gauge(m.distance, left, labels[:]...)
 	}
-	for _, c := range d.Conditions {
-		reported := 0.0
-		if c.Reported {
-			reported = 1
+	condition := func(kind corev1.NodeConditionType, reported bool) {
+		value := 0.0
+		if reported {
+			value = 1
 		}
-		gauge(m.condition, reported, string(c.Type))
+		gauge(m.condition, value, string(kind))
+	}
+	for _, c := range d.Conditions {
+		condition(c.Type, c.Reported)
+	}
+	for _, c := range d.Contention {
+		condition(c.Condition, c.Reported)
 	}
 }

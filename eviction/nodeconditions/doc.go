@@ -2,6 +2,10 @@
 // conditions of weir's own types to the Node (weir.dev/MemoryPressure), and optionally taints that
 // keep new pods away (weir.dev/memory-pressure).
 //
+// If it is asked to, it also writes the conditions of KEP-5394, by the stalls of the node
+// (SystemMemoryContentionPressure), with their taints (node.kubernetes.io/memory-contention-pressure).
+// These are Kubernetes' names, but no release up to 1.37 writes them.
+//
 // It does not write the conditions and taints of the kubelet, because the kubelet would overwrite
 // them repeatedly. The kubelet does not change conditions that it does not know.
 //

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/record"
 
 	"github.com/weir-metrics/weir/eviction"
 )
@@ -28,6 +29,10 @@ const Prefix = "weir.dev/"
 const (
 	ReasonMet    = "EvictionThresholdMet"    // a threshold is met, or was in the transition period
 	ReasonNotMet = "EvictionThresholdNotMet" // no threshold is met
+	// The reasons of the conditions of KEP-5394, and of Events about them.
+	ReasonContention   = "ContentionThresholdReached"
+	ReasonNoContention = "ContentionThresholdNotReached"
+	ReasonFalling      = "ContentionFalling" // only of Events
 )
 
 // Options configures a Publisher. A duration of zero means the default.
@@ -36,6 +41,12 @@ type Options struct {
 	Node   string // the name of the Node
 	// Taint adds a taint with the effect NoSchedule for each condition that is true.
 	Taint bool
+	// Contention is set if decisions have conditions of KEP-5394, which have Kubernetes' names. Without
+	// it, a Publisher does not touch these conditions and their taints: a kubelet may write them.
+	Contention bool
+	// Recorder gets Events on the Node when the stalls of KEP-5394 reach their threshold, or fall. It
+	// may be nil.
+	Recorder record.EventRecorder
 	// Heartbeat is the time after which unchanged conditions are written again. Default 5 minutes, as
 	// in the kubelet.
 	Heartbeat time.Duration
@@ -49,6 +60,7 @@ type Publisher struct {
 	wanted    map[corev1.NodeConditionType]corev1.NodeCondition // the conditions that were last written
 	writtenAt time.Time                                         // the time of that write
 	lastError string                                            // the last error, empty if there is none
+	trends    map[corev1.NodeConditionType]string               // the last Trend of each condition of KEP-5394
 }
 
 // New returns a Publisher. It fails if a required option is missing.
@@ -62,7 +74,7 @@ func New(o Options) (*Publisher, error) {
 	o.Heartbeat = cmp.Or(o.Heartbeat, 5*time.Minute)
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	return &Publisher{opts: o}, nil
+	return &Publisher{opts: o, trends: map[corev1.NodeConditionType]string{}}, nil
 }
 
 // Publish writes the decision's conditions to the Node if they have changed or the heartbeat is
@@ -71,6 +83,7 @@ func (p *Publisher) Publish(ctx context.Context, d *eviction.Decision) {
 	if d.Err != nil || d.Outcome == eviction.OutcomeNoThresholds {
 		return
 	}
+	p.recordContention(d)
 	wanted := wantedConditions(d)
 	if p.lastError == "" && time.Since(p.writtenAt) < p.opts.Heartbeat && maps.Equal(wanted, p.wanted) {
 		return
@@ -93,6 +106,28 @@ func (p *Publisher) Withdraw(ctx context.Context) error {
 	return p.write(ctx, nil)
 }
 
+// recordContention records an Event when the stalls of the last minute have reached a threshold, and
+// when those of the last 10 s then fall below it.
+func (p *Publisher) recordContention(d *eviction.Decision) {
+	for i := range d.Contention {
+		c := &d.Contention[i]
+		trend := c.Trend()
+		if p.opts.Recorder == nil || c.Unknown || trend == p.trends[c.Condition] {
+			continue
+		}
+		p.trends[c.Condition] = trend
+		// The kubelet names its Node in Events by the name as UID.
+		node := &corev1.ObjectReference{Kind: "Node", Name: p.opts.Node, UID: types.UID(p.opts.Node)}
+		text := fmt.Sprintf("%s: tasks stalled for %v%% of the last minute and %v%% of the last 10s; the threshold is %v%%", c.Condition, c.Avg60, c.Avg10, c.Percent)
+		switch trend {
+		case "high":
+			p.opts.Recorder.Event(node, corev1.EventTypeWarning, ReasonContention, text)
+		case "falling":
+			p.opts.Recorder.Event(node, corev1.EventTypeNormal, ReasonFalling, text)
+		}
+	}
+}
+
 // wantedConditions returns the conditions for which the decision has thresholds, without times.
 func wantedConditions(d *eviction.Decision) map[corev1.NodeConditionType]corev1.NodeCondition {
 	of := map[corev1.NodeConditionType][]string{}
@@ -113,6 +148,15 @@ func wantedConditions(d *eviction.Decision) map[corev1.NodeConditionType]corev1.
 		c.Message = "by weir's thresholds: " + strings.Join(thresholds, ", ")
 		list[c.Type] = c
 	}
+	for i := range d.Contention {
+		of := &d.Contention[i]
+		c := corev1.NodeCondition{Type: of.Condition, Status: corev1.ConditionFalse, Reason: ReasonNoContention}
+		if of.Reported {
+			c.Status, c.Reason = corev1.ConditionTrue, ReasonContention
+		}
+		c.Message = fmt.Sprintf("by weir's threshold of %v%% of the time in which tasks stall, for the last minute and the last 10 seconds", of.Percent)
+		list[c.Type] = c
+	}
 	return list
 }
 
@@ -126,15 +170,29 @@ func (p *Publisher) wantedTaints(wanted map[corev1.NodeConditionType]corev1.Node
 	return list
 }
 
-// taintKey returns weir.dev/memory-pressure for weir.dev/MemoryPressure.
+// taintKey returns weir.dev/memory-pressure for weir.dev/MemoryPressure, and the key of KEP-5394 for
+// its conditions.
 func taintKey(kind corev1.NodeConditionType) string {
+	if key := eviction.ContentionTaint(kind); key != "" {
+		return key
+	}
 	name := strings.TrimPrefix(string(kind), Prefix)
 	return Prefix + strings.ToLower(strings.TrimSuffix(name, "Pressure")) + "-pressure"
 }
 
-// isWeirTaint reports whether this package adds the taint.
-func isWeirTaint(t *corev1.Taint) bool {
-	return strings.HasPrefix(t.Key, Prefix) && strings.HasSuffix(t.Key, "-pressure")
+// contentionConditions are the conditions of KEP-5394.
+var contentionConditions = []corev1.NodeConditionType{eviction.NodeSystemMemoryContention, eviction.NodeSystemDiskContention}
+
+// owns reports whether the Publisher writes conditions of this type.
+func (p *Publisher) owns(kind corev1.NodeConditionType) bool {
+	return strings.HasPrefix(string(kind), Prefix) && strings.HasSuffix(string(kind), "Pressure") ||
+		p.opts.Contention && slices.Contains(contentionConditions, kind)
+}
+
+// ownsTaint reports whether the Publisher adds the taint.
+func (p *Publisher) ownsTaint(t *corev1.Taint) bool {
+	return strings.HasPrefix(t.Key, Prefix) && strings.HasSuffix(t.Key, "-pressure") ||
+		p.opts.Contention && slices.ContainsFunc(contentionConditions, func(c corev1.NodeConditionType) bool { return t.Key == taintKey(c) })
 }
 
 // maxAttempts is how often the Node is read if other clients change it in between.
@@ -171,7 +229,7 @@ func (p *Publisher) writeStatus(ctx context.Context, node *corev1.Node, wanted m
 	now := metav1.Now()
 	var patches []any
 	for _, c := range node.Status.Conditions {
-		if _, ok := wanted[c.Type]; !ok && strings.HasPrefix(string(c.Type), Prefix) && strings.HasSuffix(string(c.Type), "Pressure") {
+		if _, ok := wanted[c.Type]; !ok && p.owns(c.Type) {
 			patches = append(patches, map[string]any{"$patch": "delete", "type": c.Type})
 		}
 	}
@@ -205,7 +263,7 @@ func (p *Publisher) writeStatus(ctx context.Context, node *corev1.Node, wanted m
 func (p *Publisher) writeTaints(ctx context.Context, node *corev1.Node, wanted []corev1.Taint) error {
 	var list, had []corev1.Taint
 	for _, t := range node.Spec.Taints {
-		if isWeirTaint(&t) {
+		if p.ownsTaint(&t) {
 			had = append(had, t)
 		} else {
 			list = append(list, t)

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/record"
 
 	"github.com/weir-metrics/weir/eviction"
 )
@@ -185,13 +186,62 @@ func TestAFailureIsTriedAgain(t *testing.T) {
 	diff(t, "conditions", append(slices.Clone(others), noDiskPressure, noMemoryPressure), describeConditions(n.now()))
 }
 
+// TestContentionComesAndGoes checks the conditions of KEP-5394, their taints and their Events.
+func TestContentionComesAndGoes(t *testing.T) {
+	n, c := serve(t, machine())
+	events := record.NewFakeRecorder(10)
+	p := publisher(t, c, func(o *Options) { o.Contention, o.Recorder = true, events })
+	publish := func(avg60, avg10 float64, reported bool) {
+		d := decision(t)
+		d.Thresholds = nil
+		d.Contention = []eviction.Contention{{
+			ContentionThreshold: eviction.ContentionThreshold{Condition: eviction.NodeSystemMemoryContention, Percent: 40}, Avg60: avg60, Avg10: avg10, Reported: reported,
+		}}
+		p.Publish(t.Context(), d)
+	}
+	const by = " by weir's threshold of 40% of the time in which tasks stall, for the last minute and the last 10 seconds"
+	publish(0, 0, false)
+	calm := n.now()
+	diff(t, "conditions", append(slices.Clone(others), "SystemMemoryContentionPressure False ContentionThresholdNotReached"+by), describeConditions(calm))
+	diff(t, "taints", taints(machine()), taints(calm))
+	publish(50, 60, true)
+	diff(t, "conditions", append(slices.Clone(others), "SystemMemoryContentionPressure True ContentionThresholdReached"+by), describeConditions(n.now()))
+	diff(t, "taints", append(taints(machine()), "node.kubernetes.io/memory-contention-pressure:NoSchedule"), taints(n.now()))
+	publish(55, 60, true)
+	publish(45, 10, true)
+	diff(t, "taints while falling", append(taints(machine()), "node.kubernetes.io/memory-contention-pressure:NoSchedule"), taints(n.now()))
+	publish(30, 5, false)
+	diff(t, "taints", taints(machine()), taints(n.now()))
+	var got []string
+	for range len(events.Events) {
+		got = append(got, <-events.Events)
+	}
+	diff(t, "events", []string{
+		"Warning ContentionThresholdReached SystemMemoryContentionPressure: tasks stalled for 50% of the last minute and 60% of the last 10s; the threshold is 40%",
+		"Normal ContentionFalling SystemMemoryContentionPressure: tasks stalled for 45% of the last minute and 10% of the last 10s; the threshold is 40%",
+	}, got)
+
+	publish(50, 60, true)
+	if err := publisher(t, c).Withdraw(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if len(taints(n.now())) != len(taints(machine()))+1 || len(n.now().Status.Conditions) != len(others)+1 {
+		t.Errorf("an agent without thresholds of contention removed what may be the kubelet's: %v", describeConditions(n.now()))
+	}
+	if err := p.Withdraw(t.Context()); err != nil {
+		t.Error(err)
+	}
+	diff(t, "conditions at the end", others, describeConditions(n.now()))
+	diff(t, "taints at the end", taints(machine()), taints(n.now()))
+}
+
 func TestTaintKeys(t *testing.T) {
 	for kind, want := range map[corev1.NodeConditionType]string{
 		corev1.NodeMemoryPressure: "weir.dev/memory-pressure", corev1.NodeDiskPressure: "weir.dev/disk-pressure", corev1.NodePIDPressure: "weir.dev/pid-pressure",
 		eviction.NodeCPUPressure: "weir.dev/cpu-pressure", eviction.NodeIOPressure: "weir.dev/io-pressure",
 	} {
 		diff(t, string(kind), want, taintKey(Prefix+kind))
-		if !isWeirTaint(&corev1.Taint{Key: want}) {
+		if !(&Publisher{}).ownsTaint(&corev1.Taint{Key: want}) {
 			t.Errorf("%s is not ours", want)
 		}
 	}

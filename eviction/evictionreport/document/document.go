@@ -38,7 +38,10 @@ type EvictionReport struct {
 	// Conditions are the conditions that were met at least once. Admission follows from the conditions
 	// that are reported; it is nil before the first decision.
 	Conditions []Condition `json:"conditions,omitempty"`
-	Admission  *Admission  `json:"admission,omitempty"`
+	// Contention are the conditions of KEP-5394 that have a threshold. Admission does not depend on
+	// them.
+	Contention []Contention `json:"contention,omitempty"`
+	Admission  *Admission   `json:"admission,omitempty"`
 	// Actions are the recent actions, newest first. In mode observe they were not made.
 	Actions []Action `json:"actions,omitempty"`
 	// Watches are the notices that the kernel gives, and what the agent polls at the pace of memory;
@@ -200,6 +203,19 @@ type Condition struct {
 	// Until is the time at which the condition ends if no threshold is met again before.
 	Until   time.Time `json:"until,omitzero"`
 	Message string    `json:"message"`
+}
+
+// Contention is a node condition by the stalls of the whole node (KEP-5394).
+type Contention struct {
+	Type     string `json:"type"` // SystemMemoryContentionPressure
+	Reported bool   `json:"reported"`
+	// Avg10, Avg60 and Threshold are shares of the time in which some task waits, in percent.
+	Avg10     float64 `json:"avg10Percent"`
+	Avg60     float64 `json:"avg60Percent"`
+	Threshold float64 `json:"thresholdPercent"`
+	// Unknown is set if the stalls cannot be read. The figures are then the last known ones.
+	Unknown bool   `json:"unknown,omitempty"`
+	Message string `json:"message"`
 }
 
 // Admission says which new pods a kubelet with these conditions would admit.

@@ -232,7 +232,7 @@ func (p *textWriter) exceeded(r *EvictionReport) {
 }
 
 func (p *textWriter) conditions(r *EvictionReport) {
-	if len(r.Conditions) == 0 && r.Admission == nil {
+	if len(r.Conditions)+len(r.Contention) == 0 && r.Admission == nil {
 		return
 	}
 	p.Title("Conditions that follow from these thresholds")
@@ -244,8 +244,15 @@ func (p *textWriter) conditions(r *EvictionReport) {
 		}
 		p.Line(2, tint, c.Type+" is "+c.Message)
 	}
-	if len(r.Conditions) == 0 {
+	if len(r.Conditions)+len(r.Contention) == 0 {
 		p.Line(2, humanize.Plain, "none was met since the start")
+	}
+	for _, c := range r.Contention {
+		tint := humanize.Plain
+		if c.Reported {
+			tint = humanize.Amber
+		}
+		p.Line(2, tint, c.Type+" is "+c.Message)
 	}
 	if r.Admission != nil {
 		p.Line(2, humanize.Plain, "new pods: "+r.Admission.Message)
