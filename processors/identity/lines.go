@@ -19,8 +19,9 @@ func (s *Identifier) match(t *track, facts *cluster.Facts, b *metric.Batch) {
 			s.candidates[len(s.candidates)-1].run = presentRun(facts, b, int(i))
 		}
 	}
+	pod := s.podLine(b, t.first)
 	// Fast path: one sample continues the only line.
-	if len(s.candidates) == 1 && len(t.lines) == 1 {
+	if len(s.candidates) == 1 && len(t.lines) == 1 && !t.lines[0].precedes(pod) {
 		if _, ok := s.fits(&t.lines[0], &b.Samples[t.first]); ok && !replaces(s.candidates[0].run, b.Samples[t.first].Instance.Start, &t.lines[0].core) {
 			s.candidates[0].line = 0
 			return
@@ -28,6 +29,7 @@ func (s *Identifier) match(t *track, facts *cluster.Facts, b *metric.Batch) {
 	}
 	limit := s.rememberFor(b)
 	t.lines = slices.DeleteFunc(t.lines, func(l line) bool { return s.clock-l.seen > limit })
+	remembered, continued := len(t.lines) > 0, false
 	for { // the best pair first; there are seldom more than two samples and two lines
 		bestCost, bestC, bestL := math.Inf(1), -1, -1
 		for ci := range s.candidates {
@@ -35,14 +37,15 @@ func (s *Identifier) match(t *track, facts *cluster.Facts, b *metric.Batch) {
 				continue
 			}
 			for li := range t.lines {
-				if s.taken(li) || replaces(s.candidates[ci].run, b.Samples[s.candidates[ci].sample].Instance.Start, &t.lines[li].core) {
+				l, sample := &t.lines[li], &b.Samples[s.candidates[ci].sample]
+				if s.taken(li) || replaces(s.candidates[ci].run, sample.Instance.Start, &l.core) || l.precedes(pod) || s.isRatherNew(t, l, sample) {
 					continue
 				}
-				cost, ok := s.fits(&t.lines[li], &b.Samples[s.candidates[ci].sample])
-				if t.lines[li].answer+1 != s.answers {
+				cost, ok := s.fits(l, sample)
+				if l.answer+1 != s.answers {
 					cost += absentPenalty
 				}
-				if ok && (cost < bestCost || cost == bestCost && t.lines[li].id == t.chosen) {
+				if ok && (cost < bestCost || cost == bestCost && l.id == t.chosen) {
 					bestCost, bestC, bestL = cost, ci, li
 				}
 			}
@@ -50,7 +53,7 @@ func (s *Identifier) match(t *track, facts *cluster.Facts, b *metric.Batch) {
 		if bestC < 0 {
 			break
 		}
-		s.candidates[bestC].line = bestL
+		s.candidates[bestC].line, continued = bestL, true
 	}
 	for ci := range s.candidates {
 		c := &s.candidates[ci]
@@ -60,6 +63,7 @@ func (s *Identifier) match(t *track, facts *cluster.Facts, b *metric.Batch) {
 		sample := &b.Samples[c.sample]
 		s.startLine(t, c, sample)
 		l := &t.lines[c.line]
+		l.renewed = remembered && !continued
 		if l.born = s.newborn(t, sample, 0); sample.Instance.Start == 0 && s.answers > 1 {
 			l.appearedAfter = s.lastAnswerAt
 		}
@@ -95,6 +99,13 @@ func (s *Identifier) newborn(t *track, sample *metric.Sample, late time.Duration
 		since = s.now.UnixNano() - s.lastAnswerAt + int64(late) // times across a step cannot be compared
 	}
 	return ok && cpu > 0 && !t.unread && t.latest != 0 && t.answer+1 == s.answers && s.cores > 0 && since > 0 && cpu <= s.cores*float64(since)
+}
+
+// isRatherNew reports whether a sample without a name or start is more likely a new instance than
+// the line's next report: two answers lacked the line, and the sample can have begun since the
+// previous one.
+func (s *Identifier) isRatherNew(t *track, l *line, sample *metric.Sample) bool {
+	return s.answers-l.answer > 2 && nameless(sample) && !l.repeats(sample) && s.newborn(t, sample, 0)
 }
 
 // replaces reports whether a sample with this start is of the present run, by the API server, and

@@ -34,6 +34,31 @@ func (s *Identifier) applyPod(b *metric.Batch, t *track) {
 	}
 }
 
+// podLine returns the line that was chosen last for the pod of container sample i; nil if there is
+// none.
+func (s *Identifier) podLine(b *metric.Batch, i int32) *core {
+	k := s.podTrack(b, i)
+	switch {
+	case k < 0 || b.Samples[i].Entity.Kind != metric.Container:
+		return nil
+	case s.tracks[k].full == nil:
+		return &s.tracks[k].core
+	}
+	t := s.tracks[k].full
+	for j := range t.lines {
+		if l := &t.lines[j]; l.id == t.chosen {
+			return &l.core
+		}
+	}
+	return nil
+}
+
+// precedes reports whether a container's line was last reported before its pod was made again.
+// The pod's own counter shows that: none of the pod's lines went on.
+func (l *line) precedes(pod *core) bool {
+	return pod != nil && pod.renewed && l.answer < pod.first
+}
+
 // judgePart rejects a device, interface or volume if the instance it belongs to is rejected.
 func (s *Identifier) judgePart(i int, facts *cluster.Facts, b *metric.Batch) {
 	part, k := &b.Samples[i], trackOf(b, i)

@@ -19,6 +19,9 @@ func (s *Identifier) judgeUnchanged(i int, facts *cluster.Facts, b *metric.Batch
 	if !reported || cpu <= 0 || sample.Reasons[metric.CPU] == metric.NoData || reportTime(sample) < e.time {
 		return false
 	}
+	if pod := s.podLine(b, int32(i)); pod != nil && pod.renewed && pod.first == s.answers {
+		return false
+	}
 	if _, ok := s.goesOn(&e.core, sample, false, s.drift); !ok {
 		return false
 	}
