@@ -152,6 +152,9 @@ type Batch struct {
 	Samples []Sample
 	// Verdicts are the reasons with their evidence. Measured groups have none.
 	Verdicts []Verdict
+	// Baselines are earlier readings of samples that identity chooses now and did not choose in
+	// the previous answer. Rate can pair them with the present ones at once.
+	Baselines []Baseline
 	// CrossCheck is a second read of the same node for identity, from an endpoint that names
 	// UIDs and container IDs. It is nearly always nil.
 	CrossCheck *Batch
@@ -237,6 +240,7 @@ func (b *Batch) Reset() {
 	b.NodeTime, b.Bytes, b.Err, b.CrossCheck, b.PodCache, b.Slots, b.SlotGeneration = 0, 0, nil, nil, nil, nil, 0
 	b.Samples = b.Samples[:0]
 	b.Verdicts = b.Verdicts[:0]
+	b.Baselines = b.Baselines[:0]
 }
 
 // CopyFrom makes b a copy of o that shares no memory with it. The copy has no CrossCheck and no
@@ -250,6 +254,13 @@ func (b *Batch) CopyFrom(o *Batch) {
 		b.Add(o.Samples[i].Entity).CopyFrom(&o.Samples[i])
 	}
 	b.Verdicts = append(b.Verdicts, o.Verdicts...)
+}
+
+// Baseline is an earlier reading of the CPU counter of a sample's instance.
+type Baseline struct {
+	Sample int32   // index in Batch.Samples
+	Time   int64   // by the node's clock, in nanoseconds since the Unix epoch
+	CPU    float64 // CPU time used, in nanoseconds
 }
 
 // Failed reports whether the read failed and has no samples.

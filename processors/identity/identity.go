@@ -173,6 +173,9 @@ func (s *Identifier) judgeEntity(i int, facts *cluster.Facts, b *metric.Batch) {
 	for ci := range s.candidates {
 		c := &s.candidates[ci]
 		sample, l := &b.Samples[c.sample], &t.lines[c.line]
+		if !c.rejected && l.id != t.chosen {
+			s.addBaseline(c.sample, l, b)
+		}
 		s.follow(t, l, sample)
 		t.latest, t.unread = max(t.latest, reportTime(sample)), t.unread || l.cpu < 0
 		if sample.Instance.UID == "" {
@@ -202,6 +205,15 @@ func (s *Identifier) judgeEntity(i int, facts *cluster.Facts, b *metric.Batch) {
 		s.reportUnread(t, b)
 	}
 	s.shut(k, s.answers)
+}
+
+// addBaseline adds the line's reading of an earlier answer to b. Rate followed another line until
+// now. A reading from about when the node's clock stepped is not added.
+func (s *Identifier) addBaseline(sample int32, l *line, b *metric.Batch) {
+	stepped := s.clockStepped >= 0 && l.seen-s.clockStepped <= steppedReadings
+	if l.cpu >= 0 && l.time != 0 && !stepped {
+		b.Baselines = append(b.Baselines, metric.Baseline{Sample: sample, Time: l.time, CPU: l.cpu})
+	}
 }
 
 // maxDuplicates is the largest number of samples of one entity that are compared with each

@@ -114,6 +114,7 @@ func (s *Calculator) Process(facts *cluster.Facts, b *metric.Batch, now time.Tim
 		s.tracks.unpack(slot, &t)
 		pod := facts.PodOf(b, i)
 		s.followInstance(&t, pod, sample, b)
+		t.addBaseline(int32(i), b)
 		for g := range metric.NumGroups {
 			if sample.Times[g] != 0 {
 				s.measure(&t, metric.Group(g), sample, pod, b)

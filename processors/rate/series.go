@@ -130,6 +130,19 @@ func (sr *series) baseline(at int64, target, least time.Duration) *entry {
 	return nil
 }
 
+// addBaseline stores the earlier CPU reading that identity knows of sample i, if t has none. It is
+// not used after a step of the node's clock.
+func (t *track) addBaseline(i int32, b *metric.Batch) {
+	sr := &t.groups[metric.CPU].series
+	for _, base := range b.Baselines {
+		if base.Sample == i && sr.n == 0 && !sr.stepped && !sr.unsure && b.Samples[i].Received&(1<<metric.CPU) == 0 {
+			sr.entries[0] = entry{time: base.Time, counters: noCounters}
+			sr.entries[0].counters[0] = base.CPU
+			sr.on, sr.received, sr.n = true, false, 1
+		}
+	}
+}
+
 // lacks returns how much older the oldest entry must become before a reading can be paired with
 // it; 0 if there is no entry.
 func (sr *series) lacks(at int64, least time.Duration) time.Duration {
