@@ -183,23 +183,19 @@ func TestAgentServesTheKubeletAPI(t *testing.T) {
 				said[endpoint] = scrape(t, url.Values{"endpoint": {endpoint}, "targets": {"n1=127.0.0.1:" + port}, "insecure-tls": {"true"}, "token-file": {token}})
 			}
 			// The agent may have read its node between two requests.
-			for _, of := range said {
-				if of["node/n1"] != said["resource"]["node/n1"] {
-					return false
-				}
-			}
-			return true
+			return said["summary"]["node/n1"] == said["resource"]["node/n1"]
 		}
-		until(t, 30*time.Second, "three endpoints tell of one round", same)
+		until(t, 30*time.Second, "two endpoints tell of one round", same)
 		for _, entity := range []string{"node/n1", "shop/web", "shop/web/app"} {
 			of := said["resource"][entity]
 			if of == "" {
 				t.Errorf("/metrics/resource has no %s in %v", entity, said["resource"])
 			}
-			for _, endpoint := range []string{"summary", "cadvisor"} {
-				if got := said[endpoint][entity]; got != of {
-					t.Errorf("%s of %s: %s, and of /metrics/resource: %s", endpoint, entity, got, of)
-				}
+			if said["cadvisor"][entity] == "" { // of a read of its own
+				t.Errorf("/metrics/cadvisor has no %s in %v", entity, said["cadvisor"])
+			}
+			if got := said["summary"][entity]; got != of {
+				t.Errorf("/stats/summary of %s: %s, and of /metrics/resource: %s", entity, got, of)
 			}
 		}
 	})

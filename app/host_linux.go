@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
+	"github.com/weir-metrics/weir/api/kubeletapi"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/manager"
@@ -33,6 +34,13 @@ func openHost(w *process, p *hostPlan) error {
 		return fmt.Errorf("read this machine: %w", err)
 	}
 	w.add(Part{Name: "host", Close: h.Close})
+	w.readCAdvisor = func(ctx context.Context) (kubeletapi.CAdvisor, error) {
+		now, err := h.ReadCAdvisor(ctx)
+		if now == nil {
+			return nil, err // not a nil *host.CAdvisor, which is not a nil interface
+		}
+		return now, err
+	}
 	for _, gap := range h.Gaps() {
 		w.log.Info("this machine cannot supply everything", zap.String("gap", gap))
 	}

@@ -111,7 +111,7 @@ func openKubeletAPI(_ context.Context, w *process) (http.Handler, error) {
 		return nil, nil
 	}
 	return kubeletapi.NewHandler(kubeletapi.Options{
-		Newest: w.newest, Facts: w.facts, Base: w.node.now,
+		Newest: w.newest, Facts: w.facts, Base: w.node.now, CAdvisor: w.readCAdvisor,
 		Image: func(pod metric.PodRef, container string) string { return imageOf(w.node.pods(), pod, container) },
 	}), nil
 }

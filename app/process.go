@@ -81,8 +81,10 @@ type process struct {
 	scaler      *controller.Controller
 	inspector   *inspect.Inspector
 	newest      *kubeletapi.Newest
-	node        *localNode
-	eviction    func(ctx context.Context, node string) (*document.EvictionReport, error)
+	// readCAdvisor reads this machine in cAdvisor's form; nil if this machine is not a source.
+	readCAdvisor func(context.Context) (kubeletapi.CAdvisor, error)
+	node         *localNode
+	eviction     func(ctx context.Context, node string) (*document.EvictionReport, error)
 
 	apis     []servedAPI
 	mux      *httpserver.Mux

@@ -1,179 +1,163 @@
 package kubeletapi
 
 import (
-	"math"
-	"path"
-	"strings"
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
 
-	dto "github.com/prometheus/client_model/go"
+	"github.com/google/cadvisor/lib/container"
+	"github.com/google/cadvisor/lib/metrics"
+	"github.com/google/cadvisor/lib/model"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/utils/clock"
 
 	"github.com/weir-metrics/weir/metric"
 )
 
-// cgroupFamilies are the families of /metrics/cadvisor with one value for each cgroup, in
-// cAdvisor's units.
-var cgroupFamilies = []family{
-	{"container_cpu_user_seconds_total", metric.CPUUser, 1e9},
-	{"container_cpu_system_seconds_total", metric.CPUSystem, 1e9},
-	{"container_cpu_cfs_throttled_seconds_total", metric.CPUThrottled, 1e9},
-	{"container_cpu_cfs_periods_total", metric.CPUPeriods, 1},
-	{"container_cpu_cfs_throttled_periods_total", metric.CPUThrottledPeriods, 1},
-	{"container_cpu_load_average_10s", metric.CPULoad, 1e-3}, // in thousandths
-	{"container_pressure_cpu_waiting_seconds_total", metric.CPUPressureSome, 1e9},
-	{"container_pressure_cpu_stalled_seconds_total", metric.CPUPressureFull, 1e9},
-
-	{"container_memory_usage_bytes", metric.MemoryUsage, 1},
-	{"container_memory_working_set_bytes", metric.MemoryWorkingSet, 1},
-	{"container_memory_rss", metric.MemoryRSS, 1},
-	{"container_memory_cache", metric.MemoryCache, 1},
-	{"container_memory_mapped_file", metric.MemoryMappedFile, 1},
-	{"container_memory_swap", metric.MemorySwap, 1},
-	{"container_memory_failcnt", metric.MemoryFailures, 1},
-	{"container_oom_events_total", metric.MemoryOOMEvents, 1},
-	{"container_pressure_memory_waiting_seconds_total", metric.MemoryPressureSome, 1e9},
-	{"container_pressure_memory_stalled_seconds_total", metric.MemoryPressureFull, 1e9},
-
-	{"container_pressure_io_waiting_seconds_total", metric.IOPressureSome, 1e9},
-	{"container_pressure_io_stalled_seconds_total", metric.IOPressureFull, 1e9},
-
-	{"container_threads", metric.ProcessThreads, 1},
-	{"container_threads_max", metric.ProcessLimit, 1},
-	{"container_file_descriptors", metric.ProcessOpenFiles, 1},
+// CAdvisor is one read of the node's cgroups in cAdvisor's form. Its methods are those that
+// cAdvisor's collectors call, and may be called at once. The Handler changes nothing of it.
+type CAdvisor interface {
+	// Metrics returns the metrics that were read.
+	Metrics() container.MetricSet
+	GetMachineInfo() (*model.MachineInfo, error)
+	GetVersionInfo() (*model.VersionInfo, error)
+	// GetRequestedContainersInfo returns all cgroups by path.
+	GetRequestedContainersInfo(string, model.RequestOptions) (map[string]*model.ContainerInfo, error)
 }
 
-// The families with one value for each interface or device, and those with other labels.
-var (
-	cpuFamilies        = []family{{"container_cpu_usage_seconds_total", metric.CPUUsage, 1e9}}
-	pageFaultFamilies  = []family{{"container_memory_failures_total", metric.MemoryPageFaults, 1}}
-	majorFaultFamilies = []family{{"container_memory_failures_total", metric.MemoryMajorPageFaults, 1}}
-	interfaceFamilies  = []family{
-		{"container_network_receive_bytes_total", metric.NetworkRx, 1},
-		{"container_network_receive_errors_total", metric.NetworkRxErrors, 1},
-		{"container_network_transmit_bytes_total", metric.NetworkTx, 1},
-		{"container_network_transmit_errors_total", metric.NetworkTxErrors, 1},
+// cadvisorPause is the least time between two reads for /metrics/cadvisor, as a multiple of the
+// time that a read takes. Whatever the number of requests, at most a fifth of one core reads.
+const cadvisorPause = 4
+
+// cadvisorReader reads the node's cgroups for requests. It answers with the last read if that is
+// young enough.
+type cadvisorReader struct {
+	read func(context.Context) (CAdvisor, error)
+
+	mu struct {
+		sync.Mutex
+		last  CAdvisor
+		again time.Time // when it may read again
 	}
-	deviceFamilies = []family{
-		{"container_fs_usage_bytes", metric.FilesystemUsage, 1},
-		{"container_fs_limit_bytes", metric.FilesystemLimit, 1},
-		{"container_fs_inodes_total", metric.FilesystemInodes, 1},
-		{"container_fs_inodes_free", metric.FilesystemInodesFree, 1},
-		{"container_fs_reads_bytes_total", metric.DiskReadBytes, 1},
-		{"container_fs_writes_bytes_total", metric.DiskWriteBytes, 1},
+}
+
+func (c *cadvisorReader) get(ctx context.Context) (CAdvisor, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	began := time.Now()
+	if c.mu.last != nil && began.Before(c.mu.again) {
+		return c.mu.last, nil
 	}
+	now, err := c.read(ctx)
+	if now == nil || ctx.Err() != nil {
+		return nil, errors.Join(err, ctx.Err())
+	}
+	c.mu.last, c.mu.again = now, time.Now().Add(cadvisorPause*time.Since(began))
+	return now, nil
+}
+
+// serveCAdvisor answers /metrics/cadvisor. Names, labels, units and help are those of cAdvisor's
+// own collectors, as in a kubelet.
+func (h *Handler) serveCAdvisor(w http.ResponseWriter, r *http.Request) {
+	from := &namedCgroups{err: errors.New("the node has not been read yet")}
+	if t := h.tree(); t != nil && t.node.Sample != nil && h.opts.CAdvisor != nil {
+		if from.CAdvisor, from.err = h.cadvisor.get(r.Context()); from.err == nil {
+			from.index(t)
+		}
+	}
+	included := container.MetricSet{}
+	if from.CAdvisor != nil {
+		included = from.Metrics()
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(
+		metrics.NewPrometheusCollector(from, h.cgroupLabels(from), included, clock.RealClock{}, model.RequestOptions{}),
+		metrics.NewPrometheusMachineCollector(from, included),
+	)
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}).ServeHTTP(w, r)
+}
+
+// namedCgroups is a read of the cgroups with the names that the newest round has for them. It has
+// no cgroup that identity rejected.
+type namedCgroups struct {
+	CAdvisor
+	err      error
+	cgroups  map[metric.CgroupPath]*cgroup
+	rejected map[metric.CgroupPath]bool
+}
+
+func (n *namedCgroups) index(t *tree) {
+	n.rejected, n.cgroups = t.rejected, make(map[metric.CgroupPath]*cgroup, len(t.all))
+	for i := range t.all {
+		n.cgroups[t.all[i].Instance.Path] = &t.all[i]
+	}
+}
+
+// GetMachineInfo returns the machine, or why it could not be read.
+func (n *namedCgroups) GetMachineInfo() (*model.MachineInfo, error) {
+	if n.err != nil {
+		return nil, n.err
+	}
+	return n.CAdvisor.GetMachineInfo()
+}
+
+// GetVersionInfo returns the versions, or why the node could not be read.
+func (n *namedCgroups) GetVersionInfo() (*model.VersionInfo, error) {
+	if n.err != nil {
+		return nil, n.err
+	}
+	return n.CAdvisor.GetVersionInfo()
+}
+
+// GetRequestedContainersInfo returns the cgroups that are served, or why the node could not be read.
+func (n *namedCgroups) GetRequestedContainersInfo(name string, o model.RequestOptions) (map[string]*model.ContainerInfo, error) {
+	if n.err != nil {
+		return nil, n.err
+	}
+	all, err := n.CAdvisor.GetRequestedContainersInfo(name, o)
+	served := make(map[string]*model.ContainerInfo, len(all))
+	for path, c := range all {
+		if !n.rejected[metric.CgroupPath(path)] {
+			served[path] = c
+		}
+	}
+	return served, err
+}
+
+// The labels with which the runtime names a container.
+const (
+	podLabel       = "io.kubernetes.pod.name"
+	namespaceLabel = "io.kubernetes.pod.namespace"
+	containerLabel = "io.kubernetes.container.name"
 )
 
-// cfsPeriod is the period of every CPU limit, in microseconds: the default of the kernel and the
-// kubelet. A sample has only the quotient of quota and period.
-const cfsPeriod = 100_000
-
-// cadvisor returns the families of /metrics/cadvisor. t is nil if nothing could be read.
-func cadvisor(t *tree, image ImageFunc) []*dto.MetricFamily {
-	f := families{}
-	failed := t == nil || t.node.Sample == nil
-	f.errorGauge("container_scrape_error", "cgroups", failed)
-	f.errorGauge("machine_scrape_error", "the machine", failed)
-	if failed {
-		return f.sorted()
-	}
-	f.machine(t.node.Sample)
-	processes := ownProcesses(t.all)
-	for i := range t.all {
-		if c := &t.all[i]; c.Instance.Path != "" {
-			f.cgroup(c, image, processes)
+// cgroupLabels returns the function that gives a cgroup the labels that a kubelet gives it. Names
+// are those of the round, or else those of the runtime.
+func (h *Handler) cgroupLabels(n *namedCgroups) metrics.ContainerLabelsFunc {
+	return func(c *model.ContainerInfo) map[string]string {
+		name := ""
+		if len(c.Aliases) > 0 {
+			name = c.Aliases[0]
 		}
-	}
-	return f.sorted()
-}
-
-// machine adds the capacities of the machine.
-func (f families) machine(node *metric.Sample) {
-	if v, ok := node.Values.Get(metric.CPUNodeCapacity); ok {
-		f.gauge("machine_cpu_cores", "CPUs of the machine.", v/1e9, 0, nil)
-	}
-	if v, ok := node.Values.Get(metric.MemoryNodeCapacity); ok {
-		f.gauge("machine_memory_bytes", metric.MemoryNodeCapacity.Describe().Help, v, 0, nil)
-	}
-	used, _, ok := get(node, metric.MemorySwap)
-	if left, _, also := get(node, metric.MemorySwapAvailable); ok && also {
-		f.gauge("machine_swap_bytes", "Swap of the machine.", used+left, 0, nil)
-	}
-}
-
-// cgroup adds the values of one cgroup and its parts.
-func (f families) cgroup(c *cgroup, image ImageFunc, processes map[metric.CgroupPath]float64) {
-	s := c.Sample
-	imageName := ""
-	if image != nil && c.container != "" {
-		imageName = image(c.ref, c.container)
-	}
-	with := func(more ...string) []*dto.LabelPair {
-		return labels(append(more, "container", c.container, "id", string(s.Instance.Path), "image", imageName,
-			"name", string(s.Instance.ID), "namespace", string(c.ref.Namespace), "pod", string(c.ref.Name))...)
-	}
-	plain := with()
-	f.values(cgroupFamilies, s, plain)
-	f.values(cpuFamilies, s, with("cpu", "total"))
-	f.values(pageFaultFamilies, s, with("failure_type", "pgfault", "scope", "hierarchy"))
-	f.values(majorFaultFamilies, s, with("failure_type", "pgmajfault", "scope", "hierarchy"))
-	if _, at, ok := get(s, metric.ProcessCount); ok {
-		f.gauge("container_processes", "Processes in the cgroup itself.", processes[s.Instance.Path], at, plain)
-	}
-	for _, p := range c.parts {
-		switch kind, name, _ := strings.Cut(p.Entity.Part, ":"); kind {
-		case "interface":
-			f.values(interfaceFamilies, p, with("interface", name))
-		case "device":
-			f.values(deviceFamilies, p, with("device", name))
+		of := c.Spec.Labels
+		ref := metric.PodRef{Namespace: metric.Namespace(of[namespaceLabel]), Name: metric.PodName(of[podLabel])}
+		inPod, image := of[containerLabel], c.Spec.Image
+		if at := n.cgroups[metric.CgroupPath(c.Name)]; at != nil {
+			ref, inPod = at.ref, at.container
 		}
-	}
-	f.addTimes(s, plain)
-	if s.Entity.Kind != metric.Node {
-		f.limits(s, plain)
-	}
-}
-
-// addTimes adds the start time of a cgroup, and when it was last read.
-func (f families) addTimes(s *metric.Sample, plain []*dto.LabelPair) {
-	if s.Instance.Start != 0 {
-		f.gauge("container_start_time_seconds", "When the cgroup began, in seconds since the Unix epoch.", float64(s.Instance.Start)/1e9, 0, plain)
-	}
-	_, cpuAt, _ := get(s, metric.CPUUsage)
-	_, memoryAt, _ := get(s, metric.MemoryUsage)
-	if last := max(cpuAt, memoryAt); last != 0 {
-		f.gauge("container_last_seen", "When the cgroup was last read, in seconds since the Unix epoch.", float64(last/1e9), last, plain)
-	}
-}
-
-// limits adds the limits of a cgroup, in the kernel's units.
-func (f families) limits(s *metric.Sample, plain []*dto.LabelPair) {
-	if v, _, ok := get(s, metric.CPULimit); ok {
-		f.gauge("container_spec_cpu_period", "Period of the CPU limit in microseconds.", cfsPeriod, 0, plain)
-		f.gauge("container_spec_cpu_quota", "CPU time in each period in microseconds.", math.Round(v/1e9*cfsPeriod), 0, plain)
-	}
-	limit, _, _ := get(s, metric.MemoryLimit) // cAdvisor has 0 for no limit
-	if _, _, ok := get(s, metric.MemoryUsage); ok {
-		f.gauge("container_spec_memory_limit_bytes", "Memory limit; 0 if there is none.", limit, 0, plain)
-	}
-}
-
-// ownProcesses returns the number of processes in each cgroup without its children, as cAdvisor
-// counts them.
-func ownProcesses(all []cgroup) map[metric.CgroupPath]float64 {
-	own := map[metric.CgroupPath]float64{}
-	for i := range all {
-		if v, _, ok := get(all[i].Sample, metric.ProcessCount); ok {
-			own[all[i].Instance.Path] = v
+		if image == "" && inPod != "" && h.opts.Image != nil {
+			image = h.opts.Image(ref, inPod)
 		}
-	}
-	for i := range all {
-		v, _, ok := get(all[i].Sample, metric.ProcessCount)
-		for p := string(all[i].Instance.Path); ok && len(p) > 1; {
-			p = path.Dir(p)
-			if n, found := own[metric.CgroupPath(p)]; found {
-				own[metric.CgroupPath(p)] = max(0, n-v)
-				break
-			}
+		labels := map[string]string{
+			metrics.LabelID: c.Name, metrics.LabelName: name, metrics.LabelImage: image,
+			"namespace": string(ref.Namespace), "pod": string(ref.Name), "container": inPod,
 		}
+		for name, value := range labels { // cAdvisor's collector panics if a label is not UTF-8
+			labels[name] = validUTF8(value)
+		}
+		return labels
 	}
-	return own
 }

@@ -75,6 +75,7 @@ func serve(t *testing.T, h http.Handler, path string) []byte {
 // handler returns a handler that serves a round.
 func handler(t *testing.T, b *metric.Batch, o kubeletapi.Options) *kubeletapi.Handler {
 	t.Helper()
+	setCAdvisor(&o, b)
 	o.Newest = kubeletapi.NewNewest(b.Source)
 	if err := o.Newest.Write(t.Context(), b); err != nil {
 		t.Fatal(err)
@@ -133,7 +134,6 @@ func TestServesWhatAKubeletSaid(t *testing.T) {
 			}
 			return id == metric.ProcessCount && s.Entity.Kind == metric.Pod
 		}},
-		{ofCAdvisor, func(_ *metric.Sample, id metric.ID) bool { return true }},
 	} {
 		t.Run(c.capture, func(t *testing.T) {
 			for path, body := range captures(t, "01-steady/0*/"+c.capture) {
@@ -151,83 +151,18 @@ func TestServesWhatAKubeletSaid(t *testing.T) {
 	}
 }
 
-// lacking are the families of a kubelet's /metrics/cadvisor for which weir has no numbers. doc.go
-// describes them in words.
-var lacking = []string{
-	"cadvisor_version_info",
-	"container_cpu_cfs_burst_periods_total",
-	"container_cpu_cfs_burst_seconds_total",
-	"container_cpu_load_d_average_10s",
-	"container_fs_io_current",
-	"container_fs_io_time_seconds_total",
-	"container_fs_io_time_weighted_seconds_total",
-	"container_fs_read_seconds_total",
-	"container_fs_reads_merged_total",
-	"container_fs_reads_total",
-	"container_fs_sector_reads_total",
-	"container_fs_sector_writes_total",
-	"container_fs_write_seconds_total",
-	"container_fs_writes_merged_total",
-	"container_fs_writes_total",
-	"container_health_state",
-	"container_memory_kernel_usage",
-	"container_memory_max_usage_bytes",
-	"container_memory_total_active_file_bytes",
-	"container_memory_total_inactive_file_bytes",
-	"container_network_receive_packets_dropped_total",
-	"container_network_receive_packets_total",
-	"container_network_transmit_packets_dropped_total",
-	"container_network_transmit_packets_total",
-	"container_sockets",
-	"container_spec_cpu_shares",
-	"container_spec_memory_reservation_limit_bytes",
-	"container_spec_memory_swap_limit_bytes",
-	"container_tasks_state",
-	"container_ulimits_soft",
-	"machine_cpu_books",
-	"machine_cpu_drawers",
-	"machine_cpu_physical_cores",
-	"machine_cpu_sockets",
-	"machine_nvm_avg_power_budget_watts",
-	"machine_nvm_capacity",
-	"machine_swap_bytes", // an agent has it from its host, not from the answer of a kubelet
-}
-
 // Families have the names, types and labels of a kubelet.
 func TestLooksAsAKubeletDoes(t *testing.T) {
-	const round = "01-steady/00/"
-	for _, c := range []struct {
-		endpoint
-		lacking []string
-	}{{ofResource, nil}, {ofCAdvisor, lacking}} {
-		t.Run(c.capture, func(t *testing.T) {
-			for _, body := range captures(t, round+c.capture) {
-				theirs := shape(t, body)
-				ours := shape(t, serve(t, handler(t, c.parse(t, body), kubeletapi.Options{}), c.path))
-				var missing []string
-				for _, name := range slices.Sorted(maps.Keys(theirs)) {
-					switch got, ok := ours[name]; {
-					case !ok:
-						missing = append(missing, name)
-					case got != theirs[name]:
-						t.Errorf("%s is %s, a kubelet's is %s", name, got, theirs[name])
-					}
-				}
-				if diff := cmp.Diff(c.lacking, missing); diff != "" {
-					t.Errorf("families that a kubelet has and an agent lacks (-listed +found):\n%s", diff)
-				}
-				for name := range ours {
-					if _, ok := theirs[name]; !ok {
-						t.Errorf("no kubelet has %s", name)
-					}
-				}
-			}
-		})
+	for _, body := range captures(t, "01-steady/00/resource.prom") {
+		theirs := shape(t, body)
+		ours := shape(t, serve(t, handler(t, ofResource.parse(t, body), kubeletapi.Options{}), kubeletapi.ResourcePath))
+		if diff := cmp.Diff(theirs, ours); diff != "" {
+			t.Errorf("(-kubelet +agent):\n%s", diff)
+		}
 	}
 }
 
-// shape formats the type and labels of each family, and whether it has a timestamp. The IDs of a
-// machine are not compared: an agent does not report them.
+// shape formats the type, help and labels of each family, and whether it has a timestamp.
 func shape(t *testing.T, body []byte) map[string]string {
 	t.Helper()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
@@ -240,9 +175,7 @@ func shape(t *testing.T, body []byte) map[string]string {
 		labels := map[string]bool{}
 		for _, m := range f.Metric {
 			for _, l := range m.Label {
-				if !strings.HasPrefix(name, "machine_") {
-					labels[l.GetName()] = true
-				}
+				labels[l.GetName()] = true
 			}
 		}
 		shapes[name] = fmt.Sprintf("%v %v dated=%t", f.GetType(), slices.Sorted(maps.Keys(labels)), f.Metric[0].TimestampMs != nil)

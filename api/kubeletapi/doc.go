@@ -1,5 +1,5 @@
 // Package kubeletapi serves the endpoints of a kubelet: /metrics/resource, /stats/summary and
-// /metrics/cadvisor, with the names and units of Kubernetes 1.36. A scraper of kubelets (a weir
+// /metrics/cadvisor, with the names and units of Kubernetes 1.37. A scraper of kubelets (a weir
 // server, Prometheus, metrics-server) can scrape the agent of a node if the kubelet cannot be
 // reached or is too slow: weir server
 // --source='kubelet:https://:10290?endpoint=summary&insecure-tls=true' reads agents, which sign
@@ -24,12 +24,8 @@
 // /metrics/resource is complete. /stats/summary has only the system container "pods", and lacks
 // what Base does not read.
 //
-// /metrics/cadvisor has the families for which weir's catalogue has numbers. It lacks CFS bursts,
-// kernel, active and inactive file memory and its peak, reservations and swap limits, packets, the
-// times and counts of block I/O, file systems of containers, sockets, ulimits, states of tasks and
-// health, CPU shares, and the machine's topology, NVM and version. The label image is empty if
-// Options.Image does not know it. A pod's network has the path of the pod's cgroup, because
-// sandboxes are not listed. Page faults are those of a cgroup and everything below it
-// (scope="hierarchy"). A CPU limit has a period of 100 ms, also if the kernel uses another. The
-// families of the machine and the start times have no timestamp, as in kubelets.
+// /metrics/cadvisor is read for the request, through cAdvisor's own library and with its own
+// collectors for Prometheus, so names, labels and help are a kubelet's. CAdvisorDifferences lists
+// what differs. Sandboxes are listed if the runtime names them. The label image is empty if neither
+// the runtime nor Options.Image knows it. All values of a cgroup have the time of its CPU counter.
 package kubeletapi

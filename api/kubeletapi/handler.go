@@ -37,8 +37,12 @@ type Options struct {
 	// be read is nil. Errors that come with a summary are ignored. If Base is nil, a summary has
 	// only the round.
 	Base func(context.Context) (*stats.Summary, error)
-	// Image returns the image of a container, for cAdvisor's label. If it is nil, the label is
-	// empty.
+	// CAdvisor reads the node's cgroups for /metrics/cadvisor. The result is nil only with an error;
+	// errors that come with a result are ignored. If CAdvisor is nil, the endpoint has no cgroups, and
+	// says that it could not read.
+	CAdvisor func(context.Context) (CAdvisor, error)
+	// Image returns the image of a container whose runtime is not asked, for cAdvisor's label. If it
+	// is nil, the label is empty.
 	Image ImageFunc
 }
 
@@ -47,8 +51,9 @@ type ImageFunc func(pod metric.PodRef, container string) string
 
 // Handler serves the endpoints of a kubelet. It may serve many requests at once.
 type Handler struct {
-	opts               Options
-	resource, cadvisor http.Handler
+	opts     Options
+	resource http.Handler
+	cadvisor cadvisorReader
 }
 
 // NewHandler returns a Handler.
@@ -56,13 +61,9 @@ func NewHandler(o Options) *Handler {
 	if o.Facts == nil {
 		o.Facts = func() *cluster.Facts { return nil }
 	}
-	h := &Handler{opts: o}
-	expose := func(of func(*tree) []*dto.MetricFamily) http.Handler {
-		gather := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return of(h.tree()), nil })
-		return promhttp.HandlerFor(gather, promhttp.HandlerOpts{})
-	}
-	h.resource = expose(resource)
-	h.cadvisor = expose(func(t *tree) []*dto.MetricFamily { return cadvisor(t, o.Image) })
+	h := &Handler{opts: o, cadvisor: cadvisorReader{read: o.CAdvisor}}
+	gather := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return resource(h.tree()), nil })
+	h.resource = promhttp.HandlerFor(gather, promhttp.HandlerOpts{})
 	return h
 }
 
@@ -85,7 +86,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case ResourcePath:
 		h.resource.ServeHTTP(w, r)
 	case CAdvisorPath:
-		h.cadvisor.ServeHTTP(w, r)
+		h.serveCAdvisor(w, r)
 	case SummaryPath:
 		h.summary(w, r)
 	default:

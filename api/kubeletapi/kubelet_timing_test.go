@@ -25,7 +25,9 @@ func BenchmarkServe(b *testing.B) {
 			b.Fatal(err)
 		}
 		facts := shape.Facts()
-		h := kubeletapi.NewHandler(kubeletapi.Options{Newest: newest, Facts: func() *cluster.Facts { return facts }})
+		o := kubeletapi.Options{Newest: newest, Facts: func() *cluster.Facts { return facts }}
+		setCAdvisor(&o, round)
+		h := kubeletapi.NewHandler(o)
 		for _, path := range kubeletapi.Paths() {
 			b.Run(shape.String()+path, func(b *testing.B) {
 				b.ReportAllocs()

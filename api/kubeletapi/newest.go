@@ -20,9 +20,10 @@ func NewNewest(source string) *Newest { return &Newest{source: source} }
 
 // round is one read of the node, without samples that identity rejected. It is immutable.
 type round struct {
-	node    metric.NodeName
-	err     error // of a failed read
-	samples []metric.Sample
+	node     metric.NodeName
+	err      error // of a failed read
+	samples  []metric.Sample
+	rejected map[metric.CgroupPath]bool // the paths of rejected samples
 }
 
 // Write replaces the round with b. It never fails.
@@ -30,13 +31,15 @@ func (n *Newest) Write(_ context.Context, b *metric.Batch) error {
 	if b.Source != n.source {
 		return nil
 	}
-	r := &round{node: b.Node}
+	r := &round{node: b.Node, rejected: map[metric.CgroupPath]bool{}}
 	if b.Failed() {
 		r.err = b.Err
 	}
 	r.samples = make([]metric.Sample, 0, len(b.Samples))
 	for i := range b.Samples {
-		if s := &b.Samples[i]; !s.Rejected() {
+		if s := &b.Samples[i]; s.Rejected() {
+			r.rejected[s.Instance.Path] = true
+		} else {
 			r.samples = append(r.samples, metric.Sample{})
 			r.samples[len(r.samples)-1].CopyFrom(s)
 		}

@@ -15,6 +15,7 @@ type tree struct {
 	pods []*pod // by namespace and name
 	// system are the cgroups that belong to no pod. all are all cgroups, in the order of the round.
 	system, all []cgroup
+	rejected    map[metric.CgroupPath]bool // the cgroups that identity rejected
 }
 
 // cgroup has the sample of one cgroup, and those of its interfaces and devices.
@@ -96,7 +97,7 @@ func (n podsByUID) container(s *metric.Sample) string {
 // newTree returns the tree of a round. If two cgroups have the same name, it takes the first:
 // identity has already chosen if it could.
 func newTree(r *round, facts *cluster.Facts) *tree {
-	t := &tree{name: r.node}
+	t := &tree{name: r.node, rejected: r.rejected}
 	known := podsByUID{}
 	for _, p := range facts.PodsOn(r.node) {
 		known[p.ReportedUID()] = p

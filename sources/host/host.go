@@ -106,35 +106,42 @@ func (h *Host) Read(ctx context.Context, b *metric.Batch) error {
 	if h.mu.closed {
 		return &metric.ReadError{Reason: metric.NodeScrapeError, Err: fmt.Errorf("read host: %w", os.ErrClosed)}
 	}
-	now := time.Now()
 	b.Resolution = time.Nanosecond
-	h.refreshMachine(now)
-	b.Cores = float64(h.mu.machine.info.NumCores)
-
 	var errs cgroupfs.ErrorList
-	dirs, listErrs := listCgroups(&h.mounts, &h.options)
-	errs.Add(listErrs...)
-	b.Exhaustive = len(listErrs) == 0 // whether every cgroup has a sample
-	// The number of processes includes the cgroups below, so all of them are needed.
-	processes, countErrs := countProcesses(dirs, path.Join(h.options.RootFS, "proc"))
-	errs.Add(countErrs...)
-	if over := len(dirs) - h.options.MaxCgroups; over > 0 {
-		errs.Add(fmt.Errorf("report cgroups: %d of %d are over the limit (raise max-cgroups, or select with prefix)", over, len(dirs)))
-		dirs, b.Exhaustive = dirs[:h.options.MaxCgroups], false
-	}
-	r := round{host: h, processes: processes, cgroups: dirs, now: now}
-	r.learnNames(ctx)
-	for i := range dirs {
+	r, complete := h.begin(ctx, &errs)
+	b.Cores = float64(h.mu.machine.info.NumCores)
+	b.Exhaustive = complete // whether every cgroup has a sample
+	for i := range r.cgroups {
 		if err := ctx.Err(); err != nil {
-			errs.Add(fmt.Errorf("read cgroups: %d of %d not read: %w", len(dirs)-i, len(dirs), err))
+			errs.Add(fmt.Errorf("read cgroups: %d of %d not read: %w", len(r.cgroups)-i, len(r.cgroups), err))
 			b.Exhaustive = false
 			break
 		}
-		missed, err := r.addSample(b, &dirs[i])
+		missed, err := r.addSample(b, &r.cgroups[i])
 		errs.Add(err)
 		b.Exhaustive = b.Exhaustive && !missed
 	}
 	return readError(ctx, &errs)
+}
+
+// begin lists the cgroups to read, counts their processes and asks for their names. complete is
+// false if a cgroup was missed.
+func (h *Host) begin(ctx context.Context, errs *cgroupfs.ErrorList) (r *round, complete bool) {
+	r = &round{host: h, now: time.Now()}
+	h.refreshMachine(r.now)
+	var listErrs, countErrs []error
+	r.cgroups, listErrs = listCgroups(&h.mounts, &h.options)
+	errs.Add(listErrs...)
+	complete = len(listErrs) == 0
+	// The number of processes includes the cgroups below, so all of them are needed.
+	r.processes, countErrs = countProcesses(r.cgroups, path.Join(h.options.RootFS, "proc"))
+	errs.Add(countErrs...)
+	if over := len(r.cgroups) - h.options.MaxCgroups; over > 0 {
+		errs.Add(fmt.Errorf("report cgroups: %d of %d are over the limit (raise max-cgroups, or select with prefix)", over, len(r.cgroups)))
+		r.cgroups, complete = r.cgroups[:h.options.MaxCgroups], false
+	}
+	r.learnNames(ctx)
+	return r, complete
 }
 
 // refreshMachine reads the machine again if the last result is older than machineAge.
@@ -179,7 +186,7 @@ func (r *round) addSample(b *metric.Batch, at *cgroupDir) (missed bool, err erro
 	if what.runtime.Sandbox {
 		return false, nil // its network is in the pod's sample
 	}
-	o, ok := readCgroup(&r.host.mounts, at, r.host.mu.machine)
+	o, ok := readCgroup(&r.host.mounts, at, r.host.mu.machine, sampleOptions)
 	if !ok && !at.stillExists() {
 		return false, nil // the cgroup was removed, which is not an error
 	}
@@ -239,21 +246,7 @@ func (r *round) setStart(s *metric.Sample, what *cgroupNames, o *observation) {
 // addNetwork adds a pod's network to its sample at index i, unless the pod uses the host's
 // network.
 func (r *round) addNetwork(b *metric.Batch, i int, at *cgroupDir) {
-	pid := 0
-	within := string(at.path) + "/"
-	first, _ := findCgroup(r.cgroups, metric.CgroupPath(within))
-	for _, p := range r.cgroups[first:] {
-		if !strings.HasPrefix(string(p.path), within) {
-			break
-		}
-		if p.ref.ID == "" || r.processes[p.path].pid == 0 {
-			continue
-		}
-		pid = r.processes[p.path].pid
-		if r.namer.containers[p.ref.ID].Sandbox {
-			break // a sandbox runs as long as the pod
-		}
-	}
+	pid, _ := r.podProcess(at)
 	if pid == 0 {
 		return
 	}
@@ -271,6 +264,26 @@ func (r *round) addNetwork(b *metric.Batch, i int, at *cgroupDir) {
 	if t, err := readTraffic(rootFS, pid); err == nil { // otherwise the process has ended
 		addTraffic(b, i, &t, isEth0)
 	}
+}
+
+// podProcess returns a process of a pod, or 0 if it has none. It is a process of the sandbox if the
+// sandbox is known, because a sandbox runs as long as the pod.
+func (r *round) podProcess(pod *cgroupDir) (pid int, isSandbox bool) {
+	within := string(pod.path) + "/"
+	first, _ := findCgroup(r.cgroups, metric.CgroupPath(within))
+	for _, p := range r.cgroups[first:] {
+		if !strings.HasPrefix(string(p.path), within) {
+			break
+		}
+		if p.ref.ID == "" || r.processes[p.path].pid == 0 {
+			continue
+		}
+		pid = r.processes[p.path].pid
+		if r.namer.containers[p.ref.ID].Sandbox {
+			return pid, true
+		}
+	}
+	return pid, false
 }
 
 // sameNetwork reports whether a process is in the host's network namespace.

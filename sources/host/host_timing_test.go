@@ -33,6 +33,20 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
+// BenchmarkReadCAdvisor reads the same cgroups for /metrics/cadvisor.
+func BenchmarkReadCAdvisor(b *testing.B) {
+	roots := cgroupRoot(b, "cpu", "cpuacct", "memory", "pids", "blkio")
+	name := testName(b)
+	for i := range 100 {
+		makeCgroup(b, fmt.Sprintf("%s/c%d", name, i), roots...)
+	}
+	h := newHost(b, Options{Prefixes: []string{"/" + name}})
+	b.ReportAllocs()
+	for b.Loop() {
+		readCAdvisor(b, h)
+	}
+}
+
 // BenchmarkReadCounter reads the file from which rates are computed.
 func BenchmarkReadCounter(b *testing.B) {
 	dir := cgroupRoot(b, "cpuacct")[0]

@@ -56,18 +56,26 @@ type cgroupReader struct {
 	observation
 }
 
-// measuredMetrics are the metrics that the handler reads. Processes are not included, because
-// cAdvisor would read a link for each open file of each process (see processes.go).
-var measuredMetrics = container.MetricSet{
+// handlerOptions are the options of cAdvisor's handler. With a pid it reads the network and the
+// limits of that process, with rootFS as the host's root directory.
+type handlerOptions struct {
+	rootFS  string
+	pid     int
+	metrics container.MetricSet
+}
+
+// sampleOptions are the options for samples. Processes are not included, because cAdvisor would
+// read a link for each open file of each process (see processes.go).
+var sampleOptions = handlerOptions{"/", 0, container.MetricSet{
 	container.CpuUsageMetrics:    {},
 	container.MemoryUsageMetrics: {},
 	container.DiskIOMetrics:      {},
 	container.PressureMetrics:    {},
-}
+}}
 
 // readCgroup reads a cgroup. It returns false if that is not possible, for example after the cgroup
 // was removed.
-func readCgroup(m *cgroupMounts, at *cgroupDir, machine model.MachineInfoFactory) (*observation, bool) {
+func readCgroup(m *cgroupMounts, at *cgroupDir, machine model.MachineInfoFactory, with handlerOptions) (*observation, bool) {
 	r := &cgroupReader{cgroup: at, paths: common.MakeCgroupPaths(m.dirs, string(at.path))}
 	r.observation = observation{v2: m.v2, ooms: -1, times: map[controllerSet]int64{}}
 	o := &r.observation
@@ -90,7 +98,7 @@ func readCgroup(m *cgroupMounts, at *cgroupDir, machine model.MachineInfoFactory
 		o.cpu, err = readCPUTime(dir, o.v2)
 		r.addError(err)
 	}
-	o.stats, err = libcontainer.NewHandler(r, "/", 0, measuredMetrics).GetStats()
+	o.stats, err = libcontainer.NewHandler(r, with.rootFS, with.pid, with.metrics).GetStats()
 	r.addError(err)
 	if o.spec, err = common.GetSpec(r.paths, machine, false, false); err != nil {
 		r.addError(fmt.Errorf("read limits: %w", err))

@@ -27,6 +27,7 @@ type containerNames struct {
 	UID       metric.PodUID
 	Name      string // the name of the container; empty for a sandbox
 	Sandbox   bool
+	Image     string
 	Created   time.Time // zero if not known
 }
 
@@ -210,6 +211,7 @@ func (c *containerd) fetchNames(ctx context.Context, id metric.ContainerID) (con
 		UID:       uid,
 		Name:      labels[labelName],
 		Sandbox:   labels[labelKind] == "sandbox",
+		Image:     answer.GetContainer().GetImage(),
 	}
 	if at := answer.GetContainer().GetCreatedAt(); at.IsValid() && at.AsTime().Unix() > 0 {
 		names.Created = at.AsTime()

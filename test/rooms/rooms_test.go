@@ -50,7 +50,7 @@ var table = []room{
 var heavyModules = map[string][]string{
 	"k8s.io/client-go/informers":        {"cluster"},
 	"k8s.io/client-go/listers":          {"cluster"},
-	"github.com/google/cadvisor":        {"sources/host"},
+	"github.com/google/cadvisor":        {"sources/host", "api/kubeletapi"},
 	"github.com/spf13/cobra":            {"cmd", "app", "client", "test"},
 	"github.com/cockroachdb/datadriven": {"test"},
 }

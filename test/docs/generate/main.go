@@ -21,17 +21,21 @@ func generate() error {
 	if err := os.WriteFile("docs/metrics.md", []byte(docs.Metrics()), 0o644); err != nil {
 		return fmt.Errorf("write the metrics: %w", err)
 	}
-	const file = "docs/reasons.md"
-	page, err := os.ReadFile(file)
-	if err != nil {
-		return fmt.Errorf("read the reasons: %w", err)
-	}
-	reasons, err := docs.Reasons(string(page))
-	if err != nil {
-		return fmt.Errorf("derive %s: %w", file, err)
-	}
-	if err := os.WriteFile(file, []byte(reasons), 0o644); err != nil {
-		return fmt.Errorf("write the reasons: %w", err)
+	for _, derived := range []struct {
+		file   string
+		derive func(page string) (string, error)
+	}{{"docs/reasons.md", docs.Reasons}, {"docs/agent.md", docs.KubeletDifferences}} {
+		page, err := os.ReadFile(derived.file)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", derived.file, err)
+		}
+		now, err := derived.derive(string(page))
+		if err != nil {
+			return fmt.Errorf("derive %s: %w", derived.file, err)
+		}
+		if err := os.WriteFile(derived.file, []byte(now), 0o644); err != nil {
+			return fmt.Errorf("write %s: %w", derived.file, err)
+		}
 	}
 	return nil
 }

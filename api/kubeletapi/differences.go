@@ -1,0 +1,53 @@
+package kubeletapi
+
+// Difference is a family of /metrics/cadvisor in which an agent and the kubelet of its node differ.
+// All other families of a kubelet have the same name, labels and meaning here.
+type Difference struct {
+	Name string // of the family
+	Kind DifferenceKind
+	Why  string // a sentence
+}
+
+// DifferenceKind says in what two answers differ.
+type DifferenceKind string
+
+// The kinds of differences.
+const (
+	NotServed   DifferenceKind = "not served"           // only the kubelet has it
+	OtherValue  DifferenceKind = "another value"        // both have it
+	OtherLabels DifferenceKind = "other labels"         // both have the value
+	Since137    DifferenceKind = "from Kubernetes 1.37" // kubelets before 1.37 do not have it
+)
+
+const (
+	noTaskStats = "Kubelets always serve 0, because nothing in them asks the kernel for statistics of tasks."
+	since137    = "cAdvisor has it since the version in Kubernetes 1.37."
+	ownMounts   = "An agent sees the file systems that are mounted in its own pod."
+	ownNetwork  = "If the agent does not ask the runtime, as in a DaemonSet, the sandbox is not known and the values are at the pod's cgroup."
+)
+
+// CAdvisorDifferences are the families that differ, by name. docs/agent.md lists them.
+var CAdvisorDifferences = []Difference{
+	{"container_cpu_load_average_10s", NotServed, noTaskStats},
+	{"container_cpu_load_d_average_10s", NotServed, noTaskStats},
+	{"container_creation_time_seconds", Since137, since137},
+	{"container_fs_inodes_free", OtherValue, ownMounts},
+	{"container_fs_inodes_total", OtherValue, ownMounts},
+	{"container_fs_limit_bytes", OtherValue, ownMounts},
+	{"container_fs_usage_bytes", OtherValue, ownMounts},
+	{"container_memory_events_high_total", Since137, since137},
+	{"container_memory_events_max_total", Since137, since137},
+	{"container_memory_file_dirty_bytes", Since137, since137},
+	{"container_memory_file_writeback_bytes", Since137, since137},
+	{"container_memory_pgscan_total", Since137, since137},
+	{"container_memory_pgsteal_total", Since137, since137},
+	{"container_memory_workingset_refault_anon_total", Since137, since137},
+	{"container_memory_workingset_refault_file_total", Since137, since137},
+	{"container_network_*", OtherLabels, ownNetwork},
+	{"container_oom_events_total", OtherValue, "An agent serves the kernel's count since the cgroup began; a kubelet counts from its own start."},
+	{"container_tasks_state", NotServed, noTaskStats},
+	{"container_threads", OtherValue, "Of the root cgroup a kubelet serves 0; an agent serves the threads of the machine."},
+	{"container_threads_max", OtherValue, "Of the root cgroup a kubelet serves 0; an agent serves the limit of the machine."},
+	{"container_ulimits_soft", OtherValue, "An agent serves the limits of the first process in the container's cgroup, which need not be the first of the container."},
+	{"machine_*", OtherLabels, "The label machine_id is empty if the agent's pod has no /etc/machine-id."},
+}
