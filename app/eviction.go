@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/weir-metrics/weir/app/logging"
+	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/cluster/gates"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/eviction"
@@ -84,6 +85,17 @@ func openEvictor(ctx context.Context, p *plan, m *machine, pods nodePods, of *in
 			return nil, fmt.Errorf("create API client: %w", err)
 		}
 		o.Pods, x.Client = e.pods, client
+		if e.plan.Mode == execute.Request {
+			asking, cancel := context.WithTimeout(ctx, askKubeletTimeout)
+			err := execute.CheckRequests(asking, client.Discovery())
+			cancel()
+			if errors.Is(err, execute.ErrNoRequests) {
+				return nil, cli.Hintf(fmt.Errorf("--eviction=request: %w", err),
+					"Start kube-apiserver with --feature-gates=EvictionRequestAPI=true --runtime-config=lifecycle.k8s.io/v1alpha1=true (Kubernetes 1.37 or later), or choose --eviction=evict.")
+			} else if err != nil {
+				e.warnings = append(e.warnings, fmt.Sprintf("it is not known whether the cluster serves EvictionRequests: %v", err))
+			}
+		}
 		var recorder record.EventRecorder
 		if e.plan.Events {
 			recorder = e.record(client)
@@ -141,7 +153,8 @@ func (p *evictionPlan) settings(kubelet *kubeletconfig.Kubelet) *eviction.Settin
 	return &own
 }
 
-// askKubeletTimeout limits the request for a kubelet's thresholds.
+// askKubeletTimeout limits each request that the agent makes about its kubelet and its cluster when it
+// starts.
 const askKubeletTimeout = 5 * time.Second
 
 // askKubelet asks this node's kubelet for its eviction thresholds. If the kubelet does not answer,

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,6 +29,7 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
@@ -207,6 +209,41 @@ func TestThresholdsOfTheKubelet(t *testing.T) {
 	e, s = openIt()
 	if len(s.Thresholds) != 5 || len(e.warnings) != 1 || !strings.Contains(e.warnings[0], "302 Found") {
 		t.Errorf("a kubelet that sends elsewhere: %v, warned %q; want its defaults, and why", of(s), e.warnings)
+	}
+}
+
+// TestRequestsNeedTheirAPI checks that an agent of mode request does not start in a cluster without
+// EvictionRequests, and that it starts with a warning if the API server does not say.
+func TestRequestsNeedTheirAPI(t *testing.T) {
+	answer := http.StatusNotFound
+	api := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(answer) }))
+	defer api.Close()
+	p, err := compileAgent(t, map[string]string{"NODE_NAME": "n1"}, "--kubeconfig="+kubeconfig(t, api, "secret"), "--kubelet-url="+api.URL, "--kubelet-insecure-tls",
+		"--eviction=request", "--eviction-hard=memory.available<200Mi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of, err := informer.New(*p.Cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func() (*evictor, error) {
+		return openEvictor(t.Context(), p, machineOf(4<<30, 4<<30), of.NodePods, of, prometheus.NewRegistry(), zap.NewNop())
+	}
+	var hint *cli.Hint
+	if _, err := open(); !errors.Is(err, execute.ErrNoRequests) || !errors.As(err, &hint) || !strings.Contains(hint.Try, "--runtime-config=lifecycle.k8s.io/v1alpha1=true") {
+		t.Errorf("got %v, want that the API is missing, and what to do", err)
+	}
+	answer = http.StatusForbidden
+	e, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if !slices.ContainsFunc(e.warnings, func(w string) bool {
+		return strings.Contains(w, "not known whether the cluster serves EvictionRequests")
+	}) {
+		t.Errorf("warned %q, want that EvictionRequests may be missing", e.warnings)
 	}
 }
 

@@ -64,7 +64,7 @@ func newEvictionFlags() *evictionFlags {
 }
 
 func (e *evictionFlags) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&e.mode, "eviction", e.mode, "how far to go (`MODE`) when this node runs out of something: off; observe, say who would go and touch nothing; evict, ask the Eviction API, which honours PodDisruptionBudgets; kill, for hard thresholds delete, as the kubelet does")
+	f.StringVar(&e.mode, "eviction", e.mode, "how far to go (`MODE`) when this node runs out of something: off; observe, say who would go and touch nothing; evict, ask the Eviction API, which honours PodDisruptionBudgets; kill, for hard thresholds delete, as the kubelet does; request, create EvictionRequests (KEP-4563), which a controller of the cluster must follow")
 	f.Var(cliflag.NewLangleSeparatedMapStringString(&e.config.EvictionHard), "eviction-hard", "hard thresholds `SIGNAL<VALUE,...`, such as memory.available<200Mi,nodefs.available<10% (default of observe: the kubelet's of this node)")
 	f.Var(cliflag.NewLangleSeparatedMapStringString(&e.config.EvictionSoft), "eviction-soft", "soft thresholds `SIGNAL<VALUE,...`, such as memory.available<500Mi")
 	f.Var(cliflag.NewMapStringString(&e.config.EvictionSoftGracePeriod), "eviction-soft-grace-period", "`SIGNAL=TIME,...`: how long a soft threshold must be met first, such as memory.available=90s")
@@ -119,7 +119,7 @@ func (e *evictionFlags) compile(in agentEnvironment) (*evictionPlan, error) {
 	if e.mode == evictionOff {
 		return nil, e.checkOff(own)
 	}
-	if err := cli.OneOf("--eviction", e.mode, evictionOff, string(execute.Observe), string(execute.Evict), string(execute.Kill)); err != nil {
+	if err := cli.OneOf("--eviction", e.mode, evictionOff, string(execute.Observe), string(execute.Evict), string(execute.Kill), string(execute.Request)); err != nil {
 		return nil, err
 	}
 	p.Mode = execute.Mode(e.mode)

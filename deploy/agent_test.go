@@ -150,7 +150,7 @@ func TestDocsHaveTheRights(t *testing.T) {
 		}
 	}
 	want := map[string][]string{}
-	components := []string{"agent", "agent-evict", "agent-kill", "agent-conditions"}
+	components := []string{"agent", "agent-evict", "agent-kill", "agent-request", "agent-conditions"}
 	for _, o := range decode(t, render(t, filepath.Join(root, "base"), componentPaths(components...)...)).typed {
 		if role, ok := o.(*rbacv1.ClusterRole); ok && slices.Contains(components, strings.TrimPrefix(role.Name, "weir:")) {
 			for _, r := range role.Rules {
@@ -193,6 +193,7 @@ func TestModesOfAgents(t *testing.T) {
 		{[]string{"agent-conditions"}, "observe "},
 		{[]string{"agent-evict"}, "evict memory.available<200Mi"},
 		{[]string{"agent-kill"}, "kill memory.available<200Mi"},
+		{[]string{"agent-request"}, "request memory.available<200Mi"},
 		{[]string{"agent-evict", "agent-kill"}, "kill memory.available<200Mi"},
 	} {
 		c := agentsOf(t, test.components...).Spec.Template.Spec.Containers[0]

@@ -54,6 +54,7 @@ func combinations() []combination {
 		{"agent", base, c("agent")},
 		{"agent-evict", base, c("agent", "agent-evict")},
 		{"agent-kill", base, c("agent", "agent-evict", "agent-kill", "agent-conditions")},
+		{"agent-request", base, c("agent", "agent-request")},
 		{"everything", base, c("agent", "agent-evict", "agent-conditions", "autoscaler", "custom-metrics", "external-metrics", "ha", "hpa-events", "insecure-kubelets", "serving-cert")},
 		{"everything, in another order", base, c("ha", "agent", "agent-conditions", "insecure-kubelets", "agent-kill", "autoscaler", "hpa-events", "external-metrics", "custom-metrics", "serving-cert")},
 	}

@@ -8,6 +8,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	lifecycle "k8s.io/api/lifecycle/v1alpha1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
@@ -78,11 +79,12 @@ func startPolicies(t *testing.T) *policies {
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		pods := p.judge(t, request{verb: admission.Delete, old: pod("web", "n2")}, agentOn("n1"))
 		nodes := p.judge(t, request{verb: admission.Delete, old: node("n2")}, agentOn("n1"))
-		if pods != "" && nodes != "" {
+		requests := p.judge(t, request{verb: admission.Delete, old: evictionRequest("web", "u1", "acme.io/drain")}, agentOn("n1"))
+		if pods != "" && nodes != "" && requests != "" {
 			return p
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("policies are not in force after 20s: pods %q, nodes %q", pods, nodes)
+			t.Fatalf("policies are not in force after 20s: pods %q, nodes %q, requests %q", pods, nodes, requests)
 		}
 	}
 }
@@ -129,6 +131,10 @@ func (p *policies) judge(t *testing.T, r request, by user.Info) string {
 		kind, resource = corev1.SchemeGroupVersion.WithKind("Node"), corev1.SchemeGroupVersion.WithResource("nodes")
 	case *policyv1.Eviction:
 		kind = policyv1.SchemeGroupVersion.WithKind("Eviction")
+	case *lifecycle.EvictionRequest:
+		kind, resource = lifecycle.SchemeGroupVersion.WithKind("EvictionRequest"), lifecycle.SchemeGroupVersion.WithResource("evictionrequests")
+	case *lifecycle.Eviction:
+		kind, resource = lifecycle.SchemeGroupVersion.WithKind("Eviction"), lifecycle.SchemeGroupVersion.WithResource("evictions")
 	}
 	var options runtime.Object = &metav1.UpdateOptions{}
 	if r.verb == admission.Delete {
@@ -339,6 +345,49 @@ func TestNodePolicy(t *testing.T) {
 		{"makes another", agentOn("n1"), request{verb: admission.Create, is: node("n9")}, others},
 		{"removes it", agentOn("n1"), request{verb: admission.Delete, old: n1}, others},
 		{"is the kubelet", &user.DefaultInfo{Name: "system:node:n1"}, status(condition("MemoryPressure")), ""},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			if got := p.judge(t, test.request, test.by); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// evictionRequest returns a request to evict the pod web with this UID.
+func evictionRequest(name string, uid types.UID, requester string) *lifecycle.EvictionRequest {
+	return &lifecycle.EvictionRequest{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
+		Spec: lifecycle.EvictionRequestSpec{
+			Target:    lifecycle.EvictionRequestTarget{Pod: &lifecycle.EvictionRequestPodReference{Name: "web", UID: uid}},
+			Requester: requester, Intent: lifecycle.EvictionRequestIntentEviction,
+		},
+	}
+}
+
+func TestRequestPolicy(t *testing.T) {
+	p := startPolicies(t)
+	const (
+		noNode = "this token does not say on which node its agent runs"
+		notOwn = "an agent creates and deletes EvictionRequests of weir.dev/agent that are named by the pod's UID, and nothing else of this group"
+	)
+	own, drain := evictionRequest("weir-u1", "u1", "weir.dev/agent"), evictionRequest("drain", "u1", "acme.io/drain")
+	for _, test := range []struct {
+		what string
+		by   user.Info
+		request
+		want string
+	}{
+		{"requests an eviction", agentOn("n1"), request{verb: admission.Create, is: own}, ""},
+		{"withdraws it", agentOn("n1"), request{verb: admission.Delete, old: own}, ""},
+		{"requests by a token of no node", agentOn(""), request{verb: admission.Create, is: own}, noNode},
+		{"requests for another", agentOn("n1"), request{verb: admission.Create, is: evictionRequest("weir-u1", "u1", "acme.io/drain")}, notOwn},
+		{"requests by another name", agentOn("n1"), request{verb: admission.Create, is: evictionRequest("weir-u1", "u2", "weir.dev/agent")}, notOwn},
+		{"withdraws another's", agentOn("n1"), request{verb: admission.Delete, old: drain}, notOwn},
+		{"changes one", agentOn("n1"), request{verb: admission.Update, old: own, is: own}, notOwn},
+		{"writes its status", agentOn("n1"), request{verb: admission.Update, sub: "status", old: own, is: own}, notOwn},
+		{"creates an Eviction", agentOn("n1"), request{verb: admission.Create, is: &lifecycle.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "x"}}}, notOwn},
+		{"is another client", &user.DefaultInfo{Name: "drain"}, request{verb: admission.Create, is: drain}, ""},
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			if got := p.judge(t, test.request, test.by); got != test.want {

@@ -54,6 +54,8 @@ func TestRights(t *testing.T) {
 		"weir:agent-evict: create of pods/eviction",
 		"weir:agent-kill: get delete of pods",
 		"weir:agent-kill: patch of pods/status",
+		"weir:agent-request: get of pods",
+		"weir:agent-request: create get delete of evictionrequests in lifecycle.k8s.io",
 		"weir:agent-conditions: get patch of nodes",
 		"weir:agent-conditions: patch of nodes/status",
 		"weir:autoscaler-viewer: get list watch of autoscalers autoscalers/status in autoscaling.weir.dev",
@@ -110,8 +112,8 @@ func checkRule(t *testing.T, role string, r rbacv1.PolicyRule) {
 			t.Errorf("%s: all API groups", role)
 		}
 	}
-	if role == "weir:agent-evict" || role == "weir:agent-kill" || role == "weir:agent-conditions" {
-		return // only for its own node; TestPodPolicy and TestNodePolicy check that
+	if role == "weir:agent-evict" || role == "weir:agent-kill" || role == "weir:agent-request" || role == "weir:agent-conditions" {
+		return // TestPodPolicy, TestRequestPolicy and TestNodePolicy check what an agent may do with them
 	}
 	for _, verb := range r.Verbs {
 		reading := verb == "get" || verb == "list" || verb == "watch"

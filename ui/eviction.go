@@ -274,7 +274,7 @@ func (p *page) evictionCandidate(r *document.Ranking, pod *document.RankedPod) e
 func (p *page) evictionAction(a *document.Action) evictionAction {
 	result := state{strings.ToLower(printable(a.Result)), quiet}
 	switch a.Result {
-	case "Killed", "Evicted":
+	case "Killed", "Evicted", "Requested":
 		result.Tone = bad
 	case "Blocked", "Failed", "Refused":
 		result.Tone = warn

@@ -37,7 +37,7 @@ type lastEvent struct {
 func (t *eventThrottle) record(k *eviction.Kill, o *ActionOutcome) {
 	reason, message := eviction.Reason, k.Message
 	switch o.Result {
-	case Evicted, Killed:
+	case Evicted, Killed, Requested:
 	case Observed:
 		reason, message = ReasonObserved, o.Message+". "+k.Message
 	case Blocked:

@@ -95,6 +95,9 @@ func (x *Executor) Execute(ctx context.Context, d *eviction.Decision) []ActionOu
 		x.events.record(k, o)
 		if o.Result.PodLeaves() {
 			x.awaitRemoval(ctx, o)
+			if o.Result == Requested {
+				x.withdraw(ctx, o)
+			}
 			x.pace.free = time.Now()
 		}
 	}
@@ -114,9 +117,12 @@ func (x *Executor) executeKill(ctx context.Context, k *eviction.Kill, o *ActionO
 		o.setResult(Deferred, "did not evict pod %s before %s: %s", o.Pod, formatTime(at), reason)
 		return false
 	}
-	if key.delete {
+	switch {
+	case key.delete:
 		x.kill(ctx, k, o)
-	} else {
+	case x.opts.Mode == Request:
+		x.request(ctx, o)
+	default:
 		x.evict(ctx, o)
 	}
 	x.metrics.observeRequest(o)
@@ -132,7 +138,7 @@ func (x *Executor) executeKill(ctx context.Context, k *eviction.Kill, o *ActionO
 		o.NotBefore = x.backoff.failed(key, now, x.opts.FailedBackoff, most, requestedDelay(o.Err), *o)
 	}
 	perhaps := o.Result == Failed && o.sent && isAmbiguous(o.Err)
-	if o.Result == Evicted || o.Result == Killed || perhaps {
+	if o.Result == Evicted || o.Result == Killed || o.Result == Requested || perhaps {
 		x.pace.done = append(x.pace.done, now)
 		x.pace.free = now
 	}

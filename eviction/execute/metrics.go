@@ -34,7 +34,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		names = append(names, string(s))
 	}
 	for _, name := range names {
-		for _, d := range [...]Result{Evicted, Killed, Blocked, Failed} {
+		for _, d := range [...]Result{Evicted, Killed, Requested, Blocked, Failed} {
 			m.outcomes.WithLabelValues(name, string(d))
 		}
 	}

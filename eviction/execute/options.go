@@ -40,6 +40,7 @@ type Options struct {
 	MaxPerWindow   int           // the maximum number of pods in any Window; 10
 	Window         time.Duration // 10m
 	CleanupTimeout time.Duration // how long a pod may take to be gone after its grace period; 30s, as in the kubelet
+	RequestWait    time.Duration // how long an EvictionRequest may take; then it is withdrawn; 2m
 	CleanupPoll    time.Duration // the time between two checks whether the pod is gone; 1s, as in the kubelet
 	RequestTimeout time.Duration // the limit on one request; 15s, longer than the API server asks to wait for a budget
 	ReclaimTimeout time.Duration // the limit on one collection; 2m
@@ -60,6 +61,7 @@ func (o Options) withDefaults() Options {
 	o.MaxPerWindow = cmp.Or(o.MaxPerWindow, 10)
 	o.Window = cmp.Or(o.Window, 10*time.Minute)
 	o.CleanupTimeout = cmp.Or(o.CleanupTimeout, 30*time.Second)
+	o.RequestWait = cmp.Or(o.RequestWait, 2*time.Minute)
 	o.CleanupPoll = cmp.Or(o.CleanupPoll, time.Second)
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, 15*time.Second)
 	o.ReclaimTimeout = cmp.Or(o.ReclaimTimeout, 2*time.Minute)
@@ -74,8 +76,8 @@ func (o *Options) check() error {
 	switch {
 	case o.Mode == Observe:
 		return nil
-	case o.Mode != Evict && o.Mode != Kill:
-		return fmt.Errorf("mode %q is none of observe, evict, kill", o.Mode)
+	case o.Mode != Evict && o.Mode != Kill && o.Mode != Request:
+		return fmt.Errorf("mode %q is none of observe, evict, kill, request", o.Mode)
 	case o.Client == nil:
 		return errors.New("a client is needed to write")
 	case o.Node == "":
@@ -94,4 +96,5 @@ const (
 	Observe Mode = "observe" // write nothing but Events
 	Evict   Mode = "evict"   // use the Eviction API, also for hard thresholds
 	Kill    Mode = "kill"    // use the Eviction API for soft thresholds; delete pods for hard thresholds and limits of local storage
+	Request Mode = "request" // create EvictionRequests (KEP-4563), also for hard thresholds
 )

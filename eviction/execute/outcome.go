@@ -54,6 +54,7 @@ const (
 	Observed    Result = "Observed"    // nothing was done: the mode is Observe
 	Evicted     Result = "Evicted"     // the Eviction API accepted the eviction
 	Killed      Result = "Killed"      // the pod was deleted
+	Requested   Result = "Requested"   // an EvictionRequest was created
 	Terminating Result = "Terminating" // nothing was done: the pod is already terminating
 	Gone        Result = "Gone"        // nothing was done: the pod has ended, or was replaced
 	Refused     Result = "Refused"     // nothing was done: this pod is never evicted, or not by this agent
@@ -64,5 +65,7 @@ const (
 	NoReclaimer Result = "NoReclaimer" // nothing was done: there is no Reclaimer
 )
 
-// PodLeaves reports whether the pod is terminating, so that Execute waits for it.
-func (d Result) PodLeaves() bool { return d == Evicted || d == Killed || d == Terminating }
+// PodLeaves reports whether the pod is terminating, or was asked to, so that Execute waits for it.
+func (d Result) PodLeaves() bool {
+	return d == Evicted || d == Killed || d == Requested || d == Terminating
+}

@@ -14,6 +14,9 @@ import (
 func (x *Executor) awaitRemoval(ctx context.Context, o *ActionOutcome) {
 	began := time.Now()
 	timeout := x.opts.CleanupTimeout
+	if o.Result == Requested {
+		timeout = x.opts.RequestWait
+	}
 	if o.Result != Terminating { // somebody else set its grace period, which may be hours
 		timeout += time.Duration(o.GraceSeconds) * time.Second
 	}
@@ -27,6 +30,13 @@ func (x *Executor) awaitRemoval(ctx context.Context, o *ActionOutcome) {
 		case <-ctx.Done():
 		case <-tick.C:
 			o.Removed, where = x.isRemoved(ctx, o, where)
+			if o.Removed || o.Result != Requested {
+				continue
+			}
+			if failed := x.requestFailed(ctx, o); failed != "" {
+				where = failed
+				cancel()
+			}
 		}
 	}
 	o.Waited = time.Since(began)

@@ -80,7 +80,7 @@ func (g *Guard) rememberResult(o *execute.ActionOutcome) {
 	}
 	// In mode kill a refusal for a soft threshold does not count for a hard one, because a hard
 	// threshold deletes the pod and shortens its grace period.
-	b := blockedUntil{eviction.BlockedPod{Reason: o.Message, Hard: o.Hard || o.Mode == execute.Evict}, o.NotBefore}
+	b := blockedUntil{eviction.BlockedPod{Reason: o.Message, Hard: o.Hard || o.Mode != execute.Kill}, o.NotBefore}
 	switch {
 	case o.Result == execute.Blocked, o.Denied():
 	case o.Result.PodLeaves() && !o.Removed, o.Result == execute.Refused, o.Result == execute.Gone:
