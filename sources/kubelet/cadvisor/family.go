@@ -7,7 +7,7 @@ type use uint8
 
 const (
 	set       use = iota // the value is the cgroup's
-	sum                  // one line for each CPU; the cgroup's value is their sum
+	sum                  // several lines, such as one for each CPU; the cgroup's value is their sum
 	faults               // page faults; a label says which kind
 	network              // the value is an interface's
 	disk                 // the value is a device's; the cgroup's value is their sum
@@ -44,13 +44,15 @@ var families = map[string]*family{
 	"container_pressure_cpu_waiting_seconds_total": {set, metric.CPUPressureSome, 9},
 	"container_pressure_cpu_stalled_seconds_total": {set, metric.CPUPressureFull, 9},
 
-	"container_memory_usage_bytes":                    {set, metric.MemoryUsage, 0},
-	"container_memory_working_set_bytes":              {set, metric.MemoryWorkingSet, 0},
-	"container_memory_rss":                            {set, metric.MemoryRSS, 0},
-	"container_memory_cache":                          {set, metric.MemoryCache, 0},
-	"container_memory_mapped_file":                    {set, metric.MemoryMappedFile, 0},
-	"container_memory_swap":                           {set, metric.MemorySwap, 0},
-	"container_memory_failcnt":                        {set, metric.MemoryFailures, 0},
+	"container_memory_usage_bytes":       {set, metric.MemoryUsage, 0},
+	"container_memory_working_set_bytes": {set, metric.MemoryWorkingSet, 0},
+	"container_memory_rss":               {set, metric.MemoryRSS, 0},
+	"container_memory_cache":             {set, metric.MemoryCache, 0},
+	"container_memory_mapped_file":       {set, metric.MemoryMappedFile, 0},
+	"container_memory_swap":              {set, metric.MemorySwap, 0},
+	// One of these two is always 0: the first with version 1 of cgroups, the second with version 2.
+	"container_memory_events_max_total":               {sum, metric.MemoryFailures, 0},
+	"container_memory_failcnt":                        {sum, metric.MemoryFailures, 0},
 	"container_memory_failures_total":                 {faults, metric.MemoryPageFaults, 0},
 	"container_oom_events_total":                      {set, metric.MemoryOOMEvents, 0},
 	"container_pressure_memory_waiting_seconds_total": {set, metric.MemoryPressureSome, 9},

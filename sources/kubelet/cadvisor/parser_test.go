@@ -272,6 +272,8 @@ func TestSumsAndScales(t *testing.T) {
 		`container_fs_reads_bytes_total{container="c",device="/dev/a",`+l+`} 10`,
 		`container_fs_reads_bytes_total{container="c",device="/dev/b",`+l+`} 20`,
 		`container_pressure_cpu_waiting_seconds_total{container="c",`+l+`} 0.000002`,
+		`container_memory_events_max_total{container="c",`+l+`} 6`,
+		`container_memory_failcnt{container="c",`+l+`} 0`,
 		`container_threads_max{container="c",`+l+`} 0`,
 		`container_spec_memory_limit_bytes{container="c",`+l+`} 0`,
 		`container_accelerator_duty_cycle{acc_id="g",container="c",make="x",model="y",`+l+`} 25`,
@@ -282,6 +284,7 @@ func TestSumsAndScales(t *testing.T) {
 	payloadtest.Want(t, s, metric.CPULoad, 1.5)
 	payloadtest.Want(t, s, metric.DiskReadBytes, 30)
 	payloadtest.Want(t, s, metric.CPUPressureSome, 2000)
+	payloadtest.Want(t, s, metric.MemoryFailures, 6)
 	payloadtest.WantAbsent(t, s, metric.ProcessLimit, metric.MemoryLimit)
 	c.Part = "device:/dev/b"
 	payloadtest.Want(t, payloadtest.Find(b, c)[0], metric.DiskReadBytes, 20)
