@@ -320,6 +320,15 @@ func TestTwoEqualLinesAreTwoSamples(t *testing.T) {
 	payloadtest.Want(t, s[1], metric.MemoryRSS, 2)
 }
 
+// A kubelet that takes its statistics from the runtime may answer with numbers of the machine alone.
+// That is an answer without pods, not a broken one, so pods that are missing are NotReported.
+func TestOnlyTheMachineIsNoError(t *testing.T) {
+	b := parse(t, `machine_cpu_cores{boot_id="b",machine_id="m",system_uuid="s"} 2`, "machine_scrape_error 0")
+	if len(b.Samples) != 1 || b.Samples[0].Entity.Kind != metric.Node || b.Cores != 2 {
+		t.Errorf("got %v and %v cores, want a sample of the node and 2 cores", b.Samples, b.Cores)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	f := func(reason metric.Reason, want string, samples int, lines ...string) {
 		t.Helper()
