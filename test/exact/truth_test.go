@@ -166,8 +166,10 @@ func (p *play) named(l *simulator.Life, d delivery) bool {
 }
 
 // denied reports whether the cluster facts of the last round name another pod
-// or run, for every endpoint of the node. A read between rounds must also not
-// serve a run whose end the facts know.
+// or run, for every endpoint of the node. Nodes report the hash of its manifest
+// as the UID of a static pod. So a mirror pod that was made again, and names no
+// run yet, denies none. A read between rounds must also not serve a run whose
+// end the facts know.
 func (p *play) denied(l *simulator.Life, d delivery) bool {
 	pod := l.Container.Pod
 	for _, s := range p.sources {
@@ -185,7 +187,8 @@ func (p *play) denied(l *simulator.Life, d delivery) bool {
 		if d.read && c != nil && (c.State == cluster.StateWaiting || c.State == cluster.StateTerminated) {
 			return true
 		}
-		if pf.UID == metric.PodUID(pod.UID()) && (c == nil || c.State != cluster.StateRunning || c.ID == metric.ContainerID(l.ID)) {
+		samePod := pf.UID == metric.PodUID(pod.UID()) || string(pf.ReportedUID()) == pod.ReportedUID()
+		if samePod && (c == nil || c.State != cluster.StateRunning || c.ID == metric.ContainerID(l.ID)) {
 			return false
 		}
 	}
