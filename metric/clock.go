@@ -31,6 +31,10 @@ func (c *NodeClock) WasReadBefore(readAt int64, began, now time.Time, slack time
 	return readAt != 0 && !began.IsZero() && began.UnixNano() <= c.Latest(now) && readAt < began.Add(-slack).UnixNano()
 }
 
+// IsWholeSecond reports whether a time in nanoseconds is cut to a whole second, as the times of the
+// API server are. Two such times of one clock order strictly.
+func IsWholeSecond(at int64) bool { return at%int64(time.Second) == 0 }
+
 // A clock that is adjusted without a step may gain or lose one part in driftPart, twice what
 // kernels do, and driftLeast for jitter.
 const (

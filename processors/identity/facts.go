@@ -110,7 +110,7 @@ func (s *Identifier) contradiction(facts *cluster.Facts, b *metric.Batch, sample
 			break
 		}
 		started := c.StartedAt.UnixNano()
-		if !cutToSeconds(start) {
+		if !metric.IsWholeSecond(start) {
 			started += int64(startSlack)
 		}
 		if l.container == c.LastID() || start != 0 && start <= started {
@@ -232,10 +232,6 @@ func (s *Identifier) usedTooMuch(c *cluster.Container, start int64, sample *metr
 	life := reportTime(sample) - nanos(c.StartedAt)
 	return start == 0 && s.cores > 0 && !c.StartedAt.IsZero() && life >= 0 && cpu > s.cores*float64(life+int64(startError))
 }
-
-// cutToSeconds reports whether a start is cut to a whole second, as the API server's are. Two
-// such starts of one clock order strictly.
-func cutToSeconds(start int64) bool { return start%int64(time.Second) == 0 }
 
 // unknownPod accepts a pod that the API server has never known for one interval, and a line that
 // began or appeared lately for longer: weir may learn of it later than its node. A line whose

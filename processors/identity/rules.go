@@ -263,7 +263,7 @@ func (s *Identifier) choose(t *track, facts *cluster.Facts, b *metric.Batch) (am
 	case 0:
 		return false
 	case 1:
-		s.rejectFormerLoser(t, facts, b)
+		s.rejectFormerLoser(t, b)
 		return s.stillAmbiguous(t, facts, b)
 	}
 	winner, appeared := -1, -1
@@ -326,7 +326,7 @@ func (s *Identifier) unread(t *track, c candidate, b *metric.Batch, bear time.Du
 // evidence and is now known to have the later start. A second path of one container may have
 // any start, so neither helps it; but it may be the last path, or show the same cgroup. It stays
 // rejected for as long as it is alone if it was made long after the run that has its ID.
-func (s *Identifier) rejectFormerLoser(t *track, facts *cluster.Facts, b *metric.Batch) {
+func (s *Identifier) rejectFormerLoser(t *track, b *metric.Batch) {
 	for i := range s.candidates {
 		c := &s.candidates[i]
 		l := &t.lines[c.line]
@@ -334,7 +334,7 @@ func (s *Identifier) rejectFormerLoser(t *track, facts *cluster.Facts, b *metric
 			continue
 		}
 		secondPath := l.rule == ruleViews
-		if secondPath && b.Exhaustive || !secondPath && presentRun(facts, b, int(c.sample)) != nil {
+		if secondPath && b.Exhaustive || !secondPath && c.run != nil {
 			continue // the only path that is left, or the present run
 		}
 		for j := range t.lines {
@@ -349,19 +349,16 @@ func (s *Identifier) rejectFormerLoser(t *track, facts *cluster.Facts, b *metric
 				return
 			}
 		}
-		if secondPath && l.number() != l.lostTo && madeLater(facts, b, int(c.sample)) {
+		if secondPath && l.number() != l.lostTo && c.run != nil && madeLater(&b.Samples[c.sample].Instance, c.run) {
 			s.reject(t, c, b, l.lost, metric.Evidence{Rule: l.rule})
 		}
 	}
 }
 
-// madeLater reports whether sample i has the ID of the present run by the API server, and a start
+// madeLater reports whether an instance has the ID of the present run by the API server, and a start
 // long after it: the run began in another cgroup.
-func madeLater(facts *cluster.Facts, b *metric.Batch, i int) bool {
-	is := &b.Samples[i].Instance
-	run := facts.PodOf(b, i).Container(b.Samples[i].Entity.Name)
-	return run != nil && run.State == cluster.StateRunning && is.ID != "" && run.ID == is.ID &&
-		is.Start != 0 && is.Origin != metric.StartCgroup && is.StartTime().Sub(run.StartedAt) > startJitter
+func madeLater(is *metric.Instance, run *cluster.Container) bool {
+	return is.ID != "" && run.ID == is.ID && is.Start != 0 && is.Origin != metric.StartCgroup && is.StartTime().Sub(run.StartedAt) > startJitter
 }
 
 // stillAmbiguous reports whether the only remaining candidate was once preferred without

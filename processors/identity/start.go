@@ -103,7 +103,7 @@ func (s *Identifier) applyPresentRun(t *track, facts *cluster.Facts, b *metric.B
 // isLater reports whether one start is later than another by more than tolerance. Two starts that
 // one clock cut to whole seconds order strictly.
 func isLater(start, other, tolerance int64) bool {
-	return start-other > tolerance || start > other && cutToSeconds(start) && cutToSeconds(other)
+	return start-other > tolerance || start > other && metric.IsWholeSecond(start) && metric.IsWholeSecond(other)
 }
 
 // startJitter is by how much a reported start may be wrong, with some margin.

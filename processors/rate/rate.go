@@ -218,7 +218,7 @@ func (s *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, po
 		}
 		return
 	}
-	if startIsDenied(&sample.Instance, at, b) {
+	if startsAfterReading(&sample.Instance, at, b) {
 		sr.reset = true
 	}
 	due := b.Interval

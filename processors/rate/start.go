@@ -26,7 +26,7 @@ func (s *Calculator) fromStart(t *track, pod *cluster.Pod, sample *metric.Sample
 		return metric.ClockStep
 	case life < s.leastLife(i, b):
 		return metric.TooYoung
-	case i.Origin != metric.StartRuntime && (s.denied(pod, sample, b) || !s.repeated(t, i, b) && !s.confirmed(pod, sample, b)):
+	case i.Origin != metric.StartRuntime && (startsAfterRun(pod, sample, b) || !s.repeated(t, i, b) && !s.confirmed(pod, sample, b)):
 		// A reported start may jitter. It is used when two reports gave the same start, or the
 		// API server confirms it.
 		return metric.FirstSample
@@ -36,15 +36,15 @@ func (s *Calculator) fromStart(t *track, pod *cluster.Pod, sample *metric.Sample
 	return s.pair(metric.CPU, sample, &start.entries[0], e, b, &start)
 }
 
-// startIsDenied reports whether a reading is from before its instance's start. Then the start is
+// startsAfterReading reports whether a reading is from before its instance's start. Then the start is
 // not that of the counter: the node's clock was put back since, or the start is another cgroup's.
-func startIsDenied(i *metric.Instance, at int64, b *metric.Batch) bool {
+func startsAfterReading(i *metric.Instance, at int64, b *metric.Batch) bool {
 	return i.Start-at > int64(time.Second+b.Resolution)
 }
 
 // leastLife returns how long an instance must have lived to be measured from its start.
 func (s *Calculator) leastLife(i *metric.Instance, b *metric.Batch) time.Duration {
-	if startIsCut(i) {
+	if metric.IsWholeSecond(i.Start) {
 		// Sample times may be finer, as in /metrics/cadvisor.
 		return s.options.CoarseWindow
 	}
@@ -67,20 +67,17 @@ func steady(was, is *metric.Instance, sample *metric.Sample) bool {
 	return was.Start != 0 && is.Start != 0 && max(moved, -moved) <= life/1000
 }
 
-// startIsCut reports whether a start is cut to a whole second.
-func startIsCut(i *metric.Instance) bool { return i.Start%int64(time.Second) == 0 }
-
 // repeated reports whether two reports gave the same start. Starts that move by seconds and are
 // cut to seconds are often equal by chance, so a cut start is not used while this node's starts
 // move.
 func (s *Calculator) repeated(t *track, i *metric.Instance, b *metric.Batch) bool {
-	return t.steady && (!startIsCut(i) || !s.startsMove(b))
+	return t.steady && (!metric.IsWholeSecond(i.Start) || !s.startsMove(b))
 }
 
-// denied reports whether the container's present run by the API server began before sample's
+// startsAfterRun reports whether the container's present run by the API server began before sample's
 // start. The start is that of a cgroup path that was made later, or of a run that the API server
 // does not name yet. If the sample has the ID of another run, it is the latter.
-func (s *Calculator) denied(pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) bool {
+func startsAfterRun(pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) bool {
 	f, i := pod.Container(sample.Entity.Name), &sample.Instance
 	if f == nil || f.State != cluster.StateRunning || i.ID != "" && f.ID != "" && i.ID != f.ID {
 		return false
@@ -99,7 +96,7 @@ func (s *Calculator) confirmed(pod *cluster.Pod, sample *metric.Sample, b *metri
 		return false
 	}
 	apart := f.StartedAt.Sub(sample.Instance.StartTime()).Abs()
-	if startIsCut(&sample.Instance) {
+	if metric.IsWholeSecond(sample.Instance.Start) {
 		return apart == 0
 	}
 	return apart <= time.Second+b.Resolution && !s.startsMove(b)
