@@ -41,8 +41,9 @@ type autoscalerPlan struct {
 	ScaleToZero *bool
 }
 
-// gates returns the feature gates of a cluster, of which the API server says some.
-func (p *autoscalerPlan) gates(release string, known map[string]bool) gates.Gates {
+// featureGates returns the feature gates of a cluster of this release. known are those that the API
+// server reports.
+func (p *autoscalerPlan) featureGates(release string, known map[string]bool) gates.Gates {
 	if p.ScaleToZero != nil {
 		known = maps.Clone(known)
 		if known == nil {

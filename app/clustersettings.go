@@ -47,7 +47,7 @@ func (c *clusterSettings) now() (*autoscaler.Settings, *gates.Gates) {
 }
 
 func (c *clusterSettings) set(release string, known map[string]bool) {
-	on := c.plan.gates(release, known)
+	on := c.plan.featureGates(release, known)
 	c.current.Store(&settingsAndGates{c.plan.settings(on), on})
 }
 

@@ -200,7 +200,7 @@ func (w *process) openHistory(context.Context) error {
 func (w *process) openPipeline(context.Context) error {
 	o := manager.Options{
 		MaxReads: w.plan.MaxReads, Shutdown: grace, Logger: w.log, Registerer: w.registry,
-		Pipeline:  func(manager.Spec) []manager.Processor { return steps(processors.Options{Rate: w.plan.Rate}) },
+		Pipeline:  func(manager.Spec) []manager.Processor { return newPipeline(processors.Options{Rate: w.plan.Rate}) },
 		Providers: w.providers, Sinks: w.sinks, Facts: func() *cluster.Facts { return nil },
 	}
 	if w.cluster != nil {

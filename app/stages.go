@@ -131,9 +131,10 @@ is continued if it exists; see weir recording.`,
 
 // pipeline returns the processors of one source with default options. The manager calls and times
 // them one by one. Package processors defines their order.
-func pipeline(manager.Spec) []manager.Processor { return steps(processors.Options{}) }
+func pipeline(manager.Spec) []manager.Processor { return newPipeline(processors.Options{}) }
 
-func steps(o processors.Options) []manager.Processor {
+// newPipeline returns the processors of one source, in order.
+func newPipeline(o processors.Options) []manager.Processor {
 	var steps []manager.Processor
 	for _, step := range processors.New(o).Steps() {
 		steps = append(steps, step)

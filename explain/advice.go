@@ -22,6 +22,11 @@ func nextStep(r metric.Reason, ev metric.Evidence, now time.Time) string {
 	if r == metric.FirstSample && ev.Other.Time != 0 {
 		what = lateEnough // there are several already
 	}
+	return dueText(what, ev, now)
+}
+
+// dueText says when an event is due. It is empty if nothing is, or if that is unknown.
+func dueText(what string, ev metric.Evidence, now time.Time) string {
 	if what == "" || ev.Due == 0 {
 		return ""
 	}

@@ -306,11 +306,10 @@ func (t *messageWriter) next(r *Outcome, lastKnown bool) string {
 	case r.Reason == metric.WarmingUp && r.Said != "":
 		return "it is known once the API server has listed it"
 	}
-	next := nextStep(r.Reason, r.evidence, t.now)
 	if (r.Reason == metric.FirstSample || r.Reason == metric.WarmingUp) && r.evidence.Due > nanos(t.read.due) {
-		next = strings.Replace(next, awaited(r.Reason), lateEnough, 1) // the second reading comes too early
+		return dueText(lateEnough, r.evidence, t.now) // the second reading comes too early
 	}
-	return next
+	return nextStep(r.Reason, r.evidence, t.now)
 }
 
 // advice says what to do.
