@@ -4,7 +4,8 @@
 // what would be done. Evict uses the Eviction API, which respects PodDisruptionBudgets, for every
 // pod. Kill does the same for soft thresholds. For hard thresholds and for limits of local storage,
 // Kill does what the kubelet does: it sets the condition DisruptionTarget in the pod's status, then
-// deletes the pod, and ignores budgets.
+// deletes the pod, and ignores budgets. Request creates an EvictionRequest (KEP-4563) for every pod,
+// and deletes it when the pod is gone or the wait for it is over.
 //
 // The loop of an agent is one goroutine, which waits where the kubelet waits:
 //
@@ -29,7 +30,7 @@
 // The state of these limits is lost when the process ends.
 //
 // Files: execute.go has Executor; options.go its options and modes; evict.go reads, checks, evicts
-// and deletes a pod; removal.go waits until it is gone; pacing.go has the gap, the window and the
+// and deletes a pod; request.go creates and withdraws EvictionRequests; removal.go waits until it is gone; pacing.go has the gap, the window and the
 // backoff; reclaim.go removes unused containers and images; outcome.go has the results; events.go
 // records Events; metrics.go has the metrics.
 package execute
