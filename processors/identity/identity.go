@@ -173,7 +173,7 @@ func (s *Identifier) judgeEntity(i int, facts *cluster.Facts, b *metric.Batch) {
 	for ci := range s.candidates {
 		c := &s.candidates[ci]
 		sample, l := &b.Samples[c.sample], &t.lines[c.line]
-		if !c.rejected && l.id != t.chosen {
+		if !c.rejected && l.id != t.chosen && !s.alternates(t, l, sample) {
 			s.addBaseline(c.sample, l, b)
 		}
 		s.follow(t, l, sample)
@@ -205,6 +205,22 @@ func (s *Identifier) judgeEntity(i int, facts *cluster.Facts, b *metric.Batch) {
 		s.reportUnread(t, b)
 	}
 	s.shut(k, s.answers)
+}
+
+// alternates reports whether the line, which is reported alone, takes turns with the line that was
+// chosen before, and their counters differ. They may be two cgroups of one container, and nothing
+// says which is its own.
+func (s *Identifier) alternates(t *track, l *line, sample *metric.Sample) bool {
+	if len(s.candidates) > 1 || l.lost != metric.Measured {
+		return false
+	}
+	for i := range t.lines {
+		if o := &t.lines[i]; o.id == t.chosen {
+			_, ok := s.couldContinue(o, sample)
+			return !ok
+		}
+	}
+	return false
 }
 
 // addBaseline adds the line's reading of an earlier answer to b. Rate followed another line until
