@@ -75,9 +75,6 @@ func (c *clusterSettings) run(ctx context.Context) error {
 	logged := ""
 	for pause := askGatesSoon; ; pause = min(2*pause, askGatesLate) {
 		release, known, err := askGates(ctx, c.api)
-		if ctx.Err() != nil {
-			return nil
-		}
 		if release != "" {
 			c.set(release, known)
 		}
@@ -88,7 +85,7 @@ func (c *clusterSettings) run(ctx context.Context) error {
 			<-ctx.Done()
 			return nil
 		}
-		if text := err.Error(); text != logged {
+		if text := err.Error(); text != logged && ctx.Err() == nil {
 			logged = text
 			c.log.Info("not all feature gates of the cluster can be read, so decisions about autoscalers assume their defaults; weir asks again", zap.String("release", release), zap.Error(err))
 		}

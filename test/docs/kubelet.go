@@ -1,7 +1,6 @@
 package docs
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -20,7 +19,7 @@ func KubeletDifferences(page string) (string, error) {
 	before, rest, ok := strings.Cut(page, generatedBegins)
 	_, after, ends := strings.Cut(rest, generatedEnds)
 	if !ok || !ends {
-		return "", errors.New("there are no lines " + generatedBegins + "and " + generatedEnds)
+		return "", fmt.Errorf("the page has no lines %q and %q", generatedBegins, generatedEnds)
 	}
 	var b strings.Builder
 	b.WriteString("| family | difference | why |\n| --- | --- | --- |\n")
