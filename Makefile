@@ -58,6 +58,7 @@ nightly: ## what is too slow for each change: race detector on all, longer fuzzi
 	$(MAKE) fuzz FUZZTIME=1m
 	$(GO) test -C test/parity -timeout 60m -cases 200000 ./...
 	$(GO) test ./test/exact -timeout 60m -seeds 100000
+	$(MAKE) e2e WEIR_CLUSTER_KUBERNETES=1.36 E2E='$(E2E_CLUSTER)'
 	for os in darwin windows; do GOOS=$$os $(GO) build -o /dev/null ./cmd/kubectl-weir || exit 1; done
 
 .PHONY: lint
@@ -97,10 +98,14 @@ image: build ## write a container image of bin/weir, without any registry: bin/w
 	$(GO) run -C deploy/image . --name $(IMAGE) --binary '$(CURDIR)/$(BIN)/weir:/weir' --out '$(CURDIR)/$(BIN)/weir-image.tar' \
 		--label title=weir --label version=$(VERSION) --label licenses=Apache-2.0 --label source=https://github.com/weir-metrics/weir
 
+# Tests in a real cluster. The other end-to-end tests need none.
+E2E_CLUSTER := ./test/cluster/... ./test/apis/... ./test/node/...
+E2E         ?= ./eviction/notify ./eviction/guard ./eviction/execute/cri ./sources/host/disk ./test/local/... ./test/ui/... $(E2E_CLUSTER)
+
 .PHONY: e2e
-e2e: build image ## the built commands on this machine, on simulated kubelets and in a real cluster (root; minutes to build it, once)
+e2e: build image ## the built commands on this machine, on simulated kubelets and in a real cluster (root; minutes to build it, once; E2E names packages)
 	$(GO) run ./test/cluster build
-	$(GO) test -tags e2e -count 1 -timeout 60m -p 1 -parallel 12 -v ./eviction/notify ./eviction/guard ./eviction/execute/cri ./sources/host/disk ./test/local/... ./test/ui/... ./test/cluster/... ./test/apis/... ./test/node/...
+	$(GO) test -tags e2e -count 1 -timeout 60m -p 1 -parallel 12 -v $(E2E)
 
 .PHONY: cluster
 cluster: ## start a real Kubernetes cluster on this machine and leave it running (root); ends with: go run ./test/cluster down

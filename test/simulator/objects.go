@@ -318,7 +318,7 @@ func (n *Node) object(w *writer, port int, now time.Time, form Form) {
 	for _, v := range [...][2]string{
 		{"machineID", n.key.with("machine").hash()}, {"systemUUID", n.key.with("machine").uid()}, {"bootID", n.key.with("boot").uid()},
 		{"kernelVersion", "6.12.0"}, {"osImage", "Debian GNU/Linux 12 (bookworm)"}, {"containerRuntimeVersion", "containerd://2.2.0"},
-		{"kubeletVersion", "v1.36.3"}, {"kubeProxyVersion", ""}, {"operatingSystem", "linux"}, {"architecture", "amd64"},
+		{"kubeletVersion", "v1.37.2"}, {"kubeProxyVersion", ""}, {"operatingSystem", "linux"}, {"architecture", "amd64"},
 	} {
 		w.string(v[0], v[1])
 	}

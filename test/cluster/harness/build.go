@@ -4,6 +4,7 @@ package harness
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -35,17 +37,68 @@ func (p Programs) Names() []string { return slices.Sorted(maps.Keys(p)) }
 // programs.
 type module struct {
 	folder   string
+	modFile  string            // the file that pins the versions; default go.mod
 	packages map[string]string // program: main package
 	flags    []string
+}
+
+// files returns the names of the files that pin the versions, and the hashes of
+// what they name.
+func (m module) files() (mod, sum string) {
+	mod = cmp.Or(m.modFile, "go.mod")
+	return mod, strings.TrimSuffix(mod, ".mod") + ".sum"
+}
+
+// VersionVariable is the environment variable that selects a Kubernetes version,
+// such as 1.36. Default: the version of go.mod in test/cluster/kubernetes.
+const VersionVariable = "WEIR_CLUSTER_KUBERNETES"
+
+// requiredKubernetes finds the version of Kubernetes in a go.mod.
+var requiredKubernetes = regexp.MustCompile(`(?m)^\tk8s\.io/kubernetes (v([0-9]+)\.([0-9]+)\.[0-9]+)$`)
+
+// selectKubernetes returns the file of a folder that pins a Kubernetes version
+// such as 1.36, or go.mod if the version is empty. The second result sets the
+// version of the programs at link time. Without it, each program reports v0.0.0,
+// and the others refuse to work with it.
+func selectKubernetes(dir fs.FS, version string) (modFile, ldflags string, err error) {
+	files, err := fs.Glob(dir, "*.mod")
+	if err != nil {
+		return "", "", err
+	}
+	var known []string
+	for _, name := range files {
+		b, err := fs.ReadFile(dir, name)
+		if err != nil {
+			return "", "", err
+		}
+		found := requiredKubernetes.FindSubmatch(b)
+		if found == nil {
+			return "", "", fmt.Errorf("%s requires no version of k8s.io/kubernetes", name)
+		}
+		minor := fmt.Sprintf("%s.%s", found[2], found[3])
+		if version == minor || version == "" && name == "go.mod" {
+			const variable = "-X k8s.io/component-base/version."
+			return name, fmt.Sprintf("%sgitVersion=%s %sgitMajor=%s %sgitMinor=%s", variable, found[1], variable, found[2], variable, found[3]), nil
+		}
+		known = append(known, minor)
+	}
+	return "", "", fmt.Errorf("%s=%s: test/cluster/kubernetes does not have this version; unset it, or set one of: %s",
+		VersionVariable, version, strings.Join(known, ", "))
 }
 
 // product is the module that contains the harness.
 const product = "github.com/weir-metrics/weir"
 
-func modules() []module {
-	const versionVar = "k8s.io/component-base/version."
+// modules returns the modules of a cluster. clusters is the folder of this
+// package's parent in weir's source.
+func modules(clusters string) ([]module, error) {
+	modFile, version, err := selectKubernetes(os.DirFS(filepath.Join(clusters, "kubernetes")), os.Getenv(VersionVariable))
+	if err != nil {
+		return nil, err
+	}
 	return []module{{
-		folder: "kubernetes",
+		folder:  "kubernetes",
+		modFile: modFile,
 		packages: map[string]string{
 			"etcd":                    "go.etcd.io/etcd/server/v3",
 			"kube-apiserver":          "k8s.io/kubernetes/cmd/kube-apiserver",
@@ -55,9 +108,7 @@ func modules() []module {
 			"kubectl":                 "k8s.io/kubernetes/cmd/kubectl",
 			"kubelet":                 "k8s.io/kubernetes/cmd/kubelet",
 		},
-		// The version of the programs is set at link time. Without it, each program
-		// reports v0.0.0, and the others refuse to work with it.
-		flags: []string{"-ldflags", "-s -w -X " + versionVar + "gitVersion=v1.36.3 -X " + versionVar + "gitMajor=1 -X " + versionVar + "gitMinor=36"},
+		flags: []string{"-ldflags", "-s -w " + version},
 	}, {
 		folder: "containerd",
 		packages: map[string]string{
@@ -70,7 +121,7 @@ func modules() []module {
 		folder:   "metrics-server",
 		packages: map[string]string{"metrics-server": "sigs.k8s.io/metrics-server/cmd/metrics-server"},
 		flags:    []string{"-ldflags", "-s -w"},
-	}}
+	}}, nil
 }
 
 // Build builds the programs of a cluster that are not in the user's cache. This
@@ -93,9 +144,14 @@ func build(ctx context.Context, root string, p *progress) (Programs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ask go for its version: %w", err)
 	}
+	clusters := filepath.Join(root, "test", "cluster")
+	all, err := modules(clusters)
+	if err != nil {
+		return nil, err
+	}
 	programs := Programs{}
-	for _, m := range modules() {
-		dir := filepath.Join(root, "test", "cluster", m.folder)
+	for _, m := range all {
+		dir := filepath.Join(clusters, m.folder)
 		key, err := m.key(os.DirFS(dir), string(version))
 		if err != nil {
 			return nil, fmt.Errorf("read module %s: %w", m.folder, err)
@@ -119,12 +175,13 @@ func (m module) key(dir fs.FS, goVersion string) (string, error) {
 	for _, name := range slices.Sorted(maps.Keys(m.packages)) {
 		fmt.Fprintf(h, "%q %q\n", name, m.packages[name])
 	}
-	for _, name := range []string{"go.mod", "go.sum"} {
+	mod, sum := m.files()
+	for _, name := range []string{mod, sum} {
 		b, err := fs.ReadFile(dir, name)
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(h, "%q %d\n%s", name, len(b), b)
+		fmt.Fprintf(h, "%q %d\n%s", "go"+filepath.Ext(name), len(b), b)
 	}
 	return m.folder + "-" + hex.EncodeToString(h.Sum(nil)[:8]), nil
 }
@@ -151,7 +208,8 @@ func (m module) buildInto(ctx context.Context, dir, bin string, p *progress) err
 		return err
 	}
 	p.logf("building %s (minutes the first time)", strings.Join(slices.Sorted(maps.Keys(m.packages)), ", "))
-	args := append([]string{"build", "-o", aside + "/"}, m.flags...)
+	mod, _ := m.files()
+	args := append([]string{"build", "-modfile=" + mod, "-o", aside + "/"}, m.flags...)
 	args = append(args, slices.Sorted(maps.Values(m.packages))...)
 
 	done := make(chan struct{})

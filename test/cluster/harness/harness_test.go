@@ -157,6 +157,31 @@ func TestKey(t *testing.T) {
 	}
 }
 
+func TestSelectKubernetes(t *testing.T) {
+	dir := fstest.MapFS{
+		"go.mod":      {Data: []byte("module m\n\nrequire (\n\tk8s.io/kubernetes v1.37.2\n)\n")},
+		"go-1.36.mod": {Data: []byte("module m\n\nrequire (\n\tk8s.io/kubernetes v1.36.3\n)\n")},
+	}
+	for _, c := range []struct{ version, file, want string }{
+		{"", "go.mod", "gitVersion=v1.37.2 gitMajor=1 gitMinor=37"},
+		{"1.37", "go.mod", "gitVersion=v1.37.2 gitMajor=1 gitMinor=37"},
+		{"1.36", "go-1.36.mod", "gitVersion=v1.36.3 gitMajor=1 gitMinor=36"},
+	} {
+		file, flags, err := selectKubernetes(dir, c.version)
+		flags = strings.ReplaceAll(flags, "-X k8s.io/component-base/version.", "")
+		if file != c.file || flags != c.want || err != nil {
+			t.Errorf("version %q: got %s, %q, %v; want %s, %q", c.version, file, flags, err, c.file, c.want)
+		}
+	}
+	if _, _, err := selectKubernetes(dir, "1.35"); err == nil || !strings.Contains(err.Error(), "1.36, 1.37") {
+		t.Errorf("version 1.35: got %v, want an error with the versions that exist", err)
+	}
+	dir["go.mod"] = &fstest.MapFile{Data: []byte("module m\n")}
+	if _, _, err := selectKubernetes(dir, ""); err == nil || !strings.Contains(err.Error(), "go.mod") {
+		t.Errorf("a go.mod without Kubernetes: got %v, want an error with its name", err)
+	}
+}
+
 func TestBuiltName(t *testing.T) {
 	for pkg, want := range map[string]string{
 		"go.etcd.io/etcd/server/v3":         "server",

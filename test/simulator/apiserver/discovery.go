@@ -35,7 +35,7 @@ func discover(w http.ResponseWriter, path string) bool {
 	var answer any
 	switch path {
 	case "version":
-		answer = version.Info{Major: "1", Minor: "36", GitVersion: "v1.36.3-simulated", Platform: "linux/amd64"}
+		answer = version.Info{Major: "1", Minor: "37", GitVersion: "v1.37.2-simulated", Platform: "linux/amd64"}
 	case "api":
 		answer = metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}
 	case "apis":
