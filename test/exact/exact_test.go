@@ -145,10 +145,10 @@ func TestServedRatesAreTheTruth(t *testing.T) {
 // for all.
 type known struct{ wrong, doubtful, ended int }
 
-// knownOfAny are the known wrong numbers in the schedules of any faults. In seed
-// 6514 a reader could avoid one: a pod is replaced, the only start of its new
-// container lies after its own reading, and its counter is above the old one's.
-// But the pod's own counter fell.
+// knownOfAny are the known wrong numbers in the schedules of any faults: 22 in 6.6
+// million readings of 45,000 schedules, in 7 of them. In seed 9096 a reader could
+// avoid one: a leftover pod's container is served once more, although the newer
+// pod's own cgroup is reported already.
 var knownOfAny = known{wrong: 5, doubtful: 5, ended: 10}
 
 // Each cause has its own schedules, and a known share of wrong numbers.
