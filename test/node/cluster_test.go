@@ -4,11 +4,13 @@ package node
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,6 +30,8 @@ const (
 	mi   = int64(1) << 20
 )
 
+var nodeKind = flag.String("node", "", "v2: the node is a virtual machine with cgroup version 2 (default: this machine)")
+
 // The size of the node's disk, and the kubelet's thresholds for it. The
 // threshold for memory depends on the machine's free memory.
 const (
@@ -40,6 +44,10 @@ const (
 	// bounds. The pods of a test use that memory, and other processes of this
 	// machine.
 	leastRoom, mostRoom = 3 * 1024 * mi, 8 * 1024 * mi
+
+	// The kubelet's threshold for memory in a virtual machine, which has nothing
+	// but the test's pods.
+	machineMemory = 900 * mi
 )
 
 // testCluster is the cluster of all tests of this package.
@@ -47,6 +55,7 @@ type testCluster struct {
 	*harness.Cluster
 	config   *rest.Config // the administrator's
 	kube     *kubernetes.Clientset
+	v2       bool  // the node is a virtual machine with cgroup version 2
 	capacity int64 // memory of the machine
 	memory   int64 // the kubelet's threshold of memory.available
 
@@ -55,7 +64,10 @@ type testCluster struct {
 
 var sharedCluster *testCluster
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -83,27 +95,25 @@ func run(m *testing.M) int {
 // returns the testCluster also after an error if the cluster was started, so
 // that the caller can stop it.
 func build(ctx context.Context) (*testCluster, error) {
-	capacity, err := memoryCapacity()
-	if err != nil {
-		return nil, err
+	w := &testCluster{v2: *nodeKind == string(harness.NodeV2), memory: machineMemory}
+	var disk harness.NodeDisk
+	var err error
+	if w.v2 {
+		slowness = 4
+	} else {
+		disk = harness.NodeDisk{Bytes: diskBytes, Inodes: diskInodes}
+		if w.memory, err = chooseThreshold(); err != nil {
+			return nil, err
+		}
 	}
-	use, err := harness.MachineUse()
-	if err != nil {
-		return nil, err
-	}
-	available := capacity - use.WorkingSet
-	hogSize := min(mostRoom, available/2)
-	if hogSize < leastRoom {
-		return nil, fmt.Errorf("%d MiB of memory are available: these tests need %d", available/mi, 2*leastRoom/mi)
-	}
-	threshold := available - hogSize
-	c, err := harness.Start(ctx, harness.Options{
+	w.Cluster, err = harness.Start(ctx, harness.Options{
 		Name:     fmt.Sprintf("node-%d", os.Getpid()),
 		Progress: os.Stderr,
-		NodeDisk: harness.NodeDisk{Bytes: diskBytes, Inodes: diskInodes},
+		Node:     harness.NodeKind(*nodeKind),
+		NodeDisk: disk,
 		KubeletConfig: map[string]any{
 			"evictionHard": map[string]string{
-				"memory.available":  fmt.Sprint(threshold),
+				"memory.available":  fmt.Sprint(w.memory),
 				"nodefs.available":  fmt.Sprint(kubeletBytes),
 				"nodefs.inodesFree": fmt.Sprint(kubeletInodes),
 			},
@@ -119,15 +129,19 @@ func build(ctx context.Context) (*testCluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &testCluster{Cluster: c, capacity: capacity, memory: threshold}
-	if w.config, err = c.RESTConfig(); err != nil {
+	meminfo, err := w.readFile(ctx, "/proc/meminfo")
+	if err != nil {
+		return w, err
+	}
+	w.capacity = fields(meminfo)["MemTotal"] << 10
+	if w.config, err = w.RESTConfig(); err != nil {
 		return w, err
 	}
 	w.config.WarningHandler = rest.NoWarnings{}
 	if w.kube, err = kubernetes.NewForConfig(w.config); err != nil {
 		return w, err
 	}
-	if err := c.LoadImage(ctx, filepath.Join(root, "bin", "weir-image.tar")); err != nil {
+	if err := w.LoadImage(ctx, filepath.Join(root, "bin", "weir-image.tar")); err != nil {
 		return w, fmt.Errorf("load weir's image (make image writes it): %w", err)
 	}
 	if err := w.createClasses(ctx); err != nil {
@@ -152,14 +166,45 @@ func (w *testCluster) end() {
 	}
 }
 
-// memoryCapacity returns the memory of the node as the kubelet sees it, in
-// bytes.
-func memoryCapacity() (int64, error) {
+// chooseThreshold returns the kubelet's threshold of memory.available on this
+// machine.
+func chooseThreshold() (int64, error) {
 	var info syscall.Sysinfo_t
 	if err := syscall.Sysinfo(&info); err != nil {
 		return 0, fmt.Errorf("ask for this machine's memory: %w", err)
 	}
-	return int64(info.Totalram) * int64(info.Unit), nil
+	use, err := harness.MachineUse()
+	if err != nil {
+		return 0, err
+	}
+	available := int64(info.Totalram)*int64(info.Unit) - use.WorkingSet
+	hogSize := min(mostRoom, available/2)
+	if hogSize < leastRoom {
+		return 0, fmt.Errorf("%d MiB of memory are available: these tests need %d", available/mi, 2*leastRoom/mi)
+	}
+	return available - hogSize, nil
+}
+
+// readFile returns the content of a file of the node.
+func (w *testCluster) readFile(ctx context.Context, path string) (string, error) {
+	if w.v2 {
+		return w.GuestOutput(ctx, "cat", path)
+	}
+	b, err := os.ReadFile(path)
+	return string(b), err
+}
+
+// fields returns the numbers of a file of lines "name number" by name.
+func fields(text string) map[string]int64 {
+	all := map[string]int64{}
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) >= 2 {
+			if n, err := strconv.ParseInt(f[1], 10, 64); err == nil {
+				all[strings.TrimSuffix(f[0], ":")] = n
+			}
+		}
+	}
+	return all
 }
 
 // logClusterState writes the state of the cluster, to find the cause of a
@@ -215,10 +260,15 @@ func (w *testCluster) kubectl(t *testing.T, args ...string) string {
 	return out
 }
 
+// slowness is how many times as long everything may take on the node: in
+// emulation, more than once.
+var slowness = time.Duration(1)
+
 // eventually calls does every 100 ms until it returns nil. The test fails after
-// within.
+// within, or as many times longer as the node is slower.
 func eventually(t *testing.T, what string, within time.Duration, does func() error) {
 	t.Helper()
+	within *= slowness
 	deadline := time.After(within)
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +30,34 @@ func (w *testCluster) createClasses(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// cgroups returns the folders of a pod's cgroup on the node, or of one of its
+// containers if id is not empty: one for each hierarchy with usage.
+func (w *testCluster) cgroups(t *testing.T, p *corev1.Pod, id string) (dirs []string) {
+	t.Helper()
+	_, id, _ = strings.Cut(id, "://")
+	if w.v2 {
+		slice := "kubepods"
+		dir := "/sys/fs/cgroup/kubepods.slice"
+		if class := p.Status.QOSClass; class != corev1.PodQOSGuaranteed { // guaranteed pods have no folder of their class
+			slice += "-" + strings.ToLower(string(class))
+			dir += "/" + slice + ".slice"
+		}
+		dir += "/" + slice + "-pod" + strings.ReplaceAll(string(p.UID), "-", "_") + ".slice"
+		if id != "" {
+			dir += "/cri-containerd-" + id + ".scope"
+		}
+		return []string{dir}
+	}
+	group := w.PodCgroup(p.Status.QOSClass, p.UID)
+	if id != "" {
+		group = group.Container(id)
+	}
+	for _, controller := range []string{"cpu", "memory"} {
+		dirs = append(dirs, "/sys/fs/cgroup/"+controller+group.String())
+	}
+	return dirs
 }
 
 // requests returns requests of little CPU, and of this much memory and disk in

@@ -24,7 +24,10 @@ import (
 // The same pod must be evicted.
 func TestPressure(t *testing.T) {
 	w := sharedCluster
-	shortages := []*shortage{w.memoryShortage(), w.diskShortage(t), w.inodeShortage(t)}
+	shortages := []*shortage{w.memoryShortage()}
+	if !w.v2 { // a virtual machine's disk is not of a size that a test can fill
+		shortages = append(shortages, w.diskShortage(t), w.inodeShortage(t))
+	}
 	var hard []string
 	for _, s := range shortages {
 		hard = append(hard, fmt.Sprintf("%s<%d", s.signal, s.weir()))

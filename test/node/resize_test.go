@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -124,12 +123,12 @@ func (w *testCluster) sized(t *testing.T, name string) (p *corev1.Pod, shares st
 	if err != nil || len(p.Status.ContainerStatuses) == 0 {
 		t.Fatalf("pod %s: %v, %v", name, p, err)
 	}
-	group := w.PodCgroup(p.Status.QOSClass, p.UID).Container(p.Status.ContainerStatuses[0].ContainerID).String()
-	for _, path := range []string{"/sys/fs/cgroup/cpu" + group + "/cpu.shares", "/sys/fs/cgroup" + group + "/cpu.weight"} {
-		if b, err := os.ReadFile(path); err == nil {
-			return p, strings.TrimSpace(string(b))
+	dir := w.cgroups(t, p, p.Status.ContainerStatuses[0].ContainerID)[0]
+	for _, file := range []string{"cpu.shares", "cpu.weight"} {
+		if text, err := w.readFile(t.Context(), filepath.Join(dir, file)); err == nil {
+			return p, strings.TrimSpace(text)
 		}
 	}
-	t.Fatalf("cgroup %s has no CPU shares", filepath.Base(group))
+	t.Fatalf("cgroup %s has no CPU shares", dir)
 	return nil, ""
 }

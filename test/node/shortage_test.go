@@ -66,7 +66,7 @@ func (w *testCluster) used(ctx context.Context, s *shortage, uid types.UID) (int
 func (s *shortage) weir() int64 { return s.kubelet + s.margin }
 
 func (w *testCluster) memoryShortage() *shortage {
-	return &shortage{
+	s := &shortage{
 		name: "memory", signal: "memory.available", condition: corev1.NodeMemoryPressure,
 		victim:  "greedy-memory",
 		kubelet: w.memory, margin: 1024 * mi, unit: 100 * mi, near: 500 * mi,
@@ -82,6 +82,23 @@ func (w *testCluster) memoryShortage() *shortage {
 			return p.Memory.WorkingSetBytes
 		},
 	}
+	if w.v2 {
+		s.margin, s.unit, s.near = 300*mi, 40*mi, 150*mi
+		s.available = w.availableOnV2
+	}
+	return s
+}
+
+// availableOnV2 returns what the kubelet calls memory.available where the root
+// cgroup has no usage: all memory without what programs and the page cache
+// have, but for the inactive part of the cache.
+func (w *testCluster) availableOnV2() (int64, error) {
+	text, err := w.readFile(context.Background(), "/sys/fs/cgroup/memory.stat")
+	if err != nil {
+		return 0, err
+	}
+	f := fields(text)
+	return w.capacity - (f["anon"] + f["file"] - f["inactive_file"]), nil
 }
 
 func (w *testCluster) diskShortage(t *testing.T) *shortage {
@@ -152,7 +169,7 @@ func (w *testCluster) press(t *testing.T, s *shortage, filler *corev1.Pod, taken
 }
 
 func (s *shortage) press(ctx context.Context, filler *corev1.Pod, taken *int64, left int64) error {
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(20 * time.Millisecond * slowness)
 	defer tick.Stop()
 	for {
 		available, err := s.available()
@@ -190,7 +207,7 @@ func (s *shortage) watch(t *testing.T, thresholds ...int64) *crossings {
 	c := &crossings{first: map[int64]time.Time{}, least: 1 << 62}
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		tick := time.NewTicker(3 * time.Millisecond)
+		tick := time.NewTicker(3 * time.Millisecond * slowness)
 		defer tick.Stop()
 		for t.Context().Err() == nil {
 			available, err := s.available()

@@ -49,12 +49,12 @@ func (w *testCluster) install(ctx context.Context, dir string, placeholders ...s
 		return err
 	}
 	for _, workload := range [][2]string{{agents, "daemonset/weir-agent"}, {"weir-system", "deployment/weir"}} {
-		if _, _, err := w.Kubectl(ctx, "rollout", "status", "-n", workload[0], workload[1], "--timeout=120s"); err != nil {
+		if _, _, err := w.Kubectl(ctx, "rollout", "status", "-n", workload[0], workload[1], fmt.Sprintf("--timeout=%s", slowness*2*time.Minute)); err != nil {
 			return err
 		}
 	}
 	w.installed = manifests
-	_, _, err = w.Kubectl(ctx, "wait", "apiservice", "--all", "--for=condition=Available", "--timeout=60s")
+	_, _, err = w.Kubectl(ctx, "wait", "apiservice", "--all", "--for=condition=Available", fmt.Sprintf("--timeout=%s", slowness*time.Minute))
 	return err
 }
 

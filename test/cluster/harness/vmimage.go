@@ -26,12 +26,14 @@ import (
 var vmFiles embed.FS
 
 // debianSuite and debianPackages are what a virtual machine's disk has. The
-// last four are for its kernel and initrd.
+// third line is what test/crossing compares weir with; these do not start by
+// themselves. The last line is the kernel, and what makes its initrd.
 const debianSuite = "bookworm"
 
 var debianPackages = []string{
 	"systemd", "systemd-sysv", "dbus", "udev", "mount", "util-linux", "procps", "iproute2", "ca-certificates",
 	"runc", "containernetworking-plugins", "apparmor",
+	"systemd-oomd", "earlyoom",
 	"linux-image-cloud-amd64", "kmod", "busybox-static", "cpio",
 }
 

@@ -1,0 +1,235 @@
+//go:build e2e
+
+package node
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/client-go/rest"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+)
+
+// A kernelFigure is a metric of the agent's /metrics/cadvisor, and how it
+// follows from a file of a version 2 cgroup. scale is the number of the file's
+// units in one of the metric's.
+type kernelFigure struct {
+	metric, file, field string
+	scale               float64
+}
+
+var kernelFigures = []kernelFigure{
+	{"container_memory_usage_bytes", "memory.current", "", 1},
+	{"container_memory_cache", "memory.stat", "file", 1},
+	{"container_memory_rss", "memory.stat", "anon", 1},
+	{"container_memory_mapped_file", "memory.stat", "file_mapped", 1},
+	{"container_cpu_usage_seconds_total", "cpu.stat", "usage_usec", 1e6},
+	{"container_cpu_user_seconds_total", "cpu.stat", "user_usec", 1e6},
+	{"container_cpu_system_seconds_total", "cpu.stat", "system_usec", 1e6},
+	{"container_threads", "pids.current", "", 1},
+	{"container_pressure_cpu_waiting_seconds_total", "cpu.pressure", "some", 1e6},
+	{"container_pressure_memory_waiting_seconds_total", "memory.pressure", "some", 1e6},
+	{"container_pressure_memory_stalled_seconds_total", "memory.pressure", "full", 1e6},
+	{"container_pressure_io_waiting_seconds_total", "io.pressure", "some", 1e6},
+	{"container_pressure_io_stalled_seconds_total", "io.pressure", "full", 1e6},
+}
+
+// TestFrozen stops pods of each QoS class. Then the agent must report what the
+// files of their cgroups say, to the byte and to the microsecond.
+func TestFrozen(t *testing.T) {
+	w := sharedCluster
+	if !w.v2 {
+		t.Skip("it reads files of cgroup version 2: -node=v2")
+	}
+	w.agent(t, "observe")
+	namespace := w.namespace(t, "frozen")
+	busy := []string{"use", "--millicores=50", fmt.Sprintf("--bytes=%d", 20*mi)}
+	guaranteed := w.pod("guaranteed", "", requests(64*mi, mi), busy...)
+	// Its limit holds for the start of the container too, which takes long with little CPU.
+	guaranteed.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("500m")
+	guaranteed.Spec.Containers[0].Resources.Limits = guaranteed.Spec.Containers[0].Resources.Requests
+	pods := w.create(t, namespace, guaranteed, w.pod("burstable", "", requests(32*mi, mi), busy...), w.pod("besteffort", "", nil, busy...))
+
+	names := slices.Sorted(maps.Keys(pods))
+	dirs := map[string]*corev1.Pod{} // the cgroups of pods and of their containers
+	for _, name := range names {
+		p := pods[name]
+		dir := w.cgroups(t, p, "")[0]
+		if _, err := w.GuestOutput(t.Context(), "sh", "-c", `echo 1 >"$1/cgroup.freeze"`, "sh", dir); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { // a frozen pod cannot end
+			if _, err := w.GuestOutput(context.Background(), "sh", "-c", `echo 0 >"$1/cgroup.freeze"`, "sh", dir); err != nil {
+				t.Error(err)
+			}
+		})
+		dirs[dir], dirs[w.cgroups(t, p, p.Status.ContainerStatuses[0].ContainerID)[0]] = p, p
+	}
+	// Exits of the processes that began before are counted late.
+	var before string
+	eventually(t, "the kernel's counts stand still", 20*time.Second, func() error {
+		now, err := w.kernelFiles(t.Context(), dirs)
+		if same := now == before; err == nil && !same {
+			before = now
+			err = fmt.Errorf("they change")
+		}
+		return err
+	})
+	eventually(t, "the agent reports what the kernel counts", 30*time.Second, func() error {
+		return w.compareFrozen(t, dirs, parseKernelFiles(before))
+	})
+	after, err := w.kernelFiles(t.Context(), dirs)
+	if err != nil || after != before {
+		t.Errorf("the files changed while they were compared: %v", err)
+	}
+}
+
+// kernelFiles returns the lines of the files of cgroups, each after its path.
+func (w *testCluster) kernelFiles(ctx context.Context, dirs map[string]*corev1.Pod) (string, error) {
+	args := []string{"grep", "-H", ""}
+	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
+		for _, file := range []string{"memory.current", "memory.stat", "cpu.stat", "pids.current", "cpu.pressure", "memory.pressure", "io.pressure"} {
+			args = append(args, dir+"/"+file)
+		}
+	}
+	// The averages of pressure decay, and the totals do not.
+	text, err := w.GuestOutput(ctx, args...)
+	return regexp.MustCompile(` avg\d+=[0-9.]+`).ReplaceAllString(text, ""), err
+}
+
+// parseKernelFiles returns numbers by path, and after a space the name in the
+// file if it has names.
+func parseKernelFiles(text string) map[string]float64 {
+	all := map[string]float64{}
+	for line := range strings.Lines(text) {
+		path, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
+		name, value, named := strings.Cut(rest, " ")
+		if !named {
+			name, value = "", rest
+		}
+		if n, err := strconv.ParseFloat(strings.TrimPrefix(value, "total="), 64); err == nil {
+			all[path+" "+name] = n
+		}
+	}
+	return all
+}
+
+// compareFrozen compares what the agent reports with the kernel's numbers. Its
+// error has every difference.
+func (w *testCluster) compareFrozen(t *testing.T, dirs map[string]*corev1.Pod, kernel map[string]float64) error {
+	t.Helper()
+	page, err := w.askAgent(t.Context(), "/metrics/cadvisor")
+	if err != nil {
+		return err
+	}
+	reported := map[string]map[string]float64{}
+	series := regexp.MustCompile(`^(\w+)\{.*\bid="([^"]*)".*\} (\S+)`)
+	for in := bufio.NewScanner(strings.NewReader(page)); in.Scan(); {
+		m := series.FindStringSubmatch(in.Text())
+		if m == nil {
+			continue
+		}
+		value, err := strconv.ParseFloat(m[3], 64)
+		if err != nil {
+			return err
+		}
+		dir := "/sys/fs/cgroup" + m[2]
+		if reported[dir] == nil {
+			reported[dir] = map[string]float64{}
+		}
+		reported[dir][m[1]] += value // one series for each processor
+	}
+	var different []string
+	compared := 0
+	check := func(dir, metric string, got float64, found bool, want, tolerance float64) {
+		compared++
+		if !found || math.Abs(got-want) > tolerance {
+			different = append(different, fmt.Sprintf("%s of %s: %v (%v), the kernel has %v", metric, dir, got, found, want))
+		}
+	}
+	for dir := range dirs {
+		for _, f := range kernelFigures {
+			got, found := reported[dir][f.metric]
+			want, known := kernel[dir+"/"+f.file+" "+f.field]
+			if !known {
+				return fmt.Errorf("%s/%s has no %q", dir, f.file, f.field)
+			}
+			tolerance := 0.0
+			if f.scale > 1 {
+				tolerance = 1.5 // the metric is a float of seconds
+			}
+			check(dir, f.metric, got*f.scale, found, want, tolerance)
+		}
+		want := max(0, kernel[dir+"/memory.current "]-kernel[dir+"/memory.stat inactive_file"])
+		got, found := reported[dir]["container_memory_working_set_bytes"]
+		check(dir, "container_memory_working_set_bytes", got, found, want, 0)
+	}
+	page, err = w.askAgent(t.Context(), "/stats/summary")
+	if err != nil {
+		return err
+	}
+	var summary stats.Summary
+	if err := json.Unmarshal([]byte(page), &summary); err != nil {
+		return fmt.Errorf("read the agent's summary: %w", err)
+	}
+	byUID := map[string]*stats.PodStats{}
+	for i := range summary.Pods {
+		byUID[summary.Pods[i].PodRef.UID] = &summary.Pods[i]
+	}
+	for dir, p := range dirs {
+		if strings.HasSuffix(dir, ".scope") {
+			continue
+		}
+		s := byUID[string(p.UID)]
+		if s == nil || s.Memory == nil || s.Memory.WorkingSetBytes == nil || s.CPU == nil || s.CPU.UsageCoreNanoSeconds == nil {
+			return fmt.Errorf("the agent's summary lacks pod %s, or its memory or CPU", p.Name)
+		}
+		want := max(0, kernel[dir+"/memory.current "]-kernel[dir+"/memory.stat inactive_file"])
+		check(dir, "summary's memory.workingSetBytes", float64(*s.Memory.WorkingSetBytes), true, want, 0)
+		check(dir, "summary's cpu.usageCoreNanoSeconds", float64(*s.CPU.UsageCoreNanoSeconds), true, 1000*kernel[dir+"/cpu.stat usage_usec"], 999)
+	}
+	if len(different) > 0 {
+		return fmt.Errorf("%d of %d numbers differ:\n%s", len(different), compared, strings.Join(different, "\n"))
+	}
+	t.Logf("%d numbers of %d cgroups are the kernel's", compared, len(dirs))
+	return nil
+}
+
+// askAgent returns the answer of the agent's own server to the administrator.
+func (w *testCluster) askAgent(ctx context.Context, path string) (string, error) {
+	config := rest.CopyConfig(w.config)
+	config.Host, config.Insecure, config.CAData = fmt.Sprintf("https://%s:10290", w.KubeletIP()), true, nil
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return "", err
+	}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, nil)
+	if err != nil {
+		return "", err
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s of the agent: %s: %s", path, answer.Status, body)
+	}
+	return string(body), err
+}
