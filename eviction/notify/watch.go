@@ -22,9 +22,8 @@ type Watch interface {
 }
 
 // MemoryPoll is the caller's own poll of a working set, or of the other uses that Used names: see
-// Notifier.Notify. The kernel gives no
-// such notice: version 2 of cgroups has none, and that of version 1 is of the usage, which includes
-// the page cache that the kernel can drop.
+// Notifier.Notify. The kernel gives no such notice: version 2 of cgroups has none, and that of
+// version 1 is of the usage, which includes the page cache that the kernel can drop.
 type MemoryPoll struct {
 	// Signal is the signal of the threshold.
 	Signal eviction.Signal

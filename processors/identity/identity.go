@@ -214,13 +214,12 @@ func (s *Identifier) alternates(t *track, l *line, sample *metric.Sample) bool {
 	if len(s.candidates) > 1 || l.lost != metric.Measured {
 		return false
 	}
-	for i := range t.lines {
-		if o := &t.lines[i]; o.id == t.chosen {
-			_, ok := s.couldContinue(o, sample)
-			return !ok
-		}
+	before := t.chosenLine()
+	if before == nil {
+		return false
 	}
-	return false
+	_, ok := s.couldContinue(before, sample)
+	return !ok
 }
 
 // addBaseline adds the line's reading of an earlier answer to b. Rate followed another line until

@@ -44,11 +44,8 @@ func (s *Identifier) podLine(b *metric.Batch, i int32) *core {
 	case s.tracks[k].full == nil:
 		return &s.tracks[k].core
 	}
-	t := s.tracks[k].full
-	for j := range t.lines {
-		if l := &t.lines[j]; l.id == t.chosen {
-			return &l.core
-		}
+	if l := s.tracks[k].full.chosenLine(); l != nil {
+		return &l.core
 	}
 	return nil
 }

@@ -23,6 +23,16 @@ type track struct {
 	moved   uint32 // the line that won because its counter moved; 0 if none
 }
 
+// chosenLine returns the line that was chosen last; nil if it is not remembered.
+func (t *track) chosenLine() *line {
+	for i := range t.lines {
+		if t.lines[i].id == t.chosen {
+			return &t.lines[i]
+		}
+	}
+	return nil
+}
+
 // line is one instance of an entity, as its reports show it.
 type line struct {
 	core
