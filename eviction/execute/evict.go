@@ -21,12 +21,8 @@ import (
 // whether the pod becomes ready in the meantime. With a resourceVersion the request would fail
 // after every status update of the kubelet.
 func (x *Executor) evict(ctx context.Context, o *ActionOutcome) {
-	pod, ok := x.readPod(ctx, o)
+	pod, ok := x.readLivePod(ctx, o)
 	if !ok {
-		return
-	}
-	if pod.DeletionTimestamp != nil {
-		o.setTerminating(pod)
 		return
 	}
 	o.sent = true
@@ -107,6 +103,16 @@ func (x *Executor) readPod(ctx context.Context, o *ActionOutcome) (*corev1.Pod, 
 		return nil, false
 	}
 	return pod, x.mayEvict(pod, o)
+}
+
+// readLivePod is readPod for a pod that is not yet terminating. If it is, that is the outcome.
+func (x *Executor) readLivePod(ctx context.Context, o *ActionOutcome) (*corev1.Pod, bool) {
+	pod, ok := x.readPod(ctx, o)
+	if ok && pod.DeletionTimestamp != nil {
+		o.setTerminating(pod)
+		return nil, false
+	}
+	return pod, ok
 }
 
 // mayEvict reports whether the pod may be evicted, independent of the decision. The agent's own pod

@@ -43,12 +43,8 @@ func CheckRequests(ctx context.Context, api discovery.ServerResourcesInterfaceWi
 // request creates an EvictionRequest for the pod. An earlier one of weir's for the same pod counts as
 // created.
 func (x *Executor) request(ctx context.Context, o *ActionOutcome) {
-	pod, ok := x.readPod(ctx, o)
+	pod, ok := x.readLivePod(ctx, o)
 	if !ok {
-		return
-	}
-	if pod.DeletionTimestamp != nil {
-		o.setTerminating(pod)
 		return
 	}
 	if pod.Spec.SchedulingGroup != nil {
