@@ -127,7 +127,7 @@ func openEvictor(ctx context.Context, p *plan, m *machine, pods nodePods, of *in
 	}
 	e.settings = e.plan.settings(kubelet)
 	o.Settings = e.settings
-	e.warnings = append(e.warnings, kubeletconfig.Check(kubelet, o.Settings.Thresholds, e.plan.Mode, m.capacities(ctx))...)
+	e.warnings = append(e.warnings, kubeletconfig.Check(kubelet, o.Settings.Thresholds, e.plan.Mode, m.capacities(ctx, &kubelet.Settings))...)
 	for _, w := range e.warnings {
 		log.Warn(w)
 	}

@@ -109,7 +109,8 @@ func machineOf(available, used uint64) *machine {
 		read: func(context.Context) (*stats.Summary, error) {
 			return &stats.Summary{Node: stats.NodeStats{Memory: &stats.MemoryStats{AvailableBytes: &available, WorkingSetBytes: &used}}}, nil
 		},
-		layout: func(context.Context) (bool, bool, error) { return false, false, nil },
+		layout:     func(context.Context) (bool, bool, error) { return false, false, nil },
+		memoryLeft: func() *eviction.MemoryLeft { return nil },
 	}
 }
 
@@ -183,8 +184,8 @@ func TestThresholdsOfTheKubelet(t *testing.T) {
 	}
 	version = "v1.36.3"
 	e, s = openIt("--eviction=kill", "--eviction-hard=memory.available<2%")
-	if want := (eviction.Rules{IgnoreSidecarLimits: true, IgnoreMemoryVolumes: true}); s.Rules != want {
-		t.Errorf("a kubelet 1.36 with a feature gate: got the rules %+v, want %+v", s.Rules, want)
+	if want := (eviction.Rules{IgnoreSidecarLimits: true, IgnoreHugePages: true}); s.Rules != want {
+		t.Errorf("a kubelet 1.36 without the feature gates of 1.37: got the rules %+v, want %+v", s.Rules, want)
 	}
 	if diff := cmp.Diff([]string{"memory.available<2%"}, of(s)); diff != "" {
 		t.Errorf("killing (-want +got):\n%s", diff)

@@ -23,7 +23,6 @@ import (
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/execute"
-	"github.com/weir-metrics/weir/eviction/kubeletconfig"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/inspect"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
@@ -209,10 +208,11 @@ func (m *machine) has(ctx context.Context, uid types.UID) (bool, error) {
 	return slices.ContainsFunc(s.Pods, func(p stats.PodStats) bool { return p.PodRef.UID == string(uid) }), nil
 }
 
-// capacities returns the present capacity of each signal, or 0 if it is not known.
-func (m *machine) capacities(ctx context.Context) func(eviction.Signal) int64 {
+// capacities returns the present capacity of each signal by the kubelet's settings, or 0 if it is not
+// known.
+func (m *machine) capacities(ctx context.Context, kubelet *eviction.Settings) func(eviction.Signal) int64 {
 	s, _ := m.read(ctx)
-	d := eviction.Decide(&eviction.Input{Now: time.Now(), Settings: &kubeletconfig.Default().Settings, Summary: s})
+	d := eviction.Decide(&eviction.Input{Now: time.Now(), Settings: kubelet, Summary: s, MemoryLeft: m.memoryLeft()})
 	return func(of eviction.Signal) int64 {
 		for i := range d.Observations {
 			if o := &d.Observations[i]; o.Signal == of {

@@ -43,7 +43,13 @@ func Decide(in *Input) *Decision {
 	if in.Now.Sub(in.State.NotifiersAt) > notifierInterval {
 		d.RefreshNotifiers, d.State.NotifiersAt = true, in.Now
 	}
-	d.Observations = observeStalls(observeMemoryLeft(observeSummary(in.Summary, in.Now), in.MemoryLeft, in.Now), in.Settings.Thresholds, &in.Summary.Node, in.Now)
+	if in.MemoryLeft != nil && !in.Settings.Rules.IgnoreHugePages {
+		d.hugePages = in.MemoryLeft.HugePages
+	}
+	d.Observations = observeSummary(in.Summary, in.Now)
+	subtractHugePages(d.Observations, d.hugePages)
+	d.Observations = observeMemoryLeft(d.Observations, in.MemoryLeft, in.Now)
+	d.Observations = observeStalls(d.Observations, in.Settings.Thresholds, &in.Summary.Node, in.Now)
 	d.compareThresholds(in, begins)
 	d.updateConditions(in)
 	d.Contention = compareContention(in.Settings.Contention, in.State.Contention, &in.Summary.Node)
@@ -283,6 +289,7 @@ func (d *Decision) AfterReclaim(s *stats.Summary, err error) *Decision {
 	after.Reclaim, after.Reclaimed = nil, r
 	if err == nil && s != nil {
 		r.Observations = observeSummary(s, time.Time{}) // the summary is later than d.At by an unknown time
+		subtractHugePages(r.Observations, d.hugePages)
 		for i := range d.Thresholds {
 			t := &d.Thresholds[i].Threshold
 			o := findObservation(r.Observations, t.Signal)

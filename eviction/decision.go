@@ -49,6 +49,7 @@ type Decision struct {
 	State DecisionState
 
 	parity      bool
+	hugePages   uint64 // what memory.available leaves out
 	plannedKill *Kill
 }
 

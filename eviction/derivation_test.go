@@ -80,7 +80,7 @@ func configured(d *datadriven.TestData) (*Settings, error) {
 	if err := yaml.UnmarshalStrict([]byte(d.Input), config); err != nil {
 		return nil, err
 	}
-	s := &Settings{LocalLimits: d.HasArg("limits"), Parity: d.HasArg("parity"), TransitionPeriod: 5 * time.Minute, MaxPodGraceSeconds: 60}
+	s := &Settings{LocalLimits: d.HasArg("limits"), Parity: d.HasArg("parity"), Rules: Rules{IgnoreHugePages: d.HasArg("ignore-huge-pages")}, TransitionPeriod: 5 * time.Minute, MaxPodGraceSeconds: 60}
 	for _, a := range d.CmdArgs {
 		var err error
 		switch a.Key {
@@ -179,6 +179,15 @@ func given(in *Input, s *stats.Summary, words []string) error {
 		} else {
 			s.Node.SystemContainers = []stats.ContainerStats{{Name: "pods", Memory: m}}
 		}
+	case "huge-pages":
+		n, err := amount(words[1])
+		if err != nil {
+			return err
+		}
+		if in.MemoryLeft == nil {
+			in.MemoryLeft = &MemoryLeft{}
+		}
+		in.MemoryLeft.HugePages = *n
 	case "memAvailable", "swap":
 		left, all, err := numbers(words[1:])
 		if err != nil {

@@ -29,8 +29,8 @@ type Settings struct {
 	Contention []ContentionThreshold
 }
 
-// Rules are the rules about local storage that differ between kubelets. The zero value has the rules
-// of Kubernetes 1.37 with its default feature gates.
+// Rules are the rules that differ between kubelets. The zero value has the rules of Kubernetes 1.37
+// with its default feature gates.
 type Rules struct {
 	// IgnoreSidecarLimits is set for a kubelet before 1.37: the limits of restartable init containers
 	// count only in the limit of the whole pod.
@@ -39,6 +39,9 @@ type Rules struct {
 	// 1.37): the kernel enforces the size limit of a memory-backed emptyDir, so no pod is evicted for
 	// it.
 	IgnoreMemoryVolumes bool
+	// IgnoreHugePages is set for a kubelet before 1.37, or without the feature gate
+	// HugepageAwareEviction: memory for huge pages counts as available.
+	IgnoreHugePages bool
 }
 
 // Input has everything that a decision depends on. Decide does not change it.
@@ -56,7 +59,8 @@ type Input struct {
 	// SummaryErr is the reason why there is no summary.
 	Summary    *stats.Summary
 	SummaryErr error
-	// MemoryLeft has the figures of weir's own signals; nil if they are not known.
+	// MemoryLeft has the figures of weir's own signals, and the memory for huge pages, which is not
+	// available; nil if they are not known.
 	MemoryLeft *MemoryLeft
 
 	// Self is the UID of the pod that runs this code, which is skipped; empty if there is none.
@@ -80,6 +84,8 @@ type MemoryLeft struct {
 	Available, Total uint64
 	// SwapFree is the free swap, of SwapTotal, which is zero on a node without swap.
 	SwapFree, SwapTotal uint64
+	// HugePages is the memory of Total that is set aside for huge pages (Hugetlb), used or not.
+	HugePages uint64
 }
 
 // BlockedPod is a pod that cannot be evicted now.

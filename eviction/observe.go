@@ -21,6 +21,9 @@ type Observation struct {
 	Stall float64
 	// Time is the time of the measurement. Zero means that it is not known, and counts as now.
 	Time time.Time
+	// HugePages is what Available and Capacity of memory.available leave out because it is set aside
+	// for huge pages, in bytes.
+	HugePages uint64
 	// Doubt is the reason why the figure cannot be right; empty if it can. The reasons are a capacity
 	// of zero, more available than the capacity, a number that does not fit into 64 bits, and a time
 	// in the future. Such a figure counts as missing, unless Settings.Parity is set: the signal's
@@ -85,6 +88,17 @@ func observeSummary(s *stats.Summary, now time.Time) []Observation {
 		list = append(list, observeProcesses(*r.MaxPID, *r.NumOfRunningProcesses, r.Time.Time, now))
 	}
 	return list
+}
+
+// subtractHugePages takes the memory for huge pages out of memory.available and its capacity. It is
+// in MemTotal, but not in the working set. A kubelet takes it from the Node's capacity, which is that
+// of the kubelet's start.
+func subtractHugePages(list []Observation, hugePages uint64) {
+	if o := findObservation(list, MemoryAvailable); o != nil && hugePages > 0 {
+		o.HugePages = min(hugePages, uint64(o.Available))
+		o.Available -= int64(o.HugePages)
+		o.Capacity -= int64(o.HugePages)
+	}
 }
 
 // observeMemoryLeft adds weir's own signals. m may be nil.

@@ -193,6 +193,7 @@ func (p *page) evictionSignal(s *document.Signal, reclaims bool) evictionSignal 
 		g.Thresholds = append(g.Thresholds, m)
 	}
 	g.Gauge = gaugeOf(s, g.State.Tone)
+	g.Lines.add("note", strings.Join(s.Notes, "; "))
 	g.Lines.add("first", s.ReclaimMessage(reclaims))
 	if s.Ranking == nil || len(s.Ranking.Pods) == 0 {
 		return g

@@ -23,19 +23,22 @@ const (
 	ScaleToZero           Gate = "HPAScaleToZero"
 	PodLevelResources     Gate = "PodLevelResources"
 	MemoryBackedVolumes   Gate = "InPlacePodVerticalScalingMemoryBackedVolumes"
+	HugePages             Gate = "HugepageAwareEviction"
 )
 
-// lifecycle has the minor releases of Kubernetes 1 in which the default of a gate changed
-// (pkg/features/kube_features.go, v1.37.2). A gate is alpha and off before onSince.
-type lifecycle struct{ onSince, lockedSince uint }
+// lifecycle has the minor releases of Kubernetes 1 in which a gate was added and its default changed
+// (pkg/features/kube_features.go, v1.37.2). A gate is alpha and off before onSince. Before addedIn it is
+// off, whatever is set.
+type lifecycle struct{ addedIn, onSince, lockedSince uint }
 
 const never = ^uint(0)
 
 var lifecycles = map[Gate]lifecycle{
-	ConfigurableTolerance: {onSince: 35, lockedSince: 37},
-	ScaleToZero:           {onSince: 37, lockedSince: never},
-	PodLevelResources:     {onSince: 34, lockedSince: never},
-	MemoryBackedVolumes:   {onSince: never, lockedSince: never},
+	ConfigurableTolerance: {addedIn: 33, onSince: 35, lockedSince: 37},
+	ScaleToZero:           {addedIn: 16, onSince: 37, lockedSince: never},
+	PodLevelResources:     {addedIn: 32, onSince: 34, lockedSince: never},
+	MemoryBackedVolumes:   {addedIn: 37, onSince: never, lockedSince: never},
+	HugePages:             {addedIn: 37, onSince: 37, lockedSince: never},
 }
 
 // newest is the newest minor release that weir knows. An unknown release is taken for it.
@@ -100,6 +103,9 @@ func (g Gates) Assumed(list ...Gate) string {
 // state returns whether a gate is on, and whether that is assumed.
 func (g Gates) state(name Gate) (on, assumed bool) {
 	c, minor := lifecycles[name], g.release()
+	if minor < c.addedIn {
+		return false, false
+	}
 	byDefault := minor >= c.onSince
 	if byDefault && minor >= c.lockedSince {
 		return true, g.minor == 0

@@ -165,6 +165,8 @@ func node(t *testing.T, in *eviction.Input, words []string) bool {
 		} else {
 			s.Node.SystemContainers = []stats.ContainerStats{{Name: "pods", Memory: m}}
 		}
+	case "huge-pages":
+		in.MemoryLeft.HugePages = *number(t, words[1])
 	case "memAvailable", "swap":
 		left, all := pair(words[1:])
 		if in.MemoryLeft == nil {

@@ -98,6 +98,9 @@ func newSignal(in *eviction.Input, d *eviction.Decision, t *eviction.ThresholdSt
 		}
 	default:
 		s.Value, s.Capacity, s.Doubt = floatOf(o.Available), floatOf(o.Capacity), o.Doubt
+		if o.HugePages > 0 {
+			s.Notes = append(s.Notes, humanize.Bytes(float64(o.HugePages))+" for huge pages are left out of both, because nothing else can use them")
+		}
 	}
 	if o := t.Observation; o != nil {
 		s.MeasuredAt = o.Time.UTC()

@@ -31,7 +31,7 @@ type Kubelet struct {
 
 // SetRules sets the rules that depend on the kubelet's release and feature gates.
 func (k *Kubelet) SetRules(g gates.Gates) {
-	k.Rules = eviction.Rules{IgnoreSidecarLimits: g.IsBefore(37), IgnoreMemoryVolumes: g.On(gates.MemoryBackedVolumes)}
+	k.Rules = eviction.Rules{IgnoreSidecarLimits: g.IsBefore(37), IgnoreMemoryVolumes: g.On(gates.MemoryBackedVolumes), IgnoreHugePages: !g.On(gates.HugePages)}
 }
 
 // defaultHard returns the default hard thresholds of the kubelet

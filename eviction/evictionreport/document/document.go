@@ -96,6 +96,8 @@ type Signal struct {
 	// Doubt says why the figure is missing or cannot be right. In that case no pod is evicted for it.
 	Doubt      string      `json:"doubt,omitempty"`
 	Thresholds []Threshold `json:"thresholds"`
+	// Notes say what the figure leaves out.
+	Notes []string `json:"notes,omitempty"`
 	// ReclaimsFirst is what the node removes before it evicts a pod: "container", "image".
 	ReclaimsFirst []string `json:"reclaimsFirst,omitempty"`
 	// Ranking is the order of eviction. It is nil if no pod is evicted for the signal, and if nothing

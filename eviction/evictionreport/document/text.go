@@ -83,6 +83,9 @@ func (p *textWriter) signal(s *Signal, reclaims bool) {
 		head += ", which is ignored: " + s.Doubt
 	}
 	p.Line(0, s.tint(), head)
+	for _, note := range s.Notes {
+		p.Item(2, "note", humanize.Plain, note)
+	}
 	for i := range s.Thresholds {
 		t := &s.Thresholds[i]
 		p.Item(2, t.Kind(), t.tint(), strings.TrimPrefix(t.Text, s.Name)+": "+t.Message)

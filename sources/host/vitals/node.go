@@ -97,6 +97,9 @@ type MemoryLeft struct {
 	Available, Total uint64
 	// SwapFree is the free swap, of SwapTotal, which is zero on a node without swap.
 	SwapFree, SwapTotal uint64
+	// HugePages is the memory of Total that is set aside for huge pages of all sizes, used or not
+	// (Hugetlb). It is zero on kernels before 4.19, which do not report it.
+	HugePages uint64
 }
 
 // MemoryLeft reads /proc/meminfo.
@@ -114,7 +117,9 @@ func (r *Reader) MemoryLeft() (m MemoryLeft, err error) {
 	m.At = time.Now()
 	missing := map[string]*uint64{"MemAvailable": &m.Available, "MemTotal": &m.Total, "SwapFree": &m.SwapFree, "SwapTotal": &m.SwapTotal}
 	for name, value := range cgroupfs.Pairs(data) {
-		if to := missing[string(name)]; to != nil {
+		if string(name) == "Hugetlb" {
+			m.HugePages = value
+		} else if to := missing[string(name)]; to != nil {
 			*to = value
 			delete(missing, string(name))
 		}

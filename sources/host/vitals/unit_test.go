@@ -172,13 +172,13 @@ func TestMemoryLeft(t *testing.T) {
 	if _, err := r.MemoryLeft(); err == nil || !strings.Contains(err.Error(), "no number for MemAvailable, SwapFree, SwapTotal") {
 		t.Errorf("an old kernel's file gives %v", err)
 	}
-	f.write("proc/meminfo", "MemTotal: 102400 kB\nMemAvailable: 51200 kB\nSwapTotal: 2048 kB\nSwapFree: 1024 kB\n")
+	f.write("proc/meminfo", "MemTotal: 102400 kB\nMemAvailable: 51200 kB\nSwapTotal: 2048 kB\nSwapFree: 1024 kB\nHugePages_Total: 2\nHugepagesize: 2048 kB\nHugetlb: 4096 kB\n")
 	m, err := r.MemoryLeft()
 	if m.At.IsZero() || err != nil {
 		t.Errorf("got %+v, %v", m, err)
 	}
 	m.At = time.Time{}
-	if want := (MemoryLeft{Available: 50 << 20, Total: 100 << 20, SwapFree: 1 << 20, SwapTotal: 2 << 20}); m != want {
+	if want := (MemoryLeft{Available: 50 << 20, Total: 100 << 20, SwapFree: 1 << 20, SwapTotal: 2 << 20, HugePages: 4 << 20}); m != want {
 		t.Errorf("got %+v, want %+v", m, want)
 	}
 }
