@@ -33,6 +33,8 @@ const (
 // machineProcess is the name of the virtual machine's process.
 const machineProcess = "machine"
 
+const emulator = "qemu-system-x86_64"
+
 // monitorSocket is in the cluster's own /run.
 const monitorSocket = "/run/machine.sock"
 
@@ -41,7 +43,6 @@ const monitorSocket = "/run/machine.sock"
 // with.
 func machineArgs(i image, memory string, disk string) []string {
 	return []string{
-		"-n", "15", "qemu-system-x86_64",
 		"-accel", "tcg,thread=multi", "-cpu", "max,la57=off", "-smp", "2", "-m", machineMemory,
 		"-object", "memory-backend-file,id=ram,size=" + machineMemory + "," + memory,
 		"-machine", "pc,memory-backend=ram",
@@ -81,7 +82,7 @@ func (c *Cluster) startMachine(ctx context.Context) error {
 	}
 	if err := c.progress.step("virtual machine", func() error {
 		k := component{
-			name: machineProcess, path: "nice",
+			name: machineProcess, path: emulator,
 			args: append(machineArgs(i, "share=off,mem-path="+i.memory(), "snapshot=on,file="+i.disk()), "-incoming", "defer"),
 		}
 		return c.runMachine(ctx, k, func(q *qmp) error { return q.load(ctx, i.state()) })
@@ -255,7 +256,7 @@ func (c *Cluster) saveJournal(ctx context.Context, unit string) error {
 // machineTools are the programs that a virtual machine needs of this machine,
 // and Debian's packages of them.
 var machineTools = [][2]string{
-	{"qemu-system-x86_64", "qemu-system-x86"}, {"mmdebstrap", "mmdebstrap"}, {"mkfs.ext4", "e2fsprogs"},
+	{emulator, "qemu-system-x86"}, {"mmdebstrap", "mmdebstrap"}, {"mkfs.ext4", "e2fsprogs"},
 }
 
 // findMachineTools finds programs in the folders of path, and the device of

@@ -63,7 +63,7 @@ func (c *Cluster) findImage(ctx context.Context, workload string) (image, error)
 	if err != nil {
 		return image{}, err
 	}
-	qemu, err := output(exec.CommandContext(ctx, "qemu-system-x86_64", "--version"))
+	qemu, err := output(exec.CommandContext(ctx, emulator, "--version"))
 	if err != nil {
 		return image{}, fmt.Errorf("ask for QEMU's version: %w", err)
 	}
@@ -254,7 +254,7 @@ func (c *Cluster) writeDisk(ctx context.Context, i image) error {
 // saveSnapshot boots a machine and saves it when its runtime has the workload's
 // image.
 func (c *Cluster) saveSnapshot(ctx context.Context, i image, workload string) error {
-	k := component{name: machineProcess, path: "nice", args: machineArgs(i, "share=on,mem-path="+i.memory(), "file="+i.disk())}
+	k := component{name: machineProcess, path: emulator, args: machineArgs(i, "share=on,mem-path="+i.memory(), "file="+i.disk())}
 	if err := c.progress.step("virtual machine booted", func() error {
 		return c.runMachine(ctx, k, func(*qmp) error { return nil })
 	}); err != nil {
