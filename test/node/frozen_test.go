@@ -79,23 +79,36 @@ func TestFrozen(t *testing.T) {
 		})
 		dirs[dir], dirs[w.cgroups(t, p, p.Status.ContainerStatuses[0].ContainerID)[0]] = p, p
 	}
-	// Exits of the processes that began before are counted late.
-	var before string
-	eventually(t, "the kernel's counts stand still", 20*time.Second, func() error {
-		now, err := w.kernelFiles(t.Context(), dirs)
-		if same := now == before; err == nil && !same {
-			before = now
-			err = fmt.Errorf("they change")
+	// Exits of the processes that began before are counted late, so the files may change at first.
+	eventually(t, "the agent reports what the kernel counts", 50*time.Second, func() error {
+		before, err := w.kernelFiles(t.Context(), dirs)
+		if err != nil {
+			return err
+		}
+		if err := w.compareFrozen(t, dirs, parseKernelFiles(before)); err != nil {
+			return err
+		}
+		after, err := w.kernelFiles(t.Context(), dirs)
+		if err == nil && after != before {
+			err = fmt.Errorf("the files changed meanwhile: %s", differingLines(before, after))
 		}
 		return err
 	})
-	eventually(t, "the agent reports what the kernel counts", 30*time.Second, func() error {
-		return w.compareFrozen(t, dirs, parseKernelFiles(before))
-	})
-	after, err := w.kernelFiles(t.Context(), dirs)
-	if err != nil || after != before {
-		t.Errorf("the files changed while they were compared: %v", err)
+}
+
+// differingLines returns the lines of after that before lacks.
+func differingLines(before, after string) string {
+	had := map[string]bool{}
+	for line := range strings.Lines(before) {
+		had[line] = true
 	}
+	var b strings.Builder
+	for line := range strings.Lines(after) {
+		if !had[line] {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 // kernelFiles returns the lines of the files of cgroups, each after its path.
