@@ -52,12 +52,12 @@ func (g *Guard) decide(ctx context.Context, r *Round) {
 	}
 	var podsErr error
 	in.Pods, podsErr = g.pods()
-	// A process that grows between the two reads makes the polls find it early, not late.
 	r.memory, r.memoryErr = g.readWorkingSets()
 	began := time.Now()
 	var readErr error
 	in.Summary, readErr = g.read(ctx)
 	g.metrics.reads.Observe(time.Since(began).Seconds())
+	g.readWorkingSetsAgain(r.memory)
 	if in.Summary == nil {
 		in.SummaryErr, readErr = readErr, nil
 	}

@@ -11,13 +11,14 @@ import (
 	"github.com/weir-metrics/weir/eviction/notify"
 )
 
-// memoryLevel is what a round found available of a memory signal, and the working set that
-// Options.WorkingSet returned right before it. What is available later is what the round found,
-// less what the working set has grown since. So a constant difference between the two reads does
-// not matter.
+// memoryLevel is what a round found available of a memory signal, and the least and the most of
+// what Options.WorkingSet returned right before and right after the round read the node. What is
+// available later is what the round found, less what the working set has grown since. So a constant
+// difference between a poll and a round does not matter.
 type memoryLevel struct {
-	signal                eviction.Signal
-	available, workingSet int64
+	signal                          eviction.Signal
+	available                       int64
+	leastWorkingSet, mostWorkingSet int64
 }
 
 // polledSignals are the signals that Options.WorkingSet reads.
@@ -38,9 +39,30 @@ func (g *Guard) readWorkingSets() (levels []memoryLevel, err error) {
 			err = errors.Join(err, fmt.Errorf("poll %s: %w", s, readErr))
 			continue
 		}
-		levels = append(levels, memoryLevel{signal: s, workingSet: n})
+		levels = append(levels, memoryLevel{signal: s, leastWorkingSet: n, mostWorkingSet: n})
 	}
 	return levels, err
+}
+
+// readWorkingSetsAgain extends the bounds of levels after the round read the node. It ignores errors
+// and leaves the first reads then: the next polls fail too, and the next round reports why.
+func (g *Guard) readWorkingSetsAgain(levels []memoryLevel) {
+	for i := range levels {
+		l := &levels[i]
+		if n, err := g.opts.WorkingSet(l.signal); err == nil {
+			l.leastWorkingSet, l.mostWorkingSet = min(l.leastWorkingSet, n), max(l.mostWorkingSet, n)
+		}
+	}
+}
+
+// availableNow returns what is available of the signal, if the round read the node when the working
+// set was at the bound that makes a poll find a crossing early, not late. A crossing that was no
+// crossing costs one round.
+func (l *memoryLevel) availableNow(workingSet int64, met bool) int64 {
+	if met {
+		return l.available + l.mostWorkingSet - workingSet
+	}
+	return l.available + l.leastWorkingSet - workingSet
 }
 
 func (g *Guard) hasThreshold(s eviction.Signal) bool {
@@ -118,7 +140,6 @@ func (g *Guard) pollThresholds(last *Round, p *pace) (crossing *notify.NoticeSou
 		}
 		g.metrics.polls.Inc()
 		speed := p.observe(level.signal, began, time.Now(), workingSet)
-		available := level.available - (workingSet - level.workingSet)
 		for k := range last.Decision.Thresholds {
 			t := &last.Decision.Thresholds[k]
 			if t.Threshold.Signal != level.signal || t.Observation == nil {
@@ -127,7 +148,7 @@ func (g *Guard) pollThresholds(last *Round, p *pace) (crossing *notify.NoticeSou
 			if t.Met && !t.Threshold.Hard() {
 				continue
 			}
-			limit := t.Limit.Value()
+			limit, available := t.Limit.Value(), level.availableNow(workingSet, t.Met)
 			pause = min(pause, p.pause(available-limit, speed))
 			if met := available < limit; met != t.Met && (crossing == nil || met) {
 				capacity := t.Observation.Capacity

@@ -119,6 +119,37 @@ func TestThePollsAreOfTheLastRound(t *testing.T) {
 	})
 }
 
+// TestMemoryChangesDuringARound checks that polls find a crossing after a round during which memory
+// was freed or filled: the round's figure is of neither of the two reads of the working set.
+func TestMemoryChangesDuringARound(t *testing.T) {
+	for name, c := range map[string]struct {
+		change          int64
+		free, then, end uint64 // before the round, after it, and at last
+		want            []string
+	}{
+		"freed, then filled":          {gib / 4, gib + gib/2, 2 * gib, gib - mib, []string{"memory.available<1Gi met"}},
+		"filled, then filled":         {-gib / 4, 2 * gib, gib + gib/2, gib - mib, []string{"memory.available<1Gi met"}},
+		"freed below it, then freed":  {gib / 8, gib / 4, gib / 2, gib + mib, []string{"memory.available<1Gi ended"}},
+		"filled below it, then freed": {-gib / 8, gib / 2, gib / 4, gib + mib, []string{"memory.available<1Gi ended"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPolledNode(t, hardMemory)
+				p.setFree(c.free, time.Second)
+				p.change = c.change
+				p.timer(p.Guard)
+				p.change = 0
+				if p.free != c.then {
+					t.Fatalf("%d free after the round, want %d", p.free, c.then)
+				}
+				p.newNotices()
+				p.setFree(c.end, time.Second)
+				diff(t, "notices", c.want, p.newNotices())
+			})
+		})
+	}
+}
+
 // TestTheEndOfASoftThresholdIsLeftToTheTimer checks that a break that no round saw, as in the
 // kubelet, does not begin the grace period again.
 func TestTheEndOfASoftThresholdIsLeftToTheTimer(t *testing.T) {

@@ -36,6 +36,7 @@ type node struct {
 	stall           float64
 	pods            []*corev1.Pod
 	usage           map[string]uint64 // working set and disk, by name
+	change          int64             // of the free memory, at the start and at the end of each read of the node
 	readErr         error
 	podsErr         error
 	layoutErr       error
@@ -79,6 +80,8 @@ func (n *node) read(context.Context) (*stats.Summary, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.reads++
+	n.free += uint64(n.change)
+	defer func() { n.free += uint64(n.change) }()
 	if n.readErr != nil {
 		return nil, n.readErr
 	}
