@@ -43,7 +43,7 @@ func newFixture() *fixture {
 func (w *fixture) add(e metric.Entity, path metric.CgroupPath, uid metric.PodUID, id metric.ContainerID, used float64) *metric.Sample {
 	e.Node = node
 	s := w.Add(e)
-	s.Instance = metric.Instance{Path: path, UID: uid, ID: id, Start: began, Origin: metric.StartRuntime}
+	s.Instance = metric.Instance{Path: path, Inode: 1, UID: uid, ID: id, Start: began, Origin: metric.StartRuntime}
 	for id, v := range map[metric.ID]float64{
 		metric.CPUUsage: used * 1e9, metric.CPUUsageRate: 25e7, metric.MemoryWorkingSet: used * (1 << 20), metric.MemoryUsage: used * (1 << 21),
 		metric.MemoryPageFaults: 7, metric.MemoryMajorPageFaults: 1, metric.MemorySwap: 4096,

@@ -23,7 +23,10 @@ func (a *asking) eviction() *cobra.Command {
 		Long: `Explain how near a node is to evicting pods: each signal and how far it is from each
 threshold, who would go next for it and why, what was done lately, and what wakes the
 agent that looks after it. Without --node it is the only node of the weir that is
-asked, as this machine is of its own.`,
+asked, as this machine is of its own.
+
+A pod's memory is that of its cgroup, which the kernel limits and the kubelet ranks pods
+by. It is more than the sum of the containers, which kubectl top shows.`,
 		Example: a.examples("eviction", "eviction --node n1 --all", "eviction --node n1 -o json"),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {

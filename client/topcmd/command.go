@@ -64,12 +64,18 @@ func NewCommand(o Options) *cobra.Command {
 var about = map[usage.Resource]struct {
 	aliases []string
 	short   string
+	more    string // the rest of the description
 	name    func(*usage.Item) string
 }{
-	usage.Nodes:      {[]string{"node", "no"}, "Show what nodes use", func(it *usage.Item) string { return string(it.Node) }},
-	usage.Pods:       {[]string{"pod", "po"}, "Show what pods use", func(it *usage.Item) string { return string(it.Pod) }},
-	usage.Containers: {[]string{"container"}, "Show what containers use", func(it *usage.Item) string { return it.Container }},
-	usage.Cgroups: {[]string{"cgroup", "cg"}, "Show what every cgroup uses, whether a pod's or not",
+	usage.Nodes: {[]string{"node", "no"}, "Show what nodes use", "", func(it *usage.Item) string { return string(it.Node) }},
+	usage.Pods: {[]string{"pod", "po"}, "Show what pods use", `
+
+A cluster's weir shows a pod's memory as kubectl top does: the sum of its containers.
+A weir that reads its own machine (weir run, weir agent) shows that of the pod's
+cgroup, which the kernel limits and the kubelet ranks pods by. It is more: it includes
+the sandbox and memory-backed volumes.`, func(it *usage.Item) string { return string(it.Pod) }},
+	usage.Containers: {[]string{"container"}, "Show what containers use", "", func(it *usage.Item) string { return it.Container }},
+	usage.Cgroups: {[]string{"cgroup", "cg"}, "Show what every cgroup uses, whether a pod's or not", "",
 		func(it *usage.Item) string { return string(it.Cgroup) }},
 }
 
@@ -78,7 +84,7 @@ func newResource(r usage.Resource, f *flags, o Options) *cobra.Command {
 		Use:     string(r) + " [NAME]",
 		Aliases: about[r].aliases,
 		Short:   about[r].short,
-		Long:    about[r].short + ".\n\nNAME is a name or a pattern, in which * stands for any characters and ? for one.",
+		Long:    about[r].short + ".\n\nNAME is a name or a pattern, in which * stands for any characters and ? for one." + about[r].more,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return cli.Usage(fmt.Errorf("one NAME at most: got %s", strings.Join(args, " ")))

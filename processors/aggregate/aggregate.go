@@ -2,11 +2,11 @@
 // missing number.
 //
 // A pod is served completely or not at all: its CPU and memory are the sums over its containers
-// if every required one is measured (but the memory of its cgroup, if the source is the host that
-// has the cgroup); otherwise it is Incomplete, and the verdict names the
-// container and its reason. An entity that should be in the batch and is not gets one verdict,
-// the outermost reason that is true. The API server says which entities should be there, or, on
-// a host without a cluster, the node's last reports.
+// if every required one is measured; otherwise it is Incomplete, and the verdict names the
+// container and its reason. If the source reads the pods' cgroups itself (the host), a pod's memory
+// is that of its cgroup. An entity that should be in the batch and is not gets one verdict, the
+// outermost reason that is true. The API server says which entities should be there, or, on a host
+// without a cluster, the node's last reports.
 //
 // aggregate is the last step. It also computes the ratios, because only here all usage is
 // known.

@@ -40,6 +40,8 @@ func (a *Aggregator) judge(p *pod, b *metric.Batch) {
 	switch {
 	case worst.isSet():
 		a.rejectPod(p, b, worst)
+	case a.lacksCgroup(p, b):
+		a.rejectCgroup(p, b)
 	case a.serve(p, b):
 	case idle.isSet():
 		// No container is required, because none runs: their reason is the pod's.
@@ -62,6 +64,31 @@ func (a *Aggregator) serveOwnCgroup(p *pod, b *metric.Batch) {
 	case p.facts != nil:
 		reason, evidence := a.unreported(p, "")
 		a.rejectPod(p, b, blame{reason: reason, evidence: evidence})
+	}
+}
+
+// lacksCgroup reports whether the source reads the cgroups of p and has no memory of p's own. The sum
+// of its containers would be another value.
+func (a *Aggregator) lacksCgroup(p *pod, b *metric.Batch) bool {
+	return a.wanted(metric.Memory) && p.readsCgroups(b) && (p.own == none || !serves(&b.Samples[p.own], metric.Memory))
+}
+
+// rejectCgroup gives p's CPU and memory the reason why its cgroup has no memory.
+func (a *Aggregator) rejectCgroup(p *pod, b *metric.Batch) {
+	var evidence metric.Evidence
+	if p.own == none {
+		p.reason, evidence = a.unreported(p, "")
+	} else {
+		p.reason, evidence = a.missingNumber(&b.Samples[p.own])
+	}
+	for _, g := range wholeGroups {
+		if !a.wanted(g) {
+			continue
+		}
+		if p.own != none {
+			b.Samples[p.own].Reasons[g] = p.reason
+		}
+		a.verdicts.replace(p.slot, g, p.reason, evidence)
 	}
 }
 

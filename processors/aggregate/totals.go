@@ -68,11 +68,15 @@ func (a *Aggregator) start() {
 	}
 }
 
-// readsMemory reports whether the source read the memory of p's own cgroup itself. That is what the
-// kernel limits and what a kubelet ranks pods by: it includes the sandbox, memory-backed volumes
-// and what ended containers left behind.
-func (p *pod) readsMemory(b *metric.Batch) bool {
-	return b.Exhaustive && p.own != none && serves(&b.Samples[p.own], metric.Memory)
+// readsCgroups reports whether the source reads the cgroups of p itself, as the host does and a
+// kubelet's client does not. p's memory is then that of its own cgroup, which the kernel limits and
+// by which a kubelet ranks pods: it includes the sandbox, memory-backed volumes and what ended
+// containers left behind.
+func (p *pod) readsCgroups(b *metric.Batch) bool {
+	if p.own != none {
+		return b.Samples[p.own].Instance.Inode != 0
+	}
+	return len(p.members) > 0 && b.Samples[p.members[0]].Instance.Inode != 0
 }
 
 // finish writes a total to the sample of a slot at index i, or to a new one if i is none, and
@@ -114,7 +118,8 @@ func (a *Aggregator) finish(t *total, b *metric.Batch, slot uint32, i int32, own
 	return i
 }
 
-// serve sets p to the sum of its containers, but for the memory of a cgroup that was read, and reports whether any of them is measured.
+// serve sets p to the sum of its containers, apart from the memory of a cgroup that the source read,
+// and reports whether any of them is measured.
 func (a *Aggregator) serve(p *pod, b *metric.Batch) bool {
 	var t total
 	a.start()
@@ -130,7 +135,7 @@ func (a *Aggregator) serve(p *pod, b *metric.Batch) bool {
 	if t.count == 0 {
 		return false
 	}
-	p.own = a.finish(&t, b, p.slot, p.own, p.readsMemory(b))
+	p.own = a.finish(&t, b, p.slot, p.own, p.readsCgroups(b))
 	if own := &b.Samples[p.own].Instance; own.UID == "" {
 		own.UID = uid
 		if p.facts != nil {
