@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -120,7 +121,8 @@ func (r *round) addError(doing string, err error) {
 }
 
 // Cgroups returns the mount point of the hierarchy that counts memory, and the kubepods cgroup in
-// it, such as "/kubepods". pods is empty if there is none, or if there are several.
+// it, such as "/kubepods". If there are several, it is the one that has pods, as in a Read. pods is
+// empty if there is none, or if several have pods.
 func (r *Reader) Cgroups() (mount string, pods metric.CgroupPath) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,7 +130,11 @@ func (r *Reader) Cgroups() (mount string, pods metric.CgroupPath) {
 		return r.memoryDir, ""
 	}
 	now := &round{Reader: r, fileReader: &r.mu.files, ctx: context.Background()}
-	if roots := now.findRoots(); len(roots) == 1 {
+	roots := now.findRoots()
+	if len(roots) > 1 {
+		roots = slices.DeleteFunc(slices.Clone(roots), func(c *cgroup) bool { return len(now.readPodsBelow(c)) == 0 })
+	}
+	if len(roots) == 1 {
 		pods = roots[0].path
 	}
 	return r.memoryDir, pods

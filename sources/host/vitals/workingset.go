@@ -114,7 +114,7 @@ func (w *WorkingSets) readPods() (usage, inactive uint64, err error) {
 	if w.mu.usage.name == "" {
 		_, pods := w.find()
 		if pods == "" {
-			return 0, 0, errors.New("there is no cgroup of all pods")
+			return 0, 0, errors.New("there is no kubepods cgroup, or several could be it (see weir inspect cgroups)")
 		}
 		dir := path.Join(w.mount, string(pods))
 		w.mu.usage.name, w.mu.stat.name = path.Join(dir, w.version.MemoryUsage), path.Join(dir, "memory.stat")

@@ -59,6 +59,29 @@ func TestWorkingSets(t *testing.T) {
 	}
 }
 
+// TestWorkingSetOfOneOfTwoRoots checks that of two kubepods cgroups the one with pods counts, as in
+// a Read, and none if both have pods.
+func TestWorkingSetOfOneOfTwoRoots(t *testing.T) {
+	for v := range versions {
+		f := newFixture(t, v)
+		f.cgroup("/kubepods usage=20Mi anon=2Mi inactive=4Mi")
+		f.cgroup("/kubepods.slice usage=30Mi anon=2Mi inactive=4Mi")
+		f.cgroup("/kubepods.slice/kubepods-pod{A}.slice usage=2Mi anon=1Mi procs=7")
+		r := f.open()
+		w := r.WorkingSets()
+		if got, err := w.Pods(); got != 26<<20 || err != nil {
+			t.Errorf("version %d: pods = %d, %v; want those of kubepods.slice", v+1, got, err)
+		}
+		f.cgroup("/kubepods/pod{B} usage=2Mi anon=1Mi procs=8")
+		if _, pods := r.Cgroups(); pods != "" {
+			t.Errorf("version %d: %s of two with pods", v+1, pods)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestLiveWorkingSets checks that the working sets are those of a Read on the live kernel, also
 // after the cgroup of the pods was created again.
 func TestLiveWorkingSets(t *testing.T) {
