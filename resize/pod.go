@@ -65,7 +65,12 @@ type PodResources struct {
 	PodLevel struct {
 		Requests, Limits Amounts
 		Set              bool
+		// Fixed means that the cluster cannot resize a pod with them, or the node's kubelet cannot: the
+		// pod's status does not report them.
+		Fixed bool
 	}
+	// Overhead is that of the pod's RuntimeClass. The kubelet adds it in the pod's cgroup.
+	Overhead Amounts
 	// Resizing describes a resize in progress, from its conditions; empty if there is none.
 	Resizing string
 	// OldKubelet means that the node's kubelet cannot resize in place: it does not report the
@@ -94,6 +99,18 @@ func (p *PodResources) Container(name string) *ContainerResources {
 	return &p.Containers[i]
 }
 
+// of returns the requests and limits of a container, or those of the pod itself if the name is empty.
+// Both are nil if there is no such container.
+func (p *PodResources) of(container string) (requests, limits *Amounts) {
+	if container == "" {
+		return &p.PodLevel.Requests, &p.PodLevel.Limits
+	}
+	if c := p.Container(container); c != nil {
+		return &c.Requests, &c.Limits
+	}
+	return nil, nil
+}
+
 // String returns namespace/name.
 func (p *PodResources) String() string { return p.Namespace + "/" + p.Name }
 
@@ -105,10 +122,12 @@ func FromPod(p *corev1.Pod) *PodResources {
 		QoS: Class(p.Status.QOSClass), Phase: string(p.Status.Phase), Terminating: p.DeletionTimestamp != nil,
 		Windows: p.Spec.OS != nil && p.Spec.OS.Name == corev1.Windows, Resizing: resizing(p), OldKubelet: oldKubelet(p),
 	}
+	to.Overhead = amounts(p.Spec.Overhead)
 	_, to.Static = p.Annotations[corev1.MirrorPodAnnotationKey]
 	if r := p.Spec.Resources; resourcehelper.IsPodLevelResourcesSet(p) {
 		to.PodLevel.Set = true
 		to.PodLevel.Requests, to.PodLevel.Limits = amounts(r.Requests), amounts(r.Limits)
+		to.PodLevel.Fixed = p.Status.Phase == corev1.PodRunning && p.Status.Resources == nil
 	}
 	for i := range p.Spec.InitContainers {
 		c := &p.Spec.InitContainers[i]
@@ -171,8 +190,8 @@ func oldKubelet(p *corev1.Pod) bool {
 	return false
 }
 
-// FromFacts converts a pod of the cluster facts. The facts have no resize policies, so RestartsFor,
-// Resizing, OldKubelet and Windows are not set.
+// FromFacts converts a pod of the cluster facts. The facts have no resize policies and no resources in
+// the status, so RestartsFor, Resizing, OldKubelet, PodLevel.Fixed, Overhead and Windows are not set.
 func FromFacts(p *cluster.Pod) *PodResources {
 	to := &PodResources{
 		Namespace: string(p.Namespace), Name: string(p.Name), UID: string(p.UID), Node: string(p.Node),
@@ -266,27 +285,42 @@ func Reserved(p *PodResources) (sum Amounts) {
 			*sum.of(r) = own
 			continue
 		}
-		var sidecars, most int64
-		for i := range p.Containers {
-			c := &p.Containers[i]
-			request := c.Requests.Get(r).Value
-			switch c.Role {
-			case cluster.Init:
-				most = max(most, sidecars+request)
-			case cluster.Sidecar:
-				sidecars += request
-				most = max(most, sidecars)
-			}
-		}
-		together := sidecars
-		for i := range p.Containers {
-			if c := &p.Containers[i]; c.Role == cluster.Regular {
-				together += c.Requests.Get(r).Value
-			}
-		}
-		*sum.of(r) = Of(max(together, most))
+		*sum.of(r) = Of(p.together(r, ownRequests))
 	}
 	return sum
+}
+
+func ownRequests(c *ContainerResources) *Amounts { return &c.Requests }
+func ownLimits(c *ContainerResources) *Amounts   { return &c.Limits }
+
+// together returns the requests or limits of the containers of p together: what they have at one time.
+func (p *PodResources) together(r Resource, amounts func(*ContainerResources) *Amounts) int64 {
+	var sidecars, most int64
+	for i := range p.Containers {
+		c := &p.Containers[i]
+		amount := amounts(c).Get(r).Value
+		switch c.Role {
+		case cluster.Init:
+			most = max(most, sidecars+amount)
+		case cluster.Sidecar:
+			sidecars += amount
+			most = max(most, sidecars)
+		}
+	}
+	together := sidecars
+	for i := range p.Containers {
+		if c := &p.Containers[i]; c.Role == cluster.Regular {
+			together += amounts(c).Get(r).Value
+		}
+	}
+	return max(together, most)
+}
+
+// Plus returns a+b. What is not set in a stays so.
+func (a Amounts) Plus(b Amounts) Amounts {
+	a.CPU.Value += b.CPU.Value
+	a.Memory.Value += b.Memory.Value
+	return a
 }
 
 // minus returns a-b.

@@ -33,7 +33,8 @@ const (
 	Static AdviceReason = "Static"
 	// Windows means that the pod runs on Windows. Only Linux pods are resized in place.
 	Windows AdviceReason = "Windows"
-	// PodLevel means that the pod itself has requests, which replace those of its containers.
+	// PodLevel means that the pod itself has requests, which replace those of its containers, or which
+	// the cluster cannot resize.
 	PodLevel AdviceReason = "PodLevel"
 	// Resizing means that another resize is in progress.
 	Resizing AdviceReason = "Resizing"

@@ -20,7 +20,8 @@ type PodRecommendation struct {
 	UID       string `json:"uid,omitempty"`
 	Node      string `json:"node,omitempty"`
 	QoS       Class  `json:"qosClass"` // no advice changes it
-	// Requests has one Advice for each container and resource, in the pod's order.
+	// Requests has one Advice for each resource that the pod itself requests, and then one for each
+	// container and resource, in the pod's order.
 	Requests []Advice `json:"requests"`
 	// Frees is the amount that the scheduler gets back if all proposals are applied; negative if
 	// requests grow.
@@ -35,9 +36,9 @@ type Freed struct {
 	Memory resource.Quantity `json:"memory"`
 }
 
-// Advice is the recommendation for a container's request of one resource.
+// Advice is the recommendation for the request of one resource, of a container or of the pod itself.
 type Advice struct {
-	Container string   `json:"container"`
+	Container string   `json:"container"` // empty for the pod itself
 	Resource  Resource `json:"resource"`
 	// Request and Limit are the current values; nil if there is none.
 	Request *resource.Quantity `json:"request,omitempty"`
@@ -64,16 +65,28 @@ type UsageFigure struct {
 const minChange = 0.05
 
 // Recommend returns the recommendation for p. use returns a container's usage of a resource, in any
-// order; impossible values are ignored. Recommend keeps no reference to p.
+// order, or that of the whole pod if the name is empty; impossible values are ignored. Recommend keeps
+// no reference to p.
 func Recommend(p *PodResources, use func(container string, r Resource) []UsagePoint, o Options) *PodRecommendation {
 	rec := &PodRecommendation{Namespace: p.Namespace, Pod: p.Name, UID: p.UID, Node: p.Node, QoS: p.class(), Requests: []Advice{}}
 	refused := p.firstRefusal()
+	advise := func(c *ContainerResources, r Resource, refused *Refusal) {
+		d := adviser{pod: p, container: c, resource: r, options: &o, points: validPoints(use(c.Name, r))}
+		rec.Requests = append(rec.Requests, d.advise(refused))
+	}
+	resources := slices.DeleteFunc(Resources(), func(r Resource) bool { return !slices.Contains(o.Resources, r) })
+	for _, r := range resources {
+		if p.PodLevel.Requests.Get(r).Set {
+			advise(&ContainerResources{Running: true, Requests: p.PodLevel.Requests, Limits: p.PodLevel.Limits}, r, refused)
+		}
+	}
 	for i := range p.Containers {
-		for _, r := range Resources() {
-			if slices.Contains(o.Resources, r) {
-				d := adviser{pod: p, container: &p.Containers[i], resource: r, options: &o, points: validPoints(use(p.Containers[i].Name, r))}
-				rec.Requests = append(rec.Requests, d.advise(refused))
+		for _, r := range resources {
+			refused := refused
+			if refused == nil && p.PodLevel.Requests.Get(r).Set {
+				refused = &Refusal{PodLevel, "the pod has requests of its own (spec.resources), by which the scheduler goes: a container's frees nothing"}
 			}
+			advise(&p.Containers[i], r, refused)
 		}
 	}
 	rec.refuseClassChange(p)
@@ -85,18 +98,16 @@ func (p *PodResources) firstRefusal() *Refusal {
 	switch bars := p.podRefusals(); {
 	case len(bars) > 0:
 		return &bars[0]
-	case p.PodLevel.Set:
-		return &Refusal{PodLevel, "the pod has requests of its own (spec.resources), by which the scheduler goes: a container's frees nothing"}
 	case p.Resizing != "":
 		return &Refusal{Resizing, "a resize is under way: " + p.Resizing}
 	}
 	return nil
 }
 
-// adviser computes the advice about one container's request of one resource.
+// adviser computes the advice about one container's request of one resource, or about the pod's own.
 type adviser struct {
 	pod       *PodResources
-	container *ContainerResources
+	container *ContainerResources // without a name if it stands for the pod
 	resource  Resource
 	options   *Options
 	points    []UsagePoint
@@ -137,6 +148,11 @@ func (d *adviser) advise(refused *Refusal) Advice {
 		need = floor
 		reason += ", and the floor " + FormatAmount(d.resource, floor)
 	}
+	follows := d.pod.class() == Guaranteed && d.options.Limits // the limit changes with the request
+	if least := d.least(follows); need < least {
+		need = least
+		reason += ", and its containers have " + FormatAmount(d.resource, least)
+	}
 	switch short := float64(need - request.Value); {
 	case short < -minChange*float64(request.Value):
 		a.Reason = Shrink
@@ -147,14 +163,17 @@ func (d *adviser) advise(refused *Refusal) Advice {
 	default:
 		a.Reason = Grow
 	}
-	follows := d.pod.class() == Guaranteed && d.options.Limits // the limit changes with the request
 	if limit.Set && need > limit.Value && !follows {
 		if need = limit.Value; need == request.Value {
 			return stay(TooLow, "%s: more than is requested, which cannot exceed the limit", reason)
 		}
 		reason += ", of which the limit allows " + FormatAmount(d.resource, need)
 	}
-	if bars := d.pod.changeRefusals(ResourceChange{Container: d.container.Name, Resource: d.resource}); len(bars) > 0 {
+	change := ResourceChange{Container: d.container.Name, Resource: d.resource, Request: Of(need)}
+	if follows {
+		change.Limit = change.Request
+	}
+	if bars := d.pod.changeRefusals(change); len(bars) > 0 {
 		return stay(bars[0].Reason, "%s; but %s", reason, bars[0].Message)
 	}
 	a.Proposed, a.Message = Quantity(d.resource, need), reason
@@ -162,6 +181,21 @@ func (d *adviser) advise(refused *Refusal) Advice {
 		a.ProposedLimit = Quantity(d.resource, need)
 	}
 	return a
+}
+
+// least returns the smallest request that Kubernetes accepts for the pod itself: what its containers
+// request and, if the limit changes with the request, the highest of their limits.
+func (d *adviser) least(follows bool) int64 {
+	if d.container.Name != "" {
+		return 0
+	}
+	least := d.pod.together(d.resource, ownRequests)
+	for i := range d.pod.Containers {
+		if c := &d.pod.Containers[i]; follows && c.Role == cluster.Regular {
+			least = max(least, c.Limits.Get(d.resource).Value)
+		}
+	}
+	return least
 }
 
 func (d *adviser) figure() *UsageFigure {
@@ -207,7 +241,8 @@ func (rec *PodRecommendation) refuseClassChange(p *PodResources) {
 		var sum int64
 		for _, c := range rec.Changes() {
 			if c.Resource == r {
-				sum += p.Container(c.Container).Requests.Get(r).Value - c.Request.Value
+				requests, _ := p.of(c.Container)
+				sum += requests.Get(r).Value - c.Request.Value
 			}
 		}
 		if kept := sum - freed.Get(r).Value; kept > 0 {
@@ -222,7 +257,8 @@ func (rec *PodRecommendation) addGuaranteedNotes(p *PodResources) {
 	pinned, memory := false, false
 	for _, c := range rec.Changes() {
 		if rec.QoS == Guaranteed {
-			was := p.Container(c.Container).Requests.Get(c.Resource).Value
+			requests, _ := p.of(c.Container)
+			was := requests.Get(c.Resource).Value
 			pinned = pinned || c.Resource == CPU && was%1000 == 0
 			memory = memory || c.Resource == Memory && c.Limit.Set
 		}

@@ -1,6 +1,7 @@
 package resize
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -93,6 +94,8 @@ func (w *fixture) readPod(t *testing.T, words []string) {
 			w.pod.Terminating = true
 		case "resizing":
 			w.pod.Resizing = v
+		case "fixed":
+			w.pod.PodLevel.Fixed = true
 		case "requests":
 			w.pod.PodLevel.Set, w.pod.PodLevel.Requests = true, amountsOf(t, v)
 		case "limits":
@@ -128,6 +131,16 @@ func (w *fixture) readContainer(t *testing.T, words []string) {
 	w.pod.Containers = append(w.pod.Containers, c)
 }
 
+// ownName is written for the pod itself, whose container has no name.
+const ownName = "(pod)"
+
+func containerName(word string) string {
+	if word == ownName {
+		return ""
+	}
+	return word
+}
+
 // readUsed parses "app cpu 15s 40m*59 62m": a time between readings, and the readings.
 func (w *fixture) readUsed(t *testing.T, words []string) {
 	t.Helper()
@@ -136,7 +149,7 @@ func (w *fixture) readUsed(t *testing.T, words []string) {
 		t.Fatal(err)
 	}
 	r := Resource(words[1])
-	key := words[0] + "/" + words[1]
+	key := containerName(words[0]) + "/" + words[1]
 	for _, word := range words[3:] {
 		text, times, _ := strings.Cut(word, "*")
 		n := 1
@@ -167,7 +180,7 @@ func readChanges(t *testing.T, words []string) (changes []ResourceChange) {
 			if !a.Get(r).Set {
 				continue
 			}
-			c := ResourceChange{Container: words[0], Resource: r, Request: a.Get(r)}
+			c := ResourceChange{Container: containerName(words[0]), Resource: r, Request: a.Get(r)}
 			if key == "limits" {
 				c.Request, c.Limit = c.Limit, c.Request
 			}
@@ -222,7 +235,7 @@ func (w *fixture) recommend(t *testing.T, d *datadriven.TestData) string {
 		if a.ProposedLimit != nil {
 			then += " limit " + a.ProposedLimit.String()
 		}
-		fmt.Fprintf(&out, "%s %s %s%s %s: %s\n", a.Container, a.Resource, now, then, a.Reason, a.Message)
+		fmt.Fprintf(&out, "%s %s %s%s %s: %s\n", cmp.Or(a.Container, ownName), a.Resource, now, then, a.Reason, a.Message)
 	}
 	fmt.Fprintf(&out, "%s, frees %s cpu, %s memory\n", rec.QoS, rec.Frees.CPU.String(), rec.Frees.Memory.String())
 	for _, n := range rec.Notes {

@@ -147,6 +147,9 @@ type usageMemory struct {
 func (m usageMemory) recommend(p *resize.PodResources, node metric.NodeName, o *resize.Options) *resize.PodRecommendation {
 	return resize.Recommend(p, func(container string, r resize.Resource) (points []resize.UsagePoint) {
 		e := metric.Entity{Kind: metric.Container, Node: node, Namespace: metric.Namespace(p.Namespace), Pod: metric.PodName(p.Name), Name: container}
+		if container == "" {
+			e.Kind = metric.Pod
+		}
 		id, unit := metric.MemoryWorkingSet, 1.0
 		if r == resize.CPU {
 			id, unit = metric.CPUUsageRate, metric.Nanocores.Prometheus()

@@ -23,14 +23,17 @@ import (
 
 var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// view has fifteen minutes of every container, always with the same usage.
+// view has fifteen minutes of every container, always with the same usage, and of pods with twice that.
 type view struct{ cores, bytes float64 }
 
 func (v view) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
 	return func(yield func(time.Time, float64) bool) {
 		value := map[metric.ID]float64{metric.CPUUsageRate: v.cores * 1e9, metric.MemoryWorkingSet: v.bytes}[id]
+		if e.Kind == metric.Pod {
+			value *= 2
+		}
 		for at := now.Add(-15 * time.Minute); !at.After(now); at = at.Add(15 * time.Second) {
-			if e.Kind != metric.Container || e.Node != "n1" || at.Before(from) || at.After(to) || !yield(at, value) {
+			if e.Kind != metric.Container && e.Kind != metric.Pod || e.Node != "n1" || at.Before(from) || at.After(to) || !yield(at, value) {
 				return
 			}
 		}
@@ -158,6 +161,16 @@ func TestOnePodIsRead(t *testing.T) {
 		t.Fatal(failed)
 	}
 	if got, want := describeList(l), "shop/cart app cpu Restarts app memory NoRequest\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+
+	// The usage of the whole pod decides on requests of its own.
+	read.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: *resize.Quantity(resize.CPU, 600)}}
+	read.Spec.Containers[0].Resources.Requests, read.Status.Resources = nil, &corev1.ResourceRequirements{}
+	if l, failed = ask(); failed != nil {
+		t.Fatal(failed)
+	}
+	if got, want := describeList(l), "shop/cart  cpu Shrink 600m->46m app cpu PodLevel app memory NoRequest\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 

@@ -69,6 +69,6 @@ func (l *RecommendationList) AddNotes(unseen bool) {
 		l.Notes = append(l.Notes, fmt.Sprintf("The readings cover %s: peaks of the day or the week may not be among them. --prometheus=URL --since=7d looks further back.", humanize.Duration(covers)))
 	}
 	if unseen {
-		l.Notes = append(l.Notes, "Resize policies and resizes under way are not looked at in a list: they are for one pod, and before anything is changed.")
+		l.Notes = append(l.Notes, "Resize policies, resizes under way, and whether a pod's own requests can be resized are not looked at in a list: they are for one pod, and before anything is changed.")
 	}
 }

@@ -64,7 +64,7 @@ The exit status is 0 if the change would be taken (dry run), or was made in plac
 	f.StringVar(&a.pod, "pod", "", "`NAMESPACE/POD` to resize; or POD with -n")
 	f.StringVarP(&a.namespace, "namespace", "n", "", "the pod's namespace")
 	f.BoolVar(&a.recommended, "recommended", false, "ask for what is recommended")
-	f.StringVarP(&a.container, "container", "c", "", "container to change; may be left out of a pod that has only one")
+	f.StringVarP(&a.container, "container", "c", "", "container to change; without it the pod's own requests (spec.resources), if it has any, or its only container")
 	f.StringVar(&a.cpu, "cpu", "", "CPU to request: 100m")
 	f.StringVar(&a.memory, "memory", "", "memory to request: 64Mi")
 	f.StringVar(&a.cpuLimit, "cpu-limit", "", "CPU limit to set: 500m")
@@ -230,8 +230,8 @@ func (a *applyCommand) readChanges() error {
 	return nil
 }
 
-// namedChanges returns the changes of the flags. Without --container they are for the only
-// container of the pod.
+// namedChanges returns the changes of the flags. Without --container they are for the pod itself if
+// it has requests or limits of its own, and otherwise for its only container.
 func (a *applyCommand) namedChanges(ctx context.Context, client kubernetes.Interface, namespace, pod string) ([]resize.ResourceChange, error) {
 	if a.container == "" {
 		p, err := withTimeout(ctx, func(ctx context.Context) (*corev1.Pod, error) {
@@ -240,11 +240,14 @@ func (a *applyCommand) namedChanges(ctx context.Context, client kubernetes.Inter
 		if err != nil {
 			return nil, withHint(fmt.Errorf("read pod: %w", err))
 		}
-		has := resize.FromPod(p).Containers
-		if len(has) != 1 {
-			return nil, cli.Usage(fmt.Errorf("pod %s/%s has %d containers: say which with --container", namespace, pod, len(has)))
+		of := resize.FromPod(p)
+		switch {
+		case of.PodLevel.Set:
+		case len(of.Containers) == 1:
+			a.container = of.Containers[0].Name
+		default:
+			return nil, cli.Usage(fmt.Errorf("pod %s/%s has %d containers: say which with --container", namespace, pod, len(of.Containers)))
 		}
-		a.container = has[0].Name
 	}
 	for i := range a.changes {
 		a.changes[i].Container = a.container

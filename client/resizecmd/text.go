@@ -23,6 +23,10 @@ import (
 // missing is shown for an absent value.
 const missing = "-"
 
+// ownName is shown in the place of a container's name for the pod's own requests and limits. No
+// container can have the name.
+const ownName = "(pod)"
+
 // amount formats a quantity of a resource.
 func amount(r resize.Resource, q *resource.Quantity) string {
 	switch {
@@ -96,7 +100,7 @@ func row(rec *resize.PodRecommendation, a *resize.Advice, wide, all bool) []stri
 		}
 		frees = amount(a.Resource, &freed)
 	}
-	cells := []string{rec.Namespace, rec.Pod, a.Container, string(a.Resource), amount(a.Resource, a.Request), used, amount(a.Resource, a.Proposed), frees}
+	cells := []string{rec.Namespace, rec.Pod, cmp.Or(a.Container, ownName), string(a.Resource), amount(a.Resource, a.Request), used, amount(a.Resource, a.Proposed), frees}
 	if wide {
 		cells = append(cells, cmp.Or(rec.Node, missing), readings)
 	}
@@ -173,7 +177,7 @@ func (r *recommendCommand) writePod(p *humanize.Page, l *resizeapi.Recommendatio
 			a := &rec.Requests[i]
 			crosses = crosses || a.Reason == resize.QoSClass
 			p.Gap()
-			line(fmt.Sprintf("%s %s: %s", a.Container, a.Resource, changeText(a)))
+			line(fmt.Sprintf("%s %s: %s", cmp.Or(a.Container, ownName), a.Resource, changeText(a)))
 			p.Line(2, humanize.Plain, strings.ReplaceAll(a.Message, "`weir ", "`"+r.Program+" ")+".")
 		}
 		p.Gap()
@@ -216,7 +220,7 @@ func changeText(a *resize.Advice) string {
 func writePlan(page *humanize.Page, p *apply.Plan) {
 	page.Line(0, humanize.Plain, fmt.Sprintf("Pod %s/%s on node %s, which stays %s:", p.Namespace, p.Pod, p.Node, p.QoS))
 	for _, s := range p.Steps {
-		page.Line(2, humanize.Plain, fmt.Sprintf("%s: %s %s %s → %s", s.Container, s.Resource, s.Field, cmp.Or(s.From, "none"), s.To))
+		page.Line(2, humanize.Plain, fmt.Sprintf("%s: %s %s %s → %s", cmp.Or(s.Container, ownName), s.Resource, s.Field, cmp.Or(s.From, "none"), s.To))
 	}
 }
 

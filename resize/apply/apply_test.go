@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
@@ -316,4 +317,71 @@ func TestInterrupted(t *testing.T) {
 			t.Errorf("got %+v, %v", result, err)
 		}
 	})
+}
+
+// TestPodLevel resizes a pod that has requests of its own. The kubelet answers after 0.2 s; it adds the
+// overhead of the RuntimeClass, and the cgroup's memory limit is in whole pages.
+func TestPodLevel(t *testing.T) {
+	list := func(cpu, memory string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart", UID: "1", ResourceVersion: "1", Generation: 1},
+		Spec: corev1.PodSpec{
+			NodeName: "n1", Overhead: list("50m", "10Mi"), Containers: []corev1.Container{{Name: "app"}},
+			Resources: &corev1.ResourceRequirements{Requests: list("500m", "512Mi"), Limits: list("1", "1Gi")},
+		},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodRunning, QOSClass: corev1.PodQOSBurstable, ObservedGeneration: 1,
+			AllocatedResources: list("550m", "522Mi"), Resources: &corev1.ResourceRequirements{Requests: list("550m", "512Mi"), Limits: list("1050m", "1034Mi")},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "app", ContainerID: "containerd://1", Resources: &corev1.ResourceRequirements{}, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}},
+		},
+	}
+	number := func(n int64) *int64 { return &n }
+	f := func(pod *corev1.Pod, cgroup Cgroup, want string, changes ...resize.ResourceChange) string {
+		t.Helper()
+		s := newServer(pod.DeepCopy(), nil)
+		s.before = func(verb string) error {
+			if verb == "get" && s.pod.Generation == 2 && time.Since(s.asked) >= 200*time.Millisecond {
+				s.pod.Status.ObservedGeneration = 2
+				s.pod.Status.AllocatedResources = list("150m", "266Mi")
+				s.pod.Status.Resources = &corev1.ResourceRequirements{Requests: list("150m", "256Mi"), Limits: corev1.ResourceList{
+					corev1.ResourceCPU: resource.MustParse("250m"), corev1.ResourceMemory: *resource.NewQuantity(310<<20, resource.BinarySI)}}
+			}
+			return nil
+		}
+		got := play(t, s, Options{Cgroups: func(context.Context, string, string) ([]Cgroup, error) { return []Cgroup{cgroup}, nil }},
+			Request{Namespace: "shop", Pod: "cart", Changes: changes})
+		if got != want {
+			t.Errorf("got\n%swant\n%s", got, want)
+		}
+		return strings.Join(s.log, "\n")
+	}
+	changes := []resize.ResourceChange{
+		{Resource: resize.CPU, Request: resize.Of(100), Limit: resize.Of(200)},
+		{Resource: resize.Memory, Request: resize.Of(256 << 20), Limit: resize.Of(300<<20 + 7)},
+	}
+	cgroup := Cgroup{Path: "/pod", Pod: true, Shares: number(153), Quota: number(25_000), Period: number(100_000)}
+	steps := ` cpu request 500m -> 100m
+ cpu limit 1 -> 200m
+ memory request 512Mi -> 256Mi
+ memory limit 1Gi -> 300Mi
+Asked 
+Done 
+Done after 0.2s, timed out false, in place true
+app 1 restarts 0 restarted false
+cgroups checked true 
+`
+	log := f(pod, cgroup, steps, changes...)
+	if want := `"spec":{"resources":{"limits":{"cpu":"200m","memory":"314572807"},"requests":{"cpu":"100m","memory":"256Mi"}}}`; strings.Count(log, want) != 2 {
+		t.Errorf("got the patches\n%s\nwant them with %s", log, want)
+	}
+	stale := cgroup
+	stale.Shares = number(563)
+	f(pod, stale, strings.NewReplacer("in place true", "in place false", "checked true ", "checked true cpu.shares of /pod is 563, and should be 153").Replace(steps), changes...)
+
+	off := pod.DeepCopy() // a cluster without the feature gate
+	off.Status.Resources, off.Status.AllocatedResources = nil, nil
+	f(off, cgroup, "refused: it has requests of its own (spec.resources), and its status does not report them: resizing such a pod takes the feature gate "+
+		"InPlacePodLevelResourcesVerticalScaling at the API server and the kubelet, which is on since Kubernetes 1.36\n", changes...)
 }

@@ -53,12 +53,17 @@ func checkCgroups(found []Cgroup, after *resize.PodResources, changes []resize.R
 		c.Problems = append(c.Problems, fmt.Sprintf("the pod has %d cgroups of its own: one of them was left behind (`weir inspect cgroups` on the node says more)", pods))
 	}
 	for _, change := range changes {
-		i := slices.IndexFunc(found, func(g Cgroup) bool { return !g.Pod && g.Container == change.Container })
+		ofPod := change.Container == ""
+		i := slices.IndexFunc(found, func(g Cgroup) bool { return g.Pod == ofPod && g.Container == change.Container })
 		if i < 0 { // the agent may not have found the container yet
 			c.UncheckedReason = "the node's agent does not know which cgroup is that of container " + change.Container
 			continue
 		}
-		for _, v := range expectedValues(&found[i], after.Container(change.Container), change) {
+		of := after.Container(change.Container)
+		if ofPod {
+			of = &resize.ContainerResources{Requests: after.PodLevel.Requests.Plus(after.Overhead), Limits: after.PodLevel.Limits.Plus(after.Overhead)}
+		}
+		for _, v := range expectedValues(&found[i], of, change) {
 			c.Checked = c.Checked || v.is != nil
 			if v.is != nil && *v.is != v.want {
 				c.Problems = append(c.Problems, fmt.Sprintf("%s of %s is %d, and should be %d", v.name, found[i].Path, *v.is, v.want))
@@ -77,7 +82,7 @@ type cgroupValue struct {
 	want int64
 }
 
-// expectedValues returns the values that a change sets in a container's cgroup, computed as
+// expectedValues returns the values that a change sets in the cgroup of a container or pod, computed as
 // kubelets do. It omits the weight of version 2, because runtimes compute it with different
 // formulas.
 func expectedValues(g *Cgroup, c *resize.ContainerResources, change resize.ResourceChange) []cgroupValue {

@@ -68,7 +68,7 @@ type Plan struct {
 
 // ValueChange is the change of one value.
 type ValueChange struct {
-	Container string          `json:"container"`
+	Container string          `json:"container"` // empty for the pod itself
 	Resource  resize.Resource `json:"resource"`
 	Field     string          `json:"field"` // "request" or "limit"
 	From      string          `json:"from"`  // empty if there was none
@@ -89,7 +89,7 @@ func (e *RefusedError) Error() string {
 
 // Errors that callers check for.
 var (
-	// ErrNoChange says that the containers already have the requested values.
+	// ErrNoChange says that the pod and its containers already have the requested values.
 	ErrNoChange = errors.New("the containers are asked to have what they have")
 	// ErrReplaced says that another pod now has the name.
 	ErrReplaced = errors.New("another pod has that name by now")
@@ -134,7 +134,7 @@ func (a *Applier) plan(ctx context.Context, r Request) (*Plan, error) {
 	}
 	p := &Plan{Namespace: r.Namespace, Pod: r.Pod, UID: string(pod.UID), Node: pod.Spec.NodeName, QoS: resize.ClassOf(before), pod: pod}
 	for _, c := range r.Changes {
-		p.addChange(before.Container(c.Container), c)
+		p.addChange(before, c)
 	}
 	if len(p.changes) == 0 {
 		return nil, ErrNoChange
@@ -146,20 +146,24 @@ func (a *Applier) plan(ctx context.Context, r Request) (*Plan, error) {
 }
 
 // addChange adds the values that a change modifies. It omits those that stay the same.
-func (p *Plan) addChange(c *resize.ContainerResources, change resize.ResourceChange) {
+func (p *Plan) addChange(before *resize.PodResources, change resize.ResourceChange) {
+	requests, limits := before.PodLevel.Requests, before.PodLevel.Limits
+	if c := before.Container(change.Container); c != nil {
+		requests, limits = c.Requests, c.Limits
+	}
 	addChange := func(what string, was resize.Amount, is *resize.Amount) {
 		if !is.Set || *is == was {
 			is.Set = false
 			return
 		}
-		step := ValueChange{Container: c.Name, Resource: change.Resource, Field: what, To: resize.FormatAmount(change.Resource, is.Value)}
+		step := ValueChange{Container: change.Container, Resource: change.Resource, Field: what, To: resize.FormatAmount(change.Resource, is.Value)}
 		if was.Set {
 			step.From = resize.FormatAmount(change.Resource, was.Value)
 		}
 		p.Steps = append(p.Steps, step)
 	}
-	addChange("request", c.Requests.Get(change.Resource), &change.Request)
-	addChange("limit", c.Limits.Get(change.Resource), &change.Limit)
+	addChange("request", requests.Get(change.Resource), &change.Request)
+	addChange("limit", limits.Get(change.Resource), &change.Limit)
 	if change.Request.Set || change.Limit.Set {
 		p.changes = append(p.changes, change)
 	}
@@ -206,8 +210,9 @@ type podPatch struct {
 		UID             types.UID `json:"uid"`
 	} `json:"metadata"`
 	Spec struct {
-		Containers     []containerPatch `json:"containers,omitempty"`
-		InitContainers []containerPatch `json:"initContainers,omitempty"`
+		Resources      *corev1.ResourceRequirements `json:"resources,omitempty"`
+		Containers     []containerPatch             `json:"containers,omitempty"`
+		InitContainers []containerPatch             `json:"initContainers,omitempty"`
 	} `json:"spec"`
 }
 
@@ -218,6 +223,9 @@ type containerPatch struct {
 
 func patchOf(p *Plan) (patch podPatch) {
 	patch.Metadata.UID, patch.Metadata.ResourceVersion = p.pod.UID, p.pod.ResourceVersion
+	if own := p.patchResources(""); len(own.Requests)+len(own.Limits) > 0 {
+		patch.Spec.Resources = &own
+	}
 	patch.Spec.InitContainers = p.patchContainers(p.pod.Spec.InitContainers)
 	patch.Spec.Containers = p.patchContainers(p.pod.Spec.Containers)
 	return patch
@@ -226,18 +234,25 @@ func patchOf(p *Plan) (patch podPatch) {
 // patchContainers returns the patches for the containers that change.
 func (p *Plan) patchContainers(containers []corev1.Container) (patches []containerPatch) {
 	for i := range containers {
-		patch := containerPatch{containers[i].Name, corev1.ResourceRequirements{Requests: corev1.ResourceList{}, Limits: corev1.ResourceList{}}}
-		for _, c := range p.changes {
-			if c.Container == patch.Name && c.Request.Set {
-				patch.Resources.Requests[corev1.ResourceName(c.Resource)] = *resize.Quantity(c.Resource, c.Request.Value)
-			}
-			if c.Container == patch.Name && c.Limit.Set {
-				patch.Resources.Limits[corev1.ResourceName(c.Resource)] = *resize.Quantity(c.Resource, c.Limit.Value)
-			}
-		}
+		patch := containerPatch{containers[i].Name, p.patchResources(containers[i].Name)}
 		if len(patch.Resources.Requests)+len(patch.Resources.Limits) > 0 {
 			patches = append(patches, patch)
 		}
 	}
 	return patches
+}
+
+// patchResources returns the changed requests and limits of a container, or of the pod itself if the
+// name is empty.
+func (p *Plan) patchResources(container string) corev1.ResourceRequirements {
+	r := corev1.ResourceRequirements{Requests: corev1.ResourceList{}, Limits: corev1.ResourceList{}}
+	for _, c := range p.changes {
+		if c.Container == container && c.Request.Set {
+			r.Requests[corev1.ResourceName(c.Resource)] = *resize.Quantity(c.Resource, c.Request.Value)
+		}
+		if c.Container == container && c.Limit.Set {
+			r.Limits[corev1.ResourceName(c.Resource)] = *resize.Quantity(c.Resource, c.Limit.Value)
+		}
+	}
+	return r
 }

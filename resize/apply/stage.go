@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -85,6 +86,12 @@ func StageOf(p *corev1.Pod, asked *PendingResize) ResizeState {
 		return ResizeState{Stage: Asked}
 	}
 	for _, c := range asked.Changes {
+		if c.Container == "" {
+			if s := podLevelStage(p, c); s.Stage != Done {
+				return s
+			}
+			continue
+		}
 		s := containerStatus(p, c.Container)
 		if s == nil || s.Resources == nil {
 			return ResizeState{Asked, "the kubelet does not report the resources of " + c.Container}
@@ -100,10 +107,37 @@ func StageOf(p *corev1.Pod, asked *PendingResize) ResizeState {
 	return ResizeState{Stage: Done}
 }
 
+// podLevelStage returns the stage of a change of the pod's own requests and limits. The status has them
+// with the overhead of the RuntimeClass, and limits as the pod's cgroup has them, in whole pages.
+func podLevelStage(p *corev1.Pod, c resize.ResourceChange) ResizeState {
+	name := corev1.ResourceName(c.Resource)
+	withOverhead := func(a resize.Amount) *resource.Quantity {
+		q := resize.Quantity(c.Resource, a.Value)
+		q.Add(p.Spec.Overhead[name])
+		return q
+	}
+	allocated := p.Status.AllocatedResources[name]
+	switch {
+	case p.Status.Resources == nil:
+		return ResizeState{Asked, "the kubelet does not report the resources of the pod"}
+	case c.Request.Set && allocated.Cmp(*withOverhead(c.Request)) != 0:
+		return ResizeState{Asked, fmt.Sprintf("the kubelet has %s of %s allocated to the pod", allocated.String(), c.Resource)}
+	}
+	is, want := p.Status.Resources.Limits[name], withOverhead(c.Limit)
+	if c.Limit.Set && is.Cmp(*want) != 0 && (name != corev1.ResourceMemory || is.Value()/pageSize != want.Value()/pageSize) {
+		return ResizeState{InProgress, fmt.Sprintf("the kubelet reports a %s limit of %s for the pod", c.Resource, is.String())}
+	}
+	return ResizeState{Stage: Done}
+}
+
+// pageSize is the unit of the memory limit of a cgroup.
+const pageSize = 4096
+
 // difference describes how the resources differ from a change. It is empty if they do not.
 func difference(r *corev1.ResourceRequirements, c resize.ResourceChange) string {
+	of := cmp.Or(c.Container, "the pod")
 	if r == nil {
-		return "no container " + c.Container
+		return "no resources of " + of
 	}
 	name := corev1.ResourceName(c.Resource)
 	for _, v := range []struct {
@@ -112,7 +146,7 @@ func difference(r *corev1.ResourceRequirements, c resize.ResourceChange) string 
 		want resize.Amount
 	}{{"request", r.Requests[name], c.Request}, {"limit", r.Limits[name], c.Limit}} {
 		if v.want.Set && !sameAmount(c.Resource, v.is, v.want) {
-			return fmt.Sprintf("a %s %s of %s for %s", c.Resource, v.what, v.is.String(), c.Container)
+			return fmt.Sprintf("a %s %s of %s for %s", c.Resource, v.what, v.is.String(), of)
 		}
 	}
 	return ""
@@ -122,7 +156,12 @@ func sameAmount(r resize.Resource, is resource.Quantity, want resize.Amount) boo
 	return is.Cmp(*resize.Quantity(r, want.Value)) == 0
 }
 
+// specResources returns the resources of a container, or those of the pod itself if the name is empty;
+// nil if there are none.
 func specResources(p *corev1.Pod, container string) *corev1.ResourceRequirements {
+	if container == "" {
+		return p.Spec.Resources
+	}
 	for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
 		for i := range list {
 			if list[i].Name == container {

@@ -10,6 +10,8 @@ package promusage
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,12 +36,28 @@ type containerKey struct {
 	resource                  resize.Resource
 }
 
-// Points returns a container's usage of a resource, in order of time.
+// Points returns a container's usage of a resource, in order of time, or that of all containers of the
+// pod together if container is empty.
 func (u *ContainerUsage) Points(namespace, pod, container string, r resize.Resource) []resize.UsagePoint {
-	if u == nil {
+	switch {
+	case u == nil:
 		return nil
+	case container != "":
+		return u.series[containerKey{namespace, pod, container, r}]
 	}
-	return u.series[containerKey{namespace, pod, container, r}]
+	sums := map[time.Time]float64{} // all series have the times of the same steps
+	for k, points := range u.series {
+		if k.namespace == namespace && k.pod == pod && k.resource == r {
+			for _, p := range points {
+				sums[p.At.UTC()] += p.Value
+			}
+		}
+	}
+	var list []resize.UsagePoint
+	for _, at := range slices.SortedFunc(maps.Keys(sums), time.Time.Compare) {
+		list = append(list, resize.UsagePoint{At: at, Value: sums[at]})
+	}
+	return list
 }
 
 // Read reads the usage of CPU and memory. If the server has no readings of a container, Points

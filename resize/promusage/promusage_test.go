@@ -61,7 +61,8 @@ func exposition(w io.Writer) {
 		series{cart + `,id="/old"`, 0, 62, spike},
 		series{cart + `,id="/new"`, 60, 120, flat(80 << 20)})
 	metric("weir_container_cpu_usage_cores", "gauge", series{web, 0, 120, flat(0.1)})
-	metric("weir_container_memory_working_set_bytes", "gauge", series{web, 0, 120, flat(50 << 20)})
+	metric("weir_container_memory_working_set_bytes", "gauge", series{web, 0, 120, flat(50 << 20)},
+		series{`namespace="shop",pod="web",container="log"`, 0, 120, flat(30 << 20)})
 	fmt.Fprintln(w, "# EOF")
 }
 
@@ -99,9 +100,11 @@ func TestRead(t *testing.T) {
 	// If weir has samples of a container, other samples are ignored.
 	f("web", "app", resize.CPU, 111, 0.1, 0.1)
 	f("web", "app", resize.Memory, 111, 50<<20, 50<<20)
-	// Sandboxes and pods have no usage, and neither has a container that was not requested.
+	// Sandboxes have no usage, and neither has a container that was not requested.
 	f("cart", "POD", resize.CPU, 0, 0, 0)
-	f("cart", "", resize.CPU, 0, 0, 0)
+	// A pod's usage is that of its containers together, at each time.
+	f("cart", "", resize.CPU, 111, 0.15, 0.2)
+	f("web", "", resize.Memory, 111, 80<<20, 80<<20)
 	if points := used.Points("bank", "vault", "app", resize.CPU); points != nil {
 		t.Errorf("got %d readings of another namespace", len(points))
 	}

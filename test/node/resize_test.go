@@ -38,7 +38,12 @@ func (w *testCluster) createSizes(ctx context.Context) error {
 	roomy.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("200m")
 	guaranteed := w.pod("guaranteed", critical, requests(128*mi, mi), "pause")
 	guaranteed.Spec.Containers[0].Resources.Limits = guaranteed.Spec.Containers[0].Resources.Requests
-	for _, p := range []*corev1.Pod{roomy, guaranteed} {
+	whole := w.pod("whole", critical, nil, "use", "--millicores=20", fmt.Sprintf("--bytes=%d", 40*mi))
+	whole.Spec.Resources = &corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("200m"), corev1.ResourceMemory: *resource.NewQuantity(256*mi, resource.BinarySI)},
+		Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: *resource.NewQuantity(512*mi, resource.BinarySI)},
+	}
+	for _, p := range []*corev1.Pod{roomy, guaranteed, whole} {
 		if _, err := w.kube.CoreV1().Pods(sizes).Create(ctx, p, metav1.CreateOptions{}); err != nil {
 			return err
 		}
@@ -113,6 +118,51 @@ func TestResize(t *testing.T) {
 	t.Logf("refused: %v", err)
 	if p, _ := w.sized(t, "guaranteed"); p.Generation != 1 {
 		t.Errorf("the pod whose change was refused is of generation %d, want 1: it was changed", p.Generation)
+	}
+}
+
+// TestResizeOfPodLevelResources reduces the requests of a pod itself (spec.resources) to the recommended
+// ones, and then a limit.
+func TestResizeOfPodLevelResources(t *testing.T) {
+	w := sharedCluster
+	const pod = sizes + "/whole"
+	var out string
+	eventually(t, "weir recommends less for "+pod, 2*time.Minute, func() (err error) {
+		out, err = w.weir(t.Context(), "resize", "recommend", pod, history)
+		if err == nil && strings.Count(out, "→") != 2 {
+			err = fmt.Errorf("want less CPU and memory for the pod itself: %s", out)
+		}
+		return err
+	})
+	t.Logf("weir resize recommend %s\n%s", pod, out)
+	get := func() *corev1.Pod {
+		t.Helper()
+		p, err := w.kube.CoreV1().Pods(sizes).Get(t.Context(), "whole", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	before := get()
+	for _, args := range [][]string{{"--recommended", history}, {"--cpu-limit", "500m", "--memory-limit", "384Mi"}} {
+		var result apply.Result
+		out := w.kubectlWeir(t, append([]string{"resize", "apply", "--pod", pod, "--yes", "-o", "json"}, args...)...)
+		if err := json.Unmarshal([]byte(out), &result); err != nil {
+			t.Fatalf("read what became of it: %v\n%s", err, out)
+		}
+		if result.Stage != apply.Done || !result.InPlace() || !result.Cgroups.Checked {
+			t.Errorf("%v: want it done in place, with the right cgroup of the pod: %s", args, out)
+		}
+	}
+	after := get()
+	for _, r := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		request, old, allocated := after.Spec.Resources.Requests[r], before.Spec.Resources.Requests[r], after.Status.AllocatedResources[r]
+		if request.Cmp(old) >= 0 || allocated.Cmp(request) != 0 {
+			t.Errorf("%s: requested %s, now %s, allocated %s; want less, and allocated", r, &old, &request, &allocated)
+		}
+	}
+	if was, is := before.Status.ContainerStatuses[0], after.Status.ContainerStatuses[0]; was.ContainerID != is.ContainerID || before.Status.QOSClass != after.Status.QOSClass {
+		t.Errorf("not in place: container %s, now %s; class %s, now %s", was.ContainerID, is.ContainerID, before.Status.QOSClass, after.Status.QOSClass)
 	}
 }
 

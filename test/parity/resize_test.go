@@ -8,10 +8,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	feature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
+	podutil "k8s.io/kubernetes/pkg/api/pod"
 	"k8s.io/kubernetes/pkg/apis/core"
+	coreqos "k8s.io/kubernetes/pkg/apis/core/helper/qos"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 	"k8s.io/kubernetes/pkg/apis/core/validation"
+	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/weir-metrics/weir/resize"
 )
@@ -100,12 +106,13 @@ func inServer(t *testing.T, pod *corev1.Pod) *core.Pod {
 		pod.Spec.InitContainers[i].Name = fmt.Sprintf("init-%d", i)
 	}
 	corev1defaults.SetObjectDefaults_Pod(pod)
-	if pod.Status.QOSClass == "" {
-		pod.Status.QOSClass = qos.ComputePodQOS(pod)
-	}
 	var to core.Pod
 	if err := corev1defaults.Convert_v1_Pod_To_core_Pod(pod, &to, nil); err != nil {
 		t.Fatal(err)
+	}
+	podutil.DefaultPodLevelResources(&to)
+	if to.Status.QOSClass == "" {
+		to.Status.QOSClass = coreqos.ComputePodQOS(&to)
 	}
 	return &to
 }
@@ -113,12 +120,18 @@ func inServer(t *testing.T, pod *corev1.Pod) *core.Pod {
 // TestResizesAreRefusedAsKubernetesRefusesThem checks that Check rejects a
 // resize exactly if Kubernetes' validation rejects it.
 func TestResizesAreRefusedAsKubernetesRefusesThem(t *testing.T) {
+	for _, gate := range []featuregate.Feature{features.PodLevelResources, features.InPlacePodLevelResourcesVerticalScaling} {
+		featuregatetesting.SetFeatureGateDuringTest(t, feature.DefaultFeatureGate, gate, true)
+	}
 	r := rand.New(rand.NewPCG(3, 4))
-	options := validation.PodValidationOptions{}
-	tried, refused := 0, 0
+	tried, refused, podLevel, podLevelInPlace := 0, 0, 0, 0
 	for tried < 20_000 {
 		pod := somePod(r)
-		pod.Spec.Resources, pod.Spec.InitContainers = nil, nil // other rules apply to these
+		pod.Spec.InitContainers = nil // other rules apply to these
+		options := validation.PodValidationOptions{PodLevelResourcesEnabled: true, InPlacePodLevelResourcesVerticalScalingEnabled: r.IntN(8) > 0}
+		if options.InPlacePodLevelResourcesVerticalScalingEnabled {
+			pod.Status.Resources = &corev1.ResourceRequirements{} // the kubelet reports them
+		}
 		switch r.IntN(10) {
 		case 0:
 			pod.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
@@ -130,12 +143,14 @@ func TestResizesAreRefusedAsKubernetesRefusesThem(t *testing.T) {
 			continue // for example a request above its limit
 		}
 		tried++
+		if err := corev1defaults.Convert_core_Pod_To_v1_Pod(before.DeepCopy(), pod, nil); err != nil {
+			t.Fatal(err)
+		}
 		to := pod.DeepCopy()
 		var changes []resize.ResourceChange
-		for i := range to.Spec.Containers {
-			c := &to.Spec.Containers[i]
+		change := func(container string, of *corev1.ResourceRequirements) {
 			for _, name := range resize.Resources() {
-				change := resize.ResourceChange{Container: c.Name, Resource: name}
+				change := resize.ResourceChange{Container: container, Resource: name}
 				set := func(list corev1.ResourceList, amount *resize.Amount) {
 					if list != nil && r.IntN(2) == 0 {
 						q := *resize.Quantity(name, []int64{0, 50, 100, 1000}[r.IntN(4)])
@@ -147,13 +162,20 @@ func TestResizesAreRefusedAsKubernetesRefusesThem(t *testing.T) {
 					}
 				}
 				// Here, requests and limits may share a map. In an API server they do not.
-				c.Resources = *c.Resources.DeepCopy()
-				set(c.Resources.Requests, &change.Request)
-				set(c.Resources.Limits, &change.Limit)
+				*of = *of.DeepCopy()
+				set(of.Requests, &change.Request)
+				set(of.Limits, &change.Limit)
 				if change.Request.Set || change.Limit.Set {
 					changes = append(changes, change)
 				}
 			}
+		}
+		for i := range to.Spec.Containers {
+			change(to.Spec.Containers[i].Name, &to.Spec.Containers[i].Resources)
+		}
+		if own := to.Spec.Resources; own != nil && len(own.Requests)+len(own.Limits) > 0 {
+			podLevel++
+			change("", own)
 		}
 		errs := validation.ValidatePodResize(inServer(t, to), before, options)
 		refusals, err := resize.Check(resize.FromPod(pod), changes)
@@ -165,12 +187,17 @@ func TestResizesAreRefusedAsKubernetesRefusesThem(t *testing.T) {
 		}
 		if len(refusals) > 0 {
 			refused++
+		} else if to.Spec.Resources != nil {
+			podLevelInPlace++
 		}
 		if (len(errs) > 0) != (len(refusals) > 0) {
-			t.Fatalf("Kubernetes says %v, weir %v, of %+v in %+v", errs, refusals, changes, pod.Spec.Containers)
+			t.Fatalf("Kubernetes says %v, weir %v, of %+v in %+v, %+v", errs, refusals, changes, pod.Spec.Containers, pod.Spec.Resources)
 		}
 	}
 	if refused < tried/10 || refused > tried*9/10 {
 		t.Errorf("%d of %d were refused: the random input is one-sided", refused, tried)
+	}
+	if podLevel < 500 || podLevelInPlace < 50 {
+		t.Errorf("%d of %d pods with pod-level resources were resized: the random input is one-sided", podLevelInPlace, podLevel)
 	}
 }
