@@ -118,14 +118,15 @@ func (a *Aggregator) judgeByFacts(p *pod, b *metric.Batch) (worst, idle blame) {
 
 // runIsNewer reports whether the node reported a run of a container that the API server does not
 // know to run yet. Identity rejects what is left of a run that ended, but kubelets also write 0 for
-// such a run.
+// such a run. A 0 is only of a newer run if that began when the last one ended or later.
 func (a *Aggregator) runIsNewer(p *pod, c *cluster.Container, b *metric.Batch) bool {
 	at := p.member(b, c.Name)
 	if at == none || c.Role != cluster.Regular && c.Role != cluster.Sidecar || b.Samples[at].LastKnown&(1<<metric.CPU) != 0 {
 		return false
 	}
 	cpu, _ := b.Samples[at].Values.Get(metric.CPUUsage)
-	return cpu > 0
+	start := b.Samples[at].Instance.StartTime()
+	return cpu > 0 || !start.IsZero() && !start.Before(c.EndedAt()) && !start.Before(p.facts.Started)
 }
 
 // judgeByReports does the same for a pod that the API server does not know. Its containers are
