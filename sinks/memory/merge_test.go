@@ -205,6 +205,33 @@ func TestOlderRunIsIgnored(t *testing.T) {
 	}
 }
 
+// The old pod's cgroup stays, and was read after the new pod began. The summary has both since.
+func TestRejectedRunIsIgnored(t *testing.T) {
+	sink := New(Options{})
+	p := on("n1", pod("a", "p"))
+	run := func(s *metric.Instance, start time.Duration) {
+		s.Start, s.Origin = epoch.Add(start).UnixNano(), metric.StartReported
+	}
+	b := at("kubelet:resource", "n1", 15*time.Second)
+	use(b, p, 2, 20)
+	run(&use(b, containerOf(p, "app"), 2, 20).Instance, -time.Hour)
+	write(t, sink, b)
+	b = at("kubelet:summary", "n1", 20*time.Second)
+	b.Resolution, b.Interval = time.Second, time.Minute
+	use(b, p, 0, 50).Reasons[metric.CPU] = metric.Incomplete
+	s := use(b, containerOf(p, "app"), 0, 50)
+	s.Reasons[metric.CPU] = metric.TooYoung
+	run(&s.Instance, 14*time.Second)
+	judge(b, s.Entity, metric.CPU, metric.OlderStart)
+	run(&b.Verdicts[0].Instance, -time.Hour)
+	write(t, sink, b)
+	s, _ = sink.Snapshot().Lookup(s.Entity)
+	value(t, s, metric.MemoryWorkingSet, 50)
+	if v, ok := s.Values.Get(metric.CPUUsageRate); ok {
+		t.Errorf("CPU: got %v of the old container, want nothing", v)
+	}
+}
+
 func TestAnAbsenceThatAnotherSourceFills(t *testing.T) {
 	sink, p := resourceAndSummary(t, Options{}, nil)
 	b := at("kubelet:resource", "n1", 30*time.Second)

@@ -10,7 +10,8 @@ import (
 // one of them, so that its numbers are of one instance:
 //
 //   - A source is outdated for a pod if another one shows that the pod, or one of its containers,
-//     has a later instance (sourceView.isOutdatedBy). Nothing of it is used.
+//     has a later instance, or rejected this one as older (sourceView.isOutdatedBy). Nothing of it
+//     is used.
 //   - The lead is the first source, in the order of preference, that measured the pod completely
 //     and is not outdated. One without repeated last known values goes first.
 type podSources struct {
@@ -108,8 +109,8 @@ func (v *sourceView) hasEarlier(o *sourceView, mine, others entryRange) bool {
 }
 
 // isEarlier reports whether v's entry i is of an earlier instance than o's entry j of the same
-// entity: o's started later; or o began another line since i was read, while v has had its line
-// from before that. Lines say nothing if both entries are known to be of one instance, if nothing
+// entity: o's started later; or o rejected the instance of i since v was last read; or o began
+// another line since i was read, while v has had its line from before that. Lines say nothing if both entries are known to be of one instance, if nothing
 // distinguishes the lines that o has, or if the node's clock was put back since o began its line.
 func (v *sourceView) isEarlier(i int, o *sourceView, j int) bool {
 	e, other := &v.round.table.entries[i], &o.round.table.entries[j]
@@ -122,7 +123,10 @@ func (v *sourceView) isEarlier(i int, o *sourceView, j int) bool {
 			return mine.Start < others.Start
 		}
 	case otherStart:
-		return v.round.readAt(i) <= others.Start
+		return v.round.readAt(i) <= others.Start || o.rejectsInstance(e, &mine, v.lastSuccess)
+	}
+	if o.rejectsInstance(e, &mine, v.lastSuccess) {
+		return true
 	}
 	c := other.change
 	return c != nil && v.round.readAt(i)+v.clock <= c.first && c.first <= o.round.readAt(j) &&
@@ -132,6 +136,20 @@ func (v *sourceView) isEarlier(i int, o *sourceView, j int) bool {
 // rejectsSince reports whether v has rejected the lines of e since a time.
 func (v *sourceView) rejectsSince(e *entityEntry, since int64) bool {
 	return v.hasVerdict(e, func(st storedVerdict) bool { return st.reason.IsRejection() && st.since > since })
+}
+
+// rejectsInstance reports whether v has rejected an instance of e since a time, in favour of a
+// younger one.
+func (v *sourceView) rejectsInstance(e *entityEntry, is *metric.Instance, since int64) bool {
+	named := is.ID != "" || is.Inode != 0 || is.Start != 0
+	return named && v.hasVerdict(e, func(st storedVerdict) bool {
+		return st.since > since && isOlder(st.reason) && compareInstances(st.instance, is) == sameInstance
+	})
+}
+
+// isOlder reports whether a reason says that a sample is of an earlier instance.
+func isOlder(r metric.Reason) bool {
+	return r == metric.OldPod || r == metric.OldContainer || r == metric.OlderStart
 }
 
 // doubts reports whether nothing distinguishes the lines that v has of e.
