@@ -365,8 +365,11 @@ func (p *play) showsStep(n *simulator.Node, from, to int64) bool {
 func (p *play) hadMemory(l *simulator.Life, v *value) bool {
 	for _, span := range p.really(l.Container.Pod.Node, v.memoryAt, v.memoryAt+int64(v.clock)) {
 		low, high := math.Inf(1), math.Inf(-1)
-		for i := range int64(5) {
-			had := float64(l.Memory(span.from + (span.to-span.from)*i/4))
+		// Memory changes by up to 2.5% of the limit a second, and turns. Near its lowest, which is
+		// 10% of the limit, the points are thus at most 0.4% from it.
+		const points = 32
+		for i := range int64(points + 1) {
+			had := float64(l.Memory(span.from + (span.to-span.from)*i/points))
 			low, high = min(low, had), max(high, had)
 		}
 		if v.memory >= low*0.99 && v.memory <= high*1.01 {
