@@ -48,7 +48,7 @@ type Identifier struct {
 	lastCrossCheck time.Duration
 	cores          float64 // of the node; 0 if unknown
 	node           metric.NodeClock
-	hasOldPods     bool          // a track has an oldPod
+	hasOldPods     bool          // a track has oldPods
 	clockStepped   time.Duration // clock when the node's clock last stepped; negative if never
 	drift          bool          // the readings of the last answer may be from before that step
 
@@ -163,7 +163,7 @@ func (s *Identifier) judgeEntity(i int, facts *cluster.Facts, b *metric.Batch) {
 	unread := s.markUnread(b)
 	s.applyFacts(t, facts, b)
 	s.applyPod(b, t)
-	s.applyOldPod(t, facts, b)
+	s.applyOldPods(t, facts, b)
 	s.applyLife(t, b)
 	s.applyViews(t, facts, b)
 	s.applyStart(t, facts, b)

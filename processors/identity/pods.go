@@ -1,6 +1,8 @@
 package identity
 
 import (
+	"slices"
+
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -111,21 +113,23 @@ func (s *Identifier) forgetOldPods(b *metric.Batch) {
 	s.hasOldPods = false
 	for k := range s.tracks {
 		t := s.tracks[k].full
-		switch {
-		case t == nil || t.oldPod == "":
-		case s.anyLine(b, uint32(k), func(l *core) bool { return l.uid == t.oldPod }):
-			s.hasOldPods = true
-		default:
-			t.oldPod = ""
+		if t == nil || t.oldPods == nil {
+			continue
+		}
+		t.oldPods = slices.DeleteFunc(t.oldPods, func(uid metric.PodUID) bool {
+			return !s.anyLine(b, uint32(k), func(l *core) bool { return l.uid == uid })
+		})
+		if s.hasOldPods = s.hasOldPods || len(t.oldPods) > 0; len(t.oldPods) == 0 {
+			t.oldPods = nil
 		}
 	}
 }
 
-// oldPodOf returns the old UID of the pod that sample i belongs to; "" if none is known.
-func (s *Identifier) oldPodOf(b *metric.Batch, i int32) metric.PodUID {
+// oldPodsOf returns the old UIDs of the pod that sample i belongs to, as far as they are known.
+func (s *Identifier) oldPodsOf(b *metric.Batch, i int32) []metric.PodUID {
 	k := s.podTrack(b, i)
 	if k < 0 || s.tracks[k].full == nil {
-		return ""
+		return nil
 	}
-	return s.tracks[k].full.oldPod
+	return s.tracks[k].full.oldPods
 }

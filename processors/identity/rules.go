@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -68,24 +69,22 @@ func (s *Identifier) reportUnread(t *track, b *metric.Batch) {
 	}
 }
 
-// applyOldPod rejects containers of a UID that lost by its start in another container of the
+// applyOldPods rejects containers of a UID that lost by its start in another container of the
 // pod.
-func (s *Identifier) applyOldPod(t *track, facts *cluster.Facts, b *metric.Batch) {
+func (s *Identifier) applyOldPods(t *track, facts *cluster.Facts, b *metric.Batch) {
 	e := &b.Samples[t.first].Entity
 	if !s.hasOldPods || e.Kind != metric.Container {
 		return
 	}
-	past := s.oldPodOf(b, t.first)
-	if past == "" {
-		return
-	}
-	if pod := facts.PodOf(b, int(t.first)); pod != nil && pod.HasUID(past) {
-		return // a static pod has its earlier manifest again
-	}
-	for i := range s.candidates {
-		c := &s.candidates[i]
-		if !c.rejected && t.lines[c.line].uid == past {
-			s.reject(t, c, b, metric.OldPod, metric.Evidence{Rule: ruleUID})
+	pod := facts.PodOf(b, int(t.first))
+	for _, past := range s.oldPodsOf(b, t.first) {
+		if pod != nil && pod.HasUID(past) {
+			continue // a static pod has its earlier manifest again
+		}
+		for i := range s.candidates {
+			if c := &s.candidates[i]; !c.rejected && t.lines[c.line].uid == past {
+				s.reject(t, c, b, metric.OldPod, metric.Evidence{Rule: ruleUID})
+			}
 		}
 	}
 }
@@ -417,7 +416,11 @@ func (s *Identifier) rejectFor(t *track, c *candidate, kept candidate, b *metric
 	t.lines[c.line].lostTo = winner.id
 	if old := t.lines[c.line].uid; reason == metric.OlderStart && old != "" && winner.uid != "" && old != winner.uid {
 		if k := s.podTrack(b, c.sample); k >= 0 {
-			s.openJudged(k).oldPod, s.hasOldPods = old, true
+			pod := s.openJudged(k)
+			if pod.oldPods = slices.DeleteFunc(pod.oldPods, func(uid metric.PodUID) bool { return uid == winner.uid }); !slices.Contains(pod.oldPods, old) {
+				pod.oldPods = append(pod.oldPods, old)
+			}
+			s.hasOldPods = true
 		}
 	}
 	s.reject(t, c, b, reason, metric.Evidence{Rule: rule, Other: readingOf(&b.Samples[kept.sample], winner)})

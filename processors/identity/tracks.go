@@ -10,14 +10,14 @@ import (
 
 // track is what identity remembers of one entity.
 type track struct {
-	first   int32         // its first sample in the current batch
-	answer  uint32        // number of the last answer that reported it
-	seen    time.Duration // when it was reported last; only valid if the last answer does not report it
-	latest  int64         // newest time of its samples in that answer
-	unread  bool          // that answer had a line whose counter was never read
-	guessed bool          // the choice had no evidence
-	oldPod  metric.PodUID // for a pod: UID of an earlier pod of this name, recognised by an older container
-	unknown time.Duration // clock since when the API server does not know the pod; negative if it does
+	first   int32           // its first sample in the current batch
+	answer  uint32          // number of the last answer that reported it
+	seen    time.Duration   // when it was reported last; only valid if the last answer does not report it
+	latest  int64           // newest time of its samples in that answer
+	unread  bool            // that answer had a line whose counter was never read
+	guessed bool            // the choice had no evidence
+	oldPods []metric.PodUID // for a pod: UIDs of earlier pods of this name, recognised by an older container
+	unknown time.Duration   // clock since when the API server does not know the pod; negative if it does
 	lines   []line
 	chosen  uint32 // the line that was chosen last; 0 if none
 	moved   uint32 // the line that won because its counter moved; 0 if none
@@ -130,7 +130,7 @@ func (m *memory) shut(k int, answers uint32) {
 // plain reports whether a core is enough for t: it has no lines, or one line that the latest
 // answer reported, with a counter that was read. line.unreadSince only matters until then.
 func (t *track) plain(answers uint32) bool {
-	if t.guessed || t.unread || t.oldPod != "" || t.unknown >= 0 || t.moved != 0 || len(t.lines) > 1 {
+	if t.guessed || t.unread || len(t.oldPods) > 0 || t.unknown >= 0 || t.moved != 0 || len(t.lines) > 1 {
 		return false
 	}
 	if len(t.lines) == 0 {
