@@ -145,11 +145,12 @@ func TestServedRatesAreTheTruth(t *testing.T) {
 // for all.
 type known struct{ wrong, doubtful, ended int }
 
-// knownOfAny are the known wrong numbers in the schedules of any faults: 22 in 6.6
-// million readings of 45,000 schedules, in 7 of them. In seed 9096 a reader could
-// avoid one: a leftover pod's container is served once more, although the newer
-// pod's own cgroup is reported already.
-var knownOfAny = known{wrong: 5, doubtful: 5, ended: 10}
+// knownOfAny are the known wrong numbers in the schedules of any faults: 11 in 6.6
+// million readings of 45,000 schedules, in 2 of them. In seed 20553 one endpoint
+// serves what is left of a pod, and the other one has the new pod's container, but
+// not what is left. In seed 32230 a clock was put back by 23 s: of two runs, the one
+// that began before that says the later start.
+var knownOfAny = known{wrong: 2, doubtful: 5, ended: 10}
 
 // Each cause has its own schedules, and a known share of wrong numbers.
 func TestCausesOfWrongNumbers(t *testing.T) {
