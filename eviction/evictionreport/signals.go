@@ -101,6 +101,10 @@ func newSignal(in *eviction.Input, d *eviction.Decision, t *eviction.ThresholdSt
 		if o.HugePages > 0 {
 			s.Notes = append(s.Notes, humanize.Bytes(float64(o.HugePages))+" for huge pages are left out of both, because nothing else can use them")
 		}
+		if m := in.MemoryLeft; of == eviction.MemoryAvailable && m != nil && m.SwapTotal > m.SwapFree {
+			s.Notes = append(s.Notes, humanize.Bytes(float64(m.SwapTotal-m.SwapFree))+" of swap are in use, which this figure and the pods' usage leave out, as the kubelet's do; "+
+				string(eviction.SwapAvailable)+" counts them")
+		}
 	}
 	if o := t.Observation; o != nil {
 		s.MeasuredAt = o.Time.UTC()
