@@ -1,11 +1,31 @@
 package kubeletapi
 
-// Difference is a family of /metrics/cadvisor in which an agent and the kubelet of its node differ.
-// All other families of a kubelet have the same name, labels and meaning here.
+import "strings"
+
+// Difference is a family of /metrics/cadvisor, or a field of /stats/summary, in which an agent and
+// the kubelet of its node differ. All others of a kubelet have the same name, labels and meaning
+// here.
 type Difference struct {
-	Name string // of the family
+	// Name is that of the family, or the path of the field in JSON with names of system containers
+	// as indices and no others: "node.systemContainers[pods].cpu.time". * stands for any characters.
+	Name string
 	Kind DifferenceKind
 	Why  string // a sentence
+}
+
+// Is reports whether d is about the family or field with this name.
+func (d *Difference) Is(name string) bool {
+	parts := strings.Split(d.Name, "*")
+	rest, ok := strings.CutPrefix(name, parts[0])
+	for i, part := range parts[1:] {
+		if i == len(parts)-2 {
+			return ok && strings.HasSuffix(rest, part)
+		}
+		var found bool
+		_, rest, found = strings.Cut(rest, part)
+		ok = ok && found
+	}
+	return ok && rest == ""
 }
 
 // DifferenceKind says in what two answers differ.
@@ -23,6 +43,8 @@ const (
 	noTaskStats = "Kubelets always serve 0, because nothing in them asks the kernel for statistics of tasks."
 	since137    = "cAdvisor has it since the version in Kubernetes 1.37."
 	ownMounts   = "An agent sees the file systems that are mounted in its own pod."
+	noPressure  = "With cgroup version 1 the kernel has no pressure of cgroups, and a kubelet serves 0."
+	ownFaults   = "With cgroup version 1 a kubelet does not count those of the cgroups below, and serves 0 for a pod."
 	ownNetwork  = "If the agent does not ask the runtime, as in a DaemonSet, the sandbox is not known and the values are at the pod's cgroup."
 )
 
@@ -50,4 +72,24 @@ var CAdvisorDifferences = []Difference{
 	{"container_threads_max", OtherValue, "Of the root cgroup a kubelet serves 0; an agent serves the limit of the machine."},
 	{"container_ulimits_soft", OtherValue, "An agent serves the limits of the first process in the container's cgroup, which need not be the first of the container."},
 	{"machine_*", OtherLabels, "The label machine_id is empty if the agent's pod has no /etc/machine-id."},
+}
+
+const (
+	notAsked = "Only the runtime knows what images and layers use, and an agent does not ask it."
+	unnamed  = "An agent does not look for the cgroup of this daemon. It is in /metrics/cadvisor, by its path."
+)
+
+// SummaryDifferences are the fields of /stats/summary that differ, by path. docs/agent.md lists them.
+var SummaryDifferences = []Difference{
+	{"*.majorPageFaults", OtherValue, ownFaults},
+	{"*.pageFaults", OtherValue, ownFaults},
+	{"*.io.time", NotServed, noPressure},
+	{"*.psi.*", NotServed, noPressure},
+	{"*.startTime", OtherValue, "The second may differ by one, because both cut it from times that they take from different places."},
+	{"node.*.psi.*", OtherValue, "With cgroup version 1 a kubelet serves 0; an agent serves the kernel's figures of the node."},
+	{"node.runtime.*.inodesUsed", NotServed, notAsked},
+	{"node.runtime.*.usedBytes", NotServed, notAsked},
+	{"node.systemContainers[kubelet].*", NotServed, unnamed},
+	{"node.systemContainers[runtime].*", NotServed, unnamed},
+	{"pods.network.*", NotServed, "Only of pods in the host's network: a kubelet serves the node's traffic there."},
 }

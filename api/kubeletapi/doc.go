@@ -21,8 +21,7 @@
 //
 // # What a kubelet serves and this package does not
 //
-// /metrics/resource is complete. /stats/summary has only the system container "pods", and lacks
-// what Base does not read.
+// /metrics/resource is complete. SummaryDifferences lists what differs in /stats/summary.
 //
 // /metrics/cadvisor is read for the request, through cAdvisor's own library and with its own
 // collectors for Prometheus, so names, labels and help are a kubelet's. CAdvisorDifferences lists

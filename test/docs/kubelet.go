@@ -12,19 +12,26 @@ const (
 	generatedEnds   = "<!-- end -->\n"
 )
 
-// KubeletDifferences returns docs/agent.md with its table of the differences
+// KubeletDifferences returns docs/agent.md with its tables of the differences
 // between an agent and a kubelet up to date. page is the present text; its
 // other lines are not changed.
 func KubeletDifferences(page string) (string, error) {
-	before, rest, ok := strings.Cut(page, generatedBegins)
-	_, after, ends := strings.Cut(rest, generatedEnds)
-	if !ok || !ends {
-		return "", fmt.Errorf("the page has no lines %q and %q", generatedBegins, generatedEnds)
-	}
 	var b strings.Builder
-	b.WriteString("| family | difference | why |\n| --- | --- | --- |\n")
-	for _, d := range kubeletapi.CAdvisorDifferences {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", d.Name, d.Kind, d.Why)
+	for _, table := range []struct {
+		of  string
+		all []kubeletapi.Difference
+	}{{"family", kubeletapi.CAdvisorDifferences}, {"field", kubeletapi.SummaryDifferences}} {
+		before, rest, ok := strings.Cut(page, generatedBegins)
+		_, after, ends := strings.Cut(rest, generatedEnds)
+		if !ok || !ends {
+			return "", fmt.Errorf("the page has no lines %q and %q for each %s", generatedBegins, generatedEnds, table.of)
+		}
+		fmt.Fprintf(&b, "%s%s| %s | difference | why |\n| --- | --- | --- |\n", before, generatedBegins, table.of)
+		for _, d := range table.all {
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", d.Name, d.Kind, d.Why)
+		}
+		b.WriteString(generatedEnds)
+		page = after
 	}
-	return before + generatedBegins + b.String() + generatedEnds + after, nil
+	return b.String() + page, nil
 }

@@ -68,15 +68,8 @@ func TestFrozen(t *testing.T) {
 	dirs := map[string]*corev1.Pod{} // the cgroups of pods and of their containers
 	for _, name := range names {
 		p := pods[name]
+		w.freeze(t, p)
 		dir := w.cgroups(t, p, "")[0]
-		if _, err := w.GuestOutput(t.Context(), "sh", "-c", `echo 1 >"$1/cgroup.freeze"`, "sh", dir); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { // a frozen pod cannot end
-			if _, err := w.GuestOutput(context.Background(), "sh", "-c", `echo 0 >"$1/cgroup.freeze"`, "sh", dir); err != nil {
-				t.Error(err)
-			}
-		})
 		dirs[dir], dirs[w.cgroups(t, p, p.Status.ContainerStatuses[0].ContainerID)[0]] = p, p
 	}
 	// Exits of the processes that began before are counted late, so the files may change at first.
@@ -109,6 +102,35 @@ func differingLines(before, after string) string {
 		}
 	}
 	return b.String()
+}
+
+// freeze stops the processes of a pod until the end of the test.
+func (w *testCluster) freeze(t *testing.T, p *corev1.Pod) {
+	t.Helper()
+	set := func(ctx context.Context, frozen bool) error {
+		group := w.PodCgroup(p.Status.QOSClass, p.UID)
+		switch {
+		case w.v2:
+			value := "0"
+			if frozen {
+				value = "1"
+			}
+			_, err := w.GuestOutput(ctx, "sh", "-c", `echo "$2" >"$1/cgroup.freeze"`, "sh", w.cgroups(t, p, "")[0], value)
+			return err
+		case frozen:
+			return group.Freeze()
+		default:
+			return group.Thaw()
+		}
+	}
+	if err := set(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // a frozen pod cannot end
+		if err := set(context.Background(), false); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // kernelFiles returns the lines of the files of cgroups, each after its path.
