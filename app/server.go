@@ -34,7 +34,8 @@ as a kubelet looks itself.`,
 		Example: `  weir server                                # in a pod of the cluster
   weir server --kubeconfig=$HOME/.kube/config --node-selector=kubernetes.io/os=linux
   weir server --kubeconfig=$HOME/.kube/config --source=kubelet:?endpoint=summary
-  weir server --source='kubelet:?targets=127.0.0.2:10250,127.0.0.3:10250&insecure-tls=true'`,
+  weir server --source='kubelet:?targets=127.0.0.2:10250,127.0.0.3:10250&insecure-tls=true'
+  weir server --source='cadvisor:?targets=web=10.0.0.1:8080,db=10.0.0.2:8080'`,
 		Args:    cobra.NoArgs,
 		Version: version.Get().String(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -62,7 +63,7 @@ type serverFlags struct {
 }
 
 func newServerFlags() *serverFlags {
-	c := newConfig(serverResolution, "kubelet", "host", "recording")
+	c := newConfig(serverResolution, "kubelet", "cadvisor", "host", "recording")
 	return &serverFlags{config: c, secure: server.NewOptions(), autoscalers: newAutoscalerFlags()}
 }
 

@@ -56,6 +56,12 @@ var sources = []stage{{
 	options: kubelet.OptionsHelp,
 	parse:   parseKubelets,
 }, {
+	name: "cadvisor",
+	about: `cAdvisors that run on their own, on the nodes of a cluster or of a list.
+CONFIG is SCHEME://[HOST][:PORT]. They get no credentials unless options name some.`,
+	options: kubelet.CAdvisorHelp,
+	parse:   parseKubelets,
+}, {
 	name:    "host",
 	about:   "this machine, through embedded cAdvisor. There is no CONFIG.",
 	options: host.OptionsHelp,
@@ -253,8 +259,11 @@ type kubeletPlan struct {
 	Interval time.Duration
 }
 
-// kind is the name of the source in metrics and samples: "kubelet:summary".
+// kind is the name of the source in metrics and samples: "kubelet:summary" or "cadvisor".
 func (k *kubeletPlan) kind() string {
+	if k.Endpoint == kubelet.Standalone {
+		return "cadvisor"
+	}
 	return "kubelet:" + string(cmp.Or(k.Endpoint, kubelet.Resource))
 }
 
@@ -271,24 +280,32 @@ func parseKubelets(p *plan, s stageflag.Stage) (func(*process) error, error) {
 		}
 	}
 	delete(options, "resolution")
+	parse := kubelet.ParseOptions
+	if s.Name == "cadvisor" {
+		parse = kubelet.ParseCAdvisor
+	}
 	var err error
-	if k.Options, err = kubelet.ParseOptions(s.Config, options); err != nil {
+	if k.Options, err = parse(s.Config, options); err != nil {
 		return nil, err
 	}
 	if slices.ContainsFunc(p.Kubelets, func(other kubeletPlan) bool { return other.kind() == k.kind() }) {
-		return nil, fmt.Errorf("%s is named twice: name each endpoint once", k.kind())
+		return nil, fmt.Errorf("%s is named twice: name it once, with several in the option targets", k.kind())
 	}
 	p.Kubelets = append(p.Kubelets, k)
-	return openAllKubelets, nil
+	isOfSource := func(k *kubeletPlan) bool { return (k.Endpoint == kubelet.Standalone) == (s.Name == "cadvisor") }
+	return func(w *process) error { return openAllKubelets(w, isOfSource) }, nil
 }
 
-// openAllKubelets opens all kubelet endpoints of the plan.
-func openAllKubelets(w *process) error {
+// openAllKubelets opens those endpoints of the plan for which isOfSource is true.
+func openAllKubelets(w *process, isOfSource func(*kubeletPlan) bool) error {
 	identity, err := w.plan.kubeletIdentity()
 	if err != nil {
 		return err
 	}
 	for _, k := range w.plan.Kubelets {
+		if !isOfSource(&k) {
+			continue
+		}
 		if len(k.Targets) == 0 { // our credentials are not for a list of targets, which can contain any address
 			k.Identity = identity
 		}

@@ -24,10 +24,11 @@ const (
 // withServiceAccount sets the files of the pod's service account, if they exist and the options set
 // no others.
 func (o Options) withServiceAccount(exists func(path string) bool) Options {
-	if o.Scheme != "https" {
+	if o.Scheme != "https" || o.Endpoint == Standalone { // no kubelet: it could use the token elsewhere
 		o.Identity = nil
+		return o
 	}
-	if o.Scheme != "https" || o.Identity != nil {
+	if o.Identity != nil {
 		return o
 	}
 	if o.TokenFile == "" && o.CertFile == "" && exists(inClusterToken) {

@@ -1,6 +1,6 @@
 // Package kubelet reads samples from kubelets. It reads one endpoint of each node
 // (/metrics/resource, /stats/summary or /metrics/cadvisor), over one connection that stays open
-// between reads.
+// between reads. It also reads /metrics of cAdvisors that run on their own.
 //
 // A Scraper has what all nodes share: the transport (package fetch), credentials, buffers, and the
 // bound on concurrent reads. Targets returns the nodes to read. Open returns a source that reads

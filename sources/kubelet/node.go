@@ -66,6 +66,8 @@ func (s *Scraper) newEndpoint(e Endpoint) *nodeEndpoint {
 		return &nodeEndpoint{path: "/stats/summary", clock: summary.Clock, parser: summary.New()}
 	case CAdvisor:
 		return &nodeEndpoint{path: "/metrics/cadvisor", clock: cadvisor.Clock, parser: cadvisor.New()}
+	case Standalone:
+		return &nodeEndpoint{path: "/metrics", clock: cadvisor.Clock, parser: cadvisor.New()}
 	default:
 		return &nodeEndpoint{path: "/metrics/resource", clock: resource.Clock, parser: resource.NewWithPool(&s.parserMemory)}
 	}

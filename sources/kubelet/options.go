@@ -14,14 +14,15 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
 
-// Endpoint is an endpoint of a kubelet.
+// Endpoint is an endpoint of a kubelet, or that of a cAdvisor that runs on its own.
 type Endpoint string
 
 // The endpoints.
 const (
-	Resource Endpoint = "resource" // GET /metrics/resource
-	Summary  Endpoint = "summary"  // GET /stats/summary
-	CAdvisor Endpoint = "cadvisor" // GET /metrics/cadvisor
+	Resource   Endpoint = "resource"   // GET /metrics/resource
+	Summary    Endpoint = "summary"    // GET /stats/summary
+	CAdvisor   Endpoint = "cadvisor"   // GET /metrics/cadvisor
+	Standalone Endpoint = "standalone" // GET /metrics of a cAdvisor, which gets no credentials of weir's
 )
 
 // Options say which nodes to read, how to reach them and which endpoint to read. The zero
@@ -29,10 +30,10 @@ const (
 type Options struct {
 	// Endpoint is the endpoint to read. Default Resource.
 	Endpoint Endpoint
-	// Scheme is "https" or "http". Default "https".
+	// Scheme is "https" or "http". Default "https", and "http" for Standalone.
 	Scheme string
 	// Port is the port of every kubelet. Default 0: the port in the node's status, or DefaultPort if
-	// the status has none.
+	// the status has none. For Standalone it is StandalonePort.
 	Port int
 	// StatusPort prefers the port in the node's status to Port. Port is then used for nodes that have
 	// no port in their status.
@@ -80,6 +81,7 @@ type Options struct {
 // The defaults.
 const (
 	DefaultPort          = 10250
+	StandalonePort       = 8080
 	DefaultTimeout       = 10 * time.Second
 	DefaultMaxBytes      = 64 << 20
 	DefaultMaxConcurrent = 64
@@ -96,6 +98,10 @@ func (o Options) withDefaults() Options {
 		o.AddressTypes = DefaultAddressTypes()
 	}
 	o.Endpoint = cmp.Or(o.Endpoint, Resource)
+	if o.Endpoint == Standalone {
+		o.Scheme = cmp.Or(o.Scheme, "http")
+		o.Port = cmp.Or(o.Port, StandalonePort)
+	}
 	o.Scheme = cmp.Or(o.Scheme, "https")
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	o.MaxIdle = cmp.Or(o.MaxIdle, MaxConnections())
@@ -108,7 +114,7 @@ func (o Options) withDefaults() Options {
 // validate returns what is wrong with o. The defaults are already set.
 func (o *Options) validate() error {
 	switch {
-	case !slices.Contains([]Endpoint{Resource, Summary, CAdvisor}, o.Endpoint):
+	case !slices.Contains([]Endpoint{Resource, Summary, CAdvisor, Standalone}, o.Endpoint):
 		return fmt.Errorf("endpoint %q is unknown; use resource, summary or cadvisor", o.Endpoint)
 	case o.Scheme != "https" && o.Scheme != "http":
 		return fmt.Errorf("scheme %q is unknown; use https or http", o.Scheme)

@@ -40,12 +40,32 @@ var options = []option{
 }
 
 // OptionsHelp describes the options of ParseOptions, one on each line.
-func OptionsHelp() string {
+func OptionsHelp() string { return optionsHelp(options) }
+
+// CAdvisorHelp describes the options of ParseCAdvisor, one on each line.
+func CAdvisorHelp() string { return optionsHelp(cadvisorOptions()) }
+
+func optionsHelp(all []option) string {
 	var lines []string
-	for _, o := range options {
+	for _, o := range all {
 		lines = append(lines, fmt.Sprintf("  %-21s %s", o.name, o.help))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// cadvisorOptions returns the options of --source=cadvisor:[CONFIG][?OPTIONS]: those of a kubelet
+// that are not about kubelets alone.
+func cadvisorOptions() []option {
+	other := map[string]string{
+		"ca": "FILE of certificates that theirs must lead to", "port": "of every cAdvisor (default 8080)", "scheme": "http (default) or https",
+	}
+	all := slices.DeleteFunc(slices.Clone(options), func(o option) bool { return o.name == "endpoint" || o.name == "status-port" })
+	for i := range all {
+		if help, ok := other[all[i].name]; ok {
+			all[i].help = help
+		}
+	}
+	return all
 }
 
 // ParseOptions parses the text after "--source=kubelet:". config is empty, "SCHEME://" for a
@@ -53,8 +73,17 @@ func OptionsHelp() string {
 // kubelet. query has the options after the question mark. The result has its defaults and is
 // checked, but no file is opened.
 func ParseOptions(config string, query url.Values) (Options, error) {
-	var o Options
-	if err := o.config(config); err != nil {
+	return parseOptions("kubelet", options, Options{}, config, query)
+}
+
+// ParseCAdvisor parses the text after "--source=cadvisor:", which has the form of ParseOptions.
+func ParseCAdvisor(config string, query url.Values) (Options, error) {
+	return parseOptions("cadvisor", cadvisorOptions(), Options{Endpoint: Standalone}, config, query)
+}
+
+// parseOptions parses the text after the name of a source that has the given options.
+func parseOptions(source string, options []option, o Options, config string, query url.Values) (Options, error) {
+	if err := o.config(source, config); err != nil {
 		return Options{}, err
 	}
 	for name, values := range query {
@@ -64,7 +93,7 @@ func ParseOptions(config string, query url.Values) (Options, error) {
 			for _, o := range options {
 				names = append(names, o.name)
 			}
-			return Options{}, fmt.Errorf("kubelet has no option %q; the options are %s", name, strings.Join(names, ", "))
+			return Options{}, fmt.Errorf("%s has no option %q; the options are %s", source, name, strings.Join(names, ", "))
 		}
 		if len(values) > 1 && name != "targets" {
 			return Options{}, fmt.Errorf("option %s is given %d times; give it once", name, len(values))
@@ -74,6 +103,9 @@ func ParseOptions(config string, query url.Values) (Options, error) {
 				return Options{}, fmt.Errorf("option %s=%s: %w", name, v, err)
 			}
 		}
+	}
+	if source == "kubelet" && o.Endpoint == Standalone {
+		return Options{}, errors.New("endpoint \"standalone\" is no kubelet's; write --source=cadvisor:")
 	}
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -91,18 +123,22 @@ func ParseOptions(config string, query url.Values) (Options, error) {
 }
 
 // config parses the part between the source's name and the question mark.
-func (o *Options) config(config string) error {
+func (o *Options) config(source, config string) error {
 	if config == "" {
 		return nil
 	}
 	u, err := url.Parse(config)
 	if err != nil || u.Scheme == "" || u.Opaque != "" || strings.Trim(u.Path, "/") != "" || u.User != nil || u.RawQuery != "" {
-		return fmt.Errorf("kubelet:%s is not understood; write kubelet:SCHEME://[HOST][:PORT], for example kubelet:https://:10250, or nothing", config)
+		example := "https://:10250"
+		if source == "cadvisor" {
+			example = "http://10.0.0.1:8080"
+		}
+		return fmt.Errorf("%s:%s is not understood; write %[1]s:SCHEME://[HOST][:PORT], for example %[1]s:%[3]s, or nothing", source, config, example)
 	}
 	o.Scheme = u.Scheme
 	if p := u.Port(); p != "" {
 		if o.Port, err = strconv.Atoi(p); err != nil {
-			return fmt.Errorf("kubelet:%s: parse port: %w", config, err)
+			return fmt.Errorf("%s:%s: parse port: %w", source, config, err)
 		}
 	}
 	if u.Hostname() != "" {

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -292,4 +293,41 @@ func FuzzParseTargets(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestParseCAdvisor(t *testing.T) {
+	o, err := ParseCAdvisor("", url.Values{"targets": {"web=10.0.0.1,db=10.0.0.2:9090"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Endpoint != Standalone || o.Scheme != "http" || o.Port != StandalonePort {
+		t.Errorf("endpoint %s, scheme %s, port %d", o.Endpoint, o.Scheme, o.Port)
+	}
+	targets, err := ParseTargets(o.Targets, o.port())
+	if err != nil || len(targets) != 2 || targets[1].Address != "10.0.0.1:8080" || targets[0].Address != "10.0.0.2:9090" {
+		t.Errorf("targets %+v, %v", targets, err)
+	}
+	n := &cluster.Node{Name: "n1", KubeletPort: 10250, Addresses: []cluster.NodeAddress{{Type: "InternalIP", Address: "10.0.0.3"}}}
+	if got := targetOf(n, &o); got.Address != "10.0.0.3:8080" {
+		t.Errorf("on a node of a cluster it is read at %s", got.Address)
+	}
+	if o, err = ParseCAdvisor("https://10.0.0.4", nil); err != nil || o.Scheme != "https" || !slices.Equal(o.Targets, []string{"10.0.0.4"}) {
+		t.Errorf("one of them: %+v, %v", o, err)
+	}
+	if got := o.withServiceAccount(func(string) bool { return true }); got.TokenFile != "" || got.CAFile != "" {
+		t.Errorf("a cAdvisor gets the service account: %+v", got)
+	}
+	for config, want := range map[string]string{
+		"?endpoint=summary": `cadvisor has no option "endpoint"`,
+		"10.0.0.1:8080":     "write cadvisor:SCHEME://[HOST][:PORT]",
+	} {
+		config, query, _ := strings.Cut(config, "?")
+		values, _ := url.ParseQuery(query)
+		if _, err := ParseCAdvisor(config, values); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("cadvisor:%s?%s: got %v, want %s", config, query, err, want)
+		}
+	}
+	if _, err := ParseOptions("", url.Values{"endpoint": {"standalone"}}); err == nil || !strings.Contains(err.Error(), "--source=cadvisor:") {
+		t.Errorf("a kubelet with the endpoint of a cAdvisor: %v", err)
+	}
 }

@@ -81,7 +81,7 @@ func sortTargets(targets []Target) {
 // targetOf returns the target of a node, with its address and path.
 func targetOf(n *cluster.Node, o *Options) Target {
 	port := o.port()
-	if (o.Port == 0 || o.StatusPort) && n.KubeletPort != 0 {
+	if (o.Port == 0 || o.StatusPort) && n.KubeletPort != 0 && o.Endpoint != Standalone {
 		port = int(n.KubeletPort)
 	}
 	target := Target{Node: n.Name}

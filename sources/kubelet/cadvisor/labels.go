@@ -10,7 +10,8 @@ type labels struct {
 }
 
 // parse parses raw, which exposition.Scanner.Labels returned. It returns false if raw is not a list
-// of labels. Kubelets before 1.16 write pod_name and container_name.
+// of labels. Kubelets before 1.16 write pod_name and container_name. A cAdvisor that is not a
+// kubelet's writes the runtime's labels with a prefix.
 func (l *labels) parse(raw []byte) bool {
 	return exposition.EachLabel(raw, func(name []byte, value string) {
 		switch string(name) {
@@ -18,11 +19,11 @@ func (l *labels) parse(raw []byte) bool {
 			l.id = value
 		case "name":
 			l.name = value
-		case "namespace":
+		case "namespace", "container_label_io_kubernetes_pod_namespace":
 			l.namespace = value
-		case "pod", "pod_name":
+		case "pod", "pod_name", "container_label_io_kubernetes_pod_name":
 			l.pod = value
-		case "container", "container_name":
+		case "container", "container_name", "container_label_io_kubernetes_container_name":
 			l.container = value
 		case "cpu":
 			l.cpu = value

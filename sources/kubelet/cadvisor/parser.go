@@ -1,6 +1,6 @@
-// Package cadvisor turns a kubelet's /metrics/cadvisor into samples: one for every cgroup that the
-// kubelet watches. A sample has the cgroup's path, and the container ID if it is a container of a
-// pod.
+// Package cadvisor turns a kubelet's /metrics/cadvisor, or /metrics of a cAdvisor that runs on its
+// own, into samples: one for every cgroup that is watched. A sample has the cgroup's path, and the
+// container ID if it is a container of a pod.
 //
 // If the kubelet reports a pod's sandbox, the pod has two samples: one of its cgroup, and one of
 // the sandbox with the network counters, because these counters begin and end with the sandbox. The
@@ -100,7 +100,7 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 	p.completeSamples()
 	err := p.scan.Err()
 	if err == nil && !known {
-		err = payload.ParseError(body, 0, "no family of /metrics/cadvisor")
+		err = payload.ParseError(body, 0, "no family of cAdvisor")
 	}
 	p.scan.Reset(nil)
 	p.batch = nil
