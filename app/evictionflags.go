@@ -16,6 +16,7 @@ import (
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/execute"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/sources/kubelet"
 )
 
@@ -129,7 +130,7 @@ func (e *evictionFlags) compile(in agentEnvironment) (*evictionPlan, error) {
 	case p.Kubelet.Insecure && p.Kubelet.CAFile != "":
 		return nil, cli.Usage(errors.New("--kubelet-insecure-tls accepts any certificate, so --kubelet-certificate-authority has no use: drop one of the two"))
 	case !isHTTPS(p.Kubelet.URL):
-		return nil, cli.Usage(fmt.Errorf("--kubelet-url=%s is no address of a kubelet, which is shown a token: write https://HOST:%d", p.Kubelet.URL, kubelet.DefaultPort))
+		return nil, cli.Usage(fmt.Errorf("--kubelet-url=%s is no address of a kubelet, which is shown a token: write https://HOST:%d", humanize.URL(p.Kubelet.URL), kubelet.DefaultPort))
 	case p.TransitionPeriod < 0:
 		return nil, cli.Usage(fmt.Errorf("--eviction-pressure-transition-period cannot be %v: it is a time to wait", p.TransitionPeriod))
 	case e.maxPodGrace < 0:

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/weir-metrics/weir/humanize"
 )
+
+// maxText is how many bytes of the server's message an error quotes.
+const maxText = 300
 
 // answer is the envelope of an answer of Prometheus' API.
 type answer struct {
@@ -62,9 +65,9 @@ func envelope(status int, body []byte) (*answer, error) {
 	err := json.Unmarshal(body, &a)
 	if status/100 != 2 || err == nil && a.Status == "error" {
 		if err != nil || a.Error == "" {
-			return nil, &Error{Status: status, Text: truncate(string(body))}
+			return nil, &Error{Status: status, Text: humanize.Excerpt(string(body), maxText)}
 		}
-		return nil, &Error{Status: status, Kind: a.ErrorType, Text: truncate(a.Error)}
+		return nil, &Error{Status: status, Kind: a.ErrorType, Text: humanize.Excerpt(a.Error, maxText)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read Prometheus' answer: %w: is it the address of a Prometheus?", err)
@@ -110,17 +113,4 @@ func decode(status int, body []byte) (*Answer, error) {
 		return nil, fmt.Errorf("the query gives a %q and not a number or a vector", a.Data.Type)
 	}
 	return to, nil
-}
-
-// truncate returns s on one line, with at most 300 bytes.
-func truncate(s string) string {
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "?")), " ")
-	if len(s) <= 300 {
-		return s
-	}
-	s = s[:300]
-	for !utf8.ValidString(s) {
-		s = s[:len(s)-1]
-	}
-	return s + "..."
 }

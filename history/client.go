@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // MaxAnswer is the default limit on the size of an answer, in bytes. A query for an autoscaler
@@ -48,11 +51,8 @@ type Client struct {
 // New returns a client. It fails if the URL or the certificates are not valid.
 func New(o Options) (*Client, error) {
 	u, err := url.Parse(o.URL)
-	if err != nil {
-		return nil, fmt.Errorf("parse address: %w", err)
-	}
-	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return nil, fmt.Errorf("%q is no address of a server: write http://HOST:PORT", o.URL)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return nil, fmt.Errorf("%q is no address of a server: write http://HOST:PORT", humanize.URL(o.URL))
 	}
 	if o.MaxAnswer == 0 {
 		o.MaxAnswer = MaxAnswer
@@ -154,6 +154,10 @@ func (c *Client) post(ctx context.Context, path string, form url.Values) (status
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
+		var failed *url.Error
+		if errors.As(err, &failed) {
+			failed.URL = humanize.URL(failed.URL)
+		}
 		return 0, nil, fmt.Errorf("ask Prometheus: %w", err)
 	}
 	defer resp.Body.Close()
@@ -165,7 +169,7 @@ func (c *Client) post(ctx context.Context, path string, form url.Values) (status
 		return 0, nil, fmt.Errorf("read Prometheus' answer: it has more than %d bytes: make the query give fewer series", c.options.MaxAnswer)
 	}
 	if resp.StatusCode/100 == 3 {
-		return 0, nil, &Error{Status: resp.StatusCode, Text: fmt.Sprintf("it redirects to %s: put that address in url", resp.Header.Get("Location"))}
+		return 0, nil, &Error{Status: resp.StatusCode, Text: fmt.Sprintf("it redirects to %s: put that address in url", humanize.Excerpt(humanize.URL(resp.Header.Get("Location")), maxText))}
 	}
 	return resp.StatusCode, body, nil
 }

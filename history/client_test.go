@@ -153,6 +153,21 @@ func TestTLS(t *testing.T) {
 	}
 }
 
+// Errors never have the password or the query of the server's URL.
+func TestURLIsShownWithoutSecrets(t *testing.T) {
+	s := httptest.NewServer(nil)
+	s.Close()
+	for _, address := range []string{"http://weir:geheim@host:port", "ftp://weir:geheim@host", "http://weir:geheim%zz@host", strings.Replace(s.URL, "//", "//geheim@", 1) + "?key=geheim"} {
+		c, err := New(Options{URL: address})
+		if err == nil {
+			_, err = c.Query(t.Context(), "up", time.Now())
+		}
+		if err == nil || strings.Contains(err.Error(), "geheim") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("followed to %s with %q", r.URL, r.Header.Get("X-Scope-OrgID"))

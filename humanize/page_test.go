@@ -60,3 +60,25 @@ func FuzzPrintable(f *testing.F) {
 		}
 	})
 }
+
+func TestURL(t *testing.T) {
+	for s, want := range map[string]string{
+		"http://host:9090/api/v1/write":    "http://host:9090/api/v1/write",
+		"https://me:secret@host/w":         "https://xxxxx@host/w",
+		"https://secret@host/w":            "https://xxxxx@host/w",
+		"https://me:se/cret@host/w":        "https://xxxxx@host/w",
+		"https://me:12/secret@host/w":      "https://xxxxx@host/w",
+		"https://me:12#secret@host/w":      "https://xxxxx@host/w",
+		"https://me:sec?ret@host/w":        "https://xxxxx@host/w",
+		"https://me:secret%zz@host/w":      "https://xxxxx@host/w",
+		"http://host/w?key=secret&a=b@c":   "http://host/w?xxxxx",
+		"prometheus:https://me:secret@h/w": "prometheus:https://xxxxx@h/w",
+		"me:secret@host":                   "xxxxx@host",
+		"http://ho\x1b[2Jst/?key=secret":   `http://ho\x1b[2Jst/?xxxxx`,
+		"host:9090":                        "host:9090", "": "",
+	} {
+		if got := URL(s); got != want {
+			t.Errorf("URL(%q) = %q, want %q", s, got, want)
+		}
+	}
+}

@@ -1,9 +1,11 @@
 package humanize
 
 import (
+	"net/url"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 var lineEnds = strings.NewReplacer("\n", " ", "\r", " ", "\t", " ")
@@ -27,4 +29,39 @@ func PrintableLines(s string) string {
 		}
 	}
 	return b.String()
+}
+
+// URL returns an address for logs, errors and pages, with "xxxxx" in the place of its user name and
+// password and of its query, as any of them may be a secret. It masks them in a text that is no
+// valid URL, too, and makes the text Printable.
+func URL(s string) string {
+	if u, err := url.Parse(s); err == nil && u.Host != "" && u.RawQuery != "" {
+		u.RawQuery = "xxxxx"
+		s = u.String()
+	}
+	if at := strings.LastIndexByte(s, '@'); at >= 0 {
+		scheme := ""
+		if i := strings.Index(s[:at], "://"); i >= 0 {
+			scheme = s[:i+len("://")]
+		}
+		s = scheme + "xxxxx" + s[at:]
+	}
+	if before, query, _ := strings.Cut(s, "?"); query != "" {
+		s = before + "?xxxxx"
+	}
+	return Printable(s)
+}
+
+// Excerpt returns a text of anyone on one line, Printable, with at most limit bytes before "...".
+func Excerpt(s string, limit int) string {
+	cut := len(s) > 4*limit
+	s = Printable(strings.Join(strings.Fields(s[:min(len(s), 4*limit)]), " "))
+	if !cut && len(s) <= limit {
+		return s
+	}
+	s = s[:min(len(s), limit)]
+	for !utf8.ValidString(s) {
+		s = s[:len(s)-1]
+	}
+	return s + "..."
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // Client sends requests to one weir.
@@ -22,7 +24,7 @@ type Client struct {
 func NewClient(base string, client *http.Client) (*Client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("server address %q is no URL: write it as http://HOST:PORT", base)
+		return nil, fmt.Errorf("server address %q is no URL: write it as http://HOST:PORT", humanize.URL(base))
 	}
 	if client == nil {
 		client = http.DefaultClient

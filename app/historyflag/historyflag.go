@@ -12,6 +12,7 @@ import (
 	"github.com/weir-metrics/weir/app/stageflag"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // Usage is the help of --history.
@@ -58,7 +59,7 @@ func Compile(given stageflag.StageList) (*history.Options, error) {
 
 func parse(s stageflag.Stage) (*history.Options, error) {
 	if u, err := url.Parse(s.Config); err != nil || u.Host == "" {
-		return nil, fmt.Errorf("%q is no address of a server: write --history=prometheus:http://HOST:PORT", s.Config)
+		return nil, fmt.Errorf("%q is no address of a server: write --history=prometheus:http://HOST:PORT", humanize.URL(s.Config))
 	}
 	known := []string{"ca", "header", "password-file", "token-file", "username"}
 	for name := range s.Options {
@@ -73,7 +74,7 @@ func parse(s stageflag.Stage) (*history.Options, error) {
 	for _, h := range s.Options["header"] {
 		key, value, ok := strings.Cut(h, "=")
 		if !ok || key == "" {
-			return nil, fmt.Errorf("header %q is no NAME=VALUE", h)
+			return nil, errors.New("a header is no NAME=VALUE")
 		}
 		o.Headers[key] = value
 	}

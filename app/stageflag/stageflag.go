@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/weir-metrics/weir/client/suggest"
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // Stage is one source or sink as the user wrote it.
@@ -33,17 +34,17 @@ func Parse(s string) (Stage, error) {
 	rest, query, _ := strings.Cut(s, "?")
 	name, config, _ := strings.Cut(rest, ":")
 	if name == "" {
-		return Stage{}, fmt.Errorf("%q has no name: write NAME[:CONFIG][?OPTIONS]", s)
+		return Stage{}, fmt.Errorf("%q has no name: write NAME[:CONFIG][?OPTIONS]", humanize.URL(s))
 	}
 	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 		return Stage{}, fmt.Errorf("%q is no name: write NAME[:CONFIG][?OPTIONS], as in kubelet:?endpoint=summary", name)
 	}
 	options, err := url.ParseQuery(query)
 	if err != nil {
-		return Stage{}, fmt.Errorf("read options %q of %s: %w", query, name, err)
+		return Stage{}, fmt.Errorf("read options of %s: %w", name, err)
 	}
 	if options.Has("") {
-		return Stage{}, fmt.Errorf("options %q of %s have a value without a name", query, name)
+		return Stage{}, fmt.Errorf("options of %s have a value without a name", name)
 	}
 	return Stage{Name: name, Config: config, Options: options}, nil
 }

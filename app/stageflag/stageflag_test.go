@@ -31,12 +31,12 @@ func TestParse(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":            `"" has no name: write NAME[:CONFIG][?OPTIONS]`,
-		":a?b=c":      `":a?b=c" has no name: write NAME[:CONFIG][?OPTIONS]`,
+		":a?b=c":      `":a?xxxxx" has no name: write NAME[:CONFIG][?OPTIONS]`,
 		"Kube let:x":  `"Kube let" is no name: write NAME[:CONFIG][?OPTIONS], as in kubelet:?endpoint=summary`,
 		"endpoint=a":  `"endpoint=a" is no name: write NAME[:CONFIG][?OPTIONS], as in kubelet:?endpoint=summary`,
-		"x?a=%zz":     `read options "a=%zz" of x: invalid URL escape "%zz"`,
-		"x?=1":        `options "=1" of x have a value without a name`,
-		"kubelet:?;a": `read options ";a" of kubelet: invalid semicolon separator in query`,
+		"x?a=%zz":     `read options of x: invalid URL escape "%zz"`,
+		"x?=1":        `options of x have a value without a name`,
+		"kubelet:?;a": `read options of kubelet: invalid semicolon separator in query`,
 	} {
 		_, err := Parse(text)
 		if err == nil || err.Error() != want {

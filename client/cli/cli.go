@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/weir-metrics/weir/client/suggest"
 	"github.com/weir-metrics/weir/humanize"
@@ -75,6 +76,10 @@ func Usage(err error) error { return usage{err} }
 func flagError(cmd *cobra.Command, err error) error {
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !unknown {
+		var invalid *pflag.InvalidValueError
+		if errors.As(err, &invalid) && strings.Contains(invalid.GetValue(), "://") {
+			err = fmt.Errorf("invalid argument %q for \"--%s\" flag: %w", humanize.URL(invalid.GetValue()), invalid.GetFlag().Name, errors.Unwrap(invalid))
+		}
 		return usage{err}
 	}
 	if near, ok := suggest.Closest(name, flags(cmd)); ok {

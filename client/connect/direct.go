@@ -6,19 +6,16 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // Direct returns the weir at the URL server. assumed says that the user did not name it: it is the
 // usual address of a weir on this machine.
 func Direct(server string, assumed bool) (*Weir, error) {
-	shown := server
-	if u, err := url.Parse(server); err == nil {
-		shown = u.Redacted()
-	}
+	shown := humanize.URL(server)
 	return New(server, &http.Client{}, func(err error) error { return adviseDirect(shown, assumed, err) })
 }
 

@@ -32,7 +32,7 @@ func TestNotAWeir(t *testing.T) {
 	}
 	f(other.URL, "but it is no weir")
 	f(strings.Replace(other.URL, "http://", "https://", 1), "answers without TLS")
-	f(strings.Replace(other.URL, "http://", "http://user:secret@", 1), "http://user:xxxxx@")
+	f(strings.Replace(other.URL, "http://", "http://user:secret@", 1), "http://xxxxx@")
 }
 
 // The hints of weir reach the user, from each of its APIs.

@@ -23,6 +23,7 @@ import (
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/sources/host/inspect"
 )
 
@@ -98,7 +99,7 @@ func (p *podFlags) ask(ctx context.Context) (*inspect.Pods, error) {
 func (p *podFlags) askKubelet(ctx context.Context) (*inspect.Pods, error) {
 	address, err := url.Parse(p.pods)
 	if err != nil {
-		return nil, cli.Usage(fmt.Errorf("--pods: %w", err))
+		return nil, cli.Usage(fmt.Errorf("--pods: %q is no URL", humanize.URL(p.pods)))
 	}
 	config := rest.Config{
 		BearerTokenFile: p.tokenFile,

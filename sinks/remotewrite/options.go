@@ -14,13 +14,15 @@ import (
 	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/metric/series"
 )
 
 // Options are the receiver and the series to send. Only URL is required.
 type Options struct {
-	// URL is that of the receiver, with the path: http://prometheus:9090/api/v1/write.
+	// URL is that of the receiver, with the path: http://prometheus:9090/api/v1/write. Redirects
+	// are not followed. The log has the URL without user, password and query.
 	URL string
 	// HTTP has certificates, credentials and headers of the receiver.
 	HTTP config.HTTPClientConfig
@@ -120,12 +122,10 @@ func ParseOptions(spec string) (Options, error) {
 	address = strings.ReplaceAll(address, "%3F", "?")
 	u, err := url.Parse(address)
 	switch {
-	case err != nil:
-		return o, fmt.Errorf("read the receiver's URL: %w", err)
-	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return o, fmt.Errorf("%q is not a URL of a receiver: write remotewrite:http://HOST:PORT/api/v1/write", address)
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return o, fmt.Errorf("%q is not a URL of a receiver: write remotewrite:http://HOST:PORT/api/v1/write", humanize.URL(address))
 	case strings.Trim(u.Path, "/") == "":
-		return o, fmt.Errorf("%q has no path: for a Prometheus, write remotewrite:%s://%s/api/v1/write", address, u.Scheme, u.Host)
+		return o, fmt.Errorf("%q has no path: for a Prometheus, write remotewrite:%s://%s/api/v1/write", humanize.URL(address), u.Scheme, u.Host)
 	}
 	o.URL = u.String()
 	values, err := url.ParseQuery(query)
@@ -220,7 +220,7 @@ func pairs(given []string) (map[string]string, error) {
 	for _, s := range given {
 		name, value, ok := strings.Cut(s, "=")
 		if !ok || name == "" {
-			return nil, fmt.Errorf("%q is not of the form NAME=VALUE", s)
+			return nil, errors.New("it is not of the form NAME=VALUE")
 		}
 		all[name] = value
 	}

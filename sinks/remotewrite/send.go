@@ -4,12 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/klauspost/compress/snappy"
 	"github.com/prometheus/client_golang/exp/api/remote"
 	"go.uber.org/zap"
+
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // Run sends the queue until ctx ends, and then for at most Options.Grace. It always returns
@@ -113,13 +119,17 @@ func (s *Sink) try(ctx context.Context, kind remote.WriteMessageType, message []
 	failing := false
 	_, err := s.api.Write(ctx, kind, encoded(message), remote.WithWriteRetryCallback(func(err error) {
 		s.meters.retries.Inc()
+		var failed *url.Error
+		if errors.As(err, &failed) {
+			err = failed.Err // without the URL
+		}
 		if !failing {
 			failing = true
-			s.o.Logger.Warn("the receiver does not accept samples now; they wait in the queue", zap.String("url", s.o.URL), zap.Error(err))
+			s.o.Logger.Warn("the receiver does not accept samples now; they wait in the queue", zap.String("url", humanize.URL(s.o.URL)), zap.Error(err))
 		}
 	}))
 	if failing && err == nil {
-		s.o.Logger.Info("the receiver accepts samples again", zap.String("url", s.o.URL))
+		s.o.Logger.Info("the receiver accepts samples again", zap.String("url", humanize.URL(s.o.URL)))
 	}
 	return err
 }
@@ -137,21 +147,57 @@ func (s *Sink) advise(err error) error {
 	return err
 }
 
+// maxAnswer is how many bytes of an answer are read, and maxText how many of them an error quotes.
+const (
+	maxAnswer = 4096
+	maxText   = 300
+)
+
+// maxRetryAfter is the longest wait before the next try that a receiver can ask for.
+const maxRetryAfter = time.Minute
+
 // status stores the status code of the last answer, because the library has it only in the text
-// of errors. Requests are sent one at a time.
+// of errors. Requests are sent one at a time. It passes on only what is bounded of an answer:
+// the library reads all of the body, waits as long as Retry-After says, and follows redirects
+// with the headers of the sink's options.
 type status struct {
 	next http.RoundTripper
 	code int // 0 if there was no answer
 }
 
-// RoundTrip satisfies http.RoundTripper.
+// RoundTrip satisfies http.RoundTripper. A redirect is an error, after which the library tries
+// again: the samples wait until the URL is right.
 func (s *status) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.code = 0
 	resp, err := s.next.RoundTrip(r)
-	if err == nil {
-		s.code = resp.StatusCode
+	if err != nil {
+		return nil, err
 	}
-	return resp, err
+	s.code = resp.StatusCode
+	// An answer that breaks off has its status all the same.
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	resp.Body.Close()
+	if resp.StatusCode/100 == 3 {
+		return nil, fmt.Errorf("the receiver redirects to %s: put that address in --sink", humanize.Excerpt(humanize.URL(resp.Header.Get("Location")), maxText))
+	}
+	resp.Body = io.NopCloser(strings.NewReader(humanize.Excerpt(string(body), maxText)))
+	resp.Status = fmt.Sprint(resp.StatusCode, " ", http.StatusText(resp.StatusCode))
+	if after := resp.Header.Get("Retry-After"); after != "" {
+		resp.Header.Set("Retry-After", strconv.Itoa(retryAfter(after, time.Now())))
+	}
+	return resp, nil
+}
+
+// retryAfter returns the seconds of a Retry-After header, from 0 to maxRetryAfter.
+func retryAfter(header string, now time.Time) int {
+	seconds, err := strconv.ParseInt(header, 10, 64)
+	if at, e := http.ParseTime(header); e == nil {
+		seconds, err = at.Unix()-now.Unix(), nil
+	}
+	if err != nil {
+		return 0
+	}
+	return int(min(max(seconds, 0), int64(maxRetryAfter.Seconds())))
 }
 
 // mayBeOld reports whether the last answer may be that of a receiver without version 2.0: it

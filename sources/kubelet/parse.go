@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // option is one option of --source=kubelet:[CONFIG][?OPTIONS].
@@ -133,12 +135,12 @@ func (o *Options) config(source, config string) error {
 		if source == "cadvisor" {
 			example = "http://10.0.0.1:8080"
 		}
-		return fmt.Errorf("%s:%s is not understood; write %[1]s:SCHEME://[HOST][:PORT], for example %[1]s:%[3]s, or nothing", source, config, example)
+		return fmt.Errorf("%s:%s is not understood; write %[1]s:SCHEME://[HOST][:PORT], for example %[1]s:%[3]s, or nothing", source, humanize.URL(config), example)
 	}
 	o.Scheme = u.Scheme
 	if p := u.Port(); p != "" {
 		if o.Port, err = strconv.Atoi(p); err != nil {
-			return fmt.Errorf("%s:%s: parse port: %w", source, config, err)
+			return fmt.Errorf("%s:%s: parse port: %w", source, humanize.URL(config), err)
 		}
 	}
 	if u.Hostname() != "" {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/prometheus/common/model"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // MaxSize is the maximum size of a file in bytes. A ConfigMap holds no more.
@@ -127,7 +129,7 @@ func (p *fileParser) url(n *yaml.Node) {
 	u, err := url.Parse(*to)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		p.addMistake(n, "url %q is no URL of a server: write it as http://HOST:PORT or https://HOST:PORT", *to)
+		p.addMistake(n, "url %q is no URL of a server: write it as http://HOST:PORT or https://HOST:PORT", humanize.URL(*to))
 	case u.User != nil:
 		p.addMistake(n, "url holds a password: put it in a file and name that in basicAuth: passwordFile")
 	case u.RawQuery != "" || u.Fragment != "":

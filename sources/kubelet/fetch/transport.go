@@ -12,6 +12,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // ErrProtocol says that the server's answer is not HTTP/1. The errors of RoundTrip wrap it.
@@ -44,7 +46,7 @@ type server struct {
 // serverOf returns the server that a URL names.
 func serverOf(u *url.URL) (server, error) {
 	if u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return server{}, fmt.Errorf("%q names no server: write http://HOST:PORT or https://HOST:PORT", u.Redacted())
+		return server{}, fmt.Errorf("%q names no server: write http://HOST:PORT or https://HOST:PORT", humanize.URL(u.String()))
 	}
 	host := u.Host
 	if u.Port() == "" { // package net also accepts a service name as port
