@@ -1,7 +1,10 @@
 package app
 
 import (
+	"errors"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/cobra"
 
+	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/sources/kubelet"
 )
@@ -119,6 +123,43 @@ func TestWhoIsAsked(t *testing.T) {
 	f("in a pod, with a list that no cluster has a word on", true, false, "--source=kubelet:?targets=h:1")
 	f("elsewhere", false, false, "--kubeconfig=k")
 	f("elsewhere, with a port", false, true, "--kubeconfig=k", "--secure-port=8443")
+}
+
+// A pod that does not know its name cannot take part in an election, and there may be others like
+// it: what only one replica may do is refused.
+func TestActingNeedsAnIdentity(t *testing.T) {
+	compile := func(inPod bool, env map[string]string, args ...string) error {
+		s, cmd := newServerFlags(), &cobra.Command{Use: "server"}
+		s.addTo(cmd)
+		if err := cmd.ParseFlags(args); err != nil {
+			t.Fatalf("%q: %v", args, err)
+		}
+		_, err := s.compile(inPod, func(name string) string { return env[name] })
+		return err
+	}
+	whole := map[string]string{"POD_NAME": "weir-1", "POD_NAMESPACE": "weir-system", "POD_IP": "10.0.0.1"}
+	for _, flag := range []string{"--autoscalers", "--hpa-events", "--sink=remotewrite:http://prometheus:9090/api/v1/write"} {
+		for missing := range whole {
+			env := maps.Clone(whole)
+			delete(env, missing)
+			var hint *cli.Hint
+			if err := compile(true, env, flag); !errors.As(err, &hint) || !strings.Contains(err.Error(), flag[:6]) || !strings.Contains(hint.Try, "POD_NAME, POD_NAMESPACE and POD_IP") {
+				t.Errorf("%s without %s: got %v, want an error that says what to set", flag, missing, err)
+			}
+		}
+		for says, err := range map[string]error{
+			"with its name":         compile(true, whole, flag),
+			"as the only replica":   compile(true, nil, flag, "--lease="),
+			"on somebody's machine": compile(false, nil, flag, "--kubeconfig=k"),
+		} {
+			if err != nil {
+				t.Errorf("%s %s: %v", flag, says, err)
+			}
+		}
+		if err := compile(true, nil, flag, "--secure-port=0"); err == nil {
+			t.Errorf("%s without a secured server, of which there is no election: no error", flag)
+		}
+	}
 }
 
 func TestInPod(t *testing.T) {

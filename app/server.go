@@ -3,12 +3,14 @@ package app
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/weir-metrics/weir/api/server"
+	"github.com/weir-metrics/weir/app/stageflag"
 	"github.com/weir-metrics/weir/app/version"
 	"github.com/weir-metrics/weir/client/cli"
 )
@@ -88,7 +90,7 @@ func (s *serverFlags) addTo(cmd *cobra.Command) {
 
 // addReplicaFlags adds the flags about several replicas.
 func (s *serverFlags) addReplicaFlags(f *pflag.FlagSet) {
-	f.StringVar(&s.lease, "lease", "weir", "`NAME` of the Lease by which replicas agree on whose numbers all answer with; empty for none. Needs POD_NAME, POD_NAMESPACE and POD_IP in the environment")
+	f.StringVar(&s.lease, "lease", "weir", "`NAME` of the Lease by which replicas agree on whose numbers all answer with; empty if there is only one replica. Needs POD_NAME, POD_NAMESPACE and POD_IP in the environment")
 	f.BoolVar(&s.plan.SharedReads, "share-reads", false, "read each node by one of the replicas, which hands what it read to the others; they know each other by a Lease each. Needs what --lease needs")
 }
 
@@ -121,20 +123,51 @@ func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, er
 	}
 	if err := p.secureWith(s.secure, s.given, inPod); err != nil || p.Secure == nil {
 		p.SharedReads = false // there is no other replica
+		if err == nil && inPod {
+			err = s.checkActing(p)
+		}
 		return p, err
 	}
 	p.Lease = podLease(s.lease, s.secure.SecureServing.BindPort, getenv)
-	const setPod = "Set POD_NAME, POD_NAMESPACE and POD_IP in the environment, from the pod's own fields."
 	switch {
 	case p.Lease == nil && s.lease != "" && s.given("lease"):
 		return nil, cli.Hintf(cli.Usage(errors.New("--lease needs to know which pod this is")), setPod)
 	case p.Lease == nil && p.SharedReads:
 		return nil, cli.Hintf(cli.Usage(errors.New("--share-reads needs --lease, and to know which pod this is")), setPod)
 	}
+	if inPod {
+		if err := s.checkActing(p); err != nil {
+			return nil, err
+		}
+	}
 	if !s.given("listen") {
 		p.Listen = "" // it would not authenticate callers that reach the pod's loopback
 	}
 	return p, nil
+}
+
+const setPod = "Set POD_NAME, POD_NAMESPACE and POD_IP in the environment, from the pod's own fields."
+
+// checkActing returns an error for flags with which only one replica may act, if this pod cannot
+// take part in the election of that replica. With an empty --lease there is only one.
+func (s *serverFlags) checkActing(p *plan) error {
+	if p.Lease != nil || s.lease == "" {
+		return nil
+	}
+	for _, acts := range []struct {
+		flag  string
+		given bool
+	}{
+		{"--autoscalers", p.Autoscalers.Act},
+		{"--hpa-events", p.HPAEvents},
+		{"--sink=remotewrite", slices.ContainsFunc(s.sinks.Stages, func(s stageflag.Stage) bool { return s.Name == "remotewrite" })},
+	} {
+		if acts.given {
+			return cli.Hintf(cli.Usage(fmt.Errorf("%s needs --lease and --secure-port, and to know which pod this is: else every replica would act", acts.flag)),
+				setPod+" If there is never more than one replica, give --lease= instead.")
+		}
+	}
+	return nil
 }
 
 // needsCluster returns the error for a flag without a cluster. reason is a relative clause.
