@@ -89,6 +89,9 @@ type Frame struct {
 	Fresh bool
 	// By is the program that wrote the records after a Begin: "weir v1.2.3".
 	By string
+	// Missing says that a Begin follows a gap: records from this time to Now were not written.
+	// It is zero without a gap.
+	Missing time.Time
 }
 
 // ScaleTarget is a resource with a scale subresource.
@@ -118,6 +121,9 @@ type Options struct {
 	Continues bool
 	// By is the program that writes: "weir v1.2.3".
 	By string
+	// Missing, if not zero, is the time since which records of the run were not written. The next
+	// Begin says so.
+	Missing time.Time
 	// Block is the number of bytes in a block before it is compressed. Default 256 KiB.
 	Block int
 	// Flush is the longest time that a record waits for its block to be written, by the

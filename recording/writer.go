@@ -35,6 +35,7 @@ type Writer struct {
 	err    error
 
 	begun time.Time // time of the last Begin; zero if one is due
+	told  bool      // a Begin has o.Missing, and may not be written yet
 	facts recentFacts
 }
 
@@ -46,6 +47,18 @@ func NewWriter(w io.Writer, o Options) (*Writer, error) {
 		return nil, fmt.Errorf("make a compressor: %w", err)
 	}
 	return &Writer{w: w, o: o.withDefaults(), z: z}, nil
+}
+
+// Missing returns the time since which records are missing at the end of what was written. It is
+// zero if none are.
+func (w *Writer) Missing() time.Time { return w.o.Missing }
+
+// Skip says that records since a time are not written: the next record follows a Begin that says so.
+func (w *Writer) Skip(since time.Time) {
+	if w.o.Missing.IsZero() || w.told {
+		w.o.Missing, w.told = since, false
+	}
+	w.begun = time.Time{}
 }
 
 // Size returns how many bytes were written.
@@ -101,8 +114,13 @@ func (w *Writer) beginIfDue(now time.Time) error {
 	w.codec.reset(w.o.Begin, 0)
 	w.facts, w.begun = recentFacts{}, now
 	f := Frame{Now: now, Fresh: !w.o.Continues, By: w.o.By}
+	if !w.told {
+		f.Missing = w.o.Missing
+	}
 	w.o.Continues = true
-	return w.record(Begin, now, func(c *codec) { c.beginning(&f) })
+	err := w.record(Begin, now, func(c *codec) { c.beginning(&f) })
+	w.told = !w.o.Missing.IsZero()
+	return err
 }
 
 // referTo returns the number by which a record refers to facts: 0 for none, 1 for the
@@ -133,7 +151,7 @@ func (w *Writer) record(kind FrameKind, now time.Time, fill func(*codec)) error 
 	c.end(outer)
 	size := len(c.newNames) + len(c.buf)
 	if size > maxRecord {
-		w.begun = time.Time{} // later records must not refer to the names of this one
+		w.Skip(now) // later records must not refer to the names of this one
 		return fmt.Errorf("record a %v: it has %d bytes, more than the %d that can be read", kind, size, maxRecord)
 	}
 	if len(w.block) > 0 && len(w.block)+size > w.o.Block {
@@ -168,8 +186,14 @@ func (w *Writer) Flush() error {
 	w.block = w.block[:0]
 	n, err := w.w.Write(w.packed)
 	w.size += int64(n)
-	if err != nil {
+	switch {
+	case err != nil:
 		w.err = fmt.Errorf("write a recording: %w", err)
+		if w.o.Missing.IsZero() {
+			w.o.Missing = w.since
+		}
+	case w.told:
+		w.o.Missing, w.told = time.Time{}, false
 	}
 	return w.err
 }
@@ -194,6 +218,7 @@ func (c *codec) beginning(f *Frame) {
 	text(c, 3, &f.By)
 	c.instant(4, &f.Now)
 	c.catalogue(5)
+	c.instant(8, &f.Missing)
 }
 
 // round describes a Round record.

@@ -111,6 +111,9 @@ func cut(ctx context.Context, r *recording.Reader, out io.Writer, from, to recor
 		}
 		if f.Kind == recording.Begin {
 			fresh, by = fresh || f.Fresh && w != nil, f.By
+			if !f.Missing.IsZero() && w != nil {
+				w.Skip(f.Missing)
+			}
 			continue
 		}
 		if from.Given && f.Now.Before(from.Since(first)) {

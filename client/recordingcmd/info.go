@@ -76,6 +76,14 @@ type contents struct {
 	rounds, failedRounds, crossChecks int
 	samples, containers               int
 	broken                            error // the error that ends the file
+	gaps                              []gap
+}
+
+// gap is a time of which records are missing.
+type gap struct{ from, to time.Time }
+
+func (g gap) String() string {
+	return fmt.Sprintf("%s (%s)", g.from.UTC().Format(time.RFC3339), humanize.Duration(g.to.Sub(g.from)))
 }
 
 func readContents(ctx context.Context, r *recording.Reader) (*contents, error) {
@@ -107,6 +115,9 @@ func (c *contents) add(f *recording.Frame) {
 		// If an earlier file has the start of the run, this file has only a part of it.
 		if c.by = f.By; f.Fresh || c.runs == 0 {
 			c.runs++
+		}
+		if !f.Missing.IsZero() {
+			c.gaps = append(c.gaps, gap{f.Missing, f.Now})
 		}
 	case recording.Facts:
 		c.facts++
@@ -180,7 +191,14 @@ func (c *contents) write(out io.Writer, path string, size int64) error {
 	}
 	if c.broken != nil {
 		line("whole", "no: %v", c.broken)
-	} else {
+	}
+	if n := len(c.gaps); n > 0 {
+		from := make([]string, n)
+		for i := range c.gaps {
+			from[i] = c.gaps[i].String()
+		}
+		line("whole", "no: %s, of which nothing was written: from %s", humanize.Count(n, "gap"), humanize.List(from, 5))
+	} else if c.broken == nil {
 		line("whole", "yes")
 	}
 	var p humanize.Page

@@ -25,13 +25,15 @@ type Sink struct {
 
 	mu     sync.Mutex // guards the fields below
 	file   *os.File
-	writer *recording.Writer  // nil while writing fails
-	size   int64              // of file, without the bytes that writer wrote
-	since  time.Time          // of the first round in file
-	failed time.Time          // when writing failed; zero if it did not
-	ran    bool               // this run has written something
-	gone   []metric.SourceKey // sources that were gone while writing failed
-	damage error              // of the existing file, which was set aside
+	writer *recording.Writer // nil while writing fails
+	size   int64             // of file, without the bytes that writer wrote
+	since  time.Time         // of the first round in file
+	failed time.Time         // when writing failed; zero if it did not
+	// missing is the time since which records were not written; zero if none are missing.
+	missing time.Time
+	ran     bool               // this run has written something
+	gone    []metric.SourceKey // sources that were gone while writing failed
+	damage  error              // of the existing file, which was set aside
 }
 
 // Open opens the file. An existing recording is continued after its last complete block. A
@@ -74,7 +76,7 @@ func (s *Sink) open() error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("continue %s: %w", s.o.Path, err), f.Close())
 	}
-	w, err := recording.NewWriter(f, recording.Options{Begin: s.begin, Continues: s.ran, By: s.o.By, Flush: s.o.Flush})
+	w, err := recording.NewWriter(f, recording.Options{Begin: s.begin, Continues: s.ran, Missing: s.missing, By: s.o.By, Flush: s.o.Flush})
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
@@ -223,6 +225,9 @@ func (s *Sink) shift() error {
 func (s *Sink) abandon(now time.Time) {
 	_ = s.close() // it returns the same error
 	s.failed = now
+	if s.missing.IsZero() {
+		s.missing = now
+	}
 }
 
 func (s *Sink) close() error {
@@ -230,6 +235,7 @@ func (s *Sink) close() error {
 		return nil
 	}
 	err := errors.Join(s.writer.Close(), s.file.Close())
+	s.missing = s.writer.Missing()
 	s.writer, s.file = nil, nil
 	return err
 }

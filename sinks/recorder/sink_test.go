@@ -63,6 +63,8 @@ func story(t *testing.T, paths ...string) string {
 				t.Fatalf("%s: %v", path, err)
 			case f.Kind == format.Begin && f.Fresh:
 				words = append(words, "run")
+			case f.Kind == format.Begin && !f.Missing.IsZero():
+				words = append(words, fmt.Sprintf("gap(%v-%v)", f.Missing.Sub(began), f.Now.Sub(began)))
 			case f.Kind == format.Gone:
 				words = append(words, "gone")
 			case f.Kind == format.Round:
@@ -188,7 +190,7 @@ func TestWritingIsTriedAgain(t *testing.T) {
 		t.Errorf("a minute later: %v", err)
 	}
 	closed(t, s)
-	expect(t, story(t, path), "gone 8")
+	expect(t, story(t, path), "gap(1m0s-2m0s) gone 8")
 }
 
 // A file that a power failure has damaged is kept, and a new one is begun.
