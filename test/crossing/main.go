@@ -1,27 +1,30 @@
 //go:build linux
 
-// Command crossing measures on a live node how soon an agent decides after a memory threshold was
-// crossed. It fills memory itself, in one process, because processes that are started in between
-// would change what is measured. It needs an agent in mode observe.
+// Command crossing measures on a node what follows when a pod fills memory past a threshold: the
+// decision of whoever evicts or kills, the signal that it sends, and the memory coming back. It
+// runs on the node, outside any pod. The pod runs test/cluster/workload, which fills memory when it
+// is asked to, and nothing else is started meanwhile. The answer is a line of JSON.
 //
-//	crossing --below 300 --rate 20 --runs 20 --node n1 --cgroup /sys/fs/cgroup/kubepods.slice
+//	crossing --below 1200 --rate 20 --url http://10.65.1.7:8080 --pid 812 --agent http://127.0.0.1:8087 --node n1 --pod latency/hog-1
+//	crossing --below 1200 --rate 0 --signal memAvailable --url http://10.65.1.8:8080 --pid 901 --journal earlyoom --match 'low memory'
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log"
-	"math/rand"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
+	"regexp"
 	"slices"
 	"strconv"
-	"sync/atomic"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -31,228 +34,340 @@ import (
 )
 
 const (
-	mib      = 1 << 20
-	pageSize = 4096
-	// pollInterval is the time between two looks at what is available.
-	pollInterval = 10 * time.Millisecond
+	mib = 1 << 20
+	// sampleInterval is the time between two looks at what is available.
+	sampleInterval = 4 * time.Millisecond
+	tracing        = "/sys/kernel/tracing"
 )
 
 var (
-	below  = flag.Int64("below", 0, "the threshold of memory.available, in MiB; the agent must have it")
-	rate   = flag.Float64("rate", 20, "MiB to fill in a second; 0 means as fast as possible")
-	runs   = flag.Int("runs", 20, "number of crossings")
-	lead   = flag.Int64("lead", 80, "where a run begins, in MiB above the threshold; the rest is filled before the first")
-	depth  = flag.Int64("depth", 60, "where a run ends, in MiB below the threshold; more than is left ends in an OOM kill")
-	wait   = flag.Duration("wait", 13*time.Second, "time after a crossing in which the agent must decide")
-	server = flag.String("agent", "http://127.0.0.1:8087", "address of the agent")
-	node   = flag.String("node", "", "name of the node")
-	cgroup = flag.String("cgroup", "", "cgroup to join, so that this process counts as a pod; empty means none")
-	pid    = flag.Int("pid", 0, "process of the agent, whose processor time is measured near the threshold; 0 means none")
+	below   = flag.Int64("below", 0, "the threshold, in MiB; whoever acts must have it")
+	signal  = flag.String("signal", "available", "what is compared with it: available (the kubelet's memory.available) or memAvailable (of /proc/meminfo)")
+	rate    = flag.Int64("rate", 20, "MiB to fill in a second; 0 means as fast as possible")
+	lead    = flag.Int64("lead", 40, "where the fill begins, in MiB above the threshold; the pod takes the rest before")
+	depth   = flag.Int64("depth", 250, "where the fill ends, in MiB below the threshold")
+	wait    = flag.Duration("wait", 40*time.Second, "time after the crossing until the run ends without a signal")
+	url     = flag.String("url", "", "address of the pod")
+	pid     = flag.Int("pid", 0, "process of the pod")
+	agent   = flag.String("agent", "", "address of the agent that acts; its report has the decision")
+	node    = flag.String("node", "", "name of the node in the report")
+	pod     = flag.String("pod", "", "namespace and name of the pod in the report")
+	journal = flag.String("journal", "", "unit that acts, if no agent does; its log has the decision")
+	match   = flag.String("match", "", "regular expression for the line of the decision")
 )
 
-// result is one run. It is printed as a line of JSON.
-type result struct {
-	Run int `json:"run"`
-	// DelayMs is the time from the poll that saw the crossing to the agent's decision. The crossing was
-	// up to a poll earlier. Missed is set if there was no decision.
-	DelayMs float64 `json:"delayMs"`
-	Missed  bool    `json:"missed,omitempty"`
-	// OverMiB is how far memory was below the threshold at the first poll after the decision.
-	OverMiB int64 `json:"overMiB"`
-	// FillMiBs is the rate that was reached. SlowestPollMs is the longest time between two polls.
-	FillMiBs, SlowestPollMs float64
-	WokenBy                 string `json:"wokenBy"`
+// Result is one run. Times are milliseconds after the last sample before the crossing, so the
+// crossing was up to a sample later. Zero means never.
+type Result struct {
+	DecisionMs, SignalMs, KillMs, BackMs float64 // SignalMs is of SIGTERM or SIGKILL, whichever came first
+	// ReadMs is how long an agent read and computed before the decision, of DecisionMs.
+	ReadMs float64
+	// DecisionMiB is how far memory was below the threshold at the decision, and LowestMiB until it was
+	// back.
+	DecisionMiB, LowestMiB int64
+	FillMiBs               float64 // from the beginning of the fill to the crossing
+	SlowestSampleMs        float64
+	KernelOOM              bool // the kernel's OOM killer acted
+}
+
+type sample struct {
+	at        time.Time
+	available int64
 }
 
 func main() {
 	flag.Parse()
-	if *below <= 0 || *node == "" {
-		log.Fatal("give --below and --node")
+	if *below <= 0 || *url == "" || *pid == 0 || (*agent == "") == (*journal == "") {
+		log.Fatal("give --below, --url, --pid and one of --agent and --journal")
 	}
-	if *cgroup != "" {
-		if err := os.WriteFile(filepath.Join(*cgroup, "cgroup.procs"), []byte("0"), 0); err != nil {
-			log.Fatal("join the cgroup: ", err)
-		}
+	if err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE); err != nil {
+		log.Fatal("lock memory: ", err)
 	}
+	r, err := measure()
+	if err != nil {
+		log.Fatal(err)
+	}
+	line, _ := json.Marshal(r) // it can always be marshalled
+	fmt.Println(string(line))
+}
+
+func measure() (*Result, error) {
 	meminfo, err := os.Open("/proc/meminfo")
 	if err != nil {
-		log.Fatal(err)
+		return nil, err
 	}
-	ballast := fill(available(meminfo)-(*below+*lead)*mib, 0, nil)
-	time.Sleep(5 * time.Second) // the agent sees it
-	if *pid != 0 {
-		before, began := processorTime(*pid), time.Now()
-		time.Sleep(20 * time.Second)
-		fmt.Printf("{\"agentProcessorPercent\":%.3f}\n", 100*float64(processorTime(*pid)-before)/float64(time.Since(began)))
+	defer meminfo.Close()
+	threshold := *below * mib
+	if err := calibrate(meminfo); err != nil {
+		return nil, err
 	}
-	var all []result
-	for i := range *runs {
-		r := measure(meminfo)
-		r.Run = i + 1
-		line, _ := json.Marshal(r)
-		fmt.Println(string(line))
-		all = append(all, r)
-	}
-	free(ballast)
-	summarize(all)
-}
-
-// measure crosses the threshold once, at a random time.
-func measure(meminfo *os.File) (r result) {
-	for state := string(document.InForce); state != string(document.NotMet) && state != ""; time.Sleep(time.Second) {
-		state, _ = ask() // the agent may not yet have seen the end of the last run
-	}
-	time.Sleep(time.Duration(rand.Int63n(int64(10 * time.Second))))
-	type sample struct {
-		at        time.Time
-		available int64
-	}
-	var samples []sample
-	var crossed time.Time
-	var stop atomic.Bool
-	filled := make(chan []byte, 1)
-	before, began := available(meminfo), time.Now()
-	var took atomic.Int64
-	go func() {
-		b := fill(before-(*below-*depth)*mib, *rate, &stop)
-		took.Store(int64(time.Since(began)))
-		filled <- b
-	}()
-	for last := began; crossed.IsZero() && time.Since(began) < 2*time.Minute || !crossed.IsZero() && time.Since(crossed) < *wait; time.Sleep(pollInterval) {
-		s := sample{time.Now(), available(meminfo)}
-		r.SlowestPollMs = max(r.SlowestPollMs, ms(s.at.Sub(last)))
-		last = s.at
-		samples = append(samples, s)
-		if crossed.IsZero() && s.available < *below*mib {
-			crossed = s.at
-		}
-		if !crossed.IsZero() && len(samples)%50 == 0 { // the answer has the time of the decision
-			if state, since := ask(); state != string(document.NotMet) && !since.IsZero() {
-				r.DelayMs = ms(since.Sub(crossed))
-				if i := slices.IndexFunc(samples, func(s sample) bool { return !s.at.Before(since) }); i >= 0 {
-					r.OverMiB = *below - samples[i].available/mib
-				}
-				r.WokenBy = wokenBy
-				break
-			}
-		}
-	}
-	r.Missed = r.WokenBy == ""
-	stop.Store(true)
-	b := <-filled
-	r.FillMiBs = float64(len(b)/mib) / time.Duration(took.Load()).Seconds()
-	free(b)
-	return r
-}
-
-// wokenBy is what woke the agent at the last ask.
-var wokenBy string
-
-// ask returns the state of the first threshold of memory.available, and the time since which it is
-// met. The state is empty if the agent does not answer.
-func ask() (state string, since time.Time) {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, *server+"/apis/weir.dev/v1alpha1/nodes/"+*node+"/eviction", nil)
-	var answer *http.Response
-	if err == nil {
-		answer, err = http.DefaultClient.Do(request)
-	}
+	now, err := available(meminfo)
 	if err != nil {
-		log.Print(err)
-		return "", since
+		return nil, err
+	}
+	ballast := now - threshold - *lead*mib
+	if ballast <= 0 {
+		return nil, fmt.Errorf("%d MiB are available: choose a smaller --below or --lead", now/mib)
+	}
+	if err := hold(ballast, 0); err != nil {
+		return nil, fmt.Errorf("have the pod fill memory: %w", err)
+	}
+	time.Sleep(2 * time.Second) // whoever acts sees it
+	if err := startTrace(); err != nil {
+		return nil, fmt.Errorf("trace signals: %w", err)
+	}
+	if err := calibrate(meminfo); err != nil {
+		return nil, err
+	}
+	// What is available now has changed a little.
+	if now, err = available(meminfo); err != nil {
+		return nil, err
+	}
+	go func() { _ = hold(ballast+now-threshold+*depth*mib, *rate*mib) }() // the pod ends before it answers
+	r := &Result{}
+	samples, crossed, err := watch(meminfo, threshold, r)
+	if err != nil {
+		return nil, err
+	}
+	before := samples[crossed-1].at
+	after := func(t time.Time) float64 { return ms(t.Sub(before)) }
+	r.FillMiBs = float64(samples[0].available-samples[crossed].available) / mib / samples[crossed].at.Sub(samples[0].at).Seconds()
+	signals, err := traced()
+	if err != nil {
+		return nil, err
+	}
+	_ = unix.Kill(*pid, unix.SIGKILL) // a node that thrashes could not answer
+	decided, read, err := decision(before)
+	if err != nil {
+		return nil, err
+	}
+	if !decided.IsZero() {
+		r.DecisionMs, r.ReadMs = after(decided), 1000*read
+	}
+	for _, s := range signals {
+		switch {
+		case s.name == "mark_victim":
+			r.KernelOOM = true
+			continue
+		case r.SignalMs == 0:
+			r.SignalMs = after(s.at)
+		}
+		if s.number == int(unix.SIGKILL) && r.KillMs == 0 {
+			r.KillMs = after(s.at)
+		}
+	}
+	for _, s := range samples[crossed:] {
+		if r.BackMs != 0 {
+			break
+		}
+		if !decided.IsZero() && s.at.Before(decided) {
+			r.DecisionMiB = max(r.DecisionMiB, (threshold-s.available)/mib)
+		}
+		r.LowestMiB = max(r.LowestMiB, (threshold-s.available)/mib)
+		if r.SignalMs != 0 && after(s.at) > r.SignalMs && s.available >= threshold {
+			r.BackMs = after(s.at)
+		}
+	}
+	return r, nil
+}
+
+// watch looks at what is available until the pod has ended and memory is back, or nobody acted. It
+// returns the index of the first sample below the threshold.
+func watch(meminfo *os.File, threshold int64, r *Result) (samples []sample, crossed int, err error) {
+	for ; ; time.Sleep(sampleInterval) {
+		n, err := available(meminfo)
+		if err != nil {
+			return nil, 0, err
+		}
+		s := sample{time.Now(), n}
+		if len(samples) > 0 {
+			r.SlowestSampleMs = max(r.SlowestSampleMs, ms(s.at.Sub(samples[len(samples)-1].at)))
+		}
+		samples = append(samples, s)
+		switch {
+		case crossed == 0 && n < threshold:
+			crossed = len(samples) - 1
+			if crossed == 0 {
+				return nil, 0, errors.New("memory was below the threshold before the fill began")
+			}
+		case crossed == 0 && s.at.Sub(samples[0].at) > 2*time.Minute:
+			return nil, 0, errors.New("memory was not filled")
+		case crossed != 0 && n >= threshold && unix.Kill(*pid, 0) != nil:
+			return samples, crossed, nil
+		case crossed != 0 && s.at.Sub(samples[crossed].at) > *wait:
+			return samples, crossed, nil
+		}
+	}
+}
+
+// hold makes the pod have this many bytes, at a rate in bytes a second if it is not 0.
+func hold(bytes, perSecond int64) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	_, err := get(ctx, fmt.Sprintf("%s/hold?bytes=%d&rate=%d", *url, bytes, perSecond))
+	return err
+}
+
+func get(ctx context.Context, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
 	}
 	defer answer.Body.Close()
-	var report document.EvictionReport
-	if err := json.NewDecoder(answer.Body).Decode(&report); err != nil {
-		log.Print(err)
-		return "", since
+	body, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", answer.Status, body)
 	}
-	wokenBy = report.WokenBy
-	for _, s := range report.Signals {
-		if s.Name == "memory.available" && len(s.Thresholds) > 0 {
-			return string(s.Thresholds[0].State), s.Thresholds[0].Since
-		}
-	}
-	return "", since
+	return body, err
 }
 
-// fill uses memory, at most perSecond MiB in a second, until it has size bytes or stop is set.
-func fill(size int64, perSecond float64, stop *atomic.Bool) []byte {
-	if size <= 0 {
-		log.Fatal("memory is already below where a run begins: choose a smaller --below or --lead")
+// decision returns when the pod was decided on, zero if it was not, and how many seconds an agent
+// read before.
+func decision(since time.Time) (at time.Time, read float64, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if *journal != "" {
+		wanted, err := regexp.Compile(*match)
+		if err != nil {
+			return at, 0, err
+		}
+		out, err := exec.CommandContext(ctx, "journalctl", "--no-pager", "--unit="+*journal, "--output=short-unix",
+			fmt.Sprintf("--since=@%d", since.Unix())).Output()
+		if err != nil {
+			return at, 0, fmt.Errorf("read the log of %s: %w", *journal, err)
+		}
+		for line := range strings.Lines(string(out)) {
+			stamp, text, _ := strings.Cut(line, " ")
+			seconds, err := strconv.ParseFloat(stamp, 64)
+			at := time.UnixMicro(int64(seconds * 1e6))
+			if err == nil && at.After(since) && wanted.MatchString(text) {
+				return at, 0, nil
+			}
+		}
+		return at, 0, nil
 	}
-	b, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	for { // an agent reports an action when the pod is gone
+		body, err := get(ctx, *agent+"/apis/weir.dev/v1alpha1/nodes/"+*node+"/eviction")
+		if err != nil {
+			return at, 0, fmt.Errorf("ask the agent: %w", err)
+		}
+		var report document.EvictionReport
+		if err := json.Unmarshal(body, &report); err != nil {
+			return at, 0, fmt.Errorf("read the agent's report: %w", err)
+		}
+		if i := slices.IndexFunc(report.Actions, func(a document.Action) bool { return a.Pod == *pod && a.Result == "Killed" }); i >= 0 {
+			return report.Actions[i].At, report.Actions[i].DecidedAfterSeconds, nil
+		}
+		select {
+		case <-ctx.Done():
+			return at, 0, nil
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// startTrace has the kernel record the signals to the pod's process, and the OOM killer's victims.
+func startTrace() error {
+	if err := unix.Mount("tracefs", tracing, "tracefs", 0, ""); err != nil && !errors.Is(err, unix.EBUSY) {
+		return err
+	}
+	for _, setting := range [][2]string{
+		{"trace_clock", "mono"},
+		{"events/signal/signal_generate/filter", fmt.Sprintf("pid == %d && (sig == %d || sig == %d)", *pid, unix.SIGTERM, unix.SIGKILL)},
+		{"events/signal/signal_generate/enable", "1"},
+		{"events/oom/mark_victim/enable", "1"},
+		{"trace", ""},
+	} {
+		if err := os.WriteFile(filepath.Join(tracing, setting[0]), []byte(setting[1]), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// event is a line of the trace.
+type event struct {
+	at     time.Time
+	name   string // signal_generate or mark_victim
+	number int    // of the signal
+}
+
+var eventLine = regexp.MustCompile(` (\d+\.\d+): (signal_generate|mark_victim): (?:sig=(\d+))?`)
+
+// traced returns what the kernel has recorded.
+func traced() (all []event, err error) {
+	b, err := os.ReadFile(filepath.Join(tracing, "trace"))
 	if err != nil {
-		log.Fatal(err)
+		return nil, err
 	}
-	runtime.LockOSThread() // a page fault that waits must not delay the polls
-	defer runtime.UnlockOSThread()
-	began := time.Now()
-	for i := 0; i < len(b) && (stop == nil || !stop.Load()); i += pageSize {
-		b[i] = 1
-		if perSecond > 0 && i%(mib/4) == 0 {
-			time.Sleep(time.Until(began.Add(time.Duration(float64(i) / (perSecond * mib) * float64(time.Second)))))
+	var mono unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono); err != nil {
+		return nil, err
+	}
+	boot := time.Now().Add(-time.Duration(mono.Nano()))
+	for _, m := range eventLine.FindAllStringSubmatch(string(b), -1) {
+		seconds, err := strconv.ParseFloat(m[1], 64)
+		if err != nil {
+			return nil, err
 		}
+		number, _ := strconv.Atoi(m[3]) // absent for a victim
+		all = append(all, event{boot.Add(time.Duration(seconds * 1e9)), m[2], number})
 	}
-	return b
+	return all, nil
 }
 
-func free(b []byte) {
-	if err := unix.Munmap(b); err != nil {
-		log.Fatal(err)
+var (
+	buffer [8192]byte
+	// offset is what memory.available is more than the quick read of it.
+	offset int64
+)
+
+// calibrate reads memory.available as the kubelet does, which takes longer, and sets offset.
+func calibrate(meminfo *os.File) error {
+	if *signal != "available" {
+		return nil
 	}
+	b, err := os.ReadFile("/sys/fs/cgroup/memory.stat")
+	if err != nil {
+		return err
+	}
+	offset = 0
+	quick, err := available(meminfo)
+	if err != nil {
+		return err
+	}
+	stat := numbers(b)
+	offset = total - (stat["anon"] + stat["file"] - stat["inactive_file"]) - quick
+	return nil
 }
 
-var buffer [8192]byte
+// total is the node's memory, as of the last call of available.
+var total int64
 
-// available returns what the kubelet calls memory.available, in bytes, from meminfo.
-func available(meminfo *os.File) int64 {
+// available returns the signal, in bytes.
+func available(meminfo *os.File) (int64, error) {
 	n, err := unix.Pread(int(meminfo.Fd()), buffer[:], 0)
 	if err != nil {
-		log.Fatal(err)
+		return 0, err
 	}
-	f := map[string]int64{}
-	for name, value := range cgroupfs.Pairs(buffer[:n]) {
-		f[string(name)] = int64(value)
+	f := numbers(buffer[:n])
+	total = f["MemTotal"]
+	if *signal == "memAvailable" {
+		return f["MemAvailable"], nil
 	}
-	return f["MemTotal"] - (f["AnonPages"] + f["Cached"] + f["Buffers"] - f["Inactive(file)"])
+	return total - (f["AnonPages"] + f["Cached"] + f["Buffers"] - f["Inactive(file)"]) + offset, nil
 }
 
-// processorTime returns the processor time of all threads of a process.
-func processorTime(pid int) (sum time.Duration) {
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
-	if err != nil {
-		log.Fatal(err)
+func numbers(b []byte) map[string]int64 {
+	all := map[string]int64{}
+	for name, value := range cgroupfs.Pairs(b) {
+		all[string(name)] = int64(value)
 	}
-	for _, name := range files {
-		if b, err := os.ReadFile(name); err == nil {
-			ns, _ := strconv.ParseInt(string(bytes.Fields(b)[0]), 10, 64)
-			sum += time.Duration(ns)
-		}
-	}
-	return sum
+	return all
 }
 
-// summarize prints the last line: the distribution of the delays.
-func summarize(all []result) {
-	var delays []float64
-	var over int64
-	missed := 0
-	for _, r := range all {
-		if r.Missed {
-			missed++
-			continue
-		}
-		delays, over = append(delays, r.DelayMs), max(over, r.OverMiB)
-	}
-	if len(delays) == 0 {
-		fmt.Printf("{\"runs\":%d,\"missed\":%d}\n", len(all), missed)
-		return
-	}
-	slices.Sort(delays)
-	fmt.Printf("{\"rate\":%v,\"runs\":%d,\"missed\":%d,\"medianMs\":%.1f,\"p99Ms\":%.1f,\"mostOverMiB\":%d}\n",
-		*rate, len(all), missed, delays[len(delays)/2], delays[(len(delays)*99-1)/100], over)
-}
-
-func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -13,5 +13,8 @@
 // their usage would change the results. For the same reason, no two tests of
 // this package run at the same time.
 //
+// With -node=v2 the node is a virtual machine with cgroup version 2. TestFrozen,
+// TestLatency and TestPackages need one.
+//
 // The tests need root and the build tag e2e; make e2e runs them.
 package node

@@ -5,6 +5,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // memory is anonymous memory. Every page is written to, so that it is resident.
@@ -17,8 +18,9 @@ type memory struct {
 }
 
 // hold makes the memory n bytes large. If n is larger than the present size,
-// the existing memory remains, so that usage rises without a dip.
-func (m *memory) hold(n size) error {
+// the existing memory remains, so that usage rises without a dip. perSecond is
+// how many bytes are added in a second at most; 0 means any number.
+func (m *memory) hold(n, perSecond size) error {
 	m.changing.Lock()
 	defer m.changing.Unlock()
 	have := m.size()
@@ -33,8 +35,12 @@ func (m *memory) hold(n size) error {
 	if err != nil {
 		return fmt.Errorf("hold %d bytes of memory: %w", n, err)
 	}
+	began := time.Now()
 	for i := 0; i < len(data); i += os.Getpagesize() {
 		data[i] = byte(i>>12) | 1 // a page that is not written to may not be resident
+		if perSecond > 0 && i%(256<<10) == 0 {
+			time.Sleep(time.Until(began.Add(time.Duration(float64(i) / float64(perSecond) * float64(time.Second)))))
+		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

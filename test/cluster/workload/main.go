@@ -130,7 +130,7 @@ func (l *load) carry(ctx context.Context, d time.Duration) error {
 	}
 	var m memory
 	defer m.release()
-	if err := m.hold(l.bytes); err != nil {
+	if err := m.hold(l.bytes, 0); err != nil {
 		return err
 	}
 	newBurner(l.millicores).run(ctx)

@@ -250,7 +250,7 @@ func TestReapTakesWhatOthersLeft(t *testing.T) {
 func TestAllocatedMemoryIsResident(t *testing.T) {
 	var m memory
 	before := resident(t)
-	if err := m.hold(32 << 20); err != nil {
+	if err := m.hold(32<<20, 0); err != nil {
 		t.Fatal(err)
 	}
 	if got := resident(t) - before; got < 31<<20 {
@@ -259,16 +259,16 @@ func TestAllocatedMemoryIsResident(t *testing.T) {
 	if got := m.size(); got != 32<<20 {
 		t.Errorf("holds %d, want 32Mi", got)
 	}
-	if err := m.hold(40 << 20); err != nil {
+	if err := m.hold(40<<20, 0); err != nil {
 		t.Fatal(err)
 	}
 	if got := len(m.data); got != 2 || m.size() != 40<<20 {
 		t.Errorf("grown to 40Mi it holds %d in %d pieces, want 40Mi in 2: what was held stays", m.size(), got)
 	}
-	if err := m.hold(16 << 20); err != nil || m.size() != 16<<20 {
+	if err := m.hold(16<<20, 0); err != nil || m.size() != 16<<20 {
 		t.Errorf("shrunk it holds %d (%v), want 16Mi", m.size(), err)
 	}
-	if err := m.hold(1 << 62); err == nil || !strings.Contains(err.Error(), "hold 4611686018427387904 bytes") {
+	if err := m.hold(1<<62, 0); err == nil || !strings.Contains(err.Error(), "hold 4611686018427387904 bytes") {
 		t.Errorf("holding 2^62 bytes: %v, want an error", err)
 	}
 	m.release()

@@ -40,7 +40,7 @@ func (c command) serve() func(context.Context) error {
 		fmt.Fprintf(c.stdout, "workload serves on http://%s\n", listener.Addr())
 		s := &server{burner: newBurner(l.millicores), base: l.millicores, exits: make(chan int, 1)}
 		defer s.memory.release()
-		if err := s.memory.hold(l.bytes); err != nil {
+		if err := s.memory.hold(l.bytes, 0); err != nil {
 			listener.Close()
 			return err
 		}
@@ -137,14 +137,21 @@ func (s *server) stopRevert() {
 	}
 }
 
-// serveHold changes how much memory is allocated.
+// serveHold changes how much memory is allocated, at a rate in bytes a second if
+// it is given one.
 func (s *server) serveHold(w http.ResponseWriter, r *http.Request) {
-	var n size
+	var n, rate size
 	if err := n.Set(r.FormValue("bytes")); err != nil {
 		http.Error(w, "bytes: "+err.Error(), http.StatusBadRequest)
 		return
 	}
-	if err := s.memory.hold(n); err != nil {
+	if v := r.FormValue("rate"); v != "" {
+		if err := rate.Set(v); err != nil {
+			http.Error(w, "rate: "+err.Error(), http.StatusBadRequest)
+			return
+		}
+	}
+	if err := s.memory.hold(n, rate); err != nil {
 		http.Error(w, err.Error(), http.StatusInsufficientStorage)
 		return
 	}
