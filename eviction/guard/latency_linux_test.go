@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -27,6 +28,8 @@ import (
 )
 
 const crossings = 200
+
+var most = flag.Duration("most", 10*time.Millisecond, "how long half of the decisions may take; an emulated machine needs more")
 
 // TestFromCrossingToDecision lets a process grow past a threshold two hundred times, in a memory
 // cgroup that represents a node of 64 MiB. Each time the whole machine is read, and the decision
@@ -55,7 +58,7 @@ func TestFromCrossingToDecision(t *testing.T) {
 		s.Pods = append(s.Pods, stats.PodStats{PodRef: stats.PodReference{Namespace: "web", Name: "hog", UID: "uid-hog"}, Memory: s.Node.Memory})
 		return s, nil
 	}
-	usage, err := os.Open(filepath.Join(dir, "memory.usage_in_bytes"))
+	usage, err := os.Open(filepath.Join(dir, memoryload.Version().MemoryUsage))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,14 +122,14 @@ func TestFromCrossingToDecision(t *testing.T) {
 	polls := testutil.ToFloat64(g.metrics.polls)
 	t.Logf("%.0f polls in %s", polls, time.Since(began).Round(time.Millisecond))
 	t.Logf("%d crossings: to the decision p50 %s p99 %s, of which from the notice on p50 %s p99 %s", crossings, p50, p99, reads[crossings/2], reads[crossings*99/100])
-	if most := 10 * time.Millisecond; p50 > most {
-		t.Errorf("p50 is %s, want %s at most", p50, most)
+	if p50 > *most {
+		t.Errorf("p50 is %s, want %s at most", p50, *most)
 	}
 }
 
 // memoryOf returns the usage of a cgroup as the memory of a node with that capacity.
 func memoryOf(t *testing.T, dir string, capacity uint64) *stats.MemoryStats {
-	b, err := os.ReadFile(filepath.Join(dir, "memory.usage_in_bytes"))
+	b, err := os.ReadFile(filepath.Join(dir, memoryload.Version().MemoryUsage))
 	if err != nil {
 		t.Error(err)
 		return nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/eviction/notify"
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 	"github.com/weir-metrics/weir/test/memoryload"
 
 	"golang.org/x/sys/unix"
@@ -50,8 +51,11 @@ func TestTriggerOnTheKernel(t *testing.T) {
 // that time as a stall of memory.
 func TestTriggerOfMemory(t *testing.T) {
 	dir, mem := pressured(t), memoryload.MemoryCgroup(t)
-	if err := os.WriteFile(filepath.Join(mem, "memory.limit_in_bytes"), []byte("12582912"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(mem, memoryload.Version().MemoryLimit), []byte("12582912"), 0o644); err != nil {
 		t.Fatal(err)
+	}
+	if memoryload.Version() == cgroupfs.V2 {
+		dir = mem // a process is in one cgroup
 	}
 	w := memoryload.Start(t, mem, dir)
 	n, notices := listen(t, notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond})

@@ -30,9 +30,9 @@ func TestCAdvisorEqualsKernel(t *testing.T) {
 	b := startBurner(t, nil, dirs...)
 	b.do("burn 30ms")
 	h := newHost(t, Options{Node: "n1", Prefixes: []string{"/" + name}})
-	before := mustReadUint(t, dirs[0], "cpuacct.usage")
+	before := kernelCPUTime(t, dirs[0])
 	all := readCAdvisor(t, h)
-	after := mustReadUint(t, dirs[0], "cpuacct.usage")
+	after := kernelCPUTime(t, dirs[0])
 	c := all["/"+name]
 	if c == nil || len(all) != 2 {
 		t.Fatalf("got %d cgroups, want / and /%s", len(all), name)
@@ -41,15 +41,20 @@ func TestCAdvisorEqualsKernel(t *testing.T) {
 	if got := s.Cpu.Usage.Total; got < before || got > after {
 		t.Errorf("CPU time = %d, want between %d and %d", got, before, after)
 	}
-	for what, pair := range map[string][2]uint64{
-		"memory":      {s.Memory.Usage, mustReadUint(t, dirs[2], "memory.usage_in_bytes")},
-		"peak memory": {s.Memory.MaxUsage, mustReadUint(t, dirs[2], "memory.max_usage_in_bytes")},
-		"kernel":      {s.Memory.KernelUsage, mustReadUint(t, dirs[2], "memory.kmem.usage_in_bytes")},
-		"threads":     {s.Processes.ThreadsCurrent, mustReadUint(t, dirs[3], "pids.current")},
-		"shares":      {c.Spec.Cpu.Limit, mustReadUint(t, dirs[1], "cpu.shares")},
-		"period":      {c.Spec.Cpu.Period, mustReadUint(t, dirs[1], "cpu.cfs_period_us")},
-		"processes":   {s.Processes.ProcessCount, 1},
-	} {
+	pairs := map[string][2]uint64{
+		"memory":    {s.Memory.Usage, mustReadUint(t, dirs[2], version().MemoryUsage)},
+		"threads":   {s.Processes.ThreadsCurrent, mustReadUint(t, dirs[3], "pids.current")},
+		"processes": {s.Processes.ProcessCount, 1},
+	}
+	if version2Mounted() {
+		pairs["peak memory"] = [2]uint64{s.Memory.MaxUsage, mustReadUint(t, dirs[2], "memory.peak")}
+	} else {
+		pairs["peak memory"] = [2]uint64{s.Memory.MaxUsage, mustReadUint(t, dirs[2], "memory.max_usage_in_bytes")}
+		pairs["kernel"] = [2]uint64{s.Memory.KernelUsage, mustReadUint(t, dirs[2], "memory.kmem.usage_in_bytes")}
+		pairs["shares"] = [2]uint64{c.Spec.Cpu.Limit, mustReadUint(t, dirs[1], "cpu.shares")}
+		pairs["period"] = [2]uint64{c.Spec.Cpu.Period, mustReadUint(t, dirs[1], "cpu.cfs_period_us")}
+	}
+	for what, pair := range pairs {
 		if pair[0] != pair[1] {
 			t.Errorf("%s = %d, the kernel has %d", what, pair[0], pair[1])
 		}

@@ -75,12 +75,12 @@ func TestReadEqualsKernelCounter(t *testing.T) {
 	for round := range 3 {
 		before := map[string]uint64{}
 		for _, dir := range []string{outer[0], inner[0]} {
-			before[dir] = mustReadUint(t, dir, "cpuacct.usage")
+			before[dir] = kernelCPUTime(t, dir)
 		}
 		got := read(t, h)
 		for dir, path := range map[string]string{outer[0]: "/" + name, inner[0]: "/" + name + "/nested"} {
 			s := find(got, path)
-			checkUsage(t, s, before[dir], mustReadUint(t, dir, "cpuacct.usage"), (round+1)*30e6)
+			checkUsage(t, s, before[dir], kernelCPUTime(t, dir), (round+1)*30e6)
 			if want := (metric.Entity{Kind: metric.System, Node: "n1", Name: path}); s.Entity != want {
 				t.Errorf("entity = %+v, want %+v", s.Entity, want)
 			}
@@ -102,7 +102,7 @@ func TestReadEqualsKernelCounter(t *testing.T) {
 	// The kernel may charge the process's memory to this cgroup or to another one, so the test
 	// compares with the kernel's own figure.
 	s := find(read(t, h), "/"+name+"/nested")
-	if got, want := value(t, s, metric.MemoryUsage), float64(mustReadUint(t, inner[2], "memory.usage_in_bytes")); got != want {
+	if got, want := value(t, s, metric.MemoryUsage), float64(mustReadUint(t, inner[2], version().MemoryUsage)); got != want {
 		t.Errorf("memory/usage = %.0f, want %.0f", got, want)
 	}
 }
@@ -133,7 +133,7 @@ func TestReadIsFreshUnderLoad(t *testing.T) {
 		at    time.Time
 	}
 	hand := func() observation {
-		c, err := readCPUTime(dir, false)
+		c, err := readCPUTime(dir, version2Mounted())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,6 +198,9 @@ func TestReadSeesCgroupsComeAndGo(t *testing.T) {
 	if again := find(read(t, h), "/"+name+"/a/b").Instance; again.Inode == first.Inode {
 		t.Errorf("made again, inode = %d as before, want another", again.Inode)
 	}
+	if version2Mounted() {
+		return // there is only one hierarchy
+	}
 	// A cgroup that is only in another hierarchy has no CPU time, instead of zero.
 	memory := cgroupRoot(t, "memory")
 	makeCgroup(t, name+"/m", memory...)
@@ -212,13 +215,22 @@ func TestLimits(t *testing.T) {
 	roots := cgroupRoot(t, "cpu", "memory", "pids")
 	name := testName(t)
 	dirs := makeCgroup(t, name, roots...)
-	for file, v := range map[string]string{
+	files := map[string]string{
 		dirs[0] + "/cpu.cfs_period_us":           "50000",
 		dirs[0] + "/cpu.cfs_quota_us":            "75000",
 		dirs[1] + "/memory.limit_in_bytes":       "67108864",
 		dirs[1] + "/memory.memsw.limit_in_bytes": "100663296",
 		dirs[2] + "/pids.max":                    "17",
-	} {
+	}
+	if version2Mounted() {
+		files = map[string]string{
+			dirs[0] + "/cpu.max":         "75000 50000",
+			dirs[1] + "/memory.max":      "67108864",
+			dirs[1] + "/memory.swap.max": "33554432",
+			dirs[2] + "/pids.max":        "17",
+		}
+	}
+	for file, v := range files {
 		if err := os.WriteFile(file, []byte(v), 0); err != nil {
 			t.Skipf("cannot set a limit: %v", err)
 		}

@@ -20,6 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-metrics/weir/metric"
+
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
 // roleEnv is an environment variable that makes the test binary a burner or a reader instead of a
@@ -141,8 +143,8 @@ func (b *burner) stop() {
 	b.cmd.Wait()
 }
 
-// cgroupRoot returns the mount points of version 1 controllers. It skips the test if cgroups cannot
-// be created.
+// cgroupRoot returns the mount point of each controller: on version 2 the same for all. It skips
+// the test if cgroups cannot be created.
 func cgroupRoot(t testing.TB, controllers ...string) []string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -150,22 +152,31 @@ func cgroupRoot(t testing.TB, controllers ...string) []string {
 	}
 	dirs := make([]string, len(controllers))
 	for i, c := range controllers {
+		if version2Mounted() {
+			c = ""
+		}
 		dirs[i] = filepath.Join("/sys/fs/cgroup", c)
 		if unix.Access(dirs[i], unix.W_OK) != nil {
-			t.Skipf("no writable cgroup v1 hierarchy at %s", dirs[i])
+			t.Skipf("no writable cgroup hierarchy at %s", dirs[i])
 		}
 	}
 	return dirs
 }
 
 // makeCgroup creates the cgroup name in each hierarchy and returns its directories. At the end of
-// the test, after their processes have ended, it removes them and the parents that it created.
+// the test, after their processes have ended, it removes them and the parents that it created. On
+// version 2 it gives them the controllers that their parents have.
 func makeCgroup(t testing.TB, name string, roots ...string) []string {
 	t.Helper()
 	dirs := make([]string, len(roots))
 	for i, root := range roots {
 		dirs[i] = filepath.Join(root, name)
 		for at, part := root, name; part != ""; {
+			if version2Mounted() && at != root {
+				for _, c := range []string{"+cpu", "+memory", "+pids"} {
+					_ = os.WriteFile(filepath.Join(at, "cgroup.subtree_control"), []byte(c), 0) // the kernel refuses what it has not
+				}
+			}
 			first, rest, _ := strings.Cut(part, "/")
 			at, part = filepath.Join(at, first), rest
 			if err := os.Mkdir(at, 0o755); err == nil {
@@ -181,6 +192,24 @@ func makeCgroup(t testing.TB, name string, roots ...string) []string {
 // testName returns a name for a cgroup that no other test on the machine uses.
 func testName(t testing.TB) string {
 	return fmt.Sprintf("weir-test-%d-%s", os.Getpid(), strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()))
+}
+
+// kernelCPUTime returns the CPU time that the kernel has counted, in nanoseconds.
+func kernelCPUTime(t testing.TB, dir string) uint64 {
+	t.Helper()
+	c, err := readCPUTime(dir, version2Mounted())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.nanoseconds
+}
+
+// version returns the version of this machine's cgroups.
+func version() *cgroupfs.Version {
+	if version2Mounted() {
+		return cgroupfs.V2
+	}
+	return cgroupfs.V1
 }
 
 func mustReadUint(t testing.TB, dir, file string) uint64 {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
 // Clock returns the time of a clock that all processes share.
@@ -48,7 +50,7 @@ func (h *Process) Command(format string, args ...any) string {
 // bytes, and a little more. It returns a time of Clock shortly before that.
 func (h *Process) CrossFigure(dir string, figure int64) time.Duration {
 	h.t.Helper()
-	answer := h.Command("cross %s %d", filepath.Join(dir, "memory.usage_in_bytes"), figure)
+	answer := h.Command("cross %s %d", filepath.Join(dir, Version().MemoryUsage), figure)
 	ns, err := strconv.ParseInt(answer, 10, 64)
 	if err != nil {
 		h.t.Fatal(err)
@@ -91,11 +93,32 @@ func Join(t testing.TB, dir string, pid int) {
 	}
 }
 
-// MemoryCgroup creates a memory cgroup of version 1 below this process's
-// cgroup, and removes it at the end of the test. It skips the test if that is
-// not possible.
+// Version returns the version of the cgroups that count memory, with the names
+// of their files.
+func Version() *cgroupfs.Version {
+	if isVersion2("/sys/fs/cgroup") {
+		return cgroupfs.V2
+	}
+	return cgroupfs.V1
+}
+
+func isVersion2(mount string) bool {
+	var fs unix.Statfs_t
+	return unix.Statfs(mount, &fs) == nil && fs.Type == unix.CGROUP2_SUPER_MAGIC
+}
+
+// MemoryCgroup creates a cgroup that counts memory, and removes it at the end
+// of the test. Version 1 has it below this process's cgroup, version 2 below
+// the root. It skips the test if that is not possible.
 func MemoryCgroup(t testing.TB) string {
 	t.Helper()
+	if Version() == cgroupfs.V2 {
+		dir := cgroup(t, "/sys/fs/cgroup")
+		if _, err := os.Stat(filepath.Join(dir, cgroupfs.V2.MemoryUsage)); err != nil {
+			t.Skipf("the root does not hand the memory controller down: %v", err)
+		}
+		return dir
+	}
 	b, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		t.Skip(err)
@@ -117,8 +140,7 @@ func MemoryCgroup(t testing.TB) string {
 func UnifiedCgroup(t testing.TB) string {
 	t.Helper()
 	for _, mount := range []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup"} {
-		var fs unix.Statfs_t
-		if unix.Statfs(mount, &fs) == nil && fs.Type == unix.CGROUP2_SUPER_MAGIC {
+		if isVersion2(mount) {
 			return cgroup(t, mount)
 		}
 	}

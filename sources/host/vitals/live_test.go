@@ -17,7 +17,6 @@ import (
 
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host"
-	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
 // TestLivePod checks that the figures are equal to those read directly from the kernel while the
@@ -30,8 +29,8 @@ func TestLivePod(t *testing.T) {
 	m.start(pod + "/" + id("a"))
 	m.start(pod + "/" + id("a") + "/nested")
 	m.start(pod + "/" + id("b"))
-	m.write(filepath.Join(m.dirs[0], pod, "memory.limit_in_bytes"), "67108864")
-	m.write(filepath.Join(m.dirs[0], "kubepods", "memory.limit_in_bytes"), "134217728")
+	m.write(filepath.Join(m.dirs[0], pod, m.version.MemoryLimit), "67108864")
+	m.write(filepath.Join(m.dirs[0], "kubepods", m.version.MemoryLimit), "134217728")
 
 	s := read(t, m.Reader, Containers)
 	p := find(s, uid)
@@ -60,13 +59,13 @@ func TestLivePod(t *testing.T) {
 	for range 50 { // the kernel may return cached pages at any time
 		wrong = nil
 		for cgroup, got := range memory(s) {
-			usage := m.number(0, cgroup, "memory.usage_in_bytes")
-			working := usage - m.stat(cgroup, "total_inactive_file")
+			usage := m.number(cgroup, m.version.MemoryUsage)
+			working := usage - m.stat(cgroup, m.version.InactiveFile)
 			available := "absent"
-			if limit := m.number(0, cgroup, "memory.limit_in_bytes"); cgroup != pod+"/"+id("a") {
-				available = fmt.Sprint(limit - working)
+			if cgroup != pod+"/"+id("a") {
+				available = fmt.Sprint(m.number(cgroup, m.version.MemoryLimit) - working)
 			}
-			want := fmt.Sprint("usage ", usage, " working set ", working, " rss ", m.stat(cgroup, "total_rss"), " available ", available)
+			want := fmt.Sprint("usage ", usage, " working set ", working, " rss ", m.stat(cgroup, m.version.Anonymous), " available ", available)
 			if got := fmt.Sprint("usage ", value(got.UsageBytes), " working set ", value(got.WorkingSetBytes), " rss ", value(got.RSSBytes),
 				" available ", value(got.AvailableBytes)); got != want || usage == 0 {
 				wrong = append(wrong, fmt.Sprintf("%s: %s, want %s", cgroup, got, want))
@@ -80,7 +79,7 @@ func TestLivePod(t *testing.T) {
 	if wrong != nil {
 		t.Error(strings.Join(wrong, "\n"))
 	}
-	if got, want := value(p.CPU.UsageCoreNanoSeconds), fmt.Sprint(m.number(1, pod, "cpuacct.usage")); got != want || p.CPU.UsageNanoCores != nil {
+	if got, want := value(p.CPU.UsageCoreNanoSeconds), fmt.Sprint(m.cpuTime(pod)); got != want || p.CPU.UsageNanoCores != nil {
 		t.Errorf("processor time = %s at %s, want %s and no rate on the first read", got, value(p.CPU.UsageNanoCores), want)
 	}
 	if s = read(t, m.Reader, Pods); len(s.Pods) != 1 || s.Pods[0].Containers != nil {
@@ -136,7 +135,7 @@ func TestLiveTwoCgroups(t *testing.T) {
 	m := newMachine(t, Options{})
 	m.mkdir("/kubepods/burstable/pod" + uid + "/" + id("a"))
 	m.start("/kubepods/besteffort/pod" + uid + "/" + id("b"))
-	usage := func() uint64 { return m.number(0, "/kubepods/besteffort/pod"+uid, "memory.usage_in_bytes") }
+	usage := func() uint64 { return m.number("/kubepods/besteffort/pod"+uid, m.version.MemoryUsage) }
 	before := usage()
 	s := read(t, m.Reader, Pods)
 	after := usage() // it is less if the kernel returned cached pages
@@ -179,7 +178,7 @@ func readOnce(dirs []string) {
 		fmt.Println(err)
 		return
 	}
-	r.cgroupDirs = cgroupDirs{cgroupfs.V1, dirs[0], dirs[1], dirs[2]}
+	r.cgroupDirs = dirsOf(dirs)
 	s, err := r.Read(context.Background(), Pods)
 	for _, p := range s.Pods {
 		fmt.Print("processes: ")

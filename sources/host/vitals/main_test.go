@@ -41,12 +41,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// machine is a Reader of version 1 cgroups on the live kernel. It sees only the cgroups of this
-// test.
+// machine is a Reader of cgroups on the live kernel, of the version that the machine has. It sees
+// only the cgroups of this test.
 type machine struct {
 	*Reader
 	t testing.TB
-	// dirs are the test's directories in the memory, cpuacct and pids hierarchies.
+	// dirs are the test's directories in the memory, cpuacct and pids hierarchies; on version 2 there
+	// is one.
 	dirs []string
 }
 
@@ -57,10 +58,14 @@ func newMachine(t testing.TB, o Options) *machine {
 	}
 	m := &machine{t: t}
 	name := fmt.Sprintf("weir-test-%d-%s", os.Getpid(), strings.NewReplacer("/", "-", "=", "-").Replace(t.Name()))
-	for _, controller := range []string{"memory", "cpuacct", "pids"} {
-		root := filepath.Join("/sys/fs/cgroup", controller)
+	roots := []string{"/sys/fs/cgroup/memory", "/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup/pids"}
+	var fs unix.Statfs_t
+	if unix.Statfs("/sys/fs/cgroup", &fs) == nil && fs.Type == unix.CGROUP2_SUPER_MAGIC {
+		roots = []string{"/sys/fs/cgroup"}
+	}
+	for _, root := range roots {
 		if unix.Access(root, unix.W_OK) != nil {
-			t.Skipf("no writable cgroup v1 hierarchy at %s", root)
+			t.Skipf("no writable cgroup hierarchy at %s", root)
 		}
 		m.dirs = append(m.dirs, filepath.Join(root, name))
 	}
@@ -69,17 +74,26 @@ func newMachine(t testing.TB, o Options) *machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (cgroupDirs{cgroupfs.V1, "/sys/fs/cgroup/memory", "/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup/pids"}); r.cgroupDirs != want {
+	if want := dirsOf(roots); r.cgroupDirs != want {
 		t.Fatalf("hierarchies = %+v, want %+v", r.cgroupDirs, want)
 	}
-	r.cgroupDirs = cgroupDirs{cgroupfs.V1, m.dirs[0], m.dirs[1], m.dirs[2]}
+	r.cgroupDirs = dirsOf(m.dirs)
 	m.Reader = r
 	t.Cleanup(func() { r.Close() })
 	return m
 }
 
+// dirsOf returns the hierarchies of machine.dirs.
+func dirsOf(dirs []string) cgroupDirs {
+	if len(dirs) == 1 {
+		return cgroupDirs{version: cgroupfs.V2, memoryDir: dirs[0]}
+	}
+	return cgroupDirs{cgroupfs.V1, dirs[0], dirs[1], dirs[2]}
+}
+
 // mkdir creates a cgroup and its parents in each hierarchy. They are removed at the end of the
-// test, after their processes ended.
+// test, after their processes ended. On version 2 it gives them the controllers, except below a
+// cgroup that has processes.
 func (m *machine) mkdir(cgroup string) {
 	m.t.Helper()
 	for _, root := range m.dirs {
@@ -95,6 +109,9 @@ func (m *machine) mkdir(cgroup string) {
 				})
 			} else if !os.IsExist(err) {
 				m.t.Fatalf("make cgroup: %v", err)
+			}
+			if len(m.dirs) == 1 && at != filepath.Join(root, cgroup) {
+				_ = os.WriteFile(filepath.Join(at, "cgroup.subtree_control"), []byte("+cpu +memory +pids"), 0) // the kernel refuses it if there are processes
 			}
 		}
 	}
@@ -170,14 +187,28 @@ func (m *machine) stat(cgroup, name string) uint64 {
 	return 0
 }
 
-// number reads a file of the hierarchy at an index of dirs.
-func (m *machine) number(in int, cgroup, file string) uint64 {
+// number reads a file of one number in the hierarchy of memory.
+func (m *machine) number(cgroup, file string) uint64 {
 	m.t.Helper()
-	data, err := os.ReadFile(filepath.Join(m.dirs[in], cgroup, file))
+	data, err := os.ReadFile(filepath.Join(m.dirs[0], cgroup, file))
 	if err != nil {
 		m.t.Fatal(err)
 	}
 	n, err := strconv.ParseUint(strings.TrimSpace(string(data)), 10, 64)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return n
+}
+
+// cpuTime returns the CPU time of a cgroup, in nanoseconds.
+func (m *machine) cpuTime(cgroup string) uint64 {
+	m.t.Helper()
+	data, err := os.ReadFile(filepath.Join(m.dirs[min(1, len(m.dirs)-1)], cgroup, m.version.CPUTime))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	n, err := m.version.ParseCPUTime(data)
 	if err != nil {
 		m.t.Fatal(err)
 	}
