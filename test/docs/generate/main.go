@@ -21,10 +21,15 @@ func generate() error {
 	if err := os.WriteFile("docs/metrics.md", []byte(docs.Metrics()), 0o644); err != nil {
 		return fmt.Errorf("write the metrics: %w", err)
 	}
+	runs, err := os.ReadFile(docs.LatencyRuns)
+	if err != nil {
+		return fmt.Errorf("read the runs of TestLatency: %w", err)
+	}
+	latency := func(page string) (string, error) { return docs.EvictionLatency(page, string(runs)) }
 	for _, derived := range []struct {
 		file   string
 		derive func(page string) (string, error)
-	}{{"docs/reasons.md", docs.Reasons}, {"docs/agent.md", docs.KubeletDifferences}} {
+	}{{"docs/reasons.md", docs.Reasons}, {"docs/agent.md", docs.KubeletDifferences}, {"docs/eviction.md", latency}} {
 		page, err := os.ReadFile(derived.file)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", derived.file, err)
