@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -98,6 +99,7 @@ func (a *agentFlags) compile(inPod bool, getenv func(string) string) (*plan, err
 	p.Host.KubeletRoot, p.Host.ContainerRoot = a.kubeletRoot, a.containerRoot
 	if p.Cluster != nil {
 		p.Cluster.Node = p.Host.Node
+		p.Cluster.KubeletPods = filepath.Join(a.kubeletRoot, "pods-api", "pods-api.sock")
 	}
 	p.Eviction, err = a.eviction.compile(agentEnvironment{
 		cluster: p.Cluster != nil, named: a.node != "" || getenv("NODE_NAME") != "", pod: inPod, self: getenv("POD_UID"), address: getenv("HOST_IP"),

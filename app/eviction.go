@@ -205,9 +205,12 @@ func (e *evictor) record(client kubernetes.Interface) record.EventRecorder {
 // from no pods.
 func (e *evictor) pods() ([]*corev1.Pod, error) {
 	facts := e.cluster.Facts()
-	switch {
-	case facts == nil || !facts.Synced:
-		return nil, errors.New("the API server has not yet listed the pods of this node")
+	synced := facts != nil && facts.Synced
+	switch pods := e.cluster.NodePods(); {
+	case !synced && pods != nil:
+		return pods, nil // the kubelet's
+	case !synced:
+		return nil, errors.New("neither the API server nor the kubelet has listed the pods of this node yet")
 	case facts.Node(e.node) == nil:
 		return nil, fmt.Errorf("the API server knows no node %s: give the name of this node with --node-name", e.node)
 	}
@@ -225,7 +228,8 @@ func (e *evictor) ended(uid types.UID) bool {
 	if e.cluster == nil || len(uid) != len("01234567-89ab-cdef-0123-456789abcdef") {
 		return false
 	}
-	if _, err := e.pods(); err != nil || time.Since(e.cluster.Facts().At) > maxFactsAge {
+	facts := e.cluster.Facts()
+	if _, err := e.pods(); err != nil || facts == nil || !facts.Synced || time.Since(facts.At) > maxFactsAge {
 		return false
 	}
 	return e.nodePods.find(metric.PodUID(uid)) == nil

@@ -333,7 +333,7 @@ func TestAgentStartsWithoutTheAPIServer(t *testing.T) {
 	})
 	until(t, 30*time.Second, "it tells what it does not know", func() bool {
 		status, body := w.get(t, weirdev.Path+"nodes/n1/eviction")
-		return status == http.StatusOK && strings.Contains(body, "the API server has not yet listed the pods of this node")
+		return status == http.StatusOK && strings.Contains(body, "neither the API server nor the kubelet has listed the pods of this node yet")
 	})
 	until(t, 30*time.Second, "it measures", func() bool {
 		status, body := w.get(t, "/metrics/resource")

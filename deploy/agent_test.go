@@ -60,6 +60,7 @@ func TestAgentsSeeNoMoreThanTheyNeed(t *testing.T) {
 		"/sys/fs/cgroup (Directory) at /sys/fs/cgroup to read, with all below",
 		"/var/lib/containerd (Directory) at /var/lib/containerd to read, with all below",
 		"/var/lib/kubelet/pods (Directory) at /var/lib/kubelet/pods to read, HostToContainer",
+		"/var/lib/kubelet/pods-api (DirectoryOrCreate) at /var/lib/kubelet/pods-api to read",
 		"/var/log/pods (Directory) at /var/log/pods to read, with all below",
 	}
 	for _, components := range [][]string{nil, {"agent-evict"}, {"agent-kill", "agent-conditions", "insecure-kubelets"}} {

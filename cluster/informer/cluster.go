@@ -30,6 +30,9 @@ type Options struct {
 	// not all watch the whole cluster. Facts then contain nothing else, and NodePods returns the
 	// pods. Default: every node.
 	Node metric.NodeName
+	// KubeletPods is the socket of the Pods API of Node's kubelet. It is asked for the pods every ten
+	// seconds until the API server has listed them. Default: only the API server is asked.
+	KubeletPods string
 	// Logger gets a line when the API server cannot be reached. Default: none.
 	Logger *zap.Logger
 	// Now returns the time. Default: time.Now.
@@ -106,7 +109,7 @@ func RESTConfig(o Options) (*rest.Config, error) {
 
 // Facts returns the present cluster facts. It is nil until the API server has answered.
 // Facts.Synced is set once both nodes and pods have been listed. Facts.At is when the API server
-// last answered about pods. It takes no lock.
+// last answered about pods; it is zero while the pods are the kubelet's. It takes no lock.
 func (c *Cluster) Facts() *cluster.Facts { return c.facts.Load() }
 
 // Changed returns a channel that receives a value after the facts have changed: at once for the
@@ -122,6 +125,9 @@ func (c *Cluster) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for _, r := range c.reflectors() {
 		wg.Go(func() { r.RunWithContext(quiet) })
+	}
+	if c.opts.KubeletPods != "" {
+		wg.Go(func() { c.followKubelet(ctx) })
 	}
 	c.loop(ctx)
 	wg.Wait()

@@ -24,8 +24,8 @@ type nodePods struct {
 }
 
 // NodePods returns the active pods of Options.Node: as for the kubelet, those that have not ended.
-// They are sorted by namespace and name. It is nil until the API server has listed them, and always
-// nil without Options.Node. Neither the slice nor the pods may be changed. It takes no lock.
+// They are sorted by namespace and name. It is nil until the API server, or the kubelet of
+// Options.KubeletPods, has listed them, and always nil without Options.Node. Neither the slice nor the pods may be changed. It takes no lock.
 func (c *Cluster) NodePods() []*v1.Pod {
 	pods := c.pods.Load()
 	if pods == nil {

@@ -31,7 +31,9 @@ type pending struct {
 	allNodes, allPods bool
 	// listedNodes and listedPods say that a complete list was received, now or earlier.
 	listedNodes, listedPods bool
-	at                      time.Time // when the API server last answered about pods
+	// fromServer says that the API server has listed pods. Until then the kubelet's count.
+	fromServer bool
+	at         time.Time // when the API server last answered about pods
 }
 
 func newQueue() *queue {
@@ -57,7 +59,7 @@ func (p *pending) onlyNewNodes() {
 func (p *pending) onlyNewPods() {
 	clear(p.pods)
 	clear(p.whole)
-	p.allPods, p.listedPods = true, true
+	p.allPods, p.listedPods, p.fromServer = true, true, true
 }
 
 // setPod records a new or changed pod.
@@ -84,6 +86,11 @@ func (q *queue) change(at time.Time, do func(*pending)) {
 		q.mu.at = at
 	}
 	q.mu.Unlock()
+	q.signal()
+}
+
+// signal says that there are changes to take.
+func (q *queue) signal() {
 	select {
 	case q.ready <- struct{}{}:
 	default:

@@ -28,20 +28,12 @@ func (c *Cluster) reflectors() []*cache.Reflector {
 		del:     func(p *pending, n *cluster.Node) { p.nodes[n.Name] = nil },
 		all:     (*pending).onlyNewNodes,
 	}
-	shared := newPool()
 	pods := &store[*v1.Pod, podView]{
 		now: c.opts.Now, queue: c.queue,
-		convert: func(p *v1.Pod) podView {
-			view := podView{facts: podFacts(p, c.opts.Now(), shared)}
-			if c.opts.Node != "" {
-				p.ManagedFields = nil // not needed, and often half of a pod
-				view.whole = p
-			}
-			return view
-		},
-		set: (*pending).setPod,
-		del: (*pending).dropPod,
-		all: (*pending).onlyNewPods,
+		convert: c.converter(),
+		set:     (*pending).setPod,
+		del:     (*pending).dropPod,
+		all:     (*pending).onlyNewPods,
 	}
 	everywhere := core.Pods(metav1.NamespaceAll)
 	return []*cache.Reflector{
@@ -59,6 +51,19 @@ func (c *Cluster) reflectors() []*cache.Reflector {
 			func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 				return everywhere.Watch(ctx, c.only("spec.nodeName", o))
 			}),
+	}
+}
+
+// converter returns a function that converts pods. Only one goroutine may call it.
+func (c *Cluster) converter() func(*v1.Pod) podView {
+	shared := newPool()
+	return func(p *v1.Pod) podView {
+		view := podView{facts: podFacts(p, c.opts.Now(), shared)}
+		if c.opts.Node != "" {
+			p.ManagedFields = nil // not needed, and often half of a pod
+			view.whole = p
+		}
+		return view
 	}
 }
 
