@@ -259,7 +259,7 @@ func openExternal(_ context.Context, w *process) (_ http.Handler, err error) {
 	if w.plan.Secure == nil || !slices.Contains(w.plan.APIs, external) {
 		return nil, nil
 	}
-	w.external, err = externalmetrics.New(externalmetrics.Options{File: w.plan.ExternalRules, Logger: w.log, Registerer: w.registry})
+	w.external, err = externalmetrics.New(externalmetrics.Options{File: w.plan.ExternalRules, MayName: w.plan.ExternalFiles, Logger: w.log, Registerer: w.registry})
 	if err != nil {
 		return nil, fmt.Errorf("read the rules of external metrics: %w", err)
 	}
@@ -295,6 +295,7 @@ func openUI(_ context.Context, w *process) (http.Handler, error) {
 type apiFlags struct {
 	named []string // nil unless --apis is given
 	rules string
+	files []string // that the rules may name
 }
 
 func (a *apiFlags) addFlags(f *pflag.FlagSet) {
@@ -307,6 +308,7 @@ func (a *apiFlags) addFlags(f *pflag.FlagSet) {
 	f.Func("apis", "`NAMES` of what to serve of "+humanize.List(about, 0)+
 		", separated by commas; empty for none (default resource,custom,model, and external with --external-rules)", a.setNamed)
 	f.StringVar(&a.rules, "external-rules", "", "`FILE` that says which external metrics there are and how to ask Prometheus for them")
+	f.StringSliceVar(&a.files, "external-rules-file", nil, "`FILE` outside the folder of --external-rules that the rules may name, as a bearer token, password or CA; repeatable")
 }
 
 // setNamed adds the APIs of one --apis flag.

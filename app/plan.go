@@ -89,6 +89,8 @@ type plan struct {
 	// ExternalRules is the file with the rules of external metrics. It is empty unless they are
 	// served.
 	ExternalRules string
+	// ExternalFiles are the files outside its folder that the rules may name.
+	ExternalFiles []string
 	Secure        *server.Options // nil if there is no secured server
 	Lease         *lease          // nil for a weir without other replicas
 	// SharedReads says that the replicas share the reads of kubelets.

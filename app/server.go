@@ -111,7 +111,7 @@ func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, er
 	if p.APIs, err = s.apis.compile(); err != nil {
 		return nil, err
 	}
-	p.ExternalRules = s.apis.rules
+	p.ExternalRules, p.ExternalFiles = s.apis.rules, s.apis.files
 	if p.HPAEvents && p.Cluster == nil {
 		return nil, needsCluster("--hpa-events", "whose autoscalers it watches")
 	}

@@ -195,7 +195,7 @@ func TestCredentialsAreReadAgain(t *testing.T) {
 		}
 		return <-seen
 	}
-	p := provide(t, Options{}, strings.Replace(up(s.URL), "metrics:", "  bearerTokenFile: "+token+"\n  headers: {X-Scope-OrgID: shop}\nmetrics:", 1))
+	p := provide(t, Options{MayName: []string{token}}, strings.Replace(up(s.URL), "metrics:", "  bearerTokenFile: "+token+"\n  headers: {X-Scope-OrgID: shop}\nmetrics:", 1))
 	for _, secret := range []string{"first", "second"} {
 		if err := os.WriteFile(token, []byte(secret+"\n"), 0o600); err != nil {
 			t.Fatal(err)
@@ -208,7 +208,7 @@ func TestCredentialsAreReadAgain(t *testing.T) {
 			t.Errorf("got header %q, want shop", got)
 		}
 	}
-	p = provide(t, Options{}, strings.Replace(up(s.URL), "metrics:", "  basicAuth: {username: weir, passwordFile: "+token+"}\nmetrics:", 1))
+	p = provide(t, Options{MayName: []string{token}}, strings.Replace(up(s.URL), "metrics:", "  basicAuth: {username: weir, passwordFile: "+token+"}\nmetrics:", 1))
 	if got, want := get(p).Get("Authorization"), "Basic d2VpcjpzZWNvbmQ="; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -368,4 +368,39 @@ func TestAConfigMapIsSwapped(t *testing.T) {
 	if got := testutil.ToFloat64(p.telemetry.rules); got != 1 {
 		t.Errorf("%v rules counted, want 1", got)
 	}
+}
+
+// Rules name files in their own folder, or files that a flag names. They cannot have weir send the
+// token of its account.
+func TestRulesNameOnlyTheirOwnFiles(t *testing.T) {
+	folder, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "token")
+	own := filepath.Join(folder, "secrets", "token")
+	if err := os.Mkdir(filepath.Dir(own), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{own, elsewhere} {
+		if err := os.WriteFile(path, []byte("secret"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(folder, "rules.yaml")
+	f := func(line string, mayName []string, want string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(strings.Replace(up("http://127.0.0.1:1"), "metrics:", "  "+line+"\nmetrics:", 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p, err := New(Options{File: file, MayName: mayName})
+		if err == nil {
+			p.Close()
+		}
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", line, err, want)
+		}
+	}
+	f("bearerTokenFile: "+own, nil, "")
+	f("bearerTokenFile: "+elsewhere, []string{elsewhere}, "")
+	f("bearerTokenFile: "+elsewhere, nil, "give --external-rules-file="+elsewhere)
+	f("bearerTokenFile: "+folder+"/../"+filepath.Base(filepath.Dir(elsewhere))+"/token", nil, "outside their folder")
+	f("basicAuth: {username: weir, passwordFile: "+elsewhere+"}", nil, "passwordFile "+elsewhere+", which is outside")
+	f("caFile: "+elsewhere, nil, "caFile "+elsewhere+", which is outside")
 }

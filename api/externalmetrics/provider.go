@@ -230,6 +230,8 @@ func narrowedBy(m *rules.Rule, namespace string, selector labels.Selector) strin
 type Options struct {
 	// File is the file of rules. Required.
 	File string
+	// MayName are files outside the folder of File that the rules may name, such as a bearer token.
+	MayName []string
 	// URL replaces the URL in the file if it is not empty, for example with a forwarded port to try
 	// the rules from outside the cluster.
 	URL string

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -108,6 +110,13 @@ func (p *Provider) load() (*loadedRules, error) {
 	if p.options.URL != "" {
 		options.URL = p.options.URL
 	}
+	for _, f := range []struct{ key, path string }{
+		{"caFile", options.CAFile}, {"bearerTokenFile", options.BearerTokenFile}, {"passwordFile", options.PasswordFile},
+	} {
+		if err := p.options.mayName(f.key, f.path); err != nil {
+			return nil, err
+		}
+	}
 	if options.CAFile != "" {
 		pem, err := readLimited(options.CAFile)
 		if err != nil {
@@ -119,6 +128,26 @@ func (p *Provider) load() (*loadedRules, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// mayName returns an error if the rules may not name a file. Whoever writes the rules chooses the
+// server to which the files' content is sent, and often is not who runs weir.
+func (o *Options) mayName(key, path string) error {
+	if path == "" || slices.Contains(o.MayName, path) {
+		return nil
+	}
+	file, err := filepath.Abs(path)
+	if err != nil {
+		return fmt.Errorf("find %s: %w", key, err)
+	}
+	folder, err := filepath.Abs(filepath.Dir(o.File))
+	if err != nil {
+		return fmt.Errorf("find the rules' folder: %w", err)
+	}
+	if within, err := filepath.Rel(folder, file); err != nil || !filepath.IsLocal(within) {
+		return fmt.Errorf("the rules name %s %s, which is outside their folder %s: move it there, or give --external-rules-file=%[2]s too", key, path, folder)
+	}
+	return nil
 }
 
 // readLimited reads a file of at most rules.MaxSize bytes.

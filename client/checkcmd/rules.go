@@ -32,6 +32,7 @@ func newCheckRules() *cobra.Command {
 	var (
 		try            bool
 		namespace, url string
+		files          []string
 	)
 	cmd := &cobra.Command{
 		Use:   "rules FILE",
@@ -69,12 +70,13 @@ cluster, forward a port first:
 			if !try {
 				return showRules(cmd.OutOrStdout(), r, namespace)
 			}
-			return tryRules(cmd.Context(), cmd.OutOrStdout(), externalmetrics.Options{File: args[0], URL: url}, namespace)
+			return tryRules(cmd.Context(), cmd.OutOrStdout(), externalmetrics.Options{File: args[0], MayName: files, URL: url}, namespace)
 		},
 	}
 	cmd.Flags().BoolVar(&try, "try", false, "ask each query and show what it gives")
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "`NAMESPACE` on whose behalf to ask")
 	cmd.Flags().StringVar(&url, "url", "", "`URL` of the Prometheus that --try asks; the file's if empty")
+	cmd.Flags().StringSliceVar(&files, "external-rules-file", nil, "`FILE` outside the folder of the rules that they may name with --try; repeatable")
 	return cmd
 }
 
