@@ -222,7 +222,7 @@ var commonSecureFlags = map[string]string{
 	"cert-dir":                       "`DIR` to keep the certificate in that weir signs itself; in memory if empty",
 	"tls-min-version":                "oldest `VERSION` to speak: VersionTLS12 or VersionTLS13",
 	"request-timeout":                "how long a request may take",
-	"max-requests-inflight":          "how many reading requests are answered at the same time; further ones get 429",
+	"max-requests-inflight":          "how many reading requests are answered at the same time, an eighth of them for one caller; a quarter is kept for the API server; further ones get 429",
 	"max-mutating-requests-inflight": "like --max-requests-inflight, for requests that do not read",
 	"shutdown-delay-duration":        "how long to go on serving after SIGTERM, while /readyz fails",
 }

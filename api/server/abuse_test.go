@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/rand"
 	"crypto/tls"
 	"errors"
@@ -15,6 +16,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 
 	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/server"
@@ -132,7 +136,7 @@ func TestStalledReader(t *testing.T) {
 	c.user("u", "get /weir/v1/much")
 	ended := make(chan error, 2)
 	r := start(t, c, func(o *server.Options, _ *server.Config) {
-		o.RequestTimeout = 200 * time.Millisecond
+		o.StallTimeout = 200 * time.Millisecond
 		o.MaxRequests = 2
 	}, func(s *server.Server) {
 		s.Handle("/weir/v1/much", nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -288,4 +292,132 @@ func TestSlowloris(t *testing.T) {
 		stillServes(t, r)
 	}
 	all.Wait()
+}
+
+// stalledStreams opens one HTTP/2 connection, on which n requests of a caller get no byte of their
+// answers, because the client's window is 0. It returns when each is answered with a status: 200 is
+// counted, and holds its place.
+func stalledStreams(t *testing.T, r *run, n int, token, path string) (held int) {
+	t.Helper()
+	conn, err := tls.Dial("tcp", r.Address(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
+		t.Fatal(err)
+	}
+	f := http2.NewFramer(conn, conn)
+	f.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	if err := f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}); err != nil {
+		t.Fatal(err)
+	}
+	var block bytes.Buffer
+	fields := hpack.NewEncoder(&block)
+	for i := range n {
+		block.Reset()
+		for _, h := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", "weir"}, {":path", path}, {"authorization", "Bearer " + token}} {
+			if err := fields.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: uint32(2*i + 1), BlockFragment: block.Bytes(), EndStream: true, EndHeaders: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for answered := 0; answered < n; {
+		frame, err := f.ReadFrame()
+		if err != nil {
+			t.Fatalf("after %d answers: %v", answered, err)
+		}
+		if h, ok := frame.(*http2.MetaHeadersFrame); ok {
+			answered++
+			if h.PseudoValue("status") == "200" {
+				held++
+			}
+		}
+	}
+	return held
+}
+
+// TestStalledCallers lets callers that may only discover hold every place that they get, by answers
+// that they do not read.
+func TestStalledCallers(t *testing.T) {
+	const path = "/openapi/v2"
+	c := newCluster(t)
+	reads := []string{"list pods.metrics.k8s.io", "list nodes.metrics.k8s.io"}
+	direct, proxied := bearer(c.user("direct", reads...)), behindProxy(c.proxyCA.client(t, "front-proxy-client"), "proxied")
+	c.user("proxied", reads...)
+	r := start(t, c, func(o *server.Options, config *server.Config) {
+		o.StallTimeout = time.Minute
+		o.MaxRequests = 80
+		describeAPI(o, config)
+	}, func(s *server.Server) { installAPI(t, s); model(s) })
+	answers := func(when, path string, as asker, code int) answer {
+		got := r.get(t, path, as)
+		if got.code != code {
+			t.Errorf("%s: GET %s = %d %s, want %d", when, path, got.code, got.body, code)
+		}
+		return got
+	}
+	const one, all = "beside one stalled caller", "beside all stalled callers"
+	if held := stalledStreams(t, r, 100, c.user("stalled-0", "get "+path), path); held != 10 {
+		t.Errorf("one caller holds %d places of 80, want an eighth", held)
+	}
+	answers(one, "/livez", nil, 200)
+	answers(one, "/readyz", nil, 200)
+	answers(one, "/metrics/cluster", direct, 200)
+	answers(one, "/metrics/cluster", proxied, 200)
+	for i := range 5 {
+		if held := stalledStreams(t, r, 10, c.user(fmt.Sprintf("stalled-%d", i+1), "get "+path), path); held != 10 {
+			t.Fatalf("another caller holds %d places, want 10", held)
+		}
+	}
+	answers(all, "/livez", nil, 200)
+	answers(all, "/readyz", nil, 200)
+	answers(all, "/metrics/cluster", proxied, 200)
+	if got := answers(all, "/metrics/cluster", direct, 429); got.header.Get("Retry-After") != "1" || !strings.Contains(got.body, "60 requests are under way") {
+		t.Errorf("%s: a direct caller got %v %q, want the reason", all, got.header, got.body)
+	}
+}
+
+// TestSlowReader checks that a client which takes longer than StallTimeout for the whole answer, and
+// not for a part of it, gets all of it.
+func TestSlowReader(t *testing.T) {
+	c := newCluster(t)
+	as := bearer(c.user("u", "get /weir/v1/much"))
+	const size = 8 << 20
+	r := start(t, c, func(o *server.Options, _ *server.Config) { o.StallTimeout = 300 * time.Millisecond }, func(s *server.Server) {
+		s.Handle("/weir/v1/much", nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = w.Write(make([]byte, size))
+		}))
+	})
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+r.Address()+"/weir/v1/much", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	as(request, nil)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	defer transport.CloseIdleConnections()
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	began, read := time.Now(), int64(0)
+	for read < size {
+		<-tick.C
+		n, err := io.CopyN(io.Discard, response.Body, min(256<<10, size-read))
+		if read += n; err != nil {
+			t.Fatalf("after %d bytes: %v", read, err)
+		}
+	}
+	if took := time.Since(began); took < 600*time.Millisecond {
+		t.Errorf("read in %s: the test does not test anything", took)
+	}
 }

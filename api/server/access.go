@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
@@ -66,11 +68,25 @@ func (a routeAuthorizer) ConditionsAwareAuthorize(ctx context.Context, at author
 type rejectAnonymous struct {
 	authenticator.Request
 	alwaysAllowed authorizer.Authorizer
+	proxy         *authenticatorfactory.RequestHeaderConfig // nil if no aggregating API server is trusted
+}
+
+// proxiedUser is a user that the aggregating API server named.
+type proxiedUser struct{ user.Info }
+
+// namesUser reports whether a request has a header that names its user. The authenticator removes
+// these headers when it has verified the certificate of the aggregating API server.
+func (n rejectAnonymous) namesUser(r *http.Request) bool {
+	return n.proxy != nil && slices.ContainsFunc(n.proxy.UsernameHeaders.Value(), func(h string) bool { return r.Header.Get(h) != "" })
 }
 
 // AuthenticateRequest implements authenticator.Request.
 func (n rejectAnonymous) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
+	named := n.namesUser(r)
 	response, ok, err := n.Request.AuthenticateRequest(r)
+	if err == nil && ok && named && !n.namesUser(r) {
+		response.User = proxiedUser{response.User}
+	}
 	if err != nil || !ok || response.User.GetName() != user.Anonymous {
 		return response, ok, err
 	}

@@ -26,7 +26,9 @@ type Options struct {
 
 	// RequestTimeout is how long a request may take.
 	RequestTimeout time.Duration
-	// MaxRequests is how many read requests are answered at the same time. Further ones get 429.
+	// MaxRequests is how many read requests are answered at the same time. Further ones get 429, as
+	// those of one caller above an eighth of it, and above three quarters those that do not come
+	// through the cluster's API server.
 	MaxRequests int
 	// MaxMutatingRequests is the same for all other requests.
 	MaxMutatingRequests int
@@ -37,6 +39,8 @@ type Options struct {
 	ShutdownGrace time.Duration
 	// BodyTimeout is how long the body of a request may take to arrive.
 	BodyTimeout time.Duration
+	// StallTimeout is how long a client may take to read the next 64 KiB of an answer.
+	StallTimeout time.Duration
 	// MaxBodyBytes is the maximum size of a body.
 	MaxBodyBytes int64
 }
@@ -57,6 +61,7 @@ func NewOptions() *Options {
 		ShutdownDelay:       5 * time.Second,
 		ShutdownGrace:       15 * time.Second,
 		BodyTimeout:         10 * time.Second,
+		StallTimeout:        10 * time.Second,
 		MaxBodyBytes:        1 << 20,
 	}
 	o.SecureServing.MinTLSVersion = "VersionTLS12"
@@ -77,7 +82,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	o.Audit.AddFlags(f)
 	o.Features.AddFlags(f)
 	f.DurationVar(&o.RequestTimeout, "request-timeout", o.RequestTimeout, "how long a request may take")
-	f.IntVar(&o.MaxRequests, "max-requests-inflight", o.MaxRequests, "how many reading requests are answered at the same time; further ones get 429")
+	f.IntVar(&o.MaxRequests, "max-requests-inflight", o.MaxRequests, "how many reading requests are answered at the same time, an eighth of them for one caller; a quarter is kept for the API server; further ones get 429")
 	f.IntVar(&o.MaxMutatingRequests, "max-mutating-requests-inflight", o.MaxMutatingRequests, "the same for requests that do not read")
 	f.DurationVar(&o.ShutdownDelay, "shutdown-delay-duration", o.ShutdownDelay, "how long to go on serving, with /readyz failing, after the signal to stop")
 }
@@ -119,6 +124,7 @@ func (o *Options) Validate() error {
 	positive("--max-mutating-requests-inflight", o.MaxMutatingRequests > 0)
 	positive("the shutdown grace", o.ShutdownGrace > 0)
 	positive("the body timeout", o.BodyTimeout > 0)
+	positive("the stall timeout", o.StallTimeout > 0)
 	positive("the body limit", o.MaxBodyBytes > 0)
 	if o.ShutdownDelay < 0 {
 		errs = append(errs, errors.New("--shutdown-delay-duration cannot be negative; 0 is no delay"))

@@ -161,9 +161,17 @@ func (s *Server) Stream(pattern string, h http.Handler) {
 	s.Handle(pattern, nil, h)
 }
 
-// isLongRunning adds the streams to the requests that the library treats as long-running.
+func (s *Server) isStream(r *http.Request) bool { return s.streams[r.URL.Path] }
+
+// isLongRunning adds the streams and the health endpoints to the requests that the library treats as
+// long-running. Those need no place among the requests under way: a kubelet must see that weir is
+// alive also when every place is taken.
 func (s *Server) isLongRunning(long request.LongRunningRequestCheck) request.LongRunningRequestCheck {
 	return func(r *http.Request, info *request.RequestInfo) bool {
-		return s.streams[r.URL.Path] || long != nil && long(r, info)
+		switch r.URL.Path {
+		case "/livez", "/readyz", "/healthz":
+			return true
+		}
+		return s.isStream(r) || long != nil && long(r, info)
 	}
 }

@@ -116,7 +116,7 @@ func (s *Server) build(g *genericapiserver.Config, c Config) error {
 
 	completed := g.Complete(nil)
 	// Complete adds the authentication of callers over loopback. Our wrappers must be outside it.
-	g.Authentication.Authenticator = rejectAnonymous{g.Authentication.Authenticator, open}
+	g.Authentication.Authenticator = rejectAnonymous{g.Authentication.Authenticator, open, g.Authentication.RequestHeaderConfig}
 	g.Authorization.Authorizer = routeAuthorizer{g.Authorization.Authorizer, open}
 	g.RequestInfoResolver = pathInfoResolver{g.RequestInfoResolver}
 	if s.generic, err = completed.New("weir", genericapiserver.NewEmptyDelegate()); err != nil {
@@ -155,12 +155,13 @@ func (s *Server) configure(g *genericapiserver.Config, c Config) {
 		if c.Data != nil {
 			h = wrapData(c.Data, h)
 		}
+		h = newCallerLimits(s.opts.MaxRequests, g.LongRunningFunc).apply(h)
 		h = showReasons(h, "/readyz", c.Ready)
 		h = showReasons(h, "/livez", c.Alive)
 		h = showReasons(h, "/healthz", c.Alive)
 		h = genericapiserver.DefaultBuildHandlerChain(h, g)
 		h = s.routes.matchRoute(h)
-		return requestLimits{body: s.opts.BodyTimeout, write: s.opts.RequestTimeout + answerGrace, bytes: s.opts.MaxBodyBytes}.apply(h)
+		return requestLimits{body: s.opts.BodyTimeout, write: s.opts.RequestTimeout + answerGrace, stall: s.opts.StallTimeout, bytes: s.opts.MaxBodyBytes, streams: s.isStream}.apply(h)
 	}
 }
 
