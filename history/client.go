@@ -2,8 +2,6 @@ package history
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/prometheus/common/config"
 
 	"github.com/weir-metrics/weir/humanize"
 )
@@ -25,8 +25,8 @@ const MaxAnswer = 4 << 20
 type Options struct {
 	// URL is the server's URL; the client adds the path of the API. Required.
 	URL string
-	// CAFile has the CA certificates to trust. It is read once. If it is empty, the system's
-	// certificates are used.
+	// CAFile has the CA certificates to trust. It is read for each query. If it is empty, the
+	// system's certificates are used.
 	CAFile string
 	// BearerTokenFile has a token. It is read for each query.
 	BearerTokenFile string
@@ -57,31 +57,13 @@ func New(o Options) (*Client, error) {
 	if o.MaxAnswer == 0 {
 		o.MaxAnswer = MaxAnswer
 	}
-	transport := &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		MaxIdleConnsPerHost: 8,
-		IdleConnTimeout:     time.Minute,
-		ForceAttemptHTTP2:   true,
-		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
+	client, err := config.NewClientFromConfig(config.HTTPClientConfig{
+		TLSConfig: config.TLSConfig{CAFile: o.CAFile}, ProxyConfig: config.ProxyConfig{ProxyFromEnvironment: true}, EnableHTTP2: true,
+	}, "history")
+	if err != nil {
+		return nil, fmt.Errorf("read caFile: %w", err)
 	}
-	if o.CAFile != "" {
-		pem, err := os.ReadFile(o.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("read caFile: %w", err)
-		}
-		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
-		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("read caFile: %s holds no PEM certificate", o.CAFile)
-		}
-	}
-	return &Client{
-		options: o,
-		url:     u.JoinPath("api/v1"),
-		http: &http.Client{
-			Transport:     transport,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-	}, nil
+	return &Client{options: o, url: u.JoinPath("api/v1"), http: client}, nil
 }
 
 // Close closes idle connections.

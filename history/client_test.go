@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/client-go/util/cert"
 )
 
 func open(t *testing.T, o Options) *Client {
@@ -135,7 +136,8 @@ func TestTLS(t *testing.T) {
 	}))
 	defer s.Close()
 	ca := filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600); err != nil {
+	right := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	if err := os.WriteFile(ca, right, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	a, err := open(t, Options{URL: s.URL, CAFile: ca}).Query(t.Context(), "7", time.Now())
@@ -145,10 +147,27 @@ func TestTLS(t *testing.T) {
 	if _, err := open(t, Options{URL: s.URL}).Query(t.Context(), "7", time.Now()); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("without the CA: got %v, want that the certificate is not trusted", err)
 	}
+	another, _, err := cert.GenerateSelfSignedCertKey("another", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(ca, another, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := open(t, Options{URL: s.URL, CAFile: ca})
+	if _, err := c.Query(t.Context(), "7", time.Now()); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("with another CA: got %v, want that the certificate is not trusted", err)
+	}
+	if err := os.WriteFile(ca, right, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Query(t.Context(), "7", time.Now()); err != nil {
+		t.Errorf("after the CA was renewed: %v", err)
+	}
 	if err := os.WriteFile(ca, []byte("none"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New(Options{URL: s.URL, CAFile: ca}); err == nil || !strings.Contains(err.Error(), "holds no PEM certificate") {
+	if _, err := New(Options{URL: s.URL, CAFile: ca}); err == nil || !strings.Contains(err.Error(), ca) {
 		t.Errorf("with an empty CA: got %v", err)
 	}
 }

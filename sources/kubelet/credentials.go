@@ -45,23 +45,6 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// loadCA returns the certificates in a file. It returns nil, which means the system's certificates,
-// if path is empty.
-func loadCA(path string) (*x509.CertPool, error) {
-	if path == "" {
-		return nil, nil
-	}
-	pem, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read CA: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("read CA: %s has no certificate in PEM format", path)
-	}
-	return pool, nil
-}
-
 // applyIdentity sets the CA and the client certificate of opts.Identity where no file option sets
 // them.
 func (s *Scraper) applyIdentity(config *tls.Config) error {
@@ -156,6 +139,21 @@ func newHeaderCache(path string, gzip bool) *fileCache[http.Header] {
 		withToken := header.Clone()
 		withToken.Set("Authorization", "Bearer "+string(token))
 		return withToken, nil
+	}}
+}
+
+// newCACache returns a cache of the certificates in a file.
+func newCACache(path string) *fileCache[*x509.CertPool] {
+	return &fileCache[*x509.CertPool]{paths: []string{path}, load: func() (*x509.CertPool, error) {
+		pem, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(pem) {
+			return nil, errors.New(path + " has no certificate in PEM format")
+		}
+		return pool, nil
 	}}
 }
 

@@ -433,6 +433,53 @@ func TestClientCertificateFollowsItsFiles(t *testing.T) {
 	wantReason(t, err, metric.NodeUnauthorized, "certificate")
 }
 
+// TestCAFollowsItsFile checks that kubelets whose certificates a new CA has signed are read once
+// its certificate is in the file, by the option and by a kubeconfig, and the others no longer.
+func TestCAFollowsItsFile(t *testing.T) {
+	before, after := newAuthority(t), newAuthority(t)
+	old := Target{Node: "n1", Address: before.kubelet("n1", answer(tiny))}
+	renewed := Target{Node: "n1", Address: after.kubelet("n1", answer(tiny))}
+	certificates := func(a *authority) []byte {
+		t.Helper()
+		pem, err := os.ReadFile(a.file())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pem
+	}
+	for says, options := range map[string]func(file string) Options{
+		"option": func(file string) Options { return Options{CAFile: file} },
+		"kubeconfig": func(file string) Options {
+			return Options{Identity: &transport.Config{TLS: transport.TLSConfig{CAFile: file}}}
+		},
+	} {
+		file := write(t, t.TempDir()+"/ca.crt", certificates(before))
+		s := newScraper(t, options(file))
+		kept := s.Open(old)
+		if err := kept.Read(t.Context(), new(metric.Batch)); err != nil {
+			t.Errorf("%s: %v", says, err)
+		}
+		if _, err := read(t, s, renewed); err == nil {
+			t.Errorf("%s: no error before the CA is in the file", says)
+		}
+		write(t, file, append(certificates(before), certificates(after)...))
+		if _, err := read(t, s, renewed); err != nil {
+			t.Errorf("%s: with both: %v", says, err)
+		}
+		write(t, file, []byte("half of a certificate"))
+		if _, err := read(t, s, renewed); err != nil {
+			t.Errorf("%s: while the file is written: %v", says, err)
+		}
+		write(t, file, certificates(after))
+		if _, err := read(t, s, renewed); err != nil {
+			t.Errorf("%s: %v", says, err)
+		}
+		if err := kept.Read(t.Context(), new(metric.Batch)); err == nil {
+			t.Errorf("%s: a kubelet that only the old CA verifies is still read", says)
+		}
+	}
+}
+
 // TestIdentityOfKubeconfig checks that the credentials of a kubeconfig are sent to kubelets, as
 // metrics-server does, unless a file option is set.
 func TestIdentityOfKubeconfig(t *testing.T) {

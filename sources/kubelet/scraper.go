@@ -3,6 +3,7 @@ package kubelet
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net/http"
 	"sync"
@@ -21,6 +22,7 @@ type Scraper struct {
 	transport    *fetch.Transport
 	roundTripper http.RoundTripper            // transport, with the credentials of opts.Identity if they are used
 	headers      *fileCache[http.Header]      // the header of requests
+	ca           *fileCache[*x509.CertPool]   // the certificates that verify kubelets; nil without a file of them
 	pair         *fileCache[*tls.Certificate] // nil without a client certificate
 	permits      chan struct{}                // one for each concurrent read
 	buffers      sync.Pool                    // *buffer
@@ -60,6 +62,9 @@ func New(opts Options) (*Scraper, error) {
 		return nil, err
 	}
 	s.transport = fetch.New(tlsConfig, opts.MaxIdle)
+	if s.ca != nil {
+		s.transport.RootCAs = s.rootCAs
+	}
 	if s.roundTripper, err = s.withIdentity(); err != nil {
 		return nil, err
 	}
@@ -68,9 +73,17 @@ func New(opts Options) (*Scraper, error) {
 
 // tlsConfig returns the TLS configuration of connections.
 func (s *Scraper) tlsConfig() (*tls.Config, error) {
-	pool, err := loadCA(s.opts.CAFile)
-	if err != nil {
-		return nil, err
+	caFile := s.opts.CAFile
+	if identity := s.opts.Identity; caFile == "" && !s.opts.Insecure && identity != nil && len(identity.TLS.CAData) == 0 {
+		caFile = identity.TLS.CAFile
+	}
+	var pool *x509.CertPool // nil means the system's certificates
+	if caFile != "" {
+		s.ca = newCACache(caFile)
+		var err error
+		if pool, _, err = s.ca.get(); err != nil {
+			return nil, fmt.Errorf("read CA: %w", err)
+		}
 	}
 	config := &tls.Config{
 		MinVersion:         tls.VersionTLS12,
@@ -102,6 +115,9 @@ func (s *Scraper) header() (http.Header, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read token: %w", err)
 	}
+	if s.ca != nil {
+		s.rootCAs()
+	}
 	if s.pair == nil {
 		return header, nil
 	}
@@ -111,6 +127,16 @@ func (s *Scraper) header() (http.Header, error) {
 		s.transport.CloseIdleConnections()
 	}
 	return header, err
+}
+
+// rootCAs returns the certificates that verify kubelets.
+func (s *Scraper) rootCAs() *x509.CertPool {
+	pool, changed, _ := s.ca.get() // New has loaded it, so there is no error
+	if changed {
+		// Open connections were verified with the old certificates.
+		s.transport.CloseIdleConnections()
+	}
+	return pool
 }
 
 // clientCertificate returns weir's certificate, and whether it has changed since the last call.

@@ -73,7 +73,7 @@ func (t *Transport) connect(ctx context.Context, to server, s *answerBuffer) (*c
 	if to.scheme == "http" {
 		return c, nil
 	}
-	if err := c.startTLS(ctx, t.tls, s); err != nil {
+	if err := c.startTLS(ctx, t, s); err != nil {
 		c.Conn.Close()
 		return nil, err
 	}
@@ -81,14 +81,19 @@ func (t *Transport) connect(ctx context.Context, to server, s *answerBuffer) (*c
 }
 
 // startTLS does the TLS handshake.
-func (c *conn) startTLS(ctx context.Context, shared *tls.Config, s *answerBuffer) error {
+func (c *conn) startTLS(ctx context.Context, t *Transport, s *answerBuffer) error {
+	shared := t.tls
 	own := shared
+	if t.RootCAs != nil {
+		own = own.Clone()
+		own.RootCAs = t.RootCAs()
+	}
 	if shared.ServerName == "" {
 		host, _, err := net.SplitHostPort(c.server.host)
 		if err != nil {
 			return fmt.Errorf("find the name of the server: %w", err)
 		}
-		own = shared.Clone()
+		own = own.Clone()
 		own.ServerName = host
 	}
 	secured := tls.Client(c.Conn, own)

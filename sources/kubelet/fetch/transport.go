@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -22,6 +23,10 @@ var ErrProtocol = errors.New("the server does not speak HTTP/1.1")
 // Transport is an http.RoundTripper. Its methods may be called by several goroutines at
 // once. Concurrent requests to one server use one connection each; one of them is kept.
 type Transport struct {
+	// RootCAs, if not nil, returns the certificates that verify the server of a new connection, in
+	// place of those of the configuration. It must be set before the first request.
+	RootCAs func() *x509.CertPool
+
 	tls            *tls.Config
 	maxIdle        int // 0 means no limit
 	dial           func(ctx context.Context, network, address string) (net.Conn, error)
