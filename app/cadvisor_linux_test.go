@@ -131,7 +131,7 @@ func TestServerReadsCAdvisors(t *testing.T) {
 			len(nodes["hangs"].Reasons) > 0 && len(nodes["other"].Reasons) > 0 && len(nodes["refuses"].Reasons) > 0
 	})
 	for name, want := range map[metric.NodeName]string{"hangs": "NodeTimeout", "other": "NodeBadPayload", "refuses": "NodeUnreachable"} {
-		if got := nodes[name].Reasons[0]; string(got.Reason) != want {
+		if got := nodes[name].Reasons[0]; got.Reason != want {
 			t.Errorf("%s has the reason %s (%s), want %s", name, got.Reason, got.Message, want)
 		}
 	}

@@ -80,7 +80,7 @@ func ListKubeletPods(ctx context.Context, socket string) ([]*v1.Pod, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reach the kubelet's Pods API: %w", err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	answer, err := podsv1alpha1.NewPodsClient(conn).ListPods(ctx, &podsv1alpha1.ListPodsRequest{}, grpc.MaxCallRecvMsgSize(kubeletMaxBytes))
 	if err != nil {
 		return nil, fmt.Errorf("list the pods of the kubelet's Pods API (feature gate PodsAPI) at %s: %w", socket, err)

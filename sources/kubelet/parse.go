@@ -107,7 +107,7 @@ func parseOptions(source string, options []option, o Options, config string, que
 		}
 	}
 	if source == "kubelet" && o.Endpoint == Standalone {
-		return Options{}, errors.New("endpoint \"standalone\" is no kubelet's; write --source=cadvisor:")
+		return Options{}, errors.New("endpoint \"standalone\" is no kubelet's; read it with --source=cadvisor: instead")
 	}
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
