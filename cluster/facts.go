@@ -47,11 +47,16 @@ type Node struct {
 	KubeletPort   int32
 	Ready         bool
 	Unschedulable bool
-	Labels        map[string]string
-	Annotations   map[string]string
+	// Lifecycle has the conditions of KEP-5683 that are true. The administrator sets them.
+	Lifecycle   []NodeLifecycle
+	Labels      map[string]string
+	Annotations map[string]string
 	// Spec has capacity and allocatable: CPUNodeCapacity and so on.
 	Spec metric.Values
 }
+
+// NodeLifecycle is a condition of KEP-5683, as Kubernetes spells it, for example DrainInProgress.
+type NodeLifecycle string
 
 // NodeAddress is one address of a node.
 type NodeAddress struct {

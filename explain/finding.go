@@ -318,8 +318,21 @@ func (t *messageWriter) advice(r *Outcome) string {
 		return ""
 	}
 	advice := Advice(r.Reason)
-	if t.kind != metric.Node && t.node != "" && (r.Reason.Layer() == metric.LayerScrape || r.Reason == metric.NodeNotReady) {
+	ofNode := r.Reason.Layer() == metric.LayerScrape || r.Reason == metric.NodeNotReady
+	if ofNode && t.facts != nil && len(t.facts.Lifecycle) > 0 {
+		advice = strings.TrimSpace(lifecycleText(t.facts) + " " + advice)
+	}
+	if ofNode && t.kind != metric.Node && t.node != "" {
 		advice = strings.TrimSpace(advice + fmt.Sprintf(" `weir explain node %s` tells more.", t.node))
 	}
 	return advice
+}
+
+// lifecycleText names the conditions of KEP-5683 that a node has.
+func lifecycleText(n *cluster.Node) string {
+	names := make([]string, len(n.Lifecycle))
+	for i, c := range n.Lifecycle {
+		names[i] = string(c)
+	}
+	return fmt.Sprintf("An administrator gave node %s the condition %s, which may be the cause.", n.Name, strings.Join(names, " and "))
 }

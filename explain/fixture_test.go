@@ -90,6 +90,9 @@ func (w *fixture) learn(lines []string, at time.Time, synced bool) error {
 		switch what {
 		case "node":
 			n := &cluster.Node{Name: metric.NodeName(name), Ready: !r.flag("notready")}
+			if v := r.text("lifecycle"); v != "" {
+				n.Lifecycle = []cluster.NodeLifecycle{cluster.NodeLifecycle(v)}
+			}
 			if v := r.text("cpu"); v != "" {
 				cores, err := strconv.ParseFloat(v, 64)
 				r.note(err)

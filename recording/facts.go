@@ -48,6 +48,7 @@ func (c *codec) node(n *cluster.Node) {
 	c.boolean(5, &n.Unschedulable)
 	c.labels(6, &n.Labels)
 	c.values(7, &n.Spec)
+	nameList(c, 8, &n.Lifecycle)
 }
 
 // pod describes cluster.Pod.

@@ -265,6 +265,7 @@ func (w *fixture) learn() {
 		n := &cluster.Node{
 			Name: w.nodes[w.IntN(len(w.nodes))], Addresses: []cluster.NodeAddress{{Type: "InternalIP", Address: "10.0.0.1"}}, KubeletPort: 10250,
 			Ready: w.chance(0.5), Unschedulable: w.chance(0.5), Labels: map[string]string{"zone": "a"},
+			Lifecycle: []cluster.NodeLifecycle{"DrainInProgress"},
 		}
 		n.Spec.Set(metric.CPUNodeCapacity, 4e9)
 		c.Nodes = append(c.Nodes, n)

@@ -24,8 +24,13 @@ func nodeFacts(n *v1.Node) *cluster.Node {
 		f.Addresses = append(f.Addresses, cluster.NodeAddress{Type: string(a.Type), Address: a.Address})
 	}
 	for i := range n.Status.Conditions {
-		if c := &n.Status.Conditions[i]; c.Type == v1.NodeReady {
+		switch c := &n.Status.Conditions[i]; c.Type {
+		case v1.NodeReady:
 			f.Ready = c.Status == v1.ConditionTrue
+		case v1.NodeGracefulNodeShutdownInProgress, v1.NodeDrainInProgress, v1.NodeDrained, v1.NodeMaintenancePlanned, v1.NodeMaintenanceInProgress:
+			if c.Status == v1.ConditionTrue {
+				f.Lifecycle = append(f.Lifecycle, cluster.NodeLifecycle(c.Type))
+			}
 		}
 	}
 	setResources(&f.Spec, n.Status.Capacity, resourceIDs{

@@ -188,7 +188,8 @@ func TestNode(t *testing.T) {
 	"status": {
 		"addresses": [{"type": "InternalIP", "address": "10.0.0.1"}, {"type": "Hostname", "address": "n1"}],
 		"daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
-		"conditions": [{"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": "True"}],
+		"conditions": [{"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": "True"},
+			{"type": "DrainInProgress", "status": "True"}, {"type": "Drained", "status": "False"}],
 		"capacity": {"cpu": "4", "memory": "16Gi", "ephemeral-storage": "100Gi", "pods": "110"},
 		"allocatable": {"cpu": "3920m", "memory": "15Gi"}}}`), &n))
 	f := nodeFacts(&n)
@@ -202,6 +203,9 @@ func TestNode(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, values(&f.Spec)); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]cluster.NodeLifecycle{"DrainInProgress"}, f.Lifecycle); diff != "" {
+		t.Errorf("lifecycle (-want +got):\n%s", diff)
 	}
 	if !f.Ready || !f.Unschedulable || f.KubeletPort != 10250 || f.Labels["zone"] != "a" || f.Annotations["note"] != "x" || f.Cores() != 4 {
 		t.Errorf("node: %+v", f)
