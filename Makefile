@@ -53,12 +53,13 @@ race: ## tests under the race detector (needs a C compiler; RACE names packages,
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(RACE)
 
 .PHONY: nightly
-nightly: ## what is too slow for each change: race detector on all, longer fuzzing, more random cases, other systems (2 hours)
+nightly: ## what is too slow for each change: race detector on all, longer fuzzing, more random cases, other systems (4 hours)
 	$(MAKE) race RACE=./...
 	$(MAKE) fuzz FUZZTIME=1m
 	$(GO) test -C test/parity -timeout 60m -cases 200000 ./...
 	$(GO) test ./test/exact -timeout 60m -seeds 100000
 	$(MAKE) e2e WEIR_CLUSTER_KUBERNETES=1.36 E2E='$(E2E_CLUSTER)'
+	$(MAKE) e2e-v2 E2E_V2=. ARGS='-latency-runs=20 -latency-of=weir,earlyoom,kubelet,systemd-oomd'
 	for os in darwin windows; do GOOS=$$os $(GO) build -o /dev/null ./cmd/kubectl-weir || exit 1; done
 
 .PHONY: lint
@@ -106,6 +107,14 @@ E2E         ?= ./eviction/notify ./eviction/guard ./eviction/execute/cri ./sourc
 e2e: build image ## the built commands on this machine, on simulated kubelets and in a real cluster (root; minutes to build it, once; E2E names packages)
 	$(GO) run ./test/cluster build
 	$(GO) test -tags e2e -count 1 -timeout 60m -p 1 -parallel 12 -v $(E2E)
+	$(if $(filter ./test/node%,$(E2E)),$(MAKE) e2e-v2)
+
+# Tests of test/node that run on the virtual node each time. make nightly runs all.
+E2E_V2 ?= TestFrozen|TestPrivileges|TestPressure
+
+.PHONY: e2e-v2
+e2e-v2: build image ## test/node on a virtual node with cgroup version 2 (root; E2E_V2 names tests, ARGS are theirs)
+	$(GO) test -tags e2e -count 1 -timeout 150m -v ./test/node -run '$(E2E_V2)' -args -node=v2 $(ARGS)
 
 .PHONY: cluster
 cluster: ## start a real Kubernetes cluster on this machine and leave it running (root); ends with: go run ./test/cluster down

@@ -192,7 +192,7 @@ func watch(meminfo *os.File, threshold int64, r *Result) (samples []sample, cros
 			}
 		case crossed == 0 && s.at.Sub(samples[0].at) > 2*time.Minute:
 			return nil, 0, errors.New("memory was not filled")
-		case crossed != 0 && n >= threshold && unix.Kill(*pid, 0) != nil:
+		case crossed != 0 && n >= threshold && errors.Is(unix.Kill(*pid, 0), unix.ESRCH):
 			return samples, crossed, nil
 		case crossed != 0 && s.at.Sub(samples[crossed].at) > *wait:
 			return samples, crossed, nil
