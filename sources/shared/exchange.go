@@ -143,7 +143,7 @@ func (x *Exchange) Read(ctx context.Context, b *metric.Batch, do func(context.Co
 		x.hub.publish(b, err)
 		return err
 	}
-	if got := x.await(ctx, m.peers[ownerName], b.Key()); got != nil {
+	if got := x.await(ctx, m.peers[ownerName], b); got != nil {
 		x.meters.peer.Inc()
 		b.CopyFrom(got)
 		x.mail.recycle(got)
@@ -155,27 +155,31 @@ func (x *Exchange) Read(ctx context.Context, b *metric.Batch, do func(context.Co
 	return do(ctx, b)
 }
 
-// await waits for the batch of a peer. It returns nil if the batch does not arrive in time.
-func (x *Exchange) await(ctx context.Context, p *peer, k metric.SourceKey) *metric.Batch {
-	lost, box := p.lost(), x.mail.box(k)
-	b := poll(box) // a batch that has already arrived
-	if lost == nil {
-		x.mail.recycle(b) // otherwise it would look new in the next round
-		return nil
+// await waits for the batch of a peer for the read into b. It returns nil if the batch does not
+// arrive in time.
+func (x *Exchange) await(ctx context.Context, p *peer, b *metric.Batch) *metric.Batch {
+	lost, box := p.lost(), x.mail.box(b.Key())
+	there := poll(box)
+	// One that arrived in the first half of the interval was too late for the round before. It is not
+	// used, or the node's numbers would be a round late from then on.
+	tooOld := b.Interval > 0 && time.Since(there.arrived) > b.Interval/2
+	if there.batch != nil && (lost == nil || tooOld) {
+		x.mail.recycle(there.batch)
+		there.batch = nil
 	}
-	if b != nil {
-		return b
+	if lost == nil || there.batch != nil {
+		return there.batch
 	}
 	patience := time.NewTimer(x.o.Patience)
 	defer patience.Stop()
 	select {
-	case b := <-box:
-		return b
+	case there := <-box:
+		return there.batch
 	case <-lost:
 	case <-patience.C:
 	case <-ctx.Done():
 	}
-	return poll(box)
+	return poll(box).batch
 }
 
 // ServeHTTP streams what this replica reads to another replica, until one of them ends the stream.

@@ -2,32 +2,39 @@ package shared
 
 import (
 	"sync"
+	"time"
 
 	"github.com/weir-metrics/weir/metric"
 )
 
+// letter is a batch and when it arrived.
+type letter struct {
+	batch   *metric.Batch
+	arrived time.Time
+}
+
 // mailbox has the newest batch of each source that arrived and was not used yet.
 type mailbox struct {
 	mu    sync.Mutex
-	boxes map[metric.SourceKey]chan *metric.Batch // each has room for one batch
+	boxes map[metric.SourceKey]chan letter // each has room for one batch
 	free  sync.Pool
 }
 
 func newMailbox() *mailbox {
-	return &mailbox{boxes: map[metric.SourceKey]chan *metric.Batch{}, free: sync.Pool{New: func() any { return new(metric.Batch) }}}
+	return &mailbox{boxes: map[metric.SourceKey]chan letter{}, free: sync.Pool{New: func() any { return new(metric.Batch) }}}
 }
 
 // box returns the channel on which the batches of a source arrive.
-func (m *mailbox) box(k metric.SourceKey) <-chan *metric.Batch {
+func (m *mailbox) box(k metric.SourceKey) <-chan letter {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.open(k)
 }
 
 // open returns the channel of a source. The caller has locked m.mu.
-func (m *mailbox) open(k metric.SourceKey) chan *metric.Batch {
+func (m *mailbox) open(k metric.SourceKey) chan letter {
 	if m.boxes[k] == nil {
-		m.boxes[k] = make(chan *metric.Batch, 1)
+		m.boxes[k] = make(chan letter, 1)
 	}
 	return m.boxes[k]
 }
@@ -39,17 +46,17 @@ func (m *mailbox) put(b *metric.Batch) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	box := m.open(b.Key())
-	m.recycle(poll(box))
-	box <- c
+	m.recycle(poll(box).batch)
+	box <- letter{c, time.Now()}
 }
 
-// poll takes the batch out of a channel; nil if there is none.
-func poll(box <-chan *metric.Batch) *metric.Batch {
+// poll takes the letter out of a channel. Its batch is nil if there is none.
+func poll(box <-chan letter) letter {
 	select {
 	case b := <-box:
 		return b
 	default:
-		return nil
+		return letter{}
 	}
 }
 

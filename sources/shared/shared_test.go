@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -276,4 +277,39 @@ func TestOwner(t *testing.T) {
 	if got := owner(nil, "n"); got != "" {
 		t.Errorf("%q owns a node of nobody's", got)
 	}
+}
+
+// A batch that arrives too late for its round is not used in the next one: a node whose owner was
+// slow once has the numbers of the same round again.
+func TestALateBatchIsNotTheNextRounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := New(Options{})
+		stream := make(chan struct{})
+		p := &peer{x: x}
+		p.streamEnded.Store(&stream)
+		x.members.Store(&members{self: "a", all: []Member{{Name: "b"}}, peers: map[string]*peer{"b": p}})
+		r := &replica{Exchange: x, name: "a"}
+		began := time.Now()
+		arrive := func(round int, after time.Duration) {
+			time.AfterFunc(time.Until(began.Add(time.Duration(round)*15*time.Second+after)), func() {
+				b := &metric.Batch{Source: "kubelet:resource", Node: "n1"}
+				fill(b, round)
+				x.mail.put(b)
+			})
+		}
+		arrive(0, time.Second)
+		arrive(1, 3*time.Second) // later than the patience of 2 s
+		arrive(2, time.Second)
+		arrive(3, -time.Second) // the owner reads a little earlier
+		for round := range 4 {
+			time.Sleep(time.Until(began.Add(time.Duration(round) * 15 * time.Second)))
+			b, err := r.read("n1", round, nil)
+			if err != nil || b.NodeTime != int64(round)*1e9 {
+				t.Errorf("round %d has the numbers of round %d (%v)", round, b.NodeTime/1e9, err)
+			}
+		}
+		if got := r.reads.Load(); got != 1 {
+			t.Errorf("read %d times here, want once", got)
+		}
+	})
 }
