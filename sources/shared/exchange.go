@@ -182,6 +182,14 @@ func (x *Exchange) await(ctx context.Context, p *peer, b *metric.Batch) *metric.
 	return poll(box).batch
 }
 
+// take keeps a batch of a member for the next read of its node. It keeps none of a node that the
+// member does not own: such a batch would stand in for the owner's.
+func (x *Exchange) take(from string, b *metric.Batch) {
+	if owner(x.members.Load().all, string(b.Node)) == from {
+		x.mail.put(b)
+	}
+}
+
 // ServeHTTP streams what this replica reads to another replica, until one of them ends the stream.
 func (x *Exchange) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.hub.serve(w, r, x.o.Silence/4)

@@ -93,7 +93,7 @@ func (p *peer) readStream(ctx context.Context) (hadStream bool, err error) {
 			defer p.streamEnded.Store(nil)
 		}
 		if f.Kind == recording.Round {
-			p.x.mail.put(f.Batch)
+			p.x.take(p.member.Name, f.Batch)
 		}
 	}
 }

@@ -313,3 +313,20 @@ func TestALateBatchIsNotTheNextRounds(t *testing.T) {
 		}
 	})
 }
+
+// A member sends reads of its own nodes only.
+func TestOnlyTheOwnerSendsANode(t *testing.T) {
+	x := New(Options{})
+	all := []Member{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+	x.members.Store(&members{self: "a", all: all})
+	for i := range 100 {
+		b := &metric.Batch{Source: "kubelet:resource", Node: metric.NodeName(fmt.Sprint("n", i))}
+		for _, from := range []string{"b", "c"} {
+			x.take(from, b)
+			got, want := poll(x.mail.box(b.Key())).batch != nil, owner(all, string(b.Node)) == from
+			if got != want {
+				t.Errorf("%s from %s: kept %v, want %v", b.Node, from, got, want)
+			}
+		}
+	}
+}
