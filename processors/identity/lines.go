@@ -358,6 +358,15 @@ func (s *Identifier) applyCrossCheck(t *track, b *metric.Batch) {
 				s.startLine(t, c, &b.Samples[c.sample])
 			}
 		}
+		for cj := range s.candidates[:ci] {
+			if x := &s.candidates[cj]; x.crossChecked && x.line == c.line { // nothing says which of the two it was
+				l := t.lines[x.line]
+				s.startOwnLine(t, x, b)
+				s.startLine(t, c, &b.Samples[c.sample])
+				own := &t.lines[x.line]
+				own.uid, own.start, own.origin, own.first = l.uid, l.start, l.origin, l.first
+			}
+		}
 		c.crossChecked = true
 		if l := &t.lines[c.line]; c.swapped && (l.uid == "" || l.start == 0) {
 			s.startOwnLine(t, c, b) // the second read names the sample, not the line it was assigned to
