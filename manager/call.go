@@ -16,6 +16,11 @@ const grace = time.Second
 // fill is Source.Read or SecondReader.ReadSecond.
 type fill func(ctx context.Context, b *metric.Batch) error
 
+// slotTime is how long a call keeps its slot at most. A node that answers takes milliseconds. A call
+// that waits longer uses no processor, and goes on without a slot. So 128 slots suffice for 3,840
+// nodes that hang and are read every 15 s, and others need not wait for them.
+const slotTime = 500 * time.Millisecond
+
 // caller makes the calls of one source: one at a time, each with a slot and a deadline. The
 // goroutine of the round makes the call itself, because another goroutine costs more than the
 // rest of the call. If the call ignores its deadline, the watchdog, a timer, continues the round.
@@ -23,20 +28,19 @@ type fill func(ctx context.Context, b *metric.Batch) error
 // Fields outside mu belong to the round that runs.
 type caller struct {
 	timeout time.Duration
-	limits  readLimits
+	slots   readSlots
 	meters  *kindMeters
 
 	began time.Time // when the last call began
-	late  bool      // the last call did not end before its deadline
-	slots readSlots // that the call's slot is from
 
 	mu struct {
 		sync.Mutex
-		phase phase
-		watch *time.Timer   // the watchdog, while a call runs
-		due   time.Time     // when the watchdog acts
-		lost  func(error)   // continues the round when the call is abandoned
-		ended chan struct{} // closed when an abandoned call ends
+		phase    phase
+		watch    *time.Timer   // the watchdog, while a call runs
+		due      time.Time     // when the watchdog acts
+		deadline time.Time     // of the call
+		lost     func(error)   // continues the round when the call is abandoned
+		ended    chan struct{} // closed when an abandoned call ends
 	}
 }
 
@@ -45,13 +49,14 @@ type phase uint8
 
 const (
 	idle      phase = iota // no call runs
-	running                // before its deadline, with a slot
+	running                // with a slot
+	waiting                // before its deadline, without a slot
 	late                   // after its deadline, within the grace
 	abandoned              // it runs, but no round waits for it
 )
 
-func newCaller(timeout time.Duration, limits readLimits, meters *kindMeters) *caller {
-	return &caller{timeout: timeout, limits: limits, meters: meters}
+func newCaller(timeout time.Duration, slots readSlots, meters *kindMeters) *caller {
+	return &caller{timeout: timeout, slots: slots, meters: meters}
 }
 
 // admit waits for a slot, which call gives back. The error says why no call is possible in this
@@ -61,15 +66,11 @@ func (c *caller) admit(ctx context.Context) error {
 		return &metric.ReadError{Reason: metric.NodeTimeout,
 			Err: fmt.Errorf("the read begun at %s ignores its deadline of %v and still runs", c.began.UTC().Format(time.RFC3339), c.timeout)}
 	}
-	c.slots = c.limits.prompt
-	if c.late {
-		c.slots = c.limits.late
-	}
 	c.meters.all.waiting.Inc()
 	defer c.meters.all.waiting.Dec()
 	if !c.slots.take(ctx, c.timeout) {
 		return &metric.ReadError{Reason: metric.NodeTimeout,
-			Err: fmt.Errorf("no read slot was free within %v: too many sources hang, or raise the number of concurrent reads", c.timeout)}
+			Err: fmt.Errorf("no read slot was free within %v: weir needs more processors, or raise --max-reads", c.timeout)}
 	}
 	c.meters.all.inFlight.Inc()
 	return nil
@@ -86,13 +87,9 @@ func (c *caller) call(ctx context.Context, f fill, b *metric.Batch, lost func(er
 	defer cancel()
 	c.start(deadline, lost)
 	err = guard(func() error { return f(ctx, b) })
-	kept = c.finish()
-	// A dial, for example, has the deadline itself and may end before the watchdog acts.
-	late := ctx.Err() != nil || !time.Now().Before(deadline)
-	if !kept {
+	if !c.finish() {
 		return false, nil
 	}
-	c.late = late
 	return true, judged(err)
 }
 
@@ -116,11 +113,12 @@ func (c *caller) callAside(ctx context.Context, f fill, b *metric.Batch) (kept b
 func (c *caller) start(deadline time.Time, lost func(error)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.phase, c.mu.lost, c.mu.due = running, lost, deadline
+	keep := min(slotTime, c.timeout)
+	c.mu.phase, c.mu.lost, c.mu.due, c.mu.deadline = running, lost, c.began.Add(keep), deadline
 	if c.mu.watch == nil {
-		c.mu.watch = time.AfterFunc(c.timeout, c.watch)
+		c.mu.watch = time.AfterFunc(keep, c.watch)
 	} else {
-		c.mu.watch.Reset(c.timeout)
+		c.mu.watch.Reset(keep)
 	}
 }
 
@@ -142,7 +140,8 @@ func (c *caller) finish() bool {
 	return true
 }
 
-// watch acts on a call when its deadline has passed, and again after the grace.
+// watch acts on a call when it has had its slot for long enough, when its deadline has passed, and
+// again after the grace.
 func (c *caller) watch() {
 	c.mu.Lock()
 	if time.Now().Before(c.mu.due) { // the timer was set for an earlier call
@@ -150,7 +149,13 @@ func (c *caller) watch() {
 		return
 	}
 	switch c.mu.phase {
-	case running:
+	case running, waiting:
+		if rest := time.Until(c.mu.deadline); rest > 0 {
+			c.release()
+			c.mu.phase, c.mu.due = waiting, c.mu.deadline
+			c.mu.watch.Reset(rest)
+			break
+		}
 		c.overdue()
 	case late:
 		c.abandon() // unlocks
@@ -163,15 +168,16 @@ func (c *caller) watch() {
 func (c *caller) cancelCall() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mu.phase == running {
+	if c.mu.phase == running || c.mu.phase == waiting {
 		c.overdue()
 	}
 }
 
-// overdue gives a call some time to return after its context has ended. It frees the slot, so that a
-// call that hangs delays no other source. The caller holds c.mu.
+// overdue gives a call some time to return after its context has ended. The caller holds c.mu.
 func (c *caller) overdue() {
-	c.release()
+	if c.mu.phase == running {
+		c.release()
+	}
 	c.mu.phase, c.mu.due = late, time.Now().Add(grace)
 	c.mu.watch.Reset(grace)
 }
@@ -179,7 +185,7 @@ func (c *caller) overdue() {
 // abandon stops waiting for a call, and continues its round. The caller holds c.mu, and abandon
 // unlocks it.
 func (c *caller) abandon() {
-	c.mu.phase, c.late = abandoned, true
+	c.mu.phase = abandoned
 	c.mu.ended = make(chan struct{})
 	lost := c.mu.lost
 	c.mu.Unlock()

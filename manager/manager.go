@@ -24,7 +24,7 @@ const minReconcileGap = 200 * time.Millisecond
 type Manager struct {
 	options   Options
 	telemetry *telemetry
-	limits    readLimits
+	slots     readSlots
 	writers   []*sinkWriter // of sinks and recorders, in the order of Options.Sinks
 	sinks     []*sinkWriter
 	recorders []*sinkWriter
@@ -57,7 +57,7 @@ type Manager struct {
 func New(options Options) *Manager {
 	m := &Manager{options: options.withDefaults(), wake: make(chan struct{}, 1)}
 	m.telemetry = newTelemetry(options.Registerer)
-	m.limits = newReadLimits(m.options.MaxReads)
+	m.slots = make(readSlots, m.options.MaxReads)
 	for _, p := range options.Providers {
 		m.answers = append(m.answers, answer{Provider: p})
 	}

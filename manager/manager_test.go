@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,9 +107,9 @@ func TestHangingSourceCostsOnlyItself(t *testing.T) {
 		h.until(time.Second)
 		h.provide(stuck.spec("hangs", interval, timeout), healthy().spec("well", interval, timeout))
 		h.until(9 * time.Second)
-		// The slot is free at the hanging source's deadline, 5 s, and its round is abandoned
-		// one grace later.
-		wantLines(t, "rounds", d.read(), "5s well 1", "6s hangs 0 NodeTimeout")
+		// The slot is free after half a second. The round is abandoned one grace after its deadline,
+		// 5 s.
+		wantLines(t, "rounds", d.read(), "1s well 1", "6s hangs 0 NodeTimeout")
 		h.wantMetric(1, "weir_reads_stuck", "kind=test")
 		h.wantMetric(0, "weir_reads_in_flight")
 
@@ -140,34 +142,59 @@ func TestHangingSourceCostsOnlyItself(t *testing.T) {
 	})
 }
 
-// Sources that answer are on time, however many others hang: the hanging ones wait only for
-// each other once they are known.
-func TestHangingSourcesHaveTheirOwnSlots(t *testing.T) {
+// TestHangingZoneDelaysNobodyElse has 5,000 sources. A third of them hangs, refuses, or answers after
+// nine seconds, for two minutes each, and changes from one to the next within one round. No number
+// of the others may ever be older than two intervals.
+func TestHangingZoneDelaysNobodyElse(t *testing.T) {
+	const sources, interval, timeout, phase = 5000, 15 * time.Second, 10 * time.Second, 2 * time.Minute
 	synctest.Test(t, func(t *testing.T) {
-		d := newDiary()
-		var specs []Spec
-		for i := range 40 {
-			late := &place{read: func(ctx context.Context, _ int, _ *metric.Batch) error {
-				<-ctx.Done()
-				return ctx.Err()
-			}}
-			specs = append(specs, late.spec(fmt.Sprintf("late-%d", i), interval, timeout))
+		began := time.Now()
+		answers := func(b *metric.Batch) error {
+			b.Add(metric.Entity{Kind: metric.Node, Node: b.Node})
+			return nil
 		}
-		h := build(t, Options{MaxReads: 8, Sinks: []NamedSink{d.named()}}, specs...)
-		h.until(61 * time.Second)
-		d.read()
-		h.provide(append(specs, healthy().spec("well", interval, timeout))...)
-		h.until(2 * time.Minute)
-		third := steady("well", h.start, 61*time.Second+settle)
-		var got []string
-		for _, line := range d.read() {
-			if strings.Contains(line, "well") {
-				got = append(got, line)
+		behaviour := []func(context.Context, *metric.Batch) error{
+			func(_ context.Context, b *metric.Batch) error { return answers(b) },
+			func(ctx context.Context, _ *metric.Batch) error { <-ctx.Done(); return ctx.Err() },
+			func(context.Context, *metric.Batch) error { return syscall.ECONNREFUSED },
+			func(_ context.Context, b *metric.Batch) error { time.Sleep(9 * time.Second); return answers(b) },
+		}
+		specs := make([]Spec, sources)
+		last, oldest, readsOfZone := make([]time.Time, sources), time.Duration(0), atomic.Int64{}
+		var mu sync.Mutex
+		for i := range specs {
+			p := &place{read: func(ctx context.Context, _ int, b *metric.Batch) error {
+				if i%3 == 0 {
+					readsOfZone.Add(1)
+					return behaviour[int(time.Since(began)/phase)](ctx, b)
+				}
+				time.Sleep(20 * time.Millisecond)
+				mu.Lock()
+				defer mu.Unlock()
+				if !last[i].IsZero() {
+					oldest = max(oldest, time.Since(last[i]))
+				}
+				last[i] = time.Now()
+				return answers(b)
+			}}
+			specs[i] = p.spec(fmt.Sprint("node-", i), interval, timeout)
+		}
+		h := build(t, Options{MaxReads: 128}, specs...)
+		h.until(time.Duration(len(behaviour))*phase - time.Second)
+		for i, at := range last {
+			if i%3 != 0 {
+				oldest = max(oldest, time.Since(at))
 			}
 		}
-		wantLines(t, "rounds of the healthy source", got[:4], "1m1s well 1", "1m11s well 1",
-			fmt.Sprintf("%v well 1", third), fmt.Sprintf("%v well 1", third+interval))
-		h.mustEnd()
+		if oldest > 2*interval {
+			t.Errorf("a number of a healthy source was %v old, want at most two intervals of %v", oldest, interval)
+		}
+		if n, least := readsOfZone.Load(), int64(sources/3*3*phase/interval); n < least {
+			t.Errorf("%d reads of the zone, want each source to be tried in most of its rounds, %d", n, least)
+		}
+		if _, err := h.end(); err != nil {
+			t.Error(err)
+		}
 	})
 }
 

@@ -31,8 +31,8 @@ type Options struct {
 	// manager waits for facts.
 	FactsChanged <-chan struct{}
 
-	// MaxReads is the largest number of reads at once; default 128. A quarter of them is for
-	// sources that timed out in their last read, so that they never delay a healthy one.
+	// MaxReads is the largest number of reads at once, without those that have waited for their
+	// source for half a second; default 128. So sources that hang never delay a healthy one.
 	MaxReads int
 	// Refresh is the longest time between two calls of the providers; default 5 s.
 	Refresh time.Duration

@@ -60,6 +60,10 @@ func serverOf(u *url.URL) (server, error) {
 	return server{u.Scheme, host}, nil
 }
 
+// dialTimeout is how long a connection may take. A node of which nothing answers, not even its
+// kernel, is known as such early.
+const dialTimeout = 2 * time.Second
+
 // New returns a Transport. It opens no connection. If config has no ServerName, https connections
 // use the host of the URL. Sessions are never resumed and connections are never renegotiated.
 //
@@ -70,7 +74,7 @@ func New(config *tls.Config, maxIdle int) *Transport {
 	config = config.Clone()
 	config.SessionTicketsDisabled, config.Renegotiation = true, tls.RenegotiateNever
 	t := &Transport{
-		tls: config, maxIdle: maxIdle, dial: (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext,
+		tls: config, maxIdle: maxIdle, dial: (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
 		idleTimeout: 3 * time.Minute, maxHeaderBytes: 64 << 10,
 	}
 	t.mu.idle = map[server]*conn{}

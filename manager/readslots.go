@@ -5,22 +5,9 @@ import (
 	"time"
 )
 
-// readSlots bounds how many reads run at once. Each token in the channel is a read.
+// readSlots bounds how many reads work at once. Each token in the channel is a read. A read that
+// waits longer than slotTime for its source has given its slot back.
 type readSlots chan struct{}
-
-// readLimits bound the reads of all sources. Sources that timed out in their last read have a
-// limit of their own: nodes that hang wait for each other and never delay one that answers.
-type readLimits struct {
-	prompt, late readSlots
-}
-
-func newReadLimits(n int) readLimits {
-	late := max(1, n/4)
-	return readLimits{
-		prompt: make(readSlots, max(1, n-late)),
-		late:   make(readSlots, late),
-	}
-}
 
 // take waits for a slot until ctx ends or patience runs out, and reports
 // whether it got one.
