@@ -286,13 +286,15 @@ func (r *round) podProcess(pod *cgroupDir) (pid int, isSandbox bool) {
 	return pid, false
 }
 
-// sameNetwork reports whether a process is in the host's network namespace.
+// sameNetwork reports whether a process is in the host's network namespace. It compares a file that
+// each namespace has once, because the link ns/net of another process needs CAP_SYS_PTRACE, which an
+// agent in a DaemonSet does not have.
 func sameNetwork(rootFS string, pid int) (bool, error) {
-	a, err := os.Stat(path.Join(rootFS, "proc", strconv.Itoa(pid), "ns/net"))
+	a, err := os.Stat(path.Join(rootFS, "proc", strconv.Itoa(pid), "net/dev"))
 	if err != nil {
 		return false, err
 	}
-	b, err := os.Stat(path.Join(rootFS, "proc/1/ns/net"))
+	b, err := os.Stat(path.Join(rootFS, "proc/1/net/dev"))
 	if err != nil {
 		return false, err
 	}
