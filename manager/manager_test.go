@@ -181,12 +181,13 @@ func TestHangingZoneDelaysNobodyElse(t *testing.T) {
 		}
 		h := build(t, Options{MaxReads: 128}, specs...)
 		h.until(time.Duration(len(behaviour))*phase - time.Second)
+		mu.Lock()
 		for i, at := range last {
 			if i%3 != 0 {
 				oldest = max(oldest, time.Since(at))
 			}
 		}
-		if oldest > 2*interval {
+		if mu.Unlock(); oldest > 2*interval {
 			t.Errorf("a number of a healthy source was %v old, want at most two intervals of %v", oldest, interval)
 		}
 		if n, least := readsOfZone.Load(), int64(sources/3*3*phase/interval); n < least {
