@@ -27,8 +27,8 @@ func (s *Identifier) match(t *track, facts *cluster.Facts, b *metric.Batch) {
 			return
 		}
 	}
-	limit := s.rememberFor(b)
-	t.lines = slices.DeleteFunc(t.lines, func(l line) bool { return s.clock-l.seen > limit })
+	limit, kept := s.rememberFor(b), s.newerThanLast(t, b)
+	t.lines = slices.DeleteFunc(t.lines, func(l line) bool { return s.clock-l.seen > limit && (l.id != kept || l.seen < 0) })
 	remembered, continued := len(t.lines) > 0, false
 	for { // the best pair first; there are seldom more than two samples and two lines
 		bestCost, bestC, bestL := math.Inf(1), -1, -1

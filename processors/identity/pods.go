@@ -52,6 +52,25 @@ func (s *Identifier) podLine(b *metric.Batch, i int32) *core {
 	return nil
 }
 
+// newerThanLast returns the number of the line to which a line of the container t lost by its start,
+// while the pod's own counters show that both pods are there still: the older one's container does
+// not become the living one when the newer one's was missing for long. 0 if there is none.
+func (s *Identifier) newerThanLast(t *track, b *metric.Batch) uint32 {
+	k := s.podTrack(b, t.first)
+	if k < 0 || b.Samples[t.first].Entity.Kind != metric.Container || s.tracks[k].full == nil {
+		return 0
+	}
+	pod := s.tracks[k].full
+	chosen := pod.chosenLine()
+	bothThere := chosen != nil && chosen.answer == s.answers && slices.ContainsFunc(pod.lines, func(l line) bool {
+		return l.answer == s.answers && l.lost == metric.OlderStart && l.lostTo == chosen.id
+	})
+	if i := slices.IndexFunc(t.lines, func(l line) bool { return l.lost == metric.OlderStart }); bothThere && i >= 0 {
+		return t.lines[i].lostTo
+	}
+	return 0
+}
+
 // precedes reports whether a container's line was last reported before its pod was made again.
 // The pod's own counter shows that: none of the pod's lines went on.
 func (l *line) precedes(pod *core) bool {

@@ -339,7 +339,7 @@ func (s *Identifier) rejectFormerLoser(t *track, b *metric.Batch) {
 		for j := range t.lines {
 			r := &t.lines[j]
 			switch {
-			case r.id != l.lostTo || s.clock-r.seen > s.rememberFor(b):
+			case r.id != l.lostTo || r.seen < 0:
 			case s.taken(j) && r.disproved(): // it is reported, and is not the living instance either
 			case secondPath && r.number() == l.number():
 			case l.lost == metric.Ambiguous && !secondPath && t.younger(c, r, b):
