@@ -81,15 +81,7 @@ func (a *Aggregator) rejectCgroup(p *pod, b *metric.Batch) {
 	} else {
 		p.reason, evidence = a.missingNumber(&b.Samples[p.own])
 	}
-	for _, g := range wholeGroups {
-		if !a.wanted(g) {
-			continue
-		}
-		if p.own != none {
-			b.Samples[p.own].Reasons[g] = p.reason
-		}
-		a.verdicts.replace(p.slot, g, p.reason, evidence)
-	}
+	a.withhold(p, b, evidence)
 }
 
 // judgeByFacts gives each container that the API server names its verdict. It returns the
@@ -248,6 +240,11 @@ func (a *Aggregator) rejectPod(p *pod, b *metric.Batch, w blame) {
 	if w.reason.Layer() > metric.LayerScrape && !a.isUnreported(p) {
 		p.reason, evidence.Cause = metric.Incomplete, w.reason
 	}
+	a.withhold(p, b, evidence)
+}
+
+// withhold gives p's CPU and memory the reason p.reason, so that they are not served.
+func (a *Aggregator) withhold(p *pod, b *metric.Batch, evidence metric.Evidence) {
 	for _, g := range wholeGroups {
 		if !a.wanted(g) {
 			continue
