@@ -118,10 +118,11 @@ func (n *NodeReader) tryRead(ctx context.Context, e *nodeEndpoint, b *metric.Bat
 		ctx, cancel = context.WithTimeout(ctx, s.opts.Timeout)
 		defer cancel()
 	}
-	if err := s.acquire(ctx); err != nil {
+	release, err := s.acquire(ctx)
+	if err != nil {
 		return &metric.ReadError{Reason: metric.NodeTimeout, Err: err}
 	}
-	defer s.release()
+	defer release()
 	b.Began = time.Now()
 	buf, err := n.fetch(ctx, e)
 	b.Ended = time.Now()

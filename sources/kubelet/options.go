@@ -68,7 +68,8 @@ type Options struct {
 	MaxBytes int64
 	// MaxSamples bounds the number of samples in one read. Default payload.DefaultMaxSamples.
 	MaxSamples int
-	// MaxConcurrent bounds the number of concurrent reads. Default DefaultMaxConcurrent.
+	// MaxConcurrent bounds the number of concurrent reads, without those that have waited for their
+	// kubelet for half a second. Default DefaultMaxConcurrent.
 	MaxConcurrent int
 	// MaxIdle bounds the number of connections that stay open between reads. Kubelets beyond this
 	// number get a new connection for each read. Default MaxConnections().

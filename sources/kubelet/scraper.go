@@ -147,17 +147,25 @@ func (s *Scraper) clientCertificate() (pair *tls.Certificate, changed bool, err 
 	return pair, changed, nil
 }
 
+// permitTime is how long a read keeps its permit at most. A read that waits longer for its kubelet
+// goes on without one, so that kubelets that hang delay no others.
+const permitTime = 500 * time.Millisecond
+
 // acquire waits until the read may begin. release ends the read.
-func (s *Scraper) acquire(ctx context.Context) error {
+func (s *Scraper) acquire(ctx context.Context) (release func(), err error) {
 	select {
 	case s.permits <- struct{}{}:
-		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("wait for one of %d concurrent reads: %w", cap(s.permits), context.Cause(ctx))
+		return nil, fmt.Errorf("wait for one of %d concurrent reads: %w", cap(s.permits), context.Cause(ctx))
 	}
+	giveBack := func() { <-s.permits }
+	overdue := time.AfterFunc(permitTime, giveBack)
+	return func() {
+		if overdue.Stop() {
+			giveBack()
+		}
+	}, nil
 }
-
-func (s *Scraper) release() { <-s.permits }
 
 // Close closes the idle connections.
 func (s *Scraper) Close() error {
