@@ -187,9 +187,10 @@ func TestHangingZoneDelaysNobodyElse(t *testing.T) {
 				oldest = max(oldest, time.Since(at))
 			}
 		}
-		if mu.Unlock(); oldest > 2*interval {
+		if oldest > 2*interval {
 			t.Errorf("a number of a healthy source was %v old, want at most two intervals of %v", oldest, interval)
 		}
+		mu.Unlock()
 		if n, least := readsOfZone.Load(), int64(sources/3*3*phase/interval); n < least {
 			t.Errorf("%d reads of the zone, want each source to be tried in most of its rounds, %d", n, least)
 		}
