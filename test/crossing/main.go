@@ -277,6 +277,9 @@ func startTrace() error {
 	}
 	for _, setting := range [][2]string{
 		{"trace_clock", "mono"},
+		// Without it the kernel would also patch its scheduler, to record names of commands. QEMU before
+		// 8.1 may hang if a processor runs code that another one patches.
+		{"options/record-cmd", "0"},
 		{"events/signal/signal_generate/filter", fmt.Sprintf("pid == %d && (sig == %d || sig == %d)", *pid, unix.SIGTERM, unix.SIGKILL)},
 		{"events/signal/signal_generate/enable", "1"},
 		{"events/oom/mark_victim/enable", "1"},
