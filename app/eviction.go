@@ -66,7 +66,7 @@ func openEvictor(ctx context.Context, p *plan, m *machine, pods nodePods, of *in
 		}
 	}()
 	o := guard.Options{
-		Node: string(e.node), Self: types.UID(e.plan.Self), Read: m.read, Poll: m.peek, MemoryLeft: m.memoryLeft, WorkingSet: m.workingSet, Layout: m.layout, Refresh: m.refresh, Cgroups: m.cgroups,
+		Node: string(e.node), Self: types.UID(e.plan.Self), Read: m.read, ReadMemory: m.readMemory, Poll: m.peek, MemoryLeft: m.memoryLeft, WorkingSet: m.workingSet, Layout: m.layout, Refresh: m.refresh, Cgroups: m.cgroups,
 		Notify: notify.Options{MaxInterval: maxRoundInterval}, Registerer: registry, Logger: slog.New(logr.ToSlogHandler(logging.Logr(log).WithName("eviction"))),
 	}
 	x := execute.Options{

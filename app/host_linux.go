@@ -87,7 +87,7 @@ func openMachine(p *hostPlan, pods nodePods, log *zap.Logger) (*machine, error) 
 		return func(ctx context.Context) (*stats.Summary, error) { return reader.Read(ctx, d) }
 	}
 	return &machine{
-		peek: at(vitals.Node), read: at(vitals.Pods), readAll: at(vitals.Containers), layout: reader.Layout,
+		peek: at(vitals.Node), readMemory: at(vitals.Memory), read: at(vitals.Pods), readAll: at(vitals.Containers), layout: reader.Layout,
 		refresh: scanner.Refresh, scan: scanner.Run,
 		memoryLeft: func() *eviction.MemoryLeft {
 			m, err := reader.MemoryLeft()

@@ -179,8 +179,9 @@ func (n nodePods) running(uid metric.PodUID) (map[string]string, bool) {
 
 // machine reads this machine at any time, outside the rounds of the pipeline.
 type machine struct {
-	// peek reads only the node, read also its pods, and readAll also their containers.
-	peek, read, readAll func(context.Context) (*stats.Summary, error)
+	// peek reads only the node, readMemory also the memory of its pods, read also the rest of them, and
+	// readAll also their containers.
+	peek, readMemory, read, readAll func(context.Context) (*stats.Summary, error)
 	// memoryLeft reads the figures of weir's own eviction signals; nil if they are not known.
 	memoryLeft func() *eviction.MemoryLeft
 	layout     func(context.Context) (images, containers bool, err error)
@@ -201,7 +202,7 @@ const (
 
 // has reports whether the node has the pod now.
 func (m *machine) has(ctx context.Context, uid types.UID) (bool, error) {
-	s, err := m.read(ctx)
+	s, err := m.readMemory(ctx)
 	if s == nil {
 		return false, err
 	}

@@ -24,7 +24,7 @@ func (g *Guard) carryOut(ctx context.Context, r *Round) *Round {
 	after := *r
 	if len(after.Decision.Reclaim) > 0 {
 		after.Outcomes = g.opts.Executor.Reclaim(ctx, after.Decision)
-		s, err := g.read(ctx)
+		s, err := readNode(ctx, g.opts.Read)
 		if s != nil {
 			err = nil // a figure that the summary lacks counts as not met
 		}
@@ -62,7 +62,7 @@ func (g *Guard) execute(ctx context.Context, d *eviction.Decision) []execute.Act
 // hardThresholdNow reports whether a decision now would act on a hard threshold.
 func (g *Guard) hardThresholdNow(ctx context.Context) bool {
 	in := &eviction.Input{Settings: g.opts.Settings, Evicted: g.evictedAt, State: g.state}
-	in.Summary, in.SummaryErr = g.read(ctx)
+	in.Summary, in.SummaryErr = readNode(ctx, g.opts.Read)
 	if in.Summary != nil {
 		in.SummaryErr = nil
 	}

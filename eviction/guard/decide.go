@@ -23,17 +23,20 @@ const refreshInterval = 30 * time.Second
 // capacity.
 const nearDiskShare = 0.02
 
-// readAndDecide reads the node and decides. It does so again if a refresh is needed.
+// readAndDecide reads the node and decides. It does so again if the memory of pods did not suffice,
+// or if a refresh is needed.
 func (g *Guard) readAndDecide(ctx context.Context, notice notify.Notice) *Round {
 	r := &Round{Notice: notice, Watching: g.watching, Unwatched: g.unwatched}
-	g.decide(ctx, r)
+	if g.opts.ReadMemory == nil || !hasCrossing(notice) || !g.decideByMemory(ctx, r) {
+		g.decide(ctx, r, g.opts.Read)
+	}
 	switch {
 	case g.opts.Refresh == nil || ctx.Err() != nil || g.opts.Now().Sub(g.refreshedAt) < refreshInterval:
 	case choosesByDiskUsage(r.Decision):
 		// The choice of the pod depends on figures that may be a minute old.
 		g.opts.Refresh(ctx)
 		g.refreshedAt = g.opts.Now()
-		g.decide(ctx, r)
+		g.decide(ctx, r, g.opts.Read)
 	case nearDiskThreshold(r.Decision):
 		g.refreshedAt = g.opts.Now()
 		g.refreshes.Go(func() { g.opts.Refresh(ctx) })
@@ -44,8 +47,21 @@ func (g *Guard) readAndDecide(ctx context.Context, notice notify.Notice) *Round 
 	return r
 }
 
+// hasCrossing reports whether memory is less than a threshold now.
+func hasCrossing(n notify.Notice) bool {
+	return slices.ContainsFunc(n.Sources, func(s notify.NoticeSource) bool { return s.Crossing != nil && s.Crossing.Above() })
+}
+
+// decideByMemory decides with the memory of the pods alone. It reports whether a read of all would
+// not change the decision: it evicts a pod for memory, which goes before all else.
+func (g *Guard) decideByMemory(ctx context.Context, r *Round) bool {
+	g.decide(ctx, r, g.opts.ReadMemory)
+	d := r.Decision
+	return len(d.Kills) > 0 && d.Acting >= 0 && d.Thresholds[d.Acting].Threshold.Signal.Condition() == corev1.NodeMemoryPressure
+}
+
 // decide sets the round's input and decision.
-func (g *Guard) decide(ctx context.Context, r *Round) {
+func (g *Guard) decide(ctx context.Context, r *Round, read func(context.Context) (*stats.Summary, error)) {
 	in := &eviction.Input{Settings: g.opts.Settings, Self: g.opts.Self, Blocked: g.blockedNow(g.opts.Now()), Evicted: g.evictedAt, State: g.state}
 	if !g.state.LayoutKnown {
 		in.Layout.DedicatedImageFs, in.Layout.DedicatedContainerFs, in.LayoutErr = g.opts.Layout(ctx)
@@ -55,7 +71,7 @@ func (g *Guard) decide(ctx context.Context, r *Round) {
 	r.memory, r.memoryErr = g.readWorkingSets()
 	began := time.Now()
 	var readErr error
-	in.Summary, readErr = g.read(ctx)
+	in.Summary, readErr = readNode(ctx, read)
 	g.metrics.reads.Observe(time.Since(began).Seconds())
 	g.readWorkingSetsAgain(r.memory)
 	if in.Summary == nil {
@@ -69,10 +85,10 @@ func (g *Guard) decide(ctx context.Context, r *Round) {
 	r.memory = withAvailable(r.memory, r.Decision)
 }
 
-// read reads the node. The summary is nil only if there is an error. If both are set, the error
+// readNode reads the node. The summary is nil only if there is an error. If both are set, the error
 // says what the summary lacks.
-func (g *Guard) read(ctx context.Context) (*stats.Summary, error) {
-	s, err := g.opts.Read(ctx)
+func readNode(ctx context.Context, read func(context.Context) (*stats.Summary, error)) (*stats.Summary, error) {
+	s, err := read(ctx)
 	if s == nil && err == nil {
 		err = errors.New("the reader returned nothing")
 	}

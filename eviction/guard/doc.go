@@ -16,6 +16,9 @@
 // round. Nor does it of memory: Options.WorkingSet reads that at a pace that follows the distance to
 // the nearest threshold.
 //
+// A crossing of memory is decided with the memory of the node and its pods
+// (Options.ReadMemory). If no pod goes for memory then, the round reads everything.
+//
 // If a read fails, the round reports it. Without a summary there is no decision. Without the list
 // of pods no pod is evicted. Conditions and grace periods stay as they are.
 //

@@ -3,9 +3,14 @@ package guard
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/execute"
@@ -226,6 +231,73 @@ func TestPollsThatFail(t *testing.T) {
 			t.Errorf("%d polls without a figure", p.polls)
 		}
 	})
+}
+
+// TestACrossingIsDecidedByMemory checks that a crossing is decided without the rest of the pods'
+// figures, and that the decision is always that of a read of everything.
+func TestACrossingIsDecidedByMemory(t *testing.T) {
+	config := eviction.ThresholdConfig{EvictionHard: map[string]string{"memory.available": "1Gi", "nodefs.available": "10%", "pid.available": "1000"}}
+	notice := notify.Notice{At: time.Now(), Sources: []notify.NoticeSource{{Watch: notify.MemoryPoll{}, Crossing: &notify.Crossing{WorkingSet: 2, Figure: 1}}}}
+	decided, full := 0, 0
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		n := newNode(t)
+		processes := map[string]uint64{}
+		for i := range 1 + random.IntN(5) {
+			name := fmt.Sprintf("p%d", i)
+			n.pod(name, random.Uint64N(2*gib))
+			n.pods[i].Spec.Priority = new(random.Int32N(3))
+			processes[name] = random.Uint64N(100)
+		}
+		n.free, n.freeDisk = random.Uint64N(2*gib), random.Uint64N(20*gib)
+		tasks := 31000 + random.Int64N(1500)
+		read := func(ctx context.Context) (*stats.Summary, error) {
+			s, err := n.read(ctx)
+			s.Node.Rlimit = &stats.RlimitStats{Time: metav1.Now(), MaxPID: new(int64(32768)), NumOfRunningProcesses: &tasks}
+			return s, err
+		}
+		whole := func(ctx context.Context) (*stats.Summary, error) {
+			s, err := read(ctx)
+			for i := range s.Pods {
+				s.Pods[i].ProcessStats = &stats.ProcessStats{ProcessCount: new(processes[s.Pods[i].PodRef.Name])}
+			}
+			return s, err
+		}
+		reads := 0
+		counted := func(ctx context.Context) (*stats.Summary, error) {
+			reads++
+			return whole(ctx)
+		}
+		want := n.guard(execute.Observe, config, func(o *Options) { o.Read = whole }).readAndDecide(t.Context(), notice).Decision
+		got := n.guard(execute.Observe, config, func(o *Options) { o.Read, o.ReadMemory = counted, read }).readAndDecide(t.Context(), notice).Decision
+		words := func(d *eviction.Decision) (list []string) {
+			list = append(list, fmt.Sprint(d.Outcome, d.Acting, d.Victim))
+			for _, p := range d.Ranking {
+				list = append(list, p.Pod.Name+" "+p.SkipMessage)
+			}
+			for _, k := range d.Kills {
+				list = append(list, fmt.Sprint(k.Pod.Name, " for ", k.Signal))
+			}
+			return list
+		}
+		diff(t, fmt.Sprintf("seed %d", seed), words(want), words(got))
+		if byMemory := n.free < gib; byMemory == (reads > 0) {
+			t.Errorf("seed %d: %d reads of everything, %d free", seed, reads, n.free)
+		}
+		decided, full = decided+1-min(reads, 1), full+min(reads, 1)
+	}
+	if decided < 50 || full < 50 {
+		t.Errorf("%d decisions by memory, %d by all", decided, full)
+	}
+	n := newNode(t)
+	n.pod("app", gib)
+	n.free = gib / 2
+	g := n.guard(execute.Observe, config, func(o *Options) {
+		o.ReadMemory = func(context.Context) (*stats.Summary, error) { return nil, errors.New("read without a crossing") }
+	})
+	if r := n.timer(g); r.Decision.Outcome != eviction.OutcomeEvict || r.ReadErr != nil {
+		t.Errorf("without a crossing: %v, %v", r.Decision.Outcome, r.ReadErr)
+	}
 }
 
 // TestACrossingEndsTheWaitOfASoftThreshold checks that the wait for a pod with the grace period of a

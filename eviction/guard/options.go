@@ -23,6 +23,9 @@ type Options struct {
 	// Read reads the node now. If it returns a summary and an error, the error says what the summary
 	// lacks. Without a summary there is no decision.
 	Read func(context.Context) (*stats.Summary, error)
+	// ReadMemory reads what Read does, but of the pods only their memory is of now. A crossing of memory
+	// is decided with it first: it takes less time. It may be nil.
+	ReadMemory func(context.Context) (*stats.Summary, error)
 	// Poll reads the node without its pods. It is called every PollInterval for the disks and process
 	// ids, because the kernel gives no notice of them. If it is nil, they are read only in rounds.
 	Poll func(context.Context) (*stats.Summary, error)

@@ -20,7 +20,7 @@ import (
 )
 
 // cgroup is a cgroup in the hierarchy that counts memory. Its files stay open between reads. Only
-// its CPU time is kept from one read to the next.
+// its CPU time, and for the depth Memory the figures of a pod, are kept from one read to the next.
 type cgroup struct {
 	podcgroup.Ref
 	path  metric.CgroupPath
@@ -30,6 +30,7 @@ type cgroup struct {
 	usage, limit, stat, procs, cpu, tasks openFile
 
 	rate cpuRate // the rate of the CPU time
+	last *pod    // the last read of a pod at a depth beyond Memory; nil before
 	// children are the cgroups in it, by inode. listed are those of the last list, sorted by path.
 	children map[uint64]*cgroup
 	listed   []*cgroup

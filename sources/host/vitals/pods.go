@@ -65,6 +65,13 @@ func (r *round) readPods(s *stats.Summary) {
 		for n < len(found) && found[n].cgroup.UID == found[0].cgroup.UID {
 			n++
 		}
+		if n > 1 && r.depth == Memory { // which one the pod uses follows from the processes in them now
+			for i, p := range found[:n] {
+				whole, err := r.readPod(p.cgroup)
+				r.addError("read "+string(p.cgroup.path), err)
+				found[i] = whole
+			}
+		}
 		var known PodNames
 		if r.options.Pod != nil {
 			known, _ = r.options.Pod(found[0].cgroup.UID)
@@ -86,7 +93,7 @@ func (r *round) readPodsBelow(above *cgroup) (pods []*pod) {
 		case podcgroup.Class:
 			pods = append(pods, r.readPodsBelow(c)...)
 		case podcgroup.Pod:
-			p, err := r.readPod(c)
+			p, err := r.readPodAtDepth(c)
 			if err != nil && r.isReplaced(c) {
 				continue
 			}
@@ -95,6 +102,29 @@ func (r *round) readPodsBelow(above *cgroup) (pods []*pod) {
 		}
 	}
 	return pods
+}
+
+// readPodAtDepth reads the cgroup of a pod. If the depth is Memory and it was read before, it reads
+// only the memory.
+func (r *round) readPodAtDepth(c *cgroup) (*pod, error) {
+	if r.depth > Memory || c.last == nil {
+		return r.readPod(c)
+	}
+	p := *c.last
+	if p.cpu != nil {
+		p.cpu = &stats.CPUStats{Time: p.cpu.Time, UsageCoreNanoSeconds: clone(p.cpu.UsageCoreNanoSeconds), UsageNanoCores: clone(p.cpu.UsageNanoCores)}
+	}
+	var err error
+	p.memory, err = r.readMemory(c)
+	return &p, err
+}
+
+// clone returns a copy for a summary, which its caller may change.
+func clone(n *uint64) *uint64 {
+	if n == nil {
+		return nil
+	}
+	return new(*n)
 }
 
 // readPod reads the cgroup of a pod and the processes below it. If the depth is Containers, it also
@@ -124,6 +154,7 @@ func (r *round) readPod(c *cgroup) (*pod, error) {
 	if p.hasHidden = countErr != nil; p.processes == 0 && countErr == nil {
 		p.hasHidden, countErr = r.hasHiddenTasks(c)
 	}
+	c.last = p
 	return p, errors.Join(err, cpuErr, countErr)
 }
 

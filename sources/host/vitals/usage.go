@@ -11,6 +11,7 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
+	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
 // readMemory reads the memory of a cgroup. Figures that could not be read are nil. The result is
@@ -32,7 +33,7 @@ func (r *round) readMemory(c *cgroup) (*stats.MemoryStats, error) {
 		addMemoryStat(m, &s)
 	}
 	var limitErr error
-	if c.path != "/" {
+	if c.path != "/" && (c.Kind != podcgroup.Pod || r.depth > Memory) {
 		var limit uint64
 		limit, limitErr = r.readNumber(&c.limit, c.dir)
 		if limitErr == nil && limit < cgroupfs.NoLimit && m.WorkingSetBytes != nil {

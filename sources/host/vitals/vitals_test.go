@@ -12,9 +12,33 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/test/transcript"
 )
+
+// checkMemory checks that a read at the depth Memory has the memory that s has, of the same pods.
+func checkMemory(t *testing.T, pos string, got, s *stats.Summary) {
+	t.Helper()
+	of := func(s *stats.Summary) string {
+		var only stats.Summary
+		only.Node.SystemContainers = s.Node.SystemContainers
+		for _, p := range s.Pods {
+			if p.Memory != nil {
+				m := *p.Memory
+				m.AvailableBytes = nil
+				p.Memory = &m
+			}
+			only.Pods = append(only.Pods, stats.PodStats{PodRef: p.PodRef, Memory: p.Memory, VolumeStats: p.VolumeStats, EphemeralStorage: p.EphemeralStorage})
+		}
+		var out strings.Builder
+		describe(&out, &only, false)
+		return out.String()
+	}
+	if got, want := of(got), of(s); got != want {
+		t.Errorf("%s: the depth Memory has\n%s\nwant\n%s", pos, got, want)
+	}
+}
 
 // TestTranscripts prints what a Reader reads from machines of plain files. The commands:
 //
@@ -78,7 +102,12 @@ func do(f *fixture, d *datadriven.TestData) string {
 		if d.HasArg("containers") {
 			depth = Containers
 		}
-		s, err := f.open().Read(context.Background(), depth)
+		r := f.open()
+		memory, _ := r.Read(context.Background(), Memory)
+		s, err := r.Read(context.Background(), depth)
+		checkMemory(f.t, d.Pos, memory, s)
+		again, _ := r.Read(context.Background(), Memory)
+		checkMemory(f.t, d.Pos, again, s)
 		var out strings.Builder
 		describe(&out, s, d.HasArg("node"))
 		if err != nil {
