@@ -92,24 +92,11 @@ const product = "github.com/weir-metrics/weir"
 // modules returns the modules of a cluster. clusters is the folder of this
 // package's parent in weir's source.
 func modules(clusters string) ([]module, error) {
-	modFile, version, err := selectKubernetes(os.DirFS(filepath.Join(clusters, "kubernetes")), os.Getenv(VersionVariable))
+	kubernetes, err := kubernetesModule(clusters, os.Getenv(VersionVariable))
 	if err != nil {
 		return nil, err
 	}
-	return []module{{
-		folder:  "kubernetes",
-		modFile: modFile,
-		packages: map[string]string{
-			"etcd":                    "go.etcd.io/etcd/server/v3",
-			"kube-apiserver":          "k8s.io/kubernetes/cmd/kube-apiserver",
-			"kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
-			"kube-proxy":              "k8s.io/kubernetes/cmd/kube-proxy",
-			"kube-scheduler":          "k8s.io/kubernetes/cmd/kube-scheduler",
-			"kubectl":                 "k8s.io/kubernetes/cmd/kubectl",
-			"kubelet":                 "k8s.io/kubernetes/cmd/kubelet",
-		},
-		flags: []string{"-ldflags", "-s -w " + version},
-	}, {
+	return []module{kubernetes, {
 		folder: "containerd",
 		packages: map[string]string{
 			"containerd":              "github.com/containerd/containerd/v2/cmd/containerd",
@@ -124,6 +111,29 @@ func modules(clusters string) ([]module, error) {
 	}}, nil
 }
 
+// kubernetesModule returns the module of a Kubernetes version such as 1.36, or
+// of the default version if it is empty.
+func kubernetesModule(clusters, version string) (module, error) {
+	modFile, ldflags, err := selectKubernetes(os.DirFS(filepath.Join(clusters, "kubernetes")), version)
+	if err != nil {
+		return module{}, err
+	}
+	return module{
+		folder:  "kubernetes",
+		modFile: modFile,
+		packages: map[string]string{
+			"etcd":                    "go.etcd.io/etcd/server/v3",
+			"kube-apiserver":          "k8s.io/kubernetes/cmd/kube-apiserver",
+			"kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+			"kube-proxy":              "k8s.io/kubernetes/cmd/kube-proxy",
+			"kube-scheduler":          "k8s.io/kubernetes/cmd/kube-scheduler",
+			"kubectl":                 "k8s.io/kubernetes/cmd/kubectl",
+			"kubelet":                 "k8s.io/kubernetes/cmd/kubelet",
+		},
+		flags: []string{"-ldflags", "-s -w " + ldflags},
+	}, nil
+}
+
 // Build builds the programs of a cluster that are not in the user's cache. This
 // takes some minutes the first time, then milliseconds. If several processes
 // call it at the same time, one builds and the others wait.
@@ -135,15 +145,47 @@ func Build(ctx context.Context, out io.Writer) (Programs, error) {
 	return build(ctx, root, newProgress(out))
 }
 
+// BuildKubectl builds the kubectl of a Kubernetes version such as 1.36, if the
+// cache does not have it, and returns its path.
+func BuildKubectl(ctx context.Context, version string, out io.Writer) (string, error) {
+	root, err := sourceRoot(ctx)
+	if err != nil {
+		return "", err
+	}
+	clusters := filepath.Join(root, "test", "cluster")
+	m, err := kubernetesModule(clusters, version)
+	if err != nil {
+		return "", err
+	}
+	const name = "kubectl"
+	all, err := m.cacheFolder(ctx, clusters)
+	if err != nil {
+		return "", err
+	}
+	if exists(all) {
+		return filepath.Join(all, name), nil
+	}
+	m.packages = map[string]string{name: m.packages[name]}
+	return m.buildOne(ctx, clusters, name, newProgress(out))
+}
+
+// BuildRecommender builds the recommender of the VerticalPodAutoscaler, if the
+// cache does not have it, and returns its path.
+func BuildRecommender(ctx context.Context, out io.Writer) (string, error) {
+	root, err := sourceRoot(ctx)
+	if err != nil {
+		return "", err
+	}
+	const name = "vpa-recommender"
+	m := module{
+		folder:   "vertical-pod-autoscaler",
+		packages: map[string]string{name: "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/recommender"},
+		flags:    []string{"-ldflags", "-s -w"},
+	}
+	return m.buildOne(ctx, filepath.Join(root, "test", "cluster"), name, newProgress(out))
+}
+
 func build(ctx context.Context, root string, p *progress) (Programs, error) {
-	cache, err := cacheDir()
-	if err != nil {
-		return nil, err
-	}
-	version, err := goCommand(ctx, root, "env", "GOVERSION", "GOOS", "GOARCH")
-	if err != nil {
-		return nil, fmt.Errorf("ask go for its version: %w", err)
-	}
 	clusters := filepath.Join(root, "test", "cluster")
 	all, err := modules(clusters)
 	if err != nil {
@@ -151,20 +193,53 @@ func build(ctx context.Context, root string, p *progress) (Programs, error) {
 	}
 	programs := Programs{}
 	for _, m := range all {
-		dir := filepath.Join(clusters, m.folder)
-		key, err := m.key(os.DirFS(dir), string(version))
+		built, err := m.build(ctx, clusters, p)
 		if err != nil {
-			return nil, fmt.Errorf("read module %s: %w", m.folder, err)
+			return nil, err
 		}
-		bin := filepath.Join(cache, key)
-		if err := m.buildInto(ctx, dir, bin, p); err != nil {
-			return nil, fmt.Errorf("build %s: %w", m.folder, err)
-		}
-		for name := range m.packages {
-			programs[name] = filepath.Join(bin, name)
-		}
+		maps.Copy(programs, built)
 	}
 	return programs, nil
+}
+
+// buildOne builds the module and returns the path of one of its programs.
+func (m module) buildOne(ctx context.Context, clusters, name string, p *progress) (string, error) {
+	programs, err := m.build(ctx, clusters, p)
+	return programs.Path(name), err
+}
+
+// build builds the module's programs if the cache does not have them.
+func (m module) build(ctx context.Context, clusters string, p *progress) (Programs, error) {
+	bin, err := m.cacheFolder(ctx, clusters)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.buildInto(ctx, filepath.Join(clusters, m.folder), bin, p); err != nil {
+		return nil, fmt.Errorf("build %s: %w", m.folder, err)
+	}
+	programs := Programs{}
+	for name := range m.packages {
+		programs[name] = filepath.Join(bin, name)
+	}
+	return programs, nil
+}
+
+// cacheFolder returns the folder of the cache for the module's programs. It
+// exists if they are built.
+func (m module) cacheFolder(ctx context.Context, clusters string) (string, error) {
+	cache, err := cacheDir()
+	if err != nil {
+		return "", err
+	}
+	version, err := goCommand(ctx, clusters, "env", "GOVERSION", "GOOS", "GOARCH")
+	if err != nil {
+		return "", fmt.Errorf("ask go for its version: %w", err)
+	}
+	key, err := m.key(os.DirFS(filepath.Join(clusters, m.folder)), string(version))
+	if err != nil {
+		return "", fmt.Errorf("read module %s: %w", m.folder, err)
+	}
+	return filepath.Join(cache, key), nil
 }
 
 // key returns a hash of everything that the module's programs are built from.

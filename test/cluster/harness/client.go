@@ -77,17 +77,22 @@ func (c *Cluster) writeAdminKubeconfig() error {
 // Kubectl runs the cluster's kubectl as its administrator. If kubectl fails,
 // the error contains its message.
 func (c *Cluster) Kubectl(ctx context.Context, args ...string) (stdout, stderr string, err error) {
-	return c.kubectl(ctx, nil, args)
+	return c.kubectl(ctx, c.Binary("kubectl"), nil, args)
+}
+
+// KubectlOf is [Cluster.Kubectl] with another kubectl, which is at path.
+func (c *Cluster) KubectlOf(ctx context.Context, path string, args ...string) (stdout, stderr string, err error) {
+	return c.kubectl(ctx, path, nil, args)
 }
 
 // Apply applies manifests, YAML or JSON.
 func (c *Cluster) Apply(ctx context.Context, manifests string) error {
-	_, _, err := c.kubectl(ctx, strings.NewReader(manifests), []string{"apply", "-f", "-"})
+	_, _, err := c.kubectl(ctx, c.Binary("kubectl"), strings.NewReader(manifests), []string{"apply", "-f", "-"})
 	return err
 }
 
-func (c *Cluster) kubectl(ctx context.Context, stdin io.Reader, args []string) (stdout, stderr string, err error) {
-	cmd := exec.CommandContext(ctx, c.Binary("kubectl"), append([]string{"--kubeconfig", c.Kubeconfig()}, args...)...)
+func (c *Cluster) kubectl(ctx context.Context, path string, stdin io.Reader, args []string) (stdout, stderr string, err error) {
+	cmd := exec.CommandContext(ctx, path, append([]string{"--kubeconfig", c.Kubeconfig()}, args...)...)
 	// A discovery cache of another cluster with the same address must not be used.
 	cmd.Env = append(os.Environ(), "KUBECACHEDIR="+filepath.Join(c.dir, "kubectl-cache"), "HOME="+c.dir, "NO_PROXY=*", "no_proxy=*")
 	var out, errs bytes.Buffer
