@@ -122,6 +122,8 @@ func (p *PodResources) podRefusals() []Refusal {
 	switch {
 	case p.Terminating:
 		add(NotRunning, "it is being deleted")
+	case p.Phase == string(cluster.Pending) && slices.ContainsFunc(p.Containers, func(c ContainerResources) bool { return c.Running }):
+		// The others wait, for example for an init container.
 	case p.Phase != string(cluster.Running):
 		add(NotRunning, "it does not run: its phase is "+p.Phase)
 	}
@@ -172,7 +174,11 @@ func (p *PodResources) changeRefusals(change ResourceChange) (all []Refusal) {
 	}
 	c := p.Container(change.Container)
 	if c.Role == cluster.Init {
-		all = append(all, Refusal{InitContainer, c.Name + " is an init container, which ends before the others start"})
+		alters := change.Request.Set && change.Request != c.Requests.Get(change.Resource) || change.Limit.Set && change.Limit != c.Limits.Get(change.Resource)
+		if alters && len(c.RestartsFor) > 0 {
+			all = append(all, Refusal{InitContainer, c.Name + " is an init container with RestartContainer in its resizePolicy, which Kubernetes does not resize"})
+		}
+		return all
 	}
 	if slices.Contains(c.RestartsFor, change.Resource) {
 		all = append(all, Refusal{Restarts, fmt.Sprintf("its resizePolicy restarts %s for a change of %s", c.Name, change.Resource)})

@@ -22,7 +22,8 @@ const (
 	ShortHistory AdviceReason = "ShortHistory"
 	// NotRunning means that the pod or container does not run, or is about to end.
 	NotRunning AdviceReason = "NotRunning"
-	// InitContainer means that the container ends before the others start.
+	// InitContainer means that the container ends before the others start, so nothing is
+	// recommended for it, or that its resizePolicy restarts it, so Kubernetes does not resize it.
 	InitContainer AdviceReason = "InitContainer"
 
 	// QoSClass means that the change would change the pod's QoS class.

@@ -116,6 +116,8 @@ func (w *fixture) readContainer(t *testing.T, words []string) {
 			c.Role, c.Running = cluster.Init, false
 		case "sidecar":
 			c.Role = cluster.Sidecar
+		case "running":
+			c.Running = true
 		case "stopped":
 			c.Running = false
 		case "requests":

@@ -55,11 +55,15 @@ func checkCgroups(found []Cgroup, after *resize.PodResources, changes []resize.R
 	for _, change := range changes {
 		ofPod := change.Container == ""
 		i := slices.IndexFunc(found, func(g Cgroup) bool { return g.Pod == ofPod && g.Container == change.Container })
-		if i < 0 { // the agent may not have found the container yet
+		of := after.Container(change.Container)
+		switch {
+		case i < 0 && of != nil && !of.Running:
+			c.UncheckedReason = "container " + change.Container + " does not run"
+			continue
+		case i < 0: // the agent may not have found the container yet
 			c.UncheckedReason = "the node's agent does not know which cgroup is that of container " + change.Container
 			continue
 		}
-		of := after.Container(change.Container)
 		if ofPod {
 			of = &resize.ContainerResources{Requests: after.PodLevel.Requests.Plus(after.Overhead), Limits: after.PodLevel.Limits.Plus(after.Overhead)}
 		}

@@ -9,7 +9,7 @@ import (
 
 // TestInspect checks that only values that the node reports are compared.
 func TestInspect(t *testing.T) {
-	pod := &resize.PodResources{Containers: []resize.ContainerResources{{Name: "app",
+	pod := &resize.PodResources{Containers: []resize.ContainerResources{{Name: "app", Running: true,
 		Requests: resize.Amounts{CPU: resize.Of(100), Memory: resize.Of(64 << 20)}, Limits: resize.Amounts{Memory: resize.Of(128 << 20), CPU: resize.Of(5)}}}}
 	number := func(n int64) *int64 { return &n }
 	own := Cgroup{Path: "/pod", Pod: true}
@@ -29,4 +29,6 @@ func TestInspect(t *testing.T) {
 	f(resize.CPU, true, "cpu.shares of /app is 512, and should be 102", own, Cgroup{Path: "/app", Container: "app", Shares: number(512)})
 	f(resize.Memory, true, "", own, Cgroup{Container: "app", MemoryLimit: number(128 << 20), Shares: number(7)})
 	f(resize.Memory, true, "the memory limit of /app is -1, and should be 134217728", own, Cgroup{Path: "/app", Container: "app", MemoryLimit: number(-1)})
+	pod.Containers[0].Running = false
+	f(resize.CPU, false, "container app does not run", own)
 }

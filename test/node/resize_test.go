@@ -166,6 +166,60 @@ func TestResizeOfPodLevelResources(t *testing.T) {
 	}
 }
 
+// TestResizeOfInitContainer resizes an init container while it runs, and again when it has ended.
+func TestResizeOfInitContainer(t *testing.T) {
+	w := sharedCluster
+	p := w.pod("init", "", requests(16*mi, mi), "pause")
+	p.Spec.InitContainers = []corev1.Container{{
+		Name: "setup", Image: p.Spec.Containers[0].Image, ImagePullPolicy: corev1.PullNever,
+		Args:      []string{"exit", "--after=40s"},
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}},
+	}}
+	namespace := w.namespace(t, "init-sizes")
+	if _, err := w.kube.CoreV1().Pods(namespace).Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	setup := func() (s corev1.ContainerStatus, err error) {
+		got, err := w.kube.CoreV1().Pods(namespace).Get(t.Context(), "init", metav1.GetOptions{})
+		if err == nil && len(got.Status.InitContainerStatuses) == 1 {
+			s = got.Status.InitContainerStatuses[0]
+		}
+		return s, err
+	}
+	eventually(t, "the init container runs", time.Minute, func() error {
+		s, err := setup()
+		if err == nil && s.State.Running == nil {
+			err = fmt.Errorf("its state is %+v", s.State)
+		}
+		return err
+	})
+	shrink := func(cpu string) (r apply.Result) {
+		t.Helper()
+		out := w.kubectlWeir(t, "resize", "apply", "--pod", namespace+"/init", "--container", "setup", "--cpu", cpu, "--yes", "-o", "json")
+		if err := json.Unmarshal([]byte(out), &r); err != nil {
+			t.Fatalf("read what became of it: %v\n%s", err, out)
+		}
+		s, err := setup()
+		if allocated := s.AllocatedResources.Cpu().String(); err != nil || r.Stage != apply.Done || !r.InPlace() || allocated != cpu {
+			t.Errorf("resize of the init container to %s: %v, allocated %s; want it done in place: %s", cpu, err, allocated, out)
+		}
+		return r
+	}
+	if r := shrink("50m"); !r.Cgroups.Checked {
+		t.Errorf("the cgroup of the init container was not checked: %s", r.Cgroups.UncheckedReason)
+	}
+	eventually(t, "the init container has ended", time.Minute, func() error {
+		s, err := setup()
+		if err == nil && s.State.Terminated == nil {
+			err = fmt.Errorf("its state is %+v", s.State)
+		}
+		return err
+	})
+	if r := shrink("20m"); !strings.Contains(r.Cgroups.UncheckedReason, "does not run") {
+		t.Errorf("the cgroup of an init container that has ended: checked %v, %q", r.Cgroups.Checked, r.Cgroups.UncheckedReason)
+	}
+}
+
 // sized returns a pod and the CPU shares, or weight, of its container's cgroup.
 func (w *testCluster) sized(t *testing.T, name string) (p *corev1.Pod, shares string) {
 	t.Helper()

@@ -3,6 +3,8 @@ package parity
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -124,11 +126,24 @@ func TestResizesAreRefusedAsKubernetesRefusesThem(t *testing.T) {
 		featuregatetesting.SetFeatureGateDuringTest(t, feature.DefaultFeatureGate, gate, true)
 	}
 	r := rand.New(rand.NewPCG(3, 4))
-	tried, refused, podLevel, podLevelInPlace := 0, 0, 0, 0
-	for tried < 20_000 {
+	tried, refused, podLevel, podLevelInPlace, initInPlace := 0, 0, 0, 0, 0
+	for tried < 25_000 {
 		pod := somePod(r)
-		pod.Spec.InitContainers = nil // other rules apply to these
-		options := validation.PodValidationOptions{PodLevelResourcesEnabled: true, InPlacePodLevelResourcesVerticalScalingEnabled: r.IntN(8) > 0}
+		for i := range pod.Spec.InitContainers {
+			c := &pod.Spec.InitContainers[i]
+			if r.IntN(2) == 0 {
+				c.RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
+			}
+			for _, name := range resize.Resources() {
+				if r.IntN(8) == 0 {
+					c.ResizePolicy = append(c.ResizePolicy, corev1.ContainerResizePolicy{ResourceName: corev1.ResourceName(name), RestartPolicy: corev1.RestartContainer})
+				}
+			}
+		}
+		options := validation.PodValidationOptions{
+			PodLevelResourcesEnabled: true, InPlacePodLevelResourcesVerticalScalingEnabled: r.IntN(8) > 0,
+			AllowExistingRestartContainerForNonSidecarInitContainer: true, // of a pod that is older than that rule
+		}
 		if options.InPlacePodLevelResourcesVerticalScalingEnabled {
 			pod.Status.Resources = &corev1.ResourceRequirements{} // the kubelet reports them
 		}
@@ -170,8 +185,10 @@ func TestResizesAreRefusedAsKubernetesRefusesThem(t *testing.T) {
 				}
 			}
 		}
-		for i := range to.Spec.Containers {
-			change(to.Spec.Containers[i].Name, &to.Spec.Containers[i].Resources)
+		for _, list := range [][]corev1.Container{to.Spec.InitContainers, to.Spec.Containers} {
+			for i := range list {
+				change(list[i].Name, &list[i].Resources)
+			}
 		}
 		if own := to.Spec.Resources; own != nil && len(own.Requests)+len(own.Limits) > 0 {
 			podLevel++
@@ -182,16 +199,22 @@ func TestResizesAreRefusedAsKubernetesRefusesThem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		// Kubernetes makes changes that restart a container.
+		refusals = slices.DeleteFunc(refusals, func(r resize.Refusal) bool { return r.Reason == resize.Restarts })
 		if len(changes) == 0 {
 			continue
 		}
-		if len(refusals) > 0 {
+		ofInit := slices.ContainsFunc(changes, func(c resize.ResourceChange) bool { return strings.HasPrefix(c.Container, "init-") })
+		switch {
+		case len(refusals) > 0:
 			refused++
-		} else if to.Spec.Resources != nil {
+		case to.Spec.Resources != nil:
 			podLevelInPlace++
+		case ofInit:
+			initInPlace++
 		}
 		if (len(errs) > 0) != (len(refusals) > 0) {
-			t.Fatalf("Kubernetes says %v, weir %v, of %+v in %+v, %+v", errs, refusals, changes, pod.Spec.Containers, pod.Spec.Resources)
+			t.Fatalf("Kubernetes says %v, weir %v, of %+v in %+v, %+v, %+v", errs, refusals, changes, pod.Spec.InitContainers, pod.Spec.Containers, pod.Spec.Resources)
 		}
 	}
 	if refused < tried/10 || refused > tried*9/10 {
@@ -199,5 +222,8 @@ func TestResizesAreRefusedAsKubernetesRefusesThem(t *testing.T) {
 	}
 	if podLevel < 500 || podLevelInPlace < 50 {
 		t.Errorf("%d of %d pods with pod-level resources were resized: the random input is one-sided", podLevelInPlace, podLevel)
+	}
+	if initInPlace < 500 {
+		t.Errorf("init containers of %d pods were resized: the random input is one-sided", initInPlace)
 	}
 }
