@@ -29,7 +29,11 @@ func (h hostProvider) Sources(*cluster.Facts) []manager.Spec { return h }
 // openHost opens the source at once, so that a machine that cannot be read is an error of the
 // command and not of every round. It logs what this machine cannot report.
 func openHost(w *process, p *hostPlan) error {
-	h, err := host.New(p.Options)
+	o := p.Options
+	if w.cluster != nil {
+		o.Facts = w.facts
+	}
+	h, err := host.New(o)
 	if err != nil {
 		return fmt.Errorf("read this machine: %w", err)
 	}

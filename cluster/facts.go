@@ -274,6 +274,19 @@ func (p *Pod) Container(name string) *Container {
 	return nil
 }
 
+// ContainerByID returns the container whose present or last run has this ID, or nil.
+func (p *Pod) ContainerByID(id metric.ContainerID) *Container {
+	if p == nil || id == "" {
+		return nil
+	}
+	for i := range p.Containers {
+		if p.Containers[i].ID == id {
+			return &p.Containers[i]
+		}
+	}
+	return nil
+}
+
 // HasUID reports whether uid is the pod's UID or, for a static pod, the hash of its manifest.
 func (p *Pod) HasUID(uid metric.PodUID) bool {
 	return uid == p.UID || uid == p.ReportedUID()
@@ -355,6 +368,18 @@ func (f *Facts) PodsOn(node metric.NodeName) []*Pod {
 		return on.pods
 	}
 	return nil
+}
+
+// PodsByUID returns the pods of a node by the UIDs that the node reports for them.
+func (f *Facts) PodsByUID(node metric.NodeName) map[metric.PodUID]*Pod {
+	on := f.PodsOn(node)
+	pods := make(map[metric.PodUID]*Pod, len(on))
+	for _, p := range on {
+		if uid := p.ReportedUID(); uid != "" {
+			pods[uid] = p
+		}
+	}
+	return pods
 }
 
 // PodsGeneration returns the generation of PodsOn: Facts with the same generation have

@@ -63,8 +63,8 @@ func get(s *metric.Sample, id metric.ID) (v float64, at int64, ok bool) {
 	return v, s.Times[g], true
 }
 
-// podsByUID has the node's pods by the UID in the paths of cgroups, for samples without names from
-// the runtime.
+// podsByUID has the node's pods by the UID in the paths of cgroups, for samples that had no names
+// when they were read.
 type podsByUID map[metric.PodUID]*cluster.Pod
 
 // podRef returns the name of the pod of s, or an empty one if it is not known.
@@ -72,7 +72,7 @@ func (n podsByUID) podRef(s *metric.Sample) metric.PodRef {
 	if s.Entity.Namespace != "" {
 		return s.Entity.PodRef()
 	}
-	if p := n[s.Instance.UID]; p != nil && s.Instance.UID != "" {
+	if p := n[s.Instance.UID]; p != nil {
 		return p.PodRef
 	}
 	return metric.PodRef{}
@@ -84,12 +84,8 @@ func (n podsByUID) container(s *metric.Sample) string {
 	if s.Entity.Name != string(s.Instance.ID) {
 		return s.Entity.Name
 	}
-	if p := n[s.Instance.UID]; p != nil {
-		for i := range p.Containers {
-			if c := &p.Containers[i]; c.ID == s.Instance.ID {
-				return c.Name
-			}
-		}
+	if c := n[s.Instance.UID].ContainerByID(s.Instance.ID); c != nil {
+		return c.Name
 	}
 	return ""
 }
@@ -98,10 +94,7 @@ func (n podsByUID) container(s *metric.Sample) string {
 // identity has already chosen if it could.
 func newTree(r *round, facts *cluster.Facts) *tree {
 	t := &tree{name: r.node, rejected: r.rejected}
-	known := podsByUID{}
-	for _, p := range facts.PodsOn(r.node) {
-		known[p.ReportedUID()] = p
-	}
+	known := podsByUID(facts.PodsByUID(r.node))
 	type whole struct { // an entity may have several cgroups
 		entity metric.Entity
 		path   metric.CgroupPath

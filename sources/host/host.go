@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/cadvisor/lib/container/common"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
@@ -56,7 +57,7 @@ func New(o Options) (*Host, error) {
 	}
 	h := &Host{options: o, mounts: m}
 	h.mu.machine = &machine{boot: boot}
-	h.mu.runtime = newContainerd(o.Containerd, o.ContainerdNamespace)
+	h.mu.runtime = newContainerd(o.Containerd, o.ContainerdNamespace, o.Facts != nil)
 	h.mu.gaps = map[string]string{}
 	for _, gap := range m.missingControllers() {
 		h.mu.gaps[gap] = gap
@@ -166,7 +167,7 @@ type round struct {
 	now       time.Time
 }
 
-// learnNames asks the runtime for the names of new containers.
+// learnNames asks the runtime for the names of new containers, and takes those of the cluster facts.
 func (r *round) learnNames(ctx context.Context) {
 	ids := map[metric.ContainerID]bool{}
 	for i := range r.cgroups {
@@ -176,7 +177,11 @@ func (r *round) learnNames(ctx context.Context) {
 	}
 	runtime := r.host.mu.runtime
 	runtime.learnNames(ctx, ids, r.now)
-	r.namer = newCgroupNamer(r.host.options.Node, runtime.known)
+	var facts *cluster.Facts
+	if r.host.options.Facts != nil {
+		facts = r.host.options.Facts()
+	}
+	r.namer = newCgroupNamer(r.host.options.Node, runtime.known, facts.PodsByUID(r.host.options.Node))
 }
 
 // addSample adds the samples of one cgroup to b. missed is true if the cgroup exists but has no

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -31,6 +32,9 @@ type Options struct {
 	// ContainerdNamespace is the namespace of the kubelet's containers.
 	// Default: "k8s.io".
 	ContainerdNamespace string
+	// Facts returns the cluster facts, which name the pods and containers that containerd does not
+	// name. It is nil without a cluster.
+	Facts func() *cluster.Facts
 	// MaxCgroups is the maximum number of cgroups to report. If there are more, Read drops the others
 	// and returns an error. Default: 20000.
 	MaxCgroups int

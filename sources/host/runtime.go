@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
@@ -47,17 +48,18 @@ type cgroupNames struct {
 	runtime  containerNames
 }
 
-// cgroupNamer returns the names of cgroups, with the runtime's names of containers.
+// cgroupNamer returns the names of cgroups: those of the runtime, or else those of the API server.
 type cgroupNamer struct {
 	node metric.NodeName
 	// containers has the names of all containers by container ID. pods has one container of each pod,
 	// by UID.
 	containers map[metric.ContainerID]containerNames
 	pods       map[metric.PodUID]containerNames
+	facts      map[metric.PodUID]*cluster.Pod
 }
 
-func newCgroupNamer(node metric.NodeName, containers map[metric.ContainerID]containerNames) cgroupNamer {
-	n := cgroupNamer{node, containers, make(map[metric.PodUID]containerNames, len(containers))}
+func newCgroupNamer(node metric.NodeName, containers map[metric.ContainerID]containerNames, facts map[metric.PodUID]*cluster.Pod) cgroupNamer {
+	n := cgroupNamer{node, containers, make(map[metric.PodUID]containerNames, len(containers)), facts}
 	for _, c := range containers {
 		if c.UID != "" && c.Pod != "" {
 			n.pods[c.UID] = c
@@ -85,20 +87,27 @@ func (n *cgroupNamer) name(p metric.CgroupPath, ref podcgroup.Ref) cgroupNames {
 	case podcgroup.Container:
 		out.entity = n.pod(ref)
 		out.runtime = n.containers[ref.ID]
-		out.entity.Kind, out.entity.Name = metric.Container, cmp.Or(out.runtime.Name, string(ref.ID))
+		out.entity.Kind, out.entity.Name = metric.Container, out.runtime.Name
+		if c := n.facts[ref.UID].ContainerByID(ref.ID); c != nil && out.entity.Name == "" {
+			out.entity.Name = c.Name
+		}
+		out.entity.Name = cmp.Or(out.entity.Name, string(ref.ID))
 	}
 	return out
 }
 
-// pod returns an entity with the names of the pod from the runtime, or else with its UID.
+// pod returns an entity with the names of the pod, or else with its UID.
 func (n *cgroupNamer) pod(ref podcgroup.Ref) metric.Entity {
 	e := metric.Entity{Node: n.node, Pod: metric.PodName(ref.UID)}
 	c := n.containers[ref.ID]
 	if c.Pod == "" {
 		c = n.pods[ref.UID]
 	}
-	if c.Pod != "" {
+	switch p := n.facts[ref.UID]; {
+	case c.Pod != "":
 		e.Namespace, e.Pod = c.Namespace, c.Pod
+	case p != nil:
+		e.Namespace, e.Pod = p.Namespace, p.Name
 	}
 	return e
 }
@@ -109,6 +118,7 @@ func (n *cgroupNamer) pod(ref podcgroup.Ref) metric.Entity {
 // retries if the socket was missing at first, and it cannot be closed.
 type containerd struct {
 	socket, namespace string
+	instead           string // what names containers that containerd does not name
 
 	conn   *grpc.ClientConn // nil until the socket exists
 	client containers.ContainersClient
@@ -128,9 +138,14 @@ const (
 	namesRetry = 10 * time.Second
 )
 
-func newContainerd(socket, namespace string) *containerd {
+// newContainerd returns a client. cluster says that the API server names containers too.
+func newContainerd(socket, namespace string, cluster bool) *containerd {
+	instead := "pods are named by UID and containers by ID"
+	if cluster {
+		instead = "the API server names pods and containers, and until it does, their UIDs and IDs stand for them"
+	}
 	return &containerd{
-		socket: socket, namespace: namespace,
+		socket: socket, namespace: namespace, instead: instead,
 		known:   map[metric.ContainerID]containerNames{},
 		unknown: map[metric.ContainerID]time.Time{},
 	}
@@ -142,7 +157,7 @@ func (c *containerd) learnNames(ctx context.Context, ids map[metric.ContainerID]
 	maps.DeleteFunc(c.known, func(id metric.ContainerID, _ containerNames) bool { return !ids[id] })
 	maps.DeleteFunc(c.unknown, func(id metric.ContainerID, _ time.Time) bool { return !ids[id] })
 	if c.socket == "" {
-		c.gap = "containerd: it is not used, so pods are named by UID and containers by ID"
+		c.gap = "containerd: it is not used, so " + c.instead
 		return
 	}
 	if now.Before(c.retry) || !c.connect(now) {
@@ -195,7 +210,7 @@ func (c *containerd) connect(now time.Time) bool {
 
 func (c *containerd) setGap(now time.Time, reason string) {
 	c.retry = now.Add(namesRetry)
-	c.gap = "containerd: " + reason + ", so new pods are named by UID and containers by ID"
+	c.gap = "containerd: " + reason + ", so " + c.instead
 }
 
 func (c *containerd) fetchNames(ctx context.Context, id metric.ContainerID) (containerNames, error) {

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
@@ -64,7 +65,7 @@ func TestContainerd(t *testing.T) {
 		pause: {ID: pause, Labels: labels("", "sandbox")},
 	}}
 	socket := filepath.Join(t.TempDir(), "c.sock")
-	c := newContainerd(socket, "k8s.io")
+	c := newContainerd(socket, "k8s.io", false)
 	defer func() {
 		if err := c.close(); err != nil {
 			t.Error(err)
@@ -116,7 +117,7 @@ func TestNaming(t *testing.T) {
 	n := newCgroupNamer("n1", map[metric.ContainerID]containerNames{
 		metric.ContainerID(id):    {Namespace: "shop", Pod: "web", UID: uid, Name: "app"},
 		metric.ContainerID(pause): {Namespace: "shop", Pod: "web", UID: uid, Sandbox: true},
-	})
+	}, nil)
 	f := func(path string, want metric.Entity, hidden bool) {
 		t.Helper()
 		want.Node = "n1"
@@ -139,4 +140,37 @@ func TestNaming(t *testing.T) {
 	f("/kubepods/pod11111111-1111-4111-8111-111111111111/"+other,
 		metric.Entity{Kind: metric.Container, Pod: "11111111-1111-4111-8111-111111111111", Name: other}, false)
 	f("/docker/"+id, metric.Entity{Kind: metric.System, Name: "/docker/" + id}, false)
+}
+
+// TestNamingByFacts names cgroups that the runtime does not name.
+func TestNamingByFacts(t *testing.T) {
+	const uid, static, stranger = "73296cad-fda8-4a1c-bff9-cb1de73626a6", "d41d8cd98f00b204e9800998ecf8427e", "11111111-1111-4111-8111-111111111111"
+	hash := metric.PodUID(static)
+	app, old, pause := strings.Repeat("a", 64), strings.Repeat("b", 64), strings.Repeat("c", 64)
+	pod := func(name metric.PodName, uid metric.PodUID, hash *metric.PodUID) *cluster.Pod {
+		return &cluster.Pod{
+			PodRef: metric.PodRef{Namespace: "shop", Name: name}, UID: uid, ConfigHash: hash, Node: "n1",
+			Containers: []cluster.Container{{Name: "app", ID: metric.ContainerID(app)}, {Name: "waiting"}},
+		}
+	}
+	var none *cluster.Facts
+	facts := none.With(cluster.FactsChange{Synced: true, Pods: []*cluster.Pod{pod("web", uid, nil), pod("proxy", "of-the-mirror-pod", &hash)}})
+	n := newCgroupNamer("n1", map[metric.ContainerID]containerNames{
+		metric.ContainerID(old): {Namespace: "shop", Pod: "web", UID: uid, Name: "by-the-runtime"},
+	}, facts.PodsByUID("n1"))
+	f := func(path string, want metric.Entity) {
+		t.Helper()
+		want.Node = "n1"
+		if got := n.name(metric.CgroupPath(path), podcgroup.Parse(metric.CgroupPath(path))); got.entity != want {
+			t.Errorf("%s: %+v, want %+v", path, got.entity, want)
+		}
+	}
+	f("/kubepods/pod"+uid, metric.Entity{Kind: metric.Pod, Namespace: "shop", Pod: "web"})
+	f("/kubepods/pod"+uid+"/"+app, metric.Entity{Kind: metric.Container, Namespace: "shop", Pod: "web", Name: "app"})
+	f("/kubepods/pod"+uid+"/"+old, metric.Entity{Kind: metric.Container, Namespace: "shop", Pod: "web", Name: "by-the-runtime"})
+	// A sandbox, or a container that the API server does not know yet.
+	f("/kubepods/pod"+uid+"/"+pause, metric.Entity{Kind: metric.Container, Namespace: "shop", Pod: "web", Name: pause})
+	f("/kubepods/pod"+static, metric.Entity{Kind: metric.Pod, Namespace: "shop", Pod: "proxy"})
+	f("/kubepods/pod"+static+"/"+app, metric.Entity{Kind: metric.Container, Namespace: "shop", Pod: "proxy", Name: "app"})
+	f("/kubepods/pod"+stranger, metric.Entity{Kind: metric.Pod, Pod: stranger})
 }

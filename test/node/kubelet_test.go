@@ -260,8 +260,7 @@ func podWorkingSet(body string, p *corev1.Pod) (float64, error) {
 		return 0, err
 	}
 	for i := range found.Items {
-		// An agent that does not ask the runtime names pods by their UID here.
-		if it := &found.Items[i]; (string(it.Pod) == p.Name && string(it.Namespace) == p.Namespace || string(it.Pod) == string(p.UID)) && it.Memory != nil {
+		if it := &found.Items[i]; string(it.Pod) == p.Name && string(it.Namespace) == p.Namespace && it.Memory != nil {
 			return float64(it.Memory.WorkingSetBytes), nil
 		}
 	}
