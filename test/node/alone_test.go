@@ -28,6 +28,11 @@ func TestAgentWithoutAPIServer(t *testing.T) {
 	if w.v2 {
 		t.Skip("processes of the harness run on this machine")
 	}
+	if v, err := w.kube.Discovery().ServerVersion(); err != nil {
+		t.Fatal(err)
+	} else if v.Minor < "37" {
+		t.Skipf("the kubelet of %s has no Pods API", v.GitVersion)
+	}
 	namespace := w.namespace(t, "alone")
 	pod := w.create(t, namespace, w.pod("known", "", requests(10*mi, mi), "use", "--millicores=10", fmt.Sprintf("--bytes=%d", 40*mi)))["known"]
 	config := filepath.Join(t.TempDir(), "kubeconfig")
