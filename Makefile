@@ -60,6 +60,7 @@ nightly: ## what is too slow for each change: race detector on all, longer fuzzi
 	$(GO) test ./test/exact -timeout 60m -seeds 100000
 	$(MAKE) e2e WEIR_CLUSTER_KUBERNETES=1.36 E2E='$(E2E_CLUSTER)'
 	$(MAKE) e2e-v2 E2E_V2=. ARGS='-latency-runs=20 -latency-of=weir,earlyoom,kubelet,systemd-oomd'
+	$(MAKE) e2e-v2 WEIR_CLUSTER_DEBIAN=trixie E2E_V2=TestFrozen
 	for os in darwin windows; do GOOS=$$os $(GO) build -o /dev/null ./cmd/kubectl-weir || exit 1; done
 
 .PHONY: lint

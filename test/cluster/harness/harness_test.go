@@ -182,6 +182,17 @@ func TestSelectKubernetes(t *testing.T) {
 	}
 }
 
+func TestSelectDebian(t *testing.T) {
+	for given, want := range map[string]string{"": "bookworm", "bookworm": "bookworm", "trixie": "trixie"} {
+		if got, err := selectDebian(given); got != want || err != nil {
+			t.Errorf("%q: got %q, %v; want %q", given, got, err, want)
+		}
+	}
+	if _, err := selectDebian("sid"); err == nil || !strings.Contains(err.Error(), "bookworm or trixie") {
+		t.Errorf("sid: got %v, want an error with the releases that can be selected", err)
+	}
+}
+
 func TestBuiltName(t *testing.T) {
 	for pkg, want := range map[string]string{
 		"go.etcd.io/etcd/server/v3":         "server",

@@ -25,11 +25,23 @@ import (
 //go:embed vm
 var vmFiles embed.FS
 
-// debianSuite and debianPackages are what a virtual machine's disk has. The
-// third line is what test/crossing compares weir with; these do not start by
-// themselves. The last line is the kernel, and what makes its initrd.
-const debianSuite = "bookworm"
+// DebianVariable is the environment variable that selects the Debian of a virtual
+// machine: bookworm, with kernel 6.1, or trixie, with 6.12. Default: bookworm.
+const DebianVariable = "WEIR_CLUSTER_DEBIAN"
 
+func selectDebian(suite string) (string, error) {
+	switch suite {
+	case "":
+		return "bookworm", nil
+	case "bookworm", "trixie":
+		return suite, nil
+	}
+	return "", fmt.Errorf("%s=%s: want bookworm or trixie", DebianVariable, suite)
+}
+
+// debianPackages are what a virtual machine's disk has. The third line is what
+// test/crossing compares weir with; these do not start by themselves. The last
+// line is the kernel, and what makes its initrd.
 var debianPackages = []string{
 	"systemd", "systemd-sysv", "dbus", "udev", "mount", "util-linux", "procps", "iproute2", "ca-certificates",
 	"runc", "containernetworking-plugins", "apparmor",
@@ -38,9 +50,10 @@ var debianPackages = []string{
 }
 
 // An image is what a virtual machine starts from, in two folders of the cache.
-// debian has the distribution; snapshot a disk with everything that all clusters
-// have in common, and the memory of a machine that has booted from it.
-type image struct{ debian, snapshot string }
+// debian has the distribution, of the release suite; snapshot a disk with
+// everything that all clusters have in common, and the memory of a machine that
+// has booted from it.
+type image struct{ suite, debian, snapshot string }
 
 func (i image) kernel() string { return filepath.Join(i.debian, "vmlinuz") }
 func (i image) initrd() string { return filepath.Join(i.debian, "initrd") }
@@ -63,16 +76,20 @@ func (c *Cluster) findImage(ctx context.Context, workload string) (image, error)
 	if err != nil {
 		return image{}, err
 	}
+	suite, err := selectDebian(os.Getenv(DebianVariable))
+	if err != nil {
+		return image{}, err
+	}
 	qemu, err := output(exec.CommandContext(ctx, emulator, "--version"))
 	if err != nil {
 		return image{}, fmt.Errorf("ask for QEMU's version: %w", err)
 	}
 	debian := sha256.New()
-	fmt.Fprintf(debian, "%s %q\n", debianSuite, debianPackages)
+	fmt.Fprintf(debian, "%s %q\n", suite, debianPackages)
 	if err := hashFiles(debian, "vm/debian.sh", "vm/initrd.sh"); err != nil {
 		return image{}, err
 	}
-	i := image{debian: filepath.Join(cache, "debian-"+hex.EncodeToString(debian.Sum(nil)[:8]))}
+	i := image{suite: suite, debian: filepath.Join(cache, "debian-"+hex.EncodeToString(debian.Sum(nil)[:8]))}
 
 	snapshot := sha256.New()
 	fmt.Fprintf(snapshot, "%x %q %q\n", debian.Sum(nil), qemu, machineArgs(image{}, "", ""))
@@ -131,12 +148,12 @@ func (c *Cluster) buildGuest(ctx context.Context) (path string, err error) {
 func (c *Cluster) buildImage(ctx context.Context, i image, workload string) error {
 	if err := makeFolder(ctx, i.debian, c.progress, func(dir string) error {
 		c.progress.logf("downloading Debian (minutes, once)")
-		return c.progress.step("Debian "+debianSuite, func() error { return c.downloadDebian(ctx, dir) })
+		return c.progress.step("Debian "+i.suite, func() error { return c.downloadDebian(ctx, i.suite, dir) })
 	}); err != nil {
 		return err
 	}
 	return makeFolder(ctx, i.snapshot, c.progress, func(dir string) error {
-		aside := image{i.debian, dir}
+		aside := image{i.suite, i.debian, dir}
 		if err := c.progress.step("virtual machine's disk", func() error { return c.writeDisk(ctx, aside) }); err != nil {
 			return err
 		}
@@ -204,7 +221,7 @@ func (c *Cluster) script(name string) (string, error) {
 	return path, os.WriteFile(path, b, 0o700)
 }
 
-func (c *Cluster) downloadDebian(ctx context.Context, dir string) error {
+func (c *Cluster) downloadDebian(ctx context.Context, suite, dir string) error {
 	debian, err := c.script("debian.sh")
 	if err != nil {
 		return err
@@ -215,7 +232,7 @@ func (c *Cluster) downloadDebian(ctx context.Context, dir string) error {
 	}
 	// It mounts file systems in the folder, which must end with it.
 	cmd := exec.CommandContext(ctx, "unshare", "--mount", "--propagation", "private", "--",
-		"nice", "sh", debian, initrd, debianSuite, strings.Join(debianPackages, ","), dir)
+		"nice", "sh", debian, initrd, suite, strings.Join(debianPackages, ","), dir)
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
