@@ -4,11 +4,14 @@ package apis
 
 import (
 	"context"
+	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // fakeNode is a node that exists only in the API server, which has it as ready.
@@ -20,7 +23,7 @@ type fakeNode struct {
 }
 
 // addFakeNodes creates fake nodes, and on each a pod of the same name that the
-// API server has as running.
+// API server has as running. The nodes stay ready until the test ends.
 func (w *testCluster) addFakeNodes(t *testing.T, namespace string, nodes ...fakeNode) {
 	t.Helper()
 	for _, g := range nodes {
@@ -43,6 +46,15 @@ func (w *testCluster) addFakeNodes(t *testing.T, namespace string, nodes ...fake
 		t.Cleanup(func() { w.deleteNode(t, g.name) })
 		w.pretend(t, namespace, g.name, g.name)
 	}
+	// kube-controller-manager makes a node not ready that sends no heartbeat for 50 s.
+	background(t, 10*time.Second, func() bool {
+		beat := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"Ready","lastHeartbeatTime":%q}]}}`, time.Now().UTC().Format(time.RFC3339))
+		for _, g := range nodes {
+			// An error is temporary: a test may have stopped the API server.
+			w.kube.CoreV1().Nodes().Patch(t.Context(), g.name, types.StrategicMergePatchType, beat, metav1.PatchOptions{}, "status") //nolint:errcheck
+		}
+		return true
+	})
 }
 
 // pretend creates a pod that runs on a node only in the API server.
