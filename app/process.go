@@ -270,6 +270,17 @@ func (w *process) pipelineCheck() server.HealthCheck {
 // isLeader reports whether this replica is the one that writes for all replicas.
 func (w *process) isLeader() bool { return w.elector == nil || w.elector.IsLeader() }
 
+// freshReads returns how many sources were read without an error in their last three intervals.
+func (w *process) freshReads() (n int) {
+	all, now := w.status(), time.Now()
+	for i := range all {
+		if s := &all[i]; s.Err == nil && !s.Succeeded.IsZero() && now.Sub(s.Succeeded) < 3*s.Interval {
+			n++
+		}
+	}
+	return n
+}
+
 // currentFacts returns the cluster facts. They are nil only without a cluster: an API server that
 // has not answered yet must not look like no API server.
 func (w *process) currentFacts() *cluster.Facts {

@@ -116,6 +116,7 @@ func (w *process) joinReplicas(l lease, c *server.Config) error {
 		Client: client.CoordinationV1(), Namespace: l.namespace, Name: l.name,
 		Identity: self.Identity, Address: self.Address, Certificate: certificate.PEM(),
 		Ready:  func() bool { return len(w.pipelineCheck().WaitsFor()) == 0 },
+		Reads:  w.freshReads,
 		Logger: c.Logger.WithName("leader"),
 	})
 	if err != nil {

@@ -5,6 +5,9 @@
 // nothing changes while the API server cannot be reached. IsLeader is for work that only one
 // replica may do. It depends on the time of the last renewal, because a process that was stopped
 // may have lost the Lease without noticing.
+//
+// The leader writes into the Lease how many nodes it reads. A replica that has read clearly more for
+// a minute says so in the Lease, and the leader gives the Lease up.
 package leader
 
 import (
@@ -40,6 +43,12 @@ type Options struct {
 	// Ready reports whether this process can lead. Until then it only watches the Lease. Nil: it
 	// always can.
 	Ready func() bool
+	// Reads returns how many nodes this process reads at present. Nil: the leader keeps the Lease
+	// however few it reads.
+	Reads func() int
+	// Patience is for how long another replica must read clearly more nodes than the leader before
+	// the leader gives the Lease up; 1m if 0.
+	Patience time.Duration
 	// Lease is how long a leader stays leader without renewing; 15s if 0.
 	Lease time.Duration
 	// Renew is how long a leader tries to renew before it stops; 10s if 0.
@@ -56,6 +65,8 @@ type Elector struct {
 	lock    *resourcelock.LeaseLock
 	leader  atomic.Pointer[leaseHolder]
 	renewed atomic.Pointer[time.Time] // when this process last wrote the Lease
+	yields  atomic.Bool               // this process is about to give the Lease up
+	reader  readComparison
 }
 
 // leaseHolder is the content of a Lease.
@@ -72,6 +83,7 @@ func New(o Options) (*Elector, error) {
 	if o.Ready == nil {
 		o.Ready = func() bool { return true }
 	}
+	o.Patience = cmp.Or(o.Patience, time.Minute)
 	o.Lease, o.Renew, o.Retry = cmp.Or(o.Lease, 15*time.Second), cmp.Or(o.Renew, 10*time.Second), cmp.Or(o.Retry, 2*time.Second)
 	if o.Logger.GetSink() == nil {
 		o.Logger = logr.Discard()
@@ -90,10 +102,13 @@ func New(o Options) (*Elector, error) {
 // this one. Errors are retried and logged.
 func (e *Elector) Run(ctx context.Context) error {
 	ctx = klog.NewContext(ctx, e.opts.Logger.V(1)) // this package itself logs who leads
-	if !e.waitUntilReady(ctx) {
+	if !e.wait(ctx, e.opts.Ready) {
 		return nil
 	}
+	e.reader.mayLead = true
 	for ctx.Err() == nil {
+		term, yield := context.WithCancel(ctx)
+		e.reader.yield = yield
 		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 			Lock: e.lock, Name: e.opts.Name, ReleaseOnCancel: true,
 			LeaseDuration: e.opts.Lease, RenewDeadline: e.opts.Renew, RetryPeriod: e.opts.Retry,
@@ -105,18 +120,22 @@ func (e *Elector) Run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("begin election: %w", err)
 		}
-		// It returns when ctx ends and when the Lease is lost. In the second case this process
-		// becomes a candidate again.
-		elector.Run(ctx)
+		// It returns when ctx ends and when the Lease is lost or given up. In the other cases this
+		// process becomes a candidate again.
+		elector.Run(term)
+		yield()
+		if e.yields.Swap(false) {
+			e.letAnotherLead(ctx)
+		}
 	}
 	return nil
 }
 
-// waitUntilReady waits until this process is ready to lead. It returns false if ctx ends first.
-func (e *Elector) waitUntilReady(ctx context.Context) bool {
+// wait watches the Lease until a condition is true. It returns false if ctx ends first.
+func (e *Elector) wait(ctx context.Context, until func() bool) bool {
 	tick := time.NewTicker(e.opts.Retry)
 	defer tick.Stop()
-	for !e.opts.Ready() {
+	for !until() {
 		// An error means that there is no Lease yet, or that the API server does not answer.
 		_, _, _ = e.lock.Get(ctx)
 		select {
@@ -144,7 +163,7 @@ func (e *Elector) Leader() (address string, certificate []byte, self bool) {
 func (e *Elector) IsLeader() bool {
 	_, _, self := e.Leader()
 	since := e.renewed.Load()
-	return self && since != nil && time.Since(*since) < e.opts.Renew
+	return self && since != nil && time.Since(*since) < e.opts.Renew && !e.yields.Load()
 }
 
 // observe stores the content of the Lease.

@@ -78,9 +78,15 @@ func (l *leases) put(lease *coordination.Lease) (*coordination.Lease, error) {
 // replica runs an Elector named name until end is called.
 func replica(t *testing.T, l *leases, name string, ready func() bool) (e *Elector, end func()) {
 	t.Helper()
+	return readingReplica(t, l, name, ready, nil)
+}
+
+// readingReplica is replica with the number of nodes that it reads.
+func readingReplica(t *testing.T, l *leases, name string, ready func() bool, reads func() int) (e *Elector, end func()) {
+	t.Helper()
 	e, err := New(Options{
 		Client: l, Namespace: "weir", Name: "weir", Identity: name, Address: name + ":443",
-		Certificate: []byte("certificate of " + name), Ready: ready,
+		Certificate: []byte("certificate of " + name), Ready: ready, Reads: reads,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -235,6 +241,89 @@ func TestNotReady(t *testing.T) {
 		_, end := replica(t, &leases{}, "c", func() bool { return false })
 		end()
 	})
+}
+
+// A leader that reads clearly fewer nodes than another replica gives the Lease up. The two never act
+// at the same time, and what the old leader began has time to end.
+func TestLeaderThatReadsLessGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l leases
+		var readsA, readsB atomic.Int64
+		readsA.Store(100)
+		readsB.Store(100)
+		a, endA := readingReplica(t, &l, "a", nil, func() int { return int(readsA.Load()) })
+		synctest.Wait()
+		b, endB := readingReplica(t, &l, "b", nil, func() int { return int(readsB.Load()) })
+		defer endA()
+		defer endB()
+		time.Sleep(5 * time.Minute)
+		expect(t, "both read the same", b, "a:443, certificate of a, self false")
+
+		readsA.Store(0)
+		begun := time.Now()
+		var left time.Time
+		for !b.IsLeader() {
+			synctest.Wait()
+			if left.IsZero() && !a.IsLeader() {
+				left = time.Now()
+			}
+			if time.Since(begun) > 2*time.Minute {
+				t.Fatalf("a reads nothing and still leads: b knows %s", says(b))
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if took := time.Since(begun); took < time.Minute {
+			t.Errorf("a gave the Lease up after %v, want it to wait for a minute", took)
+		}
+		if pause := time.Since(left); left.IsZero() || pause < 5*time.Second || a.IsLeader() {
+			t.Errorf("b acts %v after a, want 5s or more", pause)
+		}
+		time.Sleep(10 * time.Second)
+		expect(t, "afterwards", a, "b:443, certificate of b, self false")
+
+		// It does not come back when both read the same again, nor while it reads not many more.
+		readsA.Store(100)
+		for _, n := range []int64{100, 67} {
+			readsB.Store(n)
+			time.Sleep(10 * time.Minute)
+			expect(t, "both read again", a, "b:443, certificate of b, self false")
+		}
+	})
+}
+
+// Short differences, and replicas that are not ready, change nothing.
+func TestLeaderKeepsTheLease(t *testing.T) {
+	for what, test := range map[string]struct {
+		ready bool
+		reads func(since time.Duration) (a, b int)
+	}{
+		"short differences": {true, func(since time.Duration) (int, int) { // 40 s in each minute
+			if since%time.Minute < 40*time.Second {
+				return 0, 100
+			}
+			return 100, 100
+		}},
+		"nobody reads":     {true, func(time.Duration) (int, int) { return 0, 0 }},
+		"half as many":     {true, func(time.Duration) (int, int) { return 100, 50 }},
+		"not ready":        {false, func(time.Duration) (int, int) { return 0, 100 }},
+		"not clearly more": {true, func(time.Duration) (int, int) { return 80, 100 }},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var l leases
+				begun := time.Now()
+				_, endA := readingReplica(t, &l, "a", nil, func() int { a, _ := test.reads(time.Since(begun)); return a })
+				synctest.Wait()
+				b, endB := readingReplica(t, &l, "b", func() bool { return test.ready }, func() int { _, b := test.reads(time.Since(begun)); return b })
+				defer endA()
+				defer endB()
+				for range 30 {
+					time.Sleep(time.Minute)
+					expect(t, what, b, "a:443, certificate of a, self false")
+				}
+			})
+		})
+	}
 }
 
 func TestNewNeedsAll(t *testing.T) {

@@ -2,6 +2,7 @@ package leader
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	coordination "k8s.io/api/coordination/v1"
@@ -15,6 +16,14 @@ const (
 	AddressAnnotation = "weir-metrics.github.io/address"
 	// CertificateAnnotation is the holder's certificate as PEM.
 	CertificateAnnotation = "weir-metrics.github.io/certificate"
+)
+
+// The annotations of the Lease about how many nodes are read.
+const (
+	// readsAnnotation is the number of the holder.
+	readsAnnotation = "weir-metrics.github.io/reads"
+	// moreAnnotation is the number of a replica that reads clearly more.
+	moreAnnotation = "weir-metrics.github.io/reads-more"
 )
 
 // leaseClient is the client for the Lease of an election. It writes the holder, its address and its
@@ -33,6 +42,7 @@ func (c *leaseClient) Get(ctx context.Context, name string, o metav1.GetOptions)
 	lease, err := c.LeaseInterface.Get(ctx, name, o)
 	if err == nil {
 		c.elector.observe(lease)
+		c.elector.compareReads(ctx, lease, c.LeaseInterface)
 	}
 	return lease, err
 }
@@ -50,9 +60,14 @@ func (c *leaseClient) Update(ctx context.Context, lease *coordination.Lease, o m
 func (c *leaseClient) write(lease *coordination.Lease, send func() (*coordination.Lease, error)) (*coordination.Lease, error) {
 	delete(lease.Annotations, AddressAnnotation)
 	delete(lease.Annotations, CertificateAnnotation)
+	delete(lease.Annotations, readsAnnotation)
+	delete(lease.Annotations, moreAnnotation)
 	if *lease.Spec.HolderIdentity != "" { // it is empty if the Lease is released
 		metav1.SetMetaDataAnnotation(&lease.ObjectMeta, AddressAnnotation, c.elector.opts.Address)
 		metav1.SetMetaDataAnnotation(&lease.ObjectMeta, CertificateAnnotation, string(c.elector.opts.Certificate))
+		if reads := c.elector.opts.Reads; reads != nil {
+			metav1.SetMetaDataAnnotation(&lease.ObjectMeta, readsAnnotation, strconv.Itoa(reads()))
+		}
 	}
 	begun := time.Now()
 	written, err := send()
