@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -35,10 +36,11 @@ type fakeCluster struct {
 	clientCA   *authority // signs the certificates of the cluster's users
 	proxyCA    *authority // signs the certificate of the aggregating API server
 
-	mu      sync.Mutex
-	tokens  map[string]string // token to user
-	rights  []string          // "user verb what", in the form of the function asked
-	reviews []string          // every access review, in order
+	mu           sync.Mutex
+	tokens       map[string]string // token to user. A JSON Web Token is only for its audiences
+	tokenReviews int
+	rights       []string // "user verb what", in the form of the function asked
+	reviews      []string // every access review, in order
 }
 
 func newCluster(t testing.TB) *fakeCluster {
@@ -69,6 +71,28 @@ func (c *fakeCluster) user(name string, rights ...string) (token string) {
 	return "token-of-" + name
 }
 
+// tokenFor adds a token of a user that is only for these audiences.
+func (c *fakeCluster) tokenFor(name string, audiences ...string) (token string) {
+	claims, _ := json.Marshal(map[string]any{"sub": name, "aud": audiences})
+	token = "e30." + base64.RawURLEncoding.EncodeToString(claims) + ".c2ln"
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tokens[token] = name
+	return token
+}
+
+// audiencesOf returns the audiences of a token of tokenFor. Other tokens are for the API server.
+func audiencesOf(token string) []string {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return []string{"api-server"}
+	}
+	var claims struct{ Aud []string }
+	text, _ := base64.RawURLEncoding.DecodeString(parts[1])
+	_ = json.Unmarshal(text, &claims) // a made-up token has no audience
+	return claims.Aud
+}
+
 func (c *fakeCluster) asked() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,8 +113,17 @@ func (c *fakeCluster) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		c.mu.Lock()
 		user, ok := c.tokens[review.Spec.Token]
+		c.tokenReviews++
 		c.mu.Unlock()
 		review.Status = authenticationv1.TokenReviewStatus{Authenticated: ok, User: authenticationv1.UserInfo{Username: user}}
+		audiences := audiencesOf(review.Spec.Token)
+		if len(review.Spec.Audiences) == 0 {
+			review.Spec.Audiences = []string{"api-server"}
+		}
+		audiences = slices.DeleteFunc(audiences, func(a string) bool { return !slices.Contains(review.Spec.Audiences, a) })
+		if review.Status.Audiences = audiences; !ok || len(audiences) == 0 {
+			review.Status = authenticationv1.TokenReviewStatus{Error: "invalid bearer token"}
+		}
 		answer(review)
 	case "/apis/authorization.k8s.io/v1/subjectaccessreviews":
 		var review authorizationv1.SubjectAccessReview

@@ -50,6 +50,9 @@ type Config struct {
 	// Data wraps all handlers that serve measurements, behind authentication and authorization;
 	// forward.New returns one. Nil: they are not wrapped.
 	Data func(http.Handler) http.Handler
+	// Audience is an audience of tokens that this server accepts, in addition to those of the
+	// cluster's API server. Empty: none.
+	Audience string
 	// Peer is the certificate by which other replicas recognise this one. It may be nil.
 	Peer *peer.Certificate
 	// Logger gets the server's own messages. The zero Logger discards them. The library logs
@@ -116,6 +119,9 @@ func (s *Server) build(g *genericapiserver.Config, c Config) error {
 
 	completed := g.Complete(nil)
 	// Complete adds the authentication of callers over loopback. Our wrappers must be outside it.
+	if c.Audience != "" {
+		g.Authentication.Authenticator = ownAudience{g.Authentication.Authenticator, c.Audience}
+	}
 	g.Authentication.Authenticator = rejectAnonymous{g.Authentication.Authenticator, open, g.Authentication.RequestHeaderConfig}
 	g.Authorization.Authorizer = routeAuthorizer{g.Authorization.Authorizer, open}
 	g.RequestInfoResolver = pathInfoResolver{g.RequestInfoResolver}
