@@ -121,6 +121,7 @@ func (n rejectAnonymous) namesUser(r *http.Request) bool {
 func (n rejectAnonymous) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
 	named := n.namesUser(r)
 	response, ok, err := n.Request.AuthenticateRequest(r)
+	endAttempt(r.Context(), err == nil && ok)
 	if err == nil && ok && named && !n.namesUser(r) {
 		response.User = proxiedUser{response.User}
 	}
