@@ -11,7 +11,7 @@ COMMANDS    := weir kubectl-weir weir-simulate
 FUZZTIME    ?= 20s
 BENCH       ?= .
 BENCHCOUNT  ?= 1
-IMAGE       ?= weir-metrics/weir:dev
+IMAGE       ?= weir.invalid/weir:dev
 TOOL        := $(GO) tool -modfile=tools/go.mod
 
 export CGO_ENABLED ?= 0

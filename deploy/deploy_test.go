@@ -46,6 +46,7 @@ func combinations() []combination {
 		{"overlays/ha", overlay("ha"), nil},
 		{"overlays/full", overlay("full"), nil},
 		{"overlays/outside", overlay("outside"), nil},
+		{"overlays/pinned", overlay("pinned"), nil},
 		{"overlays/agents", overlay("agents"), nil},
 		{"insecure-kubelets", base, c("insecure-kubelets")},
 		{"serving-cert", base, c("serving-cert")},
@@ -274,15 +275,40 @@ func TestPods(t *testing.T) {
 			if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() {
 				t.Errorf("container %s requests no CPU or no memory", c.Name)
 			}
-			if tag := c.Image[strings.LastIndex(c.Image, "/")+1:]; !strings.Contains(tag, ":") {
-				t.Errorf("container %s has image %s, without a tag", c.Name, c.Image)
-			}
 		}
 		if u := s.deployment.Spec.Strategy.RollingUpdate; u == nil || u.MaxUnavailable.IntValue() != 0 || u.MaxSurge.IntValue() < 1 {
 			t.Errorf("an update ends the old pod before the new one is ready: %+v", u)
 		}
 		checkVolumes(t, s, pod)
 	})
+}
+
+// TestImages checks that no registry can provide another image by the name of the manifests: the
+// image was loaded and is never pulled, by a name that nobody can register, or its name has a digest.
+func TestImages(t *testing.T) {
+	makefile := string(readFile(t, "../Makefile"))
+	each(t, func(t *testing.T, s set) {
+		var pods []corev1.PodSpec
+		if s.deployment != nil {
+			pods = append(pods, s.deployment.Spec.Template.Spec)
+		}
+		if s.agents != nil {
+			pods = append(pods, s.agents.Spec.Template.Spec)
+		}
+		for _, pod := range pods {
+			for _, c := range pod.Containers {
+				pinned := strings.Contains(c.Image, "@sha256:") && c.ImagePullPolicy == corev1.PullIfNotPresent
+				host, _, _ := strings.Cut(c.Image, "/")
+				loaded := strings.HasSuffix(host, ".invalid") && c.ImagePullPolicy == corev1.PullNever && strings.Contains(makefile, "IMAGE       ?= "+c.Image+"\n")
+				if !pinned && !loaded {
+					t.Errorf("container %s: image %s with imagePullPolicy %s; want that of make image, never pulled, or one with a digest", c.Name, c.Image, c.ImagePullPolicy)
+				}
+			}
+		}
+	})
+	if s := decode(t, render(t, filepath.Join(root, "overlays", "pinned"))); !strings.Contains(s.deployment.Spec.Template.Spec.Containers[0].Image, "@sha256:") {
+		t.Error("overlays/pinned pins no digest")
+	}
 }
 
 // checkVolumes checks that every mounted volume exists. The operator creates the Secret of the

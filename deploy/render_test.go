@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -28,8 +29,10 @@ type kustomization struct {
 	Resources  []string `json:"resources"`
 	Components []string `json:"components"`
 	Images     []struct {
-		Name   string `json:"name"`
-		NewTag string `json:"newTag"`
+		Name    string `json:"name"`
+		NewName string `json:"newName"`
+		NewTag  string `json:"newTag"`
+		Digest  string `json:"digest"`
 	} `json:"images"`
 	ConfigMapGenerator []struct {
 		Name      string   `json:"name"`
@@ -174,7 +177,7 @@ func apply(t *testing.T, dir string, objects []object) []object {
 	}
 	for _, image := range k.Images {
 		for _, o := range objects {
-			setTag(o, image.Name, image.NewTag)
+			setImage(o, image.Name, cmp.Or(image.NewName, image.Name)+reference(image.NewTag, image.Digest))
 		}
 	}
 	return objects
@@ -274,21 +277,29 @@ func operate(at map[string]any, op string, path []string, value any) error {
 	return nil
 }
 
-// setTag sets the tag of all images with this name.
-func setTag(v any, image, tag string) {
+// reference returns the end of an image's name.
+func reference(tag, digest string) string {
+	if digest != "" {
+		return "@" + digest
+	}
+	return ":" + tag
+}
+
+// setImage replaces all images with this name, whatever their tag.
+func setImage(v any, name, image string) {
 	switch v := v.(type) {
 	case object:
-		setTag(map[string]any(v), image, tag)
+		setImage(map[string]any(v), name, image)
 	case map[string]any:
-		if v["image"] == image {
-			v["image"] = image + ":" + tag
+		if text, _ := v["image"].(string); text == name || strings.HasPrefix(text, name+":") {
+			v["image"] = image
 		}
 		for _, child := range v {
-			setTag(child, image, tag)
+			setImage(child, name, image)
 		}
 	case []any:
 		for _, child := range v {
-			setTag(child, image, tag)
+			setImage(child, name, image)
 		}
 	}
 }

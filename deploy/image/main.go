@@ -39,7 +39,7 @@ const usage = `Usage: image --name NAME:TAG --binary FILE[:/PATH] --out FILE.tar
 
 Writes an image archive of a static program. Example, from the project's root:
 
-  go run -C deploy/image . --name weir-metrics/weir:dev \
+  go run -C deploy/image . --name weir.invalid/weir:dev \
       --binary "$PWD/bin/weir" --out "$PWD/bin/weir-image.tar"
 
 (go run -C changes the directory, so give whole paths.)
