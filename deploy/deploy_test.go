@@ -7,12 +7,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -21,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/weir-metrics/weir/api/externalmetrics/rules"
+	"github.com/weir-metrics/weir/sources/kubelet"
 )
 
 const root = "kustomize"
@@ -53,6 +56,7 @@ func combinations() []combination {
 		{"hpa-events", base, c("hpa-events")},
 		{"autoscaler", base, c("autoscaler")},
 		{"agent", base, c("agent")},
+		{"network-policy", base, c("network-policy", "agent")},
 		{"agent-evict", base, c("agent", "agent-evict")},
 		{"agent-kill", base, c("agent", "agent-evict", "agent-kill", "agent-conditions")},
 		{"agent-request", base, c("agent", "agent-request")},
@@ -308,6 +312,49 @@ func TestImages(t *testing.T) {
 	})
 	if s := decode(t, render(t, filepath.Join(root, "overlays", "pinned"))); !strings.Contains(s.deployment.Spec.Template.Spec.Containers[0].Image, "@sha256:") {
 		t.Error("overlays/pinned pins no digest")
+	}
+}
+
+// TestNetworkPolicy checks that the policy is for the server's pods, lets in only their port, and
+// lets out what the server needs.
+func TestNetworkPolicy(t *testing.T) {
+	s := decode(t, render(t, filepath.Join(root, "base"), componentPaths("network-policy", "agent")...))
+	var policy *networkingv1.NetworkPolicy
+	for _, o := range s.typed {
+		if p, ok := o.(*networkingv1.NetworkPolicy); ok {
+			policy = p
+		}
+	}
+	pod := s.deployment.Spec.Template
+	selects, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector)
+	if err != nil || !selects.Matches(labels.Set(pod.Labels)) || policy.Namespace != s.deployment.Namespace {
+		t.Errorf("the policy selects %v in %s (%v), want the server's pods", selects, policy.Namespace, err)
+	}
+	if got := policy.Spec.PolicyTypes; !slices.Equal(got, []networkingv1.PolicyType{"Ingress", "Egress"}) {
+		t.Errorf("the policy is of types %v, want both", got)
+	}
+	for _, rule := range policy.Spec.Ingress {
+		for _, p := range rule.Ports {
+			if !hasPort(pod.Spec, p.Port.String()) {
+				t.Errorf("the policy lets in port %s, which no container has", p.Port)
+			}
+		}
+		if len(rule.Ports) == 0 {
+			t.Error("the policy lets in every port")
+		}
+	}
+	out := map[string]bool{}
+	for _, rule := range policy.Spec.Egress {
+		for _, p := range rule.Ports {
+			out[p.Port.String()] = true
+		}
+		if len(rule.Ports) == 0 {
+			t.Error("the policy lets out every port")
+		}
+	}
+	want := map[string]bool{"53": true, "443": true, "6443": true, strconv.Itoa(kubelet.DefaultPort): true, strconv.Itoa(int(s.agents.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort)): true}
+	if diff := cmp.Diff(want, out); diff != "" {
+		t.Errorf("ports that the policy lets out (-want +got):\n%s", diff)
 	}
 }
 
