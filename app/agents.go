@@ -28,6 +28,9 @@ type agentsPlan struct {
 	Port     int // 0: there are no agents
 	CAFile   string
 	Insecure bool
+	// TokenFile has the token that agents are shown. Empty: they are shown the credentials for the
+	// API server.
+	TokenFile string
 	// AddressTypes are the types of node addresses, in order of preference.
 	AddressTypes []string
 }
@@ -35,7 +38,8 @@ type agentsPlan struct {
 func (a *agentsPlan) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&a.Port, "agent-port", 0, "of the weir agents on the nodes, which are asked about evictions and pod cgroups; 0 where there are none")
 	f.StringVar(&a.CAFile, "agent-ca-file", "", "`FILE` of certificates that the agents' must lead to (default: the cluster's)")
-	f.BoolVar(&a.Insecure, "agent-insecure-tls", false, "accept any certificate of an agent, which signs its own: an attacker who can act as a node then sees weir's token")
+	f.BoolVar(&a.Insecure, "agent-insecure-tls", false, "accept any certificate of an agent, which signs its own: an attacker who can act as a node then sees the token for agents")
+	f.StringVar(&a.TokenFile, "agent-token-file", "", "`FILE` of the token that agents are shown, of weir's account and for the audience "+nodeapi.Audience+" (default, outside of pods: the kubeconfig's credentials)")
 }
 
 // compile checks the flags. cluster says whether there is a cluster.
@@ -43,8 +47,8 @@ func (a agentsPlan) compile(cluster bool, addressTypes []string) (*agentsPlan, e
 	switch {
 	case a.Port < 0 || a.Port > 65535:
 		return nil, cli.Usage(fmt.Errorf("--agent-port cannot be %d: ports go from 1 to 65535, and 0 is for no agents", a.Port))
-	case a.Port == 0 && (a.CAFile != "" || a.Insecure):
-		return nil, cli.Hintf(cli.Usage(errors.New("--agent-ca-file and --agent-insecure-tls say how to trust agents, and nothing says where they are")),
+	case a.Port == 0 && (a.CAFile != "" || a.Insecure || a.TokenFile != ""):
+		return nil, cli.Hintf(cli.Usage(errors.New("--agent-ca-file, --agent-insecure-tls and --agent-token-file say how to talk to agents, and nothing says where they are")),
 			"Give --agent-port too: theirs is 10290 unless their manifest says otherwise.")
 	case a.CAFile != "" && a.Insecure:
 		return nil, cli.Usage(errors.New("--agent-insecure-tls accepts any certificate, so --agent-ca-file has no use: drop one of the two"))
@@ -65,7 +69,7 @@ func newAgents(p *plan, facts func() *cluster.Facts) (*nodeapi.Proxy, error) {
 	if err != nil {
 		return nil, noCluster(err)
 	}
-	transport, err := nodeTransport(kube, a.CAFile, a.Insecure)
+	transport, err := nodeTransport(withTokenFile(kube, a.TokenFile), a.CAFile, a.Insecure)
 	if err != nil {
 		return nil, fmt.Errorf("reach the agents: %w", err)
 	}

@@ -135,9 +135,10 @@ func TestNodeTransportShowsItsTokenToWhomItTrusts(t *testing.T) {
 
 // TestServerAsksAgents asks a server about a node, and the agent of the node answers.
 func TestServerAsksAgents(t *testing.T) {
+	shown := ""
 	agent := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != weirdev.Path+"nodes/n1/podcgroups" || r.Header.Get("Authorization") != "Bearer s3cret" {
-			t.Errorf("asked %s by %q", r.URL.Path, r.Header.Get("Authorization"))
+		if shown = r.Header.Get("Authorization"); r.URL.Path != weirdev.Path+"nodes/n1/podcgroups" {
+			t.Errorf("asked %s", r.URL.Path)
 		}
 		_, _ = io.WriteString(w, `{"pods":1}`)
 	}))
@@ -167,8 +168,15 @@ func TestServerAsksAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &plan{Cluster: &informer.Options{Kubeconfig: kubeconfig}, Agents: &agentsPlan{Port: number, Insecure: true, AddressTypes: []string{"InternalIP"}}}
-	if status, body := ask(p, "n1"); status != http.StatusOK || body != `{"pods":1}` {
-		t.Errorf("n1: %d %s, want what its agent says", status, body)
+	if status, body := ask(p, "n1"); status != http.StatusOK || body != `{"pods":1}` || shown != "Bearer s3cret" {
+		t.Errorf("n1: %d %s, shown %q; want what its agent says, who sees the kubeconfig's token", status, body, shown)
+	}
+	p.Agents.TokenFile = filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(p.Agents.TokenFile, []byte("for agents"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status, _ := ask(p, "n1"); status != http.StatusOK || shown != "Bearer for agents" {
+		t.Errorf("n1: %d, shown %q; want that its agent sees the token for agents and no other", status, shown)
 	}
 	if status, _ := ask(p, "n2"); status != http.StatusNotFound {
 		t.Errorf("a node nobody knows: %d, want 404", status)

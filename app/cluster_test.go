@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -75,6 +76,63 @@ current-context: x
 		t.Fatal(err)
 	}
 	return path
+}
+
+// Kubelets see tokens of the account of --kubelet-account, and nothing that the API server is shown.
+func TestKubeletsSeeTheirAccount(t *testing.T) {
+	var mu sync.Mutex
+	shown := map[string]bool{}
+	kubelet := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		shown[r.Header.Get("Authorization")] = true
+		mu.Unlock()
+		fmt.Fprintf(w, "node_memory_working_set_bytes 1000 %d\n", time.Now().UnixMilli())
+	}))
+	t.Cleanup(kubelet.Close)
+	host, text, err := net.SplitHostPort(strings.TrimPrefix(kubelet.URL, "https://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := metav1.ListMeta{ResourceVersion: "1"}
+	objects := &apiServer{
+		nodes: v1.NodeList{TypeMeta: metav1.TypeMeta{Kind: "NodeList", APIVersion: "v1"}, ListMeta: list, Items: []v1.Node{{
+			ObjectMeta: metav1.ObjectMeta{Name: "n1"},
+			Status: v1.NodeStatus{
+				Addresses:       []v1.NodeAddress{{Type: "InternalIP", Address: host}},
+				DaemonEndpoints: v1.NodeDaemonEndpoints{KubeletEndpoint: v1.DaemonEndpoint{Port: int32(port)}},
+			},
+		}}},
+		pods: v1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, ListMeta: list},
+	}
+	api := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost || r.URL.Path != "/api/v1/namespaces/weir-system/serviceaccounts/reader/token" {
+			objects.ServeHTTP(w, r)
+			return
+		}
+		if got := r.Header.Get("Authorization"); got != "Bearer secret" {
+			t.Errorf("a token was requested by %q", got)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		io.WriteString(w, `{"kind":"TokenRequest","apiVersion":"authentication.k8s.io/v1","spec":{"expirationSeconds":3600},"status":{"token":"of-the-reader"}}`)
+	}))
+	t.Cleanup(api.Close)
+	w := begin(t, "server", "--listen=127.0.0.1:0", "--kubeconfig="+kubeconfig(t, api, "secret"), "--metric-resolution=1s",
+		"--kubelet-account=weir-system/reader", "--source=kubelet:", "--source=kubelet:?endpoint=cadvisor", "--secure-port=0")
+	nodes := map[metric.NodeName]usage.Item{}
+	until(t, 20*time.Second, "memory of n1", func() bool {
+		w.readNodes(t, nodes)
+		return nodes["n1"].Memory != nil
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	if len(shown) != 1 || !shown["Bearer of-the-reader"] {
+		t.Errorf("the kubelet was shown %v, want only the token of the account", shown)
+	}
 }
 
 // metrics-server's flags are enough to read a cluster: its nodes by address, port, path and

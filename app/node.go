@@ -224,8 +224,19 @@ func (m *machine) capacities(ctx context.Context, kubelet *eviction.Settings) fu
 	}
 }
 
-// nodeTransport returns a transport for requests to kubelets and agents. It has the credentials for
-// the API server, which kubelets and agents ask to verify them. It trusts the certificates of
+// withTokenFile returns the configuration with the token in a file as the only credentials. Without
+// a file it returns the configuration unchanged.
+func withTokenFile(kube *rest.Config, file string) *rest.Config {
+	if file == "" {
+		return kube
+	}
+	kube = rest.AnonymousClientConfig(kube)
+	kube.BearerTokenFile = file
+	return kube
+}
+
+// nodeTransport returns a transport for requests to a kubelet or agents, with the credentials of
+// kube, which the kubelet and the agents ask the API server to verify. It trusts the certificates of
 // caFile or, if that is empty, those of the cluster. If insecure, it trusts any certificate.
 func nodeTransport(kube *rest.Config, caFile string, insecure bool) (http.RoundTripper, error) {
 	c := rest.CopyConfig(kube)

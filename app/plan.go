@@ -93,6 +93,12 @@ type plan struct {
 	ExternalFiles []string
 	Secure        *server.Options // nil if there is no secured server
 	Lease         *lease          // nil for a weir without other replicas
+	// KubeletAccount is the service account whose tokens kubelets are shown, as NAMESPACE/NAME. Empty:
+	// kubelets are shown the credentials for the API server.
+	KubeletAccount string
+	// ReplicaTokenFile has the token that other replicas are shown. Empty: they are shown the
+	// credentials for the API server.
+	ReplicaTokenFile string
 	// SharedReads says that the replicas share the reads of kubelets.
 	SharedReads bool
 	// HPAEvents asks for Events on autoscalers that have pods without metrics.

@@ -129,13 +129,7 @@ func TestWhoIsAsked(t *testing.T) {
 // it: what only one replica may do is refused.
 func TestActingNeedsAnIdentity(t *testing.T) {
 	compile := func(inPod bool, env map[string]string, args ...string) error {
-		s, cmd := newServerFlags(), &cobra.Command{Use: "server"}
-		s.addTo(cmd)
-		if err := cmd.ParseFlags(args); err != nil {
-			t.Fatalf("%q: %v", args, err)
-		}
-		_, err := s.compile(inPod, func(name string) string { return env[name] })
-		return err
+		return compileServer(t, inPod, env, append(args, "--kubelet-account=weir-system/reader", "--replica-token-file=t")...)
 	}
 	whole := map[string]string{"POD_NAME": "weir-1", "POD_NAMESPACE": "weir-system", "POD_IP": "10.0.0.1"}
 	for _, flag := range []string{"--autoscalers", "--hpa-events", "--sink=remotewrite:http://prometheus:9090/api/v1/write"} {
@@ -160,6 +154,53 @@ func TestActingNeedsAnIdentity(t *testing.T) {
 			t.Errorf("%s without a secured server, of which there is no election: no error", flag)
 		}
 	}
+}
+
+// compileServer returns the error of weir server's flags.
+func compileServer(t *testing.T, inPod bool, env map[string]string, args ...string) error {
+	t.Helper()
+	s, cmd := newServerFlags(), &cobra.Command{Use: "server"}
+	s.addTo(cmd)
+	if err := cmd.ParseFlags(args); err != nil {
+		t.Fatalf("%q: %v", args, err)
+	}
+	_, err := s.compile(inPod, func(name string) string { return env[name] })
+	return err
+}
+
+// In a pod, the token of weir's own account is shown neither to agents nor to the address in a
+// Lease. Kubelets see it only if it may change nothing.
+func TestOwnTokenIsNotShown(t *testing.T) {
+	pod := map[string]string{"POD_NAME": "weir-1", "POD_NAMESPACE": "weir-system", "POD_IP": "10.0.0.1"}
+	const account, replicas, agents = "--kubelet-account=weir-system/reader", "--replica-token-file=r", "--agent-token-file=a"
+	f := func(want string, inPod bool, env map[string]string, args ...string) {
+		t.Helper()
+		err := compileServer(t, inPod, env, args...)
+		var hint *cli.Hint
+		if want == "" && err != nil || want != "" && (!errors.As(err, &hint) || !strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("%q: got %v, want %q and what to do", args, err, want)
+		}
+	}
+	f("--lease needs --replica-token-file", true, pod)
+	f("", true, pod, replicas)
+	f("", true, pod, "--lease=")
+	f("", true, nil) // metrics-server's manifests
+	f("--agent-port needs --agent-token-file", true, nil, "--agent-port=10290", "--agent-insecure-tls")
+	f("", true, nil, "--agent-port=10290", "--agent-insecure-tls", agents)
+	f("--autoscalers needs --kubelet-account", true, pod, replicas, "--autoscalers")
+	f("--autoscalers needs --kubelet-account", true, pod, "--lease=", "--secure-port=0", "--autoscalers")
+	f("", true, pod, replicas, account, "--autoscalers")
+	f("", true, pod, replicas, "--autoscalers", "--kubelet-client-certificate=c", "--kubelet-client-key=k")
+	f("", true, pod, replicas, "--autoscalers", "--source=kubelet:?token-file=t")
+	f("--autoscalers needs --kubelet-account", true, pod, replicas, "--autoscalers", "--source=kubelet:?token-file=t", "--source=kubelet:?endpoint=summary")
+	f("", true, pod, "--kubeconfig=k", "--autoscalers", "--agent-port=10290")
+	f("", false, nil, "--kubeconfig=k", "--autoscalers", "--agent-port=10290", account)
+	for _, account := range []string{"reader", "/reader", "weir-system/", "a/b/c"} {
+		if err := compileServer(t, true, nil, "--kubelet-account="+account); err == nil || !strings.Contains(err.Error(), "NAMESPACE/NAME") {
+			t.Errorf("--kubelet-account=%s: got %v, want what to write", account, err)
+		}
+	}
+	f("--kubelet-account needs a cluster", false, nil, account, "--source=kubelet:?targets=h:1")
 }
 
 func TestInPod(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/controller"
 	"github.com/weir-metrics/weir/autoscaler/hpaevents"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/accounttoken"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/explain"
@@ -67,11 +68,13 @@ type process struct {
 	cluster  *informer.Cluster
 	player   *player.Player
 	scrapers []*kubelet.Scraper // one for each endpoint of the kubelets
-	shares   *shared.Exchange
-	memory   *memory.Sink
-	past     *weirseries.Reader
-	record   func(*recording.ScaleTarget, time.Time) // records the scale of an autoscaler's target
-	elector  *leader.Elector
+	// kubeletTokens is nil if no account is named that reads kubelets.
+	kubeletTokens *accounttoken.Source
+	shares        *shared.Exchange
+	memory        *memory.Sink
+	past          *weirseries.Reader
+	record        func(*recording.ScaleTarget, time.Time) // records the scale of an autoscaler's target
+	elector       *leader.Elector
 
 	// For explanations, autoscalers and the page.
 	announcer   *hpaevents.Reporter

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/app/logging"
 	"github.com/weir-metrics/weir/app/version"
@@ -37,7 +38,11 @@ func (w *process) openSecureServer(ctx context.Context) error {
 		Version:    kubeversion.Info{GitVersion: v.Version, GitCommit: v.Commit, GoVersion: v.Go, Platform: v.System},
 		Ready:      []server.HealthCheck{w.pipelineCheck()},
 		Metrics:    w.registry,
+		Audience:   peer.Audience,
 		Logger:     logging.Logr(w.log).WithName("server"),
+	}
+	if w.plan.Agents == nil {
+		c.Audience = nodeapi.Audience
 	}
 	for i := range w.apis {
 		if describe := w.apis[i].describe; describe != nil {
@@ -128,7 +133,7 @@ func (w *process) joinReplicas(l lease, c *server.Config) error {
 	if w.shares != nil {
 		registry, err := members.New(members.Options{
 			Client: client.CoordinationV1(), Namespace: l.namespace, Name: l.name, Replica: l.identity, Self: self,
-			Changed: memberUpdater(kube, w.shares, self.Identity), Logger: c.Logger.WithName("members"),
+			Changed: memberUpdater(withTokenFile(kube, w.plan.ReplicaTokenFile), w.shares, self.Identity), Logger: c.Logger.WithName("members"),
 		})
 		if err != nil {
 			return err
@@ -137,7 +142,7 @@ func (w *process) joinReplicas(l lease, c *server.Config) error {
 		// last requests.
 		w.add(Part{Name: "membership of replicas", Run: registry.Run, EndsFirst: true})
 	}
-	transports := peer.NewTransports(kube)
+	transports := peer.NewTransports(withTokenFile(kube, w.plan.ReplicaTokenFile))
 	w.add(Part{Name: "connections to replicas", Close: func() error { transports.Close(); return nil }})
 	c.Peer = certificate
 	c.Data = forward.New(forward.Options{Leader: transports.Route(w.elector.Leader), Logger: c.Logger.WithName("forward")})

@@ -1,18 +1,22 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/app/stageflag"
 	"github.com/weir-metrics/weir/app/version"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/replicas/peer"
 )
 
 // serverResolution is the time between two reads of a node: the value in metrics-server's
@@ -73,7 +77,7 @@ func newServerFlags() *serverFlags {
 func (s *serverFlags) addTo(cmd *cobra.Command) {
 	s.given = cmd.Flags().Changed
 	g := newFlagGroups(cmd)
-	g.add("The cluster", s.cluster.Add)
+	g.add("The cluster", s.cluster.Add, s.addAccountFlag)
 	g.add("Its kubelets, in metrics-server's words (instead of --source)", s.addKubeletFlags)
 	g.add("Its weir agents", s.agents.addFlags)
 	g.add("Sources and sinks", s.addPipelineFlags)
@@ -88,9 +92,15 @@ func (s *serverFlags) addTo(cmd *cobra.Command) {
 	g.refer("Kubernetes' own flags for a secured server (audit, authentication, authorization, TLS)", "weir help "+secureTopic, others)
 }
 
+// addAccountFlag adds the flag about the account that reads kubelets.
+func (s *serverFlags) addAccountFlag(f *pflag.FlagSet) {
+	f.StringVar(&s.plan.KubeletAccount, "kubelet-account", "", "`NAMESPACE/NAME` of the service account that reads kubelets: weir creates its tokens and shows kubelets no other (default: weir's own account, or the kubeconfig's credentials)")
+}
+
 // addReplicaFlags adds the flags about several replicas.
 func (s *serverFlags) addReplicaFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.lease, "lease", "weir", "`NAME` of the Lease by which replicas agree on whose numbers all answer with; empty if there is only one replica. Needs POD_NAME, POD_NAMESPACE and POD_IP in the environment")
+	f.StringVar(&s.plan.ReplicaTokenFile, "replica-token-file", "", "`FILE` of the token that other replicas are shown, of weir's account and for the audience "+peer.Audience+" (default, outside of pods: the kubeconfig's credentials)")
 	f.BoolVar(&s.plan.SharedReads, "share-reads", false, "read each node by one of the replicas, which hands what it read to the others; they know each other by a Lease each. Needs what --lease needs")
 }
 
@@ -121,10 +131,13 @@ func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, er
 	if p.Agents, err = s.agents.compile(p.Cluster != nil, agentAddressTypes(p.Kubelets)); err != nil {
 		return nil, err
 	}
+	if err := p.checkKubeletAccount(); err != nil {
+		return nil, err
+	}
 	if err := p.secureWith(s.secure, s.given, inPod); err != nil || p.Secure == nil {
 		p.SharedReads = false // there is no other replica
 		if err == nil && inPod {
-			err = s.checkActing(p)
+			err = cmp.Or(s.checkActing(p), p.checkTokens())
 		}
 		return p, err
 	}
@@ -136,7 +149,7 @@ func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, er
 		return nil, cli.Hintf(cli.Usage(errors.New("--share-reads needs --lease, and to know which pod this is")), setPod)
 	}
 	if inPod {
-		if err := s.checkActing(p); err != nil {
+		if err := cmp.Or(s.checkActing(p), p.checkTokens()); err != nil {
 			return nil, err
 		}
 	}
@@ -166,6 +179,44 @@ func (s *serverFlags) checkActing(p *plan) error {
 			return cli.Hintf(cli.Usage(fmt.Errorf("%s needs --lease and --secure-port, and to know which pod this is: else every replica would act", acts.flag)),
 				setPod+" If there is never more than one replica, give --lease= instead.")
 		}
+	}
+	return nil
+}
+
+// checkKubeletAccount returns an error for a --kubelet-account that cannot be used.
+func (p *plan) checkKubeletAccount() error {
+	if p.KubeletAccount == "" {
+		return nil
+	}
+	if p.Cluster == nil {
+		return needsCluster("--kubelet-account", "whose API server creates the tokens")
+	}
+	namespace, name, ok := strings.Cut(p.KubeletAccount, "/")
+	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return cli.Usage(fmt.Errorf("--kubelet-account=%s: write NAMESPACE/NAME, such as weir-system/weir-kubelet-reader", p.KubeletAccount))
+	}
+	return nil
+}
+
+// checkTokens returns an error if weir would show the token of its pod's account, with which the
+// API server obeys, to agents or replicas, or to kubelets if it may change scales.
+func (p *plan) checkTokens() error {
+	if p.Cluster == nil || p.Cluster.Kubeconfig != "" || p.Cluster.Master != "" {
+		return nil
+	}
+	const projected = "Mount a token for the audience %s (a volume of type projected, as in deploy/kustomize), and give %s=FILE."
+	if p.Lease != nil && p.ReplicaTokenFile == "" {
+		return cli.Hintf(cli.Usage(errors.New("--lease needs --replica-token-file: else the token of weir's account would be sent to the address in the Lease")),
+			projected+" If there is never more than one replica, give --lease= instead.", peer.Audience, "--replica-token-file")
+	}
+	if p.Agents.Port != 0 && p.Agents.TokenFile == "" {
+		return cli.Hintf(cli.Usage(errors.New("--agent-port needs --agent-token-file: else the token of weir's account would be sent to every node")),
+			projected, nodeapi.Audience, "--agent-token-file")
+	}
+	shown := slices.ContainsFunc(p.Kubelets, func(k kubeletPlan) bool { return k.showsOwnToken() })
+	if p.Autoscalers.Act && shown && p.KubeletAccount == "" {
+		return cli.Hintf(cli.Usage(errors.New("--autoscalers needs --kubelet-account: else every node would see a token that may change scales")),
+			"Give --kubelet-account=NAMESPACE/NAME with an account that may only get nodes/metrics and nodes/stats, as in deploy/kustomize.")
 	}
 	return nil
 }

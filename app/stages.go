@@ -2,6 +2,7 @@ package app
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,12 +12,14 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/transport"
 
 	"github.com/weir-metrics/weir/api/clustermetrics"
 	"github.com/weir-metrics/weir/app/stageflag"
 	"github.com/weir-metrics/weir/app/version"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/cluster/accounttoken"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/manager"
@@ -302,12 +305,16 @@ func openAllKubelets(w *process, isOfSource func(*kubeletPlan) bool) error {
 	if err != nil {
 		return err
 	}
+	token, err := w.kubeletToken()
+	if err != nil {
+		return err
+	}
 	for _, k := range w.plan.Kubelets {
 		if !isOfSource(&k) {
 			continue
 		}
 		if len(k.Targets) == 0 { // our credentials are not for a list of targets, which can contain any address
-			k.Identity = identity
+			k.Identity, k.Token = identity, token
 		}
 		k.MaxIdle = kubelet.MaxConnections() / len(w.plan.Kubelets)
 		if err := openKubelets(w, k); err != nil {
@@ -315,6 +322,37 @@ func openAllKubelets(w *process, isOfSource func(*kubeletPlan) bool) error {
 		}
 	}
 	return nil
+}
+
+// showsOwnToken reports whether kubelets are shown the token of weir's own account unless the plan
+// names another.
+func (k *kubeletPlan) showsOwnToken() bool {
+	return len(k.Targets) == 0 && k.Endpoint != kubelet.Standalone && k.Scheme != "http" && k.TokenFile == "" && k.CertFile == ""
+}
+
+// kubeletToken returns a function that returns the token of the account that reads kubelets. It is
+// nil if the plan names no account. The first call opens the source of the tokens.
+func (w *process) kubeletToken() (func(context.Context) (string, error), error) {
+	namespace, name, named := strings.Cut(w.plan.KubeletAccount, "/")
+	if !named {
+		return nil, nil
+	}
+	if w.kubeletTokens != nil {
+		return w.kubeletTokens.Token, nil
+	}
+	config, err := informer.RESTConfig(*w.plan.Cluster)
+	if err != nil {
+		return nil, noCluster(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("create API client: %w", err)
+	}
+	if w.kubeletTokens, err = accounttoken.New(accounttoken.Options{Client: client.CoreV1(), Namespace: namespace, Name: name, Logger: w.log}); err != nil {
+		return nil, err
+	}
+	w.add(Part{Name: "kubelets' token", Run: w.kubeletTokens.Run})
+	return w.kubeletTokens.Token, nil
 }
 
 // kubeletIdentity returns our credentials for kubelets. It is nil if a pod's service account or the

@@ -58,6 +58,9 @@ func expand(t *testing.T, arg string, env []corev1.EnvVar) string {
 	return variable.ReplaceAllStringFunc(arg, func(v string) string {
 		name := v[2 : len(v)-1]
 		for _, e := range env {
+			if e.Name == name && e.ValueFrom != nil {
+				return "of-the-pod"
+			}
 			if e.Name == name {
 				return e.Value
 			}

@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +11,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/replicas/peer"
 )
 
 // brought are the roles that Kubernetes itself has, with what they allow.
@@ -24,7 +27,8 @@ var brought = map[string]string{
 func TestRights(t *testing.T) {
 	want := []string{
 		"weir:server: get list watch of nodes pods",
-		"weir:server: get of nodes/metrics nodes/stats",
+		"weir:kubelet-reader: get of nodes/metrics nodes/stats",
+		"weir:kubelet-token: create of serviceaccounts/token named weir-kubelet-reader",
 		"weir:server: get of horizontalpodautoscalers in autoscaling",
 		"weir:server: get of */scale in *",
 		"weir:metrics-reader: get list of nodes pods in metrics.k8s.io",
@@ -121,7 +125,8 @@ func checkRule(t *testing.T, role string, r rbacv1.PolicyRule) {
 		events := slices.Equal(r.Resources, []string{"events"}) && (verb == "create" || verb == "patch")
 		status := acts && slices.Equal(r.Resources, []string{"autoscalers/status"}) && verb == "update"
 		asking := slices.Equal(r.Resources, []string{"evaluations"}) && verb == "create"
-		if !reading && !leases && !events && !status && !scales && !asking {
+		tokens := slices.Equal(r.Resources, []string{"serviceaccounts/token"}) && slices.Equal(r.ResourceNames, []string{"weir-kubelet-reader"}) && verb == "create"
+		if !reading && !leases && !events && !status && !scales && !asking && !tokens {
 			t.Errorf("%s: may %s %v", role, verb, r.Resources)
 		}
 		if verb == "update" && len(r.ResourceNames) == 0 && !status && !scales {
@@ -171,6 +176,67 @@ func TestReadersMayReadEverything(t *testing.T) {
 	})
 }
 
+// TestTokensThatNodesSee checks which tokens leave the server's pods: one of an account that can
+// only read kubelets, and tokens that only agents and replicas accept. In none of the manifests does
+// a node see a token with which the API server lets somebody change anything.
+func TestTokensThatNodesSee(t *testing.T) {
+	each(t, func(t *testing.T, s set) {
+		if s.deployment == nil {
+			return
+		}
+		pod := s.deployment.Spec.Template.Spec
+		flags := map[string]string{}
+		for _, arg := range pod.Containers[0].Args {
+			name, value, _ := strings.Cut(arg, "=")
+			flags[name] = value
+		}
+		audience := func(flag string) string {
+			dir, file := filepath.Split(flags[flag])
+			for _, m := range pod.Containers[0].VolumeMounts {
+				for _, v := range pod.Volumes {
+					if m.Name != v.Name || m.MountPath != filepath.Clean(dir) || v.Projected == nil {
+						continue
+					}
+					for _, source := range v.Projected.Sources {
+						if token := source.ServiceAccountToken; token != nil && token.Path == file {
+							return token.Audience
+						}
+					}
+				}
+			}
+			return ""
+		}
+		if got := audience("--replica-token-file"); got != peer.Audience {
+			t.Errorf("replicas are shown a token for %q, want %q", got, peer.Audience)
+		}
+		if _, agents := flags["--agent-port"]; agents {
+			if got := audience("--agent-token-file"); got != nodeapi.Audience {
+				t.Errorf("agents are shown a token for %q, want %q", got, nodeapi.Audience)
+			}
+		}
+		if got := flags["--kubelet-account"]; got != "$(POD_NAMESPACE)/weir-kubelet-reader" {
+			t.Errorf("kubelets are shown a token of %q, want weir-kubelet-reader", got)
+		}
+		var rights []string
+		for _, o := range s.typed {
+			var of rbacv1.RoleRef
+			var subjects []rbacv1.Subject
+			switch o := o.(type) {
+			case *rbacv1.ClusterRoleBinding:
+				of, subjects = o.RoleRef, o.Subjects
+			case *rbacv1.RoleBinding:
+				of, subjects = o.RoleRef, o.Subjects
+			}
+			if slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool { return s.Name == "weir-kubelet-reader" }) {
+				rights = append(rights, of.Name)
+			}
+		}
+		if !slices.Equal(rights, []string{"weir:kubelet-reader"}) {
+			t.Errorf("the account that kubelets see has %v, want only weir:kubelet-reader", rights)
+		}
+	})
+}
+
 // TestBindings checks that only weir's service account has the rights, and that the bound roles
 // exist.
 func TestBindings(t *testing.T) {
@@ -196,6 +262,9 @@ func TestBindings(t *testing.T) {
 			want := rbacv1.Subject{Kind: "ServiceAccount", Namespace: "weir-system", Name: "weir"}
 			if strings.HasPrefix(binding, "weir:agent") && binding != "weir:agents-reader" {
 				want = rbacv1.Subject{Kind: "ServiceAccount", Namespace: "weir-agents", Name: "weir-agent"}
+			}
+			if binding == "weir:kubelet-reader" {
+				want.Name = "weir-kubelet-reader"
 			}
 			if len(subjects) != 1 || subjects[0] != want || !accounts[want.Namespace+"/"+want.Name] {
 				t.Errorf("%s is for %v, want %v", binding, subjects, want)

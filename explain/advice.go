@@ -84,7 +84,7 @@ var advices = [metric.NumReasons]string{
 
 	metric.NodeUnreachable:   "See that the kubelet runs, that its address and port are right, and that no firewall or NetworkPolicy keeps weir's pod from them.",
 	metric.NodeCertificate:   "Let the kubelet have a certificate that the cluster's CA signs (serverTLSBootstrap: true, then approve the requests), or name its CA by --kubelet-certificate-authority. In tests only: --kubelet-insecure-tls.",
-	metric.NodeUnauthorized:  "Apply weir's ClusterRole: its account needs `get` on nodes/metrics and nodes/stats. The kubelet must ask the API server for rights (authentication.webhook, authorization.mode: Webhook).",
+	metric.NodeUnauthorized:  "Apply weir's roles: the account that reads kubelets (--kubelet-account, or weir's own) needs `get` on nodes/metrics and nodes/stats. The kubelet must ask the API server for rights (authentication.webhook, authorization.mode: Webhook).",
 	metric.NodeTimeout:       "See whether the node is overloaded (`kubectl describe node`, on the machine `crictl stats`). If it is merely slow, raise --kubelet-request-timeout.",
 	metric.NodeBadPayload:    "See what answers at the kubelet's port, `kubectl get --raw /api/v1/nodes/NODE/proxy/metrics/resource`: a proxy in between, another program, or a kubelet that lacks the endpoint (option endpoint of the source).",
 	metric.NodeWrongIdentity: "The address has passed to another machine, or two nodes give one address: compare `kubectl get nodes -o wide` with the machines.",

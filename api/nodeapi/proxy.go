@@ -14,6 +14,10 @@ import (
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 )
 
+// Audience is the audience of the tokens that agents are shown. An agent that is taken over can use
+// such a token only at other agents.
+const Audience = "weir-agent"
+
 // Errors of FindAgent that have their own answers.
 var (
 	// ErrUnknown: the cluster has no such node.

@@ -5,8 +5,8 @@
 // trusts only that certificate. So the certificate for other clients can have any names and any
 // issuer.
 //
-// The caller sends its credentials for the API server. Therefore only weir may have the right to
-// write these Leases.
+// The caller sends the credentials that NewTransports gets. A writer of these Leases can have them
+// sent to itself, so in a cluster they are a token for Audience, which only weir accepts.
 package peer
 
 import (
@@ -30,6 +30,9 @@ import (
 
 // Name is the server name under which a replica shows its certificate.
 const Name = "weir-peer"
+
+// Audience is the audience of the tokens that replicas show each other.
+const Audience = "weir-replica"
 
 // certificateLifetime is how long a certificate is valid before and after its creation. This is
 // longer than any process lives, so the caller's clock does not matter.
@@ -75,8 +78,7 @@ func (c *Certificate) PEM() []byte { return c.cert }
 // KeyPEM returns the private key, for the server.
 func (c *Certificate) KeyPEM() []byte { return c.key }
 
-// Transports are HTTP transports to other replicas, with the credentials of a client of the API
-// server. Several goroutines may call its methods.
+// Transports are HTTP transports to other replicas, with the credentials of NewTransports. Several goroutines may call its methods.
 type Transports struct {
 	config *rest.Config
 

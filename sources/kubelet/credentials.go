@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -22,16 +23,20 @@ const (
 )
 
 // withServiceAccount sets the files of the pod's service account, if they exist and the options set
-// no others.
+// no others. It removes the credentials that the options do not allow for.
 func (o Options) withServiceAccount(exists func(path string) bool) Options {
 	if o.Scheme != "https" || o.Endpoint == Standalone { // no kubelet: it could use the token elsewhere
-		o.Identity = nil
+		o.Identity, o.Token = nil, nil
 		return o
+	}
+	ownFiles := o.TokenFile != "" || o.CertFile != ""
+	if ownFiles || len(o.Targets) > 0 { // an entry of a list can be any address
+		o.Token = nil
 	}
 	if o.Identity != nil {
 		return o
 	}
-	if o.TokenFile == "" && o.CertFile == "" && exists(inClusterToken) {
+	if !ownFiles && o.Token == nil && len(o.Targets) == 0 && exists(inClusterToken) {
 		o.TokenFile = inClusterToken
 	}
 	if o.CAFile == "" && !o.Insecure && exists(inClusterCA) {
@@ -58,16 +63,16 @@ func (s *Scraper) applyIdentity(config *tls.Config) error {
 	if s.opts.CAFile == "" && !s.opts.Insecure {
 		config.RootCAs = identity.RootCAs
 	}
-	if s.opts.CertFile == "" && s.opts.TokenFile == "" {
+	if s.opts.CertFile == "" && s.opts.TokenFile == "" && s.opts.Token == nil {
 		config.GetClientCertificate = identity.GetClientCertificate
 	}
 	return nil
 }
 
 // withIdentity returns the transport that adds the credentials of opts.Identity to each
-// request, unless a file option sets credentials.
+// request, unless a file option or opts.Token sets credentials.
 func (s *Scraper) withIdentity() (http.RoundTripper, error) {
-	if s.opts.Identity == nil || s.opts.CertFile != "" || s.opts.TokenFile != "" {
+	if s.opts.Identity == nil || s.opts.CertFile != "" || s.opts.TokenFile != "" || s.opts.Token != nil {
 		return s.transport, nil
 	}
 	rt, err := transport.HTTPWrappersForConfig(s.opts.Identity, s.transport)
@@ -136,10 +141,40 @@ func newHeaderCache(path string, gzip bool) *fileCache[http.Header] {
 		if token = bytes.TrimSpace(token); len(token) == 0 {
 			return nil, errors.New(path + " is empty")
 		}
-		withToken := header.Clone()
-		withToken.Set("Authorization", "Bearer "+string(token))
-		return withToken, nil
+		return withToken(header, string(token)), nil
 	}}
+}
+
+// withToken returns a copy of header that has the bearer token.
+func withToken(header http.Header, token string) http.Header {
+	header = header.Clone()
+	header.Set("Authorization", "Bearer "+token)
+	return header
+}
+
+// tokenHeader is the header of requests with a token of opts.Token.
+type tokenHeader struct {
+	token  string
+	header http.Header
+}
+
+// requestHeader returns the header of a request with weir's credentials. The caller must not change
+// it.
+func (s *Scraper) requestHeader(ctx context.Context) (http.Header, error) {
+	header, err := s.header()
+	if err != nil || s.opts.Token == nil {
+		return header, err
+	}
+	token, err := s.opts.Token(ctx)
+	if err != nil {
+		return nil, err
+	}
+	last := s.tokenHeader.Load()
+	if last == nil || last.token != token {
+		last = &tokenHeader{token, withToken(header, token)}
+		s.tokenHeader.Store(last)
+	}
+	return last.header, nil
 }
 
 // newCACache returns a cache of the certificates in a file.

@@ -145,7 +145,7 @@ func (n *NodeReader) tryRead(ctx context.Context, e *nodeEndpoint, b *metric.Bat
 // fetch reads the payload of an endpoint. If it fails, it also returns the part of the payload that
 // arrived, or nil.
 func (n *NodeReader) fetch(ctx context.Context, e *nodeEndpoint) (*buffer, error) {
-	header, err := n.scraper.header()
+	header, err := n.scraper.requestHeader(ctx)
 	if err != nil {
 		return nil, &metric.ReadError{Reason: metric.NodeUnauthorized, Err: err}
 	}

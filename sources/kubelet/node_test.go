@@ -543,6 +543,54 @@ func TestIdentityOfKubeconfig(t *testing.T) {
 	wantReason(t, err, metric.NodeCertificate, "unknown authority")
 }
 
+// TestTokenReplacesOtherCredentials checks what kubelets are shown if the options have a function
+// for tokens: nothing else, except the credentials in files.
+func TestTokenReplacesOtherCredentials(t *testing.T) {
+	a := newAuthority(t)
+	var header string
+	var certificates int
+	address := a.kubelet("n1", func(w http.ResponseWriter, r *http.Request) {
+		header, certificates = r.Header.Get("Authorization"), len(r.TLS.PeerCertificates)
+		io.WriteString(w, tiny)
+	}, func(c *tls.Config) {
+		c.ClientAuth, c.ClientCAs = tls.VerifyClientCertIfGiven, a.pool()
+	})
+	ca, err := os.ReadFile(a.file())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key := a.issue("admin")
+	admin := &transport.Config{BearerToken: "secret", TLS: transport.TLSConfig{CAData: ca, CertData: cert, KeyData: key}}
+	file := write(t, t.TempDir()+"/token", []byte("of a file"))
+	token, tokenErr := "first", error(nil)
+	give := func(context.Context) (string, error) { return token, tokenErr }
+	f := func(says string, o Options, want string) {
+		t.Helper()
+		header, certificates = "", 0
+		s := newScraper(t, o)
+		_, err := read(t, s, Target{Node: "n1", Address: address})
+		if err != nil || header != want || certificates != 0 {
+			t.Errorf("%s: %v, the kubelet saw Authorization %q and %d certificates, want %q and none", says, err, header, certificates, want)
+		}
+	}
+	f("in a pod", Options{CAFile: a.file(), Token: give}, "Bearer first")
+	f("with a kubeconfig", Options{Identity: admin, Token: give}, "Bearer first")
+	f("with a file", Options{CAFile: a.file(), Token: give, TokenFile: file}, "Bearer of a file")
+	f("with a list of targets", Options{CAFile: a.file(), Token: give, Targets: []string{"n1=" + address}}, "")
+
+	s := a.scraper(Options{Token: give})
+	for _, token = range []string{"first", "second", "second"} {
+		if _, err := read(t, s, Target{Node: "n1", Address: address}); err != nil || header != "Bearer "+token {
+			t.Errorf("%v, the kubelet saw %q, want %s", err, header, token)
+		}
+	}
+	header, tokenErr = "", errors.New("the account is not there")
+	_, err = read(t, s, Target{Node: "n1", Address: address})
+	if wantReason(t, err, metric.NodeUnauthorized, "the account is not there"); header != "" {
+		t.Errorf("without a token the kubelet saw %q", header)
+	}
+}
+
 func TestPathOfAnnotation(t *testing.T) {
 	a := newAuthority(t)
 	var asked string

@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -55,8 +56,12 @@ type Options struct {
 	// CertFile and KeyFile are weir's client certificate. They are read again when they change.
 	CertFile, KeyFile string
 	// TokenFile has a bearer token. It is read again when it changes. Default: in a cluster the token
-	// of the service account, if there is no client certificate.
+	// of the service account, if there is no client certificate and no Token. Targets get no token
+	// unless TokenFile names one.
 	TokenFile string
+	// Token returns the bearer token for a read. It replaces the tokens of the service account and of
+	// Identity. It is used where no file above is set, and only over HTTPS for nodes of the cluster.
+	Token func(context.Context) (string, error)
 	// Identity has the credentials and the CA of a kubeconfig. They replace the service account where
 	// no file above is set, and only over HTTPS. Its own insecure setting is ignored: only Insecure
 	// switches verification off.

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"context"
 	"errors"
 	"net/url"
 	"os"
@@ -217,6 +218,9 @@ func TestInClusterDefaults(t *testing.T) {
 	f(Options{Insecure: true}, here, inClusterToken, "")
 	f(Options{Scheme: "http"}, here, "", "")
 	f(Options{Identity: &transport.Config{}}, here, "", "")
+	f(Options{Targets: []string{"10.0.0.1"}}, here, "", inClusterCA) // any address can be in a list
+	f(Options{Targets: []string{"10.0.0.1"}, TokenFile: "t"}, here, "t", inClusterCA)
+	f(Options{Token: func(context.Context) (string, error) { return "", nil }}, here, "", inClusterCA)
 }
 
 func TestResourcePath(t *testing.T) {

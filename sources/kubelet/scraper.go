@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -21,7 +22,8 @@ type Scraper struct {
 
 	transport    *fetch.Transport
 	roundTripper http.RoundTripper            // transport, with the credentials of opts.Identity if they are used
-	headers      *fileCache[http.Header]      // the header of requests
+	headers      *fileCache[http.Header]      // the header of requests, without a token of opts.Token
+	tokenHeader  atomic.Pointer[tokenHeader]  // the last header with a token of opts.Token
 	ca           *fileCache[*x509.CertPool]   // the certificates that verify kubelets; nil without a file of them
 	pair         *fileCache[*tls.Certificate] // nil without a client certificate
 	permits      chan struct{}                // one for each concurrent read
@@ -109,7 +111,8 @@ func (s *Scraper) tlsConfig() (*tls.Config, error) {
 	return config, nil
 }
 
-// header returns the header of a request with weir's credentials. The caller must not change it.
+// header returns the header of a request with the credentials of files. The caller must not change
+// it.
 func (s *Scraper) header() (http.Header, error) {
 	header, _, err := s.headers.get()
 	if err != nil {

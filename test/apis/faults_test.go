@@ -279,12 +279,12 @@ func (f *faults) ends(component string) {
 	})
 }
 
-// withdraw removes resources from weir's rights. restore gives them back; the
-// end of the test does the same.
+// withdraw removes resources from the rights of the account that reads kubelets. restore gives
+// them back; the end of the test does the same.
 func (f *faults) withdraw(resources ...string) (restore func()) {
 	f.t.Helper()
 	roles := f.w.kube.RbacV1().ClusterRoles()
-	role, err := roles.Get(f.t.Context(), "weir:server", metav1.GetOptions{})
+	role, err := roles.Get(f.t.Context(), "weir:kubelet-reader", metav1.GetOptions{})
 	if err != nil {
 		f.t.Fatal(err)
 	}

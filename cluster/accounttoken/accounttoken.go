@@ -1,0 +1,128 @@
+// Package accounttoken keeps a token of a service account fresh, so that weir can show nodes
+// another account than its own.
+package accounttoken
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+	authentication "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+)
+
+// Options configure a Source. Client, Namespace and Name are required.
+type Options struct {
+	// Client creates the tokens. It needs create on serviceaccounts/token of this account.
+	Client corev1.ServiceAccountsGetter
+	// Namespace and Name are those of the service account.
+	Namespace, Name string
+	// Lifetime is how long a token shall be valid; default 1 h. The API server may choose another
+	// time, and none shorter than 10 min.
+	Lifetime time.Duration
+	// Logger gets a line when a token cannot be created. Default: none.
+	Logger *zap.Logger
+}
+
+const (
+	// createTimeout limits one request for a token.
+	createTimeout = 10 * time.Second
+	// retrySoon and retryLate are the first and the longest pause after a failed request.
+	retrySoon, retryLate = time.Second, time.Minute
+)
+
+// Source has a token of a service account while Run runs. Several goroutines may call Token.
+type Source struct {
+	opts   Options
+	tried  chan struct{} // closed after the first request
+	latest atomic.Pointer[result]
+}
+
+// result is the newest token or, before there is one, why not.
+type result struct {
+	token string
+	err   error
+}
+
+// New returns a Source. It does nothing before Run.
+func New(o Options) (*Source, error) {
+	if o.Client == nil || o.Namespace == "" || o.Name == "" {
+		return nil, errors.New("tokens of a service account need Options.Client, Namespace and Name")
+	}
+	o.Lifetime = cmp.Or(o.Lifetime, time.Hour)
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	return &Source{opts: o, tried: make(chan struct{})}, nil
+}
+
+// Token returns the newest token. Before the first request has ended it waits, until ctx ends. It
+// returns an error as long as no token could be created. A token that could not be replaced in time
+// stays the newest.
+func (s *Source) Token(ctx context.Context) (string, error) {
+	select {
+	case <-s.tried:
+	case <-ctx.Done():
+		return "", fmt.Errorf("wait for a token of service account %s/%s: %w", s.opts.Namespace, s.opts.Name, context.Cause(ctx))
+	}
+	r := s.latest.Load()
+	return r.token, r.err
+}
+
+// Run replaces the token after 70% to 80% of its life, until ctx ends. It logs an error that
+// differs from the one before, and tries again. Call it once.
+func (s *Source) Run(ctx context.Context) error {
+	logged, pause, tried := "", retrySoon, s.tried
+	for {
+		token, life, err := s.create(ctx)
+		wait := pause
+		if err == nil {
+			s.latest.Store(&result{token: token})
+			wait = time.Duration(float64(life) * (0.8 - 0.1*rand.Float64()))
+			logged, pause = "", retrySoon
+		} else {
+			if r := s.latest.Load(); r == nil || r.err != nil {
+				s.latest.Store(&result{err: err})
+			}
+			pause = min(2*pause, retryLate)
+			if text := err.Error(); text != logged && ctx.Err() == nil {
+				logged = text
+				s.opts.Logger.Warn("kubelets are read with an older token or not at all; weir tries again", zap.Error(err))
+			}
+		}
+		if tried != nil {
+			close(tried)
+			tried = nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+	}
+}
+
+// create returns a new token, for the audiences of the API server, and how long it is valid.
+func (s *Source) create(ctx context.Context) (token string, life time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, createTimeout)
+	defer cancel()
+	seconds := int64(s.opts.Lifetime / time.Second)
+	request := &authentication.TokenRequest{Spec: authentication.TokenRequestSpec{ExpirationSeconds: &seconds}}
+	answer, err := s.opts.Client.ServiceAccounts(s.opts.Namespace).CreateToken(ctx, s.opts.Name, request, metav1.CreateOptions{})
+	if err != nil {
+		return "", 0, fmt.Errorf("create a token of service account %s/%s: %w", s.opts.Namespace, s.opts.Name, err)
+	}
+	if answer.Status.Token == "" {
+		return "", 0, fmt.Errorf("create a token of service account %s/%s: the API server's answer has none", s.opts.Namespace, s.opts.Name)
+	}
+	if given := answer.Spec.ExpirationSeconds; given != nil && *given > 0 {
+		seconds = *given
+	}
+	return answer.Status.Token, time.Duration(seconds) * time.Second, nil
+}

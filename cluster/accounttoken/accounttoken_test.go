@@ -1,0 +1,150 @@
+package accounttoken
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	authentication "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// accounts is the part of an API server that creates tokens: token-1, token-2 and so on.
+type accounts struct {
+	corev1.ServiceAccountInterface // no other method is called
+
+	created []time.Time
+	asked   []string // namespace/name and the audiences
+	space   string
+	life    int64 // seconds
+	away    error
+}
+
+func (a *accounts) ServiceAccounts(namespace string) corev1.ServiceAccountInterface {
+	a.space = namespace
+	return a
+}
+
+func (a *accounts) CreateToken(_ context.Context, name string, r *authentication.TokenRequest, _ metav1.CreateOptions) (*authentication.TokenRequest, error) {
+	a.asked = append(a.asked, fmt.Sprint(a.space, "/", name, r.Spec.Audiences))
+	if a.away != nil {
+		return nil, a.away
+	}
+	a.created = append(a.created, time.Now())
+	r.Spec.ExpirationSeconds = &a.life
+	r.Status.Token = fmt.Sprint("token-", len(a.created))
+	return r, nil
+}
+
+// run runs a Source of account weir-system/nodes for the time of f.
+func run(t *testing.T, a *accounts, log *zap.Logger, f func(t *testing.T, s *Source)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(Options{Client: a, Namespace: "weir-system", Name: "nodes", Logger: log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- s.Run(ctx) }()
+		f(t, s)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+// A token is replaced before it ends, and not at the same moment of each life.
+func TestTokenIsReplacedInTime(t *testing.T) {
+	a := &accounts{life: 1000}
+	run(t, a, nil, func(t *testing.T, s *Source) {
+		for range 20 {
+			synctest.Wait()
+			got, err := s.Token(t.Context())
+			if want := fmt.Sprint("token-", len(a.created)); got != want || err != nil {
+				t.Fatalf("got %q, %v; want %s", got, err, want)
+			}
+			time.Sleep(800*time.Second + time.Millisecond)
+		}
+	})
+	pauses := map[time.Duration]bool{}
+	for i := 1; i < len(a.created); i++ {
+		p := a.created[i].Sub(a.created[i-1])
+		pauses[p] = true
+		if p < 700*time.Second || p > 800*time.Second {
+			t.Errorf("token %d was replaced after %v of 1000s, want 700s to 800s", i, p)
+		}
+	}
+	if len(a.created) < 20 || len(pauses) < 10 {
+		t.Errorf("%d tokens, %d different pauses; want 20 or more, and pauses that differ", len(a.created), len(pauses))
+	}
+	if a.asked[0] != "weir-system/nodes[]" {
+		t.Errorf("asked for %s, want a token of weir-system/nodes for the API server's audiences", a.asked[0])
+	}
+}
+
+// Without a token there is an error that says why. An old token stays in use while the API server
+// is away. Each error is logged once.
+func TestTokenCannotBeCreated(t *testing.T) {
+	core, lines := observer.New(zap.InfoLevel)
+	a := &accounts{life: 1000, away: errors.New("serviceaccounts/token is forbidden")}
+	run(t, a, zap.New(core), func(t *testing.T, s *Source) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		synctest.Wait()
+		if _, err := s.Token(ctx); err == nil || !strings.Contains(err.Error(), "weir-system/nodes") {
+			t.Errorf("got %v, want an error that names the account", err)
+		}
+		if _, err := s.Token(t.Context()); !errors.Is(err, a.away) {
+			t.Errorf("got %v, want the API server's error", err)
+		}
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if n := len(a.asked); n < 10 || n > 20 {
+			t.Errorf("asked %d times in ten minutes, want about once a minute", n)
+		}
+		a.away = nil
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		a.away = errors.New("connection refused")
+		time.Sleep(3 * time.Hour)
+		if got, err := s.Token(t.Context()); got != "token-1" || err != nil {
+			t.Errorf("got %q, %v; want the old token", got, err)
+		}
+	})
+	if n := lines.Len(); n != 2 {
+		t.Errorf("%d lines in the log, want one for each error: %v", n, lines.All())
+	}
+}
+
+// Readers of the first moment wait for the first token.
+func TestFirstTokenIsAwaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(Options{Client: &accounts{life: 1000}, Namespace: "n", Name: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := s.Token(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("before Run: %v, want that the deadline has passed", err)
+		}
+		running, end := context.WithCancel(t.Context())
+		go s.Run(running)
+		if got, err := s.Token(t.Context()); got != "token-1" || err != nil {
+			t.Errorf("got %q, %v; want token-1", got, err)
+		}
+		end()
+	})
+}
