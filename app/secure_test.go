@@ -269,6 +269,23 @@ func TestWhoMayRead(t *testing.T) {
 	}
 }
 
+// The leader counts the sources that it has read of late, for the comparison with other replicas.
+func TestFreshReads(t *testing.T) {
+	now := time.Now()
+	at := func(ago time.Duration, err error) manager.SourceStatus {
+		return manager.SourceStatus{Interval: 15 * time.Second, Succeeded: now.Add(-ago), Err: err}
+	}
+	w := &process{status: func() []manager.SourceStatus {
+		return []manager.SourceStatus{
+			at(time.Second, nil), at(30*time.Second, nil), // these count
+			at(time.Minute, nil), at(time.Second, errors.New("refused")), {Interval: 15 * time.Second},
+		}
+	}}
+	if got := w.freshReads(); got != 2 {
+		t.Errorf("%d sources count as read, want 2", got)
+	}
+}
+
 // If a part cannot be opened, no port stays open.
 func TestOpenUndoesWhatFailed(t *testing.T) {
 	api := httptest.NewTLSServer(http.NotFoundHandler())
