@@ -37,6 +37,7 @@ var kernelFigures = []kernelFigure{
 	{"container_memory_cache", "memory.stat", "file", 1},
 	{"container_memory_rss", "memory.stat", "anon", 1},
 	{"container_memory_mapped_file", "memory.stat", "file_mapped", 1},
+	{"container_memory_swap", "memory.swap.current", "", 1},
 	{"container_cpu_usage_seconds_total", "cpu.stat", "usage_usec", 1e6},
 	{"container_cpu_user_seconds_total", "cpu.stat", "user_usec", 1e6},
 	{"container_cpu_system_seconds_total", "cpu.stat", "system_usec", 1e6},
@@ -49,7 +50,8 @@ var kernelFigures = []kernelFigure{
 }
 
 // TestFrozen stops pods of each QoS class. Then the agent must report what the
-// files of their cgroups say, to the byte and to the microsecond.
+// files of their cgroups say, to the byte and to the microsecond. A part of one
+// pod's memory is in the swap.
 func TestFrozen(t *testing.T) {
 	w := sharedCluster
 	if !w.v2 {
@@ -72,6 +74,8 @@ func TestFrozen(t *testing.T) {
 		dir := w.cgroups(t, p, "")[0]
 		dirs[dir], dirs[w.cgroups(t, p, p.Status.ContainerStatuses[0].ContainerID)[0]] = p, p
 	}
+	burstable := pods["burstable"]
+	w.swapOut(t, w.cgroups(t, burstable, "")[0], w.cgroups(t, burstable, burstable.Status.ContainerStatuses[0].ContainerID)[0])
 	// Exits of the processes that began before are counted late, so the files may change at first.
 	eventually(t, "the agent reports what the kernel counts", 50*time.Second, func() error {
 		before, err := w.kernelFiles(t.Context(), dirs)
@@ -84,6 +88,29 @@ func TestFrozen(t *testing.T) {
 		after, err := w.kernelFiles(t.Context(), dirs)
 		if err == nil && after != before {
 			err = fmt.Errorf("the files changed meanwhile: %s", differingLines(before, after))
+		}
+		return err
+	})
+}
+
+// swapOut gives the virtual machine 256 MiB of swap until the end of the test, and
+// makes the kernel move memory of a pod's container into it.
+func (w *testCluster) swapOut(t *testing.T, pod, container string) {
+	t.Helper()
+	w.inGuest(t, "fallocate -l 256M /swap && chmod 600 /swap && mkswap /swap >/dev/null && swapon /swap")
+	t.Cleanup(func() { w.inGuest(t, "swapoff /swap && rm /swap") })
+	// The kubelet lets no pod swap. The kernel may move less than it is asked to, which is an error.
+	w.inGuest(t, fmt.Sprintf("for d in %s %s; do echo max >$d/memory.swap.max || exit 1; done; echo 8M >%[1]s/memory.reclaim || true", pod, container))
+	for _, dir := range []string{pod, container} {
+		if used, err := w.readFile(t.Context(), dir+"/memory.swap.current"); err != nil || strings.TrimSpace(used) == "0" {
+			t.Errorf("%s has %q bytes in the swap, %v; want some", dir, used, err)
+		}
+	}
+	const capacity = `weir_eviction_signal_capacity{signal="swap.available"} 2.68431`
+	eventually(t, "the agent knows the swap", 20*time.Second, func() error {
+		page, err := w.askAgent(t.Context(), "/metrics")
+		if err == nil && !strings.Contains(page, capacity) {
+			err = fmt.Errorf("its metrics lack %s", capacity)
 		}
 		return err
 	})
@@ -137,7 +164,7 @@ func (w *testCluster) freeze(t *testing.T, p *corev1.Pod) {
 func (w *testCluster) kernelFiles(ctx context.Context, dirs map[string]*corev1.Pod) (string, error) {
 	args := []string{"grep", "-H", ""}
 	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
-		for _, file := range []string{"memory.current", "memory.stat", "cpu.stat", "pids.current", "cpu.pressure", "memory.pressure", "io.pressure"} {
+		for _, file := range []string{"memory.current", "memory.stat", "memory.swap.current", "cpu.stat", "pids.current", "cpu.pressure", "memory.pressure", "io.pressure"} {
 			args = append(args, dir+"/"+file)
 		}
 	}

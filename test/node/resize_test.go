@@ -37,6 +37,8 @@ func (w *testCluster) createSizes(ctx context.Context) error {
 	roomy := w.pod("roomy", critical, requests(256*mi, mi), "use", "--millicores=20", fmt.Sprintf("--bytes=%d", 40*mi))
 	roomy.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("200m")
 	guaranteed := w.pod("guaranteed", critical, requests(128*mi, mi), "pause")
+	// Its limit holds for the start of the container too.
+	guaranteed.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("100m")
 	guaranteed.Spec.Containers[0].Resources.Limits = guaranteed.Spec.Containers[0].Resources.Requests
 	whole := w.pod("whole", critical, nil, "use", "--millicores=20", fmt.Sprintf("--bytes=%d", 40*mi))
 	whole.Spec.Resources = &corev1.ResourceRequirements{
