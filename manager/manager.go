@@ -240,11 +240,13 @@ func (m *Manager) pool(kind string) *pool {
 	return p
 }
 
-// remove removes a source, and has the sinks forget it.
+// remove removes a source, and has the sinks forget it unless all of weir ends.
 func (m *Manager) remove(r *runner) {
-	for _, o := range m.writers {
-		if o.queue.forget(r.spec.Kind, r.spec.Node) {
-			go o.drain()
+	if m.sourcesCtx.Err() == nil {
+		for _, o := range m.writers {
+			if o.queue.forget(r.spec.Kind, r.spec.Node) {
+				go o.drain()
+			}
 		}
 	}
 	m.mu.Lock()

@@ -37,16 +37,14 @@ func (m *Manager) play(ctx context.Context, p Player) {
 			<-ctx.Done()
 			return
 		}
-		key := b.Key()
-		r := sources[key]
-		if gone {
-			if r != nil {
+		for _, key := range gone {
+			if r := sources[key]; r != nil {
 				r.end()
 				delete(sources, key)
 			}
-			spare.recycle(b)
-			continue
 		}
+		key := b.Key()
+		r := sources[key]
 		if r == nil {
 			r = m.startRecorded(b, spare)
 			sources[key] = r

@@ -58,19 +58,18 @@ func (t *tape) Forget(source string, node metric.NodeName) {
 	t.takes = append(t.takes, take{node: node})
 }
 
-func (t *tape) Next(_ context.Context, b *metric.Batch) (*cluster.Facts, time.Time, bool, error) {
-	if len(t.takes) == 0 {
-		return nil, time.Time{}, false, io.EOF
+func (t *tape) Next(_ context.Context, b *metric.Batch) (facts *cluster.Facts, now time.Time, gone []metric.SourceKey, err error) {
+	for len(t.takes) > 0 {
+		k := t.takes[0]
+		t.takes = t.takes[1:]
+		if k.b != nil {
+			b.CopyFrom(k.b)
+			b.CrossCheck = k.b.CrossCheck
+			return k.facts, k.now, gone, nil
+		}
+		gone = append(gone, metric.SourceKey{Source: "k", Node: k.node})
 	}
-	k := t.takes[0]
-	t.takes = t.takes[1:]
-	if k.b == nil {
-		b.Source, b.Node = "k", k.node
-		return nil, time.Time{}, true, nil
-	}
-	b.CopyFrom(k.b)
-	b.CrossCheck = k.b.CrossCheck
-	return k.facts, k.now, false, nil
+	return nil, now, nil, io.EOF
 }
 
 // page is a sink that stores its calls as lines, and may be slow.
@@ -104,7 +103,8 @@ type specs []Spec
 func (s specs) Sources(*cluster.Facts) []Spec { return s }
 
 // A recorder gets the batches before the processors. When they are played, the results and
-// times are those of the recorded run, and a slow sink loses no batch.
+// times are those of the recorded run, and a slow sink loses no batch. No source is gone because
+// the recording weir ended.
 func TestWhatIsRecordedPlays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		facts := (*cluster.Facts)(nil).With(cluster.FactsChange{Synced: true})
@@ -131,7 +131,7 @@ func TestWhatIsRecordedPlays(t *testing.T) {
 		rounds := 0
 		for _, k := range recorded.takes {
 			if k.b == nil {
-				continue
+				t.Fatalf("after %d rounds, the source of %s is recorded as gone", rounds, k.node)
 			}
 			rounds++
 			if k.b.Samples[0].Values.Has(metric.CPUUsageRate) {

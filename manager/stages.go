@@ -89,15 +89,15 @@ type Recorder interface {
 
 // Player gives rounds that were recorded.
 type Player interface {
-	// Next waits until the next event is due. If that is a round, it fills b, which is empty, and
-	// returns the facts and the time that the processors got. If a source is gone, it sets gone
-	// and only Source and Node of b. The error is io.EOF at the end, and ctx's if that ended
-	// first. After an error there is no next event.
-	Next(ctx context.Context, b *metric.Batch) (facts *cluster.Facts, now time.Time, gone bool, err error)
+	// Next waits until the next round is due, fills b, which is empty, and returns the facts and the
+	// time that the processors got. gone are the sources that were gone between the round before and
+	// this one. The error is io.EOF at the end, and ctx's if that ended first. After an error there is
+	// no next round.
+	Next(ctx context.Context, b *metric.Batch) (facts *cluster.Facts, now time.Time, gone []metric.SourceKey, err error)
 }
 
 // Forgetter is a Sink or Recorder that keeps state for each source and wants to know when
-// one is gone.
+// one is gone. The end of weir is no such end: another weir may read the same source.
 type Forgetter interface {
 	// Forget is called after the last Write of a batch with this Source and Node, and never during
 	// a Write. A source of that name may begin afterwards.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
@@ -48,6 +50,7 @@ type pipelinePlayer struct {
 	memory   *memory.Sink
 	pipeline func(manager.Spec) []manager.Processor
 	sources  map[metric.SourceKey][]manager.Processor
+	gone     []metric.SourceKey // the sources that were gone since the last round
 }
 
 // play handles a frame as the recording weir did.
@@ -56,15 +59,18 @@ func (p *pipelinePlayer) play(ctx context.Context, f *recording.Frame) error {
 	switch f.Kind {
 	case recording.Begin:
 		if f.Fresh {
-			for key := range p.sources {
-				p.memory.Forget(key.Source, key.Node)
-			}
-			clear(p.sources)
+			p.gone = slices.AppendSeq(p.gone, maps.Keys(p.sources))
 		}
 	case recording.Gone:
-		p.memory.Forget(f.Source, f.Node)
-		delete(p.sources, key)
+		// Nothing is forgotten after the last round: an older weir recorded all its sources as gone when
+		// it ended.
+		p.gone = append(p.gone, key)
 	case recording.Round:
+		for _, gone := range p.gone {
+			p.memory.Forget(gone.Source, gone.Node)
+			delete(p.sources, gone)
+		}
+		p.gone = p.gone[:0]
 		processors := p.sources[key]
 		if processors == nil {
 			b := f.Batch

@@ -69,7 +69,7 @@ type Player struct {
 	speed  float64
 
 	known map[metric.SourceKey]bool // the sources that had a round in this run
-	gone  []metric.SourceKey        // the sources that Next returns as gone before the next round
+	gone  []metric.SourceKey        // the sources that were gone since the last round
 
 	// anchor is the recorded time of the first round of the run, and began the time at which it was
 	// played. Both are zero before that round.
@@ -111,25 +111,21 @@ func (p *Player) Now() time.Time {
 }
 
 // Next returns the next round; see manager.Player. When a new run begins, all sources of the run
-// before are gone, because the recorded weir started without any state.
-func (p *Player) Next(ctx context.Context, b *metric.Batch) (facts *cluster.Facts, now time.Time, gone bool, err error) {
+// before are gone, because the recorded weir started without any state. Sources that are gone after
+// the last round are never returned: an older weir recorded all its sources as gone when it ended.
+func (p *Player) Next(ctx context.Context, b *metric.Batch) (facts *cluster.Facts, now time.Time, gone []metric.SourceKey, err error) {
 	for {
-		if len(p.gone) > 0 {
-			b.Source, b.Node = p.gone[0].Source, p.gone[0].Node
-			p.gone = p.gone[1:]
-			return p.Facts(), p.Now(), true, nil
-		}
 		if err := ctx.Err(); err != nil {
-			return nil, now, false, err
+			return nil, now, nil, err
 		}
 		f, err := p.reader.Read(b)
 		if err != nil {
-			return nil, now, false, err
+			return nil, now, nil, err
 		}
 		switch f.Kind {
 		case recording.Begin:
 			if f.Fresh {
-				p.gone = slices.SortedFunc(maps.Keys(p.known), compare)
+				p.gone = append(p.gone, slices.SortedFunc(maps.Keys(p.known), compare)...)
 				clear(p.known)
 				p.anchor = time.Time{}
 			}
@@ -141,12 +137,13 @@ func (p *Player) Next(ctx context.Context, b *metric.Batch) (facts *cluster.Fact
 			p.gone = append(p.gone, s)
 		case recording.Round:
 			if err := p.await(ctx, f.Now); err != nil {
-				return nil, now, false, err
+				return nil, now, nil, err
 			}
 			p.known[b.Key()] = true
 			p.facts.Store(f.Facts)
 			p.now.Store(&f.Now)
-			return f.Facts, f.Now, false, nil
+			gone, p.gone = p.gone, nil
+			return f.Facts, f.Now, gone, nil
 		}
 	}
 }
