@@ -30,13 +30,17 @@ type SourceState struct {
 	Name                  string
 	Node                  metric.NodeName // empty for a source of many nodes
 	Interval              time.Duration
-	LastRead, LastSuccess time.Time // when the last read began or ended, and when the last read without an error did; zero if there was none
-	Due                   time.Time // the next read; in the past during a read
+	LastRead, LastSuccess time.Time     // when the last read began or ended, and when the last read without an error did; zero if there was none
+	Due                   time.Time     // the next read; in the past during a read
+	Took                  time.Duration // how long the last read took, with an error or without
 	// ClockAhead is how far the node's clock was ahead of ours at the last answer, to about a
 	// second; 0 if the node does not tell its time.
 	ClockAhead time.Duration
 	Unread     error // why it is not read on purpose; nil for a source that is read
-	Err        error // of the last read
+	// FailingSince is when the first of the reads that have failed since the last success began; zero
+	// if the last read had no error.
+	FailingSince time.Time
+	Err          error // of the last read
 }
 
 // Explainer has everything that answers are made from, at one moment.

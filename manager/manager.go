@@ -57,6 +57,9 @@ type Manager struct {
 func New(options Options) *Manager {
 	m := &Manager{options: options.withDefaults(), wake: make(chan struct{}, 1)}
 	m.telemetry = newTelemetry(options.Registerer)
+	if options.Registerer != nil {
+		options.Registerer.MustRegister(newNodeCollector(m.Status))
+	}
 	m.slots = make(readSlots, m.options.MaxReads)
 	for _, p := range options.Providers {
 		m.answers = append(m.answers, answer{Provider: p})

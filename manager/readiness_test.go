@@ -224,3 +224,25 @@ func TestRatedIsTheNodeNotItsYoungest(t *testing.T) {
 		}
 	}
 }
+
+// A node whose pods have rates is not ready before its own rate is there: it is what people ask
+// for first.
+func TestReadinessWaitsForTheNodeItself(t *testing.T) {
+	b := &metric.Batch{Node: "a"}
+	for i := range 30 {
+		s := b.Add(metric.Entity{Kind: metric.Container, Node: "a", Namespace: "shop", Pod: "web", Name: fmt.Sprint(i)})
+		s.Reasons[metric.CPU], s.Rates[metric.CPU] = metric.Measured, metric.Window{End: 1, Length: interval}
+	}
+	if !rated(b) {
+		t.Error("30 containers with rates: got not rated")
+	}
+	node := b.Add(metric.Entity{Kind: metric.Node, Node: "a"})
+	node.Reasons[metric.CPU] = metric.FirstSample
+	if rated(b) {
+		t.Error("the node waits for its first rate: got rated")
+	}
+	node.Reasons[metric.CPU], node.Rates[metric.CPU] = metric.Measured, metric.Window{End: 1, Length: interval}
+	if !rated(b) {
+		t.Error("the node has a rate, too: got not rated")
+	}
+}

@@ -25,9 +25,16 @@ type SourceStatus struct {
 	Began, Succeeded time.Time
 	// Rounds and Successes count the rounds, and those without an error.
 	Rounds, Successes int
+	// Took is how long the last read took; 0 before the first one.
+	Took time.Duration
 	// ClockAhead is how far the node's clock was ahead of ours at the last answer, to about a
 	// second; 0 if the node does not tell its time.
 	ClockAhead time.Duration
+	// ClockKnown says that the node has told its time.
+	ClockKnown bool
+	// FailingSince is when the first of the rounds with an error began, up to the last; zero if the
+	// last had none.
+	FailingSince time.Time
 	// Err is the error of the last round; nil if it had none, or if the source is left out on
 	// purpose. The round may have served numbers all the same.
 	Err error
@@ -80,12 +87,16 @@ func (r *runner) recordRound(b *metric.Batch) {
 	since := s.Succeeded
 	s.Rounds++
 	s.Err = b.Err
+	s.Took = b.Ended.Sub(b.Began)
 	if b.NodeTime != 0 {
-		s.ClockAhead = time.Unix(0, b.NodeTime).Add(time.Second / 2).Sub(b.Ended)
+		s.ClockAhead, s.ClockKnown = clockAhead(b), true
 	}
-	if b.Err == nil {
+	switch {
+	case b.Err == nil:
 		s.Successes++
-		s.Succeeded = now
+		s.Succeeded, s.FailingSince = now, time.Time{}
+	case was == nil:
+		s.FailingSince = b.Began
 	}
 	r.mu.Unlock()
 
@@ -104,12 +115,28 @@ func (r *runner) recordRound(b *metric.Batch) {
 	}
 }
 
+// clockAhead returns how far the node's clock was ahead of ours when it answered. The node told a
+// whole second of its clock at some moment of the read, so a difference that the length of the read
+// explains counts as none.
+func clockAhead(b *metric.Batch) time.Duration {
+	told := time.Unix(0, b.NodeTime)
+	switch end := told.Add(time.Second); {
+	case told.After(b.Ended):
+		return told.Add(time.Second / 2).Sub(b.Ended)
+	case end.Before(b.Began):
+		return told.Add(time.Second / 2).Sub(b.Began)
+	}
+	return 0
+}
+
 // rated reports whether b has nearly all the CPU rates that its source can give: few of its
-// samples wait for their first rate.
+// samples wait for their first rate, and the node itself does not, as people ask for nodes first.
 func rated(b *metric.Batch) bool {
 	var rates, first int
 	for i := range b.Samples {
 		switch s := &b.Samples[i]; {
+		case s.Entity.Kind == metric.Node && s.Entity.Part == "" && (s.Reasons[metric.CPU] == metric.FirstSample || s.Reasons[metric.CPU] == metric.WarmingUp):
+			return false
 		case s.Reasons[metric.CPU] == metric.FirstSample, s.Reasons[metric.CPU] == metric.WarmingUp:
 			first++
 		case s.Rates[metric.CPU].End != 0 && s.Servable(metric.CPU):
