@@ -1,6 +1,8 @@
 package explain
 
 import (
+	"cmp"
+	"strings"
 	"time"
 
 	"github.com/weir-metrics/weir/humanize"
@@ -68,25 +70,48 @@ func awaited(r metric.Reason) string {
 	return ""
 }
 
-// Advice says in a sentence or two what a person can do about a reason. It is empty if there is
-// nothing to do.
-func Advice(r metric.Reason) string { return advices[known(r)] }
+// Advice says in a sentence or two what a person can do about a reason. Commands in it have
+// placeholders: NODE, NAMESPACE, POD and CONTAINER. It is empty if there is nothing to do.
+func Advice(r metric.Reason) string {
+	return first([]template{advices[known(r)]}, arguments{
+		"node": "NODE", "namespace": "NAMESPACE", "pod": "POD", "container": "CONTAINER",
+	})
+}
 
-var advices = [metric.NumReasons]string{
-	metric.PodPending:          "`kubectl describe pod` tells what it waits for: a node with room, a volume or an image.",
-	metric.PodTerminating:      "If it stays for longer than its grace period, look for finalizers in `kubectl get pod -o yaml`, and at its node.",
-	metric.ContainerNotStarted: "`kubectl describe pod` tells why it waits; after a crash, `kubectl logs --previous` tells how its last run ended.",
+// adviceArguments returns the names that make the commands in advice ones to paste. A name that a
+// shell could misread stays a placeholder: without an API server, names come from nodes.
+func (t *messageWriter) adviceArguments(r *Outcome) arguments {
+	a := arguments{"node": "NODE", "namespace": "NAMESPACE", "pod": "POD"}
+	for name, value := range map[string]string{
+		"node":      cmp.Or(string(r.Node), string(t.node)),
+		"namespace": string(t.ref.Namespace),
+		"pod":       string(t.ref.Name),
+		"container": cmp.Or(r.Container, t.container),
+	} {
+		if humanize.IsShellWord(value) {
+			a[name] = value
+		}
+	}
+	return a
+}
 
-	metric.NodeUnknown:   "If the machine is gone for good, delete the pods that are still bound to it (`kubectl delete pod --force`); else start its kubelet, which registers the node.",
+// advices may have optional parts in brackets only for the container, as every other name has a
+// placeholder.
+var advices = [metric.NumReasons]template{
+	metric.PodPending:          "`kubectl describe pod -n {namespace} {pod}` tells what it waits for: a node with room, a volume or an image.",
+	metric.PodTerminating:      "If it stays for longer than its grace period, look for finalizers in `kubectl get pod -n {namespace} {pod} -o yaml`, and at its node.",
+	metric.ContainerNotStarted: "`kubectl describe pod -n {namespace} {pod}` tells why it waits; after a crash, `kubectl logs -n {namespace} {pod}[ -c {container}] --previous` tells how its last run ended.",
+
+	metric.NodeUnknown:   "`kubectl get pods -A --field-selector spec.nodeName={node}` lists the pods that are still bound to it. If the machine is gone for good, delete them (with --force); else start its kubelet, which registers the node.",
 	metric.NodeExcluded:  "To measure it, give the node the labels that --node-selector asks for, or change the selector.",
-	metric.NodeNoAddress: "Compare `kubectl get node -o wide` with --kubelet-preferred-address-types (option address-types of a source), and add a type that the node has.",
-	metric.NodeNotReady:  "`kubectl describe node` tells since when and why; on the machine, `systemctl status kubelet` and `journalctl -u kubelet`.",
+	metric.NodeNoAddress: "Compare `kubectl get node {node} -o wide` with --kubelet-preferred-address-types (option address-types of a source), and add a type that the node has.",
+	metric.NodeNotReady:  "`kubectl describe node {node}` tells since when and why; on the machine, `systemctl status kubelet` and `journalctl -u kubelet`.",
 
 	metric.NodeUnreachable:   "See that the kubelet runs, that its address and port are right, and that no firewall or NetworkPolicy keeps weir's pod from them.",
 	metric.NodeCertificate:   "Let the kubelet have a certificate that the cluster's CA signs (serverTLSBootstrap: true, then approve the requests), or name its CA by --kubelet-certificate-authority. In tests only: --kubelet-insecure-tls.",
 	metric.NodeUnauthorized:  "Apply weir's roles: the account that reads kubelets (--kubelet-account, or weir's own) needs `get` on nodes/metrics and nodes/stats. The kubelet must ask the API server for rights (authentication.webhook, authorization.mode: Webhook).",
-	metric.NodeTimeout:       "See whether the node is overloaded (`kubectl describe node`, on the machine `crictl stats`). If it is merely slow, raise --kubelet-request-timeout.",
-	metric.NodeBadPayload:    "See what answers at the kubelet's port, `kubectl get --raw /api/v1/nodes/NODE/proxy/metrics/resource`: a proxy in between, another program, or a kubelet that lacks the endpoint (option endpoint of the source).",
+	metric.NodeTimeout:       "See whether the node is overloaded (`kubectl describe node {node}`, on the machine `crictl stats`). If it is merely slow, raise --kubelet-request-timeout.",
+	metric.NodeBadPayload:    "See what answers at the kubelet's port, `kubectl get --raw /api/v1/nodes/{node}/proxy/metrics/resource`: a proxy in between, another program, or a kubelet that lacks the endpoint (option endpoint of the source).",
 	metric.NodeWrongIdentity: "The address has passed to another machine, or two nodes give one address: compare `kubectl get nodes -o wide` with the machines.",
 	metric.NodeScrapeError:   "The fault is between the kubelet and the container runtime: on the machine, `journalctl -u kubelet`, and see whether `crictl stats` answers.",
 
@@ -96,17 +121,36 @@ var advices = [metric.NumReasons]string{
 	metric.OverLimit:   "Raise the limit (option entities of the sink memory; the limits of the source), or measure less.",
 
 	metric.OtherNode:     "If the other node still runs such a pod, it has lost touch with the API server: look at its kubelet, and delete what was left there.",
-	metric.OldPod:        "If it stays for minutes, the node has leftovers: `weir inspect cgroups` on it lists them, and --clean removes empty ones.",
-	metric.OldContainer:  "If it stays for minutes, the node has leftovers: `weir inspect cgroups` on it lists them, and --clean removes empty ones.",
-	metric.DeadCgroup:    "The node has leftovers: `weir inspect cgroups` on it lists them, and --clean removes them.",
-	metric.OlderStart:    "If it stays for minutes, the node has leftovers: `weir inspect cgroups` on it lists them, and --clean removes empty ones.",
-	metric.Discontinuous: "If it stays for minutes, the node has leftovers: `weir inspect cgroups` on it lists them, and --clean removes empty ones.",
-	metric.Ambiguous:     "Find out which is the living one: `weir inspect cgroups` on the node lists both. A source that names containers (endpoint=cadvisor) lets weir tell them apart.",
+	metric.OldPod:        leftovers,
+	metric.OldContainer:  leftovers,
+	metric.DeadCgroup:    "The node has leftovers: on node {node}, `weir inspect cgroups` lists them, and --clean removes them.",
+	metric.OlderStart:    leftovers,
+	metric.Discontinuous: leftovers,
+	metric.Ambiguous:     "Find out which is the living one: on node {node}, `weir inspect cgroups` lists both. A source that names containers (endpoint=cadvisor) lets weir tell them apart.",
 
 	metric.CounterReset: "If it returns, see whether the runtime restarts containers without telling (`crictl ps -a`).",
 	metric.ClockStep:    "See that the node keeps time by NTP (`timedatectl`, `chronyc tracking`): each jump costs a reading.",
 	metric.Stale:        "The node answers with an old reading: on the machine, `journalctl -u kubelet`, and see whether `crictl stats` answers.",
-	metric.Impossible:   "If it returns, compare the node's capacity (`kubectl get node -o jsonpath='{.status.capacity.cpu}'`) with the CPUs it has.",
+	metric.Impossible:   "If it returns, compare the capacity in `kubectl describe node {node}` with the CPUs it has.",
 
-	metric.Incomplete: "Ask for the container that is at fault: `weir explain container NS/POD/CONTAINER`.",
+	metric.Incomplete: "Ask for the container that is at fault: `weir explain container {namespace}/{pod}[/{container}]`.",
+}
+
+const leftovers = "If it stays for minutes, the node has leftovers: on node {node}, `weir inspect cgroups` lists them, and --clean removes empty ones."
+
+// certificateAdvice says what to do about the certificate that err is about. It is empty if Advice
+// fits. The text is compared, because the errors of recordings and replicas have only that.
+func certificateAdvice(err error) template {
+	if err == nil {
+		return ""
+	}
+	switch text := err.Error(); {
+	case strings.Contains(text, "not yet valid") && strings.Contains(text, " is before "):
+		return "The certificate is not valid yet: compare the clocks of the node and of weir's machine (`timedatectl`)."
+	case strings.Contains(text, "has expired"):
+		return "The certificate has expired. With serverTLSBootstrap: true the kubelet has asked for another: `kubectl get csr` lists the requests that wait for approval. Otherwise replace its file (tlsCertFile), and on the machine, `systemctl restart kubelet`."
+	case strings.Contains(text, "certificate is valid for "), strings.Contains(text, "doesn't contain any"), strings.Contains(text, "not valid for any names"):
+		return "The certificate does not have the address at which weir reads the node: add it, or read an address that it has (--kubelet-preferred-address-types; `kubectl get node {node} -o wide` lists them)."
+	}
+	return ""
 }

@@ -19,7 +19,8 @@ type causeKey struct {
 	restarted bool
 	served    bool
 	idle      bool   // nothing is to be measured
-	said      string // only if idle
+	cgroup    bool   // said is about a cgroup
+	said      string // only if idle, or about a cgroup
 }
 
 // cause is a MissingCause that is still being counted.
@@ -29,7 +30,8 @@ type cause struct {
 	severity metric.Severity
 	names    []named
 	scaled   map[string]bool
-	due      time.Time // when the last entity may change
+	due      time.Time       // when the last entity may change
+	on       metric.NodeName // of the first entity
 }
 
 // named is a name in a cause.
@@ -37,11 +39,12 @@ type named struct {
 	ref       metric.PodRef
 	container string
 	node      metric.NodeName
+	cgroup    string // on node
 }
 
-// cause returns the cause that counts an entity on node with this outcome. It returns nil if the
-// entity has no cause.
-func (r *reporter) cause(is *Outcome, node metric.NodeName) *cause {
+// cause returns the cause that counts an entity of a kind on node with this outcome. It returns nil
+// if the entity has no cause.
+func (r *reporter) cause(is *Outcome, node metric.NodeName, kind metric.Kind) *cause {
 	if is.Served && is.Reason != metric.Ambiguous || is.Reason == metric.PodFinished {
 		return nil
 	}
@@ -50,25 +53,30 @@ func (r *reporter) cause(is *Outcome, node metric.NodeName) *cause {
 		key.idle, key.said = true, is.Said
 	} else if layer := is.Reason.Layer(); (layer == metric.LayerNode || layer == metric.LayerScrape) && !is.Late {
 		key.node = node
+	} else if kind == metric.System && is.Said != "" {
+		key.cgroup, key.said = true, is.Said
 	}
 	c := r.causes[key]
 	if c == nil {
 		c = &cause{outcome: *is, scaled: map[string]bool{}}
 		r.causes[key] = c
 	}
+	c.on = cmp.Or(c.on, node)
 	t := r.messageWriter(node, metric.Pod)
 	c.severity = max(c.severity, t.severity(is))
 	c.due = later(c.due, t.due(is))
-	if c.Since.IsZero() || !is.Since.IsZero() && is.Since.Before(c.Since) {
-		c.Since = is.Since
+	if since, _ := t.began(is); compareSince(since, c.Since) < 0 {
+		c.Since = since
 	}
 	return c
 }
 
 func compareNamed(a, b named) int {
 	return cmp.Or(
-		cmp.Compare(truth(a.node == ""), truth(b.node == "")), // nodes first
+		cmp.Compare(truth(a.node == ""), truth(b.node == "")), // nodes and cgroups first
+		cmp.Compare(truth(a.cgroup != ""), truth(b.cgroup != "")),
 		strings.Compare(string(a.node), string(b.node)),
+		strings.Compare(a.cgroup, b.cgroup),
 		strings.Compare(string(a.ref.Namespace), string(b.ref.Namespace)),
 		strings.Compare(string(a.ref.Name), string(b.ref.Name)),
 	)
@@ -76,6 +84,8 @@ func compareNamed(a, b named) int {
 
 func (n named) String() string {
 	switch {
+	case n.cgroup != "":
+		return "cgroup " + n.cgroup + " on " + string(n.node)
 	case n.node != "":
 		return "node/" + string(n.node)
 	case n.container != "":
@@ -89,19 +99,37 @@ func (r *reporter) finish(key causeKey, c *cause) MissingCause {
 	out := c.MissingCause
 	is := c.outcome
 	is.Container, is.Said = "", key.said
-	if c.Pods+c.Nodes > 1 && key.node == "" {
+	kind := metric.Pod
+	if key.cgroup {
+		kind = metric.System
+	}
+	if c.Pods+c.Nodes+c.Cgroups > 1 && key.node == "" {
 		is.Since = time.Time{} // each entity has its own
 	}
-	t := r.messageWriter(key.node, metric.Pod)
+	t := r.messageWriter(key.node, kind)
 	is.evidence = metric.Evidence{Cause: is.evidence.Cause, Limit: is.evidence.Limit}
 	if !c.due.IsZero() {
 		is.evidence.Due = c.due.UnixNano()
 	}
-	out.Reason, out.Why, out.Node, out.Severity = key.reason.String(), key.said, key.node, c.severity.String()
+	out.Reason, out.Node, out.Severity = key.reason.String(), key.node, c.severity.String()
+	if key.idle {
+		out.Why = key.said
+	}
 	out.Message = t.message(&is, false)
-	out.Next, out.Advice = t.next(&is, false), t.advice(&is)
 	out.Since = utc(c.Since)
 	slices.SortFunc(c.names, compareNamed)
+	for _, n := range c.names { // commands name the first that they fit
+		if n.node != "" {
+			t.node = cmp.Or(t.node, n.node)
+		} else if t.ref.Name == "" {
+			t.ref, t.container = n.ref, n.container
+		}
+	}
+	t.node = cmp.Or(t.node, c.on)
+	out.Next, out.Advice = t.next(&is, false), t.advice(&is)
+	if c.Nodes > 0 { // their pods add nothing
+		c.names = slices.DeleteFunc(c.names, func(n named) bool { return n.node == "" || n.cgroup != "" })
+	}
 	for _, n := range c.names[:min(len(c.names), maxNames)] {
 		out.Names = append(out.Names, n.String())
 	}
@@ -109,9 +137,7 @@ func (r *reporter) finish(key causeKey, c *cause) MissingCause {
 	return out
 }
 
-// joinNodes joins causes that many nodes have in common into one cause. It does so for temporary
-// reasons of more than two nodes, and for other reasons of more than maxNames nodes. Nobody reads
-// one line for each node.
+// joinNodes joins causes that several nodes have in common into one cause.
 func (r *reporter) joinNodes() {
 	nodes := map[causeKey]int{}
 	alike := func(key causeKey) causeKey { key.node = ""; return key }
@@ -121,11 +147,8 @@ func (r *reporter) joinNodes() {
 		}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(r.causes), compareKeys) {
-		c, most := r.causes[key], maxNames
-		if key.reason.Severity() == metric.Temporary {
-			most = 2
-		}
-		if key.node == "" || nodes[alike(key)] <= most {
+		c := r.causes[key]
+		if key.node == "" || nodes[alike(key)] == 1 {
 			continue
 		}
 		delete(r.causes, key)
@@ -147,13 +170,14 @@ func compareKeys(x, y causeKey) int {
 		cmp.Compare(truth(x.restarted), truth(y.restarted)),
 		cmp.Compare(truth(x.served), truth(y.served)),
 		cmp.Compare(truth(x.idle), truth(y.idle)),
+		cmp.Compare(truth(x.cgroup), truth(y.cgroup)),
 		strings.Compare(x.said, y.said),
 	)
 }
 
 // add adds the counts of o to c.
 func (c *cause) add(o *cause) {
-	c.Pods, c.Nodes = c.Pods+o.Pods, c.Nodes+o.Nodes
+	c.Pods, c.Nodes, c.Cgroups = c.Pods+o.Pods, c.Nodes+o.Nodes, c.Cgroups+o.Cgroups
 	c.severity, c.due = max(c.severity, o.severity), later(c.due, o.due)
 	if compareSince(o.Since, c.Since) < 0 {
 		c.Since = o.Since

@@ -59,6 +59,6 @@ func (f *file) duplicate(s *datedVerdict) Duplicate {
 		t.addInstances(a, s.Reason, &s.Evidence)
 		r.Message = first(messages[known(s.Reason)], a)
 	}
-	r.Advice = Advice(s.Reason)
+	r.Advice = first([]template{advices[known(s.Reason)]}, t.adviceArguments(&Outcome{Node: s.Entity.Node, Container: s.Entity.Name}))
 	return r
 }

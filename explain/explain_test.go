@@ -36,7 +36,7 @@ import (
 //	    the state of a source, read or not
 //	scales shop/web-hpa shop/web
 //	    an autoscaler, and the prefix of the names of its pods
-//	pod shop/web at=20s [json], container shop/web/app at=20s, node n1 at=20s, namespace shop at=20s, missing at=20s, why shop/web at=20s
+//	pod shop/web at=20s [json], container shop/web/app at=20s, node n1 at=20s, cgroup n1/init.scope at=20s, namespace shop at=20s, missing at=20s, why shop/web at=20s
 //	    ask for an explanation
 //	rule shop/web network/rx_rate [cpu/usage_rate] at=20s
 //	    ask for the short reason, for a pod, a container, node/n1, namespace/shop, system/n1/kubelet or cluster
@@ -221,6 +221,9 @@ func ask(w *explain.Explainer, what, subject string, asJSON bool) (string, error
 		answer = w.Why(w.Facts.Pod(e.PodRef()))
 	case "node":
 		answer, known = w.Node(metric.NodeName(subject))
+	case "cgroup":
+		node, name, _ := strings.Cut(subject, "/")
+		answer, known = w.Cgroup(metric.NodeName(node), "/"+name)
 	case "namespace":
 		answer, known = w.Namespace(metric.Namespace(subject))
 	case "missing":
@@ -333,6 +336,9 @@ func finding(out *strings.Builder, f *explain.Finding, indent string) {
 	}
 	if !f.Since.IsZero() {
 		fmt.Fprintf(out, ", since %s", offset(f.Since))
+		if !f.ServedUntil.IsZero() {
+			fmt.Fprintf(out, ", served until %s", offset(f.ServedUntil))
+		}
 	}
 	if !f.Due.IsZero() {
 		fmt.Fprintf(out, ", due %s", offset(f.Due))
@@ -358,7 +364,11 @@ func report(out *strings.Builder, r *explain.MissingReport) {
 		if i == len(r.Causes) {
 			fmt.Fprintln(out, "not missing:")
 		}
-		fmt.Fprintf(out, "%s %s %s, since %s, %d pods, %d nodes: %s\n", c.Reason, c.Severity, c.Node, offset(c.Since), c.Pods, c.Nodes, strings.Join(c.Names, " "))
+		cgroups := ""
+		if c.Cgroups > 0 {
+			cgroups = fmt.Sprintf(", %d cgroups", c.Cgroups)
+		}
+		fmt.Fprintf(out, "%s %s %s, since %s, %d pods, %d nodes%s: %s\n", c.Reason, c.Severity, c.Node, offset(c.Since), c.Pods, c.Nodes, cgroups, strings.Join(c.Names, " "))
 		for _, l := range []string{c.Message, "next: " + c.Next, "do: " + c.Advice, "scaled by: " + strings.Join(c.Autoscalers, ", ")} {
 			if !strings.HasSuffix(l, ": ") {
 				fmt.Fprintf(out, "  %s\n", l)

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -212,14 +213,16 @@ func (t *messageWriter) finding(r *Outcome, g metric.Group, sample *metric.Sampl
 	}
 	f := Finding{
 		Group: g.String(), Reason: r.Reason.String(), Served: r.Served, Container: r.Container,
-		Since: utc(r.Since), Rule: r.evidence.Rule, Severity: t.severity(r).String(),
+		Rule: r.evidence.Rule, Severity: t.severity(r).String(),
 	}
+	since, until := t.began(r)
+	f.Since, f.ServedUntil = utc(since), utc(until)
 	if t.kind == metric.Container {
 		f.Container = ""
 	}
 	if r.Served {
 		f.Value, f.Number = value(sample, g)
-		f.Time = utc(sample.Time(g))
+		f.Time = utc(t.read.byOurClock(sample.Time(g)))
 		f.LastKnown = sample.LastKnown&(1<<g) != 0
 	}
 	f.Message = t.message(r, f.LastKnown)
@@ -234,6 +237,26 @@ func (t *messageWriter) finding(r *Outcome, g metric.Group, sample *metric.Sampl
 	f.Next = t.next(r, f.LastKnown)
 	f.Advice = t.advice(r)
 	return f
+}
+
+// began returns since when r is true, and until when numbers were served all the same, which is zero
+// if that is unknown. Verdicts begin when numbers are withdrawn. The trouble began before: with the
+// first read that failed, or after the last reading that had the number.
+func (t *messageWriter) began(r *Outcome) (since, until time.Time) {
+	var began time.Time
+	switch layer := r.Reason.Layer(); {
+	case r.Served || r.Late:
+	case layer == metric.LayerScrape, r.Reason == metric.NodeNotReady:
+		began = t.read.failing
+	case r.Reason == metric.NotReported || r.Reason == metric.NoData:
+		began = t.read.byOurClock(instant(r.evidence.Other.Time))
+	case r.Reason == metric.Stale:
+		began = t.read.byOurClock(instant(max(r.evidence.Other.Time, r.evidence.Got.Time)))
+	}
+	if began.IsZero() || !began.Before(r.Since) {
+		return r.Since, time.Time{}
+	}
+	return began, r.Since
 }
 
 // severity returns the severity of r. A temporary reason that lasts too long is broken.
@@ -312,12 +335,25 @@ func (t *messageWriter) next(r *Outcome, lastKnown bool) string {
 	return nextStep(r.Reason, r.evidence, t.now)
 }
 
+// Advice says what to do about an outcome of a pod.
+func (w *Explainer) Advice(p *cluster.Pod, is *Outcome) string {
+	t := &messageWriter{now: w.Now, kind: metric.Pod, node: p.Node, ref: p.PodRef, pod: p, facts: w.Facts.Node(p.Node), read: w.readingOf(p.Node)}
+	return t.advice(is)
+}
+
 // advice says what to do.
 func (t *messageWriter) advice(r *Outcome) string {
 	if r.Served && r.Reason == metric.Measured || r.Late {
 		return ""
 	}
-	advice := Advice(r.Reason)
+	text := advices[known(r.Reason)]
+	if r.Reason == metric.NodeCertificate {
+		text = cmp.Or(certificateAdvice(t.read.err), text)
+	}
+	advice := first([]template{text}, t.adviceArguments(r))
+	if t.kind == metric.System && r.Reason == metric.Unsupported {
+		advice = "Nothing is broken. `cat /proc/PID/cgroup` on the node names the cgroup that counts the CPU time of a process."
+	}
 	ofNode := r.Reason.Layer() == metric.LayerScrape || r.Reason == metric.NodeNotReady
 	if ofNode && t.facts != nil && len(t.facts.Lifecycle) > 0 {
 		advice = strings.TrimSpace(lifecycleText(t.facts) + " " + advice)

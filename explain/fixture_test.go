@@ -181,6 +181,12 @@ func (w *fixture) observe(b *metric.Batch, lines []string) error {
 	}
 	w.pipelines[key].Process(w.facts, b, now)
 	s := w.source(b.Source, b.Node)
+	switch {
+	case b.Err == nil:
+		s.FailingSince = time.Time{}
+	case s.Err == nil:
+		s.FailingSince = b.Began
+	}
 	s.Interval, s.LastRead, s.Due, s.Err = b.Interval, now, now.Add(b.Interval), b.Err
 	if b.NodeTime != 0 {
 		s.ClockAhead = time.Unix(0, b.NodeTime).Sub(now)

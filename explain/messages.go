@@ -58,7 +58,7 @@ var messages = [metric.NumReasons][]template{
 
 	metric.NotReported:   {"{node} reported it only by the path {other path}, which may not be its own cgroup", "{node} answered and did not mention it[; it was last reported {read before}]"},
 	metric.NoData:        {"{node} wrote 0 for what it could not read[; its counter was {counter before} {read before}]"},
-	metric.Unsupported:   {"this source or kernel cannot supply it"},
+	metric.Unsupported:   {"{said}", "this source or kernel cannot supply it"},
 	metric.NotApplicable: {"{said}", "it has none of its own"},
 	metric.OverLimit:     {"it was dropped at the configured limit[ of {limit}]"},
 

@@ -29,6 +29,39 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
+// Commands in advice can be pasted: they have the names of what is explained. A name that a shell
+// could misread stays a placeholder.
+func TestAdviceHasNames(t *testing.T) {
+	t1 := &messageWriter{kind: metric.Pod, node: "n1", ref: metric.PodRef{Namespace: "shop", Name: "web-1"}, container: "app", read: &reading{}}
+	for r := range metric.Reason(metric.NumReasons) {
+		got := t1.advice(&Outcome{Reason: r})
+		if found := regexp.MustCompile(`[{}\[\]]|\b(NODE|NAMESPACE|POD|CONTAINER)\b`).FindString(got); found != "" {
+			t.Errorf("%v: the advice has %q: %s", r, found, got)
+		}
+	}
+	evil := &messageWriter{kind: metric.Pod, node: "-rf", ref: metric.PodRef{Namespace: "shop", Name: "$(reboot)"}, read: &reading{}}
+	want := "`kubectl describe pod -n shop POD` tells what it waits for: a node with room, a volume or an image."
+	if got := evil.advice(&Outcome{Reason: metric.PodPending}); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// What to do about a certificate depends on what is wrong with it.
+func TestCertificateAdvice(t *testing.T) {
+	for text, want := range map[string]string{
+		"x509: certificate signed by unknown authority":                                                   "serverTLSBootstrap: true, then approve",
+		"x509: certificate has expired or is not yet valid: current time 2026-01-02 is after 2026-01-01":  "The certificate has expired.",
+		"x509: certificate has expired or is not yet valid: current time 2026-01-02 is before 2026-01-03": "The certificate is not valid yet",
+		"x509: certificate is valid for 10.0.0.2, not 10.0.0.1":                                           "does not have the address",
+		"x509: cannot validate certificate for 10.0.0.1 because it doesn't contain any IP SANs":           "`kubectl get node n1 -o wide`",
+	} {
+		w := &messageWriter{kind: metric.Node, node: "n1", read: &reading{err: errors.New(text)}}
+		if got := w.advice(&Outcome{Reason: metric.NodeCertificate, Node: "n1"}); !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want it to contain %q", text, got, want)
+		}
+	}
+}
+
 func TestNext(t *testing.T) {
 	now := time.Unix(1000, 0)
 	for _, test := range []struct {
@@ -130,4 +163,13 @@ func TestRender(t *testing.T) {
 	f("{a} waits[: {b}]", arguments{"b": "y"}, "")
 	f("[{a} ]waits", nil, "waits")
 	f("{a}", arguments{"a": "{b}[c]"}, "{b}[c]") // templates inside arguments are not rendered
+}
+
+// A kernel that tells only the pressure of block I/O gives a value, too.
+func TestPressureIsAValue(t *testing.T) {
+	s := &metric.Sample{}
+	s.Values.Set(metric.IOPressureSomeRate, 0.05)
+	if got, _ := value(s, metric.IO); got != "waited for 5% of the time" {
+		t.Errorf("got %q, want %q", got, "waited for 5% of the time")
+	}
 }

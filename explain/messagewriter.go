@@ -72,7 +72,8 @@ type messageWriter struct {
 	now       time.Time
 	kind      metric.Kind
 	node      metric.NodeName
-	container string // the explained container, if it is one
+	ref       metric.PodRef // of the pod; zero for a node
+	container string        // the explained container, if it is one
 	asked     metric.Group
 	pod       *cluster.Pod
 	facts     *cluster.Node
@@ -81,7 +82,7 @@ type messageWriter struct {
 }
 
 func (f *file) messageWriter(kind metric.Kind) *messageWriter {
-	return &messageWriter{now: f.w.Now, kind: kind, node: f.node, pod: f.facts, facts: f.w.Facts.Node(f.node), read: f.read}
+	return &messageWriter{now: f.w.Now, kind: kind, node: f.node, ref: f.ref, pod: f.facts, facts: f.w.Facts.Node(f.node), read: f.read}
 }
 
 // at formats a time: "at 12:00:05 UTC (3s ago)".

@@ -21,7 +21,7 @@ func (w *Explainer) Node(name metric.NodeName) (Explanation, bool) {
 	}) {
 		e.Findings = append(e.Findings, c.finding(g))
 	}
-	e.Summary = summary("node "+string(name), e.Findings) + c.droppedText() + c.podsText()
+	e.Summary = summary("node "+string(name), e.Findings) + c.droppedText() + c.podsText() + c.clockText()
 	return e, true
 }
 
@@ -81,6 +81,18 @@ func (c *nodeFile) droppedText() string {
 	for i := range c.verdicts {
 		if e := &c.verdicts[i].Evidence; c.verdicts[i].Reason == metric.OverLimit && e.Got.Value > 0 {
 			return fmt.Sprintf(" %s entities on it were dropped at the configured limit of %s.", humanize.Decimal(e.Got.Value, 0), humanize.Decimal(e.Limit, 0))
+		}
+	}
+	return ""
+}
+
+// clockText says in a sentence, to append to the summary, that the node's clock differs from weir's,
+// and what to do.
+func (c *nodeFile) clockText() string {
+	for _, s := range c.read.sources {
+		read := NewRead(&s)
+		if text := read.ClockText(); text != "" {
+			return " " + sentence(text+": see on the machine that it keeps time by NTP (`timedatectl`, `chronyc tracking`)")
 		}
 	}
 	return ""

@@ -17,6 +17,7 @@ type reading struct {
 	due     time.Time     // the next read
 	unread  error         // why no source is read; nil if one is
 	err     error         // why the last reads failed; nil if one succeeded
+	failing time.Time     // since when they fail; zero if one succeeded, or if it is unknown
 	ahead   time.Duration // how far the node's clock is ahead of ours; 0 for little, which is normal
 }
 
@@ -31,6 +32,22 @@ func (r *reading) byOurClock(t time.Time) time.Time {
 // normalError is by how much two clocks of a cluster may differ, and how exactly it is known.
 const normalError = 2 * time.Second
 
+// clockAhead returns how far the node's clock is ahead of ours; 0 for little, which is normal.
+func (s *SourceState) clockAhead() time.Duration {
+	if s.ClockAhead.Abs() < normalError {
+		return 0
+	}
+	return s.ClockAhead
+}
+
+// NewRead returns the state of a source for an answer, without its error.
+func NewRead(s *SourceState) Read {
+	return Read{
+		Source: s.Name, LastRead: utc(s.LastRead), LastSuccess: utc(s.LastSuccess), Due: utc(s.Due),
+		Seconds: s.Took.Seconds(), ClockAheadSeconds: s.clockAhead().Seconds(),
+	}
+}
+
 // newReading combines the states of sources at now. It ignores the times of an excluded source.
 func newReading(sources []SourceState, now time.Time) *reading {
 	r := &reading{sources: sources}
@@ -42,8 +59,8 @@ func newReading(sources []SourceState, now time.Time) *reading {
 			continue
 		}
 		reads = true
-		if s.ClockAhead.Abs() >= normalError && !s.LastSuccess.Before(r.success) {
-			r.ahead = s.ClockAhead
+		if ahead := s.clockAhead(); ahead != 0 && !s.LastSuccess.Before(r.success) {
+			r.ahead = ahead
 		}
 		r.success = later(r.success, s.LastSuccess)
 		if running := !s.Due.IsZero() && s.Due.Before(now); !running {
@@ -56,10 +73,13 @@ func newReading(sources []SourceState, now time.Time) *reading {
 		if s.Err != nil && r.err == nil {
 			r.err = s.Err
 		}
+		if s.Err != nil && (r.failing.IsZero() || s.FailingSince.Before(r.failing)) {
+			r.failing = s.FailingSince
+		}
 	}
 	r.last = later(r.last, r.success)
 	if well {
-		r.err = nil
+		r.err, r.failing = nil, time.Time{}
 	}
 	if reads {
 		r.unread = nil
@@ -118,7 +138,7 @@ func (w *Explainer) readingOf(node metric.NodeName) *reading {
 // about the node itself includes them.
 func (w *Explainer) reads(node metric.NodeName, errors bool) (reads []Read) {
 	for _, s := range w.readingOf(node).sources {
-		r := Read{Source: s.Name, LastRead: utc(s.LastRead), LastSuccess: utc(s.LastSuccess), Due: utc(s.Due)}
+		r := NewRead(&s)
 		err := s.Err
 		if s.Unread != nil {
 			err, r.Due = s.Unread, time.Time{}

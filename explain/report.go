@@ -44,6 +44,7 @@ func (w *Explainer) Missing() MissingReport {
 		for _, p := range w.Facts.PodsOn(name) {
 			r.pod(p, r.s.Pod(p))
 		}
+		r.countCgroups(name)
 	}
 	w.Facts.EachPod(func(p *cluster.Pod) bool {
 		if !nodes[p.Node] { // bound to no node, or to one that is gone
@@ -79,10 +80,11 @@ func (w *Explainer) nodes() map[metric.NodeName]bool {
 
 // reporter groups missing numbers by cause.
 type reporter struct {
-	s      *Survey
-	nodes  Tally
-	pods   Tally
-	causes map[causeKey]*cause
+	s       *Survey
+	nodes   Tally
+	pods    Tally
+	cgroups Tally
+	causes  map[causeKey]*cause
 }
 
 func newReporter(s *Survey) *reporter {
@@ -92,7 +94,7 @@ func newReporter(s *Survey) *reporter {
 // node counts a node.
 func (r *reporter) node(name metric.NodeName, is Outcome) {
 	r.nodes.count(&is)
-	if c := r.cause(&is, name); c != nil {
+	if c := r.cause(&is, name, metric.Node); c != nil {
 		c.Nodes++
 		c.names = append(c.names, named{node: name})
 	}
@@ -101,7 +103,7 @@ func (r *reporter) node(name metric.NodeName, is Outcome) {
 // pod counts a pod that the API server knows.
 func (r *reporter) pod(p *cluster.Pod, is Outcome) {
 	r.pods.count(&is)
-	c := r.cause(&is, p.Node)
+	c := r.cause(&is, p.Node, metric.Pod)
 	if c == nil {
 		return
 	}
@@ -143,11 +145,12 @@ func (r *reporter) report(of string) MissingReport {
 			cmp.Compare(y.harm(b), x.harm(a)),
 			cmp.Compare(truth(len(b.scaled) > 0), truth(len(a.scaled) > 0)),
 			cmp.Compare(b.Pods, a.Pods),
+			cmp.Compare(b.Nodes, a.Nodes),
 			compareSince(a.Since, b.Since),
 			compareKeys(x, y),
 		)
 	})
-	report := MissingReport{At: r.s.w.Now, Nodes: r.nodes, Pods: r.pods, Causes: []MissingCause{}}
+	report := MissingReport{At: r.s.w.Now, Nodes: r.nodes, Pods: r.pods, Cgroups: r.cgroups, Causes: []MissingCause{}}
 	for _, key := range keys {
 		c := r.finish(key, r.causes[key])
 		if key.idle {
@@ -201,6 +204,9 @@ func (r *reporter) summary(of string) string {
 	}
 	if r.pods.Idle > 0 {
 		all = append(all, fmt.Sprintf("%s %s waiting or finished and %s no metrics", humanize.Count(r.pods.Idle, "pod"), humanize.IsAre(r.pods.Idle), humanize.HasHave(r.pods.Idle)))
+	}
+	if r.cgroups.Served < r.cgroups.Expected {
+		all = append(all, fmt.Sprintf("%s of %s %s CPU and memory", humanize.Number(r.cgroups.Served), humanize.Count(r.cgroups.Expected, "cgroup"), humanize.HasHave(r.cgroups.Expected)))
 	}
 	for i := range all {
 		all[i] = sentence(all[i])

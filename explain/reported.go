@@ -26,7 +26,7 @@ func (r *reporter) reported(in func(metric.Namespace) bool) bool {
 			is.Since = p.doubt
 		}
 		r.pods.count(&is)
-		if c := r.cause(&is, node); c != nil {
+		if c := r.cause(&is, node, metric.Pod); c != nil {
 			c.Pods++
 			c.names = append(c.names, named{ref: ref, container: is.Container})
 		}

@@ -69,18 +69,8 @@ func (w *Explainer) judgeSystem(e metric.Entity, id metric.ID) (Outcome, bool) {
 			keep(&st, &v, since, g)
 		}
 	}
-	switch {
-	case l.complete:
-		return l.outcome(g), true
-	case l.metricMissing:
-		return l.withoutMetric(g), true
-	case st != nil:
-		return st.outcome(e.Node), true
-	}
-	if n := w.SurveyOf().Node(e.Node); l.reported && !n.Served && n.Reason.Layer() <= metric.LayerScrape {
-		return n, true
-	}
-	return Outcome{Reason: l.missingReason(), group: g}, l.reported
+	r := judgeCgroup(e, g, l, measure(w.lookup(e), metric.Memory), st, func() Outcome { return w.SurveyOf().Node(e.Node) })
+	return r, l.reported || st != nil
 }
 
 // judgeSum returns the outcome of a sum over pods, of a namespace or the cluster. The sum exists if

@@ -25,7 +25,8 @@ type nodeState struct {
 	usage   *activeVerdict // on its CPU and memory; nil if there is none
 	group   *activeVerdict // on the survey's own metric, if it has one
 	pods    map[metric.PodRef]*podState
-	outcome *Outcome // of CPU and memory
+	cgroups map[string]*cgroupState // that belong to no pod, by name; nil for a survey of few
+	outcome *Outcome                // of CPU and memory
 	read    *reading
 }
 
@@ -101,6 +102,13 @@ func (s *Survey) on(name metric.NodeName) *nodeState {
 			}
 			return true
 		})
+		s.w.View.EachOn(name, metric.System, func(sample *metric.Sample) bool {
+			if e := &sample.Entity; e.Part == "" {
+				c := n.cgroup(e.Name)
+				c.cpu, c.memory = measure(sample, metric.CPU), measure(sample, metric.Memory)
+			}
+			return true
+		})
 	}
 	s.noteVerdicts(name, n)
 	return n
@@ -119,6 +127,10 @@ func (s *Survey) noteVerdicts(name metric.NodeName, n *nodeState) {
 			}
 			if s.concerns(&v) {
 				keep(&n.group, &v, since, s.group())
+			}
+		case metric.System:
+			if !s.few && concernsUsage(&v) {
+				keep(&n.cgroup(v.Entity.Name).best, &v, since, metric.CPU)
 			}
 		case metric.Pod, metric.Container:
 			if ref := v.Entity.PodRef(); ref != last {

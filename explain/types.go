@@ -4,16 +4,18 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Explanation is the whole answer about one node, pod or container.
+// Explanation is the whole answer about one node, pod, container, or cgroup that belongs to no pod.
 type Explanation struct {
-	Kind      string           `json:"kind"` // "node", "pod" or "container"
+	Kind      string           `json:"kind"` // "node", "pod", "container" or "cgroup"
 	Node      metric.NodeName  `json:"node,omitempty"`
 	Namespace metric.Namespace `json:"namespace,omitempty"`
 	Pod       metric.PodName   `json:"pod,omitempty"`
 	Container string           `json:"container,omitempty"`
+	Cgroup    string           `json:"cgroup,omitempty"` // its path, or the name that a kubelet gives it
 	// At is the time of the answer. Next counts from it.
 	At time.Time `json:"at"`
 	// Summary is the answer in one or two sentences.
@@ -62,7 +64,8 @@ type Finding struct {
 	Value string `json:"value,omitempty"`
 	// Number is the served number for programs: cores or bytes.
 	Number *float64 `json:"number,omitempty"`
-	// Time is when the number was read, by the node's clock.
+	// Time is when the number was read, by weir's clock. The evidence has it by the node's clock, if
+	// that differs.
 	Time time.Time `json:"time,omitzero"`
 	// LastKnown says that the last read had no number and that an earlier one is served.
 	LastKnown bool `json:"lastKnown,omitempty"`
@@ -75,9 +78,12 @@ type Finding struct {
 	Rule string `json:"rule,omitempty"`
 	// Evidence are the values and times that the answer is based on, one in each line.
 	Evidence []string `json:"evidence,omitempty"`
-	// Since is the time since when the reason is true. Due is when it may next change.
+	// Since is when the trouble began. Due is when it may next change.
 	Since time.Time `json:"since,omitzero"`
 	Due   time.Time `json:"due,omitzero"`
+	// ServedUntil is until when the last known value was served after that; zero if it was not, or if
+	// that is unknown.
+	ServedUntil time.Time `json:"servedUntil,omitzero"`
 	// Next says what happens by itself: "a second reading is due in 9s".
 	Next string `json:"next,omitempty"`
 	// Advice says what a person can do. It is empty if there is nothing to do.
@@ -106,8 +112,26 @@ type Read struct {
 	LastRead    time.Time `json:"lastRead,omitzero"`
 	LastSuccess time.Time `json:"lastSuccess,omitzero"`
 	Due         time.Time `json:"due,omitzero"` // the next read
-	Reason      string    `json:"reason,omitempty"`
-	Error       string    `json:"error,omitempty"` // only in the answer about the node itself
+	// Seconds is how long the last read took.
+	Seconds float64 `json:"seconds,omitempty"`
+	// ClockAheadSeconds is how far the node's clock is ahead of weir's, to about a second; negative
+	// if it is behind, 0 for a difference below two seconds.
+	ClockAheadSeconds float64 `json:"clockAheadSeconds,omitempty"`
+	Reason            string  `json:"reason,omitempty"`
+	Error             string  `json:"error,omitempty"` // only in the answer about the node itself
+}
+
+// ClockText says by how much the node's clock differs from weir's: "the node's clock is 1m30s ahead
+// of weir's". It is empty for a difference that is too small to matter.
+func (r *Read) ClockText() string {
+	ahead := time.Duration(r.ClockAheadSeconds * float64(time.Second)).Round(time.Second)
+	switch {
+	case ahead.Abs() < normalError:
+		return ""
+	case ahead < 0:
+		return "the node's clock is " + humanize.Duration(-ahead) + " behind weir's"
+	}
+	return "the node's clock is " + humanize.Duration(ahead) + " ahead of weir's"
 }
 
 // MissingReport is everything that is missing in a cluster or a namespace.
@@ -117,6 +141,7 @@ type MissingReport struct {
 	Summary   string           `json:"summary"`
 	Nodes     Tally            `json:"nodes,omitzero"` // only for a cluster
 	Pods      Tally            `json:"pods"`
+	Cgroups   Tally            `json:"cgroups,omitzero"` // that belong to no pod; only for a cluster
 	// Causes are the reasons why numbers are missing, the most harmful first.
 	Causes []MissingCause `json:"causes"`
 	// Idle are the reasons why some pods have nothing to measure, in the same order. Autoscalers
@@ -146,11 +171,20 @@ type MissingCause struct {
 	Next    string          `json:"next,omitempty"`
 	Advice  string          `json:"advice,omitempty"`
 	Since   time.Time       `json:"since,omitzero"` // the earliest
-	// Pods and Nodes are how many have no number because of it.
-	Pods  int `json:"pods"`
-	Nodes int `json:"nodes,omitempty"`
-	// Names are some of them: "shop/web-1", "shop/web-1/app", "node/n1".
+	// Pods, Nodes and Cgroups are how many have no number because of it.
+	Pods    int `json:"pods"`
+	Nodes   int `json:"nodes,omitempty"`
+	Cgroups int `json:"cgroups,omitempty"`
+	// Names are some of them, only nodes if there are nodes: "shop/web-1", "shop/web-1/app", "node/n1", "cgroup /init.scope on n1".
 	Names []string `json:"names"`
 	// Autoscalers are the HorizontalPodAutoscalers that use these pods.
 	Autoscalers []string `json:"autoscalers,omitempty"`
+}
+
+// Concerned returns how many entities Names has if it has all.
+func (c *MissingCause) Concerned() int {
+	if c.Nodes > 0 {
+		return c.Nodes
+	}
+	return c.Pods + c.Cgroups
 }

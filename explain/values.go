@@ -50,7 +50,7 @@ var groupMetrics = map[metric.Group][]struct {
 }{
 	metric.Network:     {{metric.NetworkRxRate, "%s in"}, {metric.NetworkTxRate, "%s out"}},
 	metric.Filesystem:  {{metric.EphemeralStorageUsage, "%s of ephemeral storage"}, {metric.FilesystemUsage, "%s used"}, {metric.FilesystemLimit, "of %s"}},
-	metric.IO:          {{metric.DiskReadBytesRate, "%s read"}, {metric.DiskWriteBytesRate, "%s written"}},
+	metric.IO:          {{metric.DiskReadBytesRate, "%s read"}, {metric.DiskWriteBytesRate, "%s written"}, {metric.IOPressureSomeRate, "waited for %s of the time"}},
 	metric.Process:     {{metric.ProcessCount, "%s processes"}, {metric.ProcessThreads, "%s threads"}},
 	metric.Accelerator: {{metric.AcceleratorMemoryUsed, "%s of accelerator memory"}, {metric.AcceleratorDutyCycle, "%s busy"}},
 }

@@ -32,6 +32,11 @@ func (c *Client) Node(ctx context.Context, name metric.NodeName) (*explain.Expla
 	return c.explain(ctx, Request{Node: name})
 }
 
+// Cgroup explains a cgroup of a node that belongs to no pod.
+func (c *Client) Cgroup(ctx context.Context, node metric.NodeName, name string) (*explain.Explanation, error) {
+	return c.explain(ctx, Request{Node: node, Cgroup: name})
+}
+
 // Missing reports what is missing in a namespace, or in the cluster if namespace is empty.
 func (c *Client) Missing(ctx context.Context, namespace metric.Namespace) (*explain.MissingReport, error) {
 	request := Request{Missing: true, Namespace: namespace}

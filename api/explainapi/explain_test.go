@@ -95,6 +95,7 @@ func village() *explain.Explainer {
 		measured(metric.Entity{Kind: metric.Node, Node: "n1"}),
 		measured(metric.Entity{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: "web"}),
 		measured(metric.Entity{Kind: metric.Container, Node: "n1", Namespace: "shop", Pod: "web", Name: "app"}),
+		measured(metric.Entity{Kind: metric.System, Node: "n1", Name: "/init.scope"}),
 	}}}
 }
 
@@ -126,6 +127,12 @@ func TestThereAndBack(t *testing.T) {
 	pod, ok := w.Pod(web)
 	got, err := c.Pod(t.Context(), web)
 	same("pod", &pod, got, err)
+	cgroup, known := w.Cgroup("n1", "/init.scope")
+	got, err = c.Cgroup(t.Context(), "n1", "/init.scope")
+	same("cgroup", &cgroup, got, err)
+	if _, err := c.Cgroup(t.Context(), "n1", "/none"); !known || err == nil {
+		t.Errorf("an unknown cgroup: got no error")
+	}
 	container, ok2 := w.Container(web, "app")
 	got, err = c.Container(t.Context(), web, "app")
 	same("container", &container, got, err)
@@ -187,8 +194,8 @@ func TestProblems(t *testing.T) {
 		"node":        {village(), "GET", "nodes/n2/explanation", 404, "weir knows no node n2", "Neither the API server nor any node speaks of it. Is the name right?"},
 		"no cluster":  {alone, "GET", "nodes/n2/explanation", 404, "weir knows no node n2", "No node that is read speaks of it, and there is no API server to ask. Is the name right?"},
 		"namespace":   {village(), "GET", "namespaces/x/missing", 404, "weir knows no pod in namespace x", "Neither the API server nor any node speaks of it. Is the name right?"},
-		"parameter":   {village(), "GET", "missing?container=app", 400, `unknown parameter "container"`, "Only container, of a pod, is known."},
-		"twice":       {village(), "GET", "namespaces/shop/pods/web/explanation?container=a&container=b", 400, "container names one container", "Leave it out for the whole pod."},
+		"parameter":   {village(), "GET", "missing?container=app", 400, `unknown parameter "container"`, "Only container, of a pod, and cgroup, of a node, are known."},
+		"twice":       {village(), "GET", "namespaces/shop/pods/web/explanation?container=a&container=b", 400, "container names one container", "Leave it out for the whole pod or node."},
 		"method":      {village(), "POST", "missing", 405, "an explanation cannot be changed", "GET it."},
 		"too early":   {&explain.Explainer{Now: noon}, "GET", "missing", 503, "nothing has been measured yet", "Ask again in a few seconds; weir's /readyz says what is waited for."},
 		"not synced":  {&explain.Explainer{Now: noon, Facts: unsynced}, "GET", "missing", 503, "nothing has been measured yet", "Ask again in a few seconds; weir's /readyz says what is waited for."},

@@ -61,6 +61,8 @@ func find(w *explain.Explainer, r Request) (any, bool) {
 	var e explain.Explanation
 	var ok bool
 	switch {
+	case r.Cgroup != "":
+		e, ok = w.Cgroup(r.Node, r.Cgroup)
 	case r.Node != "":
 		e, ok = w.Node(r.Node)
 	case r.Container != "":
@@ -88,6 +90,8 @@ func unknown(w *explain.Explainer, r Request) *weirdev.Problem {
 	case r.Missing:
 		p.Message = fmt.Sprintf("weir knows no pod in namespace %s", r.Namespace)
 		p.Hint = who + " Is the name right?"
+	case r.Cgroup != "":
+		p.Hint = "No node that is read speaks of it. `weir top cgroups` lists those that are measured; those of pods are explained by pod."
 	case r.Node != "":
 		p.Hint = who + " Is the name right?"
 	case r.Container != "":

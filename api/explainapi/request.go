@@ -25,7 +25,7 @@ func Paths() []string {
 	}
 }
 
-// Request is a request about a node, a pod or one container of it. With Missing it is about
+// Request is a request about a node or one of its cgroups, a pod or one container of it. With Missing it is about
 // everything missing in a namespace, or in the cluster if there is no namespace.
 type Request struct {
 	Missing   bool
@@ -33,6 +33,7 @@ type Request struct {
 	Namespace metric.Namespace
 	Pod       metric.PodName
 	Container string
+	Cgroup    string // of the node; empty for the node itself
 }
 
 // ParseRequest reads the path and the query of r. An error in them is a *weirdev.Problem. Rights
@@ -50,11 +51,13 @@ func ParseRequest(r *http.Request) (Request, error) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		switch value := values[name]; {
 		case weirdev.Moot(name):
-		case name != "container" || request.Pod == "":
+		case (name != "container" || request.Pod == "") && (name != "cgroup" || request.Node == ""):
 			return Request{}, &weirdev.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("unknown parameter %q", name),
-				Hint: "Only container, of a pod, is known."}
+				Hint: "Only container, of a pod, and cgroup, of a node, are known."}
 		case len(value) > 1 || value[0] == "":
-			return Request{}, &weirdev.Problem{Status: http.StatusBadRequest, Message: "container names one container", Hint: "Leave it out for the whole pod."}
+			return Request{}, &weirdev.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("%s names one %[1]s", name), Hint: "Leave it out for the whole pod or node."}
+		case name == "cgroup":
+			request.Cgroup = value[0]
 		default:
 			request.Container = value[0]
 		}
@@ -91,6 +94,9 @@ func (r Request) target() (path []string, query url.Values) {
 	default:
 		path = []string{"namespaces", string(r.Namespace), "pods", string(r.Pod), "explanation"}
 	}
+	if r.Cgroup != "" {
+		query = url.Values{"cgroup": {r.Cgroup}}
+	}
 	if r.Container != "" {
 		query = url.Values{"container": {r.Container}}
 	}
@@ -104,6 +110,8 @@ func (r Request) String() string {
 		return "what is missing"
 	case r.Missing:
 		return "what is missing in namespace " + string(r.Namespace)
+	case r.Cgroup != "":
+		return fmt.Sprintf("cgroup %s on node %s", r.Cgroup, r.Node)
 	case r.Pod == "":
 		return "node " + string(r.Node)
 	case r.Container == "":

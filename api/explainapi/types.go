@@ -7,9 +7,9 @@ import (
 	"github.com/weir-metrics/weir/explain"
 )
 
-// ExplanationDocument is an answer about one node, pod or container as JSON. Its kind is
-// "NodeExplanation", "PodExplanation" or "ContainerExplanation", after the kind of the embedded
-// answer.
+// ExplanationDocument is an answer about one node, pod, container or cgroup as JSON. Its kind is
+// "NodeExplanation", "PodExplanation", "ContainerExplanation" or "CgroupExplanation", after the kind
+// of the embedded answer.
 type ExplanationDocument struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`

@@ -75,8 +75,10 @@ func (t *reporter) noPodsCause(m *autoscaler.MetricDecision) MissingCause {
 // problem of the pods.
 func (t *reporter) podCauses(m *autoscaler.MetricDecision) (all []MissingCause, explained bool) {
 	explained = true
+	// The advice has the name of its pod. Pods share a cause if their advice is otherwise the same.
+	alike := func(c MissingCause, pod string) string { return strings.ReplaceAll(c.Advice, pod, "") }
 	add := func(c MissingCause, pod string) {
-		i := slices.IndexFunc(all, func(o MissingCause) bool { return o.Reason == c.Reason && o.Advice == c.Advice })
+		i := slices.IndexFunc(all, func(o MissingCause) bool { return o.Reason == c.Reason && alike(o, o.Pods[0]) == alike(c, pod) })
 		if i < 0 {
 			all, i = append(all, c), len(all)
 		}
@@ -95,7 +97,7 @@ func (t *reporter) podCauses(m *autoscaler.MetricDecision) (all []MissingCause, 
 			}
 		case (p.Class == autoscaler.Unready || p.Class == autoscaler.Ignored) && m.Err != nil && m.Count == 0:
 			// No pod was counted, and this is one of the reasons.
-			add(MissingCause{Metric: m.Name, Reason: uncountedReasons[p.Reason], Severity: metric.Temporary.String(), Message: t.classReasonText(m, p), Advice: uncountedAdvice[p.Reason]}, p.Pod)
+			add(MissingCause{Metric: m.Name, Reason: uncountedReasons[p.Reason], Severity: metric.Temporary.String(), Message: t.classReasonText(m, p), Advice: t.uncountedAdvice(p)}, p.Pod)
 		}
 	}
 	return all, explained
@@ -108,9 +110,16 @@ var uncountedReasons = map[autoscaler.ClassReason]string{
 	autoscaler.ReasonTerminating: "PodTerminating", autoscaler.ReasonFailed: "PodFailed",
 }
 
-var uncountedAdvice = map[autoscaler.ClassReason]string{
-	autoscaler.ReasonPending:    "`kubectl describe pod` tells what it waits for: a node with room, a volume or an image.",
-	autoscaler.ReasonNeverReady: "See why its readiness probe fails: `kubectl describe pod`.",
+// uncountedAdvice says what to do about a pod that has a number, but is not counted.
+func (t *reporter) uncountedAdvice(p *autoscaler.ClassifiedPod) string {
+	describe := fmt.Sprintf("`kubectl describe pod -n %s %s`", t.Object.Namespace, p.Pod)
+	switch p.Reason {
+	case autoscaler.ReasonPending:
+		return describe + " tells what it waits for: a node with room, a volume or an image."
+	case autoscaler.ReasonNeverReady:
+		return "See why its readiness probe fails: " + describe + "."
+	}
+	return ""
 }
 
 // sampleCause returns why a pod has no number.

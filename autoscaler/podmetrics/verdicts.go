@@ -84,5 +84,5 @@ func metricVerdict(fixture *explain.Explainer, p *cluster.Pod, name string) (dec
 	}
 	reason := outcome.Reason.String()
 	message := outcome.Message()
-	return decisionreport.PodVerdict{Reason: reason, Message: message, Advice: explain.Advice(outcome.Reason)}, true
+	return decisionreport.PodVerdict{Reason: reason, Message: message, Advice: fixture.Advice(p, &outcome)}, true
 }

@@ -1,6 +1,7 @@
 package podmetrics_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -51,10 +52,13 @@ func TestVerdicts(t *testing.T) {
 			}
 		}
 	}
+	advice := func(r metric.Reason) string {
+		return strings.NewReplacer("NAMESPACE POD", "shop crash", "CONTAINER", "app", "NODE", "n2").Replace(explain.Advice(r))
+	}
 	f(0, "well")
 	f(0, "young", decisionreport.PodVerdict{Reason: "FirstSample", Message: "container app has no CPU: it was first seen too recently, and a rate needs two readings", Advice: explain.Advice(metric.FirstSample)})
-	f(0, "crash", decisionreport.PodVerdict{Reason: "ContainerNotStarted", Message: "container app is waiting to start: CrashLoopBackOff", Advice: explain.Advice(metric.ContainerNotStarted)})
-	timeout := decisionreport.PodVerdict{Reason: "NodeTimeout", Message: "node n2 did not answer in time", Advice: explain.Advice(metric.NodeTimeout) + " `weir explain node n2` tells more."}
+	f(0, "crash", decisionreport.PodVerdict{Reason: "ContainerNotStarted", Message: "container app is waiting to start: CrashLoopBackOff", Advice: advice(metric.ContainerNotStarted)})
+	timeout := decisionreport.PodVerdict{Reason: "NodeTimeout", Message: "node n2 did not answer in time", Advice: advice(metric.NodeTimeout) + " `weir explain node n2` tells more."}
 	f(0, "lost", timeout)
 	f(0, "nobody")
 	f(1, "well", decisionreport.PodVerdict{Reason: "NotReported", Message: "node n1 answered and did not mention it", Advice: explain.Advice(metric.NotReported)})

@@ -35,8 +35,12 @@ func Hintf(err error, format string, args ...any) error {
 	return &Hint{Err: err, Try: fmt.Sprintf(format, args...)}
 }
 
-// Main runs root with args and returns the exit status: 0, or 1 after an error, which it prints. An
-// interrupt is not an error.
+// ErrMissing ends a command that was asked to answer by its exit status, and whose answer, which it
+// has printed, is that something is missing.
+var ErrMissing = errors.New("something is missing")
+
+// Main runs root with args and returns the exit status: 0, 2 after ErrMissing, or 1 after another
+// error, which it prints. An interrupt is not an error.
 func Main(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
@@ -46,6 +50,9 @@ func Main(ctx context.Context, root *cobra.Command, args []string, stdout, stder
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil || errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		return 0
+	}
+	if errors.Is(err, ErrMissing) {
+		return 2
 	}
 	// Both texts may come from a server, so they are made printable.
 	fmt.Fprintf(stderr, "error: %s\n", humanize.PrintableLines(err.Error()))

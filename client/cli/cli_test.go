@@ -30,6 +30,7 @@ func TestMainSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 		"a hint":             {Hintf(jam, "Open the %s.", "sluice"), []string{"grind"}, "error: the wheel is jammed\nOpen the sluice.\nstatus 1\n"},
 		"a hint inside":      {fmt.Errorf("grind: %w", Hintf(jam, "Open it.")), []string{"grind"}, "error: grind: the wheel is jammed\nOpen it.\nstatus 1\n"},
 		"what a server said": {Hintf(errors.New("no\x1b[2J:\nno"), "Try\n\x07again."), []string{"grind"}, "error: no\\x1b[2J:\nno\nTry\n\\aagain.\nstatus 1\n"},
+		"a missing number":   {ErrMissing, []string{"grind"}, "status 2\n"},
 		"usage":              {Usage(jam), []string{"grind"}, "error: the wheel is jammed\nRun \"mill grind --help\" to see what there is.\nstatus 1\n"},
 		"a flag":             {nil, []string{"grind", "--finley"}, "error: unknown flag: --finley: did you mean --finely?\nRun \"mill grind --help\" to see what there is.\nstatus 1\n"},
 		"another flag":       {nil, []string{"grind", "--xyz"}, "error: unknown flag: --xyz\nRun \"mill grind --help\" to see what there is.\nstatus 1\n"},

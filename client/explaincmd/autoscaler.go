@@ -49,7 +49,7 @@ func (a *asking) scaler(kind, noun string) *cobra.Command {
 			text := func(r *decisionreport.DecisionReport) error { return WriteReport(cmd.OutOrStdout(), a.Program, r) }
 			return answer(a, cmd, ask, text, func(r *decisionreport.DecisionReport) any {
 				return autoscaling.NewResponse(autoscaling.ExplanationKind, r)
-			})
+			}, func(r *decisionreport.DecisionReport) bool { return r.Error != "" })
 		},
 		ValidArgsFunction: firstArgument(a.completeScalers),
 	}

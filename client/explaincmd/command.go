@@ -3,13 +3,14 @@
 //
 // The answer comes first, in a sentence. Then each group says why it is so, since when, what
 // happens next and what to do. Programs read the same as JSON or YAML. A missing number is an
-// answer, not an error: the exit status says only whether there was an answer.
+// answer, not an error: without --exit-code the exit status says only whether there was an answer.
 package explaincmd
 
 import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,8 @@ type Asker interface {
 	Pod(ctx context.Context, ref metric.PodRef) (*explain.Explanation, error)
 	Container(ctx context.Context, ref metric.PodRef, name string) (*explain.Explanation, error)
 	Node(ctx context.Context, name metric.NodeName) (*explain.Explanation, error)
+	// Cgroup explains a cgroup of a node that belongs to no pod.
+	Cgroup(ctx context.Context, node metric.NodeName, name string) (*explain.Explanation, error)
 	// Missing reports on a namespace, or on the cluster if namespace is empty.
 	Missing(ctx context.Context, namespace metric.Namespace) (*explain.MissingReport, error)
 	// Autoscaler returns the last decision about an autoscaler of a kind.
@@ -55,6 +58,7 @@ type asking struct {
 	output    string
 	timeout   time.Duration
 	namespace string
+	exitCode  bool
 }
 
 // NewCommand returns "explain" with a subcommand for each noun.
@@ -62,13 +66,14 @@ func NewCommand(o Options) *cobra.Command {
 	o.Program = cmp.Or(o.Program, "weir")
 	a := &asking{Options: o}
 	cmd := cli.Group("explain", "Say why a number is missing or in doubt, why an autoscaler decides as it does, and who is evicted next",
-		`Say why a number is there, is missing or is in doubt: of a pod, a container or a
-node, or of everything that has none, most harmful first; why an autoscaler decides as
+		`Say why a number is there, is missing or is in doubt: of a pod, a container, a node or
+a cgroup, or of everything that has none, most harmful first; why an autoscaler decides as
 it does; and who is evicted next from a node, and why.`,
-		a.pod(), a.container(), a.node(), a.inNamespace(), a.missing(), a.autoscaler(), a.hpa(), a.eviction())
+		a.pod(), a.container(), a.node(), a.cgroup(), a.inNamespace(), a.missing(), a.autoscaler(), a.hpa(), a.eviction())
 	p := cmd.PersistentFlags()
 	p.StringVarP(&a.output, "output", "o", "text", "text, json or yaml")
 	p.DurationVar(&a.timeout, "timeout", 10*time.Second, "time the answer may take")
+	p.BoolVar(&a.exitCode, "exit-code", false, "exit with status 2 if a number is missing or in doubt, or if there is no decision; with 1 if there is no answer")
 	cli.CompleteFlag(cmd, "output", cli.Fixed("text", "json", "yaml"))
 	return cmd
 }
@@ -142,6 +147,33 @@ func (a *asking) node() *cobra.Command {
 	}
 }
 
+func (a *asking) cgroup() *cobra.Command {
+	var node string
+	cmd := &cobra.Command{
+		Use:     "cgroup PATH [--node NODE]",
+		Aliases: []string{"cgroups"},
+		Short:   "Explain a cgroup that belongs to no pod",
+		Example: a.examples("cgroup /system.slice/containerd.service", "cgroup runtime --node n1"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, err := one("cgroup", args)
+			if err != nil {
+				return err
+			}
+			return a.explain(cmd, func(ctx context.Context, w Asker) (*explain.Explanation, error) {
+				node, err := onlyNode(ctx, w, node)
+				if err != nil {
+					return nil, err
+				}
+				return w.Cgroup(ctx, metric.NodeName(node), name)
+			})
+		},
+		ValidArgsFunction: firstArgument(a.completeCgroups),
+	}
+	cmd.Flags().StringVar(&node, "node", "", "the node; needed where weir knows several")
+	cli.CompleteFlag(cmd, "node", connect.CompleteNode(a.Connect))
+	return cmd
+}
+
 func (a *asking) inNamespace() *cobra.Command {
 	return &cobra.Command{
 		Use:     "namespace NAME",
@@ -188,7 +220,12 @@ func (a *asking) explain(cmd *cobra.Command, ask func(context.Context, Asker) (*
 		writeExplanation(p, e)
 		return p.flush()
 	}
-	return answer(a, cmd, ask, text, func(e *explain.Explanation) any { return explainapi.NewExplanation(*e) })
+	missing := func(e *explain.Explanation) bool {
+		return slices.ContainsFunc(e.Findings, func(f explain.Finding) bool {
+			return f.Severity != "" && f.Severity != metric.None.String() || f.LastKnown
+		})
+	}
+	return answer(a, cmd, ask, text, func(e *explain.Explanation) any { return explainapi.NewExplanation(*e) }, missing)
 }
 
 // report requests a report and writes it.
@@ -201,12 +238,16 @@ func (a *asking) report(cmd *cobra.Command, namespace string) error {
 		writeReport(p, r)
 		return p.flush()
 	}
-	return answer(a, cmd, ask, text, func(r *explain.MissingReport) any { return explainapi.NewReport(*r) })
+	missing := func(r *explain.MissingReport) bool {
+		return slices.ContainsFunc(r.Causes, func(c explain.MissingCause) bool { return c.Severity != metric.None.String() })
+	}
+	return answer(a, cmd, ask, text, func(r *explain.MissingReport) any { return explainapi.NewReport(*r) }, missing)
 }
 
-// answer sends one request and writes the answer as text or as a document.
+// answer sends one request and writes the answer as text or as a document. missing reports whether
+// the answer is that something is missing, for --exit-code.
 func answer[T any](
-	a *asking, cmd *cobra.Command, ask func(context.Context, Asker) (*T, error), text func(*T) error, document func(*T) any,
+	a *asking, cmd *cobra.Command, ask func(context.Context, Asker) (*T, error), text func(*T) error, document func(*T) any, missing func(*T) bool,
 ) error {
 	if err := cli.OneOf("--output", a.output, "text", "json", "yaml"); err != nil {
 		return err
@@ -225,7 +266,12 @@ func answer[T any](
 	case err != nil:
 		return err
 	case a.output != "text":
-		return cli.WriteDocument(cmd.OutOrStdout(), a.output, document(found))
+		err = cli.WriteDocument(cmd.OutOrStdout(), a.output, document(found))
+	default:
+		err = text(found)
 	}
-	return text(found)
+	if err == nil && a.exitCode && missing(found) {
+		return cli.ErrMissing
+	}
+	return err
 }

@@ -93,3 +93,8 @@ func (a *asking) namespacesWithSlash(cmd *cobra.Command, word string) ([]string,
 	})
 	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
+
+// completeCgroups completes the path of a cgroup that belongs to no pod.
+func (a *asking) completeCgroups(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+	return connect.Complete(cmd, a.Connect, usage.Cgroups, usage.Query{Name: word + "*"}, func(it *usage.Item) string { return string(it.Cgroup) }), cobra.ShellCompDirectiveNoFileComp
+}

@@ -47,7 +47,7 @@ by. It is more than the sum of the containers, which kubectl top shows.`,
 				w := cmd.OutOrStdout()
 				return r.WriteText(w, eviction.TextOptions{All: all, Colour: terminal.Of(w).Colour})
 			}
-			return answer(a, cmd, ask, text, func(r *eviction.EvictionReport) any { return nodeapi.NewEvictionExplanation(r) })
+			return answer(a, cmd, ask, text, func(r *eviction.EvictionReport) any { return nodeapi.NewEvictionExplanation(r) }, func(*eviction.EvictionReport) bool { return false })
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}

@@ -63,6 +63,10 @@ func (t *testCluster) Node(_ context.Context, name metric.NodeName) (*explain.Ex
 	return t.find("node " + string(name))
 }
 
+func (t *testCluster) Cgroup(_ context.Context, node metric.NodeName, name string) (*explain.Explanation, error) {
+	return t.find("cgroup " + name + " on node " + string(node))
+}
+
 func (t *testCluster) Missing(_ context.Context, namespace metric.Namespace) (*explain.MissingReport, error) {
 	r, ok := t.reports[namespace]
 	if !ok {
@@ -112,7 +116,7 @@ func newTestCluster() *testCluster {
 			Kind: "container", Node: "n1", Namespace: "shop", Pod: "web-1", Container: "proxy", At: noon,
 			Findings: []explain.Finding{measured("cpu", "3m over 12.4s"), measured("memory", "10Mi")},
 		}},
-		Reads:       []explain.Read{{Source: "kubelet:resource", LastRead: before(3 * time.Second), LastSuccess: before(3 * time.Second), Due: noon.Add(12 * time.Second)}},
+		Reads:       []explain.Read{{Source: "kubelet:resource", LastRead: before(3 * time.Second), LastSuccess: before(3 * time.Second), Due: noon.Add(12 * time.Second), Seconds: 0.012, ClockAheadSeconds: 90.5}},
 		Autoscalers: []string{"shop/web"},
 	}
 
@@ -153,7 +157,7 @@ func newTestCluster() *testCluster {
 
 	late := func(group string) explain.Finding {
 		return explain.Finding{Group: group, Reason: "NodeTimeout", Severity: "broken", Message: "the node did not answer in time",
-			Since: before(20 * time.Minute), Next: "the next attempt is due in 7 s", Advice: "See whether the node is overloaded."}
+			Since: before(20 * time.Minute), ServedUntil: before(19 * time.Minute), Next: "the next attempt is due in 7 s", Advice: "See whether the node is overloaded."}
 	}
 	n2 := &explain.Explanation{
 		Kind: "node", Node: "n2", At: noon,
@@ -198,13 +202,15 @@ func newTestCluster() *testCluster {
 	causes := []explain.MissingCause{{
 		Reason: "NodeTimeout", Severity: "broken", Node: "n2", Message: "the node did not answer in time", Next: "the next attempt is due in 7 s",
 		Advice: "See whether the node is overloaded.", Since: before(20 * time.Minute), Pods: 12, Nodes: 1,
-		Names: []string{"node/n2", "bank/ledger", "bank/vault"}, Autoscalers: []string{"bank/ledger"},
+		Names: []string{"node/n2"}, Autoscalers: []string{"bank/ledger"},
 	}, {
 		Reason: "FirstSample", Severity: "temporary", Message: "it was first seen too recently, and a rate needs two readings", Pods: 1, Names: []string{"shop/api/app"},
 	}}
 	return &testCluster{
 		explanations: map[string]*explain.Explanation{
 			"pod shop/web-1": web, "pod shop/api": api, "pod bank/ledger": &ledger, "pod shop/new": &fresh, "container shop/api/app": &app, "container bank/vault/db": db, "node n2": n2,
+			"cgroup /mail.slice on node n1": {Kind: "cgroup", Node: "n1", Cgroup: "/mail.slice", At: noon, Summary: "Cgroup /mail.slice uses memory 20Mi. It has no CPU: the cgroup exists in the memory hierarchy only, which counts no CPU time.",
+				Findings: []explain.Finding{{Group: "cpu", Reason: "Unsupported", Severity: "none", Message: "the cgroup exists in the memory hierarchy only, which counts no CPU time"}, measured("memory", "20Mi")}},
 		},
 		reports: map[metric.Namespace]*explain.MissingReport{
 			"": {At: noon, Summary: "1 of 2 nodes and 17 of 30 pods have CPU and memory.",

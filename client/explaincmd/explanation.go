@@ -130,6 +130,7 @@ func writeFinding(p *page, column int, at time.Time, groups string, f *explain.F
 	}
 	p.item(column, "rule", f.Rule)
 	p.item(column, "since", moment(f.Since, at))
+	p.item(column, "served", prefixed("until ", moment(f.ServedUntil, at)))
 	p.item(column, "next", f.Next)
 	p.advise(column, f.Advice)
 }
@@ -209,6 +210,9 @@ func writeRead(p *page, e *explain.Explanation, r *explain.Read) {
 	default:
 		is.add("%s", cmp.Or(prefixed("last read ", moment(r.LastRead, e.At)), "not read yet"))
 	}
+	if r.Seconds > 0 {
+		is.add("took %s", humanize.Duration(time.Duration(r.Seconds*float64(time.Second))))
+	}
 	if in := r.Due.Sub(e.At); !r.Due.IsZero() && in > 0 {
 		is.add("next in %s", humanize.Duration(in))
 	}
@@ -216,7 +220,12 @@ func writeRead(p *page, e *explain.Explanation, r *explain.Read) {
 	if e.Kind != "node" {
 		of = prefixed(" of ", string(e.Node))
 	}
+	clock := r.ClockText()
+	if clock != "" {
+		tint = humanize.Amber
+	}
 	p.line(0, r.Source+of+": ", tint, is.String())
+	p.item(2, "clock", clock)
 	p.item(2, "error", r.Error)
 }
 

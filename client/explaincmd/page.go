@@ -3,6 +3,7 @@ package explaincmd
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/weir-metrics/weir/client/cli"
@@ -15,6 +16,7 @@ type page struct {
 	humanize.Page
 	to      io.Writer
 	program string // the command before "explain"
+	advised []string // each advice that was written
 }
 
 func newPage(w io.Writer, program string) *page {
@@ -49,8 +51,12 @@ func (p *page) paragraph(lead, text string) {
 	}
 }
 
-// advise is item for advice, with commands in the form of this program.
+// advise is item for advice, with commands in the form of this program. It writes each advice once.
 func (p *page) advise(column int, text string) {
+	if slices.Contains(p.advised, text) {
+		return
+	}
+	p.advised = append(p.advised, text)
 	p.item(column, "do", cli.ForProgram(text, p.program))
 }
 

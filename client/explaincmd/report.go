@@ -15,7 +15,7 @@ import (
 // writeReport writes everything that is missing, cause by cause.
 func writeReport(p *page, r *explain.MissingReport) {
 	answer := r.Summary
-	if len(r.Causes) == 0 && r.Nodes.Expected+r.Pods.Expected > 0 {
+	if len(r.Causes) == 0 && r.Nodes.Expected+r.Pods.Expected+r.Cgroups.Expected > 0 {
 		answer = "Nothing is missing. " + answer
 	}
 	p.line(0, "", humanize.Bold, answer)
@@ -41,18 +41,15 @@ func writeReport(p *page, r *explain.MissingReport) {
 func example(all []explain.MissingCause) string {
 	for _, c := range all {
 		for _, name := range c.Names {
-			if kind, name := noun(name); kind != "" && isPlain(name) {
+			if kind, name := noun(name); kind != "" && humanize.IsShellWord(name) {
 				return kind + " " + name
+			}
+			if cgroup, node, ok := strings.Cut(strings.TrimPrefix(name, "cgroup "), " on "); ok && humanize.IsShellWord(cgroup) && humanize.IsShellWord(node) {
+				return "cgroup " + cgroup + " --node " + node
 			}
 		}
 	}
 	return ""
-}
-
-// isPlain reports whether a shell takes a name literally. Without an API server, names come from
-// nodes, and people copy this one to a shell.
-func isPlain(name string) bool {
-	return !strings.HasPrefix(name, "-") && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/") == ""
 }
 
 // noun returns the kind of a name in a report, and the name without its prefix.
@@ -60,7 +57,7 @@ func noun(name string) (kind, plain string) {
 	if node, ok := strings.CutPrefix(name, "node/"); ok && !strings.Contains(node, "/") {
 		return "node", node
 	}
-	if strings.HasPrefix(name, "/") {
+	if strings.HasPrefix(name, "/") || strings.HasPrefix(name, "cgroup ") {
 		return "", name // only the UID of the pod is known
 	}
 	switch strings.Count(name, "/") {
@@ -84,7 +81,7 @@ func writeCause(p *page, at time.Time, c *explain.MissingCause, again bool) {
 	}
 	p.line(0, "", tint, head)
 	p.item(2, "why", c.Message)
-	p.item(2, "who", some(c.Names, c.Pods+c.Nodes))
+	p.item(2, "who", some(c.Names, c.Concerned()))
 	p.item(2, "scaled", some(c.Autoscalers, len(c.Autoscalers)))
 	p.item(2, "since", moment(c.Since, at))
 	p.item(2, "next", c.Next)
@@ -103,6 +100,9 @@ func counts(c *explain.MissingCause) string {
 	}
 	if c.Pods > 0 {
 		parts = append(parts, humanize.Count(c.Pods, "pod"))
+	}
+	if c.Cgroups > 0 {
+		parts = append(parts, humanize.Count(c.Cgroups, "cgroup"))
 	}
 	return cmp.Or(humanize.List(parts, 0), "none whole")
 }
