@@ -54,7 +54,7 @@ func Main(args []string) int {
 // of a weir on this machine.
 func NewCommand(getenv func(string) string, local string) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "weir",
+		Use: "weir", Version: version.Get().String(),
 		Short: "Measure what nodes, pods and containers use, and serve it",
 		Long: `weir measures what nodes, pods and containers use, remembers it for a while,
 and serves it. It says why a number is missing instead of inventing one.

@@ -36,6 +36,8 @@ type flags struct {
 	namespace      string
 	all            bool
 	node           string
+	sum            bool
+	containers     bool
 }
 
 // NewCommand returns "top" with a subcommand for each resource.
@@ -50,6 +52,7 @@ func NewCommand(o Options) *cobra.Command {
 	p.DurationVar(&f.timeout, "timeout", 10*time.Second, "time one answer may take")
 	p.BoolVar(&f.noHeaders, "no-headers", false, "leave out the line of titles")
 	p.StringVar(&f.node, "node", "", "only what runs on this node; * and ? stand for others")
+	p.BoolVar(&f.sum, "sum", false, "a last line with the sum of the column of CPU and of memory")
 	cli.CompleteFlag(top, "output", cli.Fixed("wide", "json", "yaml"))
 	cli.CompleteFlag(top, "sort-by", cli.Fixed("cpu", "memory", "name"))
 	cli.CompleteFlag(top, "node", connect.CompleteNode(o.Connect))
@@ -84,7 +87,7 @@ func newResource(r usage.Resource, f *flags, o Options) *cobra.Command {
 		Use:     string(r) + " [NAME]",
 		Aliases: about[r].aliases,
 		Short:   about[r].short,
-		Long:    about[r].short + ".\n\nNAME is a name or a pattern, in which * stands for any characters and ? for one." + about[r].more,
+		Long:    about[r].short + ".\n\nNAME is a name or a pattern, in which * stands for any characters and ? for one; of a pod also\nNAMESPACE/NAME. A name that is not found is an error." + about[r].more,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return cli.Usage(fmt.Errorf("one NAME at most: got %s", strings.Join(args, " ")))
@@ -98,6 +101,10 @@ func newResource(r usage.Resource, f *flags, o Options) *cobra.Command {
 			q, err := f.query(r, args, o)
 			if err != nil {
 				return err
+			}
+			r := r
+			if f.containers {
+				r, q.Pod, q.Name = usage.Containers, q.Name, ""
 			}
 			lister, err := o.Connect()
 			if err != nil {
@@ -119,6 +126,9 @@ func newResource(r usage.Resource, f *flags, o Options) *cobra.Command {
 			}
 			return connect.Complete(cmd, o.Connect, r, q, about[r].name), cobra.ShellCompDirectiveNoFileComp
 		},
+	}
+	if r == usage.Pods {
+		cmd.Flags().BoolVar(&f.containers, "containers", false, "the containers of the pods, as top containers shows them")
 	}
 	if r == usage.Pods || r == usage.Containers {
 		cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "only this namespace; * and ? stand for others")
@@ -152,6 +162,12 @@ func (f *flags) query(r usage.Resource, args []string, o Options) (usage.Query, 
 	q := usage.Query{Node: f.node, Namespace: f.namespace}
 	if len(args) == 1 {
 		q.Name = args[0]
+		if namespace, name, ok := strings.Cut(q.Name, "/"); ok && r == usage.Pods {
+			if f.namespace != "" && f.namespace != namespace {
+				return q, cli.Usage(fmt.Errorf("%s is not in namespace %s: leave --namespace out", q.Name, f.namespace))
+			}
+			q.Namespace, q.Name = namespace, name
+		}
 	}
 	if q.Namespace == "" && !f.all && o.Namespace != nil && (r == usage.Pods || r == usage.Containers) {
 		namespace, err := o.Namespace()
@@ -162,6 +178,9 @@ func (f *flags) query(r usage.Resource, args []string, o Options) (usage.Query, 
 	}
 	if f.table() {
 		q.Metrics = []string{}
+		if f.containers {
+			r = usage.Containers
+		}
 		for _, c := range columns(r) {
 			if !c.wide || f.output == "wide" {
 				for _, id := range c.needs {

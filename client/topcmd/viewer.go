@@ -3,6 +3,7 @@ package topcmd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -60,6 +61,8 @@ func (v *viewer) once(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
+	case len(list.Items) == 0 && v.query.Name != "" && !strings.ContainsAny(v.query.Name, "*?"):
+		return errors.New("n" + strings.Trim(v.nothing(), "N."))
 	case !v.flags.table():
 		return v.document(list)
 	case len(list.Items) == 0:
@@ -80,8 +83,43 @@ func (v *viewer) lines(list *usage.List, width int) []string {
 	if len(list.Items) == 0 {
 		return []string{v.nothing()}
 	}
+	if v.flags.sum {
+		list = withSum(list)
+	}
 	t := layout(list, v.query, v.flags.output == "wide", !v.flags.noHeaders)
 	return t.lines(width, v.Colour)
+}
+
+// withSum returns list with one more item, the sum of the others. An item without a number adds
+// nothing.
+func withSum(list *usage.List) *usage.List {
+	sum := usage.Item{CPU: &usage.CPUUsage{}, Memory: &usage.MemoryUsage{}}
+	for i := range list.Items {
+		it := &list.Items[i]
+		if it.CPU != nil {
+			sum.CPU.Nanocores += it.CPU.Nanocores
+		}
+		if it.Memory != nil {
+			sum.Memory.WorkingSetBytes += it.Memory.WorkingSetBytes
+		}
+	}
+	const name = "(sum)"
+	switch list.Resource {
+	case usage.Nodes:
+		sum.Node = name
+	case usage.Pods:
+		sum.Pod = name
+	case usage.Containers:
+		sum.Container = name
+	case usage.Cgroups:
+		sum.Cgroup = name
+	}
+	if sum.Node == "" && oneNode(list.Items) {
+		sum.Node = list.Items[0].Node
+	}
+	all := *list
+	all.Items = append(slices.Clone(list.Items), sum)
+	return &all
 }
 
 // nothing says that a list is empty, and what was asked for.

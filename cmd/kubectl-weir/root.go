@@ -27,6 +27,7 @@ The weir of the cluster is reached through the API server, with the rights of yo
 kubeconfig. --server names another.`,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: program},
 		Args:              cli.Subcommand,
+		Version:           version.Get().String(),
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-metrics/weir/app/version"
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
@@ -66,6 +67,7 @@ func newCommand() *cobra.Command {
 		Short:         "Simulated kubelets with exactly known usage, and faults on demand",
 		Long:          help,
 		Example:       examples,
+		Version:       version.Get().String(),
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
