@@ -286,7 +286,7 @@ func openUI(_ context.Context, w *process) (http.Handler, error) {
 		},
 	}
 	if w.scaler != nil {
-		o.Autoscaler, o.Autoscalers = w.scaler.Explain, w.scaler.Summaries
+		o.Autoscaler, o.Autoscalers, o.AutoscalersUnread = w.scaler.Explain, w.scaler.Summaries, w.autoscaling.watcher.Unread
 	}
 	return ui.New(o), nil
 }

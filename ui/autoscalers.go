@@ -19,6 +19,8 @@ type autoscalerListBody struct {
 	Rows []autoscalerRow
 	Cut  listRange
 	Off  bool // no autoscaler controller runs
+	// Unread says why autoscalers cannot be read. It is empty if they can.
+	Unread string
 }
 
 // autoscalerRow is an autoscaler in a list. Some fields replace those of the summary.
@@ -39,6 +41,9 @@ func (p *page) autoscalers() {
 	p.show("Autoscalers", "autoscalers", body)
 	if body.Off {
 		return
+	}
+	if p.opts.AutoscalersUnread != nil {
+		body.Unread = p.opts.AutoscalersUnread()
 	}
 	all := slices.DeleteFunc(slices.Clone(p.opts.Autoscalers()), func(b decisionreport.DecisionSummary) bool {
 		return !containsFold(b.Namespace+"/"+b.Name, p.query.filter)
@@ -83,7 +88,7 @@ func autoscalerState(b *decisionreport.DecisionSummary) state {
 	case b.Current != b.Desired:
 		return state{"scales", good}
 	}
-	return state{"ok", good}
+	return fine
 }
 
 // differenceText describes the decision of the other controller and the reason for the
@@ -169,7 +174,7 @@ func (p *page) autoscaler() error {
 }
 
 func (p *page) autoscalerMetric(namespace metric.Namespace, m *decisionreport.MetricReport) autoscalerMetric {
-	d := autoscalerMetric{MetricReport: *m, State: state{"ok", good}, Error: printable(m.Error), MeasuredAt: relativeTime(m.MeasuredAt, p.Now)}
+	d := autoscalerMetric{MetricReport: *m, State: fine, Error: printable(m.Error), MeasuredAt: relativeTime(m.MeasuredAt, p.Now)}
 	d.Name = printable(m.Name)
 	switch {
 	case m.Error != "":

@@ -4,7 +4,6 @@ import (
 	"path"
 	"strings"
 
-	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -16,8 +15,7 @@ func (p *page) cgroupTable(node metric.NodeName, most int) table {
 	if !p.byPath(node) {
 		t.Title, t.What = "System containers", "System container"
 	}
-	items, verdicts := p.cgroups(node)
-	items = sortAndFilter(items, &p.query)
+	items := sortAndFilter(p.cgroups(node), &p.query)
 	t.Cut = p.paginate(len(items), most, query{view: oneNode, node: node, list: "cgroups"})
 	order := flat
 	if p.query.filter == "" && p.query.sort != byName {
@@ -31,37 +29,22 @@ func (p *page) cgroupTable(node metric.NodeName, most int) table {
 			resources.cpu.compareWith(&r.CPU, it.sample, value(whole, metric.CPUNodeCapacity), "of %s capacity")
 			resources.memory.compareWith(&r.Memory, it.sample, value(whole, metric.MemoryNodeCapacity), "of %s capacity")
 		}
-		r.State, r.Why = cgroupState(it.sample, verdicts[it.entity])
+		r.State, r.Why = p.cgroupState(it.entity)
 		t.add(r)
 	}
 	return t
 }
 
-// cgroupVerdicts are the verdicts on CPU and memory of a cgroup. A measured group has the zero
-// Verdict.
-type cgroupVerdicts [2]metric.Verdict
-
-// cgroupState returns the state of a cgroup, and the reason in one line if it is not ok. Package
-// explain does not explain cgroups, so the reason comes from the verdict.
-func cgroupState(sample *metric.Sample, verdicts cgroupVerdicts) (state, string) {
-	for _, v := range verdicts {
-		if v.Reason == metric.Unjudged {
-			continue
-		}
-		s := state{"none", quiet}
-		switch v.Reason.Severity() {
-		case metric.Broken:
-			s = state{"missing", bad}
-		case metric.Temporary:
-			s = state{"not yet", warn}
-		}
-		v.Evidence.Err = nil // the page of the node shows it once
-		return s, v.Group.String() + " " + v.Reason.String() + ": " + explain.Message(v.Reason, v.Group, v.Evidence)
-	}
-	if sample == nil || !complete(sample) {
+// cgroupState returns the state of a cgroup, and the reason in one line if it is not fine.
+func (p *page) cgroupState(e metric.Entity) (state, string) {
+	x, ok := p.Cgroup(e.Node, e.Name)
+	if !ok {
 		return state{"none", quiet}, ""
 	}
-	return state{"ok", good}, ""
+	if f := worst(&x); f != nil {
+		return stateOf(f), f.Group + " " + findingText(f)
+	}
+	return fine, ""
 }
 
 // byPath reports whether the cgroups of a node are named by path. Kubelets report system
@@ -75,10 +58,10 @@ func (p *page) byPath(node metric.NodeName) bool {
 	return false
 }
 
-// cgroups returns the cgroups of a node that belong to no pod, and their verdicts. If node is
-// empty, it returns those of all nodes.
-func (p *page) cgroups(node metric.NodeName) (items []listItem, verdicts map[metric.Entity]cgroupVerdicts) {
-	samples, verdicts := map[metric.Entity]*metric.Sample{}, map[metric.Entity]cgroupVerdicts{}
+// cgroups returns the cgroups of a node that belong to no pod. If node is empty, it returns those of
+// all nodes.
+func (p *page) cgroups(node metric.NodeName) (items []listItem) {
+	samples := map[metric.Entity]*metric.Sample{}
 	for _, s := range p.copiesOf(metric.System, node) {
 		samples[s.Entity] = s
 	}
@@ -87,13 +70,8 @@ func (p *page) cgroups(node metric.NodeName) (items []listItem, verdicts map[met
 		all = p.View.VerdictsOn(node)
 	}
 	for v := range all {
-		if v.Entity.Kind != metric.System || v.Entity.Part != "" || v.Group > metric.Memory || v.Reason.Layer() == metric.LayerIdentity {
-			continue
-		}
-		both := verdicts[v.Entity]
-		both[v.Group] = v
-		verdicts[v.Entity] = both
-		if samples[v.Entity] == nil {
+		relevant := v.Entity.Kind == metric.System && v.Entity.Part == "" && v.Group <= metric.Memory && v.Reason.Layer() != metric.LayerIdentity
+		if relevant && samples[v.Entity] == nil {
 			samples[v.Entity] = nil // so that it has a row
 		}
 	}
@@ -108,7 +86,7 @@ func (p *page) cgroups(node metric.NodeName) (items []listItem, verdicts map[met
 		it.rank = measured
 		items = append(items, it)
 	}
-	return items, verdicts
+	return items
 }
 
 // treeItem is an item of a tree. Its label is its name without the name of its parent.

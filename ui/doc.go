@@ -7,8 +7,9 @@
 //   - One handler, one address. Every view is a query string (?node=n1, ?pod=shop/web), and
 //     every link is only a query, so the page works below any path: below /ui/, through
 //     kubectl proxy, through the proxy of a Service.
-//   - The HTML is complete: no script, no other file, no foreign address. The
-//     Content-Security-Policy allows only the style sheet in the page.
+//   - The HTML is complete without script: no other file, no foreign address. One script brings
+//     the newest state of an open page. The Content-Security-Policy allows only that script and
+//     the style sheet, by their hashes.
 //   - Every page is bounded: a list is cut and says how many items are left.
 //   - Reasons come from packages explain, autoscaler/decisionreport and
 //     eviction/evictionreport, word for word. This package only formats numbers and draws
@@ -31,7 +32,7 @@
 //
 // A view can have more parameters: sort=cpu|memory|name sorts its lists, from=100 continues a
 // long list, list=pods|cgroups shows one list of a node, q=text filters, and refresh=off stops
-// the automatic reload.
+// the automatic refresh.
 //
 // # Who may see what
 //

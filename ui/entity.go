@@ -43,7 +43,7 @@ type finding struct {
 	Group, Reason, Value, Message, Rule string
 	Evidence                            []string
 	State                               state
-	Read, Since                         shownTime
+	Read, Since, ServedUntil            shownTime
 	Next, Advice                        string
 	Plain                               bool // the finding has only a value
 }
@@ -248,7 +248,7 @@ func (c *card) setFinding(f *explain.Finding, p *page) {
 func (p *page) finding(f *explain.Finding) finding {
 	return finding{
 		Group: f.Group, Reason: f.Reason, Value: f.Value, Message: f.Message, Rule: f.Rule, Evidence: f.Evidence, State: stateOf(f),
-		Read: relativeTime(f.Time, p.Now), Since: relativeTime(f.Since, p.Now), Next: f.Next, Advice: f.Advice,
+		Read: relativeTime(f.Time, p.Now), Since: relativeTime(f.Since, p.Now), ServedUntil: relativeTime(f.ServedUntil, p.Now), Next: f.Next, Advice: f.Advice,
 		Plain: f.Reason == metric.Measured.String(),
 	}
 }
@@ -287,7 +287,7 @@ func (p *page) containerTable(e *explain.Explanation, served []*metric.Sample) t
 	for i := range e.Containers {
 		c := &e.Containers[i]
 		ref := metric.PodRef{Namespace: e.Namespace, Name: e.Pod}
-		r := row{Name: printable(c.Container), Href: p.linkTo(query{view: oneContainer, pod: ref, container: c.Container}), State: state{"ok", good}}
+		r := row{Name: printable(c.Container), Href: p.linkTo(query{view: oneContainer, pod: ref, container: c.Container}), State: fine}
 		entity := metric.Entity{Kind: metric.Container, Node: e.Node, Namespace: e.Namespace, Pod: e.Pod, Name: c.Container}
 		var sample *metric.Sample
 		if i := slices.IndexFunc(served, func(s *metric.Sample) bool { return s.Entity.Name == c.Container }); i >= 0 {

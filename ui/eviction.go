@@ -171,7 +171,7 @@ func evictionState(s document.NodeState) state {
 }
 
 func (p *page) evictionSignal(s *document.Signal, reclaims bool) evictionSignal {
-	g := evictionSignal{Name: printable(s.Name), State: state{"ok", good}}
+	g := evictionSignal{Name: printable(s.Name), State: fine}
 	if s.Value != nil {
 		g.Value = s.FigureText()
 		if !s.Stall {
@@ -219,7 +219,7 @@ func thresholdState(s document.ThresholdState) state {
 	case document.Unknown:
 		return state{"no figure", warn}
 	}
-	return state{"ok", good}
+	return fine
 }
 
 // gaugeOf returns the gauge of a signal. If the signal is an available amount, the gauge shows the

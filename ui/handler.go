@@ -29,6 +29,9 @@ type Options struct {
 	// Autoscalers returns the last decision about each autoscaler in one line. If it is nil, no
 	// controller runs, and the page says how to start one.
 	Autoscalers func() []decisionreport.DecisionSummary
+	// AutoscalersUnread says in a sentence why autoscalers cannot be read. It is empty if they can. May
+	// be nil.
+	AutoscalersUnread func() string
 	// Autoscaler returns the report of the last decision about one autoscaler, and false if there
 	// is none.
 	Autoscaler func(kind, namespace, name string) (*decisionreport.DecisionReport, bool)

@@ -1,10 +1,12 @@
 package ui
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -43,10 +45,13 @@ func (p *page) nodes() []listItem {
 		get(s.Entity.Node).sample = s
 	}
 	failing := map[metric.NodeName]bool{}
+	clocks := map[metric.NodeName]string{}
 	for i := range p.Sources {
 		if s := &p.Sources[i]; s.Node != "" {
 			get(s.Node)
 			failing[s.Node] = failing[s.Node] || s.Err != nil
+			read := explain.NewRead(s)
+			clocks[s.Node] = cmp.Or(clocks[s.Node], read.ClockText())
 		}
 	}
 	for name, it := range all {
@@ -57,6 +62,8 @@ func (p *page) nodes() []listItem {
 			it.rank = idle
 		case failing[name] && it.rank == measured:
 			it.rank = doubtful // its numbers are the last known values
+		case clocks[name] != "" && it.rank == measured:
+			it.rank, it.clock = doubtful, clocks[name]
 		}
 		p.allNodes = append(p.allNodes, *it)
 	}

@@ -67,12 +67,15 @@ func (p *page) cause(c *explain.MissingCause) cause {
 	if c.Pods > 0 {
 		counts = append(counts, humanize.Count(c.Pods, "pod"))
 	}
+	if c.Cgroups > 0 {
+		counts = append(counts, humanize.Count(c.Cgroups, "cgroup"))
+	}
 	d.Count = strings.Join(counts, ", ")
 	names := c.Names[:min(len(c.Names), maxNames)]
 	for _, name := range names {
 		d.Names = append(d.Names, p.named(name))
 	}
-	d.Others = max(0, c.Pods+c.Nodes-len(names))
+	d.Others = max(0, c.Concerned()-len(names))
 	d.Autoscalers = c.Autoscalers[:min(len(c.Autoscalers), maxNames)]
 	d.OtherAutoscalers = len(c.Autoscalers) - len(d.Autoscalers)
 	return d
@@ -83,6 +86,10 @@ func (p *page) named(name string) anchor {
 	a := anchor{Text: printable(name)}
 	parts := strings.Split(name, "/")
 	switch {
+	case strings.HasPrefix(name, "cgroup "):
+		if _, node, ok := strings.Cut(name, " on "); ok {
+			a.Href = p.linkTo(query{view: oneNode, node: metric.NodeName(node), list: "cgroups"})
+		}
 	case len(parts) == 2 && parts[0] == "node" && p.Facts.Pod(metric.PodRef{Namespace: "node", Name: metric.PodName(parts[1])}) == nil:
 		a.Href = p.linkTo(query{view: oneNode, node: metric.NodeName(parts[1])})
 	case len(parts) == 2:

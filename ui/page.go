@@ -18,16 +18,22 @@ import (
 //go:embed templates
 var files embed.FS
 
-// style is the style sheet. policy is the Content-Security-Policy; it allows the style sheet
-// by its hash, data: images for the icon, and nothing else.
-var style, policy = func() (template.CSS, string) {
-	css, err := files.ReadFile("templates/style.css")
-	if err != nil {
-		panic(err) // it is embedded
+// style is the style sheet, and script brings the newest state of an open page. policy is the
+// Content-Security-Policy; it allows both by their hashes, requests to this server, data: images for
+// the icon, and nothing else.
+var style, script, policy = func() (template.CSS, template.JS, string) {
+	read := func(name string) (text, hash string) {
+		body, err := files.ReadFile("templates/" + name)
+		if err != nil {
+			panic(err) // it is embedded
+		}
+		sum := sha256.Sum256(body)
+		return string(body), "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	hash := sha256.Sum256(css)
-	return template.CSS(css), "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) +
-		"'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	css, cssHash := read("style.css")
+	js, jsHash := read("refresh.js")
+	return template.CSS(css), template.JS(js), "default-src 'none'; style-src " + cssHash + "; script-src " + jsHash +
+		"; connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }()
 
 // templates returns the template of each kind of body inside the frame. Parsing takes time and some
@@ -69,6 +75,7 @@ type page struct {
 
 	// Fields of the frame.
 	Style   template.CSS
+	Script  template.JS
 	Version string
 	Nav     []anchor
 	Search  searchForm
@@ -136,7 +143,7 @@ func (p *page) show(heading, template string, body any) {
 
 // frame fills the fields of the frame.
 func (p *page) frame() {
-	p.Style, p.Version = style, p.opts.Version
+	p.Style, p.Script, p.Version = style, script, p.opts.Version
 	for _, n := range []struct {
 		view view
 		text string

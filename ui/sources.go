@@ -34,7 +34,7 @@ func (p *page) sources() {
 	if p.opts.Sinks != nil {
 		for _, s := range p.opts.Sinks() {
 			d := sink{
-				Name: printable(s.Name), State: state{"ok", good}, LastSuccess: relativeTime(s.LastSuccess, p.Now),
+				Name: printable(s.Name), State: fine, LastSuccess: relativeTime(s.LastSuccess, p.Now),
 				Queued: humanize.Number(s.Queued), Dropped: humanize.Number(int(s.Dropped)),
 			}
 			switch {
@@ -75,19 +75,24 @@ type sourceRead struct {
 	Node                   anchor // empty for a source of many nodes, and on the page of the node
 	State                  state
 	Last, LastSuccess, Due shownTime
+	Took                   string
 	Why                    string
 }
 
 // drawRead returns the state of a source as the page shows it.
 func (p *page) drawRead(r *explain.Read) sourceRead {
 	d := sourceRead{
-		Source: printable(r.Source), State: state{"ok", good},
+		Source: printable(r.Source), State: fine,
 		Last: relativeTime(r.LastRead, p.Now), LastSuccess: relativeTime(r.LastSuccess, p.Now), Due: dueTime(r.Due, p.Now),
 	}
 	// An error includes its reason.
 	if d.Why = printable(r.Error); d.Why == "" && r.Reason != metric.Measured.String() {
 		d.Why = r.Reason
 	}
+	if r.Seconds > 0 {
+		d.Took = humanize.Seconds(r.Seconds)
+	}
+	clock := r.ClockText()
 	switch {
 	case r.Reason == metric.NodeExcluded.String():
 		d.State = state{"excluded", quiet}
@@ -95,6 +100,8 @@ func (p *page) drawRead(r *explain.Read) sourceRead {
 		d.State = state{"failing", bad}
 	case r.LastRead.IsZero():
 		d.State = state{"not read yet", warn}
+	case clock != "":
+		d.State, d.Why = clockDiffers, clock
 	}
 	return d
 }
@@ -107,7 +114,7 @@ func (p *page) sourceReads(text string) []sourceRead {
 		if !containsFold(s.Name, text) && !containsFold(string(s.Node), text) {
 			continue
 		}
-		read := explain.Read{Source: s.Name, LastRead: s.LastRead, LastSuccess: s.LastSuccess, Due: s.Due}
+		read := explain.NewRead(s)
 		switch {
 		case s.Unread != nil:
 			read.Reason, read.Error, read.Due = metric.NodeExcluded.String(), s.Unread.Error(), time.Time{}

@@ -27,6 +27,13 @@ type state struct {
 	Tone tone
 }
 
+// fine is the state of something that is as it should be. It has no word: the page names what is
+// wrong.
+var fine = state{"", good}
+
+// clockDiffers is the state of a node that answers and has the wrong time.
+var clockDiffers = state{"wrong clock", warn}
+
 // severityState returns the state for the severity of a reason.
 func severityState(severity string) state {
 	switch severity {
@@ -46,7 +53,7 @@ func stateOf(f *explain.Finding) state {
 	case f.LastKnown:
 		return state{"stale", warn}
 	case f.Served:
-		return state{"ok", good}
+		return fine
 	case f.Severity == metric.Broken.String():
 		return state{"missing", bad}
 	case f.Severity == metric.Temporary.String():
@@ -82,7 +89,7 @@ func findingText(f *explain.Finding) string {
 // nodeState returns the state of a node, and the reason in one line if it is not ok.
 func (p *page) nodeState(it *listItem) (state, string) {
 	if it.rank == measured {
-		return state{"ok", good}, ""
+		return fine, ""
 	}
 	if e, ok := p.Node(it.entity.Node); ok {
 		if f := worst(&e); f != nil {
@@ -93,13 +100,16 @@ func (p *page) nodeState(it *listItem) (state, string) {
 			return s, findingText(f)
 		}
 	}
+	if it.clock != "" {
+		return clockDiffers, it.clock
+	}
 	return rankState(it.rank), ""
 }
 
 // podState returns the state of a pod, and the reason in one line if it is not ok.
 func (p *page) podState(it *listItem) (state, string) {
 	if it.rank == measured {
-		return state{"ok", good}, ""
+		return fine, ""
 	}
 	f := p.podFinding(it)
 	if f == nil {
@@ -135,7 +145,7 @@ func rankState(r rank) state {
 	case doubtful:
 		return state{"in doubt", warn}
 	case measured:
-		return state{"ok", good}
+		return fine
 	}
 	return state{"idle", quiet}
 }

@@ -127,6 +127,7 @@ type listItem struct {
 	sample      *metric.Sample // nil for a pod, and if there are no numbers
 	pod         *cluster.Pod   // nil for other kinds, and if the API server does not know the pod
 	rank        rank
+	clock       string  // by how much the clock of a node that is measured differs from weir's
 	cpu, memory float64 // negative if there is no number
 	share       float64 // the larger share of a limit, of CPU and memory; negative if unknown
 }

@@ -81,6 +81,7 @@ func (r *resource) usageOf(s *metric.Sample, spec *metric.Values) resourceUse {
 		u.setShare(used / whole)
 	}
 	switch {
+	case of == ofRequest: // using more than a request is normal
 	case used >= 0.9*whole:
 		u.Level = "full"
 	case used >= 0.75*whole:
@@ -116,6 +117,8 @@ func valueOr(s *metric.Sample, spec *metric.Values, id metric.ID) float64 {
 	return -1
 }
 
+const ofRequest = "of the request of %s"
+
 // limitOf returns the whole of a share and its description. For a node it is the allocatable amount
 // or the capacity, otherwise the limit or the request.
 func (r *resource) limitOf(s *metric.Sample, spec *metric.Values) (whole float64, of string) {
@@ -124,7 +127,7 @@ func (r *resource) limitOf(s *metric.Sample, spec *metric.Values) (whole float64
 		of string
 	}{
 		{r.allocatable, "of %s allocatable"}, {r.capacity, "of %s capacity"},
-		{r.limit, "of the limit of %s"}, {r.request, "of the request of %s"},
+		{r.limit, "of the limit of %s"}, {r.request, ofRequest},
 	} {
 		if v := valueOr(s, spec, c.id); v > 0 {
 			return v, c.of

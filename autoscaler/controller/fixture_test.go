@@ -236,6 +236,7 @@ type stage struct {
 // replica is one replica of weir.
 type replica struct {
 	*Controller
+	watcher  *watcher.Watcher
 	registry *prometheus.Registry
 	stop     func()
 }
@@ -266,7 +267,7 @@ func (s *stage) start() *replica {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	r.Controller = c
+	r.Controller, r.watcher = c, w
 	ctx, cancel := context.WithCancel(s.t.Context())
 	ended := make(chan error)
 	watched := make(chan error)

@@ -249,6 +249,10 @@ func TestKindIsMissing(t *testing.T) {
 		if got := s.logged.FilterMessageSnippet("Autoscalers cannot be read; until they can, weir does not scale").Len(); got != 1 {
 			t.Errorf("got %d lines of it in the log, want 1", got)
 		}
+		want := "Autoscalers cannot be read: weir needs the kind Autoscaler and the rights list and watch on it (deploy/kustomize/components/autoscaler). weir's log has the error."
+		if got := r.watcher.Unread(); got != want {
+			t.Errorf("without the kind: got %q, want %q", got, want)
+		}
 		if _, ok := r.Explain(hpaKind, "shop", "theirs"); !ok {
 			t.Error("the HorizontalPodAutoscaler is not shadowed meanwhile")
 		}
@@ -257,6 +261,9 @@ func TestKindIsMissing(t *testing.T) {
 		mu.Unlock()
 		s.pass(2 * time.Minute) // reflectors wait at most a minute
 		s.written("with it", "web 2 to 4")
+		if got := r.watcher.Unread(); got != "" {
+			t.Errorf("with it: got %q, want nothing", got)
+		}
 		if got := s.logged.FilterMessage("Autoscalers can be read again").Len(); got != 1 {
 			t.Errorf("got %d lines of that in the log, want 1", got)
 		}

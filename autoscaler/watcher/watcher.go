@@ -7,8 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	"go.uber.org/zap"
@@ -54,6 +55,7 @@ type Options struct {
 // Watcher watches the autoscalers of a cluster.
 type Watcher struct {
 	options     Options
+	unread      sync.Map // the kinds that cannot be read: string → what they need
 	hpas        []Handler[HPA]
 	autoscalers []Handler[v1alpha1.Autoscaler]
 }
@@ -67,6 +69,18 @@ func New(o Options) (*Watcher, error) {
 		o.Logger = zap.NewNop()
 	}
 	return &Watcher{options: o}, nil
+}
+
+// Unread says in sentences which kinds cannot be read, and what weir needs to read them. It is empty
+// if all can. It may be called at any time.
+func (w *Watcher) Unread() string {
+	var all []string
+	w.unread.Range(func(kind, needs any) bool {
+		all = append(all, fmt.Sprintf("%ss cannot be read: %s. weir's log has the error.", kind, needs))
+		return true
+	})
+	slices.Sort(all)
+	return strings.Join(all, " ")
 }
 
 // HandleHPAs registers a handler of HorizontalPodAutoscalers. Call it before Run.
@@ -118,14 +132,19 @@ func prepareAutoscaler(a *v1alpha1.Autoscaler) {
 func (w *Watcher) reflector(kind, component string, example runtime.Object, client any,
 	list func(context.Context, metav1.ListOptions) (runtime.Object, error),
 	watchKind func(context.Context, metav1.ListOptions) (watch.Interface, error), to cache.ReflectorStore) *cache.Reflector {
-	var failing atomic.Bool
+	needs := "weir needs the kind " + kind + " and the rights list and watch on it (" + component + ")"
 	observe := func(ctx context.Context, err error) {
-		switch {
-		case err == nil && failing.Swap(false):
-			w.options.Logger.Info(kind + "s can be read again")
-		case err != nil && ctx.Err() == nil && !failing.Swap(true):
-			w.options.Logger.Warn(kind+"s cannot be read; until they can, weir does not scale and writes no Events about them. weir needs the kind "+
-				kind+" and the rights list and watch on it ("+component+")", zap.Error(err))
+		if err != nil && ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			if _, failed := w.unread.LoadAndDelete(kind); failed {
+				w.options.Logger.Info(kind + "s can be read again")
+			}
+			return
+		}
+		if _, failed := w.unread.Swap(kind, needs); !failed {
+			w.options.Logger.Warn(kind+"s cannot be read; until they can, weir does not scale and writes no Events about them. "+needs, zap.Error(err))
 		}
 	}
 	lw := &cache.ListWatch{

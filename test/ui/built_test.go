@@ -45,7 +45,7 @@ func TestThisMachine(t *testing.T) {
 	shows(t, url, "this machine", "capacity") // a rate is there
 	wide := window{width: 1280, height: 1000}
 	b.open(t, "this-machine", url, wide).has(t, "this machine", "Cgroups of no pod", "capacity")
-	b.open(t, "this-machine-sources", url+"?sources", wide).has(t, "host", "memory", "ok")
+	b.open(t, "this-machine-sources", url+"?sources", wide).has(t, "host", "memory")
 }
 
 // TestSimulated opens the page of a weir that reads simulated kubelets without
@@ -65,7 +65,7 @@ func TestSimulated(t *testing.T) {
 	wide := window{width: 1280, height: 1100}
 	b.open(t, "simulated", url, wide).has(t, "10 of 12", `href="?node=node-0007"`, "NodeTimeout", "NodeBadPayload")
 	b.open(t, "simulated-node", url+"?node=node-0007", wide).has(t, "NodeTimeout", "failing", "How the node is read")
-	b.open(t, "simulated-well", url+"?node=node-0001", wide).has(t, "Pods", "CPU", "ok")
+	b.open(t, "simulated-well", url+"?node=node-0001", wide).has(t, "Pods", "CPU")
 	b.open(t, "simulated-missing", url+"?missing", wide).has(t, "broken", "What to do:")
 	b.open(t, "simulated-sources", url+"?sources", wide).has(t, "failing", "node-0003")
 }

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	neturl "net/url"
 	"regexp"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -137,6 +139,78 @@ func TestComesAgain(t *testing.T) {
 		case <-ctx.Done():
 			t.Fatal("in a minute the page was not asked for twice")
 		}
+	}
+}
+
+// TestRefreshKeepsTheReader types, selects, focuses and scrolls in a page, waits until the page has
+// shown newer numbers, and compares. Then it pauses, and no request comes.
+func TestRefreshKeepsTheReader(t *testing.T) {
+	b := newBrowser(t)
+	told := make(chan string, 10)
+	asked := make(chan struct{}, 100)
+	second := atomic.Bool{}
+	old, newer := page(samplecluster.SingleMachine(t)), page(samplecluster.Failing(t))
+	url := serve(t, map[string]http.Handler{
+		"/ui/": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked <- struct{}{}
+			h := old
+			if second.Swap(true) {
+				h = newer // other content, which the script must show
+			}
+			h.ServeHTTP(framed{w}, r)
+		}),
+		"/told": http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { told <- r.URL.RawQuery }),
+		"/reader": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `<!doctype html><link rel="icon" href="data:,"/><iframe src="/ui/" width="600" height="500"></iframe><script>
+const tell = (what) => fetch("/told?" + what);
+addEventListener("load", () => {
+	const page = document.querySelector("iframe").contentWindow, doc = page.document;
+	const search = doc.querySelector("input[type=search]");
+	search.value = "typ";
+	search.focus();
+	search.setSelectionRange(1, 2);
+	page.scrollTo(0, 40);
+	const main = doc.getElementById("main"), before = main.textContent;
+	const wait = setInterval(() => {
+		if (main.textContent === before) return;
+		clearInterval(wait);
+		const kept = main === doc.getElementById("main") ? "kept" : "replaced";
+		tell([search.value, search.selectionStart, search.selectionEnd, doc.activeElement === search, page.scrollY, kept, doc.title].join("|")).then(() => {
+			doc.getElementById("refresh").click();
+			tell(doc.getElementById("refresh").textContent + "|" + page.localStorage.getItem("weir-refresh"));
+		});
+	}, 100);
+});
+</script>`)
+		}),
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := b.command(ctx, t, "--remote-debugging-port=0", url+"/reader")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		cancel()
+		_ = cmd.Wait() // it was killed
+	}()
+	for _, want := range []string{"typ|1|2|true|40|kept|Overview · weir", "resume|off"} {
+		select {
+		case got := <-told:
+			if text, err := neturl.QueryUnescape(got); err != nil || text != want {
+				t.Errorf("the reader tells %q (%v), want %q", text, err, want)
+			}
+		case <-ctx.Done():
+			t.Fatal("in two minutes the page did not show newer numbers")
+		}
+	}
+	for len(asked) > 0 {
+		<-asked
+	}
+	select {
+	case <-asked:
+		t.Error("a paused page asks again")
+	case <-time.After(7 * time.Second): // the page asks every 5 s
 	}
 }
 
