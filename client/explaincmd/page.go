@@ -15,7 +15,7 @@ import (
 type page struct {
 	humanize.Page
 	to      io.Writer
-	program string // the command before "explain"
+	program string   // the command before "explain"
 	advised []string // each advice that was written
 }
 

@@ -24,7 +24,7 @@ Heapster's APIs serve the unit in the last column.
 
 If a source cannot supply a metric, the metric is absent, never zero. The numbers of namespaces and of the cluster are
 sums of what was measured. While reads of a node fail, its pods are not in these sums, so watch
-` + "`weir_sources_failing`" + ` on ` + "`/metrics`" + ` too. Metrics with *parts* also exist for each device, network
+` + "`weir_node_up`" + ` on ` + "`/metrics`" + ` too. Metrics with *parts* also exist for each device, network
 interface, volume or accelerator of the entity.
 `)
 	for g := range metric.NumGroups {
