@@ -128,7 +128,7 @@ func (t *attempt) begin(ctx context.Context) bool {
 func (t *attempt) end(authenticated bool) {
 	t.once.Do(func() {
 		if !authenticated {
-			t.address.failures.Allow()
+			t.address.failures.Reserve() // Allow would take nothing while several attempts share the last place
 			t.limits.known.Remove(t.key)
 		}
 		if t.waited {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,6 +72,35 @@ func TestFailuresOfAnAddressAreBounded(t *testing.T) {
 		}
 		if n != failureBurst {
 			t.Errorf("%d wrong tokens of one IPv6 network were verified, want %d", n, failureBurst)
+		}
+	})
+}
+
+// Wrong tokens that are verified at the same time all have their cost, so they gain nothing by it.
+func TestFailuresAtOnceAllHaveTheirCost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newFailureLimits()
+		var verified atomic.Int64
+		h := l.apply(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			time.Sleep(10 * time.Millisecond) // a TokenReview
+			verified.Add(1)
+			endAttempt(r.Context(), false)
+		}))
+		const seconds = 60
+		for second := range seconds {
+			var all sync.WaitGroup
+			for i := range 50 {
+				all.Go(func() {
+					r := httptest.NewRequest(http.MethodGet, "/", nil)
+					r.Header.Set("Authorization", fmt.Sprintf("Bearer guess-%d-%d", second, i))
+					h.ServeHTTP(httptest.NewRecorder(), r)
+				})
+			}
+			time.Sleep(time.Second)
+			all.Wait()
+		}
+		if n, most := int(verified.Load()), failureBurst+attemptsAtOnce+seconds*failuresPerSecond; n > most {
+			t.Errorf("%d wrong tokens were verified in a minute, want at most %d", n, most)
 		}
 	})
 }
