@@ -118,12 +118,6 @@ func (n *NodeReader) tryRead(ctx context.Context, e *nodeEndpoint, b *metric.Bat
 		ctx, cancel = context.WithTimeout(ctx, s.opts.Timeout)
 		defer cancel()
 	}
-	release, err := s.acquire(ctx)
-	if err != nil {
-		return &metric.ReadError{Reason: metric.NodeTimeout, Err: err}
-	}
-	defer release()
-	b.Began = time.Now()
 	buf, err := n.fetch(ctx, e)
 	b.Ended = time.Now()
 	if buf != nil {

@@ -249,51 +249,6 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-func TestConcurrencyIsBounded(t *testing.T) {
-	a := newAuthority(t)
-	entered, release := make(chan struct{}), make(chan struct{})
-	address := a.kubelet("n1", func(w http.ResponseWriter, _ *http.Request) {
-		entered <- struct{}{}
-		<-release
-		io.WriteString(w, tiny)
-	})
-	s := a.scraper(Options{MaxConcurrent: 1})
-	first := make(chan error)
-	go func() { first <- s.Open(Target{Node: "n1", Address: address}).Read(t.Context(), new(metric.Batch)) }()
-	<-entered
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	err := s.Open(Target{Node: "n1", Address: address}).Read(ctx, new(metric.Batch))
-	wantReason(t, err, metric.NodeTimeout, "wait for one of 1 concurrent reads")
-	close(release)
-	if err := <-first; err != nil {
-		t.Errorf("the read that held the slot: %v", err)
-	}
-}
-
-// TestAHangingKubeletKeepsNoPermit reads a kubelet while another one has not answered for longer than
-// a permit lasts.
-func TestAHangingKubeletKeepsNoPermit(t *testing.T) {
-	a := newAuthority(t)
-	entered, release := make(chan struct{}), make(chan struct{})
-	hangs := a.kubelet("n1", func(w http.ResponseWriter, _ *http.Request) {
-		close(entered)
-		<-release
-		io.WriteString(w, tiny)
-	})
-	s := a.scraper(Options{MaxConcurrent: 1})
-	first := make(chan error)
-	go func() { first <- s.Open(Target{Node: "n1", Address: hangs}).Read(t.Context(), new(metric.Batch)) }()
-	<-entered
-	if err := s.Open(Target{Node: "n2", Address: a.kubelet("n2", answer(tiny))}).Read(t.Context(), new(metric.Batch)); err != nil {
-		t.Errorf("beside one that hangs: %v", err)
-	}
-	close(release)
-	if err := <-first; err != nil {
-		t.Errorf("the one that hung: %v", err)
-	}
-}
-
 func TestCertificates(t *testing.T) {
 	a, outsider := newAuthority(t), newAuthority(t)
 	address := a.kubelet("n1", answer(tiny))

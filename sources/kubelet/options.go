@@ -73,9 +73,6 @@ type Options struct {
 	MaxBytes int64
 	// MaxSamples bounds the number of samples in one read. Default payload.DefaultMaxSamples.
 	MaxSamples int
-	// MaxConcurrent bounds the number of concurrent reads, without those that have waited for their
-	// kubelet for half a second. Default DefaultMaxConcurrent.
-	MaxConcurrent int
 	// MaxIdle bounds the number of connections that stay open between reads. Kubelets beyond this
 	// number get a new connection for each read. Default MaxConnections().
 	MaxIdle int
@@ -86,11 +83,10 @@ type Options struct {
 
 // The defaults.
 const (
-	DefaultPort          = 10250
-	StandalonePort       = 8080
-	DefaultTimeout       = 10 * time.Second
-	DefaultMaxBytes      = 64 << 20
-	DefaultMaxConcurrent = 64
+	DefaultPort     = 10250
+	StandalonePort  = 8080
+	DefaultTimeout  = 10 * time.Second
+	DefaultMaxBytes = 64 << 20
 )
 
 // DefaultAddressTypes returns the types of node addresses in the order in which they are tried.
@@ -113,7 +109,6 @@ func (o Options) withDefaults() Options {
 	o.MaxIdle = cmp.Or(o.MaxIdle, MaxConnections())
 	o.MaxBytes = cmp.Or(o.MaxBytes, DefaultMaxBytes)
 	o.MaxSamples = cmp.Or(o.MaxSamples, payload.DefaultMaxSamples)
-	o.MaxConcurrent = cmp.Or(o.MaxConcurrent, DefaultMaxConcurrent)
 	return o
 }
 
@@ -132,8 +127,7 @@ func (o *Options) validate() error {
 		return errors.New("insecure-tls accepts any certificate, so ca has no use; drop one of the two")
 	}
 	for name, v := range map[string]int64{
-		"timeout": int64(o.Timeout), "max-bytes": o.MaxBytes,
-		"max-samples": int64(o.MaxSamples), "max-concurrent": int64(o.MaxConcurrent),
+		"timeout": int64(o.Timeout), "max-bytes": o.MaxBytes, "max-samples": int64(o.MaxSamples),
 	} {
 		if v < 0 {
 			return fmt.Errorf("%s is negative; give a positive value, or none for the default", name)

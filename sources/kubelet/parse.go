@@ -30,7 +30,6 @@ var options = []option{
 	{"gzip", "ask for compressed answers: a fifth of the bytes, for more CPU on both sides", func(o *Options, v string) (err error) { o.Gzip, err = boolean(v); return }},
 	{"insecure-tls", "accept any certificate; for tests", func(o *Options, v string) (err error) { o.Insecure, err = boolean(v); return }},
 	{"max-bytes", "of one payload, unpacked (default 64 MiB)", func(o *Options, v string) (err error) { o.MaxBytes, err = strconv.ParseInt(v, 10, 64); return }},
-	{"max-concurrent", "reads at one time (default 64)", func(o *Options, v string) (err error) { o.MaxConcurrent, err = strconv.Atoi(v); return }},
 	{"max-samples", "of one read; more are dropped (default 50000)", func(o *Options, v string) (err error) { o.MaxSamples, err = strconv.Atoi(v); return }},
 	{"node-selector", "labels a node must have, as in kubectl -l", func(o *Options, v string) (err error) { o.Selector, err = labels.Parse(v); return }},
 	{"port", "of every kubelet (default: the one in the node's status, or 10250)", func(o *Options, v string) (err error) { o.Port, err = strconv.Atoi(v); return }},

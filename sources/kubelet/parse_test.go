@@ -61,8 +61,8 @@ func TestParseOptions(t *testing.T) {
 	f("?ca=/ca&client-cert=/c&client-key=/k&token-file=/t", func(o *Options) {
 		o.CAFile, o.CertFile, o.KeyFile, o.TokenFile = "/ca", "/c", "/k", "/t"
 	})
-	f("?timeout=3s&max-bytes=10&max-samples=20&max-concurrent=30", func(o *Options) {
-		o.Timeout, o.MaxBytes, o.MaxSamples, o.MaxConcurrent = 3*time.Second, 10, 20, 30
+	f("?timeout=3s&max-bytes=10&max-samples=20", func(o *Options) {
+		o.Timeout, o.MaxBytes, o.MaxSamples = 3*time.Second, 10, 20
 	})
 }
 
@@ -74,7 +74,7 @@ func TestParseOptionsSaysWhatToDo(t *testing.T) {
 			t.Errorf("%q: got error %v, want %q", source, err, want)
 		}
 	}
-	f("?endpiont=summary", `kubelet has no option "endpiont"; the options are address-types, ca, client-cert, client-key, endpoint, gzip, insecure-tls, max-bytes, max-concurrent, max-samples, node-selector, port, scheme, status-port, targets, timeout, token-file`)
+	f("?endpiont=summary", `kubelet has no option "endpiont"; the options are address-types, ca, client-cert, client-key, endpoint, gzip, insecure-tls, max-bytes, max-samples, node-selector, port, scheme, status-port, targets, timeout, token-file`)
 	f("?endpoint=stats", `endpoint "stats" is unknown; use resource, summary or cadvisor`)
 	f("?endpoint=summary&endpoint=resource", `option endpoint is given 2 times; give it once`)
 	f("ftp://", `scheme "ftp" is unknown; use https or http`)

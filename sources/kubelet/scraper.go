@@ -1,7 +1,6 @@
 package kubelet
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -26,7 +25,6 @@ type Scraper struct {
 	tokenHeader  atomic.Pointer[tokenHeader]  // the last header with a token of opts.Token
 	ca           *fileCache[*x509.CertPool]   // the certificates that verify kubelets; nil without a file of them
 	pair         *fileCache[*tls.Certificate] // nil without a client certificate
-	permits      chan struct{}                // one for each concurrent read
 	buffers      sync.Pool                    // *buffer
 	parserMemory sync.Pool                    // memory of the parsers of /metrics/resource
 
@@ -45,7 +43,7 @@ func New(opts Options) (*Scraper, error) {
 		return nil, err
 	}
 	s := &Scraper{
-		opts: opts, permits: make(chan struct{}, opts.MaxConcurrent),
+		opts:    opts,
 		headers: newHeaderCache(opts.TokenFile, opts.Gzip),
 	}
 	s.buffers.New = func() any { return new(buffer) }
@@ -148,26 +146,6 @@ func (s *Scraper) clientCertificate() (pair *tls.Certificate, changed bool, err 
 		return nil, false, fmt.Errorf("read client certificate: %w", err)
 	}
 	return pair, changed, nil
-}
-
-// permitTime is how long a read keeps its permit at most. A read that waits longer for its kubelet
-// goes on without one, so that kubelets that hang delay no others.
-const permitTime = 500 * time.Millisecond
-
-// acquire waits until the read may begin. release ends the read.
-func (s *Scraper) acquire(ctx context.Context) (release func(), err error) {
-	select {
-	case s.permits <- struct{}{}:
-	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for one of %d concurrent reads: %w", cap(s.permits), context.Cause(ctx))
-	}
-	giveBack := func() { <-s.permits }
-	overdue := time.AfterFunc(permitTime, giveBack)
-	return func() {
-		if overdue.Stop() {
-			giveBack()
-		}
-	}, nil
 }
 
 // Close closes the idle connections.

@@ -44,7 +44,6 @@ func measure(ctx context.Context, p plan, resolution time.Duration, nodes int) (
 	flags := strings.Fields(p.extra)
 	if nodes > supported {
 		// A thousand reads a second of 0.1 s each are a hundred at a time.
-		source += "&max-concurrent=512"
 		flags = append([]string{"--max-reads=640"}, flags...)
 	}
 	if most := connections(); nodes > most {
