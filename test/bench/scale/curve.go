@@ -35,6 +35,14 @@ func parseCurve(text string) (c curve, err error) {
 // measure measures the curve's points, and prints each as soon as it is
 // measured.
 func (c *curve) measure(ctx context.Context, p plan) error {
+	if p.faults {
+		for _, n := range c.nodes {
+			if err := measureFaults(ctx, p, c.Resolution, n); err != nil {
+				return fmt.Errorf("measure %d nodes: %w", n, err)
+			}
+		}
+		return nil
+	}
 	fmt.Print(c.title(p) + header)
 	for _, n := range c.nodes {
 		began := time.Now()

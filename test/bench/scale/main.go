@@ -38,6 +38,7 @@ type plan struct {
 	pods, containers int
 	housekeeping     bool
 	plain            bool
+	faults           bool
 	settle, window   time.Duration // 0 for a default that depends on the resolution
 	ready            time.Duration
 	churn            string
@@ -62,6 +63,7 @@ func parse(args []string) (plan, error) {
 	f.IntVar(&p.containers, "containers", 2, "containers in each pod")
 	f.BoolVar(&p.housekeeping, "housekeeping", false, "kubelets serve samples up to 15s old, as cAdvisor takes them, not as old as the request")
 	f.BoolVar(&p.plain, "plain", false, "kubelets without TLS: where connections cannot all be kept, handshakes are most of what is measured")
+	f.BoolVar(&p.faults, "faults", false, "a third of the nodes hangs, then refuses, then answers late: print how old the numbers of the others become, and no costs")
 	f.DurationVar(&p.settle, "settle", 0, "time after weir is ready before measuring (default 2 resolutions, at least 1m)")
 	f.DurationVar(&p.window, "window", 0, "time measured (default 2 resolutions, at least 90s)")
 	f.DurationVar(&p.ready, "ready", 10*time.Minute, "how long weir may take to become ready")

@@ -20,21 +20,42 @@ const supported = 5000
 // measure runs a weir with this many simulated nodes.
 func measure(ctx context.Context, p plan, resolution time.Duration, nodes int) (point, error) {
 	got := point{Nodes: nodes}
+	settle, window := p.times(resolution)
+	err := withWeir(ctx, p, resolution, nodes, func(base string, weir, simulator *process, ready time.Duration) error {
+		got.Ready = ready
+		if err := pause(ctx, settle); err != nil {
+			return err
+		}
+		return watch(ctx, resolution, window, base, weir, simulator, &got)
+	})
+	return got, err
+}
+
+// withWeir starts a simulator with this many nodes and the given faults, and a weir that reads it. It
+// calls f with weir's URL when weir is ready, and ends both after f.
+func withWeir(ctx context.Context, p plan, resolution time.Duration, nodes int, f func(base string, weir, simulator *process, ready time.Duration) error, faults ...string) error {
 	dir, err := os.MkdirTemp("", "weir-scale-")
 	if err != nil {
-		return got, fmt.Errorf("make a folder: %w", err)
+		return fmt.Errorf("make a folder: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	var ports [3]int // of kubelets, API server and weir
 	for i := range ports {
 		if ports[i], err = freePort(); err != nil {
-			return got, err
+			return err
 		}
 	}
 	ca, kubeconfig := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "kubeconfig")
 	args := []string{"--nodes", strconv.Itoa(nodes), "--pods", strconv.Itoa(p.pods), "--containers", strconv.Itoa(p.containers),
 		"--listen-port", strconv.Itoa(ports[0]), "--churn", p.churn, "--fresh=" + strconv.FormatBool(!p.housekeeping),
 		"--api-server", "127.0.0.1:" + strconv.Itoa(ports[1]), "--kubeconfig-file", kubeconfig}
+	if len(faults) > 0 {
+		file := filepath.Join(dir, "faults")
+		if err := os.WriteFile(file, []byte(strings.Join(faults, "\n")), 0o600); err != nil {
+			return fmt.Errorf("write faults: %w", err)
+		}
+		args = append(args, "--faults", file)
+	}
 	source := "kubelet:?scheme=http"
 	if p.plain {
 		args = append(args, "--insecure-http")
@@ -53,11 +74,11 @@ func measure(ctx context.Context, p plan, resolution time.Duration, nodes int) (
 	// no garbage.
 	simulator, err := start(ctx, []string{"GOGC=25"}, p.simulate, args...)
 	if err != nil {
-		return got, err
+		return err
 	}
 	defer simulator.stop()
 	if err := until(ctx, p.ready, simulator, func() bool { _, err := os.Stat(kubeconfig); return err == nil }); err != nil {
-		return got, fmt.Errorf("wait for the simulator: %w", err)
+		return fmt.Errorf("wait for the simulator: %w", err)
 	}
 
 	began := time.Now()
@@ -65,19 +86,13 @@ func measure(ctx context.Context, p plan, resolution time.Duration, nodes int) (
 	weir, err := start(ctx, nil, p.weir, append([]string{"server", "--kubeconfig", kubeconfig, "--source", source,
 		"--metric-resolution", resolution.String(), "--listen", strings.TrimPrefix(base, "http://")}, flags...)...)
 	if err != nil {
-		return got, err
+		return err
 	}
 	defer weir.stop()
 	if err := until(ctx, p.ready, weir, func() bool { return answers(ctx, base+"/readyz") }); err != nil {
-		return got, fmt.Errorf("wait for weir to be ready: %w", err)
+		return fmt.Errorf("wait for weir to be ready: %w", err)
 	}
-	got.Ready = time.Since(began)
-	settle, window := p.times(resolution)
-	if err := pause(ctx, settle); err != nil {
-		return got, err
-	}
-	err = watch(ctx, resolution, window, base, weir, simulator, &got)
-	return got, err
+	return f(base, weir, simulator, time.Since(began))
 }
 
 // watch measures during the window.
@@ -126,7 +141,7 @@ func watch(ctx context.Context, resolution, window time.Duration, base string, w
 		return err
 	}
 	// This request comes after the window, because it costs CPU too.
-	if got.Oldest, err = oldest(ctx, base); err != nil {
+	if got.Oldest, _, err = oldest(ctx, base, nil); err != nil {
 		return err
 	}
 	if _, got.Peak, err = weir.memory(); err != nil {
@@ -176,29 +191,30 @@ func readsOf(ctx context.Context, base string) (r reads, err error) {
 	return r, nil
 }
 
-// oldest returns the age of the oldest CPU sample of a node that weir serves.
-func oldest(ctx context.Context, base string) (time.Duration, error) {
+// oldest returns the age of the oldest CPU sample of a node that weir serves, and how many nodes have
+// one. It counts only nodes that of names; nil names all.
+func oldest(ctx context.Context, base string, of func(node string) bool) (age time.Duration, nodes int, err error) {
 	response, err := get(ctx, base+"/apis/weir.dev/v1alpha1/nodes")
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer response.Body.Close()
 	var list struct {
 		Items []struct {
-			CPU *struct{ Time time.Time } `json:"cpu"`
+			Node string                    `json:"node"`
+			CPU  *struct{ Time time.Time } `json:"cpu"`
 		} `json:"items"`
 	}
 	if err := json.NewDecoder(response.Body).Decode(&list); err != nil {
-		return 0, fmt.Errorf("read the nodes that weir serves: %w", err)
+		return 0, 0, fmt.Errorf("read the nodes that weir serves: %w", err)
 	}
 	now := time.Now()
-	var age time.Duration
 	for _, item := range list.Items {
-		if item.CPU != nil {
-			age = max(age, now.Sub(item.CPU.Time))
+		if item.CPU != nil && (of == nil || of(item.Node)) {
+			age, nodes = max(age, now.Sub(item.CPU.Time)), nodes+1
 		}
 	}
-	return age, nil
+	return age, nodes, nil
 }
 
 func get(ctx context.Context, url string) (*http.Response, error) {
