@@ -60,7 +60,7 @@ func (k *kubelets) Sources(facts *cluster.Facts) []manager.Spec {
 		specs = append(specs, manager.Spec{
 			Name: k.plan.kind() + "/" + string(t.Node), Kind: k.plan.kind(), Node: t.Node,
 			Interval: k.plan.Interval, Timeout: k.plan.Timeout,
-			Open: func() (manager.Source, error) { return newNodeReader(node, k.shares), nil },
+			Open: func() (manager.Source, error) { return newNodeReader(k.plan.kind(), t.Node, node, k.shares), nil },
 		})
 	}
 	k.open, k.specs = open, specs
@@ -81,14 +81,19 @@ func (k *kubelets) warnIfCrowded(targets int) {
 // nodeReader reads a node, or receives what another replica read.
 type nodeReader struct {
 	*kubelet.NodeSource
+	node   metric.NodeName
 	shares *shared.Exchange // nil unless replicas share the reads
 }
 
 // checkedNodeReader is the nodeReader of an endpoint that has a second endpoint for cross-checks.
 type checkedNodeReader struct{ nodeReader }
 
-func newNodeReader(node *kubelet.NodeSource, shares *shared.Exchange) manager.Source {
-	r := nodeReader{node, shares}
+// newNodeReader returns the reader of a node, for a source of that kind.
+func newNodeReader(kind string, name metric.NodeName, node *kubelet.NodeSource, shares *shared.Exchange) manager.Source {
+	r := nodeReader{node, name, shares}
+	if shares != nil {
+		shares.Expect(kind, name)
+	}
 	if _, ok := node.Source().(manager.SecondReader); ok {
 		return checkedNodeReader{r}
 	}
@@ -101,6 +106,14 @@ func (r nodeReader) Read(ctx context.Context, b *metric.Batch) error {
 		return r.shares.Read(ctx, b, r.NodeSource.Read)
 	}
 	return r.NodeSource.Read(ctx, b)
+}
+
+// Close implements manager.Source.
+func (r nodeReader) Close() error {
+	if r.shares != nil {
+		r.shares.Forget(r.node)
+	}
+	return r.NodeSource.Close()
 }
 
 // ReadSecond reads the second endpoint.

@@ -137,13 +137,14 @@ func (x *Exchange) Close() error {
 func (x *Exchange) Read(ctx context.Context, b *metric.Batch, do func(context.Context, *metric.Batch) error) error {
 	m := x.members.Load()
 	ownerName := owner(m.all, string(b.Node))
+	box := x.mail.box(b.Key()) // for own nodes, too: another replica may own them in the next round
 	if ownerName == "" || ownerName == m.self {
 		err := do(ctx, b)
 		x.meters.self.Inc()
 		x.hub.publish(b, err)
 		return err
 	}
-	if got := x.await(ctx, m.peers[ownerName], b); got != nil {
+	if got := x.await(ctx, m.peers[ownerName], b, box); got != nil {
 		x.meters.peer.Inc()
 		b.CopyFrom(got)
 		x.mail.recycle(got)
@@ -155,10 +156,18 @@ func (x *Exchange) Read(ctx context.Context, b *metric.Batch, do func(context.Co
 	return do(ctx, b)
 }
 
+// Expect keeps what other replicas send of a source of a node that will be read here.
+func (x *Exchange) Expect(source string, node metric.NodeName) {
+	x.mail.box(metric.SourceKey{Source: source, Node: node})
+}
+
+// Forget drops what other replicas sent of a node that is no longer read here.
+func (x *Exchange) Forget(node metric.NodeName) { x.mail.forget(node) }
+
 // await waits for the batch of a peer for the read into b. It returns nil if the batch does not
 // arrive in time.
-func (x *Exchange) await(ctx context.Context, p *peer, b *metric.Batch) *metric.Batch {
-	lost, box := p.lost(), x.mail.box(b.Key())
+func (x *Exchange) await(ctx context.Context, p *peer, b *metric.Batch, box <-chan letter) *metric.Batch {
+	lost := p.lost()
 	there := poll(box)
 	// One that arrived in the first half of the interval was too late for the round before. It is not
 	// used, or the node's numbers would be a round late from then on.
@@ -183,7 +192,7 @@ func (x *Exchange) await(ctx context.Context, p *peer, b *metric.Batch) *metric.
 }
 
 // take keeps a batch of a member for the next read of its node. It keeps none of a node that the
-// member does not own: such a batch would stand in for the owner's.
+// member does not own, which would replace the owner's, and none of a node that is not read here.
 func (x *Exchange) take(from string, b *metric.Batch) {
 	if owner(x.members.Load().all, string(b.Node)) == from {
 		x.mail.put(b)

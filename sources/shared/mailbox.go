@@ -1,6 +1,7 @@
 package shared
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -13,7 +14,7 @@ type letter struct {
 	arrived time.Time
 }
 
-// mailbox has the newest batch of each source that arrived and was not used yet.
+// mailbox has, of each source that is read here, the newest batch that arrived and was not used yet.
 type mailbox struct {
 	mu    sync.Mutex
 	boxes map[metric.SourceKey]chan letter // each has room for one batch
@@ -24,28 +25,34 @@ func newMailbox() *mailbox {
 	return &mailbox{boxes: map[metric.SourceKey]chan letter{}, free: sync.Pool{New: func() any { return new(metric.Batch) }}}
 }
 
-// box returns the channel on which the batches of a source arrive.
+// box returns the channel on which the batches of a source arrive. From then on its batches are kept.
 func (m *mailbox) box(k metric.SourceKey) <-chan letter {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.open(k)
-}
-
-// open returns the channel of a source. The caller has locked m.mu.
-func (m *mailbox) open(k metric.SourceKey) chan letter {
 	if m.boxes[k] == nil {
 		m.boxes[k] = make(chan letter, 1)
 	}
 	return m.boxes[k]
 }
 
-// put puts a copy of b into its channel. It replaces an older batch.
-func (m *mailbox) put(b *metric.Batch) {
-	c := m.free.Get().(*metric.Batch)
-	c.CopyFrom(b)
+// forget ends box for all sources of a node.
+func (m *mailbox) forget(node metric.NodeName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	box := m.open(b.Key())
+	maps.DeleteFunc(m.boxes, func(k metric.SourceKey, _ chan letter) bool { return k.Node == node })
+}
+
+// put puts a copy of b into its channel. It replaces an older batch. It drops a batch of a source that
+// box was not called for, or another replica could fill the memory with made-up nodes.
+func (m *mailbox) put(b *metric.Batch) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	box := m.boxes[b.Key()]
+	if box == nil {
+		return
+	}
+	c := m.free.Get().(*metric.Batch)
+	c.CopyFrom(b)
 	m.recycle(poll(box).batch)
 	box <- letter{c, time.Now()}
 }

@@ -129,6 +129,11 @@ func TestEachNodeIsReadOnce(t *testing.T) {
 	a, b := newReplica(t, "a", o), newReplica(t, "b", o)
 	meet(t, a, b)
 	const nodes, rounds = 40, 5
+	for n := range nodes {
+		for _, r := range []*replica{a, b} {
+			r.Expect("kubelet:resource", metric.NodeName(fmt.Sprint("node-", n)))
+		}
+	}
 	for round := range rounds {
 		var wait sync.WaitGroup
 		for n := range nodes {
@@ -322,11 +327,34 @@ func TestOnlyTheOwnerSendsANode(t *testing.T) {
 	for i := range 100 {
 		b := &metric.Batch{Source: "kubelet:resource", Node: metric.NodeName(fmt.Sprint("n", i))}
 		for _, from := range []string{"b", "c"} {
+			x.mail.box(b.Key())
 			x.take(from, b)
 			got, want := poll(x.mail.box(b.Key())).batch != nil, owner(all, string(b.Node)) == from
 			if got != want {
 				t.Errorf("%s from %s: kept %v, want %v", b.Node, from, got, want)
 			}
 		}
+	}
+}
+
+// A member invents nodes that it would own. Nothing is kept of them, nor of nodes that are gone.
+func TestInventedNodesAreNotKept(t *testing.T) {
+	x := New(Options{})
+	x.members.Store(&members{self: "a", all: []Member{{Name: "b"}}})
+	here := &metric.Batch{Source: "kubelet:resource", Node: "n1"}
+	x.mail.box(here.Key())
+	for i := range 1000 {
+		x.take("b", &metric.Batch{Source: "kubelet:resource", Node: metric.NodeName(fmt.Sprint("invented-", i))})
+	}
+	x.take("b", here)
+	if got := len(x.mail.boxes); got != 1 {
+		t.Errorf("batches of %d sources are kept, want that of n1 alone", got)
+	}
+	if poll(x.mail.box(here.Key())).batch == nil {
+		t.Error("the batch of n1 was dropped")
+	}
+	x.Forget("n1")
+	if got := len(x.mail.boxes); got != 0 {
+		t.Errorf("%d boxes are left of a node that is gone", got)
 	}
 }
