@@ -40,11 +40,11 @@ func openKubelets(w *process, p kubeletPlan) error {
 
 // Sources returns a source for each node. Only the manager's goroutine calls it.
 func (k *kubelets) Sources(facts *cluster.Facts) []manager.Spec {
+	targets := k.scraper.Targets(facts) // the scraper needs every change of pods
 	same := k.specs != nil && facts.SameNodes(k.facts)
 	if k.facts = facts; same {
 		return k.specs
 	}
-	targets := k.scraper.Targets(facts)
 	k.warnIfCrowded(len(targets))
 	specs := make([]manager.Spec, 0, len(targets))
 	open := make(map[metric.NodeName]*kubelet.NodeSource, len(targets))

@@ -80,6 +80,9 @@ func (c *nodeFile) finding(g metric.Group) Finding {
 func (c *nodeFile) droppedText() string {
 	for i := range c.verdicts {
 		if e := &c.verdicts[i].Evidence; c.verdicts[i].Reason == metric.OverLimit && e.Got.Value > 0 {
+			if e.Rule == metric.RuleNames {
+				return fmt.Sprintf(" %s names on it were refused: they are longer than Kubernetes allows, which is %s bytes for a pod.", humanize.Decimal(e.Got.Value, 0), humanize.Decimal(e.Limit, 0))
+			}
 			return fmt.Sprintf(" %s entities on it were dropped at the configured limit of %s.", humanize.Decimal(e.Got.Value, 0), humanize.Decimal(e.Limit, 0))
 		}
 	}

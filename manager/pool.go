@@ -34,6 +34,10 @@ type buffers struct {
 // more than its samples; most rounds have none. Memory that a round did not use is freed.
 const fewVerdicts = 16
 
+// manySamples is more than nearly all nodes have. Memory for more that a round did not use is freed,
+// so that one node cannot enlarge all buffers.
+const manySamples = 4096
+
 // newPool returns a pool that keeps at most size batches, and as many buffers.
 func newPool(size int) *pool {
 	p := &pool{}
@@ -69,6 +73,9 @@ func (p *pool) recycle(b *metric.Batch) {
 	}
 	if cap(b.Verdicts) > fewVerdicts && 4*len(b.Verdicts) < cap(b.Verdicts) {
 		b.Verdicts = nil
+	}
+	if cap(b.Samples) > manySamples && 4*len(b.Samples) < cap(b.Samples) {
+		b.Samples = nil
 	}
 	b.Reset()
 	b.Resolution, b.Exhaustive, b.Cores = 0, false, 0

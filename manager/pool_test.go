@@ -49,3 +49,24 @@ func TestPoolAllocatesLate(t *testing.T) {
 		t.Errorf("rooms: got %d, want 1", got)
 	}
 }
+
+// A node with very many samples fills a batch once. Its memory is not kept for the others.
+func TestPoolGivesUpRoomForManySamples(t *testing.T) {
+	p := newPool(1)
+	for _, round := range []struct{ samples, kept int }{{100, 100}, {10, 100}, {4 * manySamples, 4 * manySamples}, {2 * manySamples, 4 * manySamples}, {100, 0}} {
+		b := p.get()
+		b.EnsureBuffers()
+		if cap(b.Samples) < round.samples {
+			b.Samples = make([]metric.Sample, 0, round.samples)
+		}
+		b.Samples = b.Samples[:round.samples]
+		p.recycle(b)
+		got := 0
+		if n := len(p.mu.buffers); n > 0 {
+			got = cap(p.mu.buffers[n-1].samples)
+		}
+		if got != round.kept {
+			t.Errorf("room after a round with %d samples: got %d, want %d", round.samples, got, round.kept)
+		}
+	}
+}

@@ -141,6 +141,11 @@ func (r *runner) ended(b *metric.Batch, err error, meters *stageMeters) *metric.
 		b.Ended = time.Now()
 	}
 	meters.out.Add(float64(len(b.Samples)))
+	for i := range b.Verdicts { // a source gives only those of what it dropped
+		if v := &b.Verdicts[i]; v.Reason == metric.OverLimit {
+			r.meters.overLimit.Add(max(v.Evidence.Got.Value, 1))
+		}
+	}
 	return b
 }
 

@@ -31,6 +31,7 @@ type telemetry struct {
 	skipped   *prometheus.CounterVec   // kind
 	abandoned *prometheus.CounterVec   // kind
 	stuck     *prometheus.GaugeVec     // kind
+	overLimit *prometheus.CounterVec   // kind
 	inFlight  prometheus.Gauge
 	waiting   prometheus.Gauge
 	dropped   *prometheus.CounterVec // sink
@@ -69,6 +70,7 @@ func newTelemetry(reg prometheus.Registerer) *telemetry {
 		skipped:   counter("weir_skipped_rounds_total", "Rounds not begun because the source's previous one still ran.", "kind"),
 		abandoned: counter("weir_abandoned_reads_total", "Reads that ignored their deadline and were left behind.", "kind"),
 		stuck:     gauge("weir_reads_stuck", "Abandoned reads that still run.", "kind"),
+		overLimit: counter("weir_read_over_limit_total", "Entities and names in answers that were dropped, because there were too many or they were too long.", "kind"),
 		inFlight:  auto.NewGauge(prometheus.GaugeOpts{Name: "weir_reads_in_flight", Help: "Reads that hold a slot now."}),
 		waiting:   auto.NewGauge(prometheus.GaugeOpts{Name: "weir_reads_waiting", Help: "Reads that are due and wait for a slot."}),
 		dropped:   counter("weir_sink_dropped_batches_total", "Batches a sink did not get because its queue was full or weir shut down.", "sink"),
@@ -94,6 +96,7 @@ type kindMeters struct {
 	sources, failing, success  prometheus.Gauge
 	rounds, skipped, abandoned prometheus.Counter
 	stuck                      prometheus.Gauge
+	overLimit                  prometheus.Counter
 	read, crossCheck           *stageMeters
 
 	mu struct {
@@ -126,6 +129,7 @@ func (t *telemetry) kind(name string) *kindMeters {
 		skipped:   t.skipped.WithLabelValues(name),
 		abandoned: t.abandoned.WithLabelValues(name),
 		stuck:     t.stuck.WithLabelValues(name),
+		overLimit: t.overLimit.WithLabelValues(name),
 	}
 	k.mu.stages = map[string]*stageMeters{}
 	k.read, k.crossCheck = k.stage(stageRead), k.stage(stageSecondRead)

@@ -212,6 +212,10 @@ type Evidence struct {
 	Err error
 }
 
+// RuleNames is the rule of an OverLimit verdict on a node that reports names longer than Kubernetes
+// allows. Got.Value is their number.
+const RuleNames = "names"
+
 // Verdict is the reason for one entity and group in one round, with its evidence.
 type Verdict struct {
 	Entity   Entity

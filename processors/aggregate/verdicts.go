@@ -29,7 +29,8 @@ func (v *verdicts) begin(b *metric.Batch) {
 	v.used = false
 	for i := range b.Verdicts {
 		o := &b.Verdicts[i]
-		if o.Group != metric.CPU && o.Group != metric.Memory || o.Entity.Part != "" || o.Reason.Layer() == metric.LayerIdentity {
+		if o.Group != metric.CPU && o.Group != metric.Memory || o.Entity.Part != "" || o.Reason.Layer() == metric.LayerIdentity ||
+			o.Evidence.Rule == metric.RuleNames { // it is on the node, and about what was dropped
 			continue
 		}
 		slot := b.Slots.SlotOf(&o.Entity)

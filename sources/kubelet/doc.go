@@ -2,8 +2,8 @@
 // (/metrics/resource, /stats/summary or /metrics/cadvisor), over one connection that stays open
 // between reads. It also reads /metrics of cAdvisors that run on their own.
 //
-// A Scraper has what all nodes share: the transport (package fetch), credentials, buffers, and the
-// bound on concurrent reads. Targets returns the nodes to read. Open returns a source that reads
+// A Scraper has what all nodes share: the transport (package fetch), credentials and buffers, which
+// are bounded together. Targets returns the nodes to read. Open returns a source that reads
 // one of them. Every error is a *metric.ReadError; its Reason becomes the verdict on what is
 // missing. An error of one node does not affect others.
 //
@@ -11,7 +11,8 @@
 // read, and counters that fall go unchanged to the processors. It does check that the node that
 // answers is the node that was asked.
 //
-//	scraper.go      Scraper: the transport, the bound on concurrent reads
+//	scraper.go      Scraper: the transport, credentials and buffers
+//	bounds.go       how large an answer of a node may be
 //	node.go         a read of one node
 //	targets.go      which nodes to read, from the API server or a static list
 //	options.go      Options; parse.go the text of --source=kubelet:...

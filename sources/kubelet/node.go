@@ -23,6 +23,7 @@ type parser interface {
 
 // nodeEndpoint is one endpoint of one node.
 type nodeEndpoint struct {
+	kind   Endpoint
 	path   string
 	clock  time.Duration // resolution of its timestamps
 	parser parser
@@ -63,13 +64,13 @@ func (s *Scraper) Open(t Target) Source {
 func (s *Scraper) newEndpoint(e Endpoint) *nodeEndpoint {
 	switch e {
 	case Summary:
-		return &nodeEndpoint{path: "/stats/summary", clock: summary.Clock, parser: summary.New()}
+		return &nodeEndpoint{kind: e, path: "/stats/summary", clock: summary.Clock, parser: summary.New()}
 	case CAdvisor:
-		return &nodeEndpoint{path: "/metrics/cadvisor", clock: cadvisor.Clock, parser: cadvisor.New()}
+		return &nodeEndpoint{kind: e, path: "/metrics/cadvisor", clock: cadvisor.Clock, parser: cadvisor.New()}
 	case Standalone:
-		return &nodeEndpoint{path: "/metrics", clock: cadvisor.Clock, parser: cadvisor.New()}
+		return &nodeEndpoint{kind: e, path: "/metrics", clock: cadvisor.Clock, parser: cadvisor.New()}
 	default:
-		return &nodeEndpoint{path: "/metrics/resource", clock: resource.Clock, parser: resource.NewWithPool(&s.parserMemory)}
+		return &nodeEndpoint{kind: e, path: "/metrics/resource", clock: resource.Clock, parser: resource.NewWithPool(&s.parserMemory)}
 	}
 }
 
@@ -118,7 +119,8 @@ func (n *NodeReader) tryRead(ctx context.Context, e *nodeEndpoint, b *metric.Bat
 		ctx, cancel = context.WithTimeout(ctx, s.opts.Timeout)
 		defer cancel()
 	}
-	buf, err := n.fetch(ctx, e)
+	most := s.boundsOf(n.target.Node, e.kind)
+	buf, err := n.fetch(ctx, e, most.bytes)
 	b.Ended = time.Now()
 	if buf != nil {
 		defer s.putBuffer(buf)
@@ -128,7 +130,7 @@ func (n *NodeReader) tryRead(ctx context.Context, e *nodeEndpoint, b *metric.Bat
 		return err
 	}
 	b.NodeTime = buf.date
-	err = e.parser.Parse(buf.body.Bytes(), s.parseRequest(&n.target, b.Began, b.Ended), b)
+	err = e.parser.Parse(buf.body.Bytes(), s.parseRequest(&n.target, b.Began, b.Ended, most.samples), b)
 	var read *metric.ReadError
 	if errors.As(err, &read) {
 		read.Err = fmt.Errorf("parse %s: %w", e.path, read.Err)
@@ -136,9 +138,9 @@ func (n *NodeReader) tryRead(ctx context.Context, e *nodeEndpoint, b *metric.Bat
 	return err
 }
 
-// fetch reads the payload of an endpoint. If it fails, it also returns the part of the payload that
-// arrived, or nil.
-func (n *NodeReader) fetch(ctx context.Context, e *nodeEndpoint) (*buffer, error) {
+// fetch reads the payload of an endpoint, of at most maxBytes. If it fails, it also returns the part
+// of the payload that arrived, or nil.
+func (n *NodeReader) fetch(ctx context.Context, e *nodeEndpoint, maxBytes int64) (*buffer, error) {
 	header, err := n.scraper.requestHeader(ctx)
 	if err != nil {
 		return nil, &metric.ReadError{Reason: metric.NodeUnauthorized, Err: err}
@@ -165,7 +167,7 @@ func (n *NodeReader) fetch(ctx context.Context, e *nodeEndpoint) (*buffer, error
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil && date.Year() >= 1970 && date.Year() < 2262 {
 		buf.date = date.UnixNano()
 	}
-	err = buf.readBody(resp, n.scraper.opts.MaxBytes)
+	err = buf.readBody(ctx, resp, maxBytes, n.scraper.largeBuffers)
 	if err == nil {
 		// A server may end a chunked body regularly but too early, because we close the connection at the
 		// deadline. Such a payload is not used.

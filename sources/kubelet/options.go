@@ -11,8 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/transport"
-
-	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
 
 // Endpoint is an endpoint of a kubelet, or that of a cAdvisor that runs on its own.
@@ -69,9 +67,10 @@ type Options struct {
 
 	// Timeout is the limit on the time of one read. Default DefaultTimeout.
 	Timeout time.Duration
-	// MaxBytes bounds the size of an uncompressed payload. Default DefaultMaxBytes.
-	MaxBytes int64
-	// MaxSamples bounds the number of samples in one read. Default payload.DefaultMaxSamples.
+	// MaxBytes bounds the size of an uncompressed payload, and MaxSamples the number of samples in one
+	// read. 0 means a bound by the number of pods that the API server has on the node, and
+	// DefaultMaxBytes and payload.DefaultMaxSamples if that is not known.
+	MaxBytes   int64
 	MaxSamples int
 	// MaxIdle bounds the number of connections that stay open between reads. Kubelets beyond this
 	// number get a new connection for each read. Default MaxConnections().
@@ -107,8 +106,6 @@ func (o Options) withDefaults() Options {
 	o.Scheme = cmp.Or(o.Scheme, "https")
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	o.MaxIdle = cmp.Or(o.MaxIdle, MaxConnections())
-	o.MaxBytes = cmp.Or(o.MaxBytes, DefaultMaxBytes)
-	o.MaxSamples = cmp.Or(o.MaxSamples, payload.DefaultMaxSamples)
 	return o
 }
 

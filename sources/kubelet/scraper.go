@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/sources/kubelet/fetch"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
@@ -26,7 +28,10 @@ type Scraper struct {
 	ca           *fileCache[*x509.CertPool]   // the certificates that verify kubelets; nil without a file of them
 	pair         *fileCache[*tls.Certificate] // nil without a client certificate
 	buffers      sync.Pool                    // *buffer
+	largeBuffers *semaphore.Weighted          // bytes of buffers beyond smallBytes each, of all reads
 	parserMemory sync.Pool                    // memory of the parsers of /metrics/resource
+
+	facts atomic.Pointer[cluster.Facts] // the last ones that Targets was given
 
 	lastTargets struct { // the last result of Targets
 		sync.Mutex
@@ -44,7 +49,7 @@ func New(opts Options) (*Scraper, error) {
 	}
 	s := &Scraper{
 		opts:    opts,
-		headers: newHeaderCache(opts.TokenFile, opts.Gzip),
+		headers: newHeaderCache(opts.TokenFile, opts.Gzip), largeBuffers: semaphore.NewWeighted(max(maxLargeBytes, 4*opts.MaxBytes)),
 	}
 	s.buffers.New = func() any { return new(buffer) }
 	if len(opts.Targets) > 0 {
@@ -155,11 +160,11 @@ func (s *Scraper) Close() error {
 }
 
 // parseRequest returns the description of a read for the parser of its payload.
-func (s *Scraper) parseRequest(t *Target, began, ended time.Time) payload.Request {
+func (s *Scraper) parseRequest(t *Target, began, ended time.Time, maxSamples int) payload.Request {
 	r := payload.Request{
 		Node: t.Node, Expect: t.Node,
 		Received:   payload.Midpoint(began, ended),
-		MaxSamples: s.opts.MaxSamples,
+		MaxSamples: maxSamples,
 	}
 	if t.Guessed {
 		r.Expect = ""

@@ -43,6 +43,7 @@ type Target struct {
 // else those of the nodes that the selector matches. The caller must not change the slice. As long
 // as the nodes do not change, Targets returns the same slice.
 func (s *Scraper) Targets(facts *cluster.Facts) []Target {
+	s.facts.Store(facts)
 	if s.static != nil {
 		return s.static
 	}

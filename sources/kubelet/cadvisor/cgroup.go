@@ -60,9 +60,9 @@ func (c *cgroup) begin(round uint32) {
 	c.interfaces, c.eth0, c.onlyInterface = 0, false, nil
 }
 
-// newCgroup returns the cgroup that labels describe.
-func newCgroup(l *labels, at *pathNode) *cgroup {
-	c := &cgroup{pathNode: at, instance: metric.Instance{Path: metric.CgroupPath(l.id), Processes: -1}}
+// newCgroup returns the cgroup that labels describe, without its pathNode.
+func newCgroup(l *labels) *cgroup {
+	c := &cgroup{instance: metric.Instance{Path: metric.CgroupPath(l.id), Processes: -1}}
 	c.cgroup = c
 	if l.pod == "" {
 		c.role = roleOther

@@ -55,6 +55,8 @@ type line struct {
 	cgroup *cgroup  // nil if weir has no metric for it
 	part   *subject // nil for the cgroup itself
 	labels labelUse
+	// tooLong says that a name is longer than Kubernetes allows, or that there are too many cgroups.
+	tooLong bool
 	// count is the number of lines with these labels that family has had in round.
 	family *family
 	round  uint32
@@ -104,6 +106,9 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 	}
 	p.scan.Reset(nil)
 	p.batch = nil
+	if err == nil {
+		p.req.ReportRefused(b)
+	}
 	switch {
 	case err != nil:
 		b.Samples = b.Samples[:base]
@@ -147,6 +152,9 @@ func (p *Parser) readLines() (failed string, known bool) {
 		l := p.line()
 		if l == nil {
 			continue
+		}
+		if l.tooLong {
+			p.req.Refuse()
 		}
 		if n, t, ok := p.scan.Value(); ok && l.cgroup != nil {
 			p.takeLine(l, f, n, t)
@@ -192,6 +200,9 @@ func (p *Parser) newLine(raw []byte) (line, bool) {
 		return line{}, true // not a cgroup
 	}
 	c := p.cgroup(&l)
+	if c == nil {
+		return line{tooLong: true}, true
+	}
 	n := line{cgroup: c}
 	part := ""
 	switch {
@@ -215,16 +226,26 @@ func (p *Parser) newLine(raw []byte) (line, bool) {
 	if part != "" {
 		n.part = &subject{entity: c.entity, cgroup: c}
 		n.part.entity.Part = part
+		if payload.IsTooLong(&n.part.entity, "") {
+			return line{tooLong: true}, true
+		}
 	}
 	return n, true
 }
 
-// cgroup returns the cgroup that labels describe.
+// cgroup returns the cgroup that labels describe; nil if a name is too long, or if there are too many
+// cgroups.
 func (p *Parser) cgroup(l *labels) *cgroup {
 	key := strings.Join([]string{l.id, l.name, l.namespace, l.pod, l.container}, "\x00")
 	c := p.cgroups[key]
 	if c == nil {
-		c = newCgroup(l, p.pathNode(l.id))
+		if len(p.cgroups) >= p.maxCgroups() {
+			return nil
+		}
+		if c = newCgroup(l); payload.IsTooLong(&c.entity, c.instance.UID) {
+			return nil
+		}
+		c.pathNode = p.pathNode(l.id)
 		p.cgroups[key] = c
 	}
 	c.begin(p.round)
@@ -249,9 +270,12 @@ func (p *Parser) pathNode(path string) *pathNode {
 // longer than package payload keeps lines, because lines point to cgroups.
 const keepRounds = 16
 
+// maxCgroups bounds the cgroups that are kept. A payload with more of them loses the others.
+func (p *Parser) maxCgroups() int { return 2 * p.req.Limit() }
+
 // sweep removes the cgroups that have not occurred for keepRounds rounds.
 func (p *Parser) sweep() {
-	if p.round%keepRounds != 0 && len(p.cgroups) <= 4*p.req.Limit() {
+	if p.round%keepRounds != 0 && len(p.cgroups) < p.maxCgroups() {
 		return
 	}
 	for key, c := range p.cgroups {

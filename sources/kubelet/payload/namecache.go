@@ -6,6 +6,8 @@ const (
 	keepRounds = 4
 	// sweepEvery is the number of rounds between two searches for names to remove.
 	sweepEvery = 4
+	// bytesPerName is more than most names have.
+	bytesPerName = 512
 )
 
 // CachedName is the bytes of a name, with their meaning.
@@ -25,10 +27,11 @@ func (n *CachedName[T]) Key() string { return n.key }
 // The zero NameCache is ready to use.
 //
 // Its size is bounded: names that have not occurred for keepRounds rounds are removed, and new
-// names beyond Max are not kept.
+// names beyond Max, or beyond Max times bytesPerName bytes, are not kept.
 type NameCache[T any] struct {
 	// Max bounds the number of names; 0 means DefaultMaxSamples.
 	Max   int
+	bytes int // of the keys
 	byKey map[string]*CachedName[T]
 	first *CachedName[T]  // the first name of a payload
 	link  **CachedName[T] // to the name expected next: field next of the last found one, or first
@@ -53,6 +56,7 @@ func (c *NameCache[T]) sweep() {
 	for key, name := range c.byKey {
 		if c.round-name.round > keepRounds {
 			delete(c.byKey, key)
+			c.bytes -= len(key)
 		}
 	}
 	if len(c.byKey) != before {
@@ -62,7 +66,10 @@ func (c *NameCache[T]) sweep() {
 
 // Remove removes a name that is not valid.
 func (c *NameCache[T]) Remove(name *CachedName[T]) {
-	delete(c.byKey, name.key)
+	if c.byKey[name.key] == name {
+		delete(c.byKey, name.key)
+		c.bytes -= len(name.key)
+	}
 	c.unlink()
 }
 
@@ -102,12 +109,13 @@ func (c *NameCache[T]) Find(key []byte) (*CachedName[T], bool) {
 		if limit <= 0 {
 			limit = DefaultMaxSamples
 		}
-		if len(c.byKey) >= limit {
+		if len(c.byKey) >= limit || c.bytes+len(key) > limit*bytesPerName {
 			// The name is not linked, because a link would keep it in memory.
 			name.round = c.round
 			return name, false
 		}
 		c.byKey[name.key] = name
+		c.bytes += len(key)
 	}
 	*c.link = name
 	c.link = &name.next

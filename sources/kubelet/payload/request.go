@@ -22,6 +22,39 @@ type Request struct {
 	Received int64
 	// MaxSamples bounds the number of samples; 0 means DefaultMaxSamples.
 	MaxSamples int
+
+	refused int // how often Refuse was called
+}
+
+// The longest names that Kubernetes allows, in bytes, and the longest path that Linux allows.
+const (
+	maxLabel = 63  // of namespaces and containers
+	maxName  = 253 // of pods and UIDs
+	maxPath  = 4096
+)
+
+// IsTooLong reports whether a name of e, or its UID, is longer than Kubernetes allows.
+func IsTooLong(e *metric.Entity, uid metric.PodUID) bool {
+	name := maxPath // a cgroup's path
+	if e.Kind == metric.Container {
+		name = maxLabel
+	}
+	return len(e.Namespace) > maxLabel || len(e.Pod) > maxName || len(e.Name) > name || len(e.Part) > maxPath || len(uid) > maxName
+}
+
+// Refuse counts a line or an object with a name that is too long.
+func (r *Request) Refuse() { r.refused++ }
+
+// ReportRefused appends a verdict on the node if Refuse was called: how often, and how long the name of
+// a pod may be.
+func (r *Request) ReportRefused(b *metric.Batch) {
+	if r.refused == 0 {
+		return
+	}
+	b.Verdicts = append(b.Verdicts, metric.Verdict{
+		Entity: metric.Entity{Kind: metric.Node, Node: r.Node}, Reason: metric.OverLimit,
+		Evidence: metric.Evidence{Rule: metric.RuleNames, Got: metric.CounterReading{Value: float64(r.refused)}, Limit: maxName},
+	})
 }
 
 // Midpoint returns the time in the middle between two times, in nanoseconds since the Unix epoch.

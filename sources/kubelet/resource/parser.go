@@ -77,6 +77,9 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 		err = payload.ParseError(body, 0, "no family of /metrics/resource")
 	}
 	p.scan.Reset(nil)
+	if err == nil {
+		p.req.ReportRefused(b)
+	}
 	switch {
 	case err != nil:
 		b.Samples = b.Samples[:base]
@@ -140,6 +143,10 @@ func (p *Parser) subject(kind metric.Kind) *subject {
 	rest := p.scan.Rest()
 	p.scan.Advance(len(labels))
 	if !ok {
+		return nil
+	}
+	if payload.IsTooLong(&e, "") {
+		p.req.Refuse()
 		return nil
 	}
 	e.Node = p.req.Node

@@ -52,6 +52,8 @@ type subject struct {
 	id     uint32 // part of the key of its children, so that two subjects can have children of one name
 	entity metric.Entity
 	uid    metric.PodUID
+	// tooLong says that a name in entity is longer than Kubernetes allows, so that it has no samples.
+	tooLong bool
 }
 
 // The kinds of subjects, as bytes of keys.
@@ -96,6 +98,8 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 	}
 	if err != nil {
 		b.Samples = b.Samples[:base]
+	} else {
+		p.req.ReportRefused(b)
 	}
 	p.scan, p.batch, p.nodeName, p.zeroPressure = scanner{}, nil, nil, [maxPressureDepth][]byte{}
 	return err
@@ -141,6 +145,12 @@ func (p *Parser) child(parent *subject, kind byte, raw []byte) *subject {
 		p.lastID++
 		s.id = p.lastID
 		p.setEntity(s, parent, kind, raw)
+	}
+	if !found {
+		s.tooLong = parent != nil && parent.tooLong || payload.IsTooLong(&s.entity, s.uid)
+	}
+	if s.tooLong {
+		p.req.Refuse()
 	}
 	s.entity.Node = p.req.Node
 	return s
@@ -190,6 +200,9 @@ func (p *Parser) setEntity(s, parent *subject, kind byte, raw []byte) {
 
 // addSample appends a sample of s and returns its index, or -1 if the bound is reached.
 func (p *Parser) addSample(s *subject, g metric.Group) int32 {
+	if s.tooLong {
+		return -1
+	}
 	i := p.req.Add(p.batch, s.entity, g)
 	if i >= 0 {
 		p.batch.Samples[i].Instance.UID = s.uid
