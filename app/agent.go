@@ -102,7 +102,7 @@ func (a *agentFlags) compile(inPod bool, getenv func(string) string) (*plan, err
 		p.Cluster.KubeletPods = filepath.Join(a.kubeletRoot, "pods-api", "pods-api.sock")
 	}
 	p.Eviction, err = a.eviction.compile(agentEnvironment{
-		cluster: p.Cluster != nil, named: a.node != "" || getenv("NODE_NAME") != "", pod: inPod, self: getenv("POD_UID"), address: getenv("HOST_IP"),
+		cluster: p.Cluster != nil, named: a.node != "" || getenv("NODE_NAME") != "", pod: inPod, self: getenv("POD_UID"), namespace: getenv("POD_NAMESPACE"), address: getenv("HOST_IP"),
 	})
 	if err != nil {
 		return nil, err

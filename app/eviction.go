@@ -70,7 +70,7 @@ func openEvictor(ctx context.Context, p *plan, m *machine, pods nodePods, of *in
 		Notify: notify.Options{MaxInterval: maxRoundInterval}, Registerer: registry, Logger: slog.New(logr.ToSlogHandler(logging.Logr(log).WithName("eviction"))),
 	}
 	x := execute.Options{
-		Mode: e.plan.Mode, Node: string(e.node), Self: o.Self, NoPod: o.Self == "", OnNode: m.has, Registerer: registry,
+		Mode: e.plan.Mode, Node: string(e.node), Self: o.Self, NoPod: o.Self == "", Namespace: e.plan.Namespace, OnNode: m.has, Registerer: registry,
 	}
 	kubelet := kubeletconfig.Default()
 	if of != nil {

@@ -64,7 +64,7 @@ func TestEvictionPlan(t *testing.T) {
 	}
 
 	root := t.TempDir()
-	pod := map[string]string{"KUBERNETES_SERVICE_HOST": "192.0.2.1", "NODE_NAME": "n1", "POD_UID": "u1", "HOST_IP": "2001:db8::1"}
+	pod := map[string]string{"KUBERNETES_SERVICE_HOST": "192.0.2.1", "NODE_NAME": "n1", "POD_UID": "u1", "POD_NAMESPACE": "weir-agents", "HOST_IP": "2001:db8::1"}
 	p, err = compileAgent(t, pod, "--in-cluster", "--eviction=kill", "--eviction-hard=memory.available<200Mi,nodefs.available<12%",
 		"--eviction-soft=memory.available<1Gi", "--eviction-soft-grace-period=memory.available=90s", "--eviction-minimum-reclaim=memory.available=50Mi",
 		"--eviction-pressure=memory.pressure.some.avg10>20 for 30s", "--eviction-max-pod-grace-period=60", "--eviction-reclaim=unix:///run/c.sock",
@@ -91,6 +91,13 @@ func TestEvictionPlan(t *testing.T) {
 			p.Cluster.Node, p.Host.Node, p.Host.KubeletRoot, p.Secure != nil, root)
 	}
 
+	if e.Namespace != "weir-agents" {
+		t.Errorf("namespace %q, want weir-agents", e.Namespace)
+	}
+	delete(pod, "POD_NAMESPACE")
+	if _, err = compileAgent(t, pod, "--in-cluster", "--eviction=kill", "--eviction-hard=memory.available<200Mi"); err == nil || !strings.Contains(err.Error(), "the namespace of its own pod") {
+		t.Errorf("in a pod that does not know its namespace: %v, want that it needs it", err)
+	}
 	delete(pod, "POD_UID")
 	if _, err = compileAgent(t, pod, "--in-cluster", "--eviction=kill", "--eviction-hard=memory.available<200Mi"); err == nil || !strings.Contains(err.Error(), "the UID of its own pod") {
 		t.Errorf("in a pod that does not know its UID: %v, want that it needs it", err)

@@ -38,6 +38,8 @@ type evictionPlan struct {
 	Kubelet kubeletAddress
 	// Self is the UID of the pod of this process, or empty outside of pods.
 	Self string
+	// Namespace is that of this pod, or empty outside of pods.
+	Namespace string
 }
 
 // kubeletAddress says where a kubelet is and which certificate to trust.
@@ -97,7 +99,9 @@ type agentEnvironment struct {
 	named   bool   // the name of this node is given
 	pod     bool   // the process runs in a pod
 	self    string // the pod's UID, if it is given
-	address string // this machine's address, if it is given
+	// namespace is that of the pod, if it is given
+	namespace string
+	address   string // this machine's address, if it is given
 }
 
 // compile returns the plan of the flags, or nil for --eviction=off.
@@ -113,7 +117,7 @@ func (e *evictionFlags) compile(in agentEnvironment) (*evictionPlan, error) {
 	if p.Contention, err = eviction.ParseContention(e.contention); err != nil {
 		return nil, cli.Hintf(cli.Usage(fmt.Errorf("read --eviction-contention: %w", err)), "Write it as --eviction-contention=memory=40,io=40.")
 	}
-	p.Thresholds, p.MaxPodGraceSeconds, p.Self = own, int64(e.maxPodGrace), in.self
+	p.Thresholds, p.MaxPodGraceSeconds, p.Self, p.Namespace = own, int64(e.maxPodGrace), in.self, in.namespace
 	if p.Kubelet.URL == "" {
 		p.Kubelet.URL = "https://" + net.JoinHostPort(cmp.Or(in.address, "127.0.0.1"), strconv.Itoa(kubelet.DefaultPort))
 	}
@@ -181,6 +185,9 @@ func (e *evictionFlags) checkActing(own []eviction.Threshold, in agentEnvironmen
 	case in.pod && in.self == "":
 		return missing("the UID of its own pod, which it must never evict",
 			"Set POD_UID in the environment by the downward API (metadata.uid).")
+	case in.pod && in.namespace == "":
+		return missing("the namespace of its own pod, with the Leases that limit how many nodes evict at one time",
+			"Set POD_NAMESPACE in the environment by the downward API (metadata.namespace).")
 	case len(own) == 0 && !e.LocalLimits:
 		return missing("thresholds, since those of the kubelet are the kubelet's to act on",
 			"Give some that are met earlier than the kubelet's, such as --eviction-hard='memory.available<200Mi' where the kubelet has 100Mi.")

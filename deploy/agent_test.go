@@ -153,9 +153,16 @@ func TestDocsHaveTheRights(t *testing.T) {
 	want := map[string][]string{}
 	components := []string{"agent", "agent-evict", "agent-kill", "agent-request", "agent-conditions"}
 	for _, o := range decode(t, render(t, filepath.Join(root, "base"), componentPaths(components...)...)).typed {
-		if role, ok := o.(*rbacv1.ClusterRole); ok && slices.Contains(components, strings.TrimPrefix(role.Name, "weir:")) {
-			for _, r := range role.Rules {
-				name := strings.TrimPrefix(role.Name, "weir:")
+		var name string
+		var rules []rbacv1.PolicyRule
+		switch role := o.(type) {
+		case *rbacv1.ClusterRole:
+			name, rules = strings.TrimPrefix(role.Name, "weir:"), role.Rules
+		case *rbacv1.Role:
+			name, rules = strings.TrimPrefix(role.Name, "weir:"), role.Rules
+		}
+		if slices.Contains(components, name) {
+			for _, r := range rules {
 				want[name] = append(want[name], strings.Join(r.Verbs, " ")+" of "+strings.Join(r.Resources, " "))
 			}
 		}

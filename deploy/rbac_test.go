@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/replicas/peer"
 )
 
@@ -64,6 +65,13 @@ func TestRights(t *testing.T) {
 		"weir:agent-conditions: patch of nodes/status",
 		"weir:autoscaler-viewer: get list watch of autoscalers autoscalers/status in autoscaling.weir.dev",
 		"weir:autoscaler-editor: create update patch delete deletecollection of autoscalers in autoscaling.weir.dev",
+	}
+	for _, role := range []string{"weir:agent-evict", "weir:agent-kill", "weir:agent-request"} {
+		leases := role + ": update of leases in coordination.k8s.io named"
+		for i := range execute.MaxLeases {
+			leases += fmt.Sprint(" ", execute.LeasePrefix, i)
+		}
+		want = append(want, role+": list create of leases in coordination.k8s.io", leases)
 	}
 	each(t, func(t *testing.T, s set) {
 		for _, o := range s.typed {

@@ -23,6 +23,9 @@
 //     static and mirror pods, and pods of other nodes are refused, even if the decision names them.
 //   - At most one pod is evicted in a round. The round ends when the pod is gone from the API and
 //     from the node's statistics, or after a timeout.
+//   - A node needs one of a few Leases that all agents of the cluster share. If many nodes have
+//     evicted, no node may. A pod that is killed for a hard threshold may go without a Lease, but
+//     only one in ten minutes.
 //   - Evictions have a minimum gap, and a maximum number in a window. An eviction that was
 //     blocked or failed is tried again after increasing waits.
 //   - It is not an error if a pod is gone, terminating or replaced.
@@ -30,7 +33,7 @@
 // The state of these limits is lost when the process ends.
 //
 // Files: execute.go has Executor; options.go its options and modes; evict.go reads, checks, evicts
-// and deletes a pod; request.go creates and withdraws EvictionRequests; removal.go waits until it is gone; pacing.go has the gap, the window and the
+// and deletes a pod; brake.go takes the Lease; request.go creates and withdraws EvictionRequests; removal.go waits until it is gone; pacing.go has the gap, the window and the
 // backoff; reclaim.go removes unused containers and images; outcome.go has the results; events.go
 // records Events; metrics.go has the metrics.
 package execute

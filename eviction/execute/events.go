@@ -16,6 +16,7 @@ const (
 	ReasonBlocked  = "EvictionBlocked"
 	ReasonRefused  = "EvictionRefused"
 	ReasonFailed   = "EvictionFailed"
+	ReasonStopped  = "EvictionsStopped"
 )
 
 // eventThrottle records Events. It does not repeat an Event of a pod until the result changes or
@@ -46,6 +47,8 @@ func (t *eventThrottle) record(k *eviction.Kill, o *ActionOutcome) {
 		reason, message = ReasonRefused, o.Message
 	case Failed:
 		reason, message = ReasonFailed, o.Message
+	case Stopped:
+		reason, message = ReasonStopped, o.Message
 	default:
 		return // nothing happened now, or the Event was already recorded
 	}

@@ -53,6 +53,36 @@ func (x *Executor) evict(ctx context.Context, o *ActionOutcome) {
 	}
 }
 
+// isConfined reports whether the admission policies of the manifests apply to this agent, which they
+// no longer do if its account has another name. It asks for a dry run of what they forbid: to delete
+// without a grace period, or to evict whichever pod has the name. If not, it sets the outcome.
+func (x *Executor) isConfined(ctx context.Context, deletes bool, o *ActionOutcome) bool {
+	if x.opts.Namespace == "" || x.confined[deletes] {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, x.opts.RequestTimeout)
+	defer cancel()
+	options, none := metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}, int64(0)
+	pods := x.opts.Client.CoreV1().Pods(o.Pod.Namespace)
+	var err error
+	if deletes {
+		options.GracePeriodSeconds = &none
+		err = pods.Delete(ctx, o.Pod.Name, options)
+	} else {
+		err = pods.EvictV1(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: o.Pod.Name, Namespace: o.Pod.Namespace}, DeleteOptions: &options})
+	}
+	switch {
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy") && strings.Contains(err.Error(), "an agent"):
+		x.confined[deletes] = true
+		return true
+	case err == nil, apierrors.IsTooManyRequests(err) && setBlocked(err, o), apierrors.IsConflict(err):
+		o.setRefused("no admission policy confines this agent to the pods of its node: apply those of deploy/kustomize/components/agent with the name and the namespace of the agent's account, or choose --eviction=observe")
+	default:
+		o.setFailed(err, "try whether admission policies apply to this agent")
+	}
+	return false
+}
+
 // setBlocked reports whether a PodDisruptionBudget is the reason for the refusal. If so, it sets
 // the outcome. An overloaded API server answers with the same status code.
 func setBlocked(err error, o *ActionOutcome) bool {

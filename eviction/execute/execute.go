@@ -36,6 +36,9 @@ type Executor struct {
 	round   sync.Mutex // it is locked during a round and guards the fields below
 	pace    evictionPace
 	backoff retryBackoff
+	brake   clusterBrake
+	// confined has the answers of isConfined that are yes.
+	confined map[bool]bool
 
 	events eventThrottle
 }
@@ -47,11 +50,13 @@ func New(opts Options) (*Executor, error) {
 		return nil, fmt.Errorf("prepare to evict: %w", err)
 	}
 	return &Executor{
-		opts:    opts,
-		metrics: newMetrics(opts.Registerer),
-		pace:    evictionPace{gap: opts.MinGap, window: opts.Window, most: opts.MaxPerWindow},
-		backoff: retryBackoff{most: opts.MaxBackoff, waits: map[attempt]*retryState{}},
-		events:  eventThrottle{recorder: opts.Recorder, repeat: opts.RepeatEvents, last: map[types.UID]lastEvent{}},
+		opts:     opts,
+		metrics:  newMetrics(opts.Registerer),
+		pace:     evictionPace{gap: opts.MinGap, window: opts.Window, most: opts.MaxPerWindow},
+		backoff:  retryBackoff{most: opts.MaxBackoff, waits: map[attempt]*retryState{}},
+		brake:    clusterBrake{client: opts.Client, namespace: opts.Namespace, node: opts.Node},
+		confined: map[bool]bool{},
+		events:   eventThrottle{recorder: opts.Recorder, repeat: opts.RepeatEvents, last: map[types.UID]lastEvent{}},
 	}, nil
 }
 
@@ -117,6 +122,10 @@ func (x *Executor) executeKill(ctx context.Context, k *eviction.Kill, o *ActionO
 		o.setResult(Deferred, "did not evict pod %s before %s: %s", o.Pod, formatTime(at), reason)
 		return false
 	}
+	if x.opts.Mode != Request && !x.isConfined(ctx, key.delete, o) || !x.takeLease(ctx, key, o) {
+		x.noteFailure(key, o)
+		return false
+	}
 	switch {
 	case key.delete:
 		x.kill(ctx, k, o)
@@ -126,6 +135,23 @@ func (x *Executor) executeKill(ctx context.Context, k *eviction.Kill, o *ActionO
 		x.evict(ctx, o)
 	}
 	x.metrics.observeRequest(o)
+	now := time.Now()
+	x.noteFailure(key, o)
+	perhaps := o.Result == Failed && o.sent && isAmbiguous(o.Err)
+	if o.Result == Evicted || o.Result == Killed || o.Result == Requested || perhaps {
+		x.pace.done = append(x.pace.done, now)
+		x.pace.free = now
+		x.brake.used()
+	} else {
+		requested, cancel := context.WithTimeout(ctx, x.opts.RequestTimeout)
+		defer cancel()
+		x.brake.giveBack(requested, now)
+	}
+	return o.Result.PodLeaves() || perhaps
+}
+
+// noteFailure sets when an attempt that was blocked or failed is made again.
+func (x *Executor) noteFailure(key attempt, o *ActionOutcome) {
 	now := time.Now()
 	switch o.Result {
 	case Blocked:
@@ -137,12 +163,29 @@ func (x *Executor) executeKill(ctx context.Context, k *eviction.Kill, o *ActionO
 		}
 		o.NotBefore = x.backoff.failed(key, now, x.opts.FailedBackoff, most, requestedDelay(o.Err), *o)
 	}
-	perhaps := o.Result == Failed && o.sent && isAmbiguous(o.Err)
-	if o.Result == Evicted || o.Result == Killed || o.Result == Requested || perhaps {
-		x.pace.done = append(x.pace.done, now)
-		x.pace.free = now
+}
+
+// takeLease reports whether this node may evict, beside the others of the cluster. If not, it sets the
+// outcome.
+func (x *Executor) takeLease(ctx context.Context, key attempt, o *ActionOutcome) bool {
+	ctx, cancel := context.WithTimeout(ctx, x.opts.RequestTimeout)
+	defer cancel()
+	retry, err := x.brake.take(ctx, o.At, key.delete)
+	x.metrics.stopped.Set(0)
+	if err == nil {
+		return true
 	}
-	return o.Result.PodLeaves() || perhaps
+	o.NotBefore = retry
+	switch {
+	case errors.As(err, new(errStopped)):
+		x.metrics.stopped.Set(1)
+		o.setResult(Stopped, "did not evict pod %s: %v", o.Pod, err)
+	case apierrors.IsForbidden(err):
+		o.setResult(Deferred, "did not evict pod %s: %v (the agent's role lacks this right: apply the manifests again)", o.Pod, err)
+	default:
+		o.setResult(Deferred, "did not evict pod %s before %s: %v", o.Pod, formatTime(retry), err)
+	}
+	return false
 }
 
 // isAmbiguous reports whether a request with this error may have had its effect.

@@ -11,6 +11,7 @@ import (
 
 type metrics struct {
 	outcomes  *prometheus.CounterVec
+	stopped   prometheus.Gauge
 	acting    prometheus.Histogram
 	cleanup   prometheus.Histogram
 	timeouts  prometheus.Counter
@@ -22,6 +23,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	auto := promauto.With(r)
 	m := &metrics{
 		outcomes:  auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_eviction_outcomes_total", Help: "What became of the pods and collections that decisions named, by signal and by what was done."}, []string{"signal", "outcome"}),
+		stopped:   auto.NewGauge(prometheus.GaugeOpts{Name: "weir_evictions_stopped", Help: "1 if so many nodes of the cluster evicted pods that this agent only observes, at its last attempt."}),
 		acting:    auto.NewHistogram(prometheus.HistogramOpts{Name: "weir_eviction_request_duration_seconds", Help: "Time from taking up a decision until the API server had answered for its pod.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 15)}),
 		cleanup:   auto.NewHistogram(prometheus.HistogramOpts{Name: "weir_eviction_cleanup_duration_seconds", Help: "Time from the API server's answer until the pod was gone, or was waited for no longer.", Buckets: prometheus.ExponentialBuckets(1, 2, 10)}),
 		timeouts:  auto.NewCounter(prometheus.CounterOpts{Name: "weir_eviction_cleanup_unfinished_total", Help: "Evicted pods that were still there when they were waited for no longer."}),
@@ -34,7 +36,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		names = append(names, string(s))
 	}
 	for _, name := range names {
-		for _, d := range [...]Result{Evicted, Killed, Requested, Blocked, Failed} {
+		for _, d := range [...]Result{Evicted, Killed, Requested, Blocked, Stopped, Failed} {
 			m.outcomes.WithLabelValues(name, string(d))
 		}
 	}

@@ -24,6 +24,9 @@ type Options struct {
 	// the two is required, so that an agent with an incomplete manifest cannot evict itself.
 	Self  types.UID
 	NoPod bool
+	// Namespace is that of the Leases by which the agents of a cluster limit how many of them evict at
+	// one time. If it is empty, there is no such limit.
+	Namespace string
 
 	// OnNode reports whether the node's statistics still have the pod. They have it until its cgroups
 	// are removed. It may be nil.

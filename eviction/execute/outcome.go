@@ -60,6 +60,7 @@ const (
 	Refused     Result = "Refused"     // nothing was done: this pod is never evicted, or not by this agent
 	Blocked     Result = "Blocked"     // nothing was done: a PodDisruptionBudget does not allow it
 	Deferred    Result = "Deferred"    // nothing was done yet: a limit requires a wait
+	Stopped     Result = "Stopped"     // nothing was done: so many nodes evict that all agents only observe
 	Failed      Result = "Failed"      // an error; a request that was sent may have had its effect
 	Collected   Result = "Collected"   // unused containers or images were removed
 	NoReclaimer Result = "NoReclaimer" // nothing was done: there is no Reclaimer

@@ -119,17 +119,24 @@ func (w *testCluster) killedAsTheKubelet(t *testing.T, victim string, since time
 	t.Helper()
 	var actions []string
 	for _, e := range w.writes(t, since) {
-		if e.ObjectRef.Resource == "events" {
+		if e.ObjectRef.Resource == "events" || e.ObjectRef.Resource == "leases" {
 			continue
 		}
-		actions = append(actions, written(&e))
 		if e.Verb != "delete" {
+			actions = append(actions, written(&e))
 			continue
 		}
 		var o metav1.DeleteOptions
 		if err := json.Unmarshal(e.RequestObject.Raw, &o); err != nil {
 			t.Fatalf("read what was sent to delete: %v: %s", err, e.RequestObject.Raw)
 		}
+		if len(o.DryRun) > 0 { // the agent tries whether the policies refuse it
+			if e.ResponseStatus.Code != 403 {
+				t.Errorf("a dry run of what the policies forbid has status %d", e.ResponseStatus.Code)
+			}
+			continue
+		}
+		actions = append(actions, written(&e))
 		if p := o.Preconditions; p == nil || p.UID == nil || p.ResourceVersion == nil {
 			t.Errorf("deleted with %s, want preconditions of UID and resourceVersion", e.RequestObject.Raw)
 		}

@@ -1,0 +1,231 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/weir-metrics/weir/humanize"
+)
+
+const (
+	// LeasePrefix begins the names of the Leases; a number from 0 follows.
+	LeasePrefix = "weir-eviction-"
+	// MaxLeases is the number of Leases that the manifests give a right to.
+	MaxLeases = 50
+	// leaseTime is how long a node holds a Lease, and may evict with it.
+	leaseTime = time.Minute
+	// leaseRetry is the time between two attempts to get one.
+	leaseRetry = 30 * time.Second
+	// leaseTries is how many Leases are tried in a round.
+	leaseTries = 3
+	// actedAnnotation of a Lease has the nodes that evicted with it in the last actedTime, and when.
+	actedAnnotation = "weir.dev/evictions"
+	actedTime       = 10 * time.Minute
+	// urgentTime limits the requests for a Lease if pods are killed for a hard threshold.
+	urgentTime = 2 * time.Second
+	// fewNodes may always evict within actedTime.
+	fewNodes = 5
+)
+
+// clusterBrake limits how many nodes evict pods at one time. The nodes share a few Leases, one for each
+// hundred nodes. A node needs one to evict. If many nodes have evicted, no node may.
+type clusterBrake struct {
+	client    kubernetes.Interface
+	namespace string // of the Leases; empty means no brake
+	node      string
+
+	until   time.Time             // this node holds a Lease until then
+	lease   *coordinationv1.Lease // that Lease, as long as no pod was evicted with it
+	earlier time.Time             // when this node evicted with that Lease before; zero if it did not
+	refused error                 // the last answer of request
+	retry   time.Time             // no request is made before
+	nodes   int                   // of the cluster, at counted
+	counted time.Time
+	alone   time.Time // when a pod was last killed without a Lease
+}
+
+// errStopped says that so many nodes evict that no other may.
+type errStopped struct{ acted, nodes int }
+
+func (e errStopped) Error() string {
+	return fmt.Sprintf("%s of %s evicted pods within %v, so all agents only observe until fewer did: look whether a threshold is wrong",
+		humanize.Number(e.acted), humanize.Count(e.nodes, "node"), actedTime)
+}
+
+// errNoLease says that other nodes hold all Leases.
+type errNoLease struct{ leases int }
+
+func (e errNoLease) Error() string {
+	if e.leases == 1 {
+		return "another node evicts pods, and in a cluster of this size one does at a time"
+	}
+	return fmt.Sprintf("%d other nodes evict pods, and in a cluster of this size no more do at one time", e.leases)
+}
+
+// take gets a Lease for this node, unless it holds one. The error is an errStopped, an errNoLease, or
+// that of a request; retry is then when to try again. urgent allows one pod in actedTime without a
+// Lease, unless the nodes are stopped.
+func (b *clusterBrake) take(ctx context.Context, now time.Time, urgent bool) (retry time.Time, err error) {
+	if b.namespace == "" || now.Before(b.until) {
+		return time.Time{}, nil
+	}
+	if !now.Before(b.retry) {
+		if urgent {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, urgentTime)
+			defer cancel()
+		}
+		b.lease = nil
+		b.refused = b.request(ctx, now)
+		b.retry = time.Now().Add(leaseRetry)
+	}
+	switch {
+	case b.refused == nil:
+		b.retry = time.Time{}
+	case urgent && !errors.As(b.refused, new(errStopped)) && (b.alone.IsZero() || now.Sub(b.alone) >= actedTime):
+		b.alone = now
+		return time.Time{}, nil
+	}
+	return b.retry, b.refused
+}
+
+// used says that a pod was evicted with the Lease, so that it is not given back.
+func (b *clusterBrake) used() { b.lease = nil }
+
+// request asks the API server for a Lease.
+func (b *clusterBrake) request(ctx context.Context, now time.Time) error {
+	if b.counted.IsZero() || now.Sub(b.counted) >= actedTime {
+		// The answer says how many nodes there are beside the first.
+		list, err := b.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})
+		if err != nil {
+			return fmt.Errorf("count the cluster's nodes: %w", err)
+		}
+		b.nodes, b.counted = len(list.Items), now
+		if more := list.RemainingItemCount; more != nil {
+			b.nodes += int(*more)
+		}
+	}
+	leases, err := b.client.CoordinationV1().Leases(b.namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"}) // from the API server's cache
+	if err != nil {
+		return fmt.Errorf("list the Leases for evictions: %w", err)
+	}
+	existing, acted := map[string]*coordinationv1.Lease{}, map[string]time.Time{}
+	for i := range leases.Items {
+		if l := &leases.Items[i]; strings.HasPrefix(l.Name, LeasePrefix) {
+			existing[l.Name] = l
+			maps.Copy(acted, actedNodes(l, now))
+		}
+	}
+	if len(acted) > max(fewNodes, b.nodes/20) {
+		return errStopped{len(acted), b.nodes}
+	}
+	most := min(max(1, b.nodes/100), MaxLeases)
+	tries := 0
+	for i := range most {
+		name := LeasePrefix + strconv.Itoa((b.first()+i)%most)
+		l := existing[name]
+		if l != nil && !isFree(l, b.node, now) {
+			continue
+		}
+		if tries++; tries > leaseTries {
+			break
+		}
+		err := b.hold(ctx, name, l, now)
+		if err == nil {
+			return nil
+		}
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("take Lease %s/%s for evictions: %w", b.namespace, name, err)
+		}
+	}
+	return errNoLease{most}
+}
+
+// first returns the number of the Lease that this node tries first.
+func (b *clusterBrake) first() int {
+	h := fnv.New32a()
+	h.Write([]byte(b.node))
+	return int(h.Sum32() % MaxLeases)
+}
+
+// hold writes this node and the time into a Lease, which is nil if it does not exist yet.
+func (b *clusterBrake) hold(ctx context.Context, name string, of *coordinationv1.Lease, now time.Time) (err error) {
+	l := of.DeepCopy()
+	if of == nil {
+		l = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: name}}
+	}
+	acted := actedNodes(l, now)
+	b.earlier = acted[b.node]
+	acted[b.node] = now
+	setActed(l, acted)
+	seconds, at := int32(leaseTime/time.Second), metav1.NewMicroTime(now)
+	l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds, l.Spec.AcquireTime, l.Spec.RenewTime = &b.node, &seconds, &at, &at
+	leases := b.client.CoordinationV1().Leases(b.namespace)
+	if of == nil {
+		l, err = leases.Create(ctx, l, metav1.CreateOptions{})
+	} else {
+		l, err = leases.Update(ctx, l, metav1.UpdateOptions{}) // it fails if another node has written it meanwhile
+	}
+	if err == nil {
+		b.lease, b.until = l, now.Add(leaseTime)
+	}
+	return err
+}
+
+// giveBack gives the Lease of this node back if no pod was evicted with it.
+func (b *clusterBrake) giveBack(ctx context.Context, now time.Time) {
+	l := b.lease
+	if l == nil {
+		return
+	}
+	b.lease, b.until = nil, time.Time{}
+	acted := actedNodes(l, now)
+	if acted[b.node] = b.earlier; b.earlier.IsZero() {
+		delete(acted, b.node)
+	}
+	setActed(l, acted)
+	l.Spec.HolderIdentity, l.Spec.RenewTime = nil, nil
+	// If it cannot be written, it ends by itself.
+	_, _ = b.client.CoordinationV1().Leases(b.namespace).Update(ctx, l, metav1.UpdateOptions{})
+}
+
+// isFree reports whether a node may take the Lease. The clocks of nodes differ, so a time in the
+// future counts as now.
+func isFree(l *coordinationv1.Lease, node string, now time.Time) bool {
+	s := &l.Spec
+	return s.HolderIdentity == nil || *s.HolderIdentity == "" || *s.HolderIdentity == node || s.RenewTime == nil ||
+		now.Sub(s.RenewTime.Time) >= leaseTime || s.RenewTime.Sub(now) >= leaseTime
+}
+
+// actedNodes returns the nodes that evicted with the Lease within actedTime, and when.
+func actedNodes(l *coordinationv1.Lease, now time.Time) map[string]time.Time {
+	acted := map[string]time.Time{}
+	for entry := range strings.FieldsSeq(l.Annotations[actedAnnotation]) {
+		node, text, _ := strings.Cut(entry, "=")
+		if at, err := time.Parse(time.RFC3339, text); err == nil && now.Sub(at).Abs() < actedTime {
+			acted[node] = at
+		}
+	}
+	return acted
+}
+
+// setActed writes what actedNodes returns.
+func setActed(l *coordinationv1.Lease, acted map[string]time.Time) {
+	var entries []string
+	for _, node := range slices.Sorted(maps.Keys(acted)) {
+		entries = append(entries, node+"="+acted[node].UTC().Format(time.RFC3339))
+	}
+	metav1.SetMetaDataAnnotation(&l.ObjectMeta, actedAnnotation, strings.Join(entries, " "))
+}

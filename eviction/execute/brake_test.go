@@ -1,0 +1,256 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// cluster is an API server with a number of nodes, and the Leases of their agents.
+type cluster struct {
+	nodes  int
+	leases map[string]*coordinationv1.Lease
+	writes int
+	fail   error // the answer to requests for Leases
+	// unconfined says that no admission policy applies to the agents.
+	unconfined bool
+}
+
+// agentOf returns an Executor on a node of the cluster, and its server of pods.
+func (c *cluster) agentOf(t *testing.T, name string, mode Mode, o Options) (*Executor, *server) {
+	t.Helper()
+	on := pod("shop", func(p *corev1.Pod) { p.Spec.NodeName = name })
+	s := newServer(on)
+	s.linger = time.Millisecond
+	s.client.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		more := int64(c.nodes - 1)
+		return true, &corev1.NodeList{ListMeta: metav1.ListMeta{RemainingItemCount: &more}, Items: make([]corev1.Node, 1)}, nil
+	})
+	s.client.PrependReactor("*", "pods", c.policies)
+	s.client.PrependReactor("*", "leases", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		o, err := c.react(a)
+		return true, o, err
+	})
+	o.Mode, o.Client, o.Node, o.Self, o.Namespace = mode, s.client, name, "uid-weir", "weir-agents"
+	x, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x, s
+}
+
+// policies answers dry runs as the admission policies do.
+func (c *cluster) policies(a clienttesting.Action) (bool, runtime.Object, error) {
+	var options *metav1.DeleteOptions
+	switch a := a.(type) {
+	case clienttesting.DeleteActionImpl:
+		options = &a.DeleteOptions
+	case clienttesting.CreateActionImpl:
+		options = a.Object.(*policyv1.Eviction).DeleteOptions
+	}
+	if options == nil || len(options.DryRun) == 0 {
+		return false, nil, nil
+	}
+	if c.unconfined {
+		return true, nil, nil
+	}
+	return true, nil, apierrors.NewForbidden(corev1.Resource("pods"), "shop", errors.New("ValidatingAdmissionPolicy 'weir-agents-pods' with binding 'weir-agents-pods' denied request: an agent gives a pod a second to end, at the least"))
+}
+
+func (c *cluster) react(a clienttesting.Action) (runtime.Object, error) {
+	if c.fail != nil {
+		return nil, c.fail
+	}
+	switch a := a.(type) {
+	case clienttesting.ListActionImpl:
+		list := &coordinationv1.LeaseList{}
+		for _, l := range c.leases {
+			list.Items = append(list.Items, *l.DeepCopy())
+		}
+		return list, nil
+	case clienttesting.CreateActionImpl:
+		return c.write(a.Object.(*coordinationv1.Lease), true)
+	case clienttesting.UpdateActionImpl:
+		return c.write(a.Object.(*coordinationv1.Lease), false)
+	}
+	return nil, fmt.Errorf("unexpected request %v", a)
+}
+
+func (c *cluster) write(l *coordinationv1.Lease, create bool) (runtime.Object, error) {
+	stored := c.leases[l.Name]
+	switch {
+	case create && stored != nil:
+		return nil, apierrors.NewAlreadyExists(coordinationv1.Resource("leases"), l.Name)
+	case !create && (stored == nil || stored.ResourceVersion != l.ResourceVersion):
+		return nil, apierrors.NewConflict(coordinationv1.Resource("leases"), l.Name, errors.New("the object has been modified"))
+	}
+	c.writes++
+	l = l.DeepCopy()
+	l.ResourceVersion = strconv.Itoa(c.writes)
+	c.leases[l.Name] = l
+	return l.DeepCopy(), nil
+}
+
+// shortage lets every node of a cluster decide to evict a pod at the same time, and returns the
+// results by their number.
+func shortage(t *testing.T, agents []*Executor) map[Result]int {
+	t.Helper()
+	got := map[Result]int{}
+	for _, x := range agents {
+		got[only(t, x.Execute(context.Background(), decision(time.Minute, killOf("shop", 1)))).Result]++
+	}
+	return got
+}
+
+func agents(t *testing.T, c *cluster, n int) (list []*Executor) {
+	for i := range n {
+		x, _ := c.agentOf(t, fmt.Sprintf("n%d", i), Evict, Options{CleanupTimeout: time.Millisecond, CleanupPoll: time.Millisecond})
+		list = append(list, x)
+	}
+	return list
+}
+
+// TestFewNodesEvictAtATime has a threshold that is wrong on every node of a cluster.
+func TestFewNodesEvictAtATime(t *testing.T) {
+	f := func(nodes, atOnce, inAll int) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			c := &cluster{nodes: nodes, leases: map[string]*coordinationv1.Lease{}}
+			all := agents(t, c, min(nodes, 80))
+			evicted, first := 0, -1
+			for began := time.Now(); time.Since(began) < actedTime; {
+				got := shortage(t, all)
+				evicted += got[Evicted]
+				if first < 0 {
+					first = got[Evicted]
+				}
+				time.Sleep(30 * time.Second)
+			}
+			if first > atOnce || first == 0 {
+				t.Errorf("%d of %d nodes evicted at once, want at most %d", first, nodes, atOnce)
+			}
+			if evicted > inAll || evicted == 0 {
+				t.Errorf("%d pods were evicted in ten minutes on %d nodes, want at most %d", evicted, nodes, inAll)
+			}
+		})
+	}
+	f(3, 1, 3)
+	f(100, 1, 6)
+	f(1000, 10, 60)
+}
+
+// TestStoppedNodesSayIt lets more nodes act than may, and looks at what the next one says.
+func TestStoppedNodesSayIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &cluster{nodes: 100, leases: map[string]*coordinationv1.Lease{}}
+		acted := map[string]time.Time{}
+		for i := range 6 {
+			acted[fmt.Sprint("other-", i)] = time.Now().Add(-time.Minute)
+		}
+		l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: LeasePrefix + "0"}}
+		setActed(l, acted)
+		c.leases[l.Name] = l
+		var recorded events
+		x, s := c.agentOf(t, "n1", Kill, Options{Recorder: &recorded})
+		o := only(t, x.Execute(context.Background(), decision(0, killOf("shop", 1))))
+		if o.Result != Stopped || !strings.Contains(o.Message, "6 of 100 nodes evicted pods within 10m0s, so all agents only observe") {
+			t.Errorf("%s: %s", o.Result, o.Message)
+		}
+		if len(recorded) != 1 || !strings.Contains(recorded[0], ReasonStopped) {
+			t.Errorf("Events: %q, want one %s", recorded, ReasonStopped)
+		}
+		if wrote := s.wrote(); len(wrote) > 0 {
+			t.Errorf("it wrote %q", wrote)
+		}
+		time.Sleep(actedTime)
+		if o := only(t, x.Execute(context.Background(), decision(0, killOf("shop", 1)))); o.Result != Killed {
+			t.Errorf("when ten minutes have passed: %s: %s", o.Result, o.Message)
+		}
+	})
+}
+
+// TestAnEmergencyNeedsNoLease kills for a hard threshold while another node holds the only Lease, and
+// while the API server answers nothing about Leases.
+func TestAnEmergencyNeedsNoLease(t *testing.T) {
+	f := func(what string, fail error) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			c := &cluster{nodes: 3, leases: map[string]*coordinationv1.Lease{}}
+			other, _ := c.agentOf(t, "n2", Kill, Options{CleanupTimeout: time.Millisecond})
+			if o := only(t, other.Execute(context.Background(), decision(0, killOf("shop", 1)))); o.Result != Killed {
+				t.Fatalf("%s: the first node: %s: %s", what, o.Result, o.Message)
+			}
+			c.fail = fail
+			x, s := c.agentOf(t, "n1", Kill, Options{CleanupTimeout: time.Millisecond})
+			if o := only(t, x.Execute(context.Background(), decision(time.Minute, killOf("shop", 1)))); o.Result != Deferred {
+				t.Errorf("%s: a soft threshold: %s: %s", what, o.Result, o.Message)
+			}
+			if o := only(t, x.Execute(context.Background(), decision(0, killOf("shop", 1)))); o.Result != Killed {
+				t.Errorf("%s: a hard threshold: %s: %s", what, o.Result, o.Message)
+			}
+			s.put(pod("shop", func(p *corev1.Pod) { p.Spec.NodeName = "n1" }))
+			time.Sleep(20 * time.Second) // longer than MinGap, shorter than the other's Lease
+			if o := only(t, x.Execute(context.Background(), decision(0, killOf("shop", 1)))); o.Result != Deferred {
+				t.Errorf("%s: the second pod within ten minutes: %s: %s", what, o.Result, o.Message)
+			}
+		})
+	}
+	f("another node has the Lease", nil)
+	f("the API server refuses", apierrors.NewForbidden(coordinationv1.Resource("leases"), "", errors.New("no")))
+	f("the API server does not answer", context.DeadlineExceeded)
+}
+
+// TestALeaseOfAPodThatStaysIsGivenBack asks for the eviction of a pod that a budget protects.
+func TestALeaseOfAPodThatStaysIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &cluster{nodes: 3, leases: map[string]*coordinationv1.Lease{}}
+		x, s := c.agentOf(t, "n1", Evict, Options{})
+		s.before = func(verb string, _ int) error {
+			if verb == "evict" {
+				return refusal("The disruption budget b needs 1 healthy pods and has 1 currently", 0)
+			}
+			return nil
+		}
+		if o := only(t, x.Execute(context.Background(), decision(time.Minute, killOf("shop", 1)))); o.Result != Blocked {
+			t.Fatalf("%s: %s", o.Result, o.Message)
+		}
+		y, _ := c.agentOf(t, "n2", Evict, Options{})
+		if o := only(t, y.Execute(context.Background(), decision(time.Minute, killOf("shop", 1)))); o.Result != Evicted {
+			t.Errorf("another node: %s: %s", o.Result, o.Message)
+		}
+		if acted := actedNodes(c.leases[LeasePrefix+"0"], time.Now()); len(acted) != 1 {
+			t.Errorf("%v have evicted, want n2 alone", acted)
+		}
+	})
+}
+
+// TestAnAgentWithoutPoliciesEvictsNothing has an account that the admission policies do not name.
+func TestAnAgentWithoutPoliciesEvictsNothing(t *testing.T) {
+	for _, mode := range []Mode{Evict, Kill} {
+		synctest.Test(t, func(t *testing.T) {
+			c := &cluster{nodes: 3, leases: map[string]*coordinationv1.Lease{}, unconfined: true}
+			x, s := c.agentOf(t, "n1", mode, Options{})
+			o := only(t, x.Execute(context.Background(), decision(0, killOf("shop", 1))))
+			if o.Result != Refused || !strings.Contains(o.Message, "no admission policy confines this agent") || c.writes > 0 || len(s.wrote()) > 0 {
+				t.Errorf("mode %s: %s: %s, and it wrote %q", mode, o.Result, o.Message, s.wrote())
+			}
+			c.unconfined = false
+			if o := only(t, x.Execute(context.Background(), decision(0, killOf("shop", 1)))); !o.Result.PodLeaves() {
+				t.Errorf("mode %s, with policies: %s: %s", mode, o.Result, o.Message)
+			}
+		})
+	}
+}
