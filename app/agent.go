@@ -107,5 +107,11 @@ func (a *agentFlags) compile(inPod bool, getenv func(string) string) (*plan, err
 	if err != nil {
 		return nil, err
 	}
-	return p, p.secureWith(a.secure, a.given, inPod)
+	if err := p.secureWith(a.secure, a.given, inPod); err != nil {
+		return nil, err
+	}
+	if inPod && p.Secure != nil && !a.given("listen") {
+		p.Listen = "" // in the host's network every process of the node could read it without authentication
+	}
+	return p, nil
 }

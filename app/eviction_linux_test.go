@@ -91,8 +91,11 @@ func TestEvictionPlan(t *testing.T) {
 			p.Cluster.Node, p.Host.Node, p.Host.KubeletRoot, p.Secure != nil, root)
 	}
 
-	if e.Namespace != "weir-agents" {
-		t.Errorf("namespace %q, want weir-agents", e.Namespace)
+	if e.Namespace != "weir-agents" || p.Listen != "" {
+		t.Errorf("namespace %q, and a local server on %q; want weir-agents, and none", e.Namespace, p.Listen)
+	}
+	if p, err = compileAgent(t, pod, "--in-cluster", "--listen=127.0.0.1:8087"); err != nil || p.Listen != "127.0.0.1:8087" {
+		t.Errorf("with --listen: %v, want a local server", err)
 	}
 	delete(pod, "POD_NAMESPACE")
 	if _, err = compileAgent(t, pod, "--in-cluster", "--eviction=kill", "--eviction-hard=memory.available<200Mi"); err == nil || !strings.Contains(err.Error(), "the namespace of its own pod") {

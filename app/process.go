@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net/http"
 	"net/netip"
 	"time"
 
@@ -164,7 +165,11 @@ func (w *process) listen(ctx context.Context) error {
 	w.localURL = "http://" + connectAddress(listener.Addr().String())
 	w.urls = append(w.urls, w.localURL)
 	w.add(Part{Name: "local server", EndsFirst: true, Close: listener.Close, Run: func(ctx context.Context) error {
-		return httpserver.Serve(ctx, listener, w.mux, grace/2, w.log)
+		var handler http.Handler = w.mux
+		if !w.plan.Open {
+			handler = httpserver.LocalHosts(handler)
+		}
+		return httpserver.Serve(ctx, listener, handler, grace/2, w.log)
 	}})
 	return nil
 }

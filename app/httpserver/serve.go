@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"syscall"
 	"time"
 
@@ -54,6 +55,21 @@ func loopback(host string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.IsLoopback()
+}
+
+// LocalHosts returns a handler that refuses requests whose Host header is not this machine. A web page
+// can otherwise read a server on loopback through the browser of this machine, with a name of its own
+// that it lets resolve to 127.0.0.1. Requests without Host are answered; browsers always send one.
+func LocalHosts(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := (&url.URL{Host: r.Host}).Hostname()
+		if host != "" && !loopback(host) {
+			http.Error(w, fmt.Sprintf("this weir does not answer to the name %q, since it asks nobody who they are: ask for 127.0.0.1 or localhost, "+
+				"or start it with --allow-unauthenticated if everyone who can reach it may read it", host), http.StatusMisdirectedRequest)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // Serve answers on ln until ctx ends. Then it gives requests the time grace to finish, and returns

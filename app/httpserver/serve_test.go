@@ -152,3 +152,19 @@ func TestIndexListsWhatIsServed(t *testing.T) {
 		t.Errorf("GET /nowhere = %d, want 404", w.Code)
 	}
 }
+
+func TestLocalHosts(t *testing.T) {
+	h := LocalHosts(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "numbers") }))
+	for host, want := range map[string]int{
+		"127.0.0.1:8087": 200, "localhost:8087": 200, "localhost": 200, "[::1]:8087": 200, "127.8.8.8": 200, "": 200,
+		"evil.example:8087": 421, "localhost.evil.example": 421, "192.0.2.1:8087": 421, "127.0.0.1.evil.example:8087": 421, "[::1": 421,
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Host = host
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != want || (w.Body.String() == "numbers") != (want == 200) {
+			t.Errorf("Host %q: got status %d and %q, want %d", host, w.Code, w.Body, want)
+		}
+	}
+}
