@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -26,10 +27,7 @@ func nodeName(i int) string { return fmt.Sprintf("node-%04d", i+1) }
 // measureFaults runs weir for one number of nodes, and prints for each of the ways how old the numbers
 // of healthy nodes became.
 func measureFaults(ctx context.Context, p plan, resolution time.Duration, nodes int) error {
-	lead, each := 3*time.Minute, p.window // lead is for weir to start
-	if each == 0 {
-		each = max(8*resolution, 2*time.Minute)
-	}
+	lead, each := cmp.Or(p.settle, 3*time.Minute), cmp.Or(p.window, max(8*resolution, 2*time.Minute))
 	var faults []string
 	others := make(map[string]bool)
 	for i := range nodes {
@@ -49,7 +47,7 @@ func measureFaults(ctx context.Context, p plan, resolution time.Duration, nodes 
 	text.WriteString("| | healthy nodes with CPU | oldest (intervals) | oldest (s) |\n|---|---:|---:|---:|\n")
 	err := withWeir(ctx, p, resolution, nodes, func(base string, weir, _ *process, _ time.Duration) error {
 		if late := time.Since(began) - lead + 2*resolution; late > 0 {
-			return fmt.Errorf("weir was ready %v too late for the first of the faults", late)
+			return fmt.Errorf("weir was ready %v too late for the first of the faults: give --settle more", late)
 		}
 		for k, way := range ways {
 			if err := pause(ctx, time.Until(began.Add(lead+time.Duration(k)*each))); err != nil {
