@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,6 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type accounts struct {
 	corev1.ServiceAccountInterface // no other method is called
 
+	mu      sync.Mutex // for the fields below
 	created []time.Time
 	asked   []string // namespace/name and the audiences
 	space   string
@@ -31,11 +33,29 @@ type accounts struct {
 }
 
 func (a *accounts) ServiceAccounts(namespace string) corev1.ServiceAccountInterface {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.space = namespace
 	return a
 }
 
+// setAway sets the error of later requests. Nil: they succeed.
+func (a *accounts) setAway(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.away = err
+}
+
+// counts returns how many tokens were requested, and how many were created.
+func (a *accounts) counts() (asked, created int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.asked), len(a.created)
+}
+
 func (a *accounts) CreateToken(_ context.Context, name string, r *authentication.TokenRequest, _ metav1.CreateOptions) (*authentication.TokenRequest, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.asked = append(a.asked, fmt.Sprint(a.space, "/", name, r.Spec.Audiences))
 	if a.away != nil {
 		return nil, a.away
@@ -72,7 +92,8 @@ func TestTokenIsReplacedInTime(t *testing.T) {
 		for range 20 {
 			synctest.Wait()
 			got, err := s.Token(t.Context())
-			if want := fmt.Sprint("token-", len(a.created)); got != want || err != nil {
+			_, created := a.counts()
+			if want := fmt.Sprint("token-", created); got != want || err != nil {
 				t.Fatalf("got %q, %v; want %s", got, err, want)
 			}
 			time.Sleep(800*time.Second + time.Millisecond)
@@ -98,7 +119,8 @@ func TestTokenIsReplacedInTime(t *testing.T) {
 // is away. Each error is logged once.
 func TestTokenCannotBeCreated(t *testing.T) {
 	core, lines := observer.New(zap.InfoLevel)
-	a := &accounts{life: 1000, away: errors.New("serviceaccounts/token is forbidden")}
+	forbidden := errors.New("serviceaccounts/token is forbidden")
+	a := &accounts{life: 1000, away: forbidden}
 	run(t, a, zap.New(core), func(t *testing.T, s *Source) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -106,18 +128,18 @@ func TestTokenCannotBeCreated(t *testing.T) {
 		if _, err := s.Token(ctx); err == nil || !strings.Contains(err.Error(), "weir-system/nodes") {
 			t.Errorf("got %v, want an error that names the account", err)
 		}
-		if _, err := s.Token(t.Context()); !errors.Is(err, a.away) {
+		if _, err := s.Token(t.Context()); !errors.Is(err, forbidden) {
 			t.Errorf("got %v, want the API server's error", err)
 		}
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		if n := len(a.asked); n < 10 || n > 20 {
+		if n, _ := a.counts(); n < 10 || n > 20 {
 			t.Errorf("asked %d times in ten minutes, want about once a minute", n)
 		}
-		a.away = nil
+		a.setAway(nil)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		a.away = errors.New("connection refused")
+		a.setAway(errors.New("connection refused"))
 		time.Sleep(3 * time.Hour)
 		if got, err := s.Token(t.Context()); got != "token-1" || err != nil {
 			t.Errorf("got %q, %v; want the old token", got, err)
