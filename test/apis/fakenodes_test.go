@@ -51,7 +51,7 @@ func (w *testCluster) addFakeNodes(t *testing.T, namespace string, nodes ...fake
 		beat := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"Ready","lastHeartbeatTime":%q}]}}`, time.Now().UTC().Format(time.RFC3339))
 		for _, g := range nodes {
 			// An error is temporary: a test may have stopped the API server.
-			w.kube.CoreV1().Nodes().Patch(t.Context(), g.name, types.StrategicMergePatchType, beat, metav1.PatchOptions{}, "status") //nolint:errcheck
+			w.kube.CoreV1().Nodes().Patch(t.Context(), g.name, types.StrategicMergePatchType, beat, metav1.PatchOptions{}, "status")
 		}
 		return true
 	})

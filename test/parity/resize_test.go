@@ -122,7 +122,7 @@ func inServer(t *testing.T, pod *corev1.Pod) *core.Pod {
 // TestResizesAreRefusedAsKubernetesRefusesThem checks that Check rejects a
 // resize exactly if Kubernetes' validation rejects it.
 func TestResizesAreRefusedAsKubernetesRefusesThem(t *testing.T) {
-	for _, gate := range []featuregate.Feature{features.PodLevelResources, features.InPlacePodLevelResourcesVerticalScaling} {
+	for _, gate := range []featuregate.Feature{features.PodLevelResources, features.PodLevelResourcesFixDefaulting, features.InPlacePodLevelResourcesVerticalScaling} {
 		featuregatetesting.SetFeatureGateDuringTest(t, feature.DefaultFeatureGate, gate, true)
 	}
 	r := rand.New(rand.NewPCG(3, 4))
