@@ -161,8 +161,8 @@ func (f *faults) expectYoungPod(asks explainer) {
 	f.rows = append(f.rows, row)
 }
 
-// report checks that the report of all missing numbers names these pods by
-// their causes.
+// report checks that the report of all missing numbers names these nodes by
+// their causes. It does not list their pods.
 func (f *faults) report() {
 	f.t.Helper()
 	admin := plugin{f.w, f.w.Kubeconfig()}
@@ -180,8 +180,7 @@ func (f *faults) report() {
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		f.t.Fatal(err)
 	}
-	for pod, reason := range map[string]string{"no-address": "NodeNoAddress", "another-answers": "NodeWrongIdentity"} {
-		name := f.namespace + "/" + pod
+	for name, reason := range map[string]string{"node/no-address": "NodeNoAddress", "node/another-answers": "NodeWrongIdentity"} {
 		if !slices.ContainsFunc(report.Causes, func(c explain.MissingCause) bool { return c.Reason == reason && slices.Contains(c.Names, name) }) {
 			f.t.Errorf("explain missing does not have %s for %s: %+v", reason, name, report.Causes)
 		}
