@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -78,6 +77,16 @@ current-context: x
 	return path
 }
 
+// addressOf returns the host and the port of a server.
+func addressOf(t *testing.T, s *httptest.Server) (host string, port int32) {
+	t.Helper()
+	at, ok := s.Listener.Addr().(*net.TCPAddr)
+	if !ok {
+		t.Fatalf("the server listens on %s", s.Listener.Addr())
+	}
+	return at.IP.String(), int32(at.Port)
+}
+
 // Kubelets see tokens of the account of --kubelet-account, and nothing that the API server is shown.
 func TestKubeletsSeeTheirAccount(t *testing.T) {
 	var mu sync.Mutex
@@ -89,21 +98,14 @@ func TestKubeletsSeeTheirAccount(t *testing.T) {
 		fmt.Fprintf(w, "node_memory_working_set_bytes 1000 %d\n", time.Now().UnixMilli())
 	}))
 	t.Cleanup(kubelet.Close)
-	host, text, err := net.SplitHostPort(strings.TrimPrefix(kubelet.URL, "https://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	port, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	host, port := addressOf(t, kubelet)
 	list := metav1.ListMeta{ResourceVersion: "1"}
 	objects := &apiServer{
 		nodes: v1.NodeList{TypeMeta: metav1.TypeMeta{Kind: "NodeList", APIVersion: "v1"}, ListMeta: list, Items: []v1.Node{{
 			ObjectMeta: metav1.ObjectMeta{Name: "n1"},
 			Status: v1.NodeStatus{
 				Addresses:       []v1.NodeAddress{{Type: "InternalIP", Address: host}},
-				DaemonEndpoints: v1.NodeDaemonEndpoints{KubeletEndpoint: v1.DaemonEndpoint{Port: int32(port)}},
+				DaemonEndpoints: v1.NodeDaemonEndpoints{KubeletEndpoint: v1.DaemonEndpoint{Port: port}},
 			},
 		}}},
 		pods: v1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, ListMeta: list},
@@ -149,20 +151,13 @@ func TestServerOfCluster(t *testing.T) {
 			float64(now.UnixMilli()%1e6)/2000, now.UnixMilli())
 	}))
 	t.Cleanup(kubelet.Close)
-	host, text, err := net.SplitHostPort(strings.TrimPrefix(kubelet.URL, "https://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	port, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	host, port := addressOf(t, kubelet)
 	node := func(name, system string, annotations map[string]string) v1.Node {
 		return v1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"kubernetes.io/os": system}, Annotations: annotations},
 			Status: v1.NodeStatus{
 				Addresses:       []v1.NodeAddress{{Type: "InternalIP", Address: "192.0.2.1"}, {Type: "Hostname", Address: host}},
-				DaemonEndpoints: v1.NodeDaemonEndpoints{KubeletEndpoint: v1.DaemonEndpoint{Port: int32(port)}},
+				DaemonEndpoints: v1.NodeDaemonEndpoints{KubeletEndpoint: v1.DaemonEndpoint{Port: port}},
 				Conditions:      []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}},
 			},
 		}
