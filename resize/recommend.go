@@ -64,6 +64,10 @@ type UsageFigure struct {
 // minChange is the smallest change that is proposed, as a share of the request.
 const minChange = 0.05
 
+// minFreed is the least that a smaller request must free: less is not worth a change of a running
+// pod.
+var minFreed = Amounts{CPU: Of(10), Memory: Of(10 * mebibyte)}
+
 // Recommend returns the recommendation for p. use returns a container's usage of a resource, in any
 // order, or that of the whole pod if the name is empty; impossible values are ignored. Recommend keeps
 // no reference to p.
@@ -154,7 +158,7 @@ func (d *adviser) advise(refused *Refusal) Advice {
 		reason += ", and its containers have " + FormatAmount(d.resource, least)
 	}
 	switch short := float64(need - request.Value); {
-	case short < -minChange*float64(request.Value):
+	case short < -minChange*float64(request.Value) && request.Value-need >= minFreed.Get(d.resource).Value:
 		a.Reason = Shrink
 	case short <= minChange*float64(request.Value):
 		return stay(Fits, "%s: about what is requested", reason)
