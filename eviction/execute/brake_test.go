@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -67,7 +68,9 @@ func (c *cluster) policies(a clienttesting.Action) (bool, runtime.Object, error)
 	if c.unconfined {
 		return true, nil, nil
 	}
-	return true, nil, apierrors.NewForbidden(corev1.Resource("pods"), "shop", errors.New("ValidatingAdmissionPolicy 'weir-agents-pods' with binding 'weir-agents-pods' denied request: an agent gives a pod a second to end, at the least"))
+	refusal := apierrors.NewForbidden(corev1.Resource("pods"), "shop", errors.New("ValidatingAdmissionPolicy 'weir-agents-pods' with binding 'weir-agents-pods' denied request: an agent gives a pod a second to end, at the least"))
+	refusal.ErrStatus.Reason, refusal.ErrStatus.Code = metav1.StatusReasonInvalid, http.StatusUnprocessableEntity // as the API server's
+	return true, nil, refusal
 }
 
 func (c *cluster) react(a clienttesting.Action) (runtime.Object, error) {

@@ -72,7 +72,8 @@ func (x *Executor) isConfined(ctx context.Context, deletes bool, o *ActionOutcom
 		err = pods.EvictV1(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: o.Pod.Name, Namespace: o.Pod.Namespace}, DeleteOptions: &options})
 	}
 	switch {
-	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy") && strings.Contains(err.Error(), "an agent"):
+	// The status of a refusal is Invalid, unless the policy gives another reason.
+	case (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy") && strings.Contains(err.Error(), "an agent"):
 		x.confined[deletes] = true
 		return true
 	case err == nil, apierrors.IsTooManyRequests(err) && setBlocked(err, o), apierrors.IsConflict(err):
