@@ -13,6 +13,8 @@ BENCH       ?= .
 BENCHCOUNT  ?= 1
 IMAGE       ?= weir.invalid/weir:dev
 TOOL        := $(GO) tool -modfile=tools/go.mod
+RELEASE     := $(BIN)/release
+RELEASE_TOOL := $(GO) tool -modfile=tools/release/go.mod
 
 export CGO_ENABLED ?= 0
 # The same everywhere, so that tests and commands share what was compiled, and tests
@@ -61,7 +63,8 @@ nightly: ## what is too slow for each change: race detector on all, longer fuzzi
 	$(MAKE) e2e WEIR_CLUSTER_KUBERNETES=1.36 E2E='$(E2E_CLUSTER)'
 	$(MAKE) e2e-v2 E2E_V2=. ARGS='-latency-runs=20 -latency-of=weir,earlyoom,kubelet,systemd-oomd'
 	$(MAKE) e2e-v2 WEIR_CLUSTER_DEBIAN=trixie E2E_V2=TestFrozen
-	for os in darwin windows; do GOOS=$$os $(GO) build -o /dev/null ./cmd/kubectl-weir || exit 1; done
+	$(MAKE) reproduce
+	$(MAKE) arm64
 
 .PHONY: lint
 lint: ## golangci-lint, built from its module (minutes the first time)
@@ -95,10 +98,44 @@ bench-scale: build ## CPU, memory and freshness of one weir over the number of n
 bench-peers: build ## weir beside metrics-server under a real API server (root; 1.5 hours, minutes with ARGS=--quick)
 	$(GO) run -C test/bench ./peers $(ARGS)
 
+write_image = $(GO) run -C deploy/image . --name $(IMAGE) --binary "$(CURDIR)/$(1):/weir" --out "$(CURDIR)/$(2)" \
+	--label title=weir --label version=$(VERSION) --label licenses=Apache-2.0 --label source=https://github.com/weir-metrics/weir
+
 .PHONY: image
 image: build ## write a container image of bin/weir, without any registry: bin/weir-image.tar
-	$(GO) run -C deploy/image . --name $(IMAGE) --binary '$(CURDIR)/$(BIN)/weir:/weir' --out '$(CURDIR)/$(BIN)/weir-image.tar' \
-		--label title=weir --label version=$(VERSION) --label licenses=Apache-2.0 --label source=https://github.com/weir-metrics/weir
+	$(call write_image,$(BIN)/weir,$(BIN)/weir-image.tar)
+
+# The files of a release: command/system/architecture.
+RELEASED := weir/linux/amd64 weir/linux/arm64 $(addprefix kubectl-weir/,linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64)
+
+.PHONY: release
+release: ## programs, images, SBOMs (CycloneDX), checksums and provenance of this commit: bin/release
+	rm -rf $(RELEASE) && mkdir -p $(RELEASE)
+	for released in $(RELEASED); do \
+		IFS=/ read -r command os arch <<<"$$released"; \
+		file=$(RELEASE)/$$command-$$os-$$arch; [ $$os != windows ] || file=$$file.exe; \
+		GOOS=$$os GOARCH=$$arch $(GO) build -ldflags '$(LDFLAGS)' -o $$file ./cmd/$$command; \
+		$(RELEASE_TOOL) cyclonedx-gomod bin -json -noserial -notimestamp -std -version '$(VERSION)' -output $$file.cdx.json $$file; \
+	done
+	for arch in amd64 arm64; do $(call write_image,$(RELEASE)/weir-linux-$$arch,$(RELEASE)/weir-image-linux-$$arch.tar); done
+	$(GO) run ./deploy/provenance $(RELEASE)/* >$(BIN)/provenance.json && mv $(BIN)/provenance.json $(RELEASE)/
+	cd $(RELEASE) && sha256sum * >../SHA256SUMS && mv ../SHA256SUMS .
+
+.PHONY: reproduce
+reproduce: release ## build the release again in another folder, from empty caches, and compare (20 minutes)
+	folder=$$(mktemp -d); trap 'rm -rf $$folder' EXIT; \
+	git clone -q . $$folder/weir; \
+	GOCACHE=$$folder/cache $(MAKE) -C $$folder/weir release VERSION='$(VERSION)'; \
+	diff $(RELEASE)/SHA256SUMS $$folder/weir/$(RELEASE)/SHA256SUMS && echo "both releases are equal, byte for byte"
+
+# Packages that need another machine's kernel, programs or time are left out.
+.PHONY: arm64
+arm64: ## tests of the pure packages as arm64 programs, in emulation (needs qemu-user)
+	GOARCH=arm64 $(GO) test -exec qemu-aarch64 -timeout 30m ./metric/... ./processors/... ./resourceusage/... ./sinks/memory/... ./recording/... ./eviction ./autoscaler ./humanize
+
+.PHONY: vulncheck
+vulncheck: ## known vulnerabilities in what the programs call (needs the Go vulnerability database)
+	$(RELEASE_TOOL) govulncheck ./...
 
 # Tests in a real cluster. The other end-to-end tests need none.
 E2E_CLUSTER := ./test/cluster/... ./test/apis/... ./test/node/...
