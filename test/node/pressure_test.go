@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"text/tabwriter"
@@ -131,7 +132,7 @@ func (w *testCluster) killedAsTheKubelet(t *testing.T, victim string, since time
 			t.Fatalf("read what was sent to delete: %v: %s", err, e.RequestObject.Raw)
 		}
 		if len(o.DryRun) > 0 { // the agent tries whether the policies refuse it
-			if e.ResponseStatus.Code != 403 {
+			if e.ResponseStatus.Code != http.StatusUnprocessableEntity { // of an admission policy
 				t.Errorf("a dry run of what the policies forbid has status %d", e.ResponseStatus.Code)
 			}
 			continue

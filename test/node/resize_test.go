@@ -172,6 +172,7 @@ func TestResizeOfPodLevelResources(t *testing.T) {
 func TestResizeOfInitContainer(t *testing.T) {
 	w := sharedCluster
 	p := w.pod("init", "", requests(16*mi, mi), "pause")
+	p.Spec.PriorityClassName = "system-node-critical" // a node that was short of disk runs no other new pods for a while
 	p.Spec.InitContainers = []corev1.Container{{
 		Name: "setup", Image: p.Spec.Containers[0].Image, ImagePullPolicy: corev1.PullNever,
 		Args:      []string{"exit", "--after=40s"},
