@@ -261,13 +261,9 @@ func openResize(_ context.Context, w *process) (http.Handler, error) {
 	if !w.plan.wholeCluster() {
 		return nil, nil
 	}
-	kube, err := informer.RESTConfig(*w.plan.Cluster)
+	client, err := newClient(w.plan)
 	if err != nil {
-		return nil, noCluster(err)
-	}
-	client, err := kubernetes.NewForConfig(kube)
-	if err != nil {
-		return nil, fmt.Errorf("create API client: %w", err)
+		return nil, err
 	}
 	return resizeapi.NewHandler(resizeapi.Options{
 		Usage: viewAs(w, func(v apiView) resizeapi.UsageReader { return v }), Facts: w.facts, Now: w.now,

@@ -10,12 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/app/stageflag"
 	"github.com/weir-metrics/weir/app/version"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/replicas/peer"
 )
 
@@ -225,6 +227,19 @@ func (p *plan) checkTokens() error {
 func needsCluster(flag, reason string) error {
 	return cli.Hintf(cli.Usage(fmt.Errorf("%s needs a cluster, %s", flag, reason)),
 		"Name it with --kubeconfig=FILE or --in-cluster, or leave %s out.", flag)
+}
+
+// newClient returns a client for the API server of the plan's cluster.
+func newClient(p *plan) (*kubernetes.Clientset, error) {
+	config, err := informer.RESTConfig(*p.Cluster)
+	if err != nil {
+		return nil, noCluster(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("create API client: %w", err)
+	}
+	return client, nil
 }
 
 // noCluster explains why the API server cannot be used.

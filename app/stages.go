@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/transport"
 
 	"github.com/weir-metrics/weir/api/clustermetrics"
@@ -340,13 +339,9 @@ func (w *process) kubeletToken() (func(context.Context) (string, error), error) 
 	if w.kubeletTokens != nil {
 		return w.kubeletTokens.Token, nil
 	}
-	config, err := informer.RESTConfig(*w.plan.Cluster)
+	client, err := newClient(w.plan)
 	if err != nil {
-		return nil, noCluster(err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("create API client: %w", err)
+		return nil, err
 	}
 	if w.kubeletTokens, err = accounttoken.New(accounttoken.Options{Client: client.CoreV1(), Namespace: namespace, Name: name, Logger: w.log}); err != nil {
 		return nil, err
