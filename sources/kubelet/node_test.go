@@ -458,6 +458,22 @@ func TestCAFollowsItsFile(t *testing.T) {
 	}
 }
 
+// askForCertificate makes a kubelet ask for a client certificate.
+func (a *authority) askForCertificate(c *tls.Config) {
+	c.ClientAuth, c.ClientCAs = tls.VerifyClientCertIfGiven, a.pool()
+}
+
+// admin returns credentials as those of a kubeconfig, for the user admin.
+func (a *authority) admin(t *testing.T) *transport.Config {
+	t.Helper()
+	ca, err := os.ReadFile(a.file())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key := a.issue("admin")
+	return &transport.Config{BearerToken: "secret", TLS: transport.TLSConfig{CAData: ca, CertData: cert, KeyData: key, ServerName: "kubernetes"}}
+}
+
 // TestIdentityOfKubeconfig checks that the credentials of a kubeconfig are sent to kubelets, as
 // metrics-server does, unless a file option is set.
 func TestIdentityOfKubeconfig(t *testing.T) {
@@ -469,14 +485,8 @@ func TestIdentityOfKubeconfig(t *testing.T) {
 			name = r.TLS.PeerCertificates[0].Subject.CommonName
 		}
 		io.WriteString(w, tiny)
-	}, func(c *tls.Config) {
-		c.ClientAuth, c.ClientCAs = tls.VerifyClientCertIfGiven, a.pool()
-	})
-	ca, err := os.ReadFile(a.file())
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, key := a.issue("admin")
+	}, a.askForCertificate)
+	admin := a.admin(t)
 	token := write(t, t.TempDir()+"/token", []byte("of a file"))
 	f := func(says string, o Options, wantName, wantHeader string) {
 		t.Helper()
@@ -488,13 +498,14 @@ func TestIdentityOfKubeconfig(t *testing.T) {
 		}
 	}
 	identity := func() *transport.Config {
-		return &transport.Config{BearerToken: "secret", TLS: transport.TLSConfig{CAData: ca, CertData: cert, KeyData: key, ServerName: "kubernetes"}}
+		own := *admin
+		return &own
 	}
 	f("certificate, token and CA of the kubeconfig", Options{Identity: identity()}, "admin", "Bearer secret")
 	f("without verification", Options{Identity: identity(), Insecure: true}, "admin", "Bearer secret")
 	f("a token of its own", Options{Identity: identity(), TokenFile: token}, "", "Bearer of a file")
 
-	_, err = read(t, newScraper(t, Options{Identity: &transport.Config{TLS: transport.TLSConfig{Insecure: true}}}), Target{Node: "n1", Address: address})
+	_, err := read(t, newScraper(t, Options{Identity: &transport.Config{TLS: transport.TLSConfig{Insecure: true}}}), Target{Node: "n1", Address: address})
 	wantReason(t, err, metric.NodeCertificate, "unknown authority")
 }
 
@@ -507,15 +518,8 @@ func TestTokenReplacesOtherCredentials(t *testing.T) {
 	address := a.kubelet("n1", func(w http.ResponseWriter, r *http.Request) {
 		header, certificates = r.Header.Get("Authorization"), len(r.TLS.PeerCertificates)
 		io.WriteString(w, tiny)
-	}, func(c *tls.Config) {
-		c.ClientAuth, c.ClientCAs = tls.VerifyClientCertIfGiven, a.pool()
-	})
-	ca, err := os.ReadFile(a.file())
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, key := a.issue("admin")
-	admin := &transport.Config{BearerToken: "secret", TLS: transport.TLSConfig{CAData: ca, CertData: cert, KeyData: key}}
+	}, a.askForCertificate)
+	admin := a.admin(t)
 	file := write(t, t.TempDir()+"/token", []byte("of a file"))
 	token, tokenErr := "first", error(nil)
 	give := func(context.Context) (string, error) { return token, tokenErr }
@@ -540,7 +544,7 @@ func TestTokenReplacesOtherCredentials(t *testing.T) {
 		}
 	}
 	header, tokenErr = "", errors.New("the account is not there")
-	_, err = read(t, s, Target{Node: "n1", Address: address})
+	_, err := read(t, s, Target{Node: "n1", Address: address})
 	if wantReason(t, err, metric.NodeUnauthorized, "the account is not there"); header != "" {
 		t.Errorf("without a token the kubelet saw %q", header)
 	}
