@@ -171,7 +171,9 @@ func (x *Executor) takeLease(ctx context.Context, key attempt, o *ActionOutcome)
 	ctx, cancel := context.WithTimeout(ctx, x.opts.RequestTimeout)
 	defer cancel()
 	retry, err := x.brake.take(ctx, o.At, key.delete)
-	x.metrics.stopped.Set(0)
+	if !errors.As(err, new(errStopped)) {
+		x.metrics.stopped.Set(0)
+	}
 	if err == nil {
 		return true
 	}
