@@ -48,7 +48,7 @@ func facts() *cluster.Facts {
 	}
 	var f *cluster.Facts
 	return f.With(cluster.FactsChange{Synced: true, At: now, Pods: []*cluster.Pod{
-		pod("shop", "cart", cluster.Running, 0.5), pod("shop", "web", cluster.Running, 0.03), pod("shop", "job", cluster.Succeeded, 3), pod("bank", "vault", cluster.Running, 1),
+		pod("shop", "cart", cluster.Running, 0.5), pod("shop", "web", cluster.Running, 0.04), pod("shop", "job", cluster.Succeeded, 3), pod("bank", "vault", cluster.Running, 1),
 	}})
 }
 
@@ -126,7 +126,7 @@ func TestAnswers(t *testing.T) {
 	}
 	const vault = "bank/vault app cpu Shrink 1->23m app memory NoRequest\n"
 	const cart = "shop/cart app cpu Shrink 500m->23m app memory NoRequest\n"
-	const web = "shop/web app cpu Shrink 30m->23m app memory NoRequest\n"
+	const web = "shop/web app cpu Shrink 40m->23m app memory NoRequest\n"
 	f(NewRequest("", ""), vault+cart+web, map[resize.AdviceReason]int{resize.NoRequest: 3})
 	f(NewRequest("shop", ""), cart+web, map[resize.AdviceReason]int{resize.NoRequest: 2})
 	f(NewRequest("shop", "web"), web, map[resize.AdviceReason]int{resize.NoRequest: 1})
