@@ -9,13 +9,16 @@
 // The paths are those of a Kubernetes API group, so that an API server can forward requests and say
 // who the caller is. NAMESPACE is a name, not a pattern.
 //
-// Query parameters, all optional. All except metrics are patterns in which * means any characters
-// and ? means one:
+// Query parameters, all optional. All except labelSelector and metrics are patterns in which * means
+// any characters and ? means one:
 //
 //	namespace  of the pod, if the path names none
 //	node       the node of the pod, container or cgroup
 //	pod        the pod's name
 //	name       the entity's own name: of the node, pod or container, or a cgroup's path
+//	labelSelector
+//	           the labels of the pod, or of the node in a list of nodes, as in
+//	           Kubernetes ("app=web,tier!=cache"). Cgroups have none.
 //	metrics    names or patterns of further metrics, comma-separated, by the
 //	           catalogue ("memory/rss,network/*_rate"). Default: every gauge
 //	           and rate. Empty: none.

@@ -56,12 +56,31 @@ func (h *handler) request(w http.ResponseWriter, r *http.Request) (Request, Samp
 	if err != nil {
 		return Request{}, nil, err
 	}
+	if request.Query.Selector != "" {
+		if err := h.checkSelector(request.Resource); err != nil {
+			return Request{}, nil, err
+		}
+	}
 	view := h.opts.Snapshot()
 	if view == nil {
 		return Request{}, nil, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "nothing has been measured yet",
 			Hint: "Ask again in a few seconds; weir's /readyz says what is waited for."}
 	}
 	return request, view, nil
+}
+
+// checkSelector returns an error if no labels are known by which to select items of r.
+func (h *handler) checkSelector(r Resource) error {
+	facts := h.opts.Facts()
+	switch {
+	case r == Cgroups:
+		return &weirdev.Problem{Status: http.StatusBadRequest, Message: "cgroups have no labels", Hint: "Ask for pods or containers, or without a selector."}
+	case facts == nil:
+		return &weirdev.Problem{Status: http.StatusBadRequest, Message: "this weir knows no labels: it measures without a cluster", Hint: "Ask without a selector."}
+	case !facts.Synced:
+		return &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "no labels are known yet: the API server has not listed the pods", Hint: "Ask again in a few seconds, or without a selector."}
+	}
+	return nil
 }
 
 // writeList streams a list: only one item at a time is in memory as JSON.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/weirdev"
@@ -20,19 +21,21 @@ import (
 // Query narrows a list. An empty pattern matches everything.
 type Query struct {
 	Namespace, Node, Pod, Name string
+	// Selector is a label selector of pods, or of nodes in a list of nodes. Empty means all.
+	Selector string
 	// Metrics are names or patterns of further metrics. Nil asks for every gauge
 	// and rate, an empty slice for none.
 	Metrics []string
 }
 
 // queryParameters lists the parameters of a request, for the error about an unknown one.
-var queryParameters = []string{"namespace", "node", "pod", "name", "metrics"}
+var queryParameters = []string{"namespace", "node", "pod", "name", "labelSelector", "metrics"}
 
 // Values returns q as query parameters.
 func (q Query) Values() url.Values {
 	v := url.Values{}
 	for _, p := range []struct{ name, value string }{
-		{"namespace", q.Namespace}, {"node", q.Node}, {"pod", q.Pod}, {"name", q.Name},
+		{"namespace", q.Namespace}, {"node", q.Node}, {"pod", q.Pod}, {"name", q.Name}, {"labelSelector", q.Selector},
 	} {
 		if p.value != "" {
 			v.Set(p.name, p.value)
@@ -44,8 +47,8 @@ func (q Query) Values() url.Values {
 	return v
 }
 
-// ParseQuery is the inverse of Values. It returns an error for unknown or repeated parameters, and
-// for metrics that match nothing in the catalogue.
+// ParseQuery is the inverse of Values. It returns an error for unknown or repeated parameters, for a
+// selector that does not parse, and for metrics that match nothing in the catalogue.
 func ParseQuery(v url.Values) (Query, error) {
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		if weirdev.Moot(name) {
@@ -58,7 +61,7 @@ func ParseQuery(v url.Values) (Query, error) {
 			return Query{}, fmt.Errorf("parameter %q is given %d times", name, len(v[name]))
 		}
 	}
-	q := Query{Namespace: v.Get("namespace"), Node: v.Get("node"), Pod: v.Get("pod"), Name: v.Get("name")}
+	q := Query{Namespace: v.Get("namespace"), Node: v.Get("node"), Pod: v.Get("pod"), Name: v.Get("name"), Selector: v.Get("labelSelector")}
 	if v.Has("metrics") {
 		q.Metrics = []string{}
 		for m := range strings.SplitSeq(v.Get("metrics"), ",") {
@@ -66,6 +69,9 @@ func ParseQuery(v url.Values) (Query, error) {
 				q.Metrics = append(q.Metrics, m)
 			}
 		}
+	}
+	if _, err := labels.Parse(q.Selector); err != nil {
+		return Query{}, fmt.Errorf("labelSelector %q does not parse: %w; write it as app=web,tier!=cache", q.Selector, err)
 	}
 	if _, err := chooseMetrics(q.Metrics); err != nil {
 		return Query{}, err

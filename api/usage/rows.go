@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -34,10 +36,11 @@ type listRow struct {
 // each other.
 func collectRows(v SampleReader, facts *cluster.Facts, r Resource, q Query) []listRow {
 	var rows []listRow
+	selector, _ := labels.Parse(q.Selector) // ParseQuery has reported its error
 	add := func(w listRow) {
 		e := w.entity
 		if e.Part == "" && fits(q.Namespace, string(e.Namespace)) && fits(q.Node, string(e.Node)) &&
-			fits(q.Pod, string(e.Pod)) && fits(q.Name, w.name) && !boundElsewhere(facts, w) {
+			fits(q.Pod, string(e.Pod)) && fits(q.Name, w.name) && hasLabels(facts, e, selector) && !boundElsewhere(facts, w) {
 			rows = append(rows, w)
 		}
 	}
@@ -97,6 +100,20 @@ func nameIn(r Resource, e metric.Entity, i metric.Instance) string {
 		return e.Name // the kubelet's name: "runtime"
 	}
 	return string(i.Path)
+}
+
+// hasLabels reports whether the selector matches the labels of e's pod, or of its node if it has no
+// pod. Only the empty selector matches what the API server does not know.
+func hasLabels(facts *cluster.Facts, e metric.Entity, selector labels.Selector) bool {
+	if selector.Empty() {
+		return true
+	}
+	if e.Pod == "" {
+		n := facts.Node(e.Node)
+		return n != nil && selector.Matches(labels.Set(n.Labels))
+	}
+	p := facts.Pod(e.PodRef())
+	return p != nil && selector.Matches(labels.Set(p.Labels))
 }
 
 // boundElsewhere reports whether w is about a pod that the API server binds to another node. The

@@ -133,9 +133,9 @@ func village() (*fixed, *cluster.Facts) {
 
 	var facts *cluster.Facts
 	facts = facts.With(cluster.FactsChange{Synced: true, At: noon, Pods: []*cluster.Pod{{
-		PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Phase: cluster.Running,
+		PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Phase: cluster.Running, Labels: map[string]string{"app": "web"},
 		Containers: []cluster.Container{{Name: "app", Restarts: 2}, {Name: "proxy", Restarts: 1}},
-	}}})
+	}}, Nodes: []*cluster.Node{{Name: "n1", Labels: map[string]string{"zone": "a"}}}})
 	return v, facts
 }
 
@@ -171,6 +171,11 @@ func TestAnswers(t *testing.T) {
 		"unknown_parameter":   "pods?namepsace=shop",
 		"unknown_metric":      "pods?metrics=memory/rsss",
 		"twice":               "pods?node=a&node=b",
+		"selector":            "containers?metrics=&labelSelector=app%3Dweb,tier!%3Dcache",
+		"selector_of_nodes":   "nodes?metrics=&labelSelector=zone+in+(a,b)",
+		"selector_of_none":    "pods?metrics=&labelSelector=app%3Dother",
+		"selector_of_cgroups": "cgroups?labelSelector=app%3Dweb",
+		"selector_malformed":  "pods?labelSelector=app%3D%3D%3D",
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, body := get(t, srv.URL+weirdev.Path+path)
@@ -190,6 +195,19 @@ func TestAnswers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Without labels a selector has an error and not an empty list, which would say that nothing runs.
+func TestSelectorNeedsLabels(t *testing.T) {
+	v, _ := village()
+	f := func(facts *cluster.Facts, status string) {
+		t.Helper()
+		if got, body := get(t, serve(t, v, facts).URL+weirdev.Path+"pods?labelSelector=app%3Dweb"); got != status {
+			t.Errorf("got %s, want %s: %s", got, status, body)
+		}
+	}
+	f(nil, "400 Bad Request")
+	f(&cluster.Facts{}, "503 Service Unavailable")
 }
 
 func get(t *testing.T, url string) (status, body string) {

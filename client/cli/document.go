@@ -5,26 +5,63 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf16"
 
 	"sigs.k8s.io/yaml"
 )
 
-// WriteDocument writes body for programs, as YAML if format is "yaml", else as JSON. It escapes
-// control characters of terminals, because people read documents too.
+// The formats of --output that have an argument after the name, as kubectl's have.
+const (
+	jsonPath = "jsonpath="
+	// CustomColumns is for commands whose documents are lists.
+	CustomColumns = "custom-columns="
+)
+
+// Output returns an error unless value is a format of --output: one of formats, "json", "yaml" or
+// "jsonpath=TEMPLATE"; with "custom-columns=" in formats also "custom-columns=TITLE:PATH,...".
+// formats may have "" for the default.
+func Output(value string, formats ...string) error {
+	format, argument, ok := strings.Cut(value, "=")
+	var err error
+	switch {
+	case ok && format+"=" == jsonPath:
+		_, err = parseJSONPath(argument)
+	case ok && format+"=" == CustomColumns && slices.Contains(formats, CustomColumns):
+		_, err = parseColumns(argument)
+	default:
+		return OneOf("--output", value, append(slices.Clone(formats), "json", "yaml", jsonPath)...)
+	}
+	if err != nil {
+		return Usage(fmt.Errorf("--output %s: %w", value, err))
+	}
+	return nil
+}
+
+// WriteDocument writes body for programs, in a format that Output accepts: as YAML, as its template
+// of JSONPath or its columns say, else as JSON. It escapes control characters of terminals, because
+// people read documents too.
 func WriteDocument(w io.Writer, format string, body any) error {
 	text, err := document(format, body)
 	if err == nil {
 		_, err = w.Write(text)
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", format, err)
+		name, _, _ := strings.Cut(format, "=")
+		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil
 }
 
 func document(format string, body any) ([]byte, error) {
+	if template, ok := strings.CutPrefix(format, jsonPath); ok {
+		return fillTemplate(template, body)
+	}
+	if columns, ok := strings.CutPrefix(format, CustomColumns); ok {
+		return fillColumns(columns, body)
+	}
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)

@@ -69,9 +69,9 @@ of earlier decisions counts: stabilization windows and policies hold as they wou
 	f.StringVarP(&a.namespace, "namespace", "n", "", "namespace, where the manifest names none")
 	f.StringVar(&a.at, "at", "", "an earlier time that weir still remembers, or how long ago: 2026-01-02T12:00:00Z, 5m (default: now)")
 	f.Int32Var(&a.replicas, "replicas", 0, "assume that the target has so many replicas (default: what it has)")
-	f.StringVarP(&a.output, "output", "o", "text", "text, json or yaml")
+	f.StringVarP(&a.output, "output", "o", "text", "text, json, yaml or jsonpath=TEMPLATE")
 	f.DurationVar(&a.timeout, "timeout", 10*time.Second, "time the answer may take")
-	cli.CompleteFlag(cmd, "output", cli.Fixed("text", "json", "yaml"))
+	cli.CompleteFlag(cmd, "output", cli.Fixed("text", "json", "yaml", "jsonpath="))
 	cli.CompleteFlag(cmd, "filename", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
 	})
@@ -103,7 +103,7 @@ func (a *asking) run(cmd *cobra.Command) error {
 // manifest before weir is asked.
 func (a *asking) evaluation(cmd *cobra.Command) (autoscaling.Evaluation, error) {
 	var none autoscaling.Evaluation
-	if err := cli.OneOf("--output", a.output, "text", "json", "yaml"); err != nil {
+	if err := cli.Output(a.output, "text"); err != nil {
 		return none, err
 	}
 	if a.timeout <= 0 {

@@ -71,10 +71,10 @@ a cgroup, or of everything that has none, most harmful first; why an autoscaler 
 it does; and who is evicted next from a node, and why.`,
 		a.pod(), a.container(), a.node(), a.cgroup(), a.inNamespace(), a.missing(), a.autoscaler(), a.hpa(), a.eviction())
 	p := cmd.PersistentFlags()
-	p.StringVarP(&a.output, "output", "o", "text", "text, json or yaml")
+	p.StringVarP(&a.output, "output", "o", "text", "text, json, yaml or jsonpath=TEMPLATE")
 	p.DurationVar(&a.timeout, "timeout", 10*time.Second, "time the answer may take")
 	p.BoolVar(&a.exitCode, "exit-code", false, "exit with status 2 if a number is missing or in doubt, or if there is no decision; with 1 if there is no answer")
-	cli.CompleteFlag(cmd, "output", cli.Fixed("text", "json", "yaml"))
+	cli.CompleteFlag(cmd, "output", cli.Fixed("text", "json", "yaml", "jsonpath="))
 	return cmd
 }
 
@@ -249,7 +249,7 @@ func (a *asking) report(cmd *cobra.Command, namespace string) error {
 func answer[T any](
 	a *asking, cmd *cobra.Command, ask func(context.Context, Asker) (*T, error), text func(*T) error, document func(*T) any, missing func(*T) bool,
 ) error {
-	if err := cli.OneOf("--output", a.output, "text", "json", "yaml"); err != nil {
+	if err := cli.Output(a.output, "text"); err != nil {
 		return err
 	}
 	if a.timeout <= 0 {

@@ -70,7 +70,7 @@ cannot be removed, the exit status is 1.`,
 		},
 	}
 	f.addFlags(cmd.Flags())
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", "json, yaml or wide; a narrow table if empty")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "wide, json, yaml, or jsonpath=TEMPLATE; a narrow table if empty")
 	cmd.Flags().BoolVar(&f.clean, "clean", false, "remove no-pod cgroups in which nothing runs; see --dry-run")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", true, "with --clean, only say what would be removed")
 	cmd.Flags().StringVar(&f.root, "root", "/", "inspect and clean only `CGROUP` and the cgroups below it")
@@ -81,7 +81,7 @@ cannot be removed, the exit status is 1.`,
 
 // check returns an error for flags that make no sense.
 func (f *cgroupsFlags) check(flags *pflag.FlagSet) error {
-	if err := cli.OneOf("--output", f.output, "", "json", "yaml", "wide"); err != nil {
+	if err := cli.Output(f.output, "", "wide"); err != nil {
 		return err
 	}
 	if err := f.podFlags.check(); err != nil {
@@ -119,7 +119,7 @@ func (f *cgroupsFlags) run(ctx context.Context, out io.Writer) error {
 		i.Clean(report)
 	}
 	write := f.table
-	if f.output == "json" || f.output == "yaml" {
+	if f.output != "" && f.output != "wide" {
 		write = func(out io.Writer, r *inspect.Report) error { return cli.WriteDocument(out, f.output, r) }
 	}
 	if err := write(out, report); err != nil {

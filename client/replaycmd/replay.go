@@ -65,7 +65,7 @@ ready and to be measured. docs/replay.md says what that leaves out.`,
 		},
 	}
 	c.addFlags(cmd.Flags())
-	cli.CompleteFlag(cmd, "output", cli.Fixed("table", "json", "yaml"))
+	cli.CompleteFlag(cmd, "output", cli.Fixed("table", "json", "yaml", "jsonpath="))
 	return cmd
 }
 
@@ -83,11 +83,11 @@ func (c *command) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&c.every, "every", 0, "in the table, a line for each span of this length instead of one for each change")
 	flags.StringVar(&c.csv, "csv", "", `also write each sync to a file; "-" writes it to standard output instead of the table`)
 	flags.StringVar(&c.svg, "svg", "", "also draw a chart into a file")
-	flags.StringVarP(&c.output, "output", "o", "table", "table, json or yaml")
+	flags.StringVarP(&c.output, "output", "o", "table", "table, json, yaml or jsonpath=TEMPLATE")
 }
 
 func (c *command) run(ctx context.Context, in io.Reader, out, progress io.Writer, flags *pflag.FlagSet) error {
-	if err := cli.OneOf("--output", c.output, "table", "json", "yaml"); err != nil {
+	if err := cli.Output(c.output, "table"); err != nil {
 		return err
 	}
 	if err := c.source.check(); err != nil {

@@ -75,8 +75,8 @@ The exit status is 0 if the change would be taken (dry run), or was made in plac
 	f.DurationVar(&a.wait, "timeout", 2*time.Minute, "time the kubelet may take; stopping to wait takes nothing back")
 	addParameters(f)
 	a.prometheus.addFlags(f)
-	f.StringVarP(&a.output, "output", "o", "text", "text, json or yaml")
-	cli.CompleteFlag(cmd, "output", cli.Fixed("text", "json", "yaml"))
+	f.StringVarP(&a.output, "output", "o", "text", "text, json, yaml or jsonpath=TEMPLATE")
+	cli.CompleteFlag(cmd, "output", cli.Fixed("text", "json", "yaml", "jsonpath="))
 	return cmd
 }
 
@@ -153,7 +153,7 @@ func withTimeout[T any](ctx context.Context, do func(context.Context) (T, error)
 // checkFlags returns an error for flags that make no sense together. It returns the pod.
 func (a *applyCommand) checkFlags(cmd *cobra.Command) (namespace, pod string, err error) {
 	f := cmd.Flags()
-	if err := cli.OneOf("--output", a.output, "text", "json", "yaml"); err != nil {
+	if err := cli.Output(a.output, "text"); err != nil {
 		return "", "", err
 	}
 	named := a.cpu + a.memory + a.cpuLimit + a.memoryLimit

@@ -49,14 +49,14 @@ weir remembers a quarter of an hour. With --prometheus the readings are of as lo
 	f.Bool("all", false, "list requests that are to stay, too, with the reasons")
 	addParameters(f)
 	r.prometheus.addFlags(f)
-	f.StringVarP(&r.output, "output", "o", "", "wide, json or yaml; a narrow table if empty")
+	f.StringVarP(&r.output, "output", "o", "", "wide, json, yaml, jsonpath=TEMPLATE or custom-columns=TITLE:PATH,...; a narrow table if empty")
 	f.DurationVar(&r.timeout, "timeout", 30*time.Second, "time the answer may take")
-	cli.CompleteFlag(cmd, "output", cli.Fixed("wide", "json", "yaml"))
+	cli.CompleteFlag(cmd, "output", cli.Fixed("wide", "json", "yaml", "jsonpath=", cli.CustomColumns))
 	return cmd
 }
 
 func (r *recommendCommand) run(cmd *cobra.Command, args []string) error {
-	if err := cli.OneOf("--output", r.output, "", "wide", "json", "yaml"); err != nil {
+	if err := cli.Output(r.output, "", "wide", cli.CustomColumns); err != nil {
 		return err
 	}
 	if r.timeout <= 0 {
@@ -72,7 +72,7 @@ func (r *recommendCommand) run(cmd *cobra.Command, args []string) error {
 	switch {
 	case err != nil:
 		return err
-	case r.output == "json" || r.output == "yaml":
+	case r.output != "" && r.output != "wide":
 		return cli.WriteDocument(cmd.OutOrStdout(), r.output, list)
 	}
 	p := &humanize.Page{}

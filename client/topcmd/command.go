@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/client/cli"
@@ -38,6 +39,7 @@ type flags struct {
 	node           string
 	sum            bool
 	containers     bool
+	selector       string
 }
 
 // NewCommand returns "top" with a subcommand for each resource.
@@ -45,7 +47,7 @@ func NewCommand(o Options) *cobra.Command {
 	var f flags
 	top := cli.Group("top", "Show what nodes, pods, containers and cgroups use", "")
 	p := top.PersistentFlags()
-	p.StringVarP(&f.output, "output", "o", "", "json, yaml or wide; a narrow table if empty")
+	p.StringVarP(&f.output, "output", "o", "", "wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=TITLE:PATH,...; a narrow table if empty")
 	p.StringVar(&f.sortBy, "sort-by", "name", "cpu, memory or name; the largest comes first")
 	p.BoolVarP(&f.watch, "watch", "w", false, "show it again every --interval until interrupted")
 	p.DurationVar(&f.interval, "interval", 5*time.Second, "time between two looks with --watch, at least 1s")
@@ -53,7 +55,7 @@ func NewCommand(o Options) *cobra.Command {
 	p.BoolVar(&f.noHeaders, "no-headers", false, "leave out the line of titles")
 	p.StringVar(&f.node, "node", "", "only what runs on this node; * and ? stand for others")
 	p.BoolVar(&f.sum, "sum", false, "a last line with the sum of the column of CPU and of memory")
-	cli.CompleteFlag(top, "output", cli.Fixed("wide", "json", "yaml"))
+	cli.CompleteFlag(top, "output", cli.Fixed("wide", "json", "yaml", "name", "jsonpath=", cli.CustomColumns))
 	cli.CompleteFlag(top, "sort-by", cli.Fixed("cpu", "memory", "name"))
 	cli.CompleteFlag(top, "node", connect.CompleteNode(o.Connect))
 	for _, r := range usage.Resources() {
@@ -130,6 +132,9 @@ func newResource(r usage.Resource, f *flags, o Options) *cobra.Command {
 	if r == usage.Pods {
 		cmd.Flags().BoolVar(&f.containers, "containers", false, "the containers of the pods, as top containers shows them")
 	}
+	if r != usage.Cgroups {
+		cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "label selector of pods, or of nodes in top nodes: app=web,tier!=cache")
+	}
 	if r == usage.Pods || r == usage.Containers {
 		cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "only this namespace; * and ? stand for others")
 		cmd.Flags().BoolVarP(&f.all, "all-namespaces", "A", false, "all namespaces")
@@ -139,11 +144,14 @@ func newResource(r usage.Resource, f *flags, o Options) *cobra.Command {
 }
 
 func (f *flags) check() error {
-	if err := cli.OneOf("--output", f.output, "", "json", "yaml", "wide"); err != nil {
+	if err := cli.Output(f.output, "", "wide", "name", cli.CustomColumns); err != nil {
 		return err
 	}
 	if err := cli.OneOf("--sort-by", f.sortBy, "cpu", "memory", "name"); err != nil {
 		return err
+	}
+	if _, err := labels.Parse(f.selector); err != nil {
+		return cli.Usage(fmt.Errorf("--selector %q: %w; write it as app=web,tier!=cache", f.selector, err))
 	}
 	if f.watch && f.interval < time.Second {
 		return cli.Usage(fmt.Errorf("--interval cannot be %v: at least 1s", f.interval))
@@ -159,7 +167,7 @@ func (f *flags) check() error {
 
 // query returns the query. It asks for no metric that would not be shown.
 func (f *flags) query(r usage.Resource, args []string, o Options) (usage.Query, error) {
-	q := usage.Query{Node: f.node, Namespace: f.namespace}
+	q := usage.Query{Node: f.node, Namespace: f.namespace, Selector: f.selector}
 	if len(args) == 1 {
 		q.Name = args[0]
 		if namespace, name, ok := strings.Cut(q.Name, "/"); ok && r == usage.Pods {
@@ -175,6 +183,9 @@ func (f *flags) query(r usage.Resource, args []string, o Options) (usage.Query, 
 			return q, err
 		}
 		q.Namespace = namespace
+	}
+	if f.output == "name" {
+		q.Metrics = []string{}
 	}
 	if f.table() {
 		q.Metrics = []string{}

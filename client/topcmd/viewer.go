@@ -131,6 +131,9 @@ func (v *viewer) nothing() string {
 	if v.query.Namespace != "" {
 		s += " in namespace " + v.query.Namespace
 	}
+	if v.query.Selector != "" {
+		s += " with labels " + v.query.Selector
+	}
 	if v.query.Node != "" {
 		s += " on node " + v.query.Node
 	}
@@ -147,14 +150,30 @@ func incomplete(items []usage.Item) (n int) {
 	return n
 }
 
-// document writes the list as JSON or YAML.
+// document writes the list for programs.
 func (v *viewer) document(list *usage.List) error {
+	if v.flags.output == "name" {
+		return v.names(list)
+	}
 	if v.flags.output == "yaml" && v.flags.watch {
 		if _, err := io.WriteString(v.out, "---\n"); err != nil {
 			return fmt.Errorf("write yaml: %w", err)
 		}
 	}
 	return cli.WriteDocument(v.out, v.flags.output, list)
+}
+
+// names writes a line RESOURCE/NAME for each item, as kubectl does, so that kubectl accepts it.
+func (v *viewer) names(list *usage.List) error {
+	var out strings.Builder
+	for i := range list.Items {
+		it := &list.Items[i]
+		fmt.Fprintf(&out, "%s/%s\n", about[list.Resource].aliases[0], humanize.Printable(about[list.Resource].name(it)))
+	}
+	if _, err := io.WriteString(v.out, out.String()); err != nil {
+		return fmt.Errorf("write names: %w", err)
+	}
+	return nil
 }
 
 // watch shows the list every interval until ctx ends. The first request must succeed. After that,
