@@ -105,6 +105,9 @@ type Pod struct {
 	// PodLevel says that the pod has a pod-level request, of CPU, memory or huge pages. Spec
 	// does not have huge pages.
 	PodLevel bool
+	// NoResize says that the node's kubelet cannot resize in place: it does not report the
+	// resources of running containers.
+	NoResize bool
 	// Spec has the pod-level requests and limits, if there are any.
 	Spec Requirements
 	// Overhead has the overhead of the pod's RuntimeClass, as requests.

@@ -191,11 +191,12 @@ func oldKubelet(p *corev1.Pod) bool {
 }
 
 // FromFacts converts a pod of the cluster facts. The facts have no resize policies and no resources in
-// the status, so RestartsFor, Resizing, OldKubelet, PodLevel.Fixed, Overhead and Windows are not set.
+// the status, so RestartsFor, Resizing, PodLevel.Fixed and Windows are not set.
 func FromFacts(p *cluster.Pod) *PodResources {
 	to := &PodResources{
 		Namespace: string(p.Namespace), Name: string(p.Name), UID: string(p.UID), Node: string(p.Node),
 		QoS: Class(p.QoS), Phase: string(p.Phase), Terminating: !p.Deleted.IsZero(), Static: p.Mirror,
+		Overhead: requests(p.Overhead), OldKubelet: p.NoResize,
 	}
 	to.PodLevel.Requests, to.PodLevel.Limits = requests(p.Spec), limits(p.Spec)
 	to.PodLevel.Set = p.PodLevel || p.Spec.Len() > 0

@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -72,6 +73,9 @@ func podFacts(p *v1.Pod, knownAt time.Time, shared *pool) *cluster.Pod {
 		f.Deleted = p.DeletionTimestamp.Time
 	}
 	f.Ready, f.ReadySince = readiness(p.Status.Conditions)
+	f.NoResize = slices.ContainsFunc(p.Status.ContainerStatuses, func(s v1.ContainerStatus) bool {
+		return s.State.Running != nil && s.Resources == nil
+	})
 	if p.Spec.Resources != nil {
 		f.Spec = shared.requirements(func(v *metric.Values) { setRequirements(v, p.Spec.Resources) })
 		f.PodLevel = podLevel(p.Spec.Resources.Requests)
