@@ -285,6 +285,9 @@ func openUI(_ context.Context, w *process) (http.Handler, error) {
 			return all
 		},
 	}
+	if o.History = w.plan.Memory.History; w.past != nil {
+		o.History = 7 * 24 * time.Hour // what a Prometheus has; the page says where nothing is
+	}
 	if w.scaler != nil {
 		o.Autoscaler, o.Autoscalers, o.AutoscalersUnread = w.scaler.Explain, w.scaler.Summaries, w.autoscaling.watcher.Unread
 	}

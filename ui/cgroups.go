@@ -32,6 +32,7 @@ func (p *page) cgroupTable(node metric.NodeName, most int) table {
 		r.State, r.Why = p.cgroupState(it.entity)
 		t.add(r)
 	}
+	t.drawTrends()
 	return t
 }
 

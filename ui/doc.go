@@ -30,6 +30,9 @@
 //	?eviction=n1             how close a node is to evicting pods, which pod is next, and why
 //	?q=text                  everything with text in its name
 //
+// The pages of a node, pod and container have a chart of every metric with a history: the last
+// fifteen minutes, or span=1h|6h|1d|7d if weir remembers that.
+//
 // A view can have more parameters: sort=cpu|memory|name sorts its lists, from=100 continues a
 // long list, list=pods|cgroups shows one list of a node, q=text filters, and refresh=off stops
 // the automatic refresh.

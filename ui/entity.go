@@ -23,6 +23,7 @@ type entityBody struct {
 	Findings []finding
 	// Tables are the containers of a pod, or the pods and cgroups of a node.
 	Tables      []table
+	Charts      *charts
 	Instances   []instance
 	Reads       []sourceRead
 	Facts       facts
@@ -192,8 +193,8 @@ func (p *page) explained(e *explain.Explanation, entity metric.Entity, s *metric
 	for i := range e.Reads {
 		t.Reads = append(t.Reads, p.drawRead(&e.Reads[i]))
 	}
-	cpu, memory := p.usageAndTrends(entity, s, spec)
-	t.Cards = []card{{Name: "CPU", resourceUse: cpu}, {Name: "Memory", resourceUse: memory}}
+	t.Cards = []card{{Name: "CPU", resourceUse: resources.cpu.usageOf(s, spec)}, {Name: "Memory", resourceUse: resources.memory.usageOf(s, spec)}}
+	t.Charts = p.charts(entity, s, spec)
 	for i := range e.Findings {
 		f := &e.Findings[i]
 		j := slices.Index([]string{metric.CPU.String(), metric.Memory.String()}, f.Group)
@@ -306,6 +307,7 @@ func (p *page) containerTable(e *explain.Explanation, served []*metric.Sample) t
 		}
 		t.add(r)
 	}
+	t.drawTrends()
 	return t
 }
 

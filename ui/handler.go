@@ -24,6 +24,8 @@ type Options struct {
 	// oldest first, in the unit of the catalogue. If it is nil, the page has no lines of the last
 	// fifteen minutes.
 	Points func(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64]
+	// History is how far back Points goes. Default: fifteen minutes.
+	History time.Duration
 	// Sinks returns the state of each sink. If it is nil, the page shows no sinks.
 	Sinks func() []SinkState
 	// Autoscalers returns the last decision about each autoscaler in one line. If it is nil, no

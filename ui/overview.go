@@ -13,6 +13,7 @@ import (
 type reportBody struct {
 	Report missingReport
 	Cards  []card
+	Charts *charts
 	Tables []table
 	Alone  bool // the page has only this report
 }
@@ -35,6 +36,7 @@ func (p *page) overview() {
 			{Name: "CPU of nodes", resourceUse: p.clusterUse(&resources.cpu)},
 			{Name: "Memory of nodes", resourceUse: p.clusterUse(&resources.memory)},
 		},
+		Charts: p.charts(metric.Entity{Kind: metric.Cluster}, nil, nil),
 		Tables: []table{p.nodeTable(page25), p.namespaceTable(page25)},
 	})
 }
@@ -103,6 +105,7 @@ func (p *page) namespace() error {
 			{Name: "CPU of all pods", resourceUse: namespaceUse(&resources.cpu, sum)},
 			{Name: "Memory of all pods", resourceUse: namespaceUse(&resources.memory, sum)},
 		},
+		Charts: p.charts(metric.Entity{Kind: metric.Namespaced, Namespace: name}, sum, nil),
 		Tables: []table{p.podTable(pods, page100, query{view: oneNamespace, pod: metric.PodRef{Namespace: name}}, true)},
 	})
 	return nil

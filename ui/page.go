@@ -31,7 +31,7 @@ var style, script, policy = func() (template.CSS, template.JS, string) {
 		return string(body), "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
 	css, cssHash := read("style.css")
-	js, jsHash := read("refresh.js")
+	js, jsHash := read("page.js")
 	return template.CSS(css), template.JS(js), "default-src 'none'; style-src " + cssHash + "; script-src " + jsHash +
 		"; connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }()
@@ -148,7 +148,7 @@ func (p *page) frame() {
 		view view
 		text string
 	}{{overview, "Overview"}, {allMissing, "Missing"}, {allAutoscalers, "Autoscalers"}, {allSources, "Sources and sinks"}} {
-		p.Nav = append(p.Nav, anchor{n.text, query{view: n.view, noRefresh: p.query.noRefresh}.link(), p.query.view == n.view})
+		p.Nav = append(p.Nav, anchor{n.text, p.linkTo(query{view: n.view}), p.query.view == n.view})
 	}
 	p.Search = searchForm{Label: "Find a node, namespace, pod or cgroup", Value: p.query.filter}
 	switch p.query.view {
@@ -167,6 +167,9 @@ func (p *page) frame() {
 	}
 	if p.query.sort != byWorst {
 		p.Search.Keep = append(p.Search.Keep, keptParameter{"sort", string(p.query.sort)})
+	}
+	if p.query.span > 0 {
+		p.Search.Keep = append(p.Search.Keep, keptParameter{"span", spanName(p.query.span)})
 	}
 	other := p.query
 	other.noRefresh = !other.noRefresh
@@ -199,12 +202,12 @@ func (p *page) refreshSeconds() int {
 
 // breadcrumbs returns the links to the pages above this one.
 func (p *page) breadcrumbs(more ...anchor) []anchor {
-	return append([]anchor{{Text: "Overview", Href: query{noRefresh: p.query.noRefresh}.link()}}, more...)
+	return append([]anchor{{Text: "Overview", Href: p.linkTo(query{})}}, more...)
 }
 
-// linkTo returns the address of another view and keeps the refresh setting.
+// linkTo returns the address of another view and keeps the refresh setting and the span of charts.
 func (p *page) linkTo(q query) string {
-	q.noRefresh = p.query.noRefresh
+	q.noRefresh, q.span = p.query.noRefresh, p.query.span
 	return q.link()
 }
 

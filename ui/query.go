@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 
@@ -59,7 +60,8 @@ type query struct {
 	filter         string
 	sort           sorting
 	from           int
-	noRefresh      bool // the page does not reload
+	span           time.Duration // of the charts; 0 for the default
+	noRefresh      bool          // the page does not reload
 }
 
 // maxName limits the length in bytes of a value in a query.
@@ -147,6 +149,9 @@ func (q *query) set(name, value string) (view, error) {
 		n, err := strconv.Atoi(value)
 		q.from = n
 		return "", require(err == nil && n >= 0, "from=NUMBER")
+	case "span":
+		q.span = spanNamed(value)
+		return "", require(q.span > 0, "span=15m, 1h, 6h, 1d or 7d")
 	case "refresh":
 		q.noRefresh = value == "off"
 		return "", require(value == "off", "refresh=off")
@@ -195,7 +200,7 @@ func (q query) link() string {
 	case allNodes, allNamespaces, allMissing, allSources, allAutoscalers:
 		add(string(q.view), "")
 	}
-	for _, more := range [...]struct{ name, value string }{{"list", q.list}, {"q", q.filter}, {"sort", string(q.sort)}} {
+	for _, more := range [...]struct{ name, value string }{{"list", q.list}, {"q", q.filter}, {"sort", string(q.sort)}, {"span", spanName(q.span)}} {
 		if more.value != "" {
 			add(more.name, more.value)
 		}

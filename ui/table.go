@@ -26,7 +26,9 @@ type table struct {
 	Counted bool   // rows have counts of pods
 	Trends  bool   // rows have lines of the last fifteen minutes
 	Asked   bool   // rows have requests and limits
-	Sorts   map[sorting]anchor
+	// CPUScale and MemoryScale are the upper ends of the scales of the lines; empty if all are zero.
+	CPUScale, MemoryScale string
+	Sorts                 map[sorting]anchor
 
 	lastReason string // the reason of the last row that has one
 }
@@ -107,6 +109,16 @@ func (p *page) addRows(t *table, items []listItem, most int, whole query, draw f
 		r.Name = printable(items[i].name)
 		t.add(r)
 	}
+	t.drawTrends()
+}
+
+// drawTrends draws the lines of the rows, with one scale for CPU and one for memory.
+func (t *table) drawTrends() {
+	var cpu, memory []*trend
+	for i := range t.Rows {
+		cpu, memory = append(cpu, &t.Rows[i].CPU.Line), append(memory, &t.Rows[i].Memory.Line)
+	}
+	t.CPUScale, t.MemoryScale = scaleTrends(resources.cpu.format, cpu...), scaleTrends(resources.memory.format, memory...)
 }
 
 // rank sorts items: the smallest rank needs attention most.

@@ -10,7 +10,7 @@ import (
 )
 
 // blocks are the elements that begin a new line.
-var blocks = []string{"header", "nav", "form", "main", "h1", "h2", "h3", "p", "li", "tr", "dl", "section", "footer", "div"}
+var blocks = []string{"header", "nav", "form", "main", "h1", "h2", "h3", "p", "li", "tr", "dl", "section", "footer", "div", "figure"}
 
 // text returns the text of a page, with one line for each block, links as [text](address) and
 // pictures as {title}. It returns an error if an element is not closed or if text is not escaped.
@@ -49,7 +49,7 @@ func text(page string) (string, error) {
 				if attr(t, "aria-hidden") != "" {
 					line.WriteString("bar")
 				}
-			case "dd", "dt", "span":
+			case "dd", "dt", "span", "text", "output":
 				line.WriteString(" ")
 			case "meta":
 				if attr(t, "http-equiv") == "refresh" {

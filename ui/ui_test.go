@@ -210,7 +210,7 @@ func hash(text string) string {
 // ownScript returns the script of the page.
 func ownScript(t testing.TB) string {
 	t.Helper()
-	script, err := os.ReadFile("templates/refresh.js")
+	script, err := os.ReadFile("templates/page.js")
 	if err != nil {
 		t.Fatal(err)
 	}

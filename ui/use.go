@@ -2,9 +2,7 @@ package ui
 
 import (
 	"fmt"
-	"iter"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/weir-metrics/weir/humanize"
@@ -146,14 +144,14 @@ func (r *resource) shareOf(s *metric.Sample, spec *metric.Values) float64 {
 	return used / whole
 }
 
-// usageTrend returns the line of the use of r in the last fifteen minutes.
+// usageTrend returns the line of the use of r in the last fifteen minutes. scaleTrends draws it.
 func (p *page) usageTrend(r *resource, e metric.Entity) trend {
 	if p.opts.Points == nil || p.View == nil {
 		return trend{}
 	}
-	now := p.Now
-	points := p.opts.Points(e, r.used, now.Add(-lineTime), now.Add(time.Minute))
-	return drawTrend(r.name, points, now, p.maxSampleAge(e.Node), r.format)
+	points := p.opts.Points(e, r.used, p.Now.Add(-memorySpan), p.Now.Add(time.Minute))
+	line := newTimeline(points, p.Now, memorySpan, 60, p.maxSampleAge(e.Node))
+	return trend{Title: line.title(r.name, r.format), line: line}
 }
 
 // maxSampleAge returns how old the last known value of a node may be. Package
@@ -177,80 +175,4 @@ func (p *page) usageAndTrends(e metric.Entity, s *metric.Sample, spec *metric.Va
 	cpu, memory = resources.cpu.usageOf(s, spec), resources.memory.usageOf(s, spec)
 	cpu.Line, memory.Line = p.usageTrend(&resources.cpu, e), p.usageTrend(&resources.memory, e)
 	return cpu, memory
-}
-
-// A line shows the last fifteen minutes. Its lower edge is zero, its upper edge the largest
-// value.
-const (
-	lineTime    = 15 * time.Minute
-	lineColumns = 60
-	lineStep    = 2 // width of a column
-	lineHeight  = 80
-)
-
-// trend is the line of a metric over time. The zero value is no line.
-type trend struct {
-	Path  string // path in an SVG image of 120 by 80; empty if there were no values
-	Title string // describes the line
-}
-
-// drawTrend draws the values of a metric until now. The line has a gap between two values that are
-// further apart than maxAge, because no number was served there. format formats a value.
-func drawTrend(name string, points iter.Seq2[time.Time, float64], now time.Time, maxAge time.Duration, format func(float64) string) trend {
-	from := now.Add(-lineTime)
-	type column struct {
-		at, n int
-		sum   float64
-		moves bool // this column is the first after a gap
-	}
-	var columns []column
-	low, high, last := math.Inf(1), math.Inf(-1), 0.0
-	var before time.Time
-	var absent time.Duration
-	for at, v := range points {
-		if at.Before(from) || math.IsNaN(v) || math.IsInf(v, 0) {
-			continue
-		}
-		low, high, last = min(low, v), max(high, v), v
-		gap := !before.IsZero() && at.Sub(before) > maxAge
-		if gap {
-			absent += at.Sub(before)
-		}
-		// The clock of a node may be ahead of this one.
-		i := min(int(at.Sub(from)*lineColumns/lineTime), lineColumns)
-		if n := len(columns); n == 0 || gap || columns[n-1].at != i {
-			columns = append(columns, column{at: i, moves: gap || n == 0})
-		}
-		c := &columns[len(columns)-1]
-		c.sum += v
-		c.n++
-		before = at
-	}
-	if len(columns) == 0 {
-		return trend{Title: name + ": no number in the last " + humanize.Duration(lineTime)}
-	}
-	if tail := now.Sub(before); tail > maxAge {
-		absent += tail
-	}
-	var path strings.Builder
-	for i, c := range columns {
-		y := lineHeight - 2
-		if high > 0 {
-			// A line on the edge would be cut in half.
-			y = lineHeight - 2 - int(math.Round(c.sum/float64(c.n)/high*(lineHeight-4)))
-		}
-		command := 'L'
-		if c.moves {
-			command = 'M'
-		}
-		fmt.Fprintf(&path, "%c%d %d", command, c.at*lineStep, y)
-		if c.moves && (i+1 == len(columns) || columns[i+1].moves) {
-			path.WriteString("h0") // draws a dot
-		}
-	}
-	title := fmt.Sprintf("%s in the last %s: lowest %s, highest %s, newest %s", name, humanize.Duration(lineTime), format(low), format(high), format(last))
-	if absent > 0 {
-		title += "; no number for " + humanize.Duration(absent)
-	}
-	return trend{path.String(), title}
 }

@@ -214,6 +214,60 @@ addEventListener("load", () => {
 	}
 }
 
+// TestChartsAreRead reads a chart with the pointer and the keyboard, and moves through the rows.
+func TestChartsAreRead(t *testing.T) {
+	b := newBrowser(t)
+	told := make(chan string, 10)
+	h := page(samplecluster.Healthy(t))
+	url := serve(t, map[string]http.Handler{
+		"/ui/":  http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(framed{w}, r) }),
+		"/told": http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { told <- r.URL.RawQuery }),
+		"/reader": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `<!doctype html><link rel="icon" href="data:,"/><iframe src="/ui/?node=n2&refresh=off" width="900" height="900"></iframe><script>
+addEventListener("load", () => {
+	const page = document.querySelector("iframe").contentWindow, doc = page.document;
+	const [chart, other] = doc.querySelectorAll("figure"), out = chart.querySelector("output"), said = [out.textContent];
+	const press = (key, on) => (on || doc.activeElement).dispatchEvent(new page.KeyboardEvent("keydown", {key, bubbles: true, cancelable: true}));
+	const plot = chart.querySelector(".plot").getBoundingClientRect();
+	chart.dispatchEvent(new page.PointerEvent("pointermove", {bubbles: true, clientX: plot.left + plot.width / 2, clientY: plot.top + 5}));
+	said.push(out.textContent, other.querySelector("output").textContent, out.getAttribute("aria-live"));
+	chart.focus();
+	press("End"); press("ArrowLeft");
+	said.push(out.textContent);
+	press("Escape");
+	said.push(out.textContent);
+	press("j"); press("j");
+	said.push(doc.activeElement.textContent);
+	press("k");
+	said.push(doc.activeElement.textContent);
+	press("/");
+	said.push(doc.activeElement.name);
+	fetch("/told?" + said.join("|"));
+});
+</script>`)
+		}),
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := b.command(ctx, t, "--remote-debugging-port=0", url+"/reader")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		cancel()
+		_ = cmd.Wait() // it was killed
+	}()
+	select {
+	case got := <-told:
+		const want = "1320m|1297m at 11:52:33|4.83Gi at 11:52:33|polite|1320m at 11:59:48|1320m|shop/mail-1|shop/web-1|q"
+		if text, err := neturl.QueryUnescape(got); err != nil || text != want {
+			t.Errorf("the reader tells %q (%v), want %q", text, err, want)
+		}
+	case <-ctx.Done():
+		t.Fatal("the page was not read in a minute")
+	}
+}
+
 // TestFits measures pages from another page, which may run a script, in windows
 // from a telephone's to a wide screen's. Nothing may be wider than the window.
 func TestFits(t *testing.T) {
