@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/connect"
+	"github.com/weir-metrics/weir/client/doctorcmd"
 	"github.com/weir-metrics/weir/client/evaluatecmd"
 	"github.com/weir-metrics/weir/client/explaincmd"
 	"github.com/weir-metrics/weir/client/replaycmd"
@@ -27,11 +28,17 @@ func newClientCommands(getenv func(string) string, local string) []*cobra.Comman
 		where.AddServerFlag(cmd.PersistentFlags())
 	}
 	where.AddClusterFlags(resize.PersistentFlags())
+	cluster := connect.Location{Getenv: getenv} // without a weir on this machine: a doctor is for a cluster
+	doctor := doctorcmd.NewCommand(doctorcmd.Options{
+		Connect: func() (doctorcmd.Asker, error) { return cluster.Connect() }, Cluster: cluster.Cluster,
+	})
+	cluster.AddServerFlag(doctor.Flags())
+	cluster.AddClusterFlags(doctor.Flags())
 	autoscaler := cli.Group("autoscaler", "Say what an autoscaler's manifest would do, now or over time",
 		`Say what the manifest of a HorizontalPodAutoscaler or an Autoscaler would do:
 "evaluate" on the live metrics of a running weir, "replay" over a recording or a
 Prometheus. What an autoscaler of the cluster decides and why, "weir explain
 autoscaler" and "weir explain hpa" say. None of them changes anything.`,
 		evaluate, replaycmd.NewCommand(replaycmd.Options{Pipeline: pipeline}))
-	return []*cobra.Command{top, explain, autoscaler, resize}
+	return []*cobra.Command{top, explain, autoscaler, resize, doctor}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/weir-metrics/weir/app/version"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/connect"
+	"github.com/weir-metrics/weir/client/doctorcmd"
 	"github.com/weir-metrics/weir/client/evaluatecmd"
 	"github.com/weir-metrics/weir/client/explaincmd"
 	"github.com/weir-metrics/weir/client/resizecmd"
@@ -46,6 +47,9 @@ kubeconfig. --server names another.`,
 		resizecmd.NewCommand(resizecmd.Options{
 			Connect: func() (resizecmd.Asker, error) { return where.Connect() }, Cluster: where.Cluster,
 			Namespace: where.Namespace, Program: program,
+		}),
+		doctorcmd.NewCommand(doctorcmd.Options{
+			Connect: func() (doctorcmd.Asker, error) { return where.Connect() }, Cluster: where.Cluster, Program: program,
 		}),
 		autoscaler,
 		version.NewCommand(),

@@ -152,4 +152,28 @@ func TestQuickStart(t *testing.T) {
 	if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(c.Node()) + ` +\d+m +\d+% +\d+Mi +\d+%`).MatchString(last) {
 		t.Errorf("the last command shows no numbers of node %s", c.Node())
 	}
+	t.Run("doctor", func(t *testing.T) { testDoctor(ctx, t, env) })
+}
+
+// testDoctor checks that kubectl weir doctor finds nothing wrong in the new cluster, and what was taken
+// from it.
+func testDoctor(ctx context.Context, t *testing.T, env []string) {
+	const doctor = "bin/kubectl-weir doctor --exit-code"
+	out := shell(ctx, t, doctor, env...)
+	for _, want := range []string{
+		"v1beta1.metrics.k8s.io is served by weir-system/weir\n", "system:serviceaccount:weir-system:weir-kubelet-reader may read kubelets\n",
+		"all use the cgroup driver ", " has CPU and memory. ",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the doctor does not say %q", want)
+		}
+	}
+	if strings.Contains(out, "\nskipped ") {
+		t.Error("an administrator may read everything, and something is skipped")
+	}
+	shell(ctx, t, "kubectl delete clusterrolebinding weir:kubelet-reader", env...)
+	out = shell(ctx, t, doctor+"; test $? = 2", env...)
+	if want := "failure  weir's rights  system:serviceaccount:weir-system:weir-kubelet-reader may not get nodes/metrics\n"; !strings.Contains(out, want) {
+		t.Errorf("without the binding of weir-kubelet-reader the doctor does not say %q", want)
+	}
 }
