@@ -14,20 +14,35 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"github.com/weir-metrics/weir/eviction/execute"
 )
 
+// A takeover is how a mode of weir takes a pod.
+type takeover struct {
+	result execute.Result
+	reason string // of the pod's condition DisruptionTarget
+	writes string // what the agent writes; %[1]s is the pod
+}
+
+var (
+	byKill = takeover{execute.Killed, execute.ConditionReason, "patch pods/status %[1]s, delete pods %[1]s"}
+	// The API server writes the condition.
+	byEviction = takeover{execute.Evicted, "EvictionByEvictionAPI", "create pods/eviction %[1]s"}
+)
+
 // TestPressure makes the node short of one resource after the other: first with
 // weir in mode kill, then with weir in mode observe while the kubelet evicts.
-// The same pod must be evicted.
+// The same pod must be evicted. Between the two, weir in mode evict must take
+// that pod when memory is short.
 func TestPressure(t *testing.T) {
 	w := sharedCluster
-	shortages := []*shortage{w.memoryShortage()}
-	if !w.v2 { // a virtual machine's disk is not of a size that a test can fill
-		shortages = append(shortages, w.diskShortage(t), w.inodeShortage(t))
+	shortages := []*shortage{w.memoryShortage(), w.diskShortage(t)}
+	if !w.v2 { // a virtual machine's disk has too many inodes to use
+		shortages = append(shortages, w.inodeShortage(t))
 	}
 	var hard []string
 	for _, s := range shortages {
@@ -39,9 +54,16 @@ func TestPressure(t *testing.T) {
 		namespace := w.namespace(t, "kill")
 		w.cast(t, namespace, shortages)
 		for _, s := range shortages {
-			t.Run(s.name, func(t *testing.T) { killed[s.name] = w.testKill(t, s, namespace) })
+			t.Run(s.name, func(t *testing.T) { killed[s.name] = w.testTakeover(t, s, namespace, byKill) })
 		}
 		t.Run("policies", func(t *testing.T) { w.testPolicies(t, namespace) })
+	})
+	t.Run("evict", func(t *testing.T) {
+		s := shortages[0]
+		w.agent(t, "evict", "SOFT", fmt.Sprintf("%s<%d", s.signal, s.weir()))
+		namespace := w.namespace(t, "evict")
+		w.cast(t, namespace, shortages[:1])
+		w.testTakeover(t, s, namespace, byEviction)
 	})
 	t.Run("observe", func(t *testing.T) {
 		w.agent(t, "observe")
@@ -74,12 +96,12 @@ func TestPressure(t *testing.T) {
 	t.Logf("from crossing the own threshold:\n%s", table.String())
 }
 
-// testKill makes weir evict before the kubelet does.
-func (w *testCluster) testKill(t *testing.T, s *shortage, namespace string) *crisis {
+// testTakeover makes weir take a pod before the kubelet does.
+func (w *testCluster) testTakeover(t *testing.T, s *shortage, namespace string, by takeover) *crisis {
 	began := time.Now()
 	c := w.meet(t, s, namespace, s.weir())
-	if c.victim.pod != s.victim || c.victim.reason != execute.ConditionReason {
-		t.Errorf("evicted first: %s with reason %q (%s), want %s with %s", c.victim.pod, c.victim.reason, c.victim.message, s.victim, execute.ConditionReason)
+	if c.victim.pod != s.victim || c.victim.reason != by.reason {
+		t.Errorf("evicted first: %s with reason %q (%s), want %s with %s", c.victim.pod, c.victim.reason, c.victim.message, s.victim, by.reason)
 	}
 	eventually(t, s.victim+" is gone", time.Minute, func() error {
 		if c.victim = c.evicted()[0]; c.victim.gone.IsZero() {
@@ -88,7 +110,7 @@ func (w *testCluster) testKill(t *testing.T, s *shortage, namespace string) *cri
 		return nil
 	})
 	for _, x := range c.evicted() {
-		if x.reason != execute.ConditionReason {
+		if x.reason != by.reason {
 			t.Errorf("%s went, and not by weir: %q, %s", x.pod, x.reason, x.message)
 		}
 	}
@@ -96,14 +118,14 @@ func (w *testCluster) testKill(t *testing.T, s *shortage, namespace string) *cri
 		// Other processes of this machine may use memory too.
 		t.Logf("the kubelet's threshold was crossed too, %s after weir's", c.after(at))
 	}
-	w.killedAsTheKubelet(t, namespace+"/"+s.victim, began)
+	w.wroteOnly(t, fmt.Sprintf(by.writes, namespace+"/"+s.victim), began)
 	eventually(t, "weir says what it did", 20*time.Second, func() error {
 		r, err := w.report(t.Context())
 		if err != nil {
 			return err
 		}
 		for _, a := range r.Actions {
-			if a.Pod == namespace+"/"+s.victim && a.Result == string(execute.Killed) {
+			if a.Pod == namespace+"/"+s.victim && a.Result == string(by.result) {
 				t.Logf("weir: %s (woken by %s; decided after %.1f ms)", a.Message, a.WokenBy, 1000*a.DecidedAfterSeconds)
 				return nil
 			}
@@ -113,23 +135,30 @@ func (w *testCluster) testKill(t *testing.T, s *shortage, namespace string) *cri
 	return c
 }
 
-// killedAsTheKubelet checks that the victim was first marked and then deleted,
-// with preconditions for its UID and resource version, and that weir wrote to
-// no other pod.
-func (w *testCluster) killedAsTheKubelet(t *testing.T, victim string, since time.Time) {
+// wroteOnly checks that agents wrote what is wanted, in this order, and nothing
+// else but Events. A deletion has preconditions: for the UID and, without the
+// Eviction API, for the resource version.
+func (w *testCluster) wroteOnly(t *testing.T, want string, since time.Time) {
 	t.Helper()
 	var actions []string
 	for _, e := range w.writes(t, since) {
 		if e.ObjectRef.Resource == "events" || e.ObjectRef.Resource == "leases" {
 			continue
 		}
-		if e.Verb != "delete" {
+		var o metav1.DeleteOptions
+		var err error
+		evicts := e.ObjectRef.Subresource == "eviction"
+		switch {
+		case e.Verb == "delete":
+			err = json.Unmarshal(e.RequestObject.Raw, &o)
+		case evicts:
+			err = json.Unmarshal(e.RequestObject.Raw, &policyv1.Eviction{DeleteOptions: &o})
+		default:
 			actions = append(actions, written(&e))
 			continue
 		}
-		var o metav1.DeleteOptions
-		if err := json.Unmarshal(e.RequestObject.Raw, &o); err != nil {
-			t.Fatalf("read what was sent to delete: %v: %s", err, e.RequestObject.Raw)
+		if err != nil {
+			t.Fatalf("read what was sent to %s: %v: %s", written(&e), err, e.RequestObject.Raw)
 		}
 		if len(o.DryRun) > 0 { // the agent tries whether the policies refuse it
 			if e.ResponseStatus.Code != http.StatusUnprocessableEntity { // of an admission policy
@@ -138,14 +167,13 @@ func (w *testCluster) killedAsTheKubelet(t *testing.T, victim string, since time
 			continue
 		}
 		actions = append(actions, written(&e))
-		if p := o.Preconditions; p == nil || p.UID == nil || p.ResourceVersion == nil {
-			t.Errorf("deleted with %s, want preconditions of UID and resourceVersion", e.RequestObject.Raw)
+		if p := o.Preconditions; p == nil || p.UID == nil || p.ResourceVersion == nil && !evicts {
+			t.Errorf("deleted with %s, want preconditions", e.RequestObject.Raw)
 		}
 		if o.GracePeriodSeconds == nil || *o.GracePeriodSeconds < 1 {
 			t.Errorf("deleted with %s, want a second to end at the least", e.RequestObject.Raw)
 		}
 	}
-	want := fmt.Sprintf("patch pods/status %[1]s, delete pods %[1]s", victim)
 	if got := strings.Join(actions, ", "); got != want {
 		t.Errorf("agents wrote %q, want %q", got, want)
 	}
@@ -219,7 +247,7 @@ func (w *testCluster) wroteOnlyEvents(t *testing.T, since time.Time) {
 	if events == 0 {
 		t.Error("the agent wrote no Event either: would the log have what it writes?")
 	}
-	t.Logf("an agent that observed three evictions wrote %d Events and nothing else", events)
+	t.Logf("an agent that observed wrote %d Events and nothing else", events)
 }
 
 // waitForNoPressure returns an error that names the node's pressure conditions.

@@ -102,7 +102,7 @@ func (w *testCluster) availableOnV2() (int64, error) {
 }
 
 func (w *testCluster) diskShortage(t *testing.T) *shortage {
-	return &shortage{
+	s := &shortage{
 		name: "disk", signal: "nodefs.available", condition: corev1.NodeDiskPressure,
 		victim:  "greedy-disk",
 		kubelet: kubeletBytes, margin: 200 * mi, unit: 60 * mi, near: diskBytes / 100,
@@ -115,6 +115,30 @@ func (w *testCluster) diskShortage(t *testing.T) *shortage {
 			return p.EphemeralStorage.UsedBytes
 		},
 	}
+	if w.v2 {
+		s.available = w.availableDiskOnV2
+		n, err := s.available()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.inGuest(t, fmt.Sprintf("fallocate -l %d /ballast", n-diskBytes))
+		t.Cleanup(func() { w.inGuest(t, "rm /ballast") })
+		s.near = 3 * diskBytes / 100 // the disk is three times as large
+	}
+	return s
+}
+
+// availableDiskOnV2 returns what is available on the virtual machine's disk.
+func (w *testCluster) availableDiskOnV2() (int64, error) {
+	text, err := w.GuestOutput(context.Background(), "stat", "--file-system", "--format=%a %S", "/var/lib/kubelet")
+	if err != nil {
+		return 0, err
+	}
+	var blocks, size int64
+	if _, err := fmt.Sscan(text, &blocks, &size); err != nil {
+		return 0, fmt.Errorf("read %q: %w", text, err)
+	}
+	return blocks * size, nil
 }
 
 func (w *testCluster) inodeShortage(t *testing.T) *shortage {
