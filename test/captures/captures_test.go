@@ -17,6 +17,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors"
+	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
@@ -146,7 +147,7 @@ func judge(t *testing.T, e *endpoint, r *round, b *metric.Batch, k kernel, page 
 		got, _ := s.Values.Get(metric.CPUUsageRate)
 		got /= 1e6
 		window := s.Rates[metric.CPU]
-		want, ok := k.used(k.path(pod, c.ID), window.End-int64(window.Length), window.End)
+		want, ok := k.used(containerKey{podcgroup.QoS(pod.QoS), pod.ReportedUID(), c.ID}, window.End-int64(window.Length), window.End)
 		if !ok {
 			continue
 		}

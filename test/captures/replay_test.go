@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/podcgroup"
 	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 	"github.com/weir-metrics/weir/sources/kubelet/resource"
@@ -41,12 +41,12 @@ type round struct {
 
 // cgroup is one line of the kernel's counters.
 type cgroup struct {
-	Path   string `json:"id"`
-	Time   int64  `json:"t_ns"`
-	CPU    int64  `json:"cpuacct_usage_ns"`
-	Memory int64  `json:"memory_usage_bytes"`
-	Idle   int64  `json:"total_inactive_file"`
-	Procs  int    `json:"procs"`
+	Path   metric.CgroupPath `json:"id"`
+	Time   int64             `json:"t_ns"`
+	CPU    int64             `json:"cpuacct_usage_ns"`
+	Memory int64             `json:"memory_usage_bytes"`
+	Idle   int64             `json:"total_inactive_file"`
+	Procs  int               `json:"procs"`
 }
 
 func scenarios(t *testing.T) (names []string) {
@@ -137,13 +137,23 @@ func (e *endpoint) fill(t *testing.T, r *round, p parser, b *metric.Batch) {
 }
 
 // kernel has the kernel's counters of each container over the whole scenario.
-type kernel map[string][]cgroup
+type kernel map[containerKey][]cgroup
+
+// containerKey is what a cgroup's path says about its container.
+type containerKey struct {
+	qos podcgroup.QoS
+	uid metric.PodUID
+	id  metric.ContainerID
+}
 
 func account(list []*round) kernel {
 	k := kernel{}
 	for _, r := range list {
 		for _, c := range r.cgroups {
-			k[c.Path] = append(k[c.Path], c)
+			if ref := podcgroup.Parse(c.Path); ref.Kind == podcgroup.Container {
+				key := containerKey{ref.QoS, ref.UID, ref.ID}
+				k[key] = append(k[key], c)
+			}
 		}
 	}
 	return k
@@ -152,17 +162,17 @@ func account(list []*round) kernel {
 // used returns the CPU rate in millicores that the kernel counted for a cgroup
 // between two moments, interpolated between readings. It returns false if the
 // readings do not cover that time.
-func (k kernel) used(path string, from, to int64) (float64, bool) {
-	a, okA := k.at(path, from)
-	b, okB := k.at(path, to)
+func (k kernel) used(c containerKey, from, to int64) (float64, bool) {
+	a, okA := k.at(c, from)
+	b, okB := k.at(c, to)
 	if !okA || !okB || to <= from {
 		return 0, false
 	}
 	return (b - a) / float64(to-from) * 1000, true
 }
 
-func (k kernel) at(path string, at int64) (float64, bool) {
-	list := k[path]
+func (k kernel) at(c containerKey, at int64) (float64, bool) {
+	list := k[c]
 	for i := range list {
 		if list[i].Time < at {
 			continue
@@ -174,11 +184,4 @@ func (k kernel) at(path string, at int64) (float64, bool) {
 		return float64(a.CPU) + float64(b.CPU-a.CPU)*float64(at-a.Time)/float64(b.Time-a.Time), true
 	}
 	return 0, false
-}
-
-// path returns the cgroup of a running container, by its ID and its pod's class
-// and UID.
-func (k kernel) path(pod *cluster.Pod, id metric.ContainerID) string {
-	class := map[string]string{"Burstable": "/kubepods/burstable", "BestEffort": "/kubepods/besteffort", "Guaranteed": "/kubepods"}[pod.QoS]
-	return strings.Join([]string{class, "pod" + string(pod.ReportedUID()), string(id)}, "/")
 }
