@@ -60,6 +60,7 @@ nightly: ## what is too slow for each change: race detector on all, longer fuzzi
 	$(MAKE) fuzz FUZZTIME=1m
 	$(GO) test -C test/parity -timeout 60m -cases 200000 ./...
 	$(GO) test ./test/exact -timeout 60m -seeds 100000
+	$(MAKE) build && $(GO) test -tags e2e -count 1 -timeout 20m -parallel 12 -v ./test/faults -args -long
 	$(MAKE) e2e WEIR_CLUSTER_KUBERNETES=1.36 E2E='$(E2E_CLUSTER)'
 	$(MAKE) e2e-v2 E2E_V2=. ARGS='-latency-runs=20 -latency-of=weir,earlyoom,kubelet,systemd-oomd'
 	$(MAKE) e2e-v2 WEIR_CLUSTER_DEBIAN=trixie E2E_V2=TestFrozen
@@ -139,7 +140,7 @@ vulncheck: ## known vulnerabilities in what the programs call (needs the Go vuln
 
 # Tests in a real cluster. The other end-to-end tests need none.
 E2E_CLUSTER := ./test/cluster/... ./test/install/... ./test/apis/... ./test/node/...
-E2E         ?= ./eviction/notify ./eviction/guard ./eviction/execute/cri ./sources/host/disk ./test/local/... ./test/ui/... $(E2E_CLUSTER)
+E2E         ?= ./eviction/notify ./eviction/guard ./eviction/execute/cri ./sources/host/disk ./test/local/... ./test/faults ./test/ui/... $(E2E_CLUSTER)
 
 .PHONY: e2e
 e2e: build image ## the built commands on this machine, on simulated kubelets and in a real cluster (root; minutes to build it, once; E2E names packages)

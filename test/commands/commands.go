@@ -33,10 +33,10 @@ func Path(t *testing.T, name string) string {
 
 // Process is a running command.
 type Process struct {
-	cmd    *exec.Cmd
-	killed bool
-	mu     sync.Mutex
-	out    bytes.Buffer
+	cmd   *exec.Cmd
+	ended bool // Wait was called
+	mu    sync.Mutex
+	out   bytes.Buffer
 }
 
 // Write appends to the output of the command.
@@ -64,15 +64,28 @@ func Start(t *testing.T, name string, args ...string) *Process {
 // NAME=value.
 func StartWith(t *testing.T, env []string, name string, args ...string) *Process {
 	t.Helper()
+	return start(t, env, name, Path(t, name), args...)
+}
+
+// StartInCgroup is like Start, in the cgroup of version 1 or 2 that has this folder.
+func StartInCgroup(t *testing.T, folder, name string, args ...string) *Process {
+	t.Helper()
+	const join = `echo $$ >"$0/cgroup.procs" && exec "$@"`
+	return start(t, nil, name, "/bin/sh", append([]string{"-c", join, folder, Path(t, name)}, args...)...)
+}
+
+// start runs the program at a path. name is what messages call it.
+func start(t *testing.T, env []string, name, path string, args ...string) *Process {
+	t.Helper()
 	// The test's context ends before the clean-up, which sends SIGTERM first.
-	p := &Process{cmd: exec.CommandContext(context.WithoutCancel(t.Context()), Path(t, name), args...)}
+	p := &Process{cmd: exec.CommandContext(context.WithoutCancel(t.Context()), path, args...)}
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if p.killed {
+		if p.ended {
 			return
 		}
 		_ = p.cmd.Process.Signal(syscall.SIGTERM)
@@ -97,11 +110,23 @@ func StartWith(t *testing.T, env []string, name string, args ...string) *Process
 // Kill ends p with SIGKILL, as in a crash, and waits until it has ended.
 func (p *Process) Kill(t *testing.T) {
 	t.Helper()
-	p.killed = true
-	if err := p.cmd.Process.Kill(); err != nil {
+	p.Signal(t, syscall.SIGKILL)
+	_ = p.Wait() // it ends because of the signal
+}
+
+// Signal sends a signal to p.
+func (p *Process) Signal(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
 		t.Fatal(err)
 	}
-	_ = p.cmd.Wait() // it ends because of the signal
+}
+
+// Wait waits until p has ended by itself or because of a signal of the test. The error is that of
+// exec.Cmd.Wait.
+func (p *Process) Wait() error {
+	p.ended = true
+	return p.cmd.Wait()
 }
 
 func tail(s string, n int) string {

@@ -5,9 +5,7 @@ package local
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -51,25 +49,7 @@ func startSharer(t *testing.T, name, kubeconfig, ca string) *sharer {
 // list returns all pods of metrics.k8s.io, with the aggregator's kind of
 // request.
 func (s *sharer) list(ctx context.Context, client *http.Client) (*metricsv1beta1.PodMetricsList, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.secure+"/apis/metrics.k8s.io/v1beta1/pods", nil)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Authorization", "Bearer reader")
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s", response.Status, body)
-	}
-	list := new(metricsv1beta1.PodMetricsList)
-	return list, json.Unmarshal(body, list)
+	return commands.ListPods(ctx, client, s.secure, "reader")
 }
 
 var counter = regexp.MustCompile(`(?m)^(weir_shared_\S+) (\S+)$`)

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/weir-metrics/weir/test/docs"
+	"github.com/weir-metrics/weir/test/faults"
 )
 
 func main() {
@@ -20,6 +21,17 @@ func main() {
 func generate() error {
 	if err := os.WriteFile("docs/metrics.md", []byte(docs.Metrics()), 0o644); err != nil {
 		return fmt.Errorf("write the metrics: %w", err)
+	}
+	results, err := os.ReadFile("test/faults/" + faults.ResultsFile)
+	if err != nil {
+		return fmt.Errorf("read the results of test/faults: %w", err)
+	}
+	reliability, err := faults.Page(results)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile("docs/reliability.md", []byte(reliability), 0o644); err != nil {
+		return fmt.Errorf("write the page on reliability: %w", err)
 	}
 	runs, err := os.ReadFile(docs.LatencyRuns)
 	if err != nil {

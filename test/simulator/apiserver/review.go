@@ -49,7 +49,7 @@ func respond(w http.ResponseWriter, r *http.Request, code int, o runtime.Object)
 	_ = scheme.Codecs.EncoderForVersion(info.Serializer, version).Encode(o, w) // an error means that the client has gone
 }
 
-// review answers yes: every token is valid and may do everything.
+// review answers yes: every token is valid, is the name of its user, and may do everything.
 func review(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/tokenreviews"):
@@ -60,7 +60,7 @@ func review(w http.ResponseWriter, r *http.Request) {
 		}
 		o.Status = authenticationv1.TokenReviewStatus{
 			Authenticated: true, Audiences: o.Spec.Audiences,
-			User: authenticationv1.UserInfo{Username: "simulated", Groups: []string{"system:authenticated"}},
+			User: authenticationv1.UserInfo{Username: o.Spec.Token, Groups: []string{"system:authenticated"}},
 		}
 		respond(w, r, http.StatusCreated, &o)
 	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/subjectaccessreviews"):

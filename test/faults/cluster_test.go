@@ -1,0 +1,119 @@
+//go:build e2e
+
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/test/commands"
+)
+
+// TestRotatedAuthority gives all kubelets certificates of another authority. weir's file of certificates
+// follows twenty seconds later.
+func TestRotatedAuthority(t *testing.T) {
+	t.Parallel()
+	s := raise(t, options{})
+	w := s.watch(commands.Start(t, "weir", s.server(s.serveAPI("127.0.0.1:0"))...).Address(t), nobody)
+	w.complete(30 * time.Second)
+	began := time.Now()
+	s.kubelets.stop()
+	s.authority = s.newAuthority()
+	s.kubelets = s.serveKubelets(s.kubelets.address)
+	time.Sleep(20 * time.Second)
+	s.trust(s.authority)
+	trusted := time.Now()
+	back := w.complete(6 * interval)
+	w.end()
+	all := w.between(began, time.Now())
+	if wrong := all.healthy.wrong; all.failed > 0 || len(wrong) > 0 || all.healthy.fewest != allContainers {
+		t.Errorf("%d requests failed, %d numbers were wrong, at least %d containers had a number; want 0, 0, and all %d: %q, %q",
+			all.failed, len(wrong), all.healthy.fewest, allContainers, all.errors, wrong)
+	}
+	record(t, "RotatedAuthority", Result{
+		Served: fmt.Sprintf("The last known, at most %s old.", seconds(all.healthy.oldest)),
+		Lost:   "the readings in the time in which weir did not have the new certificate",
+		Ended:  fmt.Sprintf("all nodes read again %s after the file was replaced, without a restart", seconds(back.Sub(trusted))),
+	})
+}
+
+// TestLeader lets the leader of two replicas fail. Each replica has an endpoint of the API server of its
+// own, so that one can be cut off.
+func TestLeader(t *testing.T) {
+	for _, f := range []struct {
+		name string
+		fail func(t *testing.T, leader *commands.Process, api *endpoint)
+		lost string
+	}{
+		{"killed", func(t *testing.T, leader *commands.Process, _ *endpoint) { leader.Kill(t) }, "no number; what the leader had not yet sent by remote write"},
+		{"paused", func(t *testing.T, leader *commands.Process, _ *endpoint) {
+			leader.Signal(t, syscall.SIGSTOP)
+			t.Cleanup(func() { leader.Signal(t, syscall.SIGCONT) })
+		}, "no number"},
+		{"cut-off", func(_ *testing.T, _ *commands.Process, api *endpoint) { api.stop() }, "no number"},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			s := raise(t, options{})
+			apis := []*endpoint{s.serveAPI("127.0.0.1:0"), s.serveAPI("127.0.0.1:0")}
+			var weirs [2]*commands.Process
+			var watches [2]*watch
+			var urls [2]string
+			for i, api := range apis {
+				url, arguments := secure(t)
+				urls[i] = url
+				pod := []string{fmt.Sprintf("POD_NAME=weir-%d", i), "POD_NAMESPACE=weir-system", "POD_IP=127.0.0.1"}
+				weirs[i] = commands.StartWith(t, pod, "weir", s.server(api, arguments...)...)
+				watches[i] = s.watch(weirs[i].Address(t), nobody)
+				watches[i].complete(30 * time.Second)
+				if i == 0 { // it is ready first, and leads
+					leads(t, weirs[0], 30*time.Second)
+				}
+			}
+			watches[0].end()
+			began := time.Now()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var l lists
+			var asks sync.WaitGroup
+			asks.Go(func() { l.ask(ctx, urls[1], "reader", false, 100*time.Millisecond) })
+			f.fail(t, weirs[0], apis[0])
+			const lease = 15 * time.Second
+			took := leads(t, weirs[1], lease+10*time.Second)
+			if took > lease+9*time.Second { // a candidate tries every 2 to 4.4 s, and needs two tries
+				t.Errorf("the other replica led after %v, want at most the Lease's %v and 9 s", took, lease)
+			}
+			time.Sleep(interval)
+			cancel()
+			asks.Wait()
+			watches[1].end()
+			all := watches[1].between(began, time.Now())
+			all.check(t, allContainers)
+			l.check(t, allPods)
+			record(t, "Leader/"+f.name, Result{
+				Served: fmt.Sprintf("Right: %d LISTs to the other replica had all pods, at most %s old. The slowest took %s.", l.made, seconds(all.healthy.oldest), seconds(l.slowest)),
+				Lost:   f.lost,
+				Ended:  fmt.Sprintf("the other replica leads after %s", seconds(took)),
+			})
+		})
+	}
+}
+
+// leads waits until the replica says that it leads, and returns how long that took.
+func leads(t *testing.T, replica *commands.Process, within time.Duration) time.Duration {
+	t.Helper()
+	began := time.Now()
+	commands.Eventually(t, within, func() error {
+		if !strings.Contains(replica.Output(), `"self": true`) {
+			return errors.New("the replica does not lead")
+		}
+		return nil
+	})
+	return time.Since(began)
+}

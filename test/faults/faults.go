@@ -1,0 +1,123 @@
+// Package faults has a table of faults of a cluster and of weir itself, and tests that inject each of
+// them while the built weir program runs. Kubelets and API server are simulated in the process of the
+// test, so the true usage of each container is known at each moment.
+//
+// Every 500 ms a test asks weir for the CPU usage of all containers. It compares each number with the
+// truth, and checks the promise of its row: what is served while the fault lasts, for how long, and how
+// it ends. The tests have the build tag e2e and need the commands that make build writes:
+//
+//	go test -tags e2e ./test/faults -args -long -write
+//
+// writes their figures to testdata/results.json as well. make generate makes docs/reliability.md of the
+// table and of these figures.
+package faults
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Resolution is the interval between two reads of a node in the tests, in seconds. It is short so that
+// the tests are.
+const Resolution = 5
+
+// ResultsFile has the results of the rows, as JSON by test, in the folder of this package.
+const ResultsFile = "testdata/results.json"
+
+// Row is a fault and what is promised.
+type Row struct {
+	Test    string // name of the test, without "Test" and with a slash before a subtest's
+	Fault   string // what happens, as text
+	Promise string // what the test asserts
+}
+
+// Result is what a run of a row's test found, as text with figures.
+type Result struct {
+	Served string // what was served meanwhile: right, last known, absent, wrong, and for how long
+	Lost   string
+	Ended  string // how it ended, and when
+}
+
+// healthy is what is promised of each node and pod that a fault does not concern.
+const healthy = "No wrong number. Numbers of other nodes are at most two intervals old. "
+
+// Rows are the faults that this package injects, in the order of the page.
+var Rows = []Row{
+	{"Nodes/hang", "a third of the nodes accepts connections and never answers", healthy + "The nodes' numbers are absent after the hold, with the reason NodeTimeout, and back six intervals after the end."},
+	{"Nodes/refused-connections", "a third of the nodes resets connections", healthy + "As above, NodeUnreachable."},
+	{"Nodes/garbage", "a third of the nodes answers with noise", healthy + "As above, NodeBadPayload."},
+	{"Nodes/error-page", "a proxy's error page comes from a third of the nodes", healthy + "As above, NodeBadPayload."},
+	{"Nodes/refused-credentials", "a third of the kubelets refuses weir's credentials", healthy + "As above, NodeUnauthorized."},
+	{"Nodes/runtime", "the container runtime of a third of the nodes does not answer", healthy + "As above, NodeScrapeError."},
+	{"Nodes/expired-certificate", "the serving certificates of a third of the nodes expire", healthy + "As above, NodeCertificate."},
+	{"Nodes/late", "a third of the nodes answers after 9 s", healthy + "The nodes' numbers are right or absent, and back six intervals after the end."},
+	{"Nodes/clock-ahead", "the clocks of a third of the nodes jump 5 minutes ahead, and back", healthy + "The nodes' numbers are right or absent, and back six intervals after the end."},
+	{"Nodes/clock-behind", "the clocks of a third of the nodes jump 5 minutes back, and ahead", healthy + "The nodes' numbers are right or absent, and back six intervals after the end."},
+	{"RotatedAuthority", "all kubelets get certificates of another authority, and weir's file of certificates follows 20 s later", "No wrong number, and none is absent. All nodes are read again six intervals after the file was replaced."},
+	{"Leader/killed", "the leader of two replicas is killed", leader},
+	{"Leader/paused", "the leader of two replicas is paused (SIGSTOP)", leader},
+	{"Leader/cut-off", "the leader of two replicas cannot reach the API server", leader},
+	{"IdleConnections", "3,000 connections are opened to the HTTPS port, and nothing is sent", "Every LIST of another caller is answered with all pods, no number is wrong or older than two intervals."},
+	{"Terminated", "SIGTERM while 30 callers ask again and again, until a second after it", "No LIST fails or lacks a pod. weir ends within 10 s, with status 0."},
+	{"Killed", "weir is killed (SIGKILL) and started again", "No wrong number. All numbers are there six intervals after the start."},
+	{"MemoryLimit", "weir reaches the limit of its memory cgroup, and is started again with a larger one", "The kernel kills weir. With the larger limit no number is wrong, absent or older than two intervals."},
+	{"FullDisk", "the disk of a recording is full, and has room again", "No number is wrong, absent or older than two intervals. The recording goes on by itself, and `weir recording info` names the gap."},
+}
+
+const leader = "Every LIST to the other replica is answered with all pods, no number is wrong or older than two intervals. The other replica leads within the Lease (15 s) and 9 s."
+
+// Elsewhere are the faults that tests of other packages inject. They have no figures here.
+var Elsewhere = []struct{ Fault, Promise, Test string }{
+	{"of 5,000 nodes, a third hangs, refuses connections or answers late", "No number of another node is older than two intervals.", "`manager` TestHangingZoneDelaysNobodyElse; figures in [performance.md](performance.md)"},
+	{"a node sends 55 MB of made-up names in each round, or as much as is read", "Memory is bounded, and the other nodes keep their numbers.", "`test/situations` TestAFloodOfNames"},
+	{"every other fault of a pod, container or node that the simulator knows", "Each absence has its reason.", "`test/situations` TestSituations"},
+	{"the same in a real cluster: kubelet or container runtime ended or paused, rights withdrawn, nodes without address", "Each absence has its reason.", "`test/apis` TestEveryAbsenceHasItsCause"},
+	{"restarts, duplicates, clocks, missing lines, late API servers, at random", "No wrong number that could be known to be wrong; see [exactness.md](exactness.md).", "`test/exact` TestServedRatesAreTheTruth, TestCausesOfWrongNumbers"},
+	{"one of two replicas that share their reads is killed", "No LIST lacks a pod or is older than two intervals.", "`test/local` TestSharedReads"},
+	{"the leader is killed in an autoscaler's stabilization window, in a real cluster", "The other replica takes over within the Lease and 8 s, and scales when the window is over.", "`test/apis` TestLeaderKilled"},
+	{"the receiver of remote write is killed", "It has every sample when it is back.", "`test/local` TestOutage"},
+	{"an account without rights stalls hundreds of requests", "Other callers and health checks are answered.", "`api/server` TestStalledCallers"},
+	{"made-up tokens, huge bodies, headers and queries, slow readers and writers", "They are refused or cut off, and others are answered.", "`api/server` TestMadeUpTokens, TestHugeBodies, TestManyHeaderLines, TestHugeQuery, TestSlowReader, TestSlowloris"},
+	{"the file of a recording is damaged or ends early", "It is set aside, and nothing in it before the damage is lost.", "`sinks/recorder` TestADamagedFileIsSetAside, TestAPartOfAHeaderIsWrittenOver"},
+}
+
+// Page returns docs/reliability.md. results is the content of testdata/results.json.
+func Page(results []byte) (string, error) {
+	found := map[string]Result{}
+	if err := json.Unmarshal(results, &found); err != nil {
+		return "", fmt.Errorf("read the results of test/faults: %w", err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `# What happens when something breaks
+
+Written by `+"`make generate`"+` from `+"`test/faults`"+`; do not edit. Each row is a test that injects the fault and checks the promise. The other columns have the figures
+of one run: the real weir program reads simulated kubelets every %d s, and all its numbers of CPU usage are compared with the simulator's truth twice a second.
+
+- right: the number is the container's true rate over the window that weir names;
+- last known: right, and of an earlier read, with the time of that read;
+- absent: weir serves no number, and says why;
+- wrong: a number that is not the true rate.
+
+weir serves the last known value of a node that cannot be read for three intervals and at least a minute. This is the hold.
+
+| fault | promised and checked | served meanwhile | lost | how it ended |
+| --- | --- | --- | --- | --- |
+`, Resolution)
+	for _, r := range Rows {
+		f, ok := found[r.Test]
+		if !ok {
+			return "", fmt.Errorf("there is no result of %s: run go test -tags e2e ./test/faults -args -long -write", r.Test)
+		}
+		delete(found, r.Test)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Fault, r.Promise, f.Served, f.Lost, f.Ended)
+	}
+	for test := range found {
+		return "", fmt.Errorf("testdata/results.json has a result of %s, which no row names: delete it", test)
+	}
+	b.WriteString("\n## Shown by other tests\n\n| fault | promised and checked | test |\n| --- | --- | --- |\n")
+	for _, e := range Elsewhere {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", e.Fault, e.Promise, e.Test)
+	}
+	return b.String(), nil
+}

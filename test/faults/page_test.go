@@ -1,0 +1,65 @@
+package faults
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestPageIsUpToDate compares docs/reliability.md with the table and the results.
+func TestPageIsUpToDate(t *testing.T) {
+	want, err := Page([]byte(read(t, ResultsFile)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, read(t, "../../docs/reliability.md")); diff != "" {
+		t.Errorf("docs/reliability.md lags behind; run make generate (-want +got):\n%s", diff)
+	}
+	if _, err := Page([]byte("{}")); err == nil {
+		t.Error("missing results give no error")
+	}
+	if _, err := Page([]byte(strings.Replace(read(t, ResultsFile), "{", `{"Nobody": {},`, 1))); err == nil {
+		t.Error("a result without a row gives no error")
+	}
+}
+
+// TestEveryTestExists checks that the table names only existing tests.
+func TestEveryTestExists(t *testing.T) {
+	for _, r := range Rows {
+		name, _, _ := strings.Cut(r.Test, "/")
+		exists(t, "test/faults", "Test"+name)
+	}
+	place, test := regexp.MustCompile("^`([^`]+)`"), regexp.MustCompile(`Test\w+`)
+	for _, e := range Elsewhere {
+		for _, name := range test.FindAllString(e.Test, -1) {
+			exists(t, place.FindStringSubmatch(e.Test)[1], name)
+		}
+	}
+}
+
+func exists(t *testing.T, folder, test string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("../..", folder, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if strings.Contains(read(t, file), "\nfunc "+test+"(t *testing.T)") {
+			return
+		}
+	}
+	t.Errorf("%s has no %s", folder, test)
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

@@ -1,0 +1,240 @@
+//go:build e2e
+
+package faults
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/test/commands"
+	"github.com/weir-metrics/weir/test/simulator"
+	"github.com/weir-metrics/weir/test/simulator/apiserver"
+)
+
+var write = flag.Bool("write", false, "write the figures of this run to "+ResultsFile)
+
+var long = flag.Bool("long", false, "run the rows that take longer than a minute, as make nightly does")
+
+// nightly skips a test that takes longer than a minute.
+func nightly(t *testing.T) {
+	t.Helper()
+	if !*long {
+		t.Skip("it takes longer than a minute: give -args -long, as make nightly does")
+	}
+}
+
+const interval = Resolution * time.Second
+
+// results are the figures of this run, by test.
+var results = struct {
+	sync.Mutex
+	of map[string]Result
+}{of: map[string]Result{}}
+
+// record keeps the figures of a row. A test that has failed has none.
+func record(t *testing.T, test string, r Result) {
+	t.Helper()
+	t.Logf("served: %s; lost: %s; ended: %s", r.Served, r.Lost, r.Ended)
+	if t.Failed() {
+		return
+	}
+	results.Lock()
+	defer results.Unlock()
+	results.of[test] = r
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if *write {
+		if err := writeResults(); err != nil {
+			fmt.Println(err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// writeResults replaces the results of the rows that were played.
+func writeResults() error {
+	all := map[string]Result{}
+	old, err := os.ReadFile(ResultsFile)
+	if err == nil {
+		err = json.Unmarshal(old, &all)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("read the old results: %w", err)
+	}
+	for test, r := range results.of {
+		all[test] = r
+	}
+	text, err := json.MarshalIndent(all, "", "\t")
+	if err != nil {
+		return fmt.Errorf("write the results: %w", err)
+	}
+	return os.WriteFile(ResultsFile, append(text, '\n'), 0o644)
+}
+
+// stage is a simulated cluster in this process.
+type stage struct {
+	t         *testing.T
+	fleet     *simulator.Fleet
+	start     time.Time // when the times of faults begin
+	authority *simulator.Authority
+	ca        string // file of the authority's certificate
+	kubelets  *endpoint
+	api       *apiserver.Server
+}
+
+// options describe a stage. The zero value has thirty nodes of ten pods of two containers.
+type options struct {
+	nodes, pods, containers int
+	faults                  []string
+}
+
+// raise starts a simulated cluster until the end of the test.
+func raise(t *testing.T, o options) *stage {
+	t.Helper()
+	s := &stage{t: t, start: time.Now()}
+	fleet := simulator.Options{Nodes: 30, Pods: 10, Containers: 2, Seed: 19, Start: s.start, Fresh: true}
+	if o.nodes > 0 {
+		fleet.Nodes, fleet.Pods, fleet.Containers = o.nodes, o.pods, o.containers
+	}
+	for _, text := range o.faults {
+		f, err := simulator.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fleet.Faults = append(fleet.Faults, f)
+	}
+	var err error
+	if s.fleet, err = simulator.New(fleet); err != nil {
+		t.Fatal(err)
+	}
+	s.ca = filepath.Join(t.TempDir(), "ca.pem")
+	s.authority = s.newAuthority()
+	s.trust(s.authority)
+	s.kubelets = s.serveKubelets("0.0.0.0:0")
+	s.api = apiserver.New(apiserver.Options{Fleet: s.fleet, Port: s.kubelets.port()})
+	s.run(s.api.Run)
+	return s
+}
+
+func (s *stage) newAuthority() *simulator.Authority {
+	s.t.Helper()
+	a, err := simulator.NewAuthority(s.start)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return a
+}
+
+// trust writes the certificate that weir verifies kubelets with.
+func (s *stage) trust(a *simulator.Authority) {
+	s.t.Helper()
+	if err := os.WriteFile(s.ca, a.PEM(), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// run calls f in a goroutine until the end of the test, or until stop is called.
+func (s *stage) run(f func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- f(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			s.t.Error(err)
+		}
+	})
+	s.t.Cleanup(stop)
+	return stop
+}
+
+// endpoint is something that listens.
+type endpoint struct {
+	address string
+	stop    func()
+}
+
+func (e *endpoint) port() int {
+	_, port, _ := net.SplitHostPort(e.address)
+	n, _ := net.LookupPort("tcp", port)
+	return n
+}
+
+func (s *stage) listen(address string) net.Listener {
+	s.t.Helper()
+	var l net.Listener
+	commands.Eventually(s.t, 10*time.Second, func() (err error) { l, err = net.Listen("tcp4", address); return err })
+	return l
+}
+
+// serveKubelets answers for all nodes, with certificates of the stage's authority.
+func (s *stage) serveKubelets(address string) *endpoint {
+	s.t.Helper()
+	l := s.listen(address)
+	server := simulator.NewServer(simulator.ServerOptions{Fleet: s.fleet, Authority: s.authority, Grace: time.Millisecond})
+	return &endpoint{l.Addr().String(), s.run(func(ctx context.Context) error { return server.Serve(ctx, l) })}
+}
+
+// serveAPI answers as the API server. Its stop closes all connections at once.
+func (s *stage) serveAPI(address string) *endpoint {
+	s.t.Helper()
+	l := s.listen(address)
+	certificate, err := s.authority.ServerCertificate("127.0.0.1")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	server := &http.Server{Handler: s.api, ReadHeaderTimeout: 10 * time.Second, TLSConfig: &tls.Config{Certificates: []tls.Certificate{*certificate}}}
+	return &endpoint{l.Addr().String(), s.run(func(ctx context.Context) error {
+		defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+		if err := server.ServeTLS(l, "", ""); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})}
+}
+
+// server returns the arguments with which weir reads the cluster through this endpoint of the API server.
+func (s *stage) server(api *endpoint, more ...string) []string {
+	s.t.Helper()
+	file, err := apiserver.Kubeconfig("https://"+api.address, s.authority.PEM())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	kubeconfig := filepath.Join(s.t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(kubeconfig, file, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	return append([]string{"server", "--listen=127.0.0.1:0", "--metric-resolution=" + interval.String(), "--kubeconfig=" + kubeconfig,
+		"--source=kubelet:?ca=" + s.ca, "--log-level=info"}, more...)
+}
+
+// nobody says that a fault concerns no node.
+func nobody(*usage.Item) bool { return false }
+
+// The containers and pods of a stage without options.
+const allContainers, allPods = 30 * 10 * 2, 30 * 10
+
+// until waits until a time after the start of the stage.
+func (s *stage) until(at time.Duration) {
+	s.t.Helper()
+	left := time.Until(s.start.Add(at))
+	if left < 0 {
+		s.t.Fatalf("it is %v after %v: this machine is too slow", -left, at)
+	}
+	time.Sleep(left)
+}
