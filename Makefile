@@ -15,6 +15,7 @@ IMAGE       ?= weir.invalid/weir:dev
 TOOL        := $(GO) tool -modfile=tools/go.mod
 RELEASE     := $(BIN)/release
 RELEASE_TOOL := $(GO) tool -modfile=tools/release/go.mod
+HELM        := $(GO) tool -modfile=tools/helm/go.mod helm
 
 export CGO_ENABLED ?= 0
 # The same everywhere, so that tests and commands share what was compiled, and tests
@@ -39,6 +40,7 @@ run: build ## build, then measure this machine: http://127.0.0.1:8087, and bin/w
 
 .PHONY: test
 test: ## all tests that need no root and no cluster
+	$(HELM) version --short # built here the first time (minutes), and not within the time limit of the tests
 	$(GO) test -timeout 8m ./...
 	$(GO) test -C deploy/image ./...
 	$(GO) test -C test/bench ./peers
@@ -110,7 +112,7 @@ image: build ## write a container image of bin/weir, without any registry: bin/w
 RELEASED := weir/linux/amd64 weir/linux/arm64 $(addprefix kubectl-weir/,linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64)
 
 .PHONY: release
-release: ## programs, images, SBOMs (CycloneDX), checksums and provenance of this commit: bin/release
+release: ## programs, images, Helm chart, SBOMs (CycloneDX), checksums and provenance of this commit: bin/release
 	rm -rf $(RELEASE) && mkdir -p $(RELEASE)
 	for released in $(RELEASED); do \
 		IFS=/ read -r command os arch <<<"$$released"; \
@@ -119,6 +121,10 @@ release: ## programs, images, SBOMs (CycloneDX), checksums and provenance of thi
 		$(RELEASE_TOOL) cyclonedx-gomod bin -json -noserial -notimestamp -std -version '$(VERSION)' -output $$file.cdx.json $$file; \
 	done
 	for arch in amd64 arm64; do $(call write_image,$(RELEASE)/weir-linux-$$arch,$(RELEASE)/weir-image-linux-$$arch.tar); done
+	cp -RL deploy/helm/weir $(RELEASE)/chart # files instead of links, with the time of the commit
+	find $(RELEASE)/chart -exec touch -d @$(SOURCE_DATE_EPOCH) {} +
+	$(HELM) package $(RELEASE)/chart --app-version '$(VERSION)' $(if $(filter v%,$(VERSION)),--version $(VERSION:v%=%)) --destination $(RELEASE)
+	rm -rf $(RELEASE)/chart
 	$(GO) run ./deploy/provenance $(RELEASE)/* >$(BIN)/provenance.json && mv $(BIN)/provenance.json $(RELEASE)/
 	cd $(RELEASE) && sha256sum * >../SHA256SUMS && mv ../SHA256SUMS .
 

@@ -31,7 +31,7 @@ func TestArgumentsAreAccepted(t *testing.T) {
 		defer cancel()
 		cmd := exec.CommandContext(ctx, weir, args...)
 		// The process is not in a pod, but has the environment variables of one.
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "NODE_NAME=n1", "POD_UID=u1"}
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "NODE_NAME=n1", "POD_UID=u1", "POD_NAME=weir-1", "POD_NAMESPACE=weir-system", "POD_IP=10.0.0.1"}
 		out, err := cmd.CombinedOutput()
 		if ctx.Err() != nil {
 			t.Fatalf("weir %q goes on without a cluster:\n%s", args, out)

@@ -28,11 +28,22 @@ import (
 
 const root = "kustomize"
 
-// combination is one combination of the manifests.
+// combination is one combination of the manifests, or one rendering of the chart.
 type combination struct {
 	name       string
 	dir        string
 	components []string
+	// chart are arguments of helm template. If there are any, the objects are those of the chart, and
+	// tests of the chart compare them with the manifests, unless dir is empty.
+	chart []string
+}
+
+func (c combination) objects(t *testing.T) []object {
+	t.Helper()
+	if c.chart != nil {
+		return withoutHelmsLabels(helmTemplate(t, c.chart...))
+	}
+	return render(t, c.dir, c.components...)
 }
 
 func combinations() []combination {
@@ -44,32 +55,32 @@ func combinations() []combination {
 	}
 	base := filepath.Join(root, "base")
 	overlay := func(name string) string { return filepath.Join(root, "overlays", name) }
-	return []combination{
-		{"base", base, nil},
-		{"overlays/ha", overlay("ha"), nil},
-		{"overlays/full", overlay("full"), nil},
-		{"overlays/outside", overlay("outside"), nil},
-		{"overlays/pinned", overlay("pinned"), nil},
-		{"overlays/agents", overlay("agents"), nil},
-		{"insecure-kubelets", base, c("insecure-kubelets")},
-		{"serving-cert", base, c("serving-cert")},
-		{"hpa-events", base, c("hpa-events")},
-		{"autoscaler", base, c("autoscaler")},
-		{"agent", base, c("agent")},
-		{"network-policy", base, c("network-policy", "agent")},
-		{"agent-evict", base, c("agent", "agent-evict")},
-		{"agent-kill", base, c("agent", "agent-evict", "agent-kill", "agent-conditions")},
-		{"agent-request", base, c("agent", "agent-request")},
-		{"everything", base, c("agent", "agent-evict", "agent-conditions", "autoscaler", "custom-metrics", "external-metrics", "ha", "hpa-events", "insecure-kubelets", "serving-cert")},
-		{"everything, in another order", base, c("ha", "agent", "agent-conditions", "insecure-kubelets", "agent-kill", "autoscaler", "hpa-events", "external-metrics", "custom-metrics", "serving-cert")},
-	}
+	return append([]combination{
+		{"base", base, nil, nil},
+		{"overlays/ha", overlay("ha"), nil, nil},
+		{"overlays/full", overlay("full"), nil, nil},
+		{"overlays/outside", overlay("outside"), nil, nil},
+		{"overlays/pinned", overlay("pinned"), nil, nil},
+		{"overlays/agents", overlay("agents"), nil, nil},
+		{"insecure-kubelets", base, c("insecure-kubelets"), nil},
+		{"serving-cert", base, c("serving-cert"), nil},
+		{"hpa-events", base, c("hpa-events"), nil},
+		{"autoscaler", base, c("autoscaler"), nil},
+		{"agent", base, c("agent"), nil},
+		{"network-policy", base, c("network-policy", "agent"), nil},
+		{"agent-evict", base, c("agent", "agent-evict"), nil},
+		{"agent-kill", base, c("agent", "agent-evict", "agent-kill", "agent-conditions"), nil},
+		{"agent-request", base, c("agent", "agent-request"), nil},
+		{"everything", base, c("agent", "agent-evict", "agent-conditions", "autoscaler", "custom-metrics", "external-metrics", "ha", "hpa-events", "insecure-kubelets", "serving-cert"), nil},
+		{"everything, in another order", base, c("ha", "agent", "agent-conditions", "insecure-kubelets", "agent-kill", "autoscaler", "hpa-events", "external-metrics", "custom-metrics", "serving-cert"), nil},
+	}, charts()...)
 }
 
 // each runs f on the objects of every combination.
 func each(t *testing.T, f func(t *testing.T, s set)) {
 	t.Helper()
 	for _, c := range combinations() {
-		t.Run(c.name, func(t *testing.T) { f(t, decode(t, render(t, c.dir, c.components...))) })
+		t.Run(c.name, func(t *testing.T) { f(t, decode(t, c.objects(t))) })
 	}
 }
 
@@ -93,6 +104,7 @@ type apiService struct {
 		GroupPriorityMinimum  int32  `json:"groupPriorityMinimum"`
 		VersionPriority       int32  `json:"versionPriority"`
 		InsecureSkipTLSVerify bool   `json:"insecureSkipTLSVerify"`
+		CABundle              []byte `json:"caBundle"`
 		Service               struct {
 			Name      string `json:"name"`
 			Namespace string `json:"namespace"`
@@ -121,8 +133,10 @@ func decode(t *testing.T, objects []object) set {
 			s.typed, s.apiServices = append(s.typed, a), append(s.apiServices, a)
 			continue
 		}
-		if o.kind() == "CustomResourceDefinition" {
-			continue // no module that weir requires has this type; autoscaler/v1alpha1 tests its schema
+		switch o.kind() {
+		case "CustomResourceDefinition", // autoscaler/v1alpha1 tests its schema
+			"Certificate", "Issuer", "ServiceMonitor", "PrometheusRule":
+			continue // no module that weir requires has this type
 		}
 		typed, _, err := strict.Decode(mustJSON(t, o), nil, nil)
 		if err != nil {
@@ -212,8 +226,9 @@ func TestAPIServices(t *testing.T) {
 			if a.Spec.GroupPriorityMinimum <= 0 || a.Spec.VersionPriority <= 0 {
 				t.Errorf("APIService %s lacks priorities", a.Name)
 			}
-			if injected := a.Annotations["cert-manager.io/inject-ca-from"] != ""; injected == a.Spec.InsecureSkipTLSVerify {
-				t.Errorf("APIService %s: insecureSkipTLSVerify %v, CA injected %v: want one of the two", a.Name, a.Spec.InsecureSkipTLSVerify, injected)
+			injected, given := a.Annotations["cert-manager.io/inject-ca-from"] != "", len(a.Spec.CABundle) > 0
+			if verified := injected || given; verified == a.Spec.InsecureSkipTLSVerify || injected && given {
+				t.Errorf("APIService %s: insecureSkipTLSVerify %v, CA injected %v, CA given %v: want one of them", a.Name, a.Spec.InsecureSkipTLSVerify, injected, given)
 			}
 			if a.Labels["app.kubernetes.io/component"] != "api" {
 				t.Errorf("APIService %s lacks the label by which docs/install.md applies it last", a.Name)
@@ -368,7 +383,7 @@ func checkVolumes(t *testing.T, s set, pod corev1.PodSpec) {
 		if v.ConfigMap != nil && !slices.ContainsFunc(s.objects, func(o object) bool { return o.kind() == "ConfigMap" && o.name() == v.ConfigMap.Name }) {
 			t.Errorf("volume %s is of ConfigMap %s, which is not there", v.Name, v.ConfigMap.Name)
 		}
-		if v.Secret != nil && v.Secret.SecretName != "weir-serving-cert" {
+		if v.Secret != nil && v.Secret.SecretName != "weir-serving-cert" && v.Secret.SecretName != "metrics-server-existing" {
 			t.Errorf("volume %s is of Secret %s", v.Name, v.Secret.SecretName)
 		}
 	}
@@ -508,7 +523,7 @@ func TestRenderedAsKubectlDoes(t *testing.T) {
 		}
 	}
 	for _, c := range combinations() {
-		if c.components != nil {
+		if c.components != nil || c.chart != nil {
 			continue // kubectl has no folder to render
 		}
 		out, err := exec.Command(kubectl, "kustomize", c.dir).Output()
