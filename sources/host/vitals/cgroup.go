@@ -28,6 +28,7 @@ type cgroup struct {
 	dir   int
 	// On version 1, cpu and tasks are in other hierarchies.
 	usage, limit, stat, procs, cpu, tasks openFile
+	pressure                              pressureFiles // version 2
 
 	rate cpuRate // the rate of the CPU time
 	last *pod    // the last read of a pod at a depth beyond Memory; nil before
@@ -51,6 +52,7 @@ func (d *cgroupDirs) openCgroup(at int, name string, p metric.CgroupPath) (*cgro
 		Ref: podcgroup.Parse(p), path: p, inode: st.Ino, dir: fd, children: map[uint64]*cgroup{},
 		usage: openFile{name: d.version.MemoryUsage}, limit: openFile{name: d.version.MemoryLimit},
 		stat: openFile{name: "memory.stat"}, procs: openFile{name: "cgroup.procs"}, cpu: openFile{name: d.version.CPUTime},
+		pressure: pressureFiles{openFile{name: "cpu.pressure"}, openFile{name: "memory.pressure"}, openFile{name: "io.pressure"}},
 	}
 	if d.version == cgroupfs.V1 {
 		c.cpu.name = path.Join(d.cpuacctDir, string(p), d.version.CPUTime)
@@ -67,6 +69,7 @@ func (c *cgroup) close() {
 	for _, h := range [...]*openFile{&c.usage, &c.limit, &c.stat, &c.procs, &c.cpu, &c.tasks} {
 		h.close()
 	}
+	c.pressure.close()
 	closeFD(c.dir)
 }
 

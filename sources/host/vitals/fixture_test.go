@@ -265,7 +265,7 @@ func describe(w io.Writer, s *stats.Summary, node bool) {
 		if p.ProcessStats != nil {
 			fmt.Fprintf(w, " processes=%s", value(p.ProcessStats.ProcessCount))
 		}
-		if p.CPU != nil {
+		if p.CPU != nil && p.CPU.UsageCoreNanoSeconds != nil {
 			fmt.Fprintf(w, " cpu=%ss", strconv.FormatFloat(float64(*p.CPU.UsageCoreNanoSeconds)/1e9, 'f', -1, 64))
 		}
 		for _, v := range p.VolumeStats {
@@ -275,34 +275,40 @@ func describe(w io.Writer, s *stats.Summary, node bool) {
 			fmt.Fprintf(w, " ephemeral=%s", mebibytes(*p.EphemeralStorage.UsedBytes))
 		}
 		fmt.Fprintln(w)
+		describePressure(w, p.CPU, p.Memory, p.IO)
 		for _, c := range p.Containers {
 			fmt.Fprintf(w, "  %s%s", c.Name, memory(c.Memory))
 			if c.Rootfs != nil {
 				fmt.Fprintf(w, " rootfs=%s", mebibytes(*c.Rootfs.UsedBytes))
 			}
 			fmt.Fprintln(w)
+			describePressure(w, c.CPU, c.Memory, c.IO)
 		}
 	}
 }
 
 func describeNode(w io.Writer, n *stats.NodeStats, memory string) {
 	fmt.Fprintf(w, "node%s\n", memory)
+	describePressure(w, n.CPU, n.Memory, n.IO)
+	fmt.Fprintf(w, "  tasks %s of %s\n", value(n.Rlimit.NumOfRunningProcesses), value(n.Rlimit.MaxPID))
+}
+
+func describePressure(w io.Writer, cpu *stats.CPUStats, memory *stats.MemoryStats, disk *stats.IOStats) {
 	stall := func(name string, p *stats.PSIStats) {
 		if p != nil {
 			fmt.Fprintf(w, "  %s some %v/%v/%v %d full %v/%v/%v %d\n", name, p.Some.Avg10, p.Some.Avg60, p.Some.Avg300, p.Some.Total,
 				p.Full.Avg10, p.Full.Avg60, p.Full.Avg300, p.Full.Total)
 		}
 	}
-	if n.CPU != nil {
-		stall("cpu", n.CPU.PSI)
+	if cpu != nil {
+		stall("cpu", cpu.PSI)
 	}
-	if n.Memory != nil {
-		stall("memory", n.Memory.PSI)
+	if memory != nil {
+		stall("memory", memory.PSI)
 	}
-	if n.IO != nil {
-		stall("io", n.IO.PSI)
+	if disk != nil {
+		stall("io", disk.PSI)
 	}
-	fmt.Fprintf(w, "  tasks %s of %s\n", value(n.Rlimit.NumOfRunningProcesses), value(n.Rlimit.MaxPID))
 }
 
 func mebibytes(n uint64) string { return strconv.FormatFloat(float64(n)/(1<<20), 'f', -1, 64) + "Mi" }

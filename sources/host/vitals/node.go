@@ -24,15 +24,16 @@ import (
 
 // nodeFiles are the files with the node's figures.
 type nodeFiles struct {
-	root                                                  *cgroup // nil until it was opened
-	meminfo, cpu, io, memory, pidMax, threadsMax, loadavg openFile
+	root                                 *cgroup // nil until it was opened
+	meminfo, pidMax, threadsMax, loadavg openFile
+	pressure                             pressureFiles
 }
 
 func newNodeFiles(proc string) nodeFiles {
 	in := func(name string) openFile { return openFile{name: path.Join(proc, name)} }
 	return nodeFiles{
-		meminfo: in("meminfo"), cpu: in("pressure/cpu"), io: in("pressure/io"), memory: in("pressure/memory"),
-		pidMax: in("sys/kernel/pid_max"), threadsMax: in("sys/kernel/threads-max"), loadavg: in("loadavg"),
+		meminfo: in("meminfo"), pidMax: in("sys/kernel/pid_max"), threadsMax: in("sys/kernel/threads-max"), loadavg: in("loadavg"),
+		pressure: pressureFiles{in("pressure/cpu"), in("pressure/memory"), in("pressure/io")},
 	}
 }
 
@@ -41,14 +42,15 @@ func (n *nodeFiles) close() {
 		n.root.close()
 		n.root = nil
 	}
-	for _, h := range [...]*openFile{&n.meminfo, &n.cpu, &n.io, &n.memory, &n.pidMax, &n.threadsMax, &n.loadavg} {
+	for _, h := range [...]*openFile{&n.meminfo, &n.pidMax, &n.threadsMax, &n.loadavg} {
 		h.close()
 	}
+	n.pressure.close()
 }
 
 func (r *round) readNode(n *stats.NodeStats) {
 	r.readNodeMemory(n)
-	r.readNodePressure(n)
+	r.addError("read pressure", r.readPressure(&r.mu.node.pressure, unix.AT_FDCWD, &n.CPU, &n.Memory, &n.IO))
 	n.Rlimit = r.readTaskLimit()
 	r.readNodeDisks(n)
 }
@@ -128,42 +130,6 @@ func (r *Reader) MemoryLeft() (m MemoryLeft, err error) {
 		return m, fmt.Errorf("read meminfo: no number for %s", strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
 	}
 	return m, nil
-}
-
-// readNodePressure reads pressure (PSI). Some kernels do not have it.
-func (r *round) readNodePressure(n *stats.NodeStats) {
-	from := &r.mu.node
-	if psi, at := r.readPressure(&from.cpu); psi != nil {
-		n.CPU = &stats.CPUStats{Time: at, PSI: psi}
-	}
-	if psi, at := r.readPressure(&from.io); psi != nil {
-		n.IO = &stats.IOStats{Time: at, PSI: psi}
-	}
-	if psi, at := r.readPressure(&from.memory); psi != nil {
-		if n.Memory == nil {
-			n.Memory = &stats.MemoryStats{Time: at}
-		}
-		n.Memory.PSI = psi
-	}
-}
-
-func (r *round) readPressure(h *openFile) (*stats.PSIStats, metav1.Time) {
-	data, err := r.readProc(h)
-	at := metav1.Now()
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EOPNOTSUPP) {
-		return nil, at
-	}
-	var p stats.PSIStats
-	if err == nil {
-		if p, err = cgroupfs.ParsePressure(data); err != nil {
-			err = fmt.Errorf("%s: %w", h.name, err)
-		}
-	}
-	if err != nil {
-		r.addError("read pressure", err)
-		return nil, at
-	}
-	return &p, at
 }
 
 // readTaskLimit reads the limit and the number of tasks. A task is a thread; each task has a

@@ -12,6 +12,7 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 	"github.com/weir-metrics/weir/sources/host/disk"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
@@ -21,6 +22,7 @@ type pod struct {
 	cgroup     *cgroup
 	memory     *stats.MemoryStats
 	cpu        *stats.CPUStats
+	io         *stats.IOStats // set only if the depth is Containers
 	containers []container
 	// processes is the number of processes in it and below it.
 	processes int
@@ -28,10 +30,12 @@ type pod struct {
 	hasHidden bool
 }
 
-// container is a container's cgroup.
+// container is a container's cgroup. It has figures only if the depth is Containers.
 type container struct {
 	id        metric.ContainerID
-	memory    *stats.MemoryStats // set only if the depth is Containers
+	memory    *stats.MemoryStats
+	cpu       *stats.CPUStats // only pressure
+	io        *stats.IOStats
 	processes int
 }
 
@@ -111,6 +115,7 @@ func (r *round) readPodAtDepth(c *cgroup) (*pod, error) {
 		return r.readPod(c)
 	}
 	p := *c.last
+	p.io = nil
 	if p.cpu != nil {
 		p.cpu = &stats.CPUStats{Time: p.cpu.Time, UsageCoreNanoSeconds: clone(p.cpu.UsageCoreNanoSeconds), UsageNanoCores: clone(p.cpu.UsageNanoCores)}
 	}
@@ -128,12 +133,13 @@ func clone(n *uint64) *uint64 {
 }
 
 // readPod reads the cgroup of a pod and the processes below it. If the depth is Containers, it also
-// reads the memory of the containers.
+// reads the memory of the containers, and pressure.
 func (r *round) readPod(c *cgroup) (*pod, error) {
 	p := &pod{cgroup: c}
 	var err, cpuErr, countErr error
 	p.memory, err = r.readMemory(c)
 	p.cpu, cpuErr = r.readCPU(c)
+	cpuErr = errors.Join(cpuErr, r.readCgroupPressure(c, &p.cpu, &p.memory, &p.io))
 	p.processes, countErr = r.countOwnProcesses(c)
 	countErr = errors.Join(countErr, r.listChildren(c))
 	for _, child := range c.listed {
@@ -144,7 +150,8 @@ func (r *round) readPod(c *cgroup) (*pod, error) {
 		}
 		one := container{id: child.ID, processes: n}
 		if r.depth == Containers {
-			if one.memory, err = r.readMemory(child); err != nil && r.isReplaced(child) {
+			one.memory, err = r.readMemory(child)
+			if err = errors.Join(err, r.readCgroupPressure(child, &one.cpu, &one.memory, &one.io)); err != nil && r.isReplaced(child) {
 				continue
 			}
 			r.addError("read "+string(child.path), err)
@@ -156,6 +163,15 @@ func (r *round) readPod(c *cgroup) (*pod, error) {
 	}
 	c.last = p
 	return p, errors.Join(err, cpuErr, countErr)
+}
+
+// readCgroupPressure adds pressure to the figures of a pod or container if the depth is Containers.
+// Version 1 has none.
+func (r *round) readCgroupPressure(c *cgroup, cpu **stats.CPUStats, memory **stats.MemoryStats, io **stats.IOStats) error {
+	if r.depth < Containers || r.version == cgroupfs.V1 {
+		return nil
+	}
+	return cgroupfs.IgnoreRemoved(r.readPressure(&c.pressure, c.dir, cpu, memory, io))
 }
 
 // choosePod returns the pod's cgroup among those with one UID: the only one with processes or, if
@@ -197,7 +213,7 @@ func (p *pod) hasNamedContainer(names map[string]string) bool {
 func (r *round) podStats(p *pod, known *PodNames) stats.PodStats {
 	s := stats.PodStats{
 		PodRef: stats.PodReference{Name: known.Name, Namespace: known.Namespace, UID: string(cmp.Or(known.UID, p.cgroup.UID))},
-		Memory: p.memory, CPU: p.cpu,
+		Memory: p.memory, CPU: p.cpu, IO: p.io,
 	}
 	sandbox := p.sandbox(known.Containers)
 	if !p.hasHidden {
@@ -211,7 +227,7 @@ func (r *round) podStats(p *pod, known *PodNames) stats.PodStats {
 		for i, c := range p.containers {
 			if i != sandbox {
 				name := cmp.Or(known.Containers[string(c.id)], string(c.id))
-				s.Containers = append(s.Containers, stats.ContainerStats{Name: name, Memory: c.memory})
+				s.Containers = append(s.Containers, stats.ContainerStats{Name: name, CPU: c.cpu, Memory: c.memory, IO: c.io})
 			}
 		}
 	}

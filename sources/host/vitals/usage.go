@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sys/unix"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
@@ -149,4 +150,53 @@ func (r *round) readCPU(c *cgroup) (*stats.CPUStats, error) {
 		s.UsageNanoCores = &rate
 	}
 	return s, nil
+}
+
+// pressureFiles are the pressure (PSI) files of the node or of a cgroup.
+type pressureFiles struct{ cpu, memory, io openFile }
+
+func (p *pressureFiles) close() {
+	for _, h := range [...]*openFile{&p.cpu, &p.memory, &p.io} {
+		h.close()
+	}
+}
+
+// readPressure adds pressure to the figures of the node or of a cgroup. The files' names may be
+// relative to the directory at. Some kernels do not have them.
+func (r *round) readPressure(from *pressureFiles, at int, cpu **stats.CPUStats, memory **stats.MemoryStats, io **stats.IOStats) error {
+	var errs []error
+	read := func(h *openFile) (*stats.PSIStats, metav1.Time) {
+		data, err := r.read(h, at)
+		now := metav1.Now()
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EOPNOTSUPP) {
+			return nil, now
+		}
+		var p stats.PSIStats
+		if err == nil {
+			if p, err = cgroupfs.ParsePressure(data); err != nil {
+				err = fmt.Errorf("%s: %w", h.name, err)
+			}
+		}
+		if err != nil {
+			errs = append(errs, err)
+			return nil, now
+		}
+		return &p, now
+	}
+	if psi, when := read(&from.cpu); psi != nil {
+		if *cpu == nil {
+			*cpu = &stats.CPUStats{Time: when}
+		}
+		(*cpu).PSI = psi
+	}
+	if psi, when := read(&from.memory); psi != nil {
+		if *memory == nil {
+			*memory = &stats.MemoryStats{Time: when}
+		}
+		(*memory).PSI = psi
+	}
+	if psi, when := read(&from.io); psi != nil {
+		*io = &stats.IOStats{Time: when, PSI: psi}
+	}
+	return errors.Join(errs...)
 }

@@ -44,10 +44,10 @@
 //
 //	vitals.go  this comment, options, depths
 //	reader.go  the Reader: which hierarchies it reads, one Read
-//	node.go    the node: memory, pressure, tasks, file systems
+//	node.go    the node: memory, tasks, file systems
 //	pods.go    pods: their cgroups, the choice between two of them, their figures
 //	cgroup.go  one cgroup with its open files; the kubepods cgroups
-//	usage.go   memory and CPU time of a cgroup
+//	usage.go   memory, CPU time and pressure of a cgroup
 //	files.go   reads files that stay open between reads, and lists directories
 package vitals
 
@@ -67,7 +67,7 @@ const (
 	// depth, or of this one for a pod that was not read before.
 	Memory
 	Pods       // and each pod's cgroup
-	Containers // and each container's cgroup
+	Containers // and each container's cgroup and, with version 2, the pressure of pods and containers
 )
 
 // Disks returns the disk usage of pods. *disk.Scanner implements it.

@@ -26,7 +26,7 @@ func checkMemory(t *testing.T, pos string, got, s *stats.Summary) {
 		for _, p := range s.Pods {
 			if p.Memory != nil {
 				m := *p.Memory
-				m.AvailableBytes = nil
+				m.AvailableBytes, m.PSI = nil, nil
 				p.Memory = &m
 			}
 			only.Pods = append(only.Pods, stats.PodStats{PodRef: p.PodRef, Memory: p.Memory, VolumeStats: p.VolumeStats, EphemeralStorage: p.EphemeralStorage})
