@@ -177,8 +177,7 @@ func (l *podScan) countFiles(dir string) (u diskUse, dirs []string, err error) {
 func (l *podScan) countContainers(uid metric.PodUID, logs map[string]diskUse) {
 	running, known := l.opts.Containers(uid)
 	seen := l.layers.pods[uid]
-	// If no process of the pod is visible, its containers cannot be found.
-	l.unknown = l.unknown || !known || len(running) > 0 && len(seen) == 0
+	l.unknown = l.unknown || !known
 	unnamed := 0
 	for id := range seen {
 		if _, ok := running[string(id)]; !ok {

@@ -129,6 +129,26 @@ func TestLayerOfTheHost(t *testing.T) {
 	}
 }
 
+// TestOwnPod checks that the agent's own pod has a sum. In a cgroup namespace of version 2, the
+// cgroups of its processes do not name the pod.
+func TestOwnPod(t *testing.T) {
+	n := newNode(t)
+	n.fill(uid)
+	for _, id := range []string{appID, sidecarID} {
+		n.mount("50 27 0:40 / /run/containerd/io.containerd.runtime.v2.task/k8s.io/" + id +
+			"/rootfs rw - overlay overlay rw,lowerdir=/l,upperdir=/var/lib/containerd/snapshots/" + id + "/fs,workdir=/w")
+	}
+	n.file("/proc/101/cgroup", "0::/\n")
+	n.file("/proc/102/cgroup", "0::/../cri-containerd-"+sidecarID+".scope\n")
+	n.file("/proc/103/cgroup", "0::/../cri-containerd-"+pauseID+".scope\n")
+	s := newScanner(t, n.options())
+	s.scanPods(context.Background(), false)
+	pod, _ := s.Pod(uid)
+	if got, want := used(pod.Ephemeral), n.sum(uid); got != want {
+		t.Errorf("ephemeral storage = %+v, want %+v", got, want)
+	}
+}
+
 // TestOtherProcessesOfAContainer checks that a process with another root, or one that has ended, is
 // ignored.
 func TestOtherProcessesOfAContainer(t *testing.T) {
