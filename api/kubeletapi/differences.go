@@ -85,7 +85,7 @@ var SummaryDifferences = []Difference{
 	{"*.pageFaults", OtherValue, ownFaults},
 	{"*.io.time", NotServed, noPressure},
 	{"*.psi.*", NotServed, noPressure},
-	{"*.startTime", OtherValue, "The second may differ by one, because both cut it from times that they take from different places."},
+	{"*.startTime", OtherValue, "An agent serves when the cgroup was made. A kubelet serves when it accepted the pod, and the runtime's time for a container. These are up to seconds apart."},
 	{"node.*.psi.*", OtherValue, "With cgroup version 1 a kubelet serves 0; an agent serves the kernel's figures of the node."},
 	{"node.runtime.*.inodesUsed", NotServed, notAsked},
 	{"node.runtime.*.usedBytes", NotServed, notAsked},
