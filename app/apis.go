@@ -291,7 +291,7 @@ func openUI(_ context.Context, w *process) (http.Handler, error) {
 	if w.scaler != nil {
 		o.Autoscaler, o.Autoscalers, o.AutoscalersUnread = w.scaler.Explain, w.scaler.Summaries, w.autoscaling.watcher.Unread
 	}
-	return ui.New(o), nil
+	return weirdev.Gzip(ui.New(o)), nil
 }
 
 // apiFlags choose which APIs are served.

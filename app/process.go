@@ -393,7 +393,7 @@ func (w *process) sourceStates() []explain.SourceState {
 		s := &all[i]
 		sources[i] = explain.SourceState{
 			Name: s.Kind, Node: s.Node, Interval: s.Interval,
-			LastRead: s.Began, LastSuccess: s.Succeeded, Due: s.Due, Took: s.Took, ClockAhead: s.ClockAhead, Unread: s.Unread, FailingSince: s.FailingSince, Err: s.Err,
+			LastRead: s.Began, LastSuccess: s.Succeeded, Due: s.Due, Took: s.Took, Bytes: s.Bytes, ClockAhead: s.ClockAhead, Unread: s.Unread, FailingSince: s.FailingSince, Err: s.Err,
 		}
 	}
 	return sources

@@ -33,6 +33,7 @@ type SourceState struct {
 	LastRead, LastSuccess time.Time     // when the last read began or ended, and when the last read without an error did; zero if there was none
 	Due                   time.Time     // the next read; in the past during a read
 	Took                  time.Duration // how long the last read took, with an error or without
+	Bytes                 int           // how many the last read brought; 0 if that is unknown
 	// ClockAhead is how far the node's clock was ahead of ours at the last answer, to about a
 	// second; 0 if the node does not tell its time.
 	ClockAhead time.Duration

@@ -44,7 +44,7 @@ func (s *SourceState) clockAhead() time.Duration {
 func NewRead(s *SourceState) Read {
 	return Read{
 		Source: s.Name, LastRead: utc(s.LastRead), LastSuccess: utc(s.LastSuccess), Due: utc(s.Due),
-		Seconds: s.Took.Seconds(), ClockAheadSeconds: s.clockAhead().Seconds(),
+		Seconds: s.Took.Seconds(), Bytes: s.Bytes, ClockAheadSeconds: s.clockAhead().Seconds(),
 	}
 }
 

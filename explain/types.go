@@ -114,6 +114,8 @@ type Read struct {
 	Due         time.Time `json:"due,omitzero"` // the next read
 	// Seconds is how long the last read took.
 	Seconds float64 `json:"seconds,omitempty"`
+	// Bytes is how many bytes the last read brought.
+	Bytes int `json:"bytes,omitempty"`
 	// ClockAheadSeconds is how far the node's clock is ahead of weir's, to about a second; negative
 	// if it is behind, 0 for a difference below two seconds.
 	ClockAheadSeconds float64 `json:"clockAheadSeconds,omitempty"`

@@ -27,6 +27,8 @@ type SourceStatus struct {
 	Rounds, Successes int
 	// Took is how long the last read took; 0 before the first one.
 	Took time.Duration
+	// Bytes is how many bytes the last read brought; 0 if that is unknown.
+	Bytes int
 	// ClockAhead is how far the node's clock was ahead of ours at the last answer, to about a
 	// second; 0 if the node does not tell its time.
 	ClockAhead time.Duration
@@ -87,7 +89,7 @@ func (r *runner) recordRound(b *metric.Batch) {
 	since := s.Succeeded
 	s.Rounds++
 	s.Err = b.Err
-	s.Took = b.Ended.Sub(b.Began)
+	s.Took, s.Bytes = b.Ended.Sub(b.Began), b.Bytes
 	if b.NodeTime != 0 {
 		s.ClockAhead, s.ClockKnown = clockAhead(b), true
 	}

@@ -85,6 +85,7 @@ func (p *page) cgroups(node metric.NodeName) (items []listItem) {
 		// A cgroup without a number is not a problem: many kernels do not count CPU for some
 		// cgroups. Therefore cgroups are sorted only by use.
 		it.rank = measured
+		it.cpuShare, it.memoryShare = it.cpu, it.memory // of the same node
 		items = append(items, it)
 	}
 	return items

@@ -19,6 +19,7 @@
 //
 //	?                        what is missing and why, nodes with problems first, namespaces
 //	?nodes  ?namespaces      the same lists, page by page
+//	?pods                    all pods
 //	?node=n1                 its sources, use, pods and cgroups
 //	?namespace=shop          what is missing in it, its pods
 //	?pod=shop/web            the explanation in full, containers, instances
@@ -33,9 +34,12 @@
 // The pages of a node, pod and container have a chart of every metric with a history: the last
 // fifteen minutes, or span=1h|6h|1d|7d if weir remembers that.
 //
-// A view can have more parameters: sort=cpu|memory|name sorts its lists, from=100 continues a
-// long list, list=pods|cgroups shows one list of a node, q=text filters, and refresh=off stops
-// the automatic refresh.
+// A view can have more parameters: sort=cpu|memory|name|pods|cpu-share|memory-share sorts its
+// lists, from=100 continues a long list, list=pods|cgroups shows one list of a node, q=text filters
+// by name, label=app=web and reason=NodeTimeout filter pods, and refresh=off stops the automatic
+// refresh.
+//
+// The title begins with the number of things that are wrong, of those on the page: "(3) Overview".
 //
 // # Who may see what
 //

@@ -212,6 +212,11 @@ func (p *page) explained(e *explain.Explanation, entity metric.Entity, s *metric
 		}
 		t.addFinding(drawn)
 	}
+	for i := range t.Findings {
+		if t.Findings[i].State.Tone == bad {
+			p.Problems++
+		}
+	}
 	t.Facts = p.facts(e)
 	return t
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/humanize"
@@ -56,7 +58,11 @@ func (p *page) nodes() []listItem {
 	}
 	for name, it := range all {
 		it.measure(it.sample)
-		it.share = max(resources.cpu.shareOf(it.sample, p.spec(name)), resources.memory.shareOf(it.sample, p.spec(name)))
+		it.cpuShare, it.memoryShare = resources.cpu.shareOf(it.sample, p.spec(name)), resources.memory.shareOf(it.sample, p.spec(name))
+		it.share = max(it.cpuShare, it.memoryShare)
+		if p.query.sort == byPods {
+			it.pods = p.podCountOn(name).expected
+		}
 		switch {
 		case p.isExcluded(name) && it.rank == missing:
 			it.rank = idle
@@ -94,7 +100,8 @@ func (p *page) namespaceTable(most int) table {
 	for name, c := range counts {
 		it := listItem{entity: metric.Entity{Kind: metric.Namespaced, Namespace: name}, name: string(name), sample: sums[name]}
 		it.measure(it.sample)
-		it.rank = measured
+		it.rank, it.pods = measured, max(c.expected, c.served)
+		it.cpuShare, it.memoryShare = it.cpu, it.memory // of the same sum
 		switch {
 		case c.expected > c.served:
 			it.rank = missing
@@ -129,7 +136,8 @@ func (p *page) namespaceShare(r *resource, sum *metric.Sample) resourceUse {
 // podTable lists pods, those with problems first. whole is the query of the page with the
 // complete list.
 func (p *page) podTable(pods []listItem, most int, whole query, node bool) table {
-	t := table{Title: "Pods", What: "Pod", Trends: true, None: "no pods"}
+	t := table{Title: "Pods", What: "Pod", Trends: true, None: "no pods", Filter: p.podFilter()}
+	pods = p.filterPods(pods)
 	p.addRows(&t, pods, most, whole, func(it *listItem) row {
 		r := row{Href: p.linkTo(query{view: onePod, pod: it.entity.PodRef()})}
 		sample, _ := p.View.Lookup(it.entity)
@@ -141,6 +149,55 @@ func (p *page) podTable(pods []listItem, most int, whole query, node bool) table
 		return r
 	})
 	return t
+}
+
+// podFilter is the form that filters a list of pods by label and reason.
+type podFilter struct {
+	Keep          []keptParameter
+	Label, Reason string
+	Reasons       []string
+}
+
+// podFilter returns the form for a page whose main content is a list of pods, or nil for others.
+func (p *page) podFilter() *podFilter {
+	f := &podFilter{Keep: p.keptParameters(), Label: p.query.labels, Reason: p.query.reason}
+	switch p.query.view {
+	case allPods:
+		f.Keep = append(f.Keep, keptParameter{string(allPods), ""})
+	case oneNamespace:
+		f.Keep = append(f.Keep, keptParameter{"namespace", string(p.query.pod.Namespace)})
+	default:
+		return nil
+	}
+	if p.query.filter != "" {
+		f.Keep = append(f.Keep, keptParameter{"q", p.query.filter})
+	}
+	for r := range metric.Reason(metric.NumReasons) {
+		if r > metric.Measured && !r.IsRejection() {
+			f.Reasons = append(f.Reasons, r.String())
+		}
+	}
+	slices.Sort(f.Reasons)
+	return f
+}
+
+// filterPods returns the pods that have the labels and the reason of the query. A pod that the API
+// server does not know has no labels.
+func (p *page) filterPods(pods []listItem) []listItem {
+	if p.query.labels != "" {
+		selector, _ := labels.Parse(p.query.labels) // parse has reported its error
+		pods = slices.DeleteFunc(pods, func(it listItem) bool { return it.pod == nil || !selector.Matches(labels.Set(it.pod.Labels)) })
+	}
+	if p.query.reason != "" {
+		pods = slices.DeleteFunc(pods, func(it listItem) bool {
+			if it.rank == measured {
+				return true
+			}
+			f := p.podFinding(&it)
+			return f == nil || f.Reason != p.query.reason
+		})
+	}
+	return pods
 }
 
 // pods returns the pods of a node or a namespace, or all pods if both are empty: the pods

@@ -38,6 +38,11 @@ const maxNames = 12
 // position in the query.
 func (p *page) missingReport(r *explain.MissingReport, most int) missingReport {
 	drawn := missingReport{Summary: r.Summary}
+	for i := range r.Causes {
+		if severityState(r.Causes[i].Severity).Tone == bad {
+			p.Problems++
+		}
+	}
 	drawn.Cut = p.paginate(len(r.Causes), most, query{view: allMissing})
 	for i := range r.Causes[drawn.Cut.From:drawn.Cut.To] {
 		drawn.Causes = append(drawn.Causes, p.cause(&r.Causes[drawn.Cut.From+i]))

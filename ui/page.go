@@ -69,6 +69,8 @@ type page struct {
 	Kind    string
 	Where   anchor
 	Path    []anchor
+	// Problems is how many things are wrong, of those that the page shows. The title begins with it.
+	Problems int
 	// Body is drawn by Template.
 	Template string
 	Body     any
@@ -113,9 +115,11 @@ func (p *page) fill(ctx context.Context) error {
 	case oneEviction:
 		return p.eviction(ctx)
 	case allNodes:
-		p.show("Nodes", "lists", []table{p.nodeTable(page100)})
+		p.showList("Nodes", p.nodeTable(page100))
 	case allNamespaces:
-		p.show("Namespaces", "lists", []table{p.namespaceTable(page100)})
+		p.showList("Namespaces", p.namespaceTable(page100))
+	case allPods:
+		p.showList("Pods", p.podTable(p.pods("", ""), page100, query{view: allPods}, true))
 	case found:
 		return p.search()
 	case oneNode:
@@ -141,13 +145,32 @@ func (p *page) show(heading, template string, body any) {
 	p.Heading, p.Template, p.Body = heading, template, body
 }
 
+// showList shows one list.
+func (p *page) showList(heading string, t table) {
+	p.Problems = t.Missing
+	p.show(heading, "lists", []table{t})
+}
+
+// keptParameters returns the parameters that a form keeps, whatever it changes.
+func (p *page) keptParameters() (kept []keptParameter) {
+	for _, k := range []keptParameter{{"list", p.query.list}, {"sort", string(p.query.sort)}, {"span", spanName(p.query.span)}} {
+		if k.Value != "" {
+			kept = append(kept, k)
+		}
+	}
+	if p.query.noRefresh {
+		kept = append(kept, keptParameter{"refresh", "off"})
+	}
+	return kept
+}
+
 // frame fills the fields of the frame.
 func (p *page) frame() {
 	p.Style, p.Script, p.Version = style, script, p.opts.Version
 	for _, n := range []struct {
 		view view
 		text string
-	}{{overview, "Overview"}, {allMissing, "Missing"}, {allAutoscalers, "Autoscalers"}, {allSources, "Sources and sinks"}} {
+	}{{overview, "Overview"}, {allPods, "Pods"}, {allMissing, "Missing"}, {allAutoscalers, "Autoscalers"}, {allSources, "Sources and sinks"}} {
 		p.Nav = append(p.Nav, anchor{n.text, p.linkTo(query{view: n.view}), p.query.view == n.view})
 	}
 	p.Search = searchForm{Label: "Find a node, namespace, pod or cgroup", Value: p.query.filter}
@@ -158,23 +181,19 @@ func (p *page) frame() {
 	case oneNamespace:
 		p.Search.Label = "Find in namespace " + printable(string(p.query.pod.Namespace))
 		p.Search.Keep = append(p.Search.Keep, keptParameter{"namespace", string(p.query.pod.Namespace)})
-	case allNodes, allNamespaces, allSources, allAutoscalers:
+	case allNodes, allNamespaces, allPods, allSources, allAutoscalers:
 		p.Search.Label = "Find in these " + string(p.query.view)
 		p.Search.Keep = append(p.Search.Keep, keptParameter{string(p.query.view), ""})
 	}
-	if p.query.list != "" {
-		p.Search.Keep = append(p.Search.Keep, keptParameter{"list", p.query.list})
-	}
-	if p.query.sort != byWorst {
-		p.Search.Keep = append(p.Search.Keep, keptParameter{"sort", string(p.query.sort)})
-	}
-	if p.query.span > 0 {
-		p.Search.Keep = append(p.Search.Keep, keptParameter{"span", spanName(p.query.span)})
+	p.Search.Keep = append(p.Search.Keep, p.keptParameters()...)
+	for _, k := range []keptParameter{{"label", p.query.labels}, {"reason", p.query.reason}} {
+		if k.Value != "" {
+			p.Search.Keep = append(p.Search.Keep, k)
+		}
 	}
 	other := p.query
 	other.noRefresh = !other.noRefresh
 	if p.query.noRefresh {
-		p.Search.Keep = append(p.Search.Keep, keptParameter{"refresh", "off"})
 		p.Toggle = anchor{Text: "reload automatically", Href: other.link()}
 	} else if p.Refresh = p.refreshSeconds(); p.Refresh > 0 {
 		p.Toggle = anchor{Text: "pause", Href: other.link()}

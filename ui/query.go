@@ -10,6 +10,7 @@ import (
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/autoscaler/manifest"
@@ -25,6 +26,7 @@ const (
 	overview       view = "overview"
 	allNodes       view = "nodes"
 	allNamespaces  view = "namespaces"
+	allPods        view = "pods"
 	oneNode        view = "node"
 	oneNamespace   view = "namespace"
 	onePod         view = "pod"
@@ -43,11 +45,17 @@ type sorting string
 
 // The orders. The default is the worst first, then those that use the largest share of their limit.
 const (
-	byWorst  sorting = ""
-	byCPU    sorting = "cpu"
-	byMemory sorting = "memory"
-	byName   sorting = "name"
+	byWorst       sorting = ""
+	byCPU         sorting = "cpu"
+	byMemory      sorting = "memory"
+	byName        sorting = "name"
+	byPods        sorting = "pods"         // how many pods it has
+	byCPUShare    sorting = "cpu-share"    // of what the column of shares shows
+	byMemoryShare sorting = "memory-share" // likewise
 )
+
+// sortings are the orders.
+var sortings = []sorting{byWorst, byCPU, byMemory, byName, byPods, byCPUShare, byMemoryShare}
 
 // query is a parsed request.
 type query struct {
@@ -58,6 +66,8 @@ type query struct {
 	autoscalerKind string // pod has the namespace and name of the autoscaler
 	list           string // "pods" or "cgroups" if the page has only one list of a node
 	filter         string
+	labels         string // a label selector for pods
+	reason         string // why pods have no number, or a doubtful one
 	sort           sorting
 	from           int
 	span           time.Duration // of the charts; 0 for the default
@@ -134,14 +144,22 @@ func (q *query) set(name, value string) (view, error) {
 	case "hpa", "autoscaler":
 		q.autoscalerKind = autoscalerKinds[name]
 		return oneAutoscaler, require(q.pod.Namespace != "" && q.pod.Name != "", name+"=NAMESPACE/NAME")
-	case "nodes", "namespaces", "missing", "sources", "autoscalers":
+	case "nodes", "namespaces", "pods", "missing", "sources", "autoscalers":
 		return view(name), require(value == "", name+" alone")
 	case "q":
 		q.filter = strings.TrimSpace(value)
 		return "", nil
+	case "label":
+		q.labels = strings.TrimSpace(value)
+		_, err := labels.Parse(q.labels)
+		return "", require(err == nil, "label=app=web, for example, or label=tier in (front,back)")
+	case "reason":
+		q.reason = value
+		_, ok := metric.ParseReason(value)
+		return "", require(ok || value == "", "reason=NodeTimeout, for example: docs/reasons.md has all reasons")
 	case "sort":
 		q.sort = sorting(value)
-		return "", require(slices.Contains([]sorting{byWorst, byCPU, byMemory, byName}, q.sort), "sort=cpu, sort=memory or sort=name")
+		return "", require(slices.Contains(sortings, q.sort), "sort=cpu, sort=memory or sort=name")
 	case "list":
 		q.list = value
 		return "", require(value == "pods" || value == "cgroups", "list=pods or list=cgroups")
@@ -197,10 +215,10 @@ func (q query) link() string {
 		add("container", q.pod.String()+"/"+q.container)
 	case oneAutoscaler:
 		add(strings.ToLower(shortKind(q.autoscalerKind)), q.pod.String())
-	case allNodes, allNamespaces, allMissing, allSources, allAutoscalers:
+	case allNodes, allNamespaces, allPods, allMissing, allSources, allAutoscalers:
 		add(string(q.view), "")
 	}
-	for _, more := range [...]struct{ name, value string }{{"list", q.list}, {"q", q.filter}, {"sort", string(q.sort)}, {"span", spanName(q.span)}} {
+	for _, more := range [...]struct{ name, value string }{{"list", q.list}, {"q", q.filter}, {"label", q.labels}, {"reason", q.reason}, {"sort", string(q.sort)}, {"span", spanName(q.span)}} {
 		if more.value != "" {
 			add(more.name, more.value)
 		}

@@ -29,6 +29,11 @@ type sink struct {
 
 func (p *page) sources() {
 	reads := p.sourceReads(p.query.filter)
+	for i := range reads {
+		if reads[i].State.Tone == bad {
+			p.Problems++
+		}
+	}
 	c := p.paginate(len(reads), page100, query{view: allSources})
 	body := &sourcesBody{Reads: reads[c.From:c.To], Cut: c}
 	if p.opts.Sinks != nil {
@@ -40,6 +45,7 @@ func (p *page) sources() {
 			switch {
 			case s.Err != nil:
 				d.State, d.Error = state{"failing", bad}, printable(s.Err.Error())
+				p.Problems++
 			case s.LastSuccess.IsZero():
 				d.State = state{"not written yet", warn}
 			}
@@ -75,7 +81,7 @@ type sourceRead struct {
 	Node                   anchor // empty for a source of many nodes, and on the page of the node
 	State                  state
 	Last, LastSuccess, Due shownTime
-	Took                   string
+	Took, Bytes            string
 	Why                    string
 }
 
@@ -91,6 +97,9 @@ func (p *page) drawRead(r *explain.Read) sourceRead {
 	}
 	if r.Seconds > 0 {
 		d.Took = humanize.Seconds(r.Seconds)
+	}
+	if r.Bytes > 0 {
+		d.Bytes = humanize.Bytes(float64(r.Bytes))
 	}
 	clock := r.ClockText()
 	switch {

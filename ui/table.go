@@ -26,6 +26,8 @@ type table struct {
 	Counted bool   // rows have counts of pods
 	Trends  bool   // rows have lines of the last fifteen minutes
 	Asked   bool   // rows have requests and limits
+	Missing int    // how many of all items lack numbers
+	Filter  *podFilter
 	// CPUScale and MemoryScale are the upper ends of the scales of the lines; empty if all are zero.
 	CPUScale, MemoryScale string
 	Sorts                 map[sorting]anchor
@@ -91,7 +93,7 @@ type row struct {
 // sorts returns the links that sort a list and show its first page.
 func (p *page) sorts() map[sorting]anchor {
 	all := map[sorting]anchor{}
-	for _, by := range []sorting{byWorst, byCPU, byMemory, byName} {
+	for _, by := range sortings {
 		q := p.query
 		q.sort, q.from = by, 0
 		all[by] = anchor{Href: q.link(), Here: p.query.sort == by}
@@ -103,6 +105,11 @@ func (p *page) sorts() map[sorting]anchor {
 // with the complete list.
 func (p *page) addRows(t *table, items []listItem, most int, whole query, draw func(*listItem) row) {
 	items = sortAndFilter(items, &p.query)
+	for i := range items {
+		if items[i].rank == missing {
+			t.Missing++
+		}
+	}
 	t.Sorts, t.Cut = p.sorts(), p.paginate(len(items), most, whole)
 	for i := t.Cut.From; i < t.Cut.To; i++ {
 		r := draw(&items[i])
@@ -141,12 +148,16 @@ type listItem struct {
 	rank        rank
 	clock       string  // by how much the clock of a node that is measured differs from weir's
 	cpu, memory float64 // negative if there is no number
+	pods        int     // how many it has; only known if the list is sorted by it
+	cpuShare    float64 // of what the row shows; negative if unknown
+	memoryShare float64
 	share       float64 // the larger share of a limit, of CPU and memory; negative if unknown
 }
 
 // measure sets the sort keys from a sample, which may be nil.
 func (it *listItem) measure(s *metric.Sample) {
 	it.cpu, it.memory, it.share = value(s, metric.CPUUsageRate), value(s, metric.MemoryWorkingSet), -1
+	it.cpuShare, it.memoryShare = resources.cpu.shareOf(s, nil), resources.memory.shareOf(s, nil)
 	switch {
 	case it.cpu < 0 || it.memory < 0:
 		it.rank = missing
@@ -180,6 +191,12 @@ func sortAndFilter(items []listItem, q *query) []listItem {
 			first = cmp.Compare(b.memory, a.memory)
 		case byName:
 			first = strings.Compare(a.name, b.name)
+		case byPods:
+			first = cmp.Compare(b.pods, a.pods)
+		case byCPUShare:
+			first = cmp.Compare(b.cpuShare, a.cpuShare)
+		case byMemoryShare:
+			first = cmp.Compare(b.memoryShare, a.memoryShare)
 		default:
 			first = cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.share, a.share))
 		}
@@ -212,7 +229,9 @@ func (p *page) paginate(n, most int, whole query) listRange {
 		c.From = min(p.query.from, max(0, n-1)/most*most)
 	}
 	c.To = min(c.From+most, n)
-	whole.filter, whole.sort, whole.noRefresh = p.query.filter, p.query.sort, p.query.noRefresh
+	own := p.query
+	own.view, own.node, own.pod, own.container, own.list, own.from = whole.view, whole.node, whole.pod, whole.container, whole.list, 0
+	whole = own
 	if c.To < n {
 		whole.from = c.To
 		c.More = whole.link()

@@ -49,7 +49,7 @@ func text(page string) (string, error) {
 				if attr(t, "aria-hidden") != "" {
 					line.WriteString("bar")
 				}
-			case "dd", "dt", "span", "text", "output":
+			case "dd", "dt", "span", "text", "output", "option":
 				line.WriteString(" ")
 			case "meta":
 				if attr(t, "http-equiv") == "refresh" {

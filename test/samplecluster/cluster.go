@@ -151,6 +151,7 @@ func (w *Cluster) read(n *Node, at time.Time) {
 	b.Began, b.Ended = at.Add(-20*time.Millisecond), at
 	n.status.Name, n.status.Node, n.status.Interval = n.source, n.name, n.interval
 	n.status.LastRead, n.status.Due, n.status.Err = at, at.Add(n.interval), nil
+	n.status.Took, n.status.Bytes = 20*time.Millisecond, 0
 	switch {
 	case n.leftOut != nil:
 		b.Err, n.status.Unread = n.leftOut, n.leftOut
@@ -159,7 +160,7 @@ func (w *Cluster) read(n *Node, at time.Time) {
 		n.status.Err = b.Err
 	}
 	if b.Err == nil {
-		n.status.LastSuccess = at
+		n.status.LastSuccess, n.status.Bytes = at, 400*len(n.reports)
 		for _, r := range n.reports {
 			if !r.from.After(at) {
 				r.fill(b, n, at)

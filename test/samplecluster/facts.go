@@ -1,6 +1,7 @@
 package samplecluster
 
 import (
+	"strings"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -17,11 +18,13 @@ func (n *Node) Facts(ready bool) *cluster.Node {
 	return f
 }
 
-// PodFacts returns the API server's facts about a pod. All its containers run.
+// PodFacts returns the API server's facts about a pod. All its containers run. Its label app is its
+// name up to the first hyphen.
 func PodFacts(node, namespace, pod string, containers ...string) *cluster.Pod {
+	app, _, _ := strings.Cut(pod, "-")
 	f := &cluster.Pod{
 		PodRef: metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(pod)}, UID: UID(namespace, pod),
-		Node: metric.NodeName(node), Phase: cluster.Running, QoS: "Burstable",
+		Node: metric.NodeName(node), Phase: cluster.Running, QoS: "Burstable", Labels: map[string]string{"app": app},
 		Started: Noon.Add(-30 * time.Hour), KnownAt: Noon.Add(-21 * time.Minute),
 	}
 	for _, name := range containers {

@@ -24,6 +24,9 @@ func shows(t *testing.T, url string, want ...string) {
 			return err
 		}
 		defer response.Body.Close()
+		if !response.Uncompressed {
+			return fmt.Errorf("%s: the answer is not compressed", url)
+		}
 		body, err := io.ReadAll(response.Body)
 		if err != nil {
 			return err

@@ -79,6 +79,7 @@ func TestPages(t *testing.T) {
 		{"container", "/ui/?container=shop/web-1/app", wide, []string{"OldContainer"}},
 		{"missing", "/ui/?missing", wide, []string{"What to do:"}},
 		{"sources", "/ui/?sources", dark, []string{"no space left on device", "kubelet:cadvisor"}},
+		{"pods", "/ui/?pods", wide, []string{"shop/web-5", "Labels"}},
 		{"search", "/ui/?q=web", wide, []string{"Search results for web", "shop/web-5"}},
 		{"not-found", "/ui/?pod=shop/nobody", wide, []string{"weir knows no pod"}},
 		{"well", "/apis/weir.dev/v1alpha1/ui/", wide, []string{"9 of 9 pods"}},
@@ -194,7 +195,7 @@ addEventListener("load", () => {
 		cancel()
 		_ = cmd.Wait() // it was killed
 	}()
-	for _, want := range []string{"typ|1|2|true|40|kept|Overview · weir", "resume|off"} {
+	for _, want := range []string{"typ|1|2|true|40|kept|(3) Overview · weir", "resume|off"} {
 		select {
 		case got := <-told:
 			if text, err := neturl.QueryUnescape(got); err != nil || text != want {
@@ -273,7 +274,7 @@ addEventListener("load", () => {
 func TestFits(t *testing.T) {
 	b := newBrowser(t)
 	h := guarded(t)
-	views := []string{"", "?eviction=n1", "?node=n1", "?node=n3", "?namespace=shop", "?pod=shop/web-1", "?container=shop/web-1/app", "?missing", "?sources", "?q=web", "?nodes"}
+	views := []string{"", "?eviction=n1", "?node=n1", "?node=n3", "?namespace=shop", "?pod=shop/web-1", "?container=shop/web-1/app", "?missing", "?sources", "?q=web", "?nodes", "?pods"}
 	widths := []int{360, 700, 1000, 1600}
 	url := serve(t, map[string]http.Handler{
 		"/ui/": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
