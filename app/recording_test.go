@@ -23,6 +23,7 @@ import (
 	"github.com/weir-metrics/weir/client/recordingfile"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/series"
 	"github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/sinks/memory"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
@@ -84,7 +85,7 @@ func recordedRun(t *testing.T) string {
 // exposed returns the text of /metrics/cluster with timestamps.
 func exposed(s *memory.Snapshot) string {
 	answer := httptest.NewRecorder()
-	clustermetrics.New(func() clustermetrics.MetricsReader { return s }, clustermetrics.Options{Timestamps: true}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics/cluster", nil))
+	clustermetrics.New(func() clustermetrics.MetricsReader { return s }, clustermetrics.Options{Timestamps: true, Filter: series.Filter{Profile: series.All}}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics/cluster", nil))
 	return answer.Body.String()
 }
 
@@ -128,7 +129,7 @@ func TestServerAndPlayAgree(t *testing.T) {
 	go func() { done <- d.run(ctx) }()
 	got := ""
 	for got != want && ctx.Err() == nil {
-		got = fetch(ctx, d.localURL+"/metrics/cluster?timestamps=true")
+		got = fetch(ctx, d.localURL+"/metrics/cluster?timestamps=true&profile=all")
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what the server exposes (-want +got):\n%s", diff)

@@ -86,7 +86,13 @@ func small() *samples {
 	return all
 }
 
-func handler(v MetricsReader, o Options) *Handler { return New(func() MetricsReader { return v }, o) }
+// handler returns a Handler that shows v, with every metric if o names none.
+func handler(v MetricsReader, o Options) *Handler {
+	if o.Profile == "" {
+		o.Profile = series.All
+	}
+	return New(func() MetricsReader { return v }, o)
+}
 
 func get(t *testing.T, h http.Handler, query string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
@@ -101,16 +107,19 @@ func get(t *testing.T, h http.Handler, query string, header ...string) *httptest
 
 func TestExposition(t *testing.T) {
 	for name, c := range map[string]struct {
-		o     Options
-		query string
+		o      Options
+		query  string
+		accept string
 	}{
-		"all":        {},
-		"timestamps": {o: Options{Timestamps: true}, query: "?level=node,pod"},
-		"truncated":  {o: Options{MaxSeries: 5}},
-		"narrowed":   {o: Options{Filter: series.Filter{Namespaces: []string{"sh*"}}}, query: "?level=pod&level=container&metric=cpu_*,memory/*&label=container=app"},
+		"all":                   {},
+		"timestamps":            {o: Options{Timestamps: true}, query: "?level=node,pod"},
+		"truncated":             {o: Options{MaxSeries: 5}},
+		"openmetrics":           {o: Options{Filter: series.Filter{Levels: []metric.Kind{metric.Pod, metric.Node}}, Timestamps: true}, accept: "application/openmetrics-text;version=1.0.0"},
+		"openmetrics_truncated": {o: Options{MaxSeries: 2}, accept: "application/openmetrics-text;version=1.0.0"},
+		"narrowed":              {o: Options{Filter: series.Filter{Namespaces: []string{"sh*"}}}, query: "?level=pod&level=container&metric=cpu_*,memory/*&label=container=app"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := get(t, handler(small(), c.o), c.query)
+			w := get(t, handler(small(), c.o), c.query, "Accept", c.accept)
 			if w.Code != http.StatusOK {
 				t.Fatalf("status: got %d: %s", w.Code, w.Body)
 			}
@@ -254,6 +263,67 @@ func TestAnyNameParses(t *testing.T) {
 	}
 }
 
+// The default profile has what is used most, and never the node's disk for each container. A request
+// may name a wider profile, or metrics, unless the sink's options name them.
+func TestProfiles(t *testing.T) {
+	view := whole()
+	usual := New(func() MetricsReader { return view }, Options{})
+	for query, want := range map[string]struct{ has, hasNot []string }{
+		"": {
+			has: []string{"weir_container_cpu_usage_seconds_total", "weir_container_cpu_usage_cores", "weir_container_memory_working_set_bytes",
+				"weir_pod_network_receive_bytes_total", "weir_pod_volume_filesystem_available_bytes", "weir_node_filesystem_available_bytes",
+				"weir_node_memory_pressure_some_ratio", "weir_cluster_cpu_usage_cores", "weir_verdicts"},
+			hasNot: []string{"weir_container_filesystem_available_bytes", "weir_container_filesystem_limit_bytes", "weir_container_device_filesystem_limit_bytes",
+				"weir_pod_interface_network_receive_bytes_total", "weir_container_memory_pressure_some_ratio"},
+		},
+		"?profile=all":                         {has: []string{"weir_container_device_filesystem_limit_bytes", "weir_container_memory_pressure_some_ratio", "weir_cluster_cpu_usage_cores"}},
+		"?metric=memory/pressure*":             {has: []string{"weir_container_memory_pressure_some_ratio"}, hasNot: []string{"weir_container_cpu_usage_cores"}},
+		"?metric=memory/p*,cpu/u*&profile=all": {has: []string{"weir_container_memory_pressure_some_ratio", "weir_container_cpu_usage_cores"}},
+	} {
+		body := get(t, usual, query).Body.String()
+		for _, name := range want.has {
+			if !strings.Contains(body, "\n"+name+"{") && !strings.Contains(body, "\n"+name+" ") {
+				t.Errorf("%q lacks %s", query, name)
+			}
+		}
+		for _, name := range want.hasNot {
+			if strings.Contains(body, "\n"+name+"{") {
+				t.Errorf("%q has %s", query, name)
+			}
+		}
+	}
+	for spec, more := range map[string]bool{"": true, "?profile=all": true, "?profile=default": false, "?metric=cpu/usage": false} {
+		o, err := ParseOptions(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := get(t, New(func() MetricsReader { return view }, o), "?profile=all").Body.String()
+		if got := strings.Contains(body, "weir_container_memory_pressure_some_ratio{"); got != more {
+			t.Errorf("option %q, then ?profile=all: has pressure of containers: %v, want %v", spec, got, more)
+		}
+	}
+}
+
+// The tests in test/mixin have a Prometheus read OpenMetrics.
+func TestAccept(t *testing.T) {
+	const inText, inOpenMetrics = "text/plain; version=0.0.4; charset=utf-8", "application/openmetrics-text; version=1.0.0; charset=utf-8"
+	for accept, want := range map[string]string{
+		"":    inText,
+		"*/*": inText,
+		"application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1": inOpenMetrics,
+		"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited,text/plain;version=0.0.4;q=0.3":             inText,
+		"application/openmetrics-text;version=9": inText,
+	} {
+		w := get(t, handler(small(), Options{}), "", "Accept", accept)
+		if got := w.Header().Get("Content-Type"); got != want {
+			t.Errorf("%q: got %s, want %s", accept, got, want)
+		}
+		if got := strings.HasSuffix(w.Body.String(), "# EOF\n"); got != (want == inOpenMetrics) {
+			t.Errorf("%q: ends with EOF: %v", accept, got)
+		}
+	}
+}
+
 func TestGzip(t *testing.T) {
 	h := handler(small(), Options{})
 	plain := get(t, h, "").Body.String()
@@ -276,10 +346,11 @@ func TestGzip(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	h := handler(small(), Options{})
 	for query, want := range map[string]string{
-		"?colour=red":     `no option is called "colour": there are label, level, limit, metric, namespace, timestamps; and, for the sink alone, requests` + "\n",
+		"?colour=red":     `no option is called "colour": there are label, level, limit, metric, namespace, profile, timestamps; and, for the sink alone, requests` + "\n",
 		"?level=planet":   `parse level: no level is called "planet": there are cluster, namespace, node, system, pod, container` + "\n",
 		"?limit=0":        "parse limit: 0 is not above 0\n",
 		"?label=node":     "parse label: \"node\" is no label=pattern, such as node=worker-*\n",
+		"?profile=big":    "parse profile: no profile is called \"big\": there are default, all\n",
 		"?timestamps=now": "parse timestamps: strconv.ParseBool: parsing \"now\": invalid syntax\n",
 	} {
 		if w := get(t, h, query); w.Code != http.StatusBadRequest || w.Body.String() != want {

@@ -1,6 +1,7 @@
-// Package clustermetrics serves /metrics/cluster: every metric of every entity, in the Prometheus
-// text format, as weir_<kind>_<name> in base units, with the labels node, namespace, pod, container
-// and cgroup where they apply.
+// Package clustermetrics serves /metrics/cluster: the metrics of every entity, in OpenMetrics' or
+// Prometheus' text format, as weir_<kind>_<name> in base units, with the labels node, namespace, pod,
+// container and cgroup where they apply. Without options it shows the metrics that most people use
+// (series.Default).
 //
 // It is an API, not a sink: it receives no batches and reads the latest snapshot of sinks/memory.
 // The next scrape therefore has no series of entities that are gone, and a number that no other API

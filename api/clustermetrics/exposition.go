@@ -35,10 +35,11 @@ type exposition struct {
 	used   int // how many tables are in use
 	counts verdictCount
 
-	timestamps bool
-	series     int
-	limit      int
-	truncated  bool
+	openMetrics bool // in OpenMetrics' format, not in Prometheus' own
+	timestamps  bool
+	series      int
+	limit       int
+	truncated   bool
 }
 
 // write writes all entities and verdicts of v that pass the filters.
@@ -54,8 +55,10 @@ func (x *exposition) write(v MetricsReader, f filters) {
 		if x.err != nil {
 			return
 		}
-		if x.truncated {
+		if x.truncated && !x.openMetrics { // which has no comments
 			x.buf = fmt.Appendf(x.buf, "# weir: stopped at the limit of %d series; ask for less with ?level=, ?metric=, ?namespace= or ?label=\n", x.limit)
+		}
+		if x.truncated {
 			break
 		}
 	}
@@ -66,6 +69,9 @@ func (x *exposition) write(v MetricsReader, f filters) {
 		truncated = 1
 	}
 	x.gauge("weir_exposition_truncated", "1 if this exposition stopped at its limit of series.", truncated)
+	if x.openMetrics {
+		x.buf = append(x.buf, "# EOF\n"...)
+	}
 	x.flush()
 }
 
@@ -130,7 +136,7 @@ func (x *exposition) families(k metric.Kind, t *seriesTable) {
 			x.buf = appendValue(x.buf, v, d.Unit)
 			if x.timestamps && c.times[i] != 0 {
 				x.buf = append(x.buf, ' ')
-				x.buf = strconv.AppendInt(x.buf, c.times[i], 10)
+				x.buf = x.appendTime(x.buf, c.times[i])
 			}
 			x.buf = append(x.buf, '\n')
 			if len(x.buf) >= flushBytes-1024 {
@@ -149,8 +155,23 @@ func familyType(d *metric.Descriptor) string {
 	return "gauge"
 }
 
+// appendTime appends a time in milliseconds since the Unix epoch. OpenMetrics has seconds.
+func (x *exposition) appendTime(buf []byte, milliseconds int64) []byte {
+	if x.openMetrics {
+		return strconv.AppendFloat(buf, float64(milliseconds)/1e3, 'f', 3, 64)
+	}
+	return strconv.AppendInt(buf, milliseconds, 10)
+}
+
+// header writes what precedes the series of a family. In OpenMetrics the family of a counter has the
+// counter's name without _total.
 func (x *exposition) header(name, help, kind string) {
-	x.buf = fmt.Appendf(x.buf, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
+	if x.openMetrics && kind == "counter" {
+		name = strings.TrimSuffix(name, "_total")
+	}
+	for _, s := range [...]string{"# HELP ", name, " ", help, "\n# TYPE ", name, " ", kind, "\n"} {
+		x.buf = append(x.buf, s...)
+	}
 }
 
 func (x *exposition) gauge(name, help string, value int) {

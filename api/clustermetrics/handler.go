@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/prometheus/common/expfmt"
+
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/metric/series"
@@ -31,6 +33,12 @@ func New(view func() MetricsReader, o Options) *Handler {
 	return h
 }
 
+// The formats of answers. A request that accepts both equally gets text.
+var (
+	text        = expfmt.NewFormat(expfmt.TypeTextPlain)
+	openMetrics = expfmt.NewFormat(expfmt.TypeOpenMetrics)
+)
+
 // Truncated returns how many answers stopped at the limit of series.
 func (h *Handler) Truncated() int64 { return h.truncated.Load() }
 
@@ -48,6 +56,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	if h.opts.Filter.Profile == "" && len(h.opts.Filter.Metrics) == 0 {
+		asked.Filter.Usual()
+	}
 	select {
 	case h.running <- struct{}{}:
 		defer func() { <-h.running }()
@@ -62,7 +73,12 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "nothing has been measured yet; try again in a few seconds", http.StatusServiceUnavailable)
 		return
 	}
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	format := text
+	if expfmt.NegotiateAccept(r.Header, text, openMetrics).FormatType() == expfmt.TypeOpenMetrics {
+		format = openMetrics
+	}
+	w.Header().Set("Content-Type", string(format))
+	w.Header().Add("Vary", "Accept")
 	if r.Method == http.MethodHead {
 		return
 	}
@@ -73,6 +89,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	defer h.expositions.Put(x)
 	x.out, x.err, x.buf = w, nil, x.buf[:0]
 	x.series, x.truncated = 0, false
+	x.openMetrics = format == openMetrics
 	x.timestamps, x.limit = asked.Timestamps, min(asked.MaxSeries, h.opts.MaxSeries)
 	x.write(view, filters{&h.opts.Filter, &asked.Filter})
 	x.out = nil

@@ -16,7 +16,9 @@ type Options struct {
 	// uses the time of its scrape and sees the end of a series at once; with timestamps it takes
 	// five minutes.
 	Timestamps bool
-	// Filter says which series are shown. Default: all.
+	// Filter says which series are shown. Default: all entities, and the metrics of the profile
+	// series.Default. A request may name a wider profile if the Filter names no profile and no
+	// metrics.
 	series.Filter
 	// MaxSeries is the largest number of series in one answer. A longer answer stops there with a
 	// comment, and weir_exposition_truncated is 1. Default 5,000,000.
@@ -39,7 +41,7 @@ func (o Options) withDefaults() Options {
 // optionNames are the options that are also query parameters. startOptionNames are the options that
 // a request cannot set.
 const (
-	optionNames      = "label, level, limit, metric, namespace, timestamps"
+	optionNames      = "label, level, limit, metric, namespace, profile, timestamps"
 	startOptionNames = "requests"
 )
 
@@ -106,5 +108,6 @@ func OptionsHelp() string {
   limit                 most series of one answer
   metric                only names that match; * and ? stand for others
   namespace             only these
+  profile               default, what most people use, or all
   timestamps            give each sample its node's time (default false)`
 }

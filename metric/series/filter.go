@@ -10,6 +10,8 @@ import (
 
 // Filter says which series are selected. The zero Filter selects all.
 type Filter struct {
+	// Profile is a named set of metrics. Default: all, and where Usual says so, those in common use.
+	Profile Profile
 	// Levels are the kinds of entity. Default: all.
 	Levels []metric.Kind
 	// Metrics are patterns. A metric's name must match one of them: Heapster's ("cpu/*"),
@@ -24,11 +26,11 @@ type Filter struct {
 }
 
 // FilterOptions are the names of the options of a Filter.
-const FilterOptions = "label, level, metric, namespace"
+const FilterOptions = "label, level, metric, namespace, profile"
 
 // Set sets one option, given once or more often: level=pod,node, metric=cpu_*, namespace=shop,
-// label=node=worker-*. Lists are separated by commas; * in a pattern matches any text, ? for
-// one character. It reports whether the Filter has such an option.
+// label=node=worker-*, profile=all. Lists are separated by commas; * in a pattern matches any text,
+// ? for one character. It reports whether the Filter has such an option.
 func (f *Filter) Set(option string, given []string) (known bool, err error) {
 	switch option {
 	case "level", "levels":
@@ -39,6 +41,8 @@ func (f *Filter) Set(option string, given []string) (known bool, err error) {
 		f.Namespaces = split(given)
 	case "label":
 		f.Labels, err = labels(given)
+	case "profile":
+		f.Profile, err = parseProfile(given[len(given)-1])
 	default:
 		return false, nil
 	}
@@ -53,6 +57,9 @@ func (f *Filter) Level(k metric.Kind) bool {
 // Metric reports whether a metric of entities of kind k is selected. part is the kind of part,
 // or empty.
 func (f *Filter) Metric(k metric.Kind, part string, d *metric.Descriptor) bool {
+	if f.Profile == Default && !inDefault(k, part, d) {
+		return false
+	}
 	return len(f.Metrics) == 0 || slices.ContainsFunc(f.Metrics, func(pattern string) bool {
 		return Match(pattern, d.Name) || Match(pattern, d.Prometheus) || Match(pattern, Name(k, part, d))
 	})

@@ -26,7 +26,8 @@ type Options struct {
 	URL string
 	// HTTP has certificates, credentials and headers of the receiver.
 	HTTP config.HTTPClientConfig
-	// Filter says which series are sent. Default: all.
+	// Filter says which series are sent. The zero Filter sends all; ParseOptions names the profile
+	// series.Default if no profile and no metrics are given.
 	series.Filter
 	// ExternalLabels are added to each series without a label of that name.
 	ExternalLabels map[string]string
@@ -104,6 +105,7 @@ func OptionsHelp() string {
   metric                only names that match
   namespace             only these
   password-file         of username
+  profile               default, what most people use, or all
   queue                 bytes that may wait for the receiver (default 128Mi)
   samples               most of one request (default 5000)
   timeout               of one try (default 30s)
@@ -169,6 +171,7 @@ func ParseOptions(spec string) (Options, error) {
 			return o, fmt.Errorf("sink remotewrite: option %s: %w", name, err)
 		}
 	}
+	o.Usual()
 	if err := o.authenticate(user, password, token); err != nil {
 		return o, fmt.Errorf("sink remotewrite: %w", err)
 	}

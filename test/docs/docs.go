@@ -20,6 +20,7 @@ This page lists every metric that weir knows. The first column has Heapster's na
 Heapster's storage schema; its name follows the same pattern. The second column has the name on ` + "`/metrics/cluster`" + `,
 which begins there with ` + "`weir_`" + ` and the level, for example
 ` + "`" + metric.CPUUsageRate.Describe().PrometheusName(metric.Container) + "`" + `. Prometheus metrics have base units.
+By default ` + "`/metrics/cluster`" + ` shows the profile of the most used ones; ` + "`?profile=all`" + ` shows all ([how](prometheus.md#what-it-costs)).
 Heapster's APIs serve the unit in the last column.
 
 If a source cannot supply a metric, the metric is absent, never zero. The numbers of namespaces and of the cluster are

@@ -256,7 +256,7 @@ func TestThisMachine(t *testing.T) {
 	})
 
 	t.Run("exposition", func(t *testing.T) {
-		body, err := get(url + "/metrics/cluster")
+		body, err := get(url + "/metrics/cluster?profile=all")
 		if err != nil {
 			t.Fatal(err)
 		}

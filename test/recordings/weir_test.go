@@ -18,6 +18,7 @@ import (
 	"github.com/weir-metrics/weir/api/clustermetrics"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/series"
 	"github.com/weir-metrics/weir/processors"
 	"github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/sinks/memory"
@@ -78,7 +79,7 @@ func (w *weir) shown() string {
 		fmt.Fprintln(&out, s)
 	}
 	answer := httptest.NewRecorder()
-	clustermetrics.New(func() clustermetrics.MetricsReader { return snapshot }, clustermetrics.Options{Timestamps: true}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics/cluster", nil))
+	clustermetrics.New(func() clustermetrics.MetricsReader { return snapshot }, clustermetrics.Options{Timestamps: true, Filter: series.Filter{Profile: series.All}}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics/cluster", nil))
 	out.Write(answer.Body.Bytes())
 	return out.String()
 }
