@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/app/clusterflag"
+	"github.com/weir-metrics/weir/app/configfile"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -40,6 +41,7 @@ the kubelet's.`,
 		},
 	}
 	a.addTo(cmd)
+	configfile.Add(cmd)
 	return cmd
 }
 

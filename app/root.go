@@ -33,6 +33,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-metrics/weir/app/configfile"
 	"github.com/weir-metrics/weir/app/historyflag"
 	"github.com/weir-metrics/weir/app/httpserver"
 	"github.com/weir-metrics/weir/app/version"
@@ -68,7 +69,9 @@ pod of a cluster, "weir server" serves what kubectl top and autoscalers read.`,
 	}
 	root.AddCommand(newRun(), newServer(getenv), newAgent(getenv), version.NewCommand())
 	root.AddCommand(newClientCommands(getenv, local)...)
-	root.AddCommand(checkcmd.NewCommand(), inspectcmd.NewCommand(getenv), recordingcmd.NewCommand())
+	check := checkcmd.NewCommand()
+	check.AddCommand(configfile.NewCheck(newRun, func() *cobra.Command { return newServer(getenv) }, func() *cobra.Command { return newAgent(getenv) }))
+	root.AddCommand(check, inspectcmd.NewCommand(getenv), recordingcmd.NewCommand())
 	root.AddCommand(newTopics()...)
 	return root
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"github.com/weir-metrics/weir/app/configfile"
 	"github.com/weir-metrics/weir/app/httpserver"
 	"github.com/weir-metrics/weir/app/logging"
 	"github.com/weir-metrics/weir/client/cli"
@@ -39,6 +40,7 @@ alone. No cluster and no configuration is needed; as root it sees most.`,
 		},
 	}
 	c.addFlags(cmd.Flags())
+	configfile.Add(cmd)
 	cmd.SetFlagErrorFunc(hintServerFlag)
 	return cmd
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/api/server"
+	"github.com/weir-metrics/weir/app/configfile"
 	"github.com/weir-metrics/weir/app/stageflag"
 	"github.com/weir-metrics/weir/app/version"
 	"github.com/weir-metrics/weir/client/cli"
@@ -56,6 +57,7 @@ as a kubelet looks itself.`,
 	}
 	cmd.SetVersionTemplate("{{.Version}}\n")
 	s.addTo(cmd)
+	configfile.Add(cmd)
 	return cmd
 }
 

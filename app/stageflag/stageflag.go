@@ -61,7 +61,7 @@ func (s Stage) String() string {
 	return out
 }
 
-// StageList is a repeatable flag (a pflag.Value) for stages of known names.
+// StageList is a repeatable flag (a pflag.SliceValue) for stages of known names.
 type StageList struct {
 	// What is the kind of stage for errors: "source" or "sink".
 	What string
@@ -90,14 +90,31 @@ func (l *StageList) Set(text string) error {
 	return fmt.Errorf("no %s is called %q: there are %s", l.What, s.Name, strings.Join(l.Known, ", "))
 }
 
-// String writes the stages, separated by spaces.
-func (l *StageList) String() string {
+// Append adds a stage.
+func (l *StageList) Append(text string) error { return l.Set(text) }
+
+// Replace replaces the stages.
+func (l *StageList) Replace(texts []string) error {
+	l.Stages = nil
+	for _, t := range texts {
+		if err := l.Set(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// GetSlice returns the stages as they were given.
+func (l *StageList) GetSlice() []string {
 	texts := make([]string, len(l.Stages))
 	for i, s := range l.Stages {
 		texts[i] = s.String()
 	}
-	return strings.Join(texts, " ")
+	return texts
 }
+
+// String writes the stages, separated by spaces.
+func (l *StageList) String() string { return strings.Join(l.GetSlice(), " ") }
 
 // Type is the placeholder in the help text.
 func (l *StageList) Type() string { return "NAME[:CONFIG][?OPTIONS]" }
