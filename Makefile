@@ -9,6 +9,7 @@ VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS     := -s -w -X github.com/weir-metrics/weir/app/version.release=$(VERSION)
 COMMANDS    := weir kubectl-weir weir-simulate
 FUZZTIME    ?= 20s
+FUZZ        ?= .
 BENCH       ?= .
 BENCHCOUNT  ?= 1
 IMAGE       ?= weir.invalid/weir:dev
@@ -74,15 +75,22 @@ lint: ## golangci-lint, built from its module (minutes the first time)
 	$(TOOL) golangci-lint run ./...
 
 .PHONY: fuzz
-fuzz: ## each fuzz target for FUZZTIME (20s)
+fuzz: ## each fuzz target for FUZZTIME (20s), or those whose "package name" matches FUZZ
 	@log=$$(mktemp); trap 'rm -f $$log' EXIT; \
-	$(GO) list -f '{{.ImportPath}} {{.Dir}}' ./... | while read -r pkg dir; do \
+	for module in . deploy/image test/bench; do \
+	$(GO) list -C $$module -f '{{.ImportPath}} {{.Dir}}' ./... | while read -r pkg dir; do \
 		for target in $$(grep -hos '^func Fuzz[A-Za-z0-9_]*' "$$dir"/*_test.go | sed 's/^func //'); do \
+			echo "$$pkg $$target" | grep -q -e '$(FUZZ)' || continue; \
 			echo "== $$pkg $$target"; \
-			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg" </dev/null | tee $$log || \
+			$(GO) test -C $$module -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg" </dev/null | tee $$log || \
 				if grep -q 'Failing input' $$log || ! grep -q 'context deadline exceeded' $$log; then exit 1; fi; \
 		done; \
-	done # the go command may call the end of its time an error; a failing input is one
+	done || exit 1; done # the go command may call the end of its time an error; a failing input is one
+
+# What a target finds stays in Go's build cache, so a later run goes on from there. A failing input is written to the package's testdata/fuzz: keep it there.
+.PHONY: fuzz-long
+fuzz-long: FUZZTIME = 1h
+fuzz-long: fuzz ## each fuzz target for an hour (FUZZTIME), or one: FUZZ='kubelet/resource FuzzParse$$'
 
 .PHONY: bench
 bench: ## benchmarks of every stage: time, bytes and allocations per pod (BENCH, BENCHCOUNT)
