@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/test/commands"
+	"github.com/weir-metrics/weir/test/simulator"
 )
 
 // TestRotatedAuthority gives all kubelets certificates of another authority. weir's file of certificates
@@ -40,6 +42,54 @@ func TestRotatedAuthority(t *testing.T) {
 		Served: fmt.Sprintf("The last known, at most %s old.", seconds(all.healthy.oldest)),
 		Lost:   "the readings in the time in which weir did not have the new certificate",
 		Ended:  fmt.Sprintf("all nodes read again %s after the file was replaced, without a restart", seconds(back.Sub(trusted))),
+	})
+}
+
+// TestAPIServerAway ends the API server for 60 s, in which a third of 3,000 pods is replaced on the
+// nodes, and then lets it answer again, so that all these changes come at once.
+func TestAPIServerAway(t *testing.T) {
+	nightly(t)
+	t.Parallel()
+	const nodes, pods, away, lasts = 30, 100, 40 * time.Second, 60 * time.Second
+	still, err := simulator.New(simulator.Options{Nodes: nodes, Pods: pods, Containers: 1, Seed: 19, Start: time.Now(), Fresh: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var faults []string
+	replaced := map[string]bool{}
+	for i, n := range still.Nodes() {
+		for k, p := range n.Pods() {
+			if k%3 == 2 {
+				replaced[p.Namespace+"/"+p.Name] = true
+				at := away + 5*time.Second + time.Duration((i*pods+k)%40)*time.Second
+				faults = append(faults, fmt.Sprintf("replace pod=%s/%s at=%v", p.Namespace, p.Name, at))
+			}
+		}
+	}
+	s := raise(t, options{nodes: nodes, pods: pods, containers: 1, faults: faults})
+	api := s.serveAPI("127.0.0.1:0")
+	w := s.watch(commands.Start(t, "weir", s.server(api)...).Address(t), func(it *usage.Item) bool {
+		return replaced[string(it.Namespace)+"/"+string(it.Pod)]
+	})
+	w.complete(away)
+	s.until(away)
+	api.stop()
+	s.until(away + lasts)
+	s.serveAPI(api.address)
+	answers := time.Now()
+	back := w.complete(10 * interval)
+	time.Sleep(2 * interval)
+	w.end()
+	all, during := w.between(s.start.Add(away), time.Now()), w.between(s.start.Add(away), answers)
+	all.check(t, nodes*pods-len(replaced))
+	if took := back.Sub(answers); took > 8*interval {
+		t.Errorf("all pods had numbers %v after the API server was back, want %v at most", took, 8*interval)
+	}
+	record(t, "APIServerAway", Result{
+		Served: fmt.Sprintf("Pods that were not replaced: right, at most %s old. Replaced pods: %d of %d had a number when fewest had one, none wrong; absent: %s.",
+			seconds(all.healthy.oldest), during.other.fewest, len(replaced), during.other.reasonNames()),
+		Lost:  "nothing of other pods",
+		Ended: fmt.Sprintf("all pods have numbers %s after the API server answers", seconds(back.Sub(answers))),
 	})
 }
 

@@ -55,6 +55,7 @@ var Rows = []Row{
 	{"Nodes/clock-ahead", "the clocks of a third of the nodes jump 5 minutes ahead, and back", healthy + "The nodes' numbers are right or absent, and back six intervals after the end."},
 	{"Nodes/clock-behind", "the clocks of a third of the nodes jump 5 minutes back, and ahead", healthy + "The nodes' numbers are right or absent, and back six intervals after the end."},
 	{"RotatedAuthority", "all kubelets get certificates of another authority, and weir's file of certificates follows 20 s later", "No wrong number, and none is absent. All nodes are read again six intervals after the file was replaced."},
+	{"APIServerAway", "the API server is away for 60 s; meanwhile a third of 3,000 pods is replaced, so that weir learns all of it at once (a simulated API server, without etcd)", "No wrong number. Numbers of pods that were not replaced are at most two intervals old. All pods have numbers eight intervals after the API server answers."},
 	{"Leader/killed", "the leader of two replicas is killed", leader},
 	{"Leader/paused", "the leader of two replicas is paused (SIGSTOP)", leader},
 	{"Leader/cut-off", "the leader of two replicas cannot reach the API server", leader},
