@@ -177,6 +177,10 @@ cluster: ## start a real Kubernetes cluster on this machine and leave it running
 generate: ## write the pages derived from code
 	$(GO) run ./test/docs/generate
 
+.PHONY: pictures
+pictures: ## take the pictures of the page for docs/images (chromium)
+	$(GO) test -tags e2e -count 1 ./test/ui -run TestPictures -args -docs=$(CURDIR)/docs/images
+
 .PHONY: verify
 verify: ## formatting, generated pages, what go.mod says
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "not formatted; run gofmt -w on:"; echo "$$out"; exit 1; fi

@@ -53,6 +53,7 @@ func get(t testing.TB, h http.Handler, query string) (status int, header http.He
 // a machine without a cluster, and before the first read.
 func TestViews(t *testing.T) {
 	sick, fit, lone, none := page(samplecluster.Failing(t)), page(samplecluster.Healthy(t)), page(samplecluster.SingleMachine(t)), page(samplecluster.New(t))
+	remembers := ui.New(ui.Options{Explainer: samplecluster.Failing(t).Explainer, Points: samplecluster.Failing(t).Points, History: 24 * time.Hour})
 	scale, guard := scaled(samplecluster.Failing(t), decisions()), guarded(t)
 	for _, test := range []struct {
 		file   string
@@ -68,6 +69,7 @@ func TestViews(t *testing.T) {
 		{"pods_of_a_reason", sick, "?namespace=shop&reason=NodeTimeout", 200},
 		{"bad_label", sick, "?pods&label=%3D%3D", 400},
 		{"node", sick, "?node=n1", 200},
+		{"node_six_hours", remembers, "?node=n1&span=6h", 200},
 		{"node_failing", sick, "?node=n3", 200},
 		{"node_left_out", sick, "?node=arm-1", 200},
 		{"node_pods", sick, "?node=n1&list=pods&q=web", 200},

@@ -5,12 +5,17 @@ package ui
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"image"
+	"image/color"
+	"image/draw"
 	"image/png"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -116,6 +121,46 @@ func (b *browser) command(ctx context.Context, t *testing.T, args ...string) *ex
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
 	return cmd
+}
+
+// crop cuts the picture at a width, and stores it again.
+func (s *seen) crop(t *testing.T, width int) {
+	t.Helper()
+	bounds := s.picture.Bounds()
+	bounds.Max.X = bounds.Min.X + width
+	narrow := image.NewRGBA(bounds)
+	draw.Draw(narrow, bounds, s.picture, bounds.Min, draw.Src)
+	s.picture = narrow
+	s.store(t, s.file)
+}
+
+// storeSmall stores the picture with its 256 most frequent colours, which makes a small file.
+func (s *seen) storeSmall(t *testing.T, path string) {
+	t.Helper()
+	bounds := s.picture.Bounds()
+	count := map[color.Color]int{}
+	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
+		for x := bounds.Min.X; x < bounds.Max.X; x++ {
+			count[s.picture.At(x, y)]++
+		}
+	}
+	colours := slices.SortedFunc(maps.Keys(count), func(a, b color.Color) int { return count[b] - count[a] })
+	small := image.NewPaletted(bounds, colours[:min(len(colours), 256)])
+	draw.Draw(small, bounds, s.picture, bounds.Min, draw.Src)
+	s.picture = small
+	s.store(t, path)
+}
+
+// store writes the picture to a file.
+func (s *seen) store(t *testing.T, path string) {
+	t.Helper()
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join((&png.Encoder{CompressionLevel: png.BestCompression}).Encode(file, s.picture), file.Close()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // brightness returns the brightness of a picture's background, from 0 to 1. It

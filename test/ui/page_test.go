@@ -5,10 +5,13 @@ package ui
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"html"
 	"net/http"
 	"net/http/httptest"
 	neturl "net/url"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"sync/atomic"
@@ -19,6 +22,8 @@ import (
 	"github.com/weir-metrics/weir/test/samplecluster"
 	"github.com/weir-metrics/weir/ui"
 )
+
+var docs = flag.String("docs", "", "folder for the pictures of docs/page.md")
 
 // page returns the page of a sample cluster.
 func page(w *samplecluster.Cluster) http.Handler {
@@ -98,6 +103,43 @@ func TestPages(t *testing.T) {
 				t.Errorf("%s: the ground has brightness %.2f, and dark is asked for: %v", s.file, light, test.window.dark)
 			}
 		})
+	}
+}
+
+// TestPictures takes pictures of pages on a bad and on a good day, wide and on a telephone, light and
+// dark, for people to look at. With -docs it also writes those of docs/page.md there.
+func TestPictures(t *testing.T) {
+	b := newBrowser(t)
+	bad, good := page(samplecluster.Failing(t)), page(samplecluster.Healthy(t))
+	url := serve(t, map[string]http.Handler{
+		"/bad/ui/": bad, "/good/ui/": good,
+		"/framed/bad/ui/":  http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { bad.ServeHTTP(framed{w}, r) }),
+		"/framed/good/ui/": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { good.ServeHTTP(framed{w}, r) }),
+		// A window is not narrower than 500, so that a telephone is a frame.
+		"/telephone": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprintf(w, `<!doctype html><meta name="color-scheme" content="light dark"/><link rel="icon" href="data:,"/><body style="margin: 0"><iframe src="/framed%s" width="390" height="1400" style="border: 0"></iframe>`,
+				html.EscapeString(r.URL.Query().Get("page")))
+		}),
+	})
+	for name, view := range map[string]string{
+		"bad": "/bad/ui/", "good": "/good/ui/", "bad-node": "/bad/ui/?node=n3", "good-node": "/good/ui/?node=n2", "bad-pods": "/bad/ui/?pods", "good-pod": "/good/ui/?pod=shop/web-1",
+	} {
+		for _, dark := range []bool{false, true} {
+			scheme := map[bool]string{false: "", true: "-dark"}[dark]
+			wide := b.open(t, name+scheme, url+view, window{width: 1400, height: 1100, dark: dark})
+			wide.has(t)
+			narrow := b.open(t, name+"-telephone"+scheme, url+"/telephone?page="+neturl.QueryEscape(view), window{width: 500, height: 1400, dark: dark})
+			narrow.has(t)
+			narrow.crop(t, 390)
+			if *docs == "" {
+				continue
+			}
+			for file, s := range map[string]*seen{name + scheme: wide, name + "-telephone" + scheme: narrow} {
+				if into := map[string]string{"bad": "overview", "good-pod": "pod", "good-node-dark": "node-dark", "bad-telephone": "telephone"}[file]; into != "" {
+					s.storeSmall(t, filepath.Join(*docs, into+".png"))
+				}
+			}
+		}
 	}
 }
 
