@@ -5,5 +5,6 @@
 // answers over TLS on loopback, the kubelet source reads it, the processors
 // judge, the memory sink stores, and package explain answers.
 //
-// Time is the simulator's: a round of fifteen seconds takes milliseconds.
+// Time is the simulator's: a round of fifteen seconds takes milliseconds. So one
+// test plays hours with churn, and checks that nothing grows.
 package situations

@@ -56,7 +56,11 @@ type source struct {
 func raise(t *testing.T, s *situation, authority *simulator.Authority) *stage {
 	t.Helper()
 	g := &stage{t: t, s: s, now: time.Now().Truncate(time.Second), sources: map[metric.NodeName]*source{}, sink: memory.New(s.memory)}
-	o := simulator.Options{Nodes: 2, Pods: 6, Seed: 7, Start: g.now, Fresh: true}
+	o := simulator.Options{Nodes: 2, Pods: 6}
+	if s.fleet.Nodes > 0 {
+		o = s.fleet
+	}
+	o.Seed, o.Start, o.Fresh = 7, g.now, true
 	for _, text := range s.faults {
 		f, err := simulator.Parse(text)
 		if err != nil {

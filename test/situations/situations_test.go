@@ -22,6 +22,7 @@ type situation struct {
 	last   time.Duration // the last round; there is one every 15 s from the start
 	want   string
 
+	fleet        simulator.Options // its size; by default two nodes of six pods
 	options      kubelet.Options
 	memory       memory.Options
 	alone        bool     // there is no API server
