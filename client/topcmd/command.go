@@ -49,7 +49,7 @@ func NewCommand(o Options) *cobra.Command {
 	p := top.PersistentFlags()
 	p.StringVarP(&f.output, "output", "o", "", "wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=TITLE:PATH,...; a narrow table if empty")
 	p.StringVar(&f.sortBy, "sort-by", "name", "cpu, memory or name; the largest comes first")
-	p.BoolVarP(&f.watch, "watch", "w", false, "show it again every --interval until interrupted")
+	p.BoolVarP(&f.watch, "watch", "w", false, "show it again every --interval; on a terminal with keys to sort, filter and scroll")
 	p.DurationVar(&f.interval, "interval", 5*time.Second, "time between two looks with --watch, at least 1s")
 	p.DurationVar(&f.timeout, "timeout", 10*time.Second, "time one answer may take")
 	p.BoolVar(&f.noHeaders, "no-headers", false, "leave out the line of titles")
@@ -117,7 +117,7 @@ func newResource(r usage.Resource, f *flags, o Options) *cobra.Command {
 				out: cmd.OutOrStdout(), errors: cmd.ErrOrStderr(), Terminal: terminal.Of(cmd.OutOrStdout()),
 			}
 			if f.watch {
-				return v.watch(cmd.Context())
+				return v.watch(cmd.Context(), cmd.InOrStdin())
 			}
 			return v.once(cmd.Context())
 		},

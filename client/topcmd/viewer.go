@@ -177,9 +177,11 @@ func (v *viewer) names(list *usage.List) error {
 }
 
 // watch shows the list every interval until ctx ends. The first request must succeed. After that,
-// watch waits for a weir that does not answer. On a terminal each table replaces the last one.
-func (v *viewer) watch(ctx context.Context) error {
-	drawn := v.Size != nil && v.flags.table()
+// watch waits for a weir that does not answer. On a terminal a table is interactive.
+func (v *viewer) watch(ctx context.Context, in io.Reader) error {
+	if v.Size != nil && v.flags.table() {
+		return v.interactive(ctx, in)
+	}
 	tick := time.NewTicker(v.flags.interval)
 	defer tick.Stop()
 	for first := true; ; first = false {
@@ -189,8 +191,6 @@ func (v *viewer) watch(ctx context.Context) error {
 			return nil
 		case err != nil && first:
 			return err
-		case drawn:
-			err = v.draw(list, err, first)
 		case err != nil:
 			_, err = fmt.Fprintf(v.errors, "error: %s\n", humanize.Printable(err.Error()))
 		case !v.flags.table():
@@ -209,38 +209,6 @@ func (v *viewer) watch(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
-}
-
-// draw shows a list, or why there is none, on the whole terminal.
-func (v *viewer) draw(list *usage.List, failed error, first bool) error {
-	width, height, err := v.Size()
-	if err != nil {
-		return fmt.Errorf("write table: %w", err)
-	}
-	lines := []string{}
-	if failed != nil {
-		lines = append(lines, "error: "+humanize.Printable(failed.Error()))
-	} else {
-		lines = v.lines(list, width)
-	}
-	screen := redraw(lines, height)
-	if first {
-		screen = "\x1b[2J" + screen
-	}
-	if _, err := io.WriteString(v.out, screen); err != nil {
-		return fmt.Errorf("write table: %w", err)
-	}
-	return nil
-}
-
-// redraw returns the text that replaces the last lines with new ones. It overwrites line by line,
-// because a screen that is cleared first flickers.
-func redraw(lines []string, height int) string {
-	if height > 1 && len(lines) > height-1 {
-		cut := len(lines) - (height - 2)
-		lines = append(lines[:height-2:height-2], fmt.Sprintf("(%d more lines)", cut))
-	}
-	return "\x1b[H" + strings.Join(append(lines, ""), "\x1b[K\r\n") + "\x1b[J"
 }
 
 // print adds lines to the output.
