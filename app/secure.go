@@ -115,10 +115,11 @@ func (w *process) joinReplicas(l lease, c *server.Config) error {
 	if err != nil {
 		return err
 	}
+	leases := ownLeases(client.CoordinationV1(), kube.BearerTokenFile)
 	// A pod that restarts in place is another process, so it needs another identity.
 	self := members.Member{Identity: l.identity + "_" + string(uuid.NewUUID()), Address: l.address, Certificate: string(certificate.PEM())}
 	w.elector, err = leader.New(leader.Options{
-		Client: client.CoordinationV1(), Namespace: l.namespace, Name: l.name,
+		Client: leases, Namespace: l.namespace, Name: l.name,
 		Identity: self.Identity, Address: self.Address, Certificate: certificate.PEM(),
 		Ready:  func() bool { return len(w.pipelineCheck().WaitsFor()) == 0 },
 		Reads:  w.freshReads,
@@ -132,7 +133,7 @@ func (w *process) joinReplicas(l lease, c *server.Config) error {
 	w.add(Part{Name: "leader election", Run: w.elector.Run})
 	if w.shares != nil {
 		registry, err := members.New(members.Options{
-			Client: client.CoordinationV1(), Namespace: l.namespace, Name: l.name, Replica: l.identity, Self: self,
+			Client: leases, Namespace: l.namespace, Name: l.name, Replica: l.identity, Self: self,
 			Changed: memberUpdater(withTokenFile(kube, w.plan.ReplicaTokenFile), w.shares, self.Identity), Logger: c.Logger.WithName("members"),
 		})
 		if err != nil {
