@@ -160,6 +160,7 @@ E2E         ?= ./eviction/notify ./eviction/guard ./eviction/execute/cri ./sourc
 .PHONY: e2e
 e2e: build image ## the built commands on this machine, on simulated kubelets and in a real cluster (root; minutes to build it, once; E2E names packages)
 	$(GO) run ./test/cluster build
+	$(HELM) version --short
 	$(GO) test -tags e2e -count 1 -timeout 60m -p 1 -parallel 12 -v $(E2E)
 	$(if $(filter ./test/node%,$(E2E)),$(MAKE) e2e-v2)
 

@@ -1,0 +1,259 @@
+//go:build e2e
+
+package install
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
+
+	"github.com/weir-metrics/weir/test/cluster/harness"
+)
+
+const (
+	chart = root + "/deploy/helm/weir"
+	// values are those that metrics-server's chart itself is tested with: the cluster's kubelets
+	// sign their own certificates, too.
+	values = root + "/deploy/testdata/metrics-server/ci-values.yaml"
+)
+
+// cluster is a cluster with Helm.
+type cluster struct {
+	*harness.Cluster
+	path string // of helm
+}
+
+func startForHelm(t *testing.T) *cluster {
+	t.Helper()
+	path, err := exec.Command("go", "tool", "-n", "-modfile="+root+"/tools/helm/go.mod", "helm").Output()
+	if err != nil {
+		t.Fatalf("build helm: %v", err)
+	}
+	c, err := harness.Start(t.Context(), harness.Options{Name: fmt.Sprintf("chart-%d", os.Getpid()), Progress: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := c.Down(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := c.LoadImage(t.Context(), filepath.Join(root, "bin", "weir-image.tar")); err != nil {
+		t.Fatalf("load weir's image (make image writes it): %v", err)
+	}
+	tarball := filepath.Join(t.TempDir(), "image.tar")
+	if err := c.BuildImage(t.Context(), tarball, "weir.test/metrics-server:v0.9.0", c.Binary("metrics-server")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.LoadImage(t.Context(), tarball); err != nil {
+		t.Fatal(err)
+	}
+	return &cluster{c, strings.TrimSpace(string(path))}
+}
+
+func (c *cluster) helm(t *testing.T, args ...string) string {
+	t.Helper()
+	began := time.Now()
+	cmd := exec.CommandContext(t.Context(), c.path, append(args, "--kubeconfig="+c.Kubeconfig())...)
+	cmd.Env = append(os.Environ(), "HOME="+c.Dir(), "NO_PROXY=*", "no_proxy=*")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		state, _, _ := c.Kubectl(context.Background(), "get", "all,events,apiservices", "-A", "-o", "wide")
+		t.Fatalf("helm %s: %v\n%s\n%s", strings.Join(args, " "), err, &stderr, state)
+	}
+	t.Logf("helm %s: %s", strings.Join(args[:2], " "), time.Since(began).Round(100*time.Millisecond))
+	return string(out)
+}
+
+func (c *cluster) kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	out, _, err := c.Kubectl(t.Context(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// metricsServer writes a chart that installs metrics-server with the names, selectors and labels of
+// its own chart, and returns its folder. The manifests are those of test/apis.
+func metricsServer(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, "test", "apis", "testdata", "metrics-server", "metrics-server.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(data), "\n---\n") // without the Namespace
+	text = strings.ReplaceAll(text, "namespace: metrics-server", "namespace: kube-system")
+	text = regexp.MustCompile(`(?m)^( *)k8s-app: metrics-server$`).ReplaceAllString(text, "${1}app.kubernetes.io/name: metrics-server\n${1}app.kubernetes.io/instance: metrics-server")
+	// Ready as soon as it has numbers.
+	text = strings.NewReplacer("initialDelaySeconds: 20", "initialDelaySeconds: 1", "periodSeconds: 10", "periodSeconds: 1", "resolution=15s", "resolution=12s").Replace(text)
+	text += `
+---
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata:
+  name: v1beta1.metrics.k8s.io
+spec:
+  group: metrics.k8s.io
+  version: v1beta1
+  groupPriorityMinimum: 100
+  versionPriority: 100
+  insecureSkipTLSVerify: true
+  service: {name: metrics-server, namespace: kube-system, port: 443}
+`
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"Chart.yaml":         "apiVersion: v2\nname: metrics-server\nversion: 3.13.1\n",
+		"templates/all.yaml": text,
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestChart lets weir's chart take over a release of metrics-server and gives it back. Then it
+// installs all that the chart has, and removes it. It is one test because it needs a cluster.
+func TestChart(t *testing.T) {
+	c := startForHelm(t)
+	config, err := c.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	http, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer http.CloseIdleConnections()
+	client, err := metricsclient.NewForConfigAndClient(config, http)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes := func() error {
+		list, err := client.MetricsV1beta1().NodeMetricses().List(t.Context(), metav1.ListOptions{})
+		if err == nil && len(list.Items) != 1 {
+			err = fmt.Errorf("%d nodes have metrics", len(list.Items))
+		}
+		return err
+	}
+	before := c.objects(t)
+
+	c.helm(t, "install", "metrics-server", metricsServer(t), "--namespace=kube-system", "--values="+values,
+		"--set=image.repository=weir.test/metrics-server,image.tag=v0.9.0", "--wait", "--timeout=2m")
+	await(t, "metrics-server to serve", time.Minute, nodes)
+
+	failed := probe(t, nodes)
+	c.helm(t, "upgrade", "metrics-server", chart, "--namespace=kube-system", "--reset-then-reuse-values", "--set=nameOverride=metrics-server", "--wait", "--timeout=2m")
+	if image := c.kubectl(t, "-n", "kube-system", "get", "deployment", "metrics-server", "-o", "jsonpath={.spec.template.spec.containers[*].image}"); image != "weir.invalid/weir:dev" {
+		t.Errorf("the Deployment metrics-server has the image %s, want weir's", image)
+	}
+	await(t, "v1 of metrics.k8s.io, which metrics-server does not have", time.Minute, func() error {
+		_, err := client.RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1/nodes/" + c.Node()).DoRaw(t.Context())
+		return err
+	})
+	if top := c.kubectl(t, "top", "nodes"); !strings.Contains(top, c.Node()) {
+		t.Errorf("kubectl top nodes: %s", top)
+	}
+	// metrics-server's pod ends at once, while some requests still go to it.
+	if n := failed(); n > 5 {
+		t.Errorf("%d requests failed during the upgrade, want at most those of a second, 5", n)
+	}
+	failed = probe(t, nodes)
+	c.helm(t, "rollback", "metrics-server", "--namespace=kube-system", "--wait", "--timeout=2m")
+	if n := failed(); n > 0 {
+		t.Errorf("%d requests failed during the rollback", n)
+	}
+	c.helm(t, "uninstall", "metrics-server", "--namespace=kube-system", "--wait", "--timeout=1m")
+
+	// Everything that the chart has, and that needs no other operator.
+	all := []string{"weir", chart, "--namespace=weir-system", "--values=" + values,
+		"--set=replicas=2,shareReads=true,agent.enabled=true,agent.eviction=evict,agent.conditions=true,autoscaler.enabled=true,hpaEvents.enabled=true,customMetrics.enabled=true,networkPolicy.enabled=true,tls.type=helm"}
+	c.kubectl(t, "create", "namespace", "weir-system")
+	c.kubectl(t, "create", "namespace", "weir-agents") // a dry run creates none
+	manifests := filepath.Join(t.TempDir(), "all.yaml")
+	if err := os.WriteFile(manifests, []byte(c.helm(t, append([]string{"template"}, all...)...)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.kubectl(t, "apply", "--dry-run=server", "-f", manifests)
+	c.kubectl(t, "delete", "namespace", "weir-agents")
+	c.helm(t, append(append([]string{"install"}, all...), "--wait", "--timeout=2m")...)
+	await(t, "weir to serve", time.Minute, nodes)
+	if top := c.kubectl(t, "top", "pods", "-n", "weir-system"); strings.Count(top, "\nweir-") != 2 {
+		t.Errorf("kubectl top pods: %s", top)
+	}
+	c.helm(t, "uninstall", "weir", "--namespace=weir-system", "--wait", "--timeout=1m")
+	await(t, "nothing to be left of weir", time.Minute, func() error {
+		left := slices.DeleteFunc(c.objects(t), func(o string) bool { return slices.Contains(before, o) })
+		if diff := cmp.Diff([]string{"Namespace/weir-system"}, left); diff != "" {
+			return fmt.Errorf("what is left (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+// probe calls do five times in a second, until stop is called, which returns how many calls failed.
+func probe(t *testing.T, do func() error) (stop func() int) {
+	end, failed := make(chan struct{}), make(chan int, 1)
+	go func() {
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		n, all := 0, 0
+		for {
+			select {
+			case <-t.Context().Done(): // the test has failed
+				return
+			case <-end:
+				t.Logf("%d of %d requests failed", n, all)
+				failed <- n
+				return
+			case <-tick.C:
+			}
+			all++
+			if err := do(); err != nil {
+				n++
+				t.Logf("request %d: %v", all, err)
+			}
+		}
+	}()
+	return func() int { close(end); return <-failed }
+}
+
+// objects returns the names of all objects of the cluster, except Events, and those that Kubernetes
+// keeps in each namespace.
+func (c *cluster) objects(t *testing.T) (list []string) {
+	t.Helper()
+	kinds := strings.Fields(c.kubectl(t, "api-resources", "--verbs=list", "-o", "name"))
+	kinds = slices.DeleteFunc(kinds, func(k string) bool {
+		return strings.HasPrefix(k, "events") || strings.Contains(k, "metrics.k8s.io") || strings.HasSuffix(k, "weir.dev")
+	})
+	for name := range strings.Lines(c.kubectl(t, "get", strings.Join(kinds, ","), "-A", "-o", `go-template={{range .items}}{{.kind}}/{{with .metadata.namespace}}{{.}}/{{end}}{{.metadata.name}}{{"\n"}}{{end}}`)) {
+		name = strings.TrimSpace(name)
+		if !strings.HasSuffix(name, "/kube-root-ca.crt") && name != "ServiceAccount/weir-system/default" {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
