@@ -113,7 +113,9 @@ var apis = []api{{
 	},
 }, {
 	open: func(_ context.Context, w *process) (http.Handler, error) {
-		return clustermetrics.New(viewAs(w, func(v apiView) clustermetrics.MetricsReader { return v }), w.plan.Prometheus), nil
+		o := w.plan.Prometheus
+		o.Facts = w.facts
+		return clustermetrics.New(viewAs(w, func(v apiView) clustermetrics.MetricsReader { return v }), o), nil
 	},
 	paths:  []string{"/metrics/cluster"},
 	rights: func(*http.Request) []rights.Right { return rights.Everything() },

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"math"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -95,6 +96,7 @@ type Pod struct {
 	Phase       Phase
 	QoS         string
 	Labels      map[string]string
+	Owner       *Owner    // the controller, shared by its pods; nil if there is none
 	Started     time.Time // status.startTime; zero if not started
 	Deleted     time.Time // metadata.deletionTimestamp; zero if not
 	ReadySince  time.Time // the Ready condition's last transition; zero if there is none
@@ -113,6 +115,28 @@ type Pod struct {
 	// Overhead has the overhead of the pod's RuntimeClass, as requests.
 	Overhead   Requirements
 	Containers []Container
+}
+
+// Owner is the object that controls a pod, such as a ReplicaSet.
+type Owner struct{ Kind, Name string }
+
+// Workload returns what users call the pod's workload: its owner; for a ReplicaSet of a Deployment,
+// the Deployment. It is empty if the pod has no owner, and for a static pod, which its node owns.
+//
+// The Deployment is known by the pod's label pod-template-hash: the controller of Deployments sets
+// it, and ends the names of its ReplicaSets with it.
+func (p *Pod) Workload() Owner {
+	switch {
+	case p.Owner == nil || p.Owner.Kind == "Node":
+		return Owner{}
+	case p.Owner.Kind == "ReplicaSet":
+		if hash := p.Labels["pod-template-hash"]; hash != "" {
+			if name, ok := strings.CutSuffix(p.Owner.Name, "-"+hash); ok && name != "" {
+				return Owner{Kind: "Deployment", Name: name}
+			}
+		}
+	}
+	return *p.Owner
 }
 
 // Readiness is the status of a pod's Ready condition.
@@ -159,7 +183,8 @@ const (
 
 // Container is a container of a pod as the API server describes it.
 type Container struct {
-	Name string
+	Name  string
+	Image string // of the pod's specification
 	// ID is the container ID of the current state. If the container waits or has terminated, it
 	// is that of the last run that the status names.
 	ID        metric.ContainerID

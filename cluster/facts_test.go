@@ -150,3 +150,19 @@ func TestSameNodes(t *testing.T) {
 	f("a node replaced", facts.With(FactsChange{Nodes: []*Node{{Name: "n1", Ready: true}}}), facts, false)
 	f("a node gone", facts.With(FactsChange{GoneNodes: []metric.NodeName{"n1"}}), facts, false)
 }
+
+func TestWorkload(t *testing.T) {
+	f := func(owner *Owner, hash string, want Owner) {
+		t.Helper()
+		p := Pod{Owner: owner, Labels: map[string]string{"pod-template-hash": hash}}
+		if got := p.Workload(); got != want {
+			t.Errorf("owner %v, hash %q: got %v, want %v", owner, hash, got, want)
+		}
+	}
+	f(nil, "", Owner{})
+	f(&Owner{"Node", "n1"}, "", Owner{})
+	f(&Owner{"DaemonSet", "agent"}, "", Owner{"DaemonSet", "agent"})
+	f(&Owner{"ReplicaSet", "web-5dff"}, "5dff", Owner{"Deployment", "web"})
+	f(&Owner{"ReplicaSet", "web-5dff"}, "", Owner{"ReplicaSet", "web-5dff"})
+	f(&Owner{"ReplicaSet", "web-5dff"}, "6eaa", Owner{"ReplicaSet", "web-5dff"})
+}

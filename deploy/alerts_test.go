@@ -59,6 +59,7 @@ func TestAlerts(t *testing.T) {
 	for _, args := range [][]string{
 		{"check", "rules", "weir-rules.yaml"},
 		{"test", "rules", "weir-rules.test.yaml"},
+		{"check", "config", "--syntax-only", "kubernetes-mixin.yaml"},
 		{"check", "config", "--syntax-only", "prometheus.yaml"}, // the token exists only in a cluster
 	} {
 		cmd := exec.Command(promtool, args...)

@@ -346,10 +346,11 @@ func TestGzip(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	h := handler(small(), Options{})
 	for query, want := range map[string]string{
-		"?colour=red":     `no option is called "colour": there are label, level, limit, metric, namespace, profile, timestamps; and, for the sink alone, requests` + "\n",
+		"?colour=red":     `no option is called "colour": there are label, level, limit, metric, names, namespace, profile, timestamps; and, for the sink alone, requests` + "\n",
 		"?level=planet":   `parse level: no level is called "planet": there are cluster, namespace, node, system, pod, container` + "\n",
 		"?limit=0":        "parse limit: 0 is not above 0\n",
 		"?label=node":     "parse label: \"node\" is no label=pattern, such as node=worker-*\n",
+		"?names=mine":     "parse names: no names are called \"mine\": there are weir, kubernetes\n",
 		"?profile=big":    "parse profile: no profile is called \"big\": there are default, all\n",
 		"?timestamps=now": "parse timestamps: strconv.ParseBool: parsing \"now\": invalid syntax\n",
 	} {

@@ -1,7 +1,14 @@
 // Package clustermetrics serves /metrics/cluster: the metrics of every entity, in OpenMetrics' or
 // Prometheus' text format, as weir_<kind>_<name> in base units, with the labels node, namespace, pod,
 // container and cgroup where they apply. Without options it shows the metrics that most people use
-// (series.Default).
+// (series.Default). With names=kubernetes the series have the names and labels of cAdvisor and
+// kube-state-metrics.
+//
+//	handler.go     requests, filters
+//	exposition.go  the numbers of a snapshot as families
+//	facts.go       families of what the API server knows
+//	names.go       names and labels of cAdvisor
+//	verdicts.go    weir_verdicts
 //
 // It is an API, not a sink: it receives no batches and reads the latest snapshot of sinks/memory.
 // The next scrape therefore has no series of entities that are gone, and a number that no other API

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/metric/series"
 )
@@ -34,7 +35,10 @@ type exposition struct {
 	tables []*seriesTable
 	used   int // how many tables are in use
 	counts verdictCount
+	more   [1]series.Label // of moreLabels
 
+	known       *cluster.Facts
+	kubernetes  bool // with KubernetesNames
 	openMetrics bool // in OpenMetrics' format, not in Prometheus' own
 	timestamps  bool
 	series      int
@@ -62,7 +66,12 @@ func (x *exposition) write(v MetricsReader, f filters) {
 			break
 		}
 	}
-	x.verdicts(v, f)
+	if x.kubernetes {
+		x.facts(x.known, kubernetesFacts, f)
+	} else {
+		x.facts(x.known, podInfo, f)
+		x.verdicts(v, f)
+	}
 	x.gauge("weir_exposition_series", "Series in this exposition.", x.series)
 	truncated := 0
 	if x.truncated {
@@ -85,10 +94,19 @@ func (x *exposition) gather(v MetricsReader, k metric.Kind, f filters) {
 		if !f.entity(&labels) {
 			return true
 		}
-		seriesLeft -= x.table(k, part, f).add(&labels, s, x.timestamps)
+		seriesLeft -= x.table(k, part, f).add(&labels, s, x.timestamps, x.moreLabels(&s.Entity)...)
 		// One series beyond the limit is added, so that the answer is known to be truncated.
 		return seriesLeft >= 0 && x.err == nil
 	})
+}
+
+// moreLabels returns the labels of e besides those of series.LabelsOf.
+func (x *exposition) moreLabels(e *metric.Entity) []series.Label {
+	if !x.kubernetes || e.Kind != metric.Container {
+		return nil
+	}
+	x.more[0] = image(x.known, e)
+	return x.more[:]
 }
 
 // table returns the table for a kind of part. A new one is empty.
@@ -103,7 +121,11 @@ func (x *exposition) table(k metric.Kind, part string, f filters) *seriesTable {
 	}
 	t := x.tables[x.used]
 	x.used++
-	t.reset(part, f.metrics(k, part))
+	if x.kubernetes {
+		t.reset(part, f.kubernetesMetrics(k, part))
+	} else {
+		t.reset(part, f.metrics(k, part))
+	}
 	return t
 }
 
@@ -119,7 +141,11 @@ func (x *exposition) families(k metric.Kind, t *seriesTable) {
 			return
 		}
 		d := &metric.Catalogue[id]
-		name := series.Name(k, t.part, d)
+		name, before := series.Name(k, t.part, d), ""
+		if x.kubernetes {
+			n := kubernetesNameOf(k, t.part, d.ID)
+			name, before = n.name, n.labels
+		}
 		x.header(name, series.Help(k, t.part, d), familyType(d))
 		for i, v := range c.values {
 			if isAbsent(v) {
@@ -131,7 +157,12 @@ func (x *exposition) families(k metric.Kind, t *seriesTable) {
 			}
 			x.series++
 			x.buf = append(x.buf, name...)
-			x.buf = append(x.buf, t.row(i)...)
+			row := t.row(i)
+			if before != "" {
+				x.buf = append(append(x.buf, '{'), before...)
+				row = row[1:]
+			}
+			x.buf = append(x.buf, row...)
 			x.buf = append(x.buf, ' ')
 			x.buf = appendValue(x.buf, v, d.Unit)
 			if x.timestamps && c.times[i] != 0 {
@@ -139,10 +170,8 @@ func (x *exposition) families(k metric.Kind, t *seriesTable) {
 				x.buf = x.appendTime(x.buf, c.times[i])
 			}
 			x.buf = append(x.buf, '\n')
-			if len(x.buf) >= flushBytes-1024 {
-				if x.flush(); x.err != nil {
-					return
-				}
+			if x.flushIfFull(); x.err != nil {
+				return
 			}
 		}
 	}
@@ -177,6 +206,12 @@ func (x *exposition) header(name, help, kind string) {
 func (x *exposition) gauge(name, help string, value int) {
 	x.header(name, help, "gauge")
 	x.buf = fmt.Appendf(x.buf, "%s %d\n", name, value)
+}
+
+func (x *exposition) flushIfFull() {
+	if len(x.buf) >= flushBytes-1024 {
+		x.flush()
+	}
 }
 
 func (x *exposition) flush() {
@@ -230,8 +265,8 @@ func (t *seriesTable) reset(part string, pass [metric.NumMetrics]bool) {
 	}
 }
 
-// add appends a row and returns the number of its series.
-func (t *seriesTable) add(l *series.Labels, s *metric.Sample, timestamps bool) (n int) {
+// add appends a row with the labels l and more, and returns the number of its series.
+func (t *seriesTable) add(l *series.Labels, s *metric.Sample, timestamps bool, more ...series.Label) (n int) {
 	row := len(t.ends)
 	for id, v := range s.Values.All() {
 		if !t.pass[id] {
@@ -252,7 +287,7 @@ func (t *seriesTable) add(l *series.Labels, s *metric.Sample, timestamps bool) (
 		}
 	}
 	if n > 0 {
-		t.labels = appendLabels(t.labels, l)
+		t.labels = appendLabels(t.labels, l, more...)
 		t.ends = append(t.ends, len(t.labels))
 	}
 	return n
@@ -267,19 +302,20 @@ func (t *seriesTable) row(i int) []byte {
 }
 
 // appendLabels appends {a="b",...}, or nothing if there are none.
-func appendLabels(buf []byte, l *series.Labels) []byte {
-	all := l.All()
-	if len(all) == 0 {
-		return buf
-	}
+func appendLabels(buf []byte, l *series.Labels, more ...series.Label) []byte {
 	sep := byte('{')
-	for _, p := range all {
-		buf = append(buf, sep)
-		buf = append(buf, p.Name...)
-		buf = append(buf, '=', '"')
-		buf = append(buf, escaper.Replace(strings.ToValidUTF8(p.Value, "\uFFFD"))...)
-		buf = append(buf, '"')
-		sep = ','
+	for _, all := range [...][]series.Label{l.All(), more} {
+		for _, p := range all {
+			buf = append(buf, sep)
+			buf = append(buf, p.Name...)
+			buf = append(buf, '=', '"')
+			buf = append(buf, escaper.Replace(strings.ToValidUTF8(p.Value, "\uFFFD"))...)
+			buf = append(buf, '"')
+			sep = ','
+		}
+	}
+	if sep == '{' {
+		return buf
 	}
 	return append(buf, '}')
 }

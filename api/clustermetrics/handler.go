@@ -51,12 +51,14 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "method not allowed: use GET", http.StatusMethodNotAllowed)
 		return
 	}
-	asked := Options{Timestamps: h.opts.Timestamps, MaxSeries: h.opts.MaxSeries}
+	asked := Options{Timestamps: h.opts.Timestamps, MaxSeries: h.opts.MaxSeries, Names: h.opts.Names}
 	if err := asked.read(r.URL.Query()); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if h.opts.Filter.Profile == "" && len(h.opts.Filter.Metrics) == 0 {
+	if asked.Names == KubernetesNames {
+		asked.Profile = series.All // the names are the profile
+	} else if h.opts.Filter.Profile == "" && len(h.opts.Filter.Metrics) == 0 {
 		asked.Filter.Usual()
 	}
 	select {
@@ -91,8 +93,12 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	x.series, x.truncated = 0, false
 	x.openMetrics = format == openMetrics
 	x.timestamps, x.limit = asked.Timestamps, min(asked.MaxSeries, h.opts.MaxSeries)
+	x.kubernetes, x.known = asked.Names == KubernetesNames, nil
+	if h.opts.Facts != nil {
+		x.known = h.opts.Facts()
+	}
 	x.write(view, filters{&h.opts.Filter, &asked.Filter})
-	x.out = nil
+	x.out, x.known = nil, nil
 	if x.truncated {
 		h.truncated.Add(1)
 	}
@@ -119,9 +125,22 @@ func (f filters) metrics(k metric.Kind, part string) (pass [metric.NumMetrics]bo
 	return pass
 }
 
-// verdicts reports whether the family weir_verdicts passes.
-func (f filters) verdicts() bool {
-	return f.allPass(func(o *series.Filter) bool { return o.Family(verdictsFamily) })
+// kubernetesMetrics is metrics for KubernetesNames. Patterns may match a metric's name there or among
+// weir's. Profiles are of weir's names and do not count.
+func (f filters) kubernetesMetrics(k metric.Kind, part string) (pass [metric.NumMetrics]bool) {
+	for id := range pass {
+		n := kubernetesNameOf(k, part, metric.ID(id))
+		pass[id] = n != nil && f.allPass(func(o *series.Filter) bool {
+			named := series.Filter{Metrics: o.Metrics}
+			return named.Family(n.name) || named.Metric(k, part, &metric.Catalogue[id])
+		})
+	}
+	return pass
+}
+
+// family reports whether a family that is not in the catalogue passes.
+func (f filters) family(name string) bool {
+	return f.allPass(func(o *series.Filter) bool { return o.Family(name) })
 }
 
 // matchAllNames reports whether entities with any name pass.

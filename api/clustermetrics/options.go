@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric/series"
 )
 
@@ -20,6 +21,11 @@ type Options struct {
 	// series.Default. A request may name a wider profile if the Filter names no profile and no
 	// metrics.
 	series.Filter
+	// Names are those of the series. Default: WeirNames. A request may name others.
+	Names Names
+	// Facts returns what the API server says. Default: nothing is known, and there are no series
+	// of it.
+	Facts func() *cluster.Facts
 	// MaxSeries is the largest number of series in one answer. A longer answer stops there with a
 	// comment, and weir_exposition_truncated is 1. Default 5,000,000.
 	MaxSeries int
@@ -41,7 +47,7 @@ func (o Options) withDefaults() Options {
 // optionNames are the options that are also query parameters. startOptionNames are the options that
 // a request cannot set.
 const (
-	optionNames      = "label, level, limit, metric, namespace, profile, timestamps"
+	optionNames      = "label, level, limit, metric, names, namespace, profile, timestamps"
 	startOptionNames = "requests"
 )
 
@@ -78,6 +84,8 @@ func (o *Options) read(values url.Values) error {
 		switch name {
 		case "timestamps":
 			o.Timestamps, err = strconv.ParseBool(last)
+		case "names":
+			o.Names, err = parseNames(last)
 		case "limit":
 			o.MaxSeries, err = parsePositive(last)
 		default:
@@ -107,6 +115,7 @@ func OptionsHelp() string {
   level                 only these: cluster, namespace, node, system, pod, container
   limit                 most series of one answer
   metric                only names that match; * and ? stand for others
+  names                 weir, or kubernetes: those of cAdvisor and kube-state-metrics (default weir)
   namespace             only these
   profile               default, what most people use, or all
   timestamps            give each sample its node's time (default false)`

@@ -75,7 +75,7 @@ func reasonApplies(r metric.Reason, k metric.Kind) bool {
 // verdicts writes weir_verdicts{reason,level} of the entities that pass the filters. It has few
 // series, and they do not count towards the limit.
 func (x *exposition) verdicts(v MetricsReader, f filters) {
-	if !f.verdicts() {
+	if !f.family(verdictsFamily) {
 		return
 	}
 	c := &x.counts

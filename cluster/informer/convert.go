@@ -65,6 +65,11 @@ func podFacts(p *v1.Pod, knownAt time.Time, shared *pool) *cluster.Pod {
 		Labels:      shared.labels(p.Labels),
 		KnownAt:     knownAt,
 	}
+	for i := range p.OwnerReferences {
+		if o := &p.OwnerReferences[i]; o.Controller != nil && *o.Controller {
+			f.Owner = shared.owner(o.Kind, o.Name)
+		}
+	}
 	_, f.Mirror = p.Annotations[v1.MirrorPodAnnotationKey]
 	if p.Status.StartTime != nil {
 		f.Started = p.Status.StartTime.Time
@@ -89,15 +94,15 @@ func podFacts(p *v1.Pod, knownAt time.Time, shared *pool) *cluster.Pod {
 	f.Containers = make([]cluster.Container, 0, len(p.Spec.InitContainers)+len(p.Spec.Containers)+len(p.Spec.EphemeralContainers))
 	for i := range p.Spec.InitContainers {
 		c := &p.Spec.InitContainers[i]
-		f.Containers = append(f.Containers, containerFacts(c.Name, cluster.InitRole(c.RestartPolicy), &c.Resources, p.Status.InitContainerStatuses, shared))
+		f.Containers = append(f.Containers, containerFacts(c.Name, c.Image, cluster.InitRole(c.RestartPolicy), &c.Resources, p.Status.InitContainerStatuses, shared))
 	}
 	for i := range p.Spec.Containers {
 		c := &p.Spec.Containers[i]
-		f.Containers = append(f.Containers, containerFacts(c.Name, cluster.Regular, &c.Resources, p.Status.ContainerStatuses, shared))
+		f.Containers = append(f.Containers, containerFacts(c.Name, c.Image, cluster.Regular, &c.Resources, p.Status.ContainerStatuses, shared))
 	}
 	for i := range p.Spec.EphemeralContainers {
 		c := &p.Spec.EphemeralContainers[i]
-		f.Containers = append(f.Containers, containerFacts(c.Name, cluster.Ephemeral, &c.Resources, p.Status.EphemeralContainerStatuses, shared))
+		f.Containers = append(f.Containers, containerFacts(c.Name, c.Image, cluster.Ephemeral, &c.Resources, p.Status.EphemeralContainerStatuses, shared))
 	}
 	shared.gather(f)
 	return f
@@ -132,8 +137,8 @@ func podLevel(requests v1.ResourceList) bool {
 	return false
 }
 
-func containerFacts(name string, role cluster.Role, r *v1.ResourceRequirements, statuses []v1.ContainerStatus, shared *pool) cluster.Container {
-	f := cluster.Container{Name: shared.text(name), Role: role}
+func containerFacts(name, image string, role cluster.Role, r *v1.ResourceRequirements, statuses []v1.ContainerStatus, shared *pool) cluster.Container {
+	f := cluster.Container{Name: shared.text(name), Image: shared.text(image), Role: role}
 	// These are the requested values, not what a resize has achieved so far: users and the
 	// scheduler use these.
 	f.Spec = shared.requirements(func(v *metric.Values) { setRequirements(v, r) })

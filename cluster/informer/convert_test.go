@@ -59,7 +59,8 @@ func podFromJSON(t *testing.T, s string) *cluster.Pod {
 
 func TestContainers(t *testing.T) {
 	f := podFromJSON(t, `{
-	"metadata": {"namespace": "shop", "name": "web", "uid": "u1"},
+	"metadata": {"namespace": "shop", "name": "web", "uid": "u1", "labels": {"pod-template-hash": "5dff"},
+		"ownerReferences": [{"kind": "Job", "name": "other"}, {"kind": "ReplicaSet", "name": "web-5dff", "controller": true}]},
 	"spec": {
 		"nodeName": "n1", "hostNetwork": true,
 		"resources": {"requests": {"cpu": "50m"}, "limits": {"memory": "64Mi"}},
@@ -67,7 +68,7 @@ func TestContainers(t *testing.T) {
 			{"name": "prepare"},
 			{"name": "proxy", "restartPolicy": "Always", "resources": {"requests": {"cpu": "10m"}}}],
 		"containers": [
-			{"name": "app", "resources": {
+			{"name": "app", "image": "example.com/app:1", "resources": {
 				"requests": {"cpu": "1500m", "memory": "1Gi", "ephemeral-storage": "1M", "nvidia.com/gpu": "2"},
 				"limits": {"cpu": "2", "memory": "2Gi", "nvidia.com/gpu": "2"}}},
 			{"name": "crash"}, {"name": "new"}],
@@ -105,6 +106,12 @@ func TestContainers(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("containers (-want +got):\n%s", diff)
+	}
+	if want := (cluster.Owner{Kind: "ReplicaSet", Name: "web-5dff"}); *f.Owner != want || f.Workload() != (cluster.Owner{Kind: "Deployment", Name: "web"}) {
+		t.Errorf("owner %v, workload %v", *f.Owner, f.Workload())
+	}
+	if got := f.Containers[2].Image; got != "example.com/app:1" {
+		t.Errorf("app: image %q", got)
 	}
 	if f.Containers[2].Restarts != 1 {
 		t.Errorf("app: %d restarts, want 1", f.Containers[2].Restarts)

@@ -19,7 +19,7 @@ import (
 
 // podBytes is how much memory the facts of a pod with two containers may use, including the
 // indexes.
-const podBytes = 780
+const podBytes = 820
 
 // TestMemoryOfFacts watches 30,000 pods through a real watch, as weir does, and measures the memory
 // in use afterwards.

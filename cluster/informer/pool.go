@@ -16,6 +16,7 @@ type pool struct {
 	texts map[string]string
 	sets  map[uint64]map[string]string
 	asked map[uint64]cluster.Requirements
+	owned map[cluster.Owner]*cluster.Owner
 
 	values  metric.Values // buffer for the object under conversion
 	letters []byte        // another buffer for it
@@ -25,7 +26,7 @@ type pool struct {
 const poolSize = 1 << 15
 
 func newPool() *pool {
-	return &pool{seed: maphash.MakeSeed(), texts: map[string]string{}, sets: map[uint64]map[string]string{}, asked: map[uint64]cluster.Requirements{}}
+	return &pool{seed: maphash.MakeSeed(), texts: map[string]string{}, sets: map[uint64]map[string]string{}, asked: map[uint64]cluster.Requirements{}, owned: map[cluster.Owner]*cluster.Owner{}}
 }
 
 // text returns s in memory that all callers with an equal string share.
@@ -38,6 +39,20 @@ func (p *pool) text(s string) string {
 	}
 	p.texts[s] = s
 	return s
+}
+
+// owner returns an Owner that all callers with the same kind and name share. It must not be changed.
+func (p *pool) owner(kind, name string) *cluster.Owner {
+	key := cluster.Owner{Kind: kind, Name: name}
+	o, ok := p.owned[key]
+	if !ok {
+		if len(p.owned) >= poolSize {
+			clear(p.owned)
+		}
+		o = &cluster.Owner{Kind: p.text(kind), Name: p.text(name)}
+		p.owned[*o] = o
+	}
+	return o
 }
 
 // labels returns a map equal to m that all callers with an equal map share. It must not be changed.

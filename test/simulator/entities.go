@@ -57,6 +57,15 @@ func containerName(i int) string {
 // owner is the owner of a pod: its kind and name.
 type owner struct{ kind, name string }
 
+// templateHash returns the label pod-template-hash of an owner's pods; empty if
+// they have none.
+func (o owner) templateHash() string {
+	if o.kind != "ReplicaSet" {
+		return ""
+	}
+	return o.name[strings.LastIndexByte(o.name, '-')+1:]
+}
+
 // nameOf returns the namespace, name and owner of the pth pod of a node: the
 // first belongs to a DaemonSet, the second is a static pod, then every fifth
 // belongs to a StatefulSet and all others to Deployments. If the name is taken,

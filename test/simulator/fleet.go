@@ -329,7 +329,13 @@ func (n *Node) PodsAt(dst []*Pod, now time.Time) []*Pod {
 }
 
 // Labels returns the Pod's labels.
-func (p *Pod) Labels() map[string]string { return map[string]string{"app": p.owner.name} }
+func (p *Pod) Labels() map[string]string {
+	labels := map[string]string{"app": p.owner.name}
+	if hash := p.owner.templateHash(); hash != "" {
+		labels["pod-template-hash"] = hash
+	}
+	return labels
+}
 
 // UID returns the pod's metadata.uid.
 func (p *Pod) UID() string { return *p.uid.Load() }

@@ -45,6 +45,9 @@ func (p *Pod) object(w *writer, now int64, form Form) {
 	}
 	w.object("labels")
 	w.string("app", p.owner.name)
+	if hash := p.owner.templateHash(); hash != "" {
+		w.string("pod-template-hash", hash)
+	}
 	w.end()
 	if p.hash != "" {
 		w.object("annotations")
