@@ -282,7 +282,7 @@ func openUI(_ context.Context, w *process) (http.Handler, error) {
 		},
 		Sinks: func() (all []ui.SinkState) {
 			for _, s := range w.manager.Sinks() {
-				all = append(all, ui.SinkState{Name: s.Name, LastSuccess: s.Succeeded, Err: s.Err, Queued: s.Queued, Dropped: s.Dropped})
+				all = append(all, ui.SinkState{Name: s.Name, LastSuccess: s.Succeeded, Took: s.Took, Err: s.Err, Queued: s.Queued, Dropped: s.Dropped})
 			}
 			return all
 		},

@@ -7,6 +7,8 @@ type SinkStatus struct {
 	Name string
 	// Succeeded is when the last write without an error ended; zero if there was none.
 	Succeeded time.Time
+	// Took is how long the last write took; 0 before the first one.
+	Took time.Duration
 	// Err is the error of the last write.
 	Err error
 	// Queued is how many batches wait for it, of at most Queue.

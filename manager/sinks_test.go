@@ -20,6 +20,7 @@ func TestSinks(t *testing.T) {
 		full := errors.New("no space left on device")
 		writesDone := 0
 		fails := writes(func(context.Context, *metric.Batch) error {
+			time.Sleep(3 * time.Millisecond) // of synctest's time
 			if writesDone++; writesDone > 1 {
 				return full
 			}
@@ -44,7 +45,7 @@ func TestSinks(t *testing.T) {
 		}
 		want := []SinkStatus{
 			{Name: "well", Queue: 256, Succeeded: h.start},
-			{Name: "fails", Queue: 256, Succeeded: h.start, Err: full},
+			{Name: "fails", Queue: 256, Succeeded: h.start, Took: 3 * time.Millisecond, Err: full},
 			{Name: "hangs", Queue: 2, Queued: 2, Dropped: 1},
 		}
 		if diff := cmp.Diff(want, got, cmpopts.EquateErrors()); diff != "" {

@@ -112,7 +112,7 @@ func (o *sinkWriter) write(it item) {
 	meters := o.telemetry.kind(b.Source).stage(o.Name)
 	meters.duration.Observe(took.Seconds())
 	meters.in.Add(float64(len(b.Samples)))
-	o.recordWrite(b, err)
+	o.recordWrite(b, took, err)
 }
 
 // drop counts a batch that the sink never gets.
@@ -125,8 +125,9 @@ func (o *sinkWriter) drop() {
 
 // recordWrite records the result of a write. An error is counted, and logged if its kind is
 // new.
-func (o *sinkWriter) recordWrite(b *metric.Batch, err error) {
+func (o *sinkWriter) recordWrite(b *metric.Batch, took time.Duration, err error) {
 	o.mu.Lock()
+	o.mu.status.Took = took
 	if o.mu.status.Err = err; err == nil {
 		o.mu.status.Succeeded = time.Now()
 	}

@@ -288,7 +288,11 @@ func newChart(kind metric.Kind, d *metric.Descriptor, line *timeline, s *metric.
 		if !above {
 			top = max(top, v)
 		}
-		c.Marks = append(c.Marks, mark{Name: m.name, Text: format(v), Y: v, Above: above, Limit: m.limit})
+		name := m.name
+		if sum && name == "request" {
+			name = "requested by pods"
+		}
+		c.Marks = append(c.Marks, mark{Name: name, Text: format(v), Y: v, Above: above, Limit: m.limit})
 	}
 	step := axisStep(top, d.Unit)
 	top = max(math.Ceil(top/step)*step, step)

@@ -85,7 +85,7 @@ func TestMarks(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	c = newChart(metric.Node, metric.CPUUsageRate.Describe(), line, nil, &spec)
-	if got, want := fmt.Sprint(c.Marks), "[{request 400m 0 false false}]"; got != want {
+	if got, want := fmt.Sprint(c.Marks), "[{requested by pods 400m 0 false false}]"; got != want {
 		t.Errorf("a node: got %s, want %s", got, want)
 	}
 	if c.Name != "CPU usage" || c.Newest != "200m" {

@@ -47,10 +47,11 @@ type Options struct {
 // SinkState is the state of one sink.
 type SinkState struct {
 	Name        string
-	LastSuccess time.Time // zero if there was none
-	Err         error     // of the last write
-	Queued      int       // waiting batches
-	Dropped     int64     // batches that were dropped because the queue was full, since the start
+	LastSuccess time.Time     // zero if there was none
+	Took        time.Duration // of the last write; 0 before the first one
+	Err         error         // of the last write
+	Queued      int           // waiting batches
+	Dropped     int64         // batches that were dropped because the queue was full, since the start
 }
 
 // Handler serves the page. It keeps no state between requests.

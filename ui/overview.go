@@ -3,6 +3,7 @@ package ui
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/humanize"
@@ -28,7 +29,10 @@ func (p *page) overview() {
 			return
 		}
 	}
+	var walk sync.WaitGroup
+	walk.Go(func() { p.served() }) // one of the two walks over all pods; namespaces need it
 	missing := p.Missing()
+	walk.Wait()
 	p.show("Overview", "report", &reportBody{
 		Report: p.missingReport(&missing, 5),
 		Cards: []card{

@@ -22,6 +22,7 @@ type sink struct {
 	Name        string
 	State       state
 	LastSuccess shownTime
+	Took        string
 	Error       string
 	Queued      string
 	Dropped     string
@@ -41,6 +42,9 @@ func (p *page) sources() {
 			d := sink{
 				Name: printable(s.Name), State: fine, LastSuccess: relativeTime(s.LastSuccess, p.Now),
 				Queued: humanize.Number(s.Queued), Dropped: humanize.Number(int(s.Dropped)),
+			}
+			if s.Took > 0 {
+				d.Took = humanize.Duration(s.Took)
 			}
 			switch {
 			case s.Err != nil:

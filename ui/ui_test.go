@@ -31,7 +31,7 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
 func page(w *samplecluster.Cluster) *ui.Handler {
 	return ui.New(ui.Options{Explainer: w.Explainer, Points: w.Points, Version: "v0.4.0", Sinks: func() []ui.SinkState {
 		return []ui.SinkState{
-			{Name: "memory", LastSuccess: samplecluster.Noon.Add(-3 * time.Second)},
+			{Name: "memory", LastSuccess: samplecluster.Noon.Add(-3 * time.Second), Took: 400 * time.Microsecond},
 			{Name: "log", LastSuccess: samplecluster.Noon.Add(-2 * time.Minute), Err: errors.New("write /var/log/weir: no space left on device"), Queued: 12, Dropped: 3456},
 		}
 	}})

@@ -70,5 +70,5 @@ func TestSimulated(t *testing.T) {
 	b.open(t, "simulated-node", url+"?node=node-0007", wide).has(t, "NodeTimeout", "failing", "How the node is read")
 	b.open(t, "simulated-well", url+"?node=node-0001", wide).has(t, "Pods", "CPU")
 	b.open(t, "simulated-missing", url+"?missing", wide).has(t, "broken", "What to do:")
-	b.open(t, "simulated-sources", url+"?sources", wide).has(t, "failing", "node-0003")
+	b.open(t, "simulated-sources", url+"?sources", wide).has(t, "failing", "node-0003", "Ki</td>") // how much a read brought
 }
