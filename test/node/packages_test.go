@@ -22,11 +22,12 @@ import (
 // livePackages are packages whose tests read and change cgroups, and arguments
 // for them: emulation is slow.
 var livePackages = map[string][]string{
-	"sources/host":        {"-slowness=20"},
-	"sources/host/vitals": {"-test.run=Live"},                   // the others read captures
-	"sources/host/disk":   {"-test.skip=TestAgreesWithKubelet"}, // it starts a cluster
-	"eviction/notify":     nil,
-	"eviction/guard":      {"-most=150ms"},
+	"sources/host":         {"-slowness=20"},
+	"sources/host/vitals":  {"-test.run=Live"},                   // the others read captures
+	"sources/host/disk":    {"-test.skip=TestAgreesWithKubelet"}, // it starts a cluster
+	"eviction/notify":      nil,
+	"eviction/guard":       {"-most=150ms"},
+	"eviction/execute/cri": {"-test.run=TestContainerd", "-kubeconfig=/root/kubeconfig"},
 }
 
 // TestPackages runs the tests of packages inside the virtual machine, as root
@@ -38,6 +39,10 @@ func TestPackages(t *testing.T) {
 	}
 	for name, args := range livePackages {
 		t.Run(name, func(t *testing.T) {
+			if strings.HasSuffix(name, "/cri") {
+				args = append(args, "-node="+w.Node())
+				w.prepareContainerd(t)
+			}
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
 			dir := filepath.Join(root, name)
@@ -65,6 +70,23 @@ func TestPackages(t *testing.T) {
 				t.Error("no test passed")
 			}
 		})
+	}
+}
+
+// prepareContainerd gives the virtual machine the administrator's kubeconfig, and
+// the images of the test of eviction/execute/cri.
+func (w *testCluster) prepareContainerd(t *testing.T) {
+	t.Helper()
+	w.copyToGuest(t, w.Kubeconfig(), "/root/kubeconfig")
+	for _, name := range []string{"weir.test/unused:latest", "weir.test/used:latest"} { // other arguments give another image
+		tarball := filepath.Join(t.TempDir(), "image.tar")
+		err := w.BuildImage(t.Context(), tarball, name, filepath.Join(w.Dir(), "workload"), "pause", name)
+		if err == nil {
+			err = w.LoadImage(t.Context(), tarball)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
