@@ -4,6 +4,7 @@ package ui
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,7 +145,9 @@ func (s *seen) storeSmall(t *testing.T, path string) {
 			count[s.picture.At(x, y)]++
 		}
 	}
-	colours := slices.SortedFunc(maps.Keys(count), func(a, b color.Color) int { return count[b] - count[a] })
+	colours := slices.SortedFunc(maps.Keys(count), func(a, b color.Color) int {
+		return cmp.Or(count[b]-count[a], strings.Compare(fmt.Sprint(a), fmt.Sprint(b))) // the same file each time
+	})
 	small := image.NewPaletted(bounds, colours[:min(len(colours), 256)])
 	draw.Draw(small, bounds, s.picture, bounds.Min, draw.Src)
 	s.picture = small
