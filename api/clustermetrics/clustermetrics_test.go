@@ -304,7 +304,29 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// The tests in test/mixin have a Prometheus read OpenMetrics.
+// A pod with two containers has fewer than 40 series by default, even if its sources have every
+// metric; volumes are not counted.
+func TestDefaultIsSmall(t *testing.T) {
+	view := new(samples)
+	for _, e := range []metric.Entity{{Kind: metric.Pod}, {Kind: metric.Container, Name: "app"}, {Kind: metric.Container, Name: "side"}} {
+		for _, part := range []string{"", "device:/dev/sda", "device:/dev/sdb", "interface:eth0", "accelerator:0"} {
+			e.Node, e.Namespace, e.Pod, e.Part = "n1", "shop", "web-0", part
+			values := map[metric.ID]float64{}
+			for id := range metric.NumMetrics {
+				if id.Describe().Kinds.Has(e.Kind) {
+					values[id] = 1
+				}
+			}
+			view.add(e, values)
+		}
+	}
+	h := New(func() MetricsReader { return view }, Options{Facts: known})
+	if got := strings.Count(get(t, h, "").Body.String(), `pod="web-0"`); got < 20 || got >= 40 {
+		t.Errorf("got %d series, want 20 to 39", got)
+	}
+}
+
+// The test of kubernetes-mixin in test/local has a Prometheus read OpenMetrics.
 func TestAccept(t *testing.T) {
 	const inText, inOpenMetrics = "text/plain; version=0.0.4; charset=utf-8", "application/openmetrics-text; version=1.0.0; charset=utf-8"
 	for accept, want := range map[string]string{

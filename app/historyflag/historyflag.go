@@ -25,7 +25,8 @@ const Help = `weir remembers fifteen minutes. A Prometheus-compatible server tha
   --history=prometheus:http://prometheus:9090
 The model API (start=) and the page's lines then go back as far as it does, and have
 no gap after weir was restarted. While it does not answer, they begin with weir's
-own memory.
+own memory. Of most metrics it knows only what is scraped or written with
+profile=all; see docs/prometheus.md.
 
   ca                    file of certificates that the server's must lead to
   header                NAME=VALUE sent with each question; repeatable
