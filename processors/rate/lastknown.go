@@ -45,7 +45,7 @@ func markMeasured(sample *metric.Sample, g metric.Group) {
 // repeatLastKnown serves the last known values of groups for which this sample has no new
 // reading: the node sent the same reading again, an older one, a 0 for what it could not read,
 // or left the group out.
-func (s *Calculator) repeatLastKnown(t *track, sample *metric.Sample, b *metric.Batch) {
+func (s *Calculator) repeatLastKnown(t *track, facts *cluster.Facts, sample *metric.Sample, b *metric.Batch) {
 	for i := range metric.NumGroups {
 		g := metric.Group(i)
 		if sample.Times[g] == 0 && t.used&(1<<g) == 0 {
@@ -54,7 +54,7 @@ func (s *Calculator) repeatLastKnown(t *track, sample *metric.Sample, b *metric.
 		reason := sample.Reasons[g]
 		open := reason == metric.Unjudged || reason == metric.Ambiguous && sample.Rates[g].End == 0 && counts(g, &sample.Values) && g != metric.Memory
 		if sample.Times[g] == 0 {
-			s.repeatMissingGroup(t, sample, g, b)
+			s.repeatMissingGroup(t, facts, sample, g, b)
 			continue
 		}
 		if !open && reason != metric.NoData {
@@ -84,10 +84,16 @@ func (s *Calculator) repeatLastKnown(t *track, sample *metric.Sample, b *metric.
 	}
 }
 
-// repeatMissingGroup serves the last known values of a group that the report left out.
-func (s *Calculator) repeatMissingGroup(t *track, sample *metric.Sample, g metric.Group, b *metric.Batch) {
+// repeatMissingGroup serves the last known values of a group that the report left out. Identity
+// does not judge a sample without CPU and memory, such as a sandbox's network, so its pod may have
+// ended.
+func (s *Calculator) repeatMissingGroup(t *track, facts *cluster.Facts, sample *metric.Sample, g metric.Group, b *metric.Batch) {
 	last := &t.groups[g]
 	if g > metric.Network || last.time == 0 || !last.hasNumbers() {
+		return
+	}
+	unjudged := sample.Times[metric.CPU] == 0 && sample.Times[metric.Memory] == 0
+	if unjudged && isKnown(facts, &sample.Entity) && s.factsSayEnded(facts, &sample.Entity, t, b) {
 		return
 	}
 	if s.clock-last.since() > s.lastKnownFor(b) {
@@ -194,10 +200,20 @@ func (s *Calculator) hasEnded(facts *cluster.Facts, e *metric.Entity, t *track, 
 	if b.Exhaustive && b.Err == nil {
 		return true
 	}
-	known := facts != nil && facts.Synced && e.Namespace != ""
-	if !known || e.Kind != metric.Pod && e.Kind != metric.Container {
+	if !isKnown(facts, e) {
 		return t.absent >= 2 && !(facts != nil && facts.Synced && e.Kind == metric.Node)
 	}
+	return s.factsSayEnded(facts, e, t, b)
+}
+
+// isKnown reports whether the facts are synced and e is a pod or container, of which they tell.
+func isKnown(facts *cluster.Facts, e *metric.Entity) bool {
+	return facts != nil && facts.Synced && e.Namespace != "" && (e.Kind == metric.Pod || e.Kind == metric.Container)
+}
+
+// factsSayEnded reports whether the instance that t follows, of a pod or container, has ended as
+// far as the API server knows.
+func (s *Calculator) factsSayEnded(facts *cluster.Facts, e *metric.Entity, t *track, b *metric.Batch) bool {
 	pod := facts.Pod(e.PodRef())
 	if pod == nil || pod.Phase != cluster.Running || pod.Node != "" && b.Node != "" && pod.Node != b.Node {
 		return true

@@ -120,7 +120,7 @@ func (s *Calculator) Process(facts *cluster.Facts, b *metric.Batch, now time.Tim
 				s.measure(&t, metric.Group(g), sample, pod, b)
 			}
 		}
-		s.repeatLastKnown(&t, sample, b)
+		s.repeatLastKnown(&t, facts, sample, b)
 		t.keep(sample)
 		s.tracks.pack(slot, &t)
 	}
