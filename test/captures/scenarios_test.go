@@ -55,6 +55,8 @@ var happened = []struct {
 		[]string{`NodeUnreachable`, lastKnown}, []string{`NodeUnreachable`, lastKnown}, []string{`NodeUnreachable`, lastKnown}},
 	{"09-runtime-down", "the runtime is away: the kubelet says so, each endpoint in its way",
 		[]string{`missing: NodeScrapeError`}, []string{`missing: NodeScrapeError`}, []string{`missing: NotReported`}},
+	{"10-version-2", "version 2, systemd and Kubernetes 1.37: containers restart, and a frozen pod stays beside the new one of its name",
+		[]string{allServed, noRateYet, oldPod}, []string{allServed, noRateYet, oldPod}, []string{allServed, noRateYet, oldPod}},
 }
 
 // silent are the scenarios that show nothing about identity. Their golden pages
