@@ -55,10 +55,10 @@ func (v *viewer) interactive(ctx context.Context, in io.Reader) error {
 	s := &screen{viewer: v, ctx: ctx, seen: map[string][]float64{}, sortBy: v.flags.sortBy, sum: v.flags.sum}
 	s.take(answer{list: list, at: time.Now()})
 	_, err = tea.NewProgram(s, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(v.out)).Run()
-	if ctx.Err() != nil {
-		return nil
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("show the table: %w", err)
 	}
-	return err
+	return nil
 }
 
 // Init waits for the next look.
