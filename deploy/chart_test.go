@@ -45,6 +45,7 @@ func charts() []combination {
 		c("cert-manager", "base", []string{"serving-cert"}, "--set=tls.type=cert-manager"),
 		c("Events", "base", []string{"hpa-events"}, "--set=hpaEvents.enabled=true"),
 		c("Autoscalers", "base", []string{"autoscaler"}, "--set=autoscaler.enabled=true"),
+		c("dashboards", "base", []string{"dashboards"}, "--set=dashboards.enabled=true"),
 		c("shared reads", "overlays/ha", []string{"shared-reads"}, "--set=replicas=2,shareReads=true"),
 		c("network policy", "base", []string{"network-policy"}, "--set=networkPolicy.enabled=true"),
 		c("agents that evict", "base", []string{"agent", "agent-evict", "agent-conditions"}, "--set=agent.enabled=true,agent.eviction=evict,agent.conditions=true"),

@@ -66,6 +66,7 @@ func combinations() []combination {
 		{"serving-cert", base, c("serving-cert"), nil},
 		{"hpa-events", base, c("hpa-events"), nil},
 		{"autoscaler", base, c("autoscaler"), nil},
+		{"dashboards", base, c("dashboards"), nil},
 		{"agent", base, c("agent"), nil},
 		{"network-policy", base, c("network-policy", "agent"), nil},
 		{"agent-evict", base, c("agent", "agent-evict"), nil},

@@ -1,0 +1,70 @@
+//go:build e2e
+
+package local
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/deploy/dashboards"
+	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/test/commands"
+	"github.com/weir-metrics/weir/test/promtest"
+)
+
+// TestDashboards has a Prometheus scrape a weir of simulated kubelets, of which one hangs, and a weir
+// of this machine in the place of an agent. The query of each panel must have data.
+func TestDashboards(t *testing.T) {
+	dir := t.TempDir()
+	kubeconfig, ca := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "ca.pem")
+	commands.Start(t, "weir-simulate", "--nodes=3", "--fresh", "--listen-port=0", "--ca-file="+ca, "--api-server="+promtest.Address(t), "--kubeconfig-file="+kubeconfig,
+		"--fault=hang node=node-0002")
+	commands.Eventually(t, 30*time.Second, func() error { _, err := os.Stat(kubeconfig); return err })
+	server := commands.Start(t, "weir", "server", "--listen=127.0.0.1:0", "--metric-resolution=2s", "--kubeconfig="+kubeconfig,
+		"--source=kubelet:?endpoint=summary&timeout=1s&ca="+ca)
+	agent := commands.Start(t, "weir", "run", "--listen=127.0.0.1:0", "--metric-resolution=2s")
+	address := func(p *commands.Process) string { return strings.TrimPrefix(p.Address(t), "http://") }
+	url, log := promtest.Start(t, dir, fmt.Sprintf(`
+global: {scrape_interval: 1s}
+scrape_configs:
+  - job_name: weir
+    static_configs: [{targets: [%[1]q]}]
+  - job_name: weir-cluster
+    metrics_path: /metrics/cluster
+    honor_labels: true
+    static_configs: [{targets: [%[1]q]}]
+  - job_name: weir-agent
+    static_configs: [{targets: [%[2]q]}]
+`, address(server), address(agent)))
+	client, err := history.New(history.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("Prometheus wrote:\n%s", log())
+		}
+	})
+	fill := strings.NewReplacer("$namespace", ".*", "$__rate_interval", "30s")
+	for _, d := range dashboards.All() {
+		for _, row := range d.Rows {
+			for _, panel := range row.Panels {
+				commands.Eventually(t, time.Minute, func() error {
+					answer, err := client.Query(t.Context(), fill.Replace(panel.Query), time.Now())
+					if err == nil && len(answer.Series) == 0 {
+						err = fmt.Errorf("%s has no data", panel.Query)
+					}
+					if err != nil {
+						return fmt.Errorf("%s, %s: %w", d.Name, panel.Title, err)
+					}
+					return nil
+				})
+			}
+		}
+	}
+}
