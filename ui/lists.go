@@ -151,6 +151,59 @@ func (p *page) podTable(pods []listItem, most int, whole query, node bool) table
 	return t
 }
 
+// workloadTable lists the workloads of a namespace's pods, with the sums of their pods. Pods without a
+// workload have no row.
+func (p *page) workloadTable(namespace metric.Namespace, pods []listItem) table {
+	t := table{Title: "Workloads", What: "Workload", Counted: true}
+	all := map[cluster.Owner]*listItem{}
+	counts := map[cluster.Owner]*podCount{}
+	for i := range pods {
+		pod := &pods[i]
+		if pod.pod == nil || pod.pod.Workload().Name == "" {
+			continue
+		}
+		w := pod.pod.Workload()
+		if all[w] == nil {
+			all[w], counts[w] = &listItem{name: w.Kind + " " + w.Name, rank: idle, cpu: -1, memory: -1}, &podCount{}
+		}
+		it, c := all[w], counts[w]
+		it.rank, it.pods = min(it.rank, pod.rank), it.pods+1
+		it.cpu, it.memory = plus(it.cpu, pod.cpu), plus(it.memory, pod.memory)
+		if pod.rank == missing || pod.cpu >= 0 && pod.memory >= 0 {
+			c.expected++
+		}
+		if pod.cpu >= 0 && pod.memory >= 0 {
+			c.served++
+		}
+	}
+	var items []listItem
+	owners := map[string]cluster.Owner{}
+	for w, it := range all {
+		owners[it.name] = w
+		items = append(items, *it)
+	}
+	p.addRows(&t, items, page100, query{}, func(it *listItem) row {
+		w := owners[it.name]
+		r := row{Href: p.linkTo(query{view: oneNamespace, pod: metric.PodRef{Namespace: namespace}, filter: w.Name + "-"}), Pods: counts[w].text(), State: rankState(it.rank)}
+		if it.cpu >= 0 {
+			r.CPU.Text = resources.cpu.format(it.cpu)
+		}
+		if it.memory >= 0 {
+			r.Memory.Text = resources.memory.format(it.memory)
+		}
+		return r
+	})
+	return t
+}
+
+// plus adds to a sum that is negative while it has no part. A negative part adds nothing.
+func plus(sum, part float64) float64 {
+	if part < 0 {
+		return sum
+	}
+	return max(sum, 0) + part
+}
+
 // podFilter is the form that filters a list of pods by label and reason.
 type podFilter struct {
 	Keep          []keptParameter

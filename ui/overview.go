@@ -102,6 +102,12 @@ func (p *page) namespace() error {
 		pods[i].name = string(pods[i].entity.Pod) // the heading has the namespace
 	}
 	p.Kind, p.Path = "namespace", p.breadcrumbs(anchor{Text: "Namespaces", Href: p.linkTo(query{view: allNamespaces})})
+	tables := []table{p.podTable(pods, page100, query{view: oneNamespace, pod: metric.PodRef{Namespace: name}}, true)}
+	if q := &p.query; q.filter == "" && q.labels == "" && q.reason == "" && q.from == 0 {
+		if t := p.workloadTable(name, pods); len(t.Rows) > 0 {
+			tables = append([]table{t}, tables...)
+		}
+	}
 	p.show(printable(string(name)), "report", &reportBody{
 		Report: p.missingReport(&r, page25),
 		Cards: []card{
@@ -110,7 +116,7 @@ func (p *page) namespace() error {
 			{Name: "Memory of all pods", resourceUse: namespaceUse(&resources.memory, sum)},
 		},
 		Charts: p.charts(metric.Entity{Kind: metric.Namespaced, Namespace: name}, sum, nil),
-		Tables: []table{p.podTable(pods, page100, query{view: oneNamespace, pod: metric.PodRef{Namespace: name}}, true)},
+		Tables: tables,
 	})
 	return nil
 }

@@ -19,13 +19,16 @@ func (n *Node) Facts(ready bool) *cluster.Node {
 }
 
 // PodFacts returns the API server's facts about a pod. All its containers run. Its label app is its
-// name up to the first hyphen.
+// name up to the first hyphen. It belongs to a StatefulSet of that name, except for import.
 func PodFacts(node, namespace, pod string, containers ...string) *cluster.Pod {
 	app, _, _ := strings.Cut(pod, "-")
 	f := &cluster.Pod{
 		PodRef: metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(pod)}, UID: UID(namespace, pod),
 		Node: metric.NodeName(node), Phase: cluster.Running, QoS: "Burstable", Labels: map[string]string{"app": app},
 		Started: Noon.Add(-30 * time.Hour), KnownAt: Noon.Add(-21 * time.Minute),
+	}
+	if strings.HasPrefix(pod, app+"-") && app != "import" {
+		f.Owner = &cluster.Owner{Kind: "StatefulSet", Name: app}
 	}
 	for _, name := range containers {
 		c := cluster.Container{Name: name, State: cluster.StateRunning, ID: id(namespace, pod, name), StartedAt: Noon.Add(-30 * time.Hour)}
