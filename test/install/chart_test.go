@@ -240,8 +240,8 @@ func probe(t *testing.T, do func() error) (stop func() int) {
 	return func() int { close(end); return <-failed }
 }
 
-// objects returns the names of all objects of the cluster, except Events, and those that Kubernetes
-// keeps in each namespace.
+// objects returns the names of all objects of the cluster, except Events, the Leases of nodes, which
+// kubelets create some time after they are ready, and what Kubernetes keeps in each namespace.
 func (c *cluster) objects(t *testing.T) (list []string) {
 	t.Helper()
 	kinds := strings.Fields(c.kubectl(t, "api-resources", "--verbs=list", "-o", "name"))
@@ -250,7 +250,7 @@ func (c *cluster) objects(t *testing.T) (list []string) {
 	})
 	for name := range strings.Lines(c.kubectl(t, "get", strings.Join(kinds, ","), "-A", "-o", `go-template={{range .items}}{{.kind}}/{{with .metadata.namespace}}{{.}}/{{end}}{{.metadata.name}}{{"\n"}}{{end}}`)) {
 		name = strings.TrimSpace(name)
-		if !strings.HasSuffix(name, "/kube-root-ca.crt") && name != "ServiceAccount/weir-system/default" {
+		if !strings.HasSuffix(name, "/kube-root-ca.crt") && !strings.HasPrefix(name, "Lease/kube-node-lease/") && name != "ServiceAccount/weir-system/default" {
 			list = append(list, name)
 		}
 	}
