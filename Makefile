@@ -35,6 +35,19 @@ build: ## build the commands into bin/
 	@mkdir -p $(BIN)
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ $(addprefix ./cmd/,$(COMMANDS))
 
+PREFIX ?= /usr/local
+
+.PHONY: install
+install: build ## install weir and kubectl-weir, man pages and completions of shells (DESTDIR, PREFIX=/usr/local)
+	install -D -t $(DESTDIR)$(PREFIX)/bin $(BIN)/weir $(BIN)/kubectl-weir
+	printf '#!/bin/sh\nexec kubectl-weir __complete "$$@"\n' > $(DESTDIR)$(PREFIX)/bin/kubectl_complete-weir
+	chmod 755 $(DESTDIR)$(PREFIX)/bin/kubectl_complete-weir
+	$(GO) run ./deploy/man $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,bash-completion/completions zsh/site-functions fish/vendor_completions.d)
+	$(BIN)/weir completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/weir
+	$(BIN)/weir completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_weir
+	$(BIN)/weir completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/weir.fish
+
 .PHONY: run
 run: build ## build, then measure this machine: http://127.0.0.1:8087, and bin/weir top cgroups
 	$(BIN)/weir run $(ARGS)
