@@ -269,7 +269,7 @@ func TestChartTakesOverMetricsServer(t *testing.T) {
 		t.Errorf("no /tmp for --cert-dir: %+v", c.VolumeMounts)
 	}
 	checkVolumes(t, s, d.Spec.Template.Spec)
-	if notes := chartNotes(t, args...); !strings.Contains(notes, "image: registry.k8s.io/metrics-server/metrics-server is not weir's image") {
+	if notes := chartNotes(t, args...); !strings.Contains(notes, "image: registry.invalid/metrics-server/metrics-server is not weir's image") {
 		t.Errorf("the notes do not name the image:\n%s", notes)
 	}
 }
