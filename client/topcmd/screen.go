@@ -20,9 +20,9 @@ type screen struct {
 	ctx context.Context
 
 	list   *usage.List // the last one
-	failed error       // of the last look
-	looked time.Time   // the last look
-	// seen has the CPU of each item in the last looks, the newest last, for the trend.
+	failed error       // of the last request
+	asked  time.Time   // when the last request was answered
+	// seen has the CPU of each item in the last answers, the newest last, for the trend.
 	seen map[string][]float64
 
 	sortBy        string
@@ -33,27 +33,27 @@ type screen struct {
 	width, height int
 }
 
-// looks is how many looks the trend shows.
-const looks = 12
+// trendLength is how many answers the trend shows.
+const trendLength = 12
 
-// answer is the result of a look.
+// answer is the result of a request.
 type answer struct {
 	list *usage.List
 	err  error
 	at   time.Time
 }
 
-// tick begins the next look.
+// tick begins the next request.
 type tick struct{}
 
-// interactive shows the screen until the user leaves it, or ctx ends. The first look must succeed.
+// interactive shows the screen until the user leaves it, or ctx ends. The first request must succeed.
 func (v *viewer) interactive(ctx context.Context, in io.Reader) error {
 	list, err := v.ask(ctx)
 	if err != nil {
 		return err
 	}
 	s := &screen{viewer: v, ctx: ctx, seen: map[string][]float64{}, sortBy: v.flags.sortBy, sum: v.flags.sum}
-	s.take(answer{list: list, at: time.Now()})
+	s.addAnswer(answer{list: list, at: time.Now()})
 	_, err = tea.NewProgram(s, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(v.out)).Run()
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("show the table: %w", err)
@@ -61,15 +61,15 @@ func (v *viewer) interactive(ctx context.Context, in io.Reader) error {
 	return nil
 }
 
-// Init waits for the next look.
+// Init waits for the next request.
 func (s *screen) Init() tea.Cmd { return s.wait() }
 
 func (s *screen) wait() tea.Cmd {
 	return tea.Tick(s.flags.interval, func(time.Time) tea.Msg { return tick{} })
 }
 
-// look asks weir.
-func (s *screen) look() tea.Msg {
+// request asks weir for the list.
+func (s *screen) request() tea.Msg {
 	list, err := s.ask(s.ctx)
 	return answer{list, err, time.Now()}
 }
@@ -83,9 +83,9 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if s.paused {
 			return s, s.wait()
 		}
-		return s, s.look
+		return s, s.request
 	case answer:
-		s.take(msg)
+		s.addAnswer(msg)
 		return s, s.wait()
 	case tea.KeyPressMsg:
 		return s, s.press(msg)
@@ -93,9 +93,9 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return s, nil
 }
 
-// take keeps an answer. After an error the last list stays.
-func (s *screen) take(a answer) {
-	if s.failed, s.looked = a.err, a.at; a.err != nil {
+// addAnswer keeps an answer. After an error the last list stays.
+func (s *screen) addAnswer(a answer) {
+	if s.failed, s.asked = a.err, a.at; a.err != nil {
 		return
 	}
 	s.list = a.list
@@ -106,7 +106,7 @@ func (s *screen) take(a answer) {
 		if it.CPU != nil {
 			past = append(past, float64(it.CPU.Nanocores))
 		}
-		seen[key(it)] = past[max(0, len(past)-looks):]
+		seen[key(it)] = past[max(0, len(past)-trendLength):]
 	}
 	s.seen = seen
 }
@@ -238,7 +238,7 @@ func trend(values []float64) string {
 // cgroups have no sum.
 func (s *screen) state(shown *usage.List) string {
 	n := len(shown.Items)
-	text := fmt.Sprintf("weir top %s  %s  %s of %s", s.resource, s.looked.Format("15:04:05"), humanize.Number(n), humanize.Number(len(s.list.Items)))
+	text := fmt.Sprintf("weir top %s  %s  %s of %s", s.resource, s.asked.Format("15:04:05"), humanize.Number(n), humanize.Number(len(s.list.Items)))
 	if s.resource != usage.Cgroups {
 		sum := withSum(shown).Items[n]
 		text += fmt.Sprintf("  cpu %s  memory %s", humanize.Cores(float64(sum.CPU.Nanocores)), humanize.Bytes(float64(sum.Memory.WorkingSetBytes)))

@@ -22,14 +22,14 @@ func keyed(name string) tea.KeyPressMsg {
 	return tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
 }
 
-// newScreen returns a screen of the test cluster's pods, after one look.
+// newScreen returns a screen of the test cluster's pods, after one request.
 func newScreen(t *testing.T) *screen {
 	t.Helper()
 	v := &viewer{lister: newTestCluster(), resource: usage.Pods, flags: &flags{interval: time.Second, timeout: time.Second, sortBy: "name"}}
 	s := &screen{viewer: v, ctx: t.Context(), seen: map[string][]float64{}, sortBy: "name"}
-	update(t, s, s.look())
+	update(t, s, s.request())
 	update(t, s, tea.WindowSizeMsg{Width: 100, Height: 7})
-	s.looked = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	s.asked = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	return s
 }
 
@@ -94,7 +94,7 @@ shop        web-2   90m          300Mi           █
 `+keys+"\n")
 	update(t, s, keyed("/"), keyed("esc"))
 
-	update(t, s, answer{err: errors.New("connection\x1b refused"), at: s.looked})
+	update(t, s, answer{err: errors.New("connection\x1b refused"), at: s.asked})
 	f("after an error", s, `error: connection\x1b refused  (weir top pods  12:00:00  3 of 3  cpu 340m  memory 485Mi  by cpu  pau
 NAMESPACE   NAME    CPU(cores)   MEMORY(bytes)   CPU TREND
 shop        web-1   250m         180Mi           █
@@ -115,10 +115,10 @@ c cpu  m memory  n name  / fil
 func TestScreenCommands(t *testing.T) {
 	s := newScreen(t)
 	if _, ok := update(t, s, tick{})().(answer); !ok {
-		t.Error("a tick does not look")
+		t.Error("a tick does not ask")
 	}
 	update(t, s, keyed("space"))
-	s.lister = nil // a look would panic
+	s.lister = nil // a request would panic
 	if update(t, s, tick{}) == nil {
 		t.Error("a paused screen does not wait for the next tick")
 	}
