@@ -87,9 +87,10 @@ func (w *testCluster) compareCAdvisor(t *testing.T, namespace string) {
 			a, b := numbersOf(theirs[name], namespace), numbersOf(ours[name], namespace)
 			for labels, v := range a {
 				got, ok := b[labels]
-				// Both cut it to the second, of times that they take from different places.
-				sameSecond := name == "container_creation_time_seconds" && math.Abs(got-v) <= 1
-				if !ok || got != v && !sameSecond {
+				// Both take it from times of the cgroup's folder, at different moments while the
+				// container is made, which takes seconds on a slow node.
+				sameStart := name == "container_creation_time_seconds" && math.Abs(got-v) <= 10
+				if !ok || got != v && !sameStart {
 					found = append(found, fmt.Sprintf("%s%s is %v, the kubelet's is %v", name, labels, got, v))
 				} else {
 					same++
