@@ -103,6 +103,23 @@ func (b *browser) open(t *testing.T, name, url string, w window) *seen {
 	return s
 }
 
+// show opens a page and leaves it open until the end of the test. The context ends when the time is
+// over.
+func (b *browser) show(t *testing.T, atMost time.Duration, url string) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), atMost)
+	cmd := b.command(ctx, t, "--remote-debugging-port=0", url)
+	if err := cmd.Start(); err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		_ = cmd.Wait() // it was killed
+	})
+	return ctx
+}
+
 // command returns a browser without a window, with a new profile. It ends with
 // ctx, together with the processes that it started.
 func (b *browser) command(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {

@@ -166,16 +166,7 @@ func TestComesAgain(t *testing.T) {
 		asked <- struct{}{}
 		h.ServeHTTP(w, r)
 	})})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cmd := b.command(ctx, t, "--remote-debugging-port=0", url+"/ui/")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		cancel()
-		_ = cmd.Wait() // it was killed
-	}()
+	ctx := b.show(t, time.Minute, url+"/ui/")
 	for range 2 {
 		select {
 		case <-asked:
@@ -227,16 +218,7 @@ addEventListener("load", () => {
 </script>`)
 		}),
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := b.command(ctx, t, "--remote-debugging-port=0", url+"/reader")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		cancel()
-		_ = cmd.Wait() // it was killed
-	}()
+	ctx := b.show(t, 2*time.Minute, url+"/reader")
 	for _, want := range []string{"typ|1|2|true|40|kept|(3) Overview · weir", "resume|off"} {
 		select {
 		case got := <-told:
@@ -290,16 +272,7 @@ addEventListener("load", () => {
 </script>`)
 		}),
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cmd := b.command(ctx, t, "--remote-debugging-port=0", url+"/reader")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		cancel()
-		_ = cmd.Wait() // it was killed
-	}()
+	ctx := b.show(t, time.Minute, url+"/reader")
 	select {
 	case got := <-told:
 		const want = "1320m|1297m at 11:52:33|4.83Gi at 11:52:33|polite|1320m at 11:59:48|1320m|shop/mail-1|shop/web-1|q"
