@@ -42,6 +42,7 @@ type examination struct {
 	check    string                 // the check that runs
 	services map[string]*apiService // of the metrics APIs, by their names
 	weirPods []corev1.Pod           // of the Service that serves weir.dev
+	nodes    *corev1.NodeList       // nil until listNodes
 }
 
 // run runs the checks in their order. If the API server does not answer, there is only the first.
@@ -305,9 +306,21 @@ func (e *examination) checkRights(ctx context.Context) error {
 	return nil
 }
 
+// listNodes lists the nodes once, for all checks.
+func (e *examination) listNodes(ctx context.Context) (*corev1.NodeList, error) {
+	if e.nodes == nil {
+		nodes, err := e.cluster.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		e.nodes = nodes
+	}
+	return e.nodes, nil
+}
+
 // checkNodes looks at the versions of kubelets, and at nodes that are not ready.
 func (e *examination) checkNodes(ctx context.Context) error {
-	nodes, err := e.cluster.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	nodes, err := e.listNodes(ctx)
 	if err != nil {
 		return err
 	}
@@ -340,7 +353,7 @@ func (e *examination) checkNodes(ctx context.Context) error {
 	return nil
 }
 
-// checkCertificates looks for kubelets whose request for a serving certificate nobody has approved.
+// checkCertificates looks for requests of kubelets for serving certificates that are not approved.
 // Such a kubelet has no certificate that weir can verify.
 func (e *examination) checkCertificates(ctx context.Context) error {
 	list, err := e.cluster.CertificatesV1().CertificateSigningRequests().List(ctx, metav1.ListOptions{})
@@ -365,7 +378,7 @@ func (e *examination) checkCertificates(ctx context.Context) error {
 
 // checkKubelets reads the settings of kubelets that change what weir can measure.
 func (e *examination) checkKubelets(ctx context.Context) error {
-	nodes, err := e.cluster.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	nodes, err := e.listNodes(ctx)
 	if err != nil {
 		return err
 	}
