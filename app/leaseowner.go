@@ -21,8 +21,8 @@ type ownedLeases struct {
 	namespace string // of the owner
 }
 
-// ownLeases returns a client whose new Leases belong to weir's service account. The token in
-// tokenFile tells which one that is. If it does not, as outside of pods, Leases belong to nobody.
+// ownLeases returns a client that creates Leases which belong to weir's service account. The token in
+// tokenFile names the account. Without such a token, as outside of pods, Leases belong to nobody.
 func ownLeases(c coordinationv1.LeasesGetter, tokenFile string) coordinationv1.LeasesGetter {
 	token, err := os.ReadFile(tokenFile)
 	if err != nil {

@@ -179,7 +179,7 @@ func scaleTrends(format func(float64) string, all ...*trend) string {
 // charts are the charts of all metrics of one entity.
 type charts struct {
 	Span   string
-	Mean   string // how long the time is of which each point is the mean; empty if that is not much
+	Mean   string // each point is the mean of this time; empty if the time is short
 	Spans  []anchor
 	From   int64   // start of the span in seconds since 1970
 	Step   float64 // width of a column in seconds

@@ -168,7 +168,7 @@ func (p *page) workloadTable(namespace metric.Namespace, pods []listItem) table 
 		}
 		it, c := all[w], counts[w]
 		it.rank, it.pods = min(it.rank, pod.rank), it.pods+1
-		it.cpu, it.memory = plus(it.cpu, pod.cpu), plus(it.memory, pod.memory)
+		it.cpu, it.memory = addUsage(it.cpu, pod.cpu), addUsage(it.memory, pod.memory)
 		if pod.rank == missing || pod.cpu >= 0 && pod.memory >= 0 {
 			c.expected++
 		}
@@ -196,8 +196,8 @@ func (p *page) workloadTable(namespace metric.Namespace, pods []listItem) table 
 	return t
 }
 
-// plus adds to a sum that is negative while it has no part. A negative part adds nothing.
-func plus(sum, part float64) float64 {
+// addUsage adds to a sum that is negative while it has no part. A negative part adds nothing.
+func addUsage(sum, part float64) float64 {
 	if part < 0 {
 		return sum
 	}

@@ -16,7 +16,7 @@ import (
 // The formats of --output that have an argument after the name, as kubectl's have.
 const (
 	jsonPath = "jsonpath="
-	// CustomColumns is for commands whose documents are lists.
+	// CustomColumns is for commands that print lists.
 	CustomColumns = "custom-columns="
 )
 

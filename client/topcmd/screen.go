@@ -102,17 +102,17 @@ func (s *screen) addAnswer(a answer) {
 	seen := make(map[string][]float64, len(a.list.Items))
 	for i := range a.list.Items {
 		it := &a.list.Items[i]
-		past := s.seen[key(it)]
+		past := s.seen[itemKey(it)]
 		if it.CPU != nil {
 			past = append(past, float64(it.CPU.Nanocores))
 		}
-		seen[key(it)] = past[max(0, len(past)-trendLength):]
+		seen[itemKey(it)] = past[max(0, len(past)-trendLength):]
 	}
 	s.seen = seen
 }
 
-// key identifies an item among those of one resource.
-func key(it *usage.Item) string {
+// itemKey identifies an item among those of one resource.
+func itemKey(it *usage.Item) string {
 	return strings.Join([]string{string(it.Node), string(it.Namespace), string(it.Pod), it.Container, string(it.Cgroup)}, "\x00")
 }
 
@@ -194,7 +194,7 @@ func (s *screen) View() tea.View {
 	if s.filtering {
 		last = "filter: " + humanize.Printable(s.filter) + "_  enter keep  esc clear"
 	}
-	v.SetContent(strings.Join(append(screen, cut(last, s.width)), "\n"))
+	v.SetContent(strings.Join(append(screen, truncate(last, s.width)), "\n"))
 	return v
 }
 
@@ -202,7 +202,7 @@ func (s *screen) View() tea.View {
 func (s *screen) chosen() *usage.List {
 	list := *s.list
 	list.Items = slices.DeleteFunc(slices.Clone(s.list.Items), func(it usage.Item) bool {
-		return !strings.Contains(strings.ReplaceAll(key(&it), "\x00", "/"), s.filter)
+		return !strings.Contains(strings.ReplaceAll(itemKey(&it), "\x00", "/"), s.filter)
 	})
 	order(list.Items, s.sortBy)
 	return &list
@@ -217,7 +217,7 @@ func (s *screen) table(list *usage.List) table {
 	t := layout(list, s.query, s.flags.output == "wide", true)
 	t.rows[0] = append(t.rows[0], "CPU TREND")
 	for i := range items {
-		t.rows[i+1] = append(t.rows[i+1], trend(s.seen[key(&items[i])]))
+		t.rows[i+1] = append(t.rows[i+1], trend(s.seen[itemKey(&items[i])]))
 	}
 	return t
 }
@@ -253,7 +253,7 @@ func (s *screen) state(shown *usage.List) string {
 	if s.failed != nil {
 		text = "error: " + humanize.Printable(s.failed.Error()) + "  (" + text + ")"
 	}
-	text = cut(text, s.width)
+	text = truncate(text, s.width)
 	switch {
 	case s.Colour && s.failed != nil:
 		return humanize.Red.Apply(text)
@@ -263,8 +263,8 @@ func (s *screen) state(shown *usage.List) string {
 	return text
 }
 
-// cut cuts a line at width.
-func cut(line string, width int) string {
+// truncate cuts a line at width.
+func truncate(line string, width int) string {
 	if r := []rune(line); len(r) > width {
 		return string(r[:width])
 	}

@@ -142,7 +142,7 @@ func TestTrend(t *testing.T) {
 			t.Errorf("trend of %v is %q, want %q", values, got, want)
 		}
 	}
-	if got := cut(humanize.Printable("äöü"), 2); got != "äö" {
+	if got := truncate(humanize.Printable("äöü"), 2); got != "äö" {
 		t.Errorf("cut to 2: %q", got)
 	}
 }

@@ -206,7 +206,7 @@ func (s *Calculator) hasEnded(facts *cluster.Facts, e *metric.Entity, t *track, 
 	return s.factsSayEnded(facts, e, t, b)
 }
 
-// isKnown reports whether the facts are synced and e is a pod or container, of which they tell.
+// isKnown reports whether the facts are synced and e is a pod or a container: they have only these.
 func isKnown(facts *cluster.Facts, e *metric.Entity) bool {
 	return facts != nil && facts.Synced && e.Namespace != "" && (e.Kind == metric.Pod || e.Kind == metric.Container)
 }
