@@ -51,7 +51,7 @@ var heavyModules = map[string][]string{
 	"k8s.io/client-go/informers":        {"cluster"},
 	"k8s.io/client-go/listers":          {"cluster"},
 	"github.com/google/cadvisor":        {"sources/host", "api/kubeletapi"},
-	"github.com/spf13/cobra":            {"cmd", "app", "client", "test"},
+	"github.com/spf13/cobra":            {"cmd", "app", "client", "deploy/man", "test"},
 	"github.com/cockroachdb/datadriven": {"test"},
 }
 
