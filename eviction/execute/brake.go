@@ -33,27 +33,34 @@ const (
 	// actedAnnotation of a Lease has the nodes that evicted with it in the last actedTime, and when.
 	actedAnnotation = "weir.dev/evictions"
 	actedTime       = 10 * time.Minute
-	// urgentTime limits the requests for a Lease if pods are killed for a hard threshold.
+	// urgentTime limits the requests for a Lease, or for an entry in one, if a pod is to be killed for
+	// a hard threshold.
 	urgentTime = 2 * time.Second
+	// busyRetry is the time between two attempts to enter a Lease that other nodes write all the time.
+	busyRetry = time.Second
 	// fewNodes may always evict within actedTime.
 	fewNodes = 5
 )
 
 // clusterBrake limits how many nodes evict pods at one time. The nodes share a few Leases, one for each
-// hundred nodes. A node needs one to evict. If many nodes have evicted, no node may.
+// hundred nodes. A node needs one to evict. If many nodes have evicted, no node may. A node that kills
+// in an emergency does not wait for a Lease of its own: it enters itself in a Lease of another node, so
+// that it counts as one that evicts.
 type clusterBrake struct {
 	client    kubernetes.Interface
 	namespace string // of the Leases; empty means no brake
 	node      string
 
 	until   time.Time             // this node holds a Lease until then
-	lease   *coordinationv1.Lease // that Lease, as long as no pod was evicted with it
+	lease   *coordinationv1.Lease // the Lease that this node holds or entered, as long as no pod was evicted with it
 	earlier time.Time             // when this node evicted with that Lease before; zero if it did not
 	refused error                 // the last answer of request
 	retry   time.Time             // no request is made before
 	nodes   int                   // of the cluster, at counted
 	counted time.Time
-	alone   time.Time // when a pod was last killed without a Lease
+	alone   time.Time // when a pod was last killed without holding a Lease
+	// aloneBefore is what alone was before the present attempt.
+	aloneBefore time.Time
 }
 
 // errStopped says that so many nodes evict that no other may.
@@ -74,27 +81,36 @@ func (e errNoLease) Error() string {
 	return fmt.Sprintf("%d other nodes evict pods, and in a cluster of this size no more do at one time", e.leases)
 }
 
-// take gets a Lease for this node, unless it holds one. The error is an errStopped, an errNoLease, or
-// that of a request; retry is then when to try again. urgent allows one pod in actedTime without a
-// Lease, unless the nodes are stopped.
+// errBusy says that other nodes wrote the Lease each time that this node tried to enter it.
+var errBusy = errors.New("many nodes evict pods at this moment, and this one could not write its name among theirs yet")
+
+// take gets a Lease for this node, unless it holds one. The error is an errStopped, an errNoLease,
+// errBusy, or that of a request; retry is then when to try again. urgent allows one pod in actedTime
+// without holding a Lease. The node then enters itself in the Lease of another node first, unless the
+// API server does not answer about Leases within urgentTime, or refuses.
 func (b *clusterBrake) take(ctx context.Context, now time.Time, urgent bool) (retry time.Time, err error) {
+	b.aloneBefore = b.alone
 	if b.namespace == "" || now.Before(b.until) {
 		return time.Time{}, nil
 	}
-	if !now.Before(b.retry) {
+	stopped := errors.As(b.refused, new(errStopped))
+	alone := urgent && (b.alone.IsZero() || now.Sub(b.alone) >= actedTime)
+	if !now.Before(b.retry) || alone && !stopped {
 		if urgent {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, urgentTime)
 			defer cancel()
 		}
 		b.lease = nil
-		b.refused = b.request(ctx, now)
+		b.refused = b.request(ctx, now, alone)
 		b.retry = time.Now().Add(leaseRetry)
 	}
 	switch {
 	case b.refused == nil:
 		b.retry = time.Time{}
-	case urgent && !errors.As(b.refused, new(errStopped)) && (b.alone.IsZero() || now.Sub(b.alone) >= actedTime):
+	case errors.Is(b.refused, errBusy):
+		b.retry = time.Now().Add(busyRetry)
+	case alone && !errors.As(b.refused, new(errStopped)):
 		b.alone = now
 		return time.Time{}, nil
 	}
@@ -104,29 +120,69 @@ func (b *clusterBrake) take(ctx context.Context, now time.Time, urgent bool) (re
 // used says that a pod was evicted with the Lease, so that it is not given back.
 func (b *clusterBrake) used() { b.lease = nil }
 
-// request asks the API server for a Lease.
-func (b *clusterBrake) request(ctx context.Context, now time.Time) error {
-	if b.counted.IsZero() || now.Sub(b.counted) >= actedTime {
-		// The answer says how many nodes there are beside the first.
-		list, err := b.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})
-		if err != nil {
-			return fmt.Errorf("count the cluster's nodes: %w", err)
+// request asks the API server for a Lease. If alone is set and other nodes hold all Leases, it enters
+// this node in one of them.
+func (b *clusterBrake) request(ctx context.Context, now time.Time, alone bool) error {
+	if err := b.countNodes(ctx, now); err != nil {
+		return err
+	}
+	version := "0" // from the API server's cache
+	for {
+		leases, err := b.readLeases(ctx, version)
+		if err == nil {
+			err = b.takeOf(ctx, leases, now, alone)
 		}
-		b.nodes, b.counted = len(list.Items), now
-		if more := list.RemainingItemCount; more != nil {
-			b.nodes += int(*more)
+		switch {
+		case !alone || err == nil || errors.As(err, new(errStopped)):
+			return err
+		case isTakenBefore(err) && ctx.Err() == nil:
+			version = "" // one more node has evicted, so read and count again
+		case isTakenBefore(err) || version == "":
+			return errBusy // the API server answers, and no time is left
+		default:
+			return err
 		}
 	}
-	leases, err := b.client.CoordinationV1().Leases(b.namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"}) // from the API server's cache
+}
+
+// countNodes counts the nodes of the cluster, once in actedTime.
+func (b *clusterBrake) countNodes(ctx context.Context, now time.Time) error {
+	if !b.counted.IsZero() && now.Sub(b.counted) < actedTime {
+		return nil
+	}
+	// The answer says how many nodes there are beside the first.
+	list, err := b.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
-		return fmt.Errorf("list the Leases for evictions: %w", err)
+		return fmt.Errorf("count the cluster's nodes: %w", err)
 	}
-	existing, acted := map[string]*coordinationv1.Lease{}, map[string]time.Time{}
-	for i := range leases.Items {
-		if l := &leases.Items[i]; strings.HasPrefix(l.Name, LeasePrefix) {
-			existing[l.Name] = l
-			maps.Copy(acted, actedNodes(l, now))
+	b.nodes, b.counted = len(list.Items), now
+	if more := list.RemainingItemCount; more != nil {
+		b.nodes += int(*more)
+	}
+	return nil
+}
+
+// readLeases returns the Leases for evictions by name, at least as new as a version.
+func (b *clusterBrake) readLeases(ctx context.Context, version string) (map[string]*coordinationv1.Lease, error) {
+	list, err := b.client.CoordinationV1().Leases(b.namespace).List(ctx, metav1.ListOptions{ResourceVersion: version})
+	if err != nil {
+		return nil, fmt.Errorf("list the Leases for evictions: %w", err)
+	}
+	leases := map[string]*coordinationv1.Lease{}
+	for i := range list.Items {
+		if l := &list.Items[i]; strings.HasPrefix(l.Name, LeasePrefix) {
+			leases[l.Name] = l
 		}
+	}
+	return leases, nil
+}
+
+// takeOf takes a free Lease. If there is none and alone is set, it enters this node in one that
+// another node holds.
+func (b *clusterBrake) takeOf(ctx context.Context, leases map[string]*coordinationv1.Lease, now time.Time, alone bool) error {
+	acted := map[string]time.Time{}
+	for _, l := range leases {
+		maps.Copy(acted, actedNodes(l, now))
 	}
 	if len(acted) > max(fewNodes, b.nodes/20) {
 		return errStopped{len(acted), b.nodes}
@@ -134,71 +190,102 @@ func (b *clusterBrake) request(ctx context.Context, now time.Time) error {
 	most := min(max(1, b.nodes/100), MaxLeases)
 	tries := 0
 	for i := range most {
-		name := LeasePrefix + strconv.Itoa((b.first()+i)%most)
-		l := existing[name]
+		name := b.leaseName(i, most)
+		l := leases[name]
 		if l != nil && !isFree(l, b.node, now) {
 			continue
 		}
 		if tries++; tries > leaseTries {
 			break
 		}
-		err := b.hold(ctx, name, l, now)
-		if err == nil {
-			return nil
-		}
-		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("take Lease %s/%s for evictions: %w", b.namespace, name, err)
+		err := b.write(ctx, name, l, now, true)
+		if err == nil || !isTakenBefore(err) || alone {
+			return err
 		}
 	}
-	return errNoLease{most}
+	if !alone {
+		return errNoLease{most}
+	}
+	name := b.leaseName(0, most)
+	return b.write(ctx, name, leases[name], now, false)
 }
 
-// first returns the number of the Lease that this node tries first.
-func (b *clusterBrake) first() int {
+// leaseName returns the name of the Lease that this node tries after i others. Nodes differ in the
+// one that they try first.
+func (b *clusterBrake) leaseName(i, most int) string {
 	h := fnv.New32a()
 	h.Write([]byte(b.node))
-	return int(h.Sum32() % MaxLeases)
+	return LeasePrefix + strconv.Itoa((int(h.Sum32()%MaxLeases)+i)%most)
 }
 
-// hold writes this node and the time into a Lease, which is nil if it does not exist yet.
-func (b *clusterBrake) hold(ctx context.Context, name string, of *coordinationv1.Lease, now time.Time) (err error) {
+// isTakenBefore reports whether another node wrote the Lease first.
+func isTakenBefore(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
+}
+
+// write enters this node and the time in a Lease, which is nil if it does not exist yet. With hold it
+// also takes the Lease for this node.
+func (b *clusterBrake) write(ctx context.Context, name string, of *coordinationv1.Lease, now time.Time, hold bool) (err error) {
 	l := of.DeepCopy()
 	if of == nil {
 		l = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: name}}
 	}
 	acted := actedNodes(l, now)
-	b.earlier = acted[b.node]
+	earlier := acted[b.node]
 	acted[b.node] = now
 	setActed(l, acted)
-	seconds, at := int32(leaseTime/time.Second), metav1.NewMicroTime(now)
-	l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds, l.Spec.AcquireTime, l.Spec.RenewTime = &b.node, &seconds, &at, &at
+	if hold {
+		seconds, at := int32(leaseTime/time.Second), metav1.NewMicroTime(now)
+		l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds, l.Spec.AcquireTime, l.Spec.RenewTime = &b.node, &seconds, &at, &at
+	}
 	leases := b.client.CoordinationV1().Leases(b.namespace)
 	if of == nil {
 		l, err = leases.Create(ctx, l, metav1.CreateOptions{})
 	} else {
 		l, err = leases.Update(ctx, l, metav1.UpdateOptions{}) // it fails if another node has written it meanwhile
 	}
-	if err == nil {
-		b.lease, b.until = l, now.Add(leaseTime)
+	if err != nil {
+		return fmt.Errorf("write Lease %s/%s for evictions: %w", b.namespace, name, err)
 	}
-	return err
+	b.lease, b.earlier = l, earlier
+	if hold {
+		b.until = now.Add(leaseTime)
+	} else {
+		b.alone = now
+	}
+	return nil
 }
 
-// giveBack gives the Lease of this node back if no pod was evicted with it.
+// giveBack undoes take if no pod was evicted: it frees the Lease of this node, and removes the entry.
 func (b *clusterBrake) giveBack(ctx context.Context, now time.Time) {
+	b.alone = b.aloneBefore
 	l := b.lease
 	if l == nil {
 		return
 	}
 	b.lease, b.until = nil, time.Time{}
+	// If it cannot be written, it ends by itself.
+	for l != nil && apierrors.IsConflict(b.remove(ctx, l, now)) {
+		leases, err := b.readLeases(ctx, "")
+		if err != nil {
+			return
+		}
+		l = leases[l.Name]
+	}
+}
+
+// remove undoes write.
+func (b *clusterBrake) remove(ctx context.Context, l *coordinationv1.Lease, now time.Time) error {
 	acted := actedNodes(l, now)
 	if acted[b.node] = b.earlier; b.earlier.IsZero() {
 		delete(acted, b.node)
 	}
 	setActed(l, acted)
-	l.Spec.HolderIdentity, l.Spec.RenewTime = nil, nil
-	// If it cannot be written, it ends by itself.
-	_, _ = b.client.CoordinationV1().Leases(b.namespace).Update(ctx, l, metav1.UpdateOptions{})
+	if l.Spec.HolderIdentity != nil && *l.Spec.HolderIdentity == b.node {
+		l.Spec.HolderIdentity, l.Spec.RenewTime = nil, nil
+	}
+	_, err := b.client.CoordinationV1().Leases(b.namespace).Update(ctx, l, metav1.UpdateOptions{})
+	return err
 }
 
 // isFree reports whether a node may take the Lease. The clocks of nodes differ, so a time in the

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,6 +28,8 @@ type cluster struct {
 	leases map[string]*coordinationv1.Lease
 	writes int
 	fail   error // the answer to requests for Leases
+	// beforeWrite is called before a Lease is written, if it is not nil.
+	beforeWrite func(stored *coordinationv1.Lease)
 	// unconfined says that no admission policy applies to the agents.
 	unconfined bool
 }
@@ -94,6 +98,9 @@ func (c *cluster) react(a clienttesting.Action) (runtime.Object, error) {
 
 func (c *cluster) write(l *coordinationv1.Lease, create bool) (runtime.Object, error) {
 	stored := c.leases[l.Name]
+	if c.beforeWrite != nil {
+		c.beforeWrite(stored)
+	}
 	switch {
 	case create && stored != nil:
 		return nil, apierrors.NewAlreadyExists(coordinationv1.Resource("leases"), l.Name)
@@ -107,52 +114,54 @@ func (c *cluster) write(l *coordinationv1.Lease, create bool) (runtime.Object, e
 	return l.DeepCopy(), nil
 }
 
-// shortage lets every node of a cluster decide to evict a pod at the same time, and returns the
-// results by their number.
-func shortage(t *testing.T, agents []*Executor) map[Result]int {
+// shortage lets every node of a cluster decide to evict a pod at the same time, and returns how many
+// did.
+func shortage(t *testing.T, agents []*Executor, grace time.Duration) (evicted int) {
 	t.Helper()
-	got := map[Result]int{}
 	for _, x := range agents {
-		got[only(t, x.Execute(context.Background(), decision(time.Minute, killOf("shop", 1)))).Result]++
+		if o := only(t, x.Execute(context.Background(), decision(grace, killOf("shop", 1)))); o.Result.PodLeaves() {
+			evicted++
+		}
 	}
-	return got
-}
-
-func agents(t *testing.T, c *cluster, n int) (list []*Executor) {
-	for i := range n {
-		x, _ := c.agentOf(t, fmt.Sprintf("n%d", i), Evict, Options{CleanupTimeout: time.Millisecond, CleanupPoll: time.Millisecond})
-		list = append(list, x)
-	}
-	return list
+	return evicted
 }
 
 // TestFewNodesEvictAtATime has a threshold that is wrong on every node of a cluster.
 func TestFewNodesEvictAtATime(t *testing.T) {
-	f := func(nodes, atOnce, inAll int) {
+	f := func(mode Mode, grace time.Duration, nodes, atOnce, inAll int) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			c := &cluster{nodes: nodes, leases: map[string]*coordinationv1.Lease{}}
-			all := agents(t, c, min(nodes, 80))
+			var agents []*Executor
+			for i := range min(nodes, 80) {
+				x, _ := c.agentOf(t, fmt.Sprintf("n%d", i), mode, Options{CleanupTimeout: time.Millisecond, CleanupPoll: time.Millisecond})
+				agents = append(agents, x)
+			}
 			evicted, first := 0, -1
 			for began := time.Now(); time.Since(began) < actedTime; {
-				got := shortage(t, all)
-				evicted += got[Evicted]
+				now := shortage(t, agents, grace)
+				evicted += now
 				if first < 0 {
-					first = got[Evicted]
+					first = now
 				}
 				time.Sleep(30 * time.Second)
 			}
 			if first > atOnce || first == 0 {
-				t.Errorf("%d of %d nodes evicted at once, want at most %d", first, nodes, atOnce)
+				t.Errorf("mode %s: %d of %d nodes evicted at once, want at most %d", mode, first, nodes, atOnce)
 			}
 			if evicted > inAll || evicted == 0 {
-				t.Errorf("%d pods were evicted in ten minutes on %d nodes, want at most %d", evicted, nodes, inAll)
+				t.Errorf("mode %s: %d pods were evicted in ten minutes on %d nodes, want at most %d", mode, evicted, nodes, inAll)
 			}
 		})
 	}
-	f(3, 1, 3)
-	f(100, 1, 6)
-	f(1000, 10, 60)
+	soft, hard := time.Minute, time.Duration(0)
+	f(Evict, soft, 3, 1, 3)
+	f(Evict, soft, 100, 1, 6)
+	f(Evict, soft, 1000, 10, 60)
+	f(Kill, soft, 100, 1, 6)
+	f(Kill, hard, 3, 3, 3)
+	f(Kill, hard, 100, 6, 6)
+	f(Kill, hard, 1000, 51, 51)
 }
 
 // TestStoppedNodesSayIt lets more nodes act than may, and looks at what the next one says.
@@ -214,6 +223,99 @@ func TestAnEmergencyNeedsNoLease(t *testing.T) {
 	f("another node has the Lease", nil)
 	f("the API server refuses", apierrors.NewForbidden(coordinationv1.Resource("leases"), "", errors.New("no")))
 	f("the API server does not answer", context.DeadlineExceeded)
+}
+
+// TestAnEmergencyIsCounted kills on a node while another has the only Lease. The first must be in that
+// Lease before its pod goes, and no longer if its pod does not go.
+func TestAnEmergencyIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &cluster{nodes: 3, leases: map[string]*coordinationv1.Lease{}}
+		other, _ := c.agentOf(t, "n2", Kill, Options{CleanupTimeout: time.Millisecond})
+		if o := only(t, other.Execute(context.Background(), decision(0, killOf("shop", 1)))); o.Result != Killed {
+			t.Fatalf("the first node: %s: %s", o.Result, o.Message)
+		}
+		x, s := c.agentOf(t, "n1", Kill, Options{CleanupTimeout: time.Millisecond})
+		entries := func() string {
+			return fmt.Sprint(slices.Sorted(maps.Keys(actedNodes(c.leases[LeasePrefix+"0"], time.Now()))))
+		}
+		refuse := true
+		s.before = func(verb string, _ int) error {
+			if verb != "delete" {
+				return nil
+			}
+			if got := entries(); got != "[n1 n2]" {
+				t.Errorf("while the pod is deleted the Lease has %s, want n1 and n2", got)
+			}
+			if refuse {
+				return apierrors.NewForbidden(corev1.Resource("pods"), "shop", errors.New("no"))
+			}
+			return nil
+		}
+		if o := only(t, x.Execute(context.Background(), decision(0, killOf("shop", 1)))); o.Result != Failed {
+			t.Errorf("the API server refuses: %s: %s", o.Result, o.Message)
+		}
+		if got := entries(); got != "[n2]" {
+			t.Errorf("when no pod was killed, the Lease has %s, want n2", got)
+		}
+		refuse = false
+		time.Sleep(2 * time.Second) // FailedBackoff
+		if o := only(t, x.Execute(context.Background(), decision(0, killOf("shop", 1)))); o.Result != Killed {
+			t.Errorf("the API server allows it: %s: %s", o.Result, o.Message)
+		}
+		if l := c.leases[LeasePrefix+"0"]; entries() != "[n1 n2]" || *l.Spec.HolderIdentity != "n2" {
+			t.Errorf("afterwards %s has the Lease, with %s; want n2, with n1 and n2", *l.Spec.HolderIdentity, entries())
+		}
+	})
+}
+
+// TestAnEmergencyAmongManyWaits has other nodes that write the Lease whenever one tries to.
+func TestAnEmergencyAmongManyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &cluster{nodes: 100, leases: map[string]*coordinationv1.Lease{}}
+		other, _ := c.agentOf(t, "n2", Kill, Options{CleanupTimeout: time.Millisecond})
+		if o := only(t, other.Execute(context.Background(), decision(0, killOf("shop", 1)))); o.Result != Killed {
+			t.Fatalf("the first node: %s: %s", o.Result, o.Message)
+		}
+		c.beforeWrite = func(stored *coordinationv1.Lease) {
+			time.Sleep(300 * time.Millisecond)
+			stored.ResourceVersion += "0"
+		}
+		x, s := c.agentOf(t, "n1", Kill, Options{CleanupTimeout: time.Millisecond})
+		began := time.Now()
+		o := only(t, x.Execute(context.Background(), decision(0, killOf("shop", 1))))
+		if took := time.Since(began); o.Result != Deferred || o.NotBefore.Sub(began) > 4*time.Second || took > 3*time.Second || len(s.wrote()) > 0 {
+			t.Errorf("after %v: %s: %s, and it wrote %q; want it to try again after a second", took, o.Result, o.Message, s.wrote())
+		}
+		c.beforeWrite = nil
+		if o := only(t, x.Execute(context.Background(), decision(0, killOf("shop", 1)))); o.Result != Killed {
+			t.Errorf("when the others are done: %s: %s", o.Result, o.Message)
+		}
+	})
+}
+
+// TestALeaseThatAnotherEnteredIsGivenBack lets a node enter the Lease of another, whose pod then stays.
+func TestALeaseThatAnotherEnteredIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &cluster{nodes: 3, leases: map[string]*coordinationv1.Lease{}}
+		x, s := c.agentOf(t, "n1", Evict, Options{})
+		y, _ := c.agentOf(t, "n2", Kill, Options{})
+		s.before = func(verb string, _ int) error {
+			if verb != "evict" {
+				return nil
+			}
+			if o := only(t, y.Execute(context.Background(), decision(0, killOf("shop", 1)))); o.Result != Killed {
+				t.Errorf("the other node: %s: %s", o.Result, o.Message)
+			}
+			return refusal("The disruption budget b needs 1 healthy pods and has 1 currently", 0)
+		}
+		if o := only(t, x.Execute(context.Background(), decision(time.Minute, killOf("shop", 1)))); o.Result != Blocked {
+			t.Fatalf("%s: %s", o.Result, o.Message)
+		}
+		l := c.leases[LeasePrefix+"0"]
+		if acted := actedNodes(l, time.Now()); len(acted) != 1 || acted["n2"].IsZero() || l.Spec.HolderIdentity != nil {
+			t.Errorf("%v have evicted, want n2 alone; holder %v, want none", acted, l.Spec.HolderIdentity)
+		}
+	})
 }
 
 // TestALeaseOfAPodThatStaysIsGivenBack asks for the eviction of a pod that a budget protects.

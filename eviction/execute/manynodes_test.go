@@ -1,0 +1,141 @@
+//go:build linux && e2e
+
+package execute
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/weir-metrics/weir/test/cluster/harness"
+)
+
+// agentsNamespace and agentUser are those of the manifests.
+const (
+	agentsNamespace = "weir-agents"
+	agentUser       = "system:serviceaccount:" + agentsNamespace + ":weir-agent"
+)
+
+// TestManyNodesAtOnce has 40 nodes that decide at the same moment to evict a pod, at a real API server
+// with the rights and the policies of the manifests.
+func TestManyNodesAtOnce(t *testing.T) {
+	const nodes = 40
+	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute) // the test may have to build the programs
+	defer cancel()
+	c, err := harness.Start(ctx, harness.Options{Name: fmt.Sprintf("brake-%d", os.Getpid()), ControlPlane: true, Progress: t.Output()})
+	must(t, err)
+	t.Cleanup(func() { must(t, c.Down(context.Background())) })
+	config, err := c.RESTConfig()
+	must(t, err)
+	kube := clientOf(t, config)
+	components := filepath.Join("..", "..", "deploy", "kustomize", "components")
+	for _, file := range []string{"agent/namespace.yaml", "agent/rbac.yaml", "agent/policies.yaml", "agent-kill/rbac.yaml", "agent-evict/rbac.yaml"} {
+		_, _, err := c.Kubectl(ctx, "apply", "-f", filepath.Join(components, file))
+		must(t, err)
+	}
+	for i := range nodes {
+		_, err := kube.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i)}}, metav1.CreateOptions{})
+		must(t, err)
+	}
+
+	for _, test := range []struct {
+		mode Mode
+		most int // nodes that may evict
+	}{{Evict, 1}, {Kill, fewNodes + 1}} {
+		var agents []*Executor
+		var decisions []func() ActionOutcome
+		namespace := string(test.mode)
+		_, err := kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+		must(t, err)
+		for i := range nodes {
+			node := fmt.Sprintf("n%d", i)
+			pod, err := kube.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Name: "shop-" + node},
+				Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "shop", Image: "weir.test/shop"}}},
+			}, metav1.CreateOptions{})
+			must(t, err)
+			as := rest.CopyConfig(config)
+			as.Impersonate = rest.ImpersonationConfig{
+				UserName: agentUser, Groups: []string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + agentsNamespace},
+				Extra: map[string][]string{"authentication.kubernetes.io/node-name": {node}},
+			}
+			// No kubelet removes the pods.
+			x, err := New(Options{
+				Mode: test.mode, Client: clientOf(t, as), Node: node, Self: types.UID("weir-" + node), Namespace: agentsNamespace,
+				CleanupTimeout: time.Millisecond, MinGap: time.Millisecond,
+			})
+			must(t, err)
+			kill := killOf(pod.Name, 1)
+			kill.Pod.Namespace, kill.Pod.UID = namespace, string(pod.UID)
+			agents = append(agents, x)
+			decisions = append(decisions, func() ActionOutcome { return x.Execute(ctx, decision(0, kill))[0] })
+			if i > 0 {
+				continue
+			}
+			// A policy applies a moment after its creation.
+			must(t, wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+				return x.isConfined(ctx, test.mode == Kill, &ActionOutcome{Pod: kill.Pod}), nil
+			}))
+		}
+
+		outcomes := make([]ActionOutcome, nodes)
+		for round := range 2 {
+			var all sync.WaitGroup
+			began := time.Now()
+			for i, decide := range decisions {
+				all.Go(func() { outcomes[i] = decide() })
+			}
+			all.Wait()
+			results, slowest := map[Result]int{}, time.Duration(0)
+			for i := range outcomes {
+				results[outcomes[i].Result]++
+				if outcomes[i].Result.PodLeaves() {
+					slowest = max(slowest, agents[i].pace.done[0].Sub(began))
+				}
+			}
+			t.Logf("mode %s, round %d: %v; the last pod was evicted after %v", test.mode, round+1, results, slowest)
+		}
+		pods, err := kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+		must(t, err)
+		gone := nodes - len(pods.Items)
+		for i := range pods.Items {
+			if pods.Items[i].DeletionTimestamp != nil {
+				gone++
+			}
+		}
+		if gone == 0 || gone > test.most {
+			t.Errorf("mode %s: %d of %d pods were evicted, want at most %d", test.mode, gone, nodes, test.most)
+		}
+		must(t, kube.CoordinationV1().Leases(agentsNamespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
+	}
+}
+
+// clientOf returns a client whose connections end with the test.
+func clientOf(t *testing.T, config *rest.Config) *kubernetes.Clientset {
+	t.Helper()
+	client, err := rest.HTTPClientFor(config)
+	must(t, err)
+	t.Cleanup(func() { utilnet.CloseIdleConnectionsFor(client.Transport) })
+	kube, err := kubernetes.NewForConfigAndClient(config, client)
+	must(t, err)
+	return kube
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
