@@ -19,9 +19,8 @@ type roundTime struct {
 
 // packedBlock is some rounds of one source, packed by columns. It is immutable, except prev.
 //
-// The points of a row are in data at index[historyRow.id]<<shift. Index 0 means that the row
-// has no points, indexSum that in every round it is the sum of its pod's containers. The layout
-// is:
+// The points of a row are in data at index[historyRow.id]. Index 0 means that the row has no
+// points, indexSum that in every round it is the sum of its pod's containers. The layout is:
 //
 //	1 bit     1 if the row has a point in every round
 //	n bits    if not: one bit for each of the n rounds, 1 if the row has a point in it
@@ -39,10 +38,9 @@ type roundTime struct {
 //	...       the offsets, or the steps, which are one fewer
 type packedBlock struct {
 	first  uint32 // number of the first round, counted from the source's first
-	shift  uint8
-	unit   int64 // of clocks, in nanoseconds
+	unit   int64  // of clocks, in nanoseconds
 	stamps []roundTime
-	index  []uint16
+	index  []uint32
 	data   []byte // and readSlack bytes, so that every read of 8 bytes is inside
 	// prev is the previous block. The writer sets it to nil when that block expires; readers
 	// that started earlier may still read the expired block.
@@ -56,7 +54,7 @@ const (
 	headBits  = 1 + 5
 	readSlack = 8
 	// indexSum in the index marks a row that is a sum in every round.
-	indexSum = 1<<16 - 1
+	indexSum = 1<<32 - 1
 )
 
 // bitWriter appends bits, the lowest first.
@@ -162,7 +160,7 @@ func (b *packedBlock) read(r *historyRow, key timestampKey, j int, s *pointSerie
 		}
 		return
 	}
-	at := int(b.index[r.id]) << b.shift << 3
+	at := int(b.index[r.id]) << 3
 	all := uint32(1)<<len(b.stamps) - 1
 	here := all
 	if at++; readBits(b.data, at-1, 1) == 0 {
@@ -234,19 +232,8 @@ func readUint(data []byte, at, size int) uint32 {
 // pack packs the n rounds of o. ids is larger than every id in rows. buf is scratch memory,
 // which is returned for the next call.
 func (o *openRounds) pack(n int, rows []historyRow, ids uint32, buf []byte) (*packedBlock, []byte) {
-	b := &packedBlock{first: o.first, unit: o.unit, stamps: append([]roundTime(nil), o.stamps[:n]...), index: make([]uint16, ids)}
-	// A row needs at most its column heads and its bytes in each round.
-	most := 1
-	for i := range rows {
-		l := rows[i].layout
-		most += int(l.width)*(n+1) + (l.columns()*headBits+n)/8 + 3
-	}
-	for most>>b.shift >= indexSum {
-		b.shift++
-		most += len(rows) << b.shift
-	}
-	w := bitWriter{data: buf[:0]}
-	w.data = append(w.data, make([]byte, 1<<b.shift)...) // index 0 means no points
+	b := &packedBlock{first: o.first, unit: o.unit, stamps: append([]roundTime(nil), o.stamps[:n]...), index: make([]uint32, ids)}
+	w := bitWriter{data: append(buf[:0], 0)} // index 0 means no points
 	for i := range rows {
 		r := &rows[i]
 		switch here, all := r.holds(o, n); {
@@ -256,12 +243,9 @@ func (o *openRounds) pack(n int, rows []historyRow, ids uint32, buf []byte) (*pa
 			b.index[r.id] = indexSum
 			continue
 		}
-		b.index[r.id] = uint16(len(w.data) >> b.shift)
+		b.index[r.id] = uint32(len(w.data))
 		r.pack(o, n, &w)
 		w.flush()
-		for len(w.data)&(1<<b.shift-1) != 0 {
-			w.data = append(w.data, 0)
-		}
 	}
 	b.data = append(make([]byte, 0, len(w.data)+readSlack), w.data...)[:len(w.data)+readSlack]
 	return b, w.data

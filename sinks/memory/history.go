@@ -291,7 +291,7 @@ func (h *sourceHistory) pack(rec *historyWriter) {
 }
 
 // size returns the bytes of b's points.
-func (b *packedBlock) size() int { return len(b.data) + 2*len(b.index) }
+func (b *packedBlock) size() int { return len(b.data) + 4*len(b.index) }
 
 // replaceRows adds the fresh rows and removes two kinds of rows: those without an unexpired
 // point, and the oldest rows of gone entities when there are more of them than of present ones,

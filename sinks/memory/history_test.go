@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -48,6 +49,31 @@ func pointsAre(t *testing.T, got []Point, want []Point) {
 		if math.Abs(got[i].Value-want[i].Value) > want[i].Value/(1<<18) {
 			t.Errorf("point %d: got %v, want %v", i, got[i].Value, want[i].Value)
 		}
+	}
+}
+
+// The history of a source with more rows than fit into 16 bits is packed and read like any other.
+func TestHistoryOfManyRows(t *testing.T) {
+	const rows, rounds = 70_000, packRounds + 1
+	sink := New(Options{HistoryMetrics: []metric.ID{metric.MemoryWorkingSet}})
+	var entities []metric.Entity
+	for i := range rows {
+		entities = append(entities, on("n1", pod("shop", fmt.Sprintf("web-%05d", i))))
+	}
+	for round := range rounds {
+		b := at("s", "n1", time.Duration(round)*15*time.Second)
+		for i, e := range entities {
+			use(b, e, 1, float64(i*rounds+round))
+		}
+		write(t, sink, b)
+	}
+	snap := sink.Snapshot()
+	for i := 0; i < rows; i += 777 {
+		var want []Point
+		for round := range rounds {
+			want = append(want, Point{epoch.Add(time.Duration(round) * 15 * time.Second).UnixNano(), float64(i*rounds + round)})
+		}
+		pointsAre(t, snap.History(entities[i], metric.MemoryWorkingSet, epoch, epoch.Add(time.Hour)), want)
 	}
 }
 
