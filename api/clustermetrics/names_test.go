@@ -45,10 +45,10 @@ func TestKubernetesNames(t *testing.T) {
 		map[metric.ID]float64{metric.DiskReadBytes: 512})
 	h := New(func() MetricsReader { return view }, Options{Facts: known})
 	all := []string{
-		`container_cpu_usage_seconds_total{cpu="total",node="n1",namespace="shop",pod="web-0",container="app",image="example.com/\"app\":1"} 5`,
-		`container_fs_reads_bytes_total{node="n1",namespace="shop",pod="web-0",container="app",device="/dev/sda",image="example.com/\"app\":1"} 512`,
-		`container_memory_rss{node="n1",namespace="shop",pod="web-0",container="app",image="example.com/\"app\":1"} 77`,
-		`container_network_receive_bytes_total{node="n1",namespace="shop",pod="web-0",interface="eth0"} 600`,
+		`container_cpu_usage_seconds_total{cpu="total",node="n1",namespace="shop",pod="web-0",container="app",image="example.com/\"app\":1"} 5 1767323045123`,
+		`container_fs_reads_bytes_total{node="n1",namespace="shop",pod="web-0",container="app",device="/dev/sda",image="example.com/\"app\":1"} 512 1767323045123`,
+		`container_memory_rss{node="n1",namespace="shop",pod="web-0",container="app",image="example.com/\"app\":1"} 77 1767323045123`,
+		`container_network_receive_bytes_total{node="n1",namespace="shop",pod="web-0",interface="eth0"} 600 1767323045123`,
 		`kube_job_owner{namespace="bank",job_name="db",owner_kind="",owner_name="",owner_is_controller=""} 1`,
 		`kube_node_info{node="n1"} 1`,
 		`kube_node_status_allocatable{node="n1",resource="memory",unit="byte"} 1073741824`,
@@ -72,8 +72,13 @@ func TestKubernetesNames(t *testing.T) {
 		}
 		return list
 	}
+	withoutTimes := slices.Clone(all)
+	for i := range withoutTimes {
+		withoutTimes[i] = strings.TrimSuffix(withoutTimes[i], " 1767323045123")
+	}
 	for query, want := range map[string][]string{
 		"?names=kubernetes":                          all,
+		"?timestamps=false&names=kubernetes":         withoutTimes,
 		"?names=kubernetes&profile=default":          all,
 		"?names=kubernetes&metric=container_memory*": matching("container_memory_rss"),
 		"?names=kubernetes&metric=memory/rss":        matching("container_memory_rss"),

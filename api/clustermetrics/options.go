@@ -13,9 +13,9 @@ import (
 // Options say what is shown. The zero Options means the defaults. The query parameters of a request
 // may show fewer series, never more, and may turn timestamps on or off.
 type Options struct {
-	// Timestamps adds to each series the time when the node read it. Default: none. Prometheus then
-	// uses the time of its scrape and sees the end of a series at once; with timestamps it takes
-	// five minutes.
+	// Timestamps adds to each series the time when the node read it. Default: none, and with
+	// KubernetesNames all, as kubelets do. Without them Prometheus uses the time of its scrape and
+	// sees the end of a series at once; with them it takes five minutes.
 	Timestamps bool
 	// Filter says which series are shown. Default: all entities, and the metrics of the profile
 	// series.Default. A request may name a wider profile if the Filter names no profile and no
@@ -98,6 +98,10 @@ func (o *Options) read(values url.Values) error {
 			return fmt.Errorf("parse %s: %w", name, err)
 		}
 	}
+	// A rate over the times of scrapes differs from one over the times of the kubelet's own series.
+	if values.Has("names") && o.Names == KubernetesNames && !values.Has("timestamps") {
+		o.Timestamps = true
+	}
 	return nil
 }
 
@@ -118,5 +122,5 @@ func OptionsHelp() string {
   names                 weir, or kubernetes: those of cAdvisor and kube-state-metrics (default weir)
   namespace             only these
   profile               default, what most people use, or all
-  timestamps            give each sample its node's time (default false)`
+  timestamps            give each sample its node's time (default false; true with names=kubernetes)`
 }
