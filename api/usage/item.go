@@ -44,7 +44,10 @@ func fillItem(it *Item, r Resource, rows []listRow, facts *cluster.Facts, c *met
 	if r == Cgroups {
 		it.Cgroup = metric.CgroupPath(rows[0].name)
 	}
-	it.Restarts = restartCount(facts, e)
+	if p := podOf(facts, e); p != nil {
+		it.Workload = Workload(p.Workload())
+		it.Restarts = restartCount(p, e)
+	}
 
 	for g := range metric.Group(metric.NumGroups) {
 		if !c.groups[g] && !c.shown[g] {
@@ -205,16 +208,17 @@ func verdictBehind(rows []listRow, g metric.Group, s *metric.Sample, reason metr
 	return nil, time.Time{}
 }
 
-// restartCount returns the restarts of a container or a whole pod as the API server counts them, or
-// nil if they are unknown.
-func restartCount(facts *cluster.Facts, e metric.Entity) *int32 {
+// podOf returns what the API server says about the pod of e, or nil if it says nothing or e has none.
+func podOf(facts *cluster.Facts, e metric.Entity) *cluster.Pod {
 	if e.Kind != metric.Pod && e.Kind != metric.Container {
 		return nil
 	}
-	p := facts.Pod(e.PodRef())
-	if p == nil {
-		return nil
-	}
+	return facts.Pod(e.PodRef())
+}
+
+// restartCount returns the restarts of a container or of the whole pod p as the API server counts
+// them, or nil if they are unknown.
+func restartCount(p *cluster.Pod, e metric.Entity) *int32 {
 	var n int32
 	if e.Kind == metric.Container {
 		c := p.Container(e.Name)

@@ -67,6 +67,8 @@ type Item struct {
 	Pod       metric.PodName    `json:"pod,omitempty"`
 	Container string            `json:"container,omitempty"`
 	Cgroup    metric.CgroupPath `json:"cgroup,omitempty"`
+	// Workload is what the pod belongs to, if the API server says so.
+	Workload Workload `json:"workload,omitzero"`
 	// Started is when the measured instance began.
 	Started time.Time `json:"started,omitzero"`
 	// Restarts is the API server's count for the container, or for all containers of the pod.
@@ -79,6 +81,12 @@ type Item struct {
 	Metrics map[string]float64 `json:"metrics,omitempty"`
 	// Reasons say why a group has no number, or what the reader must know about the number it has.
 	Reasons []GroupReason `json:"reasons,omitempty"`
+}
+
+// Workload is the owner of a pod. For a ReplicaSet of a Deployment it is the Deployment.
+type Workload struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
 }
 
 // CPUUsage is the CPU time used in each second of the window that ends at Time.

@@ -133,7 +133,8 @@ func village() (*fixed, *cluster.Facts) {
 
 	var facts *cluster.Facts
 	facts = facts.With(cluster.FactsChange{Synced: true, At: noon, Pods: []*cluster.Pod{{
-		PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Phase: cluster.Running, Labels: map[string]string{"app": "web"},
+		PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Phase: cluster.Running, Labels: map[string]string{"app": "web", "pod-template-hash": "5d9f"},
+		Owner:      &cluster.Owner{Kind: "ReplicaSet", Name: "web-5d9f"},
 		Containers: []cluster.Container{{Name: "app", Restarts: 2}, {Name: "proxy", Restarts: 1}},
 	}}, Nodes: []*cluster.Node{{Name: "n1", Labels: map[string]string{"zone": "a"}}}})
 	return v, facts
@@ -254,7 +255,7 @@ func TestClientReadsWhatTheHandlerWrote(t *testing.T) {
 	}
 	two := int32(2)
 	want := &List{APIVersion: "weir.dev/v1alpha1", Kind: "ContainerUsageList", Resource: Containers, Items: []Item{{
-		Node: "n1", Namespace: "shop", Pod: "web", Container: "app", Restarts: &two,
+		Node: "n1", Namespace: "shop", Pod: "web", Container: "app", Workload: Workload{Kind: "Deployment", Name: "web"}, Restarts: &two,
 		CPU:     &CPUUsage{Nanocores: 100e6, Time: noon, WindowSeconds: 15},
 		Memory:  &MemoryUsage{WorkingSetBytes: 180 << 20, Time: noon},
 		Metrics: map[string]float64{"memory/rss": 100 << 20},
