@@ -134,24 +134,26 @@ func restarts() column {
 	}}
 }
 
-// reason is the column that says why numbers are missing. Groups with the same reason share a
-// sentence.
+// reason is the column that says why numbers are missing.
 func reason() column {
-	return column{title: "REASON", wide: true, text: func(it *usage.Item) string {
-		var said, groups []string
-		for _, r := range it.Reasons {
-			text := r.Reason + " (" + r.Message + ")"
-			if i := slices.Index(said, text); i >= 0 {
-				groups[i] += "," + r.Group
-				continue
-			}
-			said, groups = append(said, text), append(groups, r.Group)
+	return column{title: "REASON", wide: true, text: reasonText}
+}
+
+// reasonText says why numbers of an item are missing. Groups with the same reason share a sentence.
+func reasonText(it *usage.Item) string {
+	var said, groups []string
+	for _, r := range it.Reasons {
+		text := r.Reason + " (" + r.Message + ")"
+		if i := slices.Index(said, text); i >= 0 {
+			groups[i] += "," + r.Group
+			continue
 		}
-		for i := range said {
-			said[i] = groups[i] + " " + said[i]
-		}
-		return strings.Join(said, "; ")
-	}}
+		said, groups = append(said, text), append(groups, r.Group)
+	}
+	for i := range said {
+		said[i] = groups[i] + " " + said[i]
+	}
+	return strings.Join(said, "; ")
 }
 
 func value(title string, id metric.ID, format func(float64) string) column {

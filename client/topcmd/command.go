@@ -45,11 +45,16 @@ type flags struct {
 // NewCommand returns "top" with a subcommand for each resource.
 func NewCommand(o Options) *cobra.Command {
 	var f flags
-	top := cli.Group("top", "Show what nodes, pods, containers and cgroups use", "")
+	top := cli.Group("top", "Show what nodes, pods, containers and cgroups use", `Show what nodes, pods, containers and cgroups use.
+
+With --watch on a terminal, keys sort, filter and pause the table, and unfold it as a
+tree: nodes, their pods and the containers of these; or namespaces, their workloads and
+the pods of these. A row has the sum of its pods, only a node of "top nodes" has its own
+numbers. "2 of 3" says that one of three pods has no number, so that the sum lacks it.`)
 	p := top.PersistentFlags()
 	p.StringVarP(&f.output, "output", "o", "", "wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=TITLE:PATH,...; a narrow table if empty")
 	p.StringVar(&f.sortBy, "sort-by", "name", "cpu, memory or name; the largest comes first")
-	p.BoolVarP(&f.watch, "watch", "w", false, "show it again every --interval; on a terminal with keys to sort, filter and scroll")
+	p.BoolVarP(&f.watch, "watch", "w", false, "show it again every --interval; on a terminal with keys to sort, filter and unfold")
 	p.DurationVar(&f.interval, "interval", 5*time.Second, "time between two looks with --watch, at least 1s")
 	p.DurationVar(&f.timeout, "timeout", 10*time.Second, "time one answer may take")
 	p.BoolVar(&f.noHeaders, "no-headers", false, "leave out the line of titles")

@@ -65,9 +65,9 @@ func newTestCluster() *testCluster {
 	n2 := used(usage.Item{Node: "n2"}, 500_000_000, 1<<30)
 	n2.Metrics = map[string]float64{"cpu/node_capacity": 4e9, "memory/node_capacity": 4 << 30}
 	three := int32(3)
-	web := used(usage.Item{Node: "n1", Namespace: "shop", Pod: "web-1", Restarts: &three}, 250_000_000, 180<<20)
+	web := used(usage.Item{Node: "n1", Namespace: "shop", Pod: "web-1", Workload: usage.Workload{Kind: "Deployment", Name: "web"}, Restarts: &three}, 250_000_000, 180<<20)
 	web.Metrics = map[string]float64{"cpu/utilization": 0.5, "memory/utilization": 0.9}
-	lastKnown := used(usage.Item{Node: "n1", Namespace: "shop", Pod: "web-2"}, 90_000_000, 300<<20)
+	lastKnown := used(usage.Item{Node: "n1", Namespace: "shop", Pod: "web-2", Workload: usage.Workload{Kind: "Deployment", Name: "web"}}, 90_000_000, 300<<20)
 	lastKnown.CPU.LastKnown = true
 	lastKnown.Reasons = []usage.GroupReason{{Group: "cpu", Reason: "NodeTimeout", Message: "the node did not answer in time"}}
 	young := usage.Item{Node: "n2", Namespace: "bank", Pod: "vault", Memory: &usage.MemoryUsage{WorkingSetBytes: 5 << 20, Time: noon},

@@ -43,6 +43,11 @@ func (v *viewer) ask(ctx context.Context) (*usage.List, error) {
 // order sorts items: the largest first, those without a number last. Equal items keep their order,
 // which is by name.
 func order(items []usage.Item, by string) {
+	slices.SortStableFunc(items, func(a, b usage.Item) int { return compareUsage(&a, &b, by) })
+}
+
+// compareUsage orders two items by cpu or memory, the larger first. By name they are equal.
+func compareUsage(a, b *usage.Item, by string) int {
 	size := func(it *usage.Item) int64 {
 		switch {
 		case by == "cpu" && it.CPU != nil:
@@ -52,7 +57,7 @@ func order(items []usage.Item, by string) {
 		}
 		return -1
 	}
-	slices.SortStableFunc(items, func(a, b usage.Item) int { return cmp.Compare(size(&b), size(&a)) })
+	return cmp.Compare(size(b), size(a))
 }
 
 // once shows the list once.
@@ -90,18 +95,11 @@ func (v *viewer) lines(list *usage.List, width int) []string {
 	return t.lines(width, v.Colour)
 }
 
-// withSum returns list with one more item, the sum of the others. An item without a number adds
-// nothing.
+// withSum returns list with one more item, the sum of the others.
 func withSum(list *usage.List) *usage.List {
-	sum := usage.Item{CPU: &usage.CPUUsage{}, Memory: &usage.MemoryUsage{}}
+	var sum usage.Item
 	for i := range list.Items {
-		it := &list.Items[i]
-		if it.CPU != nil {
-			sum.CPU.Nanocores += it.CPU.Nanocores
-		}
-		if it.Memory != nil {
-			sum.Memory.WorkingSetBytes += it.Memory.WorkingSetBytes
-		}
+		addUsage(&sum, &list.Items[i])
 	}
 	const name = "(sum)"
 	switch list.Resource {
@@ -120,6 +118,23 @@ func withSum(list *usage.List) *usage.List {
 	all := *list
 	all.Items = append(slices.Clone(list.Items), sum)
 	return &all
+}
+
+// addUsage adds the numbers of an item to a sum. A missing number adds nothing, and a sum of missing
+// numbers is missing.
+func addUsage(sum, it *usage.Item) {
+	if it.CPU != nil {
+		if sum.CPU == nil {
+			sum.CPU = &usage.CPUUsage{}
+		}
+		sum.CPU.Nanocores += it.CPU.Nanocores
+	}
+	if it.Memory != nil {
+		if sum.Memory == nil {
+			sum.Memory = &usage.MemoryUsage{}
+		}
+		sum.Memory.WorkingSetBytes += it.Memory.WorkingSetBytes
+	}
 }
 
 // nothing says that a list is empty, and what was asked for.
