@@ -27,6 +27,7 @@ import (
 	"github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/sinks/log"
 	"github.com/weir-metrics/weir/sinks/memory"
+	"github.com/weir-metrics/weir/sinks/push"
 	"github.com/weir-metrics/weir/sinks/recorder"
 	"github.com/weir-metrics/weir/sinks/remotewrite"
 	"github.com/weir-metrics/weir/sources/host"
@@ -416,7 +417,7 @@ func openRecorder(w *process, o recorder.Options) error {
 
 func openRemoteWrite(w *process, o remotewrite.Options) error {
 	o.Interval, o.IsLeader, o.Logger, o.Registerer = w.plan.Resolution, w.isLeader, w.log, w.registry
-	o.View = func() remotewrite.SnapshotReader {
+	o.View = func() push.SnapshotReader {
 		if snapshot := w.snapshot(); snapshot != nil {
 			return snapshot
 		}

@@ -27,6 +27,7 @@ import (
 	"github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/sinks/log"
 	"github.com/weir-metrics/weir/sinks/memory"
+	"github.com/weir-metrics/weir/sinks/push"
 	"github.com/weir-metrics/weir/sinks/recorder"
 	"github.com/weir-metrics/weir/sinks/remotewrite"
 )
@@ -124,7 +125,7 @@ func openRemoteWrite(t *testing.T) tested {
 	var r receiver
 	server := httptest.NewServer(remote.NewWriteHandler(&r, remote.MessageTypes{remote.WriteV2MessageType}))
 	t.Cleanup(server.Close)
-	s, err := remotewrite.New(remotewrite.Options{URL: server.URL + "/write", HTTP: config.DefaultHTTPClientConfig})
+	s, err := remotewrite.New(remotewrite.Options{Options: push.Options{URL: server.URL + "/write", HTTP: config.DefaultHTTPClientConfig}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/prometheus/common/config"
+
+	"github.com/weir-metrics/weir/sinks/push"
 )
 
 // logged returns the lines of a log as the program writes them.
@@ -48,7 +50,7 @@ func TestAnswerIsBounded(t *testing.T) {
 		}
 	}))
 	core, lines := observer.New(zap.InfoLevel)
-	s, finish := open(t, Options{URL: server.URL + "/write", Logger: zap.New(core)})
+	s, finish := open(t, Options{Options: push.Options{URL: server.URL + "/write", Logger: zap.New(core)}})
 	write(t, s, batch("n1", 1))
 	finish()
 	server.Close() // waits for the handler
@@ -76,11 +78,11 @@ func TestURLIsLoggedWithoutSecrets(t *testing.T) {
 	}))
 	with := strings.Replace(server.URL, "http://", "http://weir:geheim@", 1) + "/write?key=geheim"
 	core, lines := observer.New(zap.InfoLevel)
-	s, finish := open(t, Options{URL: with, Logger: zap.New(core)})
+	s, finish := open(t, Options{Options: push.Options{URL: with, Logger: zap.New(core)}})
 	write(t, s, batch("n1", 1))
 	finish()
 	server.Close()
-	s, finish = open(t, Options{URL: with, Logger: zap.New(core), Grace: time.Millisecond}) // nothing listens
+	s, finish = open(t, Options{Options: push.Options{URL: with, Logger: zap.New(core), Grace: time.Millisecond}}) // nothing listens
 	write(t, s, batch("n1", 1))
 	finish()
 	text := logged(t, lines)
@@ -145,12 +147,12 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t
 func TestRetryAfterIsBounded(t *testing.T) {
 	for _, header := range []string{"1000000", "9223372036854775807", "-1000000", "Mon, 02 Jan 2006 15:04:05 GMT", "Fri, 02 Jan 2099 15:04:05 GMT", "soon"} {
 		synctest.Test(t, func(t *testing.T) {
-			s, err := New(Options{URL: "http://receiver/write", HTTP: config.DefaultHTTPClientConfig, MaxBackoff: 5 * time.Second})
+			s, err := New(Options{Options: push.Options{URL: "http://receiver/write", HTTP: config.DefaultHTTPClientConfig}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			began, calls := time.Now(), 0
-			s.status.next = transport(func(*http.Request) (*http.Response, error) {
+			s.Client.Next = transport(func(*http.Request) (*http.Response, error) {
 				calls++
 				resp := &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {header}}, Body: io.NopCloser(strings.NewReader(""))}
 				if calls > 20 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-metrics/weir/history"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sinks/push"
 	"github.com/weir-metrics/weir/test/promtest"
 )
 
@@ -18,7 +19,7 @@ func TestPrometheus(t *testing.T) {
 	dir, address := t.TempDir(), promtest.Address(t)
 	const flags = "--web.enable-remote-write-receiver"
 	stop, log := promtest.StartAt(t, address, dir, "global: {}\n", flags)
-	s, finish := open(t, Options{URL: "http://" + address + "/api/v1/write", MaxSamples: 10, MaxBackoff: 300 * time.Millisecond, Grace: 30 * time.Second})
+	s, finish := open(t, Options{Options: push.Options{URL: "http://" + address + "/api/v1/write", MaxSamples: 10, MaxBackoff: 300 * time.Millisecond, Grace: 30 * time.Second}})
 	const rounds = 40
 	began := time.Now().Add(-rounds * 15 * time.Second).UnixMilli()
 	shift := func(round int) *metric.Batch {
@@ -65,7 +66,7 @@ func TestPrometheus(t *testing.T) {
 	for i := 1; i <= 10; i++ {
 		write(t, s, shift(i))
 	}
-	s.flush(0)
+	s.Flush(0)
 	await(`count_over_time(weir_container_memory_working_set_bytes[1h])`, 10)
 	stop(syscall.SIGKILL)
 	for i := 11; i <= 30; i++ {
@@ -76,7 +77,7 @@ func TestPrometheus(t *testing.T) {
 	for i := 31; i <= rounds; i++ {
 		write(t, s, shift(i))
 	}
-	s.flush(0)
+	s.Flush(0)
 	await(`count_over_time(weir_container_memory_working_set_bytes[1h])`, rounds)
 	await(`sum_over_time(weir_container_memory_working_set_bytes[1h])`, rounds*1000+rounds*(rounds+1)/2)
 	await(`count_over_time(weir_container_cpu_usage_cores{container="app",namespace="shop",node="n1",pod="web"}[1h])`, rounds)

@@ -19,10 +19,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/prometheus/common/config"
 	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/metric/series"
+	"github.com/weir-metrics/weir/sinks/push"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -156,7 +159,7 @@ func write(t *testing.T, s *Sink, b *metric.Batch) {
 // sent. A stale marker ends a series.
 func TestWhatIsSent(t *testing.T) {
 	var r receiver
-	s, finish := open(t, Options{URL: serve(t, &r), ExternalLabels: map[string]string{"cluster": "prod", "pod": "mine", "A": "a"}})
+	s, finish := open(t, Options{Options: push.Options{URL: serve(t, &r)}, ExternalLabels: map[string]string{"cluster": "prod", "pod": "mine", "A": "a"}})
 	write(t, s, batch("n1", 0))
 	write(t, s, batch("n1", 1))
 	write(t, s, batch("n1", 1)) // a cached reading
@@ -192,7 +195,7 @@ func TestWhatIsSent(t *testing.T) {
 	if got, want := r.types["weir_container_cpu_usage_seconds_total"], "METRIC_TYPE_COUNTER "+metric.CPUUsage.Describe().Help; got != want {
 		t.Errorf("metadata = %q, want %q", got, want)
 	}
-	if n := len(s.mu.entries); n != 0 {
+	if n := s.Remembered(); n != 0 {
 		t.Errorf("%d entities are remembered of a source that is gone", n)
 	}
 }
@@ -201,7 +204,7 @@ func TestWhatIsSent(t *testing.T) {
 // sources are gone.
 func TestTwoSources(t *testing.T) {
 	var r receiver
-	s, finish := open(t, Options{URL: serve(t, &r), Filter: series.Filter{Metrics: []string{"memory/working_set"}}})
+	s, finish := open(t, Options{Options: push.Options{URL: serve(t, &r), Filter: series.Filter{Metrics: []string{"memory/working_set"}}}})
 	other := func(round int) *metric.Batch {
 		b := batch("n1", round)
 		b.Source = "kubelet:summary"
@@ -241,7 +244,7 @@ func TestAway(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	registry := prometheus.NewRegistry()
-	s, finish := open(t, Options{URL: server.URL + "/write", MaxSamples: 3, MaxBackoff: 200 * time.Millisecond, Registerer: registry})
+	s, finish := open(t, Options{Options: push.Options{URL: server.URL + "/write", MaxSamples: 3, MaxBackoff: 200 * time.Millisecond, Registerer: registry}})
 	const rounds = 200
 	for i := range rounds {
 		write(t, s, batch("n1", i+1))
@@ -254,36 +257,13 @@ func TestAway(t *testing.T) {
 		t.Errorf("%d samples arrived, want %d", got, 3*rounds)
 	}
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP weir_remotewrite_samples_total Samples by what became of them: sent, rejected by the receiver, or dropped because the queue was full or weir ended.
+# HELP weir_remotewrite_samples_total What became of them: sent, rejected by the receiver, or dropped because the queue was full or weir ended.
 # TYPE weir_remotewrite_samples_total counter
 weir_remotewrite_samples_total{result="dropped"} 0
 weir_remotewrite_samples_total{result="rejected"} 0
 weir_remotewrite_samples_total{result="sent"} 600
 `), "weir_remotewrite_samples_total"); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestQueueDropsTheOldest(t *testing.T) {
-	q := newQueue(100)
-	noise := func(seed byte) []byte {
-		b := make([]byte, 40)
-		for i := range b {
-			b[i] = seed * byte(i*i+int(seed))
-		}
-		return b
-	}
-	dropped := 0
-	for i := range 5 {
-		dropped += q.put(noise(byte(i+1)), 10+i, time.Unix(int64(i), 0))
-	}
-	bytes, samples, since := q.state()
-	if dropped != 10+11+12 || samples != 13+14 || bytes > 100 || since.Unix() != 3 {
-		t.Errorf("dropped %d, %d samples of %d bytes wait since %v; want 33 dropped and the last two there", dropped, samples, bytes, since)
-	}
-	p, ok := q.first()
-	if !ok || p.samples != 13 {
-		t.Errorf("the first is %+v, %v", p, ok)
 	}
 }
 
@@ -296,15 +276,22 @@ func TestRefused(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	registry := prometheus.NewRegistry()
-	s, finish := open(t, Options{URL: server.URL + "/x", MaxSamples: 3, Registerer: registry})
+	core, lines := observer.New(zap.InfoLevel)
+	s, finish := open(t, Options{Options: push.Options{URL: server.URL + "/x", MaxSamples: 3, Registerer: registry, Logger: zap.New(core)}})
 	write(t, s, batch("n1", 1))
 	write(t, s, batch("n1", 2))
 	finish()
-	if got := testutil.ToFloat64(s.meters.rejected); got != 6 || calls != 2 {
-		t.Errorf("%v samples rejected in %d requests, want 6 in 2", got, calls)
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP weir_remotewrite_samples_total What became of them: sent, rejected by the receiver, or dropped because the queue was full or weir ended.
+# TYPE weir_remotewrite_samples_total counter
+weir_remotewrite_samples_total{result="dropped"} 0
+weir_remotewrite_samples_total{result="rejected"} 6
+weir_remotewrite_samples_total{result="sent"} 0
+`), "weir_remotewrite_samples_total"); err != nil || calls != 2 {
+		t.Errorf("%d requests, want 2; %v", calls, err)
 	}
-	if err := s.advise(fmt.Errorf("status 404")); !strings.Contains(err.Error(), "--web.enable-remote-write-receiver") {
-		t.Errorf("the error says %v", err)
+	if text := logged(t, lines); !strings.Contains(text, "--web.enable-remote-write-receiver") {
+		t.Errorf("the log says %s", text)
 	}
 }
 

@@ -3,9 +3,12 @@ package remotewrite
 import (
 	"math"
 
+	"github.com/klauspost/compress/snappy"
 	writev2 "github.com/prometheus/client_golang/exp/api/remote/genproto/v2"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/series"
+	"github.com/weir-metrics/weir/sinks/push"
 )
 
 // stale is the value of a stale marker, which ends a series.
@@ -13,44 +16,68 @@ var stale = math.Float64frombits(0x7ff0000000000002)
 
 // request is a request of version 2.0 that is being filled.
 type request struct {
-	symbols writev2.SymbolsTable
-	series  []*writev2.TimeSeries
+	external map[string]string // labels for each series
+	symbols  writev2.SymbolsTable
+	series   []*writev2.TimeSeries
+	names    [metric.NumKinds]map[string]*names
 }
 
-func newRequest() *request { return &request{symbols: writev2.NewSymbolTable()} }
+// names are the names of all metrics for a kind of entity, or for a kind of its parts.
+type names [metric.NumMetrics]struct{ name, help string }
 
-// reset empties r and keeps its memory.
-func (r *request) reset() {
-	r.symbols.Reset()
-	clear(r.series)
-	r.series = r.series[:0]
+func newRequest(external map[string]string) *request {
+	r := &request{external: external, symbols: writev2.NewSymbolTable()}
+	for k := range r.names {
+		r.names[k] = map[string]*names{}
+	}
+	return r
 }
 
-// add appends one sample of the series with a name and other labels, which are sorted.
-// labels[:before] come before the name. t is in milliseconds since the Unix epoch.
-func (r *request) add(name, help string, shape metric.MetricType, labels []label, before int, value float64, t int64) {
-	refs := make([]uint32, 0, 2*len(labels)+2)
+// Add adds one sample.
+func (r *request) Add(p push.Point[labels]) {
+	n := &r.namesOf(p.Kind, p.Part)[p.Metric]
+	refs := make([]uint32, 0, 2*len(p.Labels.pairs)+2)
 	pair := func(name, value string) { refs = append(refs, r.symbols.Symbolize(name), r.symbols.Symbolize(value)) }
-	for _, l := range labels[:before] {
+	for _, l := range p.Labels.pairs[:p.Labels.before] {
 		pair(l.Name, l.Value)
 	}
-	pair("__name__", name)
-	for _, l := range labels[before:] {
+	pair("__name__", n.name)
+	for _, l := range p.Labels.pairs[p.Labels.before:] {
 		pair(l.Name, l.Value)
 	}
 	kind := writev2.Metadata_METRIC_TYPE_GAUGE
-	if shape == metric.Cumulative {
+	if metric.Catalogue[p.Metric].Type == metric.Cumulative {
 		kind = writev2.Metadata_METRIC_TYPE_COUNTER
+	}
+	value := p.Value
+	if p.Ended {
+		value = stale
 	}
 	r.series = append(r.series, &writev2.TimeSeries{
 		LabelsRefs: refs,
-		Samples:    []*writev2.Sample{{Value: value, Timestamp: t}},
-		Metadata:   &writev2.Metadata{Type: kind, HelpRef: r.symbols.Symbolize(help)},
+		Samples:    []*writev2.Sample{{Value: value, Timestamp: p.Time}},
+		Metadata:   &writev2.Metadata{Type: kind, HelpRef: r.symbols.Symbolize(n.help)},
 	})
 }
 
-// encode returns the encoded request.
-func (r *request) encode() []byte {
+// Encode returns the compressed request, and empties it.
+func (r *request) Encode() []byte {
 	message, _ := (&writev2.Request{Symbols: r.symbols.Symbols(), Timeseries: r.series}).MarshalVT() // it never fails
-	return message
+	r.symbols.Reset()
+	clear(r.series)
+	r.series = r.series[:0]
+	return snappy.Encode(nil, message)
+}
+
+func (r *request) namesOf(k metric.Kind, part string) *names {
+	n := r.names[k][part]
+	if n == nil {
+		n = new(names)
+		for id := range n {
+			d := &metric.Catalogue[id]
+			n[id].name, n[id].help = series.Name(k, part, d), series.Help(k, part, d)
+		}
+		r.names[k][part] = n
+	}
+	return n
 }

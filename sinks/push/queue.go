@@ -1,17 +1,15 @@
-package remotewrite
+package push
 
 import (
 	"sync"
 	"time"
-
-	"github.com/klauspost/compress/snappy"
 )
 
-// parcel is a full, compressed request that waits.
+// parcel is a full request that waits.
 type parcel struct {
-	bytes   []byte
-	samples int
-	since   time.Time // of its first sample
+	bytes []byte
+	items int
+	since time.Time // of its first item
 }
 
 // queue is parcels in order. Their number of bytes is limited.
@@ -22,22 +20,21 @@ type queue struct {
 	mu      sync.Mutex
 	parcels []parcel
 	bytes   int64
-	samples int
+	items   int
 }
 
 func newQueue(max int64) *queue { return &queue{max: max, more: make(chan struct{}, 1)} }
 
 // put appends a request. If the queue is too large then, it drops the oldest requests, and
-// returns how many samples they had.
-func (q *queue) put(request []byte, samples int, since time.Time) (dropped int) {
-	p := parcel{bytes: snappy.Encode(nil, request), samples: samples, since: since}
+// returns how many items they had.
+func (q *queue) put(request []byte, items int, since time.Time) (dropped int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.parcels = append(q.parcels, p)
-	q.bytes += int64(len(p.bytes))
-	q.samples += samples
+	q.parcels = append(q.parcels, parcel{bytes: request, items: items, since: since})
+	q.bytes += int64(len(request))
+	q.items += items
 	for q.bytes > q.max && len(q.parcels) > 1 {
-		dropped += q.parcels[0].samples
+		dropped += q.parcels[0].items
 		q.take()
 	}
 	select {
@@ -62,16 +59,16 @@ func (q *queue) take() parcel {
 	q.parcels[0] = parcel{}
 	q.parcels = q.parcels[1:]
 	q.bytes -= int64(len(p.bytes))
-	q.samples -= p.samples
+	q.items -= p.items
 	return p
 }
 
-// state returns the size of the queue and the time of its oldest sample.
-func (q *queue) state() (bytes int64, samples int, since time.Time) {
+// state returns the size of the queue and the time of its oldest item.
+func (q *queue) state() (bytes int64, items int, since time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.parcels) > 0 {
 		since = q.parcels[0].since
 	}
-	return q.bytes, q.samples, since
+	return q.bytes, q.items, since
 }

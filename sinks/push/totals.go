@@ -1,4 +1,4 @@
-package remotewrite
+package push
 
 import (
 	"time"
@@ -6,17 +6,21 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// totals queues the sums of namespaces and of the cluster, which are in no batch.
-func (s *Sink) totals(now time.Time) {
+// addTotals queues the sums of namespaces and of the cluster, which are in no batch, if the next
+// ones are due.
+func (s *Sink[L]) addTotals(now time.Time) {
 	if s.o.View == nil || !s.o.IsLeader() {
 		return
 	}
 	view := s.o.View()
-	if view == nil {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if view == nil || now.Before(s.mu.nextTotals) {
+		return
+	}
+	if s.mu.nextTotals = s.mu.nextTotals.Add(s.o.Interval); now.After(s.mu.nextTotals) {
+		s.mu.nextTotals = now.Add(s.o.Interval) // some were left out
+	}
 	f := s.feed(metric.SourceKey{Source: "sums"})
 	f.round++
 	for _, k := range [...]metric.Kind{metric.Cluster, metric.Namespaced} {

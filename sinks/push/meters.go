@@ -1,4 +1,4 @@
-package remotewrite
+package push
 
 import (
 	"time"
@@ -7,31 +7,33 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// meters are the metrics of the sink.
+// meters are the metrics of a sender.
 type meters struct {
 	sent, rejected, dropped, retries prometheus.Counter
 }
 
-func newMeters(s *Sink) *meters {
+// newMeters registers them. Their names begin with prefix, such as weir_remotewrite. things are
+// what is sent: samples.
+func newMeters(s *Sender, prefix, things string) *meters {
 	to := promauto.With(s.o.Registerer)
-	samples := to.NewCounterVec(prometheus.CounterOpts{
-		Name: "weir_remotewrite_samples_total",
-		Help: "Samples by what became of them: sent, rejected by the receiver, or dropped because the queue was full or weir ended.",
+	results := to.NewCounterVec(prometheus.CounterOpts{
+		Name: prefix + "_" + things + "_total",
+		Help: "What became of them: sent, rejected by the receiver, or dropped because the queue was full or weir ended.",
 	}, []string{"result"})
 	to.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "weir_remotewrite_queue_bytes",
+		Name: prefix + "_queue_bytes",
 		Help: "Size of the packed requests that wait for the receiver.",
 	}, func() float64 { bytes, _, _ := s.queue.state(); return float64(bytes) })
 	to.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "weir_remotewrite_queue_limit_bytes",
+		Name: prefix + "_queue_limit_bytes",
 		Help: "Size at which the oldest requests are dropped.",
 	}, func() float64 { return float64(s.o.Queue) })
 	to.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "weir_remotewrite_queue_samples",
-		Help: "Samples that wait for the receiver.",
-	}, func() float64 { _, samples, _ := s.queue.state(); return float64(samples) })
+		Name: prefix + "_queue_" + things,
+		Help: "How many wait for the receiver.",
+	}, func() float64 { _, items, _ := s.queue.state(); return float64(items) })
 	to.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "weir_remotewrite_queue_age_seconds",
+		Name: prefix + "_queue_age_seconds",
 		Help: "How long the oldest of them has waited; 0 if none does.",
 	}, func() float64 {
 		_, _, since := s.queue.state()
@@ -41,9 +43,9 @@ func newMeters(s *Sink) *meters {
 		return time.Since(since).Seconds()
 	})
 	return &meters{
-		sent: samples.WithLabelValues("sent"), rejected: samples.WithLabelValues("rejected"), dropped: samples.WithLabelValues("dropped"),
+		sent: results.WithLabelValues("sent"), rejected: results.WithLabelValues("rejected"), dropped: results.WithLabelValues("dropped"),
 		retries: to.NewCounter(prometheus.CounterOpts{
-			Name: "weir_remotewrite_retries_total",
+			Name: prefix + "_retries_total",
 			Help: "Requests that were sent again because the receiver did not answer, or said that it cannot now.",
 		}),
 	}

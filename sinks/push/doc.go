@@ -1,0 +1,20 @@
+// Package push sends measured values to one receiver over HTTP. It is what the sinks remotewrite
+// and otlp share: a protocol adds its Format and its Send.
+//
+// # From a batch to the receiver
+//
+//	Write ─▶ the request that is being filled ─▶ queue: full requests ─▶ Run: one at a time
+//
+// Each value has the time at which the node read it (a rate the end of its window) and is sent
+// once: a repeated last known value is not sent again. The end of a series is sent, too.
+//
+// Write does no I/O. Requests are sent one at a time, so that each series arrives in order.
+// The queue is bounded in bytes. If the receiver does not answer for longer than the queue lasts,
+// the oldest requests are dropped.
+//
+//	options.go  Options, and their form in --sink
+//	sink.go     batches → values that were not sent yet; totals.go those of namespaces and the cluster
+//	ledger.go   the last times sent of each series
+//	sender.go   the queue, and Run
+//	client.go   what is bounded of an answer; no redirects
+package push

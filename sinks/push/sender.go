@@ -1,0 +1,151 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/weir-metrics/weir/humanize"
+)
+
+// Send sends one request until the receiver accepts or rejects it, or ctx ends. rejected is how many
+// items of an accepted request the receiver rejects, and why says why.
+type Send func(ctx context.Context, request []byte) (rejected int, err error)
+
+// Sender sends requests from a queue, the oldest first and one at a time.
+type Sender struct {
+	// Client is for Send.
+	Client *Client
+
+	o      Options
+	things string
+	queue  *queue
+	meters *meters
+	send   Send
+	// failing says that the last try of a request failed. Only Run uses it.
+	failing bool
+}
+
+// NewSender returns a Sender. The names of its metrics begin with weir_NAME; things are what it
+// sends, such as samples. Send is set before Run. The error is about certificates or credentials.
+func NewSender(o Options, name, things string) (*Sender, error) {
+	o = o.WithDefaults()
+	client, err := newClient(&o, name)
+	if err != nil {
+		return nil, err
+	}
+	s := &Sender{Client: client, o: o, things: things, queue: newQueue(o.Queue)}
+	s.meters = newMeters(s, "weir_"+name, things)
+	return s, nil
+}
+
+// SetSend sets the function that sends a request. It is called before Run.
+func (s *Sender) SetSend(send Send) { s.send = send }
+
+// Put queues a request with a number of items, the oldest of which is from since.
+func (s *Sender) Put(request []byte, items int, since time.Time) {
+	s.meters.dropped.Add(float64(s.queue.put(request, items, since)))
+}
+
+// Run sends the queue until ctx ends, and then for at most Options.Grace. It calls flush often: flush
+// puts what has waited for at least the given time into the queue. Run always returns nil: weir does
+// not end because a receiver does not answer.
+func (s *Sender) Run(ctx context.Context, flush func(longest time.Duration)) error {
+	defer s.Client.CloseIdleConnections()
+	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for s.next(ctx) {
+			s.drain(sending)
+		}
+		flush(0)
+		s.drain(sending)
+	}()
+	tick := time.NewTicker(s.o.Flush / 2)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			flush(s.o.Flush)
+		case <-ctx.Done():
+			grace := time.AfterFunc(s.o.Grace, stop)
+			defer grace.Stop()
+			<-ended
+			if _, items, _ := s.queue.state(); items > 0 {
+				s.o.Logger.Warn(s.things+" in the queue are lost", zap.Int(s.things, items))
+			}
+			return nil
+		}
+	}
+}
+
+// next waits until there is a request to send; false if ctx ended.
+func (s *Sender) next(ctx context.Context) bool {
+	select {
+	case <-s.queue.more:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// drain sends all queued requests.
+func (s *Sender) drain(ctx context.Context) {
+	for ctx.Err() == nil {
+		p, ok := s.queue.first()
+		if !ok {
+			return
+		}
+		rejected, err := s.send(ctx, p.bytes)
+		switch {
+		case err == nil:
+			s.meters.sent.Add(float64(p.items - rejected))
+			s.meters.rejected.Add(float64(rejected))
+			s.succeeded()
+		case ctx.Err() != nil:
+			s.meters.dropped.Add(float64(p.items))
+		default:
+			s.failing = false // the receiver answers
+			s.meters.rejected.Add(float64(p.items))
+			s.o.Logger.Error("the receiver rejects "+s.things+"; they are lost", zap.Int(s.things, p.items), zap.Error(s.advise(err)))
+		}
+	}
+}
+
+// Retrying counts and logs a try that failed. Send calls it before it tries again.
+func (s *Sender) Retrying(err error) {
+	s.meters.retries.Inc()
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		err = failed.Err // without the URL
+	}
+	if !s.failing {
+		s.failing = true
+		s.o.Logger.Warn("the receiver does not accept "+s.things+" now; they wait in the queue", zap.String("url", humanize.URL(s.o.URL)), zap.Error(err))
+	}
+}
+
+func (s *Sender) succeeded() {
+	if s.failing {
+		s.failing = false
+		s.o.Logger.Info("the receiver accepts "+s.things+" again", zap.String("url", humanize.URL(s.o.URL)))
+	}
+}
+
+// advise adds advice to an error.
+func (s *Sender) advise(err error) error {
+	switch {
+	case s.Client.Code == http.StatusNotFound:
+		return fmt.Errorf("%w: %s", err, s.o.NotFound)
+	case s.Client.Code == http.StatusUnauthorized || s.Client.Code == http.StatusForbidden:
+		return fmt.Errorf("%w: see the sink's token-file, username and header options", err)
+	}
+	return err
+}

@@ -1,0 +1,215 @@
+package push
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/series"
+)
+
+// Format is the wire format of a protocol. Its methods are called one at a time. L is what it keeps
+// of each entity, such as its labels.
+type Format[L any] interface {
+	// Describe sets l from a sample of the entity. l is zero at the first one.
+	Describe(l *L, s *metric.Sample)
+	// Add adds a point to the request that is being filled.
+	Add(p Point[L])
+	// Encode returns the request in the form in which it waits, and begins an empty one.
+	Encode() []byte
+}
+
+// Point is one value to send, or the end of a series.
+type Point[L any] struct {
+	Kind metric.Kind
+	// Part is the kind of part; empty for a whole entity.
+	Part   string
+	Labels *L
+	Metric metric.ID
+	// Value is in the metric's base unit.
+	Value float64
+	// Time is in milliseconds since the Unix epoch.
+	Time int64
+	// Ended says that the series ends, 1 ms after its last value. There is no Value.
+	Ended bool
+}
+
+// Sink sends batches to a receiver. Write and Forget may be called by several goroutines and
+// never wait for the receiver; Run sends.
+type Sink[L any] struct {
+	*Sender
+	format Format[L]
+
+	mu struct {
+		sync.Mutex
+		feeds      map[metric.SourceKey]*feed[L]
+		entries    map[metric.Entity]*entry[L]
+		selected   [metric.NumKinds]map[string]*[metric.NumMetrics]bool
+		points     int       // in the request
+		since      time.Time // of the request's first point
+		nextTotals time.Time // when the next sums are due
+	}
+}
+
+// New returns a Sink. The names of its metrics begin with weir_NAME. The error is about certificates
+// or credentials.
+func New[L any](o Options, name string, format Format[L]) (*Sink[L], error) {
+	sender, err := NewSender(o, name, "samples")
+	if err != nil {
+		return nil, err
+	}
+	s := &Sink[L]{Sender: sender, format: format}
+	for k := range s.mu.selected {
+		s.mu.selected[k] = map[string]*[metric.NumMetrics]bool{}
+	}
+	s.mu.feeds, s.mu.entries = map[metric.SourceKey]*feed[L]{}, map[metric.Entity]*entry[L]{}
+	return s, nil
+}
+
+// Run sends the queue until ctx ends, and then for at most Options.Grace. It always returns
+// nil: weir does not end because a receiver does not answer.
+func (s *Sink[L]) Run(ctx context.Context) error {
+	s.mu.nextTotals = time.Now().Add(s.o.Interval)
+	return s.Sender.Run(ctx, func(longest time.Duration) {
+		if longest > 0 {
+			s.addTotals(time.Now())
+		}
+		s.Flush(longest)
+	})
+}
+
+// Write queues the values of b that were not sent yet. The error is always nil: samples that do
+// not fit into the queue are counted.
+func (s *Sink[L]) Write(_ context.Context, b *metric.Batch) error {
+	if !s.o.IsLeader() {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.feed(b.Key())
+	f.round++
+	at := b.Ended.UnixMilli()
+	for i := range b.Samples {
+		if sample := &b.Samples[i]; !sample.Rejected() {
+			s.take(f, sample, at)
+		}
+	}
+	s.drop(f)
+	return nil
+}
+
+// Forget ends the series of a source that is no longer read.
+func (s *Sink[L]) Forget(source string, node metric.NodeName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := metric.SourceKey{Source: source, Node: node}
+	if f := s.mu.feeds[key]; f != nil {
+		f.round++
+		s.drop(f)
+		delete(s.mu.feeds, key)
+	}
+}
+
+// Remembered returns how many entities the sink remembers.
+func (s *Sink[L]) Remembered() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.mu.entries)
+}
+
+func (s *Sink[L]) feed(key metric.SourceKey) *feed[L] {
+	f := s.mu.feeds[key]
+	if f == nil {
+		f = &feed[L]{met: map[*entry[L]]uint32{}}
+		s.mu.feeds[key] = f
+	}
+	return f
+}
+
+// take queues the new values of a sample, and ends the series that have no value any more. at
+// is the time of values without one, in milliseconds since the Unix epoch.
+func (s *Sink[L]) take(f *feed[L], sample *metric.Sample, at int64) {
+	e := s.entryOf(&sample.Entity)
+	if _, known := f.met[e]; !known {
+		e.feeds++
+	}
+	f.met[e] = f.round
+	if e.selected == nil {
+		return
+	}
+	s.format.Describe(&e.labels, sample)
+	before := e.sent // a copy, because all metrics of a group share one time
+	for id, value := range sample.Values.All() {
+		d := &metric.Catalogue[id]
+		if !sample.Servable(d.Group) || !e.selected[id] {
+			continue
+		}
+		t := series.Time(sample, id) / 1e6
+		if t <= 0 {
+			t = at
+		}
+		if t <= *before.of(id) {
+			continue
+		}
+		*e.sent.of(id) = t
+		e.live[id] = true
+		s.add(e, id, series.Value(value, d.Unit), t, false)
+	}
+	if e.feeds == 1 {
+		s.end(e, func(id metric.ID) bool {
+			return sample.Values.Has(id) && sample.Servable(metric.Catalogue[id].Group)
+		})
+	}
+}
+
+// drop removes the entities that are not in the last round of the feed.
+func (s *Sink[L]) drop(f *feed[L]) {
+	for e, round := range f.met {
+		if round == f.round {
+			continue
+		}
+		delete(f.met, e)
+		if e.feeds--; e.feeds == 0 {
+			s.end(e, func(metric.ID) bool { return false })
+			delete(s.mu.entries, e.entity)
+		}
+	}
+}
+
+// end ends the live series of an entity, except those to keep. The end is 1 ms after the last
+// value.
+func (s *Sink[L]) end(e *entry[L], keep func(metric.ID) bool) {
+	for id := range metric.NumMetrics {
+		if e.live[id] && !keep(id) {
+			e.live[id] = false
+			s.add(e, id, 0, *e.sent.of(id)+1, true)
+		}
+	}
+}
+
+// add adds one point to the request, which goes to the queue when it is full.
+func (s *Sink[L]) add(e *entry[L], id metric.ID, value float64, t int64, ended bool) {
+	if s.mu.points == 0 {
+		s.mu.since = time.Now()
+	}
+	s.format.Add(Point[L]{Kind: e.entity.Kind, Part: e.part, Labels: &e.labels, Metric: id, Value: value, Time: t, Ended: ended})
+	if s.mu.points++; s.mu.points >= s.o.MaxSamples {
+		s.seal()
+	}
+}
+
+// seal queues the request.
+func (s *Sink[L]) seal() {
+	s.Put(s.format.Encode(), s.mu.points, s.mu.since)
+	s.mu.points = 0
+}
+
+// Flush queues the request if its first point has waited for at least longest.
+func (s *Sink[L]) Flush(longest time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.points > 0 && time.Since(s.mu.since) >= longest {
+		s.seal()
+	}
+}

@@ -1,0 +1,40 @@
+package remotewrite
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/series"
+)
+
+// maxLabels is the largest number of labels of a series, including its name.
+const maxLabels = 32
+
+// labels are the labels of an entity, sorted.
+type labels struct {
+	pairs  []series.Label
+	before int // number of labels before __name__
+}
+
+// Describe sets the labels of an entity.
+func (r *request) Describe(l *labels, s *metric.Sample) {
+	if l.pairs != nil {
+		return
+	}
+	own, _ := series.LabelsOf(&s.Entity)
+	l.pairs = []series.Label{}
+	for _, pair := range own.All() {
+		if pair.Value != "" { // an empty label is the same as no label
+			l.pairs = append(l.pairs, pair)
+		}
+	}
+	for name, value := range r.external {
+		if own.Get(name) == "" && value != "" && len(l.pairs) < maxLabels-1 {
+			l.pairs = append(l.pairs, series.Label{Name: name, Value: value})
+		}
+	}
+	slices.SortFunc(l.pairs, func(a, b series.Label) int { return cmp.Compare(a.Name, b.Name) })
+	l.before = sort.Search(len(l.pairs), func(i int) bool { return l.pairs[i].Name > "__name__" })
+}
