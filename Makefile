@@ -60,7 +60,7 @@ test: ## all tests that need no root and no cluster
 	$(GO) test -C test/bench ./peers
 
 .PHONY: parity
-parity: ## the autoscaler beside Kubernetes' own code, on random input (minutes to compile it, once)
+parity: ## the autoscaler beside Kubernetes' own code, on random input, and OTLP to a collector's receiver (minutes to compile them, once)
 	$(GO) test -C test/parity -timeout 8m ./...
 
 # Packages that start goroutines and compile quickly. The others follow in make nightly.
@@ -74,7 +74,7 @@ race: ## tests under the race detector (needs a C compiler; RACE names packages,
 nightly: ## what is too slow for each change: race detector on all, longer fuzzing, more random cases, other systems (4 hours)
 	$(MAKE) race RACE=./...
 	$(MAKE) fuzz FUZZTIME=1m
-	$(GO) test -C test/parity -timeout 60m -cases 200000 ./...
+	$(GO) test -C test/parity -timeout 60m -cases 200000 .
 	$(GO) test ./test/exact -timeout 60m -seeds 100000
 	$(GO) test ./test/situations -timeout 30m -run TestSoak -soak 24 -v
 	$(MAKE) build && $(GO) test -tags e2e -count 1 -timeout 20m -parallel 12 -v ./test/faults -args -long

@@ -132,7 +132,7 @@ func TestActingNeedsAnIdentity(t *testing.T) {
 		return compileServer(t, inPod, env, append(args, "--kubelet-account=weir-system/reader", "--replica-token-file=t")...)
 	}
 	whole := map[string]string{"POD_NAME": "weir-1", "POD_NAMESPACE": "weir-system", "POD_IP": "10.0.0.1"}
-	for _, flag := range []string{"--autoscalers", "--hpa-events", "--sink=remotewrite:http://prometheus:9090/api/v1/write"} {
+	for _, flag := range []string{"--autoscalers", "--hpa-events", "--sink=remotewrite:http://prometheus:9090/api/v1/write", "--sink=otlp:http://collector:4318"} {
 		for missing := range whole {
 			env := maps.Clone(whole)
 			delete(env, missing)

@@ -177,7 +177,8 @@ func (s *serverFlags) checkActing(p *plan) error {
 	}{
 		{"--autoscalers", p.Autoscalers.Act},
 		{"--hpa-events", p.HPAEvents},
-		{"--sink=remotewrite", slices.ContainsFunc(s.sinks.Stages, func(s stageflag.Stage) bool { return s.Name == "remotewrite" })},
+		{"--sink=remotewrite", s.sendsTo("remotewrite")},
+		{"--sink=otlp", s.sendsTo("otlp")},
 	} {
 		if acts.given {
 			return cli.Hintf(cli.Usage(fmt.Errorf("%s needs --lease and --secure-port, and to know which pod this is: else every replica would act", acts.flag)),
@@ -185,6 +186,11 @@ func (s *serverFlags) checkActing(p *plan) error {
 		}
 	}
 	return nil
+}
+
+// sendsTo reports whether a sink is named.
+func (s *serverFlags) sendsTo(sink string) bool {
+	return slices.ContainsFunc(s.sinks.Stages, func(s stageflag.Stage) bool { return s.Name == sink })
 }
 
 // checkKubeletAccount returns an error for a --kubelet-account that cannot be used.

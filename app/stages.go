@@ -27,6 +27,7 @@ import (
 	"github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/sinks/log"
 	"github.com/weir-metrics/weir/sinks/memory"
+	"github.com/weir-metrics/weir/sinks/otlp"
 	"github.com/weir-metrics/weir/sinks/push"
 	"github.com/weir-metrics/weir/sinks/recorder"
 	"github.com/weir-metrics/weir/sinks/remotewrite"
@@ -112,6 +113,17 @@ sends.`,
 	parse: func(_ *plan, s stageflag.Stage) (func(*process) error, error) {
 		o, err := remotewrite.ParseOptions(argument(s))
 		return func(w *process) error { return openRemoteWrite(w, o) }, err
+	},
+}, {
+	name: "otlp",
+	about: `to an OpenTelemetry collector, or another receiver of OTLP over HTTP, its
+URL the CONFIG: --sink=otlp:http://collector:4318. Names are those of OpenTelemetry's
+conventions, each value with its node's time. Of several replicas the leader sends.`,
+	options: otlp.OptionsHelp,
+	twice:   "there is one receiver: name it once",
+	parse: func(_ *plan, s stageflag.Stage) (func(*process) error, error) {
+		o, err := otlp.ParseOptions(argument(s))
+		return func(w *process) error { return openOTLP(w, o) }, err
 	},
 }, {
 	name:    "log",
@@ -415,7 +427,8 @@ func openRecorder(w *process, o recorder.Options) error {
 	return nil
 }
 
-func openRemoteWrite(w *process, o remotewrite.Options) error {
+// pushOptions sets what the sinks that push have of the process.
+func (w *process) pushOptions(o *push.Options) {
 	o.Interval, o.IsLeader, o.Logger, o.Registerer = w.plan.Resolution, w.isLeader, w.log, w.registry
 	o.View = func() push.SnapshotReader {
 		if snapshot := w.snapshot(); snapshot != nil {
@@ -423,11 +436,26 @@ func openRemoteWrite(w *process, o remotewrite.Options) error {
 		}
 		return nil // a nil pointer in an interface would not be nil
 	}
+}
+
+func openRemoteWrite(w *process, o remotewrite.Options) error {
+	w.pushOptions(&o.Options)
 	sink, err := remotewrite.New(o)
 	if err != nil {
 		return fmt.Errorf("--sink=remotewrite: %w", err)
 	}
 	w.addSink("remotewrite", sink)
 	w.add(Part{Name: "remote write", Run: sink.Run})
+	return nil
+}
+
+func openOTLP(w *process, o otlp.Options) error {
+	w.pushOptions(&o.Options)
+	sink, err := otlp.New(o)
+	if err != nil {
+		return fmt.Errorf("--sink=otlp: %w", err)
+	}
+	w.addSink("otlp", sink)
+	w.add(Part{Name: "OTLP", Run: sink.Run})
 	return nil
 }

@@ -17,9 +17,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/klauspost/compress/gzip"
 	"github.com/prometheus/client_golang/exp/api/remote"
 	writev2 "github.com/prometheus/client_golang/exp/api/remote/genproto/v2"
 	"github.com/prometheus/common/config"
+	collectorpb "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weir-metrics/weir/api/clustermetrics"
@@ -27,6 +30,7 @@ import (
 	"github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/sinks/log"
 	"github.com/weir-metrics/weir/sinks/memory"
+	"github.com/weir-metrics/weir/sinks/otlp"
 	"github.com/weir-metrics/weir/sinks/push"
 	"github.com/weir-metrics/weir/sinks/recorder"
 	"github.com/weir-metrics/weir/sinks/remotewrite"
@@ -70,6 +74,7 @@ func sinks() map[string]func(*testing.T) tested {
 		"memory, full": inMemory(memory.Options{MaxEntities: 1}),
 		"recorder":     openRecorder,
 		"remote write": openRemoteWrite,
+		"OTLP":         openOTLP,
 	}
 }
 
@@ -136,6 +141,38 @@ func openRemoteWrite(t *testing.T) tested {
 			t.Error(err)
 		}
 		return r.text.String()
+	}}
+}
+
+// openOTLP opens a sink whose receiver stores the data points as text.
+func openOTLP(t *testing.T) tested {
+	var text bytes.Buffer
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		unzipped, err := gzip.NewReader(r.Body)
+		var message collectorpb.ExportMetricsServiceRequest
+		if err == nil {
+			var body []byte
+			if body, err = io.ReadAll(unzipped); err == nil {
+				err = proto.Unmarshal(body, &message)
+			}
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+		}
+		fmt.Fprintln(&text, prototext.MarshalOptions{Multiline: true}.Format(&message))
+	}))
+	t.Cleanup(server.Close)
+	s, err := otlp.New(otlp.Options{Options: push.Options{URL: server.URL, HTTP: config.DefaultHTTPClientConfig}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tested{sink: s, closes: true, show: func() string {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel() // Run sends the queue before it ends
+		if err := s.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		return text.String()
 	}}
 }
 

@@ -27,4 +27,3 @@ func TestQueueDropsTheOldest(t *testing.T) {
 		t.Errorf("the first is %+v, %v", p, ok)
 	}
 }
-

@@ -14,7 +14,7 @@ import (
 )
 
 // Send sends one request until the receiver accepts or rejects it, or ctx ends. rejected is how many
-// items of an accepted request the receiver rejects, and why says why.
+// items of an accepted request the receiver rejects.
 type Send func(ctx context.Context, request []byte) (rejected int, err error)
 
 // Sender sends requests from a queue, the oldest first and one at a time.
@@ -106,6 +106,7 @@ func (s *Sender) drain(ctx context.Context) {
 		rejected, err := s.send(ctx, p.bytes)
 		switch {
 		case err == nil:
+			rejected = min(rejected, p.items)
 			s.meters.sent.Add(float64(p.items - rejected))
 			s.meters.rejected.Add(float64(rejected))
 			s.succeeded()
@@ -130,6 +131,15 @@ func (s *Sender) Retrying(err error) {
 		s.failing = true
 		s.o.Logger.Warn("the receiver does not accept "+s.things+" now; they wait in the queue", zap.String("url", humanize.URL(s.o.URL)), zap.Error(err))
 	}
+}
+
+// Rejected logs what the receiver says of a request of which it rejects some items, and returns their
+// number. Send calls it.
+func (s *Sender) Rejected(items int, why string) int {
+	if items > 0 || why != "" {
+		s.o.Logger.Warn("the receiver rejects some "+s.things+"; they are lost", zap.Int(s.things, items), zap.String("reason", humanize.Excerpt(why, maxText)))
+	}
+	return max(items, 0)
 }
 
 func (s *Sender) succeeded() {

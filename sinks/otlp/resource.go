@@ -1,0 +1,86 @@
+package otlp
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/series"
+)
+
+// labels are what is sent of an entity beside its values.
+type labels struct {
+	resource *resourcepb.Resource
+	part     *commonpb.KeyValue // nil for a whole entity
+	uid      metric.PodUID
+	id       metric.ContainerID
+	start    int64 // of the counters, in nanoseconds since the Unix epoch; 0 if unknown
+}
+
+// attribute returns an attribute of type string. A node may report a name that is not UTF-8, which
+// would make the whole request invalid.
+func attribute(name, value string) *commonpb.KeyValue {
+	return &commonpb.KeyValue{Key: name, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: strings.ToValidUTF8(value, "\uFFFD")}}}
+}
+
+// attributes returns attributes, in the order of their names.
+func attributes(of map[string]string) (all []*commonpb.KeyValue) {
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		if of[name] != "" {
+			all = append(all, attribute(name, of[name]))
+		}
+	}
+	return all
+}
+
+// partAttributes are the attributes of parts.
+var partAttributes = map[string]string{
+	"device": "system.device", "interface": "network.interface.name", "volume": "k8s.volume.name", "accelerator": "hw.id",
+}
+
+// Describe sets the attributes of an entity, and those of its instance. A source that does not know the
+// instance changes nothing.
+func (r *request) Describe(l *labels, s *metric.Sample) {
+	i := &s.Instance
+	l.start = 0
+	if i.Origin >= metric.StartReported {
+		l.start = i.Start
+	}
+	if l.resource != nil && (i.UID == "" || i.UID == l.uid) && (i.ID == "" || i.ID == l.id) {
+		return
+	}
+	if i.UID != "" {
+		l.uid = i.UID
+	}
+	if i.ID != "" {
+		l.id = i.ID
+	}
+	e := &s.Entity
+	all := maps.Clone(r.own)
+	if all == nil {
+		all = map[string]string{}
+	}
+	all["k8s.node.name"], all["k8s.namespace.name"], all["k8s.pod.name"] = string(e.Node), string(e.Namespace), string(e.Pod)
+	if e.Pod != "" {
+		all["k8s.pod.uid"] = string(l.uid)
+	}
+	switch e.Kind {
+	case metric.Container:
+		all["k8s.container.name"], all["container.id"] = e.Name, string(l.id)
+	case metric.System:
+		all["k8s.node.system_container.name"] = e.Name
+	}
+	l.resource = &resourcepb.Resource{Attributes: attributes(all)}
+	own, part := series.LabelsOf(e)
+	if part != "" {
+		name := partAttributes[part]
+		if name == "" {
+			name = "weir.part"
+		}
+		l.part = attribute(name, own.Get(part))
+	}
+}
