@@ -316,7 +316,7 @@ func (l *podList) addKnown(f *cluster.Pod) bool {
 	switch {
 	case l.page.shouldHaveNumbers(f):
 	case f.Phase == cluster.Running && !l.page.isExcluded(f.Node):
-		it.rank = doubtful // no container that must run is running
+		it.rank = waiting // no container that must run is running
 	default:
 		it.rank = idle
 	}

@@ -39,7 +39,7 @@ const maxNames = 12
 func (p *page) missingReport(r *explain.MissingReport, most int) missingReport {
 	drawn := missingReport{Summary: r.Summary}
 	for i := range r.Causes {
-		if severityState(r.Causes[i].Severity).Tone == bad {
+		if causeState(r.Causes[i].Reason, r.Causes[i].Severity).Tone == bad {
 			p.Problems++
 		}
 	}
@@ -61,7 +61,7 @@ func (p *page) cause(c *explain.MissingCause) cause {
 	if c.Why != "" {
 		reason += ", " + c.Why
 	}
-	d := cause{MissingCause: c, State: severityState(c.Severity), Reason: reason, Since: relativeTime(c.Since, p.Now)}
+	d := cause{MissingCause: c, State: causeState(c.Reason, c.Severity), Reason: reason, Since: relativeTime(c.Since, p.Now)}
 	if c.Node != "" {
 		d.Where = p.nodeAnchor(c.Node)
 	}

@@ -34,8 +34,11 @@ var fine = state{"", good}
 // clockDiffers is the state of a node that answers and has the wrong time.
 var clockDiffers = state{"wrong clock", warn}
 
-// severityState returns the state for the severity of a reason.
-func severityState(severity string) state {
+// causeState returns the state for a reason and its severity.
+func causeState(reason, severity string) state {
+	if s, waits := waitingState(reason, severity); waits {
+		return s
+	}
 	switch severity {
 	case metric.Broken.String():
 		return state{"broken", bad}
@@ -45,8 +48,23 @@ func severityState(severity string) state {
 	return state{"expected", quiet}
 }
 
+// waitingState returns the state of a pod or container that waits to start, and whether the reason says
+// that. It is never bad: no number is missing while nothing runs.
+func waitingState(reason, severity string) (state, bool) {
+	switch {
+	case reason != metric.PodPending.String() && reason != metric.ContainerNotStarted.String():
+		return state{}, false
+	case severity == metric.Broken.String(): // it waits for long
+		return state{"waiting", warn}, true
+	}
+	return state{"waiting", quiet}, true
+}
+
 // stateOf returns the state of a finding.
 func stateOf(f *explain.Finding) state {
+	if s, waits := waitingState(f.Reason, f.Severity); waits && !f.Served {
+		return s
+	}
 	switch {
 	case f.Served && f.Reason != metric.Measured.String():
 		return state{"in doubt", warn}
@@ -142,6 +160,8 @@ func rankState(r rank) state {
 	switch r {
 	case missing:
 		return state{"missing", bad}
+	case waiting:
+		return state{"waiting", warn}
 	case doubtful:
 		return state{"in doubt", warn}
 	case measured:
