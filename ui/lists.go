@@ -138,12 +138,18 @@ func (p *page) namespaceShare(r *resource, sum *metric.Sample) resourceUse {
 func (p *page) podTable(pods []listItem, most int, whole query, node bool) table {
 	t := table{Title: "Pods", What: "Pod", Trends: true, None: "no pods", Filter: p.podFilter()}
 	pods = p.filterPods(pods)
+	for i := range pods {
+		if it := &pods[i]; it.rank == missing && it.pod != nil && p.query.sort == byWorst {
+			f := p.Why(it.pod)
+			it.tone = stateOf(&f).Tone
+		}
+	}
 	p.addRows(&t, pods, most, whole, func(it *listItem) row {
 		r := row{Href: p.linkTo(query{view: onePod, pod: it.entity.PodRef()})}
 		sample, _ := p.View.Lookup(it.entity)
 		r.CPU, r.Memory = p.usageAndTrends(it.entity, sample, nil)
 		if node && it.entity.Node != "" {
-			r.Note = "on " + printable(string(it.entity.Node))
+			r.Note = "on\u00a0" + printable(string(it.entity.Node))
 		}
 		r.State, r.Why = p.podState(it)
 		return r
@@ -154,7 +160,7 @@ func (p *page) podTable(pods []listItem, most int, whole query, node bool) table
 // workloadTable lists the workloads of a namespace's pods, with the sums of their pods. Pods without a
 // workload have no row.
 func (p *page) workloadTable(namespace metric.Namespace, pods []listItem) table {
-	t := table{Title: "Workloads", What: "Workload", Counted: true}
+	t := table{Title: "Workloads", What: "Workload", Counted: true, NoShares: true}
 	all := map[cluster.Owner]*listItem{}
 	counts := map[cluster.Owner]*podCount{}
 	for i := range pods {

@@ -145,9 +145,9 @@ func (p *page) show(heading, template string, body any) {
 	p.Heading, p.Template, p.Body = heading, template, body
 }
 
-// showList shows one list.
+// showList shows one list, whose number of items is beside the heading.
 func (p *page) showList(heading string, t table) {
-	p.Problems = t.Missing
+	p.Problems, p.Kind, t.Title = t.Missing, t.Count(), ""
 	p.show(heading, "lists", []table{t})
 }
 

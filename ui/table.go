@@ -18,16 +18,17 @@ const (
 
 // table is a list as the page shows it.
 type table struct {
-	Title   string
-	What    string // the header of the column of names
-	Rows    []row
-	Cut     listRange
-	None    string // the text if there are no rows
-	Counted bool   // rows have counts of pods
-	Trends  bool   // rows have lines of the last fifteen minutes
-	Asked   bool   // rows have requests and limits
-	Missing int    // how many of all items lack numbers
-	Filter  *podFilter
+	Title    string // empty on a page that has only this list
+	What     string // the header of the column of names
+	Rows     []row
+	Cut      listRange
+	None     string // the text if there are no rows
+	Counted  bool   // rows have counts of pods
+	Trends   bool   // rows have lines of the last fifteen minutes
+	Asked    bool   // rows have requests and limits
+	NoShares bool   // rows have no shares
+	Missing  int    // how many of all items lack numbers
+	Filter   *podFilter
 	// CPUScale and MemoryScale are the upper ends of the scales of the lines; empty if all are zero.
 	CPUScale, MemoryScale string
 	Sorts                 map[sorting]anchor
@@ -73,6 +74,9 @@ func (t table) Columns() int {
 	}
 	if t.Asked {
 		n += 4
+	}
+	if t.NoShares {
+		n -= 2
 	}
 	return n
 }
@@ -147,6 +151,7 @@ type listItem struct {
 	sample      *metric.Sample // nil for a pod, and if there are no numbers
 	pod         *cluster.Pod   // nil for other kinds, and if the API server does not know the pod
 	rank        rank
+	tone        tone    // of a missing number; only known if the list is sorted by what is worst
 	clock       string  // by how much the clock of a node that is measured differs from weir's
 	cpu, memory float64 // negative if there is no number
 	pods        int     // how many it has; only known if the list is sorted by it
@@ -199,7 +204,7 @@ func sortAndFilter(items []listItem, q *query) []listItem {
 		case byMemoryShare:
 			first = cmp.Compare(b.memoryShare, a.memoryShare)
 		default:
-			first = cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.share, a.share))
+			first = cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(urgency[a.tone], urgency[b.tone]), cmp.Compare(b.share, a.share))
 		}
 		return cmp.Or(first, cmp.Compare(b.cpu, a.cpu), cmp.Compare(b.memory, a.memory), strings.Compare(a.name, b.name))
 	})
