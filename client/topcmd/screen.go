@@ -150,7 +150,8 @@ func (s *screen) addAnswer(a answer) {
 			if items[i].CPU != nil {
 				now = float64(items[i].CPU.Nanocores)
 			}
-			past := append(s.seen[key], now)
+			past := s.seen[key]
+			past = append(past, now)
 			seen[key] = past[max(0, len(past)-trendLength):]
 		}
 	}
