@@ -5,6 +5,8 @@ package install
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -158,6 +160,11 @@ func TestChart(t *testing.T) {
 		}
 		return err
 	}
+	// The operators themselves do not run. Their definitions check what the chart has for them.
+	for _, definition := range definitions(t) {
+		c.kubectl(t, "apply", "--server-side", "-f", definition) // too large for an annotation
+		c.kubectl(t, "wait", "--for=condition=Established", "--timeout=30s", "-f", definition)
+	}
 	before := c.objects(t)
 
 	c.helm(t, "install", "metrics-server", metricsServer(t), "--namespace=kube-system", "--values="+values,
@@ -187,18 +194,21 @@ func TestChart(t *testing.T) {
 	}
 	c.helm(t, "uninstall", "metrics-server", "--namespace=kube-system", "--wait", "--timeout=1m")
 
-	// Everything that the chart has, and that needs no other operator.
+	// Everything that the chart has, except what cert-manager would have to fill.
 	all := []string{"weir", chart, "--namespace=weir-system", "--values=" + values,
-		"--set=replicas=2,shareReads=true,agent.enabled=true,agent.eviction=evict,agent.conditions=true,autoscaler.enabled=true,hpaEvents.enabled=true,customMetrics.enabled=true,networkPolicy.enabled=true,tls.type=helm"}
+		"--set=replicas=2,shareReads=true,agent.enabled=true,agent.eviction=evict,agent.conditions=true,autoscaler.enabled=true,hpaEvents.enabled=true,customMetrics.enabled=true,networkPolicy.enabled=true,tls.type=helm,serviceMonitor.enabled=true,prometheusRule.enabled=true,dashboards.enabled=true"}
 	c.kubectl(t, "create", "namespace", "weir-system")
 	c.kubectl(t, "create", "namespace", "weir-agents") // a dry run creates none
-	manifests := filepath.Join(t.TempDir(), "all.yaml")
-	if err := os.WriteFile(manifests, []byte(c.helm(t, append([]string{"template"}, all...)...)), 0o600); err != nil {
-		t.Fatal(err)
+	for _, more := range []string{"tls.type=helm", "tls.type=cert-manager,tls.certManager.duration=2160h,tls.certManager.renewBefore=360h,serviceMonitor.interval=30s,serviceMonitor.scrapeTimeout=10s"} {
+		manifests := filepath.Join(t.TempDir(), "all.yaml")
+		if err := os.WriteFile(manifests, []byte(c.helm(t, append(append([]string{"template"}, all...), "--set="+more)...)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c.kubectl(t, "apply", "--dry-run=server", "--validate=strict", "-f", manifests)
 	}
-	c.kubectl(t, "apply", "--dry-run=server", "-f", manifests)
 	c.kubectl(t, "delete", "namespace", "weir-agents")
 	c.helm(t, append(append([]string{"install"}, all...), "--wait", "--timeout=2m")...)
+	c.kubectl(t, "-n", "weir-system", "get", "servicemonitors/weir", "prometheusrules/weir")
 	await(t, "weir to serve", time.Minute, nodes)
 	if top := c.kubectl(t, "top", "pods", "-n", "weir-system"); strings.Count(top, "\nweir-") != 2 {
 		t.Errorf("kubectl top pods: %s", top)
@@ -211,6 +221,34 @@ func TestChart(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// definitions returns the files with the CustomResourceDefinitions of the Prometheus Operator and of
+// cert-manager that the chart has objects of. They are in the Go modules of both.
+func definitions(t *testing.T) (files []string) {
+	t.Helper()
+	for module, paths := range map[string][]string{
+		"github.com/prometheus-operator/prometheus-operator@v0.85.0": {
+			"example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml",
+			"example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml",
+		},
+		"github.com/cert-manager/cert-manager@v1.21.2": {
+			"deploy/crds/cert-manager.io_issuers.yaml",
+			"deploy/crds/cert-manager.io_certificates.yaml",
+		},
+	} {
+		cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", module)
+		cmd.Dir = t.TempDir() // not a module that requires it
+		out, err := cmd.Output()
+		var downloaded struct{ Dir string }
+		if err := errors.Join(err, json.Unmarshal(out, &downloaded)); err != nil {
+			t.Fatalf("download %s: %v\n%s", module, err, out)
+		}
+		for _, path := range paths {
+			files = append(files, filepath.Join(downloaded.Dir, path))
+		}
+	}
+	return files
 }
 
 // probe calls do five times in a second, until stop is called, which returns how many calls failed.
