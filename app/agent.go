@@ -25,8 +25,8 @@ func newAgent(getenv func(string) string) *cobra.Command {
 named, it serves the pods' requests and limits too.
 
 The agent looks at the node as soon as something runs short, and
-every ten seconds, and decides which pod would have to go, as the kubelet does.
-Unless --eviction says otherwise it touches nothing: weir explain eviction shows
+every ten seconds, and decides which pod would be evicted, as the kubelet does.
+Unless --eviction says otherwise it changes nothing: weir explain eviction shows
 what it sees. docs/agent.md has what it needs, and how to set thresholds beside
 the kubelet's.`,
 		Example: `  weir agent --in-cluster --node-name=$NODE_NAME

@@ -36,8 +36,8 @@ type agentsPlan struct {
 }
 
 func (a *agentsPlan) addFlags(f *pflag.FlagSet) {
-	f.IntVar(&a.Port, "agent-port", 0, "of the weir agents on the nodes, which are asked about evictions and pod cgroups; 0 where there are none")
-	f.StringVar(&a.CAFile, "agent-ca-file", "", "`FILE` of certificates that the agents' must lead to (default: the cluster's)")
+	f.IntVar(&a.Port, "agent-port", 0, "port of the weir agents on the nodes, which weir asks about evictions and pod cgroups; 0 if there are none")
+	f.StringVar(&a.CAFile, "agent-ca-file", "", "`FILE` of CA certificates that verify agents (default: the cluster's)")
 	f.BoolVar(&a.Insecure, "agent-insecure-tls", false, "accept any certificate of an agent, which signs its own: an attacker who can act as a node then sees the token for agents")
 	f.StringVar(&a.TokenFile, "agent-token-file", "", "`FILE` of the token that agents are shown, of weir's account and for the audience "+nodeapi.Audience+" (default, outside of pods: the kubeconfig's credentials)")
 }

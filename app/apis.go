@@ -310,8 +310,8 @@ func (a *apiFlags) addFlags(f *pflag.FlagSet) {
 			about = append(about, apis[i].name+" ("+apis[i].about+")")
 		}
 	}
-	f.Func("apis", "`NAMES` of what to serve of "+humanize.List(about, 0)+
-		", separated by commas; empty for none (default resource,custom,model, and external with --external-rules)", a.setNamed)
+	f.Func("apis", "`NAMES` of the APIs to serve, separated by commas: "+humanize.List(about, 0)+
+		"; empty for none (default resource,custom,model, and external with --external-rules)", a.setNamed)
 	f.StringVar(&a.rules, "external-rules", "", "`FILE` that says which external metrics there are and how to ask Prometheus for them")
 	f.StringSliceVar(&a.files, "external-rules-file", nil, "`FILE` outside the folder of --external-rules that the rules may name, as a bearer token, password or CA; repeatable")
 }

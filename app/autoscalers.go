@@ -82,9 +82,9 @@ func (a *autoscalerFlags) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&a.Period, "autoscaler-sync-period", a.Period, "time between two decisions about one autoscaler")
 	f.IntVar(&a.Workers, "autoscaler-workers", a.Workers, "how many autoscalers are decided about at once")
 	f.Float64Var(&s.Tolerance, "autoscaler-tolerance", s.Tolerance, "how far from 1 the ratio of use to target may be without a change, unless an autoscaler says otherwise")
-	f.DurationVar(&s.DownscaleStabilization, "autoscaler-downscale-stabilization", s.DownscaleStabilization, "how long the highest recommendation holds before fewer replicas are asked for, unless an autoscaler says otherwise")
-	f.DurationVar(&s.CPUInitialization, "autoscaler-cpu-initialization-period", s.CPUInitialization, "how long after its start a pod's CPU counts only once it was ready for a whole window of the metric")
-	f.DurationVar(&s.InitialReadinessDelay, "autoscaler-initial-readiness-delay", s.InitialReadinessDelay, "how long after its start a pod that is not ready is taken never to have been")
+	f.DurationVar(&s.DownscaleStabilization, "autoscaler-downscale-stabilization", s.DownscaleStabilization, "how long to wait before scaling down: the highest recommendation of this time counts, unless an autoscaler says otherwise")
+	f.DurationVar(&s.CPUInitialization, "autoscaler-cpu-initialization-period", s.CPUInitialization, "for this long after its start, a pod's CPU counts only after the pod was ready for a whole window of the metric")
+	f.DurationVar(&s.InitialReadinessDelay, "autoscaler-initial-readiness-delay", s.InitialReadinessDelay, "for this long after its start, a pod that is not ready counts as never ready")
 	f.Bool("autoscaler-scale-to-zero", false, "allow minReplicas of 0 (default: as the cluster's feature gate HPAScaleToZero does, which is on since Kubernetes 1.37)")
 	a.toZero = f.Lookup("autoscaler-scale-to-zero")
 }

@@ -37,8 +37,8 @@ func newClientCommands(getenv func(string) string, local string) []*cobra.Comman
 	autoscaler := cli.Group("autoscaler", "Say what an autoscaler's manifest would do, now or over time",
 		`Say what the manifest of a HorizontalPodAutoscaler or an Autoscaler would do:
 "evaluate" on the live metrics of a running weir, "replay" over a recording or a
-Prometheus. What an autoscaler of the cluster decides and why, "weir explain
-autoscaler" and "weir explain hpa" say. None of them changes anything.`,
+Prometheus. "weir explain autoscaler" and "weir explain hpa" say what an autoscaler
+of the cluster decides, and why. None of these commands changes anything.`,
 		evaluate, replaycmd.NewCommand(replaycmd.Options{Pipeline: pipeline}))
 	return []*cobra.Command{top, explain, autoscaler, resize, doctor}
 }

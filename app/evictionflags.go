@@ -67,23 +67,23 @@ func newEvictionFlags() *evictionFlags {
 }
 
 func (e *evictionFlags) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&e.mode, "eviction", e.mode, "how far to go (`MODE`) when this node runs out of something: off; observe, say who would go and touch nothing; evict, ask the Eviction API, which honours PodDisruptionBudgets; kill, for hard thresholds delete, as the kubelet does; request, create EvictionRequests (KEP-4563), which a controller of the cluster must follow")
+	f.StringVar(&e.mode, "eviction", e.mode, "what to do (`MODE`) when this node runs out of something. off: nothing; observe: report which pod would be evicted, and change nothing; evict: use the Eviction API, which honours PodDisruptionBudgets; kill: for hard thresholds delete the pod, as the kubelet does; request: create EvictionRequests (KEP-4563), which a controller of the cluster must follow")
 	f.Var(cliflag.NewLangleSeparatedMapStringString(&e.config.EvictionHard), "eviction-hard", "hard thresholds `SIGNAL<VALUE,...`, such as memory.available<200Mi,nodefs.available<10% (default of observe: the kubelet's of this node)")
 	f.Var(cliflag.NewLangleSeparatedMapStringString(&e.config.EvictionSoft), "eviction-soft", "soft thresholds `SIGNAL<VALUE,...`, such as memory.available<500Mi")
-	f.Var(cliflag.NewMapStringString(&e.config.EvictionSoftGracePeriod), "eviction-soft-grace-period", "`SIGNAL=TIME,...`: how long a soft threshold must be met first, such as memory.available=90s")
+	f.Var(cliflag.NewMapStringString(&e.config.EvictionSoftGracePeriod), "eviction-soft-grace-period", "`SIGNAL=TIME,...`: how long a soft threshold must be met before a pod is evicted, such as memory.available=90s")
 	f.Var(cliflag.NewMapStringString(&e.config.EvictionMinimumReclaim), "eviction-minimum-reclaim", "`SIGNAL=VALUE,...`: what must be available beyond a threshold to end it, such as memory.available=100Mi")
 	f.StringArrayVar(&e.config.Pressure, "eviction-pressure", nil, "`THRESHOLD` of the kernel's stall figures, which the kubelet does not know: 'memory.pressure.some.avg10>20 for 30s until 10'; repeatable")
 	f.DurationVar(&e.TransitionPeriod, "eviction-pressure-transition-period", e.TransitionPeriod, "how long a condition is reported after its threshold was last met")
-	f.Int32Var(&e.maxPodGrace, "eviction-max-pod-grace-period", 0, "most `SECONDS` to end for a pod that goes for a soft threshold")
+	f.Int32Var(&e.maxPodGrace, "eviction-max-pod-grace-period", 0, "most `SECONDS` that a pod gets to end when a soft threshold evicts it")
 	f.BoolVar(&e.LocalLimits, "eviction-local-limits", false, "enforce limits of emptyDir volumes and ephemeral storage too, which the kubelet does already")
-	f.BoolVar(&e.Events, "eviction-events", e.Events, "write Events on pods that go or would; all that observe ever writes")
+	f.BoolVar(&e.Events, "eviction-events", e.Events, "write Events on pods that are evicted or would be; observe writes nothing else")
 	f.BoolVar(&e.Conditions, "eviction-publish-conditions", false, "write the node's pressure into its status, as conditions of weir's own types")
 	f.BoolVar(&e.Taints, "eviction-publish-taints", false, "taint the node under pressure as well, with taints of weir's own, which keep new pods away")
 	f.Var(cliflag.NewMapStringString(&e.contention), "eviction-contention", "`memory=PERCENT,io=PERCENT`: how much of the time tasks of this node must stall, over a minute and over 10 s, for the condition of KEP-5394 (SystemMemoryContentionPressure, SystemDiskContentionPressure); no pod is evicted for it")
 	f.StringVar(&e.Kubelet.URL, "kubelet-url", "", "`URL` of this node's kubelet, which is asked for its thresholds (default: port 10250 of $HOST_IP, or else of 127.0.0.1)")
-	f.StringVar(&e.Kubelet.CAFile, "kubelet-certificate-authority", "", "`FILE` of certificates that the kubelet's must lead to (default: the cluster's)")
+	f.StringVar(&e.Kubelet.CAFile, "kubelet-certificate-authority", "", "`FILE` of CA certificates that verify the kubelet (default: the cluster's)")
 	f.BoolVar(&e.Kubelet.Insecure, "kubelet-insecure-tls", false, "accept any certificate of the kubelet; for tests")
-	f.StringVar(&e.reclaim, "eviction-reclaim", "", "`unix:///PATH` of the container runtime's socket, by which unused images and ended containers are removed before pods go; it is as good as root")
+	f.StringVar(&e.reclaim, "eviction-reclaim", "", "`unix:///PATH` of the container runtime's socket, by which unused images and ended containers are removed before pods are evicted; access to it equals root")
 }
 
 // alone returns the plan for a machine without a cluster, where no pod can be evicted.
@@ -142,7 +142,7 @@ func (e *evictionFlags) compile(in agentEnvironment) (*evictionPlan, error) {
 	case e.reclaim != "" && (!isSocket || !strings.HasPrefix(socket, "/")):
 		return nil, cli.Usage(fmt.Errorf("--eviction-reclaim=%s is no socket: write unix:///run/containerd/containerd.sock", e.reclaim))
 	case e.reclaim != "" && p.Mode == execute.Observe:
-		return nil, cli.Hintf(cli.Usage(errors.New("--eviction-reclaim removes images and containers, and --eviction=observe touches nothing")),
+		return nil, cli.Hintf(cli.Usage(errors.New("--eviction-reclaim removes images and containers, and --eviction=observe changes nothing")),
 			"Leave --eviction-reclaim out, or choose --eviction=evict or --eviction=kill.")
 	case p.Taints && !p.Conditions:
 		return nil, cli.Usage(errors.New("--eviction-publish-taints goes with --eviction-publish-conditions, which say why a node has the taint: give both"))
@@ -165,7 +165,7 @@ func isHTTPS(text string) bool {
 func (e *evictionFlags) checkOff(own []eviction.Threshold) error {
 	if len(own) > 0 || e.reclaim != "" || e.Conditions || e.Taints || len(e.contention) > 0 {
 		return cli.Hintf(cli.Usage(errors.New("--eviction=off decides nothing, and other flags say by what to decide")),
-			"Leave the other flags that begin with --eviction out, or choose --eviction=observe, which touches nothing.")
+			"Leave the other flags that begin with --eviction out, or choose --eviction=observe, which changes nothing.")
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func (e *evictionFlags) checkOff(own []eviction.Threshold) error {
 // or thresholds.
 func (e *evictionFlags) checkActing(own []eviction.Threshold, in agentEnvironment) error {
 	missing := func(what, next string) error {
-		return cli.Hintf(cli.Usage(fmt.Errorf("--eviction=%s needs %s", e.mode, what)), "%s Or choose --eviction=observe, which touches nothing.", next)
+		return cli.Hintf(cli.Usage(fmt.Errorf("--eviction=%s needs %s", e.mode, what)), "%s Or choose --eviction=observe, which changes nothing.", next)
 	}
 	switch {
 	case !in.cluster:

@@ -126,20 +126,20 @@ type compatFlags struct {
 
 // addKubeletFlags adds the flags that say how kubelets are read.
 func (d *compatFlags) addKubeletFlags(f *pflag.FlagSet) {
-	f.StringVar(&d.ca, "kubelet-certificate-authority", "", "`FILE` of certificates that the kubelets' must lead to (default: the cluster's)")
-	f.StringVar(&d.cert, "kubelet-client-certificate", "", "`FILE` with our certificate for kubelets (default: a pod's token, or the kubeconfig's)")
+	f.StringVar(&d.ca, "kubelet-certificate-authority", "", "`FILE` of CA certificates that verify kubelets (default: the cluster's)")
+	f.StringVar(&d.cert, "kubelet-client-certificate", "", "`FILE` with weir's client certificate for kubelets (default: a pod's token, or the kubeconfig's)")
 	f.StringVar(&d.key, "kubelet-client-key", "", "`FILE` with its key")
 	f.BoolVar(&d.insecure, "kubelet-insecure-tls", false, "accept any certificate of a kubelet; for tests")
-	f.IntVar(&d.port, "kubelet-port", kubelet.DefaultPort, "of every kubelet, unless its node's status names one")
-	f.StringSliceVar(&d.addressTypes, "kubelet-preferred-address-types", kubelet.DefaultAddressTypes(), "of nodes, in order of preference")
-	f.DurationVar(&d.timeout, "kubelet-request-timeout", kubelet.DefaultTimeout, "of one read")
+	f.IntVar(&d.port, "kubelet-port", kubelet.DefaultPort, "port of every kubelet, unless its node's status names one")
+	f.StringSliceVar(&d.addressTypes, "kubelet-preferred-address-types", kubelet.DefaultAddressTypes(), "types of node addresses to use, in order of preference")
+	f.DurationVar(&d.timeout, "kubelet-request-timeout", kubelet.DefaultTimeout, "time one read may take")
 	f.BoolVar(&d.statusPort, "kubelet-use-node-status-port", false, "prefer the port in the node's status to --kubelet-port; the default unless that is given")
 	f.StringVarP(&d.selector, "node-selector", "l", "", "labels a node must have to be read, such as kubernetes.io/os=linux")
 }
 
 // addLogFlags adds metrics-server's flags for logging that differ from weir's.
 func (d *compatFlags) addLogFlags(f *pflag.FlagSet) {
-	f.StringVar(&d.logFormat, "logging-format", "", "text or json: --log-format by the name it has in Kubernetes' components")
+	f.StringVar(&d.logFormat, "logging-format", "", "text or json: --log-format, by its name in Kubernetes' components")
 }
 
 // complete fills in what c does not say: what to read, and how to log.

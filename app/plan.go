@@ -56,7 +56,7 @@ func (c *config) addPipelineFlags(f *pflag.FlagSet) {
 	f.Var(&c.history, "history", historyflag.Usage)
 	f.DurationVar(&c.plan.Resolution, "metric-resolution", c.plan.Resolution, "time between two reads of a source, unless the source's resolution option says otherwise")
 	f.DurationVar(&c.plan.Rate.CoarseWindow, "summary-window", c.plan.Rate.CoarseWindow, "shortest window of a rate where times are whole seconds, as in /stats/summary: a rate can be wrong by 1s of its window, 3% at 30s and 10% at 10s")
-	f.IntVar(&c.plan.MaxReads, "max-reads", 128, "most sources read at one moment, without those that have not answered for half a second")
+	f.IntVar(&c.plan.MaxReads, "max-reads", 128, "how many sources are read at the same time; those that have not answered for half a second do not count")
 }
 
 // addListenFlags adds the flags of the local server, which does not authenticate its callers.

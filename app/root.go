@@ -92,7 +92,7 @@ Every source that reads has the option resolution, the time between two reads.
 		},
 		{
 			Use:   "history",
-			Short: "What knows the time before weir's memory: --history=prometheus:URL",
+			Short: "Numbers older than weir's memory: --history=prometheus:URL",
 			Long:  historyflag.Help,
 		},
 		{

@@ -223,11 +223,11 @@ const secureTopic = "secure-serving"
 // The many others keep the texts of Kubernetes' servers and have their own page of help.
 var commonSecureFlags = map[string]string{
 	"secure-port":                    "port to serve HTTPS on; 0 for none. Outside of pods only if given",
-	"bind-address":                   "`ADDRESS` to serve it on; 0.0.0.0 and :: are all there are",
-	"tls-cert-file":                  "`FILE` of the certificate to serve with, and of those that signed it; taken up again when it changes. Without one weir signs its own",
+	"bind-address":                   "`ADDRESS` to serve HTTPS on; 0.0.0.0 and :: mean all addresses",
+	"tls-cert-file":                  "`FILE` of the certificate to serve with, and of those that signed it; read again when it changes. Without one weir signs its own",
 	"tls-private-key-file":           "`FILE` of its key",
 	"cert-dir":                       "`DIR` to keep the certificate in that weir signs itself; in memory if empty",
-	"tls-min-version":                "oldest `VERSION` to speak: VersionTLS12 or VersionTLS13",
+	"tls-min-version":                "lowest `VERSION` of TLS to accept: VersionTLS12 or VersionTLS13",
 	"request-timeout":                "how long a request may take",
 	"max-requests-inflight":          "how many reading requests are answered at the same time, an eighth of them for one caller; a quarter is kept for the API server; further ones get 429",
 	"max-mutating-requests-inflight": "like --max-requests-inflight, for requests that do not read",

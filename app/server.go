@@ -39,7 +39,7 @@ says otherwise. Sources are named as Heapster's were: NAME[:CONFIG][?OPTIONS].
 weir server takes metrics-server's flags, so that its Deployment needs another
 image and command and no other arguments. Nodes are read every 15s unless
 --metric-resolution says otherwise (metrics-server: 60s): that is about as often
-as a kubelet looks itself.`,
+as a kubelet measures.`,
 		Example: `  weir server                                # in a pod of the cluster
   weir server --kubeconfig=$HOME/.kube/config --node-selector=kubernetes.io/os=linux
   weir server --kubeconfig=$HOME/.kube/config --source=kubelet:?endpoint=summary
@@ -103,9 +103,9 @@ func (s *serverFlags) addAccountFlag(f *pflag.FlagSet) {
 
 // addReplicaFlags adds the flags about several replicas.
 func (s *serverFlags) addReplicaFlags(f *pflag.FlagSet) {
-	f.StringVar(&s.lease, "lease", "weir", "`NAME` of the Lease by which replicas agree on whose numbers all answer with; empty if there is only one replica. Needs POD_NAME, POD_NAMESPACE and POD_IP in the environment")
+	f.StringVar(&s.lease, "lease", "weir", "`NAME` of the Lease by which replicas choose a leader, whose numbers all of them serve; empty if there is only one replica. Needs POD_NAME, POD_NAMESPACE and POD_IP in the environment")
 	f.StringVar(&s.plan.ReplicaTokenFile, "replica-token-file", "", "`FILE` of the token that other replicas are shown, of weir's account and for the audience "+peer.Audience+" (default, outside of pods: the kubeconfig's credentials)")
-	f.BoolVar(&s.plan.SharedReads, "share-reads", false, "read each node by one of the replicas, which hands what it read to the others; they know each other by a Lease each. Needs what --lease needs")
+	f.BoolVar(&s.plan.SharedReads, "share-reads", false, "each node is read by one replica, which sends what it read to the others; replicas find each other by Leases. Needs what --lease needs")
 }
 
 // addEventFlags adds the flags about Events.

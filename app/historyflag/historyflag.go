@@ -16,7 +16,7 @@ import (
 )
 
 // Usage is the help of --history.
-const Usage = "what knows the time before weir's own memory, for the model API and the page: prometheus:URL of a server that scrapes /metrics/cluster or is written to; see weir help history"
+const Usage = "where to read numbers that are older than weir's own memory, for the model API and the page: prometheus:URL of a server that scrapes /metrics/cluster or receives --sink=remotewrite; see weir help history"
 
 // Help is the help page of the flag.
 const Help = `weir remembers fifteen minutes. A Prometheus-compatible server that scrapes weir's
@@ -28,7 +28,7 @@ no gap after weir was restarted. While it does not answer, they begin with weir'
 own memory. Of most metrics it knows only what is scraped or written with
 profile=all; see docs/prometheus.md.
 
-  ca                    file of certificates that the server's must lead to
+  ca                    file of CA certificates that verify the server
   header                NAME=VALUE sent with each question; repeatable
   password-file         of username
   token-file            file of a bearer token

@@ -31,7 +31,7 @@ func Default() Options { return Options{Level: "info", Format: "console"} }
 func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Level, "log-level", o.Level, "least severe level to log: debug, info, warn or error")
 	f.StringVar(&o.Format, "log-format", o.Format, "console or json")
-	f.IntVarP(&o.Verbosity, "v", "v", o.Verbosity, "verbosity of Kubernetes' components, 0 to 10; 1 is debug, more makes libraries tell more")
+	f.IntVarP(&o.Verbosity, "v", "v", o.Verbosity, "verbosity of Kubernetes' components, 0 to 10; 1 is debug; with more, libraries log more, too")
 }
 
 // New returns a logger that writes to w.

@@ -32,7 +32,7 @@ type prometheusFlags struct {
 func (p *prometheusFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&p.url, "prometheus", "", "`URL` of a Prometheus-compatible server to take readings from, in place of weir's memory")
 	f.StringVar(&p.since, "since", "7d", "how far back readings of --prometheus go: 36h, 7d")
-	f.StringVar(&p.caFile, "ca-file", "", "`FILE` of certificates that --prometheus's must lead to (default: the system's)")
+	f.StringVar(&p.caFile, "ca-file", "", "`FILE` of CA certificates that verify --prometheus (default: the system's)")
 	f.StringVar(&p.tokenFile, "token-file", "", "`FILE` with a bearer token for --prometheus")
 	f.StringToStringVar(&p.headers, "header", nil, "headers for --prometheus: X-Scope-OrgID=shop")
 }

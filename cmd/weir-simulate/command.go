@@ -95,7 +95,7 @@ func newCommand() *cobra.Command {
 	fs.StringVar(&f.apiServer, "api-server", "", "answer as an API server at this HOST:PORT: nodes and pods to list and watch, Leases, reviews that say yes")
 	fs.StringVar(&f.kubeconfigFile, "kubeconfig-file", "", "write the kubeconfig of --api-server's clients here")
 	fs.StringVar(&f.churn, "churn", "", "how many of the pods are replaced, as in 1%/m: a hundredth a minute")
-	fs.DurationVar(&f.seedInterval, "seed-interval", 2*time.Second, "time between two looks at what the API server should know")
+	fs.DurationVar(&f.seedInterval, "seed-interval", 2*time.Second, "time between two updates of the API server")
 	fs.DurationVar(&f.shutdownGrace, "shutdown-grace", 2*time.Second, "how long requests may go on after SIGTERM")
 	return c
 }

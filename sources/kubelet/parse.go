@@ -22,21 +22,21 @@ type option struct {
 
 // options lists the options by name.
 var options = []option{
-	{"address-types", "in order of preference (default InternalIP,ExternalIP,Hostname,...)", func(o *Options, v string) error { o.AddressTypes = split(v, ","); return nil }},
-	{"ca", "FILE of certificates that the kubelets' must lead to", func(o *Options, v string) error { o.CAFile = v; return nil }},
+	{"address-types", "types of node addresses to use, in order of preference (default InternalIP,ExternalIP,Hostname,...)", func(o *Options, v string) error { o.AddressTypes = split(v, ","); return nil }},
+	{"ca", "FILE of CA certificates that verify kubelets", func(o *Options, v string) error { o.CAFile = v; return nil }},
 	{"client-cert", "FILE, read again when it changes", func(o *Options, v string) error { o.CertFile = v; return nil }},
 	{"client-key", "FILE, read again when it changes", func(o *Options, v string) error { o.KeyFile = v; return nil }},
 	{"endpoint", "resource (default), summary or cadvisor", func(o *Options, v string) error { o.Endpoint = Endpoint(v); return nil }},
 	{"gzip", "ask for compressed answers: a fifth of the bytes, for more CPU on both sides", func(o *Options, v string) (err error) { o.Gzip, err = boolean(v); return }},
 	{"insecure-tls", "accept any certificate; for tests", func(o *Options, v string) (err error) { o.Insecure, err = boolean(v); return }},
-	{"max-bytes", "of one payload, unpacked (default: by the node's pods, at most 64 MiB)", func(o *Options, v string) (err error) { o.MaxBytes, err = strconv.ParseInt(v, 10, 64); return }},
-	{"max-samples", "of one read; more are dropped (default: by the node's pods, at most 50000)", func(o *Options, v string) (err error) { o.MaxSamples, err = strconv.Atoi(v); return }},
+	{"max-bytes", "how many bytes one unpacked answer may have (default: by the node's pods, at most 64 MiB)", func(o *Options, v string) (err error) { o.MaxBytes, err = strconv.ParseInt(v, 10, 64); return }},
+	{"max-samples", "how many samples one read may have; more are dropped (default: by the node's pods, at most 50000)", func(o *Options, v string) (err error) { o.MaxSamples, err = strconv.Atoi(v); return }},
 	{"node-selector", "labels a node must have, as in kubectl -l", func(o *Options, v string) (err error) { o.Selector, err = labels.Parse(v); return }},
-	{"port", "of every kubelet (default: the one in the node's status, or 10250)", func(o *Options, v string) (err error) { o.Port, err = strconv.Atoi(v); return }},
+	{"port", "port of every kubelet (default: the one in the node's status, or 10250)", func(o *Options, v string) (err error) { o.Port, err = strconv.Atoi(v); return }},
 	{"scheme", "https (default) or http", func(o *Options, v string) error { o.Scheme = v; return nil }},
 	{"status-port", "prefer the port in the node's status to port", func(o *Options, v string) (err error) { o.StatusPort, err = boolean(v); return }},
 	{"targets", "HOST:PORT, NAME=HOST:PORT, FIRST-LAST:PORT or @FILE, separated by commas, in place of a cluster's nodes", func(o *Options, v string) error { o.Targets = append(o.Targets, split(v, ",;")...); return nil }},
-	{"timeout", "of one read (default 10s)", func(o *Options, v string) (err error) { o.Timeout, err = time.ParseDuration(v); return }},
+	{"timeout", "time one read may take (default 10s)", func(o *Options, v string) (err error) { o.Timeout, err = time.ParseDuration(v); return }},
 	{"token-file", "FILE with a bearer token, read again when it changes", func(o *Options, v string) error { o.TokenFile = v; return nil }},
 }
 
@@ -58,7 +58,7 @@ func optionsHelp(all []option) string {
 // that are not about kubelets alone.
 func cadvisorOptions() []option {
 	other := map[string]string{
-		"ca": "FILE of certificates that theirs must lead to", "port": "of every cAdvisor (default 8080)", "scheme": "http (default) or https",
+		"ca": "FILE of CA certificates that verify them", "port": "port of every cAdvisor (default 8080)", "scheme": "http (default) or https",
 	}
 	all := slices.DeleteFunc(slices.Clone(options), func(o option) bool { return o.name == "endpoint" || o.name == "status-port" })
 	for i := range all {
