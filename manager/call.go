@@ -140,28 +140,38 @@ func (c *caller) finish() bool {
 	return true
 }
 
-// watch acts on a call when it has had its slot for long enough, when its deadline has passed, and
-// again after the grace.
+// watch is what the watchdog does.
 func (c *caller) watch() {
+	if lost := c.nextPhase(); lost != nil {
+		lost(&metric.ReadError{Reason: metric.NodeTimeout,
+			Err: fmt.Errorf("the read ignored its deadline of %v and was abandoned: %w", c.timeout, context.DeadlineExceeded)})
+	}
+}
+
+// nextPhase takes the slot of a call that has had it for long enough, gives a call some time to
+// return after its deadline, and then abandons it. If it abandons the call, it returns the
+// function that continues the round.
+func (c *caller) nextPhase() (lost func(error)) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if time.Now().Before(c.mu.due) { // the timer was set for an earlier call
-		c.mu.Unlock()
-		return
+		return nil
 	}
 	switch c.mu.phase {
-	case running, waiting:
-		if rest := time.Until(c.mu.deadline); rest > 0 {
-			c.release()
-			c.mu.phase, c.mu.due = waiting, c.mu.deadline
-			c.mu.watch.Reset(rest)
-			break
-		}
+	case running:
+		c.release()
+		c.mu.phase, c.mu.due = waiting, c.mu.deadline
+		c.mu.watch.Reset(time.Until(c.mu.deadline))
+	case waiting:
 		c.overdue()
 	case late:
-		c.abandon() // unlocks
-		return
+		c.mu.phase = abandoned
+		c.mu.ended = make(chan struct{})
+		c.meters.abandoned.Inc()
+		c.meters.stuck.Inc()
+		return c.mu.lost
 	}
-	c.mu.Unlock()
+	return nil
 }
 
 // cancelCall says that the context of calls has ended: a call that runs has only the grace left.
@@ -180,19 +190,6 @@ func (c *caller) overdue() {
 	}
 	c.mu.phase, c.mu.due = late, time.Now().Add(grace)
 	c.mu.watch.Reset(grace)
-}
-
-// abandon stops waiting for a call, and continues its round. The caller holds c.mu, and abandon
-// unlocks it.
-func (c *caller) abandon() {
-	c.mu.phase = abandoned
-	c.mu.ended = make(chan struct{})
-	lost := c.mu.lost
-	c.mu.Unlock()
-	c.meters.abandoned.Inc()
-	c.meters.stuck.Inc()
-	lost(&metric.ReadError{Reason: metric.NodeTimeout,
-		Err: fmt.Errorf("the read ignored its deadline of %v and was abandoned: %w", c.timeout, context.DeadlineExceeded)})
 }
 
 func (c *caller) release() {
