@@ -54,7 +54,7 @@ type measurement struct {
 	ambiguous     bool
 	uid           metric.PodUID
 	start         int64             // of the instance; 0 if unknown
-	run           resourceusage.Run // of CPU and memory: when they were measured, and of which run
+	run           resourceusage.Run // when CPU and memory were measured, and in which run
 	reason        metric.Reason     // of the first number that is missing
 	metricMissing bool              // its group has other numbers, but not this one
 }

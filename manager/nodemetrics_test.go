@@ -44,7 +44,7 @@ func TestNodeMetrics(t *testing.T) {
 	})
 }
 
-// A node that answers slowly told its time at some moment of the read.
+// A node that answers slowly reported its time at some moment of the read.
 func TestClockAhead(t *testing.T) {
 	began := time.Unix(1_800_000_000, 0)
 	for _, c := range []struct{ told, want time.Duration }{

@@ -30,9 +30,9 @@ type SourceStatus struct {
 	// Bytes is how many bytes the last read brought; 0 if that is unknown.
 	Bytes int
 	// ClockAhead is how far the node's clock was ahead of ours at the last answer, to about a
-	// second; 0 if the node does not tell its time.
+	// second; 0 if the node does not report its time.
 	ClockAhead time.Duration
-	// ClockKnown says that the node has told its time.
+	// ClockKnown says that the node has reported its time.
 	ClockKnown bool
 	// FailingSince is when the first of the rounds with an error began, up to the last; zero if the
 	// last had none.
@@ -117,16 +117,16 @@ func (r *runner) recordRound(b *metric.Batch) {
 	}
 }
 
-// clockAhead returns how far the node's clock was ahead of ours when it answered. The node told a
+// clockAhead returns how far the node's clock was ahead of ours when it answered. The node reported a
 // whole second of its clock at some moment of the read, so a difference that the length of the read
 // explains counts as none.
 func clockAhead(b *metric.Batch) time.Duration {
-	told := time.Unix(0, b.NodeTime)
-	switch end := told.Add(time.Second); {
-	case told.After(b.Ended):
-		return told.Add(time.Second / 2).Sub(b.Ended)
+	reported := time.Unix(0, b.NodeTime)
+	switch end := reported.Add(time.Second); {
+	case reported.After(b.Ended):
+		return reported.Add(time.Second / 2).Sub(b.Ended)
 	case end.Before(b.Began):
-		return told.Add(time.Second / 2).Sub(b.Began)
+		return reported.Add(time.Second / 2).Sub(b.Began)
 	}
 	return 0
 }

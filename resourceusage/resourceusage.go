@@ -46,7 +46,7 @@ type PodUsage struct {
 	Index      int
 }
 
-// Run says of which run of a container a Usage was measured, and when. Times are nanoseconds since
+// Run says in which run of a container a Usage was measured, and when. Times are nanoseconds since
 // the Unix epoch by the node's clock.
 type Run struct {
 	Window     metric.Window      // of the CPU rate

@@ -145,7 +145,7 @@ func (p *page) show(heading, template string, body any) {
 	p.Heading, p.Template, p.Body = heading, template, body
 }
 
-// showList shows one list, whose number of items is beside the heading.
+// showList shows one list, with its number of items beside the heading.
 func (p *page) showList(heading string, t table) {
 	p.Problems, p.Kind, t.Title = t.Missing, t.Count(), ""
 	p.show(heading, "lists", []table{t})

@@ -138,7 +138,7 @@ type rank uint8
 // The ranks.
 const (
 	missing  rank = iota // it should have numbers, and some are missing
-	waiting              // a started pod of which nothing runs, as after a crash
+	waiting              // a started pod without a running container, as after a crash
 	doubtful             // some numbers are in doubt or stale
 	measured
 	idle // it has nothing to measure

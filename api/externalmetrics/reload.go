@@ -130,8 +130,8 @@ func (p *Provider) load() (*loadedRules, error) {
 	return s, nil
 }
 
-// mayName returns an error if the rules may not name a file. Whoever writes the rules chooses the
-// server to which the files' content is sent, and often is not who runs weir.
+// mayName returns an error if the rules may not name a file. The author of the rules chooses the
+// server that gets the files' content, and often is not weir's administrator.
 func (o *Options) mayName(key, path string) error {
 	if path == "" || slices.Contains(o.MayName, path) {
 		return nil

@@ -35,8 +35,8 @@ func Hintf(err error, format string, args ...any) error {
 	return &Hint{Err: err, Try: fmt.Sprintf(format, args...)}
 }
 
-// ErrMissing ends a command that was asked to answer by its exit status, and whose answer, which it
-// has printed, is that something is missing.
+// ErrMissing ends a command that reports by its exit status, and that has printed that something is
+// missing.
 var ErrMissing = errors.New("something is missing")
 
 // Main runs root with args and returns the exit status: 0, 2 after ErrMissing, or 1 after another

@@ -124,7 +124,7 @@ func (e *examination) get(ctx context.Context, path string) ([]byte, error) {
 	return answer.Raw()
 }
 
-// checkAggregation looks for what aggregated APIs need to know who a caller is.
+// checkAggregation looks for what aggregated APIs need to identify a caller.
 func (e *examination) checkAggregation(ctx context.Context) error {
 	m, err := e.cluster.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
 	switch {
@@ -165,7 +165,7 @@ const (
 	weirAPI                = "v1alpha1.weir.dev"
 )
 
-// checkAPIServices looks who serves the metrics APIs, and whether they are available.
+// checkAPIServices checks which Services serve the metrics APIs, and whether they are available.
 func (e *examination) checkAPIServices(ctx context.Context) error {
 	body, err := e.get(ctx, "/apis/apiregistration.k8s.io/v1/apiservices")
 	if err != nil {

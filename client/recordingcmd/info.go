@@ -79,7 +79,7 @@ type contents struct {
 	gaps                              []gap
 }
 
-// gap is a time of which records are missing.
+// gap is a span of time without records.
 type gap struct{ from, to time.Time }
 
 func (g gap) String() string {

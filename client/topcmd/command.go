@@ -1,5 +1,6 @@
-// Package topcmd is the "top" command of weir and of kubectl-weir: who uses how much, as a table
-// for people or a document for programs. The two commands differ only in how they find a weir.
+// Package topcmd is the "top" command of weir and of kubectl-weir: what nodes, pods, containers and
+// cgroups use, as a table for people or a document for programs. The two commands differ only in how
+// they find a weir.
 //
 // A missing number is shown as "-". The wide table and the documents say why it is missing.
 package topcmd

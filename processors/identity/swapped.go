@@ -87,7 +87,7 @@ func (s *Identifier) couldBeSwapped(t *track, b *metric.Batch, x, y *candidate) 
 		return false // the number is the same either way
 	}
 	if lx.cpu < 0 && lx.unreadSince == 0 && (y.newLine || ly.cpu < 0 && ly.unreadSince == 0) {
-		return nameless(sx) && nameless(sy) && !(unreadCPU(sx) && unreadCPU(sy)) // nothing says which line is whose
+		return nameless(sx) && nameless(sy) && !(unreadCPU(sx) && unreadCPU(sy)) // nothing says which line belongs to which sample
 	}
 	if lx.cpu != ly.cpu && (lx.repeats(sx) || !y.newLine && ly.repeats(sy)) {
 		return false

@@ -196,7 +196,7 @@ func TestCausesOfWrongNumbers(t *testing.T) {
 	}
 }
 
-// playAlone plays one schedule and tells everything.
+// playAlone plays one schedule and prints everything.
 func playAlone(t *testing.T, s schedule, err error) {
 	t.Helper()
 	p := newPlay(t, s, err)

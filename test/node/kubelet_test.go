@@ -125,9 +125,9 @@ func (w *testCluster) askBoth(ctx context.Context, path string) (kubelet, agent 
 	return kubelet, agent, err
 }
 
-// comparePodMemory compares the memory of a frozen pod wherever it is told. The
-// kubelet and the agent tell the kernel's count of the pod's cgroup. The server
-// tells the sum of the containers.
+// comparePodMemory compares the memory of a frozen pod wherever it is reported. The
+// kubelet and the agent report the kernel's count of the pod's cgroup. The server
+// reports the sum of the containers.
 func (w *testCluster) comparePodMemory(t *testing.T, p *corev1.Pod) {
 	usage := "/apis/weir.dev/v1alpha1/pods"
 	eventually(t, "each tells the value that it should", time.Minute, func() error {

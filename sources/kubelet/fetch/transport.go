@@ -60,8 +60,8 @@ func serverOf(u *url.URL) (server, error) {
 	return server{u.Scheme, host}, nil
 }
 
-// dialTimeout is how long a connection may take. A node of which nothing answers, not even its
-// kernel, is known as such early.
+// dialTimeout is how long a connection may take. So a node that does not answer at all, not even by its
+// kernel, is found early.
 const dialTimeout = 2 * time.Second
 
 // New returns a Transport. It opens no connection. If config has no ServerName, https connections

@@ -158,7 +158,7 @@ func (c *Cluster) GuestOutput(ctx context.Context, args ...string) (string, erro
 	return out.String(), err
 }
 
-// wake tells a machine that was started from a snapshot the time, and gives it
+// wake sets the clock of a machine that was started from a snapshot, and gives it
 // random numbers of its own.
 func (c *Cluster) wake(ctx context.Context) error {
 	client, err := c.guestClient()

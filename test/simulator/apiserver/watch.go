@@ -54,7 +54,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, e encodi
 	t.follow(r, from, bookmarks)
 }
 
-// begin sends all objects, and returns the time as of which it did.
+// begin sends all objects, and returns the time of their state.
 func (t *watcher) begin(end bool) int64 {
 	now := t.server.o.Now()
 	t.q.each(t.server.o.Fleet, now, func(o object) bool {
