@@ -7,7 +7,8 @@
 // may have lost the Lease without noticing.
 //
 // The leader writes into the Lease how many nodes it reads. A replica that has read clearly more for
-// a minute says so in the Lease, and the leader gives the Lease up.
+// a minute, or for 20 s if the leader reads none, says so in the Lease, and the leader gives the Lease
+// up.
 package leader
 
 import (
@@ -47,7 +48,7 @@ type Options struct {
 	// however few it reads.
 	Reads func() int
 	// Patience is for how long another replica must read clearly more nodes than the leader before
-	// the leader gives the Lease up; 1m if 0.
+	// the leader gives the Lease up; 1m if 0. A third of it is enough if the leader reads none.
 	Patience time.Duration
 	// Lease is how long a leader stays leader without renewing; 15s if 0.
 	Lease time.Duration

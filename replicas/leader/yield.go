@@ -24,6 +24,15 @@ type readComparison struct {
 // about the same never change places.
 func readsClearlyMore(a, b int) bool { return 2*a > 3*b }
 
+// patienceWith returns for how long this process must have read clearly more than a leader that reads
+// so many nodes. If the leader reads none, all its numbers are about to be stale.
+func (e *Elector) patienceWith(reads int) time.Duration {
+	if reads == 0 {
+		return e.opts.Patience / 3
+	}
+	return e.opts.Patience
+}
+
 // compareReads compares the reads of this process with those in the Lease. If it does not hold the
 // Lease and has read clearly more for long enough, it says so in the Lease. If it holds the Lease
 // and another replica says so, it gives the Lease up.
@@ -47,7 +56,7 @@ func (e *Elector) compareReads(ctx context.Context, lease *coordination.Lease, l
 	case r.leader != holder:
 		r.leader, r.since = holder, time.Now()
 		return
-	case time.Since(r.since) < e.opts.Patience:
+	case time.Since(r.since) < e.patienceWith(theirs):
 		return
 	}
 	lease = lease.DeepCopy()

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -153,6 +154,55 @@ func TestLeader(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestLeaderWithoutNodes replaces the leader's file of kubelets' certificates with a wrong one, so that
+// it reads no node. The other replica reads all.
+func TestLeaderWithoutNodes(t *testing.T) {
+	nightly(t)
+	t.Parallel()
+	s := raise(t, options{})
+	api := s.serveAPI("127.0.0.1:0")
+	var leader, other *commands.Process
+	var files [2]string
+	var url string
+	for i, replica := range []**commands.Process{&leader, &other} {
+		s.ca = filepath.Join(t.TempDir(), "ca.pem")
+		s.trust(s.authority)
+		files[i] = s.ca
+		at, arguments := secure(t)
+		pod := []string{fmt.Sprintf("POD_NAME=weir-%d", i), "POD_NAMESPACE=weir-system", "POD_IP=127.0.0.1"}
+		*replica, url = commands.StartWith(t, pod, "weir", s.server(api, arguments...)...), at
+		if i == 0 { // it is ready first, and leads
+			leads(t, leader, 30*time.Second)
+		}
+	}
+	w := s.watch(other.Address(t), nobody)
+	w.complete(30 * time.Second)
+	w.end()
+	s.ca = files[0]
+	s.trust(s.newAuthority())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var l lists
+	var asks sync.WaitGroup
+	asks.Go(func() { l.ask(ctx, url, "reader", false, 100*time.Millisecond) })
+	took := leads(t, other, 2*time.Minute)
+	cancel()
+	asks.Wait()
+	// The leader notices with its next reads. 20 s later the other replica says so, when it looks. The
+	// leader acts no more for 5 s, and a candidate needs two tries, 2 to 4.4 s apart.
+	if most := interval + 20*time.Second + 20*time.Second; took > most {
+		t.Errorf("the other replica led after %v, want at most %v", took, most)
+	}
+	if len(l.failed) > 0 || l.fewest != allPods {
+		t.Errorf("%d LISTs failed, and one had %d pods, want 0 and %d: %v", len(l.failed), l.fewest, allPods, l.failed)
+	}
+	record(t, "LeaderWithoutNodes", Result{
+		Served: fmt.Sprintf("The last known: %d LISTs to the other replica had all pods, at most %s old.", l.made, seconds(l.oldest)),
+		Lost:   "no number",
+		Ended:  fmt.Sprintf("the other replica leads after %s", seconds(took)),
+	})
 }
 
 // leads waits until the replica says that it leads, and returns how long that took.

@@ -59,6 +59,7 @@ var Rows = []Row{
 	{"Leader/killed", "the leader of two replicas is killed", leader},
 	{"Leader/paused", "the leader of two replicas is paused (SIGSTOP)", leader},
 	{"Leader/cut-off", "the leader of two replicas cannot reach the API server", leader},
+	{"LeaderWithoutNodes", "the leader of two replicas can read no node: its file of kubelets' certificates is replaced with a wrong one", "Every LIST to the other replica is answered with all pods. The other replica leads after at most 45 s, before a number is stale."},
 	{"IdleConnections", "3,000 connections are opened to the HTTPS port, and nothing is sent", "Every LIST of another caller is answered with all pods, no number is wrong or older than two intervals."},
 	{"Terminated", "SIGTERM while 30 callers ask again and again, until a second after it", "No LIST fails or lacks a pod. weir ends within 10 s, with status 0."},
 	{"Killed", "weir is killed (SIGKILL) and started again", "No wrong number. All numbers are there six intervals after the start."},
