@@ -11,7 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	ktesting "k8s.io/client-go/testing"
 
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
@@ -281,6 +283,33 @@ func TestPoliciesOutliveTheLeader(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestPoliciesOutliveALeaderWithoutStatus checks that a standby counts the change that it saw, if the
+// leader could write no status.
+func TestPoliciesOutliveALeaderWithoutStatus(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.scalers.fake.PrependReactor("update", v1alpha1.Resource, func(ktesting.Action) (bool, runtime.Object, error) {
+			return true, nil, errors.New("the API server refuses")
+		})
+		s.fixture.set("web", 8, 4000)
+		s.scaler("web", shrinks(0, 600))
+		a, b := s.lead(), s.start()
+		s.pass(5 * time.Minute)
+		s.fixture.use("web", 500)
+		s.pass(time.Minute)
+		s.leader.Store(b)
+		a.stop()
+		s.pass(8 * time.Minute)
+		if diff := cmp.Diff([]string{"web 8 to 7"}, s.fixture.written()); diff != "" {
+			t.Errorf("within the period (-want +got):\n%s", diff)
+		}
+		s.pass(2 * time.Minute)
+		if diff := cmp.Diff([]string{"web 8 to 7", "web 7 to 6"}, s.fixture.written()); diff != "" {
+			t.Errorf("after it (-want +got):\n%s", diff)
+		}
+		b.stop()
+	})
 }
 
 // TestFollowersWriteNothing checks that a replica that is not the leader writes nothing.

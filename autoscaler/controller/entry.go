@@ -135,12 +135,12 @@ func (e *entry) restoreMemory(o *scalingObject, status *v1alpha1.AutoscalerStatu
 		if known {
 			changed(stood)
 		}
-	case e.writeUnknown || o.mode == decisionreport.DryRun || conflicted:
-		changed(e.seenReplicas)
+	case e.writeUnknown || o.mode == decisionreport.DryRun || conflicted || !e.wasWriter && !known:
+		changed(e.seenReplicas) // what this replica saw, because no status says it
 	case !e.wasWriter:
 		noted := memoryFromStatus(status.Memory, l.Now)
 		e.memory.Ups, e.memory.Downs = noted.Ups, noted.Downs
-		if acts && known {
+		if acts {
 			changed(stood)
 		}
 	}

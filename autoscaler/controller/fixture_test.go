@@ -251,8 +251,14 @@ func staged(t *testing.T, play func(s *stage)) {
 	})
 }
 
-// start starts another replica.
-func (s *stage) start() *replica {
+// start starts another replica. When it returns, the replica has listed all objects and watches them:
+// the tracker forgets what changes between the two.
+func (s *stage) start() *replica { return s.startReplica(false) }
+
+// lead starts a replica that leads from the beginning.
+func (s *stage) lead() *replica { return s.startReplica(true) }
+
+func (s *stage) startReplica(leads bool) *replica {
 	s.t.Helper()
 	r := &replica{registry: prometheus.NewRegistry()}
 	o := s.options
@@ -268,6 +274,9 @@ func (s *stage) start() *replica {
 		s.t.Fatal(err)
 	}
 	r.Controller, r.watcher = c, w
+	if leads {
+		s.leader.Store(r)
+	}
 	ctx, cancel := context.WithCancel(s.t.Context())
 	ended := make(chan error)
 	watched := make(chan error)
@@ -282,14 +291,7 @@ func (s *stage) start() *replica {
 			s.t.Errorf("Run returned %v, want nil", err)
 		}
 	})
-	return r
-}
-
-// lead starts a replica and makes it the leader.
-func (s *stage) lead() *replica {
-	s.t.Helper()
-	r := s.start()
-	s.leader.Store(r)
+	synctest.Wait()
 	return r
 }
 
