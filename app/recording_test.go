@@ -194,10 +194,10 @@ func TestRecordingCommands(t *testing.T) {
 		{"recording info $DIR/cut.weirrec", "no: the recording ends within a block after byte"},
 		{"recording info $DIR/diary", "read $DIR/diary: this is not a recording: it does not begin with the bytes of one"},
 		{"recording info", "0 files: name one recording"},
-		{"server --source=recording:$DIR/none", "no such file"},
-		{"server --source=recording:$DIR/run.weirrec --source=host", "a recording is played alone"},
-		{"server --source=recording:$DIR/run.weirrec --kubeconfig=x", "a recording brings what its cluster said"},
-		{"run --source=recording:$DIR/run.weirrec --sink=recording:$DIR/run.weirrec", "a recording cannot be recorded into itself"},
+		{"server --listen=127.0.0.1:0 --source=recording:$DIR/none", "no such file"},
+		{"server --listen=127.0.0.1:0 --source=recording:$DIR/run.weirrec --source=host", "a recording is played alone"},
+		{"server --listen=127.0.0.1:0 --source=recording:$DIR/run.weirrec --kubeconfig=x", "a recording brings what its cluster said"},
+		{"run --listen=127.0.0.1:0 --source=recording:$DIR/run.weirrec --sink=recording:$DIR/run.weirrec", "a recording cannot be recorded into itself"},
 	} {
 		if got := redact(c.line); !strings.Contains(got, c.want) {
 			t.Errorf("weir %s\ngot:\n%s\nwant in it:\n%s", c.line, got, c.want)
