@@ -63,7 +63,10 @@ func TestAgentsSeeNoMoreThanTheyNeed(t *testing.T) {
 		"/var/lib/kubelet/pods-api (DirectoryOrCreate) at /var/lib/kubelet/pods-api to read",
 		"/var/log/pods (Directory) at /var/log/pods to read, with all below",
 	}
-	for _, components := range [][]string{nil, {"agent-evict"}, {"agent-kill", "agent-conditions", "insecure-kubelets"}} {
+	for _, components := range [][]string{
+		nil, {"agent-evict"}, {"agent-kill", "agent-conditions", "insecure-kubelets"},
+		{"agent-pressure"}, {"agent-no-host-pid"}, {"agent-kill", "agent-no-host-pid", "agent-pressure"},
+	} {
 		pod := agentsOf(t, components...).Spec.Template.Spec
 		if diff := cmp.Diff(read, mounts(&pod)); diff != "" {
 			t.Errorf("with %v (-want +got):\n%s", components, diff)
@@ -74,16 +77,19 @@ func TestAgentsSeeNoMoreThanTheyNeed(t *testing.T) {
 		sc := pod.Containers[0].SecurityContext
 		want := &corev1.SecurityContext{
 			AllowPrivilegeEscalation: new(bool), ReadOnlyRootFilesystem: ptr(true),
-			AppArmorProfile: &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined},
-			Capabilities:    &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}, Add: []corev1.Capability{"DAC_READ_SEARCH", "IPC_LOCK"}},
+			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}, Add: []corev1.Capability{"DAC_READ_SEARCH", "IPC_LOCK"}},
+		}
+		if slices.Contains(components, "agent-pressure") { // otherwise the runtime's default profile applies
+			want.AppArmorProfile = &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined}
 		}
 		if diff := cmp.Diff(want, sc); diff != "" {
-			t.Errorf("the container's security (-want +got):\n%s", diff)
+			t.Errorf("with %v: the container's security (-want +got):\n%s", components, diff)
 		}
 		seccomp := pod.SecurityContext.SeccompProfile
-		if !pod.HostNetwork || !pod.HostPID || pod.HostIPC || seccomp == nil || seccomp.Type != corev1.SeccompProfileTypeRuntimeDefault {
-			t.Errorf("host network %v, PIDs %v, IPC %v, seccomp %v; want true, true, false, RuntimeDefault",
-				pod.HostNetwork, pod.HostPID, pod.HostIPC, seccomp)
+		hostPID := !slices.Contains(components, "agent-no-host-pid")
+		if !pod.HostNetwork || pod.HostPID != hostPID || pod.HostIPC || seccomp == nil || seccomp.Type != corev1.SeccompProfileTypeRuntimeDefault {
+			t.Errorf("with %v: host network %v, PIDs %v, IPC %v, seccomp %v; want true, %v, false, RuntimeDefault",
+				components, pod.HostNetwork, pod.HostPID, pod.HostIPC, seccomp, hostPID)
 		}
 	}
 }

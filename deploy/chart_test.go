@@ -50,6 +50,7 @@ func charts() []combination {
 		c("network policy", "base", []string{"network-policy"}, "--set=networkPolicy.enabled=true"),
 		c("agents that evict", "base", []string{"agent", "agent-evict", "agent-conditions"}, "--set=agent.enabled=true,agent.eviction=evict,agent.conditions=true"),
 		c("agents that kill", "base", []string{"agent", "agent-kill"}, "--set=agent.enabled=true,agent.eviction=kill"),
+		c("agents without the node's processes", "base", []string{"agent", "agent-no-host-pid"}, "--set=agent.enabled=true,agent.hostPID=false"),
 		c("agents that request", "base", []string{"agent", "agent-request"}, "--set=agent.enabled=true,agent.eviction=request"),
 		c("everything", "base", []string{"agent", "agent-evict", "agent-conditions", "autoscaler", "hpa-events", "custom-metrics", "external-metrics", "shared-reads", "serving-cert", "ha", "network-policy", "insecure-kubelets"},
 			"--set=agent.enabled=true,agent.eviction=evict,agent.conditions=true,autoscaler.enabled=true,hpaEvents.enabled=true,customMetrics.enabled=true,externalMetrics.enabled=true,"+
@@ -456,6 +457,10 @@ func TestChartValues(t *testing.T) {
 		c := s.agents.Spec.Template.Spec.Containers[0]
 		return slices.Contains(c.Env, corev1.EnvVar{Name: "WEIR_EVICTION_HARD", Value: "memory.available<300Mi"}) && slices.Contains(c.Env, corev1.EnvVar{Name: "WEIR_EVICTION", Value: "kill"}) &&
 			slices.ContainsFunc(s.objects, func(o object) bool { return o.kind() == "ClusterRole" && o.name() == "weir:agent-evict" })
+	})
+	f("agent.enabled=true,agent.args={--eviction-pressure=memory.pressure.full.avg10>20}", func(_ *testing.T, s set, _ *appsv1.Deployment, _ corev1.Container) bool {
+		profile := s.agents.Spec.Template.Spec.Containers[0].SecurityContext.AppArmorProfile
+		return profile != nil && profile.Type == corev1.AppArmorProfileTypeUnconfined
 	})
 	f("tls.type=existingSecret,tls.existingSecret.name=mine", func(_ *testing.T, _ set, d *appsv1.Deployment, _ corev1.Container) bool {
 		return slices.ContainsFunc(d.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool { return v.Secret != nil && v.Secret.SecretName == "mine" })

@@ -72,6 +72,7 @@ func combinations() []combination {
 		{"agent-evict", base, c("agent", "agent-evict"), nil},
 		{"agent-kill", base, c("agent", "agent-evict", "agent-kill", "agent-conditions"), nil},
 		{"agent-request", base, c("agent", "agent-request"), nil},
+		{"agent-no-host-pid", base, c("agent", "agent-no-host-pid", "agent-pressure"), nil},
 		{"everything", base, c("agent", "agent-evict", "agent-conditions", "autoscaler", "custom-metrics", "external-metrics", "ha", "hpa-events", "insecure-kubelets", "serving-cert"), nil},
 		{"everything, in another order", base, c("ha", "agent", "agent-conditions", "insecure-kubelets", "agent-kill", "autoscaler", "hpa-events", "external-metrics", "custom-metrics", "serving-cert"), nil},
 	}, charts()...)

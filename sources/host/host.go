@@ -28,6 +28,8 @@ import (
 type Host struct {
 	options Options
 	mounts  cgroupMounts
+	// ownPIDs is set if weir does not see the processes of the host.
+	ownPIDs bool
 
 	mu struct {
 		sync.Mutex
@@ -55,7 +57,8 @@ func New(o Options) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Host{options: o, mounts: m}
+	// The first process of a PID namespace is number 1. On a host that is not weir.
+	h := &Host{options: o, mounts: m, ownPIDs: os.Getpid() == 1}
 	h.mu.machine = &machine{boot: boot}
 	h.mu.runtime = newContainerd(o.Containerd, o.ContainerdNamespace, o.Facts != nil)
 	h.mu.gaps = map[string]string{}
@@ -65,6 +68,9 @@ func New(o Options) (*Host, error) {
 	h.mu.gaps["load"] = "cpu/load: cAdvisor's library does not read it (it needs the kernel's taskstats)"
 	if _, err := os.Stat(path.Join(o.RootFS, "proc/pressure")); err != nil {
 		h.mu.gaps["pressure"] = "pressure (PSI): this kernel does not measure it (no /proc/pressure)"
+	}
+	if h.ownPIDs {
+		h.mu.gaps["processes"] = "weir has a PID namespace of its own (a pod without hostPID): pods' networks, open files and, with cgroup version 1, numbers of processes cannot be read"
 	}
 	if os.Geteuid() != 0 {
 		h.mu.gaps["user"] = "not root: the open files and networks of other users' processes cannot be read"
@@ -135,7 +141,8 @@ func (h *Host) begin(ctx context.Context, errs *cgroupfs.ErrorList) (r *round, c
 	errs.Add(listErrs...)
 	complete = len(listErrs) == 0
 	// The number of processes includes the cgroups below, so all of them are needed.
-	r.processes, countErrs = countProcesses(r.cgroups, path.Join(h.options.RootFS, "proc"))
+	// Version 1 lists no process of another PID namespace, and version 2 lists them as 0.
+	r.processes, countErrs = countProcesses(r.cgroups, path.Join(h.options.RootFS, "proc"), h.ownPIDs && !h.mounts.v2)
 	errs.Add(countErrs...)
 	if over := len(r.cgroups) - h.options.MaxCgroups; over > 0 {
 		errs.Add(fmt.Errorf("report cgroups: %d of %d are over the limit (raise max-cgroups, or select with prefix)", over, len(r.cgroups)))

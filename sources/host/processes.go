@@ -23,7 +23,7 @@ type processCounts map[metric.CgroupPath]*processCount
 // processCount has the processes and open files in a cgroup and below it.
 type processCount struct {
 	// processes is the number of processes; -1 if the kernel does not list them (in a threaded cgroup
-	// of version 2, where the parent lists them).
+	// of version 2, where the parent lists them, and on version 1 to another PID namespace).
 	processes int32
 	// files is the number of open descriptors; -1 if the number of one process is not known.
 	files int64
@@ -33,13 +33,17 @@ type processCount struct {
 }
 
 // countProcesses counts the processes of each cgroup in the hierarchy of its dir. dirs must be
-// sorted by path.
-func countProcesses(dirs []cgroupDir, proc string) (processCounts, []error) {
+// sorted by path. If the processes are hidden from weir, no count is known.
+func countProcesses(dirs []cgroupDir, proc string, hidden bool) (processCounts, []error) {
 	counts := make(processCounts, len(dirs))
 	var errs []error
 	for i := range dirs {
 		c := &processCount{hierarchy: dirs[i].hierarchy}
 		counts[dirs[i].path] = c
+		if hidden {
+			c.processes, c.files = -1, -1
+			continue
+		}
 		data, err := os.ReadFile(path.Join(dirs[i].dir, "cgroup.procs"))
 		if err != nil {
 			c.processes, c.files = -1, -1

@@ -295,7 +295,7 @@ func TestCensus(t *testing.T) {
 		{path: "/m", hierarchy: 1, dir: write("cg2/m/cgroup.procs", "7\n")},
 		{path: "/z", dir: write("cg/z/cgroup.procs", "0\n")}, // a process of another PID namespace
 	}
-	heads, errs := countProcesses(places, filepath.Join(dir, "proc"))
+	heads, errs := countProcesses(places, filepath.Join(dir, "proc"), false)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -309,6 +309,12 @@ func TestCensus(t *testing.T) {
 	}
 	if got := heads["/a"].files; got < 2 {
 		t.Errorf("/a: open files = %d, want those of 7 and 8", got)
+	}
+	hidden, errs := countProcesses(places, filepath.Join(dir, "proc"), true)
+	for p, c := range hidden {
+		if c.processes != -1 || c.files != -1 || c.pid != 0 || len(errs) > 0 {
+			t.Errorf("%s, hidden: %+v, %v; want nothing known", p, c, errs)
+		}
 	}
 }
 

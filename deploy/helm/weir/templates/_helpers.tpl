@@ -104,6 +104,8 @@ applied.
 {{- if $v.agent.conditions }}
 {{- $list = append $list "agent-conditions" }}
 {{- end }}
+{{- if contains "--eviction-pressure=" (join " " $v.agent.args) }}{{ $list = append $list "agent-pressure" }}{{ end }}
+{{- if not $v.agent.hostPID }}{{ $list = append $list "agent-no-host-pid" }}{{ end }}
 {{- end }}
 {{- if $v.autoscaler.enabled }}{{ $list = append $list "autoscaler" }}{{ end }}
 {{- if $v.hpaEvents.enabled }}{{ $list = append $list "hpa-events" }}{{ end }}
@@ -246,8 +248,8 @@ is one, or else a new one, which is the same for all templates.
 {{- end }}
 
 {{/*
-add: a value added to a list of an object, as by the operation "add" of a JSON patch with a path
-that ends in "-". Takes object, path and value.
+add: a value in an object, as by the operation "add" of a JSON patch: added to a list if the path
+ends in "-". Takes object, path and value.
 */}}
 {{- define "weir.add" }}
 {{- $at := .object }}
@@ -255,12 +257,16 @@ that ends in "-". Takes object, path and value.
 {{- range initial $path }}
 {{- if kindIs "slice" $at }}{{ $at = index $at (int .) }}{{ else }}{{ $at = get $at . }}{{ end }}
 {{- end }}
+{{- if hasSuffix "/-" .path }}
 {{- $_ := set $at (last $path) (append (get $at (last $path)) .value) }}
+{{- else }}
+{{- $_ := set $at (last $path) .value }}
+{{- end }}
 {{- end }}
 
 {{/*
 component: what a component changes in a Deployment or DaemonSet. It knows the changes that weir's
-components make: values added to lists, variables, volumes, the group of volumes and the affinity.
+components make: values of fields and of lists, variables, volumes, the group of volumes and the affinity.
 Takes root, name and object.
 */}}
 {{- define "weir.component" }}
