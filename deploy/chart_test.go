@@ -286,6 +286,30 @@ func chartNotes(t *testing.T, args ...string) string {
 	return notes
 }
 
+// TestInstallCommandsWaitForEveryVersion checks that the commands that install weir wait for each version
+// of metrics.k8s.io that it registers: kubectl top asks for the first version that the API server lists.
+func TestInstallCommandsWaitForEveryVersion(t *testing.T) {
+	shown := map[string]string{"the chart's notes": chartNotes(t)}
+	for _, page := range []string{"../README.md", "../docs/install.md"} {
+		shown[page] = string(readFile(t, page))
+	}
+	for where, text := range shown {
+		wait := regexp.MustCompile(`(?m)^[$ ]+kubectl wait --for=condition=Available (.*)$`).FindStringSubmatch(text)
+		if wait == nil {
+			t.Errorf("%s shows no kubectl wait", where)
+			continue
+		}
+		for _, a := range decode(t, render(t, filepath.Join(root, "base"))).apiServices {
+			if a.Spec.Group == "metrics.k8s.io" && !slices.Contains(strings.Fields(wait[1]), "apiservice/"+a.Name) {
+				t.Errorf("%s waits for %s, and not for %s", where, wait[1], a.Name)
+			}
+		}
+	}
+	if notes := chartNotes(t, "--set=apiService.create=false"); strings.Contains(notes, "kubectl wait") {
+		t.Errorf("the notes wait for APIServices that are not created:\n%s", notes)
+	}
+}
+
 // TestChartKnowsMetricsServersFlags compares what the chart does with each flag of metrics-server
 // with docs/from-metrics-server.md, which a test of app compares with the code.
 func TestChartKnowsMetricsServersFlags(t *testing.T) {
