@@ -284,3 +284,32 @@ func TestMetricNames(t *testing.T) {
 		h.mustEnd()
 	})
 }
+
+// TestCountersBeginAtZero: for Prometheus, a counter that first appears with 1 has not increased.
+func TestCountersBeginAtZero(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDiary()
+		h := build(t, Options{Sinks: []NamedSink{d.named()}}, healthy().spec("a", interval, timeout))
+		h.until(interval)
+		families, err := h.registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]bool{}
+		for _, f := range families {
+			for _, m := range f.Metric {
+				for _, l := range m.Label {
+					found[f.GetName()+" "+l.GetValue()] = true
+				}
+			}
+		}
+		for _, name := range []string{
+			"weir_sink_dropped_batches_total diary", "weir_sink_timeouts_total diary",
+			"weir_panics_total diary", "weir_panics_total read", "weir_panics_total provider",
+		} {
+			if !found[name] {
+				t.Errorf("%s is not there before it counts something", name)
+			}
+		}
+	})
+}

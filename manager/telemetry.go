@@ -77,7 +77,12 @@ func newTelemetry(reg prometheus.Registerer) *telemetry {
 		timeouts:  counter("weir_sink_timeouts_total", "Writes that outlived the sink's deadline.", "sink"),
 	}
 	capacity := gauge("weir_sink_queue_capacity", "Batches a sink's queue can hold.", "sink")
+	// A counter that first appears with 1 does not increase for Prometheus: an alert would miss it.
+	t.panics.WithLabelValues(stageProvider)
 	t.queued = func(sink string, limit int, length func() int) {
+		t.dropped.WithLabelValues(sink)
+		t.timeouts.WithLabelValues(sink)
+		t.panics.WithLabelValues(sink)
 		capacity.WithLabelValues(sink).Set(float64(limit))
 		auto.NewGaugeFunc(prometheus.GaugeOpts{
 			Name:        "weir_sink_queue_length",
@@ -150,6 +155,7 @@ func (k *kindMeters) stage(name string) *stageMeters {
 		in:       k.all.in.WithLabelValues(name, k.name),
 		out:      k.all.out.WithLabelValues(name, k.name),
 	}
+	k.all.panics.WithLabelValues(name)
 	k.mu.stages[name] = s
 	return s
 }
