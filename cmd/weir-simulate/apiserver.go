@@ -45,7 +45,7 @@ func (f *flags) openAPI(ctx context.Context, fleet *simulator.Fleet, authority *
 			l.Close()
 		}
 	}()
-	a := &api{server: apiserver.New(apiserver.Options{Fleet: fleet, Port: port}), listener: l}
+	a := &api{server: apiserver.New(apiserver.Options{Fleet: fleet, Port: port, Autoscalers: f.autoscalers}), listener: l}
 	a.http = &http.Server{Handler: a.server, ReadHeaderTimeout: 10 * time.Second, ErrorLog: complaints}
 	url, ca := "http://"+l.Addr().String(), []byte(nil)
 	if authority != nil {

@@ -55,6 +55,7 @@ type flags struct {
 	kubeconfig     string
 	apiServer      string
 	kubeconfigFile string
+	autoscalers    bool
 	churn          string
 	seedInterval   time.Duration
 	shutdownGrace  time.Duration
@@ -94,6 +95,7 @@ func newCommand() *cobra.Command {
 	fs.StringVar(&f.kubeconfig, "seed-kubeconfig", "", "write nodes and pods to the API server of this kubeconfig, and keep them true")
 	fs.StringVar(&f.apiServer, "api-server", "", "answer as an API server at this HOST:PORT: nodes and pods to list and watch, Leases, reviews that say yes")
 	fs.StringVar(&f.kubeconfigFile, "kubeconfig-file", "", "write the kubeconfig of --api-server's clients here")
+	fs.BoolVar(&f.autoscalers, "autoscalers", false, "--api-server has a HorizontalPodAutoscaler of each Deployment, at half of the CPU that is requested")
 	fs.StringVar(&f.churn, "churn", "", "how many of the pods are replaced, as in 1%/m: a hundredth a minute")
 	fs.DurationVar(&f.seedInterval, "seed-interval", 2*time.Second, "time between two updates of the API server")
 	fs.DurationVar(&f.shutdownGrace, "shutdown-grace", 2*time.Second, "how long requests may go on after SIGTERM")

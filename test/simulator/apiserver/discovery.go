@@ -18,6 +18,13 @@ var groups = map[string][]metav1.APIResource{
 		{Name: "namespaces", SingularName: "namespace", Kind: "Namespace", Verbs: read},
 		{Name: "events", SingularName: "event", Namespaced: true, Kind: "Event", Verbs: metav1.Verbs{"create", "patch"}},
 	},
+	"apps/v1": {
+		{Name: "deployments", SingularName: "deployment", Namespaced: true, Kind: "Deployment", Verbs: metav1.Verbs{}},
+		{Name: "deployments/scale", Namespaced: true, Group: "autoscaling", Version: "v1", Kind: "Scale", Verbs: metav1.Verbs{"get"}},
+	},
+	"autoscaling/v2": {
+		{Name: autoscalersResource, SingularName: "horizontalpodautoscaler", Namespaced: true, Kind: "HorizontalPodAutoscaler", Verbs: metav1.Verbs{"list", "watch"}},
+	},
 	"coordination.k8s.io/v1": {
 		{Name: "leases", SingularName: "lease", Namespaced: true, Kind: "Lease", Verbs: metav1.Verbs{"create", "delete", "get", "list", "update"}},
 	},
@@ -40,7 +47,7 @@ func discover(w http.ResponseWriter, path string) bool {
 		answer = metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}
 	case "apis":
 		list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
-		for _, name := range [...]string{"authentication.k8s.io/v1", "authorization.k8s.io/v1", "coordination.k8s.io/v1"} {
+		for _, name := range [...]string{"apps/v1", "authentication.k8s.io/v1", "authorization.k8s.io/v1", "autoscaling/v2", "coordination.k8s.io/v1"} {
 			group, v, _ := strings.Cut(name, "/")
 			is := metav1.GroupVersionForDiscovery{GroupVersion: name, Version: v}
 			list.Groups = append(list.Groups, metav1.APIGroup{Name: group, Versions: []metav1.GroupVersionForDiscovery{is}, PreferredVersion: is})

@@ -14,9 +14,10 @@
 // It serves nodes and pods (also as PartialObjectMetadata) in JSON and
 // protobuf: LIST with label and field selectors, WATCH with bookmarks and
 // initial events, 410 Gone for a version older than its history, and GET. It
-// keeps Leases in memory. It answers yes to reviews of tokens and access. It
-// drops Events, and returns empty lists for the other resources that weir
-// reads.
+// keeps Leases in memory. It answers yes to reviews of tokens and access. If
+// asked to, it has a HorizontalPodAutoscaler of each Deployment, which does not
+// change, and the scales of Deployments. It drops Events, and returns empty
+// lists for the other resources that weir reads.
 //
 // It ignores limit and always answers a whole list as of now, whatever version
 // was requested, as a real API server does for version 0. It checks no rights.

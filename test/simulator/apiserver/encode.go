@@ -2,10 +2,13 @@ package apiserver
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 
 	"github.com/weir-metrics/weir/test/simulator"
 )
@@ -44,19 +47,43 @@ func (e encoding) contentType(watch bool) string {
 func (e encoding) object(dst []byte, o object, version int64, now time.Time) []byte {
 	form := e.form
 	form.Version = version
+	if o.hpa != nil {
+		return append(dst, e.autoscaler(o.hpa)...)
+	}
 	if o.pod != nil {
 		return o.pod.AppendAs(dst, form, now)
 	}
 	return o.node.AppendAs(dst, form, e.port, now)
 }
 
-// object is a node, or one of its pods.
+// autoscaler returns an encoded HorizontalPodAutoscaler, in JSON with its type.
+func (e encoding) autoscaler(hpa *autoscalingv2.HorizontalPodAutoscaler) []byte {
+	var encoded []byte
+	var err error
+	if e.form.Protobuf {
+		encoded, err = hpa.Marshal()
+	} else {
+		typed := *hpa
+		typed.APIVersion, typed.Kind = e.api, e.kind
+		encoded, err = json.Marshal(&typed)
+	}
+	if err != nil {
+		panic(err) // the object is of this package and has no value that cannot be encoded
+	}
+	return encoded
+}
+
+// object is a node, one of its pods, or an autoscaler.
 type object struct {
 	node *simulator.Node
 	pod  *simulator.Pod
+	hpa  *autoscalingv2.HorizontalPodAutoscaler
 }
 
 func (o object) version(now time.Time) int64 {
+	if o.hpa != nil {
+		return o.hpa.CreationTimestamp.UnixNano()
+	}
 	if o.pod != nil {
 		return o.pod.Version(now)
 	}

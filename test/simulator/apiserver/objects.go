@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -15,13 +16,14 @@ import (
 
 // query selects objects.
 type query struct {
-	resource  string // nodes, pods, or another resource that has no objects
+	resource  string // nodes, pods, or another resource
 	api, kind string // of one object
 	namespace string // "" for all
 	name      string // "" for all
 	node      string // of pods; "" for all
 	labels    labels.Selector
 	fields    fields.Selector
+	hpas      []*autoscalingv2.HorizontalPodAutoscaler // all of the server, if the resource is theirs
 }
 
 // complete sets the remaining fields from the resource and from the request's
@@ -45,7 +47,11 @@ func (q *query) complete(r *http.Request) (err error) {
 
 // matches reports whether the query selects the object.
 func (q *query) matches(o object) bool {
-	if (o.pod == nil) != (q.resource == "nodes") {
+	switch {
+	case o.hpa != nil:
+		return (q.namespace == "" || q.namespace == o.hpa.Namespace) && q.labels.Matches(labels.Set(o.hpa.Labels)) &&
+			q.fields.Matches(fields.Set{"metadata.name": o.hpa.Name, "metadata.namespace": o.hpa.Namespace})
+	case o.pod == nil && q.resource != "nodes", o.pod != nil && q.resource != "pods":
 		return false
 	}
 	if o.pod == nil {
@@ -63,6 +69,11 @@ func (q *query) matches(o object) bool {
 // each calls do for every object that the query selects, as of now, until do
 // returns false.
 func (q *query) each(fleet *simulator.Fleet, now time.Time, do func(object) bool) {
+	for _, h := range q.hpas {
+		if o := (object{hpa: h}); q.matches(o) && !do(o) {
+			return
+		}
+	}
 	if q.resource != "nodes" && q.resource != "pods" {
 		return
 	}
@@ -80,7 +91,7 @@ func (q *query) each(fleet *simulator.Fleet, now time.Time, do func(object) bool
 		}
 		pods = n.PodsAt(pods[:0], now)
 		for _, p := range pods {
-			if o := (object{n, p}); q.matches(o) && !do(o) {
+			if o := (object{node: n, pod: p}); q.matches(o) && !do(o) {
 				return
 			}
 		}

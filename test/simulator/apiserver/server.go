@@ -7,6 +7,9 @@ import (
 	"strings"
 	"time"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
@@ -24,6 +27,8 @@ type Options struct {
 	// History is how many changes are kept. A watch from before them gets 410 Gone.
 	// Default 100,000.
 	History int
+	// Autoscalers gives each Deployment a HorizontalPodAutoscaler. Default: there are none.
+	Autoscalers bool
 	// WithoutWatchList rejects watches that begin with the existing objects, as API
 	// servers before 1.32 do. Clients then list first.
 	WithoutWatchList bool
@@ -51,12 +56,17 @@ type Server struct {
 	o       Options
 	history *history
 	leases  *leases
+	hpas    []*autoscalingv2.HorizontalPodAutoscaler
 }
 
 // New returns a Server.
 func New(o Options) *Server {
 	o = o.withDefaults()
-	return &Server{o: o, history: newHistory(o.History, o.Now()), leases: newLeases()}
+	s := &Server{o: o, history: newHistory(o.History, o.Now()), leases: newLeases()}
+	if o.Autoscalers {
+		s.hpas = s.autoscalers()
+	}
+	return s
 }
 
 // Run follows the fleet until ctx ends. Then it ends all watches.
@@ -92,8 +102,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.leases.serve(w, r, parts[3:])
 	case len(parts) >= 2 && parts[0] == "api" && parts[1] == "v1":
 		s.core(w, r, parts[2:])
+	case len(parts) == 8 && strings.HasPrefix(path, "apis/apps/v1/namespaces/") && parts[5] == "deployments" && parts[7] == "scale":
+		s.scale(w, r, types.NamespacedName{Namespace: parts[4], Name: parts[6]})
 	case len(parts) == 4 && parts[0] == "apis" || len(parts) == 6 && parts[0] == "apis" && parts[3] == "namespaces":
-		s.nothing(w, r, parts[1]+"/"+parts[2], parts[len(parts)-1])
+		q := query{resource: parts[len(parts)-1], api: parts[1] + "/" + parts[2]}
+		if len(parts) == 6 {
+			q.namespace = parts[4]
+		}
+		s.others(w, r, q)
 	default:
 		refuse(w, r, http.StatusNotFound, "NotFound", "the simulated API server has no "+r.URL.Path)
 	}
@@ -119,30 +135,35 @@ func (s *Server) core(w http.ResponseWriter, r *http.Request, parts []string) {
 			refuse(w, r, http.StatusNotFound, "NotFound", q.resource+" \""+q.name+"\" not found")
 			return
 		}
-		s.nothing(w, r, "v1", q.resource)
+		q.api = "v1"
+		s.others(w, r, q)
 	default:
 		s.objects(w, r, q)
 	}
 }
 
-// nothing answers a LIST or WATCH of a resource that has no objects.
-func (s *Server) nothing(w http.ResponseWriter, r *http.Request, version, resource string) {
-	q := query{resource: resource, api: version, kind: kinds[resource]}
+// others answers a LIST or WATCH of a resource other than nodes and pods. Only HorizontalPodAutoscalers
+// may have objects.
+func (s *Server) others(w http.ResponseWriter, r *http.Request, q query) {
+	q.kind = kinds[q.resource]
 	if q.kind == "" {
-		refuse(w, r, http.StatusNotFound, "NotFound", "the simulated API server has no "+resource)
+		refuse(w, r, http.StatusNotFound, "NotFound", "the simulated API server has no "+q.resource)
 		return
 	}
 	if r.Method != http.MethodGet {
 		drop(w, r)
 		return
 	}
+	if q.resource == autoscalersResource {
+		q.hpas = s.hpas
+	}
 	s.objects(w, r, q)
 }
 
-// kinds are the kinds of the resources that have no objects.
+// kinds are the kinds of the resources other than nodes and pods.
 var kinds = map[string]string{
 	"namespaces": "Namespace", "configmaps": "ConfigMap", "services": "Service", "events": "Event",
-	"horizontalpodautoscalers": "HorizontalPodAutoscaler", "resourcequotas": "ResourceQuota", "limitranges": "LimitRange",
+	autoscalersResource: "HorizontalPodAutoscaler", "resourcequotas": "ResourceQuota", "limitranges": "LimitRange",
 }
 
 // status has the fields of the API's Status that clients use.

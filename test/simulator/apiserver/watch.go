@@ -109,7 +109,7 @@ func (t *watcher) follow(r *http.Request, from int64, bookmarks bool) {
 
 // send writes the event of a change, if this watch selects the object.
 func (t *watcher) send(c *simulator.PodChange) {
-	o := object{c.Node, c.Pod}
+	o := object{node: c.Node, pod: c.Pod}
 	if !t.q.matches(o) {
 		return
 	}
