@@ -192,6 +192,32 @@ func All() []Dashboard {
 			},
 		},
 		{
+			"weir-autoscalers", "weir / Autoscalers", "What weir decides about HorizontalPodAutoscalers and Autoscalers. It needs --shadow-hpa or --autoscalers. `kubectl weir explain hpa` shows one decision, step by step.", []Row{
+				{Stat, []Panel{
+					{"Autoscalers", "Objects that weir decides about.", "none", "sum(max by (kind) (weir_autoscaler_watched))", ""},
+					{"Without a decision", "Autoscalers that have no metrics or no scale to decide by.", "none", "sum(max by (kind) (weir_autoscaler_watched)) - (count(max by (kind, namespace, name) (weir_autoscaler_desired_replicas)) or vector(0))", ""},
+					{"Conflicts", "Autoscalers that do nothing, because another autoscaler scales their target.", "none", "max(weir_autoscaler_conflicts)", ""},
+					{"Differences", "Decisions in the last hour that differ from what the controller of HorizontalPodAutoscalers did. They need --shadow-hpa.", "none", "sum(max by (reason) (increase(weir_autoscaler_shadow_differences_total[1h])))", ""},
+				}},
+				{TimeSeries, []Panel{
+					{"Replicas", "What the targets ask for now.", "none", `max by (kind, namespace, name) (weir_autoscaler_current_replicas{namespace=~"$namespace"})`, "{{namespace}}/{{name}}"},
+					{"Replicas that are wanted", "What the last decision asks for. It differs for as long as limits and windows of the behavior hold the scale back.", "none", `max by (kind, namespace, name) (weir_autoscaler_desired_replicas{namespace=~"$namespace"})`, "{{namespace}}/{{name}}"},
+				}},
+				{TimeSeries, []Panel{
+					{"Decisions", "In each second, by what they ask for. none: there was nothing to decide by.", "none", "max by (kind, decision) (rate(weir_autoscaler_decisions_total[$__rate_interval]))", "{{kind}} {{decision}}"},
+					{"Changes of scale", "That weir wrote, in each hour.", "none", "sum by (direction) (increase(weir_autoscaler_rescales_total[1h]))", "{{direction}}"},
+				}},
+				{TimeSeries, []Panel{
+					{"Failures", "In each second, by what failed.", "none", "max by (reason) (rate(weir_autoscaler_errors_total[$__rate_interval]))", "{{reason}}"},
+					{"Time of a decision", "99% take less.", "s", "histogram_quantile(0.99, sum by (le, kind) (rate(weir_autoscaler_sync_duration_seconds_bucket[$__rate_interval])))", "{{kind}}"},
+				}},
+				{TimeSeries, []Panel{
+					{"Agreement with Kubernetes", "Share of the decisions in the last hour that agree with what the controller of HorizontalPodAutoscalers did.", "percentunit", "sum(increase(weir_autoscaler_shadow_agreements_total[1h])) / (sum(increase(weir_autoscaler_shadow_agreements_total[1h])) + sum(increase(weir_autoscaler_shadow_differences_total[1h])))", "agreed"},
+					{"Autoscalers that wait", "For a worker.", "none", "max by (instance) (weir_autoscaler_queue_length)", "{{instance}}"},
+				}},
+			},
+		},
+		{
 			"weir-eviction", "weir / Eviction", "How close nodes are to evicting pods. It needs weir's agents, and a Prometheus that scrapes their /metrics.", []Row{
 				{TimeSeries, []Panel{
 					{"Left, by signal", "The least of all nodes.", "percentunit", "min by (signal) (weir_eviction_signal_available / on (job, instance, signal) weir_eviction_signal_capacity)", "{{signal}}"},

@@ -22,9 +22,9 @@ func TestDashboards(t *testing.T) {
 	dir := t.TempDir()
 	kubeconfig, ca := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "ca.pem")
 	commands.Start(t, "weir-simulate", "--nodes=3", "--fresh", "--listen-port=0", "--ca-file="+ca, "--api-server="+promtest.Address(t), "--kubeconfig-file="+kubeconfig,
-		"--fault=hang node=node-0002")
+		"--autoscalers", "--fault=hang node=node-0002")
 	commands.Eventually(t, 30*time.Second, func() error { _, err := os.Stat(kubeconfig); return err })
-	server := commands.Start(t, "weir", "server", "--listen=127.0.0.1:0", "--metric-resolution=2s", "--kubeconfig="+kubeconfig,
+	server := commands.Start(t, "weir", "server", "--listen=127.0.0.1:0", "--metric-resolution=2s", "--kubeconfig="+kubeconfig, "--shadow-hpa", "--autoscaler-sync-period=2s",
 		"--source=kubelet:?endpoint=summary&timeout=1s&ca="+ca)
 	agent := commands.Start(t, "weir", "run", "--listen=127.0.0.1:0", "--metric-resolution=2s")
 	address := func(p *commands.Process) string { return strings.TrimPrefix(p.Address(t), "http://") }
@@ -32,6 +32,7 @@ func TestDashboards(t *testing.T) {
 global: {scrape_interval: 1s}
 scrape_configs:
   - job_name: weir
+    honor_labels: true
     static_configs: [{targets: [%[1]q]}]
   - job_name: weir-cluster
     metrics_path: /metrics/cluster
@@ -55,11 +56,7 @@ scrape_configs:
 		for _, row := range d.Rows {
 			for _, panel := range row.Panels {
 				commands.Eventually(t, time.Minute, func() error {
-					answer, err := client.Query(t.Context(), fill.Replace(panel.Query), time.Now())
-					if err == nil && len(answer.Series) == 0 {
-						err = fmt.Errorf("%s has no data", panel.Query)
-					}
-					if err != nil {
+					if err := has(t, client, fill.Replace(panel.Query)); err != nil {
 						return fmt.Errorf("%s, %s: %w", d.Name, panel.Title, err)
 					}
 					return nil
