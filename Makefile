@@ -134,8 +134,11 @@ image: build ## write a container image of bin/weir, without any registry: bin/w
 # The files of a release: command/system/architecture.
 RELEASED := weir/linux/amd64 weir/linux/arm64 $(addprefix kubectl-weir/,linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64)
 
+# Where the files of a release will be. krew's manifest names them there.
+RELEASE_URL ?= https://github.com/weir-metrics/weir/releases/download/$(VERSION)
+
 .PHONY: release
-release: ## programs, images, Helm chart, SBOMs (CycloneDX), checksums and provenance of this commit: bin/release
+release: ## programs, images, Helm chart, manifest for krew, SBOMs (CycloneDX), checksums and provenance of this commit: bin/release
 	rm -rf $(RELEASE) && mkdir -p $(RELEASE)
 	for released in $(RELEASED); do \
 		IFS=/ read -r command os arch <<<"$$released"; \
@@ -143,6 +146,7 @@ release: ## programs, images, Helm chart, SBOMs (CycloneDX), checksums and prove
 		GOOS=$$os GOARCH=$$arch $(GO) build -ldflags '$(LDFLAGS)' -o $$file ./cmd/$$command; \
 		$(RELEASE_TOOL) cyclonedx-gomod bin -json -noserial -notimestamp -std -version '$(VERSION)' -output $$file.cdx.json $$file; \
 	done
+	$(GO) run ./deploy/krew '$(VERSION)' '$(RELEASE_URL)' $(RELEASE)
 	for arch in amd64 arm64; do $(call write_image,$(RELEASE)/weir-linux-$$arch,$(RELEASE)/weir-image-linux-$$arch.tar); done
 	cp -RL deploy/helm/weir $(RELEASE)/chart # files instead of links, with the time of the commit
 	find $(RELEASE)/chart -exec touch -d @$(SOURCE_DATE_EPOCH) {} +
