@@ -24,14 +24,17 @@ import (
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// roleEnv is an environment variable that makes the test binary a burner or a reader instead of a
-// test: see burner.
+// roleEnv is an environment variable that makes the test binary a burner, a pauser or a reader
+// instead of a test: see TestMain.
 const roleEnv = "WEIR_HOST_TEST_ROLE"
 
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleEnv) {
 	case "burner":
 		burn()
+		return
+	case "pauser":
+		syscall.Pause()
 		return
 	case "mount2":
 		mount2()
