@@ -145,9 +145,12 @@ func (h *house) wantLogs(want ...string) {
 	h.t.Helper()
 	var got []string
 	for _, e := range h.logs.All() {
-		recovered := []string{"the source answers again", "the sink works again", "the sink has caught up"}
+		recovered := []string{"the source answers again", "the source answers for the first time", "the sink works again", "the sink has caught up"}
 		if e.Level >= zapcore.WarnLevel || slices.Contains(recovered, e.Message) {
 			got = append(got, e.Message)
+			if at, ok := e.ContextMap()["lastSuccess"].(time.Time); ok && at.IsZero() {
+				h.t.Errorf("log: %q gives a last success that never was", e.Message)
+			}
 		}
 	}
 	if !slices.Equal(got, want) {

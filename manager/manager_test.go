@@ -137,7 +137,7 @@ func TestHangingSourceCostsOnlyItself(t *testing.T) {
 		}
 		h.wantMetric(0, "weir_reads_stuck", "kind=test")
 		h.wantMetric(0, "weir_sources_failing", "kind=test")
-		h.wantLogs("the source fails", "the source answers again")
+		h.wantLogs("the source fails", "the source answers for the first time")
 		h.mustEnd()
 	})
 }
@@ -231,7 +231,7 @@ func TestErrorsArePassedOnAndLoggedOnce(t *testing.T) {
 		wantLines(t, "batches", got[:7], "a 0 NodeUnreachable", "a 0 NodeUnreachable", "a 0 NodeUnreachable",
 			"a 0 Panic", "a 1 NodeScrapeError", "a 0 NodeTimeout", "a 1")
 		h.wantLogs("the source fails", "the source fails for another reason", "the source fails for another reason",
-			"the source fails for another reason", "the source answers again")
+			"the source fails for another reason", "the source answers for the first time")
 		h.wantMetric(3, "weir_stage_errors_total", "stage=read", "kind=test", "reason=NodeUnreachable")
 		h.wantMetric(1, "weir_stage_errors_total", "stage=read", "kind=test", "reason=Panic")
 		h.wantMetric(1, "weir_panics_total", "stage=read")

@@ -75,7 +75,7 @@ func (r *runner) begin() {
 }
 
 // recordRound records the result of the round of b. A source is logged when it begins to fail,
-// when it fails for another reason, and when it answers again.
+// when it fails for another reason, and when it answers after that.
 func (r *runner) recordRound(b *metric.Batch) {
 	if r.spec.Unread != nil {
 		return
@@ -108,7 +108,11 @@ func (r *runner) recordRound(b *metric.Batch) {
 	switch {
 	case b.Err == nil && was != nil:
 		r.meters.failing.Dec()
-		r.log().Info("the source answers again", zap.Time("lastSuccess", since))
+		if since.IsZero() {
+			r.log().Info("the source answers for the first time")
+		} else {
+			r.log().Info("the source answers again", zap.Time("lastSuccess", since))
+		}
 	case b.Err != nil && was == nil:
 		r.meters.failing.Inc()
 		r.log().Warn("the source fails", failure(b.Err)...)
