@@ -256,9 +256,10 @@ func refuseWithoutCluster(w http.ResponseWriter, _ *http.Request) {
 		Hint: "Ask the weir of a cluster: with `kubectl weir`, or with --server=URL."})
 }
 
-// openExternal reads the rules of external metrics if they are served.
+// openExternal reads the rules of external metrics, if there are any. The secured server serves the
+// metrics; weir's own decisions about autoscalers use them without it, too.
 func openExternal(_ context.Context, w *process) (_ http.Handler, err error) {
-	if w.plan.Secure == nil || !slices.Contains(w.plan.APIs, external) {
+	if !slices.Contains(w.plan.APIs, external) {
 		return nil, nil
 	}
 	w.external, err = externalmetrics.New(externalmetrics.Options{File: w.plan.ExternalRules, MayName: w.plan.ExternalFiles, Logger: w.log, Registerer: w.registry})

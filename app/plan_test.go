@@ -201,6 +201,7 @@ func TestOwnTokenIsNotShown(t *testing.T) {
 		}
 	}
 	f("--kubelet-account needs a cluster", false, nil, account, "--source=kubelet:?targets=h:1")
+	f("--external-rules needs a cluster", false, nil, "--external-rules=r.yaml", "--source=kubelet:?targets=h:1")
 }
 
 func TestInPod(t *testing.T) {

@@ -315,6 +315,17 @@ func TestOpenUndoesWhatFailed(t *testing.T) {
 	}
 }
 
+// The rules of external metrics are read without the secured server, too: decisions about autoscalers
+// use them.
+func TestExternalRulesWithoutSecurePort(t *testing.T) {
+	api := httptest.NewTLSServer(http.NotFoundHandler())
+	defer api.Close()
+	_, err := open(t.Context(), planOf(t, false, "--kubeconfig="+kubeconfig(t, api, "secret"), "--listen="+free(t), "--external-rules=nosuch"), io.Discard, zap.NewNop())
+	if want := "read the rules of external metrics: "; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("without --secure-port: got %v, want %s...", err, want)
+	}
+}
+
 // An API server that does not answer does not prevent weir from ending.
 func TestEndsWhileItStarts(t *testing.T) {
 	asked := make(chan struct{})

@@ -126,6 +126,9 @@ func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, er
 		return nil, err
 	}
 	p.ExternalRules, p.ExternalFiles = s.apis.rules, s.apis.files
+	if p.ExternalRules != "" && p.Cluster == nil {
+		return nil, needsCluster("--external-rules", "whose autoscalers use the metrics")
+	}
 	if p.HPAEvents && p.Cluster == nil {
 		return nil, needsCluster("--hpa-events", "whose autoscalers it watches")
 	}
