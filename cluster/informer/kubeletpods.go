@@ -76,7 +76,7 @@ func (q *queue) fromKubelet(pods []*v1.Pod, ok bool, convert func(*v1.Pod) podVi
 func ListKubeletPods(ctx context.Context, socket string) ([]*v1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, kubeletTimeout)
 	defer cancel()
-	conn, err := grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := dialKubelet(socket)
 	if err != nil {
 		return nil, fmt.Errorf("reach the kubelet's Pods API: %w", err)
 	}
@@ -94,4 +94,9 @@ func ListKubeletPods(ctx context.Context, socket string) ([]*v1.Pod, error) {
 		pods = append(pods, p)
 	}
 	return pods, nil
+}
+
+// dialKubelet returns a client for a socket of the kubelet.
+func dialKubelet(socket string) (*grpc.ClientConn, error) {
+	return grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 }
