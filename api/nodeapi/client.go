@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 )
 
@@ -31,8 +32,32 @@ func (c *Client) PodCgroups(ctx context.Context, node string) (json.RawMessage, 
 	return answer, c.get(ctx, Request{node, PodCgroups}, &answer)
 }
 
+// Devices returns the devices of a node.
+func (c *Client) Devices(ctx context.Context, node string) (*cluster.NodeDevices, error) {
+	var answer NodeDevices
+	if err := c.get(ctx, Request{node, Devices}, &answer); err != nil {
+		return nil, err
+	}
+	return &answer.NodeDevices, nil
+}
+
 func (c *Client) get(ctx context.Context, r Request, answer any) error {
 	return c.weir.Get(ctx, r.String(), r.path(), nil, answer)
+}
+
+// DevicesKind is the kind of NodeDevices.
+const DevicesKind = "NodeDevices"
+
+// NodeDevices are the devices of a node, as JSON.
+type NodeDevices struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	cluster.NodeDevices
+}
+
+// NewNodeDevices returns d with its apiVersion and kind.
+func NewNodeDevices(d *cluster.NodeDevices) *NodeDevices {
+	return &NodeDevices{weirdev.APIVersion, DevicesKind, *d}
 }
 
 // ExplanationKind is the kind of an EvictionExplanation.

@@ -1,10 +1,12 @@
 // Package nodeapi serves what only the agent on a node knows: the report on evictions of the node,
-// and the contents of its pod cgroups. "weir explain eviction" reads it.
+// the contents of its pod cgroups, and the devices that its kubelet has allocated. "weir explain
+// eviction" and "weir explain devices" read it.
 //
 // # Request
 //
 //	GET /apis/weir.dev/v1alpha1/nodes/NODE/eviction
 //	GET /apis/weir.dev/v1alpha1/nodes/NODE/podcgroups
+//	GET /apis/weir.dev/v1alpha1/nodes/NODE/devices
 //
 // There are no parameters. The agent answers for its own node only (Handler). The weir of the
 // cluster serves the same paths for all nodes by asking the agent on each (Proxy), so one address is
@@ -12,8 +14,8 @@
 //
 // # Answer
 //
-// The answer is an EvictionExplanation as JSON, or the inspector's report as the agent gives it. An
-// error is a Problem that says where it went wrong: there is no such node, no agent answers, or the
+// The answer is an EvictionExplanation or NodeDevices as JSON, or the inspector's report as the agent
+// gives it. An error is a Problem that says where it went wrong: there is no such node, no agent answers, or the
 // agent refuses.
 //
 // Files: handler.go answers on a node, proxy.go in the cluster; request.go has paths, requests and

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 )
 
@@ -17,6 +18,9 @@ type Options struct {
 	// PodCgroups returns the report on pod cgroups, to be written as JSON. Its error may be a
 	// *weirdev.Problem. It is nil if there is no inspector.
 	PodCgroups func(context.Context) (any, error)
+	// Devices returns the devices of the node. Its error may be a *weirdev.Problem. It is nil if there
+	// is no kubelet.
+	Devices func(context.Context) (*cluster.NodeDevices, error)
 }
 
 // Handler serves the API at Paths for its own node. It may serve many requests at once.
@@ -38,6 +42,12 @@ func (h *Handler) answer(ctx context.Context, request Request) (any, error) {
 		return NewEvictionExplanation(h.opts.Eviction()), nil
 	case request.Subresource == PodCgroups && h.opts.PodCgroups != nil:
 		return h.opts.PodCgroups(ctx)
+	case request.Subresource == Devices && h.opts.Devices != nil:
+		d, err := h.opts.Devices(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return NewNodeDevices(d), nil
 	}
 	return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "this weir does not know " + request.String(),
 		Hint: "Ask the agent there: weir agent, or on a machine of no cluster weir run."}

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 )
 
@@ -31,11 +32,19 @@ var noPressure = &document.EvictionReport{
 	Signals: []document.Signal{{Name: "memory.available", Unit: document.Bytes, Thresholds: []document.Threshold{{Text: "memory.available<100Mi", State: document.Unknown}}}},
 }
 
+// oneGPU are the devices of n1.
+var oneGPU = &cluster.NodeDevices{
+	Node: "n1", At: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), Allocatable: []cluster.ResourceDevices{{Resource: "example.com/gpu", Devices: []string{"g0", "g1"}}},
+	Containers: []cluster.ContainerDevices{{Namespace: "shop", Pod: "web-1", Container: "app", Devices: []cluster.ResourceDevices{{Resource: "example.com/gpu", Devices: []string{"g1"}}},
+		Claimed: []cluster.ClaimedDevice{{Claim: "nic", Driver: "nic.example.com", Pool: "n1", Device: "eth7"}}}},
+}
+
 // agent is the agent of n1.
 func agent() http.Handler {
 	h := NewHandler(Options{
 		Node: "n1", Eviction: func() *document.EvictionReport { return noPressure },
 		PodCgroups: func(context.Context) (any, error) { return map[string]int{"podsFound": 7}, nil },
+		Devices:    func(context.Context) (*cluster.NodeDevices, error) { return oneGPU, nil },
 	})
 	mux := http.NewServeMux()
 	for _, path := range Paths() {
@@ -95,6 +104,10 @@ func TestAnswers(t *testing.T) {
 		cgroups, err := c.PodCgroups(t.Context(), "n1")
 		if err != nil || strings.TrimSpace(string(cgroups)) != `{"podsFound":7}` {
 			t.Errorf("%s: got %s, %v", name, cgroups, err)
+		}
+		devices, err := c.Devices(t.Context(), "n1")
+		if diff := cmp.Diff(oneGPU, devices); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 	}
 	report, err := through(serve(t, agent())).Eviction(t.Context(), "n1")

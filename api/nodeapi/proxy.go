@@ -96,7 +96,7 @@ func unreachableProblem(node string, err error) error {
 	case errors.Is(err, ErrUnknown):
 		return &weirdev.Problem{Status: http.StatusNotFound, Message: "weir knows no node " + node, Hint: "Is the name right? `kubectl get nodes` lists them."}
 	case errors.Is(err, ErrNoAgents):
-		return &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "this weir asks no agents, and only they know evictions and pod cgroups",
+		return &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "this weir asks no agents, and only they know evictions, pod cgroups and devices",
 			Hint: "Where agents run, tell weir with --agent-port=10290. " + installHint(node)}
 	}
 	return &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: fmt.Sprintf("find the agent on node %s: %v", node, err), Hint: installHint(node)}
@@ -117,7 +117,7 @@ func agentProblem(node string, err error) error {
 			"The agent asks the API server who comes: see its log, and whether it may create tokenreviews (ClusterRole system:auth-delegator).")
 	case errors.As(err, &said) && said.Status == http.StatusForbidden:
 		return fail(http.StatusBadGateway, "the agent on node "+node+" refuses weir: "+said.Message,
-			"weir's service account needs get on nodes/"+Eviction+" and nodes/"+PodCgroups+" of "+weirdev.Group+": the ClusterRole weir:agents-reader, which deploy/kustomize/components/agent binds to it.")
+			"weir's service account needs get on "+subresourceNames("nodes/")+" of "+weirdev.Group+": the ClusterRole weir:agents-reader, which deploy/kustomize/components/agent binds to it.")
 	case errors.As(err, &said) && said.Hint != "": // a weir answered, with its own hint
 		return fail(said.Status, "the agent on node "+node+" says: "+said.Message, said.Hint)
 	case errors.As(err, &said):

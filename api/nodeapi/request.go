@@ -11,38 +11,52 @@ import (
 
 	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // The subresources of nodes in the group weir.dev.
 const (
 	Eviction   = "eviction"
 	PodCgroups = "podcgroups"
+	Devices    = "devices"
 )
+
+// subresources are all of them.
+var subresources = []string{Eviction, PodCgroups, Devices}
 
 // nodesResource is the resource that the subresources belong to.
 const nodesResource = "nodes"
 
 // Paths returns the patterns of the API for http.ServeMux.
-func Paths() []string {
-	return []string{
-		weirdev.Path + nodesResource + "/{name}/" + Eviction,
-		weirdev.Path + nodesResource + "/{name}/" + PodCgroups,
+func Paths() (paths []string) {
+	for _, name := range subresources {
+		paths = append(paths, weirdev.Path+nodesResource+"/{name}/"+name)
 	}
+	return paths
+}
+
+// subresourceNames returns the names of the subresources as text, each after prefix.
+func subresourceNames(prefix string) string {
+	var names []string
+	for _, name := range subresources {
+		names = append(names, prefix+name)
+	}
+	return humanize.List(names, 0)
 }
 
 // Request is a request for a subresource of a node.
 type Request struct {
 	Node        string
-	Subresource string // Eviction or PodCgroups
+	Subresource string // Eviction, PodCgroups or Devices
 }
 
 // ParseRequest parses the path and the query of r. Its error is a *weirdev.Problem. Rights uses it
 // too, so that rights are checked for the same request that is answered.
 func ParseRequest(r *http.Request) (Request, error) {
 	parts, names, ok := weirdev.Parts(r.URL.EscapedPath())
-	if !ok || len(parts) != 3 || parts[0] != nodesResource || parts[2] != Eviction && parts[2] != PodCgroups {
+	if !ok || len(parts) != 3 || parts[0] != nodesResource || !slices.Contains(subresources, parts[2]) {
 		return Request{}, &weirdev.Problem{Status: http.StatusNotFound, Message: "nothing is at " + strconv.Quote(r.URL.Path),
-			Hint: "There are nodes/NAME/" + Eviction + " and nodes/NAME/" + PodCgroups + " below " + weirdev.Path + "."}
+			Hint: "There are " + subresourceNames("nodes/NAME/") + " below " + weirdev.Path + "."}
 	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -61,8 +75,11 @@ func (r Request) path() []string { return []string{nodesResource, r.Node, r.Subr
 
 // String describes the request.
 func (r Request) String() string {
-	if r.Subresource == PodCgroups {
+	switch r.Subresource {
+	case PodCgroups:
 		return "the pod cgroups of node " + r.Node
+	case Devices:
+		return "the devices of node " + r.Node
 	}
 	return "evictions on node " + r.Node
 }
@@ -72,6 +89,7 @@ func APIResources() []metav1.APIResource {
 	return []metav1.APIResource{
 		{Name: nodesResource + "/" + Eviction, Kind: ExplanationKind, Verbs: metav1.Verbs{"get"}},
 		{Name: nodesResource + "/" + PodCgroups, Kind: "PodCgroups", Verbs: metav1.Verbs{"get"}},
+		{Name: nodesResource + "/" + Devices, Kind: DevicesKind, Verbs: metav1.Verbs{"get"}},
 	}
 }
 
