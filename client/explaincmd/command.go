@@ -20,6 +20,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/connect"
+	"github.com/weir-metrics/weir/cluster"
 	eviction "github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
@@ -38,6 +39,8 @@ type Asker interface {
 	Autoscaler(ctx context.Context, kind, namespace, name string) (*decisionreport.DecisionReport, error)
 	// Eviction returns the report on evictions of a node.
 	Eviction(ctx context.Context, node string) (*eviction.EvictionReport, error)
+	// Devices returns the devices of a node.
+	Devices(ctx context.Context, node string) (*cluster.NodeDevices, error)
 	connect.Lister // for suggestions if a name is unknown
 }
 
@@ -65,11 +68,12 @@ type asking struct {
 func NewCommand(o Options) *cobra.Command {
 	o.Program = cmp.Or(o.Program, "weir")
 	a := &asking{Options: o}
-	cmd := cli.Group("explain", "Say why a number is missing or in doubt, why an autoscaler decides as it does, and who is evicted next",
+	cmd := cli.Group("explain", "Say why a number is missing or in doubt, why an autoscaler decides as it does, who is evicted next, and who has which device",
 		`Say why a number is there, is missing or is in doubt: of a pod, a container, a node or
 a cgroup, or of everything that has none, most harmful first; why an autoscaler decides as
-it does; and who is evicted next from a node, and why.`,
-		a.pod(), a.container(), a.node(), a.cgroup(), a.inNamespace(), a.missing(), a.autoscaler(), a.hpa(), a.eviction())
+it does; who is evicted next from a node, and why; and which containers have the devices
+of a node.`,
+		a.pod(), a.container(), a.node(), a.cgroup(), a.inNamespace(), a.missing(), a.autoscaler(), a.hpa(), a.eviction(), a.devices())
 	p := cmd.PersistentFlags()
 	p.StringVarP(&a.output, "output", "o", "text", "text, json, yaml or jsonpath=TEMPLATE")
 	p.DurationVar(&a.timeout, "timeout", 10*time.Second, "time the answer may take")
