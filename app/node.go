@@ -79,7 +79,9 @@ func openThisNode(ctx context.Context, w *process) (http.Handler, error) {
 	if w.cluster != nil {
 		w.node.pods = w.cluster.NodePods
 	}
-	o := nodeapi.Options{Node: string(p.Host.Node)}
+	devices := newKubeletDevices(p.Host)
+	w.registry.MustRegister(devices)
+	o := nodeapi.Options{Node: string(p.Host.Node), Devices: devices.read}
 	if w.inspector != nil {
 		o.PodCgroups = podCgroups(w.inspector, p.Host.Node, w.facts)
 	}

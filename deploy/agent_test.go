@@ -59,6 +59,7 @@ func TestAgentsSeeNoMoreThanTheyNeed(t *testing.T) {
 	read := []string{
 		"/sys/fs/cgroup (Directory) at /sys/fs/cgroup to read, with all below",
 		"/var/lib/containerd (Directory) at /var/lib/containerd to read, with all below",
+		"/var/lib/kubelet/pod-resources (DirectoryOrCreate) at /var/lib/kubelet/pod-resources to read",
 		"/var/lib/kubelet/pods (Directory) at /var/lib/kubelet/pods to read, HostToContainer",
 		"/var/lib/kubelet/pods-api (DirectoryOrCreate) at /var/lib/kubelet/pods-api to read",
 		"/var/log/pods (Directory) at /var/log/pods to read, with all below",
