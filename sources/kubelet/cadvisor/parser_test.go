@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -367,4 +368,72 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%d samples from a payload that does not parse", len(b.Samples))
 		}
 	})
+}
+
+// FuzzReference checks that each plain value of a cgroup is one that Prometheus' own parser finds
+// for its path, in payloads that it accepts.
+func FuzzReference(f *testing.F) {
+	payloadtest.Seeds(f, "cadvisor.prom")
+	f.Add([]byte("container_memory_rss{container=\"c\",id=\"/x\",name=\"n\",namespace=\"ns\",pod=\"p\"} 1 1795234949671\n" +
+		"container_fs_limit_bytes{device=\"/dev/a\\\\b\",id=\"/x\"} 2.5e+3\n# EOF\n"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		b := new(metric.Batch)
+		if cadvisor.New().Parse(body, payloadtest.Request(), b) != nil {
+			return
+		}
+		parser := expfmt.NewTextParser(model.UTF8Validation)
+		families, err := parser.TextToMetricFamilies(bytes.NewReader(body))
+		if err != nil {
+			return
+		}
+		type place struct {
+			path, part string
+			id         metric.ID
+		}
+		want := map[place][]float64{}
+		for name, id := range plain {
+			f := families[name]
+			for _, m := range f.GetMetric() {
+				l := map[string]string{}
+				for _, p := range m.Label {
+					l[p.GetName()] = p.GetValue()
+				}
+				in := place{l["id"], "", id}
+				switch {
+				case l["interface"] != "":
+					in.part = "interface:" + l["interface"]
+				case l["device"] != "":
+					in.part = "device:" + l["device"]
+				}
+				v := m.GetGauge().GetValue() + m.GetCounter().GetValue() + m.GetUntyped().GetValue()
+				if strings.Contains(name, "_seconds_") {
+					v = math.Round(v * 1e9)
+				}
+				want[in] = append(want[in], v)
+			}
+		}
+		for i := range b.Samples {
+			s := &b.Samples[i]
+			for id, got := range s.Values.All() {
+				in := place{string(s.Instance.Path), s.Entity.Part, id}
+				// CPU usage is a sum. The network of a pod or node repeats that of an interface.
+				if !isPlain(id) || id == metric.CPUUsage || s.Entity.Part == "" && id.Describe().Group == metric.Network {
+					continue
+				}
+				// A value beyond 2^53 is rounded by both parsers, at different places.
+				if !slices.ContainsFunc(want[in], func(w float64) bool { return math.Abs(got-w) <= w/(1<<50) }) {
+					t.Errorf("%v: got %v, Prometheus' parser says %v", in, got, want[in])
+				}
+			}
+		}
+	})
+}
+
+func isPlain(id metric.ID) bool {
+	for _, p := range plain {
+		if p == id {
+			return true
+		}
+	}
+	return false
 }

@@ -97,12 +97,12 @@ func (s *Scanner) Rest() []byte { return s.body[s.pos:] }
 // Advance moves n bytes forward, over the labels.
 func (s *Scanner) Advance(n int) { s.pos += n }
 
-// ValueAt reports whether a value can begin n bytes from here: the byte there is neither a blank
-// nor an opening brace. If so, and the n bytes equal the labels of another line, they are all the
+// ValueAt reports whether a value can begin n bytes from here: the byte there is no blank, no
+// opening brace and not the end of the line. If so, and the n bytes equal the labels of another line, they are all the
 // labels of this line.
 func (s *Scanner) ValueAt(n int) bool {
 	i := s.pos + n
-	return i < len(s.body) && s.body[i] != ' ' && s.body[i] != '\t' && s.body[i] != '{'
+	return i < len(s.body) && s.body[i] != ' ' && s.body[i] != '\t' && s.body[i] != '{' && s.body[i] != '\n' && s.body[i] != '\r'
 }
 
 // Labels returns the bytes from here to the value: the labels in braces with the blanks around

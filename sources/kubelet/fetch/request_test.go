@@ -44,6 +44,7 @@ func TestWriteRequestRefuses(t *testing.T) {
 	}
 	f("is not GET or HEAD", func(r *http.Request) { r.Method = "POST" })
 	f("is not valid in a request", func(r *http.Request) { r.Host = "h\r\nX: y" })
+	f("is not valid in a request", func(r *http.Request) { r.Host, r.URL.Host = "", "h h" })
 	f("can't write control character", func(r *http.Request) { r.URL.RawQuery = "a HTTP/1.1\r\nX: y" })
 	f("has a control character", func(r *http.Request) { r.Header.Set("Authorization", "Bearer x\ny") })
 	f("is not a valid name", func(r *http.Request) { r.Header["X: y\r\nZ"] = []string{""} })
