@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"bytes"
 	"fmt"
 	"time"
 )
@@ -68,6 +69,9 @@ func (f *Fleet) Append(dst []byte, n *Node, e Endpoint, now time.Time) []byte {
 	case StatsContainer:
 		dst = n.appendStatsContainer(dst, s, t)
 	}
+	if e == Resource && holds(n.faults, Bulk, t) != nil {
+		dst = multiply(dst, begin)
+	}
 	if g := holds(n.faults, Garbage, t); g != nil {
 		dst = spoil(dst, begin, g.Style, n.key.num(t))
 	}
@@ -96,6 +100,27 @@ func (f *Fleet) Payload(node string, e Endpoint, now time.Time) []byte {
 		return nil
 	}
 	return f.Append(nil, n, e, now)
+}
+
+// multiply adds nine lines after each line of a pod in dst[begin:]. They name pods that do not exist.
+func multiply(dst []byte, begin int) []byte {
+	answer := bytes.Clone(dst[begin:])
+	dst = dst[:begin]
+	for line := range bytes.Lines(answer) {
+		dst = append(dst, line...)
+		const label = `pod="`
+		at := bytes.Index(line, []byte(label)) + len(label)
+		if line[0] == '#' || at < len(label) {
+			continue
+		}
+		for i := byte('1'); i <= '9'; i++ {
+			dst = append(dst, line[:at]...)
+			dst = append(dst, "copy-"...)
+			dst = append(dst, i, '-')
+			dst = append(dst, line[at:]...)
+		}
+	}
+	return dst
 }
 
 // spoil makes garbage of the answer in dst[begin:].

@@ -29,6 +29,7 @@ const (
 	Hang                    // a node accepts connections, and never answers
 	Down                    // a node closes connections
 	Garbage                 // a node's answer cannot be parsed
+	Bulk                    // a node's answer is ten times as long
 	Refuse                  // a node answers 401 or 403
 	Certificate             // a node's certificate does not verify
 	Impostor                // another node answers at the node's address
@@ -41,7 +42,7 @@ const (
 
 var kindNames = [numKinds]string{
 	"restart", "replace", "duplicate", "twonodes", "pending", "finish", "terminate", "reset", "leap", "jitter", "missing", "zero", "stale",
-	"clockstep", "slow", "hang", "down", "garbage",
+	"clockstep", "slow", "hang", "down", "garbage", "bulk",
 	"refuse", "certificate", "impostor", "scrapeerror", "notready", "noaddress", "unlisted",
 }
 
@@ -221,6 +222,7 @@ var grammar = [numKinds]rule{
 	Hang:        {must: inNode, may: inAt | inFor},
 	Down:        {must: inNode, may: inAt | inFor},
 	Garbage:     {must: inNode, may: inAt | inFor | inStyle},
+	Bulk:        {must: inNode, may: inAt | inFor},
 	Refuse:      {must: inNode, may: inAt | inFor | inStyle},
 	Certificate: {must: inNode, may: inAt | inFor | inStyle},
 	Impostor:    {must: inNode | inAs, may: inAt | inFor},

@@ -38,6 +38,7 @@ func TestParse(t *testing.T) {
 	f("slow node=n delay=5s", Fault{Kind: Slow, Node: "n", Delay: 5 * time.Second}, "slow node=n delay=5s")
 	f("slow node=n 5s at=2s", Fault{Kind: Slow, Node: "n", Delay: 5 * time.Second, At: 2 * time.Second}, "slow node=n at=2s delay=5s")
 	f("garbage node=n", Fault{Kind: Garbage, Node: "n", Style: Binary}, "garbage node=n style=binary")
+	f("bulk node=n for=1m", Fault{Kind: Bulk, Node: "n", For: time.Minute}, "bulk node=n for=1m0s")
 	f("missing container=proxy", Fault{Kind: Missing, Container: "proxy"}, "missing container=proxy")
 	f("pending pod=web at=1m", Fault{Kind: Pending, Pod: "web", At: time.Minute}, "pending pod=web at=1m0s")
 	f("finish pod=web at=1s", Fault{Kind: Finish, Pod: "web", At: time.Second, Style: WasSuccessful}, "finish pod=web at=1s style=succeeded")

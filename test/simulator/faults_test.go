@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // victimOf returns the pod that the faults of these tests concern: the fifth
@@ -396,6 +398,27 @@ func TestGarbage(t *testing.T) {
 		if got[0] != '[' || json.Valid(got[1:]) {
 			t.Errorf("%s: the answer is sane: %.100q", style, got)
 		}
+	}
+}
+
+func TestBulk(t *testing.T) {
+	f := newFleet(t, Options{Nodes: 2, Fresh: true}, "bulk node=node-0001 at=10s")
+	if before := f.Payload("node-0001", Resource, after(9)); bytes.Contains(before, []byte(`pod="copy-`)) {
+		t.Error("before, the answer has pods that do not exist")
+	}
+	long := f.Payload("node-0001", Resource, after(11))
+	var short []byte
+	for line := range bytes.Lines(long) {
+		if !bytes.Contains(line, []byte(`pod="copy-`)) {
+			short = append(short, line...)
+		}
+	}
+	plain := newFleet(t, Options{Nodes: 2, Fresh: true}).Payload("node-0001", Resource, after(11))
+	if diff := cmp.Diff(string(plain), string(short)); diff != "" {
+		t.Errorf("the lines of existing pods have changed (-want +got):\n%s", diff)
+	}
+	if least := 8 * len(plain); len(long) < least { // comments and lines of the node are not repeated
+		t.Errorf("the answer has %d bytes, want at least %d", len(long), least)
 	}
 }
 
