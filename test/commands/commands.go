@@ -18,9 +18,12 @@ import (
 )
 
 // Path returns the path of a built command, for a test two folders below the
-// root.
+// root. The absolute path of another program is returned unchanged.
 func Path(t *testing.T, name string) string {
 	t.Helper()
+	if filepath.IsAbs(name) {
+		return name
+	}
 	path, err := filepath.Abs(filepath.Join("../../bin", name))
 	if err != nil {
 		t.Fatal(err)

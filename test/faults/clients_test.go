@@ -20,27 +20,13 @@ func TestIdleConnections(t *testing.T) {
 	const many, lasts = 3000, 20 * time.Second
 	s := raise(t, options{})
 	url, arguments := secure(t)
-	weir := commands.Start(t, "weir", s.server(s.serveAPI("127.0.0.1:0"), arguments...)...)
-	w := s.watch(weir.Address(t), nobody)
+	api := s.serveAPI("127.0.0.1:0")
+	weir := commands.Start(t, "weir", s.server(api, arguments...)...)
+	w := s.watch(weir.Address(t), nobody, 0)
 	w.complete(30 * time.Second)
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), lasts)
-	defer cancel()
 	var well lists
-	var asks sync.WaitGroup
-	asks.Go(func() { well.ask(ctx, url, "reader", false, 100*time.Millisecond) })
-	open := 0
-	for range many {
-		c, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", strings.TrimPrefix(url, "https://"))
-		if err != nil {
-			t.Errorf("connection %d: %v", open+1, err)
-			break
-		}
-		defer c.Close()
-		open++
-	}
-	<-ctx.Done()
-	asks.Wait()
+	openIdle(t, url, many, lasts, &well)
 	over := time.Now()
 	back := w.complete(2 * interval)
 	w.end()
@@ -52,5 +38,25 @@ func TestIdleConnections(t *testing.T) {
 			seconds(during.healthy.oldest), well.made, seconds(well.slowest)),
 		Lost:  "nothing",
 		Ended: fmt.Sprintf("all numbers after %s", seconds(back.Sub(over))),
+		Peer:  s.askPeer(api, func(url string, l *lists) { openIdle(t, url, many, lasts, l) }),
 	})
+}
+
+// openIdle opens connections to an https URL and sends nothing, while another caller asks as usual.
+func openIdle(t *testing.T, url string, many int, lasts time.Duration, l *lists) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), lasts)
+	defer cancel()
+	var asks sync.WaitGroup
+	asks.Go(func() { l.ask(ctx, url, "reader", false, 100*time.Millisecond) })
+	for i := range many {
+		c, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", strings.TrimPrefix(url, "https://"))
+		if err != nil {
+			t.Errorf("connection %d: %v", i+1, err)
+			break
+		}
+		defer c.Close()
+	}
+	<-ctx.Done()
+	asks.Wait()
 }

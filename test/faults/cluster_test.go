@@ -23,8 +23,11 @@ import (
 func TestRotatedAuthority(t *testing.T) {
 	t.Parallel()
 	s := raise(t, options{})
-	w := s.watch(commands.Start(t, "weir", s.server(s.serveAPI("127.0.0.1:0"))...).Address(t), nobody)
+	api := s.serveAPI("127.0.0.1:0")
+	beside := s.watchPeer(s.startPeer(api, ""), nobody, 0)
+	w := s.watch(commands.Start(t, "weir", s.server(api)...).Address(t), nobody, 0)
 	w.complete(30 * time.Second)
+	beside.complete(time.Minute)
 	began := time.Now()
 	s.kubelets.stop()
 	s.authority = s.newAuthority()
@@ -43,6 +46,7 @@ func TestRotatedAuthority(t *testing.T) {
 		Served: fmt.Sprintf("The last known, at most %s old.", seconds(all.healthy.oldest)),
 		Lost:   "the readings in the time in which weir did not have the new certificate",
 		Ended:  fmt.Sprintf("all nodes read again %s after the file was replaced, without a restart", seconds(back.Sub(trusted))),
+		Peer:   beside.peerResult(began, trusted),
 	})
 }
 
@@ -51,28 +55,17 @@ func TestRotatedAuthority(t *testing.T) {
 func TestAPIServerAway(t *testing.T) {
 	nightly(t)
 	t.Parallel()
-	const nodes, pods, away, lasts = 30, 100, 40 * time.Second, 60 * time.Second
-	still, err := simulator.New(simulator.Options{Nodes: nodes, Pods: pods, Containers: 1, Seed: 19, Start: time.Now(), Fresh: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var faults []string
-	replaced := map[string]bool{}
-	for i, n := range still.Nodes() {
-		for k, p := range n.Pods() {
-			if k%3 == 2 {
-				replaced[p.Namespace+"/"+p.Name] = true
-				at := away + 5*time.Second + time.Duration((i*pods+k)%40)*time.Second
-				faults = append(faults, fmt.Sprintf("replace pod=%s/%s at=%v", p.Namespace, p.Name, at))
-			}
-		}
-	}
+	const nodes, pods, away, lasts = 30, 100, 75 * time.Second, 60 * time.Second
+	faults, replaced := replacements(t, nodes, pods, func(node, pod int) (time.Duration, bool) {
+		return away + 5*time.Second + time.Duration((node*pods+pod)%40)*time.Second, pod%3 == 2
+	})
 	s := raise(t, options{nodes: nodes, pods: pods, containers: 1, faults: faults})
 	api := s.serveAPI("127.0.0.1:0")
-	w := s.watch(commands.Start(t, "weir", s.server(api)...).Address(t), func(it *usage.Item) bool {
-		return replaced[string(it.Namespace)+"/"+string(it.Pod)]
-	})
+	struck := func(it *usage.Item) bool { return replaced[podOf(it)] }
+	beside := s.watchPeer(s.startPeer(api, ""), struck, 0)
+	w := s.watch(commands.Start(t, "weir", s.server(api)...).Address(t), struck, 0)
 	w.complete(away)
+	beside.complete(away)
 	s.until(away)
 	api.stop()
 	s.until(away + lasts)
@@ -91,7 +84,84 @@ func TestAPIServerAway(t *testing.T) {
 			seconds(all.healthy.oldest), during.other.fewest, len(replaced), during.other.reasonNames()),
 		Lost:  "nothing of other pods",
 		Ended: fmt.Sprintf("all pods have numbers %s after the API server answers", seconds(back.Sub(answers))),
+		Peer:  beside.peerResult(s.start.Add(away), answers),
 	})
+}
+
+// replacements returns faults that replace pods of a stage of that size, each at the time that when
+// returns for its node and its place on the node, and which pods these are.
+func replacements(t *testing.T, nodes, pods int, when func(node, pod int) (time.Duration, bool)) (faults []string, replaced map[string]bool) {
+	t.Helper()
+	still, err := simulator.New(simulator.Options{Nodes: nodes, Pods: pods, Containers: 1, Seed: seedOfStages, Start: time.Now(), Fresh: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	replaced = map[string]bool{}
+	for i, n := range still.Nodes() {
+		for k, p := range n.Pods() {
+			if at, ok := when(i, k); ok {
+				name := p.Namespace + "/" + p.Name
+				replaced[name] = true
+				faults = append(faults, fmt.Sprintf("replace pod=%s at=%v", name, at))
+			}
+		}
+	}
+	return faults, replaced
+}
+
+// podOf returns the pod as in replacements.
+func podOf(it *usage.Item) string { return string(it.Namespace) + "/" + string(it.Pod) }
+
+// TestSlowAPIServer lets each request to the API server take three seconds, as when etcd's disk is slow.
+func TestSlowAPIServer(t *testing.T) {
+	nightly(t)
+	t.Parallel()
+	const latency, lasts = 3 * time.Second, time.Minute
+	s := raise(t, options{})
+	api := s.serveAPI("127.0.0.1:0")
+	beside := s.watchPeer(s.startPeer(api, ""), nobody, 0)
+	weirs, urls := s.startReplicas([]*endpoint{api, api})
+	w := s.watch(weirs[1].Address(t), nobody, 0)
+	w.complete(30 * time.Second)
+	beside.complete(time.Minute)
+	began := time.Now()
+	s.latency.Store(int64(latency))
+	ctx, cancel := context.WithTimeout(t.Context(), lasts)
+	defer cancel()
+	var l lists
+	l.ask(ctx, urls[1], "reader", false, 100*time.Millisecond)
+	s.latency.Store(0)
+	over := time.Now()
+	back := w.complete(2 * interval)
+	w.end()
+	all := w.between(began, time.Now())
+	all.check(t, allContainers)
+	l.check(t, allPods)
+	if leadsNow(weirs[1]) {
+		t.Error("the other replica leads")
+	}
+	record(t, "SlowAPIServer", Result{
+		Served: fmt.Sprintf("Right, at most %s old. %d LISTs to the replica that does not lead had all pods; the slowest took %s.", seconds(all.healthy.oldest), l.made, seconds(l.slowest)),
+		Lost:   "nothing",
+		Ended:  fmt.Sprintf("all numbers after %s; the leader is the same", seconds(back.Sub(over))),
+		Peer:   beside.peerResult(began, over),
+	})
+}
+
+// startReplicas starts a replica for each endpoint of the API server. The first one leads.
+func (s *stage) startReplicas(apis []*endpoint) (replicas []*commands.Process, urls []string) {
+	s.t.Helper()
+	for i, api := range apis {
+		url, arguments := secure(s.t)
+		pod := []string{fmt.Sprintf("POD_NAME=weir-%d", i), "POD_NAMESPACE=weir-system", "POD_IP=127.0.0.1"}
+		replica := commands.StartWith(s.t, pod, "weir", s.server(api, arguments...)...)
+		replica.Address(s.t)
+		if i == 0 { // it is ready first, and leads
+			leads(s.t, replica, 30*time.Second)
+		}
+		replicas, urls = append(replicas, replica), append(urls, url)
+	}
+	return replicas, urls
 }
 
 // TestLeader lets the leader of two replicas fail. Each replica has an endpoint of the API server of its
@@ -102,7 +172,7 @@ func TestLeader(t *testing.T) {
 		fail func(t *testing.T, leader *commands.Process, api *endpoint)
 		lost string
 	}{
-		{"killed", func(t *testing.T, leader *commands.Process, _ *endpoint) { leader.Kill(t) }, "no number; what the leader had not yet sent by remote write"},
+		{"killed", func(t *testing.T, leader *commands.Process, _ *endpoint) { leader.Kill(t) }, "no number"},
 		{"paused", func(t *testing.T, leader *commands.Process, _ *endpoint) {
 			leader.Signal(t, syscall.SIGSTOP)
 			t.Cleanup(func() { leader.Signal(t, syscall.SIGCONT) })
@@ -113,21 +183,9 @@ func TestLeader(t *testing.T) {
 			t.Parallel()
 			s := raise(t, options{})
 			apis := []*endpoint{s.serveAPI("127.0.0.1:0"), s.serveAPI("127.0.0.1:0")}
-			var weirs [2]*commands.Process
-			var watches [2]*watch
-			var urls [2]string
-			for i, api := range apis {
-				url, arguments := secure(t)
-				urls[i] = url
-				pod := []string{fmt.Sprintf("POD_NAME=weir-%d", i), "POD_NAMESPACE=weir-system", "POD_IP=127.0.0.1"}
-				weirs[i] = commands.StartWith(t, pod, "weir", s.server(api, arguments...)...)
-				watches[i] = s.watch(weirs[i].Address(t), nobody)
-				watches[i].complete(30 * time.Second)
-				if i == 0 { // it is ready first, and leads
-					leads(t, weirs[0], 30*time.Second)
-				}
-			}
-			watches[0].end()
+			weirs, urls := s.startReplicas(apis)
+			w := s.watch(weirs[1].Address(t), nobody, 0)
+			w.complete(30 * time.Second)
 			began := time.Now()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -143,8 +201,8 @@ func TestLeader(t *testing.T) {
 			time.Sleep(interval)
 			cancel()
 			asks.Wait()
-			watches[1].end()
-			all := watches[1].between(began, time.Now())
+			w.end()
+			all := w.between(began, time.Now())
 			all.check(t, allContainers)
 			l.check(t, allPods)
 			record(t, "Leader/"+f.name, Result{
@@ -177,7 +235,7 @@ func TestLeaderWithoutNodes(t *testing.T) {
 			leads(t, leader, 30*time.Second)
 		}
 	}
-	w := s.watch(other.Address(t), nobody)
+	w := s.watch(other.Address(t), nobody, 0)
 	w.complete(30 * time.Second)
 	w.end()
 	s.ca = files[0]
@@ -210,10 +268,15 @@ func leads(t *testing.T, replica *commands.Process, within time.Duration) time.D
 	t.Helper()
 	began := time.Now()
 	commands.Eventually(t, within, func() error {
-		if !strings.Contains(replica.Output(), `"self": true`) {
+		if !leadsNow(replica) {
 			return errors.New("the replica does not lead")
 		}
 		return nil
 	})
 	return time.Since(began)
+}
+
+// leadsNow reports whether the replica has said that it leads.
+func leadsNow(replica *commands.Process) bool {
+	return strings.Contains(replica.Output(), `"self": true`)
 }

@@ -4,7 +4,8 @@
 //
 // Every 500 ms a test asks weir for the CPU usage of all containers. It compares each number with the
 // truth, and checks the promise of its row: what is served while the fault lasts, for how long, and how
-// it ends. The tests have the build tag e2e and need the commands that make build writes:
+// it ends. The tests have the build tag e2e and need the commands that make build writes.
+// With -long most of them do the same to a metrics-server.
 //
 //	go test -tags e2e ./test/faults -args -long -write
 //
@@ -13,6 +14,7 @@
 package faults
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -21,6 +23,9 @@ import (
 // Resolution is the interval between two reads of a node in the tests, in seconds. It is short so that
 // the tests are.
 const Resolution = 5
+
+// PeerResolution is the same of metrics-server, as in its own manifest.
+const PeerResolution = 15
 
 // ResultsFile has the results of the rows, as JSON by test, in the folder of this package.
 const ResultsFile = "testdata/results.json"
@@ -37,6 +42,7 @@ type Result struct {
 	Served string // what was served meanwhile: right, last known, absent, wrong, and for how long
 	Lost   string
 	Ended  string // how it ended, and when
+	Peer   string `json:",omitempty"` // what metrics-server served, and when it had all numbers again
 }
 
 // healthy is what is promised of each node and pod that a fault does not concern.
@@ -54,8 +60,10 @@ var Rows = []Row{
 	{"Nodes/late", "a third of the nodes answers after 9 s", healthy + "The nodes' numbers are right or absent, and back six intervals after the end."},
 	{"Nodes/clock-ahead", "the clocks of a third of the nodes jump 5 minutes ahead, and back", healthy + "The nodes' numbers are right or absent, and back six intervals after the end."},
 	{"Nodes/clock-behind", "the clocks of a third of the nodes jump 5 minutes back, and ahead", healthy + "The nodes' numbers are right or absent, and back six intervals after the end."},
+	{"Nodes/ten-times", "the answers of a third of the nodes are ten times as long, with pods that the API server does not have", "No wrong number, none is absent or older than two intervals."},
 	{"RotatedAuthority", "all kubelets get certificates of another authority, and weir's file of certificates follows 20 s later", "No wrong number, and none is absent. All nodes are read again six intervals after the file was replaced."},
 	{"APIServerAway", "the API server is away for 60 s; meanwhile a third of 3,000 pods is replaced, so that weir learns all of it at once (a simulated API server, without etcd)", "No wrong number. Numbers of pods that were not replaced are at most two intervals old. All pods have numbers eight intervals after the API server answers."},
+	{"SlowAPIServer", "each request to the API server takes 3 s, for 60 s", "Every LIST to the replica that does not lead is answered with all pods, no number is wrong or older than two intervals. The leader remains the leader."},
 	{"Leader/killed", "the leader of two replicas is killed", leader},
 	{"Leader/paused", "the leader of two replicas is paused (SIGSTOP)", leader},
 	{"Leader/cut-off", "the leader of two replicas cannot reach the API server", leader},
@@ -95,25 +103,29 @@ func Page(results []byte) (string, error) {
 	fmt.Fprintf(&b, `# What happens when something breaks
 
 Written by `+"`make generate`"+` from `+"`test/faults`"+`; do not edit. Each row is a test that injects the fault and checks the promise. The other columns have the figures
-of one run: the real weir program reads simulated kubelets every %d s, and all its numbers of CPU usage are compared with the simulator's truth twice a second.
+of its last recorded run: the real weir program reads simulated kubelets every %d s, and all its numbers of CPU usage are compared with the simulator's truth twice a second.
+The machine had two cores and other work, which makes numbers older and answers slower.
 
 - right: the number is the container's true rate over the window that weir names;
 - last known: right, and of an earlier read, with the time of that read;
 - absent: weir serves no number, and says why;
 - wrong: a number that is not the true rate.
 
-weir serves the last known value of a node that cannot be read for three intervals and at least a minute. This is the hold.
+weir serves the last known value of a node that cannot be read for three intervals and at least a minute (`+"`test/faults`"+` TestNodes). This is the hold.
 
-| fault | promised and checked | served meanwhile | lost | how it ended |
-| --- | --- | --- | --- | --- |
-`, Resolution)
+The last column has the same figures of metrics-server v0.9.0, to which the same is done. It reads the same kubelets through the same API server, with the flags of its
+own manifest, so every %d s. It serves times in whole seconds: a number of it counts as wrong only if it is not the true rate of any window that these times allow. A dash: not recorded.
+
+| fault | promised and checked | served meanwhile | lost | how it ended | metrics-server |
+| --- | --- | --- | --- | --- | --- |
+`, Resolution, PeerResolution)
 	for _, r := range Rows {
 		f, ok := found[r.Test]
 		if !ok {
 			return "", fmt.Errorf("there is no result of %s: run go test -tags e2e ./test/faults -args -long -write", r.Test)
 		}
 		delete(found, r.Test)
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Fault, r.Promise, f.Served, f.Lost, f.Ended)
+		fmt.Fprintf(&b, "| %s | %s (`test/faults` Test%s) | %s | %s | %s | %s |\n", r.Fault, r.Promise, r.Test, f.Served, f.Lost, f.Ended, cmp.Or(f.Peer, "–"))
 	}
 	for test := range found {
 		return "", fmt.Errorf("testdata/results.json has a result of %s, which no row names: delete it", test)

@@ -18,6 +18,7 @@ const outage = "the readings of these nodes in the 90 s"
 var nodeFaults = []struct {
 	name, fault string
 	reason      string        // of the absent numbers; empty if the numbers need not become absent
+	all         bool          // whether all numbers must be there, and young
 	ahead       time.Duration // by how much the clock jumps
 	lost        string
 }{
@@ -29,6 +30,7 @@ var nodeFaults = []struct {
 	{name: "runtime", fault: "scrapeerror", reason: "NodeScrapeError", lost: outage},
 	{name: "expired-certificate", fault: "certificate style=expired", reason: "NodeCertificate", lost: outage},
 	{name: "late", fault: "slow delay=9s", lost: "readings that would have been due while an answer was awaited"},
+	{name: "ten-times", fault: "bulk", all: true, lost: "nothing"},
 	{name: "clock-ahead", fault: "clockstep", ahead: 5 * time.Minute, lost: "nothing; the numbers have the times of the nodes' clocks"},
 	{name: "clock-behind", fault: "clockstep", ahead: -5 * time.Minute, lost: "nothing; the numbers have the times of the nodes' clocks"},
 }
@@ -49,7 +51,7 @@ func isStruck(it *usage.Item) bool {
 // TestNodes injects faults into a third of the nodes.
 func TestNodes(t *testing.T) {
 	nightly(t)
-	const begins, lasts = 30 * time.Second, 90 * time.Second
+	const begins, lasts = 75 * time.Second, 90 * time.Second
 	for _, f := range nodeFaults {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
@@ -64,10 +66,12 @@ func TestNodes(t *testing.T) {
 				faults = append(faults, fmt.Sprintf("%s%s at=%v for=%v", f.fault, node, begins, lasts))
 			}
 			s := raise(t, options{faults: faults})
-			weir := commands.Start(t, "weir", s.server(s.serveAPI("127.0.0.1:0"))...)
-			w := s.watch(weir.Address(t), isStruck)
-			w.ahead = f.ahead
+			api := s.serveAPI("127.0.0.1:0")
+			beside := s.watchPeer(s.startPeer(api, ""), isStruck, f.ahead)
+			weir := commands.Start(t, "weir", s.server(api)...)
+			w := s.watch(weir.Address(t), isStruck, f.ahead)
 			w.complete(begins)
+			beside.complete(begins)
 			s.until(begins)
 			s.until(begins + lasts)
 			back := w.complete(6*interval + timeout)
@@ -84,6 +88,11 @@ func TestNodes(t *testing.T) {
 			var served strings.Builder
 			fmt.Fprintf(&served, "Others: right, at most %s old. Theirs: ", seconds(all.healthy.oldest))
 			switch other := &during.other; {
+			case f.all:
+				if other.fewest != allContainers/3 || other.oldest > 2*interval {
+					t.Errorf("at least %d of their numbers were served, at most %v old; want all %d, at most %v old", other.fewest, other.oldest, allContainers/3, 2*interval)
+				}
+				fmt.Fprintf(&served, "right, at most %s old.", seconds(other.oldest))
 			case f.reason != "":
 				if other.fewest != 0 || len(other.reasons) != 1 || other.reasons[f.reason] == 0 {
 					t.Errorf("at least %d of their numbers were served, absent with %v; want none, with %s", other.fewest, other.reasons, f.reason)
@@ -104,6 +113,7 @@ func TestNodes(t *testing.T) {
 				Served: served.String(),
 				Lost:   f.lost,
 				Ended:  fmt.Sprintf("all numbers again after %s", seconds(max(0, back.Sub(over)))),
+				Peer:   beside.peerResult(s.start.Add(begins), over),
 			})
 		})
 	}

@@ -23,13 +23,19 @@ func TestKilled(t *testing.T) {
 	t.Parallel()
 	s := raise(t, options{})
 	api := s.serveAPI("127.0.0.1:0")
+	beside := s.startPeer(api, "")
+	s.watchPeer(beside, nobody, 0).complete(time.Minute)
 	first := commands.Start(t, "weir", s.server(api)...)
-	w := s.watch(first.Address(t), nobody)
+	w := s.watch(first.Address(t), nobody, 0)
 	w.complete(30 * time.Second)
 	w.end()
+	if beside != nil {
+		beside.Kill(t)
+	}
 	first.Kill(t)
 	began := time.Now()
-	again := s.watch(commands.Start(t, "weir", s.server(api)...).Address(t), nobody)
+	besideAgain := s.watchPeer(s.startPeer(api, ""), nobody, 0)
+	again := s.watch(commands.Start(t, "weir", s.server(api)...).Address(t), nobody, 0)
 	back := again.complete(30 * time.Second)
 	again.end()
 	after := again.between(began, time.Now())
@@ -43,35 +49,24 @@ func TestKilled(t *testing.T) {
 	}
 	record(t, "Killed", Result{
 		Served: "Nothing until it runs again, then absent until two reads of a node",
-		Lost:   "the fifteen minutes in memory, and what waited for the receiver of remote write",
+		Lost:   "the fifteen minutes in memory, and, without the option `wal`, what waited for the receiver of remote write",
 		Ended:  fmt.Sprintf("all numbers %s after the start", seconds(back.Sub(began))),
+		Peer:   besideAgain.peerResult(began, began),
 	})
 }
 
-// TestTerminated sends SIGTERM while thirty callers ask again and again. As a Service does, they send
-// nothing more once /readyz fails, at the latest a second after the signal.
+// TestTerminated sends SIGTERM while thirty callers ask again and again.
 func TestTerminated(t *testing.T) {
 	s := raise(t, options{})
 	url, arguments := secure(t)
 	arguments = append(arguments, "--shutdown-delay-duration=5s") // the default
-	weir := commands.Start(t, "weir", s.server(s.serveAPI("127.0.0.1:0"), arguments...)...)
-	w := s.watch(weir.Address(t), nobody)
+	api := s.serveAPI("127.0.0.1:0")
+	weir := commands.Start(t, "weir", s.server(api, arguments...)...)
+	w := s.watch(weir.Address(t), nobody, 0)
 	w.complete(30 * time.Second)
 	w.end()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
 	var l lists
-	var callers sync.WaitGroup
-	for i := range 30 {
-		callers.Go(func() { l.ask(ctx, url, fmt.Sprintf("caller-%d", i), i%2 == 0, 50*time.Millisecond) })
-	}
-	time.Sleep(3 * time.Second)
-	weir.Signal(t, syscall.SIGTERM)
-	began := time.Now()
-	time.AfterFunc(time.Second, cancel)
-	callers.Wait()
-	err := weir.Wait()
-	took := time.Since(began)
+	took, err := terminate(t, weir, url, &l)
 	if err != nil {
 		t.Errorf("weir ended with %v:\n%s", err, weir.Output())
 	}
@@ -83,7 +78,45 @@ func TestTerminated(t *testing.T) {
 		Served: fmt.Sprintf("All of %d LISTs, until the callers stopped a second after the signal. None failed.", l.made),
 		Lost:   "the fifteen minutes in memory",
 		Ended:  fmt.Sprintf("exit status 0 after %s, 5 s of them by --shutdown-delay-duration", seconds(took)),
+		Peer:   s.terminatePeer(api),
 	})
+}
+
+// terminate sends SIGTERM to a program while thirty callers ask again and again. As a Service does, they
+// send nothing more once /readyz fails, at the latest a second after the signal. It returns how long the
+// program ran after the signal, and how it ended.
+func terminate(t *testing.T, program *commands.Process, url string, l *lists) (time.Duration, error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var callers sync.WaitGroup
+	for i := range 30 {
+		callers.Go(func() { l.ask(ctx, url, fmt.Sprintf("caller-%d", i), i%2 == 0, 50*time.Millisecond) })
+	}
+	time.Sleep(3 * time.Second)
+	program.Signal(t, syscall.SIGTERM)
+	began := time.Now()
+	time.AfterFunc(time.Second, cancel)
+	callers.Wait()
+	err := program.Wait()
+	return time.Since(began), err
+}
+
+// terminatePeer does the same to metrics-server.
+func (s *stage) terminatePeer(api *endpoint) string {
+	p := s.startPeer(api, "")
+	if p == nil {
+		return ""
+	}
+	w := s.watchPeer(p, nobody, 0)
+	w.complete(time.Minute)
+	w.end()
+	var l lists
+	took, err := terminate(s.t, p.Process, p.url, &l)
+	if err != nil {
+		return fmt.Sprintf("%s; it ended with %v.", l.result(), err)
+	}
+	return fmt.Sprintf("%s; exit status 0 after %s.", l.result(), seconds(took))
 }
 
 // TestFullDisk records to a disk that becomes full, and later has room again.
@@ -105,7 +138,7 @@ func TestFullDisk(t *testing.T) {
 	})
 	file := filepath.Join(disk, "run.weirrec")
 	weir := commands.Start(t, "weir", s.server(s.serveAPI("127.0.0.1:0"), "--sink=recording:"+file+"?flush=1s")...)
-	w := s.watch(weir.Address(t), nobody)
+	w := s.watch(weir.Address(t), nobody, 0)
 	w.complete(30 * time.Second)
 	began := time.Now()
 	commands.Eventually(t, 3*time.Minute, func() error {
@@ -165,22 +198,37 @@ func TestMemoryLimit(t *testing.T) {
 	if _, err := os.Stat(root + "/memory.limit_in_bytes"); err != nil || os.Geteuid() != 0 {
 		t.Skip("it needs root and memory cgroups of version 1")
 	}
-	folder, err := os.MkdirTemp(root, "weir-faults-")
-	if err != nil {
-		t.Fatal(err)
+	group := func() string {
+		folder, err := os.MkdirTemp(root, "weir-faults-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			commands.Eventually(t, 10*time.Second, func() error { return os.Remove(folder) })
+		})
+		return folder
 	}
-	t.Cleanup(func() {
-		commands.Eventually(t, 10*time.Second, func() error { return os.Remove(folder) })
-	})
-	limit := func(mebibytes int) {
+	limit := func(folder string, mebibytes int) {
 		if err := os.WriteFile(filepath.Join(folder, "memory.limit_in_bytes"), []byte(strconv.Itoa(mebibytes<<20)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+	peak := func(folder string) int64 {
+		text, err := os.ReadFile(filepath.Join(folder, "memory.max_usage_in_bytes"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		most, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return most
+	}
+	folder := group()
 	s := raise(t, options{nodes: 200, pods: 30, containers: 2})
 	api := s.serveAPI("127.0.0.1:0")
 	const little, enough = 48, 128
-	limit(little)
+	limit(folder, little)
 	first := commands.StartInCgroup(t, folder, "weir", s.server(api)...)
 	began := time.Now()
 	ended := make(chan error, 1)
@@ -195,26 +243,38 @@ func TestMemoryLimit(t *testing.T) {
 		t.Fatalf("with %d MiB weir was not killed in two minutes", little)
 	}
 	died := time.Since(began)
-	limit(enough)
+	limit(folder, enough)
 	began = time.Now()
-	w := s.watch(commands.StartInCgroup(t, folder, "weir", s.server(api)...).Address(t), nobody)
+	w := s.watch(commands.StartInCgroup(t, folder, "weir", s.server(api)...).Address(t), nobody, 0)
 	back := w.complete(time.Minute)
 	time.Sleep(4 * interval)
 	w.end()
 	after := w.between(back, time.Now())
 	after.check(t, 200*30*2)
-	peak, err := os.ReadFile(filepath.Join(folder, "memory.max_usage_in_bytes"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	most, err := strconv.ParseInt(strings.TrimSpace(string(peak)), 10, 64)
-	if err != nil {
-		t.Fatal(err)
+	beside := func() string {
+		if !*long {
+			return ""
+		}
+		folder := group()
+		limit(folder, enough)
+		began := time.Now()
+		p := s.startPeer(api, folder)
+		w := s.watchPeer(p, nobody, 0)
+		for w.firstComplete(began).IsZero() && time.Since(began) < 2*time.Minute {
+			time.Sleep(pause)
+			if control, err := os.ReadFile(filepath.Join(folder, "memory.oom_control")); err == nil && !strings.Contains(string(control), "oom_kill 0") {
+				w.end()
+				_ = p.Wait() // it was killed
+				return fmt.Sprintf("With %d MiB: the kernel killed it after %s.", enough, seconds(time.Since(began)))
+			}
+		}
+		return fmt.Sprintf("With %d MiB: %s With at most %d MiB of the cgroup in use.", enough, w.peerResult(time.Now(), began), peak(folder)>>20)
 	}
 	record(t, "MemoryLimit", Result{
 		Served: fmt.Sprintf("Nothing: with %d MiB for 200 nodes and 12,000 containers the kernel killed weir after %s. With %d MiB: right, at most %s old, with at most %d MiB of the cgroup in use.",
-			little, seconds(died), enough, seconds(after.healthy.oldest), most>>20),
+			little, seconds(died), enough, seconds(after.healthy.oldest), peak(folder)>>20),
 		Lost:  "the fifteen minutes in memory",
 		Ended: fmt.Sprintf("all numbers %s after the start with enough memory", seconds(back.Sub(began))),
+		Peer:  beside(),
 	})
 }

@@ -8,12 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,53 +37,33 @@ func nightly(t *testing.T) {
 
 const interval = Resolution * time.Second
 
-// results are the figures of this run, by test.
-var results = struct {
-	sync.Mutex
-	of map[string]Result
-}{of: map[string]Result{}}
+// resultsFile guards ResultsFile.
+var resultsFile sync.Mutex
 
-// record keeps the figures of a row. A test that has failed has none.
+// record writes the figures of a row, if -write is given. A test that has failed has none.
 func record(t *testing.T, test string, r Result) {
 	t.Helper()
-	t.Logf("served: %s; lost: %s; ended: %s", r.Served, r.Lost, r.Ended)
-	if t.Failed() {
+	t.Logf("served: %s; lost: %s; ended: %s; metrics-server: %s", r.Served, r.Lost, r.Ended, r.Peer)
+	if t.Failed() || !*write {
 		return
 	}
-	results.Lock()
-	defer results.Unlock()
-	results.of[test] = r
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if *write {
-		if err := writeResults(); err != nil {
-			fmt.Println(err)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
-
-// writeResults replaces the results of the rows that were played.
-func writeResults() error {
+	resultsFile.Lock()
+	defer resultsFile.Unlock()
 	all := map[string]Result{}
-	old, err := os.ReadFile(ResultsFile)
+	text, err := os.ReadFile(ResultsFile)
 	if err == nil {
-		err = json.Unmarshal(old, &all)
+		err = json.Unmarshal(text, &all)
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("read the old results: %w", err)
+		t.Fatalf("read the old results: %v", err)
 	}
-	for test, r := range results.of {
-		all[test] = r
+	all[test] = r
+	if text, err = json.MarshalIndent(all, "", "\t"); err == nil {
+		err = os.WriteFile(ResultsFile, append(text, '\n'), 0o644)
 	}
-	text, err := json.MarshalIndent(all, "", "\t")
 	if err != nil {
-		return fmt.Errorf("write the results: %w", err)
+		t.Fatalf("write the results: %v", err)
 	}
-	return os.WriteFile(ResultsFile, append(text, '\n'), 0o644)
 }
 
 // stage is a simulated cluster in this process.
@@ -92,14 +72,19 @@ type stage struct {
 	fleet     *simulator.Fleet
 	start     time.Time // when the times of faults begin
 	authority *simulator.Authority
-	ca        string // file of the authority's certificate
+	ca        string       // file of the authority's certificate
+	latency   atomic.Int64 // of the API server, in nanoseconds
 	kubelets  *endpoint
 	api       *apiserver.Server
 }
 
+// seedOfStages chooses the names and the usage of all pods.
+const seedOfStages = 19
+
 // options describe a stage. The zero value has thirty nodes of ten pods of two containers.
 type options struct {
 	nodes, pods, containers int
+	churn                   float64 // part of the pods that is replaced in a minute
 	faults                  []string
 }
 
@@ -107,10 +92,11 @@ type options struct {
 func raise(t *testing.T, o options) *stage {
 	t.Helper()
 	s := &stage{t: t, start: time.Now()}
-	fleet := simulator.Options{Nodes: 30, Pods: 10, Containers: 2, Seed: 19, Start: s.start, Fresh: true}
+	fleet := simulator.Options{Nodes: 30, Pods: 10, Containers: 2, Seed: seedOfStages, Start: s.start, Fresh: true}
 	if o.nodes > 0 {
 		fleet.Nodes, fleet.Pods, fleet.Containers = o.nodes, o.pods, o.containers
 	}
+	fleet.Churn = o.churn
 	for _, text := range o.faults {
 		f, err := simulator.Parse(text)
 		if err != nil {
@@ -190,7 +176,8 @@ func (s *stage) serveKubelets(address string) *endpoint {
 	return &endpoint{l.Addr().String(), s.run(func(ctx context.Context) error { return server.Serve(ctx, l) })}
 }
 
-// serveAPI answers as the API server. Its stop closes all connections at once.
+// serveAPI answers as the API server, each request after the latency of the stage. Its stop closes all
+// connections at once.
 func (s *stage) serveAPI(address string) *endpoint {
 	s.t.Helper()
 	l := s.listen(address)
@@ -198,7 +185,16 @@ func (s *stage) serveAPI(address string) *endpoint {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	server := &http.Server{Handler: s.api, ReadHeaderTimeout: 10 * time.Second, TLSConfig: &tls.Config{Certificates: []tls.Certificate{*certificate}}}
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		if latency := time.Duration(s.latency.Load()); latency > 0 {
+			select {
+			case <-time.After(latency):
+			case <-r.Context().Done():
+			}
+		}
+		s.api.ServeHTTP(w, r)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(answer), ReadHeaderTimeout: 10 * time.Second, TLSConfig: &tls.Config{Certificates: []tls.Certificate{*certificate}}}
 	return &endpoint{l.Addr().String(), s.run(func(ctx context.Context) error {
 		defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 		if err := server.ServeTLS(l, "", ""); !errors.Is(err, http.ErrServerClosed) {
@@ -208,17 +204,28 @@ func (s *stage) serveAPI(address string) *endpoint {
 	})}
 }
 
-// server returns the arguments with which weir reads the cluster through this endpoint of the API server.
-func (s *stage) server(api *endpoint, more ...string) []string {
+// kubeconfig returns the path of a kubeconfig for this endpoint of the API server.
+func (s *stage) kubeconfig(api *endpoint) string {
 	s.t.Helper()
 	file, err := apiserver.Kubeconfig("https://"+api.address, s.authority.PEM())
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	kubeconfig := filepath.Join(s.t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(kubeconfig, file, 0o600); err != nil {
+	path := filepath.Join(s.t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(path, file, 0o600); err != nil {
 		s.t.Fatal(err)
 	}
+	return path
+}
+
+// server returns the arguments with which weir reads the cluster through this endpoint of the API server.
+func (s *stage) server(api *endpoint, more ...string) []string {
+	s.t.Helper()
+	return s.serverOf(s.kubeconfig(api), more...)
+}
+
+// serverOf is like server, with a kubeconfig.
+func (s *stage) serverOf(kubeconfig string, more ...string) []string {
 	return append([]string{"server", "--listen=127.0.0.1:0", "--metric-resolution=" + interval.String(), "--kubeconfig=" + kubeconfig,
 		"--source=kubelet:?ca=" + s.ca, "--log-level=info"}, more...)
 }

@@ -19,16 +19,17 @@ import (
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
-// watch asks a weir again and again what all containers use, and compares it with the truth.
+// watch asks a program again and again what all containers use, and compares it with the truth.
 type watch struct {
-	s      *stage
-	server string
-	struck func(*usage.Item) bool // whether the fault concerns the container
-	ahead  time.Duration          // by how much the clocks of struck nodes jump
-	client http.Client
-	judged map[string]verdict
-	stop   chan struct{}
-	ended  chan struct{}
+	s        *stage
+	ask      func() ([]usage.Item, error)
+	interval time.Duration          // between two reads of a node
+	rounding time.Duration          // by which the program or the node rounds times down
+	struck   func(*usage.Item) bool // whether the fault concerns the container
+	ahead    time.Duration          // by how much the clocks of struck nodes jump
+	judged   map[string]verdict
+	stop     chan struct{}
+	ended    chan struct{}
 
 	mu    sync.Mutex
 	looks []look
@@ -52,18 +53,40 @@ type look struct {
 
 // numbers are those of the containers that the fault concerns, or of those that it does not.
 type numbers struct {
-	containers, present, old int
-	oldest                   time.Duration
-	wrong                    []string
-	reasons                  map[string]int // of absent numbers
+	containers, present int
+	old                 int // or wrong
+	oldest              time.Duration
+	wrong               []string
+	reasons             map[string]int // of absent numbers
 }
 
 const pause = 500 * time.Millisecond
 
-// watch begins to ask the weir at this URL until the end of the test.
-func (s *stage) watch(server string, struck func(*usage.Item) bool) *watch {
-	w := &watch{s: s, server: server, struck: struck, judged: map[string]verdict{}, stop: make(chan struct{}), ended: make(chan struct{})}
-	w.client = http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{}}
+// watch begins to ask the weir at this URL until the end of the test. struck says whether the fault concerns a
+// container, and ahead by how much the clocks of its nodes jump.
+func (s *stage) watch(server string, struck func(*usage.Item) bool, ahead time.Duration) *watch {
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{}}
+	s.t.Cleanup(client.CloseIdleConnections)
+	w := &watch{s: s, interval: interval, rounding: time.Millisecond, struck: struck, ahead: ahead}
+	w.ask = func() ([]usage.Item, error) {
+		response, err := client.Get(server + weirdev.Path + string(usage.Containers) + "?metrics=")
+		if err != nil {
+			return nil, err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return nil, fmt.Errorf("status %s", response.Status)
+		}
+		var list usage.List
+		return list.Items, json.NewDecoder(response.Body).Decode(&list)
+	}
+	w.begin()
+	return w
+}
+
+// begin asks until the end of the test.
+func (w *watch) begin() {
+	w.judged, w.stop, w.ended = map[string]verdict{}, make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(w.ended)
 		for {
@@ -78,8 +101,7 @@ func (s *stage) watch(server string, struck func(*usage.Item) bool) *watch {
 			}
 		}
 	}()
-	s.t.Cleanup(w.end)
-	return w
+	w.s.t.Cleanup(w.end)
 }
 
 func (w *watch) end() {
@@ -89,28 +111,17 @@ func (w *watch) end() {
 		close(w.stop)
 	}
 	<-w.ended
-	w.client.CloseIdleConnections()
 }
 
 func (w *watch) look() look {
 	l := look{at: time.Now()}
-	var list usage.List
-	l.err = func() error {
-		response, err := w.client.Get(w.server + weirdev.Path + string(usage.Containers) + "?metrics=")
-		if err != nil {
-			return err
-		}
-		defer response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("status %s", response.Status)
-		}
-		return json.NewDecoder(response.Body).Decode(&list)
-	}()
+	items, err := w.ask()
+	l.err = err
 	now := time.Now()
 	l.took = now.Sub(l.at)
 	truth := truths{}
-	for i := range list.Items {
-		it, of := &list.Items[i], &l.healthy
+	for i := range items {
+		it, of := &items[i], &l.healthy
 		if w.struck(it) {
 			of = &l.other
 		}
@@ -128,9 +139,13 @@ func (w *watch) look() look {
 			of.wrong = append(of.wrong, fmt.Sprintf("%s/%s/%s: %d nanocores in %v s before %v",
 				it.Namespace, it.Pod, it.Container, it.CPU.Nanocores, it.CPU.WindowSeconds, it.CPU.Time))
 		}
+		if !v.right {
+			of.old++
+			continue
+		}
 		age := now.Sub(it.CPU.Time.Add(-v.ahead))
 		of.oldest = max(of.oldest, age)
-		if age > 2*interval {
+		if age > 2*w.interval+w.rounding {
 			of.old++
 		}
 	}
@@ -144,9 +159,9 @@ func (w *watch) judge(it *usage.Item, truth truths) (v verdict, known bool) {
 	if known && v.nanocores == it.CPU.Nanocores && v.at.Equal(it.CPU.Time) {
 		return v, true
 	}
-	v = verdict{nanocores: it.CPU.Nanocores, at: it.CPU.Time, right: truth.has(w.s.fleet, it, 0)}
+	v = verdict{nanocores: it.CPU.Nanocores, at: it.CPU.Time, right: truth.has(w.s.fleet, it, 0, w.rounding)}
 	// A container that sleeps has the same rate by both clocks. The number is then of the younger time.
-	if w.ahead != 0 && truth.has(w.s.fleet, it, w.ahead) {
+	if w.ahead != 0 && truth.has(w.s.fleet, it, w.ahead, w.rounding) {
 		if age := time.Since(it.CPU.Time); !v.right || (age+w.ahead).Abs() < age.Abs() {
 			v.ahead, v.right = w.ahead, true
 		}
@@ -174,12 +189,12 @@ func (t truths) of(fleet *simulator.Fleet, node string, from, to int64) []simula
 }
 
 // has reports whether the number is the rate of a run of the container in its window. ahead is how far
-// the node's clock was ahead. The node rounds times down to milliseconds, so each end of the window is
-// up to a millisecond later than its timestamp.
-func (t truths) has(fleet *simulator.Fleet, it *usage.Item, ahead time.Duration) bool {
+// the node's clock was ahead. Times are rounded down, so each end of the window is later than its
+// timestamp by up to rounding.
+func (t truths) has(fleet *simulator.Fleet, it *usage.Item, ahead, rounding time.Duration) bool {
 	to := it.CPU.Time.Add(-ahead).UnixNano()
 	from := to - int64(it.CPU.WindowSeconds*1e9+0.5)
-	const cut = int64(time.Millisecond)
+	cut := int64(rounding)
 	low, high := t.of(fleet, string(it.Node), from+cut, to), t.of(fleet, string(it.Node), from, to+cut)
 	same := func(u *simulator.Usage) bool {
 		return u.Namespace == string(it.Namespace) && u.Pod == string(it.Pod) && u.Container == it.Container
@@ -202,7 +217,11 @@ func (t truths) has(fleet *simulator.Fleet, it *usage.Item, ahead time.Duration)
 }
 
 // complete waits until every container has a number that is not old, and returns the time of that look.
+// A nil watch, of a metrics-server that does not run, waits for nothing.
 func (w *watch) complete(within time.Duration) time.Time {
+	if w == nil {
+		return time.Time{}
+	}
 	w.s.t.Helper()
 	began := time.Now()
 	var at time.Time
@@ -237,6 +256,7 @@ type summary struct {
 
 // span is a summary of numbers.
 type span struct {
+	containers    int // in the last answer
 	fewest, most  int // numbers that were present
 	oldest        time.Duration
 	wrong         []string
@@ -271,6 +291,7 @@ func (s *span) add(at time.Time, n *numbers) {
 	if s.reasons == nil {
 		s.reasons, s.fewest = map[string]int{}, n.present
 	}
+	s.containers = n.containers
 	s.fewest, s.most, s.oldest = min(s.fewest, n.present), max(s.most, n.present), max(s.oldest, n.oldest)
 	s.wrong = append(s.wrong, n.wrong...)
 	for reason, k := range n.reasons {

@@ -104,11 +104,13 @@ func modules(clusters string) ([]module, error) {
 			"ctr":                     "github.com/containerd/containerd/v2/cmd/ctr",
 		},
 		flags: []string{"-ldflags", "-s -w", "-tags", "no_btrfs no_zfs"},
-	}, {
-		folder:   "metrics-server",
-		packages: map[string]string{"metrics-server": "sigs.k8s.io/metrics-server/cmd/metrics-server"},
-		flags:    []string{"-ldflags", "-s -w"},
-	}}, nil
+	}, metricsServer}, nil
+}
+
+var metricsServer = module{
+	folder:   "metrics-server",
+	packages: map[string]string{"metrics-server": "sigs.k8s.io/metrics-server/cmd/metrics-server"},
+	flags:    []string{"-ldflags", "-s -w"},
 }
 
 // kubernetesModule returns the module of a Kubernetes version such as 1.36, or
@@ -183,6 +185,16 @@ func BuildRecommender(ctx context.Context, out io.Writer) (string, error) {
 		flags:    []string{"-ldflags", "-s -w"},
 	}
 	return m.buildOne(ctx, filepath.Join(root, "test", "cluster"), name, newProgress(out))
+}
+
+// BuildMetricsServer builds metrics-server, if the cache does not have it, and
+// returns its path.
+func BuildMetricsServer(ctx context.Context, out io.Writer) (string, error) {
+	root, err := sourceRoot(ctx)
+	if err != nil {
+		return "", err
+	}
+	return metricsServer.buildOne(ctx, filepath.Join(root, "test", "cluster"), "metrics-server", newProgress(out))
 }
 
 func build(ctx context.Context, root string, p *progress) (Programs, error) {
