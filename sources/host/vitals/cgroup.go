@@ -51,7 +51,7 @@ func (d *cgroupDirs) openCgroup(at int, name string, p metric.CgroupPath) (*cgro
 	c := &cgroup{
 		Ref: podcgroup.Parse(p), path: p, inode: st.Ino, dir: fd, children: map[uint64]*cgroup{},
 		usage: openFile{name: d.version.MemoryUsage}, limit: openFile{name: d.version.MemoryLimit},
-		stat: openFile{name: "memory.stat"}, procs: openFile{name: "cgroup.procs"}, cpu: openFile{name: d.version.CPUTime},
+		stat: openFile{name: "memory.stat"}, procs: openFile{name: "cgroup.procs", list: true}, cpu: openFile{name: d.version.CPUTime},
 		pressure: pressureFiles{openFile{name: "cpu.pressure"}, openFile{name: "memory.pressure"}, openFile{name: "io.pressure"}},
 	}
 	if d.version == cgroupfs.V1 {
