@@ -19,8 +19,8 @@
 //   - The timer: Run calls the function at least every Options.MaxInterval.
 //
 // Notices that come at the same time lead to one call. Notices that come during a call lead to one
-// more call, because the read of the current call may be too early for them. The first call of a
-// burst is made at once, the next one after Options.MinInterval or later.
+// more call, because the read of the current call may be too early for them. The first two calls of a
+// burst are made at once, the next one Options.MinInterval after the first or later, and so on.
 //
 // The package does not use the kernel's notices of memory. That of cgroup version 1
 // (cgroup.event_control) counts the usage, which includes the page cache that the kernel can drop.

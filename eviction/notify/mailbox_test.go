@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestBurstsMakeOneCall checks the calls of deliver. A burst gives one call at once and one after
-// the gap. A notice during a call gives another call. Without notices there is one call after each
-// floor.
-func TestBurstsMakeOneCall(t *testing.T) {
+// TestBurstsMakeFewCalls checks the calls of deliver. A burst gives two calls at once, and then one
+// in each gap. A notice during a call gives another call. Without notices there is one call after
+// each floor.
+func TestBurstsMakeFewCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := StallTrigger{Path: "a", Stall: 1, Window: 2}, StallTrigger{Path: "b", Stall: 1, Window: 2}
 		stalled := func(w Watch, ms time.Duration) NoticeSource {
@@ -69,10 +69,11 @@ func TestBurstsMakeOneCall(t *testing.T) {
 		}
 		want := []call{
 			{50 * ms, 50 * ms, []string{said("a", 1)}},
-			{150 * ms, 60 * ms, []string{said("a", 10), said("b", 4)}},
+			{80 * ms, 60 * ms, []string{said("a", 2)}},
+			{150 * ms, 110 * ms, []string{said("b", 4), said("a", 8)}},
 			{300 * ms, 300 * ms, []string{said("b", 16)}},
-			{1300 * ms, 1300 * ms, []string{"timer"}},
-			{1530 * ms, 1530 * ms, []string{"timer"}}, // after the shorter interval
+			{530 * ms, 530 * ms, []string{"timer"}}, // after the shorter interval
+			{1530 * ms, 1530 * ms, []string{"timer"}},
 		}
 		if d := cmp.Diff(want, calls); d != "" {
 			t.Errorf("-want +got:\n%s", d)

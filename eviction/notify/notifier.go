@@ -14,8 +14,9 @@ import (
 type Options struct {
 	// MaxInterval is the longest time between two calls. Default 10 s, the kubelet's interval.
 	MaxInterval time.Duration
-	// MinInterval is the shortest time from one call to the next. It bounds the CPU time that memory
-	// near a threshold can cost. The first notice never waits. Default 100 ms.
+	// MinInterval is the shortest time from one call to the next but one. It bounds the CPU time that
+	// memory near a threshold can cost. A notice that comes a moment too early does not delay the next
+	// one. Default 100 ms.
 	MinInterval time.Duration
 }
 
@@ -93,8 +94,9 @@ func (m *mailbox) deliver(ctx context.Context, floor, gap time.Duration, sooner 
 	defer timer.Stop()
 	pause := time.NewTimer(0)
 	defer pause.Stop()
+	var last time.Time // of the last call
 	for {
-		// This is the gap since the last call; at the start there is none.
+		// This is the gap since the last call but one; at the start there is none.
 		select {
 		case <-ctx.Done():
 			return
@@ -113,8 +115,9 @@ func (m *mailbox) deliver(ctx context.Context, floor, gap time.Duration, sooner 
 		if len(notice.Sources) == 0 {
 			notice = Notice{At: time.Now(), Sources: []NoticeSource{{}}}
 		}
-		pause.Reset(gap)
+		pause.Reset(time.Until(last.Add(gap)))
 		timer.Reset(floor)
+		last = time.Now()
 		f(notice)
 		if d := wait(); d < floor {
 			timer.Reset(d)
