@@ -29,6 +29,11 @@ func (g *Guard) readAndDecide(ctx context.Context, notice notify.Notice) *Round 
 	r := &Round{Notice: notice, Watching: g.watching, Unwatched: g.unwatched}
 	if g.opts.ReadMemory == nil || !hasCrossing(notice) || !g.decideByMemory(ctx, r) {
 		g.decide(ctx, r, g.opts.Read)
+		if g.opts.ReadMemory != nil && g.last.Load() == nil {
+			// The code that a crossing needs is then in memory, where the agent locks what it has used. On an
+			// emulated node the first crossing takes 25 ms to decide instead of 100 ms.
+			g.decideByMemory(ctx, &Round{})
+		}
 	}
 	switch {
 	case g.opts.Refresh == nil || ctx.Err() != nil || g.opts.Now().Sub(g.refreshedAt) < refreshInterval:

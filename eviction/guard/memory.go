@@ -139,7 +139,7 @@ func (g *Guard) pollThresholds(last *Round, p *pace) (crossing *notify.NoticeSou
 			continue
 		}
 		g.metrics.polls.Inc()
-		speed := p.observe(level.signal, began, time.Now(), workingSet)
+		grows := p.observe(level.signal, began, time.Now(), workingSet)
 		for k := range last.Decision.Thresholds {
 			t := &last.Decision.Thresholds[k]
 			if t.Threshold.Signal != level.signal || t.Observation == nil {
@@ -149,7 +149,7 @@ func (g *Guard) pollThresholds(last *Round, p *pace) (crossing *notify.NoticeSou
 				continue
 			}
 			limit, available := t.Limit.Value(), level.availableNow(workingSet, t.Met)
-			pause = min(pause, p.pause(available-limit, speed))
+			pause = min(pause, p.pause(available-limit, grows))
 			if met := available < limit; met != t.Met && (crossing == nil || met) {
 				capacity := t.Observation.Capacity
 				crossing = &notify.NoticeSource{

@@ -292,11 +292,17 @@ func TestACrossingIsDecidedByMemory(t *testing.T) {
 	n := newNode(t)
 	n.pod("app", gib)
 	n.free = gib / 2
+	reads := 0
 	g := n.guard(execute.Observe, config, func(o *Options) {
-		o.ReadMemory = func(context.Context) (*stats.Summary, error) { return nil, errors.New("read without a crossing") }
+		o.ReadMemory = func(context.Context) (*stats.Summary, error) {
+			reads++
+			return nil, errors.New("read without a crossing")
+		}
 	})
-	if r := n.timer(g); r.Decision.Outcome != eviction.OutcomeEvict || r.ReadErr != nil {
-		t.Errorf("without a crossing: %v, %v", r.Decision.Outcome, r.ReadErr)
+	for range 2 {
+		if r := n.timer(g); r.Decision.Outcome != eviction.OutcomeEvict || r.ReadErr != nil || reads != 1 {
+			t.Errorf("without a crossing: %v, %v; memory was read alone %d times, want once, by the first round", r.Decision.Outcome, r.ReadErr, reads)
+		}
 	}
 }
 
