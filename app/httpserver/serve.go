@@ -31,7 +31,7 @@ func Listen(ctx context.Context, address string, open bool) (net.Listener, error
 	}
 	if !open && !loopback(host) {
 		return nil, cli.Hintf(
-			fmt.Errorf("refuse to listen on %s: others than this machine could read it without authentication", address),
+			fmt.Errorf("refuse to listen on %s: other machines could read it without authentication", address),
 			"Listen on 127.0.0.1, or say --allow-unauthenticated if everyone who can reach it may read it.")
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
