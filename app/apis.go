@@ -21,6 +21,7 @@ import (
 	"github.com/weir-metrics/weir/api/autoscaling"
 	"github.com/weir-metrics/weir/api/clustermetrics"
 	"github.com/weir-metrics/weir/api/custommetrics"
+	"github.com/weir-metrics/weir/api/eventsapi"
 	"github.com/weir-metrics/weir/api/explainapi"
 	"github.com/weir-metrics/weir/api/externalmetrics"
 	"github.com/weir-metrics/weir/api/kubeletapi"
@@ -35,6 +36,7 @@ import (
 	"github.com/weir-metrics/weir/app/httpserver"
 	"github.com/weir-metrics/weir/app/version"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/cluster/eventlog"
 	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/ui"
@@ -133,6 +135,14 @@ var apis = []api{{
 	},
 	paths: explainapi.Paths(), rights: explainapi.Rights, resources: explainapi.APIResources,
 	links: []link{{weirdev.Path + "missing", "what has no number, and why, as JSON"}},
+}, {
+	open: func(_ context.Context, w *process) (http.Handler, error) {
+		if w.events == nil {
+			return nil, nil
+		}
+		return eventsapi.NewHandler(w.events), nil
+	},
+	paths: eventsapi.Paths(), rights: eventsapi.Rights, resources: eventsapi.APIResources,
 }, {
 	open:  openAutoscaling,
 	paths: autoscaling.Paths(), rights: autoscaling.Rights, resources: autoscaling.APIResources,
@@ -290,6 +300,9 @@ func openUI(_ context.Context, w *process) (http.Handler, error) {
 	}
 	if o.History = w.plan.Memory.History; w.past != nil {
 		o.History = 7 * 24 * time.Hour // what a Prometheus has; the page says where nothing is
+	}
+	if w.events != nil {
+		o.Events = func(on eventlog.Object) []eventlog.Event { return w.events.Of(on, time.Now()) }
 	}
 	if w.scaler != nil {
 		o.Autoscaler, o.Autoscalers, o.AutoscalersUnread = w.scaler.Explain, w.scaler.Summaries, w.autoscaling.watcher.Unread

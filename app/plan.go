@@ -103,6 +103,8 @@ type plan struct {
 	SharedReads bool
 	// HPAEvents asks for Events on autoscalers that have pods without metrics.
 	HPAEvents bool
+	// Events asks to keep the cluster's last Events in memory.
+	Events bool
 	// Autoscalers says which autoscalers to decide about, if there is a cluster.
 	Autoscalers autoscalerPlan
 	// Eviction says how to decide about this machine's pods. It is nil if eviction is off.

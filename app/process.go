@@ -25,6 +25,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/hpaevents"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/accounttoken"
+	"github.com/weir-metrics/weir/cluster/eventlog"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/explain"
@@ -79,6 +80,7 @@ type process struct {
 
 	// For explanations, autoscalers and the page.
 	announcer   *hpaevents.Reporter
+	events      *eventlog.Watcher
 	autoscaling *autoscalerClients
 	custom      *custommetrics.Provider
 	external    *externalmetrics.Provider
@@ -113,6 +115,7 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (_ *proc
 	)
 	for _, step := range []func(context.Context) error{
 		w.openCluster,
+		w.openEvents,
 		w.listen, // before the sources, because this fails most often
 		w.openStages,
 		w.openHistory,
@@ -220,6 +223,20 @@ func (w *process) openPipeline(context.Context) error {
 	w.manager = manager.New(o)
 	w.status = w.manager.Status
 	w.add(Part{Name: "pipeline", Run: w.manager.Run})
+	return nil
+}
+
+// openEvents opens the memory of the cluster's Events.
+func (w *process) openEvents(context.Context) error {
+	if !w.plan.Events {
+		return nil
+	}
+	client, err := newClient(w.plan)
+	if err != nil {
+		return err
+	}
+	w.events = eventlog.NewWatcher(eventlog.Options{Client: client, Logger: w.log, Registerer: w.registry})
+	w.add(Part{Name: "Events", Run: w.events.Run})
 	return nil
 }
 

@@ -110,6 +110,7 @@ func (s *serverFlags) addReplicaFlags(f *pflag.FlagSet) {
 
 // addEventFlags adds the flags about Events.
 func (s *serverFlags) addEventFlags(f *pflag.FlagSet) {
+	f.BoolVar(&s.plan.Events, "events", false, "keep the cluster's last Events in memory, at most 10,000 of the last hour; weir explain and the page show those on a pod, node or autoscaler to callers that may list Events")
 	f.BoolVar(&s.plan.HPAEvents, "hpa-events", false, "write Events on HorizontalPodAutoscalers whose pods have no metrics, with the reasons, and name those autoscalers in explanations")
 }
 
@@ -128,6 +129,9 @@ func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, er
 	p.ExternalRules, p.ExternalFiles = s.apis.rules, s.apis.files
 	if p.ExternalRules != "" && p.Cluster == nil {
 		return nil, needsCluster("--external-rules", "whose autoscalers use the metrics")
+	}
+	if p.Events && p.Cluster == nil {
+		return nil, needsCluster("--events", "whose Events it keeps")
 	}
 	if p.HPAEvents && p.Cluster == nil {
 		return nil, needsCluster("--hpa-events", "whose autoscalers it watches")

@@ -43,6 +43,7 @@ func charts() []combination {
 		c("pinned", "overlays/pinned", nil, "--set=replicas=2,image.repository=registry.invalid/weir,image.digest=sha256:"+strings.Repeat("0", 64)),
 		c("kubelets' certificates", "base", []string{"agent", "insecure-kubelets"}, "--set=agent.enabled=true,args={--kubelet-insecure-tls}"),
 		c("cert-manager", "base", []string{"serving-cert"}, "--set=tls.type=cert-manager"),
+		c("Events in memory", "base", []string{"events"}, "--set=events.enabled=true"),
 		c("Events", "base", []string{"hpa-events"}, "--set=hpaEvents.enabled=true"),
 		c("Autoscalers", "base", []string{"autoscaler"}, "--set=autoscaler.enabled=true"),
 		c("dashboards", "base", []string{"dashboards"}, "--set=dashboards.enabled=true"),
@@ -52,8 +53,8 @@ func charts() []combination {
 		c("agents that kill", "base", []string{"agent", "agent-kill"}, "--set=agent.enabled=true,agent.eviction=kill"),
 		c("agents without the node's processes", "base", []string{"agent", "agent-no-host-pid"}, "--set=agent.enabled=true,agent.hostPID=false"),
 		c("agents that request", "base", []string{"agent", "agent-request"}, "--set=agent.enabled=true,agent.eviction=request"),
-		c("everything", "base", []string{"agent", "agent-evict", "agent-conditions", "autoscaler", "hpa-events", "custom-metrics", "external-metrics", "shared-reads", "serving-cert", "ha", "network-policy", "insecure-kubelets"},
-			"--set=agent.enabled=true,agent.eviction=evict,agent.conditions=true,autoscaler.enabled=true,hpaEvents.enabled=true,customMetrics.enabled=true,externalMetrics.enabled=true,"+
+		c("everything", "base", []string{"agent", "agent-evict", "agent-conditions", "autoscaler", "events", "hpa-events", "custom-metrics", "external-metrics", "shared-reads", "serving-cert", "ha", "network-policy", "insecure-kubelets"},
+			"--set=agent.enabled=true,agent.eviction=evict,agent.conditions=true,autoscaler.enabled=true,events.enabled=true,hpaEvents.enabled=true,customMetrics.enabled=true,externalMetrics.enabled=true,"+
 				"shareReads=true,tls.type=cert-manager,replicas=2,networkPolicy.enabled=true,args={--kubelet-insecure-tls}", rules),
 		c("metrics-server's ci-values.yaml", "", nil, file("ci-values.yaml")),
 		c("metrics-server's tls-certManager-values.yaml", "", nil, file("tls-certManager-values.yaml")),

@@ -64,6 +64,7 @@ func combinations() []combination {
 		{"overlays/agents", overlay("agents"), nil, nil},
 		{"insecure-kubelets", base, c("insecure-kubelets"), nil},
 		{"serving-cert", base, c("serving-cert"), nil},
+		{"events", base, c("events"), nil},
 		{"hpa-events", base, c("hpa-events"), nil},
 		{"autoscaler", base, c("autoscaler"), nil},
 		{"dashboards", base, c("dashboards"), nil},
@@ -73,8 +74,8 @@ func combinations() []combination {
 		{"agent-kill", base, c("agent", "agent-evict", "agent-kill", "agent-conditions"), nil},
 		{"agent-request", base, c("agent", "agent-request"), nil},
 		{"agent-no-host-pid", base, c("agent", "agent-no-host-pid", "agent-pressure"), nil},
-		{"everything", base, c("agent", "agent-evict", "agent-conditions", "autoscaler", "custom-metrics", "external-metrics", "ha", "hpa-events", "insecure-kubelets", "serving-cert"), nil},
-		{"everything, in another order", base, c("ha", "agent", "agent-conditions", "insecure-kubelets", "agent-kill", "autoscaler", "hpa-events", "external-metrics", "custom-metrics", "serving-cert"), nil},
+		{"everything", base, c("agent", "agent-evict", "agent-conditions", "autoscaler", "custom-metrics", "external-metrics", "ha", "events", "hpa-events", "insecure-kubelets", "serving-cert"), nil},
+		{"everything, in another order", base, c("ha", "agent", "agent-conditions", "insecure-kubelets", "agent-kill", "autoscaler", "hpa-events", "events", "external-metrics", "custom-metrics", "serving-cert"), nil},
 	}, charts()...)
 }
 

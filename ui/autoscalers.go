@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
+	"github.com/weir-metrics/weir/cluster/eventlog"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -122,6 +123,7 @@ type autoscalerBody struct {
 	Differs string
 	Metrics []autoscalerMetric
 	Missing missingReport
+	Links   []anchor
 }
 
 // autoscalerMetric is the report of one metric as the page shows it.
@@ -157,6 +159,7 @@ func (p *page) autoscaler() error {
 	namespace := p.query.pod.Namespace
 	p.Kind, p.Path = shortKind(p.query.autoscalerKind), append(p.Path, p.namespaceAnchor(namespace)...)
 	body := &autoscalerBody{DecisionReport: r, Missing: p.autoscalerCauses(namespace, r.Missing)}
+	body.Links = p.eventsLink(eventlog.Object{Kind: p.query.autoscalerKind, Namespace: string(namespace), Name: string(p.query.pod.Name)})
 	body.Facts.add("replicas", replicas(r.Current, r.Desired))
 	body.Facts.add("bounds", fmt.Sprintf("%d to %d", r.Min, r.Max))
 	body.Facts.add("target", r.Target)

@@ -29,6 +29,7 @@
 //	?autoscalers             the decisions of autoscalers, and their missing metrics
 //	?hpa=shop/web            the last decision in full; ?autoscaler= for an Autoscaler
 //	?eviction=n1             how close a node is to evicting pods, which pod is next, and why
+//	?events=Pod/shop/web     the last Events on an object; of a node, ?events=Node/default/n1
 //	?q=text                  everything with text in its name
 //
 // The pages of a node, pod and container have a chart of every metric with a history: the last

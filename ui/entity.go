@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster/eventlog"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
@@ -93,7 +94,7 @@ func (p *page) nodeBody(name metric.NodeName) (*entityBody, bool) {
 	entity := metric.Entity{Kind: metric.Node, Node: name}
 	sample, _ := p.View.Lookup(entity)
 	t := p.explained(&e, entity, sample, p.spec(name))
-	t.Links = p.evictionLink(name)
+	t.Links = append(p.evictionLink(name), p.eventsLink(onNode(string(name)))...)
 	if pods := p.listOf(name, "pods", page25); pods.Cut.Of > 0 || p.Facts != nil {
 		t.Tables = append(t.Tables, pods)
 	}
@@ -125,6 +126,7 @@ func (p *page) pod() error {
 	sample, containers := p.View.Pod(ref)
 	entity := metric.Entity{Kind: metric.Pod, Node: e.Node, Namespace: ref.Namespace, Pod: ref.Name}
 	t := p.explained(&e, entity, sample, nil)
+	t.Links = p.eventsLink(eventlog.Object{Kind: "Pod", Namespace: string(ref.Namespace), Name: string(ref.Name)})
 	t.Tables = append(t.Tables, p.containerTable(&e, containers))
 	if sample != nil && (sample.Instance.Path != "" || sample.Instance.ID != "") {
 		t.addInstance("pod", sample)

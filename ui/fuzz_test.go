@@ -47,7 +47,7 @@ func FuzzQuery(f *testing.F) {
 			}
 		}
 		shown := ui.ScopeOf(r)
-		if w.Code == http.StatusOK && !shown.All && shown.Namespace == "" {
+		if w.Code == http.StatusOK && !shown.All && shown.Namespace == "" && shown.Events == "" {
 			t.Fatalf("?%s is answered, and Shows says that it shows nothing", query)
 		}
 		if !shown.All && shown.Namespace != "bank" && strings.Contains(pageText, "vault") && !strings.Contains(query, "vault") {

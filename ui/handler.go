@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
+	"github.com/weir-metrics/weir/cluster/eventlog"
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
@@ -40,6 +41,9 @@ type Options struct {
 	// Eviction returns the eviction report of a node, from its agent or for this machine. Its error
 	// may be an *Unavailable. If it is nil, this weir has no reports.
 	Eviction func(ctx context.Context, node string) (*document.EvictionReport, error)
+	// Events returns the last Events on an object, the newest first. If it is nil, this weir keeps
+	// none.
+	Events func(o eventlog.Object) []eventlog.Event
 	// Version is shown at the bottom of each page, if it is not empty.
 	Version string
 }

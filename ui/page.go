@@ -42,7 +42,7 @@ var templates = sync.OnceValue(func() map[string]*template.Template {
 	frame := template.Must(template.New("").Funcs(template.FuncMap{"prose": splitCode, "printable": printable}).
 		ParseFS(files, "templates/frame.html", "templates/parts.html"))
 	all := map[string]*template.Template{}
-	for _, name := range []string{"lists", "entity", "report", "sources", "autoscalers", "autoscaler", "eviction", "sorry"} {
+	for _, name := range []string{"lists", "entity", "report", "sources", "autoscalers", "autoscaler", "eviction", "events", "sorry"} {
 		all[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "templates/"+name+".html"))
 	}
 	return all
@@ -102,7 +102,7 @@ type keptParameter struct{ Name, Value string }
 
 // fill makes the body of the requested page.
 func (p *page) fill(ctx context.Context) error {
-	withoutRound := []view{allSources, allAutoscalers, oneAutoscaler, oneEviction}
+	withoutRound := []view{allSources, allAutoscalers, oneAutoscaler, oneEviction, oneEvents}
 	if p.View == nil && !slices.Contains(withoutRound, p.query.view) {
 		return p.notReadYet()
 	}
@@ -114,6 +114,8 @@ func (p *page) fill(ctx context.Context) error {
 		return p.autoscaler()
 	case oneEviction:
 		return p.eviction(ctx)
+	case oneEvents:
+		return p.events()
 	case allNodes:
 		p.showList("Nodes", p.nodeTable(page100))
 	case allNamespaces:

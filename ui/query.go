@@ -15,6 +15,7 @@ import (
 	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/autoscaler/manifest"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+	"github.com/weir-metrics/weir/cluster/eventlog"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -36,6 +37,7 @@ const (
 	allAutoscalers view = "autoscalers"
 	oneAutoscaler  view = "autoscaler"
 	oneEviction    view = "eviction"
+	oneEvents      view = "events"
 	found          view = "search"
 	errorPage      view = "sorry"
 )
@@ -63,8 +65,9 @@ type query struct {
 	node           metric.NodeName
 	pod            metric.PodRef // only the namespace is set if the query is about a namespace
 	container      string
-	autoscalerKind string // pod has the namespace and name of the autoscaler
-	list           string // "pods" or "cgroups" if the page has only one list of a node
+	autoscalerKind string          // pod has the namespace and name of the autoscaler
+	events         eventlog.Object // the object of the Events
+	list           string          // "pods" or "cgroups" if the page has only one list of a node
 	filter         string
 	labels         string // a label selector for pods
 	reason         string // why pods have no number, or a doubtful one
@@ -132,6 +135,10 @@ func (q *query) set(name, value string) (view, error) {
 	case "eviction":
 		q.node = metric.NodeName(value)
 		return oneEviction, require(value != "", "eviction=NODE")
+	case "events":
+		var ok bool
+		q.events, ok = parseObject(value)
+		return oneEvents, require(ok, "events=KIND/NAMESPACE/NAME")
 	case "namespace":
 		q.pod.Namespace = metric.Namespace(value)
 		return oneNamespace, require(value != "", "namespace=NAME")
@@ -207,6 +214,8 @@ func (q query) link() string {
 		add("node", string(q.node))
 	case oneEviction:
 		add("eviction", string(q.node))
+	case oneEvents:
+		add("events", q.events.Kind+"/"+q.events.Namespace+"/"+q.events.Name)
 	case oneNamespace:
 		add("namespace", string(q.pod.Namespace))
 	case onePod:
@@ -243,6 +252,8 @@ type Scope struct {
 	Kind, Name string
 	// Eviction is the node if the answer shows its evictions. They need their own right.
 	Eviction metric.NodeName
+	// Events is the namespace if the answer shows Events of it, and nothing else.
+	Events string
 }
 
 // ScopeOf returns what the answer to a request shows, or the zero Scope for an invalid request.
@@ -253,6 +264,8 @@ func ScopeOf(r *http.Request) Scope {
 		return Scope{}
 	case q.view == oneEviction:
 		return Scope{All: true, Eviction: q.node}
+	case q.view == oneEvents:
+		return Scope{Events: q.events.Namespace}
 	case q.view == oneAutoscaler:
 		return Scope{Namespace: q.pod.Namespace, Kind: q.autoscalerKind, Name: string(q.pod.Name)}
 	case q.pod.Namespace != "":
@@ -269,6 +282,8 @@ func Rights(r *http.Request) []rights.Right {
 		return append(rights.Everything(), rights.GetOwnNode(string(shown.Eviction), "eviction"))
 	case shown.All:
 		return rights.Everything()
+	case shown.Events != "":
+		return []rights.Right{rights.ListEvents(shown.Events)}
 	case shown.Name != "" && shown.Kind == manifest.Autoscaler:
 		return rights.GetAutoscaler(v1alpha1.Group, "autoscalers", string(shown.Namespace), shown.Name)
 	case shown.Name != "":

@@ -67,6 +67,11 @@ func GetOwnNode(name, subresource string) Right {
 	return Right{Verb: "get", Group: weirdev.Group, Resource: "nodes", Subresource: subresource, Name: name}
 }
 
+// ListEvents is the right to list the Events of a namespace in the API server.
+func ListEvents(namespace string) Right {
+	return Right{Verb: "list", Resource: "events", Namespace: namespace}
+}
+
 // GetAutoscaler returns the rights that the explanation of an autoscaler needs: to read that
 // object, and to list the numbers of its namespace's pods, because the explanation shows them. For
 // an HPA, group and resource are "autoscaling" and "horizontalpodautoscalers".

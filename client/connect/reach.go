@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/weir-metrics/weir/api/autoscaling"
+	"github.com/weir-metrics/weir/api/eventsapi"
 	"github.com/weir-metrics/weir/api/explainapi"
 	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/api/resizeapi"
@@ -23,6 +24,7 @@ type Weir struct {
 	*scalingClient
 	*nodeClient
 	*resizeClient
+	*eventsClient
 }
 
 type (
@@ -31,6 +33,7 @@ type (
 	scalingClient = autoscaling.Client
 	nodeClient    = nodeapi.Client
 	resizeClient  = resizeapi.Client
+	eventsClient  = eventsapi.Client
 )
 
 // New returns the weir with the root URL base. advise adds to an error what the user can do.
@@ -41,7 +44,7 @@ func New(base string, client *http.Client, advise func(error) error) (*Weir, err
 		return nil, cli.Usage(err)
 	}
 	c.Advise = advise
-	return &Weir{usage.NewClient(c), explainapi.NewClient(c), autoscaling.NewClient(c), nodeapi.NewClient(c), resizeapi.NewClient(c)}, nil
+	return &Weir{usage.NewClient(c), explainapi.NewClient(c), autoscaling.NewClient(c), nodeapi.NewClient(c), resizeapi.NewClient(c), eventsapi.NewClient(c)}, nil
 }
 
 // Answer returns the status and the hint of a response that reports an error. ok is false for any

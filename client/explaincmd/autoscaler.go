@@ -13,6 +13,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/manifest"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/terminal"
+	"github.com/weir-metrics/weir/cluster/eventlog"
 )
 
 func (a *asking) autoscaler() *cobra.Command {
@@ -43,10 +44,22 @@ func (a *asking) scaler(kind, noun string) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			var events objectEvents
 			ask := func(ctx context.Context, w Asker) (*decisionreport.DecisionReport, error) {
-				return w.Autoscaler(ctx, kind, string(ref.Namespace), string(ref.Name))
+				r, err := w.Autoscaler(ctx, kind, string(ref.Namespace), string(ref.Name))
+				if err == nil && a.output == "text" {
+					events = eventsOn(ctx, w, eventlog.Object{Kind: kind, Namespace: string(ref.Namespace), Name: string(ref.Name)})
+				}
+				return r, err
 			}
-			text := func(r *decisionreport.DecisionReport) error { return WriteReport(cmd.OutOrStdout(), a.Program, r) }
+			text := func(r *decisionreport.DecisionReport) error {
+				if err := WriteReport(cmd.OutOrStdout(), a.Program, r); err != nil {
+					return err
+				}
+				p := newPage(cmd.OutOrStdout(), a.Program)
+				events.write(p, r.At)
+				return p.flush()
+			}
 			return answer(a, cmd, ask, text, func(r *decisionreport.DecisionReport) any {
 				return autoscaling.NewResponse(autoscaling.ExplanationKind, r)
 			}, func(r *decisionreport.DecisionReport) bool { return r.Error != "" })

@@ -15,12 +15,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/api/explainapi"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/connect"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/eventlog"
 	eviction "github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
@@ -41,6 +43,8 @@ type Asker interface {
 	Eviction(ctx context.Context, node string) (*eviction.EvictionReport, error)
 	// Devices returns the devices of a node.
 	Devices(ctx context.Context, node string) (*cluster.NodeDevices, error)
+	// Events returns the last Events on an object, the newest first.
+	Events(ctx context.Context, o eventlog.Object) ([]eventlog.Event, error)
 	connect.Lister // for suggestions if a name is unknown
 }
 
@@ -99,7 +103,8 @@ func (a *asking) pod() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.explain(cmd, func(ctx context.Context, w Asker) (*explain.Explanation, error) {
+			object := eventlog.Object{Kind: "Pod", Namespace: string(ref.Namespace), Name: string(ref.Name)}
+			return a.explain(cmd, object, func(ctx context.Context, w Asker) (*explain.Explanation, error) {
 				e, err := w.Pod(ctx, ref)
 				return e, suggestPods(ctx, w, ref, err)
 			})
@@ -121,7 +126,7 @@ func (a *asking) container() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.explain(cmd, func(ctx context.Context, w Asker) (*explain.Explanation, error) {
+			return a.explain(cmd, eventlog.Object{}, func(ctx context.Context, w Asker) (*explain.Explanation, error) {
 				return w.Container(ctx, ref, name)
 			})
 		},
@@ -142,7 +147,8 @@ func (a *asking) node() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.explain(cmd, func(ctx context.Context, w Asker) (*explain.Explanation, error) {
+			object := eventlog.Object{Kind: "Node", Namespace: metav1.NamespaceDefault, Name: name}
+			return a.explain(cmd, object, func(ctx context.Context, w Asker) (*explain.Explanation, error) {
 				e, err := w.Node(ctx, metric.NodeName(name))
 				return e, suggestNodes(ctx, w, name, err)
 			})
@@ -163,7 +169,7 @@ func (a *asking) cgroup() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.explain(cmd, func(ctx context.Context, w Asker) (*explain.Explanation, error) {
+			return a.explain(cmd, eventlog.Object{}, func(ctx context.Context, w Asker) (*explain.Explanation, error) {
 				node, err := onlyNode(ctx, w, node)
 				if err != nil {
 					return nil, err
@@ -217,11 +223,20 @@ func (a *asking) addNamespace(cmd *cobra.Command, usage string) {
 	cli.CompleteFlag(cmd, "namespace", connect.CompleteNamespace(a.Connect))
 }
 
-// explain requests an explanation and writes it.
-func (a *asking) explain(cmd *cobra.Command, ask func(context.Context, Asker) (*explain.Explanation, error)) error {
+// explain requests an explanation and writes it, as text with the Events on the object if it has a name.
+func (a *asking) explain(cmd *cobra.Command, object eventlog.Object, ask func(context.Context, Asker) (*explain.Explanation, error)) error {
+	var events objectEvents
+	askBoth := func(ctx context.Context, w Asker) (*explain.Explanation, error) {
+		e, err := ask(ctx, w)
+		if err == nil && object.Name != "" && a.output == "text" {
+			events = eventsOn(ctx, w, object)
+		}
+		return e, err
+	}
 	text := func(e *explain.Explanation) error {
 		p := newPage(cmd.OutOrStdout(), a.Program)
 		writeExplanation(p, e)
+		events.write(p, e.At)
 		return p.flush()
 	}
 	missing := func(e *explain.Explanation) bool {
@@ -229,7 +244,7 @@ func (a *asking) explain(cmd *cobra.Command, ask func(context.Context, Asker) (*
 			return f.Severity != "" && f.Severity != metric.None.String() || f.LastKnown
 		})
 	}
-	return answer(a, cmd, ask, text, func(e *explain.Explanation) any { return explainapi.NewExplanation(*e) }, missing)
+	return answer(a, cmd, askBoth, text, func(e *explain.Explanation) any { return explainapi.NewExplanation(*e) }, missing)
 }
 
 // report requests a report and writes it.

@@ -108,6 +108,7 @@ applied.
 {{- if not $v.agent.hostPID }}{{ $list = append $list "agent-no-host-pid" }}{{ end }}
 {{- end }}
 {{- if $v.autoscaler.enabled }}{{ $list = append $list "autoscaler" }}{{ end }}
+{{- if $v.events.enabled }}{{ $list = append $list "events" }}{{ end }}
 {{- if $v.hpaEvents.enabled }}{{ $list = append $list "hpa-events" }}{{ end }}
 {{- if $v.customMetrics.enabled }}{{ $list = append $list "custom-metrics" }}{{ end }}
 {{- if $v.externalMetrics.enabled }}{{ $list = append $list "external-metrics" }}{{ end }}

@@ -1,0 +1,178 @@
+package eventlog
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) metav1.Time { return metav1.NewTime(noon.Add(-d)) }
+
+// onPod returns an Event on the pod shop/web.
+func onPod(uid, reason string, count int32, last time.Duration) *v1.Event {
+	return &v1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: "shop", Name: uid, UID: types.UID(uid), ResourceVersion: "7"},
+		InvolvedObject: v1.ObjectReference{Kind: "Pod", Namespace: "shop", Name: "web", UID: "p1", FieldPath: "spec.containers{app}"},
+		Type:           "Warning", Reason: reason, Message: reason + " happened\n", Source: v1.EventSource{Component: "kubelet"},
+		FirstTimestamp: ago(30 * time.Minute), LastTimestamp: ago(last), Count: count,
+	}
+}
+
+var web = Object{Kind: "Pod", Namespace: "shop", Name: "web"}
+
+func TestConvert(t *testing.T) {
+	f := func(what string, e *v1.Event, want Event) {
+		t.Helper()
+		if diff := cmp.Diff(want, *convert(e), cmpopts.IgnoreUnexported(Event{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	f("with counts", onPod("e1", "BackOff", 4, time.Minute), Event{
+		Object: web, ObjectUID: "p1", Part: "app", Type: "Warning", Reason: "BackOff", Message: "BackOff happened", Source: "kubelet",
+		Count: 4, First: noon.Add(-30 * time.Minute), Last: noon.Add(-time.Minute),
+	})
+	f("with a series", &v1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: "default"},
+		InvolvedObject: v1.ObjectReference{Kind: "Node", Name: "n1"}, Type: "Normal", Reason: "NodeReady", ReportingController: "node-controller",
+		EventTime: metav1.NewMicroTime(noon.Add(-time.Hour)), Series: &v1.EventSeries{Count: 3, LastObservedTime: metav1.NewMicroTime(noon)},
+	}, Event{Object: Object{Kind: "Node", Namespace: "default", Name: "n1"}, Type: "Normal", Reason: "NodeReady", Source: "node-controller", Count: 3, First: noon.Add(-time.Hour), Last: noon})
+	long := onPod("e1", "Failed", 1, 0)
+	long.Message = strings.Repeat("é", maxMessage)
+	if got := convert(long).Message; len(got) != maxMessage {
+		t.Errorf("a long message has %d bytes, want %d", len(got), maxMessage)
+	}
+}
+
+func shown(events []Event) (all []string) {
+	for _, e := range events {
+		all = append(all, fmt.Sprintf("%s ×%d %v", e.Reason, e.Count, noon.Sub(e.Last)))
+	}
+	return all
+}
+
+// An Event that is counted up replaces itself; equal Events with other UIDs are one; an old one is not
+// shown.
+func TestEqualEventsAreOne(t *testing.T) {
+	l := NewLog(10, time.Hour)
+	for _, e := range []*v1.Event{
+		onPod("e1", "BackOff", 1, 20*time.Minute), onPod("e1", "BackOff", 4, time.Minute), onPod("e1", "BackOff", 3, 2*time.Minute),
+		onPod("e2", "BackOff", 2, 5*time.Minute), onPod("e3", "Pulled", 1, 3*time.Minute), onPod("e4", "Scheduled", 1, 2*time.Hour),
+	} {
+		l.add(convert(e), noon)
+	}
+	if diff := cmp.Diff([]string{"BackOff ×6 1m0s", "Pulled ×1 3m0s"}, shown(l.Of(web, noon))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"BackOff ×4 1m0s"}, shown(l.Of(web, noon.Add(58*time.Minute)))); diff != "" {
+		t.Errorf("an hour later (-want +got):\n%s", diff)
+	}
+	if got := l.In("bank", noon); got != nil {
+		t.Errorf("another namespace has %v", got)
+	}
+}
+
+// The memory is bounded: the oldest Events go first, and nothing of them stays.
+func TestOldestAreDropped(t *testing.T) {
+	l := NewLog(100, time.Hour)
+	for i := range 1000 {
+		e := onPod(fmt.Sprint("e", i), fmt.Sprint("R", i), 1, time.Duration(1000-i)*time.Second)
+		e.InvolvedObject.Name = fmt.Sprint("web-", i)
+		l.add(convert(e), noon)
+	}
+	kept, dropped := l.Size()
+	if all := l.In("shop", noon); kept > 100 || kept < 90 || dropped != 1000-kept || len(all) != kept || len(l.of) != kept || all[0].Reason != "R999" {
+		t.Errorf("%d are kept, %d were dropped, %d are shown of %d objects", kept, dropped, len(all), len(l.of))
+	}
+}
+
+// The Watcher reads pages, then a watch. It lists again when a version is too old, and says once that it
+// cannot.
+func TestWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		noon := time.Now()
+		at := func(e *v1.Event) *v1.Event {
+			e.LastTimestamp = metav1.NewTime(noon)
+			return e
+		}
+		client := fake.NewClientset()
+		var mu sync.Mutex
+		lists, watches := 0, []*watch.FakeWatcher{}
+		client.PrependReactor("list", "events", func(a clienttesting.Action) (bool, runtime.Object, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			lists++
+			o := a.(clienttesting.ListActionImpl).ListOptions
+			switch {
+			case lists <= 2:
+				return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "", nil)
+			case o.Limit != pageSize:
+				t.Errorf("a LIST has the limit %d", o.Limit)
+			case o.Continue == "":
+				return true, &v1.EventList{ListMeta: metav1.ListMeta{Continue: "more"}, Items: []v1.Event{*at(onPod("e1", "A", 1, 0))}}, nil
+			}
+			return true, &v1.EventList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: []v1.Event{*at(onPod("e2", "B", 1, 0))}}, nil
+		})
+		client.PrependWatchReactor("events", func(clienttesting.Action) (bool, watch.Interface, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			w := watch.NewFakeWithOptions(watch.FakeOptions{ChannelSize: 10})
+			watches = append(watches, w)
+			return true, w, nil
+		})
+		core, lines := observer.New(zap.InfoLevel)
+		var handled []string
+		w := NewWatcher(Options{Client: client, Logger: zap.New(core), Handle: func(e *Event) { handled = append(handled, e.Reason) }})
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = w.Run(ctx) })
+		time.Sleep(time.Minute) // of the bubble's clock
+		synctest.Wait()
+		watches[0].Add(at(onPod("e3", "C", 1, 0)))
+		watches[0].Add(at(onPod("e3", "C", 1, 0))) // said again
+		watches[0].Delete(at(onPod("e3", "C", 1, 0)))
+		synctest.Wait()
+		watches[0].Error(&metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired, Message: "too old resource version"})
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		watches[len(watches)-1].Add(at(onPod("e4", "D", 1, 0)))
+		synctest.Wait()
+		cancel()
+		watches[len(watches)-1].Stop()
+		running.Wait()
+		if diff := cmp.Diff([]string{"A", "B", "C", "D"}, handled); diff != "" {
+			t.Errorf("handled (-want +got):\n%s", diff)
+		}
+		if got := len(w.Of(web, noon)); got != 4 || lists != 6 || len(watches) != 2 {
+			t.Errorf("%d Events are kept after %d LISTs and %d watches; want 4, 6 and 2", got, lists, len(watches))
+		}
+		var said []string
+		for _, l := range lines.All() {
+			said = append(said, l.Message)
+		}
+		if want := []string{
+			"the cluster's Events cannot be read; weir shows those it has", "the cluster's Events can be read again",
+		}; !cmp.Equal(want, said) {
+			t.Errorf("the log says %q", said)
+		}
+	})
+}

@@ -1,0 +1,136 @@
+package eventlog
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Log keeps the newest Events. Its methods may be called by several goroutines.
+type Log struct {
+	max int
+	age time.Duration
+
+	mu      sync.RWMutex
+	byUID   map[string]*Event
+	of      map[Object][]*Event // in no order
+	dropped int
+}
+
+// NewLog returns a Log of at most maxEvents Events that are at most maxAge old.
+func NewLog(maxEvents int, maxAge time.Duration) *Log {
+	return &Log{max: maxEvents, age: maxAge, byUID: map[string]*Event{}, of: map[Object][]*Event{}}
+}
+
+// add adds an Event, or replaces its earlier state. It reports whether the Event is new or newer. If the
+// Log is full, it drops the oldest tenth.
+func (l *Log) add(e *Event, now time.Time) bool {
+	if now.Sub(e.Last) > l.age {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if old := l.byUID[e.uid]; old != nil {
+		if !e.Last.After(old.Last) && e.Count <= old.Count {
+			return false
+		}
+		l.remove(old)
+	}
+	l.byUID[e.uid] = e
+	l.of[e.Object] = append(l.of[e.Object], e)
+	if len(l.byUID) > l.max {
+		l.dropOldest(now)
+	}
+	return true
+}
+
+// dropOldest drops what is too old, and then the oldest Events until a tenth of the places is free.
+func (l *Log) dropOldest(now time.Time) {
+	all := make([]*Event, 0, len(l.byUID))
+	for _, e := range l.byUID {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b *Event) int { return a.Last.Compare(b.Last) })
+	for i, e := range all {
+		tooOld := now.Sub(e.Last) > l.age
+		if !tooOld && len(all)-i <= l.max-l.max/10 {
+			return
+		}
+		if !tooOld {
+			l.dropped++
+		}
+		l.remove(e)
+	}
+}
+
+func (l *Log) remove(e *Event) {
+	delete(l.byUID, e.uid)
+	rest := slices.DeleteFunc(l.of[e.Object], func(other *Event) bool { return other == e })
+	if len(rest) == 0 {
+		delete(l.of, e.Object)
+	} else {
+		l.of[e.Object] = rest
+	}
+}
+
+// Of returns the Events on one object, the newest first. Those with the same reason, message and source
+// are one.
+func (l *Log) Of(o Object, now time.Time) []Event {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.merged(l.of[o], now)
+}
+
+// In returns the Events on the objects of a namespace, the newest first.
+func (l *Log) In(namespace string, now time.Time) (all []Event) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for o, events := range l.of {
+		if o.Namespace == namespace {
+			all = append(all, l.merged(events, now)...)
+		}
+	}
+	slices.SortFunc(all, newestFirst)
+	return all
+}
+
+// Size returns how many Events are kept, and how many were dropped because the Log was full.
+func (l *Log) Size() (kept, dropped int) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return len(l.byUID), l.dropped
+}
+
+// merged returns Events that are not too old, the newest first, with equal ones as one.
+func (l *Log) merged(events []*Event, now time.Time) []Event {
+	type content struct{ uid, part, reason, message, source string }
+	at := map[content]int{}
+	var all []Event
+	for _, e := range events {
+		if now.Sub(e.Last) > l.age {
+			continue
+		}
+		key := content{e.ObjectUID, e.Part, e.Reason, e.Message, e.Source}
+		i, has := at[key]
+		if !has {
+			at[key] = len(all)
+			all = append(all, *e)
+			continue
+		}
+		one := &all[i]
+		one.Count += e.Count
+		if e.First.Before(one.First) {
+			one.First = e.First
+		}
+		if e.Last.After(one.Last) {
+			one.Last = e.Last
+		}
+	}
+	slices.SortFunc(all, newestFirst)
+	return all
+}
+
+func newestFirst(a, b Event) int {
+	return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Part, b.Part), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Message, b.Message))
+}

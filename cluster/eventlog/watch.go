@@ -1,0 +1,159 @@
+package eventlog
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"go.uber.org/zap"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Options configure a Watcher. Only Client is required.
+type Options struct {
+	Client kubernetes.Interface
+	// MaxEvents is how many Events are kept; default 10,000. Each takes about a kilobyte.
+	MaxEvents int
+	// MaxAge is how long an Event is kept after it happened last; default one hour.
+	MaxAge time.Duration
+	// Handle is called with each Event that is new or is counted up, after the Log has it. It does not
+	// wait. Default: nothing is called.
+	Handle func(*Event)
+	// Logger gets a line when Events cannot be read, and when they can again. Default: none.
+	Logger *zap.Logger
+	// Registerer registers the weir_events_ metrics. Default: none.
+	Registerer prometheus.Registerer
+}
+
+// pageSize is how many Events one LIST returns. A cluster can have a hundred thousand: so few are in
+// memory at a time.
+const pageSize = 500
+
+// maxPause is the longest wait after an error.
+const maxPause = 30 * time.Second
+
+// Watcher follows the Events of the API server.
+type Watcher struct {
+	*Log
+	o       Options
+	failing bool
+}
+
+// NewWatcher returns a Watcher. Run fills its Log.
+func NewWatcher(o Options) *Watcher {
+	if o.MaxEvents <= 0 {
+		o.MaxEvents = 10_000
+	}
+	if o.MaxAge <= 0 {
+		o.MaxAge = time.Hour
+	}
+	if o.Handle == nil {
+		o.Handle = func(*Event) {}
+	}
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	w := &Watcher{Log: NewLog(o.MaxEvents, o.MaxAge), o: o}
+	to := promauto.With(o.Registerer)
+	to.NewGaugeFunc(prometheus.GaugeOpts{Name: "weir_events_kept", Help: "Events of the cluster that are in memory."},
+		func() float64 { kept, _ := w.Size(); return float64(kept) })
+	to.NewCounterFunc(prometheus.CounterOpts{Name: "weir_events_dropped_total", Help: "Events of the cluster that were dropped before their time because the memory for them was full."},
+		func() float64 { _, dropped := w.Size(); return float64(dropped) })
+	return w
+}
+
+// Run follows the Events until ctx ends. It always returns nil: without an API server, weir serves what
+// it has.
+func (w *Watcher) Run(ctx context.Context) error {
+	pause := time.Second
+	for ctx.Err() == nil {
+		version, err := w.list(ctx)
+		for err == nil && ctx.Err() == nil { // watches end in turn
+			pause = time.Second
+			version, err = w.follow(ctx, version)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		if !apierrors.IsResourceExpired(err) { // a version that is too old is ordinary after a pause
+			w.report(err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause/2 + rand.N(pause)):
+			pause = min(2*pause, maxPause)
+		}
+	}
+	return nil
+}
+
+// list reads all Events in pages. It returns the version from which a watch continues.
+func (w *Watcher) list(ctx context.Context) (version string, err error) {
+	o := metav1.ListOptions{Limit: pageSize}
+	for {
+		page, err := w.o.Client.CoreV1().Events(metav1.NamespaceAll).List(ctx, o)
+		if err != nil {
+			return "", fmt.Errorf("list Events: %w", err)
+		}
+		for i := range page.Items {
+			w.take(&page.Items[i])
+		}
+		if o.Continue = page.Continue; o.Continue == "" {
+			w.report(nil)
+			return page.ResourceVersion, nil
+		}
+	}
+}
+
+// follow watches Events until the watch ends, and returns the last version. An error means that the
+// version is too old, or that there is no answer: Run lists again.
+func (w *Watcher) follow(ctx context.Context, version string) (string, error) {
+	seconds := int64(300 + rand.IntN(300))
+	changes, err := w.o.Client.CoreV1().Events(metav1.NamespaceAll).Watch(ctx, metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true, TimeoutSeconds: &seconds})
+	if err != nil {
+		return "", fmt.Errorf("watch Events: %w", err)
+	}
+	defer changes.Stop()
+	began := time.Now()
+	for change := range changes.ResultChan() {
+		e, ok := change.Object.(*v1.Event)
+		switch {
+		case change.Type == watch.Error:
+			return "", fmt.Errorf("watch Events: %w", apierrors.FromObject(change.Object))
+		case !ok:
+			continue
+		case change.Type == watch.Added || change.Type == watch.Modified:
+			w.take(e)
+		}
+		version = e.ResourceVersion
+	}
+	if ctx.Err() == nil && time.Since(began) < time.Second {
+		return "", fmt.Errorf("watch Events: it ended at once")
+	}
+	return version, nil
+}
+
+// take keeps an Event. Deletions are no news: the API server deletes each Event after an hour.
+func (w *Watcher) take(e *v1.Event) {
+	if own := convert(e); w.add(own, time.Now()) {
+		w.o.Handle(own)
+	}
+}
+
+// report logs the first error, and when there is none again.
+func (w *Watcher) report(err error) {
+	switch {
+	case err != nil && !w.failing:
+		w.o.Logger.Warn("the cluster's Events cannot be read; weir shows those it has", zap.Error(err))
+	case err == nil && w.failing:
+		w.o.Logger.Info("the cluster's Events can be read again")
+	}
+	w.failing = err != nil
+}
