@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -137,6 +138,9 @@ func (c *config) compile(source string) (*plan, error) {
 	}
 	if err := p.addStages("sink", sinks, c.sinks.Stages); err != nil {
 		return nil, err
+	}
+	if p.Events && source != "" { // an agent would watch the whole cluster, on each node
+		return nil, cli.Usage(errors.New("--sink=otlp: the option events is for weir server"))
 	}
 	if c.cluster.Given() || p.needsCluster() {
 		o := c.cluster.Options()

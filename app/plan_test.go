@@ -234,3 +234,32 @@ func TestChoiceOfAPIs(t *testing.T) {
 	f([]string{"custom", "external"}, "r.yaml", "--apis=external, custom", "--external-rules=r.yaml")
 	f([]string{"resource", "model"}, "", "--apis=resource", "--apis=model")
 }
+
+// Events need a cluster. Only the server of a cluster watches them, and not each of its agents.
+func TestEventsPlan(t *testing.T) {
+	const sink = "--sink=otlp:http://collector:4318?events=true"
+	if p := planOf(t, false, "--kubeconfig=k", sink); !p.Events {
+		t.Error("Events are sent, and nothing reads them")
+	}
+	if p := planOf(t, false, "--kubeconfig=k", "--sink=otlp:http://collector:4318"); p.Events {
+		t.Error("Events are read, and nobody asked for them")
+	}
+	for arg, want := range map[string]string{"--events": "--events needs a cluster", sink: "the option events of --sink=otlp needs a cluster"} {
+		s, cmd := newServerFlags(), &cobra.Command{Use: "server"}
+		s.addTo(cmd)
+		if err := cmd.ParseFlags([]string{arg, "--source=kubelet:?targets=h:1", "--secure-port=0"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.compile(false, func(string) string { return "" }); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", arg, err, want)
+		}
+	}
+	c := newConfig(time.Second, "host")
+	c.plan.MaxReads = 1
+	if err := c.sinks.Set(strings.TrimPrefix(sink, "--sink=")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.compile("host"); err == nil || !strings.Contains(err.Error(), "is for weir server") {
+		t.Errorf("an agent: %v", err)
+	}
+}

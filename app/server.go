@@ -131,7 +131,11 @@ func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, er
 		return nil, needsCluster("--external-rules", "whose autoscalers use the metrics")
 	}
 	if p.Events && p.Cluster == nil {
-		return nil, needsCluster("--events", "whose Events it keeps")
+		flag := "--events"
+		if !s.given("events") {
+			flag = "the option events of --sink=otlp"
+		}
+		return nil, needsCluster(flag, "whose Events it keeps")
 	}
 	if p.HPAEvents && p.Cluster == nil {
 		return nil, needsCluster("--hpa-events", "whose autoscalers it watches")

@@ -121,8 +121,9 @@ URL the CONFIG: --sink=otlp:http://collector:4318. Names are those of OpenTeleme
 conventions, each value with its node's time. Of several replicas the leader sends.`,
 	options: otlp.OptionsHelp,
 	twice:   "there is one receiver: name it once",
-	parse: func(_ *plan, s stageflag.Stage) (func(*process) error, error) {
+	parse: func(p *plan, s stageflag.Stage) (func(*process) error, error) {
 		o, err := otlp.ParseOptions(argument(s))
+		p.Events = p.Events || o.Events
 		return func(w *process) error { return openOTLP(w, o) }, err
 	},
 }, {
@@ -457,5 +458,14 @@ func openOTLP(w *process, o otlp.Options) error {
 	}
 	w.addSink("otlp", sink)
 	w.add(Part{Name: "OTLP", Run: sink.Run})
+	if w.events == nil || !o.Events {
+		return nil
+	}
+	events, err := otlp.NewEvents(o)
+	if err != nil {
+		return fmt.Errorf("--sink=otlp: %w", err)
+	}
+	w.events.HandleEvents(events.Add)
+	w.add(Part{Name: "Events by OTLP", Run: events.Run})
 	return nil
 }

@@ -162,8 +162,8 @@ func checkRule(t *testing.T, role string, r rbacv1.PolicyRule) {
 // TestReadersMayReadEverything compares the readers' roles with the resources of the API weir.dev:
 // those of a namespace, and those of the cluster.
 func TestReadersMayReadEverything(t *testing.T) {
-	ofNamespace := []string{"missing", "recommendations", "pods/explanation", "autoscalers/explanation", "horizontalpodautoscalers/explanation"}
-	ofCluster := []string{"missing", "recommendations", "nodes/explanation", "nodes/eviction", "nodes/podcgroups", "nodes/devices", "pods/explanation", "autoscalers/explanation", "horizontalpodautoscalers/explanation", "ui"}
+	ofNamespace := []string{"missing", "events", "recommendations", "pods/explanation", "autoscalers/explanation", "horizontalpodautoscalers/explanation"}
+	ofCluster := []string{"missing", "events", "recommendations", "nodes/explanation", "nodes/eviction", "nodes/podcgroups", "nodes/devices", "pods/explanation", "autoscalers/explanation", "horizontalpodautoscalers/explanation", "ui"}
 	for _, r := range usage.Resources() {
 		ofCluster = append(ofCluster, string(r))
 		if r.Namespaced() {

@@ -1,5 +1,5 @@
-// Package eventsapi serves the Events that package eventlog keeps, on all objects of a namespace or on
-// one of them. Whoever may list Events of the namespace in the API server may read them here.
+// Package eventsapi serves the Events that package eventlog keeps, on all objects, on those of a
+// namespace or on one of them. Whoever may list these Events in the API server may read them here.
 //
 // Events on nodes are in the namespace default.
 package eventsapi

@@ -59,7 +59,9 @@ func answer(log EventReader, w http.ResponseWriter, r *http.Request) (*List, err
 }
 
 // Paths returns the patterns of the API for http.ServeMux.
-func Paths() []string { return []string{weirdev.Path + "namespaces/{namespace}/events"} }
+func Paths() []string {
+	return []string{weirdev.Path + "events", weirdev.Path + "namespaces/{namespace}/events"}
+}
 
 // APIResources returns the resources for discovery.
 func APIResources() []metav1.APIResource {
@@ -75,14 +77,17 @@ func Rights(r *http.Request) []rights.Right {
 	return []rights.Right{rights.ListEvents(o.Namespace)}
 }
 
-// parse returns the object that r asks for. It has no kind and name if r asks for a whole namespace. The
-// error is a *weirdev.Problem.
+// parse returns the object that r asks for. It has no kind and name if r asks for a whole namespace, and
+// no namespace if r asks for all. The error is a *weirdev.Problem.
 func parse(r *http.Request) (o eventlog.Object, err error) {
 	parts, names, ok := weirdev.Parts(r.URL.EscapedPath())
-	if !ok || len(parts) != 3 || parts[0] != "namespaces" || parts[2] != "events" {
-		return o, &weirdev.Problem{Status: http.StatusNotFound, Message: fmt.Sprintf("nothing is at %q", r.URL.Path), Hint: "Events are at " + weirdev.Path + "namespaces/NAME/events."}
+	switch {
+	case ok && len(parts) == 1 && parts[0] == "events":
+	case ok && len(parts) == 3 && parts[0] == "namespaces" && parts[2] == "events":
+		o.Namespace = names[1]
+	default:
+		return o, &weirdev.Problem{Status: http.StatusNotFound, Message: fmt.Sprintf("nothing is at %q", r.URL.Path), Hint: "There are events and namespaces/NAME/events below " + weirdev.Path + "."}
 	}
-	o.Namespace = names[1]
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	bad := func(message string) error {
 		return &weirdev.Problem{Status: http.StatusBadRequest, Message: message, Hint: "Only kind and name are known, which name one object: ?kind=Pod&name=web-1."}
@@ -105,6 +110,9 @@ func parse(r *http.Request) (o eventlog.Object, err error) {
 	}
 	if (o.Kind == "") != (o.Name == "") {
 		return o, bad("kind and name need each other")
+	}
+	if o.Name != "" && o.Namespace == "" {
+		return o, bad("an object is in a namespace, a node in default")
 	}
 	return o, nil
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/weirdev"
@@ -30,7 +29,7 @@ func (f few) Of(o eventlog.Object, _ time.Time) (all []eventlog.Event) {
 
 func (f few) In(namespace string, _ time.Time) (all []eventlog.Event) {
 	for _, e := range f {
-		if e.Namespace == namespace {
+		if namespace == "" || e.Namespace == namespace {
 			all = append(all, e)
 		}
 	}
@@ -55,11 +54,13 @@ func TestEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := NewClient(weir).Events(t.Context(), web)
-	if diff := cmp.Diff([]eventlog.Event(log[:1]), got, cmpopts.IgnoreUnexported(eventlog.Event{})); err != nil || diff != "" {
+	if diff := cmp.Diff([]eventlog.Event(log[:1]), got); err != nil || diff != "" {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}
 	for path, want := range map[string]string{
 		"namespaces/default/events":                            "200 EventList 1",
+		"events":                                               "200 EventList 2",
+		"events?kind=Pod&name=web":                             "400 Status 0",
 		"namespaces/bank/events?limit=500":                     "200 EventList 0",
 		"namespaces/shop/events?kind=Pod&name=other":           "200 EventList 0",
 		"namespaces/shop/events?kind=Pod":                      "400 Status 0",
@@ -84,9 +85,11 @@ func TestRights(t *testing.T) {
 	for path, want := range map[string][]rights.Right{
 		"namespaces/shop/events":                   {{Verb: "list", Resource: "events", Namespace: "shop"}},
 		"namespaces/shop/events?kind=Pod&name=web": {{Verb: "list", Resource: "events", Namespace: "shop"}},
-		"namespaces/sh%6Fp/events":                 {{Verb: "list", Resource: "events", Namespace: "shop"}},
-		"namespaces/shop/events?kind=Pod":          rights.Everything(),
-		"namespaces/%2e%2e/events":                 rights.Everything(),
+		"events":                          {{Verb: "list", Resource: "events"}},
+		"events?kind=Pod&name=web":        rights.Everything(),
+		"namespaces/sh%6Fp/events":        {{Verb: "list", Resource: "events", Namespace: "shop"}},
+		"namespaces/shop/events?kind=Pod": rights.Everything(),
+		"namespaces/%2e%2e/events":        rights.Everything(),
 	} {
 		r := httptest.NewRequest(http.MethodGet, weirdev.Path+path, nil)
 		if diff := cmp.Diff(want, Rights(r)); diff != "" {

@@ -32,8 +32,8 @@ type Event struct {
 	Count int       `json:"count"`
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
-
-	uid string
+	// UID is that of the Event.
+	UID string `json:"-"`
 }
 
 // maxMessage limits a message in bytes. The API server accepts 1,024.
@@ -47,7 +47,7 @@ func convert(e *v1.Event) *Event {
 		Object:    Object{Kind: strings.Clone(of.Kind), Namespace: cmp.Or(of.Namespace, e.Namespace), Name: of.Name},
 		ObjectUID: string(of.UID), Part: container(of.FieldPath), Type: e.Type, Reason: e.Reason, Message: strings.TrimSpace(e.Message),
 		Source: cmp.Or(e.ReportingController, e.Source.Component), Count: max(int(e.Count), 1),
-		First: cmp.Or(e.FirstTimestamp.Time, e.EventTime.Time, e.CreationTimestamp.Time), uid: string(e.UID),
+		First: cmp.Or(e.FirstTimestamp.Time, e.EventTime.Time, e.CreationTimestamp.Time), UID: string(e.UID),
 	}
 	own.Last = cmp.Or(e.LastTimestamp.Time, e.EventTime.Time, own.First)
 	if s := e.Series; s != nil {

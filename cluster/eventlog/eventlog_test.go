@@ -43,7 +43,7 @@ var web = Object{Kind: "Pod", Namespace: "shop", Name: "web"}
 func TestConvert(t *testing.T) {
 	f := func(what string, e *v1.Event, want Event) {
 		t.Helper()
-		if diff := cmp.Diff(want, *convert(e), cmpopts.IgnoreUnexported(Event{})); diff != "" {
+		if diff := cmp.Diff(want, *convert(e), cmpopts.IgnoreFields(Event{}, "UID")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 	}
@@ -85,6 +85,9 @@ func TestEqualEventsAreOne(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"BackOff ×4 1m0s"}, shown(l.Of(web, noon.Add(58*time.Minute)))); diff != "" {
 		t.Errorf("an hour later (-want +got):\n%s", diff)
+	}
+	if got := shown(l.In("", noon)); len(got) != 2 {
+		t.Errorf("all namespaces have %v", got)
 	}
 	if got := l.In("bank", noon); got != nil {
 		t.Errorf("another namespace has %v", got)
@@ -141,7 +144,8 @@ func TestWatch(t *testing.T) {
 		})
 		core, lines := observer.New(zap.InfoLevel)
 		var handled []string
-		w := NewWatcher(Options{Client: client, Logger: zap.New(core), Handle: func(e *Event) { handled = append(handled, e.Reason) }})
+		w := NewWatcher(Options{Client: client, Logger: zap.New(core)})
+		w.HandleEvents(func(e *Event) { handled = append(handled, e.Reason) })
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { _ = w.Run(ctx) })

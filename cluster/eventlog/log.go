@@ -31,13 +31,13 @@ func (l *Log) add(e *Event, now time.Time) bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if old := l.byUID[e.uid]; old != nil {
+	if old := l.byUID[e.UID]; old != nil {
 		if !e.Last.After(old.Last) && e.Count <= old.Count {
 			return false
 		}
 		l.remove(old)
 	}
-	l.byUID[e.uid] = e
+	l.byUID[e.UID] = e
 	l.of[e.Object] = append(l.of[e.Object], e)
 	if len(l.byUID) > l.max {
 		l.dropOldest(now)
@@ -65,7 +65,7 @@ func (l *Log) dropOldest(now time.Time) {
 }
 
 func (l *Log) remove(e *Event) {
-	delete(l.byUID, e.uid)
+	delete(l.byUID, e.UID)
 	rest := slices.DeleteFunc(l.of[e.Object], func(other *Event) bool { return other == e })
 	if len(rest) == 0 {
 		delete(l.of, e.Object)
@@ -82,12 +82,12 @@ func (l *Log) Of(o Object, now time.Time) []Event {
 	return l.merged(l.of[o], now)
 }
 
-// In returns the Events on the objects of a namespace, the newest first.
+// In returns the Events on the objects of a namespace, or of all if it is empty, the newest first.
 func (l *Log) In(namespace string, now time.Time) (all []Event) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	for o, events := range l.of {
-		if o.Namespace == namespace {
+		if namespace == "" || o.Namespace == namespace {
 			all = append(all, l.merged(events, now)...)
 		}
 	}

@@ -23,9 +23,6 @@ type Options struct {
 	MaxEvents int
 	// MaxAge is how long an Event is kept after it happened last; default one hour.
 	MaxAge time.Duration
-	// Handle is called with each Event that is new or is counted up, after the Log has it. It does not
-	// wait. Default: nothing is called.
-	Handle func(*Event)
 	// Logger gets a line when Events cannot be read, and when they can again. Default: none.
 	Logger *zap.Logger
 	// Registerer registers the weir_events_ metrics. Default: none.
@@ -43,6 +40,7 @@ const maxPause = 30 * time.Second
 type Watcher struct {
 	*Log
 	o       Options
+	handle  []func(*Event)
 	failing bool
 }
 
@@ -53,9 +51,6 @@ func NewWatcher(o Options) *Watcher {
 	}
 	if o.MaxAge <= 0 {
 		o.MaxAge = time.Hour
-	}
-	if o.Handle == nil {
-		o.Handle = func(*Event) {}
 	}
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
@@ -68,6 +63,10 @@ func NewWatcher(o Options) *Watcher {
 		func() float64 { _, dropped := w.Size(); return float64(dropped) })
 	return w
 }
+
+// HandleEvents has Run call do with each Event that is new or is counted up, after the Log has it. do
+// does not wait, and changes nothing. It is called before Run.
+func (w *Watcher) HandleEvents(do func(*Event)) { w.handle = append(w.handle, do) }
 
 // Run follows the Events until ctx ends. It always returns nil: without an API server, weir serves what
 // it has.
@@ -142,8 +141,12 @@ func (w *Watcher) follow(ctx context.Context, version string) (string, error) {
 
 // take keeps an Event. Deletions are no news: the API server deletes each Event after an hour.
 func (w *Watcher) take(e *v1.Event) {
-	if own := convert(e); w.add(own, time.Now()) {
-		w.o.Handle(own)
+	own := convert(e)
+	if !w.add(own, time.Now()) {
+		return
+	}
+	for _, do := range w.handle {
+		do(own)
 	}
 }
 

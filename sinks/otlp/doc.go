@@ -1,4 +1,4 @@
-// Package otlp sends measured values to an OpenTelemetry collector, or another receiver of OTLP over
+// Package otlp sends measured values, and the Events of the cluster, to an OpenTelemetry collector, or another receiver of OTLP over
 // HTTP.
 //
 // Names, units and attributes are those of OpenTelemetry's semantic conventions for Kubernetes and
@@ -11,4 +11,5 @@
 //	resource.go  the attributes of an entity
 //	request.go   one request
 //	send.go      the requests are sent
+//	events.go    Events as log records
 package otlp

@@ -27,8 +27,7 @@ type Sink struct{ *push.Sink[labels] }
 
 // New returns a Sink. The error is about certificates or credentials.
 func New(o Options) (*Sink, error) {
-	o.Options = o.WithDefaults()
-	o.NotFound = "is it the address of an OTLP receiver over HTTP? A collector has it at port 4318; port 4317 is for gRPC"
+	o.Options = withDefaults(o.Options)
 	sink, err := push.New(o.Options, "otlp", newRequest(o.Attributes))
 	if err != nil {
 		return nil, err
@@ -42,6 +41,11 @@ func New(o Options) (*Sink, error) {
 		return sink.Rejected(int(partial.GetRejectedDataPoints()), partial.GetErrorMessage()), nil
 	})
 	return &Sink{sink}, nil
+}
+
+func withDefaults(o push.Options) push.Options {
+	o.NotFound = "is it the address of an OTLP receiver over HTTP? A collector has it at port 4318; port 4317 is for gRPC"
+	return o.WithDefaults()
 }
 
 // send sends one request until the receiver accepts or rejects it, or ctx ends. It reads the answer to

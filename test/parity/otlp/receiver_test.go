@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/otlpreceiver"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
+	"github.com/weir-metrics/weir/cluster/eventlog"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/otlp"
 	"github.com/weir-metrics/weir/sinks/push"
@@ -149,4 +150,42 @@ func points(m pmetric.Metric) string {
 		texts = append(texts, text)
 	}
 	return kind + " " + strings.Join(texts, ", ")
+}
+
+// The collector gets an Event of the cluster as a log record.
+func TestEventsArrive(t *testing.T) {
+	c, url := settings(t)
+	sink := new(consumertest.LogsSink)
+	factory := otlpreceiver.NewFactory()
+	receiver, err := factory.CreateLogs(t.Context(), receivertest.NewNopSettings(factory.Type()), c, sink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, receiver)
+	weir, err := otlp.NewEvents(otlp.Options{Options: push.Options{URL: url, HTTP: config.DefaultHTTPClientConfig}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	weir.Add(&eventlog.Event{
+		Object: eventlog.Object{Kind: "Pod", Namespace: "shop", Name: "web"}, Type: "Warning", Reason: "BackOff", Message: "it ends again", Count: 4,
+		First: now.Add(-time.Hour), Last: now,
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // Run sends the queue before it ends
+	if err := weir.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if n := sink.LogRecordCount(); n != 1 {
+		t.Fatalf("the collector has %d records, want 1", n)
+	}
+	of := sink.AllLogs()[0].ResourceLogs().At(0)
+	record := of.ScopeLogs().At(0).LogRecords().At(0)
+	count, _ := record.Attributes().Get("k8s.event.count")
+	reason, _ := record.Attributes().Get("k8s.event.reason")
+	pod, _ := of.Resource().Attributes().Get("k8s.pod.name")
+	got := fmt.Sprint(pod.AsString(), " ", record.SeverityNumber(), " ", reason.AsString(), " ", count.AsString(), ": ", record.Body().AsString())
+	if want := "web Warn BackOff 4: it ends again"; got != want || !record.Timestamp().AsTime().Equal(now) {
+		t.Errorf("the collector has %q at %v, want %q at %v", got, record.Timestamp(), want, now)
+	}
 }
