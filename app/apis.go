@@ -137,8 +137,8 @@ var apis = []api{{
 	links: []link{{weirdev.Path + "missing", "what has no number, and why, as JSON"}},
 }, {
 	open: func(_ context.Context, w *process) (http.Handler, error) {
-		if w.events == nil {
-			return nil, nil
+		if w.events == nil { // a nil pointer in an interface would not be nil
+			return eventsapi.NewHandler(nil), nil
 		}
 		return eventsapi.NewHandler(w.events), nil
 	},

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-metrics/weir/api/autoscaling"
+	"github.com/weir-metrics/weir/api/eventsapi"
 	"github.com/weir-metrics/weir/api/explainapi"
 	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/api/resizeapi"
@@ -38,7 +39,7 @@ func TestOwnGroup(t *testing.T) {
 			}
 		}
 	}
-	got := slices.Concat(usage.Paths(), explainapi.Paths(), autoscaling.Paths(), nodeapi.Paths(), resizeapi.Paths())
+	got := slices.Concat(usage.Paths(), explainapi.Paths(), eventsapi.Paths(), autoscaling.Paths(), nodeapi.Paths(), resizeapi.Paths())
 	slices.Sort(want)
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -30,7 +30,7 @@ type EventReader interface {
 	In(namespace string, now time.Time) []eventlog.Event
 }
 
-// NewHandler returns a handler for Paths that answers from log.
+// NewHandler returns a handler for Paths that answers from log, and with 404 if log is nil.
 func NewHandler(log EventReader) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer, err := answer(log, w, r)
@@ -45,6 +45,9 @@ func answer(log EventReader, w http.ResponseWriter, r *http.Request) (*List, err
 	o, err := parse(r)
 	if err != nil {
 		return nil, err
+	}
+	if log == nil {
+		return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "this weir keeps no Events", Hint: "Run it with --events."}
 	}
 	list := &List{Kind: listKind, APIVersion: weirdev.APIVersion}
 	if o.Name == "" {
@@ -124,7 +127,7 @@ type Client struct{ weir *weirdev.Client }
 func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
 
 // Events returns the Events on an object. If the server answers with an error, the error is a
-// *weirdev.Problem. A weir without --events answers 404.
+// *weirdev.Problem. A weir without --events answers 404, too.
 func (c *Client) Events(ctx context.Context, o eventlog.Object) ([]eventlog.Event, error) {
 	var list List
 	what := "Events on " + o.Kind + " " + o.Namespace + "/" + o.Name

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,6 +78,15 @@ func TestEvents(t *testing.T) {
 		if got := fmt.Sprint(resp.StatusCode, " ", answer.Kind, " ", len(answer.Items)); err != nil || got != want {
 			t.Errorf("%s: %s, %v; want %s", path, got, err, want)
 		}
+	}
+}
+
+// A weir without --events says how to have them.
+func TestNoEventsAreKept(t *testing.T) {
+	w := httptest.NewRecorder()
+	NewHandler(nil).ServeHTTP(w, httptest.NewRequest(http.MethodGet, weirdev.Path+"events", nil))
+	if w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "--events") {
+		t.Errorf("status %d: %s", w.Code, w.Body)
 	}
 }
 
