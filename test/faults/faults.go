@@ -69,6 +69,7 @@ var Rows = []Row{
 	{"Leader/cut-off", "the leader of two replicas cannot reach the API server", leader},
 	{"LeaderWithoutNodes", "the leader of two replicas can read no node: its file of kubelets' certificates is replaced with a wrong one", "Every LIST to the other replica is answered with all pods. The other replica leads after at most 45 s, before a number is stale."},
 	{"IdleConnections", "3,000 connections are opened to the HTTPS port, and nothing is sent", "Every LIST of another caller is answered with all pods, no number is wrong or older than two intervals."},
+	{"Flood", "a caller sends valid LISTs of all pods over 100 connections, without a pause", "Every LIST of another caller is answered with all pods, no number is wrong or older than two intervals."},
 	{"Terminated", "SIGTERM while 30 callers ask again and again, until a second after it", "No LIST fails or lacks a pod. weir ends within 10 s, with status 0."},
 	{"Killed", "weir is killed (SIGKILL) and started again", "No wrong number. All numbers are there six intervals after the start."},
 	{"MemoryLimit", "weir reaches the limit of its memory cgroup, and is started again with a larger one", "The kernel kills weir. With the larger limit no number is wrong, absent or older than two intervals."},
