@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -71,26 +72,27 @@ func (w *Watcher) HandleEvents(do func(*Event)) { w.handle = append(w.handle, do
 // Run follows the Events until ctx ends. It always returns nil: without an API server, weir serves what
 // it has.
 func (w *Watcher) Run(ctx context.Context) error {
-	pause := time.Second
-	for ctx.Err() == nil {
-		version, err := w.list(ctx)
-		for err == nil && ctx.Err() == nil { // watches end in turn
+	for pause := time.Second; ctx.Err() == nil; pause = min(2*pause, maxPause) {
+		began := time.Now()
+		w.report(w.listAndFollow(ctx))
+		if time.Since(began) > maxPause {
 			pause = time.Second
-			version, err = w.follow(ctx, version)
-		}
-		if ctx.Err() != nil {
-			break
-		}
-		if !apierrors.IsResourceExpired(err) { // a version that is too old is ordinary after a pause
-			w.report(err)
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause/2 + rand.N(pause)):
-			pause = min(2*pause, maxPause)
 		}
 	}
 	return nil
+}
+
+// listAndFollow reads all Events, and then their changes until that fails or ctx ends.
+func (w *Watcher) listAndFollow(ctx context.Context) error {
+	version, err := w.list(ctx)
+	for err == nil && ctx.Err() == nil { // watches end in turn
+		version, err = w.follow(ctx, version)
+	}
+	return err
 }
 
 // list reads all Events in pages. It returns the version from which a watch continues.
@@ -150,9 +152,12 @@ func (w *Watcher) take(e *v1.Event) {
 	}
 }
 
-// report logs the first error, and when there is none again.
+// report logs the first error, and when there is none again. A version that is too old is ordinary after
+// a pause.
 func (w *Watcher) report(err error) {
 	switch {
+	case apierrors.IsResourceExpired(err), errors.Is(err, context.Canceled):
+		return
 	case err != nil && !w.failing:
 		w.o.Logger.Warn("the cluster's Events cannot be read; weir shows those it has", zap.Error(err))
 	case err == nil && w.failing:
