@@ -12,6 +12,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
+	"github.com/weir-metrics/weir/sinks/lockfile"
 )
 
 // retry is the time from an error to the next try.
@@ -55,7 +56,7 @@ func (s *Sink) open() error {
 	if err != nil {
 		return fmt.Errorf("open the recording: %w", err)
 	}
-	if err := lock(f); err != nil {
+	if err := lockfile.Lock(f); err != nil {
 		return errors.Join(fmt.Errorf("open the recording: %s: %w", s.o.Path, err), f.Close())
 	}
 	size, since, err := endOf(f)

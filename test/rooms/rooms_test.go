@@ -27,7 +27,7 @@ var table = []room{
 	{"recording", []string{"metric", "cluster"}},
 	{"sources/*", []string{"metric", "cluster", "recording"}},
 	{"processors/*", []string{"metric", "cluster"}},
-	{"sinks/*", []string{"metric", "resourceusage", "cluster", "recording", "sinks/push"}},
+	{"sinks/*", []string{"metric", "resourceusage", "cluster", "recording", "sinks/push", "sinks/lockfile"}},
 	{"manager", []string{"metric", "cluster"}},
 	{"cluster", []string{"metric"}},
 	{"history", []string{"metric", "cluster"}},

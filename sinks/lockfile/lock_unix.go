@@ -1,6 +1,6 @@
 //go:build unix
 
-package recorder
+package lockfile
 
 import (
 	"errors"
@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// lock locks f until it is closed, so that no other process writes it.
-func lock(f *os.File) error {
+// Lock locks f until it is closed. The error says that another process has locked it.
+func Lock(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return errors.New("another weir writes it: name another file")
+		return errors.New("another weir writes it: name another one")
 	}
 	return nil // some file systems have no locks
 }
