@@ -68,13 +68,14 @@ func sinks() map[string]func(*testing.T) tested {
 		}
 	}
 	return map[string]func(*testing.T) tested{
-		"log":          text(log.Options{Verbose: true}),
-		"log as JSON":  text(log.Options{Verbose: true, Format: log.JSON}),
-		"memory":       inMemory(memory.Options{}),
-		"memory, full": inMemory(memory.Options{MaxEntities: 1}),
-		"recorder":     openRecorder,
-		"remote write": openRemoteWrite,
-		"OTLP":         openOTLP,
+		"log":                     text(log.Options{Verbose: true}),
+		"log as JSON":             text(log.Options{Verbose: true, Format: log.JSON}),
+		"memory":                  inMemory(memory.Options{}),
+		"memory, full":            inMemory(memory.Options{MaxEntities: 1}),
+		"recorder":                openRecorder,
+		"remote write":            func(t *testing.T) tested { return openRemoteWrite(t, "") },
+		"remote write with a log": func(t *testing.T) tested { return openRemoteWrite(t, t.TempDir()) },
+		"OTLP":                    openOTLP,
 	}
 }
 
@@ -126,11 +127,11 @@ func openRecorder(t *testing.T) tested {
 	}}
 }
 
-func openRemoteWrite(t *testing.T) tested {
+func openRemoteWrite(t *testing.T, wal string) tested {
 	var r receiver
 	server := httptest.NewServer(remote.NewWriteHandler(&r, remote.MessageTypes{remote.WriteV2MessageType}))
 	t.Cleanup(server.Close)
-	s, err := remotewrite.New(remotewrite.Options{Options: push.Options{URL: server.URL + "/write", HTTP: config.DefaultHTTPClientConfig}})
+	s, err := remotewrite.New(remotewrite.Options{Options: push.Options{URL: server.URL + "/write", WAL: wal, HTTP: config.DefaultHTTPClientConfig}})
 	if err != nil {
 		t.Fatal(err)
 	}

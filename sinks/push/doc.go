@@ -4,6 +4,7 @@
 // # From a batch to the receiver
 //
 //	Write ─▶ the request that is being filled ─▶ queue: full requests ─▶ Run: one at a time
+//	                                               └─▶ write-ahead log: a file for each of them
 //
 // Each value has the time at which the node read it (a rate the end of its window) and is sent
 // once: a repeated last known value is not sent again. The end of a series is sent, too.
@@ -12,9 +13,13 @@
 // The queue is bounded in bytes. If the receiver does not answer for longer than the queue lasts,
 // the oldest requests are dropped.
 //
+// With Options.WAL, the requests in the queue are also files, which the next weir sends if this one
+// is killed. Another goroutine writes them, so that a full or slow disk delays neither Write nor
+// Run.
+//
 //	options.go  Options, and their form in --sink
 //	sink.go     batches → values that were not sent yet; totals.go those of namespaces and the cluster
 //	ledger.go   the last times sent of each series
-//	sender.go   the queue, and Run
+//	sender.go   Run; queue.go requests that wait; wal.go their files
 //	client.go   what is bounded of an answer; no redirects
 package push

@@ -9,7 +9,7 @@ import (
 
 // meters are the metrics of a sender.
 type meters struct {
-	sent, rejected, dropped, retries prometheus.Counter
+	sent, rejected, dropped, retries, walErrors prometheus.Counter
 }
 
 // newMeters registers them. Their names begin with prefix, such as weir_remotewrite. things are
@@ -42,11 +42,19 @@ func newMeters(s *Sender, prefix, things string) *meters {
 		}
 		return time.Since(since).Seconds()
 	})
+	to.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: prefix + "_unlogged_" + things,
+		Help: "How many are lost if weir is killed, because they are not in the write-ahead log.",
+	}, func() float64 { return float64(s.filling() + s.queue.unlogged()) })
 	return &meters{
 		sent: results.WithLabelValues("sent"), rejected: results.WithLabelValues("rejected"), dropped: results.WithLabelValues("dropped"),
 		retries: to.NewCounter(prometheus.CounterOpts{
 			Name: prefix + "_retries_total",
 			Help: "Requests that were sent again because the receiver did not answer, or said that it cannot now.",
+		}),
+		walErrors: to.NewCounter(prometheus.CounterOpts{
+			Name: prefix + "_wal_errors_total",
+			Help: "Tries to write the write-ahead log that failed. What waits is in memory only.",
 		}),
 	}
 }

@@ -33,6 +33,9 @@ type Options struct {
 	series.Filter
 	// Queue is how many bytes of packed requests may wait; default 128 MiB.
 	Queue int64
+	// WAL is the folder of the write-ahead log, which has the requests in the queue, so that the
+	// next weir sends them if this one is killed. Default: there is none.
+	WAL string
 	// MaxSamples is how many samples a request has at most; default 5,000.
 	MaxSamples int
 	// Flush is the longest time that a sample waits until its request is full; default 2 s.
@@ -111,6 +114,7 @@ var help = []string{
 	"  timeout               of one try (default 30s)",
 	"  token-file            file of a bearer token",
 	"  username              to send, with the password",
+	"  wal                   folder for what waits, so that it survives a kill of weir",
 }
 
 // OptionsHelp describes the options of Parse, and those of one protocol in the same form.
@@ -119,7 +123,7 @@ func OptionsHelp(own ...string) string {
 }
 
 // known are the options that are neither those of the filter nor of one protocol.
-var known = []string{"ca", "flush", "header", "insecure-tls", "password-file", "queue", "samples", "timeout", "token-file", "username"}
+var known = []string{"ca", "flush", "header", "insecure-tls", "password-file", "queue", "samples", "timeout", "token-file", "username", "wal"}
 
 // Parse parses the text after the name and colon of a sink: URL[?OPTIONS]. A question mark in the URL
 // itself must be written as %3F. own are the options of one protocol, with functions that set them.
@@ -161,6 +165,10 @@ func Parse(sink, spec string, own map[string]func(given []string) error) (Option
 			o.Flush, err = duration(last)
 		case "timeout":
 			o.Timeout, err = duration(last)
+		case "wal":
+			if o.WAL = last; last == "" {
+				err = errors.New("it needs a folder")
+			}
 		default:
 			if set := own[name]; set != nil {
 				err = set(given)

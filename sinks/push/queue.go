@@ -1,66 +1,119 @@
 package push
 
 import (
+	"sort"
 	"sync"
 	"time"
 )
 
 // parcel is a full request that waits.
 type parcel struct {
-	bytes []byte
-	items int
-	since time.Time // of its first item
+	number uint64 // higher than that of each older parcel
+	bytes  []byte
+	items  int
+	since  time.Time // of its first item
 }
 
-// queue is parcels in order. Their number of bytes is limited.
+// queue is parcels in order. Their number of bytes is limited. The one that is being sent stays
+// in it until the receiver has it.
 type queue struct {
-	max  int64
-	more chan struct{} // with a buffer of one: there is a parcel
+	max    int64
+	blocks bool          // parcels are kept in files, so they count as whole blocks of a disk
+	more   chan struct{} // with a buffer of one: there is a parcel
+	change chan struct{} // with a buffer of one: there is a parcel more or less
 
 	mu      sync.Mutex
 	parcels []parcel
+	sending bool // the first parcel is being sent
 	bytes   int64
 	items   int
+	next    uint64 // the number of the next parcel
+	inLog   uint64 // the number of the last parcel that was written to the log
 }
 
-func newQueue(max int64) *queue { return &queue{max: max, more: make(chan struct{}, 1)} }
+func newQueue(max int64) *queue {
+	return &queue{max: max, more: make(chan struct{}, 1), change: make(chan struct{}, 1), next: 1}
+}
 
 // put appends a request. If the queue is too large then, it drops the oldest requests, and
 // returns how many items they had.
 func (q *queue) put(request []byte, items int, since time.Time) (dropped int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.parcels = append(q.parcels, parcel{bytes: request, items: items, since: since})
-	q.bytes += int64(len(request))
-	q.items += items
-	for q.bytes > q.max && len(q.parcels) > 1 {
+	return q.add(parcel{number: q.next, bytes: request, items: items, since: since})
+}
+
+// restore appends a parcel of the log.
+func (q *queue) restore(p parcel) (dropped int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.inLog = p.number
+	return q.add(p)
+}
+
+func (q *queue) add(p parcel) (dropped int) {
+	q.parcels = append(q.parcels, p)
+	q.next = p.number + 1
+	q.bytes += q.size(&p)
+	q.items += p.items
+	kept := 1
+	if q.sending {
+		kept = 2
+	}
+	for q.bytes > q.max && len(q.parcels) > kept {
+		if q.sending {
+			q.parcels[0], q.parcels[1] = q.parcels[1], q.parcels[0]
+		}
 		dropped += q.parcels[0].items
-		q.take()
+		q.removeFirst()
 	}
-	select {
-	case q.more <- struct{}{}:
-	default:
-	}
+	signal(q.more)
+	signal(q.change)
 	return dropped
 }
 
-// first removes and returns the oldest request; false if there is none.
+// size returns how many bytes of the limit a parcel takes.
+func (q *queue) size(p *parcel) int64 {
+	if q.blocks {
+		return int64(walHead+len(p.bytes)+walBlock-1) / walBlock * walBlock
+	}
+	return int64(len(p.bytes))
+}
+
+// first returns the oldest request, to be sent; false if there is none. Then the caller
+// calls done or postpone.
 func (q *queue) first() (parcel, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.parcels) == 0 {
 		return parcel{}, false
 	}
-	return q.take(), true
+	q.sending = true
+	return q.parcels[0], true
 }
 
-func (q *queue) take() parcel {
+// done removes the request that first returned.
+func (q *queue) done() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.sending = false
+	q.removeFirst()
+	signal(q.change)
+}
+
+// postpone leaves the request that first returned in the queue.
+func (q *queue) postpone() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.sending = false
+}
+
+func (q *queue) removeFirst() {
 	p := q.parcels[0]
 	q.parcels[0] = parcel{}
 	q.parcels = q.parcels[1:]
-	q.bytes -= int64(len(p.bytes))
+	q.bytes -= q.size(&p)
 	q.items -= p.items
-	return p
 }
 
 // state returns the size of the queue and the time of its oldest item.
@@ -71,4 +124,52 @@ func (q *queue) state() (bytes int64, items int, since time.Time) {
 		since = q.parcels[0].since
 	}
 	return q.bytes, q.items, since
+}
+
+// waits reports whether the request with a number is in the queue.
+func (q *queue) waits(number uint64) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := q.from(number)
+	return i < len(q.parcels) && q.parcels[i].number == number
+}
+
+// firstUnlogged returns the oldest request that is not in the log; false if there is none.
+func (q *queue) firstUnlogged() (parcel, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i := q.from(q.inLog + 1); i < len(q.parcels) {
+		return q.parcels[i], true
+	}
+	return parcel{}, false
+}
+
+// logged says that the request with a number, and all older ones, are in the log.
+func (q *queue) logged(number uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.inLog = number
+}
+
+// unlogged returns how many items are not in the log.
+func (q *queue) unlogged() (items int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, p := range q.parcels[q.from(q.inLog+1):] {
+		items += p.items
+	}
+	return items
+}
+
+// from returns the index of the first parcel with at least this number.
+func (q *queue) from(number uint64) int {
+	return sort.Search(len(q.parcels), func(i int) bool { return q.parcels[i].number >= number })
+}
+
+// signal sends to a channel with a buffer of one, unless there is a signal already.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }

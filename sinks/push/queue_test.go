@@ -27,3 +27,23 @@ func TestQueueDropsTheOldest(t *testing.T) {
 		t.Errorf("the first is %+v, %v", p, ok)
 	}
 }
+
+// The oldest request is not dropped while it is being sent.
+func TestQueueKeepsWhatIsSent(t *testing.T) {
+	q := newQueue(10)
+	q.put([]byte("first"), 1, time.Time{})
+	if p, ok := q.first(); !ok || p.items != 1 {
+		t.Fatalf("got %+v, %v", p, ok)
+	}
+	dropped := 0
+	for i := range 5 {
+		dropped += q.put([]byte("more!"), 10+i, time.Time{})
+	}
+	if dropped != 10+11+12+13 {
+		t.Errorf("dropped %d items, want 46", dropped)
+	}
+	q.done()
+	if p, ok := q.first(); !ok || p.items != 14 {
+		t.Errorf("then came %+v, %v; want the newest", p, ok)
+	}
+}

@@ -25,22 +25,29 @@ type Sender struct {
 	o      Options
 	things string
 	queue  *queue
+	wal    *wal // nil without Options.WAL
 	meters *meters
 	send   Send
+	// filling returns how many items are in no full request yet.
+	filling func() int
 	// failing says that the last try of a request failed. Only Run uses it.
 	failing bool
 }
 
 // NewSender returns a Sender. The names of its metrics begin with weir_NAME; things are what it
-// sends, such as samples. Send is set before Run. The error is about certificates or credentials.
+// sends, such as samples. Send is set before Run. Run must be called, because it closes the
+// write-ahead log. The error is about certificates, credentials or the folder of the log.
 func NewSender(o Options, name, things string) (*Sender, error) {
 	o = o.WithDefaults()
 	client, err := newClient(&o, name)
 	if err != nil {
 		return nil, err
 	}
-	s := &Sender{Client: client, o: o, things: things, queue: newQueue(o.Queue)}
+	s := &Sender{Client: client, o: o, things: things, queue: newQueue(o.Queue), filling: func() int { return 0 }}
 	s.meters = newMeters(s, "weir_"+name, things)
+	if err := s.restore(name); err != nil {
+		return nil, fmt.Errorf("open the write-ahead log: %w", err)
+	}
 	return s, nil
 }
 
@@ -68,6 +75,11 @@ func (s *Sender) Run(ctx context.Context, flush func(longest time.Duration)) err
 		flush(0)
 		s.drain(sending)
 	}()
+	logged := make(chan struct{})
+	go func() {
+		defer close(logged)
+		s.keepWAL(ended)
+	}()
 	tick := time.NewTicker(s.o.Flush / 2)
 	defer tick.Stop()
 	for {
@@ -78,9 +90,11 @@ func (s *Sender) Run(ctx context.Context, flush func(longest time.Duration)) err
 			grace := time.AfterFunc(s.o.Grace, stop)
 			defer grace.Stop()
 			<-ended
-			if _, items, _ := s.queue.state(); items > 0 {
-				s.o.Logger.Warn(s.things+" in the queue are lost", zap.Int(s.things, items))
+			select {
+			case <-logged:
+			case <-time.After(s.o.Grace): // the disk of the log does not answer
 			}
+			s.reportWaiting()
 			return nil
 		}
 	}
@@ -109,10 +123,12 @@ func (s *Sender) drain(ctx context.Context) {
 			rejected = min(rejected, p.items)
 			s.meters.sent.Add(float64(p.items - rejected))
 			s.meters.rejected.Add(float64(rejected))
+			s.queue.done()
 			s.succeeded()
 		case ctx.Err() != nil:
-			s.meters.dropped.Add(float64(p.items))
+			s.queue.postpone()
 		default:
+			s.queue.done()
 			s.failing = false // the receiver answers
 			s.meters.rejected.Add(float64(p.items))
 			s.o.Logger.Error("the receiver rejects "+s.things+"; they are lost", zap.Int(s.things, p.items), zap.Error(s.advise(err)))

@@ -52,8 +52,7 @@ type Sink[L any] struct {
 	}
 }
 
-// New returns a Sink. The names of its metrics begin with weir_NAME. The error is about certificates
-// or credentials.
+// New returns a Sink. The names of its metrics begin with weir_NAME. The error is that of NewSender.
 func New[L any](o Options, name string, format Format[L]) (*Sink[L], error) {
 	sender, err := NewSender(o, name, "samples")
 	if err != nil {
@@ -62,6 +61,11 @@ func New[L any](o Options, name string, format Format[L]) (*Sink[L], error) {
 	s := &Sink[L]{Sender: sender, format: format}
 	for k := range s.mu.selected {
 		s.mu.selected[k] = map[string]*[metric.NumMetrics]bool{}
+	}
+	sender.filling = func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.mu.points
 	}
 	s.mu.feeds, s.mu.entries = map[metric.SourceKey]*feed[L]{}, map[metric.Entity]*entry[L]{}
 	return s, nil

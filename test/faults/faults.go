@@ -89,6 +89,8 @@ var Elsewhere = []struct{ Fault, Promise, Test string }{
 	{"one of two replicas that share their reads is killed", "No LIST lacks a pod or is older than two intervals.", "`test/local` TestSharedReads"},
 	{"the leader is killed in an autoscaler's stabilization window, in a real cluster", "The other replica takes over within the Lease and 8 s, and scales when the window is over.", "`test/apis` TestLeaderKilled"},
 	{"the receiver of remote write is killed", "It has every sample when it is back.", "`test/local` TestOutage"},
+	{"weir is killed twice while the receiver of remote write is away, with the option [`wal`](prometheus.md#if-weir-is-killed)", "When both are back, the receiver has every sample that waited, with its time and value.", "`test/local` TestKilledTwice"},
+	{"the disk of the write-ahead log of remote write or OTLP is full, or its files are torn", "Samples wait in memory, and are counted. No other request is lost.", "`sinks/push` TestFullDisk, TestWALThatCannotBeWritten, TestDamagedWAL"},
 	{"an account without rights stalls hundreds of requests", "Other callers and health checks are answered.", "`api/server` TestStalledCallers"},
 	{"made-up tokens, huge bodies, headers and queries, slow readers and writers", "They are refused or cut off, and others are answered.", "`api/server` TestMadeUpTokens, TestHugeBodies, TestManyHeaderLines, TestHugeQuery, TestSlowReader, TestSlowloris"},
 	{"the file of a recording is damaged or ends early", "It is set aside, and nothing in it before the damage is lost.", "`sinks/recorder` TestADamagedFileIsSetAside, TestAPartOfAHeaderIsWrittenOver"},
