@@ -95,7 +95,7 @@ func TestServerAndPlayAgree(t *testing.T) {
 	path := recordedRun(t)
 	rounds, want := 0, ""
 	var last time.Time
-	if err := recordingfile.Play(t.Context(), path, pipeline, func(f *recording.Frame, s *memory.Snapshot) error {
+	if err := recordingfile.Play(t.Context(), path, nil, pipeline, func(f *recording.Frame, s *memory.Snapshot) error {
 		want = exposed(s)
 		if f.Kind != recording.Round {
 			return nil

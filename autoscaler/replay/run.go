@@ -29,6 +29,9 @@ type Options struct {
 	// Saturation is the share of its CPU limit above which a container counts as throttled; 0 disables
 	// the check.
 	Saturation float64
+	// Progress, if not nil, is called before each decision with the time that was replayed and the
+	// whole time.
+	Progress func(done, of time.Duration)
 }
 
 // syncPeriod is the time between two decisions.
@@ -110,6 +113,9 @@ func Run(t *Trace, spec *autoscalingv2.HorizontalPodAutoscalerSpec, o Options) (
 	tol := tolerance(spec, &o.Settings)
 	r.meter, r.recorded = newMeter(t, list, tol, spec.MaxReplicas), newMeter(t, list, tol, spec.MaxReplicas)
 	for now := t.From; now.Before(t.To); now = now.Add(syncPeriod) {
+		if o.Progress != nil {
+			o.Progress(now.Sub(t.From), t.To.Sub(t.From))
+		}
 		r.sync(now, min(syncPeriod, t.To.Sub(now)))
 	}
 	r.finish()

@@ -19,6 +19,7 @@ import (
 	"github.com/weir-metrics/weir/api/externalmetrics"
 	"github.com/weir-metrics/weir/api/externalmetrics/rules"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/progress"
 	"github.com/weir-metrics/weir/client/suggest"
 	"github.com/weir-metrics/weir/humanize"
 )
@@ -70,7 +71,9 @@ cluster, forward a port first:
 			if !try {
 				return showRules(cmd.OutOrStdout(), r, namespace)
 			}
-			return tryRules(cmd.Context(), cmd.OutOrStdout(), externalmetrics.Options{File: args[0], MayName: files, URL: url}, namespace)
+			line := progress.Start(cmd.ErrOrStderr())
+			defer line.Stop()
+			return tryRules(cmd.Context(), cmd.OutOrStdout(), line, externalmetrics.Options{File: args[0], MayName: files, URL: url}, namespace)
 		},
 	}
 	cmd.Flags().BoolVar(&try, "try", false, "ask each query and show what it gives")
@@ -115,8 +118,8 @@ func showRules(out io.Writer, r *rules.Rules, namespace string) error {
 	return answer.Print(out)
 }
 
-// tryRules queries each metric and prints one line for each value.
-func tryRules(ctx context.Context, out io.Writer, o externalmetrics.Options, namespace string) error {
+// tryRules queries each metric and prints one line for each value. line shows which one it queries.
+func tryRules(ctx context.Context, out io.Writer, line *progress.Line, o externalmetrics.Options, namespace string) error {
 	p, err := externalmetrics.New(o)
 	if err != nil {
 		return err
@@ -124,7 +127,9 @@ func tryRules(ctx context.Context, out io.Writer, o externalmetrics.Options, nam
 	defer p.Close()
 	rows := [][]string{{"METRIC", "VALUE", "LABELS"}}
 	failed := 0
-	for _, info := range p.ListAllExternalMetrics() {
+	all := p.ListAllExternalMetrics()
+	for i, info := range all {
+		line.Set(fmt.Sprintf("asking Prometheus, %d of %d: %s", i+1, len(all), info.Metric), 0, 0)
 		values, err := tryRule(ctx, p, info, namespace)
 		if err != nil {
 			failed++
@@ -132,13 +137,14 @@ func tryRules(ctx context.Context, out io.Writer, o externalmetrics.Options, nam
 		}
 		rows = append(rows, values...)
 	}
+	line.Stop()
 	var answer humanize.Page
 	answer.Table(rows)
 	if err := answer.Print(out); err != nil {
 		return err
 	}
 	if failed > 0 {
-		return fmt.Errorf("%d of %d rules give nothing to scale by", failed, len(p.ListAllExternalMetrics()))
+		return fmt.Errorf("%d of %d rules give nothing to scale by", failed, len(all))
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ import (
 	kubeletconfigv1beta1 "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/progress"
 	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -37,6 +38,7 @@ type examination struct {
 	cluster kubernetes.Interface
 	connect func() (Asker, error)
 	program string
+	line    *progress.Line // the check that runs
 
 	findings []Finding
 	check    string                 // the check that runs
@@ -47,7 +49,7 @@ type examination struct {
 
 // run runs the checks in their order. If the API server does not answer, there is only the first.
 func (e *examination) run(ctx context.Context) []Finding {
-	for _, c := range []struct {
+	checks := []struct {
 		name string
 		run  func(context.Context) error
 	}{
@@ -61,8 +63,10 @@ func (e *examination) run(ctx context.Context) []Finding {
 		{"kubelets", e.checkKubelets},
 		{"HPAs", e.checkHPAs},
 		{"numbers", e.checkNumbers},
-	} {
+	}
+	for i, c := range checks {
 		e.check = c.name
+		e.line.Set(fmt.Sprintf("check %d of %d: %s", i+1, len(checks), c.name), 0, 0)
 		before := len(e.findings)
 		if err := c.run(ctx); err != nil {
 			e.skip(err)

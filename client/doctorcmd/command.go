@@ -17,6 +17,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/progress"
 	"github.com/weir-metrics/weir/client/terminal"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/humanize"
@@ -94,8 +95,10 @@ It has the rights of your kubeconfig. What you may not read is skipped, and name
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			e := &examination{cluster: cluster, connect: o.Connect, program: o.Program}
+			e := &examination{cluster: cluster, connect: o.Connect, program: o.Program, line: progress.Start(cmd.ErrOrStderr())}
+			defer e.line.Stop()
 			findings := e.run(ctx)
+			e.line.Stop()
 			if output == "text" {
 				p := &humanize.Page{Colour: terminal.Of(cmd.OutOrStdout()).Colour}
 				write(p, findings)

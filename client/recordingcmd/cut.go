@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/progress"
 	"github.com/weir-metrics/weir/client/recordingfile"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
@@ -54,7 +55,10 @@ A time is one of day, 2026-11-02T15:04:05Z, or a duration from the beginning.`,
 			if err != nil {
 				return fmt.Errorf("write the part: %w", err)
 			}
-			rounds, err := cut(cmd.Context(), r, out, begin, end)
+			line := progress.Start(cmd.ErrOrStderr())
+			defer line.Stop()
+			rounds, err := cut(cmd.Context(), r, recordingfile.ShowRead(line, file, r), out, begin, end)
+			line.Stop()
 			// The rounds before a truncation or damage are in the new file.
 			var truncated *recording.TruncatedError
 			var damaged *recording.DamagedError
@@ -78,8 +82,9 @@ A time is one of day, 2026-11-02T15:04:05Z, or a duration from the beginning.`,
 	return cmd
 }
 
-// cut writes the frames of a period to out and returns how many rounds it wrote.
-func cut(ctx context.Context, r *recording.Reader, out io.Writer, from, to recordingfile.Time) (rounds int, err error) {
+// cut writes the frames of a period to out and returns how many rounds it wrote. It calls showRead
+// before each frame.
+func cut(ctx context.Context, r *recording.Reader, showRead func(), out io.Writer, from, to recordingfile.Time) (rounds int, err error) {
 	var (
 		w     *recording.Writer
 		first time.Time
@@ -96,6 +101,7 @@ func cut(ctx context.Context, r *recording.Reader, out io.Writer, from, to recor
 		if err := ctx.Err(); err != nil {
 			return rounds, err
 		}
+		showRead()
 		f, err := r.Next()
 		switch {
 		case errors.Is(err, io.EOF):

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/progress"
 	"github.com/weir-metrics/weir/client/recordingfile"
 	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
@@ -50,7 +51,10 @@ It reads the whole file.`,
 			}
 			defer file.Close()
 			defer r.Close()
-			c, err := readContents(cmd.Context(), r)
+			line := progress.Start(cmd.ErrOrStderr())
+			defer line.Stop()
+			c, err := readContents(cmd.Context(), r, recordingfile.ShowRead(line, file, r))
+			line.Stop()
 			if err != nil {
 				return fmt.Errorf("read %s: %w", args[0], err)
 			}
@@ -86,12 +90,14 @@ func (g gap) String() string {
 	return fmt.Sprintf("%s (%s)", g.from.UTC().Format(time.RFC3339), humanize.Duration(g.to.Sub(g.from)))
 }
 
-func readContents(ctx context.Context, r *recording.Reader) (*contents, error) {
+// readContents reads a recording. It calls showRead before each frame.
+func readContents(ctx context.Context, r *recording.Reader, showRead func()) (*contents, error) {
 	c := &contents{
 		sources: sets.Set[metric.SourceKey]{}, nodes: sets.Set[metric.NodeName]{},
 		pods: sets.Set[metric.PodRef]{}, targets: sets.Set[scaleTarget]{},
 	}
 	for ctx.Err() == nil {
+		showRead()
 		f, err := r.Next()
 		var cut *recording.TruncatedError
 		var damaged *recording.DamagedError

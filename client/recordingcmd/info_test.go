@@ -71,7 +71,7 @@ func TestInfoTellsGaps(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	c, err := readContents(t.Context(), r)
+	c, err := readContents(t.Context(), r, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/weir-metrics/weir/client/progress"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
@@ -17,16 +18,18 @@ import (
 // Play plays the recording at path through the processors of pipeline into a memory sink. It calls
 // each after every frame with the snapshot at that time, which each may keep. It ends with the
 // recording or with the error of each. A recording that ends in the middle is played up to that
-// point; the error is then a *recording.TruncatedError.
-func Play(ctx context.Context, path string, pipeline func(manager.Spec) []manager.Processor, each func(f *recording.Frame, snapshot *memory.Snapshot) error) error {
+// point; the error is then a *recording.TruncatedError. line shows how much was played; it may be nil.
+func Play(ctx context.Context, path string, line *progress.Line, pipeline func(manager.Spec) []manager.Processor, each func(f *recording.Frame, snapshot *memory.Snapshot) error) error {
 	file, r, err := Open(path)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	defer r.Close()
+	showRead := ShowRead(line, file, r)
 	p := &pipelinePlayer{memory: memory.New(memory.Options{}), pipeline: pipeline, sources: map[metric.SourceKey][]manager.Processor{}}
 	for ctx.Err() == nil {
+		showRead()
 		f, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/progress"
 	"github.com/weir-metrics/weir/recording"
 )
 
@@ -29,6 +30,16 @@ func Open(path string) (*os.File, *recording.Reader, error) {
 		return nil, nil, errors.Join(err, file.Close())
 	}
 	return file, r, nil
+}
+
+// ShowRead returns a function that shows how much of a recording was read.
+func ShowRead(line *progress.Line, file *os.File, r *recording.Reader) func() {
+	var size int64
+	if info, err := file.Stat(); err == nil {
+		size = info.Size()
+	}
+	what := "reading " + file.Name()
+	return func() { line.Set(what, r.Offset(), size) }
 }
 
 // FirstTime returns the time of the first frame of the recording at path.

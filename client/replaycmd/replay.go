@@ -20,6 +20,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/replay"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/evaluatecmd"
+	"github.com/weir-metrics/weir/client/progress"
 	"github.com/weir-metrics/weir/client/recordingfile"
 	"github.com/weir-metrics/weir/manager"
 )
@@ -61,7 +62,9 @@ ready and to be measured. docs/replay.md says what that leaves out.`,
   weir autoscaler replay -f new.yaml --recording run.weirrec --csv - > replay.csv`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), cmd.Flags())
+			line := progress.Start(cmd.ErrOrStderr())
+			defer line.Stop()
+			return c.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), line, cmd.Flags())
 		},
 	}
 	c.addFlags(cmd.Flags())
@@ -86,7 +89,7 @@ func (c *command) addFlags(flags *pflag.FlagSet) {
 	flags.StringVarP(&c.output, "output", "o", "table", "table, json, yaml or jsonpath=TEMPLATE")
 }
 
-func (c *command) run(ctx context.Context, in io.Reader, out, progress io.Writer, flags *pflag.FlagSet) error {
+func (c *command) run(ctx context.Context, in io.Reader, out io.Writer, line *progress.Line, flags *pflag.FlagSet) error {
 	if err := cli.Output(c.output, "table"); err != nil {
 		return err
 	}
@@ -109,7 +112,7 @@ func (c *command) run(ctx context.Context, in io.Reader, out, progress io.Writer
 	if err != nil {
 		return err
 	}
-	trace, err := c.source.read(ctx, ask, progress)
+	trace, err := c.source.read(ctx, ask, line)
 	if err != nil {
 		return err
 	}
@@ -124,12 +127,14 @@ func (c *command) run(ctx context.Context, in io.Reader, out, progress io.Writer
 	}
 	report := replay.NewComparison(trace)
 	for i, m := range manifests {
+		o.Progress = func(done, of time.Duration) { line.Set("replaying "+names[i], int64(done), int64(of)) }
 		result, err := replay.Run(trace, m.Spec, o)
 		if err != nil {
 			return cli.Hintf(fmt.Errorf("replay %s: %w", names[i], err), "%s", "See --query for a metric that is neither cpu nor memory, and --request for what pods request.")
 		}
 		report.Add(names[i], result)
 	}
+	line.Stop()
 	return c.write(out, report)
 }
 

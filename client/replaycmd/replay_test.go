@@ -9,19 +9,24 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weir-metrics/weir/autoscaler/replay"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/progress"
+	"github.com/weir-metrics/weir/client/recordingfile"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors"
 	"github.com/weir-metrics/weir/recording"
+	"github.com/weir-metrics/weir/sinks/memory"
 )
 
 // replayManifest is an HPA on half of the requested CPU.
@@ -89,13 +94,15 @@ func recordRun(t *testing.T, path string) {
 // newRoot returns a command weir with only replay.
 func newRoot() *cobra.Command {
 	root := &cobra.Command{Use: "weir"}
-	root.AddCommand(NewCommand(Options{Pipeline: func(manager.Spec) (steps []manager.Processor) {
-		for _, step := range processors.New(processors.Options{}).Steps() {
-			steps = append(steps, step)
-		}
-		return steps
-	}}))
+	root.AddCommand(NewCommand(Options{Pipeline: pipeline}))
 	return root
+}
+
+func pipeline(manager.Spec) (steps []manager.Processor) {
+	for _, step := range processors.New(processors.Options{}).Steps() {
+		steps = append(steps, step)
+	}
+	return steps
 }
 
 // A recording goes through the pipeline, the model and the decision. The output is a table, CSV,
@@ -159,6 +166,34 @@ func TestReplayOfARecording(t *testing.T) {
 	if table := weir("--request", "cpu=2", "--initial-replicas", "3"); !strings.Contains(table, "3 to 3") {
 		t.Errorf("with other requests and a beginning of 3:\n%s", table)
 	}
+}
+
+// While a long recording is played, a terminal shows how much was read. Each frame takes a second
+// here.
+func TestProgressOfARecording(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "run.weir")
+		recordRun(t, path)
+		var out bytes.Buffer
+		line := progress.New(&out, func() int { return 500 })
+		frames := 0
+		err := recordingfile.Play(t.Context(), path, line, pipeline, func(*recording.Frame, *memory.Snapshot) error {
+			frames++
+			time.Sleep(time.Second)
+			return nil
+		})
+		line.Stop()
+		if err != nil || frames < 40 {
+			t.Fatalf("%d frames, %v", frames, err)
+		}
+		shown := regexp.MustCompile(`run\.weir (\d+)%`).FindAllStringSubmatch(out.String(), -1)
+		if len(shown) == 0 {
+			t.Fatalf("the terminal got %q", out.String())
+		}
+		if !strings.HasSuffix(out.String(), " \r") {
+			t.Errorf("the line was not removed: %q", out.String())
+		}
+	})
 }
 
 func TestReplayMistakes(t *testing.T) {

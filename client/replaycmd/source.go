@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"slices"
@@ -22,6 +21,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/replay/promreplay"
 	"github.com/weir-metrics/weir/autoscaler/replay/recordingreplay"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/progress"
 	"github.com/weir-metrics/weir/client/recordingfile"
 	"github.com/weir-metrics/weir/history"
 	"github.com/weir-metrics/weir/manager"
@@ -82,18 +82,15 @@ func (s *source) check() error {
 	return nil
 }
 
-// read reads the trace. If this takes long, it writes to progress what it does.
-func (s *source) read(ctx context.Context, q traceRequest, progress io.Writer) (*replay.Trace, error) {
+// read reads the trace. line shows how much was read.
+func (s *source) read(ctx context.Context, q traceRequest, line *progress.Line) (*replay.Trace, error) {
 	if s.recording != "" {
-		return s.fromRecording(ctx, q)
+		return s.fromRecording(ctx, q, line)
 	}
-	return s.fromPrometheus(ctx, q, progress)
+	return s.fromPrometheus(ctx, q, line)
 }
 
-// progressDelay is the time before the first message about progress.
-const progressDelay = 3 * time.Second
-
-func (s *source) fromPrometheus(ctx context.Context, q traceRequest, progress io.Writer) (*replay.Trace, error) {
+func (s *source) fromPrometheus(ctx context.Context, q traceRequest, line *progress.Line) (*replay.Trace, error) {
 	queries, err := s.named()
 	if err != nil {
 		return nil, err
@@ -107,12 +104,7 @@ func (s *source) fromPrometheus(ctx context.Context, q traceRequest, progress io
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
-	o.Progress = func(query string, piece, of int) {
-		if time.Since(began) > progressDelay {
-			fmt.Fprintf(progress, "asking Prometheus, part %d of %d: %s\n", piece, of, query)
-		}
-	}
+	o.Progress = line.Query
 	client, err := history.New(*o)
 	if err != nil {
 		return nil, fmt.Errorf("reach the Prometheus: %w", err)
@@ -211,7 +203,7 @@ func setRequests(t *replay.Trace, requests map[string]string) error {
 
 // fromRecording plays the recording through the pipeline and collects the trace. A recording that
 // ends in the middle is replayed up to that point.
-func (s *source) fromRecording(ctx context.Context, q traceRequest) (*replay.Trace, error) {
+func (s *source) fromRecording(ctx context.Context, q traceRequest, line *progress.Line) (*replay.Trace, error) {
 	for _, name := range q.needs.Named {
 		if !slices.Contains(q.needs.Pods, name) {
 			return nil, fmt.Errorf("the manifest goes by the metric %s, which is not of pods: a recording has none such: use --prometheus", name)
@@ -228,7 +220,7 @@ func (s *source) fromRecording(ctx context.Context, q traceRequest) (*replay.Tra
 	if err != nil {
 		return nil, err
 	}
-	err = recordingfile.Play(ctx, s.recording, s.pipeline, func(f *recording.Frame, snapshot *memory.Snapshot) error {
+	err = recordingfile.Play(ctx, s.recording, line, s.pipeline, func(f *recording.Frame, snapshot *memory.Snapshot) error {
 		switch f.Kind {
 		case recording.Scale:
 			collector.AddTarget(f.Scale, f.Now)

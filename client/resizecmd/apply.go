@@ -17,6 +17,7 @@ import (
 	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/progress"
 	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/resize"
 	"github.com/weir-metrics/weir/resize/apply"
@@ -188,7 +189,11 @@ func (a *applyCommand) resizeRequest(ctx context.Context, cmd *cobra.Command, cl
 	if err != nil {
 		return request, err
 	}
-	list, err := withTimeout(ctx, func(ctx context.Context) (*resizeapi.RecommendationList, error) { return a.recommend(ctx, question) })
+	line := progress.Start(cmd.ErrOrStderr())
+	defer line.Stop()
+	list, err := withTimeout(ctx, func(ctx context.Context) (*resizeapi.RecommendationList, error) {
+		return a.recommend(ctx, question, line)
+	})
 	switch {
 	case err != nil:
 		return request, err

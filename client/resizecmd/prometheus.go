@@ -17,6 +17,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/progress"
 	"github.com/weir-metrics/weir/history"
 	"github.com/weir-metrics/weir/resize"
 	"github.com/weir-metrics/weir/resize/promusage"
@@ -67,13 +68,15 @@ func (p *prometheusFlags) check(f *pflag.FlagSet, o *resize.Options) error {
 // maxAnswerBytes limits one answer of Prometheus: two thousand points of a few hundred containers.
 const maxAnswerBytes = 256 << 20
 
-// recommend returns what weir's API would return, but with the readings of Prometheus.
-func (p *prometheusFlags) recommend(ctx context.Context, client kubernetes.Interface, r resizeapi.Request) (*resizeapi.RecommendationList, error) {
+// recommend returns what weir's API would return, but with the readings of Prometheus. line shows
+// what it is doing.
+func (p *prometheusFlags) recommend(ctx context.Context, client kubernetes.Interface, r resizeapi.Request, line *progress.Line) (*resizeapi.RecommendationList, error) {
+	line.Set("listing pods", 0, 0)
 	pods, err := readPods(ctx, client, r)
 	if err != nil {
 		return nil, err
 	}
-	asker, err := history.New(history.Options{URL: p.url, CAFile: p.caFile, BearerTokenFile: p.tokenFile, Headers: p.headers, MaxAnswer: maxAnswerBytes})
+	asker, err := history.New(history.Options{URL: p.url, CAFile: p.caFile, BearerTokenFile: p.tokenFile, Headers: p.headers, MaxAnswer: maxAnswerBytes, Progress: line.Query})
 	if err != nil {
 		return nil, fmt.Errorf("--prometheus: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/progress"
 	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/resize"
 )
@@ -68,7 +69,10 @@ func (r *recommendCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), r.timeout)
 	defer cancel()
-	list, err := r.recommend(ctx, request)
+	line := progress.Start(cmd.ErrOrStderr())
+	defer line.Stop()
+	list, err := r.recommend(ctx, request, line)
+	line.Stop()
 	switch {
 	case err != nil:
 		return err
@@ -135,18 +139,19 @@ func (r *recommendCommand) request(f *pflag.FlagSet, args []string) (resizeapi.R
 }
 
 // recommend asks weir, or computes the recommendations itself from the readings of Prometheus.
-func (r *recommendCommand) recommend(ctx context.Context, request resizeapi.Request) (*resizeapi.RecommendationList, error) {
+func (r *recommendCommand) recommend(ctx context.Context, request resizeapi.Request, line *progress.Line) (*resizeapi.RecommendationList, error) {
 	if r.prometheus.url != "" {
 		client, err := r.Cluster()
 		if err != nil {
 			return nil, err
 		}
-		return r.prometheus.recommend(ctx, client, request)
+		return r.prometheus.recommend(ctx, client, request, line)
 	}
 	w, err := r.Connect()
 	if err != nil {
 		return nil, err
 	}
+	line.Set("asking weir", 0, 0)
 	return w.Recommend(ctx, request)
 }
 
