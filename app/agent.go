@@ -37,7 +37,7 @@ the kubelet's.`,
 			if err != nil {
 				return err
 			}
-			return start(cmd, a.config, p)
+			return start(cmd, func() *cobra.Command { return newAgent(getenv) }, a.config, p)
 		},
 	}
 	a.addTo(cmd)

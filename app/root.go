@@ -6,7 +6,8 @@
 // signal ends it. docs/extending.md says how to add a source, a sink, a processor or an API.
 //
 //	root.go           the command weir, version, pages of help
-//	run.go            weir run, and the common code of run, server and agent
+//	run.go            weir run, and the common code of run, server and agent; reload.go the
+//	                  settings that change while it runs
 //	server.go         weir server; metricsserver.go its flags that metrics-server has
 //	agent.go          weir agent; evictionflags.go its flags about eviction
 //	plan.go           config and plan; flaggroups.go flags by title in a long help

@@ -36,7 +36,7 @@ alone. No cluster and no configuration is needed; as root it sees most.`,
 			if p.Host != nil {
 				p.Eviction = newEvictionFlags().alone()
 			}
-			return start(cmd, c, p)
+			return start(cmd, newRun, c, p)
 		},
 	}
 	c.addFlags(cmd.Flags())
@@ -55,9 +55,14 @@ func hintServerFlag(cmd *cobra.Command, err error) error {
 		"Run weir server in a pod of the cluster, or with --kubeconfig=FILE.")
 }
 
-// start runs a plan until a signal interrupts it. run, server and agent use it.
-func start(cmd *cobra.Command, c *config, p *plan) error {
-	log, err := logging.New(c.log, cmd.ErrOrStderr())
+// start runs a plan until a signal interrupts it. run, server and agent use it. fresh returns the
+// same command as cmd with the defaults of all flags.
+func start(cmd *cobra.Command, fresh func() *cobra.Command, c *config, p *plan) error {
+	file, err := configfile.NewReloader(cmd, fresh)
+	if err != nil {
+		return err
+	}
+	log, level, err := logging.New(c.log, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
@@ -66,6 +71,9 @@ func start(cmd *cobra.Command, c *config, p *plan) error {
 	w, err := open(cmd.Context(), p, cmd.OutOrStdout(), log)
 	if err != nil {
 		return err
+	}
+	if file != nil {
+		w.add(Part{Name: "configuration", Run: newConfigReload(file, log, level, c.log, w.registry).run})
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "weir serves on %s\n", cmp.Or(strings.Join(w.urls, " and "), "no address"))
 	if w.localURL != "" {

@@ -52,7 +52,7 @@ as a kubelet measures.`,
 			if err != nil {
 				return err
 			}
-			return start(cmd, s.config, p)
+			return start(cmd, func() *cobra.Command { return newServer(getenv) }, s.config, p)
 		},
 	}
 	cmd.SetVersionTemplate("{{.Version}}\n")

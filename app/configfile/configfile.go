@@ -30,6 +30,9 @@ import (
 
 const flagName = "config"
 
+// fromFile marks, as an annotation, the flags that the file has set.
+const fromFile = "weir.dev/config"
+
 // maxSize is the largest file that is read, in bytes.
 const maxSize = 1 << 20
 
@@ -154,6 +157,7 @@ func (p *parser) apply(root *yaml.Node, kind string) {
 			p.add(key, "unknown field %s: %s", key.Value, hint)
 		case !given[key.Value]:
 			p.set(p.flags.Lookup(key.Value), value)
+			_ = p.flags.SetAnnotation(key.Value, fromFile, nil) // the flag exists
 		}
 	}
 	for _, name := range known[:2] {

@@ -34,24 +34,35 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.IntVarP(&o.Verbosity, "v", "v", o.Verbosity, "verbosity of Kubernetes' components, 0 to 10; 1 is debug; with more, libraries log more, too")
 }
 
-// New returns a logger that writes to w.
-func New(o Options, w io.Writer) (*zap.Logger, error) {
+// LeastLevel returns the least severe level that is logged.
+func (o Options) LeastLevel() (zapcore.Level, error) {
 	if err := cli.OneOf("--log-level", o.Level, "debug", "info", "warn", "error"); err != nil {
-		return nil, err
-	}
-	if err := cli.OneOf("--log-format", o.Format, "console", "json"); err != nil {
-		return nil, err
+		return 0, err
 	}
 	if o.Verbosity < 0 || o.Verbosity > 10 {
-		return nil, cli.Usage(fmt.Errorf("-v cannot be %d: it goes from 0 to 10", o.Verbosity))
+		return 0, cli.Usage(fmt.Errorf("-v cannot be %d: it goes from 0 to 10", o.Verbosity))
 	}
 	level, err := zapcore.ParseLevel(o.Level)
 	if err != nil {
-		return nil, fmt.Errorf("read log level: %w", err)
+		return 0, fmt.Errorf("read log level: %w", err)
 	}
 	if o.Verbosity > 0 {
 		level = min(level, zapcore.Level(-o.Verbosity)) // V(1) is zap's debug, which is -1
 	}
+	return level, nil
+}
+
+// New returns a logger that writes to w, and its level, which can be changed.
+func New(o Options, w io.Writer) (*zap.Logger, zap.AtomicLevel, error) {
+	level := zap.NewAtomicLevel()
+	least, err := o.LeastLevel()
+	if err != nil {
+		return nil, level, err
+	}
+	if err := cli.OneOf("--log-format", o.Format, "console", "json"); err != nil {
+		return nil, level, err
+	}
+	level.SetLevel(least)
 	c := zap.NewProductionEncoderConfig()
 	c.EncodeTime = zapcore.RFC3339NanoTimeEncoder
 	c.EncodeDuration = zapcore.StringDurationEncoder
@@ -64,7 +75,7 @@ func New(o Options, w io.Writer) (*zap.Logger, error) {
 		c.ConsoleSeparator = " "
 		encoder = zapcore.NewConsoleEncoder(c)
 	}
-	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), level)), nil
+	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), level)), level, nil
 }
 
 // levelName encodes the levels below debug as "debug", because zap has no names for them.

@@ -23,7 +23,7 @@ func TestLevels(t *testing.T) {
 		{"info", 4, "library debug info warn error"},
 	} {
 		var out bytes.Buffer
-		log, err := New(Options{Level: test.level, Format: "json", Verbosity: test.v}, &out)
+		log, _, err := New(Options{Level: test.level, Format: "json", Verbosity: test.v}, &out)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestNewRefuses(t *testing.T) {
 		`--log-format cannot be "jsn": did you mean "json"?`:                  {Level: "info", Format: "jsn"},
 		`-v cannot be 11: it goes from 0 to 10`:                               {Level: "info", Format: "json", Verbosity: 11},
 	} {
-		if _, err := New(o, &bytes.Buffer{}); err == nil || err.Error() != want {
+		if _, _, err := New(o, &bytes.Buffer{}); err == nil || err.Error() != want {
 			t.Errorf("New(%+v)\n got: %v\nwant: %s", o, err, want)
 		}
 	}
@@ -60,7 +60,7 @@ func TestNewRefuses(t *testing.T) {
 
 func TestLevelsOfLoggers(t *testing.T) {
 	var out bytes.Buffer
-	log, err := New(Options{Level: "info", Format: "json"}, &out)
+	log, _, err := New(Options{Level: "info", Format: "json"}, &out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestLevelsOfLoggers(t *testing.T) {
 
 func TestSinkKeepsWhatIsSaid(t *testing.T) {
 	var out bytes.Buffer
-	log, err := New(Options{Level: "info", Format: "json"}, &out)
+	log, _, err := New(Options{Level: "info", Format: "json"}, &out)
 	if err != nil {
 		t.Fatal(err)
 	}
