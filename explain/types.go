@@ -136,7 +136,7 @@ func (r *Read) ClockText() string {
 	return "the node's clock is " + humanize.Duration(ahead) + " ahead of weir's"
 }
 
-// MissingReport is everything that is missing in a cluster or a namespace.
+// MissingReport is everything that is missing in a cluster, in a namespace or of a workload.
 type MissingReport struct {
 	Namespace metric.Namespace `json:"namespace,omitempty"` // empty for the whole cluster
 	At        time.Time        `json:"at"`
@@ -144,6 +144,8 @@ type MissingReport struct {
 	Nodes     Tally            `json:"nodes,omitzero"` // only for a cluster
 	Pods      Tally            `json:"pods"`
 	Cgroups   Tally            `json:"cgroups,omitzero"` // that belong to no pod; only for a cluster
+	// Workload is the workload, if the report is about the pods of one.
+	Workload *Workload `json:"workload,omitempty"`
 	// Causes are the reasons why numbers are missing, the most harmful first.
 	Causes []MissingCause `json:"causes"`
 	// Idle are the reasons why some pods have nothing to measure, in the same order. Autoscalers

@@ -39,7 +39,15 @@ func (c *Client) Cgroup(ctx context.Context, node metric.NodeName, name string) 
 
 // Missing reports what is missing in a namespace, or in the cluster if namespace is empty.
 func (c *Client) Missing(ctx context.Context, namespace metric.Namespace) (*explain.MissingReport, error) {
-	request := Request{Missing: true, Namespace: namespace}
+	return c.report(ctx, Request{Missing: true, Namespace: namespace})
+}
+
+// Workload reports what the pods of a workload use, and what is missing of them.
+func (c *Client) Workload(ctx context.Context, namespace metric.Namespace, of Workload) (*explain.MissingReport, error) {
+	return c.report(ctx, Request{Missing: true, Namespace: namespace, Workload: of})
+}
+
+func (c *Client) report(ctx context.Context, request Request) (*explain.MissingReport, error) {
 	var d ReportDocument
 	if err := c.get(ctx, request, &d); err != nil {
 		return nil, err

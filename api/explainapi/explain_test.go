@@ -87,7 +87,7 @@ func measured(e metric.Entity) *metric.Sample {
 func village() *explain.Explainer {
 	var facts *cluster.Facts
 	facts = facts.With(cluster.FactsChange{Synced: true, At: noon, Nodes: []*cluster.Node{{Name: "n1"}}, Pods: []*cluster.Pod{
-		{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Phase: cluster.Running,
+		{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Phase: cluster.Running, Owner: &cluster.Owner{Kind: "StatefulSet", Name: "web"},
 			Containers: []cluster.Container{{Name: "app", State: cluster.StateRunning}}},
 		{PodRef: metric.PodRef{Namespace: "bank", Name: "vault"}, Phase: cluster.Pending},
 	}})
@@ -142,11 +142,59 @@ func TestThereAndBack(t *testing.T) {
 	bank, ok4 := w.Namespace("bank")
 	report, err := c.Missing(t.Context(), "bank")
 	same("namespace", &bank, report, err)
+	set, ok5 := w.Workload("shop", "statefulset", "web")
+	report, err = c.Workload(t.Context(), "shop", Workload{"statefulset", "web"})
+	same("workload", &set, report, err)
+	if want := (&explain.Workload{Kind: "StatefulSet", Name: "web", CPUCores: 0.25, MemoryBytes: 180 << 20}); !ok5 || !cmp.Equal(set.Workload, want) {
+		t.Errorf("the workload: got %+v, want %+v", set.Workload, want)
+	}
+	if _, err := c.Workload(t.Context(), "shop", Workload{"deployment", "web"}); err == nil {
+		t.Error("an unknown workload: got no error")
+	}
 	all := w.Missing()
 	report, err = c.Missing(t.Context(), "")
 	same("cluster", &all, report, err)
 	if !ok || !ok2 || !ok3 || !ok4 || pod.Kind != "pod" || !pod.Findings[0].Served {
 		t.Errorf("the explainer answers too little: pod %v %+v, container %v, node %v, namespace %v", ok, pod, ok2, ok3, ok4)
+	}
+}
+
+// TestWorkload has a Deployment with two pods that are measured, one that waits and one without numbers,
+// and a pod of another Deployment.
+func TestWorkload(t *testing.T) {
+	w := village()
+	add := func(workload, name string, phase cluster.Phase, numbers bool) {
+		p := &cluster.Pod{
+			PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(name)}, Node: "n1", Phase: phase,
+			Labels: map[string]string{"pod-template-hash": "5dff"}, Owner: &cluster.Owner{Kind: "ReplicaSet", Name: workload + "-5dff"},
+			Containers: []cluster.Container{{Name: "app", State: cluster.StateRunning}},
+		}
+		w.Facts = w.Facts.With(cluster.FactsChange{Synced: true, At: noon, Pods: []*cluster.Pod{p}})
+		if numbers {
+			view := w.View.(*fixed)
+			view.samples = append(view.samples, measured(metric.Entity{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: p.Name}))
+		}
+	}
+	add("api", "api-1", cluster.Running, true)
+	add("api", "api-2", cluster.Running, true)
+	add("api", "api-3", cluster.Pending, false)
+	add("api", "api-4", cluster.Running, false)
+	add("other", "other-1", cluster.Running, true)
+	w.Autoscalers = func(p *cluster.Pod) []string { return []string{"shop/" + p.Workload().Name} }
+	report, ok := w.Workload("shop", "deployment", "api")
+	want := explain.Workload{Kind: "Deployment", Name: "api", CPUCores: 0.5, MemoryBytes: 360 << 20, Autoscalers: []string{"shop/api"}}
+	if !ok || report.Workload == nil || !cmp.Equal(*report.Workload, want) {
+		t.Errorf("got %+v, want %+v", report.Workload, want)
+	}
+	if got, want := report.Pods, (explain.Tally{Expected: 3, Served: 2, Idle: 1}); got != want {
+		t.Errorf("pods: got %+v, want %+v", got, want)
+	}
+	if len(report.Causes) != 1 || !cmp.Equal(report.Causes[0].Names, []string{"shop/api-4"}) {
+		t.Errorf("causes: got %+v, want one, of shop/api-4", report.Causes)
+	}
+	const summary = "Deployment shop/api: 2 of 3 pods have CPU and memory. 1 pod is waiting or finished and has no metrics. Together they use 500m of CPU and 360Mi of memory."
+	if report.Summary != summary {
+		t.Errorf("got %q, want %q", report.Summary, summary)
 	}
 }
 
@@ -159,6 +207,9 @@ func TestKinds(t *testing.T) {
 		"nodes/n1/explanation?timeout=5s":                    "NodeExplanation",
 		"missing?limit=500":                                  "MissingReport",
 		"namespaces/bank/missing":                            "MissingReport",
+		"namespaces/shop/missing?workload=statefulset/web":   "MissingReport",
+		"namespaces/shop/missing?workload=web":               "Status",
+		"missing?workload=statefulset/web":                   "Status",
 		"namespaces/bank/pods/nope/explanation":              "Status",
 	} {
 		resp, err := http.Get(srv.URL + weirdev.Path + path)
@@ -194,7 +245,7 @@ func TestProblems(t *testing.T) {
 		"node":        {village(), "GET", "nodes/n2/explanation", 404, "weir knows no node n2", "Neither the API server nor any node speaks of it. Is the name right?"},
 		"no cluster":  {alone, "GET", "nodes/n2/explanation", 404, "weir knows no node n2", "No node that is read speaks of it, and there is no API server to ask. Is the name right?"},
 		"namespace":   {village(), "GET", "namespaces/x/missing", 404, "weir knows no pod in namespace x", "Neither the API server nor any node speaks of it. Is the name right?"},
-		"parameter":   {village(), "GET", "missing?container=app", 400, `unknown parameter "container"`, "Only container, of a pod, and cgroup, of a node, are known."},
+		"parameter":   {village(), "GET", "missing?container=app", 400, `unknown parameter "container"`, "Only container, of a pod, cgroup, of a node, and workload, of what is missing in a namespace, are known."},
 		"twice":       {village(), "GET", "namespaces/shop/pods/web/explanation?container=a&container=b", 400, "container names one container", "Leave it out for the whole pod or node."},
 		"method":      {village(), "POST", "missing", 405, "an explanation cannot be changed", "GET it."},
 		"too early":   {&explain.Explainer{Now: noon}, "GET", "missing", 503, "nothing has been measured yet", "Ask again in a few seconds; weir's /readyz says what is waited for."},

@@ -53,6 +53,9 @@ func find(w *explain.Explainer, r Request) (any, bool) {
 			return NewReport(w.Missing()), true
 		}
 		report, ok := w.Namespace(r.Namespace)
+		if r.Workload != (Workload{}) {
+			report, ok = w.Workload(r.Namespace, r.Workload.Kind, r.Workload.Name)
+		}
 		if !ok {
 			return nil, false
 		}
@@ -87,6 +90,9 @@ func unknown(w *explain.Explainer, r Request) *weirdev.Problem {
 		who = "No node that is read speaks of it, and there is no API server to ask."
 	}
 	switch {
+	case r.Workload != (Workload{}):
+		p.Message = fmt.Sprintf("weir knows no pod of %v", r)
+		p.Hint = "The kind and the name are those of the pods' owner: a Deployment, not its ReplicaSet. `kubectl get pods --show-labels` lists pods."
 	case r.Missing:
 		p.Message = fmt.Sprintf("weir knows no pod in namespace %s", r.Namespace)
 		p.Hint = who + " Is the name right?"

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -26,15 +27,22 @@ func Paths() []string {
 }
 
 // Request is a request about a node or one of its cgroups, a pod or one container of it. With Missing it is about
-// everything missing in a namespace, or in the cluster if there is no namespace.
+// everything missing in a namespace, or of one workload there, or in the cluster if there is no namespace.
 type Request struct {
 	Missing   bool
+	Workload  Workload
 	Node      metric.NodeName
 	Namespace metric.Namespace
 	Pod       metric.PodName
 	Container string
 	Cgroup    string // of the node; empty for the node itself
 }
+
+// Workload is the kind and the name of a workload. In a query it is KIND/NAME; the kind may be in lower
+// case.
+type Workload struct{ Kind, Name string }
+
+func (w Workload) String() string { return w.Kind + "/" + w.Name }
 
 // ParseRequest reads the path and the query of r. An error in them is a *weirdev.Problem. Rights
 // and the handler both use it, so that access is reviewed for exactly what is served.
@@ -51,13 +59,18 @@ func ParseRequest(r *http.Request) (Request, error) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		switch value := values[name]; {
 		case weirdev.Moot(name):
-		case (name != "container" || request.Pod == "") && (name != "cgroup" || request.Node == ""):
+		case (name != "container" || request.Pod == "") && (name != "cgroup" || request.Node == "") && (name != "workload" || !request.Missing || request.Namespace == ""):
 			return Request{}, &weirdev.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("unknown parameter %q", name),
-				Hint: "Only container, of a pod, and cgroup, of a node, are known."}
+				Hint: "Only container, of a pod, cgroup, of a node, and workload, of what is missing in a namespace, are known."}
 		case len(value) > 1 || value[0] == "":
 			return Request{}, &weirdev.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("%s names one %[1]s", name), Hint: "Leave it out for the whole pod or node."}
 		case name == "cgroup":
 			request.Cgroup = value[0]
+		case name == "workload":
+			kind, of, ok := strings.Cut(value[0], "/")
+			if request.Workload = (Workload{kind, of}); !ok || kind == "" || of == "" {
+				return Request{}, &weirdev.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("workload %q is no KIND/NAME", value[0]), Hint: "For instance deployment/web."}
+			}
 		default:
 			request.Container = value[0]
 		}
@@ -94,6 +107,9 @@ func (r Request) target() (path []string, query url.Values) {
 	default:
 		path = []string{"namespaces", string(r.Namespace), "pods", string(r.Pod), "explanation"}
 	}
+	if r.Workload != (Workload{}) {
+		query = url.Values{"workload": {r.Workload.String()}}
+	}
 	if r.Cgroup != "" {
 		query = url.Values{"cgroup": {r.Cgroup}}
 	}
@@ -108,6 +124,8 @@ func (r Request) String() string {
 	switch {
 	case r.Missing && r.Namespace == "":
 		return "what is missing"
+	case r.Workload != (Workload{}):
+		return fmt.Sprintf("%s in namespace %s", r.Workload, r.Namespace)
 	case r.Missing:
 		return "what is missing in namespace " + string(r.Namespace)
 	case r.Cgroup != "":

@@ -37,6 +37,8 @@ type Asker interface {
 	Cgroup(ctx context.Context, node metric.NodeName, name string) (*explain.Explanation, error)
 	// Missing reports on a namespace, or on the cluster if namespace is empty.
 	Missing(ctx context.Context, namespace metric.Namespace) (*explain.MissingReport, error)
+	// Workload reports on the pods of a workload.
+	Workload(ctx context.Context, namespace metric.Namespace, of explainapi.Workload) (*explain.MissingReport, error)
 	// Autoscaler returns the last decision about an autoscaler of a kind.
 	Autoscaler(ctx context.Context, kind, namespace, name string) (*decisionreport.DecisionReport, error)
 	// Eviction returns the report on evictions of a node.
@@ -77,7 +79,7 @@ func NewCommand(o Options) *cobra.Command {
 a cgroup, or of everything that has none, most harmful first; why an autoscaler decides as
 it does; who is evicted next from a node, and why; and which containers have the devices
 of a node.`,
-		a.pod(), a.container(), a.node(), a.cgroup(), a.inNamespace(), a.missing(), a.autoscaler(), a.hpa(), a.eviction(), a.devices())
+		a.pod(), a.container(), a.node(), a.cgroup(), a.workload(), a.inNamespace(), a.missing(), a.autoscaler(), a.hpa(), a.eviction(), a.devices())
 	p := cmd.PersistentFlags()
 	p.StringVarP(&a.output, "output", "o", "text", "text, json, yaml or jsonpath=TEMPLATE")
 	p.DurationVar(&a.timeout, "timeout", 10*time.Second, "time the answer may take")
@@ -257,10 +259,12 @@ func (a *asking) report(cmd *cobra.Command, namespace string) error {
 		writeReport(p, r)
 		return p.flush()
 	}
-	missing := func(r *explain.MissingReport) bool {
-		return slices.ContainsFunc(r.Causes, func(c explain.MissingCause) bool { return c.Severity != metric.None.String() })
-	}
-	return answer(a, cmd, ask, text, func(r *explain.MissingReport) any { return explainapi.NewReport(*r) }, missing)
+	return answer(a, cmd, ask, text, func(r *explain.MissingReport) any { return explainapi.NewReport(*r) }, incomplete)
+}
+
+// incomplete reports whether something is missing or in doubt.
+func incomplete(r *explain.MissingReport) bool {
+	return slices.ContainsFunc(r.Causes, func(c explain.MissingCause) bool { return c.Severity != metric.None.String() })
 }
 
 // answer sends one request and writes the answer as text or as a document. missing reports whether

@@ -1,6 +1,7 @@
 package explaincmd
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -77,6 +78,27 @@ func (a *asking) containerNames(cmd *cobra.Command, pod, start, word string) []s
 	}
 	q := usage.Query{Namespace: string(ref.Namespace), Pod: string(ref.Name), Name: word + "*"}
 	return connect.Complete(cmd, a.Connect, usage.Containers, q, func(it *usage.Item) string { return start + it.Container })
+}
+
+// completeWorkloads completes NAMESPACE/KIND/NAME, or KIND/NAME in the namespace of the flag, from the
+// workloads of the pods.
+func (a *asking) completeWorkloads(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+	namespace, start := a.namespace, ""
+	if namespace == "" {
+		var ok bool
+		if namespace, _, ok = strings.Cut(word, "/"); !ok {
+			return a.namespacesWithSlash(cmd, word)
+		}
+		start = namespace + "/"
+	}
+	names := connect.Complete(cmd, a.Connect, usage.Pods, usage.Query{Namespace: namespace}, func(it *usage.Item) string {
+		if it.Workload.Name == "" {
+			return ""
+		}
+		return start + strings.ToLower(it.Workload.Kind) + "/" + it.Workload.Name
+	})
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "" || !strings.HasPrefix(name, word) })
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeScalers completes only the namespace and the slash: weir has no list of autoscalers.

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
 
+	"github.com/weir-metrics/weir/api/explainapi"
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/client/cli"
@@ -73,6 +74,16 @@ func (t *testCluster) Missing(_ context.Context, namespace metric.Namespace) (*e
 		return nil, unknown("pod in namespace " + string(namespace))
 	}
 	return r, nil
+}
+
+func (t *testCluster) Workload(_ context.Context, namespace metric.Namespace, of explainapi.Workload) (*explain.MissingReport, error) {
+	if namespace != "shop" || of != (explainapi.Workload{Kind: "deployment", Name: "web"}) {
+		return nil, unknown(fmt.Sprintf("pod of %v in namespace %s", of, namespace))
+	}
+	r := *t.reports[namespace]
+	r.Summary = "Deployment shop/web: 1 of 2 pods has CPU and memory. Together they use 250m of CPU and 180Mi of memory."
+	r.Workload = &explain.Workload{Kind: "Deployment", Name: "web", CPUCores: 0.25, MemoryBytes: 180 << 20, Autoscalers: []string{"shop/web", "shop/other"}}
+	return &r, nil
 }
 
 func (t *testCluster) List(_ context.Context, r usage.Resource, q usage.Query) (*usage.List, error) {
@@ -232,7 +243,8 @@ func newTestCluster() *testCluster {
 		items: map[usage.Resource][]usage.Item{
 			usage.Nodes: {{Node: "n1"}, {Node: "n2"}},
 			usage.Pods: {
-				{Node: "n2", Namespace: "bank", Pod: "vault"}, {Node: "n1", Namespace: "shop", Pod: "api"}, {Node: "n1", Namespace: "shop", Pod: "web-1"},
+				{Node: "n2", Namespace: "bank", Pod: "vault"}, {Node: "n1", Namespace: "shop", Pod: "api"},
+				{Node: "n1", Namespace: "shop", Pod: "web-1", Workload: usage.Workload{Kind: "Deployment", Name: "web"}},
 			},
 			usage.Containers: {
 				{Namespace: "bank", Pod: "vault", Container: "db"}, {Namespace: "shop", Pod: "web-1", Container: "app"},

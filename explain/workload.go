@@ -1,0 +1,69 @@
+package explain
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Workload is what the pods of one workload use, in a report on them.
+type Workload struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// CPUCores and MemoryBytes are the sums of the pods that have both numbers.
+	CPUCores    float64 `json:"cpuCores"`
+	MemoryBytes float64 `json:"memoryBytes"`
+	// Autoscalers are the HorizontalPodAutoscalers that use its pods, as namespace/name, if weir
+	// watches them.
+	Autoscalers []string `json:"autoscalers,omitempty"`
+}
+
+// Workload reports what the pods of a workload use together, and everything that is missing of them.
+// The kind may be in lower case: "deployment". It returns false if there is no such pod.
+func (w *Explainer) Workload(namespace metric.Namespace, kind, name string) (MissingReport, bool) {
+	sum := Workload{}
+	pods := slices.DeleteFunc(slices.Clone(w.Facts.PodsIn(namespace)), func(p *cluster.Pod) bool {
+		of := p.Workload()
+		if of.Name != name || !strings.EqualFold(of.Kind, kind) {
+			return true
+		}
+		sum.Kind, sum.Name = of.Kind, of.Name
+		return false
+	})
+	if len(pods) == 0 {
+		return MissingReport{}, false
+	}
+	r := newReporter(w.surveyOfPods(pods))
+	scaled := map[string]bool{}
+	for _, p := range pods {
+		is := r.s.Pod(p)
+		r.pod(p, is)
+		if is.Served && w.View != nil {
+			if sample := w.lookupPod(p.PodRef); sample != nil {
+				nanocores, _ := sample.Values.Get(metric.CPUUsageRate)
+				bytes, _ := sample.Values.Get(metric.MemoryWorkingSet)
+				sum.CPUCores += nanocores / 1e9
+				sum.MemoryBytes += bytes
+			}
+		}
+		if w.Autoscalers != nil {
+			for _, a := range w.Autoscalers(p) {
+				scaled[a] = true
+			}
+		}
+	}
+	sum.Autoscalers = slices.Sorted(maps.Keys(scaled))
+	title := fmt.Sprintf("%s %s/%s", sum.Kind, namespace, name)
+	report := r.report(title)
+	report.Namespace, report.Workload = namespace, &sum
+	report.Summary = title + ": " + report.Summary
+	if r.pods.Served > 0 {
+		report.Summary += fmt.Sprintf(" Together they use %s of CPU and %s of memory.", humanize.Cores(sum.CPUCores*1e9), humanize.Bytes(sum.MemoryBytes))
+	}
+	return report, true
+}
