@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"context"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -33,6 +34,9 @@ type EventSink struct {
 // NewEvents returns an EventSink. The error is about certificates or credentials.
 func NewEvents(o Options) (*EventSink, error) {
 	o.Options = withDefaults(o.Options)
+	if o.WAL != "" { // the log of the samples has a lock on its folder
+		o.WAL = filepath.Join(o.WAL, "events")
+	}
 	sender, err := push.NewSender(o.Options, "otlp_logs", "events")
 	if err != nil {
 		return nil, err

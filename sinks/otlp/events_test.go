@@ -82,3 +82,29 @@ func TestEventsAreLogRecords(t *testing.T) {
 		t.Errorf("received (-want +got):\n%s", diff)
 	}
 }
+
+// Samples and Events of one sink have their write-ahead logs beside each other.
+func TestTwoWriteAheadLogs(t *testing.T) {
+	o := Options{Options: push.Options{URL: "http://127.0.0.1:1", HTTP: config.DefaultHTTPClientConfig, WAL: t.TempDir(), Grace: time.Millisecond}}
+	samples, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := NewEvents(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, run := range []func(context.Context) error{samples.Run, events.Run} {
+		if err := run(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+	if samples, err = New(o); err != nil { // beside the folder of the Events
+		t.Fatal(err)
+	}
+	if err := samples.Run(ctx); err != nil {
+		t.Error(err)
+	}
+}
