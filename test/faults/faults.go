@@ -118,6 +118,7 @@ weir serves the last known value of a node that cannot be read for three interva
 
 The last column has the same figures of metrics-server v0.9.0, to which the same is done. It reads the same kubelets through the same API server, with the flags of its
 own manifest, so every %d s. It serves times in whole seconds: a number of it counts as wrong only if it is not the true rate of any window that these times allow. A dash: not recorded.
+It is asked over HTTPS, so its requests fail while the API server cannot authenticate the caller. weir is asked at its local port, which needs no API server.
 
 | fault | promised and checked | served meanwhile | lost | how it ended | metrics-server |
 | --- | --- | --- | --- | --- | --- |
