@@ -10,6 +10,15 @@ import (
 	"github.com/weir-metrics/weir/client/cli"
 )
 
+// noWeirError says that the API server does not know weir's API. It wraps the answer.
+type noWeirError struct{ answer error }
+
+func (*noWeirError) Error() string {
+	return "this cluster has no weir: its API server does not know " + weirdev.APIVersion
+}
+
+func (e *noWeirError) Unwrap() error { return e.answer }
+
 // adviseInCluster says what to do about an error of the API server, or of the weir behind it.
 func adviseInCluster(err error) error {
 	status, hint, ok := Answer(err)
@@ -19,7 +28,7 @@ func adviseInCluster(err error) error {
 	case !ok || hint != "":
 		return Advised(err)
 	case status == http.StatusNotFound:
-		return cli.Hintf(errors.New("this cluster has no weir: its API server does not know "+weirdev.APIVersion),
+		return cli.Hintf(&noWeirError{err},
 			"Install one: docs/install.md. `kubectl get apiservice v1alpha1.weir.dev` shows whether its API is registered. --server=URL asks a weir directly.")
 	case status == http.StatusUnauthorized:
 		return cli.Hintf(err, "The API server does not know you: `kubectl auth whoami` shows your user name; check in your kubeconfig whether the credentials have expired.")
