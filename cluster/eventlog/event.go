@@ -36,27 +36,35 @@ type Event struct {
 	UID string `json:"-"`
 }
 
-// maxMessage limits a message in bytes. The API server accepts 1,024.
-const maxMessage = 1024
+// maxText limits each text of an Event in bytes. The API server limits a message to 1,024 bytes only if
+// the Event is made by events.k8s.io.
+const maxText = 1024
 
 // convert returns the Event of an object of the API server. Series of events.k8s.io and counts of the
-// core group are both read: each client fills one of them.
+// core group are both read: each client fills one of them. The namespace is that of the Event itself,
+// because the right to read an Event is one in that namespace.
 func convert(e *v1.Event) *Event {
 	of := e.InvolvedObject
 	own := &Event{
-		Object:    Object{Kind: strings.Clone(of.Kind), Namespace: cmp.Or(of.Namespace, e.Namespace), Name: of.Name},
-		ObjectUID: string(of.UID), Part: container(of.FieldPath), Type: e.Type, Reason: e.Reason, Message: strings.TrimSpace(e.Message),
-		Source: cmp.Or(e.ReportingController, e.Source.Component), Count: max(int(e.Count), 1),
+		Object:    Object{Kind: bounded(of.Kind), Namespace: e.Namespace, Name: bounded(of.Name)},
+		ObjectUID: bounded(string(of.UID)), Part: bounded(container(of.FieldPath)), Type: bounded(e.Type), Reason: bounded(e.Reason), Message: bounded(strings.TrimSpace(e.Message)),
+		Source: bounded(cmp.Or(e.ReportingController, e.Source.Component)), Count: max(int(e.Count), 1),
 		First: cmp.Or(e.FirstTimestamp.Time, e.EventTime.Time, e.CreationTimestamp.Time), UID: string(e.UID),
 	}
 	own.Last = cmp.Or(e.LastTimestamp.Time, e.EventTime.Time, own.First)
 	if s := e.Series; s != nil {
 		own.Count, own.Last = max(int(s.Count), own.Count), cmp.Or(s.LastObservedTime.Time, own.Last)
 	}
-	if len(own.Message) > maxMessage {
-		own.Message = strings.ToValidUTF8(own.Message[:maxMessage], "")
-	}
 	return own
+}
+
+// bounded returns a text with at most maxText bytes, as UTF-8. The rest of a longer text does not stay in
+// memory.
+func bounded(text string) string {
+	if len(text) > maxText {
+		text = strings.Clone(text[:maxText])
+	}
+	return strings.ToValidUTF8(text, "")
 }
 
 // container returns the container that a field path names: spec.containers{app}.

@@ -56,10 +56,35 @@ func TestConvert(t *testing.T) {
 		InvolvedObject: v1.ObjectReference{Kind: "Node", Name: "n1"}, Type: "Normal", Reason: "NodeReady", ReportingController: "node-controller",
 		EventTime: metav1.NewMicroTime(noon.Add(-time.Hour)), Series: &v1.EventSeries{Count: 3, LastObservedTime: metav1.NewMicroTime(noon)},
 	}, Event{Object: Object{Kind: "Node", Namespace: "default", Name: "n1"}, Type: "Normal", Reason: "NodeReady", Source: "node-controller", Count: 3, First: noon.Add(-time.Hour), Last: noon})
-	long := onPod("e1", "Failed", 1, 0)
-	long.Message = strings.Repeat("é", maxMessage)
-	if got := convert(long).Message; len(got) != maxMessage {
-		t.Errorf("a long message has %d bytes, want %d", len(got), maxMessage)
+}
+
+// Whoever may create Events writes any text into them, of any length.
+func TestTextsAreBounded(t *testing.T) {
+	long := strings.Repeat("é", maxText)
+	e := onPod("e1", long, 1, 0)
+	e.Type, e.Message, e.Source.Component = long, long, long
+	e.InvolvedObject = v1.ObjectReference{Kind: long, Namespace: "shop", Name: long, UID: types.UID(long), FieldPath: "spec.containers{" + long + "}"}
+	want := long[:maxText]
+	got := convert(e)
+	if diff := cmp.Diff(Event{
+		Object: Object{Kind: want, Namespace: "shop", Name: want}, ObjectUID: want, Part: want, Type: want, Reason: want, Message: want, Source: want,
+		Count: 1, First: got.First, Last: got.Last, UID: "e1",
+	}, *got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	e = onPod("e1", "\xff", 1, 0)
+	e.Type = "Nor\xffmal"
+	if got := convert(e); got.Type != "Normal" || got.Message != " happened" || got.Reason != "" {
+		t.Errorf("texts that are not UTF-8 become %q", []string{got.Type, got.Message, got.Reason})
+	}
+}
+
+// The right to read an Event is one in the Event's own namespace, whatever object it names.
+func TestNamespaceIsThatOfTheEvent(t *testing.T) {
+	e := onPod("e1", "BackOff", 1, 0)
+	e.Namespace = "bank"
+	if got := convert(e).Namespace; got != "bank" {
+		t.Errorf("the Event is kept in %q", got)
 	}
 }
 
@@ -177,6 +202,48 @@ func TestWatch(t *testing.T) {
 			"the cluster's Events cannot be read; weir shows those it has", "the cluster's Events can be read again",
 		}; !cmp.Equal(want, said) {
 			t.Errorf("the log says %q", said)
+		}
+	})
+}
+
+// After a watch that broke, all Events are listed again. Those that the full Log has dropped are not
+// handled a second time.
+func TestListedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		var mu sync.Mutex
+		lists := 0
+		client.PrependReactor("list", "events", func(clienttesting.Action) (bool, runtime.Object, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			lists++
+			all := &v1.EventList{ListMeta: metav1.ListMeta{ResourceVersion: fmt.Sprint(100 + lists)}}
+			for i := range 30 + lists {
+				e := onPod(fmt.Sprint("e", i), fmt.Sprint("R", i), 1, 0)
+				e.LastTimestamp, e.ResourceVersion = metav1.NewTime(time.Now()), fmt.Sprint(71+i)
+				all.Items = append(all.Items, *e)
+			}
+			return true, all, nil
+		})
+		client.PrependWatchReactor("events", func(clienttesting.Action) (bool, watch.Interface, error) {
+			return true, nil, apierrors.NewInternalError(fmt.Errorf("the connection is lost"))
+		})
+		handled := map[string]int{}
+		w := NewWatcher(Options{Client: client, MaxEvents: 10})
+		w.HandleEvents(func(e *Event) { handled[e.Reason]++ })
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = w.Run(ctx) })
+		time.Sleep(10 * time.Second) // of the bubble's clock
+		cancel()
+		running.Wait()
+		if lists < 2 || len(handled) != 30+lists {
+			t.Errorf("%d LISTs had %d Events", lists, len(handled))
+		}
+		for reason, n := range handled {
+			if n != 1 {
+				t.Errorf("%s was handled %d times", reason, n)
+			}
 		}
 	})
 }

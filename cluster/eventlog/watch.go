@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 )
@@ -40,8 +41,11 @@ const maxPause = 30 * time.Second
 // Watcher follows the Events of the API server.
 type Watcher struct {
 	*Log
-	o       Options
-	handle  []func(*Event)
+	o      Options
+	handle []func(*Event)
+	// version is that up to which Events were read; empty before the first LIST. Only Run uses it,
+	// and failing.
+	version string
 	failing bool
 }
 
@@ -88,38 +92,43 @@ func (w *Watcher) Run(ctx context.Context) error {
 
 // listAndFollow reads all Events, and then their changes until that fails or ctx ends.
 func (w *Watcher) listAndFollow(ctx context.Context) error {
-	version, err := w.list(ctx)
+	err := w.list(ctx)
 	for err == nil && ctx.Err() == nil { // watches end in turn
-		version, err = w.follow(ctx, version)
+		err = w.follow(ctx)
 	}
 	return err
 }
 
-// list reads all Events in pages. It returns the version from which a watch continues.
-func (w *Watcher) list(ctx context.Context) (version string, err error) {
+// list reads all Events in pages, and takes those that were not read before: a full Log may have dropped
+// them since, and they are not handled twice.
+func (w *Watcher) list(ctx context.Context) error {
 	o := metav1.ListOptions{Limit: pageSize}
 	for {
 		page, err := w.o.Client.CoreV1().Events(metav1.NamespaceAll).List(ctx, o)
 		if err != nil {
-			return "", fmt.Errorf("list Events: %w", err)
+			return fmt.Errorf("list Events: %w", err)
 		}
 		for i := range page.Items {
-			w.take(&page.Items[i])
+			e := &page.Items[i]
+			if order, err := resourceversion.CompareResourceVersion(e.ResourceVersion, w.version); err != nil || order > 0 {
+				w.take(e)
+			}
 		}
 		if o.Continue = page.Continue; o.Continue == "" {
+			w.version = page.ResourceVersion
 			w.report(nil)
-			return page.ResourceVersion, nil
+			return nil
 		}
 	}
 }
 
-// follow watches Events until the watch ends, and returns the last version. An error means that the
-// version is too old, or that there is no answer: Run lists again.
-func (w *Watcher) follow(ctx context.Context, version string) (string, error) {
+// follow watches Events until the watch ends. An error means that the version is too old, or that there
+// is no answer: Run lists again.
+func (w *Watcher) follow(ctx context.Context) error {
 	seconds := int64(300 + rand.IntN(300))
-	changes, err := w.o.Client.CoreV1().Events(metav1.NamespaceAll).Watch(ctx, metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true, TimeoutSeconds: &seconds})
+	changes, err := w.o.Client.CoreV1().Events(metav1.NamespaceAll).Watch(ctx, metav1.ListOptions{ResourceVersion: w.version, AllowWatchBookmarks: true, TimeoutSeconds: &seconds})
 	if err != nil {
-		return "", fmt.Errorf("watch Events: %w", err)
+		return fmt.Errorf("watch Events: %w", err)
 	}
 	defer changes.Stop()
 	began := time.Now()
@@ -127,18 +136,18 @@ func (w *Watcher) follow(ctx context.Context, version string) (string, error) {
 		e, ok := change.Object.(*v1.Event)
 		switch {
 		case change.Type == watch.Error:
-			return "", fmt.Errorf("watch Events: %w", apierrors.FromObject(change.Object))
+			return fmt.Errorf("watch Events: %w", apierrors.FromObject(change.Object))
 		case !ok:
 			continue
 		case change.Type == watch.Added || change.Type == watch.Modified:
 			w.take(e)
 		}
-		version = e.ResourceVersion
+		w.version = e.ResourceVersion
 	}
 	if ctx.Err() == nil && time.Since(began) < time.Second {
-		return "", fmt.Errorf("watch Events: it ended at once")
+		return fmt.Errorf("watch Events: it ended at once")
 	}
-	return version, nil
+	return nil
 }
 
 // take keeps an Event. Deletions are no news: the API server deletes each Event after an hour.
