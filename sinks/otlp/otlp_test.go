@@ -257,6 +257,29 @@ weir_otlp_samples_total{result="sent"} %v
 	f("it fails", []int{500}, nil, 0, 9, 0, "500 Internal Server Error")
 	f("it is something else", []int{404}, nil, 0, 9, 0, "A collector has it at port 4318")
 	f("it rejects some", nil, &collectorpb.ExportMetricsPartialSuccess{RejectedDataPoints: 2, ErrorMessage: "too old"}, 7, 2, 0, "too old")
+	f("it rejects some, at length", nil, &collectorpb.ExportMetricsPartialSuccess{RejectedDataPoints: 2, ErrorMessage: strings.Repeat("too old ", 2000)}, 7, 2, 0, "too old")
+}
+
+// A request that the end of weir interrupts is no failure of the receiver.
+func TestEndInterruptsRequest(t *testing.T) {
+	core, lines := observer.New(zap.InfoLevel)
+	s, err := New(Options{Options: push.Options{URL: "http://receiver", HTTP: config.DefaultHTTPClientConfig, Logger: zap.New(core), Grace: time.Millisecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Client.Next = transport(func(r *http.Request) (*http.Response, error) {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	})
+	write(t, s, batch(1))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if all := lines.All(); len(all) != 1 || all[0].Message != "samples in the queue are lost" {
+		t.Errorf("the log has %v", all)
+	}
 }
 
 type transport func(*http.Request) (*http.Response, error)

@@ -59,6 +59,8 @@ func send(ctx context.Context, s *push.Sender, o *push.Options, path string, req
 			// A body that breaks off is no reason to send the request a second time.
 			_ = proto.Unmarshal(s.Client.Body, answer)
 			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
 		case s.Client.Code != 0 && s.Client.Code/100 != 3 && !temporary(s.Client.Code):
 			return err
 		}

@@ -13,9 +13,10 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// maxAnswer is how many bytes of an answer are read, and maxText how many of them an error quotes.
+// maxAnswer is how many bytes of an answer are read, and maxText how many of them an error quotes. An
+// answer of OTLP counts only if it is whole, and has a text of any length.
 const (
-	maxAnswer = 4096
+	maxAnswer = 64 << 10
 	maxText   = 300
 )
 
