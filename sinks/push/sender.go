@@ -80,7 +80,8 @@ func (s *Sender) Run(ctx context.Context, flush func(longest time.Duration)) err
 		defer close(logged)
 		s.keepWAL(ended)
 	}()
-	tick := time.NewTicker(s.o.Flush / 2)
+	// flush adds the sums, too, which are due every Interval.
+	tick := time.NewTicker(max(min(s.o.Flush, s.o.Interval)/2, time.Millisecond))
 	defer tick.Stop()
 	for {
 		select {
