@@ -9,6 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/weir-metrics/weir/app/configfile"
@@ -79,6 +81,37 @@ func TestConfigReload(t *testing.T) {
 		}
 		if got := out.String(); !strings.Contains(got, step.logged) || (got == "") != (step.logged == "") {
 			t.Errorf("%q: the log says %q, want %q", step.settings, got, step.logged)
+		}
+	}
+}
+
+// The changes of --apis count, although this flag has no value but calls a function.
+func TestConfigReloadOfFunctionFlag(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "server.yaml")
+	save := func(settings string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte("apiVersion: weir.dev/v1alpha1\nkind: ServerConfiguration\n"+settings), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save("apis: custom\n")
+	fresh := func() *cobra.Command { return newServer(func(string) string { return "" }) }
+	cmd := fresh()
+	if err := cmd.ParseFlags([]string{"--config=" + path}); err != nil {
+		t.Fatal(err)
+	}
+	file, err := configfile.NewReloader(cmd, fresh)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct{ settings, changed string }{{"apis: custom\n", ""}, {"apis: custom,model\n", "apis"}, {"", "apis"}} {
+		save(step.settings)
+		var got []string
+		if err := file.Reload(func(_ *pflag.FlagSet, changed []string) error { got = changed; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Join(got, ", ") != step.changed {
+			t.Errorf("%q: %q changed, want %q", step.settings, got, step.changed)
 		}
 	}
 }

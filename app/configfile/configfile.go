@@ -30,7 +30,7 @@ import (
 
 const flagName = "config"
 
-// fromFile marks, as an annotation, the flags that the file has set.
+// fromFile is an annotation of the flags that the file has set: the text in the file, if it is one value.
 const fromFile = "weir.dev/config"
 
 // maxSize is the largest file that is read, in bytes.
@@ -157,7 +157,7 @@ func (p *parser) apply(root *yaml.Node, kind string) {
 			p.add(key, "unknown field %s: %s", key.Value, hint)
 		case !given[key.Value]:
 			p.set(p.flags.Lookup(key.Value), value)
-			_ = p.flags.SetAnnotation(key.Value, fromFile, nil) // the flag exists
+			_ = p.flags.SetAnnotation(key.Value, fromFile, []string{value.Value}) // the flag exists
 		}
 	}
 	for _, name := range known[:2] {

@@ -2,6 +2,7 @@ package configfile
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -44,6 +45,9 @@ func (r *Reloader) Reload(use func(flags *pflag.FlagSet, changed []string) error
 	var changed []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		settings[f.Name] = f.Value.String()
+		if f.Value.Type() == "func" { // such a flag has no value of its own
+			settings[f.Name] = strings.Join(f.Annotations[fromFile], "")
+		}
 		if before, ok := r.settings[f.Name]; ok && before != settings[f.Name] && !r.given[f.Name] {
 			changed = append(changed, f.Name)
 		}
