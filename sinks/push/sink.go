@@ -85,12 +85,18 @@ func (s *Sink[L]) Run(ctx context.Context) error {
 
 // Write queues the values of b that were not sent yet. The error is always nil: samples that do
 // not fit into the queue are counted.
+//
+// A replica that does not lead forgets its series, because the leader continues them. Their ends
+// would be older than what the leader sends.
 func (s *Sink[L]) Write(_ context.Context, b *metric.Batch) error {
-	if !s.o.IsLeader() {
-		return nil
-	}
+	leads := s.o.IsLeader()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !leads {
+		clear(s.mu.feeds)
+		clear(s.mu.entries)
+		return nil
+	}
 	f := s.feed(b.Key())
 	f.round++
 	at := b.Ended.UnixMilli()

@@ -225,6 +225,32 @@ func TestTwoSources(t *testing.T) {
 	}
 }
 
+// A replica that led before does not end series that the leader continues: neither when it forgets a
+// node nor when it leads again.
+func TestLeaderChanges(t *testing.T) {
+	var r receiver
+	leads := true
+	s, finish := open(t, Options{Options: push.Options{
+		URL: serve(t, &r), Filter: series.Filter{Metrics: []string{"memory/working_set"}}, IsLeader: func() bool { return leads },
+	}})
+	write(t, s, batch("n1", 1))
+	write(t, s, batch("n2", 1))
+	leads = false
+	write(t, s, batch("n1", 2))
+	s.Forget("kubelet:resource", "n2")
+	leads = true
+	empty := batch("n1", 3)
+	empty.Samples = nil
+	write(t, s, empty)
+	write(t, s, batch("n1", 4))
+	finish()
+	const memory = "weir_container_memory_working_set_bytes{container=app,namespace=shop,node=%s,pod=web} "
+	want := []string{fmt.Sprintf(memory, "n1") + "15000 1001", fmt.Sprintf(memory, "n2") + "15000 1001", fmt.Sprintf(memory, "n1") + "60000 1004"}
+	if diff := cmp.Diff(want, r.all()); diff != "" {
+		t.Errorf("received (-want +got):\n%s", diff)
+	}
+}
+
 // A receiver that does not answer loses nothing while the queue has room, and then the oldest
 // samples.
 func TestAway(t *testing.T) {
