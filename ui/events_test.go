@@ -44,7 +44,7 @@ func TestEvents(t *testing.T) {
 	if _, err := text(body); err != nil || strings.ContainsRune(body, '\x1b') || strings.Index(body, "BackOff") > strings.Index(body, "Scheduled") {
 		t.Errorf("the page is not well formed, or not in order: %v", err)
 	}
-	if _, _, body := get(t, h, "?events=Node/default/n1"); !strings.Contains(body, "There was no Event on it") {
+	if _, _, body := get(t, h, "?events=Node/default/n1"); !strings.Contains(body, "weir has no Event on it") {
 		t.Error("an object without Events has no sentence that says so")
 	}
 	if status, _, _ := get(t, page(samplecluster.Failing(t)), "?events=Pod/shop/web-1"); status != http.StatusNotFound {
