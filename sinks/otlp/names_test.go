@@ -140,8 +140,7 @@ func TestAttributesAreOfTheConventions(t *testing.T) {
 	}
 	r := newRequest(nil)
 	for i := range batch(1).Samples {
-		var l labels
-		r.Describe(&l, &batch(1).Samples[i])
+		l, _ := r.Describe(labels{}, &batch(1).Samples[i])
 		for _, a := range l.resource.Attributes {
 			used = append(used, a.Key)
 		}

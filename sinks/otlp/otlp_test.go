@@ -176,6 +176,10 @@ func TestWhatIsSent(t *testing.T) {
 		"k8s.pod.volume.usage{" + pod + "}[k8s.volume.name=data] sum By 15000 5",
 		"k8s.node.system_container.cpu.usage{" + system + "}[] gauge {cpu} 15000 0.1",
 
+		"container.cpu.time{container.id=c1," + container + "}[] counter s 15001 ended since -60000",
+		"container.cpu.usage{container.id=c1," + container + "}[] gauge {cpu} 15001 ended",
+		"container.memory.working_set{container.id=c1," + container + "}[] sum By 15001 ended",
+		"k8s.container.cpu.request.desired{container.id=c1," + container + "}[] sum {cpu} 15001 ended",
 		"container.cpu.time{container.id=c2," + container + "}[] counter s 30000 30 since -60000",
 		"container.cpu.usage{container.id=c2," + container + "}[] gauge {cpu} 30000 1.5",
 		"container.memory.working_set{container.id=c2," + container + "}[] sum By 30000 4096",
@@ -190,6 +194,18 @@ func TestWhatIsSent(t *testing.T) {
 	slices.Sort(r.lines)
 	if diff := cmp.Diff(want, r.lines); diff != "" {
 		t.Errorf("received (-want +got):\n%s", diff)
+	}
+}
+
+// A pod of the same name has other containers, also while no source knows their IDs.
+func TestAnotherPodOfTheName(t *testing.T) {
+	r := newRequest(nil)
+	sample := &batch(1).Samples[0]
+	l, _ := r.Describe(labels{}, sample)
+	sample.Instance.UID, sample.Instance.ID = "u2", ""
+	l, renamed := r.Describe(l, sample)
+	if got := text(l.resource.Attributes); !renamed || got != "k8s.container.name=app,k8s.namespace.name=shop,k8s.node.name=n1,k8s.pod.name=web,k8s.pod.uid=u2" {
+		t.Errorf("renamed %v: %s", renamed, got)
 	}
 }
 

@@ -42,19 +42,20 @@ var partAttributes = map[string]string{
 	"device": "system.device", "interface": "network.interface.name", "volume": "k8s.volume.name", "accelerator": "hw.id",
 }
 
-// Describe sets the attributes of an entity, and those of its instance. A source that does not know the
-// instance changes nothing.
-func (r *request) Describe(l *labels, s *metric.Sample) {
+// Describe returns the attributes of an entity, and those of its instance. A source that does not know
+// the instance changes nothing.
+func (r *request) Describe(l labels, s *metric.Sample) (_ labels, renamed bool) {
 	i := &s.Instance
 	l.start = 0
 	if i.Origin >= metric.StartReported {
 		l.start = i.Start
 	}
 	if l.resource != nil && (i.UID == "" || i.UID == l.uid) && (i.ID == "" || i.ID == l.id) {
-		return
+		return l, false
 	}
-	if i.UID != "" {
-		l.uid = i.UID
+	renamed = l.resource != nil
+	if i.UID != "" && i.UID != l.uid {
+		l.uid, l.id = i.UID, "" // another pod has other containers
 	}
 	if i.ID != "" {
 		l.id = i.ID
@@ -83,4 +84,5 @@ func (r *request) Describe(l *labels, s *metric.Sample) {
 		}
 		l.part = attribute(name, own.Get(part))
 	}
+	return l, renamed
 }

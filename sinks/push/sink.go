@@ -12,8 +12,10 @@ import (
 // Format is the wire format of a protocol. Its methods are called one at a time. L is what it keeps
 // of each entity, such as its labels.
 type Format[L any] interface {
-	// Describe sets l from a sample of the entity. l is zero at the first one.
-	Describe(l *L, s *metric.Sample)
+	// Describe returns what to keep of an entity, from a sample and from what was kept before, which
+	// is zero at the first one. renamed says that its series have other names from now on, such as
+	// those of another instance: those before end.
+	Describe(before L, s *metric.Sample) (kept L, renamed bool)
 	// Add adds a point to the request that is being filled.
 	Add(p Point[L])
 	// Encode returns the request in the form in which it waits, and begins an empty one.
@@ -148,7 +150,11 @@ func (s *Sink[L]) take(f *feed[L], sample *metric.Sample, at int64) {
 	if e.selected == nil {
 		return
 	}
-	s.format.Describe(&e.labels, sample)
+	labels, renamed := s.format.Describe(e.labels, sample)
+	if renamed {
+		s.end(e, func(metric.ID) bool { return false })
+	}
+	e.labels = labels
 	before := e.sent // a copy, because all metrics of a group share one time
 	for id, value := range sample.Values.All() {
 		d := &metric.Catalogue[id]

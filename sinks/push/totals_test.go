@@ -15,7 +15,7 @@ import (
 // counted is a Format that counts points.
 type counted int
 
-func (*counted) Describe(*int, *metric.Sample) {}
+func (*counted) Describe(int, *metric.Sample) (int, bool) { return 0, false }
 
 func (c *counted) Add(Point[int]) { *c++ }
 

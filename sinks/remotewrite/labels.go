@@ -18,10 +18,10 @@ type labels struct {
 	before int // number of labels before __name__
 }
 
-// Describe sets the labels of an entity.
-func (r *request) Describe(l *labels, s *metric.Sample) {
+// Describe returns the labels of an entity, which never change.
+func (r *request) Describe(l labels, s *metric.Sample) (_ labels, renamed bool) {
 	if l.pairs != nil {
-		return
+		return l, false
 	}
 	own, _ := series.LabelsOf(&s.Entity)
 	l.pairs = []series.Label{}
@@ -37,4 +37,5 @@ func (r *request) Describe(l *labels, s *metric.Sample) {
 	}
 	slices.SortFunc(l.pairs, func(a, b series.Label) int { return cmp.Compare(a.Name, b.Name) })
 	l.before = sort.Search(len(l.pairs), func(i int) bool { return l.pairs[i].Name > "__name__" })
+	return l, false
 }
