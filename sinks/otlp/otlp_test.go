@@ -249,7 +249,7 @@ func TestAnswers(t *testing.T) {
 # HELP weir_otlp_retries_total Requests that were sent again because the receiver did not answer, or said that it cannot now.
 # TYPE weir_otlp_retries_total counter
 weir_otlp_retries_total %v
-# HELP weir_otlp_samples_total What became of them: sent, rejected by the receiver, or dropped because the queue was full or weir ended.
+# HELP weir_otlp_samples_total Number of samples by what became of them: sent, rejected by the receiver, or dropped because the queue was full or weir ended.
 # TYPE weir_otlp_samples_total counter
 weir_otlp_samples_total{result="dropped"} 0
 weir_otlp_samples_total{result="rejected"} %v

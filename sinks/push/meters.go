@@ -18,7 +18,7 @@ func newMeters(s *Sender, prefix, things string) *meters {
 	to := promauto.With(s.o.Registerer)
 	results := to.NewCounterVec(prometheus.CounterOpts{
 		Name: prefix + "_" + things + "_total",
-		Help: "What became of them: sent, rejected by the receiver, or dropped because the queue was full or weir ended.",
+		Help: "Number of " + things + " by what became of them: sent, rejected by the receiver, or dropped because the queue was full or weir ended.",
 	}, []string{"result"})
 	to.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: prefix + "_queue_bytes",
@@ -30,11 +30,11 @@ func newMeters(s *Sender, prefix, things string) *meters {
 	}, func() float64 { return float64(s.o.Queue) })
 	to.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: prefix + "_queue_" + things,
-		Help: "How many wait for the receiver.",
+		Help: "Number of " + things + " that wait for the receiver.",
 	}, func() float64 { _, items, _ := s.queue.state(); return float64(items) })
 	to.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: prefix + "_queue_age_seconds",
-		Help: "How long the oldest of them has waited; 0 if none does.",
+		Help: "How long the oldest of the " + things + " has waited; 0 if none waits.",
 	}, func() float64 {
 		_, _, since := s.queue.state()
 		if since.IsZero() {
@@ -44,7 +44,7 @@ func newMeters(s *Sender, prefix, things string) *meters {
 	})
 	to.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: prefix + "_unlogged_" + things,
-		Help: "How many are lost if weir is killed, because they are not in the write-ahead log.",
+		Help: "Number of " + things + " that are lost if weir is killed, because they are not in the write-ahead log.",
 	}, func() float64 { return float64(s.filling() + s.queue.unlogged()) })
 	return &meters{
 		sent: results.WithLabelValues("sent"), rejected: results.WithLabelValues("rejected"), dropped: results.WithLabelValues("dropped"),
