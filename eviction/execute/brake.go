@@ -103,14 +103,16 @@ func (b *clusterBrake) take(ctx context.Context, now time.Time, urgent bool) (re
 		}
 		b.lease = nil
 		b.refused = b.request(ctx, now, alone)
-		b.retry = time.Now().Add(leaseRetry)
+		wait := leaseRetry
+		if errors.Is(b.refused, errBusy) {
+			wait = busyRetry
+		}
+		b.retry = time.Now().Add(wait)
 	}
 	switch {
 	case b.refused == nil:
 		b.retry = time.Time{}
-	case errors.Is(b.refused, errBusy):
-		b.retry = time.Now().Add(busyRetry)
-	case alone && !errors.As(b.refused, new(errStopped)):
+	case alone && !errors.Is(b.refused, errBusy) && !errors.As(b.refused, new(errStopped)):
 		b.alone = now
 		return time.Time{}, nil
 	}

@@ -293,6 +293,35 @@ func TestAnEmergencyAmongManyWaits(t *testing.T) {
 	})
 }
 
+// TestABusyLeaseIsAskedForAgain asks more often than once in a second after the Lease was busy.
+func TestABusyLeaseIsAskedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &cluster{nodes: 3, leases: map[string]*coordinationv1.Lease{}}
+		other, _ := c.agentOf(t, "n2", Kill, Options{CleanupTimeout: time.Millisecond})
+		if o := only(t, other.Execute(context.Background(), decision(0, killOf("shop", 1)))); o.Result != Killed {
+			t.Fatalf("the first node: %s: %s", o.Result, o.Message)
+		}
+		c.beforeWrite = func(stored *coordinationv1.Lease) {
+			time.Sleep(300 * time.Millisecond)
+			stored.ResourceVersion += "0"
+		}
+		x, _ := c.agentOf(t, "n1", Kill, Options{})
+		if _, err := x.brake.take(t.Context(), time.Now(), true); !errors.Is(err, errBusy) {
+			t.Fatalf("while others write the Lease: %v, want %v", err, errBusy)
+		}
+		c.beforeWrite = nil
+		clear(c.leases)
+		var err error
+		for range 3 { // for a soft threshold
+			time.Sleep(400 * time.Millisecond)
+			_, err = x.brake.take(t.Context(), time.Now(), false)
+		}
+		if err != nil {
+			t.Errorf("1.2 s later: %v, want the Lease", err)
+		}
+	})
+}
+
 // TestALeaseThatAnotherEnteredIsGivenBack lets a node enter the Lease of another, whose pod then stays.
 func TestALeaseThatAnotherEnteredIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
