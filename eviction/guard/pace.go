@@ -42,13 +42,16 @@ const (
 // milliseconds when the fill began more than a pause before the crossing.
 type pace struct {
 	fastest float64       // bytes in a second
-	cost    time.Duration // of a read
+	cost    time.Duration // of a poll, which reads all working sets
 	read    map[eviction.Signal]workingSetReads
 }
 
 // workingSetReads are the last read of a working set and two earlier ones. These are at least
 // speedWindow apart, so that one of them is old enough at any later read.
-type workingSetReads struct{ older, newer, last workingSetAt }
+type workingSetReads struct {
+	older, newer, last workingSetAt
+	cost               time.Duration // of a read
+}
 
 type workingSetAt struct {
 	at         time.Time
@@ -76,12 +79,14 @@ func newPace(processors int) *pace {
 // observe adds a read of a working set. It returns how fast the working set has grown.
 func (p *pace) observe(s eviction.Signal, began, ended time.Time, workingSet int64) speeds {
 	r, now := p.read[s], workingSetAt{ended, workingSet}
+	p.cost -= r.cost
 	// A read that took longer waited for a processor, as long as others are short.
-	if took := ended.Sub(began); took < p.cost || r.last.at.IsZero() {
-		p.cost = took
+	if took := ended.Sub(began); took < r.cost || r.last.at.IsZero() {
+		r.cost = took
 	} else {
-		p.cost += (took - p.cost) / 128
+		r.cost += (took - r.cost) / 128
 	}
+	p.cost += r.cost
 	found := speeds{now: r.last.until(now)}
 	if r.last = now; now.at.Sub(r.newer.at) >= speedWindow {
 		r.older, r.newer = r.newer, now

@@ -60,7 +60,6 @@ func crossingDelay(f fill, crossed, offset time.Duration, next pauses) (delay ti
 // guardPauses returns the pauses of a guard on two processors, whose reads take cost.
 func guardPauses(cost time.Duration) pauses {
 	p := newPace(2)
-	p.cost = cost
 	return func(at time.Time, workingSet, limit int64) time.Duration {
 		grows := p.observe(eviction.MemoryAvailable, at.Add(-cost), at, workingSet)
 		return p.pause(limit-workingSet, grows)
@@ -152,6 +151,15 @@ func TestPace(t *testing.T) {
 	f("standing at it", 20*us, 0, 0, 20*ms)
 
 	p, now := newPace(2), time.Unix(0, 0)
+	for range 2 {
+		p.observe(eviction.MemoryAvailable, now, now.Add(10*us), gib)
+		p.observe(eviction.AllocatableMemoryAvailable, now, now.Add(20*us), gib)
+	}
+	if got := p.pause(mib, speeds{}); got != 30*ms {
+		t.Errorf("near, with two signals that take 10 and 20 µs: %s, want 30ms", got)
+	}
+
+	p = newPace(2)
 	p.cost = 20 * us
 	if got := p.pause(mib, speeds{lately: 20 * mib}); got != 6250*us {
 		t.Errorf("less than a huge page away, and at rest since the last one: %s, want a part of the 100ms of a huge page", got)
