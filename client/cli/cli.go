@@ -47,7 +47,20 @@ func Main(ctx context.Context, root *cobra.Command, args []string, stdout, stder
 	root.SetErr(stderr)
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(flagError)
+	var unknown error // the error of an unknown word before --help
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if words := cmd.Flags().Args(); len(words) > 0 && cmd.HasSubCommands() {
+			unknown = cmd.ValidateArgs(words)
+		}
+		if unknown == nil {
+			help(cmd, args)
+		}
+	})
 	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		err = unknown
+	}
 	if err == nil || errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		return 0
 	}

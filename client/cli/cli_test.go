@@ -35,6 +35,7 @@ func TestMainSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 		"a flag":             {nil, []string{"grind", "--finley"}, "error: unknown flag: --finley: did you mean --finely?\nRun \"mill grind --help\" to see what there is.\nstatus 1\n"},
 		"another flag":       {nil, []string{"grind", "--xyz"}, "error: unknown flag: --xyz\nRun \"mill grind --help\" to see what there is.\nstatus 1\n"},
 		"a command":          {nil, []string{"gridn"}, "error: the command after mill cannot be \"gridn\": did you mean \"grind\"?\nRun \"mill --help\" to see what there is.\nstatus 1\n"},
+		"help of a command":  {nil, []string{"gridn", "--help"}, "error: the command after mill cannot be \"gridn\": did you mean \"grind\"?\nRun \"mill --help\" to see what there is.\nstatus 1\n"},
 		"cancelled":          {context.Canceled, []string{"grind"}, "error: context canceled\nstatus 1\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
