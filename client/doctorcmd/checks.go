@@ -387,7 +387,7 @@ func (e *examination) checkKubelets(ctx context.Context) error {
 		return err
 	}
 	drivers := map[string][]string{}
-	var fromCRI, unread []string
+	var fromCRI, unread, unnamed []string
 	var last error
 	for i := range nodes.Items {
 		name := nodes.Items[i].Name
@@ -406,7 +406,11 @@ func (e *examination) checkKubelets(ctx context.Context) error {
 			continue
 		}
 		c := &answer.KubeletConfig
-		drivers[c.CgroupDriver] = append(drivers[c.CgroupDriver], name)
+		if c.CgroupDriver == "" {
+			unnamed = append(unnamed, name)
+		} else {
+			drivers[c.CgroupDriver] = append(drivers[c.CgroupDriver], name)
+		}
 		if c.FeatureGates["PodAndContainerStatsFromCRI"] {
 			fromCRI = append(fromCRI, name)
 		}
@@ -418,13 +422,19 @@ func (e *examination) checkKubelets(ctx context.Context) error {
 		e.add(Warning, "Where weir reads /metrics/cadvisor, prefer /metrics/resource, or switch the gate off.",
 			"PodAndContainerStatsFromCRI is on, so /metrics/cadvisor lacks containers: %s", humanize.List(fromCRI, shownNodes))
 	}
+	if len(unnamed) > 0 {
+		e.add(Skipped, "", "the cgroup driver is unknown: /configz does not name it on %s", humanize.List(unnamed, shownNodes))
+	}
 	for _, driver := range slices.Sorted(maps.Keys(drivers)) {
 		names := drivers[driver]
-		if len(drivers) == 1 {
+		switch {
+		case len(drivers) > 1:
+			e.add(Warning, "", "%d use the cgroup driver %s: %s", len(names), driver, humanize.List(names, shownNodes))
+		case len(unnamed) > 0:
+			e.add(OK, "", "all others use the cgroup driver %s", driver)
+		default:
 			e.add(OK, "", "all use the cgroup driver %s", driver)
-			continue
 		}
-		e.add(Warning, "", "%d use the cgroup driver %s: %s", len(names), driver, humanize.List(names, shownNodes))
 	}
 	return nil
 }

@@ -233,6 +233,10 @@ func TestFaults(t *testing.T) {
 	}, 0,
 		"warning  kubelets       PodAndContainerStatsFromCRI is on, so /metrics/cadvisor lacks containers: n1",
 		"                        do  Where weir reads /metrics/cadvisor, prefer /metrics/resource, or switch the gate off.")
+	f("a cgroup driver that is not named", func(c *testCluster) {
+		c.answers[configOfN1] = map[string]any{"kubeletconfig": map[string]any{}}
+	}, 0,
+		"skipped  kubelets       the cgroup driver is unknown: /configz does not name it on n1")
 	f("HPAs", func(c *testCluster) {
 		hpa := func(name string, conditions ...autoscalingv2.HorizontalPodAutoscalerCondition) autoscalingv2.HorizontalPodAutoscaler {
 			h := autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
