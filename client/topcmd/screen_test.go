@@ -244,6 +244,25 @@ cpu,memory NodeTimeout (the node did not answer in time)
 `)
 }
 
+// The rows and the last line stay visible under a reason of many lines.
+func TestLongReasonOnASmallTerminal(t *testing.T) {
+	s := newScreen(t)
+	update(t, s, tea.WindowSizeMsg{Width: 20, Height: 8})
+	press(t, s, "t")
+	const want = `weir top pods per wo
+  NAME     CPU(cores
+> ▸ bank   -
+1 pod without a
+number. bank/vault:
+cpu FirstSample (it
+was first seen too
+← → fold, unfold  e
+`
+	if diff := cmp.Diff(want, drawn(s)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // Containers are requested only while a pod is unfolded.
 func TestTreeAsksForWhatIsUnfolded(t *testing.T) {
 	s := newScreen(t)

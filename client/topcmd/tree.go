@@ -295,7 +295,7 @@ func incompleteOf(items []*usage.Item) (incomplete []*usage.Item) {
 }
 
 // detail returns the lines that say why numbers of a row are missing. A group has the reason of the
-// first of its pods that lacks a number.
+// first of its pods that lacks a number. They take at most half of the screen.
 func (s *screen) detail(r *treeRow) []string {
 	text := reasonText(&r.Item)
 	if pods := incompleteOf(r.pods); text == "" && len(pods) > 0 {
@@ -306,5 +306,6 @@ func (s *screen) detail(r *treeRow) []string {
 	}
 	page := humanize.Page{Width: s.width}
 	page.Line(0, humanize.Plain, text)
-	return strings.Split(strings.TrimSuffix(page.String(), "\n"), "\n")
+	lines := strings.Split(strings.TrimSuffix(page.String(), "\n"), "\n")
+	return lines[:min(len(lines), s.height/2)]
 }
