@@ -26,7 +26,7 @@ func (t *messageWriter) evidence(r *Outcome, sample *metric.Sample) (lines []str
 		add("seen: %s", seen)
 	}
 	if other := t.writeReading(r, &e.Other); other != "" {
-		name := "before"
+		name := "previous reading"
 		if layer == metric.LayerIdentity {
 			name = "the duplicate"
 			if (r.Reason == metric.OldPod || r.Reason == metric.OldContainer) && e.Other.Time == 0 && e.Other.Value == 0 {
