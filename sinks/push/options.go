@@ -99,7 +99,7 @@ func (o Options) WithDefaults() Options {
 
 // help are the lines of OptionsHelp.
 var help = []string{
-	"  ca                    file of certificates that the receiver's must lead to",
+	"  ca                    file of CA certificates that verify the receiver",
 	"  flush                 longest wait for a request to be full (default 2s)",
 	"  header                NAME=VALUE sent with each request; repeatable",
 	"  insecure-tls          accept any certificate (default false)",
