@@ -52,9 +52,12 @@ func find(w *explain.Explainer, r Request) (any, bool) {
 		if r.Namespace == "" {
 			return NewReport(w.Missing()), true
 		}
-		report, ok := w.Namespace(r.Namespace)
+		var report explain.MissingReport
+		var ok bool
 		if r.Workload != (Workload{}) {
 			report, ok = w.Workload(r.Namespace, r.Workload.Kind, r.Workload.Name)
+		} else {
+			report, ok = w.Namespace(r.Namespace)
 		}
 		if !ok {
 			return nil, false
