@@ -27,6 +27,20 @@ If a source cannot supply a metric, the metric is absent, never zero. The number
 sums of what was measured. While reads of a node fail, its pods are not in these sums, so watch
 ` + "`weir_node_up`" + ` on ` + "`/metrics`" + ` too. Metrics with *parts* also exist for each device, network
 interface, volume or accelerator of the entity.
+
+On one machine, ` + "`weir run`" + ` has those of the machine and its cgroups:
+
+` + "```" + `console run
+$ weir run &
+...
+weir serves on http://127.0.0.1:8087
+...
+$ curl -s '127.0.0.1:8087/metrics/cluster?metric=memory_working_set_bytes&level=node'
+# HELP weir_node_memory_working_set_bytes Memory in use less the inactive page cache: what the kernel cannot drop at ease.
+# TYPE weir_node_memory_working_set_bytes gauge
+weir_node_memory_working_set_bytes{node="..."} 5678391296
+...
+` + "```" + `
 `)
 	for g := range metric.NumGroups {
 		group := metric.Group(g)

@@ -2,7 +2,8 @@
 
 // Package local runs the built commands as a user does: on this machine's own
 // cgroups, compared with the kernel's counters, and on simulated kubelets,
-// compared with the simulator's truth. make e2e builds the commands first.
+// compared with the simulator's truth. It also runs the commands of the
+// documentation. make e2e builds the commands first.
 package local
 
 import (
