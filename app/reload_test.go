@@ -27,7 +27,7 @@ func TestConfigReload(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	save("max-reads: 7\n")
+	save("max-reads: 7\nmetric-resolution: soon\n") // the command line has this flag
 	cmd := newRun()
 	if err := cmd.ParseFlags([]string{"--config=" + path, "--metric-resolution=7s"}); err != nil {
 		t.Fatal(err)

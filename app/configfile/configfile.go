@@ -56,11 +56,27 @@ func Kind(cmd *cobra.Command) string {
 // Apply sets the flags of cmd that file has and the command line does not. Its error has a line for
 // each mistake, FILE:LINE: what is wrong.
 func Apply(cmd *cobra.Command, file string) error {
+	return applyOthers(cmd, file, givenFlags(cmd.Flags()))
+}
+
+// givenFlags returns the names of the flags on the command line.
+func givenFlags(flags *pflag.FlagSet) map[string]bool {
+	names := map[string]bool{}
+	flags.Visit(func(f *pflag.Flag) {
+		if _, file := f.Annotations[fromFile]; !file {
+			names[f.Name] = true
+		}
+	})
+	return names
+}
+
+// applyOthers sets the flags of cmd that file has, except those that are given.
+func applyOthers(cmd *cobra.Command, file string, given map[string]bool) error {
 	root, err := read(file)
 	if err != nil {
 		return err
 	}
-	p := parser{file: file, flags: cmd.Flags()}
+	p := parser{file: file, flags: cmd.Flags(), given: given}
 	p.apply(root, Kind(cmd))
 	return errors.Join(p.mistakes...)
 }
@@ -118,6 +134,7 @@ func parse(file string, content []byte) (*yaml.Node, error) {
 type parser struct {
 	file     string
 	flags    *pflag.FlagSet
+	given    map[string]bool // flags that the file does not set
 	mistakes []error
 }
 
@@ -133,8 +150,6 @@ func (p *parser) apply(root *yaml.Node, kind string) {
 			known = append(known, f.Name)
 		}
 	})
-	given := map[string]bool{} // on the command line
-	p.flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
 	lines := map[string]int{}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, value := root.Content[i], root.Content[i+1]
@@ -155,7 +170,7 @@ func (p *parser) apply(root *yaml.Node, kind string) {
 				hint = "did you mean " + near + "?"
 			}
 			p.add(key, "unknown field %s: %s", key.Value, hint)
-		case !given[key.Value]:
+		case !p.given[key.Value]:
 			p.set(p.flags.Lookup(key.Value), value)
 			_ = p.flags.SetAnnotation(key.Value, fromFile, []string{value.Value}) // the flag exists
 		}

@@ -75,7 +75,7 @@ func FuzzApply(f *testing.F) {
 		if err != nil {
 			return
 		}
-		p := parser{file: "file", flags: cmd.Flags()}
+		p := parser{file: "file", flags: cmd.Flags(), given: givenFlags(cmd.Flags())}
 		p.apply(root, Kind(cmd))
 		if got := cmd.Flags().Lookup("lease").Value.String(); got != "mine" {
 			t.Errorf("%q changed a given flag to %q", content, got)

@@ -24,21 +24,16 @@ func NewReloader(cmd *cobra.Command, fresh func() *cobra.Command) (*Reloader, er
 	if flag == nil || flag.Value.String() == "" {
 		return nil, nil
 	}
-	r := &Reloader{File: flag.Value.String(), fresh: fresh, given: map[string]bool{}}
-	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if _, file := f.Annotations[fromFile]; !file {
-			r.given[f.Name] = true
-		}
-	})
+	r := &Reloader{File: flag.Value.String(), fresh: fresh, given: givenFlags(cmd.Flags())}
 	return r, r.Reload(nil)
 }
 
 // Reload reads the file and calls use with its flags and the names of those that have changed,
-// unless none has. Flags on the command line do not count. After an error, which may be that of
-// Apply or of use, the file counts as not read.
+// unless none has. Flags on the command line do not count, nor what the file says of them. After an
+// error, which may be that of the file or of use, the file counts as not read.
 func (r *Reloader) Reload(use func(flags *pflag.FlagSet, changed []string) error) error {
 	cmd := r.fresh()
-	if err := Apply(cmd, r.File); err != nil {
+	if err := applyOthers(cmd, r.File, r.given); err != nil {
 		return err
 	}
 	settings := map[string]string{}
@@ -48,7 +43,7 @@ func (r *Reloader) Reload(use func(flags *pflag.FlagSet, changed []string) error
 		if f.Value.Type() == "func" { // such a flag has no value of its own
 			settings[f.Name] = strings.Join(f.Annotations[fromFile], "")
 		}
-		if before, ok := r.settings[f.Name]; ok && before != settings[f.Name] && !r.given[f.Name] {
+		if before, ok := r.settings[f.Name]; ok && before != settings[f.Name] {
 			changed = append(changed, f.Name)
 		}
 	})
