@@ -137,6 +137,9 @@ func (s *screen) addAnswer(a answer) {
 	}
 	s.list = a.list
 	if a.tree != nil {
+		if a.tree.containers == nil && s.containersWanted() { // a pod was unfolded after the request
+			a.tree.containers = s.tree.containers
+		}
 		s.tree = *a.tree
 	}
 	seen := make(map[string][]float64, len(a.list.Items))

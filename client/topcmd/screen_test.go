@@ -275,6 +275,12 @@ func TestTreeAsksForWhatIsUnfolded(t *testing.T) {
 		t.Errorf("containers of an unfolded pod: %v", s.tree.containers)
 	}
 	press(t, s, "left")
+	before := s.request()()
+	press(t, s, "right")
+	if update(t, s, before); len(s.tree.containers) != 1 {
+		t.Errorf("containers after an answer to a request from before the pod was unfolded: %v", s.tree.containers)
+	}
+	press(t, s, "left")
 	if update(t, s, s.request()()); s.tree.containers != nil {
 		t.Errorf("containers after the pod was folded: %v", s.tree.containers)
 	}
