@@ -25,11 +25,11 @@ func (a *asking) devices() *cobra.Command {
 		Aliases: []string{"device"},
 		Short:   "Show the devices of a node, and to which containers they are allocated",
 		Long: `Show the devices of a node, such as GPUs, and to which containers its kubelet has
-allocated them: devices of device plugins, and devices of DRA drivers, which pods have by
-a ResourceClaim. Without --node it is the only node of the weir that is asked.
+allocated them: devices of device plugins, and devices of DRA drivers, which pods get by
+a ResourceClaim. --node may be left out if the weir that is asked knows only one node.
 
-A device that is allocated may be idle: how much devices are used, only their drivers
-know. The devices of DRA drivers that are free are in the driver's ResourceSlices.`,
+A device that is allocated may be idle: only its driver knows how much it is used. The
+free devices of a DRA driver are in its ResourceSlices.`,
 		Example: a.examples("devices", "devices --node n1", "devices --node n1 -o json"),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
