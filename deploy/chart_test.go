@@ -483,10 +483,12 @@ func TestChartValues(t *testing.T) {
 		return slices.Contains(c.Env, corev1.EnvVar{Name: "WEIR_EVICTION_HARD", Value: "memory.available<300Mi"}) && slices.Contains(c.Env, corev1.EnvVar{Name: "WEIR_EVICTION", Value: "kill"}) &&
 			slices.ContainsFunc(s.objects, func(o object) bool { return o.kind() == "ClusterRole" && o.name() == "weir:agent-evict" })
 	})
-	f("agent.enabled=true,agent.args={--eviction-pressure=memory.pressure.full.avg10>20}", func(_ *testing.T, s set, _ *appsv1.Deployment, _ corev1.Container) bool {
-		profile := s.agents.Spec.Template.Spec.Containers[0].SecurityContext.AppArmorProfile
-		return profile != nil && profile.Type == corev1.AppArmorProfileTypeUnconfined
-	})
+	for _, args := range []string{"--eviction-pressure=memory.pressure.full.avg10>20", "--eviction-pressure,memory.pressure.full.avg10>20"} {
+		f("agent.enabled=true,agent.args={"+args+"}", func(_ *testing.T, s set, _ *appsv1.Deployment, _ corev1.Container) bool {
+			profile := s.agents.Spec.Template.Spec.Containers[0].SecurityContext.AppArmorProfile
+			return profile != nil && profile.Type == corev1.AppArmorProfileTypeUnconfined
+		})
+	}
 	f("tls.type=existingSecret,tls.existingSecret.name=mine", func(_ *testing.T, _ set, d *appsv1.Deployment, _ corev1.Container) bool {
 		return slices.ContainsFunc(d.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool { return v.Secret != nil && v.Secret.SecretName == "mine" })
 	})

@@ -104,7 +104,7 @@ applied.
 {{- if $v.agent.conditions }}
 {{- $list = append $list "agent-conditions" }}
 {{- end }}
-{{- if contains "--eviction-pressure=" (join " " $v.agent.args) }}{{ $list = append $list "agent-pressure" }}{{ end }}
+{{- if or (contains "--eviction-pressure=" (join " " $v.agent.args)) (has "--eviction-pressure" $v.agent.args) }}{{ $list = append $list "agent-pressure" }}{{ end }}
 {{- if not $v.agent.hostPID }}{{ $list = append $list "agent-no-host-pid" }}{{ end }}
 {{- end }}
 {{- if $v.autoscaler.enabled }}{{ $list = append $list "autoscaler" }}{{ end }}
