@@ -49,7 +49,13 @@ func NewEvents(o Options) (*EventSink, error) {
 		partial := answer.GetPartialSuccess()
 		return sender.Rejected(int(partial.GetRejectedLogRecords()), partial.GetErrorMessage()), nil
 	})
-	return &EventSink{Sender: sender, o: o, began: time.Now()}, nil
+	s := &EventSink{Sender: sender, o: o, began: time.Now()}
+	sender.SetFilling(func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.records)
+	})
+	return s, nil
 }
 
 // Run sends the queue until ctx ends, and then for at most Options.Grace. It always returns nil.

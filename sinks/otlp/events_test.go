@@ -6,11 +6,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/prometheus/common/config"
 	collectorpb "go.opentelemetry.io/proto/otlp/collector/logs/v1"
 	"google.golang.org/protobuf/proto"
@@ -45,9 +48,9 @@ func TestEventsAreLogRecords(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	leads := true
+	leads, registry := true, prometheus.NewRegistry()
 	s, err := NewEvents(Options{
-		Options:    push.Options{URL: server.URL, HTTP: config.DefaultHTTPClientConfig, IsLeader: func() bool { return leads }},
+		Options:    push.Options{URL: server.URL, HTTP: config.DefaultHTTPClientConfig, IsLeader: func() bool { return leads }, Registerer: registry},
 		Attributes: map[string]string{"k8s.cluster.name": "prod"},
 	})
 	if err != nil {
@@ -67,6 +70,13 @@ func TestEventsAreLogRecords(t *testing.T) {
 	}
 	leads = false
 	s.Add(&onPod)
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP weir_otlp_logs_unlogged_events Number of events that are lost if weir is killed, because they are not in the write-ahead log.
+# TYPE weir_otlp_logs_unlogged_events gauge
+weir_otlp_logs_unlogged_events 3
+`), "weir_otlp_logs_unlogged_events"); err != nil {
+		t.Error(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.Run(ctx); err != nil {

@@ -54,6 +54,10 @@ func NewSender(o Options, name, things string) (*Sender, error) {
 // SetSend sets the function that sends a request. It is called before Run.
 func (s *Sender) SetSend(send Send) { s.send = send }
 
+// SetFilling sets the function that returns how many items are in no full request yet, for a metric.
+// It is called before Run.
+func (s *Sender) SetFilling(filling func() int) { s.filling = filling }
+
 // Put queues a request with a number of items, the oldest of which is from since.
 func (s *Sender) Put(request []byte, items int, since time.Time) {
 	s.meters.dropped.Add(float64(s.queue.put(request, items, since)))

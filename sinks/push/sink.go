@@ -64,11 +64,11 @@ func New[L any](o Options, name string, format Format[L]) (*Sink[L], error) {
 	for k := range s.mu.selected {
 		s.mu.selected[k] = map[string]*[metric.NumMetrics]bool{}
 	}
-	sender.filling = func() int {
+	sender.SetFilling(func() int {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.mu.points
-	}
+	})
 	s.mu.feeds, s.mu.entries = map[metric.SourceKey]*feed[L]{}, map[metric.Entity]*entry[L]{}
 	return s, nil
 }
