@@ -196,7 +196,7 @@ func TestChart(t *testing.T) {
 
 	// Everything that the chart has, except what cert-manager would have to fill.
 	all := []string{"weir", chart, "--namespace=weir-system", "--values=" + values,
-		"--set=replicas=2,shareReads=true,agent.enabled=true,agent.eviction=evict,agent.conditions=true,autoscaler.enabled=true,hpaEvents.enabled=true,customMetrics.enabled=true,networkPolicy.enabled=true,tls.type=helm,serviceMonitor.enabled=true,prometheusRule.enabled=true,dashboards.enabled=true"}
+		"--set=replicas=2,shareReads=true,agent.enabled=true,agent.eviction=evict,agent.conditions=true,autoscaler.enabled=true,hpaEvents.enabled=true,customMetrics.enabled=true,networkPolicy.enabled=true,tls.type=helm,serviceMonitor.enabled=true,prometheusRule.enabled=true,dashboards.enabled=true,events.enabled=true"}
 	c.kubectl(t, "create", "namespace", "weir-system")
 	c.kubectl(t, "create", "namespace", "weir-agents") // a dry run creates none
 	for _, more := range []string{"tls.type=helm", "tls.type=cert-manager,tls.certManager.duration=2160h,tls.certManager.renewBefore=360h,serviceMonitor.interval=30s,serviceMonitor.scrapeTimeout=10s"} {
@@ -213,6 +213,22 @@ func TestChart(t *testing.T) {
 	if top := c.kubectl(t, "top", "pods", "-n", "weir-system"); strings.Count(top, "\nweir-") != 2 {
 		t.Errorf("kubectl top pods: %s", top)
 	}
+	await(t, "weir to have the Events of its pods", time.Minute, func() error {
+		answer, err := client.RESTClient().Get().AbsPath("/apis/weir.dev/v1alpha1/namespaces/weir-system/events").DoRaw(t.Context())
+		if err == nil && !strings.Contains(string(answer), `"Scheduled"`) {
+			err = fmt.Errorf("it has %s", answer)
+		}
+		return err
+	})
+	// The cluster's HPA controller reads what weir itself uses. It cannot scale.
+	c.kubectl(t, "-n", "weir-system", "autoscale", "deployment", "weir", "--cpu=50%", "--min=2", "--max=2")
+	await(t, "the HPA to have a number", time.Minute, func() error {
+		if c.kubectl(t, "-n", "weir-system", "get", "hpa", "weir", "-o", "jsonpath={.status.currentMetrics[*].resource.current.averageUtilization}") == "" {
+			return errors.New("it has none")
+		}
+		return nil
+	})
+	c.kubectl(t, "-n", "weir-system", "delete", "hpa", "weir")
 	c.helm(t, "uninstall", "weir", "--namespace=weir-system", "--wait", "--timeout=1m")
 	await(t, "nothing to be left of weir", time.Minute, func() error {
 		left := slices.DeleteFunc(c.objects(t), func(o string) bool { return slices.Contains(before, o) })
