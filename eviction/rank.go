@@ -280,30 +280,24 @@ func cpuUse(s *stats.PodStats, now time.Time) (u podUsage) {
 	return u
 }
 
-// diskUse returns a pod's usage of a file system: bytes, or inodes. As in the kubelet, a missing
-// figure is zero. The usage is in doubt if that figure is a container's writable layer, because the
-// sum is then too small. Containers without logs and volumes without files are normal.
+// diskUse returns a pod's usage of a file system: bytes, or inodes.
 func diskUse(pod *corev1.Pod, s *stats.PodStats, on podParts, inodes bool) (u podUsage) {
 	what := "used bytes"
 	if inodes {
 		what = "used inodes"
 	}
-	var layerOf string // a container whose writable layer is not known
-	add := func(fs *stats.FsStats) (known bool) {
+	add := func(fs *stats.FsStats) {
 		switch {
 		case fs == nil:
-			return false
 		case inodes:
 			u.addFigure(fs.InodesUsed, "a number of inodes")
-			return fs.InodesUsed != nil
 		default:
 			u.addFigure(fs.UsedBytes, "a number of bytes")
-			return fs.UsedBytes != nil
 		}
 	}
 	for i := range s.Containers {
-		if on.rootfs && !add(s.Containers[i].Rootfs) && layerOf == "" {
-			layerOf = s.Containers[i].Name
+		if on.rootfs {
+			add(s.Containers[i].Rootfs)
 		}
 		if on.logs {
 			add(s.Containers[i].Logs)
@@ -324,9 +318,6 @@ func diskUse(pod *corev1.Pod, s *stats.PodStats, on podParts, inodes bool) (u po
 	}
 	if on != (podParts{}) {
 		u.checkKnown(what)
-	}
-	if layerOf != "" && u.doubt == "" {
-		u.doubt = "its statistics have no " + what + " of the writable layer of container " + layerOf
 	}
 	return u
 }

@@ -20,9 +20,8 @@
 // cgroups. This needs the host's /proc, but not its PID namespace.
 //
 // A part that cannot be measured (another snapshotter, an unreadable directory, too many files to
-// count in time) is nil, and so is the sum. Package eviction adds the parts of a file system itself.
-// It chooses no pod with a container whose writable layer is nil, because a sum that is too small
-// gives the wrong order. Logs and volumes that are nil count nothing, as in the kubelet.
+// count in time) is nil, and so is the pod's sum. Package eviction adds the parts that are on a file
+// system itself, and a part that is nil counts nothing there, as in the kubelet.
 //
 // The process must be able to read KubeletRoot, PodLogs and ContainerRoot, including later mounts
 // (mountPropagation HostToContainer). It needs CAP_DAC_READ_SEARCH for directories that only their
