@@ -17,8 +17,7 @@
 // With -node=v2 the node is a virtual machine with cgroup version 2. TestFrozen,
 // TestLatency and TestPackages need one. TestAgentScraped and
 // TestAgentWithoutAPIServer start processes beside the kubelet, and TestDevices
-// serves its plugins on this machine, so they are skipped there, and so is the
-// lack of inodes: the machine's disk has too many.
+// serves its plugins on this machine, so they are skipped there.
 //
 // The tests need root and the build tag e2e. make e2e runs all that need no
 // virtual machine and, in one, those of E2E_V2 in the Makefile; make nightly runs

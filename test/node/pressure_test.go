@@ -40,10 +40,7 @@ var (
 // that pod when memory is short.
 func TestPressure(t *testing.T) {
 	w := sharedCluster
-	shortages := []*shortage{w.memoryShortage(), w.diskShortage(t)}
-	if !w.v2 { // a virtual machine's disk has too many inodes to use
-		shortages = append(shortages, w.inodeShortage(t))
-	}
+	shortages := []*shortage{w.memoryShortage(), w.diskShortage(t), w.inodeShortage(t)}
 	var hard []string
 	for _, s := range shortages {
 		hard = append(hard, fmt.Sprintf("%s<%d", s.signal, s.weir()))

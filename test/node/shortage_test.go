@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -116,7 +118,7 @@ func (w *testCluster) diskShortage(t *testing.T) *shortage {
 		},
 	}
 	if w.v2 {
-		s.available = w.availableDiskOnV2
+		s.available = w.statfsOnV2("%a %S")
 		n, err := s.available()
 		if err != nil {
 			t.Fatal(err)
@@ -128,25 +130,36 @@ func (w *testCluster) diskShortage(t *testing.T) *shortage {
 	return s
 }
 
-// availableDiskOnV2 returns what is available on the virtual machine's disk.
-func (w *testCluster) availableDiskOnV2() (int64, error) {
-	text, err := w.GuestOutput(context.Background(), "stat", "--file-system", "--format=%a %S", "/var/lib/kubelet")
-	if err != nil {
-		return 0, err
+// statfsOnV2 returns a function that reads numbers of the virtual machine's disk, in a format of
+// stat, and multiplies them.
+func (w *testCluster) statfsOnV2(format string) func() (int64, error) {
+	return func() (int64, error) {
+		text, err := w.GuestOutput(context.Background(), "stat", "--file-system", "--format="+format, "/var/lib/kubelet")
+		if err != nil {
+			return 0, err
+		}
+		product := int64(1)
+		for _, field := range strings.Fields(text) {
+			n, err := strconv.ParseInt(field, 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("read %q: %w", text, err)
+			}
+			product *= n
+		}
+		return product, nil
 	}
-	var blocks, size int64
-	if _, err := fmt.Sscan(text, &blocks, &size); err != nil {
-		return 0, fmt.Errorf("read %q: %w", text, err)
-	}
-	return blocks * size, nil
 }
 
 func (w *testCluster) inodeShortage(t *testing.T) *shortage {
+	available := w.statfsOnV2("%d")
+	if !w.v2 {
+		available = w.statfs(t, func(s *unix.Statfs_t) int64 { return int64(s.Ffree) })
+	}
 	return &shortage{
 		name: "inodes", signal: "nodefs.inodesFree", condition: corev1.NodeDiskPressure,
 		victim:  "low",
 		kubelet: kubeletInodes, margin: 5000, unit: 1000, near: diskInodes / 100,
-		available: w.statfs(t, func(s *unix.Statfs_t) int64 { return int64(s.Ffree) }),
+		available: available,
 		take:      func(n int64) string { return fmt.Sprintf("/fill?dir=/data&files=%d", n) },
 		taken: func(p *stats.PodStats) *uint64 {
 			if p.EphemeralStorage == nil {

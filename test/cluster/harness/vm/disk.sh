@@ -23,5 +23,6 @@ find "$units" -type l \( -name 'systemd-oomd.*' -o -name 'earlyoom.*' -o -name d
 echo '/dev/vda / ext4 defaults,noatime 0 1' >"$root/etc/fstab"
 echo 0123456789abcdef0123456789abcdef >"$root/etc/machine-id"
 truncate -s 6G "$disk"
-/usr/sbin/mkfs.ext4 -q -F -d "$root" "$disk"
+# So few inodes that a test can use them up.
+/usr/sbin/mkfs.ext4 -q -F -N 40000 -d "$root" "$disk"
 rm -r "$root"
