@@ -268,18 +268,26 @@ func TestAnEmergencyIsCounted(t *testing.T) {
 	})
 }
 
+// busyCluster returns a cluster in which n2 has the only Lease, and other nodes write it whenever one
+// tries to.
+func busyCluster(t *testing.T, nodes int) *cluster {
+	t.Helper()
+	c := &cluster{nodes: nodes, leases: map[string]*coordinationv1.Lease{}}
+	other, _ := c.agentOf(t, "n2", Kill, Options{CleanupTimeout: time.Millisecond})
+	if o := only(t, other.Execute(context.Background(), decision(0, killOf("shop", 1)))); o.Result != Killed {
+		t.Fatalf("the first node: %s: %s", o.Result, o.Message)
+	}
+	c.beforeWrite = func(stored *coordinationv1.Lease) {
+		time.Sleep(300 * time.Millisecond)
+		stored.ResourceVersion += "0"
+	}
+	return c
+}
+
 // TestAnEmergencyAmongManyWaits has other nodes that write the Lease whenever one tries to.
 func TestAnEmergencyAmongManyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &cluster{nodes: 100, leases: map[string]*coordinationv1.Lease{}}
-		other, _ := c.agentOf(t, "n2", Kill, Options{CleanupTimeout: time.Millisecond})
-		if o := only(t, other.Execute(context.Background(), decision(0, killOf("shop", 1)))); o.Result != Killed {
-			t.Fatalf("the first node: %s: %s", o.Result, o.Message)
-		}
-		c.beforeWrite = func(stored *coordinationv1.Lease) {
-			time.Sleep(300 * time.Millisecond)
-			stored.ResourceVersion += "0"
-		}
+		c := busyCluster(t, 100)
 		x, s := c.agentOf(t, "n1", Kill, Options{CleanupTimeout: time.Millisecond})
 		began := time.Now()
 		o := only(t, x.Execute(context.Background(), decision(0, killOf("shop", 1))))
@@ -296,15 +304,7 @@ func TestAnEmergencyAmongManyWaits(t *testing.T) {
 // TestABusyLeaseIsAskedForAgain asks more often than once in a second after the Lease was busy.
 func TestABusyLeaseIsAskedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &cluster{nodes: 3, leases: map[string]*coordinationv1.Lease{}}
-		other, _ := c.agentOf(t, "n2", Kill, Options{CleanupTimeout: time.Millisecond})
-		if o := only(t, other.Execute(context.Background(), decision(0, killOf("shop", 1)))); o.Result != Killed {
-			t.Fatalf("the first node: %s: %s", o.Result, o.Message)
-		}
-		c.beforeWrite = func(stored *coordinationv1.Lease) {
-			time.Sleep(300 * time.Millisecond)
-			stored.ResourceVersion += "0"
-		}
+		c := busyCluster(t, 3)
 		x, _ := c.agentOf(t, "n1", Kill, Options{})
 		if _, err := x.brake.take(t.Context(), time.Now(), true); !errors.Is(err, errBusy) {
 			t.Fatalf("while others write the Lease: %v, want %v", err, errBusy)
