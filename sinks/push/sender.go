@@ -58,7 +58,7 @@ func (s *Sender) SetSend(send Send) { s.send = send }
 // It is called before Run.
 func (s *Sender) SetFilling(filling func() int) { s.filling = filling }
 
-// Put queues a request with a number of items, the oldest of which is from since.
+// Put queues a request with a number of items. The oldest item is from since.
 func (s *Sender) Put(request []byte, items int, since time.Time) {
 	s.meters.dropped.Add(float64(s.queue.put(request, items, since)))
 }
@@ -154,8 +154,8 @@ func (s *Sender) Retrying(err error) {
 	}
 }
 
-// Rejected logs what the receiver says of a request of which it rejects some items, and returns their
-// number. Send calls it.
+// Rejected logs why the receiver rejects some items of a request, and returns their number. Send
+// calls it.
 func (s *Sender) Rejected(items int, why string) int {
 	if items > 0 || why != "" {
 		s.o.Logger.Warn("the receiver rejects some "+s.things+"; they are lost", zap.Int(s.things, items), zap.String("reason", humanize.Excerpt(why, maxText)))

@@ -33,7 +33,7 @@ type wal struct {
 	files  []uint64 // numbers of the requests that have a file, ascending
 }
 
-// The layout of a file, whose numbers are little endian:
+// The layout of a file. Its numbers are little endian:
 //
 //	8 bytes   walMagic
 //	4 bytes   the CRC-32C of all bytes that follow

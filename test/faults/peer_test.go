@@ -27,7 +27,7 @@ import (
 const peerInterval = PeerResolution * time.Second
 
 // peerRecovery is how long a row waits after a fault until metrics-server has all numbers: two reads of
-// each node, of which the first may still fail.
+// each node. The first may still fail.
 const peerRecovery = 3*peerInterval + timeout
 
 // buildPeer returns the path of metrics-server.
