@@ -146,7 +146,7 @@ release: ## programs, images, Helm chart, manifest for krew, SBOMs (CycloneDX), 
 		GOOS=$$os GOARCH=$$arch $(GO) build -ldflags '$(LDFLAGS)' -o $$file ./cmd/$$command; \
 		$(RELEASE_TOOL) cyclonedx-gomod bin -json -noserial -notimestamp -std -version '$(VERSION)' -output $$file.cdx.json $$file; \
 	done
-	$(GO) run ./deploy/krew '$(VERSION)' '$(RELEASE_URL)' $(RELEASE)
+	$(GO) run ./deploy/krew '$(VERSION)' '$(RELEASE_URL)' LICENSE $(RELEASE)
 	for arch in amd64 arm64; do $(call write_image,$(RELEASE)/weir-linux-$$arch,$(RELEASE)/weir-image-linux-$$arch.tar); done
 	cp -RL deploy/helm/weir $(RELEASE)/chart # files instead of links, with the time of the commit
 	find $(RELEASE)/chart -exec touch -d @$(SOURCE_DATE_EPOCH) {} +

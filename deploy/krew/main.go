@@ -2,10 +2,10 @@
 // kubectl-weir in the folder of a release, and the manifest weir.yaml with their checksums. The same
 // files always give the same bytes.
 //
-//	krew VERSION URL FOLDER
+//	krew VERSION URL LICENSE FOLDER
 //
-// URL is where the archives will be: URL/kubectl-weir-linux-amd64.tar.gz. The times in the archives are
-// $SOURCE_DATE_EPOCH.
+// URL is where the archives will be: URL/kubectl-weir-linux-amd64.tar.gz. LICENSE is the file of the
+// license, which krew's index wants in each archive. The times in the archives are $SOURCE_DATE_EPOCH.
 //
 // The format: https://krew.sigs.k8s.io/docs/developer-guide/plugin-manifest/.
 package main
@@ -29,11 +29,11 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 4 {
-		fmt.Fprintln(os.Stderr, "usage: krew VERSION URL FOLDER")
+	if len(os.Args) != 5 {
+		fmt.Fprintln(os.Stderr, "usage: krew VERSION URL LICENSE FOLDER")
 		os.Exit(2)
 	}
-	if err := write(os.Args[1], os.Args[2], os.Args[3]); err != nil {
+	if err := write(os.Args[1], os.Args[2], os.Args[3], os.Args[4]); err != nil {
 		fmt.Fprintln(os.Stderr, "write krew's manifest:", err)
 		os.Exit(1)
 	}
@@ -72,10 +72,14 @@ metrics-server. It needs the rights of the caller only.
 var released = regexp.MustCompile(`^kubectl-weir-([a-z]+)-([a-z0-9]+)(\.exe)?$`)
 
 // write writes the archives and the manifest into folder.
-func write(version, url, folder string) error {
+func write(version, url, license, folder string) error {
 	epoch, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64)
 	if err != nil {
 		return fmt.Errorf("read SOURCE_DATE_EPOCH: %w", err)
+	}
+	terms, err := os.ReadFile(license)
+	if err != nil {
+		return err
 	}
 	files, err := os.ReadDir(folder)
 	if err != nil {
@@ -96,7 +100,7 @@ func write(version, url, folder string) error {
 		}
 		one := platform{Bin: "kubectl-weir" + match[3]}
 		one.Selector.MatchLabels = map[string]string{"os": match[1], "arch": match[2]}
-		packed, err := archive(one.Bin, program, time.Unix(epoch, 0))
+		packed, err := archive(time.Unix(epoch, 0), packedFile{one.Bin, 0o755, program}, packedFile{"LICENSE", 0o644, terms})
 		if err != nil {
 			return fmt.Errorf("pack %s: %w", f.Name(), err)
 		}
@@ -111,11 +115,11 @@ func write(version, url, folder string) error {
 	if len(p.Spec.Platforms) == 0 {
 		return errors.New(folder + " has no kubectl-weir: name the folder of a release")
 	}
-	text, err := yaml.Marshal(p)
+	manifest, err := yaml.Marshal(p)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(folder, "weir.yaml"), text, 0o644)
+	return os.WriteFile(filepath.Join(folder, "weir.yaml"), manifest, 0o644)
 }
 
 // semantic returns the version that krew requires: that of a tag vX.Y.Z, or a version before the first.
@@ -126,15 +130,25 @@ func semantic(version string) string {
 	return "v0.0.0-" + version
 }
 
-// archive returns a gzipped tar of one program.
-func archive(name string, program []byte, at time.Time) ([]byte, error) {
+type packedFile struct {
+	name    string
+	mode    int64
+	content []byte
+}
+
+// archive returns a gzipped tar of files.
+func archive(at time.Time, files ...packedFile) ([]byte, error) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	w := tar.NewWriter(z)
-	err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(program)), ModTime: at})
-	if err == nil {
-		_, err = w.Write(program)
+	for _, f := range files {
+		if err := w.WriteHeader(&tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.content)), ModTime: at}); err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(f.content); err != nil {
+			return nil, err
+		}
 	}
-	err = errors.Join(err, w.Close(), z.Close())
+	err := errors.Join(w.Close(), z.Close())
 	return packed.Bytes(), err
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 )
 
@@ -25,8 +26,8 @@ func TestWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const url = "https://releases.example/v1.2.3"
-	if err := write("v1.2.3", url, dir); err != nil {
+	const url, license = "https://releases.example/v1.2.3", "../../LICENSE"
+	if err := write("v1.2.3", url, license, dir); err != nil {
 		t.Fatal(err)
 	}
 	first := read(t, filepath.Join(dir, "weir.yaml"))
@@ -50,27 +51,34 @@ func TestWrite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		program := "program kubectl-weir-" + one.Selector.MatchLabels["os"] + "-" + one.Selector.MatchLabels["arch"] + path.Ext(one.Bin)
+		want := []packedFile{{one.Bin, 0o755, []byte(program)}, {"LICENSE", 0o644, read(t, license)}}
 		r := tar.NewReader(z)
-		h, err := r.Next()
-		if err != nil {
-			t.Fatal(err)
+		var got []packedFile
+		for h, err := r.Next(); err != io.EOF; h, err = r.Next() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			content, err := io.ReadAll(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if h.ModTime.Unix() != 1700000000 {
+				t.Errorf("%s in %s is of %v", h.Name, file, h.ModTime)
+			}
+			got = append(got, packedFile{h.Name, h.Mode, content})
 		}
-		program, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := "program kubectl-weir-" + one.Selector.MatchLabels["os"] + "-" + one.Selector.MatchLabels["arch"] + path.Ext(one.Bin)
-		if string(program) != want || h.Name != one.Bin || h.FileInfo().Mode() != 0o755 || h.ModTime.Unix() != 1700000000 {
-			t.Errorf("%s has %s (%v, %v) with %q, want %s with %q", file, h.Name, h.FileInfo().Mode(), h.ModTime, program, one.Bin, want)
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(packedFile{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", file, diff)
 		}
 	}
-	if err := write("v1.2.3", url, dir); err != nil {
+	if err := write("v1.2.3", url, license, dir); err != nil {
 		t.Fatal(err)
 	}
 	if again := read(t, filepath.Join(dir, "weir.yaml")); !bytes.Equal(first, again) {
 		t.Errorf("the second manifest differs:\n%s", again)
 	}
-	if err := write("v1.2.3", url, t.TempDir()); err == nil || !strings.Contains(err.Error(), "no kubectl-weir") {
+	if err := write("v1.2.3", url, license, t.TempDir()); err == nil || !strings.Contains(err.Error(), "no kubectl-weir") {
 		t.Errorf("in an empty folder: got %v, want an error that says so", err)
 	}
 }
