@@ -4,11 +4,13 @@ package install
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,33 +18,38 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 	"github.com/weir-metrics/weir/test/cluster/harness"
+	"github.com/weir-metrics/weir/test/memoryload"
+	"github.com/weir-metrics/weir/test/pages"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	memoryload.Child() // if this process is one
+	goleak.VerifyTestMain(m)
+}
 
 const root = "../.."
 
-// commands returns the commands of the console blocks below a heading of README.md, up to the next
-// heading. A comment after a command is cut off.
-func commands(t *testing.T, heading string) (all []string) {
+// stepsOf returns the commands of the console blocks below a heading of a page, up to the next
+// heading, with what they print. A comment after a command is cut off.
+func stepsOf(t *testing.T, page, heading string) []pages.Step {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	text, err := os.ReadFile(filepath.Join(root, page))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, found := strings.Cut(string(text), "\n"+heading+"\n")
+	_, section, _ := strings.Cut(string(text), "\n"+heading+"\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	for line := range strings.Lines(section) {
-		if command, ok := strings.CutPrefix(line, "$ "); ok {
-			command, _, _ = strings.Cut(command, "  #")
-			all = append(all, strings.TrimSpace(command))
-		}
+	steps, err := pages.Steps(strings.ReplaceAll(section, "```console\n", "```console run\n"))
+	if err != nil || len(steps) == 0 {
+		t.Fatalf("%s has no commands below %q: %v", page, heading, err)
 	}
-	if !found || len(all) == 0 {
-		t.Fatalf("README.md has no commands below %q", heading)
+	for i := range steps {
+		command, _, _ := strings.Cut(steps[i].Command, "  #")
+		steps[i].Command = strings.TrimSpace(command)
 	}
-	return all
+	return steps
 }
 
 // shell runs a command in the root of the repository and returns what it prints.
@@ -59,15 +66,15 @@ func shell(ctx context.Context, t *testing.T, command string, env ...string) str
 	return string(out)
 }
 
-// TestFirstCommands runs the first two commands of README.md. The third needs a cgroup with CPU, which
-// not every machine has.
+// TestFirstCommands runs make run of README.md and then the commands that ask it, on a machine with the
+// cgroups that the page shows. Each line of the page must be among those that a command prints.
 func TestFirstCommands(t *testing.T) {
-	const address = "127.0.0.1:8087"
-	first := commands(t, "## Try it")
-	if len(first) < 2 || first[0] != "make run" {
-		t.Fatalf("README.md begins with %q, want make run and a command", first)
+	steps := stepsOf(t, "README.md", "## Try it")
+	if len(steps) != 4 || steps[0].Command != "make run" || steps[3].Command != "make test" {
+		t.Fatalf("README.md has %+v, want make run, two commands and make test", steps)
 	}
-	run := exec.Command("bash", "-c", "exec "+first[0])
+	makeCgroups(t)
+	run := exec.Command("bash", "-c", "exec "+steps[0].Command)
 	run.Dir = root
 	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // make, and weir below it
 	output, err := os.Create(filepath.Join(t.TempDir(), "output"))
@@ -85,25 +92,61 @@ func TestFirstCommands(t *testing.T) {
 		}
 		_ = run.Wait() // make reports the interrupt
 		if text, _ := os.ReadFile(output.Name()); t.Failed() {
-			t.Logf("$ %s\n%s", first[0], text)
+			t.Logf("$ %s\n%s", steps[0].Command, text)
 		}
 	}()
-	await(t, first[0]+" to serve at "+address, 5*time.Minute, func() error {
+	await(t, steps[0].Command+" to print what the page shows", 5*time.Minute, func() error {
 		text, err := os.ReadFile(output.Name())
-		if err == nil && !strings.Contains(string(text), "weir serves on http://"+address) {
-			err = fmt.Errorf("it printed:\n%s", text)
-		}
-		return err
+		return errors.Join(err, shows(steps[0].Text, string(text)))
 	})
-	await(t, "two reads of this machine", time.Minute, func() error {
-		out, err := exec.Command(filepath.Join(root, "bin", "weir"), "top", "cgroups", "/").CombinedOutput()
-		if err == nil && !regexp.MustCompile(`(?m)^/ +\d+m +\d`).Match(out) {
-			err = fmt.Errorf("it printed:\n%s", out)
+	for _, step := range steps[1:3] {
+		await(t, step.Command+" to print what the page shows", time.Minute, func() error {
+			cmd := exec.Command("bash", "-c", step.Command)
+			cmd.Dir, cmd.Env = root, append(os.Environ(), "NO_PROXY=*", "no_proxy=*")
+			out, err := cmd.CombinedOutput()
+			return errors.Join(err, shows(step.Text, string(out)))
+		})
+	}
+}
+
+// shows returns an error unless each line of a page is among those that a command printed. The name of
+// the node and the unit of an amount may differ.
+func shows(page, printed string) error {
+	lines := slices.Collect(strings.Lines(printed))
+	for line := range strings.Lines(strings.NewReplacer(`node="vm"`, `node="..."`, "Mi\n", "...i\n").Replace(page)) {
+		like := func(l string) bool { return pages.Matches(pages.Step{Text: line}, l) }
+		if line != "\n" && !slices.ContainsFunc(lines, like) {
+			return fmt.Errorf("no line is like %q:\n%s", line, printed)
 		}
-		return err
-	})
-	if out := shell(t.Context(), t, first[1]); !regexp.MustCompile(`(?m)^/ +\d+m +\d`).MatchString(out) {
-		t.Errorf("%s shows no CPU and memory of /", first[1])
+	}
+	return nil
+}
+
+// makeCgroups creates the cgroups that README.md shows, with a process that uses memory in each one
+// without a child.
+func makeCgroups(t *testing.T) {
+	t.Helper()
+	roots := []string{"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup/memory"}
+	if memoryload.Version() == cgroupfs.V2 {
+		roots = []string{"/sys/fs/cgroup"}
+	}
+	for _, path := range []string{"batch", "batch/import", "web", "idle"} {
+		var dirs []string
+		for _, root := range roots {
+			dir := filepath.Join(root, path)
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatalf("create a cgroup, as root: %v", err)
+			}
+			t.Cleanup(func() { memoryload.Remove(t, dir) })
+			dirs = append(dirs, dir)
+		}
+		if path != "batch" {
+			memoryload.Start(t, dirs...).Command("grow %d", 8<<20)
+		} else if len(roots) == 1 { // version 2 counts memory in a child only if its parent says so
+			if err := os.WriteFile(filepath.Join(dirs[0], "cgroup.subtree_control"), []byte("+memory"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 
@@ -140,14 +183,14 @@ func TestQuickStart(t *testing.T) {
 	env := []string{"KUBECONFIG=" + c.Kubeconfig(), "PATH=" + c.BinaryDir("kubectl") + ":" + os.Getenv("PATH"), "KUBECACHEDIR=" + t.TempDir(), "NO_PROXY=*", "no_proxy=*"}
 	load := regexp.MustCompile(`^ctr -n k8s\.io images import (\S+)$`)
 	var last string
-	for _, command := range commands(t, "## In a cluster") {
-		if image := load.FindStringSubmatch(command); image != nil {
+	for _, step := range stepsOf(t, "README.md", "## In a cluster") {
+		if image := load.FindStringSubmatch(step.Command); image != nil {
 			if err := c.LoadImage(ctx, filepath.Join(root, image[1])); err != nil {
 				t.Fatal(err)
 			}
 			continue
 		}
-		last = shell(ctx, t, command, env...)
+		last = shell(ctx, t, step.Command, env...)
 	}
 	if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(c.Node()) + ` +\d+m +\d+% +\d+Mi +\d+%`).MatchString(last) {
 		t.Errorf("the last command shows no numbers of node %s", c.Node())
