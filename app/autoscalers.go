@@ -161,7 +161,7 @@ func openAutoscaling(ctx context.Context, w *process) (http.Handler, error) {
 			return nil, fmt.Errorf("decide about autoscalers: %w", err)
 		}
 		// It ends before the election, so no other replica acts while this one does.
-		w.add(Part{Name: "autoscaler controller", EndsFirst: true, Run: func(ctx context.Context) error {
+		w.add(Part{Name: "autoscaler controller", Ends: EndsFirst, Run: func(ctx context.Context) error {
 			if !settings.awaitAnswer(ctx) {
 				return nil
 			}

@@ -17,56 +17,71 @@ type Part struct {
 	// Close frees what the part opened. It is called once, after every Run has ended, or without a
 	// Run if a later part could not be opened. Nil: there is nothing to free.
 	Close func() error
-	// EndsFirst is set for a part that answers requests or acts, because it depends on the others.
-	// Such parts end first; the others end only after all of them.
-	EndsFirst bool
+	// Ends says before and after which others the part ends. The zero value is between the others.
+	Ends EndPhase
 }
 
+// EndPhase is one of the steps in which parts end. The parts of one phase end together.
+type EndPhase int
+
+const (
+	// EndsFirst is for parts that answer requests or act, because they depend on the others.
+	EndsFirst EndPhase = -1
+	// EndsLast is for parts that send what the others still produce while they end.
+	EndsLast EndPhase = 1
+)
+
 // Run starts the parts in their order and runs them until ctx ends or one of them ends. Then it
-// ends the parts with EndsFirst, ends the others, closes all in reverse order, and returns the
-// first error.
+// ends the others, phase by phase, closes all in reverse order, and returns the first error.
 func Run(ctx context.Context, parts []Part) error {
-	first, cancel := context.WithCancel(ctx)
-	defer cancel()
-	last, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
+	type phase struct {
+		context.Context
+		end     context.CancelFunc
+		running int
+	}
+	var phases [EndsLast - EndsFirst + 1]phase
+	for i := range phases {
+		p := &phases[i]
+		p.Context, p.end = context.WithCancel(context.WithoutCancel(ctx))
+		defer p.end()
+	}
 	type end struct {
 		*Part
 		err error
 	}
 	ends := make(chan end)
-	running, endingFirst := 0, 0
+	running := 0
 	for i := range parts {
 		p := &parts[i]
 		if p.Run == nil {
 			continue
 		}
 		running++
-		ctx := last
-		if p.EndsFirst {
-			ctx = first
-			endingFirst++
-		}
-		go func() { ends <- end{p, p.Run(ctx)} }()
-	}
-	if endingFirst == 0 {
-		context.AfterFunc(first, stop)
+		ph := &phases[p.Ends-EndsFirst]
+		ph.running++
+		go func() { ends <- end{p, p.Run(ph)} }()
 	}
 	var failed error
-	for range running {
-		e := <-ends
-		if e.err != nil && failed == nil {
-			failed = fmt.Errorf("%s: %w", e.Name, e.err)
-		}
-		if first.Err() == nil {
-			cancel() // if one part has ended, the others have no use
-			if failed == nil {
+	asked := ctx.Done()
+	for running > 0 {
+		select {
+		case <-asked:
+			asked = nil
+		case e := <-ends:
+			running--
+			phases[e.Ends-EndsFirst].running--
+			if e.err != nil && failed == nil {
+				failed = fmt.Errorf("%s: %w", e.Name, e.err)
+			}
+			if asked != nil && ctx.Err() == nil && failed == nil {
 				failed = fmt.Errorf("%s: ended unasked", e.Name)
 			}
+			asked = nil // if one part has ended, the others have no use
 		}
-		if e.EndsFirst {
-			if endingFirst--; endingFirst == 0 {
-				stop()
+		for i := range phases {
+			phases[i].end()
+			if phases[i].running > 0 {
+				break
 			}
 		}
 	}

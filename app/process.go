@@ -43,8 +43,9 @@ import (
 	"github.com/weir-metrics/weir/sources/shared"
 )
 
-// grace is how much time everything has to end after a signal. Kubernetes kills the process after
-// 30 seconds.
+// grace is how much time servers and the pipeline have to end after a signal, half of it each. Sinks
+// that send have push.Options.Grace after that. Kubernetes kills the process after 20 seconds at the
+// earliest (terminationGracePeriodSeconds in deploy/).
 const grace = 10 * time.Second
 
 // process is a weir that is being opened: its parts, and the values that later parts need from
@@ -167,7 +168,7 @@ func (w *process) listen(ctx context.Context) error {
 	}
 	w.localURL = "http://" + connectAddress(listener.Addr().String())
 	w.urls = append(w.urls, w.localURL)
-	w.add(Part{Name: "local server", EndsFirst: true, Close: listener.Close, Run: func(ctx context.Context) error {
+	w.add(Part{Name: "local server", Ends: EndsFirst, Close: listener.Close, Run: func(ctx context.Context) error {
 		var handler http.Handler = w.mux
 		if !w.plan.Open {
 			handler = httpserver.LocalHosts(handler)
@@ -210,7 +211,7 @@ func (w *process) openHistory(context.Context) error {
 
 func (w *process) openPipeline(context.Context) error {
 	o := manager.Options{
-		MaxReads: w.plan.MaxReads, Shutdown: grace, Logger: w.log, Registerer: w.registry,
+		MaxReads: w.plan.MaxReads, Shutdown: grace / 2, Logger: w.log, Registerer: w.registry,
 		Pipeline:  func(manager.Spec) []manager.Processor { return newPipeline(processors.Options{Rate: w.plan.Rate}) },
 		Providers: w.providers, Sinks: w.sinks, Facts: func() *cluster.Facts { return nil },
 	}

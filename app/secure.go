@@ -62,7 +62,7 @@ func (w *process) openSecureServer(ctx context.Context) error {
 		return fmt.Errorf("open the secured server: %w", err)
 	}
 	w.urls = append(w.urls, "https://"+connectAddress(secured.Address()))
-	w.add(Part{Name: "secured server", Run: secured.Run, Close: secured.Close, EndsFirst: true})
+	w.add(Part{Name: "secured server", Run: secured.Run, Close: secured.Close, Ends: EndsFirst})
 	for i := range w.apis {
 		if err := w.apis[i].serveSecurely(w, secured); err != nil {
 			return err
@@ -128,9 +128,10 @@ func (w *process) joinReplicas(l lease, c *server.Config) error {
 	if err != nil {
 		return err
 	}
-	// The election ends after the server and after the parts that act: until then the other
-	// replicas forward requests to this one, and no other replica may act.
-	w.add(Part{Name: "leader election", Run: w.elector.Run})
+	// The election ends after the server, the parts that act and the pipeline: until then the other
+	// replicas forward requests to this one, no other replica may act, and sinks that send take the
+	// last round, because this replica leads.
+	w.add(Part{Name: "leader election", Run: w.elector.Run, Ends: EndsLast})
 	if w.shares != nil {
 		registry, err := members.New(members.Options{
 			Client: leases, Namespace: l.namespace, Name: l.name, Replica: l.identity, Self: self,
@@ -141,7 +142,7 @@ func (w *process) joinReplicas(l lease, c *server.Config) error {
 		}
 		// It ends at once: the others then read this replica's nodes while it still answers its
 		// last requests.
-		w.add(Part{Name: "membership of replicas", Run: registry.Run, EndsFirst: true})
+		w.add(Part{Name: "membership of replicas", Run: registry.Run, Ends: EndsFirst})
 	}
 	transports := peer.NewTransports(withTokenFile(kube, w.plan.ReplicaTokenFile))
 	w.add(Part{Name: "connections to replicas", Close: func() error { transports.Close(); return nil }})

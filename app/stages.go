@@ -446,7 +446,7 @@ func openRemoteWrite(w *process, o remotewrite.Options) error {
 		return fmt.Errorf("--sink=remotewrite: %w", err)
 	}
 	w.addSink("remotewrite", sink)
-	w.add(Part{Name: "remote write", Run: sink.Run})
+	w.add(Part{Name: "remote write", Run: sink.Run, Ends: EndsLast})
 	return nil
 }
 
@@ -457,7 +457,7 @@ func openOTLP(w *process, o otlp.Options) error {
 		return fmt.Errorf("--sink=otlp: %w", err)
 	}
 	w.addSink("otlp", sink)
-	w.add(Part{Name: "OTLP", Run: sink.Run})
+	w.add(Part{Name: "OTLP", Run: sink.Run, Ends: EndsLast})
 	if w.events == nil || !o.Events {
 		return nil
 	}
@@ -466,6 +466,6 @@ func openOTLP(w *process, o otlp.Options) error {
 		return fmt.Errorf("--sink=otlp: %w", err)
 	}
 	w.events.HandleEvents(events.Add)
-	w.add(Part{Name: "Events by OTLP", Run: events.Run})
+	w.add(Part{Name: "Events by OTLP", Run: events.Run, Ends: EndsLast})
 	return nil
 }
