@@ -293,8 +293,13 @@ func (w *process) pipelineCheck() server.HealthCheck {
 	}}
 }
 
-// isLeader reports whether this replica is the one that writes for all replicas.
+// isLeader reports whether this replica is the one that acts for all replicas.
 func (w *process) isLeader() bool { return w.elector == nil || w.elector.IsLeader() }
+
+// sends reports whether this replica is the one that sends numbers and Events to receivers. While the
+// API server is away that is the last leader: numbers that two replicas send are the same series, and
+// numbers that none sends are lost.
+func (w *process) sends() bool { return w.elector == nil || w.elector.IsLastKnownLeader() }
 
 // freshReads returns how many sources were read without an error in their last three intervals.
 func (w *process) freshReads() (n int) {

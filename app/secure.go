@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -128,6 +129,15 @@ func (w *process) joinReplicas(l lease, c *server.Config) error {
 	if err != nil {
 		return err
 	}
+	w.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "weir_leader",
+		Help: "1 if this replica is the last known holder of the Lease, which answers readers and sends to receivers; else 0.",
+	}, func() float64 {
+		if w.elector.IsLastKnownLeader() {
+			return 1
+		}
+		return 0
+	}))
 	// The election ends after the server, the parts that act and the pipeline: until then the other
 	// replicas forward requests to this one, no other replica may act, and sinks that send take the
 	// last round, because this replica leads.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -13,8 +14,11 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/zap"
@@ -22,7 +26,10 @@ import (
 	authorization "k8s.io/api/authorization/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/weir-metrics/weir/api/explainapi"
 	"github.com/weir-metrics/weir/api/weirdev"
@@ -30,7 +37,9 @@ import (
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/replicas/leader"
 	"github.com/weir-metrics/weir/sinks/memory"
+	"github.com/weir-metrics/weir/sinks/push"
 )
 
 // free returns an address where no server listens.
@@ -284,6 +293,49 @@ func TestFreshReads(t *testing.T) {
 	if got := w.freshReads(); got != 2 {
 		t.Errorf("%d sources count as read, want 2", got)
 	}
+}
+
+// While the API server is away, the last leader still sends, and no replica acts. A replica that has
+// seen no leader does not send.
+func TestLastLeaderSends(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := fake.NewClientset()
+		var away atomic.Bool
+		api.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return away.Load(), nil, errors.New("connection refused")
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		var electors sync.WaitGroup
+		replica := func(name string) (w *process, sends func() bool) {
+			w = &process{plan: &plan{}}
+			var err error
+			w.elector, err = leader.New(leader.Options{
+				Client: api.CoordinationV1(), Namespace: "weir", Name: "weir", Identity: name, Address: name, Certificate: []byte("c"),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			electors.Go(func() { _ = w.elector.Run(ctx) })
+			var o push.Options
+			w.pushOptions(&o)
+			return w, o.IsLeader
+		}
+		a, aSends := replica("a")
+		time.Sleep(time.Minute)
+		_, bSends := replica("b")
+		time.Sleep(time.Minute)
+		away.Store(true)
+		_, cSends := replica("c")
+		time.Sleep(time.Minute)
+		if !aSends() || bSends() || cSends() {
+			t.Errorf("without API server: a sends %t, b %t, c %t; want a alone", aSends(), bSends(), cSends())
+		}
+		if a.isLeader() {
+			t.Error("the last leader acts without API server")
+		}
+		cancel()
+		electors.Wait()
+	})
 }
 
 // If a part cannot be opened, no port stays open.

@@ -430,7 +430,7 @@ func openRecorder(w *process, o recorder.Options) error {
 
 // pushOptions sets what the sinks that push have of the process.
 func (w *process) pushOptions(o *push.Options) {
-	o.Interval, o.IsLeader, o.Logger, o.Registerer = w.plan.Resolution, w.isLeader, w.log, w.registry
+	o.Interval, o.IsLeader, o.Logger, o.Registerer = w.plan.Resolution, w.sends, w.log, w.registry
 	o.View = func() push.SnapshotReader {
 		if snapshot := w.snapshot(); snapshot != nil {
 			return snapshot

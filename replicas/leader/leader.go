@@ -1,10 +1,10 @@
 // Package leader elects one of several replicas with a Lease. Annotations of the Lease have the
 // address and the certificate of the leader.
 //
-// Leader says which replica answers. It keeps the last known leader until it sees another one, so
-// nothing changes while the API server cannot be reached. IsLeader is for work that only one
-// replica may do. It depends on the time of the last renewal, because a process that was stopped
-// may have lost the Lease without noticing.
+// Leader says which replica answers, and IsLastKnownLeader which one sends. Both keep the last known
+// leader until they see another one, so nothing changes while the API server cannot be reached.
+// IsLeader is for work that only one replica may do. It depends on the time of the last renewal,
+// because a process that was stopped may have lost the Lease without noticing.
 //
 // The leader writes into the Lease how many nodes it reads. A replica that has read clearly more for
 // a minute, or for 20 s if the leader reads none, says so in the Lease, and the leader gives the Lease
@@ -21,6 +21,7 @@ import (
 
 	"github.com/go-logr/logr"
 	coordination "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
@@ -68,6 +69,7 @@ type Elector struct {
 	renewed atomic.Pointer[time.Time] // when this process last wrote the Lease
 	yields  atomic.Bool               // this process is about to give the Lease up
 	reader  readComparison
+	unread  unreadLease
 }
 
 // leaseHolder is the content of a Lease.
@@ -165,6 +167,43 @@ func (e *Elector) IsLeader() bool {
 	_, _, self := e.Leader()
 	since := e.renewed.Load()
 	return self && since != nil && time.Since(*since) < e.opts.Renew && !e.yields.Load()
+}
+
+// IsLastKnownLeader reports whether this process held the Lease when it last read it. It is for work
+// that two replicas had better do at the same time than none: a leader that loses the API server
+// goes on, and does not notice if another replica takes over.
+func (e *Elector) IsLastKnownLeader() bool {
+	_, _, self := e.Leader()
+	return self
+}
+
+// unreadLease is for how long the Lease could not be read. Only the goroutine of Run uses it.
+type unreadLease struct {
+	since  time.Time // zero if it could be read last
+	logged bool
+}
+
+// noteRead logs if the Lease could not be read for as long as a leader tries to renew it, and when it
+// can be read again. A Lease that does not exist yet was read, too.
+func (e *Elector) noteRead(err error) {
+	u := &e.unread
+	switch {
+	case err == nil || apierrors.IsNotFound(err):
+		if u.logged {
+			e.opts.Logger.Info("the Lease can be read again")
+		}
+		*u = unreadLease{}
+	case u.since.IsZero():
+		u.since = time.Now()
+	case u.logged || time.Since(u.since) < e.opts.Renew:
+	default:
+		u.logged = true
+		if l := e.leader.Load(); l != nil && l.identity != "" {
+			e.opts.Logger.Error(err, "the Lease cannot be read: its last known holder goes on to answer and to send, and no replica acts", "leader", l.identity, "self", l.identity == e.opts.Identity)
+		} else {
+			e.opts.Logger.Error(err, "the Lease cannot be read, and no leader is known: this replica does not send until it can be read")
+		}
+	}
 }
 
 // observe stores the content of the Lease.

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"go.uber.org/goleak"
 	coordination "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -175,12 +177,18 @@ func TestAPIServerIsAway(t *testing.T) {
 			t.Error("a does not reign 9 s after it renewed the Lease at the earliest, want it to for 10 s")
 		}
 		time.Sleep(3 * time.Second) // no other replica can have taken over yet: the Lease is valid for 15 s
+		if !a.IsLastKnownLeader() || b.IsLastKnownLeader() {
+			t.Errorf("last known leader: a %t, b %t; want a alone", a.IsLastKnownLeader(), b.IsLastKnownLeader())
+		}
 		if a.IsLeader() {
 			t.Error("a reigns 10 s after it renewed the Lease at the latest, want it not to")
 		}
 		time.Sleep(5 * time.Minute)
 		expect(t, "away", a, "a:443, certificate of a, self true")
 		expect(t, "away", b, "a:443, certificate of a, self false")
+		if !a.IsLastKnownLeader() || b.IsLastKnownLeader() {
+			t.Errorf("last known leader after minutes: a %t, b %t; want a alone", a.IsLastKnownLeader(), b.IsLastKnownLeader())
+		}
 		l.away.Store(false)
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -192,9 +200,58 @@ func TestAPIServerIsAway(t *testing.T) {
 		if a.IsLeader() != selfA || b.IsLeader() != selfB {
 			t.Errorf("back again: a leads %t and reigns %t, b leads %t and reigns %t", selfA, a.IsLeader(), selfB, b.IsLeader())
 		}
+		if a.IsLastKnownLeader() != selfA || b.IsLastKnownLeader() != selfB {
+			t.Errorf("back again: last known leader: a %t, b %t; want %t, %t", a.IsLastKnownLeader(), b.IsLastKnownLeader(), selfA, selfB)
+		}
 		endA()
 		endB()
+		if a.IsLastKnownLeader() || b.IsLastKnownLeader() {
+			t.Error("a replica that has ended is still the last known leader")
+		}
 	})
+}
+
+// A Lease that cannot be read for a while is logged once, with what follows from it.
+func TestUnreadLeaseIsLogged(t *testing.T) {
+	f := func(begin time.Duration, want string) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			var l leases
+			var lines []string
+			e, err := New(Options{
+				Client: &l, Namespace: "weir", Name: "weir", Identity: "a", Address: "a:443", Certificate: []byte("c"),
+				Logger: funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.away.Store(begin == 0)
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error)
+			go func() { done <- e.Run(ctx) }()
+			time.Sleep(begin)
+			l.away.Store(true)
+			time.Sleep(9 * time.Second) // too short to be logged
+			if all := strings.Join(lines, "\n"); strings.Contains(all, "cannot be read") {
+				t.Errorf("after 9 s:\n%s", all)
+			}
+			time.Sleep(5 * time.Minute)
+			l.away.Store(false)
+			time.Sleep(10 * time.Second)
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			all := strings.Join(lines, "\n")
+			for _, line := range []string{want, `"msg"="the Lease can be read again"`} {
+				if strings.Count(all, line) != 1 {
+					t.Errorf("want once: %s; got\n%s", line, all)
+				}
+			}
+		})
+	}
+	f(5*time.Second, `"msg"="the Lease cannot be read: its last known holder goes on to answer and to send, and no replica acts" "error"="connection refused" "leader"="a" "self"=true`)
+	f(0, `"msg"="the Lease cannot be read, and no leader is known: this replica does not send until it can be read" "error"="connection refused"`)
 }
 
 // When a leader vanishes, another replica takes over after the Lease expires.

@@ -40,6 +40,7 @@ func (c *leaseClient) Leases(string) coordinationv1.LeaseInterface { return c }
 // Get reads the Lease.
 func (c *leaseClient) Get(ctx context.Context, name string, o metav1.GetOptions) (*coordination.Lease, error) {
 	lease, err := c.LeaseInterface.Get(ctx, name, o)
+	c.elector.noteRead(err)
 	if err == nil {
 		c.elector.observe(lease)
 		c.elector.compareReads(ctx, lease, c.LeaseInterface)

@@ -54,7 +54,8 @@ type Options struct {
 	// Interval is the time between two sums; default 15 s.
 	Interval time.Duration
 
-	// IsLeader reports whether this replica sends. Default: it does.
+	// IsLeader reports whether this replica sends. Two replicas may send at the same time for a while,
+	// after a change of the leader. Default: it does.
 	IsLeader func() bool
 
 	// Logger gets a line when sending fails and when it works again. Default: none.
