@@ -3,6 +3,7 @@ package otlp
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -95,7 +96,7 @@ func (s *EventSink) record(e *eventlog.Event) *logspb.ResourceLogs {
 	}
 	r := &logspb.LogRecord{
 		TimeUnixNano: uint64(e.Last.UnixNano()), ObservedTimeUnixNano: uint64(time.Now().UnixNano()),
-		SeverityNumber: logspb.SeverityNumber_SEVERITY_NUMBER_INFO, SeverityText: e.Type,
+		SeverityNumber: logspb.SeverityNumber_SEVERITY_NUMBER_INFO, SeverityText: strings.ToValidUTF8(e.Type, "\uFFFD"),
 		Body: attribute("", e.Message).Value,
 		Attributes: append(attributes(map[string]string{
 			"k8s.event.reason": e.Reason, "k8s.event.uid": e.UID, "k8s.event.start_time": e.First.UTC().Format(time.RFC3339), "weir.event.source": e.Source,
@@ -112,7 +113,8 @@ func (s *EventSink) record(e *eventlog.Event) *logspb.ResourceLogs {
 
 // seal queues the request.
 func (s *EventSink) seal() {
-	s.Put(pack(&collectorpb.ExportLogsServiceRequest{ResourceLogs: s.records}), len(s.records), s.since)
+	request, err := pack(&collectorpb.ExportLogsServiceRequest{ResourceLogs: s.records})
+	s.PutEncoded(request, err, len(s.records), s.since)
 	s.records = nil
 }
 

@@ -26,6 +26,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weir-metrics/weir/cluster/eventlog"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/metric/series"
 	"github.com/weir-metrics/weir/sinks/push"
@@ -222,6 +223,33 @@ func TestNameIsNotUTF8(t *testing.T) {
 	}
 }
 
+// A request that cannot be encoded is not sent. Its samples are counted as dropped.
+func TestRequestThatCannotBeEncoded(t *testing.T) {
+	var r receiver
+	core, lines := observer.New(zap.InfoLevel)
+	registry := prometheus.NewRegistry()
+	s, finish := open(t, &r, Options{Options: push.Options{Logger: zap.New(core), Registerer: registry}, Attributes: map[string]string{"a\xffb": "c"}})
+	write(t, s, batch(1))
+	finish()
+	if len(r.lines) != 0 || lines.FilterMessage("the request of some samples cannot be encoded; they are lost").Len() != 1 {
+		t.Errorf("received %q; the log has %v", r.lines, lines.All())
+	}
+	const want = `
+# HELP weir_otlp_samples_total Number of samples by what became of them: sent, rejected by the receiver, or dropped because the queue was full, weir ended or they could not be encoded.
+# TYPE weir_otlp_samples_total counter
+weir_otlp_samples_total{result="dropped"} 9
+weir_otlp_samples_total{result="rejected"} 0
+weir_otlp_samples_total{result="sent"} 0
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "weir_otlp_samples_total"); err != nil {
+		t.Error(err)
+	}
+	// What others report never makes a request invalid.
+	if _, err := pack((&EventSink{}).record(&eventlog.Event{Type: "a\xff", Reason: "b\xff", Message: "c\xff"})); err != nil {
+		t.Error(err)
+	}
+}
+
 // A receiver that cannot accept now gets the samples later; what it rejects is counted and logged.
 func TestAnswers(t *testing.T) {
 	f := func(what string, answers []int, partial *collectorpb.ExportMetricsPartialSuccess, sent, rejected, retries float64, log string) {
@@ -249,7 +277,7 @@ func TestAnswers(t *testing.T) {
 # HELP weir_otlp_retries_total Requests that were sent again because the receiver did not answer, or said that it cannot now.
 # TYPE weir_otlp_retries_total counter
 weir_otlp_retries_total %v
-# HELP weir_otlp_samples_total Number of samples by what became of them: sent, rejected by the receiver, or dropped because the queue was full or weir ended.
+# HELP weir_otlp_samples_total Number of samples by what became of them: sent, rejected by the receiver, or dropped because the queue was full, weir ended or they could not be encoded.
 # TYPE weir_otlp_samples_total counter
 weir_otlp_samples_total{result="dropped"} 0
 weir_otlp_samples_total{result="rejected"} %v

@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 
 	"github.com/klauspost/compress/gzip"
@@ -96,19 +97,22 @@ func (r *request) define(k metric.Kind, part string, id metric.ID) *definition {
 }
 
 // Encode returns the compressed request, and empties it.
-func (r *request) Encode() []byte {
-	packed := pack(&collectorpb.ExportMetricsServiceRequest{ResourceMetrics: r.resources})
+func (r *request) Encode() ([]byte, error) {
+	packed, err := pack(&collectorpb.ExportMetricsServiceRequest{ResourceMetrics: r.resources})
 	clear(r.resources)
 	r.resources = r.resources[:0]
-	return packed
+	return packed, err
 }
 
-// pack returns a message in the form in which it is sent.
-func pack(m proto.Message) []byte {
-	message, _ := proto.Marshal(m) // it fails only for text that is not UTF-8
+// pack returns a message in the form in which it is sent. The error is about text that is not UTF-8.
+func pack(m proto.Message) ([]byte, error) {
+	message, err := proto.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("encode a request: %w", err)
+	}
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)
 	_, _ = w.Write(message) // a buffer never fails
 	_ = w.Close()
-	return out.Bytes()
+	return out.Bytes(), nil
 }

@@ -18,7 +18,7 @@ func newMeters(s *Sender, prefix, things string) *meters {
 	to := promauto.With(s.o.Registerer)
 	results := to.NewCounterVec(prometheus.CounterOpts{
 		Name: prefix + "_" + things + "_total",
-		Help: "Number of " + things + " by what became of them: sent, rejected by the receiver, or dropped because the queue was full or weir ended.",
+		Help: "Number of " + things + " by what became of them: sent, rejected by the receiver, or dropped because the queue was full, weir ended or they could not be encoded.",
 	}, []string{"result"})
 	to.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: prefix + "_queue_bytes",

@@ -18,8 +18,9 @@ type Format[L any] interface {
 	Describe(before L, s *metric.Sample) (kept L, renamed bool)
 	// Add adds a point to the request that is being filled.
 	Add(p Point[L])
-	// Encode returns the request in the form in which it waits, and begins an empty one.
-	Encode() []byte
+	// Encode returns the request in the form in which it waits, and begins an empty one, also after an
+	// error.
+	Encode() ([]byte, error)
 }
 
 // Point is one value to send, or the end of a series.
@@ -217,7 +218,8 @@ func (s *Sink[L]) add(e *entry[L], id metric.ID, value float64, t int64, ended b
 
 // seal queues the request.
 func (s *Sink[L]) seal() {
-	s.Put(s.format.Encode(), s.mu.points, s.mu.since)
+	request, err := s.format.Encode()
+	s.PutEncoded(request, err, s.mu.points, s.mu.since)
 	s.mu.points = 0
 }
 

@@ -1,6 +1,7 @@
 package remotewrite
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/klauspost/compress/snappy"
@@ -61,12 +62,15 @@ func (r *request) Add(p push.Point[labels]) {
 }
 
 // Encode returns the compressed request, and empties it.
-func (r *request) Encode() []byte {
-	message, _ := (&writev2.Request{Symbols: r.symbols.Symbols(), Timeseries: r.series}).MarshalVT() // it never fails
+func (r *request) Encode() ([]byte, error) {
+	message, err := (&writev2.Request{Symbols: r.symbols.Symbols(), Timeseries: r.series}).MarshalVT()
 	r.symbols.Reset()
 	clear(r.series)
 	r.series = r.series[:0]
-	return snappy.Encode(nil, message)
+	if err != nil {
+		return nil, fmt.Errorf("encode a request: %w", err)
+	}
+	return snappy.Encode(nil, message), nil
 }
 
 func (r *request) namesOf(k metric.Kind, part string) *names {
