@@ -93,9 +93,10 @@ func (b *clusterBrake) take(ctx context.Context, now time.Time, urgent bool) (re
 	if b.namespace == "" || now.Before(b.until) {
 		return time.Time{}, nil
 	}
-	stopped := errors.As(b.refused, new(errStopped))
+	// Being urgent changes neither of these refusals before the time to try again.
+	final := errors.As(b.refused, new(errStopped)) || errors.Is(b.refused, errBusy)
 	alone := urgent && (b.alone.IsZero() || now.Sub(b.alone) >= actedTime)
-	if !now.Before(b.retry) || alone && !stopped {
+	if !now.Before(b.retry) || alone && !final {
 		if urgent {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, urgentTime)

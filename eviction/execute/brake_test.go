@@ -295,6 +295,7 @@ func TestAnEmergencyAmongManyWaits(t *testing.T) {
 			t.Errorf("after %v: %s: %s, and it wrote %q; want it to try again after a second", took, o.Result, o.Message, s.wrote())
 		}
 		c.beforeWrite = nil
+		time.Sleep(time.Until(o.NotBefore))
 		if o := only(t, x.Execute(context.Background(), decision(0, killOf("shop", 1)))); o.Result != Killed {
 			t.Errorf("when the others are done: %s: %s", o.Result, o.Message)
 		}
@@ -308,6 +309,10 @@ func TestABusyLeaseIsAskedForAgain(t *testing.T) {
 		x, _ := c.agentOf(t, "n1", Kill, Options{})
 		if _, err := x.brake.take(t.Context(), time.Now(), true); !errors.Is(err, errBusy) {
 			t.Fatalf("while others write the Lease: %v, want %v", err, errBusy)
+		}
+		c.beforeWrite = func(*coordinationv1.Lease) { t.Error("it asks again at once") }
+		if _, err := x.brake.take(t.Context(), time.Now(), true); !errors.Is(err, errBusy) {
+			t.Errorf("at once, in an emergency: %v, want %v", err, errBusy)
 		}
 		c.beforeWrite = nil
 		clear(c.leases)
