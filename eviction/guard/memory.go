@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/notify"
@@ -89,10 +90,24 @@ func withAvailable(levels []memoryLevel, d *eviction.Decision) []memoryLevel {
 	return kept
 }
 
+// processors returns the number of processors of the machine. Pods fill memory with all of them, also
+// with those that weir may not use.
+func processors() int {
+	proc, err := procfs.NewDefaultFS()
+	if err != nil {
+		return maxProcessors
+	}
+	stat, err := proc.Stat()
+	if err != nil {
+		return maxProcessors
+	}
+	return len(stat.CPU)
+}
+
 // pollMemory calls found when a memory threshold becomes met, or a hard one ends. It reads the
 // working sets at the pace of what could cross a threshold next, until ctx ends.
 func (g *Guard) pollMemory(ctx context.Context, found func(notify.NoticeSource)) {
-	p := newPace(runtime.NumCPU())
+	p := newPace(processors())
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var reported *Round // the round after which a crossing was found

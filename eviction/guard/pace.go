@@ -10,10 +10,13 @@ const (
 	// fillRate is more than one processor can fill, in bytes in a second: it clears pages of 2 MiB at
 	// up to 12 GB/s, and pages of 4 KiB, one fault each, at 1 to 3 GB/s.
 	fillRate = 16 << 30
+	// maxProcessors is how many processors can fill memory at that rate at the same time: 1 TiB a second
+	// is what the memory of the largest machines of two sockets takes.
+	maxProcessors = 64
 	// maxPause is the longest pause between two polls.
 	maxPause = time.Second
-	// maxRest is the longest pause while a threshold could be crossed in it. It bounds the time from a
-	// crossing to its poll.
+	// maxRest is the longest pause while a threshold could be crossed in it, unless polls took more than
+	// maxRestShare then. It bounds the time from a crossing to its poll.
 	maxRest = 50 * time.Millisecond
 	// minPause is the shortest pause.
 	minPause = time.Millisecond
@@ -28,17 +31,21 @@ const (
 	// a read is slow: if it takes 0.5 ms, a share of 0.02 finds a fill of 20 MiB a second 12 ms after the
 	// crossing, this one 3 ms, with 8% more polls (pace_test.go).
 	restShare, hurryShare = 0.001, 0.1
+	// maxRestShare is the share of a processor that polls take at most at rest. It makes pauses longer
+	// than maxRest where a poll takes more than 0.5 ms.
+	maxRestShare = 0.01
 )
 
 // pace decides when the working sets must be read again:
 //
 //   - Not before a threshold can be crossed, if all processors filled memory as fast as they can.
-//   - While that is soon, as often as restShare allows, which is every 15 to 50 ms.
+//   - While that is soon, as often as restShare allows, which is every 15 to 50 ms, but not more often
+//     than maxRestShare allows.
 //   - When memory approaches a threshold: after half the time in which it would cross it, because a
 //     fill that has just begun is faster than the last polls show. In the last huge page before the
 //     threshold, several times in the time of a huge page.
 //
-// A crossing is therefore found within maxRest, however fast memory is filled, and within
+// Where a poll takes 0.5 ms or less, a crossing is found within maxRest, however fast memory is filled, and within
 // milliseconds when the fill began more than a pause before the crossing.
 type pace struct {
 	fastest float64       // bytes in a second
@@ -73,7 +80,7 @@ func (w workingSetAt) until(now workingSetAt) float64 {
 type speeds struct{ now, lately float64 }
 
 func newPace(processors int) *pace {
-	return &pace{fastest: fillRate * float64(processors), read: map[eviction.Signal]workingSetReads{}}
+	return &pace{fastest: fillRate * float64(min(processors, maxProcessors)), read: map[eviction.Signal]workingSetReads{}}
 }
 
 // observe adds a read of a working set. It returns how fast the working set has grown.
@@ -103,7 +110,8 @@ func (p *pace) pause(distance int64, grows speeds) time.Duration {
 	if distance < 0 {
 		far, speed = -far, -min(grows.now, grows.lately)
 	}
-	pause := max(seconds(far/p.fastest), min(time.Duration(float64(p.cost)/restShare), maxRest))
+	rest := max(min(time.Duration(float64(p.cost)/restShare), maxRest), time.Duration(float64(p.cost)/maxRestShare))
+	pause := max(seconds(far/p.fastest), rest)
 	if speed > 0 { // it approaches the threshold
 		sooner := max((far-hugePage)/2, min(far, hugePage/16))
 		pause = min(pause, max(seconds(sooner/speed), time.Duration(float64(p.cost)/hurryShare)))

@@ -139,7 +139,9 @@ func TestPace(t *testing.T) {
 	f("far", 20*us, 64*gib, 0, time.Second)
 	f("as far as two processors fill in half a second", 20*us, 16*gib, 0, 500*ms)
 	f("near", 20*us, mib, 0, 20*ms)
-	f("near, with slow reads", time.Second, mib, 0, 50*ms)
+	f("near, with reads of 0.5 ms", 500*us, mib, 0, 50*ms)
+	f("near, with reads of 1 ms", ms, mib, 0, 100*ms)
+	f("near, with very slow reads", time.Second, mib, 0, time.Second)
 	f("near, with reads that cost nothing", 0, 0, 0, ms)
 	f("approached", 20*us, 10*mib, 1000*mib, 4*ms)
 	f("approached from afar", 20*us, 16*gib, gib, 500*ms)
@@ -149,6 +151,12 @@ func TestPace(t *testing.T) {
 	f("met, and shrinking", 20*us, -10*mib, -1000*mib, 4*ms)
 	f("met, and growing", 20*us, -10*mib, 1000*mib, 20*ms)
 	f("standing at it", 20*us, 0, 0, 20*ms)
+
+	for processors, want := range map[int]time.Duration{32: 500 * ms, 64: 250 * ms, 512: 250 * ms} {
+		if got := newPace(processors).pause(256*gib, speeds{}); got != want {
+			t.Errorf("256 GiB away, with %d processors: %s, want %s", processors, got, want)
+		}
+	}
 
 	p, now := newPace(2), time.Unix(0, 0)
 	for range 2 {
