@@ -57,8 +57,7 @@ func New(o Options) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The first process of a PID namespace is number 1. On a host that is not weir.
-	h := &Host{options: o, mounts: m, ownPIDs: os.Getpid() == 1}
+	h := &Host{options: o, mounts: m, ownPIDs: readPIDNamespace().isOwn()}
 	h.mu.machine = &machine{boot: boot}
 	h.mu.runtime = newContainerd(o.Containerd, o.ContainerdNamespace, o.Facts != nil)
 	h.mu.gaps = map[string]string{}

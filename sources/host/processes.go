@@ -10,11 +10,13 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
+	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
 // processCounts has the processes of each cgroup, including those of the cgroups below it.
@@ -30,6 +32,72 @@ type processCount struct {
 	// pid is one of the processes in the cgroup itself; 0 if it has none.
 	pid       int
 	hierarchy int // the hierarchy in which they were counted
+}
+
+// initPIDNamespace is the link of the PID namespace that has all processes of the machine. Its number
+// is fixed (PROC_PID_INIT_INO in the kernel's include/linux/proc_ns.h).
+const initPIDNamespace = "pid:[4026531836]"
+
+// pidNamespace is what shows whether weir has a PID namespace of its own, or shares one with its
+// container or pod, and so does not see the other processes of the node.
+type pidNamespace struct {
+	link string // of /proc/self/ns/pid
+	pid  int    // weir's
+	// first and self are /proc/1/cgroup and /proc/self/cgroup.
+	first, self string
+}
+
+func readPIDNamespace() pidNamespace {
+	link, _ := os.Readlink("/proc/self/ns/pid") // what cannot be read is empty, and shows nothing
+	first, _ := os.ReadFile("/proc/1/cgroup")
+	self, _ := os.ReadFile("/proc/self/cgroup")
+	return pidNamespace{link, os.Getpid(), string(first), string(self)}
+}
+
+// isOwn reports whether weir does not see the processes of the node. The node itself may be a
+// container with a namespace, as with kind. Then the first process, which is the node's, is outside of
+// weir's pod. In a namespace of the pod it is weir, an init process of its container, or the pod's
+// sandbox.
+func (n pidNamespace) isOwn() bool {
+	switch {
+	case n.link == initPIDNamespace:
+		return false
+	case n.pid == 1:
+		return true
+	}
+	first := cgroupsOf(n.first)
+	for hierarchy, self := range cgroupsOf(n.self) {
+		if samePod(first[hierarchy], self) {
+			return true
+		}
+	}
+	return false
+}
+
+// cgroupsOf returns the cgroup of a process in each hierarchy, from its cgroup file.
+func cgroupsOf(file string) map[string]metric.CgroupPath {
+	all := map[string]metric.CgroupPath{}
+	for line := range strings.Lines(file) {
+		// hierarchy:controllers:path
+		if fields := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3); len(fields) == 3 {
+			all[fields[0]] = metric.CgroupPath(fields[2])
+		}
+	}
+	return all
+}
+
+// samePod reports whether two cgroups are of the same pod, or of the same container without a pod. In
+// a cgroup namespace of its container, weir's cgroup is / and that of the pod's sandbox /../ID.
+func samePod(first, self metric.CgroupPath) bool {
+	a, b := podcgroup.Parse(first), podcgroup.Parse(self)
+	switch {
+	case b.UID != "":
+		return a.UID == b.UID
+	case b.ID != "":
+		return a.ID == b.ID
+	}
+	beside, ok := strings.CutPrefix(string(first), "/../")
+	return ok && self == "/" && beside != "init.scope" && !strings.Contains(beside, "/")
 }
 
 // countProcesses counts the processes of each cgroup in the hierarchy of its dir. dirs must be

@@ -333,3 +333,41 @@ func TestReadError(t *testing.T) {
 		t.Errorf("out of time: reason = %v, want NodeTimeout", re.Reason)
 	}
 }
+
+// TestPIDNamespace says for several places of weir whether it sees the processes of its node.
+func TestPIDNamespace(t *testing.T) {
+	const (
+		pod     = "/kubepods/burstable/pod6c1bbb16-5d5c-4d8b-8c1d-3f5b0c1f8a55/"
+		another = "/kubepods/burstable/pod7d2bbb16-5d5c-4d8b-8c1d-3f5b0c1f8a55/"
+		nested  = "pid:[4026532281]"
+	)
+	a, b := strings.Repeat("a", 64), strings.Repeat("b", 64)
+	v1 := func(path string) string {
+		return "9:name=systemd:" + path + "\n4:memory:" + path + "\n3:cpu,cpuacct:" + path + "\n0::/\n"
+	}
+	v2 := func(path string) string { return "0::" + path + "\n" }
+	f := func(name string, n pidNamespace, want bool) {
+		t.Helper()
+		if got := n.isOwn(); got != want {
+			t.Errorf("%s: own PID namespace %t, want %t", name, got, want)
+		}
+	}
+	f("on the machine", pidNamespace{initPIDNamespace, 4711, v1("/"), v1("/user.slice")}, false)
+	f("the first process of a virtual machine", pidNamespace{initPIDNamespace, 1, v2("/"), v2("/")}, false)
+	f("a pod with hostPID", pidNamespace{initPIDNamespace, 4711, v2("/../../../../init.scope"), v2("/")}, false)
+	f("a pod without", pidNamespace{nested, 1, v2("/"), v2("/")}, true)
+	f("below an init process", pidNamespace{nested, 7, v1(pod + a), v1(pod + a)}, true)
+	f("with shareProcessNamespace", pidNamespace{nested, 7, v1(pod + b), v1(pod + a)}, true)
+	f("with shareProcessNamespace, version 2", pidNamespace{nested, 7, v2("/../" + b), v2("/")}, true)
+	f("with shareProcessNamespace, version 2, systemd", pidNamespace{nested, 7, v2("/../cri-containerd-" + b + ".scope"), v2("/")}, true)
+	f("below an init process in Docker", pidNamespace{nested, 7, v1("/docker/" + a), v1("/docker/" + a)}, true)
+	f("a node that is a container, and a pod with hostPID", pidNamespace{nested, 4711, v2("/../../../../init.scope"), v2("/")}, false)
+	f("the same, version 1", pidNamespace{nested, 4711, v1("/docker/" + b), v1("/docker/" + b + pod + a)}, false)
+	f("the same, beside the node's init process", pidNamespace{nested, 4711, v2("/../init.scope"), v2("/")}, false)
+	f("another pod's process is the first", pidNamespace{nested, 4711, v1(another + b), v1(pod + a)}, false)
+	f("nothing can be read", pidNamespace{pid: 4711}, false)
+
+	if n := readPIDNamespace(); n.link == "" || n.pid <= 0 || len(cgroupsOf(n.first)) == 0 || len(cgroupsOf(n.self)) == 0 {
+		t.Errorf("here: %+v", n)
+	}
+}
