@@ -3,6 +3,8 @@ package shared
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -17,6 +19,12 @@ const ContentType = "application/vnd.weir.recording"
 // maxWaiting bounds the bytes that wait for a slow replica. If there are more, the stream ends, and
 // that replica reads nodes itself until it has a new stream.
 const maxWaiting = 64 << 20
+
+// maxStreams bounds the streams, because each can have so many bytes that wait. A replica without a
+// stream reads nodes itself.
+const maxStreams = 16
+
+var errTooManyStreams = fmt.Errorf("%d replicas have a stream, which is the most", maxStreams)
 
 // gather is the time for which batches are collected before they are compressed and sent.
 const gather = 20 * time.Millisecond
@@ -96,6 +104,10 @@ func (h *hub) open(ctx context.Context) (s *stream, err error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if len(h.streams) >= maxStreams {
+		s.end()
+		return nil, errors.Join(errTooManyStreams, s.writer.Close())
+	}
 	if h.ended {
 		s.end()
 		return s, nil
@@ -129,7 +141,7 @@ func (h *hub) drop(s *stream) {
 func (h *hub) serve(w http.ResponseWriter, r *http.Request, alive time.Duration) {
 	s, err := h.open(r.Context())
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	defer h.drop(s)

@@ -319,6 +319,30 @@ func TestALateBatchIsNotTheNextRounds(t *testing.T) {
 	})
 }
 
+// Callers with the right to the stream cannot open so many that the memory for what waits is not
+// bounded.
+func TestStreamsAreBounded(t *testing.T) {
+	r := newReplica(t, "a", Options{})
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	codes := map[int]int{}
+	for range 2 * maxStreams {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := transport.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { response.Body.Close() })
+		codes[response.StatusCode]++
+	}
+	if codes[http.StatusOK] != maxStreams || codes[http.StatusServiceUnavailable] != maxStreams {
+		t.Errorf("%d streams were asked for: answers %v, want %d of 200 and the others of 503", 2*maxStreams, codes, maxStreams)
+	}
+}
+
 // A member sends reads of its own nodes only.
 func TestOnlyTheOwnerSendsANode(t *testing.T) {
 	x := New(Options{})
