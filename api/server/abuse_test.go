@@ -344,7 +344,8 @@ func stalledStreams(t *testing.T, r *run, n int, token, path string) (held int) 
 }
 
 // TestStalledCallers lets callers that may only discover hold every place that they get, by answers
-// that they do not read.
+// that they do not read: first one caller with 500 requests over five connections, then six callers.
+// The number of places is the default.
 func TestStalledCallers(t *testing.T) {
 	const path = "/openapi/v2"
 	c := newCluster(t)
@@ -353,7 +354,6 @@ func TestStalledCallers(t *testing.T) {
 	c.user("proxied", reads...)
 	r := start(t, c, func(o *server.Options, config *server.Config) {
 		o.StallTimeout = time.Minute
-		o.MaxRequests = 80
 		describeAPI(o, config)
 	}, func(s *server.Server) { installAPI(t, s); model(s) })
 	answers := func(when, path string, as asker, code int) answer {
@@ -364,22 +364,26 @@ func TestStalledCallers(t *testing.T) {
 		return got
 	}
 	const one, all = "beside one stalled caller", "beside all stalled callers"
-	if held := stalledStreams(t, r, 100, c.user("stalled-0", "get "+path), path); held != 10 {
-		t.Errorf("one caller holds %d places of 80, want an eighth", held)
+	held, token := 0, c.user("stalled-0", "get "+path)
+	for range 5 {
+		held += stalledStreams(t, r, 100, token, path)
+	}
+	if held != 50 {
+		t.Errorf("one caller holds %d places of 400, want an eighth", held)
 	}
 	answers(one, "/livez", nil, 200)
 	answers(one, "/readyz", nil, 200)
 	answers(one, "/metrics/cluster", direct, 200)
 	answers(one, "/metrics/cluster", proxied, 200)
 	for i := range 5 {
-		if held := stalledStreams(t, r, 10, c.user(fmt.Sprintf("stalled-%d", i+1), "get "+path), path); held != 10 {
-			t.Fatalf("another caller holds %d places, want 10", held)
+		if held := stalledStreams(t, r, 50, c.user(fmt.Sprintf("stalled-%d", i+1), "get "+path), path); held != 50 {
+			t.Fatalf("another caller holds %d places, want 50", held)
 		}
 	}
 	answers(all, "/livez", nil, 200)
 	answers(all, "/readyz", nil, 200)
 	answers(all, "/metrics/cluster", proxied, 200)
-	if got := answers(all, "/metrics/cluster", direct, 429); got.header.Get("Retry-After") != "1" || !strings.Contains(got.body, "60 requests are under way") {
+	if got := answers(all, "/metrics/cluster", direct, 429); got.header.Get("Retry-After") != "1" || !strings.Contains(got.body, "300 requests are under way") {
 		t.Errorf("%s: a direct caller got %v %q, want the reason", all, got.header, got.body)
 	}
 }
