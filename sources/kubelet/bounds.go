@@ -21,13 +21,20 @@ var expected = map[Endpoint]struct{ node, pod bounds }{
 	CAdvisor: {bounds{16 << 20, 4096}, bounds{1 << 20, 256}},
 }
 
+// podsOfUnknown is the number of pods for the bounds of a node that no API server has, as in a list of
+// targets. A node has at most 110 by default, and seldom more than 250.
+const podsOfUnknown = 250
+
 // boundsOf returns the bounds of an answer of that node: those of the options, else those by the
-// node's pods, if the API server has the node.
+// node's pods.
 func (s *Scraper) boundsOf(node metric.NodeName, e Endpoint) bounds {
 	most := bounds{DefaultMaxBytes, payload.DefaultMaxSamples}
 	facts := s.facts.Load()
-	if x, ok := expected[e]; ok && facts.Node(node) != nil {
-		pods := len(facts.PodsOn(node))
+	if x, ok := expected[e]; ok {
+		pods := podsOfUnknown
+		if facts.Node(node) != nil {
+			pods = len(facts.PodsOn(node))
+		}
 		most.bytes = min(most.bytes, x.node.bytes+int64(pods)*x.pod.bytes)
 		most.samples = min(most.samples, x.node.samples+pods*x.pod.samples)
 	}

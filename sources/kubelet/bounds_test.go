@@ -40,10 +40,14 @@ func TestAnswersAreBoundedByThePods(t *testing.T) {
 		}
 		return (*cluster.Facts)(nil).With(change)
 	}
-	f(Options{}, nil, metric.Unjudged)
+	f(Options{}, nil, metric.Unjudged) // 250 pods are assumed
 	f(Options{}, with(10), metric.NodeBadPayload)
 	f(Options{}, with(30), metric.Unjudged)
 	f(Options{MaxBytes: 4 << 20}, with(10), metric.Unjudged)
+	s := a.scraper(Options{})
+	if got, want := s.boundsOf("target", Resource), (bounds{2<<20 + 250*64<<10, 2048 + 250*64}); got != want {
+		t.Errorf("the bounds of a target that no API server has are %+v, want %+v", got, want)
+	}
 }
 
 // TestLargeBuffersWait reads a body that is larger than what other bodies leave of the memory for all.

@@ -68,8 +68,8 @@ type Options struct {
 	// Timeout is the limit on the time of one read. Default DefaultTimeout.
 	Timeout time.Duration
 	// MaxBytes bounds the size of an uncompressed payload, and MaxSamples the number of samples in one
-	// read. 0 means a bound by the number of pods that the API server has on the node, and
-	// DefaultMaxBytes and payload.DefaultMaxSamples if that is not known.
+	// read. 0 means a bound by the number of pods that the API server has on the node, 250 if
+	// that is not known, and at most DefaultMaxBytes and payload.DefaultMaxSamples.
 	MaxBytes   int64
 	MaxSamples int
 	// MaxIdle bounds the number of connections that stay open between reads. Kubelets beyond this
