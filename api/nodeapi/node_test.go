@@ -13,6 +13,8 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -230,6 +232,42 @@ func TestPartialAgent(t *testing.T) {
 	check(t, err, 500, "open /sys/fs/cgroup: permission denied", "log")
 	_, err = c.Eviction(t.Context(), "n2")
 	check(t, err, 404, "this weir is on node n1, not on n2", "Ask for n1")
+}
+
+// Agents that send long answers cannot fill the memory, however many requests ask for them.
+func TestFewAgentsAreAskedAtOnce(t *testing.T) {
+	var now, most atomic.Int64
+	full := make(chan struct{})
+	url, carrier := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if n := now.Add(1); n > most.Load() {
+			most.Store(n)
+			if n == maxRequests {
+				close(full)
+			}
+		}
+		defer now.Add(-1)
+		<-full
+		agent().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/apis/weir.dev/v1alpha1/nodes/n1/eviction", nil))
+	}))
+	p := through(url, carrier)
+	var all sync.WaitGroup
+	for range 3 * maxRequests {
+		all.Go(func() {
+			if _, err := p.Eviction(t.Context(), "n1"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if most.Load() != maxRequests {
+		t.Errorf("%d agents were asked at the same time, want %d", most.Load(), maxRequests)
+	}
+	for range maxRequests {
+		p.places <- struct{}{}
+	}
+	p.timeout = time.Millisecond
+	_, err := p.Eviction(t.Context(), "n1")
+	check(t, err, 503, "16 other requests to agents did not end in time", "again")
 }
 
 // An answer that is small when compressed and large when unpacked is cut too.

@@ -37,10 +37,17 @@ type Proxy struct {
 	find     FindAgent
 	timeout  time.Duration // of one request to an agent
 	maxBytes int64         // of an agent's answer
+	places   chan struct{} // one for each request under way
 }
 
+// maxRequests is how many agents are asked at the same time, because each answer can be long. Further
+// requests wait, as long as for an agent.
+const maxRequests = 16
+
 // NewProxy returns a Proxy.
-func NewProxy(find FindAgent) *Proxy { return &Proxy{find, 5 * time.Second, 16 << 20} }
+func NewProxy(find FindAgent) *Proxy {
+	return &Proxy{find, 5 * time.Second, 16 << 20, make(chan struct{}, maxRequests)}
+}
 
 // ServeHTTP answers a request about a node.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -66,6 +73,12 @@ func (p *Proxy) Eviction(ctx context.Context, node string) (*document.EvictionRe
 func (p *Proxy) ask(ctx context.Context, r Request, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
+	select {
+	case p.places <- struct{}{}:
+		defer func() { <-p.places }()
+	case <-ctx.Done():
+		return &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: fmt.Sprintf("%d other requests to agents did not end in time", maxRequests), Hint: "Ask again in a few seconds."}
+	}
 	root, carrier, err := p.find(r.Node)
 	if err != nil {
 		return unreachableProblem(r.Node, err)
