@@ -8,6 +8,7 @@ import (
 	"iter"
 	"net/http"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -399,13 +400,25 @@ func (v apiView) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.
 // explainInput returns the present input of explanations.
 func (w *process) explainInput() *explain.Explainer {
 	in := &explain.Explainer{Now: w.now(), Facts: w.facts(), Sources: w.sourceStates()}
-	if w.announcer != nil {
-		in.Autoscalers = w.announcer.Autoscalers
+	if w.announcer != nil || w.scaler != nil {
+		in.Autoscalers = w.autoscalersOf
 	}
 	if snapshot := w.snapshot(); snapshot != nil { // a nil pointer in an interface would not be nil
 		in.View = apiView{snapshot, w.past}
 	}
 	return in
+}
+
+// autoscalersOf returns the autoscalers that scale a pod's workload, of those that are watched.
+func (w *process) autoscalersOf(p *cluster.Pod) (names []string) {
+	if w.announcer != nil {
+		names = w.announcer.Autoscalers(p)
+	}
+	if w.scaler != nil {
+		names = append(names, w.scaler.Autoscalers(p)...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // sourceStates returns the state of each source in the type of package explain.

@@ -52,7 +52,7 @@ type Explainer struct {
 	// Facts are nil without a cluster.
 	Facts   *cluster.Facts
 	Sources []SourceState
-	// Autoscalers returns the HorizontalPodAutoscalers that use a pod, as namespace/name. It is nil
-	// if they are not watched.
+	// Autoscalers returns the names of the autoscalers that scale a pod's workload, in the form of
+	// AutoscalerName. It is nil if none are watched.
 	Autoscalers func(*cluster.Pod) []string
 }

@@ -31,8 +31,7 @@ type Explanation struct {
 	Containers []Explanation `json:"containers,omitempty"`
 	// Reads are the states of the sources that read the node.
 	Reads []Read `json:"reads,omitempty"`
-	// Autoscalers are the HorizontalPodAutoscalers that use the pod, as namespace/name, if weir
-	// watches them.
+	// Autoscalers scale the pod's workload, if weir watches them: see Explainer.Autoscalers.
 	Autoscalers []string `json:"autoscalers,omitempty"`
 }
 
@@ -181,7 +180,7 @@ type MissingCause struct {
 	Cgroups int `json:"cgroups,omitempty"`
 	// Names are some of them, only nodes if there are nodes: "shop/web-1", "shop/web-1/app", "node/n1", "cgroup /init.scope on n1".
 	Names []string `json:"names"`
-	// Autoscalers are the HorizontalPodAutoscalers that use these pods.
+	// Autoscalers scale the workloads of these pods.
 	Autoscalers []string `json:"autoscalers,omitempty"`
 }
 

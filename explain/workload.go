@@ -18,9 +18,29 @@ type Workload struct {
 	// CPUCores and MemoryBytes are the sums of the pods that have both numbers.
 	CPUCores    float64 `json:"cpuCores"`
 	MemoryBytes float64 `json:"memoryBytes"`
-	// Autoscalers are the HorizontalPodAutoscalers that use its pods, as namespace/name, if weir
-	// watches them.
+	// Autoscalers scale its pods, if weir watches them: see Explainer.Autoscalers.
 	Autoscalers []string `json:"autoscalers,omitempty"`
+}
+
+// ownAutoscaler begins the name of an Autoscaler in answers.
+const ownAutoscaler = "autoscaler/"
+
+// AutoscalerName returns the name of an autoscaler in answers: "shop/web" is a HorizontalPodAutoscaler,
+// and "autoscaler/shop/web" is an Autoscaler, which weir defines.
+func AutoscalerName(own bool, namespace, name string) string {
+	if own {
+		return ownAutoscaler + namespace + "/" + name
+	}
+	return namespace + "/" + name
+}
+
+// ParseAutoscalerName is the inverse of AutoscalerName.
+func ParseAutoscalerName(text string) (own bool, namespace, name string) {
+	if strings.Count(text, "/") == 2 {
+		text, own = strings.CutPrefix(text, ownAutoscaler)
+	}
+	namespace, name, _ = strings.Cut(text, "/")
+	return own, namespace, name
 }
 
 // Workload reports what the pods of a workload use together, and everything that is missing of them.

@@ -176,6 +176,26 @@ func (p *page) autoscaler() error {
 	return nil
 }
 
+// autoscalerAnchors returns autoscalers by their names in answers, with links to the decisions about
+// them.
+func (p *page) autoscalerAnchors(names []string) (all []anchor) {
+	for _, name := range names[:min(len(names), maxNames)] {
+		own, namespace, short := explain.ParseAutoscalerName(name)
+		kind := autoscalerKinds["hpa"]
+		if own {
+			kind = autoscalerKinds["autoscaler"]
+		}
+		a := anchor{Text: printable(shortKind(kind) + " " + namespace + "/" + short)}
+		if p.opts.Autoscaler != nil {
+			if _, decided := p.opts.Autoscaler(kind, namespace, short); decided {
+				a.Href = p.linkTo(query{view: oneAutoscaler, autoscalerKind: kind, pod: metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(short)}})
+			}
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
 func (p *page) autoscalerMetric(namespace metric.Namespace, m *decisionreport.MetricReport) autoscalerMetric {
 	d := autoscalerMetric{MetricReport: *m, State: fine, Error: printable(m.Error), MeasuredAt: relativeTime(m.MeasuredAt, p.Now)}
 	d.Name = printable(m.Name)

@@ -93,21 +93,24 @@ func newTimeline(points iter.Seq2[time.Time, float64], now time.Time, span time.
 	return t
 }
 
-// path returns the line as an SVG path. A column is step wide. Zero is at foot, and top at head.
+// path returns the line as an SVG path. A column is step wide. Zero is at foot, and top at head. Each
+// point is written relative to the one before, which takes half of the bytes.
 func (t *timeline) path(top float64, step, head, foot int) string {
 	var path strings.Builder
+	x, y := 0, 0
 	for i := range t.columns {
 		c := &t.columns[i]
-		y := foot
+		lastX, lastY := x, y
+		x, y = c.at*step, foot
 		if top > 0 {
 			y -= int(math.Round(c.mean() / top * float64(foot-head)))
 		}
-		command := 'L'
-		if c.moves {
-			command = 'M'
+		if !c.moves {
+			fmt.Fprintf(&path, "l%d%+d", x-lastX, y-lastY)
+			continue
 		}
-		fmt.Fprintf(&path, "%c%d %d", command, c.at*step, y)
-		if c.moves && (i+1 == len(t.columns) || t.columns[i+1].moves) {
+		fmt.Fprintf(&path, "M%d %d", x, y)
+		if i+1 == len(t.columns) || t.columns[i+1].moves {
 			path.WriteString("h0") // draws a dot
 		}
 	}

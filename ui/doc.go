@@ -19,9 +19,11 @@
 //
 //	?                        what is missing and why, nodes with problems first, namespaces
 //	?nodes  ?namespaces      the same lists, page by page
-//	?pods                    all pods
+//	?workloads  ?pods        all workloads, all pods
 //	?node=n1                 its sources, use, pods and cgroups
-//	?namespace=shop          what is missing in it, its pods
+//	?namespace=shop          what is missing in it, its workloads and pods
+//	?workload=shop/Deployment/web
+//	                         what its pods use together, what is missing of them, and who scales it
 //	?pod=shop/web            the explanation in full, containers, instances
 //	?container=shop/web/app  the same for one container
 //	?missing                 everything that is missing
@@ -36,9 +38,9 @@
 // fifteen minutes, or span=1h|6h|1d|7d if weir remembers that.
 //
 // A view can have more parameters: sort=cpu|memory|name|pods|cpu-share|memory-share sorts its
-// lists, from=100 continues a long list, list=pods|cgroups shows one list of a node, q=text filters
-// by name, label=app=web and reason=NodeTimeout filter pods, and refresh=off stops the automatic
-// refresh.
+// lists, from=100 continues a long list, list=pods|cgroups shows one list of a node and
+// list=workloads one of a namespace, q=text filters by name, label=app=web and reason=NodeTimeout
+// filter pods, and refresh=off stops the automatic refresh.
 //
 // The title begins with the number of things that are wrong, of those on the page: "(3) Overview".
 //

@@ -28,7 +28,7 @@ type entityBody struct {
 	Instances   []instance
 	Reads       []sourceRead
 	Facts       facts
-	Autoscalers []string
+	Autoscalers []anchor
 }
 
 // card is one large number: the use of a resource, or how many objects have numbers.
@@ -122,7 +122,7 @@ func (p *page) pod() error {
 	if !ok {
 		return p.notFound("pod " + strconv.Quote(ref.String()))
 	}
-	p.Path = append(p.Path, p.namespaceAnchor(ref.Namespace)...)
+	p.Path = append(p.Path, p.above(ref)...)
 	sample, containers := p.View.Pod(ref)
 	entity := metric.Entity{Kind: metric.Pod, Node: e.Node, Namespace: ref.Namespace, Pod: ref.Name}
 	t := p.explained(&e, entity, sample, nil)
@@ -148,7 +148,7 @@ func (p *page) container() error {
 	if !ok {
 		return p.notFound("container " + strconv.Quote(ref.String()+"/"+name))
 	}
-	p.Path = append(p.Path, p.namespaceAnchor(ref.Namespace)...)
+	p.Path = append(p.Path, p.above(ref)...)
 	p.Path = append(p.Path, anchor{Text: printable(string(ref.Name)), Href: p.linkTo(query{view: onePod, pod: ref})})
 	entity := metric.Entity{Kind: metric.Container, Node: e.Node, Namespace: ref.Namespace, Pod: ref.Name, Name: name}
 	sample, _ := p.View.Lookup(entity)
@@ -185,13 +185,24 @@ func (p *page) namespaceAnchor(namespace metric.Namespace) []anchor {
 	return []anchor{{Text: printable(string(namespace)), Href: p.linkTo(query{view: oneNamespace, pod: metric.PodRef{Namespace: namespace}})}}
 }
 
+// above returns the links from a pod to its namespace and, if it has one, its workload.
+func (p *page) above(ref metric.PodRef) []anchor {
+	all := p.namespaceAnchor(ref.Namespace)
+	if pod := p.Facts.Pod(ref); pod != nil {
+		if w := pod.Workload(); w.Name != "" {
+			all = append(all, anchor{Text: printable(w.Kind + " " + w.Name), Href: p.workloadLink(ref.Namespace, w)})
+		}
+	}
+	return all
+}
+
 // explained returns the part of a page that all explanations have.
 func (p *page) explained(e *explain.Explanation, entity metric.Entity, s *metric.Sample, spec *metric.Values) *entityBody {
 	p.Kind = e.Kind
 	if e.Kind != "node" && e.Node != "" {
 		p.Where = p.nodeAnchor(e.Node)
 	}
-	t := &entityBody{Summary: e.Summary, Autoscalers: e.Autoscalers}
+	t := &entityBody{Summary: e.Summary, Autoscalers: p.autoscalerAnchors(e.Autoscalers)}
 	for i := range e.Reads {
 		t.Reads = append(t.Reads, p.drawRead(&e.Reads[i]))
 	}

@@ -17,7 +17,7 @@ func FuzzQuery(f *testing.F) {
 	for _, s := range []string{
 		"", "node=n1", "namespace=shop&q=web&sort=cpu&from=3", "pod=shop/web-1", "container=shop/web-1/app", "missing&from=99999999999999999999",
 		"sources&refresh=off", "nodes&from=-1", "q=%3Cscript%3Ealert(1)%3C/script%3E", "node=%22%3E%3Cimg+src=x%3E&list=pods", "pod=../..", "pod=%00/%ff",
-		"node=n1&node=n2", "node=javascript:alert(1)", "q=&sort=name", "list=cgroups&node=n1", "%=;&&==", "pod=//evil.example/x", "q=\u202e", "from=2&q=e", "q=%ff",
+		"node=n1&node=n2", "node=javascript:alert(1)", "q=&sort=name", "list=cgroups&node=n1", "%=;&&==", "pod=//evil.example/x", "q=\u202e", "from=2&q=e", "q=%ff", "workload=shop/StatefulSet/web&q=1",
 	} {
 		f.Add(s)
 	}

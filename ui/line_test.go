@@ -32,14 +32,14 @@ func TestDraw(t *testing.T) {
 	}{
 		{"none", points(), trend{Path: "", Title: "CPU: no number in the last 15m"}},
 		{"one is a dot", points(450, 2e9), trend{Path: "M60 2h0", Title: "CPU in the last 15m: lowest 2000m, highest 2000m, newest 2000m; no number for 7m30s"}},
-		{"zero lies at the foot", points(30, 0, 15, 0), trend{Path: "M116 78L118 78", Title: "CPU in the last 15m: lowest 0m, highest 0m, newest 0m"}},
-		{"half is half way", points(45, 1e9, 30, 2e9, 15, 0), trend{Path: "M114 40L116 2L118 78", Title: "CPU in the last 15m: lowest 0m, highest 2000m, newest 0m"}},
-		{"a missed read is no gap", points(75, 1e9, 60, 1e9, 30, 1e9, 15, 1e9), trend{Path: "M110 2L112 2L116 2L118 2", Title: "CPU in the last 15m: lowest 1000m, highest 1000m, newest 1000m"}},
+		{"zero lies at the foot", points(30, 0, 15, 0), trend{Path: "M116 78l2+0", Title: "CPU in the last 15m: lowest 0m, highest 0m, newest 0m"}},
+		{"half is half way", points(45, 1e9, 30, 2e9, 15, 0), trend{Path: "M114 40l2-38l2+76", Title: "CPU in the last 15m: lowest 0m, highest 2000m, newest 0m"}},
+		{"a missed read is no gap", points(75, 1e9, 60, 1e9, 30, 1e9, 15, 1e9), trend{Path: "M110 2l2+0l4+0l2+0", Title: "CPU in the last 15m: lowest 1000m, highest 1000m, newest 1000m"}},
 		{"an outage is one", points(300, 1e9, 285, 1e9, 30, 1e9, 15, 1e9),
-			trend{Path: "M80 2L82 2M116 2L118 2", Title: "CPU in the last 15m: lowest 1000m, highest 1000m, newest 1000m; no number for 4m15s"}},
+			trend{Path: "M80 2l2+0M116 2l2+0", Title: "CPU in the last 15m: lowest 1000m, highest 1000m, newest 1000m; no number for 4m15s"}},
 		{"points of one column are one", points(14, 1e9, 9, 3e9, 4, 2e9), trend{Path: "M118 27h0", Title: "CPU in the last 15m: lowest 1000m, highest 3000m, newest 2000m"}},
 		{"what is older is left out", points(901, 9e9, 15, 1e9), trend{Path: "M118 2h0", Title: "CPU in the last 15m: lowest 1000m, highest 1000m, newest 1000m"}},
-		{"a clock ahead of ours ends at the edge", points(15, 1e9, -40, 1e9), trend{Path: "M118 2L120 2", Title: "CPU in the last 15m: lowest 1000m, highest 1000m, newest 1000m"}},
+		{"a clock ahead of ours ends at the edge", points(15, 1e9, -40, 1e9), trend{Path: "M118 2l2+0", Title: "CPU in the last 15m: lowest 1000m, highest 1000m, newest 1000m"}},
 	} {
 		line := newTimeline(test.points, noon, memorySpan, 60, time.Minute)
 		got := trend{Title: line.title("CPU", humanize.Cores), line: line}

@@ -157,20 +157,31 @@ func (p *page) podTable(pods []listItem, most int, whole query, node bool) table
 	return t
 }
 
-// workloadTable lists the workloads of a namespace's pods, with the sums of their pods. Pods without a
-// workload have no row.
-func (p *page) workloadTable(namespace metric.Namespace, pods []listItem) table {
-	t := table{Title: "Workloads", What: "Workload", Counted: true, NoShares: true}
-	all := map[cluster.Owner]*listItem{}
-	counts := map[cluster.Owner]*podCount{}
+// workloadTable lists the workloads of pods, with the sums of their pods. Pods without a workload have
+// no row. whole is the query of the page with the complete list.
+func (p *page) workloadTable(pods []listItem, most int, whole query) table {
+	t := table{Title: "Workloads", What: "Workload", Counted: true, NoShares: true, None: "no workload is known"}
+	if p.Facts == nil {
+		t.None = "no workload is known, because this weir asks no API server"
+	}
+	type key struct {
+		namespace metric.Namespace
+		workload  cluster.Owner
+	}
+	all := map[key]*listItem{}
+	counts := map[key]*podCount{}
 	for i := range pods {
 		pod := &pods[i]
 		if pod.pod == nil || pod.pod.Workload().Name == "" {
 			continue
 		}
-		w := pod.pod.Workload()
+		w := key{pod.entity.Namespace, pod.pod.Workload()}
 		if all[w] == nil {
-			all[w], counts[w] = &listItem{name: w.Kind + " " + w.Name, rank: idle, cpu: -1, memory: -1}, &podCount{}
+			all[w] = &listItem{entity: metric.Entity{Namespace: w.namespace}, workload: w.workload, name: w.workload.Name, rank: idle, cpu: -1, memory: -1}
+			if whole.view != oneNamespace {
+				all[w].name = string(w.namespace) + "/" + w.workload.Name
+			}
+			counts[w] = &podCount{}
 		}
 		it, c := all[w], counts[w]
 		it.rank, it.pods = min(it.rank, pod.rank), it.pods+1
@@ -183,14 +194,12 @@ func (p *page) workloadTable(namespace metric.Namespace, pods []listItem) table 
 		}
 	}
 	var items []listItem
-	owners := map[string]cluster.Owner{}
-	for w, it := range all {
-		owners[it.name] = w
+	for _, it := range all {
 		items = append(items, *it)
 	}
-	p.addRows(&t, items, page100, query{}, func(it *listItem) row {
-		w := owners[it.name]
-		r := row{Href: p.linkTo(query{view: oneNamespace, pod: metric.PodRef{Namespace: namespace}, filter: w.Name + "-"}), Pods: counts[w].text(), State: rankState(it.rank)}
+	p.addRows(&t, items, most, whole, func(it *listItem) row {
+		w := key{it.entity.Namespace, it.workload}
+		r := row{Href: p.workloadLink(w.namespace, w.workload), Note: printable(w.workload.Kind), Pods: counts[w].text(), State: rankState(it.rank)}
 		if it.cpu >= 0 {
 			r.CPU.Text = resources.cpu.format(it.cpu)
 		}
@@ -200,6 +209,11 @@ func (p *page) workloadTable(namespace metric.Namespace, pods []listItem) table 
 		return r
 	})
 	return t
+}
+
+// workloadLink returns the address of the page of a workload.
+func (p *page) workloadLink(namespace metric.Namespace, w cluster.Owner) string {
+	return p.linkTo(query{view: oneWorkload, pod: metric.PodRef{Namespace: namespace}, workload: w})
 }
 
 // addUsage adds to a sum that is negative while it has no part. A negative part adds nothing.
@@ -225,6 +239,8 @@ func (p *page) podFilter() *podFilter {
 		f.Keep = append(f.Keep, keptParameter{string(allPods), ""})
 	case oneNamespace:
 		f.Keep = append(f.Keep, keptParameter{"namespace", string(p.query.pod.Namespace)})
+	case oneWorkload:
+		f.Keep = append(f.Keep, keptParameter{"workload", strings.Join([]string{string(p.query.pod.Namespace), p.query.workload.Kind, p.query.workload.Name}, "/")})
 	default:
 		return nil
 	}

@@ -3,6 +3,7 @@ package ui
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/weir-metrics/weir/explain"
@@ -17,6 +18,8 @@ type reportBody struct {
 	Charts *charts
 	Tables []table
 	Alone  bool // the page has only this report
+	// Autoscalers scale the workload, if the page is of one.
+	Autoscalers []anchor
 }
 
 // overview fills the page of the cluster; without a cluster, the page of this machine.
@@ -106,9 +109,18 @@ func (p *page) namespace() error {
 		pods[i].name = string(pods[i].entity.Pod) // the heading has the namespace
 	}
 	p.Kind, p.Path = "namespace", p.breadcrumbs(anchor{Text: "Namespaces", Href: p.linkTo(query{view: allNamespaces})})
-	tables := []table{p.podTable(pods, page100, query{view: oneNamespace, pod: metric.PodRef{Namespace: name}}, true)}
+	whole := query{view: oneNamespace, pod: metric.PodRef{Namespace: name}}
+	workloads := whole
+	workloads.list = "workloads"
+	if p.query.list == workloads.list {
+		p.Path = append(p.Path, p.namespaceAnchor(name)...)
+		p.Kind = ""
+		p.show(printable(string(name)), "lists", []table{p.workloadTable(pods, page100, workloads)})
+		return nil
+	}
+	tables := []table{p.podTable(pods, page100, whole, true)}
 	if q := &p.query; q.filter == "" && q.labels == "" && q.reason == "" && q.from == 0 {
-		if t := p.workloadTable(name, pods); len(t.Rows) > 0 {
+		if t := p.workloadTable(pods, page100, workloads); len(t.Rows) > 0 {
 			tables = append([]table{t}, tables...)
 		}
 	}
@@ -125,6 +137,31 @@ func (p *page) namespace() error {
 	return nil
 }
 
+// workload fills the page of the pods of one workload.
+func (p *page) workload() error {
+	namespace, w := p.query.pod.Namespace, p.query.workload
+	r, ok := p.Workload(namespace, w.Kind, w.Name)
+	if !ok {
+		return p.notFound(fmt.Sprintf("pod of %s %s in namespace %s", printable(w.Kind), strconv.Quote(w.Name), strconv.Quote(string(namespace))))
+	}
+	w.Kind = r.Workload.Kind // the query may have it in lower case
+	pods := slices.DeleteFunc(p.pods("", namespace), func(it listItem) bool { return it.pod == nil || it.pod.Workload() != w })
+	for i := range pods {
+		pods[i].name = string(pods[i].entity.Pod)
+	}
+	cpu, memory := card{Name: "CPU of all pods"}, card{Name: "Memory of all pods"}
+	if r.Pods.Served > 0 {
+		cpu.Text, memory.Text = resources.cpu.format(r.Workload.CPUCores*1e9), resources.memory.format(r.Workload.MemoryBytes)
+	}
+	p.Kind, p.Path = printable(w.Kind), append(p.Path, p.namespaceAnchor(namespace)...)
+	p.show(printable(w.Name), "report", &reportBody{
+		Report: p.missingReport(&r, page25), Autoscalers: p.autoscalerAnchors(r.Workload.Autoscalers),
+		Cards:  []card{tallyCard("Pods", r.Pods), cpu, memory},
+		Tables: []table{p.podTable(pods, page100, query{view: oneWorkload, pod: metric.PodRef{Namespace: namespace}, workload: w}, true)},
+	})
+	return nil
+}
+
 // namespaceUse returns the use of a namespace without a share. Only some pods have limits, and a
 // reader of one namespace must not see the use of all namespaces.
 func namespaceUse(r *resource, sum *metric.Sample) resourceUse {
@@ -135,12 +172,13 @@ func namespaceUse(r *resource, sum *metric.Sample) resourceUse {
 
 // search fills the page of search results.
 func (p *page) search() error {
+	pods := p.pods("", "")
 	tables := slices.DeleteFunc([]table{
-		p.nodeTable(page25), p.namespaceTable(page25),
-		p.podTable(p.pods("", ""), page100, query{view: found}, true), p.cgroupTable("", page25),
+		p.nodeTable(page25), p.namespaceTable(page25), p.workloadTable(pods, page25, query{view: allWorkloads}),
+		p.podTable(pods, page100, query{view: found}, true), p.cgroupTable("", page25),
 	}, func(t table) bool { return t.Cut.Of == 0 })
 	if len(tables) == 0 {
-		return &pageError{404, fmt.Sprintf("No node, namespace, pod or cgroup has %q in its name.", printable(p.query.filter)),
+		return &pageError{404, fmt.Sprintf("No node, namespace, workload, pod or cgroup has %q in its name.", printable(p.query.filter)),
 			"Search for a shorter part of it. Upper and lower case are the same."}
 	}
 	p.show("Search results for "+printable(p.query.filter), "lists", tables)

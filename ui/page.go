@@ -120,6 +120,8 @@ func (p *page) fill(ctx context.Context) error {
 		p.showList("Nodes", p.nodeTable(page100))
 	case allNamespaces:
 		p.showList("Namespaces", p.namespaceTable(page100))
+	case allWorkloads:
+		p.showList("Workloads", p.workloadTable(p.pods("", ""), page100, query{view: allWorkloads}))
 	case allPods:
 		p.showList("Pods", p.podTable(p.pods("", ""), page100, query{view: allPods}, true))
 	case found:
@@ -128,6 +130,8 @@ func (p *page) fill(ctx context.Context) error {
 		return p.node()
 	case oneNamespace:
 		return p.namespace()
+	case oneWorkload:
+		return p.workload()
 	case onePod:
 		return p.pod()
 	case oneContainer:
@@ -172,10 +176,10 @@ func (p *page) frame() {
 	for _, n := range []struct {
 		view view
 		text string
-	}{{overview, "Overview"}, {allPods, "Pods"}, {allMissing, "Missing"}, {allAutoscalers, "Autoscalers"}, {allSources, "Sources and sinks"}} {
+	}{{overview, "Overview"}, {allWorkloads, "Workloads"}, {allPods, "Pods"}, {allMissing, "Missing"}, {allAutoscalers, "Autoscalers"}, {allSources, "Sources and sinks"}} {
 		p.Nav = append(p.Nav, anchor{n.text, p.linkTo(query{view: n.view}), p.query.view == n.view})
 	}
-	p.Search = searchForm{Label: "Find a node, namespace, pod or cgroup", Value: p.query.filter}
+	p.Search = searchForm{Label: "Find a node, namespace, workload, pod or cgroup", Value: p.query.filter}
 	switch p.query.view {
 	case oneNode:
 		p.Search.Label = "Find on node " + printable(string(p.query.node))
@@ -183,7 +187,7 @@ func (p *page) frame() {
 	case oneNamespace:
 		p.Search.Label = "Find in namespace " + printable(string(p.query.pod.Namespace))
 		p.Search.Keep = append(p.Search.Keep, keptParameter{"namespace", string(p.query.pod.Namespace)})
-	case allNodes, allNamespaces, allPods, allSources, allAutoscalers:
+	case allNodes, allNamespaces, allWorkloads, allPods, allSources, allAutoscalers:
 		p.Search.Label = "Find in these " + string(p.query.view)
 		p.Search.Keep = append(p.Search.Keep, keptParameter{string(p.query.view), ""})
 	}

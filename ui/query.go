@@ -15,6 +15,7 @@ import (
 	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/autoscaler/manifest"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/eventlog"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -27,9 +28,11 @@ const (
 	overview       view = "overview"
 	allNodes       view = "nodes"
 	allNamespaces  view = "namespaces"
+	allWorkloads   view = "workloads"
 	allPods        view = "pods"
 	oneNode        view = "node"
 	oneNamespace   view = "namespace"
+	oneWorkload    view = "workload"
 	onePod         view = "pod"
 	oneContainer   view = "container"
 	allMissing     view = "missing"
@@ -65,9 +68,10 @@ type query struct {
 	node           metric.NodeName
 	pod            metric.PodRef // only the namespace is set if the query is about a namespace
 	container      string
+	workload       cluster.Owner   // pod has its namespace
 	autoscalerKind string          // pod has the namespace and name of the autoscaler
 	events         eventlog.Object // the object of the Events
-	list           string          // "pods" or "cgroups" if the page has only one list of a node
+	list           string          // "pods" or "cgroups" if the page has only one list of a node, "workloads" of a namespace
 	filter         string
 	labels         string // a label selector for pods
 	reason         string // why pods have no number, or a doubtful one
@@ -148,10 +152,15 @@ func (q *query) set(name, value string) (view, error) {
 	case "container":
 		q.container = parts[len(parts)-1]
 		return oneContainer, require(q.pod.Name != "" && q.container != "", "container=NAMESPACE/POD/NAME")
+	case "workload":
+		if len(parts) == 3 {
+			q.pod.Namespace, q.workload = metric.Namespace(parts[0]), cluster.Owner{Kind: parts[1], Name: parts[2]}
+		}
+		return oneWorkload, require(q.pod.Namespace != "" && q.workload.Kind != "" && q.workload.Name != "", "workload=NAMESPACE/KIND/NAME")
 	case "hpa", "autoscaler":
 		q.autoscalerKind = autoscalerKinds[name]
 		return oneAutoscaler, require(q.pod.Namespace != "" && q.pod.Name != "", name+"=NAMESPACE/NAME")
-	case "nodes", "namespaces", "pods", "missing", "sources", "autoscalers":
+	case "nodes", "namespaces", "workloads", "pods", "missing", "sources", "autoscalers":
 		return view(name), require(value == "", name+" alone")
 	case "q":
 		q.filter = strings.TrimSpace(value)
@@ -169,7 +178,7 @@ func (q *query) set(name, value string) (view, error) {
 		return "", require(slices.Contains(sortings, q.sort), "sort=cpu, sort=memory or sort=name")
 	case "list":
 		q.list = value
-		return "", require(value == "pods" || value == "cgroups", "list=pods or list=cgroups")
+		return "", require(slices.Contains([]string{"pods", "cgroups", "workloads"}, value), "list=pods, list=cgroups or list=workloads")
 	case "from":
 		n, err := strconv.Atoi(value)
 		q.from = n
@@ -218,13 +227,15 @@ func (q query) link() string {
 		add("events", q.events.Kind+"/"+q.events.Namespace+"/"+q.events.Name)
 	case oneNamespace:
 		add("namespace", string(q.pod.Namespace))
+	case oneWorkload:
+		add("workload", string(q.pod.Namespace)+"/"+q.workload.Kind+"/"+q.workload.Name)
 	case onePod:
 		add("pod", q.pod.String())
 	case oneContainer:
 		add("container", q.pod.String()+"/"+q.container)
 	case oneAutoscaler:
 		add(strings.ToLower(shortKind(q.autoscalerKind)), q.pod.String())
-	case allNodes, allNamespaces, allPods, allMissing, allSources, allAutoscalers:
+	case allNodes, allNamespaces, allWorkloads, allPods, allMissing, allSources, allAutoscalers:
 		add(string(q.view), "")
 	}
 	for _, more := range [...]struct{ name, value string }{{"list", q.list}, {"q", q.filter}, {"label", q.labels}, {"reason", q.reason}, {"sort", string(q.sort)}, {"span", spanName(q.span)}} {

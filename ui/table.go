@@ -150,6 +150,7 @@ type listItem struct {
 	name        string
 	sample      *metric.Sample // nil for a pod, and if there are no numbers
 	pod         *cluster.Pod   // nil for other kinds, and if the API server does not know the pod
+	workload    cluster.Owner  // only of a workload; entity has its namespace
 	rank        rank
 	tone        tone    // of a missing number; only known if the list is sorted by what is worst
 	clock       string  // by how much the clock of a node that is measured differs from weir's
@@ -236,7 +237,7 @@ func (p *page) paginate(n, most int, whole query) listRange {
 	}
 	c.To = min(c.From+most, n)
 	own := p.query
-	own.view, own.node, own.pod, own.container, own.list, own.from = whole.view, whole.node, whole.pod, whole.container, whole.list, 0
+	own.view, own.node, own.pod, own.container, own.workload, own.list, own.from = whole.view, whole.node, whole.pod, whole.container, whole.workload, whole.list, 0
 	whole = own
 	if c.To < n {
 		whole.from = c.To

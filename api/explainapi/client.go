@@ -44,7 +44,12 @@ func (c *Client) Missing(ctx context.Context, namespace metric.Namespace) (*expl
 
 // Workload reports what the pods of a workload use, and what is missing of them.
 func (c *Client) Workload(ctx context.Context, namespace metric.Namespace, of Workload) (*explain.MissingReport, error) {
-	return c.report(ctx, Request{Missing: true, Namespace: namespace, Workload: of})
+	request := Request{Missing: true, Namespace: namespace, Workload: of}
+	report, err := c.report(ctx, request)
+	if err == nil && report.Workload == nil {
+		return nil, fmt.Errorf("read the answer about %v: the report is of no workload", request)
+	}
+	return report, err
 }
 
 func (c *Client) report(ctx context.Context, request Request) (*explain.MissingReport, error) {

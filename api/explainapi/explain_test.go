@@ -198,6 +198,17 @@ func TestWorkload(t *testing.T) {
 	}
 }
 
+// A report of a whole namespace is no answer about a workload.
+func TestWorkloadIsNotItsNamespace(t *testing.T) {
+	namespace, _ := village().Namespace("shop")
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { weirdev.Respond(w, NewReport(namespace), nil) }))
+	t.Cleanup(srv.Close)
+	_, err := client(t, srv.URL, nil).Workload(t.Context(), "shop", Workload{"statefulset", "web"})
+	if err == nil || !strings.Contains(err.Error(), "statefulset/web in namespace shop: the report is of no workload") {
+		t.Errorf("got error %v", err)
+	}
+}
+
 // Every answer has its kind.
 func TestKinds(t *testing.T) {
 	srv := serve(t, village())

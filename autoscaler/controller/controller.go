@@ -26,6 +26,8 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/selectorindex"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 	"github.com/weir-metrics/weir/autoscaler/watcher"
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/explain"
 )
 
 // Controller decides about every Autoscaler and every shadowed HorizontalPodAutoscaler.
@@ -226,6 +228,17 @@ func (c *Controller) Summaries() []decisionreport.DecisionSummary {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 	})
 	return all
+}
+
+// Autoscalers returns the names of the objects that the controller decides about and that scale the
+// workload of a pod, sorted, in the form of explain.AutoscalerName. An object is known once its workload
+// was read.
+func (c *Controller) Autoscalers(p *cluster.Pod) (names []string) {
+	for owner := range c.selectors.Matching(string(p.Namespace), p.Labels) {
+		names = append(names, explain.AutoscalerName(owner.kind == v1alpha1.Kind, owner.namespace, owner.name))
+	}
+	slices.Sort(names)
+	return names
 }
 
 func (c *Controller) lastDecision(k objectKey) *decisionRecord {

@@ -22,7 +22,9 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/gates"
+	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
 )
 
@@ -186,7 +188,8 @@ func TestRecreated(t *testing.T) {
 	})
 }
 
-// TestDeletedLeavesNothing checks that nothing is kept of a deleted object.
+// TestDeletedLeavesNothing checks that objects of both kinds are known by the pods that they scale, and
+// that nothing is kept of a deleted object.
 func TestDeletedLeavesNothing(t *testing.T) {
 	staged(t, func(s *stage) {
 		s.options.Shadow = true
@@ -207,6 +210,12 @@ func TestDeletedLeavesNothing(t *testing.T) {
 		s.pass(time.Minute)
 		if got := len(r.Summaries()); got != 10 {
 			t.Fatalf("got %d decisions, want one on each of 10 objects", got)
+		}
+		for name, want := range map[string][]string{"web0": {"autoscaler/shop/web0"}, "web1": {"shop/web1"}, "unscaled": nil} {
+			pod := &cluster.Pod{PodRef: metric.PodRef{Namespace: "shop", Name: "a"}, Labels: map[string]string{"app": name}}
+			if got := r.Autoscalers(pod); !slices.Equal(got, want) {
+				t.Errorf("the pod of %s is scaled by %v, want %v", name, got, want)
+			}
 		}
 		for n := range 10 {
 			name := fmt.Sprintf("web%d", n)

@@ -82,7 +82,7 @@ func (t *testCluster) Workload(_ context.Context, namespace metric.Namespace, of
 	}
 	r := *t.reports[namespace]
 	r.Summary = "Deployment shop/web: 1 of 2 pods has CPU and memory. Together they use 250m of CPU and 180Mi of memory."
-	r.Workload = &explain.Workload{Kind: "Deployment", Name: "web", CPUCores: 0.25, MemoryBytes: 180 << 20, Autoscalers: []string{"shop/web", "shop/other"}}
+	r.Workload = &explain.Workload{Kind: "Deployment", Name: "web", CPUCores: 0.25, MemoryBytes: 180 << 20, Autoscalers: []string{"autoscaler/bank/ledger", "shop/web", "shop/other"}}
 	return &r, nil
 }
 

@@ -29,7 +29,8 @@ type workloadAnswer struct {
 }
 
 type workloadDecision struct {
-	Autoscaler string `json:"autoscaler"` // of a HorizontalPodAutoscaler, as namespace/name
+	Kind       string `json:"kind"`
+	Autoscaler string `json:"autoscaler"` // as namespace/name
 	Summary    string `json:"summary"`
 }
 
@@ -37,10 +38,10 @@ func (a *asking) workload() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "workload NAMESPACE/KIND/NAME",
 		Aliases: []string{"workloads"},
-		Short:   "Explain the pods of a Deployment, StatefulSet or other workload, and its autoscaler",
+		Short:   "Explain the pods of a Deployment, StatefulSet or other workload, and its autoscalers",
 		Long: `Say what the pods of a workload use together, which of them have no numbers and why, and
-what its HorizontalPodAutoscaler decides. A ReplicaSet of a Deployment counts as the
-Deployment.`,
+what its autoscalers decide: HorizontalPodAutoscalers, and weir's own Autoscalers. A
+ReplicaSet of a Deployment counts as the Deployment.`,
 		Example: a.examples("workload shop/deployment/web", "workload deployment/web -n shop -o json"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			namespace, of, err := a.workloadRef(args)
@@ -59,7 +60,11 @@ Deployment.`,
 				writeReport(p, &found.MissingReport)
 				for _, d := range found.Decisions {
 					p.Gap()
-					p.paragraph("hpa "+d.Autoscaler+": ", d.Summary)
+					noun := "hpa "
+					if d.Kind == manifest.Autoscaler {
+						noun = "autoscaler "
+					}
+					p.paragraph(noun+d.Autoscaler+": ", d.Summary)
 				}
 				return p.flush()
 			}
@@ -101,9 +106,12 @@ func (a *asking) workloadRef(args []string) (metric.Namespace, explainapi.Worklo
 // the place of the decision: the report is an answer without it.
 func decisions(ctx context.Context, w Asker, of *explain.Workload) (all []workloadDecision) {
 	for _, autoscaler := range of.Autoscalers {
-		namespace, name, _ := strings.Cut(autoscaler, "/")
-		d := workloadDecision{Autoscaler: autoscaler}
-		if report, err := w.Autoscaler(ctx, manifest.HorizontalPodAutoscaler, namespace, name); err != nil {
+		own, namespace, name := explain.ParseAutoscalerName(autoscaler)
+		d := workloadDecision{Kind: manifest.HorizontalPodAutoscaler, Autoscaler: namespace + "/" + name}
+		if own {
+			d.Kind = manifest.Autoscaler
+		}
+		if report, err := w.Autoscaler(ctx, d.Kind, namespace, name); err != nil {
 			d.Summary = err.Error()
 		} else {
 			d.Summary = strings.TrimPrefix(report.Summary, name+": ")
