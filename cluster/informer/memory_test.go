@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -66,6 +68,31 @@ func TestMemoryOfFacts(t *testing.T) {
 		t.Errorf("facts cost %.0f bytes a pod, want at most %d", perPod, podBytes)
 	}
 	runtime.KeepAlive(f)
+}
+
+// TestMemoryOfGonePods converts the pods of Jobs, one after the other, in a cluster that has one pod.
+// Each Job's labels and names are its own.
+func TestMemoryOfGonePods(t *testing.T) {
+	const gone, most = 20_000, 2 << 20
+	c := NewForClient(fake.NewClientset(), Options{})
+	facts, err := FactsFromPods([]byte(`{"items": [{"metadata": {"namespace": "shop", "name": "web"}}]}`), time.Now())
+	must(t, err)
+	c.facts.Store(facts)
+	convert := c.converter()
+	before := live()
+	for i := range gone {
+		name, uid := fmt.Sprint("backup-", i), fmt.Sprintf("6f9a3c1e-0f0b-4a53-9d53-%012d", i)
+		p := pod(name+"-x7x7x", uid, "n1")
+		p.Labels = map[string]string{"batch.kubernetes.io/job-name": name, "job-name": name, "batch.kubernetes.io/controller-uid": uid, "controller-uid": uid}
+		p.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: name, Controller: new(true)}}
+		convert(p)
+	}
+	grown := live() - before
+	runtime.KeepAlive(convert)
+	t.Logf("%d kB are kept of %d pods that are gone", grown>>10, gone)
+	if grown > most {
+		t.Errorf("%d kB are kept of %d pods that are gone, want at most %d", grown>>10, gone, most>>10)
+	}
 }
 
 // live returns the bytes of the heap that are in use.

@@ -17,16 +17,28 @@ type pool struct {
 	sets  map[uint64]map[string]string
 	asked map[uint64]cluster.Requirements
 	owned map[cluster.Owner]*cluster.Owner
+	pods  func() int // how many pods the cluster has; nil, or the result 0: not known
 
 	values  metric.Values // buffer for the object under conversion
 	letters []byte        // another buffer for it
 }
 
-// poolSize limits each table. A full table is cleared: less sharing for a while only costs memory.
-const poolSize = 1 << 15
+// Each table has at most two entries for each pod of the cluster, at least fewest and at most poolSize.
+// Without the number of pods, what the pods of Jobs leave behind fills 20 MB in a small cluster: each Job
+// has labels of its own. A full table is cleared: less sharing for a while only costs memory.
+const fewest, poolSize = 1 << 10, 1 << 15
 
 func newPool() *pool {
 	return &pool{seed: maphash.MakeSeed(), texts: map[string]string{}, sets: map[uint64]map[string]string{}, asked: map[uint64]cluster.Requirements{}, owned: map[cluster.Owner]*cluster.Owner{}}
+}
+
+// isFull reports whether a table with that many entries is full.
+func (p *pool) isFull(entries int) bool {
+	if entries < fewest || entries >= poolSize || p.pods == nil {
+		return entries >= poolSize
+	}
+	pods := p.pods()
+	return pods > 0 && entries >= 2*pods
 }
 
 // text returns s in memory that all callers with an equal string share.
@@ -34,7 +46,7 @@ func (p *pool) text(s string) string {
 	if t, ok := p.texts[s]; ok {
 		return t
 	}
-	if len(p.texts) >= poolSize {
+	if p.isFull(len(p.texts)) {
 		clear(p.texts)
 	}
 	p.texts[s] = s
@@ -46,7 +58,7 @@ func (p *pool) owner(kind, name string) *cluster.Owner {
 	key := cluster.Owner{Kind: kind, Name: name}
 	o, ok := p.owned[key]
 	if !ok {
-		if len(p.owned) >= poolSize {
+		if p.isFull(len(p.owned)) {
 			clear(p.owned)
 		}
 		o = &cluster.Owner{Kind: p.text(kind), Name: p.text(name)}
@@ -72,7 +84,7 @@ func (p *pool) labels(m map[string]string) map[string]string {
 	if same, ok := p.sets[sum]; ok && maps.Equal(same, m) {
 		return same
 	}
-	if len(p.sets) >= poolSize {
+	if p.isFull(len(p.sets)) {
 		clear(p.sets)
 	}
 	own := make(map[string]string, len(m))
@@ -101,7 +113,7 @@ func (p *pool) requirements(fill func(*metric.Values)) cluster.Requirements {
 	if same, ok := p.asked[sum]; ok && equal(same.Values(), v) {
 		return same
 	}
-	if len(p.asked) >= poolSize {
+	if p.isFull(len(p.asked)) {
 		clear(p.asked)
 	}
 	own := new(metric.Values)

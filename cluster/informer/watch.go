@@ -57,6 +57,7 @@ func (c *Cluster) reflectors() []*cache.Reflector {
 // converter returns a function that converts pods. Only one goroutine may call it.
 func (c *Cluster) converter() func(*v1.Pod) podView {
 	shared := newPool()
+	shared.pods = func() int { return c.facts.Load().Pods() }
 	return func(p *v1.Pod) podView {
 		view := podView{facts: podFacts(p, c.opts.Now(), shared)}
 		if c.opts.Node != "" {
