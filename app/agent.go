@@ -88,6 +88,7 @@ func (a *agentFlags) compile(inPod bool, getenv func(string) string) (*plan, err
 	if err != nil {
 		return nil, err
 	}
+	p.Mode = "agent"
 	name, err := clusterflag.NodeName(cmp.Or(a.node, getenv("NODE_NAME")))
 	if err != nil {
 		return nil, err

@@ -113,7 +113,7 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (_ *proc
 	w.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		buildInfo(version.Get()),
+		buildInfo(p.Mode, version.Get()),
 	)
 	for _, step := range []func(context.Context) error{
 		w.openCluster,
@@ -435,10 +435,10 @@ func (w *process) sourceStates() []explain.SourceState {
 	return sources
 }
 
-func buildInfo(v version.Info) prometheus.Collector {
+func buildInfo(mode string, v version.Info) prometheus.Collector {
 	g := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "weir_build_info", Help: "Which weir this is. Always 1.",
-		ConstLabels: prometheus.Labels{"version": v.Version, "commit": v.Commit, "go": v.Go},
+		ConstLabels: prometheus.Labels{"mode": mode, "version": v.Version, "commit": v.Commit, "go": v.Go},
 	})
 	g.Set(1)
 	return g

@@ -33,6 +33,7 @@ alone. No cluster and no configuration is needed; as root it sees most.`,
 			if err != nil {
 				return err
 			}
+			p.Mode = "run"
 			if p.Host != nil {
 				p.Eviction = newEvictionFlags().alone()
 			}

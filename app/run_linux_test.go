@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -192,8 +193,8 @@ func TestRunMeasuresThisMachine(t *testing.T) {
 		t.Errorf("the node's memory is %+v, want more than 1 MiB", node.Memory)
 	}
 
-	if status, body := w.get(t, "/metrics"); status != http.StatusOK || !strings.Contains(body, "go_goroutines ") || !strings.Contains(body, "weir_build_info{") {
-		t.Errorf("/metrics = %d and lacks go_goroutines or weir_build_info", status)
+	if status, body := w.get(t, "/metrics"); status != http.StatusOK || !strings.Contains(body, "go_goroutines ") || !regexp.MustCompile(`weir_build_info\{.*mode="run"`).MatchString(body) {
+		t.Errorf("/metrics = %d and lacks go_goroutines or weir_build_info of mode run", status)
 	}
 	if status, body := w.get(t, "/metrics/cluster"); status != http.StatusOK || !strings.Contains(body, `weir_node_cpu_usage_cores{node="mill"`) {
 		t.Errorf("/metrics/cluster = %d and lacks the node's CPU:\n%.2000s", status, body)

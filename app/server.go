@@ -123,6 +123,7 @@ func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, er
 	if err != nil {
 		return nil, err
 	}
+	p.Mode = "server"
 	if p.APIs, err = s.apis.compile(); err != nil {
 		return nil, err
 	}
