@@ -12,6 +12,7 @@ require (
 	github.com/json-iterator/go v1.1.12
 	github.com/minio/simdjson-go v0.4.5
 	github.com/prometheus/common v0.72.0
+	github.com/prometheus/procfs v0.22.0
 	github.com/prometheus/prometheus v0.315.0
 	github.com/segmentio/encoding v0.5.4
 	github.com/spf13/cobra v1.10.2

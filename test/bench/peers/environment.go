@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/test/bench/process"
 	"github.com/weir-metrics/weir/test/cluster/harness"
 	"github.com/weir-metrics/weir/test/simulator"
 )
@@ -27,7 +28,7 @@ type environment struct {
 	dir        string // of logs, certificates and kubeconfigs
 	weir       string
 	cluster    *harness.Cluster
-	kubelets   *child
+	kubelets   *process.Process
 	ca         string // path of the kubelets' CA
 	kubeconfig string
 	admin      []tls.Certificate // the client certificate of requests
@@ -91,7 +92,7 @@ func (w *environment) startKubelets(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("write shape: %w", err)
 	}
-	if w.kubelets, err = start(w.dir, "kubelets", self, "kubelets", "--shape="+string(shape), "--ca-file="+w.ca, "--kubeconfig="+w.kubeconfig); err != nil {
+	if w.kubelets, err = process.Start(w.dir, "kubelets", nil, self, "kubelets", "--shape="+string(shape), "--ca-file="+w.ca, "--kubeconfig="+w.kubeconfig); err != nil {
 		return err
 	}
 	config, err := w.cluster.RESTConfig()
@@ -103,9 +104,9 @@ func (w *environment) startKubelets(ctx context.Context) error {
 		return fmt.Errorf("make client: %w", err)
 	}
 	total, began, said := w.options.Shape.Nodes*w.options.Shape.Pods, time.Now(), time.Now()
-	err = w.kubelets.until(ctx, "every pod at the API server", time.Second, time.Hour, func() (bool, error) {
+	err = w.kubelets.Until(ctx, "every pod at the API server", time.Second, time.Hour, func() (bool, error) {
 		var s state
-		if w.kubelets.said(&s) == nil && s.Seeded {
+		if w.kubelets.Said(&s) == nil && s.Seeded {
 			w.port = s.Port
 			return true, nil
 		}
@@ -139,7 +140,7 @@ func count(ctx context.Context, client kubernetes.Interface) int64 {
 // close ends everything that newEnvironment started.
 func (w *environment) close() error {
 	if w.kubelets != nil {
-		w.kubelets.stop()
+		w.kubelets.Stop()
 	}
 	if w.cluster == nil {
 		return nil

@@ -8,11 +8,12 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"github.com/weir-metrics/weir/test/bench/process"
 )
 
 // A program is one of the programs that are measured.
@@ -52,14 +53,14 @@ func (w *environment) peers(port int) []program {
 
 // A target is a running program that gets requests.
 type target struct {
-	*child
+	*process.Process
 	program program
 	base    string
 	client  *http.Client
 }
 
 func (w *environment) startProgram(p program, base string) (*target, error) {
-	c, err := start(w.dir, p.name, p.path, p.args...)
+	c, err := process.Start(w.dir, p.name, nil, p.path, p.args...)
 	if err != nil {
 		return nil, err
 	}
@@ -70,9 +71,10 @@ func (w *environment) startProgram(p program, base string) (*target, error) {
 	return &target{c, p, base, &http.Client{Transport: transport, Timeout: time.Minute}}, nil
 }
 
-func (t *target) stop() {
+// Stop ends the program.
+func (t *target) Stop() {
 	t.client.CloseIdleConnections()
-	t.child.stop()
+	t.Process.Stop()
 }
 
 // An answer is the answer of a server to one request.
@@ -86,7 +88,7 @@ type answer struct {
 func (t *target) ask(ctx context.Context, path, accept, encoding string, buffer []byte) (answer, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.base+path, nil)
 	if err != nil {
-		return answer{}, fmt.Errorf("ask %s: %w", t.name, err)
+		return answer{}, fmt.Errorf("ask %s: %w", t.Name, err)
 	}
 	request.Header.Set("Accept", accept)
 	if encoding != "" {
@@ -95,7 +97,7 @@ func (t *target) ask(ctx context.Context, path, accept, encoding string, buffer 
 	asked := time.Now()
 	response, err := t.client.Do(request)
 	if err != nil {
-		return answer{}, fmt.Errorf("ask %s: %w", t.name, err)
+		return answer{}, fmt.Errorf("ask %s: %w", t.Name, err)
 	}
 	defer response.Body.Close()
 	into := bytes.NewBuffer(buffer[:0])
@@ -103,13 +105,13 @@ func (t *target) ask(ctx context.Context, path, accept, encoding string, buffer 
 	a := answer{into.Bytes(), asked, time.Since(asked)}
 	switch {
 	case err != nil:
-		return a, fmt.Errorf("ask %s for %s: %w", t.name, path, err)
+		return a, fmt.Errorf("ask %s for %s: %w", t.Name, path, err)
 	case response.StatusCode != http.StatusOK:
-		return a, fmt.Errorf("ask %s for %s: status %s: %.200s", t.name, path, response.Status, a.body)
+		return a, fmt.Errorf("ask %s for %s: status %s: %.200s", t.Name, path, response.Status, a.body)
 	}
 	// Small answers are not compressed, even if the client accepts that.
 	if got := response.Header.Get("Content-Encoding"); got != "" && got != encoding {
-		return a, fmt.Errorf("ask %s for %s: it answers in encoding %q, not %q", t.name, path, got, encoding)
+		return a, fmt.Errorf("ask %s for %s: it answers in encoding %q, not %q", t.Name, path, got, encoding)
 	}
 	return a, nil
 }
@@ -122,7 +124,7 @@ func (t *target) counts(ctx context.Context) (scrapes, failures float64, err err
 		return 0, 0, err
 	}
 	if scrapes, err = counter(a.body, t.program.scrapes); err != nil {
-		return 0, 0, fmt.Errorf("count %s's scrapes: %w", t.name, err)
+		return 0, 0, fmt.Errorf("count %s's scrapes: %w", t.Name, err)
 	}
 	failures, _ = counter(a.body, t.program.failures) // missing until there is a failure
 	return scrapes, failures, nil
@@ -136,14 +138,4 @@ func counter(text []byte, series string) (float64, error) {
 		}
 	}
 	return 0, fmt.Errorf("no series %s", series)
-}
-
-// freePort returns a port on which nothing listens.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }

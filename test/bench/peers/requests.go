@@ -93,7 +93,7 @@ func application(fleet *simulator.Fleet) (namespace, app, pod string) {
 // CPU time that the server uses without requests.
 func (t *target) burst(ctx context.Context, r request, o Options, idle float64, turn *Turn) (last answer, err error) {
 	var took []float64
-	cpu, err := cpuTime(t.pid)
+	before, err := t.Usage()
 	if err != nil {
 		return last, err
 	}
@@ -105,15 +105,15 @@ func (t *target) burst(ctx context.Context, r request, o Options, idle float64, 
 		took = append(took, float64(last.took)/float64(time.Millisecond))
 	}
 	lasted := time.Since(began)
-	after, err := cpuTime(t.pid)
+	after, err := t.Usage()
 	if err != nil {
 		return last, err
 	}
 	if len(last.body) == 0 {
-		return last, fmt.Errorf("ask %s for %s: the answer is empty", t.name, r.path)
+		return last, fmt.Errorf("ask %s for %s: the answer is empty", t.Name, r.path)
 	}
 	turn.Requests[r.key] = took
 	turn.set(r.key+" bytes", float64(len(last.body)))
-	turn.set(r.key+" cpu", ((after-cpu).Seconds()-idle*lasted.Seconds())*1000/float64(len(took)))
+	turn.set(r.key+" cpu", ((after.CPU-before.CPU).Seconds()-idle*lasted.Seconds())*1000/float64(len(took)))
 	return last, nil
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/test/bench/process"
 )
 
 const (
@@ -89,7 +90,7 @@ func (o Options) scenario(ctx context.Context, name, dir string, logf func(strin
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	port, err := freePort()
+	port, err := process.FreePort()
 	if err != nil {
 		return err
 	}

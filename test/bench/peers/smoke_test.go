@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/weir-metrics/weir/test/bench/process"
 )
 
 // TestMain makes the test binary run as the processes that the test starts.
@@ -33,14 +35,14 @@ func TestSmoke(t *testing.T) {
 		if err := w.close(); err != nil {
 			t.Error(err)
 		}
-		if w.kubelets != nil && w.kubelets.alive() == nil {
+		if w.kubelets != nil && w.kubelets.Alive() == nil {
 			t.Error("the kubelets still run")
 		}
 	}()
 	if err != nil {
 		t.Fatal(err)
 	}
-	port, err := freePort()
+	port, err := process.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"github.com/weir-metrics/weir/test/bench/process"
 )
 
 // A Turn is one measured run of a program, alone on its cluster.
@@ -38,12 +40,12 @@ func (w *environment) turn(ctx context.Context, p program, base string, old time
 	if err != nil {
 		return err
 	}
-	defer t.stop()
+	defer t.Stop()
 	if err := w.first(ctx, t, turn); err != nil {
 		return err
 	}
 	w.logf("  first metric after %.1fs, 99%% after %.1fs", turn.Values["first"], turn.Values["most"])
-	if err := t.wait(ctx, max(w.options.Warm, old-time.Since(t.began))); err != nil {
+	if err := t.Wait(ctx, max(w.options.Warm, old-time.Since(t.Began))); err != nil {
 		return err
 	}
 	idle, err := w.steady(ctx, t, turn)
@@ -69,12 +71,12 @@ func (w *environment) turn(ctx context.Context, p program, base string, old time
 			turn.set("lag loaded", quantile(s.lags, 1)/w.options.Resolution.Seconds())
 		}
 	}
-	m, err := memory(t.pid)
+	used, err := t.Usage()
 	if err != nil {
 		return err
 	}
-	turn.set("peak", mebibytes(m.most))
-	return t.alive()
+	turn.set("peak", mebibytes(used.Peak))
+	return t.Alive()
 }
 
 func mebibytes(bytes int64) float64 { return float64(bytes) / (1 << 20) }
@@ -83,13 +85,13 @@ func mebibytes(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 // each node, which costs a thirtieth of listing all.
 func (w *environment) first(ctx context.Context, t *target, turn *Turn) error {
 	const one = "/apis/metrics.k8s.io/v1beta1/namespaces/kube-system/pods?labelSelector=app%3Dnode-agent"
-	return t.until(ctx, "99% of nodes' pods to be served", 200*time.Millisecond, 5*time.Minute, func() (bool, error) {
+	return t.Until(ctx, "99% of nodes' pods to be served", 200*time.Millisecond, 5*time.Minute, func() (bool, error) {
 		a, err := t.ask(ctx, one, asJSON, "", nil)
 		if err != nil {
 			return false, nil //nolint:nilerr // it does not listen yet, or has no metrics yet
 		}
 		served := bytes.Count(a.body, []byte(`"timestamp":`))
-		since := time.Since(t.began).Seconds()
+		since := time.Since(t.Began).Seconds()
 		if _, seen := turn.Values["first"]; served > 0 && !seen {
 			turn.set("first", since)
 		}
@@ -108,7 +110,7 @@ func (w *environment) steady(ctx context.Context, t *target, turn *Turn) (idle f
 	if err != nil {
 		return 0, err
 	}
-	cpu, err := cpuTime(t.pid)
+	used, err := t.Usage()
 	if err != nil {
 		return 0, err
 	}
@@ -117,19 +119,19 @@ func (w *environment) steady(ctx context.Context, t *target, turn *Turn) (idle f
 	var wait sync.WaitGroup
 	var sizes []float64
 	wait.Go(func() {
-		for t.wait(sampling, time.Second) == nil {
-			if m, err := memory(t.pid); err == nil {
-				sizes = append(sizes, mebibytes(m.now))
+		for t.Wait(sampling, time.Second) == nil {
+			if now, err := t.Usage(); err == nil {
+				sizes = append(sizes, mebibytes(now.Resident))
 			}
 		}
 	})
-	err = t.wait(ctx, wholeRounds(w.options.Window, w.options.Resolution))
+	err = t.Wait(ctx, wholeRounds(w.options.Window, w.options.Resolution))
 	stop()
 	wait.Wait()
 	if err != nil {
 		return 0, err
 	}
-	after, err := cpuTime(t.pid)
+	after, err := t.Usage()
 	if err != nil {
 		return 0, err
 	}
@@ -141,14 +143,14 @@ func (w *environment) steady(ctx context.Context, t *target, turn *Turn) (idle f
 	turn.set("failed", max(0, failed-failedBefore)) // weir's is a gauge of the reads that fail at present
 	want := float64(w.options.Shape.Nodes) * lasted.Seconds() / w.options.Resolution.Seconds()
 	if got := scrapes - before; math.Abs(got-want) > 0.1*want+1 {
-		w.logf("  NOTE: %s read nodes %.0f times, %.0f were due; %.0f reads failed", t.name, got, want, failed-failedBefore)
+		w.logf("  NOTE: %s read nodes %.0f times, %.0f were due; %.0f reads failed", t.Name, got, want, failed-failedBefore)
 	}
 	turn.set("scrapes", scrapes-before)
 	turn.set("window", lasted.Seconds())
-	turn.set("cpu", float64((after-cpu).Microseconds())/(scrapes-before))
+	turn.set("cpu", float64((after.CPU-used.CPU).Microseconds())/(scrapes-before))
 	turn.set("rss", median(sizes))
-	turn.set("age", began.Sub(t.began).Seconds())
-	return (after - cpu).Seconds() / lasted.Seconds(), nil
+	turn.set("age", began.Sub(t.Began).Seconds())
+	return (after.CPU - used.CPU).Seconds() / lasted.Seconds(), nil
 }
 
 // wholeRounds rounds a window up to a multiple of the resolution, because
@@ -173,7 +175,7 @@ func (w *environment) fresh(ctx context.Context, t *target, turn *Turn) error {
 		}
 		lags, ages = append(lags, s.lags...), append(ages, s.ages...)
 		turn.set("served", float64(len(s.lags)))
-		if t.name == weirName {
+		if t.Name == weirName {
 			worst, compared, err := exactness(ctx, w.fleet, t.base, t.client)
 			if err != nil {
 				return err
@@ -183,7 +185,7 @@ func (w *environment) fresh(ctx context.Context, t *target, turn *Turn) error {
 		}
 		// The smaller part of the golden section: such steps never repeat a part of the
 		// resolution.
-		if err := t.wait(ctx, time.Duration(0.382*float64(resolution))); err != nil {
+		if err := t.Wait(ctx, time.Duration(0.382*float64(resolution))); err != nil {
 			return err
 		}
 	}
@@ -204,30 +206,30 @@ func (w *environment) floor(ctx context.Context, self, name string, turn *Turn) 
 	if name == beatFetch {
 		args = append(args, "--together="+beat.String())
 	}
-	c, err := start(w.dir, "floor", self, args...)
+	c, err := process.Start(w.dir, "floor", nil, self, args...)
 	if err != nil {
 		return err
 	}
-	defer c.stop()
-	if err := c.wait(ctx, wholeRounds(2*o.Resolution, o.Resolution)); err != nil {
+	defer c.Stop()
+	if err := c.Wait(ctx, wholeRounds(2*o.Resolution, o.Resolution)); err != nil {
 		return err
 	}
 	var before, after fetched
-	cpu, err := cpuTime(c.pid)
+	usedBefore, err := c.Usage()
 	if err != nil {
 		return err
 	}
-	if err := c.said(&before); err != nil {
+	if err := c.Said(&before); err != nil {
 		return err
 	}
-	if err := c.wait(ctx, wholeRounds(o.FloorWindow, o.Resolution)); err != nil {
+	if err := c.Wait(ctx, wholeRounds(o.FloorWindow, o.Resolution)); err != nil {
 		return err
 	}
-	used, err := cpuTime(c.pid)
+	used, err := c.Usage()
 	if err != nil {
 		return err
 	}
-	if err := c.said(&after); err != nil {
+	if err := c.Said(&after); err != nil {
 		return err
 	}
 	if after.Failed > before.Failed || after.Scrapes == before.Scrapes {
@@ -235,7 +237,7 @@ func (w *environment) floor(ctx context.Context, self, name string, turn *Turn) 
 	}
 	scrapes := float64(after.Scrapes - before.Scrapes)
 	turn.set("scrapes", scrapes)
-	turn.set("cpu", float64((used-cpu).Microseconds())/scrapes)
+	turn.set("cpu", float64((used.CPU-usedBefore.CPU).Microseconds())/scrapes)
 	turn.set("bytes", float64(after.Bytes-before.Bytes)/scrapes)
 	w.logf("  %.0f µs of CPU a fetch of %.0f bytes", turn.Values["cpu"], turn.Values["bytes"])
 	return nil

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -6,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/weir-metrics/weir/test/bench/process"
 )
 
 // ways are what a third of the nodes does with --faults, one after another. The verbs are the
@@ -45,21 +49,21 @@ func measureFaults(ctx context.Context, p plan, resolution time.Duration, nodes 
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d nodes, every %v, each way for %v: numbers of the %d healthy nodes, looked at every second\n\n", nodes, resolution, each, len(others))
 	text.WriteString("| | healthy nodes with CPU | oldest (intervals) | oldest (s) |\n|---|---:|---:|---:|\n")
-	err := withWeir(ctx, p, resolution, nodes, func(base string, weir, _ *process, _ time.Duration) error {
+	err := withWeir(ctx, p, resolution, nodes, func(base string, weir, _ *process.Process, _ time.Duration) error {
 		if late := time.Since(began) - lead + 2*resolution; late > 0 {
 			return fmt.Errorf("weir was ready %v too late for the first of the faults: give --settle more", late)
 		}
 		for k, way := range ways {
-			if err := pause(ctx, time.Until(began.Add(lead+time.Duration(k)*each))); err != nil {
+			if err := weir.Wait(ctx, time.Until(began.Add(lead+time.Duration(k)*each))); err != nil {
 				return err
 			}
-			age, fewest, err := worst(ctx, base, began.Add(lead+time.Duration(k+1)*each), others)
+			age, fewest, err := worst(ctx, base, weir, began.Add(lead+time.Duration(k+1)*each), others)
 			if err != nil {
 				return err
 			}
 			fmt.Fprintf(&text, "| %s | %d | %.2f | %.1f |\n", way.name, fewest, age.Seconds()/resolution.Seconds(), age.Seconds())
 		}
-		return weir.died()
+		return weir.Alive()
 	}, faults...)
 	fmt.Println(text.String())
 	return err
@@ -67,7 +71,7 @@ func measureFaults(ctx context.Context, p plan, resolution time.Duration, nodes 
 
 // worst looks at weir's numbers of these nodes every second until then. It returns the largest age of
 // a number, and the smallest number of nodes that had one.
-func worst(ctx context.Context, base string, then time.Time, of map[string]bool) (age time.Duration, fewest int, err error) {
+func worst(ctx context.Context, base string, weir *process.Process, then time.Time, of map[string]bool) (age time.Duration, fewest int, err error) {
 	fewest = len(of)
 	for time.Now().Before(then) {
 		now, nodes, err := oldest(ctx, base, func(node string) bool { return of[node] })
@@ -75,7 +79,7 @@ func worst(ctx context.Context, base string, then time.Time, of map[string]bool)
 			return 0, 0, err
 		}
 		age, fewest = max(age, now), min(fewest, nodes)
-		if err := pause(ctx, time.Second); err != nil {
+		if err := weir.Wait(ctx, time.Second); err != nil {
 			return 0, 0, err
 		}
 	}

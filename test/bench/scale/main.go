@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command scale measures one weir for several sizes of cluster. For each number
 // of nodes, it starts weir-simulate (kubelets and API server) and weir server
 // against it, waits until every node has been read a few times, and measures

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -5,12 +7,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
+
+	"github.com/weir-metrics/weir/test/bench/process"
 )
 
 // supported is the largest number of nodes that weir supports with its default
@@ -21,9 +27,9 @@ const supported = 5000
 func measure(ctx context.Context, p plan, resolution time.Duration, nodes int) (point, error) {
 	got := point{Nodes: nodes}
 	settle, window := p.times(resolution)
-	err := withWeir(ctx, p, resolution, nodes, func(base string, weir, simulator *process, ready time.Duration) error {
+	err := withWeir(ctx, p, resolution, nodes, func(base string, weir, simulator *process.Process, ready time.Duration) error {
 		got.Ready = ready
-		if err := pause(ctx, settle); err != nil {
+		if err := weir.Wait(ctx, settle); err != nil {
 			return err
 		}
 		return watch(ctx, resolution, window, base, weir, simulator, &got)
@@ -33,7 +39,7 @@ func measure(ctx context.Context, p plan, resolution time.Duration, nodes int) (
 
 // withWeir starts a simulator with this many nodes and the given faults, and a weir that reads it. It
 // calls f with weir's URL when weir is ready, and ends both after f.
-func withWeir(ctx context.Context, p plan, resolution time.Duration, nodes int, f func(base string, weir, simulator *process, ready time.Duration) error, faults ...string) error {
+func withWeir(ctx context.Context, p plan, resolution time.Duration, nodes int, f func(base string, weir, simulator *process.Process, ready time.Duration) error, faults ...string) error {
 	dir, err := os.MkdirTemp("", "weir-scale-")
 	if err != nil {
 		return fmt.Errorf("make a folder: %w", err)
@@ -41,7 +47,7 @@ func withWeir(ctx context.Context, p plan, resolution time.Duration, nodes int, 
 	defer os.RemoveAll(dir)
 	var ports [3]int // of kubelets, API server and weir
 	for i := range ports {
-		if ports[i], err = freePort(); err != nil {
+		if ports[i], err = process.FreePort(); err != nil {
 			return err
 		}
 	}
@@ -72,36 +78,42 @@ func withWeir(ctx context.Context, p plan, resolution time.Duration, nodes int, 
 	}
 	// With many nodes, the simulator's pods take half of the memory, and they make
 	// no garbage.
-	simulator, err := start(ctx, []string{"GOGC=25"}, p.simulate, args...)
+	simulator, err := process.Start(dir, "weir-simulate", []string{"GOGC=25"}, p.simulate, args...)
 	if err != nil {
 		return err
 	}
-	defer simulator.stop()
-	if err := until(ctx, p.ready, simulator, func() bool { _, err := os.Stat(kubeconfig); return err == nil }); err != nil {
-		return fmt.Errorf("wait for the simulator: %w", err)
+	defer simulator.Stop()
+	err = simulator.Until(ctx, "kubeconfig of the simulator", 100*time.Millisecond, p.ready, func() (bool, error) {
+		_, err := os.Stat(kubeconfig)
+		return err == nil, nil
+	})
+	if err != nil {
+		return err
 	}
 
-	began := time.Now()
 	base := "http://127.0.0.1:" + strconv.Itoa(ports[2])
-	weir, err := start(ctx, nil, p.weir, append([]string{"server", "--kubeconfig", kubeconfig, "--source", source,
+	weir, err := process.Start(dir, "weir", nil, p.weir, append([]string{"server", "--kubeconfig", kubeconfig, "--source", source,
 		"--metric-resolution", resolution.String(), "--listen", strings.TrimPrefix(base, "http://")}, flags...)...)
 	if err != nil {
 		return err
 	}
-	defer weir.stop()
-	if err := until(ctx, p.ready, weir, func() bool { return answers(ctx, base+"/readyz") }); err != nil {
-		return fmt.Errorf("wait for weir to be ready: %w", err)
-	}
-	return f(base, weir, simulator, time.Since(began))
-}
-
-// watch measures during the window.
-func watch(ctx context.Context, resolution, window time.Duration, base string, weir, simulator *process, got *point) error {
-	cpu, err := weir.cpu()
+	defer weir.Stop()
+	err = weir.Until(ctx, "readiness of weir (--ready gives it more time)", 100*time.Millisecond, p.ready, func() (bool, error) {
+		return answers(ctx, base+"/readyz"), nil
+	})
 	if err != nil {
 		return err
 	}
-	simCPU, err := simulator.cpu()
+	return f(base, weir, simulator, time.Since(weir.Began))
+}
+
+// watch measures during the window.
+func watch(ctx context.Context, resolution, window time.Duration, base string, weir, simulator *process.Process, got *point) error {
+	weirBefore, err := weir.Usage()
+	if err != nil {
+		return err
+	}
+	simBefore, err := simulator.Usage()
 	if err != nil {
 		return err
 	}
@@ -118,42 +130,39 @@ func watch(ctx context.Context, resolution, window time.Duration, base string, w
 			return ctx.Err()
 		case <-looks.C:
 		}
-		now, _, err := weir.memory()
+		now, err := weir.Usage()
 		if err != nil {
 			return err
 		}
-		got.Steady = max(got.Steady, now)
+		got.Steady = max(got.Steady, now.Resident)
 	}
 	elapsed := time.Since(began)
 	after, err := readsOf(ctx, base)
 	if err != nil {
 		return err
 	}
-	cpuAfter, err := weir.cpu()
+	weirAfter, err := weir.Usage()
 	if err != nil {
 		return err
 	}
-	simAfter, err := simulator.cpu()
+	simAfter, err := simulator.Usage()
 	if err != nil {
-		return err
-	}
-	if got.Files, err = weir.files(); err != nil {
 		return err
 	}
 	// This request comes after the window, because it costs CPU too.
 	if got.Oldest, _, err = oldest(ctx, base, nil); err != nil {
 		return err
 	}
-	if _, got.Peak, err = weir.memory(); err != nil {
+	last, err := weir.Usage()
+	if err != nil {
 		return err
 	}
-	if got.SimMemory, _, err = simulator.memory(); err != nil {
-		return err
-	}
-	got.Cores = (cpuAfter - cpu).Seconds() / elapsed.Seconds()
-	got.SimCores = (simAfter - simCPU).Seconds() / elapsed.Seconds()
+	got.Files, got.Peak, got.SimMemory = weirAfter.Files, last.Peak, simAfter.Resident
+	weirCPU := weirAfter.CPU - weirBefore.CPU
+	got.Cores = weirCPU.Seconds() / elapsed.Seconds()
+	got.SimCores = (simAfter.CPU - simBefore.CPU).Seconds() / elapsed.Seconds()
 	got.Reads = after.good - before.good
-	got.PerScrape = float64((cpuAfter - cpu).Microseconds()) / float64(max(got.Reads, 1))
+	got.PerScrape = float64(weirCPU.Microseconds()) / float64(max(got.Reads, 1))
 	// Every node is read once in each resolution. At the two ends of the window,
 	// chance decides, by at most one read per node.
 	due := int64(float64(got.Nodes) * elapsed.Seconds() / resolution.Seconds())
@@ -242,31 +251,13 @@ func answers(ctx context.Context, url string) bool {
 	return true
 }
 
-// until waits until done returns true. It returns an error after the time most,
-// or if the process ends.
-func until(ctx context.Context, most time.Duration, of *process, done func() bool) error {
-	deadline := time.Now().Add(most)
-	for !done() {
-		if err := of.died(); err != nil {
-			return err
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("it takes longer than %v: give it more with --ready", most)
-		}
-		if err := pause(ctx, 100*time.Millisecond); err != nil {
-			return err
-		}
+// connections returns how many connections fit into the open-file limit of a
+// process, beside a few other files.
+func connections() int {
+	const others = 200
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return math.MaxInt
 	}
-	return nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	return int(min(limit.Max, 1<<30)) - others
 }
