@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/weir-metrics/weir/metric/series"
 )
 
 // A ParseError says why a fault could not be parsed, and at which position.
@@ -249,32 +251,7 @@ func (w word) duration(least time.Duration) (time.Duration, *ParseError) {
 
 // match reports whether name matches the pattern: * matches any characters, ?
 // matches one. An empty pattern matches all names.
-func match(pattern, name string) bool {
-	if pattern == "" {
-		return true
-	}
-	// On a mismatch, go back to the last star and let it match one more character.
-	p, n, star, taken := 0, 0, -1, 0
-	for n < len(name) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, taken = p, n
-			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
-			p++
-			n++
-		case star >= 0:
-			taken++
-			p, n = star+1, taken
-		default:
-			return false
-		}
-	}
-	for p < len(pattern) && pattern[p] == '*' {
-		p++
-	}
-	return p == len(pattern)
-}
+func match(pattern, name string) bool { return pattern == "" || series.Match(pattern, name) }
 
 // hits reports whether the fault's Pod pattern matches that pod.
 func (f *Fault) hits(namespace, pod string) bool {
