@@ -57,11 +57,7 @@ func NewHandler(opts Options) *Handler {
 // ServeHTTP answers a request for an explanation or an evaluation.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, err := h.answer(w, r)
-	if err != nil {
-		weirdev.Fail(w, asProblem(err))
-		return
-	}
-	weirdev.Answer(w, http.StatusOK, answer)
+	weirdev.Respond(w, answer, asProblem(err))
 }
 
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (*Response, error) {
@@ -73,19 +69,15 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (*Response, err
 	defer cancel()
 	if request.Evaluate {
 		if r.Method != http.MethodPost {
-			return nil, notAllowed(w, "POST", "an evaluation has a manifest to evaluate", "POST it.")
+			w.Header().Set("Allow", "POST")
+			return nil, &weirdev.Problem{Status: http.StatusMethodNotAllowed, Message: "an evaluation has a manifest to evaluate", Hint: "POST it."}
 		}
 		return h.evaluate(ctx, w, r, request)
 	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return nil, notAllowed(w, "GET, HEAD", "an explanation cannot be changed", "GET it.")
+	if err := weirdev.OnlyReads(w, r, "an explanation cannot be changed", "GET it."); err != nil {
+		return nil, err
 	}
 	return h.explain(ctx, request)
-}
-
-func notAllowed(w http.ResponseWriter, allow, message, hint string) error {
-	w.Header().Set("Allow", allow)
-	return &weirdev.Problem{Status: http.StatusMethodNotAllowed, Message: message, Hint: hint}
 }
 
 // explain reports the last decision, or one that it makes for the answer.
@@ -161,16 +153,13 @@ func (h *Handler) decideNow(ctx context.Context, kind string, r Request, m *mani
 	return NewResponse(kind, result.Report(m.Kind)), nil
 }
 
-// asProblem converts an error for the client.
-func asProblem(err error) *weirdev.Problem {
-	var p *weirdev.Problem
+// asProblem converts the errors of an evaluation that a client can do something about.
+func asProblem(err error) error {
 	switch {
-	case errors.As(err, &p):
-		return p
 	case errors.Is(err, evaluate.ErrTimeUnknown):
 		return &weirdev.Problem{Status: http.StatusBadRequest, Message: "at: " + err.Error(), Hint: "weir remembers a few minutes; `weir autoscaler replay` goes further back, over a recording or a Prometheus."}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &weirdev.Problem{Status: http.StatusGatewayTimeout, Message: "the evaluation took too long: " + err.Error(), Hint: "The API server, or a provider of custom or external metrics, is slow. Ask again."}
 	}
-	return &weirdev.Problem{Status: http.StatusInternalServerError, Message: err.Error(), Hint: "weir's log may say more."}
+	return err
 }
