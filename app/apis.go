@@ -302,7 +302,7 @@ func openUI(_ context.Context, w *process) (http.Handler, error) {
 		o.History = 7 * 24 * time.Hour // what a Prometheus has; the page says where nothing is
 	}
 	if w.events != nil {
-		o.Events = func(on eventlog.Object) []eventlog.Event { return w.events.Of(on, time.Now()) }
+		o.Events, o.EventsUnread = func(on eventlog.Object) []eventlog.Event { return w.events.Of(on, time.Now()) }, w.events.Unread
 	}
 	if w.scaler != nil {
 		o.Autoscaler, o.Autoscalers, o.AutoscalersUnread = w.scaler.Explain, w.scaler.Summaries, w.autoscaling.watcher.Unread

@@ -13,6 +13,8 @@ import (
 type eventsBody struct {
 	Rows []eventRow
 	Cut  listRange
+	// Unread says why Events cannot be read. It is empty if they can.
+	Unread string
 }
 
 // eventRow is an Event as the page shows it.
@@ -31,6 +33,9 @@ func (p *page) events() error {
 	}
 	all := p.opts.Events(o)
 	body := &eventsBody{Cut: p.paginate(len(all), page100, query{view: oneEvents, events: o})}
+	if p.opts.EventsUnread != nil {
+		body.Unread = p.opts.EventsUnread()
+	}
 	for i := range all[body.Cut.From:body.Cut.To] {
 		e := &all[body.Cut.From+i]
 		r := eventRow{

@@ -47,6 +47,10 @@ func TestEvents(t *testing.T) {
 	if _, _, body := get(t, h, "?events=Node/default/n1"); !strings.Contains(body, "weir has no Event on it") {
 		t.Error("an object without Events has no sentence that says so")
 	}
+	unread := ui.New(ui.Options{Explainer: samplecluster.Failing(t).Explainer, Events: func(eventlog.Object) []eventlog.Event { return nil }, EventsUnread: func() string { return "weir has no right." }})
+	if _, _, body := get(t, unread, "?events=Node/default/n1"); !strings.Contains(body, "weir has no right.") || strings.Contains(body, "weir has no Event on it") {
+		t.Error("where Events cannot be read, the page does not say why")
+	}
 	if status, _, _ := get(t, page(samplecluster.Failing(t)), "?events=Pod/shop/web-1"); status != http.StatusNotFound {
 		t.Errorf("a weir that keeps no Events answers %d", status)
 	}

@@ -44,6 +44,8 @@ type Options struct {
 	// Events returns the last Events on an object, the newest first. If it is nil, this weir keeps
 	// none.
 	Events func(o eventlog.Object) []eventlog.Event
+	// EventsUnread says in a sentence why Events cannot be read. It is empty if they can. May be nil.
+	EventsUnread func() string
 	// Version is shown at the bottom of each page, if it is not empty.
 	Version string
 }

@@ -22,12 +22,16 @@ type List struct {
 	Kind       string           `json:"kind"`
 	APIVersion string           `json:"apiVersion"`
 	Items      []eventlog.Event `json:"items"`
+	// Unread says in a sentence why weir cannot read Events now, so that some may be missing. It is
+	// empty if weir can.
+	Unread string `json:"unread,omitempty"`
 }
 
 // EventReader is the memory of Events.
 type EventReader interface {
 	Of(o eventlog.Object, now time.Time) []eventlog.Event
 	In(namespace string, now time.Time) []eventlog.Event
+	Unread() string
 }
 
 // NewHandler returns a handler for Paths that answers from log, and with 404 if log is nil.
@@ -49,7 +53,7 @@ func answer(log EventReader, w http.ResponseWriter, r *http.Request) (*List, err
 	if log == nil {
 		return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "this weir keeps no Events", Hint: "Run it with --events."}
 	}
-	list := &List{Kind: listKind, APIVersion: weirdev.APIVersion}
+	list := &List{Kind: listKind, APIVersion: weirdev.APIVersion, Unread: log.Unread()}
 	if o.Name == "" {
 		list.Items = log.In(o.Namespace, time.Now())
 	} else {
@@ -128,7 +132,7 @@ func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
 
 // Events returns the Events on an object. If the server answers with an error, the error is a
 // *weirdev.Problem. A weir without --events answers 404, too.
-func (c *Client) Events(ctx context.Context, o eventlog.Object) ([]eventlog.Event, error) {
+func (c *Client) Events(ctx context.Context, o eventlog.Object) (*List, error) {
 	var list List
 	what := "Events on " + o.Kind + " " + o.Namespace + "/" + o.Name
 	if err := c.weir.Get(ctx, what, []string{"namespaces", o.Namespace, "events"}, url.Values{"kind": {o.Kind}, "name": {o.Name}}, &list); err != nil {
@@ -137,5 +141,5 @@ func (c *Client) Events(ctx context.Context, o eventlog.Object) ([]eventlog.Even
 	if list.Kind != listKind || list.APIVersion != weirdev.APIVersion {
 		return nil, fmt.Errorf("read %s: a %s of %s is none of %s", what, list.Kind, list.APIVersion, weirdev.APIVersion)
 	}
-	return list.Items, nil
+	return &list, nil
 }

@@ -37,6 +37,8 @@ func (f few) In(namespace string, _ time.Time) (all []eventlog.Event) {
 	return all
 }
 
+func (few) Unread() string { return "weir cannot read them." }
+
 func TestEvents(t *testing.T) {
 	web := eventlog.Object{Kind: "Pod", Namespace: "shop", Name: "web"}
 	at := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -55,7 +57,7 @@ func TestEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := NewClient(weir).Events(t.Context(), web)
-	if diff := cmp.Diff([]eventlog.Event(log[:1]), got); err != nil || diff != "" {
+	if diff := cmp.Diff(&List{Kind: listKind, APIVersion: weirdev.APIVersion, Items: log[:1], Unread: "weir cannot read them."}, got); err != nil || diff != "" {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}
 	for path, want := range map[string]string{

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/weir-metrics/weir/api/eventsapi"
 	"github.com/weir-metrics/weir/api/explainapi"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/client/cli"
@@ -46,7 +47,7 @@ type Asker interface {
 	// Devices returns the devices of a node.
 	Devices(ctx context.Context, node string) (*cluster.NodeDevices, error)
 	// Events returns the last Events on an object, the newest first.
-	Events(ctx context.Context, o eventlog.Object) ([]eventlog.Event, error)
+	Events(ctx context.Context, o eventlog.Object) (*eventsapi.List, error)
 	connect.Lister // for suggestions if a name is unknown
 }
 

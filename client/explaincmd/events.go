@@ -15,7 +15,7 @@ import (
 // maxEvents is how many Events on one object are written.
 const maxEvents = 10
 
-// objectEvents are the Events on one object, or why they cannot be read.
+// objectEvents are the Events on one object, and why they or newer ones cannot be read.
 type objectEvents struct {
 	all []eventlog.Event
 	why string
@@ -23,10 +23,10 @@ type objectEvents struct {
 
 // eventsOn reads the Events on an object. A weir that keeps none has no answer, which is no error.
 func eventsOn(ctx context.Context, w Asker, o eventlog.Object) (e objectEvents) {
-	all, err := w.Events(ctx, o)
+	list, err := w.Events(ctx, o)
 	switch status, _, _ := connect.Answer(err); {
 	case err == nil:
-		e.all = all
+		e.all, e.why = list.Items, list.Unread
 	case status == http.StatusNotFound:
 	case status == http.StatusForbidden:
 		e.why = "you have no right to list Events in namespace " + o.Namespace

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/weir-metrics/weir/api/eventsapi"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/client/connect"
 	"github.com/weir-metrics/weir/cluster/eventlog"
@@ -13,7 +14,7 @@ import (
 
 // Events returns the Events on the pod shop/new and on the HPA shop/web. The caller has no right to
 // those on nodes, and weir does not keep any of other objects.
-func (t *testCluster) Events(_ context.Context, o eventlog.Object) ([]eventlog.Event, error) {
+func (t *testCluster) Events(_ context.Context, o eventlog.Object) (*eventsapi.List, error) {
 	switch o.Kind + " " + o.Namespace + "/" + o.Name {
 	case "Pod shop/new":
 		all := []eventlog.Event{
@@ -24,9 +25,10 @@ func (t *testCluster) Events(_ context.Context, o eventlog.Object) ([]eventlog.E
 		for i := range maxEvents {
 			all = append(all, eventlog.Event{Type: "Normal", Reason: "Old", Count: 1, Last: before(time.Hour), Message: fmt.Sprint("number ", i)})
 		}
-		return all, nil
+		return &eventsapi.List{Items: all}, nil
 	case "HorizontalPodAutoscaler shop/web":
-		return []eventlog.Event{{Type: "Normal", Reason: "SuccessfulRescale", Source: "horizontal-pod-autoscaler", Count: 1, Last: before(time.Minute), Message: "New size: 2"}}, nil
+		return &eventsapi.List{Unread: "weir cannot read the cluster's Events now, and shows those it has: its log has the error.", Items: []eventlog.Event{
+			{Type: "Normal", Reason: "SuccessfulRescale", Source: "horizontal-pod-autoscaler", Count: 1, Last: before(time.Minute), Message: "New size: 2"}}}, nil
 	case "Node default/n2":
 		return nil, connect.Advised(&weirdev.Problem{Status: http.StatusForbidden, Message: "forbidden"})
 	}

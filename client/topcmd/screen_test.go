@@ -2,6 +2,8 @@ package topcmd
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -283,6 +285,33 @@ func TestTreeAsksForWhatIsUnfolded(t *testing.T) {
 	press(t, s, "left")
 	if update(t, s, s.request()()); s.tree.containers != nil {
 		t.Errorf("containers after the pod was folded: %v", s.tree.containers)
+	}
+}
+
+// The tree of containers has the pods that have a listed container, and sums only those.
+func TestTreeOfContainers(t *testing.T) {
+	s := newScreenOf(t, usage.Containers)
+	press(t, s, "t", "e")
+	var names []string
+	for _, r := range s.visibleRows() {
+		names = append(names, r.name+" "+cpu().text(&r.Item))
+	}
+	if want := []string{"shop 250m", "Deployment/web 250m", "web-1 250m"}; !slices.Equal(names, want) {
+		t.Errorf("got %q, want %q", names, want)
+	}
+}
+
+// A pod that two nodes report counts once, with the numbers.
+func TestTreeCountsPodsOnce(t *testing.T) {
+	s := newScreen(t)
+	elsewhere := usage.Item{Node: "n0", Namespace: "shop", Pod: "web-1", Workload: usage.Workload{Kind: "Deployment", Name: "web"}}
+	again := used(elsewhere, 999_000_000, 1<<30)
+	s.tree = treeItems{pods: slices.Concat([]usage.Item{elsewhere}, s.list.Items, []usage.Item{again})}
+	s.grouping = byWorkload
+	for name, row := range s.buildTree().children {
+		if got := fmt.Sprint(cpu().text(&row.Item), " of ", podCount(row.pods)); name == "shop" && got != "340m of 2" {
+			t.Errorf("%s: got %s, want 340m of 2", name, got)
+		}
 	}
 }
 

@@ -99,6 +99,13 @@ func (v *viewer) askTree(ctx context.Context, list *usage.List, containers bool)
 		}
 		items.pods = answer.Items
 	}
+	if v.resource == usage.Containers {
+		listed := map[metric.PodRef]bool{}
+		for i := range list.Items {
+			listed[podRef(&list.Items[i])] = true
+		}
+		items.pods = slices.DeleteFunc(items.pods, func(pod usage.Item) bool { return !listed[podRef(&pod)] })
+	}
 	if v.resource == usage.Nodes {
 		listed := map[metric.NodeName]bool{}
 		for i := range list.Items {
@@ -121,13 +128,33 @@ func (v *viewer) askTree(ctx context.Context, list *usage.List, containers bool)
 	return items, nil
 }
 
+func podRef(it *usage.Item) metric.PodRef {
+	return metric.PodRef{Namespace: it.Namespace, Name: it.Pod}
+}
+
+// uniquePods returns each pod once. A pod that two nodes report has two items: the first that has CPU and
+// memory counts.
+func uniquePods(items []usage.Item) (pods []*usage.Item) {
+	at := map[metric.PodRef]int{}
+	for i := range items {
+		pod := &items[i]
+		switch n, known := at[podRef(pod)]; {
+		case !known:
+			at[podRef(pod)] = len(pods)
+			pods = append(pods, pod)
+		case len(incompleteOf(pods[n:n+1])) > 0 && len(incompleteOf([]*usage.Item{pod})) == 0:
+			pods[n] = pod
+		}
+	}
+	return pods
+}
+
 // buildTree returns the root of the tree, a row that is not shown. A group has the sum of its pods,
 // but a node of "top nodes" has its own numbers. A pod that the filter leaves out adds nothing.
 func (s *screen) buildTree() *treeRow {
 	root := &treeRow{key: string(s.grouping), depth: -1}
 	rows := map[metric.PodRef]*treeRow{}
-	for i := range s.tree.pods {
-		pod := &s.tree.pods[i]
+	for _, pod := range uniquePods(s.tree.pods) {
 		groups, name := s.grouping.groupsOf(pod)
 		if !strings.Contains(strings.Join(append(groups, name, string(pod.Node)), "/"), s.filter) {
 			continue
@@ -140,11 +167,11 @@ func (s *screen) buildTree() *treeRow {
 		}
 		row = row.child(name)
 		row.Item = *pod
-		rows[metric.PodRef{Namespace: pod.Namespace, Name: pod.Pod}] = row
+		rows[podRef(pod)] = row
 	}
 	for i := range s.tree.containers {
 		c := &s.tree.containers[i]
-		if pod := rows[metric.PodRef{Namespace: c.Namespace, Name: c.Pod}]; pod != nil {
+		if pod := rows[podRef(c)]; pod != nil {
 			pod.child(c.Container).Item = *c
 		}
 	}

@@ -174,8 +174,15 @@ func TestWatch(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { _ = w.Run(ctx) })
+		synctest.Wait()
+		if got := w.Unread(); !strings.Contains(got, "it needs the rights list and watch") {
+			t.Errorf("without the right, Unread says %q", got)
+		}
 		time.Sleep(time.Minute) // of the bubble's clock
 		synctest.Wait()
+		if got := w.Unread(); got != "" {
+			t.Errorf("with the right, Unread says %q", got)
+		}
 		watches[0].Add(at(onPod("e3", "C", 1, 0)))
 		watches[0].Add(at(onPod("e3", "C", 1, 0))) // said again
 		watches[0].Delete(at(onPod("e3", "C", 1, 0)))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -47,6 +48,7 @@ type Watcher struct {
 	// and failing.
 	version string
 	failing bool
+	unread  atomic.Value // why Events cannot be read: a string, empty if they can
 }
 
 // NewWatcher returns a Watcher. Run fills its Log.
@@ -72,6 +74,13 @@ func NewWatcher(o Options) *Watcher {
 // HandleEvents has Run call do with each Event that is new or is counted up, after the Log has it. do
 // does not wait, and changes nothing. It is called before Run.
 func (w *Watcher) HandleEvents(do func(*Event)) { w.handle = append(w.handle, do) }
+
+// Unread says in a sentence why Events cannot be read. It is empty if they can. It names no address, and
+// may be called at any time.
+func (w *Watcher) Unread() string {
+	why, _ := w.unread.Load().(string)
+	return why
+}
 
 // Run follows the Events until ctx ends. It always returns nil: without an API server, weir serves what
 // it has.
@@ -173,4 +182,12 @@ func (w *Watcher) report(err error) {
 		w.o.Logger.Info("the cluster's Events can be read again")
 	}
 	w.failing = err != nil
+	switch {
+	case err == nil:
+		w.unread.Store("")
+	case apierrors.IsForbidden(err):
+		w.unread.Store("weir cannot read the cluster's Events: it needs the rights list and watch on them (docs/events.md).")
+	default:
+		w.unread.Store("weir cannot read the cluster's Events now, and shows those it has: its log has the error.")
+	}
 }
