@@ -192,7 +192,8 @@ func TestReadersMayReadEverything(t *testing.T) {
 
 // TestTokensThatNodesSee checks which tokens leave the server's pods: one of an account that can
 // only read kubelets, and tokens that only agents and replicas accept. In none of the manifests does
-// a node see a token with which the API server lets somebody change anything.
+// a node see a token with which the API server lets somebody change anything, and only the account of
+// the server's pods may change scales.
 func TestTokensThatNodesSee(t *testing.T) {
 	each(t, func(t *testing.T, s set) {
 		if s.deployment == nil {
@@ -231,21 +232,40 @@ func TestTokensThatNodesSee(t *testing.T) {
 		if got := flags["--kubelet-account"]; got != "$(POD_NAMESPACE)/weir-kubelet-reader" {
 			t.Errorf("kubelets are shown a token of %q, want weir-kubelet-reader", got)
 		}
-		var rights []string
+		rules := map[string][]rbacv1.PolicyRule{} // by role
+		rolesOf := map[string][]string{}          // by account
 		for _, o := range s.typed {
 			var of rbacv1.RoleRef
 			var subjects []rbacv1.Subject
 			switch o := o.(type) {
+			case *rbacv1.ClusterRole:
+				rules[o.Name] = o.Rules
+			case *rbacv1.Role:
+				rules[o.Name] = o.Rules
 			case *rbacv1.ClusterRoleBinding:
 				of, subjects = o.RoleRef, o.Subjects
 			case *rbacv1.RoleBinding:
 				of, subjects = o.RoleRef, o.Subjects
 			}
-			if slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool { return s.Name == "weir-kubelet-reader" }) {
-				rights = append(rights, of.Name)
+			for _, subject := range subjects {
+				rolesOf[subject.Name] = append(rolesOf[subject.Name], of.Name)
 			}
 		}
-		if !slices.Equal(rights, []string{"weir:kubelet-reader"}) {
+		scales := func(account string) bool {
+			return slices.ContainsFunc(rolesOf[account], func(role string) bool {
+				return slices.ContainsFunc(rules[role], func(r rbacv1.PolicyRule) bool {
+					return slices.ContainsFunc(r.Resources, func(resource string) bool { return strings.HasSuffix(resource, "/scale") }) &&
+						slices.ContainsFunc(r.Verbs, func(verb string) bool { return verb != "get" })
+				})
+			})
+		}
+		_, acts := flags["--autoscalers"]
+		for account := range rolesOf {
+			if want := acts && account == pod.ServiceAccountName; scales(account) != want {
+				t.Errorf("%s may change scales: %v, want %v: only the account of the server's pods may, whose token goes to the API server alone", account, !want, want)
+			}
+		}
+		if rights := rolesOf["weir-kubelet-reader"]; !slices.Equal(rights, []string{"weir:kubelet-reader"}) {
 			t.Errorf("the account that kubelets see has %v, want only weir:kubelet-reader", rights)
 		}
 	})
