@@ -71,13 +71,14 @@ race: ## tests under the race detector (needs a C compiler; RACE names packages,
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(RACE)
 
 .PHONY: nightly
-nightly: ## what is too slow for each change: race detector on all, longer fuzzing, more random cases, other systems (4 hours)
+nightly: ## what is too slow for each change: race detector on all, longer fuzzing, more random cases, other systems (5 hours)
 	$(MAKE) race RACE=./...
 	$(MAKE) fuzz FUZZTIME=1m
 	$(GO) test -C test/parity -timeout 60m -cases 200000 .
 	$(GO) test ./test/exact -timeout 60m -seeds 100000
 	$(GO) test ./test/situations -timeout 30m -run TestSoak -soak 24 -v
 	$(MAKE) build && $(GO) test -tags e2e -count 1 -timeout 40m -parallel 12 -v ./test/faults -args -long
+	$(GO) test -tags e2e -count 1 -timeout 60m -v ./test/faults -run TestSoak -args -soak=45m
 	$(GO) test -tags e2e -count 1 -timeout 30m -v ./eviction/execute -run TestManyNodesAtOnce
 	$(MAKE) e2e WEIR_CLUSTER_KUBERNETES=1.36 E2E='$(E2E_CLUSTER)'
 	$(MAKE) e2e-v2 E2E_V2=. ARGS='-latency-runs=20 -latency-of=weir,earlyoom,kubelet,systemd-oomd'

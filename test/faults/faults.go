@@ -78,11 +78,12 @@ var Rows = []Row{
 
 const leader = "Every LIST to the other replica is answered with all pods, no number is wrong or older than two intervals. The other replica leads within the Lease (15 s) and 9 s."
 
-// Elsewhere are the faults that tests of other packages inject. They have no figures here.
+// Elsewhere are the faults that tests of other packages inject, and the soak. They have no figures here.
 var Elsewhere = []struct{ Fault, Promise, Test string }{
 	{"of 5,000 nodes, a third hangs, refuses connections or answers late", "No number of another node is older than two intervals.", "`manager` TestHangingZoneDelaysNobodyElse; figures in [performance.md](performance.md)"},
 	{"a node sends 55 MB of made-up names in each round, or as much as is read", "Memory is bounded, and the other nodes keep their numbers.", "`test/situations` TestAFloodOfNames"},
 	{"a tenth of the pods is replaced each minute for a day, and nodes fail and vanish each hour (in accelerated time, without manager and watches)", "Heap, goroutines and open files do not grow; nothing of pods that are gone is kept.", "`test/situations` TestSoak"},
+	{"the same for 45 min in the whole program, at fifteen times the usual pace: each pod is replaced every minute, nodes hang, are down, vanish and answer with noise, and the API server goes away and comes back", "No wrong number. Live heap, resident memory, goroutines and open files do not grow.", "`test/faults` TestSoak"},
 	{"every other fault of a pod, container or node that the simulator knows", "Each absence has its reason.", "`test/situations` TestSituations"},
 	{"the same in a real cluster: kubelet or container runtime ended or paused, rights withdrawn, nodes without address", "Each absence has its reason.", "`test/apis` TestEveryAbsenceHasItsCause"},
 	{"restarts, duplicates, clocks, missing lines, late API servers, at random", "No wrong number that could be known to be wrong; see [exactness.md](exactness.md).", "`test/exact` TestServedRatesAreTheTruth, TestCausesOfWrongNumbers"},
