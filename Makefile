@@ -98,7 +98,7 @@ fuzz: ## each fuzz target for FUZZTIME (20s), or those whose "package name" matc
 		for target in $$(grep -hos '^func Fuzz[A-Za-z0-9_]*' "$$dir"/*_test.go | sed 's/^func //'); do \
 			echo "$$pkg $$target" | grep -q -e '$(FUZZ)' || continue; \
 			echo "== $$pkg $$target"; \
-			$(GO) test -C $$module -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg" </dev/null | tee $$log || \
+			$(GO) test -C $$module -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x "$$pkg" </dev/null | tee $$log || \
 				if grep -q 'Failing input' $$log || ! grep -q 'context deadline exceeded' $$log; then exit 1; fi; \
 		done; \
 	done || exit 1; done # the go command may call the end of its time an error; a failing input is one
