@@ -83,6 +83,7 @@ nightly: ## what is too slow for each change: race detector on all, longer fuzzi
 	$(MAKE) e2e WEIR_CLUSTER_KUBERNETES=1.36 E2E='$(E2E_CLUSTER)'
 	$(MAKE) e2e-v2 E2E_V2=. ARGS='-latency-runs=20 -latency-of=weir,earlyoom,kubelet,systemd-oomd'
 	$(MAKE) e2e-v2 WEIR_CLUSTER_DEBIAN=trixie E2E_V2=TestFrozen
+	$(MAKE) e2e-v2 WEIR_CLUSTER_DEBIAN=forky E2E_V2=TestFrozen
 	$(MAKE) reproduce
 	$(MAKE) arm64
 

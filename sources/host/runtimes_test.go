@@ -344,7 +344,16 @@ func (c *conmonContainer) moveConmon(t *testing.T, pid int) {
 		if err != nil {
 			t.Fatalf("busctl: %v: %s", err, out)
 		}
-		return
+		// systemd answers before it has moved the process.
+		for end := time.Now().Add(time.Minute); ; runtime.Gosched() {
+			at, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+			if err == nil && strings.Contains(string(at), c.conmonCgroup) {
+				return
+			}
+			if err != nil || time.Now().After(end) {
+				t.Fatalf("conmon is in the cgroup %q, %v; want %s", at, err, c.conmonCgroup)
+			}
+		}
 	}
 	for _, dir := range makeCgroup(t, strings.TrimPrefix(c.conmonCgroup, "/"), cgroupRoot(t, "cpuacct", "memory", "pids")...) {
 		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err != nil {

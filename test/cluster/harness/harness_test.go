@@ -183,12 +183,12 @@ func TestSelectKubernetes(t *testing.T) {
 }
 
 func TestSelectDebian(t *testing.T) {
-	for given, want := range map[string]string{"": "bookworm", "bookworm": "bookworm", "trixie": "trixie"} {
+	for given, want := range map[string]string{"": "bookworm", "bookworm": "bookworm", "trixie": "trixie", "forky": "forky"} {
 		if got, err := selectDebian(given); got != want || err != nil {
 			t.Errorf("%q: got %q, %v; want %q", given, got, err, want)
 		}
 	}
-	if _, err := selectDebian("sid"); err == nil || !strings.Contains(err.Error(), "bookworm or trixie") {
+	if _, err := selectDebian("sid"); err == nil || !strings.Contains(err.Error(), "bookworm, trixie or forky") {
 		t.Errorf("sid: got %v, want an error with the releases that can be selected", err)
 	}
 }

@@ -26,26 +26,29 @@ import (
 var vmFiles embed.FS
 
 // DebianVariable is the environment variable that selects the Debian of a virtual
-// machine: bookworm, with kernel 6.1, or trixie, with 6.12. Default: bookworm.
+// machine: bookworm, with kernel 6.1, trixie, with 6.12, or forky, the next release,
+// with the newest that Debian has. Default: bookworm.
 const DebianVariable = "WEIR_CLUSTER_DEBIAN"
 
 func selectDebian(suite string) (string, error) {
 	switch suite {
 	case "":
 		return "bookworm", nil
-	case "bookworm", "trixie":
+	case "bookworm", "trixie", "forky":
 		return suite, nil
 	}
-	return "", fmt.Errorf("%s=%s: want bookworm or trixie", DebianVariable, suite)
+	return "", fmt.Errorf("%s=%s: want bookworm, trixie or forky", DebianVariable, suite)
 }
 
 // debianPackages are what a virtual machine's disk has. The third line is what
-// test/crossing compares weir with; these do not start by themselves. The last
-// line is the kernel, and what makes its initrd.
+// test/crossing compares weir with, the fourth other runtimes, for the test of
+// sources/host; these do not start by themselves. The last line is the kernel, and
+// what makes its initrd.
 var debianPackages = []string{
 	"systemd", "systemd-sysv", "dbus", "udev", "mount", "util-linux", "procps", "iproute2", "ca-certificates",
 	"runc", "containernetworking-plugins", "apparmor",
 	"systemd-oomd", "earlyoom",
+	"docker.io", "conmon",
 	"linux-image-cloud-amd64", "kmod", "busybox-static", "cpio",
 }
 

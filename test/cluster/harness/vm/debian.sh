@@ -1,8 +1,9 @@
 # debian.sh SCRIPT SUITE PACKAGES OUT: downloads Debian. OUT gets root.tar, its
-# kernel (vmlinuz), an initrd made by SCRIPT, and the packages' versions.
+# kernel (vmlinuz), an initrd made by SCRIPT, and the packages' versions. The list of
+# a mirror that is behind may be out of date.
 set -eu
 script=$1 suite=$2 packages=$3 out=$4
-mmdebstrap --quiet --variant=minbase --include="$packages" \
+mmdebstrap --quiet --variant=minbase --include="$packages" --aptopt='Acquire::Check-Valid-Until "false"' \
 	--dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
 	--customize-hook="copy-in $script /tmp" \
 	--customize-hook='chroot "$1" sh /tmp/initrd.sh' \

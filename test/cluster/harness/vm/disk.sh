@@ -7,7 +7,7 @@ mkdir "$root"
 tar -C "$root" -xf "$tar"
 cp -r --no-preserve=ownership "$files/." "$root"
 units=$root/etc/systemd/system
-for unit in guest containerd; do ln -s "../$unit.service" "$units/multi-user.target.wants/$unit.service"; done
+for unit in guest containerd; do ln -sf "../$unit.service" "$units/multi-user.target.wants/$unit.service"; done
 # Work that Debian does by itself, at any time; and at boot, for hardware and users
 # that this machine does not have. Its few drivers are in modules-load.d.
 for unit in systemd-udev-trigger.service systemd-logind.service systemd-user-sessions.service kmod-static-nodes.service \
@@ -19,7 +19,7 @@ for unit in systemd-udev-trigger.service systemd-logind.service systemd-user-ses
 	ln -sf /dev/null "$units/$unit"
 done
 # A test starts these.
-find "$units" -type l \( -name 'systemd-oomd.*' -o -name 'earlyoom.*' -o -name dbus-org.freedesktop.oom1.service \) -delete
+find "$units" -type l \( -name 'systemd-oomd.*' -o -name 'earlyoom.*' -o -name 'docker.*' -o -name dbus-org.freedesktop.oom1.service \) -delete
 echo '/dev/vda / ext4 defaults,noatime 0 1' >"$root/etc/fstab"
 echo 0123456789abcdef0123456789abcdef >"$root/etc/machine-id"
 truncate -s 6G "$disk"
