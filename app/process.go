@@ -115,6 +115,7 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (_ *proc
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		buildInfo(p.Mode, version.Get()),
 	)
+	w.registry.MustRegister(memoryMetrics(w.memory)...)
 	for _, step := range []func(context.Context) error{
 		w.openCluster,
 		w.openEvents,
@@ -442,6 +443,21 @@ func buildInfo(mode string, v version.Info) prometheus.Collector {
 	})
 	g.Set(1)
 	return g
+}
+
+// memoryMetrics are the size of the memory sink, and what its bound dropped.
+func memoryMetrics(s *memory.Sink) []prometheus.Collector {
+	return []prometheus.Collector{
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "weir_memory_entities", Help: "Number of nodes, pods, containers and parts of them in memory, counted once for each source.",
+		}, func() float64 { return float64(s.Stats().Entities) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "weir_memory_history_bytes", Help: "Size of the history in memory.",
+		}, func() float64 { return float64(s.Stats().HistoryBytes) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "weir_memory_dropped_samples_total", Help: "Number of samples that were dropped because of the option entities of the memory sink.",
+		}, func() float64 { return float64(s.Stats().Dropped) }),
+	}
 }
 
 // connectAddress returns the address at which this machine reaches a listener. The listener may

@@ -193,8 +193,13 @@ func TestRunMeasuresThisMachine(t *testing.T) {
 		t.Errorf("the node's memory is %+v, want more than 1 MiB", node.Memory)
 	}
 
-	if status, body := w.get(t, "/metrics"); status != http.StatusOK || !strings.Contains(body, "go_goroutines ") || !regexp.MustCompile(`weir_build_info\{.*mode="run"`).MatchString(body) {
-		t.Errorf("/metrics = %d and lacks go_goroutines or weir_build_info of mode run", status)
+	status, body := w.get(t, "/metrics")
+	for _, wanted := range []string{
+		"go_goroutines ", `weir_build_info\{.*mode="run"`, "weir_memory_entities ", "weir_memory_history_bytes ", "weir_memory_dropped_samples_total 0\n",
+	} {
+		if status != http.StatusOK || !regexp.MustCompile("\n"+wanted).MatchString(body) {
+			t.Errorf("/metrics = %d and lacks %q", status, wanted)
+		}
 	}
 	if status, body := w.get(t, "/metrics/cluster"); status != http.StatusOK || !strings.Contains(body, `weir_node_cpu_usage_cores{node="mill"`) {
 		t.Errorf("/metrics/cluster = %d and lacks the node's CPU:\n%.2000s", status, body)

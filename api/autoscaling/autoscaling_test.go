@@ -179,7 +179,7 @@ func TestProblems(t *testing.T) {
 		"the future":        {options(), "POST", evaluations + "?at=2026-01-02T12:00:01Z", hpa, 400, "at: nothing is known of that time: 2026-01-02T12:00:01Z lies ahead"},
 		"the beginning":     {options(), "POST", evaluations + "?at=0001-01-01T00:00:00Z", hpa, 400, `at: "0001-01-01T00:00:00Z" is no time that anybody remembers`},
 		"too many metrics": {options(), "POST", evaluations, hpa + "  metrics:\n" + strings.Repeat("  - {type: Resource, resource: {name: cpu, target: {type: AverageValue, averageValue: 1}}}\n", 65), 400,
-			"spec.metrics: 65 are too many to be told of"},
+			"spec.metrics: 65 are too many"},
 		"no count":         {options(), "POST", evaluations + "?replicas=-1", hpa, 400, `replicas: "-1" is no count`},
 		"twice":            {options(), "POST", evaluations + "?replicas=1&replicas=2", hpa, 400, "replicas is to be given once, with a value"},
 		"nothing":          {options(), "POST", evaluations, "", 400, "the manifest is empty"},

@@ -137,7 +137,7 @@ const maxMetrics = 64
 // decideNow makes a decision and reports it.
 func (h *Handler) decideNow(ctx context.Context, kind string, r Request, m *manifest.Manifest) (*Response, error) {
 	if n := len(m.Spec.Metrics); n > maxMetrics {
-		return nil, &weirdev.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("spec.metrics: %d are too many to be told of", n), Hint: fmt.Sprintf("Leave at most %d.", maxMetrics)}
+		return nil, &weirdev.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("spec.metrics: %d are too many", n), Hint: fmt.Sprintf("Leave at most %d.", maxMetrics)}
 	}
 	o := evaluate.Options{At: r.At, Replicas: r.Replicas, Status: &m.Status}
 	// The memory of the controller is about the present, so it is not used for an earlier time.
