@@ -81,7 +81,7 @@ nightly: ## what is too slow for each change: race detector on all, longer fuzzi
 	$(GO) test -tags e2e -count 1 -timeout 60m -v ./test/faults -run TestSoak -args -soak=45m
 	$(GO) test -tags e2e -count 1 -timeout 30m -v ./eviction/execute -run TestManyNodesAtOnce
 	$(MAKE) e2e WEIR_CLUSTER_KUBERNETES=1.36 E2E='$(E2E_CLUSTER)'
-	$(MAKE) e2e-v2 E2E_V2=. ARGS='-latency-runs=20 -latency-of=weir,earlyoom,kubelet,systemd-oomd'
+	$(MAKE) e2e-v2 E2E_V2=. ARGS='-latency-runs=20 -latency-of=weir,earlyoom,kubelet,weir-swap,systemd-oomd-swap'
 	$(MAKE) e2e-v2 WEIR_CLUSTER_DEBIAN=trixie E2E_V2=TestFrozen
 	$(MAKE) e2e-v2 WEIR_CLUSTER_DEBIAN=forky E2E_V2=TestFrozen
 	$(MAKE) reproduce

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command crossing measures on a node what follows when a pod fills memory past a threshold: the
-// decision of whoever evicts or kills, the signal that it sends, and the memory coming back. It
+// Command crossing measures on a node what follows when a pod fills memory or swap past a threshold:
+// the decision of whoever evicts or kills, the signal that it sends, and the memory coming back. It
 // runs on the node, outside any pod. The pod runs test/cluster/workload, which fills memory when it
 // is asked to, and nothing else is started meanwhile. The answer is a line of JSON.
 //
@@ -42,7 +42,7 @@ const (
 
 var (
 	below   = flag.Int64("below", 0, "the threshold, in MiB; whoever acts must have it")
-	signal  = flag.String("signal", "available", "what is compared with it: available (the kubelet's memory.available) or memAvailable (of /proc/meminfo)")
+	signal  = flag.String("signal", "available", "what is compared with it: available (the kubelet's memory.available), or memAvailable or swapFree (of /proc/meminfo)")
 	rate    = flag.Int64("rate", 20, "MiB to fill in a second; 0 means as fast as possible")
 	lead    = flag.Int64("lead", 40, "where the fill begins, in MiB above the threshold; the pod takes the rest before")
 	depth   = flag.Int64("depth", 250, "where the fill ends, in MiB below the threshold")
@@ -65,9 +65,10 @@ type Result struct {
 	// DecisionMiB is how far memory was below the threshold at the decision, and LowestMiB until it was
 	// back.
 	DecisionMiB, LowestMiB int64
-	FillMiBs               float64 // from the beginning of the fill to the crossing
+	FillMiBs               float64 // from when the signal began to fall to the crossing
 	SlowestSampleMs        float64
-	KernelOOM              bool // the kernel's OOM killer acted
+	StalledMs              float64 // how long some task of the node waited for memory, during the run
+	KernelOOM              bool    // the kernel's OOM killer acted
 }
 
 type sample struct {
@@ -105,7 +106,7 @@ func measure() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	ballast := now - threshold - *lead*mib
+	ballast := room + now - threshold - *lead*mib
 	if ballast <= 0 {
 		return nil, fmt.Errorf("%d MiB are available: choose a smaller --below or --lead", now/mib)
 	}
@@ -123,7 +124,11 @@ func measure() (*Result, error) {
 	if now, err = available(meminfo); err != nil {
 		return nil, err
 	}
-	go func() { _ = hold(ballast+now-threshold+*depth*mib, *rate*mib) }() // the pod ends before it answers
+	stalled, err := stalls()
+	if err != nil {
+		return nil, err
+	}
+	go func() { _ = hold(ballast+room+now-threshold+*depth*mib, *rate*mib) }() // the pod ends before it answers
 	r := &Result{}
 	samples, crossed, err := watch(meminfo, threshold, r)
 	if err != nil {
@@ -131,7 +136,18 @@ func measure() (*Result, error) {
 	}
 	before := samples[crossed-1].at
 	after := func(t time.Time) float64 { return ms(t.Sub(before)) }
-	r.FillMiBs = float64(samples[0].available-samples[crossed].available) / mib / samples[crossed].at.Sub(samples[0].at).Seconds()
+	begin := samples[0]
+	for _, s := range samples[:crossed] {
+		if s.available >= begin.available {
+			begin = s
+		}
+	}
+	r.FillMiBs = float64(begin.available-samples[crossed].available) / mib / samples[crossed].at.Sub(begin.at).Seconds()
+	end, err := stalls()
+	if err != nil {
+		return nil, err
+	}
+	r.StalledMs = ms(end - stalled)
 	signals, err := traced()
 	if err != nil {
 		return nil, err
@@ -348,8 +364,9 @@ func calibrate(meminfo *os.File) error {
 	return nil
 }
 
-// total is the node's memory, as of the last call of available.
-var total int64
+// As of the last call of available: the node's memory, and how much a pod can take before the signal
+// begins to fall.
+var total, room int64
 
 // available returns the signal, in bytes.
 func available(meminfo *os.File) (int64, error) {
@@ -359,10 +376,25 @@ func available(meminfo *os.File) (int64, error) {
 	}
 	f := numbers(buffer[:n])
 	total = f["MemTotal"]
-	if *signal == "memAvailable" {
+	switch *signal {
+	case "memAvailable":
 		return f["MemAvailable"], nil
+	case "swapFree":
+		room = f["MemAvailable"]
+		return f["SwapFree"], nil
 	}
 	return total - (f["AnonPages"] + f["Cached"] + f["Buffers"] - f["Inactive(file)"]) + offset, nil
+}
+
+// stalls returns how long some task has waited for memory since the start of the node.
+func stalls() (time.Duration, error) {
+	b, err := os.ReadFile("/proc/pressure/memory")
+	if err != nil {
+		return 0, err
+	}
+	_, text, _ := strings.Cut(strings.SplitN(string(b), "\n", 2)[0], "total=")
+	micros, err := strconv.ParseInt(text, 10, 64)
+	return time.Duration(micros) * time.Microsecond, err
 }
 
 func numbers(b []byte) map[string]int64 {

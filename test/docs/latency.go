@@ -11,6 +11,9 @@ import (
 // LatencyRuns has the runs of TestLatency of test/node.
 const LatencyRuns = "test/node/testdata/latency.csv"
 
+// swapSuffix ends the name of an actor if the swap is filled, and not the memory.
+const swapSuffix = "-swap"
+
 // EvictionLatency returns docs/eviction.md with its table of latencies up to
 // date. page is the present text; its other lines are not changed. runs is the
 // content of LatencyRuns.
@@ -56,6 +59,10 @@ func EvictionLatency(page, runs string) (string, error) {
 		if rate == "0" {
 			_, middle, _ := spread(v["fill_mib_s"])
 			fill = fmt.Sprintf("as fast as possible, %.0f MiB/s", middle)
+		}
+		actor, swap := strings.CutSuffix(actor, swapSuffix)
+		if swap {
+			fill += ", into the swap"
 		}
 		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %s | %s | %s | %s |\n", fill, actor, len(v["run"]), milliseconds(v["decision_ms"]), reading(v["read_ms"]),
 			milliseconds(v["signal_ms"]), milliseconds(v["back_ms"]), mebibytes(v["decision_mib"], v["decision_ms"]), mebibytes(v["lowest_mib"], nil))

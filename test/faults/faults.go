@@ -92,6 +92,8 @@ var Elsewhere = []struct{ Fault, Promise, Test string }{
 	{"the receiver of remote write is killed", "It has every sample when it is back.", "`test/local` TestOutage"},
 	{"weir is killed twice while the receiver of remote write is away, with the option [`wal`](prometheus.md#if-weir-is-killed)", "When both are back, the receiver has every sample that waited, with its time and value.", "`test/local` TestKilledTwice"},
 	{"the disk of the write-ahead log of remote write or OTLP is full, or its files are torn", "Samples wait in memory, and are counted. No other request is lost.", "`sinks/push` TestFullDisk, TestWALThatCannotBeWritten, TestDamagedWAL"},
+	{"the API server is away from replicas that send by remote write or OTLP", "The last leader goes on to send, and no replica acts.", "`app` TestLastLeaderSends"},
+	{"weir is ended while a round is on its way to remote write or OTLP", "The round is sent, or in the write-ahead log.", "`app` TestLastRoundIsKept"},
 	{"an account without rights stalls hundreds of requests", "Other callers and health checks are answered.", "`api/server` TestStalledCallers"},
 	{"made-up tokens, huge bodies, headers and queries, slow readers and writers", "They are refused or cut off, and others are answered.", "`api/server` TestMadeUpTokens, TestHugeBodies, TestManyHeaderLines, TestHugeQuery, TestSlowReader, TestSlowloris"},
 	{"the file of a recording is damaged or ends early", "It is set aside, and nothing in it before the damage is lost.", "`sinks/recorder` TestADamagedFileIsSetAside, TestAPartOfAHeaderIsWrittenOver"},

@@ -74,8 +74,7 @@ func TestFrozen(t *testing.T) {
 		dir := w.cgroups(t, p, "")[0]
 		dirs[dir], dirs[w.cgroups(t, p, p.Status.ContainerStatuses[0].ContainerID)[0]] = p, p
 	}
-	burstable := pods["burstable"]
-	w.swapOut(t, w.cgroups(t, burstable, "")[0], w.cgroups(t, burstable, burstable.Status.ContainerStatuses[0].ContainerID)[0])
+	w.swapOut(t, pods["burstable"])
 	// Exits of the processes that began before are counted late, so the files may change at first.
 	eventually(t, "the agent reports what the kernel counts", 50*time.Second, func() error {
 		before, err := w.kernelFiles(t.Context(), dirs)
@@ -93,15 +92,30 @@ func TestFrozen(t *testing.T) {
 	})
 }
 
+// swapOn gives the virtual machine so many bytes of swap until the end of the test.
+func (w *testCluster) swapOn(t *testing.T, bytes int64) {
+	t.Helper()
+	w.inGuest(t, fmt.Sprintf("fallocate -l %d /swap && chmod 600 /swap && mkswap /swap >/dev/null && swapon /swap", bytes))
+	t.Cleanup(func() { w.inGuest(t, "swapoff /swap && rm /swap") })
+}
+
+// letSwap lets a pod and its container use all of the swap; the kubelet lets no pod do so.
+func (w *testCluster) letSwap(t *testing.T, p *corev1.Pod) {
+	t.Helper()
+	w.inGuest(t, fmt.Sprintf("for d in %s %s; do echo max >$d/memory.swap.max || exit 1; done",
+		w.cgroups(t, p, "")[0], w.cgroups(t, p, p.Status.ContainerStatuses[0].ContainerID)[0]))
+}
+
 // swapOut gives the virtual machine 256 MiB of swap until the end of the test, and
 // makes the kernel move memory of a pod's container into it.
-func (w *testCluster) swapOut(t *testing.T, pod, container string) {
+func (w *testCluster) swapOut(t *testing.T, p *corev1.Pod) {
 	t.Helper()
-	w.inGuest(t, "fallocate -l 256M /swap && chmod 600 /swap && mkswap /swap >/dev/null && swapon /swap")
-	t.Cleanup(func() { w.inGuest(t, "swapoff /swap && rm /swap") })
-	// The kubelet lets no pod swap. The kernel may move less than it is asked to, which is an error.
-	w.inGuest(t, fmt.Sprintf("for d in %s %s; do echo max >$d/memory.swap.max || exit 1; done; echo 8M >%[1]s/memory.reclaim || true", pod, container))
-	for _, dir := range []string{pod, container} {
+	w.swapOn(t, 256*mi)
+	w.letSwap(t, p)
+	pod := w.cgroups(t, p, "")[0]
+	// The kernel may move less than it is asked to, which is an error.
+	w.inGuest(t, fmt.Sprintf("echo 8M >%s/memory.reclaim || true", pod))
+	for _, dir := range []string{pod, w.cgroups(t, p, p.Status.ContainerStatuses[0].ContainerID)[0]} {
 		if used, err := w.readFile(t.Context(), dir+"/memory.swap.current"); err != nil || strings.TrimSpace(used) == "0" {
 			t.Errorf("%s has %q bytes in the swap, %v; want some", dir, used, err)
 		}

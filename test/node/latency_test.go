@@ -25,7 +25,7 @@ import (
 
 var (
 	latencyRuns = flag.Int("latency-runs", 3, "TestLatency: runs of each row")
-	latencyOf   = flag.String("latency-of", "weir", "TestLatency: who is measured, with commas between: weir, weir-thrash, kubelet, earlyoom, systemd-oomd")
+	latencyOf   = flag.String("latency-of", "weir", "TestLatency: who is measured, with commas between: weir, earlyoom, kubelet, weir-swap, systemd-oomd-swap")
 	latencyCSV  = flag.String("latency-csv", "", "TestLatency: file to which the runs are added")
 )
 
@@ -39,18 +39,25 @@ type actor struct {
 	// args are arguments for test/crossing. The first is the threshold.
 	args []string
 	// start makes it the only one that acts at the threshold. before is called before a batch of pods
-	// is created, ready when they run.
-	start         func(t *testing.T)
-	before, ready func(t *testing.T)
+	// is created.
+	start, before func(t *testing.T)
 	// rest is the time between two runs.
 	rest time.Duration
+	// swap says that the threshold is of the swap, which is used when the memory is full.
+	swap bool
 }
+
+// The swap of the virtual machine, and how much of it is free at the threshold.
+const (
+	swapSize = 1024 * mi
+	swapFree = swapSize * 9 / 10
+)
 
 // latency is the answer of test/crossing.
 type latency struct {
 	DecisionMs, ReadMs, SignalMs, KillMs, BackMs float64
 	DecisionMiB, LowestMiB                       int64
-	FillMiBs, SlowestSampleMs                    float64
+	FillMiBs, SlowestSampleMs, StalledMs         float64
 	KernelOOM                                    bool
 }
 
@@ -59,7 +66,8 @@ type latency struct {
 const batch = 10
 
 // TestLatency fills memory past a threshold, slowly and as fast as the machine can, and measures
-// when whoever acts decides, when the pod's process gets a signal, and when memory is back.
+// when whoever acts decides, when the pod's process gets a signal, and when memory is back. Others
+// do the same with the swap, when no memory is left.
 func TestLatency(t *testing.T) {
 	w := sharedCluster
 	if !w.v2 {
@@ -77,7 +85,13 @@ func TestLatency(t *testing.T) {
 		}
 		t.Run(a.name, func(t *testing.T) {
 			a.start(t)
-			for _, rate := range []int{20, 0} {
+			rates := []int{20, 0}
+			if a.swap {
+				w.swapOn(t, swapSize)
+				w.letMemoryFill(t)
+				rates = []int{0} // the swap is not fast enough for a difference
+			}
+			for _, rate := range rates {
 				t.Run(fmt.Sprintf("%d MiB per second", rate), func(t *testing.T) { w.measureLatency(t, namespace, a, rate) })
 			}
 		})
@@ -96,7 +110,6 @@ func (w *testCluster) measureLatency(t *testing.T, namespace string, a *actor, r
 		}
 		a.before(t)
 		running := w.create(t, namespace, hogs...)
-		a.ready(t)
 		for _, hog := range hogs {
 			l := w.cross(t, running[hog.Name], a, rate)
 			t.Logf("%s: %+v", hog.Name, *l)
@@ -119,7 +132,7 @@ func (w *testCluster) measureLatency(t *testing.T, namespace string, a *actor, r
 		delays = append(delays, time.Duration(l.DecisionMs*float64(time.Millisecond)))
 	}
 	slices.Sort(delays)
-	if middle := delays[len(delays)/2]; middle > mostDelay {
+	if middle := delays[len(delays)/2]; !a.swap && middle > mostDelay { // without memory, reading takes longer
 		t.Errorf("half of the decisions came within %v, want %v", middle, mostDelay)
 	}
 }
@@ -132,6 +145,10 @@ func (w *testCluster) cross(t *testing.T, p *corev1.Pod, a *actor, rate int) *la
 		t.Fatalf("the processes of %s: got %q, %v; want one", p.Name, pid, err)
 	}
 	pid = strings.TrimSpace(pid)
+	if a.swap {
+		w.inGuest(t, "swapoff /swap && swapon /swap") // nothing is left in it from the run before
+		w.letSwap(t, p)
+	}
 	out, err := w.GuestOutput(t.Context(), append([]string{
 		"nice", "-n", "-20", "/root/crossing", "--rate=" + strconv.Itoa(rate), "--pid=" + pid,
 		"--url=http://" + p.Status.PodIP + ":8080", "--node=" + w.Node(), "--pod=" + p.Namespace + "/" + p.Name,
@@ -153,9 +170,8 @@ func (w *testCluster) actors() []*actor {
 	own := w.memory + 300*mi
 	nothing := func(*testing.T) {}
 	observe := func(t *testing.T) { w.agent(t, "observe") }
-	startKubelet := func(t *testing.T) { w.inGuest(t, "systemctl start kubelet") }
-	stopKubelet := func(t *testing.T) { w.inGuest(t, "systemctl stop kubelet") }
-	weir := &actor{name: "weir", args: []string{below(own), "--agent=http://127.0.0.1:8087"}, ready: nothing}
+	fillSwap := []string{below(swapFree), "--signal=swapFree", "--lead=300", "--wait=20s"}
+	weir := &actor{name: "weir", args: []string{below(own), "--agent=http://127.0.0.1:8087"}}
 	weir.rest = 5 * time.Second // an agent waits for 10 s before it evicts the next pod
 	weir.start = func(t *testing.T) { w.agent(t, "kill", "HARD", fmt.Sprintf("memory.available<%d", own)) }
 	weir.before = func(t *testing.T) { w.restartAgent(t) }
@@ -169,35 +185,38 @@ func (w *testCluster) actors() []*actor {
 				w.inGuest(t, fmt.Sprintf(`echo 'EARLYOOM_ARGS="-M %[1]d,%[1]d -r 0"' >/etc/default/earlyoom && systemctl restart earlyoom`, own>>10))
 				t.Cleanup(func() { w.inGuest(t, "systemctl stop earlyoom") })
 			},
-			before: nothing, ready: nothing,
+			before: nothing,
 		},
 		{
 			name: "kubelet", args: []string{below(w.memory), "--journal=kubelet", "--match=attempting to reclaim"},
-			start: observe, before: nothing, ready: nothing,
+			start: observe, before: nothing,
 		},
 		{
-			// Without a kubelet that would evict before, memory is filled to the end: the node thrashes.
-			name: "weir-thrash", args: []string{below(100 * mi), "--depth=4000", "--wait=10s", "--agent=http://127.0.0.1:8087"},
-			start: func(t *testing.T) {
-				w.agent(t, "kill", "HARD", fmt.Sprintf("memory.available<%d", 100*mi))
-				t.Cleanup(func() { startKubelet(t) })
-			},
-			before: startKubelet, ready: stopKubelet, rest: weir.rest,
+			name: "weir-swap", swap: true, args: append(fillSwap, "--agent=http://127.0.0.1:8087"),
+			start:  func(t *testing.T) { w.agent(t, "kill", "HARD", fmt.Sprintf("swap.available<%d", swapFree)) },
+			before: weir.before, rest: weir.rest,
 		},
 		{
-			// It knows no threshold of memory, but stalls: memory is filled to the end, without a kubelet that
-			// would evict before. Its settings are the most sensitive that it accepts.
-			name: "systemd-oomd",
-			args: []string{below(150 * mi), "--depth=4000", "--wait=10s", "--journal=systemd-oomd", "--match=Memory pressure for|Killed"},
+			// It says what it killed when it has done so.
+			name: "systemd-oomd-swap", swap: true, args: append(fillSwap, "--journal=systemd-oomd", "--match=Killed"),
 			start: func(t *testing.T) {
 				observe(t)
-				w.inGuest(t, `mkdir -p /etc/systemd/oomd.conf.d && printf '[OOM]\nDefaultMemoryPressureDurationSec=1s\n' >/etc/systemd/oomd.conf.d/test.conf &&
-systemctl set-property --runtime kubepods.slice ManagedOOMMemoryPressure=kill ManagedOOMMemoryPressureLimit=5% && systemctl restart systemd-oomd`)
-				t.Cleanup(func() { w.inGuest(t, "systemctl stop systemd-oomd.socket systemd-oomd; systemctl start kubelet") })
+				w.inGuest(t, fmt.Sprintf(`mkdir -p /etc/systemd/oomd.conf.d && printf '[OOM]\nSwapUsedLimit=%d%%%%\n' >/etc/systemd/oomd.conf.d/test.conf &&
+systemctl set-property --runtime -- -.slice ManagedOOMSwap=auto && systemctl set-property --runtime kubepods.slice ManagedOOMSwap=kill && systemctl restart systemd-oomd`, 100-100*swapFree/swapSize))
+				t.Cleanup(func() { w.inGuest(t, "systemctl stop systemd-oomd.socket systemd-oomd") })
 			},
-			before: startKubelet, ready: stopKubelet,
+			before: nothing,
 		},
 	}
+}
+
+// letMemoryFill takes the kubelet's threshold of memory away until the end of the test: it would
+// evict before the swap is used.
+func (w *testCluster) letMemoryFill(t *testing.T) {
+	t.Helper()
+	const config = "/etc/kubernetes/kubelet.yaml"
+	w.inGuest(t, fmt.Sprintf(`cp %[1]s %[1]s.kept && sed -i 's/\("memory.available": "\)[^"]*/\10%%/' %[1]s && grep -q '"memory.available": "0%%"' %[1]s && systemctl restart kubelet`, config))
+	t.Cleanup(func() { w.inGuest(t, fmt.Sprintf("mv %[1]s.kept %[1]s && systemctl restart kubelet", config)) })
 }
 
 // restartAgent deletes the agent's pod, and returns when its successor has read the node.
@@ -227,7 +246,7 @@ func (w *testCluster) inGuest(t *testing.T, script string) {
 // test/crossing's answer say what they mean.
 var latencyColumns = []string{
 	"actor", "rate", "run", "decision_ms", "read_ms", "signal_ms", "kill_ms", "back_ms",
-	"decision_mib", "lowest_mib", "fill_mib_s", "slowest_sample_ms", "kernel_oom",
+	"decision_mib", "lowest_mib", "fill_mib_s", "slowest_sample_ms", "stalled_ms", "kernel_oom",
 }
 
 // appendLatency adds a run to the file of -latency-csv.
@@ -247,7 +266,7 @@ func appendLatency(t *testing.T, name string, rate, run int, l *latency) {
 	}
 	if err := out.Write([]string{
 		name, strconv.Itoa(rate), strconv.Itoa(run), text(l.DecisionMs), text(l.ReadMs), text(l.SignalMs), text(l.KillMs), text(l.BackMs),
-		fmt.Sprint(l.DecisionMiB), fmt.Sprint(l.LowestMiB), text(l.FillMiBs), text(l.SlowestSampleMs), fmt.Sprint(l.KernelOOM),
+		fmt.Sprint(l.DecisionMiB), fmt.Sprint(l.LowestMiB), text(l.FillMiBs), text(l.SlowestSampleMs), text(l.StalledMs), fmt.Sprint(l.KernelOOM),
 	}); err != nil {
 		t.Fatal(err)
 	}
