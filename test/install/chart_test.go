@@ -22,7 +22,10 @@ import (
 	"k8s.io/client-go/rest"
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
 
+	"github.com/weir-metrics/weir/deploy/dashboards"
+	"github.com/weir-metrics/weir/history"
 	"github.com/weir-metrics/weir/test/cluster/harness"
+	"github.com/weir-metrics/weir/test/promtest"
 )
 
 const (
@@ -57,13 +60,6 @@ func startForHelm(t *testing.T) *cluster {
 	})
 	if err := c.LoadImage(t.Context(), filepath.Join(root, "bin", "weir-image.tar")); err != nil {
 		t.Fatalf("load weir's image (make image writes it): %v", err)
-	}
-	tarball := filepath.Join(t.TempDir(), "image.tar")
-	if err := c.BuildImage(t.Context(), tarball, "weir.test/metrics-server:v0.9.0", c.Binary("metrics-server")); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.LoadImage(t.Context(), tarball); err != nil {
-		t.Fatal(err)
 	}
 	return &cluster{c, strings.TrimSpace(string(path))}
 }
@@ -136,10 +132,9 @@ spec:
 	return dir
 }
 
-// TestChart lets weir's chart take over a release of metrics-server and gives it back. Then it
-// installs all that the chart has, and removes it. It is one test because it needs a cluster.
-func TestChart(t *testing.T) {
-	c := startForHelm(t)
+// metrics returns a client of metrics.k8s.io.
+func (c *cluster) metrics(t *testing.T) *metricsclient.Clientset {
+	t.Helper()
 	config, err := c.RESTConfig()
 	if err != nil {
 		t.Fatal(err)
@@ -148,23 +143,51 @@ func TestChart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer http.CloseIdleConnections()
+	t.Cleanup(http.CloseIdleConnections)
 	client, err := metricsclient.NewForConfigAndClient(config, http)
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes := func() error {
-		list, err := client.MetricsV1beta1().NodeMetricses().List(t.Context(), metav1.ListOptions{})
-		if err == nil && len(list.Items) != 1 {
-			err = fmt.Errorf("%d nodes have metrics", len(list.Items))
-		}
-		return err
+	return client
+}
+
+// nodeMeasured returns an error unless the cluster's one node has metrics.
+func nodeMeasured(t *testing.T, client *metricsclient.Clientset) error {
+	list, err := client.MetricsV1beta1().NodeMetricses().List(t.Context(), metav1.ListOptions{})
+	if err == nil && len(list.Items) != 1 {
+		err = fmt.Errorf("%d nodes have metrics", len(list.Items))
 	}
+	return err
+}
+
+// define applies files with CustomResourceDefinitions.
+func (c *cluster) define(t *testing.T, files ...string) {
+	t.Helper()
+	for _, file := range files {
+		c.kubectl(t, "apply", "--server-side", "-f", file)                 // too large for an annotation
+		await(t, file+" to be established", 30*time.Second, func() error { // kubectl fails while there is no status
+			_, _, err := c.Kubectl(t.Context(), "wait", "--for=condition=Established", "--timeout=30s", "-f", file)
+			return err
+		})
+	}
+}
+
+// TestChart lets weir's chart take over a release of metrics-server and gives it back. Then it
+// installs all that the chart has, and removes it. It is one test because it needs a cluster.
+func TestChart(t *testing.T) {
+	c := startForHelm(t)
+	tarball := filepath.Join(t.TempDir(), "image.tar")
+	if err := c.BuildImage(t.Context(), tarball, "weir.test/metrics-server:v0.9.0", c.Binary("metrics-server")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.LoadImage(t.Context(), tarball); err != nil {
+		t.Fatal(err)
+	}
+	client := c.metrics(t)
+	nodes := func() error { return nodeMeasured(t, client) }
 	// The operators themselves do not run. Their definitions check what the chart has for them.
-	for _, definition := range definitions(t) {
-		c.kubectl(t, "apply", "--server-side", "-f", definition) // too large for an annotation
-		c.kubectl(t, "wait", "--for=condition=Established", "--timeout=30s", "-f", definition)
-	}
+	c.define(t, definitions(t)...)
+	c.createPrometheusAccount(t)
 	before := c.objects(t)
 
 	c.helm(t, "install", "metrics-server", metricsServer(t), "--namespace=kube-system", "--values="+values,
@@ -196,7 +219,7 @@ func TestChart(t *testing.T) {
 
 	// Everything that the chart has, except what cert-manager would have to fill.
 	all := []string{"weir", chart, "--namespace=weir-system", "--values=" + values,
-		"--set=replicas=2,shareReads=true,agent.enabled=true,agent.eviction=evict,agent.conditions=true,autoscaler.enabled=true,hpaEvents.enabled=true,customMetrics.enabled=true,networkPolicy.enabled=true,tls.type=helm,serviceMonitor.enabled=true,prometheusRule.enabled=true,dashboards.enabled=true,events.enabled=true"}
+		"--set=replicas=2,shareReads=true,agent.enabled=true,agent.eviction=evict,agent.conditions=true,autoscaler.enabled=true,hpaEvents.enabled=true,customMetrics.enabled=true,networkPolicy.enabled=true,tls.type=helm,serviceMonitor.enabled=true,prometheusRule.enabled=true,dashboards.enabled=true,events.enabled=true,defaultArgs={--shadow-hpa}"}
 	c.kubectl(t, "create", "namespace", "weir-system")
 	c.kubectl(t, "create", "namespace", "weir-agents") // a dry run creates none
 	for _, more := range []string{"tls.type=helm", "tls.type=cert-manager,tls.certManager.duration=2160h,tls.certManager.renewBefore=360h,serviceMonitor.interval=30s,serviceMonitor.scrapeTimeout=10s"} {
@@ -209,6 +232,7 @@ func TestChart(t *testing.T) {
 	c.kubectl(t, "delete", "namespace", "weir-agents")
 	c.helm(t, append(append([]string{"install"}, all...), "--wait", "--timeout=2m")...)
 	c.kubectl(t, "-n", "weir-system", "get", "servicemonitors/weir", "prometheusrules/weir")
+	prometheus := c.scrape(t)
 	await(t, "weir to serve", time.Minute, nodes)
 	if top := c.kubectl(t, "top", "pods", "-n", "weir-system"); strings.Count(top, "\nweir-") != 2 {
 		t.Errorf("kubectl top pods: %s", top)
@@ -228,15 +252,114 @@ func TestChart(t *testing.T) {
 		}
 		return nil
 	})
+	testDashboards(t, prometheus)
 	c.kubectl(t, "-n", "weir-system", "delete", "hpa", "weir")
 	c.helm(t, "uninstall", "weir", "--namespace=weir-system", "--wait", "--timeout=1m")
+	c.awaitNothingBut(t, before, "Namespace/weir-system")
+}
+
+// awaitNothingBut waits until the cluster has only the objects of before and those of left.
+func (c *cluster) awaitNothingBut(t *testing.T, before []string, left ...string) {
+	t.Helper()
 	await(t, "nothing to be left of weir", time.Minute, func() error {
-		left := slices.DeleteFunc(c.objects(t), func(o string) bool { return slices.Contains(before, o) })
-		if diff := cmp.Diff([]string{"Namespace/weir-system"}, left); diff != "" {
+		got := slices.DeleteFunc(c.objects(t), func(o string) bool { return slices.Contains(before, o) })
+		if diff := cmp.Diff(left, got); diff != "" {
 			return fmt.Errorf("what is left (-want +got):\n%s", diff)
 		}
 		return nil
 	})
+}
+
+// createPrometheusAccount creates the service account of a Prometheus, with the rights that
+// docs/install.md gives it.
+func (c *cluster) createPrometheusAccount(t *testing.T) {
+	t.Helper()
+	c.kubectl(t, "create", "namespace", "monitoring")
+	c.kubectl(t, "-n", "monitoring", "create", "serviceaccount", "prometheus")
+	n := 0
+	for _, step := range stepsOf(t, "docs/install.md", "## Alerts") {
+		if args, ok := strings.CutPrefix(step.Command, "kubectl create clusterrole"); ok {
+			n++
+			c.kubectl(t, strings.Fields("create clusterrole"+strings.ReplaceAll(args, "MONITORING:PROMETHEUS", "monitoring:prometheus"))...)
+		}
+	}
+	if n != 3 {
+		t.Fatalf("docs/install.md has %d commands that give Prometheus its rights, want 3", n)
+	}
+}
+
+// discovered finds how deploy/alerts/prometheus.yaml selects pods.
+var discovered = regexp.MustCompile(`kubernetes_sd_configs:\n.*\n +namespaces: \{names: \[(.*)\]\}\n.*\n.*label: (.*)\}`)
+
+// scrape starts a Prometheus with the configuration in deploy/alerts. It runs on this machine with the
+// token of its account, without the cluster's DNS and the files of a pod. Debian's Prometheus has no
+// discovery of Kubernetes, so the pods that the selectors find are its targets.
+func (c *cluster) scrape(t *testing.T) *history.Client {
+	t.Helper()
+	config, err := os.ReadFile(filepath.Join(root, "deploy", "alerts", "prometheus.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	token := filepath.Join(dir, "token")
+	if err := os.WriteFile(token, []byte(c.kubectl(t, "-n", "monitoring", "create", "token", "prometheus")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	here := strings.NewReplacer(
+		"- weir-rules.yaml", "",
+		"scrape_timeout: 10s", "",
+		"/var/run/secrets/kubernetes.io/serviceaccount/token", token,
+		"weir.weir-system.svc", c.kubectl(t, "-n", "weir-system", "get", "service", "weir", "-o", "jsonpath={.spec.clusterIP}"),
+	).Replace(string(config))
+	here = discovered.ReplaceAllStringFunc(here, func(found string) string {
+		by := discovered.FindStringSubmatch(found)
+		targets := c.kubectl(t, "-n", by[1], "get", "pods", "-l", by[2], "-o", "jsonpath={range .items[*]}'{.status.podIP}:{.spec.containers[0].ports[0].containerPort}',{end}")
+		return "static_configs: [{targets: [" + targets + "]}]"
+	})
+	url, log := promtest.Start(t, dir, "global: {scrape_interval: 2s, scrape_timeout: 2s}\n"+here)
+	client, err := history.New(history.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("Prometheus has this configuration:\n%s\nand wrote:\n%s", here, log())
+		}
+	})
+	return client
+}
+
+// empty are the panels that have no data in a healthy cluster.
+var empty = []string{"Nodes that are not read"}
+
+// testDashboards checks that the query of each other panel has data.
+func testDashboards(t *testing.T, prometheus *history.Client) {
+	began := time.Now()
+	fill := strings.NewReplacer("$namespace", ".*", "$__rate_interval", "1m")
+	for _, d := range dashboards.All() {
+		for _, row := range d.Rows {
+			for _, panel := range row.Panels {
+				if slices.Contains(empty, panel.Title) {
+					continue
+				}
+				query := fill.Replace(panel.Query)
+				await(t, fmt.Sprintf("data of %s, %s: %s", d.Name, panel.Title, query), time.Minute, func() error {
+					answer, err := prometheus.Query(t.Context(), query, time.Now())
+					if err == nil && len(answer.Series) == 0 {
+						err = errors.New("there is none")
+					}
+					return err
+				})
+			}
+		}
+	}
+	for _, mode := range []string{"server", "agent"} { // alerts tell them apart
+		if answer, err := prometheus.Query(t.Context(), fmt.Sprintf("weir_build_info{mode=%q}", mode), time.Now()); err != nil || len(answer.Series) == 0 {
+			t.Errorf("weir_build_info of mode %s: got %v, %v", mode, answer, err)
+		}
+	}
+	t.Logf("every panel has data after another %s", time.Since(began).Round(100*time.Millisecond))
 }
 
 // definitions returns the files with the CustomResourceDefinitions of the Prometheus Operator and of
