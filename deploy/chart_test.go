@@ -467,6 +467,18 @@ func TestChartValues(t *testing.T) {
 		m := mustJSON(t, find(t, s, "ServiceMonitor"))
 		return bytes.Contains(m, []byte(`"a":"b"`)) && bytes.Count(m, []byte(`"interval":"7s"`)) == 2 && bytes.Contains(m, []byte(`"weir.weir-system.svc:443"`))
 	})
+	f("serviceMonitor.enabled=true,agent.enabled=true,serviceMonitor.interval=7s,serviceMonitor.scrapeTimeout=5s", func(t *testing.T, s set, _ *appsv1.Deployment, _ corev1.Container) bool {
+		service := s.services["weir-agents/weir-agent"]
+		if service == nil || service.Spec.ClusterIP != "None" {
+			return false
+		}
+		for _, o := range s.objects {
+			if m := mustJSON(t, o); o.kind() == "ServiceMonitor" && o.name() == "weir-agent" {
+				return bytes.Contains(m, []byte(`"interval":"7s"`)) && bytes.Contains(m, []byte(`"scrapeTimeout":"5s"`)) && bytes.Contains(m, []byte(`"port":"https"`))
+			}
+		}
+		return false
+	})
 	f("prometheusRule.enabled=true,prometheusRule.additionalLabels.a=b", func(t *testing.T, s set, _ *appsv1.Deployment, _ corev1.Container) bool {
 		var alerts any
 		if err := yaml.Unmarshal(readFile(t, "alerts/weir-rules.yaml"), &alerts); err != nil {

@@ -23,7 +23,7 @@
 //	?node=n1                 its sources, use, pods and cgroups
 //	?namespace=shop          what is missing in it, its workloads and pods
 //	?workload=shop/Deployment/web
-//	                         what its pods use together, what is missing of them, and who scales it
+//	                         what its pods use together, what is missing of them, and its autoscalers
 //	?pod=shop/web            the explanation in full, containers, instances
 //	?container=shop/web/app  the same for one container
 //	?missing                 everything that is missing

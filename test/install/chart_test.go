@@ -232,6 +232,7 @@ func TestChart(t *testing.T) {
 	c.kubectl(t, "delete", "namespace", "weir-agents")
 	c.helm(t, append(append([]string{"install"}, all...), "--wait", "--timeout=2m")...)
 	c.kubectl(t, "-n", "weir-system", "get", "servicemonitors/weir", "prometheusrules/weir")
+	c.kubectl(t, "-n", "weir-agents", "get", "servicemonitors/weir-agent", "service/weir-agent")
 	prometheus := c.scrape(t)
 	await(t, "weir to serve", time.Minute, nodes)
 	if top := c.kubectl(t, "top", "pods", "-n", "weir-system"); strings.Count(top, "\nweir-") != 2 {
