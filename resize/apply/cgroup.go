@@ -2,6 +2,7 @@ package apply
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/weir-metrics/weir/resize"
@@ -69,8 +70,8 @@ func checkCgroups(found []Cgroup, after *resize.PodResources, changes []resize.R
 		}
 		for _, v := range expectedValues(&found[i], of, change) {
 			c.Checked = c.Checked || v.is != nil
-			if v.is != nil && *v.is != v.want {
-				c.Problems = append(c.Problems, fmt.Sprintf("%s of %s is %d, and should be %d", v.name, found[i].Path, *v.is, v.want))
+			if v.is != nil && !slices.Contains(v.want, *v.is) {
+				c.Problems = append(c.Problems, fmt.Sprintf("%s of %s is %d, and should be %s", v.name, found[i].Path, *v.is, eitherOf(v.want)))
 			}
 		}
 	}
@@ -80,27 +81,46 @@ func checkCgroups(found []Cgroup, after *resize.PodResources, changes []resize.R
 	return c
 }
 
+// eitherOf returns "4", or "4 or 17".
+func eitherOf(all []int64) string {
+	text := fmt.Sprint(all[0])
+	for _, n := range slices.Compact(all)[1:] {
+		text += fmt.Sprintf(" or %d", n)
+	}
+	return text
+}
+
 type cgroupValue struct {
 	name string
 	is   *int64
-	want int64
+	want []int64 // one of them
 }
 
 // expectedValues returns the values that a change sets in the cgroup of a container or pod, computed as
-// kubelets do. It omits the weight of version 2, because runtimes compute it with different
-// formulas.
+// kubelets and runtimes do.
 func expectedValues(g *Cgroup, c *resize.ContainerResources, change resize.ResourceChange) []cgroupValue {
 	request, limit := c.Requests.Get(change.Resource), c.Limits.Get(change.Resource)
 	if change.Resource == resize.Memory {
 		if !limit.Set {
 			return nil
 		}
-		return []cgroupValue{{"the memory limit", g.MemoryLimit, limit.Value}}
+		return []cgroupValue{{"the memory limit", g.MemoryLimit, []int64{limit.Value}}}
 	}
-	list := []cgroupValue{{"cpu.shares", g.Shares, max(2, request.Value*1024/1000)}}
+	shares := max(2, request.Value*1024/1000)
+	list := []cgroupValue{{"cpu.shares", g.Shares, []int64{shares}}, {"cpu.weight", g.Weight, weights(shares)}}
 	if limit.Set && g.Period != nil {
 		// A kubelet sets no quota below 1 ms, and no quota for a limit of zero.
-		list = append(list, cgroupValue{"the CPU quota", g.Quota, max(1000, limit.Value**g.Period/1000)})
+		list = append(list, cgroupValue{"the CPU quota", g.Quota, []int64{max(1000, limit.Value**g.Period/1000)}})
 	}
 	return list
+}
+
+// weights returns the values of cpu.weight (1 to 10,000) that runtimes set for cpu.shares (2 to 262,144).
+// The first formula is linear (runc before 1.3.2, crun before 1.23). The second one is of the form
+// 10^(a·l² + b·l + c), with l = log2(shares), and gives 100 for 1,024 shares (opencontainers/cgroups,
+// ConvertCPUSharesToCgroupV2Value).
+func weights(shares int64) []int64 {
+	shares = min(shares, 262144)
+	l := math.Log2(float64(shares))
+	return []int64{1 + (shares-2)*9999/262142, int64(math.Ceil(math.Pow(10, (l*l+125*l)/612-7.0/34)))}
 }

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,7 +23,10 @@ func TestInspect(t *testing.T) {
 	}
 	f(resize.CPU, false, "the node's agent knows no cgroup of this pod")
 	f(resize.CPU, false, "the node's agent does not know which cgroup is that of container app", own)
-	f(resize.CPU, false, "the change shows in no value of a cgroup that the node's agent tells", own, Cgroup{Container: "app", Weight: number(4)})
+	f(resize.Memory, false, "the change shows in no value of a cgroup that the node's agent tells", own, Cgroup{Container: "app", Weight: number(4)})
+	f(resize.CPU, true, "", own, Cgroup{Container: "app", Weight: number(4)})
+	f(resize.CPU, true, "", own, Cgroup{Container: "app", Weight: number(17)})
+	f(resize.CPU, true, "cpu.weight of /app is 5, and should be 4 or 17", own, Cgroup{Path: "/app", Container: "app", Weight: number(5)})
 	f(resize.CPU, true, "", own, Cgroup{Container: "app", Shares: number(102)})
 	// Limits below 10m give the same quota as 10m.
 	f(resize.CPU, true, "", own, Cgroup{Container: "app", Quota: number(1000), Period: number(100_000)})
@@ -31,4 +35,13 @@ func TestInspect(t *testing.T) {
 	f(resize.Memory, true, "the memory limit of /app is -1, and should be 134217728", own, Cgroup{Path: "/app", Container: "app", MemoryLimit: number(-1)})
 	pod.Containers[0].Running = false
 	f(resize.CPU, false, "container app does not run", own)
+}
+
+// Both formulas have the same ends, and both give what their runtimes documented for 1 CPU.
+func TestWeights(t *testing.T) {
+	for shares, want := range map[int64][]int64{2: {1, 1}, 1024: {39, 100}, 262144: {10_000, 10_000}, 1 << 30: {10_000, 10_000}} {
+		if got := weights(shares); !slices.Equal(got, want) {
+			t.Errorf("weights of %d shares: got %v, want %v", shares, got, want)
+		}
+	}
 }
