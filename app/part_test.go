@@ -126,8 +126,8 @@ func (s lateSink) Write(ctx context.Context, b *metric.Batch) error {
 	return s.Sink.Write(ctx, b)
 }
 
-// TestLastRoundIsKept ends weir while a round is on its way to sinks whose receivers are away. The
-// round is in the write-ahead logs afterwards, so it was queued before the last flush.
+// TestLastRoundIsKept ends weir while a round is written to its sinks. No receiver answers. The round must
+// be in the write-ahead logs afterwards, so it was queued before the last flush.
 func TestLastRoundIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/resize"
 )
 
@@ -71,7 +73,11 @@ func checkCgroups(found []Cgroup, after *resize.PodResources, changes []resize.R
 		for _, v := range expectedValues(&found[i], of, change) {
 			c.Checked = c.Checked || v.is != nil
 			if v.is != nil && !slices.Contains(v.want, *v.is) {
-				c.Problems = append(c.Problems, fmt.Sprintf("%s of %s is %d, and should be %s", v.name, found[i].Path, *v.is, eitherOf(v.want)))
+				var want []string
+				for _, n := range slices.Compact(v.want) {
+					want = append(want, strconv.FormatInt(n, 10))
+				}
+				c.Problems = append(c.Problems, fmt.Sprintf("%s of %s is %d, and should be %s", v.name, found[i].Path, *v.is, humanize.Or(want)))
 			}
 		}
 	}
@@ -79,15 +85,6 @@ func checkCgroups(found []Cgroup, after *resize.PodResources, changes []resize.R
 		c.UncheckedReason = "the change shows in no value of a cgroup that the node's agent tells"
 	}
 	return c
-}
-
-// eitherOf returns "4", or "4 or 17".
-func eitherOf(all []int64) string {
-	text := fmt.Sprint(all[0])
-	for _, n := range slices.Compact(all)[1:] {
-		text += fmt.Sprintf(" or %d", n)
-	}
-	return text
 }
 
 type cgroupValue struct {
