@@ -317,17 +317,7 @@ func (c *cluster) scrape(t *testing.T) *history.Client {
 		targets := c.kubectl(t, "-n", by[1], "get", "pods", "-l", by[2], "-o", "jsonpath={range .items[*]}'{.status.podIP}:{.spec.containers[0].ports[0].containerPort}',{end}")
 		return "static_configs: [{targets: [" + targets + "]}]"
 	})
-	url, log := promtest.Start(t, dir, "global: {scrape_interval: 2s, scrape_timeout: 2s}\n"+here)
-	client, err := history.New(history.Options{URL: url})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("Prometheus has this configuration:\n%s\nand wrote:\n%s", here, log())
-		}
-	})
+	_, client := promtest.StartClient(t, dir, "global: {scrape_interval: 2s, scrape_timeout: 2s}\n"+here)
 	return client
 }
 

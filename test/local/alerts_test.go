@@ -54,7 +54,7 @@ func TestAlerts(t *testing.T) {
 	}
 	file := filepath.Join(dir, "rules.yaml")
 	write(t, file, marshalYAML(t, rules))
-	url, log := promtest.Start(t, dir, fmt.Sprintf(`
+	url, client := promtest.StartClient(t, dir, fmt.Sprintf(`
 global: {scrape_interval: 1s, evaluation_interval: 1s}
 rule_files: [%q]
 scrape_configs:
@@ -66,16 +66,6 @@ scrape_configs:
     honor_labels: true
     static_configs: [{targets: [%q]}]
 `, file, server, local, broken, server))
-	client, err := history.New(history.Options{URL: url})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("Prometheus wrote:\n%s", log())
-		}
-	})
 	fired := func() ([]string, error) {
 		answer, err := client.Query(t.Context(), `count by (alertname) (max_over_time(ALERTS{alertstate="firing"}[15m]))`, time.Now())
 		if err != nil {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/deploy/dashboards"
-	"github.com/weir-metrics/weir/history"
 	"github.com/weir-metrics/weir/test/commands"
 	"github.com/weir-metrics/weir/test/promtest"
 )
@@ -28,7 +27,7 @@ func TestDashboards(t *testing.T) {
 		"--source=kubelet:?endpoint=summary&timeout=1s&ca="+ca)
 	agent := commands.Start(t, "weir", "run", "--listen=127.0.0.1:0", "--metric-resolution=2s")
 	address := func(p *commands.Process) string { return strings.TrimPrefix(p.Address(t), "http://") }
-	url, log := promtest.Start(t, dir, fmt.Sprintf(`
+	_, client := promtest.StartClient(t, dir, fmt.Sprintf(`
 global: {scrape_interval: 1s}
 scrape_configs:
   - job_name: weir
@@ -41,16 +40,6 @@ scrape_configs:
   - job_name: weir-agent
     static_configs: [{targets: [%[2]q]}]
 `, address(server), address(agent)))
-	client, err := history.New(history.Options{URL: url})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("Prometheus wrote:\n%s", log())
-		}
-	})
 	fill := strings.NewReplacer("$namespace", ".*", "$__rate_interval", "30s")
 	for _, d := range dashboards.All() {
 		for _, row := range d.Rows {

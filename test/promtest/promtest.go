@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/weir-metrics/weir/history"
 )
 
 // Start starts the Prometheus in $PATH with this configuration and its data in
@@ -21,6 +23,24 @@ func Start(t testing.TB, dir, config string, flags ...string) (url string, log f
 	stop, log := StartAt(t, address, dir, config, flags...)
 	t.Cleanup(func() { stop(syscall.SIGTERM) })
 	return "http://" + address, log
+}
+
+// StartClient starts a Prometheus as Start does, and returns its URL and a client of it. If the test
+// fails, the test's log has the configuration and what Prometheus wrote.
+func StartClient(t testing.TB, dir, config string) (url string, client *history.Client) {
+	t.Helper()
+	url, log := Start(t, dir, config)
+	client, err := history.New(history.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("Prometheus has this configuration:\n%s\nand wrote:\n%s", config, log())
+		}
+	})
+	return url, client
 }
 
 // Address returns an address of this machine on which nothing listens.
