@@ -6,17 +6,17 @@ SHELL       := /bin/bash
 GO          ?= go
 BIN         := bin
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null)
-LDFLAGS     := -s -w -X github.com/weir-metrics/weir/app/version.release=$(VERSION)
+LDFLAGS     := -s -w -X github.com/weir-metrics/weir/cmd/app/version.release=$(VERSION)
 COMMANDS    := weir kubectl-weir weir-simulate
 FUZZTIME    ?= 20s
 FUZZ        ?= .
 BENCH       ?= .
 BENCHCOUNT  ?= 1
 IMAGE       ?= weir.invalid/weir:dev
-TOOL        := $(GO) tool -modfile=tools/go.mod
+TOOL        := $(GO) tool -modfile=internal/tools/go.mod
 RELEASE     := $(BIN)/release
-RELEASE_TOOL := $(GO) tool -modfile=tools/release/go.mod
-HELM        := $(GO) tool -modfile=tools/helm/go.mod helm
+RELEASE_TOOL := $(GO) tool -modfile=internal/tools/release/go.mod
+HELM        := $(GO) tool -modfile=internal/tools/helm/go.mod helm
 
 export CGO_ENABLED ?= 0
 # The same everywhere, so that tests and commands share what was compiled, and tests
@@ -167,7 +167,7 @@ reproduce: release ## build the release again in another folder, from empty cach
 # Packages that need another machine's kernel, programs or time are left out.
 .PHONY: arm64
 arm64: ## tests of the pure packages as arm64 programs, in emulation (needs qemu-user)
-	GOARCH=arm64 $(GO) test -exec qemu-aarch64 -timeout 30m ./metric/... ./processors/... ./resourceusage/... ./sinks/memory/... ./recording/... ./eviction ./autoscaler ./humanize
+	GOARCH=arm64 $(GO) test -exec qemu-aarch64 -timeout 30m ./metric/... ./processors/... ./cluster/resourceusage/... ./sinks/memory/... ./internal/recording/... ./eviction ./autoscaler ./internal/humanize
 
 .PHONY: vulncheck
 vulncheck: ## known vulnerabilities in what the programs call (needs the Go vulnerability database)

@@ -65,7 +65,7 @@ func charts() []combination {
 
 // helm returns the path of the helm command, which is built the first time.
 var helm = sync.OnceValues(func() (string, error) {
-	out, err := exec.Command("go", "tool", "-n", "-modfile=../tools/helm/go.mod", "helm").Output()
+	out, err := exec.Command("go", "tool", "-n", "-modfile=../internal/tools/helm/go.mod", "helm").Output()
 	if err != nil {
 		return "", fmt.Errorf("build helm: %w: %s", err, stderrOf(err))
 	}

@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/api/nodeapi"
+	"github.com/weir-metrics/weir/api/replicas/peer"
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/eviction/execute"
-	"github.com/weir-metrics/weir/replicas/peer"
 )
 
 // brought are the roles that Kubernetes itself has, with what they allow.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/resourceusage"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/resourceusage"
 )
 
 // file is everything that is known of one pod.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 

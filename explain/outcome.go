@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/resourceusage"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/resourceusage"
 )
 
 // Outcome says whether one pod, container or node is served, and otherwise why not. It is about CPU

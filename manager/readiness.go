@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/internal/humanize"
 )
 
 // enough is the share of the reachable nodes that must have rates before weir is ready.

@@ -26,8 +26,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weir-metrics/weir/api/clustermetrics"
+	"github.com/weir-metrics/weir/internal/recording"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/sinks/log"
 	"github.com/weir-metrics/weir/sinks/memory"
 	"github.com/weir-metrics/weir/sinks/otlp"

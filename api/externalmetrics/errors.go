@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/api/metricsgroup"
-	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/internal/history"
 )
 
 // queryFailure returns the error for the client of a failed query, and the result to count.

@@ -24,8 +24,8 @@ import (
 
 	"github.com/weir-metrics/weir/api/externalmetrics/rules"
 	"github.com/weir-metrics/weir/api/metricsgroup"
-	"github.com/weir-metrics/weir/history"
-	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/internal/history"
+	"github.com/weir-metrics/weir/internal/humanize"
 )
 
 // Provider answers requests for external metrics. It is safe for concurrent use.

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/weir-metrics/weir/api/externalmetrics/rules"
-	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/internal/history"
 )
 
 // Run reads the file again at intervals, until ctx ends. It reads instead of watching, so it

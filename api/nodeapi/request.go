@@ -11,7 +11,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/weirdev"
-	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/internal/humanize"
 )
 
 // The subresources of nodes in the group weir.dev.

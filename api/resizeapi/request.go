@@ -15,7 +15,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/weirdev"
-	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/resize"
 )
 

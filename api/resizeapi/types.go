@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/api/weirdev"
-	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/resize"
 )
 

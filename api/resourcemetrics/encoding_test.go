@@ -17,8 +17,8 @@ import (
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/metrics/pkg/apis/metrics"
 
+	"github.com/weir-metrics/weir/cluster/resourceusage"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/resourceusage"
 )
 
 // FuzzString compares quoted strings with encoding/json.

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/weir-metrics/weir/resourceusage"
+	"github.com/weir-metrics/weir/cluster/resourceusage"
 )
 
 // resourceList returns u in the API's form: "1500n", "4Ki".

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/weir-metrics/weir/resourceusage"
+	"github.com/weir-metrics/weir/cluster/resourceusage"
 )
 
 // FuzzQuantity compares the text with that of the library.

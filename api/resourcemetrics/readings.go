@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/resourceusage"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/resourceusage"
 )
 
 // objectMeta is the name and labels of a node or pod.

@@ -6,7 +6,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/weir-metrics/weir/resourceusage"
+	"github.com/weir-metrics/weir/cluster/resourceusage"
 )
 
 // A panic during a write becomes a panic of the goroutine that serves the request, as the

@@ -10,10 +10,10 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/weir-metrics/weir/api/replicas/forward"
+	"github.com/weir-metrics/weir/api/replicas/peer"
 	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/server"
-	"github.com/weir-metrics/weir/replicas/forward"
-	"github.com/weir-metrics/weir/replicas/peer"
 )
 
 // replica is a server that shows which replica answered. The test chooses its leader.

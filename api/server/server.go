@@ -24,7 +24,7 @@ import (
 	"k8s.io/apiserver/pkg/util/compatibility"
 	"k8s.io/kube-openapi/pkg/common"
 
-	"github.com/weir-metrics/weir/replicas/peer"
+	"github.com/weir-metrics/weir/api/replicas/peer"
 )
 
 // Config is what the rest of the program passes to the server. The zero Config serves discovery and

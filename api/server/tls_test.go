@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/weir-metrics/weir/api/replicas/peer"
 	"github.com/weir-metrics/weir/api/server"
-	"github.com/weir-metrics/weir/replicas/peer"
 )
 
 // shows returns the certificate that a client gets when it asks for name.

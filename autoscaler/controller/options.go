@@ -15,7 +15,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 	"github.com/weir-metrics/weir/autoscaler/watcher"
 	"github.com/weir-metrics/weir/cluster/gates"
-	"github.com/weir-metrics/weir/recording"
+	"github.com/weir-metrics/weir/internal/recording"
 )
 
 // Options configures a Controller.

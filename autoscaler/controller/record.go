@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-metrics/weir/autoscaler/scaleclient"
+	"github.com/weir-metrics/weir/internal/recording"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/recording"
 )
 
 // recordInterval is the time after which an unchanged target is recorded again.

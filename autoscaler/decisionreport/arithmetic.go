@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/internal/humanize"
 )
 
 // arithmeticText returns how a metric's count was computed, with operands, ratio and rounding, so

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/internal/humanize"
 )
 
 // valueScope says what a metric's number describes.

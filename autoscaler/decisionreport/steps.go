@@ -8,7 +8,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/internal/humanize"
 )
 
 // hasLimit has the kinds of steps that compare the count with a bound.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/internal/humanize"
 )
 
 // summary returns the decision and its reason in one sentence.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/internal/humanize"
 )
 
 // textWriter writes a report as text.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-metrics/weir/explain"
-	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/internal/humanize"
 )
 
 // Comparison is the result of one trace with one or more specifications.

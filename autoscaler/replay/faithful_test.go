@@ -12,7 +12,7 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/internal/history"
 )
 
 // city is a workload with a real autoscaler. It has more detail than the model, as a cluster does:

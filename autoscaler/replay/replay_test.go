@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/internal/history"
 )
 
 // began is the start of all traces in the tests.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/internal/humanize"
 )
 
 // The size and the margins of the picture, in pixels.

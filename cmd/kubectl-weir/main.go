@@ -8,7 +8,7 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/cmd/client/cli"
 )
 
 func main() {

@@ -3,14 +3,14 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/weir-metrics/weir/app/version"
-	"github.com/weir-metrics/weir/client/cli"
-	"github.com/weir-metrics/weir/client/connect"
-	"github.com/weir-metrics/weir/client/doctorcmd"
-	"github.com/weir-metrics/weir/client/evaluatecmd"
-	"github.com/weir-metrics/weir/client/explaincmd"
-	"github.com/weir-metrics/weir/client/resizecmd"
-	"github.com/weir-metrics/weir/client/topcmd"
+	"github.com/weir-metrics/weir/cmd/app/version"
+	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/cmd/client/connect"
+	"github.com/weir-metrics/weir/cmd/client/doctorcmd"
+	"github.com/weir-metrics/weir/cmd/client/evaluatecmd"
+	"github.com/weir-metrics/weir/cmd/client/explaincmd"
+	"github.com/weir-metrics/weir/cmd/client/resizecmd"
+	"github.com/weir-metrics/weir/cmd/client/topcmd"
 )
 
 // program is what people type: kubectl runs plugins by file name.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-metrics/weir/app/version"
+	"github.com/weir-metrics/weir/cmd/app/version"
 	"github.com/weir-metrics/weir/test/simulator"
 )
 

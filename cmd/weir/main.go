@@ -4,7 +4,7 @@ package main
 import (
 	"os"
 
-	"github.com/weir-metrics/weir/app"
+	"github.com/weir-metrics/weir/cmd/app"
 )
 
 func main() { os.Exit(app.Main(os.Args[1:])) }

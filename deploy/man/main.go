@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra/doc"
 
-	"github.com/weir-metrics/weir/app"
-	"github.com/weir-metrics/weir/app/httpserver"
+	"github.com/weir-metrics/weir/cmd/app"
+	"github.com/weir-metrics/weir/cmd/app/httpserver"
 )
 
 func main() {

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/eviction/guard"
 	"github.com/weir-metrics/weir/eviction/notify"
-	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/internal/humanize"
 )
 
 // roundActions returns what a round did, the last action first.

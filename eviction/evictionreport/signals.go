@@ -12,7 +12,7 @@ import (
 
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
-	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/internal/humanize"
 )
 
 // newSignals returns the signals that have a threshold, in the order in which they are acted on, and

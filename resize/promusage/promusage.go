@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/internal/history"
 	"github.com/weir-metrics/weir/resize"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/internal/history"
 	"github.com/weir-metrics/weir/resize"
 	"github.com/weir-metrics/weir/test/promtest"
 )

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster/resourceusage"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/resourceusage"
 )
 
 // resourceAndSummary writes a pod as two endpoints of one kubelet report it: the first often

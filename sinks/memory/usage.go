@@ -1,8 +1,8 @@
 package memory
 
 import (
+	"github.com/weir-metrics/weir/cluster/resourceusage"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/resourceusage"
 )
 
 // EachPodUsage calls do for every pod that was measured completely, by node, namespace and

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/weir-metrics/weir/cluster/resourceusage"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/resourceusage"
 )
 
 // usesOf returns what EachPodUsage must return for a pod, calculated from Pod.

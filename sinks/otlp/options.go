@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/sinks/push"
 )
 

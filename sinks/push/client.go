@@ -10,7 +10,7 @@ import (
 
 	"github.com/prometheus/common/config"
 
-	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/internal/humanize"
 )
 
 // maxAnswer is how many bytes of an answer are read, and maxText how many of them an error quotes. An

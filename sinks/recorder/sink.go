@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/internal/recording"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/sinks/lockfile"
 )
 

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-metrics/weir/cluster"
+	format "github.com/weir-metrics/weir/internal/recording"
 	"github.com/weir-metrics/weir/metric"
-	format "github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/sinks/recorder"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/internal/history"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/push"
 	"github.com/weir-metrics/weir/test/promtest"

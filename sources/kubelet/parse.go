@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/internal/humanize"
 )
 
 // option is one option of --source=kubelet:[CONFIG][?OPTIONS].

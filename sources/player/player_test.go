@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
+	format "github.com/weir-metrics/weir/internal/recording"
 	"github.com/weir-metrics/weir/metric"
-	format "github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/sources/player"
 )
 

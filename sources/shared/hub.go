@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-metrics/weir/internal/recording"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/recording"
 )
 
 // ContentType is the content type of a stream.

@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/weir-metrics/weir/recording"
+	"github.com/weir-metrics/weir/internal/recording"
 )
 
 // peer reads the stream of another replica.

@@ -1,5 +1,5 @@
 // Package capture reads files that were captured from a real kubelet, for
-// tests. A scenario is one archive, testdata/captures/SCENARIO.tar.zst. A name
+// tests. A scenario is one archive, testdata/SCENARIO.tar.zst. A name
 // in this package is SCENARIO/FILE, such as "01-steady/00/resource.prom".
 package capture
 
@@ -139,10 +139,10 @@ func root() (string, error) {
 		return "", err
 	}
 	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		captures := filepath.Join(dir, "testdata", "captures")
+		captures := filepath.Join(dir, "test", "capture", "testdata")
 		if _, err := os.Stat(captures); err == nil {
 			return captures, nil
 		}
 	}
-	return "", errors.New("no folder testdata/captures above this one: run it in weir's tree")
+	return "", errors.New("no folder test/capture/testdata above this one: run it in weir's tree")
 }

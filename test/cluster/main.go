@@ -18,7 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/test/cluster/harness"
 )
 

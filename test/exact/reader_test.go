@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/resourceusage"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/resourceusage"
 	"github.com/weir-metrics/weir/test/simulator"
 )
 

@@ -23,7 +23,7 @@ import (
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
 
 	"github.com/weir-metrics/weir/deploy/dashboards"
-	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/internal/history"
 	"github.com/weir-metrics/weir/test/cluster/harness"
 	"github.com/weir-metrics/weir/test/promtest"
 )
@@ -43,7 +43,7 @@ type cluster struct {
 
 func startForHelm(t *testing.T) *cluster {
 	t.Helper()
-	path, err := exec.Command("go", "tool", "-n", "-modfile="+root+"/tools/helm/go.mod", "helm").Output()
+	path, err := exec.Command("go", "tool", "-n", "-modfile="+root+"/internal/tools/helm/go.mod", "helm").Output()
 	if err != nil {
 		t.Fatalf("build helm: %v", err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/prometheus/prometheus/promql/parser"
 
-	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/internal/history"
 	"github.com/weir-metrics/weir/test/commands"
 	"github.com/weir-metrics/weir/test/promtest"
 )

@@ -16,8 +16,8 @@ import (
 
 	"github.com/prometheus/common/model"
 
+	"github.com/weir-metrics/weir/internal/recording"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/test/commands"
 	"github.com/weir-metrics/weir/test/promtest"
 )

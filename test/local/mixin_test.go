@@ -16,7 +16,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/internal/history"
 	"github.com/weir-metrics/weir/test/commands"
 	"github.com/weir-metrics/weir/test/promtest"
 )

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/internal/history"
 	"github.com/weir-metrics/weir/test/commands"
 	"github.com/weir-metrics/weir/test/promtest"
 )

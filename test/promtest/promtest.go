@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/internal/history"
 )
 
 // Start starts the Prometheus in $PATH with this configuration and its data in

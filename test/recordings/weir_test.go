@@ -17,10 +17,10 @@ import (
 
 	"github.com/weir-metrics/weir/api/clustermetrics"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/internal/recording"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/metric/series"
 	"github.com/weir-metrics/weir/processors"
-	"github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/sinks/memory"
 )
 

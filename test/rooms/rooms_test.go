@@ -21,27 +21,22 @@ type room struct {
 }
 
 var table = []room{
-	{"humanize", nil}, // every room may import it
+	{"internal/humanize", nil}, // every room may import it
+	{"internal/history", []string{"metric", "cluster"}},
+	{"internal/recording", []string{"metric", "cluster"}},
 	{"metric", nil},
-	{"resourceusage", []string{"metric", "cluster"}},
-	{"recording", []string{"metric", "cluster"}},
-	{"sources/*", []string{"metric", "cluster", "recording"}},
+	{"sources/*", []string{"metric", "cluster", "internal/recording"}},
 	{"processors/*", []string{"metric", "cluster"}},
-	{"sinks/*", []string{"metric", "resourceusage", "cluster", "recording", "sinks/push", "sinks/lockfile"}},
+	{"sinks/*", []string{"metric", "cluster", "internal/recording", "sinks/push", "sinks/lockfile"}},
 	{"manager", []string{"metric", "cluster"}},
 	{"cluster", []string{"metric"}},
-	{"history", []string{"metric", "cluster"}},
-	{"explain", []string{"metric", "resourceusage", "cluster"}},
-	{"api/*", []string{"metric", "resourceusage", "cluster", "explain", "autoscaler", "eviction", "resize", "history", "replicas", "api/weirdev", "api/rights", "api/metricsgroup"}},
-	{"ui", []string{"metric", "cluster", "explain", "autoscaler", "eviction", "api/rights"}},
-	{"autoscaler", []string{"metric", "resourceusage", "cluster", "explain", "history", "recording"}},
+	{"explain", []string{"metric", "cluster"}},
+	{"api/*", []string{"metric", "cluster", "explain", "autoscaler", "eviction", "resize", "internal/history", "internal/recording", "api/replicas", "api/weirdev", "api/rights", "api/metricsgroup"}},
+	{"autoscaler", []string{"metric", "cluster", "explain", "internal/history", "internal/recording"}},
 	{"eviction", []string{"metric", "cluster"}},
-	{"resize", []string{"metric", "cluster", "history"}},
-	{"replicas", []string{"metric", "cluster", "recording"}},
-	{"client", []string{"*"}},
-	{"app", []string{"*"}},
+	{"resize", []string{"metric", "cluster", "internal/history"}},
 	{"cmd", []string{"*"}},
-	{"examples", []string{"metric", "cluster", "api/rights", "api/weirdev"}},
+	{"docs/examples", []string{"metric", "cluster", "api/rights", "api/weirdev"}},
 	{"deploy", []string{"*"}}, // tests of the manifests
 	{"test", []string{"*"}},
 }
@@ -51,7 +46,7 @@ var heavyModules = map[string][]string{
 	"k8s.io/client-go/informers":        {"cluster"},
 	"k8s.io/client-go/listers":          {"cluster"},
 	"github.com/google/cadvisor":        {"sources/host", "api/kubeletapi"},
-	"github.com/spf13/cobra":            {"cmd", "app", "client", "deploy/man", "test"},
+	"github.com/spf13/cobra":            {"cmd", "deploy/man", "test"},
 	"github.com/cockroachdb/datadriven": {"test"},
 }
 
@@ -124,7 +119,7 @@ func TestNobodyImportsSideways(t *testing.T) {
 
 func allowed(from string, rule *room, imported string) bool {
 	to, _ := roomOf(imported)
-	if to == from || to == "humanize" || strings.HasPrefix(to, from+"/") {
+	if to == from || to == "internal/humanize" || strings.HasPrefix(to, from+"/") {
 		return true
 	}
 	for _, may := range rule.may {

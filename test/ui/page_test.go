@@ -18,9 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/api/ui"
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/test/samplecluster"
-	"github.com/weir-metrics/weir/ui"
 )
 
 var docs = flag.String("docs", "", "folder for the pictures of docs/page.md")

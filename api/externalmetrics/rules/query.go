@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/internal/humanize"
 )
 
 // query checks m's query, which is at n. selected is the node of selectorMetrics, or nil.

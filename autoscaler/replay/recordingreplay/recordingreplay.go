@@ -23,9 +23,9 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/replay"
 	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/internal/history"
+	"github.com/weir-metrics/weir/internal/recording"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/recording"
 )
 
 // leastStep is the shortest time between two points. If there is more time between rounds, there is

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/replay"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/internal/recording"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/recording"
 )
 
 var began = time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)

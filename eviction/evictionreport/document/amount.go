@@ -1,6 +1,6 @@
 package document
 
-import "github.com/weir-metrics/weir/humanize"
+import "github.com/weir-metrics/weir/internal/humanize"
 
 // Format returns an amount in the unit, for people: "94.2Mi", "1250m", "37", "12.5%".
 func (u Unit) Format(v float64) string {

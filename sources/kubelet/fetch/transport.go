@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/internal/humanize"
 )
 
 // ErrProtocol says that the server's answer is not HTTP/1. The errors of RoundTrip wrap it.

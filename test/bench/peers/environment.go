@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/test/bench/process"
 	"github.com/weir-metrics/weir/test/cluster/harness"
 	"github.com/weir-metrics/weir/test/simulator"

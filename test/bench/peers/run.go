@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/test/bench/process"
 )
 

@@ -1,0 +1,284 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/weir-metrics/weir/eviction/evictionreport/document"
+	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Unavailable is an error of Options.Eviction: there is no report. Why is the reason, and Todo says
+// what to do.
+type Unavailable struct {
+	// Status is an HTTP status: 404 for an unknown node. The page answers 502 for any other,
+	// because the fault is not in this weir.
+	Status    int
+	Why, Todo string
+}
+
+// Error returns Why.
+func (u *Unavailable) Error() string { return u.Why }
+
+// evictionBody is the body of the page of the evictions of a node. Some fields replace those of
+// the report.
+type evictionBody struct {
+	*document.EvictionReport
+	State      state
+	Facts      facts
+	Signals    []evictionSignal
+	Exceeded   []document.ExceededLimit
+	Conditions []string
+	Actions    []evictionAction
+	Watches    []string
+}
+
+// evictionSignal is an eviction signal as the page shows it.
+type evictionSignal struct {
+	Name, Value string
+	State       state
+	Gauge       gauge
+	Thresholds  []thresholdMark
+	Lines       facts // what is reclaimed first, which pod is next, which pods are skipped
+	Rows        []evictionCandidate
+	More        int // rows that are not shown
+}
+
+// gauge is a bar that fills as the signal gets worse, with a mark at each threshold.
+type gauge struct {
+	Title string // describes the bar; empty if there is no gauge
+	Tone  tone
+	Width int // filled, of 1000
+	Marks []int
+}
+
+// thresholdMark is a threshold as the page shows it.
+type thresholdMark struct {
+	Text, Kind, Message string
+	State               state
+}
+
+// evictionCandidate is a pod in the order of eviction.
+type evictionCandidate struct {
+	Name, Href, Over, Usage, Request, Priority, Why string
+	Next                                            bool
+}
+
+// evictionAction is an action of the agent, or one that a dry run would have taken.
+type evictionAction struct {
+	At             shownTime
+	Result         state
+	Message, After string
+}
+
+// The maximum numbers of items on a page.
+const (
+	maxSignals = 30
+	maxPods    = 10
+	maxActions = 20
+)
+
+// eviction fills the page of the evictions of a node.
+func (p *page) eviction(ctx context.Context) error {
+	name := p.query.node
+	if p.opts.Eviction == nil {
+		return &pageError{http.StatusNotFound, "This weir does not evict pods, and it is not configured to ask the agents that do.",
+			"The agent on each node evicts pods (docs/agent.md). On a machine outside a cluster, `weir run` does."}
+	}
+	r, err := p.opts.Eviction(ctx, string(name))
+	var u *Unavailable
+	switch {
+	case errors.As(err, &u) && u.Status == http.StatusNotFound:
+		return &pageError{http.StatusNotFound, printable(u.Why), printable(u.Todo)}
+	case errors.As(err, &u):
+		return &pageError{http.StatusBadGateway, printable(u.Why), printable(u.Todo)}
+	case err != nil:
+		return &pageError{http.StatusBadGateway, printable(err.Error()), "Reload the page. The log of weir may say more."}
+	}
+	p.show(printable(string(name)), "eviction", p.evictionBody(r))
+	p.Kind = "evictions"
+	p.Path = append(p.Path, p.nodesAnchor(), p.nodeAnchor(name))
+	return nil
+}
+
+// evictionLink returns the link from a node to its evictions. It is empty without Options.Eviction.
+func (p *page) evictionLink(node metric.NodeName) []anchor {
+	if p.opts.Eviction == nil {
+		return nil
+	}
+	return []anchor{{Text: "How close the node is to evicting pods, and which pod would be evicted next", Href: p.linkTo(query{view: oneEviction, node: node})}}
+}
+
+func (p *page) evictionBody(r *document.EvictionReport) *evictionBody {
+	b := &evictionBody{EvictionReport: r, State: evictionState(r.State), Exceeded: r.Exceeded[:min(len(r.Exceeded), page25)]}
+	b.Facts.add("mode", r.Mode)
+	b.Facts.add("read", relativeTime(r.ReadAt, p.Now).Text)
+	b.Facts.add("woken by", r.WokenBy)
+	if r.WokenBy != "" {
+		b.Facts.add("decided after", humanize.Seconds(r.DecidedAfterSeconds))
+	}
+	b.Facts.add("not read", r.ReadError)
+	if r.NoPods() {
+		b.Facts.add("pods", document.NoPods)
+	}
+	for i := range r.Signals[:min(len(r.Signals), maxSignals)] {
+		if s := &r.Signals[i]; !r.IsRedundant(s) {
+			b.Signals = append(b.Signals, p.evictionSignal(s, r.Reclaims))
+		}
+	}
+	for i := range r.Conditions {
+		b.Conditions = append(b.Conditions, printable(r.Conditions[i].Type)+" is "+printable(r.Conditions[i].Message))
+	}
+	if r.Admission != nil {
+		b.Conditions = append(b.Conditions, "New pods: "+printable(r.Admission.Message))
+	}
+	for i := range r.Actions[:min(len(r.Actions), maxActions)] {
+		b.Actions = append(b.Actions, p.evictionAction(&r.Actions[i]))
+	}
+	for i := range r.Watches {
+		b.Watches = append(b.Watches, printable(r.Watches[i].Message))
+	}
+	for _, w := range r.Unwatched {
+		b.Watches = append(b.Watches, "not watched: "+printable(w))
+	}
+	if r.PollSeconds > 0 {
+		b.Watches = append(b.Watches, "disks and process ids are read every "+humanize.Seconds(r.PollSeconds))
+	}
+	if r.MaxIntervalSeconds > 0 {
+		b.Watches = append(b.Watches, "a timer, every "+humanize.Seconds(r.MaxIntervalSeconds))
+	}
+	return b
+}
+
+// evictionState returns the state of a node.
+func evictionState(s document.NodeState) state {
+	switch s {
+	case document.Evicting:
+		return state{"evicting", bad}
+	case document.Pressure:
+		return state{"under pressure", warn}
+	case document.NoData:
+		return state{"no data", bad}
+	case document.Normal:
+		return state{"normal", good}
+	}
+	return state{strings.ToLower(printable(string(s))), quiet}
+}
+
+func (p *page) evictionSignal(s *document.Signal, reclaims bool) evictionSignal {
+	g := evictionSignal{Name: printable(s.Name), State: fine}
+	if s.Value != nil {
+		g.Value = s.FigureText()
+		if !s.Stall {
+			g.Value += " left" // the bar beside it shows how much is used
+		}
+	}
+	if s.Doubt != "" {
+		g.State = state{"no figure", warn}
+	}
+	if s.Doubt != "" && s.Value != nil {
+		g.Lines.add("doubt", s.Doubt)
+	}
+	for i := range s.Thresholds {
+		t := &s.Thresholds[i]
+		m := thresholdMark{Text: printable(t.Text), Kind: t.Kind(), Message: printable(t.Message), State: thresholdState(t.State)}
+		if m.State.Tone == bad || m.State.Tone == warn && g.State.Tone == good {
+			g.State = m.State
+		}
+		g.Thresholds = append(g.Thresholds, m)
+	}
+	g.Gauge = gaugeOf(s, g.State.Tone)
+	g.Lines.add("note", strings.Join(s.Notes, "; "))
+	g.Lines.add("first", s.ReclaimMessage(reclaims))
+	if s.Ranking == nil || len(s.Ranking.Pods) == 0 {
+		return g
+	}
+	g.Lines.add("next", s.Ranking.Message)
+	g.Lines.add("skipped", s.Ranking.SkippedPods())
+	for i := range s.Ranking.Pods[:min(len(s.Ranking.Pods), maxPods)] {
+		g.Rows = append(g.Rows, p.evictionCandidate(s.Ranking, &s.Ranking.Pods[i]))
+	}
+	g.More = len(s.Ranking.Pods) - len(g.Rows)
+	return g
+}
+
+// thresholdState returns the state of a threshold.
+func thresholdState(s document.ThresholdState) state {
+	switch s {
+	case document.InForce:
+		return state{"in force", bad}
+	case document.Reclaiming:
+		return state{"reclaiming", bad}
+	case document.GracePeriod:
+		return state{"grace period", warn}
+	case document.Unknown:
+		return state{"no figure", warn}
+	}
+	return fine
+}
+
+// gaugeOf returns the gauge of a signal. If the signal is an available amount, the gauge shows the
+// used amount, so that every gauge gets worse to the right.
+func gaugeOf(s *document.Signal, t tone) gauge {
+	whole := 100.0
+	if !s.Stall {
+		if s.Capacity == nil || *s.Capacity <= 0 {
+			return gauge{}
+		}
+		whole = *s.Capacity
+	}
+	if s.Value == nil || s.Doubt != "" {
+		return gauge{}
+	}
+	at := func(v float64) int {
+		share := v / whole
+		if !s.Stall {
+			share = 1 - share
+		}
+		return int(math.Round(1000 * min(max(share, 0), 1)))
+	}
+	g := gauge{Title: s.FigureText() + " left", Tone: t, Width: at(*s.Value)}
+	if s.Stall {
+		g.Title = "stalled " + s.Unit.Format(*s.Value) + " of the time"
+	}
+	var marks []string
+	for i := range s.Thresholds {
+		if th := &s.Thresholds[i]; th.Limit != nil {
+			g.Marks = append(g.Marks, at(*th.Limit))
+			marks = append(marks, s.Unit.Format(*th.Limit))
+		}
+	}
+	g.Title += "; thresholds at " + strings.Join(marks, " and ")
+	return g
+}
+
+func (p *page) evictionCandidate(r *document.Ranking, pod *document.RankedPod) evictionCandidate {
+	words := func(v *float64) string {
+		if v == nil {
+			return "–"
+		}
+		return r.Unit.Format(*v)
+	}
+	c := evictionCandidate{
+		Name: printable(pod.String()), Href: p.linkTo(query{view: onePod, pod: metric.PodRef{Namespace: metric.Namespace(pod.Namespace), Name: metric.PodName(pod.Name)}}),
+		Over: pod.OverText(), Usage: words(pod.Usage), Request: words(pod.Request), Priority: strconv.Itoa(int(pod.Priority)), Why: printable(pod.Message),
+		Next: r.Next != "" && pod.Skipped == "" && pod.String() == r.Next,
+	}
+	return c
+}
+
+func (p *page) evictionAction(a *document.Action) evictionAction {
+	result := state{strings.ToLower(printable(a.Result)), quiet}
+	switch a.Result {
+	case "Killed", "Evicted", "Requested":
+		result.Tone = bad
+	case "Blocked", "Failed", "Refused":
+		result.Tone = warn
+	}
+	return evictionAction{At: relativeTime(a.At, p.Now), Result: result, Message: a.Message, After: printable(a.Details())}
+}

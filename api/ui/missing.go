@@ -1,0 +1,106 @@
+package ui
+
+import (
+	"strings"
+
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// missingReport is the report of missing numbers as the page shows it.
+type missingReport struct {
+	Summary string
+	Causes  []cause
+	Cut     listRange
+	Idle    *missingReport // pods with nothing to measure; nil if there are none
+}
+
+// cause is a cause of missing numbers as the page shows it. Some fields replace those of
+// MissingCause.
+type cause struct {
+	*explain.MissingCause
+	State            state
+	Reason           string
+	Where            anchor
+	Count            string
+	Since            shownTime
+	Names            []anchor
+	Others           int
+	Autoscalers      []string
+	OtherAutoscalers int
+}
+
+// maxNames is how many names of a cause are shown.
+const maxNames = 12
+
+// missingReport returns a report with at most most causes. On its own page it begins at the
+// position in the query.
+func (p *page) missingReport(r *explain.MissingReport, most int) missingReport {
+	drawn := missingReport{Summary: r.Summary}
+	for i := range r.Causes {
+		if causeState(r.Causes[i].Reason, r.Causes[i].Severity).Tone == bad {
+			p.Problems++
+		}
+	}
+	drawn.Cut = p.paginate(len(r.Causes), most, query{view: allMissing})
+	for i := range r.Causes[drawn.Cut.From:drawn.Cut.To] {
+		drawn.Causes = append(drawn.Causes, p.cause(&r.Causes[drawn.Cut.From+i]))
+	}
+	if len(r.Idle) > 0 {
+		drawn.Idle = &missingReport{}
+		for i := range r.Idle[:min(len(r.Idle), maxNames)] {
+			drawn.Idle.Causes = append(drawn.Idle.Causes, p.cause(&r.Idle[i]))
+		}
+	}
+	return drawn
+}
+
+func (p *page) cause(c *explain.MissingCause) cause {
+	reason := c.Reason
+	if c.Why != "" {
+		reason += ", " + c.Why
+	}
+	d := cause{MissingCause: c, State: causeState(c.Reason, c.Severity), Reason: reason, Since: relativeTime(c.Since, p.Now)}
+	if c.Node != "" {
+		d.Where = p.nodeAnchor(c.Node)
+	}
+	var counts []string
+	if c.Nodes > 0 {
+		counts = append(counts, humanize.Count(c.Nodes, "node"))
+	}
+	if c.Pods > 0 {
+		counts = append(counts, humanize.Count(c.Pods, "pod"))
+	}
+	if c.Cgroups > 0 {
+		counts = append(counts, humanize.Count(c.Cgroups, "cgroup"))
+	}
+	d.Count = strings.Join(counts, ", ")
+	names := c.Names[:min(len(c.Names), maxNames)]
+	for _, name := range names {
+		d.Names = append(d.Names, p.named(name))
+	}
+	d.Others = max(0, c.Concerned()-len(names))
+	d.Autoscalers = c.Autoscalers[:min(len(c.Autoscalers), maxNames)]
+	d.OtherAutoscalers = len(c.Autoscalers) - len(d.Autoscalers)
+	return d
+}
+
+// named returns the link to an entity. name is its name in a report.
+func (p *page) named(name string) anchor {
+	a := anchor{Text: printable(name)}
+	parts := strings.Split(name, "/")
+	switch {
+	case strings.HasPrefix(name, "cgroup "):
+		if _, node, ok := strings.Cut(name, " on "); ok {
+			a.Href = p.linkTo(query{view: oneNode, node: metric.NodeName(node), list: "cgroups"})
+		}
+	case len(parts) == 2 && parts[0] == "node" && p.Facts.Pod(metric.PodRef{Namespace: "node", Name: metric.PodName(parts[1])}) == nil:
+		a.Href = p.linkTo(query{view: oneNode, node: metric.NodeName(parts[1])})
+	case len(parts) == 2:
+		a.Href = p.linkTo(query{view: onePod, pod: metric.PodRef{Namespace: metric.Namespace(parts[0]), Name: metric.PodName(parts[1])}})
+	case len(parts) == 3:
+		a.Href = p.linkTo(query{view: oneContainer, pod: metric.PodRef{Namespace: metric.Namespace(parts[0]), Name: metric.PodName(parts[1])}, container: parts[2]})
+	}
+	return a
+}

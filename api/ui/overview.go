@@ -1,0 +1,186 @@
+package ui
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// reportBody is the body of a page that begins with what is missing.
+type reportBody struct {
+	Report missingReport
+	Cards  []card
+	Charts *charts
+	Tables []table
+	Alone  bool // the page has only this report
+	// Autoscalers scale the workload, if the page is of one.
+	Autoscalers []anchor
+}
+
+// overview fills the page of the cluster; without a cluster, the page of this machine.
+func (p *page) overview() {
+	p.Path = nil
+	if nodes := p.nodes(); p.Facts == nil && len(nodes) == 1 {
+		if machine, ok := p.nodeBody(nodes[0].entity.Node); ok {
+			p.show(printable(nodes[0].name), "entity", machine)
+			p.Kind = "this machine"
+			return
+		}
+	}
+	var walk sync.WaitGroup
+	walk.Go(func() { p.served() }) // one of the two walks over all pods; namespaces need it
+	missing := p.Missing()
+	walk.Wait()
+	var without []string
+	if n := missing.Nodes.Expected - missing.Nodes.Served; n > 0 {
+		without = []string{"without " + humanize.Count(n, "node")}
+	}
+	p.show("Overview", "report", &reportBody{
+		Report: p.missingReport(&missing, 5),
+		Cards: []card{
+			tallyCard("Nodes", missing.Nodes), tallyCard("Pods", missing.Pods), p.sourceCard(),
+			{Name: "CPU of nodes", resourceUse: p.clusterUse(&resources.cpu), Notes: without},
+			{Name: "Memory of nodes", resourceUse: p.clusterUse(&resources.memory), Notes: without},
+		},
+		Charts: p.charts(metric.Entity{Kind: metric.Cluster}, nil, nil),
+		Tables: []table{p.nodeTable(page25), p.namespaceTable(page25)},
+	})
+}
+
+// clusterUse returns the use of r by all nodes that have a number, as a share of the limits of
+// these nodes.
+func (p *page) clusterUse(r *resource) (u resourceUse) {
+	var used, has float64
+	var of string
+	for _, it := range p.nodes() {
+		v := value(it.sample, r.used)
+		if v < 0 {
+			continue
+		}
+		used += v
+		u.Text = r.format(used)
+		whole, by := r.limitOf(it.sample, p.spec(it.entity.Node))
+		has, of = has+whole, by
+	}
+	if u.Text != "" && has > 0 {
+		u.Of = fmt.Sprintf(of, r.format(has))
+		u.setShare(used / has)
+	}
+	return u
+}
+
+// tallyCard returns the card of a tally.
+func tallyCard(name string, t explain.Tally) card {
+	c := card{Name: name, State: state{"", good}}
+	c.Text, c.Of = humanize.Number(t.Served), "have numbers"
+	if t.Doubtful > 0 {
+		c.Notes, c.State.Tone = append(c.Notes, humanize.Number(t.Doubtful)+" in doubt"), warn
+	}
+	if t.Served < t.Expected {
+		c.Text += " of " + humanize.Number(t.Expected)
+		c.State.Tone = bad
+	}
+	if t.Idle > 0 {
+		c.Notes = append(c.Notes, humanize.Number(t.Idle)+" more with nothing to measure")
+	}
+	return c
+}
+
+func (p *page) missing() {
+	r := p.Missing()
+	cards := []card{tallyCard("Nodes", r.Nodes), tallyCard("Pods", r.Pods)}
+	p.show("What is missing, and why", "report", &reportBody{Report: p.missingReport(&r, page100), Cards: cards, Alone: true})
+}
+
+func (p *page) namespace() error {
+	name := p.query.pod.Namespace
+	r, ok := p.Namespace(name)
+	if !ok {
+		return p.notFound(fmt.Sprintf("pod in namespace %q", name))
+	}
+	sum, _ := p.View.Lookup(metric.Entity{Kind: metric.Namespaced, Namespace: name})
+	pods := p.pods("", name)
+	for i := range pods {
+		pods[i].name = string(pods[i].entity.Pod) // the heading has the namespace
+	}
+	p.Kind, p.Path = "namespace", p.breadcrumbs(anchor{Text: "Namespaces", Href: p.linkTo(query{view: allNamespaces})})
+	whole := query{view: oneNamespace, pod: metric.PodRef{Namespace: name}}
+	workloads := whole
+	workloads.list = "workloads"
+	if p.query.list == workloads.list {
+		p.Path = append(p.Path, p.namespaceAnchor(name)...)
+		p.Kind = ""
+		p.show(printable(string(name)), "lists", []table{p.workloadTable(pods, page100, workloads)})
+		return nil
+	}
+	tables := []table{p.podTable(pods, page100, whole, true)}
+	if q := &p.query; q.filter == "" && q.labels == "" && q.reason == "" && q.from == 0 {
+		if t := p.workloadTable(pods, page100, workloads); len(t.Rows) > 0 {
+			tables = append([]table{t}, tables...)
+		}
+	}
+	p.show(printable(string(name)), "report", &reportBody{
+		Report: p.missingReport(&r, page25),
+		Cards: []card{
+			tallyCard("Pods", r.Pods),
+			{Name: "CPU of all pods", resourceUse: namespaceUse(&resources.cpu, sum)},
+			{Name: "Memory of all pods", resourceUse: namespaceUse(&resources.memory, sum)},
+		},
+		Charts: p.charts(metric.Entity{Kind: metric.Namespaced, Namespace: name}, sum, nil),
+		Tables: tables,
+	})
+	return nil
+}
+
+// workload fills the page of the pods of one workload.
+func (p *page) workload() error {
+	namespace, w := p.query.pod.Namespace, p.query.workload
+	r, ok := p.Workload(namespace, w.Kind, w.Name)
+	if !ok {
+		return p.notFound(fmt.Sprintf("pod of %s %s in namespace %s", printable(w.Kind), strconv.Quote(w.Name), strconv.Quote(string(namespace))))
+	}
+	w.Kind = r.Workload.Kind // the query may have it in lower case
+	pods := slices.DeleteFunc(p.pods("", namespace), func(it listItem) bool { return it.pod == nil || it.pod.Workload() != w })
+	for i := range pods {
+		pods[i].name = string(pods[i].entity.Pod)
+	}
+	cpu, memory := card{Name: "CPU of all pods"}, card{Name: "Memory of all pods"}
+	if r.Pods.Served > 0 {
+		cpu.Text, memory.Text = resources.cpu.format(r.Workload.CPUCores*1e9), resources.memory.format(r.Workload.MemoryBytes)
+	}
+	p.Kind, p.Path = printable(w.Kind), append(p.Path, p.namespaceAnchor(namespace)...)
+	p.show(printable(w.Name), "report", &reportBody{
+		Report: p.missingReport(&r, page25), Autoscalers: p.autoscalerAnchors(r.Workload.Autoscalers),
+		Cards:  []card{tallyCard("Pods", r.Pods), cpu, memory},
+		Tables: []table{p.podTable(pods, page100, query{view: oneWorkload, pod: metric.PodRef{Namespace: namespace}, workload: w}, true)},
+	})
+	return nil
+}
+
+// namespaceUse returns the use of a namespace without a share. Only some pods have limits, and a
+// reader of one namespace must not see the use of all namespaces.
+func namespaceUse(r *resource, sum *metric.Sample) resourceUse {
+	u := r.usageOf(sum, nil)
+	u.Share, u.Of = "", ""
+	return u
+}
+
+// search fills the page of search results.
+func (p *page) search() error {
+	pods := p.pods("", "")
+	tables := slices.DeleteFunc([]table{
+		p.nodeTable(page25), p.namespaceTable(page25), p.workloadTable(pods, page25, query{view: allWorkloads}),
+		p.podTable(pods, page100, query{view: found}, true), p.cgroupTable("", page25),
+	}, func(t table) bool { return t.Cut.Of == 0 })
+	if len(tables) == 0 {
+		return &pageError{404, fmt.Sprintf("No node, namespace, workload, pod or cgroup has %q in its name.", printable(p.query.filter)),
+			"Search for a shorter part of it. Upper and lower case are the same."}
+	}
+	p.show("Search results for "+printable(p.query.filter), "lists", tables)
+	return nil
+}

@@ -1,0 +1,374 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	customserver "sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver"
+	customdefinitions "sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/custommetrics"
+	externaldefinitions "sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/externalmetrics"
+
+	"github.com/weir-metrics/weir/api/autoscaling"
+	"github.com/weir-metrics/weir/api/clustermetrics"
+	"github.com/weir-metrics/weir/api/custommetrics"
+	"github.com/weir-metrics/weir/api/eventsapi"
+	"github.com/weir-metrics/weir/api/explainapi"
+	"github.com/weir-metrics/weir/api/externalmetrics"
+	"github.com/weir-metrics/weir/api/kubeletapi"
+	"github.com/weir-metrics/weir/api/model"
+	"github.com/weir-metrics/weir/api/nodeapi"
+	"github.com/weir-metrics/weir/api/resizeapi"
+	"github.com/weir-metrics/weir/api/resourcemetrics"
+	"github.com/weir-metrics/weir/api/rights"
+	"github.com/weir-metrics/weir/api/server"
+	"github.com/weir-metrics/weir/api/ui"
+	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cluster/eventlog"
+	"github.com/weir-metrics/weir/cmd/app/httpserver"
+	"github.com/weir-metrics/weir/cmd/app/version"
+	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// api is a row of the table of APIs. Flags, help, access rights, discovery and wiring come from it.
+// A row has either paths with a handler, or it installs an API group of Kubernetes.
+type api struct {
+	// name is the name for --apis, and about is the text for its help. A row without a name is
+	// always served.
+	name, about string
+	// open returns the handler. A nil handler means that this weir cannot serve the row. open is
+	// also called for rows that --apis leaves out, because autoscalers read what it opens.
+	open func(context.Context, *process) (http.Handler, error)
+	// paths are patterns of http.ServeMux, and rights returns the rights that a request needs.
+	paths  []string
+	rights func(*http.Request) []rights.Right
+	// rightsOn replaces rights if the rights name this machine's node.
+	rightsOn func(metric.NodeName) func(*http.Request) []rights.Right
+	// resources are the row's resources in the discovery of weir's own API group.
+	resources func() []metav1.APIResource
+	// localPaths replace paths on the local server. The index page of that server lists links.
+	localPaths []string
+	links      []link
+	// elsewhere is the handler on the local server if open returns nil.
+	elsewhere http.Handler
+	// describe adds the types of a group to the secured server. install adds its handlers.
+	describe func(*server.Config) error
+	install  func(*process, *genericapiserver.GenericAPIServer) error
+}
+
+// link is one line on the index page of the local server.
+type link struct{ path, about string }
+
+// external is the row of the API for the metrics of --external-rules.
+const external = "external"
+
+// apis are the APIs that weir serves. Later rows may read what earlier ones opened. Add an API
+// here.
+var apis = []api{{
+	name: "resource", about: "metrics.k8s.io",
+	describe: func(c *server.Config) error {
+		scheme, err := resourcemetrics.NewScheme()
+		c.Schemes, c.OpenAPI = append(c.Schemes, scheme), append(c.OpenAPI, resourcemetrics.OpenAPIDefinitions)
+		return err
+	},
+	install: func(w *process, s *genericapiserver.GenericAPIServer) error {
+		return resourcemetrics.Install(s, resourcemetrics.Options{
+			Snapshot: viewAs(w, func(v apiView) resourcemetrics.UsageReader { return v }), Facts: w.facts, Sources: w.sourceStates, Registerer: w.registry,
+		})
+	},
+}, {
+	name: "custom", about: "custom.metrics.k8s.io",
+	open: func(_ context.Context, w *process) (http.Handler, error) {
+		w.custom = custommetrics.New(custommetrics.Options{
+			View: viewAs(w, func(v apiView) custommetrics.SampleReader { return v }), Facts: w.facts, Sources: w.sourceStates,
+		})
+		return nil, nil
+	},
+	describe: func(c *server.Config) error {
+		c.Schemes, c.OpenAPI = append(c.Schemes, customserver.Scheme), append(c.OpenAPI, customdefinitions.GetOpenAPIDefinitions)
+		return nil
+	},
+	install: func(w *process, s *genericapiserver.GenericAPIServer) error {
+		return custommetrics.Install(s, w.custom)
+	},
+}, {
+	name: external, about: "external.metrics.k8s.io",
+	open: openExternal,
+	describe: func(c *server.Config) error { // the scheme of custom metrics has these types too
+		c.Schemes, c.OpenAPI = append(c.Schemes, customserver.Scheme), append(c.OpenAPI, externaldefinitions.GetOpenAPIDefinitions)
+		return nil
+	},
+	install: func(w *process, s *genericapiserver.GenericAPIServer) error {
+		return externalmetrics.Install(s, w.external)
+	},
+}, {
+	open: func(_ context.Context, w *process) (http.Handler, error) {
+		o := w.plan.Prometheus
+		o.Facts = w.facts
+		return clustermetrics.New(viewAs(w, func(v apiView) clustermetrics.MetricsReader { return v }), o), nil
+	},
+	paths:  []string{"/metrics/cluster"},
+	rights: func(*http.Request) []rights.Right { return rights.Everything() },
+	links:  []link{{"/metrics/cluster", "what everything uses, for Prometheus"}},
+}, {
+	open: func(_ context.Context, w *process) (http.Handler, error) {
+		return usage.NewHandler(usage.Options{Snapshot: viewAs(w, func(v apiView) usage.SampleReader { return v }), Facts: w.facts}), nil
+	},
+	paths: usage.Paths(), rights: usage.Rights, resources: usage.APIResources,
+	localPaths: []string{weirdev.Path}, // for any other path below, the answer lists the known paths
+	links:      usageLinks(),
+}, {
+	open: func(_ context.Context, w *process) (http.Handler, error) {
+		return explainapi.NewHandler(explainapi.Options{Explainer: w.explainInput}), nil
+	},
+	paths: explainapi.Paths(), rights: explainapi.Rights, resources: explainapi.APIResources,
+	links: []link{{weirdev.Path + "missing", "what has no number, and why, as JSON"}},
+}, {
+	open: func(_ context.Context, w *process) (http.Handler, error) {
+		if w.events == nil { // a nil pointer in an interface would not be nil
+			return eventsapi.NewHandler(nil), nil
+		}
+		return eventsapi.NewHandler(w.events), nil
+	},
+	paths: eventsapi.Paths(), rights: eventsapi.Rights, resources: eventsapi.APIResources,
+}, {
+	open:  openAutoscaling,
+	paths: autoscaling.Paths(), rights: autoscaling.Rights, resources: autoscaling.APIResources,
+	elsewhere: http.HandlerFunc(refuseWithoutCluster),
+}, {
+	open:  openResize,
+	paths: resizeapi.Paths(), rights: resizeapi.Rights, resources: resizeapi.APIResources,
+	links:     []link{{weirdev.Path + resizeapi.Resource, "which requests could be smaller, as JSON"}},
+	elsewhere: http.HandlerFunc(refuseWithoutCluster),
+}, {
+	open:  openNodeAPI,
+	paths: nodeapi.Paths(), rights: nodeapi.Rights, resources: nodeapi.APIResources,
+}, {
+	open:  openKubeletAPI,
+	paths: kubeletapi.Paths(), rightsOn: kubeletapi.RightsOf,
+	links: []link{
+		{kubeletapi.ResourcePath, "this node's CPU and memory, as a kubelet has them there"},
+		{kubeletapi.CAdvisorPath, "this node's cgroups, as a kubelet has them there"},
+		{kubeletapi.SummaryPath, "this node's and its pods' use, as a kubelet has it there"},
+	},
+}, {
+	name: "model", about: "Heapster's",
+	open: func(_ context.Context, w *process) (http.Handler, error) {
+		return model.NewHandler(model.Options{
+			Snapshot: viewAs(w, func(v apiView) model.ModelReader { return v }), Facts: w.facts, Sources: w.sourceStates, Resolution: w.plan.Resolution,
+		}), nil
+	},
+	paths: model.Paths(), rights: model.Rights,
+	links: []link{{"/api/v1/model/", "what Heapster's clients look for"}},
+}, {
+	open: openUI,
+	// /ui is the plain path; below weirdev.Path it works through kubectl proxy. People type each
+	// with and without the slash.
+	paths: []string{"/ui/", "/ui", weirdev.Path + "ui/", weirdev.Path + "ui"}, rights: ui.Rights,
+	links: []link{{"/ui/", "the page: what everything uses, what is missing and why"}},
+}}
+
+// servedAPI is a row that this weir serves.
+type servedAPI struct {
+	*api
+	handler http.Handler // may be nil: see api.open
+	rights  func(*http.Request) []rights.Right
+}
+
+// serves reports whether the plan includes a row.
+func (p *plan) serves(row *api) bool { return row.name == "" || slices.Contains(p.APIs, row.name) }
+
+// openAPIs opens all rows of the table.
+func (w *process) openAPIs(ctx context.Context) error {
+	for i := range apis {
+		row := &apis[i]
+		s := servedAPI{api: row, rights: row.rights}
+		if row.open != nil {
+			var err error
+			if s.handler, err = row.open(ctx, w); err != nil {
+				return err
+			}
+		}
+		if row.rightsOn != nil && w.plan.Host != nil {
+			s.rights = row.rightsOn(w.plan.Host.Node)
+		}
+		if w.plan.serves(row) {
+			w.apis = append(w.apis, s)
+		}
+	}
+	return nil
+}
+
+// serveLocally adds the row to the local server.
+func (s *servedAPI) serveLocally(mux *httpserver.Mux) {
+	handler, paths := s.handler, s.paths
+	if s.localPaths != nil {
+		paths = s.localPaths
+	}
+	if handler != nil {
+		for _, l := range s.links {
+			mux.List(l.path, l.about)
+		}
+	} else if handler = s.elsewhere; handler == nil {
+		return
+	}
+	for _, path := range paths {
+		mux.Handle(path, "", handler)
+	}
+}
+
+// serveSecurely adds the row to the secured server.
+func (s *servedAPI) serveSecurely(w *process, to *server.Server) error {
+	if s.install != nil {
+		return s.install(w, to.Generic())
+	}
+	if s.handler != nil {
+		for _, path := range s.paths {
+			to.Handle(path, s.rights, s.handler)
+		}
+	}
+	return nil
+}
+
+// ownGroup is weir's own API group for discovery. The verbs are those that RBAC uses.
+func ownGroup() server.AnnouncedGroup {
+	g := server.AnnouncedGroup{GroupVersion: schema.GroupVersion{Group: weirdev.Group, Version: weirdev.Version}}
+	for i := range apis {
+		if apis[i].resources != nil {
+			g.Resources = append(g.Resources, apis[i].resources()...)
+		}
+	}
+	return g
+}
+
+func usageLinks() (links []link) {
+	for _, r := range usage.Resources() {
+		links = append(links, link{weirdev.Path + string(r), "what " + string(r) + " use, as JSON"})
+	}
+	return links
+}
+
+// refuseWithoutCluster answers requests that only the weir of a whole cluster can answer.
+func refuseWithoutCluster(w http.ResponseWriter, _ *http.Request) {
+	weirdev.Fail(w, &weirdev.Problem{Status: http.StatusNotFound, Message: "this weir does not watch a whole cluster, so it knows no autoscalers and no workloads' requests",
+		Hint: "Ask the weir of a cluster: with `kubectl weir`, or with --server=URL."})
+}
+
+// openExternal reads the rules of external metrics, if there are any. The secured server serves the
+// metrics; weir's own decisions about autoscalers use them without it, too.
+func openExternal(_ context.Context, w *process) (_ http.Handler, err error) {
+	if !slices.Contains(w.plan.APIs, external) {
+		return nil, nil
+	}
+	w.external, err = externalmetrics.New(externalmetrics.Options{File: w.plan.ExternalRules, MayName: w.plan.ExternalFiles, Logger: w.log, Registerer: w.registry})
+	if err != nil {
+		return nil, fmt.Errorf("read the rules of external metrics: %w", err)
+	}
+	w.add(Part{Name: "external metrics", Run: w.external.Run, Close: func() error { w.external.Close(); return nil }})
+	return nil, nil
+}
+
+// openUI opens the page. It is the last row, because the page shows what the other rows opened.
+func openUI(_ context.Context, w *process) (http.Handler, error) {
+	view := viewAs(w, func(v apiView) *apiView { return &v })
+	o := ui.Options{
+		Explainer: w.explainInput, Version: version.Get().Version, Eviction: w.eviction,
+		Points: func(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
+			if v := view(); v != nil {
+				return v.Points(e, id, from, to)
+			}
+			return func(func(time.Time, float64) bool) {}
+		},
+		Sinks: func() (all []ui.SinkState) {
+			for _, s := range w.manager.Sinks() {
+				all = append(all, ui.SinkState{Name: s.Name, LastSuccess: s.Succeeded, Took: s.Took, Err: s.Err, Queued: s.Queued, Dropped: s.Dropped})
+			}
+			return all
+		},
+	}
+	if o.History = w.plan.Memory.History; w.past != nil {
+		o.History = 7 * 24 * time.Hour // what a Prometheus has; the page says where nothing is
+	}
+	if w.events != nil {
+		o.Events, o.EventsUnread = func(on eventlog.Object) []eventlog.Event { return w.events.Of(on, time.Now()) }, w.events.Unread
+	}
+	if w.scaler != nil {
+		o.Autoscaler, o.Autoscalers, o.AutoscalersUnread = w.scaler.Explain, w.scaler.Summaries, w.autoscaling.watcher.Unread
+	}
+	return weirdev.Gzip(ui.New(o)), nil
+}
+
+// apiFlags choose which APIs are served.
+type apiFlags struct {
+	named []string // nil unless --apis is given
+	rules string
+	files []string // that the rules may name
+}
+
+func (a *apiFlags) addFlags(f *pflag.FlagSet) {
+	var about []string
+	for i := range apis {
+		if apis[i].name != "" {
+			about = append(about, apis[i].name+" ("+apis[i].about+")")
+		}
+	}
+	f.Func("apis", "`NAMES` of the APIs to serve, separated by commas: "+humanize.List(about, 0)+
+		"; empty for none (default resource,custom,model, and external with --external-rules)", a.setNamed)
+	f.StringVar(&a.rules, "external-rules", "", "`FILE` that says which external metrics there are and how to ask Prometheus for them")
+	f.StringSliceVar(&a.files, "external-rules-file", nil, "`FILE` outside the folder of --external-rules that the rules may name, as a bearer token, password or CA; repeatable")
+}
+
+// setNamed adds the APIs of one --apis flag.
+func (a *apiFlags) setNamed(text string) error {
+	a.named = append(a.named, "") // the flag was given, possibly without a name
+	for name := range strings.SplitSeq(text, ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		if err := cli.OneOf("an API", name, apiNames()...); err != nil {
+			return err
+		}
+		a.named = append(a.named, name)
+	}
+	return nil
+}
+
+// compile returns the names of the APIs to serve.
+func (a *apiFlags) compile() ([]string, error) {
+	var chosen []string
+	for _, name := range apiNames() {
+		if slices.Contains(a.named, name) || a.named == nil && (name != external || a.rules != "") {
+			chosen = append(chosen, name)
+		}
+	}
+	has := slices.Contains(chosen, external)
+	switch {
+	case has && a.rules == "":
+		return nil, cli.Usage(errors.New("--apis names external, and nothing says which metrics there are: give --external-rules=FILE too"))
+	case !has && a.rules != "":
+		return nil, cli.Usage(errors.New("--external-rules is for the API external, which --apis leaves out: add it or drop the rules"))
+	}
+	return chosen, nil
+}
+
+// apiNames returns the names that --apis accepts.
+func apiNames() (names []string) {
+	for i := range apis {
+		if apis[i].name != "" {
+			names = append(names, apis[i].name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,196 @@
+package app
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/eviction/execute"
+	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/sources/kubelet"
+)
+
+// evictionOff is the value of --eviction that turns it off. The other values are those of
+// execute.Mode.
+const evictionOff = "off"
+
+// evictionPlan says how to decide about this node's pods, and what to do.
+type evictionPlan struct {
+	Mode execute.Mode
+	// Settings come from the flags. Without Thresholds, mode observe uses the kubelet's settings.
+	eviction.Settings
+	// Events are written about pods; Conditions and Taints are written to the node.
+	Events, Conditions, Taints bool
+	// Reclaim is the path of the runtime's socket. If it is empty, weir leaves images and ended
+	// containers to the kubelet.
+	Reclaim string
+	// Kubelet is this node's kubelet, which knows its own thresholds.
+	Kubelet kubeletAddress
+	// Self is the UID of the pod of this process, or empty outside of pods.
+	Self string
+	// Namespace is that of this pod, or empty outside of pods.
+	Namespace string
+}
+
+// kubeletAddress says where a kubelet is and which certificate to trust.
+type kubeletAddress struct {
+	URL, CAFile string // URL is empty if the kubelet is not asked
+	Insecure    bool
+}
+
+// evictionFlags are the flags about eviction. A flag that the kubelet has too has the kubelet's
+// name, form and default.
+type evictionFlags struct {
+	evictionPlan
+	mode        string
+	config      eviction.ThresholdConfig
+	maxPodGrace int32
+	reclaim     string
+	contention  map[string]string
+}
+
+func newEvictionFlags() *evictionFlags {
+	return &evictionFlags{
+		mode:         string(execute.Observe),
+		evictionPlan: evictionPlan{Mode: execute.Observe, Events: true, Settings: eviction.Settings{TransitionPeriod: 5 * time.Minute}},
+	}
+}
+
+func (e *evictionFlags) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&e.mode, "eviction", e.mode, "what to do (`MODE`) when this node runs out of something. off: nothing; observe: report which pod would be evicted, and change nothing; evict: use the Eviction API, which honours PodDisruptionBudgets; kill: for hard thresholds delete the pod, as the kubelet does; request: create EvictionRequests (KEP-4563), which a controller of the cluster must follow")
+	f.Var(cliflag.NewLangleSeparatedMapStringString(&e.config.EvictionHard), "eviction-hard", "hard thresholds `SIGNAL<VALUE,...`, such as memory.available<200Mi,nodefs.available<10% (default of observe: the kubelet's of this node)")
+	f.Var(cliflag.NewLangleSeparatedMapStringString(&e.config.EvictionSoft), "eviction-soft", "soft thresholds `SIGNAL<VALUE,...`, such as memory.available<500Mi")
+	f.Var(cliflag.NewMapStringString(&e.config.EvictionSoftGracePeriod), "eviction-soft-grace-period", "`SIGNAL=TIME,...`: how long a soft threshold must be met before a pod is evicted, such as memory.available=90s")
+	f.Var(cliflag.NewMapStringString(&e.config.EvictionMinimumReclaim), "eviction-minimum-reclaim", "`SIGNAL=VALUE,...`: what must be available beyond a threshold to end it, such as memory.available=100Mi")
+	f.StringArrayVar(&e.config.Pressure, "eviction-pressure", nil, "`THRESHOLD` of the kernel's stall figures, which the kubelet does not know: 'memory.pressure.some.avg10>20 for 30s until 10'; repeatable")
+	f.DurationVar(&e.TransitionPeriod, "eviction-pressure-transition-period", e.TransitionPeriod, "how long a condition is reported after its threshold was last met")
+	f.Int32Var(&e.maxPodGrace, "eviction-max-pod-grace-period", 0, "most `SECONDS` that a pod gets to end when a soft threshold evicts it")
+	f.BoolVar(&e.LocalLimits, "eviction-local-limits", false, "enforce limits of emptyDir volumes and ephemeral storage too, which the kubelet does already")
+	f.BoolVar(&e.Events, "eviction-events", e.Events, "write Events on pods that are evicted or would be; observe writes nothing else")
+	f.BoolVar(&e.Conditions, "eviction-publish-conditions", false, "write the node's pressure into its status, as conditions of weir's own types")
+	f.BoolVar(&e.Taints, "eviction-publish-taints", false, "taint the node under pressure as well, with taints of weir's own, which keep new pods away")
+	f.Var(cliflag.NewMapStringString(&e.contention), "eviction-contention", "`memory=PERCENT,io=PERCENT`: how much of the time tasks of this node must stall, over a minute and over 10 s, for the condition of KEP-5394 (SystemMemoryContentionPressure, SystemDiskContentionPressure); no pod is evicted for it")
+	f.StringVar(&e.Kubelet.URL, "kubelet-url", "", "`URL` of this node's kubelet, which is asked for its thresholds (default: port 10250 of $HOST_IP, or else of 127.0.0.1)")
+	f.StringVar(&e.Kubelet.CAFile, "kubelet-certificate-authority", "", "`FILE` of CA certificates that verify the kubelet (default: the cluster's)")
+	f.BoolVar(&e.Kubelet.Insecure, "kubelet-insecure-tls", false, "accept any certificate of the kubelet; for tests")
+	f.StringVar(&e.reclaim, "eviction-reclaim", "", "`unix:///PATH` of the container runtime's socket, by which unused images and ended containers are removed before pods are evicted; access to it equals root")
+}
+
+// alone returns the plan for a machine without a cluster, where no pod can be evicted.
+func (e *evictionFlags) alone() *evictionPlan {
+	p := e.evictionPlan
+	p.Events = false
+	return &p
+}
+
+// agentEnvironment describes the environment of the process.
+type agentEnvironment struct {
+	cluster bool   // there is an API server
+	named   bool   // the name of this node is given
+	pod     bool   // the process runs in a pod
+	self    string // the pod's UID, if it is given
+	// namespace is that of the pod, if it is given
+	namespace string
+	address   string // this machine's address, if it is given
+}
+
+// compile returns the plan of the flags, or nil for --eviction=off.
+func (e *evictionFlags) compile(in agentEnvironment) (*evictionPlan, error) {
+	p := e.evictionPlan
+	e.config.OwnSignals = true
+	own, err := eviction.Parse(&e.config)
+	if err != nil {
+		return nil, cli.Hintf(cli.Usage(fmt.Errorf("read the eviction thresholds: %w", err)),
+			"Write them as for the kubelet: --eviction-hard='memory.available<200Mi,nodefs.available<10%%' "+
+				"--eviction-soft='memory.available<500Mi' --eviction-soft-grace-period=memory.available=90s")
+	}
+	if p.Contention, err = eviction.ParseContention(e.contention); err != nil {
+		return nil, cli.Hintf(cli.Usage(fmt.Errorf("read --eviction-contention: %w", err)), "Write it as --eviction-contention=memory=40,io=40.")
+	}
+	p.Thresholds, p.MaxPodGraceSeconds, p.Self, p.Namespace = own, int64(e.maxPodGrace), in.self, in.namespace
+	if p.Kubelet.URL == "" {
+		p.Kubelet.URL = "https://" + net.JoinHostPort(cmp.Or(in.address, "127.0.0.1"), strconv.Itoa(kubelet.DefaultPort))
+	}
+	if e.mode == evictionOff {
+		return nil, e.checkOff(own)
+	}
+	if err := cli.OneOf("--eviction", e.mode, evictionOff, string(execute.Observe), string(execute.Evict), string(execute.Kill), string(execute.Request)); err != nil {
+		return nil, err
+	}
+	p.Mode = execute.Mode(e.mode)
+	socket, isSocket := strings.CutPrefix(e.reclaim, "unix://")
+	p.Reclaim = socket
+	switch {
+	case p.Kubelet.Insecure && p.Kubelet.CAFile != "":
+		return nil, cli.Usage(errors.New("--kubelet-insecure-tls accepts any certificate, so --kubelet-certificate-authority has no use: drop one of the two"))
+	case !isHTTPS(p.Kubelet.URL):
+		return nil, cli.Usage(fmt.Errorf("--kubelet-url=%s is no address of a kubelet, which is shown a token: write https://HOST:%d", humanize.URL(p.Kubelet.URL), kubelet.DefaultPort))
+	case p.TransitionPeriod < 0:
+		return nil, cli.Usage(fmt.Errorf("--eviction-pressure-transition-period cannot be %v: it is a time to wait", p.TransitionPeriod))
+	case e.maxPodGrace < 0:
+		return nil, cli.Usage(fmt.Errorf("--eviction-max-pod-grace-period cannot be %d: it is a time to end, in seconds", e.maxPodGrace))
+	case e.reclaim != "" && (!isSocket || !strings.HasPrefix(socket, "/")):
+		return nil, cli.Usage(fmt.Errorf("--eviction-reclaim=%s is no socket: write unix:///run/containerd/containerd.sock", e.reclaim))
+	case e.reclaim != "" && p.Mode == execute.Observe:
+		return nil, cli.Hintf(cli.Usage(errors.New("--eviction-reclaim removes images and containers, and --eviction=observe changes nothing")),
+			"Leave --eviction-reclaim out, or choose --eviction=evict or --eviction=kill.")
+	case p.Taints && !p.Conditions:
+		return nil, cli.Usage(errors.New("--eviction-publish-taints goes with --eviction-publish-conditions, which say why a node has the taint: give both"))
+	case p.Conditions && !in.cluster:
+		return nil, cli.Hintf(cli.Usage(errors.New("--eviction-publish-conditions needs a cluster, to whose Node it writes")),
+			"Name it with --in-cluster or --kubeconfig=FILE, or leave it out.")
+	case p.Mode == execute.Observe:
+		return &p, nil
+	}
+	return &p, e.checkActing(own, in)
+}
+
+// isHTTPS reports whether text is the root URL of an HTTPS server.
+func isHTTPS(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Scheme == "https" && u.Hostname() != "" && strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.User == nil
+}
+
+// checkOff returns an error for flags that have no use with --eviction=off.
+func (e *evictionFlags) checkOff(own []eviction.Threshold) error {
+	if len(own) > 0 || e.reclaim != "" || e.Conditions || e.Taints || len(e.contention) > 0 {
+		return cli.Hintf(cli.Usage(errors.New("--eviction=off decides nothing, and other flags say by what to decide")),
+			"Leave the other flags that begin with --eviction out, or choose --eviction=observe, which changes nothing.")
+	}
+	return nil
+}
+
+// checkActing returns an error if evictions lack a cluster, the names of the node and of this pod,
+// or thresholds.
+func (e *evictionFlags) checkActing(own []eviction.Threshold, in agentEnvironment) error {
+	missing := func(what, next string) error {
+		return cli.Hintf(cli.Usage(fmt.Errorf("--eviction=%s needs %s", e.mode, what)), "%s Or choose --eviction=observe, which changes nothing.", next)
+	}
+	switch {
+	case !in.cluster:
+		return missing("a cluster, whose API server it asks to evict", "Name it with --in-cluster or --kubeconfig=FILE.")
+	case !in.named:
+		return missing("the name of this node, whose pods alone it may evict",
+			"Give --node-name, or set NODE_NAME by the downward API (spec.nodeName).")
+	case in.pod && in.self == "":
+		return missing("the UID of its own pod, which it must never evict",
+			"Set POD_UID in the environment by the downward API (metadata.uid).")
+	case in.pod && in.namespace == "":
+		return missing("the namespace of its own pod, with the Leases that limit how many nodes evict at one time",
+			"Set POD_NAMESPACE in the environment by the downward API (metadata.namespace).")
+	case len(own) == 0 && !e.LocalLimits:
+		return missing("thresholds, since those of the kubelet are the kubelet's to act on",
+			"Give some that are met earlier than the kubelet's, such as --eviction-hard='memory.available<200Mi' where the kubelet has 100Mi.")
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package app
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/weir-metrics/weir/cmd/app/configfile"
+	"github.com/weir-metrics/weir/cmd/app/httpserver"
+	"github.com/weir-metrics/weir/cmd/app/logging"
+	"github.com/weir-metrics/weir/cmd/client/cli"
+)
+
+// runResolution is the time between two reads of this machine. A read costs little, and a user who
+// runs weir by hand is watching.
+const runResolution = 5 * time.Second
+
+func newRun() *cobra.Command {
+	c := newConfig(runResolution, "host", "recording")
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Measure this machine, without a cluster",
+		Long: `Measure every cgroup of this machine, and serve what was measured on this machine
+alone. No cluster and no configuration is needed; as root it sees most.`,
+		Example: "  weir run\n  weir run --source=host:?prefix=/system.slice --listen=127.0.0.1:9000",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := c.compile("host")
+			if err != nil {
+				return err
+			}
+			p.Mode = "run"
+			if p.Host != nil {
+				p.Eviction = newEvictionFlags().alone()
+			}
+			return start(cmd, newRun, c, p)
+		},
+	}
+	c.addFlags(cmd.Flags())
+	configfile.Add(cmd)
+	cmd.SetFlagErrorFunc(hintServerFlag)
+	return cmd
+}
+
+// hintServerFlag adds a hint to the error about an unknown flag if weir server has this flag.
+func hintServerFlag(cmd *cobra.Command, err error) error {
+	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !unknown || newServer(func(string) string { return "" }).Flags().Lookup(name) == nil {
+		return cmd.Parent().FlagErrorFunc()(cmd, err)
+	}
+	return cli.Hintf(cli.Usage(fmt.Errorf("--%s is a flag of weir server; %s knows no cluster", name, cmd.CommandPath())),
+		"Run weir server in a pod of the cluster, or with --kubeconfig=FILE.")
+}
+
+// start runs a plan until a signal interrupts it. run, server and agent use it. fresh returns the
+// same command as cmd with the defaults of all flags.
+func start(cmd *cobra.Command, fresh func() *cobra.Command, c *config, p *plan) error {
+	file, err := configfile.NewReloader(cmd, fresh)
+	if err != nil {
+		return err
+	}
+	log, level, err := logging.New(c.log, cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	logging.TakeKlog(log)
+	tuneCollector(log)
+	w, err := open(cmd.Context(), p, cmd.OutOrStdout(), log)
+	if err != nil {
+		return err
+	}
+	if file != nil {
+		w.add(Part{Name: "configuration", Run: newConfigReload(file, log, level, c.log, w.registry).run})
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "weir serves on %s\n", cmp.Or(strings.Join(w.urls, " and "), "no address"))
+	if w.localURL != "" {
+		fmt.Fprintf(cmd.OutOrStdout(), "In a browser:         %s/ui/\n", w.localURL)
+	}
+	if p.Host != nil && w.localURL != "" {
+		address := ""
+		if p.Listen != httpserver.DefaultAddress {
+			address = " --server=" + w.localURL
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "In another terminal:  weir top cgroups --watch%s\n", address)
+	}
+	if p.Eviction == nil {
+		defer releaseStartupMemory(log).Stop()
+	} else if err := lockMemory(); err != nil { // a guard needs its code at once when memory is short
+		log.Info("weir may be late to decide when the node thrashes", zap.Error(err))
+	}
+	return w.run(cmd.Context())
+}

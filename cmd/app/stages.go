@@ -1,0 +1,471 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+	"k8s.io/client-go/transport"
+
+	"github.com/weir-metrics/weir/api/clustermetrics"
+	"github.com/weir-metrics/weir/cluster/accounttoken"
+	"github.com/weir-metrics/weir/cluster/informer"
+	"github.com/weir-metrics/weir/cmd/app/stageflag"
+	"github.com/weir-metrics/weir/cmd/app/version"
+	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/internal/recording"
+	"github.com/weir-metrics/weir/manager"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/processors"
+	"github.com/weir-metrics/weir/sinks/log"
+	"github.com/weir-metrics/weir/sinks/memory"
+	"github.com/weir-metrics/weir/sinks/otlp"
+	"github.com/weir-metrics/weir/sinks/push"
+	"github.com/weir-metrics/weir/sinks/recorder"
+	"github.com/weir-metrics/weir/sinks/remotewrite"
+	"github.com/weir-metrics/weir/sources/host"
+	"github.com/weir-metrics/weir/sources/kubelet"
+	"github.com/weir-metrics/weir/sources/player"
+)
+
+// stage is a row of the tables of sources and sinks. Flags, help and wiring come from it.
+type stage struct {
+	// name is the name for --source and --sink.
+	name string
+	// about describes it, for weir help sources and weir help sinks.
+	about string
+	// options returns the lines of help about its options.
+	options func() string
+	// always is set for a sink that exists even if no flag names it.
+	always bool
+	// twice is the error if it is named twice. Empty: the last one counts, or parse decides.
+	twice string
+	// parse adds to the plan what others need from the stage. It returns the function that opens
+	// the stage: it adds parts, providers and sinks to the process.
+	parse func(p *plan, s stageflag.Stage) (open func(*process) error, err error)
+}
+
+// sources are the sources of samples. Add a source here.
+var sources = []stage{{
+	name:    "kubelet",
+	about:   "the kubelets of a cluster or of a list. CONFIG is SCHEME://[HOST][:PORT].",
+	options: kubelet.OptionsHelp,
+	parse:   parseKubelets,
+}, {
+	name: "cadvisor",
+	about: `cAdvisors that run on their own, on the nodes of a cluster or of a list.
+CONFIG is SCHEME://[HOST][:PORT]. They get no credentials unless options name some.`,
+	options: kubelet.CAdvisorHelp,
+	parse:   parseKubelets,
+}, {
+	name:    "host",
+	about:   "this machine, through embedded cAdvisor. There is no CONFIG.",
+	options: host.OptionsHelp,
+	twice:   "there is only one host to read: name it once",
+	parse:   parseHost,
+}, {
+	name: "recording",
+	about: `a recorded run, whose times and facts are played with it. CONFIG is the
+file. No other source is read beside it.`,
+	options: player.OptionsHelp,
+	twice:   "one recording is played at a time: join the files of one run with cat",
+	parse:   parsePlayer,
+}}
+
+// sinks are the receivers of batches. Add a sink here.
+var sinks = []stage{{
+	name:    "memory",
+	about:   "the last round whole, and a history.",
+	options: memory.OptionsHelp,
+	always:  true,
+	parse: func(p *plan, s stageflag.Stage) (_ func(*process) error, err error) {
+		p.Memory, err = memory.ParseOptions(argument(s))
+		return func(w *process) error {
+			w.addSink(s.Name, w.memory)
+			return nil
+		}, err
+	},
+}, {
+	name:    "prometheus",
+	about:   "the exposition on /metrics/cluster.",
+	options: clustermetrics.OptionsHelp,
+	always:  true,
+	parse: func(p *plan, s stageflag.Stage) (_ func(*process) error, err error) {
+		p.Prometheus, err = clustermetrics.ParseOptions(argument(s))
+		return func(*process) error { return nil }, err // the row of the API reads the memory
+	},
+}, {
+	name: "remotewrite",
+	about: `to a receiver of Prometheus' remote write, its URL the CONFIG:
+--sink=remotewrite:http://prometheus:9090/api/v1/write. Series and names are those of
+/metrics/cluster, each value with its node's time. Of several replicas the leader
+sends.`,
+	options: remotewrite.OptionsHelp,
+	twice:   "there is one receiver: name it once",
+	parse: func(_ *plan, s stageflag.Stage) (func(*process) error, error) {
+		o, err := remotewrite.ParseOptions(argument(s))
+		return func(w *process) error { return openRemoteWrite(w, o) }, err
+	},
+}, {
+	name: "otlp",
+	about: `to an OpenTelemetry collector, or another receiver of OTLP over HTTP, its
+URL the CONFIG: --sink=otlp:http://collector:4318. Names are those of OpenTelemetry's
+conventions, each value with its node's time. Of several replicas the leader sends.`,
+	options: otlp.OptionsHelp,
+	twice:   "there is one receiver: name it once",
+	parse: func(p *plan, s stageflag.Stage) (func(*process) error, error) {
+		o, err := otlp.ParseOptions(argument(s))
+		p.Events = p.Events || o.Events
+		return func(w *process) error { return openOTLP(w, o) }, err
+	},
+}, {
+	name:    "log",
+	about:   "a line for each batch, on standard output.",
+	options: log.OptionsHelp,
+	parse: func(_ *plan, s stageflag.Stage) (func(*process) error, error) {
+		o, err := log.ParseOptions(argument(s))
+		return func(w *process) error {
+			w.addSink(s.Name, log.New(w.out, o))
+			return nil
+		}, err
+	},
+}, {
+	name: "recording",
+	about: `what was read, into a file, to be replayed. CONFIG is the file, which
+is continued if it exists; see weir recording.`,
+	options: recorder.OptionsHelp,
+	twice:   "a run is recorded in one file: name it once",
+	parse: func(p *plan, s stageflag.Stage) (func(*process) error, error) {
+		o, err := recorder.ParseOptions(argument(s))
+		o.By = "weir " + version.Get().Version
+		p.RecordTo = o.Path
+		return func(w *process) error { return openRecorder(w, o) }, err
+	},
+}}
+
+// pipeline returns the processors of one source with default options. The manager calls and times
+// them one by one. Package processors defines their order.
+func pipeline(manager.Spec) []manager.Processor { return newPipeline(processors.Options{}) }
+
+// newPipeline returns the processors of one source, in order.
+func newPipeline(o processors.Options) []manager.Processor {
+	var steps []manager.Processor
+	for _, step := range processors.New(o).Steps() {
+		steps = append(steps, step)
+	}
+	return steps
+}
+
+// stageNames returns the names in a table.
+func stageNames(table []stage) (names []string) {
+	for i := range table {
+		names = append(names, table[i].name)
+	}
+	return names
+}
+
+// sinkUsage is the usage text of --sink.
+func sinkUsage() string {
+	var always []string
+	for i := range sinks {
+		if sinks[i].always {
+			always = append(always, sinks[i].name)
+		}
+	}
+	return fmt.Sprintf("where results go: %s; %s are always there, and named only for their options, see weir help sinks; repeatable",
+		humanize.List(stageNames(sinks), 0), humanize.List(always, 0))
+}
+
+// stageHelp formats the rows of a table for a page of help.
+func stageHelp(table []stage) string {
+	blocks := make([]string, len(table))
+	for i := range table {
+		blocks[i] = table[i].name + ": " + table[i].about + "\n" + table[i].options()
+	}
+	return strings.Join(blocks, "\n\n")
+}
+
+// addStages parses the named stages with a table. Sinks with always are added if they are not
+// named.
+func (p *plan) addStages(flag string, table []stage, named []stageflag.Stage) error {
+	var all []stageflag.Stage
+	for i := range table {
+		if table[i].always {
+			all = append(all, stageflag.Stage{Name: table[i].name})
+		}
+	}
+	opens := map[string]func(*process) error{}
+	for _, s := range append(all, named...) {
+		row := &table[slices.Index(stageNames(table), s.Name)] // the flag has checked the name
+		if row.twice != "" && opens[s.Name] != nil {
+			return cli.Usage(fmt.Errorf("--%s=%s: %s", flag, s.Name, row.twice))
+		}
+		open, err := row.parse(p, s)
+		if err != nil {
+			return cli.Usage(fmt.Errorf("--%s=%s: %w", flag, s.Name, err))
+		}
+		opens[s.Name] = open
+	}
+	for i := range table {
+		if open := opens[table[i].name]; open != nil {
+			p.stages = append(p.stages, open)
+		}
+	}
+	return nil
+}
+
+// argument returns the text after the name and its colon, in the form that sinks parse.
+func argument(s stageflag.Stage) string {
+	if len(s.Options) == 0 {
+		return s.Config
+	}
+	return s.Config + "?" + s.Options.Encode()
+}
+
+// addSink adds a sink to the pipeline.
+func (w *process) addSink(name string, s manager.Sink) {
+	w.sinks = append(w.sinks, manager.NamedSink{Name: name, Sink: s})
+}
+
+// hostPlan configures the source that reads this machine.
+type hostPlan struct {
+	host.Options
+	Interval time.Duration
+	// KubeletRoot and ContainerRoot are the directories of the node's disks that are measured.
+	KubeletRoot, ContainerRoot string
+}
+
+// setName names the node, unless the source's options already did.
+func (h *hostPlan) setName(n metric.NodeName) { h.Node = cmp.Or(h.Node, n) }
+
+func parseHost(p *plan, s stageflag.Stage) (func(*process) error, error) {
+	o, err := host.ParseOptions(s.Config, s.Options)
+	if err != nil {
+		return nil, err
+	}
+	p.Host = &hostPlan{
+		Options: o, Interval: cmp.Or(o.Resolution, p.Resolution),
+		KubeletRoot: defaultKubeletRoot, ContainerRoot: defaultContainerRoot,
+	}
+	return openHostSource, nil
+}
+
+func openHostSource(w *process) error {
+	if w.plan.Host.Node == "" {
+		name, err := os.Hostname()
+		if err != nil {
+			return fmt.Errorf("name this node: %w", err)
+		}
+		w.plan.Host.setName(metric.NodeName(name))
+	}
+	return openHost(w, w.plan.Host)
+}
+
+// kubeletPlan is one endpoint that is read on many kubelets.
+type kubeletPlan struct {
+	kubelet.Options
+	Interval time.Duration
+}
+
+// kind is the name of the source in metrics and samples: "kubelet:summary" or "cadvisor".
+func (k *kubeletPlan) kind() string {
+	if k.Endpoint == kubelet.Standalone {
+		return "cadvisor"
+	}
+	return "kubelet:" + string(cmp.Or(k.Endpoint, kubelet.Resource))
+}
+
+func parseKubelets(p *plan, s stageflag.Stage) (func(*process) error, error) {
+	k := kubeletPlan{Interval: p.Resolution}
+	options := maps.Clone(s.Options)
+	if text := options.Get("resolution"); text != "" {
+		var err error
+		if k.Interval, err = time.ParseDuration(text); err != nil {
+			return nil, fmt.Errorf("read option resolution: %w", err)
+		}
+		if k.Interval < time.Second {
+			return nil, fmt.Errorf("option resolution cannot be %v: at least 1s", k.Interval)
+		}
+	}
+	delete(options, "resolution")
+	parse := kubelet.ParseOptions
+	if s.Name == "cadvisor" {
+		parse = kubelet.ParseCAdvisor
+	}
+	var err error
+	if k.Options, err = parse(s.Config, options); err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(p.Kubelets, func(other kubeletPlan) bool { return other.kind() == k.kind() }) {
+		return nil, fmt.Errorf("%s is named twice: name it once, with several in the option targets", k.kind())
+	}
+	p.Kubelets = append(p.Kubelets, k)
+	isOfSource := func(k *kubeletPlan) bool { return (k.Endpoint == kubelet.Standalone) == (s.Name == "cadvisor") }
+	return func(w *process) error { return openAllKubelets(w, isOfSource) }, nil
+}
+
+// openAllKubelets opens those endpoints of the plan for which isOfSource is true.
+func openAllKubelets(w *process, isOfSource func(*kubeletPlan) bool) error {
+	identity, err := w.plan.kubeletIdentity()
+	if err != nil {
+		return err
+	}
+	token, err := w.kubeletToken()
+	if err != nil {
+		return err
+	}
+	for _, k := range w.plan.Kubelets {
+		if !isOfSource(&k) {
+			continue
+		}
+		if len(k.Targets) == 0 { // our credentials are not for a list of targets, which can contain any address
+			k.Identity, k.Token = identity, token
+		}
+		k.MaxIdle = kubelet.MaxConnections() / len(w.plan.Kubelets)
+		if err := openKubelets(w, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// showsOwnToken reports whether kubelets are shown the token of weir's own account unless the plan
+// names another.
+func (k *kubeletPlan) showsOwnToken() bool {
+	return len(k.Targets) == 0 && k.Endpoint != kubelet.Standalone && k.Scheme != "http" && k.TokenFile == "" && k.CertFile == ""
+}
+
+// kubeletToken returns a function that returns the token of the account that reads kubelets. It is
+// nil if the plan names no account. The first call opens the source of the tokens.
+func (w *process) kubeletToken() (func(context.Context) (string, error), error) {
+	namespace, name, named := strings.Cut(w.plan.KubeletAccount, "/")
+	if !named {
+		return nil, nil
+	}
+	if w.kubeletTokens != nil {
+		return w.kubeletTokens.Token, nil
+	}
+	client, err := newClient(w.plan)
+	if err != nil {
+		return nil, err
+	}
+	if w.kubeletTokens, err = accounttoken.New(accounttoken.Options{Client: client.CoreV1(), Namespace: namespace, Name: name, Logger: w.log}); err != nil {
+		return nil, err
+	}
+	w.add(Part{Name: "kubelets' token", Run: w.kubeletTokens.Run})
+	return w.kubeletTokens.Token, nil
+}
+
+// kubeletIdentity returns our credentials for kubelets. It is nil if a pod's service account or the
+// source's own options provide them.
+func (p *plan) kubeletIdentity() (*transport.Config, error) {
+	if p.Cluster == nil || p.Cluster.Kubeconfig == "" {
+		return nil, nil
+	}
+	config, err := informer.RESTConfig(*p.Cluster)
+	if err != nil {
+		return nil, fmt.Errorf("read credentials for kubelets: %w", err)
+	}
+	identity, err := config.TransportConfig()
+	if err != nil {
+		return nil, fmt.Errorf("read credentials for kubelets: %w", err)
+	}
+	return identity, nil
+}
+
+func parsePlayer(p *plan, s stageflag.Stage) (func(*process) error, error) {
+	o, err := player.ParseOptions(s.Config, s.Options)
+	p.Played = &o
+	return func(w *process) (err error) {
+		if w.player, err = player.Open(o); err != nil {
+			return err
+		}
+		w.add(Part{Name: "recording that is played", Close: w.player.Close})
+		return nil
+	}, err
+}
+
+// checkPlayer returns an error for options that cannot be used while a recording is played.
+func (p *plan) checkPlayer() error {
+	switch {
+	case p.Played == nil:
+		return nil
+	case p.Host != nil || len(p.Kubelets) > 0:
+		return cli.Hintf(cli.Usage(errors.New("a recording is played alone: its rounds have times of their own")), "Leave the other --source out.")
+	case p.Cluster != nil:
+		return cli.Hintf(cli.Usage(errors.New("a recording brings what its cluster said")), "Leave --kubeconfig, --master and --in-cluster out.")
+	case p.RecordTo != "" && p.RecordTo == p.Played.Path:
+		return cli.Usage(errors.New("a recording cannot be recorded into itself"))
+	}
+	return nil
+}
+
+func openRecorder(w *process, o recorder.Options) error {
+	sink, err := recorder.Open(o)
+	if err != nil {
+		return err
+	}
+	w.sinks = append(w.sinks, manager.NamedSink{Name: "recording", Recorder: sink, Queue: 1024})
+	w.add(Part{Name: "recording", Close: sink.Close})
+	if err := sink.SetAside(); err != nil {
+		w.log.Warn("the existing recording cannot be continued: it is kept as a full file, and a new one is started", zap.Error(err))
+	}
+	w.log.Info("recording", zap.String("file", o.Path))
+	w.record = func(t *recording.ScaleTarget, now time.Time) {
+		// The rounds that are recorded log when the file cannot be written.
+		if err := sink.Scale(t, now); err != nil {
+			w.log.Debug("a scale target is not recorded", zap.String("target", string(t.Namespace)+"/"+t.Name), zap.Error(err))
+		}
+	}
+	return nil
+}
+
+// pushOptions sets what the sinks that push have of the process.
+func (w *process) pushOptions(o *push.Options) {
+	o.Interval, o.IsLeader, o.Logger, o.Registerer = w.plan.Resolution, w.sends, w.log, w.registry
+	o.View = func() push.SnapshotReader {
+		if snapshot := w.snapshot(); snapshot != nil {
+			return snapshot
+		}
+		return nil // a nil pointer in an interface would not be nil
+	}
+}
+
+func openRemoteWrite(w *process, o remotewrite.Options) error {
+	w.pushOptions(&o.Options)
+	sink, err := remotewrite.New(o)
+	if err != nil {
+		return fmt.Errorf("--sink=remotewrite: %w", err)
+	}
+	w.addSink("remotewrite", sink)
+	w.add(Part{Name: "remote write", Run: sink.Run, Ends: EndsLast})
+	return nil
+}
+
+func openOTLP(w *process, o otlp.Options) error {
+	w.pushOptions(&o.Options)
+	sink, err := otlp.New(o)
+	if err != nil {
+		return fmt.Errorf("--sink=otlp: %w", err)
+	}
+	w.addSink("otlp", sink)
+	w.add(Part{Name: "OTLP", Run: sink.Run, Ends: EndsLast})
+	if w.events == nil || !o.Events {
+		return nil
+	}
+	events, err := otlp.NewEvents(o)
+	if err != nil {
+		return fmt.Errorf("--sink=otlp: %w", err)
+	}
+	w.events.HandleEvents(events.Add)
+	w.add(Part{Name: "Events by OTLP", Run: events.Run, Ends: EndsLast})
+	return nil
+}

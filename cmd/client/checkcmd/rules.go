@@ -1,0 +1,162 @@
+// Package checkcmd is the command "weir check": it finds the mistakes in a file before a server
+// reads it.
+package checkcmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/prometheus/common/model"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+	metricsapi "sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
+
+	"github.com/weir-metrics/weir/api/externalmetrics"
+	"github.com/weir-metrics/weir/api/externalmetrics/rules"
+	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/cmd/client/progress"
+	"github.com/weir-metrics/weir/cmd/client/suggest"
+	"github.com/weir-metrics/weir/internal/humanize"
+)
+
+// NewCommand returns "check". Each subcommand checks one kind of file.
+func NewCommand() *cobra.Command {
+	return cli.Group("check", "Find the mistakes in a file before weir reads it", "", newCheckRules())
+}
+
+func newCheckRules() *cobra.Command {
+	var (
+		try            bool
+		namespace, url string
+		files          []string
+	)
+	cmd := &cobra.Command{
+		Use:   "rules FILE",
+		Short: "Check the rules of external metrics",
+		Long: `Check the rules of external metrics, and show the query that each becomes for a
+namespace. Every mistake is a line FILE:LINE:COLUMN: what is wrong and what to do;
+the exit status is then 1. docs/external-metrics.md describes the file.
+
+With --try each query is asked, and what it gives is shown. From outside the
+cluster, forward a port first:
+  kubectl -n monitoring port-forward service/prometheus 9090 &
+  weir check rules rules.yaml --try --url=http://localhost:9090 --namespace=shop`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return cli.Usage(fmt.Errorf("%d files: name one file of rules", len(args)))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if url != "" && !try {
+				return cli.Usage(errors.New("--url is what --try asks: give both"))
+			}
+			content, err := os.ReadFile(args[0])
+			if err != nil {
+				return fmt.Errorf("read rules: %w", err)
+			}
+			r, err := rules.Parse(args[0], content)
+			var mistakes rules.Mistakes
+			switch {
+			case errors.As(err, &mistakes):
+				return printMistakes(cmd.OutOrStdout(), args[0], mistakes)
+			case err != nil:
+				return err
+			}
+			if !try {
+				return showRules(cmd.OutOrStdout(), r, namespace)
+			}
+			line := progress.Start(cmd.ErrOrStderr())
+			defer line.Stop()
+			return tryRules(cmd.Context(), cmd.OutOrStdout(), line, externalmetrics.Options{File: args[0], MayName: files, URL: url}, namespace)
+		},
+	}
+	cmd.Flags().BoolVar(&try, "try", false, "ask each query and show what it gives")
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "`NAMESPACE` on whose behalf to ask")
+	cmd.Flags().StringVar(&url, "url", "", "`URL` of the Prometheus that --try asks; the file's if empty")
+	cmd.Flags().StringSliceVar(&files, "external-rules-file", nil, "`FILE` outside the folder of the rules that they may name with --try; repeatable")
+	return cmd
+}
+
+// printMistakes prints the mistakes of a file, one on each line. A misspelt name gets the most
+// similar known name.
+func printMistakes(out io.Writer, file string, mistakes rules.Mistakes) error {
+	for _, m := range mistakes {
+		if near, ok := suggest.Closest(m.Wrong, m.Known); ok {
+			m.Text += fmt.Sprintf("; did you mean %s?", near)
+		}
+		fmt.Fprintln(out, m)
+	}
+	if len(mistakes) == 1 {
+		return fmt.Errorf("%s has a mistake", file)
+	}
+	return fmt.Errorf("%s has %d mistakes", file, len(mistakes))
+}
+
+// showRules prints the query of each rule for a namespace.
+func showRules(out io.Writer, r *rules.Rules, namespace string) error {
+	rows := [][]string{{"METRIC", "NAMESPACE BY", "OVER", "QUERY IN NAMESPACE " + namespace}}
+	for i := range r.Metrics {
+		m := &r.Metrics[i]
+		query, err := m.QueryFor(namespace, labels.Everything())
+		if err != nil {
+			return fmt.Errorf("narrow the query of %s: %w", m.Name, err)
+		}
+		over := "-"
+		if m.Window > 0 {
+			over = model.Duration(m.Window).String() // the format of queries
+		}
+		rows = append(rows, []string{m.Name, cmp.Or(m.NamespaceLabel, "-"), over, query})
+	}
+	var answer humanize.Page
+	answer.Table(rows)
+	return answer.Print(out)
+}
+
+// tryRules queries each metric and prints one line for each value. line shows which one it queries.
+func tryRules(ctx context.Context, out io.Writer, line *progress.Line, o externalmetrics.Options, namespace string) error {
+	p, err := externalmetrics.New(o)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	rows := [][]string{{"METRIC", "VALUE", "LABELS"}}
+	failed := 0
+	all := p.ListAllExternalMetrics()
+	for i, info := range all {
+		line.Set(fmt.Sprintf("asking Prometheus, %d of %d: %s", i+1, len(all), info.Metric), 0, 0)
+		values, err := tryRule(ctx, p, info, namespace)
+		if err != nil {
+			failed++
+			values = [][]string{{info.Metric, "-", err.Error()}}
+		}
+		rows = append(rows, values...)
+	}
+	line.Stop()
+	var answer humanize.Page
+	answer.Table(rows)
+	if err := answer.Print(out); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d rules give nothing to scale by", failed, len(all))
+	}
+	return nil
+}
+
+func tryRule(ctx context.Context, p *externalmetrics.Provider, info metricsapi.ExternalMetricInfo, namespace string) (rows [][]string, err error) {
+	list, err := p.GetExternalMetric(ctx, namespace, labels.Everything(), info)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range list.Items {
+		rows = append(rows, []string{v.MetricName, v.Value.String(), labels.Set(v.MetricLabels).String()})
+	}
+	slices.SortFunc(rows, slices.Compare)
+	return rows, nil
+}

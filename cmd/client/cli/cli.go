@@ -1,0 +1,156 @@
+// Package cli is the common part of weir's commands: how they end after an error. The user sees one
+// line that says what is wrong and, if there is one, a line that says what to do.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/weir-metrics/weir/cmd/client/suggest"
+	"github.com/weir-metrics/weir/internal/humanize"
+)
+
+// Hint is an error with the next step for its reader.
+type Hint struct {
+	Err error
+	// Try says what to do: one line or several.
+	Try string
+}
+
+// Error returns only the cause.
+func (h *Hint) Error() string { return h.Err.Error() }
+
+// Unwrap returns the cause.
+func (h *Hint) Unwrap() error { return h.Err }
+
+// Hintf wraps err with the next step.
+func Hintf(err error, format string, args ...any) error {
+	return &Hint{Err: err, Try: fmt.Sprintf(format, args...)}
+}
+
+// ErrMissing ends a command that reports by its exit status, and that has printed that something is
+// missing.
+var ErrMissing = errors.New("something is missing")
+
+// Main runs root with args and returns the exit status: 0, 2 after ErrMissing, or 1 after another
+// error, which it prints. An interrupt is not an error.
+func Main(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetFlagErrorFunc(flagError)
+	var unknown error // the error of an unknown word before --help
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if words := cmd.Flags().Args(); len(words) > 0 && cmd.HasSubCommands() {
+			unknown = cmd.ValidateArgs(words)
+		}
+		if unknown == nil {
+			help(cmd, args)
+		}
+	})
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		err = unknown
+	}
+	if err == nil || errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		return 0
+	}
+	if errors.Is(err, ErrMissing) {
+		return 2
+	}
+	// Both texts may come from a server, so they are made printable.
+	fmt.Fprintf(stderr, "error: %s\n", humanize.PrintableLines(err.Error()))
+	var hint *Hint
+	switch {
+	case errors.As(err, &hint):
+		fmt.Fprintln(stderr, humanize.PrintableLines(hint.Try))
+	case isUsage(err):
+		fmt.Fprintf(stderr, "Run %q to see what there is.\n", cmd.CommandPath()+" --help")
+	}
+	return 1
+}
+
+// usage is an error in the way a command was called.
+type usage struct{ error }
+
+func (u usage) Unwrap() error { return u.error }
+
+func isUsage(err error) bool {
+	var u usage
+	return errors.As(err, &u) || strings.HasPrefix(err.Error(), "unknown command")
+}
+
+// Usage marks err as an error in the way the command was called. Main then refers to the help.
+func Usage(err error) error { return usage{err} }
+
+// flagError adds the most similar flag to the error about an unknown one.
+func flagError(cmd *cobra.Command, err error) error {
+	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !unknown {
+		var invalid *pflag.InvalidValueError
+		if errors.As(err, &invalid) && strings.Contains(invalid.GetValue(), "://") {
+			err = fmt.Errorf("invalid argument %q for \"--%s\" flag: %w", humanize.URL(invalid.GetValue()), invalid.GetFlag().Name, errors.Unwrap(invalid))
+		}
+		return usage{err}
+	}
+	if near, ok := suggest.Closest(name, flags(cmd)); ok {
+		return usage{fmt.Errorf("%w: did you mean --%s?", err, near)}
+	}
+	return usage{err}
+}
+
+// OneOf returns an error that names the most similar value, unless value is in known. An empty
+// string may be in known, but the error does not suggest it.
+func OneOf(what, value string, known ...string) error {
+	if slices.Contains(known, value) {
+		return nil
+	}
+	known = slices.DeleteFunc(slices.Clone(known), func(k string) bool { return k == "" })
+	if near, ok := suggest.Closest(value, known); ok {
+		return usage{fmt.Errorf("%s cannot be %q: did you mean %q?", what, value, near)}
+	}
+	return usage{fmt.Errorf("%s cannot be %q: there are %s", what, value, strings.Join(known, ", "))}
+}
+
+// Group returns a command that has only subcommands.
+func Group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Long: long, Args: Subcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// Subcommand is the Args function of a command that has only subcommands. It returns an error for
+// any other word, with the most similar name.
+func Subcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if !c.Hidden {
+			names = append(names, c.Name())
+		}
+	}
+	return OneOf("the command after "+cmd.CommandPath(), args[0], names...)
+}
+
+// ForProgram changes the commands in a text from weir to those of program, because a user of
+// kubectl-weir may not have weir.
+func ForProgram(text, program string) string {
+	for _, command := range []string{"explain", "autoscaler", "resize"} {
+		text = strings.ReplaceAll(text, "`weir "+command+" ", "`"+program+" "+command+" ")
+	}
+	return text
+}

@@ -1,0 +1,533 @@
+package doctorcmd
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes"
+	kubeletconfigv1beta1 "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/cmd/client/progress"
+	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// The versions of Kubernetes that weir is tested with, as minor versions of 1.
+const oldestTested, newestTested = 35, 37
+
+// shownNodes is how many nodes a message names.
+const shownNodes = 5
+
+// examination is one run of all checks. Later checks use what earlier ones found.
+type examination struct {
+	cluster kubernetes.Interface
+	connect func() (Asker, error)
+	program string
+	line    *progress.Line // the check that runs
+
+	findings []Finding
+	check    string                 // the check that runs
+	services map[string]*apiService // of the metrics APIs, by their names
+	weirPods []corev1.Pod           // of the Service that serves weir.dev
+	nodes    *corev1.NodeList       // nil until listNodes
+}
+
+// run runs the checks in their order. If the API server does not answer, there is only the first.
+func (e *examination) run(ctx context.Context) []Finding {
+	checks := []struct {
+		name string
+		run  func(context.Context) error
+	}{
+		{"API server", e.checkAPIServer},
+		{"aggregation", e.checkAggregation},
+		{"metrics APIs", e.checkAPIServices},
+		{"weir's pods", e.checkPods},
+		{"weir's rights", e.checkRights},
+		{"nodes", e.checkNodes},
+		{"certificates", e.checkCertificates},
+		{"kubelets", e.checkKubelets},
+		{"HPAs", e.checkHPAs},
+		{"numbers", e.checkNumbers},
+	}
+	for i, c := range checks {
+		e.check = c.name
+		e.line.Set(fmt.Sprintf("check %d of %d: %s", i+1, len(checks), c.name), 0, 0)
+		before := len(e.findings)
+		if err := c.run(ctx); err != nil {
+			e.skip(err)
+		}
+		if c.name == "API server" && e.findings[before].Result == Failure {
+			break
+		}
+	}
+	return e.findings
+}
+
+func (e *examination) add(r Result, advice, format string, args ...any) {
+	e.findings = append(e.findings, Finding{Check: e.check, Result: r, Message: fmt.Sprintf(format, args...), Advice: advice})
+}
+
+// skip reports a check that could not be made.
+func (e *examination) skip(err error) {
+	if apierrors.IsForbidden(err) {
+		e.add(Skipped, "", "you may not read this: %v", err)
+		return
+	}
+	advice := ""
+	var hint *cli.Hint
+	if errors.As(err, &hint) {
+		advice = hint.Try
+	}
+	e.add(Skipped, advice, "%v", err)
+}
+
+// checkAPIServer reports the version. It skips nothing: without an API server there is no cluster.
+func (e *examination) checkAPIServer(ctx context.Context) error {
+	body, err := e.get(ctx, "/version")
+	if err != nil {
+		e.add(Failure, "Check the address and the credentials of your kubeconfig: `kubectl version` must answer.", "it does not answer: %v", err)
+		return nil
+	}
+	var v struct{ Major, Minor, GitVersion string }
+	if err := json.Unmarshal(body, &v); err != nil {
+		return fmt.Errorf("read /version: %w", err)
+	}
+	minor, err := strconv.Atoi(strings.TrimRight(v.Minor, "+"))
+	switch {
+	case err != nil || v.Major != "1":
+		e.add(Warning, "", "%s is of no version that weir knows", v.GitVersion)
+	case minor < oldestTested || minor > newestTested:
+		e.add(Warning, "", "%s: weir is tested with 1.%d to 1.%d", v.GitVersion, oldestTested, newestTested)
+	default:
+		e.add(OK, "", "%s", v.GitVersion)
+	}
+	return nil
+}
+
+// get requests a path that client-go has no type for.
+func (e *examination) get(ctx context.Context, path string) ([]byte, error) {
+	answer := e.cluster.CoreV1().RESTClient().Get().AbsPath(path).Do(ctx)
+	if err := answer.Error(); err != nil { // with the words of the server, which Raw does not have
+		return nil, err
+	}
+	return answer.Raw()
+}
+
+// checkAggregation looks for what aggregated APIs need to identify a caller.
+func (e *examination) checkAggregation(ctx context.Context) error {
+	m, err := e.cluster.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
+	switch {
+	case err != nil:
+		return err
+	case m.Data["requestheader-client-ca-file"] == "":
+		e.add(Failure, "Start kube-apiserver with --requestheader-client-ca-file, --proxy-client-cert-file and --proxy-client-key-file.",
+			"the API server does not say by which certificate aggregated APIs know it, so they refuse what it forwards")
+	default:
+		e.add(OK, "", "aggregated APIs know the API server by its certificate")
+	}
+	return nil
+}
+
+// apiService is what is needed of an APIService (apiregistration.k8s.io/v1).
+type apiService struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Service *struct{ Namespace, Name string }
+	}
+	Status struct {
+		Conditions []metav1.Condition
+	}
+}
+
+// server returns namespace/name of the Service, or "" if the API server itself serves the API.
+func (a *apiService) server() string {
+	if a == nil || a.Spec.Service == nil {
+		return ""
+	}
+	return a.Spec.Service.Namespace + "/" + a.Spec.Service.Name
+}
+
+// The names of APIServices.
+const (
+	resourceMetricsV1      = "v1.metrics.k8s.io"
+	resourceMetricsV1beta1 = "v1beta1.metrics.k8s.io"
+	weirAPI                = "v1alpha1.weir.dev"
+)
+
+// checkAPIServices checks which Services serve the metrics APIs, and whether they are available.
+func (e *examination) checkAPIServices(ctx context.Context) error {
+	body, err := e.get(ctx, "/apis/apiregistration.k8s.io/v1/apiservices")
+	if err != nil {
+		return err
+	}
+	var list struct{ Items []apiService }
+	if err := json.Unmarshal(body, &list); err != nil {
+		return fmt.Errorf("read the APIServices: %w", err)
+	}
+	e.services = map[string]*apiService{}
+	for i := range list.Items {
+		a := &list.Items[i]
+		if _, group, _ := strings.Cut(a.Name, "."); group == "weir.dev" || group == "metrics.k8s.io" || strings.HasSuffix(group, ".metrics.k8s.io") {
+			e.services[a.Name] = a
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.services)) {
+		e.reportAPIService(e.services[name])
+	}
+	v1, v1beta1, weir := e.services[resourceMetricsV1].server(), e.services[resourceMetricsV1beta1].server(), e.services[weirAPI].server()
+	const apply = "kubectl apply -k deploy/kustomize/base"
+	if weir == "" {
+		e.add(Failure, "Install it: "+apply+" (docs/install.md).", "weir is not installed: there is no APIService %s", weirAPI)
+	}
+	switch {
+	case v1beta1 == "":
+		e.add(Failure, "Install weir with its APIServices: "+apply+".", "nobody serves %s: kubectl top and HPAs have no numbers", resourceMetricsV1beta1)
+	case v1 != "" && v1 != v1beta1:
+		e.add(Failure, "Let both APIServices name the same Service: clients choose one of them.", "%s serves v1 of metrics.k8s.io and %s v1beta1", v1, v1beta1)
+	case weir != "" && v1beta1 != weir:
+		e.add(Warning, "To change that: docs/from-metrics-server.md.", "%s serves metrics.k8s.io to kubectl top and HPAs, not %s", v1beta1, weir)
+	}
+	return nil
+}
+
+func (e *examination) reportAPIService(a *apiService) {
+	for _, c := range a.Status.Conditions {
+		if c.Type == "Available" && c.Status != metav1.ConditionTrue {
+			e.add(Failure, "kubectl describe apiservice "+a.Name, "%s, of %s, is not available: %s: %s", a.Name, a.server(), c.Reason, c.Message)
+			return
+		}
+	}
+	e.add(OK, "", "%s is served by %s", a.Name, cmp.Or(a.server(), "the API server itself"))
+}
+
+// checkPods looks at the pods behind weir's Service.
+func (e *examination) checkPods(ctx context.Context) error {
+	a := e.services[weirAPI]
+	if a == nil || a.Spec.Service == nil {
+		return errors.New("it is not known where weir is")
+	}
+	namespace := a.Spec.Service.Namespace
+	service, err := e.cluster.CoreV1().Services(namespace).Get(ctx, a.Spec.Service.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		e.add(Failure, "Apply weir's manifests again: docs/install.md.", "there is no Service %s, to which %s leads", a.server(), weirAPI)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	pods, err := e.cluster.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(service.Spec.Selector).String()})
+	if err != nil {
+		return err
+	}
+	e.weirPods = pods.Items
+	if len(pods.Items) == 0 {
+		e.add(Failure, "kubectl -n "+namespace+" get deployments,replicasets", "Service %s has no pods", a.server())
+	}
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		switch why := notReady(p); why {
+		case "":
+			e.add(OK, "", "%s/%s is ready, on node %s", p.Namespace, p.Name, p.Spec.NodeName)
+		default:
+			e.add(Failure, fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name), "%s/%s is not ready: %s", p.Namespace, p.Name, why)
+		}
+	}
+	return nil
+}
+
+// notReady says why a pod is not ready, or returns "" if it is.
+func notReady(p *corev1.Pod) string {
+	for _, s := range p.Status.ContainerStatuses {
+		if w := s.State.Waiting; w != nil {
+			return strings.TrimSuffix(fmt.Sprintf("container %s waits: %s: %s", s.Name, w.Reason, w.Message), ": ")
+		}
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return ""
+		}
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Status != corev1.ConditionTrue && c.Message != "" {
+			return c.Message
+		}
+	}
+	return "its phase is " + string(p.Status.Phase)
+}
+
+// checkRights asks the API server whether weir's accounts have the rights that weir needs.
+func (e *examination) checkRights(ctx context.Context) error {
+	if len(e.weirPods) == 0 {
+		return errors.New("it is not known which account weir has")
+	}
+	p := &e.weirPods[0]
+	own := "system:serviceaccount:" + p.Namespace + ":" + p.Spec.ServiceAccountName
+	reader := own
+	for _, c := range p.Spec.Containers {
+		for _, arg := range c.Args {
+			if account, ok := strings.CutPrefix(arg, "--kubelet-account="); ok {
+				account = strings.ReplaceAll(account, "$(POD_NAMESPACE)", p.Namespace)
+				reader = "system:serviceaccount:" + strings.ReplaceAll(account, "/", ":")
+			}
+		}
+	}
+	lacks := false
+	for _, right := range []struct{ user, verb, resource, subresource string }{
+		{own, "list", "nodes", ""}, {own, "watch", "nodes", ""}, {own, "list", "pods", ""}, {own, "watch", "pods", ""},
+		{reader, "get", "nodes", "metrics"}, {reader, "get", "nodes", "stats"},
+	} {
+		review, err := e.cluster.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+			Spec: authorizationv1.SubjectAccessReviewSpec{User: right.user, ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Verb: right.verb, Resource: right.resource, Subresource: right.subresource,
+			}},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			return err
+		}
+		if !review.Status.Allowed {
+			lacks = true
+			e.add(Failure, "Apply weir's roles and bindings again: docs/install.md.", "%s may not %s %s", right.user, right.verb, strings.Trim(right.resource+"/"+right.subresource, "/"))
+		}
+	}
+	if !lacks {
+		e.add(OK, "", "%s may list pods and nodes, and %s may read kubelets", own, reader)
+	}
+	return nil
+}
+
+// listNodes lists the nodes once, for all checks.
+func (e *examination) listNodes(ctx context.Context) (*corev1.NodeList, error) {
+	if e.nodes == nil {
+		nodes, err := e.cluster.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		e.nodes = nodes
+	}
+	return e.nodes, nil
+}
+
+// checkNodes looks at the versions of kubelets, and at nodes that are not ready.
+func (e *examination) checkNodes(ctx context.Context) error {
+	nodes, err := e.listNodes(ctx)
+	if err != nil {
+		return err
+	}
+	versions := map[string]int{}
+	var away, old []string
+	for i := range nodes.Items {
+		n := &nodes.Items[i]
+		versions[n.Status.NodeInfo.KubeletVersion]++
+		var minor int
+		if _, err := fmt.Sscanf(n.Status.NodeInfo.KubeletVersion, "v1.%d.", &minor); err == nil && minor < oldestTested {
+			old = append(old, n.Name)
+		}
+		if !slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		}) {
+			away = append(away, n.Name)
+		}
+	}
+	var texts []string
+	for _, v := range slices.Sorted(maps.Keys(versions)) {
+		texts = append(texts, fmt.Sprintf("%d with kubelet %s", versions[v], v))
+	}
+	e.add(OK, "", "%s: %s", humanize.Count(len(nodes.Items), "node"), strings.Join(texts, ", "))
+	if len(old) > 0 {
+		e.add(Warning, "", "weir is tested with kubelets from 1.%d on: %s", oldestTested, humanize.List(old, shownNodes))
+	}
+	if len(away) > 0 {
+		e.add(Warning, "kubectl describe node "+away[0], "not Ready: %s", humanize.List(away, shownNodes))
+	}
+	return nil
+}
+
+// checkCertificates looks for requests of kubelets for serving certificates that are not approved.
+// Such a kubelet has no certificate that weir can verify.
+func (e *examination) checkCertificates(ctx context.Context) error {
+	list, err := e.cluster.CertificatesV1().CertificateSigningRequests().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	var waiting []string
+	for i := range list.Items {
+		if r := &list.Items[i]; r.Spec.SignerName == certificatesv1.KubeletServingSignerName && len(r.Status.Conditions) == 0 {
+			waiting = append(waiting, r.Name)
+		}
+	}
+	if len(waiting) == 0 {
+		e.add(OK, "", "no kubelet waits for a serving certificate")
+		return nil
+	}
+	e.add(Failure, "Check who asks (`kubectl get csr`), then: kubectl certificate approve "+strings.Join(waiting, " "),
+		"%s for the serving certificate of a kubelet %s not approved: weir cannot verify such a kubelet",
+		humanize.Count(len(waiting), "request"), humanize.IsAre(len(waiting)))
+	return nil
+}
+
+// checkKubelets reads the settings of kubelets that change what weir can measure.
+func (e *examination) checkKubelets(ctx context.Context) error {
+	nodes, err := e.listNodes(ctx)
+	if err != nil {
+		return err
+	}
+	drivers := map[string][]string{}
+	var fromCRI, unread, unnamed []string
+	var last error
+	for i := range nodes.Items {
+		name := nodes.Items[i].Name
+		body, err := e.get(ctx, "/api/v1/nodes/"+name+"/proxy/configz")
+		if apierrors.IsForbidden(err) {
+			return err
+		}
+		var answer struct {
+			KubeletConfig kubeletconfigv1beta1.KubeletConfiguration `json:"kubeletconfig"`
+		}
+		if err == nil {
+			err = json.Unmarshal(body, &answer)
+		}
+		if err != nil {
+			unread, last = append(unread, name), err
+			continue
+		}
+		c := &answer.KubeletConfig
+		if c.CgroupDriver == "" {
+			unnamed = append(unnamed, name)
+		} else {
+			drivers[c.CgroupDriver] = append(drivers[c.CgroupDriver], name)
+		}
+		if c.FeatureGates["PodAndContainerStatsFromCRI"] {
+			fromCRI = append(fromCRI, name)
+		}
+	}
+	if len(unread) > 0 {
+		e.add(Warning, "", "the API server cannot read the settings of %s: %v", humanize.List(unread, shownNodes), last)
+	}
+	if len(fromCRI) > 0 {
+		e.add(Warning, "Where weir reads /metrics/cadvisor, prefer /metrics/resource, or switch the gate off.",
+			"PodAndContainerStatsFromCRI is on, so /metrics/cadvisor lacks containers: %s", humanize.List(fromCRI, shownNodes))
+	}
+	if len(unnamed) > 0 {
+		e.add(Skipped, "", "the cgroup driver is unknown: /configz does not name it on %s", humanize.List(unnamed, shownNodes))
+	}
+	for _, driver := range slices.Sorted(maps.Keys(drivers)) {
+		names := drivers[driver]
+		switch {
+		case len(drivers) > 1:
+			e.add(Warning, "", "%d use the cgroup driver %s: %s", len(names), driver, humanize.List(names, shownNodes))
+		case len(unnamed) > 0:
+			e.add(OK, "", "all others use the cgroup driver %s", driver)
+		default:
+			e.add(OK, "", "all use the cgroup driver %s", driver)
+		}
+	}
+	return nil
+}
+
+// checkHPAs looks for HPAs that cannot decide, that need an API which nobody serves, or that scale
+// what another one scales.
+func (e *examination) checkHPAs(ctx context.Context) error {
+	list, err := e.cluster.AutoscalingV2().HorizontalPodAutoscalers(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	before := len(e.findings)
+	targets := map[string]string{}
+	for i := range list.Items {
+		h := &list.Items[i]
+		name := h.Namespace + "/" + h.Name
+		target := h.Namespace + "/" + h.Spec.ScaleTargetRef.Kind + "/" + h.Spec.ScaleTargetRef.Name
+		if other := targets[target]; other != "" {
+			e.add(Failure, "Delete one of them, or put its metrics into the other.", "%s and %s scale the same %s %s", other, name, h.Spec.ScaleTargetRef.Kind, h.Spec.ScaleTargetRef.Name)
+		}
+		targets[target] = name
+		for _, c := range h.Status.Conditions {
+			broken := c.Status == corev1.ConditionFalse && (c.Type == autoscalingv2.ScalingActive && c.Reason != "ScalingDisabled" || c.Type == autoscalingv2.AbleToScale)
+			if broken {
+				e.add(Failure, e.program+" explain hpa "+name, "%s: %s: %s", name, c.Reason, c.Message)
+			}
+		}
+		if api := e.lackingAPI(h); api != "" {
+			e.add(Failure, "weir serves it with a component: docs/install.md, \"Custom and external metrics\".", "%s needs %s, which nobody serves", name, api)
+		}
+	}
+	if len(e.findings) == before {
+		e.add(OK, "", "nothing keeps the %s of the cluster from deciding", humanize.Count(len(list.Items), "HPA"))
+	}
+	return nil
+}
+
+// lackingAPI returns the group that an HPA's metrics need and that has no APIService, or "".
+func (e *examination) lackingAPI(h *autoscalingv2.HorizontalPodAutoscaler) string {
+	if e.services == nil {
+		return ""
+	}
+	for _, m := range h.Spec.Metrics {
+		group := ""
+		switch m.Type {
+		case autoscalingv2.PodsMetricSourceType, autoscalingv2.ObjectMetricSourceType:
+			group = "custom.metrics.k8s.io"
+		case autoscalingv2.ExternalMetricSourceType:
+			group = "external.metrics.k8s.io"
+		}
+		served := slices.ContainsFunc(slices.Collect(maps.Keys(e.services)), func(name string) bool { return strings.HasSuffix(name, "."+group) })
+		if group != "" && !served {
+			return group
+		}
+	}
+	return ""
+}
+
+// checkNumbers asks weir what is missing, and why.
+func (e *examination) checkNumbers(ctx context.Context) error {
+	w, err := e.connect()
+	if err != nil {
+		return err
+	}
+	report, err := w.Missing(ctx, "")
+	if err != nil {
+		return err
+	}
+	result := OK
+	for i := range report.Causes {
+		switch report.Causes[i].Severity {
+		case metric.Broken.String():
+			result = Failure
+		case metric.Temporary.String():
+			if result == OK {
+				result = Warning
+			}
+		}
+	}
+	advice := ""
+	if result != OK {
+		advice = e.program + " explain missing"
+	}
+	e.add(result, advice, "%s", strings.TrimSuffix(report.Summary, "."))
+	for i := range report.Causes {
+		c := &report.Causes[i]
+		if c.Severity == metric.Broken.String() {
+			on := ""
+			if c.Node != "" {
+				on = " on " + string(c.Node)
+			}
+			e.add(Failure, cli.ForProgram(c.Advice, e.program), "%s%s: %s", c.Reason, on, c.Message)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+// Package doctorcmd is the "doctor" command of weir and of kubectl-weir: it looks through a cluster
+// for what commonly keeps numbers from kubectl top, from HPAs and from agents, and says what to do.
+// It needs no more than the rights of the user's kubeconfig, and says what it could not look at.
+//
+// Files: command.go has the command and its text, checks.go the checks.
+package doctorcmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/cmd/client/progress"
+	"github.com/weir-metrics/weir/cmd/client/terminal"
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Asker asks weir. *connect.Weir implements it.
+type Asker interface {
+	Missing(ctx context.Context, namespace metric.Namespace) (*explain.MissingReport, error)
+}
+
+// Options adapt the command to its program.
+type Options struct {
+	// Connect returns the weir to ask.
+	Connect func() (Asker, error)
+	// Cluster returns a client of the cluster's API server.
+	Cluster func() (kubernetes.Interface, error)
+	// Program is the command before "doctor". Default "weir".
+	Program string
+}
+
+// Result says how a check ended.
+type Result string
+
+// The results.
+const (
+	OK      Result = "ok"
+	Warning Result = "warning" // may become a failure, or is worse than it could be
+	Failure Result = "failure" // numbers are missing because of it
+	Skipped Result = "skipped" // could not be looked at
+)
+
+// Finding is what one check found. A check may have several.
+type Finding struct {
+	Check   string `json:"check"` // what was looked at: "API server", "metrics.k8s.io"
+	Result  Result `json:"result"`
+	Message string `json:"message"`
+	Advice  string `json:"advice,omitempty"`
+}
+
+// Report is the answer as a document.
+type Report struct {
+	APIVersion string    `json:"apiVersion"`
+	Kind       string    `json:"kind"` // "DoctorReport"
+	Findings   []Finding `json:"findings"`
+}
+
+// NewCommand returns "doctor".
+func NewCommand(o Options) *cobra.Command {
+	o.Program = cmp.Or(o.Program, "weir")
+	var output string
+	var timeout time.Duration
+	var exitCode bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Look through a cluster for what keeps numbers from kubectl top and autoscalers",
+		Long: `Look through a cluster for what keeps numbers from kubectl top and autoscalers, and
+say what to do: the API server and its aggregation layer, who serves the metrics
+APIs, weir's pods and rights, kubelets, their certificates and settings, HPAs, and
+everything that weir itself knows to be missing. Nothing is changed.
+
+It has the rights of your kubeconfig. What you may not read is skipped, and named.`,
+		Example: "  " + o.Program + " doctor\n  " + o.Program + " doctor --exit-code -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cli.Output(output, "text"); err != nil {
+				return err
+			}
+			if timeout <= 0 {
+				return cli.Usage(fmt.Errorf("--timeout cannot be %v", timeout))
+			}
+			cluster, err := o.Cluster()
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+			defer cancel()
+			e := &examination{cluster: cluster, connect: o.Connect, program: o.Program, line: progress.Start(cmd.ErrOrStderr())}
+			defer e.line.Stop()
+			findings := e.run(ctx)
+			e.line.Stop()
+			if output == "text" {
+				p := &humanize.Page{Colour: terminal.Of(cmd.OutOrStdout()).Colour}
+				write(p, findings)
+				err = p.Print(cmd.OutOrStdout())
+			} else {
+				err = cli.WriteDocument(cmd.OutOrStdout(), output, Report{weirdev.APIVersion, "DoctorReport", findings})
+			}
+			if err == nil && exitCode && count(findings, Failure) > 0 {
+				return cli.ErrMissing
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, json, yaml or jsonpath=TEMPLATE")
+	cmd.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "time that all checks together may take")
+	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with status 2 if there is a failure")
+	cli.CompleteFlag(cmd, "output", cli.Fixed("text", "json", "yaml", "jsonpath="))
+	return cmd
+}
+
+func count(findings []Finding, r Result) (n int) {
+	for _, f := range findings {
+		if f.Result == r {
+			n++
+		}
+	}
+	return n
+}
+
+// tints are the colours of results on a terminal.
+var tints = map[Result]humanize.Tint{OK: humanize.Plain, Warning: humanize.Amber, Failure: humanize.Red, Skipped: humanize.Dim}
+
+// write writes the findings for people, in the order of the checks, and the sum last.
+func write(p *humanize.Page, findings []Finding) {
+	width := 0
+	for _, f := range findings {
+		width = max(width, len(f.Check))
+	}
+	for _, f := range findings {
+		p.Labelled(0, fmt.Sprintf("%-7s  %-*s  ", f.Result, width, f.Check), tints[f.Result], f.Message)
+		if f.Advice != "" {
+			p.Labelled(len("warning")+2+width+2, "do  ", humanize.Plain, f.Advice)
+		}
+	}
+	p.Gap()
+	var sum []string
+	for _, r := range []Result{Failure, Warning, Skipped, OK} {
+		if n := count(findings, r); n > 0 {
+			noun := string(r)
+			if r == Failure || r == Warning {
+				noun = humanize.Plural(n, noun)
+			}
+			sum = append(sum, fmt.Sprintf("%d %s", n, noun))
+		}
+	}
+	p.Line(0, humanize.Bold, strings.Join(sum, ", ")+".")
+}

@@ -1,0 +1,170 @@
+// Package evaluatecmd is the "evaluate" command of weir and of kubectl-weir: it shows what an
+// autoscaler's manifest would do now, with the present metrics. The two commands differ only in how
+// they find a weir to ask. Nothing is changed anywhere.
+package evaluatecmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-metrics/weir/api/autoscaling"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
+	"github.com/weir-metrics/weir/autoscaler/manifest"
+	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/cmd/client/explaincmd"
+)
+
+// Evaluator evaluates manifests. *connect.Weir implements it.
+type Evaluator interface {
+	Evaluate(ctx context.Context, e autoscaling.Evaluation) (*decisionreport.DecisionReport, error)
+}
+
+// Options adapt the command to its program.
+type Options struct {
+	// Connect returns the weir to ask. It is called once, after flags are read.
+	Connect func() (Evaluator, error)
+	// Namespace returns the namespace to use if neither a flag nor the manifest names one, or "" if
+	// one must be named. Nil means that one must be named.
+	Namespace func() (string, error)
+	// Program is the command before "explain" and "autoscaler". Default "weir".
+	Program string
+}
+
+// asking is one run of the command.
+type asking struct {
+	Options
+	file, namespace, at, output string
+	replicas                    int32
+	timeout                     time.Duration
+}
+
+// NewCommand returns "evaluate".
+func NewCommand(o Options) *cobra.Command {
+	a := &asking{Options: o}
+	a.Program = cmp.Or(a.Program, "weir")
+	cmd := &cobra.Command{
+		Use:   "evaluate -f FILE",
+		Short: "Say what an autoscaler's manifest would do now, and why",
+		Long: `Say what the manifest of a HorizontalPodAutoscaler (autoscaling/v2) or an Autoscaler
+would do now, on the target's pods and metrics of this moment, and why. Nothing is
+written: no autoscaler need exist, and none is changed.
+
+Where weir already decides for an autoscaler of this kind and name, what it remembers
+of earlier decisions counts: stabilization windows and policies hold as they would.`,
+		Example: fmt.Sprintf(`  %[1]s autoscaler evaluate -f hpa.yaml
+  %[1]s autoscaler evaluate -f hpa.yaml --replicas 10 --at 5m
+  kubectl get hpa web -n shop -o yaml | %[1]s autoscaler evaluate -f -`, a.Program),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.StringVarP(&a.file, "filename", "f", "", `the manifest, in YAML or JSON; "-" reads standard input`)
+	f.StringVarP(&a.namespace, "namespace", "n", "", "namespace, where the manifest names none")
+	f.StringVar(&a.at, "at", "", "an earlier time that weir still remembers, or how long ago: 2026-01-02T12:00:00Z, 5m (default: now)")
+	f.Int32Var(&a.replicas, "replicas", 0, "assume that the target has so many replicas (default: what it has)")
+	f.StringVarP(&a.output, "output", "o", "text", "text, json, yaml or jsonpath=TEMPLATE")
+	f.DurationVar(&a.timeout, "timeout", 10*time.Second, "time the answer may take")
+	cli.CompleteFlag(cmd, "output", cli.Fixed("text", "json", "yaml", "jsonpath="))
+	cli.CompleteFlag(cmd, "filename", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
+	})
+	return cmd
+}
+
+func (a *asking) run(cmd *cobra.Command) error {
+	e, err := a.evaluation(cmd)
+	if err != nil {
+		return err
+	}
+	w, err := a.Connect()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), a.timeout)
+	defer cancel()
+	r, err := w.Evaluate(ctx, e)
+	if err != nil {
+		return err
+	}
+	if a.output != "text" {
+		return cli.WriteDocument(cmd.OutOrStdout(), a.output, autoscaling.NewResponse(autoscaling.EvaluationKind, r))
+	}
+	return explaincmd.WriteReport(cmd.OutOrStdout(), a.Program, r)
+}
+
+// evaluation returns the evaluation that the flags describe. It returns an error for a wrong
+// manifest before weir is asked.
+func (a *asking) evaluation(cmd *cobra.Command) (autoscaling.Evaluation, error) {
+	var none autoscaling.Evaluation
+	if err := cli.Output(a.output, "text"); err != nil {
+		return none, err
+	}
+	if a.timeout <= 0 {
+		return none, cli.Usage(fmt.Errorf("--timeout cannot be %v", a.timeout))
+	}
+	e := autoscaling.Evaluation{At: a.at}
+	if cmd.Flags().Changed("replicas") {
+		if a.replicas < 0 {
+			return none, cli.Usage(fmt.Errorf("--replicas cannot be %d", a.replicas))
+		}
+		e.Replicas = &a.replicas
+	}
+	if a.at != "" {
+		if _, err := autoscaling.ParseTime(a.at, time.Time{}); err != nil {
+			return none, cli.Usage(fmt.Errorf("--at: %w: write 2026-01-02T12:00:00Z or 5m", err))
+		}
+	}
+	file, m, err := ReadManifest(cmd.InOrStdin(), a.file)
+	if err != nil {
+		return none, err
+	}
+	e.Manifest = file
+	e.Namespace, err = a.complete(m)
+	return e, err
+}
+
+// ReadManifest reads the manifest at a path; "-" is stdin. It also returns the content of the file.
+func ReadManifest(stdin io.Reader, path string) ([]byte, *manifest.Manifest, error) {
+	var file []byte
+	var err error
+	switch path {
+	case "":
+		return nil, nil, cli.Usage(errors.New("which manifest? Name a file with -f, or - for standard input"))
+	case "-":
+		path = "standard input"
+		file, err = io.ReadAll(io.LimitReader(stdin, manifest.MaxBytes+1))
+	default:
+		file, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read manifest: %w", err)
+	}
+	m, err := manifest.Read(file)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return file, m, nil
+}
+
+// complete returns the namespace: from the flag, the manifest or Options.Namespace.
+func (a *asking) complete(m *manifest.Manifest) (string, error) {
+	switch {
+	case a.namespace != "" && m.Namespace != "" && a.namespace != m.Namespace:
+		return "", cli.Usage(fmt.Errorf("namespace %s or %s? -n says one, the manifest another", a.namespace, m.Namespace))
+	case a.namespace != "" || m.Namespace != "":
+		return cmp.Or(a.namespace, m.Namespace), nil
+	case a.Namespace != nil:
+		namespace, err := a.Namespace()
+		if err != nil || namespace != "" {
+			return namespace, err
+		}
+	}
+	return "", cli.Usage(fmt.Errorf("in which namespace is %s? Add -n NAMESPACE, or metadata.namespace to the manifest", m.Name))
+}

@@ -1,0 +1,301 @@
+// Package explaincmd is the "explain" command of weir and of kubectl-weir: why a number is there,
+// is missing or is in doubt. The two commands differ only in how they find a weir to ask.
+//
+// The answer comes first, in a sentence. Then each group says why it is so, since when, what
+// happens next and what to do. Programs read the same as JSON or YAML. A missing number is an
+// answer, not an error: without --exit-code the exit status says only whether there was an answer.
+package explaincmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weir-metrics/weir/api/eventsapi"
+	"github.com/weir-metrics/weir/api/explainapi"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/eventlog"
+	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/cmd/client/connect"
+	eviction "github.com/weir-metrics/weir/eviction/evictionreport/document"
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Asker asks weir for explanations. *connect.Weir implements it.
+type Asker interface {
+	Pod(ctx context.Context, ref metric.PodRef) (*explain.Explanation, error)
+	Container(ctx context.Context, ref metric.PodRef, name string) (*explain.Explanation, error)
+	Node(ctx context.Context, name metric.NodeName) (*explain.Explanation, error)
+	// Cgroup explains a cgroup of a node that belongs to no pod.
+	Cgroup(ctx context.Context, node metric.NodeName, name string) (*explain.Explanation, error)
+	// Missing reports on a namespace, or on the cluster if namespace is empty.
+	Missing(ctx context.Context, namespace metric.Namespace) (*explain.MissingReport, error)
+	// Workload reports on the pods of a workload.
+	Workload(ctx context.Context, namespace metric.Namespace, of explainapi.Workload) (*explain.MissingReport, error)
+	// Autoscaler returns the last decision about an autoscaler of a kind.
+	Autoscaler(ctx context.Context, kind, namespace, name string) (*decisionreport.DecisionReport, error)
+	// Eviction returns the report on evictions of a node.
+	Eviction(ctx context.Context, node string) (*eviction.EvictionReport, error)
+	// Devices returns the devices of a node.
+	Devices(ctx context.Context, node string) (*cluster.NodeDevices, error)
+	// Events returns the last Events on an object, the newest first.
+	Events(ctx context.Context, o eventlog.Object) (*eventsapi.List, error)
+	connect.Lister // for suggestions if a name is unknown
+}
+
+// Options adapt the command to its program.
+type Options struct {
+	// Connect returns the weir to ask. It is called once, after flags are read.
+	Connect func() (Asker, error)
+	// Namespace returns the namespace of names without one, or "" if one must be named. Nil means
+	// that one must be named.
+	Namespace func() (string, error)
+	// Program is the command before "explain". Default "weir".
+	Program string
+}
+
+// asking is one run of the command.
+type asking struct {
+	Options
+	output    string
+	timeout   time.Duration
+	namespace string
+	exitCode  bool
+}
+
+// NewCommand returns "explain" with a subcommand for each noun.
+func NewCommand(o Options) *cobra.Command {
+	o.Program = cmp.Or(o.Program, "weir")
+	a := &asking{Options: o}
+	cmd := cli.Group("explain", "Say why a number is missing or in doubt, why an autoscaler decides as it does, who is evicted next, and who has which device",
+		`Say why a number is there, is missing or is in doubt: of a pod, a container, a node or
+a cgroup, or of everything that has none, most harmful first; why an autoscaler decides as
+it does; who is evicted next from a node, and why; and which containers have the devices
+of a node.`,
+		a.pod(), a.container(), a.node(), a.cgroup(), a.workload(), a.inNamespace(), a.missing(), a.autoscaler(), a.hpa(), a.eviction(), a.devices())
+	p := cmd.PersistentFlags()
+	p.StringVarP(&a.output, "output", "o", "text", "text, json, yaml or jsonpath=TEMPLATE")
+	p.DurationVar(&a.timeout, "timeout", 10*time.Second, "time the answer may take")
+	p.BoolVar(&a.exitCode, "exit-code", false, "exit with status 2 if a number is missing or in doubt, or if there is no decision; with 1 if there is no answer")
+	cli.CompleteFlag(cmd, "output", cli.Fixed("text", "json", "yaml", "jsonpath="))
+	return cmd
+}
+
+// examples returns example commands. Each argument is the text after "explain".
+func (a *asking) examples(ends ...string) string {
+	start := "  " + a.Program + " explain "
+	return start + strings.Join(ends, "\n"+start)
+}
+
+func (a *asking) pod() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "pod NAMESPACE/NAME",
+		Aliases: []string{"pods", "po"},
+		Short:   "Explain a pod and its containers",
+		Example: a.examples("pod shop/web-1", "pod web-1 -n shop"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ref, err := a.objectRef("pod", args)
+			if err != nil {
+				return err
+			}
+			object := eventlog.Object{Kind: "Pod", Namespace: string(ref.Namespace), Name: string(ref.Name)}
+			return a.explain(cmd, object, func(ctx context.Context, w Asker) (*explain.Explanation, error) {
+				e, err := w.Pod(ctx, ref)
+				return e, suggestPods(ctx, w, ref, err)
+			})
+		},
+		ValidArgsFunction: firstArgument(a.completePods),
+	}
+	a.addNamespace(cmd, "namespace, where the name does not begin with one")
+	return cmd
+}
+
+func (a *asking) container() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "container NAMESPACE/POD/NAME",
+		Aliases: []string{"containers"},
+		Short:   "Explain one container of a pod",
+		Example: a.examples("container shop/web-1/app", "container web-1 app -n shop"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ref, name, err := a.containerRef(args)
+			if err != nil {
+				return err
+			}
+			return a.explain(cmd, eventlog.Object{}, func(ctx context.Context, w Asker) (*explain.Explanation, error) {
+				return w.Container(ctx, ref, name)
+			})
+		},
+		ValidArgsFunction: a.completeContainers,
+	}
+	a.addNamespace(cmd, "namespace, where the name does not begin with one")
+	return cmd
+}
+
+func (a *asking) node() *cobra.Command {
+	return &cobra.Command{
+		Use:     "node NAME",
+		Aliases: []string{"nodes", "no"},
+		Short:   "Explain a node, and how it is read",
+		Example: a.examples("node n1"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, err := one("node", args)
+			if err != nil {
+				return err
+			}
+			object := eventlog.Object{Kind: "Node", Namespace: metav1.NamespaceDefault, Name: name}
+			return a.explain(cmd, object, func(ctx context.Context, w Asker) (*explain.Explanation, error) {
+				e, err := w.Node(ctx, metric.NodeName(name))
+				return e, suggestNodes(ctx, w, name, err)
+			})
+		},
+		ValidArgsFunction: firstArgument(connect.CompleteNode(a.Connect)),
+	}
+}
+
+func (a *asking) cgroup() *cobra.Command {
+	var node string
+	cmd := &cobra.Command{
+		Use:     "cgroup PATH [--node NODE]",
+		Aliases: []string{"cgroups"},
+		Short:   "Explain a cgroup that belongs to no pod",
+		Example: a.examples("cgroup /system.slice/containerd.service", "cgroup runtime --node n1"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, err := one("cgroup", args)
+			if err != nil {
+				return err
+			}
+			return a.explain(cmd, eventlog.Object{}, func(ctx context.Context, w Asker) (*explain.Explanation, error) {
+				node, err := onlyNode(ctx, w, node)
+				if err != nil {
+					return nil, err
+				}
+				return w.Cgroup(ctx, metric.NodeName(node), name)
+			})
+		},
+		ValidArgsFunction: firstArgument(a.completeCgroups),
+	}
+	cmd.Flags().StringVar(&node, "node", "", "the node; needed where weir knows several")
+	cli.CompleteFlag(cmd, "node", connect.CompleteNode(a.Connect))
+	return cmd
+}
+
+func (a *asking) inNamespace() *cobra.Command {
+	return &cobra.Command{
+		Use:     "namespace NAME",
+		Aliases: []string{"namespaces", "ns"},
+		Short:   "Say what is missing in a namespace, and why",
+		Example: a.examples("namespace shop"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, err := one("namespace", args)
+			if err != nil {
+				return err
+			}
+			return a.report(cmd, name)
+		},
+		ValidArgsFunction: firstArgument(connect.CompleteNamespace(a.Connect)),
+	}
+}
+
+func (a *asking) missing() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "missing",
+		Short:   "Say everything that is missing, by cause, most harmful first",
+		Example: a.examples("missing", "missing -n shop -o json"),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.Usage(fmt.Errorf("%q is too much: one pod is explained by explain pod, one namespace is chosen with -n", args[0]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.report(cmd, a.namespace) },
+	}
+	a.addNamespace(cmd, "only this namespace; all of them if empty")
+	return cmd
+}
+
+func (a *asking) addNamespace(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringVarP(&a.namespace, "namespace", "n", "", usage)
+	cli.CompleteFlag(cmd, "namespace", connect.CompleteNamespace(a.Connect))
+}
+
+// explain requests an explanation and writes it, as text with the Events on the object if it has a name.
+func (a *asking) explain(cmd *cobra.Command, object eventlog.Object, ask func(context.Context, Asker) (*explain.Explanation, error)) error {
+	var events objectEvents
+	askBoth := func(ctx context.Context, w Asker) (*explain.Explanation, error) {
+		e, err := ask(ctx, w)
+		if err == nil && object.Name != "" && a.output == "text" {
+			events = eventsOn(ctx, w, object)
+		}
+		return e, err
+	}
+	text := func(e *explain.Explanation) error {
+		p := newPage(cmd.OutOrStdout(), a.Program)
+		writeExplanation(p, e)
+		events.write(p, e.At)
+		return p.flush()
+	}
+	missing := func(e *explain.Explanation) bool {
+		return slices.ContainsFunc(e.Findings, func(f explain.Finding) bool {
+			return f.Severity != "" && f.Severity != metric.None.String() || f.LastKnown
+		})
+	}
+	return answer(a, cmd, askBoth, text, func(e *explain.Explanation) any { return explainapi.NewExplanation(*e) }, missing)
+}
+
+// report requests a report and writes it.
+func (a *asking) report(cmd *cobra.Command, namespace string) error {
+	ask := func(ctx context.Context, w Asker) (*explain.MissingReport, error) {
+		return w.Missing(ctx, metric.Namespace(namespace))
+	}
+	text := func(r *explain.MissingReport) error {
+		p := newPage(cmd.OutOrStdout(), a.Program)
+		writeReport(p, r)
+		return p.flush()
+	}
+	return answer(a, cmd, ask, text, func(r *explain.MissingReport) any { return explainapi.NewReport(*r) }, incomplete)
+}
+
+// incomplete reports whether something is missing or in doubt.
+func incomplete(r *explain.MissingReport) bool {
+	return slices.ContainsFunc(r.Causes, func(c explain.MissingCause) bool { return c.Severity != metric.None.String() })
+}
+
+// answer sends one request and writes the answer as text or as a document. missing reports whether
+// the answer is that something is missing, for --exit-code.
+func answer[T any](
+	a *asking, cmd *cobra.Command, ask func(context.Context, Asker) (*T, error), text func(*T) error, document func(*T) any, missing func(*T) bool,
+) error {
+	if err := cli.Output(a.output, "text"); err != nil {
+		return err
+	}
+	if a.timeout <= 0 {
+		return cli.Usage(fmt.Errorf("--timeout cannot be %v", a.timeout))
+	}
+	w, err := a.Connect()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), a.timeout)
+	defer cancel()
+	found, err := ask(ctx, w)
+	switch {
+	case err != nil:
+		return err
+	case a.output != "text":
+		err = cli.WriteDocument(cmd.OutOrStdout(), a.output, document(found))
+	default:
+		err = text(found)
+	}
+	if err == nil && a.exitCode && missing(found) {
+		return cli.ErrMissing
+	}
+	return err
+}

@@ -1,0 +1,71 @@
+package explaincmd
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/weir-metrics/weir/cluster/eventlog"
+	"github.com/weir-metrics/weir/cmd/client/connect"
+	"github.com/weir-metrics/weir/internal/humanize"
+)
+
+// maxEvents is how many Events on one object are written.
+const maxEvents = 10
+
+// objectEvents are the Events on one object, and why they or newer ones cannot be read.
+type objectEvents struct {
+	all []eventlog.Event
+	why string
+}
+
+// eventsOn reads the Events on an object. A weir that keeps none has no answer, which is no error.
+func eventsOn(ctx context.Context, w Asker, o eventlog.Object) (e objectEvents) {
+	list, err := w.Events(ctx, o)
+	switch status, _, _ := connect.Answer(err); {
+	case err == nil:
+		e.all, e.why = list.Items, list.Unread
+	case status == http.StatusNotFound:
+	case status == http.StatusForbidden:
+		e.why = "you have no right to list Events in namespace " + o.Namespace
+	default:
+		e.why = "they cannot be read: " + err.Error()
+	}
+	return e
+}
+
+// write writes the Events, the newest first.
+func (e *objectEvents) write(p *page, now time.Time) {
+	if e.why != "" {
+		p.Gap()
+		p.paragraph("Events: ", e.why)
+	}
+	for i := range e.all {
+		if i == 0 {
+			p.Gap()
+			p.line(0, "", humanize.Plain, "Events, the newest first")
+		}
+		if i == maxEvents {
+			p.line(2, "", humanize.Plain, fmt.Sprintf("and %d older ones", len(e.all)-maxEvents))
+			return
+		}
+		writeEvent(p, &e.all[i], now)
+	}
+}
+
+func writeEvent(p *page, e *eventlog.Event, now time.Time) {
+	tint := humanize.Plain
+	if e.Type == "Warning" {
+		tint = humanize.Bold
+	}
+	when := humanize.Ago(e.Last, now)
+	if e.Count > 1 {
+		when += fmt.Sprintf(", %d times since %s", e.Count, humanize.Clock(e.First, now))
+	}
+	if from := strings.Trim(e.Source+", "+e.Part, ", "); from != "" {
+		when += ", " + from
+	}
+	p.line(2, e.Reason+" ("+when+"): ", tint, e.Message)
+}

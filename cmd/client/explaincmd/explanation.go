@@ -1,0 +1,281 @@
+package explaincmd
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// writeExplanation writes the explanation of one node, pod or container: first the answer in a
+// sentence, then its evidence.
+func writeExplanation(p *page, e *explain.Explanation) {
+	p.line(0, "", humanize.Bold, e.Summary)
+	p.Gap()
+	body(p, 0, e)
+	for i := range e.Containers {
+		if i == 0 || !oneLine(e, i) || !oneLine(e, i-1) {
+			p.Gap()
+		}
+		writeContainer(p, e, &e.Containers[i])
+	}
+	if len(e.Reads) > 0 {
+		p.Gap()
+		for i := range e.Reads {
+			writeRead(p, e, &e.Reads[i])
+		}
+	}
+	known := known(e)
+	if known != "" || len(e.Autoscalers) > 0 {
+		p.Gap()
+	}
+	p.paragraph("The API server: ", known)
+	p.paragraph("Scaled by: ", strings.Join(e.Autoscalers, ", "))
+}
+
+// well reports whether there is nothing to explain.
+func well(e *explain.Explanation) bool {
+	for i := range e.Findings {
+		if f := &e.Findings[i]; !f.Served || f.LastKnown || f.Message != "" {
+			return false
+		}
+	}
+	return len(e.Duplicates) == 0
+}
+
+// shared reports whether a container has no numbers for the same reason as its pod, for example
+// because the node does not answer.
+func shared(pod, container *explain.Explanation) bool {
+	for i := range container.Findings {
+		f := &container.Findings[i]
+		if !slices.ContainsFunc(pod.Findings, func(of explain.Finding) bool {
+			// The pod's message contains the name of the container.
+			said := strings.Replace(of.Message, "container "+container.Container+" ", "the container ", 1)
+			return of.Group == f.Group && !of.Served && !f.Served && of.Reason == f.Reason && of.Advice == f.Advice && (of.Message == f.Message || said == f.Message)
+		}) {
+			return false
+		}
+	}
+	return len(container.Findings) > 0 && len(container.Duplicates) == 0
+}
+
+// oneLine reports whether a container of a pod needs only one line.
+func oneLine(pod *explain.Explanation, i int) bool {
+	return well(&pod.Containers[i]) || shared(pod, &pod.Containers[i])
+}
+
+// writeContainer writes one container of a pod. It writes one line if the container has no problem
+// or has the same reason as the pod.
+func writeContainer(p *page, pod, e *explain.Explanation) {
+	lead := "container " + e.Container
+	switch {
+	case shared(pod, e):
+		p.line(0, lead+": ", humanize.Plain, "for the same reason")
+	case well(e):
+		var values []string
+		for i := range e.Findings {
+			values = append(values, e.Findings[i].Group+" "+e.Findings[i].Value)
+		}
+		p.line(0, lead+": ", humanize.Plain, strings.Join(values, ", "))
+	default:
+		p.line(0, "", humanize.Plain, lead)
+		body(p, 2, e)
+	}
+}
+
+// body writes the finding of each group, and the instances that were rejected. Groups with equal
+// findings share the text.
+func body(p *page, column int, e *explain.Explanation) {
+	written := make([]bool, len(e.Findings))
+	for i := range e.Findings {
+		if written[i] {
+			continue
+		}
+		var groups []string
+		for j := i; j < len(e.Findings); j++ {
+			if j == i || same(&e.Findings[i], &e.Findings[j]) {
+				groups, written[j] = append(groups, e.Findings[j].Group), true
+			}
+		}
+		writeFinding(p, column, e.At, strings.Join(groups, ", "), &e.Findings[i])
+	}
+	for i := range e.Duplicates {
+		writeDuplicate(p, column, e.At, &e.Duplicates[i])
+	}
+}
+
+// same reports whether two groups have no number for the same reason. Then only the evidence of the
+// first is shown.
+func same(a, b *explain.Finding) bool {
+	return !a.Served && !b.Served && a.Reason == b.Reason && a.Severity == b.Severity && a.Message == b.Message &&
+		a.Since.Equal(b.Since) && a.Next == b.Next && a.Advice == b.Advice
+}
+
+func writeFinding(p *page, column int, at time.Time, groups string, f *explain.Finding) {
+	p.line(column, "", weight(f), groups+": "+headline(at, f))
+	column += 2
+	if f.Served && f.Message == "" && !f.LastKnown {
+		return // the evidence is in the JSON
+	}
+	p.item(column, "why", f.Message)
+	label := "facts"
+	for _, fact := range f.Evidence {
+		p.item(column, label, fact)
+		label = ""
+	}
+	p.item(column, "rule", f.Rule)
+	p.item(column, "since", moment(f.Since, at))
+	p.item(column, "served", prefixed("until ", moment(f.ServedUntil, at)))
+	p.item(column, "next", f.Next)
+	p.advise(column, f.Advice)
+}
+
+// headline says whether there is a number.
+func headline(at time.Time, f *explain.Finding) string {
+	if !f.Served {
+		s := f.Reason
+		if f.Severity != "" && f.Severity != metric.None.String() {
+			s += ", " + f.Severity
+		}
+		return fmt.Sprintf("no number (%s)", s)
+	}
+	s := cmp.Or(f.Value, "served")
+	if !f.Time.IsZero() {
+		s += ", read " + moment(f.Time, at)
+	}
+	switch {
+	case f.LastKnown:
+		s += "; the last read brought none"
+		if f.Reason != metric.Measured.String() {
+			s += ": " + f.Reason
+		}
+	case f.Reason != metric.Measured.String():
+		s += "; in doubt: " + f.Reason
+	}
+	return s
+}
+
+// weight returns the colour of a finding: the worse the finding, the stronger.
+func weight(f *explain.Finding) humanize.Tint {
+	switch {
+	case !f.Served && f.Severity == metric.Broken.String():
+		return humanize.Red
+	case !f.Served && f.Severity == metric.Temporary.String(), f.Served && (f.LastKnown || f.Reason != metric.Measured.String()):
+		return humanize.Amber
+	}
+	return humanize.Plain
+}
+
+// details are parts of a line. Empty ones are left out.
+type details []string
+
+func (d *details) add(format, value string) {
+	if value != "" {
+		*d = append(*d, fmt.Sprintf(format, value))
+	}
+}
+
+func (d details) String() string { return strings.Join(d, ", ") }
+
+func writeDuplicate(p *page, column int, at time.Time, r *explain.Duplicate) {
+	var is details
+	is.add("on %s", string(r.Node))
+	is.add("pod UID %s", string(r.UID))
+	is.add("container %s", shortID(r.ID))
+	is.add("cgroup %s", string(r.Path))
+	is.add("started %s", moment(r.Started, at))
+	p.line(column, "", humanize.Plain, strings.TrimSpace(fmt.Sprintf("turned away (%s): %s", r.Reason, is)))
+	column += 2
+	p.item(column, "why", r.Message)
+	p.item(column, "rule", r.Rule)
+	p.item(column, "since", moment(r.Since, at))
+	p.advise(column, r.Advice)
+}
+
+// writeRead writes the state of one source that reads the node.
+func writeRead(p *page, e *explain.Explanation, r *explain.Read) {
+	tint := humanize.Plain
+	var is details
+	switch {
+	case r.Reason != "":
+		tint = humanize.Amber
+		is.add("%s", r.Reason)
+		is.add("last read %s", moment(r.LastRead, e.At))
+		is.add("%s", cmp.Or(prefixed("last success ", moment(r.LastSuccess, e.At)), "never with success"))
+	default:
+		is.add("%s", cmp.Or(prefixed("last read ", moment(r.LastRead, e.At)), "not read yet"))
+	}
+	if r.Seconds > 0 {
+		is.add("took %s", humanize.Duration(time.Duration(r.Seconds*float64(time.Second))))
+	}
+	if in := r.Due.Sub(e.At); !r.Due.IsZero() && in > 0 {
+		is.add("next in %s", humanize.Duration(in))
+	}
+	of := ""
+	if e.Kind != "node" {
+		of = prefixed(" of ", string(e.Node))
+	}
+	clock := r.ClockText()
+	if clock != "" {
+		tint = humanize.Amber
+	}
+	p.line(0, r.Source+of+": ", tint, is.String())
+	p.item(2, "clock", clock)
+	p.item(2, "error", r.Error)
+}
+
+// prefixed returns text after prefix, or "" if text is empty.
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}
+
+// known returns what the API server says, or "" if it says nothing.
+func known(e *explain.Explanation) string {
+	k := e.Known
+	if k == nil {
+		return ""
+	}
+	state := k.State
+	if k.Why != "" {
+		state = strings.TrimSpace(state + " (" + k.Why + ")")
+	}
+	var is details
+	is.add("%s", string(k.Phase))
+	is.add("%s", state)
+	is.add("%s", k.QoS)
+	if e.Kind != "node" {
+		is.add("on %s", string(e.Node))
+	}
+	is.add("UID %s", string(k.UID))
+	is.add("container %s", shortID(k.ID))
+	is.add("started %s", moment(k.Started, e.At))
+	is.add("deletion due %s", moment(k.Deleted, e.At))
+	if k.Restarts > 0 {
+		is.add("restarts: %s", humanize.Number(k.Restarts))
+	}
+	is.add("updated %s", moment(k.AsOf, e.At))
+	return is.String()
+}
+
+// shortID returns the short form of a container ID that the tools of container runtimes use.
+func shortID(id metric.ContainerID) string {
+	text := string(id)
+	text = text[strings.LastIndex(text, "/")+1:]
+	return text[:min(len(text), 13)]
+}
+
+// moment writes a time relative to now and as a clock time, or "" for an unknown time.
+func moment(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return humanize.Ago(t, now) + " (" + humanize.Clock(t, now) + ")"
+}

@@ -1,0 +1,121 @@
+package explaincmd
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// writeReport writes everything that is missing, cause by cause.
+func writeReport(p *page, r *explain.MissingReport) {
+	answer := r.Summary
+	if len(r.Causes) == 0 && r.Nodes.Expected+r.Pods.Expected+r.Cgroups.Expected > 0 {
+		answer = "Nothing is missing. " + answer
+	}
+	p.line(0, "", humanize.Bold, answer)
+	advised := map[string]bool{}
+	all := slices.Concat(r.Causes, r.Idle)
+	for i := range all {
+		c := &all[i]
+		p.Gap()
+		if i == len(r.Causes) {
+			p.line(0, "", humanize.Bold, "Nothing to measure, which an autoscaler shows as <unknown> too:")
+		}
+		writeCause(p, r.At, c, advised[c.Reason])
+		advised[c.Reason] = true
+	}
+	if more := example(all); more != "" {
+		p.Gap()
+		p.paragraph("In full: ", p.program+" explain "+more)
+	}
+}
+
+// example returns the arguments of explain for the first name of the causes, or "" if they have no
+// names.
+func example(all []explain.MissingCause) string {
+	for _, c := range all {
+		for _, name := range c.Names {
+			if kind, name := noun(name); kind != "" && humanize.IsShellWord(name) {
+				return kind + " " + name
+			}
+			if cgroup, node, ok := strings.Cut(strings.TrimPrefix(name, "cgroup "), " on "); ok && humanize.IsShellWord(cgroup) && humanize.IsShellWord(node) {
+				return "cgroup " + cgroup + " --node " + node
+			}
+		}
+	}
+	return ""
+}
+
+// noun returns the kind of a name in a report, and the name without its prefix.
+func noun(name string) (kind, plain string) {
+	if node, ok := strings.CutPrefix(name, "node/"); ok && !strings.Contains(node, "/") {
+		return "node", node
+	}
+	if strings.HasPrefix(name, "/") || strings.HasPrefix(name, "cgroup ") {
+		return "", name // only the UID of the pod is known
+	}
+	switch strings.Count(name, "/") {
+	case 1:
+		return "pod", name
+	case 2:
+		return "container", name
+	}
+	return "", name
+}
+
+// writeCause writes one cause. again says that an earlier cause has the same advice.
+func writeCause(p *page, at time.Time, c *explain.MissingCause, again bool) {
+	head := c.Reason + prefixed(", ", c.Why) + prefixed(" on ", string(c.Node)) + ": " + counts(c)
+	tint := humanize.Plain
+	switch c.Severity {
+	case metric.Broken.String():
+		tint, head = humanize.Red, head+", broken"
+	case metric.Temporary.String():
+		tint, head = humanize.Amber, head+", temporary"
+	}
+	p.line(0, "", tint, head)
+	p.item(2, "why", c.Message)
+	p.item(2, "who", some(c.Names, c.Concerned()))
+	p.item(2, "scaled", some(c.Autoscalers, len(c.Autoscalers)))
+	p.item(2, "since", moment(c.Since, at))
+	p.item(2, "next", c.Next)
+	if again && c.Advice != "" {
+		p.item(2, "do", "as of "+c.Reason+" above")
+		return
+	}
+	p.advise(2, c.Advice)
+}
+
+// counts says how many pods and nodes have no number.
+func counts(c *explain.MissingCause) string {
+	var parts []string
+	if c.Nodes > 0 {
+		parts = append(parts, humanize.Count(c.Nodes, "node"))
+	}
+	if c.Pods > 0 {
+		parts = append(parts, humanize.Count(c.Pods, "pod"))
+	}
+	if c.Cgroups > 0 {
+		parts = append(parts, humanize.Count(c.Cgroups, "cgroup"))
+	}
+	return cmp.Or(humanize.List(parts, 0), "none whole")
+}
+
+// mostNames is the maximum number of names in a line.
+const mostNames = 10
+
+// some writes the first names and how many more there are. all is the number of all names.
+func some(names []string, all int) string {
+	names = names[:min(len(names), mostNames)]
+	s := strings.Join(names, ", ")
+	if more := all - len(names); more > 0 && s != "" {
+		s += fmt.Sprintf(" and %d more", more)
+	}
+	return s
+}

@@ -1,0 +1,122 @@
+package explaincmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-metrics/weir/api/explainapi"
+	"github.com/weir-metrics/weir/autoscaler/manifest"
+	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// kindAliases are kubectl's short and plural names of the kinds of workloads.
+var kindAliases = map[string]string{
+	"deploy": "deployment", "deployments": "deployment", "sts": "statefulset", "statefulsets": "statefulset",
+	"ds": "daemonset", "daemonsets": "daemonset", "rs": "replicaset", "replicasets": "replicaset", "jobs": "job",
+}
+
+// workloadAnswer is a report on a workload, with the decisions about it.
+type workloadAnswer struct {
+	*explainapi.ReportDocument
+	// Decisions are one sentence for each of the workload's autoscalers.
+	Decisions []workloadDecision `json:"decisions,omitempty"`
+}
+
+type workloadDecision struct {
+	Kind       string `json:"kind"`
+	Autoscaler string `json:"autoscaler"` // as namespace/name
+	Summary    string `json:"summary"`
+}
+
+func (a *asking) workload() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "workload NAMESPACE/KIND/NAME",
+		Aliases: []string{"workloads"},
+		Short:   "Explain the pods of a Deployment, StatefulSet or other workload, and its autoscalers",
+		Long: `Say what the pods of a workload use together, which of them have no numbers and why, and
+what its autoscalers decide: HorizontalPodAutoscalers, and weir's own Autoscalers. A
+ReplicaSet of a Deployment counts as the Deployment.`,
+		Example: a.examples("workload shop/deployment/web", "workload deployment/web -n shop -o json"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			namespace, of, err := a.workloadRef(args)
+			if err != nil {
+				return err
+			}
+			ask := func(ctx context.Context, w Asker) (*workloadAnswer, error) {
+				report, err := w.Workload(ctx, namespace, of)
+				if err != nil {
+					return nil, err
+				}
+				return &workloadAnswer{explainapi.NewReport(*report), decisions(ctx, w, report.Workload)}, nil
+			}
+			text := func(found *workloadAnswer) error {
+				p := newPage(cmd.OutOrStdout(), a.Program)
+				writeReport(p, &found.MissingReport)
+				for _, d := range found.Decisions {
+					p.Gap()
+					noun := "hpa "
+					if d.Kind == manifest.Autoscaler {
+						noun = "autoscaler "
+					}
+					p.paragraph(noun+d.Autoscaler+": ", d.Summary)
+				}
+				return p.flush()
+			}
+			return answer(a, cmd, ask, text, func(found *workloadAnswer) any { return found }, func(found *workloadAnswer) bool {
+				return incomplete(&found.MissingReport)
+			})
+		},
+		ValidArgsFunction: firstArgument(a.completeWorkloads),
+	}
+	a.addNamespace(cmd, "namespace, where the name does not begin with one")
+	return cmd
+}
+
+// workloadRef parses NAMESPACE/KIND/NAME, or KIND/NAME with the namespace of the flag or the kubeconfig.
+func (a *asking) workloadRef(args []string) (metric.Namespace, explainapi.Workload, error) {
+	text, err := one("workload", args)
+	if err != nil {
+		return "", explainapi.Workload{}, err
+	}
+	parts := strings.Split(text, "/")
+	if len(parts) < 2 || len(parts) > 3 {
+		return "", explainapi.Workload{}, cli.Usage(fmt.Errorf("%q is no workload: write NAMESPACE/KIND/NAME, or KIND/NAME with -n", text))
+	}
+	kind, name := strings.ToLower(parts[len(parts)-2]), parts[len(parts)-1]
+	if full := kindAliases[kind]; full != "" {
+		kind = full
+	}
+	switch {
+	case kind == "":
+		return "", explainapi.Workload{}, cli.Usage(errors.New("a kind cannot be empty"))
+	case len(parts) == 2 && a.namespace == "" && a.Namespace == nil:
+		return "", explainapi.Workload{}, cli.Usage(fmt.Errorf("in which namespace is %s? Write NAMESPACE/%[1]s, or add -n NAMESPACE", text))
+	}
+	namespace, name, err := cli.ParseRef(strings.Join(append(parts[:len(parts)-2:len(parts)-2], name), "/"), a.namespace, a.Namespace)
+	return metric.Namespace(namespace), explainapi.Workload{Kind: kind, Name: name}, err
+}
+
+// decisions asks what is decided about each of a workload's autoscalers. What cannot be asked is said in
+// the place of the decision: the report is an answer without it.
+func decisions(ctx context.Context, w Asker, of *explain.Workload) (all []workloadDecision) {
+	for _, autoscaler := range of.Autoscalers {
+		own, namespace, name := explain.ParseAutoscalerName(autoscaler)
+		d := workloadDecision{Kind: manifest.HorizontalPodAutoscaler, Autoscaler: namespace + "/" + name}
+		if own {
+			d.Kind = manifest.Autoscaler
+		}
+		if report, err := w.Autoscaler(ctx, d.Kind, namespace, name); err != nil {
+			d.Summary = err.Error()
+		} else {
+			d.Summary = strings.TrimPrefix(report.Summary, name+": ")
+		}
+		all = append(all, d)
+	}
+	return all
+}

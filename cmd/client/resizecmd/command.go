@@ -1,0 +1,69 @@
+// Package resizecmd is the "resize" command of weir and of kubectl-weir: it recommends smaller
+// requests, and changes the requests of a pod in place. The programs differ only in how they find
+// weir and the cluster.
+//
+// "recommend" changes nothing. "apply" changes nothing without --yes: it only makes a dry run at the
+// API server.
+//
+// Files: command.go has the common flags, recommend.go and apply.go the two commands, prometheus.go
+// reads usage from a Prometheus, text.go writes the text.
+package resizecmd
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/weir-metrics/weir/api/resizeapi"
+	"github.com/weir-metrics/weir/cmd/client/cli"
+)
+
+// Asker asks weir. *connect.Weir implements it.
+type Asker interface {
+	Recommend(ctx context.Context, r resizeapi.Request) (*resizeapi.RecommendationList, error)
+	// PodCgroups returns the inspector's report of a node, as JSON.
+	PodCgroups(ctx context.Context, node string) (json.RawMessage, error)
+}
+
+// Options adapt the command to its program.
+type Options struct {
+	// Connect returns the weir to ask.
+	Connect func() (Asker, error)
+	// Cluster returns a client of the cluster's API server.
+	Cluster func() (kubernetes.Interface, error)
+	// Namespace returns the default namespace, or "" for all namespaces. Nil means all.
+	Namespace func() (string, error)
+	// Program is the command before "resize". Default "weir".
+	Program string
+}
+
+// NewCommand returns "resize".
+func NewCommand(o Options) *cobra.Command {
+	o.Program = cmp.Or(o.Program, "weir")
+	cmd := &cobra.Command{
+		Use:   "resize",
+		Short: "Find requests that fit what is used, and change them in place",
+		Long: `Find requests that fit what is used, and change them in place: no container restarts,
+and the pod keeps its QoS class and so its cgroup. "recommend" says which requests
+could be smaller and what that frees; "apply" changes those of one pod, follows the
+kubelet until it has done it, and checks that nothing was restarted.`,
+		Args: cli.Subcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newRecommend(o), newApply(o))
+	return cmd
+}
+
+// commonFlags are the flags of both commands.
+type commonFlags struct {
+	Options
+	namespace, output string
+}
+
+// parsePod parses NAMESPACE/POD, or POD with the namespace of the flags.
+func (c *commonFlags) parsePod(text string) (namespace, pod string, err error) {
+	return cli.ParseRef(text, c.namespace, c.Namespace)
+}

@@ -1,0 +1,129 @@
+package resizecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/pager"
+
+	"github.com/weir-metrics/weir/api/resizeapi"
+	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/cmd/client/progress"
+	"github.com/weir-metrics/weir/internal/history"
+	"github.com/weir-metrics/weir/resize"
+	"github.com/weir-metrics/weir/resize/promusage"
+)
+
+// prometheusFlags are the flags for reading usage from a Prometheus.
+type prometheusFlags struct {
+	url, caFile, tokenFile, since string
+	headers                       map[string]string
+	span                          time.Duration
+}
+
+func (p *prometheusFlags) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&p.url, "prometheus", "", "`URL` of a Prometheus-compatible server to take readings from, in place of weir's memory")
+	f.StringVar(&p.since, "since", "7d", "how far back readings of --prometheus go: 36h, 7d")
+	f.StringVar(&p.caFile, "ca-file", "", "`FILE` of CA certificates that verify --prometheus (default: the system's)")
+	f.StringVar(&p.tokenFile, "token-file", "", "`FILE` with a bearer token for --prometheus")
+	f.StringToStringVar(&p.headers, "header", nil, "headers for --prometheus: X-Scope-OrgID=shop")
+}
+
+// check returns an error for flags that make no sense, and sets a minimum history that fits the
+// span.
+func (p *prometheusFlags) check(f *pflag.FlagSet, o *resize.Options) error {
+	if p.url == "" {
+		for _, name := range []string{"since", "ca-file", "token-file", "header"} {
+			if f.Changed(name) {
+				return cli.Usage(fmt.Errorf("--%s is about a Prometheus: give --prometheus=URL too", name))
+			}
+		}
+		return nil
+	}
+	span, err := model.ParseDuration(p.since)
+	if err != nil || span <= 0 {
+		return cli.Usage(fmt.Errorf("--since: %q is no length of time: write 36h or 7d", p.since))
+	}
+	p.span = time.Duration(span)
+	if !f.Changed("min-history") {
+		o.MinHistory = min(24*time.Hour, p.span/2)
+	}
+	for name := range p.headers {
+		if http.CanonicalHeaderKey(name) == "Authorization" {
+			return cli.Usage(errors.New("a command line is no place for credentials: use --token-file"))
+		}
+	}
+	return nil
+}
+
+// maxAnswerBytes limits one answer of Prometheus: two thousand points of a few hundred containers.
+const maxAnswerBytes = 256 << 20
+
+// recommend returns what weir's API would return, but with the readings of Prometheus. line shows
+// what it is doing.
+func (p *prometheusFlags) recommend(ctx context.Context, client kubernetes.Interface, r resizeapi.Request, line *progress.Line) (*resizeapi.RecommendationList, error) {
+	line.Set("listing pods", 0, 0)
+	pods, err := readPods(ctx, client, r)
+	if err != nil {
+		return nil, err
+	}
+	asker, err := history.New(history.Options{URL: p.url, CAFile: p.caFile, BearerTokenFile: p.tokenFile, Headers: p.headers, MaxAnswer: maxAnswerBytes, Progress: line.Query})
+	if err != nil {
+		return nil, fmt.Errorf("--prometheus: %w", err)
+	}
+	defer asker.Close()
+	now := time.Now()
+	used, err := promusage.Read(ctx, asker,
+		promusage.Request{Namespace: r.Namespace, Pod: r.Pod, From: now.Add(-p.span), To: now})
+	if err != nil {
+		return nil, err
+	}
+	list := resizeapi.NewList(now, "Prometheus")
+	for _, pod := range pods {
+		rec := resize.Recommend(pod, func(container string, what resize.Resource) []resize.UsagePoint {
+			return used.Points(pod.Namespace, pod.Name, container, what)
+		}, r.Options)
+		list.Add(rec, r.All || r.Pod != "")
+	}
+	if list.To.IsZero() {
+		return nil, cli.Hintf(errors.New("the Prometheus knows nothing of what these pods used in that time"),
+			"Does it scrape weir's /metrics/cluster (with honor_labels: true) or the kubelets' /metrics/cadvisor?")
+	}
+	list.AddNotes(false)
+	return list, nil
+}
+
+// readPods reads the requested pods from the API server, without those that have ended. The API
+// server sorts them by namespace and name.
+func readPods(ctx context.Context, client kubernetes.Interface, r resizeapi.Request) ([]*resize.PodResources, error) {
+	if r.Pod != "" {
+		pod, err := client.CoreV1().Pods(r.Namespace).Get(ctx, r.Pod, metav1.GetOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("read pod: %w", err)
+		}
+		return []*resize.PodResources{resize.FromPod(pod)}, nil
+	}
+	var pods []*resize.PodResources
+	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return client.CoreV1().Pods(r.Namespace).List(ctx, o)
+	})
+	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
+		if pod := o.(*corev1.Pod); pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			pods = append(pods, resize.FromPod(pod))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list pods: %w", err)
+	}
+	return pods, nil
+}

@@ -1,0 +1,267 @@
+package resizecmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/weir-metrics/weir/api/resizeapi"
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/informer"
+	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/cmd/client/connect"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/resize"
+	"github.com/weir-metrics/weir/sources/host/inspect"
+	"github.com/weir-metrics/weir/sources/host/podcgroup"
+)
+
+var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// fixture is a cluster with kubelets that resize at once, and the weir that measures it.
+type fixture struct {
+	pods  map[string]*corev1.Pod
+	agent bool // whether nodes have agents
+	// obeys says whether kubelets resize. If not, they report that they cannot.
+	obeys bool
+	// forbids says that the user has no right to resize.
+	forbids bool
+}
+
+func newFixture() *fixture {
+	w := &fixture{pods: map[string]*corev1.Pod{}, agent: true, obeys: true}
+	for _, p := range []*corev1.Pod{
+		pod("shop/cart-0", "n1", container("app", "500m", "512Mi", "1", "1Gi"), container("log", "50m", "32Mi", "", "")),
+		pod("shop/cart-1", "n2", container("app", "500m", "512Mi", "1", "1Gi"), container("log", "50m", "32Mi", "", "")),
+		pod("shop/db-0", "n2", container("db", "1", "1Gi", "1", "1Gi")),
+		pod("bank/vault", "n1", container("vault", "100m", "600Mi", "", "")),
+	} {
+		w.pods[p.Namespace+"/"+p.Name] = p
+	}
+	policy := []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceMemory, RestartPolicy: corev1.RestartContainer}}
+	w.pods["bank/vault"].Spec.Containers[0].ResizePolicy = policy
+	return w
+}
+
+func container(name, cpu, memory, cpuLimit, memoryLimit string) corev1.Container {
+	list := func(cpu, memory string) corev1.ResourceList {
+		l := corev1.ResourceList{}
+		for name, text := range map[corev1.ResourceName]string{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory} {
+			if text != "" {
+				l[name] = quantity(text)
+			}
+		}
+		return l
+	}
+	return corev1.Container{Name: name, Resources: corev1.ResourceRequirements{Requests: list(cpu, memory), Limits: list(cpuLimit, memoryLimit)}}
+}
+
+func pod(ref, node string, containers ...corev1.Container) *corev1.Pod {
+	namespace, name, _ := strings.Cut(ref, "/")
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID("uid-of-" + name), ResourceVersion: "7", Generation: 1},
+		Spec:       corev1.PodSpec{NodeName: node, Containers: containers},
+		Status:     corev1.PodStatus{Phase: corev1.PodRunning, ObservedGeneration: 1},
+	}
+	p.Status.QOSClass = corev1.PodQOSClass(resize.ClassOf(resize.FromPod(p)))
+	for i := range containers {
+		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{
+			Name: containers[i].Name, ContainerID: fmt.Sprintf("containerd://5f6197a9c1c9e66318d5b10e%d", i),
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+		})
+	}
+	obey(p)
+	return p
+}
+
+// obey resizes a pod as a kubelet does.
+func obey(p *corev1.Pod) {
+	p.Status.ObservedGeneration = p.Generation
+	for i := range p.Spec.Containers {
+		r := p.Spec.Containers[i].Resources.DeepCopy()
+		p.Status.ContainerStatuses[i].Resources, p.Status.ContainerStatuses[i].AllocatedResources = r, r.Requests
+	}
+}
+
+// client returns the cluster's client. After a patch, a pod is resized when it is next read.
+func (w *fixture) client() kubernetes.Interface {
+	client := fake.NewClientset()
+	client.PrependReactor("*", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if list, ok := a.(clienttesting.ListActionImpl); ok {
+			all := &corev1.PodList{}
+			for _, ref := range []string{"bank/vault", "shop/cart-0", "shop/cart-1", "shop/db-0"} {
+				if strings.HasPrefix(ref, list.Namespace) {
+					all.Items = append(all.Items, *w.pods[ref])
+				}
+			}
+			return true, all, nil
+		}
+		patch, patches := a.(clienttesting.PatchActionImpl)
+		name := patch.Name
+		if get, ok := a.(clienttesting.GetActionImpl); ok {
+			name = get.Name
+		}
+		p := w.pods[a.GetNamespace()+"/"+name]
+		if p == nil {
+			return true, nil, apierrors.NewNotFound(corev1.Resource("pods"), name)
+		}
+		if !patches {
+			switch {
+			case w.obeys:
+				obey(p)
+			case p.Generation > 1:
+				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible,
+					Message: "In-place resize of containers with swap is not supported.", ObservedGeneration: p.Generation}}
+			}
+			return true, p.DeepCopy(), nil
+		}
+		if w.forbids {
+			return true, nil, apierrors.NewForbidden(corev1.Resource("pods/resize"), name, errors.New(`User "eve" cannot patch resource "pods/resize"`))
+		}
+		old, _ := json.Marshal(p)
+		merged, err := strategicpatch.StrategicMergePatch(old, patch.Patch, corev1.Pod{})
+		if err != nil {
+			return true, nil, err
+		}
+		to := &corev1.Pod{}
+		if err := json.Unmarshal(merged, to); err != nil {
+			return true, nil, err
+		}
+		if len(patch.PatchOptions.DryRun) == 0 {
+			to.Generation++
+			w.pods[a.GetNamespace()+"/"+name] = to
+		}
+		return true, to.DeepCopy(), nil
+	})
+	return client
+}
+
+// Points returns fifteen minutes of readings of every entity.
+func (w *fixture) Points(e metric.Entity, id metric.ID, _, _ time.Time) iter.Seq2[time.Time, float64] {
+	used := map[string][2]float64{"app": {0.062e9, 180 << 20}, "log": {0.041e9, 29 << 20}, "db": {0.2e9, 400 << 20}, "vault": {0.02e9, 100 << 20}}[e.Name]
+	return func(yield func(time.Time, float64) bool) {
+		for at := now.Add(-15 * time.Minute); at.Before(now); at = at.Add(15 * time.Second) {
+			value := used[0]
+			if id == metric.MemoryWorkingSet {
+				value = used[1]
+			}
+			if !yield(at, value) {
+				return
+			}
+		}
+	}
+}
+
+// facts returns the facts of the pods, converted by package informer.
+func (w *fixture) facts() *cluster.Facts {
+	list := &corev1.PodList{}
+	for _, p := range w.pods {
+		list.Items = append(list.Items, *p)
+	}
+	return informer.FactsFromList(&corev1.NodeList{}, list, now)
+}
+
+// asker is the weir of the cluster.
+type asker struct {
+	*connect.Weir
+	w *fixture
+}
+
+// PodCgroups answers as the agent of a node with cgroups of version 1.
+func (a asker) PodCgroups(_ context.Context, node string) (json.RawMessage, error) {
+	if !a.w.agent {
+		return nil, errors.New("no agent of weir's answers on node " + node)
+	}
+	var report inspect.Report
+	for _, p := range a.w.pods {
+		if p.Spec.NodeName != node {
+			continue
+		}
+		of := inspect.PodCgroups{UID: metric.PodUID(p.UID), Driver: podcgroup.Cgroupfs}
+		of.Path = metric.CgroupPath("/kubepods/burstable/pod" + string(p.UID))
+		for _, c := range p.Spec.Containers {
+			shares := c.Resources.Requests.Cpu().MilliValue() * 1024 / 1000
+			child := inspect.ContainerReport{Name: c.Name}
+			child.Path, child.Limits = of.Path+"/5f6197a9c1c9", &inspect.Limits{Shares: &shares}
+			of.Containers = append(of.Containers, child)
+		}
+		report.Pods = append(report.Pods, of)
+	}
+	return json.Marshal(report)
+}
+
+// command returns the command of a program with the fixture's servers.
+func (w *fixture) command(t *testing.T, server *httptest.Server) *cobra.Command {
+	root := &cobra.Command{Use: "weir", Args: cli.Subcommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	root.AddCommand(NewCommand(Options{
+		Connect: func() (Asker, error) {
+			weir, err := connect.Direct(server.URL, false)
+			return asker{weir, w}, err
+		},
+		Cluster: func() (kubernetes.Interface, error) { return w.client(), nil },
+	}))
+	return root
+}
+
+// varying matches what differs between two runs.
+var varying = regexp.MustCompile(`took [0-9.]+[µm]?s|"tookSeconds": [0-9.e-]+`)
+
+// The transcripts are the input and output that a user sees. A line that begins with "given"
+// changes the fixture first.
+func TestTranscripts(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			w := newFixture()
+			handler := resizeapi.NewHandler(resizeapi.Options{Usage: func() resizeapi.UsageReader { return w }, Facts: w.facts, Now: func() time.Time { return now },
+				Pod: func(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
+					return w.client().CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+				}})
+			mux := http.NewServeMux()
+			for _, path := range resizeapi.Paths() {
+				mux.Handle(path, handler)
+			}
+			server := httptest.NewServer(mux)
+			defer server.Close()
+			var out bytes.Buffer
+			for line := range strings.Lines(d.Input) {
+				switch words := strings.Fields(line); words[0] {
+				case "given":
+					w.agent = w.agent && words[1] != "no-agent"
+					w.obeys = w.obeys && words[1] != "infeasible"
+					w.forbids = w.forbids || words[1] == "forbidden"
+				case "weir":
+					if status := cli.Main(t.Context(), w.command(t, server), words[1:], &out, &out); status != 0 {
+						fmt.Fprintf(&out, "exit status %d\n", status)
+					}
+				default:
+					t.Fatalf("%s: what is %q?", d.Pos, line)
+				}
+			}
+			return varying.ReplaceAllStringFunc(out.String(), func(s string) string { return strings.TrimRight(s, "0123456789. s") + " ..." })
+		})
+	})
+}
+
+func quantity(text string) resource.Quantity { return resource.MustParse(text) }

@@ -1,0 +1,342 @@
+package resizecmd
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/weir-metrics/weir/api/resizeapi"
+	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/resize"
+	"github.com/weir-metrics/weir/resize/apply"
+	"github.com/weir-metrics/weir/sources/host/inspect"
+)
+
+// missing is shown for an absent value.
+const missing = "-"
+
+// ownName is shown in the place of a container's name for the pod's own requests and limits. No
+// container can have the name.
+const ownName = "(pod)"
+
+// amount formats a quantity of a resource.
+func amount(r resize.Resource, q *resource.Quantity) string {
+	switch {
+	case q == nil:
+		return missing
+	case r == resize.Memory:
+		return resize.FormatAmount(r, q.Value())
+	}
+	return resize.FormatAmount(r, q.MilliValue())
+}
+
+// writeList describes recommendations for many pods. all also lists requests that stay. follow
+// returns the command that applies a recommendation.
+func (r *recommendCommand) writeList(p *humanize.Page, l *resizeapi.RecommendationList, all bool, follow func(*resize.PodRecommendation) string) {
+	wide := r.output == "wide"
+	titles := []string{"NAMESPACE", "POD", "CONTAINER", "RESOURCE", "REQUEST", "USED", "PROPOSED", "FREES"}
+	if wide {
+		titles = append(titles, "NODE", "READINGS")
+	}
+	if all {
+		titles = append(titles, "REASON")
+	}
+	rows := [][]string{titles}
+	var first *resize.PodRecommendation
+	for _, rec := range l.Items {
+		for i := range rec.Requests {
+			a := &rec.Requests[i]
+			if first == nil && a.Reason.Changes() {
+				first = rec
+			}
+			if all || a.Reason.Changes() {
+				rows = append(rows, row(rec, a, wide, all))
+			}
+		}
+	}
+	if len(rows) > 1 {
+		p.Table(rows)
+		p.Gap()
+	}
+	if first != nil {
+		p.Table(totals(l.Items))
+		p.Gap()
+	} else {
+		p.Line(0, humanize.Plain, "No request is to change.")
+	}
+	if text := unchangedText(l.Unchanged); text != "" {
+		if !all {
+			text += " --all lists them, and a pod's own recommendation says why."
+		}
+		p.Line(0, humanize.Plain, text)
+	}
+	for _, n := range l.Notes {
+		p.Line(0, humanize.Plain, n)
+	}
+	if first != nil {
+		p.Line(0, humanize.Plain, "To follow one:  "+follow(first))
+	}
+}
+
+func row(rec *resize.PodRecommendation, a *resize.Advice, wide, all bool) []string {
+	used, frees, readings := missing, missing, missing
+	if f := a.Used; f != nil {
+		used = fmt.Sprintf("%s (%.4g%%)", amount(a.Resource, &f.Value), f.Percentile)
+		readings = fmt.Sprintf("%d in %s", f.Samples, humanize.Duration(f.To.Sub(f.From).Round(time.Second)))
+	}
+	if a.Proposed != nil {
+		freed := *a.Proposed
+		freed.Neg()
+		if a.Request != nil {
+			freed.Add(*a.Request)
+		}
+		frees = amount(a.Resource, &freed)
+	}
+	cells := []string{rec.Namespace, rec.Pod, cmp.Or(a.Container, ownName), string(a.Resource), amount(a.Resource, a.Request), used, amount(a.Resource, a.Proposed), frees}
+	if wide {
+		cells = append(cells, cmp.Or(rec.Node, missing), readings)
+	}
+	if all {
+		cells = append(cells, string(a.Reason))
+	}
+	return cells
+}
+
+// totals returns a row for each node and namespace, if there are several, and one row for all.
+func totals(list []*resize.PodRecommendation) [][]string {
+	rows := [][]string{{"FREES ON", "PODS", "CPU", "MEMORY"}}
+	add := func(what string, totals []resize.Total) {
+		for _, t := range totals {
+			cpu, memory := t.CPU.AsApproximateFloat64(), t.Memory.AsApproximateFloat64()
+			rows = append(rows, []string{strings.TrimSpace(what + " " + t.Name), humanize.Number(t.Pods), humanize.Cores(cpu * 1e9), humanize.Bytes(memory)})
+		}
+	}
+	nodes := resize.Totals(list, func(rec *resize.PodRecommendation) string { return rec.Node })
+	add("node", nodes)
+	if namespaces := resize.Totals(list, func(rec *resize.PodRecommendation) string { return rec.Namespace }); len(namespaces) > 1 {
+		add("namespace", namespaces)
+	}
+	if len(nodes) > 1 {
+		add("all nodes", resize.Totals(list, func(*resize.PodRecommendation) string { return "" }))
+	}
+	return rows
+}
+
+// unchangedReasons describe the reasons why requests stay.
+var unchangedReasons = map[resize.AdviceReason]string{
+	resize.Fits:          "fit what is used",
+	resize.TooLow:        "are below what is used (--up)",
+	resize.NoRequest:     "ask for nothing",
+	resize.NoHistory:     "were not measured",
+	resize.ShortHistory:  "were not measured for long enough",
+	resize.NotRunning:    "are of what does not run",
+	resize.InitContainer: "are of init containers",
+	resize.QoSClass:      "would change the QoS class",
+	resize.Restarts:      "would restart the container",
+	resize.Static:        "are of static pods",
+	resize.Windows:       "are of Windows pods",
+	resize.PodLevel:      "are of pods with requests of their own",
+	resize.Resizing:      "are being resized",
+	resize.OldKubelet:    "are on nodes that do not resize in place",
+	resize.Invalid:       "cannot be",
+}
+
+// unchangedText says how many requests stay and why, the most frequent reason first.
+func unchangedText(by map[resize.AdviceReason]int) string {
+	sum := 0
+	var words []string
+	for _, r := range slices.SortedFunc(maps.Keys(by), func(a, b resize.AdviceReason) int { return cmp.Or(by[b]-by[a], cmp.Compare(a, b)) }) {
+		sum += by[r]
+		words = append(words, fmt.Sprintf("%d %s", by[r], cmp.Or(unchangedReasons[r], "are "+string(r))))
+	}
+	if sum == 0 {
+		return ""
+	}
+	noun := "requests stay"
+	if sum == 1 {
+		noun = "request stays"
+	}
+	return fmt.Sprintf("%d %s as they are: %s.", sum, noun, strings.Join(words, ", "))
+}
+
+// writePod describes the recommendation for one pod.
+func (r *recommendCommand) writePod(p *humanize.Page, l *resizeapi.RecommendationList, follow func(*resize.PodRecommendation) string) {
+	line := func(text string) { p.Line(0, humanize.Plain, text) }
+	for _, rec := range l.Items {
+		crosses := false
+		line(fmt.Sprintf("Pod %s/%s on node %s, of QoS class %s. Readings are from %s.", rec.Namespace, rec.Pod, cmp.Or(rec.Node, missing), rec.QoS, l.Source))
+		for i := range rec.Requests {
+			a := &rec.Requests[i]
+			crosses = crosses || a.Reason == resize.QoSClass
+			p.Gap()
+			line(fmt.Sprintf("%s %s: %s", cmp.Or(a.Container, ownName), a.Resource, changeText(a)))
+			p.Line(2, humanize.Plain, strings.ReplaceAll(a.Message, "`weir ", "`"+r.Program+" ")+".")
+		}
+		p.Gap()
+		changes := len(rec.Changes()) > 0
+		if changes {
+			line(fmt.Sprintf("Frees %s CPU and %s memory.", amount(resize.CPU, &rec.Frees.CPU), amount(resize.Memory, &rec.Frees.Memory)))
+		} else {
+			line("No request is to change.")
+		}
+		for _, n := range rec.Notes {
+			line("Note: " + n + ".")
+		}
+		for _, n := range l.Notes {
+			line(n)
+		}
+		if changes {
+			line("To follow it:  " + follow(rec))
+		}
+		if crosses && rec.QoS == resize.Guaranteed {
+			line("With --limits its limits shrink with its requests, and the class stays.")
+		}
+	}
+}
+
+// changeText describes the change of a request.
+func changeText(a *resize.Advice) string {
+	request := amount(a.Resource, a.Request)
+	switch {
+	case a.Proposed != nil && a.ProposedLimit != nil:
+		return fmt.Sprintf("%s → %s, request and limit", request, amount(a.Resource, a.Proposed))
+	case a.Proposed != nil:
+		return fmt.Sprintf("%s → %s", request, amount(a.Resource, a.Proposed))
+	case a.Request == nil:
+		return "no request"
+	}
+	return request + " stays"
+}
+
+// writePlan describes the changes of a plan.
+func writePlan(page *humanize.Page, p *apply.Plan) {
+	page.Line(0, humanize.Plain, fmt.Sprintf("Pod %s/%s on node %s, which stays %s:", p.Namespace, p.Pod, p.Node, p.QoS))
+	for _, s := range p.Steps {
+		page.Line(2, humanize.Plain, fmt.Sprintf("%s: %s %s %s → %s", cmp.Or(s.Container, ownName), s.Resource, s.Field, cmp.Or(s.From, "none"), s.To))
+	}
+}
+
+// stageTexts describe the stages of a resize.
+var stageTexts = map[apply.Stage]string{
+	apply.Asked:      "The API server has taken it; the kubelet has not acted yet",
+	apply.Deferred:   "The kubelet defers it",
+	apply.Infeasible: "The kubelet will not do it",
+	apply.InProgress: "The kubelet is at it",
+	apply.Failing:    "The kubelet cannot do it, and tries again",
+	apply.Done:       "The kubelet has done it",
+	apply.Superseded: "It is overtaken",
+	apply.Gone:       "There is nothing left to resize",
+}
+
+func stateText(s apply.ResizeState) string {
+	text := stageTexts[s.Stage]
+	if s.Message != "" {
+		text += ": " + strings.TrimSuffix(s.Message, ".")
+	}
+	return text + "."
+}
+
+// writeResult describes what was verified after a resize that is done.
+func writeResult(p *humanize.Page, r *apply.Result) {
+	if r.Stage != apply.Done {
+		return
+	}
+	p.Line(0, humanize.Plain, fmt.Sprintf("It took %s.", humanize.Seconds(r.TookSeconds)))
+	restarted := false
+	for _, c := range r.Containers {
+		if c.Restarted {
+			restarted = true
+			p.Line(0, humanize.Plain, fmt.Sprintf("Container %s was restarted: it has restarted %d times in all.", c.Name, c.Restarts))
+		}
+	}
+	if !restarted {
+		p.Line(0, humanize.Plain, fmt.Sprintf("Nothing was restarted: %s as before.", containersText(r.Containers)))
+	}
+	p.Line(0, humanize.Plain, cgroupsText(r.Cgroups))
+}
+
+// containersText lists the containers that were not restarted: "app (5f6197a9c1c9, restarts 0)".
+func containersText(list []apply.ContainerCheck) string {
+	words := make([]string, len(list))
+	for i, c := range list {
+		_, id, ok := strings.Cut(c.ID, "://")
+		if !ok {
+			id = c.ID
+		}
+		words[i] = fmt.Sprintf("%s (%.12s, restarts %d)", c.Name, id, c.Restarts)
+	}
+	return strings.Join(words, ", ")
+}
+
+func cgroupsText(c *apply.CgroupCheck) string {
+	switch {
+	case len(c.Problems) > 0:
+		return "Cgroups are not as they should be: " + strings.Join(c.Problems, "; ") + "."
+	case !c.Checked && len(c.Found) == 0:
+		return "Cgroups were not checked: " + c.UncheckedReason + "."
+	case !c.Checked:
+		return "The pod has one cgroup of its own; values were not checked: " + c.UncheckedReason + "."
+	}
+	return "Cgroups have the new values, and the pod has one of its own."
+}
+
+// resultError returns the error that sets the exit status, or nil for success.
+func resultError(r *apply.Result) error {
+	switch {
+	case r.InPlace():
+		return nil
+	case r.Stage == apply.Done:
+		return errors.New("the resize was done, but not as it should be")
+	case r.Stage == apply.Deferred:
+		return cli.Hintf(fmt.Errorf("the kubelet still defers the resize: %s", r.Message),
+			"It does it as soon as there is room on the node. To take it back, apply what was requested before.")
+	case r.Stage == apply.Failing:
+		return cli.Hintf(fmt.Errorf("the kubelet could not do the resize: %s", r.Message),
+			"It goes on trying. To take it back, apply what was requested before.")
+	case r.Stage == apply.Infeasible:
+		return cli.Hintf(fmt.Errorf("the kubelet will not do the resize: %s", r.Message),
+			"Its containers go on as they were, but the pod's spec says otherwise: apply what was requested before.")
+	case r.TimedOut:
+		return cli.Hintf(errors.New("time is up, and the resize is not done"), "The kubelet goes on. `kubectl get pod -o yaml` shows the conditions; --timeout allows it more.")
+	}
+	return fmt.Errorf("the resize was not done: %s", r.Message)
+}
+
+// readCgroups returns the cgroups of the pod with a UID from the inspector's report.
+func readCgroups(report json.RawMessage, uid string) ([]apply.Cgroup, error) {
+	var r inspect.Report
+	if err := json.Unmarshal(report, &r); err != nil {
+		return nil, fmt.Errorf("read the report on pod cgroups: %w", err)
+	}
+	of := func(j *inspect.CgroupReport, container string, pod bool) apply.Cgroup {
+		c := apply.Cgroup{Path: string(j.Path), Container: container, Pod: pod}
+		if l := j.Limits; l != nil {
+			c.Shares, c.Weight, c.Quota, c.Period, c.MemoryLimit = l.Shares, l.Weight, l.Quota, l.Period, l.Memory
+		}
+		return c
+	}
+	var found []apply.Cgroup
+	for i := range r.Pods {
+		p := &r.Pods[i]
+		if string(p.UID) != uid {
+			continue
+		}
+		if p.Driver != "" { // it is a pod's cgroup, not that of a container outside of pods
+			found = append(found, of(&p.CgroupReport, "", true))
+		}
+		for j := range p.Containers {
+			if c := &p.Containers[j]; c.Name != "" && !c.Judgement.Leftover() {
+				found = append(found, of(&c.CgroupReport, c.Name, false))
+			}
+		}
+	}
+	return found, nil
+}

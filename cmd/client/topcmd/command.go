@@ -1,0 +1,213 @@
+// Package topcmd is the "top" command of weir and of kubectl-weir: what nodes, pods, containers and
+// cgroups use, as a table for people or a document for programs. The two commands differ only in how
+// they find a weir.
+//
+// A missing number is shown as "-". The wide table and the documents say why it is missing.
+package topcmd
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/cmd/client/connect"
+	"github.com/weir-metrics/weir/cmd/client/terminal"
+)
+
+// Options adapt the command to its program.
+type Options struct {
+	// Connect returns the weir to ask. It is called once, after flags are read.
+	Connect func() (connect.Lister, error)
+	// Namespace returns the namespace to use if none is named, or "" for all namespaces. Nil means
+	// all.
+	Namespace func() (string, error)
+}
+
+// flags are the user's choices.
+type flags struct {
+	output, sortBy string
+	watch          bool
+	interval       time.Duration
+	timeout        time.Duration
+	noHeaders      bool
+	namespace      string
+	all            bool
+	node           string
+	sum            bool
+	containers     bool
+	selector       string
+}
+
+// NewCommand returns "top" with a subcommand for each resource.
+func NewCommand(o Options) *cobra.Command {
+	var f flags
+	top := cli.Group("top", "Show what nodes, pods, containers and cgroups use", `Show what nodes, pods, containers and cgroups use.
+
+With --watch on a terminal, keys sort, filter and pause the table, and unfold it as a
+tree: nodes, their pods and the containers of these; or namespaces, their workloads and
+the pods of these. A row has the sum of its pods, only a node of "top nodes" has its own
+numbers. "2 of 3" says that one of three pods has no number, so that the sum lacks it.`)
+	p := top.PersistentFlags()
+	p.StringVarP(&f.output, "output", "o", "", "wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=TITLE:PATH,...; a narrow table if empty")
+	p.StringVar(&f.sortBy, "sort-by", "name", "cpu, memory or name; the largest comes first")
+	p.BoolVarP(&f.watch, "watch", "w", false, "show the table again every --interval; on a terminal, keys sort, filter and unfold it")
+	p.DurationVar(&f.interval, "interval", 5*time.Second, "time between two requests with --watch, at least 1s")
+	p.DurationVar(&f.timeout, "timeout", 10*time.Second, "time one answer may take")
+	p.BoolVar(&f.noHeaders, "no-headers", false, "leave out the line of titles")
+	p.StringVar(&f.node, "node", "", "only what runs on this node; * and ? stand for others")
+	p.BoolVar(&f.sum, "sum", false, "add a last line with the sums of CPU and memory")
+	cli.CompleteFlag(top, "output", cli.Fixed("wide", "json", "yaml", "name", "jsonpath=", cli.CustomColumns))
+	cli.CompleteFlag(top, "sort-by", cli.Fixed("cpu", "memory", "name"))
+	cli.CompleteFlag(top, "node", connect.CompleteNode(o.Connect))
+	for _, r := range usage.Resources() {
+		top.AddCommand(newResource(r, &f, o))
+	}
+	return top
+}
+
+// about has the aliases and the description of each resource's subcommand, and the function that
+// returns an item's name.
+var about = map[usage.Resource]struct {
+	aliases []string
+	short   string
+	more    string // the rest of the description
+	name    func(*usage.Item) string
+}{
+	usage.Nodes: {[]string{"node", "no"}, "Show what nodes use", "", func(it *usage.Item) string { return string(it.Node) }},
+	usage.Pods: {[]string{"pod", "po"}, "Show what pods use", `
+
+A cluster's weir shows a pod's memory as kubectl top does: the sum of its containers.
+A weir that reads its own machine (weir run, weir agent) shows that of the pod's
+cgroup, which the kernel limits and the kubelet ranks pods by. It is more: it includes
+the sandbox and memory-backed volumes.`, func(it *usage.Item) string { return string(it.Pod) }},
+	usage.Containers: {[]string{"container"}, "Show what containers use", "", func(it *usage.Item) string { return it.Container }},
+	usage.Cgroups: {[]string{"cgroup", "cg"}, "Show what every cgroup uses, whether a pod's or not", "",
+		func(it *usage.Item) string { return string(it.Cgroup) }},
+}
+
+func newResource(r usage.Resource, f *flags, o Options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     string(r) + " [NAME]",
+		Aliases: about[r].aliases,
+		Short:   about[r].short,
+		Long:    about[r].short + ".\n\nNAME is a name or a pattern, in which * stands for any characters and ? for one; of a pod also\nNAMESPACE/NAME. A name that is not found is an error." + about[r].more,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return cli.Usage(fmt.Errorf("one NAME at most: got %s", strings.Join(args, " ")))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			q, err := f.query(r, args, o)
+			if err != nil {
+				return err
+			}
+			r := r
+			if f.containers {
+				r, q.Pod, q.Name = usage.Containers, q.Name, ""
+			}
+			lister, err := o.Connect()
+			if err != nil {
+				return err
+			}
+			v := &viewer{
+				lister: lister, resource: r, query: q, flags: f,
+				out: cmd.OutOrStdout(), errors: cmd.ErrOrStderr(), Terminal: terminal.Of(cmd.OutOrStdout()),
+			}
+			if f.watch {
+				return v.watch(cmd.Context(), cmd.InOrStdin())
+			}
+			return v.once(cmd.Context())
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			q, err := f.query(r, []string{word + "*"}, o)
+			if len(args) > 0 || err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return connect.Complete(cmd, o.Connect, r, q, about[r].name), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	if r == usage.Pods {
+		cmd.Flags().BoolVar(&f.containers, "containers", false, "the containers of the pods, as top containers shows them")
+	}
+	if r != usage.Cgroups {
+		cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "label selector of pods, or of nodes in top nodes: app=web,tier!=cache")
+	}
+	if r == usage.Pods || r == usage.Containers {
+		cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "only this namespace; * and ? stand for others")
+		cmd.Flags().BoolVarP(&f.all, "all-namespaces", "A", false, "all namespaces")
+		cli.CompleteFlag(cmd, "namespace", connect.CompleteNamespace(o.Connect))
+	}
+	return cmd
+}
+
+func (f *flags) check() error {
+	if err := cli.Output(f.output, "", "wide", "name", cli.CustomColumns); err != nil {
+		return err
+	}
+	if err := cli.OneOf("--sort-by", f.sortBy, "cpu", "memory", "name"); err != nil {
+		return err
+	}
+	if _, err := labels.Parse(f.selector); err != nil {
+		return cli.Usage(fmt.Errorf("--selector %q: %w; write it as app=web,tier!=cache", f.selector, err))
+	}
+	if f.watch && f.interval < time.Second {
+		return cli.Usage(fmt.Errorf("--interval cannot be %v: at least 1s", f.interval))
+	}
+	if f.timeout <= 0 {
+		return cli.Usage(fmt.Errorf("--timeout cannot be %v", f.timeout))
+	}
+	if f.all && f.namespace != "" {
+		return cli.Usage(fmt.Errorf("--namespace and --all-namespaces exclude each other"))
+	}
+	return nil
+}
+
+// query returns the query. It asks for no metric that would not be shown.
+func (f *flags) query(r usage.Resource, args []string, o Options) (usage.Query, error) {
+	q := usage.Query{Node: f.node, Namespace: f.namespace, Selector: f.selector}
+	if len(args) == 1 {
+		q.Name = args[0]
+		if namespace, name, ok := strings.Cut(q.Name, "/"); ok && r == usage.Pods {
+			if f.namespace != "" && f.namespace != namespace {
+				return q, cli.Usage(fmt.Errorf("%s is not in namespace %s: leave --namespace out", q.Name, f.namespace))
+			}
+			q.Namespace, q.Name = namespace, name
+		}
+	}
+	if q.Namespace == "" && !f.all && o.Namespace != nil && (r == usage.Pods || r == usage.Containers) {
+		namespace, err := o.Namespace()
+		if err != nil {
+			return q, err
+		}
+		q.Namespace = namespace
+	}
+	if f.output == "name" {
+		q.Metrics = []string{}
+	}
+	if f.table() {
+		q.Metrics = []string{}
+		if f.containers {
+			r = usage.Containers
+		}
+		for _, c := range columns(r) {
+			if !c.wide || f.output == "wide" {
+				for _, id := range c.needs {
+					q.Metrics = append(q.Metrics, id.String())
+				}
+			}
+		}
+	}
+	return q, nil
+}
+
+// table reports whether the output is a table and not a document.
+func (f *flags) table() bool { return f.output == "" || f.output == "wide" }

@@ -1,0 +1,182 @@
+package topcmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"go.uber.org/goleak"
+
+	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/cmd/client/connect"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// testCluster answers with fixed lists. It stores the last query.
+type testCluster struct {
+	lists map[usage.Resource][]usage.Item
+	asked usage.Query
+}
+
+func (t *testCluster) List(_ context.Context, r usage.Resource, q usage.Query) (*usage.List, error) {
+	t.asked = q
+	list := &usage.List{APIVersion: weirdev.APIVersion, Kind: r.Kind() + "List", Resource: r}
+	for _, it := range t.lists[r] {
+		name := map[usage.Resource]string{
+			usage.Nodes: string(it.Node), usage.Pods: string(it.Pod), usage.Containers: it.Container, usage.Cgroups: string(it.Cgroup),
+		}[r]
+		byName, _ := path.Match(q.Name, name)
+		byNamespace, _ := path.Match(q.Namespace, string(it.Namespace))
+		byNode, _ := path.Match(q.Node, string(it.Node))
+		if (q.Name == "" || byName) && (q.Namespace == "" || byNamespace) && (q.Node == "" || byNode) {
+			list.Items = append(list.Items, it)
+		}
+	}
+	return list, nil
+}
+
+func used(it usage.Item, nanocores, bytes int64) usage.Item {
+	it.CPU = &usage.CPUUsage{Nanocores: nanocores, Time: noon, WindowSeconds: 15.02}
+	it.Memory = &usage.MemoryUsage{WorkingSetBytes: bytes, Time: noon}
+	return it
+}
+
+func newTestCluster() *testCluster {
+	late := []usage.GroupReason{
+		{Group: "cpu", Reason: "NodeTimeout", Message: "the node did not answer in time"},
+		{Group: "memory", Reason: "NodeTimeout", Message: "the node did not answer in time"},
+	}
+	n1 := used(usage.Item{Node: "n1"}, 1_234_567_890, 3<<30)
+	n1.Metrics = map[string]float64{"cpu/node_utilization": 0.3086, "memory/node_utilization": 0.5, "memory/rss": 2 << 30, "network/rx_rate": 2048}
+	n2 := used(usage.Item{Node: "n2"}, 500_000_000, 1<<30)
+	n2.Metrics = map[string]float64{"cpu/node_capacity": 4e9, "memory/node_capacity": 4 << 30}
+	three := int32(3)
+	web := used(usage.Item{Node: "n1", Namespace: "shop", Pod: "web-1", Workload: usage.Workload{Kind: "Deployment", Name: "web"}, Restarts: &three}, 250_000_000, 180<<20)
+	web.Metrics = map[string]float64{"cpu/utilization": 0.5, "memory/utilization": 0.9}
+	lastKnown := used(usage.Item{Node: "n1", Namespace: "shop", Pod: "web-2", Workload: usage.Workload{Kind: "Deployment", Name: "web"}}, 90_000_000, 300<<20)
+	lastKnown.CPU.LastKnown = true
+	lastKnown.Reasons = []usage.GroupReason{{Group: "cpu", Reason: "NodeTimeout", Message: "the node did not answer in time"}}
+	young := usage.Item{Node: "n2", Namespace: "bank", Pod: "vault", Memory: &usage.MemoryUsage{WorkingSetBytes: 5 << 20, Time: noon},
+		Reasons: []usage.GroupReason{{Group: "cpu", Reason: "FirstSample", Message: "it was first seen too recently, and a rate needs two readings"}}}
+	app := web
+	app.Container = "app"
+	return &testCluster{lists: map[usage.Resource][]usage.Item{
+		usage.Nodes:      {n1, n2, {Node: "n3", Reasons: late}},
+		usage.Pods:       {young, web, lastKnown},
+		usage.Containers: {app},
+		usage.Cgroups: {
+			used(usage.Item{Node: "n1", Cgroup: "/"}, 1_234_567_890, 3<<30),
+			used(usage.Item{Node: "n1", Cgroup: "/system.slice/idle.service"}, 499_999, 0),
+			used(usage.Item{Node: "n1", Cgroup: "/system.slice/ill\x1b[2J.service"}, 500_000, 12<<10),
+			used(usage.Item{Node: "n1", Cgroup: "/kubepods/pod1/a", Namespace: "shop", Pod: "web-1", Container: "app"}, 2e9, 1<<20-1),
+		},
+	}}
+}
+
+// run runs a command line and returns everything that it prints.
+func run(ctx context.Context, lister connect.Lister, args ...string) string {
+	root := &cobra.Command{Use: "weir"}
+	root.AddCommand(NewCommand(Options{Connect: func() (connect.Lister, error) { return lister, nil }}))
+	var out bytes.Buffer
+	if status := cli.Main(ctx, root, args, &out, &out); status != 0 {
+		fmt.Fprintf(&out, "exit status %d\n", status)
+	}
+	return out.String()
+}
+
+// The transcripts are the input and output that a user sees, including mistakes.
+func TestTranscripts(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
+		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
+			var out strings.Builder
+			for line := range strings.Lines(d.Input) {
+				words := strings.Fields(line)
+				if words[0] != "weir" {
+					t.Fatalf("%s: %q is no command of weir's", d.Pos, line)
+				}
+				out.WriteString(run(t.Context(), newTestCluster(), words[1:]...))
+			}
+			return out.String()
+		})
+	})
+}
+
+// Only the metrics that are shown are requested.
+func TestAsksForWhatIsShown(t *testing.T) {
+	for args, want := range map[string]usage.Query{
+		"pods":                             {Metrics: []string{}},
+		"nodes n* --node=n?":               {Name: "n*", Node: "n?", Metrics: []string{"cpu/node_utilization", "cpu/node_capacity", "memory/node_utilization", "memory/node_capacity"}},
+		"pods -n shop -o json":             {Namespace: "shop"},
+		"containers -A --no-headers":       {Metrics: []string{}},
+		"cgroups /kubepods* -o wide":       {Name: "/kubepods*", Metrics: []string{"memory/rss", "process/count"}},
+		"pods --sort-by=cpu --output=yaml": {},
+	} {
+		lister := newTestCluster()
+		out := run(t.Context(), lister, strings.Fields("top "+args)...)
+		if diff := cmp.Diff(want, lister.asked); diff != "" {
+			t.Errorf("weir top %s asked (-want +got):\n%s\n%s", args, diff, out)
+		}
+	}
+}
+
+// flaky fails at its second request and is interrupted at its fourth.
+type flaky struct {
+	testCluster *testCluster
+	looks       int
+	cancel      context.CancelFunc
+}
+
+func (f *flaky) List(ctx context.Context, r usage.Resource, q usage.Query) (*usage.List, error) {
+	f.looks++
+	switch f.looks {
+	case 2:
+		return nil, errors.New("connection refused")
+	case 4:
+		f.cancel()
+		return nil, ctx.Err()
+	}
+	return f.testCluster.List(ctx, r, q)
+}
+
+func TestWatchGoesOnAfterAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		began := time.Now()
+		got := run(ctx, &flaky{testCluster: newTestCluster(), cancel: cancel}, "top", "containers", "--watch", "--interval=2s", "-n", "shop")
+		look := "POD     NAME   CPU(cores)   MEMORY(bytes)\n" +
+			"web-1   app    250m         180Mi\n"
+		if want := look + "error: connection refused\n\n" + look; got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+		if took := time.Since(began); took != 6*time.Second {
+			t.Errorf("four looks every 2s took %v, want 6s", took)
+		}
+	})
+}
+
+func TestWidth(t *testing.T) {
+	list := &usage.List{Resource: usage.Pods, Items: newTestCluster().lists[usage.Pods]}
+	table := layout(list, usage.Query{}, false, true)
+
+	for width := 1; width < 80; width++ {
+		for _, l := range table.lines(width, false) {
+			if len(l) > width {
+				t.Errorf("a line of width %d has %d characters: %q", width, len(l), l)
+			}
+		}
+	}
+}

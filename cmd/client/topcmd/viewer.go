@@ -1,0 +1,235 @@
+package topcmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/cmd/client/connect"
+	"github.com/weir-metrics/weir/cmd/client/terminal"
+	"github.com/weir-metrics/weir/internal/humanize"
+)
+
+// viewer shows one resource, once or repeatedly.
+type viewer struct {
+	lister   connect.Lister
+	resource usage.Resource
+	query    usage.Query
+	flags    *flags
+	out      io.Writer
+	errors   io.Writer
+	terminal.Terminal
+}
+
+// ask returns the list in the order that the user chose.
+func (v *viewer) ask(ctx context.Context) (*usage.List, error) {
+	ctx, cancel := context.WithTimeout(ctx, v.flags.timeout)
+	defer cancel()
+	list, err := v.lister.List(ctx, v.resource, v.query)
+	if err != nil {
+		return nil, err
+	}
+	order(list.Items, v.flags.sortBy)
+	return list, nil
+}
+
+// order sorts items: the largest first, those without a number last. Equal items keep their order,
+// which is by name.
+func order(items []usage.Item, by string) {
+	slices.SortStableFunc(items, func(a, b usage.Item) int { return compareUsage(&a, &b, by) })
+}
+
+// compareUsage orders two items by cpu or memory, the larger first. By name they are equal.
+func compareUsage(a, b *usage.Item, by string) int {
+	size := func(it *usage.Item) int64 {
+		switch {
+		case by == "cpu" && it.CPU != nil:
+			return it.CPU.Nanocores
+		case by == "memory" && it.Memory != nil:
+			return it.Memory.WorkingSetBytes
+		}
+		return -1
+	}
+	return cmp.Compare(size(b), size(a))
+}
+
+// once shows the list once.
+func (v *viewer) once(ctx context.Context) error {
+	list, err := v.ask(ctx)
+	switch {
+	case err != nil:
+		return err
+	case len(list.Items) == 0 && v.query.Name != "" && !strings.ContainsAny(v.query.Name, "*?"):
+		return errors.New("n" + strings.Trim(v.nothing(), "N."))
+	case !v.flags.table():
+		return v.document(list)
+	case len(list.Items) == 0:
+		fmt.Fprintln(v.errors, v.nothing())
+		return nil
+	}
+	if err := v.print(v.lines(list, 0)); err != nil {
+		return err
+	}
+	if n := incomplete(list.Items); n > 0 && v.flags.output != "wide" {
+		fmt.Fprintf(v.errors, "%d of %d lack a number: -o wide says why.\n", n, len(list.Items))
+	}
+	return nil
+}
+
+// lines returns the table of a list, or a line that says that it is empty.
+func (v *viewer) lines(list *usage.List, width int) []string {
+	if len(list.Items) == 0 {
+		return []string{v.nothing()}
+	}
+	if v.flags.sum {
+		list = withSum(list)
+	}
+	t := layout(list, v.query, v.flags.output == "wide", !v.flags.noHeaders)
+	return t.lines(width, v.Colour)
+}
+
+// withSum returns list with one more item, the sum of the others.
+func withSum(list *usage.List) *usage.List {
+	var sum usage.Item
+	for i := range list.Items {
+		addUsage(&sum, &list.Items[i])
+	}
+	const name = "(sum)"
+	switch list.Resource {
+	case usage.Nodes:
+		sum.Node = name
+	case usage.Pods:
+		sum.Pod = name
+	case usage.Containers:
+		sum.Container = name
+	case usage.Cgroups:
+		sum.Cgroup = name
+	}
+	if sum.Node == "" && oneNode(list.Items) {
+		sum.Node = list.Items[0].Node
+	}
+	all := *list
+	all.Items = append(slices.Clone(list.Items), sum)
+	return &all
+}
+
+// addUsage adds the numbers of an item to a sum. A missing number adds nothing, and a sum of missing
+// numbers is missing.
+func addUsage(sum, it *usage.Item) {
+	if it.CPU != nil {
+		if sum.CPU == nil {
+			sum.CPU = &usage.CPUUsage{}
+		}
+		sum.CPU.Nanocores += it.CPU.Nanocores
+	}
+	if it.Memory != nil {
+		if sum.Memory == nil {
+			sum.Memory = &usage.MemoryUsage{}
+		}
+		sum.Memory.WorkingSetBytes += it.Memory.WorkingSetBytes
+	}
+}
+
+// nothing says that a list is empty, and what was asked for.
+func (v *viewer) nothing() string {
+	s := "No " + string(v.resource) + " found"
+	if v.query.Name != "" {
+		s += " that match " + v.query.Name
+	}
+	if v.query.Namespace != "" {
+		s += " in namespace " + v.query.Namespace
+	}
+	if v.query.Selector != "" {
+		s += " with labels " + v.query.Selector
+	}
+	if v.query.Node != "" {
+		s += " on node " + v.query.Node
+	}
+	return s + "."
+}
+
+// incomplete counts the items that lack CPU or memory.
+func incomplete(items []usage.Item) (n int) {
+	for i := range items {
+		if items[i].CPU == nil || items[i].Memory == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// document writes the list for programs.
+func (v *viewer) document(list *usage.List) error {
+	if v.flags.output == "name" {
+		return v.names(list)
+	}
+	if v.flags.output == "yaml" && v.flags.watch {
+		if _, err := io.WriteString(v.out, "---\n"); err != nil {
+			return fmt.Errorf("write yaml: %w", err)
+		}
+	}
+	return cli.WriteDocument(v.out, v.flags.output, list)
+}
+
+// names writes a line RESOURCE/NAME for each item, as kubectl does, so that kubectl accepts it.
+func (v *viewer) names(list *usage.List) error {
+	var out strings.Builder
+	for i := range list.Items {
+		it := &list.Items[i]
+		fmt.Fprintf(&out, "%s/%s\n", about[list.Resource].aliases[0], humanize.Printable(about[list.Resource].name(it)))
+	}
+	if _, err := io.WriteString(v.out, out.String()); err != nil {
+		return fmt.Errorf("write names: %w", err)
+	}
+	return nil
+}
+
+// watch shows the list every interval until ctx ends. The first request must succeed. After that,
+// watch waits for a weir that does not answer. On a terminal a table is interactive.
+func (v *viewer) watch(ctx context.Context, in io.Reader) error {
+	if v.Size != nil && v.flags.table() {
+		return v.interactive(ctx, in)
+	}
+	tick := time.NewTicker(v.flags.interval)
+	defer tick.Stop()
+	for first := true; ; first = false {
+		list, err := v.ask(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && first:
+			return err
+		case err != nil:
+			_, err = fmt.Fprintf(v.errors, "error: %s\n", humanize.Printable(err.Error()))
+		case !v.flags.table():
+			err = v.document(list)
+		case first:
+			err = v.print(v.lines(list, 0))
+		default:
+			err = v.print(append([]string{""}, v.lines(list, 0)...))
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// print adds lines to the output.
+func (v *viewer) print(lines []string) error {
+	if _, err := io.WriteString(v.out, strings.Join(lines, "\n")+"\n"); err != nil {
+		return fmt.Errorf("write table: %w", err)
+	}
+	return nil
+}

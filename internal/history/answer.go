@@ -1,0 +1,116 @@
+package history
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/weir-metrics/weir/internal/humanize"
+)
+
+// maxText is how many bytes of the server's message an error quotes.
+const maxText = 300
+
+// answer is the envelope of an answer of Prometheus' API.
+type answer struct {
+	Status    string   `json:"status"`
+	ErrorType string   `json:"errorType"`
+	Error     string   `json:"error"`
+	Warnings  []string `json:"warnings"`
+	Data      struct {
+		Type   string          `json:"resultType"`
+		Result json.RawMessage `json:"result"`
+	} `json:"data"`
+}
+
+// point is a time in seconds and a value in text form.
+type point struct {
+	at    float64
+	value float64
+}
+
+// UnmarshalJSON reads [1700000000.5, "12.5"].
+func (p *point) UnmarshalJSON(data []byte) error {
+	var at float64
+	var text string
+	pair := [...]any{&at, &text}
+	all := pair[:]
+	if err := json.Unmarshal(data, &all); err != nil {
+		return fmt.Errorf("read a value: %w", err)
+	}
+	if len(all) != 2 {
+		return fmt.Errorf("read a value: %s is not a time and a number", data)
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("read a value: %w", err)
+	}
+	*p = point{at, value}
+	return nil
+}
+
+// time returns the time in milliseconds, the server's resolution.
+func (p point) time() time.Time { return time.UnixMilli(int64(math.Round(p.at * 1000))) }
+
+func (p point) series(labels map[string]string) InstantValue {
+	return InstantValue{Labels: labels, Value: p.value, Time: p.time()}
+}
+
+// envelope decodes an answer. It returns the envelope if the query succeeded, else an error.
+func envelope(status int, body []byte) (*answer, error) {
+	var a answer
+	err := json.Unmarshal(body, &a)
+	if status/100 != 2 || err == nil && a.Status == "error" {
+		if err != nil || a.Error == "" {
+			return nil, &Error{Status: status, Text: humanize.Excerpt(string(body), maxText)}
+		}
+		return nil, &Error{Status: status, Kind: a.ErrorType, Text: humanize.Excerpt(a.Error, maxText)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read Prometheus' answer: %w: is it the address of a Prometheus?", err)
+	}
+	if a.Status != "success" {
+		return nil, errors.New("read Prometheus' answer: it has no status: is it the address of a Prometheus?")
+	}
+	return &a, nil
+}
+
+// decode decodes the answer of Query.
+func decode(status int, body []byte) (*Answer, error) {
+	a, err := envelope(status, body)
+	if err != nil {
+		return nil, err
+	}
+	to := &Answer{Warnings: a.Warnings}
+	switch a.Data.Type {
+	case "scalar":
+		var p *point
+		if err := json.Unmarshal(a.Data.Result, &p); err != nil {
+			return nil, fmt.Errorf("read Prometheus' answer: %w", err)
+		}
+		if p == nil {
+			return nil, errors.New("read Prometheus' answer: a scalar without a value")
+		}
+		to.Series = []InstantValue{p.series(nil)}
+	case "vector":
+		var vector []struct {
+			Metric map[string]string `json:"metric"`
+			Value  *point            `json:"value"`
+		}
+		if err := json.Unmarshal(a.Data.Result, &vector); err != nil {
+			return nil, fmt.Errorf("read Prometheus' answer: %w", err)
+		}
+		for _, s := range vector {
+			if s.Value == nil {
+				return nil, fmt.Errorf("the query gives a histogram where it should give a number: put histogram_quantile(), histogram_count() or the like around it")
+			}
+			to.Series = append(to.Series, s.Value.series(s.Metric))
+		}
+	default:
+		return nil, fmt.Errorf("the query gives a %q and not a number or a vector", a.Data.Type)
+	}
+	return to, nil
+}
