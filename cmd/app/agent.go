@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/weir-metrics/weir/api/server"
-	"github.com/weir-metrics/weir/cmd/app/clusterflag"
 	"github.com/weir-metrics/weir/cmd/app/configfile"
 	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/cmd/flags/clusterflag"
 	"github.com/weir-metrics/weir/metric"
 )
 

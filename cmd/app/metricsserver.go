@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/weir-metrics/weir/cmd/app/stageflag"
 	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/cmd/flags/stageflag"
 	"github.com/weir-metrics/weir/sources/kubelet"
 )
 

@@ -19,9 +19,9 @@ import (
 
 	"github.com/weir-metrics/weir/api/clustermetrics"
 	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/cmd/app/stageflag"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/cmd/client/recordingfile"
+	"github.com/weir-metrics/weir/cmd/flags/stageflag"
 	"github.com/weir-metrics/weir/internal/recording"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/metric/series"

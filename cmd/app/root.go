@@ -35,13 +35,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-metrics/weir/cmd/app/configfile"
-	"github.com/weir-metrics/weir/cmd/app/historyflag"
 	"github.com/weir-metrics/weir/cmd/app/httpserver"
 	"github.com/weir-metrics/weir/cmd/app/version"
 	"github.com/weir-metrics/weir/cmd/client/checkcmd"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/cmd/client/inspectcmd"
 	"github.com/weir-metrics/weir/cmd/client/recordingcmd"
+	"github.com/weir-metrics/weir/cmd/flags/historyflag"
 )
 
 // Main runs the command of args until it ends or receives a signal, and returns the exit status. A

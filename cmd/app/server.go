@@ -17,9 +17,9 @@ import (
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/cmd/app/configfile"
-	"github.com/weir-metrics/weir/cmd/app/stageflag"
 	"github.com/weir-metrics/weir/cmd/app/version"
 	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/cmd/flags/stageflag"
 )
 
 // serverResolution is the time between two reads of a node: the value in metrics-server's

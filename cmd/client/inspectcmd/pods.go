@@ -21,8 +21,8 @@ import (
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
-	"github.com/weir-metrics/weir/cmd/app/clusterflag"
 	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/cmd/flags/clusterflag"
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/sources/host/inspect"
 )

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-metrics/weir/cmd/app/stageflag"
 	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/cmd/flags/stageflag"
 	"github.com/weir-metrics/weir/internal/history"
 	"github.com/weir-metrics/weir/internal/humanize"
 )
