@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/run"
 )
 
 // Facts is what the API server says about nodes and pods at one moment. It is immutable;
@@ -248,6 +249,20 @@ func (c *Container) StateReason() string {
 		return ""
 	}
 	return c.Previous.StateReason
+}
+
+// Record returns what the API server reports of the container's runs. c may be nil.
+func (c *Container) Record() run.Record {
+	switch {
+	case c == nil:
+		return run.Record{}
+	case c.State == StateRunning:
+		first := c.Restarts == 0 && c.LastID() == "" && c.EndedAt().IsZero()
+		return run.Record{State: run.Running, ID: c.ID, Start: c.StartedAt, LastID: c.LastID(), LastStart: c.LastStartedAt(), LastEnd: c.EndedAt(), First: first}
+	case c.State == StateWaiting || c.State == StateTerminated:
+		return run.Record{State: run.Stopped, ID: c.ID, LastID: c.LastID(), LastStart: c.LastStartedAt(), LastEnd: c.EndedAt()}
+	}
+	return run.Record{}
 }
 
 // Required reports whether a pod is served only with this container's numbers: it runs, and it
