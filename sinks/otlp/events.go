@@ -44,7 +44,7 @@ func NewEvents(o Options) (*EventSink, error) {
 	}
 	sender.SetSend(func(ctx context.Context, request []byte) (int, error) {
 		var answer collectorpb.ExportLogsServiceResponse
-		if err := send(ctx, sender, &o.Options, logsPath, request, &answer); err != nil {
+		if err := send(ctx, sender, logsPath, request, &answer); err != nil {
 			return 0, err
 		}
 		partial := answer.GetPartialSuccess()
@@ -75,7 +75,7 @@ func (s *EventSink) Add(e *eventlog.Event) {
 	}
 	s.records = append(s.records, s.record(e))
 	if len(s.records) >= s.o.MaxSamples {
-		s.seal()
+		s.enqueue()
 	}
 }
 
@@ -111,8 +111,8 @@ func (s *EventSink) record(e *eventlog.Event) *logspb.ResourceLogs {
 	}
 }
 
-// seal queues the request.
-func (s *EventSink) seal() {
+// enqueue queues the request.
+func (s *EventSink) enqueue() {
 	request, err := pack(&collectorpb.ExportLogsServiceRequest{ResourceLogs: s.records})
 	s.PutEncoded(request, err, len(s.records), s.since)
 	s.records = nil
@@ -123,6 +123,6 @@ func (s *EventSink) flush(longest time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.records) > 0 && time.Since(s.since) >= longest {
-		s.seal()
+		s.enqueue()
 	}
 }

@@ -131,7 +131,7 @@ var units = [...]string{
 func define(k metric.Kind, part string, id metric.ID) definition {
 	d := &metric.Catalogue[id]
 	kind := strings.TrimSpace(k.String() + " " + part)
-	if c, has := conventions[kind][id]; has {
+	if c, ok := conventions[kind][id]; ok {
 		name := c.name
 		if !strings.HasPrefix(name, "k8s.") {
 			name = prefixes[kind] + name

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -311,7 +310,7 @@ func TestEndInterruptsRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Client.Next = transport(func(r *http.Request) (*http.Response, error) {
+	s.Transport = transport(func(r *http.Request) (*http.Response, error) {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
 	})
@@ -329,39 +328,6 @@ func TestEndInterruptsRequest(t *testing.T) {
 type transport func(*http.Request) (*http.Response, error)
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
-
-// A receiver sets the wait between two tries to at most a minute, and never makes weir try without
-// a wait.
-func TestRetryAfterIsBounded(t *testing.T) {
-	for _, header := range []string{"1000000", "-1000000", "Fri, 02 Jan 2099 15:04:05 GMT", "soon"} {
-		synctest.Test(t, func(t *testing.T) {
-			s, err := New(Options{Options: push.Options{URL: "http://receiver", HTTP: config.DefaultHTTPClientConfig}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			began, ended, calls := time.Now(), time.Time{}, 0
-			s.Client.Next = transport(func(*http.Request) (*http.Response, error) {
-				calls++
-				resp := &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {header}}, Body: io.NopCloser(strings.NewReader(""))}
-				if calls > 20 {
-					ended = time.Now()
-					resp.StatusCode = http.StatusOK
-				}
-				return resp, nil
-			})
-			write(t, s, batch(1))
-			ctx, cancel := context.WithCancel(t.Context())
-			var running sync.WaitGroup
-			running.Go(func() { _ = s.Run(ctx) })
-			time.Sleep(time.Hour) // of the bubble's clock
-			cancel()
-			running.Wait()
-			if took := ended.Sub(began); calls != 21 || took < 10*time.Second || took > 21*(time.Minute+8*time.Second) {
-				t.Errorf("Retry-After: %s: %d tries took %v", header, calls, took)
-			}
-		})
-	}
-}
 
 // The log never has the password or the query of the receiver's URL.
 func TestURLIsLoggedWithoutSecrets(t *testing.T) {

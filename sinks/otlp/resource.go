@@ -28,10 +28,10 @@ func attribute(name, value string) *commonpb.KeyValue {
 }
 
 // attributes returns attributes, in the order of their names.
-func attributes(of map[string]string) (all []*commonpb.KeyValue) {
-	for _, name := range slices.Sorted(maps.Keys(of)) {
-		if of[name] != "" {
-			all = append(all, attribute(name, of[name]))
+func attributes(values map[string]string) (all []*commonpb.KeyValue) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if values[name] != "" {
+			all = append(all, attribute(name, values[name]))
 		}
 	}
 	return all

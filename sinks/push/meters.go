@@ -15,24 +15,24 @@ type meters struct {
 // newMeters registers them. Their names begin with prefix, such as weir_remotewrite. things are
 // what is sent: samples.
 func newMeters(s *Sender, prefix, things string) *meters {
-	to := promauto.With(s.o.Registerer)
-	results := to.NewCounterVec(prometheus.CounterOpts{
+	factory := promauto.With(s.o.Registerer)
+	results := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: prefix + "_" + things + "_total",
 		Help: "Number of " + things + " by what became of them: sent, rejected by the receiver, or dropped because the queue was full, weir ended or they could not be encoded.",
 	}, []string{"result"})
-	to.NewGaugeFunc(prometheus.GaugeOpts{
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: prefix + "_queue_bytes",
 		Help: "Size of the packed requests that wait for the receiver.",
 	}, func() float64 { bytes, _, _ := s.queue.state(); return float64(bytes) })
-	to.NewGaugeFunc(prometheus.GaugeOpts{
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: prefix + "_queue_limit_bytes",
 		Help: "Size at which the oldest requests are dropped.",
 	}, func() float64 { return float64(s.o.Queue) })
-	to.NewGaugeFunc(prometheus.GaugeOpts{
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: prefix + "_queue_" + things,
 		Help: "Number of " + things + " that wait for the receiver.",
 	}, func() float64 { _, items, _ := s.queue.state(); return float64(items) })
-	to.NewGaugeFunc(prometheus.GaugeOpts{
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: prefix + "_queue_age_seconds",
 		Help: "How long the oldest of the " + things + " has waited; 0 if none waits.",
 	}, func() float64 {
@@ -42,17 +42,17 @@ func newMeters(s *Sender, prefix, things string) *meters {
 		}
 		return time.Since(since).Seconds()
 	})
-	to.NewGaugeFunc(prometheus.GaugeOpts{
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: prefix + "_unlogged_" + things,
 		Help: "Number of " + things + " that are lost if weir is killed, because they are not in the write-ahead log.",
 	}, func() float64 { return float64(s.filling() + s.queue.unlogged()) })
 	return &meters{
 		sent: results.WithLabelValues("sent"), rejected: results.WithLabelValues("rejected"), dropped: results.WithLabelValues("dropped"),
-		retries: to.NewCounter(prometheus.CounterOpts{
+		retries: factory.NewCounter(prometheus.CounterOpts{
 			Name: prefix + "_retries_total",
 			Help: "Requests that were sent again because the receiver did not answer, or said that it cannot now.",
 		}),
-		walErrors: to.NewCounter(prometheus.CounterOpts{
+		walErrors: factory.NewCounter(prometheus.CounterOpts{
 			Name: prefix + "_wal_errors_total",
 			Help: "Tries to write the write-ahead log that failed. What waits is in memory only.",
 		}),

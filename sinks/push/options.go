@@ -159,7 +159,7 @@ func Parse(sink, spec string, own map[string]func(given []string) error) (Option
 		case "header":
 			err = o.headers(given)
 		case "queue":
-			o.Queue, err = bytes(last)
+			o.Queue, err = parseBytes(last)
 		case "samples":
 			o.MaxSamples, err = count(last)
 		case "flush":
@@ -254,7 +254,7 @@ func duration(s string) (time.Duration, error) {
 	return d, err
 }
 
-func bytes(s string) (int64, error) {
+func parseBytes(s string) (int64, error) {
 	q, err := resource.ParseQuantity(s)
 	if err != nil {
 		return 0, fmt.Errorf("%q is not an amount of bytes, such as 128Mi", s)

@@ -6,29 +6,29 @@ import (
 	"time"
 )
 
-// parcel is a full request that waits.
-type parcel struct {
-	number uint64 // higher than that of each older parcel
-	bytes  []byte
+// queuedRequest is a full request that waits.
+type queuedRequest struct {
+	number uint64 // higher than that of each older request
+	body   []byte
 	items  int
 	since  time.Time // of its first item
 }
 
-// queue is parcels in order. Their number of bytes is limited. The one that is being sent stays
+// queue has requests in order. Their number of bytes is limited. The one that is being sent stays
 // in it until the receiver has it.
 type queue struct {
 	max    int64
-	blocks bool          // parcels are kept in files, so they count as whole blocks of a disk
-	more   chan struct{} // with a buffer of one: there is a parcel
-	change chan struct{} // with a buffer of one: there is a parcel more or less
+	blocks bool          // requests are kept in files, so they count as whole blocks of a disk
+	more   chan struct{} // with a buffer of one: there is a request
+	change chan struct{} // with a buffer of one: there is a request more or less
 
-	mu      sync.Mutex
-	parcels []parcel
-	sending bool // the first parcel is being sent
-	bytes   int64
-	items   int
-	next    uint64 // the number of the next parcel
-	inLog   uint64 // the number of the last parcel that was written to the log
+	mu       sync.Mutex
+	requests []queuedRequest
+	sending  bool // the first request is being sent
+	bytes    int64
+	items    int
+	next     uint64 // the number of the next request
+	inLog    uint64 // the number of the last request that was written to the log
 }
 
 func newQueue(max int64) *queue {
@@ -40,19 +40,19 @@ func newQueue(max int64) *queue {
 func (q *queue) put(request []byte, items int, since time.Time) (dropped int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.add(parcel{number: q.next, bytes: request, items: items, since: since})
+	return q.add(queuedRequest{number: q.next, body: request, items: items, since: since})
 }
 
-// restore appends a parcel of the log.
-func (q *queue) restore(p parcel) (dropped int) {
+// restore appends a request of the log.
+func (q *queue) restore(p queuedRequest) (dropped int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.inLog = p.number
 	return q.add(p)
 }
 
-func (q *queue) add(p parcel) (dropped int) {
-	q.parcels = append(q.parcels, p)
+func (q *queue) add(p queuedRequest) (dropped int) {
+	q.requests = append(q.requests, p)
 	q.next = p.number + 1
 	q.bytes += q.size(&p)
 	q.items += p.items
@@ -60,11 +60,11 @@ func (q *queue) add(p parcel) (dropped int) {
 	if q.sending {
 		kept = 2
 	}
-	for q.bytes > q.max && len(q.parcels) > kept {
+	for q.bytes > q.max && len(q.requests) > kept {
 		if q.sending {
-			q.parcels[0], q.parcels[1] = q.parcels[1], q.parcels[0]
+			q.requests[0], q.requests[1] = q.requests[1], q.requests[0]
 		}
-		dropped += q.parcels[0].items
+		dropped += q.requests[0].items
 		q.removeFirst()
 	}
 	signal(q.more)
@@ -72,24 +72,24 @@ func (q *queue) add(p parcel) (dropped int) {
 	return dropped
 }
 
-// size returns how many bytes of the limit a parcel takes.
-func (q *queue) size(p *parcel) int64 {
+// size returns how many bytes of the limit a request takes.
+func (q *queue) size(p *queuedRequest) int64 {
 	if q.blocks {
-		return int64(walHead+len(p.bytes)+walBlock-1) / walBlock * walBlock
+		return int64(walHead+len(p.body)+walBlock-1) / walBlock * walBlock
 	}
-	return int64(len(p.bytes))
+	return int64(len(p.body))
 }
 
 // first returns the oldest request, to be sent; false if there is none. Then the caller
 // calls done or postpone.
-func (q *queue) first() (parcel, bool) {
+func (q *queue) first() (queuedRequest, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.parcels) == 0 {
-		return parcel{}, false
+	if len(q.requests) == 0 {
+		return queuedRequest{}, false
 	}
 	q.sending = true
-	return q.parcels[0], true
+	return q.requests[0], true
 }
 
 // done removes the request that first returned.
@@ -109,9 +109,9 @@ func (q *queue) postpone() {
 }
 
 func (q *queue) removeFirst() {
-	p := q.parcels[0]
-	q.parcels[0] = parcel{}
-	q.parcels = q.parcels[1:]
+	p := q.requests[0]
+	q.requests[0] = queuedRequest{}
+	q.requests = q.requests[1:]
 	q.bytes -= q.size(&p)
 	q.items -= p.items
 }
@@ -120,8 +120,8 @@ func (q *queue) removeFirst() {
 func (q *queue) state() (bytes int64, items int, since time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.parcels) > 0 {
-		since = q.parcels[0].since
+	if len(q.requests) > 0 {
+		since = q.requests[0].since
 	}
 	return q.bytes, q.items, since
 }
@@ -131,17 +131,17 @@ func (q *queue) waits(number uint64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	i := q.from(number)
-	return i < len(q.parcels) && q.parcels[i].number == number
+	return i < len(q.requests) && q.requests[i].number == number
 }
 
 // firstUnlogged returns the oldest request that is not in the log; false if there is none.
-func (q *queue) firstUnlogged() (parcel, bool) {
+func (q *queue) firstUnlogged() (queuedRequest, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if i := q.from(q.inLog + 1); i < len(q.parcels) {
-		return q.parcels[i], true
+	if i := q.from(q.inLog + 1); i < len(q.requests) {
+		return q.requests[i], true
 	}
-	return parcel{}, false
+	return queuedRequest{}, false
 }
 
 // logged says that the request with a number, and all older ones, are in the log.
@@ -155,15 +155,15 @@ func (q *queue) logged(number uint64) {
 func (q *queue) unlogged() (items int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, p := range q.parcels[q.from(q.inLog+1):] {
+	for _, p := range q.requests[q.from(q.inLog+1):] {
 		items += p.items
 	}
 	return items
 }
 
-// from returns the index of the first parcel with at least this number.
+// from returns the index of the first request with at least this number.
 func (q *queue) from(number uint64) int {
-	return sort.Search(len(q.parcels), func(i int) bool { return q.parcels[i].number >= number })
+	return sort.Search(len(q.requests), func(i int) bool { return q.requests[i].number >= number })
 }
 
 // signal sends to a channel with a buffer of one, unless there is a signal already.

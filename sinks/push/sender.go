@@ -2,25 +2,24 @@ package push
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"time"
 
+	"github.com/prometheus/common/config"
 	"go.uber.org/zap"
 
 	"github.com/weir-metrics/weir/internal/humanize"
 )
 
-// Send sends one request until the receiver accepts or rejects it, or ctx ends. rejected is how many
-// items of an accepted request the receiver rejects.
+// Send sends one request of the queue with Sender.Post. rejected is how many items of an accepted
+// request the receiver rejects.
 type Send func(ctx context.Context, request []byte) (rejected int, err error)
 
 // Sender sends requests from a queue, the oldest first and one at a time.
 type Sender struct {
-	// Client is for Send.
-	Client *Client
+	// Transport makes the connections, and adds the credentials and headers of Options.HTTP.
+	Transport http.RoundTripper
 
 	o      Options
 	things string
@@ -39,11 +38,11 @@ type Sender struct {
 // write-ahead log. The error is about certificates, credentials or the folder of the log.
 func NewSender(o Options, name, things string) (*Sender, error) {
 	o = o.WithDefaults()
-	client, err := newClient(&o, name)
+	client, err := config.NewClientFromConfig(o.HTTP, name)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reach the receiver: %w", err)
 	}
-	s := &Sender{Client: client, o: o, things: things, queue: newQueue(o.Queue), filling: func() int { return 0 }}
+	s := &Sender{Transport: client.Transport, o: o, things: things, queue: newQueue(o.Queue), filling: func() int { return 0 }}
 	s.meters = newMeters(s, "weir_"+name, things)
 	if err := s.restore(name); err != nil {
 		return nil, fmt.Errorf("open the write-ahead log: %w", err)
@@ -78,7 +77,7 @@ func (s *Sender) PutEncoded(request []byte, err error, items int, since time.Tim
 // puts what has waited for at least the given time into the queue. Run always returns nil: weir does
 // not end because a receiver does not answer.
 func (s *Sender) Run(ctx context.Context, flush func(longest time.Duration)) error {
-	defer s.Client.CloseIdleConnections()
+	defer (&http.Client{Transport: s.Transport}).CloseIdleConnections()
 	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	ended := make(chan struct{})
@@ -133,7 +132,7 @@ func (s *Sender) drain(ctx context.Context) {
 		if !ok {
 			return
 		}
-		rejected, err := s.send(ctx, p.bytes)
+		rejected, err := s.send(ctx, p.body)
 		switch {
 		case err == nil:
 			rejected = min(rejected, p.items)
@@ -147,18 +146,14 @@ func (s *Sender) drain(ctx context.Context) {
 			s.queue.done()
 			s.failing = false // the receiver answers
 			s.meters.rejected.Add(float64(p.items))
-			s.o.Logger.Error("the receiver rejects "+s.things+"; they are lost", zap.Int(s.things, p.items), zap.Error(s.advise(err)))
+			s.o.Logger.Error("the receiver rejects "+s.things+"; they are lost", zap.Int(s.things, p.items), zap.Error(err))
 		}
 	}
 }
 
-// Retrying counts and logs a try that failed. Send calls it before it tries again.
-func (s *Sender) Retrying(err error) {
+// reportRetry counts and logs a try that failed.
+func (s *Sender) reportRetry(err error) {
 	s.meters.retries.Inc()
-	var failed *url.Error
-	if errors.As(err, &failed) {
-		err = failed.Err // without the URL
-	}
 	if !s.failing {
 		s.failing = true
 		s.o.Logger.Warn("the receiver does not accept "+s.things+" now; they wait in the queue", zap.String("url", humanize.URL(s.o.URL)), zap.Error(err))
@@ -179,15 +174,4 @@ func (s *Sender) succeeded() {
 		s.failing = false
 		s.o.Logger.Info("the receiver accepts "+s.things+" again", zap.String("url", humanize.URL(s.o.URL)))
 	}
-}
-
-// advise adds advice to an error.
-func (s *Sender) advise(err error) error {
-	switch {
-	case s.Client.Code == http.StatusNotFound:
-		return fmt.Errorf("%w: %s", err, s.o.NotFound)
-	case s.Client.Code == http.StatusUnauthorized || s.Client.Code == http.StatusForbidden:
-		return fmt.Errorf("%w: see the sink's token-file, username and header options", err)
-	}
-	return err
 }

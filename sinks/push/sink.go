@@ -46,8 +46,8 @@ type Sink[L any] struct {
 
 	mu struct {
 		sync.Mutex
-		feeds      map[metric.SourceKey]*feed[L]
-		entries    map[metric.Entity]*entry[L]
+		sources    map[metric.SourceKey]*sourceState[L]
+		entities   map[metric.Entity]*entityState[L]
 		selected   [metric.NumKinds]map[string]*[metric.NumMetrics]bool
 		points     int       // in the request
 		since      time.Time // of the request's first point
@@ -70,7 +70,7 @@ func New[L any](o Options, name string, format Format[L]) (*Sink[L], error) {
 		defer s.mu.Unlock()
 		return s.mu.points
 	})
-	s.mu.feeds, s.mu.entries = map[metric.SourceKey]*feed[L]{}, map[metric.Entity]*entry[L]{}
+	s.mu.sources, s.mu.entities = map[metric.SourceKey]*sourceState[L]{}, map[metric.Entity]*entityState[L]{}
 	return s, nil
 }
 
@@ -96,19 +96,19 @@ func (s *Sink[L]) Write(_ context.Context, b *metric.Batch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !leads {
-		clear(s.mu.feeds)
-		clear(s.mu.entries)
+		clear(s.mu.sources)
+		clear(s.mu.entities)
 		return nil
 	}
-	f := s.feed(b.Key())
-	f.round++
+	source := s.source(b.Key())
+	source.round++
 	at := b.Ended.UnixMilli()
 	for i := range b.Samples {
 		if sample := &b.Samples[i]; !sample.Rejected() {
-			s.take(f, sample, at)
+			s.add(source, sample, at)
 		}
 	}
-	s.drop(f)
+	s.drop(source)
 	return nil
 }
 
@@ -117,10 +117,10 @@ func (s *Sink[L]) Forget(source string, node metric.NodeName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := metric.SourceKey{Source: source, Node: node}
-	if f := s.mu.feeds[key]; f != nil {
-		f.round++
-		s.drop(f)
-		delete(s.mu.feeds, key)
+	if source := s.mu.sources[key]; source != nil {
+		source.round++
+		s.drop(source)
+		delete(s.mu.sources, key)
 	}
 }
 
@@ -128,26 +128,26 @@ func (s *Sink[L]) Forget(source string, node metric.NodeName) {
 func (s *Sink[L]) Remembered() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.mu.entries)
+	return len(s.mu.entities)
 }
 
-func (s *Sink[L]) feed(key metric.SourceKey) *feed[L] {
-	f := s.mu.feeds[key]
-	if f == nil {
-		f = &feed[L]{met: map[*entry[L]]uint32{}}
-		s.mu.feeds[key] = f
+func (s *Sink[L]) source(key metric.SourceKey) *sourceState[L] {
+	source := s.mu.sources[key]
+	if source == nil {
+		source = &sourceState[L]{lastSeen: map[*entityState[L]]uint32{}}
+		s.mu.sources[key] = source
 	}
-	return f
+	return source
 }
 
-// take queues the new values of a sample, and ends the series that have no value any more. at
+// add queues the new values of a sample, and ends the series that have no value any more. at
 // is the time of values without one, in milliseconds since the Unix epoch.
-func (s *Sink[L]) take(f *feed[L], sample *metric.Sample, at int64) {
-	e := s.entryOf(&sample.Entity)
-	if _, known := f.met[e]; !known {
-		e.feeds++
+func (s *Sink[L]) add(source *sourceState[L], sample *metric.Sample, at int64) {
+	e := s.state(&sample.Entity)
+	if _, known := source.lastSeen[e]; !known {
+		e.sources++
 	}
-	f.met[e] = f.round
+	source.lastSeen[e] = source.round
 	if e.selected == nil {
 		return
 	}
@@ -156,7 +156,7 @@ func (s *Sink[L]) take(f *feed[L], sample *metric.Sample, at int64) {
 		s.end(e, func(metric.ID) bool { return false })
 	}
 	e.labels = labels
-	before := e.sent // a copy, because all metrics of a group share one time
+	before := e.lastSent // a copy, because all metrics of a group share one time
 	for id, value := range sample.Values.All() {
 		d := &metric.Catalogue[id]
 		if !sample.Servable(d.Group) || !e.selected[id] {
@@ -166,58 +166,58 @@ func (s *Sink[L]) take(f *feed[L], sample *metric.Sample, at int64) {
 		if t <= 0 {
 			t = at
 		}
-		if t <= *before.of(id) {
+		if t <= *before.at(id) {
 			continue
 		}
-		*e.sent.of(id) = t
+		*e.lastSent.at(id) = t
 		e.live[id] = true
-		s.add(e, id, series.Value(value, d.Unit), t, false)
+		s.addPoint(e, id, series.Value(value, d.Unit), t, false)
 	}
-	if e.feeds == 1 {
+	if e.sources == 1 {
 		s.end(e, func(id metric.ID) bool {
 			return sample.Values.Has(id) && sample.Servable(metric.Catalogue[id].Group)
 		})
 	}
 }
 
-// drop removes the entities that are not in the last round of the feed.
-func (s *Sink[L]) drop(f *feed[L]) {
-	for e, round := range f.met {
-		if round == f.round {
+// drop removes the entities that are not in the last round of the source.
+func (s *Sink[L]) drop(source *sourceState[L]) {
+	for e, round := range source.lastSeen {
+		if round == source.round {
 			continue
 		}
-		delete(f.met, e)
-		if e.feeds--; e.feeds == 0 {
+		delete(source.lastSeen, e)
+		if e.sources--; e.sources == 0 {
 			s.end(e, func(metric.ID) bool { return false })
-			delete(s.mu.entries, e.entity)
+			delete(s.mu.entities, e.entity)
 		}
 	}
 }
 
 // end ends the live series of an entity, except those to keep. The end is 1 ms after the last
 // value.
-func (s *Sink[L]) end(e *entry[L], keep func(metric.ID) bool) {
+func (s *Sink[L]) end(e *entityState[L], keep func(metric.ID) bool) {
 	for id := range metric.NumMetrics {
 		if e.live[id] && !keep(id) {
 			e.live[id] = false
-			s.add(e, id, 0, *e.sent.of(id)+1, true)
+			s.addPoint(e, id, 0, *e.lastSent.at(id)+1, true)
 		}
 	}
 }
 
-// add adds one point to the request, which goes to the queue when it is full.
-func (s *Sink[L]) add(e *entry[L], id metric.ID, value float64, t int64, ended bool) {
+// addPoint adds one point to the request, which goes to the queue when it is full.
+func (s *Sink[L]) addPoint(e *entityState[L], id metric.ID, value float64, t int64, ended bool) {
 	if s.mu.points == 0 {
 		s.mu.since = time.Now()
 	}
 	s.format.Add(Point[L]{Kind: e.entity.Kind, Part: e.part, Labels: &e.labels, Metric: id, Value: value, Time: t, Ended: ended})
 	if s.mu.points++; s.mu.points >= s.o.MaxSamples {
-		s.seal()
+		s.enqueue()
 	}
 }
 
-// seal queues the request.
-func (s *Sink[L]) seal() {
+// enqueue queues the request.
+func (s *Sink[L]) enqueue() {
 	request, err := s.format.Encode()
 	s.PutEncoded(request, err, s.mu.points, s.mu.since)
 	s.mu.points = 0
@@ -228,6 +228,6 @@ func (s *Sink[L]) Flush(longest time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.points > 0 && time.Since(s.mu.since) >= longest {
-		s.seal()
+		s.enqueue()
 	}
 }

@@ -21,13 +21,13 @@ func (s *Sink[L]) addTotals(now time.Time) {
 	if s.mu.nextTotals = s.mu.nextTotals.Add(s.o.Interval); now.After(s.mu.nextTotals) {
 		s.mu.nextTotals = now.Add(s.o.Interval) // some were left out
 	}
-	f := s.feed(metric.SourceKey{Source: "sums"})
-	f.round++
+	source := s.source(metric.SourceKey{Source: "sums"})
+	source.round++
 	for _, k := range [...]metric.Kind{metric.Cluster, metric.Namespaced} {
 		view.Each(k, func(sample *metric.Sample) bool {
-			s.take(f, sample, now.UnixMilli())
+			s.add(source, sample, now.UnixMilli())
 			return true
 		})
 	}
-	s.drop(f)
+	s.drop(source)
 }

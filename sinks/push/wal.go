@@ -25,7 +25,7 @@ import (
 // to it.
 //
 // One file a request was chosen over segments with many: a full disk has room again as soon as
-// one request is sent, no file is read to find its end, and nothing says twice what was sent.
+// one request is sent, no file is read to find its end, and what was sent is recorded once.
 type wal struct {
 	folder string
 	suffix string // of the files: the protocol, because another one cannot send them
@@ -53,7 +53,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // openWAL locks the folder and reads its requests, the oldest first. It makes the folder if there
 // is none. Files that are damaged, as by a kill while they were written, are removed and
 // counted.
-func openWAL(folder, protocol string) (w *wal, waiting []parcel, damaged int, err error) {
+func openWAL(folder, protocol string) (w *wal, waiting []queuedRequest, damaged int, err error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, nil, 0, err
 	}
@@ -73,7 +73,7 @@ func openWAL(folder, protocol string) (w *wal, waiting []parcel, damaged int, er
 
 func (w *wal) close() error { return w.lock.Close() }
 
-func (w *wal) read() (waiting []parcel, damaged int, err error) {
+func (w *wal) read() (waiting []queuedRequest, damaged int, err error) {
 	entries, err := os.ReadDir(w.folder)
 	if err != nil {
 		return nil, 0, err
@@ -88,7 +88,7 @@ func (w *wal) read() (waiting []parcel, damaged int, err error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		p, err := parseParcel(data)
+		p, err := parseFile(data)
 		if err != nil {
 			damaged++
 			if err := os.Remove(w.path(number)); err != nil {
@@ -125,7 +125,7 @@ func (w *wal) sync(q *queue) error {
 		if !ok {
 			break
 		}
-		if err := os.WriteFile(w.path(p.number), appendParcel(nil, &p), 0o600); err != nil {
+		if err := os.WriteFile(w.path(p.number), appendFile(nil, &p), 0o600); err != nil {
 			// A part of a file takes room on a full disk, and cannot be read.
 			return errors.Join(err, w.remove(p.number))
 		}
@@ -144,21 +144,21 @@ func (w *wal) remove(number uint64) error {
 	return err
 }
 
-// appendParcel appends the file of a request to data.
-func appendParcel(data []byte, p *parcel) []byte {
+// appendFile appends the file of a request to data.
+func appendFile(data []byte, p *queuedRequest) []byte {
 	begin := len(data)
 	data = append(data, walMagic...)
 	data = append(data, 0, 0, 0, 0)
 	data = binary.LittleEndian.AppendUint32(data, uint32(p.items))
 	data = binary.LittleEndian.AppendUint64(data, uint64(p.since.UnixNano()))
-	data = append(data, p.bytes...)
+	data = append(data, p.body...)
 	file := data[begin:]
 	binary.LittleEndian.PutUint32(file[len(walMagic):], crc32.Checksum(file[len(walMagic)+4:], castagnoli))
 	return data
 }
 
-// parseParcel returns the request in a file. It uses the memory of data.
-func parseParcel(data []byte) (p parcel, err error) {
+// parseFile returns the request in a file. It uses the memory of data.
+func parseFile(data []byte) (p queuedRequest, err error) {
 	switch {
 	case len(data) < walHead || string(data[:len(walMagic)]) != walMagic:
 		return p, errors.New("this is not a request of the log")
@@ -166,7 +166,7 @@ func parseParcel(data []byte) (p parcel, err error) {
 		return p, errors.New("the checksum does not match")
 	}
 	items, since := binary.LittleEndian.Uint32(data[len(walMagic)+4:]), binary.LittleEndian.Uint64(data[len(walMagic)+8:])
-	return parcel{bytes: data[walHead:], items: int(items), since: time.Unix(0, int64(since))}, nil
+	return queuedRequest{body: data[walHead:], items: int(items), since: time.Unix(0, int64(since))}, nil
 }
 
 // restore opens the write-ahead log and queues the requests that the last weir had not sent.

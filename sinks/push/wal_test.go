@@ -263,31 +263,31 @@ func TestWALIsLocked(t *testing.T) {
 // A file of the log is read as it was written, or not at all: no byte can be missing, added or
 // changed.
 func FuzzParseParcel(f *testing.F) {
-	f.Add(appendParcel(nil, &parcel{bytes: []byte("request"), items: 7, since: time.Unix(1, 2)}), uint16(9), byte(1))
+	f.Add(appendFile(nil, &queuedRequest{body: []byte("request"), items: 7, since: time.Unix(1, 2)}), uint16(9), byte(1))
 	f.Add([]byte(walMagic), uint16(0), byte(0))
 	f.Fuzz(func(t *testing.T, data []byte, at uint16, change byte) {
-		p, err := parseParcel(slices.Clone(data))
+		p, err := parseFile(slices.Clone(data))
 		if err != nil {
-			p = parcel{bytes: data, items: int(at), since: time.Unix(0, int64(at))}
+			p = queuedRequest{body: data, items: int(at), since: time.Unix(0, int64(at))}
 		}
-		file := appendParcel(nil, &p)
+		file := appendFile(nil, &p)
 		if err == nil && !slices.Equal(file, data) {
 			t.Errorf("read %x, wrote %x", data, file)
 		}
-		again, err := parseParcel(file)
-		if err != nil || !slices.Equal(again.bytes, p.bytes) || again.items != p.items || !again.since.Equal(p.since) {
+		again, err := parseFile(file)
+		if err != nil || !slices.Equal(again.body, p.body) || again.items != p.items || !again.since.Equal(p.since) {
 			t.Errorf("wrote %+v, read %+v, %v", p, again, err)
 		}
 		place := int(at) % len(file)
-		if _, err := parseParcel(file[:place]); err == nil {
+		if _, err := parseFile(file[:place]); err == nil {
 			t.Errorf("the first %d of %d bytes are read", place, len(file))
 		}
-		if _, err := parseParcel(append(slices.Clone(file), change)); err == nil {
+		if _, err := parseFile(append(slices.Clone(file), change)); err == nil {
 			t.Error("a longer file is read")
 		}
 		if change != 0 {
 			file[place] ^= change
-			if _, err := parseParcel(file); err == nil {
+			if _, err := parseFile(file); err == nil {
 				t.Errorf("a file with a changed byte %d is read", place)
 			}
 		}

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/klauspost/compress/snappy"
-	"github.com/prometheus/client_golang/exp/api/remote"
 	"go.uber.org/zap"
 
 	"github.com/weir-metrics/weir/sinks/push"
@@ -18,14 +16,13 @@ import (
 // never wait for the receiver; Run sends.
 type Sink struct {
 	*push.Sink[labels]
-	o   Options
-	api *remote.API
+	o Options
 	// modern says that the receiver accepts version 2.0, old that it accepts only 1.0. Only Run
 	// uses these.
 	modern, old bool
 }
 
-// New returns a Sink. The error is about the receiver's address, certificates or credentials.
+// New returns a Sink. The error is about the receiver's certificates or credentials.
 func New(o Options) (*Sink, error) {
 	o.NotFound = "is it the path of remote write? A Prometheus takes it at /api/v1/write, if it runs with --web.enable-remote-write-receiver"
 	o.Options = o.WithDefaults()
@@ -34,68 +31,57 @@ func New(o Options) (*Sink, error) {
 		return nil, err
 	}
 	s := &Sink{Sink: sink, o: o}
-	s.api, err = remote.NewAPI(o.URL, remote.WithAPIHTTPClient(&sink.Client.Client), remote.WithAPIPath(""),
-		remote.WithAPIBackoff(remote.BackoffConfig{Min: 100 * time.Millisecond, Max: o.MaxBackoff}))
-	if err != nil {
-		return nil, fmt.Errorf("reach the receiver: %w", err)
-	}
 	sink.SetSend(s.send)
 	return s, nil
 }
 
-// send sends one request until the receiver accepts or rejects it.
+// send sends one request of version 2.0, or of 1.0 if the receiver supports no other.
 func (s *Sink) send(ctx context.Context, request []byte) (rejected int, err error) {
-	message, err := snappy.Decode(nil, request)
-	if err != nil {
-		return 0, fmt.Errorf("unpack a request: %w", err)
-	}
-	return 0, s.deliver(ctx, message)
-}
-
-func (s *Sink) deliver(ctx context.Context, message []byte) error {
 	if s.old {
-		return s.deliverOld(ctx, message)
+		return 0, s.postOld(ctx, request)
 	}
-	err := s.try(ctx, remote.WriteV2MessageType, message)
+	answer, err := s.post(ctx, "2.0.0", "application/x-protobuf;proto=io.prometheus.write.v2.Request", request)
+	if err == nil && answer.Header.Get("X-Prometheus-Remote-Write-Samples-Written") == "" {
+		err = errors.New("the receiver answers 2xx without the number of samples that it stored, which version 2.0 demands")
+	}
 	s.modern = s.modern || err == nil
-	if s.modern || !s.mayBeOld() {
-		return err
+	if s.modern || !mayBeOld(answer.Code) {
+		return 0, err
 	}
-	if e := s.deliverOld(ctx, message); e != nil {
-		return errors.Join(err, e)
+	if e := s.postOld(ctx, request); e != nil {
+		return 0, errors.Join(err, e)
 	}
 	s.old = true
-	s.o.Logger.Info("the receiver supports remote write 1.0 only", zap.NamedError("to 2.0 it says", err))
-	return nil
+	s.o.Logger.Info("the receiver supports remote write 1.0 only", zap.NamedError("answerTo20", err))
+	return 0, nil
 }
 
-func (s *Sink) deliverOld(ctx context.Context, message []byte) error {
+// postOld sends a request of version 2.0 as one of 1.0.
+func (s *Sink) postOld(ctx context.Context, request []byte) error {
+	message, err := snappy.Decode(nil, request)
+	if err != nil {
+		return fmt.Errorf("unpack a request: %w", err)
+	}
 	old, err := downgrade(message)
 	if err != nil {
 		return fmt.Errorf("make a request of version 1.0: %w", err)
 	}
-	return s.try(ctx, remote.WriteV1MessageType, old)
-}
-
-// try sends a message. The library retries temporary errors until ctx ends.
-func (s *Sink) try(ctx context.Context, kind remote.WriteMessageType, message []byte) error {
-	_, err := s.api.Write(ctx, kind, encoded(message), remote.WithWriteRetryCallback(s.Retrying))
+	_, err = s.post(ctx, "0.1.0", "application/x-protobuf", snappy.Encode(nil, old))
 	return err
 }
 
-// mayBeOld reports whether the last answer may be that of a receiver without version 2.0: it
-// says so, it takes the message for an invalid one of version 1.0, or it accepts the message
-// without reporting how many samples it stored.
-func (s *Sink) mayBeOld() bool {
-	code := s.Client.Code
-	return code == http.StatusUnsupportedMediaType || code == http.StatusBadRequest || code/100 == 2
+func (s *Sink) post(ctx context.Context, version, contentType string, body []byte) (push.Answer, error) {
+	return s.Post(ctx, &push.Request{
+		Body: body, IsTemporary: func(code int) bool { return code == http.StatusTooManyRequests || code/100 == 5 },
+		Header: map[string]string{
+			"Content-Type": contentType, "Content-Encoding": "snappy", "X-Prometheus-Remote-Write-Version": version,
+		},
+	})
 }
 
-// encoded is an encoded message, with the methods that the library calls.
-type encoded []byte
-
-// SizeVT returns the message's size in bytes.
-func (e encoded) SizeVT() int { return len(e) }
-
-// MarshalToSizedBufferVT copies the message.
-func (e encoded) MarshalToSizedBufferVT(b []byte) (int, error) { return copy(b, e), nil }
+// mayBeOld reports whether an answer with this status may be that of a receiver without version 2.0:
+// it rejects the message, takes it for an invalid one of version 1.0, or accepts it without the number
+// of samples that it stored.
+func mayBeOld(code int) bool {
+	return code == http.StatusUnsupportedMediaType || code == http.StatusBadRequest || code/100 == 2
+}
