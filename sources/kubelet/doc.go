@@ -20,6 +20,6 @@
 //	errors.go       errors and their reasons; identity.go the check of the certificate
 //	buffer.go       the memory of a payload
 //	fetch           the HTTP/1.1 client
-//	payload         what the parsers share; exposition the Prometheus text format
+//	payload         what the parsers share, with the Prometheus text format
 //	resource, summary, cadvisor  one parser for each endpoint; they do no I/O
 package kubelet

@@ -1,6 +1,6 @@
 package cadvisor
 
-import "github.com/weir-metrics/weir/sources/kubelet/exposition"
+import "github.com/weir-metrics/weir/sources/kubelet/payload"
 
 // labels has the labels of a line that weir uses.
 type labels struct {
@@ -9,11 +9,11 @@ type labels struct {
 	failure, scope                      string
 }
 
-// parse parses raw, which exposition.Scanner.Labels returned. It returns false if raw is not a list
+// parse parses raw, which payload.Scanner.Labels returned. It returns false if raw is not a list
 // of labels. Kubelets before 1.16 write pod_name and container_name. A cAdvisor that is not a
 // kubelet's writes the runtime's labels with a prefix.
 func (l *labels) parse(raw []byte) bool {
-	return exposition.EachLabel(raw, func(name []byte, value string) {
+	return payload.EachLabel(raw, func(name []byte, value string) {
 		switch string(name) {
 		case "id":
 			l.id = value

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/sources/kubelet/exposition"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
 
@@ -29,7 +28,7 @@ const Clock = time.Millisecond
 // Parser turns payloads of one node into samples. It keeps the names of the node, so that an
 // unchanged payload allocates nothing. Only one goroutine may use it at a time.
 type Parser struct {
-	scan          exposition.Scanner
+	scan          payload.FamilyScanner[family]
 	lines         payload.NameCache[line]
 	cgroups       map[string]*cgroup   // by labels
 	paths         map[string]*pathNode // by path
@@ -97,46 +96,25 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 		p.node = p.cgroup(&labels{id: "/"})
 	}
 	p.node.begin(p.round)
-	p.scan.Reset(body)
-	failed, known := p.readLines()
+	p.scan.Begin(body, families)
+	failed := p.readLines()
 	p.completeSamples()
-	err := p.scan.Err()
-	if err == nil && !known {
-		err = payload.ParseError(body, 0, "no family of cAdvisor")
-	}
-	p.scan.Reset(nil)
+	err := p.scan.End("cAdvisor")
 	p.batch = nil
-	if err == nil {
-		p.req.ReportRefused(b)
-	}
-	switch {
-	case err != nil:
-		b.Samples = b.Samples[:base]
-		return err
-	case failed != "":
-		return payload.ScrapeError(failed)
-	}
-	return nil
+	return p.req.Finish(b, base, err, failed)
 }
 
 // readLines reads all lines. If the kubelet reports that it could not read everything, failed is
-// the family that says so. known is whether the payload has a known family.
-func (p *Parser) readLines() (failed string, known bool) {
-	var f *family
+// the family that reports it.
+func (p *Parser) readLines() (failed string) {
 	for p.scan.Next() {
+		f := p.scan.Family
 		if p.scan.Changed {
-			if f = families[string(p.scan.Name)]; f == nil {
-				p.scan.ValueOnly() // an unknown family is checked once, then skipped
-				continue
-			}
 			if p.lastSeen[f] == p.round {
 				p.scan.Fail("the lines of this family are in two places; they must follow each other")
 				break
 			}
-			p.lastSeen[f], known = p.round, true
-		} else if f == nil {
-			p.scan.Skip()
-			continue
+			p.lastSeen[f] = p.round
 		}
 		if f.use == failure || f.use == machine {
 			n, t, ok := p.scan.ValueOnly()
@@ -160,7 +138,7 @@ func (p *Parser) readLines() (failed string, known bool) {
 			p.takeLine(l, f, n, t)
 		}
 	}
-	return failed, known
+	return failed
 }
 
 // line returns the meaning of the current line's labels, and moves to its value.

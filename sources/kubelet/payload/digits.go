@@ -14,9 +14,9 @@ const (
 	highBits  = 0x8080808080808080
 )
 
-// Digits parses the digits at the start of b, at most eight. It returns their value and their
+// parseDigits parses the digits at the start of b, at most eight. It returns their value and their
 // number. b must have at least eight bytes.
-func Digits(b []byte) (n uint64, size int) {
+func parseDigits(b []byte) (n uint64, size int) {
 	w := binary.LittleEndian.Uint64(b)
 	// A carry may change the byte above a non-digit, but the lowest non-digit is still found.
 	other := ((w + aboveNine) | (w - zeros)) & highBits
@@ -25,9 +25,9 @@ func Digits(b []byte) (n uint64, size int) {
 	return joinDigits((w - zeros) << (64 - 8*uint(size))), size
 }
 
-// EightDigits parses the first eight bytes of b. It returns their value and whether all of them are
+// parseEightDigits parses the first eight bytes of b. It returns their value and whether all of them are
 // digits. b must have at least eight bytes.
-func EightDigits(b []byte) (n uint64, ok bool) {
+func parseEightDigits(b []byte) (n uint64, ok bool) {
 	w := binary.LittleEndian.Uint64(b)
 	return joinDigits(w - zeros), ((w+aboveNine)|(w-zeros))&highBits == 0
 }

@@ -36,12 +36,3 @@ func Excerpt(body []byte) string {
 	}
 	return fmt.Sprintf("%q%s", body, more)
 }
-
-// ScrapeError returns the error for a node that answers but reports that it could not collect
-// everything. family is the gauge that reports it. Its reason is metric.NodeScrapeError.
-func ScrapeError(family string) error {
-	return &metric.ReadError{
-		Reason: metric.NodeScrapeError,
-		Err:    fmt.Errorf("the kubelet reports %s 1: it could not read all of its statistics; see the kubelet's log", family),
-	}
-}

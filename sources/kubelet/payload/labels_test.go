@@ -1,17 +1,17 @@
-package exposition_test
+package payload_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/weir-metrics/weir/sources/kubelet/exposition"
+	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
 
 // labels returns the labels in raw as "name=value;...".
 func labels(raw string) (string, bool) {
 	var sb strings.Builder
-	ok := exposition.EachLabel([]byte(raw), func(name []byte, value string) {
+	ok := payload.EachLabel([]byte(raw), func(name []byte, value string) {
 		fmt.Fprintf(&sb, "%s=%s;", name, value)
 	})
 	return sb.String(), ok

@@ -54,10 +54,10 @@ func ParseNumber(b []byte) (n Number, i int) {
 	}
 	if c := uint64(b[0] - '0'); b[1] == '.' && c <= 9 { // every number with an exponent has this form
 		n.Mantissa, i = c, 1
-	} else if n.Mantissa, i = Digits(b); i == 0 {
+	} else if n.Mantissa, i = parseDigits(b); i == 0 {
 		return parseNumberSlow(b)
 	} else if i == 8 {
-		more, size := Digits(b[8:])
+		more, size := parseDigits(b[8:])
 		if size == 8 && b[16]-'0' <= 9 {
 			return parseNumberSlow(b)
 		}
@@ -67,12 +67,12 @@ func ParseNumber(b []byte) (n Number, i int) {
 	if b[i] == '.' {
 		digits := i
 		i++
-		part, size := Digits(b[i:])
+		part, size := parseDigits(b[i:])
 		n.Mantissa = n.Mantissa*upow10[size] + part
 		n.Exponent = -size
 		i, digits = i+size, digits+size
 		if size == 8 {
-			part, size = Digits(b[i:])
+			part, size = parseDigits(b[i:])
 			n.Mantissa = n.Mantissa*upow10[size] + part
 			n.Exponent -= size
 			i, digits = i+size, digits+size

@@ -88,7 +88,7 @@ func FuzzParseNumber(f *testing.F) {
 func TestDigits(t *testing.T) {
 	f := func(text string, want uint64, wantSize int) {
 		t.Helper()
-		if got, size := Digits([]byte(text)); got != want || size != wantSize {
+		if got, size := parseDigits([]byte(text)); got != want || size != wantSize {
 			t.Errorf("%q: got %d of %d digits, want %d of %d", text, got, size, want, wantSize)
 		}
 	}
@@ -111,11 +111,11 @@ func TestDigits(t *testing.T) {
 			if c >= '0' && c <= '9' {
 				want = 8
 			}
-			if _, size := Digits(b); size != want {
+			if _, size := parseDigits(b); size != want {
 				t.Errorf("%q: got %d digits, want %d", b, size, want)
 			}
-			n, ok := EightDigits(b)
-			if all, _ := Digits(b); ok != (want == 8) || ok && n != all {
+			n, ok := parseEightDigits(b)
+			if all, _ := parseDigits(b); ok != (want == 8) || ok && n != all {
 				t.Errorf("%q: got %d, eight digits: %v; want %d, %v", b, n, ok, all, want == 8)
 			}
 		}

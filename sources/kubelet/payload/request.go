@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
@@ -45,12 +46,28 @@ func IsTooLong(e *metric.Entity, uid metric.PodUID) bool {
 // Refuse counts a line or an object with a name that is too long.
 func (r *Request) Refuse() { r.refused++ }
 
-// ReportRefused appends a verdict on the node if Refuse was called: how often, and how long the name of
-// a pod may be.
-func (r *Request) ReportRefused(b *metric.Batch) {
-	if r.refused == 0 {
-		return
+// Finish ends the parse of a payload. b.Samples[from:] are its samples, which an error removes. failed
+// is the gauge of a kubelet that could not read everything, or empty: the samples stay, and the error
+// has the reason NodeScrapeError. If Refuse was called, Finish appends a verdict on the node: how often,
+// and how long the name of a pod may be.
+func (r *Request) Finish(b *metric.Batch, from int, err error, failed string) error {
+	if err != nil {
+		b.Samples = b.Samples[:from]
+		return err
 	}
+	if r.refused > 0 {
+		r.reportRefused(b)
+	}
+	if failed != "" {
+		return &metric.ReadError{
+			Reason: metric.NodeScrapeError,
+			Err:    fmt.Errorf("the kubelet reports %s 1: it could not read all of its statistics; see the kubelet's log", failed),
+		}
+	}
+	return nil
+}
+
+func (r *Request) reportRefused(b *metric.Batch) {
 	b.Verdicts = append(b.Verdicts, metric.Verdict{
 		Entity: metric.Entity{Kind: metric.Node, Node: r.Node}, Reason: metric.OverLimit,
 		Evidence: metric.Evidence{Rule: metric.RuleNames, Got: metric.CounterReading{Value: float64(r.refused)}, Limit: maxName},

@@ -1,20 +1,17 @@
-// Package exposition reads the lines of a Prometheus text payload without allocating: family, raw
-// labels, value, time. It does not know the meaning of a family.
+package payload
+
+import "bytes"
+
+// Scanner reads the lines of a Prometheus text payload without allocating: family, raw labels, value,
+// time. It does not know the meaning of a family.
 //
 // It accepts the variants that occur in payloads: CRLF, OpenMetrics' exemplars, "# EOF" and times
 // in seconds, blanks, escapes, unknown families. A line that is not valid ends the scan with an
 // error that has its line number and offset.
 //
 // textparse, Prometheus' own parser, takes 5 to 9 times as long (docs/performance.md).
-package exposition
-
-import (
-	"bytes"
-
-	"github.com/weir-metrics/weir/sources/kubelet/payload"
-)
-
-// Scanner reads a payload line by line. Use:
+//
+// Use:
 //
 //	for s.Next() {
 //		// s.Name is the family; look at s.Rest, or call s.Labels; then
@@ -145,6 +142,50 @@ func (s *Scanner) Labels() []byte {
 	return b[:i]
 }
 
+// FamilyScanner reads the lines of the families in a table, and skips the others.
+type FamilyScanner[F any] struct {
+	Scanner
+	// Family is the family of the current line.
+	Family   *F
+	families map[string]*F
+	known    bool // the payload has a family of the table
+}
+
+// Begin begins a payload, with its table of families by name.
+func (s *FamilyScanner[F]) Begin(body []byte, families map[string]*F) {
+	*s = FamilyScanner[F]{families: families}
+	s.Reset(body)
+}
+
+// Next moves to the next line of a family in the table. Of another family it checks one line.
+func (s *FamilyScanner[F]) Next() bool {
+	for s.Scanner.Next() {
+		if s.Changed {
+			if s.Family = s.families[string(s.Name)]; s.Family == nil {
+				s.ValueOnly()
+				continue
+			}
+			s.known = true
+		} else if s.Family == nil {
+			s.Skip()
+			continue
+		}
+		return true
+	}
+	return false
+}
+
+// End ends the payload. It returns the error that ended the scan early, or one if no family was in the
+// table. endpoint is the name of the table.
+func (s *FamilyScanner[F]) End(endpoint string) error {
+	err := s.err
+	if err == nil && !s.known {
+		err = ParseError(s.body, 0, "no family of "+endpoint)
+	}
+	*s = FamilyScanner[F]{}
+	return err
+}
+
 // skipBlanks returns the index of the first byte from i on that is neither a space nor a tab.
 func skipBlanks(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t') {
@@ -154,7 +195,7 @@ func skipBlanks(b []byte, i int) int {
 }
 
 // ValueOnly reads the value and time of the current line, if the labels are not needed.
-func (s *Scanner) ValueOnly() (n payload.Number, t int64, ok bool) {
+func (s *Scanner) ValueOnly() (n Number, t int64, ok bool) {
 	labels := s.Labels()
 	if labels == nil {
 		return n, 0, false
@@ -170,17 +211,17 @@ const minMilliseconds = 100_000_000_000
 // Value reads the value and the time, in nanoseconds since the Unix epoch, and moves to the
 // next line. The time is 0 if the line has none. A time with a fraction, or below
 // minMilliseconds, is in seconds, as in OpenMetrics.
-func (s *Scanner) Value() (n payload.Number, t int64, ok bool) {
+func (s *Scanner) Value() (n Number, t int64, ok bool) {
 	b := s.body[s.pos:]
-	n, i := payload.ParseNumber(b)
+	n, i := ParseNumber(b)
 	if i == 0 {
 		s.Fail("not a number")
 		return n, 0, false
 	}
 	// Fast path: one blank, thirteen digits, end of line.
 	if rest := b[i:]; len(rest) >= 15 && rest[0] == ' ' && rest[14] == '\n' {
-		first, ok := payload.EightDigits(rest[1:])
-		last, alsoOK := payload.EightDigits(rest[6:])
+		first, ok := parseEightDigits(rest[1:])
+		last, alsoOK := parseEightDigits(rest[6:])
 		if t := int64(first*1e5 + last%1e5); ok && alsoOK && t >= minMilliseconds {
 			s.pos += i + 15
 			return n, t * 1e6, true
@@ -195,12 +236,12 @@ func (s *Scanner) Value() (n payload.Number, t int64, ok bool) {
 
 // timeSlow reads the rest of a line after its value: blanks, an optional time, an optional
 // exemplar, the end of the line.
-func (s *Scanner) timeSlow(n payload.Number, b []byte, i int) (payload.Number, int64, bool) {
+func (s *Scanner) timeSlow(n Number, b []byte, i int) (Number, int64, bool) {
 	var t int64
 	end := i
 	i = skipBlanks(b, i)
 	if i > end && i < len(b) && (b[i]-'0' <= 9 || b[i] == '-') {
-		stamp, size := payload.ParseNumber(b[i:])
+		stamp, size := ParseNumber(b[i:])
 		if size == 0 {
 			s.pos += i
 			s.Fail("not a time")
@@ -245,6 +286,6 @@ func (s *Scanner) Skip() {
 // Fail ends the scan with an error at the current position.
 func (s *Scanner) Fail(what string) {
 	if s.err == nil {
-		s.err = payload.ParseError(s.body, s.pos, what)
+		s.err = ParseError(s.body, s.pos, what)
 	}
 }

@@ -2,7 +2,7 @@ package resource
 
 import (
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/sources/kubelet/exposition"
+	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
 
 // value says what the lines of a family contain.
@@ -47,7 +47,7 @@ var families = map[string]*family{
 // they are not a list of labels.
 func entityOf(kind metric.Kind, labels []byte) (e metric.Entity, ok, valid bool) {
 	e.Kind = kind
-	valid = exposition.EachLabel(labels, func(name []byte, value string) {
+	valid = payload.EachLabel(labels, func(name []byte, value string) {
 		switch string(name) {
 		case "namespace":
 			e.Namespace = metric.Namespace(value)

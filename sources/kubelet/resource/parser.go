@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/sources/kubelet/exposition"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
 
@@ -28,7 +27,7 @@ const Clock = time.Millisecond
 // Parser turns payloads of one node into samples. It keeps the names of the node, so that an
 // unchanged payload allocates nothing. Only one goroutine may use it at a time.
 type Parser struct {
-	scan       exposition.Scanner
+	scan       payload.FamilyScanner[family]
 	names      subjectCache
 	duplicates []duplicates // of this payload
 	req        payload.Request
@@ -68,44 +67,24 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 	p.duplicates = p.duplicates[:0]
 	p.names.begin(req.Node, body)
 	defer p.names.end()
-	p.scan.Reset(body)
-	failed, known := p.readLines()
+	p.scan.Begin(body, families)
+	failed := p.readLines()
 	p.setStarts()
+	err := p.scan.End("/metrics/resource")
 	p.batch = nil
-	err := p.scan.Err()
-	if err == nil && !known {
-		err = payload.ParseError(body, 0, "no family of /metrics/resource")
-	}
-	p.scan.Reset(nil)
-	if err == nil {
-		p.req.ReportRefused(b)
-	}
-	switch {
-	case err != nil:
-		b.Samples = b.Samples[:base]
-	case failed != "":
-		err = payload.ScrapeError(failed)
-	case p.names.isChanged():
+	if err = p.req.Finish(b, base, err, failed); err == nil && p.names.isChanged() {
 		p.names.keep()
 	}
 	return err
 }
 
 // readLines reads all lines. If the kubelet reports that it could not read everything, failed is
-// the family that says so. known is whether the payload has a known family.
-func (p *Parser) readLines() (failed string, known bool) {
-	var f *family
+// the family that reports it.
+func (p *Parser) readLines() (failed string) {
 	for p.scan.Next() {
+		f := p.scan.Family
 		if p.scan.Changed {
-			if f = families[string(p.scan.Name)]; f == nil {
-				p.scan.ValueOnly() // an unknown family is checked once, then skipped
-				continue
-			}
-			known = true
 			p.names.beginFamily(f.kind)
-		} else if f == nil {
-			p.scan.Skip()
-			continue
 		}
 		if f.value == failure {
 			if n, _, ok := p.scan.ValueOnly(); ok && n.Mantissa != 0 {
@@ -119,7 +98,7 @@ func (p *Parser) readLines() (failed string, known bool) {
 			p.takeLine(s, f, n, t)
 		}
 	}
-	return failed, known
+	return failed
 }
 
 // subject returns the subject of the current line, and moves to the line's value. It returns nil if

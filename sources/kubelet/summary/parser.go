@@ -96,11 +96,7 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 			Err:    fmt.Errorf("expected node %q, the summary is of node %q: its address may belong to another machine now", req.Expect, unescape(p.nodeName)),
 		}
 	}
-	if err != nil {
-		b.Samples = b.Samples[:base]
-	} else {
-		p.req.ReportRefused(b)
-	}
+	err = p.req.Finish(b, base, err, "")
 	p.scan, p.batch, p.nodeName, p.zeroPressure = scanner{}, nil, nil, [maxPressureDepth][]byte{}
 	return err
 }
