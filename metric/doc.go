@@ -9,6 +9,19 @@
 // Package metric imports no package of weir and does no I/O. The other packages share only this
 // one. It is vocabulary only: it has no step of the pipeline, no clock and no lock.
 //
+// # Files
+//
+//	catalogue.go  ID, Descriptor, Catalogue: every metric with its names, unit, group and kinds
+//	unit.go       units and their factors; types of metrics; sets of kinds
+//	entity.go     Entity: what a metric is about; Instance: one life of its counters
+//	sample.go     Sample and Batch: what one read reports; groups, windows, baselines
+//	values.go     Values: the numbers of a sample, without gaps
+//	slots.go      SlotTable: a small number for each entity of a source
+//	clock.go      NodeClock: how far a node's clock is ahead, and when it stepped
+//	verdict.go    Reason, its layer, its evidence; severity.go how serious an absence is
+//	run           the model of a run: when an instance began, and which run it is
+//	series        samples as Prometheus series: names, labels, values, filters and profiles
+//
 // # Presence
 //
 // Absent is not zero. A value that was not reported is absent from Values. An unknown time is

@@ -12,4 +12,11 @@
 // Cluster owns all goroutines; convert.go is pure. While the API server cannot be reached, the last
 // facts stay, and Facts.At does not change. It is the time of what is known of pods; nodes do not
 // change it.
+//
+//	cluster.go     Cluster: options, goroutines, the loop that publishes facts
+//	watch.go       the reflectors; store.go what they write into; queue.go changes that wait
+//	convert.go     a node or pod of the API server → facts; pool.go what facts share
+//	lists.go       facts of lists, without a watch
+//	nodepods.go    whole pods of the one node that an agent watches
+//	kubeletpods.go, kubeletdevices.go  what the kubelet reports through its sockets
 package informer
