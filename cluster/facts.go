@@ -522,11 +522,11 @@ func (n *Facts) changePods(c FactsChange) {
 	namespaces := map[metric.Namespace]*NamespacePods{}
 	coming := map[metric.NodeName][]*Pod{} // new and changed pods of each node that changes
 	for namespace, changed := range changes {
-		was := n.pods.get(namespace).orNone()
+		old := n.pods.get(namespace).orNone()
 		for name, p := range changed {
-			if old := was.get(name); old != nil && old.Node != "" {
-				if _, ok := coming[old.Node]; !ok {
-					coming[old.Node] = nil // the node loses a pod, even if it gets none
+			if replaced := old.get(name); replaced != nil && replaced.Node != "" {
+				if _, ok := coming[replaced.Node]; !ok {
+					coming[replaced.Node] = nil // the node loses a pod, even if it gets none
 				}
 			}
 			if p != nil && p.Node != "" {
@@ -534,17 +534,17 @@ func (n *Facts) changePods(c FactsChange) {
 			}
 		}
 		namespaces[namespace] = nil
-		if is := was.with(changed); is.n > 0 {
-			namespaces[namespace] = &NamespacePods{is}
+		if pods := old.with(changed); pods.n > 0 {
+			namespaces[namespace] = &NamespacePods{pods}
 		}
 	}
 	n.pods = n.pods.with(namespaces)
 
 	byNode := map[metric.NodeName]*nodePods{}
 	for node, come := range coming {
-		was := n.PodsOn(node)
-		all := make([]*Pod, 0, len(was)+len(come))
-		for _, p := range was {
+		old := n.PodsOn(node)
+		all := make([]*Pod, 0, len(old)+len(come))
+		for _, p := range old {
 			if _, changed := changes[p.Namespace][p.Name]; !changed {
 				all = append(all, p)
 			}

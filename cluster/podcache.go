@@ -8,11 +8,11 @@ import "github.com/weir-metrics/weir/metric"
 type PodCache struct {
 	generation     uint64 // of the facts of the last Resolve
 	slotGeneration uint64 // of the slots of the last Resolve
-	// While this is the generation of the node's pods, each entry of "of" with a pod on the
+	// While this is the generation of the node's pods, each entry of pods with a pod on the
 	// node is valid.
 	node   metric.NodeName
 	onNode uint64
-	of     []*Pod // by slot
+	pods   []*Pod // by slot
 	// unbound are the slots of unknown pods, and of pods bound to another node or to none. They
 	// may change with any change of the facts, which onNode does not show.
 	unbound []uint32
@@ -36,7 +36,7 @@ func (p *PodCache) Resolve(facts *Facts, b *metric.Batch) {
 	for _, s := range p.unbound {
 		// A pod that is found now is not bound to the node: the node's pods have not changed.
 		if e := b.Slots.Entity(s); e != nil {
-			p.of[s] = facts.Pod(e.PodRef())
+			p.pods[s] = facts.Pod(e.PodRef())
 		}
 	}
 }
@@ -44,14 +44,14 @@ func (p *PodCache) Resolve(facts *Facts, b *metric.Batch) {
 // lookUpAll looks up the pods of all slots.
 func (p *PodCache) lookUpAll(facts *Facts, slots *metric.SlotTable) {
 	n := slots.Len()
-	if cap(p.of) < n {
-		p.of = make([]*Pod, n)
+	if cap(p.pods) < n {
+		p.pods = make([]*Pod, n)
 	}
-	p.of, p.unbound = p.of[:n], nil // frees memory: before the first facts all slots are unbound, later few
+	p.pods, p.unbound = p.pods[:n], nil // frees memory: before the first facts all slots are unbound, later few
 	for s := range uint32(n) {
-		p.of[s] = nil
+		p.pods[s] = nil
 		if e := slots.Entity(s); e != nil && slots.PodOf(s) == s {
-			p.of[s] = facts.Pod(e.PodRef())
+			p.pods[s] = facts.Pod(e.PodRef())
 		}
 	}
 	for s := range uint32(n) {
@@ -59,8 +59,8 @@ func (p *PodCache) lookUpAll(facts *Facts, slots *metric.SlotTable) {
 		if own == 0 || slots.Entity(s).Pod == "" {
 			continue
 		}
-		pod := p.of[own]
-		p.of[s] = pod
+		pod := p.pods[own]
+		p.pods[s] = pod
 		if pod == nil || p.node == "" || pod.Node != p.node {
 			p.unbound = append(p.unbound, s)
 		}
@@ -72,7 +72,7 @@ func (p *PodCache) lookUpAll(facts *Facts, slots *metric.SlotTable) {
 func (f *Facts) PodOf(b *metric.Batch, i int) *Pod {
 	s := &b.Samples[i]
 	if p, ok := b.PodCache.(*PodCache); ok && f != nil && s.Slot != 0 && p.generation == f.generation && p.slotGeneration == b.Slots.Generation() {
-		return p.of[s.Slot]
+		return p.pods[s.Slot]
 	}
 	if s.Entity.Pod == "" {
 		return nil

@@ -90,7 +90,7 @@ func TestSharedBatchLooksUp(t *testing.T) {
 	b.AssignSlots(new(metric.SlotTable))
 	pods.Resolve(facts, b)
 	b.Share(1, nil)
-	pods.of[b.Samples[0].Slot] = nil
+	pods.pods[b.Samples[0].Slot] = nil
 	if got := facts.PodOf(b, 0); got != pod {
 		t.Errorf("PodOf = %v, want %v", got, pod)
 	}

@@ -10,19 +10,19 @@ func (f *Facts) Since(old *Facts) FactsChange {
 	if old == nil {
 		old = &Facts{}
 	}
-	f.nodes.since(&old.nodes, func(name metric.NodeName, _, is *Node) {
-		if is != nil {
-			c.Nodes = append(c.Nodes, is)
+	f.nodes.since(&old.nodes, func(name metric.NodeName, _, n *Node) {
+		if n != nil {
+			c.Nodes = append(c.Nodes, n)
 		} else {
 			c.GoneNodes = append(c.GoneNodes, name)
 		}
 	})
-	f.pods.since(&old.pods, func(_ metric.Namespace, was, is *NamespacePods) {
-		is.Since(was, func(was, is *Pod) {
-			if is != nil {
-				c.Pods = append(c.Pods, is)
+	f.pods.since(&old.pods, func(_ metric.Namespace, before, pods *NamespacePods) {
+		pods.Since(before, func(gone, p *Pod) {
+			if p != nil {
+				c.Pods = append(c.Pods, p)
 			} else {
-				c.GonePods = append(c.GonePods, was.PodRef)
+				c.GonePods = append(c.GonePods, gone.PodRef)
 			}
 		})
 	})
@@ -55,8 +55,8 @@ func (p *NamespacePods) orNone() *NamespacePods {
 	return p
 }
 
-// Since calls do for each pod that differs from old. was is nil for a new pod, is is nil for a
+// Since calls do for each pod that differs from old. before is nil for a new pod, after is nil for a
 // deleted one.
-func (p *NamespacePods) Since(old *NamespacePods, do func(was, is *Pod)) {
-	p.orNone().since(&old.orNone().table, func(_ metric.PodName, was, is *Pod) { do(was, is) })
+func (p *NamespacePods) Since(old *NamespacePods, do func(before, after *Pod)) {
+	p.orNone().since(&old.orNone().table, func(_ metric.PodName, before, after *Pod) { do(before, after) })
 }

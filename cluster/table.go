@@ -112,7 +112,7 @@ func (t *table[K, V]) rebuild(old *table[K, V], changes map[K]V) {
 
 // since calls do for each name with another value in t than in old. The zero value means that
 // there is no entry. since skips the parts that both share.
-func (t *table[K, V]) since(old *table[K, V], do func(name K, was, is V)) {
+func (t *table[K, V]) since(old *table[K, V], do func(name K, old, current V)) {
 	var none V
 	shared := func(i int) bool {
 		return len(t.parts) == len(old.parts) && t.parts[i].generation == old.parts[i].generation
@@ -121,9 +121,9 @@ func (t *table[K, V]) since(old *table[K, V], do func(name K, was, is V)) {
 		if shared(i) {
 			continue
 		}
-		for k, is := range p.entries {
-			if was := old.get(k); was != is {
-				do(k, was, is)
+		for k, v := range p.entries {
+			if before := old.get(k); before != v {
+				do(k, before, v)
 			}
 		}
 	}
@@ -131,9 +131,9 @@ func (t *table[K, V]) since(old *table[K, V], do func(name K, was, is V)) {
 		if shared(i) {
 			continue
 		}
-		for k, was := range p.entries {
+		for k, before := range p.entries {
 			if t.get(k) == none {
-				do(k, was, none)
+				do(k, before, none)
 			}
 		}
 	}

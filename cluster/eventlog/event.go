@@ -44,10 +44,10 @@ const maxText = 1024
 // core group are both read: each client fills one of them. The namespace is that of the Event itself,
 // because the right to read an Event is one in that namespace.
 func convert(e *v1.Event) *Event {
-	of := e.InvolvedObject
+	object := e.InvolvedObject
 	own := &Event{
-		Object:    Object{Kind: bounded(of.Kind), Namespace: e.Namespace, Name: bounded(of.Name)},
-		ObjectUID: bounded(string(of.UID)), Part: bounded(container(of.FieldPath)), Type: bounded(e.Type), Reason: bounded(e.Reason), Message: bounded(strings.TrimSpace(e.Message)),
+		Object:    Object{Kind: bounded(object.Kind), Namespace: e.Namespace, Name: bounded(object.Name)},
+		ObjectUID: bounded(string(object.UID)), Part: bounded(container(object.FieldPath)), Type: bounded(e.Type), Reason: bounded(e.Reason), Message: bounded(strings.TrimSpace(e.Message)),
 		Source: bounded(cmp.Or(e.ReportingController, e.Source.Component)), Count: max(int(e.Count), 1),
 		First: cmp.Or(e.FirstTimestamp.Time, e.EventTime.Time, e.CreationTimestamp.Time), UID: string(e.UID),
 	}

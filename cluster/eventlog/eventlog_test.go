@@ -128,8 +128,8 @@ func TestOldestAreDropped(t *testing.T) {
 		l.add(convert(e), noon)
 	}
 	kept, dropped := l.Size()
-	if all := l.In("shop", noon); kept > 100 || kept < 90 || dropped != 1000-kept || len(all) != kept || len(l.of) != kept || all[0].Reason != "R999" {
-		t.Errorf("%d are kept, %d were dropped, %d are shown of %d objects", kept, dropped, len(all), len(l.of))
+	if all := l.In("shop", noon); kept > 100 || kept < 90 || dropped != 1000-kept || len(all) != kept || len(l.byObject) != kept || all[0].Reason != "R999" {
+		t.Errorf("%d are kept, %d were dropped, %d are shown of %d objects", kept, dropped, len(all), len(l.byObject))
 	}
 }
 

@@ -12,15 +12,15 @@ type Log struct {
 	max int
 	age time.Duration
 
-	mu      sync.RWMutex
-	byUID   map[string]*Event
-	of      map[Object][]*Event // in no order
-	dropped int
+	mu       sync.RWMutex
+	byUID    map[string]*Event
+	byObject map[Object][]*Event // in no order
+	dropped  int
 }
 
 // NewLog returns a Log of at most maxEvents Events that are at most maxAge old.
 func NewLog(maxEvents int, maxAge time.Duration) *Log {
-	return &Log{max: maxEvents, age: maxAge, byUID: map[string]*Event{}, of: map[Object][]*Event{}}
+	return &Log{max: maxEvents, age: maxAge, byUID: map[string]*Event{}, byObject: map[Object][]*Event{}}
 }
 
 // add adds an Event, or replaces its earlier state. It reports whether the Event is new or newer. If the
@@ -38,7 +38,7 @@ func (l *Log) add(e *Event, now time.Time) bool {
 		l.remove(old)
 	}
 	l.byUID[e.UID] = e
-	l.of[e.Object] = append(l.of[e.Object], e)
+	l.byObject[e.Object] = append(l.byObject[e.Object], e)
 	if len(l.byUID) > l.max {
 		l.dropOldest(now)
 	}
@@ -66,11 +66,11 @@ func (l *Log) dropOldest(now time.Time) {
 
 func (l *Log) remove(e *Event) {
 	delete(l.byUID, e.UID)
-	rest := slices.DeleteFunc(l.of[e.Object], func(other *Event) bool { return other == e })
+	rest := slices.DeleteFunc(l.byObject[e.Object], func(other *Event) bool { return other == e })
 	if len(rest) == 0 {
-		delete(l.of, e.Object)
+		delete(l.byObject, e.Object)
 	} else {
-		l.of[e.Object] = rest
+		l.byObject[e.Object] = rest
 	}
 }
 
@@ -79,14 +79,14 @@ func (l *Log) remove(e *Event) {
 func (l *Log) Of(o Object, now time.Time) []Event {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return l.merged(l.of[o], now)
+	return l.merged(l.byObject[o], now)
 }
 
 // In returns the Events on the objects of a namespace, or of all if it is empty, the newest first.
 func (l *Log) In(namespace string, now time.Time) (all []Event) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	for o, events := range l.of {
+	for o, events := range l.byObject {
 		if namespace == "" || o.Namespace == namespace {
 			all = append(all, l.merged(events, now)...)
 		}
@@ -112,8 +112,8 @@ func (l *Log) merged(events []*Event, now time.Time) []Event {
 			continue
 		}
 		key := content{e.ObjectUID, e.Part, e.Reason, e.Message, e.Source}
-		i, has := at[key]
-		if !has {
+		i, seen := at[key]
+		if !seen {
 			at[key] = len(all)
 			all = append(all, *e)
 			continue

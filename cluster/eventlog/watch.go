@@ -63,10 +63,10 @@ func NewWatcher(o Options) *Watcher {
 		o.Logger = zap.NewNop()
 	}
 	w := &Watcher{Log: NewLog(o.MaxEvents, o.MaxAge), o: o}
-	to := promauto.With(o.Registerer)
-	to.NewGaugeFunc(prometheus.GaugeOpts{Name: "weir_events_kept", Help: "Events of the cluster that are in memory."},
+	factory := promauto.With(o.Registerer)
+	factory.NewGaugeFunc(prometheus.GaugeOpts{Name: "weir_events_kept", Help: "Events of the cluster that are in memory."},
 		func() float64 { kept, _ := w.Size(); return float64(kept) })
-	to.NewCounterFunc(prometheus.CounterOpts{Name: "weir_events_dropped_total", Help: "Events of the cluster that were dropped before their time because the memory for them was full."},
+	factory.NewCounterFunc(prometheus.CounterOpts{Name: "weir_events_dropped_total", Help: "Events of the cluster that were dropped before their time because the memory for them was full."},
 		func() float64 { _, dropped := w.Size(); return float64(dropped) })
 	return w
 }

@@ -93,11 +93,11 @@ func (g Gates) Assumed(list ...Gate) string {
 	if len(texts) == 0 {
 		return ""
 	}
-	of := fmt.Sprintf("the default of Kubernetes 1.%d", g.release())
+	assumption := fmt.Sprintf("the default of Kubernetes 1.%d", g.release())
 	if g.minor == 0 {
-		of += ", because the cluster's version is not known"
+		assumption += ", because the cluster's version is not known"
 	}
-	return fmt.Sprintf("Feature gates that cannot be read are assumed: %s, %s.", strings.Join(texts, ", "), of)
+	return fmt.Sprintf("Feature gates that cannot be read are assumed: %s, %s.", strings.Join(texts, ", "), assumption)
 }
 
 // state returns whether a gate is on, and whether that is assumed.

@@ -37,15 +37,15 @@ func ListKubeletDevices(ctx context.Context, socket string, node metric.NodeName
 	d := &cluster.NodeDevices{Node: node, At: time.Now(), Allocatable: byResource(all.GetDevices()), Containers: []cluster.ContainerDevices{}}
 	for _, pod := range pods.GetPodResources() {
 		for _, c := range pod.GetContainers() {
-			of := cluster.ContainerDevices{
+			devices := cluster.ContainerDevices{
 				Namespace: metric.Namespace(pod.GetNamespace()), Pod: metric.PodName(pod.GetName()), Container: c.GetName(),
 				Claimed: claimedDevices(c.GetDynamicResources()),
 			}
 			if len(c.GetDevices()) > 0 {
-				of.Devices = byResource(c.GetDevices())
+				devices.Devices = byResource(c.GetDevices())
 			}
-			if len(of.Devices)+len(of.Claimed) > 0 {
-				d.Containers = append(d.Containers, of)
+			if len(devices.Devices)+len(devices.Claimed) > 0 {
+				d.Containers = append(d.Containers, devices)
 			}
 		}
 	}

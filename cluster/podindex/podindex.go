@@ -58,13 +58,13 @@ type podsByValue map[string]map[*cluster.Pod]bool
 
 // update updates the index to pods.
 func (s *namespaceIndex) update(pods *cluster.NamespacePods) {
-	pods.Since(s.pods, func(was, is *cluster.Pod) {
+	pods.Since(s.pods, func(before, after *cluster.Pod) {
 		for label, index := range s.labels {
-			if was != nil {
-				index.remove(label, was)
+			if before != nil {
+				index.remove(label, before)
 			}
-			if is != nil {
-				index.add(label, is)
+			if after != nil {
+				index.add(label, after)
 			}
 		}
 	})

@@ -102,23 +102,23 @@ func (h *Host) ReadCAdvisor(ctx context.Context) (*CAdvisor, error) {
 // it was removed.
 func (r *round) readContainer(at *cgroupDir, metrics container.MetricSet) (*model.ContainerInfo, error) {
 	names := r.namer.name(at.path, at.ref)
-	with := handlerOptions{rootFS: r.host.options.RootFS, metrics: metrics}
+	options := handlerOptions{rootFS: r.host.options.RootFS, metrics: metrics}
 	isSandbox := false
 	switch names.entity.Kind {
 	case metric.Node:
-		with.pid = 1
+		options.pid = 1
 	case metric.Container:
-		with.pid, isSandbox = r.processes[at.path].pid, names.runtime.Sandbox
+		options.pid, isSandbox = r.processes[at.path].pid, names.runtime.Sandbox
 	case metric.Pod:
 		if pid, known := r.podProcess(at); !known {
-			with.pid = pid
+			options.pid = pid
 		}
 	}
 	if names.entity.Kind != metric.Container || isSandbox {
-		with.metrics = union(metrics, networkMetrics)
+		options.metrics = union(metrics, networkMetrics)
 	}
 	machine := r.host.mu.machine
-	o, ok := readCgroup(&r.host.mounts, at, machine, with)
+	o, ok := readCgroup(&r.host.mounts, at, machine, options)
 	if !ok {
 		if !at.stillExists() {
 			return nil, nil
@@ -144,7 +144,7 @@ func (r *round) readContainer(at *cgroupDir, metrics container.MetricSet) (*mode
 	}
 	err := errors.Join(o.errs...)
 	if names.entity.Kind == metric.Node {
-		err = errors.Join(err, (&nodeReader{rootFS: with.rootFS, machine: machine}).addToRoot(c))
+		err = errors.Join(err, (&nodeReader{rootFS: options.rootFS, machine: machine}).addToRoot(c))
 	}
 	if io := c.Stats[0].DiskIo; io != nil {
 		common.AssignDeviceNamesToDiskStats((*common.MachineInfoNamer)(machine.info), io)
@@ -176,12 +176,12 @@ func (n *nodeReader) addToRoot(c *model.ContainerInfo) error {
 	var s metric.Sample
 	err := errors.Join(n.fillProcesses(&s, proc), n.fillMemory(&s, proc))
 	out := c.Stats[0]
-	for id, to := range map[metric.ID]*uint64{
+	for id, field := range map[metric.ID]*uint64{
 		metric.ProcessThreads: &out.Processes.ThreadsCurrent, metric.ProcessLimit: &out.Processes.ThreadsMax,
 		metric.MemoryOOMEvents: &out.OOMEvents,
 	} {
 		if v, ok := s.Values.Get(id); ok {
-			*to = uint64(v)
+			*field = uint64(v)
 		}
 	}
 	c.Spec.HasMemory = true

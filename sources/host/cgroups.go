@@ -196,15 +196,15 @@ func (w *walker) visit(root int, p metric.CgroupPath) {
 // enabledControllers returns the controllers of a version 2 cgroup. It always includes cpuacct,
 // because every cgroup counts CPU time.
 func enabledControllers(dir string) controllerSet {
-	has := cpuacct
+	set := cpuacct
 	data, _ := os.ReadFile(path.Join(dir, "cgroup.controllers"))
 	enabled := strings.Fields(string(data))
 	for _, c := range controllers[1:] {
 		if slices.Contains(enabled, c.v2) {
-			has |= c.bit
+			set |= c.bit
 		}
 	}
-	return has
+	return set
 }
 
 // stillExists reports whether the cgroup still exists and was not replaced by another.

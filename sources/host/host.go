@@ -193,8 +193,8 @@ func (r *round) learnNames(ctx context.Context) {
 // addSample adds the samples of one cgroup to b. missed is true if the cgroup exists but has no
 // sample.
 func (r *round) addSample(b *metric.Batch, at *cgroupDir) (missed bool, err error) {
-	what := r.namer.name(at.path, at.ref)
-	if what.runtime.Sandbox {
+	names := r.namer.name(at.path, at.ref)
+	if names.runtime.Sandbox {
 		return false, nil // its network is in the pod's sample
 	}
 	o, ok := readCgroup(&r.host.mounts, at, r.host.mu.machine, sampleOptions)
@@ -206,8 +206,8 @@ func (r *round) addSample(b *metric.Batch, at *cgroupDir) (missed bool, err erro
 	}
 
 	i := len(b.Samples)
-	s := b.Add(what.entity)
-	s.Instance = what.instance
+	s := b.Add(names.entity)
+	s.Instance = names.instance
 	s.Instance.Path, s.Instance.Inode = at.path, at.inode
 	count := r.processes[at.path]
 	s.Instance.Processes = count.processes
@@ -218,11 +218,11 @@ func (r *round) addSample(b *metric.Batch, at *cgroupDir) (missed bool, err erro
 	if count.files >= 0 {
 		setValue(s, metric.ProcessOpenFiles, uint64(count.files))
 	}
-	if what.entity.Kind == metric.Node {
+	if names.entity.Kind == metric.Node {
 		n := nodeReader{rootFS: r.host.options.RootFS, machine: r.host.mu.machine}
 		return false, errors.Join(err, n.read(b, i, o))
 	}
-	r.setStart(s, &what, o)
+	r.setStart(s, &names, o)
 	fillCgroup(s, o)
 	if o.stats.DiskIo != nil {
 		common.AssignDeviceNamesToDiskStats((*common.MachineInfoNamer)(r.host.mu.machine.info), o.stats.DiskIo)
@@ -236,7 +236,7 @@ func (r *round) addSample(b *metric.Batch, at *cgroupDir) (missed bool, err erro
 		}
 		fillDisk(addPart(b, i, "device:"+name), d.Stats["Read"], d.Stats["Write"], time.Unix(0, o.times[blkio]))
 	}
-	if what.entity.Kind == metric.Pod {
+	if names.entity.Kind == metric.Pod {
 		r.addNetwork(b, i, at)
 	}
 	return false, err
@@ -244,8 +244,8 @@ func (r *round) addSample(b *metric.Batch, at *cgroupDir) (missed bool, err erro
 
 // setStart sets the start of the instance. It comes from the runtime, or else from the cgroup's
 // directory.
-func (r *round) setStart(s *metric.Sample, what *cgroupNames, o *observation) {
-	if at := what.runtime.Created; what.entity.Kind == metric.Container && !at.IsZero() {
+func (r *round) setStart(s *metric.Sample, names *cgroupNames, o *observation) {
+	if at := names.runtime.Created; names.entity.Kind == metric.Container && !at.IsZero() {
 		s.Instance.Start, s.Instance.Origin = at.UnixNano(), metric.StartRuntime
 		return
 	}

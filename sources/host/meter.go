@@ -75,7 +75,7 @@ var sampleOptions = handlerOptions{"/", 0, container.MetricSet{
 
 // readCgroup reads a cgroup. It returns false if that is not possible, for example after the cgroup
 // was removed.
-func readCgroup(m *cgroupMounts, at *cgroupDir, machine model.MachineInfoFactory, with handlerOptions) (*observation, bool) {
+func readCgroup(m *cgroupMounts, at *cgroupDir, machine model.MachineInfoFactory, options handlerOptions) (*observation, bool) {
 	r := &cgroupReader{cgroup: at, paths: common.MakeCgroupPaths(m.dirs, string(at.path))}
 	r.observation = observation{v2: m.v2, ooms: -1, times: map[controllerSet]int64{}}
 	o := &r.observation
@@ -98,7 +98,7 @@ func readCgroup(m *cgroupMounts, at *cgroupDir, machine model.MachineInfoFactory
 		o.cpu, err = readCPUTime(dir, o.v2)
 		r.addError(err)
 	}
-	o.stats, err = libcontainer.NewHandler(r, with.rootFS, with.pid, with.metrics).GetStats()
+	o.stats, err = libcontainer.NewHandler(r, options.rootFS, options.pid, options.metrics).GetStats()
 	r.addError(err)
 	if o.spec, err = common.GetSpec(r.paths, machine, false, false); err != nil {
 		r.addError(fmt.Errorf("read limits: %w", err))

@@ -28,9 +28,9 @@ func NewNodeSource(s *Scraper) *NodeSource { return &NodeSource{scraper: s} }
 func (e *NodeSource) Move(t Target) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	was := &e.mu.target
-	if was.Node == t.Node && was.Address == t.Address && was.Path == t.Path && was.Guessed == t.Guessed &&
-		sameText(was.Err, t.Err) && sameText(was.PathError, t.PathError) {
+	old := &e.mu.target
+	if old.Node == t.Node && old.Address == t.Address && old.Path == t.Path && old.Guessed == t.Guessed &&
+		sameText(old.Err, t.Err) && sameText(old.PathError, t.PathError) {
 		return false
 	}
 	e.mu.target = t

@@ -168,22 +168,22 @@ func (x *Exchange) Forget(node metric.NodeName) { x.mail.forget(node) }
 // arrive in time.
 func (x *Exchange) await(ctx context.Context, p *peer, b *metric.Batch, box <-chan letter) *metric.Batch {
 	lost := p.lost()
-	there := poll(box)
+	received := poll(box)
 	// One that arrived in the first half of the interval was too late for the round before. It is not
 	// used, or the node's numbers would be a round late from then on.
-	tooOld := b.Interval > 0 && time.Since(there.arrived) > b.Interval/2
-	if there.batch != nil && (lost == nil || tooOld) {
-		x.mail.recycle(there.batch)
-		there.batch = nil
+	tooOld := b.Interval > 0 && time.Since(received.arrived) > b.Interval/2
+	if received.batch != nil && (lost == nil || tooOld) {
+		x.mail.recycle(received.batch)
+		received.batch = nil
 	}
-	if lost == nil || there.batch != nil {
-		return there.batch
+	if lost == nil || received.batch != nil {
+		return received.batch
 	}
 	patience := time.NewTimer(x.o.Patience)
 	defer patience.Stop()
 	select {
-	case there := <-box:
-		return there.batch
+	case received := <-box:
+		return received.batch
 	case <-lost:
 	case <-patience.C:
 	case <-ctx.Done():

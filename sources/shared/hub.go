@@ -145,7 +145,7 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request, alive time.Duration)
 		return
 	}
 	defer h.drop(s)
-	to := http.NewResponseController(w)
+	controller := http.NewResponseController(w)
 	w.Header().Set("Content-Type", ContentType)
 	w.WriteHeader(http.StatusOK)
 	tick := time.NewTicker(alive)
@@ -157,11 +157,11 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request, alive time.Duration)
 		out = s.packed(out[:0])
 		// The deadline is for one piece, because the stream has no end. Some connections do not support
 		// deadlines.
-		_ = to.SetWriteDeadline(time.Now().Add(writeTimeout))
+		_ = controller.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := w.Write(out); err != nil {
 			return
 		}
-		if err := to.Flush(); err != nil {
+		if err := controller.Flush(); err != nil {
 			return
 		}
 		select {

@@ -9,15 +9,15 @@ import (
 type meters struct{ self, peer, late prometheus.Counter }
 
 func newMeters(x *Exchange) *meters {
-	to := promauto.With(x.o.Registerer)
-	reads := to.NewCounterVec(prometheus.CounterOpts{
+	factory := promauto.With(x.o.Registerer)
+	reads := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "weir_shared_reads_total",
 		Help: "Reads of nodes that replicas share: by this replica as the owner of the node (self), by another replica (peer), or by this replica because nothing arrived from the owner in time (late).",
 	}, []string{"by"})
-	to.NewGaugeFunc(prometheus.GaugeOpts{
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "weir_shared_members", Help: "Replicas that share the reading, this one included.",
 	}, func() float64 { return float64(len(x.members.Load().all)) })
-	to.NewGaugeFunc(prometheus.GaugeOpts{
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "weir_shared_peers_heard", Help: "Other replicas whose reads arrive.",
 	}, func() float64 {
 		n := 0

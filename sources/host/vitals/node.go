@@ -121,8 +121,8 @@ func (r *Reader) MemoryLeft() (m MemoryLeft, err error) {
 	for name, value := range cgroupfs.Pairs(data) {
 		if string(name) == "Hugetlb" {
 			m.HugePages = value
-		} else if to := missing[string(name)]; to != nil {
-			*to = value
+		} else if field := missing[string(name)]; field != nil {
+			*field = value
 			delete(missing, string(name))
 		}
 	}

@@ -181,18 +181,18 @@ func (r *round) choosePod(pods []*pod, names map[string]string) *pod {
 	if len(pods) == 1 {
 		return pods[0]
 	}
-	only := func(is func(*pod) bool) *pod {
-		at := slices.IndexFunc(pods, is)
-		if at < 0 || slices.ContainsFunc(pods[at+1:], is) {
+	only := func(matches func(*pod) bool) *pod {
+		at := slices.IndexFunc(pods, matches)
+		if at < 0 || slices.ContainsFunc(pods[at+1:], matches) {
 			return nil
 		}
 		return pods[at]
 	}
-	for _, is := range [...]func(*pod) bool{
+	for _, matches := range [...]func(*pod) bool{
 		func(p *pod) bool { return p.processes > 0 || p.hasHidden },
 		func(p *pod) bool { return p.processes > 0 && p.hasNamedContainer(names) },
 	} {
-		if p := only(is); p != nil && !p.hasHidden {
+		if p := only(matches); p != nil && !p.hasHidden {
 			return p
 		}
 	}
@@ -261,7 +261,7 @@ func (p *pod) sandbox(names map[string]string) int {
 func addDisks(s *stats.PodStats, d *disk.PodUsage) {
 	s.VolumeStats, s.EphemeralStorage = d.Volumes, d.Ephemeral
 	for name, c := range d.Containers {
-		i := slices.IndexFunc(s.Containers, func(has stats.ContainerStats) bool { return has.Name == name })
+		i := slices.IndexFunc(s.Containers, func(c stats.ContainerStats) bool { return c.Name == name })
 		if i < 0 {
 			i = len(s.Containers)
 			s.Containers = append(s.Containers, stats.ContainerStats{Name: name})

@@ -183,20 +183,20 @@ func (r *round) readPressure(from *pressureFiles, at int, cpu **stats.CPUStats, 
 		}
 		return &p, now
 	}
-	if psi, when := read(&from.cpu); psi != nil {
+	if psi, readAt := read(&from.cpu); psi != nil {
 		if *cpu == nil {
-			*cpu = &stats.CPUStats{Time: when}
+			*cpu = &stats.CPUStats{Time: readAt}
 		}
 		(*cpu).PSI = psi
 	}
-	if psi, when := read(&from.memory); psi != nil {
+	if psi, readAt := read(&from.memory); psi != nil {
 		if *memory == nil {
-			*memory = &stats.MemoryStats{Time: when}
+			*memory = &stats.MemoryStats{Time: readAt}
 		}
 		(*memory).PSI = psi
 	}
-	if psi, when := read(&from.io); psi != nil {
-		*io = &stats.IOStats{Time: when, PSI: psi}
+	if psi, readAt := read(&from.io); psi != nil {
+		*io = &stats.IOStats{Time: readAt, PSI: psi}
 	}
 	return errors.Join(errs...)
 }
