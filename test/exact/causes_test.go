@@ -1,8 +1,8 @@
 package exact
 
 import (
-	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/weir-metrics/weir/test/simulator"
@@ -16,13 +16,13 @@ type cause struct {
 	text string // for the table
 	// faults returns the faults of a schedule, and may change the schedule.
 	faults func(c *chooser, s *schedule) []string
-	known  known
+	least  int // containers of each pod; 0 for one or two
 }
 
 // causes are all causes. A new one is added at the end, because the position
 // chooses the schedules.
 var causes = []cause{
-	{name: "clock-at-start", text: "the node's clock was wrong when a pod started", known: noneWrong, faults: func(c *chooser, s *schedule) []string {
+	{name: "clock-at-start", text: "the node's clock was wrong when a pod started", faults: func(c *chooser, s *schedule) []string {
 		s.facts = s.facts || c.r.IntN(2) == 0
 		// The first answer must not contain readings from before the first step.
 		s.begins, c.begun, c.until = s.begins+20*time.Second, c.begun+20*time.Second, c.until+20*time.Second
@@ -37,7 +37,7 @@ var causes = []cause{
 			c.f("restart pod=%s container=%s at=%s", pod, c.container(), c.within(mended, c.until)),
 		}
 	}},
-	{name: "unread-at-start", text: "a container is unread at first, and restarts", known: noneWrong, faults: func(c *chooser, s *schedule) []string {
+	{name: "unread-at-start", text: "a container is unread at first, and restarts", faults: func(c *chooser, s *schedule) []string {
 		pod, container, at := c.pod(), c.container(), c.early()
 		again := at + c.within(4*time.Second, 50*time.Second)
 		return []string{
@@ -46,7 +46,7 @@ var causes = []cause{
 			c.f("restart pod=%s container=%s at=%s for=%s", pod, container, again, c.within(50*time.Millisecond, 3*time.Second)),
 		}
 	}},
-	{name: "restarts-in-a-row", text: "a container restarts twice or more within seconds", known: noneWrong, faults: func(c *chooser, s *schedule) (list []string) {
+	{name: "restarts-in-a-row", text: "a container restarts twice or more within seconds", faults: func(c *chooser, s *schedule) (list []string) {
 		pod, container, at := c.pod(), c.container(), c.early()
 		for range 2 + c.r.IntN(3) {
 			list = append(list, c.f("restart pod=%s container=%s at=%s for=%s", pod, container, at, c.within(50*time.Millisecond, 2*time.Second)))
@@ -54,23 +54,23 @@ var causes = []cause{
 		}
 		return list
 	}},
-	{name: "old-line-missing", text: "an old run stays beside the new one, and is missing once", known: noneWrong, faults: func(c *chooser, s *schedule) []string {
+	{name: "old-line-missing", text: "an old run stays beside the new one, and is missing once", faults: func(c *chooser, s *schedule) []string {
 		pod, at := c.pod(), c.early()
 		return []string{
 			c.f("duplicate pod=%s at=%s%s style=%s", pod, at, c.span(40, 240), pick(c.r, []string{"old-instance", "two-lines"})),
 			c.f("missing pod=%s container=%s at=%s for=%s style=older", pod, c.container(), at+c.within(10*time.Second, 80*time.Second), c.within(4*time.Second, 25*time.Second)),
 		}
 	}},
-	{name: "two-paths", text: "one container has two cgroup paths with one counter", known: noneWrong, faults: func(c *chooser, s *schedule) []string {
+	{name: "two-paths", text: "one container has two cgroup paths with one counter", faults: func(c *chooser, s *schedule) []string {
 		return []string{
 			c.f("duplicate pod=%s at=%s%s style=two-paths", c.pod(), c.early(), c.span(20, 200)),
 			c.f("restart pod=%s at=%s", c.pod(), c.at()),
 		}
 	}},
-	{name: "own-counters", text: "one container has two cgroup paths, each with its counter", known: noneWrong, faults: func(c *chooser, s *schedule) []string {
+	{name: "own-counters", text: "one container has two cgroup paths, each with its counter", faults: func(c *chooser, s *schedule) []string {
 		return []string{c.f("duplicate pod=%s at=%s%s style=own-counters", c.pod(), c.early(), c.span(20, 200))}
 	}},
-	{name: "starts-off", text: "start times are wrong by milliseconds to minutes", known: noneWrong, faults: func(c *chooser, s *schedule) []string {
+	{name: "starts-off", text: "start times are wrong by milliseconds to minutes", faults: func(c *chooser, s *schedule) []string {
 		spread := pick(c.r, []time.Duration{10 * time.Millisecond, time.Second, 20 * time.Second, 3 * time.Minute})
 		spread = c.within(spread/10, spread)
 		s.slack = max(startSlack, 2*spread)
@@ -88,20 +88,20 @@ var causes = []cause{
 			}),
 		}
 	}},
-	{name: "duplicates", text: "an old pod or run stays beside the new one", known: noneWrong, faults: func(c *chooser, s *schedule) []string {
+	{name: "duplicates", text: "an old pod or run stays beside the new one", faults: func(c *chooser, s *schedule) []string {
 		return []string{
 			c.f("duplicate pod=%s at=%s%s style=old-instance", c.pod(), c.early(), c.span(40, 240)),
 			c.f("duplicate pod=%s at=%s%s style=two-lines", c.pod(), c.at(), c.span(20, 240)),
 		}
 	}},
-	{name: "containers-end", text: "containers crash, wait and end", known: noneWrong, faults: func(c *chooser, s *schedule) []string {
+	{name: "containers-end", text: "containers crash, wait and end", faults: func(c *chooser, s *schedule) []string {
 		return []string{
 			c.f("restart pod=%s container=%s at=%s for=%s", c.pod(), c.container(), c.early(), c.within(5*time.Second, 80*time.Second)),
 			c.f("restart pod=%s at=%s for=%s", c.pod(), c.at(), c.within(2*time.Second, 40*time.Second)),
 			pick(c.r, []string{c.f("finish pod=%s at=%s", c.pod(), c.at()), c.f("finish pod=%s container=%s at=%s", c.pod(), c.container(), c.at()), c.f("terminate pod=%s at=%s for=%s", c.pod(), c.at(), c.within(10*time.Second, 40*time.Second))}),
 		}
 	}},
-	{name: "clock-steps", text: "the node's clock steps by seconds, often", known: noneWrong, faults: func(c *chooser, s *schedule) (list []string) {
+	{name: "clock-steps", text: "the node's clock steps by seconds, often", faults: func(c *chooser, s *schedule) (list []string) {
 		at := c.within(c.begun, c.until/2)
 		for range 2 + c.r.IntN(3) {
 			list = append(list, c.f("clockstep node=%s at=%s by=%s", c.node(), at, signed(c.r, c.within(leastStep, 20*time.Second))))
@@ -109,21 +109,21 @@ var causes = []cause{
 		}
 		return append(list, c.f("restart pod=%s at=%s", c.pod(), c.at()))
 	}},
-	{name: "counter-zero", text: "the CPU counter reads 0, the memory does not", known: noneWrong, faults: func(c *chooser, s *schedule) []string {
+	{name: "counter-zero", text: "the CPU counter reads 0, the memory does not", faults: func(c *chooser, s *schedule) []string {
 		pod, at := c.pod(), c.early()
 		return []string{
 			pick(c.r, []string{"restart", "replace"}) + c.f(" pod=%s at=%s", pod, at),
 			c.f("zero pod=%s at=%s%s style=cpu", pod, at+c.within(-5*time.Second, 20*time.Second), c.span(5, 60)),
 		}
 	}},
-	{name: "api-late", text: "the API server's facts are 20 to 60 s late", known: noneWrong, faults: func(c *chooser, s *schedule) []string {
+	{name: "api-late", text: "the API server's facts are 20 to 60 s late", faults: func(c *chooser, s *schedule) []string {
 		s.facts, s.lag = true, c.within(20*time.Second, time.Minute)
 		return []string{
 			pick(c.r, []string{"replace", "restart", "duplicate"}) + c.f(" pod=%s at=%s", c.pod(), c.early()),
 			pick(c.r, []string{"replace", "restart", "duplicate"}) + c.f(" pod=%s at=%s", c.pod(), c.at()),
 		}
 	}},
-	{name: "api-frozen", text: "the API server's facts stand still or go back", known: noneWrong, faults: func(c *chooser, s *schedule) []string {
+	{name: "api-frozen", text: "the API server's facts stand still or go back", faults: func(c *chooser, s *schedule) []string {
 		s.facts = true
 		for range 1 + c.r.IntN(2) {
 			from := c.within(c.begun, c.until)
@@ -138,29 +138,62 @@ var causes = []cause{
 			pick(c.r, []string{"replace", "restart", "duplicate"}) + c.f(" pod=%s at=%s", c.pod(), c.at()),
 		}
 	}},
-	{name: "hidden", text: "containers are missing, and their pods are not", known: noneWrong, faults: func(c *chooser, s *schedule) []string {
+	{name: "hidden", text: "containers are missing, and their pods are not", faults: func(c *chooser, s *schedule) []string {
 		return []string{
 			c.f("missing container=* at=%s%s", c.early(), c.span(5, 90)),
 			c.f("restart pod=%s at=%s", c.pod(), c.at()),
 		}
 	}},
-	{name: "replaced-at-once", text: "a pod is created again within seconds", known: noneWrong, faults: func(c *chooser, s *schedule) []string {
+	{name: "replaced-at-once", text: "a pod is created again within seconds", faults: func(c *chooser, s *schedule) []string {
 		return []string{
 			c.f("replace pod=%s at=%s for=%s", c.pod(), c.early(), c.within(50*time.Millisecond, 3*time.Second)),
 			c.f("replace pod=%s at=%s for=%s", c.pod(), c.at(), c.within(50*time.Millisecond, 20*time.Second)),
 		}
 	}},
-	{name: "answers-late", text: "answers come late, out of order, or not", known: noneWrong, faults: func(c *chooser, s *schedule) []string {
+	{name: "answers-late", text: "answers come late, out of order, or not", faults: func(c *chooser, s *schedule) []string {
 		s.missed, s.late = 0.3*c.r.Float64(), 0.4*c.r.Float64()
 		return []string{
 			c.f("restart pod=%s at=%s", c.pod(), c.early()),
 			c.f("stale pod=%s at=%s%s", c.pod(), c.at(), c.span(5, 90)),
 		}
 	}},
+	{name: "reboots", text: "a node reboots, with a right clock or a wrong one", faults: func(c *chooser, s *schedule) []string {
+		list := []string{c.reboot()}
+		if c.r.IntN(2) == 0 {
+			list = append(list, c.f("restart pod=%s at=%s", c.pod(), c.at()))
+		}
+		return list
+	}},
+	{name: "crash-loops", text: "containers crash again and again, and wait longer each time", faults: func(c *chooser, s *schedule) []string {
+		return []string{c.crashLoop(c.early()), c.crashLoop(c.at0())}
+	}},
+	{name: "slow-starts", text: "processes start seconds after their cgroups", faults: func(c *chooser, s *schedule) []string {
+		pod := c.pod()
+		list := []string{
+			c.f("slowstart pod=*/* by=%s", c.within(100*time.Millisecond, 15*time.Second)),
+			c.f("restart pod=%s at=%s", pod, c.early()),
+			c.f("replace pod=%s at=%s", c.pod(), c.at()),
+		}
+		if c.r.IntN(4) == 0 {
+			// The clock is set between cgroup and process.
+			list = append(list, c.f("clockstep node=%s at=%s by=%s", c.node(), c.early(), c.step()))
+		}
+		return list
+	}},
+	{name: "roles", text: "pods have init containers, sidecars and ephemeral containers", least: 3, faults: func(c *chooser, s *schedule) []string {
+		pod := c.pod()
+		return []string{
+			c.f("role pod=%s container=proxy style=%s for=%s", pod, pick(c.r, []string{"init", "sidecar"}), c.within(time.Second, 40*time.Second)),
+			c.f("role pod=%s container=log-shipper style=%s at=%s for=%s", c.pod(), pick(c.r, []string{"ephemeral", "ephemeral", "init"}), c.early(), c.within(20*time.Second, 4*time.Minute)),
+			pick(c.r, []string{"replace", "restart", "duplicate"}) + c.f(" pod=%s at=%s", pod, c.early()),
+			c.f("restart pod=%s container=%s at=%s for=%s", c.pod(), c.container(), c.at(), c.within(time.Second, 40*time.Second)),
+		}
+	}},
+	{name: "cut-answers", text: "answers end within a line", faults: func(c *chooser, s *schedule) []string {
+		s.cut = 0.1 + 0.3*c.r.Float64()
+		return []string{c.f("restart pod=%s at=%s", c.pod(), c.early()), c.f("replace pod=%s at=%s", c.pod(), c.at())}
+	}},
 }
-
-// noneWrong is the known share of a cause whose numbers are all right.
-var noneWrong = known{doubtful: 500, ended: 500}
 
 // early returns a time in the first half of the schedule.
 func (c *chooser) early() time.Duration { return c.within(c.begun, c.until/2) }
@@ -195,6 +228,9 @@ func newCauseSchedule(of *cause, seed uint64) (schedule, error) {
 	if r.IntN(3) == 0 {
 		s.wobble = time.Duration(r.Int64N(int64(3 * time.Second)))
 	}
+	if of.least > 0 {
+		s.options.Containers = of.least
+	}
 	bare, err := simulator.New(s.options)
 	if err != nil {
 		return s, err
@@ -204,12 +240,5 @@ func newCauseSchedule(of *cause, seed uint64) (schedule, error) {
 	if r.IntN(3) == 0 {
 		faults = append(faults, pick(r, kinds)(&c))
 	}
-	for _, text := range faults {
-		f, err := simulator.Parse(text)
-		if err != nil {
-			return s, fmt.Errorf("parse %q: %w", text, err)
-		}
-		s.options.Faults = append(s.options.Faults, f)
-	}
-	return s, nil
+	return s, s.add(strings.Join(faults, "\n"))
 }

@@ -16,9 +16,8 @@ type delivery struct {
 	reports, second []simulator.ReportedSample
 	facts           *cluster.Facts
 	interval        time.Duration
-	cores           int64   // of the node
-	by              *source // whose batch is judged; nil if it is what the sink serves
-	read            bool    // nothing was delivered: the served values are read between rounds
+	cores           int64 // of the node
+	read            bool  // nothing was delivered: the served values are read between rounds
 }
 
 // observer is what one endpoint's answers have shown so far.

@@ -2,6 +2,7 @@ package exact
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -13,11 +14,12 @@ import (
 // each line, which life of which container the line really belongs to and when
 // it was really read. It shares no rule with the processors.
 //
-// A pod-round is one round of a node, for one pod that the API server has bound
-// to the node and that has a running container. It is decidable if all
-// containers of the pod run and if, for the present life of each container
-// (since its counter last began at 0), the answers of one endpoint fulfil these
-// conditions:
+// A pod is decidable if each of its required containers (regular ones and
+// sidecars) runs or waits, one of them runs, and no init container runs. With an
+// API server, its facts must say so; without one, roles are unknown, and a
+// container that waits must be missing from two answers. For the present life of
+// each of these containers that runs (since its counter last began at 0), the
+// answers of one endpoint fulfil these conditions:
 //
 //   - Two readable readings were delivered in order, at least ten seconds apart
 //     by their timestamps. Ten seconds is the shortest window that weir promises.
@@ -182,60 +184,61 @@ func (p *play) trailOf(l *simulator.Life) *trail {
 	return nil
 }
 
-// count adds the pod-rounds of a node's round to the shares.
-func (p *play) count(s *source, d delivery) {
-	snapshot := p.sink.Snapshot()
+// tellRound logs weir's reasons after a round of s.
+func (p *play) tellRound(s *source, d delivery) {
 	for _, pod := range s.node.Pods() {
-		var present []*simulator.Life
-		for _, l := range s.lives {
-			if l.Container.Pod == pod && l.Present(d.now) {
-				present = append(present, l)
-			}
-		}
-		if len(present) == 0 {
-			continue
-		}
-		p.shares.asked++
-		e := metric.Entity{Kind: metric.Pod, Node: metric.NodeName(s.node.Name), Namespace: metric.Namespace(pod.Namespace), Pod: metric.PodName(pod.Name)}
-		sample, ok := snapshot.Lookup(e)
-		served := ok && sample.Servable(metric.CPU) && sample.Values.Has(metric.CPUUsageRate)
-		if served {
-			p.shares.served++
-			if sample.Reasons[metric.CPU] == metric.Ambiguous {
-				p.shares.ambiguous++
-			}
-		}
-		decidable, reason := p.decidable(pod, present, p.aheadAt(s.node, d.now), d)
-		if decidable {
-			p.shares.decidable++
-			if !served {
-				p.shares.unserved++
-				p.left = append(p.left, fmt.Sprintf("%v at %v: %s (%v)", e, p.at(d.now), p.reasons(s, e.PodRef()), p.schedule))
-			}
-		}
-		if p.reported {
-			p.t.Logf("%v at %v: served %v, decidable %v %s; %s", e, p.at(d.now), served, decidable, reason, p.reasons(s, e.PodRef()))
+		if len(p.presentOf(pod, d.now)) > 0 {
+			ref := metric.PodRef{Namespace: metric.Namespace(pod.Namespace), Name: metric.PodName(pod.Name)}
+			p.t.Logf("%v at %v: %s", ref, p.at(d.now), p.reasons(s, ref))
 		}
 	}
 }
 
 // decidable reports whether what was delivered shows what the pod uses.
 func (p *play) decidable(pod *simulator.Pod, present []*simulator.Life, shift int64, d delivery) (ok bool, reason string) {
-	if len(present) < len(pod.Containers) {
-		return false, "a container does not run"
-	}
+	required := present
 	if d.facts != nil {
-		pf := d.facts.Pod(metric.PodRef{Namespace: metric.Namespace(pod.Namespace), Name: metric.PodName(pod.Name)})
-		if pf == nil || pf.UID != metric.PodUID(pod.UID()) {
+		required = slices.DeleteFunc(slices.Clone(present), func(l *simulator.Life) bool { return !l.Container.Required() })
+	}
+	if len(required) == 0 {
+		return false, "no required container runs"
+	}
+	var pf *cluster.Pod
+	if d.facts != nil {
+		if pf = d.facts.Pod(metric.PodRef{Namespace: metric.Namespace(pod.Namespace), Name: metric.PodName(pod.Name)}); pf == nil || pf.UID != metric.PodUID(pod.UID()) {
 			return false, "the API server is behind"
 		}
-		for _, l := range present {
-			if c := pf.Container(l.Container.Name); c == nil || c.State != cluster.StateRunning || c.ID != metric.ContainerID(l.ID) {
+	}
+	for _, c := range pod.Containers {
+		i := slices.IndexFunc(present, func(l *simulator.Life) bool { return l.Container == c })
+		switch {
+		case d.facts == nil && i < 0 && p.recentlyReported(pod, c, d):
+			return false, "a container does not run, and was just reported"
+		case d.facts == nil || c.Role() == simulator.Ephemeral:
+		case c.Role() == simulator.Init && i >= 0:
+			return false, "an init container runs"
+		case c.Role() == simulator.Init:
+		default:
+			f := pf.Container(c.Name)
+			runs := f != nil && f.State == cluster.StateRunning
+			if f == nil || runs != (i >= 0) || runs && f.ID != metric.ContainerID(present[i].ID) {
 				return false, "the API server is behind"
 			}
 		}
 	}
-	return p.isKnown(pod, present, shift, d)
+	return p.isKnown(pod, required, shift, d)
+}
+
+// recentlyReported reports whether one of the last two answers of an endpoint had a
+// container.
+func (p *play) recentlyReported(pod *simulator.Pod, c *simulator.Container, d delivery) bool {
+	for _, s := range p.sources {
+		m := s.observer.mentions[pod.Namespace+"/"+pod.Name+"/"+c.Name]
+		if s.node == pod.Node && m != nil && s.observer.answers-m.answer < 2 {
+			return true
+		}
+	}
+	return false
 }
 
 // isKnown reports whether the answers of one endpoint show what all these lives

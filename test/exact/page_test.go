@@ -59,26 +59,32 @@ func text() string {
 	for i := range causes {
 		fmt.Fprintf(&b, "- %s: %s\n", causes[i].name, causes[i].text)
 	}
-	fmt.Fprintf(&b, "\nThis page is written by `go test ./test/exact -timeout 2h -args -table -seeds %d -each %d`.\n", *seeds, *each)
+	fmt.Fprintf(&b, "\nThis page is written by `go test ./test/exact -timeout 2h -args -table -seeds %d -each %d`,\nhere from seed %d on.\n", *seeds, *each, firstSeed())
 	return b.String()
 }
 
-const intro = `# How exact the numbers are
+var intro = fmt.Sprintf(`# How exact the numbers are
 
 A simulator that knows the truth plays random schedules of trouble, and the served numbers are read as metrics.k8s.io reads them. A number is right if
-the CPU rate is what the counter of the running container did in its window, and the memory is what that container had. A wrong one counts as
+the CPU rate is what the counter of the running container did in its window, and the memory is what that container had. Every other number is wrong. It counts
+under the first of these that is true:
 
-- wrong, if what the node and the API server had said showed that it is wrong;
-- doubtful, if nothing distinguishes two instances;
-- ended, if the API server has named another run since the last read of the node;
-- excusable, if nothing that was said could show it.
+- decidable: what the node and the API server had said showed the right number;
+- ended: the API server has named another run since the last read of the node;
+- doubtful: weir marked the number as Ambiguous, which metrics.k8s.io does not show;
+- undecidable: nothing that was said could show that it is wrong.
 
 A container is decidable if what was said is enough for a right number. The last two columns are metrics-server's rule (the last two points of each name),
 in the same schedules, for /metrics/resource: the share of readings that it serves right, and the share that it serves wrong.
 
-| cause | endpoint | readings | right | wrong | doubtful | ended | excusable | absent of decidable | metrics-server right | metrics-server wrong |
+%s plays new seeds each time, which it logs. It fails if more schedules are bad than this bar allows (of 10,000): %v with a
+wrong number that was decidable, %v with any wrong number, %v with a missing number that was decidable, %v with an explanation that is untrue. Schedules
+are counted because the wrong numbers of one schedule have one cause. A run of n schedules may have as many as a Poisson variable with the bar's mean exceeds in
+one case of 10,000.
+
+| cause | endpoint | readings | right | wrong: decidable | ended | doubtful | undecidable | absent of decidable | metrics-server right | metrics-server wrong |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-`
+`, "`go test ./test/exact`", bar.decidable, bar.wrong, bar.absent, bar.untrue)
 
 // The page has a row for each cause and endpoint, and the text of the causes.
 func TestPage(t *testing.T) {

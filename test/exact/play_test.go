@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
@@ -51,8 +49,6 @@ type play struct {
 	known    map[metric.PodUID]time.Time // since when weir's cluster facts have a pod
 	podLists []podList                   // by node
 	buf      []byte
-	shares   shares
-	left     []string // pod-rounds that are decidable and not served
 	reported bool
 
 	absences      []*absence // of containers that run
@@ -168,7 +164,10 @@ func (p *play) nextSource() (s *source) {
 	return s
 }
 
-var errMissed = errors.New("missed")
+var (
+	errMissed = errors.New("missed")
+	errCut    = errors.New("cut")
+)
 
 // round reads a source once.
 func (p *play) round(s *source) {
@@ -187,22 +186,29 @@ func (p *play) round(s *source) {
 	b.Reset()
 	b.Began, b.Ended = now, now
 	d := delivery{now: now.UnixNano(), facts: facts, interval: b.Interval, cores: int64(s.node.Cores)}
-	// The first answer always arrives, because nothing shows what a clock did
-	// before it.
-	if p.r.Float64() < p.missed && s.observer.answers > 0 {
+	made := now
+	isMissed, isLate, isCut := p.r.Float64() < p.missed, p.r.Float64() < p.late, p.r.Float64() < p.cut
+	if isLate {
+		// This answer was overtaken by newer ones.
+		made = now.Add(-time.Duration(p.r.Int64N(int64(20 * time.Second))))
+	}
+	switch {
+	case isMissed, s.node.Conduct(now).Down, s.node.Conduct(made).Down:
 		b.Err = &metric.ReadError{Reason: metric.NodeTimeout, Err: errMissed}
 		p.metricsServer.store(nil, b.Interval)
-	} else {
-		made := now
-		if p.r.Float64() < p.late {
-			// This answer was overtaken by newer ones.
-			made = now.Add(-time.Duration(p.r.Int64N(int64(20 * time.Second))))
+	case !p.parse(s.parser, s, s.endpoint, made, now, b, isCut):
+		b.Reset()
+		b.Began, b.Ended = now, now
+		b.Err = &metric.ReadError{Reason: metric.NodeBadPayload, Err: errCut}
+		p.metricsServer.store(nil, b.Interval)
+	default:
+		if d.ok = !isCut; isCut {
+			p.metricsServer.store(nil, b.Interval)
+			break // half an answer was taken for a whole one
 		}
-		p.parse(s.parser, s, s.endpoint, made, now, b)
 		if s.endpoint == simulator.Resource {
 			p.metricsServer.store(p.buf, b.Interval)
 		}
-		d.ok = true
 		s.answered = append(s.answered, d.now)
 		d.is = p.aheadAt(s.node, d.now)
 		if d.was = s.ahead; s.observer.answers == 0 {
@@ -213,9 +219,10 @@ func (p *play) round(s *source) {
 	}
 	if s.endpoint == simulator.Resource && !b.Failed() && s.pipeline.NeedsCrossCheck(facts, b, now) && p.second {
 		w := &metric.Batch{Source: b.Source, Node: b.Node, Interval: b.Interval, Resolution: summary.Clock}
-		p.parse(s.second, s, simulator.SummaryCPUMemory, now, now, w)
-		b.CrossCheck = w
-		d.second = s.node.Reports(nil, s.lives, simulator.SummaryCPUMemory, now.UnixNano())
+		if p.parse(s.second, s, simulator.SummaryCPUMemory, now, now, w, p.r.Float64() < p.cut) {
+			b.CrossCheck = w
+			d.second = s.node.Reports(nil, s.lives, simulator.SummaryCPUMemory, now.UnixNano())
+		}
 	}
 	s.pipeline.Process(facts, b, now)
 	if err := p.sink.Write(p.t.Context(), b); err != nil {
@@ -229,14 +236,21 @@ func (p *play) round(s *source) {
 	p.check(s, d)
 }
 
-// parse fills b with the node's answer at a moment.
-func (p *play) parse(by parser, s *source, e simulator.Endpoint, at, now time.Time, b *metric.Batch) {
+// parse fills b with the node's answer at a moment, and reports whether it was accepted. If the
+// answer is cut, it ends within any of its lines: HTTP shows a cut, but a proxy may hide it.
+func (p *play) parse(by parser, s *source, e simulator.Endpoint, at, now time.Time, b *metric.Batch, isCut bool) bool {
 	p.buf = p.fleet.Append(p.buf[:0], s.node, e, at)
-	if err := by.Parse(p.buf, payload.Request{Node: b.Node, Received: now.UnixNano()}, b); err != nil {
+	if isCut {
+		p.buf = p.buf[:p.r.IntN(len(p.buf))]
+		p.buf = bytes.TrimRight(p.buf, "\n")
+	}
+	err := by.Parse(p.buf, payload.Request{Node: b.Node, Received: now.UnixNano()}, b)
+	if err != nil && !isCut {
 		p.t.Fatalf("%v: %v", p.schedule, err)
 	}
 	b.Cores = float64(s.node.Cores)
 	b.NodeTime = s.node.Clock(now).Truncate(time.Second).UnixNano()
+	return err == nil
 }
 
 // factsAt returns the cluster facts that weir has at now. They lag behind the
@@ -273,18 +287,4 @@ func (p *play) factsAt(now time.Time, known map[metric.PodUID]time.Time) *cluste
 		return true
 	})
 	return facts
-}
-
-// failf reports a wrong number. In the schedules of a cause and in knownSeeds, whose
-// wrong numbers are known, it does not fail the test.
-func (p *play) failf(format string, args ...any) {
-	p.t.Helper()
-	tell := p.t.Errorf
-	switch {
-	case p.cause != nil:
-		return
-	case slices.Contains(knownSeeds, p.schedule.seed):
-		tell = p.t.Logf
-	}
-	tell("%s (%v)", fmt.Sprintf(format, args...), p.schedule)
 }

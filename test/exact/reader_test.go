@@ -19,23 +19,24 @@ import (
 // container that is served, is one reading.
 //
 // A value is right if the CPU rate is what the counter of the right run did in
-// its window and the memory is what that run had at its time. metrics.k8s.io
-// has no marks, so an Ambiguous value of the wrong run is a wrong one. A wrong
-// value is only excusable if the oracle does not call the container decidable,
-// the cluster facts do not speak against it, and one of the reasons of excuse
-// holds: nobody who gets what weir gets could know that it is wrong.
+// its window and the memory is what that run had at its time. Every other value
+// is wrong: nothing excuses it. A wrong value counts under the first of these
+// that is true:
+//
+//   - decidable: what was delivered shows the right number, or the API server had
+//     named another run in the last round;
+//   - ended: the API server names another run since the last round;
+//   - doubtful: weir marked it as Ambiguous, which metrics.k8s.io does not show;
+//   - undecidable: nothing that was delivered shows that it is wrong.
 
 // tally counts readings.
 type tally struct {
 	readings  int
 	right     int
-	wrong     int // without those below
-	ended     int // wrong: since the last round, the cluster facts say that this run is not the present one
-	doubtful  int // wrong, and marked as Ambiguous, which metrics.k8s.io does not show
-	excusable int // wrong, and nothing that was delivered shows it
-	decidable int // of pods whose containers all run
+	wrong     [len(kindsOfWrong)]int
+	needless  int // right, and marked as Ambiguous, although something distinguishes the duplicates
+	decidable int // of pods whose required containers all run or wait
 	absent    int // of those decidable
-	panics    int
 	peer      int // readings of metrics-server's rule
 	peerRight int
 	peerWrong int // all of them
@@ -44,17 +45,38 @@ type tally struct {
 func (a *tally) add(b tally) {
 	a.readings += b.readings
 	a.right += b.right
-	a.wrong += b.wrong
-	a.ended += b.ended
-	a.doubtful += b.doubtful
-	a.excusable += b.excusable
+	for i := range a.wrong {
+		a.wrong[i] += b.wrong[i]
+	}
+	a.needless += b.needless
 	a.decidable += b.decidable
 	a.absent += b.absent
-	a.panics += b.panics
 	a.peer += b.peer
 	a.peerRight += b.peerRight
 	a.peerWrong += b.peerWrong
 }
+
+// allWrong returns the number of wrong readings of every kind.
+func (a *tally) allWrong() (n int) {
+	for _, wrong := range a.wrong {
+		n += wrong
+	}
+	return n
+}
+
+// wrongKind is what could be known of a wrong reading.
+type wrongKind int
+
+const (
+	isDecidable wrongKind = iota
+	hasEnded
+	isDoubtful
+	isUndecidable
+)
+
+var kindsOfWrong = [...]string{"decidable", "ended", "doubtful", "undecidable"}
+
+func (k wrongKind) String() string { return kindsOfWrong[k] }
 
 // value is a claim with the memory that is served beside it.
 type value struct {
@@ -75,25 +97,23 @@ func (p *play) readBetween(after, before time.Time) {
 	p.follow(values, now)
 	for _, n := range p.fleet.Nodes() {
 		for _, pod := range n.Pods() {
-			var present []*simulator.Life
-			for _, c := range pod.Containers {
-				for _, l := range p.lives[c.Pod.Namespace+"/"+c.Pod.Name+"/"+c.Name] {
-					if l.Container == c && l.Present(d.now) {
-						present = append(present, l)
-					}
-				}
-			}
+			present := p.presentOf(pod, d.now)
 			if len(present) == 0 {
 				continue
 			}
-			decidable, why := p.decidable(pod, present, p.aheadAt(n, d.now), d)
-			if decidable && facts != nil {
+			shift := p.aheadAt(n, d.now)
+			podDecidable, why := p.decidable(pod, present, shift, d)
+			if podDecidable && facts != nil {
 				// weir decided in the last round, with the facts of that time.
 				then := d
 				then.facts = p.sourceOf(metric.NodeName(n.Name)).word
-				decidable, why = p.decidable(pod, present, p.aheadAt(n, d.now), then)
+				podDecidable, why = p.decidable(pod, present, shift, then)
 			}
 			for _, l := range present {
+				decidable := podDecidable
+				if podDecidable && !l.Container.Required() {
+					decidable, _ = p.isKnown(pod, []*simulator.Life{l}, shift, d)
+				}
 				p.read.readings++
 				if decidable {
 					p.read.decidable++
@@ -123,6 +143,18 @@ func (p *play) readBetween(after, before time.Time) {
 			p.judge(&v, nil, d)
 		}
 	}
+}
+
+// presentOf returns the present lives of a pod's containers.
+func (p *play) presentOf(pod *simulator.Pod, now int64) (present []*simulator.Life) {
+	for _, c := range pod.Containers {
+		for _, l := range p.lives[pod.Namespace+"/"+pod.Name+"/"+c.Name] {
+			if l.Container == c && l.Present(now) {
+				present = append(present, l)
+			}
+		}
+	}
+	return present
 }
 
 // served returns the values of all containers as metrics.k8s.io serves them.
@@ -167,12 +199,6 @@ type podReader interface {
 
 // readOneByOne checks that reading each pod alone gives the pods of the list.
 func (p *play) readOneByOne(snapshot podReader, facts *cluster.Facts, listed map[metric.PodRef]int) {
-	defer func() {
-		if r := recover(); r != nil {
-			p.read.panics++
-			p.wrong = append(p.wrong, fmt.Sprintf("PodUsage panics: %v (%v)", r, p.schedule))
-		}
-	}()
 	for _, n := range p.fleet.Nodes() {
 		for _, pod := range n.Pods() {
 			var u resourceusage.PodUsage
@@ -190,26 +216,18 @@ func (p *play) judge(v *value, l *simulator.Life, d delivery) {
 	cpu, memory := p.isRight(&v.claim, d, func(l *simulator.Life) bool { return p.hadMemory(l, v) })
 	if cpu && memory {
 		p.read.right++
+		if v.ambiguous && len(p.duplicates(v.entity.String(), d)) == 0 {
+			p.read.needless++
+		}
 		return
 	}
-	verdict := p.verdict(v, l, d)
-	switch verdict {
-	case hasEnded:
-		p.read.ended++
-	case isDoubtful:
-		p.read.doubtful++
-	case isDecidable, isDenied, noExcuse:
-		p.read.wrong++
-	default:
-		p.read.excusable++
+	kind := p.kindOf(v, l, d)
+	p.read.wrong[kind]++
+	what := fmt.Sprintf("%.6f cores over %v to %v", v.rate/1e9, v.window.Length, p.at(v.window.End))
+	if cpu {
+		what = fmt.Sprintf("memory %.0f of %v", v.memory, p.at(v.memoryAt))
 	}
-	if verdict == isDecidable || verdict == isDenied || verdict == isDoubtful || verdict == noExcuse || p.reported {
-		what := fmt.Sprintf("%.6f cores over %v to %v", v.rate/1e9, v.window.Length, p.at(v.window.End))
-		if cpu {
-			what = fmt.Sprintf("memory %.0f of %v", v.memory, p.at(v.memoryAt))
-		}
-		p.wrong = append(p.wrong, fmt.Sprintf("%v read at %v: %s, %s;%s (%v)", v.entity, p.at(d.now), what, verdict, p.reasons(p.sourceOf(v.entity.Node), v.entity.PodRef()), p.schedule))
-	}
+	p.wrong = append(p.wrong, fmt.Sprintf("%v: %v read at %v: %s;%s (%v)", kind, v.entity, p.at(d.now), what, p.reasons(p.sourceOf(v.entity.Node), v.entity.PodRef()), p.schedule))
 }
 
 func (p *play) sourceOf(node metric.NodeName) *source {
@@ -222,45 +240,26 @@ func (p *play) sourceOf(node metric.NodeName) *source {
 }
 
 // isRight reports whether the rate is that of a life which it is right to
-// serve, and whether the memory is that life's too. A rate over a counter that
-// began again unseen counts as right.
+// serve, and whether the memory is that life's too.
 func (p *play) isRight(c *claim, d delivery, hasMemory func(l *simulator.Life) bool) (cpu, memory bool) {
-	lives := p.candidates(c.entity)
-	for _, l := range lives {
+	for _, l := range p.candidates(c.entity) {
 		if p.moved(l, l, c) && p.right(l, c.window.End, int64(c.clock), d) {
 			if cpu = true; hasMemory(l) {
 				return true, true
 			}
 		}
 	}
-	if !cpu && p.unseen(lives, c, d) {
-		return true, true
-	}
 	return cpu, false
 }
 
-// What can be said of a wrong value, apart from the reasons of excuse.
-const (
-	isDecidable = "and decidable"
-	isDenied    = "and the API server named another run in the last round"
-	hasEnded    = "and the API server names another run since the last round"
-	isDoubtful  = "and nothing distinguishes the duplicates"
-	noExcuse    = "without excuse"
-)
-
-// verdict says of a wrong value whether a reader could have known that it is
-// wrong: the container's present life l is decidable, or the cluster facts deny
-// every life that the value may be of, or there is no excuse. l is nil if the
-// container does not run.
-func (p *play) verdict(v *value, l *simulator.Life, d delivery) string {
+// kindOf returns what could be known of a wrong value. l is the container's
+// present life; nil if the container does not run.
+func (p *play) kindOf(v *value, l *simulator.Life, d delivery) wrongKind {
 	var matched []*simulator.Life
 	for _, o := range p.candidates(v.entity) {
 		if p.moved(o, o, &v.claim) {
 			matched = append(matched, o)
 		}
-	}
-	if v.ambiguous && len(p.duplicates(v.entity.String(), d)) > 0 {
-		return isDoubtful
 	}
 	denied := func(d delivery) bool {
 		return len(matched) > 0 && !slices.ContainsFunc(matched, func(o *simulator.Life) bool { return !p.denied(o, d) })
@@ -272,57 +271,17 @@ func (p *play) verdict(v *value, l *simulator.Life, d delivery) string {
 				return hasEnded
 			}
 		}
-		return isDenied
+		return isDecidable
 	}
-	if p.hasHiddenStep(&v.claim) {
-		return "a step of the clock which nothing shows"
-	}
-	if l != nil && (d.facts == nil || p.named(l, d)) {
+	if l != nil && (d.facts == nil || p.named(l, d)) && !p.hasHiddenStep(&v.claim) {
 		if ok, _ := p.isKnown(l.Container.Pod, []*simulator.Life{l}, p.aheadAt(l.Container.Pod.Node, d.now), d); ok {
 			return isDecidable
 		}
 	}
-	if why := p.excuse(v, d); why != "" {
-		return why
+	if v.ambiguous {
+		return isDoubtful
 	}
-	return noExcuse
-}
-
-// excuse returns why nobody could know that a value is wrong, or nothing.
-func (p *play) excuse(v *value, d delivery) string {
-	for _, l := range p.candidates(v.entity) {
-		for _, s := range p.sources {
-			t := s.observer.trails[l]
-			if t != nil && t.other != 0 && (s.endpoint != simulator.CAdvisor || d.facts == nil) {
-				return "two counters have its ID"
-			}
-		}
-	}
-	if p.beginsAtSecondPath(&v.claim, d) {
-		return "its start is that of its second path, and no reading denies it"
-	}
-	from := v.window.End - int64(v.window.Length)
-	if apart := from - v.start; p.slack > startSlack && max(apart, -apart) <= int64(time.Second) && d.facts == nil {
-		return "its start is wrong, and nobody knows a better one"
-	}
-	return ""
-}
-
-// beginsAtSecondPath reports whether the window of c begins at the start that the
-// container's second cgroup path reported. A path that was made later than the
-// container looks like a container that started then: nobody knows better without
-// an API server or a reading from before.
-func (p *play) beginsAtSecondPath(c *claim, d delivery) bool {
-	from := c.window.End - int64(c.window.Length)
-	for _, l := range p.candidates(c.entity) {
-		for _, s := range p.sources {
-			t := s.observer.trails[l]
-			if d.facts == nil && t != nil && t.second/int64(time.Second) == from/int64(time.Second) {
-				return true
-			}
-		}
-	}
-	return false
+	return isUndecidable
 }
 
 // hasHiddenStep reports whether the clock stepped in the window of c, and no

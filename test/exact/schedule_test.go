@@ -24,6 +24,7 @@ type schedule struct {
 	changes  map[int]time.Duration
 	missed   float64 // share of answers that never arrive
 	late     float64 // share of answers that are older than they should be
+	cut      float64 // share of answers that end within a line
 	wobble   time.Duration
 	slack    time.Duration // by how much start times must differ to say which is later
 	stalls   []stall
@@ -52,7 +53,8 @@ func (s *schedule) heard(now time.Time) time.Time {
 	return heard
 }
 
-// kinds are functions that return a fault of a random pod, container and time.
+// kinds are functions that return a fault of a random pod, container and time. A line is a
+// fault.
 var kinds = []func(c *chooser) string{
 	func(c *chooser) string { return c.f("restart pod=%s at=%s", c.pod(), c.at()) },
 	func(c *chooser) string {
@@ -86,6 +88,11 @@ var kinds = []func(c *chooser) string{
 	func(c *chooser) string { return c.f("zero pod=%s at=%s%s", c.pod(), c.at(), c.span(5, 60)) },
 	func(c *chooser) string { return c.f("stale pod=%s at=%s%s", c.pod(), c.at(), c.span(5, 90)) },
 	func(c *chooser) string { return c.f("stale node=%s at=%s%s", c.node(), c.at(), c.span(5, 90)) },
+	func(c *chooser) string { return c.crashLoop(c.at0()) },
+	func(c *chooser) string {
+		return c.f("slowstart pod=%s by=%s at=%s\nrestart pod=%s at=%s", c.pod(), c.within(100*time.Millisecond, 15*time.Second), c.at(), c.pod(), c.at())
+	},
+	func(c *chooser) string { return c.reboot() },
 	// Nothing shows what a node's clock did before weir's first read.
 	func(c *chooser) string {
 		return c.f("clockstep node=%s at=%s by=%s", c.node(), c.within(c.begun, c.until), c.step())
@@ -113,7 +120,39 @@ func (c *chooser) container() string {
 	return pick(c.r, c.fleet.Nodes()[0].Pods()[0].Containers).Name
 }
 
-func (c *chooser) at() string { return c.within(0, c.until).String() }
+func (c *chooser) at() string { return c.at0().String() }
+
+func (c *chooser) at0() time.Duration { return c.within(0, c.until) }
+
+// crashLoop returns restarts of a container. Its runs last for seconds, and it waits longer
+// each time.
+func (c *chooser) crashLoop(at time.Duration) string {
+	pod, container, wait := c.pod(), c.container(), c.within(2*time.Second, 12*time.Second)
+	var lines []string
+	for range 3 + c.r.IntN(3) {
+		lines = append(lines, c.f("restart pod=%s container=%s at=%s for=%s", pod, container, at, wait))
+		at += wait + c.within(time.Second, 20*time.Second)
+		wait = min(2*wait, time.Minute)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// reboot returns a reboot of a node. In half of them the node's clock is wrong until it is
+// set, seconds later.
+func (c *chooser) reboot() string {
+	node, at, silent := c.node(), c.within(c.begun, c.until*3/4), c.within(15*time.Second, 2*time.Minute)
+	lines := []string{c.f("reboot node=%s at=%s for=%s", node, at, silent)}
+	if c.r.IntN(2) == 0 {
+		by := c.step()
+		back, ok := strings.CutPrefix(by, "-")
+		if !ok {
+			back = "-" + by
+		}
+		lines = append(lines, c.f("clockstep node=%s at=%s by=%s", node, at+silent/2, by),
+			c.f("clockstep node=%s at=%s by=%s", node, at+silent+c.within(0, time.Minute), back))
+	}
+	return strings.Join(lines, "\n")
+}
 
 func (c *chooser) within(low, high time.Duration) time.Duration {
 	return (low + time.Duration(c.r.Int64N(int64(high-low)))).Truncate(time.Millisecond)
@@ -200,6 +239,9 @@ func newSchedule(seed uint64) (schedule, error) {
 	if r.IntN(4) == 0 {
 		s.late = 0.2 * r.Float64()
 	}
+	if r.IntN(6) == 0 {
+		s.cut = 0.1 * r.Float64()
+	}
 	if r.IntN(3) == 0 {
 		s.wobble = time.Duration(r.Int64N(int64(5 * time.Second)))
 	}
@@ -215,26 +257,30 @@ func newSchedule(seed uint64) (schedule, error) {
 		return s, err
 	}
 	c := chooser{r: r, fleet: bare, begun: s.begins + s.interval, until: s.begins + time.Duration(s.rounds)*s.interval}
-	add := func(text string) error {
-		f, err := simulator.Parse(text)
-		if err != nil {
-			return fmt.Errorf("parse %q: %w", text, err)
-		}
-		s.options.Faults = append(s.options.Faults, f)
-		return nil
-	}
 	if two {
 		p := pick(r, bare.Nodes()[0].Pods())
-		if err := add(c.f("twonodes pod=%s/%s node=%s at=%s%s", p.Namespace, p.Name, bare.Nodes()[1].Name, c.within(time.Second, c.until), c.span(20, 240))); err != nil {
+		if err := s.add(c.f("twonodes pod=%s/%s node=%s at=%s%s", p.Namespace, p.Name, bare.Nodes()[1].Name, c.within(time.Second, c.until), c.span(20, 240))); err != nil {
 			return s, err
 		}
 	}
 	for range pick(r, []int{0, 1, 1, 1, 2, 2, 3, 4, 6}) {
-		if err := add(pick(r, kinds)(&c)); err != nil {
+		if err := s.add(pick(r, kinds)(&c)); err != nil {
 			return s, err
 		}
 	}
 	return s, nil
+}
+
+// add adds faults, one on each line.
+func (s *schedule) add(text string) error {
+	for line := range strings.SplitSeq(text, "\n") {
+		f, err := simulator.Parse(line)
+		if err != nil {
+			return fmt.Errorf("parse %q: %w", line, err)
+		}
+		s.options.Faults = append(s.options.Faults, f)
+	}
+	return nil
 }
 
 // String returns the schedule as text for people.
@@ -258,6 +304,9 @@ func (s schedule) String() string {
 	}
 	if s.late > 0 {
 		text += fmt.Sprintf(", %.0f%% late", 100*s.late)
+	}
+	if s.cut > 0 {
+		text += fmt.Sprintf(", %.0f%% cut", 100*s.cut)
 	}
 	if len(s.changes) > 0 {
 		text += fmt.Sprintf(", changes %v", s.changes)

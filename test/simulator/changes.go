@@ -117,9 +117,14 @@ func (p *Pod) moments(do func(at int64, kind ChangeKind)) {
 			within(p.faults[i].from)
 		}
 	}
+	for i := range p.Node.faults {
+		if p.Node.faults[i].Kind == Reboot {
+			within(p.Node.faults[i].until)
+		}
+	}
 	for _, c := range p.Containers {
 		for i := range c.runs {
-			within(c.runs[i].from)
+			within(c.processStart(&c.runs[i]))
 			within(c.runs[i].until)
 		}
 		for i := range c.faults {

@@ -86,6 +86,9 @@ func (f *Fleet) applyOne(c condition) (hits int) {
 		if c.Node != "" && c.Pod == "" {
 			hits++
 			n.faults = append(n.faults, c)
+			if c.Kind == Reboot {
+				n.reboot(c)
+			}
 			continue
 		}
 		for _, p := range slices.Clone(n.pods) {
@@ -125,7 +128,9 @@ func (p *Pod) apply(c condition) (hits int) {
 			container.restart(c.from, c.until, 0)
 		case c.Kind == Reset:
 			container.reset(c.from)
-		default: // Jitter, Missing, Zero, Leap, Duplicate with two paths
+		case c.Kind == Assign:
+			container.assign(c)
+		default: // Jitter, Missing, Zero, Leap, SlowStart, Duplicate with two paths
 			container.faults = append(container.faults, c)
 		}
 		hits++

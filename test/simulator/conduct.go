@@ -33,7 +33,7 @@ func (n *Node) Conduct(now time.Time) Conduct {
 		c.Delay = s.Delay
 	}
 	c.Hang = holds(n.faults, Hang, t) != nil
-	c.Down = holds(n.faults, Down, t) != nil
+	c.Down = holds(n.faults, Down, t) != nil || holds(n.faults, Reboot, t) != nil
 	if r := holds(n.faults, Refuse, t); r != nil {
 		c.Status = http.StatusUnauthorized
 		if r.Style == Forbidden {

@@ -37,6 +37,9 @@ const (
 	NotReady                // the API server reports that the node is not ready
 	NoAddress               // the API server knows no address of the node
 	Unlisted                // the API server does not know the node
+	Reboot                  // a node is silent, and then all its containers begin again
+	SlowStart               // a container's process starts later than its cgroup
+	Assign                  // a container has another role than a regular one
 	numKinds    int  = iota
 )
 
@@ -44,6 +47,7 @@ var kindNames = [numKinds]string{
 	"restart", "replace", "duplicate", "twonodes", "pending", "finish", "terminate", "reset", "leap", "jitter", "missing", "zero", "stale",
 	"clockstep", "slow", "hang", "down", "garbage", "bulk",
 	"refuse", "certificate", "impostor", "scrapeerror", "notready", "noaddress", "unlisted",
+	"reboot", "slowstart", "role",
 }
 
 // String returns the verb of the language.
@@ -100,13 +104,17 @@ const (
 	// CPUOnly is a variety of Zero: the CPU counter is 0, and memory and time are
 	// right.
 	CPUOnly
+	// Init, Sidecar and Ephemeral are the roles of Assign.
+	Init
+	Sidecar
+	Ephemeral
 	numStyles int = iota
 )
 
 var styleNames = [numStyles]string{
 	"", "old-instance", "two-lines", "two-paths", "own-counters", "two-qos", "binary", "html", "truncated",
 	"unauthorized", "forbidden", "self-signed", "wrong-name", "expired", "succeeded", "failed",
-	"steady", "older", "cpu",
+	"steady", "older", "cpu", "init", "sidecar", "ephemeral",
 }
 
 // String returns the word of the language.
@@ -130,7 +138,8 @@ type Fault struct {
 	At, For time.Duration
 	// Delay is how long a Slow node takes.
 	Delay time.Duration
-	// By is how far a clock jumps, or how much a counter is too high.
+	// By is how far a clock jumps, how much a counter is too high, or how much later than
+	// its cgroup a process starts.
 	By time.Duration
 	// Spread is the largest error of a start time, in both directions.
 	Spread time.Duration
@@ -230,6 +239,9 @@ var grammar = [numKinds]rule{
 	NotReady:    {must: inNode, may: inAt | inFor},
 	NoAddress:   {must: inNode, may: inAt | inFor},
 	Unlisted:    {must: inNode, may: inAt | inFor},
+	Reboot:      {must: inNode | inAt | inFor},
+	SlowStart:   {must: inPod | inBy, may: inContainer | inAt | inFor},
+	Assign:      {must: inPod | inContainer | inStyle, may: inAt | inFor},
 }
 
 // stylesOf lists the varieties of each kind. The first one is the default.
@@ -242,4 +254,5 @@ var stylesOf = [numKinds][]Style{
 	Refuse:      {Unauthorized, Forbidden},
 	Certificate: {SelfSigned, WrongName, Expired},
 	Finish:      {WasSuccessful, HasFailed},
+	Assign:      {Init, Sidecar, Ephemeral},
 }

@@ -119,6 +119,9 @@ func parse(text string) (f Fault, err *ParseError) {
 	if f.Kind == Duplicate && f.Style == TwoQoS && f.Container != "" {
 		return f, words[0].errorf("style=two-qos concerns pods, and the second cgroup is empty: it takes no container")
 	}
+	if f.Kind == SlowStart && f.By < 0 {
+		return f, words[0].errorf("a process starts after its cgroup was made: by is more than 0")
+	}
 	if styles := stylesOf[f.Kind]; len(styles) > 0 && f.Style == NoStyle {
 		f.Style = styles[0]
 	}

@@ -82,6 +82,7 @@ type Container struct {
 	limit  int64 // bytes
 	limits resources
 	runs   []instance // by start
+	role   Style      // NoStyle for a regular container
 	faults []condition
 }
 

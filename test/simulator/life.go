@@ -42,7 +42,9 @@ func (p *Pod) replace(c condition) (hits int) {
 	next.faults = lasting(p.faults)
 	for i, container := range p.Containers {
 		next.Containers[i].faults = lasting(container.faults)
+		next.Containers[i].role = container.role
 	}
+	next.order(next.start)
 	p.Node.pods = append(p.Node.pods, next)
 	return hits
 }
@@ -95,6 +97,9 @@ func (p *Pod) finish(c condition) (hits int) {
 func (p *Pod) phase(now int64) string {
 	begun, ended, failed := false, true, false
 	for _, c := range p.Containers {
+		if !c.required() {
+			continue
+		}
 		begun = begun || c.current(now) != nil
 		f := holds(c.faults, Finish, now)
 		ended = ended && f != nil

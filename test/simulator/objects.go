@@ -76,20 +76,21 @@ func (p *Pod) object(w *writer, now int64, form Form) {
 	}
 
 	w.object("spec")
-	w.array("containers")
-	for _, c := range p.Containers {
-		w.item()
+	p.eachRole(now, "initContainers", "containers", "ephemeralContainers", w, func(c *Container) {
 		w.string("name", c.Name)
 		w.string("image", c.image())
-		w.object("resources")
-		c.limits.write(w)
-		w.end()
+		if c.role != Ephemeral {
+			w.object("resources")
+			c.limits.write(w)
+			w.end()
+		}
+		if c.role == Sidecar {
+			w.string("restartPolicy", "Always")
+		}
 		w.string("terminationMessagePath", "/dev/termination-log")
 		w.string("terminationMessagePolicy", "File")
 		w.string("imagePullPolicy", "IfNotPresent")
-		w.end()
-	}
-	w.endArray()
+	})
 	w.string("restartPolicy", "Always")
 	w.int("terminationGracePeriodSeconds", gracePeriod)
 	w.string("dnsPolicy", "ClusterFirst")
@@ -125,9 +126,12 @@ func (p *Pod) status(w *writer, now int64) {
 	if d := holds(p.faults, Terminate, now); d != nil {
 		now = d.from - 1 // the API server does not know what has happened since
 	}
+	if d := holds(p.Node.faults, Reboot, now); d != nil {
+		now = d.from - 1
+	}
 	ready := true
 	for _, c := range p.Containers {
-		if r := c.current(now); r == nil || !r.alive(now) {
+		if r := c.current(now); c.required() && (r == nil || !r.alive(now)) {
 			ready = false
 		}
 	}
@@ -162,13 +166,7 @@ func (p *Pod) status(w *writer, now int64) {
 	w.end()
 	w.endArray()
 	w.time("startTime", p.Node.clock(p.start))
-	w.array("containerStatuses")
-	for _, c := range p.Containers {
-		w.item()
-		c.status(w, now)
-		w.end()
-	}
-	w.endArray()
+	p.eachRole(now, "initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses", w, func(c *Container) { c.status(w, now) })
 	w.string("qosClass", p.QoS)
 	w.end()
 }
@@ -192,11 +190,13 @@ func (c *Container) status(w *writer, now int64) {
 	finished := holds(c.faults, Finish, now)
 	switch {
 	case finished != nil && run != nil:
-		finished.terminated(w, c.Pod.Node, run)
+		finished.terminated(w, c, run)
 	case alive:
 		w.object("running")
-		w.time("startedAt", c.Pod.Node.clock(run.start))
+		w.time("startedAt", c.Pod.Node.clock(c.processStart(run)))
 		w.end()
+	case c.role == Init && run != nil:
+		(&condition{}).terminated(w, c, run)
 	case run == nil && c.Pod.begun == never:
 		waiting(w, "ImagePullBackOff")
 	case run == nil:
@@ -211,7 +211,7 @@ func (c *Container) status(w *writer, now int64) {
 		w.object("terminated")
 		w.int("exitCode", 1)
 		w.string("reason", "Error")
-		w.time("startedAt", c.Pod.Node.clock(before.start))
+		w.time("startedAt", c.Pod.Node.clock(c.processStart(before)))
 		w.time("finishedAt", c.Pod.Node.clock(min(before.until, now)))
 		w.string("containerID", "containerd://"+before.id())
 		w.end()
@@ -228,7 +228,8 @@ func (c *Container) status(w *writer, now int64) {
 }
 
 // terminated writes the terminated state of a container that has finished.
-func (c *condition) terminated(w *writer, n *Node, run *instance) {
+func (c *condition) terminated(w *writer, of *Container, run *instance) {
+	n := of.Pod.Node
 	reason, code := "Completed", int64(0)
 	if c.Style == HasFailed {
 		reason, code = "Error", 1
@@ -236,7 +237,7 @@ func (c *condition) terminated(w *writer, n *Node, run *instance) {
 	w.object("terminated")
 	w.int("exitCode", code)
 	w.string("reason", reason)
-	w.time("startedAt", n.clock(run.start))
+	w.time("startedAt", n.clock(of.processStart(run)))
 	w.time("finishedAt", n.clock(run.until))
 	w.string("containerID", "containerd://"+run.id())
 	w.end()

@@ -62,9 +62,13 @@ func (p *Pod) readPod(now int64) (reading, bool) {
 	if seen < first || seen >= p.gone {
 		return reading{}, false
 	}
-	r := reading{pod: p, at: p.Node.moment(p.cgroup, first, seen), start: p.Node.clock(p.begun) + p.jitter(p.faults, now)}
+	begun, before := p.booted(seen)
+	if begun > p.begun {
+		first = begun
+	}
+	r := reading{pod: p, at: p.Node.moment(p.cgroup, first, seen), start: p.Node.clock(begun) + p.jitter(p.faults, now)}
 	r.stamp = p.Node.clock(r.at)
-	r.cpu, r.memory = p.cpu(r.at), p.memory(r.at)
+	r.cpu, r.memory = p.cpu(r.at)-before, p.memory(r.at)
 	if zero != nil {
 		r.unread(zero, p.Node.clock(now))
 	}

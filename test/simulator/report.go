@@ -12,6 +12,7 @@ type Life struct {
 	Container *Container
 	ID        string // of the run, without a scheme
 	Started   int64  // when the run started
+	Process   int64  // when its process started, which is Started or later
 	From      int64  // when the counter was 0: the start, or the last reset
 	Until     int64  // when the counter ends; math.MaxInt64 if it does not
 	run       *instance
@@ -25,7 +26,7 @@ func (n *Node) Lives() []*Life {
 		for _, c := range p.Containers {
 			for i := range c.runs {
 				r := &c.runs[i]
-				all = append(all, &Life{Container: c, ID: r.id(), Started: r.start, From: r.from, Until: r.until, run: r})
+				all = append(all, &Life{Container: c, ID: r.id(), Started: r.start, Process: c.processStart(r), From: r.from, Until: r.until, run: r})
 			}
 		}
 	}

@@ -2,9 +2,17 @@ package simulator
 
 import "time"
 
-// current returns the run that the API server reports at t: the one that began
-// last. It is nil before the first run.
-func (c *Container) current(t int64) *instance { return c.last(t) }
+// current returns the run that the API server reports at t: the one whose process
+// started last. It is nil before the first run.
+func (c *Container) current(t int64) *instance {
+	var found *instance
+	for i := range c.runs {
+		if r := &c.runs[i]; r.from <= t && c.processStart(r) <= t {
+			found = r
+		}
+	}
+	return found
+}
 
 // CPU returns the true counter of the container's current run at that moment,
 // in nanoseconds of CPU time. It does not depend on what is reported. It is 0

@@ -333,7 +333,10 @@ func TestOnlyTheMachineIsNoError(t *testing.T) {
 func TestErrors(t *testing.T) {
 	f := func(reason metric.Reason, want string, samples int, lines ...string) {
 		t.Helper()
-		body := strings.Join(lines, "\n")
+		body := strings.Join(lines, "\n") + "\n"
+		if want == "not complete" {
+			body = strings.TrimSuffix(body, "\n")
+		}
 		b, err := payloadtest.Repeatable(t, cadvisor.New(), cadvisor.New(), []byte(body), payloadtest.Request())
 		var read *metric.ReadError
 		if !errors.As(err, &read) || read.Reason != reason || !strings.Contains(read.Err.Error(), want) {
@@ -348,6 +351,7 @@ func TestErrors(t *testing.T) {
 	f(metric.NodeScrapeError, "machine_scrape_error", 1, line, "machine_scrape_error 1")
 	f(metric.NodeBadPayload, "no family", 0, "")
 	f(metric.NodeBadPayload, "no family", 0, "up 1")
+	f(metric.NodeBadPayload, "not complete", 0, line, line)
 	f(metric.NodeBadPayload, "no metric name", 0, line, "<html>")
 	f(metric.NodeBadPayload, "not a list of labels", 0, line, `container_memory_rss{id="/"x} 1`)
 	f(metric.NodeBadPayload, "are in two places", 0, line, `container_memory_cache{id="/"} 1`, line)

@@ -74,6 +74,7 @@ func (s *Scanner) nextFamily() bool {
 		s.pos += n
 		return true
 	}
+	s.checkEnd()
 	return false
 }
 
@@ -86,6 +87,14 @@ func nameLen(b []byte) int {
 		return i
 	}
 	return len(b)
+}
+
+// checkEnd fails if the last line has no line feed: the payload was cut, and its last number may
+// lack digits. OpenMetrics' "# EOF" needs none.
+func (s *Scanner) checkEnd() {
+	if n := len(s.body); n > 0 && s.body[n-1] != '\n' && !bytes.HasSuffix(s.body, []byte("\n# EOF")) {
+		s.Fail("the last line has no line feed: the payload is not complete")
+	}
 }
 
 // Rest returns the payload from the current position on.

@@ -323,6 +323,7 @@ func TestBadPayloads(t *testing.T) {
 	f(good+`container_cpu_usage_seconds_total{container="we`, `line 2 (offset 113): a label value without a closing quote: "{container=\"we"`)
 	f(good+`container_cpu_usage_seconds_total{container`, `line 2 (offset 113): labels without a closing brace: "{container"`)
 	f(good+`container_cpu_usage_seconds_total{container} 7`, `line 2 (offset 113): not a list of labels: "{container} 7"`)
+	f(good+cpuLine+` 7`, `line 2 (offset 159): the last line has no line feed: the payload is not complete: end of payload`)
 	f(good+strings.Repeat("x", 100)+"\n", `line 2 (offset 180): neither labels nor a value: ""`)
 }
 
