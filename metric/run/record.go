@@ -202,8 +202,8 @@ func (r *Record) overCores(s *Seen, l *Limits) bool {
 	return CoresAllow(s.CPU, l.Cores, s.Read).EndsBefore(r.Start.Add(-Far).UnixNano())
 }
 
-// MayName reports whether the API server would have named an instance by now, if that were the
+// WouldName reports whether the API server would have named an instance by now, if that were the
 // present run. at is when the record was learnt, by the node's clock, and lag how late it may be.
-func MayName(start int64, origin metric.StartOrigin, at int64, lag time.Duration) bool {
+func WouldName(start int64, origin metric.StartOrigin, at int64, lag time.Duration) bool {
 	return Reported(start, origin, 0).EndsBefore(at - int64(lag))
 }

@@ -170,11 +170,11 @@ func TestWhich(t *testing.T) {
 	f("recorded before the clock was put back", ahead, read(0, time.Second), run.AnyRun, run.ByNothing)
 }
 
-func TestMayName(t *testing.T) {
+func TestWouldName(t *testing.T) {
 	known := ns(0)
 	f := func(name string, start int64, origin metric.StartOrigin, want bool) {
 		t.Helper()
-		if got := run.MayName(start, origin, known, run.RecordLag(15*time.Second)); got != want {
+		if got := run.WouldName(start, origin, known, run.RecordLag(15*time.Second)); got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}

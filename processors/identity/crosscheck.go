@@ -6,61 +6,74 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/run"
 )
 
 // applyCrossCheck applies the batch's second read to the candidates: it says which counter
 // belongs to which pod UID and start. The kubelet answers both reads from one cache, so the
 // counters of a matching pair are equal or next to each other. A sample that was assigned to
 // the line of another UID or start moves to its own line.
-func (s *Identifier) applyCrossCheck(t *track, b *metric.Batch) {
-	if b.CrossCheck == nil || len(s.candidates) < 2 {
+func (s *Identifier) applyCrossCheck() {
+	if s.batch.CrossCheck == nil {
 		return
 	}
 	for ci := range s.candidates {
 		c := &s.candidates[ci]
-		w := s.crossCheckOf(t, b, c.sample)
+		w := s.crossCheckOf(c.sample)
 		if w == nil {
-			if w = s.onlyCrossCheckOf(b, ci); w == nil {
-				continue
-			}
+			w = s.onlyCrossCheckOf(ci)
 		}
-		if l := &t.lines[c.line]; !t.agrees(l, w) {
-			c.line = -1
-			for li := range t.lines {
-				if l := &t.lines[li]; l.uid != "" && l.start != 0 && t.agrees(l, w) {
-					c.line = li
-				}
-			}
-			if c.line < 0 {
-				s.startLine(t, c, &b.Samples[c.sample])
-			}
-		}
-		for cj := range s.candidates[:ci] {
-			if x := &s.candidates[cj]; x.crossChecked && x.line == c.line { // nothing says which of the two it was
-				l := t.lines[x.line]
-				s.startOwnLine(t, x, b)
-				s.startLine(t, c, &b.Samples[c.sample])
-				own := &t.lines[x.line]
-				own.uid, own.start, own.origin, own.first = l.uid, l.start, l.origin, l.first
-			}
-		}
-		c.crossChecked = true
-		if l := &t.lines[c.line]; c.swapped && (l.uid == "" || l.start == 0) {
-			s.startOwnLine(t, c, b) // the second read names the sample, not the line it was assigned to
-		}
-		l := &t.lines[c.line]
-		l.uid = w.UID
-		if l.start == 0 {
-			l.start, l.origin = w.Start, w.Origin
+		if w != nil {
+			s.giveName(c, w)
 		}
 	}
 	// A candidate begins a new line if a cross-check gave its line to another one.
 	for ci := range s.candidates {
 		for cj := range s.candidates {
 			if c := &s.candidates[ci]; ci != cj && c.line == s.candidates[cj].line && !c.crossChecked {
-				s.startLine(t, c, &b.Samples[c.sample])
+				s.startLine(c)
 			}
 		}
+	}
+}
+
+// giveName gives a candidate the line of the instance that the second read names, and its UID and
+// start. If the second read names one line for two samples, both get new ones.
+func (s *Identifier) giveName(c *candidate, w *metric.Instance) {
+	if !s.t.agrees(s.line(c), w) {
+		s.moveToLine(c, w)
+	}
+	for i := range s.candidates {
+		if x := &s.candidates[i]; x != c && x.crossChecked && x.line == c.line { // nothing says which of the two it was
+			l := *s.line(x)
+			s.startOwnLine(x)
+			s.startLine(c)
+			own := s.line(x)
+			own.uid, own.start, own.origin, own.first = l.uid, l.start, l.origin, l.first
+		}
+	}
+	c.crossChecked = true
+	if l := s.line(c); c.swapped && (l.uid == "" || l.start == 0) {
+		s.startOwnLine(c) // the second read names the sample, not the line it was assigned to
+	}
+	l := s.line(c)
+	l.uid = w.UID
+	if l.start == 0 {
+		l.start, l.origin = w.Start, w.Origin
+	}
+}
+
+// moveToLine assigns a candidate to the line that the second read names; to a new one if there is
+// none.
+func (s *Identifier) moveToLine(c *candidate, w *metric.Instance) {
+	c.line = -1
+	for li := range s.t.lines {
+		if l := &s.t.lines[li]; l.uid != "" && l.start != 0 && s.t.agrees(l, w) {
+			c.line = li
+		}
+	}
+	if c.line < 0 {
+		s.startLine(c)
 	}
 }
 
@@ -73,22 +86,23 @@ func (t *track) agrees(l *line, w *metric.Instance) bool {
 	if l.start == 0 || w.Start == 0 {
 		return true
 	}
-	d := startDistance(l.start, w.Start)
-	return d <= float64(startJitter) && !slices.ContainsFunc(t.lines, func(o line) bool {
-		return o.uid == w.UID && o.start != 0 && startDistance(o.start, w.Start) < d
+	d := run.Distance(l.start, w.Start)
+	return d <= int64(run.Jitter) && !slices.ContainsFunc(t.lines, func(o line) bool {
+		return o.uid == w.UID && o.start != 0 && run.Distance(o.start, w.Start) < d
 	})
 }
 
 // crossCheckOf returns the instance that the second read reports for a sample, if exactly one
 // counter of the second read matches, and it matches no other candidate; else nil.
-func (s *Identifier) crossCheckOf(t *track, b *metric.Batch, i int32) *metric.Instance {
+func (s *Identifier) crossCheckOf(i int32) *metric.Instance {
+	b := s.batch
 	best, second, found := math.Inf(1), math.Inf(1), -1
 	for wi := range b.CrossCheck.Samples {
 		w := &b.CrossCheck.Samples[wi]
-		if w.Entity != b.Samples[t.first].Entity || w.Instance.UID == "" {
+		if w.Entity != b.Samples[i].Entity || w.Instance.UID == "" {
 			continue
 		}
-		d := distance(&b.Samples[i], w)
+		d := distanceOf(&b.Samples[i], w)
 		if d < best {
 			best, second, found = d, best, wi
 		} else if d < second {
@@ -98,7 +112,7 @@ func (s *Identifier) crossCheckOf(t *track, b *metric.Batch, i int32) *metric.In
 	if found < 0 || best > float64(time.Second)*8 || second < 4*best+float64(20*time.Millisecond) {
 		return nil
 	}
-	if s.otherIsAsNear(b, &b.CrossCheck.Samples[found], i, best) {
+	if s.otherIsAsNear(&b.CrossCheck.Samples[found], i, best) {
 		return nil
 	}
 	return &b.CrossCheck.Samples[found].Instance
@@ -106,14 +120,14 @@ func (s *Identifier) crossCheckOf(t *track, b *metric.Batch, i int32) *metric.In
 
 // onlyCrossCheckOf returns the instance that the second read reports for candidate ci, if there
 // are two candidates and two instances, and the counters allow only one assignment of them.
-func (s *Identifier) onlyCrossCheckOf(b *metric.Batch, ci int) *metric.Instance {
-	if len(s.candidates) != 2 || s.cores <= 0 || s.drift {
+func (s *Identifier) onlyCrossCheckOf(ci int) *metric.Instance {
+	if len(s.candidates) != 2 || s.limits.Cores <= 0 || s.drift {
 		return nil
 	}
-	mine, other := &b.Samples[s.candidates[ci].sample], &b.Samples[s.candidates[1-ci].sample]
+	mine, other := s.sample(&s.candidates[ci]), s.sample(&s.candidates[1-ci])
 	var second []*metric.Sample
-	for wi := range b.CrossCheck.Samples {
-		if w := &b.CrossCheck.Samples[wi]; w.Entity == mine.Entity && w.Instance.UID != "" {
+	for wi := range s.batch.CrossCheck.Samples {
+		if w := &s.batch.CrossCheck.Samples[wi]; w.Entity == mine.Entity && w.Instance.UID != "" {
 			second = append(second, w)
 		}
 	}
@@ -136,28 +150,28 @@ func (s *Identifier) onlyCrossCheckOf(b *metric.Batch, ci int) *metric.Instance 
 // have one counter: between the two it did not fall, and did not grow faster than the node's
 // cores allow.
 func (s *Identifier) canBecome(sample, w *metric.Sample) bool {
-	if unreadCPU(sample) || unreadCPU(w) {
+	if isUnread(sample) || isUnread(w) {
 		return false
 	}
 	x, _ := sample.Values.Get(metric.CPUUsage)
 	y, _ := w.Values.Get(metric.CPUUsage)
 	least, most := float64(reportTime(w)-reportTime(sample)), float64(reportTime(w)-reportTime(sample)+int64(time.Second))
-	return y-x <= max(0, s.cores*most) && x-y <= max(0, -s.cores*least)
+	return y-x <= max(0, s.limits.Cores*most) && x-y <= max(0, -s.limits.Cores*least)
 }
 
 // otherIsAsNear reports whether a candidate other than but is about as near to the second read
 // w as the distance d.
-func (s *Identifier) otherIsAsNear(b *metric.Batch, w *metric.Sample, but int32, d float64) bool {
+func (s *Identifier) otherIsAsNear(w *metric.Sample, but int32, d float64) bool {
 	for _, c := range s.candidates {
-		if c.sample != but && distance(&b.Samples[c.sample], w) <= 4*d+float64(20*time.Millisecond) {
+		if c.sample != but && distanceOf(&s.batch.Samples[c.sample], w) <= 4*d+float64(20*time.Millisecond) {
 			return true
 		}
 	}
 	return false
 }
 
-// distance returns how far apart two samples' CPU counters are, in nanoseconds.
-func distance(a, b *metric.Sample) float64 {
+// distanceOf returns how far apart two samples' CPU counters are, in nanoseconds.
+func distanceOf(a, b *metric.Sample) float64 {
 	x, okX := a.Values.Get(metric.CPUUsage)
 	y, okY := b.Values.Get(metric.CPUUsage)
 	if !okX || !okY {

@@ -3,10 +3,16 @@
 // under two cgroup paths, a pod that has moved to another node. A rejected sample keeps a
 // verdict that names the rule and the sample that was preferred.
 //
-// README.md lists the rules, strongest first. Each rule is one function in facts.go (what the
-// API server says), start.go, pods.go or rules.go. What the API server says can reject a lone
-// sample; the other rules only choose between several candidates. A choice without evidence is
-// made once, kept and marked Ambiguous: it never alternates.
+// README.md lists the rules, strongest first, as the tables factRules (facts.go: what the API server
+// reports, even against a lone sample) and pairRules (rules.go: between two candidates) have them.
+// A choice without evidence (choose.go) is made once, kept and marked Ambiguous: it never alternates.
+// Times of starts are compared by package run.
+//
+//   - batch.go: the samples of one entity; identity.go: the steps of its judgement
+//   - tracks.go: what is remembered of an entity; unchanged.go: the fast path
+//   - lines.go: which sample continues which line; swapped.go and crosscheck.go: where that is in doubt
+//   - facts.go, rules.go, paths.go, choose.go: the rules
+//   - pods.go: what a pod and its containers show of each other; partial.go: samples without CPU and memory
 //
 // # Lines
 //
@@ -22,6 +28,7 @@ import (
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/run"
 )
 
 // Options configure an Identifier. The zero Options is ready to use.
@@ -46,7 +53,7 @@ type Identifier struct {
 	answers        uint32        // reads that succeeded
 	lastID         uint32        // of the newest line
 	lastCrossCheck time.Duration
-	cores          float64 // of the node; 0 if unknown
+	limits         run.Limits // of the node and the endpoint
 	node           metric.NodeClock
 	hasOldPods     bool          // a track has oldPods
 	clockStepped   time.Duration // clock when the node's clock last stepped; negative if never
@@ -55,20 +62,24 @@ type Identifier struct {
 	memory
 	grouping
 
+	facts      *cluster.Facts
+	subject         // the entity that is judged now
+	seen       seen // its sample that is compared with the facts now
 	candidates []candidate
+	podLine    *core // of the pod of the subject, a container; nil if there is none
 }
 
 // candidate is a sample that may be the living instance, with its line.
 type candidate struct {
 	sample       int32
-	line         int // index in track.lines
+	line         int // index in track.lines; -1 until it has one
 	rejected     bool
-	newLine      bool               // the line is new
-	swapped      bool               // it could continue another line as well
-	missingLine  uint32             // that line, if no candidate has it
-	first        uint32             // if swapped: the first answer that reported the newest line it may be
-	crossChecked bool               // a second read says that the sample is the line's
-	run          *cluster.Container // the present run by the API server, if the sample is of it
+	newLine      bool   // the line is new
+	swapped      bool   // it could continue another line as well
+	missingLine  uint32 // that line, if no candidate has it
+	first        uint32 // if swapped: the first answer that reported the newest line it may be
+	crossChecked bool   // a second read says that the sample is the line's
+	present      bool   // its report shows that it is the present run that the API server names
 }
 
 // New returns the state for one source.
@@ -86,33 +97,30 @@ func New(o Options) *Identifier {
 func (s *Identifier) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
 	s.groupSamples(b, now)
 	s.pods.Resolve(facts, b)
-	s.cores = facts.CoresOf(b)
+	s.facts = facts
+	s.limits = run.Limits{Resolution: b.Resolution, Cores: facts.CoresOf(b), Now: s.node.Latest(now)}
 	// Pods come first: the UID that is chosen for a pod decides about its containers.
 	for _, pods := range [...]bool{true, false} {
 		for i := range b.Samples {
-			if (b.Samples[i].Entity.Kind == metric.Pod) != pods || !s.leads(b, i) {
-				continue
+			if (b.Samples[i].Entity.Kind == metric.Pod) == pods && s.leads(b, i) && !(s.alone(i) && s.judgeUnchanged(i)) {
+				s.judgeEntity(i)
 			}
-			if s.alone(i) && s.judgeUnchanged(i, facts, b) {
-				continue
-			}
-			s.judgeEntity(i, facts, b)
 		}
 	}
 	if s.chained {
 		for i := range b.Samples {
 			if followsAnother(&b.Samples[i]) {
-				s.judgePart(i, facts, b)
+				s.judgePart(i)
 			}
 		}
 		s.mergePartialSamples(b)
 	}
 	if !b.Failed() {
 		s.lastAnswer, s.lastAnswerAt = s.clock, now.UnixNano()
-		s.forget(b, s.clock-s.rememberFor(b), s.answers)
+		s.forget(b, s.clock-s.rememberFor(), s.answers)
 		s.forgetOldPods(b)
 	}
-	s.batch = nil
+	s.batch, s.facts, s.subject, s.seen, s.podLine = nil, nil, subject{}, seen{}, nil
 }
 
 // NeedsCrossCheck reports whether a second read is wanted: an entity is reported more than
@@ -138,7 +146,7 @@ func (s *Identifier) NeedsCrossCheck(_ *cluster.Facts, b *metric.Batch, now time
 				named++
 			}
 		}
-		if nameless && (named < reports || s.close(t)) {
+		if nameless && (named < reports || s.isClose(t)) {
 			s.lastCrossCheck = s.clock
 			return true
 		}
@@ -147,74 +155,79 @@ func (s *Identifier) NeedsCrossCheck(_ *cluster.Facts, b *metric.Batch, now time
 }
 
 // judgeEntity decides between the samples of one entity.
-func (s *Identifier) judgeEntity(i int, facts *cluster.Facts, b *metric.Batch) {
-	k := trackOf(b, i)
-	t := s.open(k, s.lastAnswer, s.answers-1)
-	t.first = int32(i)
-	s.limitDuplicates(t, b)
-	s.match(t, facts, b)
-	s.markSwapped(t, b)
-	s.applyCrossCheck(t, b)
-	s.separateSwapped(t, b)
-	s.joinPaths(t, b)
-	for _, c := range s.candidates {
-		b.Samples[c.sample].Instance.Line = t.lines[c.line].number()
-	}
-	unread := s.markUnread(b)
-	s.applyFacts(t, facts, b)
-	s.applyPod(b, t)
-	s.applyOldPods(t, facts, b)
-	s.applyLife(t, b)
-	s.applyViews(t, facts, b)
-	s.applyStart(t, facts, b)
-	ambiguous := s.choose(t, facts, b)
-	t.answer, t.latest, t.unread = s.answers, 0, false
-
+func (s *Identifier) judgeEntity(i int) {
+	k := trackOf(s.batch, i)
+	s.judge(i, s.open(k, s.lastAnswer, s.answers-1))
+	s.t.first = int32(i)
+	s.limitDuplicates()
+	s.match()
+	s.markSwapped()
+	s.applyCrossCheck()
+	s.separateSwapped()
+	s.joinPaths()
 	for ci := range s.candidates {
 		c := &s.candidates[ci]
-		sample, l := &b.Samples[c.sample], &t.lines[c.line]
-		if !c.rejected && l.id != t.chosen && !s.alternates(t, l, sample) {
-			s.addBaseline(c.sample, l, b)
+		s.sample(c).Instance.Line = s.line(c).number()
+	}
+	unread := s.markUnread()
+	s.applyFacts()
+	s.applyPairRules()
+	ambiguous := s.choose()
+	s.t.answer, s.t.latest, s.t.unread = s.answers, 0, false
+	for ci := range s.candidates {
+		c := &s.candidates[ci]
+		sample, l := s.sample(c), s.line(c)
+		if !c.rejected && l.id != s.t.chosen && !s.alternates(l, sample) {
+			s.addBaseline(c.sample, l)
 		}
-		s.follow(t, l, sample)
-		t.latest, t.unread = max(t.latest, reportTime(sample)), t.unread || l.cpu < 0
+		s.follow(l, sample)
+		s.t.latest, s.t.unread = max(s.t.latest, reportTime(sample)), s.t.unread || l.cpu < 0
 		if sample.Instance.UID == "" {
 			sample.Instance.UID = l.uid
 		}
-		if c.rejected {
-			continue
-		}
-		l.lost = metric.Measured
-		if sample.Instance.Start == 0 {
-			sample.Instance.Start, sample.Instance.Origin = l.start, l.origin
-		}
-		l.learnNames(facts, b, int(c.sample))
-		t.chosen = l.id
-		if s.chained {
-			s.winner[k] = c.sample
-		}
-		if ambiguous {
-			for g := range sample.Times {
-				if sample.Times[g] != 0 && sample.Reasons[g] == metric.Unjudged {
-					sample.Reasons[g] = metric.Ambiguous
-				}
-			}
+		if !c.rejected {
+			s.accept(c, k, ambiguous)
 		}
 	}
 	if unread {
-		s.reportUnread(t, b)
+		s.reportUnread()
 	}
 	s.shut(k, s.answers)
 }
 
+// accept makes a candidate the living instance of its entity, which has track k.
+func (s *Identifier) accept(c *candidate, k int, ambiguous bool) {
+	sample, l := s.sample(c), s.line(c)
+	l.lost = metric.Measured
+	if sample.Instance.Start == 0 {
+		sample.Instance.Start, sample.Instance.Origin = l.start, l.origin
+	}
+	s.learnNames(&l.core, &sample.Instance)
+	s.t.chosen = l.id
+	if s.chained {
+		s.winner[k] = c.sample
+	}
+	for g := range sample.Times {
+		if ambiguous && sample.Times[g] != 0 && sample.Reasons[g] == metric.Unjudged {
+			sample.Reasons[g] = metric.Ambiguous
+		}
+	}
+}
+
+// line returns the line of a candidate that has one.
+func (s *Identifier) line(c *candidate) *line { return &s.t.lines[c.line] }
+
+// sample returns the sample of a candidate.
+func (s *Identifier) sample(c *candidate) *metric.Sample { return &s.batch.Samples[c.sample] }
+
 // alternates reports whether the line, which is reported alone, takes turns with the line that was
 // chosen before, and their counters differ. They may be two cgroups of one container, and nothing
 // says which is its own.
-func (s *Identifier) alternates(t *track, l *line, sample *metric.Sample) bool {
+func (s *Identifier) alternates(l *line, sample *metric.Sample) bool {
 	if len(s.candidates) > 1 || l.lost != metric.Measured {
 		return false
 	}
-	before := t.chosenLine()
+	before := s.t.chosenLine()
 	if before == nil {
 		return false
 	}
@@ -224,10 +237,10 @@ func (s *Identifier) alternates(t *track, l *line, sample *metric.Sample) bool {
 
 // addBaseline adds the line's reading of an earlier answer to b. Rate followed another line until
 // now. A reading from about when the node's clock stepped is not added.
-func (s *Identifier) addBaseline(sample int32, l *line, b *metric.Batch) {
-	stepped := s.clockStepped >= 0 && l.seen-s.clockStepped <= steppedReadings
+func (s *Identifier) addBaseline(sample int32, l *line) {
+	stepped := s.clockStepped >= 0 && l.seen-s.clockStepped <= run.OldReading
 	if l.cpu >= 0 && l.time != 0 && !stepped {
-		b.Baselines = append(b.Baselines, metric.Baseline{Sample: sample, Time: l.time, CPU: l.cpu})
+		s.batch.Baselines = append(s.batch.Baselines, metric.Baseline{Sample: sample, Time: l.time, CPU: l.cpu})
 	}
 }
 
@@ -236,50 +249,28 @@ func (s *Identifier) addBaseline(sample int32, l *line, b *metric.Batch) {
 const maxDuplicates = 16
 
 // limitDuplicates rejects the samples beyond maxDuplicates, with one verdict.
-func (s *Identifier) limitDuplicates(t *track, b *metric.Batch) {
-	n := 0
-	for i := t.first; i >= 0; i = s.after(i) {
-		if n++; n < maxDuplicates {
-			continue
-		}
-		extra := s.after(i)
-		if extra < 0 {
-			return
-		}
-		s.next[i] = -1
-		e := b.Samples[extra].Entity
-		for ; extra >= 0; extra = s.next[extra] {
-			b.Samples[extra].Reject(metric.Discontinuous)
-		}
-		b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: e, Group: metric.CPU, Reason: metric.OverLimit, Evidence: metric.Evidence{Limit: maxDuplicates}})
+func (s *Identifier) limitDuplicates() {
+	last := s.t.first
+	for n := 1; n < maxDuplicates && last >= 0; n++ {
+		last = s.after(last)
+	}
+	if last < 0 || s.after(last) < 0 {
 		return
+	}
+	extra := s.after(last)
+	s.next[last] = -1
+	s.addVerdict(&metric.Sample{Entity: s.batch.Samples[extra].Entity}, metric.CPU, metric.OverLimit, metric.Evidence{Limit: maxDuplicates})
+	for ; extra >= 0; extra = s.next[extra] {
+		s.batch.Samples[extra].Reject(metric.Discontinuous)
 	}
 }
 
 // rememberFor returns how long lines are remembered that are not reported.
-func (s *Identifier) rememberFor(b *metric.Batch) time.Duration {
+func (s *Identifier) rememberFor() time.Duration {
 	if s.options.RememberFor > 0 {
 		return s.options.RememberFor
 	}
-	return max(3*b.Interval, time.Minute)
-}
-
-// reject rejects a candidate and adds its verdicts for CPU and memory.
-func (s *Identifier) reject(t *track, c *candidate, b *metric.Batch, reason metric.Reason, evidence metric.Evidence) {
-	sample, l := &b.Samples[c.sample], &t.lines[c.line]
-	c.rejected = true
-	sample.Reject(reason)
-	l.lost, l.rule = reason, evidence.Rule
-	evidence.Got = readingOf(sample, l)
-	for _, g := range [...]metric.Group{metric.CPU, metric.Memory} {
-		b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: reason, Evidence: evidence})
-	}
-}
-
-// readingOf returns what is known of a sample's instance, as evidence of a verdict.
-func readingOf(sample *metric.Sample, l *line) metric.CounterReading {
-	cpu, _ := sample.Values.Get(metric.CPUUsage)
-	return metric.CounterReading{Time: reportTime(sample), Start: l.start, Value: cpu, UID: l.uid, ID: l.container, Path: l.path}
+	return max(3*s.batch.Interval, time.Minute)
 }
 
 // reportTime returns when the sample was taken, by the node's clock: the time of CPU, else of

@@ -3,45 +3,57 @@ package identity
 import (
 	"slices"
 
-	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
-// applyPod rejects containers of another pod UID than the chosen one, if a container of the
-// chosen UID is there.
-func (s *Identifier) applyPod(b *metric.Batch, t *track) {
-	e := &b.Samples[t.first].Entity
-	if e.Kind != metric.Container || s.remaining() < 2 {
-		return
+// chosenPod returns the UID that was chosen for the pod of the subject, a container; empty if there
+// is none, or if it was chosen without evidence.
+func (s *Identifier) chosenPod() metric.PodUID {
+	if s.batch.Samples[s.t.first].Entity.Kind != metric.Container {
+		return ""
 	}
-	k := s.podTrack(b, t.first)
-	if k < 0 || s.winner[k] < 0 {
-		return
+	k := s.podTrack(s.batch, s.t.first)
+	if k < 0 || s.winner[k] < 0 || s.tracks[k].full != nil && s.tracks[k].full.guessed {
+		return ""
 	}
-	uid := b.Samples[s.winner[k]].Instance.UID
-	if p := s.tracks[k].full; uid == "" || p != nil && p.guessed {
+	return s.batch.Samples[s.winner[k]].Instance.UID
+}
+
+// rejectOldPods rejects containers of a UID that lost by its start in another container of the
+// pod. But a static pod may have its earlier manifest again.
+func (s *Identifier) rejectOldPods() {
+	k := s.podTrack(s.batch, s.t.first)
+	if !s.hasOldPods || k < 0 || s.tracks[k].full == nil || s.batch.Samples[s.t.first].Entity.Kind != metric.Container {
 		return
-	}
-	of := -1
-	for i, c := range s.candidates {
-		if !c.rejected && t.lines[c.line].uid == uid {
-			of = i
-		}
 	}
 	for i := range s.candidates {
 		c := &s.candidates[i]
-		if o := t.lines[c.line].uid; of >= 0 && !c.rejected && o != "" && o != uid {
-			s.rejectFor(t, c, s.candidates[of], b, metric.OldPod, ruleUID)
+		uid := s.line(c).uid
+		if !c.rejected && slices.Contains(s.tracks[k].full.oldPods, uid) && (s.pod == nil || !s.pod.HasUID(uid)) {
+			s.reject(c, metric.OldPod, metric.Evidence{Rule: ruleUID})
 		}
 	}
 }
 
-// podLine returns the line that was chosen last for the pod of container sample i; nil if there is
+// rememberOldPod records that the pod of sample i with the UID old is older than the one with the UID
+// winner.
+func (s *Identifier) rememberOldPod(i int32, old, winner metric.PodUID) {
+	k := s.podTrack(s.batch, i)
+	if k < 0 {
+		return
+	}
+	pod := s.openJudged(k)
+	pod.oldPods = slices.DeleteFunc(pod.oldPods, func(uid metric.PodUID) bool { return uid == winner || uid == old })
+	pod.oldPods = append(pod.oldPods, old)
+	s.hasOldPods = true
+}
+
+// lineOfPod returns the line that was chosen last for the pod of container sample i; nil if there is
 // none.
-func (s *Identifier) podLine(b *metric.Batch, i int32) *core {
-	k := s.podTrack(b, i)
+func (s *Identifier) lineOfPod(i int32) *core {
+	k := s.podTrack(s.batch, i)
 	switch {
-	case k < 0 || b.Samples[i].Entity.Kind != metric.Container:
+	case k < 0 || s.batch.Samples[i].Entity.Kind != metric.Container:
 		return nil
 	case s.tracks[k].full == nil:
 		return &s.tracks[k].core
@@ -52,12 +64,13 @@ func (s *Identifier) podLine(b *metric.Batch, i int32) *core {
 	return nil
 }
 
-// newerThanLast returns the number of the line to which a line of the container t lost by its start,
-// while the pod's own counters show that both pods are there still: the older one's container does
-// not become the living one when the newer one's was missing for long. 0 if there is none.
-func (s *Identifier) newerThanLast(t *track, b *metric.Batch) uint32 {
-	k := s.podTrack(b, t.first)
-	if k < 0 || b.Samples[t.first].Entity.Kind != metric.Container || s.tracks[k].full == nil {
+// newerThanLast returns the number of the line to which a line of the subject, a container, lost by
+// its start, while the pod's own counters show that both pods are there still: the older one's
+// container does not become the living one when the newer one's was missing for long. 0 if there is
+// none.
+func (s *Identifier) newerThanLast() uint32 {
+	k := s.podTrack(s.batch, s.t.first)
+	if k < 0 || s.batch.Samples[s.t.first].Entity.Kind != metric.Container || s.tracks[k].full == nil {
 		return 0
 	}
 	pod := s.tracks[k].full
@@ -65,38 +78,30 @@ func (s *Identifier) newerThanLast(t *track, b *metric.Batch) uint32 {
 	bothThere := chosen != nil && chosen.answer == s.answers && slices.ContainsFunc(pod.lines, func(l line) bool {
 		return l.answer == s.answers && l.lost == metric.OlderStart && l.lostTo == chosen.id
 	})
-	if i := slices.IndexFunc(t.lines, func(l line) bool { return l.lost == metric.OlderStart }); bothThere && i >= 0 {
-		return t.lines[i].lostTo
+	if i := slices.IndexFunc(s.t.lines, func(l line) bool { return l.lost == metric.OlderStart }); bothThere && i >= 0 {
+		return s.t.lines[i].lostTo
 	}
 	return 0
 }
 
-// precedes reports whether a container's line was last reported before its pod was made again.
+// isBeforePod reports whether a container's line was last reported before its pod was made again.
 // The pod's own counter shows that: none of the pod's lines went on.
-func (l *line) precedes(pod *core) bool {
+func (l *line) isBeforePod(pod *core) bool {
 	return pod != nil && pod.renewed && l.answer < pod.first
 }
 
 // judgePart rejects a device, interface or volume if the instance it belongs to is rejected.
-func (s *Identifier) judgePart(i int, facts *cluster.Facts, b *metric.Batch) {
-	part, k := &b.Samples[i], trackOf(b, i)
-	if s.winner[k] < 0 && s.first[k] < 0 {
-		// The entity has no sample of its own. Only the facts can contradict the part.
-		t := s.open(k, s.lastAnswer, s.answers-1)
-		in := &part.Instance
-		l := line{core: core{uid: in.UID, container: in.ID, start: in.Start, origin: in.Origin}}
-		if reason, evidence := s.contradicts(facts, b, i, &l, t); reason != metric.Measured {
-			part.Reject(reason)
-			b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: part.Entity, Instance: part.Instance, Group: metric.Network, Reason: reason, Evidence: evidence})
-		}
-		s.shut(k, s.answers)
+func (s *Identifier) judgePart(i int) {
+	part, k := &s.batch.Samples[i], trackOf(s.batch, i)
+	switch {
+	case s.winner[k] < 0 && s.first[k] < 0:
+		s.judgeLonePart(i, k)
 		return
-	}
-	if s.winner[k] >= 0 && belongs(part, &b.Samples[s.winner[k]]) {
+	case s.winner[k] >= 0 && belongs(part, &s.batch.Samples[s.winner[k]]):
 		return
 	}
 	for j := s.first[k]; j >= 0; j = s.next[j] {
-		whole := &b.Samples[j]
+		whole := &s.batch.Samples[j]
 		if whole.Rejected() && belongs(part, whole) {
 			part.Reject(whole.Reasons[metric.CPU])
 			return
@@ -105,6 +110,19 @@ func (s *Identifier) judgePart(i int, facts *cluster.Facts, b *metric.Batch) {
 	if s.winner[k] >= 0 {
 		part.Reject(metric.Discontinuous)
 	}
+}
+
+// judgeLonePart judges a part whose entity has no sample of its own. Only the facts can contradict it.
+func (s *Identifier) judgeLonePart(i, k int) {
+	s.judge(i, s.open(k, s.lastAnswer, s.answers-1))
+	part := &s.batch.Samples[i]
+	in := &part.Instance
+	l := line{core: core{uid: in.UID, container: in.ID, start: in.Start, origin: in.Origin}}
+	if reason, evidence := s.contradicts(i, &l); reason != metric.Measured {
+		part.Reject(reason)
+		s.addVerdict(part, metric.Network, reason, evidence)
+	}
+	s.shut(k, s.answers)
 }
 
 // belongs reports whether part may be of the same instance as whole. A pod's network is counted
@@ -142,13 +160,4 @@ func (s *Identifier) forgetOldPods(b *metric.Batch) {
 			t.oldPods = nil
 		}
 	}
-}
-
-// oldPodsOf returns the old UIDs of the pod that sample i belongs to, as far as they are known.
-func (s *Identifier) oldPodsOf(b *metric.Batch, i int32) []metric.PodUID {
-	k := s.podTrack(b, i)
-	if k < 0 || s.tracks[k].full == nil {
-		return nil
-	}
-	return s.tracks[k].full.oldPods
 }

@@ -118,9 +118,6 @@ func (m *memory) shut(k int, answers uint32) {
 	if !t.plain(answers) {
 		return
 	}
-	if m.keepFull {
-		return
-	}
 	if e.full = nil; len(t.lines) > 0 {
 		e.core = t.lines[0].core
 	}
@@ -150,8 +147,6 @@ type memory struct {
 	reported []uint32
 	spare    *track
 	pods     cluster.PodCache
-	// keepFull is set by tests: all tracks are kept in full, and the fast path is not used.
-	keepFull bool
 }
 
 // trackOf returns the track of a sample, which for a part is that of its owner.

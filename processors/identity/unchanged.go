@@ -1,7 +1,8 @@
 package identity
 
 import (
-	"github.com/weir-metrics/weir/cluster"
+	"math"
+
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -9,34 +10,21 @@ import (
 // problem: its line continues, its counter was read, and the API server does not contradict it.
 // The result is that of judgeEntity. It returns false and changes nothing if the sample needs
 // judgeEntity.
-func (s *Identifier) judgeUnchanged(i int, facts *cluster.Facts, b *metric.Batch) bool {
-	sample := &b.Samples[i]
-	e, in := &s.tracks[trackOf(b, i)], &sample.Instance
-	if e.full != nil || e.id == 0 || in.Path != "" || s.hasOldPods && sample.Entity.Kind == metric.Container {
+func (s *Identifier) judgeUnchanged(i int) bool {
+	sample := &s.batch.Samples[i]
+	e, in := &s.tracks[trackOf(s.batch, i)], &sample.Instance
+	if !s.isPlain(i, e) {
 		return false
 	}
-	cpu, reported := sample.Values.Get(metric.CPUUsage)
-	if !reported || cpu <= 0 || sample.Reasons[metric.CPU] == metric.NoData || reportTime(sample) < e.time {
-		return false
-	}
-	if pod := s.podLine(b, int32(i)); pod != nil && pod.renewed && pod.first == s.answers {
-		return false
-	}
-	if _, ok := s.goesOn(&e.core, sample, false, s.drift); !ok {
-		return false
-	}
-	if factsCover(facts, &sample.Entity) {
-		pod := facts.PodOf(b, i)
-		if pod == nil {
+	s.judge(i, nil)
+	if s.covered {
+		if s.pod == nil || e.container != "" && s.isPresent(in) && s.isReplaced(&e.core, in.Start) {
 			return false
 		}
-		if e.container != "" && replaces(presentRun(facts, b, i), in.Start, &e.core) {
+		if reason, _ := s.contradiction(sample, &e.core, 0); reason != metric.Measured {
 			return false
 		}
-		if reason, _ := s.contradiction(facts, b, sample, pod, &e.core); reason != metric.Measured {
-			return false
-		}
-		s.learnPod(&e.core, facts, pod, sample, b)
+		s.learnPod(&s.seen)
 	}
 	in.Line = e.id
 	e.follow(sample, s.drift)
@@ -46,9 +34,26 @@ func (s *Identifier) judgeUnchanged(i int, facts *cluster.Facts, b *metric.Batch
 	if in.Start == 0 {
 		in.Start, in.Origin = e.start, e.origin
 	}
-	e.learnNames(facts, b, i)
+	s.learnNames(&e.core, in)
 	if s.chained {
-		s.winner[trackOf(b, i)] = int32(i)
+		s.winner[trackOf(s.batch, i)] = int32(i)
 	}
 	return true
+}
+
+// isPlain reports whether sample i continues the only line of its entity, was read, and neither its pod
+// nor a second read shows anything new of it.
+func (s *Identifier) isPlain(i int, e *entry) bool {
+	sample := &s.batch.Samples[i]
+	if e.full != nil || e.id == 0 || sample.Instance.Path != "" || s.batch.CrossCheck != nil || s.hasOldPods && sample.Entity.Kind == metric.Container {
+		return false
+	}
+	cpu, reported := sample.Values.Get(metric.CPUUsage)
+	if !reported || cpu <= 0 || sample.Reasons[metric.CPU] == metric.NoData || reportTime(sample) < e.time {
+		return false
+	}
+	if pod := s.lineOfPod(int32(i)); pod != nil && pod.renewed && pod.first == s.answers {
+		return false
+	}
+	return !math.IsInf(s.coreCost(&e.core, sample, false, s.drift), 1)
 }
