@@ -18,6 +18,7 @@ type causeKey struct {
 	// restarted is Outcome.restarted.
 	restarted bool
 	served    bool
+	several   bool   // several nodes report it, and nothing shows which is right
 	idle      bool   // nothing is to be measured
 	cgroup    bool   // said is about a cgroup
 	said      string // only if idle, or about a cgroup
@@ -48,7 +49,7 @@ func (r *reporter) cause(is *Outcome, node metric.NodeName, kind metric.Kind) *c
 	if is.Served && is.Reason != metric.Ambiguous || is.Reason == metric.PodFinished {
 		return nil
 	}
-	key := causeKey{reason: is.Reason, late: is.Late, shown: is.shown, restarted: is.restarted, served: is.Served}
+	key := causeKey{reason: is.Reason, late: is.Late, shown: is.shown, restarted: is.restarted, served: is.Served, several: is.Reason == metric.Ambiguous && is.evidence.Rule == placeRule}
 	if !is.Expected() {
 		key.idle, key.said = true, is.Said
 	} else if layer := is.Reason.Layer(); (layer == metric.LayerNode || layer == metric.LayerScrape) && !is.Late {
@@ -107,7 +108,7 @@ func (r *reporter) finish(key causeKey, c *cause) MissingCause {
 		is.Since = time.Time{} // each entity has its own
 	}
 	t := r.messageWriter(key.node, kind)
-	is.evidence = metric.Evidence{Cause: is.evidence.Cause, Limit: is.evidence.Limit}
+	is.evidence = metric.Evidence{Rule: is.evidence.Rule, Cause: is.evidence.Cause, Limit: is.evidence.Limit}
 	if !c.due.IsZero() {
 		is.evidence.Due = c.due.UnixNano()
 	}
@@ -122,7 +123,7 @@ func (r *reporter) finish(key causeKey, c *cause) MissingCause {
 		if n.node != "" {
 			t.node = cmp.Or(t.node, n.node)
 		} else if t.ref.Name == "" {
-			t.ref, t.container = n.ref, n.container
+			t.ref, t.container, t.pod = n.ref, n.container, r.s.w.Facts.Pod(n.ref)
 		}
 	}
 	t.node = cmp.Or(t.node, c.on)
@@ -169,6 +170,7 @@ func compareKeys(x, y causeKey) int {
 		cmp.Compare(truth(x.shown), truth(y.shown)),
 		cmp.Compare(truth(x.restarted), truth(y.restarted)),
 		cmp.Compare(truth(x.served), truth(y.served)),
+		cmp.Compare(truth(x.several), truth(y.several)),
 		cmp.Compare(truth(x.idle), truth(y.idle)),
 		cmp.Compare(truth(x.cgroup), truth(y.cgroup)),
 		strings.Compare(x.said, y.said),

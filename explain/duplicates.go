@@ -35,7 +35,7 @@ func (f *file) duplicates(kind metric.Kind, name string) (duplicates []Duplicate
 // not, or its rule is "place".
 func isRejected(v *metric.Verdict) bool {
 	if v.Reason == metric.Ambiguous {
-		return v.Instance != (metric.Instance{}) && v.Evidence.Rule != "place"
+		return v.Instance != (metric.Instance{}) && v.Evidence.Rule != placeRule
 	}
 	return v.Reason.IsRejection()
 }
@@ -49,7 +49,7 @@ func (f *file) duplicate(s *datedVerdict) Duplicate {
 	}
 	t := f.messageWriter(s.Entity.Kind)
 	if s.Reason == metric.Ambiguous {
-		r.Message = "nothing tells it from the one that was chosen"
+		r.Message = "nothing distinguishes it from the chosen one"
 		if s.Evidence.Rule == twoPaths {
 			r.Message = "it is the same container by another cgroup path"
 			return r
@@ -59,6 +59,6 @@ func (f *file) duplicate(s *datedVerdict) Duplicate {
 		t.addInstances(a, s.Reason, &s.Evidence)
 		r.Message = first(messages[known(s.Reason)], a)
 	}
-	r.Advice = first([]template{advices[known(s.Reason)]}, t.adviceArguments(&Outcome{Node: s.Entity.Node, Container: s.Entity.Name}))
+	r.Advice = t.reasonAdvice(&Outcome{Reason: s.Reason, Node: s.Entity.Node, Container: s.Entity.Name, Served: f.sample(s.Entity.Kind, s.Entity.Name) != nil})
 	return r
 }

@@ -1,8 +1,8 @@
 package explain
 
 import (
-	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,6 +70,7 @@ func (f *file) finding(kind metric.Kind, name string, g metric.Group) Finding {
 		r.evidence, r.Since = s.Evidence, s.since
 	}
 	t := f.messageWriter(kind)
+	t.nodes = f.candidateNodes()
 	t.container, t.asked = name, g
 	if kind == metric.Pod {
 		t.missing = f.lacks(r.Container)
@@ -88,6 +89,18 @@ func (f *file) chosen(kind metric.Kind, name string, g metric.Group) *datedVerdi
 		}
 	}
 	return nil
+}
+
+// candidateNodes returns the nodes that report the pod, if nothing shows which is right.
+func (f *file) candidateNodes() (nodes []string) {
+	for i := range f.verdicts {
+		v := &f.verdicts[i].Verdict
+		if v.Evidence.Rule == placeRule && (v.Reason == metric.Ambiguous || v.Evidence.Cause == metric.Ambiguous) {
+			nodes = append(nodes, string(v.Entity.Node))
+		}
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
 }
 
 // lacks returns which of CPU and memory a container does not have.
@@ -346,20 +359,13 @@ func (t *messageWriter) advice(r *Outcome) string {
 	if r.Served && r.Reason == metric.Measured || r.Late {
 		return ""
 	}
-	text := advices[known(r.Reason)]
-	if r.Reason == metric.NodeCertificate {
-		text = cmp.Or(certificateAdvice(t.read.err), text)
-	}
-	advice := first([]template{text}, t.adviceArguments(r))
-	if t.kind == metric.System && r.Reason == metric.Unsupported {
-		advice = "Nothing is broken. `cat /proc/PID/cgroup` on the node names the cgroup that counts the CPU time of a process."
-	}
+	advice := t.reasonAdvice(r)
 	ofNode := r.Reason.Layer() == metric.LayerScrape || r.Reason == metric.NodeNotReady
 	if ofNode && t.facts != nil && len(t.facts.Lifecycle) > 0 {
 		advice = strings.TrimSpace(lifecycleText(t.facts) + " " + advice)
 	}
 	if ofNode && t.kind != metric.Node && t.node != "" {
-		advice = strings.TrimSpace(advice + fmt.Sprintf(" `weir explain node %s` tells more.", t.node))
+		advice = strings.TrimSpace(advice + fmt.Sprintf(" `weir explain node %s` shows more.", t.node))
 	}
 	return advice
 }
@@ -370,5 +376,5 @@ func lifecycleText(n *cluster.Node) string {
 	for i, c := range n.Lifecycle {
 		names[i] = string(c)
 	}
-	return fmt.Sprintf("An administrator gave node %s the condition %s, which may be the cause.", n.Name, strings.Join(names, " and "))
+	return fmt.Sprintf("An administrator set the condition %[2]s on node %[1]s, which may be the cause.", n.Name, strings.Join(names, " and "))
 }

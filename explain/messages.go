@@ -36,7 +36,7 @@ var messages = [metric.NumReasons][]template{
 	metric.NodeNoAddress: {"{node} has no address of a configured type"},
 	metric.NodeNotReady: {
 		"{node} is not ready, and {cause}",
-		"{node} is not ready and gave no numbers",
+		"{node} is not ready and has returned no numbers",
 	},
 	metric.NodeNotScrapedYet: {
 		"{late} started[ {since},] after {unread}",
@@ -54,16 +54,16 @@ var messages = [metric.NumReasons][]template{
 	metric.NodeTimeout:       {"{node} did not answer in time"},
 	metric.NodeBadPayload:    {"{node's} answer cannot be parsed"},
 	metric.NodeWrongIdentity: {"another node answered in place of {node}"},
-	metric.NodeScrapeError:   {"{kubelet} says that it could not collect metrics"},
+	metric.NodeScrapeError:   {"{kubelet} reports that it could not collect metrics"},
 
-	metric.NotReported:   {"{node} reported it only by the path {other path}, which may not be its own cgroup", "{node} answered and did not mention it[; it was last reported {read before}]"},
+	metric.NotReported:   {"{node} reported it only by the path {other path}, which may not be its own cgroup", "{node} answered without it[; it was last reported {read before}]"},
 	metric.NoData:        {"{node} wrote 0 for what it could not read[; its counter was {counter before} {read before}]"},
 	metric.Unsupported:   {"{said}", "this source or kernel cannot supply it"},
 	metric.NotApplicable: {"{said}", "it has none of its own"},
 	metric.OverLimit:     {"it was dropped at the configured limit[ of {limit}]"},
 
 	metric.OtherNode: {
-		"several nodes report the pod, nothing tells which is right, and {chosen node} was chosen",
+		"several nodes report the pod, nothing shows which is right, and {chosen node} was chosen",
 		"the API server binds the pod to {bound node}",
 		"the API server binds the pod to another node",
 	},
@@ -90,14 +90,15 @@ var messages = [metric.NumReasons][]template{
 		"the counter does not continue the one that was tracked",
 	},
 	metric.Ambiguous: {
-		"several nodes report it, nothing tells which is right, and {chosen node} was chosen",
-		"two instances have the name of {ambiguous container}, nothing tells them apart, and one was chosen",
-		"two instances have this name, nothing tells them apart, and one was chosen",
+		"several nodes report it, nothing shows which is right, and {chosen node} was chosen",
+		"{several nodes} report it, nothing shows which is right, and one was chosen",
+		"two instances have the name of {ambiguous container}, nothing distinguishes them, and one was chosen",
+		"two instances have this name, nothing distinguishes them, and one was chosen",
 	},
 
 	metric.FirstSample: {
 		"it was first seen {first seen}, and a rate needs two readings {needed} apart",
-		"there is one reading of it, taken {read}, and a rate needs two",
+		"no usable reading precedes the one taken {read}, and a rate needs two",
 		"it was first seen too recently, and a rate needs two readings[ {needed} apart]",
 	},
 	metric.TooYoung: {
@@ -122,7 +123,7 @@ var messages = [metric.NumReasons][]template{
 // argumentNames are all arguments that templates may contain.
 var argumentNames = []string{
 	"not", "no run", "node", "node's", "kubelet", "container", "cause", "said", "ended", "since", "late", "grace", "restarts", "limit", "unread",
-	"waiting container", "incomplete container", "ambiguous container", "chosen node", "bound node", "no longer", "older start", "newer start",
+	"waiting container", "incomplete container", "ambiguous container", "several nodes", "chosen node", "bound node", "no longer", "older start", "newer start",
 	"UID", "other UID", "ID", "other ID", "stands still", "earlier", "other cgroup", "other path", "read", "read before", "read last", "first seen", "run time", "needed",
 	"counter", "counter before", "clock", "used", "window", "cores",
 }

@@ -40,7 +40,7 @@ func TestAdviceHasNames(t *testing.T) {
 		}
 	}
 	evil := &messageWriter{kind: metric.Pod, node: "-rf", ref: metric.PodRef{Namespace: "shop", Name: "$(reboot)"}, read: &reading{}}
-	want := "`kubectl describe pod -n shop POD` tells what it waits for: a node with room, a volume or an image."
+	want := "`kubectl describe pod -n shop POD` shows what it is waiting for: a node with room, a volume or an image."
 	if got := evil.advice(&Outcome{Reason: metric.PodPending}); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -69,12 +69,12 @@ func TestNext(t *testing.T) {
 		in     time.Duration // until it is due; 0 if unknown
 		want   string
 	}{
-		{metric.FirstSample, 9 * time.Second, "a second reading is due in 9s"},
-		{metric.FirstSample, -time.Second, "a second reading is under way"},
+		{metric.FirstSample, 9 * time.Second, "a second usable reading is due in 9s"},
+		{metric.FirstSample, -time.Second, "a second usable reading is under way"},
 		{metric.FirstSample, 0, ""},
 		{metric.NodeTimeout, 90 * time.Second, "the next attempt is due in 1m30s"},
 		{metric.PodPending, 9 * time.Second, "it is measured once it runs"},
-		{metric.Ambiguous, 0, "the choice is kept for as long as both are reported; metrics.k8s.io cannot mark a doubtful number and leaves it out"},
+		{metric.Ambiguous, 0, "a later reading may distinguish them; metrics.k8s.io cannot mark a doubtful number and leaves it out"},
 		{metric.NodeExcluded, 9 * time.Second, ""},
 		{metric.Measured, 9 * time.Second, ""},
 		{metric.Reason(metric.NumReasons), 9 * time.Second, ""},

@@ -79,6 +79,7 @@ type messageWriter struct {
 	facts     *cluster.Node
 	read      *reading
 	missing   []metric.Group // the groups that the container at fault does not have
+	nodes     []string       // the nodes that report the pod, if nothing shows which is right
 }
 
 func (f *file) messageWriter(kind metric.Kind) *messageWriter {
@@ -236,8 +237,12 @@ func (t *messageWriter) addReadings(a arguments, r *Outcome) {
 	}
 }
 
-// twoPaths is the rule of identity that a container has one cgroup path.
-const twoPaths = "two paths, one container"
+// The rules of identity that answers depend on: a container has one cgroup path, and a pod is on
+// one node.
+const (
+	twoPaths  = "two paths, one container"
+	placeRule = "place"
+)
 
 // addInstances adds what identity compared.
 func (t *messageWriter) addInstances(a arguments, reason metric.Reason, e *metric.Evidence) {
@@ -249,8 +254,8 @@ func (t *messageWriter) addInstances(a arguments, reason metric.Reason, e *metri
 		}
 	case metric.Ambiguous:
 		switch {
-		case e.Rule == "place":
-			a["chosen node"] = e.Name
+		case e.Rule == placeRule:
+			a["several nodes"], a["chosen node"] = "several nodes", e.Name
 		case t.kind == metric.Pod && e.Name != "":
 			a["ambiguous container"] = "container " + e.Name
 		}

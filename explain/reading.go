@@ -29,6 +29,14 @@ func (r *reading) byOurClock(t time.Time) time.Time {
 	return t.Add(-r.ahead)
 }
 
+// hasEndpoint reports whether a source of the node reads this endpoint: "kubelet:cadvisor" and
+// "cadvisor" read the endpoint cadvisor.
+func (r *reading) hasEndpoint(name string) bool {
+	return slices.ContainsFunc(r.sources, func(s SourceState) bool {
+		return s.Name == name || strings.HasSuffix(s.Name, ":"+name)
+	})
+}
+
 // normalError is by how much two clocks of a cluster may differ, and how exactly it is known.
 const normalError = 2 * time.Second
 

@@ -23,7 +23,7 @@ func (r *reporter) reported(in func(metric.Namespace) bool) bool {
 		f := &file{w: r.s.w, ref: ref, node: node, read: r.s.reading(node), nodeOutcome: &ofNode}
 		is := f.judgeUnlisted(metric.CPU, p.measurement, p.best)
 		if is.Reason == metric.Ambiguous {
-			is.Since = p.doubt
+			is.Since, is.evidence.Rule = p.doubt.since, p.doubt.rule
 		}
 		r.pods.count(&is)
 		if c := r.cause(&is, node, metric.Pod); c != nil {

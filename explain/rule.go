@@ -23,7 +23,7 @@ func (w *Explainer) Rule(e metric.Entity, about ...metric.ID) (r Outcome, known 
 }
 
 // notListedMessage is the answer for everything until pods and nodes have been listed.
-const notListedMessage = "weir has just started and has not heard yet which pods and nodes there are"
+const notListedMessage = "weir has just started, and the API server has not listed pods and nodes yet"
 
 func (w *Explainer) rule(e metric.Entity, id metric.ID) (Outcome, bool) {
 	g := id.Describe().Group

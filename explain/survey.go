@@ -36,7 +36,13 @@ type podState struct {
 	facts  *cluster.Pod   // nil if the API server does not know it
 	looked bool           // its sample was read where it is bound
 	best   *activeVerdict // why it is not served; nil if no verdict says why
-	doubt  time.Time      // since when its instance is one that was chosen among equals
+	doubt  doubt          // set if its instance was chosen among equals
+}
+
+// doubt is why a served instance is one that was chosen among equals.
+type doubt struct {
+	since time.Time
+	rule  string // of identity
 }
 
 // Survey returns a Survey for many pods and nodes, about CPU and memory.
@@ -164,7 +170,7 @@ func keep(kept **activeVerdict, v *metric.Verdict, since time.Time, g metric.Gro
 func (s *Survey) noteVerdict(p *podState, v *metric.Verdict, since time.Time) {
 	if v.Reason == metric.Ambiguous {
 		if v.Entity.Kind == metric.Pod && v.Entity.Part == "" && !isRejected(v) {
-			p.doubt = since
+			p.doubt = doubt{since, v.Evidence.Rule}
 		}
 		return
 	}
@@ -237,7 +243,7 @@ func (s *Survey) Pod(p *cluster.Pod) Outcome {
 	}
 	r := s.w.judgePod(p, s.group(), known.measurement, known.best, func() *reading { return s.reading(p.Node) }, func() Outcome { return s.ofNode(p.Node) })
 	if r.Reason == metric.Ambiguous {
-		r.Since = known.doubt
+		r.Since, r.evidence.Rule = known.doubt.since, known.doubt.rule
 	}
 	return r
 }

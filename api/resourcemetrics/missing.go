@@ -91,7 +91,7 @@ func warnMissing(ctx context.Context, kind, noun string, served int, lacks []mis
 	warning.AddWarning(ctx, warningAgent, fmt.Sprintf("%d of %d %s %s no metrics: %s", len(lacks), served+len(lacks), noun, verb, strings.Join(words, ", ")))
 	example := lacks[slices.IndexFunc(lacks, func(l missingItem) bool { return l.reason.Reason == reasons[0] })]
 	warning.AddWarning(ctx, warningAgent, example.name+": "+example.reason.ShortMessage())
-	warning.AddWarning(ctx, warningAgent, explainCommand(ctx, kind, lacks)+" tells more")
+	warning.AddWarning(ctx, warningAgent, explainCommand(ctx, kind, lacks)+" shows more")
 }
 
 // explainCommand returns the command that explains the only missing object, or all missing

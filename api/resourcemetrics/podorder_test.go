@@ -254,7 +254,7 @@ func TestDoubtfulNumbersAreMissing(t *testing.T) {
 	if err != nil || len(list.Items) != 1 || list.Items[0].Name != "db" {
 		t.Errorf("got %v and %v, want db", list, err)
 	}
-	const why = "two instances have this name, nothing tells them apart, and one was chosen; this API cannot mark its numbers as doubtful (Ambiguous)"
+	const why = "two instances have this name, nothing distinguishes them, and one was chosen; this API cannot mark its numbers as doubtful (Ambiguous)"
 	if got := warned.Take(); len(got) != 3 || got[0] != "1 of 2 running pods has no metrics: 1 Ambiguous" {
 		t.Errorf("got warnings %q", got)
 	}

@@ -209,22 +209,22 @@ func TestWarnings(t *testing.T) {
 		"all": {want: []string{
 			"3 of 6 running pods have no metrics: 1 NodeNotScrapedYet, 1 NodeTimeout, 1 FirstSample",
 			"shop/unread: the node has not been read yet (NodeNotScrapedYet)",
-			"kubectl weir explain missing tells more",
+			"kubectl weir explain missing shows more",
 		}},
 		"one of two": {selector: "app=web", want: []string{
 			"1 of 2 running pods has no metrics: 1 FirstSample",
 			"shop/web-1: container mesh has no number: it was first seen too recently, and a rate needs two readings (FirstSample)",
-			"kubectl weir explain pod shop/web-1 tells more",
+			"kubectl weir explain pod shop/web-1 shows more",
 		}},
 		"the only one": {selector: "app=lost", want: []string{
 			"1 of 1 running pod has no metrics: 1 NodeTimeout",
 			"shop/lost: the node did not answer in time (NodeTimeout)",
-			"kubectl weir explain pod shop/lost tells more",
+			"kubectl weir explain pod shop/lost shows more",
 		}},
 		"of a namespace": {namespace: "shop", selector: "app!=lost", want: []string{
 			"2 of 4 running pods have no metrics: 1 NodeNotScrapedYet, 1 FirstSample",
 			"shop/unread: the node has not been read yet (NodeNotScrapedYet)",
-			"kubectl weir explain missing -n shop tells more",
+			"kubectl weir explain missing -n shop shows more",
 		}},
 		"none missing":            {namespace: "kube-system"},
 		"another's are no matter": {namespace: "nowhere"},
@@ -244,7 +244,7 @@ func TestWarnings(t *testing.T) {
 	want := []string{
 		"2 of 3 nodes have no metrics: 1 NodeNotScrapedYet, 1 NodeTimeout",
 		"n3: the node has not been read yet (NodeNotScrapedYet)",
-		"kubectl weir explain missing tells more",
+		"kubectl weir explain missing shows more",
 	}
 	if diff := cmp.Diff(want, warned.Take()); diff != "" {
 		t.Errorf("warnings of nodes (-want +got):\n%s", diff)
@@ -265,7 +265,7 @@ func TestReplacedPod(t *testing.T) {
 	want := []string{
 		"1 of 1 running pod has no metrics: 1 OldPod",
 		"kube-system/agent: the numbers are of an earlier pod of this name (OldPod)",
-		"kubectl weir explain pod kube-system/agent tells more",
+		"kubectl weir explain pod kube-system/agent shows more",
 	}
 	if diff := cmp.Diff(want, warned.Take()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)

@@ -49,7 +49,7 @@ func decisions() []decision {
 				Containers: []autoscaler.ContainerInput{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.MilliQuantity{Milli: 100, Set: true}}}}})
 		}
 		return decision{autoscaler.Decide(in), decisionreport.Context{Kind: kind, Mode: mode, Input: in, Verdict: func(_ int, pod string) (decisionreport.PodVerdict, bool) {
-			return decisionreport.PodVerdict{Reason: "NodeTimeout", Message: "node n3 did not answer in time", Advice: "See whether the node is overloaded. `weir explain node n3` tells more."}, pod == "web-4"
+			return decisionreport.PodVerdict{Reason: "NodeTimeout", Message: "node n3 did not answer in time", Advice: "Check whether the node is overloaded. `weir explain node n3` shows more."}, pod == "web-4"
 		}}}
 	}
 	sample := func(pod string, milli int64) autoscaler.PodSample {

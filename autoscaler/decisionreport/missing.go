@@ -115,7 +115,7 @@ func (t *reporter) uncountedAdvice(p *autoscaler.ClassifiedPod) string {
 	describe := fmt.Sprintf("`kubectl describe pod -n %s %s`", t.Object.Namespace, p.Pod)
 	switch p.Reason {
 	case autoscaler.ReasonPending:
-		return describe + " tells what it waits for: a node with room, a volume or an image."
+		return describe + " shows what it is waiting for: a node with room, a volume or an image."
 	case autoscaler.ReasonNeverReady:
 		return "See why its readiness probe fails: " + describe + "."
 	}

@@ -58,10 +58,10 @@ func TestVerdicts(t *testing.T) {
 	f(0, "well")
 	f(0, "young", decisionreport.PodVerdict{Reason: "FirstSample", Message: "container app has no CPU: it was first seen too recently, and a rate needs two readings", Advice: explain.Advice(metric.FirstSample)})
 	f(0, "crash", decisionreport.PodVerdict{Reason: "ContainerNotStarted", Message: "container app is waiting to start: CrashLoopBackOff", Advice: advice(metric.ContainerNotStarted)})
-	timeout := decisionreport.PodVerdict{Reason: "NodeTimeout", Message: "node n2 did not answer in time", Advice: advice(metric.NodeTimeout) + " `weir explain node n2` tells more."}
+	timeout := decisionreport.PodVerdict{Reason: "NodeTimeout", Message: "node n2 did not answer in time", Advice: advice(metric.NodeTimeout) + " `weir explain node n2` shows more."}
 	f(0, "lost", timeout)
 	f(0, "nobody")
-	f(1, "well", decisionreport.PodVerdict{Reason: "NotReported", Message: "node n1 answered and did not mention it", Advice: explain.Advice(metric.NotReported)})
+	f(1, "well", decisionreport.PodVerdict{Reason: "NotReported", Message: "node n1 answered without it", Advice: explain.Advice(metric.NotReported)})
 	f(1, "lost", timeout)
 	f(2, "well", decisionreport.PodVerdict{Reason: "NotReported", Message: "the pod has no container nobody"})
 	f(3, "well", decisionreport.PodVerdict{Reason: "Unsupported", Message: "this source or kernel cannot supply it", Advice: explain.Advice(metric.Unsupported)})

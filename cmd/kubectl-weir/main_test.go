@@ -45,7 +45,7 @@ func newWeir() http.Handler {
 	decisions := autoscaling.NewHandler(autoscaling.Options{Explain: func(kind, namespace, name string) (*decisionreport.DecisionReport, bool) {
 		return &decisionreport.DecisionReport{Autoscaler: decisionreport.Object{Kind: kind, Namespace: namespace, Name: name}, Mode: decisionreport.Shadow, At: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC),
 			Summary: name + ": would stay at 3 replicas, because cpu is <unknown>", Current: 3, Desired: 3,
-			Missing: []decisionreport.MissingCause{{Metric: "cpu", Reason: "NodeTimeout", Severity: "broken", Message: "node n1 did not answer in time", Advice: "`weir explain node n1` tells more.", Pods: []string{"web"}}},
+			Missing: []decisionreport.MissingCause{{Metric: "cpu", Reason: "NodeTimeout", Severity: "broken", Message: "node n1 did not answer in time", Advice: "`weir explain node n1` shows more.", Pods: []string{"web"}}},
 		}, namespace+"/"+name == "shop/web"
 	}})
 	for _, path := range autoscaling.Paths() {

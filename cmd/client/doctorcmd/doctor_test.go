@@ -260,14 +260,14 @@ func TestFaults(t *testing.T) {
 		"                        do  weir serves it with a component: docs/install.md, \"Custom and external metrics\".")
 	f("numbers that are missing", func(c *testCluster) {
 		c.report = &explain.MissingReport{Summary: "0 of 1 node has CPU and memory.", Causes: []explain.MissingCause{
-			{Reason: "NodeTimeout", Severity: metric.Broken.String(), Node: "n1", Message: "the node did not answer in time", Advice: "`weir explain node n1` tells more."},
+			{Reason: "NodeTimeout", Severity: metric.Broken.String(), Node: "n1", Message: "the node did not answer in time", Advice: "`weir explain node n1` shows more."},
 			{Reason: "FirstSample", Severity: metric.Temporary.String()},
 		}}
 	}, 2,
 		"failure  numbers        0 of 1 node has CPU and memory",
 		"                        do  weir explain missing",
 		"failure  numbers        NodeTimeout on n1: the node did not answer in time",
-		"                        do  `weir explain node n1` tells more.")
+		"                        do  `weir explain node n1` shows more.")
 	f("few rights", func(c *testCluster) {
 		c.answers[certificates], c.answers[configOfN1] = forbidden("certificatesigningrequests"), forbidden("nodes/proxy")
 	}, 0,

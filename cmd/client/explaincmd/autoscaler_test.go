@@ -50,6 +50,6 @@ func decided(kind, mode, namespace, name string, pods []string, err error) *deci
 		}
 	}
 	return decisionreport.New(autoscaler.Decide(in), decisionreport.Context{Kind: kind, Mode: mode, Input: in, Verdict: func(int, string) (decisionreport.PodVerdict, bool) {
-		return decisionreport.PodVerdict{Reason: "NodeTimeout", Message: "node n2 did not answer in time", Advice: "See whether the node is overloaded. `weir explain node n2` tells more."}, err != nil
+		return decisionreport.PodVerdict{Reason: "NodeTimeout", Message: "node n2 did not answer in time", Advice: "Check whether the node is overloaded. `weir explain node n2` shows more."}, err != nil
 	}})
 }

@@ -155,7 +155,7 @@ func newTestCluster() *testCluster {
 		Summary: "Container db of pod bank/vault uses CPU 1 over 15s and memory 2Gi.",
 		Known:   &explain.Known{State: "waiting", Why: "CrashLoopBackOff", ID: "containerd://0123456789abcdef0123", Started: before(30 * time.Hour)},
 		Findings: []explain.Finding{
-			{Group: "cpu", Reason: "Ambiguous", Served: true, Value: "1 over 15s", Message: "two instances go by this name, nothing tells them apart, and one was chosen", Severity: "broken"},
+			{Group: "cpu", Reason: "Ambiguous", Served: true, Value: "1 over 15s", Message: "two instances go by this name, nothing distinguishes them, and one was chosen", Severity: "broken"},
 			{Group: "memory", Reason: "Measured", Served: true, Value: "2Gi"},
 			{Group: "network", Reason: "NotApplicable", Message: "it has none of its own", Severity: "none"},
 		},
@@ -168,7 +168,7 @@ func newTestCluster() *testCluster {
 
 	late := func(group string) explain.Finding {
 		return explain.Finding{Group: group, Reason: "NodeTimeout", Severity: "broken", Message: "the node did not answer in time",
-			Since: before(20 * time.Minute), ServedUntil: before(19 * time.Minute), Next: "the next attempt is due in 7 s", Advice: "See whether the node is overloaded."}
+			Since: before(20 * time.Minute), ServedUntil: before(19 * time.Minute), Next: "the next attempt is due in 7 s", Advice: "Check whether the node is overloaded."}
 	}
 	n2 := &explain.Explanation{
 		Kind: "node", Node: "n2", At: noon,
@@ -188,7 +188,7 @@ func newTestCluster() *testCluster {
 	lost := func(kind, container string) explain.Explanation {
 		f := late("cpu")
 		f.Message = "node n2 did not answer in time"
-		f.Advice += " `weir explain node n2` tells more."
+		f.Advice += " `weir explain node n2` shows more."
 		g := f
 		g.Group = "memory"
 		return explain.Explanation{Kind: kind, Node: "n2", Namespace: "bank", Pod: "ledger", Container: container, At: noon, Findings: []explain.Finding{f, g}}
@@ -212,7 +212,7 @@ func newTestCluster() *testCluster {
 
 	causes := []explain.MissingCause{{
 		Reason: "NodeTimeout", Severity: "broken", Node: "n2", Message: "the node did not answer in time", Next: "the next attempt is due in 7 s",
-		Advice: "See whether the node is overloaded.", Since: before(20 * time.Minute), Pods: 12, Nodes: 1,
+		Advice: "Check whether the node is overloaded.", Since: before(20 * time.Minute), Pods: 12, Nodes: 1,
 		Names: []string{"node/n2"}, Autoscalers: []string{"bank/ledger"},
 	}, {
 		Reason: "FirstSample", Severity: "temporary", Message: "it was first seen too recently, and a rate needs two readings", Pods: 1, Names: []string{"shop/api/app"},
@@ -229,14 +229,14 @@ func newTestCluster() *testCluster {
 			"shop": {Namespace: "shop", At: noon, Summary: "1 of 2 pods have CPU and memory.", Pods: explain.Tally{Expected: 2, Served: 1}, Causes: causes[1:]},
 			"calm": {Namespace: "calm", At: noon, Summary: "3 of 3 pods have CPU and memory.", Pods: explain.Tally{Expected: 3, Served: 3}, Causes: []explain.MissingCause{}},
 			"storm": {Namespace: "storm", At: noon, Summary: "0 of 40 pods have CPU and memory.", Pods: explain.Tally{Expected: 40}, Causes: []explain.MissingCause{
-				{Reason: "NodeTimeout", Severity: "broken", Node: "n2", Message: "node n2 did not answer in time", Advice: "See whether it is overloaded. `weir explain node n2` tells more.", Pods: 25,
+				{Reason: "NodeTimeout", Severity: "broken", Node: "n2", Message: "node n2 did not answer in time", Advice: "See whether it is overloaded. `weir explain node n2` shows more.", Pods: 25,
 					Names: []string{"storm/$(reboot)", "storm/-rf"}, Autoscalers: strings.Split("a,b,c,d,e,f,g,h,i,j,k,l", ",")},
-				{Reason: "NodeTimeout", Severity: "broken", Node: "n3", Message: "node n3 did not answer in time", Advice: "See whether it is overloaded. `weir explain node n3` tells more.", Pods: 15,
+				{Reason: "NodeTimeout", Severity: "broken", Node: "n3", Message: "node n3 did not answer in time", Advice: "See whether it is overloaded. `weir explain node n3` shows more.", Pods: 15,
 					Names: []string{"storm/web-1"}},
 			}},
 			"idle": {Namespace: "idle", At: noon, Summary: "No pod of namespace idle should have CPU and memory now.", Pods: explain.Tally{Idle: 4}, Causes: []explain.MissingCause{}, Idle: []explain.MissingCause{
 				{Reason: "PodPending", Severity: "broken", Why: "ErrImageNeverPull", Message: "the pod has not started; a container waits: ErrImageNeverPull", Next: "it is measured once it runs",
-					Advice: "`kubectl describe pod` tells what it waits for: a node with room, a volume or an image.", Since: before(20 * time.Minute), Pods: 2, Names: []string{"idle/a/app", "idle/b/app"}, Autoscalers: []string{"idle/web"}},
+					Advice: "`kubectl describe pod` shows what it is waiting for: a node with room, a volume or an image.", Since: before(20 * time.Minute), Pods: 2, Names: []string{"idle/a/app", "idle/b/app"}, Autoscalers: []string{"idle/web"}},
 				{Reason: "ContainerFinished", Severity: "none", Why: "Completed", Message: "the container has ended: Completed", Pods: 1, Names: []string{"idle/c/app"}},
 			}},
 		},
