@@ -9,7 +9,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// activeVerdict is a verdict that keeps a number from being served, without its evidence.
+// activeVerdict is a verdict that may keep a number from being served. It has only what an outcome
+// needs, because a Survey keeps one for each pod that is not served.
 type activeVerdict struct {
 	kind   metric.Kind // of the verdict's entity
 	group  metric.Group
@@ -19,6 +20,8 @@ type activeVerdict struct {
 	since  time.Time
 	limit  float64 // of OverLimit
 	due    int64
+	// verdict is the whole verdict, with its evidence; nil in a Survey.
+	verdict *metric.Verdict
 }
 
 func newActiveVerdict(v *metric.Verdict, since time.Time) activeVerdict {
@@ -29,18 +32,21 @@ func newActiveVerdict(v *metric.Verdict, since time.Time) activeVerdict {
 	return s
 }
 
-// datedVerdict is a verdict with the part that an outcome keeps.
-type datedVerdict struct {
-	metric.Verdict
-	activeVerdict
+// withEvidence returns the activeVerdict of v with the whole verdict.
+func withEvidence(v metric.Verdict, since time.Time) activeVerdict {
+	s := newActiveVerdict(&v, since)
+	s.verdict = &v
+	return s
 }
 
-// active returns the part of v that an outcome keeps, or nil if v is nil.
-func (v *datedVerdict) active() *activeVerdict {
-	if v == nil {
-		return nil
+// bestOf returns the verdict of one entity that best explains why group g is not served, or nil.
+func bestOf(verdicts []activeVerdict, g metric.Group) (best *activeVerdict) {
+	for i := range verdicts {
+		if s := &verdicts[i]; concernsGroup(s.verdict, g) && s.betterThan(best, g) {
+			best = s
+		}
 	}
-	return &v.activeVerdict
+	return best
 }
 
 // betterThan reports whether s explains better than o why group g is not served. o may be nil.
@@ -48,27 +54,35 @@ func (s *activeVerdict) betterThan(o *activeVerdict, g metric.Group) bool {
 	return o == nil || s.before(o) || !o.before(s) && s.group == g && o.group != g
 }
 
-// before reports whether s explains an absence better than o. A verdict without a rejected report
-// comes first, then the verdict of the widest entity, then the outermost layer.
+// before reports whether s explains an absence better than o, in the order of README.md.
 func (s *activeVerdict) before(o *activeVerdict) bool {
-	if c := cmp.Or(s.rejectionPenalty()-o.rejectionPenalty(), int(s.kind)-int(o.kind)); c != 0 {
+	if c := cmp.Or(cmp.Compare(s.rejection(), o.rejection()), cmp.Compare(s.kind, o.kind)); c != 0 {
 		return c < 0
 	}
 	return s.reason.Precedes(o.reason)
 }
 
-// rejectionPenalty returns how weak s is as an explanation because a report was rejected. It is 0
-// if no report was rejected, and 3 if s only says that nothing else was reported.
-func (s *activeVerdict) rejectionPenalty() int {
+// rejection is what a verdict has to do with a rejected report. Such a report is a duplicate, so
+// its rejection explains an absence only if no other verdict does. A lower value explains more.
+type rejection int
+
+const (
+	noRejection         rejection = iota // the verdict has another reason
+	containerRejected                    // a pod is incomplete: the verdict names the container with a rejected report
+	reportRejected                       // the verdict is about the rejected report itself
+	nothingElseReported                  // NotReported: the rejected report was the only one
+)
+
+func (s *activeVerdict) rejection() rejection {
 	switch {
 	case s.reason.IsRejection():
-		return 2
+		return reportRejected
 	case s.reason == metric.Incomplete && s.cause.IsRejection():
-		return 1 // it names the container
+		return containerRejected
 	case s.reason == metric.NotReported && s.cause.IsRejection():
-		return 3
+		return nothingElseReported
 	}
-	return 0
+	return noRejection
 }
 
 // isIrrelevant reports whether v, about a pod or container on the pod's node, cannot explain why

@@ -144,9 +144,9 @@ func explainedGroups(s *metric.Sample, hasVerdict func(metric.Group) bool) []met
 
 // hasVerdict reports whether a verdict is about a group of the pod (kind Pod) or container.
 func (f *file) hasVerdict(kind metric.Kind, name string, g metric.Group) bool {
-	return slices.ContainsFunc(f.verdicts, func(s datedVerdict) bool {
-		e := &s.Entity
-		return s.Group == g && e.Kind == kind && (kind == metric.Pod || e.Name == name) && e.Node == f.node && !s.Reason.IsRejection()
+	return slices.ContainsFunc(f.verdicts, func(s activeVerdict) bool {
+		e := &s.verdict.Entity
+		return s.group == g && e.Kind == kind && (kind == metric.Pod || e.Name == name) && e.Node == f.node && !s.reason.IsRejection()
 	})
 }
 

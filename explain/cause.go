@@ -74,8 +74,8 @@ func (r *reporter) cause(is *Outcome, node metric.NodeName, kind metric.Kind) *c
 
 func compareNamed(a, b named) int {
 	return cmp.Or(
-		cmp.Compare(truth(a.node == ""), truth(b.node == "")), // nodes and cgroups first
-		cmp.Compare(truth(a.cgroup != ""), truth(b.cgroup != "")),
+		compareBool(a.node == "", b.node == ""), // nodes and cgroups first
+		compareBool(a.cgroup != "", b.cgroup != ""),
 		strings.Compare(string(a.node), string(b.node)),
 		strings.Compare(a.cgroup, b.cgroup),
 		strings.Compare(string(a.ref.Namespace), string(b.ref.Namespace)),
@@ -166,13 +166,13 @@ func compareKeys(x, y causeKey) int {
 	return cmp.Or(
 		cmp.Compare(x.reason, y.reason),
 		strings.Compare(string(x.node), string(y.node)),
-		cmp.Compare(truth(x.late), truth(y.late)),
-		cmp.Compare(truth(x.shown), truth(y.shown)),
-		cmp.Compare(truth(x.restarted), truth(y.restarted)),
-		cmp.Compare(truth(x.served), truth(y.served)),
-		cmp.Compare(truth(x.several), truth(y.several)),
-		cmp.Compare(truth(x.idle), truth(y.idle)),
-		cmp.Compare(truth(x.cgroup), truth(y.cgroup)),
+		compareBool(x.late, y.late),
+		compareBool(x.shown, y.shown),
+		compareBool(x.restarted, y.restarted),
+		compareBool(x.served, y.served),
+		compareBool(x.several, y.several),
+		compareBool(x.idle, y.idle),
+		compareBool(x.cgroup, y.cgroup),
 		strings.Compare(x.said, y.said),
 	)
 }
@@ -188,8 +188,8 @@ func (c *cause) add(o *cause) {
 	maps.Copy(c.scaled, o.scaled)
 }
 
-// harm returns how harmful a cause is; a report lists the highest first.
-func (k causeKey) harm(c *cause) int {
+// rank returns the order of a cause in a report, which lists the highest first.
+func (k causeKey) rank(c *cause) int {
 	switch {
 	case c.severity == metric.Broken && !k.served:
 		return 3

@@ -13,10 +13,10 @@ import (
 func (w *Explainer) Cgroup(node metric.NodeName, name string) (Explanation, bool) {
 	entity := metric.Entity{Kind: metric.System, Node: node, Name: name}
 	sample := w.lookup(entity)
-	var verdicts []datedVerdict
+	var verdicts []activeVerdict
 	for v, since := range w.verdictsOn(node) {
 		if v.Entity == entity {
-			verdicts = append(verdicts, datedVerdict{v, newActiveVerdict(&v, since)})
+			verdicts = append(verdicts, withEvidence(v, since))
 		}
 	}
 	switch {
@@ -29,17 +29,12 @@ func (w *Explainer) Cgroup(node metric.NodeName, name string) (Explanation, bool
 	e := Explanation{Kind: "cgroup", Node: node, Cgroup: name, At: w.Now, Reads: w.reads(node, false)}
 	t := &messageWriter{now: w.Now, kind: metric.System, node: node, facts: w.Facts.Node(node), read: w.readingOf(node)}
 	for _, g := range explainedGroups(sample, func(g metric.Group) bool {
-		return slices.ContainsFunc(verdicts, func(s datedVerdict) bool { return s.Group == g })
+		return slices.ContainsFunc(verdicts, func(s activeVerdict) bool { return s.group == g })
 	}) {
-		var best *datedVerdict
-		for i := range verdicts {
-			if s := &verdicts[i]; concernsGroup(&s.Verdict, g) && s.betterThan(best.active(), g) {
-				best = s
-			}
-		}
-		r := judgeCgroup(entity, g, measure(sample, g), measure(sample, metric.Memory), best.active(), func() Outcome { return w.SurveyOf().Node(node) })
-		if best != nil && r.Reason == best.Reason {
-			r.evidence = best.Evidence
+		best := bestOf(verdicts, g)
+		r := judgeCgroup(entity, g, measure(sample, g), measure(sample, metric.Memory), best, func() Outcome { return w.SurveyOf().Node(node) })
+		if best != nil && r.Reason == best.reason {
+			r.evidence = best.verdict.Evidence
 		}
 		t.asked = g
 		e.Findings = append(e.Findings, t.finding(&r, g, sample))

@@ -5,9 +5,10 @@
 // sources, all at one moment, and every answer is a function of it. An answer is data that already
 // contains its sentences, so that a command, a page and an Event say the same.
 //
-// Files: explainer.go has the input, reading.go how a node is read. outcome.go decides about a pod
-// or node, from the verdicts that activeverdict.go ranks; survey.go decides about many, rule.go
-// about any metric of any entity. messages.go has the sentences, as templates with named arguments
+// Files: explainer.go has the input, reading.go how a node is read. outcome.go has what a decision
+// is based on and what it returns. precedence.go is the order in which reasons are weighed, with the
+// verdicts that activeverdict.go ranks; survey.go decides about many pods and nodes, rule.go about
+// any metric of any entity. messages.go has the sentences, as templates with named arguments
 // (template.go); messagewriter.go fills them in, values.go formats values and summaries, advice.go
 // says what happens next and what to do. finding.go answers in full for a group of a pod or
 // container (file.go collects what is known of it), node.go for a node; evidence.go lists the

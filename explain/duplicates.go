@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/weir-metrics/weir/metric"
 )
@@ -13,11 +14,11 @@ import (
 func (f *file) duplicates(kind metric.Kind, name string) (duplicates []Duplicate) {
 	for i := range f.verdicts {
 		s := &f.verdicts[i]
-		e := &s.Entity
-		if e.Kind != kind || kind == metric.Container && e.Name != name || !isRejected(&s.Verdict) {
+		e := &s.verdict.Entity
+		if e.Kind != kind || kind == metric.Container && e.Name != name || !isRejected(s.verdict) {
 			continue
 		}
-		r := f.duplicate(s)
+		r := f.duplicate(s.verdict, s.since)
 		if !slices.ContainsFunc(duplicates, func(o Duplicate) bool {
 			return o.Node == r.Node && o.UID == r.UID && o.ID == r.ID && o.Path == r.Path && o.Started.Equal(r.Started) && o.Reason == r.Reason
 		}) {
@@ -41,24 +42,24 @@ func isRejected(v *metric.Verdict) bool {
 }
 
 // duplicate describes a rejected instance and says why it was rejected.
-func (f *file) duplicate(s *datedVerdict) Duplicate {
-	i, got := &s.Instance, &s.Evidence.Got
+func (f *file) duplicate(v *metric.Verdict, since time.Time) Duplicate {
+	i, got := &v.Instance, &v.Evidence.Got
 	r := Duplicate{
-		Node: s.Entity.Node, UID: cmp.Or(got.UID, i.UID), ID: cmp.Or(got.ID, i.ID), Path: cmp.Or(got.Path, i.Path),
-		Started: utc(instant(cmp.Or(got.Start, i.Start))), Reason: s.Reason.String(), Rule: s.Evidence.Rule, Since: utc(s.since),
+		Node: v.Entity.Node, UID: cmp.Or(got.UID, i.UID), ID: cmp.Or(got.ID, i.ID), Path: cmp.Or(got.Path, i.Path),
+		Started: utc(instant(cmp.Or(got.Start, i.Start))), Reason: v.Reason.String(), Rule: v.Evidence.Rule, Since: utc(since),
 	}
-	t := f.messageWriter(s.Entity.Kind)
-	if s.Reason == metric.Ambiguous {
+	t := f.messageWriter(v.Entity.Kind)
+	if v.Reason == metric.Ambiguous {
 		r.Message = "nothing distinguishes it from the chosen one"
-		if s.Evidence.Rule == twoPaths {
+		if v.Evidence.Rule == twoPaths {
 			r.Message = "it is the same container by another cgroup path"
 			return r
 		}
 	} else {
 		a := t.names()
-		t.addInstances(a, s.Reason, &s.Evidence)
-		r.Message = first(messages[known(s.Reason)], a)
+		t.addInstances(a, v.Reason, &v.Evidence)
+		r.Message = first(messages[known(v.Reason)], a)
 	}
-	r.Advice = t.reasonAdvice(&Outcome{Reason: s.Reason, Node: s.Entity.Node, Container: s.Entity.Name, Served: f.sample(s.Entity.Kind, s.Entity.Name) != nil})
+	r.Advice = t.reasonAdvice(&Outcome{Reason: v.Reason, Node: v.Entity.Node, Container: v.Entity.Name, Served: f.sample(v.Entity.Kind, v.Entity.Name) != nil})
 	return r
 }

@@ -10,61 +10,84 @@ import (
 )
 
 // evidence returns the evidence for r, one item on each line.
-func (t *messageWriter) evidence(r *Outcome, sample *metric.Sample) (lines []string) {
-	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	e := &r.evidence
-	layer := r.Reason.Layer()
+func (t *messageWriter) evidence(r *Outcome, sample *metric.Sample) []string {
+	var lines evidenceLines
 	if r.Served {
-		if at := sample.Time(t.asked); !at.IsZero() {
-			add("read %s", t.atReading(at))
+		t.addServed(&lines, sample)
+	}
+	t.addCompared(&lines, r)
+	layer := r.Reason.Layer()
+	if layer == metric.LayerNode || layer == metric.LayerScrape || r.Late {
+		t.addReads(&lines)
+	}
+	if p := t.pod; p != nil && layer == metric.LayerLife {
+		if t.kind == metric.Pod && p.Node != "" {
+			lines.add("bound to node %s", p.Node)
 		}
-		if start := sample.Instance.StartTime(); !start.IsZero() && sample.Instance.Origin != metric.StartCgroup {
-			add("started %s", t.atStart(start))
+		if !p.Started.IsZero() {
+			lines.add("the pod started %s", t.at(p.Started))
 		}
 	}
+	return lines
+}
+
+type evidenceLines []string
+
+func (l *evidenceLines) add(format string, args ...any) {
+	*l = append(*l, fmt.Sprintf(format, args...))
+}
+
+// addServed adds when the served sample was read and when its instance started.
+func (t *messageWriter) addServed(lines *evidenceLines, sample *metric.Sample) {
+	if at := sample.Time(t.asked); !at.IsZero() {
+		lines.add("read %s", t.atReading(at))
+	}
+	if start := sample.Instance.StartTime(); !start.IsZero() && sample.Instance.Origin != metric.StartCgroup {
+		lines.add("started %s", t.atStart(start))
+	}
+}
+
+// addCompared adds the reading that was judged, the one that it was compared with, and the limit.
+func (t *messageWriter) addCompared(lines *evidenceLines, r *Outcome) {
+	e := &r.evidence
 	if seen := t.writeReading(r, &e.Got); seen != "" {
-		add("seen: %s", seen)
+		lines.add("seen: %s", seen)
 	}
 	if other := t.writeReading(r, &e.Other); other != "" {
 		name := "previous reading"
-		if layer == metric.LayerIdentity {
+		if r.Reason.Layer() == metric.LayerIdentity {
 			name = "the duplicate"
 			if (r.Reason == metric.OldPod || r.Reason == metric.OldContainer) && e.Other.Time == 0 && e.Other.Value == 0 {
 				name = "the present one" // as the API server names it
 			}
 		}
-		add("%s: %s", name, other)
+		lines.add("%s: %s", name, other)
 	}
 	if e.Limit > 0 && r.Reason == metric.OverLimit {
-		add("limit: %.10g", e.Limit)
+		lines.add("limit: %.10g", e.Limit)
 	}
-	if layer == metric.LayerNode || layer == metric.LayerScrape || r.Late {
-		switch {
-		case t.read.unread != nil:
-		case t.read.err != nil:
-			if !t.read.last.IsZero() {
-				add("the node was last tried %s", t.at(t.read.last))
-			}
-			if t.read.success.IsZero() {
-				add("it has never answered well")
-			} else {
-				add("it last answered well %s", t.at(t.read.success))
-			}
-		case t.read.last.IsZero():
-			add("the node has not been read yet")
-		default:
-			add("the node was last read %s", t.at(t.read.last))
-		}
+}
+
+// addReads adds when the node was last read.
+func (t *messageWriter) addReads(lines *evidenceLines) {
+	read := t.read
+	switch {
+	case read.unread != nil:
+		return
+	case read.err == nil && read.last.IsZero():
+		lines.add("the node has not been read yet")
+		return
+	case read.err == nil:
+		lines.add("the node was last read %s", t.at(read.last))
+		return
+	case !read.last.IsZero():
+		lines.add("the node was last tried %s", t.at(read.last))
 	}
-	if p := t.pod; p != nil && layer == metric.LayerLife {
-		if t.kind == metric.Pod && p.Node != "" {
-			add("bound to node %s", p.Node)
-		}
-		if !p.Started.IsZero() {
-			add("the pod started %s", t.at(p.Started))
-		}
+	if read.success.IsZero() {
+		lines.add("it has never answered well")
+		return
 	}
-	return lines
+	lines.add("it last answered well %s", t.at(read.success))
 }
 
 // writeReading describes a reading of an instance. It is empty if there is none. Identity compares

@@ -18,8 +18,8 @@ type file struct {
 	node        metric.NodeName // empty if no node is known
 	pod         *metric.Sample
 	containers  []*metric.Sample
-	verdicts    []datedVerdict // on the pod and its containers, from all nodes
-	nodeVerdict *activeVerdict // why its node is not served; nil if it is served
+	verdicts    []activeVerdict // on the pod and its containers, from all nodes, with their evidence
+	nodeVerdict *activeVerdict  // why its node is not served; nil if it is served
 	read        *reading
 	nodeOutcome *Outcome
 }
@@ -36,7 +36,7 @@ func (w *Explainer) open(ref metric.PodRef, verdicts iter.Seq2[metric.Verdict, t
 		switch v.Entity.Kind {
 		case metric.Pod, metric.Container:
 			if v.Entity.PodRef() == ref && v.Entity.Part == "" {
-				f.verdicts = append(f.verdicts, datedVerdict{v, newActiveVerdict(&v, since)})
+				f.verdicts = append(f.verdicts, withEvidence(v, since))
 			}
 		case metric.Node:
 			if st := newActiveVerdict(&v, since); concernsUsage(&v) && st.betterThan(nodes[v.Entity.Node], metric.CPU) {
@@ -84,7 +84,7 @@ func (f *file) findNode() metric.NodeName {
 	case len(f.containers) > 0:
 		return f.containers[0].Entity.Node
 	case len(f.verdicts) > 0:
-		return f.verdicts[0].Entity.Node
+		return f.verdicts[0].verdict.Entity.Node
 	}
 	return ""
 }
@@ -110,7 +110,7 @@ func (f *file) names() (names []string) {
 		others = append(others, s.Entity.Name)
 	}
 	for i := range f.verdicts {
-		if e := &f.verdicts[i].Entity; e.Kind == metric.Container {
+		if e := &f.verdicts[i].verdict.Entity; e.Kind == metric.Container {
 			others = append(others, e.Name)
 		}
 	}

@@ -12,36 +12,49 @@ import (
 
 // best returns the verdict that best explains why group g of the pod (kind Pod) or of one of its
 // containers is not served, or nil.
-func (f *file) best(kind metric.Kind, name string, g metric.Group) *datedVerdict {
-	var best *datedVerdict
+func (f *file) best(kind metric.Kind, name string, g metric.Group) (best *activeVerdict) {
 	for i := range f.verdicts {
-		s := &f.verdicts[i]
-		concerned := kind == metric.Pod && !isIrrelevant(&s.Verdict, g) ||
-			kind == metric.Container && s.Entity.Kind == kind && s.Entity.Name == name && s.Reason != metric.OtherNode
-		elsewhere := (f.node != "" || f.facts != nil) && s.Entity.Node != f.node
-		if concerned && !elsewhere && concernsGroup(&s.Verdict, g) && !(f.facts != nil && (s.overtaken(f.facts) || kind == metric.Pod && s.concernsRest(f.facts))) && s.betterThan(best.active(), g) {
+		if s := &f.verdicts[i]; f.explains(s, kind, name, g) && s.betterThan(best, g) {
 			best = s
 		}
 	}
 	return best
 }
 
+// explains reports whether s can be the reason why group g of the pod (kind Pod) or of one of its
+// containers is not served.
+func (f *file) explains(s *activeVerdict, kind metric.Kind, name string, g metric.Group) bool {
+	e := &s.verdict.Entity
+	if (f.node != "" || f.facts != nil) && e.Node != f.node || !concernsGroup(s.verdict, g) || f.facts != nil && s.overtaken(f.facts) {
+		return false
+	}
+	if kind == metric.Pod {
+		return !isIrrelevant(s.verdict, g) && (f.facts == nil || !s.concernsRest(f.facts))
+	}
+	return e.Kind == kind && e.Name == name && s.reason != metric.OtherNode
+}
+
 // judge returns the outcome of group g of the pod (kind Pod) or of one of its containers, and the
 // best verdict. l is its measurement.
-func (f *file) judge(kind metric.Kind, name string, g metric.Group, l measurement) (r Outcome, best *datedVerdict) {
+func (f *file) judge(kind metric.Kind, name string, g metric.Group, l measurement) (r Outcome, best *activeVerdict) {
 	best = f.best(kind, name, g)
-	switch st := best.active(); {
+	switch {
 	case f.gone():
 		r = f.judgeUnknown()
-		if st != nil && kind == metric.Pod {
-			r.Since = st.since
+		if best != nil && kind == metric.Pod {
+			r.Since = best.since
 		}
 	case f.facts == nil:
-		r = f.judgeUnlisted(g, l, st)
-	case kind == metric.Pod:
-		r = f.w.judgePod(f.facts, g, l, st, func() *reading { return f.read }, f.ofNode)
+		r = f.judgeUnlisted(g, l, best)
 	default:
-		r = f.judgeContainer(name, g, l, st)
+		q := question{w: f.w, pod: f.facts, kind: kind, asked: g, best: best, measurement: l, read: func() *reading { return f.read }, node: f.ofNode}
+		if kind == metric.Container {
+			q.name, q.container = name, f.facts.Container(name)
+			if best != nil && best.outdated(f.facts, f.read) {
+				q.best = nil
+			}
+		}
+		r = q.outcome()
 	}
 	r.group = g
 	if kind == metric.Container {
@@ -56,18 +69,18 @@ func (f *file) finding(kind metric.Kind, name string, g metric.Group) Finding {
 	r, best := f.judge(kind, name, g, measure(sample, g))
 	switch {
 	case best == nil || r.Served || kind == metric.Pod && r.Reason.Layer() == metric.LayerLife: // for reasons of layer life the API server has said everything
-	case r.Reason == best.Reason:
-		r.evidence = best.Evidence
+	case r.Reason == best.reason:
+		r.evidence = best.verdict.Evidence
 		if r.Since.IsZero() {
 			r.Since = best.since
 		}
 	case kind == metric.Pod && r.Container != "":
 		if c := f.at(r.Container, r.Reason, g); c != nil {
-			r.evidence, r.group, r.Since = c.Evidence, c.Group, c.since
+			r.evidence, r.group, r.Since = c.verdict.Evidence, c.group, c.since
 		}
 	}
 	if s := f.chosen(kind, name, g); r.Reason == metric.Ambiguous && s != nil {
-		r.evidence, r.Since = s.Evidence, s.since
+		r.evidence, r.Since = s.verdict.Evidence, s.since
 	}
 	t := f.messageWriter(kind)
 	t.nodes = f.candidateNodes()
@@ -80,11 +93,11 @@ func (f *file) finding(kind metric.Kind, name string, g metric.Group) Finding {
 
 // chosen returns the verdict on the instance that was chosen among equals for the pod (kind Pod) or
 // container, or nil.
-func (f *file) chosen(kind metric.Kind, name string, g metric.Group) *datedVerdict {
+func (f *file) chosen(kind metric.Kind, name string, g metric.Group) *activeVerdict {
 	for i := range f.verdicts {
 		s := &f.verdicts[i]
-		e := &s.Entity
-		if s.Reason == metric.Ambiguous && s.Group == g && e.Kind == kind && (kind == metric.Pod || e.Name == name) && e.Node == f.node && !isRejected(&s.Verdict) {
+		e := &s.verdict.Entity
+		if s.reason == metric.Ambiguous && s.group == g && e.Kind == kind && (kind == metric.Pod || e.Name == name) && e.Node == f.node && !isRejected(s.verdict) {
 			return s
 		}
 	}
@@ -94,7 +107,7 @@ func (f *file) chosen(kind metric.Kind, name string, g metric.Group) *datedVerdi
 // candidateNodes returns the nodes that report the pod, if nothing shows which is right.
 func (f *file) candidateNodes() (nodes []string) {
 	for i := range f.verdicts {
-		v := &f.verdicts[i].Verdict
+		v := f.verdicts[i].verdict
 		if v.Evidence.Rule == placeRule && (v.Reason == metric.Ambiguous || v.Evidence.Cause == metric.Ambiguous) {
 			nodes = append(nodes, string(v.Entity.Node))
 		}
@@ -133,7 +146,7 @@ func (f *file) newestStart() (start int64) {
 		}
 	}
 	for i := range f.verdicts {
-		if v := &f.verdicts[i].Verdict; v.Instance.Origin != metric.StartCgroup {
+		if v := f.verdicts[i].verdict; v.Instance.Origin != metric.StartCgroup {
 			start = max(start, v.Instance.Start)
 		}
 	}
@@ -142,11 +155,11 @@ func (f *file) newestStart() (start int64) {
 
 // at returns the verdict on a container that gave its pod the reason, preferably one of group g, or
 // nil.
-func (f *file) at(container string, reason metric.Reason, g metric.Group) (found *datedVerdict) {
+func (f *file) at(container string, reason metric.Reason, g metric.Group) (found *activeVerdict) {
 	for i := range f.verdicts {
 		s := &f.verdicts[i]
-		if s.Entity.Kind == metric.Container && s.Entity.Name == container && s.Reason == reason && s.Entity.Node == f.node &&
-			(found == nil || s.Group == g) {
+		if s.kind == metric.Container && s.name == container && s.reason == reason && s.verdict.Entity.Node == f.node &&
+			(found == nil || s.group == g) {
 			found = s
 		}
 	}
@@ -167,56 +180,6 @@ func (f *file) judgeUnlisted(g metric.Group, l measurement, st *activeVerdict) O
 		return n
 	}
 	return Outcome{Reason: l.missingReason()}
-}
-
-// judgeContainer returns the outcome of group g of a container of a pod that the API server knows.
-// l is its measurement, and st is the best verdict or nil.
-func (f *file) judgeContainer(name string, g metric.Group, l measurement, st *activeVerdict) Outcome {
-	p := f.facts
-	if st != nil && st.outdated(p, f.read) {
-		st = nil
-	}
-	c := p.Container(name)
-	switch {
-	case p.Phase == cluster.Succeeded || p.Phase == cluster.Failed:
-		return Outcome{Reason: metric.PodFinished, Said: string(p.Phase), Since: endOf(p)}
-	case l.complete && (l.uid == "" || p.HasUID(l.uid)) && !l.run.HasEnded(c):
-		return l.outcome(g)
-	case l.metricMissing && (l.uid == "" || p.HasUID(l.uid)):
-		return l.withoutMetric(g)
-	case l.complete && f.w.isNewer(p, &l):
-		return l.unnamed(p, g)
-	case p.Phase != cluster.Running || p.Node == "":
-		if c != nil && c.State == cluster.StateTerminated {
-			return notRunning(p, c, st)
-		}
-		r := pending(p, g)
-		if p.Node != "" && c != nil {
-			r.Container, r.Said = name, c.StateReason()
-		}
-		return r
-	case c != nil && c.State != cluster.StateRunning:
-		return notRunning(p, c, st)
-	case l.reported && (l.uid == "" || p.HasUID(l.uid)) && l.run.HasEnded(c):
-		return startedAfterRead(g, p.Node, later(c.StartedAt, p.KnownAt), c.StartedAt, f.read)
-	case st != nil:
-		return st.outcome(f.node)
-	}
-	n := f.ofNode()
-	if !n.Served && n.Reason.Layer() <= metric.LayerScrape {
-		return n
-	}
-	if n.over != nil && !l.reported {
-		return n.over.dropped()
-	}
-	if l.reported && !l.complete && l.missingReason().Layer() != metric.LayerLife {
-		return Outcome{Reason: l.missingReason()}
-	}
-	began := beganAt(p)
-	if c != nil {
-		began = c.StartedAt
-	}
-	return startedAfterRead(g, p.Node, later(began, p.KnownAt), began, f.read)
 }
 
 // finding describes r in full. sample has the numbers, if there are any.

@@ -137,17 +137,7 @@ func (t *messageWriter) arguments(r *Outcome) arguments {
 	if r.Reason == metric.Incomplete {
 		a["cause"] = ""
 	}
-	of := *r
-	if of.kind = t.kind; of.kind != metric.Container {
-		of.kind = metric.Pod
-	}
-	a.addContainer(&of)
-	if r.Late && !r.shown && !r.Since.IsZero() {
-		a["since"] = t.at(r.Since)
-	}
-	if r.Late && t.kind != metric.Pod {
-		a["late"] = "it"
-	}
+	t.addSubject(a, r)
 	a["said"] = r.Said
 	if r.Reason == metric.PodPending && r.Container == "" && r.Said != "" && r.Node != "" { // of several
 		a["waiting container"] = "a container"
@@ -169,6 +159,24 @@ func (t *messageWriter) arguments(r *Outcome) arguments {
 		t.addInstances(a, r.Reason, e)
 	}
 	return a
+}
+
+// addSubject adds the arguments that name the container or the late entity of an outcome.
+func (t *messageWriter) addSubject(a arguments, r *Outcome) {
+	subject := *r
+	if subject.kind = t.kind; subject.kind != metric.Container {
+		subject.kind = metric.Pod
+	}
+	a.addContainer(&subject)
+	if !r.Late {
+		return
+	}
+	if !r.shown && !r.Since.IsZero() {
+		a["since"] = t.at(r.Since)
+	}
+	if t.kind != metric.Pod {
+		a["late"] = "it"
+	}
 }
 
 // grace says how much time a pod that is being deleted has left. The time of a deletion is the end
@@ -217,19 +225,23 @@ func (t *messageWriter) addReadings(a arguments, r *Outcome) {
 	if last := later(other, got); !last.IsZero() {
 		a["read last"] = t.atReading(last)
 	}
-	if r.Reason == metric.NotReported && e.Rule == twoPaths {
+	switch {
+	case r.Reason == metric.NotReported && e.Rule == twoPaths:
 		a["other path"] = string(e.Got.Path)
-	}
-	if r.Reason == metric.NoData && e.Other.Value > 0 {
+	case r.Reason == metric.NoData && e.Other.Value > 0:
 		a["counter before"] = cpuSeconds(e.Other.Value)
-	}
-	if r.Reason == metric.FirstSample && !other.IsZero() {
+	case r.Reason == metric.FirstSample && !other.IsZero():
 		a["first seen"] = t.atReading(other)
 	}
 	if !start.IsZero() && got.After(start) {
 		a["run time"] = humanize.Duration(got.Sub(start))
 	}
-	if used, window := e.Got.Value-e.Other.Value, got.Sub(other); !other.IsZero() && window > 0 && used > 0 {
+	t.addUsed(a, e.Got.Value-e.Other.Value, got.Sub(other), !other.IsZero())
+}
+
+// addUsed adds the CPU time between two readings, if both are known.
+func (t *messageWriter) addUsed(a arguments, used float64, window time.Duration, known bool) {
+	if known && window > 0 && used > 0 {
 		a["used"], a["window"] = cpuSeconds(used), humanize.Duration(window)
 		if cores := t.facts.Cores(); cores > 0 {
 			a["cores"] = humanize.Decimal(cores, 3) + " cores"
@@ -246,50 +258,60 @@ const (
 
 // addInstances adds what identity compared.
 func (t *messageWriter) addInstances(a arguments, reason metric.Reason, e *metric.Evidence) {
-	got, other := instant(e.Got.Start), instant(e.Other.Start)
 	switch reason {
 	case metric.OtherNode:
 		if a["bound node"] = e.Name; e.Cause == metric.Ambiguous {
 			a["chosen node"] = e.Name
 		}
 	case metric.Ambiguous:
-		switch {
-		case e.Rule == placeRule:
+		if e.Rule == placeRule {
 			a["several nodes"], a["chosen node"] = "several nodes", e.Name
-		case t.kind == metric.Pod && e.Name != "":
+		} else if t.kind == metric.Pod && e.Name != "" {
 			a["ambiguous container"] = "container " + e.Name
 		}
 	case metric.OldPod:
-		switch {
-		case e.Rule == "unknown":
-			a["not"] = "does not"
-		case e.Rule == "uid" && e.Other.UID == "":
-			a["no longer"] = "no longer"
-		}
-		if e.Rule == "age" && !other.IsZero() && !got.IsZero() {
-			a["older start"], a["newer start"] = t.atStart(got), t.atStart(other)
-		}
-		a["UID"], a["other UID"] = string(e.Got.UID), string(e.Other.UID)
+		t.addOldPod(a, e)
 	case metric.OldContainer:
-		switch {
-		case e.Cause != metric.Unjudged:
-			a["no run"] = "none runs now"
-		case !got.IsZero() && got.Before(other):
-			a["older start"], a["newer start"] = t.atStart(got), t.atStart(other)
-		}
-		a["ID"], a["other ID"] = shortID(e.Got.ID), shortID(e.Other.ID)
+		t.addOldRun(a, e)
 	case metric.Discontinuous:
 		if e.Rule == twoPaths {
 			a["other cgroup"] = string(e.Got.Path)
 		}
 	case metric.OlderStart:
-		switch {
-		case e.Rule == "movement":
+		if e.Rule == "movement" {
 			a["stands still"] = "stands still"
-		case !got.IsZero() && other.Sub(got) >= time.Millisecond:
-			a["earlier"] = humanize.Duration(other.Sub(got))
+		} else if older := time.Duration(e.Other.Start - e.Got.Start); e.Got.Start != 0 && older >= time.Millisecond {
+			a["earlier"] = humanize.Duration(older)
 		}
 	}
+}
+
+// addOldPod adds what shows that a report is of an earlier pod.
+func (t *messageWriter) addOldPod(a arguments, e *metric.Evidence) {
+	switch {
+	case e.Rule == "unknown":
+		a["not"] = "does not"
+	case e.Rule == "uid" && e.Other.UID == "":
+		a["no longer"] = "no longer"
+	case e.Rule == "age" && e.Other.Start != 0 && e.Got.Start != 0:
+		t.addStarts(a, e)
+	}
+	a["UID"], a["other UID"] = string(e.Got.UID), string(e.Other.UID)
+}
+
+// addOldRun adds what shows that a report is of an earlier run of a container.
+func (t *messageWriter) addOldRun(a arguments, e *metric.Evidence) {
+	if e.Cause != metric.Unjudged {
+		a["no run"] = "none runs now"
+	} else if e.Got.Start != 0 && e.Got.Start < e.Other.Start {
+		t.addStarts(a, e)
+	}
+	a["ID"], a["other ID"] = shortID(e.Got.ID), shortID(e.Other.ID)
+}
+
+// addStarts adds when the older and the newer instance started.
+func (t *messageWriter) addStarts(a arguments, e *metric.Evidence) {
+	a["older start"], a["newer start"] = t.atStart(instant(e.Got.Start)), t.atStart(instant(e.Other.Start))
 }
 
 // message describes r in a sentence without a full stop. It is empty if the number was simply

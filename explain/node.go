@@ -17,7 +17,7 @@ func (w *Explainer) Node(name metric.NodeName) (Explanation, bool) {
 	}
 	e := Explanation{Kind: "node", Node: name, At: w.Now, Known: w.knownNode(name), Reads: w.reads(name, true)}
 	for _, g := range explainedGroups(c.sample, func(g metric.Group) bool {
-		return slices.ContainsFunc(c.verdicts, func(s datedVerdict) bool { return s.Group == g })
+		return slices.ContainsFunc(c.verdicts, func(s activeVerdict) bool { return s.group == g })
 	}) {
 		e.Findings = append(e.Findings, c.finding(g))
 	}
@@ -30,8 +30,8 @@ type nodeFile struct {
 	w           *Explainer
 	name        metric.NodeName
 	sample      *metric.Sample
-	verdicts    []datedVerdict // on the node itself
-	hasVerdicts bool           // on the node or on anything on it
+	verdicts    []activeVerdict // on the node itself
+	hasVerdicts bool            // on the node or on anything on it
 	read        *reading
 }
 
@@ -40,7 +40,7 @@ func (w *Explainer) openNode(name metric.NodeName) *nodeFile {
 	for v, since := range w.verdictsOn(name) {
 		c.hasVerdicts = true
 		if v.Entity.Kind == metric.Node && v.Entity.Part == "" {
-			c.verdicts = append(c.verdicts, datedVerdict{v, newActiveVerdict(&v, since)})
+			c.verdicts = append(c.verdicts, withEvidence(v, since))
 		}
 	}
 	return c
@@ -53,33 +53,64 @@ func (c *nodeFile) known() bool {
 	return slices.ContainsFunc(c.w.Sources, func(s SourceState) bool { return s.Node == c.name })
 }
 
-// best returns the verdict that best explains why group g of the node is not served, or nil.
-func (c *nodeFile) best(g metric.Group) *datedVerdict {
-	var best *datedVerdict
-	for i := range c.verdicts {
-		if s := &c.verdicts[i]; concernsGroup(&s.Verdict, g) && s.betterThan(best.active(), g) {
-			best = s
-		}
-	}
-	return best
-}
-
 // finding explains one group of the node's metrics.
 func (c *nodeFile) finding(g metric.Group) Finding {
-	s := c.best(g)
-	r := c.w.judgeNode(c.name, g, measure(c.sample, g), s.active(), c.read)
+	best := bestOf(c.verdicts, g)
+	r := c.w.judgeNode(c.name, g, measure(c.sample, g), best, c.read)
 	r.group = g
-	if s != nil && !r.Served && (r.Reason == s.Reason || s.Reason == metric.Incomplete) {
-		r.evidence, r.Since = s.Evidence, s.since
+	if best != nil && !r.Served && (r.Reason == best.reason || best.reason == metric.Incomplete) {
+		r.evidence, r.Since = best.verdict.Evidence, best.since
 	}
 	t := &messageWriter{now: c.w.Now, kind: metric.Node, node: c.name, asked: g, facts: c.w.Facts.Node(c.name), read: c.read}
 	return t.finding(&r, g, c.sample)
 }
 
+// judgeNode returns the outcome of group asked of a node. st is the best verdict on it, or nil.
+func (w *Explainer) judgeNode(name metric.NodeName, asked metric.Group, l measurement, st *activeVerdict, read *reading) Outcome {
+	switch {
+	case l.metricMissing:
+		return l.withoutMetric(asked)
+	case l.complete:
+		r := l.outcome(asked)
+		if st != nil && st.reason == metric.OverLimit {
+			r.over = st
+		}
+		return r
+	}
+	if w.Facts != nil && w.Facts.Synced && w.Facts.Node(name) == nil {
+		return Outcome{Reason: metric.NodeUnknown, Node: name}
+	}
+	if st != nil {
+		r := st.outcome(name)
+		r.Node = name
+		return r
+	}
+	return w.unjudgedNode(name, l, read)
+}
+
+// unjudgedNode returns the outcome of a node without a verdict that lacks numbers.
+func (w *Explainer) unjudgedNode(name metric.NodeName, l measurement, read *reading) Outcome {
+	r := Outcome{Reason: metric.NodeNotScrapedYet, Node: name, Since: read.success}
+	switch {
+	case read.unread != nil:
+		r.Reason = reasonOf(read.unread, metric.NodeExcluded)
+	case read.err != nil:
+		r.Reason, r.evidence.Err = reasonOf(read.err, metric.NodeUnreachable), read.err
+		if n := w.Facts.Node(name); n != nil && !n.Ready {
+			r.evidence.Cause, r.Reason = r.Reason, metric.NodeNotReady
+		}
+	case l.reported:
+		r.Reason = l.missingReason()
+	case w.View != nil && !read.last.IsZero():
+		r.Reason = metric.NotReported
+	}
+	return r
+}
+
 // droppedText says in a sentence how much of the node was dropped because of a limit.
 func (c *nodeFile) droppedText() string {
 	for i := range c.verdicts {
-		if e := &c.verdicts[i].Evidence; c.verdicts[i].Reason == metric.OverLimit && e.Got.Value > 0 {
+		if e := &c.verdicts[i].verdict.Evidence; c.verdicts[i].reason == metric.OverLimit && e.Got.Value > 0 {
 			if e.Rule == metric.RuleNames {
 				return fmt.Sprintf(" %s names on it were refused: they are longer than Kubernetes allows, which is %s bytes for a pod.", humanize.Decimal(e.Got.Value, 0), humanize.Decimal(e.Limit, 0))
 			}

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -143,69 +142,6 @@ func (l measurement) missingReason() metric.Reason {
 	return l.reason
 }
 
-// judgePod returns the outcome of group asked of a pod that the API server knows. If there are
-// several reasons, the outermost wins. What the API server says now is newer than any verdict. st
-// is the best verdict, or nil. read and node are called only if they matter.
-func (w *Explainer) judgePod(p *cluster.Pod, asked metric.Group, l measurement, st *activeVerdict, read func() *reading, node func() Outcome) Outcome {
-	g := asked
-	if st != nil {
-		g = st.group
-	}
-	switch {
-	case p.Phase == cluster.Succeeded || p.Phase == cluster.Failed:
-		return Outcome{Reason: metric.PodFinished, Said: string(p.Phase), Since: endOf(p), group: g}
-	case p.Phase != cluster.Running || p.Node == "":
-		return pending(p, g)
-	case asked == metric.Network && p.HostNetwork:
-		r := Outcome{Reason: metric.NotApplicable, Said: "the pod uses its node's network", group: g}
-		if st != nil && st.reason == r.Reason {
-			r.Since = st.since
-		}
-		return r
-	}
-	restarted := false
-	if l.uid == "" || p.HasUID(l.uid) {
-		switch {
-		case l.complete && resourceusage.PodHasEnded(p, &l.run, func() []*metric.Sample { return w.containersOf(p) }):
-			l.reported, restarted = false, true
-		case l.complete:
-			return l.outcome(g)
-		case l.metricMissing:
-			return l.withoutMetric(asked)
-		}
-	}
-	if l.complete && w.isNewer(p, &l) {
-		return l.unnamed(p, g)
-	}
-	if r, rests := nothingRuns(p, g, st); rests {
-		return r
-	}
-	if st != nil && !st.outdated(p, read()) && !(restarted && st.reason.IsRejection()) { // the numbers were there, beside a duplicate
-		return st.outcome(p.Node)
-	}
-	n := node()
-	if !n.Served && n.Reason.Layer() <= metric.LayerScrape {
-		return n
-	}
-	if n.over != nil && !l.reported {
-		return n.over.dropped()
-	}
-	other := l.reported && l.uid != "" && !p.HasUID(l.uid)
-	switch {
-	case other && !read().last.Before(startOf(p)):
-		return Outcome{Reason: metric.OldPod, group: g, evidence: metric.Evidence{
-			Rule: "uid", Got: metric.CounterReading{UID: l.uid}, Other: metric.CounterReading{UID: p.UID, Start: nanos(p.Started)},
-		}}
-	case l.reported && !other && l.missingReason().Layer() != metric.LayerLife && l.missingReason() != metric.Incomplete:
-		// Otherwise the API server has since said something else, about the pod or about its
-		// container that had no numbers.
-		return Outcome{Reason: l.missingReason(), group: g}
-	}
-	r := startedAfterRead(asked, p.Node, startOf(p), beganAt(p), read())
-	r.restarted = restarted
-	return r
-}
-
 // containersOf returns the samples of p's containers.
 func (w *Explainer) containersOf(p *cluster.Pod) []*metric.Sample {
 	_, containers := w.View.Pod(p.PodRef)
@@ -224,12 +160,6 @@ func (w *Explainer) isNewer(p *cluster.Pod, l *measurement) bool {
 		}
 	}
 	return start > p.Started.UnixNano()
-}
-
-// unnamed returns the outcome of a pod that is later than p, and that the API server has not named
-// yet.
-func (l *measurement) unnamed(p *cluster.Pod, g metric.Group) Outcome {
-	return Outcome{Reason: metric.WarmingUp, group: g, Said: fmt.Sprintf("the API server still names an earlier pod of this name, %s; node %s reports the next one, %s", p.UID, p.Node, l.uid)}
 }
 
 // startedAfterRead returns the outcome of an entity that is known since a time and has neither
@@ -268,24 +198,6 @@ func pending(p *cluster.Pod, g metric.Group) Outcome {
 		}
 	}
 	return r
-}
-
-// nothingRuns returns why nothing of a started pod has to be measured, or false if a container that
-// has to be measured runs. The reason is what one of its containers waits for, or else how the
-// first container ended.
-func nothingRuns(p *cluster.Pod, g metric.Group, st *activeVerdict) (r Outcome, rests bool) {
-	for i := range p.Containers {
-		c := &p.Containers[i]
-		switch {
-		case c.Required():
-			return Outcome{}, false
-		case c.Role != cluster.Regular && c.Role != cluster.Sidecar:
-		case !rests, r.Reason == metric.ContainerFinished && c.State != cluster.StateTerminated:
-			r, rests = notRunning(p, c, st), true
-		}
-	}
-	r.group = g
-	return r, rests
 }
 
 // notRunning says why a container that does not run now has no numbers. If the pod is being
@@ -329,42 +241,4 @@ func endOf(p *cluster.Pod) (t time.Time) {
 		}
 	}
 	return t
-}
-
-// judgeNode returns the outcome of group asked of a node. st is the best verdict on it, or nil.
-func (w *Explainer) judgeNode(name metric.NodeName, asked metric.Group, l measurement, st *activeVerdict, read *reading) Outcome {
-	switch {
-	case l.metricMissing:
-		return l.withoutMetric(asked)
-	case l.complete:
-		r := l.outcome(asked)
-		if st != nil && st.reason == metric.OverLimit {
-			r.over = st
-		}
-		return r
-	}
-	at := func(r metric.Reason) Outcome { return Outcome{Reason: r, Node: name} }
-	if w.Facts != nil && w.Facts.Synced && w.Facts.Node(name) == nil {
-		return at(metric.NodeUnknown)
-	}
-	if st != nil {
-		r := st.outcome(name)
-		r.Node = name
-		return r
-	}
-	r := Outcome{Reason: metric.NodeNotScrapedYet, Node: name, Since: read.success}
-	switch {
-	case read.unread != nil:
-		r.Reason = reasonOf(read.unread, metric.NodeExcluded)
-	case read.err != nil:
-		r.Reason, r.evidence.Err = reasonOf(read.err, metric.NodeUnreachable), read.err
-		if n := w.Facts.Node(name); n != nil && !n.Ready {
-			r.evidence.Cause, r.Reason = r.Reason, metric.NodeNotReady
-		}
-	case l.reported:
-		r.Reason = l.missingReason()
-	case w.View != nil && !read.last.IsZero():
-		r.Reason = metric.NotReported
-	}
-	return r
 }

@@ -59,40 +59,52 @@ func NewRead(s *SourceState) Read {
 // newReading combines the states of sources at now. It ignores the times of an excluded source.
 func newReading(sources []SourceState, now time.Time) *reading {
 	r := &reading{sources: sources}
-	reads, well := false, false
+	var included, healthy bool
 	for i := range sources {
 		s := &sources[i]
 		if s.Unread != nil {
 			r.unread = s.Unread
 			continue
 		}
-		reads = true
-		if ahead := s.clockAhead(); ahead != 0 && !s.LastSuccess.Before(r.success) {
-			r.ahead = ahead
-		}
-		r.success = later(r.success, s.LastSuccess)
-		if running := !s.Due.IsZero() && s.Due.Before(now); !running {
-			r.last = later(r.last, s.LastRead) // a read under way has brought nothing yet
-		}
-		if r.due.IsZero() || !s.Due.IsZero() && s.Due.Before(r.due) {
-			r.due = s.Due
-		}
-		well = well || s.Err == nil && !s.LastRead.IsZero()
-		if s.Err != nil && r.err == nil {
-			r.err = s.Err
-		}
-		if s.Err != nil && (r.failing.IsZero() || s.FailingSince.Before(r.failing)) {
-			r.failing = s.FailingSince
-		}
+		included, healthy = true, healthy || s.Err == nil && !s.LastRead.IsZero()
+		r.addTimes(s, now)
+		r.addError(s)
 	}
 	r.last = later(r.last, r.success)
-	if well {
+	if healthy {
 		r.err, r.failing = nil, time.Time{}
 	}
-	if reads {
+	if included {
 		r.unread = nil
 	}
 	return r
+}
+
+// addTimes adds when s was read and is due, and the clock of its node.
+func (r *reading) addTimes(s *SourceState, now time.Time) {
+	if ahead := s.clockAhead(); ahead != 0 && !s.LastSuccess.Before(r.success) {
+		r.ahead = ahead
+	}
+	r.success = later(r.success, s.LastSuccess)
+	if running := !s.Due.IsZero() && s.Due.Before(now); !running {
+		r.last = later(r.last, s.LastRead) // a read under way has returned nothing yet
+	}
+	if r.due.IsZero() || !s.Due.IsZero() && s.Due.Before(r.due) {
+		r.due = s.Due
+	}
+}
+
+// addError adds why the last read of s failed, if it did.
+func (r *reading) addError(s *SourceState) {
+	if s.Err == nil {
+		return
+	}
+	if r.err == nil {
+		r.err = s.Err
+	}
+	if r.failing.IsZero() || s.FailingSince.Before(r.failing) {
+		r.failing = s.FailingSince
+	}
 }
 
 func later(a, b time.Time) time.Time {

@@ -142,8 +142,8 @@ func (r *reporter) report(of string) MissingReport {
 	keys := slices.SortedFunc(maps.Keys(r.causes), func(x, y causeKey) int {
 		a, b := r.causes[x], r.causes[y]
 		return cmp.Or(
-			cmp.Compare(y.harm(b), x.harm(a)),
-			cmp.Compare(truth(len(b.scaled) > 0), truth(len(a.scaled) > 0)),
+			cmp.Compare(y.rank(b), x.rank(a)),
+			compareBool(len(b.scaled) > 0, len(a.scaled) > 0),
 			cmp.Compare(b.Pods, a.Pods),
 			cmp.Compare(b.Nodes, a.Nodes),
 			compareSince(a.Since, b.Since),
@@ -163,17 +163,21 @@ func (r *reporter) report(of string) MissingReport {
 	return report
 }
 
-func truth(b bool) int {
-	if b {
-		return 1
+// compareBool puts false before true.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
 	}
-	return 0
+	return 1
 }
 
 // compareSince puts the earlier time first, and unknown times last.
 func compareSince(a, b time.Time) int {
 	if a.IsZero() != b.IsZero() {
-		return truth(a.IsZero()) - truth(b.IsZero())
+		return compareBool(a.IsZero(), b.IsZero())
 	}
 	return a.Compare(b)
 }

@@ -241,7 +241,11 @@ func (s *Survey) Pod(p *cluster.Pod) Outcome {
 	if !known.looked && p.Node != "" {
 		known.measurement, known.looked = s.measure(s.find(p)), true
 	}
-	r := s.w.judgePod(p, s.group(), known.measurement, known.best, func() *reading { return s.reading(p.Node) }, func() Outcome { return s.ofNode(p.Node) })
+	q := question{
+		w: s.w, pod: p, kind: metric.Pod, asked: s.group(), best: known.best, measurement: known.measurement,
+		read: func() *reading { return s.reading(p.Node) }, node: func() Outcome { return s.ofNode(p.Node) },
+	}
+	r := q.outcome()
 	if r.Reason == metric.Ambiguous {
 		r.Since, r.evidence.Rule = known.doubt.since, known.doubt.rule
 	}

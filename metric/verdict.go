@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Layer orders reasons from the outermost cause to the innermost. If several reasons hold, the
-// outermost one, with the smallest Layer, is reported: see Reason.Precedes.
+// Layer orders reasons from the outermost cause to the innermost. It is one step of the order in
+// explain/README.md, which decides between several reasons.
 type Layer uint8
 
 // The layers, outermost first.
@@ -168,7 +168,7 @@ func (r Reason) Layer() Layer {
 	}
 }
 
-// Precedes reports whether r is reported rather than o if both hold: its layer is further out.
+// Precedes reports whether the layer of r is further out than that of o.
 // Of two reasons of one layer neither precedes the other.
 func (r Reason) Precedes(o Reason) bool { return r.Layer() < o.Layer() }
 
