@@ -20,7 +20,7 @@ import (
 	"github.com/weir-metrics/weir/api/clustermetrics"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/recordingfile"
+	"github.com/weir-metrics/weir/cmd/client/recordingcmd"
 	"github.com/weir-metrics/weir/cmd/flags/stageflag"
 	"github.com/weir-metrics/weir/internal/recording"
 	"github.com/weir-metrics/weir/metric"
@@ -89,13 +89,13 @@ func exposed(s *memory.Snapshot) string {
 	return answer.Body.String()
 }
 
-// A weir that plays a recording has the same results as recordingfile.Play, and uses the recorded
+// A weir that plays a recording has the same results as recordingcmd.Play, and uses the recorded
 // time and facts.
 func TestServerAndPlayAgree(t *testing.T) {
 	path := recordedRun(t)
 	rounds, want := 0, ""
 	var last time.Time
-	if err := recordingfile.Play(t.Context(), path, nil, pipeline, func(f *recording.Frame, s *memory.Snapshot) error {
+	if err := recordingcmd.Play(t.Context(), path, nil, pipeline, func(f *recording.Frame, s *memory.Snapshot) error {
 		want = exposed(s)
 		if f.Kind != recording.Round {
 			return nil

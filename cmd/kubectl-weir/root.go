@@ -4,13 +4,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-metrics/weir/cmd/app/version"
+	"github.com/weir-metrics/weir/cmd/client"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/connect"
-	"github.com/weir-metrics/weir/cmd/client/doctorcmd"
-	"github.com/weir-metrics/weir/cmd/client/evaluatecmd"
-	"github.com/weir-metrics/weir/cmd/client/explaincmd"
-	"github.com/weir-metrics/weir/cmd/client/resizecmd"
-	"github.com/weir-metrics/weir/cmd/client/topcmd"
 )
 
 // program is what people type: kubectl runs plugins by file name.
@@ -18,7 +13,7 @@ const program = "kubectl weir"
 
 // newRoot returns the whole command. getenv reads the environment.
 func newRoot(getenv func(string) string) *cobra.Command {
-	where := connect.Location{Getenv: getenv}
+	where := cli.Location{Getenv: getenv}
 	root := &cobra.Command{
 		Use:   "kubectl-weir",
 		Short: "Ask weir what nodes, pods and containers use, and why a number is missing",
@@ -34,24 +29,10 @@ kubeconfig. --server names another.`,
 	}
 	where.AddServerFlag(root.PersistentFlags())
 	where.AddClusterFlags(root.PersistentFlags())
-	autoscaler := cli.Group("autoscaler", "Say what an autoscaler's manifest would do", "", evaluatecmd.NewCommand(evaluatecmd.Options{
-		Connect: func() (evaluatecmd.Evaluator, error) { return where.Connect() }, Namespace: where.Namespace, Program: program,
-	}))
+	commands := client.New(&where, &where, program)
 	root.AddCommand(
-		topcmd.NewCommand(topcmd.Options{
-			Connect: func() (connect.Lister, error) { return where.Connect() }, Namespace: where.Namespace,
-		}),
-		explaincmd.NewCommand(explaincmd.Options{
-			Connect: func() (explaincmd.Asker, error) { return where.Connect() }, Namespace: where.Namespace, Program: program,
-		}),
-		resizecmd.NewCommand(resizecmd.Options{
-			Connect: func() (resizecmd.Asker, error) { return where.Connect() }, Cluster: where.Cluster,
-			Namespace: where.Namespace, Program: program,
-		}),
-		doctorcmd.NewCommand(doctorcmd.Options{
-			Connect: func() (doctorcmd.Asker, error) { return where.Connect() }, Cluster: where.Cluster, Program: program,
-		}),
-		autoscaler,
+		commands.Top, commands.Explain, commands.Resize, commands.Doctor,
+		cli.Group("autoscaler", "Show what an autoscaler's manifest would do", "", commands.Evaluate),
 		version.NewCommand(),
 	)
 	return root

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/weir-metrics/weir/internal/history"
@@ -98,35 +97,21 @@ func stepFor(span time.Duration) time.Duration {
 
 // queries returns the possible queries for the usage of a resource, the best one first.
 func (r *Request) queries(what resize.Resource, step time.Duration) []string {
-	window := max(5*time.Minute, step)
+	seconds := func(d time.Duration) string { return fmt.Sprintf("(%%s[%ds])", int(d.Seconds())) }
+	window := seconds(max(5*time.Minute, step))
 	if what == resize.Memory {
-		return []string{
-			maxByContainer(fmt.Sprintf("max_over_time(weir_container_memory_working_set_bytes%s[%s])", r.selector(), promDuration(step))),
-			maxByContainer(fmt.Sprintf("max_over_time(container_memory_working_set_bytes%s[%s])", r.selector(containerMatchers...), promDuration(step))),
-		}
+		return history.ContainerUsage("memory", r.matchers(), "max_over_time"+seconds(step), "")
 	}
-	return []string{
-		maxByContainer(fmt.Sprintf("avg_over_time(weir_container_cpu_usage_cores%s[%s])", r.selector(), promDuration(window))),
-		maxByContainer(fmt.Sprintf("rate(container_cpu_usage_seconds_total%s[%s])", r.selector(containerMatchers...), promDuration(window))),
-	}
+	return history.ContainerUsage("cpu", r.matchers(), "avg_over_time"+window, "rate"+window)
 }
 
-// containerMatchers select the containers among cAdvisor's cgroups.
-var containerMatchers = []string{`container!=""`, `container!="POD"`}
-
-// maxByContainer merges the series of one container. Several scrapers may have it, and shortly
-// after a restart both of its cgroups have a series.
-func maxByContainer(query string) string { return "max by (namespace, pod, container) (" + query + ")" }
-
-func (r *Request) selector(more ...string) string {
-	var all []string
+// matchers select the pods.
+func (r *Request) matchers() (matchers []string) {
 	if r.Namespace != "" {
-		all = append(all, fmt.Sprintf("namespace=%q", r.Namespace))
+		matchers = append(matchers, fmt.Sprintf("namespace=%q", r.Namespace))
 	}
 	if r.Pod != "" {
-		all = append(all, fmt.Sprintf("pod=%q", r.Pod))
+		matchers = append(matchers, fmt.Sprintf("pod=%q", r.Pod))
 	}
-	return "{" + strings.Join(append(all, more...), ",") + "}"
+	return matchers
 }
-
-func promDuration(d time.Duration) string { return fmt.Sprintf("%ds", int(d.Seconds())) }

@@ -232,7 +232,7 @@ func (rd *traceReader) readReplicas() error {
 	if len(lines) == 0 {
 		rd.trace.Replicas = rd.measured
 		if len(rd.measured) > 0 {
-			rd.addNote("nobody tells how many replicas were asked for: the pods that were measured are counted instead")
+			rd.addNote("the requested number of replicas is unknown; measured pods are counted instead")
 		}
 		return nil
 	}

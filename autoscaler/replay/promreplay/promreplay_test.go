@@ -188,7 +188,7 @@ func TestReadCountsPods(t *testing.T) {
 	if n, ok := trace.Replicas.At(began.Add(45*time.Minute), time.Minute); !ok || n != 3 {
 		t.Errorf("got %v, %v replicas, want 3", n, ok)
 	}
-	if want := "nobody tells how many replicas were asked for: the pods that were measured are counted instead"; !strings.Contains(strings.Join(trace.Notes, "\n"), want) {
+	if want := "the requested number of replicas is unknown; measured pods are counted instead"; !strings.Contains(strings.Join(trace.Notes, "\n"), want) {
 		t.Errorf("notes %q, want %q", trace.Notes, want)
 	}
 }

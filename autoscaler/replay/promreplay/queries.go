@@ -4,33 +4,25 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/weir-metrics/weir/internal/history"
 )
 
-// selector returns the label matchers of the target's pods.
-func (r *Request) selector(more ...string) string {
-	all := append([]string{fmt.Sprintf("namespace=%q", r.Namespace), fmt.Sprintf("pod=~%q", r.Pods)}, more...)
-	return "{" + strings.Join(all, ",") + "}"
+// matchers select the target's pods.
+func (r *Request) matchers() []string {
+	return []string{fmt.Sprintf("namespace=%q", r.Namespace), fmt.Sprintf("pod=~%q", r.Pods)}
 }
 
-// maxByContainer returns a query with one series for each pod and container, even if there are
-// several scrapers.
-func maxByContainer(query string) string { return "max by (pod, container) (" + query + ")" }
+// selector returns the label matchers of the target's pods, and others.
+func (r *Request) selector(more ...string) string {
+	return "{" + strings.Join(append(r.matchers(), more...), ",") + "}"
+}
 
 // usageQueries returns the queries for the usage of a resource by the pods.
 func (r *Request) usageQueries(resource string) []string {
-	real := r.selector(`container!=""`, `container!="POD"`)
-	if resource == "memory" {
-		return []string{
-			maxByContainer("weir_container_memory_working_set_bytes" + r.selector()),
-			maxByContainer("container_memory_working_set_bytes" + real),
-		}
-	}
-	return []string{
-		maxByContainer("weir_container_cpu_usage_cores" + r.selector()),
-		// Two minutes have two readings with one minute between them, so the mean age of the rate is one
-		// minute. The mean age in the metrics APIs is 15 s; the offset corrects the difference.
-		maxByContainer("rate(container_cpu_usage_seconds_total" + real + "[2m] offset -45s)"),
-	}
+	// Two minutes have two readings with one minute between them, so the mean age of the rate is one
+	// minute. The mean age in the metrics APIs is 15 s; the offset corrects the difference.
+	return history.ContainerUsage(resource, r.matchers(), "%s", "rate(%s[2m] offset -45s)")
 }
 
 // specQueries returns the queries for a container's request or limit of a resource.

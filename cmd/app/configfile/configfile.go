@@ -25,7 +25,6 @@ import (
 
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/suggest"
 )
 
 const flagName = "config"
@@ -166,7 +165,7 @@ func (p *parser) apply(root *yaml.Node, kind string) {
 		case key.Value == "apiVersion" || key.Value == "kind":
 		case !slices.Contains(known, key.Value):
 			hint := "weir help " + strings.ToLower(strings.TrimSuffix(kind, "Configuration")) + " lists the flags"
-			if near, ok := suggest.Closest(key.Value, known); ok {
+			if near, ok := cli.Closest(key.Value, known); ok {
 				hint = "did you mean " + near + "?"
 			}
 			p.add(key, "unknown field %s: %s", key.Value, hint)

@@ -19,8 +19,6 @@ import (
 	"github.com/weir-metrics/weir/api/externalmetrics"
 	"github.com/weir-metrics/weir/api/externalmetrics/rules"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/progress"
-	"github.com/weir-metrics/weir/cmd/client/suggest"
 	"github.com/weir-metrics/weir/internal/humanize"
 )
 
@@ -71,7 +69,7 @@ cluster, forward a port first:
 			if !try {
 				return showRules(cmd.OutOrStdout(), r, namespace)
 			}
-			line := progress.Start(cmd.ErrOrStderr())
+			line := cli.StartProgress(cmd.ErrOrStderr())
 			defer line.Stop()
 			return tryRules(cmd.Context(), cmd.OutOrStdout(), line, externalmetrics.Options{File: args[0], MayName: files, URL: url}, namespace)
 		},
@@ -87,7 +85,7 @@ cluster, forward a port first:
 // similar known name.
 func printMistakes(out io.Writer, file string, mistakes rules.Mistakes) error {
 	for _, m := range mistakes {
-		if near, ok := suggest.Closest(m.Wrong, m.Known); ok {
+		if near, ok := cli.Closest(m.Wrong, m.Known); ok {
 			m.Text += fmt.Sprintf("; did you mean %s?", near)
 		}
 		fmt.Fprintln(out, m)
@@ -119,7 +117,7 @@ func showRules(out io.Writer, r *rules.Rules, namespace string) error {
 }
 
 // tryRules queries each metric and prints one line for each value. line shows which one it queries.
-func tryRules(ctx context.Context, out io.Writer, line *progress.Line, o externalmetrics.Options, namespace string) error {
+func tryRules(ctx context.Context, out io.Writer, line *cli.Progress, o externalmetrics.Options, namespace string) error {
 	p, err := externalmetrics.New(o)
 	if err != nil {
 		return err

@@ -1,5 +1,13 @@
-// Package cli is the common part of weir's commands: how they end after an error. The user sees one
-// line that says what is wrong and, if there is one, a line that says what to do.
+// Package cli is the common part of weir's commands: how they reach a weir, what they print, and how
+// they end. After an error the user sees one line that describes it and, if there is one, a line
+// with the next step.
+//
+// Files: cli.go runs a command and reports its error, flags.go parses and completes flags, suggest.go
+// finds the name that a misspelt one is most similar to. location.go finds the weir and the cluster
+// that a command asks, and weir.go is the client of all APIs of a weir; direct.go has the advice for
+// a weir at a URL, cluster.go for the weir of a cluster, and completion.go completes names in a shell.
+// document.go writes JSON and YAML, jsonpath.go templates. terminal.go finds out what an output can
+// show, progress.go shows what a command is doing while it takes long.
 package cli
 
 import (
@@ -13,7 +21,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/weir-metrics/weir/cmd/client/suggest"
 	"github.com/weir-metrics/weir/internal/humanize"
 )
 
@@ -79,18 +86,18 @@ func Main(ctx context.Context, root *cobra.Command, args []string, stdout, stder
 	return 1
 }
 
-// usage is an error in the way a command was called.
-type usage struct{ error }
+// usageError is an error in the way a command was called.
+type usageError struct{ error }
 
-func (u usage) Unwrap() error { return u.error }
+func (u usageError) Unwrap() error { return u.error }
 
 func isUsage(err error) bool {
-	var u usage
+	var u usageError
 	return errors.As(err, &u) || strings.HasPrefix(err.Error(), "unknown command")
 }
 
 // Usage marks err as an error in the way the command was called. Main then refers to the help.
-func Usage(err error) error { return usage{err} }
+func Usage(err error) error { return usageError{err} }
 
 // flagError adds the most similar flag to the error about an unknown one.
 func flagError(cmd *cobra.Command, err error) error {
@@ -100,12 +107,12 @@ func flagError(cmd *cobra.Command, err error) error {
 		if errors.As(err, &invalid) && strings.Contains(invalid.GetValue(), "://") {
 			err = fmt.Errorf("invalid argument %q for \"--%s\" flag: %w", humanize.URL(invalid.GetValue()), invalid.GetFlag().Name, errors.Unwrap(invalid))
 		}
-		return usage{err}
+		return usageError{err}
 	}
-	if near, ok := suggest.Closest(name, flags(cmd)); ok {
-		return usage{fmt.Errorf("%w: did you mean --%s?", err, near)}
+	if near, ok := Closest(name, flags(cmd)); ok {
+		return usageError{fmt.Errorf("%w: did you mean --%s?", err, near)}
 	}
-	return usage{err}
+	return usageError{err}
 }
 
 // OneOf returns an error that names the most similar value, unless value is in known. An empty
@@ -115,10 +122,10 @@ func OneOf(what, value string, known ...string) error {
 		return nil
 	}
 	known = slices.DeleteFunc(slices.Clone(known), func(k string) bool { return k == "" })
-	if near, ok := suggest.Closest(value, known); ok {
-		return usage{fmt.Errorf("%s cannot be %q: did you mean %q?", what, value, near)}
+	if near, ok := Closest(value, known); ok {
+		return usageError{fmt.Errorf("%s cannot be %q: did you mean %q?", what, value, near)}
 	}
-	return usage{fmt.Errorf("%s cannot be %q: there are %s", what, value, strings.Join(known, ", "))}
+	return usageError{fmt.Errorf("%s cannot be %q: there are %s", what, value, strings.Join(known, ", "))}
 }
 
 // Group returns a command that has only subcommands.

@@ -22,7 +22,6 @@ import (
 	kubeletconfigv1beta1 "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/progress"
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -38,7 +37,7 @@ type examination struct {
 	cluster kubernetes.Interface
 	connect func() (Asker, error)
 	program string
-	line    *progress.Line // the check that runs
+	line    *cli.Progress // the check that runs
 
 	findings []Finding
 	check    string                 // the check that runs

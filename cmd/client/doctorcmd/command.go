@@ -17,14 +17,12 @@ import (
 
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/progress"
-	"github.com/weir-metrics/weir/cmd/client/terminal"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Asker asks weir. *connect.Weir implements it.
+// Asker asks weir. *cli.Weir implements it.
 type Asker interface {
 	Missing(ctx context.Context, namespace metric.Namespace) (*explain.MissingReport, error)
 }
@@ -95,12 +93,12 @@ It has the rights of your kubeconfig. What you may not read is skipped, and name
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			e := &examination{cluster: cluster, connect: o.Connect, program: o.Program, line: progress.Start(cmd.ErrOrStderr())}
+			e := &examination{cluster: cluster, connect: o.Connect, program: o.Program, line: cli.StartProgress(cmd.ErrOrStderr())}
 			defer e.line.Stop()
 			findings := e.run(ctx)
 			e.line.Stop()
 			if output == "text" {
-				p := &humanize.Page{Colour: terminal.Of(cmd.OutOrStdout()).Colour}
+				p := &humanize.Page{Colour: cli.TerminalOf(cmd.OutOrStdout()).Colour}
 				write(p, findings)
 				err = p.Print(cmd.OutOrStdout())
 			} else {

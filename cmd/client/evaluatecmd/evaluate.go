@@ -21,7 +21,7 @@ import (
 	"github.com/weir-metrics/weir/cmd/client/explaincmd"
 )
 
-// Evaluator evaluates manifests. *connect.Weir implements it.
+// Evaluator evaluates manifests. *cli.Weir implements it.
 type Evaluator interface {
 	Evaluate(ctx context.Context, e autoscaling.Evaluation) (*decisionreport.DecisionReport, error)
 }

@@ -23,7 +23,6 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/connect"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -82,7 +81,7 @@ func TestTranscripts(t *testing.T) {
 			return
 		}
 		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
-			weir, err := connect.New(srv.URL, srv.Client(), connect.Advised)
+			weir, err := cli.NewWeir(srv.URL, srv.Client(), cli.Advised)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,7 +13,6 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/manifest"
 	"github.com/weir-metrics/weir/cluster/eventlog"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/terminal"
 )
 
 func (a *asking) autoscaler() *cobra.Command {
@@ -73,7 +72,7 @@ func (a *asking) scaler(kind, noun string) *cobra.Command {
 // WriteReport writes a decision for people, with commands in the form of program.
 func WriteReport(w io.Writer, program string, r *decisionreport.DecisionReport) error {
 	var text strings.Builder
-	if err := r.WriteText(&text, terminal.Of(w).Colour); err != nil {
+	if err := r.WriteText(&text, cli.TerminalOf(w).Colour); err != nil {
 		return err
 	}
 	if _, err := io.WriteString(w, cli.ForProgram(text.String(), program)); err != nil {

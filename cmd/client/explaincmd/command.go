@@ -23,13 +23,12 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/eventlog"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/connect"
 	eviction "github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Asker asks weir for explanations. *connect.Weir implements it.
+// Asker asks weir for explanations. *cli.Weir implements it.
 type Asker interface {
 	Pod(ctx context.Context, ref metric.PodRef) (*explain.Explanation, error)
 	Container(ctx context.Context, ref metric.PodRef, name string) (*explain.Explanation, error)
@@ -48,7 +47,7 @@ type Asker interface {
 	Devices(ctx context.Context, node string) (*cluster.NodeDevices, error)
 	// Events returns the last Events on an object, the newest first.
 	Events(ctx context.Context, o eventlog.Object) (*eventsapi.List, error)
-	connect.Lister // for suggestions if a name is unknown
+	cli.Lister // for suggestions if a name is unknown
 }
 
 // Options adapt the command to its program.
@@ -156,7 +155,7 @@ func (a *asking) node() *cobra.Command {
 				return e, suggestNodes(ctx, w, name, err)
 			})
 		},
-		ValidArgsFunction: firstArgument(connect.CompleteNode(a.Connect)),
+		ValidArgsFunction: firstArgument(cli.CompleteNode(a.Connect)),
 	}
 }
 
@@ -183,7 +182,7 @@ func (a *asking) cgroup() *cobra.Command {
 		ValidArgsFunction: firstArgument(a.completeCgroups),
 	}
 	cmd.Flags().StringVar(&node, "node", "", "the node; needed where weir knows several")
-	cli.CompleteFlag(cmd, "node", connect.CompleteNode(a.Connect))
+	cli.CompleteFlag(cmd, "node", cli.CompleteNode(a.Connect))
 	return cmd
 }
 
@@ -200,7 +199,7 @@ func (a *asking) inNamespace() *cobra.Command {
 			}
 			return a.report(cmd, name)
 		},
-		ValidArgsFunction: firstArgument(connect.CompleteNamespace(a.Connect)),
+		ValidArgsFunction: firstArgument(cli.CompleteNamespace(a.Connect)),
 	}
 }
 
@@ -223,7 +222,7 @@ func (a *asking) missing() *cobra.Command {
 
 func (a *asking) addNamespace(cmd *cobra.Command, usage string) {
 	cmd.Flags().StringVarP(&a.namespace, "namespace", "n", "", usage)
-	cli.CompleteFlag(cmd, "namespace", connect.CompleteNamespace(a.Connect))
+	cli.CompleteFlag(cmd, "namespace", cli.CompleteNamespace(a.Connect))
 }
 
 // explain requests an explanation and writes it, as text with the Events on the object if it has a name.

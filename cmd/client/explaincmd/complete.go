@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-metrics/weir/api/usage"
-	"github.com/weir-metrics/weir/cmd/client/connect"
+	"github.com/weir-metrics/weir/cmd/client/cli"
 )
 
 // Completion sends the prefix that the user has typed, and the namespace if it is known, so that
@@ -53,7 +53,7 @@ func (a *asking) podNames(cmd *cobra.Command, word, end string) ([]string, cobra
 		directive |= cobra.ShellCompDirectiveNoSpace
 	}
 	if namespace, name, ok := strings.Cut(word, "/"); ok {
-		return connect.Complete(cmd, a.Connect, usage.Pods, usage.Query{Namespace: namespace, Name: name + "*"}, func(it *usage.Item) string {
+		return cli.Complete(cmd, a.Connect, usage.Pods, usage.Query{Namespace: namespace, Name: name + "*"}, func(it *usage.Item) string {
 			return namespace + "/" + string(it.Pod) + end
 		}), directive
 	}
@@ -62,7 +62,7 @@ func (a *asking) podNames(cmd *cobra.Command, word, end string) ([]string, cobra
 		namespace, _ = a.Namespace()
 	}
 	if namespace != "" {
-		names := connect.Complete(cmd, a.Connect, usage.Pods, usage.Query{Namespace: namespace, Name: word + "*"}, podName)
+		names := cli.Complete(cmd, a.Connect, usage.Pods, usage.Query{Namespace: namespace, Name: word + "*"}, podName)
 		if len(names) > 0 || a.namespace != "" {
 			return names, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -77,7 +77,7 @@ func (a *asking) containerNames(cmd *cobra.Command, pod, start, word string) []s
 		return nil
 	}
 	q := usage.Query{Namespace: string(ref.Namespace), Pod: string(ref.Name), Name: word + "*"}
-	return connect.Complete(cmd, a.Connect, usage.Containers, q, func(it *usage.Item) string { return start + it.Container })
+	return cli.Complete(cmd, a.Connect, usage.Containers, q, func(it *usage.Item) string { return start + it.Container })
 }
 
 // completeWorkloads completes NAMESPACE/KIND/NAME, or KIND/NAME in the namespace of the flag, from the
@@ -91,7 +91,7 @@ func (a *asking) completeWorkloads(cmd *cobra.Command, _ []string, word string) 
 		}
 		start = namespace + "/"
 	}
-	names := connect.Complete(cmd, a.Connect, usage.Pods, usage.Query{Namespace: namespace}, func(it *usage.Item) string {
+	names := cli.Complete(cmd, a.Connect, usage.Pods, usage.Query{Namespace: namespace}, func(it *usage.Item) string {
 		if it.Workload.Name == "" {
 			return ""
 		}
@@ -110,7 +110,7 @@ func (a *asking) completeScalers(cmd *cobra.Command, _ []string, word string) ([
 }
 
 func (a *asking) namespacesWithSlash(cmd *cobra.Command, word string) ([]string, cobra.ShellCompDirective) {
-	names := connect.Complete(cmd, a.Connect, usage.Pods, usage.Query{Namespace: word + "*"}, func(it *usage.Item) string {
+	names := cli.Complete(cmd, a.Connect, usage.Pods, usage.Query{Namespace: word + "*"}, func(it *usage.Item) string {
 		return string(it.Namespace) + "/"
 	})
 	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
@@ -118,5 +118,5 @@ func (a *asking) namespacesWithSlash(cmd *cobra.Command, word string) ([]string,
 
 // completeCgroups completes the path of a cgroup that belongs to no pod.
 func (a *asking) completeCgroups(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
-	return connect.Complete(cmd, a.Connect, usage.Cgroups, usage.Query{Name: word + "*"}, func(it *usage.Item) string { return string(it.Cgroup) }), cobra.ShellCompDirectiveNoFileComp
+	return cli.Complete(cmd, a.Connect, usage.Cgroups, usage.Query{Name: word + "*"}, func(it *usage.Item) string { return string(it.Cgroup) }), cobra.ShellCompDirectiveNoFileComp
 }

@@ -13,8 +13,6 @@ import (
 	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/connect"
-	"github.com/weir-metrics/weir/cmd/client/terminal"
 	"github.com/weir-metrics/weir/internal/humanize"
 )
 
@@ -54,14 +52,14 @@ free devices of a DRA driver are in its ResourceSlices.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().StringVar(&name, "node", "", "the node; needed where weir knows several")
-	cli.CompleteFlag(cmd, "node", connect.CompleteNode(a.Connect))
+	cli.CompleteFlag(cmd, "node", cli.CompleteNode(a.Connect))
 	return cmd
 }
 
 // writeDevices writes the devices as text: how many there are of each resource, and which of them
 // each container has.
 func writeDevices(w io.Writer, d *cluster.NodeDevices) error {
-	p := &humanize.Page{Colour: terminal.Of(w).Colour}
+	p := &humanize.Page{Colour: cli.TerminalOf(w).Colour}
 	allocated, claimed := map[string]map[string]bool{}, map[string]map[string]bool{}
 	add := func(to map[string]map[string]bool, of, device string) {
 		if to[of] == nil {

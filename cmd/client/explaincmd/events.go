@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/cluster/eventlog"
-	"github.com/weir-metrics/weir/cmd/client/connect"
+	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/internal/humanize"
 )
 
@@ -24,7 +24,7 @@ type objectEvents struct {
 // eventsOn reads the Events on an object. A weir that keeps none has no answer, which is no error.
 func eventsOn(ctx context.Context, w Asker, o eventlog.Object) (e objectEvents) {
 	list, err := w.Events(ctx, o)
-	switch status, _, _ := connect.Answer(err); {
+	switch status, _, _ := cli.Answer(err); {
 	case err == nil:
 		e.all, e.why = list.Items, list.Unread
 	case status == http.StatusNotFound:

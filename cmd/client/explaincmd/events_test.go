@@ -9,7 +9,7 @@ import (
 	"github.com/weir-metrics/weir/api/eventsapi"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cluster/eventlog"
-	"github.com/weir-metrics/weir/cmd/client/connect"
+	"github.com/weir-metrics/weir/cmd/client/cli"
 )
 
 // Events returns the Events on the pod shop/new and on the HPA shop/web. The caller has no right to
@@ -30,7 +30,7 @@ func (t *testCluster) Events(_ context.Context, o eventlog.Object) (*eventsapi.L
 		return &eventsapi.List{Unread: "weir cannot read the cluster's Events now, and shows those it has: its log has the error.", Items: []eventlog.Event{
 			{Type: "Normal", Reason: "SuccessfulRescale", Source: "horizontal-pod-autoscaler", Count: 1, Last: before(time.Minute), Message: "New size: 2"}}}, nil
 	case "Node default/n2":
-		return nil, connect.Advised(&weirdev.Problem{Status: http.StatusForbidden, Message: "forbidden"})
+		return nil, cli.Advised(&weirdev.Problem{Status: http.StatusForbidden, Message: "forbidden"})
 	}
-	return nil, connect.Advised(&weirdev.Problem{Status: http.StatusNotFound, Message: "404 page not found"})
+	return nil, cli.Advised(&weirdev.Problem{Status: http.StatusNotFound, Message: "404 page not found"})
 }

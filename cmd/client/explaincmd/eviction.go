@@ -8,8 +8,6 @@ import (
 
 	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/connect"
-	"github.com/weir-metrics/weir/cmd/client/terminal"
 	eviction "github.com/weir-metrics/weir/eviction/evictionreport/document"
 )
 
@@ -45,7 +43,7 @@ by. It is more than the sum of the containers, which kubectl top shows.`,
 			}
 			text := func(r *eviction.EvictionReport) error {
 				w := cmd.OutOrStdout()
-				return r.WriteText(w, eviction.TextOptions{All: all, Colour: terminal.Of(w).Colour})
+				return r.WriteText(w, eviction.TextOptions{All: all, Colour: cli.TerminalOf(w).Colour})
 			}
 			return answer(a, cmd, ask, text, func(r *eviction.EvictionReport) any { return nodeapi.NewEvictionExplanation(r) }, func(*eviction.EvictionReport) bool { return false })
 		},
@@ -53,6 +51,6 @@ by. It is more than the sum of the containers, which kubectl top shows.`,
 	}
 	cmd.Flags().StringVar(&name, "node", "", "the node; needed where weir knows several")
 	cmd.Flags().BoolVar(&all, "all", false, "all pods in the order in which they would go, and all that was done lately")
-	cli.CompleteFlag(cmd, "node", connect.CompleteNode(a.Connect))
+	cli.CompleteFlag(cmd, "node", cli.CompleteNode(a.Connect))
 	return cmd
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/api/weirdev"
-	"github.com/weir-metrics/weir/cmd/client/connect"
+	"github.com/weir-metrics/weir/cmd/client/cli"
 	eviction "github.com/weir-metrics/weir/eviction/evictionreport/document"
 )
 
@@ -16,7 +16,7 @@ func (t *testCluster) Eviction(_ context.Context, node string) (*eviction.Evicti
 	case "n1":
 		return noPressure(node), nil
 	case "n2":
-		return nil, connect.Advised(&weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "no agent answers on node n2: connection refused", Hint: "Install deploy/kustomize/components/agent."})
+		return nil, cli.Advised(&weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "no agent answers on node n2: connection refused", Hint: "Install deploy/kustomize/components/agent."})
 	}
 	return nil, unknown("node " + node)
 }

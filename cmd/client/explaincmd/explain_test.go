@@ -18,7 +18,6 @@ import (
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/connect"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/metric"
@@ -41,7 +40,7 @@ type testCluster struct {
 
 // unknown is weir's answer about an object that it does not know.
 func unknown(what string) error {
-	return connect.Advised(&weirdev.Problem{Status: http.StatusNotFound, Message: "weir knows no " + what, Hint: "Is the name right?"})
+	return cli.Advised(&weirdev.Problem{Status: http.StatusNotFound, Message: "weir knows no " + what, Hint: "Is the name right?"})
 }
 
 func (t *testCluster) find(what string) (*explain.Explanation, error) {

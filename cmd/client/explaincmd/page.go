@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/terminal"
 	"github.com/weir-metrics/weir/internal/humanize"
 )
 
@@ -20,7 +19,7 @@ type page struct {
 }
 
 func newPage(w io.Writer, program string) *page {
-	t := terminal.Of(w)
+	t := cli.TerminalOf(w)
 	p := &page{to: w, program: program}
 	p.Colour = t.Colour
 	if t.Size != nil {

@@ -8,8 +8,6 @@ import (
 
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/connect"
-	"github.com/weir-metrics/weir/cmd/client/suggest"
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -57,15 +55,15 @@ func (a *asking) containerRef(args []string) (metric.PodRef, string, error) {
 // suggestPods adds pods with similar names to an error about an unknown pod. It asks with the
 // user's rights, so that it suggests nothing that the user may not see.
 func suggestPods(ctx context.Context, w Asker, ref metric.PodRef, err error) error {
-	if !connect.Unknown(err) {
+	if !cli.Unknown(err) {
 		return err
 	}
 	full := func(it *usage.Item) string { return string(it.Namespace) + "/" + string(it.Pod) }
-	if others, failed := connect.ListNames(ctx, w, usage.Pods, usage.Query{Name: string(ref.Name)}, full); failed == nil && len(others) > 0 {
+	if others, failed := cli.ListNames(ctx, w, usage.Pods, usage.Query{Name: string(ref.Name)}, full); failed == nil && len(others) > 0 {
 		return cli.Hintf(err, "There is %s.", humanize.List(others, mostOthers))
 	}
-	names, _ := connect.ListNames(ctx, w, usage.Pods, usage.Query{Namespace: string(ref.Namespace)}, podName)
-	if near, ok := suggest.Closest(string(ref.Name), names); ok {
+	names, _ := cli.ListNames(ctx, w, usage.Pods, usage.Query{Namespace: string(ref.Namespace)}, podName)
+	if near, ok := cli.Closest(string(ref.Name), names); ok {
 		return cli.Hintf(err, "Did you mean %s/%s?", ref.Namespace, near)
 	}
 	return err
@@ -76,11 +74,11 @@ const mostOthers = 3
 
 // suggestNodes adds nodes with similar names to an error about an unknown node.
 func suggestNodes(ctx context.Context, w Asker, name string, err error) error {
-	if !connect.Unknown(err) {
+	if !cli.Unknown(err) {
 		return err
 	}
-	names, _ := connect.ListNames(ctx, w, usage.Nodes, usage.Query{}, nodeName)
-	if near, ok := suggest.Closest(name, names); ok {
+	names, _ := cli.ListNames(ctx, w, usage.Nodes, usage.Query{}, nodeName)
+	if near, ok := cli.Closest(name, names); ok {
 		return cli.Hintf(err, "Did you mean %s?", near)
 	}
 	return err
@@ -91,7 +89,7 @@ func onlyNode(ctx context.Context, w Asker, name string) (string, error) {
 	if name != "" {
 		return name, nil
 	}
-	names, err := connect.ListNames(ctx, w, usage.Nodes, usage.Query{}, nodeName)
+	names, err := cli.ListNames(ctx, w, usage.Nodes, usage.Query{}, nodeName)
 	switch {
 	case err != nil:
 		return "", err

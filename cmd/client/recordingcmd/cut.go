@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/progress"
-	"github.com/weir-metrics/weir/cmd/client/recordingfile"
 	"github.com/weir-metrics/weir/internal/recording"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -32,17 +31,17 @@ A time is one of day, 2026-11-02T15:04:05Z, or a duration from the beginning.`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output == "" {
-				return cli.Usage(errors.New("the part needs a file of its own: give -o FILE"))
+				return cli.Usage(errors.New("the part needs a file of its own: add -o FILE"))
 			}
-			begin, err := recordingfile.ParseTime("--from", from)
+			begin, err := ParseTime("--from", from)
 			if err != nil {
 				return err
 			}
-			end, err := recordingfile.ParseTime("--to", to)
+			end, err := ParseTime("--to", to)
 			if err != nil {
 				return err
 			}
-			file, r, err := recordingfile.Open(args[0])
+			file, r, err := Open(args[0])
 			if err != nil {
 				return err
 			}
@@ -55,9 +54,9 @@ A time is one of day, 2026-11-02T15:04:05Z, or a duration from the beginning.`,
 			if err != nil {
 				return fmt.Errorf("write the part: %w", err)
 			}
-			line := progress.Start(cmd.ErrOrStderr())
+			line := cli.StartProgress(cmd.ErrOrStderr())
 			defer line.Stop()
-			rounds, err := cut(cmd.Context(), r, recordingfile.ShowRead(line, file, r), out, begin, end)
+			rounds, err := cut(cmd.Context(), r, ShowRead(line, file, r), out, begin, end)
 			line.Stop()
 			// The rounds before a truncation or damage are in the new file.
 			var truncated *recording.TruncatedError
@@ -67,7 +66,7 @@ A time is one of day, 2026-11-02T15:04:05Z, or a duration from the beginning.`,
 				err = nil
 			}
 			if err = errors.Join(err, out.Close()); err == nil && rounds == 0 {
-				err = errors.New("there is no round in that time: weir recording info says when there are some")
+				err = errors.New("no round in that time: `weir recording info` shows the time of the recording")
 			}
 			if err != nil {
 				return errors.Join(fmt.Errorf("cut %s: %w", args[0], err), os.Remove(output))
@@ -84,74 +83,124 @@ A time is one of day, 2026-11-02T15:04:05Z, or a duration from the beginning.`,
 
 // cut writes the frames of a period to out and returns how many rounds it wrote. It calls showRead
 // before each frame.
-func cut(ctx context.Context, r *recording.Reader, showRead func(), out io.Writer, from, to recordingfile.Time) (rounds int, err error) {
-	var (
-		w     *recording.Writer
-		first time.Time
-		fresh bool
-		by    string
-	)
-	defer func() {
-		if w != nil {
-			err = errors.Join(err, w.Close())
-		}
-	}()
-	targets := map[scaleTarget]*recording.ScaleTarget{} // their last state before the part begins
-	for {
-		if err := ctx.Err(); err != nil {
+func cut(ctx context.Context, r *recording.Reader, showRead func(), out io.Writer, from, to Time) (rounds int, err error) {
+	p := partWriter{out: out}
+	defer func() { err = errors.Join(err, p.close()) }()
+	s := selector{from: from, to: to, targets: map[scaleTarget]*recording.ScaleTarget{}}
+	for f, err := range s.frames(ctx, r, showRead) {
+		if err != nil {
 			return rounds, err
 		}
-		showRead()
-		f, err := r.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return rounds, nil
-		case err != nil:
-			return rounds, err
-		}
-		if first.IsZero() {
-			first = f.Now
-		}
-		if to.Given && f.Kind != recording.Begin && !f.Now.Before(to.Since(first)) {
-			return rounds, nil
-		}
-		if f.Kind == recording.Begin {
-			fresh, by = fresh || f.Fresh && w != nil, f.By
-			if !f.Missing.IsZero() && w != nil {
-				w.Skip(f.Missing)
-			}
-			continue
-		}
-		if from.Given && f.Now.Before(from.Since(first)) {
-			if f.Kind == recording.Scale {
-				targets[scaleTargetOf(f.Scale)] = f.Scale
-			}
-			continue
-		}
-		if w == nil || fresh {
-			if w != nil {
-				if err := w.Close(); err != nil {
-					return rounds, err
-				}
-			}
-			if w, err = recording.NewWriter(out, recording.Options{Begin: f.Now, By: by}); err != nil {
-				return rounds, err
-			}
-			fresh = false
-			for _, t := range targets {
-				if err := w.Scale(t, f.Now); err != nil {
-					return rounds, err
-				}
-			}
-			clear(targets)
-		}
-		if err := copyFrame(w, &f); err != nil {
+		if err := p.write(&f, s.targets); err != nil {
 			return rounds, err
 		}
 		if f.Kind == recording.Round {
 			rounds++
 		}
 	}
+	return rounds, nil
+}
+
+// selector selects the frames of a period of a recording.
+type selector struct {
+	from, to Time
+	first    time.Time // of the recording
+	// targets are the scale targets as they were before the period. The part begins with them.
+	targets map[scaleTarget]*recording.ScaleTarget
+}
+
+// frames yields the frames of the period, and all Begin frames up to its end, which have no time of
+// their own. It ends with the period, or with an error.
+func (s *selector) frames(ctx context.Context, r *recording.Reader, showRead func()) iter.Seq2[recording.Frame, error] {
+	return func(yield func(recording.Frame, error) bool) {
+		for ctx.Err() == nil {
+			showRead()
+			f, err := r.Next()
+			if errors.Is(err, io.EOF) || err == nil && s.isAfter(&f) {
+				return
+			}
+			if err == nil && s.isBefore(&f) {
+				continue
+			}
+			if !yield(f, err) || err != nil {
+				return
+			}
+		}
+		yield(recording.Frame{}, ctx.Err())
+	}
+}
+
+// isAfter reports whether f is after the period.
+func (s *selector) isAfter(f *recording.Frame) bool {
+	if s.first.IsZero() {
+		s.first = f.Now
+	}
+	return s.to.Given && f.Kind != recording.Begin && !f.Now.Before(s.to.Since(s.first))
+}
+
+// isBefore reports whether f is before the period. It stores the state of scale targets.
+func (s *selector) isBefore(f *recording.Frame) bool {
+	if f.Kind == recording.Begin || !s.from.Given || !f.Now.Before(s.from.Since(s.first)) {
+		return false
+	}
+	if f.Kind == recording.Scale {
+		s.targets[scaleTargetOf(f.Scale)] = f.Scale
+	}
+	return true
+}
+
+// partWriter writes the frames of a part. It begins a recording with the first frame, and another
+// one after each restart of the recording weir.
+type partWriter struct {
+	out       io.Writer
+	w         *recording.Writer // nil before the first frame
+	restarted bool
+	by        string // the version of weir that recorded the next frames
+}
+
+// write writes f. If f begins a recording, targets are written before it and removed.
+func (p *partWriter) write(f *recording.Frame, targets map[scaleTarget]*recording.ScaleTarget) error {
+	if f.Kind == recording.Begin {
+		p.restarted, p.by = p.restarted || f.Fresh && p.w != nil, f.By
+		if !f.Missing.IsZero() && p.w != nil {
+			p.w.Skip(f.Missing)
+		}
+		return nil
+	}
+	if p.w == nil || p.restarted {
+		if err := p.begin(f.Now, targets); err != nil {
+			return err
+		}
+	}
+	return copyFrame(p.w, f)
+}
+
+func (p *partWriter) begin(now time.Time, targets map[scaleTarget]*recording.ScaleTarget) error {
+	if err := p.close(); err != nil {
+		return err
+	}
+	w, err := recording.NewWriter(p.out, recording.Options{Begin: now, By: p.by})
+	if err != nil {
+		return err
+	}
+	p.w, p.restarted = w, false
+	for _, t := range targets {
+		if err := w.Scale(t, now); err != nil {
+			return err
+		}
+	}
+	clear(targets)
+	return nil
+}
+
+// close ends the recording that was begun last, if there is one.
+func (p *partWriter) close() error {
+	if p.w == nil {
+		return nil
+	}
+	w := p.w
+	p.w = nil
+	return w.Close()
 }
 
 type scaleTarget struct {

@@ -1,5 +1,6 @@
-// Package recordingcmd is the command "weir recording", about recorded runs: info.go describes the
-// content of one, cut.go writes a part of one into another file.
+// Package recordingcmd is the command "weir recording", about recorded runs, and reads them for other
+// commands. info.go describes the content of a recording, cut.go writes a part of one into another
+// file. file.go opens a recording and parses times in flags, play.go plays one into a memory sink.
 package recordingcmd
 
 import (
@@ -7,14 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/progress"
-	"github.com/weir-metrics/weir/cmd/client/recordingfile"
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/internal/recording"
 	"github.com/weir-metrics/weir/metric"
@@ -45,15 +45,15 @@ It reads the whole file.`,
 		Example: "  weir recording info run.weirrec",
 		Args:    oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file, r, err := recordingfile.Open(args[0])
+			file, r, err := Open(args[0])
 			if err != nil {
 				return err
 			}
 			defer file.Close()
 			defer r.Close()
-			line := progress.Start(cmd.ErrOrStderr())
+			line := cli.StartProgress(cmd.ErrOrStderr())
 			defer line.Stop()
-			c, err := readContents(cmd.Context(), r, recordingfile.ShowRead(line, file, r))
+			c, err := readContents(cmd.Context(), r, ShowRead(line, file, r))
 			line.Stop()
 			if err != nil {
 				return fmt.Errorf("read %s: %w", args[0], err)
@@ -195,19 +195,27 @@ func (c *contents) write(out io.Writer, path string, size int64) error {
 	} else {
 		line("size", "%d bytes", size)
 	}
+	line("whole", "%s", c.completeness())
+	var p humanize.Page
+	p.Table(rows)
+	return p.Print(out)
+}
+
+// completeness describes what is missing of the recording: "yes" for nothing.
+func (c *contents) completeness() string {
+	var missing []string
 	if c.broken != nil {
-		line("whole", "no: %v", c.broken)
+		missing = append(missing, c.broken.Error())
 	}
 	if n := len(c.gaps); n > 0 {
 		from := make([]string, n)
 		for i := range c.gaps {
 			from[i] = c.gaps[i].String()
 		}
-		line("whole", "no: %s, of which nothing was written: from %s", humanize.Count(n, "gap"), humanize.List(from, 5))
-	} else if c.broken == nil {
-		line("whole", "yes")
+		missing = append(missing, fmt.Sprintf("%s without records: from %s", humanize.Count(n, "gap"), humanize.List(from, 5)))
 	}
-	var p humanize.Page
-	p.Table(rows)
-	return p.Print(out)
+	if len(missing) == 0 {
+		return "yes"
+	}
+	return "no: " + strings.Join(missing, "; ")
 }

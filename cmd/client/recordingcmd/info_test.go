@@ -66,7 +66,24 @@ func TestInfoTellsGaps(t *testing.T) {
 	if !last.Missing().IsZero() {
 		t.Errorf("after the gap was written, records since %v are missing", last.Missing())
 	}
-	r, err := recording.NewReader(&file.Buffer)
+	c, out := describe(t, file.Bytes())
+	if want := "no: 1 gap without records: from 2026-11-02T15:01:00Z (2m)"; !strings.Contains(out, want) || c.rounds != 8 || c.runs != 1 {
+		t.Errorf("%d rounds in %d runs:\n%swant %s", c.rounds, c.runs, out, want)
+	}
+	// A file that is also truncated has one row with both.
+	if _, err := record(t, &file, 4, recording.Options{Continues: true}); err != nil {
+		t.Fatal(err)
+	}
+	_, out = describe(t, file.Bytes()[:file.Len()-3])
+	if rows := strings.Count(out, "\nwhole"); rows != 1 || !strings.Contains(out, "; 1 gap without records: from ") {
+		t.Errorf("truncated: got %d rows \"whole\", want one, which has the truncation and the gap:\n%s", rows, out)
+	}
+}
+
+// describe returns the content of a recording, and its description.
+func describe(t *testing.T, file []byte) (*contents, string) {
+	t.Helper()
+	r, err := recording.NewReader(bytes.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +96,5 @@ func TestInfoTellsGaps(t *testing.T) {
 	if err := c.write(&out, "run", 1); err != nil {
 		t.Fatal(err)
 	}
-	if want := "no: 1 gap, of which nothing was written: from 2026-11-02T15:01:00Z (2m)"; !strings.Contains(out.String(), want) || c.rounds != 8 || c.runs != 1 {
-		t.Errorf("%d rounds in %d runs:\n%swant %s", c.rounds, c.runs, &out, want)
-	}
+	return c, out.String()
 }

@@ -20,8 +20,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/replay"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/cmd/client/evaluatecmd"
-	"github.com/weir-metrics/weir/cmd/client/progress"
-	"github.com/weir-metrics/weir/cmd/client/recordingfile"
+	"github.com/weir-metrics/weir/cmd/client/recordingcmd"
 	"github.com/weir-metrics/weir/manager"
 )
 
@@ -62,7 +61,7 @@ ready and to be measured. docs/replay.md says what that leaves out.`,
   weir autoscaler replay -f new.yaml --recording run.weirrec --csv - > replay.csv`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			line := progress.Start(cmd.ErrOrStderr())
+			line := cli.StartProgress(cmd.ErrOrStderr())
 			defer line.Stop()
 			return c.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), line, cmd.Flags())
 		},
@@ -89,7 +88,7 @@ func (c *command) addFlags(flags *pflag.FlagSet) {
 	flags.StringVarP(&c.output, "output", "o", "table", "table, json, yaml or jsonpath=TEMPLATE")
 }
 
-func (c *command) run(ctx context.Context, in io.Reader, out io.Writer, line *progress.Line, flags *pflag.FlagSet) error {
+func (c *command) run(ctx context.Context, in io.Reader, out io.Writer, line *cli.Progress, flags *pflag.FlagSet) error {
 	if err := cli.Output(c.output, "table"); err != nil {
 		return err
 	}
@@ -196,12 +195,12 @@ func (c *command) span(q *traceRequest) (err error) {
 	now := time.Now()
 	read := func(flag, text string) (time.Time, error) { return parseTimeAgo(flag, text, now) }
 	if c.source.recording != "" && c.from+c.to != "" {
-		first, err := recordingfile.FirstTime(c.source.recording)
+		first, err := recordingcmd.FirstTime(c.source.recording)
 		if err != nil {
 			return err
 		}
 		read = func(flag, text string) (time.Time, error) {
-			m, err := recordingfile.ParseTime(flag, text)
+			m, err := recordingcmd.ParseTime(flag, text)
 			if err != nil || !m.Given {
 				return time.Time{}, err
 			}

@@ -20,8 +20,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/replay"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/progress"
-	"github.com/weir-metrics/weir/cmd/client/recordingfile"
+	"github.com/weir-metrics/weir/cmd/client/recordingcmd"
 	"github.com/weir-metrics/weir/internal/recording"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
@@ -175,9 +174,9 @@ func TestProgressOfARecording(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "run.weir")
 		recordRun(t, path)
 		var out bytes.Buffer
-		line := progress.New(&out, func() int { return 500 })
+		line := cli.NewProgress(&out, func() int { return 500 })
 		frames := 0
-		err := recordingfile.Play(t.Context(), path, line, pipeline, func(*recording.Frame, *memory.Snapshot) error {
+		err := recordingcmd.Play(t.Context(), path, line, pipeline, func(*recording.Frame, *memory.Snapshot) error {
 			frames++
 			time.Sleep(time.Second)
 			return nil

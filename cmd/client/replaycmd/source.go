@@ -19,8 +19,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/replay/promreplay"
 	"github.com/weir-metrics/weir/autoscaler/replay/recordingreplay"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/progress"
-	"github.com/weir-metrics/weir/cmd/client/recordingfile"
+	"github.com/weir-metrics/weir/cmd/client/recordingcmd"
 	"github.com/weir-metrics/weir/cmd/flags/historyflag"
 	"github.com/weir-metrics/weir/cmd/flags/stageflag"
 	"github.com/weir-metrics/weir/internal/history"
@@ -83,14 +82,14 @@ func (s *source) check() error {
 }
 
 // read reads the trace. line shows how much was read.
-func (s *source) read(ctx context.Context, q traceRequest, line *progress.Line) (*replay.Trace, error) {
+func (s *source) read(ctx context.Context, q traceRequest, line *cli.Progress) (*replay.Trace, error) {
 	if s.recording != "" {
 		return s.fromRecording(ctx, q, line)
 	}
 	return s.fromPrometheus(ctx, q, line)
 }
 
-func (s *source) fromPrometheus(ctx context.Context, q traceRequest, line *progress.Line) (*replay.Trace, error) {
+func (s *source) fromPrometheus(ctx context.Context, q traceRequest, line *cli.Progress) (*replay.Trace, error) {
 	queries, err := s.named()
 	if err != nil {
 		return nil, err
@@ -203,7 +202,7 @@ func setRequests(t *replay.Trace, requests map[string]string) error {
 
 // fromRecording plays the recording through the pipeline and collects the trace. A recording that
 // ends in the middle is replayed up to that point.
-func (s *source) fromRecording(ctx context.Context, q traceRequest, line *progress.Line) (*replay.Trace, error) {
+func (s *source) fromRecording(ctx context.Context, q traceRequest, line *cli.Progress) (*replay.Trace, error) {
 	for _, name := range q.needs.Named {
 		if !slices.Contains(q.needs.Pods, name) {
 			return nil, fmt.Errorf("the manifest goes by the metric %s, which is not of pods: a recording has none such: use --prometheus", name)
@@ -220,7 +219,7 @@ func (s *source) fromRecording(ctx context.Context, q traceRequest, line *progre
 	if err != nil {
 		return nil, err
 	}
-	err = recordingfile.Play(ctx, s.recording, line, s.pipeline, func(f *recording.Frame, snapshot *memory.Snapshot) error {
+	err = recordingcmd.Play(ctx, s.recording, line, s.pipeline, func(f *recording.Frame, snapshot *memory.Snapshot) error {
 		switch f.Kind {
 		case recording.Scale:
 			collector.AddTarget(f.Scale, f.Now)

@@ -17,7 +17,6 @@ import (
 	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/progress"
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/resize"
 	"github.com/weir-metrics/weir/resize/apply"
@@ -189,7 +188,7 @@ func (a *applyCommand) resizeRequest(ctx context.Context, cmd *cobra.Command, cl
 	if err != nil {
 		return request, err
 	}
-	line := progress.Start(cmd.ErrOrStderr())
+	line := cli.StartProgress(cmd.ErrOrStderr())
 	defer line.Stop()
 	list, err := withTimeout(ctx, func(ctx context.Context) (*resizeapi.RecommendationList, error) {
 		return a.recommend(ctx, question, line)

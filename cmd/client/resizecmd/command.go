@@ -21,7 +21,7 @@ import (
 	"github.com/weir-metrics/weir/cmd/client/cli"
 )
 
-// Asker asks weir. *connect.Weir implements it.
+// Asker asks weir. *cli.Weir implements it.
 type Asker interface {
 	Recommend(ctx context.Context, r resizeapi.Request) (*resizeapi.RecommendationList, error)
 	// PodCgroups returns the inspector's report of a node, as JSON.

@@ -17,7 +17,6 @@ import (
 
 	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/progress"
 	"github.com/weir-metrics/weir/internal/history"
 	"github.com/weir-metrics/weir/resize"
 	"github.com/weir-metrics/weir/resize/promusage"
@@ -70,7 +69,7 @@ const maxAnswerBytes = 256 << 20
 
 // recommend returns what weir's API would return, but with the readings of Prometheus. line shows
 // what it is doing.
-func (p *prometheusFlags) recommend(ctx context.Context, client kubernetes.Interface, r resizeapi.Request, line *progress.Line) (*resizeapi.RecommendationList, error) {
+func (p *prometheusFlags) recommend(ctx context.Context, client kubernetes.Interface, r resizeapi.Request, line *cli.Progress) (*resizeapi.RecommendationList, error) {
 	line.Set("listing pods", 0, 0)
 	pods, err := readPods(ctx, client, r)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/progress"
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/resize"
 )
@@ -69,7 +68,7 @@ func (r *recommendCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), r.timeout)
 	defer cancel()
-	line := progress.Start(cmd.ErrOrStderr())
+	line := cli.StartProgress(cmd.ErrOrStderr())
 	defer line.Stop()
 	list, err := r.recommend(ctx, request, line)
 	line.Stop()
@@ -139,7 +138,7 @@ func (r *recommendCommand) request(f *pflag.FlagSet, args []string) (resizeapi.R
 }
 
 // recommend asks weir, or computes the recommendations itself from the readings of Prometheus.
-func (r *recommendCommand) recommend(ctx context.Context, request resizeapi.Request, line *progress.Line) (*resizeapi.RecommendationList, error) {
+func (r *recommendCommand) recommend(ctx context.Context, request resizeapi.Request, line *cli.Progress) (*resizeapi.RecommendationList, error) {
 	if r.prometheus.url != "" {
 		client, err := r.Cluster()
 		if err != nil {

@@ -31,7 +31,6 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/connect"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/resize"
 	"github.com/weir-metrics/weir/sources/host/inspect"
@@ -185,7 +184,7 @@ func (w *fixture) facts() *cluster.Facts {
 
 // asker is the weir of the cluster.
 type asker struct {
-	*connect.Weir
+	*cli.Weir
 	w *fixture
 }
 
@@ -217,7 +216,7 @@ func (w *fixture) command(t *testing.T, server *httptest.Server) *cobra.Command 
 	root := &cobra.Command{Use: "weir", Args: cli.Subcommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	root.AddCommand(NewCommand(Options{
 		Connect: func() (Asker, error) {
-			weir, err := connect.Direct(server.URL, false)
+			weir, err := cli.Direct(server.URL, false)
 			return asker{weir, w}, err
 		},
 		Cluster: func() (kubernetes.Interface, error) { return w.client(), nil },

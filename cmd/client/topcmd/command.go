@@ -15,14 +15,12 @@ import (
 
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/connect"
-	"github.com/weir-metrics/weir/cmd/client/terminal"
 )
 
 // Options adapt the command to its program.
 type Options struct {
 	// Connect returns the weir to ask. It is called once, after flags are read.
-	Connect func() (connect.Lister, error)
+	Connect func() (cli.Lister, error)
 	// Namespace returns the namespace to use if none is named, or "" for all namespaces. Nil means
 	// all.
 	Namespace func() (string, error)
@@ -63,7 +61,7 @@ numbers. "2 of 3" says that one of three pods has no number, so that the sum lac
 	p.BoolVar(&f.sum, "sum", false, "add a last line with the sums of CPU and memory")
 	cli.CompleteFlag(top, "output", cli.Fixed("wide", "json", "yaml", "name", "jsonpath=", cli.CustomColumns))
 	cli.CompleteFlag(top, "sort-by", cli.Fixed("cpu", "memory", "name"))
-	cli.CompleteFlag(top, "node", connect.CompleteNode(o.Connect))
+	cli.CompleteFlag(top, "node", cli.CompleteNode(o.Connect))
 	for _, r := range usage.Resources() {
 		top.AddCommand(newResource(r, &f, o))
 	}
@@ -120,7 +118,7 @@ func newResource(r usage.Resource, f *flags, o Options) *cobra.Command {
 			}
 			v := &viewer{
 				lister: lister, resource: r, query: q, flags: f,
-				out: cmd.OutOrStdout(), errors: cmd.ErrOrStderr(), Terminal: terminal.Of(cmd.OutOrStdout()),
+				out: cmd.OutOrStdout(), errors: cmd.ErrOrStderr(), Terminal: cli.TerminalOf(cmd.OutOrStdout()),
 			}
 			if f.watch {
 				return v.watch(cmd.Context(), cmd.InOrStdin())
@@ -132,7 +130,7 @@ func newResource(r usage.Resource, f *flags, o Options) *cobra.Command {
 			if len(args) > 0 || err != nil {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return connect.Complete(cmd, o.Connect, r, q, about[r].name), cobra.ShellCompDirectiveNoFileComp
+			return cli.Complete(cmd, o.Connect, r, q, about[r].name), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	if r == usage.Pods {
@@ -144,7 +142,7 @@ func newResource(r usage.Resource, f *flags, o Options) *cobra.Command {
 	if r == usage.Pods || r == usage.Containers {
 		cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "only this namespace; * and ? stand for others")
 		cmd.Flags().BoolVarP(&f.all, "all-namespaces", "A", false, "all namespaces")
-		cli.CompleteFlag(cmd, "namespace", connect.CompleteNamespace(o.Connect))
+		cli.CompleteFlag(cmd, "namespace", cli.CompleteNamespace(o.Connect))
 	}
 	return cmd
 }

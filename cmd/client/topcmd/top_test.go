@@ -19,7 +19,6 @@ import (
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/connect"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -88,9 +87,9 @@ func newTestCluster() *testCluster {
 }
 
 // run runs a command line and returns everything that it prints.
-func run(ctx context.Context, lister connect.Lister, args ...string) string {
+func run(ctx context.Context, lister cli.Lister, args ...string) string {
 	root := &cobra.Command{Use: "weir"}
-	root.AddCommand(NewCommand(Options{Connect: func() (connect.Lister, error) { return lister, nil }}))
+	root.AddCommand(NewCommand(Options{Connect: func() (cli.Lister, error) { return lister, nil }}))
 	var out bytes.Buffer
 	if status := cli.Main(ctx, root, args, &out, &out); status != 0 {
 		fmt.Fprintf(&out, "exit status %d\n", status)

@@ -12,20 +12,18 @@ import (
 
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/connect"
-	"github.com/weir-metrics/weir/cmd/client/terminal"
 	"github.com/weir-metrics/weir/internal/humanize"
 )
 
 // viewer shows one resource, once or repeatedly.
 type viewer struct {
-	lister   connect.Lister
+	lister   cli.Lister
 	resource usage.Resource
 	query    usage.Query
 	flags    *flags
 	out      io.Writer
 	errors   io.Writer
-	terminal.Terminal
+	cli.Terminal
 }
 
 // ask returns the list in the order that the user chose.

@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-metrics/weir/cmd/client/suggest"
+	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/internal/humanize"
 )
 
@@ -81,7 +81,7 @@ func (l *StageList) Set(text string) error {
 		l.Stages = append(l.Stages, s)
 		return nil
 	}
-	if near, ok := suggest.Closest(s.Name, l.Known); ok {
+	if near, ok := cli.Closest(s.Name, l.Known); ok {
 		return fmt.Errorf("no %s is called %q: did you mean %q?", l.What, s.Name, near)
 	}
 	if len(l.Known) == 1 {

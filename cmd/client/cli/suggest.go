@@ -1,5 +1,4 @@
-// Package suggest finds the known name that a misspelt name is most similar to.
-package suggest
+package cli
 
 import "strings"
 

@@ -1,4 +1,4 @@
-package connect
+package cli
 
 import (
 	"cmp"
@@ -9,8 +9,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-
-	"github.com/weir-metrics/weir/cmd/client/cli"
 )
 
 // Location says where weir and the cluster are, from flags and the environment.
@@ -61,7 +59,7 @@ func (l *Location) Connect() (*Weir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the API server's address: %w", err)
 	}
-	return New(host.String(), client, adviseInCluster)
+	return NewWeir(host.String(), client, adviseInCluster)
 }
 
 // Namespace returns the namespace of the kubeconfig's context. It is empty if the user names a
@@ -101,5 +99,5 @@ func noCluster(err error, hint string) error {
 	if clientcmd.IsEmptyConfig(err) { // the library's own message names $KUBERNETES_MASTER
 		err = errors.New("there is no kubeconfig")
 	}
-	return cli.Hintf(fmt.Errorf("find the cluster: %w", err), "%s", hint)
+	return Hintf(fmt.Errorf("find the cluster: %w", err), "%s", hint)
 }

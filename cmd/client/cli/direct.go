@@ -1,4 +1,4 @@
-package connect
+package cli
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/internal/humanize"
 )
 
@@ -16,7 +15,7 @@ import (
 // usual address of a weir on this machine.
 func Direct(server string, assumed bool) (*Weir, error) {
 	shown := humanize.URL(server)
-	return New(server, &http.Client{}, func(err error) error { return adviseDirect(shown, assumed, err) })
+	return NewWeir(server, &http.Client{}, func(err error) error { return adviseDirect(shown, assumed, err) })
 }
 
 // adviseDirect says what to do if the weir at server does not answer.
@@ -26,17 +25,17 @@ func adviseDirect(server string, assumed bool, err error) error {
 	status, hint, _ := Answer(err)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return cli.Hintf(fmt.Errorf("%s did not answer in time", server), "Allow it more with --timeout=30s.")
+		return Hintf(fmt.Errorf("%s did not answer in time", server), "Allow it more with --timeout=30s.")
 	case refused && assumed:
-		return cli.Hintf(fmt.Errorf("no weir runs on this machine: nothing answers at %s", server),
+		return Hintf(fmt.Errorf("no weir runs on this machine: nothing answers at %s", server),
 			"Start one with:    weir run\nOr name another:   --server=URL (or $WEIR_SERVER)")
 	case refused:
-		return cli.Hintf(fmt.Errorf("cannot reach %s: %w", server, dial.Err),
+		return Hintf(fmt.Errorf("cannot reach %s: %w", server, dial.Err),
 			"Is weir running there? --server=URL (or $WEIR_SERVER) names it.")
 	case strings.Contains(err.Error(), "gave HTTP response to HTTPS client"):
-		return cli.Hintf(fmt.Errorf("%s answers without TLS", server), "Write its URL with http://.")
+		return Hintf(fmt.Errorf("%s answers without TLS", server), "Write its URL with http://.")
 	case status == http.StatusNotFound && hint == "":
-		return cli.Hintf(fmt.Errorf("something answers at %s, but it is no weir of this version: %w", server, err),
+		return Hintf(fmt.Errorf("something answers at %s, but it is no weir of this version: %w", server, err),
 			"The URL ends with the port: --server=http://HOST:PORT")
 	}
 	return Advised(err)

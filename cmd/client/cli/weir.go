@@ -1,7 +1,4 @@
-// Package connect finds the weir that a command asks, and says what to do if none answers.
-// location.go has the flags that say where weir is, direct.go the advice for a weir at a URL,
-// cluster.go the advice for the weir of a cluster, completion.go names for a shell.
-package connect
+package cli
 
 import (
 	"errors"
@@ -14,7 +11,6 @@ import (
 	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/api/weirdev"
-	"github.com/weir-metrics/weir/cmd/client/cli"
 )
 
 // Weir is a client of all APIs of one weir. Its errors say what to do.
@@ -36,12 +32,12 @@ type (
 	eventsClient  = eventsapi.Client
 )
 
-// New returns the weir with the root URL base. advise adds to an error what the user can do.
+// NewWeir returns the weir with the root URL base. advise adds to an error what the user can do.
 // Advised is enough if weir itself says so.
-func New(base string, client *http.Client, advise func(error) error) (*Weir, error) {
+func NewWeir(base string, client *http.Client, advise func(error) error) (*Weir, error) {
 	c, err := weirdev.NewClient(base, client)
 	if err != nil {
-		return nil, cli.Usage(err)
+		return nil, Usage(err)
 	}
 	c.Advise = advise
 	return &Weir{usage.NewClient(c), explainapi.NewClient(c), autoscaling.NewClient(c), nodeapi.NewClient(c), resizeapi.NewClient(c), eventsapi.NewClient(c)}, nil
@@ -66,7 +62,7 @@ func Unknown(err error) bool {
 // Advised adds to err the hint that the server sent with it.
 func Advised(err error) error {
 	if _, hint, _ := Answer(err); hint != "" {
-		return cli.Hintf(err, "%s", hint)
+		return Hintf(err, "%s", hint)
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package progress
+package cli
 
 import (
 	"bytes"
@@ -42,7 +42,7 @@ func (s *screen) String() string {
 func TestLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s screen
-		line := New(&s, func() int { return 40 })
+		line := NewProgress(&s, func() int { return 40 })
 		expect := func(when, want string) {
 			t.Helper()
 			if got := s.String(); got != want {
@@ -53,18 +53,18 @@ func TestLine(t *testing.T) {
 			}
 		}
 		line.Set("reading run.weirrec", 1, 4)
-		time.Sleep(delay - time.Millisecond)
+		time.Sleep(progressDelay - time.Millisecond)
 		expect("within the first second", "")
 		time.Sleep(2 * time.Millisecond)
 		expect("after it", "reading run.weirrec 25%")
 		line.Set("reading run.weirrec", 9, 4)
-		time.Sleep(interval)
+		time.Sleep(progressInterval)
 		expect("at the end", "reading run.weirrec 100%")
 		line.Query("sum(a_metric_with_a_long_name)\n", 2, 11)
-		time.Sleep(interval)
+		time.Sleep(progressInterval)
 		expect("while Prometheus is asked", "asking Prometheus, part 2 of 11: sum...")
 		line.Set("done", 0, 0)
-		time.Sleep(interval)
+		time.Sleep(progressInterval)
 		expect("after a longer line", "done")
 		line.Stop()
 		expect("after Stop", "")
@@ -76,9 +76,9 @@ func TestLine(t *testing.T) {
 func TestShortCommand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		line := New(&out, func() int { return 80 })
+		line := NewProgress(&out, func() int { return 80 })
 		line.Set("reading", 1, 2)
-		time.Sleep(delay / 2)
+		time.Sleep(progressDelay / 2)
 		line.Stop()
 		if out.Len() > 0 {
 			t.Errorf("wrote %q", out.String())
@@ -89,7 +89,7 @@ func TestShortCommand(t *testing.T) {
 // What is not a terminal gets nothing.
 func TestNoTerminal(t *testing.T) {
 	var out bytes.Buffer
-	line := Start(&out)
+	line := StartProgress(&out)
 	line.Set("reading", 1, 2)
 	line.Query("up", 1, 1)
 	line.Stop()

@@ -1,6 +1,4 @@
-// Package recordingfile reads the file of a recorded run for commands. recordingfile.go opens it
-// and parses the times in flags, play.go plays it into a memory sink.
-package recordingfile
+package recordingcmd
 
 import (
 	"errors"
@@ -10,7 +8,6 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/cmd/client/progress"
 	"github.com/weir-metrics/weir/internal/recording"
 )
 
@@ -33,7 +30,7 @@ func Open(path string) (*os.File, *recording.Reader, error) {
 }
 
 // ShowRead returns a function that shows how much of a recording was read.
-func ShowRead(line *progress.Line, file *os.File, r *recording.Reader) func() {
+func ShowRead(line *cli.Progress, file *os.File, r *recording.Reader) func() {
 	var size int64
 	if info, err := file.Stat(); err == nil {
 		size = info.Size()

@@ -1,4 +1,4 @@
-package recordingfile
+package recordingcmd
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/weir-metrics/weir/cmd/client/progress"
+	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/internal/recording"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
@@ -19,7 +19,7 @@ import (
 // each after every frame with the snapshot at that time, which each may keep. It ends with the
 // recording or with the error of each. A recording that ends in the middle is played up to that
 // point; the error is then a *recording.TruncatedError. line shows how much was played; it may be nil.
-func Play(ctx context.Context, path string, line *progress.Line, pipeline func(manager.Spec) []manager.Processor, each func(f *recording.Frame, snapshot *memory.Snapshot) error) error {
+func Play(ctx context.Context, path string, line *cli.Progress, pipeline func(manager.Spec) []manager.Processor, each func(f *recording.Frame, snapshot *memory.Snapshot) error) error {
 	file, r, err := Open(path)
 	if err != nil {
 		return err

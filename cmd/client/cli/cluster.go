@@ -1,4 +1,4 @@
-package connect
+package cli
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"net/http"
 
 	"github.com/weir-metrics/weir/api/weirdev"
-	"github.com/weir-metrics/weir/cmd/client/cli"
 )
 
 // noWeirError says that the API server does not know weir's API. It wraps the answer.
@@ -24,18 +23,18 @@ func adviseInCluster(err error) error {
 	status, hint, ok := Answer(err)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return cli.Hintf(errors.New("the API server did not answer in time"), "Allow it more with --timeout=30s.")
+		return Hintf(errors.New("the API server did not answer in time"), "Allow it more with --timeout=30s.")
 	case !ok || hint != "":
 		return Advised(err)
 	case status == http.StatusNotFound:
-		return cli.Hintf(&noWeirError{err},
+		return Hintf(&noWeirError{err},
 			"Install one: docs/install.md. `kubectl get apiservice v1alpha1.weir.dev` shows whether its API is registered. --server=URL asks a weir directly.")
 	case status == http.StatusUnauthorized:
-		return cli.Hintf(err, "The API server does not know you: `kubectl auth whoami` shows your user name; check in your kubeconfig whether the credentials have expired.")
+		return Hintf(err, "The API server does not know you: `kubectl auth whoami` shows your user name; check in your kubeconfig whether the credentials have expired.")
 	case status == http.StatusForbidden:
-		return cli.Hintf(err, "Ask to be bound to the ClusterRole weir:metrics-reader, which view, edit and admin contain: in the namespace, or for nodes and all namespaces in the cluster.\nOf one namespace you may perhaps ask: -n NAMESPACE.")
+		return Hintf(err, "Ask to be bound to the ClusterRole weir:metrics-reader, which view, edit and admin contain: in the namespace, or for nodes and all namespaces in the cluster.\nOf one namespace you may perhaps ask: -n NAMESPACE.")
 	case status == http.StatusServiceUnavailable:
-		return cli.Hintf(fmt.Errorf("weir does not answer the API server: %w", err),
+		return Hintf(fmt.Errorf("weir does not answer the API server: %w", err),
 			"`kubectl get apiservice v1alpha1.weir.dev` says why; `kubectl get pods -n weir-system` shows weir's pods.")
 	}
 	return err

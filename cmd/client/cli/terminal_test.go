@@ -1,4 +1,4 @@
-package terminal
+package cli
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 )
 
 func TestOnlyTerminalsAreTerminals(t *testing.T) {
-	if got := Of(new(bytes.Buffer)); got.Colour || got.Size != nil {
+	if got := TerminalOf(new(bytes.Buffer)); got.Colour || got.Size != nil {
 		t.Errorf("a buffer is taken for a terminal: %+v", got)
 	}
 }

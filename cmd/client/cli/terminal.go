@@ -1,6 +1,4 @@
-// Package terminal finds out what an output can show. A terminal has colours and a width; any other
-// output is plain text.
-package terminal
+package cli
 
 import (
 	"io"
@@ -9,16 +7,17 @@ import (
 	"golang.org/x/term"
 )
 
-// Terminal says what an output can show. The zero Terminal is any other output.
+// Terminal is what an output can show. A terminal has colours and a width. The zero Terminal is any
+// other output, which gets plain text.
 type Terminal struct {
-	// Colour says that the output understands escape sequences.
+	// Colour reports whether the output understands escape sequences.
 	Colour bool
 	// Size returns the columns and lines. It is nil if the output is not a terminal.
 	Size func() (width, height int, err error)
 }
 
-// Of returns what w can show. It respects the environment variable NO_COLOR.
-func Of(w io.Writer) Terminal {
+// TerminalOf returns what w can show. It respects the environment variable NO_COLOR.
+func TerminalOf(w io.Writer) Terminal {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return Terminal{}

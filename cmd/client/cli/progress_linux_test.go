@@ -1,4 +1,4 @@
-package progress
+package cli
 
 import (
 	"bufio"
@@ -31,7 +31,7 @@ func TestTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer terminal.Close()
-	line := Start(terminal)
+	line := StartProgress(terminal)
 	if line == nil {
 		t.Fatal("a terminal is not taken for one")
 	}

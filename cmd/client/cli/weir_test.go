@@ -1,4 +1,4 @@
-package connect
+package cli
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/weir-metrics/weir/api/usage"
-	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -55,7 +54,7 @@ func TestHintsArriveFromEveryAPI(t *testing.T) {
 		"missing":   func() error { _, err := w.Missing(t.Context(), "shop"); return err },
 	} {
 		err := ask()
-		var hint *cli.Hint
+		var hint *Hint
 		if !errors.As(err, &hint) || hint.Try != "Look elsewhere." || err.Error() != "weir knows no such thing" || !Unknown(err) {
 			t.Errorf("%s: got %v, want what the server says, with its hint", name, err)
 		}

@@ -1,0 +1,43 @@
+// Package client lists the commands that ask a weir. Each command is a folder below this one; cli is
+// what they share.
+package client
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/cmd/client/doctorcmd"
+	"github.com/weir-metrics/weir/cmd/client/evaluatecmd"
+	"github.com/weir-metrics/weir/cmd/client/explaincmd"
+	"github.com/weir-metrics/weir/cmd/client/resizecmd"
+	"github.com/weir-metrics/weir/cmd/client/topcmd"
+)
+
+// Commands are the commands that ask a weir, for weir itself and for the plugin of kubectl.
+type Commands struct {
+	Top, Explain, Evaluate, Resize, Doctor *cobra.Command
+}
+
+// New returns the commands. They ask the weir at where, and Doctor the one at cluster. A plugin has
+// the name program and uses the namespace of the kubeconfig; program is empty for weir itself.
+func New(where, cluster *cli.Location, program string) Commands {
+	var namespace func() (string, error)
+	if program != "" {
+		namespace = where.Namespace
+	}
+	return Commands{
+		Top: topcmd.NewCommand(topcmd.Options{Connect: func() (cli.Lister, error) { return where.Connect() }, Namespace: namespace}),
+		Explain: explaincmd.NewCommand(explaincmd.Options{
+			Connect: func() (explaincmd.Asker, error) { return where.Connect() }, Namespace: namespace, Program: program,
+		}),
+		Evaluate: evaluatecmd.NewCommand(evaluatecmd.Options{
+			Connect: func() (evaluatecmd.Evaluator, error) { return where.Connect() }, Namespace: namespace, Program: program,
+		}),
+		Resize: resizecmd.NewCommand(resizecmd.Options{
+			Connect: func() (resizecmd.Asker, error) { return where.Connect() }, Cluster: where.Cluster, Namespace: namespace, Program: program,
+		}),
+		Doctor: doctorcmd.NewCommand(doctorcmd.Options{
+			Connect: func() (doctorcmd.Asker, error) { return cluster.Connect() }, Cluster: cluster.Cluster, Program: program,
+		}),
+	}
+}
