@@ -5,4 +5,6 @@
 // A client keeps no state except its connections, and limits the size of an answer. It follows no
 // redirects, because they could send credentials to another server. The caller's context sets the
 // deadline. Errors have the server's status and message.
+//
+// usage.go has the queries for what containers used.
 package history
