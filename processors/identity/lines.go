@@ -206,12 +206,11 @@ func (s *Identifier) lineCost(l *line, sample *metric.Sample) float64 {
 // have the same inode, adrift that their times may lie on two sides of a clock step.
 func (s *Identifier) coreCost(l *core, sample *metric.Sample, sameGroup, adrift bool) float64 {
 	in := &sample.Instance
-	if l.uid != "" && in.UID != "" && l.uid != in.UID || l.container != "" && in.ID != "" && l.container != in.ID {
-		return math.Inf(1)
-	}
 	named := sameGroup || l.container != "" && in.ID != ""
 	cpu, reported := sample.Values.Get(metric.CPUUsage)
 	switch {
+	case l.hasOtherName(in):
+		return math.Inf(1)
 	case !named && !adrift && s.startedLater(l, sample, cpu):
 		return math.Inf(1)
 	case !reported || l.cpu < 0 || cpu == 0: // a 0 may mean that the kubelet could not read it
@@ -228,6 +227,11 @@ func (s *Identifier) coreCost(l *core, sample *metric.Sample, sameGroup, adrift 
 		return startCost(l.start, in.Start) + math.Abs(cpu-l.cpu)
 	}
 	return startCost(l.start, in.Start) + s.counterCost(l, sample, cpu, heading)
+}
+
+// hasOtherName reports whether the line and an instance have different UIDs or container IDs.
+func (l *core) hasOtherName(in *metric.Instance) bool {
+	return l.uid != "" && in.UID != "" && l.uid != in.UID || l.container != "" && in.ID != "" && l.container != in.ID
 }
 
 // counterCost returns the cost of a counter of a sample without a name. A counter that is equal to
@@ -257,13 +261,12 @@ func (s *Identifier) counterCost(l *core, sample *metric.Sample, cpu, heading fl
 // starts are far apart.
 func (s *Identifier) startedLater(l *core, sample *metric.Sample, cpu float64) bool {
 	start, at := sample.Instance.Start, reportTime(sample)
-	if start == 0 || start == l.start || s.exceedsCores(cpu, start, l.time, at) {
+	wrong := s.batch.NodeTime != 0 && start-at > int64(run.Cut+s.batch.Resolution) && cpu >= l.cpu // the clock did not step
+	if start == 0 || start == l.start || wrong || s.exceedsCores(cpu, start, l.time, at) {
 		return false
 	}
 	later := l.start != 0 && start-l.start > int64(run.Jitter)
 	switch {
-	case s.batch.NodeTime != 0 && start-at > int64(run.Cut+s.batch.Resolution) && cpu >= l.cpu:
-		return false // the clock did not step, so the start is wrong
 	case l.cpu < 0: // l.time is unknown
 		return later
 	case l.start > l.time && start > l.time: // the clock was put back since the line began
@@ -339,10 +342,13 @@ func (l *core) follow(sample *metric.Sample, adrift bool) {
 	if o.ID != "" {
 		l.container = o.ID
 	}
-	at := reportTime(sample)
-	if !ok || cpu == 0 && (l.cpu > 0 || o.Inode == 0) { // not read: see markUnread
-		return
+	if ok && (cpu != 0 || l.cpu <= 0 && o.Inode != 0) { // else it was not read: see markUnread
+		l.followCounter(cpu, reportTime(sample), adrift)
 	}
+}
+
+// followCounter updates a line with a counter that was read at the given time.
+func (l *core) followCounter(cpu float64, at int64, adrift bool) {
 	switch {
 	case l.cpu < 0, adrift && cpu >= l.cpu:
 		l.cpu, l.time = cpu, at

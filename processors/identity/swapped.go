@@ -83,30 +83,33 @@ func (s *Identifier) startOwnLine(c *candidate) {
 // may become faster or slower. The line of x is an old one. That of y may be new.
 func (s *Identifier) couldBeSwapped(x, y *candidate) bool {
 	sx, sy, lx, ly := s.sample(x), s.sample(y), s.line(x), s.line(y)
-	switch sameLines := lx.cpu == ly.cpu && lx.time == ly.time; {
-	case isSameReading(sx, sy) && (y.newLine || sameLines):
-		return false // the number is the same either way
-	case lx.wasNeverRead() && (y.newLine || ly.wasNeverRead()):
+	if lx.wasNeverRead() && (y.newLine || ly.wasNeverRead()) && !isSameReading(sx, sy) {
 		return isNameless(sx) && isNameless(sy) && !(isUnread(sx) && isUnread(sy)) // nothing says which line belongs to which sample
-	case lx.cpu != ly.cpu && (lx.repeats(sx) || !y.newLine && ly.repeats(sy)):
-		return false
 	}
 	right, ok := s.couldContinue(lx, sx)
-	if !ok {
-		return false // the assignment that was taken fits badly itself; the other one is no better
+	if !ok || s.isSettled(x, y) {
+		return false // if the assignment that was taken fits badly itself, the other one is no better
 	}
 	wrong, ok := s.couldContinue(lx, sy)
-	switch {
-	case y.newLine && isUnread(sy): // it may be any line's
-		return s.isNewborn(sx, run.OldestReading) && confusable(right, float64(run.Distance(lx.start, sy.Instance.Start)))
-	case !ok:
-		return false
-	case y.newLine:
-		return s.isNewborn(sx, run.OldestReading) && confusable(right, wrong)
+	if y.newLine {
+		if isUnread(sy) { // it may be any line's
+			wrong, ok = float64(run.Distance(lx.start, sy.Instance.Start)), true
+		}
+		return ok && s.isNewborn(sx, run.OldestReading) && confusable(right, wrong)
 	}
 	straight, _ := s.couldContinue(ly, sy)
-	crossed, ok := s.couldContinue(ly, sx)
-	return ok && confusable(right+straight, wrong+crossed)
+	crossed, possible := s.couldContinue(ly, sx)
+	return ok && possible && confusable(right+straight, wrong+crossed)
+}
+
+// isSettled reports whether the samples of x and y cannot have changed places, or it does not matter:
+// they are equal, or one has its line's counter to the last digit.
+func (s *Identifier) isSettled(x, y *candidate) bool {
+	lx, ly := s.line(x), s.line(y)
+	if isSameReading(s.sample(x), s.sample(y)) && (y.newLine || lx.cpu == ly.cpu && lx.time == ly.time) {
+		return true
+	}
+	return lx.cpu != ly.cpu && (lx.repeats(s.sample(x)) || !y.newLine && ly.repeats(s.sample(y)))
 }
 
 // wasNeverRead reports whether the line's counter was never read, and nothing shows since when the

@@ -134,8 +134,8 @@ func (t *track) plain(answers uint32) bool {
 		return true
 	}
 	l := &t.lines[0]
-	return t.chosen == l.id && t.answer == answers && l.answer == answers && t.latest == l.time && l.cpu >= 0 &&
-		l.path == "" && l.inode == 0 && l.lost == metric.Measured && l.lostTo == 0 && l.rule == "" && l.appearedAfter == 0
+	fresh := line{core: l.core, seen: l.seen, answer: answers, unreadSince: l.unreadSince, lost: metric.Measured}
+	return *l == fresh && l.cpu >= 0 && t.chosen == l.id && t.answer == answers && t.latest == l.time
 }
 
 // memory holds the tracks by the slots of their entities. A part has no track of its own.
