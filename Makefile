@@ -48,13 +48,21 @@ install: build ## install weir and kubectl-weir, man pages and completions of sh
 	$(BIN)/weir completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_weir
 	$(BIN)/weir completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/weir.fish
 
+# go build names each package that it compiles; every fiftieth is printed, and everything else.
+progress = 2>&1 | awk '!/^[a-z][^ :]*$$/ {print} /^[a-z][^ :]*$$/ && ++n % 50 == 0 {print "  compiled " n " packages, the last one " $$0} {fflush()}'
+
 .PHONY: run
-run: build ## build, then measure this machine: http://127.0.0.1:8087, and bin/weir top cgroups
+run: ## build weir alone, then measure this machine: http://127.0.0.1:8087, and bin/weir top cgroups
+	@echo 'Compiling cmd/weir. The first time, this is 1,600 packages: minutes. Afterwards it is seconds.'
+	@mkdir -p $(BIN)
+	@$(GO) build -v -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/weir $(progress)
 	$(BIN)/weir run $(ARGS)
 
 .PHONY: test
-test: ## all tests that need no root and no cluster
-	$(HELM) version --short # built here the first time (minutes), and not within the time limit of the tests
+test: ## all tests that need no root and no cluster (make verify tests the Helm chart)
+	@echo 'Compiling weir, then its tests. The first time, this takes minutes. Afterwards it is seconds.'
+	@$(GO) build -v ./cmd/app $(progress)
+	@echo 'Testing. The result of each package follows when it is known.'
 	$(GO) test -timeout 8m ./...
 	$(GO) test -C deploy/image ./...
 	$(GO) test -C test/bench ./peers
@@ -203,14 +211,28 @@ generate: ## write the pages derived from code
 pictures: ## take the pictures of the page for docs/images (chromium)
 	$(GO) test -tags e2e -count 1 ./test/ui -run TestPictures -args -docs=$(CURDIR)/docs/images
 
+.PHONY: size
+size: ## lines of Go by room: physical lines, without tests, generated files and test/
+	@git ls-files '*.go' ':!test' ':!*_test.go' | xargs awk ' \
+		{lines[FILENAME]++} \
+		/^\/\/ Code generated .* DO NOT EDIT\.$$/ {generated[FILENAME] = 1} \
+		END { \
+			for (file in lines) if (!(file in generated)) {split(file, path, "/"); rooms[path[1]] += lines[file]; total += lines[file]} \
+			for (room in rooms) printf "%7d %s\n", rooms[room], room; \
+			printf "%7d in all\n", total \
+		}' | sort -rn
+
 .PHONY: verify
-verify: ## formatting, generated pages, what go.mod says
+verify: ## formatting, generated pages, what go.mod says, the Helm chart (Helm is built the first time: minutes)
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "not formatted; run gofmt -w on:"; echo "$$out"; exit 1; fi
 	$(GO) test -count 1 ./test/docs ./test/rooms # the cache does not know which files go list reads
 	$(GO) mod tidy -diff
 	cd deploy/image && $(GO) mod tidy -diff
 	cd test/parity && $(GO) mod tidy -diff
 	cd test/bench && $(GO) mod tidy -diff && $(GO) vet ./peers ./scale
+	@echo 'Compiling Helm, then testing the chart. The first time, this takes minutes.'
+	$(HELM) version --short # compiled here, and not within the time limit of the tests
+	$(GO) test ./deploy -args -helm
 
 .PHONY: clean
 clean: ## remove what was built

@@ -3,6 +3,7 @@ package deploy
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -60,6 +61,17 @@ func charts() []combination {
 		c("metrics-server's tls-certManager-values.yaml", "", nil, file("tls-certManager-values.yaml")),
 		c("metrics-server's tls-existingSecret-values.yaml", "", nil, file("tls-existingSecret-values.yaml")),
 		c("metrics-server's tls-helm-values.yaml", "", nil, file("tls-helm-values.yaml")),
+	}
+}
+
+// withHelm is set by make verify. Helm is built the first time that it runs, which takes minutes.
+var withHelm = flag.Bool("helm", false, "test the chart, with Helm")
+
+// needHelm skips a test of the chart unless the flag -helm is set.
+func needHelm(t *testing.T) {
+	t.Helper()
+	if !*withHelm {
+		t.Skip("make verify tests the chart, or: go test ./deploy -args -helm")
 	}
 }
 
@@ -147,6 +159,7 @@ func withoutHelmsLabels(objects []object) []object {
 
 // TestChartIsTheManifests compares the chart, object by object, with the manifests.
 func TestChartIsTheManifests(t *testing.T) {
+	needHelm(t)
 	byID := func(objects []object) map[string]object {
 		m := map[string]object{}
 		for _, o := range objects {
@@ -176,6 +189,7 @@ func TestChartIsTheManifests(t *testing.T) {
 }
 
 func TestChartIsWellFormed(t *testing.T) {
+	needHelm(t)
 	for _, c := range charts() {
 		out, err := runHelm(t, slices.Concat([]string{"lint", "--strict", chart}, c.chart)...)
 		if err != nil {
@@ -209,6 +223,7 @@ func TestChartIsWellFormed(t *testing.T) {
 // TestChartRefusesMistakes checks that a value that the chart does not have is an error with its
 // name.
 func TestChartRefusesMistakes(t *testing.T) {
+	needHelm(t)
 	f := func(set, want string) {
 		t.Helper()
 		if _, err := runHelm(t, "template", "weir", chart, "--set="+set); err == nil || !strings.Contains(err.Error(), want) {
@@ -226,6 +241,7 @@ func TestChartRefusesMistakes(t *testing.T) {
 // TestChartTakesOverMetricsServer upgrades a release of metrics-server's chart, with its own
 // values: names, selectors and settings stay.
 func TestChartTakesOverMetricsServer(t *testing.T) {
+	needHelm(t)
 	args := []string{"--namespace=kube-system", "--set=nameOverride=metrics-server", "--values=" + filepath.Join(metricsServerValues, "values.yaml")}
 	s := decode(t, helmRelease(t, "metrics-server", args...))
 	d := s.deployment
@@ -290,7 +306,13 @@ func chartNotes(t *testing.T, args ...string) string {
 // TestInstallCommandsWaitForEveryVersion checks that the commands that install weir wait for each version
 // of metrics.k8s.io that it registers: kubectl top asks for the first version that the API server lists.
 func TestInstallCommandsWaitForEveryVersion(t *testing.T) {
-	shown := map[string]string{"the chart's notes": chartNotes(t)}
+	shown := map[string]string{}
+	if *withHelm {
+		shown["the chart's notes"] = chartNotes(t)
+		if notes := chartNotes(t, "--set=apiService.create=false"); strings.Contains(notes, "kubectl wait") {
+			t.Errorf("the notes wait for APIServices that are not created:\n%s", notes)
+		}
+	}
 	for _, page := range []string{"../README.md", "../docs/install.md"} {
 		shown[page] = string(readFile(t, page))
 	}
@@ -306,14 +328,12 @@ func TestInstallCommandsWaitForEveryVersion(t *testing.T) {
 			}
 		}
 	}
-	if notes := chartNotes(t, "--set=apiService.create=false"); strings.Contains(notes, "kubectl wait") {
-		t.Errorf("the notes wait for APIServices that are not created:\n%s", notes)
-	}
 }
 
 // TestChartKnowsMetricsServersFlags compares what the chart does with each flag of metrics-server
 // with docs/from-metrics-server.md, which a test of app compares with the code.
 func TestChartKnowsMetricsServersFlags(t *testing.T) {
+	needHelm(t)
 	row := regexp.MustCompile("(?m)^\\| `--([a-z0-9-]+)` \\| (kept|idle|refused)(?: \\(option `([a-z-]+)`\\))? \\|")
 	rows := row.FindAllStringSubmatch(string(readFile(t, "../docs/from-metrics-server.md")), -1)
 	if len(rows) < 30 {
@@ -355,6 +375,7 @@ func TestChartKnowsMetricsServersFlags(t *testing.T) {
 // TestChartValues sets each value of metrics-server's chart that changes an object, and looks for
 // the change.
 func TestChartValues(t *testing.T) {
+	needHelm(t)
 	find := func(t *testing.T, s set, kind string) object {
 		t.Helper()
 		for _, o := range s.objects {

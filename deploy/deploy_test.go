@@ -55,7 +55,7 @@ func combinations() []combination {
 	}
 	base := filepath.Join(root, "base")
 	overlay := func(name string) string { return filepath.Join(root, "overlays", name) }
-	return append([]combination{
+	all := []combination{
 		{"base", base, nil, nil},
 		{"overlays/ha", overlay("ha"), nil, nil},
 		{"overlays/full", overlay("full"), nil, nil},
@@ -76,7 +76,11 @@ func combinations() []combination {
 		{"agent-no-host-pid", base, c("agent", "agent-no-host-pid", "agent-pressure"), nil},
 		{"everything", base, c("agent", "agent-evict", "agent-conditions", "autoscaler", "custom-metrics", "external-metrics", "ha", "events", "hpa-events", "insecure-kubelets", "serving-cert"), nil},
 		{"everything, in another order", base, c("ha", "agent", "agent-conditions", "insecure-kubelets", "agent-kill", "autoscaler", "hpa-events", "events", "external-metrics", "custom-metrics", "serving-cert"), nil},
-	}, charts()...)
+	}
+	if *withHelm {
+		all = append(all, charts()...)
+	}
+	return all
 }
 
 // each runs f on the objects of every combination.
