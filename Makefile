@@ -96,7 +96,8 @@ nightly: ## what is too slow for each change: race detector on all, longer fuzzi
 	$(MAKE) arm64
 
 .PHONY: lint
-lint: ## golangci-lint, built from its module (minutes the first time)
+lint: ## names and texts (test/lint), and golangci-lint, built from its module (minutes the first time)
+	$(GO) test ./test/lint
 	$(TOOL) golangci-lint run ./...
 
 .PHONY: fuzz
