@@ -54,7 +54,7 @@ func mounts(pod *corev1.PodSpec) (list []string) {
 }
 
 // TestAgentsSeeNoMoreThanTheyNeed compares everything that agents have of their hosts with a list.
-// Whoever adds to the list must also add to the table in docs/agent.md.
+// Whoever adds to the list must also add to the table in docs/agent-rights.md.
 func TestAgentsSeeNoMoreThanTheyNeed(t *testing.T) {
 	read := []string{
 		"/sys/fs/cgroup (Directory) at /sys/fs/cgroup to read, with all below",
@@ -133,10 +133,10 @@ func TestAgentsAreOnEveryNode(t *testing.T) {
 	}
 }
 
-// TestDocsHaveTheRights compares the table of rights in docs/agent.md with the components: each
+// TestDocsHaveTheRights compares the table of rights in docs/agent-rights.md with the components: each
 // right is in the table, and the table has no others.
 func TestDocsHaveTheRights(t *testing.T) {
-	text, err := os.ReadFile("../docs/agent.md")
+	text, err := os.ReadFile("../docs/agent-rights.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestDocsHaveTheRights(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("rights in docs/agent.md (-want +got):\n%s", diff)
+		t.Errorf("rights in docs/agent-rights.md (-want +got):\n%s", diff)
 	}
 }
 

@@ -48,7 +48,7 @@ const (
 	ownNetwork  = "If the agent does not ask the runtime, as in a DaemonSet, the sandbox is not known and the values are at the pod's cgroup."
 )
 
-// CAdvisorDifferences are the families that differ, by name. docs/agent.md lists them.
+// CAdvisorDifferences are the families that differ, by name. docs/agent-as-kubelet.md lists them.
 var CAdvisorDifferences = []Difference{
 	{"container_cpu_load_average_10s", NotServed, noTaskStats},
 	{"container_cpu_load_d_average_10s", NotServed, noTaskStats},
@@ -79,7 +79,7 @@ const (
 	unnamed  = "An agent does not look for the cgroup of this daemon. It is in /metrics/cadvisor, by its path."
 )
 
-// SummaryDifferences are the fields of /stats/summary that differ, by path. docs/agent.md lists them.
+// SummaryDifferences are the fields of /stats/summary that differ, by path. docs/agent-as-kubelet.md lists them.
 var SummaryDifferences = []Difference{
 	{"*.majorPageFaults", OtherValue, ownFaults},
 	{"*.pageFaults", OtherValue, ownFaults},

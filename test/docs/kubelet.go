@@ -12,7 +12,7 @@ const (
 	generatedEnds   = "<!-- end -->\n"
 )
 
-// KubeletDifferences returns docs/agent.md with its tables of the differences
+// KubeletDifferences returns docs/agent-as-kubelet.md with its tables of the differences
 // between an agent and a kubelet up to date. page is the present text; its
 // other lines are not changed.
 func KubeletDifferences(page string) (string, error) {

@@ -14,7 +14,7 @@ const LatencyRuns = "test/node/testdata/latency.csv"
 // swapSuffix ends the name of an actor if the swap is filled, and not the memory.
 const swapSuffix = "-swap"
 
-// EvictionLatency returns docs/eviction.md with its table of latencies up to
+// EvictionLatency returns docs/eviction-rules.md with its table of latencies up to
 // date. page is the present text; its other lines are not changed. runs is the
 // content of LatencyRuns.
 func EvictionLatency(page, runs string) (string, error) {

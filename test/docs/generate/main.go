@@ -41,7 +41,7 @@ func generate() error {
 	for _, derived := range []struct {
 		file   string
 		derive func(page string) (string, error)
-	}{{"docs/reasons.md", docs.Reasons}, {"docs/agent.md", docs.KubeletDifferences}, {"docs/eviction.md", latency}} {
+	}{{"docs/reasons.md", docs.Reasons}, {"docs/agent-as-kubelet.md", docs.KubeletDifferences}, {"docs/eviction-rules.md", latency}} {
 		page, err := os.ReadFile(derived.file)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", derived.file, err)
