@@ -224,7 +224,7 @@ size: ## lines of Go by room: physical lines, without tests, generated files and
 		}' | sort -rn
 
 .PHONY: verify
-verify: ## formatting, generated pages, what go.mod says, the Helm chart (Helm is built the first time: minutes)
+verify: ## formatting, generated pages, go.mod, the Helm chart (Helm is built the first time: minutes)
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "not formatted; run gofmt -w on:"; echo "$$out"; exit 1; fi
 	$(GO) test -count 1 ./test/docs ./test/rooms # the cache does not know which files go list reads
 	$(GO) mod tidy -diff

@@ -34,7 +34,7 @@ const (
 // Panel is one query and how its answer is shown.
 type Panel struct {
 	Title string
-	// About says what the panel shows, if the title does not say it.
+	// About describes what the panel shows, if the title is not enough.
 	About string
 	Unit  string // by Grafana's name: "percentunit", "bytes"
 	// Query is PromQL. It may use the variables $namespace, a pattern, and $__rate_interval.
@@ -152,7 +152,7 @@ func All() []Dashboard {
 			},
 		},
 		{
-			"weir-missing", "weir / What is missing", "Which numbers are missing or in doubt, and how nodes are read. `kubectl weir explain missing` says what to do.", []Row{
+			"weir-missing", "weir / What is missing", "Which numbers are missing or in doubt, and how nodes are read. `kubectl weir explain missing` shows what to do.", []Row{
 				{Stat, []Panel{
 					{"Nodes that are read", "", "none", "count(weir_node_up == 1)", ""},
 					{"Nodes that are not", "", "none", "count(weir_node_up == 0) or vector(0)", ""},

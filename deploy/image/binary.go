@@ -53,7 +53,7 @@ func readProgram(file string) (executable, error) {
 func inspect(data []byte) (arch string, err error) {
 	f, err := elf.NewFile(bytes.NewReader(data))
 	if err != nil {
-		return "", fmt.Errorf("is no program for Linux (%w): build it with GOOS=linux", err)
+		return "", fmt.Errorf("is not a program for Linux (%w): build it with GOOS=linux", err)
 	}
 	if f.Type != elf.ET_EXEC && f.Type != elf.ET_DYN {
 		return "", fmt.Errorf("is an ELF file but no program (%v): give what the linker wrote", f.Type)

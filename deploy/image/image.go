@@ -20,7 +20,7 @@ import (
 const ociLabels = "org.opencontainers.image."
 
 // user is the user and group of the program, as numbers: the image has no passwd file, and
-// Kubernetes cannot tell whether a name is root.
+// Kubernetes does not know whether a name is root.
 const user = "65532:65532"
 
 // build returns the archive of the image and the digest of its manifest.
@@ -143,7 +143,7 @@ func encode(v any) []byte {
 // default registry without the "index." of the library.
 func (s spec) fullName() string { return strings.TrimPrefix(s.name.Name(), "index.") }
 
-// shortName is the name as the user gave it, with its tag.
+// shortName is the user's name of the image, with its tag.
 func (s spec) shortName() string {
 	return strings.TrimSuffix(s.name.String(), ":"+s.name.TagStr()) + ":" + s.name.TagStr()
 }

@@ -1,4 +1,4 @@
-// Command provenance says how the files of a release were made: it writes an in-toto statement
+// Command provenance describes how the files of a release were made: it writes an in-toto statement
 // with a SLSA provenance, version 1, to standard output. The statement is not signed. The same
 // files always give the same bytes.
 //
