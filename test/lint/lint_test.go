@@ -49,6 +49,12 @@ var turns = []struct{ phrase, instead string }{
 // right are phrases with a turn in them that are English.
 var right = []string{" there is no ", " There is no ", " there are no ", " There are no ", " there was no "}
 
+// texts are what says something, in comments: a page, a message.
+var texts = []string{".md", "README", "page", "pages", "message", "messages", "sentence", "sentences", "text", "texts", "comment", "log", "error", "errors", "help", "documentation", "KEP", "warning"}
+
+// allowedInComments are turns that only users' texts must not have.
+var allowedInComments = words("gives gave")
+
 func words(list string) map[string]bool {
 	set := map[string]bool{}
 	for _, w := range strings.Fields(list) {
@@ -177,13 +183,20 @@ func (l *linter) text(file, rule, s string, at token.Pos) {
 				continue
 			}
 			what := strings.TrimSpace(turn.phrase)
-			if rule == "text" {
-				what = around(s, i, len(turn.phrase))
+			switch {
+			case rule == "text":
+				l.add(file, rule, strconv.Quote(around(s, i, len(turn.phrase)))+" ("+turn.instead+")", at)
+			case !allowedInComments[what] && !isOfText(s[:i]):
+				l.add(file, rule, strconv.Quote(what)+" ("+turn.instead+")", at)
 			}
-			l.add(file, rule, strconv.Quote(what)+" ("+turn.instead+")", at)
 			i += len(turn.phrase) - 1
 		}
 	}
+}
+
+// isOfText reports whether before, which precedes a verb, ends with a kind of text.
+func isOfText(before string) bool {
+	return slices.ContainsFunc(texts, func(t string) bool { return strings.HasSuffix(before, t) })
 }
 
 // around returns the phrase at i with a word before and after it.
