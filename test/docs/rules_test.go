@@ -17,7 +17,7 @@ var (
 )
 
 // TestRulesAreWhereThePageNames checks the table "Where rules are written" of docs/architecture.md.
-// Each row names files, and functions or types that these files declare. A path with * names each
+// Each row names files, and functions, types or tables that these files declare. A path with * names each
 // file that it matches.
 func TestRulesAreWhereThePageNames(t *testing.T) {
 	const root, cure = "../..", "\n\tCorrect this row of \"Where rules are written\" in docs/architecture.md; test/docs/rules_test.go checks it."
@@ -56,7 +56,8 @@ func TestRulesAreWhereThePageNames(t *testing.T) {
 	}
 }
 
-// declarations returns the names of the functions, methods and types that a file declares.
+// declarations returns the names of the functions, methods, types and variables that a file
+// declares.
 func declarations(t *testing.T, file string) (names []string) {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
@@ -69,8 +70,13 @@ func declarations(t *testing.T, file string) (names []string) {
 			names = append(names, d.Name.Name)
 		case *ast.GenDecl:
 			for _, s := range d.Specs {
-				if s, ok := s.(*ast.TypeSpec); ok {
+				switch s := s.(type) {
+				case *ast.TypeSpec:
 					names = append(names, s.Name.Name)
+				case *ast.ValueSpec:
+					for _, n := range s.Names {
+						names = append(names, n.Name)
+					}
 				}
 			}
 		}
