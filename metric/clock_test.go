@@ -1,13 +1,15 @@
-package metric
+package metric_test
 
 import (
 	"testing"
 	"time"
+
+	"github.com/weir-metrics/weir/metric"
 )
 
 func TestNodeClock(t *testing.T) {
 	start := time.Unix(1_800_000_000, 300_000_000)
-	var c NodeClock
+	var c metric.NodeClock
 	// said is how far the node's clock is ahead when each answer is written.
 	for i, said := range []struct {
 		ahead   time.Duration
@@ -24,7 +26,7 @@ func TestNodeClock(t *testing.T) {
 		{ahead: -time.Hour, stepped: true},
 		{ahead: -time.Hour},
 	} {
-		b := Batch{Began: start.Add(time.Duration(i) * 15 * time.Second)}
+		b := metric.Batch{Began: start.Add(time.Duration(i) * 15 * time.Second)}
 		b.Ended = b.Began.Add(40 * time.Millisecond)
 		wrote := b.Began.Add(20 * time.Millisecond)
 		if !said.silent {

@@ -1,4 +1,4 @@
-package metric
+package metric_test
 
 import (
 	"math/rand/v2"
@@ -6,29 +6,31 @@ import (
 	"strings"
 	"testing"
 	"testing/quick"
+
+	"github.com/weir-metrics/weir/metric"
 )
 
 func TestValuesAgreesWithAMap(t *testing.T) {
 	// The simple second implementation is a map.
 	check := func(seed uint64) bool {
 		r := rand.New(rand.NewPCG(seed, 1))
-		var v Values
-		want := map[ID]float64{}
+		var v metric.Values
+		want := map[metric.ID]float64{}
 		for range 200 {
-			id := ID(r.IntN(int(NumMetrics)))
+			id := metric.ID(r.IntN(int(metric.NumMetrics)))
 			switch r.IntN(5) {
 			case 0:
 				v.Delete(id)
 				delete(want, id)
 			case 1:
-				var more Values
+				var more metric.Values
 				for range r.IntN(4) {
-					id, x := min(id+ID(r.IntN(9)), NumMetrics-1), r.Float64()
+					id, x := min(id+metric.ID(r.IntN(9)), metric.NumMetrics-1), r.Float64()
 					more.Set(id, x)
 					want[id] = x
 				}
 				v.SetAll(&more)
-				from, has := ID(r.IntN(int(NumMetrics))), false
+				from, has := metric.ID(r.IntN(int(metric.NumMetrics))), false
 				for id := range want {
 					has = has || id >= from
 				}
@@ -50,7 +52,7 @@ func TestValuesAgreesWithAMap(t *testing.T) {
 			last = int(id)
 			n++
 		}
-		for id := range NumMetrics {
+		for id := range metric.NumMetrics {
 			x, ok := v.Get(id)
 			y, has := want[id]
 			if ok != has || x != y {
@@ -65,21 +67,21 @@ func TestValuesAgreesWithAMap(t *testing.T) {
 }
 
 func TestZeroIsNotAbsent(t *testing.T) {
-	var v Values
-	if got, ok := v.Get(CPUUsage); ok || got != 0 {
+	var v metric.Values
+	if got, ok := v.Get(metric.CPUUsage); ok || got != 0 {
 		t.Errorf("empty Values has CPUUsage %v", got)
 	}
-	v.Set(CPUUsage, 0)
-	if _, ok := v.Get(CPUUsage); !ok {
+	v.Set(metric.CPUUsage, 0)
+	if _, ok := v.Get(metric.CPUUsage); !ok {
 		t.Error("a zero that was set is absent")
 	}
 }
 
 func TestValuesReuseAllocatesNothing(t *testing.T) {
-	var v Values
+	var v metric.Values
 	fill := func() {
 		v.Reset()
-		for id := range NumMetrics {
+		for id := range metric.NumMetrics {
 			v.Set(id, float64(id))
 		}
 	}
@@ -92,10 +94,10 @@ func TestValuesReuseAllocatesNothing(t *testing.T) {
 func TestCatalogue(t *testing.T) {
 	name := regexp.MustCompile(`^[a-z_]+(/[a-z_]+)?$`)
 	prometheus := regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
-	seen, rates := map[string]ID{}, map[ID]ID{}
-	for i := range Catalogue {
-		d := &Catalogue[i]
-		if d.ID != ID(i) || d.Name == "" {
+	seen, rates := map[string]metric.ID{}, map[metric.ID]metric.ID{}
+	for i := range metric.Catalogue {
+		d := &metric.Catalogue[i]
+		if d.ID != metric.ID(i) || d.Name == "" {
 			t.Errorf("metric %d has no entry of its own: %+v", i, d)
 			continue
 		}
@@ -104,7 +106,7 @@ func TestCatalogue(t *testing.T) {
 				t.Errorf("%s: %v and %v share it", n, other, d.ID)
 			}
 			seen[n] = d.ID
-			if id, ok := ByName(n); !ok || id != d.ID {
+			if id, ok := metric.ByName(n); !ok || id != d.ID {
 				t.Errorf("ByName(%q) = %v, %v", n, id, ok)
 			}
 		}
@@ -117,22 +119,22 @@ func TestCatalogue(t *testing.T) {
 		if !strings.HasSuffix(d.Help, ".") {
 			t.Errorf("%s: help %q is no sentence", d.Name, d.Help)
 		}
-		if (d.Type == Cumulative) != strings.HasSuffix(d.Prometheus, "_total") {
+		if (d.Type == metric.Cumulative) != strings.HasSuffix(d.Prometheus, "_total") {
 			t.Errorf("%s is %v and called %s", d.Name, d.Type, d.Prometheus)
 		}
 		switch d.Unit {
-		case Nanoseconds:
+		case metric.Nanoseconds:
 			if !strings.Contains(d.Prometheus, "_seconds") {
 				t.Errorf("%s counts %v and is called %s", d.Name, d.Unit, d.Prometheus)
 			}
-		case Bytes, BytesPerSecond:
+		case metric.Bytes, metric.BytesPerSecond:
 			if !strings.Contains(d.Prometheus, "_bytes") {
 				t.Errorf("%s counts %v and is called %s", d.Name, d.Unit, d.Prometheus)
 			}
 		}
-		if d.Type == Rate {
+		if d.Type == metric.Rate {
 			of := d.RateOf.Describe()
-			if of.Type != Cumulative || of.Group != d.Group {
+			if of.Type != metric.Cumulative || of.Group != d.Group {
 				t.Errorf("%s is the rate of %s, which is %v of group %v", d.Name, of.Name, of.Type, of.Group)
 			}
 			if other, twice := rates[d.RateOf]; twice {
@@ -144,29 +146,29 @@ func TestCatalogue(t *testing.T) {
 }
 
 func TestReasons(t *testing.T) {
-	last := Layer(0)
-	for r := PodPending; int(r) < NumReasons; r++ {
+	last := metric.Layer(0)
+	for r := metric.PodPending; int(r) < metric.NumReasons; r++ {
 		if r.Layer() < last {
 			t.Errorf("%v lies further out than the reason before it: reasons are listed outermost first", r)
 		}
 		last = r.Layer()
-		if got, ok := ParseReason(r.String()); !ok || got != r {
+		if got, ok := metric.ParseReason(r.String()); !ok || got != r {
 			t.Errorf("ParseReason(%q) = %v, %v", r.String(), got, ok)
 		}
 	}
 }
 
 func TestBatchIsFilledAgainWithoutAllocating(t *testing.T) {
-	var b Batch
+	var b metric.Batch
 	fill := func() {
 		b.Reset()
 		for _, name := range []string{"a", "b", "c"} {
-			s := b.Add(Entity{Kind: System, Name: name})
+			s := b.Add(metric.Entity{Kind: metric.System, Name: name})
 			if s.Values.Len() != 0 || s.Instance.Processes != -1 || s.Rejected() {
 				t.Fatalf("a new sample is not empty: %+v", s)
 			}
-			s.Values.Set(CPUUsage, 1)
-			s.Reject(OldPod)
+			s.Values.Set(metric.CPUUsage, 1)
+			s.Reject(metric.OldPod)
 		}
 	}
 	fill()
@@ -176,9 +178,9 @@ func TestBatchIsFilledAgainWithoutAllocating(t *testing.T) {
 }
 
 func TestBatchGoesBackAfterTheLastRelease(t *testing.T) {
-	var b Batch
+	var b metric.Batch
 	back := 0
-	b.Share(2, func(*Batch) { back++ })
+	b.Share(2, func(*metric.Batch) { back++ })
 	b.Release()
 	if back != 0 {
 		t.Fatal("went back while one reader held it")

@@ -1,4 +1,4 @@
-package metric
+package metric_test
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/weir-metrics/weir/metric"
 )
 
 // Entities come, go, repeat and change their order. An entity keeps its slot while it is
@@ -15,12 +17,12 @@ func TestSlotsAgreeWithAMap(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	reused := 0
 	for fixture := range 200 {
-		var table SlotTable
-		var state []Entity // by slot, as in a step
-		slots := map[Entity]uint32{}
-		var last []Entity
+		var table metric.SlotTable
+		var state []metric.Entity // by slot, as in a step
+		slots := map[metric.Entity]uint32{}
+		var last []metric.Entity
 		for round := range 40 {
-			b := &Batch{}
+			b := &metric.Batch{}
 			switch r.IntN(5) {
 			case 0:
 				last = nil
@@ -41,7 +43,7 @@ func TestSlotsAgreeWithAMap(t *testing.T) {
 			}
 			was := table.Generation()
 			b.AssignSlots(&table)
-			state = BySlot(&table, state)
+			state = metric.BySlot(&table, state)
 			if !b.Failed() {
 				// An entity that was neither reported nor kept in the previous round is gone.
 				for _, s := range table.Freed() {
@@ -53,7 +55,7 @@ func TestSlotsAgreeWithAMap(t *testing.T) {
 				}
 			}
 			given := 0
-			check := func(e Entity, s uint32) {
+			check := func(e metric.Entity, s uint32) {
 				if want, ok := slots[e]; ok && s != want {
 					t.Fatalf("fixture %d, round %d: %v has slot %d, had %d", fixture, round, e, s, want)
 				}
@@ -63,7 +65,7 @@ func TestSlotsAgreeWithAMap(t *testing.T) {
 							t.Fatalf("fixture %d, round %d: %v has the slot %d of %v", fixture, round, e, s, other)
 						}
 					}
-					if state[s] != (Entity{}) {
+					if state[s] != (metric.Entity{}) {
 						t.Fatalf("fixture %d, round %d: slot %d of %v has state of %v", fixture, round, s, e, state[s])
 					}
 					given++
@@ -81,10 +83,10 @@ func TestSlotsAgreeWithAMap(t *testing.T) {
 					check(e, s)
 					if e.Part != "" {
 						e.Part = ""
-					} else if e.Kind == Container {
+					} else if e.Kind == metric.Container {
 						e = e.OfPod()
 					} else {
-						if pod := table.PodOf(b.Samples[i].Slot); e.Kind == Pod && pod != s || e.Kind != Pod && pod != 0 {
+						if pod := table.PodOf(b.Samples[i].Slot); e.Kind == metric.Pod && pod != s || e.Kind != metric.Pod && pod != 0 {
 							t.Fatalf("PodOf(%v) = %d", b.Samples[i].Entity, pod)
 						}
 						break
@@ -105,7 +107,7 @@ func TestSlotsAgreeWithAMap(t *testing.T) {
 			if r.IntN(4) == 0 {
 				all := randomEntities(r)
 				s := table.SlotOf(&all[0])
-				state = append(state, make([]Entity, table.Len()-len(state))...)
+				state = append(state, make([]metric.Entity, table.Len()-len(state))...)
 				check(all[0], s)
 				for o := table.Owner(s); o != 0; o = table.Owner(o) {
 					check(*table.Entity(o), o)
@@ -122,15 +124,15 @@ func TestSlotsAgreeWithAMap(t *testing.T) {
 	}
 }
 
-func randomEntities(r *rand.Rand) []Entity {
-	all := []Entity{{Kind: Node, Node: "n1"}, {Kind: System, Node: "n1", Name: "kubelet"}}
+func randomEntities(r *rand.Rand) []metric.Entity {
+	all := []metric.Entity{{Kind: metric.Node, Node: "n1"}, {Kind: metric.System, Node: "n1", Name: "kubelet"}}
 	for p := range 5 {
-		e := Entity{Kind: Pod, Node: "n1", Namespace: "shop", Pod: PodName(fmt.Sprint("p", p))}
+		e := metric.Entity{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: metric.PodName(fmt.Sprint("p", p))}
 		part := e
 		part.Part = "interface:eth0"
 		all = append(all, e, part)
 		for c := range 3 {
-			e.Kind, e.Name = Container, fmt.Sprint("c", c)
+			e.Kind, e.Name = metric.Container, fmt.Sprint("c", c)
 			part := e
 			part.Part = "volume:data"
 			all = append(all, e, e, part)
@@ -141,32 +143,32 @@ func randomEntities(r *rand.Rand) []Entity {
 }
 
 func TestSlotsOfAnUnchangedNodeAllocateNothing(t *testing.T) {
-	b := &Batch{Began: time.Unix(0, 0)}
+	b := &metric.Batch{Began: time.Unix(0, 0)}
 	for _, e := range randomEntities(rand.New(rand.NewPCG(3, 4))) {
 		b.Add(e)
 	}
-	var table SlotTable
+	var table metric.SlotTable
 	if got := testing.AllocsPerRun(20, func() { table.Assign(b) }); got != 0 {
 		t.Errorf("%v allocations a round, want 0", got)
 	}
 }
 
 func BenchmarkSlots(b *testing.B) {
-	batch := &Batch{}
+	batch := &metric.Batch{}
 	for p := range 110 {
-		e := Entity{Kind: Pod, Node: "node-1", Namespace: "shop", Pod: PodName(fmt.Sprint("web-5d8f6c9b7-", p))}
+		e := metric.Entity{Kind: metric.Pod, Node: "node-1", Namespace: "shop", Pod: metric.PodName(fmt.Sprint("web-5d8f6c9b7-", p))}
 		batch.Add(e)
 		for c := range 3 {
-			e.Kind, e.Name = Container, fmt.Sprint("container-", c)
+			e.Kind, e.Name = metric.Container, fmt.Sprint("container-", c)
 			batch.Add(e)
 		}
 	}
-	other := &Batch{}
+	other := &metric.Batch{}
 	other.CopyFrom(batch)
 	slices.Reverse(other.Samples)
-	for name, batches := range map[string][2]*Batch{"same": {batch, batch}, "moved": {batch, other}} {
+	for name, batches := range map[string][2]*metric.Batch{"same": {batch, batch}, "moved": {batch, other}} {
 		b.Run(name, func(b *testing.B) {
-			var table SlotTable
+			var table metric.SlotTable
 			b.ReportAllocs()
 			for round := 0; b.Loop(); round++ {
 				table.Assign(batches[round%2])

@@ -1,4 +1,4 @@
-package accounttoken
+package accounttoken_test
 
 import (
 	"context"
@@ -16,6 +16,8 @@ import (
 	authentication "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/weir-metrics/weir/cluster/accounttoken"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -67,10 +69,10 @@ func (a *accounts) CreateToken(_ context.Context, name string, r *authentication
 }
 
 // run runs a Source of account weir-system/nodes for the time of f.
-func run(t *testing.T, a *accounts, log *zap.Logger, f func(t *testing.T, s *Source)) {
+func run(t *testing.T, a *accounts, log *zap.Logger, f func(t *testing.T, s *accounttoken.Source)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s, err := New(Options{Client: a, Namespace: "weir-system", Name: "nodes", Logger: log})
+		s, err := accounttoken.New(accounttoken.Options{Client: a, Namespace: "weir-system", Name: "nodes", Logger: log})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +90,7 @@ func run(t *testing.T, a *accounts, log *zap.Logger, f func(t *testing.T, s *Sou
 // A token is replaced before it ends, and not at the same moment of each life.
 func TestTokenIsReplacedInTime(t *testing.T) {
 	a := &accounts{life: 1000}
-	run(t, a, nil, func(t *testing.T, s *Source) {
+	run(t, a, nil, func(t *testing.T, s *accounttoken.Source) {
 		for range 20 {
 			synctest.Wait()
 			got, err := s.Token(t.Context())
@@ -121,7 +123,7 @@ func TestTokenCannotBeCreated(t *testing.T) {
 	core, lines := observer.New(zap.InfoLevel)
 	forbidden := errors.New("serviceaccounts/token is forbidden")
 	a := &accounts{life: 1000, away: forbidden}
-	run(t, a, zap.New(core), func(t *testing.T, s *Source) {
+	run(t, a, zap.New(core), func(t *testing.T, s *accounttoken.Source) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		synctest.Wait()
@@ -153,7 +155,7 @@ func TestTokenCannotBeCreated(t *testing.T) {
 // Readers of the first moment wait for the first token.
 func TestFirstTokenIsAwaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := New(Options{Client: &accounts{life: 1000}, Namespace: "n", Name: "a"})
+		s, err := accounttoken.New(accounttoken.Options{Client: &accounts{life: 1000}, Namespace: "n", Name: "a"})
 		if err != nil {
 			t.Fatal(err)
 		}

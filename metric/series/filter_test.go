@@ -1,6 +1,10 @@
-package series
+package series_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/weir-metrics/weir/metric/series"
+)
 
 func TestMatch(t *testing.T) {
 	for pattern, cases := range map[string]map[string]bool{
@@ -11,7 +15,7 @@ func TestMatch(t *testing.T) {
 		"":      {"": true, "a": false},
 	} {
 		for s, want := range cases {
-			if got := Match(pattern, s); got != want {
+			if got := series.Match(pattern, s); got != want {
 				t.Errorf("Match(%q, %q): got %v", pattern, s, got)
 			}
 		}

@@ -1,10 +1,11 @@
-package log
+package log_test
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sinks/log"
 )
 
 func batch() *metric.Batch {
@@ -33,10 +35,10 @@ func batch() *metric.Batch {
 	return b
 }
 
-func written(t *testing.T, o Options, b *metric.Batch) string {
+func written(t *testing.T, o log.Options, b *metric.Batch) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := New(&out, o).Write(context.Background(), b); err != nil {
+	if err := log.New(&out, o).Write(context.Background(), b); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -44,14 +46,14 @@ func written(t *testing.T, o Options, b *metric.Batch) string {
 
 func TestText(t *testing.T) {
 	first := `2026-01-02T03:04:05.006Z kubelet:resource n1: 3 samples, 1 with numbers, 1 rejected in 12.3ms; missing: 2 FirstSample, 1 NoData; error: "NodeTimeout: a\nb"` + "\n"
-	if diff := cmp.Diff(first, written(t, Options{}, batch())); diff != "" {
+	if diff := cmp.Diff(first, written(t, log.Options{}, batch())); diff != "" {
 		t.Errorf("terse (-want +got):\n%s", diff)
 	}
 	want := first +
 		"  shop/web/app cpu/usage_rate=0.250000001 memory/working_set=4096; memory Ambiguous, network NotApplicable\n" +
 		"  shop/web/app rejected: OlderStart\n" +
-		`  "system/odd\x1b[31m\nname"; cpu FirstSample` + "\n"
-	if diff := cmp.Diff(want, written(t, Options{Verbose: true}, batch())); diff != "" {
+		`  system/odd\x1b[31m name; cpu FirstSample` + "\n"
+	if diff := cmp.Diff(want, written(t, log.Options{Verbose: true}, batch())); diff != "" {
 		t.Errorf("verbose (-want +got):\n%s", diff)
 	}
 }
@@ -60,7 +62,7 @@ func TestJSON(t *testing.T) {
 	want := `{"time":"2026-01-02T03:04:05.006Z","source":"kubelet:resource","node":"n1","samples":3,"measured":1,"rejected":1,"missing":{"FirstSample":2,"NoData":1},"seconds":0.012345678,"error":"NodeTimeout: a\nb"}
 {"time":"2026-01-02T03:04:05.006Z","kind":"container","node":"n1","namespace":"shop","pod":"web","name":"app","values":{"cpu/usage_rate":0.250000001,"memory/working_set":4096},"reasons":{"memory":"Ambiguous","network":"NotApplicable"}}
 `
-	got := written(t, Options{Format: JSON, Verbose: true}, batch())
+	got := written(t, log.Options{Format: log.JSON, Verbose: true}, batch())
 	if !strings.HasPrefix(got, want) {
 		t.Errorf("(-want +got):\n%s", cmp.Diff(want, got))
 	}
@@ -80,23 +82,23 @@ type broken struct{}
 func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 func TestErrors(t *testing.T) {
-	if err := New(broken{}, Options{}).Write(context.Background(), batch()); err == nil || err.Error() != "write log: disk full" {
+	if err := log.New(broken{}, log.Options{}).Write(context.Background(), batch()); err == nil || err.Error() != "write log: disk full" {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := New(broken{}, Options{}).Write(ctx, batch()); !errors.Is(err, context.Canceled) {
+	if err := log.New(broken{}, log.Options{}).Write(ctx, batch()); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want canceled", err)
 	}
 }
 
 func TestParseOptions(t *testing.T) {
-	for spec, want := range map[string]Options{
+	for spec, want := range map[string]log.Options{
 		"":                           {},
 		"?verbose":                   {Verbose: true},
-		"?format=json&verbose=false": {Format: JSON},
+		"?format=json&verbose=false": {Format: log.JSON},
 	} {
-		if got, err := ParseOptions(spec); err != nil || got != want {
+		if got, err := log.ParseOptions(spec); err != nil || got != want {
 			t.Errorf("%q: got %+v %v, want %+v", spec, got, err, want)
 		}
 	}
@@ -105,7 +107,7 @@ func TestParseOptions(t *testing.T) {
 		"?format=xml": `parse option format of sink log: no format is called "xml": there are text and json`,
 		"/var/log/x":  `sink log takes no configuration, got "/var/log/x": write log:?format=json`,
 	} {
-		if _, err := ParseOptions(spec); err == nil || err.Error() != want {
+		if _, err := log.ParseOptions(spec); err == nil || err.Error() != want {
 			t.Errorf("%q: got %v, want %s", spec, err, want)
 		}
 	}
@@ -117,10 +119,9 @@ func BenchmarkWrite(b *testing.B) {
 	for len(batch.Samples) < 91 {
 		batch.Add(metric.Entity{}).CopyFrom(&batch.Samples[0])
 	}
-	for _, o := range []Options{{Format: Text}, {Format: Text, Verbose: true}, {Format: JSON, Verbose: true}} {
+	for _, o := range []log.Options{{Format: log.Text}, {Format: log.Text, Verbose: true}, {Format: log.JSON, Verbose: true}} {
 		b.Run(string(o.Format)+map[bool]string{true: "/verbose"}[o.Verbose], func(b *testing.B) {
-			s := New(&bytes.Buffer{}, o)
-			s.out = discard{}
+			s := log.New(io.Discard, o)
 			b.ReportAllocs()
 			for b.Loop() {
 				if err := s.Write(b.Context(), batch); err != nil {
@@ -130,7 +131,3 @@ func BenchmarkWrite(b *testing.B) {
 		})
 	}
 }
-
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }

@@ -1,4 +1,4 @@
-package push
+package push_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/common/config"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sinks/push"
 )
 
 // counted is a Format that counts points.
@@ -17,7 +18,7 @@ type counted int
 
 func (*counted) Describe(int, *metric.Sample) (int, bool) { return 0, false }
 
-func (c *counted) Add(Point[int]) { *c++ }
+func (c *counted) Add(push.Point[int]) { *c++ }
 
 func (*counted) Encode() ([]byte, error) { return nil, nil }
 
@@ -40,9 +41,9 @@ func TestSumsEveryInterval(t *testing.T) {
 	for _, flush := range []time.Duration{time.Nanosecond, 2 * time.Second, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			var points counted
-			s, err := New(Options{
+			s, err := push.New(push.Options{
 				URL: "http://receiver", HTTP: config.DefaultHTTPClientConfig, Flush: flush, Interval: 15 * time.Second,
-				View: func() SnapshotReader { return clusterMemory{} },
+				View: func() push.SnapshotReader { return clusterMemory{} },
 			}, "test", &points)
 			if err != nil {
 				t.Fatal(err)

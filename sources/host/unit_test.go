@@ -5,6 +5,7 @@ package host
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"net/url"
 	"os"
@@ -367,7 +368,7 @@ func TestPIDNamespace(t *testing.T) {
 	f("another pod's process is the first", pidNamespace{nested, 4711, v1(another + b), v1(pod + a)}, false)
 	f("nothing can be read", pidNamespace{pid: 4711}, false)
 
-	if n := readPIDNamespace(); n.link == "" || n.pid <= 0 || len(cgroupsOf(n.first)) == 0 || len(cgroupsOf(n.self)) == 0 {
-		t.Errorf("here: %+v", n)
+	if n := readPIDNamespace(); n.link == "" || n.pid <= 0 || len(maps.Collect(cgroupfs.ProcessCgroups(n.first))) == 0 || len(maps.Collect(cgroupfs.ProcessCgroups(n.self))) == 0 {
+		t.Errorf("here the namespace is %+v, want a link, a process ID and cgroups", n)
 	}
 }

@@ -1,4 +1,4 @@
-package cgroupfs
+package cgroupfs_test
 
 import (
 	"fmt"
@@ -8,16 +8,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
 func TestParseUint(t *testing.T) {
 	for text, want := range map[string]uint64{"0\n": 0, "987654321\n": 987654321, "max\n": math.MaxUint64, "9223372036854771712": 9223372036854771712} {
-		if got, err := ParseUint([]byte(text)); got != want || err != nil {
+		if got, err := cgroupfs.ParseUint([]byte(text)); got != want || err != nil {
 			t.Errorf("ParseUint(%q) = %d, %v, want %d", text, got, err, want)
 		}
 	}
 	for _, bad := range []string{"", "many\n", "-1\n", "1 2\n", "99999999999999999999\n"} {
-		if got, err := ParseUint([]byte(bad)); err == nil {
+		if got, err := cgroupfs.ParseUint([]byte(bad)); err == nil {
 			t.Errorf("ParseUint(%q) = %d, want an error", bad, got)
 		}
 	}
@@ -25,7 +27,7 @@ func TestParseUint(t *testing.T) {
 
 func pairs(data string) map[string]uint64 {
 	m := map[string]uint64{}
-	for name, value := range Pairs([]byte(data)) {
+	for name, value := range cgroupfs.Pairs([]byte(data)) {
 		m[string(name)] = value
 	}
 	return m
@@ -38,7 +40,7 @@ func TestPairs(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Pairs (-want +got):\n%s", diff)
 	}
-	for name := range Pairs([]byte("a 1\nb 2\n")) {
+	for name := range cgroupfs.Pairs([]byte("a 1\nb 2\n")) {
 		if string(name) != "a" {
 			t.Errorf("%q came after the loop was left", name)
 		}
@@ -47,29 +49,29 @@ func TestPairs(t *testing.T) {
 }
 
 func TestParseCPUTime(t *testing.T) {
-	if v, err := V2.ParseCPUTime([]byte("nr_periods 0\nusage_usec 1234567\nuser_usec 1\n")); v != 1234567000 || err != nil {
+	if v, err := cgroupfs.V2.ParseCPUTime([]byte("nr_periods 0\nusage_usec 1234567\nuser_usec 1\n")); v != 1234567000 || err != nil {
 		t.Errorf("cpu.stat = %d, %v, want 1234567000", v, err)
 	}
 	for _, bad := range []string{"", "usage_usec x\n", "usage_usec 99999999999999999999\n", "usage_usec 18446744073709551615\n"} {
-		if v, err := V2.ParseCPUTime([]byte(bad)); err == nil {
+		if v, err := cgroupfs.V2.ParseCPUTime([]byte(bad)); err == nil {
 			t.Errorf("cpu.stat %q = %d, want an error", bad, v)
 		}
 	}
 }
 
 func TestParseThreads(t *testing.T) {
-	if got, err := ParseThreads([]byte("1.36 3.49 4.53 2/3518 3715089\n")); got != 3518 || err != nil {
+	if got, err := cgroupfs.ParseThreads([]byte("1.36 3.49 4.53 2/3518 3715089\n")); got != 3518 || err != nil {
 		t.Errorf("ParseThreads = %d, %v, want 3518", got, err)
 	}
 	for _, bad := range []string{"", "1.36 3.49 4.53 2/3518", "1.36 3.49 4.53 3518 3715089", "0 0 0 1/-5 3", "0 0 0 1/x 3"} {
-		if got, err := ParseThreads([]byte(bad)); err == nil {
+		if got, err := cgroupfs.ParseThreads([]byte(bad)); err == nil {
 			t.Errorf("ParseThreads(%q) = %d, want an error", bad, got)
 		}
 	}
 }
 
 func TestParsePressure(t *testing.T) {
-	got, err := ParsePressure([]byte("some avg10=0.08 avg60=1.09 avg300=33.03 total=1596581\nfull avg10=0.07 avg60=0.06 avg300=100.00 total=1120195\n"))
+	got, err := cgroupfs.ParsePressure([]byte("some avg10=0.08 avg60=1.09 avg300=33.03 total=1596581\nfull avg10=0.07 avg60=0.06 avg300=100.00 total=1120195\n"))
 	want := stats.PSIStats{
 		Some: stats.PSIData{Avg10: 0.08, Avg60: 1.09, Avg300: 33.03, Total: 1596581},
 		Full: stats.PSIData{Avg10: 0.07, Avg60: 0.06, Avg300: 100, Total: 1120195},
@@ -77,7 +79,7 @@ func TestParsePressure(t *testing.T) {
 	if got != want || err != nil {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
-	if got, err := ParsePressure([]byte("some avg10=1.00 avg60=0.00 avg300=0.00 total=5\n")); err != nil || got.Full != (stats.PSIData{}) || got.Some.Total != 5 {
+	if got, err := cgroupfs.ParsePressure([]byte("some avg10=1.00 avg60=0.00 avg300=0.00 total=5\n")); err != nil || got.Full != (stats.PSIData{}) || got.Some.Total != 5 {
 		t.Errorf("without a line for full: %+v, %v", got, err)
 	}
 	for _, bad := range []string{
@@ -86,7 +88,7 @@ func TestParsePressure(t *testing.T) {
 		"some avg10=100.01 avg60=0.00 avg300=0.00 total=1\n", "some avg10=-1 avg60=0.00 avg300=0.00 total=1\n",
 		"some avg10=0.00 avg60=0.00 avg300=0.00 total=18446744073709551615\n", // the total does not fit in nanoseconds
 	} {
-		if got, err := ParsePressure([]byte(bad)); err == nil {
+		if got, err := cgroupfs.ParsePressure([]byte(bad)); err == nil {
 			t.Errorf("ParsePressure(%q) = %+v, want an error", bad, got)
 		}
 	}
@@ -96,11 +98,11 @@ func FuzzParseUint(f *testing.F) {
 	f.Add("12\n")
 	f.Add("max\n")
 	f.Fuzz(func(t *testing.T, data string) {
-		v, err := ParseUint([]byte(data))
+		v, err := cgroupfs.ParseUint([]byte(data))
 		if err != nil || strings.TrimSpace(data) == "max" {
 			return
 		}
-		if again, err := ParseUint(fmt.Appendln(nil, v)); again != v || err != nil {
+		if again, err := cgroupfs.ParseUint(fmt.Appendln(nil, v)); again != v || err != nil {
 			t.Errorf("ParseUint(%q) = %d, written again %d, %v", data, v, again, err)
 		}
 	})
@@ -129,11 +131,11 @@ func FuzzPairs(f *testing.F) {
 func FuzzParseThreads(f *testing.F) {
 	f.Add("1.36 3.49 4.53 2/3518 3715089\n")
 	f.Fuzz(func(t *testing.T, data string) {
-		n, err := ParseThreads([]byte(data))
+		n, err := cgroupfs.ParseThreads([]byte(data))
 		if err != nil {
 			return
 		}
-		if again, err := ParseThreads(fmt.Appendf(nil, "0 0 0 1/%d 1\n", n)); n < 0 || again != n || err != nil {
+		if again, err := cgroupfs.ParseThreads(fmt.Appendf(nil, "0 0 0 1/%d 1\n", n)); n < 0 || again != n || err != nil {
 			t.Errorf("ParseThreads(%q) = %d, written again %d, %v", data, n, again, err)
 		}
 	})
@@ -142,7 +144,7 @@ func FuzzParseThreads(f *testing.F) {
 func FuzzParsePressure(f *testing.F) {
 	f.Add("some avg10=0.00 avg60=0.21 avg300=0.77 total=58128358\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n")
 	f.Fuzz(func(t *testing.T, data string) {
-		p, err := ParsePressure([]byte(data))
+		p, err := cgroupfs.ParsePressure([]byte(data))
 		if err != nil {
 			return
 		}
@@ -155,7 +157,7 @@ func FuzzParsePressure(f *testing.F) {
 			}
 			fmt.Fprintf(&again, "%s avg10=%v avg60=%v avg300=%v total=%d\n", kind, s.Avg10, s.Avg60, s.Avg300, s.Total)
 		}
-		if q, err := ParsePressure([]byte(again.String())); q != p || err != nil {
+		if q, err := cgroupfs.ParsePressure([]byte(again.String())); q != p || err != nil {
 			t.Errorf("ParsePressure(%q) = %+v, written again %+v, %v", data, p, q, err)
 		}
 	})
