@@ -3,7 +3,6 @@ package log
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/metric"
@@ -47,7 +46,7 @@ func appendText(buf []byte, b *metric.Batch, verbose bool) []byte {
 }
 
 func appendSampleText(buf []byte, s *metric.Sample) []byte {
-	buf = fmt.Appendf(buf, "  %s", printable(s.Entity.String()))
+	buf = fmt.Appendf(buf, "  %s", humanize.Printable(s.Entity.String()))
 	if s.Rejected() {
 		return fmt.Appendf(buf, " rejected: %v", s.Reasons[metric.CPU])
 	}
@@ -72,14 +71,6 @@ func sep(i int, first, others string) string {
 		return first
 	}
 	return others
-}
-
-// printable returns s, quoted if it would break the line or the terminal.
-func printable(s string) string {
-	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
-		return strconv.Quote(s)
-	}
-	return s
 }
 
 // inBaseUnit returns v in cores, seconds, bytes or ratios.

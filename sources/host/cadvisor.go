@@ -58,7 +58,6 @@ var kubeletMetrics = container.MetricSet{
 
 var networkMetrics = container.MetricSet{container.NetworkUsageMetrics: {}}
 
-// union returns the metrics of both sets.
 func union(a, b container.MetricSet) container.MetricSet {
 	both := maps.Clone(a)
 	maps.Copy(both, b)

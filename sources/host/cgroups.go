@@ -208,7 +208,7 @@ func enabledControllers(dir string) controllerSet {
 }
 
 // stillExists reports whether the cgroup still exists and was not replaced by another.
-func (p *cgroupDir) stillExists() bool {
+func (c *cgroupDir) stillExists() bool {
 	var st unix.Stat_t
-	return unix.Stat(p.dir, &st) == nil && st.Ino == p.inode
+	return unix.Stat(c.dir, &st) == nil && st.Ino == c.inode
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -65,25 +66,13 @@ func (n pidNamespace) isOwn() bool {
 	case n.pid == 1:
 		return true
 	}
-	first := cgroupsOf(n.first)
-	for hierarchy, self := range cgroupsOf(n.self) {
+	first := maps.Collect(cgroupfs.ProcessCgroups(n.first))
+	for hierarchy, self := range cgroupfs.ProcessCgroups(n.self) {
 		if samePod(first[hierarchy], self) {
 			return true
 		}
 	}
 	return false
-}
-
-// cgroupsOf returns the cgroup of a process in each hierarchy, from its cgroup file.
-func cgroupsOf(file string) map[string]metric.CgroupPath {
-	all := map[string]metric.CgroupPath{}
-	for line := range strings.Lines(file) {
-		// hierarchy:controllers:path
-		if fields := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3); len(fields) == 3 {
-			all[fields[0]] = metric.CgroupPath(fields[2])
-		}
-	}
-	return all
 }
 
 // samePod reports whether two cgroups are of the same pod, or of the same container without a pod. In
@@ -141,28 +130,28 @@ func countProcesses(dirs []cgroupDir, proc string, hidden bool) (processCounts, 
 }
 
 // addProcesses adds the processes of a cgroup.procs file.
-func (h *processCount) addProcesses(procs []byte, proc string) {
+func (c *processCount) addProcesses(procs []byte, proc string) {
 	for pid, err := range cgroupfs.ProcessIDs(procs) {
-		h.processes++
+		c.processes++
 		if err != nil || pid == 0 { // 0 is a process of another PID namespace
-			h.files = -1
+			c.files = -1
 			continue
 		}
-		if h.pid == 0 {
-			h.pid = pid
+		if c.pid == 0 {
+			c.pid = pid
 		}
-		if h.files >= 0 {
-			h.files = addKnown(h.files, openFiles(path.Join(proc, strconv.Itoa(pid), "fd")))
+		if c.files >= 0 {
+			c.files = addKnown(c.files, openFiles(path.Join(proc, strconv.Itoa(pid), "fd")))
 		}
 	}
 }
 
-func (h *processCount) addBelow(below *processCount) {
+func (c *processCount) addBelow(below *processCount) {
 	if below.processes > 0 {
-		h.processes = max(h.processes, 0) + below.processes
+		c.processes = max(c.processes, 0) + below.processes
 	}
 	if below.processes >= 0 {
-		h.files = addKnown(h.files, below.files)
+		c.files = addKnown(c.files, below.files)
 	}
 }
 

@@ -21,8 +21,11 @@ import (
 	"iter"
 	"math"
 	"strconv"
+	"strings"
 
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/weir-metrics/weir/metric"
 )
 
 // NoLimit is the lowest number that means "no limit". Version 1 writes the largest multiple of the
@@ -108,6 +111,20 @@ func ProcessIDs(data []byte) iter.Seq2[int, error] {
 				pid, err = 0, fmt.Errorf("%q is not a process ID", line)
 			}
 			if !yield(pid, err) {
+				return
+			}
+		}
+	}
+}
+
+// ProcessCgroups returns the cgroup of a process in each hierarchy, from its cgroup file: by the number of
+// the hierarchy.
+func ProcessCgroups(data string) iter.Seq2[string, metric.CgroupPath] {
+	return func(yield func(string, metric.CgroupPath) bool) {
+		for line := range strings.Lines(data) {
+			// hierarchy:controllers:path
+			fields := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+			if len(fields) == 3 && !yield(fields[0], metric.CgroupPath(fields[2])) {
 				return
 			}
 		}

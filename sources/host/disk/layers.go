@@ -79,12 +79,8 @@ func (l *layers) findProcesses() error {
 
 // containerOf returns the container of a process, from its cgroup file.
 func containerOf(cgroup string) (podcgroup.Ref, bool) {
-	for line := range strings.Lines(cgroup) {
-		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
-		if len(parts) < 3 {
-			continue
-		}
-		if ref := parseNamespacedPath(parts[2]); ref.UID != "" && ref.ID != "" {
+	for _, p := range cgroupfs.ProcessCgroups(cgroup) {
+		if ref := parseNamespacedPath(string(p)); ref.UID != "" && ref.ID != "" {
 			return ref, true
 		}
 	}

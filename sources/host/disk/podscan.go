@@ -57,9 +57,9 @@ type podScan struct {
 
 // scanPod returns the usage of a pod, which is never nil. The error joins the reasons for its nil
 // fields.
-func (v *nodeScan) scanPod(ctx context.Context, uid metric.PodUID) (*PodUsage, error) {
-	l := podScan{nodeScan: v, ctx: ctx, pod: &PodUsage{Containers: map[string]ContainerUsage{}}}
-	dir := v.dirs[uid]
+func (n *nodeScan) scanPod(ctx context.Context, uid metric.PodUID) (*PodUsage, error) {
+	l := podScan{nodeScan: n, ctx: ctx, pod: &PodUsage{Containers: map[string]ContainerUsage{}}}
+	dir := n.dirs[uid]
 	l.countVolumes(dir)
 	l.countEtcHosts(path.Join(dir, "etc-hosts"))
 	l.countContainers(uid, l.countLogs(uid))
@@ -70,37 +70,37 @@ func (v *nodeScan) scanPod(ctx context.Context, uid metric.PodUID) (*PodUsage, e
 	return l.pod, errors.Join(l.errs...)
 }
 
-func (l *podScan) addError(err error) { l.errs = append(l.errs, err) }
+func (p *podScan) addError(err error) { p.errs = append(p.errs, err) }
 
-func (l *podScan) countVolumes(dir string) {
+func (p *podScan) countVolumes(dir string) {
 	var pod unix.Stat_t
 	if err := unix.Lstat(dir, &pod); isGone(err) {
-		l.unknown = true
+		p.unknown = true
 		return
 	} else if err != nil {
-		l.addError(fmt.Errorf("stat the pod's directory: %w", err))
+		p.addError(fmt.Errorf("stat the pod's directory: %w", err))
 		return
 	}
 	for _, kind := range volumePlugins {
 		plugin := path.Join(dir, "volumes", kind.plugin)
 		names, err := listNames(plugin)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			l.addError(fmt.Errorf("list volumes: %w", err))
+			p.addError(fmt.Errorf("list volumes: %w", err))
 		}
 		slices.Sort(names)
 		for _, name := range names {
 			at := path.Join(plugin, name)
-			u, err := countTree(l.ctx, at, l.pace)
+			u, err := countTree(p.ctx, at, p.pace)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue // the pod is being removed
 			}
 			if err != nil {
-				l.addError(err)
+				p.addError(err)
 				continue
 			}
-			l.pod.Volumes = append(l.pod.Volumes, stats.VolumeStats{Name: name, FsStats: *l.fsStats(at, u)})
+			p.pod.Volumes = append(p.pod.Volumes, stats.VolumeStats{Name: name, FsStats: *p.fsStats(at, u)})
 			if kind.local && !inMemory(at, pod.Dev) {
-				l.total.add(u)
+				p.total.add(u)
 			}
 		}
 	}
@@ -116,31 +116,31 @@ func inMemory(dir string, pod uint64) bool {
 }
 
 // countEtcHosts counts the file etc-hosts, which the kubelet creates for most pods.
-func (l *podScan) countEtcHosts(file string) {
-	u, err := countTree(l.ctx, file, l.pace)
+func (p *podScan) countEtcHosts(file string) {
+	u, err := countTree(p.ctx, file, p.pace)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		l.addError(err)
+		p.addError(err)
 	}
-	l.total.add(u)
+	p.total.add(u)
 }
 
 // countLogs counts the pod's own logs, and returns those of its containers by name.
-func (l *podScan) countLogs(uid metric.PodUID) map[string]diskUse {
-	dir, ok := l.logs[uid]
+func (p *podScan) countLogs(uid metric.PodUID) map[string]diskUse {
+	dir, ok := p.logs[uid]
 	if !ok {
-		l.unknown = true // there are no logs yet, or Options.PodLogs is wrong
+		p.unknown = true // there are no logs yet, or Options.PodLogs is wrong
 		return nil
 	}
-	files, dirs, err := l.countFiles(dir)
+	files, dirs, err := p.countFiles(dir)
 	if err != nil {
-		l.addError(err)
+		p.addError(err)
 	}
-	l.total.add(files)
+	p.total.add(files)
 	logs := map[string]diskUse{}
 	for _, name := range dirs {
-		u, _, err := l.countFiles(path.Join(dir, name))
+		u, _, err := p.countFiles(path.Join(dir, name))
 		if err != nil {
-			l.addError(err)
+			p.addError(err)
 			continue
 		}
 		logs[name] = u
@@ -150,13 +150,13 @@ func (l *podScan) countLogs(uid metric.PodUID) map[string]diskUse {
 
 // countFiles counts the files in a directory, without the directory itself, and returns the names
 // of the directories in it.
-func (l *podScan) countFiles(dir string) (u diskUse, dirs []string, err error) {
+func (p *podScan) countFiles(dir string) (u diskUse, dirs []string, err error) {
 	names, err := listNames(dir)
 	if err != nil {
 		return u, nil, fmt.Errorf("list logs: %w", err)
 	}
 	for _, name := range names {
-		if err := l.pace.step(l.ctx); err != nil {
+		if err := p.pace.step(p.ctx); err != nil {
 			return u, nil, fmt.Errorf("count %s: %w", dir, err)
 		}
 		var st unix.Stat_t
@@ -174,10 +174,10 @@ func (l *podScan) countFiles(dir string) (u diskUse, dirs []string, err error) {
 }
 
 // countContainers counts the writable layers of the running containers, and adds their logs.
-func (l *podScan) countContainers(uid metric.PodUID, logs map[string]diskUse) {
-	running, known := l.opts.Containers(uid)
-	seen := l.layers.pods[uid]
-	l.unknown = l.unknown || !known
+func (p *podScan) countContainers(uid metric.PodUID, logs map[string]diskUse) {
+	running, known := p.opts.Containers(uid)
+	seen := p.layers.pods[uid]
+	p.unknown = p.unknown || !known
 	unnamed := 0
 	for id := range seen {
 		if _, ok := running[string(id)]; !ok {
@@ -186,50 +186,50 @@ func (l *podScan) countContainers(uid metric.PodUID, logs map[string]diskUse) {
 	}
 	if !known {
 		for _, id := range slices.Sorted(maps.Keys(seen)) {
-			l.pod.Containers[string(id)] = ContainerUsage{Rootfs: l.countLayer(uid, id)}
+			p.pod.Containers[string(id)] = ContainerUsage{Rootfs: p.countLayer(uid, id)}
 		}
 		for name, u := range logs {
-			l.pod.Containers[name] = ContainerUsage{Logs: l.fsStats(l.logs[uid], u)}
+			p.pod.Containers[name] = ContainerUsage{Logs: p.fsStats(p.logs[uid], u)}
 		}
 		return
 	}
 	// One of them is the sandbox. Any other was started so recently that its name is not known yet.
-	l.unknown = l.unknown || unnamed > 1
+	p.unknown = p.unknown || unnamed > 1
 	for _, id := range slices.Sorted(maps.Keys(running)) {
-		c := ContainerUsage{Rootfs: l.countLayer(uid, metric.ContainerID(id))}
+		c := ContainerUsage{Rootfs: p.countLayer(uid, metric.ContainerID(id))}
 		if u, ok := logs[running[id]]; ok {
-			c.Logs = l.fsStats(l.logs[uid], u)
-			l.total.add(u)
+			c.Logs = p.fsStats(p.logs[uid], u)
+			p.total.add(u)
 		} else {
-			l.unknown = true
+			p.unknown = true
 		}
-		l.pod.Containers[running[id]] = c
+		p.pod.Containers[running[id]] = c
 	}
 }
 
 // countLayer counts a writable layer. It returns nil if it cannot be counted.
-func (l *podScan) countLayer(uid metric.PodUID, id metric.ContainerID) *stats.FsStats {
-	upper, err := l.layers.find(uid, id)
+func (p *podScan) countLayer(uid metric.PodUID, id metric.ContainerID) *stats.FsStats {
+	upper, err := p.layers.find(uid, id)
 	if errors.Is(err, errEnded) {
-		l.unknown = true
+		p.unknown = true
 		return nil
 	}
 	if err != nil {
-		l.addError(fmt.Errorf("find the writable layer of %s: %w", id, err))
+		p.addError(fmt.Errorf("find the writable layer of %s: %w", id, err))
 		return nil
 	}
-	at := l.opts.hostPath(upper)
-	u, err := countTree(l.ctx, at, l.pace)
+	at := p.opts.hostPath(upper)
+	u, err := countTree(p.ctx, at, p.pace)
 	if err != nil {
-		l.addError(err)
+		p.addError(err)
 		return nil
 	}
-	l.total.add(u)
-	return l.fsStats(at, u)
+	p.total.add(u)
+	return p.fsStats(at, u)
 }
 
 // fsStats converts u, and adds the state of the file system of dir.
-func (l *podScan) fsStats(dir string, u diskUse) *stats.FsStats {
+func (p *podScan) fsStats(dir string, u diskUse) *stats.FsStats {
 	s := &stats.FsStats{Time: metav1.Now(), UsedBytes: &u.bytes, InodesUsed: &u.inodes}
 	var fs unix.Statfs_t
 	if unix.Statfs(dir, &fs) == nil {

@@ -281,9 +281,9 @@ func (j *judging) describeCgroup(c *Cgroup) CgroupReport {
 }
 
 // setStarted sets the start time from a status, if the status has one.
-func (d *CgroupReport) setStarted(at time.Time) {
+func (r *CgroupReport) setStarted(at time.Time) {
 	if !at.IsZero() {
-		d.Since, d.SinceFrom = at, FromStatus
+		r.Since, r.SinceFrom = at, FromStatus
 	}
 }
 

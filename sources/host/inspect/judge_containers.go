@@ -7,7 +7,6 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// newContainer returns a container's cgroup with a judgement and its reason.
 func (j *judging) newContainer(c *Cgroup, judgement Judgement, reason string) ContainerReport {
 	d := j.describeCgroup(c)
 	d.Judgement, d.Reasons = judgement, append([]string{reason}, d.Reasons...)

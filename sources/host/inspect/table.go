@@ -128,24 +128,24 @@ func (p *PodCgroups) writeReasons(b *bytes.Buffer, wide bool) {
 // columns returns the columns for the processes, the age and, if wide is set, the limits. The
 // number of processes is "3", "3+" if there are more than could be read, or "?" if none could be
 // read. An age has a + if the cgroup may be older.
-func (d *CgroupReport) columns(now time.Time, wide bool) string {
-	processes := strconv.Itoa(d.Processes)
+func (r *CgroupReport) columns(now time.Time, wide bool) string {
+	processes := strconv.Itoa(r.Processes)
 	switch {
-	case d.Hidden && d.Processes == 0:
+	case r.Hidden && r.Processes == 0:
 		processes = "?"
-	case d.Hidden:
+	case r.Hidden:
 		processes += "+"
 	}
 	age := "-"
-	if !d.Since.IsZero() {
-		age = humanize.Duration(max(0, now.Sub(d.Since)).Truncate(time.Second))
-		if d.SinceFrom == FromDirectory {
+	if !r.Since.IsZero() {
+		age = humanize.Duration(max(0, now.Sub(r.Since)).Truncate(time.Second))
+		if r.SinceFrom == FromDirectory {
 			age += "+"
 		}
 	}
 	text := processes + "\t" + age + "\t"
 	if wide {
-		text += d.Limits.columns()
+		text += r.Limits.columns()
 	}
 	return text
 }

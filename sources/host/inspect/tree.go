@@ -262,7 +262,6 @@ func (w *treeWalk) readFiles(dir *os.Root, entries []fs.DirEntry, p metric.Cgrou
 	}
 }
 
-// addProcesses adds the processes of a cgroup.procs file.
 func (w *treeWalk) addProcesses(procs []byte, f *foundCgroup) error {
 	for pid, err := range cgroupfs.ProcessIDs(procs) {
 		if err != nil {

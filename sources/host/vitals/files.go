@@ -34,10 +34,10 @@ type openFile struct {
 }
 
 // close closes the file. The next read opens it again.
-func (h *openFile) close() {
-	if h.open {
-		closeFD(h.fd)
-		h.open = false
+func (f *openFile) close() {
+	if f.open {
+		closeFD(f.fd)
+		f.open = false
 	}
 }
 
@@ -79,7 +79,6 @@ func (f *fileReader) readOnce(h *openFile, at int) (data []byte, err error) {
 	}
 }
 
-// readNumber reads a file that contains one number.
 func (f *fileReader) readNumber(h *openFile, at int) (uint64, error) {
 	data, err := f.read(h, at)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"os"
 	"path"
@@ -117,17 +116,11 @@ func (r *Reader) MemoryLeft() (m MemoryLeft, err error) {
 		return m, fmt.Errorf("read meminfo: %w", err)
 	}
 	m.At = time.Now()
-	missing := map[string]*uint64{"MemAvailable": &m.Available, "MemTotal": &m.Total, "SwapFree": &m.SwapFree, "SwapTotal": &m.SwapTotal}
-	for name, value := range cgroupfs.Pairs(data) {
-		if string(name) == "Hugetlb" {
-			m.HugePages = value
-		} else if field := missing[string(name)]; field != nil {
-			*field = value
-			delete(missing, string(name))
-		}
-	}
+	missing := readMeminfo(data, meminfoField{"MemAvailable", &m.Available}, meminfoField{"MemTotal", &m.Total},
+		meminfoField{"SwapFree", &m.SwapFree}, meminfoField{"SwapTotal", &m.SwapTotal}, meminfoField{"Hugetlb", &m.HugePages})
+	missing = slices.DeleteFunc(missing, func(name string) bool { return name == "Hugetlb" })
 	if len(missing) > 0 {
-		return m, fmt.Errorf("read meminfo: no number for %s", strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
+		return m, fmt.Errorf("read meminfo: no number for %s", strings.Join(missing, ", "))
 	}
 	return m, nil
 }

@@ -39,7 +39,6 @@ type container struct {
 	processes int
 }
 
-// readPods reads all pods.
 func (r *round) readPods(s *stats.Summary) {
 	var found []*pod
 	var above []*cgroup // the kubepods cgroups that have pods; if there is only one, that one
@@ -204,7 +203,6 @@ func (r *round) choosePod(pods []*pod, names map[string]string) *pod {
 	return &pod{cgroup: pods[0].cgroup, hasHidden: true}
 }
 
-// hasNamedContainer reports whether p has a container in names.
 func (p *pod) hasNamedContainer(names map[string]string) bool {
 	return slices.ContainsFunc(p.containers, func(c container) bool { return names[string(c.id)] != "" })
 }

@@ -5,6 +5,7 @@ package vitals
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -47,7 +48,6 @@ func (r *round) readMemory(c *cgroup) (*stats.MemoryStats, error) {
 	return m, errors.Join(err, statErr, limitErr)
 }
 
-// addMemoryStat adds the figures from memory.stat.
 func addMemoryStat(m *stats.MemoryStats, s *cgroupfs.MemoryStat) {
 	m.RSSBytes = new(s.Anonymous)
 	if m.UsageBytes != nil {
@@ -76,28 +76,44 @@ type meminfo struct {
 
 func parseMeminfo(data []byte) (m meminfo, err error) {
 	var buffers uint64
-	fields := [...]struct {
-		name string
-		to   *uint64
-	}{{"MemTotal", &m.total}, {"AnonPages", &m.Anonymous}, {"Cached", &m.Cache}, {"Buffers", &buffers}, {"Inactive(file)", &m.InactiveFile}}
-	found, hasTotal := 0, false
+	missing := readMeminfo(data, meminfoField{"MemTotal", &m.total}, meminfoField{"AnonPages", &m.Anonymous}, meminfoField{"Cached", &m.Cache},
+		meminfoField{"Buffers", &buffers}, meminfoField{"Inactive(file)", &m.InactiveFile})
+	if slices.Contains(missing, "MemTotal") {
+		return meminfo{}, errors.New("no number for MemTotal")
+	}
+	m.complete = len(missing) == 0
+	m.Cache += buffers
+	return m, nil
+}
+
+// meminfoField is a field of /proc/meminfo, and where its bytes go.
+type meminfoField struct {
+	name  string
+	bytes *uint64
+}
+
+// readMeminfo sets fields of /proc/meminfo, and returns the names of those that it does not have. It
+// stops at the last of them, because the rest of the file is longer.
+func readMeminfo(data []byte, fields ...meminfoField) (missing []string) {
+	found := 0
 	for name, value := range cgroupfs.Pairs(data) {
-		for i := range fields {
-			if string(name) == fields[i].name {
-				*fields[i].to = value
-				hasTotal = hasTotal || i == 0
+		for i, f := range fields {
+			if f.bytes != nil && string(name) == f.name {
+				*f.bytes = value
+				fields[i].bytes = nil
 				found++
 			}
 		}
-		if m.complete = found == len(fields); m.complete {
-			break // the rest of the file is longer
+		if found == len(fields) {
+			return nil
 		}
 	}
-	if !hasTotal {
-		return meminfo{}, errors.New("no number for MemTotal")
+	for _, f := range fields {
+		if f.bytes != nil {
+			missing = append(missing, f.name)
+		}
 	}
-	m.Cache += buffers
-	return m, nil
+	return missing
 }
 
 // minRateWindow is the shortest window of a CPU rate. Notices of the kernel can follow each other

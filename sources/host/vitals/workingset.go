@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -77,20 +78,11 @@ func (w *WorkingSets) meminfoUse(total, left string) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read the use of %s: %w", total, err)
 	}
-	var use int64
-	found := 0
-	for name, value := range cgroupfs.Pairs(data) {
-		switch string(name) {
-		case total:
-			use, found = use+int64(value), found+1
-		case left:
-			use, found = use-int64(value), found+1
-		}
-		if found == 2 {
-			return use, nil
-		}
+	var all, free uint64
+	if missing := readMeminfo(data, meminfoField{total, &all}, meminfoField{left, &free}); len(missing) > 0 {
+		return 0, fmt.Errorf("read the use of %s: %s: no number for %s", total, w.mu.meminfo.name, strings.Join(missing, " and "))
 	}
-	return 0, fmt.Errorf("read the use of %s: %s: no number for %s or %s", total, w.mu.meminfo.name, total, left)
+	return int64(all - free), nil
 }
 
 // Pods returns the working set of all pods in bytes, from the kubepods cgroup. It is equal to that
