@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -503,8 +504,8 @@ func (f *Facts) With(c FactsChange) *Facts {
 	return n
 }
 
-// changePods applies the pods of c to n, which is not shared yet.
-func (n *Facts) changePods(c FactsChange) {
+// changePods applies the pods of c to f, which is not shared yet.
+func (f *Facts) changePods(c FactsChange) {
 	changes := map[metric.Namespace]map[metric.PodName]*Pod{} // nil: gone
 	addChange := func(ref metric.PodRef, p *Pod) {
 		if changes[ref.Namespace] == nil {
@@ -522,7 +523,7 @@ func (n *Facts) changePods(c FactsChange) {
 	namespaces := map[metric.Namespace]*NamespacePods{}
 	coming := map[metric.NodeName][]*Pod{} // new and changed pods of each node that changes
 	for namespace, changed := range changes {
-		old := n.pods.get(namespace).orNone()
+		old := f.pods.get(namespace).orNone()
 		for name, p := range changed {
 			if replaced := old.get(name); replaced != nil && replaced.Node != "" {
 				if _, ok := coming[replaced.Node]; !ok {
@@ -538,21 +539,23 @@ func (n *Facts) changePods(c FactsChange) {
 			namespaces[namespace] = &NamespacePods{pods}
 		}
 	}
-	n.pods = n.pods.with(namespaces)
+	f.pods = f.pods.with(namespaces)
 
+	f.changeNodePods(coming, func(p *Pod) bool {
+		_, changed := changes[p.Namespace][p.Name]
+		return changed
+	})
+}
+
+// changeNodePods replaces the changed pods of the nodes in coming with the pods there.
+func (f *Facts) changeNodePods(coming map[metric.NodeName][]*Pod, isChanged func(*Pod) bool) {
 	byNode := map[metric.NodeName]*nodePods{}
-	for node, come := range coming {
-		old := n.PodsOn(node)
-		all := make([]*Pod, 0, len(old)+len(come))
-		for _, p := range old {
-			if _, changed := changes[p.Namespace][p.Name]; !changed {
-				all = append(all, p)
-			}
-		}
+	for node, pods := range coming {
+		all := slices.DeleteFunc(slices.Clone(f.PodsOn(node)), isChanged)
 		byNode[node] = nil
-		if all = append(all, come...); len(all) > 0 {
-			byNode[node] = &nodePods{all, n.generation}
+		if all = append(all, pods...); len(all) > 0 {
+			byNode[node] = &nodePods{all, f.generation}
 		}
 	}
-	n.byNode = n.byNode.with(byNode)
+	f.byNode = f.byNode.with(byNode)
 }

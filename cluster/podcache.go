@@ -41,7 +41,6 @@ func (p *PodCache) Resolve(facts *Facts, b *metric.Batch) {
 	}
 }
 
-// lookUpAll looks up the pods of all slots.
 func (p *PodCache) lookUpAll(facts *Facts, slots *metric.SlotTable) {
 	n := slots.Len()
 	if cap(p.pods) < n {

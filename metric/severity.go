@@ -14,7 +14,7 @@ const (
 )
 
 // String returns "none", "temporary" or "broken".
-func (g Severity) String() string { return [...]string{"none", "temporary", "broken"}[g] }
+func (s Severity) String() string { return [...]string{"none", "temporary", "broken"}[s] }
 
 // Severity returns how serious r is. A sample that identity rejected leaves no gap, so the
 // reasons of identity are None. If it was the only sample, package explain reports the gap as

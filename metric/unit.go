@@ -56,13 +56,13 @@ const (
 )
 
 // String returns "gauge", "cumulative" or "rate".
-func (s MetricType) String() string { return [...]string{"gauge", "cumulative", "rate"}[s] }
+func (t MetricType) String() string { return [...]string{"gauge", "cumulative", "rate"}[t] }
 
 // KindSet is a set of kinds of entity.
 type KindSet uint8
 
-// Has reports whether k is in l.
-func (l KindSet) Has(k Kind) bool { return l&(1<<k) != 0 }
+// Has reports whether k is in s.
+func (s KindSet) Has(k Kind) bool { return s&(1<<k) != 0 }
 
 // Sets of kinds that several metrics have.
 const (

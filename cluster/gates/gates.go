@@ -100,7 +100,6 @@ func (g Gates) Assumed(list ...Gate) string {
 	return fmt.Sprintf("Feature gates that cannot be read are assumed: %s, %s.", strings.Join(texts, ", "), assumption)
 }
 
-// state returns whether a gate is on, and whether that is assumed.
 func (g Gates) state(name Gate) (on, assumed bool) {
 	c, minor := lifecycles[name], g.release()
 	if minor < c.addedIn {

@@ -96,7 +96,6 @@ func ListKubeletPods(ctx context.Context, socket string) ([]*v1.Pod, error) {
 	return pods, nil
 }
 
-// dialKubelet returns a client for a socket of the kubelet.
 func dialKubelet(socket string) (*grpc.ClientConn, error) {
 	return grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 }

@@ -56,10 +56,9 @@ type namespaceIndex struct {
 // podsByValue has pods, keyed by their value of a label.
 type podsByValue map[string]map[*cluster.Pod]bool
 
-// update updates the index to pods.
-func (s *namespaceIndex) update(pods *cluster.NamespacePods) {
-	pods.Since(s.pods, func(before, after *cluster.Pod) {
-		for label, index := range s.labels {
+func (n *namespaceIndex) update(pods *cluster.NamespacePods) {
+	pods.Since(n.pods, func(before, after *cluster.Pod) {
+		for label, index := range n.labels {
 			if before != nil {
 				index.remove(label, before)
 			}
@@ -68,8 +67,8 @@ func (s *namespaceIndex) update(pods *cluster.NamespacePods) {
 			}
 		}
 	})
-	maps.DeleteFunc(s.labels, func(_ string, index podsByValue) bool { return len(index) == 0 })
-	s.pods = pods
+	maps.DeleteFunc(n.labels, func(_ string, index podsByValue) bool { return len(index) == 0 })
+	n.pods = pods
 }
 
 func (v podsByValue) add(label string, p *cluster.Pod) {
@@ -91,14 +90,14 @@ func (v podsByValue) remove(label string, p *cluster.Pod) {
 
 // find returns the pods that a selector matches, sorted by name. all returns all pods of the
 // namespace.
-func (s *namespaceIndex) find(sel labels.Selector, all func() []*cluster.Pod) (found []*cluster.Pod) {
+func (n *namespaceIndex) find(sel labels.Selector, all func() []*cluster.Pod) (found []*cluster.Pod) {
 	take := func(p *cluster.Pod) {
 		if sel.Matches(labels.Set(p.Labels)) {
 			found = append(found, p)
 		}
 	}
 	requirements, _ := sel.Requirements()
-	if few, ok := s.fewest(requirements, all); ok {
+	if few, ok := n.fewest(requirements, all); ok {
 		for p := range few {
 			take(p)
 		}
@@ -113,7 +112,7 @@ func (s *namespaceIndex) find(sel labels.Selector, all func() []*cluster.Pod) (f
 
 // fewest returns the smallest set of pods that one of the requirements allows. ok is false if none
 // of them requires one value of a label.
-func (s *namespaceIndex) fewest(requirements labels.Requirements, all func() []*cluster.Pod) (few map[*cluster.Pod]bool, ok bool) {
+func (n *namespaceIndex) fewest(requirements labels.Requirements, all func() []*cluster.Pod) (few map[*cluster.Pod]bool, ok bool) {
 	for _, r := range requirements {
 		switch r.Operator() {
 		case selection.Equals, selection.DoubleEquals, selection.In:
@@ -124,14 +123,14 @@ func (s *namespaceIndex) fewest(requirements labels.Requirements, all func() []*
 		if len(values) != 1 {
 			continue
 		}
-		index := s.labels[r.Key()]
+		index := n.labels[r.Key()]
 		if index == nil {
 			index = podsByValue{}
 			for _, p := range all() {
 				index.add(r.Key(), p)
 			}
 			if len(index) > 0 { // callers may ask for any number of labels that no pod has
-				s.labels[r.Key()] = index
+				n.labels[r.Key()] = index
 			}
 		}
 		if pods := index[values[0]]; !ok || len(pods) < len(few) {

@@ -83,7 +83,6 @@ func (r *request) metricsOf(l *labels) *[]*metricspb.Metric {
 	return &r.resources[len(r.resources)-1].ScopeMetrics[0].Metrics
 }
 
-// define returns the definition of a metric.
 func (r *request) define(k metric.Kind, part string, id metric.ID) *definition {
 	all := r.names[k][part]
 	if all == nil {

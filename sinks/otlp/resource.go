@@ -60,12 +60,21 @@ func (r *request) Describe(l labels, s *metric.Sample) (_ labels, renamed bool) 
 	if i.ID != "" {
 		l.id = i.ID
 	}
-	e := &s.Entity
-	all := maps.Clone(r.own)
-	if all == nil {
-		all = map[string]string{}
+	l.resource = r.resource(&s.Entity, &l)
+	own, part := series.LabelsOf(&s.Entity)
+	if part != "" {
+		name := partAttributes[part]
+		if name == "" {
+			name = "weir.part"
+		}
+		l.part = attribute(name, own.Get(part))
 	}
-	all["k8s.node.name"], all["k8s.namespace.name"], all["k8s.pod.name"] = string(e.Node), string(e.Namespace), string(e.Pod)
+	return l, renamed
+}
+
+// resource returns the attributes of an entity, with the IDs in l.
+func (r *request) resource(e *metric.Entity, l *labels) *resourcepb.Resource {
+	all := map[string]string{"k8s.node.name": string(e.Node), "k8s.namespace.name": string(e.Namespace), "k8s.pod.name": string(e.Pod)}
 	if e.Pod != "" {
 		all["k8s.pod.uid"] = string(l.uid)
 	}
@@ -75,14 +84,10 @@ func (r *request) Describe(l labels, s *metric.Sample) (_ labels, renamed bool) 
 	case metric.System:
 		all["k8s.node.system_container.name"] = e.Name
 	}
-	l.resource = &resourcepb.Resource{Attributes: attributes(all)}
-	own, part := series.LabelsOf(e)
-	if part != "" {
-		name := partAttributes[part]
-		if name == "" {
-			name = "weir.part"
+	for name, value := range r.own {
+		if _, known := all[name]; !known {
+			all[name] = value
 		}
-		l.part = attribute(name, own.Get(part))
 	}
-	return l, renamed
+	return &resourcepb.Resource{Attributes: attributes(all)}
 }

@@ -144,7 +144,6 @@ func (w *wal) remove(number uint64) error {
 	return err
 }
 
-// appendFile appends the file of a request to data.
 func appendFile(data []byte, p *queuedRequest) []byte {
 	begin := len(data)
 	data = append(data, walMagic...)

@@ -34,7 +34,6 @@ const (
 	maxPooledBytes = 8 << 20
 )
 
-// putBuffer returns a buffer to the pool.
 func (s *Scraper) putBuffer(b *buffer) {
 	s.largeBuffers.Release(b.large)
 	b.large = 0

@@ -177,7 +177,6 @@ func (s *Scraper) requestHeader(ctx context.Context) (http.Header, error) {
 	return last.header, nil
 }
 
-// newCACache returns a cache of the certificates in a file.
 func newCACache(path string) *fileCache[*x509.CertPool] {
 	return &fileCache[*x509.CertPool]{paths: []string{path}, load: func() (*x509.CertPool, error) {
 		pem, err := os.ReadFile(path)
@@ -192,7 +191,6 @@ func newCACache(path string) *fileCache[*x509.CertPool] {
 	}}
 }
 
-// newKeyPairCache returns a cache of the client certificate in two files.
 func newKeyPairCache(cert, key string) *fileCache[*tls.Certificate] {
 	return &fileCache[*tls.Certificate]{paths: []string{cert, key}, load: func() (*tls.Certificate, error) {
 		pair, err := tls.LoadX509KeyPair(cert, key)

@@ -85,11 +85,11 @@ func (n *NodeReader) Read(ctx context.Context, b *metric.Batch) error {
 
 // ReadSecond fills b with the CPU and memory of /stats/summary, which has the UIDs of pods. It is
 // rarely called, so its parser is not kept.
-func (t CrossCheckedReader) ReadSecond(ctx context.Context, b *metric.Batch) error {
-	e := t.scraper.newEndpoint(Summary)
-	e.url = t.url(e.path)
+func (r CrossCheckedReader) ReadSecond(ctx context.Context, b *metric.Batch) error {
+	e := r.scraper.newEndpoint(Summary)
+	e.url = r.url(e.path)
 	e.url.RawQuery = "only_cpu_and_memory=true"
-	return t.read(ctx, e, b)
+	return r.read(ctx, e, b)
 }
 
 // Close closes the idle connection to the node. The node may still be read, over a new one.

@@ -25,26 +25,26 @@ type NodeSource struct {
 func NewNodeSource(s *Scraper) *NodeSource { return &NodeSource{scraper: s} }
 
 // Move sets the address of the node, and reports whether anything has changed.
-func (e *NodeSource) Move(t Target) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	old := &e.mu.target
+func (n *NodeSource) Move(t Target) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	old := &n.mu.target
 	if old.Node == t.Node && old.Address == t.Address && old.Path == t.Path && old.Guessed == t.Guessed &&
 		sameText(old.Err, t.Err) && sameText(old.PathError, t.PathError) {
 		return false
 	}
-	e.mu.target = t
+	n.mu.target = t
 	// A read of the old address may still be running. After Close its connection is not kept, so the
 	// error of Close does not matter.
-	_ = e.closeOpened()
+	_ = n.closeOpened()
 	return true
 }
 
 // closeOpened closes the source for the current target, if it was opened. The caller has locked
-// e.mu.
-func (e *NodeSource) closeOpened() error {
-	opened := e.mu.opened
-	if e.mu.opened = nil; opened == nil {
+// n.mu.
+func (n *NodeSource) closeOpened() error {
+	opened := n.mu.opened
+	if n.mu.opened = nil; opened == nil {
 		return nil
 	}
 	return opened.Close()
@@ -56,23 +56,23 @@ func sameText(a, b error) bool {
 }
 
 // Source returns the source for the current address.
-func (e *NodeSource) Source() Source {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.mu.opened == nil {
-		e.mu.opened = e.scraper.Open(e.mu.target)
+func (n *NodeSource) Source() Source {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.mu.opened == nil {
+		n.mu.opened = n.scraper.Open(n.mu.target)
 	}
-	return e.mu.opened
+	return n.mu.opened
 }
 
 // Read reads the node at its current address.
-func (e *NodeSource) Read(ctx context.Context, b *metric.Batch) error { return e.Source().Read(ctx, b) }
+func (n *NodeSource) Read(ctx context.Context, b *metric.Batch) error { return n.Source().Read(ctx, b) }
 
 // Close closes the connection to the node. A later Read opens a new one.
-func (e *NodeSource) Close() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.closeOpened()
+func (n *NodeSource) Close() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.closeOpened()
 }
 
 // Excluded returns the nodes of a cluster that no scraper reads because no node selector matches

@@ -128,7 +128,6 @@ func (h *hub) close() {
 	}
 }
 
-// drop removes a stream.
 func (h *hub) drop(s *stream) {
 	h.mu.Lock()
 	delete(h.streams, s)

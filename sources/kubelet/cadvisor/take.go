@@ -24,10 +24,7 @@ func (p *Parser) takeLine(l *line, f *family, n payload.Number, t int64) {
 		c.period = v
 		return
 	case processes:
-		if !c.hasProcesses {
-			p.withProcesses = append(p.withProcesses, c.pathNode)
-		}
-		c.hasProcesses, c.own = true, int32(min(v, 1<<20))
+		p.takeProcesses(c, v)
 	}
 	if c.role == roleSandbox && f.use != network {
 		return
@@ -40,12 +37,7 @@ func (p *Parser) takeLine(l *line, f *family, n payload.Number, t int64) {
 	l.count++
 	switch f.use {
 	case faults:
-		switch l.labels {
-		case nothing:
-			p.set(&c.subject, k, f.id, v, t)
-		case majorFaults:
-			p.set(&c.subject, k, metric.MemoryMajorPageFaults, v, t)
-		}
+		p.takeFaults(l, k, f.id, v, t)
 	case sum:
 		p.add(&c.subject, k, f.id, v, t)
 	case limit:
@@ -55,15 +47,38 @@ func (p *Parser) takeLine(l *line, f *family, n payload.Number, t int64) {
 	case network:
 		p.takeNetwork(l, k, f.id, v, t)
 	case disk, volume, gpu:
-		if l.part == nil {
-			return
-		}
-		p.set(l.part, k, f.id, v, t)
-		if f.use == disk || f.use == volume && f.id == metric.FilesystemUsage && c.role == roleContainer {
-			p.add(&c.subject, k, f.id, v, t)
-		}
+		p.takePart(l, k, f, v, t)
 	default:
 		p.set(&c.subject, k, f.id, v, t)
+	}
+}
+
+func (p *Parser) takeProcesses(c *cgroup, v float64) {
+	if !c.hasProcesses {
+		p.withProcesses = append(p.withProcesses, c.pathNode)
+	}
+	c.hasProcesses, c.own = true, int32(min(v, 1<<20))
+}
+
+// takeFaults stores a counter of page faults, unless it is without the cgroups below.
+func (p *Parser) takeFaults(l *line, k int, id metric.ID, v float64, t int64) {
+	switch l.labels {
+	case nothing:
+		p.set(&l.cgroup.subject, k, id, v, t)
+	case majorFaults:
+		p.set(&l.cgroup.subject, k, metric.MemoryMajorPageFaults, v, t)
+	}
+}
+
+// takePart stores a value of a device, volume or accelerator. What all devices have read and written,
+// and what a container's volumes use, is also added to the cgroup's value.
+func (p *Parser) takePart(l *line, k int, f *family, v float64, t int64) {
+	if l.part == nil {
+		return
+	}
+	p.set(l.part, k, f.id, v, t)
+	if f.use == disk || f.use == volume && f.id == metric.FilesystemUsage && l.cgroup.role == roleContainer {
+		p.add(&l.cgroup.subject, k, f.id, v, t)
 	}
 }
 

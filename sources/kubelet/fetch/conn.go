@@ -49,15 +49,15 @@ func newAnswerBuffer() *answerBuffer {
 
 // giveMemoryTo lends the memory for TLS records to c, if c accepts it. Close of the answer takes it
 // back. A connection that ends before that keeps the memory.
-func (s *answerBuffer) giveMemoryTo(c *conn) {
+func (b *answerBuffer) giveMemoryTo(c *conn) {
 	if !c.tlsBuffer.CanGiveMemory() {
 		return
 	}
-	if s.records == nil {
-		s.records = make([]byte, 0, recordsSize)
+	if b.records == nil {
+		b.records = make([]byte, 0, recordsSize)
 	}
-	c.tlsBuffer.GiveMemory(s.records)
-	s.records = nil
+	c.tlsBuffer.GiveMemory(b.records)
+	b.records = nil
 }
 
 // connect connects to a server. With https the connection reads into the memory of s.
@@ -160,15 +160,15 @@ func (t *Transport) exchange(c *conn, req *http.Request, out []byte, s *answerBu
 const maxInformational = 5
 
 // readHead reads the status line and the header of the answer to a request.
-func (s *answerBuffer) readHead(req *http.Request, limit int64) (*http.Response, error) {
+func (b *answerBuffer) readHead(req *http.Request, limit int64) (*http.Response, error) {
 	for range maxInformational {
-		s.source.left = limit
-		resp, err := http.ReadResponse(s.reader, req)
+		b.source.left = limit
+		resp, err := http.ReadResponse(b.reader, req)
 		switch {
-		case err != nil && errors.Is(s.source.err, io.EOF) && !s.source.gotBytes:
+		case err != nil && errors.Is(b.source.err, io.EOF) && !b.source.gotBytes:
 			return nil, fmt.Errorf("the server closed the connection without an answer: %w", io.EOF)
-		case err != nil && s.source.err != nil: // the read failed, not the parser
-			return nil, s.source.err
+		case err != nil && b.source.err != nil: // the read failed, not the parser
+			return nil, b.source.err
 		case err != nil:
 			return nil, fmt.Errorf("%w: %w", ErrProtocol, err)
 		case resp.ProtoMajor != 1:
@@ -176,7 +176,7 @@ func (s *answerBuffer) readHead(req *http.Request, limit int64) (*http.Response,
 		case resp.StatusCode == http.StatusSwitchingProtocols:
 			return nil, fmt.Errorf("%w: it switches to another protocol, which was not requested", ErrProtocol)
 		case resp.StatusCode/100 != 1:
-			s.source.left = math.MaxInt64
+			b.source.left = math.MaxInt64
 			return resp, nil
 		}
 	}

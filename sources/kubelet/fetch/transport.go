@@ -119,7 +119,6 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// putBuffer returns a buffer to the pool.
 func (t *Transport) putBuffer(s *answerBuffer) {
 	s.source = limitedSource{}
 	t.buffers.Put(s)

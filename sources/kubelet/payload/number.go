@@ -105,39 +105,12 @@ func parseNumberSlow(b []byte) (Number, int) {
 		}
 		i++
 	}
-	digits, dropped, seen := 0, 0, false
-	point := -1
-	for ; i < len(b); i++ {
-		c := b[i]
-		if c-'0' <= 9 {
-			seen = true
-			switch {
-			case digits < 19:
-				n.Mantissa = n.Mantissa*10 + uint64(c-'0')
-				if n.Mantissa > 0 {
-					digits++
-				}
-				if point >= 0 {
-					n.Exponent--
-				}
-			case point < 0:
-				n.Exponent++
-				dropped++
-			default:
-				dropped++
-			}
-			continue
-		}
-		if c == '.' && point < 0 {
-			point = i
-			continue
-		}
-		break
-	}
-	if !seen {
+	first := i
+	i, dropped := n.parseMantissa(b, i)
+	if i == first || i == first+1 && b[first] == '.' { // no digit
 		return parseSpecial(b, i)
 	}
-	if i < len(b) && (b[i] == 'e' || b[i] == 'E') {
+	if i < len(b) && b[i]|0x20 == 'e' {
 		e, size := parseExponent(b[i+1:])
 		if size == 0 {
 			return Number{}, 0
@@ -145,10 +118,39 @@ func parseNumberSlow(b []byte) (Number, int) {
 		n.Exponent += e
 		i += 1 + size
 	}
-	if dropped > 0 && n.kind == plain {
+	if dropped && n.kind == plain {
 		n.kind, n.value = long, nearestFloat(b[:i])
 	}
 	return n, i
+}
+
+// parseMantissa parses digits with at most one point, from b[i] on. It returns the index after them,
+// and whether there are more digits than Mantissa can represent.
+func (n *Number) parseMantissa(b []byte, i int) (end int, dropped bool) {
+	digits, hasPoint := 0, false
+	for ; i < len(b); i++ {
+		c := b[i]
+		switch {
+		case c == '.' && !hasPoint:
+			hasPoint = true
+		case c-'0' > 9:
+			return i, dropped
+		case digits < 19:
+			n.Mantissa = n.Mantissa*10 + uint64(c-'0')
+			if n.Mantissa > 0 {
+				digits++
+			}
+			if hasPoint {
+				n.Exponent--
+			}
+		default:
+			dropped = true
+			if !hasPoint {
+				n.Exponent++
+			}
+		}
+	}
+	return i, dropped
 }
 
 // parseExponent parses a signed integer and returns it with its length, or 0 if there is none.

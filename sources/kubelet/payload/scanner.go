@@ -117,27 +117,8 @@ func (s *Scanner) Labels() []byte {
 	b := s.body[s.pos:]
 	i := skipBlanks(b, 0)
 	if i < len(b) && b[i] == '{' {
-		for i++; ; i++ {
-			if i >= len(b) || b[i] == '\n' {
-				s.Fail("labels without a closing brace")
-				return nil
-			}
-			if b[i] == '}' {
-				i++
-				break
-			}
-			if b[i] != '"' {
-				continue
-			}
-			for i++; i < len(b) && b[i] != '"' && b[i] != '\n'; i++ {
-				if b[i] == '\\' {
-					i++
-				}
-			}
-			if i >= len(b) || b[i] == '\n' {
-				s.Fail("a label value without a closing quote")
-				return nil
-			}
+		if i = s.bracesEnd(b, i); i == 0 {
+			return nil
 		}
 		i = skipBlanks(b, i)
 	} else if i == 0 {
@@ -149,6 +130,29 @@ func (s *Scanner) Labels() []byte {
 		return nil
 	}
 	return b[:i]
+}
+
+// bracesEnd returns the index after the closing brace of the labels that begin at b[i]; 0 if there is
+// none, and the scan ends.
+func (s *Scanner) bracesEnd(b []byte, i int) int {
+	for i++; i < len(b) && b[i] != '\n'; i++ {
+		switch b[i] {
+		case '}':
+			return i + 1
+		case '"':
+			for i++; i < len(b) && b[i] != '"' && b[i] != '\n'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+			if i >= len(b) || b[i] == '\n' {
+				s.Fail("a label value without a closing quote")
+				return 0
+			}
+		}
+	}
+	s.Fail("labels without a closing brace")
+	return 0
 }
 
 // FamilyScanner reads the lines of the families in a table, and skips the others.

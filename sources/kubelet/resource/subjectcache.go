@@ -41,37 +41,37 @@ type subjectCache struct {
 // label by label.
 const maxMissing = 256
 
-// begin prepares n for a payload of that node.
-func (n *subjectCache) begin(node metric.NodeName, body []byte) {
-	if len(n.entities) > 0 && n.entities[0].Node != node {
-		*n = subjectCache{pool: n.pool}
+// begin prepares c for a payload of that node.
+func (c *subjectCache) begin(node metric.NodeName, body []byte) {
+	if len(c.entities) > 0 && c.entities[0].Node != node {
+		*c = subjectCache{pool: c.pool}
 	}
-	n.body = body
-	if n.memory, _ = n.pool.Get().(*[]subject); n.memory == nil {
-		n.memory = new([]subject)
+	c.body = body
+	if c.memory, _ = c.pool.Get().(*[]subject); c.memory == nil {
+		c.memory = new([]subject)
 	}
-	n.subjects = slices.Grow((*n.memory)[:0], n.known)[:n.known]
-	clear(n.subjects)
+	c.subjects = slices.Grow((*c.memory)[:0], c.known)[:c.known]
+	clear(c.subjects)
 }
 
-// beginFamily prepares n for the lines of a family.
-func (n *subjectCache) beginFamily(kind metric.Kind) { n.next, n.last = n.first[kind], -1 }
+// beginFamily prepares c for the lines of a family.
+func (c *subjectCache) beginFamily(kind metric.Kind) { c.next, c.last = c.first[kind], -1 }
 
 // match compares the labels at the start of b with those of the subjects that are expected next. b
 // is the rest of the payload. It returns the length of the labels with the blank after them, or 0
 // if none matches. last is then the index of the subject.
-func (n *subjectCache) match(kind metric.Kind, b []byte) (size int) {
-	if size = n.labelsSize(n.next, kind, b); size > 0 {
-		n.last = n.next
-		n.next++
+func (c *subjectCache) match(kind metric.Kind, b []byte) (size int) {
+	if size = c.labelsSize(c.next, kind, b); size > 0 {
+		c.last = c.next
+		c.next++
 		return size
 	}
-	if size = n.labelsSize(n.last, kind, b); size > 0 { // a duplicate
+	if size = c.labelsSize(c.last, kind, b); size > 0 { // a duplicate
 		return size
 	}
-	for i := n.next + 1; i <= n.next+maxMissing && i < len(n.subjects); i++ {
-		if size = n.labelsSize(i, kind, b); size > 0 {
-			n.next, n.last = i+1, i
+	for i := c.next + 1; i <= c.next+maxMissing && i < len(c.subjects); i++ {
+		if size = c.labelsSize(i, kind, b); size > 0 {
+			c.next, c.last = i+1, i
 			return size
 		}
 	}
@@ -81,28 +81,28 @@ func (n *subjectCache) match(kind metric.Kind, b []byte) (size int) {
 // labelsSize returns the length of the labels of subject i, with the blank after them, if b begins
 // with them and the subject has that kind; else 0. The labels come from an earlier line of the
 // payload, or are those that a kubelet writes.
-func (n *subjectCache) labelsSize(i int, kind metric.Kind, b []byte) int {
-	if i < 0 || i >= len(n.subjects) {
+func (c *subjectCache) labelsSize(i int, kind metric.Kind, b []byte) int {
+	if i < 0 || i >= len(c.subjects) {
 		return 0
 	}
-	s := &n.subjects[i]
+	s := &c.subjects[i]
 	// Fast path: an earlier line of the payload has the same labels.
-	if size := int(s.labelsSize); size > 0 && len(b) >= size && string(b[:size]) == string(n.body[s.labelsAt:int(s.labelsAt)+size]) && n.entities[i].Kind == kind {
+	if size := int(s.labelsSize); size > 0 && len(b) >= size && string(b[:size]) == string(c.body[s.labelsAt:int(s.labelsAt)+size]) && c.entities[i].Kind == kind {
 		return size
 	}
-	if i >= n.known {
+	if i >= c.known {
 		return 0
 	}
-	size := writtenSize(&n.entities[i], kind, b)
+	size := writtenSize(&c.entities[i], kind, b)
 	if size > 0 {
-		n.rememberLabels(s, b, size)
+		c.rememberLabels(s, b, size)
 	}
 	return size
 }
 
 // rememberLabels notes that b, the rest of the payload, begins with size bytes of labels of s.
-func (n *subjectCache) rememberLabels(s *subject, b []byte, size int) {
-	if at := len(n.body) - len(b); at <= math.MaxInt32 && size <= math.MaxUint16 {
+func (c *subjectCache) rememberLabels(s *subject, b []byte, size int) {
+	if at := len(c.body) - len(b); at <= math.MaxInt32 && size <= math.MaxUint16 {
 		s.labelsAt, s.labelsSize = int32(at), uint16(size)
 	}
 }
@@ -152,76 +152,76 @@ func writtenSize(e *metric.Entity, kind metric.Kind, b []byte) int {
 
 // find sets last to the index of the subject of e, and adds the subject if it is new. It returns
 // false if e is new and there are already limit subjects.
-func (n *subjectCache) find(e metric.Entity, limit int) bool {
-	if n.index == nil {
-		n.index = make(map[metric.Entity]int32, len(n.subjects))
-		n.interned = map[string]string{}
-		for i, known := range n.entities {
-			n.index[known] = int32(i)
-			n.intern(&known)
+func (c *subjectCache) find(e metric.Entity, limit int) bool {
+	if c.index == nil {
+		c.index = make(map[metric.Entity]int32, len(c.subjects))
+		c.interned = map[string]string{}
+		for i, known := range c.entities {
+			c.index[known] = int32(i)
+			c.intern(&known)
 		}
 	}
-	i, known := n.index[e]
+	i, known := c.index[e]
 	if !known {
-		if len(n.subjects) >= limit && e.Kind != metric.Node {
+		if len(c.subjects) >= limit && e.Kind != metric.Node {
 			return false
 		}
-		n.intern(&e)
-		i = int32(len(n.subjects))
-		n.subjects, n.entities = append(n.subjects, subject{}), append(n.entities, e)
-		n.index[e] = i
+		c.intern(&e)
+		i = int32(len(c.subjects))
+		c.subjects, c.entities = append(c.subjects, subject{}), append(c.entities, e)
+		c.index[e] = i
 	}
 	// After a new subject, the subject that was expected here comes next.
-	if n.last = int(i); known || n.last == n.next {
-		n.next = n.last + 1
+	if c.last = int(i); known || c.last == c.next {
+		c.next = c.last + 1
 	}
 	return true
 }
 
 // intern makes e share its strings with the entities before it.
-func (n *subjectCache) intern(e *metric.Entity) {
-	e.Namespace = metric.Namespace(n.internString(string(e.Namespace)))
-	e.Pod = metric.PodName(n.internString(string(e.Pod)))
-	e.Name = n.internString(e.Name)
+func (c *subjectCache) intern(e *metric.Entity) {
+	e.Namespace = metric.Namespace(c.internString(string(e.Namespace)))
+	e.Pod = metric.PodName(c.internString(string(e.Pod)))
+	e.Name = c.internString(e.Name)
 }
 
-func (n *subjectCache) internString(s string) string {
-	if w, known := n.interned[s]; known {
+func (c *subjectCache) internString(s string) string {
+	if w, known := c.interned[s]; known {
 		return w
 	}
-	n.interned[s] = s
+	c.interned[s] = s
 	return s
 }
 
 // keep makes the subjects that have a sample the known ones, in the order of their samples.
-func (n *subjectCache) keep() {
+func (c *subjectCache) keep() {
 	var sampled []int
-	for i := range n.subjects {
-		if n.subjects[i].sample > 0 {
+	for i := range c.subjects {
+		if c.subjects[i].sample > 0 {
 			sampled = append(sampled, i)
 		}
 	}
-	slices.SortFunc(sampled, func(a, b int) int { return cmp.Compare(n.subjects[a].sample, n.subjects[b].sample) })
+	slices.SortFunc(sampled, func(a, b int) int { return cmp.Compare(c.subjects[a].sample, c.subjects[b].sample) })
 	entities := make([]metric.Entity, len(sampled))
 	for i, at := range sampled {
-		entities[i] = n.entities[at]
+		entities[i] = c.entities[at]
 	}
 	if slices.ContainsFunc(entities, needsEscapes) {
 		entities = nil // the lines of this node are read label by label
 	}
-	n.entities, n.known, n.first = entities, len(entities), [metric.NumKinds]int{}
+	c.entities, c.known, c.first = entities, len(entities), [metric.NumKinds]int{}
 	for i, e := range slices.Backward(entities) {
-		n.first[e.Kind] = i
+		c.first[e.Kind] = i
 	}
 }
 
 // isChanged reports whether a line was read label by label, or a known subject has no sample.
-func (n *subjectCache) isChanged() bool {
-	if n.index != nil {
+func (c *subjectCache) isChanged() bool {
+	if c.index != nil {
 		return true
 	}
-	for i := range n.subjects {
-		if n.subjects[i].sample == 0 {
+	for i := range c.subjects {
+		if c.subjects[i].sample == 0 {
 			return true
 		}
 	}
@@ -236,10 +236,10 @@ func needsEscapes(e metric.Entity) bool {
 }
 
 // end drops the subjects that are not known, and returns the memory to the pool.
-func (n *subjectCache) end() {
-	*n.memory = n.subjects
-	n.pool.Put(n.memory)
-	clear(n.entities[n.known:])
-	n.entities = n.entities[:n.known]
-	n.body, n.subjects, n.memory, n.index, n.interned = nil, nil, nil, nil, nil
+func (c *subjectCache) end() {
+	*c.memory = c.subjects
+	c.pool.Put(c.memory)
+	clear(c.entities[c.known:])
+	c.entities = c.entities[:c.known]
+	c.body, c.subjects, c.memory, c.index, c.interned = nil, nil, nil, nil, nil
 }

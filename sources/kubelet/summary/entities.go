@@ -4,7 +4,6 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// readNode reads the object "node".
 func (p *Parser) readNode() {
 	self := subject{entity: metric.Entity{Kind: metric.Node, Node: p.req.Node}}
 	from := len(p.batch.Samples)
@@ -45,7 +44,6 @@ func (p *Parser) readNode() {
 	p.setStart(from, metric.Node, start)
 }
 
-// readPod reads an object of "pods".
 func (p *Parser) readPod() {
 	s := &p.scan
 	ref := p.peekMember("podRef")

@@ -152,7 +152,6 @@ func (p *Parser) child(parent *subject, kind byte, raw []byte) *subject {
 	return s
 }
 
-// setEntity sets the entity of a new subject.
 func (p *Parser) setEntity(s, parent *subject, kind byte, raw []byte) {
 	if parent != nil {
 		s.entity, s.uid = parent.entity, parent.uid
