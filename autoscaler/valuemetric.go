@@ -17,7 +17,7 @@ func (c *calculation) objectMetric(m *MetricDecision, spec *autoscalingv2.Object
 	value := spec.Target.Type == autoscalingv2.ValueMetricType && spec.Target.Value != nil
 	average := spec.Target.Type == autoscalingv2.AverageValueMetricType && spec.Target.AverageValue != nil
 	if !value && !average {
-		return errors.New("the target is neither value nor averageValue, or its type says otherwise")
+		return errors.New("the target has neither value nor averageValue, or its type is another one")
 	}
 	r, err := c.readMetric(m)
 	if err != nil {

@@ -43,15 +43,15 @@ type ContentionThreshold struct {
 // ParseContention returns the thresholds of a map from memory and io to percent, or one error that
 // joins all mistakes.
 func ParseContention(percents map[string]string) (list []ContentionThreshold, err error) {
-	for _, of := range slices.Sorted(maps.Keys(percents)) {
-		t := ContentionThreshold{Condition: map[string]corev1.NodeConditionType{"memory": NodeSystemMemoryContention, "io": NodeSystemDiskContention}[of]}
+	for _, resource := range slices.Sorted(maps.Keys(percents)) {
+		t := ContentionThreshold{Condition: map[string]corev1.NodeConditionType{"memory": NodeSystemMemoryContention, "io": NodeSystemDiskContention}[resource]}
 		var parseErr error
-		t.Percent, parseErr = strconv.ParseFloat(percents[of], 64)
+		t.Percent, parseErr = strconv.ParseFloat(percents[resource], 64)
 		switch {
 		case t.Condition == "":
-			err = errors.Join(err, fmt.Errorf("%q is neither memory nor io", of))
+			err = errors.Join(err, fmt.Errorf("%q is neither memory nor io", resource))
 		case parseErr != nil || !(t.Percent > 0 && t.Percent <= 100):
-			err = errors.Join(err, fmt.Errorf("%s=%s is no percentage above 0 and up to 100", of, percents[of]))
+			err = errors.Join(err, fmt.Errorf("%s=%s is not a percentage above 0 and up to 100", resource, percents[resource]))
 		default:
 			list = append(list, t)
 		}

@@ -27,7 +27,7 @@ func Decide(in *Input) *Decision {
 	begins := !in.State.LayoutKnown
 	if begins {
 		if in.LayoutErr != nil {
-			d.Outcome, d.Err = OutcomeNoLayout, fmt.Errorf("tell whether images have a file system of their own: %w", in.LayoutErr)
+			d.Outcome, d.Err = OutcomeNoLayout, fmt.Errorf("find out whether images have their own file system: %w", in.LayoutErr)
 			return d
 		}
 		d.State.Layout, d.State.LayoutKnown = in.Layout, true

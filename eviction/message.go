@@ -26,9 +26,9 @@ const overRequestFormat = " %s was using %s, request is %s, has larger consumpti
 
 // evictionMessage returns the message and annotations of a pod's eviction, with the kubelet's text.
 func evictionMessage(pod *corev1.Pod, s *stats.PodStats, t *ThresholdState) (string, map[string]string) {
-	of := t.Threshold.Signal.Resource()
+	resource := t.Threshold.Signal.Resource()
 	var b strings.Builder
-	fmt.Fprintf(&b, "The node was low on resource: %s. ", of)
+	fmt.Fprintf(&b, "The node was low on resource: %s. ", resource)
 	if o := t.Observation; t.Threshold.Signal.Pressure() {
 		fmt.Fprintf(&b, "Threshold of %s: %v, found: %v. ", o.Signal, t.Threshold.Value.Stall, o.Stall)
 	} else {
@@ -39,10 +39,10 @@ func evictionMessage(pod *corev1.Pod, s *stats.PodStats, t *ThresholdState) (str
 		return b.String(), nil
 	}
 	annotations := map[string]string{}
-	if of == resourceMemory && resourcehelper.IsPodLevelResourcesSet(pod) && s.Memory != nil {
+	if resource == resourceMemory && resourcehelper.IsPodLevelResourcesSet(pod) && s.Memory != nil {
 		if request, ok := pod.Spec.Resources.Requests[corev1.ResourceMemory]; ok {
 			usage := byteQuantity(s.Memory.WorkingSetBytes)
-			fmt.Fprintf(&b, "Pod"+overRequestFormat, pod.Name, usage.String(), request.String(), of)
+			fmt.Fprintf(&b, "Pod"+overRequestFormat, pod.Name, usage.String(), request.String(), resource)
 			annotations[annotationPod] = pod.Name
 			annotations[annotationPodUsage] = usage.String()
 		}
@@ -50,7 +50,7 @@ func evictionMessage(pod *corev1.Pod, s *stats.PodStats, t *ThresholdState) (str
 	var names, usages []string
 	for i := range s.Containers {
 		c := &s.Containers[i]
-		usage, ok := containerUsage(c, of)
+		usage, ok := containerUsage(c, resource)
 		if !ok {
 			continue
 		}
@@ -58,15 +58,15 @@ func evictionMessage(pod *corev1.Pod, s *stats.PodStats, t *ThresholdState) (str
 		if spec == nil {
 			continue // an ephemeral container has no request that it could exceed
 		}
-		request := spec.Resources.Requests[corev1.ResourceName(of)]
+		request := spec.Resources.Requests[corev1.ResourceName(resource)]
 		if usage.Cmp(request) > 0 {
-			fmt.Fprintf(&b, "Container"+overRequestFormat, c.Name, usage.String(), request.String(), of)
+			fmt.Fprintf(&b, "Container"+overRequestFormat, c.Name, usage.String(), request.String(), resource)
 			names, usages = append(names, c.Name), append(usages, usage.String())
 		}
 	}
 	annotations[annotationContainers] = strings.Join(names, ",")
 	annotations[annotationContainersUsage] = strings.Join(usages, ",")
-	annotations[annotationStarved] = of
+	annotations[annotationStarved] = resource
 	return b.String(), annotations
 }
 

@@ -252,7 +252,7 @@ func ParsePressure(s string) (Threshold, error) {
 	}
 	t := Threshold{Signal: Signal(name)}
 	if !t.Signal.Pressure() {
-		return fail("no pressure signal")
+		return fail("not a pressure signal")
 	}
 	if t.Value.Stall, ok = parsePercent(above); !ok || t.Value.Stall <= 0 || t.Value.Stall >= 100 {
 		return fail("the threshold must be above 0 and below 100")
@@ -268,12 +268,12 @@ func ParsePressure(s string) (Threshold, error) {
 	if len(words) >= 2 && words[0] == "until" {
 		until, ok := parsePercent(words[1])
 		if !ok || until < 0 || until > t.Value.Stall {
-			return fail("what it lasts until must not be above the threshold")
+			return fail("the figure after until must not be above the threshold")
 		}
 		t.MinReclaim, words = &ThresholdValue{Stall: until}, words[2:]
 	}
 	if len(words) > 0 {
-		return fail("what does " + words[0] + " mean")
+		return fail("unknown word " + words[0])
 	}
 	return t, nil
 }

@@ -55,7 +55,7 @@ func Parse(c *ThresholdConfig) ([]Threshold, error) {
 		}
 		grace, ok := graces[s]
 		if !ok {
-			mistakes = append(mistakes, fmt.Errorf("soft threshold %s has no grace period: give evictionSoftGracePeriod one for it", s))
+			mistakes = append(mistakes, fmt.Errorf("soft threshold %s has no grace period: add one to evictionSoftGracePeriod", s))
 		}
 		list = append(list, Threshold{Signal: s, Value: *v, Grace: grace, MinReclaim: reclaims[s]})
 	}
@@ -98,7 +98,7 @@ func parseEach[T any](accepted []Signal, statements map[string]string, parse fun
 	}
 	for _, name := range slices.Sorted(maps.Keys(statements)) {
 		if !slices.Contains(accepted, Signal(name)) {
-			mistakes = append(mistakes, fmt.Errorf("%q is no signal the kubelet knows", name))
+			mistakes = append(mistakes, fmt.Errorf("%q is not a signal of the kubelet", name))
 		}
 	}
 	return values, mistakes

@@ -74,15 +74,15 @@ func (in *Input) Rank(t *Threshold, l DiskLayout) []RankedPod {
 }
 
 func (in *Input) rank(t *Threshold, l DiskLayout, statsByUID map[string]*stats.PodStats) []RankedPod {
-	of := t.Signal.Resource()
-	if of == "" || of == resourceIO {
+	resource := t.Signal.Resource()
+	if resource == "" || resource == resourceIO {
 		return nil
 	}
 	list := make([]RankedPod, len(in.Pods))
 	for i, pod := range in.Pods {
 		r := &list[i]
 		r.pod, r.BeforeNextBy = pod, KeyNone
-		r.computeKeys(of, l.partsOn(t.Signal), statsByUID[string(pod.UID)], in.Now)
+		r.computeKeys(resource, l.partsOn(t.Signal), statsByUID[string(pod.UID)], in.Now)
 		r.Skipped, r.SkipMessage = in.skip(pod, t.Hard())
 		if r.Doubt != "" && !in.Settings.Parity && r.Skipped != SkipCritical {
 			r.Skipped, r.SkipMessage = SkipDoubt, r.Doubt
@@ -117,15 +117,15 @@ func (in *Input) skip(pod *corev1.Pod, hard bool) (SkipReason, string) {
 }
 
 // computeKeys sets the keys from the pod's statistics.
-func (r *RankedPod) computeKeys(of string, on podParts, s *stats.PodStats, now time.Time) {
+func (r *RankedPod) computeKeys(resource string, parts podParts, s *stats.PodStats, now time.Time) {
 	r.Pod, r.Priority = refOf(r.pod), priority(r.pod)
 	if s == nil {
 		r.NoStats, r.Doubt = true, "it has no statistics"
 		return
 	}
 	var u podUsage
-	beyond := of
-	switch of {
+	beyond := resource
+	switch resource {
 	case resourceMemory:
 		u = memoryUse(s, now)
 	case resourceCPU:
@@ -135,14 +135,14 @@ func (r *RankedPod) computeKeys(of string, on podParts, s *stats.PodStats, now t
 		r.Usage, r.Excess, r.Doubt = u.sum, u.sum, u.doubt
 		return
 	default:
-		u = diskUse(r.pod, s, on, of == resourceInodes)
+		u = diskUse(r.pod, s, parts, resource == resourceInodes)
 		beyond = resourceDisk
 	}
 	r.Usage, r.Doubt = u.sum, u.doubt
-	r.Request = requestOf(r.pod, corev1.ResourceName(of))
+	r.Request = requestOf(r.pod, corev1.ResourceName(resource))
 	r.Over = r.Usage.Cmp(r.Request) > 0
 	less := r.Request
-	if beyond != of {
+	if beyond != resource {
 		less = requestOf(r.pod, corev1.ResourceName(beyond))
 	}
 	r.Excess = r.Usage.DeepCopy()
@@ -281,7 +281,7 @@ func cpuUse(s *stats.PodStats, now time.Time) (u podUsage) {
 }
 
 // diskUse returns a pod's usage of a file system: bytes, or inodes.
-func diskUse(pod *corev1.Pod, s *stats.PodStats, on podParts, inodes bool) (u podUsage) {
+func diskUse(pod *corev1.Pod, s *stats.PodStats, parts podParts, inodes bool) (u podUsage) {
 	what := "used bytes"
 	if inodes {
 		what = "used inodes"
@@ -296,14 +296,14 @@ func diskUse(pod *corev1.Pod, s *stats.PodStats, on podParts, inodes bool) (u po
 		}
 	}
 	for i := range s.Containers {
-		if on.rootfs {
+		if parts.rootfs {
 			add(s.Containers[i].Rootfs)
 		}
-		if on.logs {
+		if parts.logs {
 			add(s.Containers[i].Logs)
 		}
 	}
-	if on.volumes {
+	if parts.volumes {
 		for i := range pod.Spec.Volumes {
 			if !isLocalVolume(&pod.Spec.Volumes[i]) {
 				continue
@@ -316,7 +316,7 @@ func diskUse(pod *corev1.Pod, s *stats.PodStats, on podParts, inodes bool) (u po
 			}
 		}
 	}
-	if on != (podParts{}) {
+	if parts != (podParts{}) {
 		u.checkKnown(what)
 	}
 	return u

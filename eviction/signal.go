@@ -96,10 +96,10 @@ func OwnSignals() []Signal { return names(ownSignals) }
 // Pressure signals of memory follow the two signals of memory; those of cpu and io are last.
 func Signals() []Signal { return names(signals) }
 
-func names(of []knownSignal) []Signal {
-	list := make([]Signal, len(of))
-	for i := range of {
-		list[i] = of[i].Signal
+func names(known []knownSignal) []Signal {
+	list := make([]Signal, len(known))
+	for i := range known {
+		list[i] = known[i].Signal
 	}
 	return list
 }
@@ -113,13 +113,13 @@ func (s Signal) traits() signalTraits {
 			}
 		}
 	}
-	of, _, _, ok := s.splitPressure()
+	resource, _, _, ok := s.splitPressure()
 	switch {
 	case !ok:
 		return signalTraits{}
-	case of == "memory":
+	case resource == "memory":
 		return signalTraits{resourceMemory, corev1.NodeMemoryPressure, 2}
-	case of == "cpu":
+	case resource == "cpu":
 		return signalTraits{resourceCPU, NodeCPUPressure, 18}
 	default:
 		return signalTraits{resourceIO, NodeIOPressure, 19}
@@ -128,16 +128,16 @@ func (s Signal) traits() signalTraits {
 
 // splitPressure splits a pressure signal: memory.pressure.some.avg10 becomes memory, some and
 // avg10. It returns false for another signal.
-func (s Signal) splitPressure() (of, share, window string, ok bool) {
+func (s Signal) splitPressure() (resource, share, window string, ok bool) {
 	parts := strings.Split(string(s), ".")
 	if len(parts) != 4 || parts[1] != "pressure" {
 		return "", "", "", false
 	}
-	of, share, window = parts[0], parts[2], parts[3]
-	ok = (of == "memory" || of == "cpu" || of == "io") &&
+	resource, share, window = parts[0], parts[2], parts[3]
+	ok = (resource == "memory" || resource == "cpu" || resource == "io") &&
 		(share == "some" || share == "full") &&
 		(window == "avg10" || window == "avg60" || window == "avg300")
-	return of, share, window, ok
+	return resource, share, window, ok
 }
 
 // Pressure reports whether the signal is a pressure stall figure of the kernel, for which a higher

@@ -97,8 +97,8 @@ func Check(p *PodResources, changes []ResourceChange) ([]Refusal, error) {
 	if p.PodLevel.Set {
 		refusals = append(refusals, after.podLevelConflicts()...)
 	}
-	if was, is := p.class(), ClassOf(after); was != is {
-		refusals = append(refusals, Refusal{QoSClass, qosChangeMessage(was, is)})
+	if before, changed := p.class(), ClassOf(after); before != changed {
+		refusals = append(refusals, Refusal{QoSClass, qosChangeMessage(before, changed)})
 	}
 	return refusals, nil
 }
@@ -187,9 +187,9 @@ func (p *PodResources) changeRefusals(change ResourceChange) (all []Refusal) {
 }
 
 // qosChangeMessage returns the text for a change that would change the QoS class.
-func qosChangeMessage(was, is Class) string {
-	s := fmt.Sprintf("the pod's QoS class would change from %s to %s, which Kubernetes refuses, for its cgroup is below that of its class", was, is)
-	if was == Guaranteed {
+func qosChangeMessage(from, to Class) string {
+	s := fmt.Sprintf("the pod's QoS class would change from %s to %s, which Kubernetes refuses because its cgroup is below that of its class", from, to)
+	if from == Guaranteed {
 		s += "; requests and limits of a Guaranteed pod change together"
 	}
 	return s

@@ -88,7 +88,7 @@ func Recommend(p *PodResources, use func(container string, r Resource) []UsagePo
 		for _, r := range resources {
 			refused := refused
 			if refused == nil && p.PodLevel.Requests.Get(r).Set {
-				refused = &Refusal{PodLevel, "the pod has requests of its own (spec.resources), by which the scheduler goes: a container's frees nothing"}
+				refused = &Refusal{PodLevel, "the pod has requests of its own (spec.resources), which the scheduler uses: a smaller request of a container frees nothing"}
 			}
 			advise(&p.Containers[i], r, refused)
 		}
@@ -139,7 +139,7 @@ func (d *adviser) advise(refused *Refusal) Advice {
 	case !d.container.Running:
 		return stay(NotRunning, "the container does not run")
 	case a.Used == nil:
-		return stay(NoHistory, "it was not measured: `weir explain pod` says why")
+		return stay(NoHistory, "it was not measured: `weir explain pod` shows why")
 	case a.Used.To.Sub(a.Used.From) < d.options.MinHistory:
 		return stay(ShortHistory, "it was measured for %s, and at least %s are needed", a.Used.duration(), humanize.Duration(d.options.MinHistory))
 	}
@@ -171,7 +171,7 @@ func (d *adviser) advise(refused *Refusal) Advice {
 		if need = limit.Value; need == request.Value {
 			return stay(TooLow, "%s: more than is requested, which cannot exceed the limit", reason)
 		}
-		reason += ", of which the limit allows " + FormatAmount(d.resource, need)
+		reason += "; the limit allows only " + FormatAmount(d.resource, need)
 	}
 	change := ResourceChange{Container: d.container.Name, Resource: d.resource, Request: Of(need)}
 	if follows {
@@ -230,10 +230,10 @@ func (d *adviser) need(used *UsageFigure) (need int64, reason string) {
 // freed, and adds notes.
 func (rec *PodRecommendation) refuseClassChange(p *PodResources) {
 	after, _ := p.With(rec.Changes()) // no error: the changes are of p's own containers
-	if is := ClassOf(after); is != rec.QoS && len(rec.Changes()) > 0 {
+	if class := ClassOf(after); class != rec.QoS && len(rec.Changes()) > 0 {
 		for i := range rec.Requests {
 			if a := &rec.Requests[i]; a.Reason.Changes() {
-				a.Reason, a.Message = QoSClass, fmt.Sprintf("%s; but %s", a.Message, qosChangeMessage(rec.QoS, is))
+				a.Reason, a.Message = QoSClass, fmt.Sprintf("%s; but %s", a.Message, qosChangeMessage(rec.QoS, class))
 				a.Proposed, a.ProposedLimit = nil, nil
 			}
 		}
@@ -250,7 +250,7 @@ func (rec *PodRecommendation) refuseClassChange(p *PodResources) {
 			}
 		}
 		if kept := sum - freed.Get(r).Value; kept > 0 {
-			rec.Notes = append(rec.Notes, fmt.Sprintf("%s of %s stay reserved: an init container asks for them", FormatAmount(r, kept), r))
+			rec.Notes = append(rec.Notes, fmt.Sprintf("%s of %s remain reserved: an init container requests them", FormatAmount(r, kept), r))
 		}
 	}
 	rec.addGuaranteedNotes(p)
@@ -262,8 +262,8 @@ func (rec *PodRecommendation) addGuaranteedNotes(p *PodResources) {
 	for _, c := range rec.Changes() {
 		if rec.QoS == Guaranteed {
 			requests, _ := p.of(c.Container)
-			was := requests.Get(c.Resource).Value
-			pinned = pinned || c.Resource == CPU && was%1000 == 0
+			request := requests.Get(c.Resource).Value
+			pinned = pinned || c.Resource == CPU && request%1000 == 0
 			memory = memory || c.Resource == Memory && c.Limit.Set
 		}
 	}

@@ -93,10 +93,10 @@ func TestWhatPrometheusMaySay(t *testing.T) {
 		"no token":    {401, "", "up: Prometheus answered 401"},
 		"not JSON":    {200, "# HELP", "up: read Prometheus' answer: invalid character '#' looking for beginning of value: is it the address of a Prometheus?"},
 		"other JSON":  {200, "{}", "up: read Prometheus' answer: it has no status: is it the address of a Prometheus?"},
-		"a matrix":    {200, `{"status":"success","data":{"resultType":"matrix","result":[]}}`, `up: the query gives a "matrix" and not a number or a vector`},
-		"a histogram": {200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"histogram":[1,{}]}]}}`, "up: the query gives a histogram where it should give a number: put histogram_quantile(), histogram_count() or the like around it"},
+		"a matrix":    {200, `{"status":"success","data":{"resultType":"matrix","result":[]}}`, `up: the query returns a "matrix" and not a number or a vector`},
+		"a histogram": {200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"histogram":[1,{}]}]}}`, "up: the query returns a histogram instead of a number: put histogram_quantile(), histogram_count() or the like around it"},
 		"no value":    {200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1]}]}}`, "up: read Prometheus' answer: read a value: [1] is not a time and a number"},
-		"too much":    {200, strings.Repeat(" ", 5<<20), "up: read Prometheus' answer: it has more than 4194304 bytes: make the query give fewer series"},
+		"too much":    {200, strings.Repeat(" ", 5<<20), "up: read Prometheus' answer: it has more than 4194304 bytes: change the query to return fewer series"},
 		"NaN":         {200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"a":"b"},"value":[1,"1"]},{"metric":{"a":"c"},"value":[1,"NaN"]}]}}`, "the query of up gives NaN for a=c: perhaps it divides by zero"},
 		"elsewhere":   {302, "", "up: Prometheus answered 302: it redirects to : put that address in url"},
 	} {

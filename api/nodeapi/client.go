@@ -7,7 +7,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/eviction/evictionreport/document"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
 )
 
 // Client reads the API of one weir.
@@ -18,7 +18,7 @@ func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
 
 // Eviction returns the report on evictions of a node. If the server answers with an error, the error
 // is a *weirdev.Problem, here and below.
-func (c *Client) Eviction(ctx context.Context, node string) (*document.EvictionReport, error) {
+func (c *Client) Eviction(ctx context.Context, node string) (*evictionreport.EvictionReport, error) {
 	var answer EvictionExplanation
 	if err := c.get(ctx, Request{node, Eviction}, &answer); err != nil {
 		return nil, err
@@ -67,11 +67,11 @@ const ExplanationKind = "EvictionExplanation"
 type EvictionExplanation struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	document.EvictionReport
+	evictionreport.EvictionReport
 }
 
 // NewEvictionExplanation returns r with its apiVersion and kind.
-func NewEvictionExplanation(r *document.EvictionReport) *EvictionExplanation {
+func NewEvictionExplanation(r *evictionreport.EvictionReport) *EvictionExplanation {
 	return &EvictionExplanation{weirdev.APIVersion, ExplanationKind, *r}
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/eviction/evictionreport/document"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
 )
 
 // Options configure a Handler.
@@ -14,7 +14,7 @@ type Options struct {
 	// Node is the node that the Handler answers for. Required.
 	Node string
 	// Eviction returns the report on evictions. It is nil if no guard runs.
-	Eviction func() *document.EvictionReport
+	Eviction func() *evictionreport.EvictionReport
 	// PodCgroups returns the report on pod cgroups, to be written as JSON. Its error may be a
 	// *weirdev.Problem. It is nil if there is no inspector.
 	PodCgroups func(context.Context) (any, error)

@@ -23,15 +23,15 @@ import (
 
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/eviction/evictionreport/document"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // noPressure is the report of the agent of n1.
-var noPressure = &document.EvictionReport{
-	Node: "n1", Mode: "observe", State: document.Normal, Summary: "n1: no threshold is met", At: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC),
-	Signals: []document.Signal{{Name: "memory.available", Unit: document.Bytes, Thresholds: []document.Threshold{{Text: "memory.available<100Mi", State: document.Unknown}}}},
+var noPressure = &evictionreport.EvictionReport{
+	Node: "n1", Mode: "observe", State: evictionreport.Normal, Summary: "n1: no threshold is met", At: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC),
+	Signals: []evictionreport.Signal{{Name: "memory.available", Unit: evictionreport.Bytes, Thresholds: []evictionreport.Threshold{{Text: "memory.available<100Mi", State: evictionreport.Unknown}}}},
 }
 
 // oneGPU are the devices of n1.
@@ -44,7 +44,7 @@ var oneGPU = &cluster.NodeDevices{
 // agent is the agent of n1.
 func agent() http.Handler {
 	h := NewHandler(Options{
-		Node: "n1", Eviction: func() *document.EvictionReport { return noPressure },
+		Node: "n1", Eviction: func() *evictionreport.EvictionReport { return noPressure },
 		PodCgroups: func(context.Context) (any, error) { return map[string]int{"podsFound": 7}, nil },
 		Devices:    func(context.Context) (*cluster.NodeDevices, error) { return oneGPU, nil },
 	})

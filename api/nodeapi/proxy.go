@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/api/weirdev"
-	"github.com/weir-metrics/weir/eviction/evictionreport/document"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
 )
 
 // Audience is the audience of the tokens that agents are shown. An agent that is taken over can use
@@ -60,7 +60,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Eviction returns the report on evictions of a node, for callers that show it in another way, such
 // as the page. Its errors are *weirdev.Problem.
-func (p *Proxy) Eviction(ctx context.Context, node string) (*document.EvictionReport, error) {
+func (p *Proxy) Eviction(ctx context.Context, node string) (*evictionreport.EvictionReport, error) {
 	var answer EvictionExplanation
 	if err := p.ask(ctx, Request{node, Eviction}, &answer); err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weir-metrics/weir/eviction/evictionreport/document"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -28,11 +28,11 @@ func (u *Unavailable) Error() string { return u.Why }
 // evictionBody is the body of the page of the evictions of a node. Some fields replace those of
 // the report.
 type evictionBody struct {
-	*document.EvictionReport
+	*evictionreport.EvictionReport
 	State      state
 	Facts      facts
 	Signals    []evictionSignal
-	Exceeded   []document.ExceededLimit
+	Exceeded   []evictionreport.ExceededLimit
 	Conditions []string
 	Actions    []evictionAction
 	Watches    []string
@@ -114,7 +114,7 @@ func (p *page) evictionLink(node metric.NodeName) []anchor {
 	return []anchor{{Text: "How close the node is to evicting pods, and which pod would be evicted next", Href: p.linkTo(query{view: oneEviction, node: node})}}
 }
 
-func (p *page) evictionBody(r *document.EvictionReport) *evictionBody {
+func (p *page) evictionBody(r *evictionreport.EvictionReport) *evictionBody {
 	b := &evictionBody{EvictionReport: r, State: evictionState(r.State), Exceeded: r.Exceeded[:min(len(r.Exceeded), page25)]}
 	b.Facts.add("mode", r.Mode)
 	b.Facts.add("read", relativeTime(r.ReadAt, p.Now).Text)
@@ -124,7 +124,7 @@ func (p *page) evictionBody(r *document.EvictionReport) *evictionBody {
 	}
 	b.Facts.add("not read", r.ReadError)
 	if r.NoPods() {
-		b.Facts.add("pods", document.NoPods)
+		b.Facts.add("pods", evictionreport.NoPods)
 	}
 	for i := range r.Signals[:min(len(r.Signals), maxSignals)] {
 		if s := &r.Signals[i]; !r.IsRedundant(s) {
@@ -156,21 +156,21 @@ func (p *page) evictionBody(r *document.EvictionReport) *evictionBody {
 }
 
 // evictionState returns the state of a node.
-func evictionState(s document.NodeState) state {
+func evictionState(s evictionreport.NodeState) state {
 	switch s {
-	case document.Evicting:
+	case evictionreport.Evicting:
 		return state{"evicting", bad}
-	case document.Pressure:
+	case evictionreport.Pressure:
 		return state{"under pressure", warn}
-	case document.NoData:
+	case evictionreport.NoData:
 		return state{"no data", bad}
-	case document.Normal:
+	case evictionreport.Normal:
 		return state{"normal", good}
 	}
 	return state{strings.ToLower(printable(string(s))), quiet}
 }
 
-func (p *page) evictionSignal(s *document.Signal, reclaims bool) evictionSignal {
+func (p *page) evictionSignal(s *evictionreport.Signal, reclaims bool) evictionSignal {
 	g := evictionSignal{Name: printable(s.Name), State: fine}
 	if s.Value != nil {
 		g.Value = s.FigureText()
@@ -208,15 +208,15 @@ func (p *page) evictionSignal(s *document.Signal, reclaims bool) evictionSignal 
 }
 
 // thresholdState returns the state of a threshold.
-func thresholdState(s document.ThresholdState) state {
+func thresholdState(s evictionreport.ThresholdState) state {
 	switch s {
-	case document.InForce:
+	case evictionreport.InForce:
 		return state{"in force", bad}
-	case document.Reclaiming:
+	case evictionreport.Reclaiming:
 		return state{"reclaiming", bad}
-	case document.GracePeriod:
+	case evictionreport.GracePeriod:
 		return state{"grace period", warn}
-	case document.Unknown:
+	case evictionreport.Unknown:
 		return state{"no figure", warn}
 	}
 	return fine
@@ -224,7 +224,7 @@ func thresholdState(s document.ThresholdState) state {
 
 // gaugeOf returns the gauge of a signal. If the signal is an available amount, the gauge shows the
 // used amount, so that every gauge gets worse to the right.
-func gaugeOf(s *document.Signal, t tone) gauge {
+func gaugeOf(s *evictionreport.Signal, t tone) gauge {
 	whole := 100.0
 	if !s.Stall {
 		if s.Capacity == nil || *s.Capacity <= 0 {
@@ -257,7 +257,7 @@ func gaugeOf(s *document.Signal, t tone) gauge {
 	return g
 }
 
-func (p *page) evictionCandidate(r *document.Ranking, pod *document.RankedPod) evictionCandidate {
+func (p *page) evictionCandidate(r *evictionreport.Ranking, pod *evictionreport.RankedPod) evictionCandidate {
 	words := func(v *float64) string {
 		if v == nil {
 			return "–"
@@ -272,7 +272,7 @@ func (p *page) evictionCandidate(r *document.Ranking, pod *document.RankedPod) e
 	return c
 }
 
-func (p *page) evictionAction(a *document.Action) evictionAction {
+func (p *page) evictionAction(a *evictionreport.Action) evictionAction {
 	result := state{strings.ToLower(printable(a.Result)), quiet}
 	switch a.Result {
 	case "Killed", "Evicted", "Requested":

@@ -9,14 +9,13 @@ import (
 
 	"github.com/weir-metrics/weir/api/ui"
 	"github.com/weir-metrics/weir/eviction/evictionreport"
-	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/test/samplecluster"
 )
 
 // guarded returns the page of a cluster with agents: n1 is under pressure, n2 has just started, and
 // the agent of n3 does not answer.
 func guarded(t testing.TB) *ui.Handler {
-	return ui.New(ui.Options{Explainer: samplecluster.Failing(t).Explainer, Eviction: func(_ context.Context, node string) (*document.EvictionReport, error) {
+	return ui.New(ui.Options{Explainer: samplecluster.Failing(t).Explainer, Eviction: func(_ context.Context, node string) (*evictionreport.EvictionReport, error) {
 		switch node {
 		case "n1":
 			return samplecluster.UnderPressure(t, node), nil
@@ -56,16 +55,16 @@ func TestEvictionLeads(t *testing.T) {
 
 // If there are no pods, the page says so once and not for each signal.
 func TestNoPods(t *testing.T) {
-	h := ui.New(ui.Options{Explainer: samplecluster.Failing(t).Explainer, Eviction: func(_ context.Context, node string) (*document.EvictionReport, error) {
+	h := ui.New(ui.Options{Explainer: samplecluster.Failing(t).Explainer, Eviction: func(_ context.Context, node string) (*evictionreport.EvictionReport, error) {
 		r := samplecluster.UnderPressure(t, node)
 		for i := range r.Signals {
-			r.Signals[i].Ranking = &document.Ranking{Message: "there is no pod to evict", Pods: []document.RankedPod{}}
+			r.Signals[i].Ranking = &evictionreport.Ranking{Message: "there is no pod to evict", Pods: []evictionreport.RankedPod{}}
 		}
 		return r, nil
 	}})
 	_, _, body := get(t, h, "?eviction=n1")
-	if n := strings.Count(body, document.NoPods); n != 1 {
-		t.Errorf("got %q %d times, want it once", document.NoPods, n)
+	if n := strings.Count(body, evictionreport.NoPods); n != 1 {
+		t.Errorf("got %q %d times, want it once", evictionreport.NoPods, n)
 	}
 	if strings.Contains(body, "there is no pod to evict") || strings.Contains(body, "<details>") {
 		t.Error("a signal tells who is next where there is nobody")

@@ -11,7 +11,7 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/cluster/eventlog"
-	"github.com/weir-metrics/weir/eviction/evictionreport/document"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -40,7 +40,7 @@ type Options struct {
 	Autoscaler func(kind, namespace, name string) (*decisionreport.DecisionReport, bool)
 	// Eviction returns the eviction report of a node, from its agent or for this machine. Its error
 	// may be an *Unavailable. If it is nil, this weir has no reports.
-	Eviction func(ctx context.Context, node string) (*document.EvictionReport, error)
+	Eviction func(ctx context.Context, node string) (*evictionreport.EvictionReport, error)
 	// Events returns the last Events on an object, the newest first. If it is nil, this weir keeps
 	// none.
 	Events func(o eventlog.Object) []eventlog.Event

@@ -127,13 +127,13 @@ func (e *entry) restoreMemory(o *scalingObject, status *v1alpha1.AutoscalerStatu
 			e.memory = e.memory.WithChange(o.spec.Behavior, from, l.Scale.SpecReplicas, l.Now)
 		}
 	}
-	stood, known := statusReplicas(status)
+	statusCount, known := statusReplicas(status)
 	switch {
 	case !e.memoryValid:
 		e.memory = memoryFromStatus(status.Memory, l.Now)
 		e.seedRecommendation(l)
 		if known {
-			changed(stood)
+			changed(statusCount)
 		}
 	case e.writeUnknown || o.mode == decisionreport.DryRun || conflicted || !e.wasWriter && !known:
 		changed(e.seenReplicas) // what this replica saw, because no status says it
@@ -141,7 +141,7 @@ func (e *entry) restoreMemory(o *scalingObject, status *v1alpha1.AutoscalerStatu
 		noted := memoryFromStatus(status.Memory, l.Now)
 		e.memory.Ups, e.memory.Downs = noted.Ups, noted.Downs
 		if acts {
-			changed(stood)
+			changed(statusCount)
 		}
 	}
 	if e.memoryValid && l.Now.Sub(e.seenAt) > longestWindow(o.spec, l.Settings) {

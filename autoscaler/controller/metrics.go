@@ -33,7 +33,7 @@ func newMetrics(c *Controller) *metrics {
 	m := &metrics{
 		decisions:    auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_autoscaler_decisions_total", Help: "Decisions made, by kind of object and by what they ask for: up, down, hold, or none."}, []string{"kind", "decision"}),
 		rescales:     auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_autoscaler_rescales_total", Help: "Changes of targets written, by direction."}, []string{"direction"}),
-		errors:       auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_autoscaler_errors_total", Help: "What failed, by what it was: reading a Scale, Metrics, a Write of a scale, or of a Status; or a Panic of weir's."}, []string{"reason"}),
+		errors:       auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_autoscaler_errors_total", Help: "Failures, by kind: Scale (a read of a scale), Metrics, Write (of a scale), Status (a write of a status), Panic."}, []string{"reason"}),
 		duration:     auto.NewHistogramVec(prometheus.HistogramOpts{Name: "weir_autoscaler_sync_duration_seconds", Help: "Time one decision took, with reading the scale and writing it.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15)}, []string{"kind"}),
 		statusWrites: auto.NewCounter(prometheus.CounterOpts{Name: "weir_autoscaler_status_writes_total", Help: "Statuses of Autoscalers written."}),
 		agreements:   auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_autoscaler_shadow_agreements_total", Help: "Decisions on shadowed HorizontalPodAutoscalers that agree with what was done, by whether that was a rescale or a hold."}, []string{"decision"}),
@@ -125,9 +125,9 @@ func (c *Controller) queueLength() float64 {
 // The gauges of the last decisions.
 var (
 	objectLabels  = []string{"kind", "namespace", "name"}
-	conflictsDesc = prometheus.NewDesc("weir_autoscaler_conflicts", "Active Autoscalers whose target is another's.", nil, nil)
-	currentDesc   = prometheus.NewDesc("weir_autoscaler_current_replicas", "Replicas the target asked for when last decided on.", objectLabels, nil)
-	desiredDesc   = prometheus.NewDesc("weir_autoscaler_desired_replicas", "Replicas the last decision asks for.", objectLabels, nil)
+	conflictsDesc = prometheus.NewDesc("weir_autoscaler_conflicts", "Active Autoscalers whose target belongs to another autoscaler.", nil, nil)
+	currentDesc   = prometheus.NewDesc("weir_autoscaler_current_replicas", "Replicas that the target requested at the last decision.", objectLabels, nil)
+	desiredDesc   = prometheus.NewDesc("weir_autoscaler_desired_replicas", "Replicas that the last decision requests.", objectLabels, nil)
 )
 
 // decisionCollector exports gauges of the last decisions.

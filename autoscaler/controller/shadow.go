@@ -100,7 +100,7 @@ func memoryLength(o *scalingObject, s *autoscaler.Settings) time.Duration {
 func (l *targetState) keepReadings() decisionInputs {
 	g := decisionInputs{spec: l.Spec, pods: l.Pods, readings: make([]autoscaler.Reading, len(l.Spec.Metrics))}
 	for i := range g.readings {
-		g.readings[i].Err = errors.New("nobody asked for it")
+		g.readings[i].Err = errors.New("the metric was not read")
 	}
 	if read := l.ReadMetric; read != nil {
 		l.ReadMetric = func(i int) autoscaler.Reading {
@@ -138,7 +138,7 @@ func (c *Controller) decideAsBefore(ctx context.Context, o *scalingObject, l *ta
 // podsBefore returns the pods as they were before a change: without the pods created since, and
 // with their earlier deletion state. earlier are the pods of the last read, by name.
 func podsBefore(now, earlier []autoscaler.PodInput, at time.Time) []autoscaler.PodInput {
-	was := func(name string) *autoscaler.PodInput {
+	before := func(name string) *autoscaler.PodInput {
 		i, ok := slices.BinarySearchFunc(earlier, name, func(p autoscaler.PodInput, name string) int { return strings.Compare(p.Name, name) })
 		if !ok {
 			return nil
@@ -147,7 +147,7 @@ func podsBefore(now, earlier []autoscaler.PodInput, at time.Time) []autoscaler.P
 	}
 	kept := make([]autoscaler.PodInput, 0, len(now))
 	for _, p := range now {
-		old := was(p.Name)
+		old := before(p.Name)
 		if old == nil && (p.Started.IsZero() || p.Started.After(at)) {
 			continue
 		}

@@ -53,7 +53,7 @@ func (r *statusUpdate) nextStatus() (next *v1alpha1.AutoscalerStatus, fresh bool
 	switch {
 	case o.mode == decisionreport.DryRun:
 		next.Conditions = autoscaler.RemoveCondition(next.Conditions, v1alpha1.ConditionConflict)
-		next.Conditions = autoscaler.SetCondition(next.Conditions, v1alpha1.ConditionDryRun, corev1.ConditionTrue, "ModeIsDryRun", "the target is not changed; desiredReplicas is what it would be changed to", now)
+		next.Conditions = autoscaler.SetCondition(next.Conditions, v1alpha1.ConditionDryRun, corev1.ConditionTrue, "ModeIsDryRun", "the target is not changed; desiredReplicas is the count that it would get", now)
 	case r.record.conflict != "":
 		next.Conditions = autoscaler.RemoveCondition(next.Conditions, v1alpha1.ConditionDryRun)
 		next.Conditions = autoscaler.SetCondition(next.Conditions, v1alpha1.ConditionConflict, corev1.ConditionTrue, "TargetIsTaken", r.record.conflict, now)
@@ -258,11 +258,11 @@ func currentOverTarget(want *autoscalingv2.MetricTarget, now *autoscalingv2.Metr
 	}
 	switch {
 	case want.AverageUtilization != nil:
-		is := unknown
+		current := unknown
 		if now.AverageUtilization != nil {
-			is = strconv.Itoa(int(*now.AverageUtilization)) + "%"
+			current = strconv.Itoa(int(*now.AverageUtilization)) + "%"
 		}
-		return is + "/" + strconv.Itoa(int(*want.AverageUtilization)) + "%"
+		return current + "/" + strconv.Itoa(int(*want.AverageUtilization)) + "%"
 	case want.AverageValue != nil:
 		return quantity(now.AverageValue, want.AverageValue, " (avg)")
 	case want.Value != nil:

@@ -48,11 +48,11 @@ func (c *Controller) sync(ctx context.Context, k objectKey) time.Duration {
 // decideAndAct decides about an Autoscaler and carries the decision out if this replica leads.
 func (c *Controller) decideAndAct(ctx context.Context, o *scalingObject, e *entry) {
 	leads := c.opts.IsLeader()
-	settings, on := c.opts.Settings()
+	settings, featureGates := c.opts.Settings()
 	o = o.withSettings(settings)
 	status := e.latestStatus(o, leads)
 	l := c.readTarget(ctx, o, e, &status.HorizontalPodAutoscalerStatus)
-	l.Settings, l.gates = settings, on
+	l.Settings, l.gates = settings, featureGates
 	if ctx.Err() == context.Canceled {
 		return // the process is stopping
 	}

@@ -184,12 +184,12 @@ func assumptionTexts(m *autoscaler.MetricDecision, s metricFormat) (all []string
 			amount[k] += p.Assumed
 		}
 	}
-	for _, of := range []struct {
+	for _, group := range []struct {
 		class autoscaler.PodClass
 		words string
 	}{{autoscaler.Missing, "without a number"}, {autoscaler.Unready, "not ready"}} {
 		for _, nonzero := range []bool{true, false} {
-			k := kind{of.class, nonzero}
+			k := kind{group.class, nonzero}
 			n := counts[k]
 			if n == 0 {
 				continue
@@ -201,7 +201,7 @@ func assumptionTexts(m *autoscaler.MetricDecision, s metricFormat) (all []string
 					assumed += " together"
 				}
 			}
-			all = append(all, fmt.Sprintf("%s %s %s assumed to use %s", humanize.Count(n, "pod"), of.words, humanize.IsAre(n), assumed))
+			all = append(all, fmt.Sprintf("%s %s %s assumed to use %s", humanize.Count(n, "pod"), group.words, humanize.IsAre(n), assumed))
 		}
 	}
 	if len(all) == 0 { // a ratio of exactly 1, so no usage was assumed for the pods without a number

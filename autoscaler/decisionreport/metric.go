@@ -131,8 +131,8 @@ func (t *reporter) levelText(m *autoscaler.MetricDecision) string {
 	case s.scope == perReplica && m.Count == 0:
 		return fmt.Sprintf("%s is at %s and the target is %s a replica", m.Name, s.unit.display(m.Total), s.unit.display(m.Target))
 	}
-	of := map[valueScope]string{perPod: " a pod", perReplica: " a replica"}[s.scope]
-	return fmt.Sprintf("%s is at %s%s and the target is %s", m.Name, s.unit.display(m.Usage), of, s.unit.display(m.Target))
+	scope := map[valueScope]string{perPod: " a pod", perReplica: " a replica"}[s.scope]
+	return fmt.Sprintf("%s is at %s%s and the target is %s", m.Name, s.unit.display(m.Usage), scope, s.unit.display(m.Target))
 }
 
 // podReport returns the report of a pod.

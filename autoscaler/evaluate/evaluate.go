@@ -59,7 +59,7 @@ type Options struct {
 }
 
 // ErrTimeUnknown is the error for a time for which weir has no data.
-var ErrTimeUnknown = errors.New("nothing is known of that time")
+var ErrTimeUnknown = errors.New("weir has no data of that time")
 
 // EvaluatedDecision is a decision with what its report needs.
 type EvaluatedDecision struct {
@@ -76,15 +76,15 @@ func (e *Evaluator) Evaluate(ctx context.Context, object types.NamespacedName, s
 		return nil, err
 	}
 	defaults := autoscaler.DefaultSettings()
-	settings, on := &defaults, (*gates.Gates)(nil)
+	settings, featureGates := &defaults, (*gates.Gates)(nil)
 	if e.Settings != nil {
-		settings, on = e.Settings()
+		settings, featureGates = e.Settings()
 	}
 	in := &autoscaler.Input{Now: now, Settings: settings, Object: object, Spec: spec, Status: o.Status, ReadMetric: unreadMetric}
 	if in.Status == nil {
 		in.Status = &autoscalingv2.HorizontalPodAutoscalerStatus{}
 	}
-	res := &EvaluatedDecision{Context: decisionreport.Context{Input: in, NoMemory: o.Memory == nil, Notes: notes, Gates: on}}
+	res := &EvaluatedDecision{Context: decisionreport.Context{Input: in, NoMemory: o.Memory == nil, Notes: notes, Gates: featureGates}}
 	e.fillInput(ctx, source, in, o)
 	if o.Memory != nil {
 		in.Memory = *o.Memory
@@ -116,15 +116,15 @@ func (e *Evaluator) podMetrics(o Options) (source PodMetrics, now time.Time, not
 	case o.At.IsZero():
 		return e.PodMetrics, now, nil, nil
 	case o.At.After(now):
-		return nil, now, nil, fmt.Errorf("%w: %s lies ahead", ErrTimeUnknown, o.At.UTC().Format(time.RFC3339))
+		return nil, now, nil, fmt.Errorf("%w: %s is in the future", ErrTimeUnknown, o.At.UTC().Format(time.RFC3339))
 	case e.PodMetricsAt == nil:
-		return nil, now, nil, fmt.Errorf("%w: only the present is remembered", ErrTimeUnknown)
+		return nil, now, nil, fmt.Errorf("%w: weir keeps no history here", ErrTimeUnknown)
 	}
 	if source, err = e.PodMetricsAt(o.At); err != nil {
 		return nil, now, nil, fmt.Errorf("%w: %w", ErrTimeUnknown, err)
 	}
 	if o.Replicas == nil {
-		notes = append(notes, "The count of replicas is that of now: --replicas gives that of then.")
+		notes = append(notes, "The number of replicas is the current one; use --replicas to set the one of that time.")
 	}
 	return source, o.At, notes, nil
 }

@@ -35,12 +35,12 @@ func New(o Options) (*Reporter, error) {
 	}
 	a := &Reporter{opts: o, targets: newTargetSet(o.Scales), written: map[string]prometheus.Counter{}}
 	auto := promauto.With(o.Registerer)
-	said := auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_hpa_events_total", Help: "Events written on HorizontalPodAutoscalers, by reason."}, []string{"reason"})
+	written := auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_hpa_events_total", Help: "Events written on HorizontalPodAutoscalers, by reason."}, []string{"reason"})
 	for _, reason := range []string{MetricsMissing, MetricsComplete} {
-		a.written[reason] = said.WithLabelValues(reason)
+		a.written[reason] = written.WithLabelValues(reason)
 	}
 	a.writesFailed = auto.NewCounter(prometheus.CounterOpts{Name: "weir_hpa_events_failed_total", Help: "Events that could not be written; they are tried again."})
-	a.lookupsFailed = auto.NewCounter(prometheus.CounterOpts{Name: "weir_hpa_lookups_failed_total", Help: "Failed questions for the pods of the workload that a HorizontalPodAutoscaler scales."})
+	a.lookupsFailed = auto.NewCounter(prometheus.CounterOpts{Name: "weir_hpa_lookups_failed_total", Help: "Failed lookups of the pods of workloads that HorizontalPodAutoscalers scale."})
 	auto.NewGaugeFunc(prometheus.GaugeOpts{Name: "weir_hpa_watched", Help: "HorizontalPodAutoscalers that are watched."}, func() float64 { return float64(a.targets.count()) })
 	o.Watcher.HandleHPAs(watcher.Handler[watcher.HPA]{
 		Set:    func(h *watcher.HPA) { a.targets.setHPA(newHPAInfo(h)) },

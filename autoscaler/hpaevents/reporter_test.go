@@ -197,7 +197,7 @@ weir_hpa_events_failed_total 0
 # TYPE weir_hpa_events_total counter
 weir_hpa_events_total{reason="MetricsComplete"} 1
 weir_hpa_events_total{reason="MetricsMissing"} 3
-# HELP weir_hpa_lookups_failed_total Failed questions for the pods of the workload that a HorizontalPodAutoscaler scales.
+# HELP weir_hpa_lookups_failed_total Failed lookups of the pods of workloads that HorizontalPodAutoscalers scale.
 # TYPE weir_hpa_lookups_failed_total counter
 weir_hpa_lookups_failed_total 0
 # HELP weir_hpa_watched HorizontalPodAutoscalers that are watched.

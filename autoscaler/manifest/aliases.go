@@ -47,7 +47,7 @@ func (s nodeSizes) of(n *yaml3.Node) (int, error) {
 			return 0, err
 		}
 		if size += more; size > MaxBytes {
-			return 0, fmt.Errorf("its aliases unfold to more than an API server takes (%d bytes)", MaxBytes)
+			return 0, fmt.Errorf("its aliases expand to more than an API server accepts (%d bytes)", MaxBytes)
 		}
 	}
 	s[n] = size

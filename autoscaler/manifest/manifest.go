@@ -44,7 +44,7 @@ type Manifest struct {
 // too, because a misspelled behavior would have no effect.
 func Read(file []byte) (*Manifest, error) {
 	if len(file) > MaxBytes {
-		return nil, fmt.Errorf("a manifest of %d bytes is longer than an API server takes (%d)", len(file), MaxBytes)
+		return nil, fmt.Errorf("a manifest of %d bytes is longer than an API server accepts (%d)", len(file), MaxBytes)
 	}
 	doc, err := singleDocument(file)
 	if err != nil {
@@ -104,7 +104,7 @@ func singleDocument(file []byte) ([]byte, error) {
 			continue // the document has only comments
 		}
 		if found != nil {
-			return nil, errors.New("the manifest has several objects: give it one autoscaler")
+			return nil, errors.New("the manifest has several objects: it must have exactly one autoscaler")
 		}
 		found = bytes.Clone(doc)
 	}
@@ -165,7 +165,7 @@ func wrongKindError(is metav1.TypeMeta) error {
 	case is.Kind == Autoscaler:
 		return fmt.Errorf("apiVersion: %q is not %s", is.APIVersion, v1alpha1.GroupVersion())
 	case is.Kind == "":
-		return errors.New("kind: there is none; a HorizontalPodAutoscaler or an Autoscaler is expected")
+		return errors.New("kind: missing; it must be HorizontalPodAutoscaler or Autoscaler")
 	}
 	return fmt.Errorf("kind: %q is neither a HorizontalPodAutoscaler nor an Autoscaler", is.Kind)
 }

@@ -60,7 +60,7 @@ func TestReadRefuses(t *testing.T) {
 	f("# nothing\n", "the manifest is empty")
 	f("a: [", "read manifest: ")
 	f("kind: Deployment\napiVersion: apps/v1\n", `kind: "Deployment" is neither`)
-	f("spec: {}\n", "kind: there is none")
+	f("spec: {}\n", "kind: missing")
 	f(strings.Replace(hpa, "autoscaling/v2", "autoscaling/v1", 1), `apiVersion: "autoscaling/v1" is not autoscaling/v2`)
 	f(strings.Replace(hpa, "HorizontalPodAutoscaler", "Autoscaler", 1), `apiVersion: "autoscaling/v2" is not autoscaling.weir.dev/v1alpha1`)
 	f(strings.Replace(hpa, "behavior", "behaviour", 1), `unknown field "spec.behaviour"`)

@@ -233,7 +233,7 @@ func randomFixture(t testing.TB, r *rand.Rand) *fixture {
 func TestNothingReadYet(t *testing.T) {
 	w := newFixture(t)
 	l := podmetrics.New(w.options())
-	if _, err := l.Pods("shop", labels.Everything()); err == nil || err.Error() != "weir has not heard yet from the API server which pods there are" {
+	if _, err := l.Pods("shop", labels.Everything()); err == nil || err.Error() != "the API server has not listed pods yet" {
 		t.Errorf("pods of nobody knows which: got %v", err)
 	}
 	spec := &autoscalingv2.HorizontalPodAutoscalerSpec{Metrics: []autoscalingv2.MetricSpec{of("cpu", "")}}
@@ -243,7 +243,7 @@ func TestNothingReadYet(t *testing.T) {
 			t.Errorf("got %v, want %s", got.Err, text)
 		}
 	}
-	want("unable to fetch metrics from resource metrics API: weir has not heard yet from the API server which pods there are")
+	want("unable to fetch metrics from resource metrics API: the API server has not listed pods yet")
 	w.know()
 	want("no metrics returned from resource metrics API") // a cluster without nodes
 	w.know(running("shop", "web", "n1", nil, "app"))

@@ -22,12 +22,12 @@ const defaultWindow = time.Minute
 // Errors for metrics of types that cannot be read.
 var (
 	errNoCustom   = errors.New("weir serves no custom metrics here: see --apis")
-	errNoExternal = errors.New("weir has no external metrics: give it rules with --external-rules")
+	errNoExternal = errors.New("weir has no external metrics: set rules with --external-rules")
 )
 
 // notRemembered returns the error for metrics without a history.
 func (r *targetReader) notRemembered(kind string) error {
-	return fmt.Errorf("weir remembers CPU and memory, not %s metrics: what they were at %s it cannot tell", kind, r.at.UTC().Format(time.RFC3339))
+	return fmt.Errorf("weir keeps a history of CPU and memory only, so %s metrics at %s are unknown", kind, r.at.UTC().Format(time.RFC3339))
 }
 
 // withTimeout returns the context of one request.
@@ -37,7 +37,7 @@ func (r *targetReader) withTimeout() (context.Context, context.CancelFunc) {
 
 // podsMetric returns a metric of each of the target's pods.
 func (r *targetReader) podsMetric(m *autoscalingv2.PodsMetricSource) autoscaler.Reading {
-	of, err := metricSelector(m.Metric.Selector)
+	series, err := metricSelector(m.Metric.Selector)
 	switch {
 	case err != nil:
 		return failed(err)
@@ -49,7 +49,7 @@ func (r *targetReader) podsMetric(m *autoscalingv2.PodsMetricSource) autoscaler.
 	ctx, cancel := r.withTimeout()
 	defer cancel()
 	info := provider.CustomMetricInfo{GroupResource: schema.GroupResource{Resource: "pods"}, Namespaced: true, Metric: m.Metric.Name}
-	list, err := r.options.Custom.GetMetricBySelector(ctx, r.namespace, r.selector, info, of)
+	list, err := r.options.Custom.GetMetricBySelector(ctx, r.namespace, r.selector, info, series)
 	switch {
 	case err != nil:
 		return fetchError(customAPI, err)
@@ -75,7 +75,7 @@ func window(v *custom_metrics.MetricValue) time.Duration {
 // Namespace is always the target's own namespace. Its name is ignored, so nobody can read the
 // metric of another namespace.
 func (r *targetReader) objectMetric(m *autoscalingv2.ObjectMetricSource) autoscaler.Reading {
-	of, err := metricSelector(m.Metric.Selector)
+	series, err := metricSelector(m.Metric.Selector)
 	switch {
 	case err != nil:
 		return failed(err)
@@ -95,7 +95,7 @@ func (r *targetReader) objectMetric(m *autoscalingv2.ObjectMetricSource) autosca
 	info := provider.CustomMetricInfo{GroupResource: plural.GroupResource(), Namespaced: name.Namespace != "", Metric: m.Metric.Name}
 	ctx, cancel := r.withTimeout()
 	defer cancel()
-	v, err := r.options.Custom.GetMetricByName(ctx, name, info, of)
+	v, err := r.options.Custom.GetMetricByName(ctx, name, info, series)
 	if err != nil {
 		return fetchError(customAPI, err)
 	}
@@ -104,7 +104,7 @@ func (r *targetReader) objectMetric(m *autoscalingv2.ObjectMetricSource) autosca
 
 // externalMetric returns the values of an external metric.
 func (r *targetReader) externalMetric(m *autoscalingv2.ExternalMetricSource) autoscaler.Reading {
-	of, err := metricSelector(m.Metric.Selector)
+	series, err := metricSelector(m.Metric.Selector)
 	switch {
 	case err != nil:
 		return failed(err)
@@ -115,7 +115,7 @@ func (r *targetReader) externalMetric(m *autoscalingv2.ExternalMetricSource) aut
 	}
 	ctx, cancel := r.withTimeout()
 	defer cancel()
-	list, err := r.options.External.GetExternalMetric(ctx, r.namespace, of, provider.ExternalMetricInfo{Metric: m.Metric.Name})
+	list, err := r.options.External.GetExternalMetric(ctx, r.namespace, series, provider.ExternalMetricInfo{Metric: m.Metric.Name})
 	switch {
 	case err != nil:
 		return fetchError(externalAPI, err)

@@ -100,7 +100,7 @@ func TestCustomMetrics(t *testing.T) {
 	f(object("Node", "n1", "cpu_usage_cores"), no("unable to fetch metrics from custom metrics API: nodes are in no namespace, so an autoscaler in one cannot refer to them: ask for nodes/NAME/cpu_usage_cores"))
 	f(object("Service", "web", "requests"), no("unable to fetch metrics from custom metrics API: weir has metrics of pods, nodes and namespaces, not of services"))
 
-	f(external("queue_length", nil), no("unable to fetch metrics from external metrics API: weir has no external metrics: give it rules with --external-rules"))
+	f(external("queue_length", nil), no("unable to fetch metrics from external metrics API: weir has no external metrics: set rules with --external-rules"))
 	f(autoscalingv2.MetricSpec{Type: "Resource"}, no(`a metric of type "Resource" without its source cannot be read`))
 
 	o := w.options()

@@ -126,7 +126,7 @@ func (l *Reader) At(t time.Time) (*Reader, error) {
 	case l.options.HistoryLength < 0:
 		return nil, errors.New("weir keeps no history here: see option history of the sink memory")
 	case t.After(now):
-		return nil, fmt.Errorf("%s has not come yet", t.UTC().Format(time.RFC3339))
+		return nil, fmt.Errorf("%s is in the future", t.UTC().Format(time.RFC3339))
 	case now.Sub(t) > l.options.HistoryLength:
 		return nil, fmt.Errorf("memory goes back %v, to %s", l.options.HistoryLength, now.Add(-l.options.HistoryLength).UTC().Format(time.RFC3339))
 	}

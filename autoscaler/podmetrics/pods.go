@@ -13,7 +13,7 @@ import (
 )
 
 // errPodsUnknown is the error before the first list of pods.
-var errPodsUnknown = errors.New("weir has not heard yet from the API server which pods there are")
+var errPodsUnknown = errors.New("the API server has not listed pods yet")
 
 // Pods returns the pods of a namespace that a selector matches, sorted by name.
 func (l *Reader) Pods(namespace string, sel labels.Selector) ([]autoscaler.PodInput, error) {
@@ -27,9 +27,9 @@ func (l *Reader) Pods(namespace string, sel labels.Selector) ([]autoscaler.PodIn
 		if l.at.IsZero() {
 			pods = append(pods, podOf(p))
 		} else if existedAt(p, l.at) {
-			was := podOf(p)
-			was.Terminating = was.Terminating && !p.Deleted.After(l.at)
-			pods = append(pods, was)
+			earlier := podOf(p)
+			earlier.Terminating = earlier.Terminating && !p.Deleted.After(l.at)
+			pods = append(pods, earlier)
 		}
 	}
 	return pods, nil

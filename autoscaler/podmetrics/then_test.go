@@ -70,9 +70,9 @@ func TestAt(t *testing.T) {
 	// Before its first number web-1 has no sample; before its start it is not in the list.
 	f(5*time.Minute+30*time.Second, of("memory", ""), "web-0 10000k at 4m59s over 1m0s")
 	f(30*time.Second, of("memory", ""), "unable to fetch metrics from resource metrics API: memory has no numbers of these pods at 2026-01-02T12:00:30Z")
-	f(time.Minute, pod("cpu_usage_cores", nil), "weir remembers CPU and memory, not Pods metrics: what they were at 2026-01-02T12:01:00Z it cannot tell")
-	f(time.Minute, object("Pod", "web-0", "cpu_usage_cores"), "weir remembers CPU and memory, not Object metrics: what they were at 2026-01-02T12:01:00Z it cannot tell")
-	f(time.Minute, external("queue", nil), "weir remembers CPU and memory, not External metrics: what they were at 2026-01-02T12:01:00Z it cannot tell")
+	f(time.Minute, pod("cpu_usage_cores", nil), "weir keeps a history of CPU and memory only, so Pods metrics at 2026-01-02T12:01:00Z are unknown")
+	f(time.Minute, object("Pod", "web-0", "cpu_usage_cores"), "weir keeps a history of CPU and memory only, so Object metrics at 2026-01-02T12:01:00Z are unknown")
+	f(time.Minute, external("queue", nil), "weir keeps a history of CPU and memory only, so External metrics at 2026-01-02T12:01:00Z are unknown")
 
 	for after, want := range map[time.Duration]int{5 * time.Minute: 1, 5*time.Minute + 10*time.Second: 2} {
 		then, err := l.At(noon.Add(after))
@@ -127,7 +127,7 @@ func TestAtRefusesWhatIsTooOld(t *testing.T) {
 			t.Errorf("after %v: got %v, want %s", after, err, want)
 		}
 	}
-	f(11*time.Minute, "2026-01-02T12:11:00Z has not come yet")
+	f(11*time.Minute, "2026-01-02T12:11:00Z is in the future")
 	f(-6*time.Minute, "memory goes back 15m0s, to 2026-01-02T11:55:00Z")
 	o.HistoryLength = time.Minute
 	f(8*time.Minute, "memory goes back 1m0s, to 2026-01-02T12:09:00Z")

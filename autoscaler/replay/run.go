@@ -105,7 +105,7 @@ func Run(t *Trace, spec *autoscalingv2.HorizontalPodAutoscalerSpec, o Options) (
 		return nil, err
 	}
 	if !t.To.After(t.From) {
-		return nil, fmt.Errorf("replay from %s to %s: there is no time between them", t.From.Format(time.RFC3339), t.To.Format(time.RFC3339))
+		return nil, fmt.Errorf("replay from %s to %s: the end must be after the start", t.From.Format(time.RFC3339), t.To.Format(time.RFC3339))
 	}
 	r := &run{trace: t, spec: spec, options: &o, targets: list, result: &RunResult{Min: minReplicas(spec), Max: spec.MaxReplicas}}
 	r.object = types.NamespacedName{Namespace: t.Namespace, Name: spec.ScaleTargetRef.Name}
@@ -266,12 +266,12 @@ func (r *run) warnings() (list []string) {
 	for i := range r.trace.Containers {
 		if at := r.saturated(&r.trace.Containers[i]); at > 0 {
 			c := &r.trace.Containers[i]
-			list = append(list, fmt.Sprintf("container %s was at %.0f%% of its CPU limit (%dm) or above for %s: it would have used more on more pods, which no trace can tell, so the demand then is a lower bound",
+			list = append(list, fmt.Sprintf("container %s was at %.0f%% of its CPU limit (%dm) or above for %s: more pods might have used more, so the demand in that time is a lower bound",
 				c.Name, r.options.Saturation*100, c.Limits.CPU.Milli, at))
 		}
 	}
 	if r.trace.Startup.Pods == 0 {
-		list = append(list, fmt.Sprintf("the trace does not tell how long pods take to become ready: taken to be %s", r.options.Startup))
+		list = append(list, fmt.Sprintf("the trace does not show how long pods take to become ready; the assumed time is %s", r.options.Startup))
 	}
 	if t := r.meter.totals.Unknown; t > 0 {
 		list = append(list, fmt.Sprintf("for %s a metric is not known: no totals count that time, and nothing scales by that metric in it", t.Duration()))

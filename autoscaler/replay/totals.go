@@ -126,8 +126,8 @@ func (m *totalsMeter) addSpan(now time.Time, span time.Duration, running int32, 
 	for i := range m.targets {
 		total, _ := m.targets[i].totalAt(now)
 		use := total / m.targets[i].goal / float64(ready)
-		of := &m.means[i]
-		of.sum, of.span, of.peak = of.sum+use*span.Seconds(), of.span+span.Seconds(), max(of.peak, use)
+		mean := &m.means[i]
+		mean.sum, mean.span, mean.peak = mean.sum+use*span.Seconds(), mean.span+span.Seconds(), max(mean.peak, use)
 	}
 }
 
@@ -149,9 +149,9 @@ func (m *totalsMeter) overLimit(now time.Time, ready int) bool {
 // done returns the totals.
 func (m *totalsMeter) done() Totals {
 	t := m.totals
-	for i, of := range m.means {
-		if m.targets[i].perPod && of.span > 0 {
-			t.Metrics = append(t.Metrics, MetricTotals{Name: m.targets[i].name, Target: m.targets[i].targetText(), Mean: of.sum / of.span, Peak: of.peak})
+	for i, mean := range m.means {
+		if m.targets[i].perPod && mean.span > 0 {
+			t.Metrics = append(t.Metrics, MetricTotals{Name: m.targets[i].name, Target: m.targets[i].targetText(), Mean: mean.sum / mean.span, Peak: mean.peak})
 		}
 	}
 	return t

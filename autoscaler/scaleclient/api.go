@@ -93,7 +93,7 @@ func (s *Client) Update(ctx context.Context, h *Handle, replicas int32) error {
 		case replicas:
 			return nil // another client has already written the count
 		default:
-			return fmt.Errorf("somebody else changed the count from %d to %d meanwhile", h.scale.Spec.Replicas, now.Spec.Replicas)
+			return fmt.Errorf("another client changed the count from %d to %d meanwhile", h.scale.Spec.Replicas, now.Spec.Replicas)
 		}
 		changed := now.DeepCopy()
 		changed.Spec.Replicas = replicas

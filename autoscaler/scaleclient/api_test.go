@@ -248,7 +248,7 @@ func TestUpdate(t *testing.T) {
 	f(0, 0, 1, 1, 5, "")
 	f(2, 0, 3, 3, 5, "")
 	f(9, 0, 6, 5, 3, "change the scale of deployments.apps shop/web: ")
-	f(1, 4, 2, 1, 4, "change the scale of deployments.apps shop/web: somebody else changed the count from 3 to 4 meanwhile")
+	f(1, 4, 2, 1, 4, "change the scale of deployments.apps shop/web: another client changed the count from 3 to 4 meanwhile")
 	f(1, 5, 2, 1, 5, "") // the other client wrote the same count
 
 	if err := (&Client{}).Update(t.Context(), nil, 5); err == nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/eviction/evictionreport/document"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/kubelet"
 )
@@ -80,8 +80,8 @@ func newAgents(p *plan, facts func() *cluster.Facts) (*nodeapi.Proxy, error) {
 }
 
 // askAgents returns the page's function for the eviction report of a node.
-func askAgents(agents *nodeapi.Proxy) func(context.Context, string) (*document.EvictionReport, error) {
-	return func(ctx context.Context, name string) (*document.EvictionReport, error) {
+func askAgents(agents *nodeapi.Proxy) func(context.Context, string) (*evictionreport.EvictionReport, error) {
+	return func(ctx context.Context, name string) (*evictionreport.EvictionReport, error) {
 		r, err := agents.Eviction(ctx, name)
 		var problem *weirdev.Problem
 		if errors.As(err, &problem) {

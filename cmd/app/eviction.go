@@ -28,7 +28,6 @@ import (
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/evictionreport"
-	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/eviction/execute/cri"
 	"github.com/weir-metrics/weir/eviction/guard"
@@ -236,7 +235,7 @@ func (e *evictor) ended(uid types.UID) bool {
 }
 
 // report returns the report on evictions of the node.
-func (e *evictor) report() *document.EvictionReport {
+func (e *evictor) report() *evictionreport.EvictionReport {
 	return evictionreport.New(e.guard.Last(), e.guard.RecentActions(), evictionreport.Options{
 		Node: string(e.node), Mode: string(e.plan.Mode), Warnings: e.warnings, Now: time.Now(),
 		Reclaims: e.reclaimer != nil, MaxInterval: maxRoundInterval, PollInterval: guard.PollInterval,
@@ -244,7 +243,7 @@ func (e *evictor) report() *document.EvictionReport {
 }
 
 // page returns the report for the page, or an error if it is asked about another node.
-func (e *evictor) page(_ context.Context, node string) (*document.EvictionReport, error) {
+func (e *evictor) page(_ context.Context, node string) (*evictionreport.EvictionReport, error) {
 	if node != string(e.node) {
 		return nil, &ui.Unavailable{Status: http.StatusNotFound, Why: fmt.Sprintf("this is the weir of node %s alone", e.node),
 			Todo: "Ask the cluster's weir, or the one on that node."}

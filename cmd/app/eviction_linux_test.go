@@ -32,7 +32,7 @@ import (
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/eviction"
-	"github.com/weir-metrics/weir/eviction/evictionreport/document"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
 	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/sources/host"
 )
@@ -286,7 +286,7 @@ func TestRunObserves(t *testing.T) {
 			t.Errorf("ended with %v", err)
 		}
 	}()
-	var answer document.EvictionReport
+	var answer evictionreport.EvictionReport
 	for deadline := time.Now().Add(10 * time.Second); answer.At.IsZero() || len(answer.Signals) == 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("no round after 10s: %+v", answer)

@@ -29,7 +29,7 @@ import (
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/cmd/app/httpserver"
 	"github.com/weir-metrics/weir/cmd/app/version"
-	"github.com/weir-metrics/weir/eviction/evictionreport/document"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/internal/history"
 	"github.com/weir-metrics/weir/internal/history/weirseries"
@@ -92,7 +92,7 @@ type process struct {
 	// readCAdvisor reads this machine in cAdvisor's form; nil if this machine is not a source.
 	readCAdvisor func(context.Context) (kubeletapi.CAdvisor, error)
 	node         *localNode
-	eviction     func(ctx context.Context, node string) (*document.EvictionReport, error)
+	eviction     func(ctx context.Context, node string) (*evictionreport.EvictionReport, error)
 
 	apis     []servedAPI
 	mux      *httpserver.Mux

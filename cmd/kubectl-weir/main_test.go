@@ -25,7 +25,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	"github.com/weir-metrics/weir/eviction/evictionreport/document"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -51,8 +51,8 @@ func newWeir() http.Handler {
 	for _, path := range autoscaling.Paths() {
 		mux.Handle(path, decisions)
 	}
-	agent := nodeapi.NewHandler(nodeapi.Options{Node: "n1", Eviction: func() *document.EvictionReport {
-		return &document.EvictionReport{Node: "n1", Mode: "observe", State: document.Starting, Summary: "n1: the first look is not done yet", At: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)}
+	agent := nodeapi.NewHandler(nodeapi.Options{Node: "n1", Eviction: func() *evictionreport.EvictionReport {
+		return &evictionreport.EvictionReport{Node: "n1", Mode: "observe", State: evictionreport.Starting, Summary: "n1: the first look is not done yet", At: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)}
 	}})
 	for _, path := range nodeapi.Paths() {
 		mux.Handle(path, agent)

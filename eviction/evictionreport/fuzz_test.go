@@ -13,7 +13,6 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/eviction"
-	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/eviction/guard"
 )
 
@@ -66,7 +65,7 @@ func FuzzOf(f *testing.F) {
 			}
 		}
 		var out bytes.Buffer
-		if err := r.WriteText(&out, document.TextOptions{All: true}); err != nil || !strings.HasPrefix(out.String(), r.Summary) {
+		if err := r.WriteText(&out, TextOptions{All: true}); err != nil || !strings.HasPrefix(out.String(), r.Summary) {
 			t.Errorf("%v\n%s", err, &out)
 		}
 	})

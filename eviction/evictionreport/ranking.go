@@ -9,18 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/weir-metrics/weir/eviction"
-	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 )
 
 // newRanking returns the order of eviction for a threshold. It is nil if no pod is evicted for the
 // signal.
-func newRanking(t *eviction.Threshold, in *eviction.Input, d *eviction.Decision) *document.Ranking {
+func newRanking(t *eviction.Threshold, in *eviction.Input, d *eviction.Decision) *Ranking {
 	s := t.Signal
 	if s.Condition() == eviction.NodeIOPressure {
 		return nil
 	}
 	list := in.Rank(t, d.Layout)
-	r := &document.Ranking{Unit: rankingUnit(s), Pods: make([]document.RankedPod, len(list))}
+	r := &Ranking{Unit: rankingUnit(s), Pods: make([]RankedPod, len(list))}
 	for i := range list {
 		r.Pods[i] = newRankedPod(r.Unit, &list[i])
 	}
@@ -55,15 +54,15 @@ func newRanking(t *eviction.Threshold, in *eviction.Input, d *eviction.Decision)
 }
 
 // newRankedPod returns the description of a pod of the ranking.
-func newRankedPod(unit document.Unit, p *eviction.RankedPod) document.RankedPod {
-	ranked := document.RankedPod{
+func newRankedPod(unit Unit, p *eviction.RankedPod) RankedPod {
+	ranked := RankedPod{
 		Namespace: p.Pod.Namespace, Name: p.Pod.Name, UID: p.Pod.UID, OverRequest: p.Over, Priority: p.Priority, BeforeNextBy: string(p.BeforeNextBy),
 		Skipped: string(p.Skipped), Message: cmp.Or(p.SkipMessage, p.Doubt), // with parity a pod with a doubt is evicted nevertheless
 	}
 	switch {
 	case p.NoStats, p.Doubt != "" && p.Usage.IsZero():
 		ranked.OverRequest = false // the kubelet counts a missing figure as zero
-	case unit == document.Processes:
+	case unit == Processes:
 		ranked.Usage = floatOfQuantity(&p.Usage)
 	default:
 		ranked.Usage, ranked.Request, ranked.Excess = floatOfQuantity(&p.Usage), floatOfQuantity(&p.Request), floatOfQuantity(&p.Excess)
@@ -72,7 +71,7 @@ func newRankedPod(unit document.Unit, p *eviction.RankedPod) document.RankedPod 
 }
 
 // rankReason says which key puts a before b.
-func rankReason(u document.Unit, a, b *eviction.RankedPod) string {
+func rankReason(u Unit, a, b *eviction.RankedPod) string {
 	words := func(q *resource.Quantity) string { return u.FormatWithNoun(q.AsApproximateFloat64()) }
 	switch a.BeforeNextBy {
 	case eviction.KeyNoStats:
@@ -83,7 +82,7 @@ func rankReason(u document.Unit, a, b *eviction.RankedPod) string {
 	case eviction.KeyPriority:
 		return fmt.Sprintf("its priority is lower (%d, and %s has %d)", a.Priority, b.Pod.Name, b.Priority)
 	case eviction.KeyExcess:
-		if u == document.Inodes {
+		if u == Inodes {
 			return fmt.Sprintf("of inodes in use less bytes of storage requested, as the kubelet counts, it has more (%s, %s has %s)",
 				u.Format(a.Excess.AsApproximateFloat64()), b.Pod.Name, u.Format(b.Excess.AsApproximateFloat64()))
 		}

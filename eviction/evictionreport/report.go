@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/eviction"
-	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/eviction/guard"
 	"github.com/weir-metrics/weir/internal/humanize"
@@ -35,19 +34,19 @@ type Options struct {
 
 // New returns the report. last is the newest round; nil before the first one. acts are the rounds
 // with an action, newest first. New does not change them.
-func New(last *guard.Round, acts []*guard.Round, c Options) *document.EvictionReport {
+func New(last *guard.Round, acts []*guard.Round, c Options) *EvictionReport {
 	if c.Now.IsZero() {
 		c.Now = time.Now()
 	}
-	r := &document.EvictionReport{
-		Node: c.Node, Mode: c.Mode, State: document.Starting, At: c.Now.UTC(),
-		Signals: []document.Signal{}, Warnings: c.Warnings, Reclaims: c.Reclaims || c.Mode == string(execute.Observe), MaxIntervalSeconds: c.MaxInterval.Seconds(), PollSeconds: c.PollInterval.Seconds(),
+	r := &EvictionReport{
+		Node: c.Node, Mode: c.Mode, State: Starting, At: c.Now.UTC(),
+		Signals: []Signal{}, Warnings: c.Warnings, Reclaims: c.Reclaims || c.Mode == string(execute.Observe), MaxIntervalSeconds: c.MaxInterval.Seconds(), PollSeconds: c.PollInterval.Seconds(),
 	}
 	for _, round := range acts {
 		r.Actions = append(r.Actions, roundActions(round)...)
 	}
 	if c.Mode == ModeOff {
-		r.State = document.Off
+		r.State = Off
 	} else if last != nil && last.Input != nil && last.Decision != nil {
 		fillFromRound(r, last)
 	}
@@ -56,7 +55,7 @@ func New(last *guard.Round, acts []*guard.Round, c Options) *document.EvictionRe
 }
 
 // fillFromRound sets the fields that come from a round.
-func fillFromRound(r *document.EvictionReport, round *guard.Round) {
+func fillFromRound(r *EvictionReport, round *guard.Round) {
 	d := round.Decision
 	r.ReadAt, r.DecidedAt = round.ReadAt.UTC(), round.DecidedAt.UTC()
 	if len(round.Notice.Sources) > 0 {
@@ -78,7 +77,7 @@ func fillFromRound(r *document.EvictionReport, round *guard.Round) {
 	for i := range d.Contention {
 		r.Contention = append(r.Contention, newContention(&d.Contention[i]))
 	}
-	if r.State = nodeState(d); r.State != document.NoThresholds {
+	if r.State = nodeState(d); r.State != NoThresholds {
 		r.Admission = newAdmission(d)
 	}
 	for _, w := range round.Watching {
@@ -90,48 +89,48 @@ func fillFromRound(r *document.EvictionReport, round *guard.Round) {
 }
 
 // nodeState returns the state of the node that follows from a decision.
-func nodeState(d *eviction.Decision) document.NodeState {
+func nodeState(d *eviction.Decision) NodeState {
 	switch d.Outcome {
 	case eviction.OutcomeNoThresholds:
-		return document.NoThresholds
+		return NoThresholds
 	case eviction.OutcomeNoLayout, eviction.OutcomeNoSummary:
-		return document.NoData
+		return NoData
 	case eviction.OutcomeLocalLimit, eviction.OutcomeReclaim, eviction.OutcomeEvict:
-		return document.Evicting
+		return Evicting
 	}
 	if len(d.Thresholds) == 0 {
-		return document.NoThresholds
+		return NoThresholds
 	}
 	for i := range d.Thresholds {
 		if t := &d.Thresholds[i]; t.Met || t.Reclaiming {
-			return document.Pressure
+			return Pressure
 		}
 	}
-	return document.Normal
+	return Normal
 }
 
 // summaryText returns the answer in one sentence.
-func summaryText(r *document.EvictionReport) string {
+func summaryText(r *EvictionReport) string {
 	name := cmp.Or(r.Node, "this node") + ": "
 	switch r.State {
-	case document.Off:
+	case Off:
 		return name + "evictions are not watched here: the mode is off"
-	case document.Starting:
+	case Starting:
 		return name + "the first reading is not complete; ask again in a few seconds"
-	case document.NoThresholds:
+	case NoThresholds:
 		return name + "there is no threshold, so nothing is read and no pod is evicted"
-	case document.NoData:
+	case NoData:
 		return name + "no decision is possible, and no pod is evicted: " + r.Error
-	case document.Evicting:
+	case Evicting:
 		return name + evictingText(r)
-	case document.Pressure:
+	case Pressure:
 		return name + pressureText(r)
 	}
 	return name + normalText(r)
 }
 
 // evictingText returns the summary if a pod is, or would be, evicted.
-func evictingText(r *document.EvictionReport) string {
+func evictingText(r *EvictionReport) string {
 	verb := "is evicted"
 	if r.Mode == string(execute.Observe) {
 		verb = "would be evicted; the mode is observe"
@@ -164,14 +163,14 @@ func evictingText(r *document.EvictionReport) string {
 }
 
 // reclaimText says what is removed before a pod is evicted.
-func reclaimText(r *document.EvictionReport, s *document.Signal) string {
+func reclaimText(r *EvictionReport, s *Signal) string {
 	if len(s.ReclaimsFirst) == 0 || !r.Reclaims {
 		return ""
 	}
 	return s.ReclaimText() + " are removed; if that is not enough, "
 }
 
-func victimName(s *document.Signal) string {
+func victimName(s *Signal) string {
 	if s.Ranking == nil || s.Ranking.Next == "" {
 		return "no pod"
 	}
@@ -179,8 +178,8 @@ func victimName(s *document.Signal) string {
 }
 
 // pressureText returns the summary if a threshold is met and no pod is evicted.
-func pressureText(r *document.EvictionReport) string {
-	for _, want := range [...]document.ThresholdState{document.InForce, document.GracePeriod, document.Reclaiming} {
+func pressureText(r *EvictionReport) string {
+	for _, want := range [...]ThresholdState{InForce, GracePeriod, Reclaiming} {
 		for i := range r.Signals {
 			s := &r.Signals[i]
 			for k := range s.Thresholds {
@@ -194,9 +193,9 @@ func pressureText(r *document.EvictionReport) string {
 }
 
 // noEvictionText says why no pod is evicted although a threshold is met.
-func noEvictionText(r *document.EvictionReport, s *document.Signal, t *document.Threshold) string {
+func noEvictionText(r *EvictionReport, s *Signal, t *Threshold) string {
 	switch {
-	case t.State == document.GracePeriod:
+	case t.State == GracePeriod:
 		return fmt.Sprintf("; if that lasts for another %s, %s is evicted", humanize.Seconds(t.RemainingSeconds), victimName(s))
 	case s.Ranking == nil:
 		return "; no pod is evicted for this signal, since no figure shows which pod causes it"
@@ -213,12 +212,12 @@ func noEvictionText(r *document.EvictionReport, s *document.Signal, t *document.
 }
 
 // shortageText compares the figure with the threshold.
-func shortageText(s *document.Signal, t *document.Threshold) string {
+func shortageText(s *Signal, t *Threshold) string {
 	if s.Stall {
 		return fmt.Sprintf("%s is %s, above %s", s.Name, s.Unit.Format(*s.Value), s.Unit.Format(*t.Limit))
 	}
 	kind := t.Kind()
-	if t.State == document.Reclaiming {
+	if t.State == Reclaiming {
 		return fmt.Sprintf("%s is %s, past the %s threshold of %s but not yet at %s, where it ends", s.Name, s.Unit.Format(*s.Value), kind, s.Unit.Format(*t.Limit), s.Unit.Format(*t.Goal))
 	}
 	return fmt.Sprintf("%s is %s, below the %s threshold of %s", s.Name, s.Unit.Format(*s.Value), kind, s.Unit.Format(*t.Limit))
@@ -226,9 +225,9 @@ func shortageText(s *document.Signal, t *document.Threshold) string {
 
 // normalText returns the summary if no threshold is met. It names the nearest threshold, by the
 // distance in percent of the capacity.
-func normalText(r *document.EvictionReport) string {
-	var at *document.Signal
-	var nearest *document.Threshold
+func normalText(r *EvictionReport) string {
+	var at *Signal
+	var nearest *Threshold
 	blind := 0
 	for i := range r.Signals {
 		s := &r.Signals[i]

@@ -11,14 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/weir-metrics/weir/eviction"
-	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/internal/humanize"
 )
 
 // newSignals returns the signals that have a threshold, in the order in which they are acted on, and
 // then weir's own without one.
-func newSignals(in *eviction.Input, d *eviction.Decision) []document.Signal {
-	list := []document.Signal{}
+func newSignals(in *eviction.Input, d *eviction.Decision) []Signal {
+	list := []Signal{}
 	states := d.Thresholds
 	if states == nil { // without a decision, list the configured thresholds
 		for _, t := range in.Settings.Thresholds {
@@ -29,7 +28,7 @@ func newSignals(in *eviction.Input, d *eviction.Decision) []document.Signal {
 	for i := range states {
 		t := &states[i]
 		name := string(t.Threshold.Signal)
-		at := slices.IndexFunc(list, func(s document.Signal) bool { return s.Name == name })
+		at := slices.IndexFunc(list, func(s Signal) bool { return s.Name == name })
 		if at < 0 {
 			at = len(list)
 			list = append(list, newSignal(in, d, t, read))
@@ -40,10 +39,10 @@ func newSignals(in *eviction.Input, d *eviction.Decision) []document.Signal {
 	}
 	for i := range d.Observations {
 		o := &d.Observations[i]
-		named := func(s document.Signal) bool { return s.Name == string(o.Signal) }
+		named := func(s Signal) bool { return s.Name == string(o.Signal) }
 		if slices.Contains(eviction.OwnSignals(), o.Signal) && !slices.ContainsFunc(list, named) {
 			shown := newSignal(in, d, &eviction.ThresholdState{Threshold: eviction.Threshold{Signal: o.Signal}, Observation: o}, read)
-			shown.Thresholds = []document.Threshold{}
+			shown.Thresholds = []Threshold{}
 			list = append(list, shown)
 		}
 	}
@@ -81,10 +80,10 @@ func rankingThreshold(name string, d *eviction.Decision) *eviction.Threshold {
 }
 
 // newSignal returns the signal of a threshold, without its thresholds.
-func newSignal(in *eviction.Input, d *eviction.Decision, t *eviction.ThresholdState, read bool) document.Signal {
-	of := t.Threshold.Signal
-	s := document.Signal{Name: string(of), Stall: of.Pressure(), Unit: signalUnit(of)}
-	for _, c := range d.Layout.Collections(of) {
+func newSignal(in *eviction.Input, d *eviction.Decision, t *eviction.ThresholdState, read bool) Signal {
+	signal := t.Threshold.Signal
+	s := Signal{Name: string(signal), Stall: signal.Pressure(), Unit: signalUnit(signal)}
+	for _, c := range d.Layout.Collections(signal) {
 		s.ReclaimsFirst = append(s.ReclaimsFirst, string(c))
 	}
 	switch o := t.Observation; {
@@ -101,7 +100,7 @@ func newSignal(in *eviction.Input, d *eviction.Decision, t *eviction.ThresholdSt
 		if o.HugePages > 0 {
 			s.Notes = append(s.Notes, humanize.Bytes(float64(o.HugePages))+" for huge pages are left out of both, because nothing else can use them")
 		}
-		if m := in.MemoryLeft; of == eviction.MemoryAvailable && m != nil && m.SwapTotal > m.SwapFree {
+		if m := in.MemoryLeft; signal == eviction.MemoryAvailable && m != nil && m.SwapTotal > m.SwapFree {
 			s.Notes = append(s.Notes, humanize.Bytes(float64(m.SwapTotal-m.SwapFree))+" of swap are in use, which this figure and the pods' usage leave out, as the kubelet's do; "+
 				string(eviction.SwapAvailable)+" counts them")
 		}
@@ -116,8 +115,8 @@ func newSignal(in *eviction.Input, d *eviction.Decision, t *eviction.ThresholdSt
 }
 
 // newThreshold returns the description of a threshold of s.
-func newThreshold(s *document.Signal, t *eviction.ThresholdState, now time.Time) document.Threshold {
-	threshold := document.Threshold{
+func newThreshold(s *Signal, t *eviction.ThresholdState, now time.Time) Threshold {
+	threshold := Threshold{
 		Text: t.Threshold.String(), Hard: t.Threshold.Hard(), Derived: t.Derived,
 		GraceSeconds: t.Threshold.Grace.Seconds(), RemainingSeconds: t.Remaining.Seconds(),
 	}
@@ -148,15 +147,15 @@ func newThreshold(s *document.Signal, t *eviction.ThresholdState, now time.Time)
 	}
 	switch {
 	case s.Doubt != "" || t.Observation == nil:
-		threshold.State = document.Unknown
+		threshold.State = Unknown
 	case t.InForce && t.Met:
-		threshold.State = document.InForce
+		threshold.State = InForce
 	case t.Met:
-		threshold.State = document.GracePeriod
+		threshold.State = GracePeriod
 	case t.Reclaiming:
-		threshold.State = document.Reclaiming
+		threshold.State = Reclaiming
 	default:
-		threshold.State = document.NotMet
+		threshold.State = NotMet
 	}
 	threshold.Message = thresholdMessage(s, &threshold, now)
 	if t.Deferred {
@@ -169,19 +168,19 @@ func newThreshold(s *document.Signal, t *eviction.ThresholdState, now time.Time)
 }
 
 // thresholdMessage describes the state of a threshold.
-func thresholdMessage(s *document.Signal, t *document.Threshold, now time.Time) string {
+func thresholdMessage(s *Signal, t *Threshold, now time.Time) string {
 	var text string
 	switch t.State {
-	case document.Unknown:
+	case Unknown:
 		text = "unknown: " + s.Doubt
 		if s.Doubt == "" {
 			text = "not read"
 		}
-	case document.InForce:
+	case InForce:
 		text = fmt.Sprintf("met by %s since %s, and in force", distanceText(s, t), humanize.Clock(t.Since, now))
-	case document.GracePeriod:
+	case GracePeriod:
 		text = fmt.Sprintf("met by %s since %s, in force in %s", distanceText(s, t), humanize.Clock(t.Since, now), humanize.Seconds(t.RemainingSeconds))
-	case document.Reclaiming:
+	case Reclaiming:
 		text = fmt.Sprintf("in force since %s, until the figure is back at %s", humanize.Clock(t.Since, now), s.Unit.Format(*t.Goal))
 	default:
 		text = distanceText(s, t) + " away"
@@ -196,17 +195,17 @@ func thresholdMessage(s *document.Signal, t *document.Threshold, now time.Time) 
 }
 
 // distanceText returns the distance of the figure from a threshold, on either side of it.
-func distanceText(s *document.Signal, t *document.Threshold) string {
+func distanceText(s *Signal, t *Threshold) string {
 	if t.Distance == nil {
 		return "an unknown distance"
 	}
 	distance := abs(*t.Distance)
 	if s.Stall {
-		return strings.TrimSuffix(document.Percent.Format(distance), "%") + " points"
+		return strings.TrimSuffix(Percent.Format(distance), "%") + " points"
 	}
 	text := s.Unit.Format(distance)
 	if t.DistancePercent != nil {
-		text += " (" + document.Percent.Format(abs(*t.DistancePercent)) + ")"
+		text += " (" + Percent.Format(abs(*t.DistancePercent)) + ")"
 	}
 	return text
 }
@@ -224,29 +223,29 @@ func floatOfQuantity(q *resource.Quantity) *float64 {
 }
 
 // signalUnit returns the unit of a signal's figure.
-func signalUnit(s eviction.Signal) document.Unit {
+func signalUnit(s eviction.Signal) Unit {
 	if s.Pressure() {
-		return document.Percent
+		return Percent
 	}
 	return rankingUnit(s)
 }
 
 // rankingUnit returns the unit in which pods are ranked for a signal.
-func rankingUnit(s eviction.Signal) document.Unit {
+func rankingUnit(s eviction.Signal) Unit {
 	switch s.Resource() {
 	case "inodes":
-		return document.Inodes
+		return Inodes
 	case "pids":
-		return document.Processes
+		return Processes
 	case string(corev1.ResourceCPU):
-		return document.Cores
+		return Cores
 	}
-	return document.Bytes
+	return Bytes
 }
 
 // newCondition returns the description of a node condition.
-func newCondition(c *eviction.Condition, in *eviction.Input) document.Condition {
-	condition := document.Condition{Type: string(c.Type), Reported: c.Reported, MetAt: c.MetAt.UTC()}
+func newCondition(c *eviction.Condition, in *eviction.Input) Condition {
+	condition := Condition{Type: string(c.Type), Reported: c.Reported, MetAt: c.MetAt.UTC()}
 	if !c.Reported {
 		condition.Message = "false; last met at " + humanize.Clock(c.MetAt, in.Now)
 		return condition
@@ -261,8 +260,8 @@ func newCondition(c *eviction.Condition, in *eviction.Input) document.Condition 
 }
 
 // newContention returns the description of a condition of KEP-5394.
-func newContention(c *eviction.Contention) document.Contention {
-	contention := document.Contention{
+func newContention(c *eviction.Contention) Contention {
+	contention := Contention{
 		Type: string(c.Condition), Reported: c.Reported, Avg10: c.Avg10, Avg60: c.Avg60, Threshold: c.Percent, Unknown: c.Unknown,
 	}
 	contention.Message = fmt.Sprintf("%v: tasks stalled for %v%% of the last minute and %v%% of the last 10s; it begins when both reach %v%%, and ends when the first is below that",
@@ -275,7 +274,7 @@ func newContention(c *eviction.Contention) document.Contention {
 
 // newAdmission returns which pods a node with the decision's conditions admits. It tries one pod of
 // each class.
-func newAdmission(d *eviction.Decision) *document.Admission {
+func newAdmission(d *eviction.Decision) *Admission {
 	conditions := d.Pressures()
 	admits := func(pod *corev1.Pod) bool { return eviction.Admit(pod, conditions).Admit }
 	tolerating := &corev1.Pod{Spec: corev1.PodSpec{Tolerations: []corev1.Toleration{{Key: corev1.TaintNodeMemoryPressure, Operator: corev1.TolerationOpExists}}}}
@@ -283,7 +282,7 @@ func newAdmission(d *eviction.Decision) *document.Admission {
 		Requests: corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(1, resource.BinarySI)}}}}}}
 	mirror := &corev1.Pod{}
 	mirror.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "1"}
-	a := &document.Admission{BestEffort: admits(&corev1.Pod{}), Tolerating: admits(tolerating), Requesting: admits(requesting), Critical: admits(mirror)}
+	a := &Admission{BestEffort: admits(&corev1.Pod{}), Tolerating: admits(tolerating), Requesting: admits(requesting), Critical: admits(mirror)}
 	switch {
 	case a.BestEffort:
 		a.Message = "any would be admitted"
@@ -296,19 +295,19 @@ func newAdmission(d *eviction.Decision) *document.Admission {
 }
 
 // newExceededLimit returns the description of a pod that exceeds a limit of local storage.
-func newExceededLimit(e *eviction.ExceededLimit) document.ExceededLimit {
-	exceeded := document.ExceededLimit{
+func newExceededLimit(e *eviction.ExceededLimit) ExceededLimit {
+	exceeded := ExceededLimit{
 		Pod: e.Pod.String(), Kind: e.Kind, Name: e.Name, Skipped: string(e.Skipped),
 		UsedBytes: e.Used.AsApproximateFloat64(), LimitBytes: e.Limit.AsApproximateFloat64(),
 	}
-	of := "local storage"
+	store := "local storage"
 	switch e.Kind {
 	case eviction.EmptyDirLimit:
-		of = "emptyDir " + e.Name
+		store = "emptyDir " + e.Name
 	case eviction.ContainerLimit:
-		of = "container " + e.Name
+		store = "container " + e.Name
 	}
-	exceeded.Message = fmt.Sprintf("%s uses %s of %s, and may use %s", e.Pod, humanize.Bytes(exceeded.UsedBytes), of, humanize.Bytes(exceeded.LimitBytes))
+	exceeded.Message = fmt.Sprintf("%s uses %s of %s, and may use %s", e.Pod, humanize.Bytes(exceeded.UsedBytes), store, humanize.Bytes(exceeded.LimitBytes))
 	if e.Skipped != eviction.NotSkipped {
 		exceeded.Message += "; it is not evicted: " + e.SkipMessage
 	}

@@ -228,9 +228,9 @@ func isTakenBefore(err error) bool {
 
 // write enters this node and the time in a Lease, which is nil if it does not exist yet. With hold it
 // also takes the Lease for this node.
-func (b *clusterBrake) write(ctx context.Context, name string, of *coordinationv1.Lease, now time.Time, hold bool) (err error) {
-	l := of.DeepCopy()
-	if of == nil {
+func (b *clusterBrake) write(ctx context.Context, name string, found *coordinationv1.Lease, now time.Time, hold bool) (err error) {
+	l := found.DeepCopy()
+	if found == nil {
 		l = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: name}}
 	}
 	acted := actedNodes(l, now)
@@ -242,7 +242,7 @@ func (b *clusterBrake) write(ctx context.Context, name string, of *coordinationv
 		l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds, l.Spec.AcquireTime, l.Spec.RenewTime = &b.node, &seconds, &at, &at
 	}
 	leases := b.client.CoordinationV1().Leases(b.namespace)
-	if of == nil {
+	if found == nil {
 		l, err = leases.Create(ctx, l, metav1.CreateOptions{})
 	} else {
 		l, err = leases.Update(ctx, l, metav1.UpdateOptions{}) // it fails if another node has written it meanwhile

@@ -63,12 +63,12 @@ func (t *eventThrottle) record(k *eviction.Kill, o *ActionOutcome) {
 func (t *eventThrottle) isNew(uid types.UID, n lastEvent) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for other, was := range t.last {
-		if n.at.Sub(was.at) >= t.repeat {
+	for other, earlier := range t.last {
+		if n.at.Sub(earlier.at) >= t.repeat {
 			delete(t.last, other)
 		}
 	}
-	if was, ok := t.last[uid]; ok && was.result == n.result && was.signal == n.signal {
+	if earlier, ok := t.last[uid]; ok && earlier.result == n.result && earlier.signal == n.signal {
 		return false
 	}
 	t.last[uid] = n

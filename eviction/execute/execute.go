@@ -86,7 +86,7 @@ func (x *Executor) Execute(ctx context.Context, d *eviction.Decision) []ActionOu
 		}
 		switch {
 		case k.Pod.UID == "":
-			o.setRefused("the decision does not say its UID, without which another pod of that name could be evicted")
+			o.setRefused("the decision has no UID for it, so another pod of that name could be evicted")
 		case x.opts.Self != "" && types.UID(k.Pod.UID) == x.opts.Self:
 			o.setRefused("it is the agent's own pod")
 		case x.opts.Mode == Observe:

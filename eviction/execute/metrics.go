@@ -22,13 +22,13 @@ type metrics struct {
 func newMetrics(r prometheus.Registerer) *metrics {
 	auto := promauto.With(r)
 	m := &metrics{
-		outcomes:  auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_eviction_outcomes_total", Help: "What became of the pods and collections that decisions named, by signal and by what was done."}, []string{"signal", "outcome"}),
+		outcomes:  auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_eviction_outcomes_total", Help: "Outcomes of evictions and collections that were decided, by signal and outcome."}, []string{"signal", "outcome"}),
 		stopped:   auto.NewGauge(prometheus.GaugeOpts{Name: "weir_evictions_stopped", Help: "1 if so many nodes of the cluster evicted pods that this agent only observes, at its last attempt."}),
 		acting:    auto.NewHistogram(prometheus.HistogramOpts{Name: "weir_eviction_request_duration_seconds", Help: "Time from taking up a decision until the API server had answered for its pod.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 15)}),
 		cleanup:   auto.NewHistogram(prometheus.HistogramOpts{Name: "weir_eviction_cleanup_duration_seconds", Help: "Time from the API server's answer until the pod was gone, or was waited for no longer.", Buckets: prometheus.ExponentialBuckets(1, 2, 10)}),
 		timeouts:  auto.NewCounter(prometheus.CounterOpts{Name: "weir_eviction_cleanup_unfinished_total", Help: "Evicted pods that were still there when they were waited for no longer."}),
 		collected: auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_eviction_reclaimed_items_total", Help: "Containers and images removed before pods were evicted."}, []string{"collection"}),
-		bytes:     auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_eviction_reclaimed_bytes_total", Help: "What removed containers and images freed, as far as the runtime tells."}, []string{"collection"}),
+		bytes:     auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_eviction_reclaimed_bytes_total", Help: "Bytes freed by removed containers and images, as reported by the runtime."}, []string{"collection"}),
 	}
 	// The counters start at 0, so that none is absent.
 	names := []string{eviction.EmptyDirLimit, eviction.PodLimit, eviction.ContainerLimit}

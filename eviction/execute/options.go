@@ -80,13 +80,13 @@ func (o *Options) check() error {
 	case o.Mode == Observe:
 		return nil
 	case o.Mode != Evict && o.Mode != Kill && o.Mode != Request:
-		return fmt.Errorf("mode %q is none of observe, evict, kill, request", o.Mode)
+		return fmt.Errorf("mode %q must be one of observe, evict, kill, request", o.Mode)
 	case o.Client == nil:
 		return errors.New("a client is needed to write")
 	case o.Node == "":
 		return errors.New("the node's name is needed to know its pods: set it by the downward API (spec.nodeName)")
 	case o.Self == "" && !o.NoPod:
-		return errors.New("the UID of the agent's own pod is needed, so that it is never evicted: set it by the downward API (metadata.uid), or say that the agent runs in no pod")
+		return errors.New("the UID of the agent's own pod is needed, so that it is never evicted: set it by the downward API (metadata.uid), or set Options.NoPod if the agent does not run in a pod")
 	}
 	return nil
 }

@@ -68,13 +68,13 @@ func (x *Executor) isRemoved(ctx context.Context, o *ActionOutcome, was string) 
 	if x.opts.OnNode == nil {
 		return true, ""
 	}
-	on, err := x.opts.OnNode(requested, uid)
+	onNode, err := x.opts.OnNode(requested, uid)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return false, was
 	case err != nil:
 		return false, fmt.Sprintf("was gone from the API, and the node's statistics could not be read (%v)", err)
-	case on:
+	case onNode:
 		return false, "was still in the node's statistics"
 	}
 	return true, ""

@@ -40,12 +40,12 @@ func newMetrics(r prometheus.Registerer, g *Guard) *metrics {
 		reads:   auto.NewHistogram(prometheus.HistogramOpts{Name: "weir_eviction_read_seconds", Help: "Time a fresh read of the node took.", Buckets: prometheus.ExponentialBuckets(0.0001, 2, 15)}),
 		latency: auto.NewHistogram(prometheus.HistogramOpts{Name: "weir_eviction_decision_latency_seconds", Help: "Time from a notice to the decision.", Buckets: prometheus.ExponentialBuckets(0.0001, 2, 18)}),
 
-		available: newDesc("signal_available", "What is left by an eviction signal, in bytes, inodes or process ids.", "signal"),
-		capacity:  newDesc("signal_capacity", "What there is in all by an eviction signal, in bytes, inodes or process ids.", "signal"),
-		stall:     newDesc("signal_stall_percent", "How much of the time tasks stall, of a pressure signal that has a threshold.", "signal"),
-		limit:     newDesc("signal_threshold", "Where a signal becomes a reason to evict, in its unit.", "signal", "kind"),
-		distance:  newDesc("signal_distance", "How much more must go until a threshold is met, in its signal's unit; zero or less once it is.", "signal", "kind"),
-		condition: newDesc("condition", "Whether the node is under this pressure by this agent's thresholds, which the node's own conditions need not say.", "condition"),
+		available: newDesc("signal_available", "Available amount of an eviction signal, in bytes, inodes or process ids.", "signal"),
+		capacity:  newDesc("signal_capacity", "Capacity of an eviction signal, in bytes, inodes or process ids.", "signal"),
+		stall:     newDesc("signal_stall_percent", "Share of the time in which tasks stall, in percent, for pressure signals with a threshold.", "signal"),
+		limit:     newDesc("signal_threshold", "Threshold of a signal at which pods are evicted, in its unit.", "signal", "kind"),
+		distance:  newDesc("signal_distance", "Distance of a signal from its threshold, in its unit; zero or less if the threshold is met.", "signal", "kind"),
+		condition: newDesc("condition", "Whether the node is under this pressure by this agent's thresholds; the node's own conditions may differ.", "condition"),
 	}
 	for _, s := range [...]string{byTimer, byThreshold, byTrigger, byPoll} {
 		m.rounds.WithLabelValues(s)

@@ -29,7 +29,7 @@ func TestMetricsOfTheLastRound(t *testing.T) {
 		}
 		n.timer(g)
 		if err := testutil.GatherAndCompare(r, strings.NewReader(`
-# HELP weir_eviction_condition Whether the node is under this pressure by this agent's thresholds, which the node's own conditions need not say.
+# HELP weir_eviction_condition Whether the node is under this pressure by this agent's thresholds; the node's own conditions may differ.
 # TYPE weir_eviction_condition gauge
 weir_eviction_condition{condition="MemoryPressure"} 1
 # HELP weir_eviction_rounds_total Rounds of reading the node and deciding, by what started them.
@@ -38,23 +38,23 @@ weir_eviction_rounds_total{source="poll"} 0
 weir_eviction_rounds_total{source="threshold"} 0
 weir_eviction_rounds_total{source="timer"} 1
 weir_eviction_rounds_total{source="trigger"} 0
-# HELP weir_eviction_signal_available What is left by an eviction signal, in bytes, inodes or process ids.
+# HELP weir_eviction_signal_available Available amount of an eviction signal, in bytes, inodes or process ids.
 # TYPE weir_eviction_signal_available gauge
 weir_eviction_signal_available{signal="memory.available"} 2.147483648e+09
 weir_eviction_signal_available{signal="nodefs.available"} 5.36870912e+10
-# HELP weir_eviction_signal_capacity What there is in all by an eviction signal, in bytes, inodes or process ids.
+# HELP weir_eviction_signal_capacity Capacity of an eviction signal, in bytes, inodes or process ids.
 # TYPE weir_eviction_signal_capacity gauge
 weir_eviction_signal_capacity{signal="memory.available"} 8.589934592e+09
 weir_eviction_signal_capacity{signal="nodefs.available"} 1.073741824e+11
-# HELP weir_eviction_signal_distance How much more must go until a threshold is met, in its signal's unit; zero or less once it is.
+# HELP weir_eviction_signal_distance Distance of a signal from its threshold, in its unit; zero or less if the threshold is met.
 # TYPE weir_eviction_signal_distance gauge
 weir_eviction_signal_distance{kind="hard",signal="memory.available"} 1.073741824e+09
 weir_eviction_signal_distance{kind="hard",signal="memory.pressure.some.avg10"} 7.5
 weir_eviction_signal_distance{kind="soft",signal="memory.available"} -1.073741824e+09
-# HELP weir_eviction_signal_stall_percent How much of the time tasks stall, of a pressure signal that has a threshold.
+# HELP weir_eviction_signal_stall_percent Share of the time in which tasks stall, in percent, for pressure signals with a threshold.
 # TYPE weir_eviction_signal_stall_percent gauge
 weir_eviction_signal_stall_percent{signal="memory.pressure.some.avg10"} 12.5
-# HELP weir_eviction_signal_threshold Where a signal becomes a reason to evict, in its unit.
+# HELP weir_eviction_signal_threshold Threshold of a signal at which pods are evicted, in its unit.
 # TYPE weir_eviction_signal_threshold gauge
 weir_eviction_signal_threshold{kind="hard",signal="memory.available"} 1.073741824e+09
 weir_eviction_signal_threshold{kind="hard",signal="memory.pressure.some.avg10"} 20

@@ -88,10 +88,10 @@ func (p *pace) observe(s eviction.Signal, began, ended time.Time, workingSet int
 	r, now := p.read[s], workingSetAt{ended, workingSet}
 	p.cost -= r.cost
 	// A read that took longer waited for a processor, as long as others are short.
-	if took := ended.Sub(began); took < r.cost || r.last.at.IsZero() {
-		r.cost = took
+	if duration := ended.Sub(began); duration < r.cost || r.last.at.IsZero() {
+		r.cost = duration
 	} else {
-		r.cost += (took - r.cost) / 128
+		r.cost += (duration - r.cost) / 128
 	}
 	p.cost += r.cost
 	found := speeds{now: r.last.until(now)}

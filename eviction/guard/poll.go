@@ -53,8 +53,8 @@ func (g *Guard) thresholdsChanged(ctx context.Context, last *Round) bool {
 		return false // the layout of the disks is not known
 	}
 	for i := range now.Thresholds {
-		t, was := &now.Thresholds[i], &last.Decision.Thresholds[i]
-		if needsPolling(t.Threshold.Signal) && t.Observation != nil && was.Observation != nil && t.Met != was.Met {
+		t, before := &now.Thresholds[i], &last.Decision.Thresholds[i]
+		if needsPolling(t.Threshold.Signal) && t.Observation != nil && before.Observation != nil && t.Met != before.Met {
 			return true
 		}
 	}

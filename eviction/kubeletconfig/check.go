@@ -64,9 +64,9 @@ func thresholdProblem(kubelet *Kubelet, t, o *eviction.Threshold, capacity int64
 	case ours < theirs, ours == theirs && o.Grace >= t.Grace:
 		return fmt.Sprintf("weir's %s is not above the kubelet's %s: the kubelet acts first, or both take a pod at the same time. Set weir's to %s or more", o, t, suggestedThreshold(t)), 4
 	case o.Grace > t.Grace && t.Hard():
-		return fmt.Sprintf("weir's %s waits, and the kubelet's %s does not, which then acts first: add a hard threshold, %s", o, t, suggestedThreshold(t)), 2
+		return fmt.Sprintf("weir's %s waits and the kubelet's %s does not, so the kubelet acts first: add a hard threshold, %s", o, t, suggestedThreshold(t)), 2
 	case o.Grace > t.Grace:
-		return fmt.Sprintf("weir's %s waits longer than the kubelet's %s, which then acts first: give it a grace period of %s or less", o, t, t.Grace), 2
+		return fmt.Sprintf("weir's %s waits longer than the kubelet's %s, so the kubelet acts first: set a grace period of %s or less", o, t, t.Grace), 2
 	case ours < theirs*(1+minMargin(t.Signal))*(1-rounding) && o.Grace == t.Grace:
 		reason := ""
 		if kubelet.KernelMemcgNotification && t.Signal.Resource() == "memory" {

@@ -117,8 +117,8 @@ func FetchOrDefault(ctx context.Context, client *http.Client, address string) (k
 	if err == nil {
 		return k, ""
 	}
-	return Default(), fmt.Sprintf("the kubelet at %s does not tell its thresholds and feature gates, so the defaults are assumed: %v. "+
-		"--kubelet-url, --kubelet-certificate-authority and --kubelet-insecure-tls say where it is and how to trust it; start the agent again then", address, err)
+	return Default(), fmt.Sprintf("the kubelet at %s did not return its thresholds and feature gates, so the defaults are assumed: %v. "+
+		"Set --kubelet-url, --kubelet-certificate-authority or --kubelet-insecure-tls, and start the agent again", address, err)
 }
 
 // Fetch reads the configuration from a kubelet at an address like https://192.0.2.7:10250. The

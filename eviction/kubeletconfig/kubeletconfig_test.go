@@ -88,7 +88,7 @@ func TestParseMistakes(t *testing.T) {
 	}
 	f(`<html>`, "parse the kubelet's configuration: invalid character")
 	f(`{"kind":"Status"}`, "parse the kubelet's configuration: there is no kubeletconfig in it")
-	f(`{"kubeletconfig":{"evictionHard":{"memory.free":"1"}}}`, `parse the kubelet's thresholds: "memory.free" is no signal the kubelet knows`)
+	f(`{"kubeletconfig":{"evictionHard":{"memory.free":"1"}}}`, `parse the kubelet's thresholds: "memory.free" is not a signal of the kubelet`)
 }
 
 func TestAsk(t *testing.T) {

@@ -130,16 +130,16 @@ func (p *Publisher) recordContention(d *eviction.Decision) {
 
 // wantedConditions returns the conditions for which the decision has thresholds, without times.
 func wantedConditions(d *eviction.Decision) map[corev1.NodeConditionType]corev1.NodeCondition {
-	of := map[corev1.NodeConditionType][]string{}
+	thresholdsOf := map[corev1.NodeConditionType][]string{}
 	for i := range d.Thresholds {
 		t := &d.Thresholds[i]
 		if kind := t.Threshold.Signal.Condition(); !t.Derived {
-			of[kind] = append(of[kind], t.Threshold.String())
+			thresholdsOf[kind] = append(thresholdsOf[kind], t.Threshold.String())
 		}
 	}
 	reported := d.Pressures()
 	list := map[corev1.NodeConditionType]corev1.NodeCondition{}
-	for kind, thresholds := range of {
+	for kind, thresholds := range thresholdsOf {
 		c := corev1.NodeCondition{Type: Prefix + kind, Status: corev1.ConditionFalse, Reason: ReasonNotMet}
 		if slices.Contains(reported, kind) {
 			c.Status, c.Reason = corev1.ConditionTrue, ReasonMet
@@ -149,12 +149,12 @@ func wantedConditions(d *eviction.Decision) map[corev1.NodeConditionType]corev1.
 		list[c.Type] = c
 	}
 	for i := range d.Contention {
-		of := &d.Contention[i]
-		c := corev1.NodeCondition{Type: of.Condition, Status: corev1.ConditionFalse, Reason: ReasonNoContention}
-		if of.Reported {
+		contention := &d.Contention[i]
+		c := corev1.NodeCondition{Type: contention.Condition, Status: corev1.ConditionFalse, Reason: ReasonNoContention}
+		if contention.Reported {
 			c.Status, c.Reason = corev1.ConditionTrue, ReasonContention
 		}
-		c.Message = fmt.Sprintf("by weir's threshold of %v%% of the time in which tasks stall, for the last minute and the last 10 seconds", of.Percent)
+		c.Message = fmt.Sprintf("by weir's threshold of %v%% of the time in which tasks stall, for the last minute and the last 10 seconds", contention.Percent)
 		list[c.Type] = c
 	}
 	return list

@@ -15,7 +15,7 @@ func newKernel(func(time.Time, NoticeSource)) (*kernel, error) { return &kernel{
 
 func (*kernel) update(watches []Watch) (errs []error) {
 	for _, w := range watches {
-		errs = append(errs, &WatchError{w, unsupported(runtime.GOOS + " gives no such notice, Linux does")})
+		errs = append(errs, &WatchError{w, unsupported(runtime.GOOS + " has no such notice; only Linux has")})
 	}
 	return errs
 }

@@ -38,7 +38,7 @@ func parseStallTotals(b []byte) (stallTotals, error) {
 			}
 			us, err := strconv.ParseUint(figure, 10, 64)
 			if err != nil || us > math.MaxInt64/1000 {
-				return stallTotals{}, fmt.Errorf("parse pressure: line %q: %q is no number of microseconds", strings.TrimSpace(line), field)
+				return stallTotals{}, fmt.Errorf("parse pressure: line %q: %q is not a number of microseconds", strings.TrimSpace(line), field)
 			}
 			*total = time.Duration(us) * time.Microsecond
 		}

@@ -27,7 +27,7 @@ func openTrigger(k *kernel, want StallTrigger) (*activeTrigger, error) {
 	f, err := openFile(want.Path, unix.O_RDWR)
 	switch {
 	case fileMissing(want.Path, err) || errors.Is(err, unix.ENOENT) && strings.HasPrefix(want.Path, "/proc/"):
-		return nil, unsupported("there is no such file: the kernel keeps no pressure stall information (it wants Linux 4.20, CONFIG_PSI, and psi=1 at boot where that is not the default)")
+		return nil, unsupported("there is no such file: the kernel keeps no pressure stall information (it needs Linux 4.20, CONFIG_PSI, and psi=1 at boot where that is not the default)")
 	case errors.Is(err, os.ErrPermission):
 		return nil, fmt.Errorf("%w: before Linux 6.5 a trigger needs CAP_SYS_RESOURCE, and the file must be writable", err)
 	case err != nil:
@@ -47,7 +47,7 @@ func (t *activeTrigger) register(free bool) error {
 		return explainPSIError(err)
 	}
 	if t.want.Full && !hasFull {
-		return unsupported("this kernel does not tell when all tasks stall for it")
+		return unsupported("this kernel does not report when all tasks stall for it")
 	}
 	t.total = total
 	line := fmt.Appendf(nil, "%s %d %d\x00", t.want.share(), t.want.Stall.Microseconds(), t.want.Window.Microseconds())

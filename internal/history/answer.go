@@ -105,12 +105,12 @@ func decode(status int, body []byte) (*Answer, error) {
 		}
 		for _, s := range vector {
 			if s.Value == nil {
-				return nil, fmt.Errorf("the query gives a histogram where it should give a number: put histogram_quantile(), histogram_count() or the like around it")
+				return nil, fmt.Errorf("the query returns a histogram instead of a number: put histogram_quantile(), histogram_count() or the like around it")
 			}
 			to.Series = append(to.Series, s.Value.series(s.Metric))
 		}
 	default:
-		return nil, fmt.Errorf("the query gives a %q and not a number or a vector", a.Data.Type)
+		return nil, fmt.Errorf("the query returns a %q and not a number or a vector", a.Data.Type)
 	}
 	return to, nil
 }

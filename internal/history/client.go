@@ -52,7 +52,7 @@ type Client struct {
 func New(o Options) (*Client, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return nil, fmt.Errorf("%q is no address of a server: write http://HOST:PORT", humanize.URL(o.URL))
+		return nil, fmt.Errorf("%q is not the address of a server: write http://HOST:PORT", humanize.URL(o.URL))
 	}
 	if o.MaxAnswer == 0 {
 		o.MaxAnswer = MaxAnswer
@@ -148,7 +148,7 @@ func (c *Client) post(ctx context.Context, path string, form url.Values) (status
 	case err != nil:
 		return 0, nil, fmt.Errorf("read Prometheus' answer: %w", err)
 	case int64(len(body)) > c.options.MaxAnswer:
-		return 0, nil, fmt.Errorf("read Prometheus' answer: it has more than %d bytes: make the query give fewer series", c.options.MaxAnswer)
+		return 0, nil, fmt.Errorf("read Prometheus' answer: it has more than %d bytes: change the query to return fewer series", c.options.MaxAnswer)
 	}
 	if resp.StatusCode/100 == 3 {
 		return 0, nil, &Error{Status: resp.StatusCode, Text: fmt.Sprintf("it redirects to %s: put that address in url", humanize.Excerpt(humanize.URL(resp.Header.Get("Location")), maxText))}

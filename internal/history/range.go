@@ -45,7 +45,7 @@ func Step(span time.Duration) time.Duration {
 // one is complete.
 func (c *Client) Range(ctx context.Context, query string, from, to time.Time, step time.Duration) ([]TimeSeries, error) {
 	if step <= 0 || to.Before(from) {
-		return nil, fmt.Errorf("ask from %s to %s in steps of %s: there is no such time", from.Format(time.RFC3339), to.Format(time.RFC3339), step)
+		return nil, fmt.Errorf("ask from %s to %s in steps of %s: the end is before the start, or the step is zero", from.Format(time.RFC3339), to.Format(time.RFC3339), step)
 	}
 	span := pointsPerRequest * step
 	pieces := int(to.Sub(from)/span) + 1
@@ -120,7 +120,7 @@ func decodeRange(status int, body []byte) ([]TimeSeries, error) {
 	var all []TimeSeries
 	for _, s := range matrix {
 		if len(s.Histograms) > 0 {
-			return nil, fmt.Errorf("the query gives a histogram where it should give a number: put histogram_quantile(), histogram_count() or the like around it")
+			return nil, fmt.Errorf("the query returns a histogram instead of a number: put histogram_quantile(), histogram_count() or the like around it")
 		}
 		line := TimeSeries{Labels: s.Metric, Points: make([]Point, len(s.Values))}
 		for i, p := range s.Values {

@@ -60,12 +60,12 @@ func (c *codec) ownNumbers(n protowire.Number, own []string, most int) []int16 {
 }
 
 // ownNumber translates a number of the file. known is false if this weir does not know it.
-func (c *codec) ownNumber(of []int16, n uint64) (own int, known bool) {
-	if n >= uint64(len(of)) {
+func (c *codec) ownNumber(numbers []int16, n uint64) (own int, known bool) {
+	if n >= uint64(len(numbers)) {
 		c.fail(errReference)
 		return 0, false
 	}
-	return int(max(of[n], 0)), of[n] >= 0
+	return int(max(numbers[n], 0)), numbers[n] >= 0
 }
 
 // reason is a field with a reason. One that this weir does not know becomes Unjudged.

@@ -123,15 +123,15 @@ func pollInterval(waited time.Duration) time.Duration {
 
 // checkContainers compares the containers of a pod before and after.
 func checkContainers(before, after *corev1.Pod) (list []ContainerCheck) {
-	for _, of := range [][]corev1.Container{after.Spec.InitContainers, after.Spec.Containers} {
-		for i := range of {
-			is := containerStatus(after, of[i].Name)
-			if is == nil || is.State.Terminated != nil && is.RestartCount == 0 { // for example an init container that has ended
+	for _, containers := range [][]corev1.Container{after.Spec.InitContainers, after.Spec.Containers} {
+		for i := range containers {
+			status := containerStatus(after, containers[i].Name)
+			if status == nil || status.State.Terminated != nil && status.RestartCount == 0 { // for example an init container that has ended
 				continue
 			}
-			k := ContainerCheck{Name: is.Name, ID: is.ContainerID, Restarts: is.RestartCount}
-			if was := containerStatus(before, is.Name); was != nil {
-				k.Restarted = was.RestartCount != is.RestartCount || was.ContainerID != is.ContainerID
+			k := ContainerCheck{Name: status.Name, ID: status.ContainerID, Restarts: status.RestartCount}
+			if earlier := containerStatus(before, status.Name); earlier != nil {
+				k.Restarted = earlier.RestartCount != status.RestartCount || earlier.ContainerID != status.ContainerID
 			}
 			list = append(list, k)
 		}
@@ -142,7 +142,7 @@ func checkContainers(before, after *corev1.Pod) (list []ContainerCheck) {
 // cgroups checks the pod's cgroups on the node.
 func (a *Applier) cgroups(ctx context.Context, pod *corev1.Pod, p *Plan) *CgroupCheck {
 	if a.opts.Cgroups == nil {
-		return &CgroupCheck{UncheckedReason: "no weir was asked about the node"}
+		return &CgroupCheck{UncheckedReason: "no agent of weir was asked about the node"}
 	}
 	found, err := a.opts.Cgroups(ctx, p.Node, p.UID)
 	if err != nil {

@@ -58,9 +58,9 @@ func checkCgroups(found []Cgroup, after *resize.PodResources, changes []resize.R
 	for _, change := range changes {
 		ofPod := change.Container == ""
 		i := slices.IndexFunc(found, func(g Cgroup) bool { return g.Pod == ofPod && g.Container == change.Container })
-		of := after.Container(change.Container)
+		container := after.Container(change.Container)
 		switch {
-		case i < 0 && of != nil && !of.Running:
+		case i < 0 && container != nil && !container.Running:
 			c.UncheckedReason = "container " + change.Container + " does not run"
 			continue
 		case i < 0: // the agent may not have found the container yet
@@ -68,9 +68,9 @@ func checkCgroups(found []Cgroup, after *resize.PodResources, changes []resize.R
 			continue
 		}
 		if ofPod {
-			of = &resize.ContainerResources{Requests: after.PodLevel.Requests.Plus(after.Overhead), Limits: after.PodLevel.Limits.Plus(after.Overhead)}
+			container = &resize.ContainerResources{Requests: after.PodLevel.Requests.Plus(after.Overhead), Limits: after.PodLevel.Limits.Plus(after.Overhead)}
 		}
-		for _, v := range expectedValues(&found[i], of, change) {
+		for _, v := range expectedValues(&found[i], container, change) {
 			c.Checked = c.Checked || v.is != nil
 			if v.is != nil && !slices.Contains(v.want, *v.is) {
 				var want []string
@@ -82,7 +82,7 @@ func checkCgroups(found []Cgroup, after *resize.PodResources, changes []resize.R
 		}
 	}
 	if !c.Checked && c.UncheckedReason == "" {
-		c.UncheckedReason = "the change shows in no value of a cgroup that the node's agent tells"
+		c.UncheckedReason = "none of the cgroup values that the agent reports shows this change"
 	}
 	return c
 }

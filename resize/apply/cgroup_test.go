@@ -23,7 +23,7 @@ func TestInspect(t *testing.T) {
 	}
 	f(resize.CPU, false, "the node's agent knows no cgroup of this pod")
 	f(resize.CPU, false, "the node's agent does not know which cgroup is that of container app", own)
-	f(resize.Memory, false, "the change shows in no value of a cgroup that the node's agent tells", own, Cgroup{Container: "app", Weight: number(4)})
+	f(resize.Memory, false, "none of the cgroup values that the agent reports shows this change", own, Cgroup{Container: "app", Weight: number(4)})
 	f(resize.CPU, true, "", own, Cgroup{Container: "app", Weight: number(4)})
 	f(resize.CPU, true, "", own, Cgroup{Container: "app", Weight: number(17)})
 	f(resize.CPU, true, "cpu.weight of /app is 5, and should be 4 or 17", own, Cgroup{Path: "/app", Container: "app", Weight: number(5)})

@@ -63,7 +63,7 @@ func StageOf(p *corev1.Pod, asked *PendingResize) ResizeState {
 	}
 	for _, c := range asked.Changes {
 		if words := difference(specResources(p, c.Container), c); words != "" {
-			return ResizeState{Superseded, "somebody asked for something else since: " + words}
+			return ResizeState{Superseded, "a later request changed it: " + words}
 		}
 	}
 	seen := func(generation int64) bool { return generation == 0 || generation >= asked.Generation } // 0 means that it is not reported
@@ -123,9 +123,9 @@ func podLevelStage(p *corev1.Pod, c resize.ResourceChange) ResizeState {
 	case c.Request.Set && allocated.Cmp(*withOverhead(c.Request)) != 0:
 		return ResizeState{Asked, fmt.Sprintf("the kubelet has %s of %s allocated to the pod", allocated.String(), c.Resource)}
 	}
-	is, want := p.Status.Resources.Limits[name], withOverhead(c.Limit)
-	if c.Limit.Set && is.Cmp(*want) != 0 && (name != corev1.ResourceMemory || is.Value()/pageSize != want.Value()/pageSize) {
-		return ResizeState{InProgress, fmt.Sprintf("the kubelet reports a %s limit of %s for the pod", c.Resource, is.String())}
+	got, want := p.Status.Resources.Limits[name], withOverhead(c.Limit)
+	if c.Limit.Set && got.Cmp(*want) != 0 && (name != corev1.ResourceMemory || got.Value()/pageSize != want.Value()/pageSize) {
+		return ResizeState{InProgress, fmt.Sprintf("the kubelet reports a %s limit of %s for the pod", c.Resource, got.String())}
 	}
 	return ResizeState{Stage: Done}
 }
@@ -135,9 +135,9 @@ const pageSize = 4096
 
 // difference describes how the resources differ from a change. It is empty if they do not.
 func difference(r *corev1.ResourceRequirements, c resize.ResourceChange) string {
-	of := cmp.Or(c.Container, "the pod")
+	subject := cmp.Or(c.Container, "the pod")
 	if r == nil {
-		return "no resources of " + of
+		return "no resources of " + subject
 	}
 	name := corev1.ResourceName(c.Resource)
 	for _, v := range []struct {
@@ -146,7 +146,7 @@ func difference(r *corev1.ResourceRequirements, c resize.ResourceChange) string 
 		want resize.Amount
 	}{{"request", r.Requests[name], c.Request}, {"limit", r.Limits[name], c.Limit}} {
 		if v.want.Set && !sameAmount(c.Resource, v.is, v.want) {
-			return fmt.Sprintf("a %s %s of %s for %s", c.Resource, v.what, v.is.String(), of)
+			return fmt.Sprintf("a %s %s of %s for %s", c.Resource, v.what, v.is.String(), subject)
 		}
 	}
 	return ""

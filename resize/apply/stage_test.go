@@ -96,7 +96,7 @@ func TestStageOfOthers(t *testing.T) {
 	f(func(p *corev1.Pod) { p.UID = "other" }, ResizeState{Gone, "the pod was deleted, and another has its name"})
 	f(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, ResizeState{Gone, "the pod ended: its phase is Failed"})
 	f(func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Limits = nil },
-		ResizeState{Superseded, "somebody asked for something else since: a cpu limit of 0 for main"})
+		ResizeState{Superseded, "a later request changed it: a cpu limit of 0 for main"})
 	f(func(p *corev1.Pod) {
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible, Message: "no", ObservedGeneration: 2}}
 	}, ResizeState{Infeasible, "no"})

@@ -29,7 +29,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-metrics/weir/eviction/evictionreport/document"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
@@ -271,11 +271,11 @@ func decision(since time.Time) (at time.Time, read float64, err error) {
 		if err != nil {
 			return at, 0, fmt.Errorf("ask the agent: %w", err)
 		}
-		var report document.EvictionReport
+		var report evictionreport.EvictionReport
 		if err := json.Unmarshal(body, &report); err != nil {
 			return at, 0, fmt.Errorf("read the agent's report: %w", err)
 		}
-		if i := slices.IndexFunc(report.Actions, func(a document.Action) bool { return a.Pod == *pod && a.Result == "Killed" }); i >= 0 {
+		if i := slices.IndexFunc(report.Actions, func(a evictionreport.Action) bool { return a.Pod == *pod && a.Result == "Killed" }); i >= 0 {
 			return report.Actions[i].At, report.Actions[i].DecidedAfterSeconds, nil
 		}
 		select {

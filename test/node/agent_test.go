@@ -12,7 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/weir-metrics/weir/eviction/evictionreport/document"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
 )
 
 // capabilities are the numbers of the capabilities that an agent may have
@@ -57,7 +57,7 @@ func TestPrivileges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(r.Unwatched) > 0 || !slices.ContainsFunc(r.Watches, func(w document.Watch) bool { return w.Kind == "Poll" }) {
+		if len(r.Unwatched) > 0 || !slices.ContainsFunc(r.Watches, func(w evictionreport.Watch) bool { return w.Kind == "Poll" }) {
 			t.Errorf("watches %+v, and not %q: want memory to be polled, and nothing else", r.Watches, r.Unwatched)
 		}
 		for _, s := range r.Signals {

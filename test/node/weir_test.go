@@ -17,7 +17,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"github.com/weir-metrics/weir/api/nodeapi"
-	"github.com/weir-metrics/weir/eviction/evictionreport/document"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
 )
 
 const (
@@ -122,7 +122,7 @@ func (w *testCluster) kubectlWeir(t *testing.T, args ...string) string {
 }
 
 // rankingFor returns the ranking for a signal in a report.
-func rankingFor(r *nodeapi.EvictionExplanation, signal string) (*document.Ranking, error) {
+func rankingFor(r *nodeapi.EvictionExplanation, signal string) (*evictionreport.Ranking, error) {
 	for _, s := range r.Signals {
 		if s.Name != signal {
 			continue
@@ -136,7 +136,7 @@ func rankingFor(r *nodeapi.EvictionExplanation, signal string) (*document.Rankin
 }
 
 // passed returns, as text, the pods that a ranking skips, with the reasons.
-func passed(r *document.Ranking) string {
+func passed(r *evictionreport.Ranking) string {
 	var b strings.Builder
 	for i := range r.Pods {
 		if p := &r.Pods[i]; p.Skipped != "" {

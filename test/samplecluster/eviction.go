@@ -13,7 +13,6 @@ import (
 
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/evictionreport"
-	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/eviction/guard"
 	"github.com/weir-metrics/weir/eviction/notify"
@@ -21,7 +20,7 @@ import (
 
 // UnderPressure returns the report of an agent on a node that is out of memory.
 // One pod was evicted before, and another is protected by its budget.
-func UnderPressure(t testing.TB, node string) *document.EvictionReport {
+func UnderPressure(t testing.TB, node string) *evictionreport.EvictionReport {
 	thresholds, err := eviction.Parse(&eviction.ThresholdConfig{
 		EvictionHard:            map[string]string{"memory.available": "100Mi", "nodefs.available": "10%", "imagefs.available": "15%"},
 		EvictionSoft:            map[string]string{"memory.available": "500Mi"},

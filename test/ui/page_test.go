@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/api/ui"
-	"github.com/weir-metrics/weir/eviction/evictionreport/document"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
 	"github.com/weir-metrics/weir/test/samplecluster"
 )
 
@@ -37,7 +37,7 @@ func page(w *samplecluster.Cluster) http.Handler {
 
 // guarded returns the page of a sample cluster with agents on its nodes.
 func guarded(t *testing.T) http.Handler {
-	return ui.New(ui.Options{Explainer: samplecluster.Failing(t).Explainer, Eviction: func(_ context.Context, node string) (*document.EvictionReport, error) {
+	return ui.New(ui.Options{Explainer: samplecluster.Failing(t).Explainer, Eviction: func(_ context.Context, node string) (*evictionreport.EvictionReport, error) {
 		return samplecluster.UnderPressure(t, node), nil
 	}})
 }

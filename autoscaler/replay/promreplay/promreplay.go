@@ -167,7 +167,7 @@ func (rd *traceReader) keepContainers(resource string, lines []history.TimeSerie
 	for _, l := range lines {
 		name := l.Labels["container"]
 		if len(l.Points)*2 < most {
-			rd.addNote("container %s was measured for %d%% of the time: taken for one that does not stay, and left out", name, len(l.Points)*100/most)
+			rd.addNote("container %s was measured for %d%% of the time: it counts as temporary and is left out", name, len(l.Points)*100/most)
 			continue
 		}
 		c := rd.containers[name]
@@ -237,19 +237,19 @@ func (rd *traceReader) readReplicas() error {
 		return nil
 	}
 	rd.trace.Replicas = series(lines[0].Points)
-	short, of := 0, 0
+	short, counted := 0, 0
 	hold := rd.trace.Step * 5 / 2
 	for _, v := range rd.trace.Replicas {
 		if n, ok := rd.measured.At(v.At, hold); ok && v.Value > 0 {
-			of++
+			counted++
 			// A tenth of the pods may not be measured yet.
 			if n < math.Floor(v.Value*0.9) {
 				short++
 			}
 		}
 	}
-	if short*20 > of {
-		rd.addNote("in %d%% of the time fewer pods were measured than there were: the demand then is too low", short*100/of)
+	if short*20 > counted {
+		rd.addNote("in %d%% of the time fewer pods were measured than there were: the demand then is too low", short*100/counted)
 	}
 	return nil
 }

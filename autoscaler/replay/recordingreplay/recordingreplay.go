@@ -77,7 +77,7 @@ type containerTrace struct {
 func New(o Options) (*RecordingCollector, error) {
 	for _, name := range o.Named {
 		if _, ok := metric.ByName(name); !ok {
-			return nil, fmt.Errorf("a recording has weir's own metrics only, and %s is none", name)
+			return nil, fmt.Errorf("a recording has only weir's own metrics, and %s is not one of them", name)
 		}
 	}
 	names, err := regexp.Compile("^(?:" + replay.PodsOf(o.Kind, o.Name) + ")$")
@@ -124,12 +124,12 @@ func (c *RecordingCollector) AddRound(now time.Time, facts *cluster.Facts, usage
 	}
 	c.trace.To = now.Add(leastStep)
 	var ready []*cluster.Pod
-	there := 0
+	replicas := 0
 	for _, p := range facts.PodsIn(c.options.Namespace) {
 		if !c.selects(p) {
 			continue
 		}
-		there++
+		replicas++
 		c.learnStartup(p)
 		c.keepSpecs(p)
 		if p.Phase == cluster.Running && p.Ready == cluster.ReadyTrue {
@@ -137,9 +137,9 @@ func (c *RecordingCollector) AddRound(now time.Time, facts *cluster.Facts, usage
 		}
 	}
 	if c.target != nil {
-		there = int(c.target.Replicas)
+		replicas = int(c.target.Replicas)
 	}
-	c.trace.Replicas = append(c.trace.Replicas, history.Point{At: now, Value: float64(there)})
+	c.trace.Replicas = append(c.trace.Replicas, history.Point{At: now, Value: float64(replicas)})
 	c.measure(now, ready, usage)
 }
 
@@ -179,12 +179,12 @@ func (c *RecordingCollector) keepSpecs(p *cluster.Pod) {
 		if f.Role == cluster.Ephemeral {
 			continue
 		}
-		of := c.containers[f.Name]
-		if of == nil {
-			of = &containerTrace{TraceContainer: replay.TraceContainer{Name: f.Name, Role: f.Role, CPU: slices.Clone(c.zeros), Memory: slices.Clone(c.zeros)}}
-			c.containers[f.Name] = of
+		trace := c.containers[f.Name]
+		if trace == nil {
+			trace = &containerTrace{TraceContainer: replay.TraceContainer{Name: f.Name, Role: f.Role, CPU: slices.Clone(c.zeros), Memory: slices.Clone(c.zeros)}}
+			c.containers[f.Name] = trace
 		}
-		of.Requests, of.Limits = amounts(f.Spec.Values(), metric.CPURequest, metric.MemoryRequest), amounts(f.Spec.Values(), metric.CPULimit, metric.MemoryLimit)
+		trace.Requests, trace.Limits = amounts(f.Spec.Values(), metric.CPURequest, metric.MemoryRequest), amounts(f.Spec.Values(), metric.CPULimit, metric.MemoryLimit)
 	}
 	c.trace.Overhead = amounts(p.Overhead.Values(), metric.CPURequest, metric.MemoryRequest)
 	c.trace.PodLevel = nil
@@ -253,23 +253,23 @@ func (c *RecordingCollector) measure(now time.Time, ready []*cluster.Pod, usage 
 				memory[name].add(&s.Values, metric.MemoryWorkingSet)
 			}
 		}
-		for name, of := range named {
+		for name, sum := range named {
 			if id, _ := metric.ByName(name); pod != nil {
-				of.add(&pod.Values, id)
+				sum.add(&pod.Values, id)
 			}
 		}
 	}
 	c.zeros = append(c.zeros, history.Point{At: now})
-	for name, of := range c.containers {
+	for name, sum := range c.containers {
 		if having[name] > 0 {
-			of.points++
+			sum.points++
 		}
-		cpu[name].append(&of.CPU, now, having[name])
-		memory[name].append(&of.Memory, now, having[name])
+		cpu[name].append(&sum.CPU, now, having[name])
+		memory[name].append(&sum.Memory, now, having[name])
 	}
-	for name, of := range named {
+	for name, sum := range named {
 		series := c.trace.Named[name]
-		of.append(&series, now, len(ready))
+		sum.append(&series, now, len(ready))
 		c.trace.Named[name] = series
 	}
 }
@@ -282,16 +282,16 @@ func (c *RecordingCollector) Trace() (*replay.Trace, error) {
 	}
 	t.Step = max(t.Step, medianStep(t.Replicas))
 	most := 0
-	for _, of := range c.containers {
-		most = max(most, of.points)
+	for _, trace := range c.containers {
+		most = max(most, trace.points)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.containers)) {
-		of := c.containers[name]
-		if of.Role != cluster.Init && of.points*2 < most {
-			t.Notes = append(t.Notes, fmt.Sprintf("container %s was in pods for %d%% of the time: taken for one that does not stay, and left out", name, of.points*100/most))
+		trace := c.containers[name]
+		if trace.Role != cluster.Init && trace.points*2 < most {
+			t.Notes = append(t.Notes, fmt.Sprintf("container %s was in pods for %d%% of the time: it counts as temporary and is left out", name, trace.points*100/most))
 			continue
 		}
-		t.Containers = append(t.Containers, of.TraceContainer)
+		t.Containers = append(t.Containers, trace.TraceContainer)
 	}
 	if len(t.Containers) == 0 {
 		return nil, fmt.Errorf("the recording has no pods of %s in namespace %s", t.Target, t.Namespace)

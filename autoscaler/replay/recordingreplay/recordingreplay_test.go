@@ -200,7 +200,7 @@ func TestContainersThatComeAndGo(t *testing.T) {
 	// The fake measures app in both pods, although only one of them has it at the end.
 	value(t, "app", trace.Containers[0].CPU, 0, 2)
 	value(t, "next", trace.Containers[1].CPU, 0, 0)
-	if want := []string{"container debug was in pods for 10% of the time: taken for one that does not stay, and left out"}; !slices.Equal(trace.Notes, want) {
+	if want := []string{"container debug was in pods for 10% of the time: it counts as temporary and is left out"}; !slices.Equal(trace.Notes, want) {
 		t.Errorf("got notes %q, want %q", trace.Notes, want)
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/eventlog"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	eviction "github.com/weir-metrics/weir/eviction/evictionreport/document"
+	eviction "github.com/weir-metrics/weir/eviction/evictionreport"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )

@@ -8,7 +8,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	eviction "github.com/weir-metrics/weir/eviction/evictionreport/document"
+	eviction "github.com/weir-metrics/weir/eviction/evictionreport"
 )
 
 func (a *asking) eviction() *cobra.Command {

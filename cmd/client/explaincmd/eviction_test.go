@@ -7,7 +7,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cmd/client/cli"
-	eviction "github.com/weir-metrics/weir/eviction/evictionreport/document"
+	eviction "github.com/weir-metrics/weir/eviction/evictionreport"
 )
 
 // Eviction returns a report without problems for n1. n2 has no agent.

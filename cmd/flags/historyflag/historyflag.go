@@ -60,7 +60,7 @@ func Compile(given stageflag.StageList) (*history.Options, error) {
 
 func parse(s stageflag.Stage) (*history.Options, error) {
 	if u, err := url.Parse(s.Config); err != nil || u.Host == "" {
-		return nil, fmt.Errorf("%q is no address of a server: write --history=prometheus:http://HOST:PORT", humanize.URL(s.Config))
+		return nil, fmt.Errorf("%q is not the address of a server: write --history=prometheus:http://HOST:PORT", humanize.URL(s.Config))
 	}
 	known := []string{"ca", "header", "password-file", "token-file", "username"}
 	for name := range s.Options {

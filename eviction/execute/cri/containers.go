@@ -81,11 +81,11 @@ func removableContainers(all []*runtime.Container, ended func(types.UID) bool) [
 	}
 	var list []*runtime.Container
 	for _, c := range all {
-		of := runOf(c)
-		if c.GetState() != runtime.ContainerState_CONTAINER_EXITED || of.pod == "" || of.name == "" {
+		r := runOf(c)
+		if c.GetState() != runtime.ContainerState_CONTAINER_EXITED || r.pod == "" || r.name == "" {
 			continue
 		}
-		if c != newest[of] || ended(of.pod) {
+		if c != newest[r] || ended(r.pod) {
 			list = append(list, c)
 		}
 	}

@@ -74,7 +74,7 @@ func New(o Options) *Reader {
 	}
 	questions := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "weir_history_questions_total",
-		Help: "Questions to the Prometheus that remembers for weir, by what came of them: answered or failed.",
+		Help: "Requests to the Prometheus of --history, by result: answered or failed.",
 	}, []string{"result"})
 	if o.Registerer != nil {
 		o.Registerer.MustRegister(questions)
@@ -152,7 +152,7 @@ func (p *Reader) recordOutcome(err error) {
 	}
 	p.failed.Inc()
 	if p.mu.failing.IsZero() {
-		p.o.Logger.Warn("the past cannot be asked for: what is shown begins with weir's own memory", zap.Error(err))
+		p.o.Logger.Warn("the history cannot be read: charts begin with weir's own memory", zap.Error(err))
 	}
 	p.mu.failing = p.o.Now().Add(cacheTime)
 }
@@ -168,9 +168,9 @@ func (p *Reader) read(q seriesRequest) (map[metric.Entity][]history.Point, error
 	found := map[metric.Entity][]history.Point{}
 	unit := q.id.Describe().Unit
 	for _, l := range lines {
-		of := q.of
+		entity := q.of
 		if q.all {
-			of.Pod, of.Name = metric.PodName(l.Labels["pod"]), l.Labels["container"]
+			entity.Pod, entity.Name = metric.PodName(l.Labels["pod"]), l.Labels["container"]
 		}
 		points := make([]history.Point, 0, len(l.Points))
 		for _, at := range l.Points {
@@ -178,7 +178,7 @@ func (p *Reader) read(q seriesRequest) (map[metric.Entity][]history.Point, error
 				points = append(points, history.Point{At: at.At, Value: v})
 			}
 		}
-		found[of] = points
+		found[entity] = points
 	}
 	return found, nil
 }

@@ -110,7 +110,7 @@ func TestAsksOnce(t *testing.T) {
 	now = now.Add(time.Minute)
 	ask()
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP weir_history_questions_total Questions to the Prometheus that remembers for weir, by what came of them: answered or failed.
+# HELP weir_history_questions_total Requests to the Prometheus of --history, by result: answered or failed.
 # TYPE weir_history_questions_total counter
 weir_history_questions_total{result="answered"} 0
 weir_history_questions_total{result="failed"} 2
