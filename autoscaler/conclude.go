@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// statusInputs has the data of a decision that Conclude needs.
-type statusInputs struct {
+// statusDraft has what Conclude makes the status and the Events of.
+type statusDraft struct {
 	spec      *autoscalingv2.HorizontalPodAutoscalerSpec
 	oldStatus *autoscalingv2.HorizontalPodAutoscalerStatus
 	// generation is Input.Generation.
@@ -23,6 +23,22 @@ type statusInputs struct {
 	minReplicas      int32
 	scaleToZero      bool // Settings.ScaleToZero
 	hasOutsideMetric bool // whether the spec has an Object or External metric, which can raise the count from zero
+}
+
+func newStatusDraft(in *Input) statusDraft {
+	d := statusDraft{spec: in.Spec, oldStatus: in.Status, generation: in.Generation, progress: decided, minReplicas: 1, scaleToZero: in.Settings.ScaleToZero}
+	if d.oldStatus == nil {
+		d.oldStatus = &autoscalingv2.HorizontalPodAutoscalerStatus{}
+	}
+	if in.Spec.MinReplicas != nil {
+		d.minReplicas = *in.Spec.MinReplicas
+	}
+	d.hasOutsideMetric = slices.ContainsFunc(in.Spec.Metrics, func(m autoscalingv2.MetricSpec) bool {
+		return m.Type == autoscalingv2.ObjectMetricSourceType || m.Type == autoscalingv2.ExternalMetricSourceType
+	})
+	// The capacity has room for the conditions that a decision may add.
+	d.conditions = append(make([]autoscalingv2.HorizontalPodAutoscalerCondition, 0, len(d.oldStatus.Conditions)+3), d.oldStatus.Conditions...)
+	return d
 }
 
 // progress says how far a decision got.
@@ -83,15 +99,15 @@ func (d *Decision) Conclude(err error) Completion {
 
 func (d *Decision) now() metav1.Time { return metav1.NewTime(d.At) }
 
-func (d *Decision) addWarning(reason, message string) {
+func (d *decider) addWarning(reason, message string) {
 	d.events = append(d.events, Event{corev1.EventTypeWarning, reason, message})
 }
 
-func (d *Decision) setCondition(kind autoscalingv2.HorizontalPodAutoscalerConditionType, status corev1.ConditionStatus, reason, message string) {
+func (d *decider) setCondition(kind autoscalingv2.HorizontalPodAutoscalerConditionType, status corev1.ConditionStatus, reason, message string) {
 	d.conditions = SetCondition(d.conditions, kind, status, reason, message, d.now())
 }
 
-func (d *Decision) removeCondition(kind autoscalingv2.HorizontalPodAutoscalerConditionType) {
+func (d *decider) removeCondition(kind autoscalingv2.HorizontalPodAutoscalerConditionType) {
 	d.conditions = RemoveCondition(d.conditions, kind)
 }
 

@@ -14,9 +14,24 @@ import (
 // Decide returns what to do with a target now. It is deterministic. It changes nothing in its input
 // except Input.Reuse.
 func Decide(in *Input) *Decision {
-	d := &Decision{Object: in.Object, At: in.Now, Chosen: -1, Memory: in.Memory}
-	d.initialize(in)
+	d := newDecider(in)
+	d.decide()
+	return d.Decision
+}
 
+// decider makes one decision: it reads the input and fills the result.
+type decider struct {
+	*Decision
+	in *Input
+}
+
+func newDecider(in *Input) *decider {
+	d := &Decision{Object: in.Object, At: in.Now, Chosen: -1, Memory: in.Memory, statusDraft: newStatusDraft(in)}
+	return &decider{d, in}
+}
+
+func (d *decider) decide() {
+	in := d.in
 	if in.ScaleErr != nil {
 		d.Err = fmt.Errorf("get the scale of %s: %w", d.targetText(), in.ScaleErr)
 		d.Current = d.oldStatus.CurrentReplicas
@@ -25,7 +40,7 @@ func Decide(in *Input) *Decision {
 		d.addWarning("FailedGetScale", in.ScaleErr.Error())
 		d.setCondition(autoscalingv2.AbleToScale, corev1.ConditionFalse, "FailedGetScale",
 			"the target's scale cannot be read: "+in.ScaleErr.Error())
-		return d
+		return
 	}
 	d.setCondition(autoscalingv2.AbleToScale, corev1.ConditionTrue, "SucceededGetScale", "the target's scale was read")
 	d.Current = in.Scale.SpecReplicas
@@ -50,22 +65,21 @@ func Decide(in *Input) *Decision {
 		d.RescaleReason = belowMinReason
 		d.correctToBound(StepBelowMin, lowest)
 	default:
-		d.decideByMetrics(in, scaledByAutoscaler)
+		d.decideByMetrics(scaledByAutoscaler)
 	}
-	return d
 }
 
 const belowMinReason = "Current number of replicas below Spec.MinReplicas"
 
 // correctToBound sets a count that is outside its bounds to the bound. No metric is read.
-func (d *Decision) correctToBound(kind StepKind, to int32) {
+func (d *decider) correctToBound(kind StepKind, to int32) {
 	d.Desired, d.Rescale = to, true
 	d.Steps = append(d.Steps, DerivationStep{Kind: kind, From: d.Current, To: to, Limit: to})
 }
 
 // decideByMetrics decides by the metrics, and then applies windows, policies and bounds.
-func (d *Decision) decideByMetrics(in *Input, scaledByAutoscaler bool) {
-	proposal, err := d.proposeReplicas(in)
+func (d *decider) decideByMetrics(scaledByAutoscaler bool) {
+	proposal, err := d.proposeReplicas()
 	if err != nil && d.Chosen < 0 {
 		d.Err = fmt.Errorf("compute the replicas of %s: %w", d.targetText(), err)
 		d.Desired = d.Current
@@ -84,12 +98,12 @@ func (d *Decision) decideByMetrics(in *Input, scaledByAutoscaler bool) {
 	} else if desired < d.Current {
 		d.RescaleReason = "All metrics below target"
 	}
-	if in.Spec.Behavior == nil {
-		desired = d.stabilizeWithoutBehavior(in, desired)
-		desired = d.limitWithoutBehavior(in, desired)
+	if d.in.Spec.Behavior == nil {
+		desired = d.stabilizeWithoutBehavior(desired)
+		desired = d.limitWithoutBehavior(desired)
 	} else {
-		desired = d.stabilize(in, desired)
-		desired = d.limit(in, desired)
+		desired = d.stabilize(desired)
+		desired = d.limit(desired)
 	}
 	if d.Current == 0 && d.minReplicas != 0 && scaledByAutoscaler {
 		from := desired
@@ -107,7 +121,7 @@ func (d *Decision) decideByMetrics(in *Input, scaledByAutoscaler bool) {
 }
 
 // chosenMetricName returns the name that Kubernetes uses for the metric with the largest proposal.
-func (d *Decision) chosenMetricName(proposal int32) string {
+func (d *decider) chosenMetricName(proposal int32) string {
 	if d.Chosen < 0 || proposal <= 0 {
 		return ""
 	}
@@ -117,18 +131,18 @@ func (d *Decision) chosenMetricName(proposal int32) string {
 // proposeReplicas returns the largest proposal of the metrics. If some metrics fail, it also
 // returns the error; the other metrics may then keep or raise the count, but not lower it. If no
 // metric may decide, Chosen is -1.
-func (d *Decision) proposeReplicas(in *Input) (int32, error) {
-	if err := d.checkTarget(in); err != nil {
+func (d *decider) proposeReplicas() (int32, error) {
+	if err := d.checkTarget(); err != nil {
 		return -1, err
 	}
-	metrics := in.Spec.Metrics
+	metrics := d.in.Spec.Metrics
 	if len(metrics) == 0 {
 		// An API server adds a default metric. Without a metric, Kubernetes sets a condition without a
 		// name and continues as if the proposal were negative.
 		d.setCondition("", "", "", "")
 		return -1, nil
 	}
-	calc := newCalculation(in)
+	calc := newCalculation(d.in)
 	d.Metrics = make([]MetricDecision, len(metrics))
 	var (
 		proposal int32
@@ -168,31 +182,31 @@ func (d *Decision) proposeReplicas(in *Input) (int32, error) {
 
 // checkTarget returns an error if the target's pods are unknown or belong to several autoscalers.
 // In that case no metric is read.
-func (d *Decision) checkTarget(in *Input) error {
-	if in.Scale.Selector == "" {
+func (d *decider) checkTarget() error {
+	if d.in.Scale.Selector == "" {
 		d.addWarning("SelectorRequired", "the target's scale has no selector; set status.selector")
 		d.setCondition(autoscalingv2.ScalingActive, corev1.ConditionFalse, "InvalidSelector",
 			"the target's scale has no selector")
 		return errors.New("the target's scale has no selector")
 	}
-	if in.Selector == nil {
-		if _, err := labels.Parse(in.Scale.Selector); err != nil {
-			err = fmt.Errorf("parse the target's selector %q: %w", in.Scale.Selector, err)
+	if d.in.Selector == nil {
+		if _, err := labels.Parse(d.in.Scale.Selector); err != nil {
+			err = fmt.Errorf("parse the target's selector %q: %w", d.in.Scale.Selector, err)
 			d.addWarning("InvalidSelector", err.Error())
 			d.setCondition(autoscalingv2.ScalingActive, corev1.ConditionFalse, "InvalidSelector", err.Error())
 			return err
 		}
 	}
-	if in.PodsErr != nil {
-		return fmt.Errorf("list the target's pods: %w", in.PodsErr)
+	if d.in.PodsErr != nil {
+		return fmt.Errorf("list the target's pods: %w", d.in.PodsErr)
 	}
-	if len(in.Overlapping) > 1 {
-		names := make([]string, len(in.Overlapping))
-		for i, r := range in.Overlapping {
+	if len(d.in.Overlapping) > 1 {
+		names := make([]string, len(d.in.Overlapping))
+		for i, r := range d.in.Overlapping {
 			names[i] = r.String()
 		}
 		err := fmt.Errorf("the pods selected by %s belong to more than one autoscaler: %s; leave them to one",
-			in.Scale.Selector, strings.Join(names, ", "))
+			d.in.Scale.Selector, strings.Join(names, ", "))
 		d.addWarning("AmbiguousSelector", err.Error())
 		d.setCondition(autoscalingv2.ScalingActive, corev1.ConditionFalse, "AmbiguousSelector", err.Error())
 		return err
@@ -200,35 +214,12 @@ func (d *Decision) checkTarget(in *Input) error {
 	return nil
 }
 
-// initialize stores what Conclude needs.
-func (d *Decision) initialize(in *Input) {
-	d.spec, d.oldStatus, d.generation = in.Spec, in.Status, in.Generation
-	if d.oldStatus == nil {
-		d.oldStatus = &autoscalingv2.HorizontalPodAutoscalerStatus{}
-	}
-	d.progress = decided
-	d.scaleToZero = in.Settings.ScaleToZero
-	d.minReplicas = 1
-	if in.Spec.MinReplicas != nil {
-		d.minReplicas = *in.Spec.MinReplicas
-	}
-	for i := range in.Spec.Metrics {
-		switch in.Spec.Metrics[i].Type {
-		case autoscalingv2.ObjectMetricSourceType, autoscalingv2.ExternalMetricSourceType:
-			d.hasOutsideMetric = true
-		}
-	}
-	// The capacity has room for the conditions that a decision may add.
-	d.conditions = make([]autoscalingv2.HorizontalPodAutoscalerCondition, len(d.oldStatus.Conditions), len(d.oldStatus.Conditions)+3)
-	copy(d.conditions, d.oldStatus.Conditions)
-}
-
 func (d *Decision) targetText() string {
 	ref := &d.spec.ScaleTargetRef
 	return ref.Kind + " " + d.Object.Namespace + "/" + ref.Name
 }
 
-func (d *Decision) addStep(s DerivationStep) { d.Steps = append(d.Steps, s) }
+func (d *decider) addStep(s DerivationStep) { d.Steps = append(d.Steps, s) }
 
 // seconds converts a number of seconds to a duration.
 func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }

@@ -30,7 +30,7 @@ type Decision struct {
 	// Memory is the memory for the next decision if nothing is written; see Completion.
 	Memory Memory
 
-	statusInputs // what Conclude needs
+	statusDraft // for Conclude
 }
 
 // MetricDecision is the count that one metric requires, and how it was computed.

@@ -10,36 +10,36 @@ import (
 
 // limitWithoutBehavior applies the bounds of a specification without a behavior. The count may at
 // most double, or become 4.
-func (d *Decision) limitWithoutBehavior(in *Input, from int32) int32 {
+func (d *decider) limitWithoutBehavior(from int32) int32 {
 	to, reason := d.raiseToMin(from), tooFew
 	if to == from {
 		double := toInt32(math.Max(2*float64(d.Current), 4))
-		if reason = tooMany; in.Spec.MaxReplicas > double {
+		if reason = tooMany; d.in.Spec.MaxReplicas > double {
 			reason = tooFastUp
 		}
 		to = d.capAt(StepDoubling, to, double)
-		to = d.capAt(StepMax, to, in.Spec.MaxReplicas)
+		to = d.capAt(StepMax, to, d.in.Spec.MaxReplicas)
 	}
 	d.setLimitedCondition(from, to, reason)
 	return to
 }
 
 // limit applies the bounds and the policies of a behavior.
-func (d *Decision) limit(in *Input, from int32) int32 {
+func (d *decider) limit(from int32) int32 {
 	to, reason := from, withinRange
 	switch {
 	case from > d.Current:
-		s := d.scaleUpLimit(in)
-		if s.Limit = max(s.Limit, d.Current); in.Spec.MaxReplicas > s.Limit {
+		s := d.scaleUpLimit()
+		if s.Limit = max(s.Limit, d.Current); d.in.Spec.MaxReplicas > s.Limit {
 			reason = tooFastUp
 		} else {
 			reason = tooMany
 		}
 		s.Kind, s.From, s.To = StepPolicyUp, from, min(from, s.Limit)
 		d.addStep(s)
-		to = d.capAt(StepMax, s.To, in.Spec.MaxReplicas)
+		to = d.capAt(StepMax, s.To, d.in.Spec.MaxReplicas)
 	case from < d.Current:
-		s := d.scaleDownLimit(in)
+		s := d.scaleDownLimit()
 		if s.Limit = min(s.Limit, d.Current); d.minReplicas < s.Limit {
 			reason = tooFastDown
 		} else {
@@ -53,13 +53,13 @@ func (d *Decision) limit(in *Input, from int32) int32 {
 	return to
 }
 
-func (d *Decision) capAt(kind StepKind, from, limit int32) int32 {
+func (d *decider) capAt(kind StepKind, from, limit int32) int32 {
 	to := min(from, limit)
 	d.addStep(DerivationStep{Kind: kind, From: from, To: to, Limit: limit})
 	return to
 }
 
-func (d *Decision) raiseToMin(from int32) int32 {
+func (d *decider) raiseToMin(from int32) int32 {
 	to := max(from, d.minReplicas)
 	d.addStep(DerivationStep{Kind: StepMin, From: from, To: to, Limit: d.minReplicas})
 	return to
@@ -76,7 +76,7 @@ var (
 	tooFastDown = limitReason{"ScaleDownLimit", "fewer replicas are asked for than may be removed at once"}
 )
 
-func (d *Decision) setLimitedCondition(from, to int32, r limitReason) {
+func (d *decider) setLimitedCondition(from, to int32, r limitReason) {
 	status := corev1.ConditionTrue
 	if to == from {
 		status, r = corev1.ConditionFalse, withinRange
@@ -86,9 +86,9 @@ func (d *Decision) setLimitedCondition(from, to int32, r limitReason) {
 
 // scaleUpLimit returns a step with the largest count that the policies allow, and the policy that
 // decided.
-func (d *Decision) scaleUpLimit(in *Input) DerivationStep {
-	rules := scaleUpRules(in.Spec.Behavior)
-	return d.policyLimit(in, rules, selectPolicy(rules) == autoscalingv2.MinChangePolicySelect, func(start int32, p *autoscalingv2.HPAScalingPolicy) int32 {
+func (d *decider) scaleUpLimit() DerivationStep {
+	rules := scaleUpRules(d.in.Spec.Behavior)
+	return d.policyLimit(rules, selectPolicy(rules) == autoscalingv2.MinChangePolicySelect, func(start int32, p *autoscalingv2.HPAScalingPolicy) int32 {
 		if p.Type == autoscalingv2.PodsScalingPolicy {
 			return start + p.Value
 		}
@@ -99,9 +99,9 @@ func (d *Decision) scaleUpLimit(in *Input) DerivationStep {
 
 // scaleDownLimit returns a step with the smallest count that the policies allow, and the policy
 // that decided.
-func (d *Decision) scaleDownLimit(in *Input) DerivationStep {
-	rules := scaleDownRules(in.Spec.Behavior)
-	return d.policyLimit(in, rules, selectPolicy(rules) != autoscalingv2.MinChangePolicySelect, func(start int32, p *autoscalingv2.HPAScalingPolicy) int32 {
+func (d *decider) scaleDownLimit() DerivationStep {
+	rules := scaleDownRules(d.in.Spec.Behavior)
+	return d.policyLimit(rules, selectPolicy(rules) != autoscalingv2.MinChangePolicySelect, func(start int32, p *autoscalingv2.HPAScalingPolicy) int32 {
 		if p.Type == autoscalingv2.PodsScalingPolicy {
 			return start - p.Value
 		}
@@ -111,7 +111,7 @@ func (d *Decision) scaleDownLimit(in *Input) DerivationStep {
 
 // policyLimit returns a step with the lowest or highest count that a policy allows. Each policy
 // starts from the count at the beginning of its period.
-func (d *Decision) policyLimit(in *Input, rules *autoscalingv2.HPAScalingRules, lowest bool, allows func(start int32, p *autoscalingv2.HPAScalingPolicy) int32) DerivationStep {
+func (d *decider) policyLimit(rules *autoscalingv2.HPAScalingRules, lowest bool, allows func(start int32, p *autoscalingv2.HPAScalingPolicy) int32) DerivationStep {
 	if selectPolicy(rules) == autoscalingv2.DisabledPolicySelect {
 		return DerivationStep{Limit: d.Current}
 	}
@@ -121,7 +121,7 @@ func (d *Decision) policyLimit(in *Input, rules *autoscalingv2.HPAScalingRules, 
 		best.Limit = math.MaxInt32
 	}
 	for i := range rules.Policies {
-		s := d.changesWithinPeriod(in, &rules.Policies[i])
+		s := d.changesWithinPeriod(&rules.Policies[i])
 		s.Limit = allows(d.Current-s.Added+s.Removed, s.Policy)
 		if best.Policy == nil || lowest && s.Limit < best.Limit || !lowest && s.Limit > best.Limit {
 			best = s
@@ -132,13 +132,13 @@ func (d *Decision) policyLimit(in *Input, rules *autoscalingv2.HPAScalingRules, 
 
 // changesWithinPeriod returns a step with the numbers of replicas that were changed within a
 // policy's period.
-func (d *Decision) changesWithinPeriod(in *Input, p *autoscalingv2.HPAScalingPolicy) DerivationStep {
+func (d *decider) changesWithinPeriod(p *autoscalingv2.HPAScalingPolicy) DerivationStep {
 	period := seconds(p.PeriodSeconds)
 	return DerivationStep{
 		Policy:  p,
 		Window:  period,
-		Added:   replicasChangedWithin(d.Memory.Ups, period, in.Now),
-		Removed: replicasChangedWithin(d.Memory.Downs, period, in.Now),
+		Added:   replicasChangedWithin(d.Memory.Ups, period, d.in.Now),
+		Removed: replicasChangedWithin(d.Memory.Downs, period, d.in.Now),
 	}
 }
 
@@ -151,10 +151,10 @@ func selectPolicy(r *autoscalingv2.HPAScalingRules) autoscalingv2.ScalingPolicyS
 
 // stabilizeWithoutBehavior returns the highest recommendation of the downscale window, for a
 // specification without a behavior. A recommendation exactly as old as the window counts.
-func (d *Decision) stabilizeWithoutBehavior(in *Input, desired int32) int32 {
-	window := in.Settings.DownscaleStabilization
-	cutoff := in.Now.Add(-window)
-	best := ReplicaRecommendation{desired, in.Now}
+func (d *decider) stabilizeWithoutBehavior(desired int32) int32 {
+	window := d.in.Settings.DownscaleStabilization
+	cutoff := d.in.Now.Add(-window)
+	best := ReplicaRecommendation{desired, d.in.Now}
 	position := -1
 	for i, r := range d.Memory.Recommendations {
 		if r.At.Before(cutoff) {
@@ -163,7 +163,7 @@ func (d *Decision) stabilizeWithoutBehavior(in *Input, desired int32) int32 {
 			best = r
 		}
 	}
-	d.Memory = d.Memory.withRecommendation(position, ReplicaRecommendation{desired, in.Now})
+	d.Memory = d.Memory.withRecommendation(position, ReplicaRecommendation{desired, d.in.Now})
 	d.addStep(DerivationStep{Kind: StepStabilizeDown, From: desired, To: best.Replicas, Window: window, At: best.At, Limit: best.Replicas})
 	d.setStabilizedCondition(best.Replicas != desired, true)
 	return best.Replicas
@@ -172,10 +172,10 @@ func (d *Decision) stabilizeWithoutBehavior(in *Input, desired int32) int32 {
 // stabilize applies the windows of a behavior: the lowest recommendation of the window when scaling
 // up, the highest when scaling down, but never beyond the current count. A recommendation exactly
 // as old as the window does not count.
-func (d *Decision) stabilize(in *Input, desired int32) int32 {
-	up, down := scaleUpWindow(in.Spec.Behavior), scaleDownWindow(in.Spec.Behavior, in.Settings)
-	upCutoff, downCutoff := in.Now.Add(-up), in.Now.Add(-down)
-	low := ReplicaRecommendation{desired, in.Now}
+func (d *decider) stabilize(desired int32) int32 {
+	up, down := scaleUpWindow(d.in.Spec.Behavior), scaleDownWindow(d.in.Spec.Behavior, d.in.Settings)
+	upCutoff, downCutoff := d.in.Now.Add(-up), d.in.Now.Add(-down)
+	low := ReplicaRecommendation{desired, d.in.Now}
 	high := low
 	position := -1
 	for i, r := range d.Memory.Recommendations {
@@ -189,7 +189,7 @@ func (d *Decision) stabilize(in *Input, desired int32) int32 {
 			position = i
 		}
 	}
-	d.Memory = d.Memory.withRecommendation(position, ReplicaRecommendation{desired, in.Now})
+	d.Memory = d.Memory.withRecommendation(position, ReplicaRecommendation{desired, d.in.Now})
 
 	to := min(max(d.Current, low.Replicas), high.Replicas)
 	switch {
@@ -203,7 +203,7 @@ func (d *Decision) stabilize(in *Input, desired int32) int32 {
 }
 
 // setStabilizedCondition sets the condition that reports stabilization.
-func (d *Decision) setStabilizedCondition(changed, down bool) {
+func (d *decider) setStabilizedCondition(changed, down bool) {
 	reason, message := "ReadyForNewScale", "no earlier recommendation stands against the count asked for"
 	switch {
 	case changed && down:

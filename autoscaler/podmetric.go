@@ -64,6 +64,13 @@ func (s *podMetric) compute(m *MetricDecision) error {
 		return nil
 	}
 
+	return s.recount(m, withUnready)
+}
+
+// recount computes the ratio again with an assumed usage for the pods without a sample. With
+// withUnready the unready pods get one, too.
+func (s *podMetric) recount(m *MetricDecision, withUnready bool) (err error) {
+	current := s.in.Scale.SpecReplicas
 	m.Recounted = true
 	assumed := s.assumeUsage(m, withUnready)
 	m.RecountedPods = s.counted + s.notInTarget + assumed
@@ -133,70 +140,55 @@ func (s *podMetric) assumeUsage(m *MetricDecision, withUnready bool) int {
 // classify fills m.Pods from the samples and adds up those that are counted. If requests are needed
 // and one is missing, the error says which one. Like Kubernetes it also needs the requests of
 // ignored pods.
-//
-// Pods and samples are compared in parallel, in the order of names. As long as each sample matches
-// its pod, this also proves that the samples are sorted.
-func (s *podMetric) classify(m *MetricDecision, samples []PodSample) error {
-	var (
-		requestErr error
-		strangers  []ClassifiedPod
-		next       int // the index of the next sample
-	)
+func (s *podMetric) classify(m *MetricDecision, samples []PodSample) (requestErr error) {
+	s.sortPods()
+	if !sortedByPod(samples) {
+		samples = sortByPod(samples)
+	}
+	var others []ClassifiedPod // the samples of pods that are not in the target
 	m.Pods = s.reusablePods(m.Index)
 	for i := range s.pods {
 		pod, p := &s.pods[i], &m.Pods[i]
-		if i > 0 && pod.Name < s.pods[i-1].Name {
-			return s.classifySorted(m, samples)
-		}
-		var sample *PodSample
-		for ; next < len(samples); next++ {
-			candidate := &samples[next]
-			if candidate.Pod == pod.Name {
-				sample = candidate
-				next++
-				break
-			}
-			if candidate.Pod > pod.Name {
-				break
-			}
-			strangers = append(strangers, notInTargetPod(candidate))
+		for len(samples) > 0 && samples[0].Pod < pod.Name {
+			others, samples = append(others, notInTargetPod(&samples[0])), samples[1:]
 		}
 		*p = ClassifiedPod{Pod: pod.Name}
-		if sample != nil {
+		var sample *PodSample
+		if len(samples) > 0 && samples[0].Pod == pod.Name {
+			sample, samples = &samples[0], samples[1:]
 			p.setSample(sample)
 		}
 		if m.Percent && requestErr == nil {
 			p.Request, requestErr = RequestOf(pod, s.container, s.resource, s.in.Settings.PodLevelResources)
 		}
 		p.Class, p.Reason = s.classifyPod(pod, sample)
-		switch p.Class {
-		case Counted:
-			s.counted++
-			s.total += p.Usage
-			s.requests += p.Request
-		case Unready:
-			s.unready++
-		case Missing:
-			s.missing++
+		s.count(p)
+	}
+	for i := range samples {
+		others = append(others, notInTargetPod(&samples[i]))
+	}
+	s.notInTarget = len(others)
+	for i := range others {
+		if !m.Percent {
+			s.total += others[i].Usage
 		}
 	}
-	for ; next < len(samples); next++ {
-		strangers = append(strangers, notInTargetPod(&samples[next]))
-	}
-	if len(strangers) == 0 {
-		return requestErr
-	}
-	if !sortedByPod(samples) {
-		return s.classifySorted(m, samples)
-	}
-	s.notInTarget = len(strangers)
-	if !m.Percent {
-		for i := range strangers {
-			s.total += strangers[i].Usage
-		}
-	}
-	m.Pods = append(m.Pods, strangers...)
+	m.Pods = append(m.Pods, others...)
 	return requestErr
+}
+
+// count adds a pod of the target to the sums of its class.
+func (s *podMetric) count(p *ClassifiedPod) {
+	switch p.Class {
+	case Counted:
+		s.counted++
+		s.total += p.Usage
+		s.requests += p.Request
+	case Unready:
+		s.unready++
+	case Missing:
+		s.missing++
+	}
 }
 
 // reusablePods returns a slice with one element for each pod, with arbitrary contents. It uses the
@@ -251,16 +243,6 @@ func (s *podMetric) classifyPod(p *PodInput, sample *PodSample) (PodClass, Class
 		return Unready, ReasonNeverReady
 	}
 	return Counted, ReasonReady
-}
-
-// classifySorted sorts pods and samples and classifies them again.
-func (s *podMetric) classifySorted(m *MetricDecision, samples []PodSample) error {
-	s.sortPods()
-	*s = podMetric{calculation: s.calculation, resource: s.resource, container: s.container}
-	if !sortedByPod(samples) {
-		samples = sortByPod(samples)
-	}
-	return s.classify(m, samples)
 }
 
 // sortedByPod reports whether samples are sorted by pod without duplicates.

@@ -190,11 +190,11 @@ func (d *Decision) chooseAction(in *Input) {
 		d.Outcome = OutcomeReclaim
 		return
 	}
-	d.chooseVictim()
+	d.planKill()
 }
 
-// chooseVictim evicts the first pod of the ranking that is not skipped.
-func (d *Decision) chooseVictim() {
+// planKill sets the outcome and, if there is a victim, its kill.
+func (d *Decision) planKill() {
 	switch {
 	case d.plannedKill != nil:
 		d.Outcome, d.Kills = OutcomeEvict, []Kill{*d.plannedKill}
@@ -302,6 +302,6 @@ func (d *Decision) AfterReclaim(s *stats.Summary, err error) *Decision {
 			return &after
 		}
 	}
-	after.chooseVictim()
+	after.planKill()
 	return &after
 }

@@ -122,69 +122,86 @@ type adviser struct {
 func (d *adviser) advise(refused *Refusal) Advice {
 	request, limit := d.container.Requests.Get(d.resource), d.container.Limits.Get(d.resource)
 	a := Advice{Container: d.container.Name, Resource: d.resource, Request: optionalQuantity(d.resource, request), Limit: optionalQuantity(d.resource, limit)}
-	stay := func(reason AdviceReason, format string, args ...any) Advice {
-		a.Reason, a.Message = reason, fmt.Sprintf(format, args...)
-		return a
-	}
 	if len(d.points) > 0 {
 		a.Used = d.figure()
 	}
-	switch {
-	case refused != nil:
-		return stay(refused.Reason, "%s", refused.Message)
-	case d.container.Role == cluster.Init:
-		return stay(InitContainer, "an init container ends before the others start")
-	case !request.Set && (!d.options.Up || d.pod.class() == BestEffort):
-		return stay(NoRequest, "no %s is requested", d.resource)
-	case !d.container.Running:
-		return stay(NotRunning, "the container does not run")
-	case a.Used == nil:
-		return stay(NoHistory, "it was not measured: `weir explain pod` shows why")
-	case a.Used.To.Sub(a.Used.From) < d.options.MinHistory:
-		return stay(ShortHistory, "it was measured for %s, and at least %s are needed", a.Used.duration(), humanize.Duration(d.options.MinHistory))
+	if refused == nil {
+		refused = d.obstacle(request, a.Used)
 	}
-
-	need, reason := d.need(a.Used)
-	if floor := d.options.aim(d.resource).Floor; need < floor {
-		if request.Set && request.Value <= floor {
-			return stay(Fits, "%s, and the request is not above the floor, %s", reason, FormatAmount(d.resource, floor))
-		}
-		need = floor
-		reason += ", and the floor " + FormatAmount(d.resource, floor)
+	if refused != nil {
+		a.Reason, a.Message = refused.Reason, refused.Message
+		return a
 	}
 	follows := d.pod.class() == Guaranteed && d.options.Limits // the limit changes with the request
-	if least := d.least(follows); need < least {
-		need = least
-		reason += ", and its containers have " + FormatAmount(d.resource, least)
-	}
-	switch short := float64(need - request.Value); {
-	case short < -minChange*float64(request.Value) && request.Value-need >= minFreed.Get(d.resource).Value:
-		a.Reason = Shrink
-	case short <= minChange*float64(request.Value):
-		return stay(Fits, "%s: about what is requested", reason)
-	case !d.options.Up:
-		return stay(TooLow, "%s: more than is requested", reason)
-	default:
-		a.Reason = Grow
-	}
-	if limit.Set && need > limit.Value && !follows {
-		if need = limit.Value; need == request.Value {
-			return stay(TooLow, "%s: more than is requested, which cannot exceed the limit", reason)
-		}
-		reason += "; the limit allows only " + FormatAmount(d.resource, need)
+	need, reason, text := d.proposal(request, limit, a.Used, follows)
+	a.Reason, a.Message = reason, text
+	if !reason.Changes() {
+		return a
 	}
 	change := ResourceChange{Container: d.container.Name, Resource: d.resource, Request: Of(need)}
 	if follows {
 		change.Limit = change.Request
 	}
 	if bars := d.pod.changeRefusals(change); len(bars) > 0 {
-		return stay(bars[0].Reason, "%s; but %s", reason, bars[0].Message)
+		a.Reason, a.Message = bars[0].Reason, fmt.Sprintf("%s; but %s", text, bars[0].Message)
+		return a
 	}
-	a.Proposed, a.Message = Quantity(d.resource, need), reason
+	a.Proposed = Quantity(d.resource, need)
 	if follows {
 		a.ProposedLimit = Quantity(d.resource, need)
 	}
 	return a
+}
+
+// obstacle returns the reason why there can be no proposal; nil if there can be one.
+func (d *adviser) obstacle(request Amount, used *UsageFigure) *Refusal {
+	switch {
+	case d.container.Role == cluster.Init:
+		return &Refusal{InitContainer, "an init container ends before the others start"}
+	case !request.Set && (!d.options.Up || d.pod.class() == BestEffort):
+		return &Refusal{NoRequest, fmt.Sprintf("no %s is requested", d.resource)}
+	case !d.container.Running:
+		return &Refusal{NotRunning, "the container does not run"}
+	case used == nil:
+		return &Refusal{NoHistory, "it was not measured: `weir explain pod` shows why"}
+	case used.To.Sub(used.From) < d.options.MinHistory:
+		return &Refusal{ShortHistory, fmt.Sprintf("it was measured for %s, and at least %s are needed", used.duration(), humanize.Duration(d.options.MinHistory))}
+	}
+	return nil
+}
+
+// proposal returns the request that fits the usage, the reason for the proposal or for none, and its
+// text. follows is set if the limit changes with the request.
+func (d *adviser) proposal(request, limit Amount, used *UsageFigure, follows bool) (need int64, reason AdviceReason, text string) {
+	need, text = d.need(used)
+	if floor := d.options.aim(d.resource).Floor; need < floor {
+		if request.Set && request.Value <= floor {
+			return need, Fits, fmt.Sprintf("%s, and the request is not above the floor, %s", text, FormatAmount(d.resource, floor))
+		}
+		need = floor
+		text += ", and the floor " + FormatAmount(d.resource, floor)
+	}
+	if least := d.least(follows); need < least {
+		need = least
+		text += ", and its containers have " + FormatAmount(d.resource, least)
+	}
+	switch short := float64(need - request.Value); {
+	case short < -minChange*float64(request.Value) && request.Value-need >= minFreed.Get(d.resource).Value:
+		reason = Shrink
+	case short <= minChange*float64(request.Value):
+		return need, Fits, text + ": about what is requested"
+	case !d.options.Up:
+		return need, TooLow, text + ": more than is requested"
+	default:
+		reason = Grow
+	}
+	if limit.Set && need > limit.Value && !follows {
+		if need = limit.Value; need == request.Value {
+			return need, TooLow, text + ": more than is requested, which cannot exceed the limit"
+		}
+		text += "; the limit allows only " + FormatAmount(d.resource, need)
+	}
+	return need, reason, text
 }
 
 // least returns the smallest request that Kubernetes accepts for the pod itself: what its containers

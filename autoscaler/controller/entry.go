@@ -60,17 +60,17 @@ type decisionRecord struct {
 }
 
 // report returns the decision's report.
-func (t *decisionRecord) report() *decisionreport.DecisionReport {
-	r := decisionreport.New(t.decision, t.context)
-	for _, note := range []string{t.conflict, t.note} {
+func (r *decisionRecord) report() *decisionreport.DecisionReport {
+	report := decisionreport.New(r.decision, r.context)
+	for _, note := range []string{r.conflict, r.note} {
 		if note != "" {
-			r.Notes = append(r.Notes, note)
+			report.Notes = append(report.Notes, note)
 		}
 	}
-	for i := len(t.comparisons) - 1; i >= 0 && i >= len(t.comparisons)-5; i-- {
-		r.Notes = append(r.Notes, "Compared: "+t.comparisons[i].String()+".")
+	for i := len(r.comparisons) - 1; i >= 0 && i >= len(r.comparisons)-5; i-- {
+		report.Notes = append(report.Notes, "Compared: "+r.comparisons[i].String()+".")
 	}
-	return r
+	return report
 }
 
 // latestStatus returns the newest status of an Autoscaler. It is the one that this replica wrote as

@@ -42,9 +42,9 @@ type statusUpdate struct {
 
 // nextStatus returns the status after the decision, without its sentences. fresh reports whether it
 // must be written at once.
-func (r *statusUpdate) nextStatus() (next *v1alpha1.AutoscalerStatus, fresh bool) {
-	d, o := r.record.decision, r.object
-	next = &v1alpha1.AutoscalerStatus{HorizontalPodAutoscalerStatus: *r.completion.Status.DeepCopy()}
+func (u *statusUpdate) nextStatus() (next *v1alpha1.AutoscalerStatus, fresh bool) {
+	d, o := u.record.decision, u.object
+	next = &v1alpha1.AutoscalerStatus{HorizontalPodAutoscalerStatus: *u.completion.Status.DeepCopy()}
 	next.ObservedGeneration = &o.autoscaler.Generation
 	if next.CurrentMetrics == nil {
 		next.CurrentMetrics = []autoscalingv2.MetricStatus{}
@@ -54,12 +54,12 @@ func (r *statusUpdate) nextStatus() (next *v1alpha1.AutoscalerStatus, fresh bool
 	case o.mode == decisionreport.DryRun:
 		next.Conditions = autoscaler.RemoveCondition(next.Conditions, v1alpha1.ConditionConflict)
 		next.Conditions = autoscaler.SetCondition(next.Conditions, v1alpha1.ConditionDryRun, corev1.ConditionTrue, "ModeIsDryRun", "the target is not changed; desiredReplicas is the count that it would get", now)
-	case r.record.conflict != "":
+	case u.record.conflict != "":
 		next.Conditions = autoscaler.RemoveCondition(next.Conditions, v1alpha1.ConditionDryRun)
-		next.Conditions = autoscaler.SetCondition(next.Conditions, v1alpha1.ConditionConflict, corev1.ConditionTrue, "TargetIsTaken", r.record.conflict, now)
+		next.Conditions = autoscaler.SetCondition(next.Conditions, v1alpha1.ConditionConflict, corev1.ConditionTrue, "TargetIsTaken", u.record.conflict, now)
 	default:
 		next.Conditions = autoscaler.RemoveCondition(next.Conditions, v1alpha1.ConditionDryRun)
-		if !r.scaleUnknown { // without a scale there was no search for conflicts
+		if !u.scaleUnknown { // without a scale there was no search for conflicts
 			next.Conditions = autoscaler.SetCondition(next.Conditions, v1alpha1.ConditionConflict, corev1.ConditionFalse, "TargetIsOwn", "no other autoscaler scales the target", now)
 		}
 	}
@@ -67,26 +67,26 @@ func (r *statusUpdate) nextStatus() (next *v1alpha1.AutoscalerStatus, fresh bool
 		next.Conditions[i].Message = truncate(next.Conditions[i].Message, maxSentence)
 	}
 	next.Targets = targetsText(o.spec, next.CurrentMetrics)
-	next.Memory = r.old.Memory
-	if r.entry.memoryValid {
-		next.Memory = statusMemory(r.completion.Memory, o.spec, r.settings, d.At)
-		next.Memory.Target = targetName(r.entry.target)
+	next.Memory = u.old.Memory
+	if u.entry.memoryValid {
+		next.Memory = statusMemory(u.completion.Memory, o.spec, u.settings, d.At)
+		next.Memory.Target = targetName(u.entry.target)
 	}
-	next.Decisions = r.old.Decisions
-	next.Explanation = r.old.Explanation
-	made := r.decision()
-	notable := !r.scaleUnknown && r.worthKeeping(made)
+	next.Decisions = u.old.Decisions
+	next.Explanation = u.old.Explanation
+	made := u.decision()
+	notable := !u.scaleUnknown && u.worthKeeping(made)
 	if notable {
 		next.Decisions = append([]v1alpha1.Decision{made}, next.Decisions...)
 		next.Decisions = next.Decisions[:min(len(next.Decisions), keepDecisions)]
 	}
-	return next, notable || needsImmediateWrite(r.old, next)
+	return next, notable || needsImmediateWrite(u.old, next)
 }
 
 // decision returns the decision in the form of the status.
-func (r *statusUpdate) decision() v1alpha1.Decision {
-	d := r.record.decision
-	made := v1alpha1.Decision{Time: metav1.NewTime(d.At), Current: d.Current, Desired: d.Current, Written: r.wrote}
+func (u *statusUpdate) decision() v1alpha1.Decision {
+	d := u.record.decision
+	made := v1alpha1.Decision{Time: metav1.NewTime(d.At), Current: d.Current, Desired: d.Current, Written: u.wrote}
 	if len(d.Steps) > 0 {
 		made.Desired = d.Desired
 	}
@@ -101,11 +101,11 @@ func (r *statusUpdate) decision() v1alpha1.Decision {
 // worthKeeping reports whether the status keeps a decision: it changes the count, or its result
 // differs from the last one's. A decision is not kept only because the target has reached the
 // requested count.
-func (r *statusUpdate) worthKeeping(made v1alpha1.Decision) bool {
-	if made.Written || len(r.old.Decisions) == 0 {
+func (u *statusUpdate) worthKeeping(made v1alpha1.Decision) bool {
+	if made.Written || len(u.old.Decisions) == 0 {
 		return true
 	}
-	last := &r.old.Decisions[0]
+	last := &u.old.Decisions[0]
 	if (last.Recommendation == nil) != (made.Recommendation == nil) && made.Desired == made.Current {
 		return true // metrics became available, or unavailable
 	}
@@ -116,8 +116,8 @@ func (r *statusUpdate) worthKeeping(made v1alpha1.Decision) bool {
 }
 
 // addSentences sets the sentences.
-func (r *statusUpdate) addSentences(next *v1alpha1.AutoscalerStatus) {
-	report := r.record.report()
+func (u *statusUpdate) addSentences(next *v1alpha1.AutoscalerStatus) {
+	report := u.record.report()
 	if len(next.Decisions) > 0 && next.Decisions[0].Reason == "" {
 		next.Decisions = slices.Clone(next.Decisions)
 		next.Decisions[0].Reason = truncate(report.Summary, maxPodSentence)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/cluster"
@@ -166,17 +167,15 @@ func (t *reporter) requestCause(m *autoscaler.MetricDecision) (MissingCause, boo
 			continue
 		}
 		pods = append(pods, p.Name)
-		before := len(lines)
-		for j := range p.Containers {
-			c := &p.Containers[j]
-			counts := c.Role == cluster.Regular || c.Role == cluster.Sidecar
-			if counts && !(p.PodLevel && podLevel) && (container == "" || container == c.Name) && !c.Requests.Amount(resource).Set {
-				lines = append(lines, fmt.Sprintf("pod %s: container %s has no %s request", p.Name, c.Name, resource))
-			}
-		}
-		if len(lines) == before {
+		if p.PodLevel && podLevel {
 			lines = append(lines, err.Error())
+			continue
 		}
+		named := containersWithoutRequest(p, container, resource)
+		if len(named) == 0 {
+			named = []string{err.Error()}
+		}
+		lines = append(lines, named...)
 	}
 	if len(lines) == 0 {
 		return MissingCause{}, false
@@ -188,6 +187,19 @@ func (t *reporter) requestCause(m *autoscaler.MetricDecision) (MissingCause, boo
 		Metric: m.Name, Reason: missingRequest, Severity: metric.Broken.String(), Message: strings.Join(lines, "; "), Pods: pods,
 		Advice: fmt.Sprintf("A utilization is a share of the request: give every container a %s request, sidecars included. Or scale by an AverageValue, or by one container (ContainerResource).", resource),
 	}, true
+}
+
+// containersWithoutRequest returns a sentence for each container of a pod, or for the named one, that
+// has no request for a resource.
+func containersWithoutRequest(p *autoscaler.PodInput, container string, resource corev1.ResourceName) (lines []string) {
+	for i := range p.Containers {
+		c := &p.Containers[i]
+		counts := c.Role == cluster.Regular || c.Role == cluster.Sidecar
+		if counts && (container == "" || container == c.Name) && !c.Requests.Amount(resource).Set {
+			lines = append(lines, fmt.Sprintf("pod %s: container %s has no %s request", p.Name, c.Name, resource))
+		}
+	}
+	return lines
 }
 
 // isUtilization reports whether a metric's target is a share of requests.

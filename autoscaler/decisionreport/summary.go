@@ -61,15 +61,8 @@ func (t *reporter) reasonText(missing []MissingCause) string {
 		}
 		return t.Err.Error()
 	}
-	for i := range t.Steps {
-		switch s := &t.Steps[i]; s.Kind {
-		case autoscaler.StepDisabled:
-			return "the target has 0 replicas, which disables autoscaling"
-		case autoscaler.StepAboveMax:
-			return fmt.Sprintf("maxReplicas is %d", s.Limit)
-		case autoscaler.StepBelowMin:
-			return fmt.Sprintf("minReplicas is %d", s.Limit)
-		}
+	if text := t.unmeasuredText(); text != "" {
+		return text
 	}
 	if t.Chosen < 0 || t.Chosen >= len(t.Metrics) {
 		return unknown
@@ -93,6 +86,21 @@ func (t *reporter) reasonText(missing []MissingCause) string {
 		reason += "; " + unknown
 	}
 	return reason
+}
+
+// unmeasuredText returns the reason of a decision that reads no metric; empty for others.
+func (t *reporter) unmeasuredText() string {
+	for i := range t.Steps {
+		switch s := &t.Steps[i]; s.Kind {
+		case autoscaler.StepDisabled:
+			return "the target has 0 replicas, which disables autoscaling"
+		case autoscaler.StepAboveMax:
+			return fmt.Sprintf("maxReplicas is %d", s.Limit)
+		case autoscaler.StepBelowMin:
+			return fmt.Sprintf("minReplicas is %d", s.Limit)
+		}
+	}
+	return ""
 }
 
 // limitText says why the count is not the one that the metrics require.

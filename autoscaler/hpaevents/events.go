@@ -70,10 +70,10 @@ func (n *pendingEvent) event(instance string) *eventsv1.Event {
 
 // writeEvent creates n as a new Event, or increases the count of the Event with the same text.
 // kubectl describe then shows one line with a count.
-func (a *Reporter) writeEvent(ctx context.Context, n *pendingEvent) error {
+func (r *Reporter) writeEvent(ctx context.Context, n *pendingEvent) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	events := a.opts.Client.EventsV1().Events(string(n.hpa.namespace))
+	events := r.opts.Client.EventsV1().Events(string(n.hpa.namespace))
 	if n.count > 1 {
 		name := eventName(n.hpa.name, n.first)
 		patch, err := json.Marshal(map[string]any{"series": eventsv1.EventSeries{Count: int32(n.count), LastObservedTime: metav1.NewMicroTime(n.at)}})
@@ -86,7 +86,7 @@ func (a *Reporter) writeEvent(ctx context.Context, n *pendingEvent) error {
 			return fmt.Errorf("count up Event %s: %w", name, err)
 		} // the Event has expired, so a new one is created
 	}
-	e := n.event(a.opts.Instance)
+	e := n.event(r.opts.Instance)
 	if _, err := events.Create(ctx, e, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create Event %s: %w", e.Name, err)
 	}

@@ -33,29 +33,29 @@ func New(o Options) (*Reporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Reporter{opts: o, targets: newTargetSet(o.Scales), written: map[string]prometheus.Counter{}}
+	r := &Reporter{opts: o, targets: newTargetSet(o.Scales), written: map[string]prometheus.Counter{}}
 	auto := promauto.With(o.Registerer)
 	written := auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_hpa_events_total", Help: "Events written on HorizontalPodAutoscalers, by reason."}, []string{"reason"})
 	for _, reason := range []string{MetricsMissing, MetricsComplete} {
-		a.written[reason] = written.WithLabelValues(reason)
+		r.written[reason] = written.WithLabelValues(reason)
 	}
-	a.writesFailed = auto.NewCounter(prometheus.CounterOpts{Name: "weir_hpa_events_failed_total", Help: "Events that could not be written; they are tried again."})
-	a.lookupsFailed = auto.NewCounter(prometheus.CounterOpts{Name: "weir_hpa_lookups_failed_total", Help: "Failed lookups of the pods of workloads that HorizontalPodAutoscalers scale."})
-	auto.NewGaugeFunc(prometheus.GaugeOpts{Name: "weir_hpa_watched", Help: "HorizontalPodAutoscalers that are watched."}, func() float64 { return float64(a.targets.count()) })
+	r.writesFailed = auto.NewCounter(prometheus.CounterOpts{Name: "weir_hpa_events_failed_total", Help: "Events that could not be written; they are tried again."})
+	r.lookupsFailed = auto.NewCounter(prometheus.CounterOpts{Name: "weir_hpa_lookups_failed_total", Help: "Failed lookups of the pods of workloads that HorizontalPodAutoscalers scale."})
+	auto.NewGaugeFunc(prometheus.GaugeOpts{Name: "weir_hpa_watched", Help: "HorizontalPodAutoscalers that are watched."}, func() float64 { return float64(r.targets.count()) })
 	o.Watcher.HandleHPAs(watcher.Handler[watcher.HPA]{
-		Set:    func(h *watcher.HPA) { a.targets.setHPA(newHPAInfo(h)) },
-		Delete: a.targets.deleteHPA,
+		Set:    func(h *watcher.HPA) { r.targets.setHPA(newHPAInfo(h)) },
+		Delete: r.targets.deleteHPA,
 	})
-	return a, nil
+	return r, nil
 }
 
 // Autoscalers returns the HorizontalPodAutoscalers that use a metric of p, as namespace/name,
 // sorted; nil if there is none. It may be called before and after Run.
-func (a *Reporter) Autoscalers(p *cluster.Pod) (names []string) {
+func (r *Reporter) Autoscalers(p *cluster.Pod) (names []string) {
 	if p == nil {
 		return nil
 	}
-	for h := range a.targets.index.Matching(string(p.Namespace), p.Labels) {
+	for h := range r.targets.index.Matching(string(p.Namespace), p.Labels) {
 		if h.pods {
 			names = append(names, h.full)
 		}
@@ -66,24 +66,24 @@ func (a *Reporter) Autoscalers(p *cluster.Pod) (names []string) {
 
 // Run writes Events until ctx ends, and returns when everything that it started has ended. Errors
 // are logged and the request is repeated. Call Run once, and run Options.Watcher at the same time.
-func (a *Reporter) Run(ctx context.Context) error {
+func (r *Reporter) Run(ctx context.Context) error {
 	var parts sync.WaitGroup
-	parts.Go(func() { a.targets.refreshSelectors(ctx, a.lookupFailed) })
-	a.loop(ctx)
+	parts.Go(func() { r.targets.refreshSelectors(ctx, r.lookupFailed) })
+	r.loop(ctx)
 	parts.Wait()
 	return nil
 }
 
 // lookupFailed counts a failed lookup. There are many lookups, and they are repeated, so the log
 // has them only at level debug.
-func (a *Reporter) lookupFailed(w workloadRef, err error) {
-	a.lookupsFailed.Inc()
-	a.opts.Logger.Debug("the pods of an autoscaler's target are not known",
+func (r *Reporter) lookupFailed(w workloadRef, err error) {
+	r.lookupsFailed.Inc()
+	r.opts.Logger.Debug("the pods of an autoscaler's target are not known",
 		zap.String("namespace", string(w.namespace)), zap.String("kind", w.kind), zap.String("name", w.name), zap.Error(err))
 }
 
 // loop checks the pods every checkInterval.
-func (a *Reporter) loop(ctx context.Context) {
+func (r *Reporter) loop(ctx context.Context) {
 	throttle := newEventThrottle(burst)
 	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
@@ -93,42 +93,42 @@ func (a *Reporter) loop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			failing = a.checkPods(ctx, throttle, failing)
+			failing = r.checkPods(ctx, throttle, failing)
 		}
 	}
 }
 
 // checkPods checks the pods of all autoscalers and writes Events. It returns whether the last write
 // failed. Only the first of consecutive failures is logged.
-func (a *Reporter) checkPods(ctx context.Context, b *eventThrottle, failing bool) bool {
-	explainer := a.opts.Explainer()
+func (r *Reporter) checkPods(ctx context.Context, throttle *eventThrottle, failing bool) bool {
+	explainer := r.opts.Explainer()
 	if explainer == nil || explainer.View == nil || explainer.Facts == nil || !explainer.Facts.Synced {
 		return failing
 	}
 	survey := explainer.Survey()
 	cause := func(p *cluster.Pod) missingPod { return newMissingPod(p.Name, survey.Pod(p)) }
 	silent := false // the API server does not answer, so no other Event is tried
-	for _, n := range b.decideEvents(time.Now(), checkAll(a.targets, explainer.Facts, survey), a.opts.IsLeader(), cause) {
+	for _, n := range throttle.decideEvents(time.Now(), checkAll(r.targets, explainer.Facts, survey), r.opts.IsLeader(), cause) {
 		if silent {
-			b.retract(n)
+			throttle.retract(n)
 			continue
 		}
-		err := a.writeEvent(ctx, &n)
+		err := r.writeEvent(ctx, &n)
 		switch {
 		case ctx.Err() != nil:
 			return failing
 		case err != nil:
 			silent = errors.Is(err, context.DeadlineExceeded)
-			b.retract(n)
-			a.writesFailed.Inc()
+			throttle.retract(n)
+			r.writesFailed.Inc()
 			if !failing {
-				a.opts.Logger.Warn("an Event cannot be written; weir needs create and patch on events.k8s.io (deploy/kustomize/components/hpa-events)",
+				r.opts.Logger.Warn("an Event cannot be written; weir needs create and patch on events.k8s.io (deploy/kustomize/components/hpa-events)",
 					zap.String("autoscaler", n.hpa.full), zap.Error(err))
 			}
 			failing = true
 		default:
 			failing = false
-			a.written[n.reason()].Inc()
+			r.written[n.reason()].Inc()
 		}
 	}
 	return failing

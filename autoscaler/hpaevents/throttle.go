@@ -76,15 +76,15 @@ func newEventThrottle(burst int) *eventThrottle {
 // decideEvents takes the checks of all autoscalers and returns the Events to write. cause returns the
 // reason why a pod has no numbers; it is called only if an Event may be due. If leads is false, no
 // Event is due.
-func (b *eventThrottle) decideEvents(now time.Time, checks []podCheck, leads bool, cause func(*cluster.Pod) missingPod) (list []pendingEvent) {
+func (t *eventThrottle) decideEvents(now time.Time, checks []podCheck, leads bool, cause func(*cluster.Pod) missingPod) (list []pendingEvent) {
 	seen := make(map[types.UID]bool, len(checks))
 	for i := range checks {
 		seen[checks[i].hpa.uid] = true
-		b.recordMissing(&checks[i], now)
+		t.recordMissing(&checks[i], now)
 	}
-	for uid, r := range b.records {
+	for uid, r := range t.records {
 		if !seen[uid] || r.idle(now) {
-			delete(b.records, uid)
+			delete(t.records, uid)
 		} else if !leads {
 			*r = hpaRecord{since: r.since}
 		}
@@ -94,17 +94,17 @@ func (b *eventThrottle) decideEvents(now time.Time, checks []podCheck, leads boo
 	}
 	// The autoscaler with the oldest last Event comes first, so that the common limit does not always
 	// stop the same autoscalers.
-	waiting := make([]*podCheck, 0, len(b.records))
+	waiting := make([]*podCheck, 0, len(t.records))
 	for i := range checks {
-		if b.records[checks[i].hpa.uid] != nil {
+		if t.records[checks[i].hpa.uid] != nil {
 			waiting = append(waiting, &checks[i])
 		}
 	}
 	slices.SortFunc(waiting, func(x, y *podCheck) int {
-		return cmp.Or(b.records[x.hpa.uid].lastEvent.Compare(b.records[y.hpa.uid].lastEvent), strings.Compare(x.hpa.full, y.hpa.full))
+		return cmp.Or(t.records[x.hpa.uid].lastEvent.Compare(t.records[y.hpa.uid].lastEvent), strings.Compare(x.hpa.full, y.hpa.full))
 	})
 	for _, s := range waiting {
-		if n, ok := b.decideEvent(s, now, cause); ok {
+		if n, ok := t.decideEvent(s, now, cause); ok {
 			list = append(list, n)
 		}
 	}
@@ -112,20 +112,20 @@ func (b *eventThrottle) decideEvents(now time.Time, checks []podCheck, leads boo
 }
 
 // recordMissing records since when each pod has had no numbers.
-func (b *eventThrottle) recordMissing(s *podCheck, now time.Time) {
-	r := b.records[s.hpa.uid]
+func (t *eventThrottle) recordMissing(s *podCheck, now time.Time) {
+	r := t.records[s.hpa.uid]
 	if r == nil {
 		if len(s.missing) == 0 {
 			return
 		}
 		r = &hpaRecord{}
-		b.records[s.hpa.uid] = r
+		t.records[s.hpa.uid] = r
 	}
 	since := make(map[metric.PodUID]time.Time, len(s.missing))
 	for _, p := range s.missing {
 		since[p.UID] = now
-		if t, ok := r.since[p.UID]; ok {
-			since[p.UID] = t
+		if at, ok := r.since[p.UID]; ok {
+			since[p.UID] = at
 		}
 	}
 	r.since = since
@@ -137,8 +137,8 @@ func (r *hpaRecord) idle(now time.Time) bool {
 }
 
 // decideEvent returns the Event that is due for one autoscaler, if any.
-func (b *eventThrottle) decideEvent(s *podCheck, now time.Time, cause func(*cluster.Pod) missingPod) (pendingEvent, bool) {
-	r := b.records[s.hpa.uid]
+func (t *eventThrottle) decideEvent(s *podCheck, now time.Time, cause func(*cluster.Pod) missingPod) (pendingEvent, bool) {
+	r := t.records[s.hpa.uid]
 	if s.running == 0 || now.Sub(r.lastEvent) < minInterval || now.Before(r.next) {
 		return pendingEvent{}, false // without pods nothing is missing or complete
 	}
@@ -148,16 +148,16 @@ func (b *eventThrottle) decideEvent(s *podCheck, now time.Time, cause func(*clus
 			late = append(late, p)
 		}
 	}
-	gaps, harmless := b.explainMissing(r, late, now, cause)
+	gaps, harmless := t.explainMissing(r, late, now, cause)
 	switch others := max(0, len(late)-maxExplained); {
 	case len(gaps) > 0:
 		reasons := reasonsOf(gaps)
 		if reasons == r.reasons && now.Sub(r.lastEvent) < repeatInterval {
 			break
 		}
-		return b.addEvent(s.hpa, now, reasons, missingNote(s.hpa.namespace, s.running, gaps, others))
+		return t.addEvent(s.hpa, now, reasons, missingNote(s.hpa.namespace, s.running, gaps, others))
 	case r.reasons != "" && harmless == len(s.missing) && s.running > harmless:
-		return b.addEvent(s.hpa, now, "", completeNote(s.running-harmless))
+		return t.addEvent(s.hpa, now, "", completeNote(s.running-harmless))
 	}
 	if len(late) > 0 {
 		r.next = now.Add(grace) // an earlier lookup would give the same result
@@ -167,7 +167,7 @@ func (b *eventThrottle) decideEvent(s *podCheck, now time.Time, cause func(*clus
 
 // explainMissing returns why pods have no numbers. It omits those that are not reported yet.
 // harmless is the number of pods that need no numbers.
-func (b *eventThrottle) explainMissing(r *hpaRecord, late []*cluster.Pod, now time.Time, cause func(*cluster.Pod) missingPod) (gaps []missingPod, harmless int) {
+func (t *eventThrottle) explainMissing(r *hpaRecord, late []*cluster.Pod, now time.Time, cause func(*cluster.Pod) missingPod) (gaps []missingPod, harmless int) {
 	if len(late) > maxExplained {
 		// The same pods are taken each time, so that the reasons do not seem to change.
 		late = slices.Clone(late)
@@ -188,9 +188,9 @@ func (b *eventThrottle) explainMissing(r *hpaRecord, late []*cluster.Pod, now ti
 }
 
 // addEvent records an Event if the limit for all autoscalers allows it.
-func (b *eventThrottle) addEvent(h *hpaInfo, now time.Time, reasons, note string) (pendingEvent, bool) {
-	r := b.records[h.uid]
-	if !b.limiter.AllowN(now, 1) {
+func (t *eventThrottle) addEvent(h *hpaInfo, now time.Time, reasons, note string) (pendingEvent, bool) {
+	r := t.records[h.uid]
+	if !t.limiter.AllowN(now, 1) {
 		return pendingEvent{}, false
 	}
 	n := pendingEvent{hpa: h, complete: reasons == "", note: note, at: now, first: now, count: 1, before: *r}
@@ -205,8 +205,8 @@ func (b *eventThrottle) addEvent(h *hpaInfo, now time.Time, reasons, note string
 }
 
 // retract restores the record after a failed write, so that the Event is due again.
-func (b *eventThrottle) retract(n pendingEvent) {
-	if r := b.records[n.hpa.uid]; r != nil {
+func (t *eventThrottle) retract(n pendingEvent) {
+	if r := t.records[n.hpa.uid]; r != nil {
 		r.reasons, r.note, r.first, r.count = n.before.reasons, n.before.note, n.before.first, n.before.count
 	}
 }

@@ -120,17 +120,17 @@ func New(o Options) *Reader {
 }
 
 // At returns a Reader of an earlier time. It fails if there is no history of that time.
-func (l *Reader) At(t time.Time) (*Reader, error) {
-	now := l.options.Now()
+func (r *Reader) At(t time.Time) (*Reader, error) {
+	now := r.options.Now()
 	switch {
-	case l.options.HistoryLength < 0:
+	case r.options.HistoryLength < 0:
 		return nil, errors.New("weir keeps no history here: see option history of the sink memory")
 	case t.After(now):
 		return nil, fmt.Errorf("%s is in the future", t.UTC().Format(time.RFC3339))
-	case now.Sub(t) > l.options.HistoryLength:
-		return nil, fmt.Errorf("memory goes back %v, to %s", l.options.HistoryLength, now.Add(-l.options.HistoryLength).UTC().Format(time.RFC3339))
+	case now.Sub(t) > r.options.HistoryLength:
+		return nil, fmt.Errorf("memory goes back %v, to %s", r.options.HistoryLength, now.Add(-r.options.HistoryLength).UTC().Format(time.RFC3339))
 	}
-	then := *l
+	then := *r
 	then.at = t
 	return &then, nil
 }

@@ -16,19 +16,19 @@ import (
 var errPodsUnknown = errors.New("the API server has not listed pods yet")
 
 // Pods returns the pods of a namespace that a selector matches, sorted by name.
-func (l *Reader) Pods(namespace string, sel labels.Selector) ([]autoscaler.PodInput, error) {
-	facts := l.options.Facts()
+func (r *Reader) Pods(namespace string, sel labels.Selector) ([]autoscaler.PodInput, error) {
+	facts := r.options.Facts()
 	if facts == nil || !facts.Synced {
 		return nil, errPodsUnknown
 	}
-	found := l.index.Find(facts, metric.Namespace(namespace), sel)
+	found := r.index.Find(facts, metric.Namespace(namespace), sel)
 	pods := make([]autoscaler.PodInput, 0, len(found))
 	for _, p := range found {
-		if l.at.IsZero() {
+		if r.at.IsZero() {
 			pods = append(pods, podOf(p))
-		} else if existedAt(p, l.at) {
+		} else if existedAt(p, r.at) {
 			earlier := podOf(p)
-			earlier.Terminating = earlier.Terminating && !p.Deleted.After(l.at)
+			earlier.Terminating = earlier.Terminating && !p.Deleted.After(r.at)
 			pods = append(pods, earlier)
 		}
 	}

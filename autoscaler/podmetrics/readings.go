@@ -17,13 +17,13 @@ import (
 
 // Readings returns Input.ReadMetric for a target with the selector sel, which matches pods. All
 // resource metrics are read from one state. Only one goroutine may call the function.
-func (l *Reader) Readings(ctx context.Context, now time.Time, namespace string, sel labels.Selector, spec *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(i int) autoscaler.Reading {
-	r := &targetReader{Reader: l, ctx: ctx, now: now, namespace: namespace, selector: sel, pods: pods}
+func (r *Reader) Readings(ctx context.Context, now time.Time, namespace string, sel labels.Selector, spec *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(i int) autoscaler.Reading {
+	target := &targetReader{Reader: r, ctx: ctx, now: now, namespace: namespace, selector: sel, pods: pods}
 	return func(i int) autoscaler.Reading {
 		if i < 0 || i >= len(spec.Metrics) {
 			return failed(fmt.Errorf("there is no metric %d of %d", i, len(spec.Metrics)))
 		}
-		return r.read(&spec.Metrics[i])
+		return target.read(&spec.Metrics[i])
 	}
 }
 

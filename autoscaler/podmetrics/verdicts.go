@@ -16,10 +16,10 @@ import (
 // the words of package explain. It returns false if that is not known. Readers of an earlier time
 // know no reasons. All reasons are for the time of the first call. The function is safe for
 // concurrent use.
-func (l *Reader) Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAutoscalerSpec) func(i int, pod string) (decisionreport.PodVerdict, bool) {
-	now := sync.OnceValue(func() *explain.Explainer { return l.options.Explainer() })
+func (r *Reader) Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAutoscalerSpec) func(i int, pod string) (decisionreport.PodVerdict, bool) {
+	now := sync.OnceValue(func() *explain.Explainer { return r.options.Explainer() })
 	return func(i int, pod string) (decisionreport.PodVerdict, bool) {
-		if l.options.Explainer == nil || !l.at.IsZero() || i < 0 || i >= len(spec.Metrics) {
+		if r.options.Explainer == nil || !r.at.IsZero() || i < 0 || i >= len(spec.Metrics) {
 			return decisionreport.PodVerdict{}, false
 		}
 		explainer := now()

@@ -145,18 +145,7 @@ func newThreshold(s *Signal, t *eviction.ThresholdState, now time.Time) Threshol
 			threshold.DistancePercent = &percent
 		}
 	}
-	switch {
-	case s.Doubt != "" || t.Observation == nil:
-		threshold.State = Unknown
-	case t.InForce && t.Met:
-		threshold.State = InForce
-	case t.Met:
-		threshold.State = GracePeriod
-	case t.Reclaiming:
-		threshold.State = Reclaiming
-	default:
-		threshold.State = NotMet
-	}
+	threshold.State = thresholdState(s, t)
 	threshold.Message = thresholdMessage(s, &threshold, now)
 	if t.Deferred {
 		threshold.Message += "; it counts from the second reading on"
@@ -165,6 +154,21 @@ func newThreshold(s *Signal, t *eviction.ThresholdState, now time.Time) Threshol
 		threshold.Message += "; no pod is evicted for it before " + humanize.Clock(t.SettledAt, now) + ", when the average no longer includes the time before the last eviction"
 	}
 	return threshold
+}
+
+// thresholdState returns the state of a threshold of s.
+func thresholdState(s *Signal, t *eviction.ThresholdState) ThresholdState {
+	switch {
+	case s.Doubt != "" || t.Observation == nil:
+		return Unknown
+	case t.InForce && t.Met:
+		return InForce
+	case t.Met:
+		return GracePeriod
+	case t.Reclaiming:
+		return Reclaiming
+	}
+	return NotMet
 }
 
 // thresholdMessage describes the state of a threshold.

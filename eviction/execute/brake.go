@@ -63,7 +63,7 @@ type clusterBrake struct {
 	aloneBefore time.Time
 }
 
-// errStopped says that so many nodes evict that no other may.
+// errStopped is the error if so many nodes evict that no other may.
 type errStopped struct{ acted, nodes int }
 
 func (e errStopped) Error() string {
@@ -71,7 +71,7 @@ func (e errStopped) Error() string {
 		humanize.Number(e.acted), humanize.Count(e.nodes, "node"), actedTime)
 }
 
-// errNoLease says that other nodes hold all Leases.
+// errNoLease is the error if other nodes hold all Leases.
 type errNoLease struct{ leases int }
 
 func (e errNoLease) Error() string {
@@ -81,13 +81,15 @@ func (e errNoLease) Error() string {
 	return fmt.Sprintf("%d other nodes evict pods, and in a cluster of this size no more do at one time", e.leases)
 }
 
-// errBusy says that other nodes wrote the Lease each time that this node tried to enter it.
+// errBusy is the error if other nodes wrote the Lease each time that this node tried to enter it.
 var errBusy = errors.New("many nodes evict pods at this moment, and this one could not write its name among theirs yet")
 
-// take gets a Lease for this node, unless it holds one. The error is an errStopped, an errNoLease,
-// errBusy, or that of a request; retry is then when to try again. urgent allows one pod in actedTime
-// without holding a Lease. The node then enters itself in the Lease of another node first, unless the
-// API server does not answer about Leases within urgentTime, or refuses.
+// take gets a Lease for this node, unless the node holds one. If it fails, the error is an errStopped,
+// an errNoLease, errBusy or the error of a request, and retry is the time of the next attempt.
+//
+// If urgent is set, the node may evict without a Lease of its own, but only one pod in actedTime. It
+// first enters itself in the Lease of another node. If the API server refuses that, or does not
+// answer within urgentTime, the node evicts nevertheless.
 func (b *clusterBrake) take(ctx context.Context, now time.Time, urgent bool) (retry time.Time, err error) {
 	b.aloneBefore = b.alone
 	if b.namespace == "" || now.Before(b.until) {
@@ -120,7 +122,7 @@ func (b *clusterBrake) take(ctx context.Context, now time.Time, urgent bool) (re
 	return b.retry, b.refused
 }
 
-// used says that a pod was evicted with the Lease, so that it is not given back.
+// used records that a pod was evicted with the Lease, which is then not given back.
 func (b *clusterBrake) used() { b.lease = nil }
 
 // request asks the API server for a Lease. If alone is set and other nodes hold all Leases, it enters

@@ -46,10 +46,10 @@ func (g *Guard) execute(ctx context.Context, d *eviction.Decision) []execute.Act
 		return g.opts.Executor.Execute(ctx, d)
 	}
 	ctx, stop := context.WithCancel(ctx)
-	var lookout sync.WaitGroup
-	defer lookout.Wait()
+	var checks sync.WaitGroup
+	defer checks.Wait()
 	defer stop()
-	lookout.Go(func() {
+	checks.Go(func() {
 		everyPoll(ctx, g.crossed, func() {
 			if g.hardThresholdNow(ctx) {
 				stop()

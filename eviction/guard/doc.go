@@ -31,7 +31,7 @@
 // not answer, no other pod is evicted.
 //
 // Files: guard.go has Guard, Run and Round; decide.go reads the node and decides; actions.go
-// carries out decisions and stores the results; memory.go polls memory, at the pace of pace.go;
-// poll.go polls disks and process ids; watches.go chooses what the kernel should give notice of;
+// carries out decisions and stores the results; pollmemory.go polls memory, at the pace of pace.go;
+// polldisks.go polls disks and process ids; registration.go registers the kernel's triggers;
 // options.go has the options; metrics.go has the metrics.
 package guard

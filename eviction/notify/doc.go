@@ -35,7 +35,8 @@
 //
 //   - notifier.go: Notifier with Update, Run and Close.
 //   - watch.go: what can be watched, and the errors of watches.
-//   - notice.go: Notice and NoticeSource, and the mailbox that collects notices until they are delivered.
+//   - notice.go: Notice and NoticeSource.
+//   - mailbox.go: the mailbox, which collects notices and delivers them.
 //   - kernel_linux.go: the epoll set, and reads of kernel files; kernel_other.go: no notices.
 //   - trigger_linux.go: a StallTrigger.
 //   - parse.go: the parser of pressure files.

@@ -2,9 +2,7 @@ package notify
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -66,47 +64,6 @@ func (s NoticeSource) String() string {
 	default:
 		return fmt.Sprintf("%s: stalled for at least %s", s.Watch, s.Stalled)
 	}
-}
-
-// mailbox collects sources until deliver takes them as one Notice.
-type mailbox struct {
-	// ready has one element while the mailbox is not empty.
-	ready chan struct{}
-	mu    struct {
-		sync.Mutex
-		Notice
-	}
-}
-
-func newMailbox() *mailbox { return &mailbox{ready: make(chan struct{}, 1)} }
-
-// add adds a source with its time.
-func (m *mailbox) add(at time.Time, s NoticeSource) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.mu.Sources) == 0 {
-		m.mu.At = at
-		m.ready <- struct{}{} // it never blocks, because takeAll empties both
-	}
-	i := slices.IndexFunc(m.mu.Sources, func(o NoticeSource) bool { return o.Watch.key() == s.Watch.key() })
-	if i < 0 {
-		m.mu.Sources = append(m.mu.Sources, s)
-		return
-	}
-	m.mu.Sources[i] = m.mu.Sources[i].mergeLater(s)
-}
-
-// takeAll returns all sources as one Notice, and empties the mailbox.
-func (m *mailbox) takeAll() Notice {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	select {
-	case <-m.ready:
-	default:
-	}
-	n := m.mu.Notice
-	m.mu.Notice = Notice{}
-	return n
 }
 
 // mergeLater merges a source with a later one of the same watch.

@@ -14,9 +14,9 @@ import (
 type Options struct {
 	// MaxInterval is the longest time between two calls. Default 10 s, the kubelet's interval.
 	MaxInterval time.Duration
-	// MinInterval is the shortest time from one call to the next but one. It bounds the CPU time that
-	// memory near a threshold can cost. A notice that comes a moment too early does not delay the next
-	// one. Default 100 ms.
+	// MinInterval bounds the rate of calls: of any three calls in a row, the last begins at least
+	// MinInterval after the first. Two calls may follow each other at once, so a notice that comes
+	// slightly too early does not delay the next one. Default 100 ms.
 	MinInterval time.Duration
 }
 
@@ -80,47 +80,3 @@ func (n *Notifier) Run(ctx context.Context, f func(context.Context, Notice)) err
 
 // Close closes all descriptors. Call it after Run has returned. A second call has no effect.
 func (n *Notifier) Close() error { return n.kernel.close() }
-
-// deliver calls f with the content of the mailbox until the context ends. It calls sooner at the
-// start and after each call of f. If the result is not zero, it replaces the timer's interval once.
-func (m *mailbox) deliver(ctx context.Context, floor, gap time.Duration, sooner func() time.Duration, f func(Notice)) {
-	wait := func() time.Duration {
-		if d := sooner(); d > 0 {
-			return min(d, floor)
-		}
-		return floor
-	}
-	timer := time.NewTimer(wait())
-	defer timer.Stop()
-	pause := time.NewTimer(0)
-	defer pause.Stop()
-	var last time.Time // of the last call
-	for {
-		// This is the gap since the last call but one; at the start there is none.
-		select {
-		case <-ctx.Done():
-			return
-		case <-pause.C:
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-m.ready:
-		case <-timer.C:
-		}
-		if ctx.Err() != nil {
-			return
-		}
-		notice := m.takeAll()
-		if len(notice.Sources) == 0 {
-			notice = Notice{At: time.Now(), Sources: []NoticeSource{{}}}
-		}
-		pause.Reset(time.Until(last.Add(gap)))
-		timer.Reset(floor)
-		last = time.Now()
-		f(notice)
-		if d := wait(); d < floor {
-			timer.Reset(d)
-		}
-	}
-}

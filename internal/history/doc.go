@@ -6,5 +6,6 @@
 // redirects, because they could send credentials to another server. The caller's context sets the
 // deadline. Errors have the server's status and message.
 //
-// usage.go has the queries for what containers used.
+// Files: client.go has Client and Query; range.go has Range; answer.go decodes answers; usage.go has
+// the queries for the usage of containers.
 package history

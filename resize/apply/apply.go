@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,9 +10,37 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/weir-metrics/weir/resize"
 )
+
+// Options configures an Applier.
+type Options struct {
+	// Client is the client of the API server. Required.
+	Client kubernetes.Interface
+	// Cgroups returns the pod's cgroups on the node. If it is nil or fails, cgroups are not checked, and
+	// the result says so.
+	Cgroups func(ctx context.Context, node, uid string) ([]Cgroup, error)
+	// Restart allows changes for which the container's resizePolicy requires a restart.
+	Restart bool
+	// Timeout bounds the wait for the kubelet. Default 2 m.
+	Timeout time.Duration
+	// Progress, if not nil, is called for each change of the state during Apply.
+	Progress func(ResizeState)
+}
+
+// Applier resizes pods.
+type Applier struct{ opts Options }
+
+// New returns an Applier.
+func New(o Options) *Applier {
+	o.Timeout = cmp.Or(o.Timeout, 2*time.Minute)
+	if o.Progress == nil {
+		o.Progress = func(ResizeState) {}
+	}
+	return &Applier{o}
+}
 
 // Result is the result of a resize.
 type Result struct {

@@ -17,5 +17,8 @@
 // agent of weir runs on the node, Apply also checks the values of the containers' cgroups, and that
 // the pod has no second cgroup under another QoS class.
 //
+// Files: apply.go has Applier and Apply; plan.go makes a Plan; patch.go has the only write; stage.go
+// reads the progress from the pod; cgroup.go checks the cgroups.
+//
 // The package needs the rights get on pods and patch on pods/resize, and no others.
 package apply

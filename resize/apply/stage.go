@@ -66,9 +66,33 @@ func StageOf(p *corev1.Pod, asked *PendingResize) ResizeState {
 			return ResizeState{Superseded, "a later request changed it: " + words}
 		}
 	}
-	seen := func(generation int64) bool { return generation == 0 || generation >= asked.Generation } // 0 means that it is not reported
+	if s := conditionStage(p, asked); s.Stage != "" {
+		return s
+	}
+	if !asked.seenBy(p.Status.ObservedGeneration) {
+		return ResizeState{Stage: Asked}
+	}
+	for _, c := range asked.Changes {
+		stage := containerStage
+		if c.Container == "" {
+			stage = podLevelStage
+		}
+		if s := stage(p, c); s.Stage != Done {
+			return s
+		}
+	}
+	return ResizeState{Stage: Done}
+}
+
+// seenBy reports whether an observed generation includes the resize; 0 means that none is reported.
+func (r *PendingResize) seenBy(generation int64) bool {
+	return generation == 0 || generation >= r.Generation
+}
+
+// conditionStage returns the stage that the pod's conditions show; empty if they show none.
+func conditionStage(p *corev1.Pod, asked *PendingResize) ResizeState {
 	for _, c := range p.Status.Conditions {
-		if c.Status != corev1.ConditionTrue || !seen(c.ObservedGeneration) {
+		if c.Status != corev1.ConditionTrue || !asked.seenBy(c.ObservedGeneration) {
 			continue
 		}
 		switch {
@@ -82,27 +106,21 @@ func StageOf(p *corev1.Pod, asked *PendingResize) ResizeState {
 			return ResizeState{InProgress, c.Message}
 		}
 	}
-	if !seen(p.Status.ObservedGeneration) {
-		return ResizeState{Stage: Asked}
+	return ResizeState{}
+}
+
+// containerStage returns the stage of a change of one container, by its status.
+func containerStage(p *corev1.Pod, c resize.ResourceChange) ResizeState {
+	s := containerStatus(p, c.Container)
+	if s == nil || s.Resources == nil {
+		return ResizeState{Asked, "the kubelet does not report the resources of " + c.Container}
 	}
-	for _, c := range asked.Changes {
-		if c.Container == "" {
-			if s := podLevelStage(p, c); s.Stage != Done {
-				return s
-			}
-			continue
-		}
-		s := containerStatus(p, c.Container)
-		if s == nil || s.Resources == nil {
-			return ResizeState{Asked, "the kubelet does not report the resources of " + c.Container}
-		}
-		allocated := s.AllocatedResources[corev1.ResourceName(c.Resource)]
-		if c.Request.Set && !sameAmount(c.Resource, allocated, c.Request) {
-			return ResizeState{Asked, fmt.Sprintf("the kubelet has %s of %s allocated to %s", allocated.String(), c.Resource, c.Container)}
-		}
-		if words := difference(s.Resources, c); words != "" {
-			return ResizeState{InProgress, "the kubelet reports " + words}
-		}
+	allocated := s.AllocatedResources[corev1.ResourceName(c.Resource)]
+	if c.Request.Set && !sameAmount(c.Resource, allocated, c.Request) {
+		return ResizeState{Asked, fmt.Sprintf("the kubelet has %s of %s allocated to %s", allocated.String(), c.Resource, c.Container)}
+	}
+	if words := difference(s.Resources, c); words != "" {
+		return ResizeState{InProgress, "the kubelet reports " + words}
 	}
 	return ResizeState{Stage: Done}
 }

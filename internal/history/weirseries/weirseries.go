@@ -79,9 +79,9 @@ func New(o Options) *Reader {
 	if o.Registerer != nil {
 		o.Registerer.MustRegister(questions)
 	}
-	p := &Reader{o: o, answered: questions.WithLabelValues("answered"), failed: questions.WithLabelValues("failed")}
-	p.mu.answers = map[seriesRequest]*cachedAnswer{}
-	return p
+	r := &Reader{o: o, answered: questions.WithLabelValues("answered"), failed: questions.WithLabelValues("failed")}
+	r.mu.answers = map[seriesRequest]*cachedAnswer{}
+	return r
 }
 
 // maxSharedSpan is the longest span for which one request reads a whole namespace.
@@ -90,7 +90,7 @@ const maxSharedSpan = time.Hour
 // Points returns the points of a metric of an entity from one time to another, both included, in
 // order of time, at least 15 s apart. It returns none if the server has none or cannot be reached.
 // It waits at most requestTimeout.
-func (p *Reader) Points(e metric.Entity, id metric.ID, from, to time.Time) []history.Point {
+func (r *Reader) Points(e metric.Entity, id metric.ID, from, to time.Time) []history.Point {
 	step := history.Step(to.Sub(from))
 	q := seriesRequest{
 		of: e, id: id, step: step,
@@ -108,60 +108,60 @@ func (p *Reader) Points(e metric.Entity, id metric.ID, from, to time.Time) []his
 	if q.to < q.from {
 		return nil
 	}
-	return p.ask(q)[one]
+	return r.ask(q)[one]
 }
 
 // ask returns the answer from the cache, or sends one request for all callers.
-func (p *Reader) ask(q seriesRequest) map[metric.Entity][]history.Point {
-	p.mu.Lock()
-	now := p.o.Now()
-	for k, a := range p.mu.answers {
+func (r *Reader) ask(q seriesRequest) map[metric.Entity][]history.Point {
+	r.mu.Lock()
+	now := r.o.Now()
+	for k, a := range r.mu.answers {
 		if now.Sub(a.at) > cacheTime {
-			delete(p.mu.answers, k)
+			delete(r.mu.answers, k)
 		}
 	}
-	a := p.mu.answers[q]
+	a := r.mu.answers[q]
 	switch {
 	case a != nil:
-	case now.Before(p.mu.failing):
-		p.mu.Unlock()
+	case now.Before(r.mu.failing):
+		r.mu.Unlock()
 		return nil
 	default:
 		a = &cachedAnswer{at: now, done: make(chan struct{})}
-		p.mu.answers[q] = a
+		r.mu.answers[q] = a
 		defer close(a.done) // also after a panic, because other callers wait
-		p.mu.Unlock()
-		points, err := p.read(q)
+		r.mu.Unlock()
+		points, err := r.read(q)
 		a.points = points
-		p.recordOutcome(err)
+		r.recordOutcome(err)
 		return points
 	}
-	p.mu.Unlock()
+	r.mu.Unlock()
 	<-a.done
 	return a.points
 }
 
 // recordOutcome counts the result of a request, and logs the first of several failures.
-func (p *Reader) recordOutcome(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (r *Reader) recordOutcome(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if err == nil {
-		p.answered.Inc()
-		p.mu.failing = time.Time{}
+		r.answered.Inc()
+		r.mu.failing = time.Time{}
 		return
 	}
-	p.failed.Inc()
-	if p.mu.failing.IsZero() {
-		p.o.Logger.Warn("the history cannot be read: charts begin with weir's own memory", zap.Error(err))
+	r.failed.Inc()
+	if r.mu.failing.IsZero() {
+		r.o.Logger.Warn("the history cannot be read: charts begin with weir's own memory", zap.Error(err))
 	}
-	p.mu.failing = p.o.Now().Add(cacheTime)
+	r.mu.failing = r.o.Now().Add(cacheTime)
 }
 
 // read sends a request to Prometheus.
-func (p *Reader) read(q seriesRequest) (map[metric.Entity][]history.Point, error) {
+func (r *Reader) read(q seriesRequest) (map[metric.Entity][]history.Point, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
-	lines, err := p.o.History.Range(ctx, q.query(), time.Unix(0, q.from), time.Unix(0, q.to), q.step)
+	lines, err := r.o.History.Range(ctx, q.query(), time.Unix(0, q.from), time.Unix(0, q.to), q.step)
 	if err != nil {
 		return nil, err
 	}
@@ -213,8 +213,8 @@ const (
 // PointsBefore returns the points before those that weir's memory has between from and to. first is
 // the time of memory's first point; zero if memory has none. If from is not set, the span begins
 // memorySpan before now. A nil Reader returns no points.
-func (p *Reader) PointsBefore(first time.Time, e metric.Entity, id metric.ID, from, to time.Time) []history.Point {
-	if p == nil {
+func (r *Reader) PointsBefore(first time.Time, e metric.Entity, id metric.ID, from, to time.Time) []history.Point {
+	if r == nil {
 		return nil
 	}
 	now := time.Now()
@@ -230,5 +230,5 @@ func (p *Reader) PointsBefore(first time.Time, e metric.Entity, id metric.ID, fr
 	if to.Sub(from) < smallestGap {
 		return nil
 	}
-	return p.Points(e, id, from, to)
+	return r.Points(e, id, from, to)
 }

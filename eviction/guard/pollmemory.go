@@ -12,13 +12,14 @@ import (
 	"github.com/weir-metrics/weir/eviction/notify"
 )
 
-// memoryLevel is what a round found available of a memory signal, and the least and the most of
-// what Options.WorkingSet returned right before and right after the round read the node. What is
-// available later is what the round found, less what the working set has grown since. So a constant
-// difference between a poll and a round does not matter.
+// memoryLevel relates the polls of a memory signal to the last round. A poll reads only the working
+// set. The amount that is available at a poll is the amount in the round, minus the growth of the
+// working set since the round. A constant difference between the two ways to read does not matter.
 type memoryLevel struct {
-	signal                          eviction.Signal
-	available                       int64
+	signal    eviction.Signal
+	available int64 // in the round
+	// The working set in the round is between these two values of Options.WorkingSet. One was read
+	// right before the round read the node, the other right after.
 	leastWorkingSet, mostWorkingSet int64
 }
 
