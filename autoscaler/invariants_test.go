@@ -81,7 +81,7 @@ func holds(t *testing.T, bytes []byte) *Decision {
 }
 
 var same = cmp.Options{
-	cmp.AllowUnexported(Decision{}, statusInputs{}),
+	cmp.AllowUnexported(Decision{}, statusDraft{}),
 	cmpopts.EquateNaNs(), // a ratio may be NaN
 	cmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) }),
 }
