@@ -57,6 +57,6 @@ func TestParseContention(t *testing.T) {
 	}
 	bad("cpu", "40", `"cpu" is neither memory nor io`)
 	for _, percent := range []string{"0", "-1", "101", "NaN", "", "40%"} {
-		bad("memory", percent, "no percentage")
+		bad("memory", percent, "not a percentage")
 	}
 }
