@@ -26,7 +26,7 @@ func TestOptions(t *testing.T) {
 	f(Options{Mode: Evict, Client: client, Node: "n"}, "metadata.uid")
 	f(Options{Mode: Evict, Client: client, Self: "u"}, "spec.nodeName")
 	f(Options{Mode: Kill, Node: "n", Self: "u"}, "a client is needed")
-	f(Options{Mode: "Kill"}, "none of observe, evict, kill")
+	f(Options{Mode: "Kill"}, "must be one of observe, evict, kill")
 }
 
 func TestDefaultsAreTheKubelets(t *testing.T) {

@@ -86,7 +86,7 @@ func TestQueryRange(t *testing.T) {
 func TestDecodeLinesRefuses(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"status":"success","data":{"resultType":"vector","result":[]}}`:                                         `it is a "vector" and not a matrix`,
-		`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"histograms":[[1,{}]]}]}}`:      "gives a histogram",
+		`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"histograms":[[1,{}]]}]}}`:      "returns a histogram",
 		`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[[2,"1"],[1,"1"]]}]}}`: "not in order of time",
 		`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[[1,"1",2]]}]}}`:       "not a time and a number",
 		`{"status":"error","errorType":"bad_data","error":"parse error: unexpected end of input"}`:                "Prometheus answered 200: bad_data: parse error: unexpected end of input",
