@@ -63,15 +63,30 @@ func (s *Identifier) chain(b *metric.Batch) {
 	s.first, s.winner = none(s.first, len(s.tracks)), none(s.winner, len(s.tracks))
 	s.next = none(s.next, len(b.Samples))
 	for i := len(b.Samples) - 1; i >= 0; i-- {
-		if k := trackOf(b, i); !followsAnother(&b.Samples[i]) {
-			s.next[i], s.first[k] = s.first[k], int32(i)
+		k := trackOf(b, i)
+		if followsAnother(&b.Samples[i]) {
+			continue
 		}
+		next := s.first[k]
+		if next >= 0 && isSameLine(&b.Samples[i], &b.Samples[next]) { // the node sent one line twice
+			b.Samples[next].Reject(metric.Discontinuous)
+			next = s.next[next]
+		}
+		s.next[i], s.first[k] = next, int32(i)
 	}
 	for k, first := range s.first {
 		if first < 0 && s.tracks[k].id != 0 {
 			s.open(k, s.lastAnswer, s.answers-1) // the batch does not report it
 		}
 	}
+}
+
+// isSameLine reports whether two samples of an entity are equal to the last digit. Two instances never
+// are: a counter has nanoseconds.
+func isSameLine(a, b *metric.Sample) bool {
+	x, _ := a.Values.Get(metric.MemoryWorkingSet)
+	y, _ := b.Values.Get(metric.MemoryWorkingSet)
+	return a.Instance == b.Instance && x == y && !isUnread(a) && isSameReading(a, b)
 }
 
 // none returns a list of n times -1. It reuses the memory of old.
