@@ -53,7 +53,7 @@ func (w *Explainer) open(ref metric.PodRef, verdicts iter.Seq2[metric.Verdict, t
 // subtractEnded removes containers from the pod's numbers that no longer run, as metrics.k8s.io
 // does.
 func (f *file) subtractEnded() {
-	if f.facts == nil || !resourceusage.IsComplete(f.pod) || resourceusage.RunOf(f.pod).MeasuredAt >= f.facts.RunsChangedAt() {
+	if f.facts == nil || !resourceusage.HasBothNumbers(f.pod) || resourceusage.RunOf(f.pod).MeasuredAt >= f.facts.RunsChangedAt() {
 		return
 	}
 	u := resourceusage.UsageOfContainers(f.containers)

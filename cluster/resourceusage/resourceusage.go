@@ -19,6 +19,7 @@ import (
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/run"
 )
 
 // Usage is the CPU and memory of a node or container.
@@ -86,39 +87,46 @@ func NewRun(w metric.Window, memoryAt int64, id metric.ContainerID, start int64,
 	return r
 }
 
-// startTolerance is by how much the start that a node reports may differ from the one that the
-// API server knows.
-const startTolerance = 5 * time.Second
-
-// HasEnded reports whether the API server knows that the run ended after it was measured. c may be
-// nil. The node's clock may have been put back since c began. A run with the ID or the start of c
-// is therefore the present one whatever the times say.
+// HasEnded reports whether the API server knows that the run ended: it names another one in its
+// place, or the run was measured before the record of c changed and is not the run that c has now.
+// c may be nil. The node's clock may have been put back since c began. A run with the ID or the
+// start of c is therefore the present one whatever the times say.
 func (r *Run) HasEnded(c *cluster.Container) bool {
+	if c == nil || r.MeasuredAt == 0 {
+		return false
+	}
+	record := c.Record()
+	which, basis := record.Which(&run.Seen{ID: r.ID, Start: r.Start}, &run.Limits{})
 	switch {
-	case c == nil || r.MeasuredAt == 0 || r.MeasuredAt >= c.RunChangedAt():
+	case which == run.Ended && basis == run.ByName:
+		return true
+	case r.MeasuredAt >= c.RunChangedAt():
 		return false
 	case c.State != cluster.StateRunning:
-		return !c.EndUnknown() || !r.beganAfter(c)
-	case r.ID != "" && c.ID != "":
-		return r.ID != c.ID
+		return !c.EndUnknown() || !r.beganAfter(&record)
+	case basis == run.ByName:
+		return which != run.Present
 	}
-	return !r.startsLike(c)
+	return !r.beganWith(&record)
 }
 
-// beganAfter reports whether the run began after the last run of c, whose end is unknown.
-func (r *Run) beganAfter(c *cluster.Container) bool {
-	return r.ID != c.ID && r.Start != 0 && !c.LastStartedAt().IsZero() && time.Unix(0, r.Start).Sub(c.LastStartedAt()) > startTolerance
+// beganAfter reports whether the run began after the last run of a record, whose end is unknown.
+func (r *Run) beganAfter(record *run.Record) bool {
+	return r.ID != record.ID && r.Start != 0 && !record.LastStart.IsZero() && time.Unix(0, r.Start).Sub(record.LastStart) > run.Jitter
 }
 
-// startsLike reports whether the run has the start of the present run of c, and no ended run began
-// nearer to it.
-func (r *Run) startsLike(c *cluster.Container) bool {
+// beganWith reports whether the run has the start of the present run of a record: no ended run began
+// nearer to it. A process may start seconds after its cgroup: what began after the last run ended
+// is the present run, too.
+func (r *Run) beganWith(record *run.Record) bool {
 	if r.Start == 0 {
 		return false
 	}
 	apart := func(t time.Time) time.Duration { return t.Sub(time.Unix(0, r.Start)).Abs() }
-	last := c.LastStartedAt()
-	return apart(c.StartedAt) <= startTolerance && (last.IsZero() || apart(c.StartedAt) <= apart(last))
+	if !record.LastEnd.IsZero() && record.LastEnd.UnixNano() <= r.Start && r.Start <= record.Start.UnixNano() {
+		return true
+	}
+	return apart(record.Start) <= run.Jitter && (record.LastStart.IsZero() || apart(record.Start) <= apart(record.LastStart))
 }
 
 // UsageOf returns the usage of a sample's entity, and its window. ok is false unless the sample
@@ -211,9 +219,9 @@ func (u *PodUsage) removeEnded(p *cluster.Pod) bool {
 	return len(u.Containers) > 0
 }
 
-// IsComplete reports whether a node's or pod's own sample has both numbers. A pod's has
+// HasBothNumbers reports whether a node's or pod's own sample has both numbers. A pod's has
 // them only if every required container has. s may be nil.
-func IsComplete(s *metric.Sample) bool {
+func HasBothNumbers(s *metric.Sample) bool {
 	if s == nil {
 		return false
 	}

@@ -127,10 +127,10 @@ func TestMayServeOtherContainers(t *testing.T) {
 }
 
 // A pod's own sample must have both numbers, and neither may be in doubt.
-func TestIsComplete(t *testing.T) {
+func TestHasBothNumbers(t *testing.T) {
 	f := func(what string, s *metric.Sample, want bool) {
 		t.Helper()
-		if got := IsComplete(s); got != want {
+		if got := HasBothNumbers(s); got != want {
 			t.Errorf("%s: got %v, want %v", what, got, want)
 		}
 	}

@@ -36,8 +36,12 @@ func (a *Aggregator) add(t *total, s *metric.Sample) {
 	for _, g := range wholeGroups {
 		bit := uint16(1) << g
 		t.lastKnown |= s.LastKnown & bit
-		if t.count == 0 || older(s.Times[g], s.Rates[g], t.times[g], t.rates[g]) {
-			t.times[g], t.rates[g] = s.Times[g], s.Rates[g]
+		at := s.Times[g]
+		if end := s.Rates[g].End; g == metric.CPU && end != 0 {
+			at = end // the time of the counter is not summed
+		}
+		if t.count == 0 || older(at, s.Rates[g], t.times[g], t.rates[g]) {
+			t.times[g], t.rates[g] = at, s.Rates[g]
 			t.received = t.received&^bit | s.Received&bit
 		}
 		if s.Reasons[g] == metric.Ambiguous {
@@ -101,11 +105,14 @@ func (a *Aggregator) finish(t *total, b *metric.Batch, slot uint32, i int32, own
 			continue
 		}
 		bit := uint16(1) << g
-		s.Times[g] = t.times[g]
 		if g == metric.CPU { // rates of the group Memory are not summed
 			s.Rates[g] = t.rates[g]
 		}
-		s.Received = s.Received&^bit | t.received&bit
+		// A counter of the entity's own keeps its time. That of the rate is the end of its window.
+		if g != metric.CPU || !s.Values.Has(metric.CPUUsage) || s.Times[g] == 0 || s.Rates[g].End == 0 {
+			s.Times[g] = t.times[g]
+			s.Received = s.Received&^bit | t.received&bit
+		}
 		s.LastKnown = s.LastKnown&^bit | t.lastKnown&bit
 		s.Reasons[g] = metric.Measured
 		if t.ambiguous != "" {

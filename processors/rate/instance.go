@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/run"
 )
 
 // isSameInstance decides whether sample is of the instance that t follows. An ID or inode that
@@ -12,7 +13,7 @@ import (
 // Without one, a start after the last reading begins a new instance, unless the counter is too
 // large for so short a life, or the start lay after its own reading before: then the start is
 // wrong, as a cgroup's modification time often is.
-func (s *Calculator) isSameInstance(t *track, sample *metric.Sample) bool {
+func (s *Calculator) isSameInstance(t *track, sample *metric.Sample, b *metric.Batch) bool {
 	p, c := &t.instance, &sample.Instance
 	switch {
 	case p.Inode != 0 && c.Inode != 0:
@@ -37,11 +38,13 @@ func (s *Calculator) isSameInstance(t *track, sample *metric.Sample) bool {
 	switch {
 	case !ok || math.IsNaN(prev.counters[0]) || cpu < prev.counters[0]:
 		return false
-	case s.cores.capacity > 0 && cpu > s.cores.capacity*float64(sample.Times[metric.CPU]-c.Start):
-		return true
-	default:
-		return false
 	}
+	// The start and the reading may be of one second, or cut to it.
+	life := sample.Times[metric.CPU] - c.Start + int64(b.Resolution+run.CounterLag)
+	if run.IsCut(c.Start) {
+		life += int64(run.Cut)
+	}
+	return s.cores.capacity > 0 && cpu > s.cores.capacity*float64(life)
 }
 
 // isOtherPath reports whether two instances have different cgroup paths.

@@ -244,9 +244,10 @@ func (t *track) isOfEarlierPod(pod *cluster.Pod) bool {
 }
 
 // isOfEarlierRun reports whether the API server named another run than this one when the
-// instance was last read, and the instance did not begin with this one.
+// instance was last read, and the instance did not begin with this one. A cgroup that was made
+// after the run before had ended is of this run, although its process started later.
 func (t *track) isOfEarlierRun(run *cluster.Container) bool {
-	return t.run != nil && t.run != run && t.run.ID != run.ID && !t.beganSince(run.StartedAt)
+	return t.run != nil && t.run != run && t.run.ID != run.ID && !t.beganSince(run.StartedAt) && !t.beganSince(run.EndedAt())
 }
 
 // beganSince reports whether the instance began at a time that the API server reports or later.
@@ -299,7 +300,7 @@ func (s *Calculator) wasReadBefore(t *track, c *cluster.Container, b *metric.Bat
 		return false
 	}
 	slack := time.Second + b.Resolution
-	began := t.instance.Start != 0 && c.StartedAt.Sub(t.instance.StartTime()).Abs() <= slack
+	began := t.instance.Start != 0 && c.StartedAt.Sub(t.instance.StartTime()).Abs() <= slack || t.beganSince(c.EndedAt())
 	return !began && s.node.WasReadBefore(t.lastTime(), c.StartedAt, s.now, slack)
 }
 

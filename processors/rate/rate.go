@@ -159,7 +159,7 @@ func (s *Calculator) followInstance(t *track, pod *cluster.Pod, sample *metric.S
 	run := presentRun(pod, sample)
 	same := true
 	if !t.isNew {
-		same = s.isSameInstance(t, sample)
+		same = s.isSameInstance(t, sample, b)
 		if pod != nil && t.isOfEarlierPod(pod) && (sample.Instance.UID == "" || sample.Instance.UID != t.instance.UID) {
 			same = false
 		}

@@ -31,7 +31,7 @@
 //   - entities.go: entityTable, the entities of one source of one node, sorted.
 //   - rounds.go: round, the numbers of one read, and recordLayout, how a record is laid out.
 //   - history.go: what a new round adds to the history. points.go: its rows, and reading them.
-//     blocks.go: how rounds are packed by columns, and float24.
+//     pack.go: how rounds are packed by columns, and float24.
 //   - verdicts.go: verdictIndex, the verdicts of a source, and their times; SourceStatus.
 //   - nodes.go: nodeList and nodesByPod, which snapshots share. publish.go: how a round gets
 //     into the next Snapshot.

@@ -12,7 +12,7 @@ import (
 
 // The history of one source of one node is a table of rows and a list of rounds. A row says
 // where the points of an entity are. The latest rounds are open: a point is at a fixed offset.
-// Older rounds are packed by columns into blocks (blocks.go). A row never changes its offset.
+// Older rounds are packed by columns into blocks (pack.go). A row never changes its offset.
 //
 // The usage of a pod is nearly always the sum of its containers' usage. The row of the pod
 // then holds only the mark float24Sum.

@@ -17,7 +17,7 @@ import (
 // usesOf returns what EachPodUsage must return for a pod, calculated from Pod.
 func usesOf(s *Snapshot, ref metric.PodRef) *resourceusage.PodUsage {
 	own, containers := s.Pod(ref)
-	if !resourceusage.IsComplete(own) {
+	if !resourceusage.HasBothNumbers(own) {
 		return nil
 	}
 	u := &resourceusage.PodUsage{PodRef: &ref, Node: own.Entity.Node, UID: &own.Instance.UID}

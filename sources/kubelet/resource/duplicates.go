@@ -12,8 +12,13 @@ type duplicates struct {
 	lines   [numValues]int32 // the number of lines of each family so far
 }
 
-// takeDuplicate stores a line about s if this family or an earlier one has a second line about s.
+// takeDuplicate stores a line about s if this family or an earlier one has a second line about s. A
+// line without a usable value, or with a value and time that s has already, is none: it is not of
+// another container.
 func (p *Parser) takeDuplicate(s *subject, f *family, n payload.Number, t int64) {
+	if f.value != start && (!isUsable(n) || p.isRepeated(s, f, n, t)) {
+		return
+	}
 	if s.duplicates == 0 {
 		p.startDuplicates(s)
 	}
@@ -70,6 +75,23 @@ func (p *Parser) duplicateSample(s *subject, d *duplicates, f *family, k int, t 
 		}
 	}
 	return d.samples[k]
+}
+
+// isUsable reports whether a line has an amount: neither negative nor NaN.
+func isUsable(n payload.Number) bool {
+	v, ok := n.Value()
+	return ok && v >= 0
+}
+
+// isRepeated reports whether the first sample of s has the value of the line, and its time.
+func (p *Parser) isRepeated(s *subject, f *family, n payload.Number, t int64) bool {
+	if s.sample <= 0 || t == 0 {
+		return false
+	}
+	first := &p.batch.Samples[s.sample-1]
+	v, ok := f.amount(n)
+	had, has := first.Values.Get(f.id)
+	return ok && has && had == v && first.Times[f.id.Describe().Group] == t
 }
 
 // hasTime reports whether a group of s was read at t.

@@ -26,6 +26,15 @@ type family struct {
 	scale int // power of ten; 9 from seconds to nanoseconds
 }
 
+// amount returns the value of a line in the catalogue's unit.
+func (f *family) amount(n payload.Number) (float64, bool) {
+	if f.scale != 0 {
+		whole, ok := n.Scaled(f.scale)
+		return float64(whole), ok
+	}
+	return n.Value()
+}
+
 // families has all families of the endpoint, including those of older kubelets, by name.
 var families = map[string]*family{
 	"container_cpu_usage_seconds_total":  {metric.Container, cpu, metric.CPUUsage, 9},

@@ -171,16 +171,7 @@ func (p *Parser) setValue(i int32, f *family, n payload.Number, t int64) {
 	if i < 0 {
 		return
 	}
-	var v float64
-	var ok bool
-	if f.scale != 0 {
-		var whole int64
-		whole, ok = n.Scaled(f.scale)
-		v = float64(whole)
-	} else {
-		v, ok = n.Value()
-	}
-	if ok {
+	if v, ok := f.amount(n); ok {
 		p.req.Set(&p.batch.Samples[i], f.id, v, t)
 	}
 }
