@@ -5,9 +5,10 @@
 // kube-state-metrics.
 //
 //	handler.go     requests, filters
+//	options.go     options of the sink and of a request
 //	exposition.go  the numbers of a snapshot as families
 //	facts.go       families of what the API server knows
-//	names.go       names and labels of cAdvisor
+//	kubernetes.go  names and labels of cAdvisor and kube-state-metrics
 //	verdicts.go    weir_verdicts
 //
 // It is an API, not a sink: it receives no batches and reads the latest snapshot of sinks/memory.

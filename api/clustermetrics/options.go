@@ -124,3 +124,23 @@ func OptionsHelp() string {
   profile               default, what most people use, or all
   timestamps            give each sample its node's time (default false; true with names=kubernetes)`
 }
+
+// Names selects the names and labels of series.
+type Names string
+
+// The names. The empty Names are WeirNames.
+const (
+	// WeirNames are weir_<kind>_<name>, with the labels of series.LabelsOf.
+	WeirNames Names = "weir"
+	// KubernetesNames are those of cAdvisor and kube-state-metrics that the recording rules and the
+	// dashboards "Compute Resources" of kubernetes-mixin ask for. Other metrics have no series.
+	KubernetesNames Names = "kubernetes"
+)
+
+func parseNames(name string) (Names, error) {
+	switch n := Names(name); n {
+	case WeirNames, KubernetesNames:
+		return n, nil
+	}
+	return "", fmt.Errorf("unknown names %q: use weir or kubernetes", name)
+}

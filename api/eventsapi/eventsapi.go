@@ -9,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cluster/eventlog"
 )
@@ -73,15 +72,6 @@ func Paths() []string {
 // APIResources returns the resources for discovery.
 func APIResources() []metav1.APIResource {
 	return []metav1.APIResource{{Name: "events", Kind: listKind, Namespaced: true, Verbs: metav1.Verbs{"list"}}}
-}
-
-// Rights returns the rights that the caller of r needs.
-func Rights(r *http.Request) []rights.Right {
-	o, err := parse(r)
-	if err != nil {
-		return rights.Everything()
-	}
-	return []rights.Right{rights.ListEvents(o.Namespace)}
 }
 
 // parse returns the object that r asks for. It has no kind and name if r asks for a whole namespace, and

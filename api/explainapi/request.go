@@ -11,7 +11,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -145,18 +144,4 @@ func APIResources() []metav1.APIResource {
 		{Name: "pods/explanation", Kind: "PodExplanation", Namespaced: true, Verbs: metav1.Verbs{"get"}},
 		{Name: "missing", Kind: "MissingReport", Namespaced: true, Verbs: metav1.Verbs{"list"}},
 	}
-}
-
-// Rights returns the rights that the caller of r needs.
-func Rights(r *http.Request) []rights.Right {
-	request, err := ParseRequest(r)
-	switch {
-	case err != nil, request.Missing && request.Namespace == "":
-		return rights.Everything()
-	case request.Missing:
-		return []rights.Right{rights.ListPods(string(request.Namespace))}
-	case request.Node != "":
-		return []rights.Right{rights.GetNode(string(request.Node))}
-	}
-	return []rights.Right{rights.GetPod(string(request.Namespace), string(request.Pod))}
 }

@@ -10,7 +10,6 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
-	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
@@ -120,14 +119,4 @@ func (h *Handler) summary(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_ = json.NewEncoder(w).Encode(out) // it fails only if the client has closed the connection
-}
-
-// RightsOf returns the rights that the caller of a path needs, as at the node's kubelet.
-func RightsOf(node metric.NodeName) func(*http.Request) []rights.Right {
-	return func(r *http.Request) []rights.Right {
-		if r.URL.Path == SummaryPath {
-			return []rights.Right{rights.GetNodeStats(string(node))}
-		}
-		return []rights.Right{rights.GetNodeMetrics(string(node))}
-	}
 }

@@ -1,12 +1,10 @@
 package model
 
 import (
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
-	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -170,21 +168,6 @@ func matchPath(path string, segments []string) (t target, ok bool) {
 		}
 	}
 	return t, len(words) == len(segments)
-}
-
-// Rights returns the rights that the caller of r needs. A path that is not understood needs all
-// rights, so that a mistake here refuses and reveals nothing.
-func Rights(r *http.Request) []rights.Right {
-	t, _ := parsePath(r.URL.EscapedPath())
-	switch t.shows {
-	case nothing:
-		return nil
-	case nodes:
-		return []rights.Right{rights.ListNodes()}
-	case oneNamespace:
-		return []rights.Right{rights.ListPods(string(t.entity.Namespace))}
-	}
-	return rights.Everything()
 }
 
 // writeRoot answers with the list of paths below /api/v1/model.

@@ -9,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/internal/humanize"
 )
@@ -91,14 +90,4 @@ func APIResources() []metav1.APIResource {
 		{Name: nodesResource + "/" + PodCgroups, Kind: "PodCgroups", Verbs: metav1.Verbs{"get"}},
 		{Name: nodesResource + "/" + Devices, Kind: DevicesKind, Verbs: metav1.Verbs{"get"}},
 	}
-}
-
-// Rights returns the rights that the caller of r needs. The subresources have their own rights,
-// because the answer names every pod of the node.
-func Rights(r *http.Request) []rights.Right {
-	request, err := ParseRequest(r)
-	if err != nil {
-		return rights.Everything()
-	}
-	return []rights.Right{rights.GetOwnNode(request.Node, request.Subresource)}
 }

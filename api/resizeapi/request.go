@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/resize"
@@ -175,17 +174,4 @@ func (r Request) String() string {
 // APIResources returns the resources for discovery.
 func APIResources() []metav1.APIResource {
 	return []metav1.APIResource{{Name: Resource, Kind: RecommendationKind, Namespaced: true, Verbs: metav1.Verbs{"get", "list"}}}
-}
-
-// Rights returns the rights that the caller of r needs: to read the usage that recommendations are
-// based on.
-func Rights(r *http.Request) []rights.Right {
-	request, err := ParseRequest(r)
-	switch {
-	case err != nil:
-		return rights.Everything()
-	case request.Pod != "":
-		return []rights.Right{rights.GetPod(request.Namespace, request.Pod)}
-	}
-	return []rights.Right{rights.ListPods(request.Namespace)}
 }

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/metric/series"
@@ -201,18 +200,4 @@ func APIResources() (all []metav1.APIResource) {
 		all = append(all, metav1.APIResource{Name: string(r), Kind: r.Kind(), Namespaced: r.Namespaced(), Verbs: metav1.Verbs{"list"}})
 	}
 	return all
-}
-
-// Rights returns the rights that the caller of r needs.
-func Rights(r *http.Request) []rights.Right {
-	request, err := ParseRequest(r)
-	switch {
-	case err != nil:
-		return rights.Everything()
-	case request.Resource == Nodes:
-		return []rights.Right{rights.ListNodes()}
-	case request.Everywhere:
-		return rights.Everything()
-	}
-	return []rights.Right{rights.ListPods(request.Query.Namespace)}
 }
