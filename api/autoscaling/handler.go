@@ -70,12 +70,12 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (*Response, err
 	if request.Evaluate {
 		if r.Method != http.MethodPost {
 			w.Header().Set("Allow", "POST")
-			return nil, &weirdev.Problem{Status: http.StatusMethodNotAllowed, Message: "an evaluation has a manifest to evaluate", Hint: "POST it."}
+			return nil, &weirdev.Problem{Status: http.StatusMethodNotAllowed, Message: "this path accepts only POST, with the manifest as the body", Hint: "Use POST."}
 		}
 		return h.evaluate(ctx, w, r, request)
 	}
-	if err := weirdev.OnlyReads(w, r, "an explanation cannot be changed", "GET it."); err != nil {
-		return nil, err
+	if p := weirdev.OnlyReads(w, r, "an explanation is read-only"); p != nil {
+		return nil, p
 	}
 	return h.explain(ctx, request)
 }
@@ -88,7 +88,7 @@ func (h *Handler) explain(ctx context.Context, r Request) (*Response, error) {
 		}
 	}
 	if h.opts.Read == nil || h.opts.Evaluator == nil {
-		return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "weir knows no " + r.String(),
+		return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "weir does not know " + r.String(),
 			Hint: "Is the name right? weir watches Autoscalers where it runs with --autoscalers, and HorizontalPodAutoscalers with --shadow-hpa."}
 	}
 	m, err := h.opts.Read(ctx, r.Kind, r.Namespace, r.Name)

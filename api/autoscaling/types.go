@@ -2,7 +2,6 @@ package autoscaling
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
@@ -32,8 +31,8 @@ func (r *Response) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, (*plain)(r)); err != nil {
 		return err
 	}
-	if r.Kind != ExplanationKind && r.Kind != EvaluationKind || r.APIVersion != weirdev.APIVersion {
-		return fmt.Errorf("a %s of %s is no report of %s", r.Kind, r.APIVersion, weirdev.APIVersion)
+	if r.Kind == EvaluationKind && r.APIVersion == weirdev.APIVersion {
+		return nil
 	}
-	return nil
+	return weirdev.CheckKind(r.APIVersion, r.Kind, ExplanationKind)
 }

@@ -21,7 +21,7 @@ type List struct {
 	Kind       string           `json:"kind"`
 	APIVersion string           `json:"apiVersion"`
 	Items      []eventlog.Event `json:"items"`
-	// Unread says in a sentence why weir cannot read Events now, so that some may be missing. It is
+	// Unread is a sentence that explains why weir cannot read Events now, so that some may be missing. It is
 	// empty if weir can.
 	Unread string `json:"unread,omitempty"`
 }
@@ -35,23 +35,16 @@ type EventReader interface {
 
 // NewHandler returns a handler for Paths that answers from log, and with 404 if log is nil.
 func NewHandler(log EventReader) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer, err := answer(log, w, r)
-		weirdev.Respond(w, answer, err)
+	return weirdev.ReadHandler("Events are read-only here", parse, func(_ context.Context, o eventlog.Object) (*List, error) {
+		if log == nil {
+			return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "this weir does not keep Events", Hint: "Run it with --events."}
+		}
+		return listOf(log, o), nil
 	})
 }
 
-func answer(log EventReader, w http.ResponseWriter, r *http.Request) (*List, error) {
-	if err := weirdev.OnlyReads(w, r, "Events cannot be changed here", "GET them."); err != nil {
-		return nil, err
-	}
-	o, err := parse(r)
-	if err != nil {
-		return nil, err
-	}
-	if log == nil {
-		return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "this weir keeps no Events", Hint: "Run it with --events."}
-	}
+// listOf returns the Events on an object or, if o has no name, in its namespace.
+func listOf(log EventReader, o eventlog.Object) *List {
 	list := &List{Kind: listKind, APIVersion: weirdev.APIVersion, Unread: log.Unread()}
 	if o.Name == "" {
 		list.Items = log.In(o.Namespace, time.Now())
@@ -61,13 +54,18 @@ func answer(log EventReader, w http.ResponseWriter, r *http.Request) (*List, err
 	if list.Items == nil {
 		list.Items = []eventlog.Event{}
 	}
-	return list, nil
+	return list
+}
+
+var parameters = []string{"kind", "name"}
+
+var routes = weirdev.Routes{
+	{Path: "events", Parameters: parameters},
+	{Path: "namespaces/{namespace}/events", Parameters: parameters},
 }
 
 // Paths returns the patterns of the API for http.ServeMux.
-func Paths() []string {
-	return []string{weirdev.Path + "events", weirdev.Path + "namespaces/{namespace}/events"}
-}
+func Paths() []string { return routes.Patterns() }
 
 // APIResources returns the resources for discovery.
 func APIResources() []metav1.APIResource {
@@ -76,40 +74,17 @@ func APIResources() []metav1.APIResource {
 
 // parse returns the object that r asks for. It has no kind and name if r asks for a whole namespace, and
 // no namespace if r asks for all. The error is a *weirdev.Problem.
-func parse(r *http.Request) (o eventlog.Object, err error) {
-	parts, names, ok := weirdev.Parts(r.URL.EscapedPath())
-	switch {
-	case ok && len(parts) == 1 && parts[0] == "events":
-	case ok && len(parts) == 3 && parts[0] == "namespaces" && parts[2] == "events":
-		o.Namespace = names[1]
-	default:
-		return o, &weirdev.Problem{Status: http.StatusNotFound, Message: fmt.Sprintf("nothing is at %q", r.URL.Path), Hint: "There are events and namespaces/NAME/events below " + weirdev.Path + "."}
-	}
-	values, err := url.ParseQuery(r.URL.RawQuery)
-	bad := func(message string) error {
-		return &weirdev.Problem{Status: http.StatusBadRequest, Message: message, Hint: "Only kind and name are known, which name one object: ?kind=Pod&name=web-1."}
-	}
+func parse(r *http.Request) (eventlog.Object, error) {
+	request, err := routes.Parse(r)
 	if err != nil {
-		return o, bad(err.Error())
+		return eventlog.Object{}, err
 	}
-	for name, given := range values {
-		switch {
-		case weirdev.Moot(name):
-		case len(given) != 1 || given[0] == "":
-			return o, bad(name + " is to be given once, with a value")
-		case name == "kind":
-			o.Kind = given[0]
-		case name == "name":
-			o.Name = given[0]
-		default:
-			return o, bad(fmt.Sprintf("unknown parameter %q", name))
-		}
-	}
-	if (o.Kind == "") != (o.Name == "") {
-		return o, bad("kind and name need each other")
-	}
-	if o.Name != "" && o.Namespace == "" {
-		return o, bad("an object is in a namespace, a node in default")
+	o := eventlog.Object{Namespace: request.Names["namespace"], Kind: request.Values["kind"], Name: request.Values["name"]}
+	switch {
+	case (o.Kind == "") != (o.Name == ""):
+		return o, request.BadParameter("kind and name select one object together: ?kind=Pod&name=web-1")
+	case o.Name != "" && o.Namespace == "":
+		return o, request.BadParameter("the path of an object has its namespace; nodes are in default")
 	}
 	return o, nil
 }
@@ -128,8 +103,8 @@ func (c *Client) Events(ctx context.Context, o eventlog.Object) (*List, error) {
 	if err := c.weir.Get(ctx, what, []string{"namespaces", o.Namespace, "events"}, url.Values{"kind": {o.Kind}, "name": {o.Name}}, &list); err != nil {
 		return nil, err
 	}
-	if list.Kind != listKind || list.APIVersion != weirdev.APIVersion {
-		return nil, fmt.Errorf("read %s: a %s of %s is none of %s", what, list.Kind, list.APIVersion, weirdev.APIVersion)
+	if err := weirdev.CheckKind(list.APIVersion, list.Kind, listKind); err != nil {
+		return nil, fmt.Errorf("read %s: %w", what, err)
 	}
 	return &list, nil
 }

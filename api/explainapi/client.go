@@ -43,11 +43,11 @@ func (c *Client) Missing(ctx context.Context, namespace metric.Namespace) (*expl
 }
 
 // Workload reports what the pods of a workload use, and what is missing of them.
-func (c *Client) Workload(ctx context.Context, namespace metric.Namespace, of Workload) (*explain.MissingReport, error) {
-	request := Request{Missing: true, Namespace: namespace, Workload: of}
+func (c *Client) Workload(ctx context.Context, namespace metric.Namespace, workload Workload) (*explain.MissingReport, error) {
+	request := Request{Missing: true, Namespace: namespace, Workload: workload}
 	report, err := c.report(ctx, request)
 	if err == nil && report.Workload == nil {
-		return nil, fmt.Errorf("read the answer about %v: the report is of no workload", request)
+		return nil, fmt.Errorf("read the answer about %v: the report is not about a workload", request)
 	}
 	return report, err
 }
@@ -57,8 +57,8 @@ func (c *Client) report(ctx context.Context, request Request) (*explain.MissingR
 	if err := c.get(ctx, request, &d); err != nil {
 		return nil, err
 	}
-	if d.Kind != "MissingReport" || d.APIVersion != weirdev.APIVersion {
-		return nil, fmt.Errorf("read the answer about %v: a %s of %s is no report of %s", request, d.Kind, d.APIVersion, weirdev.APIVersion)
+	if err := weirdev.CheckKind(d.APIVersion, d.Kind, "MissingReport"); err != nil {
+		return nil, fmt.Errorf("read the answer about %v: %w", request, err)
 	}
 	return &d.MissingReport, nil
 }
@@ -68,9 +68,9 @@ func (c *Client) explain(ctx context.Context, r Request) (*explain.Explanation, 
 	if err := c.get(ctx, r, &d); err != nil {
 		return nil, err
 	}
-	of, ok := strings.CutSuffix(d.Kind, "Explanation")
-	if d.Explanation.Kind = strings.ToLower(of); !ok || of == "" || d.APIVersion != weirdev.APIVersion {
-		return nil, fmt.Errorf("read the answer about %v: a %s of %s is no explanation of %s", r, d.Kind, d.APIVersion, weirdev.APIVersion)
+	kind, ok := strings.CutSuffix(d.Kind, "Explanation")
+	if d.Explanation.Kind = strings.ToLower(kind); !ok || kind == "" || d.APIVersion != weirdev.APIVersion {
+		return nil, fmt.Errorf("read the answer about %v: got a %s of %s, want an explanation of %s", r, d.Kind, d.APIVersion, weirdev.APIVersion)
 	}
 	return &d.Explanation, nil
 }

@@ -204,7 +204,7 @@ func TestWorkloadIsNotItsNamespace(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { weirdev.Respond(w, NewReport(namespace), nil) }))
 	t.Cleanup(srv.Close)
 	_, err := client(t, srv.URL, nil).Workload(t.Context(), "shop", Workload{"statefulset", "web"})
-	if err == nil || !strings.Contains(err.Error(), "statefulset/web in namespace shop: the report is of no workload") {
+	if err == nil || !strings.Contains(err.Error(), "statefulset/web in namespace shop: the report is not about a workload") {
 		t.Errorf("got error %v", err)
 	}
 }
@@ -251,17 +251,17 @@ func TestProblems(t *testing.T) {
 		message      string
 		hint         string
 	}{
-		"pod":         {village(), "GET", "namespaces/shop/pods/wbe/explanation", 404, "weir knows no pod shop/wbe", "Neither the API server nor any node speaks of it. Is it in another namespace?"},
-		"container":   {village(), "GET", "namespaces/shop/pods/web/explanation?container=ap", 404, "weir knows no container ap of pod shop/web", "The pod has app."},
-		"node":        {village(), "GET", "nodes/n2/explanation", 404, "weir knows no node n2", "Neither the API server nor any node speaks of it. Is the name right?"},
-		"no cluster":  {alone, "GET", "nodes/n2/explanation", 404, "weir knows no node n2", "No node that is read speaks of it, and there is no API server to ask. Is the name right?"},
-		"namespace":   {village(), "GET", "namespaces/x/missing", 404, "weir knows no pod in namespace x", "Neither the API server nor any node speaks of it. Is the name right?"},
-		"parameter":   {village(), "GET", "missing?container=app", 400, `unknown parameter "container"`, "Only container, of a pod, cgroup, of a node, and workload, of what is missing in a namespace, are known."},
-		"twice":       {village(), "GET", "namespaces/shop/pods/web/explanation?container=a&container=b", 400, "container names one container", "Leave it out for the whole pod or node."},
-		"method":      {village(), "POST", "missing", 405, "an explanation cannot be changed", "GET it."},
-		"too early":   {&explain.Explainer{Now: noon}, "GET", "missing", 503, "nothing has been measured yet", "Ask again in a few seconds; weir's /readyz says what is waited for."},
-		"not synced":  {&explain.Explainer{Now: noon, Facts: unsynced}, "GET", "missing", 503, "nothing has been measured yet", "Ask again in a few seconds; weir's /readyz says what is waited for."},
-		"too early 2": {&explain.Explainer{Now: noon}, "GET", "nodes/n1/explanation", 503, "nothing has been measured yet", "Ask again in a few seconds; weir's /readyz says what is waited for."},
+		"pod":         {village(), "GET", "namespaces/shop/pods/wbe/explanation", 404, "weir does not know pod shop/wbe", "Neither the API server nor any node has reported it. Is it in another namespace?"},
+		"container":   {village(), "GET", "namespaces/shop/pods/web/explanation?container=ap", 404, "weir does not know container ap of pod shop/web", "The pod has app."},
+		"node":        {village(), "GET", "nodes/n2/explanation", 404, "weir does not know node n2", "Neither the API server nor any node has reported it. Is the name right?"},
+		"no cluster":  {alone, "GET", "nodes/n2/explanation", 404, "weir does not know node n2", "No node that is read reports it, and this weir has no API server to ask. Is the name right?"},
+		"namespace":   {village(), "GET", "namespaces/x/missing", 404, "weir knows no pods in namespace x", "Neither the API server nor any node has reported it. Is the name right?"},
+		"parameter":   {village(), "GET", "missing?container=app", 400, `unknown parameter "container"`, "This path takes no parameters."},
+		"twice":       {village(), "GET", "namespaces/shop/pods/web/explanation?container=a&container=b", 400, "parameter container needs one value", "Parameters of this path: container."},
+		"method":      {village(), "POST", "missing", 405, "an explanation is read-only", "Use GET."},
+		"too early":   {&explain.Explainer{Now: noon}, "GET", "missing", 503, "nothing has been measured yet", "Ask again in a few seconds; weir's /readyz shows what weir is waiting for."},
+		"not synced":  {&explain.Explainer{Now: noon, Facts: unsynced}, "GET", "missing", 503, "nothing has been measured yet", "Ask again in a few seconds; weir's /readyz shows what weir is waiting for."},
+		"too early 2": {&explain.Explainer{Now: noon}, "GET", "nodes/n1/explanation", 503, "nothing has been measured yet", "Ask again in a few seconds; weir's /readyz shows what weir is waiting for."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := httptest.NewRecorder()
@@ -306,7 +306,7 @@ func TestClientPassesOnWhatIsWrong(t *testing.T) {
 		"kubernetes":   {404, `{"kind":"Status","message":"pods.weir.dev is forbidden"}`, "pods.weir.dev is forbidden"},
 		"a page":       {502, "<html>", "502 Bad Gateway"},
 		"text":         {503, "service unavailable\n", "service unavailable"},
-		"someone else": {200, `{"kind":"List","apiVersion":"v1"}`, "read the answer about pod shop/web: a List of v1 is no explanation of weir.dev/v1alpha1"},
+		"someone else": {200, `{"kind":"List","apiVersion":"v1"}`, "read the answer about pod shop/web: got a List of v1, want an explanation of weir.dev/v1alpha1"},
 		"no JSON":      {200, `hello`, "read the answer about pod shop/web: invalid character 'h' looking for beginning of value"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package explainapi
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -18,21 +19,11 @@ type Options struct {
 
 // NewHandler returns a handler for all of Paths. It may serve many requests at once.
 func NewHandler(opts Options) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer, err := opts.answer(w, r)
-		weirdev.Respond(w, answer, err)
-	})
+	return weirdev.ReadHandler("an explanation is read-only", ParseRequest, opts.answer)
 }
 
 // answer returns an explanation or a report.
-func (o Options) answer(w http.ResponseWriter, r *http.Request) (any, error) {
-	if err := weirdev.OnlyReads(w, r, "an explanation cannot be changed", "GET it."); err != nil {
-		return nil, err
-	}
-	request, err := ParseRequest(r)
-	if err != nil {
-		return nil, err
-	}
+func (o Options) answer(_ context.Context, request Request) (any, error) {
 	explainer := o.Explainer()
 	blind := explainer.View == nil && (explainer.Facts == nil || !explainer.Facts.Synced)
 	body, ok := find(explainer, request)
@@ -40,24 +31,23 @@ func (o Options) answer(w http.ResponseWriter, r *http.Request) (any, error) {
 	case ok && !(blind && request.Missing):
 		return body, nil
 	case blind:
-		return nil, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "nothing has been measured yet",
-			Hint: "Ask again in a few seconds; weir's /readyz says what is waited for."}
+		return nil, weirdev.NotMeasured()
 	}
 	return nil, unknown(explainer, request)
 }
 
 // find returns the answer in its JSON form, and false if weir does not know the object.
-func find(w *explain.Explainer, r Request) (any, bool) {
+func find(explainer *explain.Explainer, r Request) (any, bool) {
 	if r.Missing {
 		if r.Namespace == "" {
-			return NewReport(w.Missing()), true
+			return NewReport(explainer.Missing()), true
 		}
 		var report explain.MissingReport
 		var ok bool
 		if r.Workload != (Workload{}) {
-			report, ok = w.Workload(r.Namespace, r.Workload.Kind, r.Workload.Name)
+			report, ok = explainer.Workload(r.Namespace, r.Workload.Kind, r.Workload.Name)
 		} else {
-			report, ok = w.Namespace(r.Namespace)
+			report, ok = explainer.Namespace(r.Namespace)
 		}
 		if !ok {
 			return nil, false
@@ -68,13 +58,13 @@ func find(w *explain.Explainer, r Request) (any, bool) {
 	var ok bool
 	switch {
 	case r.Cgroup != "":
-		e, ok = w.Cgroup(r.Node, r.Cgroup)
+		e, ok = explainer.Cgroup(r.Node, r.Cgroup)
 	case r.Node != "":
-		e, ok = w.Node(r.Node)
+		e, ok = explainer.Node(r.Node)
 	case r.Container != "":
-		e, ok = w.Container(r.pod(), r.Container)
+		e, ok = explainer.Container(r.pod(), r.Container)
 	default:
-		e, ok = w.Pod(r.pod())
+		e, ok = explainer.Pod(r.pod())
 	}
 	if !ok {
 		return nil, false
@@ -84,28 +74,28 @@ func find(w *explain.Explainer, r Request) (any, bool) {
 
 func (r Request) pod() metric.PodRef { return metric.PodRef{Namespace: r.Namespace, Name: r.Pod} }
 
-// unknown is the problem for an object that weir does not know. It says where to look. It does not
+// unknown is the problem for an object that weir does not know. The hint is where to look. It does not
 // mention other pods, because the caller may have no right to them.
-func unknown(w *explain.Explainer, r Request) *weirdev.Problem {
-	p := &weirdev.Problem{Status: http.StatusNotFound, Message: "weir knows no " + r.String()}
-	who := "Neither the API server nor any node speaks of it."
-	if w.Facts == nil {
-		who = "No node that is read speaks of it, and there is no API server to ask."
+func unknown(explainer *explain.Explainer, r Request) *weirdev.Problem {
+	p := &weirdev.Problem{Status: http.StatusNotFound, Message: "weir does not know " + r.String()}
+	hint := "Neither the API server nor any node has reported it."
+	if explainer.Facts == nil {
+		hint = "No node that is read reports it, and this weir has no API server to ask."
 	}
 	switch {
 	case r.Workload != (Workload{}):
-		p.Message = fmt.Sprintf("weir knows no pod of %v", r)
-		p.Hint = "The kind and the name are those of the pods' owner: a Deployment, not its ReplicaSet. `kubectl get pods --show-labels` lists pods."
+		p.Message = fmt.Sprintf("weir knows no pods of %v", r)
+		p.Hint = "Use the kind and the name of the pods' owner: a Deployment, not its ReplicaSet. `kubectl get pods --show-labels` lists pods."
 	case r.Missing:
-		p.Message = fmt.Sprintf("weir knows no pod in namespace %s", r.Namespace)
-		p.Hint = who + " Is the name right?"
+		p.Message = fmt.Sprintf("weir knows no pods in namespace %s", r.Namespace)
+		p.Hint = hint + " Is the name right?"
 	case r.Cgroup != "":
-		p.Hint = "No node that is read speaks of it. `weir top cgroups` lists those that are measured; those of pods are explained by pod."
+		p.Hint = "No node that is read reports it. `weir top cgroups` lists those that are measured; those of pods are explained by pod."
 	case r.Node != "":
-		p.Hint = who + " Is the name right?"
+		p.Hint = hint + " Is the name right?"
 	case r.Container != "":
-		p.Hint = who
-		if pod, ok := w.Pod(r.pod()); ok {
+		p.Hint = hint
+		if pod, ok := explainer.Pod(r.pod()); ok {
 			var names []string
 			for i := range pod.Containers {
 				names = append(names, pod.Containers[i].Container)
@@ -113,7 +103,7 @@ func unknown(w *explain.Explainer, r Request) *weirdev.Problem {
 			p.Hint = "The pod has " + strings.Join(names, ", ") + "."
 		}
 	default:
-		p.Hint = who + " Is it in another namespace?"
+		p.Hint = hint + " Is it in another namespace?"
 	}
 	return p
 }

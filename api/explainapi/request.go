@@ -2,11 +2,8 @@ package explainapi
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,15 +12,23 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Paths returns the patterns of all that is served, in the form of http.ServeMux.
-func Paths() []string {
-	return []string{
-		weirdev.Path + "namespaces/{namespace}/pods/{name}/explanation",
-		weirdev.Path + "nodes/{name}/explanation",
-		weirdev.Path + "missing",
-		weirdev.Path + "namespaces/{namespace}/missing",
-	}
+// The paths.
+const (
+	clusterMissing   = "missing"
+	namespaceMissing = "namespaces/{namespace}/missing"
+	nodeExplanation  = "nodes/{name}/explanation"
+	podExplanation   = "namespaces/{namespace}/pods/{name}/explanation"
+)
+
+var routes = weirdev.Routes{
+	{Path: clusterMissing},
+	{Path: namespaceMissing, Parameters: []string{"workload"}},
+	{Path: nodeExplanation, Parameters: []string{"cgroup"}},
+	{Path: podExplanation, Parameters: []string{"container"}},
 }
+
+// Paths returns the patterns of all that is served, in the form of http.ServeMux.
+func Paths() []string { return routes.Patterns() }
 
 // Request is a request about a node or one of its cgroups, a pod or one container of it. With Missing it is about
 // everything missing in a namespace, or of one workload there, or in the cluster if there is no namespace.
@@ -46,52 +51,30 @@ func (w Workload) String() string { return w.Kind + "/" + w.Name }
 // ParseRequest reads the path and the query of r. An error in them is a *weirdev.Problem. Rights
 // and the handler both use it, so that access is reviewed for exactly what is served.
 func ParseRequest(r *http.Request) (Request, error) {
-	request, ok := parsePath(r.URL.EscapedPath())
-	if !ok {
-		return Request{}, &weirdev.Problem{Status: http.StatusNotFound, Message: "nothing is at " + strconv.Quote(r.URL.Path),
-			Hint: "There are missing, nodes/NAME/explanation, namespaces/NAME/missing and namespaces/NAME/pods/NAME/explanation below " + weirdev.Path + "."}
-	}
-	values, err := url.ParseQuery(r.URL.RawQuery)
+	parsed, err := routes.Parse(r)
 	if err != nil {
-		return Request{}, &weirdev.Problem{Status: http.StatusBadRequest, Message: err.Error()}
+		return Request{}, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		switch value := values[name]; {
-		case weirdev.Moot(name):
-		case (name != "container" || request.Pod == "") && (name != "cgroup" || request.Node == "") && (name != "workload" || !request.Missing || request.Namespace == ""):
-			return Request{}, &weirdev.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("unknown parameter %q", name),
-				Hint: "Only container, of a pod, cgroup, of a node, and workload, of what is missing in a namespace, are known."}
-		case len(value) > 1 || value[0] == "":
-			return Request{}, &weirdev.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("%s names one %[1]s", name), Hint: "Leave it out for the whole pod or node."}
-		case name == "cgroup":
-			request.Cgroup = value[0]
-		case name == "workload":
-			kind, of, ok := strings.Cut(value[0], "/")
-			if request.Workload = (Workload{kind, of}); !ok || kind == "" || of == "" {
-				return Request{}, &weirdev.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("workload %q is no KIND/NAME", value[0]), Hint: "For instance deployment/web."}
-			}
-		default:
-			request.Container = value[0]
+	request := Request{
+		Namespace: metric.Namespace(parsed.Names["namespace"]),
+		Container: parsed.Values["container"], Cgroup: parsed.Values["cgroup"],
+	}
+	switch parsed.Path {
+	case nodeExplanation:
+		request.Node = metric.NodeName(parsed.Names["name"])
+	case podExplanation:
+		request.Pod = metric.PodName(parsed.Names["name"])
+	default:
+		request.Missing = true
+	}
+	if text, ok := parsed.Values["workload"]; ok {
+		kind, name, _ := strings.Cut(text, "/")
+		if kind == "" || name == "" {
+			return Request{}, parsed.BadParameter("workload %q is not KIND/NAME: write deployment/web, for example", text)
 		}
+		request.Workload = Workload{kind, name}
 	}
 	return request, nil
-}
-
-// parsePath reads an escaped path.
-func parsePath(escaped string) (r Request, ok bool) {
-	parts, names, ok := weirdev.Parts(escaped)
-	switch {
-	case !ok:
-	case len(parts) == 1 && parts[0] == "missing":
-		return Request{Missing: true}, true
-	case len(parts) == 3 && parts[0] == "namespaces" && parts[2] == "missing":
-		return Request{Missing: true, Namespace: metric.Namespace(names[1])}, true
-	case len(parts) == 3 && parts[0] == "nodes" && parts[2] == "explanation":
-		return Request{Node: metric.NodeName(names[1])}, true
-	case len(parts) == 5 && parts[0] == "namespaces" && parts[2] == "pods" && parts[4] == "explanation":
-		return Request{Namespace: metric.Namespace(names[1]), Pod: metric.PodName(names[3])}, true
-	}
-	return Request{}, false
 }
 
 // target returns the path below Path and the query for r. It is the inverse of ParseRequest.

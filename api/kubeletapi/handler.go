@@ -2,7 +2,7 @@ package kubeletapi
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -77,8 +77,8 @@ func (h *Handler) tree() *tree {
 
 // ServeHTTP answers at a kubelet's paths.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if err := weirdev.OnlyReads(w, r, "the endpoint is read-only", "GET it."); err != nil {
-		weirdev.Respond(w, nil, err)
+	if p := weirdev.OnlyReads(w, r, "the endpoint is read-only"); p != nil {
+		weirdev.Fail(w, p)
 		return
 	}
 	switch r.URL.Path {
@@ -89,8 +89,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case SummaryPath:
 		h.summary(w, r)
 	default:
-		weirdev.Fail(w, &weirdev.Problem{Status: http.StatusNotFound, Message: r.URL.Path + " is not served here",
-			Hint: "Served are " + ResourcePath + ", " + CAdvisorPath + " and " + SummaryPath + "."})
+		weirdev.Fail(w, &weirdev.Problem{Status: http.StatusNotFound, Message: fmt.Sprintf("unknown path %q", r.URL.Path),
+			Hint: "Valid paths: " + ResourcePath + ", " + CAdvisorPath + " and " + SummaryPath + "."})
 	}
 }
 
@@ -114,9 +114,9 @@ func (h *Handler) summary(w http.ResponseWriter, r *http.Request) {
 	if only {
 		keepCPUAndMemory(out)
 	}
-	w.Header().Set("Content-Type", "application/json")
 	if r.Method == http.MethodHead {
+		w.Header().Set("Content-Type", "application/json")
 		return
 	}
-	_ = json.NewEncoder(w).Encode(out) // it fails only if the client has closed the connection
+	weirdev.Answer(w, http.StatusOK, out)
 }

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
@@ -10,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/net"
 
+	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/internal/humanize"
@@ -124,7 +124,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) *requestError {
 		return p
 	}
 	if q.view = h.opts.Snapshot(); q.view == nil {
-		return &requestError{http.StatusServiceUnavailable, "nothing has been measured yet: ask again in a few seconds; /readyz says what is waited for"}
+		return &requestError{http.StatusServiceUnavailable, "nothing has been measured yet: ask again in a few seconds; /readyz shows what weir is waiting for"}
 	}
 	q.facts = h.opts.Facts()
 	if name, ok := systemNames[q.entity.Name]; ok && q.entity.Kind == metric.System {
@@ -156,12 +156,10 @@ func (q *request) writeHeader() {
 	h.Set("X-Content-Type-Options", "nosniff")
 }
 
-// writeJSON answers with v. A write fails only when the client has gone.
+// writeJSON answers with v.
 func (q *request) writeJSON(v any) *requestError {
-	q.writeHeader()
-	enc := json.NewEncoder(q.w)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v)
+	q.w.Header().Set("X-Content-Type-Options", "nosniff")
+	weirdev.Answer(q.w, http.StatusOK, v)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package nodeapi
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cluster"
@@ -29,7 +28,8 @@ func (c *Client) Eviction(ctx context.Context, node string) (*evictionreport.Evi
 // PodCgroups returns the report on a node's pod cgroups.
 func (c *Client) PodCgroups(ctx context.Context, node string) (json.RawMessage, error) {
 	var answer json.RawMessage
-	return answer, c.get(ctx, Request{node, PodCgroups}, &answer)
+	err := c.get(ctx, Request{node, PodCgroups}, &answer)
+	return answer, err
 }
 
 // Devices returns the devices of a node.
@@ -81,8 +81,5 @@ func (r *EvictionExplanation) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, (*plain)(r)); err != nil {
 		return err
 	}
-	if r.Kind != ExplanationKind || r.APIVersion != weirdev.APIVersion {
-		return fmt.Errorf("a %s of %s is no %s of %s", r.Kind, r.APIVersion, ExplanationKind, weirdev.APIVersion)
-	}
-	return nil
+	return weirdev.CheckKind(r.APIVersion, r.Kind, ExplanationKind)
 }

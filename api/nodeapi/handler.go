@@ -30,7 +30,12 @@ type Handler struct{ opts Options }
 func NewHandler(opts Options) *Handler { return &Handler{opts} }
 
 // ServeHTTP answers a request about the node.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { respond(w, r, h.answer) }
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	weirdev.ReadHandler(readOnly, ParseRequest, h.answer).ServeHTTP(w, r)
+}
+
+// readOnly is the error of a request that does not read.
+const readOnly = "what a node reports is read-only"
 
 func (h *Handler) answer(ctx context.Context, request Request) (any, error) {
 	switch {
@@ -51,18 +56,4 @@ func (h *Handler) answer(ctx context.Context, request Request) (any, error) {
 	}
 	return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "this weir does not know " + request.String(),
 		Hint: "Ask the agent there: weir agent, or on a machine of no cluster weir run."}
-}
-
-// respond writes the answer to a request. An error that is not a *weirdev.Problem is an internal one.
-func respond(w http.ResponseWriter, r *http.Request, answer func(context.Context, Request) (any, error)) {
-	var body any
-	var request Request
-	err := weirdev.OnlyReads(w, r, "what a node reports cannot be changed", "GET it.")
-	if err == nil {
-		request, err = ParseRequest(r)
-	}
-	if err == nil {
-		body, err = answer(r.Context(), request)
-	}
-	weirdev.Respond(w, body, err)
 }

@@ -131,7 +131,7 @@ func TestFailures(t *testing.T) {
 		_, err := ask(t, through(serve(t, h))).Eviction(t.Context(), node)
 		check(t, err, status, message, hint)
 	}
-	f(agent(), "n9", 404, "weir knows no node n9", "kubectl get nodes")
+	f(agent(), "n9", 404, "weir does not know node n9", "kubectl get nodes")
 	f(agent(), "bare", 503, "asks no agents", "components/agent")
 	f(agent(), "homeless", 503, "find the agent on node homeless: none of its 0 addresses", "spec.nodeName=homeless")
 	f(agent(), "moved", 404, "the agent on node moved says: this weir is on node n1, not on moved", "Ask for n1")
@@ -140,7 +140,7 @@ func TestFailures(t *testing.T) {
 	f(says(404, "404 page not found"), "n1", 502, "no agent of this version: it says 404 404 page not found", "--agent-port")
 	f(says(200, "<html>"), "n1", 502, "read the answer about evictions on node n1", "--agent-port")
 	f(says(200, `"`+strings.Repeat("x", 5000)+`"`), "n1", 502, "its answer is too long", "log")
-	f(says(200, `{"apiVersion":"weir.dev/v1alpha1","kind":"PodUsageList"}`), "n1", 0, "a PodUsageList of weir.dev/v1alpha1 is no EvictionExplanation", "")
+	f(says(200, `{"apiVersion":"weir.dev/v1alpha1","kind":"PodUsageList"}`), "n1", 0, "got kind \"PodUsageList\" of \"weir.dev/v1alpha1\", want EvictionExplanation", "")
 	f(http.RedirectHandler("http://192.0.2.1/steal", http.StatusFound), "n1", 502, "it says 302", "--agent-port")
 }
 

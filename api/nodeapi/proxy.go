@@ -51,11 +51,10 @@ func NewProxy(find FindAgent) *Proxy {
 
 // ServeHTTP answers a request about a node.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	respond(w, r, func(ctx context.Context, request Request) (any, error) {
-		var answer json.RawMessage
-		err := p.ask(ctx, request, &answer)
+	weirdev.ReadHandler(readOnly, ParseRequest, func(ctx context.Context, request Request) (answer json.RawMessage, err error) {
+		err = p.ask(ctx, request, &answer)
 		return answer, err
-	})
+	}).ServeHTTP(w, r)
 }
 
 // Eviction returns the report on evictions of a node, for callers that show it in another way, such
@@ -107,7 +106,7 @@ func installHint(node string) string {
 func unreachableProblem(node string, err error) error {
 	switch {
 	case errors.Is(err, ErrUnknown):
-		return &weirdev.Problem{Status: http.StatusNotFound, Message: "weir knows no node " + node, Hint: "Is the name right? `kubectl get nodes` lists them."}
+		return &weirdev.Problem{Status: http.StatusNotFound, Message: "weir does not know node " + node, Hint: "Is the name right? `kubectl get nodes` lists them."}
 	case errors.Is(err, ErrNoAgents):
 		return &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "this weir asks no agents, and only they know evictions, pod cgroups and devices",
 			Hint: "Where agents run, tell weir with --agent-port=10290. " + installHint(node)}

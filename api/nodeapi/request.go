@@ -1,11 +1,8 @@
 package nodeapi
 
 import (
-	"maps"
 	"net/http"
-	"net/url"
-	"slices"
-	"strconv"
+	"path"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -26,13 +23,15 @@ var subresources = []string{Eviction, PodCgroups, Devices}
 // nodesResource is the resource that the subresources belong to.
 const nodesResource = "nodes"
 
-// Paths returns the patterns of the API for http.ServeMux.
-func Paths() (paths []string) {
+var routes = func() (all weirdev.Routes) {
 	for _, name := range subresources {
-		paths = append(paths, weirdev.Path+nodesResource+"/{name}/"+name)
+		all = append(all, weirdev.Route{Path: nodesResource + "/{name}/" + name})
 	}
-	return paths
-}
+	return all
+}()
+
+// Paths returns the patterns of the API for http.ServeMux.
+func Paths() []string { return routes.Patterns() }
 
 // subresourceNames returns the names of the subresources as text, each after prefix.
 func subresourceNames(prefix string) string {
@@ -52,21 +51,11 @@ type Request struct {
 // ParseRequest parses the path and the query of r. Its error is a *weirdev.Problem. Rights uses it
 // too, so that rights are checked for the same request that is answered.
 func ParseRequest(r *http.Request) (Request, error) {
-	parts, names, ok := weirdev.Parts(r.URL.EscapedPath())
-	if !ok || len(parts) != 3 || parts[0] != nodesResource || !slices.Contains(subresources, parts[2]) {
-		return Request{}, &weirdev.Problem{Status: http.StatusNotFound, Message: "nothing is at " + strconv.Quote(r.URL.Path),
-			Hint: "There are " + subresourceNames("nodes/NAME/") + " below " + weirdev.Path + "."}
-	}
-	values, err := url.ParseQuery(r.URL.RawQuery)
+	parsed, err := routes.Parse(r)
 	if err != nil {
-		return Request{}, &weirdev.Problem{Status: http.StatusBadRequest, Message: err.Error(), Hint: "Ask without parameters."}
+		return Request{}, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if !weirdev.Moot(name) {
-			return Request{}, &weirdev.Problem{Status: http.StatusBadRequest, Message: "unknown parameter " + strconv.Quote(name), Hint: "There are none."}
-		}
-	}
-	return Request{Node: names[1], Subresource: parts[2]}, nil
+	return Request{Node: parsed.Names["name"], Subresource: path.Base(parsed.Path)}, nil
 }
 
 // path returns the path below weirdev.Path.

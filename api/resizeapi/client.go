@@ -20,8 +20,8 @@ func (c *Client) Recommend(ctx context.Context, r Request) (*RecommendationList,
 	if err := c.weir.Get(ctx, r.String(), r.path(), r.query, &answer); err != nil {
 		return nil, err
 	}
-	if answer.Kind != ListKind || answer.APIVersion != weirdev.APIVersion {
-		return nil, fmt.Errorf("read %s: a %s of %s is none of %s", r, answer.Kind, answer.APIVersion, weirdev.APIVersion)
+	if err := weirdev.CheckKind(answer.APIVersion, answer.Kind, ListKind); err != nil {
+		return nil, fmt.Errorf("read %s: %w", r, err)
 	}
 	return &answer, nil
 }

@@ -54,32 +54,23 @@ func NewHandler(opts Options) *Handler {
 
 // ServeHTTP answers a request for recommendations.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer, err := h.answer(w, r)
-	weirdev.Respond(w, answer, err)
+	weirdev.ReadHandler("a recommendation is read-only; `weir resize apply` applies one", ParseRequest, h.answer).ServeHTTP(w, r)
 }
 
 // answer returns the list. Its errors are *weirdev.Problem.
-func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (*RecommendationList, error) {
-	if err := weirdev.OnlyReads(w, r, "a recommendation cannot be changed", "GET it. `weir resize apply` follows one."); err != nil {
-		return nil, err
-	}
-	request, err := ParseRequest(r)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handler) answer(ctx context.Context, request Request) (*RecommendationList, error) {
 	facts := h.opts.Facts()
 	if facts == nil {
 		return nil, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "this weir has no API server to ask what pods request", Hint: "Ask the weir of the cluster."}
 	}
 	view := h.opts.Usage()
 	if view == nil || !facts.Synced {
-		return nil, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "nothing has been measured yet",
-			Hint: "Ask again in a few seconds; weir's /readyz says what is waited for."}
+		return nil, weirdev.NotMeasured()
 	}
 	m := usageMemory{view, h.opts.Now()}
 	list := NewList(m.now, "weir's memory")
 	if request.Pod != "" {
-		return h.answerPod(r.Context(), facts, m, request, list)
+		return h.answerPod(ctx, facts, m, request, list)
 	}
 	for _, p := range runningPods(facts, metric.Namespace(request.Namespace)) {
 		list.Add(m.recommend(resize.FromFacts(p), p.Node, &request.Options), request.All)
@@ -92,8 +83,8 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (*Recommendatio
 func (h *Handler) answerPod(ctx context.Context, facts *cluster.Facts, m usageMemory, r Request, list *RecommendationList) (*RecommendationList, error) {
 	known := facts.Pod(metric.PodRef{Namespace: metric.Namespace(r.Namespace), Name: metric.PodName(r.Pod)})
 	if known == nil {
-		return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: fmt.Sprintf("weir knows no pod %s/%s", r.Namespace, r.Pod),
-			Hint: "The API server does not speak of it. Is it in another namespace?"}
+		return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: fmt.Sprintf("weir does not know pod %s/%s", r.Namespace, r.Pod),
+			Hint: "The API server has not reported this pod. Is it in another namespace?"}
 	}
 	pod := resize.FromFacts(known)
 	if h.opts.Pod != nil {

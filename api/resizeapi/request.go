@@ -14,15 +14,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/api/weirdev"
-	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/resize"
 )
 
-// Paths returns the patterns of the API for http.ServeMux.
-func Paths() []string {
-	within := "namespaces/{namespace}/" + Resource
-	return []string{weirdev.Path + Resource, weirdev.Path + within, weirdev.Path + within + "/{name}"}
+var routes = weirdev.Routes{
+	{Path: Resource, Parameters: Parameters},
+	{Path: "namespaces/{namespace}/" + Resource, Parameters: Parameters},
+	{Path: "namespaces/{namespace}/" + Resource + "/{name}", Parameters: Parameters},
 }
+
+// Paths returns the patterns of the API for http.ServeMux.
+func Paths() []string { return routes.Patterns() }
 
 // Request is a request for the recommendations of the cluster, of a namespace or of one pod.
 type Request struct {
@@ -45,42 +47,20 @@ var Parameters = []string{"percentile", "headroom", "floor", "memory-percentile"
 // ParseRequest parses the path and the query of r. Its error is a *weirdev.Problem. Rights uses it
 // too, so that rights are checked for the same request that is answered.
 func ParseRequest(r *http.Request) (Request, error) {
-	var request Request
-	parts, names, ok := weirdev.Parts(r.URL.EscapedPath())
-	switch {
-	case ok && len(parts) == 1 && parts[0] == Resource:
-		request = NewRequest("", "")
-	case ok && len(parts) == 3 && parts[0] == "namespaces" && parts[2] == Resource:
-		request = NewRequest(names[1], "")
-	case ok && len(parts) == 4 && parts[0] == "namespaces" && parts[2] == Resource:
-		request = NewRequest(names[1], names[3])
-	default:
-		return Request{}, &weirdev.Problem{Status: http.StatusNotFound, Message: "nothing is at " + strconv.Quote(r.URL.Path),
-			Hint: "There are " + Resource + ", namespaces/NAME/" + Resource + " and namespaces/NAME/" + Resource + "/POD below " + weirdev.Path + "."}
-	}
-	values, err := url.ParseQuery(r.URL.RawQuery)
+	parsed, err := routes.Parse(r)
 	if err != nil {
-		return Request{}, badRequest(err)
+		return Request{}, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if weirdev.Moot(name) {
-			continue
-		}
-		if len(values[name]) != 1 || values[name][0] == "" {
-			return Request{}, badRequest(fmt.Errorf("%s is to be given once, with a value", name))
-		}
-		if err := request.Set(name, values[name][0]); err != nil {
-			return Request{}, badRequest(err)
+	request := NewRequest(parsed.Names["namespace"], parsed.Names["name"])
+	for _, name := range slices.Sorted(maps.Keys(parsed.Values)) {
+		if err := request.Set(name, parsed.Values[name]); err != nil {
+			return Request{}, parsed.BadParameter("%v", err)
 		}
 	}
 	if err := request.Options.Validate(); err != nil {
-		return Request{}, badRequest(err)
+		return Request{}, parsed.BadParameter("%v", err)
 	}
 	return request, nil
-}
-
-func badRequest(err error) error {
-	return &weirdev.Problem{Status: http.StatusBadRequest, Message: err.Error(), Hint: "Parameters are " + humanize.List(Parameters, 0) + "."}
 }
 
 // Set sets a parameter.
@@ -128,7 +108,7 @@ func parseShare(text string) (float64, error) {
 	number, percent := strings.CutSuffix(text, "%")
 	share, err := strconv.ParseFloat(number, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no share: write 15%%", text)
+		return 0, fmt.Errorf("%q is not a share: write 15%%", text)
 	}
 	if percent {
 		share /= 100
@@ -141,7 +121,7 @@ func parseShare(text string) (float64, error) {
 func ParseAmount(r resize.Resource, text string) (int64, error) {
 	q, err := resource.ParseQuantity(text)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no quantity: write %v", text, resize.Quantity(r, map[resize.Resource]int64{resize.CPU: 100, resize.Memory: 64 << 20}[r]))
+		return 0, fmt.Errorf("%q is not a quantity: write %v", text, resize.Quantity(r, map[resize.Resource]int64{resize.CPU: 100, resize.Memory: 64 << 20}[r]))
 	}
 	if r == resize.Memory {
 		return q.Value(), nil

@@ -208,13 +208,13 @@ func TestProblems(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %d with %q and a hint", path, w.Code, w.Body, status, message)
 		}
 	}
-	f(Options{}, weirdev.Path+"namespaces/shop/recommendations/none", 404, "weir knows no pod shop/none")
-	f(Options{}, weirdev.Path+"namespaces/shop/recommendations/a/b", 404, "nothing is at")
+	f(Options{}, weirdev.Path+"namespaces/shop/recommendations/none", 404, "weir does not know pod shop/none")
+	f(Options{}, weirdev.Path+"namespaces/shop/recommendations/a/b", 404, "unknown path")
 	f(Options{}, weirdev.Path+"recommendations?percentile=0", 400, "the percentile of cpu is 0")
-	f(Options{}, weirdev.Path+"recommendations?headroom=much", 400, `headroom: \"much\" is no share`)
+	f(Options{}, weirdev.Path+"recommendations?headroom=much", 400, `headroom: \"much\" is not a share`)
 	f(Options{}, weirdev.Path+"recommendations?resources=gpu", 400, `\"gpu\" cannot be resized in place`)
-	f(Options{}, weirdev.Path+"recommendations?up=true&up=false", 400, "up is to be given once")
-	f(Options{}, weirdev.Path+"recommendations?floor=x", 400, "is no quantity: write 100m")
+	f(Options{}, weirdev.Path+"recommendations?up=true&up=false", 400, "parameter up needs one value")
+	f(Options{}, weirdev.Path+"recommendations?floor=x", 400, "is not a quantity: write 100m")
 	f(Options{}, weirdev.Path+"recommendations?color=red", 400, "unknown parameter")
 	f(Options{Usage: func() UsageReader { return nil }}, weirdev.Path+"recommendations", 503, "nothing has been measured yet")
 	f(Options{Facts: func() *cluster.Facts { return new(cluster.Facts) }}, weirdev.Path+"recommendations", 503, "nothing has been measured yet")

@@ -174,7 +174,7 @@ const retryAfter = 1
 func (a *resourceAPI) newReader() (*usageReader, error) {
 	facts := a.options.Facts()
 	if facts != nil && !facts.Synced {
-		return nil, unavailable("weir has not heard yet from the API server which pods and nodes there are")
+		return nil, unavailable("the API server has not listed pods and nodes yet")
 	}
 	view := a.options.Snapshot()
 	if view == nil || view.At().IsZero() {

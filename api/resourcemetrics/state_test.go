@@ -21,7 +21,7 @@ import (
 
 func TestUnavailable(t *testing.T) {
 	const unread = "weir has just started and has read no node yet"
-	const notSynced = "weir has not heard yet from the API server which pods and nodes there are"
+	const notSynced = "the API server has not listed pods and nodes yet"
 	known := (*cluster.Facts)(nil).With(cluster.FactsChange{Synced: true, Nodes: []*cluster.Node{{Name: "n1"}}})
 	for name, tc := range map[string]struct {
 		view  resourcemetrics.UsageReader

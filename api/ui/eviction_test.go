@@ -26,7 +26,7 @@ func guarded(t testing.TB) *ui.Handler {
 		case "n4":
 			return nil, errors.New("the <b>roof</b> is on fire")
 		}
-		return nil, &ui.Unavailable{Status: http.StatusNotFound, Why: "weir knows no node " + node, Todo: "Is the name right?"}
+		return nil, &ui.Unavailable{Status: http.StatusNotFound, Why: "weir does not know node " + node, Todo: "Is the name right?"}
 	}})
 }
 

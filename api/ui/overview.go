@@ -101,7 +101,7 @@ func (p *page) namespace() error {
 	name := p.query.pod.Namespace
 	r, ok := p.Namespace(name)
 	if !ok {
-		return p.notFound(fmt.Sprintf("pod in namespace %q", name))
+		return p.notFound(fmt.Sprintf("pods in namespace %q", name))
 	}
 	sum, _ := p.View.Lookup(metric.Entity{Kind: metric.Namespaced, Namespace: name})
 	pods := p.pods("", name)
@@ -142,7 +142,7 @@ func (p *page) workload() error {
 	namespace, w := p.query.pod.Namespace, p.query.workload
 	r, ok := p.Workload(namespace, w.Kind, w.Name)
 	if !ok {
-		return p.notFound(fmt.Sprintf("pod of %s %s in namespace %s", printable(w.Kind), strconv.Quote(w.Name), strconv.Quote(string(namespace))))
+		return p.notFound(fmt.Sprintf("pods of %s %s in namespace %s", printable(w.Kind), strconv.Quote(w.Name), strconv.Quote(string(namespace))))
 	}
 	w.Kind = r.Workload.Kind // the query may have it in lower case
 	pods := slices.DeleteFunc(p.pods("", namespace), func(it listItem) bool { return it.pod == nil || it.pod.Workload() != w })

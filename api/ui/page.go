@@ -268,6 +268,6 @@ func (p *page) notReadYet() error {
 
 // notFound returns the error for an unknown object.
 func (p *page) notFound(what string) error {
-	return &pageError{http.StatusNotFound, "weir knows no " + what + ".",
+	return &pageError{http.StatusNotFound, "weir does not know " + what + ".",
 		"It may be deleted, or the name may be misspelled: search for a part of the name above. A new object is known after the next read."}
 }

@@ -43,14 +43,15 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	// A write fails only when the client has gone.
-	_ = writeList(w, request.Resource, request.Query, view, h.opts.Facts())
+	if err := writeList(w, request.Resource, request.Query, view, h.opts.Facts()); err != nil {
+		panic(http.ErrAbortHandler) // the list is incomplete: end the connection instead of the answer
+	}
 }
 
 // request returns what the caller asks for, and the state that answers it.
 func (h *handler) request(w http.ResponseWriter, r *http.Request) (Request, SampleReader, error) {
-	if err := weirdev.OnlyReads(w, r, "usage cannot be changed", "GET it."); err != nil {
-		return Request{}, nil, err
+	if p := weirdev.OnlyReads(w, r, "usage is read-only"); p != nil {
+		return Request{}, nil, p
 	}
 	request, err := ParseRequest(r)
 	if err != nil {
@@ -63,8 +64,7 @@ func (h *handler) request(w http.ResponseWriter, r *http.Request) (Request, Samp
 	}
 	view := h.opts.Snapshot()
 	if view == nil {
-		return Request{}, nil, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "nothing has been measured yet",
-			Hint: "Ask again in a few seconds; weir's /readyz says what is waited for."}
+		return Request{}, nil, weirdev.NotMeasured()
 	}
 	return request, view, nil
 }
@@ -76,9 +76,9 @@ func (h *handler) checkSelector(r Resource) error {
 	case r == Cgroups:
 		return &weirdev.Problem{Status: http.StatusBadRequest, Message: "cgroups have no labels", Hint: "Ask for pods or containers, or without a selector."}
 	case facts == nil:
-		return &weirdev.Problem{Status: http.StatusBadRequest, Message: "this weir knows no labels: it measures without a cluster", Hint: "Ask without a selector."}
+		return &weirdev.Problem{Status: http.StatusBadRequest, Message: "this weir has no labels: it measures without a cluster", Hint: "Ask without a selector."}
 	case !facts.Synced:
-		return &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "no labels are known yet: the API server has not listed the pods", Hint: "Ask again in a few seconds, or without a selector."}
+		return &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "the API server has not listed pods and their labels yet", Hint: "Ask again in a few seconds, or without a selector."}
 	}
 	return nil
 }

@@ -2,10 +2,9 @@ package usage
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
+	"path"
 	"strconv"
 	"strings"
 
@@ -27,7 +26,7 @@ type Query struct {
 	Metrics []string
 }
 
-// queryParameters lists the parameters of a request, for the error about an unknown one.
+// queryParameters are the parameters of a request.
 var queryParameters = []string{"namespace", "node", "pod", "name", "labelSelector", "metrics"}
 
 // Values returns q as query parameters.
@@ -46,24 +45,13 @@ func (q Query) Values() url.Values {
 	return v
 }
 
-// ParseQuery is the inverse of Values. It returns an error for unknown or repeated parameters, for a
-// selector that does not parse, and for metrics that match nothing in the catalogue.
-func ParseQuery(v url.Values) (Query, error) {
-	for _, name := range slices.Sorted(maps.Keys(v)) {
-		if weirdev.Moot(name) {
-			continue
-		}
-		if !slices.Contains(queryParameters, name) {
-			return Query{}, fmt.Errorf("unknown parameter %q: there are %s", name, strings.Join(queryParameters, ", "))
-		}
-		if len(v[name]) > 1 {
-			return Query{}, fmt.Errorf("parameter %q is given %d times", name, len(v[name]))
-		}
-	}
-	q := Query{Namespace: v.Get("namespace"), Node: v.Get("node"), Pod: v.Get("pod"), Name: v.Get("name"), Selector: v.Get("labelSelector")}
-	if v.Has("metrics") {
+// newQuery is the inverse of Values. It returns an error for a selector that does not parse, and for
+// metrics that match nothing in the catalogue.
+func newQuery(values map[string]string) (Query, error) {
+	q := Query{Namespace: values["namespace"], Node: values["node"], Pod: values["pod"], Name: values["name"], Selector: values["labelSelector"]}
+	if text, ok := values["metrics"]; ok {
 		q.Metrics = []string{}
-		for m := range strings.SplitSeq(v.Get("metrics"), ",") {
+		for m := range strings.SplitSeq(text, ",") {
 			if m = strings.TrimSpace(m); m != "" {
 				q.Metrics = append(q.Metrics, m)
 			}
@@ -135,40 +123,30 @@ type Request struct {
 // ParseRequest reads the path and the query of r. An error in them is a *weirdev.Problem. Rights
 // and the handler both use it, so that access is reviewed for exactly what is served.
 func ParseRequest(r *http.Request) (Request, error) {
-	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), weirdev.Path)
-	parts := strings.Split(rest, "/")
-	within := len(parts) == 3 && parts[0] == "namespaces"
-	resource, known := ParseResource(parts[len(parts)-1])
-	if !ok || !known || !within && len(parts) != 1 || within && !resource.Namespaced() {
-		return Request{}, &weirdev.Problem{Status: http.StatusNotFound, Message: "nothing is at " + strconv.Quote(r.URL.Path),
-			Hint: "There are nodes, pods, containers and cgroups below " + weirdev.Path + ", and pods and containers below " + weirdev.Path + "namespaces/NAME/."}
-	}
-	values, err := url.ParseQuery(r.URL.RawQuery)
+	parsed, err := routes.Parse(r)
 	if err != nil {
-		return Request{}, badRequest(err)
+		return Request{}, err
 	}
-	q, err := ParseQuery(values)
+	q, err := newQuery(parsed.Values)
 	if err != nil {
-		return Request{}, badRequest(err)
+		return Request{}, parsed.BadParameter("%v", err)
 	}
+	resource := Resource(path.Base(parsed.Path))
+	namespace, within := parsed.Names["namespace"]
 	if !within {
 		return Request{resource, q, !resource.Namespaced() || !isNamespaceName(q.Namespace)}, nil
 	}
+	_, twice := parsed.Values["namespace"]
 	switch {
-	case values.Has("namespace"):
-		return Request{}, &weirdev.Problem{Status: http.StatusBadRequest, Message: "the path names a namespace, and so does the query",
-			Hint: "Leave namespace out of the query, or ask " + weirdev.Path + string(resource) + "."}
-	case !isNamespaceName(parts[1]):
-		return Request{}, &weirdev.Problem{Status: http.StatusBadRequest, Message: "no namespace can be called " + strconv.Quote(parts[1]),
-			Hint: "A pattern goes into the query: " + weirdev.Path + string(resource) + "?namespace=PATTERN."}
+	case twice:
+		return Request{}, &weirdev.Problem{Status: http.StatusBadRequest, Message: "both the path and the query name a namespace",
+			Hint: "Leave namespace out of the query, or use " + weirdev.Path + string(resource) + "."}
+	case !isNamespaceName(namespace):
+		return Request{}, &weirdev.Problem{Status: http.StatusBadRequest, Message: strconv.Quote(namespace) + " is not a valid name of a namespace",
+			Hint: "Write a pattern in the query: " + weirdev.Path + string(resource) + "?namespace=PATTERN."}
 	}
-	q.Namespace = parts[1]
+	q.Namespace = namespace
 	return Request{resource, q, false}, nil
-}
-
-// badRequest returns the problem for a query that cannot be read. err says what to do.
-func badRequest(err error) *weirdev.Problem {
-	return &weirdev.Problem{Status: http.StatusBadRequest, Message: err.Error()}
 }
 
 // isNamespaceName reports whether s is a valid name of a namespace. Then it is not a pattern, and a
@@ -182,17 +160,18 @@ func isNamespaceName(s string) bool {
 	return s != "" && len(s) <= 63
 }
 
-// Paths returns the patterns of all that is served, in the form of http.ServeMux.
-func Paths() []string {
-	var paths []string
+var routes = func() (all weirdev.Routes) {
 	for _, r := range Resources() {
-		paths = append(paths, weirdev.Path+string(r))
+		all = append(all, weirdev.Route{Path: string(r), Parameters: queryParameters, EmptyValues: true})
 		if r.Namespaced() {
-			paths = append(paths, weirdev.Path+"namespaces/{namespace}/"+string(r))
+			all = append(all, weirdev.Route{Path: "namespaces/{namespace}/" + string(r), Parameters: queryParameters, EmptyValues: true})
 		}
 	}
-	return paths
-}
+	return all
+}()
+
+// Paths returns the patterns of all that is served, in the form of http.ServeMux.
+func Paths() []string { return routes.Patterns() }
 
 // APIResources returns the resources for discovery, one for each kind of list.
 func APIResources() (all []metav1.APIResource) {

@@ -58,8 +58,9 @@ func TestParseRequestRefuses(t *testing.T) {
 		}
 	}
 	f(http.StatusNotFound, "/pods", weirdev.Path, weirdev.Path+"pds", weirdev.Path+"pods/", weirdev.Path+"pods/web", weirdev.Path+"namespaces/shop", weirdev.Path+"namespaces/shop/nodes",
-		weirdev.Path+"namespaces/shop/cgroups", weirdev.Path+"namespaces/shop/x/pods", weirdev.Path+"other/shop/pods", weirdev.Path+"%70ods", "/x"+weirdev.Path+"pods")
-	f(http.StatusBadRequest, weirdev.Path+"namespaces/*/pods", weirdev.Path+"namespaces/sho%3F/pods", weirdev.Path+"namespaces//pods", weirdev.Path+"namespaces/../pods",
+		weirdev.Path+"namespaces/shop/cgroups", weirdev.Path+"namespaces/shop/x/pods", weirdev.Path+"other/shop/pods", weirdev.Path+"%70ods", "/x"+weirdev.Path+"pods",
+		weirdev.Path+"namespaces//pods", weirdev.Path+"namespaces/../pods")
+	f(http.StatusBadRequest, weirdev.Path+"namespaces/*/pods", weirdev.Path+"namespaces/sho%3F/pods",
 		weirdev.Path+"namespaces/shop%2F..%2Fbank/pods", weirdev.Path+"namespaces/"+strings.Repeat("a", 64)+"/pods",
 		weirdev.Path+"namespaces/shop/pods?namespace=shop", weirdev.Path+"namespaces/shop/pods?namespace=", weirdev.Path+"pods?namespace=a;b", weirdev.Path+"pods?Namespace=a",
 		weirdev.Path+"pods?watch=true", weirdev.Path+"pods?fieldSelector=a")

@@ -36,7 +36,7 @@ type listRow struct {
 // each other.
 func collectRows(v SampleReader, facts *cluster.Facts, r Resource, q Query) []listRow {
 	var rows []listRow
-	selector, _ := labels.Parse(q.Selector) // ParseQuery has reported its error
+	selector, _ := labels.Parse(q.Selector) // newQuery has reported its error
 	add := func(w listRow) {
 		e := w.entity
 		if e.Part == "" && fits(q.Namespace, string(e.Namespace)) && fits(q.Node, string(e.Node)) &&

@@ -24,7 +24,7 @@ type Client struct {
 func NewClient(base string, client *http.Client) (*Client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("server address %q is no URL: write it as http://HOST:PORT", humanize.URL(base))
+		return nil, fmt.Errorf("server address %q is not a URL: write it as http://HOST:PORT", humanize.URL(base))
 	}
 	if client == nil {
 		client = http.DefaultClient
@@ -81,6 +81,11 @@ func (c *Client) ask(ctx context.Context, method, what string, path []string, qu
 	return nil
 }
 
-// Moot reports whether a parameter is one that "kubectl get" adds by itself and that changes
-// nothing.
-func Moot(parameter string) bool { return parameter == "limit" || parameter == "timeout" }
+// CheckKind returns an error unless an answer has the kind that was asked for and the version of
+// this package. Another server, or another version of weir, may have answered.
+func CheckKind(apiVersion, kind, want string) error {
+	if kind != want || apiVersion != APIVersion {
+		return fmt.Errorf("got kind %q of %q, want %s of %s", kind, apiVersion, want, APIVersion)
+	}
+	return nil
+}

@@ -1,4 +1,4 @@
-package weirdev
+package weirdev_test
 
 import (
 	"errors"
@@ -7,17 +7,19 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/weir-metrics/weir/api/weirdev"
 )
 
 // TestClient checks which paths the client requests, and how it reports answers that it cannot use.
 func TestClient(t *testing.T) {
 	weir := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.EscapedPath() {
-		case "/proxy" + Path + "nodes/a%2Fb%3Fc":
-			Answer(w, http.StatusOK, map[string]string{"query": r.URL.RawQuery})
-		case "/proxy" + Path + "nodes/unknown":
-			Fail(w, &Problem{Status: http.StatusNotFound, Message: "weir knows no node unknown", Hint: "Is it right?"})
-		case "/proxy" + Path + "nodes/half":
+		case "/proxy" + weirdev.Path + "nodes/a%2Fb%3Fc":
+			weirdev.Answer(w, http.StatusOK, map[string]string{"query": r.URL.RawQuery})
+		case "/proxy" + weirdev.Path + "nodes/unknown":
+			weirdev.Fail(w, &weirdev.Problem{Status: http.StatusNotFound, Message: "weir does not know node unknown", Hint: "Is it right?"})
+		case "/proxy" + weirdev.Path + "nodes/half":
 			io.WriteString(w, `{"query":`)
 		default:
 			w.WriteHeader(http.StatusBadGateway)
@@ -25,7 +27,7 @@ func TestClient(t *testing.T) {
 		}
 	}))
 	defer weir.Close()
-	c, err := NewClient(weir.URL+"/proxy", weir.Client())
+	c, err := weirdev.NewClient(weir.URL+"/proxy", weir.Client())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,11 +39,11 @@ func TestClient(t *testing.T) {
 	if query, err := get("a/b?c"); err != nil || query != "q=1+2" {
 		t.Errorf("a name with a slash: %q, %v, want q=1+2", query, err)
 	}
-	for name, want := range map[string]Problem{
-		"unknown": {Status: http.StatusNotFound, Message: "weir knows no node unknown", Hint: "Is it right?"},
+	for name, want := range map[string]weirdev.Problem{
+		"unknown": {Status: http.StatusNotFound, Message: "weir does not know node unknown", Hint: "Is it right?"},
 		"proxy":   {Status: http.StatusBadGateway, Message: "502 Bad Gateway"},
 	} {
-		var p *Problem
+		var p *weirdev.Problem
 		if _, err := get(name); !errors.As(err, &p) || *p != want {
 			t.Errorf("%s: %#v, want %#v", name, err, want)
 		}
@@ -55,8 +57,8 @@ func TestClient(t *testing.T) {
 
 func TestNewClientRefusesWhatIsNoURL(t *testing.T) {
 	for _, base := range []string{"", "localhost:8087", "127.0.0.1:80", "ftp://a", "http://"} {
-		if _, err := NewClient(base, nil); err == nil || !strings.Contains(err.Error(), "write it as http://") {
-			t.Errorf("NewClient(%q): %v, want how to write it", base, err)
+		if _, err := weirdev.NewClient(base, nil); err == nil || !strings.Contains(err.Error(), "write it as http://") {
+			t.Errorf("weirdev.NewClient(%q): %v, want how to write it", base, err)
 		}
 	}
 }

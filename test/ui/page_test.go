@@ -86,7 +86,7 @@ func TestPages(t *testing.T) {
 		{"sources", "/ui/?sources", dark, []string{"no space left on device", "kubelet:cadvisor"}},
 		{"pods", "/ui/?pods", wide, []string{"shop/web-5", "Labels"}},
 		{"search", "/ui/?q=web", wide, []string{"Search results for web", "shop/web-5"}},
-		{"not-found", "/ui/?pod=shop/nobody", wide, []string{"weir knows no pod"}},
+		{"not-found", "/ui/?pod=shop/nobody", wide, []string{"weir does not know pod"}},
 		{"well", "/apis/weir.dev/v1alpha1/ui/", wide, []string{"9 of 9 pods"}},
 		{"machine", "/machine/ui/", wide, []string{"workbench", "session-3.scope"}},
 		{"machine-dark", "/machine/ui/", dark, []string{"postgresql.service"}},

@@ -40,7 +40,7 @@ type testCluster struct {
 
 // unknown is weir's answer about an object that it does not know.
 func unknown(what string) error {
-	return cli.Advised(&weirdev.Problem{Status: http.StatusNotFound, Message: "weir knows no " + what, Hint: "Is the name right?"})
+	return cli.Advised(&weirdev.Problem{Status: http.StatusNotFound, Message: "weir does not know " + what, Hint: "Is the name right?"})
 }
 
 func (t *testCluster) find(what string) (*explain.Explanation, error) {
@@ -70,14 +70,14 @@ func (t *testCluster) Cgroup(_ context.Context, node metric.NodeName, name strin
 func (t *testCluster) Missing(_ context.Context, namespace metric.Namespace) (*explain.MissingReport, error) {
 	r, ok := t.reports[namespace]
 	if !ok {
-		return nil, unknown("pod in namespace " + string(namespace))
+		return nil, unknown("pods in namespace " + string(namespace))
 	}
 	return r, nil
 }
 
 func (t *testCluster) Workload(_ context.Context, namespace metric.Namespace, of explainapi.Workload) (*explain.MissingReport, error) {
 	if namespace != "shop" || of != (explainapi.Workload{Kind: "deployment", Name: "web"}) {
-		return nil, unknown(fmt.Sprintf("pod of %v in namespace %s", of, namespace))
+		return nil, unknown(fmt.Sprintf("pods of %v in namespace %s", of, namespace))
 	}
 	r := *t.reports[namespace]
 	r.Summary = "Deployment shop/web: 1 of 2 pods has CPU and memory. Together they use 250m of CPU and 180Mi of memory."
@@ -311,7 +311,7 @@ func TestTranscripts(t *testing.T) {
 // rights, it suggests nothing.
 func TestSuggestsOnlyWhatMayBeSeen(t *testing.T) {
 	got := run(t.Context(), Options{Connect: inTestCluster}, "explain", "pod", "secret/ap")
-	want := "error: weir knows no pod secret/ap\nIs the name right?\nexit status 1\n"
+	want := "error: weir does not know pod secret/ap\nIs the name right?\nexit status 1\n"
 	if got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}

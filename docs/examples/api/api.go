@@ -3,7 +3,6 @@
 package api
 
 import (
-	"encoding/json"
 	"iter"
 	"net/http"
 
@@ -52,6 +51,5 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			counts[s.Entity.Namespace]++
 		}
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(counts) // Encode fails only if the client has closed the connection
+	weirdev.Answer(w, http.StatusOK, counts)
 }
