@@ -119,12 +119,12 @@ func (q *metricRequest) warnOfGaps(ctx context.Context, namespace metric.Namespa
 	pods := *q
 	pods.object, pods.kind = &objectKinds[0], metric.Pod
 	var missing []metric.Entity
-	of := 0
+	running := 0
 	for _, p := range q.facts.PodsIn(namespace) {
 		if p.Phase != cluster.Running {
 			continue
 		}
-		of++
+		running++
 		e := pods.entity(string(namespace), string(p.Name))
 		if _, ok := pods.measure(e); !ok {
 			missing = append(missing, e)
@@ -139,7 +139,7 @@ func (q *metricRequest) warnOfGaps(ctx context.Context, namespace metric.Namespa
 		return !a.outcome.Expected() || a.outcome.Reason == metric.NotApplicable || a.outcome.Reason == metric.Unsupported
 	})
 	if len(gaps) > 0 {
-		warn(ctx, fmt.Sprintf("the sum lacks %d of %d pods", len(gaps), of), gaps)
+		warn(ctx, fmt.Sprintf("the sum lacks %d of %d pods", len(gaps), running), gaps)
 	}
 }
 

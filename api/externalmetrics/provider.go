@@ -166,10 +166,10 @@ func (c *queueTimeout) Unwrap() error { return c.err }
 
 // value converts a series to the API's type.
 func value(m *rules.Rule, s history.InstantValue) (external_metrics.ExternalMetricValue, error) {
-	of := maps.Clone(s.Labels)
-	delete(of, "__name__")
+	seriesLabels := maps.Clone(s.Labels)
+	delete(seriesLabels, "__name__")
 	v := external_metrics.ExternalMetricValue{
-		MetricName: m.Name, MetricLabels: of, Timestamp: metav1.Time{Time: s.Time},
+		MetricName: m.Name, MetricLabels: seriesLabels, Timestamp: metav1.Time{Time: s.Time},
 	}
 	if m.Window > 0 {
 		seconds := max(1, int64(m.Window/time.Second))
@@ -178,8 +178,8 @@ func value(m *rules.Rule, s history.InstantValue) (external_metrics.ExternalMetr
 	q, ok := quantity(s.Value)
 	if !ok {
 		about := ""
-		if len(of) > 0 {
-			about = " for " + labels.Set(of).String()
+		if len(seriesLabels) > 0 {
+			about = " for " + labels.Set(seriesLabels).String()
 		}
 		if math.IsNaN(s.Value) {
 			return v, metricsgroup.NotFound("the query of %s gives NaN%s: perhaps it divides by zero", m.Name, about)
@@ -213,17 +213,17 @@ func ruleNames(r *rules.Rules) string {
 
 // narrowedBy lists the matchers that were added to a query.
 func narrowedBy(m *rules.Rule, namespace string, selector labels.Selector) string {
-	var by []string
+	var matchers []string
 	if m.NamespaceLabel != "" {
-		by = append(by, fmt.Sprintf("%s=%s", m.NamespaceLabel, namespace))
+		matchers = append(matchers, fmt.Sprintf("%s=%s", m.NamespaceLabel, namespace))
 	}
 	if selector != nil && !selector.Empty() {
-		by = append(by, selector.String())
+		matchers = append(matchers, selector.String())
 	}
-	if len(by) == 0 {
+	if len(matchers) == 0 {
 		return "the whole cluster"
 	}
-	return strings.Join(by, ",")
+	return strings.Join(matchers, ",")
 }
 
 // Options configure a Provider.

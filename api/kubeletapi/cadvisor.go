@@ -142,9 +142,9 @@ func (h *Handler) cgroupLabels(n *namedCgroups) metrics.ContainerLabelsFunc {
 		if len(c.Aliases) > 0 {
 			name = c.Aliases[0]
 		}
-		of := c.Spec.Labels
-		ref := metric.PodRef{Namespace: metric.Namespace(of[namespaceLabel]), Name: metric.PodName(of[podLabel])}
-		inPod, image := of[containerLabel], c.Spec.Image
+		specLabels := c.Spec.Labels
+		ref := metric.PodRef{Namespace: metric.Namespace(specLabels[namespaceLabel]), Name: metric.PodName(specLabels[podLabel])}
+		inPod, image := specLabels[containerLabel], c.Spec.Image
 		if at := n.cgroups[metric.CgroupPath(c.Name)]; at != nil {
 			ref, inPod = at.ref, at.container
 		}

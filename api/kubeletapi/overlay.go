@@ -117,9 +117,9 @@ func networkOf(c cgroup, base *stats.NetworkStats) *stats.NetworkStats {
 		out.InterfaceStats = interfaceOf(c.Sample, "")
 	}
 	for _, p := range c.parts {
-		name, is := strings.CutPrefix(p.Entity.Part, "interface:")
+		name, isInterface := strings.CutPrefix(p.Entity.Part, "interface:")
 		_, t, ok := get(p, metric.NetworkRx)
-		if !is || !ok {
+		if !isInterface || !ok {
 			continue
 		}
 		one := interfaceOf(p, name)

@@ -39,10 +39,10 @@ func resource(t *tree) []*dto.MetricFamily {
 		namespace, name := string(p.ref.Namespace), string(p.ref.Name)
 		f.values(podFamilies, p.Sample, labels("namespace", namespace, "pod", name))
 		for _, c := range p.containers {
-			of := labels("container", c.container, "namespace", namespace, "pod", name)
-			f.values(containerFamilies, c.Sample, of)
+			containerLabels := labels("container", c.container, "namespace", namespace, "pod", name)
+			f.values(containerFamilies, c.Sample, containerLabels)
 			if c.Instance.Start != 0 {
-				f.gauge("container_start_time_seconds", "When the container began, in seconds since the Unix epoch.", float64(c.Instance.Start)/1e9, 0, of)
+				f.gauge("container_start_time_seconds", "When the container began, in seconds since the Unix epoch.", float64(c.Instance.Start)/1e9, 0, containerLabels)
 			}
 		}
 	}

@@ -68,11 +68,11 @@ func get(s *metric.Sample, id metric.ID) (v float64, at int64, ok bool) {
 type podsByUID map[metric.PodUID]*cluster.Pod
 
 // podRef returns the name of the pod of s, or an empty one if it is not known.
-func (n podsByUID) podRef(s *metric.Sample) metric.PodRef {
+func (b podsByUID) podRef(s *metric.Sample) metric.PodRef {
 	if s.Entity.Namespace != "" {
 		return s.Entity.PodRef()
 	}
-	if p := n[s.Instance.UID]; p != nil {
+	if p := b[s.Instance.UID]; p != nil {
 		return p.PodRef
 	}
 	return metric.PodRef{}
@@ -80,11 +80,11 @@ func (n podsByUID) podRef(s *metric.Sample) metric.PodRef {
 
 // container returns the name of a container. It is empty for a sandbox, and if the name is not
 // known.
-func (n podsByUID) container(s *metric.Sample) string {
+func (b podsByUID) container(s *metric.Sample) string {
 	if s.Entity.Name != string(s.Instance.ID) {
 		return s.Entity.Name
 	}
-	if c := n[s.Instance.UID].ContainerByID(s.Instance.ID); c != nil {
+	if c := b[s.Instance.UID].ContainerByID(s.Instance.ID); c != nil {
 		return c.Name
 	}
 	return ""
@@ -102,8 +102,8 @@ func newTree(r *round, facts *cluster.Facts) *tree {
 	parts := map[whole][]*metric.Sample{}
 	for i := range r.samples {
 		if s := &r.samples[i]; s.Entity.Part != "" {
-			of := whole{s.Entity.Whole(), s.Instance.Path}
-			parts[of] = append(parts[of], s)
+			entity := whole{s.Entity.Whole(), s.Instance.Path}
+			parts[entity] = append(parts[entity], s)
 		}
 	}
 	pods := map[metric.PodRef]*pod{}

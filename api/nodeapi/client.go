@@ -76,10 +76,10 @@ func NewEvictionExplanation(r *evictionreport.EvictionReport) *EvictionExplanati
 }
 
 // UnmarshalJSON implements json.Unmarshaler. It refuses another kind.
-func (r *EvictionExplanation) UnmarshalJSON(b []byte) error {
+func (e *EvictionExplanation) UnmarshalJSON(b []byte) error {
 	type plain EvictionExplanation // without this method
-	if err := json.Unmarshal(b, (*plain)(r)); err != nil {
+	if err := json.Unmarshal(b, (*plain)(e)); err != nil {
 		return err
 	}
-	return weirdev.CheckKind(r.APIVersion, r.Kind, ExplanationKind)
+	return weirdev.CheckKind(e.APIVersion, e.Kind, ExplanationKind)
 }

@@ -119,21 +119,21 @@ func agentProblem(node string, err error) error {
 	fail := func(status int, message, hint string) error {
 		return &weirdev.Problem{Status: status, Message: message, Hint: hint}
 	}
-	var said *weirdev.Problem
+	var problem *weirdev.Problem
 	var certificate *tls.CertificateVerificationError
 	var tooLong *http.MaxBytesError
 	var sent *url.Error // the request failed, or there was no answer
 	switch {
-	case errors.As(err, &said) && said.Status == http.StatusUnauthorized:
-		return fail(http.StatusBadGateway, "the agent on node "+node+" does not know weir's token: "+said.Message,
+	case errors.As(err, &problem) && problem.Status == http.StatusUnauthorized:
+		return fail(http.StatusBadGateway, "the agent on node "+node+" does not know weir's token: "+problem.Message,
 			"The agent asks the API server who comes: see its log, and whether it may create tokenreviews (ClusterRole system:auth-delegator).")
-	case errors.As(err, &said) && said.Status == http.StatusForbidden:
-		return fail(http.StatusBadGateway, "the agent on node "+node+" refuses weir: "+said.Message,
+	case errors.As(err, &problem) && problem.Status == http.StatusForbidden:
+		return fail(http.StatusBadGateway, "the agent on node "+node+" refuses weir: "+problem.Message,
 			"weir's service account needs get on "+subresourceNames("nodes/")+" of "+weirdev.Group+": the ClusterRole weir:agents-reader, which deploy/kustomize/components/agent binds to it.")
-	case errors.As(err, &said) && said.Hint != "": // a weir answered, with its own hint
-		return fail(said.Status, "the agent on node "+node+" says: "+said.Message, said.Hint)
-	case errors.As(err, &said):
-		return fail(http.StatusBadGateway, fmt.Sprintf("what answers on node %s is no agent of this version: it says %d %s", node, said.Status, said.Message),
+	case errors.As(err, &problem) && problem.Hint != "": // a weir answered, with its own hint
+		return fail(problem.Status, "the agent on node "+node+" says: "+problem.Message, problem.Hint)
+	case errors.As(err, &problem):
+		return fail(http.StatusBadGateway, fmt.Sprintf("what answers on node %s is no agent of this version: it says %d %s", node, problem.Status, problem.Message),
 			"Are --agent-port, and the version of the agents, right?")
 	case errors.As(err, &certificate):
 		return fail(http.StatusBadGateway, fmt.Sprintf("the agent on node %s has a certificate that weir does not trust: %v", node, certificate.Err),

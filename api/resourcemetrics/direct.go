@@ -102,19 +102,19 @@ func (d *directHandler) negotiate(r *http.Request) (encoder, string) {
 
 // read returns the answer, which the caller releases. ok is false if the library must answer.
 func (d *directHandler) read(r *http.Request, info *request.RequestInfo) (answer *response, ok bool) {
-	of := d.storages[info.Resource]
+	stored := d.storages[info.Resource]
 	c, ok := filterFromQuery(r, info)
-	if of == nil || !ok {
+	if stored == nil || !ok {
 		return nil, false
 	}
 	ctx := request.WithNamespace(r.Context(), info.Namespace)
-	answer = &response{groupVersion: info.APIGroup + "/" + info.APIVersion, kind: of.kind, list: info.Verb == "list"}
+	answer = &response{groupVersion: info.APIGroup + "/" + info.APIVersion, kind: stored.kind, list: info.Verb == "list"}
 	var err error
 	switch info.Verb {
 	case "list":
-		answer.usageList, answer.created, err = of.list(ctx, c)
+		answer.usageList, answer.created, err = stored.list(ctx, c)
 	case "get":
-		answer.usageList, answer.created, err = of.get(ctx, info.Name)
+		answer.usageList, answer.created, err = stored.get(ctx, info.Name)
 	default:
 		return nil, false
 	}

@@ -36,11 +36,11 @@ var (
 )
 
 // name returns the response's kind.
-func (d *response) name() string {
-	if d.list {
-		return d.kind.list
+func (r *response) name() string {
+	if r.list {
+		return r.kind.list
 	}
-	return d.kind.object
+	return r.kind.object
 }
 
 // encoder appends one response in a format. The bytes are those that the library writes for
@@ -69,15 +69,15 @@ type usageText struct {
 }
 
 // eachObject calls do for each object in order, until it returns an error.
-func (d *response) eachObject(do func(o *encodedObject, i int) error) error {
+func (r *response) eachObject(do func(o *encodedObject, i int) error) error {
 	var o encodedObject
-	for i := range d.items {
-		o.usageItem = d.items[i]
-		o.objectMeta, o.uses = d.metaOf(&o.usageItem), d.texts[:0]
-		for _, u := range d.usagesOf(&o.usageItem) {
+	for i := range r.items {
+		o.usageItem = r.items[i]
+		o.objectMeta, o.uses = r.metaOf(&o.usageItem), r.texts[:0]
+		for _, u := range r.usagesOf(&o.usageItem) {
 			o.uses = append(o.uses, usageText{u.Name, cpuText(u.CPU), memoryText(u.Memory)})
 		}
-		d.texts = o.uses
+		r.texts = o.uses
 		if err := do(&o, i); err != nil {
 			return err
 		}
@@ -140,8 +140,8 @@ func (e *jsonEncoder) object(b []byte, d *response, o *encodedObject, i int) []b
 }
 
 // appendText appends a name of s as encoding/json writes it.
-func (s *objectMeta) appendText(b []byte, name string) []byte {
-	if !s.plainNames {
+func (m *objectMeta) appendText(b []byte, name string) []byte {
+	if !m.plainNames {
 		return appendString(b, name)
 	}
 	b = append(b, '"')
@@ -209,9 +209,9 @@ type timestampCache [16]struct {
 
 // text returns the end of the metadata, the timestamp, which is cut to the second as in RFC
 // 3339, and the window.
-func (s *timestampCache) text(over metric.Window) []byte {
+func (c *timestampCache) text(over metric.Window) []byte {
 	second := unixSeconds(over.End)
-	at := &s[uint64(second)%uint64(len(s))]
+	at := &c[uint64(second)%uint64(len(c))]
 	if at.text == nil || at.second != second || at.window != over.Length {
 		at.second, at.window = second, over.Length
 		at.text = time.Unix(second, 0).UTC().AppendFormat(append(at.text[:0], `},"timestamp":"`...), time.RFC3339)

@@ -13,31 +13,31 @@ import (
 
 // nodeObjects returns r as API objects that were created now. They are of no version: the
 // library converts them to the version of the request, without a copy.
-func (r *usageList) nodeObjects(now time.Time) []metrics.NodeMetrics {
-	items := make([]metrics.NodeMetrics, len(r.items))
-	for i := range r.items {
-		o := &r.items[i]
+func (l *usageList) nodeObjects(now time.Time) []metrics.NodeMetrics {
+	items := make([]metrics.NodeMetrics, len(l.items))
+	for i := range l.items {
+		o := &l.items[i]
 		items[i] = metrics.NodeMetrics{
-			ObjectMeta: r.metaOf(o).apiObjectMeta(now),
+			ObjectMeta: l.metaOf(o).apiObjectMeta(now),
 			Timestamp:  o.timestamp(),
 			Window:     metav1.Duration{Duration: o.window.Length},
-			Usage:      resourceList(&r.usages[o.from]),
+			Usage:      resourceList(&l.usages[o.from]),
 		}
 	}
 	return items
 }
 
 // podObjects returns r as API objects that were created now, like nodeObjects.
-func (r *usageList) podObjects(now time.Time) []metrics.PodMetrics {
-	items := make([]metrics.PodMetrics, len(r.items))
-	containers := make([]metrics.ContainerMetrics, len(r.usages))
-	for i := range r.usages {
-		containers[i] = metrics.ContainerMetrics{Name: r.usages[i].Name, Usage: resourceList(&r.usages[i])}
+func (l *usageList) podObjects(now time.Time) []metrics.PodMetrics {
+	items := make([]metrics.PodMetrics, len(l.items))
+	containers := make([]metrics.ContainerMetrics, len(l.usages))
+	for i := range l.usages {
+		containers[i] = metrics.ContainerMetrics{Name: l.usages[i].Name, Usage: resourceList(&l.usages[i])}
 	}
-	for i := range r.items {
-		o := &r.items[i]
+	for i := range l.items {
+		o := &l.items[i]
 		items[i] = metrics.PodMetrics{
-			ObjectMeta: r.metaOf(o).apiObjectMeta(now),
+			ObjectMeta: l.metaOf(o).apiObjectMeta(now),
 			Timestamp:  o.timestamp(),
 			Window:     metav1.Duration{Duration: o.window.Length},
 			Containers: containers[o.from:o.to:o.to],
@@ -48,14 +48,14 @@ func (r *usageList) podObjects(now time.Time) []metrics.PodMetrics {
 
 // apiObjectMeta returns s as ObjectMeta. The labels are shared with the facts, which are
 // immutable.
-func (s *objectMeta) apiObjectMeta(now time.Time) metav1.ObjectMeta {
+func (m *objectMeta) apiObjectMeta(now time.Time) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Name: s.name, Namespace: string(s.namespace), Labels: s.labels.all,
+		Name: m.name, Namespace: string(m.namespace), Labels: m.labels.all,
 		CreationTimestamp: metav1.NewTime(now),
 	}
 }
 
-func (o *usageItem) timestamp() metav1.Time { return metav1.NewTime(time.Unix(0, o.window.End)) }
+func (u *usageItem) timestamp() metav1.Time { return metav1.NewTime(time.Unix(0, u.window.End)) }
 
 // tableColumns are the columns of both resources, with metrics-server's names. kubectl adds the
 // namespace itself when it lists all namespaces.

@@ -42,8 +42,8 @@ type listedPod struct {
 const notListed = -1
 
 // isCurrent reports whether the pods of o have not changed. o may be nil.
-func (o *nodeOrder) isCurrent(generation, boundGeneration uint64) bool {
-	return o != nil && generation != 0 && o.generation == generation && o.boundGeneration == boundGeneration
+func (n *nodeOrder) isCurrent(generation, boundGeneration uint64) bool {
+	return n != nil && generation != 0 && n.generation == generation && n.boundGeneration == boundGeneration
 }
 
 // podOrderCache keeps the podOrder of the last LIST.
@@ -65,22 +65,22 @@ func newPodOrderCache() *podOrderCache {
 	return r
 }
 
-func (r *podOrderCache) get() *podOrder {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.mu.last
+func (c *podOrderCache) get() *podOrder {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.last
 }
 
-func (r *podOrderCache) set(last *podOrder) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.mu.last = last
+func (c *podOrderCache) set(last *podOrder) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.last = last
 }
 
 // put stores a podOrder for the next LIST.
-func (r *podOrderCache) put(next *podOrder) {
-	r.set(next)
-	r.expiry.Reset(keepPodOrder)
+func (c *podOrderCache) put(next *podOrder) {
+	c.set(next)
+	c.expiry.Reset(keepPodOrder)
 }
 
 // podOrderScan reads the pods of a snapshot node by node. It finds each pod in the last
@@ -155,9 +155,9 @@ func (c *podOrderScan) beginNode(u *resourceusage.PodUsage, read int) {
 		nodeOrder: nodeOrder{generation: u.Generation, boundGeneration: c.facts.PodsGeneration(u.Node)},
 	})
 	node := &c.nodes[len(c.nodes)-1]
-	was := c.last.nodes[u.Node]
-	if was.isCurrent(node.generation, node.boundGeneration) {
-		node.before, node.running = was, was.running
+	before := c.last.nodes[u.Node]
+	if before.isCurrent(node.generation, node.boundGeneration) {
+		node.before, node.running = before, before.running
 		return
 	}
 	for _, p := range node.bound {
@@ -166,8 +166,8 @@ func (c *podOrderScan) beginNode(u *resourceusage.PodUsage, read int) {
 		}
 	}
 	// The node's pods are new pods now. Most have the same labels as before.
-	if was != nil {
-		for _, listed := range was.pods {
+	if before != nil {
+		for _, listed := range before.pods {
 			if listed.position != notListed {
 				c.labelSets.add(c.last.pods[listed.position].labels)
 			}
@@ -187,10 +187,10 @@ func (c *podOrderScan) metaAt(who int32) *objectMeta {
 // they were read. A running pod is bound to a node, so missingPods compares node by node. It
 // compares no names for a node that has as many served pods as running ones.
 func (c *podOrderScan) missingPods(items []usageItem) (missing []*cluster.Pod) {
-	has := map[metric.PodRef]bool{}
+	served := map[metric.PodRef]bool{}
 	addMissing := func(bound []*cluster.Pod) {
 		for _, p := range bound {
-			if p.Phase == cluster.Running && !has[p.PodRef] && !c.boundElsewhere[p.PodRef] {
+			if p.Phase == cluster.Running && !served[p.PodRef] && !c.boundElsewhere[p.PodRef] {
 				missing = append(missing, p)
 			}
 		}
@@ -208,15 +208,15 @@ func (c *podOrderScan) missingPods(items []usageItem) (missing []*cluster.Pod) {
 		if i+1 < len(c.nodes) {
 			end = c.nodes[i+1].firstItem
 		}
-		clear(has)
+		clear(served)
 		for _, o := range items[node.firstItem:end] {
 			s := c.metaAt(o.meta)
-			has[metric.PodRef{Namespace: s.namespace, Name: metric.PodName(s.name)}] = true
+			served[metric.PodRef{Namespace: s.namespace, Name: metric.PodName(s.name)}] = true
 		}
 		addMissing(node.bound)
 	}
 	if unscanned > 0 {
-		clear(has)
+		clear(served)
 		scanned := make(map[metric.NodeName]bool, len(c.nodes))
 		for i := range c.nodes {
 			scanned[c.nodes[i].name] = true

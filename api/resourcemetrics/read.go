@@ -46,16 +46,16 @@ func newListFilter(namespace string, options *metainternalversion.ListOptions) l
 }
 
 // selectsAll reports whether c selects all objects.
-func (c *listFilter) selectsAll() bool {
-	return c.namespace == "" && c.name == "" && c.labels == nil && c.fields == nil
+func (f *listFilter) selectsAll() bool {
+	return f.namespace == "" && f.name == "" && f.labels == nil && f.fields == nil
 }
 
 // matches reports whether c selects the object with this name and these labels.
-func (c *listFilter) matches(namespace metric.Namespace, name string, has map[string]string) bool {
-	return (c.namespace == "" || c.namespace == namespace) &&
-		(c.name == "" || c.name == name) &&
-		(c.fields == nil || c.fields.Matches(selectableFields{namespace, name})) &&
-		(c.labels == nil || c.labels.Matches(labels.Set(has)))
+func (f *listFilter) matches(namespace metric.Namespace, name string, has map[string]string) bool {
+	return (f.namespace == "" || f.namespace == namespace) &&
+		(f.name == "" || f.name == name) &&
+		(f.fields == nil || f.fields.Matches(selectableFields{namespace, name})) &&
+		(f.labels == nil || f.labels.Matches(labels.Set(has)))
 }
 
 // selectableFields are the fields by which objects can be selected.
@@ -65,19 +65,19 @@ type selectableFields struct {
 }
 
 // Get is part of fields.Fields.
-func (n selectableFields) Get(field string) string {
+func (f selectableFields) Get(field string) string {
 	switch field {
 	case metav1.ObjectNameField:
-		return n.name
+		return f.name
 	case namespaceField:
-		return string(n.namespace)
+		return string(f.namespace)
 	}
 	return ""
 }
 
 // Has is part of fields.Fields.
-func (n selectableFields) Has(field string) bool {
-	return field == metav1.ObjectNameField || field == namespaceField && n.namespace != ""
+func (f selectableFields) Has(field string) bool {
+	return field == metav1.ObjectNameField || field == namespaceField && f.namespace != ""
 }
 
 // usageReader has the data that one request reads.
@@ -185,13 +185,13 @@ func (a *usageReader) runningPods(c listFilter) (running []*cluster.Pod, all int
 
 // notListedPods returns the pods of running that r does not have.
 func notListedPods(running []*cluster.Pod, r *usageList) (missing []*cluster.Pod) {
-	has := make(map[metric.PodRef]struct{}, len(r.items))
+	listed := make(map[metric.PodRef]struct{}, len(r.items))
 	for i := range r.items {
 		s := r.metaOf(&r.items[i])
-		has[metric.PodRef{Namespace: s.namespace, Name: metric.PodName(s.name)}] = struct{}{}
+		listed[metric.PodRef{Namespace: s.namespace, Name: metric.PodName(s.name)}] = struct{}{}
 	}
 	for _, p := range running {
-		if _, ok := has[p.PodRef]; !ok {
+		if _, ok := listed[p.PodRef]; !ok {
 			missing = append(missing, p)
 		}
 	}

@@ -55,98 +55,98 @@ type itemStore struct {
 var usageLists = sync.Pool{New: func() any { return &usageList{} }}
 
 // release puts r back for the next LIST. r and its content must not be used afterwards.
-func (r *usageList) release() {
-	clear(r.ownMetas) // so that r keeps no facts in memory
-	clear(r.labelSets.byKey)
-	clear(r.texts[:cap(r.texts)])
-	r.itemStore.clear()
-	r.spare.clear()
-	r.metas, r.ownMetas = nil, r.ownMetas[:0]
-	r.pod = resourceusage.PodUsage{Containers: r.pod.Containers[:0], Runs: r.pod.Runs[:0]}
-	usageLists.Put(r)
+func (l *usageList) release() {
+	clear(l.ownMetas) // so that r keeps no facts in memory
+	clear(l.labelSets.byKey)
+	clear(l.texts[:cap(l.texts)])
+	l.itemStore.clear()
+	l.spare.clear()
+	l.metas, l.ownMetas = nil, l.ownMetas[:0]
+	l.pod = resourceusage.PodUsage{Containers: l.pod.Containers[:0], Runs: l.pod.Runs[:0]}
+	usageLists.Put(l)
 }
 
-func (n *itemStore) clear() {
-	clear(n.usages)
-	n.items, n.usages = n.items[:0], n.usages[:0]
+func (s *itemStore) clear() {
+	clear(s.usages)
+	s.items, s.usages = s.items[:0], s.usages[:0]
 }
 
 // grow makes room for this many pods with two containers each.
-func (r *usageList) grow(pods int) {
-	r.items, r.usages = slices.Grow(r.items, pods), slices.Grow(r.usages, 2*pods)
+func (l *usageList) grow(pods int) {
+	l.items, l.usages = slices.Grow(l.items, pods), slices.Grow(l.usages, 2*pods)
 }
 
 // addPod appends a pod. who is its index in metas.
-func (r *usageList) addPod(u *resourceusage.PodUsage, who int32) {
-	from := int32(len(r.usages))
-	r.usages = append(r.usages, u.Containers...)
-	r.items = append(r.items, usageItem{window: u.Window, from: from, to: int32(len(r.usages)), meta: who})
+func (l *usageList) addPod(u *resourceusage.PodUsage, who int32) {
+	from := int32(len(l.usages))
+	l.usages = append(l.usages, u.Containers...)
+	l.items = append(l.items, usageItem{window: u.Window, from: from, to: int32(len(l.usages)), meta: who})
 }
 
 // addNode appends a node.
-func (r *usageList) addNode(s objectMeta, u resourceusage.Usage, over metric.Window) {
-	from := int32(len(r.usages))
-	r.usages = append(r.usages, u)
-	r.items = append(r.items, usageItem{window: over, from: from, to: from + 1, meta: r.addMeta(s)})
+func (l *usageList) addNode(s objectMeta, u resourceusage.Usage, over metric.Window) {
+	from := int32(len(l.usages))
+	l.usages = append(l.usages, u)
+	l.items = append(l.items, usageItem{window: over, from: from, to: from + 1, meta: l.addMeta(s)})
 }
 
 // addMeta appends s to r's own metas and returns its index.
-func (r *usageList) addMeta(s objectMeta) int32 {
-	r.ownMetas = append(r.ownMetas, s)
-	r.metas = r.ownMetas
-	return int32(len(r.ownMetas) - 1)
+func (l *usageList) addMeta(s objectMeta) int32 {
+	l.ownMetas = append(l.ownMetas, s)
+	l.metas = l.ownMetas
+	return int32(len(l.ownMetas) - 1)
 }
 
 // metaOf returns the name and labels of an item.
-func (r *usageList) metaOf(o *usageItem) *objectMeta { return &r.metas[o.meta] }
+func (l *usageList) metaOf(o *usageItem) *objectMeta { return &l.metas[o.meta] }
 
 // usagesOf returns the usages of an item.
-func (r *usageList) usagesOf(o *usageItem) []resourceusage.Usage { return r.usages[o.from:o.to] }
+func (l *usageList) usagesOf(o *usageItem) []resourceusage.Usage { return l.usages[o.from:o.to] }
 
 // sortByName sorts the items by name. Item i must have meta i.
-func (r *usageList) sortByName() {
-	r.order = sortedByName(r.metas, r.order[:0])
-	r.reorder()
+func (l *usageList) sortByName() {
+	l.order = sortedByName(l.metas, l.order[:0])
+	l.reorder()
 }
 
 // sortByMeta sorts the items by their metas, which are sorted by name.
-func (r *usageList) sortByMeta() {
-	r.order = slices.Grow(r.order[:0], len(r.metas))[:len(r.metas)]
-	if len(r.items) < len(r.metas) {
-		for i := range r.order {
-			r.order[i] = -1
+func (l *usageList) sortByMeta() {
+	l.order = slices.Grow(l.order[:0], len(l.metas))[:len(l.metas)]
+	if len(l.items) < len(l.metas) {
+		for i := range l.order {
+			l.order[i] = -1
 		}
 	}
-	for i := range r.items {
-		r.order[r.items[i].meta] = int32(i)
+	for i := range l.items {
+		l.order[l.items[i].meta] = int32(i)
 	}
-	if len(r.items) < len(r.metas) {
-		r.order = slices.DeleteFunc(r.order, func(i int32) bool { return i < 0 })
+	if len(l.items) < len(l.metas) {
+		l.order = slices.DeleteFunc(l.order, func(i int32) bool { return i < 0 })
 	}
-	r.reorder()
+	l.reorder()
 }
 
 // reorder sorts items and usages by r.order, so that they are later read in the order of
 // memory. The copies here are faster than random reads during encoding, because the processor
 // waits for many of them at once.
-func (r *usageList) reorder() {
-	to := &r.spare
-	to.items, to.usages = slices.Grow(to.items, len(r.items)), slices.Grow(to.usages, len(r.usages))
-	for _, i := range r.order {
-		to.items = append(to.items, r.items[i])
+func (l *usageList) reorder() {
+	to := &l.spare
+	to.items, to.usages = slices.Grow(to.items, len(l.items)), slices.Grow(to.usages, len(l.usages))
+	for _, i := range l.order {
+		to.items = append(to.items, l.items[i])
 	}
 	for i := range to.items {
 		o := &to.items[i]
 		from := int32(len(to.usages))
-		to.usages = append(to.usages, r.usages[o.from:o.to]...)
+		to.usages = append(to.usages, l.usages[o.from:o.to]...)
 		o.from, o.to = from, int32(len(to.usages))
 	}
-	r.itemStore, r.spare = r.spare, r.itemStore
+	l.itemStore, l.spare = l.spare, l.itemStore
 }
 
 // compare orders metas as the API server lists objects.
-func (s *objectMeta) compare(o *objectMeta) int {
-	return cmp.Or(cmp.Compare(s.namespace, o.namespace), strings.Compare(s.name, o.name))
+func (m *objectMeta) compare(o *objectMeta) int {
+	return cmp.Or(cmp.Compare(m.namespace, o.namespace), strings.Compare(m.name, o.name))
 }
 
 // sortedByName appends the indexes of who, sorted by name.

@@ -130,4 +130,4 @@ type ownVersion struct {
 }
 
 // Info implements basecompatibility.EffectiveVersion.
-func (v ownVersion) Info() *version.Info { return &v.info }
+func (o ownVersion) Info() *version.Info { return &o.info }

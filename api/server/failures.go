@@ -106,33 +106,33 @@ type attempt struct {
 }
 
 // begin waits for a place. It returns false if the address has had too many failures.
-func (t *attempt) begin(ctx context.Context) bool {
+func (a *attempt) begin(ctx context.Context) bool {
 	patience := time.NewTimer(attemptWait)
 	defer patience.Stop()
 	select {
-	case t.address.underWay <- struct{}{}:
+	case a.address.underWay <- struct{}{}:
 	case <-patience.C:
 		return false
 	case <-ctx.Done():
 		return false
 	}
-	if t.address.failures.Tokens() < 1 {
-		<-t.address.underWay
+	if a.address.failures.Tokens() < 1 {
+		<-a.address.underWay
 		return false
 	}
-	t.waited = true
+	a.waited = true
 	return true
 }
 
 // end ends the attempt. Only a failure has a cost.
-func (t *attempt) end(authenticated bool) {
-	t.once.Do(func() {
+func (a *attempt) end(authenticated bool) {
+	a.once.Do(func() {
 		if !authenticated {
-			t.address.failures.Reserve() // Allow would take nothing while several attempts share the last place
-			t.limits.known.Remove(t.key)
+			a.address.failures.Reserve() // Allow would take nothing while several attempts share the last place
+			a.limits.known.Remove(a.key)
 		}
-		if t.waited {
-			<-t.address.underWay
+		if a.waited {
+			<-a.address.underWay
 		}
 	})
 }

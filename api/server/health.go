@@ -79,9 +79,9 @@ type bufferedResponse struct {
 	body   bytes.Buffer
 }
 
-func (h *bufferedResponse) Header() http.Header         { return h.header }
-func (h *bufferedResponse) Write(b []byte) (int, error) { return h.body.Write(b) }
-func (h *bufferedResponse) WriteHeader(code int)        { h.code = code }
+func (r *bufferedResponse) Header() http.Header         { return r.header }
+func (r *bufferedResponse) Write(b []byte) (int, error) { return r.body.Write(b) }
+func (r *bufferedResponse) WriteHeader(code int)        { r.code = code }
 
 // metricsHandler serves own together with the metrics of Kubernetes' libraries, which count the
 // requests to this API.
@@ -98,13 +98,13 @@ func gatherBoth(first, second prometheus.Gatherer) ([]*dto.MetricFamily, error) 
 		return second.Gather()
 	}
 	families, err := first.Gather()
-	has := make(map[string]bool, len(families))
+	gathered := make(map[string]bool, len(families))
 	for _, f := range families {
-		has[f.GetName()] = true
+		gathered[f.GetName()] = true
 	}
 	rest, restErr := second.Gather()
 	for _, f := range rest {
-		if !has[f.GetName()] {
+		if !gathered[f.GetName()] {
 			families = append(families, f)
 		}
 	}

@@ -65,17 +65,17 @@ type stallWriter struct {
 }
 
 // Unwrap implements responsewriter.UserProvidedDecorator.
-func (w *stallWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (s *stallWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // Write implements io.Writer.
-func (w *stallWriter) Write(b []byte) (written int, err error) {
+func (s *stallWriter) Write(b []byte) (written int, err error) {
 	for {
-		deadline := time.Now().Add(w.stall)
-		if deadline.After(w.end) {
-			deadline = w.end
+		deadline := time.Now().Add(s.stall)
+		if deadline.After(s.end) {
+			deadline = s.end
 		}
-		_ = w.to.SetWriteDeadline(deadline)
-		n, err := w.ResponseWriter.Write(b[:min(len(b), answerChunk)])
+		_ = s.to.SetWriteDeadline(deadline)
+		n, err := s.ResponseWriter.Write(b[:min(len(b), answerChunk)])
 		written += n
 		if b = b[n:]; err != nil || len(b) == 0 {
 			return written, err

@@ -102,9 +102,9 @@ func (t *routeTable) serveMatched(next http.Handler) http.Handler {
 type pathInfoResolver struct{ request.RequestInfoResolver }
 
 // NewRequestInfo implements request.RequestInfoResolver.
-func (s pathInfoResolver) NewRequestInfo(r *http.Request) (*request.RequestInfo, error) {
+func (p pathInfoResolver) NewRequestInfo(r *http.Request) (*request.RequestInfo, error) {
 	if matchFrom(r.Context()) == nil {
-		return s.RequestInfoResolver.NewRequestInfo(r)
+		return p.RequestInfoResolver.NewRequestInfo(r)
 	}
 	return &request.RequestInfo{Path: r.URL.Path, Verb: strings.ToLower(r.Method)}, nil
 }

@@ -72,7 +72,7 @@ type podCount struct {
 // podCounts counts the pods of each namespace.
 func (p *page) podCounts() map[metric.Namespace]*podCount {
 	counts := map[metric.Namespace]*podCount{}
-	of := func(namespace metric.Namespace) *podCount {
+	countOf := func(namespace metric.Namespace) *podCount {
 		c := counts[namespace]
 		if c == nil {
 			c = &podCount{}
@@ -81,13 +81,13 @@ func (p *page) podCounts() map[metric.Namespace]*podCount {
 		return c
 	}
 	p.Facts.EachPod(func(f *cluster.Pod) bool {
-		if c := of(f.Namespace); p.shouldHaveNumbers(f) {
+		if c := countOf(f.Namespace); p.shouldHaveNumbers(f) {
 			c.expected++
 		}
 		return true
 	})
 	for namespace, n := range p.served().in {
-		of(namespace).served = n
+		countOf(namespace).served = n
 	}
 	return counts
 }

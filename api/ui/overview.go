@@ -64,8 +64,8 @@ func (p *page) clusterUse(r *resource) (u resourceUse) {
 		}
 		used += v
 		u.Text = r.format(used)
-		whole, by := r.limitOf(it.sample, p.spec(it.entity.Node))
-		has, of = has+whole, by
+		whole, sentence := r.limitOf(it.sample, p.spec(it.entity.Node))
+		has, of = has+whole, sentence
 	}
 	if u.Text != "" && has > 0 {
 		u.Of = fmt.Sprintf(of, r.format(has))

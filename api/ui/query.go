@@ -104,15 +104,15 @@ func parse(u *url.URL) (query, error) {
 		case len(value) > maxName || printable(value) != value:
 			return q, badQuery("the value of " + name + " is no valid name")
 		}
-		is, err := parsed.set(name, value)
+		selected, err := parsed.set(name, value)
 		if err != nil {
 			return q, err
 		}
-		if is != "" && chosen != "" {
+		if selected != "" && chosen != "" {
 			return q, badQuery(chosen + " and " + name + " select different pages: use one of them")
 		}
-		if is != "" {
-			parsed.view, chosen = is, name
+		if selected != "" {
+			parsed.view, chosen = selected, name
 		}
 	}
 	if parsed.view == overview && parsed.filter != "" {

@@ -97,10 +97,10 @@ type row struct {
 // sorts returns the links that sort a list and show its first page.
 func (p *page) sorts() map[sorting]anchor {
 	all := map[sorting]anchor{}
-	for _, by := range sortings {
+	for _, order := range sortings {
 		q := p.query
-		q.sort, q.from = by, 0
-		all[by] = anchor{Href: q.link(), Here: p.query.sort == by}
+		q.sort, q.from = order, 0
+		all[order] = anchor{Href: q.link(), Here: p.query.sort == order}
 	}
 	return all
 }
@@ -178,9 +178,9 @@ func (it *listItem) measure(s *metric.Sample) {
 // measureKnown sets the sort keys from a sample and keeps the rank if the sample has no
 // numbers.
 func (it *listItem) measureKnown(s *metric.Sample) {
-	was := it.rank
+	before := it.rank
 	if it.measure(s); it.rank == missing {
-		it.rank = was
+		it.rank = before
 	}
 }
 

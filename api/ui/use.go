@@ -70,16 +70,16 @@ func (r *resource) usageOf(s *metric.Sample, spec *metric.Values) resourceUse {
 	if v := valueOr(s, spec, r.limit); v >= 0 {
 		u.Limit = r.format(v)
 	}
-	whole, of := r.limitOf(s, spec)
+	whole, sentence := r.limitOf(s, spec)
 	if whole <= 0 {
 		return u
 	}
-	u.Of = fmt.Sprintf(of, r.format(whole))
+	u.Of = fmt.Sprintf(sentence, r.format(whole))
 	if used >= 0 {
 		u.setShare(used / whole)
 	}
 	switch {
-	case of == ofRequest: // using more than a request is normal
+	case sentence == ofRequest: // using more than a request is normal
 	case used >= 0.9*whole:
 		u.Level = "full"
 	case used >= 0.75*whole:

@@ -154,19 +154,19 @@ func addReason(it *Item, rows []listRow, g metric.Group, s *metric.Sample) {
 		}
 		reason = metric.NotReported
 	}
-	said := GroupReason{Group: g.String(), Reason: reason.String(), Since: since.UTC()}
+	answer := GroupReason{Group: g.String(), Reason: reason.String(), Since: since.UTC()}
 	if since.IsZero() {
-		said.Since = time.Time{}
+		answer.Since = time.Time{}
 	}
 	var ev metric.Evidence
 	if verdict != nil {
 		ev = verdict.Evidence
 		if ev.Due != 0 {
-			said.Due = timeAt(ev.Due)
+			answer.Due = timeAt(ev.Due)
 		}
 	}
-	said.Message = explain.Message(reason, g, ev)
-	it.Reasons = append(it.Reasons, said)
+	answer.Message = explain.Message(reason, g, ev)
+	it.Reasons = append(it.Reasons, answer)
 }
 
 // outermostReason returns the reason of the outer layer, or a if both are in the same layer.

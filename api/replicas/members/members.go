@@ -98,19 +98,19 @@ func New(o Options) (*Membership, error) {
 
 // Run renews this replica's Lease until ctx ends. Then it deletes the Lease, so that the others do
 // not wait until it expires. Errors are logged and retried.
-func (r *Membership) Run(ctx context.Context) error {
-	tick := time.NewTicker(r.o.Renew)
+func (m *Membership) Run(ctx context.Context) error {
+	tick := time.NewTicker(m.o.Renew)
 	defer tick.Stop()
 	for {
-		r.logChange(r.renewAndList(ctx))
+		m.logChange(m.renewAndList(ctx))
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.o.Renew)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.o.Renew)
 			defer cancel()
-			err := r.leases().Delete(ctx, r.ownLeaseName(), metav1.DeleteOptions{})
+			err := m.leases().Delete(ctx, m.ownLeaseName(), metav1.DeleteOptions{})
 			if err != nil && !apierrors.IsNotFound(err) {
-				r.o.Logger.Info("the Lease of this replica could not be deleted; it expires by itself", "err", err.Error())
+				m.o.Logger.Info("the Lease of this replica could not be deleted; it expires by itself", "err", err.Error())
 			}
 			return nil
 		}
@@ -118,61 +118,61 @@ func (r *Membership) Run(ctx context.Context) error {
 }
 
 // logChange logs when updating the list starts to fail and when it works again.
-func (r *Membership) logChange(err error) {
+func (m *Membership) logChange(err error) {
 	switch {
-	case err != nil && !r.failing:
-		r.o.Logger.Error(err, "the list of replicas cannot be updated; the last known list stays in use")
-	case err == nil && r.failing:
-		r.o.Logger.Info("the list of replicas is updated again")
+	case err != nil && !m.failing:
+		m.o.Logger.Error(err, "the list of replicas cannot be updated; the last known list stays in use")
+	case err == nil && m.failing:
+		m.o.Logger.Info("the list of replicas is updated again")
 	}
-	r.failing = err != nil
+	m.failing = err != nil
 }
 
-func (r *Membership) leases() coordinationv1.LeaseInterface { return r.o.Client.Leases(r.o.Namespace) }
-func (r *Membership) ownLeaseName() string                  { return r.o.Name + "-" + r.o.Replica }
+func (m *Membership) leases() coordinationv1.LeaseInterface { return m.o.Client.Leases(m.o.Namespace) }
+func (m *Membership) ownLeaseName() string                  { return m.o.Name + "-" + m.o.Replica }
 
 // renewAndList renews this replica's Lease and reads all of them.
-func (r *Membership) renewAndList(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, r.o.Lease/2)
+func (m *Membership) renewAndList(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, m.o.Lease/2)
 	defer cancel()
-	if err := r.renewLease(ctx); err != nil {
+	if err := m.renewLease(ctx); err != nil {
 		return err
 	}
-	list, err := r.leases().List(ctx, metav1.ListOptions{LabelSelector: labels.Set{Label: r.o.Name}.String()})
+	list, err := m.leases().List(ctx, metav1.ListOptions{LabelSelector: labels.Set{Label: m.o.Name}.String()})
 	if err != nil {
 		return fmt.Errorf("list the Leases of replicas: %w", err)
 	}
-	now := r.o.Now()
-	all := []Member{r.o.Self}
-	there := make(map[string]observedLease, len(list.Items))
+	now := m.o.Now()
+	all := []Member{m.o.Self}
+	observed := make(map[string]observedLease, len(list.Items))
 	for i := range list.Items {
 		l := &list.Items[i]
-		if l.Name == r.ownLeaseName() {
+		if l.Name == m.ownLeaseName() {
 			continue
 		}
-		s := r.observeLease(l, now)
-		there[l.Name] = s
+		s := m.observeLease(l, now)
+		observed[l.Name] = s
 		age := now.Sub(s.since)
 		switch {
-		case age < r.o.Lease:
+		case age < m.o.Lease:
 			all = append(all, Member{s.holder, l.Annotations[leader.AddressAnnotation], l.Annotations[leader.CertificateAnnotation]})
-		case age > r.o.Remove:
+		case age > m.o.Remove:
 			// The first replica that sees it deletes it.
-			_ = r.leases().Delete(ctx, l.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &l.ResourceVersion}})
+			_ = m.leases().Delete(ctx, l.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &l.ResourceVersion}})
 		}
 	}
-	r.seen = there
+	m.seen = observed
 	slices.SortFunc(all, func(a, b Member) int { return cmp.Compare(a.Identity, b.Identity) })
-	if !slices.Equal(all, r.reported) {
-		r.o.Logger.Info("the replicas have changed", "now", len(all), "before", len(r.reported))
-		r.reported = all
-		r.o.Changed(slices.Clone(all))
+	if !slices.Equal(all, m.reported) {
+		m.o.Logger.Info("the replicas have changed", "now", len(all), "before", len(m.reported))
+		m.reported = all
+		m.o.Changed(slices.Clone(all))
 	}
 	return nil
 }
 
 // observeLease returns since when a Lease has its present state.
-func (r *Membership) observeLease(l *coordination.Lease, now time.Time) observedLease {
+func (m *Membership) observeLease(l *coordination.Lease, now time.Time) observedLease {
 	s := observedLease{since: now}
 	if l.Spec.RenewTime != nil {
 		s.renewed = *l.Spec.RenewTime
@@ -180,41 +180,41 @@ func (r *Membership) observeLease(l *coordination.Lease, now time.Time) observed
 	if l.Spec.HolderIdentity != nil {
 		s.holder = *l.Spec.HolderIdentity
 	}
-	if before, ok := r.seen[l.Name]; ok && before.holder == s.holder && before.renewed.Equal(&s.renewed) {
+	if before, ok := m.seen[l.Name]; ok && before.holder == s.holder && before.renewed.Equal(&s.renewed) {
 		return before
 	}
 	return s
 }
 
 // renewLease writes this replica's Lease.
-func (r *Membership) renewLease(ctx context.Context) error {
-	if r.lease != nil {
-		updated, err := r.leases().Update(ctx, r.fillLease(r.lease.DeepCopy()), metav1.UpdateOptions{})
+func (m *Membership) renewLease(ctx context.Context) error {
+	if m.lease != nil {
+		updated, err := m.leases().Update(ctx, m.fillLease(m.lease.DeepCopy()), metav1.UpdateOptions{})
 		if err == nil {
-			r.lease = updated
+			m.lease = updated
 			return nil
 		}
-		r.lease = nil
+		m.lease = nil
 		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("renew the Lease of this replica: %w", err)
 		}
 	}
-	fresh := r.fillLease(&coordination.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: r.o.Namespace, Name: r.ownLeaseName()}})
-	created, err := r.leases().Create(ctx, fresh, metav1.CreateOptions{})
+	fresh := m.fillLease(&coordination.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: m.o.Namespace, Name: m.ownLeaseName()}})
+	created, err := m.leases().Create(ctx, fresh, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) { // it is from this pod before its restart
-		created, err = r.leases().Update(ctx, fresh, metav1.UpdateOptions{})
+		created, err = m.leases().Update(ctx, fresh, metav1.UpdateOptions{})
 	}
 	if err != nil {
 		return fmt.Errorf("take the Lease of this replica: %w", err)
 	}
-	r.lease = created
+	m.lease = created
 	return nil
 }
 
-func (r *Membership) fillLease(l *coordination.Lease) *coordination.Lease {
-	now, seconds := metav1.NewMicroTime(r.o.Now()), int32((r.o.Lease+time.Second-1)/time.Second)
-	l.Labels = map[string]string{Label: r.o.Name}
-	l.Annotations = map[string]string{leader.AddressAnnotation: r.o.Self.Address, leader.CertificateAnnotation: r.o.Self.Certificate}
-	l.Spec = coordination.LeaseSpec{HolderIdentity: &r.o.Self.Identity, LeaseDurationSeconds: &seconds, RenewTime: &now}
+func (m *Membership) fillLease(l *coordination.Lease) *coordination.Lease {
+	now, seconds := metav1.NewMicroTime(m.o.Now()), int32((m.o.Lease+time.Second-1)/time.Second)
+	l.Labels = map[string]string{Label: m.o.Name}
+	l.Annotations = map[string]string{leader.AddressAnnotation: m.o.Self.Address, leader.CertificateAnnotation: m.o.Self.Certificate}
+	l.Spec = coordination.LeaseSpec{HolderIdentity: &m.o.Self.Identity, LeaseDurationSeconds: &seconds, RenewTime: &now}
 	return l
 }
