@@ -18,4 +18,9 @@
 // last decision. If the controller does not know the autoscaler, a decision is made for the answer,
 // and the answer says that there is no earlier one. An error is a Problem; it names the field of a
 // manifest that is wrong.
+//
+// # Files
+//
+//   - request.go: paths and parameters; rights.go: who may read them; handler.go: the answers.
+//   - types.go: the answers as JSON; client.go: the client that reads them.
 package autoscaling

@@ -50,4 +50,10 @@
 // HPAs ignore smaller differences. The timestamp and the window are those of the measurement. The
 // window is 0 if the metric is not a rate, and absent if the node reported a rate without its
 // window.
+//
+// # Files
+//
+//   - provider.go: the protocol library's interface; request.go: what a request asks for.
+//   - reading.go: the numbers; parts.go: those of devices, volumes and interfaces.
+//   - missing.go: why a number is missing.
 package custommetrics

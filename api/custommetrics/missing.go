@@ -58,27 +58,27 @@ func (q *metricRequest) partAbsence(outcome explain.Outcome) explain.Outcome {
 
 // notFound returns the error that says why e has no number.
 func (q *metricRequest) notFound(e metric.Entity) error {
-	switch q.kind {
-	case metric.Pod:
-		if q.facts != nil && q.facts.Synced && q.facts.Pod(e.PodRef()) == nil {
-			return metricsgroup.NotFound("there is no pod %s", e)
-		}
-	case metric.Node:
-		if q.facts != nil && q.facts.Synced && q.facts.Node(e.Node) == nil {
-			return metricsgroup.NotFound("there is no node %s", e.Node)
-		}
-	case metric.Namespaced:
+	synced := q.facts != nil && q.facts.Synced
+	switch {
+	case synced && q.kind == metric.Pod && q.facts.Pod(e.PodRef()) == nil:
+		return metricsgroup.NotFound("there is no pod %s", e)
+	case synced && q.kind == metric.Node && q.facts.Node(e.Node) == nil:
+		return metricsgroup.NotFound("there is no node %s", e.Node)
+	case q.kind == metric.Namespaced:
 		return metricsgroup.NotFound("no pod of namespace %s has %s", e.Namespace, q.descriptor.Prometheus)
 	}
 	outcome, known := q.explanation().Rule(e, q.descriptor.ID)
 	if !known {
-		return metricsgroup.NotFound("nothing is known of %v", e)
+		return metricsgroup.NotFound("weir does not know %v", e)
 	}
 	outcome = q.partAbsence(outcome)
-	switch reported := outcome.Reason.Layer() == metric.LayerReport && outcome.Reason != metric.NotApplicable; {
-	case reported && !q.parts.whole():
+	if outcome.Reason.Layer() != metric.LayerReport || outcome.Reason == metric.NotApplicable {
+		return metricsgroup.NotFound("%v has no %s: %s", e, q.descriptor.Prometheus, outcome.ShortMessage())
+	}
+	if !q.parts.whole() {
 		return metricsgroup.NotFound("%v has no part with %s that the metric selector %s chooses", e, q.descriptor.Prometheus, q.parts.selector)
-	case reported && q.descriptor.Parts != "":
+	}
+	if q.descriptor.Parts != "" {
 		if names := q.partsOf(e); len(names) > 0 {
 			return metricsgroup.NotFound("%v has %s of parts only: choose by a metric selector, of %s", e, q.descriptor.Prometheus, strings.Join(names, ", "))
 		}

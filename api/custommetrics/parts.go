@@ -44,6 +44,17 @@ func partLabels(d *metric.Descriptor) []string {
 	}
 }
 
+// listsValues are the operators that list the values of a label.
+var listsValues = []selection.Operator{selection.Equals, selection.DoubleEquals, selection.In}
+
+// unknownLabel returns the error for a label that parts with the metric do not have.
+func unknownLabel(d *metric.Descriptor, label string, known []string) error {
+	if len(known) == 0 {
+		return metricsgroup.BadRequest("%s has no label %s: leave the metric selector out", d.Prometheus, label)
+	}
+	return metricsgroup.BadRequest("%s has no label %s: a metric selector can choose by %s", d.Prometheus, label, strings.Join(known, ", "))
+}
+
 // newPartSelector converts a selector for d of objects of kind.
 func newPartSelector(d *metric.Descriptor, kind metric.Kind, selector labels.Selector) (partSelector, error) {
 	if selector == nil || selector.Empty() {
@@ -60,10 +71,7 @@ func newPartSelector(d *metric.Descriptor, kind metric.Kind, selector labels.Sel
 	requirements, _ := selector.Requirements()
 	for _, r := range requirements {
 		if !slices.Contains(known, r.Key()) {
-			if len(known) == 0 {
-				return partSelector{}, metricsgroup.BadRequest("%s has no label %s: leave the metric selector out", d.Prometheus, r.Key())
-			}
-			return partSelector{}, metricsgroup.BadRequest("%s has no label %s: a metric selector can choose by %s", d.Prometheus, r.Key(), strings.Join(known, ", "))
+			return partSelector{}, unknownLabel(d, r.Key(), known)
 		}
 		if r.Operator() == selection.DoesNotExist {
 			continue // the object itself does not have the label
@@ -73,7 +81,7 @@ func newPartSelector(d *metric.Descriptor, kind metric.Kind, selector labels.Sel
 		} else if !slices.Contains(c.kinds, r.Key()) {
 			c.kinds = append(c.kinds, r.Key())
 		}
-		if r.Key() != containerLabel && c.named == nil && (r.Operator() == selection.Equals || r.Operator() == selection.DoubleEquals || r.Operator() == selection.In) {
+		if r.Key() != containerLabel && c.named == nil && slices.Contains(listsValues, r.Operator()) {
 			for _, value := range r.ValuesUnsorted() {
 				c.named = append(c.named, partNames(r.Key(), value)...)
 			}

@@ -17,4 +17,9 @@
 // The answer is an ExplanationDocument or a ReportDocument as JSON, with apiVersion and kind. An
 // unknown name is 404. It is 503 until something was measured or the API server has listed its
 // objects. An error is a Problem.
+//
+// # Files
+//
+//   - request.go: paths and parameters; rights.go: who may read them; handler.go: the answers.
+//   - types.go: the answers as JSON; client.go: the client that reads them.
 package explainapi

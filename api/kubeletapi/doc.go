@@ -27,4 +27,13 @@
 // collectors for Prometheus, so names, labels and help are a kubelet's. CAdvisorDifferences lists
 // what differs. Sandboxes are listed if the runtime names them. The label image is empty if neither
 // the runtime nor Options.Image knows it. All values of a cgroup have the time of its CPU counter.
+//
+// # Files
+//
+//   - handler.go: the paths and what they need; rights.go: who may read them.
+//   - newest.go: the sink that keeps the newest round; tree.go: the round as node, pods, containers.
+//   - resource.go, families.go: /metrics/resource.
+//   - summary.go, overlay.go: /stats/summary, a round over what Options.Base reads.
+//   - cadvisor.go: /metrics/cadvisor.
+//   - differences.go: what a kubelet serves and this package does not.
 package kubeletapi

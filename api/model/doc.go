@@ -14,4 +14,10 @@
 // (pointGrid). Values are in Heapster's units: millicores, nanoseconds of CPU time, milliseconds of
 // uptime, bytes. Every point has a value that is an unsigned integer, and also a floatValue where
 // Heapster kept a float.
+//
+// # Files
+//
+//   - handler.go: Options, requests, errors; path.go: the table of paths; rights.go: who may read them.
+//   - points.go: metrics over time; reason.go: the warnings about missing ones.
+//   - export.go: /api/v1/metric-export; usage.go: /apis/metrics/v1alpha1.
 package model

@@ -18,6 +18,6 @@
 // gives it. An error is a Problem that says where it went wrong: there is no such node, no agent answers, or the
 // agent refuses.
 //
-// Files: handler.go answers on a node, proxy.go in the cluster; request.go has paths, requests and
-// rights; client.go has the client.
+// Files: handler.go answers on a node, proxy.go in the cluster; request.go has paths and
+// requests, rights.go their rights, client.go the client.
 package nodeapi

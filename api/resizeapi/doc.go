@@ -24,4 +24,9 @@
 //
 // For a list, the pods come from weir's watch of the cluster, which has neither resize policies nor
 // resizes in progress. A single pod is read from the API server.
+//
+// # Files
+//
+//   - request.go: paths and parameters; rights.go: who may read them; handler.go: the answers.
+//   - types.go: the answers as JSON; client.go: the client that reads them.
 package resizeapi

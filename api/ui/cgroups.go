@@ -66,11 +66,7 @@ func (p *page) cgroups(node metric.NodeName) (items []listItem) {
 	for _, s := range p.copiesOf(metric.System, node) {
 		samples[s.Entity] = s
 	}
-	all := p.View.Verdicts()
-	if node != "" {
-		all = p.View.VerdictsOn(node)
-	}
-	for v := range all {
+	for v := range p.verdictsOn(node) {
 		relevant := v.Entity.Kind == metric.System && v.Entity.Part == "" && v.Group <= metric.Memory && v.Reason.Layer() != metric.LayerIdentity
 		if relevant && samples[v.Entity] == nil {
 			samples[v.Entity] = nil // so that it has a row

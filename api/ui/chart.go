@@ -13,15 +13,16 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// memorySpan is the span of the lines in tables, and the default span of charts.
-const memorySpan = 15 * time.Minute
+// shortestSpan is the span of the lines in tables, and the default span of charts. It is a choice of the
+// page and one of its spans by name. It does not depend on how much the memory keeps.
+const shortestSpan = 15 * time.Minute
 
 // spans are the spans of charts that a query can ask for, with their names.
 var spans = []struct {
 	name string
 	span time.Duration
 }{
-	{"15m", memorySpan}, {"1h", time.Hour}, {"6h", 6 * time.Hour}, {"1d", 24 * time.Hour}, {"7d", 7 * 24 * time.Hour},
+	{"15m", shortestSpan}, {"1h", time.Hour}, {"6h", 6 * time.Hour}, {"1d", 24 * time.Hour}, {"7d", 7 * 24 * time.Hour},
 }
 
 // spanNamed returns the span with this name, or 0.
@@ -227,19 +228,13 @@ func (p *page) charts(e metric.Entity, s *metric.Sample, spec *metric.Values) *c
 	if s != nil {
 		e = s.Entity // the sample has the node
 	}
-	span := max(p.query.span, memorySpan)
+	span := max(p.query.span, shortestSpan)
 	from := p.Now.Add(-span)
 	c := &charts{Span: humanize.Duration(span), From: from.Unix(), Step: span.Seconds() / chartWidth}
-	if span > memorySpan {
+	if span > shortestSpan {
 		c.Mean = humanize.Duration(span / chartWidth)
 	}
-	ids := []metric.ID{metric.CPUUsageRate, metric.MemoryWorkingSet}
-	for i := range metric.Catalogue {
-		d := &metric.Catalogue[i]
-		if d.Kinds.Has(e.Kind) && d.Type != metric.Cumulative && d.Group != metric.Spec && !slices.Contains(ids, d.ID) {
-			ids = append(ids, d.ID)
-		}
-	}
+	ids := chartMetrics(e.Kind)
 	lines := make([]*timeline, len(ids))
 	var all sync.WaitGroup
 	maxAge := p.maxSampleAge(e.Node)
@@ -255,22 +250,40 @@ func (p *page) charts(e metric.Entity, s *metric.Sample, spec *metric.Values) *c
 			c.Charts = append(c.Charts, newChart(e.Kind, ids[i].Describe(), line, s, spec))
 		}
 	}
-	if len(c.Charts) == 0 && span == memorySpan {
+	if len(c.Charts) == 0 && span == shortestSpan {
 		return nil
 	}
+	c.Spans = p.spanLinks(span)
+	return c
+}
+
+// spanLinks returns the links to the other spans that have a history, or nil if there are none.
+func (p *page) spanLinks(shown time.Duration) (links []anchor) {
 	for _, s := range spans {
-		if s.span <= max(p.opts.History, memorySpan) {
+		if s.span <= max(p.opts.History, shortestSpan) {
 			q := p.query
-			if q.span = s.span; s.span == memorySpan {
+			if q.span = s.span; s.span == shortestSpan {
 				q.span = 0
 			}
-			c.Spans = append(c.Spans, anchor{s.name, q.link(), s.span == span})
+			links = append(links, anchor{s.name, q.link(), s.span == shown})
 		}
 	}
-	if len(c.Spans) == 1 {
-		c.Spans = nil
+	if len(links) == 1 {
+		return nil
 	}
-	return c
+	return links
+}
+
+// chartMetrics returns the metrics of entities of a kind that may have a chart, CPU and memory first.
+func chartMetrics(kind metric.Kind) []metric.ID {
+	ids := []metric.ID{metric.CPUUsageRate, metric.MemoryWorkingSet}
+	for i := range metric.Catalogue {
+		d := &metric.Catalogue[i]
+		if d.Kinds.Has(kind) && d.Type != metric.Cumulative && d.Group != metric.Spec && !slices.Contains(ids, d.ID) {
+			ids = append(ids, d.ID)
+		}
+	}
+	return ids
 }
 
 // newChart draws the line of an entity of some kind, with its axes and the marks of its metric.

@@ -63,7 +63,7 @@ func TestTimelineValues(t *testing.T) {
 		{[]float64{850, 1e9, -10, 2e9}, "||||||1000m|||||"},
 		{nil, "|||||||||||"},
 	} {
-		line := newTimeline(points(test.points...), noon, memorySpan, chartWidth, time.Minute)
+		line := newTimeline(points(test.points...), noon, shortestSpan, chartWidth, time.Minute)
 		all := strings.Split(line.values(humanize.Cores), "|")
 		if len(all) != chartWidth {
 			t.Errorf("%v: %d values, want %d", test.points, len(all), chartWidth)
@@ -76,7 +76,7 @@ func TestTimelineValues(t *testing.T) {
 
 // A limit far above the values is named and not drawn, and a sum of limits is neither.
 func TestMarks(t *testing.T) {
-	line := newTimeline(points(30, 100e6, 15, 200e6), noon, memorySpan, chartWidth, time.Minute)
+	line := newTimeline(points(30, 100e6, 15, 200e6), noon, shortestSpan, chartWidth, time.Minute)
 	var spec metric.Values
 	spec.Set(metric.CPURequest, 400e6)
 	spec.Set(metric.CPULimit, 2e9)

@@ -41,7 +41,7 @@ func TestDraw(t *testing.T) {
 		{"what is older is left out", points(901, 9e9, 15, 1e9), trend{Path: "M118 2h0", Title: "CPU in the last 15m: lowest 1000m, highest 1000m, newest 1000m"}},
 		{"a clock ahead of ours ends at the edge", points(15, 1e9, -40, 1e9), trend{Path: "M118 2l2+0", Title: "CPU in the last 15m: lowest 1000m, highest 1000m, newest 1000m"}},
 	} {
-		line := newTimeline(test.points, noon, memorySpan, 60, time.Minute)
+		line := newTimeline(test.points, noon, shortestSpan, 60, time.Minute)
 		got := trend{Title: line.title("CPU", humanize.Cores), line: line}
 		scaleTrends(humanize.Cores, &got)
 		if got.Path != test.want.Path || got.Title != test.want.Title {

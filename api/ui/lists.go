@@ -2,8 +2,10 @@ package ui
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -305,21 +307,28 @@ func (p *page) pods(node metric.NodeName, namespace metric.Namespace) []listItem
 			it.measureKnown(s)
 		}
 	}
-	if closed {
-		return l.items
+	if !closed {
+		l.addFromVerdicts()
 	}
-	// A pod without a number appears only in its verdict. A verdict about an earlier pod of
-	// the same name does not count.
-	verdicts := p.View.Verdicts()
-	if node != "" {
-		verdicts = p.View.VerdictsOn(node)
-	}
-	for v := range verdicts {
+	return l.items
+}
+
+// addFromVerdicts adds pods without a number: they appear only in verdicts. A verdict about an earlier
+// pod of the same name does not count.
+func (l *podList) addFromVerdicts() {
+	for v := range l.page.verdictsOn(l.node) {
 		if v.Entity.Kind == metric.Pod && v.Reason.Layer() != metric.LayerIdentity {
 			l.find(v.Entity, true)
 		}
 	}
-	return l.items
+}
+
+// verdictsOn yields the verdicts on a node, or all verdicts if node is empty.
+func (p *page) verdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
+	if node != "" {
+		return p.View.VerdictsOn(node)
+	}
+	return p.View.Verdicts()
 }
 
 // podList collects the pods of a list.

@@ -108,22 +108,12 @@ func (p *page) fill(ctx context.Context) error {
 	}
 	p.Path = p.breadcrumbs()
 	switch p.query.view {
-	case allAutoscalers:
-		p.autoscalers()
 	case oneAutoscaler:
 		return p.autoscaler()
 	case oneEviction:
 		return p.eviction(ctx)
 	case oneEvents:
 		return p.events()
-	case allNodes:
-		p.showList("Nodes", p.nodeTable(page100))
-	case allNamespaces:
-		p.showList("Namespaces", p.namespaceTable(page100))
-	case allWorkloads:
-		p.showList("Workloads", p.workloadTable(p.pods("", ""), page100, query{view: allWorkloads}))
-	case allPods:
-		p.showList("Pods", p.podTable(p.pods("", ""), page100, query{view: allPods}, true))
 	case found:
 		return p.search()
 	case oneNode:
@@ -136,6 +126,24 @@ func (p *page) fill(ctx context.Context) error {
 		return p.pod()
 	case oneContainer:
 		return p.container()
+	}
+	p.fillList()
+	return nil
+}
+
+// fillList fills a view of many objects.
+func (p *page) fillList() {
+	switch p.query.view {
+	case allNodes:
+		p.showList("Nodes", p.nodeTable(page100))
+	case allNamespaces:
+		p.showList("Namespaces", p.namespaceTable(page100))
+	case allWorkloads:
+		p.showList("Workloads", p.workloadTable(p.pods("", ""), page100, query{view: allWorkloads}))
+	case allPods:
+		p.showList("Pods", p.podTable(p.pods("", ""), page100, query{view: allPods}, true))
+	case allAutoscalers:
+		p.autoscalers()
 	case allMissing:
 		p.missing()
 	case allSources:
@@ -143,7 +151,6 @@ func (p *page) fill(ctx context.Context) error {
 	default:
 		p.overview()
 	}
-	return nil
 }
 
 // show sets the title and the body of the page.

@@ -96,13 +96,8 @@ func parse(u *url.URL) (query, error) {
 	chosen := "" // the parameter that selected the view
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		value := values[name][0]
-		switch {
-		case len(name) > 20 || printable(name) != name:
-			return q, badQuery("the query has an unknown parameter")
-		case len(values[name]) > 1:
-			return q, badQuery(name + " is given twice")
-		case len(value) > maxName || printable(value) != value:
-			return q, badQuery("the value of " + name + " is no valid name")
+		if err := checkParameter(name, values[name]); err != nil {
+			return q, err
 		}
 		selected, err := parsed.set(name, value)
 		if err != nil {
@@ -121,13 +116,22 @@ func parse(u *url.URL) (query, error) {
 	return parsed, nil
 }
 
+// checkParameter returns an error for a parameter that is given twice or cannot be shown.
+func checkParameter(name string, values []string) error {
+	switch {
+	case len(name) > 20 || printable(name) != name:
+		return badQuery("the query has an unknown parameter")
+	case len(values) > 1:
+		return badQuery(name + " is given twice")
+	case len(values[0]) > maxName || printable(values[0]) != values[0]:
+		return badQuery("the value of " + name + " is not a valid name")
+	}
+	return nil
+}
+
 // set reads one parameter. It returns the view that the parameter selects, or "" if the parameter
 // only adds to a view.
 func (q *query) set(name, value string) (view, error) {
-	parts := strings.Split(value, "/")
-	if name == "container" && len(parts) == 3 || (name == "pod" || autoscalerKinds[name] != "") && len(parts) == 2 {
-		q.pod = metric.PodRef{Namespace: metric.Namespace(parts[0]), Name: metric.PodName(parts[1])}
-	}
 	switch name {
 	case "node":
 		q.node = metric.NodeName(value)
@@ -142,51 +146,68 @@ func (q *query) set(name, value string) (view, error) {
 	case "namespace":
 		q.pod.Namespace = metric.Namespace(value)
 		return oneNamespace, require(value != "", "namespace=NAME")
+	case "pod", "container", "workload", "hpa", "autoscaler":
+		return q.setObject(name, strings.Split(value, "/"))
+	case "nodes", "namespaces", "workloads", "pods", "missing", "sources", "autoscalers":
+		return view(name), require(value == "", name+" alone")
+	}
+	return "", q.setOption(name, value)
+}
+
+// setObject reads the parameter of an object in a namespace, split at its slashes.
+func (q *query) setObject(name string, parts []string) (view, error) {
+	if name == "container" && len(parts) == 3 || name != "workload" && len(parts) == 2 {
+		q.pod = metric.PodRef{Namespace: metric.Namespace(parts[0]), Name: metric.PodName(parts[1])}
+	}
+	switch name {
 	case "pod":
 		// A pod without a known name has an empty namespace and its UID as the name.
 		return onePod, require(q.pod.Name != "", "pod=NAMESPACE/NAME")
 	case "container":
 		q.container = parts[len(parts)-1]
-		return oneContainer, require(q.pod.Name != "" && q.container != "", "container=NAMESPACE/POD/NAME")
+		return oneContainer, require(len(parts) == 3 && q.pod.Name != "" && q.container != "", "container=NAMESPACE/POD/NAME")
 	case "workload":
 		if len(parts) == 3 {
 			q.pod.Namespace, q.workload = metric.Namespace(parts[0]), cluster.Owner{Kind: parts[1], Name: parts[2]}
 		}
 		return oneWorkload, require(q.pod.Namespace != "" && q.workload.Kind != "" && q.workload.Name != "", "workload=NAMESPACE/KIND/NAME")
-	case "hpa", "autoscaler":
-		q.autoscalerKind = autoscalerKinds[name]
-		return oneAutoscaler, require(q.pod.Namespace != "" && q.pod.Name != "", name+"=NAMESPACE/NAME")
-	case "nodes", "namespaces", "workloads", "pods", "missing", "sources", "autoscalers":
-		return view(name), require(value == "", name+" alone")
+	}
+	q.autoscalerKind = autoscalerKinds[name]
+	return oneAutoscaler, require(q.pod.Namespace != "" && q.pod.Name != "", name+"=NAMESPACE/NAME")
+}
+
+// setOption reads one parameter that only adds to a view.
+func (q *query) setOption(name, value string) error {
+	switch name {
 	case "q":
 		q.filter = strings.TrimSpace(value)
-		return "", nil
+		return nil
 	case "label":
 		q.labels = strings.TrimSpace(value)
 		_, err := labels.Parse(q.labels)
-		return "", require(err == nil, "label=app=web, for example, or label=tier in (front,back)")
+		return require(err == nil, "label=app=web, for example, or label=tier in (front,back)")
 	case "reason":
 		q.reason = value
 		_, ok := metric.ParseReason(value)
-		return "", require(ok || value == "", "reason=NodeTimeout, for example: docs/reasons.md has all reasons")
+		return require(ok || value == "", "reason=NodeTimeout, for example: docs/reasons.md has all reasons")
 	case "sort":
 		q.sort = sorting(value)
-		return "", require(slices.Contains(sortings, q.sort), "sort=cpu, sort=memory or sort=name")
+		return require(slices.Contains(sortings, q.sort), "sort=cpu, sort=memory or sort=name")
 	case "list":
 		q.list = value
-		return "", require(slices.Contains([]string{"pods", "cgroups", "workloads"}, value), "list=pods, list=cgroups or list=workloads")
+		return require(slices.Contains([]string{"pods", "cgroups", "workloads"}, value), "list=pods, list=cgroups or list=workloads")
 	case "from":
 		n, err := strconv.Atoi(value)
 		q.from = n
-		return "", require(err == nil && n >= 0, "from=NUMBER")
+		return require(err == nil && n >= 0, "from=NUMBER")
 	case "span":
 		q.span = spanNamed(value)
-		return "", require(q.span > 0, "span=15m, 1h, 6h, 1d or 7d")
+		return require(q.span > 0, "span=15m, 1h, 6h, 1d or 7d")
 	case "refresh":
 		q.noRefresh = value == "off"
-		return "", require(value == "off", "refresh=off")
+		return require(value == "off", "refresh=off")
 	}
-	return "", badQuery("there is no " + strconv.Quote(name))
+	return badQuery("there is no " + strconv.Quote(name))
 }
 
 func require(ok bool, how string) error {
@@ -199,6 +220,31 @@ func require(ok bool, how string) error {
 func badQuery(reason string) error {
 	return &pageError{http.StatusBadRequest, "This address is not valid: " + reason + ".",
 		"Go back, start at the overview, or look for a name above."}
+}
+
+// viewParameter returns the parameter that selects the view of q, or "" if none does.
+func (q query) viewParameter() (name, value string) {
+	switch q.view {
+	case oneNode:
+		return "node", string(q.node)
+	case oneEviction:
+		return "eviction", string(q.node)
+	case oneEvents:
+		return "events", q.events.Kind + "/" + q.events.Namespace + "/" + q.events.Name
+	case oneNamespace:
+		return "namespace", string(q.pod.Namespace)
+	case oneWorkload:
+		return "workload", string(q.pod.Namespace) + "/" + q.workload.Kind + "/" + q.workload.Name
+	case onePod:
+		return "pod", q.pod.String()
+	case oneContainer:
+		return "container", q.pod.String() + "/" + q.container
+	case oneAutoscaler:
+		return strings.ToLower(shortKind(q.autoscalerKind)), q.pod.String()
+	case allNodes, allNamespaces, allWorkloads, allPods, allMissing, allSources, allAutoscalers:
+		return string(q.view), ""
+	}
+	return "", ""
 }
 
 // link returns the address of the page of q, relative to any other page.
@@ -214,25 +260,8 @@ func (q query) link() string {
 			b.WriteString("=" + strings.ReplaceAll(url.QueryEscape(value), "%2F", "/"))
 		}
 	}
-	switch q.view {
-	case oneNode:
-		add("node", string(q.node))
-	case oneEviction:
-		add("eviction", string(q.node))
-	case oneEvents:
-		add("events", q.events.Kind+"/"+q.events.Namespace+"/"+q.events.Name)
-	case oneNamespace:
-		add("namespace", string(q.pod.Namespace))
-	case oneWorkload:
-		add("workload", string(q.pod.Namespace)+"/"+q.workload.Kind+"/"+q.workload.Name)
-	case onePod:
-		add("pod", q.pod.String())
-	case oneContainer:
-		add("container", q.pod.String()+"/"+q.container)
-	case oneAutoscaler:
-		add(strings.ToLower(shortKind(q.autoscalerKind)), q.pod.String())
-	case allNodes, allNamespaces, allWorkloads, allPods, allMissing, allSources, allAutoscalers:
-		add(string(q.view), "")
+	if name, value := q.viewParameter(); name != "" {
+		add(name, value)
 	}
 	for _, more := range [...]struct{ name, value string }{{"list", q.list}, {"q", q.filter}, {"label", q.labels}, {"reason", q.reason}, {"sort", string(q.sort)}, {"span", spanName(q.span)}} {
 		if more.value != "" {

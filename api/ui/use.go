@@ -149,8 +149,8 @@ func (p *page) usageTrend(r *resource, e metric.Entity) trend {
 	if p.opts.Points == nil || p.View == nil {
 		return trend{}
 	}
-	points := p.opts.Points(e, r.used, p.Now.Add(-memorySpan), p.Now.Add(time.Minute))
-	line := newTimeline(points, p.Now, memorySpan, 60, p.maxSampleAge(e.Node))
+	points := p.opts.Points(e, r.used, p.Now.Add(-shortestSpan), p.Now.Add(time.Minute))
+	line := newTimeline(points, p.Now, shortestSpan, 60, p.maxSampleAge(e.Node))
 	return trend{Title: line.title(r.name, r.format), line: line}
 }
 

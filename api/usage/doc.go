@@ -34,4 +34,10 @@
 // with gzip for clients that accept it. An error is a Problem with a fitting status.
 //
 // The samples come from a SampleReader; package usage does not measure.
+//
+// # Files
+//
+//   - types.go: the answer as JSON; client.go: the client that reads it.
+//   - query.go: paths and parameters; rights.go: who may read them; handler.go: the answer as a stream.
+//   - rows.go: the samples and verdicts of a list; item.go: one item of them.
 package usage

@@ -125,24 +125,13 @@ func fillNumbers(it *Item, s *metric.Sample, g metric.Group, c *metricChoice) {
 // addReason adds the reason why g has no number, or what the reader must know about the number in
 // s.
 func addReason(it *Item, rows []listRow, g metric.Group, s *metric.Sample) {
-	missing := g == metric.CPU && it.CPU == nil || g == metric.Memory && it.Memory == nil
+	missing := it.lacks(g)
 	reason := metric.Unjudged
 	if s != nil && s.Reasons[g] == metric.Ambiguous {
 		reason = metric.Ambiguous
 	}
 	if s == nil || missing {
-		for i := range rows {
-			switch w := &rows[i]; {
-			case w.sample != nil && w.sample.Rejected() && hasAcceptedSample(rows):
-				// This is another instance: its reason does not apply here.
-			case w.sample != nil:
-				reason = outermostReason(reason, w.sample.Reasons[g])
-			case w.verdict.Group == g && !hasSample(rows):
-				// If there is a sample, a verdict may be about another instance of the same name.
-				// The reason in the sample applies.
-				reason = outermostReason(reason, w.verdict.Reason)
-			}
-		}
+		reason = absenceReason(reason, rows, g)
 	}
 	verdict, since := verdictBehind(rows, g, s, reason)
 	if reason == metric.Unjudged && verdict != nil && s != nil && s.LastKnown&(1<<g) != 0 {
@@ -154,19 +143,37 @@ func addReason(it *Item, rows []listRow, g metric.Group, s *metric.Sample) {
 		}
 		reason = metric.NotReported
 	}
-	answer := GroupReason{Group: g.String(), Reason: reason.String(), Since: since.UTC()}
-	if since.IsZero() {
-		answer.Since = time.Time{}
-	}
-	var ev metric.Evidence
+	var evidence metric.Evidence
 	if verdict != nil {
-		ev = verdict.Evidence
-		if ev.Due != 0 {
-			answer.Due = timeAt(ev.Due)
+		evidence = verdict.Evidence
+	}
+	answer := GroupReason{Group: g.String(), Reason: reason.String(), Message: explain.Message(reason, g, evidence), Due: timeAt(evidence.Due)}
+	if !since.IsZero() {
+		answer.Since = since.UTC()
+	}
+	it.Reasons = append(it.Reasons, answer)
+}
+
+// lacks reports whether CPU or memory has no number.
+func (it *Item) lacks(g metric.Group) bool {
+	return g == metric.CPU && it.CPU == nil || g == metric.Memory && it.Memory == nil
+}
+
+// absenceReason returns the outermost reason in rows why g has no number, or reason.
+func absenceReason(reason metric.Reason, rows []listRow, g metric.Group) metric.Reason {
+	for i := range rows {
+		switch w := &rows[i]; {
+		case w.sample != nil && w.sample.Rejected() && hasAcceptedSample(rows):
+			// This is another instance: its reason does not apply here.
+		case w.sample != nil:
+			reason = outermostReason(reason, w.sample.Reasons[g])
+		case w.verdict.Group == g && !hasSample(rows):
+			// If there is a sample, a verdict may be about another instance of the same name.
+			// The reason in the sample applies.
+			reason = outermostReason(reason, w.verdict.Reason)
 		}
 	}
-	answer.Message = explain.Message(reason, g, ev)
-	it.Reasons = append(it.Reasons, answer)
+	return reason
 }
 
 // outermostReason returns the reason of the outer layer, or a if both are in the same layer.

@@ -6,4 +6,10 @@
 //
 // Parse finds all mistakes of a file at once, each with its line and column and what to do about
 // it.
+//
+// # Files
+//
+//   - rules.go: the rules; parse.go, yaml.go: the file and its positions; query.go: its PromQL.
+//   - mistake.go: what is wrong in a file, and what to do.
+//   - narrow.go: the query of a rule for one caller.
 package rules

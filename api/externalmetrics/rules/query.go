@@ -31,9 +31,9 @@ func (p *fileParser) query(m *Rule, n, selected *yaml.Node) {
 	switch expr.Type() {
 	case parser.ValueTypeVector, parser.ValueTypeScalar:
 	case parser.ValueTypeMatrix:
-		p.addMistake(n, "query gives a range of values and not one: put a function such as rate() or max_over_time() around it")
+		p.addMistake(n, "query returns a range of values and not one: put a function such as rate() or max_over_time() around it")
 	default:
-		p.addMistake(n, "query gives a %s and not numbers", parser.DocumentedType(expr.Type()))
+		p.addMistake(n, "query returns a %s and not numbers", parser.DocumentedType(expr.Type()))
 	}
 	var names []string // of metrics in the query
 	selectors := 0
@@ -57,13 +57,17 @@ func (p *fileParser) query(m *Rule, n, selected *yaml.Node) {
 	if selectors == 0 && m.NamespaceLabel != "" {
 		p.addMistake(n, "query names no metric, so it cannot be narrowed to a namespace: set namespaced: false")
 	}
-	if selected == nil {
-		return
+	if selected != nil {
+		p.checkSelectorMetrics(m, names, selected)
 	}
+}
+
+// checkSelectorMetrics checks that each of m's selectorMetrics, at n, is among the names in its query.
+func (p *fileParser) checkSelectorMetrics(m *Rule, names []string, n *yaml.Node) {
 	for _, name := range m.SelectorMetrics {
 		if !slices.Contains(names, name) {
 			known := slices.DeleteFunc(slices.Clone(names), func(s string) bool { return s == "" })
-			m := p.addMistake(selected, "selectorMetrics names %s, which is not in the query: there are %s", name, humanize.List(known, 0))
+			m := p.addMistake(n, "selectorMetrics names %s, which is not in the query: there are %s", name, humanize.List(known, 0))
 			m.Wrong, m.Known = name, known
 		}
 	}
