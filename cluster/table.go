@@ -55,10 +55,10 @@ func (t table[K, V]) with(changes map[K]V) table[K, V] {
 	var gone V
 	next := table[K, V]{n: t.n, generation: nextGeneration()}
 	for k, v := range changes {
-		switch had := t.get(k) != gone; {
-		case had && v == gone:
+		switch known := t.get(k) != gone; {
+		case known && v == gone:
 			next.n--
-		case !had && v != gone:
+		case !known && v != gone:
 			next.n++
 		}
 	}

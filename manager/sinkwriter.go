@@ -103,16 +103,16 @@ func (o *sinkWriter) write(it item) {
 		}
 		return o.Sink.Write(ctx, it.batch)
 	})
-	took := time.Since(began)
-	if o.overdue.Stop() && took >= o.Deadline {
+	duration := time.Since(began)
+	if o.overdue.Stop() && duration >= o.Deadline {
 		o.telemetry.timeouts.WithLabelValues(o.Name).Inc()
 	}
 
 	b := it.batch
 	meters := o.telemetry.kind(b.Source).stage(o.Name)
-	meters.duration.Observe(took.Seconds())
+	meters.duration.Observe(duration.Seconds())
 	meters.in.Add(float64(len(b.Samples)))
-	o.recordWrite(b, took, err)
+	o.recordWrite(b, duration, err)
 }
 
 // drop counts a batch that the sink never gets.
@@ -125,9 +125,9 @@ func (o *sinkWriter) drop() {
 
 // recordWrite records the result of a write. An error is counted, and logged if its kind is
 // new.
-func (o *sinkWriter) recordWrite(b *metric.Batch, took time.Duration, err error) {
+func (o *sinkWriter) recordWrite(b *metric.Batch, duration time.Duration, err error) {
 	o.mu.Lock()
-	o.mu.status.Took = took
+	o.mu.status.Took = duration
 	if o.mu.status.Err = err; err == nil {
 		o.mu.status.Succeeded = time.Now()
 	}

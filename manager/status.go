@@ -85,7 +85,7 @@ func (r *runner) recordRound(b *metric.Batch) {
 	s := &r.mu.status
 	s.Reached = r.answered
 	s.Rated = s.Rated || rated(b)
-	was := s.Err
+	before := s.Err
 	since := s.Succeeded
 	s.Rounds++
 	s.Err = b.Err
@@ -97,7 +97,7 @@ func (r *runner) recordRound(b *metric.Batch) {
 	case b.Err == nil:
 		s.Successes++
 		s.Succeeded, s.FailingSince = now, time.Time{}
-	case was == nil:
+	case before == nil:
 		s.FailingSince = b.Began
 	}
 	r.mu.Unlock()
@@ -106,17 +106,17 @@ func (r *runner) recordRound(b *metric.Batch) {
 		r.meters.success.Set(float64(now.UnixNano()) / 1e9)
 	}
 	switch {
-	case b.Err == nil && was != nil:
+	case b.Err == nil && before != nil:
 		r.meters.failing.Dec()
 		if since.IsZero() {
 			r.log().Info("the source answers for the first time")
 		} else {
 			r.log().Info("the source answers again", zap.Time("lastSuccess", since))
 		}
-	case b.Err != nil && was == nil:
+	case b.Err != nil && before == nil:
 		r.meters.failing.Inc()
 		r.log().Warn("the source fails", failure(b.Err)...)
-	case b.Err != nil && reasonOf(b.Err) != reasonOf(was):
+	case b.Err != nil && reasonOf(b.Err) != reasonOf(before):
 		r.log().Warn("the source fails for another reason", failure(b.Err)...)
 	}
 }

@@ -187,8 +187,8 @@ func (t *SlotTable) give(e *Entity) uint32 {
 
 // reserve makes room for n more slots, and few beyond: each node has a table.
 func (t *SlotTable) reserve(n int) {
-	if have := max(len(t.slots), 1); have+n > cap(t.slots) {
-		slots := make([]slot, have, have+max(n, have/8+4))
+	if length := max(len(t.slots), 1); length+n > cap(t.slots) {
+		slots := make([]slot, length, length+max(n, length/8+4))
 		copy(slots, t.slots)
 		t.slots = slots
 	}

@@ -18,9 +18,9 @@ var alwaysShownKinds = [...]metric.Kind{metric.Node, metric.Pod, metric.Containe
 // verdictCount counts entities by reason. It counts an entity once for each reason, also if several
 // groups, instances or sources have it. The next answer uses it again.
 type verdictCount struct {
-	node metric.NodeName
-	seen map[entityReason]struct{} // of one node at a time, so that it stays small
-	of   [metric.NumKinds][metric.NumReasons]int
+	node   metric.NodeName
+	seen   map[entityReason]struct{} // of one node at a time, so that it stays small
+	counts [metric.NumKinds][metric.NumReasons]int
 }
 
 type entityReason struct {
@@ -31,7 +31,7 @@ type entityReason struct {
 func (c *verdictCount) reset() {
 	clear(c.seen)
 	c.node = ""
-	c.of = [metric.NumKinds][metric.NumReasons]int{}
+	c.counts = [metric.NumKinds][metric.NumReasons]int{}
 }
 
 // add counts v, if it is about a whole entity's CPU or memory.
@@ -48,7 +48,7 @@ func (c *verdictCount) add(v *metric.Verdict) {
 		c.seen = map[entityReason]struct{}{}
 	}
 	c.seen[key] = struct{}{}
-	c.of[v.Entity.Kind][v.Reason]++
+	c.counts[v.Entity.Kind][v.Reason]++
 }
 
 // concernsUsage reports whether v says that the CPU or memory of a whole entity is missing or in
@@ -95,8 +95,8 @@ func (x *exposition) verdicts(v MetricsReader, f filters) {
 		}
 	}
 	x.header(verdictsFamily, "Entities whose CPU or memory is missing or in doubt, by reason (docs/reasons.md); each once for a reason.", "gauge")
-	for k := range c.of {
-		for r, n := range c.of[k] {
+	for k := range c.counts {
+		for r, n := range c.counts[k] {
 			if n == 0 && (!steady[k] || !reasonApplies(metric.Reason(r), metric.Kind(k))) {
 				continue
 			}

@@ -144,7 +144,7 @@ func (o *Options) mayName(key, path string) error {
 	if err != nil {
 		return fmt.Errorf("find the rules' folder: %w", err)
 	}
-	if within, err := filepath.Rel(folder, file); err != nil || !filepath.IsLocal(within) {
+	if relative, err := filepath.Rel(folder, file); err != nil || !filepath.IsLocal(relative) {
 		return fmt.Errorf("the rules name %s %s, which is outside their folder %s: move it there, or give --external-rules-file=%[2]s too", key, path, folder)
 	}
 	return nil

@@ -47,8 +47,8 @@ func (f families) add(name, help string, kind dto.MetricType, value float64, at 
 }
 
 // values adds the values of s for the given families, if s has them.
-func (f families) values(of []family, s *metric.Sample, labels []*dto.LabelPair) {
-	for _, one := range of {
+func (f families) values(list []family, s *metric.Sample, labels []*dto.LabelPair) {
+	for _, one := range list {
 		v, at, ok := get(s, one.id)
 		if !ok {
 			continue

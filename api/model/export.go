@@ -62,7 +62,7 @@ func (q *request) writeExport() *requestError {
 	separator := "\n"
 	alive := true
 	for _, kind := range []metric.Kind{metric.Node, metric.System, metric.Container} {
-		var of metric.Entity
+		var owner metric.Entity
 		var ts exportSeries
 		flush := func() {
 			if len(ts.Metrics) > 0 {
@@ -71,9 +71,9 @@ func (q *request) writeExport() *requestError {
 			}
 		}
 		q.view.Each(kind, func(s *metric.Sample) bool {
-			if e := s.Entity.Whole(); e != of || ts.Metrics == nil {
+			if e := s.Entity.Whole(); e != owner || ts.Metrics == nil {
 				flush()
-				of, ts = e, exportSeries{Metrics: map[string][]exportPoint{}, Labels: q.exportLabels(s)}
+				owner, ts = e, exportSeries{Metrics: map[string][]exportPoint{}, Labels: q.exportLabels(s)}
 			}
 			addPoints(&ts, s)
 			return alive
@@ -147,10 +147,10 @@ func (q *request) exportLabels(s *metric.Sample) map[string]string {
 }
 
 // addLabels adds an object's labels as one string, in Heapster's format.
-func addLabels(to, of map[string]string) {
+func addLabels(to, owner map[string]string) {
 	var pairs []string
-	for _, key := range slices.Sorted(maps.Keys(of)) {
-		pairs = append(pairs, key+":"+of[key])
+	for _, key := range slices.Sorted(maps.Keys(owner)) {
+		pairs = append(pairs, key+":"+owner[key])
 	}
 	if pairs != nil {
 		to["labels"] = strings.Join(pairs, ",")

@@ -25,25 +25,25 @@ func OpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPID
 
 // definitionsOf returns the definitions of one version.
 func definitionsOf(version string, ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
-	name := func(of string) string { return "io.k8s.metrics.pkg.apis.metrics." + version + "." + of }
+	name := func(what string) string { return "io.k8s.metrics.pkg.apis.metrics." + version + "." + what }
 	apiVersion := textProperty("Version of the schema: metrics.k8s.io/" + version + ".")
 	d := definitionBuilder{ref: ref}
-	object := func(of string, properties map[string]spec.Schema) map[string]spec.Schema {
+	object := func(what string, properties map[string]spec.Schema) map[string]spec.Schema {
 		maps.Copy(properties, map[string]spec.Schema{
 			"apiVersion": apiVersion,
 			"kind":       textProperty("What the object is."),
-			"metadata":   d.optionalObject(of, metav1.ObjectMeta{}.OpenAPIModelName()),
+			"metadata":   d.optionalObject(what, metav1.ObjectMeta{}.OpenAPIModelName()),
 			"timestamp":  d.property("When the numbers were measured: the end of the window, by the node's clock.", metav1.Time{}.OpenAPIModelName()),
 			"window":     d.property("Length of the window over which the CPU use was measured.", metav1.Duration{}.OpenAPIModelName()),
 		})
 		return properties
 	}
-	list := func(of string) map[string]spec.Schema {
+	list := func(what string) map[string]spec.Schema {
 		return map[string]spec.Schema{
 			"apiVersion": apiVersion,
 			"kind":       textProperty("What the object is."),
 			"metadata":   d.optionalObject("Metadata of the list.", metav1.ListMeta{}.OpenAPIModelName()),
-			"items":      d.listOf("The items that have metrics.", of),
+			"items":      d.listOf("The items that have metrics.", what),
 		}
 	}
 	const usage = `What is used: "cpu" in cores and "memory" (the working set) in bytes.`

@@ -94,10 +94,10 @@ func claimsAudience(header, audience string) bool {
 	if err != nil {
 		return false
 	}
-	var of struct {
+	var claim struct {
 		Audiences []string `json:"aud"` // the API server always writes a list
 	}
-	return json.Unmarshal(claims, &of) == nil && slices.Contains(of.Audiences, audience)
+	return json.Unmarshal(claims, &claim) == nil && slices.Contains(claim.Audiences, audience)
 }
 
 // rejectAnonymous answers anonymous callers with 401, whatever rights a cluster gives to

@@ -339,8 +339,8 @@ type instance struct {
 }
 
 // addInstance adds the instance of the served numbers.
-func (t *entityBody) addInstance(of string, s *metric.Sample) {
-	in := instance{Of: printable(of), State: state{"counted", good}}
+func (t *entityBody) addInstance(name string, s *metric.Sample) {
+	in := instance{Of: printable(name), State: state{"counted", good}}
 	for _, g := range []metric.Group{metric.CPU, metric.Memory} {
 		if s.Reasons[g] == metric.Ambiguous {
 			in.State, in.Reason = state{"chosen", warn}, metric.Ambiguous.String()
@@ -355,11 +355,11 @@ func (t *entityBody) addInstance(of string, s *metric.Sample) {
 }
 
 // addDuplicates adds the instances that were rejected.
-func (p *page) addDuplicates(t *entityBody, of string, duplicates []explain.Duplicate) {
+func (p *page) addDuplicates(t *entityBody, name string, duplicates []explain.Duplicate) {
 	for i := range duplicates {
 		r := &duplicates[i]
 		t.Instances = append(t.Instances, instance{
-			Duplicate: *r, Of: printable(of), State: state{"rejected", quiet},
+			Duplicate: *r, Of: printable(name), State: state{"rejected", quiet},
 			Since: relativeTime(r.Since, p.Now), Facts: instanceFacts(r.Started, r.Node, r.UID, r.ID, r.Path),
 		})
 	}

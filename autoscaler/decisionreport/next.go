@@ -51,17 +51,17 @@ func (t *reporter) expiringRecommendations(s *autoscaler.DerivationStep, beyond 
 			return all
 		}
 		leaves := last.Add(s.Window)
-		then := s.From
+		replicas := s.From
 		for _, r := range t.Memory.Recommendations {
-			if r.At.After(last) && beyond(r.Replicas, then) {
-				then = r.Replicas
+			if r.At.After(last) && beyond(r.Replicas, replicas) {
+				replicas = r.Replicas
 			}
 		}
-		count := t.withinBounds(then)
+		count := t.withinBounds(replicas)
 		if !beyond(now, count) {
 			count = now // a window only delays a change
 		}
-		limit = then
+		limit = replicas
 		if count == now {
 			continue
 		}
@@ -102,12 +102,12 @@ func (t *reporter) limitedByPolicy(from, to int32) bool {
 	}
 	change, allowed := math.Abs(float64(to-from)), -1.0
 	for _, p := range rules.Policies {
-		by := float64(p.Value)
+		amount := float64(p.Value)
 		if p.Type == autoscalingv2.PercentScalingPolicy {
-			by = math.Ceil(float64(from) * float64(p.Value) / 100)
+			amount = math.Ceil(float64(from) * float64(p.Value) / 100)
 		}
-		if allowed < 0 || least == (by < allowed) {
-			allowed = by
+		if allowed < 0 || least == (amount < allowed) {
+			allowed = amount
 		}
 	}
 	return allowed < change

@@ -163,11 +163,11 @@ func (p *textWriter) missing(r *DecisionReport) {
 		p.Line(2, tint, head)
 		p.Item(4, "why", humanize.Plain, c.Message)
 		names := c.Pods[:min(len(c.Pods), maxNames)]
-		who := strings.Join(names, ", ")
+		pods := strings.Join(names, ", ")
 		if more := len(c.Pods) - len(names); more > 0 {
-			who += " and " + humanize.Number(more) + " more"
+			pods += " and " + humanize.Number(more) + " more"
 		}
-		p.Item(4, "who", humanize.Plain, who)
+		p.Item(4, "who", humanize.Plain, pods)
 		if !advised[c.Advice] {
 			p.Item(4, "do", humanize.Plain, c.Advice)
 		}

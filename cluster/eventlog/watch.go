@@ -78,8 +78,8 @@ func (w *Watcher) HandleEvents(do func(*Event)) { w.handle = append(w.handle, do
 // Unread says in a sentence why Events cannot be read. It is empty if they can. It names no address, and
 // may be called at any time.
 func (w *Watcher) Unread() string {
-	why, _ := w.unread.Load().(string)
-	return why
+	reason, _ := w.unread.Load().(string)
+	return reason
 }
 
 // Run follows the Events until ctx ends. It always returns nil: without an API server, weir serves what

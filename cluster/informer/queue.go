@@ -63,17 +63,17 @@ func (p *pending) onlyNewPods() {
 }
 
 // setPod records a new or changed pod.
-func (p *pending) setPod(is podView) {
-	p.pods[is.facts.PodRef] = is.facts
-	if is.whole != nil {
-		p.whole[is.facts.PodRef] = is.whole
+func (p *pending) setPod(pod podView) {
+	p.pods[pod.facts.PodRef] = pod.facts
+	if pod.whole != nil {
+		p.whole[pod.facts.PodRef] = pod.whole
 	}
 }
 
 // dropPod records that a pod is gone.
-func (p *pending) dropPod(was podView) {
-	p.pods[was.facts.PodRef] = nil
-	delete(p.whole, was.facts.PodRef)
+func (p *pending) dropPod(pod podView) {
+	p.pods[pod.facts.PodRef] = nil
+	delete(p.whole, pod.facts.PodRef)
 }
 
 // change calls do to record a change. at is when it was received, if it is about pods, else zero.

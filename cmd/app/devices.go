@@ -73,16 +73,16 @@ func (k *kubeletDevices) Collect(to chan<- prometheus.Metric) {
 		gauge(allocatableDevicesDesc, len(r.Devices), r.Resource)
 	}
 	for _, c := range all.Containers {
-		of := []string{string(c.Namespace), string(c.Pod), c.Container}
+		owner := []string{string(c.Namespace), string(c.Pod), c.Container}
 		for _, r := range c.Devices {
-			gauge(containerDevicesDesc, len(r.Devices), append(of[:3:3], r.Resource)...)
+			gauge(containerDevicesDesc, len(r.Devices), append(owner[:3:3], r.Resource)...)
 		}
 		claimed := map[[3]string]int{}
 		for _, r := range c.Claimed {
 			claimed[[3]string{r.Claim, r.Driver, r.Pool}]++
 		}
 		for labels, n := range claimed {
-			gauge(claimedDevicesDesc, n, append(of[:3:3], labels[:]...)...)
+			gauge(claimedDevicesDesc, n, append(owner[:3:3], labels[:]...)...)
 		}
 	}
 }

@@ -188,12 +188,12 @@ func (x *Executor) kill(ctx context.Context, k *eviction.Kill, o *ActionOutcome)
 		}
 		shortened := ""
 		if pod.DeletionTimestamp != nil {
-			had := pod.DeletionGracePeriodSeconds
-			if had == nil || *had <= o.GraceSeconds {
+			grace := pod.DeletionGracePeriodSeconds
+			if grace == nil || *grace <= o.GraceSeconds {
 				o.setTerminating(pod)
 				return
 			}
-			shortened = fmt.Sprintf("; it was already terminating, with a grace period of %d s", *had)
+			shortened = fmt.Sprintf("; it was already terminating, with a grace period of %d s", *grace)
 		}
 		o.sent = false
 		doing := "set its condition DisruptionTarget"

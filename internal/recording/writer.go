@@ -34,9 +34,9 @@ type Writer struct {
 	size   int64
 	err    error
 
-	begun time.Time // time of the last Begin; zero if one is due
-	told  bool      // a Begin has o.Missing, and may not be written yet
-	facts recentFacts
+	begun     time.Time // time of the last Begin; zero if one is due
+	announced bool      // a Begin has o.Missing, and may not be written yet
+	facts     recentFacts
 }
 
 // NewWriter returns a Writer to w, which is at the beginning of a file or after a complete
@@ -55,8 +55,8 @@ func (w *Writer) Missing() time.Time { return w.o.Missing }
 
 // Skip says that records since a time are not written: the next record follows a Begin that says so.
 func (w *Writer) Skip(since time.Time) {
-	if w.o.Missing.IsZero() || w.told {
-		w.o.Missing, w.told = since, false
+	if w.o.Missing.IsZero() || w.announced {
+		w.o.Missing, w.announced = since, false
 	}
 	w.begun = time.Time{}
 }
@@ -114,12 +114,12 @@ func (w *Writer) beginIfDue(now time.Time) error {
 	w.codec.reset(w.o.Begin, 0)
 	w.facts, w.begun = recentFacts{}, now
 	f := Frame{Now: now, Fresh: !w.o.Continues, By: w.o.By}
-	if !w.told {
+	if !w.announced {
 		f.Missing = w.o.Missing
 	}
 	w.o.Continues = true
 	err := w.record(Begin, now, func(c *codec) { c.beginning(&f) })
-	w.told = !w.o.Missing.IsZero()
+	w.announced = !w.o.Missing.IsZero()
 	return err
 }
 
@@ -192,8 +192,8 @@ func (w *Writer) Flush() error {
 		if w.o.Missing.IsZero() {
 			w.o.Missing = w.since
 		}
-	case w.told:
-		w.o.Missing, w.told = time.Time{}, false
+	case w.announced:
+		w.o.Missing, w.announced = time.Time{}, false
 	}
 	return w.err
 }

@@ -68,10 +68,10 @@ func (i Interval) And(o Interval) Interval {
 }
 
 // Widen returns i with both ends moved outwards, such as by the size of a step of the node's clock.
-func (i Interval) Widen(by time.Duration) Interval { return i.move(-int64(by), int64(by)) }
+func (i Interval) Widen(d time.Duration) Interval { return i.move(-int64(d), int64(d)) }
 
 // Shift returns i by a clock that was put forward by the given time since.
-func (i Interval) Shift(by time.Duration) Interval { return i.move(int64(by), int64(by)) }
+func (i Interval) Shift(d time.Duration) Interval { return i.move(int64(d), int64(d)) }
 
 // move moves the ends that are known.
 func (i Interval) move(earliest, latest int64) Interval {

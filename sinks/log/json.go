@@ -40,7 +40,7 @@ func appendJSON(buf []byte, b *metric.Batch, verbose bool) []byte {
 	s := summarize(b)
 	line := batchLine{
 		Time: b.Ended, Source: b.Source, Node: b.Node, Samples: len(b.Samples),
-		Measured: s.measured, Rejected: s.rejected, Seconds: s.took.Seconds(),
+		Measured: s.measured, Rejected: s.rejected, Seconds: s.duration.Seconds(),
 	}
 	for i, m := range s.missing {
 		if i == 0 {

@@ -44,7 +44,7 @@ type summary struct {
 	measured int           // samples with a number to serve
 	rejected int           // samples that identity rejected
 	missing  []reasonCount // verdicts by reason, the most frequent first
-	took     time.Duration // the read
+	duration time.Duration // the read
 }
 
 type reasonCount struct {
@@ -73,7 +73,7 @@ func summarize(b *metric.Batch) (s summary) {
 		}
 	}
 	slices.SortStableFunc(s.missing, func(a, b reasonCount) int { return b.n - a.n })
-	s.took = b.Ended.Sub(b.Began)
+	s.duration = b.Ended.Sub(b.Began)
 	return s
 }
 

@@ -28,7 +28,7 @@ func appendText(buf []byte, b *metric.Batch, verbose bool) []byte {
 		buf = fmt.Appendf(buf, ", %d rejected", s.rejected)
 	}
 	buf = append(buf, " in "...)
-	buf = append(buf, humanize.Duration(s.took)...)
+	buf = append(buf, humanize.Duration(s.duration)...)
 	for i, m := range s.missing {
 		buf = fmt.Appendf(buf, "%s%d %v", sep(i, "; missing: ", ", "), m.n, m.reason)
 	}

@@ -162,9 +162,9 @@ func (s *Sender) reportRetry(err error) {
 
 // Rejected logs why the receiver rejects some items of a request, and returns their number. Send
 // calls it.
-func (s *Sender) Rejected(items int, why string) int {
-	if items > 0 || why != "" {
-		s.o.Logger.Warn("the receiver rejects some "+s.things+"; they are lost", zap.Int(s.things, items), zap.String("reason", humanize.Excerpt(why, maxText)))
+func (s *Sender) Rejected(items int, reason string) int {
+	if items > 0 || reason != "" {
+		s.o.Logger.Warn("the receiver rejects some "+s.things+"; they are lost", zap.Int(s.things, items), zap.String("reason", humanize.Excerpt(reason, maxText)))
 	}
 	return max(items, 0)
 }

@@ -280,10 +280,10 @@ func (r *round) addNetwork(b *metric.Batch, i int, at *cgroupDir) {
 // podProcess returns a process of a pod, or 0 if it has none. It is a process of the sandbox if the
 // sandbox is known, because a sandbox runs as long as the pod.
 func (r *round) podProcess(pod *cgroupDir) (pid int, isSandbox bool) {
-	within := string(pod.path) + "/"
-	first, _ := findCgroup(r.cgroups, metric.CgroupPath(within))
+	prefix := string(pod.path) + "/"
+	first, _ := findCgroup(r.cgroups, metric.CgroupPath(prefix))
 	for _, p := range r.cgroups[first:] {
-		if !strings.HasPrefix(string(p.path), within) {
+		if !strings.HasPrefix(string(p.path), prefix) {
 			break
 		}
 		if p.ref.ID == "" || r.processes[p.path].pid == 0 {

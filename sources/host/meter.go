@@ -269,19 +269,19 @@ func readCPUTime(dir string, v2 bool) (cpuReading, error) {
 	for try := range maxTries {
 		before := time.Now()
 		n, err := file.ReadAt(data[:], 0)
-		within := time.Since(before)
+		uncertainty := time.Since(before)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return cpuReading{}, fmt.Errorf("read CPU time: %w", err)
 		}
-		if try > 0 && within >= best.uncertainty {
+		if try > 0 && uncertainty >= best.uncertainty {
 			continue
 		}
 		value, err := version.ParseCPUTime(data[:n])
 		if err != nil {
 			return cpuReading{}, fmt.Errorf("read CPU time: parse %s: %w", file.Name(), err)
 		}
-		best = cpuReading{value, before.Add(within / 2), within}
-		if within <= maxUncertainty {
+		best = cpuReading{value, before.Add(uncertainty / 2), uncertainty}
+		if uncertainty <= maxUncertainty {
 			break
 		}
 	}

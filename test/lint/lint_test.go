@@ -178,7 +178,7 @@ func (l *linter) text(file, rule, s string, at token.Pos) {
 				break
 			}
 			i += j
-			if slices.ContainsFunc(right, func(p string) bool { return strings.HasSuffix(s[:i+len(turn.phrase)], p) }) {
+			if slices.ContainsFunc(right, func(p string) bool { return strings.HasSuffix(s[:i+len(turn.phrase)], p) }) || strings.HasPrefix(s[i+len(turn.phrase):], "longer ") {
 				i += len(turn.phrase) - 1
 				continue
 			}

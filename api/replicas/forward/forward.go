@@ -183,7 +183,7 @@ func (f *forwarder) leaderFailed(leader string, err error) {
 	default:
 		return // the leader is busy, or does not have all numbers yet
 	}
-	if said := f.lastLogged.Load(); said == nil || now.Sub(*said) > time.Minute {
+	if last := f.lastLogged.Load(); last == nil || now.Sub(*last) > time.Minute {
 		f.lastLogged.Store(&now)
 		f.opts.Logger.Info(message, "leader", leader, "cause", err.Error())
 	}

@@ -26,16 +26,16 @@ func NewMux(title string) *Mux {
 
 // Handle serves path, and everything below it if path ends in a slash. does describes it in a few
 // words. If it is empty, the index does not list the path.
-func (m *Mux) Handle(path, does string, h http.Handler) {
+func (m *Mux) Handle(path, purpose string, h http.Handler) {
 	m.mux.Handle(path, h)
-	if does != "" {
-		m.List(path, does)
+	if purpose != "" {
+		m.List(path, purpose)
 	}
 }
 
 // List adds a path to the index that another path already serves.
-func (m *Mux) List(path, does string) {
-	m.endpoints = append(m.endpoints, endpoint{path, does})
+func (m *Mux) List(path, purpose string) {
+	m.endpoints = append(m.endpoints, endpoint{path, purpose})
 	slices.SortFunc(m.endpoints, func(a, b endpoint) int { return strings.Compare(a.Path, b.Path) })
 }
 

@@ -51,9 +51,9 @@ type Scanner struct {
 // podResult is the result of the last scan of a pod, with the start of the scan. took is the
 // duration of the last background scan.
 type podResult struct {
-	pod   *PodUsage
-	began time.Time
-	took  time.Duration
+	pod      *PodUsage
+	began    time.Time
+	duration time.Duration
 }
 
 // New returns a Scanner. It fails if the options are not valid. If a directory does not exist,
@@ -185,7 +185,7 @@ func (s *Scanner) hasSlowPods() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, f := range s.mu.pods {
-		if f.took >= s.podTimeout {
+		if f.duration >= s.podTimeout {
 			return true
 		}
 	}
@@ -241,7 +241,7 @@ func (s *Scanner) listPods(p *pace) (*nodeScan, error) {
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.mu.pods, func(uid metric.PodUID, _ podResult) bool { return v.dirs[uid] == "" })
 	for uid, f := range s.mu.pods {
-		v.lastDurations[uid] = f.took
+		v.lastDurations[uid] = f.duration
 	}
 	v.pods = slices.SortedFunc(maps.Keys(v.dirs), func(a, b metric.PodUID) int {
 		return cmp.Or(cmp.Compare(v.lastDurations[a], v.lastDurations[b]), cmp.Compare(a, b))

@@ -332,7 +332,7 @@ func TestPodTakesLong(t *testing.T) {
 	// A pod that was fast before keeps its last result, and is slow from now on.
 	for _, uid := range []metric.PodUID{uid, other} {
 		f := s.mu.pods[uid]
-		f.took = 0
+		f.duration = 0
 		s.mu.pods[uid] = f
 	}
 	if pod := look(false, 2, 0, nil); pod != counted {
@@ -344,7 +344,7 @@ func TestPodTakesLong(t *testing.T) {
 	s.slowTimeout = time.Nanosecond
 	look(true, 2, 1, errSlow)
 	s.Refresh(context.Background())
-	if pod, _ := s.Pod(other); pod.Ephemeral == nil || s.mu.pods[other].took < s.podTimeout {
+	if pod, _ := s.Pod(other); pod.Ephemeral == nil || s.mu.pods[other].duration < s.podTimeout {
 		t.Errorf("after a Refresh: %+v, want it to be known and slow", s.mu.pods[other])
 	}
 }
@@ -356,7 +356,7 @@ func TestQuickOnesFirst(t *testing.T) {
 	s := newScanner(t, n.options())
 	f := func(a, b time.Duration, want ...metric.PodUID) {
 		t.Helper()
-		s.mu.pods[uid], s.mu.pods[other] = podResult{took: a}, podResult{took: b}
+		s.mu.pods[uid], s.mu.pods[other] = podResult{duration: a}, podResult{took: b}
 		if v, _ := s.listPods(newPace(1)); !slices.Equal(v.pods, want) {
 			t.Errorf("took %v and %v: order = %v, want %v", a, b, v.pods, want)
 		}
