@@ -12,7 +12,7 @@ import (
 // overlaps every other one.
 type Interval struct{ Earliest, Latest int64 }
 
-// always are the bounds of an interval of which only one end is known.
+// The bounds of an interval of which only one end is known.
 const (
 	distantPast   = math.MinInt64
 	distantFuture = math.MaxInt64
@@ -27,8 +27,7 @@ func Reported(start int64, origin metric.StartOrigin, spread time.Duration) Inte
 	return Interval{start - int64(spread), start + int64(spread)}
 }
 
-// Recorded returns the interval of a start that the API server reports. It is cut to the second, and
-// a container is created up to a second before its process starts.
+// Recorded returns the interval of a start that the API server reports, which is cut to the second.
 func Recorded(start time.Time) Interval {
 	if start.IsZero() {
 		return Interval{}

@@ -5,13 +5,12 @@ import "time"
 // The error model: by how much what nodes and the API server report may be off. README.md has the
 // reason for each number. No other package has a tolerance for times of starts.
 const (
-	// Cut is by how much two times of one moment differ if one of them is cut to the second. It is
-	// also by how much a container is created before its process starts.
+	// Cut is by how much two times of one moment differ if one of them is cut to the second.
 	Cut = time.Second
 	// Tick is by how much starts that one endpoint reports may move, if its resolution is finer.
 	Tick = 50 * time.Millisecond
-	// Jitter is by how much a reported start may be off. Starts that are further apart are of two
-	// instances.
+	// Jitter is by how much a reported start may be off, or a container be created before its process
+	// starts. Starts that are further apart are of two instances.
 	Jitter = 5 * time.Second
 	// Far is by how much the API server's start of a run and a reported one may differ where nothing
 	// else shows that they are of two runs: a runtime may take long between the two.
