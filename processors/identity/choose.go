@@ -106,12 +106,12 @@ func (s *Identifier) rejectFormerLoser(c *candidate) bool {
 }
 
 // isOvertaken reports whether the line r, to which c lost, is no reason to reject c: r is reported and
-// is not the living instance either; both are paths of one cgroup; or c lost without evidence and is
+// is not the living instance either, or the processes are in the cgroup of c now; both are paths of one cgroup; or c lost without evidence and is
 // now known to have the later start. A second path may have any start.
 func (s *Identifier) isOvertaken(r *line, c *candidate) bool {
 	l := s.line(c)
 	switch {
-	case s.isTaken(r) && r.isDisproved():
+	case s.isTaken(r) && (r.isDisproved() || l.lost == metric.DeadCgroup && r.lost == metric.DeadCgroup):
 		return true
 	case l.rule == ruleViews:
 		return r.number() == l.number()

@@ -235,11 +235,12 @@ func (s *Identifier) alternates(l *line, sample *metric.Sample) bool {
 	return !ok
 }
 
-// addBaseline adds the line's reading of an earlier answer to b. Rate followed another line until
-// now. A reading from about when the node's clock stepped is not added.
+// addBaseline adds the line's reading of an earlier answer to the batch. Rate followed another line
+// until now. A reading from about when the node's clock stepped is not added, nor one of a cgroup that
+// had no processes then.
 func (s *Identifier) addBaseline(sample int32, l *line) {
 	stepped := s.clockStepped >= 0 && l.seen-s.clockStepped <= run.OldReading
-	if l.cpu >= 0 && l.time != 0 && !stepped {
+	if l.cpu >= 0 && l.time != 0 && !stepped && l.lost != metric.DeadCgroup {
 		s.batch.Baselines = append(s.batch.Baselines, metric.Baseline{Sample: sample, Time: l.time, CPU: l.cpu})
 	}
 }
