@@ -13,62 +13,51 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/test/dice"
 )
 
-// dice builds an input from bytes. Each choice uses one byte; when no byte is left, it takes the
-// first alternative. A fuzzer can therefore search the inputs, and every input can be built.
-type dice struct{ bytes []byte }
+// random builds an input from bytes.
+type random struct{ dice.Dice }
 
-func (d *dice) roll(sides int) int {
-	if len(d.bytes) == 0 {
-		return 0
-	}
-	b := d.bytes[0]
-	d.bytes = d.bytes[1:]
-	return int(b) % sides
-}
-
-func (d *dice) chance(in int) bool { return d.roll(in) == in-1 }
-
-func pick[T any](d *dice, of ...T) T { return of[d.roll(len(of))] }
+func newRandom(bytes []byte) *random { return &random{dice.Dice{Bytes: bytes}} }
 
 // milli returns a number of thousandths; some of them overflow.
-func (d *dice) milli() int64 {
-	return pick(d, int64(d.roll(256))*10, 500, 0, 1, 1e6, -250, math.MaxInt64, math.MinInt64, math.MaxInt64/100, math.MaxInt32)
+func (d *random) milli() int64 {
+	return dice.Pick(&d.Dice, int64(d.Roll(256))*10, 500, 0, 1, 1e6, -250, math.MaxInt64, math.MinInt64, math.MaxInt64/100, math.MaxInt32)
 }
 
-func (d *dice) ago() time.Time { return t0.Add(-time.Duration(d.roll(256)*d.roll(8)) * time.Second) }
+func (d *random) ago() time.Time { return t0.Add(-time.Duration(d.Roll(256)*d.Roll(8)) * time.Second) }
 
 // input returns an input with a specification that an API server would store, and with pods in any
 // state.
-func (d *dice) input() *Input {
+func (d *random) input() *Input {
 	settings := DefaultSettings()
-	settings.ScaleToZero = d.chance(3)
-	settings.PodLevelResources = !d.chance(4)
-	settings.ConfigurableTolerance = !d.chance(4)
+	settings.ScaleToZero = d.Chance(3)
+	settings.PodLevelResources = !d.Chance(4)
+	settings.ConfigurableTolerance = !d.Chance(4)
 	in := &Input{
 		Now:      t0,
 		Settings: &settings,
 		Object:   types.NamespacedName{Namespace: "shop", Name: "web"},
 		Spec:     d.spec(&settings),
-		Status:   &autoscalingv2.HorizontalPodAutoscalerStatus{DesiredReplicas: int32(d.roll(20))},
+		Status:   &autoscalingv2.HorizontalPodAutoscalerStatus{DesiredReplicas: int32(d.Roll(20))},
 		Memory:   d.memory(),
-		Scale:    Scale{SpecReplicas: int32(d.roll(24)), StatusReplicas: int32(d.roll(24)), Selector: pick(d, "app=web", "app=web", "app=web", "", "a b c")},
+		Scale:    Scale{SpecReplicas: int32(d.Roll(24)), StatusReplicas: int32(d.Roll(24)), Selector: dice.Pick(&d.Dice, "app=web", "app=web", "app=web", "", "a b c")},
 	}
-	if d.chance(3) {
+	if d.Chance(3) {
 		in.Status.Conditions = append(in.Status.Conditions, autoscalingv2.HorizontalPodAutoscalerCondition{
-			Type: autoscalingv2.ScaledToZero, Status: pick(d, corev1.ConditionTrue, corev1.ConditionFalse)})
+			Type: autoscalingv2.ScaledToZero, Status: dice.Pick(&d.Dice, corev1.ConditionTrue, corev1.ConditionFalse)})
 	}
-	if d.chance(12) {
+	if d.Chance(12) {
 		in.ScaleErr = errors.New("no scale")
 	}
-	if d.chance(12) {
+	if d.Chance(12) {
 		in.PodsErr = errors.New("no pods")
 	}
-	if d.chance(12) {
+	if d.Chance(12) {
 		in.Overlapping = []types.NamespacedName{in.Object, {Namespace: "shop", Name: "other"}}
 	}
-	for i := range d.roll(9) {
+	for i := range d.Roll(9) {
 		in.Pods = append(in.Pods, d.pod(i))
 	}
 	readings := make([]Reading, len(in.Spec.Metrics))
@@ -79,15 +68,15 @@ func (d *dice) input() *Input {
 	return in
 }
 
-func (d *dice) spec(s *Settings) *autoscalingv2.HorizontalPodAutoscalerSpec {
-	lowest := int32(d.roll(6))
+func (d *random) spec(s *Settings) *autoscalingv2.HorizontalPodAutoscalerSpec {
+	lowest := int32(d.Roll(6))
 	spec := &autoscalingv2.HorizontalPodAutoscalerSpec{
 		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
 		MinReplicas:    &lowest,
-		MaxReplicas:    max(1, lowest) + int32(d.roll(20)),
+		MaxReplicas:    max(1, lowest) + int32(d.Roll(20)),
 	}
 	outside := false
-	for range 1 + d.roll(3) {
+	for range 1 + d.Roll(3) {
 		m := d.metric()
 		outside = outside || m.Object != nil || m.External != nil
 		spec.Metrics = append(spec.Metrics, m)
@@ -95,88 +84,88 @@ func (d *dice) spec(s *Settings) *autoscalingv2.HorizontalPodAutoscalerSpec {
 	if !s.ScaleToZero || !outside {
 		lowest = max(1, lowest)
 	}
-	if d.chance(2) {
+	if d.Chance(2) {
 		spec.Behavior = &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: d.rules(), ScaleDown: d.rules()}
 	}
 	Default(spec)
 	return spec
 }
 
-func (d *dice) rules() *autoscalingv2.HPAScalingRules {
-	if d.chance(4) {
+func (d *random) rules() *autoscalingv2.HPAScalingRules {
+	if d.Chance(4) {
 		return nil
 	}
-	r := &autoscalingv2.HPAScalingRules{SelectPolicy: pick(d, nil, new(autoscalingv2.MinChangePolicySelect), new(autoscalingv2.DisabledPolicySelect))}
-	if d.chance(2) {
-		r.StabilizationWindowSeconds = new(int32(d.roll(256)))
+	r := &autoscalingv2.HPAScalingRules{SelectPolicy: dice.Pick(&d.Dice, nil, new(autoscalingv2.MinChangePolicySelect), new(autoscalingv2.DisabledPolicySelect))}
+	if d.Chance(2) {
+		r.StabilizationWindowSeconds = new(int32(d.Roll(256)))
 	}
-	if d.chance(3) {
-		r.Tolerance = resource.NewMilliQuantity(int64(d.roll(256)), resource.DecimalSI)
+	if d.Chance(3) {
+		r.Tolerance = resource.NewMilliQuantity(int64(d.Roll(256)), resource.DecimalSI)
 	}
-	for range d.roll(4) {
+	for range d.Roll(4) {
 		r.Policies = append(r.Policies, autoscalingv2.HPAScalingPolicy{
-			Type:          pick(d, autoscalingv2.PodsScalingPolicy, autoscalingv2.PercentScalingPolicy),
-			Value:         pick(d, 1+int32(d.roll(200)), math.MaxInt32),
-			PeriodSeconds: 1 + int32(d.roll(256)),
+			Type:          dice.Pick(&d.Dice, autoscalingv2.PodsScalingPolicy, autoscalingv2.PercentScalingPolicy),
+			Value:         dice.Pick(&d.Dice, 1+int32(d.Roll(200)), math.MaxInt32),
+			PeriodSeconds: 1 + int32(d.Roll(256)),
 		})
 	}
 	return r
 }
 
-func (d *dice) metric() autoscalingv2.MetricSpec {
-	positive := resource.NewMilliQuantity(pick(d, 1+int64(d.roll(256))*10, 1, math.MaxInt64), resource.DecimalSI)
+func (d *random) metric() autoscalingv2.MetricSpec {
+	positive := resource.NewMilliQuantity(dice.Pick(&d.Dice, 1+int64(d.Roll(256))*10, 1, math.MaxInt64), resource.DecimalSI)
 	value := autoscalingv2.MetricTarget{Type: autoscalingv2.ValueMetricType, Value: positive}
 	average := autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: positive}
-	percent := autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: new(1 + int32(d.roll(256)))}
-	name := pick(d, corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage)
+	percent := autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: new(1 + int32(d.Roll(256)))}
+	name := dice.Pick(&d.Dice, corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage)
 	id := autoscalingv2.MetricIdentifier{Name: "m"}
-	switch d.roll(5) {
+	switch d.Roll(5) {
 	case 0:
 		return autoscalingv2.MetricSpec{Type: autoscalingv2.ResourceMetricSourceType,
-			Resource: &autoscalingv2.ResourceMetricSource{Name: name, Target: pick(d, percent, average)}}
+			Resource: &autoscalingv2.ResourceMetricSource{Name: name, Target: dice.Pick(&d.Dice, percent, average)}}
 	case 1:
 		return autoscalingv2.MetricSpec{Type: autoscalingv2.ContainerResourceMetricSourceType,
-			ContainerResource: &autoscalingv2.ContainerResourceMetricSource{Name: name, Container: "app", Target: pick(d, percent, average)}}
+			ContainerResource: &autoscalingv2.ContainerResourceMetricSource{Name: name, Container: "app", Target: dice.Pick(&d.Dice, percent, average)}}
 	case 2:
 		return autoscalingv2.MetricSpec{Type: autoscalingv2.PodsMetricSourceType,
 			Pods: &autoscalingv2.PodsMetricSource{Metric: id, Target: average}}
 	case 3:
 		return autoscalingv2.MetricSpec{Type: autoscalingv2.ObjectMetricSourceType, Object: &autoscalingv2.ObjectMetricSource{
-			DescribedObject: autoscalingv2.CrossVersionObjectReference{Kind: "Service", Name: "web"}, Metric: id, Target: pick(d, value, average)}}
+			DescribedObject: autoscalingv2.CrossVersionObjectReference{Kind: "Service", Name: "web"}, Metric: id, Target: dice.Pick(&d.Dice, value, average)}}
 	default:
 		return autoscalingv2.MetricSpec{Type: autoscalingv2.ExternalMetricSourceType,
-			External: &autoscalingv2.ExternalMetricSource{Metric: id, Target: pick(d, value, average)}}
+			External: &autoscalingv2.ExternalMetricSource{Metric: id, Target: dice.Pick(&d.Dice, value, average)}}
 	}
 }
 
-func (d *dice) pod(i int) PodInput {
+func (d *random) pod(i int) PodInput {
 	p := PodInput{
 		Name:        fmt.Sprintf("web-%d", i),
-		Phase:       pick(d, cluster.Running, cluster.Running, cluster.Running, cluster.Pending, cluster.Failed, cluster.Succeeded),
-		Terminating: d.chance(8),
-		Started:     pick(d, d.ago(), time.Time{}),
-		Ready:       pick(d, cluster.ReadyTrue, cluster.ReadyTrue, cluster.ReadyFalse, cluster.ReadyUnknown, cluster.ReadyAbsent),
+		Phase:       dice.Pick(&d.Dice, cluster.Running, cluster.Running, cluster.Running, cluster.Pending, cluster.Failed, cluster.Succeeded),
+		Terminating: d.Chance(8),
+		Started:     dice.Pick(&d.Dice, d.ago(), time.Time{}),
+		Ready:       dice.Pick(&d.Dice, cluster.ReadyTrue, cluster.ReadyTrue, cluster.ReadyFalse, cluster.ReadyUnknown, cluster.ReadyAbsent),
 		ReadySince:  d.ago(),
 		Containers:  []ContainerInput{{"app", cluster.Regular, d.requests()}},
 	}
-	if d.chance(3) {
-		p.Containers = append(p.Containers, ContainerInput{"side", pick(d, cluster.Sidecar, cluster.Init, cluster.Regular), d.requests()})
+	if d.Chance(3) {
+		p.Containers = append(p.Containers, ContainerInput{"side", dice.Pick(&d.Dice, cluster.Sidecar, cluster.Init, cluster.Regular), d.requests()})
 	}
-	if d.chance(5) {
+	if d.Chance(5) {
 		p.Requests, p.Overhead, p.PodLevel = d.requests(), d.requests(), true
 	}
 	return p
 }
 
-func (d *dice) requests() Requests {
+func (d *random) requests() Requests {
 	amount := func() MilliQuantity {
-		return MilliQuantity{Milli: pick(d, 100, 1000, 0, int64(d.roll(256)), math.MaxInt64), Set: !d.chance(16)}
+		return MilliQuantity{Milli: dice.Pick(&d.Dice, 100, 1000, 0, int64(d.Roll(256)), math.MaxInt64), Set: !d.Chance(16)}
 	}
 	return Requests{CPU: amount(), Memory: amount()}
 }
 
-func (d *dice) reading(kind autoscalingv2.MetricSourceType) Reading {
-	if d.chance(8) {
+func (d *random) reading(kind autoscalingv2.MetricSourceType) Reading {
+	if d.Chance(8) {
 		return Reading{Err: errAPI}
 	}
 	r := Reading{At: d.ago()}
@@ -184,13 +173,13 @@ func (d *dice) reading(kind autoscalingv2.MetricSourceType) Reading {
 	case autoscalingv2.ObjectMetricSourceType:
 		r.Values = []int64{d.milli()}
 	case autoscalingv2.ExternalMetricSourceType:
-		for range 1 + d.roll(3) {
+		for range 1 + d.Roll(3) {
 			r.Values = append(r.Values, d.milli())
 		}
 	default:
 		for i := range 9 {
-			if !d.chance(5) {
-				r.Samples = append(r.Samples, PodSample{fmt.Sprintf("web-%d", i), d.milli(), d.ago(), time.Duration(d.roll(60)) * time.Second})
+			if !d.Chance(5) {
+				r.Samples = append(r.Samples, PodSample{fmt.Sprintf("web-%d", i), d.milli(), d.ago(), time.Duration(d.Roll(60)) * time.Second})
 			}
 		}
 	}
@@ -198,14 +187,14 @@ func (d *dice) reading(kind autoscalingv2.MetricSourceType) Reading {
 }
 
 // memory returns a memory with unused capacity, which a decision must not overwrite.
-func (d *dice) memory() Memory {
+func (d *random) memory() Memory {
 	var m Memory
-	for range d.roll(5) {
-		m.Recommendations = append(m.Recommendations, ReplicaRecommendation{int32(d.roll(24)), d.ago()})
+	for range d.Roll(5) {
+		m.Recommendations = append(m.Recommendations, ReplicaRecommendation{int32(d.Roll(24)), d.ago()})
 	}
 	change := func() (list []ReplicaChange) {
-		for range d.roll(4) {
-			list = append(list, ReplicaChange{int32(d.roll(24)), d.ago(), d.chance(4)})
+		for range d.Roll(4) {
+			list = append(list, ReplicaChange{int32(d.Roll(24)), d.ago(), d.Chance(4)})
 		}
 		return list
 	}

@@ -59,7 +59,7 @@ func FuzzDecide(f *testing.F) {
 // holds decides about the input that the bytes describe, and checks the invariants.
 func holds(t *testing.T, bytes []byte) *Decision {
 	t.Helper()
-	fixture := func() *Input { return (&dice{bytes}).input() }
+	fixture := func() *Input { return newRandom(bytes).input() }
 	in := fixture()
 	if err := Validate(in.Spec, *in.Settings); err != nil {
 		t.Fatalf("the dice made a specification that no API server stores: %v", err)

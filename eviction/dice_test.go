@@ -11,30 +11,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/weir-metrics/weir/test/dice"
 )
 
-// dice builds a node from bytes. Each choice uses one byte; when no byte is left, it takes the
-// first alternative. A fuzzer can therefore search the nodes, and every node can be built.
-type dice struct{ bytes []byte }
+// random builds a node from bytes.
+type random struct{ dice.Dice }
 
-func (d *dice) roll(sides int) int {
-	if len(d.bytes) == 0 {
-		return 0
-	}
-	b := d.bytes[0]
-	d.bytes = d.bytes[1:]
-	return int(b) % sides
-}
-
-func (d *dice) chance(in int) bool { return d.roll(in) == in-1 }
-
-func pick[T any](d *dice, of ...T) T { return of[d.roll(len(of))] }
+func newRandom(bytes []byte) *random { return &random{dice.Dice{Bytes: bytes}} }
 
 // figure returns a number of bytes (whole mebibytes). Some results are impossible, and some are
 // nil.
-func (d *dice) figure() *uint64 {
-	n := uint64(d.roll(64)) << 20
-	switch d.roll(40) {
+func (d *random) figure() *uint64 {
+	n := uint64(d.Roll(64)) << 20
+	switch d.Roll(40) {
 	case 0:
 		return nil
 	case 1:
@@ -47,70 +37,70 @@ func (d *dice) figure() *uint64 {
 	return &n
 }
 
-func (d *dice) time(now time.Time) metav1.Time {
-	switch d.roll(30) {
+func (d *random) time(now time.Time) metav1.Time {
+	switch d.Roll(30) {
 	case 0:
 		return metav1.Time{}
 	case 1:
 		return metav1.NewTime(now.Add(time.Hour))
 	}
-	return metav1.NewTime(now.Add(-time.Duration(d.roll(20)) * time.Second))
+	return metav1.NewTime(now.Add(-time.Duration(d.Roll(20)) * time.Second))
 }
 
-func (d *dice) quantity() resource.Quantity {
-	return pick(d, *resource.NewQuantity(int64(d.roll(64))<<20, resource.BinarySI), resource.MustParse("1.5"),
+func (d *random) quantity() resource.Quantity {
+	return dice.Pick(&d.Dice, *resource.NewQuantity(int64(d.Roll(64))<<20, resource.BinarySI), resource.MustParse("1.5"),
 		resource.MustParse("1e30"), resource.Quantity{})
 }
 
 // config returns a configuration with thresholds that are often met.
-func (d *dice) config() *ThresholdConfig {
+func (d *random) config() *ThresholdConfig {
 	c := &ThresholdConfig{EvictionHard: map[string]string{}, EvictionSoft: map[string]string{}, EvictionSoftGracePeriod: map[string]string{}, EvictionMinimumReclaim: map[string]string{}}
 	values := []string{"20Mi", "40Mi", "10%", "60%", "1", "0%", "100.0%", "2048.5", "1e30"}
 	for _, s := range Signals() {
-		if !d.chance(3) {
-			c.EvictionHard[string(s)] = pick(d, values...)
+		if !d.Chance(3) {
+			c.EvictionHard[string(s)] = dice.Pick(&d.Dice, values...)
 		}
-		if d.chance(3) {
-			c.EvictionSoft[string(s)] = pick(d, values...)
-			c.EvictionSoftGracePeriod[string(s)] = pick(d, "30s", "0s", "1m30s")
+		if d.Chance(3) {
+			c.EvictionSoft[string(s)] = dice.Pick(&d.Dice, values...)
+			c.EvictionSoftGracePeriod[string(s)] = dice.Pick(&d.Dice, "30s", "0s", "1m30s")
 		}
-		if d.chance(3) {
-			c.EvictionMinimumReclaim[string(s)] = pick(d, "10Mi", "5%", "1e30", "0")
+		if d.Chance(3) {
+			c.EvictionMinimumReclaim[string(s)] = dice.Pick(&d.Dice, "10Mi", "5%", "1e30", "0")
 		}
 	}
-	if d.chance(2) {
+	if d.Chance(2) {
 		c.EnforceNodeAllocatable = []string{"pods"}
 	}
-	if d.chance(8) {
-		c = &ThresholdConfig{Pressure: []string{pick(d, "memory.pressure.some.avg10>20", "io.pressure.some.avg300>50")}}
-	} else if d.chance(3) {
-		c.Pressure = []string{pick(d, "memory.pressure.some.avg10>20", "cpu.pressure.full.avg60>5 for 10s until 1", "io.pressure.some.avg300>50")}
+	if d.Chance(8) {
+		c = &ThresholdConfig{Pressure: []string{dice.Pick(&d.Dice, "memory.pressure.some.avg10>20", "io.pressure.some.avg300>50")}}
+	} else if d.Chance(3) {
+		c.Pressure = []string{dice.Pick(&d.Dice, "memory.pressure.some.avg10>20", "cpu.pressure.full.avg60>5 for 10s until 1", "io.pressure.some.avg300>50")}
 	}
 	return c
 }
 
-func (d *dice) memory(now time.Time) *stats.MemoryStats {
+func (d *random) memory(now time.Time) *stats.MemoryStats {
 	return &stats.MemoryStats{Time: d.time(now), AvailableBytes: d.figure(), UsageBytes: d.figure(), WorkingSetBytes: d.figure()}
 }
 
-func (d *dice) fs(now time.Time) *stats.FsStats {
+func (d *random) fs(now time.Time) *stats.FsStats {
 	fs := &stats.FsStats{Time: d.time(now), AvailableBytes: d.figure(), UsedBytes: d.figure(), InodesFree: d.figure(), InodesUsed: d.figure()}
 	fs.CapacityBytes, fs.Inodes = d.figure(), d.figure()
-	if !d.chance(4) {
+	if !d.Chance(4) {
 		fs.CapacityBytes, fs.Inodes = new(uint64(64<<20)), new(uint64(64<<20))
 	}
 	return fs
 }
 
-func (d *dice) summary(now time.Time, pods []*corev1.Pod) *stats.Summary {
+func (d *random) summary(now time.Time, pods []*corev1.Pod) *stats.Summary {
 	s := &stats.Summary{}
 	s.Node.Memory = d.memory(now)
-	s.Node.SystemContainers = []stats.ContainerStats{{Name: pick(d, "pods", "kubelet"), Memory: d.memory(now)}}
+	s.Node.SystemContainers = []stats.ContainerStats{{Name: dice.Pick(&d.Dice, "pods", "kubelet"), Memory: d.memory(now)}}
 	s.Node.Fs = d.fs(now)
 	s.Node.Runtime = &stats.RuntimeStats{ImageFs: d.fs(now), ContainerFs: d.fs(now)}
-	s.Node.Rlimit = &stats.RlimitStats{Time: d.time(now), MaxPID: new(int64(d.roll(100))), NumOfRunningProcesses: new(int64(d.roll(100)) - 2)}
+	s.Node.Rlimit = &stats.RlimitStats{Time: d.time(now), MaxPID: new(int64(d.Roll(100))), NumOfRunningProcesses: new(int64(d.Roll(100)) - 2)}
 	for _, pod := range pods {
-		if d.chance(6) {
+		if d.Chance(6) {
 			continue
 		}
 		p := stats.PodStats{PodRef: stats.PodReference(refOf(pod)), Memory: d.memory(now), EphemeralStorage: d.fs(now), ProcessStats: &stats.ProcessStats{ProcessCount: d.figure()}}
@@ -124,32 +114,32 @@ func (d *dice) summary(now time.Time, pods []*corev1.Pod) *stats.Summary {
 	return s
 }
 
-func (d *dice) pods() []*corev1.Pod {
+func (d *random) pods() []*corev1.Pod {
 	var list []*corev1.Pod
-	for i := range d.roll(8) {
+	for i := range d.Roll(8) {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("p", i), UID: types.UID(fmt.Sprint("u", i))}}
-		pod.Spec.Priority = pick(d, nil, new(int32(d.roll(3))), new(int32(-5)), new(int32(criticalPriority)))
-		pod.Annotations = pick(d, nil, nil, nil, map[string]string{sourceAnnotation: "file"}, map[string]string{mirrorAnnotation: "x"}, map[string]string{sourceAnnotation: fromAPIServer})
-		pod.Spec.TerminationGracePeriodSeconds = pick(d, nil, new(int64(d.roll(60))))
+		pod.Spec.Priority = dice.Pick(&d.Dice, nil, new(int32(d.Roll(3))), new(int32(-5)), new(int32(criticalPriority)))
+		pod.Annotations = dice.Pick(&d.Dice, nil, nil, nil, map[string]string{sourceAnnotation: "file"}, map[string]string{mirrorAnnotation: "x"}, map[string]string{sourceAnnotation: fromAPIServer})
+		pod.Spec.TerminationGracePeriodSeconds = dice.Pick(&d.Dice, nil, new(int64(d.Roll(60))))
 		c := corev1.Container{Name: "app"}
 		c.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: d.quantity(), corev1.ResourceEphemeralStorage: d.quantity(), corev1.ResourceCPU: d.quantity()}
-		if d.chance(6) {
+		if d.Chance(6) {
 			c.Resources.Limits = corev1.ResourceList{corev1.ResourceEphemeralStorage: d.quantity()}
 		}
 		pod.Spec.Containers = []corev1.Container{c}
-		if d.chance(4) {
-			c.Name, c.RestartPolicy = "init", pick(d, nil, new(corev1.ContainerRestartPolicyAlways))
+		if d.Chance(4) {
+			c.Name, c.RestartPolicy = "init", dice.Pick(&d.Dice, nil, new(corev1.ContainerRestartPolicyAlways))
 			pod.Spec.InitContainers = []corev1.Container{c}
 		}
-		if d.chance(4) {
+		if d.Chance(4) {
 			pod.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceMemory: d.quantity()}}
 		}
-		if d.chance(4) {
+		if d.Chance(4) {
 			pod.Spec.Overhead = corev1.ResourceList{corev1.ResourceMemory: d.quantity(), corev1.ResourceEphemeralStorage: d.quantity()}
 		}
-		if d.chance(2) {
+		if d.Chance(2) {
 			dir := &corev1.EmptyDirVolumeSource{}
-			if d.chance(8) {
+			if d.Chance(8) {
 				dir.SizeLimit = new(d.quantity())
 			}
 			pod.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: dir}}}
@@ -161,27 +151,27 @@ func (d *dice) pods() []*corev1.Pod {
 
 // rounds returns the inputs of consecutive decisions about a node, without their State, and the
 // summaries after collections.
-func (d *dice) rounds() (list []*Input, after []*stats.Summary) {
-	settings := &Settings{TransitionPeriod: time.Duration(d.roll(3)) * time.Minute, MaxPodGraceSeconds: int64(d.roll(90)) - 5, LocalLimits: d.chance(2), Parity: d.chance(4)}
+func (d *random) rounds() (list []*Input, after []*stats.Summary) {
+	settings := &Settings{TransitionPeriod: time.Duration(d.Roll(3)) * time.Minute, MaxPodGraceSeconds: int64(d.Roll(90)) - 5, LocalLimits: d.Chance(2), Parity: d.Chance(4)}
 	var err error
 	if settings.Thresholds, err = Parse(d.config()); err != nil {
 		panic(err)
 	}
-	layout := DiskLayout{DedicatedImageFs: d.chance(2), DedicatedContainerFs: d.chance(3)}
+	layout := DiskLayout{DedicatedImageFs: d.Chance(2), DedicatedContainerFs: d.Chance(3)}
 	now, pods := t0, d.pods()
-	for range 1 + d.roll(4) {
-		now = now.Add(time.Duration(d.roll(50)) * time.Second)
+	for range 1 + d.Roll(4) {
+		now = now.Add(time.Duration(d.Roll(50)) * time.Second)
 		in := &Input{Now: now, Settings: settings, Layout: layout, Pods: pods, Summary: d.summary(now, pods)}
 		at := d.time(now)
-		psi := &stats.PSIStats{Some: stats.PSIData{Avg10: float64(d.roll(101)), Avg60: float64(d.roll(110)), Avg300: float64(d.roll(101))}, Full: stats.PSIData{Avg60: pick(d, 10, math.NaN(), -3)}}
+		psi := &stats.PSIStats{Some: stats.PSIData{Avg10: float64(d.Roll(101)), Avg60: float64(d.Roll(110)), Avg300: float64(d.Roll(101))}, Full: stats.PSIData{Avg60: dice.Pick(&d.Dice, 10, math.NaN(), -3)}}
 		n := &in.Summary.Node
 		n.Memory.PSI, n.CPU, n.IO = psi, &stats.CPUStats{Time: at, PSI: psi}, &stats.IOStats{Time: at, PSI: psi}
 		if len(pods) > 0 {
-			in.Self = pick(d, "", pods[0].UID)
-			in.Blocked = pick(d, nil, map[types.UID]BlockedPod{pods[len(pods)-1].UID: {Reason: "a budget", Hard: d.chance(2)}})
+			in.Self = dice.Pick(&d.Dice, "", pods[0].UID)
+			in.Blocked = dice.Pick(&d.Dice, nil, map[types.UID]BlockedPod{pods[len(pods)-1].UID: {Reason: "a budget", Hard: d.Chance(2)}})
 		}
-		in.Evicted = pick(d, time.Time{}, now.Add(-time.Duration(d.roll(30))*time.Second))
-		switch d.roll(30) {
+		in.Evicted = dice.Pick(&d.Dice, time.Time{}, now.Add(-time.Duration(d.Roll(30))*time.Second))
+		switch d.Roll(30) {
 		case 0:
 			in.Summary, in.SummaryErr = nil, errors.New("no summary")
 		case 1:

@@ -58,8 +58,8 @@ func throw(random *rand.Rand, n int) []byte {
 // holds decides round by round about the node that the bytes describe, and checks the invariants.
 func holds(t *testing.T, bytes []byte) []*Decision {
 	t.Helper()
-	rounds, after := (&dice{bytes}).rounds()
-	untouched, untouchedAfter := (&dice{bytes}).rounds()
+	rounds, after := newRandom(bytes).rounds()
+	untouched, untouchedAfter := newRandom(bytes).rounds()
 	var list []*Decision
 	var state DecisionState
 	for i, in := range rounds {
@@ -234,7 +234,7 @@ func orderless(t *testing.T, in *Input, d *Decision) {
 func TestDecisionsShareNothing(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for range 40 {
-		rounds, after := (&dice{throw(random, 1200)}).rounds()
+		rounds, after := newRandom(throw(random, 1200)).rounds()
 		want := Decide(rounds[0])
 		var wait sync.WaitGroup
 		for range 3 {
@@ -255,7 +255,7 @@ func TestDecisionsShareNothing(t *testing.T) {
 func FuzzSummary(f *testing.F) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for range 10 {
-		rounds, _ := (&dice{throw(random, 1200)}).rounds()
+		rounds, _ := newRandom(throw(random, 1200)).rounds()
 		n := &rounds[0].Summary.Node
 		n.Memory.PSI, n.CPU, n.IO = nil, nil, nil // JSON has no NaN
 		b, err := json.Marshal(rounds[0].Summary)
@@ -273,7 +273,7 @@ func FuzzSummary(f *testing.F) {
 	}}); err != nil {
 		f.Fatal(err)
 	}
-	pods := (&dice{throw(random, 600)}).pods()
+	pods := newRandom(throw(random, 600)).pods()
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s := &stats.Summary{}
 		if json.Unmarshal(b, s) != nil {

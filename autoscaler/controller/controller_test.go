@@ -31,7 +31,7 @@ func TestActiveScales(t *testing.T) {
 		}
 		status := s.status("web")
 		if status.CurrentReplicas != 4 || status.DesiredReplicas != 4 || status.LastScaleTime == nil || *status.ObservedGeneration != 1 {
-			t.Errorf("got the status %+v", status)
+			t.Errorf("got %d and %d replicas, last scaled at %v, generation %d; want 4 and 4, a time, 1", status.CurrentReplicas, status.DesiredReplicas, status.LastScaleTime, *status.ObservedGeneration)
 		}
 		if got, want := condition(&status, v1alpha1.ConditionConflict), "False: TargetIsOwn"; got != want {
 			t.Errorf("Conflict: got %q, want %q", got, want)
@@ -47,21 +47,21 @@ func TestActiveScales(t *testing.T) {
 			t.Errorf("Events (-want +got):\n%s", diff)
 		}
 		if _, ok := r.Explain(v1alpha1.Kind, "shop", "web"); !ok {
-			t.Error("nothing explains the decision")
+			t.Error("Explain of shop/web: got no report, want one")
 		}
 		if _, ok := r.Explain(v1alpha1.Kind, "shop", "other"); ok {
-			t.Error("something explains what is not there")
+			t.Error("Explain of shop/other: got a report, want none")
 		}
 		all := r.Summaries()
 		if len(all) != 1 || all[0].Name != "web" || all[0].Current != 4 || all[0].Mode != decisionreport.Active || all[0].Summary == "" {
-			t.Errorf("got the decisions in brief %+v, want that on web", all)
+			t.Errorf("got the summaries %+v, want one of web, Active, with 4 replicas and a sentence", all)
 		}
 		memory, ok := r.Memory(v1alpha1.Kind, "shop", "web")
 		if !ok || len(memory.Ups) != 0 || len(memory.Recommendations) < 4 || memory.Recommendations[0].Replicas != 2 {
 			t.Errorf("got the memory %+v, want the first count and a recommendation for each decision", memory)
 		}
 		if _, ok := r.Memory(v1alpha1.Kind, "shop", "other"); ok {
-			t.Error("something is remembered of what is not there")
+			t.Error("Memory of shop/other: got one, want none")
 		}
 		r.stop()
 	})
