@@ -1,4 +1,4 @@
-// Package cluster holds what the API server says about nodes, pods and their containers at one
+// Package cluster holds what the API server reports about nodes, pods and their containers at one
 // moment (Facts). It has data and look-ups, and does no I/O: package cluster/informer watches
 // the API server and makes Facts.
 //

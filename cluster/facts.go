@@ -11,11 +11,11 @@ import (
 	"github.com/weir-metrics/weir/metric/run"
 )
 
-// Facts is what the API server says about nodes and pods at one moment. It is immutable;
+// Facts is what the API server reports about nodes and pods at one moment. It is immutable;
 // readers need no lock. The zero Facts and a nil *Facts are empty, as on a machine without a
 // cluster.
 type Facts struct {
-	// Synced says that all nodes and pods were listed at least once. Until then a missing pod
+	// Synced means that all nodes and pods were listed at least once. Until then a missing pod
 	// may exist.
 	Synced bool
 	// At is when the facts of pods were learnt, by our clock. It does not change while the API
@@ -106,10 +106,10 @@ type Pod struct {
 	Ready       Readiness
 	Mirror      bool // the mirror pod of a static pod
 	HostNetwork bool
-	// PodLevel says that the pod has a pod-level request, of CPU, memory or huge pages. Spec
+	// PodLevel means that the pod has a pod-level request, of CPU, memory or huge pages. Spec
 	// does not have huge pages.
 	PodLevel bool
-	// NoResize says that the node's kubelet cannot resize in place: it does not report the
+	// NoResize means that the node's kubelet cannot resize in place: it does not report the
 	// resources of running containers.
 	NoResize bool
 	// Spec has the pod-level requests and limits, if there are any.
@@ -152,7 +152,7 @@ const (
 	ReadyUnknown
 )
 
-// Role says what a container is for.
+// Role is what a container is for.
 type Role uint8
 
 // The roles.
@@ -198,7 +198,7 @@ type Container struct {
 	State     ContainerState
 }
 
-// PreviousRun is what the API server says about ended runs of a container, and about why it
+// PreviousRun is what the API server reports about ended runs of a container, and about why it
 // does not run.
 type PreviousRun struct {
 	LastID      metric.ContainerID // lastState.terminated
@@ -275,7 +275,7 @@ func (c *Container) Required() bool {
 // RunChangedAt returns when the present run of the container began or, if it does not run, when
 // the last run ended, in nanoseconds since the Unix epoch by its node's clock. The API server
 // cuts times to seconds; it is the end of that second. It is 0 if there was no run, and after
-// every reading if the status does not say when the last run ended.
+// every reading if the status does not have the time when the last run ended.
 func (c *Container) RunChangedAt() int64 {
 	if c.EndUnknown() {
 		return math.MaxInt64
@@ -354,7 +354,7 @@ func NewConfigHash(hash metric.PodUID) *metric.PodUID {
 }
 
 // CoresOf returns how many CPUs the node of b has by the API server, else by the source; 0 if
-// neither says.
+// neither reports it.
 func (f *Facts) CoresOf(b *metric.Batch) float64 {
 	if cores := f.Node(b.Node).Cores(); cores > 0 {
 		return cores

@@ -18,7 +18,7 @@ type Descriptor struct {
 	Group      Group
 	// Kinds are the kinds of entity that have the metric.
 	Kinds KindSet
-	// Parts says which part of an entity has the metric, beside or instead of the entity
+	// Parts is the kind of part of an entity that has the metric, beside or instead of the entity
 	// itself: "device", "interface", "volume", "accelerator", or empty.
 	Parts string
 	// RateOf is the cumulative metric that a rate is calculated from.

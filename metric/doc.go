@@ -1,6 +1,6 @@
 // Package metric is weir's vocabulary: what is measured (Entity), in which life of its counters
 // (Instance), when and how much (Sample, Values), in one read of one source (Batch); and why
-// each number is or is not there (Verdict, Reason). What the API server says is in package
+// each number is or is not there (Verdict, Reason). What the API server reports is in package
 // cluster.
 //
 // The Catalogue is the one list of metrics. All names, units and help texts of the APIs, and

@@ -22,7 +22,7 @@ type (
 	CgroupPath string
 )
 
-// Kind says what an Entity is. Its order is the order of output: the largest first.
+// Kind is what an Entity is. Its order is the order of output: the largest first.
 type Kind uint8
 
 // The kinds of entity.
@@ -149,7 +149,7 @@ func (e Entity) Compare(o Entity) int {
 	return strings.Compare(e.Part, o.Part)
 }
 
-// StartOrigin says how reliable a start time is.
+// StartOrigin is how reliable a start time is.
 type StartOrigin uint8
 
 // Where a start time comes from.

@@ -43,7 +43,7 @@ type Window struct {
 	Length time.Duration // 0 with a non-zero End: the node reported a rate without its window
 }
 
-// Sample is what one read says of one instance of one entity. A source fills Entity, Instance,
+// Sample is what one read reports of one instance of one entity. A source fills Entity, Instance,
 // Values and Times; the processors add the rest.
 type Sample struct {
 	Entity   Entity
@@ -139,7 +139,7 @@ type Batch struct {
 	// Resolution is the resolution of the timestamps in Samples: 1ns on the host, 1ms in
 	// /metrics/resource, 1s in /stats/summary.
 	Resolution time.Duration
-	// Exhaustive says that the source sees every entity: one that it does not report is gone.
+	// Exhaustive means that the source sees every entity: one that it does not report is gone.
 	Exhaustive bool
 	// Cores is how many CPUs the node has, as the source reports it; 0 if it does not.
 	Cores float64
@@ -277,7 +277,7 @@ func (b *Batch) Share(n int, recycle func(*Batch)) {
 	b.refs.Store(int32(n))
 }
 
-// Release says that one reader no longer needs b.
+// Release ends the use of b by one reader.
 func (b *Batch) Release() {
 	if b.refs.Add(-1) == 0 && b.recycle != nil {
 		b.recycle(b)

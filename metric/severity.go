@@ -1,6 +1,6 @@
 package metric
 
-// Severity says how serious an absence is.
+// Severity is how serious an absence is.
 type Severity uint8
 
 // The severities, the least serious first.

@@ -45,7 +45,7 @@ func (u Unit) Heapster() float64 { return units[u].heapster }
 // HeapsterUnit returns the name of the unit in Heapster's APIs.
 func (u Unit) HeapsterUnit() string { return units[u].heapsterIs }
 
-// MetricType says how the values of a metric change over time.
+// MetricType is how the values of a metric change over time.
 type MetricType uint8
 
 // The metric types.

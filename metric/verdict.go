@@ -68,7 +68,7 @@ const (
 	NodeBadPayload
 	// NodeWrongIdentity: another node answered.
 	NodeWrongIdentity
-	// NodeScrapeError: the kubelet says that it could not collect the metrics.
+	// NodeScrapeError: the kubelet reports that it could not collect the metrics.
 	NodeScrapeError
 
 	// NotReported: the node answered without this entity or group.
@@ -176,7 +176,7 @@ func (r Reason) Precedes(o Reason) bool { return r.Layer() < o.Layer() }
 // does not explain why the living one has no number.
 func (r Reason) IsRejection() bool { return r.Layer() == LayerIdentity && r != Ambiguous }
 
-// Foreign reports whether r says that a sample is not of the present pod, so that its rejection
+// Foreign reports whether r means that a sample is not of the present pod, so that its rejection
 // leaves no gap.
 func (r Reason) Foreign() bool { return r == OtherNode || r == OldPod || r == DeadCgroup }
 
@@ -226,7 +226,7 @@ type Verdict struct {
 }
 
 // FactsLag returns how late the API server's word may be, for a source that is read at this
-// interval. What it should say of an instance that began within this time may still be to come.
+// interval. What it should report of an instance that began within this time may still be to come.
 func FactsLag(interval time.Duration) time.Duration { return max(interval, time.Minute) }
 
 // ReadError is why a source could not be read. Numbers that are missing for it have its Reason.

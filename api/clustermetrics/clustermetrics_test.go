@@ -371,7 +371,7 @@ func TestMistakes(t *testing.T) {
 		"?colour=red":     `no option is called "colour": there are label, level, limit, metric, names, namespace, profile, timestamps; and, for the sink alone, requests` + "\n",
 		"?level=planet":   `parse level: no level is called "planet": there are cluster, namespace, node, system, pod, container` + "\n",
 		"?limit=0":        "parse limit: 0 is not above 0\n",
-		"?label=node":     "parse label: \"node\" is no label=pattern, such as node=worker-*\n",
+		"?label=node":     "parse label: \"node\" is not of the form label=pattern, such as node=worker-*\n",
 		"?names=mine":     "parse names: unknown names \"mine\": use weir or kubernetes\n",
 		"?profile=big":    "parse profile: no profile is called \"big\": there are default, all\n",
 		"?timestamps=now": "parse timestamps: strconv.ParseBool: parsing \"now\": invalid syntax\n",

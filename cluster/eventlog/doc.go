@@ -2,8 +2,8 @@
 // controllers report about pods, nodes and autoscalers. Heapster's eventer did this for its sinks.
 //
 // The API server forgets an Event after an hour. A Log keeps the newest ones, bounded by number and age.
-// An Event that is counted up replaces its earlier state, as its UID is the same. Events that say the
-// same of one object are shown as one.
+// An Event that is counted up replaces its earlier state, as its UID is the same. Equal
+// Events of one object are shown as one.
 //
 //	event.go  Event, by weir's own type
 //	log.go    Log: what is kept, and what is read

@@ -75,7 +75,7 @@ func NewWatcher(o Options) *Watcher {
 // does not wait, and changes nothing. It is called before Run.
 func (w *Watcher) HandleEvents(do func(*Event)) { w.handle = append(w.handle, do) }
 
-// Unread says in a sentence why Events cannot be read. It is empty if they can. It names no address, and
+// Unread returns a sentence with the reason why Events cannot be read. It is empty if they can. It names no address, and
 // may be called at any time.
 func (w *Watcher) Unread() string {
 	reason, _ := w.unread.Load().(string)

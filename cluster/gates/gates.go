@@ -1,7 +1,7 @@
-// Package gates says which feature gates of a Kubernetes component are on, as far as weir's
+// Package gates returns which feature gates of a Kubernetes component are on, as far as weir's
 // decisions depend on them. A component's own word counts first: /metrics of each has
 // kubernetes_feature_enabled, and a kubelet's /configz has the gates that were set. Otherwise the
-// default of the component's release is assumed, and Gates says so.
+// default of the component's release is assumed, and Gates reports that.
 package gates
 
 import (

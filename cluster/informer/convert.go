@@ -170,7 +170,7 @@ func setState(f *cluster.Container, s *v1.ContainerStatus, shared *pool) {
 		if t.ContainerID != "" {
 			f.ID = bareID(t.ContainerID)
 		}
-	default: // the API says that no state means waiting
+	default: // by the API, no state means waiting
 		f.State = cluster.StateWaiting
 		if state.Waiting != nil {
 			past.StateReason = shared.text(state.Waiting.Reason)
@@ -190,7 +190,7 @@ func bareID(id string) metric.ContainerID {
 	return metric.ContainerID(id)
 }
 
-// resourceIDs says which metrics hold the quantities of a ResourceList.
+// resourceIDs are the metrics that hold the quantities of a ResourceList.
 type resourceIDs struct {
 	cpu, memory, storage metric.ID
 	accelerators         metric.ID // 0 if not wanted
@@ -207,7 +207,7 @@ func setRequirements(v *metric.Values, r *v1.ResourceRequirements) {
 }
 
 // setResources adds the quantities of list to v. CPU is rounded up to the nanocore, exactly up to 9
-// million cores. Memory is rounded as amountOfBytes says, and storage is rounded up to the byte.
+// million cores. Memory is rounded by amountOfBytes, and storage is rounded up to the byte.
 // Resources that are not in list stay absent.
 func setResources(v *metric.Values, list v1.ResourceList, ids resourceIDs) {
 	if q, ok := list[v1.ResourceCPU]; ok {

@@ -27,11 +27,11 @@ type pending struct {
 	nodes map[metric.NodeName]*cluster.Node // nil: the node is gone
 	pods  map[metric.PodRef]*cluster.Pod    // nil: the pod is gone
 	whole map[metric.PodRef]*v1.Pod         // complete pods, if they are kept
-	// allNodes and allPods say that the map contains all nodes or all pods: the others are gone.
+	// allNodes and allPods mean that the map contains all nodes or all pods: the others are gone.
 	allNodes, allPods bool
-	// listedNodes and listedPods say that a complete list was received, now or earlier.
+	// listedNodes and listedPods mean that a complete list was received, now or earlier.
 	listedNodes, listedPods bool
-	// fromServer says that the API server has listed pods. Until then the kubelet's count.
+	// fromServer means that the API server has listed pods. Until then the kubelet's count.
 	fromServer bool
 	at         time.Time // when the API server last answered about pods
 }
@@ -49,13 +49,13 @@ func (p *pending) clear() {
 	p.allNodes, p.allPods = false, false
 }
 
-// onlyNewNodes says that the nodes recorded from now on are all nodes.
+// onlyNewNodes records that the nodes recorded from now on are all nodes.
 func (p *pending) onlyNewNodes() {
 	clear(p.nodes)
 	p.allNodes, p.listedNodes = true, true
 }
 
-// onlyNewPods says that the pods recorded from now on are all pods.
+// onlyNewPods records that the pods recorded from now on are all pods.
 func (p *pending) onlyNewPods() {
 	clear(p.pods)
 	clear(p.whole)
@@ -89,7 +89,7 @@ func (q *queue) change(at time.Time, do func(*pending)) {
 	q.signal()
 }
 
-// signal says that there are changes to take.
+// signal signals that there are changes to take.
 func (q *queue) signal() {
 	select {
 	case q.ready <- struct{}{}:

@@ -8,9 +8,9 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Filter says which series are selected. The zero Filter selects all.
+// Filter selects series. The zero Filter selects all.
 type Filter struct {
-	// Profile is a named set of metrics. Default: all, and where Usual says so, those in common use.
+	// Profile is a named set of metrics. Default: all, or by Usual those in common use.
 	Profile Profile
 	// Levels are the kinds of entity. Default: all.
 	Levels []metric.Kind
@@ -145,7 +145,7 @@ func labels(given []string) (map[string]string, error) {
 	for _, s := range given {
 		name, pattern, ok := strings.Cut(s, "=")
 		if !ok || name == "" {
-			return nil, fmt.Errorf("%q is no label=pattern, such as node=worker-*", s)
+			return nil, fmt.Errorf("%q is not of the form label=pattern, such as node=worker-*", s)
 		}
 		all[name] = pattern
 	}

@@ -17,7 +17,7 @@ const (
 	JSON Format = "json"
 )
 
-// Options say how batches are written. The zero Options means the defaults.
+// Options are how batches are written. The zero Options means the defaults.
 type Options struct {
 	// Format of lines. Default Text.
 	Format Format

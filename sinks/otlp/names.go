@@ -13,7 +13,7 @@ import (
 // schemaURL is the version of the semantic conventions that names.go has.
 const schemaURL = "https://opentelemetry.io/schemas/1.43.0"
 
-// form says how the values of a metric can be added up and change over time.
+// form is how the values of a metric can be added up and change over time.
 type form uint8
 
 // The forms.

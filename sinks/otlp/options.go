@@ -15,7 +15,7 @@ type Options struct {
 	push.Options
 	// Attributes are added to each resource.
 	Attributes map[string]string
-	// Events says that the Events of the cluster are sent, too: see NewEvents.
+	// Events sends the Events of the cluster, too: see NewEvents.
 	Events bool
 }
 

@@ -234,7 +234,7 @@ func TestRequestThatCannotBeEncoded(t *testing.T) {
 		t.Errorf("received %q; the log has %v", r.lines, lines.All())
 	}
 	const want = `
-# HELP weir_otlp_samples_total Number of samples by what became of them: sent, rejected by the receiver, or dropped because the queue was full, weir ended or they could not be encoded.
+# HELP weir_otlp_samples_total Number of samples by outcome: sent, rejected by the receiver, or dropped because the queue was full, weir ended or they could not be encoded.
 # TYPE weir_otlp_samples_total counter
 weir_otlp_samples_total{result="dropped"} 9
 weir_otlp_samples_total{result="rejected"} 0
@@ -273,10 +273,10 @@ func TestAnswers(t *testing.T) {
 		write(t, s, batch(1))
 		finish()
 		want := fmt.Sprintf(`
-# HELP weir_otlp_retries_total Requests that were sent again because the receiver did not answer, or said that it cannot now.
+# HELP weir_otlp_retries_total Requests that were sent again because the receiver did not answer, or rejected them for the moment.
 # TYPE weir_otlp_retries_total counter
 weir_otlp_retries_total %v
-# HELP weir_otlp_samples_total Number of samples by what became of them: sent, rejected by the receiver, or dropped because the queue was full, weir ended or they could not be encoded.
+# HELP weir_otlp_samples_total Number of samples by outcome: sent, rejected by the receiver, or dropped because the queue was full, weir ended or they could not be encoded.
 # TYPE weir_otlp_samples_total counter
 weir_otlp_samples_total{result="dropped"} 0
 weir_otlp_samples_total{result="rejected"} %v

@@ -18,7 +18,7 @@ func newMeters(s *Sender, prefix, things string) *meters {
 	factory := promauto.With(s.o.Registerer)
 	results := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: prefix + "_" + things + "_total",
-		Help: "Number of " + things + " by what became of them: sent, rejected by the receiver, or dropped because the queue was full, weir ended or they could not be encoded.",
+		Help: "Number of " + things + " by outcome: sent, rejected by the receiver, or dropped because the queue was full, weir ended or they could not be encoded.",
 	}, []string{"result"})
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: prefix + "_queue_bytes",
@@ -50,11 +50,11 @@ func newMeters(s *Sender, prefix, things string) *meters {
 		sent: results.WithLabelValues("sent"), rejected: results.WithLabelValues("rejected"), dropped: results.WithLabelValues("dropped"),
 		retries: factory.NewCounter(prometheus.CounterOpts{
 			Name: prefix + "_retries_total",
-			Help: "Requests that were sent again because the receiver did not answer, or said that it cannot now.",
+			Help: "Requests that were sent again because the receiver did not answer, or rejected them for the moment.",
 		}),
 		walErrors: factory.NewCounter(prometheus.CounterOpts{
 			Name: prefix + "_wal_errors_total",
-			Help: "Tries to write the write-ahead log that failed. What waits is in memory only.",
+			Help: "Failed writes of the write-ahead log. Until one succeeds, waiting requests are in memory only.",
 		}),
 	}
 }

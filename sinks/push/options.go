@@ -28,7 +28,7 @@ type Options struct {
 	NotFound string
 	// HTTP has certificates, credentials and headers of the receiver.
 	HTTP config.HTTPClientConfig
-	// Filter says which series are sent. The zero Filter sends all; Parse names the profile
+	// Filter selects the series to send. The zero Filter sends all; Parse names the profile
 	// series.Default if no profile and no metrics are given.
 	series.Filter
 	// Queue is how many bytes of packed requests may wait; default 128 MiB.

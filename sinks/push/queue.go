@@ -144,7 +144,7 @@ func (q *queue) firstUnlogged() (queuedRequest, bool) {
 	return queuedRequest{}, false
 }
 
-// logged says that the request with a number, and all older ones, are in the log.
+// logged records that the request with a number, and all older ones, are in the log.
 func (q *queue) logged(number uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -29,7 +29,7 @@ type Sender struct {
 	send   Send
 	// filling returns how many items are in no full request yet.
 	filling func() int
-	// failing says that the last try of a request failed. Only Run uses it.
+	// failing means that the last try of a request failed. Only Run uses it.
 	failing bool
 }
 

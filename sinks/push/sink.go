@@ -13,7 +13,7 @@ import (
 // of each entity, such as its labels.
 type Format[L any] interface {
 	// Describe returns what to keep of an entity, from a sample and from what was kept before, which
-	// is zero at the first one. renamed says that its series have other names from now on, such as
+	// is zero at the first one. renamed means that its series have other names from now on, such as
 	// those of another instance: those before end.
 	Describe(before L, s *metric.Sample) (kept L, renamed bool)
 	// Add adds a point to the request that is being filled.
@@ -34,7 +34,7 @@ type Point[L any] struct {
 	Value float64
 	// Time is in milliseconds since the Unix epoch.
 	Time int64
-	// Ended says that the series ends, 1 ms after its last value. There is no Value.
+	// Ended means that the series ends, 1 ms after its last value. There is no Value.
 	Ended bool
 }
 

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Options say where a recording is written, and its limits.
+// Options are the file of a recording, and its limits.
 type Options struct {
 	// Path is the file. If it has a recording, that is continued.
 	Path string

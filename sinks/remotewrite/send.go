@@ -17,7 +17,7 @@ import (
 type Sink struct {
 	*push.Sink[labels]
 	o Options
-	// modern says that the receiver accepts version 2.0, old that it accepts only 1.0. Only Run
+	// modern means that the receiver accepts version 2.0, old that it accepts only 1.0. Only Run
 	// uses these.
 	modern, old bool
 }

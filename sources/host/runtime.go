@@ -138,7 +138,7 @@ const (
 	namesRetry = 10 * time.Second
 )
 
-// newContainerd returns a client. cluster says that the API server names containers too.
+// newContainerd returns a client. cluster means that the API server names containers too.
 func newContainerd(socket, namespace string, cluster bool) *containerd {
 	instead := "pods are named by UID and containers by ID"
 	if cluster {

@@ -24,7 +24,7 @@ const (
 	Standalone Endpoint = "standalone" // GET /metrics of a cAdvisor, which gets no credentials of weir's
 )
 
-// Options say which nodes to read, how to reach them and which endpoint to read. The zero
+// Options select the nodes and the endpoint to read, and how to reach them. The zero
 // Options reads /metrics/resource of every node over HTTPS.
 type Options struct {
 	// Endpoint is the endpoint to read. Default Resource.

@@ -29,10 +29,10 @@ type Target struct {
 	// Path replaces /metrics/resource: it is the value of the node's PathAnnotation. It is empty if
 	// there is none.
 	Path string
-	// PathError says what is wrong with the PathAnnotation; /metrics/resource is then read. It is nil
+	// PathError is what is wrong with the PathAnnotation; /metrics/resource is then read. It is nil
 	// if nothing is wrong.
 	PathError error
-	// Guessed says that Node is only the host of a static target. The kubelet may then report another
+	// Guessed means that Node is only the host of a static target. The kubelet may then report another
 	// name.
 	Guessed bool
 	// Err is set if the node cannot be read at all: a *metric.ReadError with NodeNoAddress.
@@ -203,7 +203,7 @@ func parseTarget(entry string, port int) ([]Target, error) {
 	}
 	if first, last, ok := addressRange(host); ok {
 		if named {
-			return nil, fmt.Errorf("target %q gives one name to a range; drop the name", entry)
+			return nil, fmt.Errorf("target %q has one name for a range; drop the name", entry)
 		}
 		return expand(first, last, p)
 	}

@@ -106,7 +106,7 @@ func parseNamespacedPath(p string) podcgroup.Ref {
 	return podcgroup.Ref{}
 }
 
-// errEnded says that a container has no process. It may have ended, or run in a virtual machine.
+// errEnded means that a container has no process. It may have ended, or run in a virtual machine.
 var errEnded = errors.New("it has no process")
 
 // find returns the writable layer of a container, as a path on the host.

@@ -19,7 +19,7 @@ type Removal struct {
 	Path metric.CgroupPath `json:"path"`
 	// Removed are the hierarchies from which it was removed.
 	Removed []string `json:"removed,omitempty"`
-	// Failed says why it still exists in some hierarchy; empty if it is gone.
+	// Failed is why it still exists in some hierarchy; empty if it is gone.
 	Failed string `json:"failed,omitempty"`
 }
 

@@ -141,7 +141,7 @@ func (j *judging) judgeOwn(p *PodCgroups, facts *cluster.Pod, others []*Cgroup) 
 	}
 }
 
-// emptyReason says why the cgroup of a listed pod has no process.
+// emptyReason returns why the cgroup of a listed pod has no process.
 func emptyReason(facts *cluster.Pod) string {
 	switch {
 	case !facts.Deleted.IsZero():
@@ -154,7 +154,7 @@ func emptyReason(facts *cluster.Pod) string {
 	return "nothing runs in it yet: the pod is starting"
 }
 
-// duplicateReason says why c is not the cgroup that the pod uses. own is nil if that one is not
+// duplicateReason returns why c is not the cgroup that the pod uses. own is nil if that one is not
 // known.
 func duplicateReason(c, own *Cgroup, others []*Cgroup, spec podcgroup.QoS) string {
 	if own == nil {
@@ -210,7 +210,7 @@ func (j *judging) judgeUnlistedUID(c *Cgroup) (Judgement, string) {
 	return NoPod, fmt.Sprintf("%s lists %s, none with this UID", j.pods.From, humanize.Count(len(j.pods.List), "pod"))
 }
 
-// keptBecause says why a cgroup without a pod must not be removed; empty if it may be removed.
+// keptBecause returns why a cgroup without a pod must not be removed; empty if it may be removed.
 func (j *judging) keptBecause(c *Cgroup) string {
 	switch {
 	case c.Unreadable:

@@ -26,7 +26,7 @@ func (j *judging) judgeContainer(c *Cgroup, facts *cluster.Pod, sandbox *Cgroup)
 			return one
 		case c.IsEmpty():
 			one.Judgement = Empty
-			one.Reasons[0] = "nothing runs in it, although the pod's status says that container " + state.Name + " is running"
+			one.Reasons[0] = "nothing runs in it, although container " + state.Name + " is running by the pod's status"
 		}
 		one.setStarted(state.StartedAt)
 		return one

@@ -40,7 +40,7 @@ func (p *Pods) byUID() podsByUID {
 	return n
 }
 
-// doubtReason says why the list seems to belong to another machine; empty if it does not. With the
+// doubtReason returns why the list seems to belong to another machine; empty if it does not. With the
 // wrong node name or file, all cgroups here would have no pod.
 func (p *Pods) doubtReason(t *Tree, n podsByUID) string {
 	running := ""

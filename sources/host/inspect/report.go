@@ -17,14 +17,14 @@ type Report struct {
 	Directories []string `json:"directories"`
 	// Roots are the kubepods cgroups that were found.
 	Roots []metric.CgroupPath `json:"roots"`
-	// PodsFrom says where the list of pods comes from; empty if there is no list.
+	// PodsFrom is the source of the list of pods; empty if there is no list.
 	PodsFrom string `json:"podsFrom,omitempty"`
 	// PodsAt is the time of the list. Pods may have changed after it.
 	PodsAt *time.Time `json:"podsAt,omitempty"`
 	// Pods are the cgroups of pods, sorted by path, and after them the cgroups of containers that are
 	// outside of any pod's cgroup.
 	Pods []PodCgroups `json:"pods"`
-	// Problems says what could not be read, and why the list of pods is in doubt.
+	// Problems are what could not be read, and why the list of pods is in doubt.
 	Problems []string `json:"problems,omitempty"`
 	// Removals are the results of Clean; absent before it is called.
 	Removals []Removal `json:"removals,omitempty"`
@@ -93,7 +93,7 @@ type PodCgroups struct {
 	// listed.
 	PathQoS podcgroup.QoS `json:"pathQoS"`
 	SpecQoS podcgroup.QoS `json:"specQoS,omitempty"`
-	// Removable is true if Clean would remove it. KeptBecause says why Clean would not remove a
+	// Removable is true if Clean would remove it. KeptBecause is why Clean would not remove a
 	// leftover.
 	Removable   bool   `json:"removable"`
 	KeptBecause string `json:"keptBecause,omitempty"`

@@ -72,7 +72,7 @@ func (r *Report) writeNoPods(b *bytes.Buffer) {
 		for _, root := range r.Roots {
 			roots = append(roots, humanize.Printable(root))
 		}
-		reason = "there are none in " + humanize.List(roots, 0)
+		reason = "no cgroup of a pod is in " + humanize.List(roots, 0)
 	}
 	b.WriteString("No pod cgroups on this machine: " + reason + ". Searched:\n")
 	for _, dir := range r.Directories {
@@ -80,7 +80,7 @@ func (r *Report) writeNoPods(b *bytes.Buffer) {
 	}
 }
 
-// summary counts the pods' cgroups by judgement and says which list of pods was used.
+// summary counts the pods' cgroups by judgement and names the list of pods that was used.
 func (r *Report) summary() string {
 	var parts []string
 	for _, j := range Judgements() {

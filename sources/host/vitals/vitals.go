@@ -56,7 +56,7 @@ import (
 	"github.com/weir-metrics/weir/sources/host/disk"
 )
 
-// Depth says how much of the machine is read.
+// Depth is how much of the machine is read.
 type Depth uint8
 
 // The depths.

@@ -2,13 +2,13 @@ package cadvisor
 
 import "github.com/weir-metrics/weir/metric"
 
-// use says how the lines of a family are used.
+// use is how the lines of a family are used.
 type use uint8
 
 const (
 	set       use = iota // the value is the cgroup's
 	sum                  // several lines, such as one for each CPU; the cgroup's value is their sum
-	faults               // page faults; a label says which kind
+	faults               // page faults; a label has the kind
 	network              // the value is an interface's
 	disk                 // the value is a device's; the cgroup's value is their sum
 	volume               // the value is a file system's

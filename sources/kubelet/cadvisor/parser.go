@@ -49,12 +49,12 @@ type subject struct {
 	samples []int32 // indexes in batch; -1 if the bound on samples was reached
 }
 
-// line says what a set of labels refers to: a cgroup, and a part of it.
+// line is what a set of labels refers to: a cgroup, and a part of it.
 type line struct {
 	cgroup *cgroup  // nil if weir has no metric for it
 	part   *subject // nil for the cgroup itself
 	labels labelUse
-	// tooLong says that a name is longer than Kubernetes allows, or that there are too many cgroups.
+	// tooLong means that a name is longer than Kubernetes allows, or that there are too many cgroups.
 	tooLong bool
 	// count is the number of lines with these labels that family has had in round.
 	family *family
@@ -62,7 +62,7 @@ type line struct {
 	count  int
 }
 
-// labelUse says what a label adds to the meaning of a family.
+// labelUse is what a label adds to the meaning of a family.
 type labelUse uint8
 
 const (

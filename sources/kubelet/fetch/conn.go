@@ -123,7 +123,7 @@ func (c *conn) expireDeadline() {
 
 // exchange sends a request on a connection and returns the answer. s is the buffer that a new
 // connection already reads into. It is nil for a kept connection, which gets a buffer when the
-// answer arrives. On an error the connection is closed, and gotBytes says whether any byte of an
+// answer arrives. On an error the connection is closed, and gotBytes reports whether any byte of an
 // answer arrived.
 func (t *Transport) exchange(c *conn, req *http.Request, out []byte, s *answerBuffer) (resp *http.Response, gotBytes bool, err error) {
 	ctx := req.Context()

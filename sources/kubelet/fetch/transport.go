@@ -17,8 +17,8 @@ import (
 	"github.com/weir-metrics/weir/internal/humanize"
 )
 
-// ErrProtocol says that the server's answer is not HTTP/1. The errors of RoundTrip wrap it.
-var ErrProtocol = errors.New("the server does not speak HTTP/1.1")
+// ErrProtocol is the error of an answer that is not HTTP/1. The errors of RoundTrip wrap it.
+var ErrProtocol = errors.New("the server does not use HTTP/1.1")
 
 // Transport is an http.RoundTripper. Its methods may be called by several goroutines at
 // once. Concurrent requests to one server use one connection each; one of them is kept.

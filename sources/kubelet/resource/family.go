@@ -5,7 +5,7 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
 
-// value says what the lines of a family contain.
+// value is the content of the lines of a family.
 type value uint8
 
 const (

@@ -34,7 +34,7 @@ type Parser struct {
 	batch      *metric.Batch
 }
 
-// subject is an entity of the node, with what this payload says about it.
+// subject is an entity of the node, with what this payload reports about it.
 type subject struct {
 	start int64
 	// sample is 1 + the index of its sample in the batch. It is 0 if it has no sample, and -1 if the

@@ -52,7 +52,7 @@ type subject struct {
 	id     uint32 // part of the key of its children, so that two subjects can have children of one name
 	entity metric.Entity
 	uid    metric.PodUID
-	// tooLong says that a name in entity is longer than Kubernetes allows, so that it has no samples.
+	// tooLong means that a name in entity is longer than Kubernetes allows, so that it has no samples.
 	tooLong bool
 }
 
