@@ -90,8 +90,8 @@ func (p *Parser) isRepeated(s *subject, f *family, n payload.Number, t int64) bo
 	}
 	first := &p.batch.Samples[s.sample-1]
 	v, ok := f.amount(n)
-	had, has := first.Values.Get(f.id)
-	return ok && has && had == v && first.Times[f.id.Describe().Group] == t
+	before, known := first.Values.Get(f.id)
+	return ok && known && before == v && first.Times[f.id.Describe().Group] == t
 }
 
 // hasTime reports whether a group of s was read at t.
