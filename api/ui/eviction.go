@@ -8,22 +8,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/eviction/evictionreport"
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
-
-// Unavailable is an error of Options.Eviction: there is no report. Why is the reason, and Todo says
-// what to do.
-type Unavailable struct {
-	// Status is an HTTP status: 404 for an unknown node. The page answers 502 for any other,
-	// because the fault is not in this weir.
-	Status    int
-	Why, Todo string
-}
-
-// Error returns Why.
-func (u *Unavailable) Error() string { return u.Why }
 
 // evictionBody is the body of the page of the evictions of a node. Some fields replace those of
 // the report.
@@ -91,12 +80,12 @@ func (p *page) eviction(ctx context.Context) error {
 			"The agent on each node evicts pods (docs/agent.md). On a machine outside a cluster, `weir run` does."}
 	}
 	r, err := p.opts.Eviction(ctx, string(name))
-	var u *Unavailable
+	var problem *weirdev.Problem
 	switch {
-	case errors.As(err, &u) && u.Status == http.StatusNotFound:
-		return &pageError{http.StatusNotFound, printable(u.Why), printable(u.Todo)}
-	case errors.As(err, &u):
-		return &pageError{http.StatusBadGateway, printable(u.Why), printable(u.Todo)}
+	case errors.As(err, &problem) && problem.Status == http.StatusNotFound:
+		return &pageError{http.StatusNotFound, printable(problem.Message), printable(problem.Hint)}
+	case errors.As(err, &problem):
+		return &pageError{http.StatusBadGateway, printable(problem.Message), printable(problem.Hint)}
 	case err != nil:
 		return &pageError{http.StatusBadGateway, printable(err.Error()), "Reload the page. The log of weir may say more."}
 	}

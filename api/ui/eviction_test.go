@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weir-metrics/weir/api/ui"
+	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/eviction/evictionreport"
 	"github.com/weir-metrics/weir/test/samplecluster"
 )
@@ -22,11 +23,11 @@ func guarded(t testing.TB) *ui.Handler {
 		case "n2":
 			return evictionreport.New(nil, nil, evictionreport.Options{Node: node, Mode: "observe", Now: samplecluster.Noon}), nil
 		case "n3":
-			return nil, &ui.Unavailable{Why: "no agent answers on node n3: connection refused", Todo: "Install `components/agent`."}
+			return nil, &weirdev.Problem{Message: "no agent answers on node n3: connection refused", Hint: "Install `components/agent`."}
 		case "n4":
 			return nil, errors.New("the <b>roof</b> is on fire")
 		}
-		return nil, &ui.Unavailable{Status: http.StatusNotFound, Why: "weir does not know node " + node, Todo: "Is the name right?"}
+		return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "weir does not know node " + node, Hint: "Is the name right?"}
 	}})
 }
 

@@ -39,7 +39,8 @@ type Options struct {
 	// is none.
 	Autoscaler func(kind, namespace, name string) (*decisionreport.DecisionReport, bool)
 	// Eviction returns the eviction report of a node, from its agent or for this machine. Its error
-	// may be an *Unavailable. If it is nil, this weir has no reports.
+	// may be a *weirdev.Problem: the page answers 404 for an unknown node, and else 502, because the
+	// fault is not in this weir. If it is nil, this weir has no reports.
 	Eviction func(ctx context.Context, node string) (*evictionreport.EvictionReport, error)
 	// Events returns the last Events on an object, the newest first. If it is nil, this weir keeps
 	// none.

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-metrics/weir/cmd/app/configfile"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/cmd/flags/clusterflag"
+	"github.com/weir-metrics/weir/internal/feature"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -52,11 +53,10 @@ type agentFlags struct {
 	given                      func(flag string) bool
 	node                       string
 	kubeletRoot, containerRoot string
-	eviction                   *evictionFlags
 }
 
 func newAgentFlags() *agentFlags {
-	return &agentFlags{config: newConfig(serverResolution, "host"), secure: newAgentSecure(), eviction: newEvictionFlags()}
+	return &agentFlags{config: newConfig(serverResolution, "host"), secure: newAgentSecure()}
 }
 
 // addTo adds the flags to cmd, and groups them in its help.
@@ -65,7 +65,7 @@ func (a *agentFlags) addTo(cmd *cobra.Command) {
 	g := newFlagGroups(cmd)
 	g.add("The cluster, and this node of it", a.cluster.Add, a.addNodeFlags)
 	g.add("Measuring", a.addPipelineFlags, a.addPathFlags)
-	g.add("Eviction, in the kubelet's words where it has them", a.eviction.addFlags)
+	g.add("Eviction, in the kubelet's words where it has them", a.plan.features.guard.Flags)
 	common, others := secureFlags(a.secure)
 	g.add("HTTPS server, for callers that the cluster allows to read", common)
 	g.add("HTTP server without authentication, on this machine", a.addListenFlags)
@@ -104,8 +104,8 @@ func (a *agentFlags) compile(inPod bool, getenv func(string) string) (*plan, err
 		p.Cluster.Node = p.Host.Node
 		p.Cluster.KubeletPods = filepath.Join(a.kubeletRoot, "pods-api", "pods-api.sock")
 	}
-	p.Eviction, err = a.eviction.compile(agentEnvironment{
-		cluster: p.Cluster != nil, named: a.node != "" || getenv("NODE_NAME") != "", pod: inPod, self: getenv("POD_UID"), namespace: getenv("POD_NAMESPACE"), address: getenv("HOST_IP"),
+	err = p.features.guard.Check(&feature.Setting{
+		Getenv: getenv, Given: a.given, InPod: inPod, HasCluster: p.Cluster != nil, NodeIsNamed: a.node != "" || getenv("NODE_NAME") != "",
 	})
 	if err != nil {
 		return nil, err

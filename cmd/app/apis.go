@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -34,10 +35,12 @@ import (
 	"github.com/weir-metrics/weir/api/ui"
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/autoscaler/podmetrics"
 	"github.com/weir-metrics/weir/cluster/eventlog"
 	"github.com/weir-metrics/weir/cmd/app/httpserver"
 	"github.com/weir-metrics/weir/cmd/app/version"
 	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/internal/feature"
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -48,9 +51,9 @@ type api struct {
 	// name is the name for --apis, and about is the text for its help. A row without a name is
 	// always served.
 	name, about string
-	// open returns the handler. A nil handler means that this weir cannot serve the row. open is
-	// also called for rows that --apis leaves out, because autoscalers read what it opens.
-	open func(context.Context, *process) (http.Handler, error)
+	// open returns the handler. A nil handler means that this weir cannot serve the row. It only reads
+	// what features opened: nothing that acts on the cluster is opened by a row.
+	open func(*process) (http.Handler, error)
 	// paths are patterns of http.ServeMux, and rights returns the rights that a request needs.
 	paths  []string
 	rights func(*http.Request) []rights.Right
@@ -74,8 +77,7 @@ type link struct{ path, about string }
 // external is the row of the API for the metrics of --external-rules.
 const external = "external"
 
-// apis are the APIs that weir serves. Later rows may read what earlier ones opened. Add an API
-// here.
+// apis are the APIs that weir serves. Add an API here.
 var apis = []api{{
 	name: "resource", about: "metrics.k8s.io",
 	describe: func(c *server.Config) error {
@@ -85,17 +87,11 @@ var apis = []api{{
 	},
 	install: func(w *process, s *genericapiserver.GenericAPIServer) error {
 		return resourcemetrics.Install(s, resourcemetrics.Options{
-			Snapshot: viewAs(w, func(v apiView) resourcemetrics.UsageReader { return v }), Facts: w.facts, Sources: w.sourceStates, Registerer: w.registry,
+			Snapshot: viewAs(w, func(v apiView) resourcemetrics.UsageReader { return v }), Facts: w.Facts, Sources: w.sourceStates, Registerer: w.Registry,
 		})
 	},
 }, {
 	name: "custom", about: "custom.metrics.k8s.io",
-	open: func(_ context.Context, w *process) (http.Handler, error) {
-		w.custom = custommetrics.New(custommetrics.Options{
-			View: viewAs(w, func(v apiView) custommetrics.SampleReader { return v }), Facts: w.facts, Sources: w.sourceStates,
-		})
-		return nil, nil
-	},
 	describe: func(c *server.Config) error {
 		c.Schemes, c.OpenAPI = append(c.Schemes, customserver.Scheme), append(c.OpenAPI, customdefinitions.GetOpenAPIDefinitions)
 		return nil
@@ -105,7 +101,6 @@ var apis = []api{{
 	},
 }, {
 	name: external, about: "external.metrics.k8s.io",
-	open: openExternal,
 	describe: func(c *server.Config) error { // the scheme of custom metrics has these types too
 		c.Schemes, c.OpenAPI = append(c.Schemes, customserver.Scheme), append(c.OpenAPI, externaldefinitions.GetOpenAPIDefinitions)
 		return nil
@@ -114,33 +109,30 @@ var apis = []api{{
 		return externalmetrics.Install(s, w.external)
 	},
 }, {
-	open: func(_ context.Context, w *process) (http.Handler, error) {
+	open: func(w *process) (http.Handler, error) {
 		o := w.plan.Prometheus
-		o.Facts = w.facts
+		o.Facts = w.Facts
 		return clustermetrics.New(viewAs(w, func(v apiView) clustermetrics.MetricsReader { return v }), o), nil
 	},
 	paths:  []string{"/metrics/cluster"},
 	rights: func(*http.Request) []rights.Right { return rights.Everything() },
 	links:  []link{{"/metrics/cluster", "what everything uses, for Prometheus"}},
 }, {
-	open: func(_ context.Context, w *process) (http.Handler, error) {
-		return usage.NewHandler(usage.Options{Snapshot: viewAs(w, func(v apiView) usage.SampleReader { return v }), Facts: w.facts}), nil
+	open: func(w *process) (http.Handler, error) {
+		return usage.NewHandler(usage.Options{Snapshot: viewAs(w, func(v apiView) usage.SampleReader { return v }), Facts: w.Facts}), nil
 	},
 	paths: usage.Paths(), rights: usage.Rights, resources: usage.APIResources,
 	localPaths: []string{weirdev.Path}, // for any other path below, the answer lists the known paths
 	links:      usageLinks(),
 }, {
-	open: func(_ context.Context, w *process) (http.Handler, error) {
+	open: func(w *process) (http.Handler, error) {
 		return explainapi.NewHandler(explainapi.Options{Explainer: w.explainInput}), nil
 	},
 	paths: explainapi.Paths(), rights: explainapi.Rights, resources: explainapi.APIResources,
 	links: []link{{weirdev.Path + "missing", "what has no number, and why, as JSON"}},
 }, {
-	open: func(_ context.Context, w *process) (http.Handler, error) {
-		if w.events == nil { // a nil pointer in an interface would not be nil
-			return eventsapi.NewHandler(nil), nil
-		}
-		return eventsapi.NewHandler(w.events), nil
+	open: func(w *process) (http.Handler, error) {
+		return w.plan.features.events.Handler(), nil
 	},
 	paths: eventsapi.Paths(), rights: eventsapi.Rights, resources: eventsapi.APIResources,
 }, {
@@ -165,9 +157,9 @@ var apis = []api{{
 	},
 }, {
 	name: "model", about: "Heapster's",
-	open: func(_ context.Context, w *process) (http.Handler, error) {
+	open: func(w *process) (http.Handler, error) {
 		return model.NewHandler(model.Options{
-			Snapshot: viewAs(w, func(v apiView) model.ModelReader { return v }), Facts: w.facts, Sources: w.sourceStates, Resolution: w.plan.Resolution,
+			Snapshot: viewAs(w, func(v apiView) model.ModelReader { return v }), Facts: w.Facts, Sources: w.sourceStates, Resolution: w.Resolution,
 		}), nil
 	},
 	paths: model.Paths(), rights: model.Rights,
@@ -190,23 +182,24 @@ type servedAPI struct {
 // serves reports whether the plan includes a row.
 func (p *plan) serves(row *api) bool { return row.name == "" || slices.Contains(p.APIs, row.name) }
 
-// openAPIs opens all rows of the table.
-func (w *process) openAPIs(ctx context.Context) error {
+// openAPIs opens the rows of the table that the plan includes.
+func (w *process) openAPIs(context.Context, *feature.Host) error {
 	for i := range apis {
 		row := &apis[i]
+		if !w.plan.serves(row) {
+			continue
+		}
 		s := servedAPI{api: row, rights: row.rights}
 		if row.open != nil {
 			var err error
-			if s.handler, err = row.open(ctx, w); err != nil {
+			if s.handler, err = row.open(w); err != nil {
 				return err
 			}
 		}
 		if row.rightsOn != nil && w.plan.Host != nil {
 			s.rights = row.rightsOn(w.plan.Host.Node)
 		}
-		if w.plan.serves(row) {
-			w.apis = append(w.apis, s)
-		}
+		w.served.apis = append(w.served.apis, s)
 	}
 	return nil
 }
@@ -266,25 +259,64 @@ func refuseWithoutCluster(w http.ResponseWriter, _ *http.Request) {
 		Hint: "Ask the weir of a cluster: with `kubectl weir`, or with --server=URL."})
 }
 
-// openExternal reads the rules of external metrics, if there are any. The secured server serves the
-// metrics; weir's own decisions about autoscalers use them without it, too.
-func openExternal(_ context.Context, w *process) (_ http.Handler, err error) {
-	if !slices.Contains(w.plan.APIs, external) {
-		return nil, nil
+// openDerivedMetrics opens what answers for custom and external metrics. Decisions about autoscalers
+// use it without the secured server, too, which serves these metrics.
+func (w *process) openDerivedMetrics(_ context.Context, h *feature.Host) (err error) {
+	w.custom = custommetrics.New(custommetrics.Options{
+		View: viewAs(w, func(v apiView) custommetrics.SampleReader { return v }), Facts: h.Facts, Sources: w.sourceStates,
+	})
+	o := podmetrics.Options{
+		View: viewAs(w, func(v apiView) podmetrics.UsageReader { return v }), Facts: h.Facts, Explainer: w.explainInput,
+		Custom: w.custom, MaxAge: max(time.Minute, 3*h.Resolution), HistoryLength: w.plan.Memory.History,
 	}
-	w.external, err = externalmetrics.New(externalmetrics.Options{File: w.plan.ExternalRules, MayName: w.plan.ExternalFiles, Logger: w.log, Registerer: w.registry})
-	if err != nil {
-		return nil, fmt.Errorf("read the rules of external metrics: %w", err)
+	if slices.Contains(w.plan.APIs, external) {
+		w.external, err = externalmetrics.New(externalmetrics.Options{File: w.plan.ExternalRules, MayName: w.plan.ExternalFiles, Logger: h.Log, Registerer: h.Registry})
+		if err != nil {
+			return fmt.Errorf("read the rules of external metrics: %w", err)
+		}
+		o.External = w.external
+		h.Add(feature.Part{Name: "external metrics", Run: w.external.Run, Close: func() error { w.external.Close(); return nil }})
 	}
-	w.add(Part{Name: "external metrics", Run: w.external.Run, Close: func() error { w.external.Close(); return nil }})
-	return nil, nil
+	w.plan.features.autoscaler.Metrics = podmetrics.New(o)
+	return nil
 }
 
-// openUI opens the page. It is the last row, because the page shows what the other rows opened.
-func openUI(_ context.Context, w *process) (http.Handler, error) {
+// openAutoscaling returns the handler that explains and evaluates autoscalers. Without a whole cluster
+// there is none.
+func openAutoscaling(w *process) (http.Handler, error) {
+	f := w.plan.features
+	if !f.autoscaler.IsOpen() {
+		return nil, nil
+	}
+	o := autoscaling.Options{Evaluator: f.autoscaler.Evaluator(), Read: f.autoscalerClients.Read}
+	if running := f.autoscaler.Running(); running != nil {
+		o.Explain, o.Memory = running.Explain, running.Memory
+	}
+	return autoscaling.NewHandler(o), nil
+}
+
+// openResize returns the handler that recommends requests. Without a whole cluster there is none.
+func openResize(w *process) (http.Handler, error) {
+	if !w.HasWholeCluster() {
+		return nil, nil
+	}
+	client, err := w.Cluster.Client()
+	if err != nil {
+		return nil, err
+	}
+	return resizeapi.NewHandler(resizeapi.Options{
+		Usage: viewAs(w, func(v apiView) resizeapi.UsageReader { return v }), Facts: w.Facts, Now: w.Now,
+		Pod: func(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
+			return client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+		},
+	}), nil
+}
+
+// openUI returns the handler of the page.
+func openUI(w *process) (http.Handler, error) {
 	view := viewAs(w, func(v apiView) *apiView { return &v })
 	o := ui.Options{
-		Explainer: w.explainInput, Version: version.Get().Version, Eviction: w.eviction,
+		Explainer: w.explainInput, Version: version.Get().Version, Eviction: w.evictionReports(),
 		Points: func(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
 			if v := view(); v != nil {
 				return v.Points(e, id, from, to)
@@ -292,7 +324,7 @@ func openUI(_ context.Context, w *process) (http.Handler, error) {
 			return func(func(time.Time, float64) bool) {}
 		},
 		Sinks: func() (all []ui.SinkState) {
-			for _, s := range w.manager.Sinks() {
+			for _, s := range w.pipeline.Sinks() {
 				all = append(all, ui.SinkState{Name: s.Name, LastSuccess: s.Succeeded, Took: s.Took, Err: s.Err, Queued: s.Queued, Dropped: s.Dropped})
 			}
 			return all
@@ -301,11 +333,12 @@ func openUI(_ context.Context, w *process) (http.Handler, error) {
 	if o.History = w.plan.Memory.History; w.past != nil {
 		o.History = 7 * 24 * time.Hour // what a Prometheus has; the page says where nothing is
 	}
-	if w.events != nil {
-		o.Events, o.EventsUnread = func(on eventlog.Object) []eventlog.Event { return w.events.Of(on, time.Now()) }, w.events.Unread
+	f := w.plan.features
+	if events := f.events.Watcher(); events != nil {
+		o.Events, o.EventsUnread = func(on eventlog.Object) []eventlog.Event { return events.Of(on, time.Now()) }, events.Unread
 	}
-	if w.scaler != nil {
-		o.Autoscaler, o.Autoscalers, o.AutoscalersUnread = w.scaler.Explain, w.scaler.Summaries, w.autoscaling.watcher.Unread
+	if running := f.autoscaler.Running(); running != nil {
+		o.Autoscaler, o.Autoscalers, o.AutoscalersUnread = running.Explain, running.Summaries, f.autoscalerClients.Unread
 	}
 	return weirdev.Gzip(ui.New(o)), nil
 }

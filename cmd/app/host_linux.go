@@ -13,6 +13,8 @@ import (
 	"github.com/weir-metrics/weir/api/kubeletapi"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/eviction/agent"
+	"github.com/weir-metrics/weir/internal/feature"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host"
@@ -30,25 +32,25 @@ func (h hostProvider) Sources(*cluster.Facts) []manager.Spec { return h }
 // command and not of every round. It logs what this machine cannot report.
 func openHost(w *process, p *hostPlan) error {
 	o := p.Options
-	if w.cluster != nil {
-		o.Facts = w.facts
+	if w.Cluster != nil {
+		o.Facts = w.Facts
 	}
 	h, err := host.New(o)
 	if err != nil {
 		return fmt.Errorf("read this machine: %w", err)
 	}
-	w.add(Part{Name: "host", Close: h.Close})
-	w.readCAdvisor = func(ctx context.Context) (kubeletapi.CAdvisor, error) {
+	w.Add(feature.Part{Name: "host", Close: h.Close})
+	w.node = &thisNode{readCAdvisor: func(ctx context.Context) (kubeletapi.CAdvisor, error) {
 		now, err := h.ReadCAdvisor(ctx)
 		if now == nil {
 			return nil, err // not a nil *host.CAdvisor, which is not a nil interface
 		}
 		return now, err
-	}
+	}}
 	for _, gap := range h.Gaps() {
-		w.log.Info("this machine cannot supply everything", zap.String("gap", gap))
+		w.Log.Info("this machine cannot supply everything", zap.String("gap", gap))
 	}
-	w.providers = append(w.providers, hostProvider{{
+	w.pipeline.providers = append(w.pipeline.providers, hostProvider{{
 		Name: "host/" + string(p.Node), Kind: "host", Node: p.Node, Interval: p.Interval,
 		Open: func() (manager.Source, error) { return h, nil },
 	}})
@@ -56,12 +58,12 @@ func openHost(w *process, p *hostPlan) error {
 }
 
 // openMachine opens the readers of this machine, which take the names of pods and containers from
-// pods.
-func openMachine(p *hostPlan, pods nodePods, log *zap.Logger) (*machine, error) {
+// pods, and the scan of its disks.
+func openMachine(p *hostPlan, pods nodePods, w *feature.Host) (*machine, error) {
 	scanner, err := disk.New(disk.Options{
 		KubeletRoot: p.KubeletRoot, ContainerRoot: p.ContainerRoot, Containers: pods.running,
 		Done: func(r disk.ScanResult) {
-			log.Debug("looked at pods' disks", zap.Int("pods", r.Pods), zap.Int("unknown", r.Unknown),
+			w.Log.Debug("looked at pods' disks", zap.Int("pods", r.Pods), zap.Int("unknown", r.Unknown),
 				zap.Int64("inodes", r.Inodes), zap.Duration("took", r.Took), zap.Error(r.Problems))
 		},
 	})
@@ -87,13 +89,14 @@ func openMachine(p *hostPlan, pods nodePods, log *zap.Logger) (*machine, error) 
 		return nil, fmt.Errorf("read this machine: %w", err)
 	}
 	workingSets := reader.WorkingSets()
+	w.Add(feature.Part{Name: "disk scan", Run: scanner.Run, Close: func() error { return errors.Join(workingSets.Close(), reader.Close()) }})
 	at := func(d vitals.Depth) func(context.Context) (*stats.Summary, error) {
 		return func(ctx context.Context) (*stats.Summary, error) { return reader.Read(ctx, d) }
 	}
-	return &machine{
-		peek: at(vitals.Node), readMemory: at(vitals.Memory), read: at(vitals.Pods), readAll: at(vitals.Containers), layout: reader.Layout,
-		refresh: scanner.Refresh, scan: scanner.Run,
-		memoryLeft: func() *eviction.MemoryLeft {
+	return &machine{readAll: at(vitals.Containers), Machine: &agent.Machine{
+		Pods: pods, Pod: pods.find,
+		ReadNode: at(vitals.Node), ReadMemory: at(vitals.Memory), Read: at(vitals.Pods), Layout: reader.Layout, Refresh: scanner.Refresh,
+		MemoryLeft: func() *eviction.MemoryLeft {
 			m, err := reader.MemoryLeft()
 			if err != nil {
 				return nil // the signals have no figure
@@ -101,12 +104,12 @@ func openMachine(p *hostPlan, pods nodePods, log *zap.Logger) (*machine, error) 
 			left := eviction.MemoryLeft(m)
 			return &left
 		},
-		cgroups: func() eviction.Cgroups {
+		Cgroups: func() eviction.Cgroups {
 			mount, pods := reader.Cgroups()
 			return eviction.Cgroups{Mount: mount, Pods: string(pods)}
 		},
-		workingSet: func(of eviction.Signal) (int64, error) {
-			switch of {
+		WorkingSet: func(s eviction.Signal) (int64, error) {
+			switch s {
 			case eviction.MemoryAvailable:
 				return workingSets.Node()
 			case eviction.MemAvailable:
@@ -117,8 +120,7 @@ func openMachine(p *hostPlan, pods nodePods, log *zap.Logger) (*machine, error) 
 				return workingSets.Pods()
 			}
 		},
-		close: func() error { return errors.Join(workingSets.Close(), reader.Close()) },
-	}, nil
+	}}, nil
 }
 
 // firstExisting returns the first of the paths that exists. On a machine without a kubelet it

@@ -5,14 +5,14 @@ package app
 import (
 	"errors"
 
-	"go.uber.org/zap"
+	"github.com/weir-metrics/weir/internal/feature"
 )
 
 var errOnlyLinux = errors.New("read this machine: only Linux has cgroups to read")
 
 func openHost(*process, *hostPlan) error { return errOnlyLinux }
 
-func openMachine(*hostPlan, nodePods, *zap.Logger) (*machine, error) { return nil, errOnlyLinux }
+func openMachine(*hostPlan, nodePods, *feature.Host) (*machine, error) { return nil, errOnlyLinux }
 
 // dropBinaryPages does nothing: weir can do this only on Linux.
 func dropBinaryPages() error { return nil }

@@ -8,6 +8,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/accounttoken"
+	"github.com/weir-metrics/weir/internal/feature"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/kubelet"
@@ -26,15 +28,22 @@ type kubelets struct {
 	crowded bool // there are more kubelets than connections can be kept open
 }
 
+// kubeletReaders is what all endpoints of the kubelets share.
+type kubeletReaders struct {
+	scrapers []*kubelet.Scraper   // one for each endpoint
+	tokens   *accounttoken.Source // nil if no account is named that reads kubelets
+	shares   *shared.Exchange     // nil unless replicas share the reads
+}
+
 // openKubelets opens one endpoint of all kubelets.
 func openKubelets(w *process, p kubeletPlan) error {
 	scraper, err := kubelet.New(p.Options)
 	if err != nil {
 		return fmt.Errorf("read kubelets: %w", err)
 	}
-	w.scrapers = append(w.scrapers, scraper)
-	w.providers = append(w.providers, &kubelets{plan: p, scraper: scraper, shares: w.shares, log: w.log, open: map[metric.NodeName]*kubelet.NodeSource{}})
-	w.add(Part{Name: p.kind(), Close: scraper.Close})
+	w.kubelets.scrapers = append(w.kubelets.scrapers, scraper)
+	w.pipeline.providers = append(w.pipeline.providers, &kubelets{plan: p, scraper: scraper, shares: w.kubelets.shares, log: w.Log, open: map[metric.NodeName]*kubelet.NodeSource{}})
+	w.Add(feature.Part{Name: p.kind(), Close: scraper.Close})
 	return nil
 }
 
@@ -127,16 +136,17 @@ const kindExcluded = "excluded"
 // excludedNodes provides a source that is never read for each node that every node selector
 // excludes. It gives a reason to the missing numbers of the node and its pods.
 type excludedNodes struct {
-	*process
-	specs []manager.Spec // the last answer, for facts
-	by    *cluster.Facts
+	plan     *plan
+	scrapers []*kubelet.Scraper
+	specs    []manager.Spec // the last answer
+	facts    *cluster.Facts // those of the last answer
 }
 
 // Sources returns a source for each excluded node. Only the manager's goroutine calls it, after
 // each change of a pod.
 func (e *excludedNodes) Sources(facts *cluster.Facts) []manager.Spec {
-	if facts.SameNodes(e.by) {
-		e.by = facts
+	if facts.SameNodes(e.facts) {
+		e.facts = facts
 		return e.specs
 	}
 	var host metric.NodeName
@@ -144,7 +154,7 @@ func (e *excludedNodes) Sources(facts *cluster.Facts) []manager.Spec {
 		host = e.plan.Host.Node
 	}
 	nodes, reason := kubelet.Excluded(e.scrapers, facts, host)
-	e.by, e.specs = facts, nil
+	e.facts, e.specs = facts, nil
 	for _, n := range nodes {
 		e.specs = append(e.specs, manager.Spec{
 			Name: kindExcluded + "/" + string(n), Kind: kindExcluded, Node: n, Interval: e.plan.excludedInterval(), Unread: reason,

@@ -2,118 +2,129 @@ package app
 
 import (
 	"context"
-	"crypto/x509"
 	"fmt"
 	"net/http"
-	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/api/kubeletapi"
 	"github.com/weir-metrics/weir/api/nodeapi"
+	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
-	"github.com/weir-metrics/weir/eviction"
-	"github.com/weir-metrics/weir/eviction/execute"
+	"github.com/weir-metrics/weir/eviction/agent"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
+	"github.com/weir-metrics/weir/internal/feature"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/inspect"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// openInspector opens the inspector of this machine's pod cgroups, and the sink for the kubelet's
-// endpoints.
-func (w *process) openInspector(context.Context) (err error) {
-	host := w.plan.Host
-	if host == nil {
+// thisNode is this machine as a node. It is read outside the rounds of the pipeline: for requests, and
+// for the eviction guard.
+type thisNode struct {
+	pods      nodePods
+	inspector *inspect.Inspector // nil if cgroups cannot be read
+	newest    *kubeletapi.Newest
+	devices   *nodeapi.KubeletDevices
+	// readAll reads the node, its pods and their containers; nil if it cannot be read.
+	readAll func(context.Context) (*stats.Summary, error)
+	// readCAdvisor reads this machine in cAdvisor's form.
+	readCAdvisor func(context.Context) (kubeletapi.CAdvisor, error)
+}
+
+// openNode opens what reads this machine if it is a source: the inspector of its pod cgroups and, unless
+// this is a server, which asks the agents of nodes, what serves the node's own APIs and what the eviction
+// guard reads. If this machine cannot be read, that is an error only if the guard may evict.
+func (w *process) openNode(_ context.Context, h *feature.Host) (err error) {
+	n, host := w.node, w.plan.Host
+	if n == nil {
 		return nil
 	}
-	if w.inspector, err = inspect.New(inspect.Options{}); err != nil {
-		w.log.Warn("pod cgroups are not inspected", zap.Error(err))
+	if n.inspector, err = inspect.New(inspect.Options{}); err != nil {
+		h.Log.Warn("pod cgroups are not inspected", zap.Error(err))
 	} else {
-		w.registry.MustRegister(inspect.NewCollector(w.inspector, func() *inspect.Pods { return inspect.PodsOn(host.Node, w.facts()) }))
+		h.Registry.MustRegister(inspect.NewCollector(n.inspector, func() *inspect.Pods { return inspect.PodsOn(host.Node, h.Facts()) }))
 	}
-	if w.plan.Agents == nil {
-		w.newest = kubeletapi.NewNewest("host")
-		w.addSink("kubelet", w.newest)
+	if w.plan.asksAgents() {
+		return nil
 	}
+	n.newest = kubeletapi.NewNewest("host")
+	w.addSink("kubelet", n.newest)
+	n.pods = func() []*corev1.Pod { return nil }
+	if h.Cluster != nil {
+		n.pods = h.Cluster.NodePods
+	}
+	n.devices = nodeapi.NewKubeletDevices(host.Node, host.KubeletRoot)
+	h.Registry.MustRegister(n.devices)
+	guard := w.plan.features.guard
+	machine, err := openMachine(host, n.pods, h)
+	switch {
+	case err != nil && guard.MayEvict():
+		return err
+	case err != nil:
+		h.Log.Warn("this machine cannot be watched: there is no eviction and no disk usage", zap.Error(err))
+		return nil
+	}
+	n.readAll = machine.readAll
+	guard.Node, guard.Machine = host.Node, machine.Machine
 	return nil
 }
 
-// openNodeAPI opens the API of node agents. In a cluster it asks the agents of all nodes; on an
-// agent it serves this machine.
-func openNodeAPI(ctx context.Context, w *process) (http.Handler, error) {
+// openNodeAPI returns the handler of the API of node agents. In a cluster it asks the agents of all
+// nodes; on an agent it serves this machine.
+func openNodeAPI(w *process) (http.Handler, error) {
+	f, n := w.plan.features, w.node
 	switch {
-	case w.plan.Agents != nil:
-		agents, err := newAgents(w.plan, w.facts)
-		if err != nil {
-			return nil, err
-		}
-		w.eviction = askAgents(agents)
-		return agents, nil
-	case w.plan.Host != nil:
-		return openThisNode(ctx, w)
+	case w.plan.asksAgents():
+		return f.agents.Proxy(), nil
+	case n == nil:
+		return nil, nil
 	}
-	return nil, nil
-}
-
-// localNode reads this machine at the time of a request.
-type localNode struct {
-	now  func(context.Context) (*stats.Summary, error) // nil if it cannot be read
-	pods nodePods
-}
-
-// openThisNode opens what reads this machine outside the rounds of the pipeline: the summary for a
-// request, the eviction guard, and the report on pod cgroups. If this machine cannot be read, it
-// logs a warning. That is an error only for an agent that evicts.
-func openThisNode(ctx context.Context, w *process) (http.Handler, error) {
-	p := w.plan
-	w.node = &localNode{pods: func() []*corev1.Pod { return nil }}
-	if w.cluster != nil {
-		w.node.pods = w.cluster.NodePods
+	o := nodeapi.Options{Node: string(w.plan.Host.Node), Devices: n.devices.Read}
+	if n.inspector != nil {
+		o.PodCgroups = podCgroups(n.inspector, w.plan.Host.Node, w.Facts)
 	}
-	devices := newKubeletDevices(p.Host)
-	w.registry.MustRegister(devices)
-	o := nodeapi.Options{Node: string(p.Host.Node), Devices: devices.read}
-	if w.inspector != nil {
-		o.PodCgroups = podCgroups(w.inspector, p.Host.Node, w.facts)
-	}
-	machine, err := openMachine(p.Host, w.node.pods, w.log)
-	switch {
-	case err != nil && p.Eviction != nil && p.Eviction.Mode != execute.Observe:
-		return nil, err
-	case err != nil:
-		w.log.Warn("this machine cannot be watched: there is no eviction and no disk usage", zap.Error(err))
-		return nodeapi.NewHandler(o), nil
-	}
-	w.node.now = machine.readAll
-	w.add(Part{Name: "disk scan", Run: machine.scan, Close: machine.close})
-	if p.Eviction != nil {
-		e, err := openEvictor(ctx, p, machine, w.node.pods, w.cluster, w.registry, w.log)
-		if err != nil {
-			return nil, err
-		}
-		w.add(Part{Name: "eviction guard", Run: e.run, Close: e.Close})
-		o.Eviction, w.eviction = e.report, e.page
+	if f.guard.IsOpen() {
+		o.Eviction = f.guard.Report
 	}
 	return nodeapi.NewHandler(o), nil
 }
 
-// openKubeletAPI opens the kubelet's endpoints of an agent.
-func openKubeletAPI(_ context.Context, w *process) (http.Handler, error) {
-	if w.node == nil {
+// evictionReports returns the page's function for the eviction report of a node, or nil if there are no
+// reports.
+func (w *process) evictionReports() func(context.Context, string) (*evictionreport.EvictionReport, error) {
+	f := w.plan.features
+	switch {
+	case w.plan.asksAgents():
+		return f.agents.Proxy().Eviction
+	case !f.guard.IsOpen():
+		return nil
+	}
+	own := string(f.guard.Node)
+	return func(_ context.Context, node string) (*evictionreport.EvictionReport, error) {
+		if node != own {
+			return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: fmt.Sprintf("this is the weir of node %s alone", own),
+				Hint: "Ask the cluster's weir, or the one on that node."}
+		}
+		return f.guard.Report(), nil
+	}
+}
+
+// openKubeletAPI returns the handler of the kubelet's endpoints of an agent.
+func openKubeletAPI(w *process) (http.Handler, error) {
+	n := w.node
+	if n == nil || n.newest == nil {
 		return nil, nil
 	}
 	return kubeletapi.NewHandler(kubeletapi.Options{
-		Newest: w.newest, Facts: w.facts, Base: w.node.now, CAdvisor: w.readCAdvisor,
-		Image: func(pod metric.PodRef, container string) string { return imageOf(w.node.pods(), pod, container) },
+		Newest: n.newest, Facts: w.Facts, Base: n.readAll, CAdvisor: n.readCAdvisor,
+		Image: func(pod metric.PodRef, container string) string { return imageOf(n.pods(), pod, container) },
 	}), nil
 }
 
@@ -179,21 +190,10 @@ func (n nodePods) running(uid metric.PodUID) (map[string]string, bool) {
 	return names, true
 }
 
-// machine reads this machine at any time, outside the rounds of the pipeline.
+// machine reads this machine at any time.
 type machine struct {
-	// peek reads only the node, readMemory also the memory of its pods, read also the rest of them, and
-	// readAll also their containers.
-	peek, readMemory, read, readAll func(context.Context) (*stats.Summary, error)
-	// memoryLeft reads the figures of weir's own eviction signals; nil if they are not known.
-	memoryLeft func() *eviction.MemoryLeft
-	layout     func(context.Context) (images, containers bool, err error)
-	// refresh measures the disk usage of pods now. scan measures it in the background.
-	refresh func(context.Context)
-	scan    func(context.Context) error
-	cgroups func() eviction.Cgroups
-	// workingSet reads only the working set that a memory signal is about.
-	workingSet func(eviction.Signal) (int64, error)
-	close      func() error
+	*agent.Machine
+	readAll func(context.Context) (*stats.Summary, error)
 }
 
 // The default directories of the node's disks.
@@ -201,62 +201,3 @@ const (
 	defaultKubeletRoot   = "/var/lib/kubelet"
 	defaultContainerRoot = "/var/lib/containerd"
 )
-
-// has reports whether the node has the pod now.
-func (m *machine) has(ctx context.Context, uid types.UID) (bool, error) {
-	s, err := m.readMemory(ctx)
-	if s == nil {
-		return false, err
-	}
-	return slices.ContainsFunc(s.Pods, func(p stats.PodStats) bool { return p.PodRef.UID == string(uid) }), nil
-}
-
-// capacities returns the present capacity of each signal by the kubelet's settings, or 0 if it is not
-// known.
-func (m *machine) capacities(ctx context.Context, kubelet *eviction.Settings) func(eviction.Signal) int64 {
-	s, _ := m.read(ctx)
-	d := eviction.Decide(&eviction.Input{Now: time.Now(), Settings: kubelet, Summary: s, MemoryLeft: m.memoryLeft()})
-	return func(of eviction.Signal) int64 {
-		for i := range d.Observations {
-			if o := &d.Observations[i]; o.Signal == of {
-				return o.Capacity
-			}
-		}
-		return 0
-	}
-}
-
-// withTokenFile returns the configuration with the token in a file as the only credentials. Without
-// a file it returns the configuration unchanged.
-func withTokenFile(kube *rest.Config, file string) *rest.Config {
-	if file == "" {
-		return kube
-	}
-	kube = rest.AnonymousClientConfig(kube)
-	kube.BearerTokenFile = file
-	return kube
-}
-
-// nodeTransport returns a transport for requests to a kubelet or agents, with the credentials of
-// kube, which the kubelet and the agents ask the API server to verify. It trusts the certificates of
-// caFile or, if that is empty, those of the cluster. If insecure, it trusts any certificate.
-func nodeTransport(kube *rest.Config, caFile string, insecure bool) (http.RoundTripper, error) {
-	c := rest.CopyConfig(kube)
-	c.ServerName = ""
-	c.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } // nodes are not behind a proxy
-	c.Insecure = insecure                                               // independent of the setting for the API server
-	switch {
-	case insecure:
-		c.CAFile, c.CAData = "", nil
-	case caFile != "":
-		pem, err := os.ReadFile(caFile)
-		if err != nil {
-			return nil, fmt.Errorf("read certificates: %w", err)
-		}
-		if !x509.NewCertPool().AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("read certificates: %s has none in PEM", caFile)
-		}
-		c.CAFile, c.CAData = caFile, nil
-	}
-	return rest.TransportFor(c)
-}

@@ -35,7 +35,7 @@ type config struct {
 // newConfig returns the defaults of a command that accepts the named sources.
 func newConfig(resolution time.Duration, sources ...string) *config {
 	return &config{
-		plan:    plan{Resolution: resolution, Rate: rate.Options{CoarseWindow: 30 * time.Second}, Listen: httpserver.DefaultAddress},
+		plan:    plan{Resolution: resolution, Rate: rate.Options{CoarseWindow: 30 * time.Second}, Listen: httpserver.DefaultAddress, features: newFeatures()},
 		sources: stageflag.StageList{What: "source", Known: sources},
 		sinks:   stageflag.StageList{What: "sink", Known: stageNames(sinks)},
 		history: historyflag.New(),
@@ -94,26 +94,16 @@ type plan struct {
 	// ExternalFiles are the files outside its folder that the rules may name.
 	ExternalFiles []string
 	Secure        *server.Options // nil if there is no secured server
-	Lease         *lease          // nil for a weir without other replicas
 	// KubeletAccount is the service account whose tokens kubelets are shown, as NAMESPACE/NAME. Empty:
 	// kubelets are shown the credentials for the API server.
 	KubeletAccount string
-	// ReplicaTokenFile has the token that other replicas are shown. Empty: they are shown the
-	// credentials for the API server.
-	ReplicaTokenFile string
-	// SharedReads says that the replicas share the reads of kubelets.
-	SharedReads bool
-	// HPAEvents asks for Events on autoscalers that have pods without metrics.
-	HPAEvents bool
-	// Events asks to keep the cluster's last Events in memory.
-	Events bool
-	// Autoscalers says which autoscalers to decide about, if there is a cluster.
-	Autoscalers autoscalerPlan
-	// Eviction says how to decide about this machine's pods. It is nil if eviction is off.
-	Eviction *evictionPlan
-	// Agents says how to reach the agents. It is nil except for a server.
-	Agents *agentsPlan
+	// sendsWith are the flags of the sinks with which only one replica may send.
+	sendsWith []string
+	features  *features
 }
+
+// asksAgents reports whether this weir asks the agents of nodes. Others know only this machine.
+func (p *plan) asksAgents() bool { return p.Mode == "server" }
 
 // compile makes a plan from the flags. source is read if they name none.
 func (c *config) compile(source string) (*plan, error) {
@@ -140,7 +130,7 @@ func (c *config) compile(source string) (*plan, error) {
 	if err := p.addStages("sink", sinks, c.sinks.Stages); err != nil {
 		return nil, err
 	}
-	if p.Events && source != "" { // an agent would watch the whole cluster, on each node
+	if p.features.events.WantedBy != "" && source != "" { // an agent would watch the whole cluster, on each node
 		return nil, cli.Usage(errors.New("--sink=otlp: the option events is for weir server"))
 	}
 	if c.cluster.Given() || p.needsCluster() {

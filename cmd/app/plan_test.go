@@ -238,10 +238,10 @@ func TestChoiceOfAPIs(t *testing.T) {
 // Events need a cluster. Only the server of a cluster watches them, and not each of its agents.
 func TestEventsPlan(t *testing.T) {
 	const sink = "--sink=otlp:http://collector:4318?events=true"
-	if p := planOf(t, false, "--kubeconfig=k", sink); !p.Events {
+	if p := planOf(t, false, "--kubeconfig=k", sink); p.features.events.WantedBy == "" {
 		t.Error("Events are sent, and nothing reads them")
 	}
-	if p := planOf(t, false, "--kubeconfig=k", "--sink=otlp:http://collector:4318"); p.Events {
+	if p := planOf(t, false, "--kubeconfig=k", "--sink=otlp:http://collector:4318"); p.features.events.WantedBy != "" {
 		t.Error("Events are read, and nobody asked for them")
 	}
 	for arg, want := range map[string]string{"--events": "--events needs a cluster", sink: "the option events of --sink=otlp needs a cluster"} {

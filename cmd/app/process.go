@@ -8,7 +8,6 @@ import (
 	"iter"
 	"net/http"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,149 +17,138 @@ import (
 
 	"github.com/weir-metrics/weir/api/custommetrics"
 	"github.com/weir-metrics/weir/api/externalmetrics"
-	"github.com/weir-metrics/weir/api/kubeletapi"
-	"github.com/weir-metrics/weir/api/replicas/leader"
 	"github.com/weir-metrics/weir/api/server"
-	"github.com/weir-metrics/weir/autoscaler/controller"
-	"github.com/weir-metrics/weir/autoscaler/hpaevents"
 	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/cluster/accounttoken"
-	"github.com/weir-metrics/weir/cluster/eventlog"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/cmd/app/httpserver"
+	"github.com/weir-metrics/weir/cmd/app/logging"
 	"github.com/weir-metrics/weir/cmd/app/version"
-	"github.com/weir-metrics/weir/eviction/evictionreport"
 	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/internal/feature"
 	"github.com/weir-metrics/weir/internal/history"
 	"github.com/weir-metrics/weir/internal/history/weirseries"
-	"github.com/weir-metrics/weir/internal/recording"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors"
 	"github.com/weir-metrics/weir/sinks/memory"
-	"github.com/weir-metrics/weir/sources/host/inspect"
-	"github.com/weir-metrics/weir/sources/kubelet"
 	"github.com/weir-metrics/weir/sources/player"
-	"github.com/weir-metrics/weir/sources/shared"
 )
 
-// grace is how much time servers and the pipeline have to end after a signal, half of it each. Sinks
-// that send have push.Options.Grace after that. Kubernetes kills the process after 20 seconds at the
-// earliest (terminationGracePeriodSeconds in deploy/).
-const grace = 10 * time.Second
-
-// process is a weir that is being opened: its parts, and the values that later parts need from
-// earlier ones. Each step of open adds to it. Features that are not in the plan leave their fields
-// nil.
+// process is a weir that is being opened. Its features share the Host and add their parts to it; the
+// other fields are what measures, and what serves.
 type process struct {
+	*feature.Host
 	plan     *plan
-	out      io.Writer // for the log sink
-	log      *zap.Logger
-	registry *prometheus.Registry
-	parts    []Part
+	memory   *memory.Sink
+	past     *weirseries.Reader // what a Prometheus has from before the memory
+	pipeline pipelineStages
+	kubelets kubeletReaders
+	node     *thisNode // nil unless this machine is read
+	custom   *custommetrics.Provider
+	external *externalmetrics.Provider // nil without rules
+	served   served
+}
 
-	// The state of the cluster and of the sources, and the present time.
-	facts  func() *cluster.Facts // it returns nil only without a cluster
-	now    func() time.Time
-	status func() []manager.SourceStatus
+// pipelineStages are what reads the sources and fills the sinks.
+type pipelineStages struct {
+	*manager.Manager // nil until everything is added
+	providers        []manager.Provider
+	sinks            []manager.NamedSink
+	player           *player.Player // nil unless a recording is played
+	out              io.Writer      // of the log sink
+}
 
-	// For the pipeline.
-	providers []manager.Provider
-	sinks     []manager.NamedSink
-	manager   *manager.Manager
-
-	cluster  *informer.Cluster
-	player   *player.Player
-	scrapers []*kubelet.Scraper // one for each endpoint of the kubelets
-	// kubeletTokens is nil if no account is named that reads kubelets.
-	kubeletTokens *accounttoken.Source
-	shares        *shared.Exchange
-	memory        *memory.Sink
-	past          *weirseries.Reader
-	record        func(*recording.ScaleTarget, time.Time) // records the scale of an autoscaler's target
-	elector       *leader.Elector
-
-	// For explanations, autoscalers and the page.
-	announcer   *hpaevents.Reporter
-	events      *eventlog.Watcher
-	autoscaling *autoscalerClients
-	custom      *custommetrics.Provider
-	external    *externalmetrics.Provider
-	scaler      *controller.Controller
-	inspector   *inspect.Inspector
-	newest      *kubeletapi.Newest
-	// readCAdvisor reads this machine in cAdvisor's form; nil if this machine is not a source.
-	readCAdvisor func(context.Context) (kubeletapi.CAdvisor, error)
-	node         *localNode
-	eviction     func(ctx context.Context, node string) (*evictionreport.EvictionReport, error)
-
+// served is what this weir serves, and where.
+type served struct {
 	apis     []servedAPI
 	mux      *httpserver.Mux
 	localURL string   // of the local server, or empty
 	urls     []string // the URLs where weir serves
 }
 
-// open opens everything in a plan, and finds mistakes before anything runs. The log sink writes to
-// out.
+// open opens everything in a plan, in this order, and finds mistakes before anything runs. The log
+// sink writes to out.
 func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (_ *process, err error) {
-	w := &process{plan: p, out: out, log: log, registry: prometheus.NewRegistry(), memory: memory.New(p.Memory)}
-	w.facts, w.now = w.currentFacts, w.currentTime
+	w := newProcess(p, out, log)
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, closeParts(w.parts))
+			err = errors.Join(err, feature.Close(w.Parts))
 		}
 	}()
-	w.registry.MustRegister(
+	w.Registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		buildInfo(p.Mode, version.Get()),
 	)
-	w.registry.MustRegister(memoryMetrics(w.memory)...)
-	for _, step := range []func(context.Context) error{
+	w.Registry.MustRegister(memoryMetrics(w.memory)...)
+	f := p.features
+	for _, open := range []func(context.Context, *feature.Host) error{
 		w.openCluster,
-		w.openEvents,
+		f.events.Open,
 		w.listen, // before the sources, because this fails most often
 		w.openStages,
 		w.openHistory,
-		w.openInspector,
+		w.openNode,
 		w.openPipeline,
-		w.openHPAEvents,
+		f.replicas.Open, // before the features that act, which ask who leads
+		f.autoscalerClients.Open,
+		f.hpaEvents.Open,
+		w.openDerivedMetrics,
+		f.autoscaler.Open, // scales workloads, if a flag asks for it
+		f.guard.Open,      // evicts or kills pods, if a flag asks for it
+		f.agents.Open,
 		w.openAPIs,
 		w.serveLocally,
 		w.openSecureServer,
 	} {
-		if err := step(ctx); err != nil {
+		if err := open(ctx, w.Host); err != nil {
 			return nil, err
 		}
 	}
 	return w, nil
 }
 
-// add adds an open part.
-func (w *process) add(p Part) { w.parts = append(w.parts, p) }
+// newProcess returns a process of which nothing is open. Its features know of each other what they
+// need.
+func newProcess(p *plan, out io.Writer, log *zap.Logger) *process {
+	w := &process{
+		Host:     &feature.Host{Log: log, Logr: logging.Logr(log), Registry: prometheus.NewRegistry(), Resolution: p.Resolution},
+		plan:     p,
+		memory:   memory.New(p.Memory),
+		pipeline: pipelineStages{out: out},
+	}
+	w.Facts, w.Now = w.currentFacts, w.currentTime
+	f := p.features
+	f.hpaEvents.Explainer, f.hpaEvents.Instance = w.explainInput, f.replicas.Instance()
+	f.replicas.IsReady = func() bool { return w.pipeline.Ready() == nil }
+	f.replicas.FreshReads = func() int { return freshReads(w.pipeline.Status(), time.Now()) }
+	return w
+}
 
 // run runs the parts until ctx ends or one of them fails.
 func (w *process) run(ctx context.Context) error {
-	w.log.Info("serving", zap.Strings("addresses", w.urls))
-	defer w.log.Info("ended")
-	return Run(ctx, w.parts)
+	w.Log.Info("serving", zap.Strings("addresses", w.served.urls))
+	defer w.Log.Info("ended")
+	return feature.Run(ctx, w.Parts)
 }
 
-func (w *process) openCluster(context.Context) (err error) {
+func (w *process) openCluster(_ context.Context, h *feature.Host) error {
 	if w.plan.Cluster == nil {
 		return nil
 	}
 	o := *w.plan.Cluster
-	o.Logger = w.log
-	if w.cluster, err = informer.New(o); err != nil {
-		return noCluster(err)
+	o.Logger = h.Log
+	watch, err := informer.New(o)
+	if err != nil {
+		return feature.NoCluster(err)
 	}
-	w.add(Part{Name: "cluster watch", Run: w.cluster.Run})
+	h.Cluster = &feature.Cluster{Cluster: watch, Options: *w.plan.Cluster}
+	h.Add(feature.Part{Name: "cluster watch", Run: watch.Run})
 	return nil
 }
 
 // listen opens the port of the local server, which does not authenticate its callers.
-func (w *process) listen(ctx context.Context) error {
+func (w *process) listen(ctx context.Context, h *feature.Host) error {
 	if w.plan.Listen == "" {
 		return nil
 	}
@@ -168,37 +156,36 @@ func (w *process) listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.localURL = "http://" + connectAddress(listener.Addr().String())
-	w.urls = append(w.urls, w.localURL)
-	w.add(Part{Name: "local server", Ends: EndsFirst, Close: listener.Close, Run: func(ctx context.Context) error {
-		var handler http.Handler = w.mux
+	w.served.localURL = "http://" + connectAddress(listener.Addr().String())
+	w.served.urls = append(w.served.urls, w.served.localURL)
+	h.Add(feature.Part{Name: "local server", Ends: feature.EndsFirst, Close: listener.Close, Run: func(ctx context.Context) error {
+		var handler http.Handler = w.served.mux
 		if !w.plan.Open {
 			handler = httpserver.LocalHosts(handler)
 		}
-		return httpserver.Serve(ctx, listener, handler, grace/2, w.log)
+		return httpserver.Serve(ctx, listener, handler, feature.Grace/2, h.Log)
 	}})
 	return nil
 }
 
 // openStages opens the sources and sinks.
-func (w *process) openStages(context.Context) error {
-	if w.plan.SharedReads {
-		w.shares = shared.New(shared.Options{Logger: w.log, Registerer: w.registry})
-		w.add(Part{Name: "shared reads", Close: w.shares.Close})
+func (w *process) openStages(_ context.Context, h *feature.Host) error {
+	if w.plan.features.replicas.SharesReads {
+		w.shareReads()
 	}
 	for _, open := range w.plan.stages {
 		if err := open(w); err != nil {
 			return err
 		}
 	}
-	if len(w.scrapers) > 0 {
-		w.providers = append(w.providers, &excludedNodes{process: w})
+	if len(w.kubelets.scrapers) > 0 {
+		w.pipeline.providers = append(w.pipeline.providers, &excludedNodes{plan: w.plan, scrapers: w.kubelets.scrapers})
 	}
 	return nil
 }
 
 // openHistory opens the Prometheus that has the metrics from before weir's memory.
-func (w *process) openHistory(context.Context) error {
+func (w *process) openHistory(_ context.Context, h *feature.Host) error {
 	if w.plan.History == nil {
 		return nil
 	}
@@ -206,106 +193,59 @@ func (w *process) openHistory(context.Context) error {
 	if err != nil {
 		return fmt.Errorf("--history: %w", err)
 	}
-	w.past = weirseries.New(weirseries.Options{History: client, Logger: w.log, Registerer: w.registry})
-	w.add(Part{Name: "history", Close: func() error { client.Close(); return nil }})
+	w.past = weirseries.New(weirseries.Options{History: client, Logger: h.Log, Registerer: h.Registry})
+	h.Add(feature.Part{Name: "history", Close: func() error { client.Close(); return nil }})
 	return nil
 }
 
-func (w *process) openPipeline(context.Context) error {
+func (w *process) openPipeline(_ context.Context, h *feature.Host) error {
 	o := manager.Options{
-		MaxReads: w.plan.MaxReads, Shutdown: grace / 2, Logger: w.log, Registerer: w.registry,
+		MaxReads: w.plan.MaxReads, Shutdown: feature.Grace / 2, Logger: h.Log, Registerer: h.Registry,
 		Pipeline:  func(manager.Spec) []manager.Processor { return newPipeline(processors.Options{Rate: w.plan.Rate}) },
-		Providers: w.providers, Sinks: w.sinks, Facts: func() *cluster.Facts { return nil },
+		Providers: w.pipeline.providers, Sinks: w.pipeline.sinks, Facts: func() *cluster.Facts { return nil },
 	}
-	if w.cluster != nil {
-		o.Facts, o.FactsChanged = w.cluster.Facts, w.cluster.Changed()
+	if h.Cluster != nil {
+		o.Facts, o.FactsChanged = h.Cluster.Facts, h.Cluster.Changed()
 	}
-	if w.player != nil { // a nil pointer in an interface would not be nil
-		o.Player = w.player
+	if w.pipeline.player != nil { // a nil pointer in an interface would not be nil
+		o.Player = w.pipeline.player
 	}
-	w.manager = manager.New(o)
-	w.status = w.manager.Status
-	w.add(Part{Name: "pipeline", Run: w.manager.Run})
-	return nil
-}
-
-// openEvents opens the memory of the cluster's Events.
-func (w *process) openEvents(context.Context) error {
-	if !w.plan.Events {
-		return nil
-	}
-	client, err := newClient(w.plan)
-	if err != nil {
-		return err
-	}
-	w.events = eventlog.NewWatcher(eventlog.Options{Client: client, Logger: w.log, Registerer: w.registry})
-	w.add(Part{Name: "Events", Run: w.events.Run})
-	return nil
-}
-
-// openHPAEvents opens the reporter of Events on autoscalers that have pods without metrics.
-func (w *process) openHPAEvents(context.Context) error {
-	if !w.plan.HPAEvents {
-		return nil
-	}
-	clients, err := w.clientsOfAutoscalers()
-	if err != nil {
-		return err
-	}
-	watch, err := w.autoscalerWatcher(clients)
-	if err != nil {
-		return err
-	}
-	o := hpaevents.Options{Watcher: watch, Client: clients.kube, Scales: clients.scales, Explainer: w.explainInput, Registerer: w.registry, Logger: w.log, IsLeader: w.isLeader}
-	if w.plan.Lease != nil {
-		o.Instance = w.plan.Lease.identity
-	}
-	if w.announcer, err = hpaevents.New(o); err != nil {
-		return fmt.Errorf("watch autoscalers: %w", err)
-	}
-	w.add(Part{Name: "HPA events", Run: w.announcer.Run})
+	w.pipeline.Manager = manager.New(o)
+	h.Add(feature.Part{Name: "pipeline", Run: w.pipeline.Run})
 	return nil
 }
 
 // serveLocally adds the handlers of the local server.
-func (w *process) serveLocally(context.Context) error {
-	if w.localURL == "" {
+func (w *process) serveLocally(_ context.Context, h *feature.Host) error {
+	if w.served.localURL == "" {
 		return nil
 	}
-	w.mux = httpserver.NewMux("weir")
-	w.mux.HandleHealth(w.pipelineCheck())
-	w.mux.Handle("/metrics", "weir's own health, for Prometheus",
-		promhttp.HandlerFor(w.registry, promhttp.HandlerOpts{Registry: w.registry}))
-	for i := range w.apis {
-		w.apis[i].serveLocally(w.mux)
+	mux := httpserver.NewMux("weir")
+	mux.HandleHealth(w.pipelineCheck())
+	mux.Handle("/metrics", "weir's own health, for Prometheus",
+		promhttp.HandlerFor(h.Registry, promhttp.HandlerOpts{Registry: h.Registry}))
+	for i := range w.served.apis {
+		w.served.apis[i].serveLocally(mux)
 	}
 	if w.plan.Pprof {
-		w.mux.HandlePprof()
+		mux.HandlePprof()
 	}
+	w.served.mux = mux
 	return nil
 }
 
 // pipelineCheck is the condition of /readyz.
 func (w *process) pipelineCheck() server.HealthCheck {
 	return server.HealthCheck{Name: "pipeline", WaitsFor: func() []string {
-		if err := w.manager.Ready(); err != nil {
+		if err := w.pipeline.Ready(); err != nil {
 			return []string{err.Error()}
 		}
 		return nil
 	}}
 }
 
-// isLeader reports whether this replica is the one that acts for all replicas.
-func (w *process) isLeader() bool { return w.elector == nil || w.elector.IsLeader() }
-
-// sends reports whether this replica is the one that sends numbers and Events to receivers. While the
-// API server is away that is the last leader: numbers that two replicas send are the same series, and
-// numbers that none sends are lost.
-func (w *process) sends() bool { return w.elector == nil || w.elector.IsLastKnownLeader() }
-
 // freshReads returns how many sources were read without an error in their last three intervals.
-func (w *process) freshReads() (n int) {
-	all, now := w.status(), time.Now()
+func freshReads(all []manager.SourceStatus, now time.Time) (n int) {
 	for i := range all {
 		if s := &all[i]; s.Err == nil && !s.Succeeded.IsZero() && now.Sub(s.Succeeded) < 3*s.Interval {
 			n++
@@ -317,13 +257,13 @@ func (w *process) freshReads() (n int) {
 // currentFacts returns the cluster facts. They are nil only without a cluster: an API server that
 // has not answered yet must not look like no API server.
 func (w *process) currentFacts() *cluster.Facts {
-	if w.player != nil {
-		return w.player.Facts()
+	if w.pipeline.player != nil {
+		return w.pipeline.player.Facts()
 	}
-	if w.cluster == nil {
+	if w.Cluster == nil {
 		return nil
 	}
-	if facts := w.cluster.Facts(); facts != nil {
+	if facts := w.Cluster.Facts(); facts != nil {
 		return facts
 	}
 	return new(cluster.Facts)
@@ -331,8 +271,8 @@ func (w *process) currentFacts() *cluster.Facts {
 
 // currentTime is the present time or, if a recording is played, the time in the recording.
 func (w *process) currentTime() time.Time {
-	if w.player != nil {
-		if now := w.player.Now(); !now.IsZero() {
+	if w.pipeline.player != nil {
+		if now := w.pipeline.player.Now(); !now.IsZero() {
 			return now
 		}
 	}
@@ -400,31 +340,17 @@ func (v apiView) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.
 
 // explainInput returns the present input of explanations.
 func (w *process) explainInput() *explain.Explainer {
-	in := &explain.Explainer{Now: w.now(), Facts: w.facts(), Sources: w.sourceStates()}
-	if w.announcer != nil || w.scaler != nil {
-		in.Autoscalers = w.autoscalersOf
-	}
+	in := &explain.Explainer{Now: w.Now(), Facts: w.Facts(), Sources: w.sourceStates(), Autoscalers: w.plan.features.autoscalersOf}
 	if snapshot := w.snapshot(); snapshot != nil { // a nil pointer in an interface would not be nil
 		in.View = apiView{snapshot, w.past}
 	}
 	return in
 }
 
-// autoscalersOf returns the autoscalers that scale a pod's workload, of those that are watched.
-func (w *process) autoscalersOf(p *cluster.Pod) (names []string) {
-	if w.announcer != nil {
-		names = w.announcer.Autoscalers(p)
-	}
-	if w.scaler != nil {
-		names = append(names, w.scaler.Autoscalers(p)...)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
 // sourceStates returns the state of each source in the type of package explain.
-func (w *process) sourceStates() []explain.SourceState {
-	all := w.status()
+func (w *process) sourceStates() []explain.SourceState { return sourceStates(w.pipeline.Status()) }
+
+func sourceStates(all []manager.SourceStatus) []explain.SourceState {
 	sources := make([]explain.SourceState, len(all))
 	for i := range all {
 		s := &all[i]

@@ -129,13 +129,13 @@ func TestServerAndPlayAgree(t *testing.T) {
 	go func() { done <- d.run(ctx) }()
 	got := ""
 	for got != want && ctx.Err() == nil {
-		got = fetch(ctx, d.localURL+"/metrics/cluster?timestamps=true&profile=all")
+		got = fetch(ctx, d.served.localURL+"/metrics/cluster?timestamps=true&profile=all")
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what the server exposes (-want +got):\n%s", diff)
 	}
-	if !d.now().Equal(last) || !d.facts().Synced {
-		t.Errorf("the server's time is %v, want %v, and its facts those recorded", d.now(), last)
+	if !d.Now().Equal(last) || !d.Facts().Synced {
+		t.Errorf("the server's time is %v, want %v, and its facts those recorded", d.Now(), last)
 	}
 	cancel()
 	if err := <-done; err != nil {
@@ -195,8 +195,8 @@ func TestRecordingCommands(t *testing.T) {
 		{"recording info $DIR/diary", "read $DIR/diary: this is not a recording: it does not begin with the bytes of one"},
 		{"recording info", "0 files: name one recording"},
 		{"server --listen=127.0.0.1:0 --source=recording:$DIR/none", "no such file"},
-		{"server --listen=127.0.0.1:0 --source=recording:$DIR/run.weirrec --source=host", "a recording is played alone"},
-		{"server --listen=127.0.0.1:0 --source=recording:$DIR/run.weirrec --kubeconfig=x", "a recording brings what its cluster said"},
+		{"server --listen=127.0.0.1:0 --source=recording:$DIR/run.weirrec --source=host", "a recording cannot be combined with other sources"},
+		{"server --listen=127.0.0.1:0 --source=recording:$DIR/run.weirrec --kubeconfig=x", "a recording already contains the state of its cluster"},
 		{"run --listen=127.0.0.1:0 --source=recording:$DIR/run.weirrec --sink=recording:$DIR/run.weirrec", "a recording cannot be recorded into itself"},
 	} {
 		if got := redact(c.line); !strings.Contains(got, c.want) {

@@ -13,6 +13,8 @@ import (
 	"github.com/weir-metrics/weir/cmd/app/httpserver"
 	"github.com/weir-metrics/weir/cmd/app/logging"
 	"github.com/weir-metrics/weir/cmd/client/cli"
+	"github.com/weir-metrics/weir/eviction/agent"
+	"github.com/weir-metrics/weir/internal/feature"
 )
 
 // runResolution is the time between two reads of this machine. A read costs little, and a user who
@@ -35,7 +37,7 @@ alone. No cluster and no configuration is needed; as root it sees most.`,
 			}
 			p.Mode = "run"
 			if p.Host != nil {
-				p.Eviction = newEvictionFlags().alone()
+				p.features.guard = agent.NewObserver()
 			}
 			return start(cmd, newRun, c, p)
 		},
@@ -74,20 +76,20 @@ func start(cmd *cobra.Command, fresh func() *cobra.Command, c *config, p *plan) 
 		return err
 	}
 	if file != nil {
-		w.add(Part{Name: "configuration", Run: newConfigReload(file, log, level, c.log, w.registry).run})
+		w.Add(feature.Part{Name: "configuration", Run: newConfigReload(file, log, level, c.log, w.Registry).run})
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "weir serves on %s\n", cmp.Or(strings.Join(w.urls, " and "), "no address"))
-	if w.localURL != "" {
-		fmt.Fprintf(cmd.OutOrStdout(), "In a browser:         %s/ui/\n", w.localURL)
+	fmt.Fprintf(cmd.OutOrStdout(), "weir serves on %s\n", cmp.Or(strings.Join(w.served.urls, " and "), "no address"))
+	if w.served.localURL != "" {
+		fmt.Fprintf(cmd.OutOrStdout(), "In a browser:         %s/ui/\n", w.served.localURL)
 	}
-	if p.Host != nil && w.localURL != "" {
+	if p.Host != nil && w.served.localURL != "" {
 		address := ""
 		if p.Listen != httpserver.DefaultAddress {
-			address = " --server=" + w.localURL
+			address = " --server=" + w.served.localURL
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "In another terminal:  weir top cgroups --watch%s\n", address)
 	}
-	if p.Eviction == nil {
+	if p.features.guard.Plan() == nil {
 		defer releaseStartupMemory(log).Stop()
 	} else if err := lockMemory(); err != nil { // a guard needs its code at once when memory is short
 		log.Info("weir may be late to decide when the node thrashes", zap.Error(err))

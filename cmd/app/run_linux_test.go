@@ -18,6 +18,7 @@ import (
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/internal/feature"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -67,8 +68,8 @@ func begin(t *testing.T, args ...string) *weir {
 			if s != 0 {
 				t.Errorf("weir %s ended with status %d:\n%s", strings.Join(args, " "), s, &w.stderr)
 			}
-		case <-time.After(grace + 5*time.Second):
-			t.Errorf("weir %s has not ended %v after it was told to:\n%s", strings.Join(args, " "), grace+5*time.Second, &w.stderr)
+		case <-time.After(feature.Grace + 5*time.Second):
+			t.Errorf("weir %s has not ended %v after it was told to:\n%s", strings.Join(args, " "), feature.Grace+5*time.Second, &w.stderr)
 		}
 	})
 	lines := bufio.NewScanner(stdout)

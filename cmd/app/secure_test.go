@@ -36,6 +36,8 @@ import (
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/internal/feature"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
@@ -284,13 +286,11 @@ func TestFreshReads(t *testing.T) {
 	at := func(ago time.Duration, err error) manager.SourceStatus {
 		return manager.SourceStatus{Interval: 15 * time.Second, Succeeded: now.Add(-ago), Err: err}
 	}
-	w := &process{status: func() []manager.SourceStatus {
-		return []manager.SourceStatus{
-			at(time.Second, nil), at(30*time.Second, nil), // these count
-			at(time.Minute, nil), at(time.Second, errors.New("refused")), {Interval: 15 * time.Second},
-		}
-	}}
-	if got := w.freshReads(); got != 2 {
+	all := []manager.SourceStatus{
+		at(time.Second, nil), at(30*time.Second, nil), // these count
+		at(time.Minute, nil), at(time.Second, errors.New("refused")), {Interval: 15 * time.Second},
+	}
+	if got := freshReads(all, now); got != 2 {
 		t.Errorf("%d sources count as read, want 2", got)
 	}
 }
@@ -307,15 +307,15 @@ func TestLastLeaderSends(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var electors sync.WaitGroup
 		replica := func(name string) (w *process, sends func() bool) {
-			w = &process{plan: &plan{}}
-			var err error
-			w.elector, err = leader.New(leader.Options{
+			w = newProcess(&plan{features: newFeatures()}, io.Discard, zap.NewNop())
+			elector, err := leader.New(leader.Options{
 				Client: api.CoordinationV1(), Namespace: "weir", Name: "weir", Identity: name, Address: name, Certificate: []byte("c"),
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			electors.Go(func() { _ = w.elector.Run(ctx) })
+			w.Leader = elector
+			electors.Go(func() { _ = elector.Run(ctx) })
 			var o push.Options
 			w.pushOptions(&o)
 			return w, o.IsLeader
@@ -330,7 +330,7 @@ func TestLastLeaderSends(t *testing.T) {
 		if !aSends() || bSends() || cSends() {
 			t.Errorf("without API server: a sends %t, b %t, c %t; want a alone", aSends(), bSends(), cSends())
 		}
-		if a.isLeader() {
+		if a.IsLeader() {
 			t.Error("the last leader acts without API server")
 		}
 		cancel()
@@ -427,7 +427,7 @@ func TestEndsWithoutAFront(t *testing.T) {
 
 // An API server that has not answered yet is different from no API server.
 func TestFactsBeforeTheFirstAnswer(t *testing.T) {
-	if facts := (&process{}).currentFacts(); facts != nil {
+	if facts := newProcess(&plan{features: newFeatures()}, io.Discard, zap.NewNop()).Facts(); facts != nil {
 		t.Errorf("without a cluster: got %v, want nil", facts)
 	}
 	api := httptest.NewTLSServer(http.NotFoundHandler())
@@ -436,7 +436,9 @@ func TestFactsBeforeTheFirstAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if facts := (&process{cluster: c}).currentFacts(); facts == nil || facts.Synced {
+	w := newProcess(&plan{features: newFeatures()}, io.Discard, zap.NewNop())
+	w.Cluster = &feature.Cluster{Cluster: c}
+	if facts := w.Facts(); facts == nil || facts.Synced {
 		t.Errorf("of a cluster that said nothing: got %v, want facts that are not synced", facts)
 	}
 }
@@ -475,10 +477,12 @@ func TestPodsSayNothingOfAddresses(t *testing.T) {
 		PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Phase: cluster.Running,
 		Containers: []cluster.Container{{Name: "app", State: cluster.StateRunning}},
 	}}})
-	f := &process{memory: sink, now: time.Now, facts: func() *cluster.Facts { return facts }, status: func() []manager.SourceStatus {
-		return []manager.SourceStatus{{Name: "kubelet:resource/n1", Kind: "kubelet:resource", Node: "n1", Began: now, Err: readErr}}
-	}}
-	h := explainapi.NewHandler(explainapi.Options{Explainer: f.explainInput})
+	explainer := func() *explain.Explainer {
+		return &explain.Explainer{Now: time.Now(), Facts: facts, View: v, Sources: sourceStates([]manager.SourceStatus{
+			{Name: "kubelet:resource/n1", Kind: "kubelet:resource", Node: "n1", Began: now, Err: readErr},
+		})}
+	}
+	h := explainapi.NewHandler(explainapi.Options{Explainer: explainer})
 	for path, want := range map[string]bool{
 		"nodes/n1/explanation":                               true,
 		"namespaces/shop/pods/web/explanation":               false,

@@ -20,6 +20,7 @@ import (
 	"github.com/weir-metrics/weir/cmd/app/version"
 	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/cmd/flags/stageflag"
+	"github.com/weir-metrics/weir/internal/feature"
 	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/internal/recording"
 	"github.com/weir-metrics/weir/manager"
@@ -46,6 +47,8 @@ type stage struct {
 	options func() string
 	// always is set for a sink that exists even if no flag names it.
 	always bool
+	// acts is set for a sink that acts outside of weir: of several replicas only the leader may send.
+	acts bool
 	// twice is the error if it is named twice. Empty: the last one counts, or parse decides.
 	twice string
 	// parse adds to the plan what others need from the stage. It returns the function that opens
@@ -109,6 +112,7 @@ var sinks = []stage{{
 /metrics/cluster, each value with its node's time. Of several replicas the leader
 sends.`,
 	options: remotewrite.OptionsHelp,
+	acts:    true,
 	twice:   "there is one receiver: name it once",
 	parse: func(_ *plan, s stageflag.Stage) (func(*process) error, error) {
 		o, err := remotewrite.ParseOptions(argument(s))
@@ -120,10 +124,13 @@ sends.`,
 URL the CONFIG: --sink=otlp:http://collector:4318. Names are those of OpenTelemetry's
 conventions, each value with its node's time. Of several replicas the leader sends.`,
 	options: otlp.OptionsHelp,
+	acts:    true,
 	twice:   "there is one receiver: name it once",
 	parse: func(p *plan, s stageflag.Stage) (func(*process) error, error) {
 		o, err := otlp.ParseOptions(argument(s))
-		p.Events = p.Events || o.Events
+		if o.Events {
+			p.features.events.WantedBy = "the option events of --sink=otlp"
+		}
 		return func(w *process) error { return openOTLP(w, o) }, err
 	},
 }, {
@@ -133,7 +140,7 @@ conventions, each value with its node's time. Of several replicas the leader sen
 	parse: func(_ *plan, s stageflag.Stage) (func(*process) error, error) {
 		o, err := log.ParseOptions(argument(s))
 		return func(w *process) error {
-			w.addSink(s.Name, log.New(w.out, o))
+			w.addSink(s.Name, log.New(w.pipeline.out, o))
 			return nil
 		}, err
 	},
@@ -213,6 +220,9 @@ func (p *plan) addStages(flag string, table []stage, named []stageflag.Stage) er
 			return cli.Usage(fmt.Errorf("--%s=%s: %w", flag, s.Name, err))
 		}
 		opens[s.Name] = open
+		if row.acts {
+			p.sendsWith = append(p.sendsWith, "--"+flag+"="+s.Name)
+		}
 	}
 	for i := range table {
 		if open := opens[table[i].name]; open != nil {
@@ -232,7 +242,7 @@ func argument(s stageflag.Stage) string {
 
 // addSink adds a sink to the pipeline.
 func (w *process) addSink(name string, s manager.Sink) {
-	w.sinks = append(w.sinks, manager.NamedSink{Name: name, Sink: s})
+	w.pipeline.sinks = append(w.pipeline.sinks, manager.NamedSink{Name: name, Sink: s})
 }
 
 // hostPlan configures the source that reads this machine.
@@ -350,18 +360,18 @@ func (w *process) kubeletToken() (func(context.Context) (string, error), error) 
 	if !named {
 		return nil, nil
 	}
-	if w.kubeletTokens != nil {
-		return w.kubeletTokens.Token, nil
+	if w.kubelets.tokens != nil {
+		return w.kubelets.tokens.Token, nil
 	}
-	client, err := newClient(w.plan)
+	client, err := w.Cluster.Client()
 	if err != nil {
 		return nil, err
 	}
-	if w.kubeletTokens, err = accounttoken.New(accounttoken.Options{Client: client.CoreV1(), Namespace: namespace, Name: name, Logger: w.log}); err != nil {
+	if w.kubelets.tokens, err = accounttoken.New(accounttoken.Options{Client: client.CoreV1(), Namespace: namespace, Name: name, Logger: w.Log}); err != nil {
 		return nil, err
 	}
-	w.add(Part{Name: "kubelets' token", Run: w.kubeletTokens.Run})
-	return w.kubeletTokens.Token, nil
+	w.Add(feature.Part{Name: "kubelets' token", Run: w.kubelets.tokens.Run})
+	return w.kubelets.tokens.Token, nil
 }
 
 // kubeletIdentity returns our credentials for kubelets. It is nil if a pod's service account or the
@@ -385,10 +395,10 @@ func parsePlayer(p *plan, s stageflag.Stage) (func(*process) error, error) {
 	o, err := player.ParseOptions(s.Config, s.Options)
 	p.Played = &o
 	return func(w *process) (err error) {
-		if w.player, err = player.Open(o); err != nil {
+		if w.pipeline.player, err = player.Open(o); err != nil {
 			return err
 		}
-		w.add(Part{Name: "recording that is played", Close: w.player.Close})
+		w.Add(feature.Part{Name: "recording that is played", Close: w.pipeline.player.Close})
 		return nil
 	}, err
 }
@@ -399,9 +409,9 @@ func (p *plan) checkPlayer() error {
 	case p.Played == nil:
 		return nil
 	case p.Host != nil || len(p.Kubelets) > 0:
-		return cli.Hintf(cli.Usage(errors.New("a recording is played alone: its rounds have times of their own")), "Leave the other --source out.")
+		return cli.Hintf(cli.Usage(errors.New("a recording cannot be combined with other sources")), "Leave the other --source out.")
 	case p.Cluster != nil:
-		return cli.Hintf(cli.Usage(errors.New("a recording brings what its cluster said")), "Leave --kubeconfig, --master and --in-cluster out.")
+		return cli.Hintf(cli.Usage(errors.New("a recording already contains the state of its cluster")), "Leave --kubeconfig, --master and --in-cluster out.")
 	case p.RecordTo != "" && p.RecordTo == p.Played.Path:
 		return cli.Usage(errors.New("a recording cannot be recorded into itself"))
 	}
@@ -413,16 +423,16 @@ func openRecorder(w *process, o recorder.Options) error {
 	if err != nil {
 		return err
 	}
-	w.sinks = append(w.sinks, manager.NamedSink{Name: "recording", Recorder: sink, Queue: 1024})
-	w.add(Part{Name: "recording", Close: sink.Close})
+	w.pipeline.sinks = append(w.pipeline.sinks, manager.NamedSink{Name: "recording", Recorder: sink, Queue: 1024})
+	w.Add(feature.Part{Name: "recording", Close: sink.Close})
 	if err := sink.SetAside(); err != nil {
-		w.log.Warn("the existing recording cannot be continued: it is kept as a full file, and a new one is started", zap.Error(err))
+		w.Log.Warn("the existing recording cannot be continued: it is kept as a full file, and a new one is started", zap.Error(err))
 	}
-	w.log.Info("recording", zap.String("file", o.Path))
-	w.record = func(t *recording.ScaleTarget, now time.Time) {
+	w.Log.Info("recording", zap.String("file", o.Path))
+	w.plan.features.autoscaler.RecordTarget = func(t *recording.ScaleTarget, now time.Time) {
 		// The rounds that are recorded log when the file cannot be written.
 		if err := sink.Scale(t, now); err != nil {
-			w.log.Debug("a scale target is not recorded", zap.String("target", string(t.Namespace)+"/"+t.Name), zap.Error(err))
+			w.Log.Debug("a scale target is not recorded", zap.String("target", string(t.Namespace)+"/"+t.Name), zap.Error(err))
 		}
 	}
 	return nil
@@ -430,7 +440,7 @@ func openRecorder(w *process, o recorder.Options) error {
 
 // pushOptions sets what the sinks that push have of the process.
 func (w *process) pushOptions(o *push.Options) {
-	o.Interval, o.IsLeader, o.Logger, o.Registerer = w.plan.Resolution, w.sends, w.log, w.registry
+	o.Interval, o.IsLeader, o.Logger, o.Registerer = w.Resolution, w.IsSender, w.Log, w.Registry
 	o.View = func() push.SnapshotReader {
 		if snapshot := w.snapshot(); snapshot != nil {
 			return snapshot
@@ -446,7 +456,7 @@ func openRemoteWrite(w *process, o remotewrite.Options) error {
 		return fmt.Errorf("--sink=remotewrite: %w", err)
 	}
 	w.addSink("remotewrite", sink)
-	w.add(Part{Name: "remote write", Run: sink.Run, Ends: EndsLast})
+	w.Add(feature.Part{Name: "remote write", Run: sink.Run, Ends: feature.EndsLast})
 	return nil
 }
 
@@ -457,15 +467,15 @@ func openOTLP(w *process, o otlp.Options) error {
 		return fmt.Errorf("--sink=otlp: %w", err)
 	}
 	w.addSink("otlp", sink)
-	w.add(Part{Name: "OTLP", Run: sink.Run, Ends: EndsLast})
-	if w.events == nil || !o.Events {
+	w.Add(feature.Part{Name: "OTLP", Run: sink.Run, Ends: feature.EndsLast})
+	if !o.Events {
 		return nil
 	}
 	events, err := otlp.NewEvents(o)
 	if err != nil {
 		return fmt.Errorf("--sink=otlp: %w", err)
 	}
-	w.events.HandleEvents(events.Add)
-	w.add(Part{Name: "Events by OTLP", Run: events.Run, Ends: EndsLast})
+	w.plan.features.events.Watcher().HandleEvents(events.Add)
+	w.Add(feature.Part{Name: "Events by OTLP", Run: events.Run, Ends: feature.EndsLast})
 	return nil
 }

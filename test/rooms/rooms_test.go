@@ -22,6 +22,8 @@ type room struct {
 
 var table = []room{
 	{"internal/humanize", nil}, // every room may import it
+	{"internal/usererror", nil},
+	{"internal/feature", []string{"metric", "cluster", "internal/usererror"}},
 	{"internal/history", []string{"metric", "cluster"}},
 	{"internal/recording", []string{"metric", "cluster"}},
 	{"metric", nil},
@@ -31,9 +33,9 @@ var table = []room{
 	{"manager", []string{"metric", "cluster"}},
 	{"cluster", []string{"metric"}},
 	{"explain", []string{"metric", "cluster"}},
-	{"api/*", []string{"metric", "cluster", "explain", "autoscaler", "eviction", "resize", "internal/history", "internal/recording", "api/replicas", "api/weirdev", "api/rights", "api/metricsgroup"}},
-	{"autoscaler", []string{"metric", "cluster", "explain", "internal/history", "internal/recording"}},
-	{"eviction", []string{"metric", "cluster"}},
+	{"api/*", []string{"metric", "cluster", "explain", "autoscaler", "eviction", "resize", "internal/history", "internal/recording", "internal/feature", "internal/usererror", "api/replicas", "api/weirdev", "api/rights", "api/metricsgroup"}},
+	{"autoscaler", []string{"metric", "cluster", "explain", "internal/history", "internal/recording", "internal/feature", "internal/usererror"}},
+	{"eviction", []string{"metric", "cluster", "internal/feature", "internal/usererror"}},
 	{"resize", []string{"metric", "cluster", "internal/history"}},
 	{"cmd", []string{"*"}},
 	{"docs/examples", []string{"metric", "cluster", "api/rights", "api/weirdev"}},

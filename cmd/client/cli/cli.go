@@ -15,31 +15,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/internal/usererror"
 )
 
 // Hint is an error with the next step for its reader.
-type Hint struct {
-	Err error
-	// Try says what to do: one line or several.
-	Try string
-}
-
-// Error returns only the cause.
-func (h *Hint) Error() string { return h.Err.Error() }
-
-// Unwrap returns the cause.
-func (h *Hint) Unwrap() error { return h.Err }
+type Hint = usererror.Hint
 
 // Hintf wraps err with the next step.
 func Hintf(err error, format string, args ...any) error {
-	return &Hint{Err: err, Try: fmt.Sprintf(format, args...)}
+	return usererror.Hintf(err, format, args...)
 }
 
 // ErrMissing ends a command that reports by its exit status, and that has printed that something is
@@ -86,18 +76,12 @@ func Main(ctx context.Context, root *cobra.Command, args []string, stdout, stder
 	return 1
 }
 
-// usageError is an error in the way a command was called.
-type usageError struct{ error }
-
-func (u usageError) Unwrap() error { return u.error }
-
 func isUsage(err error) bool {
-	var u usageError
-	return errors.As(err, &u) || strings.HasPrefix(err.Error(), "unknown command")
+	return usererror.IsUsage(err) || strings.HasPrefix(err.Error(), "unknown command")
 }
 
 // Usage marks err as an error in the way the command was called. Main then refers to the help.
-func Usage(err error) error { return usageError{err} }
+func Usage(err error) error { return usererror.Usage(err) }
 
 // flagError adds the most similar flag to the error about an unknown one.
 func flagError(cmd *cobra.Command, err error) error {
@@ -107,26 +91,22 @@ func flagError(cmd *cobra.Command, err error) error {
 		if errors.As(err, &invalid) && strings.Contains(invalid.GetValue(), "://") {
 			err = fmt.Errorf("invalid argument %q for \"--%s\" flag: %w", humanize.URL(invalid.GetValue()), invalid.GetFlag().Name, errors.Unwrap(invalid))
 		}
-		return usageError{err}
+		return Usage(err)
 	}
-	if near, ok := Closest(name, flags(cmd)); ok {
-		return usageError{fmt.Errorf("%w: did you mean --%s?", err, near)}
+	if near, ok := usererror.Closest(name, flags(cmd)); ok {
+		return Usage(fmt.Errorf("%w: did you mean --%s?", err, near))
 	}
-	return usageError{err}
+	return Usage(err)
 }
 
 // OneOf returns an error that names the most similar value, unless value is in known. An empty
 // string may be in known, but the error does not suggest it.
 func OneOf(what, value string, known ...string) error {
-	if slices.Contains(known, value) {
-		return nil
-	}
-	known = slices.DeleteFunc(slices.Clone(known), func(k string) bool { return k == "" })
-	if near, ok := Closest(value, known); ok {
-		return usageError{fmt.Errorf("%s cannot be %q: did you mean %q?", what, value, near)}
-	}
-	return usageError{fmt.Errorf("%s cannot be %q: there are %s", what, value, strings.Join(known, ", "))}
+	return usererror.OneOf(what, value, known...)
 }
+
+// Closest returns the known name that is most similar to name, if it is similar enough.
+func Closest(name string, known []string) (string, bool) { return usererror.Closest(name, known) }
 
 // Group returns a command that has only subcommands.
 func Group(use, short, long string, commands ...*cobra.Command) *cobra.Command {

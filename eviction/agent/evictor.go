@@ -1,4 +1,4 @@
-package app
+package agent
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,11 +20,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 
-	"github.com/weir-metrics/weir/api/ui"
+	"github.com/weir-metrics/weir/cluster/credentials"
 	"github.com/weir-metrics/weir/cluster/gates"
-	"github.com/weir-metrics/weir/cluster/informer"
-	"github.com/weir-metrics/weir/cmd/app/logging"
-	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/evictionreport"
 	"github.com/weir-metrics/weir/eviction/execute"
@@ -34,6 +30,8 @@ import (
 	"github.com/weir-metrics/weir/eviction/kubeletconfig"
 	"github.com/weir-metrics/weir/eviction/nodeconditions"
 	"github.com/weir-metrics/weir/eviction/notify"
+	"github.com/weir-metrics/weir/internal/feature"
+	"github.com/weir-metrics/weir/internal/usererror"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -42,10 +40,10 @@ const maxRoundInterval = 10 * time.Second
 
 // evictor has the guard of this machine, and the parts that the guard needs.
 type evictor struct {
-	plan      *evictionPlan
+	plan      *Plan
 	node      metric.NodeName
-	nodePods  nodePods          // empty without a cluster
-	cluster   *informer.Cluster // nil without one
+	machine   *Machine
+	cluster   *feature.Cluster // nil without one
 	guard     *guard.Guard
 	settings  *eviction.Settings
 	reclaimer *cri.Reclaimer            // nil unless the runtime is asked to collect
@@ -55,27 +53,26 @@ type evictor struct {
 	log       *zap.Logger
 }
 
-// openEvictor opens the evictor of the machine m, which has the given pods. of is its cluster, or
-// nil if it has none.
-func openEvictor(ctx context.Context, p *plan, m *machine, pods nodePods, of *informer.Cluster, registry prometheus.Registerer, log *zap.Logger) (_ *evictor, err error) {
-	e := &evictor{plan: p.Eviction, node: p.Host.Node, nodePods: pods, cluster: of, log: log}
+// openEvictor opens the evictor of the machine m, which is the given node.
+func openEvictor(ctx context.Context, p *Plan, node metric.NodeName, m *Machine, h *feature.Host) (_ *evictor, err error) {
+	e := &evictor{plan: p, node: node, machine: m, cluster: h.Cluster, log: h.Log}
 	defer func() {
 		if err != nil {
 			_ = e.Close()
 		}
 	}()
 	o := guard.Options{
-		Node: string(e.node), Self: types.UID(e.plan.Self), Read: m.read, ReadMemory: m.readMemory, Poll: m.peek, MemoryLeft: m.memoryLeft, WorkingSet: m.workingSet, Layout: m.layout, Refresh: m.refresh, Cgroups: m.cgroups,
-		Notify: notify.Options{MaxInterval: maxRoundInterval}, Registerer: registry, Logger: slog.New(logr.ToSlogHandler(logging.Logr(log).WithName("eviction"))),
+		Node: string(e.node), Self: types.UID(e.plan.Self), Read: m.Read, ReadMemory: m.ReadMemory, Poll: m.ReadNode, MemoryLeft: m.MemoryLeft, WorkingSet: m.WorkingSet, Layout: m.Layout, Refresh: m.Refresh, Cgroups: m.Cgroups,
+		Notify: notify.Options{MaxInterval: maxRoundInterval}, Registerer: h.Registry, Logger: slog.New(logr.ToSlogHandler(h.Logr.WithName("eviction"))),
 	}
 	x := execute.Options{
-		Mode: e.plan.Mode, Node: string(e.node), Self: o.Self, NoPod: o.Self == "", Namespace: e.plan.Namespace, OnNode: m.has, Registerer: registry,
+		Mode: e.plan.Mode, Node: string(e.node), Self: o.Self, NoPod: o.Self == "", Namespace: e.plan.Namespace, OnNode: m.has, Registerer: h.Registry,
 	}
 	kubelet := kubeletconfig.Default()
-	if of != nil {
-		kube, err := informer.RESTConfig(*p.Cluster)
+	if h.Cluster != nil {
+		kube, err := h.Cluster.RESTConfig()
 		if err != nil {
-			return nil, noCluster(err)
+			return nil, err
 		}
 		kube = rest.CopyConfig(kube)
 		kube.UserAgent = "weir-agent"
@@ -89,7 +86,7 @@ func openEvictor(ctx context.Context, p *plan, m *machine, pods nodePods, of *in
 			err := execute.CheckRequests(asking, client.Discovery())
 			cancel()
 			if errors.Is(err, execute.ErrNoRequests) {
-				return nil, cli.Hintf(fmt.Errorf("--eviction=request: %w", err),
+				return nil, usererror.Hintf(fmt.Errorf("--eviction=request: %w", err),
 					"Start kube-apiserver with --feature-gates=EvictionRequestAPI=true --runtime-config=lifecycle.k8s.io/v1alpha1=true (Kubernetes 1.37 or later), or choose --eviction=evict.")
 			} else if err != nil {
 				e.warnings = append(e.warnings, fmt.Sprintf("it is not known whether the cluster serves EvictionRequests: %v", err))
@@ -127,8 +124,8 @@ func openEvictor(ctx context.Context, p *plan, m *machine, pods nodePods, of *in
 	e.settings = e.plan.settings(kubelet)
 	o.Settings = e.settings
 	e.warnings = append(e.warnings, kubeletconfig.Check(kubelet, o.Settings.Thresholds, e.plan.Mode, m.capacities(ctx, &kubelet.Settings))...)
-	for _, w := range e.warnings {
-		log.Warn(w)
+	for _, warning := range e.warnings {
+		h.Log.Warn(warning)
 	}
 	if o.Executor, err = execute.New(x); err != nil {
 		return nil, fmt.Errorf("carry out evictions: %w", err)
@@ -141,7 +138,7 @@ func openEvictor(ctx context.Context, p *plan, m *machine, pods nodePods, of *in
 
 // settings returns the settings of decisions. Without thresholds in mode observe they are the
 // kubelet's, to say what the kubelet will do. The rules are always the kubelet's.
-func (p *evictionPlan) settings(kubelet *kubeletconfig.Kubelet) *eviction.Settings {
+func (p *Plan) settings(kubelet *kubeletconfig.Kubelet) *eviction.Settings {
 	if len(p.Thresholds) == 0 && p.Mode == execute.Observe {
 		shown := kubelet.Settings
 		shown.Contention = p.Contention
@@ -160,7 +157,7 @@ const askKubeletTimeout = 5 * time.Second
 // it assumes the defaults and adds a warning.
 func (e *evictor) askKubelet(ctx context.Context, kube *rest.Config) (*kubeletconfig.Kubelet, error) {
 	at := &e.plan.Kubelet
-	transport, err := nodeTransport(kube, at.CAFile, at.Insecure)
+	transport, err := credentials.NodeTransport(kube, at.CAFile, at.Insecure)
 	if err != nil {
 		return nil, fmt.Errorf("reach the kubelet: %w", err)
 	}
@@ -231,7 +228,7 @@ func (e *evictor) ended(uid types.UID) bool {
 	if _, err := e.pods(); err != nil || facts == nil || !facts.Synced || time.Since(facts.At) > maxFactsAge {
 		return false
 	}
-	return e.nodePods.find(metric.PodUID(uid)) == nil
+	return e.machine.Pod(metric.PodUID(uid)) == nil
 }
 
 // report returns the report on evictions of the node.
@@ -240,15 +237,6 @@ func (e *evictor) report() *evictionreport.EvictionReport {
 		Node: string(e.node), Mode: string(e.plan.Mode), Warnings: e.warnings, Now: time.Now(),
 		Reclaims: e.reclaimer != nil, MaxInterval: maxRoundInterval, PollInterval: guard.PollInterval,
 	})
-}
-
-// page returns the report for the page, or an error if it is asked about another node.
-func (e *evictor) page(_ context.Context, node string) (*evictionreport.EvictionReport, error) {
-	if node != string(e.node) {
-		return nil, &ui.Unavailable{Status: http.StatusNotFound, Why: fmt.Sprintf("this is the weir of node %s alone", e.node),
-			Todo: "Ask the cluster's weir, or the one on that node."}
-	}
-	return e.report(), nil
 }
 
 // run runs the guard until ctx ends.
@@ -271,10 +259,10 @@ func (e *evictor) withdraw() {
 	if e.publisher == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), grace/2)
+	ctx, cancel := context.WithTimeout(context.Background(), feature.Grace/2)
 	defer cancel()
 	if err := e.publisher.Withdraw(ctx); err != nil {
-		e.log.Warn("weir's conditions stay on the node", zap.Error(err))
+		e.log.Warn("weir's conditions remain on the node", zap.Error(err))
 	}
 }
 

@@ -1,4 +1,4 @@
-package app
+package feature
 
 import (
 	"context"
@@ -17,7 +17,7 @@ type Part struct {
 	// Close frees what the part opened. It is called once, after every Run has ended, or without a
 	// Run if a later part could not be opened. Nil: there is nothing to free.
 	Close func() error
-	// Ends says before and after which others the part ends. The zero value is between the others.
+	// Ends is the phase in which the part ends. The zero value is between the others.
 	Ends EndPhase
 }
 
@@ -62,21 +62,21 @@ func Run(ctx context.Context, parts []Part) error {
 		go func() { ends <- end{p, p.Run(ph)} }()
 	}
 	var failed error
-	asked := ctx.Done()
+	signal := ctx.Done()
 	for running > 0 {
 		select {
-		case <-asked:
-			asked = nil
+		case <-signal:
+			signal = nil
 		case e := <-ends:
 			running--
 			phases[e.Ends-EndsFirst].running--
 			if e.err != nil && failed == nil {
 				failed = fmt.Errorf("%s: %w", e.Name, e.err)
 			}
-			if asked != nil && ctx.Err() == nil && failed == nil {
-				failed = fmt.Errorf("%s: ended unasked", e.Name)
+			if signal != nil && ctx.Err() == nil && failed == nil {
+				failed = fmt.Errorf("%s: stopped unexpectedly", e.Name)
 			}
-			asked = nil // if one part has ended, the others have no use
+			signal = nil // if one part has ended, the others are of no use
 		}
 		for i := range phases {
 			phases[i].end()
@@ -85,14 +85,14 @@ func Run(ctx context.Context, parts []Part) error {
 			}
 		}
 	}
-	if err := closeParts(parts); failed == nil {
+	if err := Close(parts); failed == nil {
 		failed = err
 	}
 	return failed
 }
 
-// closeParts closes parts in reverse order. A listener that is already closed is not an error.
-func closeParts(parts []Part) error {
+// Close closes parts in reverse order, without running them. A listener that is already closed is not an error.
+func Close(parts []Part) error {
 	var errs []error
 	for i := len(parts) - 1; i >= 0; i-- {
 		p := &parts[i]

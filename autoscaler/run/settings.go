@@ -1,4 +1,4 @@
-package app
+package run
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 // cluster. It asks the API server for them in the background, so that a silent API server does not
 // delay the start. Until the API server answers, the gates are assumed.
 type clusterSettings struct {
-	plan     *autoscalerPlan
+	plan     *Plan
 	api      rest.Interface
 	log      *zap.Logger
 	current  atomic.Pointer[settingsAndGates]
@@ -34,7 +34,7 @@ type settingsAndGates struct {
 	gates    gates.Gates
 }
 
-func newClusterSettings(p *autoscalerPlan, api rest.Interface, log *zap.Logger) *clusterSettings {
+func newClusterSettings(p *Plan, api rest.Interface, log *zap.Logger) *clusterSettings {
 	c := &clusterSettings{plan: p, api: api, log: log, answered: make(chan struct{})}
 	c.set("", nil)
 	return c

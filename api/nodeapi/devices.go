@@ -1,4 +1,4 @@
-package app
+package nodeapi
 
 import (
 	"context"
@@ -14,19 +14,20 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// kubeletDevices asks this machine's kubelet for its devices, for a request or a scrape. It is a
+// KubeletDevices asks this machine's kubelet for its devices, for a request or a scrape. It is a
 // Prometheus collector.
-type kubeletDevices struct {
+type KubeletDevices struct {
 	node   metric.NodeName
 	socket string
 }
 
-func newKubeletDevices(p *hostPlan) *kubeletDevices {
-	return &kubeletDevices{p.Node, filepath.Join(p.KubeletRoot, "pod-resources", "kubelet.sock")}
+// NewKubeletDevices returns the devices of a node whose kubelet has the directory kubeletRoot.
+func NewKubeletDevices(node metric.NodeName, kubeletRoot string) *KubeletDevices {
+	return &KubeletDevices{node, filepath.Join(kubeletRoot, "pod-resources", "kubelet.sock")}
 }
 
-// read asks the kubelet. Its error is a *weirdev.Problem.
-func (k *kubeletDevices) read(ctx context.Context) (*cluster.NodeDevices, error) {
+// Read asks the kubelet. Its error is a *weirdev.Problem.
+func (k *KubeletDevices) Read(ctx context.Context) (*cluster.NodeDevices, error) {
 	d, err := informer.ListKubeletDevices(ctx, k.socket, k.node)
 	if err != nil {
 		return nil, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: err.Error(),
@@ -49,21 +50,21 @@ var (
 )
 
 // Describe implements prometheus.Collector.
-func (k *kubeletDevices) Describe(to chan<- *prometheus.Desc) {
+func (k *KubeletDevices) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range [...]*prometheus.Desc{devicesKnownDesc, allocatableDevicesDesc, containerDevicesDesc, claimedDevicesDesc} {
 		to <- d
 	}
 }
 
 // Collect asks the kubelet, and sends the metrics. It sends none on a machine without a kubelet.
-func (k *kubeletDevices) Collect(to chan<- prometheus.Metric) {
+func (k *KubeletDevices) Collect(to chan<- prometheus.Metric) {
 	if _, err := os.Stat(k.socket); err != nil {
 		return
 	}
 	gauge := func(d *prometheus.Desc, v int, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v), labels...)
 	}
-	all, err := k.read(context.Background())
+	all, err := k.Read(context.Background())
 	if err != nil {
 		gauge(devicesKnownDesc, 0)
 		return
@@ -73,16 +74,16 @@ func (k *kubeletDevices) Collect(to chan<- prometheus.Metric) {
 		gauge(allocatableDevicesDesc, len(r.Devices), r.Resource)
 	}
 	for _, c := range all.Containers {
-		owner := []string{string(c.Namespace), string(c.Pod), c.Container}
+		labels := []string{string(c.Namespace), string(c.Pod), c.Container}
 		for _, r := range c.Devices {
-			gauge(containerDevicesDesc, len(r.Devices), append(owner[:3:3], r.Resource)...)
+			gauge(containerDevicesDesc, len(r.Devices), append(labels[:3:3], r.Resource)...)
 		}
 		claimed := map[[3]string]int{}
 		for _, r := range c.Claimed {
 			claimed[[3]string{r.Claim, r.Driver, r.Pool}]++
 		}
-		for labels, n := range claimed {
-			gauge(claimedDevicesDesc, n, append(owner[:3:3], labels[:]...)...)
+		for device, n := range claimed {
+			gauge(claimedDevicesDesc, n, append(labels[:3:3], device[:]...)...)
 		}
 	}
 }

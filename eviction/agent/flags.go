@@ -1,4 +1,4 @@
-package app
+package agent
 
 import (
 	"cmp"
@@ -8,24 +8,26 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 	cliflag "k8s.io/component-base/cli/flag"
 
-	"github.com/weir-metrics/weir/cmd/client/cli"
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/execute"
+	"github.com/weir-metrics/weir/internal/feature"
 	"github.com/weir-metrics/weir/internal/humanize"
-	"github.com/weir-metrics/weir/sources/kubelet"
+	"github.com/weir-metrics/weir/internal/usererror"
 )
 
 // evictionOff is the value of --eviction that turns it off. The other values are those of
 // execute.Mode.
 const evictionOff = "off"
 
-// evictionPlan says how to decide about this node's pods, and what to do.
-type evictionPlan struct {
+// kubeletPort is the usual port of a kubelet.
+const kubeletPort = 10250
+
+// Plan says how to decide about this node's pods, and what to do.
+type Plan struct {
 	Mode execute.Mode
 	// Settings come from the flags. Without Thresholds, mode observe uses the kubelet's settings.
 	eviction.Settings
@@ -35,23 +37,23 @@ type evictionPlan struct {
 	// containers to the kubelet.
 	Reclaim string
 	// Kubelet is this node's kubelet, which knows its own thresholds.
-	Kubelet kubeletAddress
+	Kubelet KubeletAddress
 	// Self is the UID of the pod of this process, or empty outside of pods.
 	Self string
 	// Namespace is that of this pod, or empty outside of pods.
 	Namespace string
 }
 
-// kubeletAddress says where a kubelet is and which certificate to trust.
-type kubeletAddress struct {
+// KubeletAddress says where a kubelet is and which certificate to trust.
+type KubeletAddress struct {
 	URL, CAFile string // URL is empty if the kubelet is not asked
 	Insecure    bool
 }
 
-// evictionFlags are the flags about eviction. A flag that the kubelet has too has the kubelet's
-// name, form and default.
-type evictionFlags struct {
-	evictionPlan
+// flags are the flags about eviction. A flag that the kubelet has too has the kubelet's name, form
+// and default.
+type flags struct {
+	Plan
 	mode        string
 	config      eviction.ThresholdConfig
 	maxPodGrace int32
@@ -59,14 +61,9 @@ type evictionFlags struct {
 	contention  map[string]string
 }
 
-func newEvictionFlags() *evictionFlags {
-	return &evictionFlags{
-		mode:         string(execute.Observe),
-		evictionPlan: evictionPlan{Mode: execute.Observe, Events: true, Settings: eviction.Settings{TransitionPeriod: 5 * time.Minute}},
-	}
-}
-
-func (e *evictionFlags) addFlags(f *pflag.FlagSet) {
+// Flags adds the flags about eviction.
+func (g *Guard) Flags(f *pflag.FlagSet) {
+	e := &g.flags
 	f.StringVar(&e.mode, "eviction", e.mode, "what to do (`MODE`) when this node runs out of something. off: nothing; observe: report which pod would be evicted, and change nothing; evict: use the Eviction API, which honours PodDisruptionBudgets; kill: for hard thresholds delete the pod, as the kubelet does; request: create EvictionRequests (KEP-4563), which a controller of the cluster must follow")
 	f.Var(cliflag.NewLangleSeparatedMapStringString(&e.config.EvictionHard), "eviction-hard", "hard thresholds `SIGNAL<VALUE,...`, such as memory.available<200Mi,nodefs.available<10% (default of observe: the kubelet's of this node)")
 	f.Var(cliflag.NewLangleSeparatedMapStringString(&e.config.EvictionSoft), "eviction-soft", "soft thresholds `SIGNAL<VALUE,...`, such as memory.available<500Mi")
@@ -86,45 +83,33 @@ func (e *evictionFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&e.reclaim, "eviction-reclaim", "", "`unix:///PATH` of the container runtime's socket, by which unused images and ended containers are removed before pods are evicted; access to it equals root")
 }
 
-// alone returns the plan for a machine without a cluster, where no pod can be evicted.
-func (e *evictionFlags) alone() *evictionPlan {
-	p := e.evictionPlan
-	p.Events = false
-	return &p
-}
-
-// agentEnvironment describes the environment of the process.
-type agentEnvironment struct {
-	cluster bool   // there is an API server
-	named   bool   // the name of this node is given
-	pod     bool   // the process runs in a pod
-	self    string // the pod's UID, if it is given
-	// namespace is that of the pod, if it is given
-	namespace string
-	address   string // this machine's address, if it is given
+// Check checks the flags and completes the plan, which is nil for --eviction=off.
+func (g *Guard) Check(in *feature.Setting) (err error) {
+	g.plan, err = g.flags.compile(in)
+	return err
 }
 
 // compile returns the plan of the flags, or nil for --eviction=off.
-func (e *evictionFlags) compile(in agentEnvironment) (*evictionPlan, error) {
-	p := e.evictionPlan
+func (e *flags) compile(in *feature.Setting) (*Plan, error) {
+	p := e.Plan
 	e.config.OwnSignals = true
 	own, err := eviction.Parse(&e.config)
 	if err != nil {
-		return nil, cli.Hintf(cli.Usage(fmt.Errorf("read the eviction thresholds: %w", err)),
+		return nil, usererror.Hintf(usererror.Usage(fmt.Errorf("read the eviction thresholds: %w", err)),
 			"Write them as for the kubelet: --eviction-hard='memory.available<200Mi,nodefs.available<10%%' "+
 				"--eviction-soft='memory.available<500Mi' --eviction-soft-grace-period=memory.available=90s")
 	}
 	if p.Contention, err = eviction.ParseContention(e.contention); err != nil {
-		return nil, cli.Hintf(cli.Usage(fmt.Errorf("read --eviction-contention: %w", err)), "Write it as --eviction-contention=memory=40,io=40.")
+		return nil, usererror.Hintf(usererror.Usage(fmt.Errorf("read --eviction-contention: %w", err)), "Write it as --eviction-contention=memory=40,io=40.")
 	}
-	p.Thresholds, p.MaxPodGraceSeconds, p.Self, p.Namespace = own, int64(e.maxPodGrace), in.self, in.namespace
+	p.Thresholds, p.MaxPodGraceSeconds, p.Self, p.Namespace = own, int64(e.maxPodGrace), in.Getenv("POD_UID"), in.Getenv("POD_NAMESPACE")
 	if p.Kubelet.URL == "" {
-		p.Kubelet.URL = "https://" + net.JoinHostPort(cmp.Or(in.address, "127.0.0.1"), strconv.Itoa(kubelet.DefaultPort))
+		p.Kubelet.URL = "https://" + net.JoinHostPort(cmp.Or(in.Getenv("HOST_IP"), "127.0.0.1"), strconv.Itoa(kubeletPort))
 	}
 	if e.mode == evictionOff {
 		return nil, e.checkOff(own)
 	}
-	if err := cli.OneOf("--eviction", e.mode, evictionOff, string(execute.Observe), string(execute.Evict), string(execute.Kill), string(execute.Request)); err != nil {
+	if err := usererror.OneOf("--eviction", e.mode, evictionOff, string(execute.Observe), string(execute.Evict), string(execute.Kill), string(execute.Request)); err != nil {
 		return nil, err
 	}
 	p.Mode = execute.Mode(e.mode)
@@ -132,27 +117,27 @@ func (e *evictionFlags) compile(in agentEnvironment) (*evictionPlan, error) {
 	p.Reclaim = socket
 	switch {
 	case p.Kubelet.Insecure && p.Kubelet.CAFile != "":
-		return nil, cli.Usage(errors.New("--kubelet-insecure-tls accepts any certificate, so --kubelet-certificate-authority has no use: drop one of the two"))
+		return nil, usererror.Usage(errors.New("--kubelet-insecure-tls accepts any certificate, so --kubelet-certificate-authority has no use: drop one of the two"))
 	case !isHTTPS(p.Kubelet.URL):
-		return nil, cli.Usage(fmt.Errorf("--kubelet-url=%s is no address of a kubelet, which is shown a token: write https://HOST:%d", humanize.URL(p.Kubelet.URL), kubelet.DefaultPort))
+		return nil, usererror.Usage(fmt.Errorf("--kubelet-url=%s is not the address of a kubelet, which is shown a token: write https://HOST:%d", humanize.URL(p.Kubelet.URL), kubeletPort))
 	case p.TransitionPeriod < 0:
-		return nil, cli.Usage(fmt.Errorf("--eviction-pressure-transition-period cannot be %v: it is a time to wait", p.TransitionPeriod))
+		return nil, usererror.Usage(fmt.Errorf("--eviction-pressure-transition-period cannot be %v: it is a time to wait", p.TransitionPeriod))
 	case e.maxPodGrace < 0:
-		return nil, cli.Usage(fmt.Errorf("--eviction-max-pod-grace-period cannot be %d: it is a time to end, in seconds", e.maxPodGrace))
+		return nil, usererror.Usage(fmt.Errorf("--eviction-max-pod-grace-period cannot be %d: it is a time to end, in seconds", e.maxPodGrace))
 	case e.reclaim != "" && (!isSocket || !strings.HasPrefix(socket, "/")):
-		return nil, cli.Usage(fmt.Errorf("--eviction-reclaim=%s is no socket: write unix:///run/containerd/containerd.sock", e.reclaim))
+		return nil, usererror.Usage(fmt.Errorf("--eviction-reclaim=%s is not a socket: write unix:///run/containerd/containerd.sock", e.reclaim))
 	case e.reclaim != "" && p.Mode == execute.Observe:
-		return nil, cli.Hintf(cli.Usage(errors.New("--eviction-reclaim removes images and containers, and --eviction=observe changes nothing")),
+		return nil, usererror.Hintf(usererror.Usage(errors.New("--eviction-reclaim removes images and containers, and --eviction=observe changes nothing")),
 			"Leave --eviction-reclaim out, or choose --eviction=evict or --eviction=kill.")
 	case p.Taints && !p.Conditions:
-		return nil, cli.Usage(errors.New("--eviction-publish-taints goes with --eviction-publish-conditions, which say why a node has the taint: give both"))
-	case p.Conditions && !in.cluster:
-		return nil, cli.Hintf(cli.Usage(errors.New("--eviction-publish-conditions needs a cluster, to whose Node it writes")),
+		return nil, usererror.Usage(errors.New("--eviction-publish-taints goes with --eviction-publish-conditions, which say why a node has the taint: give both"))
+	case p.Conditions && !in.HasCluster:
+		return nil, usererror.Hintf(usererror.Usage(errors.New("--eviction-publish-conditions needs a cluster, to whose Node it writes")),
 			"Name it with --in-cluster or --kubeconfig=FILE, or leave it out.")
 	case p.Mode == execute.Observe:
 		return &p, nil
 	}
-	return &p, e.checkActing(own, in)
+	return &p, e.checkActing(&p, in)
 }
 
 // isHTTPS reports whether text is the root URL of an HTTPS server.
@@ -162,9 +147,9 @@ func isHTTPS(text string) bool {
 }
 
 // checkOff returns an error for flags that have no use with --eviction=off.
-func (e *evictionFlags) checkOff(own []eviction.Threshold) error {
+func (e *flags) checkOff(own []eviction.Threshold) error {
 	if len(own) > 0 || e.reclaim != "" || e.Conditions || e.Taints || len(e.contention) > 0 {
-		return cli.Hintf(cli.Usage(errors.New("--eviction=off decides nothing, and other flags say by what to decide")),
+		return usererror.Hintf(usererror.Usage(errors.New("--eviction=off decides nothing, and other flags say by what to decide")),
 			"Leave the other flags that begin with --eviction out, or choose --eviction=observe, which changes nothing.")
 	}
 	return nil
@@ -172,23 +157,23 @@ func (e *evictionFlags) checkOff(own []eviction.Threshold) error {
 
 // checkActing returns an error if evictions lack a cluster, the names of the node and of this pod,
 // or thresholds.
-func (e *evictionFlags) checkActing(own []eviction.Threshold, in agentEnvironment) error {
+func (e *flags) checkActing(p *Plan, in *feature.Setting) error {
 	missing := func(what, next string) error {
-		return cli.Hintf(cli.Usage(fmt.Errorf("--eviction=%s needs %s", e.mode, what)), "%s Or choose --eviction=observe, which changes nothing.", next)
+		return usererror.Hintf(usererror.Usage(fmt.Errorf("--eviction=%s needs %s", e.mode, what)), "%s Or choose --eviction=observe, which changes nothing.", next)
 	}
 	switch {
-	case !in.cluster:
+	case !in.HasCluster:
 		return missing("a cluster, whose API server it asks to evict", "Name it with --in-cluster or --kubeconfig=FILE.")
-	case !in.named:
+	case !in.NodeIsNamed:
 		return missing("the name of this node, whose pods alone it may evict",
 			"Give --node-name, or set NODE_NAME by the downward API (spec.nodeName).")
-	case in.pod && in.self == "":
+	case in.InPod && p.Self == "":
 		return missing("the UID of its own pod, which it must never evict",
 			"Set POD_UID in the environment by the downward API (metadata.uid).")
-	case in.pod && in.namespace == "":
+	case in.InPod && p.Namespace == "":
 		return missing("the namespace of its own pod, with the Leases that limit how many nodes evict at one time",
 			"Set POD_NAMESPACE in the environment by the downward API (metadata.namespace).")
-	case len(own) == 0 && !e.LocalLimits:
+	case len(p.Thresholds) == 0 && !p.LocalLimits:
 		return missing("thresholds, since those of the kubelet are the kubelet's to act on",
 			"Give some that are met earlier than the kubelet's, such as --eviction-hard='memory.available<200Mi' where the kubelet has 100Mi.")
 	}

@@ -1,4 +1,4 @@
-package app
+package run
 
 import (
 	"context"
@@ -46,7 +46,7 @@ const (
 )
 
 // settingsOf returns the settings of a cluster.
-func settingsOf(t *testing.T, s *gatesServer, p *autoscalerPlan) *clusterSettings {
+func settingsOf(t *testing.T, s *gatesServer, p *Plan) *clusterSettings {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://cluster", Transport: s})
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *clusterSettings) expectGates(t *testing.T, when string, zero bool, assu
 func TestSettingsFollowTheCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &gatesServer{silent: true, answers: map[string]string{}}
-		c := settingsOf(t, server, &autoscalerPlan{})
+		c := settingsOf(t, server, &Plan{})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- c.run(ctx) }()
@@ -111,7 +111,7 @@ func TestSettingsFollowTheCluster(t *testing.T) {
 // release.
 func TestARefusalIsAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := settingsOf(t, &gatesServer{}, &autoscalerPlan{})
+		c := settingsOf(t, &gatesServer{}, &Plan{})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- c.run(ctx) }()
@@ -126,7 +126,7 @@ func TestARefusalIsAnAnswer(t *testing.T) {
 
 // TestAFlagOverridesAGate checks that a flag counts more than the cluster.
 func TestAFlagOverridesAGate(t *testing.T) {
-	c := settingsOf(t, &gatesServer{}, &autoscalerPlan{ScaleToZero: new(true)})
+	c := settingsOf(t, &gatesServer{}, &Plan{ScaleToZero: new(true)})
 	c.set("v1.36.3", nil)
 	c.expectGates(t, "on by the flag", true, "")
 }
@@ -135,7 +135,7 @@ func TestAFlagOverridesAGate(t *testing.T) {
 func TestAskGatesSaysWhatFailed(t *testing.T) {
 	f := func(server *gatesServer, release, want string) {
 		t.Helper()
-		got, _, err := askGates(t.Context(), settingsOf(t, server, &autoscalerPlan{}).api)
+		got, _, err := askGates(t.Context(), settingsOf(t, server, &Plan{}).api)
 		if got != release || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q: %s", got, err, release, want)
 		}
@@ -145,7 +145,7 @@ func TestAskGatesSaysWhatFailed(t *testing.T) {
 	f(&gatesServer{answers: map[string]string{"/version": version136}}, "v1.36.3", "ask the API server for its metrics")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := askGates(ctx, settingsOf(t, &gatesServer{silent: true}, &autoscalerPlan{}).api); !errors.Is(err, context.Canceled) {
+	if _, _, err := askGates(ctx, settingsOf(t, &gatesServer{silent: true}, &Plan{}).api); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package app
+package nodeapi_test
 
 import (
 	"context"
@@ -40,9 +40,9 @@ func (deviceKubelet) List(context.Context, *podresources.ListPodResourcesRequest
 // while the kubelet answers, and after it ended.
 func TestKubeletDevices(t *testing.T) {
 	root := t.TempDir()
-	devices := newKubeletDevices(&hostPlan{KubeletRoot: root})
-	devices.node = "n1"
-	handler := nodeapi.NewHandler(nodeapi.Options{Node: "n1", Devices: devices.read})
+	devices := nodeapi.NewKubeletDevices("n1", root)
+	socket := filepath.Join(root, "pod-resources", "kubelet.sock")
+	handler := nodeapi.NewHandler(nodeapi.Options{Node: "n1", Devices: devices.Read})
 	get := func() (code int, answer nodeapi.NodeDevices) {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, weirdev.Path+"nodes/n1/devices", nil))
@@ -57,10 +57,10 @@ func TestKubeletDevices(t *testing.T) {
 	if code, _ := get(); code != http.StatusServiceUnavailable {
 		t.Errorf("without a kubelet: status %d, want 503", code)
 	}
-	if err := os.Mkdir(filepath.Dir(devices.socket), 0o750); err != nil {
+	if err := os.Mkdir(filepath.Dir(socket), 0o750); err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("unix", devices.socket)
+	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}

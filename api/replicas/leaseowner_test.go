@@ -1,4 +1,4 @@
-package app
+package replicas
 
 import (
 	"encoding/base64"

@@ -1,0 +1,100 @@
+package nodeapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/pflag"
+
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/credentials"
+	"github.com/weir-metrics/weir/internal/feature"
+	"github.com/weir-metrics/weir/internal/usererror"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Agents is the feature of a server that asks the agents on nodes. It verifies their certificates,
+// unless a flag says to accept any.
+type Agents struct {
+	Port     int // 0: there are no agents
+	CAFile   string
+	Insecure bool
+	// TokenFile has the token that agents are shown. Empty: they are shown the credentials for the
+	// API server.
+	TokenFile string
+	// AddressTypes are the types of node addresses, in order of preference. They are set before Open.
+	AddressTypes []string
+
+	proxy *Proxy // nil unless open
+}
+
+// Flags adds the flags.
+func (a *Agents) Flags(f *pflag.FlagSet) {
+	f.IntVar(&a.Port, "agent-port", 0, "port of the weir agents on the nodes, which weir asks about evictions and pod cgroups; 0 if there are none")
+	f.StringVar(&a.CAFile, "agent-ca-file", "", "`FILE` of CA certificates that verify agents (default: the cluster's)")
+	f.BoolVar(&a.Insecure, "agent-insecure-tls", false, "accept any certificate of an agent, which signs its own: an attacker who can act as a node then sees the token for agents")
+	f.StringVar(&a.TokenFile, "agent-token-file", "", "`FILE` of the token that agents are shown, of weir's account and for the audience "+Audience+" (default, outside of pods: the kubeconfig's credentials)")
+}
+
+// Check checks the flags.
+func (a *Agents) Check(in *feature.Setting) error {
+	switch {
+	case a.Port < 0 || a.Port > 65535:
+		return usererror.Usage(fmt.Errorf("--agent-port cannot be %d: ports go from 1 to 65535, and 0 is for no agents", a.Port))
+	case a.Port == 0 && (a.CAFile != "" || a.Insecure || a.TokenFile != ""):
+		return usererror.Hintf(usererror.Usage(errors.New("--agent-ca-file, --agent-insecure-tls and --agent-token-file say how to talk to agents, and nothing says where they are")),
+			"Give --agent-port too: theirs is 10290 unless their manifest says otherwise.")
+	case a.CAFile != "" && a.Insecure:
+		return usererror.Usage(errors.New("--agent-insecure-tls accepts any certificate, so --agent-ca-file has no use: drop one of the two"))
+	case a.Port != 0 && !in.HasCluster:
+		return feature.NeedsCluster("--agent-port", "whose nodes have agents")
+	}
+	return nil
+}
+
+// Open creates the client of the agents in the cluster.
+func (a *Agents) Open(_ context.Context, h *feature.Host) error {
+	if a.Port == 0 {
+		a.proxy = NewProxy(func(string) (string, http.RoundTripper, error) { return "", nil, ErrNoAgents })
+		return nil
+	}
+	kube, err := h.Cluster.RESTConfig()
+	if err != nil {
+		return err
+	}
+	transport, err := credentials.NodeTransport(credentials.WithTokenFile(kube, a.TokenFile), a.CAFile, a.Insecure)
+	if err != nil {
+		return fmt.Errorf("reach the agents: %w", err)
+	}
+	a.proxy = NewProxy(func(name string) (string, http.RoundTripper, error) {
+		url, err := a.url(h.Facts(), metric.NodeName(name))
+		return url, transport, err
+	})
+	return nil
+}
+
+// Proxy returns what asks the agents. The feature must be open.
+func (a *Agents) Proxy() *Proxy { return a.proxy }
+
+// url returns the URL of the agent on a node. Its host is the address of the node's kubelet.
+func (a *Agents) url(facts *cluster.Facts, name metric.NodeName) (string, error) {
+	n := facts.Node(name)
+	switch {
+	case n == nil && (facts == nil || !facts.Synced):
+		return "", errors.New("the API server has not yet listed the nodes")
+	case n == nil:
+		return "", ErrUnknown
+	}
+	for _, t := range a.AddressTypes {
+		i := slices.IndexFunc(n.Addresses, func(at cluster.NodeAddress) bool { return at.Type == t && at.Address != "" })
+		if i >= 0 {
+			return "https://" + net.JoinHostPort(n.Addresses[i].Address, strconv.Itoa(a.Port)), nil
+		}
+	}
+	return "", fmt.Errorf("none of its %d addresses is of type %v", len(n.Addresses), a.AddressTypes)
+}
