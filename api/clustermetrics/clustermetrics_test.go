@@ -9,6 +9,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -293,7 +294,7 @@ func TestProfiles(t *testing.T) {
 		}
 	}
 	for spec, more := range map[string]bool{"": true, "?profile=all": true, "?profile=default": false, "?metric=cpu/usage": false} {
-		o, err := ParseOptions(spec)
+		o, err := parse(t, spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -368,7 +369,7 @@ func TestGzip(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	h := handler(small(), Options{})
 	for query, want := range map[string]string{
-		"?colour=red":     `no option is called "colour": there are label, level, limit, metric, names, namespace, profile, timestamps; and, for the sink alone, requests` + "\n",
+		"?colour=red":     `no option is called "colour": there are label, level, limit, metric, names, namespace, profile, timestamps` + "\n",
 		"?level=planet":   `parse level: no level is called "planet": there are cluster, namespace, node, system, pod, container` + "\n",
 		"?limit=0":        "parse limit: 0 is not above 0\n",
 		"?label=node":     "parse label: \"node\" is not of the form label=pattern, such as node=worker-*\n",
@@ -424,8 +425,19 @@ func TestAppendValue(t *testing.T) {
 	}
 }
 
+// parse parses the text after the name and colon of a sink.
+func parse(t *testing.T, spec string) (Options, error) {
+	t.Helper()
+	config, query, _ := strings.Cut(spec, "?")
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ParseOptions(config, values)
+}
+
 func TestParseOptions(t *testing.T) {
-	got, err := ParseOptions("?timestamps=true&levels=pod,node&metric=cpu_*&namespace=a&label=node%3Dworker-*&limit=7&requests=2")
+	got, err := parse(t, "?timestamps=true&levels=pod,node&metric=cpu_*&namespace=a&label=node%3Dworker-*&limit=7&requests=2")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -440,7 +452,7 @@ func TestParseOptions(t *testing.T) {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}
 	for _, spec := range []string{"?x=1", "there?limit=1", "?requests=-1", "?limit=a"} {
-		if _, err := ParseOptions(spec); err == nil {
+		if _, err := parse(t, spec); err == nil {
 			t.Errorf("ParseOptions(%q): no error", spec)
 		}
 	}

@@ -52,7 +52,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	asked := Options{Timestamps: h.opts.Timestamps, MaxSeries: h.opts.MaxSeries, Names: h.opts.Names}
-	if err := asked.read(r.URL.Query()); err != nil {
+	if err := asked.read(queryTable, r.URL.Query()); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}

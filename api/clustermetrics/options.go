@@ -3,10 +3,11 @@ package clustermetrics
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/internal/options"
 	"github.com/weir-metrics/weir/metric/series"
 )
 
@@ -44,62 +45,50 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// optionNames are the options that are also query parameters. startOptionNames are the options that
-// a request cannot set.
-const (
-	optionNames      = "label, level, limit, metric, names, namespace, profile, timestamps"
-	startOptionNames = "requests"
-)
+// queryTable has the options that are also query parameters of a request.
+var queryTable = slices.Concat(options.Within(options.Filter, func(o *Options) *series.Filter { return &o.Filter }), options.Table[Options]{
+	{Name: "limit", Help: "most series of one answer", Set: func(o *Options, v string) (err error) {
+		o.MaxSeries, err = parsePositive(v)
+		return err
+	}},
+	{Name: "names", Help: "weir, or kubernetes: those of cAdvisor and kube-state-metrics (default weir)", Set: func(o *Options, v string) (err error) {
+		o.Names, err = parseNames(v)
+		return err
+	}},
+	{Name: "timestamps", Help: "give each sample its node's time (default false; true with names=kubernetes)", Set: func(o *Options, v string) (err error) {
+		o.Timestamps, err = strconv.ParseBool(v)
+		return err
+	}},
+}).Sorted()
 
-// ParseOptions reads the text after "prometheus:" in --sink=prometheus:[?OPTIONS], for instance
+// table has all options. A request cannot set those that it adds.
+var table = slices.Concat(queryTable, options.Table[Options]{
+	{Name: "requests", Help: "answered at once (default 4)", Set: func(o *Options, v string) (err error) {
+		o.MaxRequests, err = parsePositive(v)
+		return err
+	}},
+}).Sorted()
+
+// OptionsHelp describes the options of ParseOptions.
+func OptionsHelp() string { return table.Help() }
+
+// ParseOptions parses --sink=prometheus:[?OPTIONS], for instance
 // "?timestamps=true&level=pod,node&metric=cpu_*&limit=100000". Commas separate the elements of
 // lists. In a pattern * means any text and ? one character. label=node=worker-* may be repeated.
-func ParseOptions(spec string) (Options, error) {
-	var o Options
-	config, query, _ := strings.Cut(spec, "?")
-	if config != "" {
-		return o, fmt.Errorf("sink prometheus takes no configuration, got %q: write prometheus:?level=pod", config)
+func ParseOptions(config string, query url.Values) (o Options, err error) {
+	if err := options.NoConfig(config, "prometheus:?level=pod"); err != nil {
+		return o, err
 	}
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return o, fmt.Errorf("parse options of sink prometheus: %w", err)
-	}
-	if v := values.Get("requests"); v != "" {
-		if o.MaxRequests, err = parsePositive(v); err != nil {
-			return o, fmt.Errorf("parse option requests of sink prometheus: %w", err)
-		}
-	}
-	values.Del("requests")
-	if err := o.read(values); err != nil {
-		return o, fmt.Errorf("sink prometheus: %w", err)
-	}
-	return o, nil
+	return o, o.read(table, query)
 }
 
-// read sets the fields that both options and requests can set.
-func (o *Options) read(values url.Values) error {
-	for name, given := range values {
-		var err error
-		last := given[len(given)-1]
-		switch name {
-		case "timestamps":
-			o.Timestamps, err = strconv.ParseBool(last)
-		case "names":
-			o.Names, err = parseNames(last)
-		case "limit":
-			o.MaxSeries, err = parsePositive(last)
-		default:
-			var ours bool
-			if ours, err = o.Set(name, given); !ours {
-				return fmt.Errorf("no option is called %q: there are %s; and, for the sink alone, %s", name, optionNames, startOptionNames)
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("parse %s: %w", name, err)
-		}
+// read sets the options of a table.
+func (o *Options) read(table options.Table[Options], query url.Values) error {
+	if err := table.Parse(o, query); err != nil {
+		return err
 	}
 	// A rate over the times of scrapes differs from one over the times of the kubelet's own series.
-	if values.Has("names") && o.Names == KubernetesNames && !values.Has("timestamps") {
+	if query.Has("names") && o.Names == KubernetesNames && !query.Has("timestamps") {
 		o.Timestamps = true
 	}
 	return nil
@@ -111,18 +100,6 @@ func parsePositive(s string) (int, error) {
 		err = fmt.Errorf("%d is not above 0", n)
 	}
 	return n, err
-}
-
-// OptionsHelp describes the options of ParseOptions.
-func OptionsHelp() string {
-	return `  label                 only series with NAME=VALUE
-  level                 only these: cluster, namespace, node, system, pod, container
-  limit                 most series of one answer
-  metric                only names that match; * and ? stand for others
-  names                 weir, or kubernetes: those of cAdvisor and kube-state-metrics (default weir)
-  namespace             only these
-  profile               default, what most people use, or all
-  timestamps            give each sample its node's time (default false; true with names=kubernetes)`
 }
 
 // Names selects the names and labels of series.

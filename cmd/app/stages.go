@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -90,7 +90,7 @@ var sinks = []stage{{
 	options: memory.OptionsHelp,
 	always:  true,
 	parse: func(p *plan, s stageflag.Stage) (_ func(*process) error, err error) {
-		p.Memory, err = memory.ParseOptions(argument(s))
+		p.Memory, err = memory.ParseOptions(s.Config, s.Options)
 		return func(w *process) error {
 			w.addSink(s.Name, w.memory)
 			return nil
@@ -102,7 +102,7 @@ var sinks = []stage{{
 	options: clustermetrics.OptionsHelp,
 	always:  true,
 	parse: func(p *plan, s stageflag.Stage) (_ func(*process) error, err error) {
-		p.Prometheus, err = clustermetrics.ParseOptions(argument(s))
+		p.Prometheus, err = clustermetrics.ParseOptions(s.Config, s.Options)
 		return func(*process) error { return nil }, err // the row of the API reads the memory
 	},
 }, {
@@ -114,10 +114,7 @@ sends.`,
 	options: remotewrite.OptionsHelp,
 	acts:    true,
 	twice:   "there is one receiver: name it once",
-	parse: func(_ *plan, s stageflag.Stage) (func(*process) error, error) {
-		o, err := remotewrite.ParseOptions(argument(s))
-		return func(w *process) error { return openRemoteWrite(w, o) }, err
-	},
+	parse:   parseWith(remotewrite.ParseOptions, openRemoteWrite),
 }, {
 	name: "otlp",
 	about: `to an OpenTelemetry collector, or another receiver of OTLP over HTTP, its
@@ -127,7 +124,7 @@ conventions, each value with its node's time. Of several replicas the leader sen
 	acts:    true,
 	twice:   "there is one receiver: name it once",
 	parse: func(p *plan, s stageflag.Stage) (func(*process) error, error) {
-		o, err := otlp.ParseOptions(argument(s))
+		o, err := otlp.ParseOptions(s.Config, s.Options)
 		if o.Events {
 			p.features.events.WantedBy = "the option events of --sink=otlp"
 		}
@@ -137,13 +134,10 @@ conventions, each value with its node's time. Of several replicas the leader sen
 	name:    "log",
 	about:   "a line for each batch, on standard output.",
 	options: log.OptionsHelp,
-	parse: func(_ *plan, s stageflag.Stage) (func(*process) error, error) {
-		o, err := log.ParseOptions(argument(s))
-		return func(w *process) error {
-			w.addSink(s.Name, log.New(w.pipeline.out, o))
-			return nil
-		}, err
-	},
+	parse: parseWith(log.ParseOptions, func(w *process, o log.Options) error {
+		w.addSink("log", log.New(w.pipeline.out, o))
+		return nil
+	}),
 }, {
 	name: "recording",
 	about: `what was read, into a file, to be replayed. CONFIG is the file, which
@@ -151,7 +145,7 @@ is continued if it exists; see weir recording.`,
 	options: recorder.OptionsHelp,
 	twice:   "a run is recorded in one file: name it once",
 	parse: func(p *plan, s stageflag.Stage) (func(*process) error, error) {
-		o, err := recorder.ParseOptions(argument(s))
+		o, err := recorder.ParseOptions(s.Config, s.Options)
 		o.By = "weir " + version.Get().Version
 		p.RecordTo = o.Path
 		return func(w *process) error { return openRecorder(w, o) }, err
@@ -232,12 +226,12 @@ func (p *plan) addStages(flag string, table []stage, named []stageflag.Stage) er
 	return nil
 }
 
-// argument returns the text after the name and its colon, in the form that sinks parse.
-func argument(s stageflag.Stage) string {
-	if len(s.Options) == 0 {
-		return s.Config
+// parseWith returns the parse function of a row that only opens what its options say.
+func parseWith[O any](parse func(config string, query url.Values) (O, error), open func(*process, O) error) func(*plan, stageflag.Stage) (func(*process) error, error) {
+	return func(_ *plan, s stageflag.Stage) (func(*process) error, error) {
+		o, err := parse(s.Config, s.Options)
+		return func(w *process) error { return open(w, o) }, err
 	}
-	return s.Config + "?" + s.Options.Encode()
 }
 
 // addSink adds a sink to the pipeline.
@@ -293,27 +287,16 @@ func (k *kubeletPlan) kind() string {
 	return "kubelet:" + string(cmp.Or(k.Endpoint, kubelet.Resource))
 }
 
-func parseKubelets(p *plan, s stageflag.Stage) (func(*process) error, error) {
-	k := kubeletPlan{Interval: p.Resolution}
-	options := maps.Clone(s.Options)
-	if text := options.Get("resolution"); text != "" {
-		var err error
-		if k.Interval, err = time.ParseDuration(text); err != nil {
-			return nil, fmt.Errorf("read option resolution: %w", err)
-		}
-		if k.Interval < time.Second {
-			return nil, fmt.Errorf("option resolution cannot be %v: at least 1s", k.Interval)
-		}
-	}
-	delete(options, "resolution")
+func parseKubelets(p *plan, s stageflag.Stage) (_ func(*process) error, err error) {
 	parse := kubelet.ParseOptions
 	if s.Name == "cadvisor" {
 		parse = kubelet.ParseCAdvisor
 	}
-	var err error
-	if k.Options, err = parse(s.Config, options); err != nil {
+	var k kubeletPlan
+	if k.Options, err = parse(s.Config, s.Options); err != nil {
 		return nil, err
 	}
+	k.Interval = cmp.Or(k.Resolution, p.Resolution)
 	if slices.ContainsFunc(p.Kubelets, func(other kubeletPlan) bool { return other.kind() == k.kind() }) {
 		return nil, fmt.Errorf("%s is named twice: name it once, with several in the option targets", k.kind())
 	}

@@ -5,6 +5,7 @@ package examples_test
 import (
 	"bytes"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -41,8 +42,8 @@ func batch() *metric.Batch {
 }
 
 func TestSink(t *testing.T) {
-	for spec, want := range map[string]string{"": "shop/web 1048576\n", "?least=2e6": ""} {
-		o, err := sink.ParseOptions(spec)
+	for least, want := range map[string]string{"0": "shop/web 1048576\n", "2e6": ""} {
+		o, err := sink.ParseOptions("", url.Values{"least": {least}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,10 +52,10 @@ func TestSink(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := out.String(); got != want {
-			t.Errorf("%q: wrote %q, want %q", spec, got, want)
+			t.Errorf("least=%s: wrote %q, want %q", least, got, want)
 		}
 	}
-	if _, err := sink.ParseOptions("?most=1"); err == nil || !strings.Contains(err.Error(), "there is least") {
+	if _, err := sink.ParseOptions("", url.Values{"most": {"1"}}); err == nil || !strings.Contains(err.Error(), "there are least") {
 		t.Errorf("an unknown option: %v", err)
 	}
 }

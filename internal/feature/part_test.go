@@ -58,7 +58,7 @@ func TestPartsEndInOrder(t *testing.T) {
 // If one part ends, all end, and the error names it.
 func TestOnePartEnds(t *testing.T) {
 	for want, run := range map[string]func(context.Context) error{
-		"guard: no disk":       func(context.Context) error { return errors.New("no disk") },
+		"guard: no disk":              func(context.Context) error { return errors.New("no disk") },
 		"guard: stopped unexpectedly": func(context.Context) error { return nil },
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -92,22 +93,33 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// parse parses the text after the name and colon of a sink.
+func parse(t *testing.T, spec string) (log.Options, error) {
+	t.Helper()
+	config, query, _ := strings.Cut(spec, "?")
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log.ParseOptions(config, values)
+}
+
 func TestParseOptions(t *testing.T) {
 	for spec, want := range map[string]log.Options{
 		"":                           {},
 		"?verbose":                   {Verbose: true},
 		"?format=json&verbose=false": {Format: log.JSON},
 	} {
-		if got, err := log.ParseOptions(spec); err != nil || got != want {
+		if got, err := parse(t, spec); err != nil || got != want {
 			t.Errorf("%q: got %+v %v, want %+v", spec, got, err, want)
 		}
 	}
 	for spec, want := range map[string]string{
-		"?colour=red": `sink log has no option "colour": it has format, verbose`,
-		"?format=xml": `parse option format of sink log: no format is called "xml": there are text and json`,
-		"/var/log/x":  `sink log takes no configuration, got "/var/log/x": write log:?format=json`,
+		"?colour=red": `no option is called "colour": there are format, verbose`,
+		"?format=xml": `option format: no format is called "xml": there are text and json`,
+		"/var/log/x":  `there is no configuration before the question mark, got "/var/log/x": write log:?format=json`,
 	} {
-		if _, err := log.ParseOptions(spec); err == nil || err.Error() != want {
+		if _, err := parse(t, spec); err == nil || err.Error() != want {
 			t.Errorf("%q: got %v, want %s", spec, err, want)
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strconv"
-	"strings"
+
+	"github.com/weir-metrics/weir/internal/options"
 )
 
 // Format is the format of the lines.
@@ -25,40 +25,26 @@ type Options struct {
 	Verbose bool
 }
 
-// ParseOptions parses the text after "log:" in --sink=log:[?OPTIONS], for instance
-// "?format=json&verbose=true". ?verbose means ?verbose=true.
-func ParseOptions(spec string) (Options, error) {
-	var o Options
-	config, query, _ := strings.Cut(spec, "?")
-	if config != "" {
-		return o, fmt.Errorf("sink log takes no configuration, got %q: write log:?format=json", config)
-	}
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return o, fmt.Errorf("parse options of sink log: %w", err)
-	}
-	for name, given := range values {
-		value := given[len(given)-1]
-		switch name {
-		case "format":
-			if o.Format = Format(value); !slices.Contains([]Format{Text, JSON}, o.Format) {
-				return o, fmt.Errorf("parse option format of sink log: no format is called %q: there are text and json", value)
-			}
-		case "verbose":
-			if o.Verbose = true; value != "" {
-				if o.Verbose, err = strconv.ParseBool(value); err != nil {
-					return o, fmt.Errorf("parse option verbose of sink log: %w", err)
-				}
-			}
-		default:
-			return o, fmt.Errorf("sink log has no option %q: it has format, verbose", name)
+var table = options.Table[Options]{
+	{Name: "format", Help: "text (default) or json", Set: func(o *Options, v string) error {
+		if o.Format = Format(v); !slices.Contains([]Format{Text, JSON}, o.Format) {
+			return fmt.Errorf("no format is called %q: there are text and json", v)
 		}
-	}
-	return o, nil
+		return nil
+	}},
+	{Name: "verbose", Help: "a line for each entity (default false)", Set: func(o *Options, v string) (err error) {
+		o.Verbose, err = options.Bool(v)
+		return err
+	}},
 }
 
 // OptionsHelp describes the options of ParseOptions.
-func OptionsHelp() string {
-	return `  format                text (default) or json
-  verbose               a line for each entity (default false)`
+func OptionsHelp() string { return table.Help() }
+
+// ParseOptions parses --sink=log:[?OPTIONS].
+func ParseOptions(config string, query url.Values) (o Options, err error) {
+	if err := options.NoConfig(config, "log:?format=json"); err != nil {
+		return o, err
+	}
+	return o, table.Parse(&o, query)
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"maps"
 	"math"
+	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -256,8 +258,19 @@ func TestEntityLimit(t *testing.T) {
 	}
 }
 
+// parse parses the text after the name and colon of a sink.
+func parse(t *testing.T, spec string) (Options, error) {
+	t.Helper()
+	config, query, _ := strings.Cut(spec, "?")
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ParseOptions(config, values)
+}
+
 func TestParseOptions(t *testing.T) {
-	got, err := ParseOptions("?history=5m&metrics=cpu/usage_rate,memory_rss_bytes&entities=10&prefer=host,kubelet:summary")
+	got, err := parse(t, "?history=5m&metrics=cpu/usage_rate,memory_rss_bytes&entities=10&prefer=host,kubelet:summary")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,12 +283,12 @@ func TestParseOptions(t *testing.T) {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}
 	for spec, want := range map[string]string{
-		"?colour=red":     `sink memory has no option "colour": it has entities, history, metrics, prefer`,
-		"?entities=0":     "parse option entities of sink memory: 0 is not above 0",
-		"?metrics=cpu":    `parse option metrics of sink memory: no metric is called "cpu": docs/metrics.md lists them`,
-		"file?history=1m": `sink memory takes no configuration, got "file": write memory:?history=15m`,
+		"?colour=red":     `no option is called "colour": there are entities, history, metrics, prefer`,
+		"?entities=0":     "option entities: 0 is not above 0",
+		"?metrics=cpu":    `option metrics: no metric is called "cpu": docs/metrics.md lists them`,
+		"file?history=1m": `there is no configuration before the question mark, got "file": write memory:?history=15m`,
 	} {
-		if _, err := ParseOptions(spec); err == nil || err.Error() != want {
+		if _, err := parse(t, spec); err == nil || err.Error() != want {
 			t.Errorf("ParseOptions(%q): got error %v, want %s", spec, err, want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-metrics/weir/internal/options"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -62,46 +63,40 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// optionNames are the options of ParseOptions.
-var optionNames = []string{"entities", "history", "metrics", "prefer"}
+var table = options.Table[Options]{
+	{Name: "entities", Help: "most to remember (default 1048576)", Set: func(o *Options, v string) (err error) {
+		o.MaxEntities, err = parsePositive(v)
+		return err
+	}},
+	{Name: "history", Help: "how far back, such as 15m (default); 0 keeps none", Set: func(o *Options, v string) (err error) {
+		switch o.History, err = time.ParseDuration(v); {
+		case err == nil && o.History < 0:
+			err = errors.New("must not be negative; 0 keeps none")
+		case o.History == 0:
+			o.History = -1
+		}
+		return err
+	}},
+	{Name: "metrics", Help: "that have a history, separated by commas", Set: func(o *Options, v string) (err error) {
+		o.HistoryMetrics, err = parseMetrics(v)
+		return err
+	}},
+	{Name: "prefer", Help: "sources whose values go first, separated by commas", Set: func(o *Options, v string) error {
+		o.Preference = strings.Split(v, ",")
+		return nil
+	}},
+}
 
-// ParseOptions parses the text after "memory:" in --sink=memory:[?OPTIONS], for instance
-// "?history=15m&metrics=cpu/usage_rate,memory/rss". Lists are separated by commas.
-// Metrics have Heapster's names, or Prometheus' without the prefix. history=0 keeps no history.
-func ParseOptions(spec string) (Options, error) {
-	var o Options
-	config, query, _ := strings.Cut(spec, "?")
-	if config != "" {
-		return o, fmt.Errorf("sink memory takes no configuration, got %q: write memory:?history=15m", config)
+// OptionsHelp describes the options of ParseOptions.
+func OptionsHelp() string { return table.Help() }
+
+// ParseOptions parses --sink=memory:[?OPTIONS]. Metrics have Heapster's names, or Prometheus' without
+// the prefix. history=0 keeps no history.
+func ParseOptions(config string, query url.Values) (o Options, err error) {
+	if err := options.NoConfig(config, "memory:?history=15m"); err != nil {
+		return o, err
 	}
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return o, fmt.Errorf("parse options of sink memory: %w", err)
-	}
-	for name, given := range values {
-		value := given[len(given)-1]
-		switch name {
-		case "history":
-			switch o.History, err = time.ParseDuration(value); {
-			case err == nil && o.History < 0:
-				err = errors.New("must not be negative; 0 keeps none")
-			case o.History == 0:
-				o.History = -1
-			}
-		case "entities":
-			o.MaxEntities, err = parsePositive(value)
-		case "prefer":
-			o.Preference = strings.Split(value, ",")
-		case "metrics":
-			o.HistoryMetrics, err = parseMetrics(value)
-		default:
-			return o, fmt.Errorf("sink memory has no option %q: it has %s", name, strings.Join(optionNames, ", "))
-		}
-		if err != nil {
-			return o, fmt.Errorf("parse option %s of sink memory: %w", name, err)
-		}
-	}
-	return o, nil
+	return o, table.Parse(&o, query)
 }
 
 func parsePositive(s string) (int, error) {
@@ -125,12 +120,4 @@ func parseMetrics(list string) ([]metric.ID, error) {
 		return nil, fmt.Errorf("%d metrics, at most %d can have a history", len(ids), maxHistoryMetrics)
 	}
 	return ids, nil
-}
-
-// OptionsHelp describes the options of ParseOptions.
-func OptionsHelp() string {
-	return `  entities              most to remember (default 1048576)
-  history               how far back, such as 15m (default); 0 keeps none
-  metrics               that have a history, separated by commas
-  prefer                sources whose values go first, separated by commas`
 }

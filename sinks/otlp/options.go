@@ -3,9 +3,11 @@ package otlp
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/internal/options"
 	"github.com/weir-metrics/weir/sinks/push"
 )
 
@@ -19,25 +21,23 @@ type Options struct {
 	Events bool
 }
 
-// OptionsHelp describes the options of ParseOptions.
-func OptionsHelp() string {
-	return push.OptionsHelp(
-		"  attribute             NAME=VALUE of each resource, such as k8s.cluster.name=prod; repeatable",
-		"  events                also send the cluster's Events, as log records (default false)")
-}
+var table = slices.Concat(options.Within(push.Table, func(o *Options) *push.Options { return &o.Options }), options.Table[Options]{
+	{Name: "attribute", Help: "NAME=VALUE of each resource, such as k8s.cluster.name=prod; repeatable", SetAll: func(o *Options, given []string) (err error) {
+		o.Attributes, err = options.Pairs(given)
+		return err
+	}},
+	{Name: "events", Help: "also send the cluster's Events, as log records (default false)", Set: func(o *Options, v string) (err error) {
+		o.Events, err = options.Bool(v)
+		return err
+	}},
+}).Sorted()
 
-// ParseOptions parses the text after "otlp:" in --sink=otlp:URL[?OPTIONS].
-func ParseOptions(spec string) (o Options, err error) {
-	o.Options, err = push.Parse("otlp", spec, map[string]func([]string) error{
-		"attribute": func(given []string) (err error) {
-			o.Attributes, err = push.Pairs(given)
-			return err
-		},
-		"events": func(given []string) (err error) {
-			o.Events, err = push.Flag(given[len(given)-1])
-			return err
-		},
-	})
+// OptionsHelp describes the options of ParseOptions.
+func OptionsHelp() string { return table.Help() }
+
+// ParseOptions parses --sink=otlp:URL[?OPTIONS].
+func ParseOptions(config string, query url.Values) (o Options, err error) {
+	err = push.Parse(config, query, table, &o, &o.Options)
 	if err != nil && o.URL == "" {
 		return o, fmt.Errorf("%w: write otlp:http://HOST:4318", err)
 	}
@@ -49,7 +49,7 @@ func ParseOptions(spec string) (o Options, err error) {
 		return o, fmt.Errorf("%q is not a URL of a receiver", humanize.URL(o.URL))
 	}
 	for _, path := range []string{metricsPath, logsPath} {
-		if base, has := strings.CutSuffix(strings.TrimSuffix(u.Path, "/"), path); has {
+		if base, found := strings.CutSuffix(strings.TrimSuffix(u.Path, "/"), path); found {
 			u.Path = base
 			return o, fmt.Errorf("weir appends %s itself: write otlp:%s", path, humanize.URL(u.String()))
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -360,8 +361,19 @@ func TestURLIsLoggedWithoutSecrets(t *testing.T) {
 	}
 }
 
+// parse parses the text after the name and colon of a sink.
+func parse(t *testing.T, spec string) (Options, error) {
+	t.Helper()
+	config, query, _ := strings.Cut(spec, "?")
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ParseOptions(config, values)
+}
+
 func TestParseOptions(t *testing.T) {
-	o, err := ParseOptions("https://collector:4318?queue=64Mi&attribute=k8s.cluster.name=prod&token-file=t&level=pod")
+	o, err := parse(t, "https://collector:4318?queue=64Mi&attribute=k8s.cluster.name=prod&token-file=t&level=pod")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +388,7 @@ func TestParseOptions(t *testing.T) {
 		"http://host?x=1":             `no option is called "x": there are attribute, ca,`,
 		"http://host?attribute=x":     "option attribute: it is not of the form NAME=VALUE",
 	} {
-		if _, err := ParseOptions(spec); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parse(t, spec); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", spec, err, want)
 		}
 	}

@@ -3,7 +3,6 @@ package push
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/internal/options"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/metric/series"
 )
@@ -62,6 +62,8 @@ type Options struct {
 	Logger *zap.Logger
 	// Registerer registers the sink's metrics. Default: none.
 	Registerer prometheus.Registerer
+
+	auth auth // until authenticate has set HTTP
 }
 
 // SnapshotReader is one immutable snapshot of measured values.
@@ -98,103 +100,53 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// help are the lines of OptionsHelp.
-var help = []string{
-	"  ca                    file of CA certificates that verify the receiver",
-	"  flush                 longest wait for a request to be full (default 2s)",
-	"  header                NAME=VALUE sent with each request; repeatable",
-	"  insecure-tls          accept any certificate (default false)",
-	"  label                 only series with NAME=VALUE; * and ? stand for others",
-	"  level                 only these: cluster, namespace, node, system, pod, container",
-	"  metric                only names that match",
-	"  namespace             only these",
-	"  password-file         of username",
-	"  profile               default, what most people use, or all",
-	"  queue                 bytes that may wait for the receiver (default 128Mi)",
-	"  samples               most of one request (default 5000)",
-	"  timeout               of one try (default 30s)",
-	"  token-file            file of a bearer token",
-	"  username              to send, with the password",
-	"  wal                   folder for what waits, so that it survives a kill of weir",
-}
+// auth has the options about credentials, which exclude each other.
+type auth struct{ user, passwordFile, tokenFile string }
 
-// OptionsHelp describes the options of Parse, and those of one protocol in the same form.
-func OptionsHelp(own ...string) string {
-	return strings.Join(slices.Sorted(slices.Values(append(own, help...))), "\n")
-}
+// Table has the options of all protocols.
+var Table = slices.Concat(options.Within(options.Filter, func(o *Options) *series.Filter { return &o.Filter }), options.Table[Options]{
+	{Name: "ca", Help: "file of CA certificates that verify the receiver", Set: func(o *Options, v string) error { o.HTTP.TLSConfig.CAFile = v; return nil }},
+	{Name: "flush", Help: "longest wait for a request to be full (default 2s)", Set: func(o *Options, v string) (err error) { o.Flush, err = duration(v); return err }},
+	{Name: "header", Help: "NAME=VALUE sent with each request; repeatable", SetAll: (*Options).headers},
+	{Name: "insecure-tls", Help: "accept any certificate (default false)", Set: func(o *Options, v string) (err error) {
+		o.HTTP.TLSConfig.InsecureSkipVerify, err = options.Bool(v)
+		return err
+	}},
+	{Name: "password-file", Help: "of username", Set: func(o *Options, v string) error { o.auth.passwordFile = v; return nil }},
+	{Name: "queue", Help: "bytes that may wait for the receiver (default 128Mi)", Set: func(o *Options, v string) (err error) { o.Queue, err = parseBytes(v); return err }},
+	{Name: "samples", Help: "most of one request (default 5000)", Set: func(o *Options, v string) (err error) { o.MaxSamples, err = count(v); return err }},
+	{Name: "timeout", Help: "of one try (default 30s)", Set: func(o *Options, v string) (err error) { o.Timeout, err = duration(v); return err }},
+	{Name: "token-file", Help: "file of a bearer token", Set: func(o *Options, v string) error { o.auth.tokenFile = v; return nil }},
+	{Name: "username", Help: "to send, with the password", Set: func(o *Options, v string) error { o.auth.user = v; return nil }},
+	{Name: "wal", Help: "folder for what waits, so that it survives a kill of weir", Set: func(o *Options, v string) error {
+		if o.WAL = v; v == "" {
+			return errors.New("it needs a folder")
+		}
+		return nil
+	}},
+})
 
-// known are the options that are neither those of the filter nor of one protocol.
-var known = []string{"ca", "flush", "header", "insecure-tls", "password-file", "queue", "samples", "timeout", "token-file", "username", "wal"}
-
-// Parse parses the text after the name and colon of a sink: URL[?OPTIONS]. A question mark in the URL
-// itself must be written as %3F. own are the options of one protocol, with functions that set them.
-func Parse(sink, spec string, own map[string]func(given []string) error) (Options, error) {
-	o := Options{HTTP: config.DefaultHTTPClientConfig}
-	address, query, _ := strings.Cut(spec, "?")
+// Parse sets the URL of a receiver, and o with the options of a table that contains Table. in is the
+// part of o that has the options of all protocols. A question mark in the URL itself must be written
+// as %3F.
+func Parse[O any](address string, query url.Values, table options.Table[O], o *O, in *Options) error {
+	in.HTTP = config.DefaultHTTPClientConfig
 	address = strings.ReplaceAll(address, "%3F", "?")
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return o, fmt.Errorf("%q is not a URL of a receiver", humanize.URL(address))
+		return fmt.Errorf("%q is not a URL of a receiver", humanize.URL(address))
 	}
-	o.URL = u.String()
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return o, fmt.Errorf("parse options of sink %s: %w", sink, err)
+	in.URL = u.String()
+	if err := table.Parse(o, query); err != nil {
+		return err
 	}
-	var user, password, token string
-	for name, given := range values {
-		last := given[len(given)-1]
-		var err error
-		switch name {
-		case "ca":
-			o.HTTP.TLSConfig.CAFile = last
-		case "insecure-tls":
-			o.HTTP.TLSConfig.InsecureSkipVerify, err = Flag(last)
-		case "username":
-			user = last
-		case "password-file":
-			password = last
-		case "token-file":
-			token = last
-		case "header":
-			err = o.headers(given)
-		case "queue":
-			o.Queue, err = parseBytes(last)
-		case "samples":
-			o.MaxSamples, err = count(last)
-		case "flush":
-			o.Flush, err = duration(last)
-		case "timeout":
-			o.Timeout, err = duration(last)
-		case "wal":
-			if o.WAL = last; last == "" {
-				err = errors.New("it needs a folder")
-			}
-		default:
-			if set := own[name]; set != nil {
-				err = set(given)
-				break
-			}
-			var filters bool
-			if filters, err = o.Set(name, given); !filters {
-				all := slices.Sorted(slices.Values(slices.AppendSeq(slices.Clone(known), maps.Keys(own))))
-				return o, fmt.Errorf("sink %s: no option is called %q: there are %s, and %s", sink, name, strings.Join(all, ", "), series.FilterOptions)
-			}
-		}
-		if err != nil {
-			return o, fmt.Errorf("sink %s: option %s: %w", sink, name, err)
-		}
-	}
-	o.Usual()
-	if err := o.authenticate(user, password, token); err != nil {
-		return o, fmt.Errorf("sink %s: %w", sink, err)
-	}
-	return o, nil
+	in.Usual()
+	return in.authenticate()
 }
 
 // authenticate sets the credentials.
-func (o *Options) authenticate(user, password, token string) error {
-	switch {
+func (o *Options) authenticate() error {
+	switch user, password, token := o.auth.user, o.auth.passwordFile, o.auth.tokenFile; {
 	case user != "" && token != "":
 		return errors.New("give either username or token-file, not both")
 	case (user == "") != (password == ""):
@@ -208,7 +160,7 @@ func (o *Options) authenticate(user, password, token string) error {
 }
 
 func (o *Options) headers(given []string) error {
-	all, err := Pairs(given)
+	all, err := options.Pairs(given)
 	if err != nil {
 		return err
 	}
@@ -220,30 +172,6 @@ func (o *Options) headers(given []string) error {
 		o.HTTP.HTTPHeaders.Headers[name] = config.Header{Values: []string{value}}
 	}
 	return nil
-}
-
-// Pairs parses options of the form NAME=VALUE.
-func Pairs(given []string) (map[string]string, error) {
-	all := map[string]string{}
-	for _, s := range given {
-		name, value, ok := strings.Cut(s, "=")
-		if !ok || name == "" {
-			return nil, errors.New("it is not of the form NAME=VALUE")
-		}
-		all[name] = value
-	}
-	return all, nil
-}
-
-// Flag parses true, false, or nothing, which is true.
-func Flag(s string) (bool, error) {
-	switch s {
-	case "", "true":
-		return true, nil
-	case "false":
-		return false, nil
-	}
-	return false, fmt.Errorf("%q is neither true nor false", s)
 }
 
 func duration(s string) (time.Duration, error) {

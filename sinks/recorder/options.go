@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/weir-metrics/weir/internal/options"
 )
 
 // Options are the file of a recording, and its limits.
@@ -35,49 +37,44 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// known are the options of ParseOptions.
-var known = []string{"flush", "keep", "max-age", "max-size"}
+var table = options.Table[Options]{
+	{Name: "flush", Help: "longest wait before something is written (default 10s)", Set: func(o *Options, v string) (err error) {
+		if o.Flush, err = time.ParseDuration(v); err == nil && o.Flush <= 0 {
+			err = fmt.Errorf("%v is not above 0", o.Flush)
+		}
+		return err
+	}},
+	{Name: "keep", Help: "full files to keep beside it, FILE.1 the last (default 1)", Set: func(o *Options, v string) (err error) {
+		if o.Keep, err = strconv.Atoi(v); err == nil && o.Keep < 0 {
+			err = errors.New("must not be negative; 0 keeps only the file that is written")
+		}
+		if o.Keep == 0 {
+			o.Keep = -1
+		}
+		return err
+	}},
+	{Name: "max-age", Help: "time in one file, such as 24h; 0 (default) is no limit", Set: func(o *Options, v string) (err error) {
+		if o.MaxAge, err = time.ParseDuration(v); err == nil && o.MaxAge < 0 {
+			err = errors.New("must not be negative; 0 is no limit")
+		}
+		return err
+	}},
+	{Name: "max-size", Help: "of one file, such as 500M (default 1Gi); 0 is no limit", Set: func(o *Options, v string) (err error) {
+		o.MaxSize, err = size(v)
+		return err
+	}},
+}
 
-// ParseOptions parses the text after "recording:" in --sink=recording:FILE[?OPTIONS], for
-// instance "run.weirrec?max-size=200MiB&max-age=24h&keep=7". 0 means no limit.
-func ParseOptions(spec string) (Options, error) {
-	path, query, _ := strings.Cut(spec, "?")
-	o := Options{Path: path}
-	if path == "" {
-		return o, errors.New("sink recording needs a file to write: write recording:FILE")
+// OptionsHelp describes the options of ParseOptions.
+func OptionsHelp() string { return table.Help() }
+
+// ParseOptions parses --sink=recording:FILE[?OPTIONS].
+func ParseOptions(config string, query url.Values) (Options, error) {
+	o := Options{Path: config}
+	if config == "" {
+		return o, errors.New("it needs a file to write: write recording:FILE")
 	}
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return o, fmt.Errorf("parse options of sink recording: %w", err)
-	}
-	for name, given := range values {
-		value := given[len(given)-1]
-		switch name {
-		case "max-size":
-			o.MaxSize, err = size(value)
-		case "max-age":
-			if o.MaxAge, err = time.ParseDuration(value); err == nil && o.MaxAge < 0 {
-				err = errors.New("must not be negative; 0 is no limit")
-			}
-		case "keep":
-			if o.Keep, err = strconv.Atoi(value); err == nil && o.Keep < 0 {
-				err = errors.New("must not be negative; 0 keeps only the file that is written")
-			}
-			if o.Keep == 0 {
-				o.Keep = -1
-			}
-		case "flush":
-			if o.Flush, err = time.ParseDuration(value); err == nil && o.Flush <= 0 {
-				err = fmt.Errorf("%v is not above 0", o.Flush)
-			}
-		default:
-			return o, fmt.Errorf("sink recording has no option %q: it has %s", name, strings.Join(known, ", "))
-		}
-		if err != nil {
-			return o, fmt.Errorf("parse option %s of sink recording: %w", name, err)
-		}
-	}
-	return o, nil
+	return o, table.Parse(&o, query)
 }
 
 // size parses a number of bytes as a Kubernetes quantity; 0 means no limit. It accepts MiB
@@ -95,12 +92,4 @@ func size(text string) (int64, error) {
 		return 0, errors.New("must be at least 64Ki")
 	}
 	return q.Value(), nil
-}
-
-// OptionsHelp describes the options of ParseOptions.
-func OptionsHelp() string {
-	return `  flush                 longest wait before something is written (default 10s)
-  keep                  full files to keep beside it, FILE.1 the last (default 1)
-  max-age               time in one file, such as 24h; 0 (default) is no limit
-  max-size              of one file, such as 500M (default 1Gi); 0 is no limit`
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -255,6 +256,17 @@ func TestOthersFilesAreLeftAlone(t *testing.T) {
 	}
 }
 
+// parse parses the text after the name and colon of a sink.
+func parse(t *testing.T, spec string) (recorder.Options, error) {
+	t.Helper()
+	config, query, _ := strings.Cut(spec, "?")
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return recorder.ParseOptions(config, values)
+}
+
 func TestOptions(t *testing.T) {
 	for spec, want := range map[string]recorder.Options{
 		"run":                           {Path: "run"},
@@ -263,7 +275,7 @@ func TestOptions(t *testing.T) {
 		"run?max-size=0&keep=0":         {Path: "run", MaxSize: -1, Keep: -1},
 		"run?flush=1s":                  {Path: "run", Flush: time.Second},
 	} {
-		got, err := recorder.ParseOptions(spec)
+		got, err := parse(t, spec)
 		if err != nil {
 			t.Errorf("%s: %v", spec, err)
 		}
@@ -275,15 +287,15 @@ func TestOptions(t *testing.T) {
 
 func TestOptionsThatAreNone(t *testing.T) {
 	for spec, want := range map[string]string{
-		"":                 "sink recording needs a file to write: write recording:FILE",
-		"run?max=1":        `sink recording has no option "max": it has flush, keep, max-age, max-size`,
-		"run?max-size=big": `parse option max-size of sink recording: "big" is not a size: write 500M or 2Gi`,
-		"run?max-size=1":   "parse option max-size of sink recording: must be at least 64Ki",
-		"run?max-age=-1h":  "parse option max-age of sink recording: must not be negative; 0 is no limit",
-		"run?keep=-1":      "parse option keep of sink recording: must not be negative; 0 keeps only the file that is written",
-		"run?flush=0s":     "parse option flush of sink recording: 0s is not above 0",
+		"":                 "it needs a file to write: write recording:FILE",
+		"run?max=1":        `no option is called "max": there are flush, keep, max-age, max-size`,
+		"run?max-size=big": `option max-size: "big" is not a size: write 500M or 2Gi`,
+		"run?max-size=1":   "option max-size: must be at least 64Ki",
+		"run?max-age=-1h":  "option max-age: must not be negative; 0 is no limit",
+		"run?keep=-1":      "option keep: must not be negative; 0 keeps only the file that is written",
+		"run?flush=0s":     "option flush: 0s is not above 0",
 	} {
-		if _, err := recorder.ParseOptions(spec); err == nil || err.Error() != want {
+		if _, err := parse(t, spec); err == nil || err.Error() != want {
 			t.Errorf("%s:\ngot  %v\nwant %s", spec, err, want)
 		}
 	}

@@ -94,7 +94,7 @@ func TestURLIsLoggedWithoutSecrets(t *testing.T) {
 		"http://weir:geheim@host:port/w", "ftp://weir:geheim@host/w", "http://weir:geheim@host", "http://weir:geheim%zz@host/w", "http://weir:g/geheim@host/w",
 		"http://host/w?header=geheim",
 	} {
-		o, err := ParseOptions(spec)
+		o, err := parse(t, spec)
 		if err == nil {
 			_, err = New(o)
 		}
@@ -113,7 +113,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	server := httptest.NewServer(http.RedirectHandler(other.URL+"/login?token=geheim", http.StatusTemporaryRedirect))
 	t.Cleanup(server.Close)
 	core, lines := observer.New(zap.InfoLevel)
-	o, err := ParseOptions(server.URL + "/write?header=X-Api-Key=key")
+	o, err := parse(t, server.URL+"/write?header=X-Api-Key=key")
 	if err != nil {
 		t.Fatal(err)
 	}

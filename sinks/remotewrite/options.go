@@ -3,11 +3,13 @@ package remotewrite
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/common/model"
 
 	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/internal/options"
 	"github.com/weir-metrics/weir/sinks/push"
 )
 
@@ -19,20 +21,27 @@ type Options struct {
 	ExternalLabels map[string]string
 }
 
-// OptionsHelp describes the options of ParseOptions.
-func OptionsHelp() string {
-	return push.OptionsHelp("  external-label        NAME=VALUE added to each series; repeatable")
-}
-
-// ParseOptions parses the text after "remotewrite:" in --sink=remotewrite:URL[?OPTIONS]. A
-// question mark in the URL itself must be written as %3F.
-func ParseOptions(spec string) (o Options, err error) {
-	o.Options, err = push.Parse("remotewrite", spec, map[string]func([]string) error{
-		"external-label": func(given []string) (err error) {
-			o.ExternalLabels, err = push.Pairs(given)
+var table = slices.Concat(options.Within(push.Table, func(o *Options) *push.Options { return &o.Options }), options.Table[Options]{
+	{Name: "external-label", Help: "NAME=VALUE added to each series; repeatable", SetAll: func(o *Options, given []string) (err error) {
+		if o.ExternalLabels, err = options.Pairs(given); err != nil {
 			return err
-		},
-	})
+		}
+		for name := range o.ExternalLabels {
+			if !model.LegacyValidation.IsValidLabelName(name) || strings.HasPrefix(name, "__") {
+				return fmt.Errorf("%q is not a valid label name", name)
+			}
+		}
+		return nil
+	}},
+}).Sorted()
+
+// OptionsHelp describes the options of ParseOptions.
+func OptionsHelp() string { return table.Help() }
+
+// ParseOptions parses --sink=remotewrite:URL[?OPTIONS]. A question mark in the URL itself must be
+// written as %3F.
+func ParseOptions(config string, query url.Values) (o Options, err error) {
+	err = push.Parse(config, query, table, &o, &o.Options)
 	if err != nil && o.URL == "" {
 		return o, fmt.Errorf("%w: write remotewrite:http://HOST:PORT/api/v1/write", err)
 	}
@@ -42,15 +51,5 @@ func ParseOptions(spec string) (o Options, err error) {
 	if u, err := url.Parse(o.URL); err != nil || strings.Trim(u.Path, "/") == "" {
 		return o, fmt.Errorf("%q has no path: for a Prometheus, write remotewrite:%s://%s/api/v1/write", humanize.URL(o.URL), u.Scheme, u.Host)
 	}
-	return o, o.checkLabels()
-}
-
-// checkLabels checks the names of external labels.
-func (o *Options) checkLabels() error {
-	for name := range o.ExternalLabels {
-		if !model.LegacyValidation.IsValidLabelName(name) || strings.HasPrefix(name, "__") {
-			return fmt.Errorf("sink remotewrite: option external-label: %q is not a valid label name", name)
-		}
-	}
-	return nil
+	return o, nil
 }

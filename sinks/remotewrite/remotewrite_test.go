@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -321,8 +322,19 @@ weir_remotewrite_samples_total{result="sent"} 0
 	}
 }
 
+// parse parses the text after the name and colon of a sink.
+func parse(t *testing.T, spec string) (Options, error) {
+	t.Helper()
+	config, query, _ := strings.Cut(spec, "?")
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ParseOptions(config, values)
+}
+
 func TestParseOptions(t *testing.T) {
-	o, err := ParseOptions("https://store/api/v1/write?queue=64Mi&samples=100&level=pod&metric=cpu_*&external-label=cluster=prod&header=X-Scope-OrgID=a&token-file=t&timeout=3s&flush=1s&ca=c&insecure-tls=false")
+	o, err := parse(t, "https://store/api/v1/write?queue=64Mi&samples=100&level=pod&metric=cpu_*&external-label=cluster=prod&header=X-Scope-OrgID=a&token-file=t&timeout=3s&flush=1s&ca=c&insecure-tls=false")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +354,7 @@ func TestParseOptions(t *testing.T) {
 		"http://host/w?header=Content-Type=x":                    "is set by the protocol",
 		"http://host/w?samples=0":                                "is not a number of samples",
 	} {
-		if _, err := ParseOptions(spec); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parse(t, spec); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", spec, err, want)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"path"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/internal/options"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -77,85 +77,71 @@ func (o *Options) mayContain(p metric.CgroupPath) bool {
 	})
 }
 
-// set sets the option name. It returns errUnknownOption if there is no such option.
-func (o *Options) set(name, value string) (err error) {
-	switch name {
-	case "node":
-		o.Node = metric.NodeName(value)
-	case "resolution":
-		if o.Resolution, err = time.ParseDuration(value); err == nil && o.Resolution < time.Second {
+var table = options.Table[Options]{
+	{Name: "node", Help: "NAME of this node (default: the host name)", Set: func(o *Options, v string) error {
+		o.Node = metric.NodeName(v)
+		return notEmpty(v)
+	}},
+	{Name: "resolution", Help: "time between two reads, such as 10s", Set: func(o *Options, v string) (err error) {
+		if o.Resolution, err = time.ParseDuration(v); err == nil && o.Resolution < time.Second {
 			err = errors.New("must be at least 1s")
 		}
-	case "prefix":
-		if !strings.HasPrefix(value, "/") {
-			err = errors.New("must start with /")
-		}
-		o.Prefixes = append(o.Prefixes, value)
-	case "rootfs":
-		if !path.IsAbs(value) {
-			err = errors.New("must be an absolute path")
-		}
-		o.RootFS = path.Clean(value)
-	case "containerd":
-		o.Containerd = strings.TrimPrefix(value, "unix://")
-		if value == "none" {
-			o.Containerd = ""
-		} else if !path.IsAbs(o.Containerd) {
-			err = errors.New("must be an absolute path or none")
-		}
-	case "containerd-namespace":
-		o.ContainerdNamespace = value
-	case "max-cgroups":
-		if o.MaxCgroups, err = strconv.Atoi(value); err == nil && o.MaxCgroups <= 0 {
-			err = errors.New("must be positive")
-		}
-	default:
-		err = errUnknownOption
-	}
-	return err
-}
-
-var errUnknownOption = errors.New("unknown option")
-
-// ParseOptions parses the text after "--source=host:" on the command line. config is the part
-// before the "?" and must be empty. The error lists every wrong option, and the options that exist.
-func ParseOptions(config string, query url.Values) (Options, error) {
-	o := Options{Containerd: DefaultContainerd}
-	var errs []error
-	if config != "" {
-		errs = append(errs, fmt.Errorf("the source host has no address, but %q was given; options follow a question mark: host:?node=NAME", config))
-	}
-	var unknown []string
-	for _, name := range slices.Sorted(maps.Keys(query)) {
-		for i, v := range query[name] {
-			switch err := o.set(name, v); {
-			case i > 0 && name != "prefix":
-				errs = append(errs, fmt.Errorf("option %s is given %d times", name, i+1))
-			case errors.Is(err, errUnknownOption):
-				unknown = append(unknown, name)
-			case v == "":
-				errs = append(errs, fmt.Errorf("option %s has no value", name))
-			case err != nil:
-				errs = append(errs, fmt.Errorf("option %s=%s: %w", name, v, err))
+		return err
+	}},
+	{Name: "prefix", Help: "report only cgroups with this prefix of their path, such as /kubepods; repeatable", SetAll: func(o *Options, values []string) error {
+		for _, v := range values {
+			if !strings.HasPrefix(v, "/") {
+				return errors.New("must start with /")
 			}
 		}
+		o.Prefixes = values
+		return nil
+	}},
+	{Name: "rootfs", Help: "directory where the host's / is mounted (default: /)", Set: func(o *Options, v string) error {
+		if o.RootFS = path.Clean(v); !path.IsAbs(v) {
+			return errors.New("must be an absolute path")
+		}
+		return nil
+	}},
+	{Name: "containerd", Help: "path of containerd's socket, or none (default: " + DefaultContainerd + ")", Set: func(o *Options, v string) error {
+		o.Containerd = strings.TrimPrefix(v, "unix://")
+		if v == "none" {
+			o.Containerd = ""
+		} else if !path.IsAbs(o.Containerd) {
+			return errors.New("must be an absolute path or none")
+		}
+		return nil
+	}},
+	{Name: "containerd-namespace", Help: "containerd namespace of the kubelet's containers (default: k8s.io)", Set: func(o *Options, v string) error {
+		o.ContainerdNamespace = v
+		return notEmpty(v)
+	}},
+	{Name: "max-cgroups", Help: "most cgroups to report (default: 20000)", Set: func(o *Options, v string) (err error) {
+		if o.MaxCgroups, err = strconv.Atoi(v); err == nil && o.MaxCgroups <= 0 {
+			err = errors.New("must be positive")
+		}
+		return err
+	}},
+}
+
+func notEmpty(value string) error {
+	if value == "" {
+		return errors.New("it has no value")
 	}
-	if len(unknown) > 0 {
-		errs = append(errs, fmt.Errorf("unknown option %s; there are:\n%s", strings.Join(unknown, ", "), OptionsHelp()))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return Options{}, fmt.Errorf("source host: %w", err)
-	}
-	return o, nil
+	return nil
 }
 
 // OptionsHelp describes the options of ParseOptions, one on each line.
-func OptionsHelp() string {
-	return `  node                  NAME of this node (default: the host name)
-  resolution            time between two reads, such as 10s
-  prefix                report only cgroups with this prefix of their path, such as /kubepods; repeatable
-  rootfs                directory where the host's / is mounted (default: /)
-  containerd            path of containerd's socket, or none (default: ` + DefaultContainerd + `)
-  containerd-namespace  containerd namespace of the kubelet's containers (default: k8s.io)
-  max-cgroups           most cgroups to report (default: 20000)`
+func OptionsHelp() string { return table.Help() }
+
+// ParseOptions parses --source=host:[?OPTIONS]. config must be empty.
+func ParseOptions(config string, query url.Values) (Options, error) {
+	o := Options{Containerd: DefaultContainerd}
+	if config != "" {
+		return Options{}, fmt.Errorf("the source host has no address, but %q was given; options follow a question mark: host:?node=NAME", config)
+	}
+	if err := table.Parse(&o, query); err != nil {
+		return Options{}, err
+	}
+	return o, nil
 }

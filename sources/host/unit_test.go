@@ -70,8 +70,8 @@ func TestParseOptionsBad(t *testing.T) {
 		}
 	}
 	f("localhost", "", `no address, but "localhost" was given`, "host:?node=NAME")
-	f("", "resolutoin=5s&x=1", "unknown option resolutoin, x; there are:", "  resolution ")
-	f("", "resolution=5", "option resolution=5: ")
+	f("", "resolutoin=5s&x=1", `no option is called "resolutoin": there are node, resolution,`)
+	f("", "resolution=5", "option resolution: ")
 	f("", "resolution=-5s", "must be at least 1s")
 	f("", "node=a&node=b", "option node is given 2 times")
 	f("", "node=", "option node has no value")

@@ -65,6 +65,8 @@ type Options struct {
 	// switches verification off.
 	Identity *transport.Config
 
+	// Resolution is the time between two reads. 0 means the manager's own interval.
+	Resolution time.Duration
 	// Timeout is the limit on the time of one read. Default DefaultTimeout.
 	Timeout time.Duration
 	// MaxBytes bounds the size of an uncompressed payload, and MaxSamples the number of samples in one

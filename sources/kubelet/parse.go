@@ -12,58 +12,56 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/weir-metrics/weir/internal/humanize"
+	"github.com/weir-metrics/weir/internal/options"
 )
 
-// option is one option of --source=kubelet:[CONFIG][?OPTIONS].
-type option struct {
-	name, help string
-	set        func(o *Options, value string) error
-}
-
-// options lists the options by name.
-var options = []option{
-	{"address-types", "types of node addresses to use, in order of preference (default InternalIP,ExternalIP,Hostname,...)", func(o *Options, v string) error { o.AddressTypes = split(v, ","); return nil }},
-	{"ca", "FILE of CA certificates that verify kubelets", func(o *Options, v string) error { o.CAFile = v; return nil }},
-	{"client-cert", "FILE, read again when it changes", func(o *Options, v string) error { o.CertFile = v; return nil }},
-	{"client-key", "FILE, read again when it changes", func(o *Options, v string) error { o.KeyFile = v; return nil }},
-	{"endpoint", "resource (default), summary or cadvisor", func(o *Options, v string) error { o.Endpoint = Endpoint(v); return nil }},
-	{"gzip", "ask for compressed answers: a fifth of the bytes, for more CPU on both sides", func(o *Options, v string) (err error) { o.Gzip, err = boolean(v); return }},
-	{"insecure-tls", "accept any certificate; for tests", func(o *Options, v string) (err error) { o.Insecure, err = boolean(v); return }},
-	{"max-bytes", "how many bytes one unpacked answer may have (default: by the node's pods, at most 64 MiB)", func(o *Options, v string) (err error) { o.MaxBytes, err = strconv.ParseInt(v, 10, 64); return }},
-	{"max-samples", "how many samples one read may have; more are dropped (default: by the node's pods, at most 50000)", func(o *Options, v string) (err error) { o.MaxSamples, err = strconv.Atoi(v); return }},
-	{"node-selector", "labels a node must have, as in kubectl -l", func(o *Options, v string) (err error) { o.Selector, err = labels.Parse(v); return }},
-	{"port", "port of every kubelet (default: the one in the node's status, or 10250)", func(o *Options, v string) (err error) { o.Port, err = strconv.Atoi(v); return }},
-	{"scheme", "https (default) or http", func(o *Options, v string) error { o.Scheme = v; return nil }},
-	{"status-port", "prefer the port in the node's status to port", func(o *Options, v string) (err error) { o.StatusPort, err = boolean(v); return }},
-	{"targets", "HOST:PORT, NAME=HOST:PORT, FIRST-LAST:PORT or @FILE, separated by commas, in place of a cluster's nodes", func(o *Options, v string) error { o.Targets = append(o.Targets, split(v, ",;")...); return nil }},
-	{"timeout", "time one read may take (default 10s)", func(o *Options, v string) (err error) { o.Timeout, err = time.ParseDuration(v); return }},
-	{"token-file", "FILE with a bearer token, read again when it changes", func(o *Options, v string) error { o.TokenFile = v; return nil }},
+// table has the options of --source=kubelet:[CONFIG][?OPTIONS], by name.
+var table = options.Table[Options]{
+	{Name: "address-types", Help: "types of node addresses to use, in order of preference (default InternalIP,ExternalIP,Hostname,...)", Set: func(o *Options, v string) error { o.AddressTypes = split(v, ","); return nil }},
+	{Name: "ca", Help: "FILE of CA certificates that verify kubelets", Set: func(o *Options, v string) error { o.CAFile = v; return nil }},
+	{Name: "client-cert", Help: "FILE, read again when it changes", Set: func(o *Options, v string) error { o.CertFile = v; return nil }},
+	{Name: "client-key", Help: "FILE, read again when it changes", Set: func(o *Options, v string) error { o.KeyFile = v; return nil }},
+	{Name: "endpoint", Help: "resource (default), summary or cadvisor", Set: func(o *Options, v string) error { o.Endpoint = Endpoint(v); return nil }},
+	{Name: "gzip", Help: "ask for compressed answers: a fifth of the bytes, for more CPU on both sides", Set: func(o *Options, v string) (err error) { o.Gzip, err = options.Bool(v); return }},
+	{Name: "insecure-tls", Help: "accept any certificate; for tests", Set: func(o *Options, v string) (err error) { o.Insecure, err = options.Bool(v); return }},
+	{Name: "max-bytes", Help: "how many bytes one unpacked answer may have (default: by the node's pods, at most 64 MiB)", Set: func(o *Options, v string) (err error) { o.MaxBytes, err = strconv.ParseInt(v, 10, 64); return }},
+	{Name: "max-samples", Help: "how many samples one read may have; more are dropped (default: by the node's pods, at most 50000)", Set: func(o *Options, v string) (err error) { o.MaxSamples, err = strconv.Atoi(v); return }},
+	{Name: "node-selector", Help: "labels a node must have, as in kubectl -l", Set: func(o *Options, v string) (err error) { o.Selector, err = labels.Parse(v); return }},
+	{Name: "port", Help: "port of every kubelet (default: the one in the node's status, or 10250)", Set: func(o *Options, v string) (err error) { o.Port, err = strconv.Atoi(v); return }},
+	{Name: "resolution", Help: "time between two reads (default: --metric-resolution)", Set: func(o *Options, v string) (err error) {
+		if o.Resolution, err = time.ParseDuration(v); err == nil && o.Resolution < time.Second {
+			err = fmt.Errorf("it cannot be %v: at least 1s", o.Resolution)
+		}
+		return err
+	}},
+	{Name: "scheme", Help: "https (default) or http", Set: func(o *Options, v string) error { o.Scheme = v; return nil }},
+	{Name: "status-port", Help: "prefer the port in the node's status to port", Set: func(o *Options, v string) (err error) { o.StatusPort, err = options.Bool(v); return }},
+	{Name: "targets", Help: "HOST:PORT, NAME=HOST:PORT, FIRST-LAST:PORT or @FILE, separated by commas, in place of a cluster's nodes", SetAll: func(o *Options, values []string) error {
+		for _, v := range values {
+			o.Targets = append(o.Targets, split(v, ",;")...)
+		}
+		return nil
+	}},
+	{Name: "timeout", Help: "time one read may take (default 10s)", Set: func(o *Options, v string) (err error) { o.Timeout, err = time.ParseDuration(v); return }},
+	{Name: "token-file", Help: "FILE with a bearer token, read again when it changes", Set: func(o *Options, v string) error { o.TokenFile = v; return nil }},
 }
 
 // OptionsHelp describes the options of ParseOptions, one on each line.
-func OptionsHelp() string { return optionsHelp(options) }
+func OptionsHelp() string { return table.Help() }
 
 // CAdvisorHelp describes the options of ParseCAdvisor, one on each line.
-func CAdvisorHelp() string { return optionsHelp(cadvisorOptions()) }
+func CAdvisorHelp() string { return cadvisorTable().Help() }
 
-func optionsHelp(all []option) string {
-	var lines []string
-	for _, o := range all {
-		lines = append(lines, fmt.Sprintf("  %-21s %s", o.name, o.help))
-	}
-	return strings.Join(lines, "\n")
-}
-
-// cadvisorOptions returns the options of --source=cadvisor:[CONFIG][?OPTIONS]: those of a kubelet
+// cadvisorTable returns the options of --source=cadvisor:[CONFIG][?OPTIONS]: those of a kubelet
 // that are not about kubelets alone.
-func cadvisorOptions() []option {
+func cadvisorTable() options.Table[Options] {
 	other := map[string]string{
 		"ca": "FILE of CA certificates that verify them", "port": "port of every cAdvisor (default 8080)", "scheme": "http (default) or https",
 	}
-	all := slices.DeleteFunc(slices.Clone(options), func(o option) bool { return o.name == "endpoint" || o.name == "status-port" })
+	all := slices.DeleteFunc(slices.Clone(table), func(o options.Option[Options]) bool { return o.Name == "endpoint" || o.Name == "status-port" })
 	for i := range all {
-		if help, ok := other[all[i].name]; ok {
-			all[i].help = help
+		if help, ok := other[all[i].Name]; ok {
+			all[i].Help = help
 		}
 	}
 	return all
@@ -74,39 +72,24 @@ func cadvisorOptions() []option {
 // kubelet. query has the options after the question mark. The result has its defaults and is
 // checked, but no file is opened.
 func ParseOptions(config string, query url.Values) (Options, error) {
-	return parseOptions("kubelet", options, Options{}, config, query)
+	return parseOptions("kubelet", table, Options{}, config, query)
 }
 
 // ParseCAdvisor parses the text after "--source=cadvisor:", which has the form of ParseOptions.
 func ParseCAdvisor(config string, query url.Values) (Options, error) {
-	return parseOptions("cadvisor", cadvisorOptions(), Options{Endpoint: Standalone}, config, query)
+	return parseOptions("cadvisor", cadvisorTable(), Options{Endpoint: Standalone}, config, query)
 }
 
 // parseOptions parses the text after the name of a source that has the given options.
-func parseOptions(source string, options []option, o Options, config string, query url.Values) (Options, error) {
+func parseOptions(source string, table options.Table[Options], o Options, config string, query url.Values) (Options, error) {
 	if err := o.config(source, config); err != nil {
 		return Options{}, err
 	}
-	for name, values := range query {
-		i := slices.IndexFunc(options, func(o option) bool { return o.name == name })
-		if i < 0 {
-			var names []string
-			for _, o := range options {
-				names = append(names, o.name)
-			}
-			return Options{}, fmt.Errorf("%s has no option %q; the options are %s", source, name, strings.Join(names, ", "))
-		}
-		if len(values) > 1 && name != "targets" {
-			return Options{}, fmt.Errorf("option %s is given %d times; give it once", name, len(values))
-		}
-		for _, v := range values {
-			if err := options[i].set(&o, v); err != nil {
-				return Options{}, fmt.Errorf("option %s=%s: %w", name, v, err)
-			}
-		}
+	if err := table.Parse(&o, query); err != nil {
+		return Options{}, err
 	}
 	if source == "kubelet" && o.Endpoint == Standalone {
-		return Options{}, errors.New("endpoint \"standalone\" is no kubelet's; read it with --source=cadvisor: instead")
+		return Options{}, errors.New("endpoint \"standalone\" is not a kubelet's; read it with --source=cadvisor: instead")
 	}
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -163,16 +146,4 @@ func split(s, separators string) []string {
 		parts[i] = strings.TrimSpace(parts[i])
 	}
 	return slices.DeleteFunc(parts, func(p string) bool { return p == "" })
-}
-
-// boolean parses a switch; "?insecure-tls" without a value switches it on.
-func boolean(v string) (bool, error) {
-	if v == "" {
-		return true, nil
-	}
-	b, err := strconv.ParseBool(v)
-	if err != nil {
-		return false, errors.New("is neither true nor false")
-	}
-	return b, nil
 }

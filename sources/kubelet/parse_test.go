@@ -74,16 +74,16 @@ func TestParseOptionsSaysWhatToDo(t *testing.T) {
 			t.Errorf("%q: got error %v, want %q", source, err, want)
 		}
 	}
-	f("?endpiont=summary", `kubelet has no option "endpiont"; the options are address-types, ca, client-cert, client-key, endpoint, gzip, insecure-tls, max-bytes, max-samples, node-selector, port, scheme, status-port, targets, timeout, token-file`)
+	f("?endpiont=summary", `no option is called "endpiont": there are address-types, ca, client-cert, client-key, endpoint, gzip, insecure-tls, max-bytes, max-samples, node-selector, port, resolution, scheme, status-port, targets, timeout, token-file`)
 	f("?endpoint=stats", `endpoint "stats" is unknown; use resource, summary or cadvisor`)
-	f("?endpoint=summary&endpoint=resource", `option endpoint is given 2 times; give it once`)
+	f("?endpoint=summary&endpoint=resource", `option endpoint is given 2 times: give it once`)
 	f("ftp://", `scheme "ftp" is unknown; use https or http`)
 	f("somewhere", `kubelet:somewhere is not understood; write kubelet:SCHEME://[HOST][:PORT], for example kubelet:https://:10250, or nothing`)
 	f("https://h/metrics", `kubelet:https://h/metrics is not understood; write kubelet:SCHEME://[HOST][:PORT], for example kubelet:https://:10250, or nothing`)
 	f("?port=70000", `port 70000 is out of range; use 1 to 65535, or 0 for the port in the node's status`)
-	f("?timeout=3", `option timeout=3: time: missing unit in duration "3"`)
+	f("?timeout=3", `option timeout: time: missing unit in duration "3"`)
 	f("?timeout=-3s", `timeout is negative; give a positive value, or none for the default`)
-	f("?insecure-tls=maybe", `option insecure-tls=maybe: is neither true nor false`)
+	f("?insecure-tls=maybe", `option insecure-tls: "maybe" is neither true nor false`)
 	f("?client-cert=c", `a client certificate needs both client-cert and client-key; give the other one too`)
 	f("?ca=c&insecure-tls", `insecure-tls accepts any certificate, so ca has no use; drop one of the two`)
 	f("?targets=a:b:c", `target "a:b:c" is not understood; write HOST:PORT, NAME=HOST:PORT, FIRST-LAST:PORT or @FILE`)
@@ -322,7 +322,7 @@ func TestParseCAdvisor(t *testing.T) {
 		t.Errorf("a cAdvisor gets the service account: %+v", got)
 	}
 	for config, want := range map[string]string{
-		"?endpoint=summary": `cadvisor has no option "endpoint"`,
+		"?endpoint=summary": `no option is called "endpoint"`,
 		"10.0.0.1:8080":     "write cadvisor:SCHEME://[HOST][:PORT]",
 	} {
 		config, query, _ := strings.Cut(config, "?")

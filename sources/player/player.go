@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/internal/options"
 	"github.com/weir-metrics/weir/internal/recording"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -31,34 +32,31 @@ type Options struct {
 // AsFastAsPossible is a Speed that never waits.
 const AsFastAsPossible = -1
 
-// ParseOptions parses the text after "recording:" in --source=recording:FILE[?OPTIONS]: the file,
-// and speed=N or speed=max.
-func ParseOptions(config string, options url.Values) (Options, error) {
+var table = options.Table[Options]{
+	{Name: "speed", Help: "how many times faster than it was (default 1), or max", Set: func(o *Options, v string) error {
+		if v == "max" {
+			o.Speed = AsFastAsPossible
+			return nil
+		}
+		speed, err := strconv.ParseFloat(strings.TrimSuffix(v, "x"), 64)
+		if err != nil || !(speed > 0 && speed <= 1e6) {
+			return fmt.Errorf("it cannot be %q: write how many times faster, such as 10, or max", v)
+		}
+		o.Speed = speed
+		return nil
+	}},
+}
+
+// OptionsHelp describes the options of ParseOptions.
+func OptionsHelp() string { return table.Help() }
+
+// ParseOptions parses --source=recording:FILE[?OPTIONS].
+func ParseOptions(config string, query url.Values) (Options, error) {
 	o := Options{Path: config, Speed: 1}
 	if config == "" {
 		return o, errors.New("name the file to play: write recording:FILE")
 	}
-	for name, given := range options {
-		if name != "speed" {
-			return o, fmt.Errorf("a recording has no option %q: it has speed", name)
-		}
-		text := given[len(given)-1]
-		if text == "max" {
-			o.Speed = AsFastAsPossible
-			continue
-		}
-		speed, err := strconv.ParseFloat(strings.TrimSuffix(text, "x"), 64)
-		if err != nil || !(speed > 0 && speed <= 1e6) {
-			return o, fmt.Errorf("option speed cannot be %q: write how many times faster, such as 10, or max", text)
-		}
-		o.Speed = speed
-	}
-	return o, nil
-}
-
-// OptionsHelp describes the options of ParseOptions.
-func OptionsHelp() string {
-	return `  speed                 how many times faster than it was (default 1), or max`
+	return o, table.Parse(&o, query)
 }
 
 // Player plays a recording. Several goroutines may call Facts and Now; only one may call the other

@@ -169,10 +169,10 @@ func TestOptions(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"speed=0":    `option speed cannot be "0": write how many times faster, such as 10, or max`,
-		"speed=fast": `option speed cannot be "fast": write how many times faster, such as 10, or max`,
-		"speed=NaN":  `option speed cannot be "NaN": write how many times faster, such as 10, or max`,
-		"pace=1":     `a recording has no option "pace": it has speed`,
+		"speed=0":    `option speed: it cannot be "0": write how many times faster, such as 10, or max`,
+		"speed=fast": `option speed: it cannot be "fast": write how many times faster, such as 10, or max`,
+		"speed=NaN":  `option speed: it cannot be "NaN": write how many times faster, such as 10, or max`,
+		"pace=1":     `no option is called "pace": there are speed`,
 	} {
 		options, err := url.ParseQuery(name)
 		if err != nil {

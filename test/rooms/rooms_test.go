@@ -23,22 +23,23 @@ type room struct {
 var table = []room{
 	{"internal/humanize", nil}, // every room may import it
 	{"internal/usererror", nil},
+	{"internal/options", []string{"metric"}},
 	{"internal/feature", []string{"metric", "cluster", "internal/usererror"}},
 	{"internal/history", []string{"metric", "cluster"}},
 	{"internal/recording", []string{"metric", "cluster"}},
 	{"metric", nil},
-	{"sources/*", []string{"metric", "cluster", "internal/recording"}},
+	{"sources/*", []string{"metric", "cluster", "internal/recording", "internal/options"}},
 	{"processors/*", []string{"metric", "cluster"}},
-	{"sinks/*", []string{"metric", "cluster", "internal/recording", "sinks/push", "sinks/lockfile"}},
+	{"sinks/*", []string{"metric", "cluster", "internal/recording", "internal/options", "sinks/push", "sinks/lockfile"}},
 	{"manager", []string{"metric", "cluster"}},
 	{"cluster", []string{"metric"}},
 	{"explain", []string{"metric", "cluster"}},
-	{"api/*", []string{"metric", "cluster", "explain", "autoscaler", "eviction", "resize", "internal/history", "internal/recording", "internal/feature", "internal/usererror", "api/replicas", "api/weirdev", "api/rights", "api/metricsgroup"}},
+	{"api/*", []string{"metric", "cluster", "explain", "autoscaler", "eviction", "resize", "internal/history", "internal/recording", "internal/feature", "internal/options", "internal/usererror", "api/replicas", "api/weirdev", "api/rights", "api/metricsgroup"}},
 	{"autoscaler", []string{"metric", "cluster", "explain", "internal/history", "internal/recording", "internal/feature", "internal/usererror"}},
 	{"eviction", []string{"metric", "cluster", "internal/feature", "internal/usererror"}},
 	{"resize", []string{"metric", "cluster", "internal/history"}},
 	{"cmd", []string{"*"}},
-	{"docs/examples", []string{"metric", "cluster", "api/rights", "api/weirdev"}},
+	{"docs/examples", []string{"metric", "cluster", "internal/options", "api/rights", "api/weirdev"}},
 	{"deploy", []string{"*"}}, // tests of the manifests
 	{"test", []string{"*"}},
 }

@@ -8,8 +8,8 @@ import (
 	"io"
 	"net/url"
 	"strconv"
-	"strings"
 
+	"github.com/weir-metrics/weir/internal/options"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -19,27 +19,22 @@ type Options struct {
 	LeastBytes float64
 }
 
-// OptionsHelp describes the options of ParseOptions, for weir help sinks.
-func OptionsHelp() string {
-	return `  least                 leave out pods that use fewer bytes (default 0)`
+var table = options.Table[Options]{
+	{Name: "least", Help: "leave out pods that use fewer bytes (default 0)", Set: func(o *Options, v string) (err error) {
+		o.LeastBytes, err = strconv.ParseFloat(v, 64)
+		return err
+	}},
 }
 
-// ParseOptions parses the text after the name and its colon in --sink=example:[?OPTIONS].
-func ParseOptions(spec string) (o Options, err error) {
-	_, query, _ := strings.Cut(spec, "?")
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return o, fmt.Errorf("read options %q: %w", query, err)
+// OptionsHelp describes the options of ParseOptions, for weir help sinks.
+func OptionsHelp() string { return table.Help() }
+
+// ParseOptions parses --sink=example:[?OPTIONS].
+func ParseOptions(config string, query url.Values) (o Options, err error) {
+	if err := options.NoConfig(config, "example:?least=1000"); err != nil {
+		return o, err
 	}
-	for name := range values {
-		if name != "least" {
-			return o, fmt.Errorf("no option is called %q: there is least", name)
-		}
-		if o.LeastBytes, err = strconv.ParseFloat(values.Get(name), 64); err != nil {
-			return o, fmt.Errorf("read option least: %w", err)
-		}
-	}
-	return o, nil
+	return o, table.Parse(&o, query)
 }
 
 // Sink writes lines to one writer.
