@@ -59,9 +59,9 @@ func newCaller(timeout time.Duration, slots readSlots, meters *kindMeters) *call
 	return &caller{timeout: timeout, slots: slots, meters: meters}
 }
 
-// admit waits for a slot, which call gives back. The error says why no call is possible in this
+// awaitSlot waits for a slot, which call gives back. The error says why no call is possible in this
 // round.
-func (c *caller) admit(ctx context.Context) error {
+func (c *caller) awaitSlot(ctx context.Context) error {
 	if c.stuck() {
 		return &metric.ReadError{Reason: metric.NodeTimeout,
 			Err: fmt.Errorf("the read begun at %s ignores its deadline of %v and still runs", c.began.UTC().Format(time.RFC3339), c.timeout)}

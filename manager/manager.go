@@ -146,19 +146,19 @@ func (m *Manager) shutdown() error {
 	for _, r := range all {
 		r.stop()
 	}
-	await(ctx, ended(&m.runners))
+	await(ctx, doneChannel(&m.runners))
 	for _, o := range m.writers {
 		o.queue.close()
 	}
 	for _, o := range m.writers {
 		await(ctx, o.queue.ended)
 	}
-	await(ctx, ended(&m.abandonedReads))
+	await(ctx, doneChannel(&m.abandonedReads))
 	return m.leftovers()
 }
 
-// ended returns a channel that is closed when group is done.
-func ended(group *sync.WaitGroup) <-chan struct{} {
+// doneChannel returns a channel that is closed when group is done.
+func doneChannel(group *sync.WaitGroup) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		group.Wait()

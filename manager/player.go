@@ -79,7 +79,7 @@ func (r *runner) playRound(b *metric.Batch, facts *cluster.Facts, now time.Time)
 	r.meters.rounds.Inc()
 	r.meters.read.out.Add(float64(len(b.Samples)))
 	r.answered = !b.Failed()
-	raw := r.lead(b, facts, now)
+	raw := r.processAndCopy(b, facts, now)
 	r.recordRound(b)
 	r.setRecordedTimes(b)
 	if o := r.m.publish(b, raw, r.pool); o != nil {

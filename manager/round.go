@@ -14,7 +14,7 @@ type step struct {
 	meters       *stageMeters
 }
 
-// round reads the source once, processes the batch and gives it to the sinks. It returns false
+// round reads the source once, processes the batch and passes it to the sinks. It returns false
 // if the read was abandoned: another goroutine has then continued the round, and this one must
 // not use the source any more.
 func (r *runner) round() bool {
@@ -26,13 +26,13 @@ func (r *runner) round() bool {
 	return kept
 }
 
-// goOn continues a round after its read was abandoned.
-func (r *runner) goOn(err error) {
+// finishAbandonedRead continues a round after its read was abandoned.
+func (r *runner) finishAbandonedRead(err error) {
 	b := r.empty(&metric.Batch{})
 	b.Began = r.caller.began
-	r.took(r.meters.read)
-	r.finish(r.ended(b, err, r.meters.read))
-	r.rest()
+	r.observeDuration(r.meters.read)
+	r.finish(r.recordResult(b, err, r.meters.read))
+	r.scheduleNext()
 }
 
 // finish processes and publishes b after the read. If the source is no longer wanted, the round
@@ -43,7 +43,7 @@ func (r *runner) finish(b *metric.Batch) {
 	}
 	// Before the processors put last known values into an empty batch.
 	r.answered = !b.Failed()
-	raw := r.lead(b, r.m.options.Facts(), time.Now())
+	raw := r.processAndCopy(b, r.m.options.Facts(), time.Now())
 	if r.ctx.Err() != nil {
 		return // during the cross-check
 	}
@@ -52,8 +52,8 @@ func (r *runner) finish(b *metric.Batch) {
 	r.drain = r.m.publish(b, raw, r.pool)
 }
 
-// lead processes b, and returns a copy from before for the recorders.
-func (r *runner) lead(b *metric.Batch, facts *cluster.Facts, now time.Time) (raw item) {
+// processAndCopy processes b, and returns a copy from before for the recorders.
+func (r *runner) processAndCopy(b *metric.Batch, facts *cluster.Facts, now time.Time) (raw item) {
 	b.EnsureBuffers() // processors add verdicts before samples
 	if len(r.m.recorders) > 0 {
 		raw = item{batch: r.copyOf(b), facts: facts, now: now}
@@ -91,7 +91,7 @@ func newcomers(b *metric.Batch) bool {
 	return false
 }
 
-// readSource reads the source, or says why it is left out. kept is false if the read was
+// readSource reads the source, or returns a batch with the reason why it is left out. kept is false if the read was
 // abandoned.
 func (r *runner) readSource() (b *metric.Batch, kept bool) {
 	if r.spec.Unread != nil {
@@ -101,39 +101,39 @@ func (r *runner) readSource() (b *metric.Batch, kept bool) {
 		return b, true
 	}
 	r.meters.rounds.Inc()
-	b, err := r.admit()
+	b, err := r.awaitRead()
 	if err == nil {
 		kept, err = r.caller.call(r.ctx, r.fill, b, r.lost)
 		if !kept {
 			return nil, false
 		}
-		r.took(r.meters.read)
+		r.observeDuration(r.meters.read)
 	}
-	return r.ended(b, err, r.meters.read), true
+	return r.recordResult(b, err, r.meters.read), true
 }
 
-// admit waits until the source may be read, and returns a batch to fill. The error says why it
+// awaitRead waits until the source may be read, and returns a batch to fill. The error is the reason why it
 // cannot be read.
-func (r *runner) admit() (*metric.Batch, error) {
-	err := r.caller.admit(r.ctx)
+func (r *runner) awaitRead() (*metric.Batch, error) {
+	err := r.caller.awaitSlot(r.ctx)
 	b := r.empty(r.pool.get())
 	b.Began = time.Now()
 	return b, err
 }
 
-// took records how long the last call took.
-func (r *runner) took(meters *stageMeters) {
+// observeDuration records how long the last call took.
+func (r *runner) observeDuration(meters *stageMeters) {
 	meters.duration.Observe(time.Since(r.caller.began).Seconds())
 }
 
-// ended records the result of a read of the source or of its second endpoint.
-func (r *runner) ended(b *metric.Batch, err error, meters *stageMeters) *metric.Batch {
+// recordResult records the result of a read of the source or of its second endpoint.
+func (r *runner) recordResult(b *metric.Batch, err error, meters *stageMeters) *metric.Batch {
 	if err != nil {
 		if r.ctx.Err() == nil { // else weir itself ended the read
 			r.meters.erred(meters.name, err)
 		}
 		if reasonOf(err) == reasonPanic {
-			blank(b)
+			clearBatch(b)
 		}
 		b.Err = err
 	}
@@ -141,7 +141,7 @@ func (r *runner) ended(b *metric.Batch, err error, meters *stageMeters) *metric.
 		b.Ended = time.Now()
 	}
 	meters.out.Add(float64(len(b.Samples)))
-	for i := range b.Verdicts { // a source gives only those of what it dropped
+	for i := range b.Verdicts { // a source reports only those of what it dropped
 		if v := &b.Verdicts[i]; v.Reason == metric.OverLimit {
 			r.meters.overLimit.Add(max(v.Evidence.Got.Value, 1))
 		}
@@ -155,8 +155,8 @@ func (r *runner) empty(b *metric.Batch) *metric.Batch {
 	return b
 }
 
-// blank empties b after a stage panicked, which may have left it half done.
-func blank(b *metric.Batch) {
+// clearBatch empties b after a stage panicked, which may have left it half done.
+func clearBatch(b *metric.Batch) {
 	began, ended := b.Began, b.Ended
 	b.Reset()
 	b.Began, b.Ended = began, ended
@@ -169,7 +169,7 @@ func (r *runner) process(b *metric.Batch, facts *cluster.Facts, now time.Time) {
 		s := &r.pipeline[i]
 		if err := guard(func() error { r.step(s, b, facts, now); return nil }); err != nil {
 			r.meters.erred(s.meters.name, err)
-			blank(b)
+			clearBatch(b)
 			b.Err = judged(err)
 			if err := r.assemble(); err != nil {
 				r.breakDown(err)
@@ -193,16 +193,16 @@ func (r *runner) step(s *step, b *metric.Batch, facts *cluster.Facts, now time.T
 
 // crossCheck returns the read of the second endpoint; nil if it has no samples.
 func (r *runner) crossCheck() *metric.Batch {
-	b, err := r.admit()
+	b, err := r.awaitRead()
 	if err == nil {
 		var kept bool
 		if kept, err = r.caller.callAside(r.ctx, r.readSecond, b); !kept {
 			b = r.empty(&metric.Batch{})
 			b.Began = r.caller.began
 		}
-		r.took(r.meters.crossCheck)
+		r.observeDuration(r.meters.crossCheck)
 	}
-	b = r.ended(b, err, r.meters.crossCheck)
+	b = r.recordResult(b, err, r.meters.crossCheck)
 	if b.Err != nil {
 		r.log().Debug("the cross-check fails", failure(b.Err)...)
 	}

@@ -31,7 +31,7 @@ type runner struct {
 	source     Source      // nil until it is opened
 	fill       fill        // source.Read, bound once
 	readSecond fill        // nil if the source is no SecondReader
-	lost       func(error) // goOn, bound once
+	lost       func(error) // finishAbandonedRead, bound once
 	caller     *caller
 	pipeline   []step
 
@@ -59,7 +59,7 @@ func (m *Manager) runner(spec Spec) *runner {
 		pool:      m.pool(spec.Kind),
 	}
 	r.ctx, r.cancel = context.WithCancel(m.sourcesCtx)
-	r.lost = r.goOn
+	r.lost = r.finishAbandonedRead
 	r.caller = newCaller(spec.Timeout, m.slots, r.meters)
 	r.mu.status = SourceStatus{Name: spec.Name, Kind: spec.Kind, Node: spec.Node, Interval: spec.Interval, Timeout: spec.Timeout, Unread: spec.Unread}
 	if spec.Unread == nil {
@@ -93,7 +93,7 @@ func (r *runner) fire() {
 			return
 		}
 	}
-	r.rest()
+	r.scheduleNext()
 }
 
 // roundStackBytes is how many bytes of stack a round takes, about: TLS, a parser, a processor.
@@ -112,12 +112,12 @@ func growStack() (b byte) {
 	return b
 }
 
-// rest sets the timer for the next round, or ends the source's life. Then the goroutine has
+// scheduleNext sets the timer for the next round, or ends the source's life. Then the goroutine has
 // time to write.
-func (r *runner) rest() {
+func (r *runner) scheduleNext() {
 	drain := r.drain
 	r.drain = nil
-	if !r.again() {
+	if !r.setTimer() {
 		r.end()
 	}
 	if drain != nil {
@@ -125,8 +125,8 @@ func (r *runner) rest() {
 	}
 }
 
-// again sets the timer for the next round. It returns false if the source is no longer wanted.
-func (r *runner) again() bool {
+// setTimer sets the timer for the next round. It returns false if the source is no longer wanted.
+func (r *runner) setTimer() bool {
 	now := time.Now()
 	due, missed := r.timetable.next(r.rounds, r.due, now, r.newcomers)
 	r.mu.Lock()
