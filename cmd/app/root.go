@@ -3,23 +3,23 @@
 //
 // A command reads flags into a config, compiles it to a plan (what to do, with all defaults filled
 // in, nothing open), opens the plan as a process (a list of parts), and runs the parts until a
-// signal ends it. docs/extending.md says how to add a source, a sink, a processor or an API.
+// signal ends it. Features, such as the eviction guard, are in their own rooms; open has the order in
+// which they open. docs/extending.md shows how to add a source, a sink, a processor, an API or a
+// feature.
 //
 //	root.go           the command weir, version, pages of help
 //	run.go            weir run, and the common code of run, server and agent; reload.go the
 //	                  settings that change while it runs
 //	server.go         weir server; metricsserver.go its flags that metrics-server has
-//	agent.go          weir agent; evictionflags.go its flags about eviction
+//	agent.go          weir agent
 //	plan.go           config and plan; flaggroups.go flags by title in a long help
-//	part.go           Part and Run: start in order, end what serves first, close in reverse
-//	process.go        open: the steps that make a process, and what its parts share
+//	features.go       the features that flags turn on
+//	process.go        open: what opens in which order; the pipeline and the local server
 //	stages.go         the tables of sources and sinks, the pipeline's processors
 //	apis.go           the table of APIs: paths, rights, discovery, handlers
-//	secure.go         the secured server, its flags, election and membership of replicas
+//	secure.go         the secured server and its flags
 //	kubelets.go       sources of a cluster's kubelets; host_linux.go this machine's
-//	node.go           what only this machine's agent knows; agents.go asks agents of it
-//	eviction.go       the guard of this machine
-//	autoscalers.go    the autoscaler controller, evaluations, recommendations of requests
+//	node.go           what an agent knows of its own machine
 //	memorytuning.go   the garbage collector's settings; binarypages_linux.go the binary's
 //	clientcommands.go commands that ask a running weir, or replay a past time
 //

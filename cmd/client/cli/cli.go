@@ -2,8 +2,8 @@
 // they end. After an error the user sees one line that describes it and, if there is one, a line
 // with the next step.
 //
-// Files: cli.go runs a command and reports its error, flags.go parses and completes flags, suggest.go
-// finds the name that a misspelt one is most similar to. location.go finds the weir and the cluster
+// Files: cli.go runs a command and reports its error (internal/usererror has the errors that other rooms
+// return, too), flags.go parses and completes flags. location.go finds the weir and the cluster
 // that a command asks, and weir.go is the client of all APIs of a weir; direct.go has the advice for
 // a weir at a URL, cluster.go for the weir of a cluster, and completion.go completes names in a shell.
 // document.go writes JSON and YAML, jsonpath.go templates. terminal.go finds out what an output can
