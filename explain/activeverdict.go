@@ -50,16 +50,16 @@ func bestOf(verdicts []activeVerdict, g metric.Group) (best *activeVerdict) {
 }
 
 // betterThan reports whether s explains better than o why group g is not served. o may be nil.
-func (s *activeVerdict) betterThan(o *activeVerdict, g metric.Group) bool {
-	return o == nil || s.before(o) || !o.before(s) && s.group == g && o.group != g
+func (v *activeVerdict) betterThan(o *activeVerdict, g metric.Group) bool {
+	return o == nil || v.before(o) || !o.before(v) && v.group == g && o.group != g
 }
 
 // before reports whether s explains an absence better than o, in the order of README.md.
-func (s *activeVerdict) before(o *activeVerdict) bool {
-	if c := cmp.Or(cmp.Compare(s.rejection(), o.rejection()), cmp.Compare(s.kind, o.kind)); c != 0 {
+func (v *activeVerdict) before(o *activeVerdict) bool {
+	if c := cmp.Or(cmp.Compare(v.rejection(), o.rejection()), cmp.Compare(v.kind, o.kind)); c != 0 {
 		return c < 0
 	}
-	return s.reason.Precedes(o.reason)
+	return v.reason.Precedes(o.reason)
 }
 
 // rejection is what a verdict has to do with a rejected report. Such a report is a duplicate, so
@@ -73,13 +73,13 @@ const (
 	nothingElseReported                  // NotReported: the rejected report was the only one
 )
 
-func (s *activeVerdict) rejection() rejection {
+func (v *activeVerdict) rejection() rejection {
 	switch {
-	case s.reason.IsRejection():
+	case v.reason.IsRejection():
 		return reportRejected
-	case s.reason == metric.Incomplete && s.cause.IsRejection():
+	case v.reason == metric.Incomplete && v.cause.IsRejection():
 		return containerRejected
-	case s.reason == metric.NotReported && s.cause.IsRejection():
+	case v.reason == metric.NotReported && v.cause.IsRejection():
 		return nothingElseReported
 	}
 	return noRejection
@@ -95,22 +95,22 @@ func isIrrelevant(v *metric.Verdict, g metric.Group) bool {
 }
 
 // outcome returns the outcome of s for a pod or a node. node is the pod's node.
-func (s *activeVerdict) outcome(node metric.NodeName) Outcome {
-	r := Outcome{Reason: s.reason, Since: s.since, group: s.group, evidence: metric.Evidence{Due: s.due, Limit: s.limit}}
-	layer := s.reason.Layer()
+func (v *activeVerdict) outcome(node metric.NodeName) Outcome {
+	r := Outcome{Reason: v.reason, Since: v.since, group: v.group, evidence: metric.Evidence{Due: v.due, Limit: v.limit}}
+	layer := v.reason.Layer()
 	if layer == metric.LayerNode || layer == metric.LayerScrape {
 		r.Node = node
-		r.evidence.Cause = s.cause
+		r.evidence.Cause = v.cause
 		return r
 	}
 	switch {
-	case s.kind == metric.Container && layer > metric.LayerScrape,
-		s.kind != metric.Node && (s.reason == metric.ContainerNotStarted || s.reason == metric.ContainerFinished):
-		r.Container = s.name
-	case s.reason == metric.Incomplete:
-		r.Container = s.name
-		if s.cause != metric.Unjudged {
-			r.Reason = s.cause
+	case v.kind == metric.Container && layer > metric.LayerScrape,
+		v.kind != metric.Node && (v.reason == metric.ContainerNotStarted || v.reason == metric.ContainerFinished):
+		r.Container = v.name
+	case v.reason == metric.Incomplete:
+		r.Container = v.name
+		if v.cause != metric.Unjudged {
+			r.Reason = v.cause
 		}
 	}
 	return r
@@ -118,20 +118,20 @@ func (s *activeVerdict) outcome(node metric.NodeName) Outcome {
 
 // dropped returns the outcome for an entity that was dropped because of s, an OverLimit of its
 // node.
-func (s *activeVerdict) dropped() Outcome {
-	return Outcome{Reason: metric.OverLimit, Since: s.since, group: s.group, evidence: metric.Evidence{Limit: s.limit}}
+func (v *activeVerdict) dropped() Outcome {
+	return Outcome{Reason: metric.OverLimit, Since: v.since, group: v.group, evidence: metric.Evidence{Limit: v.limit}}
 }
 
 // overtaken reports whether s is about the life of the pod or of a container, and p says that this
 // has ended.
-func (s *activeVerdict) overtaken(p *cluster.Pod) bool {
-	switch s.reason {
+func (v *activeVerdict) overtaken(p *cluster.Pod) bool {
+	switch v.reason {
 	case metric.PodPending, metric.PodFinished:
 		return p.Phase == cluster.Running
 	case metric.PodTerminating:
 		return p.Deleted.IsZero()
 	case metric.ContainerNotStarted, metric.ContainerFinished:
-		c := p.Container(s.name)
+		c := p.Container(v.name)
 		return c != nil && c.State == cluster.StateRunning
 	}
 	return false
@@ -139,25 +139,25 @@ func (s *activeVerdict) overtaken(p *cluster.Pod) bool {
 
 // concernsRest reports whether s is about a container that does not run, and another one of p does.
 // Then it does not keep p from being served.
-func (s *activeVerdict) concernsRest(p *cluster.Pod) bool {
-	if s.reason != metric.ContainerNotStarted && s.reason != metric.ContainerFinished {
+func (v *activeVerdict) concernsRest(p *cluster.Pod) bool {
+	if v.reason != metric.ContainerNotStarted && v.reason != metric.ContainerFinished {
 		return false
 	}
-	return p.Container(s.name) != nil && slices.ContainsFunc(p.Containers, func(c cluster.Container) bool { return c.Required() })
+	return p.Container(v.name) != nil && slices.ContainsFunc(p.Containers, func(c cluster.Container) bool { return c.Required() })
 }
 
 // outdated reports whether the API server has since said that s is no longer true of p.
-func (s *activeVerdict) outdated(p *cluster.Pod, read *reading) bool {
-	if s.kind == metric.Node {
+func (v *activeVerdict) outdated(p *cluster.Pod, read *reading) bool {
+	if v.kind == metric.Node {
 		return false
 	}
-	if !read.last.IsZero() && read.last.Before(p.KnownAt) && s.since.Before(p.KnownAt) {
+	if !read.last.IsZero() && read.last.Before(p.KnownAt) && v.since.Before(p.KnownAt) {
 		return true // the verdict is about an earlier pod with this name
 	}
-	if s.reason == metric.ContainerNotStarted || s.reason == metric.ContainerFinished {
-		return p.Container(s.name) != nil // the container's present state was checked before
+	if v.reason == metric.ContainerNotStarted || v.reason == metric.ContainerFinished {
+		return p.Container(v.name) != nil // the container's present state was checked before
 	}
-	return s.overtaken(p)
+	return v.overtaken(p)
 }
 
 // concernsUsage reports whether v can be the reason why CPU or memory is not served.

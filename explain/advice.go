@@ -21,22 +21,22 @@ func nextStep(r metric.Reason, ev metric.Evidence, now time.Time) string {
 	case metric.Ambiguous:
 		return "a later reading may distinguish them; metrics.k8s.io cannot mark a doubtful number and leaves it out"
 	}
-	what := awaited(known(r))
+	event := awaited(known(r))
 	if r == metric.FirstSample && ev.Other.Time != 0 {
-		what = lateEnough // there are several already
+		event = lateEnough // there are several already
 	}
-	return dueText(what, ev, now)
+	return dueText(event, ev, now)
 }
 
 // dueText says when an event is due. It is empty if nothing is, or if that is unknown.
-func dueText(what string, ev metric.Evidence, now time.Time) string {
-	if what == "" || ev.Due == 0 {
+func dueText(event string, ev metric.Evidence, now time.Time) string {
+	if event == "" || ev.Due == 0 {
 		return ""
 	}
-	if in := time.Unix(0, ev.Due).Sub(now); in >= time.Second/2 {
-		return what + " is due in " + humanize.Duration(in.Round(time.Second))
+	if left := time.Unix(0, ev.Due).Sub(now); left >= time.Second/2 {
+		return event + " is due in " + humanize.Duration(left.Round(time.Second))
 	}
-	return what + " is under way"
+	return event + " is under way"
 }
 
 const lateEnough = "a reading that is late enough"
@@ -85,13 +85,13 @@ func Advice(r metric.Reason) string {
 // adviceArguments returns the names that make the commands in advice ones to paste, and the
 // endpoints that the node's sources do not read. A name that a shell could misread stays a
 // placeholder: without an API server, names come from nodes.
-func (t *messageWriter) adviceArguments(r *Outcome) arguments {
+func (w *messageWriter) adviceArguments(r *Outcome) arguments {
 	a := arguments{"node": "NODE", "namespace": "NAMESPACE", "pod": "POD"}
 	for name, value := range map[string]string{
-		"node":      cmp.Or(string(r.Node), string(t.node)),
-		"namespace": string(t.ref.Namespace),
-		"pod":       string(t.ref.Name),
-		"container": cmp.Or(r.Container, t.container),
+		"node":      cmp.Or(string(r.Node), string(w.node)),
+		"namespace": string(w.ref.Namespace),
+		"pod":       string(w.ref.Name),
+		"container": cmp.Or(r.Container, w.container),
 	} {
 		if humanize.IsShellWord(value) {
 			a[name] = value
@@ -99,32 +99,32 @@ func (t *messageWriter) adviceArguments(r *Outcome) arguments {
 	}
 	var unread []string
 	for _, endpoint := range [...]string{"summary", "cadvisor"} {
-		if !t.read.hasEndpoint(endpoint) {
+		if !w.read.hasEndpoint(endpoint) {
 			unread = append(unread, endpoint)
 		}
 	}
 	a["unread endpoints"] = strings.Join(unread, ", ")
-	if !t.read.hasEndpoint("cadvisor") && !t.read.hasEndpoint("host") {
+	if !w.read.hasEndpoint("cadvisor") && !w.read.hasEndpoint("host") {
 		a["naming endpoint"] = "endpoint=cadvisor"
 	}
-	a["several nodes"] = humanize.List(t.nodes, len(t.nodes))
+	a["several nodes"] = humanize.List(w.nodes, len(w.nodes))
 	return a
 }
 
 // reasonAdvice says what to do about the reason of r.
-func (t *messageWriter) reasonAdvice(r *Outcome) string {
+func (w *messageWriter) reasonAdvice(r *Outcome) string {
 	templates := []template{advices[known(r.Reason)]}
 	switch {
 	case r.Reason == metric.NodeCertificate:
-		templates = []template{template(cmp.Or(string(certificateAdvice(t.read.err)), string(templates[0])))}
-	case r.Reason == metric.Unsupported && t.kind == metric.System:
+		templates = []template{template(cmp.Or(string(certificateAdvice(w.read.err)), string(templates[0])))}
+	case r.Reason == metric.Unsupported && w.kind == metric.System:
 		templates = []template{"Nothing is broken. `cat /proc/PID/cgroup` on the node shows the cgroup that counts the CPU time of a process."}
 	case r.Reason == metric.Ambiguous && r.evidence.Rule == placeRule:
 		templates = severalNodes
-	case r.Reason == metric.OldContainer && !r.Served && isOnlyRun(t.pod.Container(cmp.Or(r.Container, t.container))):
+	case r.Reason == metric.OldContainer && !r.Served && isOnlyRun(w.pod.Container(cmp.Or(r.Container, w.container))):
 		templates = []template{onlyRun}
 	}
-	return first(templates, t.adviceArguments(r))
+	return first(templates, w.adviceArguments(r))
 }
 
 // isOnlyRun reports whether the API server names no run of c besides the present one.

@@ -15,41 +15,41 @@ var served = [...]metric.Group{metric.CPU, metric.Memory}
 
 // Pod explains a pod. It returns false if nothing is known of it. Until pods have been listed, the
 // answer for an unknown name is that pods are not listed yet.
-func (w *Explainer) Pod(ref metric.PodRef) (Explanation, bool) {
-	f := w.open(ref, w.verdicts())
+func (ex *Explainer) Pod(ref metric.PodRef) (Explanation, bool) {
+	f := ex.open(ref, ex.verdicts())
 	if !f.known() {
-		return w.notListedYet(Explanation{Kind: "pod", Namespace: ref.Namespace, Pod: ref.Name})
+		return ex.notListedYet(Explanation{Kind: "pod", Namespace: ref.Namespace, Pod: ref.Name})
 	}
 	e := f.explain(metric.Pod, "")
 	for _, name := range f.names() {
 		e.Containers = append(e.Containers, f.explain(metric.Container, name))
 	}
 	e.Summary += f.missingContainers(e.Findings, e.Containers)
-	e.Reads = w.reads(f.node, false)
-	if w.Autoscalers != nil && f.facts != nil {
-		e.Autoscalers = w.Autoscalers(f.facts)
+	e.Reads = ex.reads(f.node, false)
+	if ex.Autoscalers != nil && f.facts != nil {
+		e.Autoscalers = ex.Autoscalers(f.facts)
 	}
 	return e, true
 }
 
 // Container explains one container of a pod. It returns false if nothing is known of it.
-func (w *Explainer) Container(ref metric.PodRef, name string) (Explanation, bool) {
-	f := w.open(ref, w.verdicts())
+func (ex *Explainer) Container(ref metric.PodRef, name string) (Explanation, bool) {
+	f := ex.open(ref, ex.verdicts())
 	if !slices.Contains(f.names(), name) {
 		if f.known() {
 			return Explanation{}, false
 		}
-		return w.notListedYet(Explanation{Kind: "container", Namespace: ref.Namespace, Pod: ref.Name, Container: name})
+		return ex.notListedYet(Explanation{Kind: "container", Namespace: ref.Namespace, Pod: ref.Name, Container: name})
 	}
 	e := f.explain(metric.Container, name)
-	e.Reads = w.reads(f.node, false)
+	e.Reads = ex.reads(f.node, false)
 	return e, true
 }
 
 // Why says in full why a pod has no CPU or memory. For a pod that has both, it returns the finding
 // on CPU. It reads only the verdicts on the pod's node.
-func (w *Explainer) Why(p *cluster.Pod) Finding {
-	f := w.open(p.PodRef, w.verdictsOn(p.Node))
+func (ex *Explainer) Why(p *cluster.Pod) Finding {
+	f := ex.open(p.PodRef, ex.verdictsOn(p.Node))
 	f.facts, f.node = p, p.Node
 	cpu := f.finding(metric.Pod, "", metric.CPU)
 	if !cpu.Served {
@@ -62,11 +62,11 @@ func (w *Explainer) Why(p *cluster.Pod) Finding {
 }
 
 // notListedYet is the answer for a name that was not listed and not measured yet.
-func (w *Explainer) notListedYet(e Explanation) (Explanation, bool) {
-	if w.Facts == nil || w.Facts.Synced {
+func (ex *Explainer) notListedYet(e Explanation) (Explanation, bool) {
+	if ex.Facts == nil || ex.Facts.Synced {
 		return Explanation{}, false
 	}
-	e.At = w.Now
+	e.At = ex.Now
 	for _, g := range served {
 		e.Findings = append(e.Findings, Finding{
 			Group: g.String(), Reason: metric.WarmingUp.String(), Severity: metric.Temporary.String(),
@@ -80,35 +80,35 @@ func (w *Explainer) notListedYet(e Explanation) (Explanation, bool) {
 }
 
 // verdicts yields all current verdicts.
-func (w *Explainer) verdicts() iter.Seq2[metric.Verdict, time.Time] {
-	if w.View == nil {
+func (ex *Explainer) verdicts() iter.Seq2[metric.Verdict, time.Time] {
+	if ex.View == nil {
 		return func(func(metric.Verdict, time.Time) bool) {}
 	}
-	return w.View.Verdicts()
+	return ex.View.Verdicts()
 }
 
 // verdictsOn yields the verdicts on one node.
-func (w *Explainer) verdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
-	if w.View == nil {
-		return w.verdicts()
+func (ex *Explainer) verdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
+	if ex.View == nil {
+		return ex.verdicts()
 	}
-	return w.View.VerdictsOn(node)
+	return ex.View.VerdictsOn(node)
 }
 
 // explain explains the pod itself (kind Pod) or one of its containers.
 func (f *file) explain(kind metric.Kind, name string) Explanation {
-	e := Explanation{Kind: kind.String(), Node: f.node, Namespace: f.ref.Namespace, Pod: f.ref.Name, Container: name, At: f.w.Now}
-	what := fmt.Sprintf("pod %v", f.ref)
+	e := Explanation{Kind: kind.String(), Node: f.node, Namespace: f.ref.Namespace, Pod: f.ref.Name, Container: name, At: f.explainer.Now}
+	subject := fmt.Sprintf("pod %v", f.ref)
 	if kind == metric.Pod {
-		e.Known = f.w.knownPod(f.facts)
+		e.Known = f.explainer.knownPod(f.facts)
 	} else {
-		e.Known, what = f.w.knownContainer(f.facts.Container(name)), fmt.Sprintf("container %s of %s", name, what)
+		e.Known, subject = f.explainer.knownContainer(f.facts.Container(name)), fmt.Sprintf("container %s of %s", name, subject)
 	}
 	for _, g := range explainedGroups(f.sample(kind, name), func(g metric.Group) bool { return f.hasVerdict(kind, name, g) }) {
 		e.Findings = append(e.Findings, f.finding(kind, name, g))
 	}
 	e.Duplicates = f.duplicates(kind, name)
-	e.Summary = summary(what, e.Findings)
+	e.Summary = summary(subject, e.Findings)
 	return e
 }
 

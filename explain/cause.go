@@ -45,28 +45,28 @@ type named struct {
 
 // cause returns the cause that counts an entity of a kind on node with this outcome. It returns nil
 // if the entity has no cause.
-func (r *reporter) cause(is *Outcome, node metric.NodeName, kind metric.Kind) *cause {
-	if is.Served && is.Reason != metric.Ambiguous || is.Reason == metric.PodFinished {
+func (r *reporter) cause(o *Outcome, node metric.NodeName, kind metric.Kind) *cause {
+	if o.Served && o.Reason != metric.Ambiguous || o.Reason == metric.PodFinished {
 		return nil
 	}
-	key := causeKey{reason: is.Reason, late: is.Late, shown: is.shown, restarted: is.restarted, served: is.Served, several: is.Reason == metric.Ambiguous && is.evidence.Rule == placeRule}
-	if !is.Expected() {
-		key.idle, key.said = true, is.Said
-	} else if layer := is.Reason.Layer(); (layer == metric.LayerNode || layer == metric.LayerScrape) && !is.Late {
+	key := causeKey{reason: o.Reason, late: o.Late, shown: o.shown, restarted: o.restarted, served: o.Served, several: o.Reason == metric.Ambiguous && o.evidence.Rule == placeRule}
+	if !o.Expected() {
+		key.idle, key.said = true, o.Said
+	} else if layer := o.Reason.Layer(); (layer == metric.LayerNode || layer == metric.LayerScrape) && !o.Late {
 		key.node = node
-	} else if kind == metric.System && is.Said != "" {
-		key.cgroup, key.said = true, is.Said
+	} else if kind == metric.System && o.Said != "" {
+		key.cgroup, key.said = true, o.Said
 	}
 	c := r.causes[key]
 	if c == nil {
-		c = &cause{outcome: *is, scaled: map[string]bool{}}
+		c = &cause{outcome: *o, scaled: map[string]bool{}}
 		r.causes[key] = c
 	}
 	c.on = cmp.Or(c.on, node)
 	t := r.messageWriter(node, metric.Pod)
-	c.severity = max(c.severity, t.severity(is))
-	c.due = later(c.due, t.due(is))
-	if since, _ := t.began(is); compareSince(since, c.Since) < 0 {
+	c.severity = max(c.severity, t.severity(o))
+	c.due = later(c.due, t.due(o))
+	if since, _ := t.began(o); compareSince(since, c.Since) < 0 {
 		c.Since = since
 	}
 	return c
@@ -98,36 +98,36 @@ func (n named) String() string {
 // finish returns a cause with its sentences.
 func (r *reporter) finish(key causeKey, c *cause) MissingCause {
 	out := c.MissingCause
-	is := c.outcome
-	is.Container, is.Said = "", key.said
+	outcome := c.outcome
+	outcome.Container, outcome.Said = "", key.said
 	kind := metric.Pod
 	if key.cgroup {
 		kind = metric.System
 	}
 	if c.Pods+c.Nodes+c.Cgroups > 1 && key.node == "" {
-		is.Since = time.Time{} // each entity has its own
+		outcome.Since = time.Time{} // each entity has its own
 	}
 	t := r.messageWriter(key.node, kind)
-	is.evidence = metric.Evidence{Rule: is.evidence.Rule, Cause: is.evidence.Cause, Limit: is.evidence.Limit}
+	outcome.evidence = metric.Evidence{Rule: outcome.evidence.Rule, Cause: outcome.evidence.Cause, Limit: outcome.evidence.Limit}
 	if !c.due.IsZero() {
-		is.evidence.Due = c.due.UnixNano()
+		outcome.evidence.Due = c.due.UnixNano()
 	}
 	out.Reason, out.Node, out.Severity = key.reason.String(), key.node, c.severity.String()
 	if key.idle {
 		out.Why = key.said
 	}
-	out.Message = t.message(&is, false)
+	out.Message = t.message(&outcome, false)
 	out.Since = utc(c.Since)
 	slices.SortFunc(c.names, compareNamed)
 	for _, n := range c.names { // commands name the first that they fit
 		if n.node != "" {
 			t.node = cmp.Or(t.node, n.node)
 		} else if t.ref.Name == "" {
-			t.ref, t.container, t.pod = n.ref, n.container, r.s.w.Facts.Pod(n.ref)
+			t.ref, t.container, t.pod = n.ref, n.container, r.s.explainer.Facts.Pod(n.ref)
 		}
 	}
 	t.node = cmp.Or(t.node, c.on)
-	out.Next, out.Advice = t.next(&is, false), t.advice(&is)
+	out.Next, out.Advice = t.next(&outcome, false), t.advice(&outcome)
 	if c.Nodes > 0 { // their pods add nothing
 		c.names = slices.DeleteFunc(c.names, func(n named) bool { return n.node == "" || n.cgroup != "" })
 	}

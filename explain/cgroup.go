@@ -10,11 +10,11 @@ import (
 
 // Cgroup explains a cgroup of a node that belongs to no pod. Its name is its path, or what a kubelet
 // calls it: "runtime". The root is the node itself. Cgroup returns false if nothing is known of it.
-func (w *Explainer) Cgroup(node metric.NodeName, name string) (Explanation, bool) {
+func (ex *Explainer) Cgroup(node metric.NodeName, name string) (Explanation, bool) {
 	entity := metric.Entity{Kind: metric.System, Node: node, Name: name}
-	sample := w.lookup(entity)
+	sample := ex.lookup(entity)
 	var verdicts []activeVerdict
-	for v, since := range w.verdictsOn(node) {
+	for v, since := range ex.verdictsOn(node) {
 		if v.Entity == entity {
 			verdicts = append(verdicts, withEvidence(v, since))
 		}
@@ -22,17 +22,17 @@ func (w *Explainer) Cgroup(node metric.NodeName, name string) (Explanation, bool
 	switch {
 	case sample != nil || len(verdicts) > 0:
 	case name == "/":
-		return w.Node(node)
+		return ex.Node(node)
 	default:
 		return Explanation{}, false
 	}
-	e := Explanation{Kind: "cgroup", Node: node, Cgroup: name, At: w.Now, Reads: w.reads(node, false)}
-	t := &messageWriter{now: w.Now, kind: metric.System, node: node, facts: w.Facts.Node(node), read: w.readingOf(node)}
+	e := Explanation{Kind: "cgroup", Node: node, Cgroup: name, At: ex.Now, Reads: ex.reads(node, false)}
+	t := &messageWriter{now: ex.Now, kind: metric.System, node: node, facts: ex.Facts.Node(node), read: ex.readingOf(node)}
 	for _, g := range explainedGroups(sample, func(g metric.Group) bool {
 		return slices.ContainsFunc(verdicts, func(s activeVerdict) bool { return s.group == g })
 	}) {
 		best := bestOf(verdicts, g)
-		r := judgeCgroup(entity, g, measure(sample, g), measure(sample, metric.Memory), best, func() Outcome { return w.SurveyOf().Node(node) })
+		r := judgeCgroup(entity, g, measure(sample, g), measure(sample, metric.Memory), best, func() Outcome { return ex.SurveyOf().Node(node) })
 		if best != nil && r.Reason == best.reason {
 			r.evidence = best.verdict.Evidence
 		}
@@ -106,9 +106,9 @@ func (r *reporter) countCgroups(node metric.NodeName) {
 		if name == "/" {
 			continue // the node itself
 		}
-		is := r.s.cgroup(metric.Entity{Kind: metric.System, Node: node, Name: name})
-		r.cgroups.count(&is)
-		if c := r.cause(&is, node, metric.System); c != nil {
+		outcome := r.s.cgroup(metric.Entity{Kind: metric.System, Node: node, Name: name})
+		r.cgroups.count(&outcome)
+		if c := r.cause(&outcome, node, metric.System); c != nil {
 			c.Cgroups++
 			c.names = append(c.names, named{node: node, cgroup: name})
 		}

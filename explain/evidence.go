@@ -10,22 +10,22 @@ import (
 )
 
 // evidence returns the evidence for r, one item on each line.
-func (t *messageWriter) evidence(r *Outcome, sample *metric.Sample) []string {
+func (w *messageWriter) evidence(r *Outcome, sample *metric.Sample) []string {
 	var lines evidenceLines
 	if r.Served {
-		t.addServed(&lines, sample)
+		w.addServed(&lines, sample)
 	}
-	t.addCompared(&lines, r)
+	w.addCompared(&lines, r)
 	layer := r.Reason.Layer()
 	if layer == metric.LayerNode || layer == metric.LayerScrape || r.Late {
-		t.addReads(&lines)
+		w.addReads(&lines)
 	}
-	if p := t.pod; p != nil && layer == metric.LayerLife {
-		if t.kind == metric.Pod && p.Node != "" {
+	if p := w.pod; p != nil && layer == metric.LayerLife {
+		if w.kind == metric.Pod && p.Node != "" {
 			lines.add("bound to node %s", p.Node)
 		}
 		if !p.Started.IsZero() {
-			lines.add("the pod started %s", t.at(p.Started))
+			lines.add("the pod started %s", w.at(p.Started))
 		}
 	}
 	return lines
@@ -38,22 +38,22 @@ func (l *evidenceLines) add(format string, args ...any) {
 }
 
 // addServed adds when the served sample was read and when its instance started.
-func (t *messageWriter) addServed(lines *evidenceLines, sample *metric.Sample) {
-	if at := sample.Time(t.asked); !at.IsZero() {
-		lines.add("read %s", t.atReading(at))
+func (w *messageWriter) addServed(lines *evidenceLines, sample *metric.Sample) {
+	if at := sample.Time(w.asked); !at.IsZero() {
+		lines.add("read %s", w.atReading(at))
 	}
 	if start := sample.Instance.StartTime(); !start.IsZero() && sample.Instance.Origin != metric.StartCgroup {
-		lines.add("started %s", t.atStart(start))
+		lines.add("started %s", w.atStart(start))
 	}
 }
 
 // addCompared adds the reading that was judged, the one that it was compared with, and the limit.
-func (t *messageWriter) addCompared(lines *evidenceLines, r *Outcome) {
+func (w *messageWriter) addCompared(lines *evidenceLines, r *Outcome) {
 	e := &r.evidence
-	if seen := t.writeReading(r, &e.Got); seen != "" {
+	if seen := w.writeReading(r, &e.Got); seen != "" {
 		lines.add("seen: %s", seen)
 	}
-	if other := t.writeReading(r, &e.Other); other != "" {
+	if other := w.writeReading(r, &e.Other); other != "" {
 		name := "previous reading"
 		if r.Reason.Layer() == metric.LayerIdentity {
 			name = "the duplicate"
@@ -69,8 +69,8 @@ func (t *messageWriter) addCompared(lines *evidenceLines, r *Outcome) {
 }
 
 // addReads adds when the node was last read.
-func (t *messageWriter) addReads(lines *evidenceLines) {
-	read := t.read
+func (w *messageWriter) addReads(lines *evidenceLines) {
+	read := w.read
 	switch {
 	case read.unread != nil:
 		return
@@ -78,22 +78,22 @@ func (t *messageWriter) addReads(lines *evidenceLines) {
 		lines.add("the node has not been read yet")
 		return
 	case read.err == nil:
-		lines.add("the node was last read %s", t.at(read.last))
+		lines.add("the node was last read %s", w.at(read.last))
 		return
 	case !read.last.IsZero():
-		lines.add("the node was last tried %s", t.at(read.last))
+		lines.add("the node was last tried %s", w.at(read.last))
 	}
 	if read.success.IsZero() {
 		lines.add("it has never answered well")
 		return
 	}
-	lines.add("it last answered well %s", t.at(read.success))
+	lines.add("it last answered well %s", w.at(read.success))
 }
 
 // writeReading describes a reading of an instance. It is empty if there is none. Identity compares
 // instances by their CPU counters, whatever the group is. For other groups the evidence has a
 // counter without a name, which is not written.
-func (t *messageWriter) writeReading(r *Outcome, s *metric.CounterReading) string {
+func (w *messageWriter) writeReading(r *Outcome, s *metric.CounterReading) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	layer := r.Reason.Layer()
@@ -104,10 +104,10 @@ func (t *messageWriter) writeReading(r *Outcome, s *metric.CounterReading) strin
 		add("CPU counter %s", cpuSeconds(s.Value))
 	}
 	if s.Time != 0 {
-		add("read %s", t.atReading(instant(s.Time)))
+		add("read %s", w.atReading(instant(s.Time)))
 	}
 	if s.Start != 0 {
-		add("started %s", t.atStart(instant(s.Start)))
+		add("started %s", w.atStart(instant(s.Start)))
 	}
 	if s.UID != "" {
 		add("pod UID %s", s.UID)
@@ -122,11 +122,11 @@ func (t *messageWriter) writeReading(r *Outcome, s *metric.CounterReading) strin
 }
 
 // knownPod returns what the API server says about a pod, or nil if it says nothing.
-func (w *Explainer) knownPod(p *cluster.Pod) *Known {
+func (ex *Explainer) knownPod(p *cluster.Pod) *Known {
 	if p == nil {
 		return nil
 	}
-	k := &Known{UID: p.UID, Phase: p.Phase, QoS: p.QoS, Started: utc(p.Started), Deleted: utc(p.Deleted), AsOf: utc(w.Facts.At)}
+	k := &Known{UID: p.UID, Phase: p.Phase, QoS: p.QoS, Started: utc(p.Started), Deleted: utc(p.Deleted), AsOf: utc(ex.Facts.At)}
 	for i := range p.Containers {
 		k.Restarts += p.Containers[i].Restarts
 	}
@@ -134,11 +134,11 @@ func (w *Explainer) knownPod(p *cluster.Pod) *Known {
 }
 
 // knownContainer returns what the API server says about a container, or nil if it says nothing.
-func (w *Explainer) knownContainer(c *cluster.Container) *Known {
+func (ex *Explainer) knownContainer(c *cluster.Container) *Known {
 	if c == nil {
 		return nil
 	}
-	k := &Known{Why: c.StateReason(), ID: c.ID, Started: utc(c.StartedAt), Restarts: c.Restarts, AsOf: utc(w.Facts.At)}
+	k := &Known{Why: c.StateReason(), ID: c.ID, Started: utc(c.StartedAt), Restarts: c.Restarts, AsOf: utc(ex.Facts.At)}
 	switch c.State {
 	case cluster.StateWaiting:
 		k.State, k.Started = "waiting", time.Time{}

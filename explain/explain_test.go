@@ -53,7 +53,7 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-func (w *fixture) run(d *datadriven.TestData) (string, error) {
+func (fx *fixture) run(d *datadriven.TestData) (string, error) {
 	subject := ""
 	r := reader{attrs: map[string]string{}}
 	for i, a := range d.CmdArgs {
@@ -69,7 +69,7 @@ func (w *fixture) run(d *datadriven.TestData) (string, error) {
 	}
 	switch d.Cmd {
 	case "facts":
-		return "", w.learn(transcript.Lines(d.Input), at, !r.flag("unsynced"))
+		return "", fx.learn(transcript.Lines(d.Input), at, !r.flag("unsynced"))
 	case "read":
 		b := &metric.Batch{Source: "kubelet:resource", Node: metric.NodeName(subject), Interval: 15 * time.Second, Resolution: time.Millisecond, Began: at, Ended: at}
 		if s := r.text("source"); s != "" {
@@ -94,9 +94,9 @@ func (w *fixture) run(d *datadriven.TestData) (string, error) {
 		if err := r.done(); err != nil {
 			return "", err
 		}
-		return "", w.observe(b, transcript.Lines(d.Input))
+		return "", fx.observe(b, transcript.Lines(d.Input))
 	case "source":
-		s := w.source("kubelet:resource", metric.NodeName(subject))
+		s := fx.source("kubelet:resource", metric.NodeName(subject))
 		s.Due = r.moment("due")
 		if began := r.moment("began"); !began.IsZero() {
 			s.LastRead = began
@@ -107,24 +107,24 @@ func (w *fixture) run(d *datadriven.TestData) (string, error) {
 		}
 		return "", r.done()
 	case "sink":
-		w.sink = memory.New(memory.Options{MaxEntities: int(r.number("entities"))})
+		fx.sink = memory.New(memory.Options{MaxEntities: int(r.number("entities"))})
 		return "", r.done()
 	case "scales":
-		w.scaled[subject] = d.CmdArgs[1].Key
+		fx.scaled[subject] = d.CmdArgs[1].Key
 		return "", nil
 	}
 	if d.Cmd == "rule" {
 		delete(r.attrs, "at")
-		return briefly(w.at(at), subject, r.attrs), nil
+		return briefly(fx.at(at), subject, r.attrs), nil
 	}
 	asJSON := r.flag("json")
 	if err := r.done(); err != nil {
 		return "", err
 	}
-	if err := agree(w.at(at)); err != nil {
+	if err := agree(fx.at(at)); err != nil {
 		return "", err
 	}
-	out, err := ask(w.at(at), d.Cmd, subject, asJSON)
+	out, err := ask(fx.at(at), d.Cmd, subject, asJSON)
 	if err == nil && d.Cmd != "node" && strings.Contains(out, address) {
 		err = fmt.Errorf("the answer names the address %s:\n%s", address, out)
 	}

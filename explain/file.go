@@ -12,7 +12,7 @@ import (
 
 // file is everything that is known of one pod.
 type file struct {
-	w           *Explainer
+	explainer   *Explainer
 	ref         metric.PodRef
 	facts       *cluster.Pod    // nil if the API server does not know it
 	node        metric.NodeName // empty if no node is known
@@ -25,10 +25,10 @@ type file struct {
 }
 
 // open collects what is known of a pod.
-func (w *Explainer) open(ref metric.PodRef, verdicts iter.Seq2[metric.Verdict, time.Time]) *file {
-	f := &file{w: w, ref: ref, facts: w.Facts.Pod(ref), pod: w.lookupPod(ref)}
-	if w.View != nil {
-		_, f.containers = w.View.Pod(ref)
+func (ex *Explainer) open(ref metric.PodRef, verdicts iter.Seq2[metric.Verdict, time.Time]) *file {
+	f := &file{explainer: ex, ref: ref, facts: ex.Facts.Pod(ref), pod: ex.lookupPod(ref)}
+	if ex.View != nil {
+		_, f.containers = ex.View.Pod(ref)
 		f.subtractEnded()
 	}
 	nodes := map[metric.NodeName]*activeVerdict{}
@@ -46,7 +46,7 @@ func (w *Explainer) open(ref metric.PodRef, verdicts iter.Seq2[metric.Verdict, t
 	}
 	f.node = f.findNode()
 	f.nodeVerdict = nodes[f.node]
-	f.read = w.readingOf(f.node)
+	f.read = ex.readingOf(f.node)
 	return f
 }
 
@@ -95,7 +95,9 @@ func (f *file) known() bool {
 }
 
 // gone reports whether the API server has listed its pods and this pod is not among them.
-func (f *file) gone() bool { return f.facts == nil && f.w.Facts != nil && f.w.Facts.Synced }
+func (f *file) gone() bool {
+	return f.facts == nil && f.explainer.Facts != nil && f.explainer.Facts.Synced
+}
 
 // names returns the pod's containers: first those of its spec in their order, then others that have
 // a sample or a verdict.
@@ -139,7 +141,7 @@ func (f *file) sample(kind metric.Kind, name string) *metric.Sample {
 // ofNode returns the outcome of the pod's node.
 func (f *file) ofNode() Outcome {
 	if f.nodeOutcome == nil {
-		r := f.w.judgeNode(f.node, metric.CPU, f.w.lookNode(f.node), f.nodeVerdict, f.read)
+		r := f.explainer.judgeNode(f.node, metric.CPU, f.explainer.lookNode(f.node), f.nodeVerdict, f.read)
 		f.nodeOutcome = &r
 	}
 	return *f.nodeOutcome

@@ -47,7 +47,7 @@ func (f *file) judge(kind metric.Kind, name string, g metric.Group, l measuremen
 	case f.facts == nil:
 		r = f.judgeUnlisted(g, l, best)
 	default:
-		q := question{w: f.w, pod: f.facts, kind: kind, asked: g, best: best, measurement: l, read: func() *reading { return f.read }, node: f.ofNode}
+		q := question{explainer: f.explainer, pod: f.facts, kind: kind, asked: g, best: best, measurement: l, read: func() *reading { return f.read }, node: f.ofNode}
 		if kind == metric.Container {
 			q.name, q.container = name, f.facts.Container(name)
 			if best != nil && best.outdated(f.facts, f.read) {
@@ -132,7 +132,7 @@ func (f *file) lacks(container string) (groups []metric.Group) {
 // judgeUnknown returns the outcome of a pod that the API server does not list. If its newest
 // container began lately, the API server may not have named the pod yet.
 func (f *file) judgeUnknown() Outcome {
-	if f.w.Facts.At.Sub(f.read.byOurClock(instant(f.newestStart()))) < metric.FactsLag(f.read.every()) {
+	if f.explainer.Facts.At.Sub(f.read.byOurClock(instant(f.newestStart()))) < metric.FactsLag(f.read.every()) {
 		return Outcome{Reason: metric.WarmingUp, Said: fmt.Sprintf("the API server lists no pod of this name: what node %s reports began lately, and is new or gone already", f.node)}
 	}
 	return Outcome{Reason: metric.OldPod, Said: fmt.Sprintf("the API server knows no pod of this name: what node %s reports is of one that is gone", f.node)}
@@ -183,51 +183,51 @@ func (f *file) judgeUnlisted(g metric.Group, l measurement, st *activeVerdict) O
 }
 
 // finding describes r in full. sample has the numbers, if there are any.
-func (t *messageWriter) finding(r *Outcome, g metric.Group, sample *metric.Sample) Finding {
-	if t.kind != metric.Node {
+func (w *messageWriter) finding(r *Outcome, g metric.Group, sample *metric.Sample) Finding {
+	if w.kind != metric.Node {
 		r.evidence.Err = nil // errors name addresses
 	}
 	f := Finding{
 		Group: g.String(), Reason: r.Reason.String(), Served: r.Served, Container: r.Container,
-		Rule: r.evidence.Rule, Severity: t.severity(r).String(),
+		Rule: r.evidence.Rule, Severity: w.severity(r).String(),
 	}
-	since, until := t.began(r)
+	since, until := w.began(r)
 	f.Since, f.ServedUntil = utc(since), utc(until)
-	if t.kind == metric.Container {
+	if w.kind == metric.Container {
 		f.Container = ""
 	}
 	if r.Served {
 		f.Value, f.Number = value(sample, g)
-		f.Time = utc(t.read.byOurClock(sample.Time(g)))
+		f.Time = utc(w.read.byOurClock(sample.Time(g)))
 		f.LastKnown = sample.LastKnown&(1<<g) != 0
 	}
-	f.Message = t.message(r, f.LastKnown)
-	f.OtherGroup = t.whole(r)
-	f.Evidence = t.evidence(r, sample)
-	if due := t.due(r); !due.IsZero() && (!r.Served || f.LastKnown) {
+	f.Message = w.message(r, f.LastKnown)
+	f.OtherGroup = w.whole(r)
+	f.Evidence = w.evidence(r, sample)
+	if due := w.due(r); !due.IsZero() && (!r.Served || f.LastKnown) {
 		f.Due = utc(due)
 		r.evidence.Due = due.UnixNano()
 	} else {
 		r.evidence.Due = 0
 	}
-	f.Next = t.next(r, f.LastKnown)
-	f.Advice = t.advice(r)
+	f.Next = w.next(r, f.LastKnown)
+	f.Advice = w.advice(r)
 	return f
 }
 
 // began returns since when r is true, and until when numbers were served all the same, which is zero
 // if that is unknown. Verdicts begin when numbers are withdrawn. The trouble began before: with the
 // first read that failed, or after the last reading that had the number.
-func (t *messageWriter) began(r *Outcome) (since, until time.Time) {
+func (w *messageWriter) began(r *Outcome) (since, until time.Time) {
 	var began time.Time
 	switch layer := r.Reason.Layer(); {
 	case r.Served || r.Late:
 	case layer == metric.LayerScrape, r.Reason == metric.NodeNotReady:
-		began = t.read.failing
+		began = w.read.failing
 	case r.Reason == metric.NotReported || r.Reason == metric.NoData:
-		began = t.read.byOurClock(instant(r.evidence.Other.Time))
+		began = w.read.byOurClock(instant(r.evidence.Other.Time))
 	case r.Reason == metric.Stale:
-		began = t.read.byOurClock(instant(max(r.evidence.Other.Time, r.evidence.Got.Time)))
+		began = w.read.byOurClock(instant(max(r.evidence.Other.Time, r.evidence.Got.Time)))
 	}
 	if began.IsZero() || !began.Before(r.Since) {
 		return r.Since, time.Time{}
@@ -236,7 +236,7 @@ func (t *messageWriter) began(r *Outcome) (since, until time.Time) {
 }
 
 // severity returns the severity of r. A temporary reason that lasts too long is broken.
-func (t *messageWriter) severity(r *Outcome) metric.Severity {
+func (w *messageWriter) severity(r *Outcome) metric.Severity {
 	g := r.Reason.Severity()
 	switch {
 	case r.Served && r.Reason != metric.Ambiguous:
@@ -246,7 +246,7 @@ func (t *messageWriter) severity(r *Outcome) metric.Severity {
 	case g == metric.None && r.Reason.IsRejection():
 		g = metric.Temporary // nothing else was reported
 	}
-	if g == metric.Temporary && !r.Since.IsZero() && t.now.Sub(r.Since) > t.read.lasting() {
+	if g == metric.Temporary && !r.Since.IsZero() && w.now.Sub(r.Since) > w.read.lasting() {
 		g = metric.Broken
 	}
 	return g
@@ -254,7 +254,7 @@ func (t *messageWriter) severity(r *Outcome) metric.Severity {
 
 // due returns when the reason may next change, or zero if that is unknown. It is the next read of
 // the node, because new pods lead to extra rounds. A verdict can say that this read is too early.
-func (t *messageWriter) due(r *Outcome) time.Time {
+func (w *messageWriter) due(r *Outcome) time.Time {
 	switch r.Reason.Layer() {
 	case metric.LayerLife:
 		return time.Time{}
@@ -272,63 +272,63 @@ func (t *messageWriter) due(r *Outcome) time.Time {
 			return time.Time{}
 		}
 	}
-	said := time.Time{}
+	announced := time.Time{}
 	if r.evidence.Due != 0 {
-		said = time.Unix(0, r.evidence.Due)
+		announced = time.Unix(0, r.evidence.Due)
 	}
-	due := t.read.due
+	due := w.read.due
 	if due.IsZero() {
-		return said
+		return announced
 	}
 	slack := time.Duration(0)
 	switch r.Reason {
 	case metric.FirstSample, metric.WarmingUp:
-		slack = t.read.every() / 4 // it is an interval away at least, and reads are not exactly one apart
+		slack = w.read.every() / 4 // it is an interval away at least, and reads are not exactly one apart
 		fallthrough
 	case metric.TooYoung:
-		if every := t.read.every(); every > 0 && said.Sub(due) > slack {
-			due = due.Add(every * ((said.Sub(due) + every - 1) / every))
+		if every := w.read.every(); every > 0 && announced.Sub(due) > slack {
+			due = due.Add(every * ((announced.Sub(due) + every - 1) / every))
 		}
 	}
 	return due
 }
 
 // next says what happens by itself.
-func (t *messageWriter) next(r *Outcome, lastKnown bool) string {
+func (w *messageWriter) next(r *Outcome, lastKnown bool) string {
 	switch {
 	case r.Served && r.Reason == metric.Measured && !lastKnown:
 		return ""
 	case lastKnown && r.Reason == metric.Measured:
-		return nextStep(metric.NotReported, r.evidence, t.now)
+		return nextStep(metric.NotReported, r.evidence, w.now)
 	case r.Late:
-		return nextStep(metric.NotReported, r.evidence, t.now)
+		return nextStep(metric.NotReported, r.evidence, w.now)
 	case r.Reason == metric.WarmingUp && r.Said != "":
 		return "it is known once the API server has listed it"
 	}
-	if (r.Reason == metric.FirstSample || r.Reason == metric.WarmingUp) && r.evidence.Due > nanos(t.read.due) {
-		return dueText(lateEnough, r.evidence, t.now) // the second reading comes too early
+	if (r.Reason == metric.FirstSample || r.Reason == metric.WarmingUp) && r.evidence.Due > nanos(w.read.due) {
+		return dueText(lateEnough, r.evidence, w.now) // the second reading comes too early
 	}
-	return nextStep(r.Reason, r.evidence, t.now)
+	return nextStep(r.Reason, r.evidence, w.now)
 }
 
 // Advice says what to do about an outcome of a pod.
-func (w *Explainer) Advice(p *cluster.Pod, is *Outcome) string {
-	t := &messageWriter{now: w.Now, kind: metric.Pod, node: p.Node, ref: p.PodRef, pod: p, facts: w.Facts.Node(p.Node), read: w.readingOf(p.Node)}
-	return t.advice(is)
+func (ex *Explainer) Advice(p *cluster.Pod, outcome *Outcome) string {
+	t := &messageWriter{now: ex.Now, kind: metric.Pod, node: p.Node, ref: p.PodRef, pod: p, facts: ex.Facts.Node(p.Node), read: ex.readingOf(p.Node)}
+	return t.advice(outcome)
 }
 
 // advice says what to do.
-func (t *messageWriter) advice(r *Outcome) string {
+func (w *messageWriter) advice(r *Outcome) string {
 	if r.Served && r.Reason == metric.Measured || r.Late {
 		return ""
 	}
-	advice := t.reasonAdvice(r)
+	advice := w.reasonAdvice(r)
 	ofNode := r.Reason.Layer() == metric.LayerScrape || r.Reason == metric.NodeNotReady
-	if ofNode && t.facts != nil && len(t.facts.Lifecycle) > 0 {
-		advice = strings.TrimSpace(lifecycleText(t.facts) + " " + advice)
+	if ofNode && w.facts != nil && len(w.facts.Lifecycle) > 0 {
+		advice = strings.TrimSpace(lifecycleText(w.facts) + " " + advice)
 	}
-	if ofNode && t.kind != metric.Node && t.node != "" {
-		advice = strings.TrimSpace(advice + fmt.Sprintf(" `weir explain node %s` shows more.", t.node))
+	if ofNode && w.kind != metric.Node && w.node != "" {
+		advice = strings.TrimSpace(advice + fmt.Sprintf(" `weir explain node %s` shows more.", w.node))
 	}
 	return advice
 }

@@ -33,18 +33,18 @@ func newFixture() *fixture {
 }
 
 // at returns the explainer of the fixture at a moment.
-func (w *fixture) at(now time.Time) *explain.Explainer {
-	e := &explain.Explainer{Now: now, Facts: w.facts}
-	if w.read {
-		e.View = w.sink.Snapshot()
+func (fx *fixture) at(now time.Time) *explain.Explainer {
+	e := &explain.Explainer{Now: now, Facts: fx.facts}
+	if fx.read {
+		e.View = fx.sink.Snapshot()
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.sources)) {
-		e.Sources = append(e.Sources, *w.sources[name])
+	for _, name := range slices.Sorted(maps.Keys(fx.sources)) {
+		e.Sources = append(e.Sources, *fx.sources[name])
 	}
-	if len(w.scaled) > 0 {
+	if len(fx.scaled) > 0 {
 		e.Autoscalers = func(p *cluster.Pod) (all []string) {
-			for _, a := range slices.Sorted(maps.Keys(w.scaled)) {
-				if strings.HasPrefix(p.String(), w.scaled[a]) {
+			for _, a := range slices.Sorted(maps.Keys(fx.scaled)) {
+				if strings.HasPrefix(p.String(), fx.scaled[a]) {
 					all = append(all, a)
 				}
 			}
@@ -77,10 +77,10 @@ func attributes(line string) (name string, attrs map[string]string) {
 }
 
 // learn replaces everything that the API server says with lines.
-func (w *fixture) learn(lines []string, at time.Time, synced bool) error {
+func (fx *fixture) learn(lines []string, at time.Time, synced bool) error {
 	c := cluster.FactsChange{Synced: synced, At: at}
-	w.facts.EachNode(func(n *cluster.Node) bool { c.GoneNodes = append(c.GoneNodes, n.Name); return true })
-	w.facts.EachPod(func(p *cluster.Pod) bool { c.GonePods = append(c.GonePods, p.PodRef); return true })
+	fx.facts.EachNode(func(n *cluster.Node) bool { c.GoneNodes = append(c.GoneNodes, n.Name); return true })
+	fx.facts.EachPod(func(p *cluster.Pod) bool { c.GonePods = append(c.GonePods, p.PodRef); return true })
 	pods := map[metric.PodRef]*cluster.Pod{}
 	for _, line := range lines {
 		what, rest, _ := strings.Cut(line, " ")
@@ -136,22 +136,22 @@ func (w *fixture) learn(lines []string, at time.Time, synced bool) error {
 			return fmt.Errorf("%q: %w", line, err)
 		}
 	}
-	w.facts = w.facts.With(c)
+	fx.facts = fx.facts.With(c)
 	return nil
 }
 
 // source returns the state of one source of one node, for changes.
-func (w *fixture) source(name string, node metric.NodeName) *explain.SourceState {
+func (fx *fixture) source(name string, node metric.NodeName) *explain.SourceState {
 	key := string(node) + " " + name
-	if w.sources[key] == nil {
-		w.sources[key] = &explain.SourceState{Name: name, Node: node, Interval: 15 * time.Second}
+	if fx.sources[key] == nil {
+		fx.sources[key] = &explain.SourceState{Name: name, Node: node, Interval: 15 * time.Second}
 	}
-	return w.sources[key]
+	return fx.sources[key]
 }
 
 // observe writes a read of a node. lines are what the node reports, or verdicts that no processor
 // makes.
-func (w *fixture) observe(b *metric.Batch, lines []string) error {
+func (fx *fixture) observe(b *metric.Batch, lines []string) error {
 	now := b.Ended
 	for _, line := range lines {
 		if rest, ok := strings.CutPrefix(line, "verdict "); ok {
@@ -176,11 +176,11 @@ func (w *fixture) observe(b *metric.Batch, lines []string) error {
 		}
 	}
 	key := string(b.Node) + " " + b.Source
-	if w.pipelines[key] == nil {
-		w.pipelines[key] = processors.New(processors.Options{})
+	if fx.pipelines[key] == nil {
+		fx.pipelines[key] = processors.New(processors.Options{})
 	}
-	w.pipelines[key].Process(w.facts, b, now)
-	s := w.source(b.Source, b.Node)
+	fx.pipelines[key].Process(fx.facts, b, now)
+	s := fx.source(b.Source, b.Node)
 	switch {
 	case b.Err == nil:
 		s.FailingSince = time.Time{}
@@ -194,8 +194,8 @@ func (w *fixture) observe(b *metric.Batch, lines []string) error {
 	if b.Err == nil {
 		s.LastSuccess = now
 	}
-	w.read = true
-	return w.sink.Write(context.Background(), b)
+	fx.read = true
+	return fx.sink.Write(context.Background(), b)
 }
 
 // fill sets s to the sample that a node reports.

@@ -42,8 +42,8 @@ type Outcome struct {
 
 // Expected reports whether an entity with this outcome should have numbers: it does not wait, it
 // has not ended, and it is not left out on purpose.
-func (r *Outcome) Expected() bool {
-	return r.Served || r.Reason.Layer() != metric.LayerLife && r.Reason != metric.NodeExcluded
+func (o *Outcome) Expected() bool {
+	return o.Served || o.Reason.Layer() != metric.LayerLife && o.Reason != metric.NodeExcluded
 }
 
 // measurement is what was measured of one entity.
@@ -116,9 +116,9 @@ func hasNumber(s *metric.Sample, g metric.Group) bool {
 	return ok && s.Servable(g) && v >= 0 && !math.IsInf(v, 1)
 }
 
-func (l measurement) outcome(g metric.Group) Outcome {
+func (m measurement) outcome(g metric.Group) Outcome {
 	r := Outcome{Reason: metric.Measured, Served: true, group: g}
-	if l.ambiguous {
+	if m.ambiguous {
 		r.Reason = metric.Ambiguous
 	}
 	return r
@@ -126,8 +126,8 @@ func (l measurement) outcome(g metric.Group) Outcome {
 
 // withoutMetric returns the outcome of a metric that is not reported although others of its group
 // are.
-func (l measurement) withoutMetric(g metric.Group) Outcome {
-	r := Outcome{Reason: l.reason, group: g}
+func (m measurement) withoutMetric(g metric.Group) Outcome {
+	r := Outcome{Reason: m.reason, group: g}
 	if g == metric.Spec {
 		r.Said = "none is set"
 	}
@@ -135,27 +135,27 @@ func (l measurement) withoutMetric(g metric.Group) Outcome {
 }
 
 // missingReason returns why a reported entity has no number.
-func (l measurement) missingReason() metric.Reason {
-	if l.reason.Layer() == metric.LayerNone || l.reason == metric.Ambiguous {
+func (m measurement) missingReason() metric.Reason {
+	if m.reason.Layer() == metric.LayerNone || m.reason == metric.Ambiguous {
 		return metric.NotReported
 	}
-	return l.reason
+	return m.reason
 }
 
 // containersOf returns the samples of p's containers.
-func (w *Explainer) containersOf(p *cluster.Pod) []*metric.Sample {
-	_, containers := w.View.Pod(p.PodRef)
+func (ex *Explainer) containersOf(p *cluster.Pod) []*metric.Sample {
+	_, containers := ex.View.Pod(p.PodRef)
 	return containers
 }
 
 // isNewer reports whether the measured pod is a later one than p, which has its name.
-func (w *Explainer) isNewer(p *cluster.Pod, l *measurement) bool {
+func (ex *Explainer) isNewer(p *cluster.Pod, l *measurement) bool {
 	if l.uid == "" || p.HasUID(l.uid) || p.Started.IsZero() {
 		return false
 	}
 	start := l.start
 	if start == 0 { // not every source reports when a pod began
-		for _, s := range w.containersOf(p) {
+		for _, s := range ex.containersOf(p) {
 			start = max(start, measure(s).start)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // question asks why one group of a pod that the API server knows, or of one of its containers, is
 // served or not.
 type question struct {
-	w           *Explainer
+	explainer   *Explainer
 	pod         *cluster.Pod
 	kind        metric.Kind        // Pod or Container
 	name        string             // of the container
@@ -115,7 +115,7 @@ func hostNetwork(q *question) (Outcome, bool) {
 func podNumbers(q *question) (Outcome, bool) {
 	switch {
 	case !q.isPresentPod():
-	case q.complete && resourceusage.PodHasEnded(q.pod, &q.run, func() []*metric.Sample { return q.w.containersOf(q.pod) }):
+	case q.complete && resourceusage.PodHasEnded(q.pod, &q.run, func() []*metric.Sample { return q.explainer.containersOf(q.pod) }):
 		q.reported, q.restarted = false, true
 	case q.complete:
 		return q.measurement.outcome(q.group), true
@@ -140,11 +140,11 @@ func containerNumbers(q *question) (Outcome, bool) {
 // newerPod decides if the node reports a later pod of the name, which the API server has not
 // reported yet.
 func newerPod(q *question) (Outcome, bool) {
-	if !q.complete || !q.w.isNewer(q.pod, &q.measurement) {
+	if !q.complete || !q.explainer.isNewer(q.pod, &q.measurement) {
 		return Outcome{}, false
 	}
-	said := fmt.Sprintf("the API server still names an earlier pod of this name, %s; node %s reports the next one, %s", q.pod.UID, q.pod.Node, q.uid)
-	return Outcome{Reason: metric.WarmingUp, group: q.group, Said: said}, true
+	text := fmt.Sprintf("the API server still names an earlier pod of this name, %s; node %s reports the next one, %s", q.pod.UID, q.pod.Node, q.uid)
+	return Outcome{Reason: metric.WarmingUp, group: q.group, Said: text}, true
 }
 
 // nothingRuns decides if no container of a started pod runs that has to be measured. The reason is

@@ -144,20 +144,20 @@ func (r *reading) every() time.Duration {
 }
 
 // readingOf returns the reading of a node.
-func (w *Explainer) readingOf(node metric.NodeName) *reading {
+func (ex *Explainer) readingOf(node metric.NodeName) *reading {
 	var sources []SourceState
-	for i := range w.Sources {
-		if s := &w.Sources[i]; s.Node == node || s.Node == "" {
+	for i := range ex.Sources {
+		if s := &ex.Sources[i]; s.Node == node || s.Node == "" {
 			sources = append(sources, *s)
 		}
 	}
-	return newReading(sources, w.Now)
+	return newReading(sources, ex.Now)
 }
 
 // reads returns the states of the node's sources. Errors contain addresses, so only the answer
 // about the node itself includes them.
-func (w *Explainer) reads(node metric.NodeName, errors bool) (reads []Read) {
-	for _, s := range w.readingOf(node).sources {
+func (ex *Explainer) reads(node metric.NodeName, errors bool) (reads []Read) {
+	for _, s := range ex.readingOf(node).sources {
 		r := NewRead(&s)
 		err := s.Err
 		if s.Unread != nil {

@@ -18,15 +18,15 @@ const maxNames = 10
 
 // Namespace reports everything that is missing in a namespace. It returns false if nothing is known
 // of it. Until pods have been listed, the answer for an unknown name is a report.
-func (w *Explainer) Namespace(name metric.Namespace) (MissingReport, bool) {
-	pods := w.Facts.PodsIn(name)
-	r := newReporter(w.surveyOfPods(pods))
+func (ex *Explainer) Namespace(name metric.Namespace) (MissingReport, bool) {
+	pods := ex.Facts.PodsIn(name)
+	r := newReporter(ex.surveyOfPods(pods))
 	for _, p := range pods {
 		r.pod(p, r.s.Pod(p))
 	}
 	switch {
-	case w.Facts == nil && !r.reported(func(n metric.Namespace) bool { return n == name }),
-		w.Facts != nil && w.Facts.Synced && len(pods) == 0:
+	case ex.Facts == nil && !r.reported(func(n metric.Namespace) bool { return n == name }),
+		ex.Facts != nil && ex.Facts.Synced && len(pods) == 0:
 		return MissingReport{}, false
 	}
 	report := r.report("namespace " + string(name))
@@ -36,42 +36,42 @@ func (w *Explainer) Namespace(name metric.Namespace) (MissingReport, bool) {
 
 // Missing reports everything that is missing in the cluster. It goes node by node, because a Survey
 // reads the verdicts of a node once for all its pods.
-func (w *Explainer) Missing() MissingReport {
-	r := newReporter(w.Survey())
-	nodes := w.nodes()
+func (ex *Explainer) Missing() MissingReport {
+	r := newReporter(ex.Survey())
+	nodes := ex.nodes()
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
 		r.node(name, r.s.Node(name))
-		for _, p := range w.Facts.PodsOn(name) {
+		for _, p := range ex.Facts.PodsOn(name) {
 			r.pod(p, r.s.Pod(p))
 		}
 		r.countCgroups(name)
 	}
-	w.Facts.EachPod(func(p *cluster.Pod) bool {
+	ex.Facts.EachPod(func(p *cluster.Pod) bool {
 		if !nodes[p.Node] { // bound to no node, or to one that is gone
 			r.pod(p, r.s.Pod(p))
 		}
 		return true
 	})
-	if w.Facts == nil {
+	if ex.Facts == nil {
 		r.reported(func(metric.Namespace) bool { return true })
 	}
 	return r.report("the cluster")
 }
 
 // nodes returns every node that is known or read.
-func (w *Explainer) nodes() map[metric.NodeName]bool {
+func (ex *Explainer) nodes() map[metric.NodeName]bool {
 	names := map[metric.NodeName]bool{}
-	w.Facts.EachNode(func(n *cluster.Node) bool {
+	ex.Facts.EachNode(func(n *cluster.Node) bool {
 		names[n.Name] = true
 		return true
 	})
-	for i := range w.Sources {
-		if n := w.Sources[i].Node; n != "" {
+	for i := range ex.Sources {
+		if n := ex.Sources[i].Node; n != "" {
 			names[n] = true
 		}
 	}
-	if w.Facts == nil && w.View != nil {
-		for s := range w.View.Samples(metric.Node) {
+	if ex.Facts == nil && ex.View != nil {
+		for s := range ex.View.Samples(metric.Node) {
 			names[s.Entity.Node] = true
 		}
 	}
@@ -92,25 +92,25 @@ func newReporter(s *Survey) *reporter {
 }
 
 // node counts a node.
-func (r *reporter) node(name metric.NodeName, is Outcome) {
-	r.nodes.count(&is)
-	if c := r.cause(&is, name, metric.Node); c != nil {
+func (r *reporter) node(name metric.NodeName, outcome Outcome) {
+	r.nodes.count(&outcome)
+	if c := r.cause(&outcome, name, metric.Node); c != nil {
 		c.Nodes++
 		c.names = append(c.names, named{node: name})
 	}
 }
 
 // pod counts a pod that the API server knows.
-func (r *reporter) pod(p *cluster.Pod, is Outcome) {
-	r.pods.count(&is)
-	c := r.cause(&is, p.Node, metric.Pod)
+func (r *reporter) pod(p *cluster.Pod, outcome Outcome) {
+	r.pods.count(&outcome)
+	c := r.cause(&outcome, p.Node, metric.Pod)
 	if c == nil {
 		return
 	}
 	c.Pods++
-	c.names = append(c.names, named{ref: p.PodRef, container: is.Container})
-	if r.s.w.Autoscalers != nil {
-		for _, a := range r.s.w.Autoscalers(p) {
+	c.names = append(c.names, named{ref: p.PodRef, container: outcome.Container})
+	if r.s.explainer.Autoscalers != nil {
+		for _, a := range r.s.explainer.Autoscalers(p) {
 			c.scaled[a] = true
 		}
 	}
@@ -131,13 +131,13 @@ func (t *Tally) count(r *Outcome) {
 }
 
 func (r *reporter) messageWriter(node metric.NodeName, kind metric.Kind) *messageWriter {
-	return &messageWriter{now: r.s.w.Now, kind: kind, node: node, read: r.s.reading(node), facts: r.s.w.Facts.Node(node)}
+	return &messageWriter{now: r.s.explainer.Now, kind: kind, node: node, read: r.s.reading(node), facts: r.s.explainer.Facts.Node(node)}
 }
 
 // report returns the counts with the most harmful cause first: first broken reasons, then doubtful
 // numbers, then temporary reasons; among those, first what concerns autoscalers, then what concerns
 // most entities, then what has lasted longest.
-func (r *reporter) report(of string) MissingReport {
+func (r *reporter) report(subject string) MissingReport {
 	r.joinNodes()
 	keys := slices.SortedFunc(maps.Keys(r.causes), func(x, y causeKey) int {
 		a, b := r.causes[x], r.causes[y]
@@ -150,7 +150,7 @@ func (r *reporter) report(of string) MissingReport {
 			compareKeys(x, y),
 		)
 	})
-	report := MissingReport{At: r.s.w.Now, Nodes: r.nodes, Pods: r.pods, Cgroups: r.cgroups, Causes: []MissingCause{}}
+	report := MissingReport{At: r.s.explainer.Now, Nodes: r.nodes, Pods: r.pods, Cgroups: r.cgroups, Causes: []MissingCause{}}
 	for _, key := range keys {
 		c := r.finish(key, r.causes[key])
 		if key.idle {
@@ -159,7 +159,7 @@ func (r *reporter) report(of string) MissingReport {
 			report.Causes = append(report.Causes, c)
 		}
 	}
-	report.Summary = r.summary(of)
+	report.Summary = r.summary(subject)
 	return report
 }
 
@@ -183,8 +183,8 @@ func compareSince(a, b time.Time) int {
 }
 
 // summary describes the tallies in words.
-func (r *reporter) summary(of string) string {
-	w := r.s.w
+func (r *reporter) summary(subject string) string {
+	w := r.s.explainer
 	var all []string
 	switch {
 	case w.Facts != nil && !w.Facts.Synced:
@@ -199,9 +199,9 @@ func (r *reporter) summary(of string) string {
 	case r.pods.Expected > 0:
 		all = append(all, fmt.Sprintf("%s of %s %s CPU and memory", humanize.Number(r.pods.Served), humanize.Count(r.pods.Expected, "pod"), humanize.HasHave(r.pods.Expected)))
 	case r.pods.Idle > 0:
-		all = append(all, fmt.Sprintf("no pod of %s should have CPU and memory now", of))
+		all = append(all, fmt.Sprintf("no pod of %s should have CPU and memory now", subject))
 	default:
-		all = append(all, fmt.Sprintf("no pod of %s is known", of))
+		all = append(all, fmt.Sprintf("no pod of %s is known", subject))
 	}
 	if r.pods.Doubtful > 0 {
 		all[len(all)-1] += fmt.Sprintf(", %s of them in doubt", humanize.Number(r.pods.Doubtful))

@@ -10,13 +10,13 @@ import (
 // of the entity. The node of a pod or container may be empty. If there are several metrics, the
 // outcome is that of the first one that is not served: a pod, for example, is served by CPU and
 // memory.
-func (w *Explainer) Rule(e metric.Entity, about ...metric.ID) (r Outcome, known bool) {
+func (ex *Explainer) Rule(e metric.Entity, about ...metric.ID) (r Outcome, known bool) {
 	for _, id := range about {
-		if r, known = w.rule(e, id); !known || !r.Served {
+		if r, known = ex.rule(e, id); !known || !r.Served {
 			break
 		}
 	}
-	if !known && w.Facts != nil && !w.Facts.Synced {
+	if !known && ex.Facts != nil && !ex.Facts.Synced {
 		return Outcome{Reason: metric.WarmingUp, Said: notListedMessage}, true
 	}
 	return r, known
@@ -25,67 +25,67 @@ func (w *Explainer) Rule(e metric.Entity, about ...metric.ID) (r Outcome, known 
 // notListedMessage is the answer for everything until pods and nodes have been listed.
 const notListedMessage = "weir has just started, and the API server has not listed pods and nodes yet"
 
-func (w *Explainer) rule(e metric.Entity, id metric.ID) (Outcome, bool) {
+func (ex *Explainer) rule(e metric.Entity, id metric.ID) (Outcome, bool) {
 	g := id.Describe().Group
 	switch e.Kind {
 	case metric.Node:
-		if !w.openNode(e.Node).known() {
+		if !ex.openNode(e.Node).known() {
 			return Outcome{}, false
 		}
-		return w.SurveyOf(id).Node(e.Node), true
+		return ex.SurveyOf(id).Node(e.Node), true
 	case metric.Pod:
-		if p := w.Facts.Pod(e.PodRef()); p != nil {
-			return w.SurveyOf(id).Pod(p), true
+		if p := ex.Facts.Pod(e.PodRef()); p != nil {
+			return ex.SurveyOf(id).Pod(p), true
 		}
-		f := w.openAnywhere(e.PodRef())
+		f := ex.openAnywhere(e.PodRef())
 		r, _ := f.judge(metric.Pod, "", g, measureMetric(f.pod, id))
 		return r, f.known()
 	case metric.Container:
-		f := w.openAnywhere(e.PodRef())
+		f := ex.openAnywhere(e.PodRef())
 		r, _ := f.judge(metric.Container, e.Name, g, measureMetric(f.sample(metric.Container, e.Name), id))
 		return r, slices.Contains(f.names(), e.Name)
 	case metric.System:
-		return w.judgeSystem(e, id)
+		return ex.judgeSystem(e, id)
 	default:
-		return w.judgeSum(e, id)
+		return ex.judgeSum(e, id)
 	}
 }
 
 // openAnywhere collects what is known of a pod on its node, or on all nodes if the API server does
 // not name one.
-func (w *Explainer) openAnywhere(ref metric.PodRef) *file {
-	if p := w.Facts.Pod(ref); p != nil {
-		return w.open(ref, w.verdictsOn(p.Node))
+func (ex *Explainer) openAnywhere(ref metric.PodRef) *file {
+	if p := ex.Facts.Pod(ref); p != nil {
+		return ex.open(ref, ex.verdictsOn(p.Node))
 	}
-	return w.open(ref, w.verdicts())
+	return ex.open(ref, ex.verdicts())
 }
 
 // judgeSystem returns the outcome of a cgroup of a node that belongs to no pod.
-func (w *Explainer) judgeSystem(e metric.Entity, id metric.ID) (Outcome, bool) {
-	g, l := id.Describe().Group, measureMetric(w.lookup(e), id)
+func (ex *Explainer) judgeSystem(e metric.Entity, id metric.ID) (Outcome, bool) {
+	g, l := id.Describe().Group, measureMetric(ex.lookup(e), id)
 	var st *activeVerdict
-	for v, since := range w.verdictsOn(e.Node) {
+	for v, since := range ex.verdictsOn(e.Node) {
 		if v.Entity == e && concernsGroup(&v, g) {
 			keep(&st, &v, since, g)
 		}
 	}
-	r := judgeCgroup(e, g, l, measure(w.lookup(e), metric.Memory), st, func() Outcome { return w.SurveyOf().Node(e.Node) })
+	r := judgeCgroup(e, g, l, measure(ex.lookup(e), metric.Memory), st, func() Outcome { return ex.SurveyOf().Node(e.Node) })
 	return r, l.reported || st != nil
 }
 
 // judgeSum returns the outcome of a sum over pods, of a namespace or the cluster. The sum exists if
 // one of the pods has the number, and there are no verdicts on it.
-func (w *Explainer) judgeSum(e metric.Entity, id metric.ID) (Outcome, bool) {
-	l := measureMetric(w.lookup(e), id)
+func (ex *Explainer) judgeSum(e metric.Entity, id metric.ID) (Outcome, bool) {
+	l := measureMetric(ex.lookup(e), id)
 	switch {
 	case l.complete:
 		return l.outcome(id.Describe().Group), true
 	case l.metricMissing:
 		return l.withoutMetric(id.Describe().Group), true
-	case l.reported, e.Kind == metric.Cluster, len(w.Facts.PodsIn(e.Namespace)) > 0:
+	case l.reported, e.Kind == metric.Cluster, len(ex.Facts.PodsIn(e.Namespace)) > 0:
 		return Outcome{Reason: l.missingReason()}, true
 	}
-	for v := range w.verdicts() {
+	for v := range ex.verdicts() {
 		if v.Entity.Namespace == e.Namespace {
 			return Outcome{Reason: metric.NotReported}, true
 		}

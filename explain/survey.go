@@ -12,12 +12,12 @@ import (
 // metric. The first question about a node or its pods reads everything on the node, so questions
 // should come node by node. It is not safe for concurrent use.
 type Survey struct {
-	w       *Explainer
-	about   []metric.ID                        // one metric, or none for CPU and memory
-	few     bool                               // only a few pods of a node are asked about
-	bound   map[metric.NodeName][]*cluster.Pod // these pods; nil for all pods
-	nodes   map[metric.NodeName]*nodeState
-	sources map[metric.NodeName][]SourceState // nil until they are needed
+	explainer *Explainer
+	about     []metric.ID                        // one metric, or none for CPU and memory
+	few       bool                               // only a few pods of a node are asked about
+	bound     map[metric.NodeName][]*cluster.Pod // these pods; nil for all pods
+	nodes     map[metric.NodeName]*nodeState
+	sources   map[metric.NodeName][]SourceState // nil until they are needed
 }
 
 // nodeState is what is known of a node and of the pods that the API server binds to it.
@@ -46,19 +46,19 @@ type doubt struct {
 }
 
 // Survey returns a Survey for many pods and nodes, about CPU and memory.
-func (w *Explainer) Survey() *Survey {
-	return &Survey{w: w, nodes: make(map[metric.NodeName]*nodeState, w.Facts.Nodes())}
+func (ex *Explainer) Survey() *Survey {
+	return &Survey{explainer: ex, nodes: make(map[metric.NodeName]*nodeState, ex.Facts.Nodes())}
 }
 
 // SurveyOf returns a Survey for a few pods or nodes, about CPU and memory together or, if about has
 // a metric, about that one.
-func (w *Explainer) SurveyOf(about ...metric.ID) *Survey {
-	return &Survey{w: w, about: about, few: true, nodes: map[metric.NodeName]*nodeState{}}
+func (ex *Explainer) SurveyOf(about ...metric.ID) *Survey {
+	return &Survey{explainer: ex, about: about, few: true, nodes: map[metric.NodeName]*nodeState{}}
 }
 
 // surveyOfPods returns a Survey for these pods only.
-func (w *Explainer) surveyOfPods(pods []*cluster.Pod) *Survey {
-	s := w.SurveyOf()
+func (ex *Explainer) surveyOfPods(pods []*cluster.Pod) *Survey {
+	s := ex.SurveyOf()
 	s.bound = map[metric.NodeName][]*cluster.Pod{}
 	for _, p := range pods {
 		s.bound[p.Node] = append(s.bound[p.Node], p)
@@ -90,7 +90,7 @@ func (s *Survey) on(name metric.NodeName) *nodeState {
 	}
 	bound := s.bound[name]
 	if s.bound == nil {
-		bound = s.w.Facts.PodsOn(name)
+		bound = s.explainer.Facts.PodsOn(name)
 	}
 	n = &nodeState{pods: make(map[metric.PodRef]*podState, len(bound))}
 	s.nodes[name] = n
@@ -99,8 +99,8 @@ func (s *Survey) on(name metric.NodeName) *nodeState {
 		pods[i].facts = p
 		n.pods[p.PodRef] = &pods[i]
 	}
-	if !s.few && s.w.View != nil {
-		s.w.View.EachOn(name, metric.Pod, func(sample *metric.Sample) bool {
+	if !s.few && s.explainer.View != nil {
+		s.explainer.View.EachOn(name, metric.Pod, func(sample *metric.Sample) bool {
 			if e := &sample.Entity; e.Part == "" {
 				if p := n.pods[e.PodRef()]; p != nil {
 					p.measurement, p.looked = s.measure(sample), true
@@ -108,7 +108,7 @@ func (s *Survey) on(name metric.NodeName) *nodeState {
 			}
 			return true
 		})
-		s.w.View.EachOn(name, metric.System, func(sample *metric.Sample) bool {
+		s.explainer.View.EachOn(name, metric.System, func(sample *metric.Sample) bool {
 			if e := &sample.Entity; e.Part == "" {
 				c := n.cgroup(e.Name)
 				c.cpu, c.memory = measure(sample, metric.CPU), measure(sample, metric.Memory)
@@ -125,7 +125,7 @@ func (s *Survey) on(name metric.NodeName) *nodeState {
 func (s *Survey) noteVerdicts(name metric.NodeName, n *nodeState) {
 	var last metric.PodRef // pod of the last verdict: the next one is often about the same
 	var pod *podState
-	for v, since := range s.w.verdictsOn(name) {
+	for v, since := range s.explainer.verdictsOn(name) {
 		switch v.Entity.Kind {
 		case metric.Node:
 			if concernsUsage(&v) {
@@ -190,7 +190,7 @@ func (s *Survey) reading(name metric.NodeName) *reading {
 	}
 	// Sorting the sources is worth it only for many nodes.
 	if s.few && len(s.nodes) <= 8 {
-		n.read = s.w.readingOf(name)
+		n.read = s.explainer.readingOf(name)
 		return n.read
 	}
 	s.sort()
@@ -198,7 +198,7 @@ func (s *Survey) reading(name metric.NodeName) *reading {
 	if name != "" {
 		sources = slices.Concat(s.sources[name], sources)
 	}
-	n.read = newReading(sources, s.w.Now)
+	n.read = newReading(sources, s.explainer.Now)
 	return n.read
 }
 
@@ -207,8 +207,8 @@ func (s *Survey) sort() {
 	if s.sources != nil {
 		return
 	}
-	s.sources = make(map[metric.NodeName][]SourceState, len(s.w.Sources))
-	for _, source := range s.w.Sources {
+	s.sources = make(map[metric.NodeName][]SourceState, len(s.explainer.Sources))
+	for _, source := range s.explainer.Sources {
 		s.sources[source.Node] = append(s.sources[source.Node], source)
 	}
 }
@@ -218,15 +218,15 @@ func (s *Survey) Node(name metric.NodeName) Outcome {
 	if len(s.about) == 0 {
 		return s.ofNode(name)
 	}
-	sample := s.w.lookup(metric.Entity{Kind: metric.Node, Node: name})
-	return s.w.judgeNode(name, s.group(), s.measure(sample), s.on(name).group, s.reading(name))
+	sample := s.explainer.lookup(metric.Entity{Kind: metric.Node, Node: name})
+	return s.explainer.judgeNode(name, s.group(), s.measure(sample), s.on(name).group, s.reading(name))
 }
 
 // ofNode returns the outcome of a node's CPU and memory.
 func (s *Survey) ofNode(name metric.NodeName) Outcome {
 	n := s.on(name)
 	if n.outcome == nil {
-		r := s.w.judgeNode(name, metric.CPU, s.w.lookNode(name), n.usage, s.reading(name))
+		r := s.explainer.judgeNode(name, metric.CPU, s.explainer.lookNode(name), n.usage, s.reading(name))
 		n.outcome = &r
 	}
 	return *n.outcome
@@ -242,7 +242,7 @@ func (s *Survey) Pod(p *cluster.Pod) Outcome {
 		known.measurement, known.looked = s.measure(s.find(p)), true
 	}
 	q := question{
-		w: s.w, pod: p, kind: metric.Pod, asked: s.group(), best: known.best, measurement: known.measurement,
+		explainer: s.explainer, pod: p, kind: metric.Pod, asked: s.group(), best: known.best, measurement: known.measurement,
 		read: func() *reading { return s.reading(p.Node) }, node: func() Outcome { return s.ofNode(p.Node) },
 	}
 	r := q.outcome()
@@ -255,37 +255,37 @@ func (s *Survey) Pod(p *cluster.Pod) Outcome {
 // find returns the served sample of a pod that was not found on its node, or nil.
 func (s *Survey) find(p *cluster.Pod) *metric.Sample {
 	if s.few {
-		return s.w.lookupPod(p.PodRef)
+		return s.explainer.lookupPod(p.PodRef)
 	}
-	return s.w.lookup(metric.Entity{Kind: metric.Pod, Namespace: p.Namespace, Pod: p.Name})
+	return s.explainer.lookup(metric.Entity{Kind: metric.Pod, Namespace: p.Namespace, Pod: p.Name})
 }
 
 // lookupPod returns the served sample of a pod, or nil. It looks on the node that the API server
 // binds the pod to, and then on any node.
-func (w *Explainer) lookupPod(ref metric.PodRef) *metric.Sample {
+func (ex *Explainer) lookupPod(ref metric.PodRef) *metric.Sample {
 	e := metric.Entity{Kind: metric.Pod, Namespace: ref.Namespace, Pod: ref.Name}
-	if p := w.Facts.Pod(ref); p != nil && p.Node != "" {
+	if p := ex.Facts.Pod(ref); p != nil && p.Node != "" {
 		e.Node = p.Node
-		if s := w.lookup(e); s != nil {
+		if s := ex.lookup(e); s != nil {
 			return s
 		}
 		e.Node = ""
 	}
-	return w.lookup(e)
+	return ex.lookup(e)
 }
 
 // lookup returns the served sample of an entity, or nil.
-func (w *Explainer) lookup(e metric.Entity) *metric.Sample {
-	if w.View == nil {
+func (ex *Explainer) lookup(e metric.Entity) *metric.Sample {
+	if ex.View == nil {
 		return nil
 	}
-	if s, ok := w.View.Lookup(e); ok {
+	if s, ok := ex.View.Lookup(e); ok {
 		return s
 	}
 	return nil
 }
 
 // lookNode returns the measurement of a node.
-func (w *Explainer) lookNode(name metric.NodeName) measurement {
-	return measure(w.lookup(metric.Entity{Kind: metric.Node, Node: name}), metric.CPU, metric.Memory)
+func (ex *Explainer) lookNode(name metric.NodeName) measurement {
+	return measure(ex.lookup(metric.Entity{Kind: metric.Node, Node: name}), metric.CPU, metric.Memory)
 }

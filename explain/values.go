@@ -76,7 +76,7 @@ func amount(id metric.ID, v float64) string {
 }
 
 // summary describes the findings in one or two sentences.
-func summary(what string, findings []Finding) string {
+func summary(subject string, findings []Finding) string {
 	var served []string
 	var remarks, missing []*Finding
 	var lacking [][]string // for each finding in missing, the names of its groups
@@ -107,14 +107,14 @@ func summary(what string, findings []Finding) string {
 	}
 	var all []string
 	if len(served) > 0 {
-		clause := fmt.Sprintf("%s uses %s", what, strings.Join(served, " and "))
+		clause := fmt.Sprintf("%s uses %s", subject, strings.Join(served, " and "))
 		for _, f := range remarks {
 			clause += "; " + f.Message
 		}
-		all, what = append(all, sentence(clause)), "it"
+		all, subject = append(all, sentence(clause)), "it"
 	}
 	for i, f := range missing {
-		all = append(all, sentence(fmt.Sprintf("%s has no %s: %s", what, humanize.Or(lacking[i]), f.Message)))
+		all = append(all, sentence(fmt.Sprintf("%s has no %s: %s", subject, humanize.Or(lacking[i]), f.Message)))
 	}
 	return strings.Join(all, " ")
 }

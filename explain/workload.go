@@ -45,34 +45,34 @@ func ParseAutoscalerName(text string) (own bool, namespace, name string) {
 
 // Workload reports what the pods of a workload use together, and everything that is missing of them.
 // The kind may be in lower case: "deployment". It returns false if there is no such pod.
-func (w *Explainer) Workload(namespace metric.Namespace, kind, name string) (MissingReport, bool) {
+func (ex *Explainer) Workload(namespace metric.Namespace, kind, name string) (MissingReport, bool) {
 	sum := Workload{}
-	pods := slices.DeleteFunc(slices.Clone(w.Facts.PodsIn(namespace)), func(p *cluster.Pod) bool {
-		of := p.Workload()
-		if of.Name != name || !strings.EqualFold(of.Kind, kind) {
+	pods := slices.DeleteFunc(slices.Clone(ex.Facts.PodsIn(namespace)), func(p *cluster.Pod) bool {
+		owner := p.Workload()
+		if owner.Name != name || !strings.EqualFold(owner.Kind, kind) {
 			return true
 		}
-		sum.Kind, sum.Name = of.Kind, of.Name
+		sum.Kind, sum.Name = owner.Kind, owner.Name
 		return false
 	})
 	if len(pods) == 0 {
 		return MissingReport{}, false
 	}
-	r := newReporter(w.surveyOfPods(pods))
+	r := newReporter(ex.surveyOfPods(pods))
 	scaled := map[string]bool{}
 	for _, p := range pods {
-		is := r.s.Pod(p)
-		r.pod(p, is)
-		if is.Served && w.View != nil {
-			if sample := w.lookupPod(p.PodRef); sample != nil {
+		outcome := r.s.Pod(p)
+		r.pod(p, outcome)
+		if outcome.Served && ex.View != nil {
+			if sample := ex.lookupPod(p.PodRef); sample != nil {
 				nanocores, _ := sample.Values.Get(metric.CPUUsageRate)
 				bytes, _ := sample.Values.Get(metric.MemoryWorkingSet)
 				sum.CPUCores += nanocores / 1e9
 				sum.MemoryBytes += bytes
 			}
 		}
-		if w.Autoscalers != nil {
-			for _, a := range w.Autoscalers(p) {
+		if ex.Autoscalers != nil {
+			for _, a := range ex.Autoscalers(p) {
 				scaled[a] = true
 			}
 		}

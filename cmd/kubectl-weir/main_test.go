@@ -180,7 +180,7 @@ func TestServerOfTheEnvironment(t *testing.T) {
 	var out bytes.Buffer
 	getenv := func(name string) string { return map[string]string{"WEIR_SERVER": direct.URL}[name] }
 	status := cli.Main(t.Context(), newRoot(getenv), strings.Fields("top pods --no-headers"), &out, &out)
-	if want := "bank   vault   -   -\n1 of 1 lack a number: -o wide says why.\n"; status != 0 || out.String() != want {
+	if want := "bank   vault   -   -\n1 of 1 lack a number: -o wide shows why.\n"; status != 0 || out.String() != want {
 		t.Errorf("got status %d and %q, want 0 and %q", status, &out, want)
 	}
 }

@@ -40,7 +40,7 @@ func newCheckRules() *cobra.Command {
 namespace. Every mistake is a line FILE:LINE:COLUMN: what is wrong and what to do;
 the exit status is then 1. docs/external-metrics.md describes the file.
 
-With --try each query is asked, and what it gives is shown. From outside the
+With --try each query is sent, and its result is shown. From outside the
 cluster, forward a port first:
   kubectl -n monitoring port-forward service/prometheus 9090 &
   weir check rules rules.yaml --try --url=http://localhost:9090 --namespace=shop`,
@@ -52,7 +52,7 @@ cluster, forward a port first:
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if url != "" && !try {
-				return cli.Usage(errors.New("--url is what --try asks: give both"))
+				return cli.Usage(errors.New("--url needs --try"))
 			}
 			content, err := os.ReadFile(args[0])
 			if err != nil {
@@ -74,7 +74,7 @@ cluster, forward a port first:
 			return tryRules(cmd.Context(), cmd.OutOrStdout(), line, externalmetrics.Options{File: args[0], MayName: files, URL: url}, namespace)
 		},
 	}
-	cmd.Flags().BoolVar(&try, "try", false, "ask each query and show what it gives")
+	cmd.Flags().BoolVar(&try, "try", false, "send each query and show its result")
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "`NAMESPACE` on whose behalf to ask")
 	cmd.Flags().StringVar(&url, "url", "", "`URL` of the Prometheus that --try asks; the file's if empty")
 	cmd.Flags().StringSliceVar(&files, "external-rules-file", nil, "`FILE` outside the folder of the rules that they may name with --try; repeatable")
@@ -142,7 +142,7 @@ func tryRules(ctx context.Context, out io.Writer, line *cli.Progress, o external
 		return err
 	}
 	if failed > 0 {
-		return fmt.Errorf("%d of %d rules give nothing to scale by", failed, len(all))
+		return fmt.Errorf("%d of %d rules return no value to scale by", failed, len(all))
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 type noWeirError struct{ answer error }
 
 func (*noWeirError) Error() string {
-	return "this cluster has no weir: its API server does not know " + weirdev.APIVersion
+	return "this cluster has no weir: its API server does not serve " + weirdev.APIVersion
 }
 
 func (e *noWeirError) Unwrap() error { return e.answer }
@@ -35,7 +35,7 @@ func adviseInCluster(err error) error {
 		return Hintf(err, "Ask to be bound to the ClusterRole weir:metrics-reader, which view, edit and admin contain: in the namespace, or for nodes and all namespaces in the cluster.\nOf one namespace you may perhaps ask: -n NAMESPACE.")
 	case status == http.StatusServiceUnavailable:
 		return Hintf(fmt.Errorf("weir does not answer the API server: %w", err),
-			"`kubectl get apiservice v1alpha1.weir.dev` says why; `kubectl get pods -n weir-system` shows weir's pods.")
+			"`kubectl get apiservice v1alpha1.weir.dev` shows why; `kubectl get pods -n weir-system` shows weir's pods.")
 	}
 	return err
 }

@@ -35,7 +35,7 @@ func adviseDirect(server string, assumed bool, err error) error {
 	case strings.Contains(err.Error(), "gave HTTP response to HTTPS client"):
 		return Hintf(fmt.Errorf("%s answers without TLS", server), "Write its URL with http://.")
 	case status == http.StatusNotFound && hint == "":
-		return Hintf(fmt.Errorf("something answers at %s, but it is no weir of this version: %w", server, err),
+		return Hintf(fmt.Errorf("something answers at %s, but it is not a weir of this version: %w", server, err),
 			"The URL ends with the port: --server=http://HOST:PORT")
 	}
 	return Advised(err)

@@ -23,8 +23,8 @@ func flags(cmd *cobra.Command) []string {
 
 // CompleteFlag sets the shell completion for the values of cmd's flag. It panics if there is no
 // such flag or if it already has a completion: both are bugs.
-func CompleteFlag(cmd *cobra.Command, name string, by func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective)) {
-	if err := cmd.RegisterFlagCompletionFunc(name, by); err != nil {
+func CompleteFlag(cmd *cobra.Command, name string, complete func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective)) {
+	if err := cmd.RegisterFlagCompletionFunc(name, complete); err != nil {
 		panic(err)
 	}
 }
@@ -49,9 +49,9 @@ func ParseRef(text, flag string, fallback func() (string, error)) (namespace, na
 	namespace, name, both := strings.Cut(text, "/")
 	switch {
 	case strings.Contains(name, "/"):
-		return "", "", Usage(fmt.Errorf("%q is no NAMESPACE/NAME", text))
+		return "", "", Usage(fmt.Errorf("%q is not NAMESPACE/NAME", text))
 	case both && flag != "" && flag != namespace:
-		return "", "", Usage(fmt.Errorf("namespace %s or %s? -n says one, %s another", flag, namespace, text))
+		return "", "", Usage(fmt.Errorf("-n is namespace %s, and %s has another one", namespace, text))
 	case !both:
 		namespace, name = flag, text
 		if namespace == "" && fallback != nil {

@@ -59,7 +59,7 @@ func parseColumns(text string) ([]customColumn, error) {
 		title, path, ok := strings.Cut(column, ":")
 		path = strings.TrimSuffix(strings.TrimPrefix(path, "{"), "}")
 		if !ok || title == "" || path == "" {
-			return nil, fmt.Errorf("%q is no column: write TITLE:.PATH, as in CPU:.cpu.nanocores", column)
+			return nil, fmt.Errorf("%q is not a column: write TITLE:.PATH, as in CPU:.cpu.nanocores", column)
 		}
 		j, err := parseJSONPath("{." + strings.TrimPrefix(path, ".") + "}")
 		if err != nil {

@@ -66,8 +66,8 @@ func (p *Progress) Set(what string, done, total int64) {
 
 // Query is Set for one of several requests of a query to a Prometheus. history.Options.Progress may
 // be this method.
-func (p *Progress) Query(query string, piece, of int) {
-	p.Set(fmt.Sprintf("asking Prometheus, part %d of %d: %s", piece, of, query), 0, 0)
+func (p *Progress) Query(query string, piece, pieces int) {
+	p.Set(fmt.Sprintf("asking Prometheus, part %d of %d: %s", piece, pieces, query), 0, 0)
 }
 
 // Stop removes the line. It may be called several times.

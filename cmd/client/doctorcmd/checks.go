@@ -135,7 +135,7 @@ func (e *examination) checkAggregation(ctx context.Context) error {
 		return err
 	case m.Data["requestheader-client-ca-file"] == "":
 		e.add(Failure, "Start kube-apiserver with --requestheader-client-ca-file, --proxy-client-cert-file and --proxy-client-key-file.",
-			"the API server does not say by which certificate aggregated APIs know it, so they refuse what it forwards")
+			"the API server does not publish the certificate by which aggregated APIs recognize it, so they refuse the requests that it forwards")
 	default:
 		e.add(OK, "", "aggregated APIs know the API server by its certificate")
 	}
@@ -521,11 +521,11 @@ func (e *examination) checkNumbers(ctx context.Context) error {
 	for i := range report.Causes {
 		c := &report.Causes[i]
 		if c.Severity == metric.Broken.String() {
-			on := ""
+			onNode := ""
 			if c.Node != "" {
-				on = " on " + string(c.Node)
+				onNode = " on " + string(c.Node)
 			}
-			e.add(Failure, cli.ForProgram(c.Advice, e.program), "%s%s: %s", c.Reason, on, c.Message)
+			e.add(Failure, cli.ForProgram(c.Advice, e.program), "%s%s: %s", c.Reason, onNode, c.Message)
 		}
 	}
 	return nil

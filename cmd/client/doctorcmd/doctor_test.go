@@ -174,7 +174,7 @@ func TestFaults(t *testing.T) {
 	f("no aggregation", func(c *testCluster) {
 		c.answers["/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"] = &corev1.ConfigMap{}
 	}, 2,
-		"failure  aggregation    the API server does not say by which certificate aggregated APIs know it, so they refuse what it forwards",
+		"failure  aggregation    the API server does not publish the certificate by which aggregated APIs recognize it, so they refuse the requests that it forwards",
 		"                        do  Start kube-apiserver with --requestheader-client-ca-file, --proxy-client-cert-file and --proxy-client-key-file.")
 	f("metrics-server beside weir", func(c *testCluster) {
 		c.answers[services] = map[string]any{"items": []any{service("metrics.k8s.io", "v1beta1", "kube-system", "metrics-server"), service("weir.dev", "v1alpha1", "weir-system", "weir")}}

@@ -157,7 +157,7 @@ func ReadManifest(stdin io.Reader, path string) ([]byte, *manifest.Manifest, err
 func (a *asking) complete(m *manifest.Manifest) (string, error) {
 	switch {
 	case a.namespace != "" && m.Namespace != "" && a.namespace != m.Namespace:
-		return "", cli.Usage(fmt.Errorf("namespace %s or %s? -n says one, the manifest another", a.namespace, m.Namespace))
+		return "", cli.Usage(fmt.Errorf("-n is namespace %s, and the manifest has %s", a.namespace, m.Namespace))
 	case a.namespace != "" || m.Namespace != "":
 		return cmp.Or(a.namespace, m.Namespace), nil
 	case a.Namespace != nil:

@@ -206,11 +206,11 @@ func (a *asking) inNamespace() *cobra.Command {
 func (a *asking) missing() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "missing",
-		Short:   "Say everything that is missing, by cause, most harmful first",
+		Short:   "List everything that is missing by cause, the worst first",
 		Example: a.examples("missing", "missing -n shop -o json"),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return cli.Usage(fmt.Errorf("%q is too much: one pod is explained by explain pod, one namespace is chosen with -n", args[0]))
+				return cli.Usage(fmt.Errorf("unexpected argument %q; explain pod NAME explains one pod, and -n selects a namespace", args[0]))
 			}
 			return nil
 		},

@@ -31,7 +31,7 @@ free devices of a DRA driver are in its ResourceSlices.`,
 		Example: a.examples("devices", "devices --node n1", "devices --node n1 -o json"),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return cli.Usage(fmt.Errorf("%q is too much: a node is named with --node", args[0]))
+				return cli.Usage(fmt.Errorf("unexpected argument %q; use --node to name a node", args[0]))
 			}
 			return nil
 		},
@@ -61,11 +61,11 @@ free devices of a DRA driver are in its ResourceSlices.`,
 func writeDevices(w io.Writer, d *cluster.NodeDevices) error {
 	p := &humanize.Page{Colour: cli.TerminalOf(w).Colour}
 	allocated, claimed := map[string]map[string]bool{}, map[string]map[string]bool{}
-	add := func(to map[string]map[string]bool, of, device string) {
-		if to[of] == nil {
-			to[of] = map[string]bool{}
+	add := func(set map[string]map[string]bool, name, device string) {
+		if set[name] == nil {
+			set[name] = map[string]bool{}
 		}
-		to[of][device] = true
+		set[name][device] = true
 	}
 	rows := [][]string{{"POD", "CONTAINER", "RESOURCE OR DRIVER", "CLAIM", "DEVICES"}}
 	for _, c := range d.Containers {

@@ -28,7 +28,7 @@ by. It is more than the sum of the containers, which kubectl top shows.`,
 		Example: a.examples("eviction", "eviction --node n1 --all", "eviction --node n1 -o json"),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return cli.Usage(fmt.Errorf("%q is too much: a node is named with --node", args[0]))
+				return cli.Usage(fmt.Errorf("unexpected argument %q; use --node to name a node", args[0]))
 			}
 			return nil
 		},

@@ -53,10 +53,10 @@ func well(e *explain.Explanation) bool {
 func shared(pod, container *explain.Explanation) bool {
 	for i := range container.Findings {
 		f := &container.Findings[i]
-		if !slices.ContainsFunc(pod.Findings, func(of explain.Finding) bool {
+		if !slices.ContainsFunc(pod.Findings, func(finding explain.Finding) bool {
 			// The pod's message contains the name of the container.
-			said := strings.Replace(of.Message, "container "+container.Container+" ", "the container ", 1)
-			return of.Group == f.Group && !of.Served && !f.Served && of.Reason == f.Reason && of.Advice == f.Advice && (of.Message == f.Message || said == f.Message)
+			message := strings.Replace(finding.Message, "container "+container.Container+" ", "the container ", 1)
+			return finding.Group == f.Group && !finding.Served && !f.Served && finding.Reason == f.Reason && finding.Advice == f.Advice && (finding.Message == f.Message || message == f.Message)
 		}) {
 			return false
 		}
@@ -183,13 +183,13 @@ func (d *details) add(format, value string) {
 func (d details) String() string { return strings.Join(d, ", ") }
 
 func writeDuplicate(p *page, column int, at time.Time, r *explain.Duplicate) {
-	var is details
-	is.add("on %s", string(r.Node))
-	is.add("pod UID %s", string(r.UID))
-	is.add("container %s", shortID(r.ID))
-	is.add("cgroup %s", string(r.Path))
-	is.add("started %s", moment(r.Started, at))
-	p.line(column, "", humanize.Plain, strings.TrimSpace(fmt.Sprintf("turned away (%s): %s", r.Reason, is)))
+	var d details
+	d.add("on %s", string(r.Node))
+	d.add("pod UID %s", string(r.UID))
+	d.add("container %s", shortID(r.ID))
+	d.add("cgroup %s", string(r.Path))
+	d.add("started %s", moment(r.Started, at))
+	p.line(column, "", humanize.Plain, strings.TrimSpace(fmt.Sprintf("rejected (%s): %s", r.Reason, d)))
 	column += 2
 	p.item(column, "why", r.Message)
 	p.item(column, "rule", r.Rule)
@@ -200,31 +200,31 @@ func writeDuplicate(p *page, column int, at time.Time, r *explain.Duplicate) {
 // writeRead writes the state of one source that reads the node.
 func writeRead(p *page, e *explain.Explanation, r *explain.Read) {
 	tint := humanize.Plain
-	var is details
+	var d details
 	switch {
 	case r.Reason != "":
 		tint = humanize.Amber
-		is.add("%s", r.Reason)
-		is.add("last read %s", moment(r.LastRead, e.At))
-		is.add("%s", cmp.Or(prefixed("last success ", moment(r.LastSuccess, e.At)), "never with success"))
+		d.add("%s", r.Reason)
+		d.add("last read %s", moment(r.LastRead, e.At))
+		d.add("%s", cmp.Or(prefixed("last success ", moment(r.LastSuccess, e.At)), "never with success"))
 	default:
-		is.add("%s", cmp.Or(prefixed("last read ", moment(r.LastRead, e.At)), "not read yet"))
+		d.add("%s", cmp.Or(prefixed("last read ", moment(r.LastRead, e.At)), "not read yet"))
 	}
 	if r.Seconds > 0 {
-		is.add("took %s", humanize.Duration(time.Duration(r.Seconds*float64(time.Second))))
+		d.add("took %s", humanize.Duration(time.Duration(r.Seconds*float64(time.Second))))
 	}
-	if in := r.Due.Sub(e.At); !r.Due.IsZero() && in > 0 {
-		is.add("next in %s", humanize.Duration(in))
+	if left := r.Due.Sub(e.At); !r.Due.IsZero() && left > 0 {
+		d.add("next in %s", humanize.Duration(left))
 	}
-	of := ""
+	suffix := ""
 	if e.Kind != "node" {
-		of = prefixed(" of ", string(e.Node))
+		suffix = prefixed(" of ", string(e.Node))
 	}
 	clock := r.ClockText()
 	if clock != "" {
 		tint = humanize.Amber
 	}
-	p.line(0, r.Source+of+": ", tint, is.String())
+	p.line(0, r.Source+suffix+": ", tint, d.String())
 	p.item(2, "clock", clock)
 	p.item(2, "error", r.Error)
 }
@@ -247,22 +247,22 @@ func known(e *explain.Explanation) string {
 	if k.Why != "" {
 		state = strings.TrimSpace(state + " (" + k.Why + ")")
 	}
-	var is details
-	is.add("%s", string(k.Phase))
-	is.add("%s", state)
-	is.add("%s", k.QoS)
+	var d details
+	d.add("%s", string(k.Phase))
+	d.add("%s", state)
+	d.add("%s", k.QoS)
 	if e.Kind != "node" {
-		is.add("on %s", string(e.Node))
+		d.add("on %s", string(e.Node))
 	}
-	is.add("UID %s", string(k.UID))
-	is.add("container %s", shortID(k.ID))
-	is.add("started %s", moment(k.Started, e.At))
-	is.add("deletion due %s", moment(k.Deleted, e.At))
+	d.add("UID %s", string(k.UID))
+	d.add("container %s", shortID(k.ID))
+	d.add("started %s", moment(k.Started, e.At))
+	d.add("deletion due %s", moment(k.Deleted, e.At))
 	if k.Restarts > 0 {
-		is.add("restarts: %s", humanize.Number(k.Restarts))
+		d.add("restarts: %s", humanize.Number(k.Restarts))
 	}
-	is.add("updated %s", moment(k.AsOf, e.At))
-	return is.String()
+	d.add("updated %s", moment(k.AsOf, e.At))
+	return d.String()
 }
 
 // shortID returns the short form of a container ID that the tools of container runtimes use.

@@ -32,7 +32,7 @@ func (a *asking) objectRef(noun string, args []string) (metric.PodRef, error) {
 		return metric.PodRef{}, err
 	}
 	if noun == "pod" && strings.Count(text, "/") > 1 {
-		return metric.PodRef{}, cli.Usage(fmt.Errorf("%q is no NAMESPACE/NAME: a container is explained by explain container", text))
+		return metric.PodRef{}, cli.Usage(fmt.Errorf("%q is not NAMESPACE/NAME: explain container explains a container", text))
 	}
 	namespace, name, err := cli.ParseRef(text, a.namespace, a.Namespace)
 	return metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(name)}, err
@@ -44,7 +44,7 @@ func (a *asking) containerRef(args []string) (metric.PodRef, string, error) {
 	cut := strings.LastIndexByte(text, '/')
 	switch {
 	case len(args) == 0 || len(args) > 2 || cut < 0 || strings.Count(text, "/") > 2:
-		return metric.PodRef{}, "", cli.Usage(fmt.Errorf("%q is no container: write NAMESPACE/POD/NAME, or POD NAME with -n", strings.Join(args, " ")))
+		return metric.PodRef{}, "", cli.Usage(fmt.Errorf("%q is not a container: write NAMESPACE/POD/NAME, or POD NAME with -n", strings.Join(args, " ")))
 	case cut == len(text)-1:
 		return metric.PodRef{}, "", cli.Usage(errors.New("a name cannot be empty"))
 	}

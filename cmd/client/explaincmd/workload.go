@@ -44,12 +44,12 @@ what its autoscalers decide: HorizontalPodAutoscalers, and weir's own Autoscaler
 ReplicaSet of a Deployment counts as the Deployment.`,
 		Example: a.examples("workload shop/deployment/web", "workload deployment/web -n shop -o json"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			namespace, of, err := a.workloadRef(args)
+			namespace, ref, err := a.workloadRef(args)
 			if err != nil {
 				return err
 			}
 			ask := func(ctx context.Context, w Asker) (*workloadAnswer, error) {
-				report, err := w.Workload(ctx, namespace, of)
+				report, err := w.Workload(ctx, namespace, ref)
 				if err != nil {
 					return nil, err
 				}
@@ -86,7 +86,7 @@ func (a *asking) workloadRef(args []string) (metric.Namespace, explainapi.Worklo
 	}
 	parts := strings.Split(text, "/")
 	if len(parts) < 2 || len(parts) > 3 {
-		return "", explainapi.Workload{}, cli.Usage(fmt.Errorf("%q is no workload: write NAMESPACE/KIND/NAME, or KIND/NAME with -n", text))
+		return "", explainapi.Workload{}, cli.Usage(fmt.Errorf("%q is not a workload: write NAMESPACE/KIND/NAME, or KIND/NAME with -n", text))
 	}
 	kind, name := strings.ToLower(parts[len(parts)-2]), parts[len(parts)-1]
 	if full := kindAliases[kind]; full != "" {
@@ -104,8 +104,8 @@ func (a *asking) workloadRef(args []string) (metric.Namespace, explainapi.Worklo
 
 // decisions asks what is decided about each of a workload's autoscalers. What cannot be asked is said in
 // the place of the decision: the report is an answer without it.
-func decisions(ctx context.Context, w Asker, of *explain.Workload) (all []workloadDecision) {
-	for _, autoscaler := range of.Autoscalers {
+func decisions(ctx context.Context, w Asker, workload *explain.Workload) (all []workloadDecision) {
+	for _, autoscaler := range workload.Autoscalers {
 		own, namespace, name := explain.ParseAutoscalerName(autoscaler)
 		d := workloadDecision{Kind: manifest.HorizontalPodAutoscaler, Autoscaler: namespace + "/" + name}
 		if own {

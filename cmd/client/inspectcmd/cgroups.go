@@ -35,7 +35,7 @@ func newInspectCgroups(getenv func(string) string) *cobra.Command {
 	var f cgroupsFlags
 	cmd := &cobra.Command{
 		Use:   "cgroups",
-		Short: "List the cgroups of pods, and say which should not be there",
+		Short: "List the cgroups of pods, and mark those that should not be there",
 		Long: `List every cgroup of a pod on this machine, of both cgroup drivers and in every
 hierarchy of cgroups v1 and v2: its pod, its QoS class by path and by the pod's
 spec, its processes, and whether it should be there. With leftovers, a kubelet
@@ -72,7 +72,7 @@ cannot be removed, the exit status is 1.`,
 	f.addFlags(cmd.Flags())
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "wide, json, yaml, or jsonpath=TEMPLATE; a narrow table if empty")
 	cmd.Flags().BoolVar(&f.clean, "clean", false, "remove no-pod cgroups in which nothing runs; see --dry-run")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", true, "with --clean, only say what would be removed")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", true, "with --clean, only list what would be removed")
 	cmd.Flags().StringVar(&f.root, "root", "/", "inspect and clean only `CGROUP` and the cgroups below it")
 	cmd.Flags().StringVar(&f.cgroupfs, "cgroupfs", "", "`DIR` where the hierarchies are mounted, such as /host/sys/fs/cgroup in a pod (default: from mountinfo)")
 	cmd.Flags().StringVar(&f.procfs, "procfs", "/proc", "`DIR` of the processes")
@@ -89,11 +89,11 @@ func (f *cgroupsFlags) check(flags *pflag.FlagSet) error {
 	}
 	switch {
 	case flags.Changed("dry-run") && !f.clean:
-		return cli.Usage(errors.New("--dry-run is only for --clean: give both"))
+		return cli.Usage(errors.New("--dry-run needs --clean"))
 	case f.clean && !f.asks():
-		return cli.Usage(errors.New("--clean needs a list of pods: give --pods, --kubeconfig or --in-cluster too"))
+		return cli.Usage(errors.New("--clean needs a list of pods: add --pods, --kubeconfig or --in-cluster"))
 	case f.clean && !f.verifies():
-		return cli.Usage(errors.New("--clean needs a verified kubelet: give its https URL and --ca-file"))
+		return cli.Usage(errors.New("--clean needs a verified kubelet: set its https URL and --ca-file"))
 	}
 	return nil
 }

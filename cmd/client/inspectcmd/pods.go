@@ -72,11 +72,11 @@ func (p *podFlags) verifies() bool { return !p.insecure && !strings.HasPrefix(p.
 func (p *podFlags) check() error {
 	switch {
 	case p.pods != "" && p.cluster.Given():
-		return cli.Usage(errors.New("--pods excludes --kubeconfig, --master and --in-cluster: give one source of pods"))
+		return cli.Usage(errors.New("--pods excludes --kubeconfig, --master and --in-cluster: choose one source of pods"))
 	case !p.isURL() && (p.tokenFile != "" || p.caFile != "" || p.certFile != "" || p.keyFile != "" || p.insecure):
 		return cli.Usage(errors.New("--token-file, --ca-file, --client-cert, --client-key and --insecure-tls are for the URL of --pods"))
 	case (p.certFile == "") != (p.keyFile == ""):
-		return cli.Usage(errors.New("a client certificate is two files: give both --client-cert and --client-key"))
+		return cli.Usage(errors.New("a client certificate is two files: set both --client-cert and --client-key"))
 	}
 	return p.cluster.Check()
 }
@@ -99,7 +99,7 @@ func (p *podFlags) ask(ctx context.Context) (*inspect.Pods, error) {
 func (p *podFlags) askKubelet(ctx context.Context) (*inspect.Pods, error) {
 	address, err := url.Parse(p.pods)
 	if err != nil {
-		return nil, cli.Usage(fmt.Errorf("--pods: %q is no URL", humanize.URL(p.pods)))
+		return nil, cli.Usage(fmt.Errorf("--pods: %q is not a URL", humanize.URL(p.pods)))
 	}
 	config := rest.Config{
 		BearerTokenFile: p.tokenFile,
@@ -120,7 +120,7 @@ func (p *podFlags) askKubelet(ctx context.Context) (*inspect.Pods, error) {
 	asked := inspect.Pods{From: "the kubelet at " + address.Host, At: time.Now(), Static: true}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, cli.Hintf(fmt.Errorf("get the pods of the kubelet: %w", err), "If the kubelet's certificate does not verify, give its CA with --ca-file.")
+		return nil, cli.Hintf(fmt.Errorf("get the pods of the kubelet: %w", err), "If the kubelet's certificate does not verify, name its CA with --ca-file.")
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxPodList+1))
@@ -198,7 +198,7 @@ func parsePodList(body []byte) (*v1.PodList, error) {
 		return nil, fmt.Errorf("decode pod list: %w", err)
 	}
 	if list.Kind != "PodList" && list.Kind != "List" {
-		return nil, fmt.Errorf("it is of kind %q, not PodList: give a kubelet's /pods, or the output of kubectl get pods --output=json", list.Kind)
+		return nil, fmt.Errorf("it is of kind %q, not PodList: use a kubelet's /pods, or the output of kubectl get pods --output=json", list.Kind)
 	}
 	return list, nil
 }

@@ -84,9 +84,9 @@ func ParseTime(flag, text string) (Time, error) {
 }
 
 // Since returns the absolute time in a recording that begins at first.
-func (m Time) Since(first time.Time) time.Time {
-	if m.at.IsZero() {
-		return first.Add(m.after)
+func (t Time) Since(first time.Time) time.Time {
+	if t.at.IsZero() {
+		return first.Add(t.after)
 	}
-	return m.at
+	return t.at
 }

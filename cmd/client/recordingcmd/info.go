@@ -39,8 +39,8 @@ func oneFile(_ *cobra.Command, args []string) error {
 func newInfo() *cobra.Command {
 	return &cobra.Command{
 		Use:   "info FILE",
-		Short: "Say what is in a recording",
-		Long: `Say what is in a recording: the time, the sources, how much, and whether it is whole.
+		Short: "Describe a recording",
+		Long: `Describe a recording: the time, the sources, how much, and whether it is whole.
 It reads the whole file.`,
 		Example: "  weir recording info run.weirrec",
 		Args:    oneFile,

@@ -126,7 +126,7 @@ func (c *command) run(ctx context.Context, in io.Reader, out io.Writer, line *cl
 	}
 	report := replay.NewComparison(trace)
 	for i, m := range manifests {
-		o.Progress = func(done, of time.Duration) { line.Set("replaying "+names[i], int64(done), int64(of)) }
+		o.Progress = func(done, total time.Duration) { line.Set("replaying "+names[i], int64(done), int64(total)) }
 		result, err := replay.Run(trace, m.Spec, o)
 		if err != nil {
 			return cli.Hintf(fmt.Errorf("replay %s: %w", names[i], err), "%s", "See --query for a metric that is neither cpu nor memory, and --request for what pods request.")
@@ -178,7 +178,7 @@ func (c *command) traceRequest(manifests []*manifest.Manifest) (traceRequest, er
 		}
 	}
 	if q.namespace == "" {
-		return q, cli.Usage(errors.New("which namespace? The manifest names none: give --namespace"))
+		return q, cli.Usage(errors.New("the manifest has no namespace: set --namespace"))
 	}
 	if err := c.span(&q); err != nil {
 		return q, err

@@ -70,9 +70,9 @@ func (s *source) check() error {
 	case s.recording == "" && !remembered:
 		return cli.Usage(errors.New("what is to be replayed? Give --recording or --prometheus"))
 	case s.prometheus != "" && len(s.history.Stages) > 0:
-		return cli.Usage(errors.New("--prometheus and --history both name a server: give one"))
+		return cli.Usage(errors.New("--prometheus and --history both name a server: choose one"))
 	case s.recording != "" && remembered:
-		return cli.Usage(errors.New("--recording and --prometheus cannot both be replayed: give one"))
+		return cli.Usage(errors.New("--recording and --prometheus cannot both be replayed: choose one"))
 	case s.recording != "" && (s.pods != "" || len(s.queries) > 0):
 		return cli.Usage(errors.New("--pods and --query are about a Prometheus: for a recording, --selector chooses pods"))
 	case remembered && s.selector != "":
@@ -96,7 +96,7 @@ func (s *source) fromPrometheus(ctx context.Context, q traceRequest, line *cli.P
 	}
 	for _, name := range q.needs.Named {
 		if queries[name] == "" {
-			return nil, cli.Usage(fmt.Errorf("the manifest goes by the metric %s: say what to ask for it with --query %s=PROMQL", name, name))
+			return nil, cli.Usage(fmt.Errorf("the manifest uses the metric %s: add its query with --query %s=PROMQL", name, name))
 		}
 	}
 	o, err := s.server()
@@ -137,7 +137,7 @@ func (s *source) server() (*history.Options, error) {
 	}
 	for name := range o.Headers {
 		if http.CanonicalHeaderKey(name) == "Authorization" {
-			return nil, cli.Usage(errors.New("a command line is no place for credentials: use --token-file"))
+			return nil, cli.Usage(errors.New("credentials do not belong on a command line: use --token-file"))
 		}
 	}
 	return o, nil
@@ -175,7 +175,7 @@ func setRequests(t *replay.Trace, requests map[string]string) error {
 		if !found {
 			container, name = "", what
 			if len(t.Containers) != 1 {
-				return cli.Usage(fmt.Errorf("--request %s: the pods have %d containers: say of which, CONTAINER/%s=%s", what, len(t.Containers), what, text))
+				return cli.Usage(fmt.Errorf("--request %s: the pods have %d containers: name one, CONTAINER/%s=%s", what, len(t.Containers), what, text))
 			}
 			container = t.Containers[0].Name
 		}
@@ -185,7 +185,7 @@ func setRequests(t *replay.Trace, requests map[string]string) error {
 		}
 		q, err := resource.ParseQuantity(text)
 		if err != nil || q.Sign() <= 0 || q.MilliValue() == math.MaxInt64 {
-			return cli.Usage(fmt.Errorf("--request %s: %q is no quantity above zero", what, text))
+			return cli.Usage(fmt.Errorf("--request %s: %q is not a quantity above zero", what, text))
 		}
 		amount := autoscaler.MilliQuantity{Milli: q.MilliValue(), Set: true}
 		switch name {
@@ -205,7 +205,7 @@ func setRequests(t *replay.Trace, requests map[string]string) error {
 func (s *source) fromRecording(ctx context.Context, q traceRequest, line *cli.Progress) (*replay.Trace, error) {
 	for _, name := range q.needs.Named {
 		if !slices.Contains(q.needs.Pods, name) {
-			return nil, fmt.Errorf("the manifest goes by the metric %s, which is not of pods: a recording has none such: use --prometheus", name)
+			return nil, fmt.Errorf("metric %s is not a pod metric, and recordings contain only pod metrics: use --prometheus", name)
 		}
 	}
 	selector, err := s.podSelector()

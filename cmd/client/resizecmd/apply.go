@@ -54,7 +54,7 @@ The exit status is 0 if the change would be taken (dry run), or was made in plac
   %[1]s resize apply --pod shop/cart-0 --container app --cpu 100m --memory 64Mi --yes`, o.Program),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return cli.Usage(fmt.Errorf("%q is too much: the pod is named with --pod", args[0]))
+				return cli.Usage(fmt.Errorf("unexpected argument %q; use --pod to name the pod", args[0]))
 			}
 			return nil
 		},
@@ -102,11 +102,11 @@ func (a *applyCommand) run(cmd *cobra.Command) error {
 	applier := apply.New(apply.Options{
 		Client: client, Restart: a.restart, Timeout: a.wait, Cgroups: a.cgroups,
 		Progress: func(s apply.ResizeState) { // to stderr if programs read stdout
-			to := out
+			messages := out
 			if machine {
-				to = cmd.ErrOrStderr()
+				messages = cmd.ErrOrStderr()
 			}
-			fmt.Fprintln(to, humanize.Printable(stateText(s)))
+			fmt.Fprintln(messages, humanize.Printable(stateText(s)))
 		},
 	})
 	plan, err := withTimeout(ctx, func(ctx context.Context) (*apply.Plan, error) { return applier.Plan(ctx, request) })
@@ -161,7 +161,7 @@ func (a *applyCommand) checkFlags(cmd *cobra.Command) (namespace, pod string, er
 	case a.pod == "":
 		return "", "", cli.Usage(errors.New("which pod? Name it with --pod NAMESPACE/POD"))
 	case a.recommended && named+a.container != "":
-		return "", "", cli.Usage(errors.New("--recommended excludes --container, --cpu, --memory and limits: one or the other says what is wanted"))
+		return "", "", cli.Usage(errors.New("--recommended excludes --container, --cpu, --memory and limits: one or the other sets the wanted values"))
 	case !a.recommended && named == "":
 		return "", "", cli.Usage(errors.New("what is to change? Give --recommended, or --cpu, --memory, --cpu-limit or --memory-limit"))
 	case a.wait <= 0:
@@ -202,7 +202,7 @@ func (a *applyCommand) resizeRequest(ctx context.Context, cmd *cobra.Command, cl
 	rec := list.Items[0]
 	if request.UID, request.Changes = rec.UID, rec.Changes(); len(request.Changes) == 0 {
 		return request, cli.Hintf(fmt.Errorf("no request of pod %s/%s is to change: %s", namespace, pod, unchangedText(list.Unchanged)),
-			"%s resize recommend %s/%s says why.", a.Program, namespace, pod)
+			"%s resize recommend %s/%s shows why.", a.Program, namespace, pod)
 	}
 	return request, nil
 }
@@ -244,13 +244,13 @@ func (a *applyCommand) namedChanges(ctx context.Context, client kubernetes.Inter
 		if err != nil {
 			return nil, withHint(fmt.Errorf("read pod: %w", err))
 		}
-		of := resize.FromPod(p)
+		spec := resize.FromPod(p)
 		switch {
-		case of.PodLevel.Set:
-		case len(of.Containers) == 1:
-			a.container = of.Containers[0].Name
+		case spec.PodLevel.Set:
+		case len(spec.Containers) == 1:
+			a.container = spec.Containers[0].Name
 		default:
-			return nil, cli.Usage(fmt.Errorf("pod %s/%s has %d containers: say which with --container", namespace, pod, len(of.Containers)))
+			return nil, cli.Usage(fmt.Errorf("pod %s/%s has %d containers: name one with --container", namespace, pod, len(spec.Containers)))
 		}
 	}
 	for i := range a.changes {

@@ -43,14 +43,14 @@ func (p *prometheusFlags) check(f *pflag.FlagSet, o *resize.Options) error {
 	if p.url == "" {
 		for _, name := range []string{"since", "ca-file", "token-file", "header"} {
 			if f.Changed(name) {
-				return cli.Usage(fmt.Errorf("--%s is about a Prometheus: give --prometheus=URL too", name))
+				return cli.Usage(fmt.Errorf("--%s needs --prometheus=URL", name))
 			}
 		}
 		return nil
 	}
 	span, err := model.ParseDuration(p.since)
 	if err != nil || span <= 0 {
-		return cli.Usage(fmt.Errorf("--since: %q is no length of time: write 36h or 7d", p.since))
+		return cli.Usage(fmt.Errorf("--since: %q is not a duration: write 36h or 7d", p.since))
 	}
 	p.span = time.Duration(span)
 	if !f.Changed("min-history") {
@@ -58,7 +58,7 @@ func (p *prometheusFlags) check(f *pflag.FlagSet, o *resize.Options) error {
 	}
 	for name := range p.headers {
 		if http.CanonicalHeaderKey(name) == "Authorization" {
-			return cli.Usage(errors.New("a command line is no place for credentials: use --token-file"))
+			return cli.Usage(errors.New("credentials do not belong on a command line: use --token-file"))
 		}
 	}
 	return nil

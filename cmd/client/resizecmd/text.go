@@ -74,7 +74,7 @@ func (r *recommendCommand) writeList(p *humanize.Page, l *resizeapi.Recommendati
 	}
 	if text := unchangedText(l.Unchanged); text != "" {
 		if !all {
-			text += " --all lists them, and a pod's own recommendation says why."
+			text += " --all lists them, and a pod's own recommendation shows why."
 		}
 		p.Line(0, humanize.Plain, text)
 	}
@@ -134,28 +134,28 @@ func totals(list []*resize.PodRecommendation) [][]string {
 var unchangedReasons = map[resize.AdviceReason]string{
 	resize.Fits:          "fit what is used",
 	resize.TooLow:        "are below what is used (--up)",
-	resize.NoRequest:     "ask for nothing",
+	resize.NoRequest:     "are not set",
 	resize.NoHistory:     "were not measured",
 	resize.ShortHistory:  "were not measured for long enough",
-	resize.NotRunning:    "are of what does not run",
-	resize.InitContainer: "are of init containers",
+	resize.NotRunning:    "belong to containers that are not running",
+	resize.InitContainer: "belong to init containers",
 	resize.QoSClass:      "would change the QoS class",
 	resize.Restarts:      "would restart the container",
-	resize.Static:        "are of static pods",
-	resize.Windows:       "are of Windows pods",
-	resize.PodLevel:      "are of pods with requests of their own",
+	resize.Static:        "belong to static pods",
+	resize.Windows:       "belong to Windows pods",
+	resize.PodLevel:      "belong to pods with requests of their own",
 	resize.Resizing:      "are being resized",
 	resize.OldKubelet:    "are on nodes that do not resize in place",
-	resize.Invalid:       "cannot be",
+	resize.Invalid:       "are invalid",
 }
 
 // unchangedText says how many requests stay and why, the most frequent reason first.
-func unchangedText(by map[resize.AdviceReason]int) string {
+func unchangedText(counts map[resize.AdviceReason]int) string {
 	sum := 0
 	var words []string
-	for _, r := range slices.SortedFunc(maps.Keys(by), func(a, b resize.AdviceReason) int { return cmp.Or(by[b]-by[a], cmp.Compare(a, b)) }) {
-		sum += by[r]
-		words = append(words, fmt.Sprintf("%d %s", by[r], cmp.Or(unchangedReasons[r], "are "+string(r))))
+	for _, r := range slices.SortedFunc(maps.Keys(counts), func(a, b resize.AdviceReason) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) }) {
+		sum += counts[r]
+		words = append(words, fmt.Sprintf("%d %s", counts[r], cmp.Or(unchangedReasons[r], "are "+string(r))))
 	}
 	if sum == 0 {
 		return ""
@@ -226,13 +226,13 @@ func writePlan(page *humanize.Page, p *apply.Plan) {
 
 // stageTexts describe the stages of a resize.
 var stageTexts = map[apply.Stage]string{
-	apply.Asked:      "The API server has taken it; the kubelet has not acted yet",
+	apply.Asked:      "The API server has accepted it; the kubelet has not acted yet",
 	apply.Deferred:   "The kubelet defers it",
-	apply.Infeasible: "The kubelet will not do it",
-	apply.InProgress: "The kubelet is at it",
-	apply.Failing:    "The kubelet cannot do it, and tries again",
+	apply.Infeasible: "The kubelet refuses it",
+	apply.InProgress: "The kubelet is applying the change",
+	apply.Failing:    "The kubelet failed and is trying again",
 	apply.Done:       "The kubelet has done it",
-	apply.Superseded: "It is overtaken",
+	apply.Superseded: "A newer change replaced this one",
 	apply.Gone:       "There is nothing left to resize",
 }
 
@@ -303,7 +303,7 @@ func resultError(r *apply.Result) error {
 			"It goes on trying. To take it back, apply what was requested before.")
 	case r.Stage == apply.Infeasible:
 		return cli.Hintf(fmt.Errorf("the kubelet will not do the resize: %s", r.Message),
-			"Its containers go on as they were, but the pod's spec says otherwise: apply what was requested before.")
+			"Its containers go on as they were, but the pod's spec differs: apply what was requested before.")
 	case r.TimedOut:
 		return cli.Hintf(errors.New("time is up, and the resize is not done"), "The kubelet goes on. `kubectl get pod -o yaml` shows the conditions; --timeout allows it more.")
 	}
@@ -316,7 +316,7 @@ func readCgroups(report json.RawMessage, uid string) ([]apply.Cgroup, error) {
 	if err := json.Unmarshal(report, &r); err != nil {
 		return nil, fmt.Errorf("read the report on pod cgroups: %w", err)
 	}
-	of := func(j *inspect.CgroupReport, container string, pod bool) apply.Cgroup {
+	cgroupOf := func(j *inspect.CgroupReport, container string, pod bool) apply.Cgroup {
 		c := apply.Cgroup{Path: string(j.Path), Container: container, Pod: pod}
 		if l := j.Limits; l != nil {
 			c.Shares, c.Weight, c.Quota, c.Period, c.MemoryLimit = l.Shares, l.Weight, l.Quota, l.Period, l.Memory
@@ -330,11 +330,11 @@ func readCgroups(report json.RawMessage, uid string) ([]apply.Cgroup, error) {
 			continue
 		}
 		if p.Driver != "" { // it is a pod's cgroup, not that of a container outside of pods
-			found = append(found, of(&p.CgroupReport, "", true))
+			found = append(found, cgroupOf(&p.CgroupReport, "", true))
 		}
 		for j := range p.Containers {
 			if c := &p.Containers[j]; c.Name != "" && !c.Judgement.Leftover() {
-				found = append(found, of(&c.CgroupReport, c.Name, false))
+				found = append(found, cgroupOf(&c.CgroupReport, c.Name, false))
 			}
 		}
 	}

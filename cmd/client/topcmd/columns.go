@@ -102,9 +102,9 @@ func workingSet(it *usage.Item) (float64, bool) {
 }
 
 // amount formats a number of an item. The result is "" if there is none.
-func amount(of func(*usage.Item) (float64, bool), format func(float64) string) func(*usage.Item) string {
+func amount(value func(*usage.Item) (float64, bool), format func(float64) string) func(*usage.Item) string {
 	return func(it *usage.Item) string {
-		v, ok := of(it)
+		v, ok := value(it)
 		if !ok {
 			return ""
 		}
@@ -141,19 +141,19 @@ func reason() column {
 
 // reasonText says why numbers of an item are missing. Groups with the same reason share a sentence.
 func reasonText(it *usage.Item) string {
-	var said, groups []string
+	var messages, groups []string
 	for _, r := range it.Reasons {
 		text := r.Reason + " (" + r.Message + ")"
-		if i := slices.Index(said, text); i >= 0 {
+		if i := slices.Index(messages, text); i >= 0 {
 			groups[i] += "," + r.Group
 			continue
 		}
-		said, groups = append(said, text), append(groups, r.Group)
+		messages, groups = append(messages, text), append(groups, r.Group)
 	}
-	for i := range said {
-		said[i] = groups[i] + " " + said[i]
+	for i := range messages {
+		messages[i] = groups[i] + " " + messages[i]
 	}
-	return strings.Join(said, "; ")
+	return strings.Join(messages, "; ")
 }
 
 func value(title string, id metric.ID, format func(float64) string) column {

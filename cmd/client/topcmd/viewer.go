@@ -40,17 +40,17 @@ func (v *viewer) ask(ctx context.Context) (*usage.List, error) {
 
 // order sorts items: the largest first, those without a number last. Equal items keep their order,
 // which is by name.
-func order(items []usage.Item, by string) {
-	slices.SortStableFunc(items, func(a, b usage.Item) int { return compareUsage(&a, &b, by) })
+func order(items []usage.Item, sortBy string) {
+	slices.SortStableFunc(items, func(a, b usage.Item) int { return compareUsage(&a, &b, sortBy) })
 }
 
 // compareUsage orders two items by cpu or memory, the larger first. By name they are equal.
-func compareUsage(a, b *usage.Item, by string) int {
+func compareUsage(a, b *usage.Item, sortBy string) int {
 	size := func(it *usage.Item) int64 {
 		switch {
-		case by == "cpu" && it.CPU != nil:
+		case sortBy == "cpu" && it.CPU != nil:
 			return it.CPU.Nanocores
-		case by == "memory" && it.Memory != nil:
+		case sortBy == "memory" && it.Memory != nil:
 			return it.Memory.WorkingSetBytes
 		}
 		return -1
@@ -76,7 +76,7 @@ func (v *viewer) once(ctx context.Context) error {
 		return err
 	}
 	if n := incomplete(list.Items); n > 0 && v.flags.output != "wide" {
-		fmt.Fprintf(v.errors, "%d of %d lack a number: -o wide says why.\n", n, len(list.Items))
+		fmt.Fprintf(v.errors, "%d of %d lack a number: -o wide shows why.\n", n, len(list.Items))
 	}
 	return nil
 }
