@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/run"
 )
 
 // best returns the verdict that best explains why group g of the pod (kind Pod) or of one of its
@@ -132,7 +133,7 @@ func (f *file) lacks(container string) (groups []metric.Group) {
 // judgeUnknown returns the outcome of a pod that the API server does not list. If its newest
 // container began lately, the API server may not have named the pod yet.
 func (f *file) judgeUnknown() Outcome {
-	if f.explainer.Facts.At.Sub(f.read.byOurClock(instant(f.newestStart()))) < metric.FactsLag(f.read.every()) {
+	if f.explainer.Facts.At.Sub(f.read.byOurClock(instant(f.newestStart()))) < run.RecordLag(f.read.every()) {
 		return Outcome{Reason: metric.WarmingUp, Said: fmt.Sprintf("the API server lists no pod of this name: what node %s reports began lately, and is new or gone already", f.node)}
 	}
 	return Outcome{Reason: metric.OldPod, Said: fmt.Sprintf("the API server knows no pod of this name: what node %s reports is of one that is gone", f.node)}

@@ -2,11 +2,13 @@ package explain
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/resourceusage"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/run"
 )
 
 // Outcome says whether one pod, container or node is served, and otherwise why not. It is about CPU
@@ -52,7 +54,7 @@ type measurement struct {
 	complete      bool // it has every number that was asked for
 	ambiguous     bool
 	uid           metric.PodUID
-	start         int64             // of the instance; 0 if unknown
+	start         run.Interval      // when the instance began
 	run           resourceusage.Run // when CPU and memory were measured, and in which run
 	reason        metric.Reason     // of the first number that is missing
 	metricMissing bool              // its group has other numbers, but not this one
@@ -63,10 +65,7 @@ func measure(s *metric.Sample, groups ...metric.Group) measurement {
 	if s == nil {
 		return measurement{}
 	}
-	l := measurement{reported: true, complete: true, uid: s.Instance.UID}
-	if s.Instance.Origin != metric.StartCgroup {
-		l.start = s.Instance.Start
-	}
+	l := measurement{reported: true, complete: true, uid: s.Instance.UID, start: run.Reported(s.Instance.Start, s.Instance.Origin, 0)}
 	for _, g := range groups {
 		if g == metric.CPU || g == metric.Memory { // the APIs serve other groups until the next read
 			l.run = resourceusage.RunOf(s)
@@ -150,16 +149,15 @@ func (ex *Explainer) containersOf(p *cluster.Pod) []*metric.Sample {
 
 // isNewer reports whether the measured pod is a later one than p, which has its name.
 func (ex *Explainer) isNewer(p *cluster.Pod, l *measurement) bool {
-	if l.uid == "" || p.HasUID(l.uid) || p.Started.IsZero() {
+	if l.uid == "" || p.HasUID(l.uid) {
 		return false
 	}
-	start := l.start
-	if start == 0 { // not every source reports when a pod began
-		for _, s := range ex.containersOf(p) {
-			start = max(start, measure(s).start)
-		}
+	recorded := run.Recorded(p.Started)
+	if l.start.Known() {
+		return recorded.Before(l.start)
 	}
-	return start > p.Started.UnixNano()
+	// Not every source reports when a pod began.
+	return slices.ContainsFunc(ex.containersOf(p), func(s *metric.Sample) bool { return recorded.Before(measure(s).start) })
 }
 
 // startedAfterRead returns the outcome of an entity that is known since a time and has neither

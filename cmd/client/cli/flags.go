@@ -51,7 +51,7 @@ func ParseRef(text, flag string, fallback func() (string, error)) (namespace, na
 	case strings.Contains(name, "/"):
 		return "", "", Usage(fmt.Errorf("%q is not NAMESPACE/NAME", text))
 	case both && flag != "" && flag != namespace:
-		return "", "", Usage(fmt.Errorf("-n is namespace %s, and %s has another one", namespace, text))
+		return "", "", Usage(fmt.Errorf("-n is namespace %s, and %s has another one", flag, text))
 	case !both:
 		namespace, name = flag, text
 		if namespace == "" && fallback != nil {
