@@ -128,7 +128,7 @@ func TestParseTargetsRefuses(t *testing.T) {
 	f("is not understood", "=h:1")
 	f("is not understood", "n=")
 	f("is not understood", "h:0")
-	f("has one name to a range", "n=10.0.0.1-10.0.0.2:1")
+	f("has one name for a range", "n=10.0.0.1-10.0.0.2:1")
 	f("give the lower address first", "10.0.0.2-10.0.0.1:1")
 	f("at most 65536 addresses", "10.0.0.0-10.9.0.0:1")
 	f("two targets have the name h; give each a name", "h:1", "h:2")
