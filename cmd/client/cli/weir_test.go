@@ -29,7 +29,7 @@ func TestNotAWeir(t *testing.T) {
 			t.Errorf("explain %s: %v, want it to say %q", url, err, want)
 		}
 	}
-	f(other.URL, "but it is no weir")
+	f(other.URL, "but it is not a weir")
 	f(strings.Replace(other.URL, "http://", "https://", 1), "answers without TLS")
 	f(strings.Replace(other.URL, "http://", "http://user:secret@", 1), "http://xxxxx@")
 }

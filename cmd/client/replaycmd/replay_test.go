@@ -227,7 +227,7 @@ func TestReplayMistakes(t *testing.T) {
 		{"-f new.yaml --recording run.weir --request cpu=none", `"none" is not a quantity above zero`},
 		{"-f new.yaml --recording run.weir --request proxy/cpu=1", "no container proxy"},
 		{"-f queue.yaml --recording run.weir", "use --prometheus"},
-		{"-f queue.yaml --prometheus http://127.0.0.1:1", "say what to ask for it with --query queue=PROMQL"},
+		{"-f queue.yaml --prometheus http://127.0.0.1:1", "add its query with --query queue=PROMQL"},
 		{"-f queue.yaml --prometheus http://127.0.0.1:1 --query queue", "write NAME=PROMQL"},
 		{"-f new.yaml --prometheus http://127.0.0.1:1 --from 1h", "connection refused"},
 		{"-f new.yaml --prometheus http://127.0.0.1:1 --header Authorization=x", "use --token-file"},
