@@ -206,7 +206,7 @@ func TestContainersThatComeAndGo(t *testing.T) {
 }
 
 func TestMistakes(t *testing.T) {
-	if _, err := New(Options{Kind: "Deployment", Name: "web", Named: []string{"queue"}}); err == nil || !strings.Contains(err.Error(), "queue is none") {
+	if _, err := New(Options{Kind: "Deployment", Name: "web", Named: []string{"queue"}}); err == nil || !strings.Contains(err.Error(), "queue is not one of them") {
 		t.Errorf("a metric that weir does not know: got %v", err)
 	}
 	k := collect(t, Options{})
