@@ -47,81 +47,81 @@ type exposition struct {
 }
 
 // write writes all entities and verdicts of v that pass the filters.
-func (x *exposition) write(v MetricsReader, f filters) {
+func (e *exposition) write(v MetricsReader, f filters) {
 	for k := range metric.Kind(metric.NumKinds) {
 		if !f.level(k) {
 			continue
 		}
-		x.gather(v, k, f)
-		for _, t := range x.tables[:x.used] {
-			x.families(k, t)
+		e.gather(v, k, f)
+		for _, t := range e.tables[:e.used] {
+			e.families(k, t)
 		}
-		if x.err != nil {
+		if e.err != nil {
 			return
 		}
-		if x.truncated && !x.openMetrics { // which has no comments
-			x.buf = fmt.Appendf(x.buf, "# weir: stopped at the limit of %d series; ask for less with ?level=, ?metric=, ?namespace= or ?label=\n", x.limit)
+		if e.truncated && !e.openMetrics { // which has no comments
+			e.buf = fmt.Appendf(e.buf, "# weir: stopped at the limit of %d series; ask for less with ?level=, ?metric=, ?namespace= or ?label=\n", e.limit)
 		}
-		if x.truncated {
+		if e.truncated {
 			break
 		}
 	}
-	if x.kubernetes {
-		x.facts(x.known, kubernetesFacts, f)
+	if e.kubernetes {
+		e.facts(e.known, kubernetesFacts, f)
 	} else {
-		x.facts(x.known, podInfo, f)
-		x.verdicts(v, f)
+		e.facts(e.known, podInfo, f)
+		e.verdicts(v, f)
 	}
-	x.gauge("weir_exposition_series", "Series in this exposition.", x.series)
+	e.gauge("weir_exposition_series", "Series in this exposition.", e.series)
 	truncated := 0
-	if x.truncated {
+	if e.truncated {
 		truncated = 1
 	}
-	x.gauge("weir_exposition_truncated", "1 if this exposition stopped at its limit of series.", truncated)
-	if x.openMetrics {
-		x.buf = append(x.buf, "# EOF\n"...)
+	e.gauge("weir_exposition_truncated", "1 if this exposition stopped at its limit of series.", truncated)
+	if e.openMetrics {
+		e.buf = append(e.buf, "# EOF\n"...)
 	}
-	x.flush()
+	e.flush()
 }
 
 // gather fills the tables with the entities of a kind, up to the limit.
-func (x *exposition) gather(v MetricsReader, k metric.Kind, f filters) {
-	x.used = 0
-	x.table(k, "", f)
-	seriesLeft := x.limit - x.series
+func (e *exposition) gather(v MetricsReader, k metric.Kind, f filters) {
+	e.used = 0
+	e.table(k, "", f)
+	seriesLeft := e.limit - e.series
 	v.Each(k, func(s *metric.Sample) bool {
 		labels, part := series.LabelsOf(&s.Entity)
 		if !f.entity(&labels) {
 			return true
 		}
-		seriesLeft -= x.table(k, part, f).add(&labels, s, x.timestamps, x.moreLabels(&s.Entity)...)
+		seriesLeft -= e.table(k, part, f).add(&labels, s, e.timestamps, e.moreLabels(&s.Entity)...)
 		// One series beyond the limit is added, so that the answer is known to be truncated.
-		return seriesLeft >= 0 && x.err == nil
+		return seriesLeft >= 0 && e.err == nil
 	})
 }
 
 // moreLabels returns the labels of e besides those of series.LabelsOf.
-func (x *exposition) moreLabels(e *metric.Entity) []series.Label {
-	if !x.kubernetes || e.Kind != metric.Container {
+func (e *exposition) moreLabels(entity *metric.Entity) []series.Label {
+	if !e.kubernetes || entity.Kind != metric.Container {
 		return nil
 	}
-	x.more[0] = image(x.known, e)
-	return x.more[:]
+	e.more[0] = image(e.known, entity)
+	return e.more[:]
 }
 
 // table returns the table for a kind of part. A new one is empty.
-func (x *exposition) table(k metric.Kind, part string, f filters) *seriesTable {
-	for _, t := range x.tables[:x.used] {
+func (e *exposition) table(k metric.Kind, part string, f filters) *seriesTable {
+	for _, t := range e.tables[:e.used] {
 		if t.part == part {
 			return t
 		}
 	}
-	if x.used == len(x.tables) {
-		x.tables = append(x.tables, new(seriesTable))
+	if e.used == len(e.tables) {
+		e.tables = append(e.tables, new(seriesTable))
 	}
-	t := x.tables[x.used]
-	x.used++
-	if x.kubernetes {
+	t := e.tables[e.used]
+	e.used++
+	if e.kubernetes {
 		t.reset(part, f.kubernetesMetrics(k, part))
 	} else {
 		t.reset(part, f.metrics(k, part))
@@ -130,47 +130,47 @@ func (x *exposition) table(k metric.Kind, part string, f filters) *seriesTable {
 }
 
 // families writes the families of a table, in the catalogue's order.
-func (x *exposition) families(k metric.Kind, t *seriesTable) {
+func (e *exposition) families(k metric.Kind, t *seriesTable) {
 	for id := range t.columns {
 		c := &t.columns[id]
-		if c.series == 0 || x.truncated {
+		if c.series == 0 || e.truncated {
 			continue
 		}
-		if x.series == x.limit {
-			x.truncated = true
+		if e.series == e.limit {
+			e.truncated = true
 			return
 		}
 		d := &metric.Catalogue[id]
 		name, before := series.Name(k, t.part, d), ""
-		if x.kubernetes {
+		if e.kubernetes {
 			n := kubernetesNameOf(k, t.part, d.ID)
 			name, before = n.name, n.labels
 		}
-		x.header(name, series.Help(k, t.part, d), familyType(d))
+		e.header(name, series.Help(k, t.part, d), familyType(d))
 		for i, v := range c.values {
 			if isAbsent(v) {
 				continue
 			}
-			if x.series == x.limit {
-				x.truncated = true
+			if e.series == e.limit {
+				e.truncated = true
 				return
 			}
-			x.series++
-			x.buf = append(x.buf, name...)
+			e.series++
+			e.buf = append(e.buf, name...)
 			row := t.row(i)
 			if before != "" {
-				x.buf = append(append(x.buf, '{'), before...)
+				e.buf = append(append(e.buf, '{'), before...)
 				row = row[1:]
 			}
-			x.buf = append(x.buf, row...)
-			x.buf = append(x.buf, ' ')
-			x.buf = appendValue(x.buf, v, d.Unit)
-			if x.timestamps && c.times[i] != 0 {
-				x.buf = append(x.buf, ' ')
-				x.buf = x.appendTime(x.buf, c.times[i])
+			e.buf = append(e.buf, row...)
+			e.buf = append(e.buf, ' ')
+			e.buf = appendValue(e.buf, v, d.Unit)
+			if e.timestamps && c.times[i] != 0 {
+				e.buf = append(e.buf, ' ')
+				e.buf = e.appendTime(e.buf, c.times[i])
 			}
-			x.buf = append(x.buf, '\n')
-			if x.flushIfFull(); x.err != nil {
+			e.buf = append(e.buf, '\n')
+			if e.flushIfFull(); e.err != nil {
 				return
 			}
 		}
@@ -185,8 +185,8 @@ func familyType(d *metric.Descriptor) string {
 }
 
 // appendTime appends a time in milliseconds since the Unix epoch. OpenMetrics has seconds.
-func (x *exposition) appendTime(buf []byte, milliseconds int64) []byte {
-	if x.openMetrics {
+func (e *exposition) appendTime(buf []byte, milliseconds int64) []byte {
+	if e.openMetrics {
 		return strconv.AppendFloat(buf, float64(milliseconds)/1e3, 'f', 3, 64)
 	}
 	return strconv.AppendInt(buf, milliseconds, 10)
@@ -194,31 +194,31 @@ func (x *exposition) appendTime(buf []byte, milliseconds int64) []byte {
 
 // header writes what precedes the series of a family. In OpenMetrics the family of a counter has the
 // counter's name without _total.
-func (x *exposition) header(name, help, kind string) {
-	if x.openMetrics && kind == "counter" {
+func (e *exposition) header(name, help, kind string) {
+	if e.openMetrics && kind == "counter" {
 		name = strings.TrimSuffix(name, "_total")
 	}
 	for _, s := range [...]string{"# HELP ", name, " ", help, "\n# TYPE ", name, " ", kind, "\n"} {
-		x.buf = append(x.buf, s...)
+		e.buf = append(e.buf, s...)
 	}
 }
 
-func (x *exposition) gauge(name, help string, value int) {
-	x.header(name, help, "gauge")
-	x.buf = fmt.Appendf(x.buf, "%s %d\n", name, value)
+func (e *exposition) gauge(name, help string, value int) {
+	e.header(name, help, "gauge")
+	e.buf = fmt.Appendf(e.buf, "%s %d\n", name, value)
 }
 
-func (x *exposition) flushIfFull() {
-	if len(x.buf) >= flushBytes-1024 {
-		x.flush()
+func (e *exposition) flushIfFull() {
+	if len(e.buf) >= flushBytes-1024 {
+		e.flush()
 	}
 }
 
-func (x *exposition) flush() {
-	if x.err == nil && len(x.buf) > 0 {
-		_, x.err = x.out.Write(x.buf)
+func (e *exposition) flush() {
+	if e.err == nil && len(e.buf) > 0 {
+		_, e.err = e.out.Write(e.buf)
 	}
-	x.buf = x.buf[:0]
+	e.buf = e.buf[:0]
 }
 
 // appendValue appends v in Prometheus' base unit. A whole number in the catalogue's unit has no

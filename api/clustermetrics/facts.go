@@ -37,35 +37,35 @@ func eachPod(do func(*cluster.Pod, *metric.Entity, factWriter)) func(*cluster.Fa
 }
 
 // facts writes families about what the API server knows. They count towards the limit.
-func (x *exposition) facts(known *cluster.Facts, families []factFamily, f filters) {
+func (e *exposition) facts(known *cluster.Facts, families []factFamily, f filters) {
 	for i := range families {
 		family := &families[i]
-		if x.truncated || x.err != nil {
+		if e.truncated || e.err != nil {
 			return
 		}
 		if !f.level(family.kind) || !f.family(family.name) {
 			continue
 		}
 		begun := false
-		family.each(known, func(e *metric.Entity, value float64, labels ...series.Label) {
-			own, _ := series.LabelsOf(e)
+		family.each(known, func(entity *metric.Entity, value float64, labels ...series.Label) {
+			own, _ := series.LabelsOf(entity)
 			switch {
-			case x.truncated || !f.entity(&own):
+			case e.truncated || !f.entity(&own):
 				return
-			case x.series == x.limit:
-				x.truncated = true
+			case e.series == e.limit:
+				e.truncated = true
 				return
 			case !begun:
-				x.header(family.name, family.help, "gauge")
+				e.header(family.name, family.help, "gauge")
 				begun = true
 			}
-			x.series++
-			x.buf = append(x.buf, family.name...)
-			x.buf = appendLabels(x.buf, &own, labels...)
-			x.buf = append(x.buf, ' ')
-			x.buf = appendValue(x.buf, value, metric.Count)
-			x.buf = append(x.buf, '\n')
-			x.flushIfFull()
+			e.series++
+			e.buf = append(e.buf, family.name...)
+			e.buf = appendLabels(e.buf, &own, labels...)
+			e.buf = append(e.buf, ' ')
+			e.buf = appendValue(e.buf, value, metric.Count)
+			e.buf = append(e.buf, '\n')
+			e.flushIfFull()
 		})
 	}
 }

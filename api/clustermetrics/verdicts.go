@@ -74,11 +74,11 @@ func reasonApplies(r metric.Reason, k metric.Kind) bool {
 
 // verdicts writes weir_verdicts{reason,level} of the entities that pass the filters. It has few
 // series, and they do not count towards the limit.
-func (x *exposition) verdicts(v MetricsReader, f filters) {
+func (e *exposition) verdicts(v MetricsReader, f filters) {
 	if !f.family(verdictsFamily) {
 		return
 	}
-	c := &x.counts
+	c := &e.counts
 	c.reset()
 	for verdict := range v.Verdicts() {
 		if !concernsUsage(&verdict) || !f.level(verdict.Entity.Kind) {
@@ -94,20 +94,20 @@ func (x *exposition) verdicts(v MetricsReader, f filters) {
 			steady[k] = f.level(k)
 		}
 	}
-	x.header(verdictsFamily, "Entities whose CPU or memory is missing or in doubt, by reason (docs/reasons.md); each once for a reason.", "gauge")
+	e.header(verdictsFamily, "Entities whose CPU or memory is missing or in doubt, by reason (docs/reasons.md); each once for a reason.", "gauge")
 	for k := range c.counts {
 		for r, n := range c.counts[k] {
 			if n == 0 && (!steady[k] || !reasonApplies(metric.Reason(r), metric.Kind(k))) {
 				continue
 			}
-			x.buf = append(x.buf, verdictsFamily...)
-			x.buf = append(x.buf, `{reason="`...)
-			x.buf = append(x.buf, metric.Reason(r).String()...)
-			x.buf = append(x.buf, `",level="`...)
-			x.buf = append(x.buf, metric.Kind(k).String()...)
-			x.buf = append(x.buf, `"} `...)
-			x.buf = strconv.AppendInt(x.buf, int64(n), 10)
-			x.buf = append(x.buf, '\n')
+			e.buf = append(e.buf, verdictsFamily...)
+			e.buf = append(e.buf, `{reason="`...)
+			e.buf = append(e.buf, metric.Reason(r).String()...)
+			e.buf = append(e.buf, `",level="`...)
+			e.buf = append(e.buf, metric.Kind(k).String()...)
+			e.buf = append(e.buf, `"} `...)
+			e.buf = strconv.AppendInt(e.buf, int64(n), 10)
+			e.buf = append(e.buf, '\n')
 		}
 	}
 }

@@ -23,33 +23,33 @@ type missingObject struct {
 }
 
 // explanation returns an Explainer of the state that the answer is read from.
-func (q *metricRequest) explanation() *explain.Explainer {
-	return &explain.Explainer{Now: q.options.Now(), View: q.view, Facts: q.facts, Sources: q.options.Sources()}
+func (m *metricRequest) explanation() *explain.Explainer {
+	return &explain.Explainer{Now: m.options.Now(), View: m.view, Facts: m.facts, Sources: m.options.Sources()}
 }
 
 // absences returns the reason for each object why it has no number, in the same order.
-func (q *metricRequest) absences(entities []metric.Entity) []missingObject {
+func (m *metricRequest) absences(entities []metric.Entity) []missingObject {
 	all := make([]missingObject, len(entities))
-	w := q.explanation()
-	survey := w.SurveyOf(q.descriptor.ID)
+	w := m.explanation()
+	survey := w.SurveyOf(m.descriptor.ID)
 	for i, e := range entities {
 		var outcome explain.Outcome
-		switch pod := q.facts.Pod(e.PodRef()); {
+		switch pod := m.facts.Pod(e.PodRef()); {
 		case e.Kind == metric.Pod && pod != nil:
 			outcome = survey.Pod(pod)
 		case e.Kind == metric.Node:
 			outcome = survey.Node(e.Node)
 		default:
-			outcome, _ = w.Rule(e, q.descriptor.ID)
+			outcome, _ = w.Rule(e, m.descriptor.ID)
 		}
-		all[i] = missingObject{e, q.partAbsence(outcome)}
+		all[i] = missingObject{e, m.partAbsence(outcome)}
 	}
 	return all
 }
 
 // partAbsence returns the outcome of the whole object. If the whole object is served, it returns
 // that the chosen part is missing.
-func (q *metricRequest) partAbsence(outcome explain.Outcome) explain.Outcome {
+func (m *metricRequest) partAbsence(outcome explain.Outcome) explain.Outcome {
 	if outcome.Served {
 		return explain.Outcome{Reason: metric.NotReported, Said: "it has no part that the metric selector chooses"}
 	}
@@ -57,70 +57,70 @@ func (q *metricRequest) partAbsence(outcome explain.Outcome) explain.Outcome {
 }
 
 // notFound returns the error that says why e has no number.
-func (q *metricRequest) notFound(e metric.Entity) error {
-	synced := q.facts != nil && q.facts.Synced
+func (m *metricRequest) notFound(e metric.Entity) error {
+	synced := m.facts != nil && m.facts.Synced
 	switch {
-	case synced && q.kind == metric.Pod && q.facts.Pod(e.PodRef()) == nil:
+	case synced && m.kind == metric.Pod && m.facts.Pod(e.PodRef()) == nil:
 		return metricsgroup.NotFound("there is no pod %s", e)
-	case synced && q.kind == metric.Node && q.facts.Node(e.Node) == nil:
+	case synced && m.kind == metric.Node && m.facts.Node(e.Node) == nil:
 		return metricsgroup.NotFound("there is no node %s", e.Node)
-	case q.kind == metric.Namespaced:
-		return metricsgroup.NotFound("no pod of namespace %s has %s", e.Namespace, q.descriptor.Prometheus)
+	case m.kind == metric.Namespaced:
+		return metricsgroup.NotFound("no pod of namespace %s has %s", e.Namespace, m.descriptor.Prometheus)
 	}
-	outcome, known := q.explanation().Rule(e, q.descriptor.ID)
+	outcome, known := m.explanation().Rule(e, m.descriptor.ID)
 	if !known {
 		return metricsgroup.NotFound("weir does not know %v", e)
 	}
-	outcome = q.partAbsence(outcome)
+	outcome = m.partAbsence(outcome)
 	if outcome.Reason.Layer() != metric.LayerReport || outcome.Reason == metric.NotApplicable {
-		return metricsgroup.NotFound("%v has no %s: %s", e, q.descriptor.Prometheus, outcome.ShortMessage())
+		return metricsgroup.NotFound("%v has no %s: %s", e, m.descriptor.Prometheus, outcome.ShortMessage())
 	}
-	if !q.parts.whole() {
-		return metricsgroup.NotFound("%v has no part with %s that the metric selector %s chooses", e, q.descriptor.Prometheus, q.parts.selector)
+	if !m.parts.whole() {
+		return metricsgroup.NotFound("%v has no part with %s that the metric selector %s chooses", e, m.descriptor.Prometheus, m.parts.selector)
 	}
-	if q.descriptor.Parts != "" {
-		if names := q.partsOf(e); len(names) > 0 {
-			return metricsgroup.NotFound("%v has %s of parts only: choose by a metric selector, of %s", e, q.descriptor.Prometheus, strings.Join(names, ", "))
+	if m.descriptor.Parts != "" {
+		if names := m.partsOf(e); len(names) > 0 {
+			return metricsgroup.NotFound("%v has %s of parts only: choose by a metric selector, of %s", e, m.descriptor.Prometheus, strings.Join(names, ", "))
 		}
 	}
-	return metricsgroup.NotFound("%v has no %s: %s", e, q.descriptor.Prometheus, outcome.ShortMessage())
+	return metricsgroup.NotFound("%v has no %s: %s", e, m.descriptor.Prometheus, outcome.ShortMessage())
 }
 
 // noneFound returns the error for a selector that matches no object with a number.
-func (q *metricRequest) noneFound(namespace string, selector labels.Selector, missing []metric.Entity) error {
+func (m *metricRequest) noneFound(namespace string, selector labels.Selector, missing []metric.Entity) error {
 	where := ""
 	if namespace != "" {
 		where = " in namespace " + namespace
 	}
 	if len(missing) == 0 {
 		if selector.Empty() {
-			return metricsgroup.NotFound("there are no %s%s", q.object.resource, where)
+			return metricsgroup.NotFound("there are no %s%s", m.object.resource, where)
 		}
-		return metricsgroup.NotFound("no %s%s have labels that match %s", q.object.resource, where, selector)
+		return metricsgroup.NotFound("no %s%s have labels that match %s", m.object.resource, where, selector)
 	}
 	if len(missing) == 1 {
-		return q.notFound(missing[0])
+		return m.notFound(missing[0])
 	}
-	all := q.absences(missing)
-	return metricsgroup.NotFound("none of %d %s has %s: %s; %v: %s", len(all), q.object.resource, q.descriptor.Prometheus, countReasons(all), all[0].entity, all[0].outcome.ShortMessage())
+	all := m.absences(missing)
+	return metricsgroup.NotFound("none of %d %s has %s: %s; %v: %s", len(all), m.object.resource, m.descriptor.Prometheus, countReasons(all), all[0].entity, all[0].outcome.ShortMessage())
 }
 
 // warn adds at most two warnings about objects missing from an answer.
-func (q *metricRequest) warn(ctx context.Context, missing []metric.Entity, of int) {
+func (m *metricRequest) warn(ctx context.Context, missing []metric.Entity, of int) {
 	if len(missing) == 0 {
 		return
 	}
-	all := q.absences(missing)
-	warn(ctx, fmt.Sprintf("%d of %d %s have no %s", len(all), of, q.object.resource, q.descriptor.Prometheus), all)
+	all := m.absences(missing)
+	warn(ctx, fmt.Sprintf("%d of %d %s have no %s", len(all), of, m.object.resource, m.descriptor.Prometheus), all)
 }
 
 // warnOfGaps adds warnings about pods missing from a namespace's sum.
-func (q *metricRequest) warnOfGaps(ctx context.Context, namespace metric.Namespace) {
-	pods := *q
+func (m *metricRequest) warnOfGaps(ctx context.Context, namespace metric.Namespace) {
+	pods := *m
 	pods.object, pods.kind = &objectKinds[0], metric.Pod
 	var missing []metric.Entity
 	running := 0
-	for _, p := range q.facts.PodsIn(namespace) {
+	for _, p := range m.facts.PodsIn(namespace) {
 		if p.Phase != cluster.Running {
 			continue
 		}

@@ -92,8 +92,8 @@ func newPartSelector(d *metric.Descriptor, kind metric.Kind, selector labels.Sel
 }
 
 // setAnswerSelector sets the selector for the answer.
-func (c *partSelector) setAnswerSelector(requirements labels.Requirements) error {
-	c.labels = &metav1.LabelSelector{}
+func (p *partSelector) setAnswerSelector(requirements labels.Requirements) error {
+	p.labels = &metav1.LabelSelector{}
 	for _, r := range requirements {
 		e := metav1.LabelSelectorRequirement{Key: r.Key(), Values: r.ValuesUnsorted()}
 		slices.Sort(e.Values)
@@ -110,39 +110,39 @@ func (c *partSelector) setAnswerSelector(requirements labels.Requirements) error
 			return metricsgroup.BadRequest("the metric selector compares %s by %q: choose by =, !=, in, notin or existence", r.Key(), r.Operator())
 		}
 		if e.Operator == metav1.LabelSelectorOpIn && len(e.Values) == 1 {
-			metav1.AddLabelToSelector(c.labels, e.Key, e.Values[0])
+			metav1.AddLabelToSelector(p.labels, e.Key, e.Values[0])
 			continue
 		}
-		c.labels.MatchExpressions = append(c.labels.MatchExpressions, e)
+		p.labels.MatchExpressions = append(p.labels.MatchExpressions, e)
 	}
 	return nil
 }
 
 // whole reports whether c selects the object itself.
-func (c *partSelector) whole() bool { return !c.containers && len(c.kinds) == 0 }
+func (p *partSelector) whole() bool { return !p.containers && len(p.kinds) == 0 }
 
 // readings yields the readings of the selected parts of e.
-func (c *partSelector) readings(q *metricRequest, e metric.Entity) iter.Seq[reading] {
+func (p *partSelector) readings(q *metricRequest, e metric.Entity) iter.Seq[reading] {
 	return func(yield func(reading) bool) {
-		for _, whole := range c.owners(q, e) {
+		for _, whole := range p.owners(q, e) {
 			switch {
-			case len(c.kinds) == 0:
-				if r, ok := c.readOne(q, whole); ok && !yield(r) {
+			case len(p.kinds) == 0:
+				if r, ok := p.readOne(q, whole); ok && !yield(r) {
 					return
 				}
-			case c.named != nil:
-				for _, name := range c.named {
+			case p.named != nil:
+				for _, name := range p.named {
 					part := whole
 					part.Part = name
-					if r, ok := c.readOne(q, part); ok && !yield(r) {
+					if r, ok := p.readOne(q, part); ok && !yield(r) {
 						return
 					}
 				}
 			default:
-				if c.found == nil {
-					c.scanParts(q, e.Namespace)
+				if p.found == nil {
+					p.scanParts(q, e.Namespace)
 				}
-				for _, r := range c.found[whole] {
+				for _, r := range p.found[whole] {
 					if !yield(r) {
 						return
 					}
@@ -153,16 +153,16 @@ func (c *partSelector) readings(q *metricRequest, e metric.Entity) iter.Seq[read
 }
 
 // readOne returns the reading of e if c selects it.
-func (c *partSelector) readOne(q *metricRequest, e metric.Entity) (reading, bool) {
-	if !c.selector.Matches(entityLabels(e)) {
+func (p *partSelector) readOne(q *metricRequest, e metric.Entity) (reading, bool) {
+	if !p.selector.Matches(entityLabels(e)) {
 		return reading{}, false
 	}
 	return q.readEntity(e)
 }
 
 // owners returns the entities that can have the parts: e itself, or its containers.
-func (c *partSelector) owners(q *metricRequest, e metric.Entity) []metric.Entity {
-	if !c.containers {
+func (p *partSelector) owners(q *metricRequest, e metric.Entity) []metric.Entity {
+	if !p.containers {
 		return []metric.Entity{e}
 	}
 	pod := q.facts.Pod(e.PodRef())
@@ -179,10 +179,10 @@ func (c *partSelector) owners(q *metricRequest, e metric.Entity) []metric.Entity
 }
 
 // scanParts reads all parts of a namespace once for each request.
-func (c *partSelector) scanParts(q *metricRequest, namespace metric.Namespace) {
-	c.found = map[metric.Entity][]reading{}
+func (p *partSelector) scanParts(q *metricRequest, namespace metric.Namespace) {
+	p.found = map[metric.Entity][]reading{}
 	kind := q.kind
-	if c.containers {
+	if p.containers {
 		kind = metric.Container
 	}
 	q.view.Each(kind, func(s *metric.Sample) bool {
@@ -190,14 +190,14 @@ func (c *partSelector) scanParts(q *metricRequest, namespace metric.Namespace) {
 			return true
 		}
 		r, ok := readSample(s, q.descriptor)
-		if !ok || !c.selector.Matches(entityLabels(s.Entity)) {
+		if !ok || !p.selector.Matches(entityLabels(s.Entity)) {
 			return true
 		}
 		whole := s.Entity.Whole()
 		if kind != metric.Node {
 			whole.Node = ""
 		}
-		c.found[whole] = append(c.found[whole], r)
+		p.found[whole] = append(p.found[whole], r)
 		return true
 	})
 }
@@ -242,8 +242,8 @@ func labelValue(name string) string {
 }
 
 // partsOf returns the label values of the parts of e that have the metric.
-func (q *metricRequest) partsOf(e metric.Entity) (names []string) {
-	q.view.Each(e.Kind, func(s *metric.Sample) bool {
+func (m *metricRequest) partsOf(e metric.Entity) (names []string) {
+	m.view.Each(e.Kind, func(s *metric.Sample) bool {
 		whole := s.Entity.Whole()
 		if e.Kind != metric.Node {
 			whole.Node = ""
@@ -251,7 +251,7 @@ func (q *metricRequest) partsOf(e metric.Entity) (names []string) {
 		if s.Entity.Part == "" || whole != e {
 			return true
 		}
-		if _, ok := readSample(s, q.descriptor); ok {
+		if _, ok := readSample(s, m.descriptor); ok {
 			kind, name, _ := strings.Cut(s.Entity.Part, ":")
 			names = append(names, kind+"="+labelValue(name))
 		}

@@ -45,40 +45,40 @@ func (r *reading) add(o reading) {
 }
 
 // measure returns the value of an object, and whether there is one.
-func (q *metricRequest) measure(e metric.Entity) (reading, bool) {
-	if q.parts.whole() {
-		return q.readEntity(e)
+func (m *metricRequest) measure(e metric.Entity) (reading, bool) {
+	if m.parts.whole() {
+		return m.readEntity(e)
 	}
 	var sum reading
-	for r := range q.parts.readings(q, e) {
+	for r := range m.parts.readings(m, e) {
 		sum.add(r)
 	}
-	if sum.parts > 1 && q.descriptor.Unit == metric.Ratio {
+	if sum.parts > 1 && m.descriptor.Unit == metric.Ratio {
 		sum.value /= float64(sum.parts)
 	}
 	return sum, sum.parts > 0
 }
 
 // readEntity returns the value of one entity, and whether there is one.
-func (q *metricRequest) readEntity(e metric.Entity) (reading, bool) {
-	s, ok := q.view.Lookup(e)
-	if !ok || q.hasEnded(s) {
+func (m *metricRequest) readEntity(e metric.Entity) (reading, bool) {
+	s, ok := m.view.Lookup(e)
+	if !ok || m.hasEnded(s) {
 		return reading{}, false
 	}
-	return readSample(s, q.descriptor)
+	return readSample(s, m.descriptor)
 }
 
 // hasEnded reports whether the value is of a run that the API server knows to have ended since its
 // node was read. Other groups than CPU and memory are served until the next read.
-func (q *metricRequest) hasEnded(s *metric.Sample) bool {
-	if g := q.descriptor.Group; g != metric.CPU && g != metric.Memory {
+func (m *metricRequest) hasEnded(s *metric.Sample) bool {
+	if g := m.descriptor.Group; g != metric.CPU && g != metric.Memory {
 		return false
 	}
-	p, run := q.facts.Pod(s.Entity.PodRef()), resourceusage.RunOf(s)
+	p, run := m.facts.Pod(s.Entity.PodRef()), resourceusage.RunOf(s)
 	switch s.Entity.Kind {
 	case metric.Pod:
 		return resourceusage.PodHasEnded(p, &run, func() []*metric.Sample {
-			_, containers := q.view.Pod(p.PodRef)
+			_, containers := m.view.Pod(p.PodRef)
 			return containers
 		})
 	case metric.Container:
@@ -88,17 +88,17 @@ func (q *metricRequest) hasEnded(s *metric.Sample) bool {
 }
 
 // value converts a reading to the API's type.
-func (q *metricRequest) value(e metric.Entity, r reading) custom_metrics.MetricValue {
+func (m *metricRequest) value(e metric.Entity, r reading) custom_metrics.MetricValue {
 	v := custom_metrics.MetricValue{
-		DescribedObject: q.reference(e),
-		Metric:          custom_metrics.MetricIdentifier{Name: q.descriptor.Prometheus, Selector: q.parts.labels},
-		Timestamp:       metav1.Time{Time: q.view.At()},
-		Value:           quantity(r.value, q.descriptor.Unit),
+		DescribedObject: m.reference(e),
+		Metric:          custom_metrics.MetricIdentifier{Name: m.descriptor.Prometheus, Selector: m.parts.labels},
+		Timestamp:       metav1.Time{Time: m.view.At()},
+		Value:           quantity(r.value, m.descriptor.Unit),
 	}
 	if r.at != 0 {
 		v.Timestamp.Time = time.Unix(0, r.at)
 	}
-	if d := q.descriptor; d.Type != metric.Rate {
+	if d := m.descriptor; d.Type != metric.Rate {
 		v.WindowSeconds = new(int64)
 	} else if r.window > 0 {
 		seconds := max(1, int64(r.window.Round(time.Second)/time.Second))

@@ -91,8 +91,8 @@ func (p *Provider) newRequest(info provider.CustomMetricInfo, namespace string, 
 }
 
 // entity returns the entity with this name.
-func (q *metricRequest) entity(namespace, name string) metric.Entity {
-	switch q.kind {
+func (m *metricRequest) entity(namespace, name string) metric.Entity {
+	switch m.kind {
 	case metric.Pod:
 		return metric.Entity{Kind: metric.Pod, Namespace: metric.Namespace(namespace), Pod: metric.PodName(name)}
 	case metric.Node:
@@ -104,31 +104,31 @@ func (q *metricRequest) entity(namespace, name string) metric.Entity {
 
 // selectEntities returns the objects with matching labels, sorted by namespace and name, without
 // finished pods.
-func (q *metricRequest) selectEntities(namespace string, selector labels.Selector) (chosen []metric.Entity, err error) {
-	if q.kind == metric.Namespaced {
+func (m *metricRequest) selectEntities(namespace string, selector labels.Selector) (chosen []metric.Entity, err error) {
+	if m.kind == metric.Namespaced {
 		if !selector.Empty() {
 			return nil, metricsgroup.BadRequest("weir does not know the labels of namespaces: leave the label selector out")
 		}
-		q.view.Each(metric.Namespaced, func(s *metric.Sample) bool {
+		m.view.Each(metric.Namespaced, func(s *metric.Sample) bool {
 			chosen = append(chosen, s.Entity)
 			return true
 		})
 		return chosen, nil
 	}
-	if q.facts == nil || !q.facts.Synced {
-		return nil, metricsgroup.Unavailable("weir has not learnt the labels of %s from the API server yet", q.object.resource)
+	if m.facts == nil || !m.facts.Synced {
+		return nil, metricsgroup.Unavailable("weir has not learnt the labels of %s from the API server yet", m.object.resource)
 	}
-	if q.kind == metric.Node {
-		q.facts.EachNode(func(n *cluster.Node) bool {
+	if m.kind == metric.Node {
+		m.facts.EachNode(func(n *cluster.Node) bool {
 			if selector.Matches(labels.Set(n.Labels)) {
 				chosen = append(chosen, metric.Entity{Kind: metric.Node, Node: n.Name})
 			}
 			return true
 		})
 	} else {
-		q.eachPod(metric.Namespace(namespace), func(p *cluster.Pod) {
+		m.eachPod(metric.Namespace(namespace), func(p *cluster.Pod) {
 			if p.Phase != cluster.Succeeded && p.Phase != cluster.Failed && selector.Matches(labels.Set(p.Labels)) {
-				chosen = append(chosen, q.entity(string(p.Namespace), string(p.Name)))
+				chosen = append(chosen, m.entity(string(p.Namespace), string(p.Name)))
 			}
 		})
 	}
@@ -139,20 +139,20 @@ func (q *metricRequest) selectEntities(namespace string, selector labels.Selecto
 }
 
 // eachPod calls do for the pods of a namespace, or for all pods if namespace is empty.
-func (q *metricRequest) eachPod(namespace metric.Namespace, do func(*cluster.Pod)) {
+func (m *metricRequest) eachPod(namespace metric.Namespace, do func(*cluster.Pod)) {
 	if namespace == "" {
-		q.facts.EachPod(func(p *cluster.Pod) bool { do(p); return true })
+		m.facts.EachPod(func(p *cluster.Pod) bool { do(p); return true })
 		return
 	}
-	for _, p := range q.facts.PodsIn(namespace) {
+	for _, p := range m.facts.PodsIn(namespace) {
 		do(p)
 	}
 }
 
 // reference returns the reference to the object e.
-func (q *metricRequest) reference(e metric.Entity) custom_metrics.ObjectReference {
-	ref := custom_metrics.ObjectReference{Kind: q.object.kind, APIVersion: "v1"}
-	switch q.kind {
+func (m *metricRequest) reference(e metric.Entity) custom_metrics.ObjectReference {
+	ref := custom_metrics.ObjectReference{Kind: m.object.kind, APIVersion: "v1"}
+	switch m.kind {
 	case metric.Pod:
 		ref.Namespace, ref.Name = string(e.Namespace), string(e.Pod)
 	case metric.Node:

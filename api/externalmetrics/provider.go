@@ -158,11 +158,11 @@ type queueTimeout struct {
 	err     error
 }
 
-func (c *queueTimeout) Error() string {
-	return fmt.Sprintf("%d other queries did not end in time: Prometheus is slow", c.queries)
+func (q *queueTimeout) Error() string {
+	return fmt.Sprintf("%d other queries did not end in time: Prometheus is slow", q.queries)
 }
 
-func (c *queueTimeout) Unwrap() error { return c.err }
+func (q *queueTimeout) Unwrap() error { return q.err }
 
 // value converts a series to the API's type.
 func value(m *rules.Rule, s history.InstantValue) (external_metrics.ExternalMetricValue, error) {

@@ -68,23 +68,23 @@ func get(s *metric.Sample, id metric.ID) (v float64, at int64, ok bool) {
 type podsByUID map[metric.PodUID]*cluster.Pod
 
 // podRef returns the name of the pod of s, or an empty one if it is not known.
-func (b podsByUID) podRef(s *metric.Sample) metric.PodRef {
+func (p podsByUID) podRef(s *metric.Sample) metric.PodRef {
 	if s.Entity.Namespace != "" {
 		return s.Entity.PodRef()
 	}
-	if p := b[s.Instance.UID]; p != nil {
-		return p.PodRef
+	if known := p[s.Instance.UID]; known != nil {
+		return known.PodRef
 	}
 	return metric.PodRef{}
 }
 
 // container returns the name of a container. It is empty for a sandbox, and if the name is not
 // known.
-func (b podsByUID) container(s *metric.Sample) string {
+func (p podsByUID) container(s *metric.Sample) string {
 	if s.Entity.Name != string(s.Instance.ID) {
 		return s.Entity.Name
 	}
-	if c := b[s.Instance.UID].ContainerByID(s.Instance.ID); c != nil {
+	if c := p[s.Instance.UID].ContainerByID(s.Instance.ID); c != nil {
 		return c.Name
 	}
 	return ""

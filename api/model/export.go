@@ -48,16 +48,16 @@ func isLabelled(d *metric.Descriptor) bool {
 
 // writeExport answers with the newest numbers of nodes, containers and system containers. It keeps
 // only one of them in memory as JSON at a time.
-func (q *request) writeExport() *requestError {
-	q.writeHeader()
-	if q.r.Method == "HEAD" {
+func (r *request) writeExport() *requestError {
+	r.writeHeader()
+	if r.r.Method == "HEAD" {
 		return nil
 	}
-	write := func(s string) bool { _, err := q.w.Write([]byte(s)); return err == nil }
+	write := func(s string) bool { _, err := r.w.Write([]byte(s)); return err == nil }
 	if !write("[") {
 		return nil // the client has gone, here and below
 	}
-	enc := json.NewEncoder(q.w)
+	enc := json.NewEncoder(r.w)
 	enc.SetEscapeHTML(false)
 	separator := "\n"
 	alive := true
@@ -70,10 +70,10 @@ func (q *request) writeExport() *requestError {
 				separator = ","
 			}
 		}
-		q.view.Each(kind, func(s *metric.Sample) bool {
+		r.view.Each(kind, func(s *metric.Sample) bool {
 			if e := s.Entity.Whole(); e != owner || ts.Metrics == nil {
 				flush()
-				owner, ts = e, exportSeries{Metrics: map[string][]exportPoint{}, Labels: q.exportLabels(s)}
+				owner, ts = e, exportSeries{Metrics: map[string][]exportPoint{}, Labels: r.exportLabels(s)}
 			}
 			addPoints(&ts, s)
 			return alive
@@ -112,10 +112,10 @@ func addPoints(ts *exportSeries, s *metric.Sample) {
 }
 
 // exportLabels returns the labels of an entity in an export.
-func (q *request) exportLabels(s *metric.Sample) map[string]string {
+func (r *request) exportLabels(s *metric.Sample) map[string]string {
 	e := s.Entity
 	labels := map[string]string{"nodename": string(e.Node), "hostname": string(e.Node)}
-	node := q.facts.Node(e.Node)
+	node := r.facts.Node(e.Node)
 	if node != nil {
 		for _, a := range node.Addresses {
 			if a.Type == "Hostname" {
@@ -138,7 +138,7 @@ func (q *request) exportLabels(s *metric.Sample) map[string]string {
 		if s.Instance.UID != "" {
 			labels["pod_id"] = string(s.Instance.UID)
 		}
-		if p := q.facts.Pod(e.PodRef()); p != nil {
+		if p := r.facts.Pod(e.PodRef()); p != nil {
 			labels["pod_id"] = string(p.UID)
 			addLabels(labels, p.Labels)
 		}
@@ -179,7 +179,7 @@ type labelDescriptor struct {
 }
 
 // writeSchema answers with a description of every metric and label of an export.
-func (q *request) writeSchema() *requestError {
+func (r *request) writeSchema() *requestError {
 	s := exportSchema{
 		CommonLabels: []labelDescriptor{
 			{"nodename", "the node's name"},
@@ -214,7 +214,7 @@ func (q *request) writeSchema() *requestError {
 		}
 		s.Metrics = append(s.Metrics, m)
 	}
-	return q.writeJSON(s)
+	return r.writeJSON(s)
 }
 
 // heapsterUnit returns Heapster's word for the unit. It is empty for a count.

@@ -136,41 +136,41 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) *requestError {
 }
 
 // parseMetricQuery reads the metric and the points that are asked for, if any are.
-func (q *request) parseMetricQuery() (p *requestError) {
-	if q.target.metric == "" {
+func (r *request) parseMetricQuery() (p *requestError) {
+	if r.target.metric == "" {
 		return nil
 	}
 	var ok bool
-	if q.id, ok = metricOf(q.target.metric); !ok {
-		return notFound("no metric is called %q: %s/metrics/ lists those of the cluster, docs/metrics.md all; weir does not read what applications export", q.target.metric, modelRoot)
+	if r.id, ok = metricOf(r.target.metric); !ok {
+		return notFound("no metric is called %q: %s/metrics/ lists those of the cluster, docs/metrics.md all; weir does not read what applications export", r.target.metric, modelRoot)
 	}
-	q.query, p = parseQuery(q.r.URL.RawQuery, q.now)
+	r.query, p = parseQuery(r.r.URL.RawQuery, r.now)
 	return p
 }
 
 // writeHeader writes the headers of an answer.
-func (q *request) writeHeader() {
-	h := q.w.Header()
+func (r *request) writeHeader() {
+	h := r.w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 }
 
 // writeJSON answers with v.
-func (q *request) writeJSON(v any) *requestError {
-	q.w.Header().Set("X-Content-Type-Options", "nosniff")
-	weirdev.Answer(q.w, http.StatusOK, v)
+func (r *request) writeJSON(v any) *requestError {
+	r.w.Header().Set("X-Content-Type-Options", "nosniff")
+	weirdev.Answer(r.w, http.StatusOK, v)
 	return nil
 }
 
 // warn writes into a header what the answer lacks. It is for people: old clients do not read it.
-func (q *request) warn(format string, args ...any) {
+func (r *request) warn(format string, args ...any) {
 	text := humanize.Printable(fmt.Sprintf(format, args...)) // names from the path may hold any character, a header may not
 	if len(text) > maxWarning {
 		text = strings.ToValidUTF8(text[:maxWarning], "") + "..."
 	}
 	if header, err := net.NewWarningHeader(299, "-", text); err == nil {
-		q.w.Header().Add("Warning", header)
+		r.w.Header().Add("Warning", header)
 	}
 }
 

@@ -171,8 +171,8 @@ func matchPath(path string, segments []string) (t target, ok bool) {
 }
 
 // writeRoot answers with the list of paths below /api/v1/model.
-func (q *request) writeRoot() *requestError {
-	return q.writeJSON([]string{"metrics", "nodes", "namespaces", "debug/allkeys"})
+func (r *request) writeRoot() *requestError {
+	return r.writeJSON([]string{"metrics", "nodes", "namespaces", "debug/allkeys"})
 }
 
 // namesOf returns a function that answers with the sorted names of the entities of a kind, on the
@@ -193,26 +193,26 @@ func namesOf(kind metric.Kind, name func(metric.Entity) string) func(*request) *
 }
 
 // writeContainers answers with the names of a pod's containers.
-func (q *request) writeContainers() *requestError {
+func (r *request) writeContainers() *requestError {
 	names := []string{}
-	_, containers := q.view.Pod(q.entity.PodRef())
+	_, containers := r.view.Pod(r.entity.PodRef())
 	for _, c := range containers {
 		names = append(names, c.Entity.Name)
 	}
-	return q.writeJSON(names)
+	return r.writeJSON(names)
 }
 
 // writeKeys answers with Heapster's keys of all measured entities, sorted.
-func (q *request) writeKeys() *requestError {
+func (r *request) writeKeys() *requestError {
 	keys := []string{}
 	for kind := range metric.NumKinds {
-		q.view.Each(metric.Kind(kind), func(s *metric.Sample) bool {
+		r.view.Each(metric.Kind(kind), func(s *metric.Sample) bool {
 			keys = append(keys, entityKey(s.Entity))
 			return true
 		})
 	}
 	slices.Sort(keys)
-	return q.writeJSON(slices.Compact(keys))
+	return r.writeJSON(slices.Compact(keys))
 }
 
 // entityKey returns Heapster's key of an entity.

@@ -72,29 +72,29 @@ func badTime(name, value string) *requestError {
 	if strings.Contains(value, " ") {
 		hint = `; in a query a "+" is written %2B`
 	}
-	return badRequest("%s=%q is no time: write it as %s=2026-01-02T15:04:05Z%s", name, value, name, hint)
+	return badRequest("%s=%q is not a time: write it as %s=2026-01-02T15:04:05Z%s", name, value, name, hint)
 }
 
 // writePoints answers with one metric of one entity.
-func (q *request) writePoints() *requestError {
-	id := q.id
-	e, named := q.selectPart(id)
-	if !q.isKnown(e.Whole()) {
-		return q.unknownEntity(e.Whole())
+func (r *request) writePoints() *requestError {
+	id := r.id
+	e, named := r.selectPart(id)
+	if !r.isKnown(e.Whole()) {
+		return r.unknownEntity(e.Whole())
 	}
 	var found []point
 	if named {
-		found = q.appendSeries(nil, nil, e, id)
+		found = r.appendSeries(nil, nil, e, id)
 	}
 	switch {
 	case len(found) > 0:
 	case !named:
-		q.warn("no part of %v has %v: labels may be resource_id (a device, an interface, Volume:NAME) or accelerator_id", e, id)
+		r.warn("no part of %v has %v: labels may be resource_id (a device, an interface, Volume:NAME) or accelerator_id", e, id)
 	default:
-		q.warn("%s", q.explainNoPoints(e, id))
+		r.warn("%s", r.explainNoPoints(e, id))
 	}
-	q.writeHeader()
-	_, _ = q.w.Write(append(appendResult(nil, found, id), '\n')) // as in json
+	r.writeHeader()
+	_, _ = r.w.Write(append(appendResult(nil, found, id), '\n')) // as in json
 	return nil
 }
 
@@ -104,17 +104,17 @@ const maxPods = 10000
 
 // writePodList answers with one metric of each named pod, in the order of the request. A pod
 // without the metric gets an empty result: clients count the results.
-func (q *request) writePodList() *requestError {
-	if len(q.pods) > maxPods {
-		return badRequest("the pod-list names %d pods, at most %d are served at once: ask in several requests", len(q.pods), maxPods)
+func (r *request) writePodList() *requestError {
+	if len(r.pods) > maxPods {
+		return badRequest("the pod-list names %d pods, at most %d are served at once: ask in several requests", len(r.pods), maxPods)
 	}
-	id := q.id
-	pod := metric.Entity{Kind: metric.Pod, Namespace: q.entity.Namespace}
+	id := r.id
+	pod := metric.Entity{Kind: metric.Pod, Namespace: r.entity.Namespace}
 	var missing []metric.Entity
 	lack := 0
-	for _, name := range q.pods {
+	for _, name := range r.pods {
 		pod.Pod = name
-		if s, ok := q.view.Lookup(pod); q.query.labels == nil && (!ok || !s.Values.Has(id)) {
+		if s, ok := r.view.Lookup(pod); r.query.labels == nil && (!ok || !s.Values.Has(id)) {
 			if lack++; len(missing) < 3 {
 				missing = append(missing, pod)
 			}
@@ -123,70 +123,70 @@ func (q *request) writePodList() *requestError {
 	if lack > 0 {
 		var reason []string
 		for _, e := range missing {
-			reason = append(reason, q.explainMissing(e, id))
+			reason = append(reason, r.explainMissing(e, id))
 		}
-		q.warn("%d of %d pods have no %v now: %s", lack, len(q.pods), id, strings.Join(reason, "; "))
+		r.warn("%d of %d pods have no %v now: %s", lack, len(r.pods), id, strings.Join(reason, "; "))
 	}
-	q.writeHeader()
-	if q.r.Method == "HEAD" {
+	r.writeHeader()
+	if r.r.Method == "HEAD" {
 		return nil
 	}
 	var measured, found []point
 	body := append(make([]byte, 0, 1<<14), `{"items":[`...)
-	for i, name := range q.pods {
+	for i, name := range r.pods {
 		if i > 0 {
 			body = append(body, ',')
 		}
-		q.entity = pod
-		q.entity.Pod = name
+		r.entity = pod
+		r.entity.Pod = name
 		found = found[:0]
-		if e, ok := q.selectPart(id); ok {
-			found = q.appendSeries(found, &measured, e, id)
+		if e, ok := r.selectPart(id); ok {
+			found = r.appendSeries(found, &measured, e, id)
 		}
 		body = appendResult(body, found, id)
 		if len(body) > 1<<15 { // a list may have thousands of pods: it is not kept in memory
-			if _, err := q.w.Write(body); err != nil {
+			if _, err := r.w.Write(body); err != nil {
 				return nil // the client has gone
 			}
 			body = body[:0]
 		}
 	}
-	_, _ = q.w.Write(append(body, "]}\n"...)) // as in json
+	_, _ = r.w.Write(append(body, "]}\n"...)) // as in json
 	return nil
 }
 
 // appendSeries appends the points of a metric of an entity to dst, filtered by the query, in
 // Heapster's unit. The memory of scratch is used again; scratch may be nil.
-func (q *request) appendSeries(dst []point, scratch *[]point, e metric.Entity, id metric.ID) []point {
+func (r *request) appendSeries(dst []point, scratch *[]point, e metric.Entity, id metric.ID) []point {
 	if scratch == nil {
 		scratch = new([]point)
 	}
 	var value float64
 	live := false
-	if s, ok := q.view.Lookup(e); ok {
+	if s, ok := r.view.Lookup(e); ok {
 		e.Node = s.Entity.Node
 		value, live = s.Values.Get(id)
 		live = live && isFinite(value)
 	}
-	now := q.now.UnixNano()
-	newest := q.grid.floor(now)
+	now := r.now.UnixNano()
+	newest := r.grid.floor(now)
 	scale := heapsterFactor(id)
 	start := len(dst)
-	if q.query.from <= newest {
-		from := time.Unix(0, max(0, q.query.from-q.grid.maxAge))
-		to := time.Unix(0, min(now, max(q.query.to, q.query.to+q.grid.step))) // the sum may overflow
+	if r.query.from <= newest {
+		from := time.Unix(0, max(0, r.query.from-r.grid.maxAge))
+		to := time.Unix(0, min(now, max(r.query.to, r.query.to+r.grid.step))) // the sum may overflow
 		measured := (*scratch)[:0]
-		for t, v := range q.view.Points(e, id, from, to) {
+		for t, v := range r.view.Points(e, id, from, to) {
 			if isFinite(v) {
 				measured = append(measured, point{t.UnixNano(), v})
 			}
 		}
 		*scratch = measured
-		dst = q.grid.align(dst, measured, q.query.from, q.query.to, newest-1, live)
+		dst = r.grid.align(dst, measured, r.query.from, r.query.to, newest-1, live)
 	}
 	// The newest point is the number that is served now. It is exact, and it exists for metrics
 	// without history too.
-	if live && q.query.from <= newest && newest <= q.query.to {
+	if live && r.query.from <= newest && newest <= r.query.to {
 		dst = append(dst, point{newest, value})
 	}
 	for i := start; i < len(dst); i++ {
@@ -200,25 +200,25 @@ func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 // selectPart returns the part of q's entity that the labels choose: one of its devices, volumes,
 // interfaces or accelerators that has the metric. Without labels it returns the entity itself. It
 // reports whether there is such a part.
-func (q *request) selectPart(id metric.ID) (metric.Entity, bool) {
-	e := q.entity
-	if q.query.labels == nil {
+func (r *request) selectPart(id metric.ID) (metric.Entity, bool) {
+	e := r.entity
+	if r.query.labels == nil {
 		return e, true
 	}
-	if len(q.query.labels) != 1 {
+	if len(r.query.labels) != 1 {
 		return e, false // each part has one label
 	}
 	var parts []string
-	for key, value := range q.query.labels {
+	for key, value := range r.query.labels {
 		parts = partsOf(key, value)
 	}
 	for _, p := range parts {
 		e.Part = p
-		if s, ok := q.view.Lookup(e); ok && s.Values.Has(id) {
+		if s, ok := r.view.Lookup(e); ok && s.Values.Has(id) {
 			return e, true
 		}
 	}
-	return q.entity, false
+	return r.entity, false
 }
 
 // rootFS is Heapster's name for the file system of an entity itself.
@@ -292,16 +292,16 @@ func appendTime(b []byte, at int64) []byte {
 }
 
 // writeMetricNames answers with the names of an entity's metrics, in the catalogue's order.
-func (q *request) writeMetricNames() *requestError {
+func (r *request) writeMetricNames() *requestError {
 	names := []string{}
-	if s, ok := q.view.Lookup(q.entity); ok {
+	if s, ok := r.view.Lookup(r.entity); ok {
 		for id := range s.Values.All() {
 			names = append(names, id.String())
 		}
-	} else if !q.isKnown(q.entity) {
-		return q.unknownEntity(q.entity)
+	} else if !r.isKnown(r.entity) {
+		return r.unknownEntity(r.entity)
 	}
-	return q.writeJSON(slices.Clip(names))
+	return r.writeJSON(slices.Clip(names))
 }
 
 // point is a value at one time, in nanoseconds since the Unix epoch.

@@ -12,21 +12,21 @@ var systemNames = map[string]string{"docker-daemon": "runtime", "system": "misc"
 
 // explainer returns an explainer of the state that the answer is read from. Only an answer that
 // lacks something needs it.
-func (q *request) explainer() *explain.Explainer {
-	return &explain.Explainer{Now: q.now, View: q.view, Facts: q.facts, Sources: q.opts.Sources()}
+func (r *request) explainer() *explain.Explainer {
+	return &explain.Explainer{Now: r.now, View: r.view, Facts: r.facts, Sources: r.opts.Sources()}
 }
 
 // isKnown reports whether weir knows anything about e: numbers, facts or a verdict.
-func (q *request) isKnown(e metric.Entity) bool {
-	_, known := q.view.Lookup(e)
+func (r *request) isKnown(e metric.Entity) bool {
+	_, known := r.view.Lookup(e)
 	if !known {
-		_, known = q.explainer().Rule(e, metric.CPUUsageRate)
+		_, known = r.explainer().Rule(e, metric.CPUUsageRate)
 	}
 	return known
 }
 
 // unknownEntity is the answer for an entity that weir does not know.
-func (q *request) unknownEntity(e metric.Entity) *requestError {
+func (r *request) unknownEntity(e metric.Entity) *requestError {
 	list := modelRoot + "/nodes/"
 	switch e.Kind {
 	case metric.Namespaced:
@@ -57,19 +57,19 @@ func entityNoun(e metric.Entity) string {
 }
 
 // explainNoPoints says in one sentence why the query finds no points.
-func (q *request) explainNoPoints(e metric.Entity, id metric.ID) string {
-	if s, ok := q.view.Lookup(e); ok && s.Values.Has(id) {
+func (r *request) explainNoPoints(e metric.Entity, id metric.ID) string {
+	if s, ok := r.view.Lookup(e); ok && s.Values.Has(id) {
 		return fmt.Sprintf("%v of %s has no point between start and end; it is measured now, so ask without them", id, entityNoun(e))
 	}
-	return q.explainMissing(e, id)
+	return r.explainMissing(e, id)
 }
 
 // explainMissing says in one sentence why an entity has no number of a metric.
-func (q *request) explainMissing(e metric.Entity, id metric.ID) string {
+func (r *request) explainMissing(e metric.Entity, id metric.ID) string {
 	if !id.Describe().Kinds.Has(e.Kind) {
 		return fmt.Sprintf("%v is not kept of a %v", id, e.Kind)
 	}
-	outcome, known := q.explainer().Rule(e.Whole(), id)
+	outcome, known := r.explainer().Rule(e.Whole(), id)
 	if !known {
 		return "nothing is known of " + entityNoun(e)
 	}
@@ -77,13 +77,13 @@ func (q *request) explainMissing(e metric.Entity, id metric.ID) string {
 }
 
 // explainNotServed is the answer for a node or pod that is not served. It gives the reason.
-func (q *request) explainNotServed() *requestError {
-	outcome, known := q.explainer().Rule(q.entity, metric.CPUUsageRate, metric.MemoryWorkingSet)
+func (r *request) explainNotServed() *requestError {
+	outcome, known := r.explainer().Rule(r.entity, metric.CPUUsageRate, metric.MemoryWorkingSet)
 	switch {
 	case !known:
-		return q.unknownEntity(q.entity)
+		return r.unknownEntity(r.entity)
 	case outcome.Served:
-		return notFound("%s has no metrics: none of its containers was reported (%v)", entityNoun(q.entity), metric.NotReported)
+		return notFound("%s has no metrics: none of its containers was reported (%v)", entityNoun(r.entity), metric.NotReported)
 	}
-	return notFound("%s has no metrics: %s", entityNoun(q.entity), outcome.ShortMessage())
+	return notFound("%s has no metrics: %s", entityNoun(r.entity), outcome.ShortMessage())
 }

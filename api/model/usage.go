@@ -18,29 +18,29 @@ import (
 )
 
 // writeNodesUsage answers with the usage of all nodes, or of those that a selector chooses.
-func (q *request) writeNodesUsage() *requestError {
-	selector, p := q.labelSelector()
+func (r *request) writeNodesUsage() *requestError {
+	selector, p := r.labelSelector()
 	if p != nil {
 		return p
 	}
 	list := v1alpha1.NodeMetricsList{Items: []v1alpha1.NodeMetrics{}}
 	missing := 0
 	add := func(name metric.NodeName) {
-		if s, ok := q.view.Lookup(metric.Entity{Kind: metric.Node, Node: name}); ok && hasUsage(s) {
-			list.Items = append(list.Items, q.nodeMetrics(s))
+		if s, ok := r.view.Lookup(metric.Entity{Kind: metric.Node, Node: name}); ok && hasUsage(s) {
+			list.Items = append(list.Items, r.nodeMetrics(s))
 		} else {
 			missing++
 		}
 	}
-	if factsSynced(q.facts) {
-		q.facts.EachNode(func(n *cluster.Node) bool {
+	if factsSynced(r.facts) {
+		r.facts.EachNode(func(n *cluster.Node) bool {
 			if selector.Matches(labels.Set(n.Labels)) {
 				add(n.Name)
 			}
 			return true
 		})
 	} else {
-		q.view.Each(metric.Node, func(s *metric.Sample) bool {
+		r.view.Each(metric.Node, func(s *metric.Sample) bool {
 			if s.Entity.Part == "" {
 				add(s.Entity.Node)
 			}
@@ -49,40 +49,40 @@ func (q *request) writeNodesUsage() *requestError {
 	}
 	slices.SortFunc(list.Items, func(a, b v1alpha1.NodeMetrics) int { return cmp.Compare(a.Name, b.Name) })
 	if missing > 0 {
-		q.warn("%d of %d nodes have no numbers now", missing, missing+len(list.Items))
+		r.warn("%d of %d nodes have no numbers now", missing, missing+len(list.Items))
 	}
-	return q.writeJSON(&list)
+	return r.writeJSON(&list)
 }
 
 // writeNodeUsage answers with the usage of one node.
-func (q *request) writeNodeUsage() *requestError {
-	s, ok := q.view.Lookup(q.entity)
+func (r *request) writeNodeUsage() *requestError {
+	s, ok := r.view.Lookup(r.entity)
 	if !ok || !hasUsage(s) {
-		return q.explainNotServed()
+		return r.explainNotServed()
 	}
-	m := q.nodeMetrics(s)
-	return q.writeJSON(&m)
+	m := r.nodeMetrics(s)
+	return r.writeJSON(&m)
 }
 
 // writePodsUsage answers with the usage of the pods of one namespace or of all, or of those that a
 // selector chooses.
-func (q *request) writePodsUsage() *requestError {
-	selector, p := q.labelSelector()
+func (r *request) writePodsUsage() *requestError {
+	selector, p := r.labelSelector()
 	if p != nil {
 		return p
 	}
 	var pods []metric.PodRef
 	missing := 0
-	if factsSynced(q.facts) {
-		q.facts.EachPod(func(p *cluster.Pod) bool {
-			if q.inNamespace(p.Namespace) && p.Phase == cluster.Running && selector.Matches(labels.Set(p.Labels)) {
+	if factsSynced(r.facts) {
+		r.facts.EachPod(func(p *cluster.Pod) bool {
+			if r.inNamespace(p.Namespace) && p.Phase == cluster.Running && selector.Matches(labels.Set(p.Labels)) {
 				pods = append(pods, p.PodRef)
 			}
 			return true
 		})
 	} else {
-		q.view.Each(metric.Pod, func(s *metric.Sample) bool {
-			if q.inNamespace(s.Entity.Namespace) && s.Entity.Part == "" {
+		r.view.Each(metric.Pod, func(s *metric.Sample) bool {
+			if r.inNamespace(s.Entity.Namespace) && s.Entity.Part == "" {
 				pods = append(pods, s.Entity.PodRef())
 			}
 			return true
@@ -93,36 +93,36 @@ func (q *request) writePodsUsage() *requestError {
 	})
 	list := v1alpha1.PodMetricsList{Items: []v1alpha1.PodMetrics{}}
 	for _, ref := range slices.Compact(pods) {
-		if m, ok := q.podMetrics(ref); ok {
+		if m, ok := r.podMetrics(ref); ok {
 			list.Items = append(list.Items, m)
 		} else {
 			missing++
 		}
 	}
 	if missing > 0 {
-		q.warn("%d of %d running pods have no numbers now", missing, missing+len(list.Items))
+		r.warn("%d of %d running pods have no numbers now", missing, missing+len(list.Items))
 	}
-	return q.writeJSON(&list)
+	return r.writeJSON(&list)
 }
 
 // writePodUsage answers with the usage of one pod.
-func (q *request) writePodUsage() *requestError {
-	m, ok := q.podMetrics(q.entity.PodRef())
+func (r *request) writePodUsage() *requestError {
+	m, ok := r.podMetrics(r.entity.PodRef())
 	if !ok {
-		return q.explainNotServed()
+		return r.explainNotServed()
 	}
-	return q.writeJSON(&m)
+	return r.writeJSON(&m)
 }
 
-func (q *request) inNamespace(ns metric.Namespace) bool {
-	return q.entity.Namespace == "" || ns == q.entity.Namespace
+func (r *request) inNamespace(ns metric.Namespace) bool {
+	return r.entity.Namespace == "" || ns == r.entity.Namespace
 }
 
 func factsSynced(f *cluster.Facts) bool { return f != nil && f.Synced }
 
 // labelSelector reads the query's labelSelector. A selector that is not empty needs cluster facts.
-func (q *request) labelSelector() (labels.Selector, *requestError) {
-	values, err := url.ParseQuery(q.r.URL.RawQuery)
+func (r *request) labelSelector() (labels.Selector, *requestError) {
+	values, err := url.ParseQuery(r.r.URL.RawQuery)
 	if err != nil {
 		return nil, badRequest("the query is malformed: %v", err)
 	}
@@ -131,7 +131,7 @@ func (q *request) labelSelector() (labels.Selector, *requestError) {
 	switch {
 	case err != nil:
 		return nil, badRequest("labelSelector %q does not parse: %v; write it as app=web,tier!=cache", text, err)
-	case !selector.Empty() && !factsSynced(q.facts):
+	case !selector.Empty() && !factsSynced(r.facts):
 		return nil, &requestError{503, "labels are not known: weir has not listed nodes and pods from an API server; ask without labelSelector, or again later"}
 	}
 	return selector, nil
@@ -163,9 +163,9 @@ func timestampAndWindow(s *metric.Sample) (metav1.Time, metav1.Duration) {
 	return metav1.NewTime(at), metav1.Duration{Duration: w.Length}
 }
 
-func (q *request) nodeMetrics(s *metric.Sample) v1alpha1.NodeMetrics {
+func (r *request) nodeMetrics(s *metric.Sample) v1alpha1.NodeMetrics {
 	m := v1alpha1.NodeMetrics{
-		ObjectMeta: metav1.ObjectMeta{Name: string(s.Entity.Node), CreationTimestamp: metav1.NewTime(q.now)},
+		ObjectMeta: metav1.ObjectMeta{Name: string(s.Entity.Node), CreationTimestamp: metav1.NewTime(r.now)},
 		Usage:      usageOf(s),
 	}
 	m.Timestamp, m.Window = timestampAndWindow(s)
@@ -174,13 +174,13 @@ func (q *request) nodeMetrics(s *metric.Sample) v1alpha1.NodeMetrics {
 
 // podMetrics returns the usage of a pod and whether it can be served. It can if the pod has numbers
 // and every container that must have numbers has them.
-func (q *request) podMetrics(ref metric.PodRef) (m v1alpha1.PodMetrics, ok bool) {
-	s, containers := q.view.Pod(ref)
+func (r *request) podMetrics(ref metric.PodRef) (m v1alpha1.PodMetrics, ok bool) {
+	s, containers := r.view.Pod(ref)
 	if !hasUsage(s) {
 		return m, false
 	}
 	m = v1alpha1.PodMetrics{
-		ObjectMeta: metav1.ObjectMeta{Name: string(ref.Name), Namespace: string(ref.Namespace), CreationTimestamp: metav1.NewTime(q.now)},
+		ObjectMeta: metav1.ObjectMeta{Name: string(ref.Name), Namespace: string(ref.Namespace), CreationTimestamp: metav1.NewTime(r.now)},
 		Containers: []v1alpha1.ContainerMetrics{},
 	}
 	m.Timestamp, m.Window = timestampAndWindow(s)

@@ -137,11 +137,11 @@ func TestFailures(t *testing.T) {
 	f(agent(), "moved", 404, "the agent on node moved says: this weir is on node n1, not on moved", "Ask for n1")
 	f(says(401, "Unauthorized"), "n1", 502, "does not know weir's token: Unauthorized", "tokenreviews")
 	f(says(403, `{"kind":"Status","message":"needs: get nodes/eviction"}`), "n1", 502, "refuses weir: needs: get nodes/eviction", "weir:agents-reader")
-	f(says(404, "404 page not found"), "n1", 502, "no agent of this version: it says 404 404 page not found", "--agent-port")
+	f(says(404, "404 page not found"), "n1", 502, "not an agent of this version: it returned 404 404 page not found", "--agent-port")
 	f(says(200, "<html>"), "n1", 502, "read the answer about evictions on node n1", "--agent-port")
 	f(says(200, `"`+strings.Repeat("x", 5000)+`"`), "n1", 502, "its answer is too long", "log")
 	f(says(200, `{"apiVersion":"weir.dev/v1alpha1","kind":"PodUsageList"}`), "n1", 0, "got kind \"PodUsageList\" of \"weir.dev/v1alpha1\", want EvictionExplanation", "")
-	f(http.RedirectHandler("http://192.0.2.1/steal", http.StatusFound), "n1", 502, "it says 302", "--agent-port")
+	f(http.RedirectHandler("http://192.0.2.1/steal", http.StatusFound), "n1", 502, "it returned 302", "--agent-port")
 }
 
 // check compares an error with the expected problem: its status and parts of its sentences. With
@@ -184,7 +184,7 @@ func TestTLS(t *testing.T) {
 	}
 	plain, _ := serve(t, agent())
 	_, err = through(strings.Replace(plain, "http:", "https:", 1), s.Client().Transport).Eviction(t.Context(), "n1")
-	check(t, err, 502, "speaks no TLS", "--agent-port")
+	check(t, err, 502, "does not use TLS", "--agent-port")
 }
 
 // A node's name leads only to that node, and no header of the caller is forwarded.

@@ -109,7 +109,7 @@ func unreachableProblem(node string, err error) error {
 		return &weirdev.Problem{Status: http.StatusNotFound, Message: "weir does not know node " + node, Hint: "Is the name right? `kubectl get nodes` lists them."}
 	case errors.Is(err, ErrNoAgents):
 		return &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "this weir asks no agents, and only they know evictions, pod cgroups and devices",
-			Hint: "Where agents run, tell weir with --agent-port=10290. " + installHint(node)}
+			Hint: "Where agents run, start weir with --agent-port=10290. " + installHint(node)}
 	}
 	return &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: fmt.Sprintf("find the agent on node %s: %v", node, err), Hint: installHint(node)}
 }
@@ -133,15 +133,15 @@ func agentProblem(node string, err error) error {
 	case errors.As(err, &problem) && problem.Hint != "": // a weir answered, with its own hint
 		return fail(problem.Status, "the agent on node "+node+" says: "+problem.Message, problem.Hint)
 	case errors.As(err, &problem):
-		return fail(http.StatusBadGateway, fmt.Sprintf("what answers on node %s is no agent of this version: it says %d %s", node, problem.Status, problem.Message),
+		return fail(http.StatusBadGateway, fmt.Sprintf("the server on node %s is not an agent of this version: it returned %d %s", node, problem.Status, problem.Message),
 			"Are --agent-port, and the version of the agents, right?")
 	case errors.As(err, &certificate):
 		return fail(http.StatusBadGateway, fmt.Sprintf("the agent on node %s has a certificate that weir does not trust: %v", node, certificate.Err),
 			"Name who signed it with --agent-ca-file, or trust the network with --agent-insecure-tls.")
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return fail(http.StatusBadGateway, fmt.Sprintf("what answers on node %s speaks no TLS", node), "Is --agent-port the agents' secure port?")
+		return fail(http.StatusBadGateway, fmt.Sprintf("the server on node %s does not use TLS", node), "Is --agent-port the agents' secure port?")
 	case errors.As(err, &tooLong):
-		return fail(http.StatusBadGateway, fmt.Sprintf("the agent on node %s: its answer is too long", node), "Its log may say why.")
+		return fail(http.StatusBadGateway, fmt.Sprintf("the agent on node %s: its answer is too long", node), "Its log may have the reason.")
 	case errors.Is(err, context.DeadlineExceeded):
 		return fail(http.StatusGatewayTimeout, "the agent on node "+node+" did not answer in time", "Is the node overloaded, or a firewall in the way? Ask again. "+installHint(node))
 	case !errors.As(err, &sent):

@@ -17,14 +17,14 @@ import (
 
 // explainer returns an Explainer of the snapshot that the answer is read from. Only an answer
 // that lacks something needs it.
-func (a *usageReader) explainer() *explain.Explainer {
-	return &explain.Explainer{Now: a.options.Now(), View: a.view, Facts: a.facts, Sources: a.options.Sources()}
+func (u *usageReader) explainer() *explain.Explainer {
+	return &explain.Explainer{Now: u.options.Now(), View: u.view, Facts: u.facts, Sources: u.options.Sources()}
 }
 
 // reasonFor returns why a pod or node is not served. known is false if neither the API server
 // nor a source has ever named it.
-func (a *usageReader) reasonFor(e metric.Entity) (r explain.Outcome, known bool) {
-	r, known = a.explainer().Rule(e, metric.CPUUsageRate, metric.MemoryWorkingSet)
+func (u *usageReader) reasonFor(e metric.Entity) (r explain.Outcome, known bool) {
+	r, known = u.explainer().Rule(e, metric.CPUUsageRate, metric.MemoryWorkingSet)
 	return notServedHere(r), known
 }
 
@@ -108,11 +108,11 @@ func explainCommand(ctx context.Context, kind string, lacks []missingItem) strin
 }
 
 // warnPods adds the warnings for pods that are missing from a LIST.
-func (a *usageReader) warnPods(ctx context.Context, served int, missing []*cluster.Pod) {
+func (u *usageReader) warnPods(ctx context.Context, served int, missing []*cluster.Pod) {
 	if len(missing) == 0 {
 		return // Fast path: no verdicts are read
 	}
-	survey := a.explainer().SurveyOf()
+	survey := u.explainer().SurveyOf()
 	lacks := make([]missingItem, 0, len(missing))
 	for _, p := range missing {
 		lacks = append(lacks, missingItem{p.String(), notServedHere(survey.Pod(p))})
@@ -121,11 +121,11 @@ func (a *usageReader) warnPods(ctx context.Context, served int, missing []*clust
 }
 
 // warnNodes adds the warnings for nodes that are missing from a LIST.
-func (a *usageReader) warnNodes(ctx context.Context, served int, missing []*cluster.Node) {
+func (u *usageReader) warnNodes(ctx context.Context, served int, missing []*cluster.Node) {
 	if len(missing) == 0 {
 		return
 	}
-	survey := a.explainer().SurveyOf()
+	survey := u.explainer().SurveyOf()
 	lacks := make([]missingItem, 0, len(missing))
 	for _, n := range missing {
 		lacks = append(lacks, missingItem{string(n.Name), notServedHere(survey.Node(n.Name))})

@@ -116,22 +116,22 @@ type newPod struct {
 
 // findPod returns the position of u in the last podOrder, or ^i for the i-th new pod. ok is
 // false if u must not be served. read is the number of items before u.
-func (c *podOrderScan) findPod(u *resourceusage.PodUsage, read int) (who int32, ok bool) {
-	n := len(c.nodes) - 1
-	if n < 0 || c.nodes[n].name != u.Node {
-		c.beginNode(u, read)
+func (s *podOrderScan) findPod(u *resourceusage.PodUsage, read int) (who int32, ok bool) {
+	n := len(s.nodes) - 1
+	if n < 0 || s.nodes[n].name != u.Node {
+		s.beginNode(u, read)
 		n++
 	}
-	node := &c.nodes[n]
+	node := &s.nodes[n]
 	if node.before != nil && u.Index < len(node.before.pods) && node.before.pods[u.Index].position != notListed {
 		listed := node.before.pods[u.Index]
-		if u.MeasuredAt < listed.changed && !resourceusage.MayServePod(c.facts.Pod(*u.PodRef), u) {
+		if u.MeasuredAt < listed.changed && !resourceusage.MayServePod(s.facts.Pod(*u.PodRef), u) {
 			return 0, false
 		}
 		node.served++
 		return listed.position, true
 	}
-	p := c.facts.Pod(*u.PodRef)
+	p := s.facts.Pod(*u.PodRef)
 	if !resourceusage.MayServePod(p, u) {
 		return 0, false
 	}
@@ -139,23 +139,23 @@ func (c *podOrderScan) findPod(u *resourceusage.PodUsage, read int) (who int32, 
 		node.served++
 	} else {
 		node.generation = 0 // a change of p changes neither generation of this node
-		if c.boundElsewhere == nil {
-			c.boundElsewhere = map[metric.PodRef]bool{}
+		if s.boundElsewhere == nil {
+			s.boundElsewhere = map[metric.PodRef]bool{}
 		}
-		c.boundElsewhere[p.PodRef] = true
+		s.boundElsewhere[p.PodRef] = true
 	}
-	c.newPods = append(c.newPods, newPod{newObjectMeta(p.Namespace, string(p.Name), c.labelSets.setOf(p.Labels)), n, u.Index, p.RunsChangedAt()})
-	return ^int32(len(c.newPods) - 1), true
+	s.newPods = append(s.newPods, newPod{newObjectMeta(p.Namespace, string(p.Name), s.labelSets.setOf(p.Labels)), n, u.Index, p.RunsChangedAt()})
+	return ^int32(len(s.newPods) - 1), true
 }
 
 // beginNode begins the node of u, its first pod.
-func (c *podOrderScan) beginNode(u *resourceusage.PodUsage, read int) {
-	c.nodes = append(c.nodes, scannedNode{
-		name: u.Node, bound: c.facts.PodsOn(u.Node), firstItem: read,
-		nodeOrder: nodeOrder{generation: u.Generation, boundGeneration: c.facts.PodsGeneration(u.Node)},
+func (s *podOrderScan) beginNode(u *resourceusage.PodUsage, read int) {
+	s.nodes = append(s.nodes, scannedNode{
+		name: u.Node, bound: s.facts.PodsOn(u.Node), firstItem: read,
+		nodeOrder: nodeOrder{generation: u.Generation, boundGeneration: s.facts.PodsGeneration(u.Node)},
 	})
-	node := &c.nodes[len(c.nodes)-1]
-	before := c.last.nodes[u.Node]
+	node := &s.nodes[len(s.nodes)-1]
+	before := s.last.nodes[u.Node]
 	if before.isCurrent(node.generation, node.boundGeneration) {
 		node.before, node.running = before, before.running
 		return
@@ -169,59 +169,59 @@ func (c *podOrderScan) beginNode(u *resourceusage.PodUsage, read int) {
 	if before != nil {
 		for _, listed := range before.pods {
 			if listed.position != notListed {
-				c.labelSets.add(c.last.pods[listed.position].labels)
+				s.labelSets.add(s.last.pods[listed.position].labels)
 			}
 		}
 	}
 }
 
 // metaAt returns the pod at a position that findPod returned.
-func (c *podOrderScan) metaAt(who int32) *objectMeta {
+func (s *podOrderScan) metaAt(who int32) *objectMeta {
 	if who < 0 {
-		return &c.newPods[^who].objectMeta
+		return &s.newPods[^who].objectMeta
 	}
-	return &c.last.pods[who]
+	return &s.last.pods[who]
 }
 
 // missingPods returns the running pods that are not in items, which are all items in the order
 // they were read. A running pod is bound to a node, so missingPods compares node by node. It
 // compares no names for a node that has as many served pods as running ones.
-func (c *podOrderScan) missingPods(items []usageItem) (missing []*cluster.Pod) {
+func (s *podOrderScan) missingPods(items []usageItem) (missing []*cluster.Pod) {
 	served := map[metric.PodRef]bool{}
 	addMissing := func(bound []*cluster.Pod) {
 		for _, p := range bound {
-			if p.Phase == cluster.Running && !served[p.PodRef] && !c.boundElsewhere[p.PodRef] {
+			if p.Phase == cluster.Running && !served[p.PodRef] && !s.boundElsewhere[p.PodRef] {
 				missing = append(missing, p)
 			}
 		}
 	}
 	unscanned := 0
-	c.facts.EachNodesPods(func(metric.NodeName, []*cluster.Pod) bool { unscanned++; return true })
-	for i := range c.nodes {
-		node, end := &c.nodes[i], len(items)
+	s.facts.EachNodesPods(func(metric.NodeName, []*cluster.Pod) bool { unscanned++; return true })
+	for i := range s.nodes {
+		node, end := &s.nodes[i], len(items)
 		if len(node.bound) > 0 {
 			unscanned--
 		}
 		if node.served == node.running {
 			continue
 		}
-		if i+1 < len(c.nodes) {
-			end = c.nodes[i+1].firstItem
+		if i+1 < len(s.nodes) {
+			end = s.nodes[i+1].firstItem
 		}
 		clear(served)
 		for _, o := range items[node.firstItem:end] {
-			s := c.metaAt(o.meta)
-			served[metric.PodRef{Namespace: s.namespace, Name: metric.PodName(s.name)}] = true
+			meta := s.metaAt(o.meta)
+			served[metric.PodRef{Namespace: meta.namespace, Name: metric.PodName(meta.name)}] = true
 		}
 		addMissing(node.bound)
 	}
 	if unscanned > 0 {
 		clear(served)
-		scanned := make(map[metric.NodeName]bool, len(c.nodes))
-		for i := range c.nodes {
-			scanned[c.nodes[i].name] = true
+		scanned := make(map[metric.NodeName]bool, len(s.nodes))
+		for i := range s.nodes {
+			scanned[s.nodes[i].name] = true
 		}
-		c.facts.EachNodesPods(func(name metric.NodeName, on []*cluster.Pod) bool {
+		s.facts.EachNodesPods(func(name metric.NodeName, on []*cluster.Pod) bool {
 			if !scanned[name] {
 				addMissing(on)
 			}
@@ -232,22 +232,22 @@ func (c *podOrderScan) missingPods(items []usageItem) (missing []*cluster.Pod) {
 }
 
 // nextOrder returns the podOrder of this LIST and sets each item's meta to its position in it.
-func (c *podOrderScan) nextOrder(items []usageItem) *podOrder {
-	if len(c.newPods) == 0 {
-		return c.last
+func (s *podOrderScan) nextOrder(items []usageItem) *podOrder {
+	if len(s.newPods) == 0 {
+		return s.last
 	}
-	next := &podOrder{nodes: make(map[metric.NodeName]*nodeOrder, len(c.nodes))}
-	moved := c.keptPods()
-	came := c.mergeNewPods(next, moved)
+	next := &podOrder{nodes: make(map[metric.NodeName]*nodeOrder, len(s.nodes))}
+	moved := s.keptPods()
+	came := s.mergeNewPods(next, moved)
 	kept := 0
-	for i := range c.nodes {
-		if was := c.nodes[i].before; was != nil {
+	for i := range s.nodes {
+		if was := s.nodes[i].before; was != nil {
 			kept += len(was.pods)
 		}
 	}
 	all := make([]listedPod, 0, kept) // one allocation for all nodes
-	for i := range c.nodes {
-		node := &c.nodes[i]
+	for i := range s.nodes {
+		node := &s.nodes[i]
 		l := node.nodeOrder
 		if node.before != nil {
 			from := len(all)
@@ -261,9 +261,9 @@ func (c *podOrderScan) nextOrder(items []usageItem) *podOrder {
 		}
 		next.nodes[node.name] = &l
 	}
-	for i := range c.newPods {
-		f := &c.newPods[i]
-		l := next.nodes[c.nodes[f.node].name]
+	for i := range s.newPods {
+		f := &s.newPods[i]
+		l := next.nodes[s.nodes[f.node].name]
 		for len(l.pods) <= f.index {
 			l.pods = append(l.pods, listedPod{position: notListed})
 		}
@@ -281,13 +281,13 @@ func (c *podOrderScan) nextOrder(items []usageItem) *podOrder {
 
 // keptPods returns, for each position in the last podOrder, 0 if its pod is on a node that is
 // still current, else notListed.
-func (c *podOrderScan) keptPods() []int32 {
-	stays := make([]int32, len(c.last.pods))
+func (s *podOrderScan) keptPods() []int32 {
+	stays := make([]int32, len(s.last.pods))
 	for i := range stays {
 		stays[i] = notListed
 	}
-	for i := range c.nodes {
-		if was := c.nodes[i].before; was != nil {
+	for i := range s.nodes {
+		if was := s.nodes[i].before; was != nil {
 			for _, listed := range was.pods {
 				if listed.position != notListed {
 					stays[listed.position] = 0
@@ -300,31 +300,31 @@ func (c *podOrderScan) keptPods() []int32 {
 
 // mergeNewPods fills next.pods with the kept and the new pods, sorted. It sets stays to the
 // new positions of the kept pods, and returns the positions of the new ones.
-func (c *podOrderScan) mergeNewPods(next *podOrder, stays []int32) (came []int32) {
-	who := make([]objectMeta, len(c.newPods))
-	for i := range c.newPods {
-		who[i] = c.newPods[i].objectMeta
+func (s *podOrderScan) mergeNewPods(next *podOrder, stays []int32) (came []int32) {
+	who := make([]objectMeta, len(s.newPods))
+	for i := range s.newPods {
+		who[i] = s.newPods[i].objectMeta
 	}
 	came = make([]int32, len(who))
-	next.pods = make([]objectMeta, 0, len(c.last.pods)+len(who))
+	next.pods = make([]objectMeta, 0, len(s.last.pods)+len(who))
 	old := 0
 	keep := func(end int) {
 		for ; old < end; old++ {
 			if stays[old] != notListed {
 				stays[old] = int32(len(next.pods))
-				next.pods = append(next.pods, c.last.pods[old])
+				next.pods = append(next.pods, s.last.pods[old])
 			}
 		}
 	}
 	order := sortedByName(who, nil)
 	packNames(who, order)
 	for _, i := range order {
-		before, _ := slices.BinarySearchFunc(c.last.pods[old:], &who[i], func(s objectMeta, o *objectMeta) int { return s.compare(o) })
+		before, _ := slices.BinarySearchFunc(s.last.pods[old:], &who[i], func(a objectMeta, b *objectMeta) int { return a.compare(b) })
 		keep(old + before)
 		came[i] = int32(len(next.pods))
 		next.pods = append(next.pods, who[i])
 	}
-	keep(len(c.last.pods))
+	keep(len(s.last.pods))
 	return came
 }
 

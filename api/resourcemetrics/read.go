@@ -91,25 +91,25 @@ type usageReader struct {
 
 // mayServe reports whether a pod that was measured completely may be served, and removes the
 // containers that have ended since. p is nil if the API server does not know the pod.
-func (a *usageReader) mayServe(p *cluster.Pod, u *resourceusage.PodUsage) bool {
-	return a.facts == nil || resourceusage.MayServePod(p, u)
+func (u *usageReader) mayServe(p *cluster.Pod, usage *resourceusage.PodUsage) bool {
+	return u.facts == nil || resourceusage.MayServePod(p, usage)
 }
 
 // readPods reads the selected pods into r, sorted by name. It returns the running pods that are
 // not served, also sorted. Without facts it returns none, because it is unknown which pods run.
-func (a *usageReader) readPods(c listFilter, r *usageList) (missing []*cluster.Pod) {
+func (u *usageReader) readPods(c listFilter, r *usageList) (missing []*cluster.Pod) {
 	switch {
-	case a.facts == nil:
-		a.readWithoutFacts(c, r)
+	case u.facts == nil:
+		u.readWithoutFacts(c, r)
 		r.sortByName()
 		return nil
 	case c.selectsAll():
-		missing = a.scanPods(r, c)
+		missing = u.scanPods(r, c)
 	default:
-		running, all := a.runningPods(c)
+		running, all := u.runningPods(c)
 		r.grow(len(running))
 		if len(running)*8 > all {
-			a.scanPods(r, c)
+			u.scanPods(r, c)
 			if len(r.items) < len(running) {
 				missing = notListedPods(running, r)
 			}
@@ -118,7 +118,7 @@ func (a *usageReader) readPods(c listFilter, r *usageList) (missing []*cluster.P
 		// A small selection is looked up pod by pod: one application then costs the same in a
 		// large cluster as in a small one.
 		for _, p := range running {
-			if !a.readPod(r, p.PodRef, p) {
+			if !u.readPod(r, p.PodRef, p) {
 				missing = append(missing, p)
 			}
 		}
@@ -131,16 +131,16 @@ func (a *usageReader) readPods(c listFilter, r *usageList) (missing []*cluster.P
 }
 
 // readWithoutFacts reads the selected pods if there is no API server.
-func (a *usageReader) readWithoutFacts(c listFilter, r *usageList) {
+func (u *usageReader) readWithoutFacts(c listFilter, r *usageList) {
 	if c.namespace != "" && c.name != "" {
 		if ref := (metric.PodRef{Namespace: c.namespace, Name: metric.PodName(c.name)}); c.matches(c.namespace, c.name, nil) {
-			a.readPod(r, ref, nil)
+			u.readPod(r, ref, nil)
 		}
 		return
 	}
-	a.view.EachPodUsage(func(u *resourceusage.PodUsage) bool {
-		if c.matches(u.Namespace, string(u.Name), nil) {
-			r.addPod(u, r.addMeta(newObjectMeta(u.Namespace, string(u.Name), noLabels)))
+	u.view.EachPodUsage(func(usage *resourceusage.PodUsage) bool {
+		if c.matches(usage.Namespace, string(usage.Name), nil) {
+			r.addPod(usage, r.addMeta(newObjectMeta(usage.Namespace, string(usage.Name), noLabels)))
 		}
 		return true
 	})
@@ -148,9 +148,9 @@ func (a *usageReader) readWithoutFacts(c listFilter, r *usageList) {
 
 // runningPods returns the selected pods that run, by the API server, and the number of all
 // pods.
-func (a *usageReader) runningPods(c listFilter) (running []*cluster.Pod, all int) {
+func (u *usageReader) runningPods(c listFilter) (running []*cluster.Pod, all int) {
 	if c.namespace == "" && c.labels == nil && c.fields == nil {
-		running = make([]*cluster.Pod, 0, a.facts.Pods())
+		running = make([]*cluster.Pod, 0, u.facts.Pods())
 	}
 	take := func(p *cluster.Pod) {
 		if p.Phase == cluster.Running && c.matches(p.Namespace, string(p.Name), p.Labels) {
@@ -161,26 +161,26 @@ func (a *usageReader) runningPods(c listFilter) (running []*cluster.Pod, all int
 	case c.namespace == "":
 		// A running pod is bound to a node. The lists of nodes are read faster than the maps of
 		// all pods.
-		a.facts.EachNodesPods(func(_ metric.NodeName, pods []*cluster.Pod) bool {
+		u.facts.EachNodesPods(func(_ metric.NodeName, pods []*cluster.Pod) bool {
 			for _, p := range pods {
 				take(p)
 			}
 			return true
 		})
 	case c.labels != nil:
-		for _, p := range a.index.Find(a.facts, c.namespace, c.labels) {
+		for _, p := range u.index.Find(u.facts, c.namespace, c.labels) {
 			take(p)
 		}
 	case c.name == "":
-		for _, p := range a.facts.PodsIn(c.namespace) {
+		for _, p := range u.facts.PodsIn(c.namespace) {
 			take(p)
 		}
 	default:
-		if p := a.facts.Pod(metric.PodRef{Namespace: c.namespace, Name: metric.PodName(c.name)}); p != nil {
+		if p := u.facts.Pod(metric.PodRef{Namespace: c.namespace, Name: metric.PodName(c.name)}); p != nil {
 			take(p)
 		}
 	}
-	return running, a.facts.Pods()
+	return running, u.facts.Pods()
 }
 
 // notListedPods returns the pods of running that r does not have.
@@ -200,8 +200,8 @@ func notListedPods(running []*cluster.Pod, r *usageList) (missing []*cluster.Pod
 
 // readPod adds one pod to r and reports whether it is served. p is nil if the API server does
 // not know the pod.
-func (a *usageReader) readPod(r *usageList, ref metric.PodRef, p *cluster.Pod) bool {
-	if a.view == nil || !a.view.PodUsage(ref, &r.pod) || !a.mayServe(p, &r.pod) {
+func (u *usageReader) readPod(r *usageList, ref metric.PodRef, p *cluster.Pod) bool {
+	if u.view == nil || !u.view.PodUsage(ref, &r.pod) || !u.mayServe(p, &r.pod) {
 		return false
 	}
 	labels := noLabels
@@ -214,31 +214,31 @@ func (a *usageReader) readPod(r *usageList, ref metric.PodRef, p *cluster.Pod) b
 
 // scanPods reads all pods and adds the selected ones to r, sorted by name. It returns the
 // running pods that are not served, if c selects all.
-func (a *usageReader) scanPods(r *usageList, c listFilter) (missing []*cluster.Pod) {
-	known := a.orders.get()
-	scan := podOrderScan{last: known, facts: a.facts}
+func (u *usageReader) scanPods(r *usageList, c listFilter) (missing []*cluster.Pod) {
+	known := u.orders.get()
+	scan := podOrderScan{last: known, facts: u.facts}
 	everything := c.selectsAll()
 	if everything {
 		r.grow(len(known.pods))
 	}
-	add := func(u *resourceusage.PodUsage) bool {
-		who, ok := scan.findPod(u, len(r.items))
+	add := func(usage *resourceusage.PodUsage) bool {
+		who, ok := scan.findPod(usage, len(r.items))
 		if !ok {
 			return true
 		}
 		if s := scan.metaAt(who); everything || c.matches(s.namespace, s.name, s.labels.all) {
-			r.addPod(u, who)
+			r.addPod(usage, who)
 		}
 		return true
 	}
-	if a.view != nil {
-		a.view.EachPodUsage(add)
+	if u.view != nil {
+		u.view.EachPodUsage(add)
 	}
 	if everything {
 		missing = scan.missingPods(r.items)
 	}
 	next := scan.nextOrder(r.items)
-	a.orders.put(next)
+	u.orders.put(next)
 	r.metas = next.pods
 	r.sortByMeta()
 	return missing
@@ -246,19 +246,19 @@ func (a *usageReader) scanPods(r *usageList, c listFilter) (missing []*cluster.P
 
 // readNodes reads the selected nodes into r, sorted by name. It returns the nodes that are not
 // served.
-func (a *usageReader) readNodes(c listFilter, r *usageList) (missing []*cluster.Node) {
+func (u *usageReader) readNodes(c listFilter, r *usageList) (missing []*cluster.Node) {
 	defer r.sortByName()
-	if a.facts == nil {
-		a.view.Each(metric.Node, func(s *metric.Sample) bool {
+	if u.facts == nil {
+		u.view.Each(metric.Node, func(s *metric.Sample) bool {
 			if s.Entity.Part == "" && c.matches("", string(s.Entity.Node), nil) {
-				a.readNode(r, s.Entity.Node, nil)
+				u.readNode(r, s.Entity.Node, nil)
 			}
 			return true
 		})
 		return nil
 	}
-	a.facts.EachNode(func(n *cluster.Node) bool {
-		if c.matches("", string(n.Name), n.Labels) && !a.readNode(r, n.Name, n) {
+	u.facts.EachNode(func(n *cluster.Node) bool {
+		if c.matches("", string(n.Name), n.Labels) && !u.readNode(r, n.Name, n) {
 			missing = append(missing, n)
 		}
 		return true
@@ -269,11 +269,11 @@ func (a *usageReader) readNodes(c listFilter, r *usageList) (missing []*cluster.
 
 // readNode adds a node to r and reports whether it is served. n is nil if the API server does
 // not know the node.
-func (a *usageReader) readNode(r *usageList, name metric.NodeName, n *cluster.Node) bool {
-	if a.view == nil {
+func (u *usageReader) readNode(r *usageList, name metric.NodeName, n *cluster.Node) bool {
+	if u.view == nil {
 		return false
 	}
-	u, over, ok := a.view.NodeUsage(name)
+	usage, over, ok := u.view.NodeUsage(name)
 	if !ok {
 		return false
 	}
@@ -281,6 +281,6 @@ func (a *usageReader) readNode(r *usageList, name metric.NodeName, n *cluster.No
 	if n != nil && len(n.Labels) > 0 {
 		labels = newLabelSet(n.Labels, "") // no two nodes have the same labels
 	}
-	r.addNode(newObjectMeta("", string(name), labels), u, over)
+	r.addNode(newObjectMeta("", string(name), labels), usage, over)
 	return true
 }

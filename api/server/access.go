@@ -113,23 +113,23 @@ type proxiedUser struct{ user.Info }
 
 // namesUser reports whether a request has a header that names its user. The authenticator removes
 // these headers when it has verified the certificate of the aggregating API server.
-func (n rejectAnonymous) namesUser(r *http.Request) bool {
-	return n.proxy != nil && slices.ContainsFunc(n.proxy.UsernameHeaders.Value(), func(h string) bool { return r.Header.Get(h) != "" })
+func (a rejectAnonymous) namesUser(r *http.Request) bool {
+	return a.proxy != nil && slices.ContainsFunc(a.proxy.UsernameHeaders.Value(), func(h string) bool { return r.Header.Get(h) != "" })
 }
 
 // AuthenticateRequest implements authenticator.Request.
-func (n rejectAnonymous) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
-	named := n.namesUser(r)
-	response, ok, err := n.Request.AuthenticateRequest(r)
+func (a rejectAnonymous) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
+	named := a.namesUser(r)
+	response, ok, err := a.Request.AuthenticateRequest(r)
 	endAttempt(r.Context(), err == nil && ok)
-	if err == nil && ok && named && !n.namesUser(r) {
+	if err == nil && ok && named && !a.namesUser(r) {
 		response.User = proxiedUser{response.User}
 	}
 	if err != nil || !ok || response.User.GetName() != user.Anonymous {
 		return response, ok, err
 	}
 	at := authorizer.AttributesRecord{User: response.User, Path: r.URL.Path}
-	if d, _, err := n.alwaysAllowed.Authorize(r.Context(), at); err != nil || d != authorizer.DecisionAllow {
+	if d, _, err := a.alwaysAllowed.Authorize(r.Context(), at); err != nil || d != authorizer.DecisionAllow {
 		return nil, false, err
 	}
 	return response, true, nil

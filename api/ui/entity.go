@@ -236,9 +236,9 @@ func (p *page) explained(e *explain.Explanation, entity metric.Entity, s *metric
 
 // addFinding adds a finding. A finding that equals the one before, except for its group, is
 // merged into it.
-func (t *entityBody) addFinding(f finding) {
-	if n := len(t.Findings); n > 0 {
-		last := &t.Findings[n-1]
+func (b *entityBody) addFinding(f finding) {
+	if n := len(b.Findings); n > 0 {
+		last := &b.Findings[n-1]
 		group := f.Group
 		if f.Group = last.Group; reflect.DeepEqual(f, *last) {
 			last.Group += " and " + group
@@ -246,7 +246,7 @@ func (t *entityBody) addFinding(f finding) {
 		}
 		f.Group = group
 	}
-	t.Findings = append(t.Findings, f)
+	b.Findings = append(b.Findings, f)
 }
 
 // setFinding adds the state, the reason and the time of a finding to a card.
@@ -339,7 +339,7 @@ type instance struct {
 }
 
 // addInstance adds the instance of the served numbers.
-func (t *entityBody) addInstance(name string, s *metric.Sample) {
+func (b *entityBody) addInstance(name string, s *metric.Sample) {
 	in := instance{Of: printable(name), State: state{"counted", good}}
 	for _, g := range []metric.Group{metric.CPU, metric.Memory} {
 		if s.Reasons[g] == metric.Ambiguous {
@@ -351,7 +351,7 @@ func (t *entityBody) addInstance(name string, s *metric.Sample) {
 	if i.Processes >= 0 {
 		in.Facts.add("processes", fmt.Sprint(i.Processes))
 	}
-	t.Instances = append(t.Instances, in)
+	b.Instances = append(b.Instances, in)
 }
 
 // addDuplicates adds the instances that were rejected.

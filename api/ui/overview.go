@@ -55,8 +55,8 @@ func (p *page) overview() {
 // clusterUse returns the use of r by all nodes that have a number, as a share of the limits of
 // these nodes.
 func (p *page) clusterUse(r *resource) (u resourceUse) {
-	var used, has float64
-	var of string
+	var used, limits float64
+	var sentence string
 	for _, it := range p.nodes() {
 		v := value(it.sample, r.used)
 		if v < 0 {
@@ -64,12 +64,12 @@ func (p *page) clusterUse(r *resource) (u resourceUse) {
 		}
 		used += v
 		u.Text = r.format(used)
-		whole, sentence := r.limitOf(it.sample, p.spec(it.entity.Node))
-		has, of = has+whole, sentence
+		limit, text := r.limitOf(it.sample, p.spec(it.entity.Node))
+		limits, sentence = limits+limit, text
 	}
-	if u.Text != "" && has > 0 {
-		u.Of = fmt.Sprintf(of, r.format(has))
-		u.setShare(used / has)
+	if u.Text != "" && limits > 0 {
+		u.Of = fmt.Sprintf(sentence, r.format(limits))
+		u.setShare(used / limits)
 	}
 	return u
 }

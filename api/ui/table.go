@@ -226,7 +226,7 @@ type listRange struct {
 }
 
 // Left returns the number of items after the part as text.
-func (c listRange) Left() string { return humanize.Number(c.Of - c.To) }
+func (r listRange) Left() string { return humanize.Number(r.Of - r.To) }
 
 // paginate returns which of n items a page shows, at most most. whole is the query of the page with
 // the complete list. On that page the query says where to begin.

@@ -120,8 +120,8 @@ func forwardedRequest(ctx context.Context, r *http.Request) *http.Request {
 // leaderStatus is a status of the leader that is not an answer for the client.
 type leaderStatus int
 
-func (e leaderStatus) Error() string {
-	return fmt.Sprintf("the leader answered with status %d", int(e))
+func (l leaderStatus) Error() string {
+	return fmt.Sprintf("the leader answered with status %d", int(l))
 }
 
 var errTimeout = errors.New("the leader does not answer in time")
