@@ -19,7 +19,7 @@ import (
 )
 
 // Agents is the feature of a server that asks the agents on nodes. It verifies their certificates,
-// unless a flag says to accept any.
+// unless a flag accepts any.
 type Agents struct {
 	Port     int // 0: there are no agents
 	CAFile   string
@@ -47,8 +47,8 @@ func (a *Agents) Check(in *feature.Setting) error {
 	case a.Port < 0 || a.Port > 65535:
 		return usererror.Usage(fmt.Errorf("--agent-port cannot be %d: ports go from 1 to 65535, and 0 is for no agents", a.Port))
 	case a.Port == 0 && (a.CAFile != "" || a.Insecure || a.TokenFile != ""):
-		return usererror.Hintf(usererror.Usage(errors.New("--agent-ca-file, --agent-insecure-tls and --agent-token-file say how to talk to agents, and nothing says where they are")),
-			"Give --agent-port too: theirs is 10290 unless their manifest says otherwise.")
+		return usererror.Hintf(usererror.Usage(errors.New("--agent-ca-file, --agent-insecure-tls and --agent-token-file are about agents, and no flag names their port")),
+			"Give --agent-port too: theirs is 10290 unless their manifest sets another.")
 	case a.CAFile != "" && a.Insecure:
 		return usererror.Usage(errors.New("--agent-insecure-tls accepts any certificate, so --agent-ca-file has no use: drop one of the two"))
 	case a.Port != 0 && !in.HasCluster:

@@ -48,7 +48,7 @@ type Replicas struct {
 	forward     func(http.Handler) http.Handler
 }
 
-// lease says in which Lease the replicas of a weir elect their leader.
+// lease names the Lease in which the replicas of a weir elect their leader.
 type lease struct{ namespace, name, identity, address string }
 
 // Flags adds the flags.

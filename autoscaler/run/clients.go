@@ -28,7 +28,7 @@ type Clients struct {
 	watcher *watcher.Watcher // nil until a feature needs it
 }
 
-// Open creates the clients. Without a whole cluster there are none.
+// Open creates the clients. It creates them for a whole cluster only.
 func (c *Clients) Open(_ context.Context, h *feature.Host) error {
 	if !h.HasWholeCluster() {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-metrics/weir/internal/usererror"
 )
 
-// Plan says which autoscalers to decide about, with which settings. Evaluations use the settings even
+// Plan names the autoscalers to decide about, with which settings. Evaluations use the settings even
 // if weir does not act.
 type Plan struct {
 	Act      bool // on objects of kind Autoscaler

@@ -53,7 +53,7 @@ type api struct {
 	name, about string
 	// open returns the handler. A nil handler means that this weir cannot serve the row. It only reads
 	// what features opened: nothing that acts on the cluster is opened by a row.
-	open func(*process) (http.Handler, error)
+	open func(*weirProcess) (http.Handler, error)
 	// paths are patterns of http.ServeMux, and rights returns the rights that a request needs.
 	paths  []string
 	rights func(*http.Request) []rights.Right
@@ -68,7 +68,7 @@ type api struct {
 	elsewhere http.Handler
 	// describe adds the types of a group to the secured server. install adds its handlers.
 	describe func(*server.Config) error
-	install  func(*process, *genericapiserver.GenericAPIServer) error
+	install  func(*weirProcess, *genericapiserver.GenericAPIServer) error
 }
 
 // link is one line on the index page of the local server.
@@ -85,7 +85,7 @@ var apis = []api{{
 		c.Schemes, c.OpenAPI = append(c.Schemes, scheme), append(c.OpenAPI, resourcemetrics.OpenAPIDefinitions)
 		return err
 	},
-	install: func(w *process, s *genericapiserver.GenericAPIServer) error {
+	install: func(w *weirProcess, s *genericapiserver.GenericAPIServer) error {
 		return resourcemetrics.Install(s, resourcemetrics.Options{
 			Snapshot: viewAs(w, func(v apiView) resourcemetrics.UsageReader { return v }), Facts: w.Facts, Sources: w.sourceStates, Registerer: w.Registry,
 		})
@@ -96,7 +96,7 @@ var apis = []api{{
 		c.Schemes, c.OpenAPI = append(c.Schemes, customserver.Scheme), append(c.OpenAPI, customdefinitions.GetOpenAPIDefinitions)
 		return nil
 	},
-	install: func(w *process, s *genericapiserver.GenericAPIServer) error {
+	install: func(w *weirProcess, s *genericapiserver.GenericAPIServer) error {
 		return custommetrics.Install(s, w.custom)
 	},
 }, {
@@ -105,11 +105,11 @@ var apis = []api{{
 		c.Schemes, c.OpenAPI = append(c.Schemes, customserver.Scheme), append(c.OpenAPI, externaldefinitions.GetOpenAPIDefinitions)
 		return nil
 	},
-	install: func(w *process, s *genericapiserver.GenericAPIServer) error {
+	install: func(w *weirProcess, s *genericapiserver.GenericAPIServer) error {
 		return externalmetrics.Install(s, w.external)
 	},
 }, {
-	open: func(w *process) (http.Handler, error) {
+	open: func(w *weirProcess) (http.Handler, error) {
 		o := w.plan.Prometheus
 		o.Facts = w.Facts
 		return clustermetrics.New(viewAs(w, func(v apiView) clustermetrics.MetricsReader { return v }), o), nil
@@ -118,20 +118,20 @@ var apis = []api{{
 	rights: func(*http.Request) []rights.Right { return rights.Everything() },
 	links:  []link{{"/metrics/cluster", "what everything uses, for Prometheus"}},
 }, {
-	open: func(w *process) (http.Handler, error) {
+	open: func(w *weirProcess) (http.Handler, error) {
 		return usage.NewHandler(usage.Options{Snapshot: viewAs(w, func(v apiView) usage.SampleReader { return v }), Facts: w.Facts}), nil
 	},
 	paths: usage.Paths(), rights: usage.Rights, resources: usage.APIResources,
 	localPaths: []string{weirdev.Path}, // for any other path below, the answer lists the known paths
 	links:      usageLinks(),
 }, {
-	open: func(w *process) (http.Handler, error) {
+	open: func(w *weirProcess) (http.Handler, error) {
 		return explainapi.NewHandler(explainapi.Options{Explainer: w.explainInput}), nil
 	},
 	paths: explainapi.Paths(), rights: explainapi.Rights, resources: explainapi.APIResources,
 	links: []link{{weirdev.Path + "missing", "what has no number, and why, as JSON"}},
 }, {
-	open: func(w *process) (http.Handler, error) {
+	open: func(w *weirProcess) (http.Handler, error) {
 		return w.plan.features.events.Handler(), nil
 	},
 	paths: eventsapi.Paths(), rights: eventsapi.Rights, resources: eventsapi.APIResources,
@@ -157,7 +157,7 @@ var apis = []api{{
 	},
 }, {
 	name: "model", about: "Heapster's",
-	open: func(w *process) (http.Handler, error) {
+	open: func(w *weirProcess) (http.Handler, error) {
 		return model.NewHandler(model.Options{
 			Snapshot: viewAs(w, func(v apiView) model.ModelReader { return v }), Facts: w.Facts, Sources: w.sourceStates, Resolution: w.Resolution,
 		}), nil
@@ -183,7 +183,7 @@ type servedAPI struct {
 func (p *plan) serves(row *api) bool { return row.name == "" || slices.Contains(p.APIs, row.name) }
 
 // openAPIs opens the rows of the table that the plan includes.
-func (w *process) openAPIs(context.Context, *feature.Host) error {
+func (w *weirProcess) openAPIs(context.Context, *feature.Host) error {
 	for i := range apis {
 		row := &apis[i]
 		if !w.plan.serves(row) {
@@ -223,7 +223,7 @@ func (s *servedAPI) serveLocally(mux *httpserver.Mux) {
 }
 
 // serveSecurely adds the row to the secured server.
-func (s *servedAPI) serveSecurely(w *process, to *server.Server) error {
+func (s *servedAPI) serveSecurely(w *weirProcess, to *server.Server) error {
 	if s.install != nil {
 		return s.install(w, to.Generic())
 	}
@@ -261,7 +261,7 @@ func refuseWithoutCluster(w http.ResponseWriter, _ *http.Request) {
 
 // openDerivedMetrics opens what answers for custom and external metrics. Decisions about autoscalers
 // use it without the secured server, too, which serves these metrics.
-func (w *process) openDerivedMetrics(_ context.Context, h *feature.Host) (err error) {
+func (w *weirProcess) openDerivedMetrics(_ context.Context, h *feature.Host) (err error) {
 	w.custom = custommetrics.New(custommetrics.Options{
 		View: viewAs(w, func(v apiView) custommetrics.SampleReader { return v }), Facts: h.Facts, Sources: w.sourceStates,
 	})
@@ -283,7 +283,7 @@ func (w *process) openDerivedMetrics(_ context.Context, h *feature.Host) (err er
 
 // openAutoscaling returns the handler that explains and evaluates autoscalers. Without a whole cluster
 // there is none.
-func openAutoscaling(w *process) (http.Handler, error) {
+func openAutoscaling(w *weirProcess) (http.Handler, error) {
 	f := w.plan.features
 	if !f.autoscaler.IsOpen() {
 		return nil, nil
@@ -296,7 +296,7 @@ func openAutoscaling(w *process) (http.Handler, error) {
 }
 
 // openResize returns the handler that recommends requests. Without a whole cluster there is none.
-func openResize(w *process) (http.Handler, error) {
+func openResize(w *weirProcess) (http.Handler, error) {
 	if !w.HasWholeCluster() {
 		return nil, nil
 	}
@@ -313,7 +313,7 @@ func openResize(w *process) (http.Handler, error) {
 }
 
 // openUI returns the handler of the page.
-func openUI(w *process) (http.Handler, error) {
+func openUI(w *weirProcess) (http.Handler, error) {
 	view := viewAs(w, func(v apiView) *apiView { return &v })
 	o := ui.Options{
 		Explainer: w.explainInput, Version: version.Get().Version, Eviction: w.evictionReports(),

@@ -30,7 +30,7 @@ func (h hostProvider) Sources(*cluster.Facts) []manager.Spec { return h }
 
 // openHost opens the source at once, so that a machine that cannot be read is an error of the
 // command and not of every round. It logs what this machine cannot report.
-func openHost(w *process, p *hostPlan) error {
+func openHost(w *weirProcess, p *hostPlan) error {
 	o := p.Options
 	if w.Cluster != nil {
 		o.Facts = w.Facts

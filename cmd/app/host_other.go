@@ -10,7 +10,7 @@ import (
 
 var errOnlyLinux = errors.New("read this machine: only Linux has cgroups to read")
 
-func openHost(*process, *hostPlan) error { return errOnlyLinux }
+func openHost(*weirProcess, *hostPlan) error { return errOnlyLinux }
 
 func openMachine(*hostPlan, nodePods, *feature.Host) (*machine, error) { return nil, errOnlyLinux }
 

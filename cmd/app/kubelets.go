@@ -36,7 +36,7 @@ type kubeletReaders struct {
 }
 
 // openKubelets opens one endpoint of all kubelets.
-func openKubelets(w *process, p kubeletPlan) error {
+func openKubelets(w *weirProcess, p kubeletPlan) error {
 	scraper, err := kubelet.New(p.Options)
 	if err != nil {
 		return fmt.Errorf("read kubelets: %w", err)

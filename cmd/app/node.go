@@ -41,7 +41,7 @@ type thisNode struct {
 // openNode opens what reads this machine if it is a source: the inspector of its pod cgroups and, unless
 // this is a server, which asks the agents of nodes, what serves the node's own APIs and what the eviction
 // guard reads. If this machine cannot be read, that is an error only if the guard may evict.
-func (w *process) openNode(_ context.Context, h *feature.Host) (err error) {
+func (w *weirProcess) openNode(_ context.Context, h *feature.Host) (err error) {
 	n, host := w.node, w.plan.Host
 	if n == nil {
 		return nil
@@ -78,7 +78,7 @@ func (w *process) openNode(_ context.Context, h *feature.Host) (err error) {
 
 // openNodeAPI returns the handler of the API of node agents. In a cluster it asks the agents of all
 // nodes; on an agent it serves this machine.
-func openNodeAPI(w *process) (http.Handler, error) {
+func openNodeAPI(w *weirProcess) (http.Handler, error) {
 	f, n := w.plan.features, w.node
 	switch {
 	case w.plan.asksAgents():
@@ -98,7 +98,7 @@ func openNodeAPI(w *process) (http.Handler, error) {
 
 // evictionReports returns the page's function for the eviction report of a node, or nil if there are no
 // reports.
-func (w *process) evictionReports() func(context.Context, string) (*evictionreport.EvictionReport, error) {
+func (w *weirProcess) evictionReports() func(context.Context, string) (*evictionreport.EvictionReport, error) {
 	f := w.plan.features
 	switch {
 	case w.plan.asksAgents():
@@ -117,7 +117,7 @@ func (w *process) evictionReports() func(context.Context, string) (*evictionrepo
 }
 
 // openKubeletAPI returns the handler of the kubelet's endpoints of an agent.
-func openKubeletAPI(w *process) (http.Handler, error) {
+func openKubeletAPI(w *weirProcess) (http.Handler, error) {
 	n := w.node
 	if n == nil || n.newest == nil {
 		return nil, nil

@@ -70,9 +70,9 @@ func (c *config) addListenFlags(f *pflag.FlagSet) {
 // plan says what a command will do, checked and with all defaults filled in. It is plain data,
 // except the functions that open the stages. Nothing is open yet.
 type plan struct {
-	Mode       string                 // the command: server, agent or run
-	stages     []func(*process) error // they open the sources and sinks
-	Host       *hostPlan              // nil unless the plan reads this machine
+	Mode       string                     // the command: server, agent or run
+	stages     []func(*weirProcess) error // they open the sources and sinks
+	Host       *hostPlan                  // nil unless the plan reads this machine
 	Kubelets   []kubeletPlan
 	Played     *player.Options // nil unless the plan plays a recording
 	Memory     memory.Options

@@ -34,9 +34,9 @@ import (
 	"github.com/weir-metrics/weir/sources/player"
 )
 
-// process is a weir that is being opened. Its features share the Host and add their parts to it; the
+// weirProcess is a weir that is being opened. Its features share the Host and add their parts to it; the
 // other fields are what measures, and what serves.
-type process struct {
+type weirProcess struct {
 	*feature.Host
 	plan     *plan
 	memory   *memory.Sink
@@ -68,7 +68,7 @@ type served struct {
 
 // open opens everything in a plan, in this order, and finds mistakes before anything runs. The log
 // sink writes to out.
-func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (_ *process, err error) {
+func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (_ *weirProcess, err error) {
 	w := newProcess(p, out, log)
 	defer func() {
 		if err != nil {
@@ -110,8 +110,8 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (_ *proc
 
 // newProcess returns a process of which nothing is open. Its features know of each other what they
 // need.
-func newProcess(p *plan, out io.Writer, log *zap.Logger) *process {
-	w := &process{
+func newProcess(p *plan, out io.Writer, log *zap.Logger) *weirProcess {
+	w := &weirProcess{
 		Host:     &feature.Host{Log: log, Logr: logging.Logr(log), Registry: prometheus.NewRegistry(), Resolution: p.Resolution},
 		plan:     p,
 		memory:   memory.New(p.Memory),
@@ -126,13 +126,13 @@ func newProcess(p *plan, out io.Writer, log *zap.Logger) *process {
 }
 
 // run runs the parts until ctx ends or one of them fails.
-func (w *process) run(ctx context.Context) error {
+func (w *weirProcess) run(ctx context.Context) error {
 	w.Log.Info("serving", zap.Strings("addresses", w.served.urls))
 	defer w.Log.Info("ended")
 	return feature.Run(ctx, w.Parts)
 }
 
-func (w *process) openCluster(_ context.Context, h *feature.Host) error {
+func (w *weirProcess) openCluster(_ context.Context, h *feature.Host) error {
 	if w.plan.Cluster == nil {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (w *process) openCluster(_ context.Context, h *feature.Host) error {
 }
 
 // listen opens the port of the local server, which does not authenticate its callers.
-func (w *process) listen(ctx context.Context, h *feature.Host) error {
+func (w *weirProcess) listen(ctx context.Context, h *feature.Host) error {
 	if w.plan.Listen == "" {
 		return nil
 	}
@@ -169,7 +169,7 @@ func (w *process) listen(ctx context.Context, h *feature.Host) error {
 }
 
 // openStages opens the sources and sinks.
-func (w *process) openStages(_ context.Context, h *feature.Host) error {
+func (w *weirProcess) openStages(_ context.Context, h *feature.Host) error {
 	if w.plan.features.replicas.SharesReads {
 		w.shareReads()
 	}
@@ -185,7 +185,7 @@ func (w *process) openStages(_ context.Context, h *feature.Host) error {
 }
 
 // openHistory opens the Prometheus that has the metrics from before weir's memory.
-func (w *process) openHistory(_ context.Context, h *feature.Host) error {
+func (w *weirProcess) openHistory(_ context.Context, h *feature.Host) error {
 	if w.plan.History == nil {
 		return nil
 	}
@@ -198,7 +198,7 @@ func (w *process) openHistory(_ context.Context, h *feature.Host) error {
 	return nil
 }
 
-func (w *process) openPipeline(_ context.Context, h *feature.Host) error {
+func (w *weirProcess) openPipeline(_ context.Context, h *feature.Host) error {
 	o := manager.Options{
 		MaxReads: w.plan.MaxReads, Shutdown: feature.Grace / 2, Logger: h.Log, Registerer: h.Registry,
 		Pipeline:  func(manager.Spec) []manager.Processor { return newPipeline(processors.Options{Rate: w.plan.Rate}) },
@@ -216,7 +216,7 @@ func (w *process) openPipeline(_ context.Context, h *feature.Host) error {
 }
 
 // serveLocally adds the handlers of the local server.
-func (w *process) serveLocally(_ context.Context, h *feature.Host) error {
+func (w *weirProcess) serveLocally(_ context.Context, h *feature.Host) error {
 	if w.served.localURL == "" {
 		return nil
 	}
@@ -235,7 +235,7 @@ func (w *process) serveLocally(_ context.Context, h *feature.Host) error {
 }
 
 // pipelineCheck is the condition of /readyz.
-func (w *process) pipelineCheck() server.HealthCheck {
+func (w *weirProcess) pipelineCheck() server.HealthCheck {
 	return server.HealthCheck{Name: "pipeline", WaitsFor: func() []string {
 		if err := w.pipeline.Ready(); err != nil {
 			return []string{err.Error()}
@@ -256,7 +256,7 @@ func freshReads(all []manager.SourceStatus, now time.Time) (n int) {
 
 // currentFacts returns the cluster facts. They are nil only without a cluster: an API server that
 // has not answered yet must not look like no API server.
-func (w *process) currentFacts() *cluster.Facts {
+func (w *weirProcess) currentFacts() *cluster.Facts {
 	if w.pipeline.player != nil {
 		return w.pipeline.player.Facts()
 	}
@@ -270,7 +270,7 @@ func (w *process) currentFacts() *cluster.Facts {
 }
 
 // currentTime is the present time or, if a recording is played, the time in the recording.
-func (w *process) currentTime() time.Time {
+func (w *weirProcess) currentTime() time.Time {
 	if w.pipeline.player != nil {
 		if now := w.pipeline.player.Now(); !now.IsZero() {
 			return now
@@ -280,7 +280,7 @@ func (w *process) currentTime() time.Time {
 }
 
 // snapshot returns the newest snapshot, or nil before the first round.
-func (w *process) snapshot() *memory.Snapshot {
+func (w *weirProcess) snapshot() *memory.Snapshot {
 	snapshot := w.memory.Snapshot()
 	if snapshot == nil || snapshot.At().IsZero() {
 		return nil
@@ -296,7 +296,7 @@ type apiView struct {
 
 // viewAs returns a function that returns the newest snapshot as an API's own interface, or nil
 // before the first round.
-func viewAs[V any](w *process, as func(apiView) V) func() V {
+func viewAs[V any](w *weirProcess, as func(apiView) V) func() V {
 	return func() (none V) {
 		if snapshot := w.snapshot(); snapshot != nil {
 			return as(apiView{snapshot, w.past})
@@ -339,7 +339,7 @@ func (v apiView) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.
 }
 
 // explainInput returns the present input of explanations.
-func (w *process) explainInput() *explain.Explainer {
+func (w *weirProcess) explainInput() *explain.Explainer {
 	in := &explain.Explainer{Now: w.Now(), Facts: w.Facts(), Sources: w.sourceStates(), Autoscalers: w.plan.features.autoscalersOf}
 	if snapshot := w.snapshot(); snapshot != nil { // a nil pointer in an interface would not be nil
 		in.View = apiView{snapshot, w.past}
@@ -348,7 +348,7 @@ func (w *process) explainInput() *explain.Explainer {
 }
 
 // sourceStates returns the state of each source in the type of package explain.
-func (w *process) sourceStates() []explain.SourceState { return sourceStates(w.pipeline.Status()) }
+func (w *weirProcess) sourceStates() []explain.SourceState { return sourceStates(w.pipeline.Status()) }
 
 func sourceStates(all []manager.SourceStatus) []explain.SourceState {
 	sources := make([]explain.SourceState, len(all))

@@ -183,10 +183,10 @@ func TestRecordingCommands(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"recording cut $DIR/run.weirrec --from=1m --to=2m -o $DIR/part", "8 rounds written to $DIR/part\nexit status 0\n"},
 		{"recording cut $DIR/run.weirrec -o $DIR/part", "file exists"},
-		{"recording cut $DIR/run.weirrec --from=7d -o $DIR/none", "cut $DIR/run.weirrec: there is no round in that time"},
+		{"recording cut $DIR/run.weirrec --from=7d -o $DIR/none", "cut $DIR/run.weirrec: no round in that time"},
 		{"recording info $DIR/none", "no such file"},
 		{"recording cut $DIR/bad.weirrec -o $DIR/saved", "everything before that byte is whole\n37 rounds written to $DIR/saved\nexit status 0\n"},
-		{"recording cut $DIR/run.weirrec", "the part needs a file of its own: give -o FILE"},
+		{"recording cut $DIR/run.weirrec", "the part needs a file of its own: add -o FILE"},
 		{"recording cut $DIR/run.weirrec --from=noon -o $DIR/x", `--from cannot be "noon": write 2026-11-02T15:04:05Z, or a duration from the beginning such as 90m`},
 		{"recording info $DIR/part", "rounds       8, 0 of them failed, 0 with a cross-check\n"},
 		{"recording info $DIR/part", "from         2027-01-15T08:01:00Z\nto           2027-01-15T08:01:45Z (45s)\n"},

@@ -2,7 +2,7 @@
 // It connects the parts; their code is in their own rooms.
 //
 // A command reads flags into a config, compiles it to a plan (what to do, with all defaults filled
-// in, nothing open), opens the plan as a process (a list of parts), and runs the parts until a
+// in, nothing open), opens the plan as a weirProcess (a list of parts), and runs the parts until a
 // signal ends it. Features, such as the eviction guard, are in their own rooms; open has the order in
 // which they open. docs/extending.md shows how to add a source, a sink, a processor, an API or a
 // feature.

@@ -21,7 +21,7 @@ import (
 
 // openSecureServer opens the server that asks the cluster who may read, and adds everything that is
 // served to it.
-func (w *process) openSecureServer(ctx context.Context, h *feature.Host) error {
+func (w *weirProcess) openSecureServer(ctx context.Context, h *feature.Host) error {
 	if w.plan.Secure == nil {
 		return nil
 	}
@@ -96,7 +96,7 @@ func makeServer(ctx context.Context, o *server.Options, c server.Config) (*serve
 const sharedPath = "/shared/reads"
 
 // shareReads opens what exchanges reads with the other replicas.
-func (w *process) shareReads() {
+func (w *weirProcess) shareReads() {
 	exchange := shared.New(shared.Options{Logger: w.Log, Registerer: w.Registry})
 	w.Add(feature.Part{Name: "shared reads", Close: exchange.Close})
 	w.kubelets.shares = exchange

@@ -306,7 +306,7 @@ func TestLastLeaderSends(t *testing.T) {
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		var electors sync.WaitGroup
-		replica := func(name string) (w *process, sends func() bool) {
+		replica := func(name string) (w *weirProcess, sends func() bool) {
 			w = newProcess(&plan{features: newFeatures()}, io.Discard, zap.NewNop())
 			elector, err := leader.New(leader.Options{
 				Client: api.CoordinationV1(), Namespace: "weir", Name: "weir", Identity: name, Address: name, Certificate: []byte("c"),

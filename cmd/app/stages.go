@@ -53,7 +53,7 @@ type stage struct {
 	twice string
 	// parse adds to the plan what others need from the stage. It returns the function that opens
 	// the stage: it adds parts, providers and sinks to the process.
-	parse func(p *plan, s stageflag.Stage) (open func(*process) error, err error)
+	parse func(p *plan, s stageflag.Stage) (open func(*weirProcess) error, err error)
 }
 
 // sources are the sources of samples. Add a source here.
@@ -89,9 +89,9 @@ var sinks = []stage{{
 	about:   "the last round whole, and a history.",
 	options: memory.OptionsHelp,
 	always:  true,
-	parse: func(p *plan, s stageflag.Stage) (_ func(*process) error, err error) {
+	parse: func(p *plan, s stageflag.Stage) (_ func(*weirProcess) error, err error) {
 		p.Memory, err = memory.ParseOptions(s.Config, s.Options)
-		return func(w *process) error {
+		return func(w *weirProcess) error {
 			w.addSink(s.Name, w.memory)
 			return nil
 		}, err
@@ -101,9 +101,9 @@ var sinks = []stage{{
 	about:   "the exposition on /metrics/cluster.",
 	options: clustermetrics.OptionsHelp,
 	always:  true,
-	parse: func(p *plan, s stageflag.Stage) (_ func(*process) error, err error) {
+	parse: func(p *plan, s stageflag.Stage) (_ func(*weirProcess) error, err error) {
 		p.Prometheus, err = clustermetrics.ParseOptions(s.Config, s.Options)
-		return func(*process) error { return nil }, err // the row of the API reads the memory
+		return func(*weirProcess) error { return nil }, err // the row of the API reads the memory
 	},
 }, {
 	name: "remotewrite",
@@ -123,18 +123,18 @@ conventions, each value with its node's time. Of several replicas the leader sen
 	options: otlp.OptionsHelp,
 	acts:    true,
 	twice:   "there is one receiver: name it once",
-	parse: func(p *plan, s stageflag.Stage) (func(*process) error, error) {
+	parse: func(p *plan, s stageflag.Stage) (func(*weirProcess) error, error) {
 		o, err := otlp.ParseOptions(s.Config, s.Options)
 		if o.Events {
 			p.features.events.WantedBy = "the option events of --sink=otlp"
 		}
-		return func(w *process) error { return openOTLP(w, o) }, err
+		return func(w *weirProcess) error { return openOTLP(w, o) }, err
 	},
 }, {
 	name:    "log",
 	about:   "a line for each batch, on standard output.",
 	options: log.OptionsHelp,
-	parse: parseWith(log.ParseOptions, func(w *process, o log.Options) error {
+	parse: parseWith(log.ParseOptions, func(w *weirProcess, o log.Options) error {
 		w.addSink("log", log.New(w.pipeline.out, o))
 		return nil
 	}),
@@ -144,11 +144,11 @@ conventions, each value with its node's time. Of several replicas the leader sen
 is continued if it exists; see weir recording.`,
 	options: recorder.OptionsHelp,
 	twice:   "a run is recorded in one file: name it once",
-	parse: func(p *plan, s stageflag.Stage) (func(*process) error, error) {
+	parse: func(p *plan, s stageflag.Stage) (func(*weirProcess) error, error) {
 		o, err := recorder.ParseOptions(s.Config, s.Options)
 		o.By = "weir " + version.Get().Version
 		p.RecordTo = o.Path
-		return func(w *process) error { return openRecorder(w, o) }, err
+		return func(w *weirProcess) error { return openRecorder(w, o) }, err
 	},
 }}
 
@@ -203,7 +203,7 @@ func (p *plan) addStages(flag string, table []stage, named []stageflag.Stage) er
 			all = append(all, stageflag.Stage{Name: table[i].name})
 		}
 	}
-	opens := map[string]func(*process) error{}
+	opens := map[string]func(*weirProcess) error{}
 	for _, s := range append(all, named...) {
 		row := &table[slices.Index(stageNames(table), s.Name)] // the flag has checked the name
 		if row.twice != "" && opens[s.Name] != nil {
@@ -227,15 +227,15 @@ func (p *plan) addStages(flag string, table []stage, named []stageflag.Stage) er
 }
 
 // parseWith returns the parse function of a row that only opens what its options say.
-func parseWith[O any](parse func(config string, query url.Values) (O, error), open func(*process, O) error) func(*plan, stageflag.Stage) (func(*process) error, error) {
-	return func(_ *plan, s stageflag.Stage) (func(*process) error, error) {
+func parseWith[O any](parse func(config string, query url.Values) (O, error), open func(*weirProcess, O) error) func(*plan, stageflag.Stage) (func(*weirProcess) error, error) {
+	return func(_ *plan, s stageflag.Stage) (func(*weirProcess) error, error) {
 		o, err := parse(s.Config, s.Options)
-		return func(w *process) error { return open(w, o) }, err
+		return func(w *weirProcess) error { return open(w, o) }, err
 	}
 }
 
 // addSink adds a sink to the pipeline.
-func (w *process) addSink(name string, s manager.Sink) {
+func (w *weirProcess) addSink(name string, s manager.Sink) {
 	w.pipeline.sinks = append(w.pipeline.sinks, manager.NamedSink{Name: name, Sink: s})
 }
 
@@ -250,7 +250,7 @@ type hostPlan struct {
 // setName names the node, unless the source's options already did.
 func (h *hostPlan) setName(n metric.NodeName) { h.Node = cmp.Or(h.Node, n) }
 
-func parseHost(p *plan, s stageflag.Stage) (func(*process) error, error) {
+func parseHost(p *plan, s stageflag.Stage) (func(*weirProcess) error, error) {
 	o, err := host.ParseOptions(s.Config, s.Options)
 	if err != nil {
 		return nil, err
@@ -262,7 +262,7 @@ func parseHost(p *plan, s stageflag.Stage) (func(*process) error, error) {
 	return openHostSource, nil
 }
 
-func openHostSource(w *process) error {
+func openHostSource(w *weirProcess) error {
 	if w.plan.Host.Node == "" {
 		name, err := os.Hostname()
 		if err != nil {
@@ -287,7 +287,7 @@ func (k *kubeletPlan) kind() string {
 	return "kubelet:" + string(cmp.Or(k.Endpoint, kubelet.Resource))
 }
 
-func parseKubelets(p *plan, s stageflag.Stage) (_ func(*process) error, err error) {
+func parseKubelets(p *plan, s stageflag.Stage) (_ func(*weirProcess) error, err error) {
 	parse := kubelet.ParseOptions
 	if s.Name == "cadvisor" {
 		parse = kubelet.ParseCAdvisor
@@ -302,11 +302,11 @@ func parseKubelets(p *plan, s stageflag.Stage) (_ func(*process) error, err erro
 	}
 	p.Kubelets = append(p.Kubelets, k)
 	isOfSource := func(k *kubeletPlan) bool { return (k.Endpoint == kubelet.Standalone) == (s.Name == "cadvisor") }
-	return func(w *process) error { return openAllKubelets(w, isOfSource) }, nil
+	return func(w *weirProcess) error { return openAllKubelets(w, isOfSource) }, nil
 }
 
 // openAllKubelets opens those endpoints of the plan for which isOfSource is true.
-func openAllKubelets(w *process, isOfSource func(*kubeletPlan) bool) error {
+func openAllKubelets(w *weirProcess, isOfSource func(*kubeletPlan) bool) error {
 	identity, err := w.plan.kubeletIdentity()
 	if err != nil {
 		return err
@@ -338,7 +338,7 @@ func (k *kubeletPlan) showsOwnToken() bool {
 
 // kubeletToken returns a function that returns the token of the account that reads kubelets. It is
 // nil if the plan names no account. The first call opens the source of the tokens.
-func (w *process) kubeletToken() (func(context.Context) (string, error), error) {
+func (w *weirProcess) kubeletToken() (func(context.Context) (string, error), error) {
 	namespace, name, named := strings.Cut(w.plan.KubeletAccount, "/")
 	if !named {
 		return nil, nil
@@ -374,10 +374,10 @@ func (p *plan) kubeletIdentity() (*transport.Config, error) {
 	return identity, nil
 }
 
-func parsePlayer(p *plan, s stageflag.Stage) (func(*process) error, error) {
+func parsePlayer(p *plan, s stageflag.Stage) (func(*weirProcess) error, error) {
 	o, err := player.ParseOptions(s.Config, s.Options)
 	p.Played = &o
-	return func(w *process) (err error) {
+	return func(w *weirProcess) (err error) {
 		if w.pipeline.player, err = player.Open(o); err != nil {
 			return err
 		}
@@ -401,7 +401,7 @@ func (p *plan) checkPlayer() error {
 	return nil
 }
 
-func openRecorder(w *process, o recorder.Options) error {
+func openRecorder(w *weirProcess, o recorder.Options) error {
 	sink, err := recorder.Open(o)
 	if err != nil {
 		return err
@@ -422,7 +422,7 @@ func openRecorder(w *process, o recorder.Options) error {
 }
 
 // pushOptions sets what the sinks that push have of the process.
-func (w *process) pushOptions(o *push.Options) {
+func (w *weirProcess) pushOptions(o *push.Options) {
 	o.Interval, o.IsLeader, o.Logger, o.Registerer = w.Resolution, w.IsSender, w.Log, w.Registry
 	o.View = func() push.SnapshotReader {
 		if snapshot := w.snapshot(); snapshot != nil {
@@ -432,7 +432,7 @@ func (w *process) pushOptions(o *push.Options) {
 	}
 }
 
-func openRemoteWrite(w *process, o remotewrite.Options) error {
+func openRemoteWrite(w *weirProcess, o remotewrite.Options) error {
 	w.pushOptions(&o.Options)
 	sink, err := remotewrite.New(o)
 	if err != nil {
@@ -443,7 +443,7 @@ func openRemoteWrite(w *process, o remotewrite.Options) error {
 	return nil
 }
 
-func openOTLP(w *process, o otlp.Options) error {
+func openOTLP(w *weirProcess, o otlp.Options) error {
 	w.pushOptions(&o.Options)
 	sink, err := otlp.New(o)
 	if err != nil {

@@ -137,7 +137,7 @@ func openEvictor(ctx context.Context, p *Plan, node metric.NodeName, m *Machine,
 }
 
 // settings returns the settings of decisions. Without thresholds in mode observe they are the
-// kubelet's, to say what the kubelet will do. The rules are always the kubelet's.
+// kubelet's, to predict what the kubelet will do. The rules are always the kubelet's.
 func (p *Plan) settings(kubelet *kubeletconfig.Kubelet) *eviction.Settings {
 	if len(p.Thresholds) == 0 && p.Mode == execute.Observe {
 		shown := kubelet.Settings

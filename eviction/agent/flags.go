@@ -26,7 +26,7 @@ const evictionOff = "off"
 // kubeletPort is the usual port of a kubelet.
 const kubeletPort = 10250
 
-// Plan says how to decide about this node's pods, and what to do.
+// Plan is how to decide about this node's pods, and what to do.
 type Plan struct {
 	Mode execute.Mode
 	// Settings come from the flags. Without Thresholds, mode observe uses the kubelet's settings.
@@ -44,7 +44,7 @@ type Plan struct {
 	Namespace string
 }
 
-// KubeletAddress says where a kubelet is and which certificate to trust.
+// KubeletAddress is where a kubelet is and which certificate to trust.
 type KubeletAddress struct {
 	URL, CAFile string // URL is empty if the kubelet is not asked
 	Insecure    bool
@@ -90,30 +90,30 @@ func (g *Guard) Check(in *feature.Setting) (err error) {
 }
 
 // compile returns the plan of the flags, or nil for --eviction=off.
-func (e *flags) compile(in *feature.Setting) (*Plan, error) {
-	p := e.Plan
-	e.config.OwnSignals = true
-	own, err := eviction.Parse(&e.config)
+func (f *flags) compile(in *feature.Setting) (*Plan, error) {
+	p := f.Plan
+	f.config.OwnSignals = true
+	own, err := eviction.Parse(&f.config)
 	if err != nil {
 		return nil, usererror.Hintf(usererror.Usage(fmt.Errorf("read the eviction thresholds: %w", err)),
 			"Write them as for the kubelet: --eviction-hard='memory.available<200Mi,nodefs.available<10%%' "+
 				"--eviction-soft='memory.available<500Mi' --eviction-soft-grace-period=memory.available=90s")
 	}
-	if p.Contention, err = eviction.ParseContention(e.contention); err != nil {
+	if p.Contention, err = eviction.ParseContention(f.contention); err != nil {
 		return nil, usererror.Hintf(usererror.Usage(fmt.Errorf("read --eviction-contention: %w", err)), "Write it as --eviction-contention=memory=40,io=40.")
 	}
-	p.Thresholds, p.MaxPodGraceSeconds, p.Self, p.Namespace = own, int64(e.maxPodGrace), in.Getenv("POD_UID"), in.Getenv("POD_NAMESPACE")
+	p.Thresholds, p.MaxPodGraceSeconds, p.Self, p.Namespace = own, int64(f.maxPodGrace), in.Getenv("POD_UID"), in.Getenv("POD_NAMESPACE")
 	if p.Kubelet.URL == "" {
 		p.Kubelet.URL = "https://" + net.JoinHostPort(cmp.Or(in.Getenv("HOST_IP"), "127.0.0.1"), strconv.Itoa(kubeletPort))
 	}
-	if e.mode == evictionOff {
-		return nil, e.checkOff(own)
+	if f.mode == evictionOff {
+		return nil, f.checkOff(own)
 	}
-	if err := usererror.OneOf("--eviction", e.mode, evictionOff, string(execute.Observe), string(execute.Evict), string(execute.Kill), string(execute.Request)); err != nil {
+	if err := usererror.OneOf("--eviction", f.mode, evictionOff, string(execute.Observe), string(execute.Evict), string(execute.Kill), string(execute.Request)); err != nil {
 		return nil, err
 	}
-	p.Mode = execute.Mode(e.mode)
-	socket, isSocket := strings.CutPrefix(e.reclaim, "unix://")
+	p.Mode = execute.Mode(f.mode)
+	socket, isSocket := strings.CutPrefix(f.reclaim, "unix://")
 	p.Reclaim = socket
 	switch {
 	case p.Kubelet.Insecure && p.Kubelet.CAFile != "":
@@ -122,22 +122,22 @@ func (e *flags) compile(in *feature.Setting) (*Plan, error) {
 		return nil, usererror.Usage(fmt.Errorf("--kubelet-url=%s is not the address of a kubelet, which is shown a token: write https://HOST:%d", humanize.URL(p.Kubelet.URL), kubeletPort))
 	case p.TransitionPeriod < 0:
 		return nil, usererror.Usage(fmt.Errorf("--eviction-pressure-transition-period cannot be %v: it is a time to wait", p.TransitionPeriod))
-	case e.maxPodGrace < 0:
-		return nil, usererror.Usage(fmt.Errorf("--eviction-max-pod-grace-period cannot be %d: it is a time to end, in seconds", e.maxPodGrace))
-	case e.reclaim != "" && (!isSocket || !strings.HasPrefix(socket, "/")):
-		return nil, usererror.Usage(fmt.Errorf("--eviction-reclaim=%s is not a socket: write unix:///run/containerd/containerd.sock", e.reclaim))
-	case e.reclaim != "" && p.Mode == execute.Observe:
+	case f.maxPodGrace < 0:
+		return nil, usererror.Usage(fmt.Errorf("--eviction-max-pod-grace-period cannot be %d: it is a time to end, in seconds", f.maxPodGrace))
+	case f.reclaim != "" && (!isSocket || !strings.HasPrefix(socket, "/")):
+		return nil, usererror.Usage(fmt.Errorf("--eviction-reclaim=%s is not a socket: write unix:///run/containerd/containerd.sock", f.reclaim))
+	case f.reclaim != "" && p.Mode == execute.Observe:
 		return nil, usererror.Hintf(usererror.Usage(errors.New("--eviction-reclaim removes images and containers, and --eviction=observe changes nothing")),
 			"Leave --eviction-reclaim out, or choose --eviction=evict or --eviction=kill.")
 	case p.Taints && !p.Conditions:
-		return nil, usererror.Usage(errors.New("--eviction-publish-taints goes with --eviction-publish-conditions, which say why a node has the taint: give both"))
+		return nil, usererror.Usage(errors.New("--eviction-publish-taints goes with --eviction-publish-conditions, which show why a node has the taint: give both"))
 	case p.Conditions && !in.HasCluster:
 		return nil, usererror.Hintf(usererror.Usage(errors.New("--eviction-publish-conditions needs a cluster, to whose Node it writes")),
 			"Name it with --in-cluster or --kubeconfig=FILE, or leave it out.")
 	case p.Mode == execute.Observe:
 		return &p, nil
 	}
-	return &p, e.checkActing(&p, in)
+	return &p, f.checkActing(&p, in)
 }
 
 // isHTTPS reports whether text is the root URL of an HTTPS server.
@@ -147,9 +147,9 @@ func isHTTPS(text string) bool {
 }
 
 // checkOff returns an error for flags that have no use with --eviction=off.
-func (e *flags) checkOff(own []eviction.Threshold) error {
-	if len(own) > 0 || e.reclaim != "" || e.Conditions || e.Taints || len(e.contention) > 0 {
-		return usererror.Hintf(usererror.Usage(errors.New("--eviction=off decides nothing, and other flags say by what to decide")),
+func (f *flags) checkOff(own []eviction.Threshold) error {
+	if len(own) > 0 || f.reclaim != "" || f.Conditions || f.Taints || len(f.contention) > 0 {
+		return usererror.Hintf(usererror.Usage(errors.New("--eviction=off decides nothing, and other flags set what it would decide by")),
 			"Leave the other flags that begin with --eviction out, or choose --eviction=observe, which changes nothing.")
 	}
 	return nil
@@ -157,9 +157,9 @@ func (e *flags) checkOff(own []eviction.Threshold) error {
 
 // checkActing returns an error if evictions lack a cluster, the names of the node and of this pod,
 // or thresholds.
-func (e *flags) checkActing(p *Plan, in *feature.Setting) error {
+func (f *flags) checkActing(p *Plan, in *feature.Setting) error {
 	missing := func(what, next string) error {
-		return usererror.Hintf(usererror.Usage(fmt.Errorf("--eviction=%s needs %s", e.mode, what)), "%s Or choose --eviction=observe, which changes nothing.", next)
+		return usererror.Hintf(usererror.Usage(fmt.Errorf("--eviction=%s needs %s", f.mode, what)), "%s Or choose --eviction=observe, which changes nothing.", next)
 	}
 	switch {
 	case !in.HasCluster:

@@ -1,5 +1,5 @@
 // Package usererror has the errors that the user of a command sees: mistakes in the way it was
-// called, and errors that say what to do next. Package cli prints them. Packages that check flags
+// called, and errors with the next step. Package cli prints them. Packages that check flags
 // of their own return them.
 //
 //	usererror.go   Usage, Hintf, OneOf
@@ -16,7 +16,7 @@ import (
 // Hint is an error with the next step for its reader.
 type Hint struct {
 	Err error
-	// Try says what to do: one line or several.
+	// Try is the next step: one line or several.
 	Try string
 }
 
