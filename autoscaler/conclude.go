@@ -41,7 +41,7 @@ func newStatusDraft(in *Input) statusDraft {
 	return d
 }
 
-// progress says how far a decision got.
+// progress describes how far a decision got.
 type progress uint8
 
 const (

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Decision says what to do with a target, with every step that led to it.
+// Decision describes what to do with a target, with every step that led to it.
 type Decision struct {
 	Object types.NamespacedName
 	At     time.Time
@@ -65,7 +65,7 @@ type MetricDecision struct {
 	Recounted      bool
 	RecountedRatio float64
 	RecountedPods  int
-	// Outcome says how the count follows from the ratio.
+	// Outcome describes how the count follows from the ratio.
 	Outcome RatioOutcome
 	// ToleranceDown and ToleranceUp are the tolerances that were applied.
 	ToleranceDown, ToleranceUp float64
@@ -77,7 +77,7 @@ type MetricDecision struct {
 	At time.Time
 }
 
-// RatioOutcome says how a metric's count follows from its ratio.
+// RatioOutcome describes how a metric's count follows from its ratio.
 type RatioOutcome uint8
 
 // The outcomes.
@@ -89,7 +89,7 @@ const (
 	FromZero                            // no pods: the ratio itself, rounded up
 )
 
-// ClassifiedPod says how one pod was counted.
+// ClassifiedPod describes how one pod was counted.
 type ClassifiedPod struct {
 	Pod    string
 	Class  PodClass
@@ -116,7 +116,7 @@ func (p *ClassifiedPod) At() time.Time {
 	return time.Unix(0, p.End)
 }
 
-// PodClass says whether and how a pod is counted.
+// PodClass reports whether and how a pod is counted.
 type PodClass uint8
 
 // The classes.
@@ -210,5 +210,5 @@ var (
 
 func (o RatioOutcome) String() string { return outcomeNames[o] }
 func (c PodClass) String() string     { return classNames[c] }
-func (w ClassReason) String() string  { return classReasonNames[w] }
+func (c ClassReason) String() string  { return classReasonNames[c] }
 func (k StepKind) String() string     { return stepKindNames[k] }

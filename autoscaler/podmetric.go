@@ -31,53 +31,53 @@ type podMetric struct {
 
 var errNoSamples = errors.New("no pod of the target has a number that counts")
 
-func (s *podMetric) compute(m *MetricDecision) error {
-	r, err := s.readMetric(m)
+func (pm *podMetric) compute(m *MetricDecision) error {
+	r, err := pm.readMetric(m)
 	if err != nil {
 		// The report also shows which pods the metric is for if it cannot be read.
-		_ = s.classify(m, nil)
+		_ = pm.classify(m, nil)
 		return err
 	}
-	if err := s.checkPods(); err != nil {
+	if err := pm.checkPods(); err != nil {
 		return err
 	}
-	requestErr := s.classify(m, r.Samples)
-	m.Count = s.counted
-	if s.counted+s.notInTarget == 0 {
+	requestErr := pm.classify(m, r.Samples)
+	m.Count = pm.counted
+	if pm.counted+pm.notInTarget == 0 {
 		return errNoSamples
 	}
 	if requestErr != nil {
 		return requestErr
 	}
-	if m.Ratio, m.Usage, m.Utilization, err = s.ratio(m, s.counted); err != nil {
+	if m.Ratio, m.Usage, m.Utilization, err = pm.ratio(m, pm.counted); err != nil {
 		return err
 	}
 
-	current := s.in.Scale.SpecReplicas
-	withUnready := s.unready > 0 && m.Ratio > 1
-	if !withUnready && s.missing == 0 {
-		if s.withinTolerance(m.Ratio) {
+	current := pm.in.Scale.SpecReplicas
+	withUnready := pm.unready > 0 && m.Ratio > 1
+	if !withUnready && pm.missing == 0 {
+		if pm.withinTolerance(m.Ratio) {
 			m.Proposal, m.Outcome = current, WithinTolerance
 			return nil
 		}
-		m.Proposal, m.Outcome = toInt32(math.Ceil(m.Ratio*float64(s.counted))), Scaled
+		m.Proposal, m.Outcome = toInt32(math.Ceil(m.Ratio*float64(pm.counted))), Scaled
 		return nil
 	}
 
-	return s.recount(m, withUnready)
+	return pm.recount(m, withUnready)
 }
 
 // recount computes the ratio again with an assumed usage for the pods without a sample. With
 // withUnready the unready pods get one, too.
-func (s *podMetric) recount(m *MetricDecision, withUnready bool) (err error) {
-	current := s.in.Scale.SpecReplicas
+func (pm *podMetric) recount(m *MetricDecision, withUnready bool) (err error) {
+	current := pm.in.Scale.SpecReplicas
 	m.Recounted = true
-	assumed := s.assumeUsage(m, withUnready)
-	m.RecountedPods = s.counted + s.notInTarget + assumed
-	if m.RecountedRatio, _, _, err = s.ratio(m, s.counted+assumed); err != nil {
+	assumed := pm.assumeUsage(m, withUnready)
+	m.RecountedPods = pm.counted + pm.notInTarget + assumed
+	if m.RecountedRatio, _, _, err = pm.ratio(m, pm.counted+assumed); err != nil {
 		return err
 	}
-	if s.withinTolerance(m.RecountedRatio) {
+	if pm.withinTolerance(m.RecountedRatio) {
 		m.Proposal, m.Outcome = current, WithinTolerance
 		return nil
 	}
@@ -98,21 +98,21 @@ func oppositeDirections(a, b float64) bool { return a < 1 && b > 1 || a > 1 && b
 // by the target. Samples of pods that are not in the target have no request; they are part of an
 // average, but not of a percentage. known is the number of samples, measured or assumed, of the
 // target's pods.
-func (s *podMetric) ratio(m *MetricDecision, known int) (ratio float64, usage int64, utilization int32, err error) {
+func (pm *podMetric) ratio(m *MetricDecision, known int) (ratio float64, usage int64, utilization int32, err error) {
 	if m.Percent {
-		if s.requests == 0 {
+		if pm.requests == 0 {
 			return 0, 0, 0, errors.New("the pods that count request nothing: set requests in their containers")
 		}
-		utilization = int32(s.total * 100 / s.requests)
-		return float64(utilization) / float64(m.Target), s.total / int64(known), utilization, nil
+		utilization = int32(pm.total * 100 / pm.requests)
+		return float64(utilization) / float64(m.Target), pm.total / int64(known), utilization, nil
 	}
-	usage = s.total / int64(known+s.notInTarget)
+	usage = pm.total / int64(known+pm.notInTarget)
 	return float64(usage) / float64(m.Target), usage, 0, nil
 }
 
 // assumeUsage gives pods without a number an assumed usage, and returns the number of these pods.
 // With a ratio of exactly 1 there is no change to damp.
-func (s *podMetric) assumeUsage(m *MetricDecision, withUnready bool) int {
+func (pm *podMetric) assumeUsage(m *MetricDecision, withUnready bool) int {
 	n := 0
 	fallback := max(100, m.Target) // percent
 	for i := range m.Pods {
@@ -129,9 +129,9 @@ func (s *podMetric) assumeUsage(m *MetricDecision, withUnready bool) int {
 		}
 		p.HasAssumed = true
 		n++
-		s.total += p.Assumed
+		pm.total += p.Assumed
 		if m.Percent {
-			s.requests += p.Request
+			pm.requests += p.Request
 		}
 	}
 	return n
@@ -140,15 +140,15 @@ func (s *podMetric) assumeUsage(m *MetricDecision, withUnready bool) int {
 // classify fills m.Pods from the samples and adds up those that are counted. If requests are needed
 // and one is missing, the error says which one. Like Kubernetes it also needs the requests of
 // ignored pods.
-func (s *podMetric) classify(m *MetricDecision, samples []PodSample) (requestErr error) {
-	s.sortPods()
+func (pm *podMetric) classify(m *MetricDecision, samples []PodSample) (requestErr error) {
+	pm.sortPods()
 	if !sortedByPod(samples) {
 		samples = sortByPod(samples)
 	}
 	var others []ClassifiedPod // the samples of pods that are not in the target
-	m.Pods = s.reusablePods(m.Index)
-	for i := range s.pods {
-		pod, p := &s.pods[i], &m.Pods[i]
+	m.Pods = pm.reusablePods(m.Index)
+	for i := range pm.pods {
+		pod, p := &pm.pods[i], &m.Pods[i]
 		for len(samples) > 0 && samples[0].Pod < pod.Name {
 			others, samples = append(others, notInTargetPod(&samples[0])), samples[1:]
 		}
@@ -159,18 +159,18 @@ func (s *podMetric) classify(m *MetricDecision, samples []PodSample) (requestErr
 			p.setSample(sample)
 		}
 		if m.Percent && requestErr == nil {
-			p.Request, requestErr = RequestOf(pod, s.container, s.resource, s.in.Settings.PodLevelResources)
+			p.Request, requestErr = RequestOf(pod, pm.container, pm.resource, pm.in.Settings.PodLevelResources)
 		}
-		p.Class, p.Reason = s.classifyPod(pod, sample)
-		s.count(p)
+		p.Class, p.Reason = pm.classifyPod(pod, sample)
+		pm.count(p)
 	}
 	for i := range samples {
 		others = append(others, notInTargetPod(&samples[i]))
 	}
-	s.notInTarget = len(others)
+	pm.notInTarget = len(others)
 	for i := range others {
 		if !m.Percent {
-			s.total += others[i].Usage
+			pm.total += others[i].Usage
 		}
 	}
 	m.Pods = append(m.Pods, others...)
@@ -178,16 +178,16 @@ func (s *podMetric) classify(m *MetricDecision, samples []PodSample) (requestErr
 }
 
 // count adds a pod of the target to the sums of its class.
-func (s *podMetric) count(p *ClassifiedPod) {
+func (pm *podMetric) count(p *ClassifiedPod) {
 	switch p.Class {
 	case Counted:
-		s.counted++
-		s.total += p.Usage
-		s.requests += p.Request
+		pm.counted++
+		pm.total += p.Usage
+		pm.requests += p.Request
 	case Unready:
-		s.unready++
+		pm.unready++
 	case Missing:
-		s.missing++
+		pm.missing++
 	}
 }
 
@@ -218,7 +218,7 @@ func notInTargetPod(s *PodSample) ClassifiedPod {
 
 // classifyPod returns the class of a pod and the reason. Only CPU metrics consider readiness,
 // because the CPU of a starting pod does not show what it will need.
-func (s *podMetric) classifyPod(p *PodInput, sample *PodSample) (PodClass, ClassReason) {
+func (pm *podMetric) classifyPod(p *PodInput, sample *PodSample) (PodClass, ClassReason) {
 	switch {
 	case p.Terminating:
 		return Ignored, ReasonTerminating
@@ -228,18 +228,18 @@ func (s *podMetric) classifyPod(p *PodInput, sample *PodSample) (PodClass, Class
 		return Unready, ReasonPending
 	case sample == nil:
 		return Missing, ReasonNoSample
-	case s.resource != corev1.ResourceCPU:
+	case pm.resource != corev1.ResourceCPU:
 		return Counted, ReasonReady
 	case p.Ready == cluster.ReadyAbsent || p.Started.IsZero():
 		return Unready, ReasonNoCondition
-	case p.Started.After(s.startedAfter):
+	case p.Started.After(pm.startedAfter):
 		if p.Ready == cluster.ReadyFalse {
 			return Unready, ReasonStarting
 		}
 		if sample.At.Before(p.ReadySince.Add(sample.Window)) {
 			return Unready, ReasonWindowTooEarly
 		}
-	case p.Ready == cluster.ReadyFalse && p.Started.Add(s.in.Settings.InitialReadinessDelay).After(p.ReadySince):
+	case p.Ready == cluster.ReadyFalse && p.Started.Add(pm.in.Settings.InitialReadinessDelay).After(p.ReadySince):
 		return Unready, ReasonNeverReady
 	}
 	return Counted, ReasonReady

@@ -9,7 +9,7 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// Admission says whether a node under pressure admits a pod.
+// Admission reports whether a node under pressure admits a pod.
 type Admission struct {
 	Admit bool
 	// Reason and Message are set if the pod is refused. Message is the kubelet's text.
@@ -112,4 +112,4 @@ type PodIdentity struct {
 }
 
 // String returns namespace/name.
-func (r PodIdentity) String() string { return r.Namespace + "/" + r.Name }
+func (p PodIdentity) String() string { return p.Namespace + "/" + p.Name }

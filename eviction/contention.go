@@ -33,7 +33,7 @@ func ContentionTaint(c corev1.NodeConditionType) string {
 }
 
 // ContentionThreshold is the stall from which a condition of KEP-5394 can be set, as a share of the
-// time in percent: of "some", the time in which at least one task waits. The KEP does not say which
+// time in percent: of "some", the time in which at least one task waits. The KEP does not show which
 // share it means.
 type ContentionThreshold struct {
 	Condition corev1.NodeConditionType

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Decision says what to do now, with its derivation.
+// Decision describes what to do now, with its derivation.
 type Decision struct {
 	At      time.Time
 	Outcome DecisionOutcome

@@ -72,8 +72,8 @@ func evictionMessage(pod *corev1.Pod, s *stats.PodStats, t *ThresholdState) (str
 
 // containerUsage returns a container's usage of memory or storage. It returns false if a part of it
 // is not known.
-func containerUsage(c *stats.ContainerStats, of string) (resource.Quantity, bool) {
-	switch of {
+func containerUsage(c *stats.ContainerStats, what string) (resource.Quantity, bool) {
+	switch what {
 	case resourceMemory:
 		if c.Memory != nil && c.Memory.WorkingSetBytes != nil {
 			return byteQuantity(c.Memory.WorkingSetBytes), true

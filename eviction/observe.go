@@ -188,8 +188,8 @@ func amountDoubt(available uint64, capacity, rest *uint64) string {
 
 // timeDoubt returns the doubt about a time in the future. It is empty if now is zero.
 func timeDoubt(at, now time.Time) string {
-	if by := at.Sub(now); !now.IsZero() && by > maxClockSkew {
-		return fmt.Sprintf("measured %v in the future", by)
+	if amount := at.Sub(now); !now.IsZero() && amount > maxClockSkew {
+		return fmt.Sprintf("measured %v in the future", amount)
 	}
 	return ""
 }

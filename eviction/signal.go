@@ -45,7 +45,7 @@ const (
 	resourceIO     = "io"
 )
 
-// Node conditions that the kubelet does not have. They say that tasks of the node wait for CPU or
+// Node conditions that the kubelet does not have. They report that tasks of the node wait for CPU or
 // for I/O.
 const (
 	NodeCPUPressure corev1.NodeConditionType = "CPUPressure"
@@ -172,7 +172,7 @@ type CgroupThreshold struct {
 	Bytes, WorkingSet int64
 }
 
-// Cgroups says where the node's memory cgroups are.
+// Cgroups shows where the node's memory cgroups are.
 type Cgroups struct {
 	// Mount is where the hierarchy is mounted. Pods is the cgroup of all pods below it, with a
 	// leading slash.

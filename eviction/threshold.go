@@ -140,7 +140,7 @@ func trueFirst(a, b bool) int {
 	}
 }
 
-// DiskLayout says which file systems images and containers are on.
+// DiskLayout shows which file systems images and containers are on.
 type DiskLayout struct {
 	// DedicatedImageFs is set if images have their own file system. DedicatedContainerFs is set if
 	// containers are not on that file system but on nodefs (the kubelet calls this "split").

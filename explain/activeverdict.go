@@ -86,7 +86,7 @@ func (v *activeVerdict) rejection() rejection {
 }
 
 // isIrrelevant reports whether v, about a pod or container on the pod's node, cannot explain why
-// group g of the pod is not served. There are three such cases: v says that the pod is bound to
+// group g of the pod is not served. There are three such cases: v reports that the pod is bound to
 // another node, which is no longer true; the rejected report of a container already led to a
 // verdict on the pod; or the group does not depend on the pod's containers.
 func isIrrelevant(v *metric.Verdict, g metric.Group) bool {
@@ -122,7 +122,7 @@ func (v *activeVerdict) dropped() Outcome {
 	return Outcome{Reason: metric.OverLimit, Since: v.since, group: v.group, evidence: metric.Evidence{Limit: v.limit}}
 }
 
-// overtaken reports whether s is about the life of the pod or of a container, and p says that this
+// overtaken reports whether s is about the life of the pod or of a container, and p reports that this
 // has ended.
 func (v *activeVerdict) overtaken(p *cluster.Pod) bool {
 	switch v.reason {

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// nextStep says what will happen by itself, seen from now, without a full stop: "a second usable
+// nextStep describes what will happen by itself, seen from now, without a full stop: "a second usable
 // reading is due in 9s". It is empty if nothing is known.
 func nextStep(r metric.Reason, ev metric.Evidence, now time.Time) string {
 	switch r {
@@ -28,7 +28,7 @@ func nextStep(r metric.Reason, ev metric.Evidence, now time.Time) string {
 	return dueText(event, ev, now)
 }
 
-// dueText says when an event is due. It is empty if nothing is, or if that is unknown.
+// dueText holds when an event is due. It is empty if nothing is, or if that is unknown.
 func dueText(event string, ev metric.Evidence, now time.Time) string {
 	if event == "" || ev.Due == 0 {
 		return ""
@@ -111,7 +111,7 @@ func (w *messageWriter) adviceArguments(r *Outcome) arguments {
 	return a
 }
 
-// reasonAdvice says what to do about the reason of r.
+// reasonAdvice describes what to do about the reason of r.
 func (w *messageWriter) reasonAdvice(r *Outcome) string {
 	templates := []template{advices[known(r.Reason)]}
 	switch {
@@ -184,7 +184,7 @@ var severalNodes = []template{
 	"Find out which is the living one: `weir inspect cgroups` on each node that reports it lists the one there.",
 }
 
-// certificateAdvice says what to do about the certificate that err is about. It is empty if Advice
+// certificateAdvice describes what to do about the certificate that err is about. It is empty if Advice
 // fits. The text is compared, because the errors of recordings and replicas have only that.
 func certificateAdvice(err error) template {
 	if err == nil {

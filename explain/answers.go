@@ -112,7 +112,7 @@ func (f *file) explain(kind metric.Kind, name string) Explanation {
 	return e
 }
 
-// missingContainers says which containers are not part of the numbers of a served pod, as sentences
+// missingContainers shows which containers are not part of the numbers of a served pod, as sentences
 // to append to its summary. Init containers are not mentioned: they end as they should.
 func (f *file) missingContainers(pod []Finding, containers []Explanation) (text string) {
 	if !pod[0].Served || !pod[1].Served {

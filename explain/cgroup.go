@@ -75,7 +75,7 @@ func judgeCgroup(e metric.Entity, g metric.Group, l, memory measurement, st *act
 // cgroupState is what is known of a cgroup that belongs to no pod.
 type cgroupState struct {
 	cpu, memory measurement
-	best        *activeVerdict // why CPU or memory is not served; nil if no verdict says why
+	best        *activeVerdict // why CPU or memory is not served; nil if no verdict explains why
 }
 
 // cgroup returns the outcome of the CPU and memory of a cgroup that belongs to no pod.

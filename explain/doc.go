@@ -10,7 +10,7 @@
 // verdicts that activeverdict.go ranks; survey.go decides about many pods and nodes, rule.go about
 // any metric of any entity. messages.go has the sentences, as templates with named arguments
 // (template.go); messagewriter.go fills them in, values.go formats values and summaries, advice.go
-// says what happens next and what to do. finding.go answers in full for a group of a pod or
+// describes what happens next and what to do. finding.go answers in full for a group of a pod or
 // container (file.go collects what is known of it), node.go for a node; evidence.go lists the
 // evidence of an answer, duplicates.go the duplicates that were rejected; answers.go combines
 // findings. report.go and cause.go group what is missing; reported.go does so on a machine without

@@ -41,7 +41,7 @@ func isRejected(v *metric.Verdict) bool {
 	return v.Reason.IsRejection()
 }
 
-// duplicate describes a rejected instance and says why it was rejected.
+// duplicate describes a rejected instance and explains why it was rejected.
 func (f *file) duplicate(v *metric.Verdict, since time.Time) Duplicate {
 	i, got := &v.Instance, &v.Evidence.Got
 	r := Duplicate{

@@ -121,7 +121,7 @@ func (w *messageWriter) writeReading(r *Outcome, s *metric.CounterReading) strin
 	return strings.Join(parts, ", ")
 }
 
-// knownPod returns what the API server says about a pod, or nil if it says nothing.
+// knownPod returns what the API server reports about a pod, or nil if it reports nothing.
 func (ex *Explainer) knownPod(p *cluster.Pod) *Known {
 	if p == nil {
 		return nil
@@ -133,7 +133,7 @@ func (ex *Explainer) knownPod(p *cluster.Pod) *Known {
 	return k
 }
 
-// knownContainer returns what the API server says about a container, or nil if it says nothing.
+// knownContainer returns what the API server reports about a container, or nil if it reports nothing.
 func (ex *Explainer) knownContainer(c *cluster.Container) *Known {
 	if c == nil {
 		return nil

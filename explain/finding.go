@@ -254,7 +254,7 @@ func (w *messageWriter) severity(r *Outcome) metric.Severity {
 }
 
 // due returns when the reason may next change, or zero if that is unknown. It is the next read of
-// the node, because new pods lead to extra rounds. A verdict can say that this read is too early.
+// the node, because new pods lead to extra rounds. A verdict can report that this read is too early.
 func (w *messageWriter) due(r *Outcome) time.Time {
 	switch r.Reason.Layer() {
 	case metric.LayerLife:
@@ -294,7 +294,7 @@ func (w *messageWriter) due(r *Outcome) time.Time {
 	return due
 }
 
-// next says what happens by itself.
+// next describes what happens by itself.
 func (w *messageWriter) next(r *Outcome, lastKnown bool) string {
 	switch {
 	case r.Served && r.Reason == metric.Measured && !lastKnown:
@@ -312,13 +312,13 @@ func (w *messageWriter) next(r *Outcome, lastKnown bool) string {
 	return nextStep(r.Reason, r.evidence, w.now)
 }
 
-// Advice says what to do about an outcome of a pod.
+// Advice describes what to do about an outcome of a pod.
 func (ex *Explainer) Advice(p *cluster.Pod, outcome *Outcome) string {
 	t := &messageWriter{now: ex.Now, kind: metric.Pod, node: p.Node, ref: p.PodRef, pod: p, facts: ex.Facts.Node(p.Node), read: ex.readingOf(p.Node)}
 	return t.advice(outcome)
 }
 
-// advice says what to do.
+// advice describes what to do.
 func (w *messageWriter) advice(r *Outcome) string {
 	if r.Served && r.Reason == metric.Measured || r.Late {
 		return ""

@@ -111,7 +111,7 @@ func (w *messageWriter) atStart(at time.Time) string {
 	return fmt.Sprintf("at %s by the node's clock", humanize.ClockMillis(at, w.now))
 }
 
-// ago says how long ago t was. A node's clock may be ahead of weir's.
+// ago describes how long ago t was. A node's clock may be ahead of weir's.
 func (w *messageWriter) ago(at time.Time) string {
 	switch d := at.Sub(w.now); {
 	case d >= time.Second:
@@ -179,7 +179,7 @@ func (w *messageWriter) addSubject(a arguments, r *Outcome) {
 	}
 }
 
-// grace says how much time a pod that is being deleted has left. The time of a deletion is the end
+// grace describes how much time a pod that is being deleted has left. The time of a deletion is the end
 // of its grace period.
 func (w *messageWriter) grace(end time.Time) string {
 	if d := end.Sub(w.now); d > 0 {
@@ -360,7 +360,7 @@ func (w *messageWriter) reasonMessage(r *Outcome) string {
 	return withError(text, r.evidence.Err)
 }
 
-// lastKnownMessage says why the last known value is served.
+// lastKnownMessage explains why the last known value is served.
 func (w *messageWriter) lastKnownMessage(r *Outcome) string {
 	text := "the last read did not bring it, and the last known value is served"
 	if w.read.err != nil {

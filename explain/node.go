@@ -132,7 +132,7 @@ func (f *nodeFile) clockText() string {
 	return ""
 }
 
-// podsText says how many of the pods on the node are served, as a sentence to append to the
+// podsText describes how many of the pods on the node are served, as a sentence to append to the
 // summary. It is empty if the API server lists no pods there.
 func (f *nodeFile) podsText() string {
 	pods := f.explainer.Facts.PodsOn(f.name)
@@ -160,7 +160,7 @@ func (f *nodeFile) podsText() string {
 	return fmt.Sprintf(" Of %s on it that should have metrics, %s %s none.", humanize.Count(expected, "pod"), humanize.Number(expected-got), humanize.HasHave(expected-got))
 }
 
-// knownNode returns what the API server says about a node, or nil if it says nothing.
+// knownNode returns what the API server reports about a node, or nil if it reports nothing.
 func (ex *Explainer) knownNode(name metric.NodeName) *Known {
 	n := ex.Facts.Node(name)
 	if n == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-metrics/weir/metric/run"
 )
 
-// Outcome says whether one pod, container or node is served, and otherwise why not. It is about CPU
+// Outcome reports whether one pod, container or node is served, and otherwise why not. It is about CPU
 // and memory together or about another metric, and it is cheap to make for many entities.
 // ShortMessage describes it in a sentence, Explainer.Why and the answers in full.
 type Outcome struct {
@@ -23,7 +23,7 @@ type Outcome struct {
 	Container string
 	// Node is the node at fault, for reasons of the layers node and scrape.
 	Node metric.NodeName
-	// Late says that a pod or container began after its node was last read, or so lately that the
+	// Late reports that a pod or container began after its node was last read, or so lately that the
 	// last answer does not show it.
 	Late bool
 	// Said is what the API server says in addition: "CrashLoopBackOff". If the reason alone says
@@ -36,9 +36,9 @@ type Outcome struct {
 	group    metric.Group // of the verdict, and of the values in its evidence
 	evidence metric.Evidence
 	over     *activeVerdict // of a node from which something was dropped
-	// shown says of a Late entity that its node was read since it began.
+	// shown reports of a Late entity that its node was read since it began.
 	shown bool
-	// restarted says that a container of the pod began again after its node was last read.
+	// restarted reports that a container of the pod began again after its node was last read.
 	restarted bool
 }
 
@@ -181,7 +181,7 @@ func nanos(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// pending says what a pod that has not started waits for.
+// pending describes what a pod that has not started waits for.
 func pending(p *cluster.Pod, g metric.Group) Outcome {
 	r := Outcome{Reason: metric.PodPending, Since: p.KnownAt, group: g}
 	if p.Node == "" {
@@ -198,7 +198,7 @@ func pending(p *cluster.Pod, g metric.Group) Outcome {
 	return r
 }
 
-// notRunning says why a container that does not run now has no numbers. If the pod is being
+// notRunning explains why a container that does not run now has no numbers. If the pod is being
 // deleted, the container will not start again. If st has had the same reason since before the end
 // of the last run, its time counts: the container runs only for moments.
 func notRunning(p *cluster.Pod, c *cluster.Container, st *activeVerdict) Outcome {

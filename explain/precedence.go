@@ -73,7 +73,7 @@ func finished(q *question) (Outcome, bool) {
 	return Outcome{Reason: metric.PodFinished, Said: string(q.pod.Phase), Since: endOf(q.pod), group: q.group}, true
 }
 
-// isPending reports whether the API server says that the pod has not started.
+// isPending reports whether the API server reports that the pod has not started.
 func (q *question) isPending() bool { return q.pod.Phase != cluster.Running || q.pod.Node == "" }
 
 func pendingPod(q *question) (Outcome, bool) {
@@ -164,7 +164,7 @@ func nothingRuns(q *question) (r Outcome, found bool) {
 	return r, found
 }
 
-// stoppedContainer decides if the API server says that the container does not run.
+// stoppedContainer decides if the API server reports that the container does not run.
 func stoppedContainer(q *question) (Outcome, bool) {
 	if q.container == nil || q.container.State == cluster.StateRunning {
 		return Outcome{}, false

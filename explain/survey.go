@@ -35,7 +35,7 @@ type podState struct {
 	measurement
 	facts  *cluster.Pod   // nil if the API server does not know it
 	looked bool           // its sample was read where it is bound
-	best   *activeVerdict // why it is not served; nil if no verdict says why
+	best   *activeVerdict // why it is not served; nil if no verdict explains why
 	doubt  doubt          // set if its instance was chosen among equals
 }
 

@@ -20,7 +20,7 @@ type Explanation struct {
 	At time.Time `json:"at"`
 	// Summary is the answer in one or two sentences.
 	Summary string `json:"summary"`
-	// Known is what the API server says, or nil if it says nothing.
+	// Known is what the API server says, or nil if it reports nothing.
 	Known *Known `json:"known,omitempty"`
 	// Findings explain each group of metrics: CPU and memory always, another group if it has
 	// numbers or a reason.
@@ -35,7 +35,7 @@ type Explanation struct {
 	Autoscalers []string `json:"autoscalers,omitempty"`
 }
 
-// Known is what the API server says about a pod, container or node. Fields that do not apply are
+// Known is what the API server reports about a pod, container or node. Fields that do not apply are
 // empty.
 type Known struct {
 	UID      metric.PodUID      `json:"uid,omitempty"`
@@ -66,11 +66,11 @@ type Finding struct {
 	// Time is when the number was read, by weir's clock. The evidence has it by the node's clock, if
 	// that differs.
 	Time time.Time `json:"time,omitzero"`
-	// LastKnown says that the last read had no number and that an earlier one is served.
+	// LastKnown reports that the last read had no number and that an earlier one is served.
 	LastKnown bool `json:"lastKnown,omitempty"`
 	// Message describes the reason in a sentence, with the evidence.
 	Message string `json:"message,omitempty"`
-	// OtherGroup says that the container lacks another group, not this one. A pod is served with
+	// OtherGroup reports that the container lacks another group, not this one. A pod is served with
 	// all its groups or not at all.
 	OtherGroup bool `json:"otherGroup,omitempty"`
 	// Rule is the rule that decided, by its name in processors/identity/README.md.
@@ -83,9 +83,9 @@ type Finding struct {
 	// ServedUntil is until when the last known value was served after that; zero if it was not, or if
 	// that is unknown.
 	ServedUntil time.Time `json:"servedUntil,omitzero"`
-	// Next says what happens by itself: "a second reading is due in 9s".
+	// Next describes what happens by itself: "a second reading is due in 9s".
 	Next string `json:"next,omitempty"`
-	// Advice says what a person can do. It is empty if there is nothing to do.
+	// Advice describes what a person can do. It is empty if there is nothing to do.
 	Advice string `json:"advice,omitempty"`
 	// Severity is "none", "temporary" or "broken" (metric.Severity).
 	Severity string `json:"severity,omitempty"`

@@ -126,9 +126,9 @@ func (c *caller) start(deadline time.Time, lost func(error)) {
 func (c *caller) finish() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	was := c.mu.phase
+	old := c.mu.phase
 	c.mu.phase, c.mu.lost = idle, nil
-	switch was {
+	switch old {
 	case running:
 		c.release()
 	case abandoned:
@@ -174,7 +174,7 @@ func (c *caller) nextPhase() (lost func(error)) {
 	return nil
 }
 
-// cancelCall says that the context of calls has ended: a call that runs has only the grace left.
+// cancelCall reports that the context of calls has ended: a call that runs has only the grace left.
 func (c *caller) cancelCall() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,7 +19,7 @@ const firstSpread = time.Millisecond
 // (docs/performance.md).
 const beat = 250 * time.Millisecond
 
-// timetable says when the rounds of one source are due: the first at once, the second when
+// timetable holds when the rounds of one source are due: the first at once, the second when
 // there can be a rate, all others at the source's fixed place: when the Unix time modulo
 // interval is offset. The offset is a hash of the source's name, in whole beats. So sources are
 // spread over the interval, and replicas of weir read a source at the same time.

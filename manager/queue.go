@@ -23,7 +23,7 @@ type item struct {
 // always taken, because its memory would never be freed; there are no more of them than there
 // were sources.
 //
-// No goroutine waits for items. offer and forget say whether their caller must take the items
+// No goroutine waits for items. offer and forget report whether their caller must take the items
 // out (call next) until the queue is empty.
 type queue struct {
 	limit int           // batches
@@ -63,7 +63,7 @@ func (q *queue) await(ctx context.Context) {
 	}
 }
 
-// offer appends an item with a batch, if there is space for it. drain says that the caller must
+// offer appends an item with a batch, if there is space for it. drain reports that the caller must
 // take the items out.
 func (q *queue) offer(it item) (taken, drain bool) {
 	q.mu.Lock()
@@ -75,7 +75,7 @@ func (q *queue) offer(it item) (taken, drain bool) {
 	return true, q.push(it)
 }
 
-// forget appends a source to forget. drain says that the caller must take the items out.
+// forget appends a source to forget. drain reports that the caller must take the items out.
 func (q *queue) forget(source string, node metric.NodeName) (drain bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

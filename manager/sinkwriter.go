@@ -21,7 +21,7 @@ type sinkWriter struct {
 	log       *zap.Logger
 	ctx       context.Context // ends when shutdown has no more time
 
-	// full says that batches are being dropped, so that it is logged once.
+	// full reports that batches are being dropped, so that it is logged once.
 	full atomic.Bool
 	mu   struct {
 		sync.Mutex
@@ -52,39 +52,39 @@ func newSinkWriter(ctx context.Context, s NamedSink, t *telemetry, log *zap.Logg
 
 // offer puts a batch into the queue, or drops it if the queue is full. It reports whether
 // the caller must call drain.
-func (o *sinkWriter) offer(it item) (yours bool) {
-	accepted, yours := o.queue.offer(it)
+func (s *sinkWriter) offer(it item) (yours bool) {
+	accepted, yours := s.queue.offer(it)
 	if accepted {
 		return yours
 	}
 	it.batch.Release()
-	o.drop()
-	if o.full.CompareAndSwap(false, true) {
-		o.log.Warn("the sink is too slow: its queue is full and batches are dropped", zap.Int("queue", o.Queue))
+	s.drop()
+	if s.full.CompareAndSwap(false, true) {
+		s.log.Warn("the sink is too slow: its queue is full and batches are dropped", zap.Int("queue", s.Queue))
 	}
 	return false
 }
 
 // drain writes until the queue is empty. It takes as long as the sink does, so a goroutine calls it
 // last.
-func (o *sinkWriter) drain() {
+func (s *sinkWriter) drain() {
 	for {
-		it, ok := o.queue.next()
+		it, ok := s.queue.next()
 		switch {
 		case !ok:
 			return
 		case it.batch == nil:
-			o.forget(it)
-		case o.ctx.Err() != nil:
-			o.drop()
+			s.forget(it)
+		case s.ctx.Err() != nil:
+			s.drop()
 			it.batch.Release()
 		default:
-			o.write(it)
+			s.write(it)
 			it.batch.Release()
 		}
-		if o.full.Load() && o.queue.length() == 0 {
-			o.full.Store(false)
-			o.log.Info("the sink has caught up")
+		if s.full.Load() && s.queue.length() == 0 {
+			s.full.Store(false)
+			s.log.Info("the sink has caught up")
 		}
 	}
 }
@@ -92,74 +92,74 @@ func (o *sinkWriter) drain() {
 // write calls the sink once, with its deadline. A sink is called by one goroutine at a time, so
 // one that ignores the deadline is not called again until it returns. Its queue overflows, and
 // no other sink is affected.
-func (o *sinkWriter) write(it item) {
-	ctx, cancel := context.WithTimeout(o.ctx, o.Deadline)
+func (s *sinkWriter) write(it item) {
+	ctx, cancel := context.WithTimeout(s.ctx, s.Deadline)
 	defer cancel()
-	o.overdue.Reset(o.Deadline + grace)
+	s.overdue.Reset(s.Deadline + grace)
 	began := time.Now()
 	err := guard(func() error {
-		if o.Recorder != nil {
-			return o.Recorder.Record(ctx, it.batch, it.facts, it.now)
+		if s.Recorder != nil {
+			return s.Recorder.Record(ctx, it.batch, it.facts, it.now)
 		}
-		return o.Sink.Write(ctx, it.batch)
+		return s.Sink.Write(ctx, it.batch)
 	})
 	duration := time.Since(began)
-	if o.overdue.Stop() && duration >= o.Deadline {
-		o.telemetry.timeouts.WithLabelValues(o.Name).Inc()
+	if s.overdue.Stop() && duration >= s.Deadline {
+		s.telemetry.timeouts.WithLabelValues(s.Name).Inc()
 	}
 
 	b := it.batch
-	meters := o.telemetry.kind(b.Source).stage(o.Name)
+	meters := s.telemetry.kind(b.Source).stage(s.Name)
 	meters.duration.Observe(duration.Seconds())
 	meters.in.Add(float64(len(b.Samples)))
-	o.recordWrite(b, duration, err)
+	s.recordWrite(b, duration, err)
 }
 
 // drop counts a batch that the sink never gets.
-func (o *sinkWriter) drop() {
-	o.telemetry.dropped.WithLabelValues(o.Name).Inc()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.mu.status.Dropped++
+func (s *sinkWriter) drop() {
+	s.telemetry.dropped.WithLabelValues(s.Name).Inc()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.status.Dropped++
 }
 
 // recordWrite records the result of a write. An error is counted, and logged if its kind is
 // new.
-func (o *sinkWriter) recordWrite(b *metric.Batch, duration time.Duration, err error) {
-	o.mu.Lock()
-	o.mu.status.Took = duration
-	if o.mu.status.Err = err; err == nil {
-		o.mu.status.Succeeded = time.Now()
+func (s *sinkWriter) recordWrite(b *metric.Batch, duration time.Duration, err error) {
+	s.mu.Lock()
+	s.mu.status.Took = duration
+	if s.mu.status.Err = err; err == nil {
+		s.mu.status.Succeeded = time.Now()
 	}
-	o.mu.Unlock()
+	s.mu.Unlock()
 	reason := ""
 	if err != nil {
 		reason = reasonOf(err)
-		o.telemetry.kind(b.Source).erred(o.Name, err)
+		s.telemetry.kind(b.Source).erred(s.Name, err)
 	}
-	if reason == o.failing {
+	if reason == s.failing {
 		return
 	}
-	o.failing = reason
+	s.failing = reason
 	if err == nil {
-		o.log.Info("the sink works again")
+		s.log.Info("the sink works again")
 		return
 	}
-	o.log.Warn("the sink fails", failure(err)...)
+	s.log.Warn("the sink fails", failure(err)...)
 }
 
 // forget has the sink forget a source.
-func (o *sinkWriter) forget(it item) {
-	var called any = o.Sink
-	if o.Recorder != nil {
-		called = o.Recorder
+func (s *sinkWriter) forget(it item) {
+	var called any = s.Sink
+	if s.Recorder != nil {
+		called = s.Recorder
 	}
 	f, ok := called.(Forgetter)
 	if !ok {
 		return
 	}
 	if err := guard(func() error { f.Forget(it.source, it.node); return nil }); err != nil {
-		o.telemetry.panics.WithLabelValues(o.Name).Inc()
-		o.log.Error("forgetting a source panicked", failure(err)...)
+		s.telemetry.panics.WithLabelValues(s.Name).Inc()
+		s.log.Error("forgetting a source panicked", failure(err)...)
 	}
 }

@@ -32,7 +32,7 @@ type SourceStatus struct {
 	// ClockAhead is how far the node's clock was ahead of ours at the last answer, to about a
 	// second; 0 if the node does not report its time.
 	ClockAhead time.Duration
-	// ClockKnown says that the node has reported its time.
+	// ClockKnown reports that the node has reported its time.
 	ClockKnown bool
 	// FailingSince is when the first of the rounds with an error began, up to the last; zero if the
 	// last had none.

@@ -4,7 +4,7 @@
 //	identity   decides which sample is the living instance if an entity is reported twice
 //	rate       turns counters into rates, and repeats last known values
 //	enrich     adds requests, limits and capacity from the cluster facts
-//	aggregate  adds up pods and nodes, and says why a number is missing
+//	aggregate  adds up pods and nodes, and explains why a number is missing
 //
 // Each step keeps its state of an entity by the entity's slot (metric.SlotTable). The first
 // step assigns the slots of a batch for all steps.
@@ -59,7 +59,7 @@ func (p *Pipeline) NeedsCrossCheck(facts *cluster.Facts, b *metric.Batch, now ti
 }
 
 // Process takes b, as its source filled it, through all steps. A batch of a failed read
-// goes through them too: they say why its numbers are missing.
+// goes through them too: they explain why its numbers are missing.
 func (p *Pipeline) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
 	p.Identity.Process(facts, b, now)
 	p.Rate.Process(facts, b, now)

@@ -50,7 +50,7 @@ func (p *PodResources) With(changes []ResourceChange) (*PodResources, error) {
 func (p *PodResources) setPodLevelDefaults() {
 	for _, r := range Resources() {
 		request, limit := p.PodLevel.Requests.of(r), p.PodLevel.Limits.of(r)
-		without := func(amounts func(*ContainerResources) *Amounts) (n int) {
+		rest := func(amounts func(*ContainerResources) *Amounts) (n int) {
 			for i := range p.Containers {
 				if !amounts(&p.Containers[i]).Get(r).Set {
 					n++
@@ -60,12 +60,12 @@ func (p *PodResources) setPodLevelDefaults() {
 		}
 		switch {
 		case request.Set:
-		case without(ownRequests) < len(p.Containers):
+		case rest(ownRequests) < len(p.Containers):
 			*request = Of(p.together(r, ownRequests))
 		default:
 			*request = *limit
 		}
-		if request.Set && !limit.Set && without(ownLimits) == 0 {
+		if request.Set && !limit.Set && rest(ownLimits) == 0 {
 			*limit = Of(max(request.Value, p.together(r, ownLimits)))
 		}
 	}

@@ -1,4 +1,4 @@
-// Package resize recommends requests that fit the usage, and says which requests can be changed in
+// Package resize recommends requests that fit the usage, and shows which requests can be changed in
 // place, without a restart.
 //
 // The package is pure: it computes a PodRecommendation from a pod and the usage of its containers.

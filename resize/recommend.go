@@ -118,79 +118,79 @@ type adviser struct {
 }
 
 // advise returns the advice. It checks last whether something prevents the change, so that the
-// message can also say what the change would have been.
-func (d *adviser) advise(refused *Refusal) Advice {
-	request, limit := d.container.Requests.Get(d.resource), d.container.Limits.Get(d.resource)
-	a := Advice{Container: d.container.Name, Resource: d.resource, Request: optionalQuantity(d.resource, request), Limit: optionalQuantity(d.resource, limit)}
-	if len(d.points) > 0 {
-		a.Used = d.figure()
+// message can also describe what the change would have been.
+func (ad *adviser) advise(refused *Refusal) Advice {
+	request, limit := ad.container.Requests.Get(ad.resource), ad.container.Limits.Get(ad.resource)
+	a := Advice{Container: ad.container.Name, Resource: ad.resource, Request: optionalQuantity(ad.resource, request), Limit: optionalQuantity(ad.resource, limit)}
+	if len(ad.points) > 0 {
+		a.Used = ad.figure()
 	}
 	if refused == nil {
-		refused = d.obstacle(request, a.Used)
+		refused = ad.obstacle(request, a.Used)
 	}
 	if refused != nil {
 		a.Reason, a.Message = refused.Reason, refused.Message
 		return a
 	}
-	follows := d.pod.class() == Guaranteed && d.options.Limits // the limit changes with the request
-	need, reason, text := d.proposal(request, limit, a.Used, follows)
+	follows := ad.pod.class() == Guaranteed && ad.options.Limits // the limit changes with the request
+	need, reason, text := ad.proposal(request, limit, a.Used, follows)
 	a.Reason, a.Message = reason, text
 	if !reason.Changes() {
 		return a
 	}
-	change := ResourceChange{Container: d.container.Name, Resource: d.resource, Request: Of(need)}
+	change := ResourceChange{Container: ad.container.Name, Resource: ad.resource, Request: Of(need)}
 	if follows {
 		change.Limit = change.Request
 	}
-	if bars := d.pod.changeRefusals(change); len(bars) > 0 {
+	if bars := ad.pod.changeRefusals(change); len(bars) > 0 {
 		a.Reason, a.Message = bars[0].Reason, fmt.Sprintf("%s; but %s", text, bars[0].Message)
 		return a
 	}
-	a.Proposed = Quantity(d.resource, need)
+	a.Proposed = Quantity(ad.resource, need)
 	if follows {
-		a.ProposedLimit = Quantity(d.resource, need)
+		a.ProposedLimit = Quantity(ad.resource, need)
 	}
 	return a
 }
 
 // obstacle returns the reason why there can be no proposal; nil if there can be one.
-func (d *adviser) obstacle(request Amount, used *UsageFigure) *Refusal {
+func (ad *adviser) obstacle(request Amount, used *UsageFigure) *Refusal {
 	switch {
-	case d.container.Role == cluster.Init:
+	case ad.container.Role == cluster.Init:
 		return &Refusal{InitContainer, "an init container ends before the others start"}
-	case !request.Set && (!d.options.Up || d.pod.class() == BestEffort):
-		return &Refusal{NoRequest, fmt.Sprintf("no %s is requested", d.resource)}
-	case !d.container.Running:
+	case !request.Set && (!ad.options.Up || ad.pod.class() == BestEffort):
+		return &Refusal{NoRequest, fmt.Sprintf("no %s is requested", ad.resource)}
+	case !ad.container.Running:
 		return &Refusal{NotRunning, "the container does not run"}
 	case used == nil:
 		return &Refusal{NoHistory, "it was not measured: `weir explain pod` shows why"}
-	case used.To.Sub(used.From) < d.options.MinHistory:
-		return &Refusal{ShortHistory, fmt.Sprintf("it was measured for %s, and at least %s are needed", used.duration(), humanize.Duration(d.options.MinHistory))}
+	case used.To.Sub(used.From) < ad.options.MinHistory:
+		return &Refusal{ShortHistory, fmt.Sprintf("it was measured for %s, and at least %s are needed", used.duration(), humanize.Duration(ad.options.MinHistory))}
 	}
 	return nil
 }
 
 // proposal returns the request that fits the usage, the reason for the proposal or for none, and its
 // text. follows is set if the limit changes with the request.
-func (d *adviser) proposal(request, limit Amount, used *UsageFigure, follows bool) (need int64, reason AdviceReason, text string) {
-	need, text = d.need(used)
-	if floor := d.options.aim(d.resource).Floor; need < floor {
+func (ad *adviser) proposal(request, limit Amount, used *UsageFigure, follows bool) (need int64, reason AdviceReason, text string) {
+	need, text = ad.need(used)
+	if floor := ad.options.aim(ad.resource).Floor; need < floor {
 		if request.Set && request.Value <= floor {
-			return need, Fits, fmt.Sprintf("%s, and the request is not above the floor, %s", text, FormatAmount(d.resource, floor))
+			return need, Fits, fmt.Sprintf("%s, and the request is not above the floor, %s", text, FormatAmount(ad.resource, floor))
 		}
 		need = floor
-		text += ", and the floor " + FormatAmount(d.resource, floor)
+		text += ", and the floor " + FormatAmount(ad.resource, floor)
 	}
-	if least := d.least(follows); need < least {
+	if least := ad.least(follows); need < least {
 		need = least
-		text += ", and its containers have " + FormatAmount(d.resource, least)
+		text += ", and its containers have " + FormatAmount(ad.resource, least)
 	}
 	switch short := float64(need - request.Value); {
-	case short < -minChange*float64(request.Value) && request.Value-need >= minFreed.Get(d.resource).Value:
+	case short < -minChange*float64(request.Value) && request.Value-need >= minFreed.Get(ad.resource).Value:
 		reason = Shrink
 	case short <= minChange*float64(request.Value):
 		return need, Fits, text + ": about what is requested"
-	case !d.options.Up:
+	case !ad.options.Up:
 		return need, TooLow, text + ": more than is requested"
 	default:
 		reason = Grow
@@ -199,47 +199,47 @@ func (d *adviser) proposal(request, limit Amount, used *UsageFigure, follows boo
 		if need = limit.Value; need == request.Value {
 			return need, TooLow, text + ": more than is requested, which cannot exceed the limit"
 		}
-		text += "; the limit allows only " + FormatAmount(d.resource, need)
+		text += "; the limit allows only " + FormatAmount(ad.resource, need)
 	}
 	return need, reason, text
 }
 
 // least returns the smallest request that Kubernetes accepts for the pod itself: what its containers
 // request and, if the limit changes with the request, the highest of their limits.
-func (d *adviser) least(follows bool) int64 {
-	if d.container.Name != "" {
+func (ad *adviser) least(follows bool) int64 {
+	if ad.container.Name != "" {
 		return 0
 	}
-	least := d.pod.together(d.resource, ownRequests)
-	for i := range d.pod.Containers {
-		if c := &d.pod.Containers[i]; follows && c.Role == cluster.Regular {
-			least = max(least, c.Limits.Get(d.resource).Value)
+	least := ad.pod.together(ad.resource, ownRequests)
+	for i := range ad.pod.Containers {
+		if c := &ad.pod.Containers[i]; follows && c.Role == cluster.Regular {
+			least = max(least, c.Limits.Get(ad.resource).Value)
 		}
 	}
 	return least
 }
 
-func (d *adviser) figure() *UsageFigure {
-	from, to := span(d.points)
-	aim := d.options.aim(d.resource)
-	value := quantile(d.points, aim.Percentile)
-	if d.resource == CPU {
+func (ad *adviser) figure() *UsageFigure {
+	from, to := span(ad.points)
+	aim := ad.options.aim(ad.resource)
+	value := quantile(ad.points, aim.Percentile)
+	if ad.resource == CPU {
 		value = math.Round(value*1e9) / 1e6 // the kernel counts CPU time in nanoseconds
 	}
-	return &UsageFigure{Percentile: aim.Percentile, Value: *Quantity(d.resource, int64(math.Ceil(value))), Samples: len(d.points), From: from.UTC(), To: to.UTC()}
+	return &UsageFigure{Percentile: aim.Percentile, Value: *Quantity(ad.resource, int64(math.Ceil(value))), Samples: len(ad.points), From: from.UTC(), To: to.UTC()}
 }
 
 // need returns the request that fits the usage, and how it was computed.
-func (d *adviser) need(used *UsageFigure) (need int64, reason string) {
-	aim := d.options.aim(d.resource)
+func (ad *adviser) need(used *UsageFigure) (need int64, reason string) {
+	aim := ad.options.aim(ad.resource)
 	value, step := used.Value.MilliValue(), int64(1)
-	if d.resource == Memory {
+	if ad.resource == Memory {
 		value, step = used.Value.Value(), mebibyte
 	}
 	// The multiplication may add a rounding error of up to 0.0001.
 	need = int64(math.Ceil(float64(value)*(1+aim.Headroom) - 1e-4))
 	need = (need + step - 1) / step * step
-	reason = fmt.Sprintf("%s; %.4g%% more is %s", used.describe(d.resource), aim.Headroom*100, FormatAmount(d.resource, need))
+	reason = fmt.Sprintf("%s; %.4g%% more is %s", used.describe(ad.resource), aim.Headroom*100, FormatAmount(ad.resource, need))
 	return need, reason
 }
 

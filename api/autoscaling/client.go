@@ -25,7 +25,7 @@ func (c *Client) Autoscaler(ctx context.Context, kind, namespace, name string) (
 	return &answer.DecisionReport, nil
 }
 
-// Evaluation says what to evaluate.
+// Evaluation describes what to evaluate.
 type Evaluation struct {
 	Namespace string
 	Manifest  []byte // YAML or JSON

@@ -16,7 +16,7 @@
 //
 // The answer is a Response as JSON: a report with apiVersion and kind. An explanation reports the
 // last decision. If the controller does not know the autoscaler, a decision is made for the answer,
-// and the answer says that there is no earlier one. An error is a Problem; it names the field of a
+// and the answer reports that there is no earlier one. An error is a Problem; it names the field of a
 // manifest that is wrong.
 //
 // # Files

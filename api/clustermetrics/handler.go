@@ -108,8 +108,8 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 type filters []*series.Filter
 
 // allPass reports whether does is true of every filter.
-func (f filters) allPass(does func(*series.Filter) bool) bool {
-	return !slices.ContainsFunc(f, func(o *series.Filter) bool { return !does(o) })
+func (f filters) allPass(purpose func(*series.Filter) bool) bool {
+	return !slices.ContainsFunc(f, func(o *series.Filter) bool { return !purpose(o) })
 }
 
 func (f filters) level(k metric.Kind) bool {

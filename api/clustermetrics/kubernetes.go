@@ -120,7 +120,7 @@ func resources(v *metric.Values, cpu, memory metric.ID, e *metric.Entity, write 
 
 // owners writes each owner of pods of a kind once, under a label of that name, with the owner that of
 // returns for one of its pods; the object itself means that it has none.
-func owners(kind, label string, of func(*cluster.Pod) cluster.Owner) func(*cluster.Facts, factWriter) {
+func owners(kind, label string, owner func(*cluster.Pod) cluster.Owner) func(*cluster.Facts, factWriter) {
 	type object struct {
 		namespace metric.Namespace
 		name      string
@@ -134,7 +134,7 @@ func owners(kind, label string, of func(*cluster.Pod) cluster.Owner) func(*clust
 				return true
 			}
 			seen[key] = true
-			above := of(p)
+			above := owner(p)
 			if above == own {
 				above = cluster.Owner{}
 			}

@@ -11,14 +11,14 @@ import (
 	"github.com/weir-metrics/weir/metric/series"
 )
 
-// Options say what is shown. The zero Options means the defaults. The query parameters of a request
+// Options describe what is shown. The zero Options means the defaults. The query parameters of a request
 // may show fewer series, never more, and may turn timestamps on or off.
 type Options struct {
 	// Timestamps adds to each series the time when the node read it. Default: none, and with
 	// KubernetesNames all, as kubelets do. Without them Prometheus uses the time of its scrape and
 	// sees the end of a series at once; with them it takes five minutes.
 	Timestamps bool
-	// Filter says which series are shown. Default: all entities, and the metrics of the profile
+	// Filter shows which series are shown. Default: all entities, and the metrics of the profile
 	// series.Default. A request may name a wider profile if the Filter names no profile and no
 	// metrics.
 	series.Filter

@@ -29,7 +29,7 @@ type SampleReader interface {
 	Each(kind metric.Kind, do func(*metric.Sample) bool)
 }
 
-// Options say what a Provider reads.
+// Options describe what a Provider reads.
 type Options struct {
 	// View returns the newest state, or nil before there is one. Required.
 	View func() SampleReader

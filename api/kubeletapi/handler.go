@@ -38,7 +38,7 @@ type Options struct {
 	Base func(context.Context) (*stats.Summary, error)
 	// CAdvisor reads the node's cgroups for /metrics/cadvisor. The result is nil only with an error;
 	// errors that come with a result are ignored. If CAdvisor is nil, the endpoint has no cgroups, and
-	// says that it could not read.
+	// reports that it could not read.
 	CAdvisor func(context.Context) (CAdvisor, error)
 	// Image returns the image of a container whose runtime is not asked, for cAdvisor's label. If it
 	// is nil, the label is empty.

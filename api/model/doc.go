@@ -7,7 +7,7 @@
 //	/apis/metrics/v1alpha1/...                           usage, as NodeMetrics and PodMetrics
 //
 // docs/heapster.md lists the paths and each difference from Heapster. Only GET and HEAD are served.
-// An error is one line of plain text that says what to do next. An answer that lacks something it
+// An error is one line of plain text that describes what to do next. An answer that lacks something it
 // was asked for gives the reason in a Warning header, which old clients do not read.
 //
 // Clients add points that have equal timestamps, so points lie on a grid that all entities share

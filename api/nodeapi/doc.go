@@ -15,7 +15,7 @@
 // # Answer
 //
 // The answer is an EvictionExplanation or NodeDevices as JSON, or the inspector's report as the agent
-// gives it. An error is a Problem that says where it went wrong: there is no such node, no agent answers, or the
+// gives it. An error is a Problem that shows where it went wrong: there is no such node, no agent answers, or the
 // agent refuses.
 //
 // Files: handler.go answers on a node, proxy.go in the cluster; request.go has paths and

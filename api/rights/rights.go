@@ -1,6 +1,6 @@
 // Package rights names the rights that the callers of weir's paths need. Weir's own paths need the
 // same rights as metrics.k8s.io needs for the same numbers. In each API package the function Rights
-// says which of them a request needs; api/server asks the cluster.
+// shows which of them a request needs; api/server asks the cluster.
 package rights
 
 import (

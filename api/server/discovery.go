@@ -26,7 +26,7 @@ type AnnouncedGroup struct {
 	schema.GroupVersion
 	// Resources are the resources in the group's discovery. A subresource is called
 	// "pods/explanation" and is namespaced if its resource is. Verbs are those of access reviews,
-	// so that discovery says what to grant.
+	// so that discovery describes what to grant.
 	Resources []metav1.APIResource
 }
 

@@ -15,11 +15,11 @@ type Options struct {
 	// SecureServing is the port, the certificate and the versions of TLS. Port 0 means that nothing
 	// is served. If SecureServing.Listener is set, it is used and the address is not.
 	SecureServing *genericoptions.SecureServingOptionsWithLoopback
-	// Authentication says how callers are recognised.
+	// Authentication describes how callers are recognised.
 	Authentication *genericoptions.DelegatingAuthenticationOptions
-	// Authorization says how their rights are found.
+	// Authorization describes how their rights are found.
 	Authorization *genericoptions.DelegatingAuthorizationOptions
-	// Audit says where requests are logged, if anywhere.
+	// Audit shows where requests are logged, if anywhere.
 	Audit *genericoptions.AuditOptions
 	// Features turns profiles on. They are off by default.
 	Features *genericoptions.FeatureOptions

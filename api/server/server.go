@@ -30,7 +30,7 @@ import (
 // Config is what the rest of the program passes to the server. The zero Config serves discovery and
 // health.
 type Config struct {
-	// Kubeconfig is the file that says how to reach the cluster's API server for reviews, unless
+	// Kubeconfig is the file that describes how to reach the cluster's API server for reviews, unless
 	// --authentication-kubeconfig or --authorization-kubeconfig names another. Empty: the service
 	// account of this pod.
 	Kubeconfig string

@@ -20,7 +20,7 @@ type autoscalerListBody struct {
 	Rows []autoscalerRow
 	Cut  listRange
 	Off  bool // no autoscaler controller runs
-	// Unread says why autoscalers cannot be read. It is empty if they can.
+	// Unread explains why autoscalers cannot be read. It is empty if they can.
 	Unread string
 }
 

@@ -10,7 +10,7 @@
 //   - The HTML is complete without script: no other file, no foreign address. One script brings
 //     the newest state of an open page. The Content-Security-Policy allows only that script and
 //     the style sheet, by their hashes.
-//   - Every page is bounded: a list is cut and says how many items are left.
+//   - Every page is bounded: a list is cut and describes how many items are left.
 //   - Reasons come from packages explain, autoscaler/decisionreport and
 //     eviction/evictionreport, word for word. This package only formats numbers and draws
 //     lines.

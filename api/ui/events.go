@@ -13,7 +13,7 @@ import (
 type eventsBody struct {
 	Rows []eventRow
 	Cut  listRange
-	// Unread says why Events cannot be read. It is empty if they can.
+	// Unread explains why Events cannot be read. It is empty if they can.
 	Unread string
 }
 

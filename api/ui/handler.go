@@ -120,7 +120,7 @@ func (h *Handler) answer(r *http.Request) (status int, body []byte) {
 	return status, out.Bytes()
 }
 
-// pageError says why a page cannot be shown, and what to do about it.
+// pageError explains why a page cannot be shown, and what to do about it.
 type pageError struct {
 	status          int
 	message, advice string

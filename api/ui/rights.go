@@ -11,7 +11,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Scope says what an answer shows. The reader needs the right to read that.
+// Scope describes what an answer shows. The reader needs the right to read that.
 type Scope struct {
 	// All is set if it shows nodes and the pods of all namespaces.
 	All bool

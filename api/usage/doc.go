@@ -1,5 +1,5 @@
 // Package usage serves what nodes, pods, containers and cgroups use now, as JSON for people and
-// small programs. For each missing number it says why it is missing. "weir top" reads this API.
+// small programs. For each missing number it explains why it is missing. "weir top" reads this API.
 //
 // # Request
 //

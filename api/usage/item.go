@@ -215,7 +215,7 @@ func verdictBehind(rows []listRow, g metric.Group, s *metric.Sample, reason metr
 	return nil, time.Time{}
 }
 
-// podOf returns what the API server says about the pod of e, or nil if it says nothing or e has none.
+// podOf returns what the API server reports about the pod of e, or nil if it reports nothing or e has none.
 func podOf(facts *cluster.Facts, e metric.Entity) *cluster.Pod {
 	if e.Kind != metric.Pod && e.Kind != metric.Container {
 		return nil

@@ -66,7 +66,7 @@ func newQuery(values map[string]string) (Query, error) {
 	return q, nil
 }
 
-// metricChoice says which metrics go into Item.Metrics, and which groups may have reasons in
+// metricChoice shows which metrics go into Item.Metrics, and which groups may have reasons in
 // Item.Reasons.
 type metricChoice struct {
 	metrics [metric.NumMetrics]bool
@@ -116,7 +116,7 @@ func fits(pattern, s string) bool { return pattern == "" || series.Match(pattern
 type Request struct {
 	Resource Resource
 	Query    Query
-	// Everywhere says that the answer may show more than the one namespace that Query names.
+	// Everywhere reports that the answer may show more than the one namespace that Query names.
 	Everywhere bool
 }
 
@@ -132,8 +132,8 @@ func ParseRequest(r *http.Request) (Request, error) {
 		return Request{}, parsed.BadParameter("%v", err)
 	}
 	resource := Resource(path.Base(parsed.Path))
-	namespace, within := parsed.Names["namespace"]
-	if !within {
+	namespace, limit := parsed.Names["namespace"]
+	if !limit {
 		return Request{resource, q, !resource.Namespaced() || !isNamespaceName(q.Namespace)}, nil
 	}
 	_, twice := parsed.Values["namespace"]

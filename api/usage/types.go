@@ -67,7 +67,7 @@ type Item struct {
 	Pod       metric.PodName    `json:"pod,omitempty"`
 	Container string            `json:"container,omitempty"`
 	Cgroup    metric.CgroupPath `json:"cgroup,omitempty"`
-	// Workload is what the pod belongs to, if the API server says so.
+	// Workload is what the pod belongs to, if the API server reports that.
 	Workload Workload `json:"workload,omitzero"`
 	// Started is when the measured instance began.
 	Started time.Time `json:"started,omitzero"`
@@ -79,7 +79,7 @@ type Item struct {
 	// Metrics holds the further metrics of the request, by their names in the catalogue and in its
 	// units (docs/metrics.md).
 	Metrics map[string]float64 `json:"metrics,omitempty"`
-	// Reasons say why a group has no number, or what the reader must know about the number it has.
+	// Reasons explain why a group has no number, or what the reader must know about the number it has.
 	Reasons []GroupReason `json:"reasons,omitempty"`
 }
 
@@ -95,7 +95,7 @@ type CPUUsage struct {
 	Time      time.Time `json:"time"`
 	// WindowSeconds is the length of the window, or 0 if the node did not report it.
 	WindowSeconds float64 `json:"windowSeconds"`
-	// LastKnown says that the last read had no number and that this is the last known value.
+	// LastKnown reports that the last read had no number and that this is the last known value.
 	LastKnown bool `json:"lastKnown,omitempty"`
 }
 
@@ -103,11 +103,11 @@ type CPUUsage struct {
 type MemoryUsage struct {
 	WorkingSetBytes int64     `json:"workingSetBytes"`
 	Time            time.Time `json:"time"`
-	// LastKnown says that the last read had no number and that this is the last known value.
+	// LastKnown reports that the last read had no number and that this is the last known value.
 	LastKnown bool `json:"lastKnown,omitempty"`
 }
 
-// GroupReason says why a group of metrics is missing or in doubt.
+// GroupReason explains why a group of metrics is missing or in doubt.
 type GroupReason struct {
 	Group  string `json:"group"`  // "cpu", "memory", "network", ...
 	Reason string `json:"reason"` // one of docs/reasons.md

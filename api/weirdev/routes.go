@@ -35,8 +35,8 @@ type Request struct {
 }
 
 // Patterns returns the paths as patterns of http.ServeMux.
-func (rs Routes) Patterns() (patterns []string) {
-	for _, r := range rs {
+func (ro Routes) Patterns() (patterns []string) {
+	for _, r := range ro {
 		patterns = append(patterns, Path+r.Path)
 	}
 	return patterns
@@ -45,10 +45,10 @@ func (rs Routes) Patterns() (patterns []string) {
 // Parse parses the path and the query of r. Its error is a *Problem: 404 if no route matches the
 // path, 400 if the query is wrong. An API uses it for access rights and for its answer, so that
 // rights are checked for the request that is answered.
-func (rs Routes) Parse(r *http.Request) (*Request, error) {
-	request := rs.match(r.URL.EscapedPath())
+func (ro Routes) Parse(r *http.Request) (*Request, error) {
+	request := ro.match(r.URL.EscapedPath())
 	if request == nil {
-		return nil, &Problem{Status: http.StatusNotFound, Message: fmt.Sprintf("unknown path %q", r.URL.Path), Hint: rs.hint()}
+		return nil, &Problem{Status: http.StatusNotFound, Message: fmt.Sprintf("unknown path %q", r.URL.Path), Hint: ro.hint()}
 	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -78,9 +78,9 @@ func (r *Request) BadParameter(format string, args ...any) error {
 }
 
 // hint lists the paths.
-func (rs Routes) hint() string {
+func (ro Routes) hint() string {
 	var paths []string
-	for _, r := range rs {
+	for _, r := range ro {
 		parts := strings.Split(r.Path, "/")
 		for i, part := range parts {
 			if word, ok := wildcard(part); ok {
@@ -94,13 +94,13 @@ func (rs Routes) hint() string {
 
 // match returns the request for an escaped path, or nil if no route matches. Fixed words are
 // compared with the path as received: an API server on the way may read an escaped word differently.
-func (rs Routes) match(escaped string) *Request {
+func (ro Routes) match(escaped string) *Request {
 	rest, ok := strings.CutPrefix(escaped, Path)
 	if !ok {
 		return nil
 	}
 	parts := strings.Split(rest, "/")
-	for _, route := range rs {
+	for _, route := range ro {
 		if names, ok := route.match(parts); ok {
 			return &Request{Route: route, Names: names, Values: map[string]string{}}
 		}

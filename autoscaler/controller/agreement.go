@@ -63,7 +63,7 @@ const (
 	undecided
 )
 
-func (v comparisonResult) String() string { return [...]string{"agreed", "differed", "undecided"}[v] }
+func (c comparisonResult) String() string { return [...]string{"agreed", "differed", "undecided"}[c] }
 
 // The reasons of differences, as they appear in weir's own metrics.
 const (
@@ -86,13 +86,13 @@ const (
 	directionUnknown // weir has no metrics, but the controller has
 )
 
-func (s ownDecision) direction() direction {
+func (o ownDecision) direction() direction {
 	switch {
-	case s.MetricsMissing:
+	case o.MetricsMissing:
 		return directionUnknown
-	case s.Decided && s.Desired > s.Current:
+	case o.Decided && o.Desired > o.Current:
 		return directionUp
-	case s.Decided && s.Desired < s.Current:
+	case o.Decided && o.Desired < o.Current:
 		return directionDown
 	}
 	return directionNone
@@ -150,77 +150,77 @@ type unmatchedChange struct {
 }
 
 // addDecision adds a round of weir.
-func (j *comparer) addDecision(s ownDecision) []comparison {
-	j.recent = append(slices.DeleteFunc(j.recent, func(old ownDecision) bool { return s.At.Sub(old.At) > j.maxSkew }), s)
-	found := j.expireUnmatched(s.At)
+func (co *comparer) addDecision(s ownDecision) []comparison {
+	co.recent = append(slices.DeleteFunc(co.recent, func(old ownDecision) bool { return s.At.Sub(old.At) > co.maxSkew }), s)
+	found := co.expireUnmatched(s.At)
 	switch now := s.direction(); {
-	case now != j.direction:
-		j.direction, j.since, j.reported = now, s.At, false
-	case now != directionNone && !j.reported && s.At.Sub(j.since) > j.maxSkew:
-		j.reported = true
-		c := comparison{At: j.since, From: s.Current, To: s.Current, WeirReplicas: s.Desired, Result: differed, Reason: reasonNotFollowed, Explanation: s.Summary}
+	case now != co.direction:
+		co.direction, co.since, co.reported = now, s.At, false
+	case now != directionNone && !co.reported && s.At.Sub(co.since) > co.maxSkew:
+		co.reported = true
+		c := comparison{At: co.since, From: s.Current, To: s.Current, WeirReplicas: s.Desired, Result: differed, Reason: reasonNotFollowed, Explanation: s.Summary}
 		switch {
 		case now == directionUnknown:
 			c.Reason, c.WeirReplicas = reasonNoDecision, s.Current
-		case j.since.Before(j.memoryFull):
+		case co.since.Before(co.memoryFull):
 			c.Result, c.Reason = undecided, reasonWarmingUp
 		}
-		found = append(found, j.appendComparison(c))
+		found = append(found, co.appendComparison(c))
 	}
-	if s.Decided && j.direction == directionNone && len(j.unmatched) == 0 {
-		j.holdRounds++
+	if s.Decided && co.direction == directionNone && len(co.unmatched) == 0 {
+		co.holdRounds++
 	}
 	return found
 }
 
 // addGap records that weir made no decision for longer than maxSkew. Its memory is complete again
 // at memoryFull. Unmatched changes become undecided.
-func (j *comparer) addGap(warm time.Time) (found []comparison) {
-	for _, o := range j.unmatched {
-		found = append(found, j.compareMissed(o.controllerChange))
+func (co *comparer) addGap(warm time.Time) (found []comparison) {
+	for _, o := range co.unmatched {
+		found = append(found, co.compareMissed(o.controllerChange))
 	}
-	j.memoryFull, j.direction, j.unmatched, j.recent = warm, directionNone, nil, nil
+	co.memoryFull, co.direction, co.unmatched, co.recent = warm, directionNone, nil, nil
 	return found
 }
 
 // compareMissed returns the comparison for a change without a decision of weir.
-func (j *comparer) compareMissed(c controllerChange) comparison {
-	return j.appendComparison(comparison{At: c.At, From: c.From, To: c.To, WeirReplicas: c.From, Result: undecided, Reason: reasonMissed})
+func (co *comparer) compareMissed(c controllerChange) comparison {
+	return co.appendComparison(comparison{At: c.At, From: c.From, To: c.To, WeirReplicas: c.From, Result: undecided, Reason: reasonMissed})
 }
 
 // addChange adds a change of the controller. same is weir's decision on the count before the
 // change, made now.
-func (j *comparer) addChange(c controllerChange, same ownDecision) []comparison {
-	j.direction = directionNone
-	if c.Missed || !withinSkew(same.At, c.At, j.maxSkew) {
-		return []comparison{j.compareMissed(c)}
+func (co *comparer) addChange(c controllerChange, same ownDecision) []comparison {
+	co.direction = directionNone
+	if c.Missed || !withinSkew(same.At, c.At, co.maxSkew) {
+		return []comparison{co.compareMissed(c)}
 	}
 	nearest := same
-	for _, s := range j.recent {
-		if s.Decided && s.Current == c.From && s.Desired == c.To && withinSkew(s.At, c.At, j.maxSkew) {
+	for _, s := range co.recent {
+		if s.Decided && s.Current == c.From && s.Desired == c.To && withinSkew(s.At, c.At, co.maxSkew) {
 			nearest = s
 		}
 	}
 	if nearest.Decided && nearest.Desired == c.To {
-		return []comparison{j.appendComparison(comparison{At: c.At, From: c.From, To: c.To, WeirReplicas: c.To, Result: agreed})}
+		return []comparison{co.appendComparison(comparison{At: c.At, From: c.From, To: c.To, WeirReplicas: c.To, Result: agreed})}
 	}
-	j.unmatched = append(j.unmatched, unmatchedChange{c, same})
+	co.unmatched = append(co.unmatched, unmatchedChange{c, same})
 	return nil
 }
 
 // recheckChange adds another decision of weir on the count before the change.
-func (j *comparer) recheckChange(c controllerChange, same ownDecision) []comparison {
-	i := slices.IndexFunc(j.unmatched, func(o unmatchedChange) bool { return o.controllerChange == c })
-	if i < 0 || !same.Decided || same.Desired != c.To || !withinSkew(same.At, c.At, j.maxSkew) {
+func (co *comparer) recheckChange(c controllerChange, same ownDecision) []comparison {
+	i := slices.IndexFunc(co.unmatched, func(o unmatchedChange) bool { return o.controllerChange == c })
+	if i < 0 || !same.Decided || same.Desired != c.To || !withinSkew(same.At, c.At, co.maxSkew) {
 		return nil
 	}
-	j.unmatched = slices.Delete(j.unmatched, i, i+1)
-	return []comparison{j.appendComparison(comparison{At: c.At, From: c.From, To: c.To, WeirReplicas: c.To, Result: agreed})}
+	co.unmatched = slices.Delete(co.unmatched, i, i+1)
+	return []comparison{co.appendComparison(comparison{At: c.At, From: c.From, To: c.To, WeirReplicas: c.To, Result: agreed})}
 }
 
 // unmatchedChanges returns the changes that need another decision.
-func (j *comparer) unmatchedChanges() (list []controllerChange) {
-	for _, o := range j.unmatched {
+func (co *comparer) unmatchedChanges() (list []controllerChange) {
+	for _, o := range co.unmatched {
 		list = append(list, o.controllerChange)
 	}
 	return list
@@ -228,19 +228,19 @@ func (j *comparer) unmatchedChanges() (list []controllerChange) {
 
 // expireUnmatched removes the changes that have been unmatched for longer than maxSkew, and returns
 // their comparisons.
-func (j *comparer) expireUnmatched(now time.Time) (found []comparison) {
-	j.unmatched = slices.DeleteFunc(j.unmatched, func(o unmatchedChange) bool {
-		if now.Sub(o.At) <= j.maxSkew {
+func (co *comparer) expireUnmatched(now time.Time) (found []comparison) {
+	co.unmatched = slices.DeleteFunc(co.unmatched, func(o unmatchedChange) bool {
+		if now.Sub(o.At) <= co.maxSkew {
 			return false
 		}
-		found = append(found, j.appendComparison(j.compareUnmatched(o)))
+		found = append(found, co.appendComparison(co.compareUnmatched(o)))
 		return true
 	})
 	return found
 }
 
 // compareUnmatched returns how weir's decision differs from a change.
-func (j *comparer) compareUnmatched(o unmatchedChange) comparison {
+func (co *comparer) compareUnmatched(o unmatchedChange) comparison {
 	c := comparison{At: o.At, From: o.From, To: o.To, WeirReplicas: o.closest.Desired, Result: differed}
 	switch n := o.closest; {
 	case !n.Decided:
@@ -252,7 +252,7 @@ func (j *comparer) compareUnmatched(o unmatchedChange) comparison {
 	default:
 		c.Reason = reasonCount
 	}
-	if o.At.Before(j.memoryFull) && o.To < o.From && c.Reason != reasonNoDecision && c.Reason != reasonOpposite {
+	if o.At.Before(co.memoryFull) && o.To < o.From && c.Reason != reasonNoDecision && c.Reason != reasonOpposite {
 		c.Result, c.Reason = undecided, reasonWarmingUp // weir may not scale down before it has observed a whole window
 	}
 	c.Explanation = o.closest.Summary
@@ -263,17 +263,17 @@ func (j *comparer) compareUnmatched(o unmatchedChange) comparison {
 }
 
 // appendComparison stores a comparison and returns it.
-func (j *comparer) appendComparison(c comparison) comparison {
-	j.comparisons = append(j.comparisons, c)
-	j.comparisons = j.comparisons[max(0, len(j.comparisons)-keepComparisons):]
+func (co *comparer) appendComparison(c comparison) comparison {
+	co.comparisons = append(co.comparisons, c)
+	co.comparisons = co.comparisons[max(0, len(co.comparisons)-keepComparisons):]
 	return c
 }
 
 // takeHolds returns the number of rounds since the last call in which neither side changed the
 // count.
-func (j *comparer) takeHolds() int {
-	n := j.holdRounds
-	j.holdRounds = 0
+func (co *comparer) takeHolds() int {
+	n := co.holdRounds
+	co.holdRounds = 0
 	return n
 }
 

@@ -97,13 +97,13 @@ func memoryLength(o *scalingObject, s *autoscaler.Settings) time.Duration {
 }
 
 // keepReadings makes the coming decision keep its inputs, and returns them.
-func (l *targetState) keepReadings() decisionInputs {
-	g := decisionInputs{spec: l.Spec, pods: l.Pods, readings: make([]autoscaler.Reading, len(l.Spec.Metrics))}
+func (t *targetState) keepReadings() decisionInputs {
+	g := decisionInputs{spec: t.Spec, pods: t.Pods, readings: make([]autoscaler.Reading, len(t.Spec.Metrics))}
 	for i := range g.readings {
 		g.readings[i].Err = errors.New("the metric was not read")
 	}
-	if read := l.ReadMetric; read != nil {
-		l.ReadMetric = func(i int) autoscaler.Reading {
+	if read := t.ReadMetric; read != nil {
+		t.ReadMetric = func(i int) autoscaler.Reading {
 			g.readings[i] = read(i)
 			return g.readings[i]
 		}
@@ -129,8 +129,8 @@ func (c *Controller) decideAsBefore(ctx context.Context, o *scalingObject, l *ta
 	}
 	in.Pods = b.inputs.pods
 	in.ReadMetric = func(i int) autoscaler.Reading { return b.inputs.readings[i] }
-	if then := newOwnDecision(o, autoscaler.Decide(&in), true); then.Decided && then.Desired == b.To {
-		return then
+	if next := newOwnDecision(o, autoscaler.Decide(&in), true); next.Decided && next.Desired == b.To {
+		return next
 	}
 	return now
 }

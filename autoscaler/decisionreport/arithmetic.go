@@ -11,9 +11,9 @@ import (
 
 // arithmeticText returns how a metric's count was computed, with operands, ratio and rounding, so
 // that a person can check it.
-func (t *reporter) arithmeticText(m *autoscaler.MetricDecision, s metricFormat) string {
+func (re *reporter) arithmeticText(m *autoscaler.MetricDecision, s metricFormat) string {
 	var line strings.Builder
-	line.WriteString(t.operandsText(m, s))
+	line.WriteString(re.operandsText(m, s))
 	r := formatRatio(m.Ratio)
 	switch {
 	case m.Recounted:
@@ -32,7 +32,7 @@ func (t *reporter) arithmeticText(m *autoscaler.MetricDecision, s metricFormat) 
 	case m.Outcome == autoscaler.FromZero:
 		fmt.Fprintf(&line, " = %s; from zero replicas: ceil(%s) = %d", r, r, m.Proposal)
 	case m.Outcome == autoscaler.WithinTolerance:
-		fmt.Fprintf(&line, " = %s, %s: stays %d%s", r, toleranceText(m), m.Proposal, t.statusCountNote(m))
+		fmt.Fprintf(&line, " = %s, %s: stays %d%s", r, toleranceText(m), m.Proposal, re.statusCountNote(m))
 	default:
 		fmt.Fprintf(&line, " = %s", r)
 	}
@@ -40,33 +40,33 @@ func (t *reporter) arithmeticText(m *autoscaler.MetricDecision, s metricFormat) 
 }
 
 // operandsText returns the operands of the ratio, up to the division.
-func (t *reporter) operandsText(m *autoscaler.MetricDecision, s metricFormat) string {
+func (re *reporter) operandsText(m *autoscaler.MetricDecision, s metricFormat) string {
 	switch {
 	case m.Percent:
 		usage, requests := sumCounted(m)
-		return fmt.Sprintf("%s of %s requested, over %s: %d%% / %d%%", s.unit.display(usage), s.unit.display(requests), t.countedText(m), m.Utilization, m.Target)
+		return fmt.Sprintf("%s of %s requested, over %s: %d%% / %d%%", s.unit.display(usage), s.unit.display(requests), re.countedText(m), m.Utilization, m.Target)
 	case s.scope == perPod:
-		return fmt.Sprintf("%s a pod, over %s%s: %s / %s", s.unit.display(m.Usage), t.countedText(m), notInTargetText(m), s.unit.display(m.Usage), s.unit.display(m.Target))
+		return fmt.Sprintf("%s a pod, over %s%s: %s / %s", s.unit.display(m.Usage), re.countedText(m), notInTargetText(m), s.unit.display(m.Usage), s.unit.display(m.Target))
 	case s.scope == perReplica && m.Total == math.MaxInt64:
 		return fmt.Sprintf("the sum of the values is negative or too large, and Kubernetes treats both as too large: over %s", humanize.Count(m.Count, "replica"))
 	case s.scope == perReplica:
 		return fmt.Sprintf("%s over %s: %s / (%d × %s)", s.unit.display(m.Total), humanize.Count(m.Count, "replica"), s.unit.display(m.Total), m.Count, s.unit.display(m.Target))
 	case m.Outcome == autoscaler.Scaled:
-		return fmt.Sprintf("over %s: %s / %s", t.countedText(m), s.unit.display(m.Usage), s.unit.display(m.Target))
+		return fmt.Sprintf("over %s: %s / %s", re.countedText(m), s.unit.display(m.Usage), s.unit.display(m.Target))
 	}
 	return fmt.Sprintf("%s / %s", s.unit.display(m.Usage), s.unit.display(m.Target))
 }
 
-// countedText says how many pods a ratio was computed over. Readiness matters only for CPU and for
+// countedText describes how many pods a ratio was computed over. Readiness matters only for CPU and for
 // values that are multiplied by the number of pods.
-func (t *reporter) countedText(m *autoscaler.MetricDecision) string {
-	if s := t.format(m); s.scope == perPod && s.unit != millicores {
+func (re *reporter) countedText(m *autoscaler.MetricDecision) string {
+	if s := re.format(m); s.scope == perPod && s.unit != millicores {
 		return humanize.Count(m.Count, "pod")
 	}
 	return humanize.Count(m.Count, "ready pod")
 }
 
-// notInTargetText says that an average includes samples of other pods.
+// notInTargetText reports that an average includes samples of other pods.
 func notInTargetText(m *autoscaler.MetricDecision) string {
 	n := 0
 	for i := range m.Pods {
@@ -81,11 +81,11 @@ func notInTargetText(m *autoscaler.MetricDecision) string {
 }
 
 // statusCountNote explains a count that stays, but is not the one that the target requests.
-func (t *reporter) statusCountNote(m *autoscaler.MetricDecision) string {
-	if m.Proposal == t.Current {
+func (re *reporter) statusCountNote(m *autoscaler.MetricDecision) string {
+	if m.Proposal == re.Current {
 		return ""
 	}
-	return fmt.Sprintf(", the count in the target's status (its spec asks for %d)", t.Current)
+	return fmt.Sprintf(", the count in the target's status (its spec asks for %d)", re.Current)
 }
 
 // assumedPodsText describes the pods that got an assumed usage in the recount.
@@ -107,12 +107,12 @@ func assumedPodsText(m *autoscaler.MetricDecision) string {
 }
 
 // recountedLevel returns the usage after the recount.
-func (t *reporter) recountedLevel(m *autoscaler.MetricDecision) string {
+func (re *reporter) recountedLevel(m *autoscaler.MetricDecision) string {
 	at := int64(math.Round(m.RecountedRatio * float64(m.Target)))
 	if m.Percent {
 		return fmt.Sprintf("%d%%", at)
 	}
-	return t.format(m).unit.display(at) + " a pod"
+	return re.format(m).unit.display(at) + " a pod"
 }
 
 // sumCounted adds up the usage and the requests of the counted pods.
@@ -136,7 +136,7 @@ func toleranceText(m *autoscaler.MetricDecision) string {
 
 // recountText returns how the ratio was computed with an assumed usage for the pods without a
 // number.
-func (t *reporter) recountText(m *autoscaler.MetricDecision, s metricFormat) string {
+func (re *reporter) recountText(m *autoscaler.MetricDecision, s metricFormat) string {
 	var line strings.Builder
 	line.WriteString(strings.Join(assumptionTexts(m, s), "; "))
 	if m.Percent {

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-metrics/weir/internal/humanize"
 )
 
-// valueScope says what a metric's number describes.
+// valueScope describes what a metric's number describes.
 type valueScope uint8
 
 // The scopes.
@@ -22,7 +22,7 @@ const (
 	wholeValue                   // the value itself
 )
 
-// metricFormat says how to format a metric's numbers.
+// metricFormat describes how to format a metric's numbers.
 type metricFormat struct {
 	unit  unit
 	scope valueScope
@@ -45,8 +45,8 @@ func metricFormatOf(m *autoscaler.MetricDecision, spec *autoscalingv2.MetricSpec
 	return s
 }
 
-func (t *reporter) format(m *autoscaler.MetricDecision) metricFormat {
-	return metricFormatOf(m, t.spec(m.Index))
+func (re *reporter) format(m *autoscaler.MetricDecision) metricFormat {
+	return metricFormatOf(m, re.spec(m.Index))
 }
 
 // resourceOf returns the resource of a resource metric.
@@ -66,11 +66,11 @@ func resourceOf(m *autoscaler.MetricDecision, spec *autoscalingv2.MetricSpec) co
 }
 
 // metricReport returns the report of one metric.
-func (t *reporter) metricReport(m *autoscaler.MetricDecision, decides bool) MetricReport {
-	s := t.format(m)
+func (re *reporter) metricReport(m *autoscaler.MetricDecision, decides bool) MetricReport {
+	s := re.format(m)
 	out := MetricReport{
 		Name: m.Name, Type: string(m.Type), Decides: decides, Reason: m.Reason, Outcome: m.Outcome.String(),
-		ToleranceDown: m.ToleranceDown, ToleranceUp: m.ToleranceUp, MeasuredAt: m.At.UTC(), Target: t.targetText(m, s),
+		ToleranceDown: m.ToleranceDown, ToleranceUp: m.ToleranceUp, MeasuredAt: m.At.UTC(), Target: re.targetText(m, s),
 	}
 	if m.Err != nil {
 		out.Error, out.Outcome = errorText(m), "Failed"
@@ -83,13 +83,13 @@ func (t *reporter) metricReport(m *autoscaler.MetricDecision, decides bool) Metr
 			out.Usage = "" // there is no replica to divide by
 		}
 		out.Ratio = finite(m.Ratio)
-		out.Arithmetic = t.arithmeticText(m, s)
+		out.Arithmetic = re.arithmeticText(m, s)
 		if m.Recounted {
-			out.Recount = &Recount{Ratio: m.RecountedRatio, Count: m.RecountedPods, Arithmetic: t.recountText(m, s)}
+			out.Recount = &Recount{Ratio: m.RecountedRatio, Count: m.RecountedPods, Arithmetic: re.recountText(m, s)}
 		}
 	}
 	for i := range m.Pods {
-		out.Pods = append(out.Pods, t.podReport(m, s, &m.Pods[i]))
+		out.Pods = append(out.Pods, re.podReport(m, s, &m.Pods[i]))
 	}
 	return out
 }
@@ -100,7 +100,7 @@ func errorText(m *autoscaler.MetricDecision) string {
 }
 
 // targetText returns a metric's target; empty if there is none.
-func (t *reporter) targetText(m *autoscaler.MetricDecision, s metricFormat) string {
+func (re *reporter) targetText(m *autoscaler.MetricDecision, s metricFormat) string {
 	switch {
 	case m.Percent:
 		return fmt.Sprintf("%d%%", m.Target)
@@ -120,8 +120,8 @@ func finite(v float64) *float64 {
 
 // levelText returns the current value and the target: "cpu is at 80% of its request and the target
 // is 50%".
-func (t *reporter) levelText(m *autoscaler.MetricDecision) string {
-	s := t.format(m)
+func (re *reporter) levelText(m *autoscaler.MetricDecision) string {
+	s := re.format(m)
 	if m.Percent {
 		return fmt.Sprintf("%s is at %d%% of its request and the target is %d%%", m.Name, m.Utilization, m.Target)
 	}
@@ -136,8 +136,8 @@ func (t *reporter) levelText(m *autoscaler.MetricDecision) string {
 }
 
 // podReport returns the report of a pod.
-func (t *reporter) podReport(m *autoscaler.MetricDecision, s metricFormat, p *autoscaler.ClassifiedPod) PodReport {
-	out := PodReport{Name: p.Pod, Class: p.Class.String(), Reason: t.classReasonText(m, p)}
+func (re *reporter) podReport(m *autoscaler.MetricDecision, s metricFormat, p *autoscaler.ClassifiedPod) PodReport {
+	out := PodReport{Name: p.Pod, Class: p.Class.String(), Reason: re.classReasonText(m, p)}
 	if p.HasSample {
 		out.Usage, out.MeasuredAt = s.unit.exact(p.Usage), p.At().UTC()
 		if p.Window > 0 {
@@ -150,8 +150,8 @@ func (t *reporter) podReport(m *autoscaler.MetricDecision, s metricFormat, p *au
 	if p.HasAssumed {
 		out.Assumed = s.unit.exact(p.Assumed)
 	}
-	if p.Class == autoscaler.Missing && t.Verdict != nil {
-		if v, ok := t.Verdict(m.Index, p.Pod); ok {
+	if p.Class == autoscaler.Missing && re.Verdict != nil {
+		if v, ok := re.Verdict(m.Index, p.Pod); ok {
 			out.Verdict = &v
 		}
 	}
@@ -173,17 +173,17 @@ var classReasonTexts = map[autoscaler.ClassReason]string{
 	autoscaler.ReasonNotInTarget:    "the target does not own this pod",
 }
 
-// classReasonText says why a pod is in its class.
-func (t *reporter) classReasonText(m *autoscaler.MetricDecision, p *autoscaler.ClassifiedPod) string {
+// classReasonText explains why a pod is in its class.
+func (re *reporter) classReasonText(m *autoscaler.MetricDecision, p *autoscaler.ClassifiedPod) string {
 	text := classReasonTexts[p.Reason]
-	if pod := t.pods[p.Pod]; pod != nil && !pod.Started.IsZero() {
+	if pod := re.pods[p.Pod]; pod != nil && !pod.Started.IsZero() {
 		switch p.Reason {
 		case autoscaler.ReasonStarting, autoscaler.ReasonWindowTooEarly:
-			text += fmt.Sprintf(" (until %s)", humanize.Clock(pod.Started.Add(t.settings().CPUInitialization), t.At))
+			text += fmt.Sprintf(" (until %s)", humanize.Clock(pod.Started.Add(re.settings().CPUInitialization), re.At))
 		}
 	}
-	if p.Reason == autoscaler.ReasonNoSample && t.Verdict != nil {
-		if v, ok := t.Verdict(m.Index, p.Pod); ok {
+	if p.Reason == autoscaler.ReasonNoSample && re.Verdict != nil {
+		if v, ok := re.Verdict(m.Index, p.Pod); ok {
 			text = v.Reason
 			if v.Message != "" {
 				text += ": " + v.Message
@@ -194,9 +194,9 @@ func (t *reporter) classReasonText(m *autoscaler.MetricDecision, p *autoscaler.C
 }
 
 // settings returns the settings of the decision, or the defaults.
-func (t *reporter) settings() autoscaler.Settings {
-	if t.Input != nil && t.Input.Settings != nil {
-		return *t.Input.Settings
+func (re *reporter) settings() autoscaler.Settings {
+	if re.Input != nil && re.Input.Settings != nil {
+		return *re.Input.Settings
 	}
 	return autoscaler.DefaultSettings()
 }

@@ -19,10 +19,10 @@ import (
 var severityOrder = map[string]int{metric.Broken.String(): 0, metric.Temporary.String(): 1, metric.None.String(): 2}
 
 // missingCauses returns the reasons why metrics or pods have no number.
-func (t *reporter) missingCauses() []MissingCause {
+func (re *reporter) missingCauses() []MissingCause {
 	var all []MissingCause
-	for i := range t.Metrics {
-		all = append(all, t.metricCauses(&t.Metrics[i])...)
+	for i := range re.Metrics {
+		all = append(all, re.metricCauses(&re.Metrics[i])...)
 	}
 	slices.SortStableFunc(all, func(a, b MissingCause) int {
 		return cmp.Or(cmp.Compare(severityOrder[a.Severity], severityOrder[b.Severity]), cmp.Compare(len(b.Pods), len(a.Pods)))
@@ -31,20 +31,20 @@ func (t *reporter) missingCauses() []MissingCause {
 }
 
 // metricCauses returns the reasons why a metric, or pods in it, have no number.
-func (t *reporter) metricCauses(m *autoscaler.MetricDecision) []MissingCause {
+func (re *reporter) metricCauses(m *autoscaler.MetricDecision) []MissingCause {
 	ofPods := m.Type == autoscalingv2.ResourceMetricSourceType || m.Type == autoscalingv2.ContainerResourceMetricSourceType || m.Type == autoscalingv2.PodsMetricSourceType
-	if m.Err != nil && t.Input != nil && t.Input.PodsErr == nil && len(t.Input.Pods) == 0 && (ofPods || errors.Is(m.Err, autoscaler.ErrNoPods)) {
-		return []MissingCause{t.noPodsCause(m)}
+	if m.Err != nil && re.Input != nil && re.Input.PodsErr == nil && len(re.Input.Pods) == 0 && (ofPods || errors.Is(m.Err, autoscaler.ErrNoPods)) {
+		return []MissingCause{re.noPodsCause(m)}
 	}
 	var all []MissingCause
 	explained := true
 	if ofPods {
-		all, explained = t.podCauses(m)
+		all, explained = re.podCauses(m)
 	}
 	if m.Err == nil {
 		return all
 	}
-	if c, ok := t.requestCause(m); ok {
+	if c, ok := re.requestCause(m); ok {
 		all = append([]MissingCause{c}, all...)
 	}
 	if len(all) == 0 || !explained {
@@ -53,7 +53,7 @@ func (t *reporter) metricCauses(m *autoscaler.MetricDecision) []MissingCause {
 	return all
 }
 
-// advice says what to do about an error that has no other explanation.
+// advice describes what to do about an error that has no other explanation.
 var advice = map[autoscalingv2.MetricSourceType]string{
 	autoscalingv2.ResourceMetricSourceType:          "Run `weir explain missing`: it lists what has no number, and why.",
 	autoscalingv2.ContainerResourceMetricSourceType: "Check that the pods have a container of this name.",
@@ -63,18 +63,18 @@ var advice = map[autoscalingv2.MetricSourceType]string{
 }
 
 // noPodsCause returns the cause for a target without pods.
-func (t *reporter) noPodsCause(m *autoscaler.MetricDecision) MissingCause {
-	selector := t.Input.Scale.Selector
+func (re *reporter) noPodsCause(m *autoscaler.MetricDecision) MissingCause {
+	selector := re.Input.Scale.Selector
 	return MissingCause{
 		Metric: m.Name, Reason: "NoPods", Severity: metric.Broken.String(), Message: fmt.Sprintf("no pod matches the target's selector %q", selector),
-		Advice: fmt.Sprintf("Check that the target's pods exist and have these labels: `kubectl get pods -n %s -l '%s'`.", t.Object.Namespace, selector),
+		Advice: fmt.Sprintf("Check that the target's pods exist and have these labels: `kubectl get pods -n %s -l '%s'`.", re.Object.Namespace, selector),
 	}
 }
 
 // podCauses groups the pods without a counted sample by reason. explained is false if the metric
 // could not be read and no verdict explains the missing sample of some pod. The error is then not a
 // problem of the pods.
-func (t *reporter) podCauses(m *autoscaler.MetricDecision) (all []MissingCause, explained bool) {
+func (re *reporter) podCauses(m *autoscaler.MetricDecision) (all []MissingCause, explained bool) {
 	explained = true
 	// The advice has the name of its pod. Pods share a cause if their advice is otherwise the same.
 	alike := func(c MissingCause, pod string) string { return strings.ReplaceAll(c.Advice, pod, "") }
@@ -90,7 +90,7 @@ func (t *reporter) podCauses(m *autoscaler.MetricDecision) (all []MissingCause, 
 		switch {
 		case p.Class == autoscaler.Missing:
 			// If no verdict names the pod, the pod is not the cause of the error.
-			c, known := t.sampleCause(m, p.Pod)
+			c, known := re.sampleCause(m, p.Pod)
 			if known || !errors.Is(m.Err, autoscaler.ErrUnread) {
 				add(c, p.Pod)
 			} else {
@@ -98,7 +98,7 @@ func (t *reporter) podCauses(m *autoscaler.MetricDecision) (all []MissingCause, 
 			}
 		case (p.Class == autoscaler.Unready || p.Class == autoscaler.Ignored) && m.Err != nil && m.Count == 0:
 			// No pod was counted, and this is one of the reasons.
-			add(MissingCause{Metric: m.Name, Reason: uncountedReasons[p.Reason], Severity: metric.Temporary.String(), Message: t.classReasonText(m, p), Advice: t.uncountedAdvice(p)}, p.Pod)
+			add(MissingCause{Metric: m.Name, Reason: uncountedReasons[p.Reason], Severity: metric.Temporary.String(), Message: re.classReasonText(m, p), Advice: re.uncountedAdvice(p)}, p.Pod)
 		}
 	}
 	return all, explained
@@ -111,9 +111,9 @@ var uncountedReasons = map[autoscaler.ClassReason]string{
 	autoscaler.ReasonTerminating: "PodTerminating", autoscaler.ReasonFailed: "PodFailed",
 }
 
-// uncountedAdvice says what to do about a pod that has a number, but is not counted.
-func (t *reporter) uncountedAdvice(p *autoscaler.ClassifiedPod) string {
-	describe := fmt.Sprintf("`kubectl describe pod -n %s %s`", t.Object.Namespace, p.Pod)
+// uncountedAdvice describes what to do about a pod that has a number, but is not counted.
+func (re *reporter) uncountedAdvice(p *autoscaler.ClassifiedPod) string {
+	describe := fmt.Sprintf("`kubectl describe pod -n %s %s`", re.Object.Namespace, p.Pod)
 	switch p.Reason {
 	case autoscaler.ReasonPending:
 		return describe + " shows what it is waiting for: a node with room, a volume or an image."
@@ -124,13 +124,13 @@ func (t *reporter) uncountedAdvice(p *autoscaler.ClassifiedPod) string {
 }
 
 // sampleCause returns why a pod has no number.
-func (t *reporter) sampleCause(m *autoscaler.MetricDecision, pod string) (_ MissingCause, known bool) {
+func (re *reporter) sampleCause(m *autoscaler.MetricDecision, pod string) (_ MissingCause, known bool) {
 	c := MissingCause{Metric: m.Name, Reason: "NoSample", Severity: metric.Broken.String(), Message: "the metrics API has no entry for it",
-		Advice: fmt.Sprintf("Run `weir explain namespace %s` to see what is known about its pods.", t.Object.Namespace)}
-	if t.Verdict == nil {
+		Advice: fmt.Sprintf("Run `weir explain namespace %s` to see what is known about its pods.", re.Object.Namespace)}
+	if re.Verdict == nil {
 		return c, false
 	}
-	v, ok := t.Verdict(m.Index, pod)
+	v, ok := re.Verdict(m.Index, pod)
 	if !ok {
 		return c, false
 	}
@@ -149,9 +149,9 @@ const maxRequests = 5
 
 // requestCause returns the cause that names the containers without a request, if the utilization is
 // a share of that request.
-func (t *reporter) requestCause(m *autoscaler.MetricDecision) (MissingCause, bool) {
-	spec := t.spec(m.Index)
-	if t.Input == nil || spec == nil || !isUtilization(spec) {
+func (re *reporter) requestCause(m *autoscaler.MetricDecision) (MissingCause, bool) {
+	spec := re.spec(m.Index)
+	if re.Input == nil || spec == nil || !isUtilization(spec) {
 		return MissingCause{}, false
 	}
 	resource := resourceOf(m, spec)
@@ -160,8 +160,8 @@ func (t *reporter) requestCause(m *autoscaler.MetricDecision) (MissingCause, boo
 		container = spec.ContainerResource.Container
 	}
 	var pods, lines []string
-	for i := range t.Input.Pods {
-		p, podLevel := &t.Input.Pods[i], t.settings().PodLevelResources
+	for i := range re.Input.Pods {
+		p, podLevel := &re.Input.Pods[i], re.settings().PodLevelResources
 		_, err := autoscaler.RequestOf(p, container, resource, podLevel)
 		if err == nil {
 			continue

@@ -13,19 +13,19 @@ import (
 
 // nextChanges predicts changes that need no new metric: when a recommendation leaves its window,
 // and when a policy allows a larger change.
-func (t *reporter) nextChanges() []NextChange {
-	for i := range t.Steps {
-		s := &t.Steps[i]
+func (re *reporter) nextChanges() []NextChange {
+	for i := range re.Steps {
+		s := &re.Steps[i]
 		switch {
-		case s.Kind == autoscaler.StepStabilizeDown && s.To > s.From && t.Desired <= t.Current:
-			return t.expiringRecommendations(s, func(a, b int32) bool { return a > b })
-		case s.Kind == autoscaler.StepStabilizeUp && s.To < s.From && t.Desired >= t.Current:
-			return t.expiringRecommendations(s, func(a, b int32) bool { return a < b })
+		case s.Kind == autoscaler.StepStabilizeDown && s.To > s.From && re.Desired <= re.Current:
+			return re.expiringRecommendations(s, func(a, b int32) bool { return a > b })
+		case s.Kind == autoscaler.StepStabilizeUp && s.To < s.From && re.Desired >= re.Current:
+			return re.expiringRecommendations(s, func(a, b int32) bool { return a < b })
 		case s.Kind == autoscaler.StepPolicyUp && s.To < s.From:
-			return t.policyAllowance(s, t.Memory.Ups)
+			return re.policyAllowance(s, re.Memory.Ups)
 		case s.Kind == autoscaler.StepPolicyDown && s.To > s.From:
-			return t.policyAllowance(s, t.Memory.Downs)
-		case s.Kind == autoscaler.StepDoubling && s.To < s.From && t.Rescale:
+			return re.policyAllowance(s, re.Memory.Downs)
+		case s.Kind == autoscaler.StepDoubling && s.To < s.From && re.Rescale:
 			return []NextChange{{Message: "the next decision may double again"}}
 		}
 	}
@@ -37,13 +37,13 @@ const maxNext = 3
 
 // expiringRecommendations predicts the counts after recommendations have left the window of a step.
 // beyond(a, b) reports whether recommendation a limits the change more than b.
-func (t *reporter) expiringRecommendations(s *autoscaler.DerivationStep, beyond func(a, b int32) bool) (all []NextChange) {
-	now, limit := t.Desired, s.Limit
+func (re *reporter) expiringRecommendations(s *autoscaler.DerivationStep, beyond func(a, b int32) bool) (all []NextChange) {
+	now, limit := re.Desired, s.Limit
 	for len(all) < maxNext && beyond(limit, s.From) {
 		// The count stays until the last recommendation that limits at least as much has left the window.
 		var last time.Time
-		for _, r := range t.Memory.Recommendations {
-			if !beyond(limit, r.Replicas) && r.At.After(last) && r.At.Add(s.Window).After(t.At) {
+		for _, r := range re.Memory.Recommendations {
+			if !beyond(limit, r.Replicas) && r.At.After(last) && r.At.Add(s.Window).After(re.At) {
 				last = r.At
 			}
 		}
@@ -52,12 +52,12 @@ func (t *reporter) expiringRecommendations(s *autoscaler.DerivationStep, beyond 
 		}
 		leaves := last.Add(s.Window)
 		replicas := s.From
-		for _, r := range t.Memory.Recommendations {
+		for _, r := range re.Memory.Recommendations {
 			if r.At.After(last) && beyond(r.Replicas, replicas) {
 				replicas = r.Replicas
 			}
 		}
-		count := t.withinBounds(replicas)
+		count := re.withinBounds(replicas)
 		if !beyond(now, count) {
 			count = now // a window only delays a change
 		}
@@ -65,9 +65,9 @@ func (t *reporter) expiringRecommendations(s *autoscaler.DerivationStep, beyond 
 		if count == now {
 			continue
 		}
-		n := NextChange{At: leaves.UTC(), Message: fmt.Sprintf("if the metrics stay as they are: %s at %s, when the recommendation of %s leaves the window", humanize.Count(count, "replica"), humanize.Clock(leaves, t.At), humanize.Clock(last, t.At))}
-		if t.limitedByPolicy(now, count) {
-			n.Message = fmt.Sprintf("if the metrics stay as they are: towards %s from %s on, in the steps that the policies allow", humanize.Count(count, "replica"), humanize.Clock(leaves, t.At))
+		n := NextChange{At: leaves.UTC(), Message: fmt.Sprintf("if the metrics stay as they are: %s at %s, when the recommendation of %s leaves the window", humanize.Count(count, "replica"), humanize.Clock(leaves, re.At), humanize.Clock(last, re.At))}
+		if re.limitedByPolicy(now, count) {
+			n.Message = fmt.Sprintf("if the metrics stay as they are: towards %s from %s on, in the steps that the policies allow", humanize.Count(count, "replica"), humanize.Clock(leaves, re.At))
 			return append(all, n)
 		}
 		n.Replicas = &count
@@ -77,21 +77,21 @@ func (t *reporter) expiringRecommendations(s *autoscaler.DerivationStep, beyond 
 }
 
 // withinBounds limits a count to the bounds of the specification.
-func (t *reporter) withinBounds(n int32) int32 {
-	if t.Max > 0 {
-		n = min(n, t.Max)
+func (re *reporter) withinBounds(n int32) int32 {
+	if re.Max > 0 {
+		n = min(n, re.Max)
 	}
-	return max(n, t.Min)
+	return max(n, re.Min)
 }
 
 // limitedByPolicy reports whether the policies allow less than the whole change at once.
-func (t *reporter) limitedByPolicy(from, to int32) bool {
-	if t.Input == nil || t.Input.Spec == nil || t.Input.Spec.Behavior == nil {
+func (re *reporter) limitedByPolicy(from, to int32) bool {
+	if re.Input == nil || re.Input.Spec == nil || re.Input.Spec.Behavior == nil {
 		return to > max(2*from, 4) // without a behavior a count at most doubles
 	}
-	rules := t.Input.Spec.Behavior.ScaleDown
+	rules := re.Input.Spec.Behavior.ScaleDown
 	if to > from {
-		rules = t.Input.Spec.Behavior.ScaleUp
+		rules = re.Input.Spec.Behavior.ScaleUp
 	}
 	if rules == nil || len(rules.Policies) == 0 {
 		return false
@@ -115,17 +115,17 @@ func (t *reporter) limitedByPolicy(from, to int32) bool {
 
 // policyAllowance predicts when a policy allows a larger change: after the oldest change has left
 // its period.
-func (t *reporter) policyAllowance(s *autoscaler.DerivationStep, changes []autoscaler.ReplicaChange) []NextChange {
+func (re *reporter) policyAllowance(s *autoscaler.DerivationStep, changes []autoscaler.ReplicaChange) []NextChange {
 	if s.Policy == nil {
 		return nil
 	}
 	period := time.Duration(s.Policy.PeriodSeconds) * time.Second
 	var oldest time.Time
-	if t.Rescale {
-		oldest = t.At
+	if re.Rescale {
+		oldest = re.At
 	}
 	for _, c := range changes {
-		if c.At.Add(period).After(t.At) && (oldest.IsZero() || c.At.Before(oldest)) {
+		if c.At.Add(period).After(re.At) && (oldest.IsZero() || c.At.Before(oldest)) {
 			oldest = c.At
 		}
 	}
@@ -133,5 +133,5 @@ func (t *reporter) policyAllowance(s *autoscaler.DerivationStep, changes []autos
 		return nil
 	}
 	at := oldest.Add(period)
-	return []NextChange{{At: at.UTC(), Message: fmt.Sprintf("if the metrics stay as they are: the policy of %s allows more at %s", policyText(s.Policy), humanize.Clock(at, t.At))}}
+	return []NextChange{{At: at.UTC(), Message: fmt.Sprintf("if the metrics stay as they are: the policy of %s allows more at %s", policyText(s.Policy), humanize.Clock(at, re.At))}}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-metrics/weir/internal/humanize"
 )
 
-// unit says how to format the thousandths of a metric.
+// unit describes how to format the thousandths of a metric.
 type unit uint8
 
 // The units.

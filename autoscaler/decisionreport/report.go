@@ -66,30 +66,30 @@ func New(d *autoscaler.Decision, c Context) *DecisionReport {
 }
 
 // spec returns the specification of a metric; nil if unknown.
-func (t *reporter) spec(i int) *autoscalingv2.MetricSpec {
-	if t.Input == nil || t.Input.Spec == nil || i < 0 || i >= len(t.Input.Spec.Metrics) {
+func (re *reporter) spec(i int) *autoscalingv2.MetricSpec {
+	if re.Input == nil || re.Input.Spec == nil || i < 0 || i >= len(re.Input.Spec.Metrics) {
 		return nil
 	}
-	return &t.Input.Spec.Metrics[i]
+	return &re.Input.Spec.Metrics[i]
 }
 
 // notes returns additional sentences for the reader.
-func (t *reporter) notes() []string {
-	notes := slices.Clone(t.Notes)
-	if t.NoMemory && len(t.Metrics) > 0 {
+func (re *reporter) notes() []string {
+	notes := slices.Clone(re.Notes)
+	if re.NoMemory && len(re.Metrics) > 0 {
 		notes = append(notes, "No earlier decision is known here, so no stabilization window and no policy limited this one.")
 	}
-	if t.Input != nil && len(t.Input.Overlapping) > 1 {
+	if re.Input != nil && len(re.Input.Overlapping) > 1 {
 		var names []string
-		for _, r := range t.Input.Overlapping {
-			if r != t.Object {
+		for _, r := range re.Input.Overlapping {
+			if r != re.Object {
 				names = append(names, r.String())
 			}
 		}
 		notes = append(notes, fmt.Sprintf("%s selects the same pods: only one autoscaler can scale them.", strings.Join(names, ", ")))
 	}
-	if t.Gates != nil {
-		if assumed := t.Gates.Assumed(t.gatesInUse()...); assumed != "" {
+	if re.Gates != nil {
+		if assumed := re.Gates.Assumed(re.gatesInUse()...); assumed != "" {
 			notes = append(notes, assumed)
 		}
 	}
@@ -97,12 +97,12 @@ func (t *reporter) notes() []string {
 }
 
 // gatesInUse returns the feature gates that the decision depends on.
-func (t *reporter) gatesInUse() (list []gates.Gate) {
-	in := t.Input
+func (re *reporter) gatesInUse() (list []gates.Gate) {
+	in := re.Input
 	if in == nil || in.Spec == nil {
 		return nil
 	}
-	if t.Current == 0 || t.Min == 0 {
+	if re.Current == 0 || re.Min == 0 {
 		list = append(list, gates.ScaleToZero)
 	}
 	tolerant := func(r *autoscalingv2.HPAScalingRules) bool { return r != nil && r.Tolerance != nil }

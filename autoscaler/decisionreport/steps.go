@@ -18,8 +18,8 @@ var hasLimit = map[autoscaler.StepKind]bool{
 }
 
 // stepReport returns the report of one step.
-func (t *reporter) stepReport(s *autoscaler.DerivationStep) StepReport {
-	out := StepReport{Kind: s.Kind.String(), From: s.From, To: s.To, At: s.At.UTC(), Message: t.stepText(s)}
+func (re *reporter) stepReport(s *autoscaler.DerivationStep) StepReport {
+	out := StepReport{Kind: s.Kind.String(), From: s.From, To: s.To, At: s.At.UTC(), Message: re.stepText(s)}
 	if hasLimit[s.Kind] {
 		limit := s.Limit
 		out.Limit = &limit
@@ -42,8 +42,8 @@ func policyText(p *autoscalingv2.HPAScalingPolicy) string {
 	return fmt.Sprintf("%s per %s", humanize.Count(p.Value, "pod"), per)
 }
 
-// stepText says what a step did.
-func (t *reporter) stepText(s *autoscaler.DerivationStep) string {
+// stepText describes what a step did.
+func (re *reporter) stepText(s *autoscaler.DerivationStep) string {
 	became := fmt.Sprintf("stays %d", s.To)
 	if s.From != s.To {
 		became = fmt.Sprintf("%d becomes %d", s.From, s.To)
@@ -56,11 +56,11 @@ func (t *reporter) stepText(s *autoscaler.DerivationStep) string {
 	case autoscaler.StepBelowMin:
 		return fmt.Sprintf("minReplicas is %d: %s, and no metric is read", s.Limit, became)
 	case autoscaler.StepPropose:
-		return t.proposalText(s)
+		return re.proposalText(s)
 	case autoscaler.StepStabilizeDown, autoscaler.StepStabilizeUp:
-		return t.stabilizationText(s, became)
+		return re.stabilizationText(s, became)
 	case autoscaler.StepPolicyUp, autoscaler.StepPolicyDown:
-		return t.allowanceText(s, became)
+		return re.allowanceText(s, became)
 	case autoscaler.StepDoubling:
 		return fmt.Sprintf("without spec.behavior at most %d in one step, twice the current count or 4: %s", s.Limit, became)
 	case autoscaler.StepMax:
@@ -73,11 +73,11 @@ func (t *reporter) stepText(s *autoscaler.DerivationStep) string {
 	return became
 }
 
-// proposalText says which metric requires the highest count.
-func (t *reporter) proposalText(s *autoscaler.DerivationStep) string {
+// proposalText shows which metric requires the highest count.
+func (re *reporter) proposalText(s *autoscaler.DerivationStep) string {
 	var asked []string
-	for i := range t.Metrics {
-		m := &t.Metrics[i]
+	for i := range re.Metrics {
+		m := &re.Metrics[i]
 		if m.Err != nil {
 			asked = append(asked, m.Name+" <unknown>")
 			continue
@@ -88,13 +88,13 @@ func (t *reporter) proposalText(s *autoscaler.DerivationStep) string {
 	case 0:
 		return "there is no metric"
 	case 1:
-		return fmt.Sprintf("%s asks for %d", t.Metrics[0].Name, s.To)
+		return fmt.Sprintf("%s asks for %d", re.Metrics[0].Name, s.To)
 	}
 	return fmt.Sprintf("the metrics ask for %d, the most of %s", s.To, strings.Join(asked, ", "))
 }
 
-// stabilizationText says which recommendation of a window decided.
-func (t *reporter) stabilizationText(s *autoscaler.DerivationStep, became string) string {
+// stabilizationText shows which recommendation of a window decided.
+func (re *reporter) stabilizationText(s *autoscaler.DerivationStep, became string) string {
 	direction, extreme := "scaleDown", "higher"
 	if s.Kind == autoscaler.StepStabilizeUp {
 		direction, extreme = "scaleUp", "lower"
@@ -106,17 +106,17 @@ func (t *reporter) stabilizationText(s *autoscaler.DerivationStep, became string
 	if s.From == s.To {
 		return fmt.Sprintf("%s: nothing %s was recommended in it, %s", window, extreme, became)
 	}
-	return fmt.Sprintf("%s: %d was recommended at %s, so %s", window, s.Limit, humanize.Clock(s.At, t.At), became)
+	return fmt.Sprintf("%s: %d was recommended at %s, so %s", window, s.Limit, humanize.Clock(s.At, re.At), became)
 }
 
-// allowanceText says what a policy allows.
-func (t *reporter) allowanceText(s *autoscaler.DerivationStep, became string) string {
+// allowanceText describes what a policy allows.
+func (re *reporter) allowanceText(s *autoscaler.DerivationStep, became string) string {
 	direction, most, changed, done := "scaleUp", "at most", s.Added, "added"
 	if s.Kind == autoscaler.StepPolicyDown {
 		direction, most, changed, done = "scaleDown", "at least", s.Removed, "removed"
 	}
 	if s.Policy == nil {
-		if s.Limit == t.Current {
+		if s.Limit == re.Current {
 			return fmt.Sprintf("%s is Disabled: %s", direction, became)
 		}
 		return fmt.Sprintf("%s policies allow %s %d: %s", direction, most, s.Limit, became)

@@ -10,78 +10,78 @@ import (
 )
 
 // summary returns the decision and its reason in one sentence.
-func (t *reporter) summary(missing []MissingCause) string {
-	line := fmt.Sprintf("%s: %s", t.Object.Name, t.changeText())
-	switch reason := t.reasonText(missing); {
+func (re *reporter) summary(missing []MissingCause) string {
+	line := fmt.Sprintf("%s: %s", re.Object.Name, re.changeText())
+	switch reason := re.reasonText(missing); {
 	case reason == "":
-	case t.undecided() && t.Err != nil && reason == t.Err.Error():
+	case re.undecided() && re.Err != nil && reason == re.Err.Error():
 		line += ": " + reason
 	default:
 		line += ", because " + reason
 	}
-	if t.WriteErr != nil {
-		line += fmt.Sprintf("; but that could not be written: %v", t.WriteErr)
+	if re.WriteErr != nil {
+		line += fmt.Sprintf("; but that could not be written: %v", re.WriteErr)
 	}
 	return line
 }
 
-// changeText says how the count changes.
-func (t *reporter) changeText() string {
-	count := humanize.Count(t.Current, "replica")
-	switch acts := t.Mode == Active; {
-	case t.undecided() && len(t.Steps) == 0 && len(t.Metrics) == 0 && t.Current == 0 && t.Desired == 0:
+// changeText describes how the count changes.
+func (re *reporter) changeText() string {
+	count := humanize.Count(re.Current, "replica")
+	switch acts := re.Mode == Active; {
+	case re.undecided() && len(re.Steps) == 0 && len(re.Metrics) == 0 && re.Current == 0 && re.Desired == 0:
 		return "no decision" // the count is not known either
-	case t.undecided():
+	case re.undecided():
 		return "no decision, stays at " + count
-	case t.Desired == t.Current && acts:
+	case re.Desired == re.Current && acts:
 		return "stays at " + count
-	case t.Desired == t.Current:
+	case re.Desired == re.Current:
 		return "would stay at " + count
 	case acts:
-		return fmt.Sprintf("%d → %s", t.Current, humanize.Count(t.Desired, "replica"))
+		return fmt.Sprintf("%d → %s", re.Current, humanize.Count(re.Desired, "replica"))
 	}
-	return fmt.Sprintf("would go %d → %s", t.Current, humanize.Count(t.Desired, "replica"))
+	return fmt.Sprintf("would go %d → %s", re.Current, humanize.Count(re.Desired, "replica"))
 }
 
 // undecided reports whether an error prevented a decision.
-func (t *reporter) undecided() bool {
-	return t.Err != nil && !t.Rescale && !t.hasStep(autoscaler.StepPropose)
+func (re *reporter) undecided() bool {
+	return re.Err != nil && !re.Rescale && !re.hasStep(autoscaler.StepPropose)
 }
 
-func (t *reporter) hasStep(kind autoscaler.StepKind) bool {
-	return slices.ContainsFunc(t.Steps, func(s autoscaler.DerivationStep) bool { return s.Kind == kind })
+func (re *reporter) hasStep(kind autoscaler.StepKind) bool {
+	return slices.ContainsFunc(re.Steps, func(s autoscaler.DerivationStep) bool { return s.Kind == kind })
 }
 
-// reasonText says why the decision was made.
-func (t *reporter) reasonText(missing []MissingCause) string {
-	unknown := t.failedMetricsText(missing)
-	if t.undecided() {
+// reasonText explains why the decision was made.
+func (re *reporter) reasonText(missing []MissingCause) string {
+	unknown := re.failedMetricsText(missing)
+	if re.undecided() {
 		if unknown != "" {
 			return unknown
 		}
-		return t.Err.Error()
+		return re.Err.Error()
 	}
-	if text := t.unmeasuredText(); text != "" {
+	if text := re.unmeasuredText(); text != "" {
 		return text
 	}
-	if t.Chosen < 0 || t.Chosen >= len(t.Metrics) {
+	if re.Chosen < 0 || re.Chosen >= len(re.Metrics) {
 		return unknown
 	}
-	m := &t.Metrics[t.Chosen]
-	reason := t.levelText(m)
+	m := &re.Metrics[re.Chosen]
+	reason := re.levelText(m)
 	switch {
 	case m.Outcome == autoscaler.WithinTolerance && m.Recounted:
 		reason += fmt.Sprintf("; with an assumed usage for %s it is %s", assumedPodsText(m), toleranceText(m))
 	case m.Outcome == autoscaler.WithinTolerance:
-		reason += ", " + toleranceText(m) + t.statusCountNote(m)
+		reason += ", " + toleranceText(m) + re.statusCountNote(m)
 	case m.Outcome == autoscaler.WouldReverse:
 		reason += fmt.Sprintf("; with an assumed usage for %s the change would reverse", assumedPodsText(m))
 	case m.Outcome == autoscaler.Scaled && m.Recounted:
-		reason += fmt.Sprintf("; with an assumed usage for %s it is at %s", assumedPodsText(m), t.recountedLevel(m))
-	case m.Outcome == autoscaler.Scaled && t.format(m).scope != perReplica && m.Count != int(t.Current):
-		reason += ", over " + t.countedText(m)
+		reason += fmt.Sprintf("; with an assumed usage for %s it is at %s", assumedPodsText(m), re.recountedLevel(m))
+	case m.Outcome == autoscaler.Scaled && re.format(m).scope != perReplica && m.Count != int(re.Current):
+		reason += ", over " + re.countedText(m)
 	}
-	reason += t.limitText(m)
+	reason += re.limitText(m)
 	if unknown != "" {
 		reason += "; " + unknown
 	}
@@ -89,9 +89,9 @@ func (t *reporter) reasonText(missing []MissingCause) string {
 }
 
 // unmeasuredText returns the reason of a decision that reads no metric; empty for others.
-func (t *reporter) unmeasuredText() string {
-	for i := range t.Steps {
-		switch s := &t.Steps[i]; s.Kind {
+func (re *reporter) unmeasuredText() string {
+	for i := range re.Steps {
+		switch s := &re.Steps[i]; s.Kind {
 		case autoscaler.StepDisabled:
 			return "the target has 0 replicas, which disables autoscaling"
 		case autoscaler.StepAboveMax:
@@ -103,18 +103,18 @@ func (t *reporter) unmeasuredText() string {
 	return ""
 }
 
-// limitText says why the count is not the one that the metrics require.
-func (t *reporter) limitText(m *autoscaler.MetricDecision) string {
+// limitText explains why the count is not the one that the metrics require.
+func (re *reporter) limitText(m *autoscaler.MetricDecision) string {
 	asks := fmt.Sprintf("; that asks for %d, but ", m.Proposal)
-	for i := len(t.Steps) - 1; i >= 0; i-- {
-		s := &t.Steps[i]
+	for i := len(re.Steps) - 1; i >= 0; i-- {
+		s := &re.Steps[i]
 		if s.From == s.To {
 			continue
 		}
 		switch s.Kind {
 		case autoscaler.StepStabilizeDown, autoscaler.StepStabilizeUp:
 			direction := map[bool]string{true: "scaleDown", false: "scaleUp"}[s.Kind == autoscaler.StepStabilizeDown]
-			return fmt.Sprintf("%s%d was recommended at %s, within the %s window of %s", asks, s.Limit, humanize.Clock(s.At, t.At), direction, humanize.Duration(s.Window))
+			return fmt.Sprintf("%s%d was recommended at %s, within the %s window of %s", asks, s.Limit, humanize.Clock(s.At, re.At), direction, humanize.Duration(s.Window))
 		case autoscaler.StepPolicyUp, autoscaler.StepPolicyDown:
 			direction := map[bool]string{true: "scaleUp", false: "scaleDown"}[s.Kind == autoscaler.StepPolicyUp]
 			if s.Policy == nil {
@@ -133,12 +133,12 @@ func (t *reporter) limitText(m *autoscaler.MetricDecision) string {
 	return ""
 }
 
-// failedMetricsText says which metrics failed, with the first reason; empty if none failed.
-func (t *reporter) failedMetricsText(missing []MissingCause) string {
+// failedMetricsText shows which metrics failed, with the first reason; empty if none failed.
+func (re *reporter) failedMetricsText(missing []MissingCause) string {
 	var names []string
-	for i := range t.Metrics {
-		if t.Metrics[i].Err != nil {
-			names = append(names, t.Metrics[i].Name)
+	for i := range re.Metrics {
+		if re.Metrics[i].Err != nil {
+			names = append(names, re.Metrics[i].Name)
 		}
 	}
 	if len(names) == 0 {

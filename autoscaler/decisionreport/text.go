@@ -54,7 +54,7 @@ func (r *DecisionReport) WriteText(w io.Writer, colour bool) error {
 }
 
 // header writes the lines about the whole report.
-func (p *textWriter) header(r *DecisionReport) {
+func (t *textWriter) header(r *DecisionReport) {
 	about := fmt.Sprintf("%s %s/%s", r.Autoscaler.Kind, r.Autoscaler.Namespace, r.Autoscaler.Name)
 	var parts []string
 	if r.Target != "" {
@@ -72,24 +72,24 @@ func (p *textWriter) header(r *DecisionReport) {
 		parts = append(parts, "evaluated: nothing is written")
 	}
 	parts = append(parts, "decided at "+humanize.DateTime(r.At))
-	p.Line(0, humanize.Dim, strings.TrimSpace(about)+": "+strings.Join(parts, ", "))
+	t.Line(0, humanize.Dim, strings.TrimSpace(about)+": "+strings.Join(parts, ", "))
 	if r.Error != "" && !r.hasFailedMetric() {
-		p.Gap()
-		p.Item(0, "error", humanize.Plain, r.Error)
+		t.Gap()
+		t.Item(0, "error", humanize.Plain, r.Error)
 	}
 	if o := r.OtherController; o != nil {
-		p.Gap()
+		t.Gap()
 		switch {
 		case o.Agrees && o.Desired == r.Desired && !r.hasFailedMetric():
-			p.Line(0, humanize.Plain, fmt.Sprintf("The controller that acts wants %d too.", o.Desired))
+			t.Line(0, humanize.Plain, fmt.Sprintf("The controller that acts wants %d too.", o.Desired))
 		case o.Agrees && o.Desired == 0: // the controller has had no metric so far
-			p.Line(0, humanize.Plain, "The controller that acts has decided nothing yet.")
+			t.Line(0, humanize.Plain, "The controller that acts has decided nothing yet.")
 		case o.Agrees: // one of the two has made a newer decision
-			p.Line(0, humanize.Plain, fmt.Sprintf("The controller that acts wanted %d when it last decided.", o.Desired))
+			t.Line(0, humanize.Plain, fmt.Sprintf("The controller that acts wanted %d when it last decided.", o.Desired))
 		case o.Difference != "":
-			p.Line(0, humanize.Amber, fmt.Sprintf("The controller that acts wants %d: %s", o.Desired, o.Difference))
+			t.Line(0, humanize.Amber, fmt.Sprintf("The controller that acts wants %d: %s", o.Desired, o.Difference))
 		default:
-			p.Line(0, humanize.Amber, fmt.Sprintf("The controller that acts wants %d.", o.Desired))
+			t.Line(0, humanize.Amber, fmt.Sprintf("The controller that acts wants %d.", o.Desired))
 		}
 	}
 }
@@ -100,11 +100,11 @@ func (r *DecisionReport) hasFailedMetric() bool {
 }
 
 // metric writes one metric.
-func (p *textWriter) metric(m *MetricReport) {
-	p.Gap()
+func (t *textWriter) metric(m *MetricReport) {
+	t.Gap()
 	if m.Error != "" {
-		p.Line(0, humanize.Red, fmt.Sprintf("%s: <unknown>%s (%s)", m.Name, targetSuffix(m), m.Reason))
-		p.Item(2, "error", humanize.Plain, m.Error)
+		t.Line(0, humanize.Red, fmt.Sprintf("%s: <unknown>%s (%s)", m.Name, targetSuffix(m), m.Reason))
+		t.Item(2, "error", humanize.Plain, m.Error)
 		return
 	}
 	asks := fmt.Sprintf("%s: %s%s", m.Name, cmp.Or(displayQuantity(m, m.Usage), "–"), targetSuffix(m))
@@ -114,10 +114,10 @@ func (p *textWriter) metric(m *MetricReport) {
 	if m.Decides {
 		asks += ", which decides"
 	}
-	p.Line(0, humanize.Bold, asks)
-	p.Line(2, humanize.Plain, m.Arithmetic)
+	t.Line(0, humanize.Bold, asks)
+	t.Line(2, humanize.Plain, m.Arithmetic)
 	if m.Recount != nil {
-		p.Line(2, humanize.Plain, m.Recount.Arithmetic)
+		t.Line(2, humanize.Plain, m.Recount.Arithmetic)
 	}
 }
 
@@ -146,12 +146,12 @@ func displayQuantity(m *MetricReport, text string) string {
 const maxNames = 10
 
 // missing writes what is missing and why.
-func (p *textWriter) missing(r *DecisionReport) {
+func (t *textWriter) missing(r *DecisionReport) {
 	advised := map[string]bool{}
 	for i := range r.Missing {
 		c := &r.Missing[i]
 		if i == 0 {
-			p.Title("Missing")
+			t.Title("Missing")
 		}
 		head, tint := c.Reason+", "+c.Metric, map[string]humanize.Tint{"broken": humanize.Red, "temporary": humanize.Amber}[c.Severity]
 		if n := len(c.Pods); n > 0 {
@@ -160,16 +160,16 @@ func (p *textWriter) missing(r *DecisionReport) {
 		if c.Severity != "none" {
 			head += ", " + c.Severity
 		}
-		p.Line(2, tint, head)
-		p.Item(4, "why", humanize.Plain, c.Message)
+		t.Line(2, tint, head)
+		t.Item(4, "why", humanize.Plain, c.Message)
 		names := c.Pods[:min(len(c.Pods), maxNames)]
 		pods := strings.Join(names, ", ")
 		if more := len(c.Pods) - len(names); more > 0 {
 			pods += " and " + humanize.Number(more) + " more"
 		}
-		p.Item(4, "who", humanize.Plain, pods)
+		t.Item(4, "who", humanize.Plain, pods)
 		if !advised[c.Advice] {
-			p.Item(4, "do", humanize.Plain, c.Advice)
+			t.Item(4, "do", humanize.Plain, c.Advice)
 		}
 		advised[c.Advice] = true
 	}
@@ -180,11 +180,11 @@ const maxRows = 50
 
 // podTable writes how each pod was counted. If there are too many pods, those that were not counted
 // have priority.
-func (p *textWriter) podTable(r *DecisionReport, m *MetricReport) {
+func (t *textWriter) podTable(r *DecisionReport, m *MetricReport) {
 	if len(m.Pods) == 0 {
 		return
 	}
-	p.Title("Pods, by " + m.Name)
+	t.Title("Pods, by " + m.Name)
 	rows := shownPods(m.Pods)
 	table := [][]string{{"POD", "CLASS", "USAGE", "REQUEST", "AGE/WINDOW", "WHY"}}
 	for i := range rows {
@@ -197,9 +197,9 @@ func (p *textWriter) podTable(r *DecisionReport, m *MetricReport) {
 			pod.Name, pod.Class, cmp.Or(displayQuantity(m, pod.Usage), "–"), cmp.Or(displayQuantity(m, pod.Request), "–"), sampleAge(r.At, pod), cmp.Or(reason, "–"),
 		})
 	}
-	p.Table(table)
+	t.Table(table)
 	if more := len(m.Pods) - len(rows); more > 0 {
-		p.Line(0, humanize.Dim, fmt.Sprintf("and %d more: -o json has them", more))
+		t.Line(0, humanize.Dim, fmt.Sprintf("and %d more: -o json has them", more))
 	}
 }
 

@@ -76,10 +76,10 @@ type MetricReport struct {
 	ToleranceUp   float64 `json:"toleranceUp"`
 	// Outcome is "Scaled", "WithinTolerance", "WouldReverse", "FromZero" or "Failed".
 	Outcome string `json:"outcome"`
-	// Arithmetic says how the count was computed, so that a person can check it.
+	// Arithmetic describes how the count was computed, so that a person can check it.
 	Arithmetic string    `json:"arithmetic,omitempty"`
 	MeasuredAt time.Time `json:"measuredAt,omitzero"`
-	// Pods says how each pod was counted, sorted by name; empty for metrics that read no pods.
+	// Pods describes how each pod was counted, sorted by name; empty for metrics that read no pods.
 	Pods []PodReport `json:"pods,omitempty"`
 }
 
@@ -87,11 +87,11 @@ type MetricReport struct {
 type Recount struct {
 	Ratio float64 `json:"ratio"`
 	Count int     `json:"count"`
-	// Arithmetic says how the ratio was computed.
+	// Arithmetic describes how the ratio was computed.
 	Arithmetic string `json:"arithmetic"`
 }
 
-// PodReport says how a pod was counted.
+// PodReport describes how a pod was counted.
 type PodReport struct {
 	Name string `json:"name"`
 	// Class is "Counted", "Unready", "Missing", "Ignored" or "NotInTarget".
@@ -103,7 +103,7 @@ type PodReport struct {
 	Window     string    `json:"window,omitempty"`
 	// Assumed is the usage that the recount assumed for the pod.
 	Assumed string `json:"assumed,omitempty"`
-	// Reason says why the pod is in its class.
+	// Reason explains why the pod is in its class.
 	Reason  string      `json:"reason,omitempty"`
 	Verdict *PodVerdict `json:"verdict,omitempty"`
 }
@@ -145,7 +145,7 @@ type NextChange struct {
 	Message  string `json:"message"`
 }
 
-// PodVerdict says why a pod has no number, in the words of package explain.
+// PodVerdict explains why a pod has no number, in the words of package explain.
 type PodVerdict struct {
 	Reason  string `json:"reason"`  // TooYoung, NodeTimeout ...
 	Message string `json:"message"` // with its evidence
@@ -192,6 +192,6 @@ type OtherController struct {
 	Desired   int32     `json:"desired"`
 	ChangedAt time.Time `json:"changedAt,omitzero"` // when it last changed the count
 	Agrees    bool      `json:"agrees"`
-	// Difference says when and how the two decisions differ; empty if they agree.
+	// Difference holds when and how the two decisions differ; empty if they agree.
 	Difference string `json:"difference,omitempty"`
 }

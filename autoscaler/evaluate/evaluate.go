@@ -24,7 +24,7 @@ type PodMetrics interface {
 	Pods(namespace string, selector labels.Selector) ([]autoscaler.PodInput, error)
 	// Readings returns a function that reads the metric spec.Metrics[i].
 	Readings(ctx context.Context, now time.Time, namespace string, selector labels.Selector, spec *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.PodInput) func(i int) autoscaler.Reading
-	// Verdicts returns a function that says why a pod has no number for the metric spec.Metrics[i].
+	// Verdicts returns a function that explains why a pod has no number for the metric spec.Metrics[i].
 	Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAutoscalerSpec) func(i int, pod string) (decisionreport.PodVerdict, bool)
 }
 
@@ -54,7 +54,7 @@ type Options struct {
 	// Memory is the memory after earlier decisions. If it is nil, stabilization windows and policies
 	// have no effect.
 	Memory *autoscaler.Memory
-	// Status is the last written status. It says whether the autoscaler scaled the target to zero.
+	// Status is the last written status. It reports whether the autoscaler scaled the target to zero.
 	Status *autoscalingv2.HorizontalPodAutoscalerStatus
 }
 
@@ -68,7 +68,7 @@ type EvaluatedDecision struct {
 }
 
 // Evaluate decides what spec would do with its target in the namespace of object. spec must have
-// its defaults. If the target or a metric cannot be read, the decision says so. The error is
+// its defaults. If the target or a metric cannot be read, the decision reports that. The error is
 // ErrTimeUnknown or the error of ctx.
 func (e *Evaluator) Evaluate(ctx context.Context, object types.NamespacedName, spec *autoscalingv2.HorizontalPodAutoscalerSpec, o Options) (*EvaluatedDecision, error) {
 	source, now, notes, err := e.podMetrics(o)
@@ -150,7 +150,7 @@ func (e *Evaluator) fillInput(ctx context.Context, source PodMetrics, in *autosc
 }
 
 // Report returns the report of the decision. kind is the kind of the autoscaler.
-func (r *EvaluatedDecision) Report(kind string) *decisionreport.DecisionReport {
-	r.Kind = kind
-	return decisionreport.New(r.Decision, r.Context)
+func (e *EvaluatedDecision) Report(kind string) *decisionreport.DecisionReport {
+	e.Kind = kind
+	return decisionreport.New(e.Decision, e.Context)
 }

@@ -16,9 +16,9 @@ import (
 
 // The reasons of the Events.
 const (
-	// MetricsMissing says that pods have had no CPU or memory for a while.
+	// MetricsMissing reports that pods have had no CPU or memory for a while.
 	MetricsMissing = "MetricsMissing"
-	// MetricsComplete says that all pods have CPU and memory again.
+	// MetricsComplete reports that all pods have CPU and memory again.
 	MetricsComplete = "MetricsComplete"
 )
 
@@ -31,8 +31,8 @@ const (
 	writeTimeout = 10 * time.Second
 )
 
-func (n *pendingEvent) reason() string {
-	if n.complete {
+func (p *pendingEvent) reason() string {
+	if p.complete {
 		return MetricsComplete
 	}
 	return MetricsMissing
@@ -48,23 +48,23 @@ func eventName(hpa string, first time.Time) string {
 }
 
 // event returns n in the form of a new Event.
-func (n *pendingEvent) event(instance string) *eventsv1.Event {
+func (p *pendingEvent) event(instance string) *eventsv1.Event {
 	kind := corev1.EventTypeWarning
-	if n.complete {
+	if p.complete {
 		kind = corev1.EventTypeNormal
 	}
-	namespace := string(n.hpa.namespace)
+	namespace := string(p.hpa.namespace)
 	return &eventsv1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: eventName(n.hpa.name, n.at)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: eventName(p.hpa.name, p.at)},
 		Regarding: corev1.ObjectReference{
 			APIVersion: "autoscaling/v2", Kind: "HorizontalPodAutoscaler",
-			Namespace: namespace, Name: n.hpa.name, UID: n.hpa.uid,
+			Namespace: namespace, Name: p.hpa.name, UID: p.hpa.uid,
 		},
-		EventTime:           metav1.NewMicroTime(n.at),
+		EventTime:           metav1.NewMicroTime(p.at),
 		ReportingController: controller,
 		ReportingInstance:   instance[:min(len(instance), instanceLimit)],
 		Action:              action,
-		Type:                kind, Reason: n.reason(), Note: n.note,
+		Type:                kind, Reason: p.reason(), Note: p.note,
 	}
 }
 

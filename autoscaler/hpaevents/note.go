@@ -65,7 +65,7 @@ func causesOf(gaps []missingPod) []*missingCause {
 	return causes
 }
 
-// missingNote returns a note that says which of an autoscaler's running pods have no numbers.
+// missingNote returns a note that shows which of an autoscaler's running pods have no numbers.
 // others is the number of other pods without numbers, for which no reason was looked up.
 func missingNote(namespace metric.Namespace, running int, gaps []missingPod, others int) string {
 	lacking := len(gaps) + others
@@ -113,7 +113,7 @@ func (c *missingCause) format(limit int) (text string, pods int) {
 	return text, len(c.pods)
 }
 
-// completeNote returns a note that says that the pods have numbers again.
+// completeNote returns a note that reports that the pods have numbers again.
 func completeNote(pods int) string {
 	if pods == 1 {
 		return "The pod has CPU and memory again."

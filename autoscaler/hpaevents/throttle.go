@@ -24,7 +24,7 @@ type podCheck struct {
 	missing []*cluster.Pod // the running pods that have no numbers
 }
 
-// missingPod says why a pod has no numbers.
+// missingPod explains why a pod has no numbers.
 type missingPod struct {
 	pod      metric.PodName
 	reason   metric.Reason

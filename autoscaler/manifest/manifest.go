@@ -50,18 +50,18 @@ func Read(file []byte) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	var is metav1.TypeMeta
-	if err := sigsyaml.Unmarshal(doc, &is); err != nil {
+	var matches metav1.TypeMeta
+	if err := sigsyaml.Unmarshal(doc, &matches); err != nil {
 		return nil, fmt.Errorf("read manifest: %w", err)
 	}
 	var m *Manifest
-	switch is.APIVersion + " " + is.Kind {
+	switch matches.APIVersion + " " + matches.Kind {
 	case autoscalingv2.SchemeGroupVersion.String() + " " + HorizontalPodAutoscaler:
 		m, err = readHPA(doc)
 	case v1alpha1.GroupVersion().String() + " " + Autoscaler:
 		m, err = readAutoscaler(doc)
 	default:
-		return nil, wrongKindError(is)
+		return nil, wrongKindError(matches)
 	}
 	if err != nil {
 		return nil, err
@@ -157,15 +157,15 @@ func FromAutoscaler(a *v1alpha1.Autoscaler) *Manifest {
 	return m
 }
 
-// wrongKindError returns an error that says which kinds can be read.
-func wrongKindError(is metav1.TypeMeta) error {
+// wrongKindError returns an error that shows which kinds can be read.
+func wrongKindError(matches metav1.TypeMeta) error {
 	switch {
-	case is.Kind == HorizontalPodAutoscaler:
-		return fmt.Errorf("apiVersion: %q is not autoscaling/v2, in which `kubectl get hpa NAME -o yaml` writes it", is.APIVersion)
-	case is.Kind == Autoscaler:
-		return fmt.Errorf("apiVersion: %q is not %s", is.APIVersion, v1alpha1.GroupVersion())
-	case is.Kind == "":
+	case matches.Kind == HorizontalPodAutoscaler:
+		return fmt.Errorf("apiVersion: %q is not autoscaling/v2, in which `kubectl get hpa NAME -o yaml` writes it", matches.APIVersion)
+	case matches.Kind == Autoscaler:
+		return fmt.Errorf("apiVersion: %q is not %s", matches.APIVersion, v1alpha1.GroupVersion())
+	case matches.Kind == "":
 		return errors.New("kind: missing; it must be HorizontalPodAutoscaler or Autoscaler")
 	}
-	return fmt.Errorf("kind: %q is neither a HorizontalPodAutoscaler nor an Autoscaler", is.Kind)
+	return fmt.Errorf("kind: %q is neither a HorizontalPodAutoscaler nor an Autoscaler", matches.Kind)
 }

@@ -4,7 +4,7 @@
 //
 // The files: podmetrics.go has the Reader; pods.go has the pods; readings.go reads metrics; usage.go
 // reads current and past resource metrics; custom.go reads the other types of metrics; verdicts.go
-// says why a sample is missing.
+// explains why a sample is missing.
 //
 // # Pods
 //

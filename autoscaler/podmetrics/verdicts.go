@@ -12,7 +12,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Verdicts returns a function that says why a pod has no sample of the metric spec.Metrics[i], in
+// Verdicts returns a function that explains why a pod has no sample of the metric spec.Metrics[i], in
 // the words of package explain. It returns false if that is not known. Readers of an earlier time
 // know no reasons. All reasons are for the time of the first call. The function is safe for
 // concurrent use.

@@ -33,17 +33,17 @@ func NewComparison(t *Trace) *Comparison {
 }
 
 // Add adds a run.
-func (r *Comparison) Add(name string, result *RunResult) {
-	r.Runs = append(r.Runs, NamedRun{name, result})
+func (co *Comparison) Add(name string, result *RunResult) {
+	co.Runs = append(co.Runs, NamedRun{name, result})
 }
 
 // recordedTotals returns the totals of the recorded workload, measured by the targets of the last
 // run; nil if they are not known.
-func (r *Comparison) recordedTotals() *Totals {
-	if len(r.Runs) == 0 {
+func (co *Comparison) recordedTotals() *Totals {
+	if len(co.Runs) == 0 {
 		return nil
 	}
-	return r.Runs[len(r.Runs)-1].Recorded
+	return co.Runs[len(co.Runs)-1].Recorded
 }
 
 // eachOnce returns the elements of the runs' lists without repetitions.
@@ -67,7 +67,7 @@ func (g Gap) String() string {
 // name of the run), current, desired, ready, recommendation, demand (the number of pods that would
 // use exactly the target), use (share of the target), recorded, and reason. A value that is not
 // known is empty.
-func (r *Comparison) WriteCSV(w io.Writer) error {
+func (co *Comparison) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	rows := [][]string{{"time", "spec", "current", "desired", "ready", "recommendation", "demand", "use", "recorded", "reason"}}
 	number := func(v float64, digits int) string {
@@ -76,7 +76,7 @@ func (r *Comparison) WriteCSV(w io.Writer) error {
 		}
 		return strconv.FormatFloat(v, 'f', digits, 64)
 	}
-	for _, run := range r.Runs {
+	for _, run := range co.Runs {
 		for i := range run.Points {
 			p := &run.Points[i]
 			rows = append(rows, []string{

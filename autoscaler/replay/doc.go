@@ -13,7 +13,7 @@
 //   - A removed pod is gone at once. Unready pods are removed first, then the youngest.
 //   - Object and External metrics do not react to replicas.
 //
-// RunResult.Warnings says where the trace shows that these assumptions are wrong. For example, a
+// RunResult.Warnings shows where the trace shows that these assumptions are wrong. For example, a
 // workload that was throttled at its limits would have used more with more pods, and memory rarely
 // spreads to new pods as CPU does.
 //

@@ -31,7 +31,7 @@ type Options struct {
 	Saturation float64
 	// Progress, if not nil, is called before each decision with the time that was replayed and the
 	// whole time.
-	Progress func(done, of time.Duration)
+	Progress func(done, spec time.Duration)
 }
 
 // syncPeriod is the time between two decisions.
@@ -54,7 +54,7 @@ func DefaultOptions(t *Trace) Options {
 	return o
 }
 
-// RunResult says what a specification would have done.
+// RunResult describes what a specification would have done.
 type RunResult struct {
 	// Min and Max are the specification's bounds.
 	Min int32 `json:"min"`
@@ -67,7 +67,7 @@ type RunResult struct {
 	Recorded *Totals `json:"recorded,omitempty"`
 	// Gaps are the times without a value for a metric.
 	Gaps []Gap `json:"gaps,omitempty"`
-	// Warnings say what makes this result uncertain.
+	// Warnings describe what makes this result uncertain.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -205,8 +205,8 @@ func (r *run) sync(now time.Time, span time.Duration) {
 // recordedReady estimates how many of the recorded pods were ready: those that already existed one
 // startup time earlier.
 func (r *run) recordedReady(now time.Time, n int32) int {
-	if then, ok := r.trace.Replicas.At(now.Add(-r.options.Startup), r.trace.maxAge()); ok {
-		n = min(n, int32(then))
+	if previous, ok := r.trace.Replicas.At(now.Add(-r.options.Startup), r.trace.maxAge()); ok {
+		n = min(n, int32(previous))
 	}
 	return int(n)
 }

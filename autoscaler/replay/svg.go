@@ -45,13 +45,13 @@ type curve struct {
 
 // curves returns the curves of the picture: the number of pods that would use exactly the target,
 // the recorded number, the number in each run, and the bounds of the last run.
-func (r *Comparison) curves() []curve {
-	last := r.Runs[len(r.Runs)-1]
+func (co *Comparison) curves() []curve {
+	last := co.Runs[len(co.Runs)-1]
 	all := []curve{{"demand at the target of " + last.Name, "demand", last.Points, func(p *SyncPoint) float64 { return p.Demand }}}
 	if last.Recorded != nil {
 		all = append(all, curve{"recorded", "recorded", last.Points, func(p *SyncPoint) float64 { return float64(p.Recorded) }})
 	}
-	for i, run := range r.Runs {
+	for i, run := range co.Runs {
 		all = append(all, curve{run.Name, fmt.Sprintf("run%d", i%2), run.Points, func(p *SyncPoint) float64 { return float64(p.Desired) }})
 	}
 	bound := func(name string, n int32) curve {
@@ -62,16 +62,16 @@ func (r *Comparison) curves() []curve {
 
 // WriteSVG draws the numbers of pods over time, for light and dark pages, without scripts and
 // external fonts. A bound above the highest mark of the axis is only in the legend.
-func (r *Comparison) WriteSVG(w io.Writer) error {
-	curves := r.curves()
-	subtitle := []string{fmt.Sprintf("%s to %s", humanize.DateTime(r.From), humanize.DateTime(r.To))}
-	for _, run := range r.Runs {
+func (co *Comparison) WriteSVG(w io.Writer) error {
+	curves := co.curves()
+	subtitle := []string{fmt.Sprintf("%s to %s", humanize.DateTime(co.From), humanize.DateTime(co.To))}
+	for _, run := range co.Runs {
 		subtitle = append(subtitle, fmt.Sprintf("%s: %.1f pod-hours, %s above target", run.Name, run.Totals.PodHours, humanize.Duration(run.Totals.Above.Duration())))
 	}
-	p := &plot{from: r.From, to: r.To, top: 70 + lineHeight*float64(len(subtitle)+len(curves)), ticks: valueTicks(largestValue(curves))}
+	p := &plot{from: co.From, to: co.To, top: 70 + lineHeight*float64(len(subtitle)+len(curves)), ticks: valueTicks(largestValue(curves))}
 	height := p.top + plotHeight + 40
 	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="img">`, svgWidth, height, svgWidth, height)
-	title := fmt.Sprintf("Replicas of %s %s", r.Namespace, r.Target)
+	title := fmt.Sprintf("Replicas of %s %s", co.Namespace, co.Target)
 	p.printf("<title>%s</title>\n<style>%s</style>", escapeXML(title), svgStyle)
 	p.printf(`<rect class="back" width="%.0f" height="%.0f"/>`, svgWidth, height)
 	p.printf(`<text class="title" x="%.0f" y="24">%s</text>`, plotLeft, escapeXML(title))

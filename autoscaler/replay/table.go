@@ -14,16 +14,16 @@ import (
 
 // WriteTable writes the comparison for people. It has a line for each change of the number of pods,
 // or for each span of every if that is not zero, and then the totals and the warnings.
-func (r *Comparison) WriteTable(w io.Writer, every time.Duration) error {
+func (co *Comparison) WriteTable(w io.Writer, every time.Duration) error {
 	var out bytes.Buffer // its writes do not fail
-	fmt.Fprintf(&out, "%s %s from %s to %s (%s)\n\n", r.Namespace, r.Target, humanize.DateTime(r.From), humanize.DateTime(r.To), humanize.Duration(r.To.Sub(r.From)))
+	fmt.Fprintf(&out, "%s %s from %s to %s (%s)\n\n", co.Namespace, co.Target, humanize.DateTime(co.From), humanize.DateTime(co.To), humanize.Duration(co.To.Sub(co.From)))
 	tw := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	r.writeLines(tw, every)
+	co.writeLines(tw, every)
 	_ = tw.Flush()
 	out.WriteByte('\n')
-	r.writeTotals(tw)
+	co.writeTotals(tw)
 	_ = tw.Flush()
-	r.writeUncertainties(&out)
+	co.writeUncertainties(&out)
 	for line := range bytes.Lines(out.Bytes()) {
 		// The tabwriter pads the last cell of a line with blanks.
 		if _, err := w.Write(append(bytes.TrimRight(line, " \n"), '\n')); err != nil {
@@ -34,29 +34,29 @@ func (r *Comparison) WriteTable(w io.Writer, every time.Duration) error {
 }
 
 // writeLines writes the numbers of pods over time.
-func (r *Comparison) writeLines(w io.Writer, every time.Duration) {
+func (co *Comparison) writeLines(w io.Writer, every time.Duration) {
 	head := []string{"TIME"}
-	if r.recordedTotals() != nil {
+	if co.recordedTotals() != nil {
 		head = append(head, "RECORDED")
 	}
-	for _, run := range r.Runs {
+	for _, run := range co.Runs {
 		head = append(head, run.Name)
 	}
 	writeRow(w, append(head, "DEMAND", "USE", "WHY")...)
 	var next time.Time
-	for i := range r.Runs[0].Points {
-		at := r.Runs[0].Points[i].At
-		if every > 0 && at.Before(next) || every == 0 && i > 0 && !r.changes(i) {
+	for i := range co.Runs[0].Points {
+		at := co.Runs[0].Points[i].At
+		if every > 0 && at.Before(next) || every == 0 && i > 0 && !co.changes(i) {
 			continue
 		}
 		next = at.Add(every)
-		r.writeLine(w, i, every > 0)
+		co.writeLine(w, i, every > 0)
 	}
 }
 
 // changes reports whether any run scales at the i-th sync.
-func (r *Comparison) changes(i int) bool {
-	for _, run := range r.Runs {
+func (co *Comparison) changes(i int) bool {
+	for _, run := range co.Runs {
 		if run.Points[i].Current != run.Points[i].Desired {
 			return true
 		}
@@ -66,14 +66,14 @@ func (r *Comparison) changes(i int) bool {
 
 // writeLine writes the i-th sync: the numbers of pods after it, and the reasons of those that
 // changed.
-func (r *Comparison) writeLine(w io.Writer, i int, all bool) {
-	last := &r.Runs[len(r.Runs)-1].Points[i]
+func (co *Comparison) writeLine(w io.Writer, i int, all bool) {
+	last := &co.Runs[len(co.Runs)-1].Points[i]
 	cells := []string{humanize.DateTime(last.At)}
-	if r.recordedTotals() != nil {
+	if co.recordedTotals() != nil {
 		cells = append(cells, numberOrDash(float64(last.Recorded), "%.0f"))
 	}
 	var reasons []string
-	for _, run := range r.Runs {
+	for _, run := range co.Runs {
 		p := &run.Points[i]
 		if p.Current != p.Desired {
 			cells = append(cells, fmt.Sprintf("%d → %d", p.Current, p.Desired))
@@ -83,7 +83,7 @@ func (r *Comparison) writeLine(w io.Writer, i int, all bool) {
 		if !all && p.Current == p.Desired && i > 0 {
 			continue
 		}
-		if len(r.Runs) > 1 {
+		if len(co.Runs) > 1 {
 			reasons = append(reasons, run.Name+": "+p.Reason)
 		} else {
 			reasons = append(reasons, p.Reason)
@@ -104,14 +104,14 @@ func writeRow(w io.Writer, cells ...string) { fmt.Fprintln(w, strings.Join(cells
 
 // writeTotals writes a column for the recorded workload and for each run. It adds a column with the
 // change between the last two, if both have the same known time.
-func (r *Comparison) writeTotals(w io.Writer) {
+func (co *Comparison) writeTotals(w io.Writer) {
 	head := []string{"TOTALS"}
 	var all []*Totals
-	if t := r.recordedTotals(); t != nil {
+	if t := co.recordedTotals(); t != nil {
 		head, all = append(head, "RECORDED"), append(all, t)
 	}
-	for i := range r.Runs {
-		head, all = append(head, r.Runs[i].Name), append(all, &r.Runs[i].Totals)
+	for i := range co.Runs {
+		head, all = append(head, co.Runs[i].Name), append(all, &co.Runs[i].Totals)
 	}
 	before, after := all[max(len(all)-2, 0)], all[len(all)-1]
 	compared, alike := len(all) > 1, before.Known == after.Known
@@ -149,7 +149,7 @@ func (r *Comparison) writeTotals(w io.Writer) {
 		}
 		return names
 	}
-	for _, name := range eachOnce(r.Runs, names) {
+	for _, name := range eachOnce(co.Runs, names) {
 		write(name+", mean and peak", "", func(t *Totals) string { return metricUse(t, name) })
 	}
 }
@@ -180,9 +180,9 @@ func signedDuration(d time.Duration) string {
 }
 
 // writeUncertainties writes gaps and warnings.
-func (r *Comparison) writeUncertainties(w io.Writer) {
+func (co *Comparison) writeUncertainties(w io.Writer) {
 	const most = 10
-	gaps := eachOnce(r.Runs, func(run NamedRun) []Gap { return run.Gaps })
+	gaps := eachOnce(co.Runs, func(run NamedRun) []Gap { return run.Gaps })
 	if len(gaps) > 0 {
 		fmt.Fprintln(w, "\nUnknown:")
 	}
@@ -192,7 +192,7 @@ func (r *Comparison) writeUncertainties(w io.Writer) {
 	if len(gaps) > most {
 		fmt.Fprintf(w, "  and %d more gaps\n", len(gaps)-most)
 	}
-	if warnings := eachOnce(r.Runs, func(run NamedRun) []string { return run.Warnings }); len(warnings) > 0 {
+	if warnings := eachOnce(co.Runs, func(run NamedRun) []string { return run.Warnings }); len(warnings) > 0 {
 		fmt.Fprintln(w, "\nWarnings:")
 		for _, text := range warnings {
 			fmt.Fprintf(w, "  %s.\n", text)

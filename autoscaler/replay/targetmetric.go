@@ -74,18 +74,18 @@ func targetMetrics(t *Trace, spec *autoscalingv2.HorizontalPodAutoscalerSpec) ([
 }
 
 // resource sets the fields of tg for a resource of the chosen containers.
-func (tg *targetMetric) resource(t *Trace, goal autoscalingv2.MetricTarget, resource string, chosen func(*TraceContainer) bool) error {
+func (m *targetMetric) resource(t *Trace, goal autoscalingv2.MetricTarget, resource string, chosen func(*TraceContainer) bool) error {
 	if resource != "cpu" && resource != "memory" {
 		return fmt.Errorf("%s: only cpu and memory can be replayed", resource)
 	}
-	tg.bytes = resource == "memory"
-	name, wholePod := corev1.ResourceName(resource), tg.spec.Resource != nil
+	m.bytes = resource == "memory"
+	name, wholePod := corev1.ResourceName(resource), m.spec.Resource != nil
 	if wholePod {
-		tg.request = t.Overhead.Amount(name).Milli
+		m.request = t.Overhead.Amount(name).Milli
 	}
 	podLevel := wholePod && t.PodLevel != nil && t.PodLevel.Amount(name).Set
 	if podLevel {
-		tg.request += t.PodLevel.Amount(name).Milli
+		m.request += t.PodLevel.Amount(name).Milli
 	}
 	for i := range t.Containers {
 		c := &t.Containers[i]
@@ -95,7 +95,7 @@ func (tg *targetMetric) resource(t *Trace, goal autoscalingv2.MetricTarget, reso
 		if len(c.usage(resource)) == 0 {
 			return fmt.Errorf("the trace has no %s of container %s", resource, c.Name)
 		}
-		tg.uses = append(tg.uses, c.usage(resource))
+		m.uses = append(m.uses, c.usage(resource))
 		if podLevel {
 			continue
 		}
@@ -103,62 +103,62 @@ func (tg *targetMetric) resource(t *Trace, goal autoscalingv2.MetricTarget, reso
 		if goal.AverageUtilization != nil && !request.Set {
 			return fmt.Errorf("the target is a share of what pods request, and container %s requests no %s, as far as the trace knows", c.Name, resource)
 		}
-		tg.request += request.Milli
+		m.request += request.Milli
 	}
-	if len(tg.uses) == 0 {
-		return fmt.Errorf("the trace has no container for %s", tg.name)
+	if len(m.uses) == 0 {
+		return fmt.Errorf("the trace has no container for %s", m.name)
 	}
-	if goal.AverageUtilization != nil && tg.request <= 0 {
-		return fmt.Errorf("the target is a share of what pods request, and that is %d: nothing", tg.request)
+	if goal.AverageUtilization != nil && m.request <= 0 {
+		return fmt.Errorf("the target is a share of what pods request, and that is %d: nothing", m.request)
 	}
-	return tg.setGoal(goal)
+	return m.setGoal(goal)
 }
 
 // named sets the fields of tg for a custom or external metric.
-func (tg *targetMetric) named(t *Trace, name string, goal autoscalingv2.MetricTarget) error {
-	tg.name = name
+func (m *targetMetric) named(t *Trace, name string, goal autoscalingv2.MetricTarget) error {
+	m.name = name
 	series := t.Named[name]
 	if len(series) == 0 {
 		return fmt.Errorf("the trace has no metric %s", name)
 	}
-	tg.uses = []Series{series}
-	return tg.setGoal(goal)
+	m.uses = []Series{series}
+	return m.setGoal(goal)
 }
 
-func (tg *targetMetric) setGoal(goal autoscalingv2.MetricTarget) error {
-	tg.perPod = true
+func (m *targetMetric) setGoal(goal autoscalingv2.MetricTarget) error {
+	m.perPod = true
 	switch {
 	case goal.AverageUtilization != nil:
-		tg.goal = float64(*goal.AverageUtilization) / 100 * float64(tg.request)
+		m.goal = float64(*goal.AverageUtilization) / 100 * float64(m.request)
 	case goal.AverageValue != nil:
-		tg.request, tg.goal = 0, float64(goal.AverageValue.MilliValue())
+		m.request, m.goal = 0, float64(goal.AverageValue.MilliValue())
 	case goal.Value != nil:
-		tg.perPod, tg.request, tg.goal = false, 0, float64(goal.Value.MilliValue())
+		m.perPod, m.request, m.goal = false, 0, float64(goal.Value.MilliValue())
 	}
-	if tg.goal <= 0 {
-		return fmt.Errorf("%s has no target above zero", tg.name)
+	if m.goal <= 0 {
+		return fmt.Errorf("%s has no target above zero", m.name)
 	}
 	return nil
 }
 
 // targetText returns the target as text: "60%", "100m".
-func (tg *targetMetric) targetText() string {
-	if tg.request > 0 {
-		return fmt.Sprintf("%.4g%%", tg.goal/float64(tg.request)*100)
+func (m *targetMetric) targetText() string {
+	if m.request > 0 {
+		return fmt.Sprintf("%.4g%%", m.goal/float64(m.request)*100)
 	}
 	format := resource.DecimalSI
-	if tg.bytes {
+	if m.bytes {
 		format = resource.BinarySI
 	}
-	return resource.NewMilliQuantity(int64(tg.goal), format).String()
+	return resource.NewMilliQuantity(int64(m.goal), format).String()
 }
 
 // totalAt returns the metric of the whole workload in thousandths, not rounded. It reports whether
 // the value is known.
-func (tg *targetMetric) totalAt(now time.Time) (float64, bool) {
+func (m *targetMetric) totalAt(now time.Time) (float64, bool) {
 	sum := 0.0
-	for _, s := range tg.uses {
-		v, ok := s.At(now, tg.maxAge)
+	for _, s := range m.uses {
+		v, ok := s.At(now, m.maxAge)
 		if !ok {
 			return 0, false
 		}
@@ -169,23 +169,23 @@ func (tg *targetMetric) totalAt(now time.Time) (float64, bool) {
 
 // readingAt returns the metric as the APIs would return it: a sample of each measured pod, with the
 // demand divided among the ready pods.
-func (tg *targetMetric) readingAt(now time.Time, w *modelWorkload) autoscaler.Reading {
+func (m *targetMetric) readingAt(now time.Time, w *modelWorkload) autoscaler.Reading {
 	r := autoscaler.Reading{At: now}
-	if _, ok := tg.totalAt(now); !ok {
+	if _, ok := m.totalAt(now); !ok {
 		r.Err = errGap
 		return r
 	}
-	if tg.spec.Object != nil || tg.spec.External != nil {
-		v, _ := tg.uses[0].At(now, tg.maxAge)
-		r.Values = []int64{tg.milli(v)}
+	if m.spec.Object != nil || m.spec.External != nil {
+		v, _ := m.uses[0].At(now, m.maxAge)
+		r.Values = []int64{m.milli(v)}
 		return r
 	}
 	ready := w.ready(now)
 	var each int64 // the usage of a ready pod, the sum over the containers, each rounded up
-	for _, s := range tg.uses {
-		v, _ := s.At(now, tg.maxAge)
+	for _, s := range m.uses {
+		v, _ := s.At(now, m.maxAge)
 		if ready > 0 {
-			each += tg.milli(v / float64(ready))
+			each += m.milli(v / float64(ready))
 		}
 	}
 	for i := range w.pods {
@@ -207,8 +207,8 @@ func (tg *targetMetric) readingAt(now time.Time, w *modelWorkload) autoscaler.Re
 
 // milli rounds as the metrics APIs do: first to billionths (memory: to bytes), then up to
 // thousandths.
-func (tg *targetMetric) milli(v float64) int64 {
-	if tg.bytes {
+func (m *targetMetric) milli(v float64) int64 {
+	if m.bytes {
 		return clampInt64(math.Round(v) * 1000)
 	}
 	return clampInt64(math.Ceil(math.Round(v*1e9) / 1e6))

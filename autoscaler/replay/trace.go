@@ -31,7 +31,7 @@ type Trace struct {
 	Named map[string]Series
 	// Replicas is the requested number of pods; empty if not known.
 	Replicas Series
-	// Startup says how long pods took to become ready.
+	// Startup describes how long pods took to become ready.
 	Startup Startup
 	// Notes are sentences for the reader, from the source of the trace.
 	Notes []string

@@ -58,15 +58,15 @@ func New(config *rest.Config) (*Client, error) {
 
 // Get implements ScaleReader. If a kind has several resources, it returns the scale of the first
 // resource that has one. If none has, it returns the error of the first.
-func (s *Client) Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *Handle, error) {
-	mappings, err := s.mappings(ctx, ref)
+func (c *Client) Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *Handle, error) {
+	mappings, err := c.mappings(ctx, ref)
 	if err != nil {
 		return autoscaler.Scale{}, nil, err
 	}
 	var first error
 	for _, m := range mappings {
 		id := WorkloadID{Namespace: namespace, Resource: m.Resource.GroupResource(), Name: ref.Name}
-		got, err := s.client.Scales(namespace).Get(ctx, id.Resource, ref.Name, metav1.GetOptions{})
+		got, err := c.client.Scales(namespace).Get(ctx, id.Resource, ref.Name, metav1.GetOptions{})
 		if err == nil {
 			return scaleOf(got), &Handle{WorkloadID: id, scale: got}, nil
 		}
@@ -82,11 +82,11 @@ func scaleOf(s *autoscalingv1.Scale) autoscaler.Scale {
 }
 
 // Update implements Scales.
-func (s *Client) Update(ctx context.Context, h *Handle, replicas int32) error {
+func (c *Client) Update(ctx context.Context, h *Handle, replicas int32) error {
 	if h == nil || h.scale == nil {
 		return errors.New("change a scale: it was not read")
 	}
-	scales, now := s.client.Scales(h.Namespace), h.scale
+	scales, now := c.client.Scales(h.Namespace), h.scale
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		switch now.Spec.Replicas {
 		case h.scale.Spec.Replicas:
@@ -114,8 +114,8 @@ func (s *Client) Update(ctx context.Context, h *Handle, replicas int32) error {
 }
 
 // WorkloadID implements Scales. It asks the API server only for kinds.
-func (s *Client) WorkloadID(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (WorkloadID, error) {
-	mappings, err := s.mappings(ctx, ref)
+func (c *Client) WorkloadID(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (WorkloadID, error) {
+	mappings, err := c.mappings(ctx, ref)
 	if err != nil {
 		return WorkloadID{}, err
 	}
@@ -124,16 +124,16 @@ func (s *Client) WorkloadID(ctx context.Context, namespace string, ref autoscali
 
 // mappings returns the resources of the kind that ref names, at least one. The version does not
 // matter, because a workload is the same in each version.
-func (s *Client) mappings(ctx context.Context, ref autoscalingv2.CrossVersionObjectReference) ([]*meta.RESTMapping, error) {
+func (c *Client) mappings(ctx context.Context, ref autoscalingv2.CrossVersionObjectReference) ([]*meta.RESTMapping, error) {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
 		return nil, fmt.Errorf("parse the target's apiVersion: %w", err)
 	}
 	kind := schema.GroupKind{Group: gv.Group, Kind: ref.Kind}
-	mappings, err := s.mapper.RESTMappingsWithContext(ctx, kind)
-	if meta.IsNoMatchError(err) && s.mayDiscover(time.Now()) {
-		s.mapper.ResetWithContext(ctx)
-		mappings, err = s.mapper.RESTMappingsWithContext(ctx, kind)
+	mappings, err := c.mapper.RESTMappingsWithContext(ctx, kind)
+	if meta.IsNoMatchError(err) && c.mayDiscover(time.Now()) {
+		c.mapper.ResetWithContext(ctx)
+		mappings, err = c.mapper.RESTMappingsWithContext(ctx, kind)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find the resource of kind %s: %w", ref.Kind, err)
@@ -145,12 +145,12 @@ func (s *Client) mappings(ctx context.Context, ref autoscalingv2.CrossVersionObj
 }
 
 // mayDiscover reports whether the last discovery was long enough ago.
-func (s *Client) mayDiscover(now time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if now.Sub(s.mu.discovered) < rediscoverInterval {
+func (c *Client) mayDiscover(now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.Sub(c.mu.discovered) < rediscoverInterval {
 		return false
 	}
-	s.mu.discovered = now
+	c.mu.discovered = now
 	return true
 }

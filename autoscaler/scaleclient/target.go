@@ -18,7 +18,7 @@ import (
 // ScaleReader reads the scale subresources of workloads. Client implements it.
 type ScaleReader interface {
 	// Get reads the scale of the workload that ref names in a namespace. The handle is for Update. The
-	// error is an API error such as NotFound, or says what is wrong with ref.
+	// error is an API error such as NotFound, or describes what is wrong with ref.
 	Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *Handle, error)
 }
 
@@ -70,7 +70,7 @@ func Selector(text string) (labels.Selector, error) {
 	return selector, nil
 }
 
-// IsPermanent reports whether err says that a workload has no pods. It returns false if the API
+// IsPermanent reports whether err reports that a workload has no pods. It returns false if the API
 // server only did not answer.
 func IsPermanent(err error) bool {
 	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || errors.Is(err, ErrNoSelector)

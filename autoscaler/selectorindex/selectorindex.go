@@ -29,15 +29,15 @@ func New[K comparable]() *Index[K] {
 }
 
 // Set stores the selector of k and replaces an earlier one.
-func (x *Index[K]) Set(k K, namespace string, selector labels.Selector) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.deleteLocked(k)
+func (i *Index[K]) Set(k K, namespace string, selector labels.Selector) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.deleteLocked(k)
 	b := bucketOf(namespace, selector)
-	if x.entries[b] == nil {
-		x.entries[b] = map[K]labels.Selector{}
+	if i.entries[b] == nil {
+		i.entries[b] = map[K]labels.Selector{}
 	}
-	x.buckets[k], x.entries[b][k] = b, selector
+	i.buckets[k], i.entries[b][k] = b, selector
 }
 
 func bucketOf(namespace string, selector labels.Selector) bucket {
@@ -54,36 +54,36 @@ func bucketOf(namespace string, selector labels.Selector) bucket {
 }
 
 // Delete removes the selector of k.
-func (x *Index[K]) Delete(k K) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.deleteLocked(k)
+func (i *Index[K]) Delete(k K) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.deleteLocked(k)
 }
 
-func (x *Index[K]) deleteLocked(k K) {
-	b := x.buckets[k]
-	delete(x.buckets, k)
-	delete(x.entries[b], k)
-	if len(x.entries[b]) == 0 {
-		delete(x.entries, b)
+func (i *Index[K]) deleteLocked(k K) {
+	b := i.buckets[k]
+	delete(i.buckets, k)
+	delete(i.entries[b], k)
+	if len(i.entries[b]) == 0 {
+		delete(i.entries, b)
 	}
 }
 
 // Len returns the number of selectors.
-func (x *Index[K]) Len() int {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return len(x.buckets)
+func (i *Index[K]) Len() int {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	return len(i.buckets)
 }
 
 // Matching yields the keys with selectors that match an object of the namespace, in any order. The
 // loop must not change the index.
-func (x *Index[K]) Matching(namespace string, set labels.Set) iter.Seq[K] {
+func (i *Index[K]) Matching(namespace string, set labels.Set) iter.Seq[K] {
 	return func(yield func(K) bool) {
-		x.mu.RLock()
-		defer x.mu.RUnlock()
+		i.mu.RLock()
+		defer i.mu.RUnlock()
 		visit := func(b bucket) bool {
-			for k, selector := range x.entries[b] {
+			for k, selector := range i.entries[b] {
 				if selector.Matches(set) && !yield(k) {
 					return false
 				}

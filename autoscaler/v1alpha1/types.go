@@ -34,14 +34,14 @@ type AutoscalerList struct {
 type AutoscalerSpec struct {
 	autoscalingv2.HorizontalPodAutoscalerSpec `json:",inline"`
 
-	// Mode says whether decisions are carried out. The default is Active: a manifest copied
+	// Mode reports whether decisions are carried out. The default is Active: a manifest copied
 	// from a HorizontalPodAutoscaler then scales as before, and a tool that drops the field
 	// does not end the scaling of a loaded service. The condition Conflict prevents two
 	// controllers from scaling one workload.
 	Mode Mode `json:"mode,omitempty"`
 }
 
-// Mode says whether decisions are carried out.
+// Mode reports whether decisions are carried out.
 type Mode string
 
 // The modes.
@@ -98,7 +98,7 @@ type Explanation struct {
 	MorePods int32       `json:"morePods,omitempty"`
 }
 
-// PodReason says why a metric did not count a pod in full.
+// PodReason explains why a metric did not count a pod in full.
 type PodReason struct {
 	Name   string `json:"name"`
 	Metric string `json:"metric"`

@@ -26,20 +26,20 @@ type Index struct {
 func New() *Index { return &Index{spaces: map[metric.Namespace]*namespaceIndex{}} }
 
 // Find returns the pods of a namespace that a selector matches, sorted by name.
-func (x *Index) Find(facts *cluster.Facts, namespace metric.Namespace, sel labels.Selector) []*cluster.Pod {
+func (i *Index) Find(facts *cluster.Facts, namespace metric.Namespace, sel labels.Selector) []*cluster.Pod {
 	pods := facts.Namespace(namespace)
 	if pods == nil {
 		return nil
 	}
-	x.mu.Lock()
-	s := x.spaces[namespace]
+	i.mu.Lock()
+	s := i.spaces[namespace]
 	if s == nil {
 		// Remove namespaces without pods.
-		maps.DeleteFunc(x.spaces, func(n metric.Namespace, _ *namespaceIndex) bool { return facts.Namespace(n) == nil })
+		maps.DeleteFunc(i.spaces, func(n metric.Namespace, _ *namespaceIndex) bool { return facts.Namespace(n) == nil })
 		s = &namespaceIndex{labels: map[string]podsByValue{}}
-		x.spaces[namespace] = s
+		i.spaces[namespace] = s
 	}
-	x.mu.Unlock()
+	i.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.update(pods)

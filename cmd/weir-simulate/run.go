@@ -129,7 +129,7 @@ func (f *flags) prepare(fleet *simulator.Fleet, authority *simulator.Authority, 
 	return seed.New(seed.Options{Client: client, Fleet: fleet, Port: port, Interval: f.seedInterval, Log: log}), nil
 }
 
-// describe says what is served, and what to type to read it.
+// describe describes what is served, and what to type to read it.
 func describe(out io.Writer, f flags, fleet *simulator.Fleet, port int, truth net.Listener, api *api) {
 	nodes := fleet.Nodes()
 	first, last := nodes[0], nodes[len(nodes)-1]

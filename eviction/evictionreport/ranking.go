@@ -70,7 +70,7 @@ func newRankedPod(unit Unit, p *eviction.RankedPod) RankedPod {
 	return ranked
 }
 
-// rankReason says which key puts a before b.
+// rankReason shows which key puts a before b.
 func rankReason(u Unit, a, b *eviction.RankedPod) string {
 	words := func(q *resource.Quantity) string { return u.FormatWithNoun(q.AsApproximateFloat64()) }
 	switch a.BeforeNextBy {

@@ -136,20 +136,20 @@ func evictingText(r *EvictionReport) string {
 		verb = "would be evicted; the mode is observe"
 	}
 	if r.Outcome == string(eviction.OutcomeLocalLimit) {
-		who, more := "", 0
+		pod, more := "", 0
 		for i := range r.Exceeded {
 			if e := &r.Exceeded[i]; e.Skipped == "" {
-				if who == "" {
-					who = e.Message
+				if pod == "" {
+					pod = e.Message
 				} else {
 					more++
 				}
 			}
 		}
 		if more > 0 {
-			who += fmt.Sprintf(", and %d more", more)
+			pod += fmt.Sprintf(", and %d more", more)
 		}
-		return who + ": it " + verb
+		return pod + ": it " + verb
 	}
 	for i := range r.Signals {
 		s := &r.Signals[i]
@@ -162,7 +162,7 @@ func evictingText(r *EvictionReport) string {
 	return "a pod " + verb
 }
 
-// reclaimText says what is removed before a pod is evicted.
+// reclaimText describes what is removed before a pod is evicted.
 func reclaimText(r *EvictionReport, s *Signal) string {
 	if len(s.ReclaimsFirst) == 0 || !r.Reclaims {
 		return ""
@@ -192,7 +192,7 @@ func pressureText(r *EvictionReport) string {
 	return "under pressure"
 }
 
-// noEvictionText says why no pod is evicted although a threshold is met.
+// noEvictionText explains why no pod is evicted although a threshold is met.
 func noEvictionText(r *EvictionReport, s *Signal, t *Threshold) string {
 	switch {
 	case t.State == GracePeriod:

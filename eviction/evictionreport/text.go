@@ -59,7 +59,7 @@ func (r *EvictionReport) WriteText(w io.Writer, o TextOptions) error {
 }
 
 // head writes the mode, the age of the figures, and what woke the guard.
-func (p *textWriter) head(r *EvictionReport) {
+func (tw *textWriter) head(r *EvictionReport) {
 	parts := []string{"mode " + r.Mode}
 	if r.DecidedAt.IsZero() {
 		parts = append(parts, "as of "+humanize.Clock(r.At, r.At))
@@ -69,36 +69,36 @@ func (p *textWriter) head(r *EvictionReport) {
 	if r.WokenBy != "" {
 		parts = append(parts, fmt.Sprintf("woken by: %s, decided %s after it", r.WokenBy, humanize.Seconds(r.DecidedAfterSeconds)))
 	}
-	p.Line(0, humanize.Dim, strings.Join(parts, "; "))
+	tw.Line(0, humanize.Dim, strings.Join(parts, "; "))
 	if r.ReadError != "" {
-		p.Line(0, humanize.Amber, "not everything could be read: "+r.ReadError)
+		tw.Line(0, humanize.Amber, "not everything could be read: "+r.ReadError)
 	}
 }
 
 // signal writes a signal, its thresholds, and the next pod.
-func (p *textWriter) signal(s *Signal, reclaims bool) {
-	p.Gap()
+func (tw *textWriter) signal(s *Signal, reclaims bool) {
+	tw.Gap()
 	head := s.Name + ": " + s.FigureText()
 	if s.Doubt != "" && s.Value != nil {
 		head += ", which is ignored: " + s.Doubt
 	}
-	p.Line(0, s.tint(), head)
+	tw.Line(0, s.tint(), head)
 	for _, note := range s.Notes {
-		p.Item(2, "note", humanize.Plain, note)
+		tw.Item(2, "note", humanize.Plain, note)
 	}
 	for i := range s.Thresholds {
 		t := &s.Thresholds[i]
-		p.Item(2, t.Kind(), t.tint(), strings.TrimPrefix(t.Text, s.Name)+": "+t.Message)
+		tw.Item(2, t.Kind(), t.tint(), strings.TrimPrefix(t.Text, s.Name)+": "+t.Message)
 	}
-	p.Item(2, "first", humanize.Plain, s.ReclaimMessage(reclaims))
+	tw.Item(2, "first", humanize.Plain, s.ReclaimMessage(reclaims))
 	switch {
 	case len(s.Thresholds) == 0:
-		p.Item(2, "none", humanize.Plain, "no threshold is set, so no pod is evicted for it")
-	case s.Ranking != nil && len(s.Ranking.Pods) > 0: // if there are no pods, the sentence NoPods says so once
-		p.Item(2, "next", humanize.Plain, s.Ranking.Message)
-		p.Item(2, "skip", humanize.Plain, s.Ranking.SkippedPods())
+		tw.Item(2, "none", humanize.Plain, "no threshold is set, so no pod is evicted for it")
+	case s.Ranking != nil && len(s.Ranking.Pods) > 0: // if there are no pods, the sentence NoPods reports that once
+		tw.Item(2, "next", humanize.Plain, s.Ranking.Message)
+		tw.Item(2, "skip", humanize.Plain, s.Ranking.SkippedPods())
 	case s.Ranking == nil && s.Value != nil:
-		p.Item(2, "next", humanize.Plain, "no pod is evicted for this signal: no figure shows which pod causes it")
+		tw.Item(2, "next", humanize.Plain, "no pod is evicted for this signal: no figure shows which pod causes it")
 	}
 }
 
@@ -168,7 +168,7 @@ func (s *Signal) ReclaimText() string {
 	return strings.Join(words, " and ")
 }
 
-// ReclaimMessage says what is removed before a pod is evicted; empty if nothing is. reclaims is
+// ReclaimMessage describes what is removed before a pod is evicted; empty if nothing is. reclaims is
 // EvictionReport.Reclaims.
 func (s *Signal) ReclaimMessage(reclaims bool) string {
 	switch words := s.ReclaimText(); {
@@ -224,58 +224,58 @@ func (t *Threshold) Kind() string {
 	return "soft"
 }
 
-func (p *textWriter) exceeded(r *EvictionReport) {
+func (tw *textWriter) exceeded(r *EvictionReport) {
 	for i := range r.Exceeded {
 		e := &r.Exceeded[i]
 		if i == 0 {
-			p.Title("Over a limit of local storage")
+			tw.Title("Over a limit of local storage")
 		}
-		p.Line(2, humanize.Red, e.Message)
+		tw.Line(2, humanize.Red, e.Message)
 	}
 }
 
-func (p *textWriter) conditions(r *EvictionReport) {
+func (tw *textWriter) conditions(r *EvictionReport) {
 	if len(r.Conditions)+len(r.Contention) == 0 && r.Admission == nil {
 		return
 	}
-	p.Title("Conditions that follow from these thresholds")
+	tw.Title("Conditions that follow from these thresholds")
 	for i := range r.Conditions {
 		c := &r.Conditions[i]
 		tint := humanize.Plain
 		if c.Reported {
 			tint = humanize.Amber
 		}
-		p.Line(2, tint, c.Type+" is "+c.Message)
+		tw.Line(2, tint, c.Type+" is "+c.Message)
 	}
 	if len(r.Conditions)+len(r.Contention) == 0 {
-		p.Line(2, humanize.Plain, "none was met since the start")
+		tw.Line(2, humanize.Plain, "none was met since the start")
 	}
 	for _, c := range r.Contention {
 		tint := humanize.Plain
 		if c.Reported {
 			tint = humanize.Amber
 		}
-		p.Line(2, tint, c.Type+" is "+c.Message)
+		tw.Line(2, tint, c.Type+" is "+c.Message)
 	}
 	if r.Admission != nil {
-		p.Line(2, humanize.Plain, "new pods: "+r.Admission.Message)
+		tw.Line(2, humanize.Plain, "new pods: "+r.Admission.Message)
 	}
 }
 
 // maxActions is how many actions are shown without TextOptions.All.
 const maxActions = 5
 
-func (p *textWriter) actions(r *EvictionReport) {
+func (tw *textWriter) actions(r *EvictionReport) {
 	if r.State == Off || r.State == Starting && len(r.Actions) == 0 {
 		return
 	}
-	p.Title("Recent actions")
+	tw.Title("Recent actions")
 	if len(r.Actions) == 0 {
-		p.Line(2, humanize.Plain, "none")
+		tw.Line(2, humanize.Plain, "none")
 		return
 	}
 	most := maxActions
-	if p.all {
+	if tw.all {
 		most = len(r.Actions)
 	}
 	for i := range r.Actions[:min(len(r.Actions), most)] {
@@ -285,13 +285,13 @@ func (p *textWriter) actions(r *EvictionReport) {
 		case "Blocked", "Failed", "Refused":
 			tint = humanize.Amber
 		}
-		p.Line(2, tint, fmt.Sprintf("%s  %s: %s", humanize.DateTime(a.At), a.Result, a.Message))
+		tw.Line(2, tint, fmt.Sprintf("%s  %s: %s", humanize.DateTime(a.At), a.Result, a.Message))
 		if more := a.Details(); more != "" {
-			p.Line(27, humanize.Dim, more)
+			tw.Line(27, humanize.Dim, more)
 		}
 	}
 	if more := len(r.Actions) - most; more > 0 {
-		p.Line(2, humanize.Dim, fmt.Sprintf("and %d more: --all shows them", more))
+		tw.Line(2, humanize.Dim, fmt.Sprintf("and %d more: --all shows them", more))
 	}
 }
 
@@ -314,19 +314,19 @@ func (a *Action) Details() string {
 }
 
 // watches writes what triggers a read.
-func (p *textWriter) watches(r *EvictionReport) {
+func (tw *textWriter) watches(r *EvictionReport) {
 	if r.State == Off || r.State == Starting || r.State == NoThresholds {
 		return
 	}
-	p.Title("What triggers a reading")
+	tw.Title("What triggers a reading")
 	for i := range r.Watches {
-		p.Line(2, humanize.Plain, r.Watches[i].Message)
+		tw.Line(2, humanize.Plain, r.Watches[i].Message)
 	}
 	for _, w := range r.Unwatched {
-		p.Line(2, humanize.Amber, "not watched: "+w)
+		tw.Line(2, humanize.Amber, "not watched: "+w)
 	}
 	if r.PollSeconds > 0 {
-		p.Line(2, humanize.Plain, "disks and process ids are read every "+humanize.Seconds(r.PollSeconds))
+		tw.Line(2, humanize.Plain, "disks and process ids are read every "+humanize.Seconds(r.PollSeconds))
 	}
 	timer := "a timer"
 	if len(r.Watches) == 0 {
@@ -338,11 +338,11 @@ func (p *textWriter) watches(r *EvictionReport) {
 	if len(r.Watches) == 0 {
 		timer += ": the kernel gives no notice"
 	}
-	p.Line(2, humanize.Plain, timer)
+	tw.Line(2, humanize.Plain, timer)
 }
 
 // ranking writes the whole ranking of a signal. Signals with the same ranking share one table.
-func (p *textWriter) ranking(all []Signal, i int) {
+func (tw *textWriter) ranking(all []Signal, i int) {
 	r := all[i].Ranking
 	if r == nil || len(r.Pods) == 0 {
 		return
@@ -357,7 +357,7 @@ func (p *textWriter) ranking(all []Signal, i int) {
 			names = append(names, all[k].Name)
 		}
 	}
-	p.Title("Eviction order for " + strings.Join(names, ", "))
+	tw.Title("Eviction order for " + strings.Join(names, ", "))
 	rows := [][]string{{"POD", "OVER REQUEST", "PRIORITY", "USES", "REQUESTS", "EXCESS", "BEFORE THE NEXT BY", "SKIPPED BECAUSE"}}
 	amount := func(v *float64) string {
 		if v == nil {
@@ -372,10 +372,10 @@ func (p *textWriter) ranking(all []Signal, i int) {
 			strings.ToLower(pod.BeforeNextBy), cmp.Or(pod.Message, "–"),
 		})
 	}
-	p.Table(rows)
+	tw.Table(rows)
 }
 
-// OverText says whether the pod uses more than it requests: "yes", "no", or "–" if that is not known.
+// OverText reports whether the pod uses more than it requests: "yes", "no", or "–" if that is not known.
 func (p *RankedPod) OverText() string {
 	switch {
 	case p.Request == nil:

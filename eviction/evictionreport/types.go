@@ -27,7 +27,7 @@ type EvictionReport struct {
 	WokenBy             string  `json:"wokenBy,omitempty"`
 	DecidedAfterSeconds float64 `json:"decidedAfterSeconds,omitempty"`
 	// Outcome is the result of the decision: NoneInForce, Evict, ... (eviction.DecisionOutcome). Error
-	// is the reason if there is no decision. ReadError says what could not be read; the decision was
+	// is the reason if there is no decision. ReadError describes what could not be read; the decision was
 	// made without it.
 	Outcome   string `json:"outcome,omitempty"`
 	Error     string `json:"error,omitempty"`
@@ -49,7 +49,7 @@ type EvictionReport struct {
 	// Actions are the recent actions, newest first. In mode observe they were not made.
 	Actions []Action `json:"actions,omitempty"`
 	// Watches are the notices that the kernel gives, and what the agent polls at the pace of memory;
-	// Unwatched says what is not watched. A timer
+	// Unwatched describes what is not watched. A timer
 	// starts a round at least every MaxIntervalSeconds. Disks and process ids are read every
 	// PollSeconds; 0 means that they are not polled.
 	Watches            []Watch  `json:"watches,omitempty"`
@@ -120,10 +120,10 @@ type Signal struct {
 	Value      *float64  `json:"value,omitempty"`
 	Capacity   *float64  `json:"capacity,omitempty"`
 	MeasuredAt time.Time `json:"measuredAt,omitzero"`
-	// Doubt says why the figure is missing or cannot be right. In that case no pod is evicted for it.
+	// Doubt explains why the figure is missing or cannot be right. In that case no pod is evicted for it.
 	Doubt      string      `json:"doubt,omitempty"`
 	Thresholds []Threshold `json:"thresholds"`
-	// Notes say what the figure leaves out.
+	// Notes describe what the figure leaves out.
 	Notes []string `json:"notes,omitempty"`
 	// ReclaimsFirst is what the node removes before it evicts a pod: "container", "image".
 	ReclaimsFirst []string `json:"reclaimsFirst,omitempty"`
@@ -177,7 +177,7 @@ type Ranking struct {
 	Unit Unit `json:"unit"`
 	// Next is the pod that would be evicted, "namespace/name"; empty if none can be.
 	Next string `json:"next,omitempty"`
-	// Message names that pod, and says why it comes before the following one; or it says why no pod
+	// Message names that pod, and explains why it comes before the following one; or it explains why no pod
 	// can be evicted.
 	Message string `json:"message"`
 	// Pods are all pods of the node, in the order of eviction.
@@ -247,7 +247,7 @@ type Contention struct {
 	Message string `json:"message"`
 }
 
-// Admission says which new pods a kubelet with these conditions would admit.
+// Admission shows which new pods a kubelet with these conditions would admit.
 type Admission struct {
 	BestEffort bool   `json:"bestEffort"` // pods that request nothing
 	Tolerating bool   `json:"tolerating"` // pods that request nothing and tolerate memory pressure

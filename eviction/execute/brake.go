@@ -155,7 +155,7 @@ func (b *clusterBrake) countNodes(ctx context.Context, now time.Time) error {
 	if !b.counted.IsZero() && now.Sub(b.counted) < actedTime {
 		return nil
 	}
-	// The answer says how many nodes there are beside the first.
+	// The answer describes how many nodes there are beside the first.
 	list, err := b.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return fmt.Errorf("count the cluster's nodes: %w", err)

@@ -20,15 +20,15 @@ import (
 // evict uses the Eviction API. The only precondition is the UID. The API server itself checks
 // whether the pod becomes ready in the meantime. With a resourceVersion the request would fail
 // after every status update of the kubelet.
-func (x *Executor) evict(ctx context.Context, o *ActionOutcome) {
-	pod, ok := x.readLivePod(ctx, o)
+func (e *Executor) evict(ctx context.Context, o *ActionOutcome) {
+	pod, ok := e.readLivePod(ctx, o)
 	if !ok {
 		return
 	}
 	o.sent = true
-	requested, cancel := context.WithTimeout(ctx, x.opts.RequestTimeout)
+	requested, cancel := context.WithTimeout(ctx, e.opts.RequestTimeout)
 	defer cancel()
-	err := x.opts.Client.CoreV1().Pods(pod.Namespace).EvictV1(requested, &policyv1.Eviction{
+	err := e.opts.Client.CoreV1().Pods(pod.Namespace).EvictV1(requested, &policyv1.Eviction{
 		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace},
 		DeleteOptions: &metav1.DeleteOptions{
 			GracePeriodSeconds: &o.GraceSeconds,
@@ -45,7 +45,7 @@ func (x *Executor) evict(ctx context.Context, o *ActionOutcome) {
 		o.setResult(Blocked, "did not evict pod %s for %s: several PodDisruptionBudgets select it, and the Eviction API then refuses: keep only one of them", o.Pod, o.Signal)
 	case apierrors.IsConflict(err):
 		// The pod was replaced, or the API server gave up after too many conflicts.
-		if _, ok := x.readPod(ctx, o); ok {
+		if _, ok := e.readPod(ctx, o); ok {
 			o.setFailed(err, "ask for its eviction")
 		}
 	default:
@@ -56,14 +56,14 @@ func (x *Executor) evict(ctx context.Context, o *ActionOutcome) {
 // isConfined reports whether the admission policies of the manifests apply to this agent, which they
 // no longer do if its account has another name. It asks for a dry run of what they forbid: to delete
 // without a grace period, or to evict whichever pod has the name. If not, it sets the outcome.
-func (x *Executor) isConfined(ctx context.Context, deletes bool, o *ActionOutcome) bool {
-	if x.opts.Namespace == "" || x.confined[deletes] {
+func (e *Executor) isConfined(ctx context.Context, deletes bool, o *ActionOutcome) bool {
+	if e.opts.Namespace == "" || e.confined[deletes] {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(ctx, x.opts.RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, e.opts.RequestTimeout)
 	defer cancel()
 	options, none := metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}, int64(0)
-	pods := x.opts.Client.CoreV1().Pods(o.Pod.Namespace)
+	pods := e.opts.Client.CoreV1().Pods(o.Pod.Namespace)
 	var err error
 	if deletes {
 		options.GracePeriodSeconds = &none
@@ -74,7 +74,7 @@ func (x *Executor) isConfined(ctx context.Context, deletes bool, o *ActionOutcom
 	switch {
 	// The status of a refusal is Invalid, unless the policy gives another reason.
 	case (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy") && strings.Contains(err.Error(), "an agent"):
-		x.confined[deletes] = true
+		e.confined[deletes] = true
 		return true
 	case err == nil, apierrors.IsTooManyRequests(err) && setBlocked(err, o), apierrors.IsConflict(err):
 		o.setRefused("no admission policy confines this agent to the pods of its node: apply those of deploy/kustomize/components/agent with the name and the namespace of the agent's account, or choose --eviction=observe")
@@ -125,20 +125,20 @@ func budgetName(message string) string {
 }
 
 // readPod reads the pod, and reports whether it may be evicted. If not, it sets the outcome.
-func (x *Executor) readPod(ctx context.Context, o *ActionOutcome) (*corev1.Pod, bool) {
-	ctx, cancel := context.WithTimeout(ctx, x.opts.RequestTimeout)
+func (e *Executor) readPod(ctx context.Context, o *ActionOutcome) (*corev1.Pod, bool) {
+	ctx, cancel := context.WithTimeout(ctx, e.opts.RequestTimeout)
 	defer cancel()
-	pod, err := x.opts.Client.CoreV1().Pods(o.Pod.Namespace).Get(ctx, o.Pod.Name, metav1.GetOptions{})
+	pod, err := e.opts.Client.CoreV1().Pods(o.Pod.Namespace).Get(ctx, o.Pod.Name, metav1.GetOptions{})
 	if err != nil {
 		o.setFailed(err, "read the pod")
 		return nil, false
 	}
-	return pod, x.mayEvict(pod, o)
+	return pod, e.mayEvict(pod, o)
 }
 
 // readLivePod is readPod for a pod that is not yet terminating. If it is, that is the outcome.
-func (x *Executor) readLivePod(ctx context.Context, o *ActionOutcome) (*corev1.Pod, bool) {
-	pod, ok := x.readPod(ctx, o)
+func (e *Executor) readLivePod(ctx context.Context, o *ActionOutcome) (*corev1.Pod, bool) {
+	pod, ok := e.readPod(ctx, o)
 	if ok && pod.DeletionTimestamp != nil {
 		o.setTerminating(pod)
 		return nil, false
@@ -148,12 +148,12 @@ func (x *Executor) readLivePod(ctx context.Context, o *ActionOutcome) (*corev1.P
 
 // mayEvict reports whether the pod may be evicted, independent of the decision. The agent's own pod
 // is refused earlier, by its UID.
-func (x *Executor) mayEvict(pod *corev1.Pod, o *ActionOutcome) bool {
+func (e *Executor) mayEvict(pod *corev1.Pod, o *ActionOutcome) bool {
 	switch {
 	case pod.UID != types.UID(o.Pod.UID):
 		o.setResult(Gone, "did not evict pod %s: it is gone, and another (UID %s) has its name", o.Pod, pod.UID)
-	case pod.Spec.NodeName != x.opts.Node:
-		o.setRefused(fmt.Sprintf("it is on node %q, not on %q", pod.Spec.NodeName, x.opts.Node))
+	case pod.Spec.NodeName != e.opts.Node:
+		o.setRefused(fmt.Sprintf("it is on node %q, not on %q", pod.Spec.NodeName, e.opts.Node))
 	case eviction.CriticalReason(pod) != "":
 		o.setRefused(eviction.CriticalReason(pod))
 	case hasEnded(pod):
@@ -180,9 +180,9 @@ const ConditionReason = "TerminationByWeir"
 // kill deletes the pod and ignores budgets. It writes the condition before that, because a Job with
 // a podFailurePolicy that ignores disruptions must find it when the pod fails. If the condition
 // cannot be written, the pod is not deleted.
-func (x *Executor) kill(ctx context.Context, k *eviction.Kill, o *ActionOutcome) {
+func (e *Executor) kill(ctx context.Context, k *eviction.Kill, o *ActionOutcome) {
 	for try := 1; ; try++ {
-		pod, ok := x.readPod(ctx, o)
+		pod, ok := e.readPod(ctx, o)
 		if !ok {
 			return
 		}
@@ -197,11 +197,11 @@ func (x *Executor) kill(ctx context.Context, k *eviction.Kill, o *ActionOutcome)
 		}
 		o.sent = false
 		doing := "set its condition DisruptionTarget"
-		version, err := x.writeCondition(ctx, pod, k.Condition)
+		version, err := e.writeCondition(ctx, pod, k.Condition)
 		if err == nil {
 			doing = "delete it"
 			o.sent = true
-			err = x.delete(ctx, pod, version, o.GraceSeconds)
+			err = e.delete(ctx, pod, version, o.GraceSeconds)
 		}
 		switch {
 		case err == nil:
@@ -217,7 +217,7 @@ func (x *Executor) kill(ctx context.Context, k *eviction.Kill, o *ActionOutcome)
 
 // writeCondition writes the condition to the pod's status, unless it is nil or already there. It
 // returns the pod's resourceVersion after that.
-func (x *Executor) writeCondition(ctx context.Context, pod *corev1.Pod, decided *corev1.PodCondition) (string, error) {
+func (e *Executor) writeCondition(ctx context.Context, pod *corev1.Pod, decided *corev1.PodCondition) (string, error) {
 	if decided == nil {
 		return pod.ResourceVersion, nil
 	}
@@ -237,19 +237,19 @@ func (x *Executor) writeCondition(ctx context.Context, pod *corev1.Pod, decided 
 	if err != nil {
 		return "", fmt.Errorf("encode the condition: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, x.opts.RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, e.opts.RequestTimeout)
 	defer cancel()
-	marked, err := x.opts.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	marked, err := e.opts.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	if err != nil {
 		return "", err
 	}
 	return marked.ResourceVersion, nil
 }
 
-func (x *Executor) delete(ctx context.Context, pod *corev1.Pod, version string, grace int64) error {
-	ctx, cancel := context.WithTimeout(ctx, x.opts.RequestTimeout)
+func (e *Executor) delete(ctx context.Context, pod *corev1.Pod, version string, grace int64) error {
+	ctx, cancel := context.WithTimeout(ctx, e.opts.RequestTimeout)
 	defer cancel()
-	return x.opts.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+	return e.opts.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: &grace,
 		Preconditions:      &metav1.Preconditions{UID: &pod.UID, ResourceVersion: &version},
 	})

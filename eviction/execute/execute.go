@@ -61,118 +61,118 @@ func New(opts Options) (*Executor, error) {
 }
 
 // Mode returns the mode.
-func (x *Executor) Mode() Mode { return x.opts.Mode }
+func (e *Executor) Mode() Mode { return e.opts.Mode }
 
 // Execute carries out the kills of a decision, and returns an outcome for each, in order. It evicts
 // at most one pod. The pods after it are deferred: the figures will have changed, and the next
 // decision names the pods again if necessary. Execute returns when the pod is gone, at the latest
 // CleanupTimeout after its grace period, or when ctx ends. The end of ctx does not undo anything.
-func (x *Executor) Execute(ctx context.Context, d *eviction.Decision) []ActionOutcome {
+func (e *Executor) Execute(ctx context.Context, d *eviction.Decision) []ActionOutcome {
 	if len(d.Kills) == 0 {
 		return nil
 	}
 	outcomes := make([]ActionOutcome, len(d.Kills))
-	busy := !x.round.TryLock()
+	busy := !e.round.TryLock()
 	if !busy {
-		defer x.round.Unlock()
+		defer e.round.Unlock()
 	}
 	left := false // whether a pod may be terminating
 	for i := range d.Kills {
 		k := &d.Kills[i]
 		o := &outcomes[i]
 		*o = ActionOutcome{
-			At: time.Now(), Mode: x.opts.Mode, Pod: k.Pod, Signal: k.Signal, Hard: k.Hard,
+			At: time.Now(), Mode: e.opts.Mode, Pod: k.Pod, Signal: k.Signal, Hard: k.Hard,
 			GraceSeconds: max(minGraceSeconds, k.GraceSeconds),
 		}
 		switch {
 		case k.Pod.UID == "":
 			o.setRefused("the decision has no UID for it, so another pod of that name could be evicted")
-		case x.opts.Self != "" && types.UID(k.Pod.UID) == x.opts.Self:
+		case e.opts.Self != "" && types.UID(k.Pod.UID) == e.opts.Self:
 			o.setRefused("it is the agent's own pod")
-		case x.opts.Mode == Observe:
+		case e.opts.Mode == Observe:
 			o.setResult(Observed, "would evict pod %s with a grace period of %d s, for %s; the mode is observe", o.Pod, o.GraceSeconds, o.Signal)
 		case left || busy:
 			o.setResult(Deferred, "did not evict pod %s: one pod is evicted at a time, and another eviction is in progress", o.Pod)
 		default:
-			left = x.executeKill(ctx, k, o)
+			left = e.executeKill(ctx, k, o)
 		}
-		x.metrics.countOutcome(o)
-		x.events.record(k, o)
+		e.metrics.countOutcome(o)
+		e.events.record(k, o)
 		if o.Result.PodLeaves() {
-			x.awaitRemoval(ctx, o)
+			e.awaitRemoval(ctx, o)
 			if o.Result == Requested {
-				x.withdraw(ctx, o)
+				e.withdraw(ctx, o)
 			}
-			x.pace.free = time.Now()
+			e.pace.free = time.Now()
 		}
 	}
 	return outcomes
 }
 
 // executeKill carries out a kill. It reports whether the pod may be terminating afterwards.
-func (x *Executor) executeKill(ctx context.Context, k *eviction.Kill, o *ActionOutcome) (left bool) {
-	key := attempt{types.UID(k.Pod.UID), x.opts.Mode == Kill && o.Hard}
-	if w := x.backoff.next(key, o.At); w != nil {
+func (e *Executor) executeKill(ctx context.Context, k *eviction.Kill, o *ActionOutcome) (left bool) {
+	key := attempt{types.UID(k.Pod.UID), e.opts.Mode == Kill && o.Hard}
+	if w := e.backoff.next(key, o.At); w != nil {
 		o.NotBefore, o.Budget, o.Err = w.until, w.last.Budget, w.last.Err
 		o.setResult(Deferred, "did not try again to evict pod %s before %s: %s", o.Pod, formatTime(w.until), w.last.Message)
 		return false
 	}
-	if at, reason := x.pace.next(o.At); reason != "" {
+	if at, reason := e.pace.next(o.At); reason != "" {
 		o.NotBefore = at
 		o.setResult(Deferred, "did not evict pod %s before %s: %s", o.Pod, formatTime(at), reason)
 		return false
 	}
-	if x.opts.Mode != Request && !x.isConfined(ctx, key.delete, o) || !x.takeLease(ctx, key, o) {
-		x.noteFailure(key, o)
+	if e.opts.Mode != Request && !e.isConfined(ctx, key.delete, o) || !e.takeLease(ctx, key, o) {
+		e.noteFailure(key, o)
 		return false
 	}
 	switch {
 	case key.delete:
-		x.kill(ctx, k, o)
-	case x.opts.Mode == Request:
-		x.request(ctx, o)
+		e.kill(ctx, k, o)
+	case e.opts.Mode == Request:
+		e.request(ctx, o)
 	default:
-		x.evict(ctx, o)
+		e.evict(ctx, o)
 	}
-	x.metrics.observeRequest(o)
+	e.metrics.observeRequest(o)
 	now := time.Now()
-	x.noteFailure(key, o)
+	e.noteFailure(key, o)
 	perhaps := o.Result == Failed && o.sent && isAmbiguous(o.Err)
 	if o.Result == Evicted || o.Result == Killed || o.Result == Requested || perhaps {
-		x.pace.done = append(x.pace.done, now)
-		x.pace.free = now
-		x.brake.used()
+		e.pace.done = append(e.pace.done, now)
+		e.pace.free = now
+		e.brake.used()
 	} else {
-		requested, cancel := context.WithTimeout(ctx, x.opts.RequestTimeout)
+		requested, cancel := context.WithTimeout(ctx, e.opts.RequestTimeout)
 		defer cancel()
-		x.brake.giveBack(requested, now)
+		e.brake.giveBack(requested, now)
 	}
 	return o.Result.PodLeaves() || perhaps
 }
 
 // noteFailure sets when an attempt that was blocked or failed is made again.
-func (x *Executor) noteFailure(key attempt, o *ActionOutcome) {
+func (e *Executor) noteFailure(key attempt, o *ActionOutcome) {
 	now := time.Now()
 	switch o.Result {
 	case Blocked:
-		o.NotBefore = x.backoff.failed(key, now, x.opts.BlockedBackoff, x.opts.MaxBackoff, requestedDelay(o.Err), *o)
+		o.NotBefore = e.backoff.failed(key, now, e.opts.BlockedBackoff, e.opts.MaxBackoff, requestedDelay(o.Err), *o)
 	case Failed:
-		most := x.opts.MaxBackoff
+		most := e.opts.MaxBackoff
 		if !o.Denied() {
 			most = min(most, maxOutageBackoff)
 		}
-		o.NotBefore = x.backoff.failed(key, now, x.opts.FailedBackoff, most, requestedDelay(o.Err), *o)
+		o.NotBefore = e.backoff.failed(key, now, e.opts.FailedBackoff, most, requestedDelay(o.Err), *o)
 	}
 }
 
 // takeLease reports whether this node may evict, beside the others of the cluster. If not, it sets the
 // outcome.
-func (x *Executor) takeLease(ctx context.Context, key attempt, o *ActionOutcome) bool {
-	ctx, cancel := context.WithTimeout(ctx, x.opts.RequestTimeout)
+func (e *Executor) takeLease(ctx context.Context, key attempt, o *ActionOutcome) bool {
+	ctx, cancel := context.WithTimeout(ctx, e.opts.RequestTimeout)
 	defer cancel()
-	retry, err := x.brake.take(ctx, o.At, key.delete)
+	retry, err := e.brake.take(ctx, o.At, key.delete)
 	if !errors.As(err, new(errStopped)) {
-		x.metrics.stopped.Set(0)
+		e.metrics.stopped.Set(0)
 	}
 	if err == nil {
 		return true
@@ -180,7 +180,7 @@ func (x *Executor) takeLease(ctx context.Context, key attempt, o *ActionOutcome)
 	o.NotBefore = retry
 	switch {
 	case errors.As(err, new(errStopped)):
-		x.metrics.stopped.Set(1)
+		e.metrics.stopped.Set(1)
 		o.setResult(Stopped, "did not evict pod %s: %v", o.Pod, err)
 	case apierrors.IsForbidden(err):
 		o.setResult(Deferred, "did not evict pod %s: %v (the agent's role lacks this right: apply the manifests again)", o.Pod, err)

@@ -15,12 +15,12 @@ import (
 
 // Options configures an Executor. A duration or number of zero means the default.
 type Options struct {
-	// Mode says what to do. Empty means Observe, which uses only Recorder and Registerer.
+	// Mode describes what to do. Empty means Observe, which uses only Recorder and Registerer.
 	Mode   Mode
 	Client kubernetes.Interface
 	// Node is the name of the agent's node. Pods of other nodes are refused.
 	Node string
-	// Self is the UID of the agent's own pod. NoPod says that the agent does not run in a pod. One of
+	// Self is the UID of the agent's own pod. NoPod reports that the agent does not run in a pod. One of
 	// the two is required, so that an agent with an incomplete manifest cannot evict itself.
 	Self  types.UID
 	NoPod bool
@@ -91,7 +91,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// Mode says what an Executor may do.
+// Mode describes what an Executor may do.
 type Mode string
 
 // The modes.

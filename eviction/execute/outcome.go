@@ -67,6 +67,6 @@ const (
 )
 
 // PodLeaves reports whether the pod is terminating, or was asked to, so that Execute waits for it.
-func (d Result) PodLeaves() bool {
-	return d == Evicted || d == Killed || d == Requested || d == Terminating
+func (r Result) PodLeaves() bool {
+	return r == Evicted || r == Killed || r == Requested || r == Terminating
 }

@@ -23,7 +23,7 @@ type Freed struct {
 
 // Reclaim carries out the collections of a decision, in order, and returns an outcome for each. If
 // one fails, it continues with the next.
-func (x *Executor) Reclaim(ctx context.Context, d *eviction.Decision) []ActionOutcome {
+func (e *Executor) Reclaim(ctx context.Context, d *eviction.Decision) []ActionOutcome {
 	if len(d.Reclaim) == 0 {
 		return nil
 	}
@@ -35,16 +35,16 @@ func (x *Executor) Reclaim(ctx context.Context, d *eviction.Decision) []ActionOu
 	outcomes := make([]ActionOutcome, len(d.Reclaim))
 	for i, c := range d.Reclaim {
 		o := &outcomes[i]
-		*o = ActionOutcome{At: time.Now(), Mode: x.opts.Mode, Signal: signal, Hard: hard, Collection: c}
+		*o = ActionOutcome{At: time.Now(), Mode: e.opts.Mode, Signal: signal, Hard: hard, Collection: c}
 		switch {
-		case x.opts.Mode == Observe:
+		case e.opts.Mode == Observe:
 			o.setResult(Observed, "would remove %s for %s; the mode is observe", collectionText(c), signal)
-		case x.opts.Reclaimer == nil:
+		case e.opts.Reclaimer == nil:
 			o.setResult(NoReclaimer, "did not remove %s for %s: --eviction-reclaim is not set", collectionText(c), signal)
 		default:
-			x.removeUnused(ctx, c, o)
+			e.removeUnused(ctx, c, o)
 		}
-		x.metrics.countOutcome(o)
+		e.metrics.countOutcome(o)
 	}
 	return outcomes
 }
@@ -57,12 +57,12 @@ func collectionText(c eviction.Collection) string {
 	return "every ended container"
 }
 
-func (x *Executor) removeUnused(ctx context.Context, c eviction.Collection, o *ActionOutcome) {
-	ctx, cancel := context.WithTimeout(ctx, x.opts.ReclaimTimeout)
+func (e *Executor) removeUnused(ctx context.Context, c eviction.Collection, o *ActionOutcome) {
+	ctx, cancel := context.WithTimeout(ctx, e.opts.ReclaimTimeout)
 	defer cancel()
-	freed, err := x.opts.Reclaimer.Reclaim(ctx, c)
+	freed, err := e.opts.Reclaimer.Reclaim(ctx, c)
 	o.Freed = freed
-	x.metrics.countFreed(c, freed)
+	e.metrics.countFreed(c, freed)
 	if err != nil {
 		o.Err = fmt.Errorf("remove unused %ss: %w", c, err)
 		o.setResult(Failed, "removed %d unused %ss (%d bytes) for %s, not all: %v", freed.Items, c, freed.Bytes, o.Signal, o.Err)

@@ -11,29 +11,29 @@ import (
 )
 
 // awaitRemoval waits until the pod is gone, and adds the result to the outcome.
-func (x *Executor) awaitRemoval(ctx context.Context, o *ActionOutcome) {
+func (e *Executor) awaitRemoval(ctx context.Context, o *ActionOutcome) {
 	began := time.Now()
-	timeout := x.opts.CleanupTimeout
+	timeout := e.opts.CleanupTimeout
 	if o.Result == Requested {
-		timeout = x.opts.RequestWait
+		timeout = e.opts.RequestWait
 	}
 	if o.Result != Terminating { // somebody else set its grace period, which may be hours
 		timeout += time.Duration(o.GraceSeconds) * time.Second
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	tick := time.NewTicker(x.opts.CleanupPoll)
+	tick := time.NewTicker(e.opts.CleanupPoll)
 	defer tick.Stop()
 	where := "was not checked"
 	for !o.Removed && ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
-			o.Removed, where = x.isRemoved(ctx, o, where)
+			o.Removed, where = e.isRemoved(ctx, o, where)
 			if o.Removed || o.Result != Requested {
 				continue
 			}
-			if failed := x.requestFailed(ctx, o); failed != "" {
+			if failed := e.requestFailed(ctx, o); failed != "" {
 				where = failed
 				cancel()
 			}
@@ -45,33 +45,33 @@ func (x *Executor) awaitRemoval(ctx context.Context, o *ActionOutcome) {
 	} else {
 		o.Message += fmt.Sprintf("; after %v it %s: stopped waiting for it", waited, where)
 	}
-	x.metrics.observeRemoval(o)
+	e.metrics.observeRemoval(o)
 }
 
 // isRemoved reports whether the pod is gone. If not, it returns where the pod still is. was is the
 // previous answer.
-func (x *Executor) isRemoved(ctx context.Context, o *ActionOutcome, was string) (bool, string) {
-	requested, cancel := context.WithTimeout(ctx, x.opts.RequestTimeout)
+func (e *Executor) isRemoved(ctx context.Context, o *ActionOutcome, old string) (bool, string) {
+	requested, cancel := context.WithTimeout(ctx, e.opts.RequestTimeout)
 	defer cancel()
 	uid := types.UID(o.Pod.UID)
-	pod, err := x.opts.Client.CoreV1().Pods(o.Pod.Namespace).Get(requested, o.Pod.Name, metav1.GetOptions{})
+	pod, err := e.opts.Client.CoreV1().Pods(o.Pod.Namespace).Get(requested, o.Pod.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 	case err != nil && ctx.Err() != nil:
-		return false, was
+		return false, old
 	case err != nil:
 		return false, fmt.Sprintf("could not be read (%v)", err)
 	case pod.UID != uid:
 	case !hasEnded(pod): // a finalizer may keep an ended pod in the API
 		return false, "was still in the API"
 	}
-	if x.opts.OnNode == nil {
+	if e.opts.OnNode == nil {
 		return true, ""
 	}
-	onNode, err := x.opts.OnNode(requested, uid)
+	onNode, err := e.opts.OnNode(requested, uid)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return false, was
+		return false, old
 	case err != nil:
 		return false, fmt.Sprintf("was gone from the API, and the node's statistics could not be read (%v)", err)
 	case onNode:

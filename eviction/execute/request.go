@@ -24,7 +24,7 @@ const requestPrefix = "weir-"
 var ErrNoRequests = errors.New("the API server does not serve EvictionRequests (lifecycle.k8s.io/v1alpha1)")
 
 // CheckRequests returns ErrNoRequests if the cluster does not serve EvictionRequests, and another
-// error if the API server does not say whether it does.
+// error if the API server does not report whether it does.
 func CheckRequests(ctx context.Context, api discovery.ServerResourcesInterfaceWithContext) error {
 	list, err := api.ServerResourcesForGroupVersionWithContext(ctx, lifecycle.SchemeGroupVersion.String())
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -42,8 +42,8 @@ func CheckRequests(ctx context.Context, api discovery.ServerResourcesInterfaceWi
 
 // request creates an EvictionRequest for the pod. An earlier one of weir's for the same pod counts as
 // created.
-func (x *Executor) request(ctx context.Context, o *ActionOutcome) {
-	pod, ok := x.readLivePod(ctx, o)
+func (e *Executor) request(ctx context.Context, o *ActionOutcome) {
+	pod, ok := e.readLivePod(ctx, o)
 	if !ok {
 		return
 	}
@@ -53,9 +53,9 @@ func (x *Executor) request(ctx context.Context, o *ActionOutcome) {
 	}
 	o.GraceSeconds = 0 // whoever evicts the pod chooses it
 	o.sent = true
-	requested, cancel := context.WithTimeout(ctx, x.opts.RequestTimeout)
+	requested, cancel := context.WithTimeout(ctx, e.opts.RequestTimeout)
 	defer cancel()
-	_, err := x.opts.Client.LifecycleV1alpha1().EvictionRequests(pod.Namespace).Create(requested, &lifecycle.EvictionRequest{
+	_, err := e.opts.Client.LifecycleV1alpha1().EvictionRequests(pod.Namespace).Create(requested, &lifecycle.EvictionRequest{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: requestPrefix + string(pod.UID),
 			// The request goes with the pod, also if weir cannot withdraw it.
@@ -76,14 +76,14 @@ func (x *Executor) request(ctx context.Context, o *ActionOutcome) {
 	default:
 		o.setFailed(err, "create an EvictionRequest")
 		if isAmbiguous(err) {
-			x.deleteRequest(ctx, o)
+			e.deleteRequest(ctx, o)
 		}
 	}
 }
 
 // requestFailed returns why a pod's EvictionRequest will not be followed; empty if it may be.
-func (x *Executor) requestFailed(ctx context.Context, o *ActionOutcome) string {
-	r, err := x.readRequest(ctx, o)
+func (e *Executor) requestFailed(ctx context.Context, o *ActionOutcome) string {
+	r, err := e.readRequest(ctx, o)
 	if err != nil {
 		return ""
 	}
@@ -93,32 +93,32 @@ func (x *Executor) requestFailed(ctx context.Context, o *ActionOutcome) string {
 	return ""
 }
 
-func (x *Executor) readRequest(ctx context.Context, o *ActionOutcome) (*lifecycle.EvictionRequest, error) {
-	ctx, cancel := context.WithTimeout(ctx, x.opts.RequestTimeout)
+func (e *Executor) readRequest(ctx context.Context, o *ActionOutcome) (*lifecycle.EvictionRequest, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.opts.RequestTimeout)
 	defer cancel()
-	return x.opts.Client.LifecycleV1alpha1().EvictionRequests(o.Pod.Namespace).Get(ctx, requestPrefix+o.Pod.UID, metav1.GetOptions{})
+	return e.opts.Client.LifecycleV1alpha1().EvictionRequests(o.Pod.Namespace).Get(ctx, requestPrefix+o.Pod.UID, metav1.GetOptions{})
 }
 
 // withdrawTimeout bounds the withdrawal of an EvictionRequest, also while the agent stops.
 const withdrawTimeout = 5 * time.Second
 
 // withdraw ends the request for a pod after the wait for it. It adds to the message what was wrong.
-func (x *Executor) withdraw(ctx context.Context, o *ActionOutcome) {
+func (e *Executor) withdraw(ctx context.Context, o *ActionOutcome) {
 	ctx = context.WithoutCancel(ctx)
 	if !o.Removed {
-		if r, err := x.readRequest(ctx, o); err == nil && r.Status.ObservedGeneration == nil {
+		if r, err := e.readRequest(ctx, o); err == nil && r.Status.ObservedGeneration == nil {
 			o.Message += "; no controller has taken up its EvictionRequest: run an evictionrequest-controller, which kube-controller-manager 1.37 does not have, or use --eviction=evict"
 		}
 	}
-	x.deleteRequest(ctx, o)
+	e.deleteRequest(ctx, o)
 }
 
 // deleteRequest deletes the pod's EvictionRequest, which withdraws it: the pod is then not evicted
 // later, when the node may no longer need that.
-func (x *Executor) deleteRequest(ctx context.Context, o *ActionOutcome) {
+func (e *Executor) deleteRequest(ctx context.Context, o *ActionOutcome) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTimeout)
 	defer cancel()
-	err := x.opts.Client.LifecycleV1alpha1().EvictionRequests(o.Pod.Namespace).Delete(ctx, requestPrefix+o.Pod.UID, metav1.DeleteOptions{})
+	err := e.opts.Client.LifecycleV1alpha1().EvictionRequests(o.Pod.Namespace).Delete(ctx, requestPrefix+o.Pod.UID, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		o.Message += fmt.Sprintf("; its EvictionRequest %s%s could not be withdrawn: delete it (%v)", requestPrefix, o.Pod.UID, err)
 	}

@@ -91,7 +91,7 @@ func (g *Guard) decide(ctx context.Context, r *Round, read func(context.Context)
 }
 
 // readNode reads the node. The summary is nil only if there is an error. If both are set, the error
-// says what the summary lacks.
+// describes what the summary lacks.
 func readNode(ctx context.Context, read func(context.Context) (*stats.Summary, error)) (*stats.Summary, error) {
 	s, err := read(ctx)
 	if s == nil && err == nil {

@@ -181,7 +181,7 @@ type Round struct {
 	// Decision is that of AfterReclaim.
 	Input    *eviction.Input
 	Decision *eviction.Decision
-	// ReadErr says which parts of the summary could not be read, or that the pods could not be listed.
+	// ReadErr shows which parts of the summary could not be read, or that the pods could not be listed.
 	// The decision was made without them.
 	ReadErr error
 	// Outcomes are first those of the collections, then those of the pods.
@@ -189,11 +189,11 @@ type Round struct {
 	// RepeatedSince is the time at which the first round with these outcomes ended; zero if the
 	// outcomes are new.
 	RepeatedSince time.Time
-	// Watching are the active watches. Unwatched says what cannot be watched.
+	// Watching are the active watches. Unwatched describes what cannot be watched.
 	Watching  []notify.Watch
 	Unwatched []error
 
-	// memory is what pollMemory compares with. memoryErr says what it cannot poll.
+	// memory is what pollMemory compares with. memoryErr describes what it cannot poll.
 	memory    []memoryLevel
 	memoryErr error
 }

@@ -237,8 +237,8 @@ func (p *Publisher) writeStatus(ctx context.Context, node *corev1.Node, wanted m
 		c := wanted[kind]
 		c.LastHeartbeatTime, c.LastTransitionTime = now, now
 		for i := range node.Status.Conditions {
-			if was := &node.Status.Conditions[i]; was.Type == kind && was.Status == c.Status {
-				c.LastTransitionTime = was.LastTransitionTime
+			if old := &node.Status.Conditions[i]; old.Type == kind && old.Status == c.Status {
+				c.LastTransitionTime = old.LastTransitionTime
 			}
 		}
 		patches = append(patches, c)
@@ -261,15 +261,15 @@ func (p *Publisher) writeStatus(ctx context.Context, node *corev1.Node, wanted m
 // writeTaints replaces the list of taints. The list does not merge, so the patch has the version
 // that was read.
 func (p *Publisher) writeTaints(ctx context.Context, node *corev1.Node, wanted []corev1.Taint) error {
-	var list, had []corev1.Taint
+	var list, found []corev1.Taint
 	for _, t := range node.Spec.Taints {
 		if p.ownsTaint(&t) {
-			had = append(had, t)
+			found = append(found, t)
 		} else {
 			list = append(list, t)
 		}
 	}
-	if slices.EqualFunc(had, wanted, func(a, b corev1.Taint) bool { return a.Key == b.Key && a.Effect == b.Effect && a.Value == b.Value }) {
+	if slices.EqualFunc(found, wanted, func(a, b corev1.Taint) bool { return a.Key == b.Key && a.Effect == b.Effect && a.Value == b.Value }) {
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{

@@ -36,11 +36,11 @@ func parseStallTotals(b []byte) (stallTotals, error) {
 			if !ok {
 				continue
 			}
-			us, err := strconv.ParseUint(figure, 10, 64)
-			if err != nil || us > math.MaxInt64/1000 {
+			micros, err := strconv.ParseUint(figure, 10, 64)
+			if err != nil || micros > math.MaxInt64/1000 {
 				return stallTotals{}, fmt.Errorf("parse pressure: line %q: %q is not a number of microseconds", strings.TrimSpace(line), field)
 			}
-			*total = time.Duration(us) * time.Microsecond
+			*total = time.Duration(micros) * time.Microsecond
 		}
 	}
 	if !hasSome {

@@ -133,7 +133,7 @@ func (e *WatchError) Error() string {
 // Unwrap returns the cause; it may be ErrUnsupported.
 func (e *WatchError) Unwrap() error { return e.Err }
 
-// unsupported is an ErrUnsupported that says what is missing.
+// unsupported is an ErrUnsupported that describes what is missing.
 type unsupported string
 
 func (u unsupported) Error() string        { return string(u) }

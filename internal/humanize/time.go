@@ -41,7 +41,7 @@ func twoUnits(d, large time.Duration, largeName string, small time.Duration, sma
 // Seconds is Duration for a number of seconds.
 func Seconds(s float64) string { return Duration(time.Duration(s * float64(time.Second))) }
 
-// Ago says how long before now t was, in whole seconds: "59s ago", "just now", or "in 9s" if t is
+// Ago describes how long before now t was, in whole seconds: "59s ago", "just now", or "in 9s" if t is
 // in the future. It is empty for the zero time.
 func Ago(t, now time.Time) string {
 	if t.IsZero() {

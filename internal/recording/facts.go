@@ -18,7 +18,7 @@ const (
 	containerSize = 384
 )
 
-// change describes a cluster.FactsChange. more says that the next record continues it.
+// change describes a cluster.FactsChange. more reports that the next record continues it.
 func (c *codec) change(f *cluster.FactsChange, more *bool) {
 	c.boolean(1, &f.Synced)
 	c.boolean(2, more)

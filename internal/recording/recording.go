@@ -84,12 +84,12 @@ type Frame struct {
 	Node   metric.NodeName
 	// Scale is the target of a Scale frame. It may be kept.
 	Scale *ScaleTarget
-	// Fresh says that a Begin begins a new run: a pipeline starts without any state. Otherwise
+	// Fresh reports that a Begin begins a new run: a pipeline starts without any state. Otherwise
 	// the run continues.
 	Fresh bool
 	// By is the program that wrote the records after a Begin: "weir v1.2.3".
 	By string
-	// Missing says that a Begin follows a gap: records from this time to Now were not written.
+	// Missing reports that a Begin follows a gap: records from this time to Now were not written.
 	// It is zero without a gap.
 	Missing time.Time
 }
@@ -108,21 +108,21 @@ type ScaleTarget struct {
 	// JSON (autoscaling/v2); both empty without one.
 	HPA  string
 	Spec json.RawMessage
-	// Gone says that the target no longer exists, or is no longer followed.
+	// Gone reports that the target no longer exists, or is no longer followed.
 	Gone bool
 }
 
-// Options say how a recording is written. The zero Options means the defaults.
+// Options describe how a recording is written. The zero Options means the defaults.
 type Options struct {
 	// Begin is when the run began. If it has a monotonic clock reading, clock steps are
 	// recorded. Default: now.
 	Begin time.Time
-	// Continues says that the run began in an earlier file.
+	// Continues reports that the run began in an earlier file.
 	Continues bool
 	// By is the program that writes: "weir v1.2.3".
 	By string
 	// Missing, if not zero, is the time since which records of the run were not written. The next
-	// Begin says so.
+	// Begin reports that.
 	Missing time.Time
 	// Block is the number of bytes in a block before it is compressed. Default 256 KiB.
 	Block int

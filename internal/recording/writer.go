@@ -53,7 +53,7 @@ func NewWriter(w io.Writer, o Options) (*Writer, error) {
 // zero if none are.
 func (w *Writer) Missing() time.Time { return w.o.Missing }
 
-// Skip says that records since a time are not written: the next record follows a Begin that says so.
+// Skip reports that records since a time are not written: the next record follows a Begin that reports that.
 func (w *Writer) Skip(since time.Time) {
 	if w.o.Missing.IsZero() || w.announced {
 		w.o.Missing, w.announced = since, false

@@ -17,7 +17,7 @@ type Record struct {
 	LastID    metric.ContainerID
 	LastStart time.Time
 	LastEnd   time.Time
-	// First says that no run has ended: the present run is the container's first.
+	// First reports that no run has ended: the present run is the container's first.
 	First bool
 }
 
@@ -185,7 +185,7 @@ func (r *Record) readBefore(s *Seen, l *Limits) bool {
 }
 
 // ReadBefore reports whether a reading is certainly from before a time that the API server reports. A
-// time that is still to come was recorded before the node's clock was put back, and says nothing.
+// time that is still to come was recorded before the node's clock was put back, and reports nothing.
 func ReadBefore(read int64, since time.Time, l *Limits) bool {
 	if read == 0 || since.IsZero() || l.Now != 0 && since.UnixNano() > l.Now {
 		return false

@@ -55,7 +55,7 @@ func (a *Aggregator) absentReason(p *pod, c *cluster.Container) (metric.Reason, 
 		return reason, metric.Evidence{Name: c.StateReason()}
 	case !p.facts.Deleted.IsZero() && (c.State != cluster.StateRunning || a.readFailure.reason == metric.Unjudged):
 		// A running container of a pod that is being deleted vanishes from its node before the
-		// API server says so. If the node could not be read, that is the reason, and not the
+		// API server reports that. If the node could not be read, that is the reason, and not the
 		// deletion.
 		return metric.PodTerminating, metric.Evidence{}
 	case c.State == cluster.StateTerminated:

@@ -5,7 +5,7 @@
 // if every required one is measured; otherwise it is Incomplete, and the verdict names the
 // container and its reason. If the source reads the pods' cgroups itself (the host), a pod's memory
 // is that of its cgroup. An entity that should be in the batch and is not gets one verdict, the
-// outermost reason that is true. The API server says which entities should be there, or, on a host
+// outermost reason that is true. The API server shows which entities should be there, or, on a host
 // without a cluster, the node's last reports.
 //
 // aggregate is the last step. It also computes the ratios, because only here all usage is
@@ -46,7 +46,7 @@ type Aggregator struct {
 
 	// gives marks the groups that this source has ever reported for a container. A pod does not
 	// need a group that its source never reports.
-	gives [metric.NumGroups]bool
+	supplied [metric.NumGroups]bool
 	// nodeSpeaks is set once the source has reported the node itself.
 	nodeSpeaks bool
 
@@ -104,5 +104,5 @@ func (a *Aggregator) Process(facts *cluster.Facts, b *metric.Batch, now time.Tim
 
 // wanted reports whether a pod needs group g of each of its required containers.
 func (a *Aggregator) wanted(g metric.Group) bool {
-	return a.gives[g] || !a.gives[metric.CPU] && !a.gives[metric.Memory]
+	return a.supplied[g] || !a.supplied[metric.CPU] && !a.supplied[metric.Memory]
 }

@@ -13,13 +13,13 @@ type blame struct {
 }
 
 // isSet reports whether there is such a container.
-func (w *blame) isSet() bool { return w.reason != metric.Unjudged }
+func (b *blame) isSet() bool { return b.reason != metric.Unjudged }
 
 // add sets the container, unless the present one has a reason at least as far out. Of two
 // reasons of one layer the first is kept.
-func (w *blame) add(name string, reason metric.Reason, evidence metric.Evidence) {
-	if reason.Precedes(w.reason) {
-		*w = blame{name, reason, evidence}
+func (b *blame) add(name string, reason metric.Reason, evidence metric.Evidence) {
+	if reason.Precedes(b.reason) {
+		*b = blame{name, reason, evidence}
 	}
 }
 
@@ -220,14 +220,14 @@ func (a *Aggregator) explain(p *pod, name string, reason metric.Reason, evidence
 		}
 		return reason, evidence
 	}
-	var said blame
+	var result blame
 	for _, g := range wholeGroups {
 		if a.wanted(g) {
 			reason, evidence := a.verdicts.explain(slot, g, reason, evidence)
-			said.add(name, reason, evidence)
+			result.add(name, reason, evidence)
 		}
 	}
-	return said.reason, said.evidence
+	return result.reason, result.evidence
 }
 
 // rejectPod gives p's CPU and memory a reason, so that they are not served. A reason of the

@@ -19,7 +19,7 @@ type pod struct {
 	own     int32   // index of the pod's own sample, or none
 	members []int32 // the indexes of its containers' samples, without rejected ones
 
-	// reported says when each container was last reported. It is kept only while the API server
+	// reported holds when each container was last reported. It is kept only while the API server
 	// does not know the pod.
 	reported []report
 
@@ -85,7 +85,7 @@ func (a *Aggregator) gather(b *metric.Batch) {
 		default:
 			p.add(b, int32(i))
 			for _, g := range wholeGroups {
-				a.gives[g] = a.gives[g] || s.Times[g] != 0
+				a.supplied[g] = a.supplied[g] || s.Times[g] != 0
 			}
 		}
 	}

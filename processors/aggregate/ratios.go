@@ -6,7 +6,7 @@ import "github.com/weir-metrics/weir/metric"
 type ratio struct {
 	id      metric.ID
 	part    metric.ID
-	of      metric.ID
+	whole   metric.ID
 	instead metric.ID // used if the sample has no of; 0 for none
 	group   metric.Group
 }
@@ -44,18 +44,18 @@ func setRatios(b *metric.Batch) {
 }
 
 func setRatio(s *metric.Sample, r *ratio) {
-	of, ok := s.Values.Get(r.of)
+	whole, ok := s.Values.Get(r.whole)
 	if !ok && r.instead != 0 {
-		of, ok = s.Values.Get(r.instead)
+		whole, ok = s.Values.Get(r.instead)
 	}
-	if !ok || of <= 0 {
+	if !ok || whole <= 0 {
 		return // Fast path: there is no request
 	}
 	part, ok := s.Values.Get(r.part)
 	if !ok || !s.Servable(r.group) {
 		return
 	}
-	s.Values.Set(r.id, part/of)
+	s.Values.Set(r.id, part/whole)
 	if s.Reasons[metric.Spec] == metric.Unjudged {
 		s.Reasons[metric.Spec] = metric.Measured
 	}

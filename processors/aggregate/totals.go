@@ -16,10 +16,10 @@ var summedMetrics = [...]metric.ID{
 
 // total is a sum of samples while it is computed.
 type total struct {
-	count int
-	has   [len(summedMetrics)]int
-	times [metric.NumGroups]int64
-	rates [metric.NumGroups]metric.Window
+	count  int
+	counts [len(summedMetrics)]int
+	times  [metric.NumGroups]int64
+	rates  [metric.NumGroups]metric.Window
 	// Those of the samples that were added.
 	received, lastKnown uint16
 	ambiguous           string // the first, by name, of the samples that are Ambiguous
@@ -30,7 +30,7 @@ func (a *Aggregator) add(t *total, s *metric.Sample) {
 	for i, id := range summedMetrics {
 		if v, ok := s.Values.Get(id); ok {
 			a.sums[i].add(v)
-			t.has[i]++
+			t.counts[i]++
 		}
 	}
 	for _, g := range wholeGroups {
@@ -93,7 +93,7 @@ func (a *Aggregator) finish(t *total, b *metric.Batch, slot uint32, i int32, own
 	}
 	s := &b.Samples[i]
 	for j, id := range summedMetrics {
-		if t.has[j] == t.count && !(ownMemory && id.Describe().Group == metric.Memory) {
+		if t.counts[j] == t.count && !(ownMemory && id.Describe().Group == metric.Memory) {
 			s.Values.Set(id, a.sums[j].value())
 		}
 	}

@@ -7,11 +7,11 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// grouping says which samples of the current batch belong to the same entity.
+// grouping shows which samples of the current batch belong to the same entity.
 type grouping struct {
 	batch *metric.Batch
 	size  int // number of samples
-	// chained says that an entity has several samples, a part or a partial sample. The fields
+	// chained reports that an entity has several samples, a part or a partial sample. The fields
 	// below are valid only if it is true.
 	chained       bool
 	first, winner []int32 // by slot: the first sample of the entity, and the chosen one; -1 if none
@@ -20,63 +20,63 @@ type grouping struct {
 
 // groupSamples chains the samples of each entity. A second call with the same batch does
 // nothing.
-func (s *Identifier) groupSamples(b *metric.Batch, now time.Time) {
-	if s.batch == b && s.size == len(b.Samples) {
+func (identifier *Identifier) groupSamples(b *metric.Batch, now time.Time) {
+	if identifier.batch == b && identifier.size == len(b.Samples) {
 		return
 	}
-	if s.now.IsZero() {
-		s.now = now
+	if identifier.now.IsZero() {
+		identifier.now = now
 	}
 	if !b.Failed() {
-		s.clock += now.Sub(s.now)
-		s.answers++
+		identifier.clock += now.Sub(identifier.now)
+		identifier.answers++
 	}
-	s.now = now
-	if s.node.Follow(b) {
-		s.clockStepped = s.clock
-		for k := range s.tracks {
-			s.tracks[k].putForward(int64(s.node.StepSize))
+	identifier.now = now
+	if identifier.node.Follow(b) {
+		identifier.clockStepped = identifier.clock
+		for k := range identifier.tracks {
+			identifier.tracks[k].putForward(int64(identifier.node.StepSize))
 		}
 	}
-	s.drift = s.clockUnsure(s.lastAnswer)
-	s.batch, s.size, s.chained = b, len(b.Samples), false
-	b.AssignSlots(&s.slots)
+	identifier.drift = identifier.clockUnsure(identifier.lastAnswer)
+	identifier.batch, identifier.size, identifier.chained = b, len(b.Samples), false
+	b.AssignSlots(&identifier.slots)
 	if b.Failed() {
 		return
 	}
-	if s.chained = s.assignTracks(b, s.lastAnswer, s.answers); s.chained {
-		s.chain(b)
+	if identifier.chained = identifier.assignTracks(b, identifier.lastAnswer, identifier.answers); identifier.chained {
+		identifier.chain(b)
 	}
 }
 
-func (e *entry) putForward(by int64) {
-	e.shift += by
+func (e *entry) putForward(d int64) {
+	e.shift += d
 	if e.full != nil {
 		for i := range e.full.lines {
-			e.full.lines[i].shift += by
+			e.full.lines[i].shift += d
 		}
 	}
 }
 
 // chain fills in first and next.
-func (s *Identifier) chain(b *metric.Batch) {
-	s.first, s.winner = none(s.first, len(s.tracks)), none(s.winner, len(s.tracks))
-	s.next = none(s.next, len(b.Samples))
+func (identifier *Identifier) chain(b *metric.Batch) {
+	identifier.first, identifier.winner = none(identifier.first, len(identifier.tracks)), none(identifier.winner, len(identifier.tracks))
+	identifier.next = none(identifier.next, len(b.Samples))
 	for i := len(b.Samples) - 1; i >= 0; i-- {
 		k := trackOf(b, i)
 		if followsAnother(&b.Samples[i]) {
 			continue
 		}
-		next := s.first[k]
+		next := identifier.first[k]
 		if next >= 0 && isSameLine(&b.Samples[i], &b.Samples[next]) { // the node sent one line twice
 			b.Samples[next].Reject(metric.Discontinuous)
-			next = s.next[next]
+			next = identifier.next[next]
 		}
-		s.next[i], s.first[k] = next, int32(i)
+		identifier.next[i], identifier.first[k] = next, int32(i)
 	}
-	for k, first := range s.first {
-		if first < 0 && s.tracks[k].id != 0 {
-			s.open(k, s.lastAnswer, s.answers-1) // the batch does not report it
+	for k, first := range identifier.first {
+		if first < 0 && identifier.tracks[k].id != 0 {
+			identifier.open(k, identifier.lastAnswer, identifier.answers-1) // the batch does not report it
 		}
 	}
 }
@@ -106,17 +106,17 @@ func followsAnother(sample *metric.Sample) bool {
 
 // leads reports whether sample i is the first of its entity. The entity is judged when its
 // first sample is reached.
-func (s *Identifier) leads(b *metric.Batch, i int) bool {
-	return !s.chained || !followsAnother(&b.Samples[i]) && s.first[trackOf(b, i)] == int32(i)
+func (identifier *Identifier) leads(b *metric.Batch, i int) bool {
+	return !identifier.chained || !followsAnother(&b.Samples[i]) && identifier.first[trackOf(b, i)] == int32(i)
 }
 
 // alone reports whether sample i, which leads, is the only sample of its entity.
-func (s *Identifier) alone(i int) bool { return !s.chained || s.next[i] < 0 }
+func (identifier *Identifier) alone(i int) bool { return !identifier.chained || identifier.next[i] < 0 }
 
 // after returns the next sample of i's entity; -1 if there is none.
-func (s *Identifier) after(i int32) int32 {
-	if !s.chained {
+func (identifier *Identifier) after(i int32) int32 {
+	if !identifier.chained {
 		return -1
 	}
-	return s.next[i]
+	return identifier.next[i]
 }

@@ -9,29 +9,29 @@ import (
 	"github.com/weir-metrics/weir/metric/run"
 )
 
-// applyCrossCheck applies the batch's second read to the candidates: it says which counter
+// applyCrossCheck applies the batch's second read to the candidates: it shows which counter
 // belongs to which pod UID and start. The kubelet answers both reads from one cache, so the
 // counters of a matching pair are equal or next to each other. A sample that was assigned to
 // the line of another UID or start moves to its own line.
-func (s *Identifier) applyCrossCheck() {
-	if s.batch.CrossCheck == nil {
+func (identifier *Identifier) applyCrossCheck() {
+	if identifier.batch.CrossCheck == nil {
 		return
 	}
-	for ci := range s.candidates {
-		c := &s.candidates[ci]
-		w := s.crossCheckOf(c.sample)
+	for ci := range identifier.candidates {
+		c := &identifier.candidates[ci]
+		w := identifier.crossCheckOf(c.sample)
 		if w == nil {
-			w = s.onlyCrossCheckOf(ci)
+			w = identifier.onlyCrossCheckOf(ci)
 		}
 		if w != nil {
-			s.giveName(c, w)
+			identifier.giveName(c, w)
 		}
 	}
 	// A candidate begins a new line if a cross-check gave its line to another one.
-	for ci := range s.candidates {
-		for cj := range s.candidates {
-			if c := &s.candidates[ci]; ci != cj && c.line == s.candidates[cj].line && !c.crossChecked {
-				s.startLine(c)
+	for ci := range identifier.candidates {
+		for cj := range identifier.candidates {
+			if c := &identifier.candidates[ci]; ci != cj && c.line == identifier.candidates[cj].line && !c.crossChecked {
+				identifier.startLine(c)
 			}
 		}
 	}
@@ -39,24 +39,24 @@ func (s *Identifier) applyCrossCheck() {
 
 // giveName gives a candidate the line of the instance that the second read names, and its UID and
 // start. If the second read names one line for two samples, both get new ones.
-func (s *Identifier) giveName(c *candidate, w *metric.Instance) {
-	if !s.t.agrees(s.line(c), w) {
-		s.moveToLine(c, w)
+func (identifier *Identifier) giveName(c *candidate, w *metric.Instance) {
+	if !identifier.t.agrees(identifier.line(c), w) {
+		identifier.moveToLine(c, w)
 	}
-	for i := range s.candidates {
-		if x := &s.candidates[i]; x != c && x.crossChecked && x.line == c.line { // nothing says which of the two it was
-			l := *s.line(x)
-			s.startOwnLine(x)
-			s.startLine(c)
-			own := s.line(x)
+	for i := range identifier.candidates {
+		if x := &identifier.candidates[i]; x != c && x.crossChecked && x.line == c.line { // nothing shows which of the two it was
+			l := *identifier.line(x)
+			identifier.startOwnLine(x)
+			identifier.startLine(c)
+			own := identifier.line(x)
 			own.uid, own.start, own.origin, own.first = l.uid, l.start, l.origin, l.first
 		}
 	}
 	c.crossChecked = true
-	if l := s.line(c); c.swapped && (l.uid == "" || l.start == 0) {
-		s.startOwnLine(c) // the second read names the sample, not the line it was assigned to
+	if l := identifier.line(c); c.swapped && (l.uid == "" || l.start == 0) {
+		identifier.startOwnLine(c) // the second read names the sample, not the line it was assigned to
 	}
-	l := s.line(c)
+	l := identifier.line(c)
 	l.uid = w.UID
 	if l.start == 0 {
 		l.start, l.origin = w.Start, w.Origin
@@ -65,15 +65,15 @@ func (s *Identifier) giveName(c *candidate, w *metric.Instance) {
 
 // moveToLine assigns a candidate to the line that the second read names; to a new one if there is
 // none.
-func (s *Identifier) moveToLine(c *candidate, w *metric.Instance) {
+func (identifier *Identifier) moveToLine(c *candidate, w *metric.Instance) {
 	c.line = -1
-	for li := range s.t.lines {
-		if l := &s.t.lines[li]; l.uid != "" && l.start != 0 && s.t.agrees(l, w) {
+	for li := range identifier.t.lines {
+		if l := &identifier.t.lines[li]; l.uid != "" && l.start != 0 && identifier.t.agrees(l, w) {
 			c.line = li
 		}
 	}
 	if c.line < 0 {
-		s.startLine(c)
+		identifier.startLine(c)
 	}
 }
 
@@ -94,8 +94,8 @@ func (t *track) agrees(l *line, w *metric.Instance) bool {
 
 // crossCheckOf returns the instance that the second read reports for a sample, if exactly one
 // counter of the second read matches, and it matches no other candidate; else nil.
-func (s *Identifier) crossCheckOf(i int32) *metric.Instance {
-	b := s.batch
+func (identifier *Identifier) crossCheckOf(i int32) *metric.Instance {
+	b := identifier.batch
 	best, second, found := math.Inf(1), math.Inf(1), -1
 	for wi := range b.CrossCheck.Samples {
 		w := &b.CrossCheck.Samples[wi]
@@ -112,7 +112,7 @@ func (s *Identifier) crossCheckOf(i int32) *metric.Instance {
 	if found < 0 || best > float64(time.Second)*8 || second < 4*best+float64(20*time.Millisecond) {
 		return nil
 	}
-	if s.otherIsAsNear(&b.CrossCheck.Samples[found], i, best) {
+	if identifier.otherIsAsNear(&b.CrossCheck.Samples[found], i, best) {
 		return nil
 	}
 	return &b.CrossCheck.Samples[found].Instance
@@ -120,22 +120,22 @@ func (s *Identifier) crossCheckOf(i int32) *metric.Instance {
 
 // onlyCrossCheckOf returns the instance that the second read reports for candidate ci, if there
 // are two candidates and two instances, and the counters allow only one assignment of them.
-func (s *Identifier) onlyCrossCheckOf(ci int) *metric.Instance {
-	if len(s.candidates) != 2 || s.limits.Cores <= 0 || s.drift {
+func (identifier *Identifier) onlyCrossCheckOf(ci int) *metric.Instance {
+	if len(identifier.candidates) != 2 || identifier.limits.Cores <= 0 || identifier.drift {
 		return nil
 	}
-	mine, other := s.sample(&s.candidates[ci]), s.sample(&s.candidates[1-ci])
+	mine, other := identifier.sample(&identifier.candidates[ci]), identifier.sample(&identifier.candidates[1-ci])
 	var second []*metric.Sample
-	for wi := range s.batch.CrossCheck.Samples {
-		if w := &s.batch.CrossCheck.Samples[wi]; w.Entity == mine.Entity && w.Instance.UID != "" {
+	for wi := range identifier.batch.CrossCheck.Samples {
+		if w := &identifier.batch.CrossCheck.Samples[wi]; w.Entity == mine.Entity && w.Instance.UID != "" {
 			second = append(second, w)
 		}
 	}
 	if len(second) != 2 {
 		return nil
 	}
-	straight := s.canBecome(mine, second[0]) && s.canBecome(other, second[1])
-	crossed := s.canBecome(mine, second[1]) && s.canBecome(other, second[0])
+	straight := identifier.canBecome(mine, second[0]) && identifier.canBecome(other, second[1])
+	crossed := identifier.canBecome(mine, second[1]) && identifier.canBecome(other, second[0])
 	switch {
 	case straight == crossed:
 		return nil
@@ -149,21 +149,21 @@ func (s *Identifier) onlyCrossCheckOf(ci int) *metric.Instance {
 // canBecome reports whether a sample and one of the second read, which is cut to the second, may
 // have one counter: between the two it did not fall, and did not grow faster than the node's
 // cores allow.
-func (s *Identifier) canBecome(sample, w *metric.Sample) bool {
+func (identifier *Identifier) canBecome(sample, w *metric.Sample) bool {
 	if isUnread(sample) || isUnread(w) {
 		return false
 	}
 	x, _ := sample.Values.Get(metric.CPUUsage)
 	y, _ := w.Values.Get(metric.CPUUsage)
 	least, most := float64(reportTime(w)-reportTime(sample)), float64(reportTime(w)-reportTime(sample)+int64(time.Second))
-	return y-x <= max(0, s.limits.Cores*most) && x-y <= max(0, -s.limits.Cores*least)
+	return y-x <= max(0, identifier.limits.Cores*most) && x-y <= max(0, -identifier.limits.Cores*least)
 }
 
 // otherIsAsNear reports whether a candidate other than but is about as near to the second read
 // w as the distance d.
-func (s *Identifier) otherIsAsNear(w *metric.Sample, but int32, d float64) bool {
-	for _, c := range s.candidates {
-		if c.sample != but && distanceOf(&s.batch.Samples[c.sample], w) <= 4*d+float64(20*time.Millisecond) {
+func (identifier *Identifier) otherIsAsNear(w *metric.Sample, except int32, d float64) bool {
+	for _, c := range identifier.candidates {
+		if c.sample != except && distanceOf(&identifier.batch.Samples[c.sample], w) <= 4*d+float64(20*time.Millisecond) {
 			return true
 		}
 	}

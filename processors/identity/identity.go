@@ -78,7 +78,7 @@ type candidate struct {
 	swapped      bool   // it could continue another line as well
 	missingLine  uint32 // that line, if no candidate has it
 	first        uint32 // if swapped: the first answer that reported the newest line it may be
-	crossChecked bool   // a second read says that the sample is the line's
+	crossChecked bool   // a second read reports that the sample is the line's
 	present      bool   // its report shows that it is the present run that the API server names
 }
 
@@ -94,60 +94,60 @@ func New(o Options) *Identifier {
 // metric.LayerIdentity, and adds the verdict. A sample that remains gets its Instance.Line and
 // what is known of its instance beyond the report. A group where a kubelet wrote 0 for what it
 // could not read gets the reason NoData.
-func (s *Identifier) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
-	s.groupSamples(b, now)
-	s.pods.Resolve(facts, b)
-	s.facts = facts
-	s.limits = run.Limits{Resolution: b.Resolution, Cores: facts.CoresOf(b), Now: s.node.Latest(now)}
+func (identifier *Identifier) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
+	identifier.groupSamples(b, now)
+	identifier.pods.Resolve(facts, b)
+	identifier.facts = facts
+	identifier.limits = run.Limits{Resolution: b.Resolution, Cores: facts.CoresOf(b), Now: identifier.node.Latest(now)}
 	// Pods come first: the UID that is chosen for a pod decides about its containers.
 	for _, pods := range [...]bool{true, false} {
 		for i := range b.Samples {
-			if (b.Samples[i].Entity.Kind == metric.Pod) == pods && s.leads(b, i) && !(s.alone(i) && s.judgeUnchanged(i)) {
-				s.judgeEntity(i)
+			if (b.Samples[i].Entity.Kind == metric.Pod) == pods && identifier.leads(b, i) && !(identifier.alone(i) && identifier.judgeUnchanged(i)) {
+				identifier.judgeEntity(i)
 			}
 		}
 	}
-	if s.chained {
+	if identifier.chained {
 		for i := range b.Samples {
 			if followsAnother(&b.Samples[i]) {
-				s.judgePart(i)
+				identifier.judgePart(i)
 			}
 		}
-		s.mergePartialSamples(b)
+		identifier.mergePartialSamples(b)
 	}
 	if !b.Failed() {
-		s.lastAnswer, s.lastAnswerAt = s.clock, now.UnixNano()
-		s.forget(b, s.clock-s.rememberFor(), s.answers)
-		s.forgetOldPods(b)
+		identifier.lastAnswer, identifier.lastAnswerAt = identifier.clock, now.UnixNano()
+		identifier.forget(b, identifier.clock-identifier.rememberFor(), identifier.answers)
+		identifier.forgetOldPods(b)
 	}
-	s.batch, s.facts, s.subject, s.seen, s.podLine = nil, nil, subject{}, seen{}, nil
+	identifier.batch, identifier.facts, identifier.subject, identifier.seen, identifier.podLine = nil, nil, subject{}, seen{}, nil
 }
 
 // NeedsCrossCheck reports whether a second read is wanted: an entity is reported more than
 // once, neither the report nor earlier rounds distinguish the samples, and the last second read
 // was at least CrossCheckEvery ago.
-func (s *Identifier) NeedsCrossCheck(_ *cluster.Facts, b *metric.Batch, now time.Time) bool {
-	s.groupSamples(b, now)
-	if !s.chained || s.clock-s.lastCrossCheck < s.options.CrossCheckEvery {
+func (identifier *Identifier) NeedsCrossCheck(_ *cluster.Facts, b *metric.Batch, now time.Time) bool {
+	identifier.groupSamples(b, now)
+	if !identifier.chained || identifier.clock-identifier.lastCrossCheck < identifier.options.CrossCheckEvery {
 		return false
 	}
 	for i := range b.Samples {
-		if !s.leads(b, i) || s.next[i] < 0 {
+		if !identifier.leads(b, i) || identifier.next[i] < 0 {
 			continue
 		}
 		reports, nameless := 0, false
-		for j := int32(i); j >= 0; j = s.next[j] {
+		for j := int32(i); j >= 0; j = identifier.next[j] {
 			in := &b.Samples[j].Instance
 			reports, nameless = reports+1, nameless || in.UID == "" && in.ID == ""
 		}
-		t, named := s.open(trackOf(b, i), s.lastAnswer, s.answers-1), 0
+		t, named := identifier.open(trackOf(b, i), identifier.lastAnswer, identifier.answers-1), 0
 		for j := range t.lines {
 			if t.lines[j].uid != "" {
 				named++
 			}
 		}
-		if nameless && (named < reports || s.isClose(t)) {
-			s.lastCrossCheck = s.clock
+		if nameless && (named < reports || identifier.isClose(t)) {
+			identifier.lastCrossCheck = identifier.clock
 			return true
 		}
 	}
@@ -155,57 +155,57 @@ func (s *Identifier) NeedsCrossCheck(_ *cluster.Facts, b *metric.Batch, now time
 }
 
 // judgeEntity decides between the samples of one entity.
-func (s *Identifier) judgeEntity(i int) {
-	k := trackOf(s.batch, i)
-	s.judge(i, s.open(k, s.lastAnswer, s.answers-1))
-	s.t.first = int32(i)
-	s.limitDuplicates()
-	s.match()
-	s.markSwapped()
-	s.applyCrossCheck()
-	s.separateSwapped()
-	s.joinPaths()
-	for ci := range s.candidates {
-		c := &s.candidates[ci]
-		s.sample(c).Instance.Line = s.line(c).number()
+func (identifier *Identifier) judgeEntity(i int) {
+	k := trackOf(identifier.batch, i)
+	identifier.judge(i, identifier.open(k, identifier.lastAnswer, identifier.answers-1))
+	identifier.t.first = int32(i)
+	identifier.limitDuplicates()
+	identifier.match()
+	identifier.markSwapped()
+	identifier.applyCrossCheck()
+	identifier.separateSwapped()
+	identifier.joinPaths()
+	for ci := range identifier.candidates {
+		c := &identifier.candidates[ci]
+		identifier.sample(c).Instance.Line = identifier.line(c).number()
 	}
-	unread := s.markUnread()
-	s.applyFacts()
-	s.applyPairRules()
-	ambiguous := s.choose()
-	s.t.answer, s.t.latest, s.t.unread = s.answers, 0, false
-	for ci := range s.candidates {
-		c := &s.candidates[ci]
-		sample, l := s.sample(c), s.line(c)
-		if !c.rejected && l.id != s.t.chosen && !s.alternates(l, sample) {
-			s.addBaseline(c.sample, l)
+	unread := identifier.markUnread()
+	identifier.applyFacts()
+	identifier.applyPairRules()
+	ambiguous := identifier.choose()
+	identifier.t.answer, identifier.t.latest, identifier.t.unread = identifier.answers, 0, false
+	for ci := range identifier.candidates {
+		c := &identifier.candidates[ci]
+		sample, l := identifier.sample(c), identifier.line(c)
+		if !c.rejected && l.id != identifier.t.chosen && !identifier.alternates(l, sample) {
+			identifier.addBaseline(c.sample, l)
 		}
-		s.follow(l, sample)
-		s.t.latest, s.t.unread = max(s.t.latest, reportTime(sample)), s.t.unread || l.cpu < 0
+		identifier.follow(l, sample)
+		identifier.t.latest, identifier.t.unread = max(identifier.t.latest, reportTime(sample)), identifier.t.unread || l.cpu < 0
 		if sample.Instance.UID == "" {
 			sample.Instance.UID = l.uid
 		}
 		if !c.rejected {
-			s.accept(c, k, ambiguous)
+			identifier.accept(c, k, ambiguous)
 		}
 	}
 	if unread {
-		s.reportUnread()
+		identifier.reportUnread()
 	}
-	s.shut(k, s.answers)
+	identifier.shut(k, identifier.answers)
 }
 
 // accept makes a candidate the living instance of its entity, which has track k.
-func (s *Identifier) accept(c *candidate, k int, ambiguous bool) {
-	sample, l := s.sample(c), s.line(c)
+func (identifier *Identifier) accept(c *candidate, k int, ambiguous bool) {
+	sample, l := identifier.sample(c), identifier.line(c)
 	l.lost = metric.Measured
 	if sample.Instance.Start == 0 {
 		sample.Instance.Start, sample.Instance.Origin = l.start, l.origin
 	}
-	s.learnNames(&l.core, &sample.Instance)
-	s.t.chosen = l.id
-	if s.chained {
-		s.winner[k] = c.sample
+	identifier.learnNames(&l.core, &sample.Instance)
+	identifier.t.chosen = l.id
+	if identifier.chained {
+		identifier.winner[k] = c.sample
 	}
 	for g := range sample.Times {
 		if ambiguous && sample.Times[g] != 0 && sample.Reasons[g] == metric.Unjudged {
@@ -215,33 +215,35 @@ func (s *Identifier) accept(c *candidate, k int, ambiguous bool) {
 }
 
 // line returns the line of a candidate that has one.
-func (s *Identifier) line(c *candidate) *line { return &s.t.lines[c.line] }
+func (identifier *Identifier) line(c *candidate) *line { return &identifier.t.lines[c.line] }
 
 // sample returns the sample of a candidate.
-func (s *Identifier) sample(c *candidate) *metric.Sample { return &s.batch.Samples[c.sample] }
+func (identifier *Identifier) sample(c *candidate) *metric.Sample {
+	return &identifier.batch.Samples[c.sample]
+}
 
 // alternates reports whether the line, which is reported alone, takes turns with the line that was
 // chosen before, and their counters differ. They may be two cgroups of one container, and nothing
-// says which is its own.
-func (s *Identifier) alternates(l *line, sample *metric.Sample) bool {
-	if len(s.candidates) > 1 || l.lost != metric.Measured {
+// shows which is its own.
+func (identifier *Identifier) alternates(l *line, sample *metric.Sample) bool {
+	if len(identifier.candidates) > 1 || l.lost != metric.Measured {
 		return false
 	}
-	before := s.t.chosenLine()
+	before := identifier.t.chosenLine()
 	if before == nil {
 		return false
 	}
-	_, ok := s.couldContinue(before, sample)
+	_, ok := identifier.couldContinue(before, sample)
 	return !ok
 }
 
 // addBaseline adds the line's reading of an earlier answer to the batch. Rate followed another line
 // until now. A reading from about when the node's clock stepped is not added, nor one of a cgroup that
 // had no processes then.
-func (s *Identifier) addBaseline(sample int32, l *line) {
-	stepped := s.clockStepped >= 0 && l.seen-s.clockStepped <= run.OldReading
+func (identifier *Identifier) addBaseline(sample int32, l *line) {
+	stepped := identifier.clockStepped >= 0 && l.seen-identifier.clockStepped <= run.OldReading
 	if l.cpu >= 0 && l.time != 0 && !stepped && l.lost != metric.DeadCgroup {
-		s.batch.Baselines = append(s.batch.Baselines, metric.Baseline{Sample: sample, Time: l.time, CPU: l.cpu})
+		identifier.batch.Baselines = append(identifier.batch.Baselines, metric.Baseline{Sample: sample, Time: l.time, CPU: l.cpu})
 	}
 }
 
@@ -250,28 +252,28 @@ func (s *Identifier) addBaseline(sample int32, l *line) {
 const maxDuplicates = 16
 
 // limitDuplicates rejects the samples beyond maxDuplicates, with one verdict.
-func (s *Identifier) limitDuplicates() {
-	last := s.t.first
+func (identifier *Identifier) limitDuplicates() {
+	last := identifier.t.first
 	for n := 1; n < maxDuplicates && last >= 0; n++ {
-		last = s.after(last)
+		last = identifier.after(last)
 	}
-	if last < 0 || s.after(last) < 0 {
+	if last < 0 || identifier.after(last) < 0 {
 		return
 	}
-	extra := s.after(last)
-	s.next[last] = -1
-	s.addVerdict(&metric.Sample{Entity: s.batch.Samples[extra].Entity}, metric.CPU, metric.OverLimit, metric.Evidence{Limit: maxDuplicates})
-	for ; extra >= 0; extra = s.next[extra] {
-		s.batch.Samples[extra].Reject(metric.Discontinuous)
+	extra := identifier.after(last)
+	identifier.next[last] = -1
+	identifier.addVerdict(&metric.Sample{Entity: identifier.batch.Samples[extra].Entity}, metric.CPU, metric.OverLimit, metric.Evidence{Limit: maxDuplicates})
+	for ; extra >= 0; extra = identifier.next[extra] {
+		identifier.batch.Samples[extra].Reject(metric.Discontinuous)
 	}
 }
 
 // rememberFor returns how long lines are remembered that are not reported.
-func (s *Identifier) rememberFor() time.Duration {
-	if s.options.RememberFor > 0 {
-		return s.options.RememberFor
+func (identifier *Identifier) rememberFor() time.Duration {
+	if identifier.options.RememberFor > 0 {
+		return identifier.options.RememberFor
 	}
-	return max(3*s.batch.Interval, time.Minute)
+	return max(3*identifier.batch.Interval, time.Minute)
 }
 
 // reportTime returns when the sample was taken, by the node's clock: the time of CPU, else of

@@ -10,10 +10,10 @@ func isPartialSample(s *metric.Sample) bool {
 
 // mergePartialSamples merges partial samples into the chosen sample of their entity. A pod's
 // network, for instance, is reported with its sandbox, beside the pod's cgroup.
-func (s *Identifier) mergePartialSamples(b *metric.Batch) {
+func (identifier *Identifier) mergePartialSamples(b *metric.Batch) {
 	joined := 0
 	for i := range b.Samples {
-		sample, w := &b.Samples[i], s.winner[trackOf(b, i)]
+		sample, w := &b.Samples[i], identifier.winner[trackOf(b, i)]
 		if w < 0 || sample.Entity.Part != "" || !isPartialSample(sample) || sample.Rejected() {
 			continue
 		}
@@ -30,7 +30,7 @@ func (s *Identifier) mergePartialSamples(b *metric.Batch) {
 				whole.Received |= sample.Received & (1 << g)
 			}
 		}
-		s.next[i] = mergedAway
+		identifier.next[i] = mergedAway
 		joined++
 	}
 	if joined == 0 {
@@ -38,7 +38,7 @@ func (s *Identifier) mergePartialSamples(b *metric.Batch) {
 	}
 	kept := 0
 	for i := range b.Samples {
-		if s.next[i] != mergedAway {
+		if identifier.next[i] != mergedAway {
 			// The samples are swapped, not copied: each one keeps its own memory.
 			b.Samples[kept], b.Samples[i] = b.Samples[i], b.Samples[kept]
 			kept++

@@ -9,20 +9,20 @@ import (
 // isSecondPath is the rule two paths, one container: y is a better path of the same container or
 // pod. That is the one in the directory of the pod's QoS class, else the one that was chosen before,
 // else the first by name.
-func (s *Identifier) isSecondPath(x, y *candidate) bool {
-	if !isSameThing(s.sample(x), s.sample(y)) {
+func (identifier *Identifier) isSecondPath(x, y *candidate) bool {
+	if !isSameThing(identifier.sample(x), identifier.sample(y)) {
 		return false
 	}
-	lx, ly := s.line(x), s.line(y)
-	if s.pod != nil && s.pod.QoS != "" {
-		if inX, inY := lx.class == s.pod.QoS, ly.class == s.pod.QoS; inX != inY {
+	lx, ly := identifier.line(x), identifier.line(y)
+	if identifier.pod != nil && identifier.pod.QoS != "" {
+		if inX, inY := lx.class == identifier.pod.QoS, ly.class == identifier.pod.QoS; inX != inY {
 			return inY
 		}
 	}
-	if lx.id == s.t.chosen || ly.id == s.t.chosen {
-		return ly.id == s.t.chosen
+	if lx.id == identifier.t.chosen || ly.id == identifier.t.chosen {
+		return ly.id == identifier.t.chosen
 	}
-	return s.sample(y).Instance.Path < s.sample(x).Instance.Path
+	return identifier.sample(y).Instance.Path < identifier.sample(x).Instance.Path
 }
 
 // isSameThing reports whether two samples are one container or pod under two paths.
@@ -39,18 +39,18 @@ func isSameThing(a, b *metric.Sample) bool {
 
 // rejectForeignPaths rejects candidates, also lone ones, whose path is not that of the pod: it lies in
 // the directory of another QoS class, or the chosen path is only missing from this answer.
-func (s *Identifier) rejectForeignPaths() {
-	for i := range s.candidates {
-		c := &s.candidates[i]
-		l := s.line(c)
+func (identifier *Identifier) rejectForeignPaths() {
+	for i := range identifier.candidates {
+		c := &identifier.candidates[i]
+		l := identifier.line(c)
 		if c.rejected || l.path == "" {
 			continue
 		}
-		if s.isInOtherClass(l) {
-			s.reject(c, metric.Discontinuous, metric.Evidence{Rule: ruleViews})
-		} else if r := s.missingPath(c); r != nil && (s.pod == nil || l.class != s.pod.QoS || r.class == l.class) {
+		if identifier.isInOtherClass(l) {
+			identifier.reject(c, metric.Discontinuous, metric.Evidence{Rule: ruleViews})
+		} else if r := identifier.missingPath(c); r != nil && (identifier.pod == nil || l.class != identifier.pod.QoS || r.class == l.class) {
 			l.lostTo = r.id
-			s.reject(c, metric.Ambiguous, metric.Evidence{Rule: ruleViews, Other: metric.CounterReading{Start: r.start, UID: r.uid, ID: r.container, Path: r.path}})
+			identifier.reject(c, metric.Ambiguous, metric.Evidence{Rule: ruleViews, Other: metric.CounterReading{Start: r.start, UID: r.uid, ID: r.container, Path: r.path}})
 		}
 	}
 }
@@ -58,18 +58,18 @@ func (s *Identifier) rejectForeignPaths() {
 // isInOtherClass reports whether a line's path lies in the directory of another QoS class than that of
 // its pod, whose class never changes. The class of a static pod is that of its manifest, which the
 // API server knows if the hash is the same.
-func (s *Identifier) isInOtherClass(l *line) bool {
-	return s.pod != nil && s.pod.QoS != "" && l.class != "" && l.class != s.pod.QoS && l.uid != "" && l.uid == s.pod.ReportedUID()
+func (identifier *Identifier) isInOtherClass(l *line) bool {
+	return identifier.pod != nil && identifier.pod.QoS != "" && l.class != "" && l.class != identifier.pod.QoS && l.uid != "" && l.uid == identifier.pod.ReportedUID()
 }
 
 // missingPath returns the line of the chosen path of the container or pod, if c is a path that
 // was not seen before and the chosen one is only missing from this answer; else nil.
-func (s *Identifier) missingPath(c *candidate) *line {
-	if !c.newLine || s.batch.Exhaustive {
+func (identifier *Identifier) missingPath(c *candidate) *line {
+	if !c.newLine || identifier.batch.Exhaustive {
 		return nil
 	}
-	l, r := s.line(c), s.t.chosenLine()
-	if r == nil || r.path == "" || r.path == l.path || s.isTaken(r) || s.clock-r.seen > s.rememberFor() {
+	l, r := identifier.line(c), identifier.t.chosenLine()
+	if r == nil || r.path == "" || r.path == l.path || identifier.isTaken(r) || identifier.clock-r.seen > identifier.rememberFor() {
 		return nil
 	}
 	if l.container != "" && r.container == l.container || l.container == "" && l.uid != "" && r.uid == l.uid {
@@ -81,12 +81,12 @@ func (s *Identifier) missingPath(c *candidate) *line {
 // joinPaths finds the paths of one container or pod that show one cgroup: their counters are
 // equal. For rate they are one line, so it goes on where the one path is missing. Paths whose
 // counters differ are two cgroups, and two lines.
-func (s *Identifier) joinPaths() {
-	for i := range s.candidates {
-		for j := range s.candidates[:i] {
-			x, y := &s.candidates[j], &s.candidates[i]
-			if isSameThing(s.sample(x), s.sample(y)) {
-				s.joinPair(x, y)
+func (identifier *Identifier) joinPaths() {
+	for i := range identifier.candidates {
+		for j := range identifier.candidates[:i] {
+			x, y := &identifier.candidates[j], &identifier.candidates[i]
+			if isSameThing(identifier.sample(x), identifier.sample(y)) {
+				identifier.joinPair(x, y)
 			}
 		}
 	}
@@ -94,21 +94,21 @@ func (s *Identifier) joinPaths() {
 
 // joinPair joins the lines of two paths of one container or pod if their counters are equal, and
 // parts them if they differ. The number of the chosen line is kept.
-func (s *Identifier) joinPair(x, y *candidate) {
-	lx, ly := s.line(x), s.line(y)
-	if ly.id == s.t.chosen {
+func (identifier *Identifier) joinPair(x, y *candidate) {
+	lx, ly := identifier.line(x), identifier.line(y)
+	if ly.id == identifier.t.chosen {
 		lx, ly = ly, lx
 	}
-	cpuX, _ := s.sample(x).Values.Get(metric.CPUUsage)
-	cpuY, _ := s.sample(y).Values.Get(metric.CPUUsage)
+	cpuX, _ := identifier.sample(x).Values.Get(metric.CPUUsage)
+	cpuY, _ := identifier.sample(y).Values.Get(metric.CPUUsage)
 	joined := lx.number() == ly.number()
 	switch {
 	case cpuX == 0 || cpuY == 0:
 	case cpuX == cpuY && !joined:
 		ly.joined = lx.number()
 	case cpuX != cpuY && joined:
-		s.lastID++
-		ly.joined = s.lastID
+		identifier.lastID++
+		ly.joined = identifier.lastID
 	}
 }
 

@@ -27,7 +27,7 @@ var pairRules = [...]struct {
 	rule   string
 	reason metric.Reason
 	loses  func(s *Identifier, x, y *candidate) bool
-	then   func(s *Identifier)
+	action func(s *Identifier)
 }{
 	{ruleUID, metric.OldPod, (*Identifier).isOfOtherPod, (*Identifier).rejectOldPods},
 	{ruleLife, metric.DeadCgroup, (*Identifier).isDead, nil},
@@ -41,26 +41,26 @@ var pairRules = [...]struct {
 
 // applyPairRules rejects the candidates that lose to another one. A candidate that loses to several
 // is compared with the one that wins against these too.
-func (s *Identifier) applyPairRules() {
+func (identifier *Identifier) applyPairRules() {
 	for r := range pairRules {
 		rule := &pairRules[r]
-		for i := range s.candidates {
-			x := &s.candidates[i]
-			if winner := s.winnerOver(x, rule.loses); winner != nil {
-				s.rejectFor(x, winner, rule.reason, rule.rule)
+		for i := range identifier.candidates {
+			x := &identifier.candidates[i]
+			if winner := identifier.winnerOver(x, rule.loses); winner != nil {
+				identifier.rejectFor(x, winner, rule.reason, rule.rule)
 			}
 		}
-		if rule.then != nil {
-			rule.then(s)
+		if rule.action != nil {
+			rule.action(identifier)
 		}
 	}
 }
 
 // winnerOver returns the candidate to which x loses; nil if it loses to none or is rejected.
-func (s *Identifier) winnerOver(x *candidate, loses func(s *Identifier, x, y *candidate) bool) (winner *candidate) {
-	for j := range s.candidates {
-		y := &s.candidates[j]
-		if x != y && !x.rejected && !y.rejected && loses(s, x, y) && (winner == nil || loses(s, winner, y)) {
+func (identifier *Identifier) winnerOver(x *candidate, loses func(s *Identifier, x, y *candidate) bool) (winner *candidate) {
+	for j := range identifier.candidates {
+		y := &identifier.candidates[j]
+		if x != y && !x.rejected && !y.rejected && loses(identifier, x, y) && (winner == nil || loses(identifier, winner, y)) {
 			winner = y
 		}
 	}
@@ -68,59 +68,59 @@ func (s *Identifier) winnerOver(x *candidate, loses func(s *Identifier, x, y *ca
 }
 
 // isOfOtherPod is the rule uid between two candidates: the UID of y is that of the chosen pod.
-func (s *Identifier) isOfOtherPod(x, y *candidate) bool {
-	uid := s.chosenPod()
-	return uid != "" && s.line(y).uid == uid && s.line(x).uid != "" && s.line(x).uid != uid
+func (identifier *Identifier) isOfOtherPod(x, y *candidate) bool {
+	uid := identifier.chosenPod()
+	return uid != "" && identifier.line(y).uid == uid && identifier.line(x).uid != "" && identifier.line(x).uid != uid
 }
 
 // isDead is the rule life: the cgroup of x and those below it have no process, those of y have some.
-func (s *Identifier) isDead(x, y *candidate) bool {
-	return s.sample(x).Instance.Processes == 0 && s.sample(y).Instance.Processes > 0
+func (identifier *Identifier) isDead(x, y *candidate) bool {
+	return identifier.sample(x).Instance.Processes == 0 && identifier.sample(y).Instance.Processes > 0
 }
 
 // startsAfterPresentRun is the rule present run: y is the run that the API server names, and it would
 // name x by now. So the start of x is by a clock that was put back since. But if x moved since y did,
 // the API server may be late for longer.
-func (s *Identifier) startsAfterPresentRun(x, y *candidate) bool {
-	if !y.present || x.present || s.start(x)-s.start(y) <= int64(run.Jitter) || !s.wouldName(s.start(x), s.line(x).origin) {
+func (identifier *Identifier) startsAfterPresentRun(x, y *candidate) bool {
+	if !y.present || x.present || identifier.start(x)-identifier.start(y) <= int64(run.Jitter) || !identifier.wouldName(identifier.start(x), identifier.line(x).origin) {
 		return false
 	}
-	rests := s.stillFor(y)
-	return rests <= s.stillFor(x) && (rests < stillness || s.line(x).id != s.t.chosen)
+	rests := identifier.stillFor(y)
+	return rests <= identifier.stillFor(x) && (rests < stillness || identifier.line(x).id != identifier.t.chosen)
 }
 
 // wasThereBefore is the rule start for a y without one: y appeared after x, with no more on its
 // counter than the cores allow since the previous answer.
-func (s *Identifier) wasThereBefore(x, y *candidate) bool {
-	return s.start(y) == 0 && s.line(y).born && s.line(x).first < s.line(y).first
+func (identifier *Identifier) wasThereBefore(x, y *candidate) bool {
+	return identifier.start(y) == 0 && identifier.line(y).born && identifier.line(x).first < identifier.line(y).first
 }
 
 // startsBeforePresentRun is the rule start for a y without one: x began before the present run that
 // the API server names.
-func (s *Identifier) startsBeforePresentRun(x, y *candidate) bool {
-	return s.start(y) == 0 && s.record.State == run.Running &&
-		run.Reported(s.start(x), metric.StartReported, run.Jitter).EndsBefore(nanos(s.record.Start))
+func (identifier *Identifier) startsBeforePresentRun(x, y *candidate) bool {
+	return identifier.start(y) == 0 && identifier.record.State == run.Running &&
+		run.Reported(identifier.start(x), metric.StartReported, run.Jitter).EndsBefore(nanos(identifier.record.Start))
 }
 
 // startsEarlier is the rule start: the start of y is later.
-func (s *Identifier) startsEarlier(x, y *candidate) bool {
-	return s.start(x) != 0 && s.start(y) != 0 && run.IsLater(s.start(y), s.start(x), s.limits.Resolution)
+func (identifier *Identifier) startsEarlier(x, y *candidate) bool {
+	return identifier.start(x) != 0 && identifier.start(y) != 0 && run.IsLater(identifier.start(y), identifier.start(x), identifier.limits.Resolution)
 }
 
 // rests is the rule movement: in three new readings the counter of x was equal to the last digit
 // while that of y moved. Where a start is unknown, that is no evidence: y is only preferred. The line
 // that won because its counter moved may rest later.
-func (s *Identifier) rests(x, y *candidate) bool {
-	l := s.line(x)
-	if s.line(y).rate <= 0 || s.stillFor(y) > 0 || l.id == s.t.moved || s.stillFor(x) < stillness {
+func (identifier *Identifier) rests(x, y *candidate) bool {
+	l := identifier.line(x)
+	if identifier.line(y).rate <= 0 || identifier.stillFor(y) > 0 || l.id == identifier.t.moved || identifier.stillFor(x) < stillness {
 		return false
 	}
-	s.t.moved = s.line(y).id
-	if s.start(x) != 0 && s.start(y) != 0 {
+	identifier.t.moved = identifier.line(y).id
+	if identifier.start(x) != 0 && identifier.start(y) != 0 {
 		return true
 	}
-	if l.id == s.t.chosen {
-		s.t.chosen = s.t.moved
+	if l.id == identifier.t.chosen {
+		identifier.t.chosen = identifier.t.moved
 	}
 	return false
 }
@@ -131,8 +131,8 @@ const stillness = 3
 
 // stillFor returns in how many new readings, at most stillness, the counter of c did not move, its
 // sample included.
-func (s *Identifier) stillFor(c *candidate) uint8 {
-	l, sample := s.line(c), s.sample(c)
+func (identifier *Identifier) stillFor(c *candidate) uint8 {
+	l, sample := identifier.line(c), identifier.sample(c)
 	switch cpu, ok := sample.Values.Get(metric.CPUUsage); {
 	case !ok || cpu == 0 || l.cpu < 0 || cpu < l.cpu:
 		return 0
@@ -150,8 +150,8 @@ const putBack = -4_000_000_000 * int64(1e9)
 
 // start returns when the candidate's instance began; 0 if that is unknown, or known only from a
 // cgroup's modification time.
-func (s *Identifier) start(c *candidate) int64 {
-	l, in := s.line(c), &s.sample(c).Instance
+func (identifier *Identifier) start(c *candidate) int64 {
+	l, in := identifier.line(c), &identifier.sample(c).Instance
 	start, origin, path, id := l.start, l.origin, l.path, l.container
 	if start == 0 {
 		start, origin, path, id = in.Start, in.Origin, in.Path, in.ID
@@ -160,8 +160,8 @@ func (s *Identifier) start(c *candidate) int64 {
 		return 0
 	}
 	start += l.shift
-	if read := s.sample(c).Times[metric.CPU]; read != 0 && start-read > int64(run.OldReading) {
-		if l.born && !slices.ContainsFunc(s.t.lines, func(o line) bool { return o.first > l.first }) {
+	if read := identifier.sample(c).Times[metric.CPU]; read != 0 && start-read > int64(run.OldReading) {
+		if l.born && !slices.ContainsFunc(identifier.t.lines, func(o line) bool { return o.first > l.first }) {
 			return read // it appeared last, so it is younger than the others, and only its start is wrong
 		}
 		return start + putBack // by a clock that was put back since
@@ -173,9 +173,9 @@ func (s *Identifier) start(c *candidate) int64 {
 // not read: a CPU counter of 0, as starting a process takes CPU time, and memory of 0 beside it.
 // It reports whether it found any. A source that reports the cgroup's inode read the kernel
 // itself: there a 0 is a 0.
-func (s *Identifier) markUnread() (any bool) {
-	for i := range s.candidates {
-		sample := s.sample(&s.candidates[i])
+func (identifier *Identifier) markUnread() (any bool) {
+	for i := range identifier.candidates {
+		sample := identifier.sample(&identifier.candidates[i])
 		cpu, reported := sample.Values.Get(metric.CPUUsage)
 		if k := sample.Entity.Kind; k != metric.Container && k != metric.Pod || sample.Instance.Inode != 0 || !reported || cpu != 0 {
 			continue
@@ -190,22 +190,22 @@ func (s *Identifier) markUnread() (any bool) {
 }
 
 // reportUnread adds the verdicts for samples that markUnread marked and no rule rejected.
-func (s *Identifier) reportUnread() {
-	for i := range s.candidates {
-		sample, l := s.sample(&s.candidates[i]), s.line(&s.candidates[i])
+func (identifier *Identifier) reportUnread() {
+	for i := range identifier.candidates {
+		sample, l := identifier.sample(&identifier.candidates[i]), identifier.line(&identifier.candidates[i])
 		for _, g := range [...]metric.Group{metric.CPU, metric.Memory} {
 			if !sample.Rejected() && sample.Reasons[g] == metric.NoData {
 				last := metric.CounterReading{Time: l.time, Value: max(l.cpu, 0), Start: l.start}
-				s.addVerdict(sample, g, metric.NoData, metric.Evidence{Got: readingOf(sample, l), Other: last})
+				identifier.addVerdict(sample, g, metric.NoData, metric.Evidence{Got: readingOf(sample, l), Other: last})
 			}
 		}
 	}
 }
 
 // remaining counts the candidates that are not rejected.
-func (s *Identifier) remaining() (n int) {
-	for i := range s.candidates {
-		if !s.candidates[i].rejected {
+func (identifier *Identifier) remaining() (n int) {
+	for i := range identifier.candidates {
+		if !identifier.candidates[i].rejected {
 			n++
 		}
 	}
@@ -213,29 +213,29 @@ func (s *Identifier) remaining() (n int) {
 }
 
 // rejectFor rejects c in favour of kept.
-func (s *Identifier) rejectFor(c, kept *candidate, reason metric.Reason, rule string) {
-	l, winner := s.line(c), s.line(kept)
+func (identifier *Identifier) rejectFor(c, kept *candidate, reason metric.Reason, rule string) {
+	l, winner := identifier.line(c), identifier.line(kept)
 	l.lostTo = winner.id
 	if reason == metric.OlderStart && l.uid != "" && winner.uid != "" && l.uid != winner.uid {
-		s.rememberOldPod(c.sample, l.uid, winner.uid)
+		identifier.rememberOldPod(c.sample, l.uid, winner.uid)
 	}
-	s.reject(c, reason, metric.Evidence{Rule: rule, Other: readingOf(s.sample(kept), winner)})
+	identifier.reject(c, reason, metric.Evidence{Rule: rule, Other: readingOf(identifier.sample(kept), winner)})
 }
 
 // reject rejects a candidate and adds its verdicts for CPU and memory.
-func (s *Identifier) reject(c *candidate, reason metric.Reason, evidence metric.Evidence) {
-	sample, l := s.sample(c), s.line(c)
+func (identifier *Identifier) reject(c *candidate, reason metric.Reason, evidence metric.Evidence) {
+	sample, l := identifier.sample(c), identifier.line(c)
 	c.rejected = true
 	sample.Reject(reason)
 	l.lost, l.rule = reason, evidence.Rule
 	evidence.Got = readingOf(sample, l)
 	for _, g := range [...]metric.Group{metric.CPU, metric.Memory} {
-		s.addVerdict(sample, g, reason, evidence)
+		identifier.addVerdict(sample, g, reason, evidence)
 	}
 }
 
-func (s *Identifier) addVerdict(sample *metric.Sample, g metric.Group, reason metric.Reason, evidence metric.Evidence) {
-	s.batch.Verdicts = append(s.batch.Verdicts, metric.Verdict{Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: reason, Evidence: evidence})
+func (identifier *Identifier) addVerdict(sample *metric.Sample, g metric.Group, reason metric.Reason, evidence metric.Evidence) {
+	identifier.batch.Verdicts = append(identifier.batch.Verdicts, metric.Verdict{Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: reason, Evidence: evidence})
 }
 
 // readingOf returns what is known of a sample's instance, as evidence of a verdict.

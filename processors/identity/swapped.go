@@ -10,20 +10,20 @@ import (
 
 // markSwapped marks candidates that may have changed places: each counter could continue the
 // other's line as well, or one line is missing and the counter could continue either.
-func (s *Identifier) markSwapped() {
-	for i := range s.candidates {
-		for j := range s.candidates {
-			x, y := &s.candidates[i], &s.candidates[j]
-			if i != j && !x.newLine && (y.newLine || i < j) && s.couldBeSwapped(x, y) {
-				first := max(s.line(x).first, s.line(y).first)
+func (identifier *Identifier) markSwapped() {
+	for i := range identifier.candidates {
+		for j := range identifier.candidates {
+			x, y := &identifier.candidates[i], &identifier.candidates[j]
+			if i != j && !x.newLine && (y.newLine || i < j) && identifier.couldBeSwapped(x, y) {
+				first := max(identifier.line(x).first, identifier.line(y).first)
 				x.swapped, y.swapped = true, true
 				x.first, y.first = max(x.first, first), max(y.first, first)
 			}
 		}
-		if c := &s.candidates[i]; !c.newLine && len(s.t.lines) > 1 {
-			if l := s.findMissingLine(c); l != nil {
+		if c := &identifier.candidates[i]; !c.newLine && len(identifier.t.lines) > 1 {
+			if l := identifier.findMissingLine(c); l != nil {
 				c.swapped, c.missingLine = true, l.id
-				c.first = max(c.first, s.line(c).first, l.first)
+				c.first = max(c.first, identifier.line(c).first, l.first)
 			}
 		}
 	}
@@ -32,19 +32,19 @@ func (s *Identifier) markSwapped() {
 // findMissingLine returns a line that the previous answer reported and this one does not, if
 // the candidate could continue it as well as its own line. Nothing says then which of the two
 // lines is missing. It returns nil if there is no such line.
-func (s *Identifier) findMissingLine(c *candidate) *line {
-	sample, own := s.sample(c), s.line(c)
-	right, ok := s.couldContinue(own, sample)
+func (identifier *Identifier) findMissingLine(c *candidate) *line {
+	sample, own := identifier.sample(c), identifier.line(c)
+	right, ok := identifier.couldContinue(own, sample)
 	if !ok || own.repeats(sample) {
 		return nil
 	}
-	for i := range s.t.lines {
-		l := &s.t.lines[i]
-		if l.answer+1 != s.answers || s.isTaken(l) || l.cpu == own.cpu && l.time == own.time {
+	for i := range identifier.t.lines {
+		l := &identifier.t.lines[i]
+		if l.answer+1 != identifier.answers || identifier.isTaken(l) || l.cpu == own.cpu && l.time == own.time {
 			continue
 		}
 		startsKnown := l.start != 0 && sample.Instance.Start != 0
-		if wrong, ok := s.couldContinue(l, sample); ok && confusable(right, wrong) && (!startsKnown || wrong == 0) {
+		if wrong, ok := identifier.couldContinue(l, sample); ok && confusable(right, wrong) && (!startsKnown || wrong == 0) {
 			return l
 		}
 	}
@@ -55,16 +55,16 @@ func (s *Identifier) findMissingLine(c *candidate) *line {
 // names them. What was known of their old lines is no longer true of either. A missing line
 // counts as one that lost to the candidate without evidence, so that the candidate stays
 // Ambiguous.
-func (s *Identifier) separateSwapped() {
-	for i := range s.candidates {
-		c := &s.candidates[i]
+func (identifier *Identifier) separateSwapped() {
+	for i := range identifier.candidates {
+		c := &identifier.candidates[i]
 		if !c.swapped || c.crossChecked {
 			continue
 		}
-		s.startOwnLine(c)
-		for j := range s.t.lines {
-			if l := &s.t.lines[j]; c.missingLine != 0 && l.id == c.missingLine {
-				l.lost, l.rule, l.lostTo = metric.Ambiguous, ruleContinuity, s.line(c).id
+		identifier.startOwnLine(c)
+		for j := range identifier.t.lines {
+			if l := &identifier.t.lines[j]; c.missingLine != 0 && l.id == c.missingLine {
+				l.lost, l.rule, l.lostTo = metric.Ambiguous, ruleContinuity, identifier.line(c).id
 			}
 		}
 	}
@@ -72,44 +72,44 @@ func (s *Identifier) separateSwapped() {
 
 // startOwnLine gives a swapped candidate a new line in place of its present one. The instance is
 // at least as old as the newest line that it may be.
-func (s *Identifier) startOwnLine(c *candidate) {
-	s.line(c).seen = -2 * s.rememberFor() // the next match drops it
-	s.startLine(c)
-	s.line(c).first = c.first
+func (identifier *Identifier) startOwnLine(c *candidate) {
+	identifier.line(c).seen = -2 * identifier.rememberFor() // the next match drops it
+	identifier.startLine(c)
+	identifier.line(c).first = c.first
 }
 
 // couldBeSwapped reports whether the counters of x and y could belong to each other's lines as
-// well, and no start says that they do not. The rates of the counters are no evidence: any line
+// well, and no start reports that they do not. The rates of the counters are no evidence: any line
 // may become faster or slower. The line of x is an old one. That of y may be new.
-func (s *Identifier) couldBeSwapped(x, y *candidate) bool {
-	sx, sy, lx, ly := s.sample(x), s.sample(y), s.line(x), s.line(y)
+func (identifier *Identifier) couldBeSwapped(x, y *candidate) bool {
+	sx, sy, lx, ly := identifier.sample(x), identifier.sample(y), identifier.line(x), identifier.line(y)
 	if lx.wasNeverRead() && (y.newLine || ly.wasNeverRead()) && !isSameReading(sx, sy) {
-		return isNameless(sx) && isNameless(sy) && !(isUnread(sx) && isUnread(sy)) // nothing says which line belongs to which sample
+		return isNameless(sx) && isNameless(sy) && !(isUnread(sx) && isUnread(sy)) // nothing shows which line belongs to which sample
 	}
-	right, ok := s.couldContinue(lx, sx)
-	if !ok || s.isSettled(x, y) {
+	right, ok := identifier.couldContinue(lx, sx)
+	if !ok || identifier.isSettled(x, y) {
 		return false // if the assignment that was taken fits badly itself, the other one is no better
 	}
-	wrong, ok := s.couldContinue(lx, sy)
+	wrong, ok := identifier.couldContinue(lx, sy)
 	if y.newLine {
 		if isUnread(sy) { // it may be any line's
 			wrong, ok = float64(run.Distance(lx.start, sy.Instance.Start)), true
 		}
-		return ok && s.isNewborn(sx, run.OldestReading) && confusable(right, wrong)
+		return ok && identifier.isNewborn(sx, run.OldestReading) && confusable(right, wrong)
 	}
-	straight, _ := s.couldContinue(ly, sy)
-	crossed, possible := s.couldContinue(ly, sx)
+	straight, _ := identifier.couldContinue(ly, sy)
+	crossed, possible := identifier.couldContinue(ly, sx)
 	return ok && possible && confusable(right+straight, wrong+crossed)
 }
 
 // isSettled reports whether the samples of x and y cannot have changed places, or it does not matter:
 // they are equal, or one has its line's counter to the last digit.
-func (s *Identifier) isSettled(x, y *candidate) bool {
-	lx, ly := s.line(x), s.line(y)
-	if isSameReading(s.sample(x), s.sample(y)) && (y.newLine || lx.cpu == ly.cpu && lx.time == ly.time) {
+func (identifier *Identifier) isSettled(x, y *candidate) bool {
+	lx, ly := identifier.line(x), identifier.line(y)
+	if isSameReading(identifier.sample(x), identifier.sample(y)) && (y.newLine || lx.cpu == ly.cpu && lx.time == ly.time) {
 		return true
 	}
-	return lx.cpu != ly.cpu && (lx.repeats(s.sample(x)) || !y.newLine && ly.repeats(s.sample(y)))
+	return lx.cpu != ly.cpu && (lx.repeats(identifier.sample(x)) || !y.newLine && ly.repeats(identifier.sample(y)))
 }
 
 // wasNeverRead reports whether the line's counter was never read, and nothing shows since when the
@@ -141,18 +141,18 @@ func isSameReading(a, b *metric.Sample) bool {
 // couldContinue reports whether the sample could be the line's next report by its counter: it
 // did not fall, and did not grow faster than the node's cores allow. It returns how far the
 // starts are apart. Samples that an ID or inode identifies are not compared.
-func (s *Identifier) couldContinue(l *line, sample *metric.Sample) (starts float64, ok bool) {
+func (identifier *Identifier) couldContinue(l *line, sample *metric.Sample) (starts float64, ok bool) {
 	o := &sample.Instance
-	cost := s.lineCost(l, sample) - startCost(l.start, o.Start)
+	cost := identifier.lineCost(l, sample) - startCost(l.start, o.Start)
 	if !(cost < costUnread) || l.container != "" && o.ID != "" || l.inode != 0 && o.Inode != 0 {
 		return 0, false
 	}
 	cpu, _ := sample.Values.Get(metric.CPUUsage)
 	elapsed := time.Duration(reportTime(sample)-l.time) + run.CounterLag
-	if s.clockUnsure(l.seen) {
-		elapsed = s.clock - l.seen + run.OldestReading
+	if identifier.clockUnsure(l.seen) {
+		elapsed = identifier.clock - l.seen + run.OldestReading
 	}
-	if s.limits.Cores > 0 && cpu-l.cpu > s.limits.Cores*float64(elapsed) {
+	if identifier.limits.Cores > 0 && cpu-l.cpu > identifier.limits.Cores*float64(elapsed) {
 		return 0, false
 	}
 	return float64(run.Distance(l.start, o.Start)), true
@@ -160,10 +160,10 @@ func (s *Identifier) couldContinue(l *line, sample *metric.Sample) (starts float
 
 // isClose reports whether the counters of two lines are so near to each other that the lines may
 // be confused within a minute.
-func (s *Identifier) isClose(t *track) bool {
+func (identifier *Identifier) isClose(t *track) bool {
 	for i := range t.lines {
 		for j := range t.lines[:i] {
-			if s.limits.Cores > 0 && math.Abs(t.lines[i].cpu-t.lines[j].cpu) < s.limits.Cores*float64(time.Minute) {
+			if identifier.limits.Cores > 0 && math.Abs(t.lines[i].cpu-t.lines[j].cpu) < identifier.limits.Cores*float64(time.Minute) {
 				return true
 			}
 		}

@@ -88,7 +88,7 @@ type entry struct {
 	full *track // nil if core is enough; the id of core is 0 for an entity without lines
 }
 
-// open returns track k in full, for use until shut. seen and answer say when an entry that has
+// open returns track k in full, for use until shut. seen and answer hold when an entry that has
 // only a core was reported last.
 func (m *memory) open(k int, seen time.Duration, answer uint32) *track {
 	e := &m.tracks[k]
@@ -109,7 +109,9 @@ func (m *memory) open(k int, seen time.Duration, answer uint32) *track {
 }
 
 // openJudged is open for a track that the current batch reports and that was judged already.
-func (s *Identifier) openJudged(k int) *track { return s.open(k, s.clock, s.answers) }
+func (identifier *Identifier) openJudged(k int) *track {
+	return identifier.open(k, identifier.clock, identifier.answers)
+}
 
 // shut reduces track k to its core if that is enough after the given answer.
 func (m *memory) shut(k int, answers uint32) {
@@ -192,14 +194,14 @@ func (m *memory) forget(b *metric.Batch, since time.Duration, answer uint32) {
 
 // anyLine reports whether is is true of a line of the pod in the given slot, or of one of its
 // containers.
-func (m *memory) anyLine(b *metric.Batch, pod uint32, is func(*core) bool) bool {
+func (m *memory) anyLine(b *metric.Batch, pod uint32, matches func(*core) bool) bool {
 	for k := range m.tracks {
 		e := &m.tracks[k]
 		switch {
 		case m.reported[k] == 0 || pod == 0 || b.Slots.PodOf(uint32(k)) != pod:
-		case e.full == nil && e.id != 0 && is(&e.core):
+		case e.full == nil && e.id != 0 && matches(&e.core):
 			return true
-		case e.full != nil && slices.ContainsFunc(e.full.lines, func(l line) bool { return is(&l.core) }):
+		case e.full != nil && slices.ContainsFunc(e.full.lines, func(l line) bool { return matches(&l.core) }):
 			return true
 		}
 	}

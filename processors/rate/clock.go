@@ -12,15 +12,15 @@ const stepLimit = 35 * time.Second
 
 // clockStepped reports whether the node's clock jumped since the last read: by the time that
 // the node reports, else by its readings.
-func (s *Calculator) clockStepped(b *metric.Batch) bool {
+func (ca *Calculator) clockStepped(b *metric.Batch) bool {
 	switch {
 	case b.NodeTime != 0:
-		return s.node.Follow(b)
+		return ca.node.Follow(b)
 	case b.Failed():
 		return false // no reading to compare
 	}
-	s.node = metric.NodeClock{}
-	return s.readingsStepped(b)
+	ca.node = metric.NodeClock{}
+	return ca.readingsStepped(b)
 }
 
 // readingsStepped is clockStepped for a node that does not report its time. Every entity with a
@@ -28,7 +28,7 @@ func (s *Calculator) clockStepped(b *metric.Batch) bool {
 // reading that is older than the last one is a late answer, unless most readings are older.
 //
 // Smaller steps look like statistics that are a little older or younger than usual.
-func (s *Calculator) readingsStepped(b *metric.Batch) bool {
+func (ca *Calculator) readingsStepped(b *metric.Batch) bool {
 	var stepped, voters, back, late int
 	var t track
 	for i := range b.Samples {
@@ -38,10 +38,10 @@ func (s *Calculator) readingsStepped(b *metric.Batch) bool {
 			continue
 		}
 		slot := sample.Slot
-		if s.tracks.empty(slot) {
+		if ca.tracks.empty(slot) {
 			continue
 		}
-		s.tracks.unpack(slot, &t)
+		ca.tracks.unpack(slot, &t)
 		sr := &t.groups[metric.CPU].series
 		if sr.n == 0 {
 			continue
@@ -51,7 +51,7 @@ func (s *Calculator) readingsStepped(b *metric.Batch) bool {
 			continue // the same reading again
 		}
 		voters++
-		if apart := time.Duration(at-last) - (s.clock - sr.since); apart > stepLimit || apart < -stepLimit {
+		if apart := time.Duration(at-last) - (ca.clock - sr.since); apart > stepLimit || apart < -stepLimit {
 			stepped++
 		}
 		if at < last-int64(b.Resolution) {
@@ -71,22 +71,22 @@ func (s *Calculator) readingsStepped(b *metric.Batch) bool {
 // reading in the future of its own answer was taken while the clock was set otherwise, even if no
 // answer shows the step. Without a step, the first reading of a series is not accepted if it is
 // older than stepLimit, by the time that the node reports.
-func (s *Calculator) timeIsSure(sr *series, at int64, b *metric.Batch) bool {
+func (ca *Calculator) timeIsSure(sr *series, at int64, b *metric.Batch) bool {
 	first := sr.newest == 0 && sr.doubt == 0
-	doubtful := sr.unsure || first && s.steppedLately()
+	doubtful := sr.unsure || first && ca.steppedLately()
 	if b.NodeTime == 0 {
-		apart := time.Duration(at-sr.newest) - (s.clock - sr.since)
+		apart := time.Duration(at-sr.newest) - (ca.clock - sr.since)
 		return !doubtful || sr.newest == 0 || at < sr.newest || apart > stepLimit || apart < -stepLimit
 	}
 	age := time.Duration(b.NodeTime - at)
 	switch {
 	case age < -time.Second-b.Resolution:
 		return false
-	case doubtful && (at == sr.newest || s.stepped >= 0 && !s.isSinceStep(sr, at, age)):
+	case doubtful && (at == sr.newest || ca.stepped >= 0 && !ca.isSinceStep(sr, at, age)):
 		return false
 	}
-	if sr.n > 0 && !s.steppedLately() && age < forgetAfter {
-		s.oldest = max(s.oldest, age)
+	if sr.n > 0 && !ca.steppedLately() && age < forgetAfter {
+		ca.oldest = max(ca.oldest, age)
 	}
 	return !first || age <= stepLimit
 }
@@ -100,22 +100,22 @@ func (s *Calculator) timeIsSure(sr *series, at int64, b *metric.Batch) bool {
 // showed in between. But answers may overtake each other. So the reading must also have a time
 // that the clock could not have shown without the step, or, if the clock was put back, be too
 // old for one from before. What comes later than a reading can be old is from after the step.
-func (s *Calculator) isSinceStep(sr *series, at int64, age time.Duration) bool {
-	if !s.steppedLately() {
-		return age <= s.clock-s.stepped
+func (ca *Calculator) isSinceStep(sr *series, at int64, age time.Duration) bool {
+	if !ca.steppedLately() {
+		return age <= ca.clock-ca.stepped
 	}
-	if sr.doubt == 0 || s.oldest > stepLimit {
+	if sr.doubt == 0 || ca.oldest > stepLimit {
 		return false
 	}
-	back := -s.node.StepSize
-	return at > s.node.LatestBeforeStep || back > 0 && age >= stepLimit+time.Second-back
+	back := -ca.node.StepSize
+	return at > ca.node.LatestBeforeStep || back > 0 && age >= stepLimit+time.Second-back
 }
 
 // steppedLately reports whether a reading from before the last step of the node's clock may
 // still be reported.
-func (s *Calculator) steppedLately() bool {
-	return s.stepped >= 0 && s.clock-s.stepped <= s.oldestReading()
+func (ca *Calculator) steppedLately() bool {
+	return ca.stepped >= 0 && ca.clock-ca.stepped <= ca.oldestReading()
 }
 
 // oldestReading returns how old a reading may be when it is first reported.
-func (s *Calculator) oldestReading() time.Duration { return max(stepLimit, s.oldest) }
+func (ca *Calculator) oldestReading() time.Duration { return max(stepLimit, ca.oldest) }

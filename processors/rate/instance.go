@@ -13,7 +13,7 @@ import (
 // Without one, a start after the last reading begins a new instance, unless the counter is too
 // large for so short a life, or the start lay after its own reading before: then the start is
 // wrong, as a cgroup's modification time often is.
-func (s *Calculator) isSameInstance(t *track, sample *metric.Sample, b *metric.Batch) bool {
+func (ca *Calculator) isSameInstance(t *track, sample *metric.Sample, b *metric.Batch) bool {
 	p, c := &t.instance, &sample.Instance
 	switch {
 	case p.Inode != 0 && c.Inode != 0:
@@ -44,7 +44,7 @@ func (s *Calculator) isSameInstance(t *track, sample *metric.Sample, b *metric.B
 	if run.IsCut(c.Start) {
 		life += int64(run.Cut)
 	}
-	return s.cores.capacity > 0 && cpu > s.cores.capacity*float64(life)
+	return ca.cores.capacity > 0 && cpu > ca.cores.capacity*float64(life)
 }
 
 // isOtherPath reports whether two instances have different cgroup paths.
@@ -56,16 +56,16 @@ func isOtherPath(a, b *metric.Instance) bool {
 // line: the start and path are the same and the counter did not fall. Identity forgot the line
 // because it was not reported for a long time.
 func (t *track) resumes(sample *metric.Sample) bool {
-	was, ok := t.last.get(metric.CPUUsage)
-	is, reported := sample.Values.Get(metric.CPUUsage)
-	return ok && reported && is >= was && t.instance.Start != 0 && t.instance.Start == sample.Instance.Start && !isOtherPath(&t.instance, &sample.Instance)
+	last, ok := t.last.get(metric.CPUUsage)
+	in, reported := sample.Values.Get(metric.CPUUsage)
+	return ok && reported && in >= last && t.instance.Start != 0 && t.instance.Start == sample.Instance.Start && !isOtherPath(&t.instance, &sample.Instance)
 }
 
 // readingOf returns a sample's first counter of group g, as evidence of a verdict.
 func readingOf(g metric.Group, sample *metric.Sample, at int64) metric.CounterReading {
 	var value float64
-	if of := counters[g]; len(of) > 0 {
-		value, _ = sample.Values.Get(of[0].of)
+	if list := counters[g]; len(list) > 0 {
+		value, _ = sample.Values.Get(list[0].counter)
 	}
 	i := &sample.Instance
 	return metric.CounterReading{Time: at, Start: i.Start, Value: value, UID: i.UID, ID: i.ID, Path: i.Path}

@@ -8,31 +8,31 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// forgetAfter is how long rate remembers an entity that is not reported, if nothing says that
+// forgetAfter is how long rate remembers an entity that is not reported, if nothing reports that
 // it has ended.
 const forgetAfter = 10 * time.Minute
 
 // lastKnownFor returns how long last known values are served.
-func (s *Calculator) lastKnownFor(b *metric.Batch) time.Duration {
-	if s.options.LastKnownFor > 0 {
-		return s.options.LastKnownFor
+func (ca *Calculator) lastKnownFor(b *metric.Batch) time.Duration {
+	if ca.options.LastKnownFor > 0 {
+		return ca.options.LastKnownFor
 	}
 	return max(3*b.Interval, time.Minute)
 }
 
 // mayHold reports whether the last known value of a group may be served although the clock
 // stepped since it was measured, and no stored readings are left to compare sample with: it is
-// not too old, the counter did not fall, and neither the start nor the ID says that another
+// not too old, the counter did not fall, and neither the start nor the ID reports that another
 // instance began.
-func (s *Calculator) mayHold(t *track, g metric.Group, sample *metric.Sample, b *metric.Batch) bool {
-	if b.NodeTime == 0 || s.clock-t.groups[g].series.since > s.lastKnownFor(b) {
+func (ca *Calculator) mayHold(t *track, g metric.Group, sample *metric.Sample, b *metric.Batch) bool {
+	if b.NodeTime == 0 || ca.clock-t.groups[g].series.since > ca.lastKnownFor(b) {
 		return false
 	}
-	of := counters[g][0].of
-	was, _ := t.last.get(of)
-	is, ok := sample.Values.Get(of)
+	id := counters[g][0].counter
+	last, _ := t.last.get(id)
+	in, ok := sample.Values.Get(id)
 	i := &sample.Instance
-	return ok && is >= was && (t.steady || i.Start == 0 || i.ID != "" || i.Inode != 0)
+	return ok && in >= last && (t.steady || i.Start == 0 || i.ID != "" || i.Inode != 0)
 }
 
 // markMeasured gives a group the reason Measured, unless identity marked it Ambiguous.
@@ -45,7 +45,7 @@ func markMeasured(sample *metric.Sample, g metric.Group) {
 // repeatLastKnown serves the last known values of groups for which this sample has no new
 // reading: the node sent the same reading again, an older one, a 0 for what it could not read,
 // or left the group out.
-func (s *Calculator) repeatLastKnown(t *track, facts *cluster.Facts, sample *metric.Sample, b *metric.Batch) {
+func (ca *Calculator) repeatLastKnown(t *track, facts *cluster.Facts, sample *metric.Sample, b *metric.Batch) {
 	for i := range metric.NumGroups {
 		g := metric.Group(i)
 		if sample.Times[g] == 0 && t.used&(1<<g) == 0 {
@@ -54,7 +54,7 @@ func (s *Calculator) repeatLastKnown(t *track, facts *cluster.Facts, sample *met
 		reason := sample.Reasons[g]
 		open := reason == metric.Unjudged || reason == metric.Ambiguous && sample.Rates[g].End == 0 && counts(g, &sample.Values) && g != metric.Memory
 		if sample.Times[g] == 0 {
-			s.repeatMissingGroup(t, facts, sample, g, b)
+			ca.repeatMissingGroup(t, facts, sample, g, b)
 			continue
 		}
 		if !open && reason != metric.NoData {
@@ -62,7 +62,7 @@ func (s *Calculator) repeatLastKnown(t *track, facts *cluster.Facts, sample *met
 		}
 		last := &t.groups[g]
 		switch {
-		case last.hasNumbers() && s.clock-last.since() <= s.lastKnownFor(b):
+		case last.hasNumbers() && ca.clock-last.since() <= ca.lastKnownFor(b):
 			unread := reason == metric.NoData
 			t.copyLastKnown(sample, g, unread)
 			if unread {
@@ -71,15 +71,15 @@ func (s *Calculator) repeatLastKnown(t *track, facts *cluster.Facts, sample *met
 			sample.Reasons[g] = last.reason
 		case reason == metric.NoData:
 		case last.hasNumbers() && last.series.stepped:
-			s.rejectGroup(sample, g, metric.ClockStep, b, t)
+			ca.rejectGroup(sample, g, metric.ClockStep, b, t)
 		case last.hasNumbers():
-			s.rejectGroup(sample, g, metric.Stale, b, t)
+			ca.rejectGroup(sample, g, metric.Stale, b, t)
 		default:
 			reason := last.reason
 			if reason == metric.Unjudged {
 				reason = metric.FirstSample
 			}
-			s.rejectGroup(sample, g, reason, b, t)
+			ca.rejectGroup(sample, g, reason, b, t)
 		}
 	}
 }
@@ -87,18 +87,18 @@ func (s *Calculator) repeatLastKnown(t *track, facts *cluster.Facts, sample *met
 // repeatMissingGroup serves the last known values of a group that the report left out. Identity
 // does not judge a sample without CPU and memory, such as a sandbox's network, so its pod may have
 // ended.
-func (s *Calculator) repeatMissingGroup(t *track, facts *cluster.Facts, sample *metric.Sample, g metric.Group, b *metric.Batch) {
+func (ca *Calculator) repeatMissingGroup(t *track, facts *cluster.Facts, sample *metric.Sample, g metric.Group, b *metric.Batch) {
 	last := &t.groups[g]
 	if g > metric.Network || last.time == 0 || !last.hasNumbers() {
 		return
 	}
 	unjudged := sample.Times[metric.CPU] == 0 && sample.Times[metric.Memory] == 0
-	if unjudged && isKnown(facts, &sample.Entity) && s.factsSayEnded(facts, &sample.Entity, t, b) {
+	if unjudged && isKnown(facts, &sample.Entity) && ca.factsSayEnded(facts, &sample.Entity, t, b) {
 		return
 	}
-	if s.clock-last.since() > s.lastKnownFor(b) {
+	if ca.clock-last.since() > ca.lastKnownFor(b) {
 		if g == metric.CPU || g == metric.Memory {
-			s.rejectGroup(sample, g, metric.NotReported, b, t)
+			ca.rejectGroup(sample, g, metric.NotReported, b, t)
 		}
 		return
 	}
@@ -123,7 +123,7 @@ func (t *track) copyLastKnown(sample *metric.Sample, g metric.Group, all bool) {
 }
 
 // rejectGroup gives a group a reason and adds the verdict.
-func (s *Calculator) rejectGroup(sample *metric.Sample, g metric.Group, reason metric.Reason, b *metric.Batch, t *track) {
+func (ca *Calculator) rejectGroup(sample *metric.Sample, g metric.Group, reason metric.Reason, b *metric.Batch, t *track) {
 	sample.Reasons[g] = reason
 	other, sr := metric.CounterReading{Time: t.groups[g].window.End}, &t.groups[g].series
 	switch {
@@ -137,36 +137,36 @@ func (s *Calculator) rejectGroup(sample *metric.Sample, g metric.Group, reason m
 	}
 	b.Verdicts = append(b.Verdicts, metric.Verdict{
 		Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: reason,
-		Evidence: metric.Evidence{Got: readingOf(g, sample, sample.Times[g]), Other: other, Limit: s.needed(reason, &sample.Instance, b)},
+		Evidence: metric.Evidence{Got: readingOf(g, sample, sample.Times[g]), Other: other, Limit: ca.needed(reason, &sample.Instance, b)},
 	})
 }
 
 // addMissing adds samples with the last known values of entities that were not reported, as
-// long as nothing says that they have ended and the values are not too old.
-func (s *Calculator) addMissing(t *track, facts *cluster.Facts, b *metric.Batch) {
-	for slot := range s.tracks.len() {
-		if s.reported[slot] || s.tracks.empty(slot) {
+// long as nothing reports that they have ended and the values are not too old.
+func (ca *Calculator) addMissing(t *track, facts *cluster.Facts, b *metric.Batch) {
+	for slot := range ca.tracks.len() {
+		if ca.reported[slot] || ca.tracks.empty(slot) {
 			continue
 		}
 		e := b.Slots.Entity(slot)
-		s.tracks.unpack(slot, t)
+		ca.tracks.unpack(slot, t)
 		if b.Err == nil && t.absent < maxAbsent {
 			t.absent++
-			s.tracks.pack(slot, t)
+			ca.tracks.pack(slot, t)
 		}
-		away := s.clock - t.seen
-		if away > forgetAfter || s.hasEnded(facts, e, t, b) {
-			s.tracks.clear(slot)
+		away := ca.clock - t.seen
+		if away > forgetAfter || ca.hasEnded(facts, e, t, b) {
+			ca.tracks.clear(slot)
 			continue
 		}
 		b.Slots.Keep(slot)
 		var lastKnown uint16
 		for g := range t.groups {
-			if last := &t.groups[g]; last.hasNumbers() && s.clock-last.since() <= s.lastKnownFor(b) {
+			if last := &t.groups[g]; last.hasNumbers() && ca.clock-last.since() <= ca.lastKnownFor(b) {
 				lastKnown |= 1 << g
 			}
 		}
-		s.explainMissing(e, t, b, lastKnown)
+		ca.explainMissing(e, t, b, lastKnown)
 		if lastKnown != 0 {
 			t.fillLastKnown(b.AddAt(slot), lastKnown)
 		}
@@ -196,14 +196,14 @@ func (t *track) fillLastKnown(sample *metric.Sample, lastKnown uint16) {
 
 // hasEnded reports whether an entity that was not reported has ended. If not, the report only
 // missed it.
-func (s *Calculator) hasEnded(facts *cluster.Facts, e *metric.Entity, t *track, b *metric.Batch) bool {
+func (ca *Calculator) hasEnded(facts *cluster.Facts, e *metric.Entity, t *track, b *metric.Batch) bool {
 	if b.Exhaustive && b.Err == nil {
 		return true
 	}
 	if !isKnown(facts, e) {
 		return t.absent >= 2 && !(facts != nil && facts.Synced && e.Kind == metric.Node)
 	}
-	return s.factsSayEnded(facts, e, t, b)
+	return ca.factsSayEnded(facts, e, t, b)
 }
 
 // isKnown reports whether the facts are synced and e is a pod or a container: they have only these.
@@ -213,7 +213,7 @@ func isKnown(facts *cluster.Facts, e *metric.Entity) bool {
 
 // factsSayEnded reports whether the instance that t follows, of a pod or container, has ended as
 // far as the API server knows.
-func (s *Calculator) factsSayEnded(facts *cluster.Facts, e *metric.Entity, t *track, b *metric.Batch) bool {
+func (ca *Calculator) factsSayEnded(facts *cluster.Facts, e *metric.Entity, t *track, b *metric.Batch) bool {
 	pod := facts.Pod(e.PodRef())
 	if pod == nil || pod.Phase != cluster.Running || pod.Node != "" && b.Node != "" && pod.Node != b.Node {
 		return true
@@ -228,7 +228,7 @@ func (s *Calculator) factsSayEnded(facts *cluster.Facts, e *metric.Entity, t *tr
 		return false
 	}
 	c := pod.Container(e.Name)
-	if c == nil || c.State != cluster.StateRunning || s.wasReadBefore(t, c, b) {
+	if c == nil || c.State != cluster.StateRunning || ca.wasReadBefore(t, c, b) {
 		return true
 	}
 	if t.instance.ID != "" && c.ID != "" {
@@ -253,13 +253,13 @@ func (t *track) isOfEarlierRun(run *cluster.Container) bool {
 // beganSince reports whether the instance began at a time that the API server reports or later.
 // The API server may say so later than the node reports the instance. Both times are by the
 // node's clock, and the API server's is cut to the second. A start after its own reading is by a
-// clock that was put back since, and says nothing.
+// clock that was put back since, and reports nothing.
 func (t *track) beganSince(at time.Time) bool {
 	i := &t.instance
 	return !at.IsZero() && i.Start != 0 && i.Origin != metric.StartCgroup && i.Start >= at.UnixNano() && i.Start <= t.lastTime()+int64(time.Second)
 }
 
-// startIsDoubtful reports whether only a start time says that sample begins a new instance: no
+// startIsDoubtful reports whether only a start time reports that sample begins a new instance: no
 // name differs, the counter did not fall, and the API server does not know the start. Reported
 // starts jitter, so no rate is measured from such a start. The second path of a container does
 // not begin with the container.
@@ -271,8 +271,8 @@ func (t *track) startIsDoubtful(pod *cluster.Pod, sample *metric.Sample, b *metr
 	if c.Origin == metric.StartRuntime || p.ID != "" && c.ID != "" || p.UID != "" && c.UID != "" && p.UID != c.UID {
 		return false
 	}
-	was, _ := t.last.get(metric.CPUUsage)
-	if now, ok := sample.Values.Get(metric.CPUUsage); !ok || now < was {
+	last, _ := t.last.get(metric.CPUUsage)
+	if now, ok := sample.Values.Get(metric.CPUUsage); !ok || now < last {
 		return false
 	}
 	f := pod.Container(sample.Entity.Name)
@@ -295,13 +295,13 @@ func presentRun(pod *cluster.Pod, sample *metric.Sample) *cluster.Container {
 
 // wasReadBefore reports whether the last reading of an instance without an ID is from before the
 // present run of c. If the instance has the start of that run, the node's clock was put back.
-func (s *Calculator) wasReadBefore(t *track, c *cluster.Container, b *metric.Batch) bool {
+func (ca *Calculator) wasReadBefore(t *track, c *cluster.Container, b *metric.Batch) bool {
 	if t.instance.ID != "" || t.groups[metric.CPU].received {
 		return false
 	}
 	slack := time.Second + b.Resolution
 	began := t.instance.Start != 0 && c.StartedAt.Sub(t.instance.StartTime()).Abs() <= slack || t.beganSince(c.EndedAt())
-	return !began && s.node.WasReadBefore(t.lastTime(), c.StartedAt, s.now, slack)
+	return !began && ca.node.WasReadBefore(t.lastTime(), c.StartedAt, ca.now, slack)
 }
 
 // endsBefore reports whether the stored CPU readings are all from before the start of run, or
@@ -321,7 +321,7 @@ func (t *track) endsBefore(run *cluster.Container) bool {
 
 // explainMissing adds the verdicts of an entity without a sample, for groups with no last known
 // value to serve.
-func (s *Calculator) explainMissing(e *metric.Entity, t *track, b *metric.Batch, lastKnown uint16) {
+func (ca *Calculator) explainMissing(e *metric.Entity, t *track, b *metric.Batch, lastKnown uint16) {
 	if e.Part != "" {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // packedTrack is a track between rounds. Fields equal to their predicted value are omitted; a
-// bit in the head word says which are present. The end and the length of a rate's window, for
+// bit in the head word shows which are present. The end and the length of a rate's window, for
 // example, follow from the stored readings.
 //
 // A cluster has thousands of nodes with a hundred tracks each, and nearly every track is used
@@ -60,7 +60,7 @@ var usualValues = func() (present metric.IDSet) {
 }()
 
 // empty reports whether the entity was never seen.
-func (r *packedTrack) empty() bool { return r.n == 0 }
+func (p *packedTrack) empty() bool { return p.n == 0 }
 
 // codec writes or reads the words of a track, in one order for both. Each method takes the
 // value to write and returns it. When the codec reads, the method returns the value that was
@@ -125,25 +125,25 @@ func codeUnlessPredicted[T word](c *codec, v, predicted T) T {
 }
 
 // pack appends the words of t to words, and keeps its pointers in r.
-func (r *packedTrack) pack(words []uint64, t *track) []uint64 {
-	r.pod, r.run = t.pod, t.run
+func (p *packedTrack) pack(words []uint64, t *track) []uint64 {
+	p.pod, p.run = t.pod, t.run
 	c := codec{words: words, writing: true}
-	r.code(&c, t)
+	p.code(&c, t)
 	return c.words
 }
 
 // unpack fills t from r and its words.
-func (r *packedTrack) unpack(words []uint64, t *track) {
+func (p *packedTrack) unpack(words []uint64, t *track) {
 	if len(words) == 0 {
 		*t = track{isNew: true}
 		return
 	}
-	t.pod, t.run, t.isNew = r.pod, r.run, false
-	r.code(&codec{words: words}, t)
+	t.pod, t.run, t.isNew = p.pod, p.run, false
+	p.code(&codec{words: words}, t)
 }
 
 // code writes t to c, or reads it from c.
-func (r *packedTrack) code(c *codec, t *track) {
+func (p *packedTrack) code(c *codec, t *track) {
 	i := &t.instance
 	c.beginHead()
 	i.Line = uint32(c.bits(uint64(i.Line), 32))
@@ -152,9 +152,9 @@ func (r *packedTrack) code(c *codec, t *track) {
 	i.Origin = metric.StartOrigin(c.bits(uint64(i.Origin), 2))
 	t.steady = c.flag(t.steady)
 	if c.writing {
-		c.flag(r.keepNames(i))
+		c.flag(p.keepNames(i))
 	} else {
-		r.setNames(i, c.flag(false))
+		p.setNames(i, c.flag(false))
 	}
 	i.Start = codeUnlessPredicted(c, i.Start, 0)
 	i.Processes = int32(uint32(codeUnlessPredicted(c, uint64(uint32(i.Processes)), math.MaxUint32)))
@@ -180,27 +180,27 @@ func (r *packedTrack) code(c *codec, t *track) {
 
 // keepNames stores the names of an instance. It reports whether the only name is the UID of the
 // pod, which is so for most containers: then nothing is stored.
-func (r *packedTrack) keepNames(i *metric.Instance) (ofPod bool) {
+func (p *packedTrack) keepNames(i *metric.Instance) (ofPod bool) {
 	n := instanceNames{i.UID, i.ID, i.Path, i.Inode, i.Sandbox}
-	ofPod = r.pod != nil && n == instanceNames{uid: r.pod.ReportedUID()}
+	ofPod = p.pod != nil && n == instanceNames{uid: p.pod.ReportedUID()}
 	switch {
 	case ofPod || n == instanceNames{}:
-		r.names = nil
-	case r.names == nil || *r.names != n:
-		r.names = new(instanceNames)
-		*r.names = n
+		p.names = nil
+	case p.names == nil || *p.names != n:
+		p.names = new(instanceNames)
+		*p.names = n
 	}
 	return ofPod
 }
 
 // setNames gives i the names that keepNames stored; ofPod is its result.
-func (r *packedTrack) setNames(i *metric.Instance, ofPod bool) {
+func (p *packedTrack) setNames(i *metric.Instance, ofPod bool) {
 	var n instanceNames
 	switch {
 	case ofPod:
-		n.uid = r.pod.ReportedUID()
-	case r.names != nil:
-		n = *r.names
+		n.uid = p.pod.ReportedUID()
+	case p.names != nil:
+		n = *p.names
 	}
 	i.UID, i.ID, i.Path, i.Inode, i.Sandbox = n.uid, n.id, n.path, n.inode, n.sandbox
 }
@@ -276,17 +276,17 @@ func (t *track) predictedEnd(g *group) int64 {
 }
 
 // predictedLength returns the probable length of the window: it begins with the oldest entry.
-func (sr *series) predictedLength(end int64) time.Duration {
-	if end == 0 || sr.n == 0 {
+func (s *series) predictedLength(end int64) time.Duration {
+	if end == 0 || s.n == 0 {
 		return 0
 	}
-	return time.Duration(end - sr.entries[0].time)
+	return time.Duration(end - s.entries[0].time)
 }
 
 // predictedCounter returns the probable value of a counter of the newest entry: the one that
 // was last served.
 func (t *track) predictedCounter(id metric.Group, k int) uint64 {
-	value, ok := t.last.get(counters[id][k].of)
+	value, ok := t.last.get(counters[id][k].counter)
 	if !ok {
 		return math.Float64bits(noCounters[k])
 	}
@@ -294,9 +294,9 @@ func (t *track) predictedCounter(id metric.Group, k int) uint64 {
 }
 
 // columns returns which counters at least one entry has; bit k is counter k of the group.
-func (sr *series) columns(id metric.Group) (mask uint64) {
-	for i := range sr.n {
-		e := &sr.entries[i]
+func (s *series) columns(id metric.Group) (mask uint64) {
+	for i := range s.n {
+		e := &s.entries[i]
 		for k := range counters[id] {
 			if c := e.counters[k]; c == c { // not NaN
 				mask |= 1 << k

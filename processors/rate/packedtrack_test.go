@@ -16,7 +16,7 @@ func TestPackedTrackKeepsATrack(t *testing.T) {
 	var in, out track
 	var rest packedTracks
 	var kept [8]track // what is in each slot
-	rest.of = make([]packedTrack, len(kept))
+	rest.list = make([]packedTrack, len(kept))
 	for i := range 20000 {
 		slot := uint32(r.IntN(len(kept)))
 		in = randomTrack(r)

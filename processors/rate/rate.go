@@ -1,6 +1,6 @@
 // Package rate turns counters into rates: it pairs each sample with an earlier one of the same
 // instance and sets the rate metrics, with the window that was measured. A rate that cannot be
-// right is not served; the verdict says why.
+// right is not served; the verdict explains why.
 //
 // README.md lists the rules. In short: a pair is of one instance, at least ten seconds apart,
 // and no node uses more CPU time than its cores have. A restart is not a reset, and a start
@@ -70,30 +70,30 @@ func New(o Options) *Calculator {
 // Process sets the rates of b's samples, gives each group its verdict, and adds samples with
 // the last known values of entities that were not reported. It does not change samples that
 // identity rejected.
-func (s *Calculator) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
-	if s.epoch.IsZero() {
-		s.epoch = now
+func (ca *Calculator) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
+	if ca.epoch.IsZero() {
+		ca.epoch = now
 	}
-	s.now, s.clock, s.round = now, now.Sub(s.epoch), s.round+1
-	s.cores.capacity = facts.CoresOf(b)
+	ca.now, ca.clock, ca.round = now, now.Sub(ca.epoch), ca.round+1
+	ca.cores.capacity = facts.CoresOf(b)
 	if !b.Failed() {
-		s.answers++
+		ca.answers++
 	}
-	b.AssignSlots(&s.slots)
-	s.tracks.follow(b.Slots)
-	s.reported = metric.BySlot(b.Slots, s.reported)
-	clear(s.reported)
+	b.AssignSlots(&ca.slots)
+	ca.tracks.follow(b.Slots)
+	ca.reported = metric.BySlot(b.Slots, ca.reported)
+	clear(ca.reported)
 	var t track // the current one
-	if s.clockStepped(b) {
-		if s.clock-s.stepped > forgetAfter {
-			s.latestShown = 0
+	if ca.clockStepped(b) {
+		if ca.clock-ca.stepped > forgetAfter {
+			ca.latestShown = 0
 		}
-		s.stepped, s.latestShown = s.clock, max(s.latestShown, s.node.LatestBeforeStep)
-		for slot := range s.tracks.len() { // also those that this batch does not report
-			if !s.tracks.empty(slot) {
-				s.tracks.unpack(slot, &t)
+		ca.stepped, ca.latestShown = ca.clock, max(ca.latestShown, ca.node.LatestBeforeStep)
+		for slot := range ca.tracks.len() { // also those that this batch does not report
+			if !ca.tracks.empty(slot) {
+				ca.tracks.unpack(slot, &t)
 				t.distrustNextReading()
-				s.tracks.pack(slot, &t)
+				ca.tracks.pack(slot, &t)
 			}
 		}
 	}
@@ -101,56 +101,56 @@ func (s *Calculator) Process(facts *cluster.Facts, b *metric.Batch, now time.Tim
 		sample := &b.Samples[i]
 		slot := sample.Slot
 		if sample.Rejected() {
-			s.dropRejected(sample)
+			ca.dropRejected(sample)
 			continue
 		}
-		if s.reported[slot] {
+		if ca.reported[slot] {
 			// A second report of an entity that identity did not judge: a part that was
 			// reported twice. The first report is used.
 			sample.Reject(metric.Discontinuous)
 			continue
 		}
-		s.reported[slot] = true
-		s.tracks.unpack(slot, &t)
+		ca.reported[slot] = true
+		ca.tracks.unpack(slot, &t)
 		pod := facts.PodOf(b, i)
-		s.followInstance(&t, pod, sample, b)
+		ca.followInstance(&t, pod, sample, b)
 		t.addBaseline(int32(i), b)
 		for g := range metric.NumGroups {
 			if sample.Times[g] != 0 {
-				s.measure(&t, metric.Group(g), sample, pod, b)
+				ca.measure(&t, metric.Group(g), sample, pod, b)
 			}
 		}
-		s.repeatLastKnown(&t, facts, sample, b)
+		ca.repeatLastKnown(&t, facts, sample, b)
 		t.keep(sample)
-		s.tracks.pack(slot, &t)
+		ca.tracks.pack(slot, &t)
 	}
-	s.addMissing(&t, facts, b)
-	s.tracks.compact()
+	ca.addMissing(&t, facts, b)
+	ca.tracks.compact()
 }
 
 // dropRejected clears the track of an entity if identity has rejected the very line that the
 // track follows: its last known values are those of the rejected instance.
-func (s *Calculator) dropRejected(rejected *metric.Sample) {
+func (ca *Calculator) dropRejected(rejected *metric.Sample) {
 	slot := rejected.Slot
-	if s.reported[slot] {
+	if ca.reported[slot] {
 		return
 	}
-	if line := s.tracks.line(slot); line == 0 || line != rejected.Instance.Line {
+	if line := ca.tracks.line(slot); line == 0 || line != rejected.Instance.Line {
 		return
 	}
 	switch rejected.Reasons[metric.CPU] {
 	case metric.OtherNode, metric.OldPod, metric.OldContainer, metric.OlderStart:
-		s.tracks.clear(slot)
+		ca.tracks.clear(slot)
 	}
 }
 
 // followInstance decides whether sample continues the instance of t, and clears t if not. pod
 // is the sample's pod as the API server knows it; nil if it does not.
-func (s *Calculator) followInstance(t *track, pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) {
-	t.seen, t.absent = s.clock, 0
+func (ca *Calculator) followInstance(t *track, pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) {
+	t.seen, t.absent = ca.clock, 0
 	for g, at := range sample.Times {
 		if at != 0 && at != t.groups[g].time && sample.Reasons[g] != metric.NoData {
-			t.groups[g].read = s.clock
+			t.groups[g].read = ca.clock
 		}
 	}
 	if uid := sample.Instance.UID; pod != nil && uid != "" && !pod.HasUID(uid) {
@@ -159,7 +159,7 @@ func (s *Calculator) followInstance(t *track, pod *cluster.Pod, sample *metric.S
 	run := presentRun(pod, sample)
 	same := true
 	if !t.isNew {
-		same = s.isSameInstance(t, sample, b)
+		same = ca.isSameInstance(t, sample, b)
 		if pod != nil && t.isOfEarlierPod(pod) && (sample.Instance.UID == "" || sample.Instance.UID != t.instance.UID) {
 			same = false
 		}
@@ -175,8 +175,8 @@ func (s *Calculator) followInstance(t *track, pod *cluster.Pod, sample *metric.S
 		}
 	}
 	t.steady = same && steady(&t.instance, &sample.Instance, sample)
-	s.recordStartMove(t, sample)
-	if was, is := t.instance.Sandbox, sample.Instance.Sandbox; was != "" && is != "" && was != is && t.groups[metric.Network].series.on {
+	ca.recordStartMove(t, sample)
+	if last, in := t.instance.Sandbox, sample.Instance.Sandbox; last != "" && in != "" && last != in && t.groups[metric.Network].series.on {
 		// A new sandbox has new network counters.
 		t.groups[metric.Network].series = series{on: true}
 	}
@@ -190,14 +190,14 @@ func (s *Calculator) followInstance(t *track, pod *cluster.Pod, sample *metric.S
 }
 
 // measure sets the rates and the reason of one group of a sample.
-func (s *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, pod *cluster.Pod, b *metric.Batch) {
+func (ca *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, pod *cluster.Pod, b *metric.Batch) {
 	at := sample.Times[g]
 	if sample.LastKnown&(1<<g) != 0 || sample.Reasons[g] != metric.Unjudged && sample.Reasons[g] != metric.Ambiguous {
 		return
 	}
 	if sample.Rates[g].End != 0 || !counts(g, &sample.Values) { // a rate that the node measured, or a gauge
-		if (g == metric.CPU || g == metric.Memory) && s.clock-t.groups[g].read > s.lastKnownFor(b) {
-			s.rejectGroup(sample, g, metric.Stale, b, t)
+		if (g == metric.CPU || g == metric.Memory) && ca.clock-t.groups[g].read > ca.lastKnownFor(b) {
+			ca.rejectGroup(sample, g, metric.Stale, b, t)
 			return
 		}
 		markMeasured(sample, g)
@@ -213,7 +213,7 @@ func (s *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, po
 	if !sr.advances(at) {
 		// The same reading again, or an older one: repeatLastKnown serves the last rate. If
 		// there was none, the start may be credible by now.
-		if at == sr.newest && g == metric.CPU && !sr.reset && !t.groups[g].hasNumbers() && s.fromStart(t, pod, sample, &e, b) == metric.Measured {
+		if at == sr.newest && g == metric.CPU && !sr.reset && !t.groups[g].hasNumbers() && ca.fromStart(t, pod, sample, &e, b) == metric.Measured {
 			markMeasured(sample, g)
 		}
 		return
@@ -222,18 +222,18 @@ func (s *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, po
 		sr.reset = true
 	}
 	due := b.Interval
-	if !received && !s.timeIsSure(sr, at, b) {
+	if !received && !ca.timeIsSure(sr, at, b) {
 		// It may be from before a step of the clock: no later reading is paired with it. A node
 		// that reports its time shows when the readings after the step begin.
 		sr.doubt, sr.unsure = at, b.NodeTime != 0
 		if !sr.unsure {
-			sr.newest, sr.since = at, s.clock
+			sr.newest, sr.since = at, ca.clock
 		}
-		lately := s.steppedLately()
+		lately := ca.steppedLately()
 		if lately {
 			sr.stepped, sr.reset = true, true // the start may also be from before it
 		}
-		if t.groups[g].hasNumbers() && (sr.n > 0 || s.mayHold(t, g, sample, b)) {
+		if t.groups[g].hasNumbers() && (sr.n > 0 || ca.mayHold(t, g, sample, b)) {
 			return // repeatLastKnown serves
 		}
 		reason := metric.FirstSample // it only came late
@@ -241,16 +241,16 @@ func (s *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, po
 			reason = metric.ClockStep
 		}
 		if lately && sr.unsure {
-			due = max(due, s.stepped+s.oldestReading()-s.clock)
+			due = max(due, ca.stepped+ca.oldestReading()-ca.clock)
 		}
-		s.rejectReading(sample, g, reason, due, metric.CounterReading{}, b)
+		ca.rejectReading(sample, g, reason, due, metric.CounterReading{}, b)
 		return
 	}
 	sr.unsure = false
 	reason, other := metric.FirstSample, metric.CounterReading{}
-	switch prev := sr.baseline(at, s.target(b), s.least(b)); {
+	switch prev := sr.baseline(at, ca.target(b), ca.least(b)); {
 	case prev != nil:
-		if reason = s.pair(g, sample, prev, &e, b, sr); reason != metric.Measured {
+		if reason = ca.pair(g, sample, prev, &e, b, sr); reason != metric.Measured {
 			other = metric.CounterReading{Time: prev.time, Start: t.instance.Start, Value: prev.counters[0]}
 		}
 	case sr.fell(&e):
@@ -258,8 +258,8 @@ func (s *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, po
 		newest := sr.last()
 		reason, other = metric.CounterReset, metric.CounterReading{Time: newest.time, Value: newest.counters[0]}
 	case g == metric.CPU && !sr.reset:
-		if reason = s.fromStart(t, pod, sample, &e, b); reason == metric.TooYoung {
-			due = s.leastLife(&sample.Instance, b) - time.Duration(at-sample.Instance.Start)
+		if reason = ca.fromStart(t, pod, sample, &e, b); reason == metric.TooYoung {
+			due = ca.leastLife(&sample.Instance, b) - time.Duration(at-sample.Instance.Start)
 		}
 	}
 	if reason == metric.FirstSample && sr.n > 0 {
@@ -276,8 +276,8 @@ func (s *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, po
 		}
 	}
 	since := sr.since
-	sr.store(&e, s.clock, s.target(b))
-	if reason == metric.ClockStep && t.groups[g].hasNumbers() && s.mayHold(t, g, sample, b) {
+	sr.store(&e, ca.clock, ca.target(b))
+	if reason == metric.ClockStep && t.groups[g].hasNumbers() && ca.mayHold(t, g, sample, b) {
 		sr.since = since // of the last known value, which repeatLastKnown serves
 		return
 	}
@@ -285,18 +285,18 @@ func (s *Calculator) measure(t *track, g metric.Group, sample *metric.Sample, po
 		markMeasured(sample, g)
 		return
 	}
-	pair := sr.lacks(at, s.least(b)) // until a reading can be paired with one that is stored
+	pair := sr.lacks(at, ca.least(b)) // until a reading can be paired with one that is stored
 	if reason == metric.TooYoung {
 		due = min(due, pair)
 	} else {
 		due = max(b.Interval, pair)
 	}
-	s.rejectReading(sample, g, reason, due, other, b)
+	ca.rejectReading(sample, g, reason, due, other, b)
 }
 
 // rejectReading gives a group with a new reading its reason and verdict, which may change when
 // due has passed. other is the reading it was compared with.
-func (s *Calculator) rejectReading(sample *metric.Sample, g metric.Group, reason metric.Reason, due time.Duration, other metric.CounterReading, b *metric.Batch) {
+func (ca *Calculator) rejectReading(sample *metric.Sample, g metric.Group, reason metric.Reason, due time.Duration, other metric.CounterReading, b *metric.Batch) {
 	if g == metric.Memory {
 		// Gauges need no pair. Only the page fault rates are missing.
 		markMeasured(sample, g)
@@ -305,21 +305,21 @@ func (s *Calculator) rejectReading(sample *metric.Sample, g metric.Group, reason
 	sample.Reasons[g] = reason
 	verdict := metric.Verdict{Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: reason}
 	verdict.Evidence.Got, verdict.Evidence.Other = readingOf(g, sample, sample.Times[g]), other
-	verdict.Evidence.Limit = s.needed(reason, &sample.Instance, b)
+	verdict.Evidence.Limit = ca.needed(reason, &sample.Instance, b)
 	if due > 0 {
-		verdict.Evidence.Due = s.now.UnixNano() + int64(due)
+		verdict.Evidence.Due = ca.now.UnixNano() + int64(due)
 	}
 	b.Verdicts = append(b.Verdicts, verdict)
 }
 
 // needed returns how many nanoseconds an instance must have been followed for the reason to
 // end; 0 if another event ends it.
-func (s *Calculator) needed(reason metric.Reason, i *metric.Instance, b *metric.Batch) float64 {
+func (ca *Calculator) needed(reason metric.Reason, i *metric.Instance, b *metric.Batch) float64 {
 	switch reason {
 	case metric.FirstSample:
-		return float64(s.shortest(b))
+		return float64(ca.shortest(b))
 	case metric.TooYoung:
-		return float64(s.leastLife(i, b))
+		return float64(ca.leastLife(i, b))
 	}
 	return 0
 }

@@ -13,8 +13,8 @@ const countersPerGroup = 8
 
 // counter is a counter that has a rate.
 type counter struct {
-	of, rate  metric.ID
-	perSecond float64 // converts an increase per nanosecond to the rate's unit
+	counter, rate metric.ID
+	perSecond     float64 // converts an increase per nanosecond to the rate's unit
 }
 
 // counters lists the counters with rates of each group. If the first one falls, that is a reset
@@ -22,7 +22,7 @@ type counter struct {
 var counters = func() (list [metric.NumGroups][]counter) {
 	for i := range metric.Catalogue {
 		if d := &metric.Catalogue[i]; d.Type == metric.Rate {
-			c := counter{of: d.RateOf, rate: metric.ID(i), perSecond: float64(time.Second)}
+			c := counter{counter: d.RateOf, rate: metric.ID(i), perSecond: float64(time.Second)}
 			if d.Unit == metric.Ratio {
 				c.perSecond = 1
 			}
@@ -74,17 +74,17 @@ type series struct {
 }
 
 // last returns the newest entry; the zero entry if there is none.
-func (sr *series) last() entry {
-	if sr.n == 0 {
+func (s *series) last() entry {
+	if s.n == 0 {
 		return entry{}
 	}
-	return sr.entries[sr.n-1]
+	return s.entries[s.n-1]
 }
 
 // counts reports whether v has a counter of group g with a rate.
 func counts(g metric.Group, v *metric.Values) bool {
 	for i := range counters[g] {
-		if v.Has(counters[g][i].of) {
+		if v.Has(counters[g][i].counter) {
 			return true
 		}
 	}
@@ -95,7 +95,7 @@ func counts(g metric.Group, v *metric.Values) bool {
 func read(g metric.Group, v *metric.Values) [countersPerGroup]float64 {
 	c := noCounters
 	for i := range counters[g] {
-		if value, ok := v.Get(counters[g][i].of); ok {
+		if value, ok := v.Get(counters[g][i].counter); ok {
 			c[i] = value
 		}
 	}
@@ -103,29 +103,29 @@ func read(g metric.Group, v *metric.Values) [countersPerGroup]float64 {
 }
 
 // fell reports whether the first counter is lower than in the newest entry.
-func (sr *series) fell(e *entry) bool {
-	return sr.n > 0 && sr.entries[sr.n-1].counters[0] > e.counters[0]
+func (s *series) fell(e *entry) bool {
+	return s.n > 0 && s.entries[s.n-1].counters[0] > e.counters[0]
 }
 
 // advances reports whether a reading at this time is newer than the newest entry.
-func (sr *series) advances(at int64) bool {
-	return at != sr.doubt && (sr.n == 0 || at > sr.entries[sr.n-1].time)
+func (s *series) advances(at int64) bool {
+	return at != s.doubt && (s.n == 0 || at > s.entries[s.n-1].time)
 }
 
 // forget drops all entries. Later pairs begin with a reading that is still to come, and not
 // with the instance's start.
-func (sr *series) forget() { sr.n, sr.reset = 0, true }
+func (s *series) forget() { s.n, s.reset = 0, true }
 
 // baseline returns the newest entry that is at least target older than at. If there is none, it
 // returns the oldest entry if that is at least least older; else nil.
-func (sr *series) baseline(at int64, target, least time.Duration) *entry {
-	for i := sr.n - 1; i >= 0; i-- {
-		if at-sr.entries[i].time >= int64(target) {
-			return &sr.entries[i]
+func (s *series) baseline(at int64, target, least time.Duration) *entry {
+	for i := s.n - 1; i >= 0; i-- {
+		if at-s.entries[i].time >= int64(target) {
+			return &s.entries[i]
 		}
 	}
-	if sr.n > 0 && at-sr.entries[0].time >= int64(least) {
-		return &sr.entries[0]
+	if s.n > 0 && at-s.entries[0].time >= int64(least) {
+		return &s.entries[0]
 	}
 	return nil
 }
@@ -145,47 +145,47 @@ func (t *track) addBaseline(i int32, b *metric.Batch) {
 
 // lacks returns how much older the oldest entry must become before a reading can be paired with
 // it; 0 if there is no entry.
-func (sr *series) lacks(at int64, least time.Duration) time.Duration {
-	if sr.n == 0 {
+func (s *series) lacks(at int64, least time.Duration) time.Duration {
+	if s.n == 0 {
 		return 0
 	}
-	return least - time.Duration(at-sr.entries[0].time)
+	return least - time.Duration(at-s.entries[0].time)
 }
 
 // store adds e and drops entries that no later reading will be paired with. It keeps entries
 // about a quarter of the window apart, so that a source that is read every second needs no more
 // entries than one that is read every five.
-func (sr *series) store(e *entry, now, target time.Duration) {
-	sr.since, sr.newest = now, e.time
-	if n := sr.n; n == maxEntries || n >= 2 && sr.entries[n-1].time-sr.entries[n-2].time < int64(target/4) {
-		sr.n--
+func (s *series) store(e *entry, now, target time.Duration) {
+	s.since, s.newest = now, e.time
+	if n := s.n; n == maxEntries || n >= 2 && s.entries[n-1].time-s.entries[n-2].time < int64(target/4) {
+		s.n--
 	}
-	sr.entries[sr.n] = *e
-	sr.n++
+	s.entries[s.n] = *e
+	s.n++
 	drop := 0
-	for drop+1 < sr.n && e.time-sr.entries[drop+1].time >= int64(target) {
+	for drop+1 < s.n && e.time-s.entries[drop+1].time >= int64(target) {
 		drop++
 	}
-	sr.dropOldest(drop)
+	s.dropOldest(drop)
 }
 
 // dropOldest drops the n oldest entries.
-func (sr *series) dropOldest(n int) {
+func (s *series) dropOldest(n int) {
 	if n > 0 {
-		copy(sr.entries[:], sr.entries[n:sr.n])
-		sr.n -= n
+		copy(s.entries[:], s.entries[n:s.n])
+		s.n -= n
 	}
 }
 
 // pair sets the rates of group g from two entries and returns Measured. If the rates cannot be
 // right, it sets none and returns the reason.
-func (s *Calculator) pair(g metric.Group, sample *metric.Sample, prev, cur *entry, b *metric.Batch, sr *series) metric.Reason {
+func (ca *Calculator) pair(g metric.Group, sample *metric.Sample, prev, cur *entry, b *metric.Batch, sr *series) metric.Reason {
 	if sr.fell(cur) {
 		return metric.CounterReset
 	}
 	window := cur.time - prev.time
 	if g == metric.CPU {
-		if used := cur.counters[0] - prev.counters[0]; !s.cores.allow(used, window, b.Resolution, sr) {
+		if used := cur.counters[0] - prev.counters[0]; !ca.cores.allow(used, window, b.Resolution, sr) {
 			return metric.Impossible
 		}
 	}
@@ -205,20 +205,20 @@ func coarse(b *metric.Batch) bool { return b.Resolution >= time.Second }
 
 // shortest returns the shortest window of a rate. It is longer if both ends are cut to the
 // second, because ten seconds are too few then.
-func (s *Calculator) shortest(b *metric.Batch) time.Duration {
+func (ca *Calculator) shortest(b *metric.Batch) time.Duration {
 	if coarse(b) {
-		return s.options.CoarseWindow
+		return ca.options.CoarseWindow
 	}
-	return s.options.MinWindow
+	return ca.options.MinWindow
 }
 
 // target returns the preferred window.
-func (s *Calculator) target(b *metric.Batch) time.Duration {
-	return early(max(s.shortest(b), b.Interval*2/3))
+func (ca *Calculator) target(b *metric.Batch) time.Duration {
+	return early(max(ca.shortest(b), b.Interval*2/3))
 }
 
 // least returns the shortest window that is served if no longer one is possible.
-func (s *Calculator) least(b *metric.Batch) time.Duration { return early(s.shortest(b)) }
+func (ca *Calculator) least(b *metric.Batch) time.Duration { return early(ca.shortest(b)) }
 
 // early shortens a window by 5%, for a reading that came a little early.
 func early(window time.Duration) time.Duration { return window - window/20 }

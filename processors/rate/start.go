@@ -10,7 +10,7 @@ import (
 
 // fromStart measures the CPU of a young instance from its start, when its counter was 0. It
 // returns Measured, or the reason why that is not possible.
-func (s *Calculator) fromStart(t *track, pod *cluster.Pod, sample *metric.Sample, e *entry, b *metric.Batch) metric.Reason {
+func (ca *Calculator) fromStart(t *track, pod *cluster.Pod, sample *metric.Sample, e *entry, b *metric.Batch) metric.Reason {
 	i := &sample.Instance
 	if i.Start == 0 || math.IsNaN(e.counters[0]) || sample.Entity.Kind != metric.Container || sample.Entity.Part != "" {
 		return metric.FirstSample
@@ -22,18 +22,18 @@ func (s *Calculator) fromStart(t *track, pod *cluster.Pod, sample *metric.Sample
 	switch {
 	case life < 0 || life > max(2*b.Interval, time.Minute):
 		return metric.FirstSample
-	case s.steppedSince(i.Start, b):
+	case ca.steppedSince(i.Start, b):
 		return metric.ClockStep
-	case life < s.leastLife(i, b):
+	case life < ca.leastLife(i, b):
 		return metric.TooYoung
-	case i.Origin != metric.StartRuntime && (startsAfterRun(pod, sample, b) || !s.repeated(t, i, b) && !s.confirmed(pod, sample, b)):
+	case i.Origin != metric.StartRuntime && (startsAfterRun(pod, sample, b) || !ca.repeated(t, i, b) && !ca.confirmed(pod, sample, b)):
 		// A reported start may jitter. It is used when two reports gave the same start, or the
 		// API server confirms it.
 		return metric.FirstSample
 	}
 	start := series{n: 1}
 	start.entries[0].time = i.Start
-	return s.pair(metric.CPU, sample, &start.entries[0], e, b, &start)
+	return ca.pair(metric.CPU, sample, &start.entries[0], e, b, &start)
 }
 
 // startsAfterReading reports whether a reading is from before its instance's start. Then the start is
@@ -43,35 +43,35 @@ func startsAfterReading(i *metric.Instance, at int64, b *metric.Batch) bool {
 }
 
 // leastLife returns how long an instance must have lived to be measured from its start.
-func (s *Calculator) leastLife(i *metric.Instance, b *metric.Batch) time.Duration {
+func (ca *Calculator) leastLife(i *metric.Instance, b *metric.Batch) time.Duration {
 	if metric.IsWholeSecond(i.Start) {
 		// Sample times may be finer, as in /metrics/cadvisor.
-		return s.options.CoarseWindow
+		return ca.options.CoarseWindow
 	}
-	return s.shortest(b)
+	return ca.shortest(b)
 }
 
 // steppedSince reports whether a start may be from before a step of the node's clock. Then the
 // start and the readings are by different clocks. A clock that stepped back shows some times
 // twice, so a start up to the latest time that it showed counts as from before, unless the step
 // was long ago: no container that began before it would be young.
-func (s *Calculator) steppedSince(start int64, b *metric.Batch) bool {
-	return s.stepped >= 0 && s.clock-s.stepped <= forgetAfter && (b.NodeTime == 0 || start <= s.latestShown)
+func (ca *Calculator) steppedSince(start int64, b *metric.Batch) bool {
+	return ca.stepped >= 0 && ca.clock-ca.stepped <= forgetAfter && (b.NodeTime == 0 || start <= ca.latestShown)
 }
 
 // steady reports whether a start equals the previous one, to a thousandth of the instance's
 // life.
-func steady(was, is *metric.Instance, sample *metric.Sample) bool {
-	moved := was.Start - is.Start
-	life := sample.Times[metric.CPU] - is.Start
-	return was.Start != 0 && is.Start != 0 && max(moved, -moved) <= life/1000
+func steady(last, in *metric.Instance, sample *metric.Sample) bool {
+	moved := last.Start - in.Start
+	life := sample.Times[metric.CPU] - in.Start
+	return last.Start != 0 && in.Start != 0 && max(moved, -moved) <= life/1000
 }
 
 // repeated reports whether two reports gave the same start. Starts that move by seconds and are
 // cut to seconds are often equal by chance, so a cut start is not used while this node's starts
 // move.
-func (s *Calculator) repeated(t *track, i *metric.Instance, b *metric.Batch) bool {
-	return t.steady && (!metric.IsWholeSecond(i.Start) || !s.startsMove(b))
+func (ca *Calculator) repeated(t *track, i *metric.Instance, b *metric.Batch) bool {
+	return t.steady && (!metric.IsWholeSecond(i.Start) || !ca.startsMove(b))
 }
 
 // startsAfterRun reports whether the container's present run by the API server began before sample's
@@ -85,50 +85,50 @@ func startsAfterRun(pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) bo
 	return i.StartTime().Sub(f.StartedAt) > time.Second+b.Resolution
 }
 
-// confirmed reports whether the API server says that the container's present run began at
+// confirmed reports whether the API server reports that the container's present run began at
 // sample's start. The API server knows that to the second only, so a start that is cut to the
 // second must be the same, and then it does not matter whether starts move. A finer one is used
 // to the millisecond because this node's starts did not move lately, for which at least one
 // earlier answer is needed. A container that identity marked Ambiguous is not confirmed.
-func (s *Calculator) confirmed(pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) bool {
+func (ca *Calculator) confirmed(pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) bool {
 	f := pod.Container(sample.Entity.Name)
-	if f == nil || f.State != cluster.StateRunning || s.answers < 2 || sample.Reasons[metric.CPU] == metric.Ambiguous {
+	if f == nil || f.State != cluster.StateRunning || ca.answers < 2 || sample.Reasons[metric.CPU] == metric.Ambiguous {
 		return false
 	}
 	apart := f.StartedAt.Sub(sample.Instance.StartTime()).Abs()
 	if metric.IsWholeSecond(sample.Instance.Start) {
 		return apart == 0
 	}
-	return apart <= time.Second+b.Resolution && !s.startsMove(b)
+	return apart <= time.Second+b.Resolution && !ca.startsMove(b)
 }
 
 // startsMove reports whether a reported start moved lately, in earlier batches or in this one.
-func (s *Calculator) startsMove(b *metric.Batch) bool {
-	if s.scanned != s.round {
-		s.scanned = s.round
+func (ca *Calculator) startsMove(b *metric.Batch) bool {
+	if ca.scanned != ca.round {
+		ca.scanned = ca.round
 		var t track
 		for i := range b.Samples {
 			sample := &b.Samples[i]
-			if slot := sample.Slot; !s.reported[slot] && !s.tracks.empty(slot) && !sample.Rejected() {
-				s.tracks.unpack(slot, &t)
-				s.recordStartMove(&t, sample) // samples that Process has not reached yet
+			if slot := sample.Slot; !ca.reported[slot] && !ca.tracks.empty(slot) && !sample.Rejected() {
+				ca.tracks.unpack(slot, &t)
+				ca.recordStartMove(&t, sample) // samples that Process has not reached yet
 			}
 		}
 	}
-	return s.startMoved >= 0 && s.clock-s.startMoved < forgetAfter
+	return ca.startMoved >= 0 && ca.clock-ca.startMoved < forgetAfter
 }
 
 // recordStartMove records that a reported start moved while the instance of t continued.
-func (s *Calculator) recordStartMove(t *track, sample *metric.Sample) {
-	was, is := &t.instance, &sample.Instance
-	if was.Start == is.Start || was.Start == 0 || is.Start == 0 || is.Origin != metric.StartReported || was.Line != is.Line || was.ID != is.ID {
+func (ca *Calculator) recordStartMove(t *track, sample *metric.Sample) {
+	last, in := &t.instance, &sample.Instance
+	if last.Start == in.Start || last.Start == 0 || in.Start == 0 || in.Origin != metric.StartReported || last.Line != in.Line || last.ID != in.ID {
 		return
 	}
 	before, _ := t.last.get(metric.CPUUsage)
 	if cpu, ok := sample.Values.Get(metric.CPUUsage); !ok || cpu < before {
 		return // a new instance began
 	}
-	if moved := was.Start - is.Start; max(moved, -moved) > int64(s.options.MinWindow/1000) {
-		s.startMoved = s.clock
+	if moved := last.Start - in.Start; max(moved, -moved) > int64(ca.options.MinWindow/1000) {
+		ca.startMoved = ca.clock
 	}
 }

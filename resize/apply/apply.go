@@ -20,7 +20,7 @@ type Options struct {
 	// Client is the client of the API server. Required.
 	Client kubernetes.Interface
 	// Cgroups returns the pod's cgroups on the node. If it is nil or fails, cgroups are not checked, and
-	// the result says so.
+	// the result reports that.
 	Cgroups func(ctx context.Context, node, uid string) ([]Cgroup, error)
 	// Restart allows changes for which the container's resizePolicy requires a restart.
 	Restart bool
@@ -48,10 +48,10 @@ type Result struct {
 	ResizeState
 	// Generation is the pod's generation after the patch.
 	Generation int64 `json:"generation,omitempty"`
-	// TimedOut says that the wait ended with the timeout. The state is the one at that time.
+	// TimedOut reports that the wait ended with the timeout. The state is the one at that time.
 	TimedOut    bool    `json:"timedOut,omitempty"`
 	TookSeconds float64 `json:"tookSeconds,omitempty"`
-	// Containers are all running containers. Each says whether it was restarted.
+	// Containers are all running containers. Each reports whether it was restarted.
 	Containers []ContainerCheck `json:"containers,omitempty"`
 	Cgroups    *CgroupCheck     `json:"cgroups,omitempty"` // nil unless Done
 }
@@ -76,7 +76,7 @@ func (r *Result) InPlace() bool {
 }
 
 // Apply carries out a plan and waits for the kubelet. It returns an error if the patch fails, or if
-// the pod cannot be read after it. The result says what the kubelet did; it is not nil once the
+// the pod cannot be read after it. The result describes what the kubelet did; it is not nil once the
 // patch was made.
 func (a *Applier) Apply(ctx context.Context, p *Plan) (*Result, error) {
 	began := time.Now()

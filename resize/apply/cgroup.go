@@ -30,7 +30,7 @@ type Cgroup struct {
 
 // CgroupCheck is the result of checking the pod's cgroups.
 type CgroupCheck struct {
-	// Checked says that the node's answer had values to compare.
+	// Checked reports that the node's answer had values to compare.
 	Checked bool     `json:"checked"`
 	Found   []Cgroup `json:"found,omitempty"`
 	// Problems describe wrong values. UncheckedReason is why nothing was checked.

@@ -57,13 +57,13 @@ func (e *RefusedError) Error() string {
 
 // Errors that callers check for.
 var (
-	// ErrNoChange says that the pod and its containers already have the requested values.
+	// ErrNoChange reports that the pod and its containers already have the requested values.
 	ErrNoChange = errors.New("the containers are asked to have what they have")
-	// ErrReplaced says that another pod now has the name.
+	// ErrReplaced reports that another pod now has the name.
 	ErrReplaced = errors.New("another pod has that name by now")
 )
 
-// Plan returns the plan for a request, after a dry run at the API server. A *RefusedError says why
+// Plan returns the plan for a request, after a dry run at the API server. A *RefusedError explains why
 // the change cannot be made in place. Other errors come from the API server.
 func (a *Applier) Plan(ctx context.Context, r Request) (p *Plan, err error) {
 	for range maxAttempts {
@@ -119,14 +119,14 @@ func (p *Plan) addChange(before *resize.PodResources, change resize.ResourceChan
 	if c := before.Container(change.Container); c != nil {
 		requests, limits = c.Requests, c.Limits
 	}
-	addChange := func(what string, was resize.Amount, is *resize.Amount) {
-		if !is.Set || *is == was {
-			is.Set = false
+	addChange := func(what string, old resize.Amount, now *resize.Amount) {
+		if !now.Set || *now == old {
+			now.Set = false
 			return
 		}
-		step := ValueChange{Container: change.Container, Resource: change.Resource, Field: what, To: resize.FormatAmount(change.Resource, is.Value)}
-		if was.Set {
-			step.From = resize.FormatAmount(change.Resource, was.Value)
+		step := ValueChange{Container: change.Container, Resource: change.Resource, Field: what, To: resize.FormatAmount(change.Resource, now.Value)}
+		if old.Set {
+			step.From = resize.FormatAmount(change.Resource, old.Value)
 		}
 		p.Steps = append(p.Steps, step)
 	}

@@ -170,8 +170,8 @@ func difference(r *corev1.ResourceRequirements, c resize.ResourceChange) string 
 	return ""
 }
 
-func sameAmount(r resize.Resource, is resource.Quantity, want resize.Amount) bool {
-	return is.Cmp(*resize.Quantity(r, want.Value)) == 0
+func sameAmount(r resize.Resource, actual resource.Quantity, want resize.Amount) bool {
+	return actual.Cmp(*resize.Quantity(r, want.Value)) == 0
 }
 
 // specResources returns the resources of a container, or those of the pod itself if the name is empty;

@@ -18,7 +18,7 @@ import (
 	"github.com/weir-metrics/weir/resize"
 )
 
-// Request says which usage to read.
+// Request shows which usage to read.
 type Request struct {
 	// Namespace is the namespace of the pods, Pod the name of a pod. Empty means all.
 	Namespace, Pod string

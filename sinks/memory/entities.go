@@ -20,7 +20,7 @@ type entityTable struct {
 	// entries are sorted as metric.Entity.Compare sorts, one for each entity.
 	entries []entityEntry
 	layouts []recordLayout
-	// kinds says where each kind begins: kind k is entries[kinds[k]:kinds[k+1]].
+	// kinds shows where each kind begins: kind k is entries[kinds[k]:kinds[k+1]].
 	kinds [metric.NumKinds + 1]int
 	// namespaces are the ranges of pods and containers of each namespace, in order.
 	namespaces []namespaceRange
@@ -99,12 +99,12 @@ type namespaceRange struct {
 }
 
 // matchesEntities reports whether the entries are those of sorted samples. d may be nil.
-func (d *entityTable) matchesEntities(sorted []*metric.Sample) bool {
-	if d == nil || len(d.entries) != len(sorted) {
+func (t *entityTable) matchesEntities(sorted []*metric.Sample) bool {
+	if t == nil || len(t.entries) != len(sorted) {
 		return false
 	}
 	for i, s := range sorted {
-		if e := &d.entries[i]; e.compareEntity(&s.Entity) != 0 || !e.isInstance(&s.Instance) {
+		if e := &t.entries[i]; e.compareEntity(&s.Entity) != 0 || !e.isInstance(&s.Instance) {
 			return false
 		}
 	}
@@ -112,8 +112,8 @@ func (d *entityTable) matchesEntities(sorted []*metric.Sample) bool {
 }
 
 // matchesLayout reports whether the numbers of s fit entry i's layout.
-func (d *entityTable) matchesLayout(i int, s *metric.Sample) bool {
-	return d.layouts[d.entries[i].layout].matches(s)
+func (t *entityTable) matchesLayout(i int, s *metric.Sample) bool {
+	return t.layouts[t.entries[i].layout].matches(s)
 }
 
 // newEntityTable returns the table of sorted samples of one node. before is the previous round of
@@ -125,9 +125,9 @@ func newEntityTable(node metric.NodeName, generation uint64, samples []*metric.S
 	for i, s := range samples {
 		e := &d.entries[i]
 		if at, ok := old.find(&s.Entity); ok {
-			was := &old.entries[at]
-			e.local, e.change = was.local, was.change
-			if i := was.instance(); i.Line != s.Instance.Line && compareInstances(&i, &s.Instance) != sameInstance {
+			earlier := &old.entries[at]
+			e.local, e.change = earlier.local, earlier.change
+			if i := earlier.instance(); i.Line != s.Instance.Line && compareInstances(&i, &s.Instance) != sameInstance {
 				e.change = &lineChange{before.readAt(at), cmp.Or(s.Times[metric.CPU], s.Times[metric.Memory])}
 			}
 		} else {
@@ -163,13 +163,13 @@ func podIdentities(samples []*metric.Sample, old *entityTable) map[metric.PodRef
 }
 
 // podIdentity returns the identity of a pod, or nil. d may be nil.
-func (d *entityTable) podIdentity(ref metric.PodRef) *podIdentity {
-	if d == nil {
+func (t *entityTable) podIdentity(ref metric.PodRef) *podIdentity {
+	if t == nil {
 		return nil
 	}
 	for _, kind := range [...]metric.Kind{metric.Pod, metric.Container} {
-		if from, to := d.rangeOfPod(kind, ref); from < to {
-			return d.entries[from].pod
+		if from, to := t.rangeOfPod(kind, ref); from < to {
+			return t.entries[from].pod
 		}
 	}
 	return nil
@@ -177,28 +177,28 @@ func (d *entityTable) podIdentity(ref metric.PodRef) *podIdentity {
 
 // withLayouts returns d, or a table of the same entries with the layouts of samples if they
 // changed.
-func (d *entityTable) withLayouts(samples []*metric.Sample) *entityTable {
+func (t *entityTable) withLayouts(samples []*metric.Sample) *entityTable {
 	for i, s := range samples {
-		if !d.matchesLayout(i, s) {
-			return d.relayout(samples)
+		if !t.matchesLayout(i, s) {
+			return t.relayout(samples)
 		}
 	}
-	return d
+	return t
 }
 
 // relayout returns a copy of d with the layouts of samples.
-func (d *entityTable) relayout(samples []*metric.Sample) *entityTable {
-	next := *d
-	next.entries, next.layouts = slices.Clone(d.entries), nil
-	next.assignLayouts(samples, d)
+func (t *entityTable) relayout(samples []*metric.Sample) *entityTable {
+	next := *t
+	next.entries, next.layouts = slices.Clone(t.entries), nil
+	next.assignLayouts(samples, t)
 	return &next
 }
 
 // assignLayouts sets each entry's layout and the offset of its record. old has the previous
 // layouts; it may be nil.
-func (d *entityTable) assignLayouts(samples []*metric.Sample, old *entityTable) {
+func (t *entityTable) assignLayouts(samples []*metric.Sample, old *entityTable) {
 	shapes := map[recordLayout]uint32{}
-	d.words = 0
+	t.words = 0
 	for i, s := range samples {
 		var before *recordLayout
 		if at, ok := old.find(&s.Entity); ok {
@@ -207,62 +207,62 @@ func (d *entityTable) assignLayouts(samples []*metric.Sample, old *entityTable) 
 		sh := layoutOf(s, before)
 		n, ok := shapes[sh]
 		if !ok {
-			n = uint32(len(d.layouts))
+			n = uint32(len(t.layouts))
 			shapes[sh] = n
-			d.layouts = append(d.layouts, sh)
+			t.layouts = append(t.layouts, sh)
 		}
-		d.entries[i].layout, d.entries[i].offset = n, uint32(d.words)
-		d.words += sh.recordWords()
+		t.entries[i].layout, t.entries[i].offset = n, uint32(t.words)
+		t.words += sh.recordWords()
 	}
-	d.layouts = slices.Clip(d.layouts)
+	t.layouts = slices.Clip(t.layouts)
 }
 
 // indexKinds records where kinds and namespaces begin.
-func (d *entityTable) indexKinds() {
+func (t *entityTable) indexKinds() {
 	kind := 0
-	for i := range d.entries {
-		e := &d.entries[i]
-		of := e.local.Value().kind
-		for ; kind <= int(of); kind++ {
-			d.kinds[kind] = i
+	for i := range t.entries {
+		e := &t.entries[i]
+		entryKind := e.local.Value().kind
+		for ; kind <= int(entryKind); kind++ {
+			t.kinds[kind] = i
 		}
-		if !isPodKind(of) {
+		if !isPodKind(entryKind) {
 			continue
 		}
-		if n := len(d.namespaces) - 1; n >= 0 && d.namespaces[n].kind == of && d.namespaces[n].namespace == e.podRef().Namespace {
-			d.namespaces[n].to = uint32(i + 1)
+		if n := len(t.namespaces) - 1; n >= 0 && t.namespaces[n].kind == entryKind && t.namespaces[n].namespace == e.podRef().Namespace {
+			t.namespaces[n].to = uint32(i + 1)
 		} else {
-			d.namespaces = append(d.namespaces, namespaceRange{e.podRef().Namespace, uint32(i), uint32(i + 1), of})
+			t.namespaces = append(t.namespaces, namespaceRange{e.podRef().Namespace, uint32(i), uint32(i + 1), entryKind})
 		}
 	}
 	for ; kind <= metric.NumKinds; kind++ {
-		d.kinds[kind] = len(d.entries)
+		t.kinds[kind] = len(t.entries)
 	}
-	d.namespaces = slices.Clip(d.namespaces)
+	t.namespaces = slices.Clip(t.namespaces)
 }
 
 // find returns the index of e, whatever its node. d may be nil.
-func (d *entityTable) find(e *metric.Entity) (int, bool) {
-	if d == nil {
+func (t *entityTable) find(e *metric.Entity) (int, bool) {
+	if t == nil {
 		return 0, false
 	}
-	return sort.Find(len(d.entries), func(i int) int { return -d.entries[i].compareEntity(e) })
+	return sort.Find(len(t.entries), func(i int) int { return -t.entries[i].compareEntity(e) })
 }
 
 // isPod reports whether entry i is a pod and not a part of one.
-func (d *entityTable) isPod(i int) bool {
-	return i >= d.kinds[metric.Pod] && i < d.kinds[metric.Pod+1] && d.entries[i].local.Value().part == ""
+func (t *entityTable) isPod(i int) bool {
+	return i >= t.kinds[metric.Pod] && i < t.kinds[metric.Pod+1] && t.entries[i].local.Value().part == ""
 }
 
 // containersAfter returns the entries of a pod's containers. at is where the containers of the
 // previous pod end.
-func (d *entityTable) containersAfter(at int, pod *podIdentity) (from, to int) {
-	end := d.kinds[metric.Container+1]
-	for at < end && comparePodIdentities(d.entries[at].pod, pod) < 0 {
+func (t *entityTable) containersAfter(at int, pod *podIdentity) (from, to int) {
+	end := t.kinds[metric.Container+1]
+	for at < end && comparePodIdentities(t.entries[at].pod, pod) < 0 {
 		at++
 	}
 	from = at
-	for at < end && d.entries[at].pod == pod {
+	for at < end && t.entries[at].pod == pod {
 		at++
 	}
 	return from, at
@@ -270,36 +270,36 @@ func (d *entityTable) containersAfter(at int, pod *podIdentity) (from, to int) {
 
 // rangeIn returns the entries of a kind and, for pods and containers, of a namespace. Even an empty
 // range is among the entries of the kind.
-func (d *entityTable) rangeIn(kind metric.Kind, namespace metric.Namespace) (from, to int) {
+func (t *entityTable) rangeIn(kind metric.Kind, namespace metric.Namespace) (from, to int) {
 	if kind != metric.Pod && kind != metric.Container {
-		return d.kinds[kind], d.kinds[kind+1]
+		return t.kinds[kind], t.kinds[kind+1]
 	}
-	i, ok := sort.Find(len(d.namespaces), func(i int) int {
-		r := &d.namespaces[i]
+	i, ok := sort.Find(len(t.namespaces), func(i int) int {
+		r := &t.namespaces[i]
 		if r.kind != kind {
 			return int(kind) - int(r.kind)
 		}
 		return strings.Compare(string(namespace), string(r.namespace))
 	})
 	if !ok {
-		return d.kinds[kind+1], d.kinds[kind+1]
+		return t.kinds[kind+1], t.kinds[kind+1]
 	}
-	return int(d.namespaces[i].from), int(d.namespaces[i].to)
+	return int(t.namespaces[i].from), int(t.namespaces[i].to)
 }
 
 // rangeOfPod returns the entries of one pod: of kind Pod or of kind Container.
-func (d *entityTable) rangeOfPod(kind metric.Kind, ref metric.PodRef) (from, to int) {
-	return equalRange(len(d.entries), func(i int) int { return d.entries[i].comparePod(kind, ref) })
+func (t *entityTable) rangeOfPod(kind metric.Kind, ref metric.PodRef) (from, to int) {
+	return equalRange(len(t.entries), func(i int) int { return t.entries[i].comparePod(kind, ref) })
 }
 
 // pods returns the pods that have an entry, or a container with one, sorted. d may be nil.
-func (d *entityTable) pods() []*podIdentity {
-	if d == nil {
+func (t *entityTable) pods() []*podIdentity {
+	if t == nil {
 		return nil
 	}
 	var keys []*podIdentity
-	for i := d.kinds[metric.Pod]; i < len(d.entries); i++ {
-		key := d.entries[i].pod
+	for i := t.kinds[metric.Pod]; i < len(t.entries); i++ {
+		key := t.entries[i].pod
 		if n := len(keys); n == 0 || keys[n-1] != key {
 			keys = append(keys, key)
 		}

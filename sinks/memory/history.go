@@ -86,16 +86,16 @@ func (h *sourceHistory) add(rec *historyWriter, r *round, samples []*metric.Samp
 }
 
 // planRecords returns the plan of each layout of d, valid until the next call.
-func (rec *historyWriter) planRecords(d *entityTable) []recordPlan {
-	for len(rec.plans) < len(d.layouts) {
-		rec.plans = append(rec.plans, recordPlan{})
+func (h *historyWriter) planRecords(d *entityTable) []recordPlan {
+	for len(h.plans) < len(d.layouts) {
+		h.plans = append(h.plans, recordPlan{})
 	}
-	plans := rec.plans[:len(d.layouts)]
+	plans := h.plans[:len(d.layouts)]
 	for i := range d.layouts {
 		sh, p := &d.layouts[i], &plans[i]
 		p.mask, p.points = 0, p.points[:0]
-		for j := range rec.metrics {
-			t := &rec.metrics[j]
+		for j := range h.metrics {
+			t := &h.metrics[j]
 			value, ok := sh.valueIndex(t.id)
 			// A repeated last known value is not a new point.
 			if moment := t.timestampIn(sh); ok && moment >= 0 && sh.lastKnown&(1<<t.group) == 0 {
@@ -230,20 +230,20 @@ func (h *sourceHistory) ensureRows(rec *historyWriter, d *entityTable, samples [
 }
 
 // layout returns the stored copy of l.
-func (rec *historyWriter) layout(l rowLayout) *rowLayout {
-	kept := rec.layouts[l]
+func (h *historyWriter) layout(l rowLayout) *rowLayout {
+	kept := h.layouts[l]
 	if kept == nil {
 		kept = new(rowLayout)
 		*kept = l
-		rec.layouts[l] = kept
+		h.layouts[l] = kept
 	}
 	return kept
 }
 
 // expire drops the rounds that were received before then.
-func (h *sourceHistory) expire(then int64) {
-	h.since = then
-	if h.rounds > 0 && h.open.stamps[h.rounds-1].received < then {
+func (h *sourceHistory) expire(limit int64) {
+	h.since = limit
+	if h.rounds > 0 && h.open.stamps[h.rounds-1].received < limit {
 		for _, data := range h.open.data[:h.rounds] {
 			h.bytes -= len(data)
 		}
@@ -252,7 +252,7 @@ func (h *sourceHistory) expire(then int64) {
 	h.oldest = h.next - uint32(h.rounds)
 	after := (*packedBlock)(nil)
 	for b := h.packed; b != nil; b = b.prev.Load() {
-		if b.stamps[len(b.stamps)-1].received >= then {
+		if b.stamps[len(b.stamps)-1].received >= limit {
 			after, h.oldest = b, b.first
 			continue
 		}

@@ -181,9 +181,9 @@ func (s *Sink) write(b *metric.Batch, node metric.NodeName) {
 	v.verdicts = newVerdictIndex(node, sc.verdicts, stood, now)
 	f.published = v
 	s.mu.entities += len(d.entries) - entries
-	was := f.generation
+	generation := f.generation
 	f.generation = s.publish(node, before, p, moved, now)
-	if before != nil && was == f.generation {
+	if before != nil && generation == f.generation {
 		sc.buffers.giveBack(before.round.words) // no Snapshot has it
 	}
 	clear(sc.samples)
@@ -252,8 +252,8 @@ func isStored(s *metric.Sample) bool {
 
 // sortBySlot fills sorted with the samples of scratch, in the order of d's entries. It reports
 // whether they are the instances that d describes.
-func (f *sourceState) sortBySlot(d *entityTable, slotGeneration uint64, sc *scratch) bool {
-	if d == nil || slotGeneration == 0 || slotGeneration != f.slotGeneration {
+func (s *sourceState) sortBySlot(d *entityTable, slotGeneration uint64, sc *scratch) bool {
+	if d == nil || slotGeneration == 0 || slotGeneration != s.slotGeneration {
 		return false
 	}
 	stored := 0
@@ -273,7 +273,7 @@ func (f *sourceState) sortBySlot(d *entityTable, slotGeneration uint64, sc *scra
 		return false
 	}
 	sc.sorted = sc.sorted[:0]
-	for i, slot := range f.slots {
+	for i, slot := range s.slots {
 		if int(slot) >= len(sc.bySlot) || sc.bySlot[slot] == nil || !d.entries[i].isInstance(&sc.bySlot[slot].Instance) {
 			return false
 		}

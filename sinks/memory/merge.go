@@ -61,9 +61,9 @@ type sampleReader struct {
 
 // sourceReader is the part of a sampleReader for one source.
 type sourceReader struct {
-	sample metric.Sample
-	has    bool       // the source has the current entity
-	rest   entryRange // the entries that are not read yet
+	sample  metric.Sample
+	current bool       // the source has the current entity
+	rest    entryRange // the entries that are not read yet
 }
 
 // rangeFinder returns a range of entries of an entityTable.
@@ -94,8 +94,8 @@ func (n *nodeView) each(in rangeFinder, rd *sampleReader, do func(*metric.Sample
 	for e := range n.entries(in, rd) {
 		rd.begin(n, e.local.Value().kind, e.podRef())
 		for k, v := range n.sources {
-			if of := &rd.sources[k]; of.has {
-				v.round.decode(of.rest.from-1, &of.sample)
+			if source := &rd.sources[k]; source.current {
+				v.round.decode(source.rest.from-1, &source.sample)
 			}
 		}
 		if rd.merge() && !do(&rd.out) {
@@ -127,10 +127,10 @@ func (n *nodeView) entries(in rangeFinder, rd *sampleReader) iter.Seq[*entityEnt
 				return
 			}
 			for k, v := range n.sources {
-				of := &rd.sources[k]
-				of.has = of.rest.from < of.rest.to && v.round.table.entries[of.rest.from].compare(next.entityName) == 0
-				if of.has {
-					of.rest.from++
+				source := &rd.sources[k]
+				source.current = source.rest.from < source.rest.to && v.round.table.entries[source.rest.from].compare(next.entityName) == 0
+				if source.current {
+					source.rest.from++
 				}
 			}
 			if !yield(next) {
@@ -152,10 +152,10 @@ func (n *nodeView) find(e *metric.Entity, rd *sampleReader) bool {
 	}
 	rd.resize(len(n.sources))
 	for k, v := range n.sources {
-		r, of := &v.round, &rd.sources[k]
+		r, source := &v.round, &rd.sources[k]
 		var i int
-		if i, of.has = r.table.find(e); of.has {
-			r.decode(i, &of.sample)
+		if i, source.current = r.table.find(e); source.current {
+			r.decode(i, &source.sample)
 		}
 	}
 	rd.begin(n, e.Kind, e.PodRef())
@@ -163,51 +163,51 @@ func (n *nodeView) find(e *metric.Entity, rd *sampleReader) bool {
 }
 
 // begin begins to read an entity of n. It skips sources that are outdated for its pod.
-func (rd *sampleReader) begin(n *nodeView, kind metric.Kind, ref metric.PodRef) {
+func (r *sampleReader) begin(n *nodeView, kind metric.Kind, ref metric.PodRef) {
 	if !isPodKind(kind) {
-		rd.pod.node, rd.pod.lead = nil, -1
+		r.pod.node, r.pod.lead = nil, -1
 		return
 	}
-	rd.pod.choose(n, ref)
-	for k := range rd.sources {
-		rd.sources[k].has = rd.sources[k].has && !rd.pod.sources[k].outdated
+	r.pod.choose(n, ref)
+	for k := range r.sources {
+		r.sources[k].current = r.sources[k].current && !r.pod.sources[k].outdated
 	}
 }
 
-func (rd *sampleReader) resize(n int) {
-	rd.sources = slices.Grow(rd.sources[:0], n)[:n]
+func (r *sampleReader) resize(n int) {
+	r.sources = slices.Grow(r.sources[:0], n)[:n]
 }
 
 // merge merges the samples of the sources that have the entity, in the order of preference. It
 // reports whether there is a number to serve.
-func (rd *sampleReader) merge() bool {
-	rd.dropOlderInstances()
-	out := &rd.out
+func (r *sampleReader) merge() bool {
+	r.dropOlderInstances()
+	out := &r.out
 	values := out.Values
 	values.Reset()
 	*out = metric.Sample{Values: values}
 	begun := false
-	for k := range rd.sources {
-		if !rd.sources[k].has {
+	for k := range r.sources {
+		if !r.sources[k].current {
 			continue
 		}
-		if s := &rd.sources[k].sample; !begun {
+		if s := &r.sources[k].sample; !begun {
 			begun = true
 			out.Entity, out.Instance = s.Entity, s.Instance
 		} else {
 			fillInstance(&out.Instance, &s.Instance)
 		}
 	}
-	pair := rd.pairSource()
+	pair := r.pairSource()
 	// The least preferred first, so that the preferred one overwrites it.
 	for _, lastKnown := range [...]bool{true, false} {
-		for k := len(rd.sources) - 1; k >= 0; k-- {
-			if of := &rd.sources[k]; of.has {
-				groups := groupMask(of.sample.LastKnown)
+		for k := len(r.sources) - 1; k >= 0; k-- {
+			if source := &r.sources[k]; source.current {
+				groups := groupMask(source.sample.LastKnown)
 				if !lastKnown {
 					groups = ^groups
 				}
-				mergeGroups(out, &of.sample, groups&^unpaired(pair, &of.sample))
+				mergeGroups(out, &source.sample, groups&^unpaired(pair, &source.sample))
 			}
 		}
 	}
@@ -224,16 +224,16 @@ func (rd *sampleReader) merge() bool {
 const pairGroups groupMask = 1<<metric.CPU | 1<<metric.Memory
 
 // pairSource returns the sample whose CPU and memory are used; nil if no source serves one.
-func (rd *sampleReader) pairSource() (pair *metric.Sample) {
+func (r *sampleReader) pairSource() (pair *metric.Sample) {
 	best := 0
-	for k := range rd.sources {
-		of := &rd.sources[k]
-		if !of.has {
+	for k := range r.sources {
+		source := &r.sources[k]
+		if !source.current {
 			continue
 		}
-		rank, s := 0, &of.sample
+		rank, s := 0, &source.sample
 		switch cpu, memory := served(s.Reasons[metric.CPU]), served(s.Reasons[metric.Memory]); {
-		case cpu && memory && k == rd.pod.lead:
+		case cpu && memory && k == r.pod.lead:
 			rank = 4
 		case cpu && memory && groupMask(s.LastKnown)&pairGroups == 0:
 			rank = 3
@@ -265,23 +265,23 @@ func unpaired(pair, s *metric.Sample) (groups groupMask) {
 
 // dropOlderInstances skips sources that report an older instance than another source, or another
 // one than the lead of the pod.
-func (rd *sampleReader) dropOlderInstances() {
+func (r *sampleReader) dropOlderInstances() {
 	var latest *metric.Instance
-	for k := range rd.sources {
-		if of := &rd.sources[k]; of.has && (latest == nil || of.sample.Instance.Start > latest.Start) {
-			latest = &of.sample.Instance
+	for k := range r.sources {
+		if source := &r.sources[k]; source.current && (latest == nil || source.sample.Instance.Start > latest.Start) {
+			latest = &source.sample.Instance
 		}
 	}
-	if k := rd.pod.lead; k >= 0 && rd.sources[k].has {
-		latest = &rd.sources[k].sample.Instance
+	if k := r.pod.lead; k >= 0 && r.sources[k].current {
+		latest = &r.sources[k].sample.Instance
 	}
-	for k := range rd.sources {
-		of := &rd.sources[k]
-		of.has = of.has && compareInstances(&of.sample.Instance, latest) < otherInstance
+	for k := range r.sources {
+		source := &r.sources[k]
+		source.current = source.current && compareInstances(&source.sample.Instance, latest) < otherInstance
 	}
 }
 
-// likeness says whether two sources report one instance.
+// likeness reports whether two sources report one instance.
 type likeness uint8
 
 const (

@@ -53,31 +53,31 @@ type nodeChunk struct {
 }
 
 // get returns the view of a node, or nil.
-func (r *nodeList) get(name metric.NodeName) *nodeView {
-	i, ok := slices.BinarySearch(r.names, name)
+func (l *nodeList) get(name metric.NodeName) *nodeView {
+	i, ok := slices.BinarySearch(l.names, name)
 	if !ok {
 		return nil
 	}
-	return r.at(i)
+	return l.at(i)
 }
 
-func (r *nodeList) at(i int) *nodeView { return r.chunks[i/nodesPerChunk].nodes[i%nodesPerChunk] }
+func (l *nodeList) at(i int) *nodeView { return l.chunks[i/nodesPerChunk].nodes[i%nodesPerChunk] }
 
 // set adds n or replaces the node of its name.
-func (r *nodeList) set(now snapshotGeneration, n *nodeView) {
-	i, ok := slices.BinarySearch(r.names, n.name)
+func (l *nodeList) set(now snapshotGeneration, n *nodeView) {
+	i, ok := slices.BinarySearch(l.names, n.name)
 	if ok {
-		r.ownChunk(now, i/nodesPerChunk).nodes[i%nodesPerChunk] = n
+		l.ownChunk(now, i/nodesPerChunk).nodes[i%nodesPerChunk] = n
 		return
 	}
 	// Slow path: a new node shifts the ones behind it.
-	r.ownNames(now)
-	r.names = slices.Insert(r.names, i, n.name)
-	if len(r.names) > len(r.chunks)*nodesPerChunk {
-		r.chunks = append(r.ownChunks(now), &nodeChunk{generation: now})
+	l.ownNames(now)
+	l.names = slices.Insert(l.names, i, n.name)
+	if len(l.names) > len(l.chunks)*nodesPerChunk {
+		l.chunks = append(l.ownChunks(now), &nodeChunk{generation: now})
 	}
-	for at, from := i/nodesPerChunk, i%nodesPerChunk; at < len(r.chunks); at, from = at+1, 0 {
-		c := r.ownChunk(now, at)
+	for at, from := i/nodesPerChunk, i%nodesPerChunk; at < len(l.chunks); at, from = at+1, 0 {
+		c := l.ownChunk(now, at)
 		last := c.nodes[nodesPerChunk-1]
 		copy(c.nodes[from+1:], c.nodes[from:])
 		c.nodes[from], n = n, last
@@ -85,49 +85,49 @@ func (r *nodeList) set(now snapshotGeneration, n *nodeView) {
 }
 
 // remove removes a node.
-func (r *nodeList) remove(now snapshotGeneration, name metric.NodeName) {
-	i, ok := slices.BinarySearch(r.names, name)
+func (l *nodeList) remove(now snapshotGeneration, name metric.NodeName) {
+	i, ok := slices.BinarySearch(l.names, name)
 	if !ok {
 		return
 	}
-	r.ownNames(now)
-	r.names = slices.Delete(r.names, i, i+1)
-	for at, from := i/nodesPerChunk, i%nodesPerChunk; at < len(r.chunks); at, from = at+1, 0 {
-		c := r.ownChunk(now, at)
+	l.ownNames(now)
+	l.names = slices.Delete(l.names, i, i+1)
+	for at, from := i/nodesPerChunk, i%nodesPerChunk; at < len(l.chunks); at, from = at+1, 0 {
+		c := l.ownChunk(now, at)
 		copy(c.nodes[from:], c.nodes[from+1:])
 		c.nodes[nodesPerChunk-1] = nil
-		if at+1 < len(r.chunks) {
-			c.nodes[nodesPerChunk-1] = r.chunks[at+1].nodes[0]
+		if at+1 < len(l.chunks) {
+			c.nodes[nodesPerChunk-1] = l.chunks[at+1].nodes[0]
 		}
 	}
-	if last := len(r.chunks) - 1; len(r.names) <= last*nodesPerChunk {
-		r.chunks[last] = nil
-		r.chunks = r.chunks[:last]
+	if last := len(l.chunks) - 1; len(l.names) <= last*nodesPerChunk {
+		l.chunks[last] = nil
+		l.chunks = l.chunks[:last]
 	}
 }
 
 // ownChunk returns a chunk after copying it if a Snapshot shares it.
-func (r *nodeList) ownChunk(now snapshotGeneration, at int) *nodeChunk {
-	c := r.ownChunks(now)[at]
+func (l *nodeList) ownChunk(now snapshotGeneration, at int) *nodeChunk {
+	c := l.ownChunks(now)[at]
 	if c.generation != now {
 		c = &nodeChunk{generation: now, nodes: c.nodes}
-		r.chunks[at] = c
+		l.chunks[at] = c
 	}
 	return c
 }
 
 // ownChunks returns chunks after copying the slice if a Snapshot shares it.
-func (r *nodeList) ownChunks(now snapshotGeneration) []*nodeChunk {
-	if r.chunksGeneration != now {
-		r.chunks, r.chunksGeneration = slices.Clone(r.chunks), now
+func (l *nodeList) ownChunks(now snapshotGeneration) []*nodeChunk {
+	if l.chunksGeneration != now {
+		l.chunks, l.chunksGeneration = slices.Clone(l.chunks), now
 	}
-	return r.chunks
+	return l.chunks
 }
 
 // ownNames copies names if a Snapshot shares the slice.
-func (r *nodeList) ownNames(now snapshotGeneration) {
-	if r.namesGeneration != now {
-		r.names, r.namesGeneration = slices.Clone(r.names), now
+func (l *nodeList) ownNames(now snapshotGeneration) {
+	if l.namesGeneration != now {
+		l.names, l.namesGeneration = slices.Clone(l.names), now
 	}
 }
 
@@ -175,12 +175,12 @@ func (s *podShard) find(hash uint32, ref metric.PodRef) (int, bool) {
 }
 
 // nodesOf returns the nodes that report a pod, sorted. The slice must not be changed.
-func (h nodesByPod) nodesOf(ref metric.PodRef) []metric.NodeName {
-	if h.shards == nil {
+func (n nodesByPod) nodesOf(ref metric.PodRef) []metric.NodeName {
+	if n.shards == nil {
 		return nil
 	}
 	hash := hashPod(ref)
-	s := h.shards[hash%podShards]
+	s := n.shards[hash%podShards]
 	if i, ok := s.find(hash, ref); ok {
 		return *s.pods[i].nodes
 	}
@@ -188,49 +188,49 @@ func (h nodesByPod) nodesOf(ref metric.PodRef) []metric.NodeName {
 }
 
 // update records that node reports the pods come and no longer reports the pods gone.
-func (h *nodesByPod) update(now snapshotGeneration, node metric.NodeName, come, gone []*podIdentity) {
+func (n *nodesByPod) update(now snapshotGeneration, node metric.NodeName, come, gone []*podIdentity) {
 	for _, pod := range gone {
-		nodes := h.nodesOf(pod.PodRef)
+		nodes := n.nodesOf(pod.PodRef)
 		switch i, ok := slices.BinarySearch(nodes, node); {
 		case !ok:
 		case len(nodes) == 1:
-			h.set(now, pod, nil)
+			n.set(now, pod, nil)
 		default:
 			left := slices.Delete(slices.Clone(nodes), i, i+1)
-			h.set(now, pod, &left)
+			n.set(now, pod, &left)
 		}
 	}
 	alone := &[]metric.NodeName{node}
 	for _, pod := range come {
-		nodes := h.nodesOf(pod.PodRef)
+		nodes := n.nodesOf(pod.PodRef)
 		switch i, ok := slices.BinarySearch(nodes, node); {
 		case ok:
 		case len(nodes) == 0:
-			h.set(now, pod, alone)
+			n.set(now, pod, alone)
 		default:
 			all := slices.Insert(slices.Clone(nodes), i, node)
-			h.set(now, pod, &all)
+			n.set(now, pod, &all)
 		}
 	}
 }
 
 // set replaces the nodes that report a pod; nil removes the pod.
-func (h *nodesByPod) set(now snapshotGeneration, pod *podIdentity, nodes *[]metric.NodeName) {
-	if h.shards == nil || h.generation != now {
+func (n *nodesByPod) set(now snapshotGeneration, pod *podIdentity, nodes *[]metric.NodeName) {
+	if n.shards == nil || n.generation != now {
 		shards := new([podShards]*podShard)
-		if h.shards != nil {
-			*shards = *h.shards
+		if n.shards != nil {
+			*shards = *n.shards
 		}
-		h.shards, h.generation = shards, now
+		n.shards, n.generation = shards, now
 	}
 	hash := hashPod(pod.PodRef)
-	s := h.shards[hash%podShards]
+	s := n.shards[hash%podShards]
 	if s == nil || s.generation != now {
 		mine := &podShard{generation: now}
 		if s != nil {
 			mine.pods = slices.Clone(s.pods)
 		}
-		s, h.shards[hash%podShards] = mine, mine
+		s, n.shards[hash%podShards] = mine, mine
 	}
 	i, ok := s.find(hash, pod.PodRef)
 	switch {
@@ -238,7 +238,7 @@ func (h *nodesByPod) set(now snapshotGeneration, pod *podIdentity, nodes *[]metr
 		s.pods[i].nodes = nodes
 	case ok:
 		if s.pods = slices.Delete(s.pods, i, i+1); len(s.pods) == 0 {
-			h.shards[hash%podShards] = nil
+			n.shards[hash%podShards] = nil
 		}
 	case nodes != nil:
 		s.pods = slices.Insert(s.pods, i, podNodes{hash, pod, nodes})

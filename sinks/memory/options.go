@@ -13,7 +13,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Options say how much is stored. The zero Options means the defaults.
+// Options describe how much is stored. The zero Options means the defaults.
 type Options struct {
 	// History is how far back the history reaches. Default 15 minutes; negative means no
 	// history.

@@ -280,7 +280,7 @@ func (r *historyRow) pack(o *openRounds, n int, w *bitWriter) {
 	var rounds [packRounds][]byte
 	count, here := 0, uint32(0)
 	for k := range n {
-		if has, _ := r.holdsIn(o, k); has {
+		if holds, _ := r.holdsIn(o, k); holds {
 			here |= 1 << k
 			rounds[count] = r.bytesIn(o, k)
 			count++

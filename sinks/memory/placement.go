@@ -116,7 +116,7 @@ func (s *Sink) updatePlacements(gone []*podIdentity, node metric.NodeName) map[m
 	next := &s.pending
 	places, changed := next.placements, false
 	set := func(ref metric.PodRef, p podPlacement, ok bool) {
-		if was, had := places[ref]; had == ok && was == p {
+		if before, known := places[ref]; known == ok && before == p {
 			return
 		}
 		if !changed {
@@ -142,15 +142,15 @@ func (s *Sink) updatePlacements(gone []*podIdentity, node metric.NodeName) map[m
 		if !slices.Contains(nodes, node) && !slices.ContainsFunc(gone, left) {
 			continue // the round does not affect this pod
 		}
-		was, had := next.placements[ref]
+		before, known := next.placements[ref]
 		after, ok := choosePlacement(&next.nodes, ref, nodes)
 		if !ok {
 			set(ref, podPlacement{}, false)
 			continue
 		}
 		after.since = next.at
-		if had && was.winner == after.winner && was.ambiguous == after.ambiguous {
-			after.since = was.since
+		if known && before.winner == after.winner && before.ambiguous == after.ambiguous {
+			after.since = before.since
 		}
 		set(ref, after, true)
 	}

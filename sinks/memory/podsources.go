@@ -40,19 +40,19 @@ func (p *podSources) choose(n *nodeView, ref metric.PodRef) {
 	p.sources = p.few[:0]
 	for _, v := range n.sources {
 		d := v.round.table
-		var of podSource
-		of.pods.from, of.pods.to = d.rangeOfPod(metric.Pod, ref)
-		of.containers.from, of.containers.to = d.rangeOfPod(metric.Container, ref)
-		p.sources = append(p.sources, of)
+		var source podSource
+		source.pods.from, source.pods.to = d.rangeOfPod(metric.Pod, ref)
+		source.containers.from, source.containers.to = d.rangeOfPod(metric.Container, ref)
+		p.sources = append(p.sources, source)
 	}
 	best := 0
 	for k, v := range n.sources {
-		of := &p.sources[k]
+		source := &p.sources[k]
 		for o, other := range n.sources {
-			of.outdated = of.outdated || o != k && v.isOutdatedBy(other, of, &p.sources[o])
+			source.outdated = source.outdated || o != k && v.isOutdatedBy(other, source, &p.sources[o])
 		}
-		if !of.outdated && of.containers.from < of.containers.to {
-			if rank := v.round.podRank(of.pods); rank > best {
+		if !source.outdated && source.containers.from < source.containers.to {
+			if rank := v.round.podRank(source.pods); rank > best {
 				p.lead, best = k, rank
 			}
 		}
@@ -110,7 +110,7 @@ func (v *sourceView) hasEarlier(o *sourceView, mine, others entryRange) bool {
 
 // isEarlier reports whether v's entry i is of an earlier instance than o's entry j of the same
 // entity: o's started later; or o rejected the instance of i since v was last read; or o began
-// another line since i was read, while v has had its line from before that. Lines say nothing if both entries are known to be of one instance, if nothing
+// another line since i was read, while v has had its line from before that. Lines report nothing if both entries are known to be of one instance, if nothing
 // distinguishes the lines that o has, or if the node's clock was put back since o began its line.
 func (v *sourceView) isEarlier(i int, o *sourceView, j int) bool {
 	e, other := &v.round.table.entries[i], &o.round.table.entries[j]
@@ -140,14 +140,14 @@ func (v *sourceView) rejectsSince(e *entityEntry, since int64) bool {
 
 // rejectsInstance reports whether v has rejected an instance of e since a time, in favour of a
 // younger one.
-func (v *sourceView) rejectsInstance(e *entityEntry, is *metric.Instance, since int64) bool {
-	named := is.ID != "" || is.Inode != 0 || is.Start != 0
+func (v *sourceView) rejectsInstance(e *entityEntry, in *metric.Instance, since int64) bool {
+	named := in.ID != "" || in.Inode != 0 || in.Start != 0
 	return named && v.hasVerdict(e, func(st storedVerdict) bool {
-		return st.since > since && isOlder(st.reason) && compareInstances(st.instance, is) == sameInstance
+		return st.since > since && isOlder(st.reason) && compareInstances(st.instance, in) == sameInstance
 	})
 }
 
-// isOlder reports whether a reason says that a sample is of an earlier instance.
+// isOlder reports whether a reason reports that a sample is of an earlier instance.
 func isOlder(r metric.Reason) bool {
 	return r == metric.OldPod || r == metric.OldContainer || r == metric.OlderStart
 }
@@ -157,10 +157,10 @@ func (v *sourceView) doubts(e *entityEntry) bool {
 	return v.hasVerdict(e, func(st storedVerdict) bool { return st.reason == metric.Ambiguous })
 }
 
-func (v *sourceView) hasVerdict(e *entityEntry, is func(storedVerdict) bool) bool {
+func (v *sourceView) hasVerdict(e *entityEntry, matches func(storedVerdict) bool) bool {
 	if len(v.verdicts) == 0 {
 		return false
 	}
 	entity := e.entity(v.round.table.node)
-	return slices.ContainsFunc(v.verdicts.of(&entity), is)
+	return slices.ContainsFunc(v.verdicts.of(&entity), matches)
 }

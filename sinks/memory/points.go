@@ -29,7 +29,7 @@ func historyMetrics(ids []metric.ID) []historyMetric {
 	return t
 }
 
-// historyRow says where an entity's points are stored. It is immutable.
+// historyRow shows where an entity's points are stored. It is immutable.
 type historyRow struct {
 	entityName
 	layout     *rowLayout
@@ -73,12 +73,12 @@ func wantedMetrics(metrics []historyMetric, s *metric.Sample) (mask uint64) {
 
 // timestampIn returns the index of t's timestamp in a record, or -1: the end of the window for
 // a rate, else the time of the group.
-func (t *historyMetric) timestampIn(sh *recordLayout) int {
+func (h *historyMetric) timestampIn(sh *recordLayout) int {
 	switch {
-	case sh.hasTimestamp(t.key):
-		return int(sh.timestampIndexes[t.key])
-	case sh.hasTimestamp(groupTime(t.group)):
-		return int(sh.timestampIndexes[groupTime(t.group)])
+	case sh.hasTimestamp(h.key):
+		return int(sh.timestampIndexes[h.key])
+	case sh.hasTimestamp(groupTime(h.group)):
+		return int(sh.timestampIndexes[groupTime(h.group)])
 	}
 	return -1
 }
@@ -109,13 +109,13 @@ func (l *rowLayout) matches(metrics []historyMetric, want uint64, sh *recordLayo
 func newRowLayout(metrics []historyMetric, want uint64, sh *recordLayout) rowLayout {
 	l := rowLayout{mask: want}
 	var at [numTimestampKeys]int
-	var have timestampKeyMask
+	var present timestampKeyMask
 	for m := want; m != 0; m &= m - 1 {
 		t := &metrics[bits.TrailingZeros64(m)]
-		if have&(1<<t.key) != 0 {
+		if present&(1<<t.key) != 0 {
 			continue
 		}
-		have |= 1 << t.key
+		present |= 1 << t.key
 		n, c := t.timestampIn(sh), uint8(0)
 		for c < l.timestamps && (n < 0 || at[c] != n) {
 			c++
@@ -168,29 +168,29 @@ func (p *historyPiece) read(r *historyRow, key timestampKey, j int, s *pointSeri
 }
 
 // pieces appends all pieces to all, the oldest first.
-func (p *historyView) pieces(all []historyPiece) []historyPiece {
-	for b := p.packed; b != nil; b = b.prev.Load() {
+func (h *historyView) pieces(all []historyPiece) []historyPiece {
+	for b := h.packed; b != nil; b = b.prev.Load() {
 		all = append(all, historyPiece{first: b.first, unit: b.unit, stamps: b.stamps, packed: b})
 	}
 	slices.Reverse(all)
-	if p.rounds > 0 {
-		all = append(all, historyPiece{first: p.open.first, unit: p.open.unit, stamps: p.open.stamps[:p.rounds], open: p.open})
+	if h.rounds > 0 {
+		all = append(all, historyPiece{first: h.open.first, unit: h.open.unit, stamps: h.open.stamps[:h.rounds], open: h.open})
 	}
 	return all
 }
 
 // points returns the points of e from one time to another, both included, oldest first. t is
 // the metric, and j its index.
-func (p *historyView) points(e *metric.Entity, t *historyMetric, j int, from, to int64) []Point {
-	own := p.rowsOf(e)
+func (h *historyView) points(e *metric.Entity, t *historyMetric, j int, from, to int64) []Point {
+	own := h.rowsOf(e)
 	if len(own) == 0 {
 		return nil
 	}
 	var some [8]historyPiece
-	pieces := p.pieces(some[:0])
+	pieces := h.pieces(some[:0])
 	var parts []historyRow // the rows of a pod's containers
 	if e.Kind == metric.Pod && e.Part == "" {
-		parts = p.containerRows(e.PodRef())
+		parts = h.containerRows(e.PodRef())
 	}
 	found := make([]Point, 0, len(pieces)*packRounds)
 	var s pointSeries
@@ -203,7 +203,7 @@ func (p *historyView) points(e *metric.Entity, t *historyMetric, j int, from, to
 			piece.read(&own[n], t.key, j, &s)
 			var sums *[packRounds]Point
 			for k, st := range piece.stamps {
-				if st.received < p.since || piece.first+uint32(k) < own[n].firstRound {
+				if st.received < h.since || piece.first+uint32(k) < own[n].firstRound {
 					continue
 				}
 				v, ok := s.codes[k].float()
@@ -238,15 +238,15 @@ func sortPoints(points []Point) []Point {
 }
 
 // rowsOf returns the rows of e. There are several if its layout was replaced.
-func (p *historyView) rowsOf(e *metric.Entity) []historyRow {
-	from, to := equalRange(len(p.rows), func(n int) int { return p.rows[n].compareEntity(e) })
-	return p.rows[from:to]
+func (h *historyView) rowsOf(e *metric.Entity) []historyRow {
+	from, to := equalRange(len(h.rows), func(n int) int { return h.rows[n].compareEntity(e) })
+	return h.rows[from:to]
 }
 
 // containerRows returns the rows of a pod's containers and their parts.
-func (p *historyView) containerRows(ref metric.PodRef) []historyRow {
-	from, to := equalRange(len(p.rows), func(n int) int { return p.rows[n].comparePod(metric.Container, ref) })
-	return p.rows[from:to]
+func (h *historyView) containerRows(ref metric.PodRef) []historyRow {
+	from, to := equalRange(len(h.rows), func(n int) int { return h.rows[n].comparePod(metric.Container, ref) })
+	return h.rows[from:to]
 }
 
 // sumRows returns, for each round, the sum of metric j over the rows of a pod's containers and

@@ -48,7 +48,7 @@ type publication struct {
 }
 
 // publish replaces before by the source of p; p is nil for a source that was removed. moved
-// says that pods may have come or gone. It returns the generation: while it does not change, no
+// reports that pods may have come or gone. It returns the generation: while it does not change, no
 // reader has seen p.
 func (s *Sink) publish(node metric.NodeName, before *sourceView, p *publication, moved bool, now int64) snapshotGeneration {
 	next := &s.pending
@@ -93,21 +93,21 @@ func (s *Sink) publish(node metric.NodeName, before *sourceView, p *publication,
 // movePods updates nodesByPod and contested with the pods that came to a node and those that
 // left it. It returns those that left. others are the node's other sources.
 func (s *Sink) movePods(node metric.NodeName, others []*sourceView, before *sourceView, p *publication) (gone []*podIdentity) {
-	var was, is []*podIdentity
+	var previous, after []*podIdentity
 	if before != nil {
-		was = before.round.table.pods()
+		previous = before.round.table.pods()
 	}
 	if p != nil {
-		is = p.source.round.table.pods()
+		after = p.source.round.table.pods()
 	}
 	var come []*podIdentity
-	for _, pod := range is {
-		if _, ok := slices.BinarySearchFunc(was, pod, comparePodIdentities); !ok {
+	for _, pod := range after {
+		if _, ok := slices.BinarySearchFunc(previous, pod, comparePodIdentities); !ok {
 			come = append(come, pod)
 		}
 	}
-	for _, pod := range was {
-		if _, ok := slices.BinarySearchFunc(is, pod, comparePodIdentities); !ok && !anyReports(others, pod.PodRef) {
+	for _, pod := range previous {
+		if _, ok := slices.BinarySearchFunc(after, pod, comparePodIdentities); !ok && !anyReports(others, pod.PodRef) {
 			gone = append(gone, pod)
 		}
 	}

@@ -33,17 +33,17 @@ type bufferPool map[int][]uint64
 const bufferStep = 64
 
 // take returns an empty slice with room for the given number of words.
-func (s bufferPool) take(words int) []uint64 {
+func (b bufferPool) take(words int) []uint64 {
 	size := (words + bufferStep - 1) / bufferStep * bufferStep
-	if data := s[size]; data != nil {
-		s[size] = nil
+	if data := b[size]; data != nil {
+		b[size] = nil
 		return data
 	}
 	return make([]uint64, 0, size)
 }
 
 // giveBack stores a slice that no reader has.
-func (s bufferPool) giveBack(data []uint64) { s[cap(data)] = data[:0] }
+func (b bufferPool) giveBack(data []uint64) { b[cap(data)] = data[:0] }
 
 // newRound returns the round of samples, which are in d's order. It appends the records to
 // data, an empty slice.
@@ -107,12 +107,12 @@ func (r *round) window(i int, g metric.Group) metric.Window {
 	return sh.window(rec, g)
 }
 
-func (s *recordLayout) window(rec []uint64, g metric.Group) metric.Window {
-	if !s.hasTimestamp(windowEnd(g)) {
+func (r *recordLayout) window(rec []uint64, g metric.Group) metric.Window {
+	if !r.hasTimestamp(windowEnd(g)) {
 		return metric.Window{}
 	}
-	n := int(s.timestamps) + bits.OnesCount16(uint16(s.windows&(1<<g-1)))
-	return metric.Window{End: int64(rec[s.timestampIndexes[windowEnd(g)]]), Length: time.Duration(rec[n])}
+	n := int(r.timestamps) + bits.OnesCount16(uint16(r.windows&(1<<g-1)))
+	return metric.Window{End: int64(rec[r.timestampIndexes[windowEnd(g)]]), Length: time.Duration(rec[n])}
 }
 
 // readAt returns when CPU and memory of entry i were read, the older one of the two; 0 if they were
@@ -189,32 +189,32 @@ func groupTime(g metric.Group) timestampKey { return timestampKey(2 * g) }
 func windowEnd(g metric.Group) timestampKey { return timestampKey(2*g + 1) }
 
 // serves reports whether group g has numbers that may be served.
-func (s *recordLayout) serves(g metric.Group) bool { return served(s.reasons[g]) }
+func (r *recordLayout) serves(g metric.Group) bool { return served(r.reasons[g]) }
 
 // empty reports whether there is no number to serve.
-func (s *recordLayout) empty() bool { return s.present == metric.IDSet{} }
+func (r *recordLayout) empty() bool { return r.present == metric.IDSet{} }
 
 // hasTimestamp reports whether records have a timestamp for key k.
-func (s *recordLayout) hasTimestamp(k timestampKey) bool { return s.timestampKeys>>k&1 != 0 }
+func (r *recordLayout) hasTimestamp(k timestampKey) bool { return r.timestampKeys>>k&1 != 0 }
 
 // headWords returns how many words of a record come before its values.
-func (s *recordLayout) headWords() int {
-	n := int(s.timestamps) + bits.OnesCount16(uint16(s.windows))
-	if s.processes {
+func (r *recordLayout) headWords() int {
+	n := int(r.timestamps) + bits.OnesCount16(uint16(r.windows))
+	if r.processes {
 		n++
 	}
 	return n
 }
 
 // recordWords returns how many words a record has.
-func (s *recordLayout) recordWords() int { return s.headWords() + s.present.Len() }
+func (r *recordLayout) recordWords() int { return r.headWords() + r.present.Len() }
 
 // valueIndex returns where in a record the value of id is, and whether there is one.
-func (s *recordLayout) valueIndex(id metric.ID) (int, bool) {
-	if !s.present.Has(id) {
+func (r *recordLayout) valueIndex(id metric.ID) (int, bool) {
+	if !r.present.Has(id) {
 		return 0, false
 	}
-	return s.headWords() + s.present.Rank(id), true
+	return r.headWords() + r.present.Rank(id), true
 }
 
 // served reports whether a group with reason r is served.
@@ -246,8 +246,8 @@ func layoutOf(s *metric.Sample, before *recordLayout) recordLayout {
 }
 
 // separates reports whether s has different timestamps for a and b. s may be nil.
-func (s *recordLayout) separates(a, b timestampKey) bool {
-	return s != nil && s.hasTimestamp(a) && s.hasTimestamp(b) && s.timestampIndexes[a] != s.timestampIndexes[b]
+func (r *recordLayout) separates(a, b timestampKey) bool {
+	return r != nil && r.hasTimestamp(a) && r.hasTimestamp(b) && r.timestampIndexes[a] != r.timestampIndexes[b]
 }
 
 func timestampOf(s *metric.Sample, k timestampKey) int64 {
@@ -282,27 +282,27 @@ func presentIn(s *metric.Sample) metric.IDSet {
 }
 
 // metricsOfGroup are the metrics of each group.
-var metricsOfGroup = func() (of [metric.NumGroups]metric.IDSet) {
+var metricsOfGroup = func() (sets [metric.NumGroups]metric.IDSet) {
 	for id, d := range metric.Catalogue {
-		of[d.Group].Add(metric.ID(id))
+		sets[d.Group].Add(metric.ID(id))
 	}
-	return of
+	return sets
 }()
 
 // matches reports whether sample has this layout.
-func (s *recordLayout) matches(sample *metric.Sample) bool {
-	if s.reasons != sample.Reasons || s.received != sample.Received || s.lastKnown != sample.LastKnown ||
-		s.processes != (sample.Instance.Processes != -1) || s.present != presentIn(sample) {
+func (r *recordLayout) matches(sample *metric.Sample) bool {
+	if r.reasons != sample.Reasons || r.received != sample.Received || r.lastKnown != sample.LastKnown ||
+		r.processes != (sample.Instance.Processes != -1) || r.present != presentIn(sample) {
 		return false
 	}
-	if times, windows := timestampGroups(sample); times != s.times || windows != s.windows {
+	if times, windows := timestampGroups(sample); times != r.times || windows != r.windows {
 		return false
 	}
 	var at [numTimestampKeys]int64
 	var seen uint32 // one bit for each index
-	for m := s.timestampKeys; m != 0; m &= m - 1 {
+	for m := r.timestampKeys; m != 0; m &= m - 1 {
 		k := timestampKey(bits.TrailingZeros32(uint32(m)))
-		n := s.timestampIndexes[k]
+		n := r.timestampIndexes[k]
 		if when := timestampOf(sample, k); seen>>n&1 == 0 {
 			at[n] = when
 			seen |= 1 << n

@@ -42,7 +42,7 @@ func timeAt(ns int64) time.Time {
 
 // Each calls do for every entity of a kind, and its parts, that has a number to serve, in the
 // order of metric.Entity.Compare, until do returns false. A sample has only the values of
-// groups that are served; for the others its Reasons say why not.
+// groups that are served; for the others its Reasons explain why not.
 //
 // The sample is valid until do returns, because the next one uses the same memory: Each
 // allocates nothing for an entity. Samples yields samples that may be kept.

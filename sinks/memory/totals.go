@@ -88,9 +88,9 @@ func (s *Snapshot) computeTotals() totals {
 			return true
 		}
 		cluster.add(node, isSumOfNodes)
-		for ratio, of := range ratioWeights() {
+		for ratio, divisor := range ratioWeights() {
 			share, ok := node.Values.Get(ratio)
-			weight, known := node.Values.Get(of)
+			weight, known := node.Values.Get(divisor)
 			if ok && known {
 				part[ratio] += share * weight
 				whole[ratio] += weight

@@ -104,16 +104,16 @@ func (p *podSources) usage(u *resourceusage.PodUsage) bool {
 	if p.lead < 0 {
 		return false
 	}
-	r, of := &p.node.sources[p.lead].round, &p.sources[p.lead]
+	r, source := &p.node.sources[p.lead].round, &p.sources[p.lead]
 	ok := false
-	for i := of.pods.from; i < of.pods.to && !ok; i++ { // the pod's parts have entries too
-		_, ok = r.podUsage(i, of.containers.from, u)
+	for i := source.pods.from; i < source.pods.to && !ok; i++ { // the pod's parts have entries too
+		_, ok = r.podUsage(i, source.containers.from, u)
 	}
 	if !ok {
 		return false
 	}
 	u.Generation, u.Index = 0, 0 // the pods of a node may have different leads
-	mine := r.table.entries[of.pods.from].instance()
+	mine := r.table.entries[source.pods.from].instance()
 	for k, v := range p.node.sources {
 		if o := &p.sources[k]; *u.UID == "" && !o.outdated && o.pods.from < o.pods.to {
 			e := &v.round.table.entries[o.pods.from]

@@ -25,9 +25,9 @@ type storedVerdict struct {
 type verdictIndex []storedVerdict
 
 // of returns the verdicts of e.
-func (all verdictIndex) of(e *metric.Entity) verdictIndex {
-	from, to := equalRange(len(all), func(i int) int { return compareEntities(all[i].entity, e) })
-	return all[from:to]
+func (v verdictIndex) of(e *metric.Entity) verdictIndex {
+	from, to := equalRange(len(v), func(i int) int { return compareEntities(v[i].entity, e) })
+	return v[from:to]
 }
 
 // newVerdictIndex stores the verdicts of a node. A verdict that before also has keeps its
@@ -98,7 +98,7 @@ func sameEvidence(a, b *metric.Evidence) bool {
 	return x == y
 }
 
-// rejectedWhole reports whether s says that an entity is missing because identity rejected all
+// rejectedWhole reports whether s reports that an entity is missing because identity rejected all
 // its samples.
 func (s *storedVerdict) rejectedWhole() bool {
 	return (s.reason == metric.NotReported || s.reason == metric.Incomplete) && s.evidence.Cause.Layer() == metric.LayerIdentity

@@ -4,7 +4,7 @@
 // Package cgroupfs finds the hierarchies. cAdvisor (github.com/google/cadvisor/lib) reads each
 // cgroup, and describes the machine and its file systems. A Read lists the hierarchies and reads
 // each cgroup once, in the caller's goroutine, so the first Read after a cgroup was created
-// includes it. README.md lists the files, and says why cAdvisor's manager is not used.
+// includes it. README.md lists the files, and explains why cAdvisor's manager is not used.
 //
 // # What it promises
 //

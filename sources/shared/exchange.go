@@ -89,10 +89,10 @@ func New(o Options) *Exchange {
 
 // SetMembers sets the members. all has every member and this replica; self is the name of this
 // replica. SetMembers opens streams to new members and closes the streams to members that are gone.
-func (x *Exchange) SetMembers(self string, all []Member) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.mu.ended {
+func (e *Exchange) SetMembers(self string, all []Member) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.mu.ended {
 		return
 	}
 	now := make(map[string]*peer, len(all))
@@ -100,86 +100,86 @@ func (x *Exchange) SetMembers(self string, all []Member) {
 		if m.Name == self {
 			continue
 		}
-		if p := x.mu.peers[m.Name]; p != nil && p.member.URL == m.URL && p.member.Transport == m.Transport {
+		if p := e.mu.peers[m.Name]; p != nil && p.member.URL == m.URL && p.member.Transport == m.Transport {
 			now[m.Name] = p
 			continue
 		}
 		ctx, stop := context.WithCancel(context.Background())
-		p := &peer{x: x, member: m, stop: stop}
+		p := &peer{x: e, member: m, stop: stop}
 		now[m.Name] = p
-		x.mu.wait.Go(func() { p.follow(ctx) })
+		e.mu.wait.Go(func() { p.follow(ctx) })
 	}
-	for name, p := range x.mu.peers {
+	for name, p := range e.mu.peers {
 		if now[name] != p {
 			p.stop()
 		}
 	}
-	x.mu.peers = now
-	x.members.Store(&members{self: self, all: all, peers: now})
+	e.mu.peers = now
+	e.members.Store(&members{self: self, all: all, peers: now})
 }
 
 // Close ends the streams to and from other replicas.
-func (x *Exchange) Close() error {
-	x.mu.Lock()
-	x.mu.ended = true
-	for _, p := range x.mu.peers {
+func (e *Exchange) Close() error {
+	e.mu.Lock()
+	e.mu.ended = true
+	for _, p := range e.mu.peers {
 		p.stop()
 	}
-	x.mu.Unlock()
-	x.hub.close()
-	x.mu.wait.Wait()
+	e.mu.Unlock()
+	e.hub.close()
+	e.mu.wait.Wait()
 	return nil
 }
 
 // Read fills b with a read of a source of a node. It calls do if this replica owns the node, or if
 // it gets nothing from the owner in time. Otherwise it uses the owner's batch. The caller sets
 // b.Source and b.Node.
-func (x *Exchange) Read(ctx context.Context, b *metric.Batch, do func(context.Context, *metric.Batch) error) error {
-	m := x.members.Load()
+func (e *Exchange) Read(ctx context.Context, b *metric.Batch, do func(context.Context, *metric.Batch) error) error {
+	m := e.members.Load()
 	ownerName := owner(m.all, string(b.Node))
-	box := x.mail.box(b.Key()) // for own nodes, too: another replica may own them in the next round
+	box := e.mail.box(b.Key()) // for own nodes, too: another replica may own them in the next round
 	if ownerName == "" || ownerName == m.self {
 		err := do(ctx, b)
-		x.meters.self.Inc()
-		x.hub.publish(b, err)
+		e.meters.self.Inc()
+		e.hub.publish(b, err)
 		return err
 	}
-	if got := x.await(ctx, m.peers[ownerName], b, box); got != nil {
-		x.meters.peer.Inc()
+	if got := e.await(ctx, m.peers[ownerName], b, box); got != nil {
+		e.meters.peer.Inc()
 		b.CopyFrom(got)
-		x.mail.recycle(got)
+		e.mail.recycle(got)
 		err := b.Err
 		b.Err = nil // the caller sets it
 		return err
 	}
-	x.meters.late.Inc()
+	e.meters.late.Inc()
 	return do(ctx, b)
 }
 
 // Expect keeps what other replicas send of a source of a node that will be read here.
-func (x *Exchange) Expect(source string, node metric.NodeName) {
-	x.mail.box(metric.SourceKey{Source: source, Node: node})
+func (e *Exchange) Expect(source string, node metric.NodeName) {
+	e.mail.box(metric.SourceKey{Source: source, Node: node})
 }
 
 // Forget drops what other replicas sent of a node that is no longer read here.
-func (x *Exchange) Forget(node metric.NodeName) { x.mail.forget(node) }
+func (e *Exchange) Forget(node metric.NodeName) { e.mail.forget(node) }
 
 // await waits for the batch of a peer for the read into b. It returns nil if the batch does not
 // arrive in time.
-func (x *Exchange) await(ctx context.Context, p *peer, b *metric.Batch, box <-chan letter) *metric.Batch {
+func (e *Exchange) await(ctx context.Context, p *peer, b *metric.Batch, box <-chan letter) *metric.Batch {
 	lost := p.lost()
 	received := poll(box)
 	// One that arrived in the first half of the interval was too late for the round before. It is not
 	// used, or the node's numbers would be a round late from then on.
 	tooOld := b.Interval > 0 && time.Since(received.arrived) > b.Interval/2
 	if received.batch != nil && (lost == nil || tooOld) {
-		x.mail.recycle(received.batch)
+		e.mail.recycle(received.batch)
 		received.batch = nil
 	}
 	if lost == nil || received.batch != nil {
 		return received.batch
 	}
-	patience := time.NewTimer(x.o.Patience)
+	patience := time.NewTimer(e.o.Patience)
 	defer patience.Stop()
 	select {
 	case received := <-box:
@@ -193,13 +193,13 @@ func (x *Exchange) await(ctx context.Context, p *peer, b *metric.Batch, box <-ch
 
 // take keeps a batch of a member for the next read of its node. It keeps none of a node that the
 // member does not own, which would replace the owner's, and none of a node that is not read here.
-func (x *Exchange) take(from string, b *metric.Batch) {
-	if owner(x.members.Load().all, string(b.Node)) == from {
-		x.mail.put(b)
+func (e *Exchange) take(from string, b *metric.Batch) {
+	if owner(e.members.Load().all, string(b.Node)) == from {
+		e.mail.put(b)
 	}
 }
 
 // ServeHTTP streams what this replica reads to another replica, until one of them ends the stream.
-func (x *Exchange) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x.hub.serve(w, r, x.o.Silence/4)
+func (e *Exchange) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e.hub.serve(w, r, e.o.Silence/4)
 }

@@ -11,7 +11,7 @@ import (
 type Mistake struct {
 	File         string
 	Line, Column int // from 1; 0 for the file as a whole
-	// Text says what is wrong and what to do.
+	// Text describes what is wrong and what to do.
 	Text string
 	// Wrong is an unknown name, and Known are the possible names. Both are empty for other
 	// mistakes.
@@ -31,16 +31,16 @@ func (m Mistake) String() string {
 type Mistakes []Mistake
 
 // Error returns the mistakes, one on each line.
-func (ms Mistakes) Error() string {
-	lines := make([]string, len(ms))
-	for i, m := range ms {
+func (mi Mistakes) Error() string {
+	lines := make([]string, len(mi))
+	for i, m := range mi {
 		lines[i] = m.String()
 	}
 	return strings.Join(lines, "\n")
 }
 
-func (ms Mistakes) sort() {
-	slices.SortStableFunc(ms, func(a, b Mistake) int {
+func (mi Mistakes) sort() {
+	slices.SortStableFunc(mi, func(a, b Mistake) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 }

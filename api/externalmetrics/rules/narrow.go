@@ -14,8 +14,8 @@ import (
 
 // QueryFor returns the query for a caller in a namespace with a selector. A rule that is not
 // namespaced ignores the namespace. The error is about the selector.
-func (m *Rule) QueryFor(namespace string, selector selectors.Selector) (string, error) {
-	expr, err := queryParser.ParseExpr(m.Query)
+func (r *Rule) QueryFor(namespace string, selector selectors.Selector) (string, error) {
+	expr, err := queryParser.ParseExpr(r.Query)
 	if err != nil {
 		return "", fmt.Errorf("parse query: %w", err)
 	}
@@ -24,8 +24,8 @@ func (m *Rule) QueryFor(namespace string, selector selectors.Selector) (string, 
 		return "", err
 	}
 	var namespaceMatcher *labels.Matcher
-	if m.NamespaceLabel != "" {
-		if namespaceMatcher, err = labels.NewMatcher(labels.MatchEqual, m.NamespaceLabel, namespace); err != nil {
+	if r.NamespaceLabel != "" {
+		if namespaceMatcher, err = labels.NewMatcher(labels.MatchEqual, r.NamespaceLabel, namespace); err != nil {
 			return "", fmt.Errorf("match namespace: %w", err)
 		}
 	}
@@ -37,7 +37,7 @@ func (m *Rule) QueryFor(namespace string, selector selectors.Selector) (string, 
 		if namespaceMatcher != nil {
 			v.LabelMatchers = append(v.LabelMatchers, namespaceMatcher)
 		}
-		if len(m.SelectorMetrics) == 0 || slices.Contains(m.SelectorMetrics, nameOf(v)) {
+		if len(r.SelectorMetrics) == 0 || slices.Contains(r.SelectorMetrics, nameOf(v)) {
 			v.LabelMatchers = append(v.LabelMatchers, chosen...)
 		}
 	})

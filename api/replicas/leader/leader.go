@@ -1,13 +1,13 @@
 // Package leader elects one of several replicas with a Lease. Annotations of the Lease have the
 // address and the certificate of the leader.
 //
-// Leader says which replica answers, and IsLastKnownLeader which one sends. Both keep the last known
+// Leader shows which replica answers, and IsLastKnownLeader which one sends. Both keep the last known
 // leader until they see another one, so nothing changes while the API server cannot be reached.
 // IsLeader is for work that only one replica may do. It depends on the time of the last renewal,
 // because a process that was stopped may have lost the Lease without noticing.
 //
 // The leader writes into the Lease how many nodes it reads. A replica that has read clearly more for
-// a minute, or for 20 s if the leader reads none, says so in the Lease, and the leader gives the Lease
+// a minute, or for 20 s if the leader reads none, reports that in the Lease, and the leader gives the Lease
 // up.
 package leader
 

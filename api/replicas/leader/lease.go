@@ -10,7 +10,7 @@ import (
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 )
 
-// The annotations of the Lease that say how its holder is reached.
+// The annotations of the Lease that describe how its holder is reached.
 const (
 	// AddressAnnotation is the holder's HOST:PORT.
 	AddressAnnotation = "weir-metrics.github.io/address"

@@ -34,8 +34,8 @@ func (e *Elector) patienceWith(reads int) time.Duration {
 }
 
 // compareReads compares the reads of this process with those in the Lease. If it does not hold the
-// Lease and has read clearly more for long enough, it says so in the Lease. If it holds the Lease
-// and another replica says so, it gives the Lease up.
+// Lease and has read clearly more for long enough, it reports that in the Lease. If it holds the Lease
+// and another replica reports that, it gives the Lease up.
 func (e *Elector) compareReads(ctx context.Context, lease *coordination.Lease, leases coordinationv1.LeaseInterface) {
 	if e.opts.Reads == nil || !e.reader.mayLead || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
 		return

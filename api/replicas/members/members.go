@@ -74,7 +74,7 @@ type Membership struct {
 	failing  bool
 }
 
-// observedLease says when a Lease was first seen in its present state.
+// observedLease holds when a Lease was first seen in its present state.
 type observedLease struct {
 	renewed metav1.MicroTime
 	holder  string

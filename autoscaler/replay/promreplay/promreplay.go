@@ -23,7 +23,7 @@ import (
 	"github.com/weir-metrics/weir/internal/history"
 )
 
-// Request says which data to read.
+// Request shows which data to read.
 type Request struct {
 	Namespace string
 	// Kind and Name are the kind and name of the target: "Deployment", "web".
@@ -85,22 +85,22 @@ type traceReader struct {
 	measured replay.Series
 }
 
-func (rd *traceReader) addNote(format string, args ...any) {
-	rd.trace.Notes = append(rd.trace.Notes, fmt.Sprintf(format, args...))
+func (t *traceReader) addNote(format string, args ...any) {
+	t.trace.Notes = append(t.trace.Notes, fmt.Sprintf(format, args...))
 }
 
 // query returns the result of a query over the time of the trace.
-func (rd *traceReader) query(query string) ([]history.TimeSeries, error) {
-	return rd.history.Range(rd.ctx, query, rd.request.From, rd.request.To, rd.trace.Step)
+func (t *traceReader) query(query string) ([]history.TimeSeries, error) {
+	return t.history.Range(t.ctx, query, t.request.From, t.request.To, t.trace.Step)
 }
 
 // bestAnswer returns the answer of the first query that covers nine tenths of the time, or else of
 // the one that covers most of it. It is not an error if there is no data. wrap makes a query from
 // each element of from.
-func (rd *traceReader) bestAnswer(what string, from []string, wrap func(string) string) (lines []history.TimeSeries, query string, err error) {
+func (t *traceReader) bestAnswer(what string, from []string, wrap func(string) string) (lines []history.TimeSeries, query string, err error) {
 	covered := 0
 	for _, candidate := range from {
-		found, err := rd.query(wrap(candidate))
+		found, err := t.query(wrap(candidate))
 		if err != nil {
 			return nil, "", fmt.Errorf("read %s: %w", what, err)
 		}
@@ -111,7 +111,7 @@ func (rd *traceReader) bestAnswer(what string, from []string, wrap func(string) 
 		if points > covered {
 			lines, query, covered = found, candidate, points
 		}
-		if points*10 >= 9*int(rd.request.To.Sub(rd.request.From)/rd.trace.Step) {
+		if points*10 >= 9*int(t.request.To.Sub(t.request.From)/t.trace.Step) {
 			break
 		}
 	}
@@ -126,14 +126,14 @@ func series(points []history.Point) replay.Series {
 }
 
 // readUsage reads the usage of containers and the number of measured pods.
-func (rd *traceReader) readUsage() error {
+func (t *traceReader) readUsage() error {
 	for _, resource := range []string{"cpu", "memory"} {
-		needed := slices.Contains(rd.request.Resources, resource)
+		needed := slices.Contains(t.request.Resources, resource)
 		if !needed && resource == "memory" {
 			continue
 		}
-		from := rd.request.usageQueries(resource)
-		lines, chosen, err := rd.bestAnswer(resource+" use", from, func(q string) string { return "sum by (container) (" + q + ")" })
+		from := t.request.usageQueries(resource)
+		lines, chosen, err := t.bestAnswer(resource+" use", from, func(q string) string { return "sum by (container) (" + q + ")" })
 		if err != nil {
 			return err
 		}
@@ -141,16 +141,16 @@ func (rd *traceReader) readUsage() error {
 			if !needed {
 				continue
 			}
-			return &AbsentError{resource + " use of pods " + rd.request.Pods + " in namespace " + rd.request.Namespace, from}
+			return &AbsentError{resource + " use of pods " + t.request.Pods + " in namespace " + t.request.Namespace, from}
 		}
-		rd.keepContainers(resource, lines)
-		if rd.measured == nil {
-			counted, err := rd.query("count(count by (pod) (" + chosen + "))")
+		t.keepContainers(resource, lines)
+		if t.measured == nil {
+			counted, err := t.query("count(count by (pod) (" + chosen + "))")
 			if err != nil {
 				return fmt.Errorf("count pods: %w", err)
 			}
 			for _, l := range counted {
-				rd.measured = series(l.Points)
+				t.measured = series(l.Points)
 			}
 		}
 	}
@@ -159,7 +159,7 @@ func (rd *traceReader) readUsage() error {
 
 // keepContainers assigns series to containers. It omits a container that was measured for less than
 // half of the time of the others, because it is an init or debug container.
-func (rd *traceReader) keepContainers(resource string, lines []history.TimeSeries) {
+func (t *traceReader) keepContainers(resource string, lines []history.TimeSeries) {
 	most := 0
 	for _, l := range lines {
 		most = max(most, len(l.Points))
@@ -167,13 +167,13 @@ func (rd *traceReader) keepContainers(resource string, lines []history.TimeSerie
 	for _, l := range lines {
 		name := l.Labels["container"]
 		if len(l.Points)*2 < most {
-			rd.addNote("container %s was measured for %d%% of the time: it counts as temporary and is left out", name, len(l.Points)*100/most)
+			t.addNote("container %s was measured for %d%% of the time: it counts as temporary and is left out", name, len(l.Points)*100/most)
 			continue
 		}
-		c := rd.containers[name]
+		c := t.containers[name]
 		if c == nil {
 			c = &replay.TraceContainer{Name: name}
-			rd.containers[name] = c
+			t.containers[name] = c
 		}
 		if resource == "cpu" {
 			c.CPU = series(l.Points)
@@ -184,32 +184,32 @@ func (rd *traceReader) keepContainers(resource string, lines []history.TimeSerie
 }
 
 // readSpecs reads the last known requests and limits.
-func (rd *traceReader) readSpecs() error {
+func (t *traceReader) readSpecs() error {
 	for _, what := range []string{"request", "limit"} {
 		for _, resource := range []string{"cpu", "memory"} {
-			if resource == "memory" && !slices.Contains(rd.request.Resources, resource) {
+			if resource == "memory" && !slices.Contains(t.request.Resources, resource) {
 				continue
 			}
-			lines, _, err := rd.bestAnswer(resource+" "+what, rd.request.specQueries(what, resource), unwrapped)
+			lines, _, err := t.bestAnswer(resource+" "+what, t.request.specQueries(what, resource), unwrapped)
 			if err != nil {
 				return err
 			}
 			for _, l := range lines {
-				rd.setSpec(what, resource, l)
+				t.setSpec(what, resource, l)
 			}
 		}
 	}
 	return nil
 }
 
-func (rd *traceReader) setSpec(what, resource string, l history.TimeSeries) {
-	c := rd.containers[l.Labels["container"]]
+func (t *traceReader) setSpec(what, resource string, l history.TimeSeries) {
+	c := t.containers[l.Labels["container"]]
 	if c == nil || len(l.Points) == 0 {
 		return
 	}
 	first, last := l.Points[0].Value, l.Points[len(l.Points)-1].Value
 	if first != last {
-		rd.addNote("container %s's %s %s changed from %v to %v: replayed as if it had always been the latter", c.Name, resource, what, first, last)
+		t.addNote("container %s's %s %s changed from %v to %v: replayed as if it had always been the latter", c.Name, resource, what, first, last)
 	}
 	to := &c.Requests
 	if what == "limit" {
@@ -224,23 +224,23 @@ func (rd *traceReader) setSpec(what, resource string, l history.TimeSeries) {
 }
 
 // readReplicas reads the number of pods.
-func (rd *traceReader) readReplicas() error {
-	lines, _, err := rd.bestAnswer("replicas", rd.request.replicaQueries(), unwrapped)
+func (t *traceReader) readReplicas() error {
+	lines, _, err := t.bestAnswer("replicas", t.request.replicaQueries(), unwrapped)
 	if err != nil {
 		return err
 	}
 	if len(lines) == 0 {
-		rd.trace.Replicas = rd.measured
-		if len(rd.measured) > 0 {
-			rd.addNote("the requested number of replicas is unknown; measured pods are counted instead")
+		t.trace.Replicas = t.measured
+		if len(t.measured) > 0 {
+			t.addNote("the requested number of replicas is unknown; measured pods are counted instead")
 		}
 		return nil
 	}
-	rd.trace.Replicas = series(lines[0].Points)
+	t.trace.Replicas = series(lines[0].Points)
 	short, counted := 0, 0
-	hold := rd.trace.Step * 5 / 2
-	for _, v := range rd.trace.Replicas {
-		if n, ok := rd.measured.At(v.At, hold); ok && v.Value > 0 {
+	hold := t.trace.Step * 5 / 2
+	for _, v := range t.trace.Replicas {
+		if n, ok := t.measured.At(v.At, hold); ok && v.Value > 0 {
 			counted++
 			// A tenth of the pods may not be measured yet.
 			if n < math.Floor(v.Value*0.9) {
@@ -249,14 +249,14 @@ func (rd *traceReader) readReplicas() error {
 		}
 	}
 	if short*20 > counted {
-		rd.addNote("in %d%% of the time fewer pods were measured than there were: the demand then is too low", short*100/counted)
+		t.addNote("in %d%% of the time fewer pods were measured than there were: the demand then is too low", short*100/counted)
 	}
 	return nil
 }
 
 // readStartup reads how long pods took to become ready, if kube-state-metrics has this metric.
-func (rd *traceReader) readStartup() error {
-	answer, err := rd.history.Query(rd.ctx, rd.request.startupQuery(rd.request.To.Sub(rd.request.From)), rd.request.To)
+func (t *traceReader) readStartup() error {
+	answer, err := t.history.Query(t.ctx, t.request.startupQuery(t.request.To.Sub(t.request.From)), t.request.To)
 	if err != nil {
 		return fmt.Errorf("read startup times: %w", err)
 	}
@@ -266,23 +266,23 @@ func (rd *traceReader) readStartup() error {
 			delays = append(delays, time.Duration(s.Value*float64(time.Second)))
 		}
 	}
-	rd.trace.Startup = replay.StartupOf(delays)
+	t.trace.Startup = replay.StartupOf(delays)
 	return nil
 }
 
 // readNamed reads custom and external metrics.
-func (rd *traceReader) readNamed() error {
-	for _, name := range slices.Sorted(maps.Keys(rd.request.Named)) {
-		query := rd.request.Named[name]
+func (t *traceReader) readNamed() error {
+	for _, name := range slices.Sorted(maps.Keys(t.request.Named)) {
+		query := t.request.Named[name]
 		// The line feed ends a comment at the end of the query.
-		lines, err := rd.query("sum(" + query + "\n)")
+		lines, err := t.query("sum(" + query + "\n)")
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
 		}
 		if len(lines) == 0 {
 			return &AbsentError{"metric " + name, []string{"sum(" + query + ")"}}
 		}
-		rd.trace.Named[name] = series(lines[0].Points)
+		t.trace.Named[name] = series(lines[0].Points)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-metrics/weir/api/weirdev"
 )
 
-// noWeirError says that the API server does not know weir's API. It wraps the answer.
+// noWeirError reports that the API server does not know weir's API. It wraps the answer.
 type noWeirError struct{ answer error }
 
 func (*noWeirError) Error() string {
@@ -18,7 +18,7 @@ func (*noWeirError) Error() string {
 
 func (e *noWeirError) Unwrap() error { return e.answer }
 
-// adviseInCluster says what to do about an error of the API server, or of the weir behind it.
+// adviseInCluster describes what to do about an error of the API server, or of the weir behind it.
 func adviseInCluster(err error) error {
 	status, hint, ok := Answer(err)
 	switch {

@@ -11,14 +11,14 @@ import (
 	"github.com/weir-metrics/weir/internal/humanize"
 )
 
-// Direct returns the weir at the URL server. assumed says that the user did not name it: it is the
+// Direct returns the weir at the URL server. assumed reports that the user did not name it: it is the
 // usual address of a weir on this machine.
 func Direct(server string, assumed bool) (*Weir, error) {
 	shown := humanize.URL(server)
 	return NewWeir(server, &http.Client{}, func(err error) error { return adviseDirect(shown, assumed, err) })
 }
 
-// adviseDirect says what to do if the weir at server does not answer.
+// adviseDirect describes what to do if the weir at server does not answer.
 func adviseDirect(server string, assumed bool, err error) error {
 	var dial *net.OpError
 	refused := errors.As(err, &dial) && dial.Op == "dial"

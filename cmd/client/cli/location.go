@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Location says where weir and the cluster are, from flags and the environment.
+// Location shows where weir and the cluster are, from flags and the environment.
 type Location struct {
 	Getenv func(string) string
 	// Local is the address of the weir to use if no flag names one. If Local is empty, that is the

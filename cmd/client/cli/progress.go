@@ -53,7 +53,7 @@ func NewProgress(w io.Writer, width func() int) *Progress {
 	return p
 }
 
-// Set says what the command is doing, and how much of it is done. If total is 0, that is not
+// Set describes what the command is doing, and how much of it is done. If total is 0, that is not
 // known. A call costs less than a microsecond.
 func (p *Progress) Set(what string, done, total int64) {
 	if p == nil {

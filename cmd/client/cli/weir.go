@@ -33,7 +33,7 @@ type (
 )
 
 // NewWeir returns the weir with the root URL base. advise adds to an error what the user can do.
-// Advised is enough if weir itself says so.
+// Advised is enough if weir itself reports that.
 func NewWeir(base string, client *http.Client, advise func(error) error) (*Weir, error) {
 	c, err := weirdev.NewClient(base, client)
 	if err != nil {

@@ -239,17 +239,17 @@ func (e *examination) checkPods(ctx context.Context) error {
 	}
 	for i := range pods.Items {
 		p := &pods.Items[i]
-		switch why := notReady(p); why {
+		switch reason := notReady(p); reason {
 		case "":
 			e.add(OK, "", "%s/%s is ready, on node %s", p.Namespace, p.Name, p.Spec.NodeName)
 		default:
-			e.add(Failure, fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name), "%s/%s is not ready: %s", p.Namespace, p.Name, why)
+			e.add(Failure, fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name), "%s/%s is not ready: %s", p.Namespace, p.Name, reason)
 		}
 	}
 	return nil
 }
 
-// notReady says why a pod is not ready, or returns "" if it is.
+// notReady explains why a pod is not ready, or returns "" if it is.
 func notReady(p *corev1.Pod) string {
 	for _, s := range p.Status.ContainerStatuses {
 		if w := s.State.Waiting; w != nil {

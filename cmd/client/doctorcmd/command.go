@@ -1,6 +1,6 @@
 // Package doctorcmd is the "doctor" command of weir and of kubectl-weir: it looks through a cluster
-// for what commonly keeps numbers from kubectl top, from HPAs and from agents, and says what to do.
-// It needs no more than the rights of the user's kubeconfig, and says what it could not look at.
+// for what commonly keeps numbers from kubectl top, from HPAs and from agents, and describes what to do.
+// It needs no more than the rights of the user's kubeconfig, and describes what it could not look at.
 //
 // Files: command.go has the command and its text, checks.go the checks.
 package doctorcmd
@@ -37,7 +37,7 @@ type Options struct {
 	Program string
 }
 
-// Result says how a check ended.
+// Result describes how a check ended.
 type Result string
 
 // The results.

@@ -1,7 +1,7 @@
 // Package explaincmd is the "explain" command of weir and of kubectl-weir: why a number is there,
 // is missing or is in doubt. The two commands differ only in how they find a weir to ask.
 //
-// The answer comes first, in a sentence. Then each group says why it is so, since when, what
+// The answer comes first, in a sentence. Then each group explains why it is so, since when, what
 // happens next and what to do. Programs read the same as JSON or YAML. A missing number is an
 // answer, not an error: without --exit-code the exit status says only whether there was an answer.
 package explaincmd
@@ -38,7 +38,7 @@ type Asker interface {
 	// Missing reports on a namespace, or on the cluster if namespace is empty.
 	Missing(ctx context.Context, namespace metric.Namespace) (*explain.MissingReport, error)
 	// Workload reports on the pods of a workload.
-	Workload(ctx context.Context, namespace metric.Namespace, of explainapi.Workload) (*explain.MissingReport, error)
+	Workload(ctx context.Context, namespace metric.Namespace, subject explainapi.Workload) (*explain.MissingReport, error)
 	// Autoscaler returns the last decision about an autoscaler of a kind.
 	Autoscaler(ctx context.Context, kind, namespace, name string) (*decisionreport.DecisionReport, error)
 	// Eviction returns the report on evictions of a node.

@@ -135,7 +135,7 @@ func writeFinding(p *page, column int, at time.Time, groups string, f *explain.F
 	p.advise(column, f.Advice)
 }
 
-// headline says whether there is a number.
+// headline reports whether there is a number.
 func headline(at time.Time, f *explain.Finding) string {
 	if !f.Served {
 		s := f.Reason
@@ -237,7 +237,7 @@ func prefixed(prefix, text string) string {
 	return prefix + text
 }
 
-// known returns what the API server says, or "" if it says nothing.
+// known returns what the API server says, or "" if it reports nothing.
 func known(e *explain.Explanation) string {
 	k := e.Known
 	if k == nil {

@@ -69,7 +69,7 @@ func noun(name string) (kind, plain string) {
 	return "", name
 }
 
-// writeCause writes one cause. again says that an earlier cause has the same advice.
+// writeCause writes one cause. again reports that an earlier cause has the same advice.
 func writeCause(p *page, at time.Time, c *explain.MissingCause, again bool) {
 	head := c.Reason + prefixed(", ", c.Why) + prefixed(" on ", string(c.Node)) + ": " + counts(c)
 	tint := humanize.Plain
@@ -92,7 +92,7 @@ func writeCause(p *page, at time.Time, c *explain.MissingCause, again bool) {
 	p.advise(2, c.Advice)
 }
 
-// counts says how many pods and nodes have no number.
+// counts describes how many pods and nodes have no number.
 func counts(c *explain.MissingCause) string {
 	var parts []string
 	if c.Nodes > 0 {

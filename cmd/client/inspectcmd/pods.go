@@ -37,7 +37,7 @@ const (
 	podToken = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 )
 
-// podFlags say where the pods of this node are read.
+// podFlags show where the pods of this node are read.
 type podFlags struct {
 	pods              string
 	tokenFile, caFile string

@@ -280,7 +280,7 @@ type resizeResult struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	DryRun     bool   `json:"dryRun,omitempty"`
-	// InPlace says that the resize is done, no container was restarted, and the cgroups are right.
+	// InPlace reports that the resize is done, no container was restarted, and the cgroups are right.
 	InPlace bool `json:"inPlace"`
 	*apply.Result
 }
@@ -305,7 +305,7 @@ func withHint(err error) error {
 	return err
 }
 
-// refusalHint says what the user can do about refusals.
+// refusalHint describes what the user can do about refusals.
 func refusalHint(r *apply.RefusedError) string {
 	for _, refusal := range r.Refusals {
 		switch refusal.Reason {

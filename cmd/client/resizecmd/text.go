@@ -149,7 +149,7 @@ var unchangedReasons = map[resize.AdviceReason]string{
 	resize.Invalid:       "are invalid",
 }
 
-// unchangedText says how many requests stay and why, the most frequent reason first.
+// unchangedText describes how many requests stay and why, the most frequent reason first.
 func unchangedText(counts map[resize.AdviceReason]int) string {
 	sum := 0
 	var words []string

@@ -134,12 +134,12 @@ func restarts() column {
 	}}
 }
 
-// reason is the column that says why numbers are missing.
+// reason is the column that explains why numbers are missing.
 func reason() column {
 	return column{title: "REASON", wide: true, text: reasonText}
 }
 
-// reasonText says why numbers of an item are missing. Groups with the same reason share a sentence.
+// reasonText explains why numbers of an item are missing. Groups with the same reason share a sentence.
 func reasonText(it *usage.Item) string {
 	var messages, groups []string
 	for _, r := range it.Reasons {

@@ -2,7 +2,7 @@
 // cgroups use, as a table for people or a document for programs. The two commands differ only in how
 // they find a weir.
 //
-// A missing number is shown as "-". The wide table and the documents say why it is missing.
+// A missing number is shown as "-". The wide table and the documents explain why it is missing.
 package topcmd
 
 import (

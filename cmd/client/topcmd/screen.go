@@ -304,7 +304,7 @@ func (s *screen) drawList() []string {
 	return append([]string{s.state(items, len(s.list.Items)), titles}, body[s.top:min(len(body), s.top+rows)]...)
 }
 
-// drawTree returns the lines of the tree. The last ones say why the selected row lacks a number.
+// drawTree returns the lines of the tree. The last ones explain why the selected row lacks a number.
 func (s *screen) drawTree() []string {
 	visible := s.visibleRows()
 	var nodes, pods []*usage.Item

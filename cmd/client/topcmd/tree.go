@@ -13,7 +13,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// grouping says how the tree groups pods. Its value is the text for the title.
+// grouping describes how the tree groups pods. Its value is the text for the title.
 type grouping string
 
 const (
@@ -302,7 +302,7 @@ func (s *screen) treeTable(rows []*treeRow, selected int) table {
 	return t
 }
 
-// podCount says how many pods there are and, if some lack CPU or memory, how many have both.
+// podCount describes how many pods there are and, if some lack CPU or memory, how many have both.
 func podCount(pods []*usage.Item) string {
 	lack := len(incompleteOf(pods))
 	if lack == 0 {
@@ -321,7 +321,7 @@ func incompleteOf(items []*usage.Item) (incomplete []*usage.Item) {
 	return incomplete
 }
 
-// detail returns the lines that say why numbers of a row are missing. A group has the reason of the
+// detail returns the lines that explain why numbers of a row are missing. A group has the reason of the
 // first of its pods that lacks a number. They take at most half of the screen.
 func (s *screen) detail(r *treeRow) []string {
 	text := reasonText(&r.Item)

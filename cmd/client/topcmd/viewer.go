@@ -81,7 +81,7 @@ func (v *viewer) once(ctx context.Context) error {
 	return nil
 }
 
-// lines returns the table of a list, or a line that says that it is empty.
+// lines returns the table of a list, or a line that reports that it is empty.
 func (v *viewer) lines(list *usage.List, width int) []string {
 	if len(list.Items) == 0 {
 		return []string{v.nothing()}
@@ -135,7 +135,7 @@ func addUsage(sum, it *usage.Item) {
 	}
 }
 
-// nothing says that a list is empty, and what was asked for.
+// nothing reports that a list is empty, and what was asked for.
 func (v *viewer) nothing() string {
 	s := "No " + string(v.resource) + " found"
 	if v.query.Name != "" {

@@ -21,26 +21,26 @@ type Flags struct {
 }
 
 // Add adds the flags to f.
-func (c *Flags) Add(f *pflag.FlagSet) {
-	f.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig `FILE` of the cluster")
-	f.StringVar(&c.Master, "master", "", "`URL` of the API server, instead of the kubeconfig's")
-	f.BoolVar(&c.InCluster, "in-cluster", false, "use the service account of the pod weir runs in")
+func (fl *Flags) Add(f *pflag.FlagSet) {
+	f.StringVar(&fl.Kubeconfig, "kubeconfig", "", "kubeconfig `FILE` of the cluster")
+	f.StringVar(&fl.Master, "master", "", "`URL` of the API server, instead of the kubeconfig's")
+	f.BoolVar(&fl.InCluster, "in-cluster", false, "use the service account of the pod weir runs in")
 }
 
 // Given reports whether the flags name a cluster.
-func (c *Flags) Given() bool { return c.Kubeconfig != "" || c.Master != "" || c.InCluster }
+func (fl *Flags) Given() bool { return fl.Kubeconfig != "" || fl.Master != "" || fl.InCluster }
 
 // Check returns an error for flags that exclude each other.
-func (c *Flags) Check() error {
-	if c.InCluster && (c.Kubeconfig != "" || c.Master != "") {
+func (fl *Flags) Check() error {
+	if fl.InCluster && (fl.Kubeconfig != "" || fl.Master != "") {
 		return cli.Usage(errors.New("--in-cluster excludes --kubeconfig and --master"))
 	}
 	return nil
 }
 
 // Options returns the options of a client of the cluster.
-func (c *Flags) Options() informer.Options {
-	return informer.Options{Kubeconfig: c.Kubeconfig, Master: c.Master}
+func (fl *Flags) Options() informer.Options {
+	return informer.Options{Kubeconfig: fl.Kubeconfig, Master: fl.Master}
 }
 
 // NodeName returns the name of this machine's Node object: the given one, or else the host name in

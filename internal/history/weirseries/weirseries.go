@@ -185,19 +185,19 @@ func (r *Reader) read(q seriesRequest) (map[metric.Entity][]history.Point, error
 
 // query returns q in PromQL. If several servers scraped or received the same series, it takes the
 // highest value: the series differ only in the time at which they were read.
-func (q *seriesRequest) query() string {
-	labels, part := series.LabelsOf(&q.of)
+func (s *seriesRequest) query() string {
+	labels, part := series.LabelsOf(&s.of)
 	var matchers []string
 	for _, l := range labels.All() {
 		if l.Value != "" {
 			matchers = append(matchers, fmt.Sprintf("%s=%q", l.Name, l.Value))
 		}
 	}
-	selector := series.Name(q.of.Kind, part, q.id.Describe()) + "{" + strings.Join(matchers, ",") + "}"
+	selector := series.Name(s.of.Kind, part, s.id.Describe()) + "{" + strings.Join(matchers, ",") + "}"
 	switch {
-	case q.all && q.of.Kind == metric.Container:
+	case s.all && s.of.Kind == metric.Container:
 		return "max by (namespace, pod, container) (" + selector + ")"
-	case q.all:
+	case s.all:
 		return "max by (namespace, pod) (" + selector + ")"
 	}
 	return "max(" + selector + ")"

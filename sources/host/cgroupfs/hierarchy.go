@@ -53,11 +53,11 @@ func Find(dir, proc string) (Hierarchies, error) {
 }
 
 // Mode returns "v1", "v2" or, if there are hierarchies of both versions, "hybrid".
-func (all Hierarchies) Mode() string {
+func (hi Hierarchies) Mode() string {
 	switch {
-	case all.UnifiedDir() == "":
+	case hi.UnifiedDir() == "":
 		return "v1"
-	case len(all) == 1:
+	case len(hi) == 1:
 		return "v2"
 	}
 	return "hybrid"
@@ -65,8 +65,8 @@ func (all Hierarchies) Mode() string {
 
 // ControllerDir returns the mount point of a controller's version 1 hierarchy. It is empty if no
 // version 1 hierarchy has that controller.
-func (all Hierarchies) ControllerDir(controller string) string {
-	for _, h := range all {
+func (hi Hierarchies) ControllerDir(controller string) string {
+	for _, h := range hi {
 		if !h.Unified && slices.Contains(strings.Split(h.Name, ","), controller) {
 			return h.Dir
 		}
@@ -75,8 +75,8 @@ func (all Hierarchies) ControllerDir(controller string) string {
 }
 
 // UnifiedDir returns the mount point of version 2; empty if it is not mounted.
-func (all Hierarchies) UnifiedDir() string {
-	for _, h := range all {
+func (hi Hierarchies) UnifiedDir() string {
+	for _, h := range hi {
 		if h.Unified {
 			return h.Dir
 		}

@@ -26,9 +26,9 @@ type pathNode struct {
 }
 
 // begin prepares pl and its ancestors for the payload of the current round.
-func (pl *pathNode) begin(round uint32) {
-	for ; pl != nil && pl.round != round; pl = pl.parent {
-		*pl = pathNode{parent: pl.parent, round: round}
+func (p *pathNode) begin(round uint32) {
+	for ; p != nil && p.round != round; p = p.parent {
+		*p = pathNode{parent: p.parent, round: round}
 	}
 }
 
