@@ -356,7 +356,7 @@ func TestQuickOnesFirst(t *testing.T) {
 	s := newScanner(t, n.options())
 	f := func(a, b time.Duration, want ...metric.PodUID) {
 		t.Helper()
-		s.mu.pods[uid], s.mu.pods[other] = podResult{duration: a}, podResult{took: b}
+		s.mu.pods[uid], s.mu.pods[other] = podResult{duration: a}, podResult{duration: b}
 		if v, _ := s.listPods(newPace(1)); !slices.Equal(v.pods, want) {
 			t.Errorf("took %v and %v: order = %v, want %v", a, b, v.pods, want)
 		}
@@ -421,7 +421,7 @@ func TestRun(t *testing.T) {
 		if len(slow) > 0 {
 			t.Errorf("scans of slow pods at %v, and there are none", slow)
 		}
-		s.storeResult(uid, podResult{pod: &PodUsage{}, began: time.Now(), took: time.Minute})
+		s.storeResult(uid, podResult{pod: &PodUsage{}, began: time.Now(), duration: time.Minute})
 		time.Sleep(31 * time.Second)
 		synctest.Wait()
 		cancel()
