@@ -370,12 +370,12 @@ func TestMistakes(t *testing.T) {
 	h := handler(small(), Options{})
 	for query, want := range map[string]string{
 		"?colour=red":     `no option is called "colour": there are label, level, limit, metric, names, namespace, profile, timestamps` + "\n",
-		"?level=planet":   `parse level: no level is called "planet": there are cluster, namespace, node, system, pod, container` + "\n",
-		"?limit=0":        "parse limit: 0 is not above 0\n",
-		"?label=node":     "parse label: \"node\" is not of the form label=pattern, such as node=worker-*\n",
-		"?names=mine":     "parse names: unknown names \"mine\": use weir or kubernetes\n",
-		"?profile=big":    "parse profile: no profile is called \"big\": there are default, all\n",
-		"?timestamps=now": "parse timestamps: strconv.ParseBool: parsing \"now\": invalid syntax\n",
+		"?level=planet":   `option level: no level is called "planet": there are cluster, namespace, node, system, pod, container` + "\n",
+		"?limit=0":        "option limit: 0 is not above 0\n",
+		"?label=node":     "option label: \"node\" is not of the form label=pattern, such as node=worker-*\n",
+		"?names=mine":     "option names: unknown names \"mine\": use weir or kubernetes\n",
+		"?profile=big":    "option profile: no profile is called \"big\": there are default, all\n",
+		"?timestamps=now": "option timestamps: strconv.ParseBool: parsing \"now\": invalid syntax\n",
 	} {
 		if w := get(t, h, query); w.Code != http.StatusBadRequest || w.Body.String() != want {
 			t.Errorf("%s: got %d %q, want 400 %q", query, w.Code, w.Body, want)
