@@ -86,7 +86,7 @@ func newTopics() []*cobra.Command {
 			Short: "Where samples come from: --source=NAME[:CONFIG][?OPTIONS]",
 			Long: `A source is written NAME[:CONFIG][?OPTIONS], with options as in a URL:
   --source='kubelet:?endpoint=summary&resolution=60s'
-Several may be given; of what two of them report, the fresher is served.
+Several may be given; of what two of them report, one is served: the one of this round, else the preferred source.
 Every source that reads has the option resolution, the time between two reads.
 
 ` + stageHelp(sources),
