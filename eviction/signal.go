@@ -192,7 +192,7 @@ func (t *Threshold) CgroupThreshold(s *stats.Summary, c Cgroups) (CgroupThreshol
 		n.Path += c.Pods
 		m = allPods(s)
 	default:
-		return CgroupThreshold{}, errors.New("the kernel gives no notice of " + string(t.Signal))
+		return CgroupThreshold{}, errors.New("the kernel sends no notice of " + string(t.Signal))
 	}
 	if m == nil || m.UsageBytes == nil || m.WorkingSetBytes == nil || m.AvailableBytes == nil {
 		return CgroupThreshold{}, errors.New("compute the notice of " + string(t.Signal) + ": the summary lacks the memory's usage, working set or available bytes")

@@ -152,7 +152,7 @@ var advices = [metric.NumReasons]template{
 	metric.NodeScrapeError:   "The fault is between the kubelet and the container runtime: on the machine, `journalctl -u kubelet`, and check whether `crictl stats` answers.",
 
 	metric.NotReported: "If it stays, check on the machine whether `crictl stats` shows the container: the kubelet reports what the runtime returns.",
-	metric.NoData:      "If it stays, check on the machine whether `crictl stats` has numbers for the container; restarting the container runtime or the kubelet brings them back.",
+	metric.NoData:      "If it stays, check on the machine whether `crictl stats` has numbers for the container; restarting the container runtime or the kubelet restores them.",
 	metric.Unsupported: "[Read another endpoint as well (option endpoint of the source kubelet: {unread endpoints}), if the number is needed. ]docs/metrics.md lists which source provides which metric.",
 	metric.OverLimit:   "Raise the limit (option entities of the sink memory; the limits of the source), or measure less.",
 

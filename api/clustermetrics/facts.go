@@ -6,7 +6,7 @@ import (
 	"github.com/weir-metrics/weir/metric/series"
 )
 
-// factFamily is a family of gauges that says what the API server knows. Its names and labels are
+// factFamily is a family of gauges that describes what the API server knows. Its names and labels are
 // those of kube-state-metrics, except weir_pod_info.
 type factFamily struct {
 	name, help string

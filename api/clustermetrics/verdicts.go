@@ -51,7 +51,7 @@ func (c *verdictCount) add(v *metric.Verdict) {
 	c.counts[v.Entity.Kind][v.Reason]++
 }
 
-// concernsUsage reports whether v says that the CPU or memory of a whole entity is missing or in
+// concernsUsage reports whether v reports that the CPU or memory of a whole entity is missing or in
 // doubt.
 func concernsUsage(v *metric.Verdict) bool {
 	return (v.Group == metric.CPU || v.Group == metric.Memory) && v.Entity.Part == "" &&

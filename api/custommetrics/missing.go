@@ -56,7 +56,7 @@ func (m *metricRequest) partAbsence(outcome explain.Outcome) explain.Outcome {
 	return outcome
 }
 
-// notFound returns the error that says why e has no number.
+// notFound returns the error that explains why e has no number.
 func (m *metricRequest) notFound(e metric.Entity) error {
 	synced := m.facts != nil && m.facts.Synced
 	switch {

@@ -16,7 +16,7 @@ import (
 // containerLabel selects containers of a pod.
 const containerLabel = "container"
 
-// partSelector is a metric selector: it says which parts of an object a value is for. Its zero
+// partSelector is a metric selector: it shows which parts of an object a value is for. Its zero
 // value selects the object itself.
 type partSelector struct {
 	selector   labels.Selector

@@ -97,7 +97,7 @@ func TestWhatPrometheusMaySay(t *testing.T) {
 		"a histogram": {200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"histogram":[1,{}]}]}}`, "up: the query returns a histogram instead of a number: put histogram_quantile(), histogram_count() or the like around it"},
 		"no value":    {200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1]}]}}`, "up: read Prometheus' answer: read a value: [1] is not a time and a number"},
 		"too much":    {200, strings.Repeat(" ", 5<<20), "up: read Prometheus' answer: it has more than 4194304 bytes: change the query to return fewer series"},
-		"NaN":         {200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"a":"b"},"value":[1,"1"]},{"metric":{"a":"c"},"value":[1,"NaN"]}]}}`, "the query of up gives NaN for a=c: perhaps it divides by zero"},
+		"NaN":         {200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"a":"b"},"value":[1,"1"]},{"metric":{"a":"c"},"value":[1,"NaN"]}]}}`, "the query of up returns NaN for a=c: perhaps it divides by zero"},
 		"elsewhere":   {302, "", "up: Prometheus answered 302: it redirects to : put that address in url"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -99,10 +99,10 @@ func TestARealPrometheus(t *testing.T) {
 		{"shop", "precise", "", " 0 over -"},
 
 		// No namespace can read the numbers of another.
-		{"shop", "queue_depth", "namespace=bank", "the query of queue_depth gives nothing for namespace=shop,namespace=bank"},
-		{"empty", "queue_depth", "", "the query of queue_depth gives nothing for namespace=empty"},
-		{"shop", "per_worker", "", "the query of per_worker gives +Inf, which is no number an autoscaler can use"},
-		{"empty", "one", "", "the query of one gives NaN: perhaps it divides by zero"},
+		{"shop", "queue_depth", "namespace=bank", "the query of queue_depth returns nothing for namespace=shop,namespace=bank"},
+		{"empty", "queue_depth", "", "the query of queue_depth returns nothing for namespace=empty"},
+		{"shop", "per_worker", "", "the query of per_worker returns +Inf, which is not a number that an autoscaler can use"},
+		{"empty", "one", "", "the query of one returns NaN: perhaps it divides by zero"},
 		{"shop", "nothing", "", "there is no external metric nothing: the file of rules has queue_depth, queue_depth_total, all_queues, per_worker, looking_back, precise, many_to_many and one"},
 		{"shop", "queue_depth", "replicas>3", `queue_depth: the metric selector compares replicas by "gt", which Prometheus cannot: choose by =, !=, in, notin or existence`},
 	} {

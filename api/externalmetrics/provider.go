@@ -122,7 +122,7 @@ func (p *Provider) answer(ctx context.Context, s *loadedRules, m *rules.Rule, na
 		metricsgroup.Warn(ctx, "prometheus", w)
 	}
 	if len(answer.Series) == 0 {
-		return nil, resultEmpty, metricsgroup.NotFound("the query of %s gives nothing for %s", m.Name, narrowedBy(m, namespace, selector))
+		return nil, resultEmpty, metricsgroup.NotFound("the query of %s returns nothing for %s", m.Name, narrowedBy(m, namespace, selector))
 	}
 	list := &external_metrics.ExternalMetricValueList{Items: make([]external_metrics.ExternalMetricValue, 0, len(answer.Series))}
 	for _, series := range answer.Series {
@@ -182,9 +182,9 @@ func value(m *rules.Rule, s history.InstantValue) (external_metrics.ExternalMetr
 			about = " for " + labels.Set(seriesLabels).String()
 		}
 		if math.IsNaN(s.Value) {
-			return v, metricsgroup.NotFound("the query of %s gives NaN%s: perhaps it divides by zero", m.Name, about)
+			return v, metricsgroup.NotFound("the query of %s returns NaN%s: perhaps it divides by zero", m.Name, about)
 		}
-		return v, metricsgroup.NotFound("the query of %s gives %v%s, which is no number an autoscaler can use", m.Name, s.Value, about)
+		return v, metricsgroup.NotFound("the query of %s returns %v%s, which is not a number that an autoscaler can use", m.Name, s.Value, about)
 	}
 	v.Value = q
 	return v, nil

@@ -52,7 +52,7 @@ type handler struct {
 }
 
 // NewHandler returns a handler for all of Paths. It may serve many requests at once. It does not
-// authorize: Rights says what the caller needs.
+// authorize: Rights describes what the caller needs.
 func NewHandler(opts Options) http.Handler {
 	if opts.Facts == nil {
 		opts.Facts = func() *cluster.Facts { return nil }
@@ -69,7 +69,7 @@ func NewHandler(opts Options) http.Handler {
 	return &handler{opts: opts, grid: newGrid(opts.Resolution)}
 }
 
-// requestError is an error as an answer: a status, and a sentence that says what to do next. It is
+// requestError is an error as an answer: a status, and a sentence that describes what to do next. It is
 // sent as plain text, as Heapster did.
 type requestError struct {
 	status int

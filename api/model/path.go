@@ -40,7 +40,7 @@ type route struct {
 	answer func(*request) *requestError
 }
 
-// scope says which numbers an answer shows, for the access review.
+// scope shows which numbers an answer shows, for the access review.
 type scope uint8
 
 const (

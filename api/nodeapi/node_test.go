@@ -134,7 +134,7 @@ func TestFailures(t *testing.T) {
 	f(agent(), "n9", 404, "weir does not know node n9", "kubectl get nodes")
 	f(agent(), "bare", 503, "asks no agents", "components/agent")
 	f(agent(), "homeless", 503, "find the agent on node homeless: none of its 0 addresses", "spec.nodeName=homeless")
-	f(agent(), "moved", 404, "the agent on node moved says: this weir is on node n1, not on moved", "Ask for n1")
+	f(agent(), "moved", 404, "the agent on node moved reports: this weir is on node n1, not on moved", "Ask for n1")
 	f(says(401, "Unauthorized"), "n1", 502, "does not know weir's token: Unauthorized", "tokenreviews")
 	f(says(403, `{"kind":"Status","message":"needs: get nodes/eviction"}`), "n1", 502, "refuses weir: needs: get nodes/eviction", "weir:agents-reader")
 	f(says(404, "404 page not found"), "n1", 502, "not an agent of this version: it returned 404 404 page not found", "--agent-port")

@@ -96,7 +96,7 @@ func (p *Proxy) ask(ctx context.Context, r Request, answer any) error {
 	return nil
 }
 
-// installHint says what to do if no agent answers.
+// installHint describes what to do if no agent answers.
 func installHint(node string) string {
 	return fmt.Sprintf("Agents are a DaemonSet of their own: install deploy/kustomize/components/agent (docs/agent.md). "+
 		"`kubectl -n weir-agents get pods -o wide --field-selector spec.nodeName=%s` shows whether one runs there.", node)
@@ -131,7 +131,7 @@ func agentProblem(node string, err error) error {
 		return fail(http.StatusBadGateway, "the agent on node "+node+" refuses weir: "+problem.Message,
 			"weir's service account needs get on "+subresourceNames("nodes/")+" of "+weirdev.Group+": the ClusterRole weir:agents-reader, which deploy/kustomize/components/agent binds to it.")
 	case errors.As(err, &problem) && problem.Hint != "": // a weir answered, with its own hint
-		return fail(problem.Status, "the agent on node "+node+" says: "+problem.Message, problem.Hint)
+		return fail(problem.Status, "the agent on node "+node+" reports: "+problem.Message, problem.Hint)
 	case errors.As(err, &problem):
 		return fail(http.StatusBadGateway, fmt.Sprintf("the server on node %s is not an agent of this version: it returned %d %s", node, problem.Status, problem.Message),
 			"Are --agent-port, and the version of the agents, right?")

@@ -31,7 +31,7 @@
 //   - GET of a pod without metrics: 404 with the reason as text and by name. For programs the
 //     reason is also in details.causes.
 //   - LIST: 200 with the objects that have metrics. If a running pod or a node has none and
-//     should have, up to three Warning headers say how many, why, and which command explains
+//     should have, up to three Warning headers describe how many, why, and which command explains
 //     more. Pods that wait or have finished, and nodes that the configuration excludes, cause no
 //     warning.
 //   - No read has succeeded yet, or the API server has not answered weir yet: 503 with
@@ -52,7 +52,7 @@
 //   - A table has its columns even when it is empty.
 //   - A field selector on metadata.namespace of nodes is an error (400), because it can match no
 //     node.
-//   - GET of a node that the node selector excludes says so.
+//   - GET of a node that the node selector excludes reports that.
 //   - A pod is served only while the API server has it as Running, with the same UID. After a pod
 //     was replaced by one of its name, the old numbers are not served.
 //   - CBOR is served too.

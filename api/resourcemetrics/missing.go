@@ -28,7 +28,7 @@ func (u *usageReader) reasonFor(e metric.Entity) (r explain.Outcome, known bool)
 	return notServedHere(r), known
 }
 
-// notServedHere returns the outcome r of something that this API does not serve. If r says that it
+// notServedHere returns the outcome r of something that this API does not serve. If r reports that it
 // is served, its number is Ambiguous and this API cannot mark it, or no container of the pod is
 // known and this API serves containers.
 func notServedHere(r explain.Outcome) explain.Outcome {

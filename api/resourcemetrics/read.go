@@ -18,7 +18,7 @@ import (
 // namespaceField is the name of the namespace in a field selector.
 const namespaceField = "metadata.namespace"
 
-// listFilter says which objects a request selects.
+// listFilter shows which objects a request selects.
 type listFilter struct {
 	namespace metric.Namespace // empty for all
 	name      string           // of the only object; empty for all

@@ -91,7 +91,7 @@ func (s *storage) list(ctx context.Context, c listFilter) (r *usageList, now tim
 	return r, s.observeAges(r), nil
 }
 
-// Get returns one object, or an error that says why it is not served.
+// Get returns one object, or an error that explains why it is not served.
 func (s *storage) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	r, now, err := s.get(ctx, name)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *storage) Get(ctx context.Context, name string, _ *metav1.GetOptions) (r
 	return &r.nodeObjects(now)[0], nil
 }
 
-// get reads one object, or returns an error that says why it is not served. The caller releases
+// get reads one object, or returns an error that explains why it is not served. The caller releases
 // the list.
 func (s *storage) get(ctx context.Context, name string) (r *usageList, now time.Time, err error) {
 	a, err := s.newReader()

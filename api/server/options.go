@@ -107,9 +107,9 @@ func (o *Options) Validate() error {
 	switch v := o.SecureServing.MinTLSVersion; v {
 	case "", "VersionTLS12", "VersionTLS13":
 	case "VersionTLS10", "VersionTLS11":
-		errs = append(errs, fmt.Errorf("--tls-min-version cannot be %s: weir speaks TLS 1.2 and later; say VersionTLS12 or VersionTLS13", v))
+		errs = append(errs, fmt.Errorf("--tls-min-version cannot be %s: weir supports TLS 1.2 and later; use VersionTLS12 or VersionTLS13", v))
 	default:
-		errs = append(errs, fmt.Errorf("--tls-min-version cannot be %q: say VersionTLS12 or VersionTLS13", v))
+		errs = append(errs, fmt.Errorf("--tls-min-version cannot be %q: use VersionTLS12 or VersionTLS13", v))
 	}
 	if o.Features.EnablePriorityAndFairness {
 		errs = append(errs, errors.New("--enable-priority-and-fairness cannot be true: weir bounds requests with --max-requests-inflight; leave the flag out"))
@@ -127,7 +127,7 @@ func (o *Options) Validate() error {
 	positive("the stall timeout", o.StallTimeout > 0)
 	positive("the body limit", o.MaxBodyBytes > 0)
 	if o.ShutdownDelay < 0 {
-		errs = append(errs, errors.New("--shutdown-delay-duration cannot be negative; 0 is no delay"))
+		errs = append(errs, errors.New("--shutdown-delay-duration cannot be negative; 0 means no delay"))
 	}
 	for _, path := range o.Authorization.AlwaysAllowPaths {
 		if strings.Contains(strings.TrimSuffix(path, "*"), "*") {

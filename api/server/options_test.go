@@ -62,14 +62,14 @@ func TestFlags(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	for args, want := range map[string]string{
-		"--tls-min-version=VersionTLS11":              "--tls-min-version cannot be VersionTLS11: weir speaks TLS 1.2 and later; say VersionTLS12 or VersionTLS13",
-		"--tls-min-version=1.2":                       `--tls-min-version cannot be "1.2": say VersionTLS12 or VersionTLS13`,
+		"--tls-min-version=VersionTLS11":              "--tls-min-version cannot be VersionTLS11: weir supports TLS 1.2 and later; use VersionTLS12 or VersionTLS13",
+		"--tls-min-version=1.2":                       `--tls-min-version cannot be "1.2": use VersionTLS12 or VersionTLS13`,
 		"--tls-cert-file=tls.crt":                     "--tls-cert-file and --tls-private-key-file go together: give both, or neither for a self-signed certificate",
 		"--secure-port=-1":                            "--secure-port -1 must be between 0 and 65535, inclusive. 0 for turning off secure port",
 		"--enable-priority-and-fairness":              "--enable-priority-and-fairness cannot be true: weir bounds requests with --max-requests-inflight; leave the flag out",
 		"--max-requests-inflight=0":                   "--max-requests-inflight must be greater than 0: without a limit one client could exhaust the server",
 		"--request-timeout=0":                         "--request-timeout must be greater than 0: without a limit one client could exhaust the server",
-		"--shutdown-delay-duration=-1s":               "--shutdown-delay-duration cannot be negative; 0 is no delay",
+		"--shutdown-delay-duration=-1s":               "--shutdown-delay-duration cannot be negative; 0 means no delay",
 		"--authorization-always-allow-paths=/a/*/b":   `--authorization-always-allow-paths: "/a/*/b" may have a * only at its end`,
 		"--requestheader-username-headers= ":          `empty value in "requestheader-username-headers"`,
 		"--audit-log-path=file --audit-log-format=no": `invalid audit log format no, allowed formats are "legacy,json"`,

@@ -258,7 +258,7 @@ func authenticate(g *genericapiserver.Config, o Options, kubeconfig string) (ope
 	}
 	if err := authn.ApplyTo(&g.Authentication, g.SecureServing, nil); err != nil {
 		return nil, fmt.Errorf("set up authentication: %w; it reads the ConfigMap extension-apiserver-authentication in kube-system: "+
-			"bind the Role extension-apiserver-authentication-reader there, or say --authentication-skip-lookup and give --client-ca-file and --requestheader-client-ca-file", err)
+			"bind the Role extension-apiserver-authentication-reader there, or set --authentication-skip-lookup and give --client-ca-file and --requestheader-client-ca-file", err)
 	}
 	if err := authz.ApplyTo(&g.Authorization); err != nil {
 		return nil, fmt.Errorf("set up authorization: %w", err)

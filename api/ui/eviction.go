@@ -87,7 +87,7 @@ func (p *page) eviction(ctx context.Context) error {
 	case errors.As(err, &problem):
 		return &pageError{http.StatusBadGateway, printable(problem.Message), printable(problem.Hint)}
 	case err != nil:
-		return &pageError{http.StatusBadGateway, printable(err.Error()), "Reload the page. The log of weir may say more."}
+		return &pageError{http.StatusBadGateway, printable(err.Error()), "Reload the page. The log of weir may have details."}
 	}
 	p.show(printable(string(name)), "eviction", p.evictionBody(r))
 	p.Kind = "evictions"

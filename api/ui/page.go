@@ -270,7 +270,7 @@ func (p *page) showError(reason *pageError) {
 // notReadYet returns the error for a page before the first round.
 func (p *page) notReadYet() error {
 	return &pageError{http.StatusServiceUnavailable, "weir has only just started: no source has been read yet.",
-		"This page reloads every few seconds. If it does not change, the page of sources and sinks says why."}
+		"This page reloads every few seconds. If it does not change, the page of sources and sinks shows why."}
 }
 
 // notFound returns the error for an unknown object.

@@ -229,7 +229,7 @@ type listRange struct {
 func (r listRange) Left() string { return humanize.Number(r.Of - r.To) }
 
 // paginate returns which of n items a page shows, at most most. whole is the query of the page with
-// the complete list. On that page the query says where to begin.
+// the complete list. On that page the query shows where to begin.
 func (p *page) paginate(n, most int, whole query) listRange {
 	c := listRange{Of: n}
 	if p.query.view == whole.view {

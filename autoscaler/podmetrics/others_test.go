@@ -145,7 +145,7 @@ func TestExternalMetrics(t *testing.T) {
 	}{
 		{external("queue_length", nil), autoscaler.Reading{Values: []int64{3000, 0}, At: at}},
 		{external("queue_length", &metav1.LabelSelector{MatchLabels: map[string]string{"queue": "jobs"}}), autoscaler.Reading{Values: []int64{12500}, At: at}},
-		{external("nothing", nil), autoscaler.Reading{Err: fmt.Errorf("unable to fetch metrics from external metrics API: the query of nothing gives nothing for namespace=shop")}},
+		{external("nothing", nil), autoscaler.Reading{Err: fmt.Errorf("unable to fetch metrics from external metrics API: the query of nothing returns nothing for namespace=shop")}},
 		{external("absent", nil), autoscaler.Reading{Err: fmt.Errorf("unable to fetch metrics from external metrics API: there is no external metric absent: the file of rules has queue_length, nothing and slow")}},
 		{external("slow", nil), autoscaler.Reading{Err: fmt.Errorf("unable to fetch metrics from external metrics API: slow: Prometheus did not answer within 20s")}},
 	} {

@@ -27,7 +27,7 @@ named, it serves the pods' requests and limits too.
 
 The agent looks at the node as soon as something runs short, and
 every ten seconds, and decides which pod would be evicted, as the kubelet does.
-Unless --eviction says otherwise it changes nothing: weir explain eviction shows
+Unless --eviction is set, it changes nothing: weir explain eviction shows
 what it sees. docs/agent.md has what it needs, and how to set thresholds beside
 the kubelet's.`,
 		Example: `  weir agent --in-cluster --node-name=$NODE_NAME

@@ -359,7 +359,7 @@ func (a *apiFlags) addFlags(f *pflag.FlagSet) {
 	}
 	f.Func("apis", "`NAMES` of the APIs to serve, separated by commas: "+humanize.List(about, 0)+
 		"; empty for none (default resource,custom,model, and external with --external-rules)", a.setNamed)
-	f.StringVar(&a.rules, "external-rules", "", "`FILE` that says which external metrics there are and how to ask Prometheus for them")
+	f.StringVar(&a.rules, "external-rules", "", "`FILE` that defines the external metrics and how to ask Prometheus for them")
 	f.StringSliceVar(&a.files, "external-rules-file", nil, "`FILE` outside the folder of --external-rules that the rules may name, as a bearer token, password or CA; repeatable")
 }
 
@@ -389,7 +389,7 @@ func (a *apiFlags) compile() ([]string, error) {
 	has := slices.Contains(chosen, external)
 	switch {
 	case has && a.rules == "":
-		return nil, cli.Usage(errors.New("--apis names external, and nothing says which metrics there are: give --external-rules=FILE too"))
+		return nil, cli.Usage(errors.New("--apis names external, and nothing defines its metrics: give --external-rules=FILE too"))
 	case !has && a.rules != "":
 		return nil, cli.Usage(errors.New("--external-rules is for the API external, which --apis leaves out: add it or drop the rules"))
 	}

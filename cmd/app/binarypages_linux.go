@@ -30,7 +30,7 @@ func dropBinaryPages() error {
 	for _, m := range all {
 		// unix.Madvise takes a slice, and this memory does not belong to Go.
 		if _, _, errno := unix.Syscall(unix.SYS_MADVISE, m.from, m.to-m.from, unix.MADV_DONTNEED); errno != 0 {
-			return fmt.Errorf("let go of %x-%x: %w", m.from, m.to, errno)
+			return fmt.Errorf("madvise %x-%x: %w", m.from, m.to, errno)
 		}
 	}
 	return nil

@@ -24,7 +24,7 @@ func newClientCommands(getenv func(string) string, local string) []*cobra.Comman
 	autoscaler := cli.Group("autoscaler", "Say what an autoscaler's manifest would do, now or over time",
 		`Say what the manifest of a HorizontalPodAutoscaler or an Autoscaler would do:
 "evaluate" on the live metrics of a running weir, "replay" over a recording or a
-Prometheus. "weir explain autoscaler" and "weir explain hpa" say what an autoscaler
+Prometheus. "weir explain autoscaler" and "weir explain hpa" show what an autoscaler
 of the cluster decides, and why. None of these commands changes anything.`,
 		commands.Evaluate, replaycmd.NewCommand(replaycmd.Options{Pipeline: pipeline}))
 	return []*cobra.Command{commands.Top, commands.Explain, autoscaler, commands.Resize, commands.Doctor}

@@ -18,7 +18,7 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet"
 )
 
-// metricsServerFlag says what weir does with a flag of metrics-server. The flags of the HTTPS
+// metricsServerFlag describes what weir does with a flag of metrics-server. The flags of the HTTPS
 // server are not here: api/server has them under the same names.
 type metricsServerFlag struct {
 	flag string
@@ -33,7 +33,7 @@ type metricsServerFlag struct {
 	harmless []string
 }
 
-// fate says what weir does with a flag.
+// fate describes what weir does with a flag.
 type fate string
 
 const (
@@ -69,7 +69,7 @@ var metricsServerFlags = []metricsServerFlag{
 	{flag: "log-text-split-stream", fate: refused, harmless: []string{"false"}, means: "leave it out: all lines go to standard error, and each has its level"},
 	{flag: "vmodule", fate: refused, harmless: []string{""}, means: "use `-v`, which applies to all files"},
 
-	{flag: "advertise-address", fate: refused, harmless: []string{""}, means: "leave it out: the APIService and its Service say how to reach weir; `--bind-address` says where weir listens"},
+	{flag: "advertise-address", fate: refused, harmless: []string{""}, means: "leave it out: the APIService and its Service define how weir is reached; `--bind-address` sets where it listens"},
 	{flag: "cors-allowed-origins", fate: refused, harmless: []string{""}, means: "leave it out: browsers reach these APIs only through the API server, which has this flag too"},
 	{flag: "emulated-version", fate: refused, harmless: []string{""}, means: "leave it out: weir serves the same APIs whatever the version of Kubernetes"},
 	{flag: "emulation-forward-compatible", fate: refused, harmless: []string{"false"}, means: "leave it out: weir emulates nothing"},
@@ -124,7 +124,7 @@ type compatFlags struct {
 	logFormat string
 }
 
-// addKubeletFlags adds the flags that say how kubelets are read.
+// addKubeletFlags adds the flags that describe how kubelets are read.
 func (d *compatFlags) addKubeletFlags(f *pflag.FlagSet) {
 	f.StringVar(&d.ca, "kubelet-certificate-authority", "", "`FILE` of CA certificates that verify kubelets (default: the cluster's)")
 	f.StringVar(&d.cert, "kubelet-client-certificate", "", "`FILE` with weir's client certificate for kubelets (default: a pod's token, or the kubeconfig's)")
@@ -162,9 +162,9 @@ func (d *compatFlags) complete(c *config, inPod bool) error {
 	return nil
 }
 
-// noSource is the error if no flag says what to read.
+// noSource is the error if no flag describes what to read.
 func noSource() error {
-	return cli.Hintf(errors.New("no source: nothing says where samples come from"),
+	return cli.Hintf(errors.New("no source: nothing defines where samples come from"),
 		"For the nodes of a cluster:   weir server --kubeconfig=FILE (in a pod of it: weir server)\n"+
 			"For kubelets without one:     weir server --source='kubelet:?targets=HOST:PORT,...'\n"+
 			"For this machine alone:       weir run")
@@ -191,7 +191,7 @@ func besideSource(given []*metricsServerFlag) error {
 		flags = append(flags, "--"+c.flag)
 		options = append(options, c.option+"=...")
 	}
-	return cli.Hintf(fmt.Errorf("%s and --source exclude each other: the one says how to read the cluster's kubelets, the other what to read instead", strings.Join(flags, ", ")),
+	return cli.Hintf(fmt.Errorf("%s and --source exclude each other: the one defines how to read the cluster's kubelets, the other what to read instead", strings.Join(flags, ", ")),
 		"Drop --source, or write options of the kubelet source instead: --source='kubelet:?%s'", strings.Join(options, "&"))
 }
 
@@ -249,7 +249,7 @@ func (d *compatFlags) completeLog(c *config) error {
 		return err
 	}
 	if d.given("log-format") {
-		return cli.Usage(errors.New("--logging-format and --log-format say the same: give one of the two"))
+		return cli.Usage(errors.New("--logging-format and --log-format mean the same: set one of the two"))
 	}
 	c.log.Format = map[string]string{"text": "console", "json": "json"}[d.logFormat]
 	return nil

@@ -50,12 +50,12 @@ func (c *config) addFlags(f *pflag.FlagSet) {
 	c.log.AddFlags(f)
 }
 
-// addPipelineFlags adds the flags that say what is read and where it goes.
+// addPipelineFlags adds the flags that describe what is read and where it goes.
 func (c *config) addPipelineFlags(f *pflag.FlagSet) {
 	f.Var(&c.sources, "source", "where samples come from, see weir help sources; repeatable")
 	f.Var(&c.sinks, "sink", sinkUsage())
 	f.Var(&c.history, "history", historyflag.Usage)
-	f.DurationVar(&c.plan.Resolution, "metric-resolution", c.plan.Resolution, "time between two reads of a source, unless the source's resolution option says otherwise")
+	f.DurationVar(&c.plan.Resolution, "metric-resolution", c.plan.Resolution, "time between two reads of a source, unless the source has the option resolution")
 	f.DurationVar(&c.plan.Rate.CoarseWindow, "summary-window", c.plan.Rate.CoarseWindow, "shortest window of a rate where times are whole seconds, as in /stats/summary: a rate can be wrong by 1s of its window, 3% at 30s and 10% at 10s")
 	f.IntVar(&c.plan.MaxReads, "max-reads", 128, "how many sources are read at the same time; those that have not answered for half a second do not count")
 }
@@ -67,7 +67,7 @@ func (c *config) addListenFlags(f *pflag.FlagSet) {
 	f.BoolVar(&c.plan.Pprof, "pprof", false, "serve profiles of this process at /debug/pprof/")
 }
 
-// plan says what a command will do, checked and with all defaults filled in. It is plain data,
+// plan describes what a command will do, checked and with all defaults filled in. It is plain data,
 // except the functions that open the stages. Nothing is open yet.
 type plan struct {
 	Mode       string                     // the command: server, agent or run

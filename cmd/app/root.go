@@ -59,10 +59,10 @@ func NewCommand(getenv func(string) string, local string) *cobra.Command {
 		Use: "weir", Version: version.Get().String(),
 		Short: "Measure what nodes, pods and containers use, and serve it",
 		Long: `weir measures what nodes, pods and containers use, remembers it for a while,
-and serves it. It says why a number is missing instead of inventing one.
+and serves it. It shows why a number is missing instead of inventing one.
 
 Begin with "weir run", which measures this machine, and in another terminal
-"weir top cgroups"; "weir explain missing" says what has no number and why. In a
+"weir top cgroups"; "weir explain missing" shows what has no number and why. In a
 pod of a cluster, "weir server" serves what kubectl top and autoscalers read.`,
 		Args:              cli.Subcommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

@@ -33,11 +33,11 @@ func newServer(getenv func(string) string) *cobra.Command {
 		Long: `Measure the nodes of a cluster through their kubelets, and serve what was measured.
 
 In a pod, or with --kubeconfig, the cluster's own nodes are read unless --source
-says otherwise. Sources are named as Heapster's were: NAME[:CONFIG][?OPTIONS].
+names others. Sources are named as Heapster's were: NAME[:CONFIG][?OPTIONS].
 
 weir server takes metrics-server's flags, so that its Deployment needs another
 image and command and no other arguments. Nodes are read every 15s unless
---metric-resolution says otherwise (metrics-server: 60s): that is about as often
+--metric-resolution is set (metrics-server: 60s): that is about as often
 as a kubelet measures.`,
 		Example: `  weir server                                # in a pod of the cluster
   weir server --kubeconfig=$HOME/.kube/config --node-selector=kubernetes.io/os=linux

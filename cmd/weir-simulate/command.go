@@ -14,12 +14,12 @@ import (
 )
 
 const help = `Serves the endpoints of many kubelets on one port. Each node has a loopback
-address of its own, 127.1.0.1 and on; the address that is asked says which node
+address of its own, 127.1.0.1 and on; the address that is asked selects the node that
 answers.
 
 What every container uses is an exact, non-linear function of time, so the true
-rate over any window is known: ask --truth for it. Faults happen when they are
-told to; simulator/README.md has their language.`
+rate over any window is known: ask --truth for it. Faults happen as they
+are configured; simulator/README.md has their language.`
 
 const examples = `  # 200 nodes of 30 pods; print how weir reads them.
   weir-simulate --nodes 200 --ca-file ca.pem --targets-file targets.txt
@@ -93,7 +93,7 @@ func newCommand() *cobra.Command {
 	fs.StringArrayVar(&f.faults, "fault", nil, "a fault, as in 'restart pod=web-* at=30s' (repeatable)")
 	fs.StringVar(&f.truth, "truth", "", "serve what was really used at this address: /truth?from=NS&to=NS, /truth/at?t=NS")
 	fs.StringVar(&f.kubeconfig, "seed-kubeconfig", "", "write nodes and pods to the API server of this kubeconfig, and keep them true")
-	fs.StringVar(&f.apiServer, "api-server", "", "answer as an API server at this HOST:PORT: nodes and pods to list and watch, Leases, reviews that say yes")
+	fs.StringVar(&f.apiServer, "api-server", "", "answer as an API server at this HOST:PORT: nodes and pods to list and watch, Leases, reviews that allow everything")
 	fs.StringVar(&f.kubeconfigFile, "kubeconfig-file", "", "write the kubeconfig of --api-server's clients here")
 	fs.BoolVar(&f.autoscalers, "autoscalers", false, "--api-server has a HorizontalPodAutoscaler of each Deployment, at half of the CPU that is requested")
 	fs.StringVar(&f.churn, "churn", "", "how many of the pods are replaced, as in 1%/m: a hundredth a minute")

@@ -336,7 +336,7 @@ func (tw *textWriter) watches(r *EvictionReport) {
 		timer += ", every " + humanize.Seconds(r.MaxIntervalSeconds)
 	}
 	if len(r.Watches) == 0 {
-		timer += ": the kernel gives no notice"
+		timer += ": the kernel sends no notice"
 	}
 	tw.Line(2, humanize.Plain, timer)
 }

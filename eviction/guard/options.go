@@ -27,7 +27,7 @@ type Options struct {
 	// is decided with it first: it takes less time. It may be nil.
 	ReadMemory func(context.Context) (*stats.Summary, error)
 	// Poll reads the node without its pods. It is called every PollInterval for the disks and process
-	// ids, because the kernel gives no notice of them. If it is nil, they are read only in rounds.
+	// ids, because the kernel sends no notice of them. If it is nil, they are read only in rounds.
 	Poll func(context.Context) (*stats.Summary, error)
 	// MemoryLeft reads the figures of weir's own signals now. It may be nil, or return nil.
 	MemoryLeft func() *eviction.MemoryLeft

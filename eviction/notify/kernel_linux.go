@@ -107,7 +107,7 @@ func (k *kernel) update(watches []Watch) (errs []error) {
 func (k *kernel) open(w Watch) (activeWatch, error) {
 	t, ok := w.(StallTrigger)
 	if !ok {
-		return nil, unsupported("the kernel gives no notice of it")
+		return nil, unsupported("the kernel sends no notice of it")
 	}
 	return openTrigger(k, t)
 }

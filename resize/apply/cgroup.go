@@ -53,7 +53,7 @@ func checkCgroups(found []Cgroup, after *resize.PodResources, changes []resize.R
 		c.UncheckedReason = "the node's agent knows no cgroup of this pod"
 		return c
 	case pods > 1:
-		c.Problems = append(c.Problems, fmt.Sprintf("the pod has %d cgroups of its own: one of them was left behind (`weir inspect cgroups` on the node says more)", pods))
+		c.Problems = append(c.Problems, fmt.Sprintf("the pod has %d cgroups of its own: one of them was left behind (`weir inspect cgroups` on the node shows more)", pods))
 	}
 	for _, change := range changes {
 		ofPod := change.Container == ""

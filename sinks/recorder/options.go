@@ -53,13 +53,13 @@ var table = options.Table[Options]{
 		}
 		return err
 	}},
-	{Name: "max-age", Help: "time in one file, such as 24h; 0 (default) is no limit", Set: func(o *Options, v string) (err error) {
+	{Name: "max-age", Help: "time in one file, such as 24h; 0 (default) means no limit", Set: func(o *Options, v string) (err error) {
 		if o.MaxAge, err = time.ParseDuration(v); err == nil && o.MaxAge < 0 {
-			err = errors.New("must not be negative; 0 is no limit")
+			err = errors.New("must not be negative; 0 means no limit")
 		}
 		return err
 	}},
-	{Name: "max-size", Help: "of one file, such as 500M (default 1Gi); 0 is no limit", Set: func(o *Options, v string) (err error) {
+	{Name: "max-size", Help: "of one file, such as 500M (default 1Gi); 0 means no limit", Set: func(o *Options, v string) (err error) {
 		o.MaxSize, err = size(v)
 		return err
 	}},
@@ -85,7 +85,7 @@ func size(text string) (int64, error) {
 	case err != nil:
 		return 0, fmt.Errorf("%q is not a size: write 500M or 2Gi", text)
 	case q.Sign() < 0:
-		return 0, errors.New("must not be negative; 0 is no limit")
+		return 0, errors.New("must not be negative; 0 means no limit")
 	case q.IsZero():
 		return -1, nil
 	case q.Value() < 64<<10:

@@ -291,7 +291,7 @@ func TestOptionsThatAreNone(t *testing.T) {
 		"run?max=1":        `no option is called "max": there are flush, keep, max-age, max-size`,
 		"run?max-size=big": `option max-size: "big" is not a size: write 500M or 2Gi`,
 		"run?max-size=1":   "option max-size: must be at least 64Ki",
-		"run?max-age=-1h":  "option max-age: must not be negative; 0 is no limit",
+		"run?max-age=-1h":  "option max-age: must not be negative; 0 means no limit",
 		"run?keep=-1":      "option keep: must not be negative; 0 keeps only the file that is written",
 		"run?flush=0s":     "option flush: 0s is not above 0",
 	} {

@@ -43,11 +43,11 @@ var turns = []struct{ phrase, instead string }{
 	{" goes by ", "uses"}, {" go by ", "use"}, {" went by ", "used"},
 	{" brings ", "contains"}, {" anew ", "again"}, {" let go of ", "release"}, {" lets go of ", "releases"},
 	{" is at it ", "is working"}, {" overtaken ", "replaced"}, {" unasked ", "unexpectedly"}, {" none such ", "no"},
-	{" is too much ", "unexpected"}, {" there are none ", "there is no"},
+	{" is too much ", "unexpected"},
 }
 
 // right are phrases with a turn in them that are English.
-var right = []string{" there is no ", " There is no ", " there are no ", " There are no ", " there was no "}
+var right = []string{" there is no ", " There is no ", " there are no ", " There are no ", " there was no ", " gave HTTP response "}
 
 // texts are what says something, in comments: a page, a message.
 var texts = []string{".md", "README", "page", "pages", "message", "messages", "sentence", "sentences", "text", "texts", "comment", "log", "error", "errors", "help", "documentation", "KEP", "warning"}
@@ -178,7 +178,9 @@ func (l *linter) text(file, rule, s string, at token.Pos) {
 				break
 			}
 			i += j
-			if slices.ContainsFunc(right, func(p string) bool { return strings.HasSuffix(s[:i+len(turn.phrase)], p) }) || strings.HasPrefix(s[i+len(turn.phrase):], "longer ") {
+			if slices.ContainsFunc(right, func(p string) bool {
+				return strings.HasSuffix(s[:i+len(turn.phrase)], p) || strings.HasPrefix(s[i:], p)
+			}) || strings.HasPrefix(s[i+len(turn.phrase):], "longer ") {
 				i += len(turn.phrase) - 1
 				continue
 			}

@@ -129,7 +129,7 @@ func (p *fileParser) url(n *yaml.Node) {
 	u, err := url.Parse(*to)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		p.addMistake(n, "url %q is no URL of a server: write it as http://HOST:PORT or https://HOST:PORT", humanize.URL(*to))
+		p.addMistake(n, "url %q is not the URL of a server: write it as http://HOST:PORT or https://HOST:PORT", humanize.URL(*to))
 	case u.User != nil:
 		p.addMistake(n, "url holds a password: put it in a file and name that in basicAuth: passwordFile")
 	case u.RawQuery != "" || u.Fragment != "":
@@ -144,7 +144,7 @@ func (p *fileParser) timeout(n *yaml.Node) {
 	d, err := time.ParseDuration(n.Value)
 	switch {
 	case n.Kind != yaml.ScalarNode || err != nil:
-		p.addMistake(n, "timeout %s is no duration: write it with a unit, such as 10s", valueText(n))
+		p.addMistake(n, "timeout %s is not a duration: write it with a unit, such as 10s", valueText(n))
 	case d <= 0 || d > maxTimeout:
 		p.addMistake(n, "timeout %s is out of range: it must be more than 0 and at most %v", n.Value, maxTimeout)
 	default:
@@ -168,7 +168,7 @@ func (p *fileParser) headers(n *yaml.Node) {
 		key, value := n.Content[i], resolveAlias(n.Content[i+1])
 		switch name := key.Value; {
 		case !headerName.MatchString(name):
-			p.addMistake(key, "%q is no name of a header", name)
+			p.addMistake(key, "%q is not the name of a header", name)
 		case slices.Contains(ownHeaders, strings.ToLower(name)):
 			p.addMistake(key, "weir sets the header %s itself: for credentials there are bearerTokenFile and basicAuth", name)
 		case value.Kind != yaml.ScalarNode || strings.ContainsFunc(value.Value, func(r rune) bool { return r < ' ' || r == 0x7f }):

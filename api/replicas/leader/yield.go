@@ -71,7 +71,7 @@ func (e *Elector) giveUp(own, other int) {
 	if e.yields.Swap(true) {
 		return
 	}
-	e.opts.Logger.Info("this replica gives the Lease up, because another one reads more nodes", "reads", own, "other", other)
+	e.opts.Logger.Info("this replica releases the Lease, because another one reads more nodes", "reads", own, "other", other)
 	time.AfterFunc(e.opts.Lease-e.opts.Renew, e.reader.yield)
 }
 

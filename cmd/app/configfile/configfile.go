@@ -106,7 +106,7 @@ func read(file string) (*yaml.Node, error) {
 		return nil, fmt.Errorf("read --%s: %w", flagName, err)
 	}
 	if len(content) > maxSize {
-		return nil, fmt.Errorf("%s is larger than %d bytes: it is no configuration", file, maxSize)
+		return nil, fmt.Errorf("%s is larger than %d bytes: it is not a configuration file", file, maxSize)
 	}
 	return parse(file, content)
 }
@@ -125,7 +125,7 @@ func parse(file string, content []byte) (*yaml.Node, error) {
 	}
 	root := document.Content[0]
 	if root.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("%s:%d: this is no mapping: write NAME: VALUE", file, root.Line)
+		return nil, fmt.Errorf("%s:%d: this is not a mapping: write NAME: VALUE", file, root.Line)
 	}
 	return root, nil
 }
@@ -207,7 +207,7 @@ func (p *parser) set(f *pflag.Flag, value *yaml.Node) {
 			text := err.Error()
 			var number *strconv.NumError // of a bool, too
 			if errors.As(err, &number) {
-				text = fmt.Sprintf("%q is no %s", v.Value, f.Value.Type())
+				text = fmt.Sprintf("%q is not of type %s", v.Value, f.Value.Type())
 			} else if cause := errors.Unwrap(err); cause != nil {
 				text = cause.Error()
 			}
@@ -222,7 +222,7 @@ func NewCheck(commands ...func() *cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config FILE",
 		Short: "Check a file for --config of weir run, server or agent",
-		Long: `Check a file for --config of weir run, server or agent, as its kind says. Every
+		Long: `Check a file for --config of weir run, server or agent, by its kind. Every
 mistake is a line FILE:LINE: what is wrong and what to do; the exit status is then 1.`,
 		Example: "  weir check config server.yaml\n  weir check config server.yaml --all > complete.yaml",
 		Args:    cobra.ExactArgs(1),

@@ -29,7 +29,7 @@ func NewReloader(cmd *cobra.Command, fresh func() *cobra.Command) (*Reloader, er
 }
 
 // Reload reads the file and calls use with its flags and the names of those that have changed,
-// unless none has. Flags on the command line do not count, nor what the file says of them. After an
+// unless none has. Flags on the command line do not count, nor what the file reports of them. After an
 // error, which may be that of the file or of use, the file counts as not read.
 func (r *Reloader) Reload(use func(flags *pflag.FlagSet, changed []string) error) error {
 	cmd := r.fresh()

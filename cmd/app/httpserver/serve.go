@@ -27,12 +27,12 @@ const DefaultAddress = "127.0.0.1:8087"
 func Listen(ctx context.Context, address string, open bool) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, cli.Usage(fmt.Errorf("--listen %q is no HOST:PORT", address))
+		return nil, cli.Usage(fmt.Errorf("--listen %q is not HOST:PORT", address))
 	}
 	if !open && !loopback(host) {
 		return nil, cli.Hintf(
 			fmt.Errorf("refuse to listen on %s: other machines could read it without authentication", address),
-			"Listen on 127.0.0.1, or say --allow-unauthenticated if everyone who can reach it may read it.")
+			"Listen on 127.0.0.1, or set --allow-unauthenticated if everyone who can reach it may read it.")
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	switch {

@@ -58,7 +58,7 @@ func TestListenSaysWhatIsWrong(t *testing.T) {
 	if !errors.As(err, &hint) || err.Error() != "listen on "+address+": the address is in use" || !strings.Contains(hint.Try, "--listen") {
 		t.Errorf("taken address: got %v", err)
 	}
-	if _, err = Listen(t.Context(), "8087", false); err == nil || err.Error() != `--listen "8087" is no HOST:PORT` {
+	if _, err = Listen(t.Context(), "8087", false); err == nil || err.Error() != `--listen "8087" is not HOST:PORT` {
 		t.Errorf("port alone: got %v", err)
 	}
 }

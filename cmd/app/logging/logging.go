@@ -13,7 +13,7 @@ import (
 	"github.com/weir-metrics/weir/cmd/client/cli"
 )
 
-// Options say what is logged and in which format.
+// Options describe what is logged and in which format.
 type Options struct {
 	// Level is the lowest level that is logged: debug, info (the default), warn or error.
 	Level string

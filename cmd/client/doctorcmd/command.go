@@ -73,7 +73,7 @@ func NewCommand(o Options) *cobra.Command {
 		Use:   "doctor",
 		Short: "Look through a cluster for what keeps numbers from kubectl top and autoscalers",
 		Long: `Look through a cluster for what keeps numbers from kubectl top and autoscalers, and
-say what to do: the API server and its aggregation layer, who serves the metrics
+show what to do: the API server and its aggregation layer, who serves the metrics
 APIs, weir's pods and rights, kubelets, their certificates and settings, HPAs, and
 everything that weir itself knows to be missing. Nothing is changed.
 

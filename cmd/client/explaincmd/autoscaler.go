@@ -28,7 +28,7 @@ func (a *asking) hpa() *cobra.Command {
 	cmd.Short = "Explain what weir decides for a HorizontalPodAutoscaler"
 	cmd.Long = `Explain what weir decides for a HorizontalPodAutoscaler: the decision of
 kube-controller-manager on the same metrics, in full. Where weir shadows it
-(--shadow-hpa) that is the last decision, and the report says where the two differ;
+(--shadow-hpa) that is the last decision, and the report shows where the two differ;
 otherwise one is made for the answer, and nothing of earlier ones is remembered.`
 	return cmd
 }

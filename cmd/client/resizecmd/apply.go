@@ -43,7 +43,7 @@ or those that are named. Without --yes nothing is changed: the API server tries 
 change, and forgets it.
 
 With --yes the change goes through the pod's resize subresource. The kubelet is
-followed until it has done it, defers it, or says that it cannot. Then it is verified
+followed until it has done it, defers it, or reports that it cannot. Then it is verified
 that all containers are the same and were not restarted and, where weir's agent runs
 on the node, that their cgroups have the new values and that the pod has one cgroup
 and no second one under another QoS class.

@@ -47,7 +47,7 @@ func NewCommand(o Options) *cobra.Command {
 		Use:   "resize",
 		Short: "Find requests that fit what is used, and change them in place",
 		Long: `Find requests that fit what is used, and change them in place: no container restarts,
-and the pod keeps its QoS class and so its cgroup. "recommend" says which requests
+and the pod keeps its QoS class and so its cgroup. "recommend" shows which requests
 could be smaller and what that frees; "apply" changes those of one pod, follows the
 kubelet until it has done it, and checks that nothing was restarted.`,
 		Args: cli.Subcommand,

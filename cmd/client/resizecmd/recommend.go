@@ -33,8 +33,8 @@ func newRecommend(o Options) *cobra.Command {
 and what that frees; of one pod, how each number comes about and why others stay.
 Nothing is changed.
 
-weir remembers a quarter of an hour. With --prometheus the readings are of as long as
---since says, and pods are read from the cluster; the Prometheus must scrape weir's
+weir remembers a quarter of an hour. With --prometheus the readings are of the time
+since --since, and pods are read from the cluster; the Prometheus must scrape weir's
 /metrics/cluster or the kubelets' /metrics/cadvisor.`,
 		Example: fmt.Sprintf(`  %[1]s resize recommend
   %[1]s resize recommend -n shop --all

@@ -49,7 +49,7 @@ func NewCommand(o Options) *cobra.Command {
 With --watch on a terminal, keys sort, filter and pause the table, and unfold it as a
 tree: nodes, their pods and the containers of these; or namespaces, their workloads and
 the pods of these. A row has the sum of its pods, only a node of "top nodes" has its own
-numbers. "2 of 3" says that one of three pods has no number, so that the sum lacks it.`)
+numbers. "2 of 3" means that one of three pods has no number, so that the sum lacks it.`)
 	p := top.PersistentFlags()
 	p.StringVarP(&f.output, "output", "o", "", "wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=TITLE:PATH,...; a narrow table if empty")
 	p.StringVar(&f.sortBy, "sort-by", "name", "cpu, memory or name; the largest comes first")

@@ -75,7 +75,7 @@ func parse(s stageflag.Stage) (*history.Options, error) {
 	for _, h := range s.Options["header"] {
 		key, value, ok := strings.Cut(h, "=")
 		if !ok || key == "" {
-			return nil, errors.New("a header is no NAME=VALUE")
+			return nil, errors.New("a header must have the form NAME=VALUE")
 		}
 		o.Headers[key] = value
 	}

@@ -37,7 +37,7 @@ func Parse(s string) (Stage, error) {
 		return Stage{}, fmt.Errorf("%q has no name: write NAME[:CONFIG][?OPTIONS]", humanize.URL(s))
 	}
 	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
-		return Stage{}, fmt.Errorf("%q is no name: write NAME[:CONFIG][?OPTIONS], as in kubelet:?endpoint=summary", name)
+		return Stage{}, fmt.Errorf("%q is not a name: write NAME[:CONFIG][?OPTIONS], as in kubelet:?endpoint=summary", name)
 	}
 	options, err := url.ParseQuery(query)
 	if err != nil {

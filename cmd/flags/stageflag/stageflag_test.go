@@ -32,8 +32,8 @@ func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":            `"" has no name: write NAME[:CONFIG][?OPTIONS]`,
 		":a?b=c":      `":a?xxxxx" has no name: write NAME[:CONFIG][?OPTIONS]`,
-		"Kube let:x":  `"Kube let" is no name: write NAME[:CONFIG][?OPTIONS], as in kubelet:?endpoint=summary`,
-		"endpoint=a":  `"endpoint=a" is no name: write NAME[:CONFIG][?OPTIONS], as in kubelet:?endpoint=summary`,
+		"Kube let:x":  `"Kube let" is not a name: write NAME[:CONFIG][?OPTIONS], as in kubelet:?endpoint=summary`,
+		"endpoint=a":  `"endpoint=a" is not a name: write NAME[:CONFIG][?OPTIONS], as in kubelet:?endpoint=summary`,
 		"x?a=%zz":     `read options of x: invalid URL escape "%zz"`,
 		"x?=1":        `options of x have a value without a name`,
 		"kubelet:?;a": `read options of kubelet: invalid semicolon separator in query`,
