@@ -91,7 +91,7 @@ var table = options.Table[Options]{
 	{Name: "prefix", Help: "report only cgroups with this prefix of their path, such as /kubepods; repeatable", SetAll: func(o *Options, values []string) error {
 		for _, v := range values {
 			if !strings.HasPrefix(v, "/") {
-				return errors.New("must start with /")
+				return fmt.Errorf("%q must start with /", v)
 			}
 		}
 		o.Prefixes = values
@@ -99,7 +99,7 @@ var table = options.Table[Options]{
 	}},
 	{Name: "rootfs", Help: "directory where the host's / is mounted (default: /)", Set: func(o *Options, v string) error {
 		if o.RootFS = path.Clean(v); !path.IsAbs(v) {
-			return errors.New("must be an absolute path")
+			return fmt.Errorf("%q must be an absolute path", v)
 		}
 		return nil
 	}},
@@ -108,7 +108,7 @@ var table = options.Table[Options]{
 		if v == "none" {
 			o.Containerd = ""
 		} else if !path.IsAbs(o.Containerd) {
-			return errors.New("must be an absolute path or none")
+			return fmt.Errorf("%q must be an absolute path or none", v)
 		}
 		return nil
 	}},

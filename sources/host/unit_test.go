@@ -74,9 +74,10 @@ func TestParseOptionsBad(t *testing.T) {
 	f("", "resolution=5", "option resolution: ")
 	f("", "resolution=-5s", "must be at least 1s")
 	f("", "node=a&node=b", "option node is given 2 times")
-	f("", "node=", "option node has no value")
-	f("", "prefix=kubepods", "option prefix=kubepods: must start with /")
-	f("", "rootfs=x&containerd=y", "option rootfs=x: must be an absolute path", "option containerd=y: ")
+	f("", "node=", "option node: it has no value")
+	f("", "prefix=kubepods", `option prefix: "kubepods" must start with /`)
+	f("", "rootfs=x", `option rootfs: "x" must be an absolute path`)
+	f("", "containerd=y", `option containerd: "y" must be an absolute path or none`)
 	f("", "max-cgroups=0", "must be positive")
 }
 
