@@ -80,9 +80,12 @@ func (r *Replicas) Instance() string {
 	return r.lease.identity
 }
 
-// Certificate is that by which other replicas recognise this one, and Forward wraps handlers so that
-// the leader answers. Both are nil without other replicas.
-func (r *Replicas) Certificate() *peer.Certificate           { return r.certificate }
+// Certificate returns the certificate by which other replicas recognise this one. It is nil without
+// other replicas.
+func (r *Replicas) Certificate() *peer.Certificate { return r.certificate }
+
+// Forward returns a function that wraps handlers so that the leader answers. It is nil without other
+// replicas.
 func (r *Replicas) Forward() func(http.Handler) http.Handler { return r.forward }
 
 // Open makes this replica take part in the election of the leader, unless there are no others. All

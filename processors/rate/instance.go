@@ -35,8 +35,7 @@ func (ca *Calculator) isSameInstance(t *track, sample *metric.Sample, b *metric.
 		return true
 	}
 	cpu, ok := sample.Values.Get(metric.CPUUsage)
-	switch {
-	case !ok || math.IsNaN(prev.counters[0]) || cpu < prev.counters[0]:
+	if !ok || math.IsNaN(prev.counters[0]) || cpu < prev.counters[0] {
 		return false
 	}
 	// The start and the reading may be of one second, or cut to it.

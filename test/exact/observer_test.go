@@ -339,14 +339,3 @@ func (e *observer) cut() time.Duration {
 	}
 	return time.Millisecond
 }
-
-// justReported reports whether an answer contains the present run of a
-// container.
-func justReported(name string, d delivery) bool {
-	for i := range d.reports {
-		if l := d.reports[i].Life; nameOf(l) == name && l.Present(d.now) {
-			return true
-		}
-	}
-	return false
-}
