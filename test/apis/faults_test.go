@@ -213,7 +213,7 @@ func (f *faults) node() {
 
 	f.ends("containerd")
 	without := w.another(t, "weir-scrape-error", anotherWeirPort+2)
-	f.expectOneOf("the container runtime has ended", "steady", "says that it could not collect", without,
+	f.expectOneOf("the container runtime has ended", "steady", "reports that it could not collect", without,
 		"NodeScrapeError", "NodeNotReady") // which one depends on whether the API server knows it yet
 	f.nodeIs(corev1.ConditionFalse)
 	f.expect("the container runtime has ended, and the node is not ready", "steady", "NodeNotReady", without, resolution)
