@@ -115,7 +115,7 @@ func watch(t *testing.T, in *eviction.Input, name string) notify.Watch {
 func circumstance(t *testing.T, r *guard.Round, words []string) bool {
 	switch words[0] {
 	case "woken":
-		source := notify.NoticeSource{Watch: watch(t, r.Input, words[1]), Stalled: 500 * time.Millisecond}
+		source := notify.NoticeSource{Watch: watch(t, r.Input, words[1])}
 		if w, ok := source.Watch.(notify.MemoryPoll); ok {
 			source.Crossing = &notify.Crossing{WorkingSet: w.Figure + 4096, Figure: w.Figure}
 		}

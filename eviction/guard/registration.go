@@ -11,8 +11,7 @@ import (
 
 // updateWatches updates the notifier after a decision, and sets the round's watches.
 func (g *Guard) updateWatches(n *notify.Notifier, r *Round) {
-	gone := slices.ContainsFunc(r.Notice.Sources, func(s notify.NoticeSource) bool { return s.Gone })
-	if r.Input.Summary == nil || !r.Decision.RefreshNotifiers && !gone {
+	if r.Input.Summary == nil || !r.Decision.RefreshNotifiers {
 		return
 	}
 	polls, triggers, unwatched := g.watches(r)

@@ -13,7 +13,7 @@
 // There are three sources of notices:
 //
 //   - StallTrigger: tasks stall for more than a part of a window, on the whole node
-//     (/proc/pressure) or in a cgroup of version 2 (*.pressure).
+//     (/proc/pressure).
 //   - The caller itself, with Notify: its polls of memory (MemoryPoll), and of disks and process ids
 //     (Poll). The kernel gives no notice of disks and process ids.
 //   - The timer: Run calls the function at least every Options.MaxInterval.
@@ -37,7 +37,5 @@
 //   - watch.go: what can be watched, and the errors of watches.
 //   - notice.go: Notice and NoticeSource.
 //   - mailbox.go: the mailbox, which collects notices and delivers them.
-//   - kernel_linux.go: the epoll set, and reads of kernel files; kernel_other.go: no notices.
-//   - trigger_linux.go: a StallTrigger.
-//   - parse.go: the parser of pressure files.
+//   - kernel_linux.go: registers StallTriggers, and polls them; kernel_other.go: no notices.
 package notify

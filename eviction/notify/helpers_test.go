@@ -64,5 +64,3 @@ func await(t testing.TB, notices <-chan recordedNotices, what string, want func(
 		}
 	}
 }
-
-func gone(s notify.NoticeSource) bool { return s.Gone }

@@ -5,60 +5,32 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// kernel has the active watches in one epoll set, and blocks a thread in epoll_wait. It does not
-// use Go's poller: a pressure trigger is reset as soon as it is polled, so Go's poller would
-// consume the notice.
+// kernel has the active triggers, and blocks a thread in poll. It does not use Go's poller: a trigger
+// is reset as soon as it is polled, so Go's poller would consume the notice.
 type kernel struct {
 	report func(time.Time, NoticeSource)
-	epoll  int
-	wakeFD int // an eventfd that wakes run
+	wakeFD int // an eventfd that makes poll return
 
 	mu struct {
 		sync.Mutex
-		closed  bool
-		token   int32                  // the token of the newest descriptor
-		tokens  map[int32]activeWatch  // the watches in the epoll set, by token
-		watches map[string]activeWatch // all watches, by key
+		closed   bool
+		triggers map[StallTrigger]int // the descriptors of the pressure files
 	}
 }
 
-// activeWatch is a watch that is registered with the kernel. The caller of its methods has locked
-// k.mu.
-type activeWatch interface {
-	// check returns an error if the watch no longer works.
-	check() error
-	// readNotice returns what happened; false if nothing did.
-	readNotice() (NoticeSource, bool, error)
-	// close closes the descriptors of the watch.
-	close()
-}
-
-// wakeToken is the token of wakeFD. The tokens of watches begin with 1.
-const wakeToken = 0
-
-func newKernel(put func(time.Time, NoticeSource)) (*kernel, error) {
-	k := &kernel{report: put, wakeFD: -1}
-	k.mu.tokens, k.mu.watches = map[int32]activeWatch{}, map[string]activeWatch{}
-	var err error
-	if k.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
-		return nil, fmt.Errorf("create epoll: %w", err)
-	}
-	if k.wakeFD, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err == nil {
-		event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: wakeToken}
-		err = unix.EpollCtl(k.epoll, unix.EPOLL_CTL_ADD, k.wakeFD, &event)
-	}
+func newKernel(report func(time.Time, NoticeSource)) (*kernel, error) {
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("create eventfd: %w", err), k.close())
+		return nil, fmt.Errorf("create eventfd: %w", err)
 	}
+	k := &kernel{report: report, wakeFD: fd}
+	k.mu.triggers = map[StallTrigger]int{}
 	return k, nil
 }
 
@@ -69,119 +41,112 @@ func (k *kernel) update(watches []Watch) (errs []error) {
 	if k.mu.closed {
 		return []error{errors.New("the notifier is closed")}
 	}
-	wanted := make(map[string]bool, len(watches))
+	wanted := map[StallTrigger]bool{}
 	for _, w := range watches {
-		wanted[w.key()] = true
-	}
-	for key := range k.mu.watches {
-		if !wanted[key] {
-			k.remove(key)
-		}
-	}
-	for _, w := range watches {
-		h, ok := k.mu.watches[w.key()]
-		if ok {
-			err := h.check()
-			if err == nil {
-				continue
-			}
-			if !outOfResources(err) {
-				k.remove(w.key())
-			}
-			if !cgroupRemoved(err) {
-				errs = append(errs, &WatchError{w, err})
-				continue
-			}
-			// A new cgroup may have the name of the removed one.
-		}
-		h, err := k.open(w)
-		if err != nil {
-			errs = append(errs, &WatchError{w, err})
+		t, ok := w.(StallTrigger)
+		if !ok {
+			errs = append(errs, &WatchError{w, errors.New("the kernel sends no notice of it")})
 			continue
 		}
-		k.mu.watches[w.key()] = h
+		wanted[t] = true
+		if _, ok := k.mu.triggers[t]; ok {
+			continue
+		}
+		fd, err := openTrigger(t)
+		if err != nil {
+			errs = append(errs, &WatchError{t, err})
+			continue
+		}
+		k.mu.triggers[t] = fd
 	}
+	for t := range k.mu.triggers {
+		if !wanted[t] {
+			k.remove(t)
+		}
+	}
+	k.wake()
 	return errs
 }
 
-func (k *kernel) open(w Watch) (activeWatch, error) {
-	t, ok := w.(StallTrigger)
-	if !ok {
-		return nil, unsupported("the kernel sends no notice of it")
+// openTrigger registers a trigger with the kernel, and returns the descriptor to poll.
+func openTrigger(t StallTrigger) (int, error) {
+	fd, err := unix.Open(t.Path, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err == nil {
+		if _, err = unix.Write(fd, fmt.Appendf(nil, "%s %d %d\x00", t.share(), t.Stall.Microseconds(), t.Window.Microseconds())); err != nil {
+			_ = unix.Close(fd)
+		}
 	}
-	return openTrigger(k, t)
+	switch {
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP):
+		return 0, fmt.Errorf("%w: the kernel keeps no pressure stall information (it needs Linux 4.20, CONFIG_PSI, and psi=1 at boot where that is not the default)", err)
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+		return 0, fmt.Errorf("%w: before Linux 6.5 a trigger needs CAP_SYS_RESOURCE, and the file must be writable", err)
+	case errors.Is(err, unix.EINVAL):
+		return 0, fmt.Errorf("%w: before Linux 5.13 the kernel does not report when all tasks wait for a processor", err)
+	}
+	return fd, err
 }
 
-// add adds a descriptor to the epoll set, and returns the token of its events.
-func (k *kernel) add(fd int, events uint32, h activeWatch) (int32, error) {
-	k.mu.token++
-	event := unix.EpollEvent{Events: events, Fd: k.mu.token}
-	if err := unix.EpollCtl(k.epoll, unix.EPOLL_CTL_ADD, fd, &event); err != nil {
-		return 0, fmt.Errorf("add to epoll: %w", err)
-	}
-	k.mu.tokens[k.mu.token] = h
-	return k.mu.token, nil
-}
-
-// removeToken removes the token of a closed descriptor. The close also removed the descriptor from
-// the epoll set. An event that is still queued for the token is ignored.
-func (k *kernel) removeToken(token int32) { delete(k.mu.tokens, token) }
-
-// remove closes a watch and removes it.
-func (k *kernel) remove(key string) {
-	h := k.mu.watches[key]
-	delete(k.mu.watches, key)
-	h.close()
+// remove closes a trigger. The caller has locked k.mu.
+func (k *kernel) remove(t StallTrigger) {
+	_ = unix.Close(k.mu.triggers[t])
+	delete(k.mu.triggers, t)
 }
 
 // run reports the notices of the kernel until the context ends.
 func (k *kernel) run(ctx context.Context) error {
-	events := make([]unix.EpollEvent, 16)
 	for ctx.Err() == nil {
-		n, err := unix.EpollWait(k.epoll, events, -1)
+		files, triggers := k.polled()
+		_, err := unix.Poll(files, -1)
 		at := time.Now()
-		if err != nil && !errors.Is(err, unix.EINTR) {
-			return fmt.Errorf("epoll: %w", err)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return fmt.Errorf("poll: %w", err)
+		case files[0].Revents != 0:
+			var count [8]byte
+			_, _ = unix.Read(k.wakeFD, count[:]) // resets it
 		}
-		for _, e := range events[:max(n, 0)] {
-			k.handleEvent(at, e.Fd)
+		for i, t := range triggers {
+			k.handle(at, t, files[i+1])
 		}
 	}
 	return nil
 }
 
-// handleEvent reads one descriptor that has an event.
-func (k *kernel) handleEvent(at time.Time, token int32) {
+// polled returns what to poll: wakeFD, and then the file of each trigger.
+func (k *kernel) polled() (files []unix.PollFd, triggers []StallTrigger) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if token == wakeToken {
-		drainEventfd(k.wakeFD)
-		return
+	files = append(files, unix.PollFd{Fd: int32(k.wakeFD), Events: unix.POLLIN})
+	for t, fd := range k.mu.triggers {
+		files, triggers = append(files, unix.PollFd{Fd: int32(fd), Events: unix.POLLPRI}), append(triggers, t)
 	}
-	// A descriptor that was closed in between no longer has a token.
-	if h, ok := k.mu.tokens[token]; ok {
-		source, changed, err := h.readNotice()
-		k.handleNotice(at, source, changed, err)
+	return files, triggers
+}
+
+// handle reports the notice of a trigger, if it gave one. A trigger whose file is gone would make poll
+// return at once, so it is removed, and the next Update tries to open it again.
+func (k *kernel) handle(at time.Time, t StallTrigger, file unix.PollFd) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if fd, ok := k.mu.triggers[t]; !ok || int32(fd) != file.Fd {
+		return // it was removed while it was polled
+	}
+	switch {
+	case file.Revents&unix.POLLERR != 0:
+		k.remove(t)
+	case file.Revents&unix.POLLPRI != 0:
+		k.report(at, NoticeSource{Watch: t})
 	}
 }
 
-// handleNotice reports the notice of a watch. It removes a watch if its cgroup was removed, because
-// the descriptor would stay ready forever. The next Update reports other errors.
-func (k *kernel) handleNotice(at time.Time, s NoticeSource, changed bool, err error) {
-	if cgroupRemoved(err) {
-		s.Gone, changed = true, true
-		k.remove(s.Watch.key())
-	}
-	if changed {
-		k.report(at, s)
-	}
-}
-
-// wake makes run return from epoll_wait.
+// wake makes poll return.
 func (k *kernel) wake() {
 	var one [8]byte
 	binary.NativeEndian.PutUint64(one[:], 1)
-	_, _ = unix.Write(k.wakeFD, one[:]) // a full eventfd also wakes run
+	_, _ = unix.Write(k.wakeFD, one[:]) // a full eventfd also wakes poll
 }
 
 func (k *kernel) close() error {
@@ -191,89 +156,8 @@ func (k *kernel) close() error {
 		return nil
 	}
 	k.mu.closed = true
-	for key := range k.mu.watches {
-		k.remove(key)
+	for t := range k.mu.triggers {
+		k.remove(t)
 	}
-	err := unix.Close(k.epoll)
-	if k.wakeFD >= 0 {
-		err = errors.Join(err, unix.Close(k.wakeFD))
-	}
-	return err
-}
-
-// cgroupRemoved reports whether the cgroup of an open file was removed.
-func cgroupRemoved(err error) bool { return errors.Is(err, unix.ENODEV) }
-
-// outOfResources reports whether descriptors or memory are exhausted. The watch then keeps its old
-// figure.
-func outOfResources(err error) bool {
-	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.ENOSPC)
-}
-
-// drainEventfd clears an eventfd, and reports whether it had a count.
-func drainEventfd(fd int) bool {
-	var count [8]byte
-	_, err := unix.Read(fd, count[:])
-	return err == nil
-}
-
-// kernelFile is an open kernel file that is read repeatedly from its start. It is not an os.File,
-// because Go's poller must not poll it (see kernel).
-type kernelFile struct {
-	path string
-	fd   int
-	buf  []byte
-}
-
-func openFile(path string, flags int) (*kernelFile, error) {
-	for {
-		fd, err := unix.Open(path, flags|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil {
-			return nil, &os.PathError{Op: "open", Path: path, Err: err}
-		}
-		return &kernelFile{path: path, fd: fd}, nil
-	}
-}
-
-// read returns the content of the file, which is valid until the next read.
-func (f *kernelFile) read() ([]byte, error) {
-	f.buf = f.buf[:0]
-	for {
-		f.buf = slices.Grow(f.buf, 4096)
-		n, err := unix.Pread(f.fd, f.buf[len(f.buf):cap(f.buf)], int64(len(f.buf)))
-		switch {
-		case errors.Is(err, unix.EINTR):
-		case err != nil:
-			return nil, &os.PathError{Op: "read", Path: f.path, Err: err}
-		case n == 0:
-			return f.buf, nil
-		default:
-			f.buf = f.buf[:len(f.buf)+n]
-		}
-	}
-}
-
-func (f *kernelFile) write(b []byte) error {
-	if _, err := unix.Write(f.fd, b); err != nil {
-		return &os.PathError{Op: "write", Path: f.path, Err: err}
-	}
-	return nil
-}
-
-func (f *kernelFile) close() {
-	if f != nil {
-		_ = unix.Close(f.fd)
-	}
-}
-
-// fileMissing reports whether an open failed because the directory has no such file.
-func fileMissing(path string, err error) bool {
-	if !errors.Is(err, unix.ENOENT) {
-		return false
-	}
-	_, err = os.Stat(filepath.Dir(path))
-	return err == nil
+	return unix.Close(k.wakeFD)
 }

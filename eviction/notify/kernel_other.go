@@ -4,6 +4,7 @@ package notify
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"time"
 )
@@ -15,7 +16,7 @@ func newKernel(func(time.Time, NoticeSource)) (*kernel, error) { return &kernel{
 
 func (*kernel) update(watches []Watch) (errs []error) {
 	for _, w := range watches {
-		errs = append(errs, &WatchError{w, unsupported(runtime.GOOS + " has no such notice; only Linux has")})
+		errs = append(errs, &WatchError{w, errors.New(runtime.GOOS + " has no such notice; only Linux has")})
 	}
 	return errs
 }

@@ -27,12 +27,12 @@ func (m *mailbox) add(at time.Time, s NoticeSource) {
 		m.mu.At = at
 		m.ready <- struct{}{} // it never blocks, because takeAll empties both
 	}
-	i := slices.IndexFunc(m.mu.Sources, func(o NoticeSource) bool { return o.Watch.key() == s.Watch.key() })
+	i := slices.IndexFunc(m.mu.Sources, func(o NoticeSource) bool { return o.Watch == s.Watch })
 	if i < 0 {
 		m.mu.Sources = append(m.mu.Sources, s)
 		return
 	}
-	m.mu.Sources[i] = m.mu.Sources[i].mergeLater(s)
+	m.mu.Sources[i] = s
 }
 
 // takeAll returns all sources as one Notice, and empties the mailbox.

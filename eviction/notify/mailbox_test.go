@@ -17,9 +17,9 @@ import (
 // each floor.
 func TestBurstsMakeFewCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := StallTrigger{Path: "a", Stall: 1, Window: 2}, StallTrigger{Path: "b", Stall: 1, Window: 2}
-		stalled := func(w Watch, ms time.Duration) NoticeSource {
-			return NoticeSource{Watch: w, Stalled: ms * time.Millisecond}
+		a, b := MemoryPoll{Name: "a", Figure: 10}, MemoryPoll{Name: "b", Figure: 10}
+		crossed := func(w MemoryPoll, workingSet int64) NoticeSource {
+			return NoticeSource{Watch: w, Crossing: &Crossing{workingSet, w.Figure}}
 		}
 		start := time.Now()
 		at := func(ms time.Duration) time.Time { return start.Add(ms * time.Millisecond) }
@@ -51,11 +51,11 @@ func TestBurstsMakeFewCalls(t *testing.T) {
 			ms time.Duration
 			s  NoticeSource
 		}{
-			{50, stalled(a, 1)},
-			{60, stalled(a, 2)}, // this comes during a call
-			{110, stalled(b, 4)},
-			{140, stalled(a, 8)},
-			{300, stalled(b, 16)},
+			{50, crossed(a, 11)},
+			{60, crossed(a, 12)}, // this comes during a call
+			{110, crossed(b, 14)},
+			{140, crossed(a, 18)},
+			{300, crossed(b, 116)},
 		} {
 			time.Sleep(time.Until(at(put.ms)))
 			m.add(time.Now(), put.s)
@@ -64,14 +64,14 @@ func TestBurstsMakeFewCalls(t *testing.T) {
 		cancel()
 		<-ended
 		const ms = time.Millisecond
-		said := func(path string, stalled int) string {
-			return fmt.Sprintf("some stalled for 1ns in 2ns (%s): stalled for at least %dms", path, stalled)
+		text := func(name string, workingSet int) string {
+			return fmt.Sprintf("%s (): working set %d, above 10", name, workingSet)
 		}
 		want := []call{
-			{50 * ms, 50 * ms, []string{said("a", 1)}},
-			{80 * ms, 60 * ms, []string{said("a", 2)}},
-			{150 * ms, 110 * ms, []string{said("b", 4), said("a", 8)}},
-			{300 * ms, 300 * ms, []string{said("b", 16)}},
+			{50 * ms, 50 * ms, []string{text("a", 11)}},
+			{80 * ms, 60 * ms, []string{text("a", 12)}},
+			{150 * ms, 110 * ms, []string{text("b", 14), text("a", 18)}},
+			{300 * ms, 300 * ms, []string{text("b", 116)}},
 			{530 * ms, 530 * ms, []string{"timer"}}, // after the shorter interval
 			{1530 * ms, 1530 * ms, []string{"timer"}},
 		}

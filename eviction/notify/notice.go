@@ -28,13 +28,8 @@ func (n Notice) String() string {
 type NoticeSource struct {
 	// Watch is the watch that gave notice; nil for the timer.
 	Watch Watch
-	// Gone is set if the cgroup was removed, which ends the watch. An Update that has the watch again
-	// tries to register it again.
-	Gone bool
-	// Crossing is set for a MemoryPoll. Stalled is set for a StallTrigger: tasks stalled at
-	// least as long since its last notice, or since it was registered.
+	// Crossing is set for a MemoryPoll.
 	Crossing *Crossing
-	Stalled  time.Duration
 }
 
 // Crossing is the working set of a MemoryPoll at the time of the notice, in bytes.
@@ -51,8 +46,6 @@ func (s NoticeSource) String() string {
 	switch {
 	case s.Timer():
 		return "timer"
-	case s.Gone:
-		return s.Watch.String() + ": the cgroup was removed"
 	case s.Crossing != nil:
 		side := "not above"
 		if s.Crossing.Above() {
@@ -61,17 +54,6 @@ func (s NoticeSource) String() string {
 		return fmt.Sprintf("%s: working set %d, %s %d", s.Watch, s.Crossing.WorkingSet, side, s.Crossing.Figure)
 	case s.Watch == Poll{}:
 		return "a poll of " + s.Watch.String()
-	default:
-		return fmt.Sprintf("%s: stalled for at least %s", s.Watch, s.Stalled)
 	}
-}
-
-// mergeLater merges a source with a later one of the same watch.
-func (s NoticeSource) mergeLater(later NoticeSource) NoticeSource {
-	later.Gone = later.Gone || s.Gone
-	later.Stalled += s.Stalled
-	if later.Crossing == nil {
-		later.Crossing = s.Crossing
-	}
-	return later
+	return s.Watch.String()
 }

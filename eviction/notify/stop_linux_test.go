@@ -44,15 +44,15 @@ func TestStopIsClean(t *testing.T) {
 		}
 		watches = append(watches, descriptors(t)-before)
 	}
-	// There are two for epoll and its eventfd, and one for each trigger.
-	if watches[0] != 2+2 || watches[2] != watches[0] {
-		t.Errorf("descriptors after each update: %v, want 4 each", watches)
+	// There are the eventfd and one for each trigger.
+	if watches[0] != 1+2 || watches[2] != watches[0] {
+		t.Errorf("descriptors after each update: %v, want 3 each", watches)
 	}
 	if err := update(n, trigger); err != nil {
 		t.Error(err)
 	}
-	if got := descriptors(t) - before; got != 3 {
-		t.Errorf("with one watch left: %d descriptors, want 3", got)
+	if got := descriptors(t) - before; got != 2 {
+		t.Errorf("with one watch left: %d descriptors, want 2", got)
 	}
 	cancel()
 	if err := <-ended; err != nil {

@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -16,9 +15,6 @@ import (
 type Watch interface {
 	// String returns a description for people.
 	String() string
-	// key identifies the watch. Watches with equal keys are the same watch, possibly with different
-	// figures.
-	key() string
 }
 
 // MemoryPoll is the caller's own poll of a working set, or of the other uses that Used names: see
@@ -37,7 +33,7 @@ type MemoryPoll struct {
 
 // StallTrigger gives notice when tasks stall for Stall or longer within Window.
 type StallTrigger struct {
-	// Path is a pressure file: /proc/pressure/memory, or memory.pressure in a cgroup of version 2.
+	// Path is a pressure file, such as /proc/pressure/memory.
 	Path string
 	// Full is set if all tasks that are not idle must stall; otherwise one is enough.
 	Full bool
@@ -104,20 +100,12 @@ type Poll struct{}
 // String returns what is polled.
 func (Poll) String() string { return "disks and process ids" }
 
-func (Poll) key() string           { return "poll" }
-func (m MemoryPoll) key() string   { return "memory " + m.Name }
-func (t StallTrigger) key() string { return "trigger " + t.String() }
-
 func (t StallTrigger) share() string {
 	if t.Full {
 		return "full"
 	}
 	return "some"
 }
-
-// ErrUnsupported is the error of a watch that this kernel or this mount can never support. Do not
-// try again.
-var ErrUnsupported = errors.New("not supported here")
 
 // WatchError is the reason why a watch is not active, or is no longer updated.
 type WatchError struct {
@@ -130,11 +118,5 @@ func (e *WatchError) Error() string {
 	return "watch " + e.Watch.String() + ": " + e.Err.Error() + "; the other watches and the timer remain"
 }
 
-// Unwrap returns the cause; it may be ErrUnsupported.
+// Unwrap returns the cause.
 func (e *WatchError) Unwrap() error { return e.Err }
-
-// unsupported is an ErrUnsupported that describes what is missing.
-type unsupported string
-
-func (u unsupported) Error() string        { return string(u) }
-func (u unsupported) Is(target error) bool { return target == ErrUnsupported }
