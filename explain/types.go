@@ -191,3 +191,17 @@ func (c *MissingCause) Concerned() int {
 	}
 	return c.Pods + c.Cgroups
 }
+
+// CountText returns how many entities have no number: "1 node and 30 pods".
+func (c *MissingCause) CountText() string {
+	var counts []string
+	for _, k := range []struct {
+		n    int
+		noun string
+	}{{c.Nodes, "node"}, {c.Pods, "pod"}, {c.Cgroups, "cgroup"}} {
+		if k.n > 0 {
+			counts = append(counts, humanize.Count(k.n, k.noun))
+		}
+	}
+	return humanize.List(counts, 0)
+}

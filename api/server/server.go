@@ -43,8 +43,6 @@ type Config struct {
 	Version version.Info
 	// Ready are the conditions of /readyz, in addition to the server's own.
 	Ready []HealthCheck
-	// Alive are the conditions of /livez and /healthz.
-	Alive []HealthCheck
 	// Metrics are served at /metrics, together with the library's. It may be nil.
 	Metrics prometheus.Gatherer
 	// Data wraps all handlers that serve measurements, behind authentication and authorization;
@@ -149,10 +147,6 @@ func (s *Server) configure(g *genericapiserver.Config, c Config) {
 	g.HealthzChecks = []healthz.HealthChecker{healthz.PingHealthz}
 	g.LivezChecks = []healthz.HealthChecker{healthz.PingHealthz}
 	g.ReadyzChecks = []healthz.HealthChecker{healthz.PingHealthz}
-	for _, check := range c.Alive {
-		g.AddHealthzChecks(check.checker())
-		g.AddLivezChecks(check.checker())
-	}
 	for _, check := range c.Ready {
 		g.AddReadyzChecks(check.checker())
 	}
@@ -162,9 +156,7 @@ func (s *Server) configure(g *genericapiserver.Config, c Config) {
 			h = wrapData(c.Data, h)
 		}
 		h = newCallerLimits(s.opts.MaxRequests, g.LongRunningFunc).apply(h)
-		h = showReasons(h, "/readyz", c.Ready)
-		h = showReasons(h, "/livez", c.Alive)
-		h = showReasons(h, "/healthz", c.Alive)
+		h = showReasons(h, c.Ready)
 		h = genericapiserver.DefaultBuildHandlerChain(h, g)
 		h = newFailureLimits().apply(h)
 		h = s.routes.matchRoute(h)

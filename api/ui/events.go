@@ -17,12 +17,12 @@ type eventsBody struct {
 	Unread string
 }
 
-// eventRow is an Event as the page shows it.
+// eventRow is an Event as the page shows it. Some fields replace those of the Event.
 type eventRow struct {
-	Reason, Message, From string
-	State                 state
-	Count                 int
-	First, Last           shownTime
+	*eventlog.Event
+	From        string
+	State       state
+	First, Last shownTime
 }
 
 // events fills the page of the Events on one object, the newest first.
@@ -39,8 +39,8 @@ func (p *page) events() error {
 	for i := range all[body.Cut.From:body.Cut.To] {
 		e := &all[body.Cut.From+i]
 		r := eventRow{
-			Reason: printable(e.Reason), Message: printable(e.Message), From: printable(strings.Trim(e.Source+", "+e.Part, ", ")),
-			State: state{strings.ToLower(printable(e.Type)), quiet}, Count: e.Count, First: relativeTime(e.First, p.Now), Last: relativeTime(e.Last, p.Now),
+			Event: e, From: printable(strings.Trim(e.Source+", "+e.Part, ", ")),
+			State: state{strings.ToLower(printable(e.Type)), quiet}, First: relativeTime(e.First, p.Now), Last: relativeTime(e.Last, p.Now),
 		}
 		if e.Type == "Warning" {
 			r.State.Tone = warn

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/weir-metrics/weir/api/weirdev"
@@ -32,7 +31,7 @@ type evictionSignal struct {
 	Name, Value string
 	State       state
 	Gauge       gauge
-	Thresholds  []thresholdMark
+	Thresholds  []evictionreport.Threshold
 	Lines       facts // what is reclaimed first, which pod is next, which pods are skipped
 	Rows        []evictionCandidate
 	More        int // rows that are not shown
@@ -46,16 +45,11 @@ type gauge struct {
 	Marks []int
 }
 
-// thresholdMark is a threshold as the page shows it.
-type thresholdMark struct {
-	Text, Kind, Message string
-	State               state
-}
-
-// evictionCandidate is a pod in the order of eviction.
+// evictionCandidate is a pod in the order of eviction. Some fields replace those of the RankedPod.
 type evictionCandidate struct {
-	Name, Href, Over, Usage, Request, Priority, Why string
-	Next                                            bool
+	*evictionreport.RankedPod
+	Href, Usage, Request string
+	Next                 bool
 }
 
 // evictionAction is an action of the agent, or one that a dry run would have taken.
@@ -144,23 +138,22 @@ func (p *page) evictionBody(r *evictionreport.EvictionReport) *evictionBody {
 	return b
 }
 
+// evictionStates are the states of nodes that need a word of their own.
+var evictionStates = map[evictionreport.NodeState]state{
+	evictionreport.Evicting: {"evicting", bad}, evictionreport.Pressure: {"under pressure", warn},
+	evictionreport.NoData: {"no data", bad}, evictionreport.Normal: {"normal", good},
+}
+
 // evictionState returns the state of a node.
 func evictionState(s evictionreport.NodeState) state {
-	switch s {
-	case evictionreport.Evicting:
-		return state{"evicting", bad}
-	case evictionreport.Pressure:
-		return state{"under pressure", warn}
-	case evictionreport.NoData:
-		return state{"no data", bad}
-	case evictionreport.Normal:
-		return state{"normal", good}
+	if known, ok := evictionStates[s]; ok {
+		return known
 	}
 	return state{strings.ToLower(printable(string(s))), quiet}
 }
 
 func (p *page) evictionSignal(s *evictionreport.Signal, reclaims bool) evictionSignal {
-	g := evictionSignal{Name: printable(s.Name), State: fine}
+	g := evictionSignal{Name: printable(s.Name), State: fine, Thresholds: s.Thresholds}
 	if s.Value != nil {
 		g.Value = s.FigureText()
 		if !s.Stall {
@@ -174,12 +167,10 @@ func (p *page) evictionSignal(s *evictionreport.Signal, reclaims bool) evictionS
 		g.Lines.add("doubt", s.Doubt)
 	}
 	for i := range s.Thresholds {
-		t := &s.Thresholds[i]
-		m := thresholdMark{Text: printable(t.Text), Kind: t.Kind(), Message: printable(t.Message), State: thresholdState(t.State)}
-		if m.State.Tone == bad || m.State.Tone == warn && g.State.Tone == good {
-			g.State = m.State
+		t := thresholdStates[s.Thresholds[i].State]
+		if t.Tone == bad || t.Tone == warn && g.State.Tone == good {
+			g.State = t
 		}
-		g.Thresholds = append(g.Thresholds, m)
 	}
 	g.Gauge = gaugeOf(s, g.State.Tone)
 	g.Lines.add("note", strings.Join(s.Notes, "; "))
@@ -196,19 +187,10 @@ func (p *page) evictionSignal(s *evictionreport.Signal, reclaims bool) evictionS
 	return g
 }
 
-// thresholdState returns the state of a threshold.
-func thresholdState(s evictionreport.ThresholdState) state {
-	switch s {
-	case evictionreport.InForce:
-		return state{"in force", bad}
-	case evictionreport.Reclaiming:
-		return state{"reclaiming", bad}
-	case evictionreport.GracePeriod:
-		return state{"grace period", warn}
-	case evictionreport.Unknown:
-		return state{"no figure", warn}
-	}
-	return fine
+// thresholdStates are the states of thresholds.
+var thresholdStates = map[evictionreport.ThresholdState]state{
+	evictionreport.InForce: {"in force", bad}, evictionreport.Reclaiming: {"reclaiming", bad},
+	evictionreport.GracePeriod: {"grace period", warn}, evictionreport.Unknown: {"no figure", warn}, evictionreport.NotMet: fine,
 }
 
 // gaugeOf returns the gauge of a signal. If the signal is an available amount, the gauge shows the
@@ -247,18 +229,11 @@ func gaugeOf(s *evictionreport.Signal, t tone) gauge {
 }
 
 func (p *page) evictionCandidate(r *evictionreport.Ranking, pod *evictionreport.RankedPod) evictionCandidate {
-	words := func(v *float64) string {
-		if v == nil {
-			return "–"
-		}
-		return r.Unit.Format(*v)
-	}
-	c := evictionCandidate{
-		Name: printable(pod.String()), Href: p.linkTo(query{view: onePod, pod: metric.PodRef{Namespace: metric.Namespace(pod.Namespace), Name: metric.PodName(pod.Name)}}),
-		Over: pod.OverText(), Usage: words(pod.Usage), Request: words(pod.Request), Priority: strconv.Itoa(int(pod.Priority)), Why: printable(pod.Message),
+	return evictionCandidate{
+		RankedPod: pod, Href: p.linkTo(query{view: onePod, pod: metric.PodRef{Namespace: metric.Namespace(pod.Namespace), Name: metric.PodName(pod.Name)}}),
+		Usage: r.Unit.FormatKnown(pod.Usage), Request: r.Unit.FormatKnown(pod.Request),
 		Next: r.Next != "" && pod.Skipped == "" && pod.String() == r.Next,
 	}
-	return c
 }
 
 func (p *page) evictionAction(a *evictionreport.Action) evictionAction {

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/weir-metrics/weir/explain"
-	"github.com/weir-metrics/weir/internal/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -61,21 +60,10 @@ func (p *page) cause(c *explain.MissingCause) cause {
 	if c.Why != "" {
 		reason += ", " + c.Why
 	}
-	d := cause{MissingCause: c, State: causeState(c.Reason, c.Severity), Reason: reason, Since: relativeTime(c.Since, p.Now)}
+	d := cause{MissingCause: c, State: causeState(c.Reason, c.Severity), Reason: reason, Count: c.CountText(), Since: relativeTime(c.Since, p.Now)}
 	if c.Node != "" {
 		d.Where = p.nodeAnchor(c.Node)
 	}
-	var counts []string
-	if c.Nodes > 0 {
-		counts = append(counts, humanize.Count(c.Nodes, "node"))
-	}
-	if c.Pods > 0 {
-		counts = append(counts, humanize.Count(c.Pods, "pod"))
-	}
-	if c.Cgroups > 0 {
-		counts = append(counts, humanize.Count(c.Cgroups, "cgroup"))
-	}
-	d.Count = strings.Join(counts, ", ")
 	names := c.Names[:min(len(c.Names), maxNames)]
 	for _, name := range names {
 		d.Names = append(d.Names, p.named(name))

@@ -23,16 +23,6 @@ const (
 // Resources returns all resources, the widest first.
 func Resources() []Resource { return []Resource{Nodes, Pods, Containers, Cgroups} }
 
-// ParseResource returns the resource with that name, and whether it exists.
-func ParseResource(name string) (Resource, bool) {
-	for _, r := range Resources() {
-		if string(r) == name {
-			return r, true
-		}
-	}
-	return "", false
-}
-
 // Kind returns the kind of one item of r.
 func (r Resource) Kind() string {
 	switch r {

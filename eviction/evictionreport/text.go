@@ -359,16 +359,10 @@ func (tw *textWriter) ranking(all []Signal, i int) {
 	}
 	tw.Title("Eviction order for " + strings.Join(names, ", "))
 	rows := [][]string{{"POD", "OVER REQUEST", "PRIORITY", "USES", "REQUESTS", "EXCESS", "BEFORE THE NEXT BY", "SKIPPED BECAUSE"}}
-	amount := func(v *float64) string {
-		if v == nil {
-			return "–"
-		}
-		return r.Unit.Format(*v)
-	}
 	for i := range r.Pods {
 		pod := &r.Pods[i]
 		rows = append(rows, []string{
-			pod.String(), pod.OverText(), strconv.Itoa(int(pod.Priority)), amount(pod.Usage), amount(pod.Request), amount(pod.Excess),
+			pod.String(), pod.OverText(), strconv.Itoa(int(pod.Priority)), r.Unit.FormatKnown(pod.Usage), r.Unit.FormatKnown(pod.Request), r.Unit.FormatKnown(pod.Excess),
 			strings.ToLower(pod.BeforeNextBy), cmp.Or(pod.Message, "–"),
 		})
 	}

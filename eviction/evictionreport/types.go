@@ -99,6 +99,14 @@ func (u Unit) Format(v float64) string {
 	return humanize.Decimal(v, 0)
 }
 
+// FormatKnown is Format for an amount that may not be known: "–".
+func (u Unit) FormatKnown(v *float64) string {
+	if v == nil {
+		return "–"
+	}
+	return u.Format(*v)
+}
+
 // FormatWithNoun returns the result of Format, followed by the unit's noun if the amount is a
 // count: "37 inodes".
 func (u Unit) FormatWithNoun(v float64) string {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -57,9 +56,20 @@ func New(o Options) (*Client, error) {
 	if o.MaxAnswer == 0 {
 		o.MaxAnswer = MaxAnswer
 	}
-	client, err := config.NewClientFromConfig(config.HTTPClientConfig{
+	c := config.HTTPClientConfig{
 		TLSConfig: config.TLSConfig{CAFile: o.CAFile}, ProxyConfig: config.ProxyConfig{ProxyFromEnvironment: true}, EnableHTTP2: true,
-	}, "history")
+		HTTPHeaders: &config.Headers{Headers: map[string]config.Header{}},
+	}
+	for name, value := range o.Headers {
+		c.HTTPHeaders.Headers[name] = config.Header{Values: []string{value}}
+	}
+	switch {
+	case o.BearerTokenFile != "":
+		c.Authorization = &config.Authorization{Type: "Bearer", CredentialsFile: o.BearerTokenFile}
+	case o.Username != "":
+		c.BasicAuth = &config.BasicAuth{Username: o.Username, PasswordFile: o.PasswordFile}
+	}
+	client, err := config.NewClientFromConfig(c, "history")
 	if err != nil {
 		return nil, fmt.Errorf("read caFile: %w", err)
 	}
@@ -131,9 +141,6 @@ func (c *Client) post(ctx context.Context, path string, form url.Values) (status
 		return 0, nil, fmt.Errorf("make request: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	if err := c.authorize(req); err != nil {
-		return 0, nil, err
-	}
 	resp, err := c.http.Do(req)
 	if err != nil {
 		var failed *url.Error
@@ -154,26 +161,4 @@ func (c *Client) post(ctx context.Context, path string, form url.Values) (status
 		return 0, nil, &Error{Status: resp.StatusCode, Text: fmt.Sprintf("it redirects to %s: put that address in url", humanize.Excerpt(humanize.URL(resp.Header.Get("Location")), maxText))}
 	}
 	return resp.StatusCode, body, nil
-}
-
-// authorize adds the credentials. It reads the files for each request, because tokens are renewed.
-func (c *Client) authorize(req *http.Request) error {
-	for name, value := range c.options.Headers {
-		req.Header.Set(name, value)
-	}
-	switch {
-	case c.options.BearerTokenFile != "":
-		token, err := os.ReadFile(c.options.BearerTokenFile)
-		if err != nil {
-			return fmt.Errorf("read bearerTokenFile: %w", err)
-		}
-		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
-	case c.options.Username != "":
-		password, err := os.ReadFile(c.options.PasswordFile)
-		if err != nil {
-			return fmt.Errorf("read passwordFile: %w", err)
-		}
-		req.SetBasicAuth(c.options.Username, strings.TrimRight(string(password), "\r\n"))
-	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package explaincmd
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -71,7 +70,7 @@ func noun(name string) (kind, plain string) {
 
 // writeCause writes one cause. again reports that an earlier cause has the same advice.
 func writeCause(p *page, at time.Time, c *explain.MissingCause, again bool) {
-	head := c.Reason + prefixed(", ", c.Why) + prefixed(" on ", string(c.Node)) + ": " + counts(c)
+	head := c.Reason + prefixed(", ", c.Why) + prefixed(" on ", string(c.Node)) + ": " + c.CountText()
 	tint := humanize.Plain
 	switch c.Severity {
 	case metric.Broken.String():
@@ -90,21 +89,6 @@ func writeCause(p *page, at time.Time, c *explain.MissingCause, again bool) {
 		return
 	}
 	p.advise(2, c.Advice)
-}
-
-// counts describes how many pods and nodes have no number.
-func counts(c *explain.MissingCause) string {
-	var parts []string
-	if c.Nodes > 0 {
-		parts = append(parts, humanize.Count(c.Nodes, "node"))
-	}
-	if c.Pods > 0 {
-		parts = append(parts, humanize.Count(c.Pods, "pod"))
-	}
-	if c.Cgroups > 0 {
-		parts = append(parts, humanize.Count(c.Cgroups, "cgroup"))
-	}
-	return cmp.Or(humanize.List(parts, 0), "none whole")
 }
 
 // mostNames is the maximum number of names in a line.
