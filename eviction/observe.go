@@ -3,6 +3,7 @@ package eviction
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -242,41 +243,36 @@ func ParsePressure(s string) (Threshold, error) {
 	fail := func(reason string) (Threshold, error) {
 		return Threshold{}, fmt.Errorf("%q: %s; write it as memory.pressure.some.avg10>20 for 30s until 10", s, reason)
 	}
-	words := strings.Fields(s)
-	if len(words) == 0 {
-		return fail("empty")
-	}
-	name, above, ok := strings.Cut(words[0], ">")
-	if !ok {
-		return fail("no >")
-	}
-	t := Threshold{Signal: Signal(name)}
-	if !t.Signal.Pressure() {
+	parts := pressurePattern.FindStringSubmatch(strings.TrimSpace(s))
+	switch {
+	case parts == nil:
+		return fail("wrong form")
+	case !Signal(parts[1]).Pressure():
 		return fail("not a pressure signal")
 	}
-	if t.Value.Stall, ok = parsePercent(above); !ok || t.Value.Stall <= 0 || t.Value.Stall >= 100 {
+	t := Threshold{Signal: Signal(parts[1])}
+	var ok bool
+	if t.Value.Stall, ok = parsePercent(parts[2]); !ok || t.Value.Stall <= 0 || t.Value.Stall >= 100 {
 		return fail("the threshold must be above 0 and below 100")
 	}
-	words = words[1:]
-	if len(words) >= 2 && words[0] == "for" {
-		grace, err := time.ParseDuration(words[1])
+	if parts[3] != "" {
+		grace, err := time.ParseDuration(parts[3])
 		if err != nil || grace < 0 {
 			return fail("no duration after for")
 		}
-		t.Grace, words = grace, words[2:]
+		t.Grace = grace
 	}
-	if len(words) >= 2 && words[0] == "until" {
-		until, ok := parsePercent(words[1])
+	if parts[4] != "" {
+		until, ok := parsePercent(parts[4])
 		if !ok || until < 0 || until > t.Value.Stall {
 			return fail("the figure after until must not be above the threshold")
 		}
-		t.MinReclaim, words = &ThresholdValue{Stall: until}, words[2:]
-	}
-	if len(words) > 0 {
-		return fail("unknown word " + words[0])
+		t.MinReclaim = &ThresholdValue{Stall: until}
 	}
 	return t, nil
 }
+
+var pressurePattern = regexp.MustCompile(`^([^\s>]+)>(\S+)(?:\s+for\s+(\S+))?(?:\s+until\s+(\S+))?$`)
 
 // parsePercent parses a number with or without "%". It returns false if it is not a number.
 func parsePercent(s string) (float64, bool) {

@@ -2,11 +2,10 @@ package controller
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"time"
 
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-metrics/weir/autoscaler/scaleclient"
@@ -17,11 +16,10 @@ import (
 // recordInterval is the time after which an unchanged target is recorded again.
 const recordInterval = 5 * time.Minute
 
-// recorded is the last recorded state of a target, and the time of the record. at is zero if
-// nothing was recorded.
+// recorded is the last recorded state of a target, and the time of the record. target is nil if nothing
+// was recorded.
 type recorded struct {
 	target *recording.ScaleTarget
-	spec   *autoscalingv2.HorizontalPodAutoscalerSpec
 	at     time.Time
 }
 
@@ -47,25 +45,17 @@ func (c *Controller) recordTarget(o *scalingObject, e *entry, l *targetState, ow
 		Replicas: l.Scale.SpecReplicas, Current: l.Scale.StatusReplicas, Selector: l.Scale.Selector,
 	}
 	if owns {
-		t.HPA = o.name
-	}
-	r := &e.recorded
-	old := r.target
-	if old != nil && (old.Group != t.Group || old.Resource != t.Resource || old.Name != t.Name) {
-		c.recordGone(o.objectKey, e)
-		old = nil
-	}
-	if old != nil && old.Replicas == t.Replicas && old.Current == t.Current && old.Selector == t.Selector && old.HPA == t.HPA &&
-		equality.Semantic.DeepEqual(r.spec, o.spec) && l.Now.Sub(r.at) < recordInterval {
-		return
-	}
-	if owns {
-		var err error
-		if t.Spec, err = json.Marshal(o.spec); err != nil {
-			t.HPA = "" // an autoscaler is recorded only with its spec
+		if spec, err := json.Marshal(o.spec); err == nil { // an autoscaler is recorded only with its spec
+			t.HPA, t.Spec = o.name, spec
 		}
 	}
-	*r = recorded{t, o.spec, l.Now}
+	if reflect.DeepEqual(e.recorded.target, t) && l.Now.Sub(e.recorded.at) < recordInterval {
+		return
+	}
+	if old := e.recorded.target; old != nil && (old.Group != t.Group || old.Resource != t.Resource || old.Name != t.Name) {
+		c.recordGone(o.objectKey, e)
+	}
+	e.recorded = recorded{t, l.Now}
 	c.opts.RecordTarget(t, l.Now)
 }
 

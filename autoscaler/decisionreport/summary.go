@@ -68,24 +68,29 @@ func (re *reporter) reasonText(missing []MissingCause) string {
 		return unknown
 	}
 	m := &re.Metrics[re.Chosen]
-	reason := re.levelText(m)
-	switch {
-	case m.Outcome == autoscaler.WithinTolerance && m.Recounted:
-		reason += fmt.Sprintf("; with an assumed usage for %s it is %s", assumedPodsText(m), toleranceText(m))
-	case m.Outcome == autoscaler.WithinTolerance:
-		reason += ", " + toleranceText(m) + re.statusCountNote(m)
-	case m.Outcome == autoscaler.WouldReverse:
-		reason += fmt.Sprintf("; with an assumed usage for %s the change would reverse", assumedPodsText(m))
-	case m.Outcome == autoscaler.Scaled && m.Recounted:
-		reason += fmt.Sprintf("; with an assumed usage for %s it is at %s", assumedPodsText(m), re.recountedLevel(m))
-	case m.Outcome == autoscaler.Scaled && re.format(m).scope != perReplica && m.Count != int(re.Current):
-		reason += ", over " + re.countedText(m)
-	}
-	reason += re.limitText(m)
+	reason := re.levelText(m) + re.outcomeText(m) + re.limitText(m)
 	if unknown != "" {
 		reason += "; " + unknown
 	}
 	return reason
+}
+
+// outcomeText explains how the outcome of a metric follows from its level; empty if that is plain.
+func (re *reporter) outcomeText(m *autoscaler.MetricDecision) string {
+	assumed := "; with an assumed usage for " + assumedPodsText(m)
+	switch {
+	case m.Outcome == autoscaler.WithinTolerance && m.Recounted:
+		return assumed + " it is " + toleranceText(m)
+	case m.Outcome == autoscaler.WithinTolerance:
+		return ", " + toleranceText(m) + re.statusCountNote(m)
+	case m.Outcome == autoscaler.WouldReverse:
+		return assumed + " the change would reverse"
+	case m.Outcome == autoscaler.Scaled && m.Recounted:
+		return assumed + " it is at " + re.recountedLevel(m)
+	case m.Outcome == autoscaler.Scaled && re.format(m).scope != perReplica && m.Count != int(re.Current):
+		return ", over " + re.countedText(m)
+	}
+	return ""
 }
 
 // unmeasuredText returns the reason of a decision that reads no metric; empty for others.

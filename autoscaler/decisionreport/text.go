@@ -79,19 +79,27 @@ func (t *textWriter) header(r *DecisionReport) {
 	}
 	if o := r.OtherController; o != nil {
 		t.Gap()
-		switch {
-		case o.Agrees && o.Desired == r.Desired && !r.hasFailedMetric():
-			t.Line(0, humanize.Plain, fmt.Sprintf("The controller that acts wants %d too.", o.Desired))
-		case o.Agrees && o.Desired == 0: // the controller has had no metric so far
-			t.Line(0, humanize.Plain, "The controller that acts has decided nothing yet.")
-		case o.Agrees: // one of the two has made a newer decision
-			t.Line(0, humanize.Plain, fmt.Sprintf("The controller that acts wanted %d when it last decided.", o.Desired))
-		case o.Difference != "":
-			t.Line(0, humanize.Amber, fmt.Sprintf("The controller that acts wants %d: %s", o.Desired, o.Difference))
-		default:
-			t.Line(0, humanize.Amber, fmt.Sprintf("The controller that acts wants %d.", o.Desired))
+		tint := humanize.Plain
+		if !o.Agrees {
+			tint = humanize.Amber
 		}
+		t.Line(0, tint, r.otherControllerText(o))
 	}
+}
+
+// otherControllerText describes the decision of the controller that acts.
+func (r *DecisionReport) otherControllerText(o *OtherController) string {
+	switch {
+	case o.Agrees && o.Desired == r.Desired && !r.hasFailedMetric():
+		return fmt.Sprintf("The controller that acts wants %d too.", o.Desired)
+	case o.Agrees && o.Desired == 0: // the controller has had no metric so far
+		return "The controller that acts has decided nothing yet."
+	case o.Agrees: // one of the two has made a newer decision
+		return fmt.Sprintf("The controller that acts wanted %d when it last decided.", o.Desired)
+	case o.Difference != "":
+		return fmt.Sprintf("The controller that acts wants %d: %s", o.Desired, o.Difference)
+	}
+	return fmt.Sprintf("The controller that acts wants %d.", o.Desired)
 }
 
 // hasFailedMetric reports whether the report of a metric has an error.

@@ -79,13 +79,9 @@ func (m *targetMetric) resource(t *Trace, goal autoscalingv2.MetricTarget, resou
 		return fmt.Errorf("%s: only cpu and memory can be replayed", resource)
 	}
 	m.bytes = resource == "memory"
-	name, wholePod := corev1.ResourceName(resource), m.spec.Resource != nil
-	if wholePod {
-		m.request = t.Overhead.Amount(name).Milli
-	}
-	podLevel := wholePod && t.PodLevel != nil && t.PodLevel.Amount(name).Set
-	if podLevel {
-		m.request += t.PodLevel.Amount(name).Milli
+	name, podLevel := corev1.ResourceName(resource), false
+	if m.spec.Resource != nil {
+		m.request, podLevel = podRequest(t, name)
 	}
 	for i := range t.Containers {
 		c := &t.Containers[i]
@@ -112,6 +108,16 @@ func (m *targetMetric) resource(t *Trace, goal autoscalingv2.MetricTarget, resou
 		return fmt.Errorf("the target is a share of what pods request, and that is %d: nothing", m.request)
 	}
 	return m.setGoal(goal)
+}
+
+// podRequest returns what a pod requests besides its containers. If it has a request of its own (podLevel),
+// those of its containers do not count.
+func podRequest(t *Trace, name corev1.ResourceName) (milli int64, podLevel bool) {
+	milli = t.Overhead.Amount(name).Milli
+	if t.PodLevel != nil && t.PodLevel.Amount(name).Set {
+		return milli + t.PodLevel.Amount(name).Milli, true
+	}
+	return milli, false
 }
 
 // named sets the fields of tg for a custom or external metric.

@@ -70,50 +70,9 @@ func openEvictor(ctx context.Context, p *Plan, node metric.NodeName, m *Machine,
 	}
 	kubelet := kubeletconfig.Default()
 	if h.Cluster != nil {
-		kube, err := h.Cluster.RESTConfig()
-		if err != nil {
+		if kubelet, err = e.connect(ctx, &o, &x); err != nil {
 			return nil, err
 		}
-		kube = rest.CopyConfig(kube)
-		kube.UserAgent = "weir-agent"
-		client, err := kubernetes.NewForConfig(kube)
-		if err != nil {
-			return nil, fmt.Errorf("create API client: %w", err)
-		}
-		o.Pods, x.Client = e.pods, client
-		if e.plan.Mode == execute.Request {
-			asking, cancel := context.WithTimeout(ctx, askKubeletTimeout)
-			err := execute.CheckRequests(asking, client.Discovery())
-			cancel()
-			if errors.Is(err, execute.ErrNoRequests) {
-				return nil, usererror.Hintf(fmt.Errorf("--eviction=request: %w", err),
-					"Start kube-apiserver with --feature-gates=EvictionRequestAPI=true --runtime-config=lifecycle.k8s.io/v1alpha1=true (Kubernetes 1.37 or later), or choose --eviction=evict.")
-			} else if err != nil {
-				e.warnings = append(e.warnings, fmt.Sprintf("it is not known whether the cluster serves EvictionRequests: %v", err))
-			}
-		}
-		var recorder record.EventRecorder
-		if e.plan.Events {
-			recorder = e.record(client)
-			x.Recorder = recorder
-		}
-		if e.plan.Conditions {
-			e.publisher, err = nodeconditions.New(nodeconditions.Options{
-				Client: client, Node: string(e.node), Taint: e.plan.Taints, Contention: len(e.plan.Contention) > 0, Recorder: recorder, Logger: o.Logger,
-			})
-			if err != nil {
-				return nil, fmt.Errorf("publish the node's pressure: %w", err)
-			}
-			o.Publish = e.publisher.Publish
-		}
-		if kubelet, err = e.askKubelet(ctx, kube); err != nil {
-			return nil, err
-		}
-		release, err := kubeletVersion(ctx, client, e.node)
-		if err != nil {
-			e.warnings = append(e.warnings, fmt.Sprintf("the version of this node's kubelet is not known, so the rules of the newest are assumed: %v", err))
-		}
-		kubelet.SetRules(gates.New(release, kubelet.FeatureGates, true))
 	}
 	if e.plan.Reclaim != "" {
 		if e.reclaimer, err = cri.New(cri.Options{Socket: e.plan.Reclaim, Ended: e.ended}); err != nil {
@@ -134,6 +93,66 @@ func openEvictor(ctx context.Context, p *Plan, node metric.NodeName, m *Machine,
 		return nil, fmt.Errorf("guard this machine: %w", err)
 	}
 	return e, nil
+}
+
+// connect sets the options that need the cluster, and returns the configuration of the node's kubelet.
+func (e *evictor) connect(ctx context.Context, o *guard.Options, x *execute.Options) (*kubeletconfig.Kubelet, error) {
+	kube, err := e.cluster.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	kube = rest.CopyConfig(kube)
+	kube.UserAgent = "weir-agent"
+	client, err := kubernetes.NewForConfig(kube)
+	if err != nil {
+		return nil, fmt.Errorf("create API client: %w", err)
+	}
+	o.Pods, x.Client = e.pods, client
+	if err := e.checkRequests(ctx, client); err != nil {
+		return nil, err
+	}
+	var recorder record.EventRecorder
+	if e.plan.Events {
+		recorder = e.record(client)
+		x.Recorder = recorder
+	}
+	if e.plan.Conditions {
+		e.publisher, err = nodeconditions.New(nodeconditions.Options{
+			Client: client, Node: string(e.node), Taint: e.plan.Taints, Contention: len(e.plan.Contention) > 0, Recorder: recorder, Logger: o.Logger,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("publish the node's pressure: %w", err)
+		}
+		o.Publish = e.publisher.Publish
+	}
+	kubelet, err := e.askKubelet(ctx, kube)
+	if err != nil {
+		return nil, err
+	}
+	release, err := kubeletVersion(ctx, client, e.node)
+	if err != nil {
+		e.warnings = append(e.warnings, fmt.Sprintf("the version of this node's kubelet is not known, so the rules of the newest are assumed: %v", err))
+	}
+	kubelet.SetRules(gates.New(release, kubelet.FeatureGates, true))
+	return kubelet, nil
+}
+
+// checkRequests returns an error if the plan needs EvictionRequests and the cluster does not serve them.
+func (e *evictor) checkRequests(ctx context.Context, client kubernetes.Interface) error {
+	if e.plan.Mode != execute.Request {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, askKubeletTimeout)
+	defer cancel()
+	err := execute.CheckRequests(ctx, client.Discovery())
+	if errors.Is(err, execute.ErrNoRequests) {
+		return usererror.Hintf(fmt.Errorf("--eviction=request: %w", err),
+			"Start kube-apiserver with --feature-gates=EvictionRequestAPI=true --runtime-config=lifecycle.k8s.io/v1alpha1=true (Kubernetes 1.37 or later), or choose --eviction=evict.")
+	}
+	if err != nil {
+		e.warnings = append(e.warnings, fmt.Sprintf("it is not known whether the cluster serves EvictionRequests: %v", err))
+	}
+	return nil
 }
 
 // settings returns the settings of decisions. Without thresholds in mode observe they are the

@@ -102,42 +102,47 @@ func (f *flags) compile(in *feature.Setting) (*Plan, error) {
 	if p.Contention, err = eviction.ParseContention(f.contention); err != nil {
 		return nil, usererror.Hintf(usererror.Usage(fmt.Errorf("read --eviction-contention: %w", err)), "Write it as --eviction-contention=memory=40,io=40.")
 	}
-	p.Thresholds, p.MaxPodGraceSeconds, p.Self, p.Namespace = own, int64(f.maxPodGrace), in.Getenv("POD_UID"), in.Getenv("POD_NAMESPACE")
-	if p.Kubelet.URL == "" {
-		p.Kubelet.URL = "https://" + net.JoinHostPort(cmp.Or(in.Getenv("HOST_IP"), "127.0.0.1"), strconv.Itoa(kubeletPort))
-	}
 	if f.mode == evictionOff {
 		return nil, f.checkOff(own)
 	}
 	if err := usererror.OneOf("--eviction", f.mode, evictionOff, string(execute.Observe), string(execute.Evict), string(execute.Kill), string(execute.Request)); err != nil {
 		return nil, err
 	}
-	p.Mode = execute.Mode(f.mode)
-	socket, isSocket := strings.CutPrefix(f.reclaim, "unix://")
-	p.Reclaim = socket
-	switch {
-	case p.Kubelet.Insecure && p.Kubelet.CAFile != "":
-		return nil, usererror.Usage(errors.New("--kubelet-insecure-tls accepts any certificate, so --kubelet-certificate-authority has no use: drop one of the two"))
-	case !isHTTPS(p.Kubelet.URL):
-		return nil, usererror.Usage(fmt.Errorf("--kubelet-url=%s is not the address of a kubelet, which is shown a token: write https://HOST:%d", humanize.URL(p.Kubelet.URL), kubeletPort))
-	case p.TransitionPeriod < 0:
-		return nil, usererror.Usage(fmt.Errorf("--eviction-pressure-transition-period cannot be %v: it is a time to wait", p.TransitionPeriod))
-	case f.maxPodGrace < 0:
-		return nil, usererror.Usage(fmt.Errorf("--eviction-max-pod-grace-period cannot be %d: it is a time to end, in seconds", f.maxPodGrace))
-	case f.reclaim != "" && (!isSocket || !strings.HasPrefix(socket, "/")):
-		return nil, usererror.Usage(fmt.Errorf("--eviction-reclaim=%s is not a socket: write unix:///run/containerd/containerd.sock", f.reclaim))
-	case f.reclaim != "" && p.Mode == execute.Observe:
-		return nil, usererror.Hintf(usererror.Usage(errors.New("--eviction-reclaim removes images and containers, and --eviction=observe changes nothing")),
-			"Leave --eviction-reclaim out, or choose --eviction=evict or --eviction=kill.")
-	case p.Taints && !p.Conditions:
-		return nil, usererror.Usage(errors.New("--eviction-publish-taints goes with --eviction-publish-conditions, which show why a node has the taint: give both"))
-	case p.Conditions && !in.HasCluster:
-		return nil, usererror.Hintf(usererror.Usage(errors.New("--eviction-publish-conditions needs a cluster, to whose Node it writes")),
-			"Name it with --in-cluster or --kubeconfig=FILE, or leave it out.")
-	case p.Mode == execute.Observe:
-		return &p, nil
+	p.Mode, p.Thresholds, p.MaxPodGraceSeconds = execute.Mode(f.mode), own, int64(f.maxPodGrace)
+	p.Self, p.Namespace = in.Getenv("POD_UID"), in.Getenv("POD_NAMESPACE")
+	p.Reclaim = strings.TrimPrefix(f.reclaim, "unix://")
+	if p.Kubelet.URL == "" {
+		p.Kubelet.URL = "https://" + net.JoinHostPort(cmp.Or(in.Getenv("HOST_IP"), "127.0.0.1"), strconv.Itoa(kubeletPort))
+	}
+	if err := f.checkPlan(&p, in); err != nil || p.Mode == execute.Observe {
+		return &p, err
 	}
 	return &p, f.checkActing(&p, in)
+}
+
+// checkPlan returns an error for values that no plan can have, and for flags that exclude each other.
+func (f *flags) checkPlan(p *Plan, in *feature.Setting) error {
+	switch {
+	case p.Kubelet.Insecure && p.Kubelet.CAFile != "":
+		return usererror.Usage(errors.New("--kubelet-insecure-tls accepts any certificate, so --kubelet-certificate-authority has no use: drop one of the two"))
+	case !isHTTPS(p.Kubelet.URL):
+		return usererror.Usage(fmt.Errorf("--kubelet-url=%s is not the address of a kubelet, which is shown a token: write https://HOST:%d", humanize.URL(p.Kubelet.URL), kubeletPort))
+	case p.TransitionPeriod < 0:
+		return usererror.Usage(fmt.Errorf("--eviction-pressure-transition-period cannot be %v: it is a time to wait", p.TransitionPeriod))
+	case f.maxPodGrace < 0:
+		return usererror.Usage(fmt.Errorf("--eviction-max-pod-grace-period cannot be %d: it is a time to end, in seconds", f.maxPodGrace))
+	case f.reclaim != "" && !strings.HasPrefix(f.reclaim, "unix:///"):
+		return usererror.Usage(fmt.Errorf("--eviction-reclaim=%s is not a socket: write unix:///run/containerd/containerd.sock", f.reclaim))
+	case f.reclaim != "" && p.Mode == execute.Observe:
+		return usererror.Hintf(usererror.Usage(errors.New("--eviction-reclaim removes images and containers, and --eviction=observe changes nothing")),
+			"Leave --eviction-reclaim out, or choose --eviction=evict or --eviction=kill.")
+	case p.Taints && !p.Conditions:
+		return usererror.Usage(errors.New("--eviction-publish-taints goes with --eviction-publish-conditions, which show why a node has the taint: give both"))
+	case p.Conditions && !in.HasCluster:
+		return usererror.Hintf(usererror.Usage(errors.New("--eviction-publish-conditions needs a cluster, to whose Node it writes")),
+			"Name it with --in-cluster or --kubeconfig=FILE, or leave it out.")
+	}
+	return nil
 }
 
 // isHTTPS reports whether text is the root URL of an HTTPS server.

@@ -135,19 +135,25 @@ func (e *Executor) executeKill(ctx context.Context, k *eviction.Kill, o *ActionO
 		e.evict(ctx, o)
 	}
 	e.metrics.observeRequest(o)
-	now := time.Now()
 	e.noteFailure(key, o)
 	perhaps := o.Result == Failed && o.sent && isAmbiguous(o.Err)
-	if o.Result == Evicted || o.Result == Killed || o.Result == Requested || perhaps {
+	e.concludeLease(ctx, o.Result == Evicted || o.Result == Killed || o.Result == Requested || perhaps)
+	return o.Result.PodLeaves() || perhaps
+}
+
+// concludeLease counts an eviction in the pace and keeps the Lease, or gives the Lease back if no pod was
+// evicted.
+func (e *Executor) concludeLease(ctx context.Context, evicted bool) {
+	now := time.Now()
+	if evicted {
 		e.pace.done = append(e.pace.done, now)
 		e.pace.free = now
 		e.brake.used()
-	} else {
-		requested, cancel := context.WithTimeout(ctx, e.opts.RequestTimeout)
-		defer cancel()
-		e.brake.giveBack(requested, now)
+		return
 	}
-	return o.Result.PodLeaves() || perhaps
+	ctx, cancel := context.WithTimeout(ctx, e.opts.RequestTimeout)
+	defer cancel()
+	e.brake.giveBack(ctx, now)
 }
 
 // noteFailure sets when an attempt that was blocked or failed is made again.

@@ -56,35 +56,42 @@ func checkCgroups(found []Cgroup, after *resize.PodResources, changes []resize.R
 		c.Problems = append(c.Problems, fmt.Sprintf("the pod has %d cgroups of its own: one of them was left behind (`weir inspect cgroups` on the node shows more)", pods))
 	}
 	for _, change := range changes {
-		ofPod := change.Container == ""
-		i := slices.IndexFunc(found, func(g Cgroup) bool { return g.Pod == ofPod && g.Container == change.Container })
-		container := after.Container(change.Container)
-		switch {
-		case i < 0 && container != nil && !container.Running:
-			c.UncheckedReason = "container " + change.Container + " does not run"
-			continue
-		case i < 0: // the agent may not have found the container yet
-			c.UncheckedReason = "the node's agent does not know which cgroup is that of container " + change.Container
-			continue
-		}
-		if ofPod {
-			container = &resize.ContainerResources{Requests: after.PodLevel.Requests.Plus(after.Overhead), Limits: after.PodLevel.Limits.Plus(after.Overhead)}
-		}
-		for _, v := range expectedValues(&found[i], container, change) {
-			c.Checked = c.Checked || v.is != nil
-			if v.is != nil && !slices.Contains(v.want, *v.is) {
-				var want []string
-				for _, n := range slices.Compact(v.want) {
-					want = append(want, strconv.FormatInt(n, 10))
-				}
-				c.Problems = append(c.Problems, fmt.Sprintf("%s of %s is %d, and should be %s", v.name, found[i].Path, *v.is, humanize.Or(want)))
-			}
-		}
+		c.checkChange(after, change)
 	}
 	if !c.Checked && c.UncheckedReason == "" {
 		c.UncheckedReason = "none of the cgroup values that the agent reports shows this change"
 	}
 	return c
+}
+
+// checkChange compares the cgroup of one change.
+func (c *CgroupCheck) checkChange(after *resize.PodResources, change resize.ResourceChange) {
+	ofPod := change.Container == ""
+	i := slices.IndexFunc(c.Found, func(g Cgroup) bool { return g.Pod == ofPod && g.Container == change.Container })
+	container := after.Container(change.Container)
+	switch {
+	case i < 0 && container != nil && !container.Running:
+		c.UncheckedReason = "container " + change.Container + " does not run"
+		return
+	case i < 0: // the agent may not have found the container yet
+		c.UncheckedReason = "the node's agent does not know which cgroup is that of container " + change.Container
+		return
+	case ofPod:
+		container = &resize.ContainerResources{Requests: after.PodLevel.Requests.Plus(after.Overhead), Limits: after.PodLevel.Limits.Plus(after.Overhead)}
+	}
+	for _, v := range expectedValues(&c.Found[i], container, change) {
+		if v.is == nil {
+			continue
+		}
+		c.Checked = true
+		if !slices.Contains(v.want, *v.is) {
+			var want []string
+			for _, n := range slices.Compact(v.want) {
+				want = append(want, strconv.FormatInt(n, 10))
+			}
+			c.Problems = append(c.Problems, fmt.Sprintf("%s of %s is %d, and should be %s", v.name, c.Found[i].Path, *v.is, humanize.Or(want)))
+		}
+	}
 }
 
 type cgroupValue struct {

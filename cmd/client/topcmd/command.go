@@ -169,9 +169,9 @@ func (f *flags) check() error {
 	return nil
 }
 
-// query returns the query. It asks for no metric that would not be shown.
+// query returns the query.
 func (f *flags) query(r usage.Resource, args []string, o Options) (usage.Query, error) {
-	q := usage.Query{Node: f.node, Namespace: f.namespace, Selector: f.selector}
+	q := usage.Query{Node: f.node, Namespace: f.namespace, Selector: f.selector, Metrics: f.metrics(r)}
 	if len(args) == 1 {
 		q.Name = args[0]
 		if namespace, name, ok := strings.Cut(q.Name, "/"); ok && r == usage.Pods {
@@ -181,30 +181,31 @@ func (f *flags) query(r usage.Resource, args []string, o Options) (usage.Query, 
 			q.Namespace, q.Name = namespace, name
 		}
 	}
-	if q.Namespace == "" && !f.all && o.Namespace != nil && (r == usage.Pods || r == usage.Containers) {
-		namespace, err := o.Namespace()
-		if err != nil {
-			return q, err
-		}
-		q.Namespace = namespace
+	if q.Namespace != "" || f.all || o.Namespace == nil || !r.Namespaced() {
+		return q, nil
 	}
-	if f.output == "name" {
-		q.Metrics = []string{}
+	var err error
+	q.Namespace, err = o.Namespace()
+	return q, err
+}
+
+// metrics returns the metrics that the output shows besides CPU and memory; nil means all.
+func (f *flags) metrics(r usage.Resource) []string {
+	if !f.table() && f.output != "name" {
+		return nil
 	}
-	if f.table() {
-		q.Metrics = []string{}
-		if f.containers {
-			r = usage.Containers
-		}
-		for _, c := range columns(r) {
-			if !c.wide || f.output == "wide" {
-				for _, id := range c.needs {
-					q.Metrics = append(q.Metrics, id.String())
-				}
+	names := []string{}
+	if f.containers {
+		r = usage.Containers
+	}
+	for _, c := range columns(r) {
+		if f.output == "wide" || f.output == "" && !c.wide {
+			for _, id := range c.needs {
+				names = append(names, id.String())
 			}
 		}
 	}
-	return q, nil
+	return names
 }
 
 // table reports whether the output is a table and not a document.

@@ -188,68 +188,91 @@ func itemKey(it *usage.Item) string {
 
 // press does what a key says.
 func (s *screen) press(k tea.KeyPressMsg) tea.Cmd {
-	name := k.String()
-	if name == "ctrl+c" {
+	key := k.String()
+	switch {
+	case key == "ctrl+c":
 		return tea.Quit
-	}
-	if s.filtering {
-		switch {
-		case name == "enter":
-			s.filtering = false
-		case name == "esc":
-			s.filtering, s.filter = false, ""
-		case name == "backspace":
-			if r := []rune(s.filter); len(r) > 0 {
-				s.filter = string(r[:len(r)-1])
-			}
-		default:
-			s.filter += k.Key().Text
-		}
-		s.top = 0
+	case s.filtering:
+		s.editFilter(key, k.Key().Text)
 		return nil
-	}
-	if s.grouping != noGroups && s.pressInTree(name) {
+	case s.grouping != noGroups && s.pressInTree(key):
 		if !s.containersWanted() || s.tree.containers != nil {
 			return nil
 		}
 		return s.requestTree()
 	}
-	switch name {
+	if order, ok := sortKeys[key]; ok {
+		s.sortBy = order
+		return nil
+	}
+	if to, ok := moveBy(key, s.top, s.page(), len(s.list.Items)); ok {
+		s.top = to
+		return nil
+	}
+	switch key {
 	case "q", "esc":
 		return tea.Quit
-	case "c":
-		s.sortBy = "cpu"
-	case "m":
-		s.sortBy = "memory"
-	case "n":
-		s.sortBy = "name"
 	case "s":
 		s.sum = !s.sum
 	case "t":
-		all := groupings(s.resource)
-		s.grouping = all[(slices.Index(all, s.grouping)+1)%len(all)]
-		s.top, s.selected, s.tree = 0, "", treeItems{}
-		if s.grouping != noGroups {
-			return s.requestTree()
-		}
+		return s.showNextGrouping()
 	case "space", "p":
 		s.paused = !s.paused
 	case "/":
 		s.filtering = true
-	case "down", "j":
-		s.top++
-	case "up", "k":
-		s.top--
-	case "pgdown":
-		s.top += s.page()
-	case "pgup":
-		s.top -= s.page()
-	case "home", "g":
-		s.top = 0
-	case "end", "G":
-		s.top = len(s.list.Items)
 	}
 	return nil
+}
+
+// sortKeys are the keys that sort, with the values of --sort-by.
+var sortKeys = map[string]string{"c": "cpu", "m": "memory", "n": "name"}
+
+// moveBy returns the line after a key that moves from a line. ok is false for other keys. The line may be
+// outside of the list.
+func moveBy(key string, from, page, last int) (to int, ok bool) {
+	switch key {
+	case "down", "j":
+		return from + 1, true
+	case "up", "k":
+		return from - 1, true
+	case "pgdown":
+		return from + page, true
+	case "pgup":
+		return from - page, true
+	case "home", "g":
+		return 0, true
+	case "end", "G":
+		return last, true
+	}
+	return 0, false
+}
+
+// editFilter changes the filter by a key, which may be a letter of it.
+func (s *screen) editFilter(key, text string) {
+	switch key {
+	case "enter":
+		s.filtering = false
+	case "esc":
+		s.filtering, s.filter = false, ""
+	case "backspace":
+		if r := []rune(s.filter); len(r) > 0 {
+			s.filter = string(r[:len(r)-1])
+		}
+	default:
+		s.filter += text
+	}
+	s.top = 0
+}
+
+// showNextGrouping shows the next grouping of the resource, the list after the last one.
+func (s *screen) showNextGrouping() tea.Cmd {
+	all := groupings(s.resource)
+	s.grouping = all[(slices.Index(all, s.grouping)+1)%len(all)]
+	s.top, s.selected, s.tree = 0, "", treeItems{}
+	if s.grouping == noGroups {
+		return nil
+	}
+	return s.requestTree()
 }
 
 // page is how many lines a page key goes.

@@ -2,6 +2,7 @@ package topcmd
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/weir-metrics/weir/api/usage"
@@ -17,30 +18,20 @@ type table struct {
 	titles bool // whether rows[0] has the titles
 }
 
-// layout makes the table of a list. It leaves out columns that are equal for every item: the
-// namespace if the query names one, and the node if there is only one.
+// layout makes the table of a list.
 func layout(list *usage.List, q usage.Query, wide, titles bool) table {
-	var chosen []column
-	for _, c := range columns(list.Resource) {
-		switch {
-		case c.wide && !wide:
-		case c.title == "NAMESPACE" && q.Namespace != "" && !strings.ContainsAny(q.Namespace, "*?"):
-		case c.title == "NODE" && !c.wide && oneNode(list.Items):
-		default:
-			chosen = append(chosen, c)
-		}
-	}
+	shown := shownColumns(list, q, wide)
 	t := table{titles: titles}
 	var row []string
 	if titles {
-		for _, c := range chosen {
+		for _, c := range shown {
 			row = append(row, c.title)
 		}
 		t.rows = append(t.rows, row)
 	}
 	for i := range list.Items {
 		row = nil
-		for _, c := range chosen {
+		for _, c := range shown {
 			text := c.text(&list.Items[i])
 			if text == "" && c.title != "REASON" {
 				text = missing
@@ -50,6 +41,15 @@ func layout(list *usage.List, q usage.Query, wide, titles bool) table {
 		t.rows = append(t.rows, row)
 	}
 	return t
+}
+
+// shownColumns returns the columns of a list without those that are equal for every item: the namespace
+// if the query names one, and the node if there is only one.
+func shownColumns(list *usage.List, q usage.Query, wide bool) []column {
+	oneNamespace := q.Namespace != "" && !strings.ContainsAny(q.Namespace, "*?")
+	return slices.DeleteFunc(columns(list.Resource), func(c column) bool {
+		return c.wide && !wide || c.title == "NAMESPACE" && oneNamespace || c.title == "NODE" && !c.wide && oneNode(list.Items)
+	})
 }
 
 func oneNode(items []usage.Item) bool {

@@ -235,19 +235,11 @@ func (s *screen) pressInTree(key string) (known bool) {
 	}
 	at := s.selectedIn(rows)
 	row := rows[at]
+	if to, ok := moveBy(key, at, s.page(), len(rows)-1); ok {
+		s.selected = rows[max(0, min(to, len(rows)-1))].key
+		return true
+	}
 	switch key {
-	case "down", "j":
-		at++
-	case "up", "k":
-		at--
-	case "pgdown":
-		at += s.page()
-	case "pgup":
-		at -= s.page()
-	case "home", "g":
-		at = 0
-	case "end", "G":
-		at = len(rows) - 1
 	case "right", "l":
 		s.unfolded[row.key] = !row.isContainer()
 	case "left", "h":
@@ -262,7 +254,7 @@ func (s *screen) pressInTree(key string) (known bool) {
 	default:
 		return false
 	}
-	s.selected = rows[max(0, min(at, len(rows)-1))].key
+	s.selected = rows[at].key
 	return true
 }
 
