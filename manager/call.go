@@ -13,7 +13,7 @@ import (
 // then abandoned.
 const grace = time.Second
 
-// fill is Source.Read or SecondReader.ReadSecond.
+// fill is Source.Read or Spec.ReadSecond.
 type fill func(ctx context.Context, b *metric.Batch) error
 
 // slotTime is how long a call keeps its slot at most. A node that answers takes milliseconds. A call

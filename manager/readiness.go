@@ -26,7 +26,7 @@ func (m *Manager) Ready() error {
 		return nil
 	}
 	if m.began.Load() == nil {
-		return errors.New("the manager does not run yet")
+		return errors.New("waiting for the manager to start")
 	}
 	complete := m.complete.Load()
 	if complete == nil {

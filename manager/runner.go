@@ -30,7 +30,7 @@ type runner struct {
 
 	source     Source      // nil until it is opened
 	fill       fill        // source.Read, bound once
-	readSecond fill        // nil if the source is no SecondReader
+	readSecond fill        // nil if the source has no second endpoint
 	lost       func(error) // finishAbandonedRead, bound once
 	caller     *caller
 	pipeline   []step
@@ -210,9 +210,7 @@ func (r *runner) open() {
 		return
 	}
 	r.fill = r.source.Read
-	if second, ok := r.source.(SecondReader); ok {
-		r.readSecond = second.ReadSecond
-	}
+	r.readSecond = r.spec.ReadSecond
 	if err := r.assemble(); err != nil {
 		r.breakDown(err)
 	}

@@ -18,14 +18,6 @@ type Source interface {
 	Read(ctx context.Context, b *metric.Batch) error
 }
 
-// SecondReader is a Source that can read the same node by a second, costlier endpoint, which
-// names pod UIDs and container IDs.
-type SecondReader interface {
-	// ReadSecond is Read of the second endpoint, with its own deadline. If it fails without a
-	// sample, the batch gets no CrossCheck.
-	ReadSecond(ctx context.Context, b *metric.Batch) error
-}
-
 // Spec describes a source that should be read.
 type Spec struct {
 	// Name is unique among all sources: "kubelet:resource/node-1". Its hash is the source's place
@@ -43,6 +35,10 @@ type Spec struct {
 	// called once, before the first read. If the source is an io.Closer, it is closed when it is
 	// no longer wanted and no call of it runs.
 	Open func() (Source, error)
+	// ReadSecond is Read of a second, costlier endpoint of the node, which names pod UIDs and
+	// container IDs, with its own deadline; nil if there is none. If it fails without a sample, the
+	// batch gets no CrossCheck.
+	ReadSecond func(ctx context.Context, b *metric.Batch) error
 	// Unread is why the source is left out on purpose; nil for one that is read. Each of its
 	// rounds is a batch that failed with this error, so that the absence has its reason. Open is
 	// not called, and the source does not count as failing.
@@ -66,8 +62,8 @@ type Processor interface {
 }
 
 // CrossChecker is a Processor that may need the second endpoint's read of the same node. If
-// NeedsCrossCheck returns true before Process and the source is a SecondReader, the manager
-// reads that into b.CrossCheck, which stays nil if no second endpoint answers.
+// NeedsCrossCheck returns true before Process and the Spec has ReadSecond, the manager reads that
+// into b.CrossCheck, which stays nil if no second endpoint answers.
 type CrossChecker interface {
 	// NeedsCrossCheck is asked once a round, unless the read gave nothing.
 	NeedsCrossCheck(facts *cluster.Facts, b *metric.Batch, now time.Time) bool

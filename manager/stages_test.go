@@ -148,14 +148,6 @@ func TestPipeline(t *testing.T) {
 	})
 }
 
-// seer is a place with a second endpoint.
-type seer struct {
-	*place
-	readSecond func(ctx context.Context, b *metric.Batch) error
-}
-
-func (s seer) ReadSecond(ctx context.Context, b *metric.Batch) error { return s.readSecond(ctx, b) }
-
 // crossCheckSource needs a cross-check in every round.
 type crossCheckSource struct{ rounds *int }
 
@@ -170,30 +162,26 @@ func TestSecondRead(t *testing.T) {
 		d := newDiary()
 		let := make(chan struct{})
 		asked, doubted := 0, 0
-		s := seer{
-			place: &place{read: func(_ context.Context, round int, b *metric.Batch) error {
-				if round == 2 {
-					return errors.New("nothing to doubt")
-				}
-				b.Add(metric.Entity{Kind: metric.Node})
-				return nil
-			}},
-			readSecond: func(_ context.Context, b *metric.Batch) error {
-				asked++
-				switch asked {
-				case 1:
-					b.Add(metric.Entity{Kind: metric.Pod})
-					b.Add(metric.Entity{Kind: metric.Pod})
-				case 2:
-					return errors.New("it has seen nothing")
-				case 3:
-					<-let
-				}
-				return nil
-			},
+		spec := (&place{read: func(_ context.Context, round int, b *metric.Batch) error {
+			if round == 2 {
+				return errors.New("nothing to doubt")
+			}
+			b.Add(metric.Entity{Kind: metric.Node})
+			return nil
+		}}).spec("a", interval, timeout)
+		spec.ReadSecond = func(_ context.Context, b *metric.Batch) error {
+			asked++
+			switch asked {
+			case 1:
+				b.Add(metric.Entity{Kind: metric.Pod})
+				b.Add(metric.Entity{Kind: metric.Pod})
+			case 2:
+				return errors.New("it has seen nothing")
+			case 3:
+				<-let
+			}
+			return nil
 		}
-		spec := s.spec("a", interval, timeout)
-		spec.Open = func() (Source, error) { return s, nil }
 		h := build(t, Options{
 			Sinks:    []NamedSink{d.named()},
 			Pipeline: func(Spec) []Processor { return []Processor{crossCheckSource{&doubted}} },

@@ -66,14 +66,29 @@ func (k *kubelets) Sources(facts *cluster.Facts) []manager.Spec {
 			k.log.Warn("the node is read at the default path", zap.String("node", string(t.Node)), zap.Error(t.PathError))
 		}
 		open[t.Node] = node
-		specs = append(specs, manager.Spec{
-			Name: k.plan.kind() + "/" + string(t.Node), Kind: k.plan.kind(), Node: t.Node,
-			Interval: k.plan.Interval, Timeout: k.plan.Timeout,
-			Open: func() (manager.Source, error) { return newNodeReader(k.plan.kind(), t.Node, node, k.shares), nil },
-		})
+		specs = append(specs, k.spec(t.Node, node))
 	}
 	k.open, k.specs = open, specs
 	return specs
+}
+
+// spec returns the source that reads a node, or receives what another replica read.
+func (k *kubelets) spec(name metric.NodeName, node *kubelet.NodeSource) manager.Spec {
+	spec := manager.Spec{
+		Name: k.plan.kind() + "/" + string(name), Kind: k.plan.kind(), Node: name,
+		Interval: k.plan.Interval, Timeout: k.plan.Timeout,
+		Open: func() (manager.Source, error) {
+			if k.shares == nil {
+				return node, nil
+			}
+			k.shares.Expect(k.plan.kind(), name)
+			return sharedNode{node, name, k.shares}, nil
+		},
+	}
+	if k.scraper.NeedsSecond() {
+		spec.ReadSecond = node.ReadSecond
+	}
+	return spec
 }
 
 // warnIfCrowded logs, each time this begins, that not every kubelet's connection can be kept open.
@@ -87,47 +102,22 @@ func (k *kubelets) warnIfCrowded(targets int) {
 	k.crowded = crowded
 }
 
-// nodeReader reads a node, or receives what another replica read.
-type nodeReader struct {
+// sharedNode is a node that one of several replicas reads.
+type sharedNode struct {
 	*kubelet.NodeSource
 	node   metric.NodeName
-	shares *shared.Exchange // nil unless replicas share the reads
-}
-
-// checkedNodeReader is the nodeReader of an endpoint that has a second endpoint for cross-checks.
-type checkedNodeReader struct{ nodeReader }
-
-// newNodeReader returns the reader of a node, for a source of that kind.
-func newNodeReader(kind string, name metric.NodeName, node *kubelet.NodeSource, shares *shared.Exchange) manager.Source {
-	r := nodeReader{node, name, shares}
-	if shares != nil {
-		shares.Expect(kind, name)
-	}
-	if _, ok := node.Source().(manager.SecondReader); ok {
-		return checkedNodeReader{r}
-	}
-	return r
+	shares *shared.Exchange
 }
 
 // Read implements manager.Source.
-func (r nodeReader) Read(ctx context.Context, b *metric.Batch) error {
-	if r.shares != nil {
-		return r.shares.Read(ctx, b, r.NodeSource.Read)
-	}
-	return r.NodeSource.Read(ctx, b)
+func (s sharedNode) Read(ctx context.Context, b *metric.Batch) error {
+	return s.shares.Read(ctx, b, s.NodeSource.Read)
 }
 
-// Close implements manager.Source.
-func (r nodeReader) Close() error {
-	if r.shares != nil {
-		r.shares.Forget(r.node)
-	}
-	return r.NodeSource.Close()
-}
-
-// ReadSecond reads the second endpoint.
-func (r checkedNodeReader) ReadSecond(ctx context.Context, b *metric.Batch) error {
-	return r.Source().(manager.SecondReader).ReadSecond(ctx, b)
+// Close implements io.Closer.
+func (s sharedNode) Close() error {
+	s.shares.Forget(s.node)
+	return s.NodeSource.Close()
 }
 
 // kindExcluded is the source of the batches of excluded nodes.

@@ -37,28 +37,19 @@ type NodeReader struct {
 	endpoint *nodeEndpoint
 }
 
-// CrossCheckedReader is a NodeReader for an endpoint that has neither UIDs nor container IDs. It
-// can read a second endpoint, which has the UIDs of pods.
-type CrossCheckedReader struct{ *NodeReader }
-
-// Source is the result of Open: a *NodeReader or a CrossCheckedReader.
-type Source interface {
-	Read(ctx context.Context, b *metric.Batch) error
-	Close() error
-}
-
 // Open returns the source for a target. It does no I/O.
-func (s *Scraper) Open(t Target) Source {
+func (s *Scraper) Open(t Target) *NodeReader {
 	n := &NodeReader{target: t, scraper: s, endpoint: s.newEndpoint(s.opts.Endpoint)}
 	if t.Path != "" {
 		n.endpoint.path = t.Path
 	}
 	n.endpoint.url = n.url(n.endpoint.path)
-	if s.opts.Endpoint == Resource {
-		return CrossCheckedReader{n}
-	}
 	return n
 }
+
+// NeedsSecond reports whether the endpoint has neither UIDs nor container IDs, so that ReadSecond
+// adds something.
+func (s *Scraper) NeedsSecond() bool { return s.opts.Endpoint == Resource }
 
 // newEndpoint returns an endpoint with its own parser and without a URL.
 func (s *Scraper) newEndpoint(e Endpoint) *nodeEndpoint {
@@ -85,11 +76,11 @@ func (n *NodeReader) Read(ctx context.Context, b *metric.Batch) error {
 
 // ReadSecond fills b with the CPU and memory of /stats/summary, which has the UIDs of pods. It is
 // rarely called, so its parser is not kept.
-func (r CrossCheckedReader) ReadSecond(ctx context.Context, b *metric.Batch) error {
-	e := r.scraper.newEndpoint(Summary)
-	e.url = r.url(e.path)
+func (n *NodeReader) ReadSecond(ctx context.Context, b *metric.Batch) error {
+	e := n.scraper.newEndpoint(Summary)
+	e.url = n.url(e.path)
 	e.url.RawQuery = "only_cpu_and_memory=true"
-	return r.read(ctx, e, b)
+	return n.read(ctx, e, b)
 }
 
 // Close closes the idle connection to the node. The node may still be read, over a new one.

@@ -127,15 +127,12 @@ func TestResourceTestifiesFromSummary(t *testing.T) {
 		w.Header().Set("Content-Encoding", "gzip")
 		w.Write(packed)
 	})
-	src := a.scraper(Options{}).Open(Target{Node: "node1", Address: address})
-	second, ok := src.(interface {
-		ReadSecond(context.Context, *metric.Batch) error
-	})
-	if !ok {
-		t.Fatalf("%T cannot testify", src)
+	s := a.scraper(Options{})
+	if !s.NeedsSecond() {
+		t.Error("the resource endpoint needs a second one for UIDs")
 	}
 	var b metric.Batch
-	if err := second.ReadSecond(t.Context(), &b); err != nil {
+	if err := s.Open(Target{Node: "node1", Address: address}).ReadSecond(t.Context(), &b); err != nil {
 		t.Fatal(err)
 	}
 	uids := map[metric.PodUID]bool{}
@@ -145,11 +142,8 @@ func TestResourceTestifiesFromSummary(t *testing.T) {
 	if !uids["80cd749e-fe99-4226-bfc9-fe1dcb4e4831"] || b.Resolution != summary.Clock {
 		t.Errorf("got UIDs %v and clock %v, want that of shop/web and a second", uids, b.Resolution)
 	}
-	other := a.scraper(Options{Endpoint: Summary}).Open(Target{Node: "node1", Address: address})
-	if _, ok := other.(interface {
-		ReadSecond(context.Context, *metric.Batch) error
-	}); ok {
-		t.Error("a source of summaries has nothing to add, but can testify")
+	if a.scraper(Options{Endpoint: Summary}).NeedsSecond() {
+		t.Error("summaries have the UIDs: they need no second endpoint")
 	}
 }
 

@@ -17,7 +17,7 @@ type NodeSource struct {
 	mu      struct {
 		sync.Mutex
 		target Target
-		opened Source // nil if no source is open for target
+		opened *NodeReader // nil if no source is open for target
 	}
 }
 
@@ -55,8 +55,8 @@ func sameText(a, b error) bool {
 	return (a == nil) == (b == nil) && (a == nil || a.Error() == b.Error())
 }
 
-// Source returns the source for the current address.
-func (n *NodeSource) Source() Source {
+// reader returns the reader for the current address.
+func (n *NodeSource) reader() *NodeReader {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.mu.opened == nil {
@@ -66,7 +66,12 @@ func (n *NodeSource) Source() Source {
 }
 
 // Read reads the node at its current address.
-func (n *NodeSource) Read(ctx context.Context, b *metric.Batch) error { return n.Source().Read(ctx, b) }
+func (n *NodeSource) Read(ctx context.Context, b *metric.Batch) error { return n.reader().Read(ctx, b) }
+
+// ReadSecond is NodeReader.ReadSecond at the current address.
+func (n *NodeSource) ReadSecond(ctx context.Context, b *metric.Batch) error {
+	return n.reader().ReadSecond(ctx, b)
+}
 
 // Close closes the connection to the node. A later Read opens a new one.
 func (n *NodeSource) Close() error {

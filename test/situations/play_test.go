@@ -46,7 +46,7 @@ type stage struct {
 // source is one node that is read.
 type source struct {
 	target   kubelet.Target
-	read     kubelet.Source
+	read     *kubelet.NodeReader
 	pipeline *processors.Pipeline
 	status   explain.SourceState
 }
@@ -205,8 +205,8 @@ func (g *stage) listed() (targets []kubelet.Target) {
 func (g *stage) read(src *source) {
 	b := g.fetch(src, src.read.Read)
 	// As in the manager, except in situations without a cross-check.
-	if second, ok := src.read.(kubelet.CrossCheckedReader); ok && !g.s.noSecondRead && !b.Failed() && src.pipeline.NeedsCrossCheck(g.facts, b, g.now) {
-		if w := g.fetch(src, second.ReadSecond); w.Err == nil {
+	if g.scraper.NeedsSecond() && !g.s.noSecondRead && !b.Failed() && src.pipeline.NeedsCrossCheck(g.facts, b, g.now) {
+		if w := g.fetch(src, src.read.ReadSecond); w.Err == nil {
 			b.CrossCheck = w
 		}
 	}
