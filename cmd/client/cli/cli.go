@@ -133,6 +133,16 @@ func Subcommand(cmd *cobra.Command, args []string) error {
 	return OneOf("the command after "+cmd.CommandPath(), args[0], names...)
 }
 
+// NoArgs is the Args function of a command without arguments. Its error has a hint for the user.
+func NoArgs(hint string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return Usage(fmt.Errorf("unexpected argument %q; %s", args[0], hint))
+		}
+		return nil
+	}
+}
+
 // ForProgram changes the commands in a text from weir to those of program, because a user of
 // kubectl-weir may not have weir.
 func ForProgram(text, program string) string {

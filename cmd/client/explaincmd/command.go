@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -181,9 +182,34 @@ func (a *asking) cgroup() *cobra.Command {
 		},
 		ValidArgsFunction: firstArgument(a.completeCgroups),
 	}
-	cmd.Flags().StringVar(&node, "node", "", "the node; needed where weir knows several")
-	cli.CompleteFlag(cmd, "node", cli.CompleteNode(a.Connect))
+	a.addNode(cmd, &node)
 	return cmd
+}
+
+// nodeReport completes a command that reports on one node, which --node names.
+func nodeReport[T any](
+	a *asking, cmd *cobra.Command, ask func(Asker, context.Context, string) (*T, error), text func(io.Writer, *T) error, document func(*T) any,
+) *cobra.Command {
+	var name string
+	cmd.Args = cli.NoArgs("use --node to name a node")
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return answer(a, cmd, func(ctx context.Context, w Asker) (*T, error) {
+			name, err := onlyNode(ctx, w, name)
+			if err != nil {
+				return nil, err
+			}
+			report, err := ask(w, ctx, name)
+			return report, suggestNodes(ctx, w, name, err)
+		}, func(report *T) error { return text(cmd.OutOrStdout(), report) }, document, nil)
+	}
+	a.addNode(cmd, &name)
+	return cmd
+}
+
+func (a *asking) addNode(cmd *cobra.Command, name *string) {
+	cmd.Flags().StringVar(name, "node", "", "the node; needed where weir knows several")
+	cli.CompleteFlag(cmd, "node", cli.CompleteNode(a.Connect))
 }
 
 func (a *asking) inNamespace() *cobra.Command {
@@ -208,13 +234,8 @@ func (a *asking) missing() *cobra.Command {
 		Use:     "missing",
 		Short:   "List everything that is missing by cause, the worst first",
 		Example: a.examples("missing", "missing -n shop -o json"),
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return cli.Usage(fmt.Errorf("unexpected argument %q; explain pod NAME explains one pod, and -n selects a namespace", args[0]))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.report(cmd, a.namespace) },
+		Args:    cli.NoArgs("explain pod NAME explains one pod, and -n selects a namespace"),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.report(cmd, a.namespace) },
 	}
 	a.addNamespace(cmd, "only this namespace; all of them if empty")
 	return cmd
@@ -268,7 +289,7 @@ func incomplete(r *explain.MissingReport) bool {
 }
 
 // answer sends one request and writes the answer as text or as a document. missing reports whether
-// the answer is that something is missing, for --exit-code.
+// the answer is that something is missing, for --exit-code; nil if no answer is.
 func answer[T any](
 	a *asking, cmd *cobra.Command, ask func(context.Context, Asker) (*T, error), text func(*T) error, document func(*T) any, missing func(*T) bool,
 ) error {
@@ -293,7 +314,7 @@ func answer[T any](
 	default:
 		err = text(found)
 	}
-	if err == nil && a.exitCode && missing(found) {
+	if err == nil && a.exitCode && missing != nil && missing(found) {
 		return cli.ErrMissing
 	}
 	return err

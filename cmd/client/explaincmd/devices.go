@@ -1,7 +1,6 @@
 package explaincmd
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -17,7 +16,6 @@ import (
 )
 
 func (a *asking) devices() *cobra.Command {
-	var name string
 	cmd := &cobra.Command{
 		Use:     "devices [--node NODE]",
 		Aliases: []string{"device"},
@@ -29,31 +27,8 @@ a ResourceClaim. --node may be left out if the weir that is asked knows only one
 A device that is allocated may be idle: only its driver knows how much it is used. The
 free devices of a DRA driver are in its ResourceSlices.`,
 		Example: a.examples("devices", "devices --node n1", "devices --node n1 -o json"),
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return cli.Usage(fmt.Errorf("unexpected argument %q; use --node to name a node", args[0]))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ask := func(ctx context.Context, w Asker) (*cluster.NodeDevices, error) {
-				name, err := onlyNode(ctx, w, name)
-				if err != nil {
-					return nil, err
-				}
-				d, err := w.Devices(ctx, name)
-				return d, suggestNodes(ctx, w, name, err)
-			}
-			text := func(d *cluster.NodeDevices) error {
-				return writeDevices(cmd.OutOrStdout(), d)
-			}
-			return answer(a, cmd, ask, text, func(d *cluster.NodeDevices) any { return nodeapi.NewNodeDevices(d) }, func(*cluster.NodeDevices) bool { return false })
-		},
-		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	cmd.Flags().StringVar(&name, "node", "", "the node; needed where weir knows several")
-	cli.CompleteFlag(cmd, "node", cli.CompleteNode(a.Connect))
-	return cmd
+	return nodeReport(a, cmd, Asker.Devices, writeDevices, func(d *cluster.NodeDevices) any { return nodeapi.NewNodeDevices(d) })
 }
 
 // writeDevices writes the devices as text: how many there are of each resource, and which of them

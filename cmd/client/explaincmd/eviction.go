@@ -1,8 +1,7 @@
 package explaincmd
 
 import (
-	"context"
-	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +11,6 @@ import (
 )
 
 func (a *asking) eviction() *cobra.Command {
-	var name string
 	var all bool
 	cmd := &cobra.Command{
 		Use:     "eviction [--node NODE]",
@@ -26,31 +24,10 @@ asked, as this machine is of its own.
 A pod's memory is that of its cgroup, which the kernel limits and the kubelet ranks pods
 by. It is more than the sum of the containers, which kubectl top shows.`,
 		Example: a.examples("eviction", "eviction --node n1 --all", "eviction --node n1 -o json"),
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return cli.Usage(fmt.Errorf("unexpected argument %q; use --node to name a node", args[0]))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ask := func(ctx context.Context, w Asker) (*eviction.EvictionReport, error) {
-				name, err := onlyNode(ctx, w, name)
-				if err != nil {
-					return nil, err
-				}
-				r, err := w.Eviction(ctx, name)
-				return r, suggestNodes(ctx, w, name, err)
-			}
-			text := func(r *eviction.EvictionReport) error {
-				w := cmd.OutOrStdout()
-				return r.WriteText(w, eviction.TextOptions{All: all, Colour: cli.TerminalOf(w).Colour})
-			}
-			return answer(a, cmd, ask, text, func(r *eviction.EvictionReport) any { return nodeapi.NewEvictionExplanation(r) }, func(*eviction.EvictionReport) bool { return false })
-		},
-		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	cmd.Flags().StringVar(&name, "node", "", "the node; needed where weir knows several")
+	text := func(w io.Writer, r *eviction.EvictionReport) error {
+		return r.WriteText(w, eviction.TextOptions{All: all, Colour: cli.TerminalOf(w).Colour})
+	}
 	cmd.Flags().BoolVar(&all, "all", false, "all pods in the order in which they would go, and all that was done lately")
-	cli.CompleteFlag(cmd, "node", cli.CompleteNode(a.Connect))
-	return cmd
+	return nodeReport(a, cmd, Asker.Eviction, text, func(r *eviction.EvictionReport) any { return nodeapi.NewEvictionExplanation(r) })
 }

@@ -52,12 +52,7 @@ The exit status is 0 if the change would be taken (dry run), or was made in plac
 		Example: fmt.Sprintf(`  %[1]s resize apply --pod shop/cart-0 --recommended
   %[1]s resize apply --pod shop/cart-0 --recommended --yes
   %[1]s resize apply --pod shop/cart-0 --container app --cpu 100m --memory 64Mi --yes`, o.Program),
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return cli.Usage(fmt.Errorf("unexpected argument %q; use --pod to name the pod", args[0]))
-			}
-			return nil
-		},
+		Args: cli.NoArgs("use --pod to name the pod"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.run(cmd) },
 	}
 	f := cmd.Flags()
