@@ -132,7 +132,7 @@ func (v *validator) checkMetric(m *autoscalingv2.MetricSpec, p *field.Path) {
 		known = known || mine
 		switch {
 		case mine && !s.set:
-			v.addRequired(p.Child(s.field), fmt.Sprintf("must say what a metric of type %s is", m.Type))
+			v.addRequired(p.Child(s.field), fmt.Sprintf("must describe the metric of type %s", m.Type))
 		case mine:
 			s.check(p.Child(s.field))
 		case s.set:

@@ -12,8 +12,8 @@ import (
 )
 
 // The node conditions of KEP-5394, by the stalls of the whole node. No release of Kubernetes up to
-// 1.37 sets them. The KEP also has two for the cgroup of all pods, and leaves open which of both
-// kinds will be kept.
+// 1.37 sets them. The KEP also has two for the cgroup of all pods, and has not decided which
+// of the two pairs will be kept.
 const (
 	NodeSystemMemoryContention corev1.NodeConditionType = "SystemMemoryContentionPressure"
 	NodeSystemDiskContention   corev1.NodeConditionType = "SystemDiskContentionPressure"

@@ -20,8 +20,8 @@ type causeKey struct {
 	served    bool
 	several   bool   // several nodes report it, and nothing shows which is right
 	idle      bool   // nothing is to be measured
-	cgroup    bool   // said is about a cgroup
-	said      string // only if idle, or about a cgroup
+	cgroup    bool   // detail is about a cgroup
+	detail    string // only if idle, or about a cgroup
 }
 
 // cause is a MissingCause that is still being counted.
@@ -51,11 +51,11 @@ func (r *reporter) cause(o *Outcome, node metric.NodeName, kind metric.Kind) *ca
 	}
 	key := causeKey{reason: o.Reason, late: o.Late, shown: o.shown, restarted: o.restarted, served: o.Served, several: o.Reason == metric.Ambiguous && o.evidence.Rule == placeRule}
 	if !o.Expected() {
-		key.idle, key.said = true, o.Said
+		key.idle, key.detail = true, o.Said
 	} else if layer := o.Reason.Layer(); (layer == metric.LayerNode || layer == metric.LayerScrape) && !o.Late {
 		key.node = node
 	} else if kind == metric.System && o.Said != "" {
-		key.cgroup, key.said = true, o.Said
+		key.cgroup, key.detail = true, o.Said
 	}
 	c := r.causes[key]
 	if c == nil {
@@ -99,7 +99,7 @@ func (n named) String() string {
 func (r *reporter) finish(key causeKey, c *cause) MissingCause {
 	out := c.MissingCause
 	outcome := c.outcome
-	outcome.Container, outcome.Said = "", key.said
+	outcome.Container, outcome.Said = "", key.detail
 	kind := metric.Pod
 	if key.cgroup {
 		kind = metric.System
@@ -114,7 +114,7 @@ func (r *reporter) finish(key causeKey, c *cause) MissingCause {
 	}
 	out.Reason, out.Node, out.Severity = key.reason.String(), key.node, c.severity.String()
 	if key.idle {
-		out.Why = key.said
+		out.Why = key.detail
 	}
 	out.Message = t.message(&outcome, false)
 	out.Since = utc(c.Since)
@@ -173,7 +173,7 @@ func compareKeys(x, y causeKey) int {
 		compareBool(x.several, y.several),
 		compareBool(x.idle, y.idle),
 		compareBool(x.cgroup, y.cgroup),
-		strings.Compare(x.said, y.said),
+		strings.Compare(x.detail, y.detail),
 	)
 }
 

@@ -93,7 +93,7 @@ type Player interface {
 }
 
 // Forgetter is a Sink or Recorder that keeps state for each source and wants to know when
-// one is gone. The end of weir is no such end: another weir may read the same source.
+// one is gone. The end of weir does not count: another weir may read the same source.
 type Forgetter interface {
 	// Forget is called after the last Write of a batch with this Source and Node, and never during
 	// a Write. A source of that name may begin afterwards.

@@ -24,7 +24,7 @@ type Options struct {
 	series.Filter
 	// Names are those of the series. Default: WeirNames. A request may name others.
 	Names Names
-	// Facts returns what the API server says. Default: nothing is known, and there are no series
+	// Facts returns what the API server reports. Default: nothing is known, and there are no series
 	// of it.
 	Facts func() *cluster.Facts
 	// MaxSeries is the largest number of series in one answer. A longer answer stops there with a

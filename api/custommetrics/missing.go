@@ -106,12 +106,12 @@ func (m *metricRequest) noneFound(namespace string, selector labels.Selector, mi
 }
 
 // warn adds at most two warnings about objects missing from an answer.
-func (m *metricRequest) warn(ctx context.Context, missing []metric.Entity, of int) {
+func (m *metricRequest) warn(ctx context.Context, missing []metric.Entity, total int) {
 	if len(missing) == 0 {
 		return
 	}
 	all := m.absences(missing)
-	warn(ctx, fmt.Sprintf("%d of %d %s have no %s", len(all), of, m.object.resource, m.descriptor.Prometheus), all)
+	warn(ctx, fmt.Sprintf("%d of %d %s have no %s", len(all), total, m.object.resource, m.descriptor.Prometheus), all)
 }
 
 // warnOfGaps adds warnings about pods missing from a namespace's sum.
@@ -135,7 +135,7 @@ func (m *metricRequest) warnOfGaps(ctx context.Context, namespace metric.Namespa
 	}
 	slices.SortFunc(missing, metric.Entity.Compare)
 	gaps := slices.DeleteFunc(pods.absences(missing), func(a missingObject) bool {
-		// A pod that cannot have the metric is no gap in the sum.
+		// A pod that cannot have the metric leaves no gap in the sum.
 		return !a.outcome.Expected() || a.outcome.Reason == metric.NotApplicable || a.outcome.Reason == metric.Unsupported
 	})
 	if len(gaps) > 0 {

@@ -28,7 +28,7 @@ func (d *Difference) Is(name string) bool {
 	return ok && rest == ""
 }
 
-// DifferenceKind says in what two answers differ.
+// DifferenceKind is how two answers differ.
 type DifferenceKind string
 
 // The kinds of differences.

@@ -83,7 +83,8 @@ func ioOf(s *metric.Sample, base *stats.IOStats) *stats.IOStats {
 }
 
 // pressureOf returns the totals of the round and the averages of base. Totals are in microseconds,
-// as the kernel and the kubelet report them, although the comment in their type says otherwise.
+// as the kernel and the kubelet report them, although the comment on their type has
+// another unit.
 func pressureOf(s *metric.Sample, some, full metric.ID, base *stats.PSIStats) *stats.PSIStats {
 	a, _, hasSome := get(s, some)
 	b, _, hasFull := get(s, full)

@@ -311,7 +311,7 @@ type point struct {
 }
 
 // pointGrid is the series of times, one step apart, at which the model has points. The point at T
-// is the newest number from before T+step, if it is no older than maxAge.
+// is the newest number from before T+step, if it is at most maxAge old.
 type pointGrid struct {
 	step   int64 // nanoseconds
 	maxAge int64

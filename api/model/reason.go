@@ -56,7 +56,7 @@ func entityNoun(e metric.Entity) string {
 	return fmt.Sprintf("%v %v", e.Kind, e)
 }
 
-// explainNoPoints says in one sentence why the query finds no points.
+// explainNoPoints returns in one sentence why the query finds no points.
 func (r *request) explainNoPoints(e metric.Entity, id metric.ID) string {
 	if s, ok := r.view.Lookup(e); ok && s.Values.Has(id) {
 		return fmt.Sprintf("%v of %s has no point between start and end; it is measured now, so ask without them", id, entityNoun(e))
@@ -64,7 +64,7 @@ func (r *request) explainNoPoints(e metric.Entity, id metric.ID) string {
 	return r.explainMissing(e, id)
 }
 
-// explainMissing says in one sentence why an entity has no number of a metric.
+// explainMissing returns in one sentence why an entity has no number of a metric.
 func (r *request) explainMissing(e metric.Entity, id metric.ID) string {
 	if !id.Describe().Kinds.Has(e.Kind) {
 		return fmt.Sprintf("%v is not kept of a %v", id, e.Kind)

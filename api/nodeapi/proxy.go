@@ -67,7 +67,7 @@ func (p *Proxy) Eviction(ctx context.Context, node string) (*evictionreport.Evic
 	return &answer.EvictionReport, nil
 }
 
-// ask reads the answer of the node's agent into answer. Each error is a *weirdev.Problem that says
+// ask reads the answer of the node's agent into answer. Each error is a *weirdev.Problem that shows
 // where the request failed, and what to do.
 func (p *Proxy) ask(ctx context.Context, r Request, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)

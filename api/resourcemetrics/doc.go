@@ -18,7 +18,7 @@
 // container runs again. Without an API server (nil Facts: kubelets without a cluster) all measured
 // pods and nodes are served, without labels.
 //
-// An Ambiguous number may be of another instance. The API has no field to say so, so such a pod is
+// An Ambiguous number may be of another instance. The API has no field for that, so such a pod is
 // missing here. custom.metrics.k8s.io and Heapster's model serve it, and explanations mark it.
 //
 // Items are sorted by namespace and name, a pod's containers by name. CPU is in nanocores,

@@ -116,7 +116,7 @@ type newPod struct {
 
 // findPod returns the position of u in the last podOrder, or ^i for the i-th new pod. ok is
 // false if u must not be served. read is the number of items before u.
-func (s *podOrderScan) findPod(u *resourceusage.PodUsage, read int) (who int32, ok bool) {
+func (s *podOrderScan) findPod(u *resourceusage.PodUsage, read int) (position int32, ok bool) {
 	n := len(s.nodes) - 1
 	if n < 0 || s.nodes[n].name != u.Node {
 		s.beginNode(u, read)
@@ -176,11 +176,11 @@ func (s *podOrderScan) beginNode(u *resourceusage.PodUsage, read int) {
 }
 
 // metaAt returns the pod at a position that findPod returned.
-func (s *podOrderScan) metaAt(who int32) *objectMeta {
-	if who < 0 {
-		return &s.newPods[^who].objectMeta
+func (s *podOrderScan) metaAt(position int32) *objectMeta {
+	if position < 0 {
+		return &s.newPods[^position].objectMeta
 	}
-	return &s.last.pods[who]
+	return &s.last.pods[position]
 }
 
 // missingPods returns the running pods that are not in items, which are all items in the order
@@ -241,8 +241,8 @@ func (s *podOrderScan) nextOrder(items []usageItem) *podOrder {
 	came := s.mergeNewPods(next, moved)
 	kept := 0
 	for i := range s.nodes {
-		if was := s.nodes[i].before; was != nil {
-			kept += len(was.pods)
+		if before := s.nodes[i].before; before != nil {
+			kept += len(before.pods)
 		}
 	}
 	all := make([]listedPod, 0, kept) // one allocation for all nodes
@@ -254,8 +254,8 @@ func (s *podOrderScan) nextOrder(items []usageItem) *podOrder {
 			all = append(all, node.before.pods...)
 			l.pods = all[from:len(all):len(all)]
 			for j := range l.pods {
-				if who := l.pods[j].position; who != notListed {
-					l.pods[j].position = moved[who]
+				if position := l.pods[j].position; position != notListed {
+					l.pods[j].position = moved[position]
 				}
 			}
 		}
@@ -270,10 +270,10 @@ func (s *podOrderScan) nextOrder(items []usageItem) *podOrder {
 		l.pods[f.index] = listedPod{f.changed, came[i]}
 	}
 	for i := range items {
-		if who := items[i].meta; who < 0 {
-			items[i].meta = came[^who]
+		if meta := items[i].meta; meta < 0 {
+			items[i].meta = came[^meta]
 		} else {
-			items[i].meta = moved[who]
+			items[i].meta = moved[meta]
 		}
 	}
 	return next
@@ -287,8 +287,8 @@ func (s *podOrderScan) keptPods() []int32 {
 		stays[i] = notListed
 	}
 	for i := range s.nodes {
-		if was := s.nodes[i].before; was != nil {
-			for _, listed := range was.pods {
+		if before := s.nodes[i].before; before != nil {
+			for _, listed := range before.pods {
 				if listed.position != notListed {
 					stays[listed.position] = 0
 				}
@@ -301,12 +301,12 @@ func (s *podOrderScan) keptPods() []int32 {
 // mergeNewPods fills next.pods with the kept and the new pods, sorted. It sets stays to the
 // new positions of the kept pods, and returns the positions of the new ones.
 func (s *podOrderScan) mergeNewPods(next *podOrder, stays []int32) (came []int32) {
-	who := make([]objectMeta, len(s.newPods))
+	metas := make([]objectMeta, len(s.newPods))
 	for i := range s.newPods {
-		who[i] = s.newPods[i].objectMeta
+		metas[i] = s.newPods[i].objectMeta
 	}
-	came = make([]int32, len(who))
-	next.pods = make([]objectMeta, 0, len(s.last.pods)+len(who))
+	came = make([]int32, len(metas))
+	next.pods = make([]objectMeta, 0, len(s.last.pods)+len(metas))
 	old := 0
 	keep := func(end int) {
 		for ; old < end; old++ {
@@ -316,13 +316,13 @@ func (s *podOrderScan) mergeNewPods(next *podOrder, stays []int32) (came []int32
 			}
 		}
 	}
-	order := sortedByName(who, nil)
-	packNames(who, order)
+	order := sortedByName(metas, nil)
+	packNames(metas, order)
 	for _, i := range order {
-		before, _ := slices.BinarySearchFunc(s.last.pods[old:], &who[i], func(a objectMeta, b *objectMeta) int { return a.compare(b) })
+		before, _ := slices.BinarySearchFunc(s.last.pods[old:], &metas[i], func(a objectMeta, b *objectMeta) int { return a.compare(b) })
 		keep(old + before)
 		came[i] = int32(len(next.pods))
-		next.pods = append(next.pods, who[i])
+		next.pods = append(next.pods, metas[i])
 	}
 	keep(len(s.last.pods))
 	return came
@@ -330,19 +330,19 @@ func (s *podOrderScan) mergeNewPods(next *podOrder, stays []int32) (came []int32
 
 // packNames copies names into one string, in order. A LIST reads them in that order, so they
 // are adjacent in the processor's cache.
-func packNames(who []objectMeta, order []int32) {
+func packNames(metas []objectMeta, order []int32) {
 	size := 0
-	for i := range who {
-		size += len(who[i].name)
+	for i := range metas {
+		size += len(metas[i].name)
 	}
 	var text strings.Builder
 	text.Grow(size)
 	for _, i := range order {
-		text.WriteString(who[i].name)
+		text.WriteString(metas[i].name)
 	}
 	names, namespace := text.String(), metric.Namespace("")
 	for _, i := range order {
-		s := &who[i]
+		s := &metas[i]
 		s.name, names = names[:len(s.name)], names[len(s.name):]
 		if s.namespace != namespace {
 			namespace = s.namespace

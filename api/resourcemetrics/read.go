@@ -51,11 +51,11 @@ func (f *listFilter) selectsAll() bool {
 }
 
 // matches reports whether c selects the object with this name and these labels.
-func (f *listFilter) matches(namespace metric.Namespace, name string, has map[string]string) bool {
+func (f *listFilter) matches(namespace metric.Namespace, name string, set map[string]string) bool {
 	return (f.namespace == "" || f.namespace == namespace) &&
 		(f.name == "" || f.name == name) &&
 		(f.fields == nil || f.fields.Matches(selectableFields{namespace, name})) &&
-		(f.labels == nil || f.labels.Matches(labels.Set(has)))
+		(f.labels == nil || f.labels.Matches(labels.Set(set)))
 }
 
 // selectableFields are the fields by which objects can be selected.
@@ -222,12 +222,12 @@ func (u *usageReader) scanPods(r *usageList, c listFilter) (missing []*cluster.P
 		r.grow(len(known.pods))
 	}
 	add := func(usage *resourceusage.PodUsage) bool {
-		who, ok := scan.findPod(usage, len(r.items))
+		position, ok := scan.findPod(usage, len(r.items))
 		if !ok {
 			return true
 		}
-		if s := scan.metaAt(who); everything || c.matches(s.namespace, s.name, s.labels.all) {
-			r.addPod(usage, who)
+		if s := scan.metaAt(position); everything || c.matches(s.namespace, s.name, s.labels.all) {
+			r.addPod(usage, position)
 		}
 		return true
 	}

@@ -76,11 +76,11 @@ func (l *usageList) grow(pods int) {
 	l.items, l.usages = slices.Grow(l.items, pods), slices.Grow(l.usages, 2*pods)
 }
 
-// addPod appends a pod. who is its index in metas.
-func (l *usageList) addPod(u *resourceusage.PodUsage, who int32) {
+// addPod appends a pod. meta is its index in metas.
+func (l *usageList) addPod(u *resourceusage.PodUsage, meta int32) {
 	from := int32(len(l.usages))
 	l.usages = append(l.usages, u.Containers...)
-	l.items = append(l.items, usageItem{window: u.Window, from: from, to: int32(len(l.usages)), meta: who})
+	l.items = append(l.items, usageItem{window: u.Window, from: from, to: int32(len(l.usages)), meta: meta})
 }
 
 // addNode appends a node.
@@ -149,12 +149,12 @@ func (m *objectMeta) compare(o *objectMeta) int {
 	return cmp.Or(cmp.Compare(m.namespace, o.namespace), strings.Compare(m.name, o.name))
 }
 
-// sortedByName appends the indexes of who, sorted by name.
-func sortedByName(who []objectMeta, order []int32) []int32 {
-	for i := range who {
+// sortedByName appends the indexes of metas, sorted by name.
+func sortedByName(metas []objectMeta, order []int32) []int32 {
+	for i := range metas {
 		order = append(order, int32(i))
 	}
-	slices.SortFunc(order, func(a, b int32) int { return who[a].compare(&who[b]) })
+	slices.SortFunc(order, func(a, b int32) int { return metas[a].compare(&metas[b]) })
 	return order
 }
 

@@ -82,7 +82,7 @@ func (a ownAudience) AuthenticateRequest(r *http.Request) (*authenticator.Respon
 	return a.Request.AuthenticateRequest(r)
 }
 
-// claimsAudience reports whether the header has a JSON Web Token that says it is for audience. It
+// claimsAudience reports whether the header has a JSON Web Token for audience. It
 // verifies nothing.
 func claimsAudience(header, audience string) bool {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(header), " ")

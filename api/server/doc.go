@@ -6,7 +6,7 @@
 // API server reviews; a client certificate of the cluster; or the headers of the aggregating API
 // server, which has a certificate of the request-header CA. All other callers get 401, except from
 // the health endpoints. Access reviews decide about rights: Kubernetes' own APIs need what their
-// paths say, weir's further paths need what their rule says (Server.Handle), and a path without a
+// paths name, weir's further paths need what their rule names (Server.Handle), and a path without a
 // rule needs the right to that path (nonResourceURLs).
 //
 // Headers, bodies and answers have a deadline. Queries, bodies and the number of requests under way

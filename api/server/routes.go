@@ -67,7 +67,7 @@ func (t *routeTable) matchRoute(next http.Handler) http.Handler {
 }
 
 // pathProblem explains why the rule and the handler could read a path in two ways. It is empty if they
-// cannot. An escaped slash is no problem: it is part of a name, for instance of a cgroup.
+// cannot. An escaped slash is harmless: it is part of a name, for instance of a cgroup.
 func pathProblem(r *http.Request) string {
 	escaped := strings.TrimSuffix(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
 	for part := range strings.SplitSeq(escaped, "/") {

@@ -152,7 +152,7 @@ func (t *timeline) values(format func(float64) string) string {
 	return all.String()
 }
 
-// trend is the line of a metric in a table. The zero value is no line.
+// trend is the line of a metric in a table. The zero value draws nothing.
 type trend struct {
 	Path  string // path in an SVG image of 120 by 80; empty if there were no values
 	Title string // describes the line

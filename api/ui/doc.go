@@ -7,7 +7,7 @@
 //   - One handler, one address. Every view is a query string (?node=n1, ?pod=shop/web), and
 //     every link is only a query, so the page works below any path: below /ui/, through
 //     kubectl proxy, through the proxy of a Service.
-//   - The HTML is complete without script: no other file, no foreign address. One script brings
+//   - The HTML is complete without script: no other file, no foreign address. One script loads
 //     the newest state of an open page. The Content-Security-Policy allows only that script and
 //     the style sheet, by their hashes.
 //   - Every page is bounded: a list is cut and describes how many items are left.

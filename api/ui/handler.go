@@ -32,7 +32,7 @@ type Options struct {
 	// Autoscalers returns the last decision about each autoscaler in one line. If it is nil, no
 	// controller runs, and the page says how to start one.
 	Autoscalers func() []decisionreport.DecisionSummary
-	// AutoscalersUnread says in a sentence why autoscalers cannot be read. It is empty if they can. May
+	// AutoscalersUnread returns in a sentence why autoscalers cannot be read. It is empty if they can. May
 	// be nil.
 	AutoscalersUnread func() string
 	// Autoscaler returns the report of the last decision about one autoscaler, and false if there
@@ -45,7 +45,7 @@ type Options struct {
 	// Events returns the last Events on an object, the newest first. If it is nil, this weir keeps
 	// none.
 	Events func(o eventlog.Object) []eventlog.Event
-	// EventsUnread says in a sentence why Events cannot be read. It is empty if they can. May be nil.
+	// EventsUnread returns in a sentence why Events cannot be read. It is empty if they can. May be nil.
 	EventsUnread func() string
 	// Version is shown at the bottom of each page, if it is not empty.
 	Version string

@@ -36,16 +36,16 @@ func (p *page) overview() {
 	walk.Go(func() { p.served() }) // one of the two walks over all pods; namespaces need it
 	missing := p.Missing()
 	walk.Wait()
-	var without []string
+	var excluded []string
 	if n := missing.Nodes.Expected - missing.Nodes.Served; n > 0 {
-		without = []string{"without " + humanize.Count(n, "node")}
+		excluded = []string{"without " + humanize.Count(n, "node")}
 	}
 	p.show("Overview", "report", &reportBody{
 		Report: p.missingReport(&missing, 5),
 		Cards: []card{
 			tallyCard("Nodes", missing.Nodes), tallyCard("Pods", missing.Pods), p.sourceCard(),
-			{Name: "CPU of nodes", resourceUse: p.clusterUse(&resources.cpu), Notes: without},
-			{Name: "Memory of nodes", resourceUse: p.clusterUse(&resources.memory), Notes: without},
+			{Name: "CPU of nodes", resourceUse: p.clusterUse(&resources.cpu), Notes: excluded},
+			{Name: "Memory of nodes", resourceUse: p.clusterUse(&resources.memory), Notes: excluded},
 		},
 		Charts: p.charts(metric.Entity{Kind: metric.Cluster}, nil, nil),
 		Tables: []table{p.nodeTable(page25), p.namespaceTable(page25)},

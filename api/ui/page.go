@@ -18,7 +18,7 @@ import (
 //go:embed templates
 var files embed.FS
 
-// style is the style sheet, and script brings the newest state of an open page. policy is the
+// style is the style sheet, and script loads the newest state of an open page. policy is the
 // Content-Security-Policy; it allows both by their hashes, requests to this server, data: images for
 // the icon, and nothing else.
 var style, script, policy = func() (template.CSS, template.JS, string) {

@@ -48,7 +48,7 @@ func causeState(reason, severity string) state {
 	return state{"expected", quiet}
 }
 
-// waitingState returns the state of a pod or container that waits to start, and whether the reason says
+// waitingState returns the state of a pod or container that waits to start, and whether the reason shows
 // that. It is never bad: no number is missing while nothing runs.
 func waitingState(reason, severity string) (state, bool) {
 	switch {
@@ -93,7 +93,7 @@ func worst(e *explain.Explanation) *explain.Finding {
 	return nil
 }
 
-// findingText says in one line why a number is missing or in doubt.
+// findingText returns in one line why a number is missing or in doubt.
 func findingText(f *explain.Finding) string {
 	switch {
 	case f.Message == "":

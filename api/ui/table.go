@@ -56,11 +56,11 @@ const sameReason = "for the same reason"
 func (t table) Count() string { return humanize.Number(t.Cut.Of) }
 
 // Sorted reports whether the table is sorted this way.
-func (t table) Sorted(by sorting) bool { return t.Sorts[by].Here }
+func (t table) Sorted(order sorting) bool { return t.Sorts[order].Here }
 
 // Header returns the header of a column: a link that sorts by it, if the list can be sorted.
-func (t table) Header(by sorting, text string) anchor {
-	return anchor{Text: text, Href: t.Sorts[by].Href}
+func (t table) Header(order sorting, text string) anchor {
+	return anchor{Text: text, Href: t.Sorts[order].Href}
 }
 
 // Columns returns the number of columns.

@@ -89,17 +89,17 @@ func (r *resource) usageOf(s *metric.Sample, spec *metric.Values) resourceUse {
 }
 
 // setShare sets the share and its bar.
-func (u *resourceUse) setShare(of float64) {
-	u.Share = humanize.Percent(of)
-	u.Width = int(math.Round(100 * min(of, 1)))
+func (u *resourceUse) setShare(share float64) {
+	u.Share = humanize.Percent(share)
+	u.Width = int(math.Round(100 * min(share, 1)))
 }
 
-// compareWith sets u, the use in s, as a share of whole. of describes the whole. If whole is not
-// positive, u has no share.
-func (r *resource) compareWith(u *resourceUse, s *metric.Sample, whole float64, of string) {
+// compareWith sets u, the use in s, as a share of whole. description has %s in the place
+// of the whole. If whole is not positive, u has no share.
+func (r *resource) compareWith(u *resourceUse, s *metric.Sample, whole float64, description string) {
 	u.Share, u.Of, u.Level = "", "", ""
 	if used := value(s, r.used); used >= 0 && whole > 0 {
-		u.Of = fmt.Sprintf(of, r.format(whole))
+		u.Of = fmt.Sprintf(description, r.format(whole))
 		u.setShare(used / whole)
 	}
 }
@@ -119,16 +119,16 @@ const ofRequest = "of the request of %s"
 
 // limitOf returns the whole of a share and its description. For a node it is the allocatable amount
 // or the capacity, otherwise the limit or the request.
-func (r *resource) limitOf(s *metric.Sample, spec *metric.Values) (whole float64, of string) {
+func (r *resource) limitOf(s *metric.Sample, spec *metric.Values) (whole float64, description string) {
 	for _, c := range [...]struct {
-		id metric.ID
-		of string
+		id          metric.ID
+		description string
 	}{
 		{r.allocatable, "of %s allocatable"}, {r.capacity, "of %s capacity"},
 		{r.limit, "of the limit of %s"}, {r.request, ofRequest},
 	} {
 		if v := valueOr(s, spec, c.id); v > 0 {
-			return v, c.of
+			return v, c.description
 		}
 	}
 	return 0, ""

@@ -101,7 +101,7 @@ type MemoryUsage struct {
 type GroupReason struct {
 	Group  string `json:"group"`  // "cpu", "memory", "network", ...
 	Reason string `json:"reason"` // one of docs/reasons.md
-	// Message says the same in a sentence, with the evidence.
+	// Message is the same as a sentence, with the evidence.
 	Message string `json:"message"`
 	// Since is the time since when the reason is true.
 	Since time.Time `json:"since,omitzero"`

@@ -136,7 +136,7 @@ func (e *entry) restoreMemory(o *scalingObject, status *v1alpha1.AutoscalerStatu
 			changed(statusCount)
 		}
 	case e.writeUnknown || o.mode == decisionreport.DryRun || conflicted || !e.wasWriter && !known:
-		changed(e.seenReplicas) // what this replica saw, because no status says it
+		changed(e.seenReplicas) // what this replica saw, because no status shows it
 	case !e.wasWriter:
 		noted := memoryFromStatus(status.Memory, l.Now)
 		e.memory.Ups, e.memory.Downs = noted.Ups, noted.Downs

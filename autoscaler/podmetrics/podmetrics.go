@@ -130,7 +130,7 @@ func (r *Reader) At(t time.Time) (*Reader, error) {
 	case now.Sub(t) > r.options.HistoryLength:
 		return nil, fmt.Errorf("memory goes back %v, to %s", r.options.HistoryLength, now.Add(-r.options.HistoryLength).UTC().Format(time.RFC3339))
 	}
-	then := *r
-	then.at = t
-	return &then, nil
+	earlier := *r
+	earlier.at = t
+	return &earlier, nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// Options configures the model. DefaultOptions returns the usual values. Zero means zero unless the
-// field says otherwise.
+// Options configures the model. DefaultOptions returns the usual values. Zero means zero, except
+// where a field defines it.
 type Options struct {
 	Settings autoscaler.Settings
 	// Startup is the time until a new pod is ready.
@@ -98,7 +98,7 @@ type Gap struct {
 	To     time.Time `json:"to"`
 }
 
-// Run replays t with spec, which must have its defaults. The error says which data the trace lacks.
+// Run replays t with spec, which must have its defaults. The error names data that the trace lacks.
 func Run(t *Trace, spec *autoscalingv2.HorizontalPodAutoscalerSpec, o Options) (*RunResult, error) {
 	list, err := targetMetrics(t, spec)
 	if err != nil {

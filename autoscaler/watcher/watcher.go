@@ -71,7 +71,7 @@ func New(o Options) (*Watcher, error) {
 	return &Watcher{options: o}, nil
 }
 
-// Unread says in sentences which kinds cannot be read, and what weir needs to read them. It is empty
+// Unread returns in sentences which kinds cannot be read, and what weir needs to read them. It is empty
 // if all can. It may be called at any time.
 func (w *Watcher) Unread() string {
 	var all []string

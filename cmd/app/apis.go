@@ -386,11 +386,11 @@ func (a *apiFlags) compile() ([]string, error) {
 			chosen = append(chosen, name)
 		}
 	}
-	has := slices.Contains(chosen, external)
+	served := slices.Contains(chosen, external)
 	switch {
-	case has && a.rules == "":
+	case served && a.rules == "":
 		return nil, cli.Usage(errors.New("--apis names external, and nothing defines its metrics: give --external-rules=FILE too"))
-	case !has && a.rules != "":
+	case !served && a.rules != "":
 		return nil, cli.Usage(errors.New("--external-rules is for the API external, which --apis leaves out: add it or drop the rules"))
 	}
 	return chosen, nil

@@ -39,7 +39,7 @@ type fate string
 const (
 	kept    fate = "kept"    // the flag does in weir what it does in metrics-server
 	idle    fate = "idle"    // the flag is accepted and has no effect
-	refused fate = "refused" // weir ends with an error that says what to use instead
+	refused fate = "refused" // weir ends with an error that names what to use instead
 )
 
 // metricsServerFlags lists metrics-server's flags in the order of its --help. Tests compare
@@ -142,7 +142,7 @@ func (d *compatFlags) addLogFlags(f *pflag.FlagSet) {
 	f.StringVar(&d.logFormat, "logging-format", "", "text or json: --log-format, by its name in Kubernetes' components")
 }
 
-// complete fills in what c does not say: what to read, and how to log.
+// complete fills in what c does not set: what to read, and how to log.
 func (d *compatFlags) complete(c *config, inPod bool) error {
 	if err := d.completeLog(c); err != nil {
 		return err

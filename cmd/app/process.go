@@ -108,8 +108,8 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (_ *weir
 	return w, nil
 }
 
-// newProcess returns a process of which nothing is open. Its features know of each other what they
-// need.
+// newProcess returns a process that has opened nothing yet, and connects its features with each
+// other.
 func newProcess(p *plan, out io.Writer, log *zap.Logger) *weirProcess {
 	w := &weirProcess{
 		Host:     &feature.Host{Log: log, Logr: logging.Logr(log), Registry: prometheus.NewRegistry(), Resolution: p.Resolution},
@@ -296,10 +296,10 @@ type apiView struct {
 
 // viewAs returns a function that returns the newest snapshot as an API's own interface, or nil
 // before the first round.
-func viewAs[V any](w *weirProcess, as func(apiView) V) func() V {
+func viewAs[V any](w *weirProcess, convert func(apiView) V) func() V {
 	return func() (none V) {
 		if snapshot := w.snapshot(); snapshot != nil {
-			return as(apiView{snapshot, w.past})
+			return convert(apiView{snapshot, w.past})
 		}
 		return none
 	}

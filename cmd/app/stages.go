@@ -226,7 +226,7 @@ func (p *plan) addStages(flag string, table []stage, named []stageflag.Stage) er
 	return nil
 }
 
-// parseWith returns the parse function of a row that only opens what its options say.
+// parseWith returns the parse function of a row that only opens what its options name.
 func parseWith[O any](parse func(config string, query url.Values) (O, error), open func(*weirProcess, O) error) func(*plan, stageflag.Stage) (func(*weirProcess) error, error) {
 	return func(_ *plan, s stageflag.Stage) (func(*weirProcess) error, error) {
 		o, err := parse(s.Config, s.Options)

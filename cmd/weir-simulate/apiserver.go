@@ -22,7 +22,7 @@ type api struct {
 	http     *http.Server
 }
 
-// openAPI listens where the flags say, and writes the kubeconfig of its clients. It
+// openAPI listens at the address of the flags, and writes the kubeconfig of its clients. It
 // returns nil if no API server is wanted.
 func (f *flags) openAPI(ctx context.Context, fleet *simulator.Fleet, authority *simulator.Authority, port int, complaints *log.Logger) (_ *api, err error) {
 	if f.apiServer == "" {

@@ -26,7 +26,7 @@
 // that time it is skipped, and the next pod in the ranking is evicted, because the node needs the
 // resource now. Three other kinds of pods are also skipped for a while: those that the API server
 // refuses to evict, those that did not terminate in time, and those that are gone or critical
-// although the list of pods says otherwise. In mode kill, hard thresholds delete pods instead of
+// although the list of pods does not show it. In mode kill, hard thresholds delete pods instead of
 // evicting them, so a refusal for a soft threshold does not count for them. If the API server does
 // not answer, no other pod is evicted.
 //

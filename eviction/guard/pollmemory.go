@@ -58,8 +58,8 @@ func (g *Guard) readWorkingSetsAgain(levels []memoryLevel) {
 }
 
 // availableNow returns what is available of the signal, if the round read the node when the working
-// set was at the bound that makes a poll find a crossing early, not late. A crossing that was no
-// crossing costs one round.
+// set was at the bound that makes a poll find a crossing early, not late. A false crossing
+// costs one round.
 func (l *memoryLevel) availableNow(workingSet int64, met bool) int64 {
 	if met {
 		return l.available + l.mostWorkingSet - workingSet

@@ -32,7 +32,7 @@ func PrintableLines(s string) string {
 }
 
 // URL returns an address for logs, errors and pages, with "xxxxx" in the place of its user name and
-// password and of its query, as any of them may be a secret. It masks them in a text that is no
+// password and of its query, as any of them may be a secret. It masks them in a text that is not a
 // valid URL, too, and makes the text Printable.
 func URL(s string) string {
 	if u, err := url.Parse(s); err == nil && u.Host != "" && u.RawQuery != "" {

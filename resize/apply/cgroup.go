@@ -80,23 +80,23 @@ func (c *CgroupCheck) checkChange(after *resize.PodResources, change resize.Reso
 		container = &resize.ContainerResources{Requests: after.PodLevel.Requests.Plus(after.Overhead), Limits: after.PodLevel.Limits.Plus(after.Overhead)}
 	}
 	for _, v := range expectedValues(&c.Found[i], container, change) {
-		if v.is == nil {
+		if v.set == nil {
 			continue
 		}
 		c.Checked = true
-		if !slices.Contains(v.want, *v.is) {
+		if !slices.Contains(v.want, *v.set) {
 			var want []string
 			for _, n := range slices.Compact(v.want) {
 				want = append(want, strconv.FormatInt(n, 10))
 			}
-			c.Problems = append(c.Problems, fmt.Sprintf("%s of %s is %d, and should be %s", v.name, c.Found[i].Path, *v.is, humanize.Or(want)))
+			c.Problems = append(c.Problems, fmt.Sprintf("%s of %s is %d, and should be %s", v.name, c.Found[i].Path, *v.set, humanize.Or(want)))
 		}
 	}
 }
 
 type cgroupValue struct {
 	name string
-	is   *int64
+	set  *int64
 	want []int64 // one of them
 }
 

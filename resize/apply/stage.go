@@ -160,11 +160,11 @@ func difference(r *corev1.ResourceRequirements, c resize.ResourceChange) string 
 	name := corev1.ResourceName(c.Resource)
 	for _, v := range []struct {
 		what string
-		is   resource.Quantity
+		got  resource.Quantity
 		want resize.Amount
 	}{{"request", r.Requests[name], c.Request}, {"limit", r.Limits[name], c.Limit}} {
-		if v.want.Set && !sameAmount(c.Resource, v.is, v.want) {
-			return fmt.Sprintf("a %s %s of %s for %s", c.Resource, v.what, v.is.String(), subject)
+		if v.want.Set && !sameAmount(c.Resource, v.got, v.want) {
+			return fmt.Sprintf("a %s %s of %s for %s", c.Resource, v.what, v.got.String(), subject)
 		}
 	}
 	return ""

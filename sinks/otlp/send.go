@@ -47,7 +47,7 @@ func send(ctx context.Context, s *push.Sender, path string, request []byte, answ
 		Header: map[string]string{"Content-Type": "application/x-protobuf", "Content-Encoding": "gzip"},
 	})
 	if err == nil {
-		_ = proto.Unmarshal(got.Body, answer) // a body that breaks off is no reason to send the request again
+		_ = proto.Unmarshal(got.Body, answer) // the request is not sent again for a body that breaks off
 	}
 	return err
 }

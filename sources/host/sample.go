@@ -162,7 +162,7 @@ func fillIO(s *metric.Sample, o *observation, physical func(major, minor uint64)
 }
 
 // fillPressure sets the two counters of a pressure file. They are in microseconds, although the
-// comment in cAdvisor's model says nanoseconds.
+// comment in cAdvisor's model has nanoseconds.
 func fillPressure(s *metric.Sample, psi *cgroups.PSIStats, some, full metric.ID) {
 	if psi == nil {
 		return

@@ -64,7 +64,7 @@ func LocalHosts(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := (&url.URL{Host: r.Host}).Hostname()
 		if host != "" && !loopback(host) {
-			http.Error(w, fmt.Sprintf("this weir does not answer to the name %q, since it asks nobody who they are: ask for 127.0.0.1 or localhost, "+
+			http.Error(w, fmt.Sprintf("this weir does not answer to the name %q, since it does not authenticate callers: use 127.0.0.1 or localhost, "+
 				"or start it with --allow-unauthenticated if everyone who can reach it may read it", host), http.StatusMisdirectedRequest)
 			return
 		}

@@ -19,7 +19,7 @@ type Options struct {
 	Level string
 	// Format is console (the default) or json.
 	Format string
-	// Verbosity is that of Kubernetes' components, 0 to 10. 0 logs what Level says, 1 is debug, and
+	// Verbosity is that of Kubernetes' components, 0 to 10. 0 logs what Level selects, 1 is debug, and
 	// from 2 on the libraries log more and more.
 	Verbosity int
 }

@@ -41,7 +41,7 @@ func Output(value string, formats ...string) error {
 }
 
 // WriteDocument writes body for programs, in a format that Output accepts: as YAML, as its template
-// of JSONPath or its columns say, else as JSON. It escapes control characters of terminals, because
+// of JSONPath or its columns define, else as JSON. It escapes control characters of terminals, because
 // people read documents too.
 func WriteDocument(w io.Writer, format string, body any) error {
 	text, err := document(format, body)

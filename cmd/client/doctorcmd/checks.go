@@ -109,7 +109,7 @@ func (e *examination) checkAPIServer(ctx context.Context) error {
 	minor, err := strconv.Atoi(strings.TrimRight(v.Minor, "+"))
 	switch {
 	case err != nil || v.Major != "1":
-		e.add(Warning, "", "%s is of no version that weir knows", v.GitVersion)
+		e.add(Warning, "", "%s is not a version that weir knows", v.GitVersion)
 	case minor < oldestTested || minor > newestTested:
 		e.add(Warning, "", "%s: weir is tested with 1.%d to 1.%d", v.GitVersion, oldestTested, newestTested)
 	default:

@@ -3,7 +3,7 @@
 //
 // The answer comes first, in a sentence. Then each group explains why it is so, since when, what
 // happens next and what to do. Programs read the same as JSON or YAML. A missing number is an
-// answer, not an error: without --exit-code the exit status says only whether there was an answer.
+// answer, not an error: without --exit-code the exit status shows only whether there was an answer.
 package explaincmd
 
 import (

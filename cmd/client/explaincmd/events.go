@@ -15,32 +15,32 @@ import (
 // maxEvents is how many Events on one object are written.
 const maxEvents = 10
 
-// objectEvents are the Events on one object, and why they or newer ones cannot be read.
+// objectEvents are the Events on one object, and why they, or newer ones, cannot be read.
 type objectEvents struct {
-	all []eventlog.Event
-	why string
+	all    []eventlog.Event
+	unread string
 }
 
-// eventsOn reads the Events on an object. A weir that keeps none has no answer, which is no error.
+// eventsOn reads the Events on an object. A weir that keeps none answers 404, which is not an error.
 func eventsOn(ctx context.Context, w Asker, o eventlog.Object) (e objectEvents) {
 	list, err := w.Events(ctx, o)
 	switch status, _, _ := cli.Answer(err); {
 	case err == nil:
-		e.all, e.why = list.Items, list.Unread
+		e.all, e.unread = list.Items, list.Unread
 	case status == http.StatusNotFound:
 	case status == http.StatusForbidden:
-		e.why = "you have no right to list Events in namespace " + o.Namespace
+		e.unread = "you have no right to list Events in namespace " + o.Namespace
 	default:
-		e.why = "they cannot be read: " + err.Error()
+		e.unread = "they cannot be read: " + err.Error()
 	}
 	return e
 }
 
 // write writes the Events, the newest first.
 func (e *objectEvents) write(p *page, now time.Time) {
-	if e.why != "" {
+	if e.unread != "" {
 		p.Gap()
-		p.paragraph("Events: ", e.why)
+		p.paragraph("Events: ", e.unread)
 	}
 	for i := range e.all {
 		if i == 0 {

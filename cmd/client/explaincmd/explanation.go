@@ -237,7 +237,7 @@ func prefixed(prefix, text string) string {
 	return prefix + text
 }
 
-// known returns what the API server says, or "" if it reports nothing.
+// known returns what the API server reports, or "" if it does not know the object.
 func known(e *explain.Explanation) string {
 	k := e.Known
 	if k == nil {

@@ -102,8 +102,8 @@ func (a *asking) workloadRef(args []string) (metric.Namespace, explainapi.Worklo
 	return metric.Namespace(namespace), explainapi.Workload{Kind: kind, Name: name}, err
 }
 
-// decisions asks what is decided about each of a workload's autoscalers. What cannot be asked is said in
-// the place of the decision: the report is an answer without it.
+// decisions asks what is decided about each of a workload's autoscalers. An error takes
+// the place of a decision: the report is an answer without it.
 func decisions(ctx context.Context, w Asker, workload *explain.Workload) (all []workloadDecision) {
 	for _, autoscaler := range workload.Autoscalers {
 		own, namespace, name := explain.ParseAutoscalerName(autoscaler)

@@ -98,7 +98,7 @@ func (f *cgroupsFlags) check(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// run inspects the cgroups, and cleans them if the flags say so.
+// run inspects the cgroups, and removes those that are left behind if --clean is set.
 func (f *cgroupsFlags) run(ctx context.Context, out io.Writer) error {
 	i, err := inspect.New(inspect.Options{Mount: f.cgroupfs, Proc: f.procfs, Under: metric.CgroupPath(f.root)})
 	if err != nil {

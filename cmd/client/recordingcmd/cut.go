@@ -155,13 +155,13 @@ type partWriter struct {
 	out       io.Writer
 	w         *recording.Writer // nil before the first frame
 	restarted bool
-	by        string // the version of weir that recorded the next frames
+	writer    string // the version of weir that recorded the next frames
 }
 
 // write writes f. If f begins a recording, targets are written before it and removed.
 func (p *partWriter) write(f *recording.Frame, targets map[scaleTarget]*recording.ScaleTarget) error {
 	if f.Kind == recording.Begin {
-		p.restarted, p.by = p.restarted || f.Fresh && p.w != nil, f.By
+		p.restarted, p.writer = p.restarted || f.Fresh && p.w != nil, f.By
 		if !f.Missing.IsZero() && p.w != nil {
 			p.w.Skip(f.Missing)
 		}
@@ -179,7 +179,7 @@ func (p *partWriter) begin(now time.Time, targets map[scaleTarget]*recording.Sca
 	if err := p.close(); err != nil {
 		return err
 	}
-	w, err := recording.NewWriter(p.out, recording.Options{Begin: now, By: p.by})
+	w, err := recording.NewWriter(p.out, recording.Options{Begin: now, By: p.writer})
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ It reads the whole file.`,
 // contents describes the content of a recording.
 type contents struct {
 	first, last                       time.Time
-	by                                string
+	writer                            string
 	sources                           sets.Set[metric.SourceKey]
 	nodes                             sets.Set[metric.NodeName]
 	pods                              sets.Set[metric.PodRef]
@@ -119,7 +119,7 @@ func (c *contents) add(f *recording.Frame) {
 	switch f.Kind {
 	case recording.Begin:
 		// If an earlier file has the start of the run, this file has only a part of it.
-		if c.by = f.By; f.Fresh || c.runs == 0 {
+		if c.writer = f.By; f.Fresh || c.runs == 0 {
 			c.runs++
 		}
 		if !f.Missing.IsZero() {
@@ -174,8 +174,8 @@ func (c *contents) write(out io.Writer, path string, size int64) error {
 		rows = append(rows, []string{what, fmt.Sprintf(format, args...)})
 	}
 	line("file", "%s", path)
-	if c.by != "" {
-		line("written by", "%s", c.by)
+	if c.writer != "" {
+		line("written by", "%s", c.writer)
 	}
 	if c.rounds > 0 {
 		line("from", "%s", c.first.UTC().Format(time.RFC3339))

@@ -54,7 +54,7 @@ two manifests are compared. Nothing is written to the cluster.
 
 Every 15 s the code that decides live looks at a model of the workload: what its pods
 used together is spread evenly over those that are ready; new pods need time to become
-ready and to be measured. docs/replay.md says what that leaves out.`,
+ready and to be measured. docs/replay.md lists what that leaves out.`,
 		Example: `  weir autoscaler replay -f new.yaml --against old.yaml --prometheus http://localhost:9090 --from 7d
   weir autoscaler replay -f new.yaml --recording run.weirrec --svg replay.svg
   weir autoscaler replay -f new.yaml --prometheus http://localhost:9090 --from 24h --query queue_length='sum(queue_length{queue="mail"})'

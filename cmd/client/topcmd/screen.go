@@ -186,7 +186,7 @@ func itemKey(it *usage.Item) string {
 	return strings.Join([]string{string(it.Node), string(it.Namespace), string(it.Pod), it.Container, string(it.Cgroup)}, "\x00")
 }
 
-// press does what a key says.
+// press acts on a key.
 func (s *screen) press(k tea.KeyPressMsg) tea.Cmd {
 	key := k.String()
 	switch {

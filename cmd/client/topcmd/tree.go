@@ -227,7 +227,7 @@ func (s *screen) unfoldGroups() {
 	}
 }
 
-// pressInTree does what a key says in a tree. It reports whether the key is one of the tree.
+// pressInTree acts on a key in a tree. It reports whether the key is one of the tree.
 func (s *screen) pressInTree(key string) (known bool) {
 	rows := s.visibleRows()
 	if len(rows) == 0 {

@@ -51,7 +51,7 @@ type Reader struct {
 // seriesRequest is one request: for the metric of one entity, or of all pods or containers of a
 // namespace. The second form is used because a client that shows one usually also shows the others.
 type seriesRequest struct {
-	of       metric.Entity
+	entity   metric.Entity
 	all      bool // all entities of that kind in the namespace
 	id       metric.ID
 	from, to int64 // nanoseconds since the Unix epoch, multiples of the step
@@ -93,17 +93,17 @@ const maxSharedSpan = time.Hour
 func (r *Reader) Points(e metric.Entity, id metric.ID, from, to time.Time) []history.Point {
 	step := history.Step(to.Sub(from))
 	q := seriesRequest{
-		of: e, id: id, step: step,
+		entity: e, id: id, step: step,
 		// The times are truncated, so that a caller that asks again a moment later gets the cached
 		// answer.
 		from: from.Truncate(step).UnixNano(), to: to.Truncate(step).UnixNano(),
 	}
-	if q.of.Kind == metric.Pod || q.of.Kind == metric.Container {
-		q.of.Node = "" // a pod of that name may have been on another node before
+	if q.entity.Kind == metric.Pod || q.entity.Kind == metric.Container {
+		q.entity.Node = "" // a pod of that name may have been on another node before
 	}
-	one := q.of
+	one := q.entity
 	if q.all = one.Pod != "" && one.Part == "" && to.Sub(from) <= maxSharedSpan; q.all {
-		q.of = metric.Entity{Kind: e.Kind, Namespace: e.Namespace}
+		q.entity = metric.Entity{Kind: e.Kind, Namespace: e.Namespace}
 	}
 	if q.to < q.from {
 		return nil
@@ -168,7 +168,7 @@ func (r *Reader) read(q seriesRequest) (map[metric.Entity][]history.Point, error
 	found := map[metric.Entity][]history.Point{}
 	unit := q.id.Describe().Unit
 	for _, l := range lines {
-		entity := q.of
+		entity := q.entity
 		if q.all {
 			entity.Pod, entity.Name = metric.PodName(l.Labels["pod"]), l.Labels["container"]
 		}
@@ -186,16 +186,16 @@ func (r *Reader) read(q seriesRequest) (map[metric.Entity][]history.Point, error
 // query returns q in PromQL. If several servers scraped or received the same series, it takes the
 // highest value: the series differ only in the time at which they were read.
 func (s *seriesRequest) query() string {
-	labels, part := series.LabelsOf(&s.of)
+	labels, part := series.LabelsOf(&s.entity)
 	var matchers []string
 	for _, l := range labels.All() {
 		if l.Value != "" {
 			matchers = append(matchers, fmt.Sprintf("%s=%q", l.Name, l.Value))
 		}
 	}
-	selector := series.Name(s.of.Kind, part, s.id.Describe()) + "{" + strings.Join(matchers, ",") + "}"
+	selector := series.Name(s.entity.Kind, part, s.id.Describe()) + "{" + strings.Join(matchers, ",") + "}"
 	switch {
-	case s.all && s.of.Kind == metric.Container:
+	case s.all && s.entity.Kind == metric.Container:
 		return "max by (namespace, pod, container) (" + selector + ")"
 	case s.all:
 		return "max by (namespace, pod) (" + selector + ")"

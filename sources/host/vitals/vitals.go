@@ -31,7 +31,7 @@
 // Processes are those of all cgroups in the pod. The kubelet does not count processes in cgroups
 // that a container created inside its own. The sandbox's processes do not count if Options.Pod
 // names the pod's containers; the one without a name is then the sandbox. Pressure totals are in
-// microseconds, as from the kubelet, although the comment on its type says otherwise. From the
+// microseconds, as from the kubelet, although the comment on its type has another unit. From the
 // second read on a pod has a CPU rate, which is the rate since an earlier read. Networks, swap,
 // page faults, start times and the usage of images are not read.
 //
