@@ -1,12 +1,10 @@
 package replay
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/weir-metrics/weir/internal/humanize"
@@ -15,26 +13,18 @@ import (
 // WriteTable writes the comparison for people. It has a line for each change of the number of pods,
 // or for each span of every if that is not zero, and then the totals and the warnings.
 func (co *Comparison) WriteTable(w io.Writer, every time.Duration) error {
-	var out bytes.Buffer // its writes do not fail
-	fmt.Fprintf(&out, "%s %s from %s to %s (%s)\n\n", co.Namespace, co.Target, humanize.DateTime(co.From), humanize.DateTime(co.To), humanize.Duration(co.To.Sub(co.From)))
-	tw := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	co.writeLines(tw, every)
-	_ = tw.Flush()
-	out.WriteByte('\n')
-	co.writeTotals(tw)
-	_ = tw.Flush()
-	co.writeUncertainties(&out)
-	for line := range bytes.Lines(out.Bytes()) {
-		// The tabwriter pads the last cell of a line with blanks.
-		if _, err := w.Write(append(bytes.TrimRight(line, " \n"), '\n')); err != nil {
-			return fmt.Errorf("write table: %w", err)
-		}
-	}
-	return nil
+	var p humanize.Page
+	p.Line(0, humanize.Plain, fmt.Sprintf("%s %s from %s to %s (%s)", co.Namespace, co.Target, humanize.DateTime(co.From), humanize.DateTime(co.To), humanize.Duration(co.To.Sub(co.From))))
+	p.Gap()
+	p.Table(co.lines(every))
+	p.Gap()
+	p.Table(co.totals())
+	co.writeUncertainties(&p)
+	return p.Print(w)
 }
 
-// writeLines writes the numbers of pods over time.
-func (co *Comparison) writeLines(w io.Writer, every time.Duration) {
+// lines returns the rows with the numbers of pods over time.
+func (co *Comparison) lines(every time.Duration) [][]string {
 	head := []string{"TIME"}
 	if co.recordedTotals() != nil {
 		head = append(head, "RECORDED")
@@ -42,7 +32,7 @@ func (co *Comparison) writeLines(w io.Writer, every time.Duration) {
 	for _, run := range co.Runs {
 		head = append(head, run.Name)
 	}
-	writeRow(w, append(head, "DEMAND", "USE", "WHY")...)
+	rows := [][]string{append(head, "DEMAND", "USE", "WHY")}
 	var next time.Time
 	for i := range co.Runs[0].Points {
 		at := co.Runs[0].Points[i].At
@@ -50,8 +40,9 @@ func (co *Comparison) writeLines(w io.Writer, every time.Duration) {
 			continue
 		}
 		next = at.Add(every)
-		co.writeLine(w, i, every > 0)
+		rows = append(rows, co.line(i, every > 0))
 	}
+	return rows
 }
 
 // changes reports whether any run scales at the i-th sync.
@@ -64,9 +55,9 @@ func (co *Comparison) changes(i int) bool {
 	return false
 }
 
-// writeLine writes the i-th sync: the numbers of pods after it, and the reasons of those that
+// line returns the row of the i-th sync: the numbers of pods after it, and the reasons of those that
 // changed.
-func (co *Comparison) writeLine(w io.Writer, i int, all bool) {
+func (co *Comparison) line(i int, all bool) []string {
 	last := &co.Runs[len(co.Runs)-1].Points[i]
 	cells := []string{humanize.DateTime(last.At)}
 	if co.recordedTotals() != nil {
@@ -89,7 +80,7 @@ func (co *Comparison) writeLine(w io.Writer, i int, all bool) {
 			reasons = append(reasons, p.Reason)
 		}
 	}
-	writeRow(w, append(cells, numberOrDash(last.Demand, "%.1f"), numberOrDash(last.Use*100, "%.0f%%"), strings.Join(reasons, " | "))...)
+	return append(cells, numberOrDash(last.Demand, "%.1f"), numberOrDash(last.Use*100, "%.0f%%"), strings.Join(reasons, " | "))
 }
 
 // numberOrDash formats a number; a negative number becomes a dash.
@@ -100,11 +91,9 @@ func numberOrDash(v float64, format string) string {
 	return fmt.Sprintf(format, v)
 }
 
-func writeRow(w io.Writer, cells ...string) { fmt.Fprintln(w, strings.Join(cells, "\t")) }
-
-// writeTotals writes a column for the recorded workload and for each run. It adds a column with the
-// change between the last two, if both have the same known time.
-func (co *Comparison) writeTotals(w io.Writer) {
+// totals returns rows with a column for the recorded workload and for each run. A further column has
+// the change between the last two, if both have the same known time.
+func (co *Comparison) totals() [][]string {
 	head := []string{"TOTALS"}
 	var all []*Totals
 	if t := co.recordedTotals(); t != nil {
@@ -118,7 +107,7 @@ func (co *Comparison) writeTotals(w io.Writer) {
 	if compared {
 		head = append(head, "CHANGE")
 	}
-	writeRow(w, head...)
+	rows := [][]string{head}
 	write := func(name, delta string, cell func(*Totals) string) {
 		cells := []string{name}
 		for _, t := range all {
@@ -127,7 +116,7 @@ func (co *Comparison) writeTotals(w io.Writer) {
 		if compared && alike {
 			cells = append(cells, delta)
 		}
-		writeRow(w, cells...)
+		rows = append(rows, cells)
 	}
 	if !alike {
 		// A run with less known time has smaller sums, so the two cannot be compared.
@@ -152,6 +141,7 @@ func (co *Comparison) writeTotals(w io.Writer) {
 	for _, name := range eachOnce(co.Runs, names) {
 		write(name+", mean and peak", "", func(t *Totals) string { return metricUse(t, name) })
 	}
+	return rows
 }
 
 // metricUse returns the used share of a metric's target.
@@ -180,22 +170,22 @@ func signedDuration(d time.Duration) string {
 }
 
 // writeUncertainties writes gaps and warnings.
-func (co *Comparison) writeUncertainties(w io.Writer) {
+func (co *Comparison) writeUncertainties(p *humanize.Page) {
 	const most = 10
 	gaps := eachOnce(co.Runs, func(run NamedRun) []Gap { return run.Gaps })
 	if len(gaps) > 0 {
-		fmt.Fprintln(w, "\nUnknown:")
+		p.Title("Unknown:")
 	}
 	for _, g := range gaps[:min(most, len(gaps))] {
-		fmt.Fprintf(w, "  %s\n", g)
+		p.Line(2, humanize.Plain, g.String())
 	}
 	if len(gaps) > most {
-		fmt.Fprintf(w, "  and %d more gaps\n", len(gaps)-most)
+		p.Line(2, humanize.Plain, fmt.Sprintf("and %d more gaps", len(gaps)-most))
 	}
 	if warnings := eachOnce(co.Runs, func(run NamedRun) []string { return run.Warnings }); len(warnings) > 0 {
-		fmt.Fprintln(w, "\nWarnings:")
+		p.Title("Warnings:")
 		for _, text := range warnings {
-			fmt.Fprintf(w, "  %s.\n", text)
+			p.Line(2, humanize.Plain, text+".")
 		}
 	}
 }

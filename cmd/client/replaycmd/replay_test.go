@@ -129,7 +129,7 @@ func TestReplayOfARecording(t *testing.T) {
 
 	table := weir("--against", path("old.yaml"), "--svg", path("chart.svg"), "--csv", path("syncs.csv"), "--startup", "0s")
 	// Three cores on two pods are 150%: a target of 50% needs 6 pods, and one of 75% needs 4.
-	for _, want := range []string{"shop Deployment/web from 2026-01-05 10:00:", "RECORDED  old.yaml  new.yaml", "cpu 150% of 50% asks for 6", "cpu 150% of 75% asks for 4", "2 to 6"} {
+	for _, want := range []string{"shop Deployment/web from 2026-01-05 10:00:", "RECORDED   old.yaml   new.yaml", "cpu 150% of 50% asks for 6", "cpu 150% of 75% asks for 4", "2 to 6"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table lacks %q:\n%s", want, table)
 		}

@@ -99,7 +99,7 @@ func (l *Limits) orNil() *Limits {
 }
 
 // columns returns the columns of a table: shares or weight, quota and period, memory. l may be nil.
-func (l *Limits) columns() string {
+func (l *Limits) columns() []string {
 	cpu, quota, memory := "-", "-", "-"
 	if l == nil {
 		l = &Limits{}
@@ -122,5 +122,5 @@ func (l *Limits) columns() string {
 	case l.Memory != nil:
 		memory = humanize.Bytes(float64(*l.Memory))
 	}
-	return cpu + "\t" + quota + "\t" + memory + "\t"
+	return []string{cpu, quota, memory}
 }

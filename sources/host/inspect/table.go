@@ -8,7 +8,6 @@ import (
 	"path"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/weir-metrics/weir/internal/humanize"
@@ -18,65 +17,64 @@ import (
 // WriteTable writes r for people: one line for each pod's cgroup, and then the reasons for each
 // judgement other than live. wide adds the containers, the limits and all reasons.
 func (r *Report) WriteTable(out io.Writer, wide bool) error {
-	var b bytes.Buffer
+	var p humanize.Page
 	if len(r.Pods) == 0 {
-		r.writeNoPods(&b)
+		r.writeNoPods(&p)
 	} else {
-		r.writePods(&b, wide)
+		r.writePods(&p, wide)
 	}
-	for _, p := range r.Problems {
-		b.WriteString("Problem: " + humanize.Printable(p) + "\n")
+	for _, problem := range r.Problems {
+		p.Line(0, humanize.Plain, "Problem: "+problem)
 	}
-	_, err := b.WriteTo(out)
-	return err
+	return p.Print(out)
 }
 
-func (r *Report) writePods(b *bytes.Buffer, wide bool) {
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	limits := ""
+func (r *Report) writePods(page *humanize.Page, wide bool) {
+	head := []string{"JUDGEMENT", "POD", "QOS BY PATH", "QOS BY SPEC", "PROCESSES", "AGE"}
 	if wide {
-		limits = "CPU SHARES\tCPU QUOTA\tMEMORY LIMIT\t"
+		head = append(head, "CPU SHARES", "CPU QUOTA", "MEMORY LIMIT")
 	}
-	fmt.Fprintln(w, "JUDGEMENT\tPOD\tQOS BY PATH\tQOS BY SPEC\tPROCESSES\tAGE\t"+limits+"CGROUP")
+	rows := [][]string{append(head, "CGROUP")}
 	atLeast := false
+	add := func(c *CgroupReport, path string, cells ...string) {
+		rows = append(rows, append(append(cells, c.columns(r.Time, wide)...), path))
+		atLeast = atLeast || c.SinceFrom == FromDirectory
+	}
 	for i := range r.Pods {
 		p := &r.Pods[i]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s%s\n", p.Judgement, humanize.Printable(p.PodName()), cmp.Or(p.PathQoS, "-"), cmp.Or(humanize.Printable(p.SpecQoS), "-"),
-			p.columns(r.Time, wide), humanize.Printable(p.Path))
-		atLeast = atLeast || p.SinceFrom == FromDirectory
+		add(&p.CgroupReport, string(p.Path), string(p.Judgement), p.PodName(), cmp.Or(string(p.PathQoS), "-"), cmp.Or(string(p.SpecQoS), "-"))
 		for k := range p.Containers {
 			c := &p.Containers[k]
 			if !wide || c.Path == p.Path { // the line above shows a container outside of its pod's cgroup
 				continue
 			}
-			fmt.Fprintf(w, "  %s\t  %s\t\t\t%s  %s\n", c.Judgement, cmp.Or(humanize.Printable(c.Name), "-"),
-				c.columns(r.Time, wide), humanize.Printable(strings.TrimPrefix(string(c.Path), string(p.Path))))
-			atLeast = atLeast || c.SinceFrom == FromDirectory
+			add(&c.CgroupReport, "  "+strings.TrimPrefix(string(c.Path), string(p.Path)), "  "+string(c.Judgement), "  "+cmp.Or(c.Name, "-"), "", "")
 		}
 	}
-	_ = w.Flush() // a buffer returns no errors
+	page.Table(rows)
 	for i := range r.Pods {
-		r.Pods[i].writeReasons(b, wide)
+		r.Pods[i].writeReasons(page, wide)
 	}
-	b.WriteString("\n" + r.summary())
+	page.Gap()
+	page.Line(0, humanize.Plain, r.summary())
 	if atLeast {
-		b.WriteString("An age with + is a minimum: it is taken from the modification time of the cgroup's directory.\n")
+		page.Line(0, humanize.Plain, "An age with + is a minimum: it is taken from the modification time of the cgroup's directory.")
 	}
 }
 
 // writeNoPods writes the text for a machine without cgroups of pods.
-func (r *Report) writeNoPods(b *bytes.Buffer) {
+func (r *Report) writeNoPods(page *humanize.Page) {
 	reason := "there is no kubepods cgroup, of the cgroupfs or the systemd driver"
 	if len(r.Roots) > 0 {
 		var roots []string
 		for _, root := range r.Roots {
-			roots = append(roots, humanize.Printable(root))
+			roots = append(roots, string(root))
 		}
 		reason = "no cgroup of a pod is in " + humanize.List(roots, 0)
 	}
-	b.WriteString("No pod cgroups on this machine: " + reason + ". Searched:\n")
+	page.Line(0, humanize.Plain, "No pod cgroups on this machine: "+reason+". Searched:")
 	for _, dir := range r.Directories {
-		b.WriteString("  " + humanize.Printable(dir) + "\n")
+		page.Line(2, humanize.Plain, dir)
 	}
 }
 
@@ -90,13 +88,13 @@ func (r *Report) summary() string {
 	}
 	list := "They were not compared with a list of pods: give --pods, --kubeconfig or --in-cluster."
 	if r.PodsFrom != "" {
-		list = fmt.Sprintf("Compared with the pods that %s lists, as of %s.", humanize.Printable(r.PodsFrom), humanize.DateTime(*r.PodsAt))
+		list = fmt.Sprintf("Compared with the pods that %s lists, as of %s.", r.PodsFrom, humanize.DateTime(*r.PodsAt))
 	}
-	return fmt.Sprintf("%s (cgroup %s): %s. %s\n", humanize.Count(len(r.Pods), "pod cgroup"), r.Cgroups, strings.Join(parts, ", "), list)
+	return fmt.Sprintf("%s (cgroup %s): %s. %s", humanize.Count(len(r.Pods), "pod cgroup"), r.Cgroups, strings.Join(parts, ", "), list)
 }
 
 // writeReasons writes the reasons for the judgements on p and its containers.
-func (p *PodCgroups) writeReasons(b *bytes.Buffer, wide bool) {
+func (p *PodCgroups) writeReasons(page *humanize.Page, wide bool) {
 	var containers []*ContainerReport
 	for i := range p.Containers {
 		// Containers that are live, or judged like their pod, are shown only with wide.
@@ -107,28 +105,29 @@ func (p *PodCgroups) writeReasons(b *bytes.Buffer, wide bool) {
 	if p.Judgement == Live && len(containers) == 0 && !wide {
 		return
 	}
-	fmt.Fprintf(b, "\n%s %s\n", p.Judgement, humanize.Printable(p.Path))
+	page.Gap()
+	page.Line(0, humanize.Plain, fmt.Sprintf("%s %s", p.Judgement, p.Path))
 	for _, reason := range p.Reasons {
-		b.WriteString("  " + humanize.Printable(reason) + "\n")
+		page.Line(2, humanize.Plain, reason)
 	}
 	switch {
 	case p.Removable:
-		b.WriteString("  it can be removed with --clean\n")
+		page.Line(2, humanize.Plain, "it can be removed with --clean")
 	case p.KeptBecause != "":
-		b.WriteString("  --clean keeps it: " + p.KeptBecause + "\n")
+		page.Line(2, humanize.Plain, "--clean keeps it: "+p.KeptBecause)
 	}
 	for _, c := range containers {
-		fmt.Fprintf(b, "  %s %s\n", c.Judgement, humanize.Printable(strings.TrimPrefix(string(c.Path), string(p.Path)+"/")))
+		page.Line(2, humanize.Plain, fmt.Sprintf("%s %s", c.Judgement, strings.TrimPrefix(string(c.Path), string(p.Path)+"/")))
 		for _, reason := range c.Reasons {
-			b.WriteString("    " + humanize.Printable(reason) + "\n")
+			page.Line(4, humanize.Plain, reason)
 		}
 	}
 }
 
-// columns returns the columns for the processes, the age and, if wide is set, the limits. The
+// columns returns the cells for the processes, the age and, if wide is set, the limits. The
 // number of processes is "3", "3+" if there are more than could be read, or "?" if none could be
 // read. An age has a + if the cgroup may be older.
-func (r *CgroupReport) columns(now time.Time, wide bool) string {
+func (r *CgroupReport) columns(now time.Time, wide bool) []string {
 	processes := strconv.Itoa(r.Processes)
 	switch {
 	case r.Hidden && r.Processes == 0:
@@ -143,11 +142,11 @@ func (r *CgroupReport) columns(now time.Time, wide bool) string {
 			age += "+"
 		}
 	}
-	text := processes + "\t" + age + "\t"
+	cells := []string{processes, age}
 	if wide {
-		text += r.Limits.columns()
+		cells = append(cells, r.Limits.columns()...)
 	}
-	return text
+	return cells
 }
 
 // WritePlan writes which cgroups Clean would remove, and returns their number.
