@@ -47,26 +47,14 @@ func (o Options) withDefaults() Options {
 
 // queryTable has the options that are also query parameters of a request.
 var queryTable = slices.Concat(options.Within(options.Filter, func(o *Options) *series.Filter { return &o.Filter }), options.Table[Options]{
-	{Name: "limit", Help: "most series of one answer", Set: func(o *Options, v string) (err error) {
-		o.MaxSeries, err = parsePositive(v)
-		return err
-	}},
-	{Name: "names", Help: "weir, or kubernetes: those of cAdvisor and kube-state-metrics (default weir)", Set: func(o *Options, v string) (err error) {
-		o.Names, err = parseNames(v)
-		return err
-	}},
-	{Name: "timestamps", Help: "give each sample its node's time (default false; true with names=kubernetes)", Set: func(o *Options, v string) (err error) {
-		o.Timestamps, err = strconv.ParseBool(v)
-		return err
-	}},
+	options.Field("limit", "most series of one answer", func(o *Options) *int { return &o.MaxSeries }, options.Positive),
+	options.Field("names", "weir, or kubernetes: those of cAdvisor and kube-state-metrics (default weir)", func(o *Options) *Names { return &o.Names }, parseNames),
+	options.Field("timestamps", "give each sample its node's time (default false; true with names=kubernetes)", func(o *Options) *bool { return &o.Timestamps }, strconv.ParseBool),
 }).Sorted()
 
 // table has all options. A request cannot set those that it adds.
 var table = slices.Concat(queryTable, options.Table[Options]{
-	{Name: "requests", Help: "answered at once (default 4)", Set: func(o *Options, v string) (err error) {
-		o.MaxRequests, err = parsePositive(v)
-		return err
-	}},
+	options.Field("requests", "answered at once (default 4)", func(o *Options) *int { return &o.MaxRequests }, options.Positive),
 }).Sorted()
 
 // OptionsHelp describes the options of ParseOptions.
@@ -92,14 +80,6 @@ func (o *Options) read(table options.Table[Options], query url.Values) error {
 		o.Timestamps = true
 	}
 	return nil
-}
-
-func parsePositive(s string) (int, error) {
-	n, err := strconv.Atoi(s)
-	if err == nil && n <= 0 {
-		err = fmt.Errorf("%d is not above 0", n)
-	}
-	return n, err
 }
 
 // Names selects the names and labels of series.

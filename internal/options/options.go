@@ -10,7 +10,9 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/weir-metrics/weir/metric/series"
 )
@@ -26,6 +28,14 @@ type Option[O any] struct {
 	SetAll func(o *O, values []string) error
 	// Alias is another name that is accepted. It may be empty.
 	Alias string
+}
+
+// Field returns an option whose value is parsed into a field.
+func Field[O, V any](name, help string, field func(*O) *V, parse func(string) (V, error)) Option[O] {
+	return Option[O]{Name: name, Help: help, Set: func(o *O, value string) (err error) {
+		*field(o), err = parse(value)
+		return err
+	}}
 }
 
 // Table has the options of a source or sink, in the order of its help.
@@ -114,6 +124,37 @@ func NoConfig(config, example string) error {
 		return nil
 	}
 	return fmt.Errorf("there is no configuration before the question mark, got %q: write %s", config, example)
+}
+
+// Text is a value as it is.
+func Text[S ~string](value string) (S, error) { return S(value), nil }
+
+// NotEmpty is Text that is not empty.
+func NotEmpty[S ~string](value string) (S, error) {
+	if value == "" {
+		return "", errors.New("it has no value")
+	}
+	return S(value), nil
+}
+
+// Positive parses a whole number above 0.
+func Positive(value string) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err == nil && n <= 0 {
+		err = fmt.Errorf("%d is not above 0", n)
+	}
+	return n, err
+}
+
+// AtLeast returns a function that parses a duration of this length or longer.
+func AtLeast(least time.Duration) func(string) (time.Duration, error) {
+	return func(value string) (time.Duration, error) {
+		d, err := time.ParseDuration(value)
+		if err == nil && d < least {
+			err = fmt.Errorf("it cannot be %v: at least %v", d, least)
+		}
+		return d, err
+	}
 }
 
 // Bool parses true, false, or nothing, which is true.

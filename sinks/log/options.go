@@ -32,10 +32,7 @@ var table = options.Table[Options]{
 		}
 		return nil
 	}},
-	{Name: "verbose", Help: "a line for each entity (default false)", Set: func(o *Options, v string) (err error) {
-		o.Verbose, err = options.Bool(v)
-		return err
-	}},
+	options.Field("verbose", "a line for each entity (default false)", func(o *Options) *bool { return &o.Verbose }, options.Bool),
 }
 
 // OptionsHelp describes the options of ParseOptions.

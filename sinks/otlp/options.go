@@ -26,10 +26,7 @@ var table = slices.Concat(options.Within(push.Table, func(o *Options) *push.Opti
 		o.Attributes, err = options.Pairs(given)
 		return err
 	}},
-	{Name: "events", Help: "also send the cluster's Events, as log records (default false)", Set: func(o *Options, v string) (err error) {
-		o.Events, err = options.Bool(v)
-		return err
-	}},
+	options.Field("events", "also send the cluster's Events, as log records (default false)", func(o *Options) *bool { return &o.Events }, options.Bool),
 }).Sorted()
 
 // OptionsHelp describes the options of ParseOptions.

@@ -105,25 +105,17 @@ type auth struct{ user, passwordFile, tokenFile string }
 
 // Table has the options of all protocols.
 var Table = slices.Concat(options.Within(options.Filter, func(o *Options) *series.Filter { return &o.Filter }), options.Table[Options]{
-	{Name: "ca", Help: "file of CA certificates that verify the receiver", Set: func(o *Options, v string) error { o.HTTP.TLSConfig.CAFile = v; return nil }},
-	{Name: "flush", Help: "longest wait for a request to be full (default 2s)", Set: func(o *Options, v string) (err error) { o.Flush, err = duration(v); return err }},
+	options.Field("ca", "file of CA certificates that verify the receiver", func(o *Options) *string { return &o.HTTP.TLSConfig.CAFile }, options.Text),
+	options.Field("flush", "longest wait for a request to be full (default 2s)", func(o *Options) *time.Duration { return &o.Flush }, options.AtLeast(time.Millisecond)),
 	{Name: "header", Help: "NAME=VALUE sent with each request; repeatable", SetAll: (*Options).headers},
-	{Name: "insecure-tls", Help: "accept any certificate (default false)", Set: func(o *Options, v string) (err error) {
-		o.HTTP.TLSConfig.InsecureSkipVerify, err = options.Bool(v)
-		return err
-	}},
-	{Name: "password-file", Help: "of username", Set: func(o *Options, v string) error { o.auth.passwordFile = v; return nil }},
-	{Name: "queue", Help: "bytes that may wait for the receiver (default 128Mi)", Set: func(o *Options, v string) (err error) { o.Queue, err = parseBytes(v); return err }},
-	{Name: "samples", Help: "most of one request (default 5000)", Set: func(o *Options, v string) (err error) { o.MaxSamples, err = count(v); return err }},
-	{Name: "timeout", Help: "of one try (default 30s)", Set: func(o *Options, v string) (err error) { o.Timeout, err = duration(v); return err }},
-	{Name: "token-file", Help: "file of a bearer token", Set: func(o *Options, v string) error { o.auth.tokenFile = v; return nil }},
-	{Name: "username", Help: "to send, with the password", Set: func(o *Options, v string) error { o.auth.user = v; return nil }},
-	{Name: "wal", Help: "folder for what waits, so that it survives a kill of weir", Set: func(o *Options, v string) error {
-		if o.WAL = v; v == "" {
-			return errors.New("it needs a folder")
-		}
-		return nil
-	}},
+	options.Field("insecure-tls", "accept any certificate (default false)", func(o *Options) *bool { return &o.HTTP.TLSConfig.InsecureSkipVerify }, options.Bool),
+	options.Field("password-file", "of username", func(o *Options) *string { return &o.auth.passwordFile }, options.Text),
+	options.Field("queue", "bytes that may wait for the receiver (default 128Mi)", func(o *Options) *int64 { return &o.Queue }, parseBytes),
+	options.Field("samples", "most of one request (default 5000)", func(o *Options) *int { return &o.MaxSamples }, count),
+	options.Field("timeout", "of one try (default 30s)", func(o *Options) *time.Duration { return &o.Timeout }, options.AtLeast(time.Millisecond)),
+	options.Field("token-file", "file of a bearer token", func(o *Options) *string { return &o.auth.tokenFile }, options.Text),
+	options.Field("username", "to send, with the password", func(o *Options) *string { return &o.auth.user }, options.Text),
+	options.Field("wal", "folder for what waits, so that it survives a kill of weir", func(o *Options) *string { return &o.WAL }, options.NotEmpty),
 })
 
 // Parse sets the URL of a receiver, and o with the options of a table that contains Table. in is the
@@ -172,14 +164,6 @@ func (o *Options) headers(given []string) error {
 		o.HTTP.HTTPHeaders.Headers[name] = config.Header{Values: []string{value}}
 	}
 	return nil
-}
-
-func duration(s string) (time.Duration, error) {
-	d, err := time.ParseDuration(s)
-	if err == nil && d <= 0 {
-		err = fmt.Errorf("%v is not above 0", d)
-	}
-	return d, err
 }
 
 func parseBytes(s string) (int64, error) {

@@ -38,12 +38,7 @@ func (o Options) withDefaults() Options {
 }
 
 var table = options.Table[Options]{
-	{Name: "flush", Help: "longest wait before something is written (default 10s)", Set: func(o *Options, v string) (err error) {
-		if o.Flush, err = time.ParseDuration(v); err == nil && o.Flush <= 0 {
-			err = fmt.Errorf("%v is not above 0", o.Flush)
-		}
-		return err
-	}},
+	options.Field("flush", "longest wait before something is written (default 10s)", func(o *Options) *time.Duration { return &o.Flush }, options.AtLeast(time.Millisecond)),
 	{Name: "keep", Help: "full files to keep beside it, FILE.1 the last (default 1)", Set: func(o *Options, v string) (err error) {
 		if o.Keep, err = strconv.Atoi(v); err == nil && o.Keep < 0 {
 			err = errors.New("must not be negative; 0 keeps only the file that is written")
@@ -59,10 +54,7 @@ var table = options.Table[Options]{
 		}
 		return err
 	}},
-	{Name: "max-size", Help: "of one file, such as 500M (default 1Gi); 0 means no limit", Set: func(o *Options, v string) (err error) {
-		o.MaxSize, err = size(v)
-		return err
-	}},
+	options.Field("max-size", "of one file, such as 500M (default 1Gi); 0 means no limit", func(o *Options) *int64 { return &o.MaxSize }, size),
 }
 
 // OptionsHelp describes the options of ParseOptions.

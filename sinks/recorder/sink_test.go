@@ -293,7 +293,7 @@ func TestOptionsThatAreNone(t *testing.T) {
 		"run?max-size=1":   "option max-size: must be at least 64Ki",
 		"run?max-age=-1h":  "option max-age: must not be negative; 0 means no limit",
 		"run?keep=-1":      "option keep: must not be negative; 0 keeps only the file that is written",
-		"run?flush=0s":     "option flush: 0s is not above 0",
+		"run?flush=0s":     "option flush: it cannot be 0s: at least 1ms",
 	} {
 		if _, err := parse(t, spec); err == nil || err.Error() != want {
 			t.Errorf("%s:\ngot  %v\nwant %s", spec, err, want)

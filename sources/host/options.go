@@ -2,12 +2,10 @@ package host
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/url"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -78,16 +76,8 @@ func (o *Options) mayContain(p metric.CgroupPath) bool {
 }
 
 var table = options.Table[Options]{
-	{Name: "node", Help: "NAME of this node (default: the host name)", Set: func(o *Options, v string) error {
-		o.Node = metric.NodeName(v)
-		return notEmpty(v)
-	}},
-	{Name: "resolution", Help: "time between two reads, such as 10s", Set: func(o *Options, v string) (err error) {
-		if o.Resolution, err = time.ParseDuration(v); err == nil && o.Resolution < time.Second {
-			err = errors.New("must be at least 1s")
-		}
-		return err
-	}},
+	options.Field("node", "NAME of this node (default: the host name)", func(o *Options) *metric.NodeName { return &o.Node }, options.NotEmpty),
+	options.Field("resolution", "time between two reads, such as 10s", func(o *Options) *time.Duration { return &o.Resolution }, options.AtLeast(time.Second)),
 	{Name: "prefix", Help: "report only cgroups with this prefix of their path, such as /kubepods; repeatable", SetAll: func(o *Options, values []string) error {
 		for _, v := range values {
 			if !strings.HasPrefix(v, "/") {
@@ -112,23 +102,8 @@ var table = options.Table[Options]{
 		}
 		return nil
 	}},
-	{Name: "containerd-namespace", Help: "containerd namespace of the kubelet's containers (default: k8s.io)", Set: func(o *Options, v string) error {
-		o.ContainerdNamespace = v
-		return notEmpty(v)
-	}},
-	{Name: "max-cgroups", Help: "most cgroups to report (default: 20000)", Set: func(o *Options, v string) (err error) {
-		if o.MaxCgroups, err = strconv.Atoi(v); err == nil && o.MaxCgroups <= 0 {
-			err = errors.New("must be positive")
-		}
-		return err
-	}},
-}
-
-func notEmpty(value string) error {
-	if value == "" {
-		return errors.New("it has no value")
-	}
-	return nil
+	options.Field("containerd-namespace", "containerd namespace of the kubelet's containers (default: k8s.io)", func(o *Options) *string { return &o.ContainerdNamespace }, options.NotEmpty),
+	options.Field("max-cgroups", "most cgroups to report (default: 20000)", func(o *Options) *int { return &o.MaxCgroups }, options.Positive),
 }
 
 // OptionsHelp describes the options of ParseOptions, one on each line.

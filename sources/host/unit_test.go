@@ -72,13 +72,13 @@ func TestParseOptionsBad(t *testing.T) {
 	f("localhost", "", `no address, but "localhost" was given`, "host:?node=NAME")
 	f("", "resolutoin=5s&x=1", `no option is called "resolutoin": there are node, resolution,`)
 	f("", "resolution=5", "option resolution: ")
-	f("", "resolution=-5s", "must be at least 1s")
+	f("", "resolution=-5s", "at least 1s")
 	f("", "node=a&node=b", "option node is given 2 times")
 	f("", "node=", "option node: it has no value")
 	f("", "prefix=kubepods", `option prefix: "kubepods" must start with /`)
 	f("", "rootfs=x", `option rootfs: "x" must be an absolute path`)
 	f("", "containerd=y", `option containerd: "y" must be an absolute path or none`)
-	f("", "max-cgroups=0", "must be positive")
+	f("", "max-cgroups=0", "0 is not above 0")
 }
 
 func TestOptionsDefaults(t *testing.T) {

@@ -18,32 +18,27 @@ import (
 // table has the options of --source=kubelet:[CONFIG][?OPTIONS], by name.
 var table = options.Table[Options]{
 	{Name: "address-types", Help: "types of node addresses to use, in order of preference (default InternalIP,ExternalIP,Hostname,...)", Set: func(o *Options, v string) error { o.AddressTypes = split(v, ","); return nil }},
-	{Name: "ca", Help: "FILE of CA certificates that verify kubelets", Set: func(o *Options, v string) error { o.CAFile = v; return nil }},
-	{Name: "client-cert", Help: "FILE, read again when it changes", Set: func(o *Options, v string) error { o.CertFile = v; return nil }},
-	{Name: "client-key", Help: "FILE, read again when it changes", Set: func(o *Options, v string) error { o.KeyFile = v; return nil }},
-	{Name: "endpoint", Help: "resource (default), summary or cadvisor", Set: func(o *Options, v string) error { o.Endpoint = Endpoint(v); return nil }},
-	{Name: "gzip", Help: "ask for compressed answers: a fifth of the bytes, for more CPU on both sides", Set: func(o *Options, v string) (err error) { o.Gzip, err = options.Bool(v); return }},
-	{Name: "insecure-tls", Help: "accept any certificate; for tests", Set: func(o *Options, v string) (err error) { o.Insecure, err = options.Bool(v); return }},
+	options.Field("ca", "FILE of CA certificates that verify kubelets", func(o *Options) *string { return &o.CAFile }, options.Text),
+	options.Field("client-cert", "FILE, read again when it changes", func(o *Options) *string { return &o.CertFile }, options.Text),
+	options.Field("client-key", "FILE, read again when it changes", func(o *Options) *string { return &o.KeyFile }, options.Text),
+	options.Field("endpoint", "resource (default), summary or cadvisor", func(o *Options) *Endpoint { return &o.Endpoint }, options.Text),
+	options.Field("gzip", "ask for compressed answers: a fifth of the bytes, for more CPU on both sides", func(o *Options) *bool { return &o.Gzip }, options.Bool),
+	options.Field("insecure-tls", "accept any certificate; for tests", func(o *Options) *bool { return &o.Insecure }, options.Bool),
 	{Name: "max-bytes", Help: "how many bytes one unpacked answer may have (default: by the node's pods, at most 64 MiB)", Set: func(o *Options, v string) (err error) { o.MaxBytes, err = strconv.ParseInt(v, 10, 64); return }},
-	{Name: "max-samples", Help: "how many samples one read may have; more are dropped (default: by the node's pods, at most 50000)", Set: func(o *Options, v string) (err error) { o.MaxSamples, err = strconv.Atoi(v); return }},
+	options.Field("max-samples", "how many samples one read may have; more are dropped (default: by the node's pods, at most 50000)", func(o *Options) *int { return &o.MaxSamples }, strconv.Atoi),
 	{Name: "node-selector", Help: "labels a node must have, as in kubectl -l", Set: func(o *Options, v string) (err error) { o.Selector, err = labels.Parse(v); return }},
-	{Name: "port", Help: "port of every kubelet (default: the one in the node's status, or 10250)", Set: func(o *Options, v string) (err error) { o.Port, err = strconv.Atoi(v); return }},
-	{Name: "resolution", Help: "time between two reads (default: --metric-resolution)", Set: func(o *Options, v string) (err error) {
-		if o.Resolution, err = time.ParseDuration(v); err == nil && o.Resolution < time.Second {
-			err = fmt.Errorf("it cannot be %v: at least 1s", o.Resolution)
-		}
-		return err
-	}},
-	{Name: "scheme", Help: "https (default) or http", Set: func(o *Options, v string) error { o.Scheme = v; return nil }},
-	{Name: "status-port", Help: "prefer the port in the node's status to port", Set: func(o *Options, v string) (err error) { o.StatusPort, err = options.Bool(v); return }},
+	options.Field("port", "port of every kubelet (default: the one in the node's status, or 10250)", func(o *Options) *int { return &o.Port }, strconv.Atoi),
+	options.Field("resolution", "time between two reads (default: --metric-resolution)", func(o *Options) *time.Duration { return &o.Resolution }, options.AtLeast(time.Second)),
+	options.Field("scheme", "https (default) or http", func(o *Options) *string { return &o.Scheme }, options.Text),
+	options.Field("status-port", "prefer the port in the node's status to port", func(o *Options) *bool { return &o.StatusPort }, options.Bool),
 	{Name: "targets", Help: "HOST:PORT, NAME=HOST:PORT, FIRST-LAST:PORT or @FILE, separated by commas, in place of a cluster's nodes", SetAll: func(o *Options, values []string) error {
 		for _, v := range values {
 			o.Targets = append(o.Targets, split(v, ",;")...)
 		}
 		return nil
 	}},
-	{Name: "timeout", Help: "time one read may take (default 10s)", Set: func(o *Options, v string) (err error) { o.Timeout, err = time.ParseDuration(v); return }},
-	{Name: "token-file", Help: "FILE with a bearer token, read again when it changes", Set: func(o *Options, v string) error { o.TokenFile = v; return nil }},
+	options.Field("timeout", "time one read may take (default 10s)", func(o *Options) *time.Duration { return &o.Timeout }, time.ParseDuration),
+	options.Field("token-file", "FILE with a bearer token, read again when it changes", func(o *Options) *string { return &o.TokenFile }, options.Text),
 }
 
 // OptionsHelp describes the options of ParseOptions, one on each line.
